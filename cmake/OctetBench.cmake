@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# bench/*.cc: one Google Benchmark executable a file; oneDNN, when installed, is the peer that some compare with.
+find_package(benchmark REQUIRED)
+find_package(dnnl 2.6 QUIET)
+file(GLOB bench_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cc)
+foreach(source IN LISTS bench_sources)
+  cmake_path(GET source STEM stem)
+  add_executable(octet_bench_${stem} ${source})
+  target_include_directories(octet_bench_${stem} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(octet_bench_${stem} PRIVATE octet_flags liboctet octet_dependencies benchmark::benchmark_main)
+  target_compile_definitions(octet_bench_${stem} PRIVATE OCTET_HAVE_ONEDNN=$<BOOL:${dnnl_FOUND}>)
+  if(dnnl_FOUND)
+    target_link_libraries(octet_bench_${stem} PRIVATE DNNL::dnnl)
+  endif()
+endforeach()

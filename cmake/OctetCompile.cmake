@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# Language level, warnings, optimization and linker. No -m flag and no fast-math anywhere: instruction sets are chosen
+# at run time, and numbers must not depend on what a compiler contracts.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or Sanitize" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
+set(CMAKE_CXX_FLAGS_SANITIZE
+    "-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all")
+
+find_program(OCTET_CCACHE ccache)
+if(OCTET_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${OCTET_CCACHE})
+endif()
+
+add_library(octet_flags INTERFACE)
+target_compile_options(octet_flags INTERFACE
+  -ffp-contract=off -Wall -Wextra -Wshadow -fno-semantic-interposition
+  $<$<BOOL:${OCTET_WERROR}>:-Werror>)
+find_program(OCTET_MOLD mold)
+find_program(OCTET_LLD ld.lld)
+if(OCTET_MOLD)
+  target_link_options(octet_flags INTERFACE -fuse-ld=mold)
+elseif(OCTET_LLD)
+  target_link_options(octet_flags INTERFACE -fuse-ld=lld)
+endif()
+
+# The kernels get -O3; they and quantization also convert nothing implicitly.
+function(octet_room_options target)
+  get_target_property(files ${target} SOURCES)
+  foreach(file IN LISTS files)
+    if(file MATCHES "/src/runtime/kernels/")
+      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> -Wconversion)
+    elseif(file MATCHES "/src/quant/")
+      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -Wconversion)
+    endif()
+  endforeach()
+endfunction()

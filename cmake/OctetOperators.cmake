@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# src/ops/ops.def lists the operators as OP(domain, Name, file); every file named there must exist.
+set(ops_def ${PROJECT_SOURCE_DIR}/src/ops/ops.def)
+if(EXISTS ${ops_def})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ops_def})
+  file(STRINGS ${ops_def} op_lines REGEX "^ *OP\\(")
+  foreach(line IN LISTS op_lines)
+    if(NOT line MATCHES "^ *OP\\( *([^, ]*) *, *([^, ]*) *, *([^ )]*) *\\)")
+      message(FATAL_ERROR "src/ops/ops.def: cannot read \"${line}\"; write OP(domain, Name, file)")
+    endif()
+    set(op_file src/ops/${CMAKE_MATCH_3}.cc)
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${op_file})
+      message(FATAL_ERROR "src/ops/ops.def: operator ${CMAKE_MATCH_2} names ${op_file}, which does not exist")
+    endif()
+  endforeach()
+endif()
