@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pool. A loop is published by raising `epoch`; whoever enters takes chunk numbers from `next`.
+// The caller closes the loop when no chunk is left and waits for the workers that are inside.
+#include "core/threads.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "core/fp_env.h"
+
+namespace octet {
+namespace {
+
+// About 20 to 50 microseconds of pauses before a worker sleeps.
+constexpr int kSpins = 1000;
+constexpr double kChunkNs = 20000.0;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+void run_serial(int64_t n, int64_t grain, const RangeFn& fn) {
+  for (int64_t begin = 0; begin < n; begin += grain) {
+    fn(begin, std::min(begin + grain, n));
+  }
+}
+
+} // namespace
+
+struct ThreadPool::State {
+  // What the current loop is. Written by its owner while `inside` is 0 and `open` is false.
+  const RangeFn* fn = nullptr;
+  int64_t n = 0;
+  int64_t grain = 1;
+  int64_t chunks = 0;
+
+  alignas(64) std::atomic<int64_t> next{0};
+  alignas(64) std::atomic<uint32_t> epoch{0};
+  std::atomic<bool> stop{false};
+  alignas(64) std::atomic<bool> open{false};
+  std::atomic<int> inside{0};
+  alignas(64) std::atomic<bool> taken{false};
+  std::vector<std::thread> workers;
+
+  void take_chunks() {
+    for (int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < chunks;
+         i = next.fetch_add(1, std::memory_order_relaxed)) {
+      const int64_t begin = i * grain;
+      (*fn)(begin, std::min(begin + grain, n));
+    }
+  }
+
+  // The increment of `inside` comes before the test of `open`, and the owner clears `open` before
+  // it tests `inside` (all sequentially consistent): either the worker sees the loop closed, or the
+  // owner sees the worker.
+  void help() {
+    inside.fetch_add(1);
+    if (open.load()) take_chunks();
+    inside.fetch_sub(1);
+  }
+
+  void work() {
+    const FpEnvGuard fp_env;
+    uint32_t seen = 0;
+    while (true) {
+      uint32_t now = epoch.load(std::memory_order_acquire);
+      for (int spin = 0; now == seen && spin < kSpins; ++spin) {
+        pause_briefly();
+        now = epoch.load(std::memory_order_acquire);
+      }
+      if (now == seen) {
+        epoch.wait(seen);
+        continue;
+      }
+      seen = now;
+      if (stop.load()) return;
+      help();
+    }
+  }
+};
+
+void SerialFor::run(int64_t n, int64_t grain, RangeFn fn) {
+  run_serial(n, std::max<int64_t>(grain, 1), fn);
+}
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+  const int count = threads > 0 ? threads : available_cores();
+  for (int i = 1; i < count; ++i) {
+    state_->workers.emplace_back([state = state_.get()] { state->work(); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  state_->stop.store(true);
+  state_->epoch.fetch_add(1);
+  state_->epoch.notify_all();
+  for (std::thread& worker : state_->workers) {
+    worker.join();
+  }
+}
+
+int ThreadPool::threads() const {
+  return static_cast<int>(state_->workers.size()) + 1;
+}
+
+void ThreadPool::run(int64_t n, int64_t grain, RangeFn fn) {
+  grain = std::max<int64_t>(grain, 1);
+  State& s = *state_;
+  if (n <= grain || s.workers.empty() || s.taken.exchange(true)) {
+    run_serial(n, grain, fn);
+    return;
+  }
+  s.fn = &fn;
+  s.n = n;
+  s.grain = grain;
+  s.chunks = (n + grain - 1) / grain;
+  s.next.store(0);
+  s.open.store(true);
+  s.epoch.fetch_add(1);
+  s.epoch.notify_all();
+  s.take_chunks();
+  s.open.store(false);
+  while (s.inside.load() != 0) {
+    pause_briefly();
+  }
+  s.taken.store(false);
+}
+
+int available_cores() {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+#endif
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int64_t grain_for(double ns_per_item) {
+  if (!(ns_per_item > 0.0)) return 1;
+  return std::max<int64_t>(1, std::llround(std::min(kChunkNs / ns_per_item, 1e9)));
+}
+
+} // namespace octet

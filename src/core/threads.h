@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parallel loops. One pool of workers; no OpenMP. A loop is cut into chunks by its own size and
+// grain, never by the number of threads, so that what a chunk computes does not depend on who runs
+// it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace octet {
+
+/// A borrowed callable `void(int64_t begin, int64_t end)`: two pointers, no allocation. It must
+/// outlive the call that it is passed to, and must not throw.
+class RangeFn {
+ public:
+  template <typename F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, RangeFn>) RangeFn(F&& fn)
+  noexcept // NOLINT(google-explicit-constructor): call sites pass lambdas
+      : object_(const_cast<void*>(static_cast<const void*>(&fn))),
+        call_([](void* object, int64_t begin, int64_t end) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(begin, end);
+        }) {}
+
+  void operator()(int64_t begin, int64_t end) const { call_(object_, begin, end); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, int64_t, int64_t);
+};
+
+/// What runs a parallel loop: octet's pool, the calling thread alone, or the caller's own
+/// scheduler.
+class ParallelFor {
+ public:
+  virtual ~ParallelFor() = default;
+
+  /// Calls `fn` once for each chunk [i * grain, min((i + 1) * grain, n)) and returns when all are
+  /// done. Chunks run in any order, possibly at the same time. A `grain` below 1 counts as 1; `n`
+  /// below 1 calls nothing. Loops shorter than about 20 microseconds should pass grain >= n: one
+  /// chunk runs inline.
+  virtual void run(int64_t n, int64_t grain, RangeFn fn) = 0;
+
+  /// How many threads may work at the same time, the caller included.
+  virtual int threads() const = 0;
+};
+
+/// Runs every chunk in order on the calling thread.
+class SerialFor final : public ParallelFor {
+ public:
+  void run(int64_t n, int64_t grain, RangeFn fn) override;
+  int threads() const override { return 1; }
+};
+
+/// A fixed set of workers. They spin briefly after a loop, then sleep. A loop started while another
+/// one runs (nested, or from a second thread) runs on its calling thread. No allocation per call.
+class ThreadPool final : public ParallelFor {
+ public:
+  /// `threads` counts the caller: 1 starts no worker. 0 means one for each core.
+  explicit ThreadPool(int threads);
+  ~ThreadPool() override;
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  void run(int64_t n, int64_t grain, RangeFn fn) override;
+  int threads() const override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Cores that this process may use (its affinity mask), at least 1.
+int available_cores();
+
+/// Items per chunk such that a chunk takes about 20 microseconds, given how many nanoseconds one
+/// item takes. Depends on nothing else.
+int64_t grain_for(double ns_per_item);
+
+} // namespace octet
