@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dataset: labelled or unlabelled examples, addressed by index, handed out in batches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "octet/graph.h"
+
+namespace octet {
+
+/// Examples gathered along a new or existing first axis.
+struct Batch {
+  std::vector<std::pair<std::string, Tensor>> inputs; ///< by feature name, first axis: the example
+  Tensor labels;                                      ///< i64[n]; empty() when there are none
+};
+
+enum class Split { kTrain, kTest };
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::string description() const = 0; ///< `Fashion-MNIST, 60000 training images`
+  virtual int64_t size() const = 0;
+  /// Names and types of the features; the first dimension is the symbol "N".
+  virtual const std::vector<std::pair<std::string, TypeInfo>>& features() const = 0;
+  virtual const std::vector<std::string>& classes() const = 0; ///< empty: not a classification set
+  /// The examples at `indices`, in that order. Errors: an index out of range, unreadable data.
+  virtual Result<Batch> batch(std::span<const int64_t> indices) const = 0;
+};
+
+/// Opens `kind:path` (see docs/data.md): fashion-mnist:DIR, mnist:DIR, npz:FILE, npy:x=FILE,...,
+/// generated. Errors name the file and what is wrong with it.
+Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split split);
+
+/// Binds a batch to the inputs of a graph: by name where names agree, else by position when types
+/// and counts fit; converts element types where that is exact. An error says what did not fit.
+Result<std::vector<Tensor>> bind_inputs(const Graph& graph, const Batch& batch);
+
+} // namespace octet

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patch: what a rewrite rule wants changed: new nodes and constants, and values that take the place
+// of others. A rule never mutates a graph; the driver (passes/rewrite.h) applies patches.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "octet/graph.h"
+
+namespace octet {
+
+/// Whether a rewrite changes numbers.
+enum class Exactness {
+  kExact,    ///< every output bit stays
+  kRounding, ///< equal in real arithmetic, rounded in another order
+  kInexact,  ///< changes the meaning; `why` says how
+};
+
+class Patch {
+ public:
+  /// `source`: the nodes that the new ones are made from (their names become the origin).
+  Patch(const Graph& graph, std::string why, Exactness exactness);
+
+  Patch& from(const Node& node);
+  /// Adds a node with fresh outputs; returns the first. Inputs are values of the graph or of this
+  /// patch. `type`s of the outputs are inferred when the patch has been applied.
+  ValueId emit(std::string op_type,
+               std::vector<ValueId> inputs,
+               Attributes attributes = {},
+               std::string node_name = {},
+               std::string domain = {},
+               int outputs = 1);
+  ValueId constant(std::string value_name, Tensor tensor);
+  /// Output `k` of the node that made `first` in this patch.
+  ValueId output(ValueId first, int k) const;
+  /// Every use of `from` becomes a use of `to`, and `to` takes the name of `from` when `from` was a
+  /// node's output or a graph output.
+  void replace(ValueId from, ValueId to);
+  /// Redirects one input of one node only.
+  void set_input(NodeId node, size_t index, ValueId value);
+  /// Imports the operator set of a domain.
+  void import_opset(std::string domain, int64_t version);
+
+  const std::string& why() const { return why_; }
+  Exactness exactness() const { return exactness_; }
+
+  /// Applies it; ids of the patch's values become ids of the graph. Dead nodes are left to the
+  /// caller. An error names what does not fit (an id out of range, a type that changed).
+  Status apply(Graph& graph) const;
+
+ private:
+  struct Emitted {
+    Node node;
+    std::vector<std::string> output_names;
+  };
+  struct Constant {
+    ValueId id;
+    std::string name;
+    Tensor tensor;
+  };
+  struct Redirect {
+    NodeId node;
+    size_t index;
+    ValueId value;
+  };
+  ValueId fresh() { return ValueId{next_++}; }
+
+  std::string why_;
+  Exactness exactness_;
+  int32_t base_ = 0, next_ = 0; ///< first id that is the patch's own, and the next one
+  std::vector<std::string> origin_;
+  /// Nodes and constants in the order of their value ids.
+  std::vector<Emitted> nodes_;
+  std::vector<Constant> constants_;
+  std::vector<std::pair<ValueId, ValueId>> replacements_;
+  std::vector<Redirect> redirects_;
+  std::vector<std::pair<std::string, int64_t>> opsets_;
+};
+
+} // namespace octet

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shape and type inference over a whole graph.
+#pragma once
+
+#include "ops/op.h"
+
+namespace octet {
+
+enum class UnknownOp {
+  kIgnore, ///< outputs of an operator without a definition keep the types they have
+  kRefuse, ///< an error names the node
+};
+
+/// Fills in the types of all values. Errors name the node and what does not fit.
+Status infer_types(Graph& graph, UnknownOp unknown = UnknownOp::kIgnore);
+/// What is known of the inputs of one node (types, constants), for quant traits and rules.
+std::vector<InputInfo> input_infos(const Graph& graph, const Node& node);
+
+} // namespace octet

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rewrite driver: runs rules over a graph to a fixed point, applies and logs their patches.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/patch.h"
+
+#include "octet/graph.h"
+
+namespace octet {
+
+/// What rules may ask about the graph they look at.
+struct RuleContext {
+  const Graph& graph;
+  const Uses& uses;
+};
+
+/// A pure function: no match is nullopt, and returning early is the way to say it.
+using RuleFn = std::optional<Patch>(const RuleContext&, const Node&);
+
+struct Rule {
+  std::string_view name; ///< a verb: fold_batchnorm
+  RuleFn* apply;
+};
+
+/// One applied patch, for logs and reports.
+struct Step {
+  int number; ///< from 1
+  std::string rule;
+  std::string node;
+  std::string why;
+  Exactness exactness;
+};
+
+struct RewriteOptions {
+  int max_steps = -1; ///< stop after so many patches (bisecting a miscompile); -1: no limit
+  std::function<void(const Step&)> log; ///< may be empty
+  bool verify = true;                   ///< run the verifier after each patch
+};
+
+/// Runs the rules to a fixed point; types are inferred again around every patch. Errors: a rule
+/// that breaks the graph (named with the step), or that does not converge within 20 patches a node.
+Result<std::vector<Step>>
+rewrite(Graph& graph, std::span<const Rule> rules, const RewriteOptions& options = {});
+
+} // namespace octet
