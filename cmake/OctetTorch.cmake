@@ -1,28 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# LibTorch as the imported target octet_torch. Looked for in Torch_ROOT, the cache that tools/setup fills, and the
-# torch of python3. find_package(Torch) is not used: it fails on a tree that was stripped to what a CPU machine needs.
-set(torch_version 2.15.0)
-if(DEFINED ENV{XDG_CACHE_HOME})
-  set(torch_cache $ENV{XDG_CACHE_HOME}/octet/libtorch-${torch_version})
-else()
-  set(torch_cache $ENV{HOME}/.cache/octet/libtorch-${torch_version})
-endif()
+# LibTorch as the imported target octet_torch. tools/find-torch says where it is. find_package(Torch) is not used: it fails on a tree that was stripped to what a CPU machine needs.
 set(Torch_ROOT "$ENV{Torch_ROOT}" CACHE PATH "folder of LibTorch (with include/ and lib/)")
-set(torch_candidates ${Torch_ROOT} ${torch_cache}/torch)
-if(NOT Torch_ROOT AND NOT EXISTS ${torch_cache}/torch)
-  execute_process(COMMAND python3 -c "import torch, os; print(os.path.dirname(torch.__file__))"
-    OUTPUT_VARIABLE python_torch OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  list(APPEND torch_candidates ${python_torch})
-endif()
-unset(octet_torch_root)
-foreach(candidate IN LISTS torch_candidates)
-  if(EXISTS ${candidate}/lib/libtorch_cpu.so)
-    set(octet_torch_root ${candidate})
-    break()
-  endif()
-endforeach()
-if(NOT octet_torch_root)
-  message(FATAL_ERROR "no LibTorch in ${torch_candidates}; run tools/setup, set Torch_ROOT, or configure with -DOCTET_TRAIN=OFF")
+execute_process(COMMAND ${CMAKE_COMMAND} -E env Torch_ROOT=${Torch_ROOT} ${PROJECT_SOURCE_DIR}/tools/find-torch
+  OUTPUT_VARIABLE octet_torch_root OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE torch_missing)
+if(torch_missing)
+  message(FATAL_ERROR "no LibTorch 2.11 or newer; run tools/setup, set Torch_ROOT, or configure with -DOCTET_TRAIN=OFF")
 endif()
 file(STRINGS ${octet_torch_root}/include/torch/headeronly/version.h torch_version_lines REGEX "define TORCH_VERSION_(MAJOR|MINOR) ")
 string(REGEX MATCHALL "[0-9]+" torch_version_numbers "${torch_version_lines}")
