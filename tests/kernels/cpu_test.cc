@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Detection agrees with the compiler's own, and OCTET_ISA never falls back silently.
+#include <cstdlib>
+#include <string>
+
+#include "core/cpu.h"
+#include <gtest/gtest.h>
+
+namespace octet {
+namespace {
+
+class ForcedIsa {
+ public:
+  explicit ForcedIsa(const char* value) {
+    const char* old = std::getenv("OCTET_ISA");
+    had_ = old != nullptr;
+    if (had_) old_ = old;
+    setenv("OCTET_ISA", value, 1);
+  }
+  ~ForcedIsa() {
+    if (had_) {
+      setenv("OCTET_ISA", old_.c_str(), 1);
+    } else {
+      unsetenv("OCTET_ISA");
+    }
+  }
+  ForcedIsa(const ForcedIsa&) = delete;
+  ForcedIsa& operator=(const ForcedIsa&) = delete;
+
+ private:
+  bool had_ = false;
+  std::string old_;
+};
+
+#if defined(__x86_64__)
+TEST(Cpu, AgreesWithTheCompilersDetection) {
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+  const bool avx512 =
+      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+  const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni") != 0;
+  EXPECT_EQ(isa_supported(Isa::kAvx2), avx2);
+  EXPECT_EQ(isa_supported(Isa::kAvx512), avx512);
+  EXPECT_EQ(isa_supported(Isa::kAvx512Vnni), vnni);
+}
+#endif
+
+TEST(Cpu, ForcedByName) {
+  for (const Isa isa : known_isas()) {
+    const std::string name(isa_name(isa));
+    const ForcedIsa forced(name.c_str());
+    const Result<Isa> chosen = selected_isa();
+    EXPECT_EQ(chosen.ok(), isa_supported(isa)) << name;
+    if (chosen.ok()) {
+      EXPECT_EQ(*chosen, isa);
+    } else {
+      EXPECT_EQ(chosen.error().text().rfind("OCTET_ISA: instruction set " + name, 0), 0U);
+    }
+  }
+}
+
+TEST(Cpu, UnknownNameIsAnErrorThatListsTheNames) {
+  const ForcedIsa forced("sse9");
+  const Result<Isa> chosen = selected_isa();
+  ASSERT_FALSE(chosen.ok());
+  EXPECT_EQ(chosen.error().text(), "OCTET_ISA: instruction set \"sse9\" is unknown; choose one of "
+                                   "scalar, avx2, avx512, avx512vnni");
+}
+
+TEST(Cpu, EmptyMeansTheDefault) {
+  const ForcedIsa forced("");
+  ASSERT_TRUE(selected_isa().ok());
+  EXPECT_EQ(*selected_isa(), default_isa());
+  EXPECT_LE(default_isa(), Isa::kAvx2);
+}
+
+} // namespace
+} // namespace octet
