@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # One test executable a room (tests/<room>/*.cc), script tests (tests/<room>/*.sh, *.py), examples, and the fuzz
 # targets: libFuzzer binaries with OCTET_FUZZ, otherwise replays of their corpus and of fixed mutations of it.
+# The label (and target) "sanitized" is what make test also runs under the sanitizers: rooms that read foreign bytes.
 find_package(GTest REQUIRED)
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/paths.cc.in ${PROJECT_BINARY_DIR}/generated/paths.cc @ONLY)
@@ -11,6 +12,14 @@ target_link_libraries(octet_test_support PUBLIC octet_flags liboctet octet_depen
 
 set(test_environment "OCTET_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "OCTET_BUILD_DIR=${PROJECT_BINARY_DIR}"
     "OCTET_LIB_DIR=${PROJECT_BINARY_DIR}/lib")
+
+set(sanitized_rooms core graph ops onnx data text)
+add_custom_target(sanitized_tests)
+
+function(octet_sanitized_test name)
+  set_tests_properties(${name} PROPERTIES LABELS sanitized)
+  add_dependencies(sanitized_tests ${name})
+endfunction()
 
 function(octet_add_test name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
@@ -40,6 +49,9 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
       add_dependencies(octet_test_cli octet)
     endif()
     octet_add_test(octet_test_${room} octet_test_${room})
+    if(room IN_LIST sanitized_rooms)
+      octet_sanitized_test(octet_test_${room})
+    endif()
   endforeach()
 
   file(GLOB test_scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*.sh ${PROJECT_SOURCE_DIR}/tests/*/*.py)
@@ -77,6 +89,7 @@ foreach(source IN LISTS fuzz_sources)
   else()
     target_sources(octet_fuzz_${stem} PRIVATE ${PROJECT_SOURCE_DIR}/fuzz/replay/replay.cc)
     octet_add_test(octet_fuzz_${stem} octet_fuzz_${stem} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${stem})
+    octet_sanitized_test(octet_fuzz_${stem})
   endif()
 endforeach()
 if(OCTET_FUZZ)

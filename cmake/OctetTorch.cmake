@@ -13,6 +13,7 @@ if(torch_found VERSION_LESS 2.11)
   message(FATAL_ERROR "${octet_torch_root} is LibTorch ${torch_found}; octet needs 2.11 or newer")
 endif()
 message(STATUS "LibTorch ${torch_found}: ${octet_torch_root}")
+set(Torch_FOUND_ROOT ${octet_torch_root} CACHE INTERNAL "the LibTorch in use")
 
 add_library(octet_torch INTERFACE)
 # Behind everything: LibTorch ships its own fmt, oneDNN and protobuf headers.

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Every command first installs what is missing (tools/setup); nothing is fetched when all is there.
+#   OCTET_TRAIN=OFF   build without LibTorch       OCTET_WERROR=ON   warnings are errors (CI sets it)
+#   DATA=DIR          demo on the real Fashion-MNIST in DIR instead of the generated images
+OCTET_TRAIN ?= ON
+OCTET_WERROR ?= OFF
+DATA ?=
+JOBS ?= $(shell nproc)
+export OCTET_TRAIN
+
+release := build/release
+options := -DOCTET_TRAIN=$(OCTET_TRAIN) -DOCTET_WERROR=$(OCTET_WERROR)
+
+.PHONY: build demo test test-long bench format lint lint-all clean help
+.DEFAULT_GOAL := build
+
+build: ## library, command, training component and tests in build/release
+	@tools/setup
+	@cmake --preset release $(options) >$(release).log 2>&1 || { cat $(release).log; exit 1; }
+	cmake --build $(release) -j $(JOBS)
+
+demo: build ## train, quantize, check and run a network; one table and report.html
+	tools/demo $(DATA)
+
+test: ## everything that CI runs: build, lint, sanitized tests, all tests
+	@tools/setup --test
+	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory lint
+	@cmake --preset asan -DOCTET_WERROR=$(OCTET_WERROR) -DOCTET_BENCH=OFF >build/asan.log 2>&1 || { cat build/asan.log; exit 1; }
+	cmake --build build/asan -j $(JOBS) --target sanitized_tests
+	ctest --test-dir build/asan -L sanitized -j $(JOBS) --output-on-failure
+	ctest --test-dir $(release) -j $(JOBS) --output-on-failure
+
+test-long: ## what takes hours: all tests sanitized, long variants, an hour of each fuzz target
+	@tools/setup --test
+	@$(MAKE) --no-print-directory build
+	cmake --preset asan -DOCTET_BENCH=OFF
+	cmake --build build/asan -j $(JOBS)
+	OCTET_LONG=1 ctest --test-dir build/asan -j $(JOBS) --timeout 7200 --output-on-failure
+	OCTET_LONG=1 ctest --test-dir $(release) -j $(JOBS) --timeout 7200 --output-on-failure
+	tools/fuzz
+
+bench: build ## every benchmark, with the peers side by side
+	@tools/setup-peers >/dev/null
+	tools/bench
+
+format: ## rewrite the sources with clang-format
+	@tools/setup --test
+	git ls-files -co --exclude-standard '*.cc' '*.h' | xargs clang-format-14 -i
+
+lint: ## include order, formatting, clang-tidy on changed files
+	@tools/setup --test
+	tools/lint
+
+lint-all: ## the same with clang-tidy on the whole tree
+	@tools/setup --test
+	tools/lint --all
+
+clean: ## remove what was built (not what was downloaded)
+	rm -rf build
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
