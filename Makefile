@@ -16,6 +16,7 @@ options := -DOCTET_TRAIN=$(OCTET_TRAIN) -DOCTET_WERROR=$(OCTET_WERROR)
 
 build: ## library, command, training component and tests in build/release
 	@tools/setup
+	@mkdir -p build
 	@cmake --preset release $(options) >$(release).log 2>&1 || { cat $(release).log; exit 1; }
 	cmake --build $(release) -j $(JOBS)
 
