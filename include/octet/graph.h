@@ -196,7 +196,7 @@ class Graph {
   void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
   void set_inputs(std::vector<ValueId> inputs) { inputs_ = std::move(inputs); }
 
-  /// Removes a node; its outputs stay as values without a producer until `compact`.
+  /// Removes a node; its outputs stay as nameless holes that nothing produces.
   void remove_node(NodeId node);
   /// Redirects every use of `from` (nodes, captures, graph outputs) to `to`.
   void replace_uses(ValueId from, ValueId to);
@@ -224,7 +224,7 @@ class Graph {
   /// Living nodes, producers before consumers, otherwise in order of insertion; an error names a
   /// node on a cycle.
   Result<std::vector<NodeId>> topological() const;
-  /// Values of kind kConstant that a node, a capture or an output uses, in order of id.
+  /// Values of kind kConstant, in order of id.
   std::vector<ValueId> constants() const;
 
   std::optional<ValueId> find_value(std::string_view value_name) const;

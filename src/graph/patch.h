@@ -47,17 +47,14 @@ class Patch {
   Exactness exactness() const { return exactness_; }
 
   /// Applies it; ids of the patch's values become ids of the graph. Dead nodes are left to the
-  /// caller. An error names what does not fit (an id out of range, a type that changed).
-  Status apply(Graph& graph) const;
+  /// caller. Returns the ids of the new nodes. An error names what does not fit.
+  Result<std::vector<NodeId>> apply(Graph& graph) const;
 
  private:
-  struct Emitted {
-    Node node;
+  /// A node with fresh outputs, or a constant; in the order of their value ids.
+  struct Addition {
+    Node node; ///< op_type is empty for a constant
     std::vector<std::string> output_names;
-  };
-  struct Constant {
-    ValueId id;
-    std::string name;
     Tensor tensor;
   };
   struct Redirect {
@@ -65,18 +62,19 @@ class Patch {
     size_t index;
     ValueId value;
   };
-  ValueId fresh() { return ValueId{next_++}; }
 
   std::string why_;
   Exactness exactness_;
   int32_t base_ = 0, next_ = 0; ///< first id that is the patch's own, and the next one
   std::vector<std::string> origin_;
-  /// Nodes and constants in the order of their value ids.
-  std::vector<Emitted> nodes_;
-  std::vector<Constant> constants_;
+  std::vector<Addition> additions_;
   std::vector<std::pair<ValueId, ValueId>> replacements_;
   std::vector<Redirect> redirects_;
   std::vector<std::pair<std::string, int64_t>> opsets_;
 };
+
+/// Whether `to` can take the place of `from` in every use: a graph output keeps its name, so it
+/// can only become a node's output that is no graph output itself.
+bool can_replace(const Graph& graph, ValueId from, ValueId to);
 
 } // namespace octet

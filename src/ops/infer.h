@@ -11,8 +11,11 @@ enum class UnknownOp {
   kRefuse, ///< an error names the node
 };
 
-/// Fills in the types of all values. Errors name the node and what does not fit.
+/// Fills in the types of all values, subgraphs included. Errors name the node and what does not
+/// fit.
 Status infer_types(Graph& graph, UnknownOp unknown = UnknownOp::kIgnore);
+/// Fills in the types of one node's outputs from those of its inputs.
+Status infer_node(Graph& graph, NodeId node, UnknownOp unknown = UnknownOp::kIgnore);
 /// What is known of the inputs of one node (types, constants), for quant traits and rules.
 std::vector<InputInfo> input_infos(const Graph& graph, const Node& node);
 

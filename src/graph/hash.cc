@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The content hash of a graph: FNV-1a over names, structure, attributes and constants. Ids do not
+// enter it, so that a graph and its copy read back from a file agree.
+#include <bit>
+
+#include "octet/graph.h"
+
+namespace octet {
+namespace {
+
+class Hasher {
+ public:
+  void bytes(std::string_view text) {
+    number(text.size());
+    for (const char c : text)
+      step(static_cast<unsigned char>(c));
+  }
+  void number(uint64_t v) {
+    for (int i = 0; i < 8; ++i)
+      step((v >> (8 * i)) & 0xff);
+  }
+  uint64_t value() const { return state_; }
+
+ private:
+  void step(uint64_t byte) { state_ = (state_ ^ byte) * 0x100000001b3ULL; }
+  uint64_t state_ = 0xcbf29ce484222325ULL;
+};
+
+struct AttributeHasher {
+  Hasher& h;
+  void operator()(std::monostate) const { h.number(0); }
+  void operator()(int64_t v) const { h.number(static_cast<uint64_t>(v)); }
+  void operator()(float v) const { h.number(std::bit_cast<uint32_t>(v)); }
+  void operator()(const std::string& v) const { h.bytes(v); }
+  void operator()(const Tensor& v) const { h.number(v.content_hash()); }
+  void operator()(const GraphPtr& v) const { h.number(v ? v->content_hash() : 0); }
+  void operator()(const RawProto& v) const {
+    h.number(static_cast<uint64_t>(v.field));
+    h.bytes(v.bytes);
+  }
+  template <class T>
+  void operator()(const std::vector<T>& list) const {
+    h.number(list.size());
+    for (const T& item : list)
+      (*this)(item);
+  }
+};
+
+void hash_type(Hasher& h, const TypeInfo& type) {
+  h.number(static_cast<uint64_t>(type.type));
+  h.bytes(type.text());
+  h.bytes(type.opaque);
+}
+
+} // namespace
+
+uint64_t Graph::content_hash() const {
+  Hasher h;
+  for (const auto& [domain, version] : opsets) {
+    h.bytes(domain);
+    h.number(static_cast<uint64_t>(version));
+  }
+  const auto names = [&](const std::vector<ValueId>& ids) {
+    h.number(ids.size());
+    for (const ValueId id : ids)
+      h.bytes(id.valid() ? value(id).name : std::string_view{});
+  };
+  for (const ValueId id : inputs_)
+    hash_type(h, value(id).type);
+  names(inputs_);
+  names(outputs_);
+  for (const auto& [constant_name, id] : by_name_) {
+    if (!value(id).is_constant()) continue;
+    h.bytes(constant_name);
+    h.number(value(id).constant.content_hash());
+  }
+  for (const NodeId id : nodes()) {
+    const Node& n = node(id);
+    h.bytes(n.domain);
+    h.bytes(n.op_type);
+    h.bytes(n.name);
+    names(n.inputs);
+    names(n.outputs);
+    for (const auto& [key, attribute] : n.attributes) {
+      h.bytes(key);
+      h.number(attribute.value.index());
+      std::visit(AttributeHasher{h}, attribute.value);
+      h.bytes(attribute.reference);
+    }
+  }
+  return h.value();
+}
+
+} // namespace octet

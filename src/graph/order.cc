@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Order and uses: who comes before whom, who uses what.
+#include <queue>
+
+#include "core/format.h"
+
+#include "octet/graph.h"
+
+namespace octet {
+
+Result<std::vector<NodeId>> Graph::topological() const {
+  // Kahn's algorithm with the lowest id first keeps the order of insertion where it is one.
+  std::vector<int> waits(nodes_.size(), 0);
+  std::vector<std::vector<int32_t>> followers(nodes_.size());
+  const auto depend = [&](const std::vector<ValueId>& ids, size_t node_index) {
+    for (const ValueId id : ids) {
+      if (!id.valid()) continue;
+      const NodeId before = value(id).producer;
+      if (!before.valid()) continue;
+      followers[static_cast<size_t>(before.index)].push_back(static_cast<int32_t>(node_index));
+      ++waits[node_index];
+    }
+  };
+  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+  size_t living = 0;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (!node_alive_[i]) continue;
+    ++living;
+    depend(nodes_[i].inputs, i);
+    depend(nodes_[i].captures, i);
+    if (waits[i] == 0) ready.push(static_cast<int32_t>(i));
+  }
+  std::vector<NodeId> out;
+  out.reserve(living);
+  while (!ready.empty()) {
+    const int32_t i = ready.top();
+    ready.pop();
+    out.push_back(NodeId{i});
+    for (const int32_t next : followers[static_cast<size_t>(i)])
+      if (--waits[static_cast<size_t>(next)] == 0) ready.push(next);
+  }
+  if (out.size() == living) return out;
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    if (node_alive_[i] && waits[i] > 0)
+      return error("node {}: is on a cycle: it needs a value that depends on its own output",
+                   nodes_[i].label());
+  return error(ErrorCode::kInternal, "the order of nodes lost one");
+}
+
+Uses::Uses(const Graph& graph)
+    : uses_(static_cast<size_t>(graph.value_bound())),
+      output_uses_(static_cast<size_t>(graph.value_bound()), 0) {
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i].valid())
+        uses_[static_cast<size_t>(node.inputs[i].index)].push_back({id, i});
+    for (size_t k = 0; k < node.captures.size(); ++k)
+      uses_[static_cast<size_t>(node.captures[k].index)].push_back({id, node.inputs.size() + k});
+  }
+  for (const ValueId out : graph.outputs())
+    ++output_uses_[static_cast<size_t>(out.index)];
+}
+
+std::span<const Uses::Use> Uses::of(ValueId id) const {
+  if (!id.valid() || static_cast<size_t>(id.index) >= uses_.size()) return {};
+  return uses_[static_cast<size_t>(id.index)];
+}
+
+int Uses::count(ValueId id) const {
+  if (!id.valid() || static_cast<size_t>(id.index) >= uses_.size()) return 0;
+  const auto i = static_cast<size_t>(id.index);
+  return static_cast<int>(uses_[i].size()) + output_uses_[i];
+}
+
+NodeId Uses::single_consumer(ValueId id) const {
+  return count(id) == 1 && of(id).size() == 1 ? of(id).front().node : NodeId{};
+}
+
+} // namespace octet

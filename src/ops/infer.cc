@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inference walks the graph in order, carries what is known of small integer tensors beside their
+// types, and merges what operators say with what the file declared.
+#include "ops/infer.h"
+
+#include <map>
+
+#include "core/format.h"
+
+namespace octet {
+namespace {
+
+constexpr int kMaxDepth = 32;
+/// Integer tensors up to this many elements are followed through shape computations.
+constexpr int64_t kMaxShapeElements = 64;
+
+using Values = std::map<ValueId, std::vector<Dim>>;
+
+std::optional<std::vector<Dim>> known_elements(const Tensor& t) {
+  if (t.rank() > 1 || t.count() > kMaxShapeElements) return std::nullopt;
+  if (t.type() != DType::kInt64 && t.type() != DType::kInt32) return std::nullopt;
+  std::vector<Dim> out;
+  for (int64_t i = 0; i < t.count(); ++i) {
+    // Read exactly: a double does not hold every int64.
+    const Tensor a = t.aligned();
+    out.emplace_back(t.type() == DType::kInt64 ? a.data<int64_t>()[static_cast<size_t>(i)]
+                                               : a.data<int32_t>()[static_cast<size_t>(i)]);
+  }
+  return out;
+}
+
+InputInfo describe(const Graph& graph, ValueId id, const Values* values) {
+  InputInfo info;
+  if (!id.valid()) return info;
+  info.present = true;
+  info.type = graph.value(id).type;
+  info.constant = graph.constant(id);
+  if (info.constant) {
+    info.value = known_elements(*info.constant);
+    if (info.type.type == DType::kUndefined)
+      info.type = tensor_type(info.constant->type(), info.constant->shape());
+  } else if (values) {
+    const auto found = values->find(id);
+    if (found != values->end()) info.value = found->second;
+  }
+  return info;
+}
+
+/// The more precise of two statements; an error when they contradict each other.
+Result<TypeInfo> merge(const TypeInfo& declared, const TypeInfo& inferred) {
+  if (!declared.opaque.empty() || !inferred.opaque.empty())
+    return inferred.opaque.empty() ? declared : inferred;
+  TypeInfo out = inferred;
+  if (out.type == DType::kUndefined) out.type = declared.type;
+  if (declared.type != DType::kUndefined && declared.type != out.type)
+    return error("is declared {} but computes {}", name(declared.type), name(out.type));
+  if (!declared.shape) return out;
+  if (!out.shape) {
+    out.shape = declared.shape;
+    return out;
+  }
+  if (declared.rank() != out.rank())
+    return error("is declared {} but computes {}", declared.text(), out.text());
+  for (size_t i = 0; i < out.shape->size(); ++i) {
+    const Dim& d = (*declared.shape)[i];
+    Dim& mine = (*out.shape)[i];
+    if (d.is_constant() && mine.is_constant() && d.value() != mine.value())
+      return error("is declared {} but computes {}", declared.text(), inferred.text());
+    if (!mine.is_known() || (d.is_constant() && !mine.is_constant())) mine = d;
+  }
+  return out;
+}
+
+class Inference {
+ public:
+  Inference(UnknownOp unknown, int depth) : unknown_(unknown), depth_(depth) {}
+
+  Status graph(Graph& g) {
+    if (depth_ > kMaxDepth) return error("subgraphs nest deeper than {}", kMaxDepth);
+    for (const NodeId id : OCTET_TRY(g.topological()))
+      OCTET_TRY(node(g, id));
+    return ok_status();
+  }
+
+  Status node(Graph& g, NodeId id) {
+    const Node& n = g.node(id);
+    const OpDef* op = find_op(n.domain, n.op_type);
+    if (!op) {
+      if (unknown_ == UnknownOp::kIgnore) return ok_status();
+      return error(ErrorCode::kUnsupported,
+                   "node {}: octet has no definition of this operator (domain \"{}\")", n.label(),
+                   n.domain);
+    }
+    InferContext context{.node = n, .version = g.opset(n.domain), .inputs = {}, .infer_body = {}};
+    for (const ValueId in : n.inputs)
+      context.inputs.push_back(describe(g, in, &values_));
+    context.infer_body = [this, &g, &n](const Graph& body, std::span<const TypeInfo> types) {
+      return this->body(g, n, body, types);
+    };
+    const std::vector<OutputInfo> outputs =
+        OCTET_TRY_WITH(op->infer.fn(context), fmt::format("node {}", n.label()));
+    const std::vector<ValueId> out_ids = n.outputs;
+    for (size_t k = 0; k < out_ids.size() && k < outputs.size(); ++k) {
+      if (!out_ids[k].valid()) continue;
+      TypeInfo merged = OCTET_TRY_WITH(
+          merge(g.value(out_ids[k]).type, outputs[k].type),
+          fmt::format("node {}: output \"{}\"", n.label(), g.value(out_ids[k]).name));
+      if (outputs[k].value) values_[out_ids[k]] = *outputs[k].value;
+      g.set_type(out_ids[k], std::move(merged));
+    }
+    return ok_status();
+  }
+
+ private:
+  Result<std::vector<TypeInfo>>
+  body(const Graph& outer, const Node& n, const Graph& inner, std::span<const TypeInfo> types) {
+    Graph copy = inner;
+    for (size_t i = 0; i < types.size() && i < copy.inputs().size(); ++i)
+      copy.set_type(copy.inputs()[i], types[i]);
+    for (int32_t i = 0; i < copy.value_bound(); ++i) {
+      const Value& v = copy.value(ValueId{i});
+      if (v.kind == ValueKind::kCapture) copy.set_type(v.id, outer.value(v.captured).type);
+    }
+    if (copy.opsets.empty()) copy.opsets = outer.opsets;
+    OCTET_TRY_WITH(Inference(unknown_, depth_ + 1).graph(copy),
+                   fmt::format("body of {}", n.label()));
+    std::vector<TypeInfo> out;
+    for (const ValueId id : copy.outputs())
+      out.push_back(copy.value(id).type);
+    return out;
+  }
+
+  UnknownOp unknown_;
+  int depth_;
+  Values values_;
+};
+
+} // namespace
+
+Status infer_types(Graph& graph, UnknownOp unknown) {
+  return Inference(unknown, 0).graph(graph);
+}
+
+Status infer_node(Graph& graph, NodeId node, UnknownOp unknown) {
+  return Inference(unknown, 0).node(graph, node);
+}
+
+std::vector<InputInfo> input_infos(const Graph& graph, const Node& node) {
+  std::vector<InputInfo> out;
+  for (const ValueId id : node.inputs)
+    out.push_back(describe(graph, id, nullptr));
+  return out;
+}
+
+} // namespace octet

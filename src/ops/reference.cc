@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference executor: every operator's eval in topological order. Values are released after
+// their last use.
+#include <map>
+
+#include "core/format.h"
+#include "ops/op.h"
+
+#include "octet/executor.h"
+
+namespace octet {
+namespace {
+
+constexpr int kMaxDepth = 32;
+
+using Environment = std::vector<Tensor>; // by value id
+
+Status check_input(const Value& v, const Tensor& t) {
+  if (t.empty()) return error("input \"{}\": no tensor was given", v.name);
+  if (v.type.type != DType::kUndefined && t.type() != v.type.type)
+    return error("input \"{}\": the model wants {} but got {}", v.name, v.type.text(),
+                 name(t.type()));
+  if (!v.type.shape) return ok_status();
+  bool fits = v.type.rank() == t.rank();
+  for (size_t i = 0; fits && i < v.type.shape->size(); ++i) {
+    const Dim& d = (*v.type.shape)[i];
+    fits = !d.is_constant() || d.value() == t.shape()[i];
+  }
+  if (!fits)
+    return error("input \"{}\": the model wants {} but got shape {}", v.name, v.type.text(),
+                 to_string(t.shape()));
+  return ok_status();
+}
+
+class Run {
+ public:
+  Run(const Graph& graph, std::span<const NodeId> order, int depth)
+      : graph_(graph), order_(order), depth_(depth),
+        values_(static_cast<size_t>(graph.value_bound())) {}
+
+  Result<std::vector<Tensor>> operator()(std::span<const Tensor> inputs, const Environment* outer) {
+    if (depth_ > kMaxDepth) return error("subgraphs nest deeper than {}", kMaxDepth);
+    if (inputs.size() != graph_.inputs().size())
+      return error("the graph has {} inputs but got {}", graph_.inputs().size(), inputs.size());
+    for (int32_t i = 0; i < graph_.value_bound(); ++i) {
+      const Value& v = graph_.value(ValueId{i});
+      if (v.is_constant()) slot(v.id) = v.constant;
+      if (v.kind == ValueKind::kCapture) {
+        if (!outer) return error("value \"{}\": captured, but nothing encloses it", v.name);
+        slot(v.id) = (*outer)[static_cast<size_t>(v.captured.index)];
+      }
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      OCTET_TRY(check_input(graph_.value(graph_.inputs()[i]), inputs[i]));
+      slot(graph_.inputs()[i]) = inputs[i];
+    }
+    count_uses();
+    for (const NodeId id : order_)
+      OCTET_TRY_WITH(step(graph_.node(id)), fmt::format("node {}", graph_.node(id).label()));
+    std::vector<Tensor> out;
+    for (const ValueId id : graph_.outputs())
+      out.push_back(slot(id));
+    return out;
+  }
+
+ private:
+  Tensor& slot(ValueId id) { return values_[static_cast<size_t>(id.index)]; }
+
+  void count_uses() {
+    uses_.assign(values_.size(), 0);
+    for (const NodeId id : order_) {
+      for (const ValueId in : graph_.node(id).inputs)
+        if (in.valid()) ++uses_[static_cast<size_t>(in.index)];
+      for (const ValueId in : graph_.node(id).captures)
+        ++uses_[static_cast<size_t>(in.index)];
+    }
+    for (const ValueId id : graph_.outputs())
+      ++uses_[static_cast<size_t>(id.index)];
+  }
+
+  void release(ValueId id) {
+    if (id.valid() && --uses_[static_cast<size_t>(id.index)] == 0) slot(id) = Tensor{};
+  }
+
+  Status step(const Node& n) {
+    const OpDef* op = find_op(n.domain, n.op_type);
+    if (!op)
+      return error(ErrorCode::kUnsupported, "octet cannot run this operator (domain \"{}\")",
+                   n.domain);
+    EvalContext context{.node = n,
+                        .version = graph_.opset(n.domain),
+                        .inputs = {},
+                        .run_body = {},
+                        .seed = static_cast<uint64_t>(n.id.index)};
+    for (const ValueId in : n.inputs)
+      context.inputs.push_back(in.valid() ? slot(in).aligned() : Tensor{});
+    context.run_body = [this](const Graph& body, std::span<const Tensor> in) {
+      return run_body(body, in);
+    };
+    std::vector<Tensor> results = OCTET_TRY(op->eval.fn(context));
+    for (size_t k = 0; k < n.outputs.size(); ++k) {
+      if (!n.outputs[k].valid()) continue;
+      if (k >= results.size() || results[k].empty())
+        return error("gave no output {} (\"{}\")", k, graph_.value(n.outputs[k]).name);
+      slot(n.outputs[k]) = std::move(results[k]);
+    }
+    for (const ValueId in : n.inputs)
+      release(in);
+    for (const ValueId in : n.captures)
+      release(in);
+    return ok_status();
+  }
+
+  Result<std::vector<Tensor>> run_body(const Graph& body, std::span<const Tensor> in) {
+    const std::vector<NodeId> order = OCTET_TRY(body.topological());
+    return Run(body, order, depth_ + 1)(in, &values_);
+  }
+
+  const Graph& graph_;
+  std::span<const NodeId> order_;
+  int depth_;
+  Environment values_;
+  std::vector<int> uses_;
+};
+
+class ReferenceExecutor final : public Executor {
+ public:
+  ReferenceExecutor(Graph graph, std::vector<NodeId> order)
+      : graph_(std::move(graph)), order_(std::move(order)) {}
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
+    return Run(graph_, order_, 0)(inputs, nullptr);
+  }
+
+ private:
+  Graph graph_;
+  std::vector<NodeId> order_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Executor>> make_reference_executor(const Graph& graph) {
+  std::vector<NodeId> order = OCTET_TRY(graph.topological());
+  return std::unique_ptr<Executor>(std::make_unique<ReferenceExecutor>(graph, std::move(order)));
+}
+
+} // namespace octet
