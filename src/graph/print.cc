@@ -4,6 +4,7 @@
 
 #include "core/format.h"
 #include "graph/text_words.h"
+
 #include "octet/text.h"
 
 namespace octet {
@@ -23,7 +24,8 @@ std::string number(double v) {
   return fmt::format("{}", v);
 }
 
-template <class T, class Fn> std::string join(const std::vector<T>& items, Fn&& text) {
+template <class T, class Fn>
+std::string join(const std::vector<T>& items, Fn&& text) {
   std::string out = "[";
   for (size_t i = 0; i < items.size(); ++i)
     out += (i ? ", " : "") + text(items[i]);
@@ -87,11 +89,16 @@ class Printer {
   static std::string element(const Tensor& t, int64_t i) {
     const auto at = static_cast<size_t>(i);
     switch (t.type()) {
-    case DType::kString: return quoted(t.string_values()[at]);
-    case DType::kInt64: return fmt::format("{}", t.aligned().data<int64_t>()[at]);
-    case DType::kUint64: return fmt::format("{}", t.aligned().data<uint64_t>()[at]);
-    case DType::kFloat32: return number(t.aligned().data<float>()[at]);
-    default: return number(t.at(i));
+    case DType::kString:
+      return quoted(t.string_values()[at]);
+    case DType::kInt64:
+      return fmt::format("{}", t.aligned().data<int64_t>()[at]);
+    case DType::kUint64:
+      return fmt::format("{}", t.aligned().data<uint64_t>()[at]);
+    case DType::kFloat32:
+      return number(t.aligned().data<float>()[at]);
+    default:
+      return number(t.at(i));
     }
   }
 
@@ -122,8 +129,7 @@ class Printer {
   }
 
   std::string attr(const Attribute& a) const {
-    if (!a.reference.empty())
-      return fmt::format("ref({}, {})", quoted(a.reference), a.onnx_type);
+    if (!a.reference.empty()) return fmt::format("ref({}, {})", quoted(a.reference), a.onnx_type);
     return std::visit([this](const auto& v) { return attr_value(v); }, a.value);
   }
   std::string attr_value(std::monostate) const { return "none"; }
