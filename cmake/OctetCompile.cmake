@@ -30,6 +30,8 @@ elseif(OCTET_LLD)
   target_link_options(octet_flags INTERFACE -fuse-ld=lld)
 endif()
 
+target_link_options(octet_flags INTERFACE -Wl,--allow-shlib-undefined)
+
 # The kernels get -O3; they and quantization also convert nothing implicitly.
 function(octet_room_options target)
   get_target_property(files ${target} SOURCES)
