@@ -3,13 +3,13 @@
 // mapped).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "octet/dtype.h"
@@ -32,7 +32,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
-  /// Owned, zeroed, 64-byte aligned memory; writable until it is shared.
+  /// Owned, zeroed, 64-byte aligned memory; writable until it is shared. Null when there is none.
   static std::shared_ptr<Buffer> allocate(size_t size_bytes);
   /// The file, mapped read-only.
   static Result<std::shared_ptr<Buffer>> map(const std::string& path);
@@ -99,6 +99,17 @@ struct DTypeOf<bool> {
 class Tensor {
  public:
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor& operator=(const Tensor&) = default;
+  /// A moved-from tensor is empty().
+  Tensor(Tensor&& other) noexcept { swap(other); }
+  Tensor& operator=(Tensor&& other) noexcept {
+    Tensor taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  ~Tensor() = default;
+  void swap(Tensor& other) noexcept;
 
   /// A zeroed tensor that owns its bytes. Errors: a bad shape, or more than 2^40 bytes.
   static Result<Tensor> zeros(DType type, Shape shape);
@@ -127,7 +138,8 @@ class Tensor {
 
   /// The packed bytes; empty for strings.
   std::span<const std::byte> bytes() const { return {data_, size_bytes_}; }
-  const std::vector<std::string>& string_values() const { return *strings_; }
+  /// The values of a string tensor; aborts on any other.
+  const std::vector<std::string>& string_values() const;
   bool is_aligned(size_t alignment) const {
     return reinterpret_cast<uintptr_t>(data_) % alignment == 0;
   }
@@ -138,7 +150,8 @@ class Tensor {
     check_access(DTypeOf<T>::kValue, alignof(T));
     return {reinterpret_cast<const T*>(data_), static_cast<size_t>(count_)};
   }
-  /// Writable elements of a tensor made by `zeros` that nobody shares yet.
+  /// Writable elements of a tensor made by `zeros`, `of` or `clone` that nobody shares yet (aborts
+  /// otherwise).
   template <class T>
   std::span<T> mutable_data() {
     check_access(DTypeOf<T>::kValue, alignof(T));
