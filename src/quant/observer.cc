@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Observer: cuts a tensor into channels, leaves out padding and infinities, and hands the rest to
+// the channels' observers.
+#include "octet/observer.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "core/format.h"
+#include "quant/observers/channel.h"
+#include "quant/scheme.h"
+
+namespace octet {
+
+namespace {
+
+constexpr size_t kChunk = 1024;
+
+std::unique_ptr<ChannelObserver> make_channel(const Calibrator& calibrator, const Scheme& scheme) {
+  struct Maker {
+    const Scheme& scheme;
+    std::unique_ptr<ChannelObserver> operator()(const MinMax&) const { return make_min_max(); }
+    std::unique_ptr<ChannelObserver> operator()(const MovingAverage& m) const {
+      return make_moving_average(m);
+    }
+    std::unique_ptr<ChannelObserver> operator()(const Percentile& p) const {
+      return make_percentile(p, scheme);
+    }
+    std::unique_ptr<ChannelObserver> operator()(const Entropy&) const { return make_entropy(); }
+    std::unique_ptr<ChannelObserver> operator()(const Mse&) const { return make_mse(scheme); }
+  };
+  return std::visit(Maker{scheme}, calibrator);
+}
+
+Status check_calibrator(const Calibrator& calibrator) {
+  if (const auto* m = std::get_if<MovingAverage>(&calibrator)) {
+    if (!(m->momentum >= 0.005 && m->momentum <= 1))
+      return error("moving average: momentum {} is out of bounds, use 0.005 to 1", m->momentum);
+  }
+  if (const auto* p = std::get_if<Percentile>(&calibrator)) {
+    if (!(p->p > 50 && p->p <= 100))
+      return error("percentile: p = {} is out of bounds, use more than 50 and at most 100", p->p);
+  }
+  return ok_status();
+}
+
+/// How the elements of a tensor fall into channels: element (o, c, i) is at (o*channels + c)*inner
+/// + i.
+struct Layout {
+  int64_t outer = 1, channels = 1, inner = 1;
+};
+
+Layout layout_of(const Tensor& tensor, std::optional<int64_t> axis) {
+  Layout out;
+  if (!axis) {
+    out.inner = tensor.count();
+    return out;
+  }
+  const int64_t a = *axis < 0 ? *axis + tensor.rank() : *axis;
+  for (int64_t d = 0; d < tensor.rank(); ++d)
+    (d < a ? out.outer : d == a ? out.channels : out.inner) *= tensor.dim(d);
+  return out;
+}
+
+/// Whether element `index` counts.
+class Mask {
+ public:
+  Mask(const Tensor& values, const Tensor* mask) {
+    if (mask == nullptr) return;
+    span_ = mask->count() == 0 ? 1 : std::max<int64_t>(1, values.count() / mask->count());
+    keep_.resize(static_cast<size_t>(mask->count()));
+    for (int64_t i = 0; i < mask->count(); ++i)
+      keep_[static_cast<size_t>(i)] = mask->at(i) != 0;
+  }
+  bool operator()(int64_t index) const {
+    return keep_.empty() || keep_[static_cast<size_t>(index / span_)];
+  }
+
+ private:
+  std::vector<bool> keep_;
+  int64_t span_ = 1;
+};
+
+/// Collects finite values and hands them on in chunks.
+class Feeder {
+ public:
+  explicit Feeder(ChannelObserver& to) : to_(to) {}
+  ~Feeder() { flush(); }
+  Feeder(const Feeder&) = delete;
+  Feeder& operator=(const Feeder&) = delete;
+  void put(float x) {
+    chunk_[used_++] = x;
+    if (used_ == kChunk) flush();
+  }
+
+ private:
+  void flush() {
+    if (used_ > 0) to_.observe({chunk_.data(), used_});
+    used_ = 0;
+  }
+  ChannelObserver& to_;
+  std::array<float, kChunk> chunk_{};
+  size_t used_ = 0;
+};
+
+} // namespace
+
+std::string text(const Scheme& scheme) {
+  if (!is_integer(scheme.type))
+    return scheme.type == DType::kFloat8E5M2 ? "float8e5m2" : "float8e4m3fn";
+  std::string out = scheme.type == DType::kUint8 ? "uint8" : "int8";
+  out += scheme.symmetric ? " symmetric" : " asymmetric";
+  return scheme.narrow ? out + " narrow" : out;
+}
+
+std::string name(const Calibrator& calibrator) {
+  struct Namer {
+    std::string operator()(const MinMax&) const { return "min-max"; }
+    std::string operator()(const MovingAverage& m) const {
+      return fmt::format("moving-average:{}", m.momentum);
+    }
+    std::string operator()(const Percentile& p) const { return fmt::format("percentile:{}", p.p); }
+    std::string operator()(const Entropy&) const { return "entropy"; }
+    std::string operator()(const Mse&) const { return "mse"; }
+  };
+  return std::visit(Namer{}, calibrator);
+}
+
+Result<Calibrator> parse_calibrator(std::string_view text) {
+  const size_t colon = text.find(':');
+  const std::string_view kind = text.substr(0, colon);
+  std::optional<double> parameter;
+  if (colon != std::string_view::npos) {
+    const std::string_view digits = text.substr(colon + 1);
+    double value = 0;
+    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (status != std::errc{} || end != digits.data() + digits.size())
+      return error("calibrator \"{}\": \"{}\" is not a number", text, digits);
+    parameter = value;
+  }
+  Calibrator out;
+  if (kind == "moving-average")
+    out = MovingAverage{parameter.value_or(MovingAverage{}.momentum)};
+  else if (kind == "percentile")
+    out = Percentile{parameter.value_or(Percentile{}.p)};
+  else if (parameter)
+    return error("calibrator \"{}\": only moving-average and percentile take a parameter", text);
+  else if (kind == "min-max" || kind == "minmax")
+    out = MinMax{};
+  else if (kind == "entropy")
+    out = Entropy{};
+  else if (kind == "mse")
+    out = Mse{};
+  else
+    return error("unknown calibrator \"{}\"; use min-max, moving-average[:momentum], "
+                 "percentile[:p], entropy or mse",
+                 text);
+  OCTET_TRY(check_calibrator(out));
+  return out;
+}
+
+Observer::Observer(Observer&&) noexcept = default;
+Observer& Observer::operator=(Observer&&) noexcept = default;
+Observer::~Observer() = default;
+
+Result<Observer>
+Observer::create(const Calibrator& calibrator, const Scheme& scheme, std::optional<int64_t> axis) {
+  OCTET_TRY(check_calibrator(calibrator));
+  OCTET_TRY(check_scheme(scheme));
+  Observer out;
+  out.calibrator_ = calibrator;
+  out.scheme_ = scheme;
+  out.axis_ = axis;
+  return out;
+}
+
+Status Observer::check_batch(const Tensor& values, const Tensor* mask) const {
+  if (!is_float(values.type()))
+    return error("observer: cannot take the range of a tensor of type {}", name(values.type()));
+  if (axis_) {
+    const int64_t a = *axis_ < 0 ? *axis_ + values.rank() : *axis_;
+    if (a < 0 || a >= values.rank())
+      return error("observer: axis {} is out of range for shape {}", *axis_,
+                   to_string(values.shape()));
+    if (!channels_.empty() && values.dim(a) != static_cast<int64_t>(channels_.size()))
+      return error("observer: {} channels, {} before", values.dim(a), channels_.size());
+  }
+  if (mask != nullptr) {
+    bool fits = mask->rank() <= values.rank();
+    for (int64_t d = 0; fits && d < mask->rank(); ++d)
+      fits = mask->dim(d) == values.dim(d);
+    if (!fits)
+      return error("observer: mask of shape {} is not how shape {} begins",
+                   to_string(mask->shape()), to_string(values.shape()));
+  }
+  return ok_status();
+}
+
+Status Observer::observe(const Tensor& values, const Tensor* mask) {
+  OCTET_TRY(check_batch(values, mask));
+  std::vector<float> converted;
+  const Tensor aligned = values.type() == DType::kFloat32 ? values.aligned() : values;
+  std::span<const float> x;
+  if (values.type() == DType::kFloat32) {
+    x = aligned.data<float>();
+  } else {
+    converted = OCTET_TRY(values.to_floats());
+    x = converted;
+  }
+  const Mask keep(values, mask);
+  for (size_t i = 0; i < x.size(); ++i)
+    if (std::isnan(x[i]) && keep(static_cast<int64_t>(i)))
+      return error("observer: element {} of shape {} is NaN; fix the input or the model", i,
+                   to_string(values.shape()));
+
+  const Layout layout = layout_of(values, axis_);
+  if (channels_.empty())
+    for (int64_t c = 0; c < layout.channels; ++c)
+      channels_.push_back(make_channel(calibrator_, scheme_));
+  for (int64_t c = 0; c < layout.channels; ++c) {
+    ChannelObserver& channel = *channels_[static_cast<size_t>(c)];
+    Feeder feeder(channel);
+    for (int64_t o = 0; o < layout.outer; ++o) {
+      const int64_t begin = (o * layout.channels + c) * layout.inner;
+      for (int64_t i = begin; i < begin + layout.inner; ++i) {
+        const float value = x[static_cast<size_t>(i)];
+        if (!keep(i)) {
+          ++masked_;
+        } else if (std::isinf(value)) {
+          ++infinities_;
+        } else {
+          ++observed_;
+          feeder.put(value);
+        }
+      }
+    }
+  }
+  for (const auto& channel : channels_)
+    channel->end_batch();
+  return ok_status();
+}
+
+Status Observer::merge(const Observer& other) {
+  if (calibrator_ != other.calibrator_ || scheme_ != other.scheme_ || axis_ != other.axis_)
+    return error("observers of different kinds cannot be merged: {} on {}, and {} on {}",
+                 name(calibrator_), text(scheme_), name(other.calibrator_), text(other.scheme_));
+  if (other.channels_.empty()) return ok_status();
+  if (channels_.empty())
+    for (size_t c = 0; c < other.channels_.size(); ++c)
+      channels_.push_back(make_channel(calibrator_, scheme_));
+  if (channels_.size() != other.channels_.size())
+    return error("observers of {} and of {} channels cannot be merged", channels_.size(),
+                 other.channels_.size());
+  for (size_t c = 0; c < channels_.size(); ++c)
+    channels_[c]->merge(*other.channels_[c]);
+  observed_ += other.observed_;
+  infinities_ += other.infinities_;
+  masked_ += other.masked_;
+  return ok_status();
+}
+
+Result<std::vector<Range>> Observer::ranges() const {
+  if (observed_ == 0)
+    return error("observer: nothing finite was observed ({} infinities, {} masked)", infinities_,
+                 masked_);
+  std::vector<Range> out;
+  out.reserve(channels_.size());
+  for (const auto& channel : channels_)
+    out.push_back(channel->range());
+  return out;
+}
+
+size_t Observer::state_bytes() const {
+  size_t sum = sizeof(*this);
+  for (const auto& channel : channels_)
+    sum += channel->state_bytes();
+  return sum;
+}
+
+} // namespace octet

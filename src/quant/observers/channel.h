@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// ChannelObserver: what an Observer keeps for its tensor, or for one channel of it.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "octet/observer.h"
+
+namespace octet {
+
+class ChannelObserver {
+ public:
+  virtual ~ChannelObserver() = default;
+  /// Takes finite values of the current batch.
+  virtual void observe(std::span<const float> values) = 0;
+  /// The batch is over (for observers that weigh batches).
+  virtual void end_batch() {}
+  /// `other` is of the same kind and has the same parameters.
+  virtual void merge(const ChannelObserver& other) = 0;
+  /// True when no value was observed.
+  virtual bool nothing() const = 0;
+  /// The range; {0, 0} when nothing was observed.
+  virtual Range range() const = 0;
+  virtual size_t state_bytes() const = 0;
+};
+
+std::unique_ptr<ChannelObserver> make_min_max();
+std::unique_ptr<ChannelObserver> make_moving_average(const MovingAverage& parameters);
+std::unique_ptr<ChannelObserver> make_percentile(const Percentile& parameters,
+                                                 const Scheme& scheme);
+std::unique_ptr<ChannelObserver> make_entropy();
+std::unique_ptr<ChannelObserver> make_mse(const Scheme& scheme);
+
+} // namespace octet

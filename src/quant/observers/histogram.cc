@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Histogram with a width that doubles: see histogram.h.
+#include "quant/observers/histogram.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace octet {
+
+namespace {
+
+constexpr int kBinsLog2 = 11;
+static_assert(Histogram::kBins == 1 << kBinsLog2);
+
+/// The smallest e with magnitude < kBins * 2^e.
+int exponent_for(double magnitude) {
+  int e = 0;
+  std::frexp(magnitude, &e); // magnitude < 2^e, and it is the smallest such e
+  return e - kBinsLog2;
+}
+
+void halve(std::vector<uint64_t>& bins, int doublings) {
+  if (bins.empty()) return;
+  std::vector<uint64_t> merged(bins.size(), 0);
+  for (size_t i = 0; i < bins.size(); ++i) {
+    const size_t to = doublings > kBinsLog2 ? 0 : i >> static_cast<unsigned>(doublings);
+    merged[to] += bins[i];
+  }
+  bins = std::move(merged);
+}
+
+void add_bins(std::vector<uint64_t>& to, std::span<const uint64_t> from) {
+  if (from.empty()) return;
+  if (to.empty()) to.assign(Histogram::kBins, 0);
+  for (size_t i = 0; i < from.size(); ++i)
+    to[i] += from[i];
+}
+
+} // namespace
+
+void Histogram::widen(int exponent) {
+  if (has_width_ && exponent > exponent_) {
+    halve(positive_, exponent - exponent_);
+    halve(negative_, exponent - exponent_);
+  }
+  exponent_ = has_width_ ? std::max(exponent_, exponent) : exponent;
+  has_width_ = true;
+}
+
+void Histogram::add(std::span<const float> finite) {
+  if (finite.empty()) return;
+  float lo = finite[0];
+  float hi = finite[0];
+  for (const float x : finite) {
+    lo = std::min(lo, x);
+    hi = std::max(hi, x);
+  }
+  min_ = count_ == 0 ? lo : std::min(min_, static_cast<double>(lo));
+  max_ = count_ == 0 ? hi : std::max(max_, static_cast<double>(hi));
+  count_ += static_cast<int64_t>(finite.size());
+  const double magnitude = std::max(std::fabs(lo), std::fabs(hi));
+  if (magnitude == 0) {
+    zeros_ += static_cast<int64_t>(finite.size());
+    return;
+  }
+  widen(exponent_for(magnitude));
+  if (lo < 0 && negative_.empty()) negative_.assign(kBins, 0);
+  if (hi > 0 && positive_.empty()) positive_.assign(kBins, 0);
+  const double inverse = std::ldexp(1.0, -exponent_); // exact, and so is the product
+  for (const float x : finite) {
+    if (x > 0)
+      ++positive_[static_cast<size_t>(static_cast<double>(x) * inverse)];
+    else if (x < 0)
+      ++negative_[static_cast<size_t>(-static_cast<double>(x) * inverse)];
+    else
+      ++zeros_;
+  }
+}
+
+void Histogram::merge(const Histogram& other) {
+  if (other.count_ == 0) return;
+  min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
+  max_ = count_ == 0 ? other.max_ : std::max(max_, other.max_);
+  count_ += other.count_;
+  zeros_ += other.zeros_;
+  if (!other.has_width_) return;
+  Histogram theirs = other;
+  widen(other.exponent_);
+  theirs.widen(exponent_);
+  add_bins(positive_, theirs.positive_);
+  add_bins(negative_, theirs.negative_);
+}
+
+double Histogram::max_magnitude() const {
+  return std::max(std::fabs(min_), std::fabs(max_));
+}
+
+double Histogram::width() const {
+  return has_width_ ? std::ldexp(1.0, exponent_) : 1.0;
+}
+
+std::vector<uint64_t> Histogram::magnitudes() const {
+  const auto top = static_cast<size_t>(max_magnitude() / width());
+  std::vector<uint64_t> bins(top + 1, 0);
+  for (size_t i = 0; i <= top; ++i) {
+    if (!positive_.empty()) bins[i] += positive_[i];
+    if (!negative_.empty()) bins[i] += negative_[i];
+  }
+  bins[0] += static_cast<uint64_t>(zeros_);
+  return bins;
+}
+
+size_t Histogram::state_bytes() const {
+  return sizeof(*this) + (positive_.capacity() + negative_.capacity()) * sizeof(uint64_t);
+}
+
+} // namespace octet

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Moving average of the batches' extremes: m = (1 - a) * m + a * extreme, starting at the first
+// batch's. An average kept as one number cannot be merged exactly (the additions round in another
+// order), so the extremes of the last batches are kept and averaged when asked: those older than
+// the window have a weight below 2^-30.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+#include "quant/observers/channel.h"
+
+namespace octet {
+
+namespace {
+
+size_t window_of(double momentum) {
+  if (momentum >= 1) return 1;
+  return static_cast<size_t>(std::ceil(30 * std::log(2.0) / -std::log1p(-momentum)));
+}
+
+class MovingAverageObserver final : public ChannelObserver {
+ public:
+  explicit MovingAverageObserver(double momentum)
+      : momentum_(momentum), window_(window_of(momentum)) {}
+
+  void observe(std::span<const float> values) override {
+    for (const float x : values) {
+      batch_.lo = in_batch_ ? std::min(batch_.lo, x) : x;
+      batch_.hi = in_batch_ ? std::max(batch_.hi, x) : x;
+      in_batch_ = true;
+    }
+  }
+  void end_batch() override {
+    if (in_batch_) push(batch_);
+    in_batch_ = false;
+  }
+  void merge(const ChannelObserver& other) override {
+    const auto& theirs = static_cast<const MovingAverageObserver&>(other);
+    for (const Extremes& e : theirs.batches_)
+      push(e);
+  }
+  bool nothing() const override { return batches_.empty(); }
+  Range range() const override {
+    if (batches_.empty()) return {};
+    Range average{batches_.front().lo, batches_.front().hi};
+    for (size_t i = 1; i < batches_.size(); ++i) {
+      average.lo = (1 - momentum_) * average.lo + momentum_ * batches_[i].lo;
+      average.hi = (1 - momentum_) * average.hi + momentum_ * batches_[i].hi;
+    }
+    return average;
+  }
+  size_t state_bytes() const override {
+    return sizeof(*this) + std::max<size_t>(batches_.size(), 64) * sizeof(Extremes);
+  }
+
+ private:
+  struct Extremes {
+    float lo;
+    float hi;
+  };
+  void push(const Extremes& extremes) {
+    batches_.push_back(extremes);
+    if (batches_.size() > window_) batches_.pop_front();
+  }
+
+  double momentum_;
+  size_t window_;
+  std::deque<Extremes> batches_;
+  Extremes batch_{};
+  bool in_batch_ = false;
+};
+
+} // namespace
+
+std::unique_ptr<ChannelObserver> make_moving_average(const MovingAverage& parameters) {
+  return std::make_unique<MovingAverageObserver>(parameters.momentum);
+}
+
+} // namespace octet
