@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// int8 matrix product: y[m, n] = epilogue(sum over k of (x[m, k] - z_x) * w[n, k]), sums exact in
+// int32 on every instruction set. Specification: igemm_scalar.cc with core/numerics/epilogue.h.
+//
+// Overflow: the caller proves max over n of sum |w| * max |x - z_x| + |bias| < 2^31 when it plans.
+// Inside, x is read as unsigned: int8 that may be negative is shifted by 128, and the shift joins
+// z_x in `init` = bias - (z_x + shift) * sum of w. Partial sums then stay below k * 255 * 128 <
+// 2^31 for k <= kMaxK, and int32 wraps consistently in any case.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "core/cpu.h"
+#include "runtime/kernels/buffer.h"
+
+namespace octet {
+class ParallelFor;
+}
+
+namespace octet::kernels {
+
+constexpr int64_t kMaxK = 65536; ///< longest sum
+constexpr int64_t kColumnsPerPanel = 16;
+
+/// Values that x can hold: its type and the closed range that its producer keeps to. A value
+/// outside the range gives a wrong sum; the range is a property of the plan (a clamp, a relu), not
+/// of data.
+struct XRange {
+  bool is_signed = true;
+  int32_t lo = -128;
+  int32_t hi = 127;
+};
+
+enum class YType : uint8_t { kInt8, kUint8, kInt32, kFloat };
+
+/// What becomes of a sum. Pointers are borrowed; arrays over n come padded from IgemmColumns.
+struct Epilogue {
+  YType type = YType::kInt8;
+  int32_t zero_point = 0; ///< integer outputs: y = clamp(rne(r) + zero_point, lo, hi)
+  int32_t lo = -128;
+  int32_t hi = 127;
+  float float_lo = -std::numeric_limits<float>::infinity(); ///< float output: clamp, NaN kept
+  float float_hi = std::numeric_limits<float>::infinity();
+  const void* residual =
+      nullptr;                 ///< 8-bit tensor of y's shape added before rounding (8-bit outputs)
+  int64_t residual_stride = 0; ///< elements between its rows
+  bool residual_signed = true;
+  int32_t residual_zero_point = 0;
+  float residual_multiplier = 0.0F; ///< s_r / s_y
+  const float* row_multiplier =
+      nullptr; ///< [m], float output: m = row_multiplier[i] * multiplier[n]
+};
+
+/// Weights packed once for one instruction set.
+struct PackedWeights {
+  Isa isa = Isa::kScalar;
+  XRange x;
+  bool flip = false; ///< x is read as x + 128 (two's complement sign bit flipped)
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t k_padded = 0; ///< multiple of 4, bytes per packed row of x
+  bool wide = false;    ///< some groups need x as int16
+  AlignedBuffer data;
+  AlignedBuffer panels;  ///< PackedPanel for each 16 columns; empty for scalar
+  AlignedBuffer offsets; ///< int32 offset into x of each group, in the order that it is stored
+  AlignedBuffer sums;    ///< int32 sum of w[n, :], padded
+};
+
+/// Per-column constants of one layer, padded to whole panels.
+struct IgemmColumns {
+  AlignedBuffer storage;
+  int32_t* init = nullptr;     ///< bias_i32 - (z_x + shift) * sum of w
+  float* multiplier = nullptr; ///< m
+  float* bias = nullptr;       ///< b'
+};
+
+/// Packs w[n, k] (row stride w_stride elements). n >= 0, 0 <= k <= kMaxK.
+PackedWeights
+pack_weights(const int8_t* w, int64_t w_stride, int64_t n, int64_t k, XRange x, Isa isa);
+
+/// `bias_i32` and `bias` may be null (zeros); `multiplier_count` is 1 (per tensor) or n.
+IgemmColumns make_columns(const PackedWeights& w,
+                          int32_t x_zero_point,
+                          const int32_t* bias_i32,
+                          const float* multiplier,
+                          int64_t multiplier_count,
+                          const float* bias);
+
+/// Recomputes `init` for a zero point known only when the plan runs.
+void fill_init(const PackedWeights& w,
+               int32_t x_zero_point,
+               const int32_t* bias_i32,
+               int32_t* init);
+
+struct IgemmArgs {
+  int64_t m = 0;
+  const void* x = nullptr; ///< 8-bit [m, k]
+  int64_t x_stride = 0;    ///< elements between rows
+  const PackedWeights* w = nullptr;
+  const IgemmColumns* columns = nullptr;
+  Epilogue epilogue;
+  void* y = nullptr;    ///< [m, n] of epilogue.type
+  int64_t y_stride = 0; ///< elements between rows
+};
+
+/// The product. Bits do not depend on the instruction set, the number of threads or how m is split.
+void igemm(const IgemmArgs& args, ParallelFor& parallel);
+
+} // namespace octet::kernels

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of a 4 x 16 tile with AVX2. Proven groups: vpmaddubsw (u8 x s8 pairs in int16), vpmaddwd
+// with ones, vpaddd; couples are added in int16 first. Wide groups: vpmaddwd on int16. Contract:
+// igemm_tile.h. Accumulators are named variables: in an array they would be spilled.
+#include "runtime/kernels/igemm_tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+
+namespace octet::kernels {
+namespace {
+
+inline __m256i load(const void* p) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(p));
+}
+
+// 4 bytes at p in every lane.
+inline __m256i broadcast(const void* p) {
+  int bits = 0;
+  __builtin_memcpy(&bits, p, 4);
+  return _mm256_set1_epi32(bits);
+}
+
+struct Pair {
+  __m256i a, b;
+};
+
+inline void add_paired(Pair& acc,
+                       const uint8_t* x0,
+                       const uint8_t* x1,
+                       __m256i w0a,
+                       __m256i w0b,
+                       __m256i w1a,
+                       __m256i w1b,
+                       __m256i ones) {
+  const __m256i v0 = broadcast(x0);
+  const __m256i v1 = broadcast(x1);
+  const __m256i a = _mm256_add_epi16(_mm256_maddubs_epi16(v0, w0a), _mm256_maddubs_epi16(v1, w1a));
+  const __m256i b = _mm256_add_epi16(_mm256_maddubs_epi16(v0, w0b), _mm256_maddubs_epi16(v1, w1b));
+  acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(a, ones));
+  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(b, ones));
+}
+
+inline void add_plain(Pair& acc, const uint8_t* x, __m256i wa, __m256i wb, __m256i ones) {
+  const __m256i v = broadcast(x);
+  acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(_mm256_maddubs_epi16(v, wa), ones));
+  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(_mm256_maddubs_epi16(v, wb), ones));
+}
+
+inline void add_wide(Pair& acc, const int16_t* x, __m256i wa, __m256i wb) {
+  const __m256i v = broadcast(x);
+  acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(v, wa));
+  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v, wb));
+}
+
+inline void store(const Pair& acc, int32_t* out) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), acc.a);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 8), acc.b);
+}
+
+template <int kRows>
+void dot(
+    const PackedPanel& panel, const uint8_t* x, const int16_t* x16, int64_t stride, int32_t* acc) {
+  const __m256i zero = _mm256_setzero_si256();
+  const __m256i ones = _mm256_set1_epi16(1);
+  Pair s0{zero, zero};
+  Pair s1{zero, zero};
+  Pair s2{zero, zero};
+  Pair s3{zero, zero};
+  const int8_t* w = panel.data;
+  const int32_t* offset = panel.offsets;
+
+  for (int32_t g = 0; g < panel.paired; g += 2) {
+    const __m256i w0a = load(w);
+    const __m256i w0b = load(w + 32);
+    const __m256i w1a = load(w + 64);
+    const __m256i w1b = load(w + 96);
+    const uint8_t* x0 = x + offset[0];
+    const uint8_t* x1 = x + offset[1];
+    add_paired(s0, x0, x1, w0a, w0b, w1a, w1b, ones);
+    if constexpr (kRows > 1) add_paired(s1, x0 + stride, x1 + stride, w0a, w0b, w1a, w1b, ones);
+    if constexpr (kRows > 2)
+      add_paired(s2, x0 + 2 * stride, x1 + 2 * stride, w0a, w0b, w1a, w1b, ones);
+    if constexpr (kRows > 3)
+      add_paired(s3, x0 + 3 * stride, x1 + 3 * stride, w0a, w0b, w1a, w1b, ones);
+    w += 128;
+    offset += 2;
+  }
+  for (int32_t g = 0; g < panel.plain; ++g) {
+    const __m256i wa = load(w);
+    const __m256i wb = load(w + 32);
+    const uint8_t* xs = x + *offset++;
+    add_plain(s0, xs, wa, wb, ones);
+    if constexpr (kRows > 1) add_plain(s1, xs + stride, wa, wb, ones);
+    if constexpr (kRows > 2) add_plain(s2, xs + 2 * stride, wa, wb, ones);
+    if constexpr (kRows > 3) add_plain(s3, xs + 3 * stride, wa, wb, ones);
+    w += 64;
+  }
+  for (int32_t g = 0; g < panel.wide; ++g) {
+    const int16_t* xs = x16 + *offset++;
+    for (int pair = 0; pair < 2; ++pair) {
+      const __m256i wa = load(w);
+      const __m256i wb = load(w + 32);
+      add_wide(s0, xs, wa, wb);
+      if constexpr (kRows > 1) add_wide(s1, xs + stride, wa, wb);
+      if constexpr (kRows > 2) add_wide(s2, xs + 2 * stride, wa, wb);
+      if constexpr (kRows > 3) add_wide(s3, xs + 3 * stride, wa, wb);
+      w += 64;
+      xs += 2;
+    }
+  }
+  store(s0, acc);
+  if constexpr (kRows > 1) store(s1, acc + 16);
+  if constexpr (kRows > 2) store(s2, acc + 32);
+  if constexpr (kRows > 3) store(s3, acc + 48);
+}
+
+} // namespace
+
+void dot_tile_avx2(const PackedPanel& panel,
+                   const uint8_t* x,
+                   const int16_t* x16,
+                   int64_t stride,
+                   int64_t rows,
+                   int32_t* acc) {
+  switch (rows) {
+  case 1:
+    return dot<1>(panel, x, x16, stride, acc);
+  case 2:
+    return dot<2>(panel, x, x16, stride, acc);
+  case 3:
+    return dot<3>(panel, x, x16, stride, acc);
+  default:
+    return dot<4>(panel, x, x16, stride, acc);
+  }
+}
+
+} // namespace octet::kernels
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums of an 8 x 16 tile with AVX-512 (F, BW, DQ, VL), by the same steps as igemm_avx2.cc.
+// Contract: igemm_tile.h.
+#include "runtime/kernels/igemm_tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(                                                                      \
+    __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")
+#endif
+
+namespace octet::kernels {
+namespace {
+
+inline __m512i load(const void* p) {
+  return _mm512_loadu_si512(p);
+}
+
+// 4 bytes at p in every lane.
+inline __m512i broadcast(const void* p) {
+  int bits = 0;
+  __builtin_memcpy(&bits, p, 4);
+  return _mm512_set1_epi32(bits);
+}
+
+inline __m512i add_paired(
+    __m512i acc, const uint8_t* x0, const uint8_t* x1, __m512i w0, __m512i w1, __m512i ones) {
+  const __m512i sum = _mm512_add_epi16(_mm512_maddubs_epi16(broadcast(x0), w0),
+                                       _mm512_maddubs_epi16(broadcast(x1), w1));
+  return _mm512_add_epi32(acc, _mm512_madd_epi16(sum, ones));
+}
+
+inline __m512i add_plain(__m512i acc, const uint8_t* x, __m512i w, __m512i ones) {
+  return _mm512_add_epi32(acc, _mm512_madd_epi16(_mm512_maddubs_epi16(broadcast(x), w), ones));
+}
+
+inline __m512i add_wide(__m512i acc, const int16_t* x, __m512i w) {
+  return _mm512_add_epi32(acc, _mm512_madd_epi16(broadcast(x), w));
+}
+
+template <int kRows>
+void dot(
+    const PackedPanel& panel, const uint8_t* x, const int16_t* x16, int64_t stride, int32_t* acc) {
+  const __m512i ones = _mm512_set1_epi16(1);
+  __m512i s0 = _mm512_setzero_si512();
+  __m512i s1 = _mm512_setzero_si512();
+  __m512i s2 = _mm512_setzero_si512();
+  __m512i s3 = _mm512_setzero_si512();
+  __m512i s4 = _mm512_setzero_si512();
+  __m512i s5 = _mm512_setzero_si512();
+  __m512i s6 = _mm512_setzero_si512();
+  __m512i s7 = _mm512_setzero_si512();
+  const int8_t* w = panel.data;
+  const int32_t* offset = panel.offsets;
+  for (int32_t g = 0; g < panel.paired; g += 2) {
+    const __m512i w0 = load(w);
+    const __m512i w1 = load(w + 64);
+    const uint8_t* x0 = x + offset[0];
+    const uint8_t* x1 = x + offset[1];
+    s0 = add_paired(s0, x0, x1, w0, w1, ones);
+    if constexpr (kRows > 1) s1 = add_paired(s1, x0 + stride, x1 + stride, w0, w1, ones);
+    if constexpr (kRows > 2) s2 = add_paired(s2, x0 + 2 * stride, x1 + 2 * stride, w0, w1, ones);
+    if constexpr (kRows > 3) s3 = add_paired(s3, x0 + 3 * stride, x1 + 3 * stride, w0, w1, ones);
+    if constexpr (kRows > 4) s4 = add_paired(s4, x0 + 4 * stride, x1 + 4 * stride, w0, w1, ones);
+    if constexpr (kRows > 5) s5 = add_paired(s5, x0 + 5 * stride, x1 + 5 * stride, w0, w1, ones);
+    if constexpr (kRows > 6) s6 = add_paired(s6, x0 + 6 * stride, x1 + 6 * stride, w0, w1, ones);
+    if constexpr (kRows > 7) s7 = add_paired(s7, x0 + 7 * stride, x1 + 7 * stride, w0, w1, ones);
+    w += 128;
+    offset += 2;
+  }
+  for (int32_t g = 0; g < panel.plain; ++g) {
+    const __m512i ws = load(w);
+    const uint8_t* xs = x + *offset++;
+    s0 = add_plain(s0, xs, ws, ones);
+    if constexpr (kRows > 1) s1 = add_plain(s1, xs + stride, ws, ones);
+    if constexpr (kRows > 2) s2 = add_plain(s2, xs + 2 * stride, ws, ones);
+    if constexpr (kRows > 3) s3 = add_plain(s3, xs + 3 * stride, ws, ones);
+    if constexpr (kRows > 4) s4 = add_plain(s4, xs + 4 * stride, ws, ones);
+    if constexpr (kRows > 5) s5 = add_plain(s5, xs + 5 * stride, ws, ones);
+    if constexpr (kRows > 6) s6 = add_plain(s6, xs + 6 * stride, ws, ones);
+    if constexpr (kRows > 7) s7 = add_plain(s7, xs + 7 * stride, ws, ones);
+    w += 64;
+  }
+  for (int32_t g = 0; g < 2 * panel.wide; ++g) {
+    const __m512i ws = load(w);
+    const int16_t* xs = x16 + offset[g / 2] + g % 2 * 2;
+    s0 = add_wide(s0, xs, ws);
+    if constexpr (kRows > 1) s1 = add_wide(s1, xs + stride, ws);
+    if constexpr (kRows > 2) s2 = add_wide(s2, xs + 2 * stride, ws);
+    if constexpr (kRows > 3) s3 = add_wide(s3, xs + 3 * stride, ws);
+    if constexpr (kRows > 4) s4 = add_wide(s4, xs + 4 * stride, ws);
+    if constexpr (kRows > 5) s5 = add_wide(s5, xs + 5 * stride, ws);
+    if constexpr (kRows > 6) s6 = add_wide(s6, xs + 6 * stride, ws);
+    if constexpr (kRows > 7) s7 = add_wide(s7, xs + 7 * stride, ws);
+    w += 64;
+  }
+  _mm512_storeu_si512(acc, s0);
+  if constexpr (kRows > 1) _mm512_storeu_si512(acc + 16, s1);
+  if constexpr (kRows > 2) _mm512_storeu_si512(acc + 32, s2);
+  if constexpr (kRows > 3) _mm512_storeu_si512(acc + 48, s3);
+  if constexpr (kRows > 4) _mm512_storeu_si512(acc + 64, s4);
+  if constexpr (kRows > 5) _mm512_storeu_si512(acc + 80, s5);
+  if constexpr (kRows > 6) _mm512_storeu_si512(acc + 96, s6);
+  if constexpr (kRows > 7) _mm512_storeu_si512(acc + 112, s7);
+}
+
+} // namespace
+
+void dot_tile_avx512(const PackedPanel& panel,
+                     const uint8_t* x,
+                     const int16_t* x16,
+                     int64_t stride,
+                     int64_t rows,
+                     int32_t* acc) {
+  switch (rows) {
+  case 1:
+    return dot<1>(panel, x, x16, stride, acc);
+  case 2:
+    return dot<2>(panel, x, x16, stride, acc);
+  case 3:
+    return dot<3>(panel, x, x16, stride, acc);
+  case 4:
+    return dot<4>(panel, x, x16, stride, acc);
+  case 5:
+    return dot<5>(panel, x, x16, stride, acc);
+  case 6:
+    return dot<6>(panel, x, x16, stride, acc);
+  case 7:
+    return dot<7>(panel, x, x16, stride, acc);
+  default:
+    return dot<8>(panel, x, x16, stride, acc);
+  }
+}
+
+} // namespace octet::kernels
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif

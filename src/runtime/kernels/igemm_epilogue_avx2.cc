@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Epilogue of a tile with AVX2; bit for bit core/numerics/epilogue.h. Also used with AVX-512.
+#include "runtime/kernels/igemm_tile.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+
+namespace octet::kernels {
+namespace {
+
+struct Wide {
+  __m256i a, b; // columns 0-7 and 8-15
+};
+
+struct WideF {
+  __m256 a, b;
+};
+
+inline Wide sums(const TileOut& t, int64_t row) {
+  const auto* acc = reinterpret_cast<const __m256i*>(t.acc + row * kColumnsPerPanel);
+  const auto* init = reinterpret_cast<const __m256i*>(t.init + t.column);
+  return {_mm256_add_epi32(_mm256_loadu_si256(acc), _mm256_loadu_si256(init)),
+          _mm256_add_epi32(_mm256_loadu_si256(acc + 1), _mm256_loadu_si256(init + 1))};
+}
+
+inline WideF scaled(const Wide& s, const WideF& m, const WideF& b) {
+  return {_mm256_fmadd_ps(_mm256_cvtepi32_ps(s.a), m.a, b.a),
+          _mm256_fmadd_ps(_mm256_cvtepi32_ps(s.b), m.b, b.b)};
+}
+
+inline WideF load(const float* p) {
+  return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)};
+}
+
+template <typename T>
+inline void copy_some(const T* from, T* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = from[i];
+  }
+}
+
+void store_int32(const TileOut& t) {
+  for (int64_t r = 0; r < t.rows; ++r) {
+    const Wide s = sums(t, r);
+    auto* y = static_cast<int32_t*>(t.y) + (t.row + r) * t.y_stride + t.column;
+    alignas(32) int32_t part[16];
+    int32_t* out = t.columns == kColumnsPerPanel ? y : part;
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), s.a);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 8), s.b);
+    if (out == part) copy_some(part, y, t.columns);
+  }
+}
+
+void store_float(const Epilogue& e, const TileOut& t) {
+  const WideF m = load(t.multiplier + t.column);
+  const WideF b = load(t.bias + t.column);
+  const __m256 lo = _mm256_set1_ps(e.float_lo);
+  const __m256 hi = _mm256_set1_ps(e.float_hi);
+  for (int64_t r = 0; r < t.rows; ++r) {
+    WideF mr = m;
+    if (e.row_multiplier != nullptr) {
+      const __m256 row = _mm256_set1_ps(e.row_multiplier[t.row + r]);
+      mr = {_mm256_mul_ps(row, m.a), _mm256_mul_ps(row, m.b)};
+    }
+    WideF v = scaled(sums(t, r), mr, b);
+    // With the bound first, vmaxps and vminps return the value when it is NaN or an equal zero.
+    v.a = _mm256_min_ps(hi, _mm256_max_ps(lo, v.a));
+    v.b = _mm256_min_ps(hi, _mm256_max_ps(lo, v.b));
+    auto* y = static_cast<float*>(t.y) + (t.row + r) * t.y_stride + t.column;
+    alignas(32) float part[16];
+    float* out = t.columns == kColumnsPerPanel ? y : part;
+    _mm256_storeu_ps(out, v.a);
+    _mm256_storeu_ps(out + 8, v.b);
+    if (out == part) copy_some(part, y, t.columns);
+  }
+}
+
+inline __m256 bounded(__m256 v, __m256 lo, __m256 hi) {
+  v = _mm256_and_ps(v, _mm256_cmp_ps(v, v, _CMP_ORD_Q));
+  return _mm256_min_ps(_mm256_max_ps(v, lo), hi);
+}
+
+inline WideF residual_row(const Epilogue& e, const TileOut& t, int64_t row) {
+  const auto* p =
+      static_cast<const uint8_t*>(e.residual) + (t.row + row) * e.residual_stride + t.column;
+  alignas(16) uint8_t part[16] = {};
+  if (t.columns != kColumnsPerPanel) {
+    copy_some(p, part, t.columns);
+    p = part;
+  }
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const __m128i high = _mm_srli_si128(bytes, 8);
+  const __m256i zero = _mm256_set1_epi32(e.residual_zero_point);
+  const __m256i a = e.residual_signed ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes);
+  const __m256i b = e.residual_signed ? _mm256_cvtepi8_epi32(high) : _mm256_cvtepu8_epi32(high);
+  return {_mm256_cvtepi32_ps(_mm256_sub_epi32(a, zero)),
+          _mm256_cvtepi32_ps(_mm256_sub_epi32(b, zero))};
+}
+
+void store_bytes(const Epilogue& e, const TileOut& t) {
+  const WideF m = load(t.multiplier + t.column);
+  const WideF b = load(t.bias + t.column);
+  const __m256 lo = _mm256_set1_ps(static_cast<float>(e.lo - e.zero_point));
+  const __m256 hi = _mm256_set1_ps(static_cast<float>(e.hi - e.zero_point));
+  const __m256i zero = _mm256_set1_epi32(e.zero_point);
+  const __m256i low_byte = _mm256_set1_epi32(0xFF);
+  const __m256 m_res = _mm256_set1_ps(e.residual_multiplier);
+  for (int64_t r = 0; r < t.rows; ++r) {
+    WideF v = scaled(sums(t, r), m, b);
+    if (e.residual != nullptr) {
+      const WideF res = residual_row(e, t, r);
+      v = {_mm256_fmadd_ps(res.a, m_res, v.a), _mm256_fmadd_ps(res.b, m_res, v.b)};
+    }
+    const __m256i qa = _mm256_add_epi32(_mm256_cvtps_epi32(bounded(v.a, lo, hi)), zero);
+    const __m256i qb = _mm256_add_epi32(_mm256_cvtps_epi32(bounded(v.b, lo, hi)), zero);
+    // Values fit a byte, so packing the low bytes of each lane is exact for either sign.
+    const __m256i words = _mm256_permute4x64_epi64(
+        _mm256_packus_epi32(_mm256_and_si256(qa, low_byte), _mm256_and_si256(qb, low_byte)), 0xD8);
+    const __m128i bytes =
+        _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    auto* y = static_cast<uint8_t*>(t.y) + (t.row + r) * t.y_stride + t.column;
+    if (t.columns == kColumnsPerPanel) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(y), bytes);
+    } else if (t.columns == 8) {
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(y), bytes);
+    } else {
+      alignas(16) uint8_t part[16];
+      _mm_store_si128(reinterpret_cast<__m128i*>(part), bytes);
+      copy_some(part, y, t.columns);
+    }
+  }
+}
+
+} // namespace
+
+void epilogue_tile_avx2(const Epilogue& epilogue, const TileOut& tile) {
+  switch (epilogue.type) {
+  case YType::kInt32:
+    return store_int32(tile);
+  case YType::kFloat:
+    return store_float(epilogue, tile);
+  case YType::kInt8:
+  case YType::kUint8:
+    return store_bytes(epilogue, tile);
+  }
+}
+
+} // namespace octet::kernels
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif

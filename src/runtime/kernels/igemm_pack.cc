@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing of int8 weights. Where the instruction set multiplies with vpmaddubsw, whose int16
+// results saturate, each group of 4 k x 16 columns is proven exact for x <= U or stored widened:
+// with x >= 0 the extreme sums of a lane are U * (sum of positive weights) and U * (sum of negative
+// ones). Two groups whose lanes stay within int16 when added are stored as a couple.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "runtime/kernels/igemm.h"
+#include "runtime/kernels/igemm_tile.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr int32_t kInt16Max = 32767;
+constexpr size_t kLanes = 32; // int16 lanes of a group: 16 columns x 2 pairs of k
+constexpr size_t kCoupleWindow = 16;
+
+struct LaneSums {
+  std::array<int16_t, kLanes> positive{};
+  std::array<int16_t, kLanes> negative{};
+};
+
+// One panel while it is packed: groups in k order, 64 bytes each ([16 columns][4 k]).
+struct Panel {
+  std::vector<int8_t> groups;
+  std::vector<LaneSums> lanes;
+  std::vector<size_t> paired;
+  std::vector<size_t> plain;
+  std::vector<size_t> wide;
+};
+
+bool multiplies_in_int16(Isa isa) {
+  return isa == Isa::kAvx2 || isa == Isa::kAvx512;
+}
+
+bool fits(const LaneSums& a, int32_t bound) {
+  for (size_t i = 0; i < kLanes; ++i) {
+    if (bound * a.positive[i] > kInt16Max || bound * -a.negative[i] > kInt16Max) return false;
+  }
+  return true;
+}
+
+bool fits_added(const LaneSums& a, const LaneSums& b, int32_t bound) {
+  for (size_t i = 0; i < kLanes; ++i) {
+    if (bound * (a.positive[i] + b.positive[i]) > kInt16Max) return false;
+    if (bound * -(a.negative[i] + b.negative[i]) > kInt16Max) return false;
+  }
+  return true;
+}
+
+Panel gather_panel(
+    const int8_t* w, int64_t w_stride, int64_t columns, int64_t k, int64_t group_count) {
+  Panel panel;
+  panel.groups.assign(static_cast<size_t>(group_count) * 64, 0);
+  panel.lanes.resize(static_cast<size_t>(group_count));
+  for (int64_t c = 0; c < columns; ++c) {
+    const int8_t* row = w + c * w_stride;
+    for (int64_t i = 0; i < k; ++i) {
+      const auto group = static_cast<size_t>(i / 4);
+      panel.groups[group * 64 + static_cast<size_t>(c * 4 + i % 4)] = row[i];
+      LaneSums& sums = panel.lanes[group];
+      const auto lane = static_cast<size_t>(c * 2 + i % 4 / 2);
+      auto& side = row[i] > 0 ? sums.positive : sums.negative;
+      side[lane] = static_cast<int16_t>(side[lane] + row[i]);
+    }
+  }
+  return panel;
+}
+
+// Greedy: a provable group looks for a partner among the last few that have none yet.
+void classify(Panel& panel, bool int16_products, int32_t bound) {
+  std::vector<size_t> single;
+  for (size_t g = 0; g < panel.lanes.size(); ++g) {
+    if (!int16_products) {
+      panel.plain.push_back(g);
+      continue;
+    }
+    if (!fits(panel.lanes[g], bound)) {
+      panel.wide.push_back(g);
+      continue;
+    }
+    const size_t first = single.size() > kCoupleWindow ? single.size() - kCoupleWindow : 0;
+    const auto partner = std::find_if(
+        single.begin() + static_cast<std::ptrdiff_t>(first), single.end(),
+        [&](size_t other) { return fits_added(panel.lanes[g], panel.lanes[other], bound); });
+    if (partner == single.end()) {
+      single.push_back(g);
+    } else {
+      panel.paired.push_back(*partner);
+      panel.paired.push_back(g);
+      single.erase(partner);
+    }
+  }
+  if (int16_products) panel.plain = single;
+}
+
+size_t stored_bytes(const Panel& panel) {
+  return (panel.paired.size() + panel.plain.size()) * 64 + panel.wide.size() * 128;
+}
+
+// Wide groups: [2 pairs of k][16 columns][2 k] int16, the operand of vpmaddwd.
+void store_wide(const int8_t* group, int8_t* out) {
+  for (size_t pair = 0; pair < 2; ++pair) {
+    for (size_t c = 0; c < 16; ++c) {
+      const std::array<int16_t, 2> two = {group[c * 4 + pair * 2], group[c * 4 + pair * 2 + 1]};
+      std::memcpy(out + (pair * 16 + c) * 4, two.data(), 4);
+    }
+  }
+}
+
+void store_panel(const Panel& panel, int8_t* data, int32_t* offsets, PackedPanel& out) {
+  out.data = data;
+  out.offsets = offsets;
+  out.paired = static_cast<int32_t>(panel.paired.size());
+  out.plain = static_cast<int32_t>(panel.plain.size());
+  out.wide = static_cast<int32_t>(panel.wide.size());
+  for (const std::vector<size_t>* list : {&panel.paired, &panel.plain}) {
+    for (const size_t g : *list) {
+      std::memcpy(data, panel.groups.data() + g * 64, 64);
+      data += 64;
+      *offsets++ = static_cast<int32_t>(g * 4);
+    }
+  }
+  for (const size_t g : panel.wide) {
+    store_wide(panel.groups.data() + g * 64, data);
+    data += 128;
+    *offsets++ = static_cast<int32_t>(g * 4);
+  }
+}
+
+} // namespace
+
+PackedWeights
+pack_weights(const int8_t* w, int64_t w_stride, int64_t n, int64_t k, XRange x, Isa isa) {
+  PackedWeights packed;
+  packed.isa = isa;
+  packed.x = x;
+  packed.flip = x.is_signed && x.lo < 0;
+  packed.n = n;
+  packed.k = k;
+  packed.k_padded = round_up(k, 4);
+  const int32_t bound = std::max(x.hi + (packed.flip ? 128 : 0), 1);
+  const int64_t panel_count = (n + kColumnsPerPanel - 1) / kColumnsPerPanel;
+  const int64_t group_count = packed.k_padded / 4;
+
+  std::vector<Panel> panels;
+  size_t data_bytes = 0;
+  for (int64_t p = 0; p < panel_count; ++p) {
+    const int64_t columns = std::min(kColumnsPerPanel, n - p * kColumnsPerPanel);
+    panels.push_back(
+        gather_panel(w + p * kColumnsPerPanel * w_stride, w_stride, columns, k, group_count));
+    classify(panels.back(), multiplies_in_int16(isa), bound);
+    data_bytes += stored_bytes(panels.back());
+    packed.wide = packed.wide || !panels.back().wide.empty();
+  }
+
+  packed.data = AlignedBuffer(data_bytes);
+  packed.panels = AlignedBuffer(panels.size() * sizeof(PackedPanel));
+  packed.offsets = AlignedBuffer(static_cast<size_t>(panel_count * group_count) * sizeof(int32_t));
+  packed.sums =
+      AlignedBuffer(static_cast<size_t>(panel_count * kColumnsPerPanel) * sizeof(int32_t));
+  int8_t* data = packed.data.as<int8_t>();
+  int32_t* offsets = packed.offsets.as<int32_t>();
+  for (size_t p = 0; p < panels.size(); ++p) {
+    store_panel(panels[p], data, offsets, packed.panels.as<PackedPanel>()[p]);
+    data += stored_bytes(panels[p]);
+    offsets += group_count;
+  }
+  for (int64_t c = 0; c < n; ++c) {
+    int32_t sum = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      sum += w[c * w_stride + i];
+    }
+    packed.sums.as<int32_t>()[c] = sum;
+  }
+  return packed;
+}
+
+void fill_init(const PackedWeights& w,
+               int32_t x_zero_point,
+               const int32_t* bias_i32,
+               int32_t* init) {
+  const int32_t zero = x_zero_point + (w.flip ? 128 : 0);
+  const int64_t padded = round_up(w.n, kColumnsPerPanel);
+  const int32_t* sums = w.sums.as<int32_t>();
+  for (int64_t c = 0; c < padded; ++c) {
+    const uint32_t bias = bias_i32 != nullptr && c < w.n ? static_cast<uint32_t>(bias_i32[c]) : 0U;
+    init[c] =
+        static_cast<int32_t>(bias - static_cast<uint32_t>(zero) * static_cast<uint32_t>(sums[c]));
+  }
+}
+
+IgemmColumns make_columns(const PackedWeights& w,
+                          int32_t x_zero_point,
+                          const int32_t* bias_i32,
+                          const float* multiplier,
+                          int64_t multiplier_count,
+                          const float* bias) {
+  IgemmColumns columns;
+  const int64_t padded = round_up(w.n, kColumnsPerPanel);
+  columns.storage = AlignedBuffer(static_cast<size_t>(padded) * 12);
+  columns.init = columns.storage.as<int32_t>();
+  columns.multiplier = columns.storage.as<float>() + padded;
+  columns.bias = columns.multiplier + padded;
+  fill_init(w, x_zero_point, bias_i32, columns.init);
+  for (int64_t c = 0; c < w.n; ++c) {
+    if (multiplier != nullptr) columns.multiplier[c] = multiplier[multiplier_count == 1 ? 0 : c];
+    if (bias != nullptr) columns.bias[c] = bias[c];
+  }
+  return columns;
+}
+
+} // namespace octet::kernels

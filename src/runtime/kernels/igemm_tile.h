@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the instruction sets supply to igemm and iconv: sums of one tile, and the epilogue of one
+// tile.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/kernels/igemm.h"
+
+namespace octet::kernels {
+
+/// Groups of 4 k for 16 columns, stored one after another: `paired` come two by two and may be
+/// added in int16, `plain` may not, `wide` are int16 and need x as int16. Offsets follow the same
+/// order.
+struct PackedPanel {
+  const int8_t* data = nullptr;
+  const int32_t* offsets = nullptr;
+  int32_t paired = 0;
+  int32_t plain = 0;
+  int32_t wide = 0;
+};
+
+constexpr int64_t kTileRows = 8;
+
+/// acc[r * 16 + c] = sum over k of x[r, k] * w[c, k]; x is unsigned, rows `stride` apart, x16 (same
+/// layout, int16) is read by wide groups only. 1 <= rows <= row limit of the instruction set.
+using DotTileFn = void (*)(const PackedPanel& panel,
+                           const uint8_t* x,
+                           const int16_t* x16,
+                           int64_t stride,
+                           int64_t rows,
+                           int32_t* acc);
+
+struct TileOut {
+  const int32_t* acc = nullptr; ///< [rows, 16]
+  int64_t rows = 0;
+  int64_t columns = 0; ///< 1 to 16
+  int64_t row = 0;     ///< place of the tile in y
+  int64_t column = 0;
+  const int32_t* init = nullptr; ///< arrays over n, at column 0 of y
+  const float* multiplier = nullptr;
+  const float* bias = nullptr;
+  void* y = nullptr; ///< at row 0, column 0
+  int64_t y_stride = 0;
+};
+
+using EpilogueTileFn = void (*)(const Epilogue& epilogue, const TileOut& tile);
+
+void dot_tile_scalar(const PackedPanel& panel,
+                     const uint8_t* x,
+                     const int16_t* x16,
+                     int64_t stride,
+                     int64_t rows,
+                     int32_t* acc);
+void dot_tile_avx2(const PackedPanel& panel,
+                   const uint8_t* x,
+                   const int16_t* x16,
+                   int64_t stride,
+                   int64_t rows,
+                   int32_t* acc);
+void dot_tile_avx512(const PackedPanel& panel,
+                     const uint8_t* x,
+                     const int16_t* x16,
+                     int64_t stride,
+                     int64_t rows,
+                     int32_t* acc);
+void dot_tile_avx512vnni(const PackedPanel& panel,
+                         const uint8_t* x,
+                         const int16_t* x16,
+                         int64_t stride,
+                         int64_t rows,
+                         int32_t* acc);
+
+void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile);
+void epilogue_tile_avx2(const Epilogue& epilogue, const TileOut& tile);
+
+/// Row limit, sums and epilogue of an instruction set.
+struct TileKernels {
+  int64_t rows = 0;
+  DotTileFn dot = nullptr;
+  EpilogueTileFn epilogue = nullptr;
+};
+TileKernels tile_kernels(Isa isa);
+
+/// Copies x rows for the tiles: `bytes` per row from `source`, shifted when `flip`, padded with
+/// zeros to `stride`.
+void pack_row(const uint8_t* source, int64_t bytes, bool flip, uint8_t* row, int64_t stride);
+
+/// int16 copy of packed rows.
+void widen_rows(const uint8_t* rows, int64_t count, int16_t* wide);
+
+/// Runs all panels [panel_begin, panel_end) over packed rows: row i of the block is row `row + i`
+/// of y.
+struct BlockArgs {
+  const PackedWeights* w = nullptr;
+  const IgemmColumns* columns = nullptr;
+  const Epilogue* epilogue = nullptr;
+  const uint8_t* rows = nullptr; ///< packed, or for scalar any rows with stride `stride`
+  const int16_t* rows16 = nullptr;
+  int64_t stride = 0;
+  int64_t count = 0;
+  int64_t row = 0;
+  void* y = nullptr;
+  int64_t y_stride = 0;
+  int64_t panel_begin = 0;
+  int64_t panel_end = 0;
+};
+void run_block(const BlockArgs& args);
+
+} // namespace octet::kernels
