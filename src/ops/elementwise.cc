@@ -39,7 +39,7 @@ std::vector<int64_t> read_as(std::span<const std::byte> bytes, int64_t count) {
 
 } // namespace
 
-Result<std::vector<int64_t>> read_ints(const Tensor& x) {
+Result<std::vector<int64_t>> integer_values(const Tensor& x) {
   switch (x.type()) {
   case DType::kBool: {
     auto v = read_as<uint8_t>(x.bytes(), x.count());
@@ -69,7 +69,7 @@ Result<std::vector<int64_t>> read_ints(const Tensor& x) {
   return x.to_ints();
 }
 
-Result<Tensor> write_ints(DType type, Shape shape, std::span<const int64_t> values) {
+Result<Tensor> integer_tensor(DType type, Shape shape, std::span<const int64_t> values) {
   const int width = bits(type);
   if (width < 8) {
     std::vector<double> wrapped;
@@ -91,7 +91,7 @@ Result<Tensor> write_ints(DType type, Shape shape, std::span<const int64_t> valu
   return out;
 }
 
-Result<Tensor> write_reals(DType type, Shape shape, std::span<const double> values) {
+Result<Tensor> real_tensor(DType type, Shape shape, std::span<const double> values) {
   return Tensor::from_doubles(type, std::move(shape), values);
 }
 
@@ -141,9 +141,9 @@ Result<Tensor> map_unary(const Tensor& x, const UnaryFn& f) {
     auto values = OCTET_TRY(x.to_doubles());
     for (double& v : values)
       v = f.real(v);
-    return write_reals(x.type(), x.shape(), values);
+    return real_tensor(x.type(), x.shape(), values);
   }
-  auto values = OCTET_TRY(read_ints(x));
+  auto values = OCTET_TRY(integer_values(x));
   if (is_signed(x.type())) {
     if (!f.integer) return no_function(x);
     for (int64_t& v : values)
@@ -153,7 +153,7 @@ Result<Tensor> map_unary(const Tensor& x, const UnaryFn& f) {
     for (int64_t& v : values)
       v = static_cast<int64_t>(f.natural(static_cast<uint64_t>(v)));
   }
-  return write_ints(x.type(), x.shape(), values);
+  return integer_tensor(x.type(), x.shape(), values);
 }
 
 namespace {
@@ -196,21 +196,21 @@ Result<Tensor> fold_all(std::span<const Tensor> inputs,
       for (double& v : out)
         v = finish(v);
     if (written == DType::kBool)
-      return write_ints(written, to, std::vector<int64_t>(out.begin(), out.end()));
-    return write_reals(written, to, out);
+      return integer_tensor(written, to, std::vector<int64_t>(out.begin(), out.end()));
+    return real_tensor(written, to, out);
   }
   std::vector<std::vector<int64_t>> values;
   for (const Tensor& t : inputs)
-    values.push_back(OCTET_TRY(read_ints(t)));
+    values.push_back(OCTET_TRY(integer_values(t)));
   if (is_signed(type)) {
     if (!f.integer) return no_function(inputs[0]);
-    return write_ints(written, to, fold<int64_t>(values, shapes, to, f.integer));
+    return integer_tensor(written, to, fold<int64_t>(values, shapes, to, f.integer));
   }
   if (!f.natural) return no_function(inputs[0]);
   const auto natural = [&f](int64_t a, int64_t b) {
     return static_cast<int64_t>(f.natural(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
   };
-  return write_ints(written, to, fold<int64_t>(values, shapes, to, natural));
+  return integer_tensor(written, to, fold<int64_t>(values, shapes, to, natural));
 }
 
 } // namespace

@@ -54,11 +54,11 @@ Result<std::vector<Tensor>> eval_variadic(InferFn* infer,
                                           const std::function<double(double)>& finish = {});
 
 /// Element values of an integer or bool tensor: sign- or zero-extended to 64 bits.
-Result<std::vector<int64_t>> read_ints(const Tensor& x);
+Result<std::vector<int64_t>> integer_values(const Tensor& x);
 /// The low bits of each value; for bool, value != 0.
-Result<Tensor> write_ints(DType type, Shape shape, std::span<const int64_t> values);
+Result<Tensor> integer_tensor(DType type, Shape shape, std::span<const int64_t> values);
 /// Doubles rounded once into a floating type; what overflows becomes infinite where it can be.
-Result<Tensor> write_reals(DType type, Shape shape, std::span<const double> values);
+Result<Tensor> real_tensor(DType type, Shape shape, std::span<const double> values);
 
 /// Wrapping arithmetic on int64.
 inline int64_t wrap_add(int64_t a, int64_t b) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/check.h"
+#include "core/codec.h"
 #include "core/format.h"
 
 namespace octet {
@@ -68,23 +69,6 @@ class Sources {
   std::vector<int64_t> ends_;
 };
 
-uint8_t read_bits(const Tensor& t, int64_t index, int width) {
-  const int64_t bit = index * width;
-  const auto bytes = t.bytes();
-  unsigned word = std::to_integer<unsigned>(bytes[static_cast<size_t>(bit / 8)]);
-  const auto next = static_cast<size_t>(bit / 8) + 1;
-  if (bit % 8 + width > 8) word |= std::to_integer<unsigned>(bytes[next]) << 8;
-  return static_cast<uint8_t>(word >> (bit % 8) & ((1U << width) - 1));
-}
-
-void write_bits(std::span<std::byte> bytes, int64_t index, int width, uint8_t code) {
-  const int64_t bit = index * width;
-  const unsigned word = static_cast<unsigned>(code) << (bit % 8);
-  bytes[static_cast<size_t>(bit / 8)] |= static_cast<std::byte>(word & 0xff);
-  if (bit % 8 + width > 8)
-    bytes[static_cast<size_t>(bit / 8) + 1] |= static_cast<std::byte>(word >> 8);
-}
-
 } // namespace
 
 Result<Tensor> take(std::span<const Tensor> sources, Shape shape, std::span<const int64_t> index) {
@@ -111,7 +95,7 @@ Result<Tensor> take(std::span<const Tensor> sources, Shape shape, std::span<cons
   for (size_t i = 0; i < index.size(); ++i) {
     const auto [t, at] = all.find(index[i]);
     if (width < 8) {
-      write_bits(bytes, static_cast<int64_t>(i), width, read_bits(*t, at, width));
+      put_code(type, bytes.data(), static_cast<int64_t>(i), get_code(type, t->bytes().data(), at));
     } else {
       const auto size = static_cast<size_t>(width / 8);
       std::memcpy(bytes.data() + i * size, t->bytes().data() + static_cast<size_t>(at) * size,

@@ -77,18 +77,29 @@ Result<std::vector<int64_t>> normalize_axes(std::span<const int64_t> axes, int64
   return out;
 }
 
+namespace {
+/// Longer vectors are data, not shapes.
+constexpr int64_t kMaxKnownDims = 1024;
+} // namespace
+
 std::optional<std::vector<Dim>> known_dims(const InputInfo& input) {
   if (!input.present) return std::nullopt;
   if (input.value) return input.value;
   const Tensor* c = input.constant;
   if (c == nullptr || c->rank() > 1 || !(is_integer(c->type()) || c->type() == DType::kBool))
     return std::nullopt;
+  if (c->count() > kMaxKnownDims) return std::nullopt;
   auto ints = c->to_ints();
   if (!ints.ok()) return std::nullopt;
   return std::vector<Dim>(ints->begin(), ints->end());
 }
 
 std::optional<std::vector<int64_t>> known_ints(const InputInfo& input) {
+  const Tensor* c = input.constant;
+  if (c != nullptr && c->rank() <= 1 && is_integer(c->type())) {
+    auto ints = c->to_ints();
+    return ints.ok() ? std::optional(std::move(*ints)) : std::nullopt;
+  }
   const auto dims = known_dims(input);
   if (!dims) return std::nullopt;
   std::vector<int64_t> out;

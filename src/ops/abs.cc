@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Abs (opset 6). The most negative integer keeps its value, as in two's complement.
+#include <cmath>
+
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kNumericTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(infer, ctx,
+                    {.real = [](double x) { return std::abs(x); },
+                     .integer = [](int64_t x) { return x < 0 ? wrap_sub(0, x) : x; },
+                     .natural = [](uint64_t x) { return x; }});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Abs = {
+    .domain = "",
+    .name = "Abs",
+    .since = 6,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+};
+
+} // namespace octet

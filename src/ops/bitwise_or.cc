@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// BitwiseOr (opset 18). c = a | b with broadcasting.
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_binary(ctx, kIntegerTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_binary(infer, ctx,
+                     {.real = {},
+                      .integer = [](int64_t a, int64_t b) { return a | b; },
+                      .natural = [](uint64_t a, uint64_t b) { return a | b; }});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_BitwiseOr = {
+    .domain = "",
+    .name = "BitwiseOr",
+    .since = 18,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+};
+
+} // namespace octet

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout (opset 7). In inference y = x and the mask is all true; in training (opset 12, third
+// input) y = x * mask / (1 - ratio), where each element of mask is true with probability 1 - ratio.
+// The mask has the type of x before opset 10. The drawn numbers are octet's own.
+#include <random>
+
+#include "core/format.h"
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+struct DropoutAttrs {
+  double ratio = 0.5; ///< an attribute before opset 12, then the second input
+  std::optional<uint64_t> seed;
+};
+
+DropoutAttrs parse(const Node& node) {
+  DropoutAttrs a{.ratio = node.attr_float("ratio", 0.5F), .seed = {}};
+  if (node.has_attr("seed")) a.seed = static_cast<uint64_t>(node.attr_int("seed", 0));
+  return a;
+}
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  OCTET_TRY(check_count(ctx, 1, ctx.version < 12 ? 1 : 3));
+  OCTET_TRY(check_input(ctx, 0, kFloatTypes));
+  const TypeInfo& x = ctx.input(0).type;
+  TypeInfo mask = x;
+  if (ctx.version >= 10) mask.type = DType::kBool;
+  if (ctx.has(1) && ctx.input(1).constant != nullptr && ctx.input(1).constant->count() == 1) {
+    const double ratio = ctx.input(1).constant->at(0);
+    if (!(ratio >= 0 && ratio < 1)) return error("ratio is {}; it lies in [0, 1)", ratio);
+  }
+  return std::vector<OutputInfo>{x, mask};
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  OCTET_TRY(infer_values(infer, ctx));
+  const DropoutAttrs a = parse(ctx.node);
+  const Tensor& x = ctx.inputs[0];
+  const DType mask_type = ctx.version >= 10 ? DType::kBool : x.type();
+  std::vector<double> keep(static_cast<size_t>(x.count()), 1);
+  const bool training = ctx.has(2) && ctx.inputs[2].at(0) != 0;
+  if (!training)
+    return std::vector<Tensor>{x, OCTET_TRY(Tensor::from_doubles(mask_type, x.shape(), keep))};
+  const double ratio = ctx.has(1) ? ctx.inputs[1].at(0) : 0.5;
+  std::mt19937_64 generator(a.seed.value_or(ctx.seed));
+  auto values = OCTET_TRY(x.to_doubles());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double drawn = static_cast<double>(generator() >> 11) * 0x1p-53;
+    keep[i] = drawn >= ratio;
+    values[i] *= keep[i] / (1 - ratio);
+  }
+  return std::vector<Tensor>{OCTET_TRY(real_tensor(x.type(), x.shape(), values)),
+                             OCTET_TRY(Tensor::from_doubles(mask_type, x.shape(), keep))};
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Dropout = {
+    .domain = "",
+    .name = "Dropout",
+    .since = 7,
+    .infer = infer,
+    .eval = eval,
+    .roles = first_is_data,
+    .quant = moves_data,
+};
+
+} // namespace octet

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Erf (opset 9). Integer types round the result towards zero, as the reference evaluator does.
+#include <cmath>
+
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kNumericTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(
+      infer, ctx,
+      {.real = [](double x) { return std::erf(x); },
+       .integer = [](int64_t x) { return static_cast<int64_t>(std::erf(static_cast<double>(x))); },
+       .natural = [](uint64_t x) { return uint64_t{std::erf(static_cast<double>(x)) >= 1}; }});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Erf = {
+    .domain = "",
+    .name = "Erf",
+    .since = 9,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table_in<-1, 1>,
+};
+
+} // namespace octet

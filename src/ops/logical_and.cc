@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// And (opset 7). True where both of a and b hold, with broadcasting.
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_binary(ctx, kBoolType);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_binary(infer, ctx, {.real = {}, .integer = {}, .natural = [](uint64_t a, uint64_t b) {
+                                    return uint64_t{a != 0 && b != 0};
+                                  }});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_And = {
+    .domain = "",
+    .name = "And",
+    .since = 7,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+};
+
+} // namespace octet

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mean (opset 8). The mean of all inputs with broadcasting, rounded once.
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_variadic(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  const auto n = static_cast<double>(ctx.inputs.size());
+  return eval_variadic(
+      infer, ctx, {.real = [](double a, double b) { return a + b; }, .integer = {}, .natural = {}},
+      [n](double sum) { return sum / n; });
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Mean = {
+    .domain = "",
+    .name = "Mean",
+    .since = 8,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = elementwise_all,
+};
+
+} // namespace octet

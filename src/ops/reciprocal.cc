@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reciprocal (opset 6). y = 1 / x.
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(infer, ctx,
+                    {.real = [](double x) { return 1 / x; }, .integer = {}, .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Reciprocal = {
+    .domain = "",
+    .name = "Reciprocal",
+    .since = 6,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+};
+
+} // namespace octet

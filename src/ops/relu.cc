@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Relu (opset 6). y = max(0, x); NaN stays NaN.
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kFloatTypes | kSignedTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(infer, ctx,
+                    {.real = [](double x) { return x < 0 ? 0 : x; },
+                     .integer = [](int64_t x) { return x < 0 ? 0 : x; },
+                     .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Relu = {
+    .domain = "",
+    .name = "Relu",
+    .since = 6,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+};
+
+} // namespace octet

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Round (opset 11). To the nearest integer, halves to even.
+#include <cmath>
+
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(
+      infer, ctx,
+      {.real = [](double x) { return std::nearbyint(x); }, .integer = {}, .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Round = {
+    .domain = "",
+    .name = "Round",
+    .since = 11,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+};
+
+} // namespace octet

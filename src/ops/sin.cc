@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sin (opset 7), of radians.
+#include <cmath>
+
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(infer, ctx,
+                    {.real = [](double x) { return std::sin(x); }, .integer = {}, .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Sin = {
+    .domain = "",
+    .name = "Sin",
+    .since = 7,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table_in<-1, 1>,
+};
+
+} // namespace octet

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softsign (opset 1). y = x / (1 + |x|).
+#include <cmath>
+
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(
+      infer, ctx,
+      {.real = [](double x) { return x / (1 + std::abs(x)); }, .integer = {}, .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Softsign = {
+    .domain = "",
+    .name = "Softsign",
+    .since = 1,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table_in<-1, 1>,
+};
+
+} // namespace octet

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sum (opset 8). The sum of all inputs with broadcasting, rounded once.
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_variadic(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_variadic(
+      infer, ctx, {.real = [](double a, double b) { return a + b; }, .integer = {}, .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Sum = {
+    .domain = "",
+    .name = "Sum",
+    .since = 8,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = elementwise_all,
+};
+
+} // namespace octet

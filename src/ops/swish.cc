@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Swish (opset 24). y = x * sigmoid(alpha * x).
+#include <cmath>
+
+#include "ops/elementwise.h"
+
+namespace octet {
+namespace {
+
+struct SwishAttrs {
+  double alpha = 1.0;
+};
+
+SwishAttrs parse(const Node& node) {
+  return {
+      .alpha = node.attr_float("alpha", 1.0F),
+  };
+}
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  const SwishAttrs a = parse(ctx.node);
+  return eval_unary(infer, ctx,
+                    {.real = [a](double x) { return x / (1 + std::exp(-a.alpha * x)); },
+                     .integer = {},
+                     .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Swish = {
+    .domain = "",
+    .name = "Swish",
+    .since = 24,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+};
+
+} // namespace octet
