@@ -38,15 +38,13 @@ uint32_t infinity_code(const FloatFormat& format) {
 uint32_t nan_code(const FloatFormat& format, uint32_t sign) {
   switch (format.specials) {
   case Specials::kIeee:
-    // ONNX writes 8-bit NaN as all ones; 16-bit formats have the usual quiet NaN.
-    if (format.width() == 8) return sign | (sign_bit(format) - 1);
     return sign | infinity_code(format) | (1U << (format.mantissa_bits - 1));
   case Specials::kFn:
     return sign | (sign_bit(format) - 1);
   case Specials::kFnuz:
     return sign_bit(format);
   default:
-    return sign;
+    return sign_bit(format);
   }
 }
 

@@ -24,7 +24,7 @@ enum class Specials {
   kIeee,   ///< exponent all ones: infinity and NaN
   kFn,     ///< only all ones is NaN, no infinity
   kFnuz,   ///< only 1.0..0 is NaN, no infinity, no negative zero
-  kFinite, ///< every code is a number; NaN encodes as zero with its sign
+  kFinite, ///< every code is a number; NaN encodes as -0, as in ONNX's own test data
 };
 
 /// A float format of at most 16 bits: sign, exponent, mantissa.
