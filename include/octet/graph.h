@@ -57,7 +57,7 @@ using GraphPtr = std::shared_ptr<const Graph>;
 /// that it stands for. `RawProto` keeps sparse tensors and type protos as serialized.
 struct RawProto {
   int32_t field = 0; ///< field number in AttributeProto
-  std::string bytes;
+  std::string bytes; ///< the message; for a repeated field all of them, each with its tag
   bool operator==(const RawProto&) const = default;
 };
 struct Attribute {
@@ -77,6 +77,7 @@ struct Attribute {
   std::string reference; ///< ref_attr_name, inside functions
   int32_t onnx_type = 0; ///< AttributeProto.AttributeType as read; 0: derived from the value
   std::string doc;
+  std::string extra; ///< serialized TensorProto fields that Tensor has no place for (name, ...)
 };
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 
@@ -98,6 +99,7 @@ struct Node {
   Metadata metadata;
   /// Names of the source nodes that this node was made from; empty for a node as read.
   std::vector<std::string> origin;
+  std::string extra; ///< serialized NodeProto fields that have no place here
 
   bool is(std::string_view type, std::string_view dom = "") const {
     return op_type == type && domain == dom;
@@ -143,6 +145,11 @@ struct Value {
   Metadata metadata;
   std::string quant_parameters; ///< quantization_annotation as serialized, kept
   bool declared = false;        ///< had a value_info in the file
+  /// For kConstant: the place among the file's graph inputs of an initializer that is one too.
+  int32_t input_position = -1;
+  std::string type_proto; ///< TypeProto as read where it says more than `type` (denotations)
+  std::string sparse;     ///< SparseTensorProto that the constant was made from
+  std::string extra;      ///< serialized TensorProto fields of an initializer (doc, ...)
 
   bool is_constant() const { return kind == ValueKind::kConstant; }
 };
@@ -161,6 +168,7 @@ struct ModelInfo {
   Metadata metadata;
   std::string graph_doc;
   Metadata graph_metadata;
+  std::string graph_extra; ///< serialized GraphProto fields that have no place here
   std::vector<LocalFunction> functions;
   std::vector<std::string>
       unknown_fields; ///< serialized fields kept as they came (training_info, ...)

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader needs beside the bytes of its message: the buffer that they lie in, so that tensors
+// can be views of it, and the external data files.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "onnx/wire.h"
+
+#include "octet/tensor.h"
+
+namespace octet::onnx {
+
+/// The external data files of one model, each mapped once.
+class ExternalFiles {
+ public:
+  /// `folder`: where locations start; empty: every location is refused.
+  explicit ExternalFiles(std::string folder) : folder_(std::move(folder)) {}
+
+  /// The mapped file. Refused: absolute locations, "..", links that lead out of the folder, and
+  /// whatever is no regular file.
+  Result<std::shared_ptr<const Buffer>> open(const std::string& location);
+
+ private:
+  std::string folder_;
+  std::map<std::string, std::shared_ptr<const Buffer>> files_;
+};
+
+struct Source {
+  std::shared_ptr<const Buffer> buffer;
+  ExternalFiles* external; ///< null: external data is refused
+
+  const char* origin() const { return reinterpret_cast<const char*>(buffer->bytes().data()); }
+  Bytes all() const { return {origin(), buffer->bytes().size()}; }
+  Reader reader(Bytes message) const { return {message, origin()}; }
+  size_t offset(Bytes bytes) const { return static_cast<size_t>(bytes.data() - origin()); }
+};
+
+} // namespace octet::onnx
