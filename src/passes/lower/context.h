@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state that the lowering of each kind of operator shares: what every source value has become.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "passes/lower/lower.h"
+
+#include "octet/graph.h"
+
+namespace octet::lowering {
+
+/// How the elements of a lowered tensor are ordered, compared with the source's.
+enum class Layout {
+  kPlain,    ///< as in the source
+  kNhwc,     ///< source [N, C, H, W], stored [N, H, W, C]
+  kFlatNhwc, ///< source [N, C*H*W], stored [N, H*W*C]
+};
+
+struct QuantParams {
+  DType type = DType::kInt8;
+  float scale = 1;
+  int64_t zero_point = 0;
+  bool operator==(const QuantParams&) const = default;
+};
+
+struct Form {
+  ValueId id; ///< in the lowered graph
+  Layout layout = Layout::kPlain;
+};
+
+/// A source value in the lowered graph: as itself, or as codes still to be dequantized, or both.
+struct Source {
+  std::optional<Form> real;
+  std::optional<Form> plain; ///< `real` brought back to the source's order
+  std::optional<Form> codes;
+  QuantParams quant; ///< of `codes`
+};
+
+/// What follows a product and is computed with it: [+ residual] [Relu or Clip] [Q].
+struct Epilogue {
+  DType to = DType::kFloat32;
+  QuantParams quant;               ///< of the output, when `to` is i8 or u8
+  float min, max;                  ///< of the fused Relu or Clip, before quantization
+  std::optional<ValueId> residual; ///< source value with codes, added before the clamp
+  ValueId end;                     ///< source value that the output stands for (before Q)
+  std::vector<NodeId> absorbed;    ///< nodes that need no lowering of their own
+  std::vector<NodeId> quantizers;  ///< Q nodes whose outputs are the codes
+  std::string why_float;           ///< when `to` is f32: why no Q could be fused
+};
+
+/// Constant weights as int8 codes with one scale a channel (or one in all).
+struct Weights {
+  Tensor codes; ///< i8, the source's layout
+  std::vector<float> scales;
+  int64_t axis = 0;
+};
+
+class Context {
+ public:
+  explicit Context(const Graph& source);
+
+  const Graph& in() const { return in_; }
+  Graph& out() { return out_; }
+  const Uses& uses() const { return uses_; }
+  Source& source(ValueId id) { return sources_[static_cast<size_t>(id.index)]; }
+  bool done(NodeId id) const { return done_[static_cast<size_t>(id.index)]; }
+  void mark_done(NodeId id) { done_[static_cast<size_t>(id.index)] = true; }
+
+  /// The value in the lowered graph, float or as it is; dequantizes and copies constants on demand.
+  Form real(ValueId id);
+  Form plain(ValueId id);
+  /// As `real`, in NHWC order; the source must have rank 4.
+  Form nhwc(ValueId id);
+  /// The codes, if the value is DQ of a tensor that is not constant.
+  std::optional<Form> codes(ValueId id) const;
+  /// Codes of a rank-4 value in NHWC order.
+  Form codes_nhwc(ValueId id);
+
+  /// The codes take the place of the value, dequantized where someone needs the numbers.
+  void set_codes(ValueId id, Form form, const QuantParams& quant);
+  /// Shape of the image [N, C, H, W] that a flattened value came from.
+  const std::vector<Dim>& flattened_image(ValueId id) const;
+
+  /// Q or DQ with constant per-tensor i8/u8 parameters.
+  std::optional<QuantParams> per_tensor(const Node& node) const;
+  /// Weights behind DQ, stored or quantized in the graph; nullopt with a reason.
+  std::optional<Weights> weights(ValueId id, std::string& why) const;
+  /// Constant behind a value (also through DQ): biases.
+  std::optional<Tensor> constant(ValueId id) const;
+
+  /// The int32 bias behind DQ, when its scale is s_x * s_w (the form of ONNX Runtime's files).
+  std::optional<Tensor> int_bias(ValueId id, const QuantParams& x, const Weights& w) const;
+
+  /// Looks along the single consumers of a product's output.
+  Epilogue epilogue(ValueId product, bool allow_residual);
+  /// Clamp and quantization attributes of an epilogue for a Q* or float operator.
+  void set_attributes(Node& node, const Epilogue& e) const;
+  /// The lowered value takes the place of what the epilogue ends in.
+  void finish(const Node& node, const Epilogue& e, Form result);
+
+  /// Adds a native node with one output.
+  ValueId emit(Node node, const std::string& output_name);
+  void note(const Node& node, std::string form, std::string why = {});
+  std::vector<LowerNote> take_notes() { return std::move(notes_); }
+
+ private:
+  Form to_plain(Form form, ValueId like);
+  Form to_nhwc(Form form, ValueId like);
+  void clamp_step(Epilogue& e);
+  void residual_step(Epilogue& e);
+  void quantize_step(Epilogue& e);
+
+  const Graph& in_;
+  Uses uses_;
+  Graph out_;
+  std::vector<Source> sources_;
+  std::vector<bool> done_;
+  std::vector<LowerNote> notes_;
+};
+
+/// Each returns false when the operator is not its kind or has a form that it leaves to others.
+Result<bool> lower_conv(Context& c, const Node& node);
+Result<bool> lower_gemm(Context& c, const Node& node);
+Result<bool> lower_pool(Context& c, const Node& node);
+Result<bool> lower_unary(Context& c, const Node& node);
+Result<bool> lower_add(Context& c, const Node& node);
+Result<bool> lower_movement(Context& c, const Node& node);
+Result<bool> lower_normalization(Context& c, const Node& node);
+
+/// Float or quantized product: what Conv and Gemm share once weights are `[N, ...]`, K fastest.
+struct Product {
+  const Node& node;
+  Form x; ///< codes when `weights` is set, else float
+  QuantParams x_quant;
+  std::optional<Weights> weights;   ///< codes already in the native layout, axis 0
+  Tensor real_weights;              ///< float weights in the native layout otherwise
+  ValueId bias;                     ///< source value, may be invalid
+  std::optional<Tensor> added_bias; ///< a constant that a following Add brought
+  ValueId result;                   ///< source value that the product makes
+  std::vector<NodeId> absorbed;
+  std::string why_float;
+  Attributes attributes;    ///< strides and the like
+  const char* quantized_op; ///< QGemm or QConv
+  const char* float_op;     ///< Gemm or Conv
+  Layout layout;            ///< of the result
+};
+Result<bool> emit_product(Context& c, Product product);
+
+// Shared arithmetic.
+/// The code that QuantizeLinear gives (NUMERICS, "Quantize and dequantize").
+int64_t quantize_code(float x, const QuantParams& q);
+std::pair<int64_t, int64_t> code_range(DType type);
+/// Multiplier of each channel and the bias in units of the output, prepared in double.
+struct Scales {
+  Tensor multiplier;
+  std::optional<Tensor> bias;
+};
+Scales fold_scales(const QuantParams& x,
+                   const Weights& w,
+                   const std::optional<Tensor>& bias,
+                   const Epilogue& e);
+/// An error when max over channels of Σ|w| · max|x - z| + |bias| reaches 2^31. `codes` is [N, K].
+Status check_accumulator(const Node& node,
+                         const Tensor& codes,
+                         const QuantParams& x,
+                         const std::optional<Tensor>& int_bias);
+/// A copy with axes permuted (constants only).
+Tensor permuted(const Tensor& t, std::span<const int64_t> perm);
+
+} // namespace octet::lowering

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv with constant weights over images:
+//   DQ ─ Conv(DQ weights, bias) ─ epilogue     becomes QConv
+//   x  ─ Conv(float weights, bias) ─ epilogue  becomes native Conv
+// Both in NHWC, weights turned from OIHW to OHWI.
+#include <algorithm>
+
+#include "passes/lower/context.h"
+
+namespace octet::lowering {
+namespace {
+
+constexpr int64_t kOhwi[] = {0, 2, 3, 1};
+
+/// Explicit [top, left, bottom, right] pads; nullopt when auto_pad needs sizes that are not known.
+std::optional<std::vector<int64_t>> explicit_pads(const Context& c,
+                                                  const Node& node,
+                                                  const Shape& kernel,
+                                                  const std::vector<int64_t>& strides,
+                                                  const std::vector<int64_t>& dilations) {
+  const std::string mode = node.attr_string("auto_pad", "NOTSET");
+  if (mode == "NOTSET" || mode.empty()) {
+    std::vector<int64_t> pads = node.attr_ints("pads");
+    if (pads.empty()) pads.assign(4, 0);
+    return pads;
+  }
+  std::vector<int64_t> pads(4, 0);
+  if (mode == "VALID") return pads;
+  const auto& dims = *c.in().value(node.input(0)).type.shape;
+  for (size_t i = 0; i < 2; ++i) {
+    const auto size = dims[2 + i].maybe_value();
+    if (!size) return std::nullopt;
+    const int64_t out = (*size + strides[i] - 1) / strides[i];
+    const int64_t total =
+        std::max<int64_t>(0, (out - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1 - *size);
+    const int64_t small = total / 2, large = total - small;
+    pads[i] = mode == "SAME_UPPER" ? small : large;
+    pads[i + 2] = mode == "SAME_UPPER" ? large : small;
+  }
+  return pads;
+}
+
+std::vector<int64_t> ones_if_empty(std::vector<int64_t> v) {
+  return v.empty() ? std::vector<int64_t>{1, 1} : v;
+}
+
+} // namespace
+
+Result<bool> lower_conv(Context& c, const Node& node) {
+  if (!node.is("Conv")) return false;
+  const TypeInfo& x = c.in().value(node.input(0)).type;
+  if (!x.has_rank() || x.rank() != 4 || x.type != DType::kFloat32) return false;
+  if (node.input(2).valid() && !c.constant(node.input(2))) return false;
+  std::string why;
+  std::optional<Weights> w = c.weights(node.input(1), why);
+  if (w && w->scales.size() > 1 && w->axis != 0) why = "its weight scales do not run along axis 0";
+  if (w && !c.codes(node.input(0))) why = "its input is not quantized";
+  if (!why.empty()) w.reset();
+  const std::optional<Tensor> real = w ? std::nullopt : c.constant(node.input(1));
+  if (!w && (!real || real->type() != DType::kFloat32)) return false;
+  const Tensor& any = w ? w->codes : *real;
+  if (any.rank() != 4) return false;
+  const auto strides = ones_if_empty(node.attr_ints("strides"));
+  const auto dilations = ones_if_empty(node.attr_ints("dilations"));
+  const auto pads = explicit_pads(c, node, {any.dim(2), any.dim(3)}, strides, dilations);
+  if (!pads) return false;
+
+  Product p{.node = node,
+            .x = w ? c.codes_nhwc(node.input(0)) : c.nhwc(node.input(0)),
+            .x_quant = c.source(node.input(0)).quant,
+            .weights = std::nullopt,
+            .real_weights = {},
+            .bias = node.input(2),
+            .added_bias = std::nullopt,
+            .result = node.outputs[0],
+            .absorbed = {},
+            .why_float = why,
+            .attributes = {},
+            .quantized_op = "QConv",
+            .float_op = "Conv",
+            .layout = Layout::kNhwc};
+  p.attributes["strides"].value = strides;
+  p.attributes["dilations"].value = dilations;
+  p.attributes["pads"].value = *pads;
+  p.attributes["group"].value = node.attr_int("group", 1);
+  if (w) {
+    w->codes = permuted(w->codes, kOhwi);
+    p.weights = std::move(w);
+  } else {
+    p.real_weights = permuted(*real, kOhwi);
+  }
+  return emit_product(c, std::move(p));
+}
+
+} // namespace octet::lowering

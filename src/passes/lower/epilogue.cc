@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows a product and is computed with it.
+//
+//   product ─ [Add residual] ─ [Relu | Clip] ─ Q ...   becomes one operator that writes codes
+//   product ─ [Relu | Clip] ─ anything else            becomes one that writes float
+//
+// Clamping before quantization equals clamping codes, since quantization is monotone.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "passes/lower/context.h"
+
+namespace octet::lowering {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+} // namespace
+
+void Context::residual_step(Epilogue& e) {
+  const NodeId next = uses_.single_consumer(e.end);
+  if (!next.valid() || done(next)) return;
+  const Node& add = in_.node(next);
+  if (!add.is("Add") || add.inputs.size() != 2) return;
+  const ValueId other = add.inputs[0] == e.end ? add.inputs[1] : add.inputs[0];
+  if (other == e.end || !sources_[static_cast<size_t>(other.index)].codes) return;
+  // Equal shapes only: a broadcast residual is left to Add.
+  const auto& a = in_.value(e.end).type.shape;
+  const auto& b = in_.value(other).type.shape;
+  if (!a || !b || a->size() != b->size() || !std::equal(a->begin(), a->end(), b->begin())) return;
+  e.residual = other;
+  e.end = add.outputs[0];
+  e.absorbed.push_back(next);
+}
+
+void Context::clamp_step(Epilogue& e) {
+  const NodeId next = uses_.single_consumer(e.end);
+  if (!next.valid() || done(next)) return;
+  const Node& node = in_.node(next);
+  if (node.is("Relu")) {
+    e.min = 0;
+  } else if (node.is("Clip")) {
+    float low = node.attr_float("min", -kInfinity), high = node.attr_float("max", kInfinity);
+    if (node.input(1).valid()) {
+      const Tensor* t = in_.constant(node.input(1));
+      if (!t || t->count() != 1) return;
+      low = static_cast<float>(t->at(0));
+    }
+    if (node.input(2).valid()) {
+      const Tensor* t = in_.constant(node.input(2));
+      if (!t || t->count() != 1) return;
+      high = static_cast<float>(t->at(0));
+    }
+    if (!(low <= high)) return;
+    e.min = low;
+    e.max = high;
+  } else {
+    return;
+  }
+  e.end = node.outputs[0];
+  e.absorbed.push_back(next);
+}
+
+void Context::quantize_step(Epilogue& e) {
+  if (in_.is_output(e.end)) {
+    e.why_float = "its result is an output of the model";
+    return;
+  }
+  std::optional<QuantParams> shared;
+  std::vector<NodeId> quantizers;
+  for (const Uses::Use& use : uses_.of(e.end)) {
+    const Node& node = in_.node(use.node);
+    const auto q = node.is("QuantizeLinear") && use.input == 0 ? per_tensor(node) : std::nullopt;
+    if (!q) {
+      e.why_float = node.label() + " reads its result in float";
+      return;
+    }
+    if (shared && !(*shared == *q)) {
+      e.why_float = "its consumers quantize it with different scales";
+      return;
+    }
+    shared = q;
+    quantizers.push_back(use.node);
+  }
+  if (!shared) return;
+  e.to = shared->type;
+  e.quant = *shared;
+  e.quantizers = std::move(quantizers);
+}
+
+Epilogue Context::epilogue(ValueId product, bool allow_residual) {
+  Epilogue e;
+  e.min = -kInfinity;
+  e.max = kInfinity;
+  e.end = product;
+  Epilogue plain = e;
+  if (allow_residual) residual_step(e);
+  clamp_step(e);
+  quantize_step(e);
+  if (e.to != DType::kFloat32 || !e.residual) return e;
+  // A residual is fused only where codes come out.
+  clamp_step(plain);
+  quantize_step(plain);
+  return plain;
+}
+
+void Context::set_attributes(Node& node, const Epilogue& e) const {
+  node.set("to", static_cast<int64_t>(e.to));
+  if (e.to == DType::kFloat32) {
+    if (e.min > -kInfinity) node.set("min", e.min);
+    if (e.max < kInfinity) node.set("max", e.max);
+    return;
+  }
+  const auto [low, high] = code_range(e.to);
+  node.set("y_zero_point", e.quant.zero_point);
+  node.set("lo", e.min > -kInfinity ? quantize_code(e.min, e.quant) : low);
+  node.set("hi", e.max < kInfinity ? quantize_code(e.max, e.quant) : high);
+  if (!e.residual) return;
+  const QuantParams& r = sources_[static_cast<size_t>(e.residual->index)].quant;
+  node.set("residual_zero_point", r.zero_point);
+  node.set("residual_ratio",
+           static_cast<float>(static_cast<double>(r.scale) / static_cast<double>(e.quant.scale)));
+}
+
+void Context::finish(const Node& node, const Epilogue& e, Form result) {
+  const std::string form = out_.node(out_.value(result.id).producer).op_type;
+  note(node, form, e.to == DType::kFloat32 ? e.why_float : "");
+  for (const NodeId id : e.absorbed) {
+    mark_done(id);
+    note(in_.node(id), "fused into " + node.label());
+  }
+  if (e.to == DType::kFloat32) {
+    source(e.end).real = result;
+    return;
+  }
+  for (const NodeId id : e.quantizers) {
+    mark_done(id);
+    note(in_.node(id), "fused into " + node.label());
+    source(in_.node(id).outputs[0]).real = result;
+  }
+}
+
+} // namespace octet::lowering

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gemm and MatMul with constant weights:
+//   DQ ─ Gemm(DQ weights, bias) ─ epilogue                 becomes QGemm
+//   DQ ─ MatMul(DQ weights) ─ [Add constant] ─ epilogue    becomes QGemm
+// and the float forms native Gemm. MatMul of two activations becomes QMatMul or native MatMul.
+#include "passes/lower/context.h"
+
+namespace octet::lowering {
+namespace {
+
+constexpr int64_t kTurn[] = {1, 0};
+
+/// Weights of a product over a stored [N, H*W*C] input: columns in that order. `w` is [N, C*H*W].
+Tensor columns_to_hwc(const Tensor& w, const std::vector<Dim>& nchw) {
+  const int64_t c = nchw[1].value(), h = nchw[2].value(), x = nchw[3].value();
+  const Tensor four = w.reshaped({w.dim(0), c, h, x}).value();
+  constexpr int64_t kOhwi[] = {0, 2, 3, 1};
+  return permuted(four, kOhwi).reshaped({w.dim(0), c * h * x}).value();
+}
+
+/// The constant of an Add that is the only consumer and adds along the last axis.
+std::optional<Tensor> bias_of_add(const Context& c, ValueId y, int64_t columns, NodeId& add) {
+  add = c.uses().single_consumer(y);
+  if (!add.valid() || c.done(add) || !c.in().node(add).is("Add")) return std::nullopt;
+  const Node& node = c.in().node(add);
+  const ValueId other = node.inputs[0] == y ? node.inputs[1] : node.inputs[0];
+  std::optional<Tensor> t = other == y ? std::nullopt : c.constant(other);
+  if (!t || t->type() != DType::kFloat32 || t->count() != columns || t->rank() == 0)
+    return std::nullopt;
+  if (t->shape().back() != columns || t->rank() > c.in().value(y).type.rank()) return std::nullopt;
+  return t->reshaped({columns}).value();
+}
+
+/// Activation times activation.
+Result<bool> lower_activations(Context& c, const Node& node) {
+  const auto a = c.codes(node.input(0)), b = c.codes(node.input(1));
+  Node made;
+  made.name = node.name;
+  made.domain = "octet.native";
+  made.origin = {node.name};
+  if (!a || !b || a->layout != Layout::kPlain || b->layout != Layout::kPlain) {
+    made.op_type = "MatMul";
+    made.inputs = {c.plain(node.input(0)).id, c.plain(node.input(1)).id};
+    c.note(node, "MatMul", "an operand is not quantized");
+    c.source(node.outputs[0]).real =
+        Form{c.emit(std::move(made), c.in().value(node.outputs[0]).name)};
+    return true;
+  }
+  const Epilogue e = c.epilogue(node.outputs[0], false);
+  const QuantParams qa = c.source(node.input(0)).quant, qb = c.source(node.input(1)).quant;
+  made.op_type = "QMatMul";
+  made.inputs = {a->id, b->id};
+  const double out = e.to == DType::kFloat32 ? 1.0 : static_cast<double>(e.quant.scale);
+  made.set("multiplier",
+           static_cast<float>(static_cast<double>(qa.scale) * static_cast<double>(qb.scale) / out));
+  made.set("a_zero_point", qa.zero_point);
+  made.set("b_zero_point", qb.zero_point);
+  c.set_attributes(made, e);
+  const ValueId named = e.quantizers.empty() ? e.end : c.in().node(e.quantizers[0]).outputs[0];
+  c.finish(node, e, Form{c.emit(std::move(made), c.in().value(named).name)});
+  return true;
+}
+
+bool plain_gemm(const Node& node) {
+  return node.attr_int("transA", 0) == 0 && node.attr_float("alpha", 1.0F) == 1.0F &&
+         (!node.input(2).valid() || node.attr_float("beta", 1.0F) == 1.0F);
+}
+
+} // namespace
+
+Result<bool> lower_gemm(Context& c, const Node& node) {
+  const bool gemm = node.is("Gemm");
+  if (!gemm && !node.is("MatMul")) return false;
+  const ValueId x = node.input(0);
+  const TypeInfo& x_type = c.in().value(x).type;
+  if (x_type.type != DType::kFloat32 || !x_type.has_rank() || x_type.rank() < 2) return false;
+  if (gemm && (!plain_gemm(node) || (node.input(2).valid() && !c.constant(node.input(2)))))
+    return false;
+  std::string why;
+  std::optional<Weights> w = c.weights(node.input(1), why);
+  const bool turned = gemm && node.attr_int("transB", 0) != 0; // already [N, K]
+  if (w && w->scales.size() > 1 && w->axis != (turned ? 0 : w->codes.rank() - 1))
+    why = "its weight scales do not run along the output channels";
+  if (w && !c.codes(x)) why = "its input is not quantized";
+  if (!why.empty()) w.reset();
+  const std::optional<Tensor> real = w ? std::nullopt : c.constant(node.input(1));
+  if (!w && !real) return gemm ? Result<bool>(false) : lower_activations(c, node);
+  Tensor weights = w ? w->codes : *real;
+  if (weights.rank() != 2 || (!w && weights.type() != DType::kFloat32)) return false;
+  if (!turned) weights = permuted(weights, kTurn);
+  const int64_t columns = weights.dim(0);
+  if (const std::optional<Tensor> bias = gemm ? c.constant(node.input(2)) : std::nullopt)
+    if (bias->rank() > 1 || bias->count() != columns) return false;
+
+  Form input = w ? *c.codes(x) : c.real(x);
+  if (input.layout == Layout::kFlatNhwc) {
+    weights = columns_to_hwc(weights, c.flattened_image(x));
+  } else if (input.layout == Layout::kNhwc) {
+    if (w) return false;
+    input = c.plain(x);
+  }
+  Product p{.node = node,
+            .x = input,
+            .x_quant = c.source(x).quant,
+            .weights = std::nullopt,
+            .real_weights = {},
+            .bias = gemm ? node.input(2) : ValueId{},
+            .added_bias = std::nullopt,
+            .result = node.outputs[0],
+            .absorbed = {},
+            .why_float = why,
+            .attributes = {},
+            .quantized_op = "QGemm",
+            .float_op = "Gemm",
+            .layout = Layout::kPlain};
+  NodeId add;
+  if (!p.bias.valid()) p.added_bias = bias_of_add(c, p.result, columns, add);
+  if (p.added_bias) {
+    p.absorbed = {add};
+    p.result = c.in().node(add).outputs[0];
+  }
+  if (w) {
+    w->codes = weights;
+    p.weights = std::move(w);
+  } else {
+    p.real_weights = weights;
+  }
+  return emit_product(c, std::move(p));
+}
+
+} // namespace octet::lowering

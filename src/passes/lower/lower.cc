@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk: each node of the source in order is fused, lowered by the first that takes it, or kept.
+#include "passes/lower/lower.h"
+
+#include <array>
+
+#include "core/format.h"
+#include "graph/verify.h"
+#include "ops/infer.h"
+#include "passes/lower/context.h"
+
+namespace octet {
+namespace lowering {
+namespace {
+
+using LowerFn = Result<bool>(Context&, const Node&);
+constexpr std::array<LowerFn*, 7> kLowerings = {lower_conv, lower_gemm,     lower_pool,
+                                                lower_add,  lower_movement, lower_normalization,
+                                                lower_unary};
+
+/// Q on a tensor: passes codes through when they are the same, a table when they are others.
+bool lower_quantize(Context& c, const Node& node) {
+  if (node.is("QuantizeLinear") && c.in().constant(node.input(0))) {
+    c.note(node, "constant");
+    return true;
+  }
+  const auto q = node.is("QuantizeLinear") ? c.per_tensor(node) : std::nullopt;
+  if (!q || c.in().value(node.input(0)).type.type != DType::kFloat32) return false;
+  const ValueId x = node.input(0), y = node.outputs[0];
+  Node made;
+  made.domain = "octet.native";
+  made.name = node.name;
+  made.origin = {node.name};
+  if (const auto codes = c.codes(x)) {
+    const QuantParams from = c.source(x).quant;
+    if (from == *q) {
+      c.source(y).real = *codes;
+      c.note(node, "nothing: the codes are the same");
+      return true;
+    }
+    Tensor table = Tensor::zeros(q->type, {256}).value();
+    const int64_t low = code_range(from.type).first;
+    for (int64_t i = 0; i < 256; ++i) {
+      const float v = static_cast<float>(low + i - from.zero_point) * from.scale;
+      table.mutable_bytes()[static_cast<size_t>(i)] =
+          static_cast<std::byte>(quantize_code(v, *q) & 0xff);
+    }
+    made.op_type = "QTable";
+    made.inputs = {codes->id, c.out().add_constant(node.name + "/table", table)};
+    c.note(node, "QTable");
+    c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name), codes->layout};
+    return true;
+  }
+  const Form from = c.real(x);
+  made.op_type = "Quantize";
+  made.inputs = {from.id};
+  made.set("scale", q->scale);
+  made.set("zero_point", q->zero_point);
+  made.set("to", static_cast<int64_t>(q->type));
+  c.note(node, "Quantize");
+  c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name), from.layout};
+  return true;
+}
+
+/// DQ leaves codes to whoever can use them. DQ of constants waits until someone asks.
+bool lower_dequantize(Context& c, const Node& node) {
+  if (!node.is("DequantizeLinear")) return false;
+  if (c.constant(node.outputs[0])) {
+    c.note(node, "constant");
+    return true;
+  }
+  const auto q = c.per_tensor(node);
+  if (!q || c.in().value(node.outputs[0]).type.type != DType::kFloat32) return false;
+  c.set_codes(node.outputs[0], c.real(node.input(0)), *q);
+  c.note(node, "codes");
+  return true;
+}
+
+/// The subgraphs of a kept node with captures pointing into the lowered graph.
+GraphPtr with_captures(const Graph& body, const std::function<ValueId(ValueId)>& map) {
+  auto copy = std::make_shared<Graph>(body);
+  for (int32_t i = 0; i < copy->value_bound(); ++i) {
+    Value& v = copy->mutable_value(ValueId{i});
+    if (v.kind == ValueKind::kCapture) v.captured = map(v.captured);
+  }
+  return copy;
+}
+
+void keep(Context& c, const Node& node) {
+  Node made = node;
+  const auto map = [&](ValueId id) { return id.valid() ? c.plain(id).id : id; };
+  for (ValueId& id : made.inputs)
+    id = map(id);
+  for (ValueId& id : made.captures)
+    id = map(id);
+  for (auto& [key, attribute] : made.attributes) {
+    if (auto* one = std::get_if<GraphPtr>(&attribute.value)) *one = with_captures(**one, map);
+    if (auto* many = std::get_if<std::vector<GraphPtr>>(&attribute.value))
+      for (GraphPtr& g : *many)
+        g = with_captures(*g, map);
+  }
+  for (ValueId& id : made.outputs) {
+    if (!id.valid()) continue;
+    const Value& v = c.in().value(id);
+    const ValueId fresh = c.out().add_value(v.name, v.type);
+    c.source(id).real = Form{fresh};
+    id = fresh;
+  }
+  made.origin = {node.name};
+  c.out().add_node(std::move(made));
+  c.note(node, node.op_type, "octet has no native form of it");
+}
+
+Status lower_node(Context& c, const Node& node) {
+  if (lower_dequantize(c, node) || lower_quantize(c, node)) return ok_status();
+  for (LowerFn* lowering : kLowerings)
+    if (OCTET_TRY(lowering(c, node))) return ok_status();
+  keep(c, node);
+  return ok_status();
+}
+
+/// Outputs in the source's order, under the source's names.
+void finish_outputs(Context& c) {
+  std::vector<ValueId> outputs;
+  for (const ValueId id : c.in().outputs()) {
+    const std::string& name = c.in().value(id).name;
+    ValueId made = c.plain(id).id;
+    const Value& v = c.out().value(made);
+    bool taken = v.kind != ValueKind::kNodeOutput;
+    for (const ValueId other : outputs)
+      taken = taken || other == made;
+    if (taken) made = c.out().emit("Identity", {made}, {}, name + "/output");
+    if (const auto holder = c.out().find_value(name); holder && *holder != made)
+      c.out().rename(*holder, name + "/before");
+    c.out().rename(made, name);
+    outputs.push_back(made);
+  }
+  c.out().set_outputs(outputs);
+}
+
+} // namespace
+} // namespace lowering
+
+Result<Lowered> lower(const Graph& graph) {
+  Graph source = graph;
+  OCTET_TRY_WITH(verify(source), "lower");
+  OCTET_TRY_WITH(infer_types(source), "lower");
+  lowering::Context c(source);
+  for (const NodeId id : OCTET_TRY(source.topological()))
+    if (!c.done(id)) OCTET_TRY_WITH(lowering::lower_node(c, source.node(id)), "lower");
+  lowering::finish_outputs(c);
+  c.out().remove_dead();
+  OCTET_TRY_WITH(verify(c.out()), "the lowered graph");
+  OCTET_TRY_WITH(infer_types(c.out()), "the lowered graph");
+  return Lowered{std::move(c.out()), c.take_notes()};
+}
+
+} // namespace octet

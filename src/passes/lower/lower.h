@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowering: rewrites a float or Q/DQ graph to operators of octet.native (docs/native-operators.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "octet/graph.h"
+
+namespace octet {
+
+/// What became of one node of the graph that was lowered.
+struct LowerNote {
+  std::string node; ///< its label
+  std::string form; ///< the operator that runs it, or "fused into <node>"
+  std::string why;  ///< empty, or why it did not become an integer operator
+};
+
+struct Lowered {
+  Graph graph;
+  std::vector<LowerNote> notes; ///< in the order of the source graph
+};
+
+/// The source is ONNX: float, Q/DQ in the form of any target, or a mix. Inputs and outputs keep
+/// names and types. Errors: a graph that does not verify or infer, a product whose int32 sum could
+/// overflow (NUMERICS, "Integer layers").
+Result<Lowered> lower(const Graph& graph);
+
+} // namespace octet

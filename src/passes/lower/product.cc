@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with weights: the one place where QConv, QGemm, Conv and Gemm are made.
+#include "core/format.h"
+#include "passes/lower/context.h"
+
+namespace octet::lowering {
+namespace {
+
+/// The bias of the operator plus the constant that a following Add brought, as floats.
+Result<std::optional<Tensor>> real_bias(Context& c, const Product& p) {
+  std::optional<Tensor> bias;
+  if (p.bias.valid()) {
+    bias = c.constant(p.bias);
+    if (!bias || bias->type() != DType::kFloat32)
+      return error(ErrorCode::kUnsupported, "node {}: its bias is not a constant of type f32",
+                   p.node.label());
+  }
+  if (!p.added_bias) return bias;
+  return p.added_bias;
+}
+
+Result<bool> emit_quantized(Context& c, const Product& p) {
+  const Weights& w = *p.weights;
+  const Epilogue e = c.epilogue(p.result, true);
+  Node node;
+  node.op_type = p.quantized_op;
+  node.domain = "octet.native";
+  node.name = p.node.name;
+  node.attributes = p.attributes;
+  node.origin = {p.node.name};
+  for (const NodeId id : p.absorbed)
+    node.origin.push_back(c.in().node(id).name);
+  for (const NodeId id : e.absorbed)
+    node.origin.push_back(c.in().node(id).name);
+  const std::optional<Tensor> int_bias = c.int_bias(p.bias, p.x_quant, w);
+  OCTET_TRY(check_accumulator(p.node, w.codes, p.x_quant, int_bias));
+  std::optional<Tensor> bias;
+  if (!int_bias) bias = OCTET_TRY(real_bias(c, p));
+  const Scales scales = fold_scales(p.x_quant, w, bias, e);
+  const ValueId codes = c.out().add_constant(p.node.name + "/weights", w.codes);
+  const ValueId multiplier = c.out().add_constant(p.node.name + "/multiplier", scales.multiplier);
+  node.inputs = {p.x.id, codes, multiplier};
+  if (int_bias)
+    node.inputs.push_back(c.out().add_constant(p.node.name + "/bias", *int_bias));
+  else if (scales.bias)
+    node.inputs.push_back(c.out().add_constant(p.node.name + "/bias", *scales.bias));
+  if (e.residual) {
+    node.inputs.resize(4);
+    const Form residual =
+        p.layout == Layout::kNhwc ? c.codes_nhwc(*e.residual) : *c.source(*e.residual).codes;
+    node.inputs.push_back(residual.id);
+  }
+  node.set("x_zero_point", p.x_quant.zero_point);
+  c.set_attributes(node, e);
+  const ValueId named = e.quantizers.empty() ? e.end : c.in().node(e.quantizers[0]).outputs[0];
+  const ValueId y = c.emit(std::move(node), c.in().value(named).name);
+  c.finish(p.node, e, Form{y, p.layout});
+  return true;
+}
+
+} // namespace
+
+Result<bool> emit_product(Context& c, Product p) {
+  for (const NodeId id : p.absorbed) {
+    c.mark_done(id);
+    c.note(c.in().node(id), "fused into " + p.node.label());
+  }
+  if (p.weights) return emit_quantized(c, p);
+  // A float product keeps its float result; a Q after it stays an operator of its own.
+  Epilogue e = c.epilogue(p.result, false);
+  if (!e.quantizers.empty()) {
+    e.to = DType::kFloat32;
+    e.quantizers.clear();
+  }
+  e.why_float = p.why_float;
+  Node node;
+  node.op_type = p.float_op;
+  node.domain = "octet.native";
+  node.name = p.node.name;
+  node.attributes = p.attributes;
+  node.origin = {p.node.name};
+  node.inputs = {p.x.id, c.out().add_constant(p.node.name + "/weights", p.real_weights)};
+  if (const std::optional<Tensor> bias = OCTET_TRY(real_bias(c, p)))
+    node.inputs.push_back(c.out().add_constant(p.node.name + "/bias", *bias));
+  c.set_attributes(node, e);
+  node.attributes.erase("to");
+  const ValueId y = c.emit(std::move(node), c.in().value(e.end).name);
+  c.finish(p.node, e, Form{y, p.layout});
+  return true;
+}
+
+} // namespace octet::lowering

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantization parameters read from a graph, and the arithmetic that lowering does with them.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "core/format.h"
+#include "ops/op.h"
+#include "passes/lower/context.h"
+
+namespace octet::lowering {
+namespace {
+
+/// The value of a constant expression of at most a few nodes (a weight's Q, its Reshape, ...).
+std::optional<Tensor> evaluate(const Graph& g, ValueId id, int depth) {
+  if (!id.valid()) return Tensor{};
+  if (const Tensor* t = g.constant(id)) return t->aligned();
+  const Node* node = g.producer(id);
+  const OpDef* op = node ? find_op(node->domain, node->op_type) : nullptr;
+  if (!op || depth > 4 || !node->captures.empty()) return std::nullopt;
+  EvalContext context{
+      .node = *node, .version = g.opset(node->domain), .inputs = {}, .run_body = {}, .seed = 0};
+  for (const ValueId in : node->inputs) {
+    auto value = evaluate(g, in, depth + 1);
+    if (!value) return std::nullopt;
+    context.inputs.push_back(std::move(*value));
+  }
+  auto results = op->eval.fn(context);
+  if (!results.ok()) return std::nullopt;
+  for (size_t k = 0; k < node->outputs.size() && k < results->size(); ++k)
+    if (node->outputs[k] == id) return (*results)[k];
+  return std::nullopt;
+}
+
+/// int8 codes of u8 or i8 codes and their zero points, when that changes no weight.
+std::optional<Tensor> symmetric_codes(const Tensor& codes, const std::optional<Tensor>& zero) {
+  std::vector<int64_t> zeros{0};
+  if (zero && !zero->empty()) {
+    auto z = zero->to_ints();
+    if (!z.ok()) return std::nullopt;
+    zeros = *z;
+  }
+  const bool shared =
+      std::all_of(zeros.begin(), zeros.end(), [&](int64_t z) { return z == zeros.front(); });
+  if (zeros.empty() || !shared) return std::nullopt;
+  if (codes.type() == DType::kInt8 && zeros.front() == 0) return codes;
+  Result<Tensor> out = Tensor::zeros(DType::kInt8, codes.shape());
+  if (!out.ok()) return std::nullopt;
+  const auto to = out->mutable_data<int8_t>();
+  for (int64_t i = 0; i < codes.count(); ++i) {
+    const double v = codes.at(i) - static_cast<double>(zeros.front());
+    if (v < -128 || v > 127) return std::nullopt;
+    to[static_cast<size_t>(i)] = static_cast<int8_t>(v);
+  }
+  return std::move(out).value();
+}
+
+bool is_eight_bit(DType t) {
+  return t == DType::kInt8 || t == DType::kUint8;
+}
+
+} // namespace
+
+std::pair<int64_t, int64_t> code_range(DType type) {
+  return type == DType::kUint8 ? std::pair<int64_t, int64_t>{0, 255}
+                               : std::pair<int64_t, int64_t>{-128, 127};
+}
+
+int64_t quantize_code(float x, const QuantParams& q) {
+  const auto [low, high] = code_range(q.type);
+  if (std::isnan(x)) return q.zero_point;
+  const float r = std::nearbyint(x / q.scale);
+  const float clamped = std::clamp(r, -1e6F, 1e6F);
+  return std::clamp(static_cast<int64_t>(clamped) + q.zero_point, low, high);
+}
+
+std::optional<QuantParams> Context::per_tensor(const Node& node) const {
+  const bool quantizes = node.is("QuantizeLinear");
+  if (!quantizes && !node.is("DequantizeLinear")) return std::nullopt;
+  const Tensor* scale = in_.constant(node.input(1));
+  if (!scale || scale->count() != 1 || scale->type() != DType::kFloat32) return std::nullopt;
+  QuantParams q;
+  q.scale = scale->aligned().data<float>()[0];
+  const ValueId zero = node.input(2);
+  if (zero.valid()) {
+    const Tensor* z = in_.constant(zero);
+    if (!z || z->count() != 1) return std::nullopt;
+    q.zero_point = static_cast<int64_t>(z->at(0));
+    q.type = z->type();
+  } else {
+    q.type = quantizes ? static_cast<DType>(node.attr_int("output_dtype", 2))
+                       : in_.value(node.input(0)).type.type;
+  }
+  if (!is_eight_bit(q.type) || !(q.scale > 0) || std::isinf(q.scale)) return std::nullopt;
+  return q;
+}
+
+std::optional<Weights> Context::weights(ValueId id, std::string& why) const {
+  const Node* dq = in_.producer(id);
+  if (!dq || !dq->is("DequantizeLinear")) {
+    why = "the weights are not quantized";
+    return std::nullopt;
+  }
+  const std::optional<Tensor> codes = evaluate(in_, dq->input(0), 0);
+  const std::optional<Tensor> scale = evaluate(in_, dq->input(1), 0);
+  const std::optional<Tensor> zero = evaluate(in_, dq->input(2), 0);
+  if (!codes || !scale || !zero) {
+    why = "the weights or their scales are not constant";
+    return std::nullopt;
+  }
+  if (!is_eight_bit(codes->type()) || scale->type() != DType::kFloat32 || scale->rank() > 1) {
+    why = fmt::format("weights of type {} have no integer kernel", name(codes->type()));
+    return std::nullopt;
+  }
+  std::optional<Tensor> symmetric = symmetric_codes(*codes, zero);
+  if (!symmetric) {
+    why = "the weights have a zero point that int8 cannot hold";
+    return std::nullopt;
+  }
+  Weights w;
+  w.codes = std::move(*symmetric);
+  const Tensor s = scale->aligned();
+  w.scales.assign(s.data<float>().begin(), s.data<float>().end());
+  w.axis = dq->attr_int("axis", 1);
+  if (w.axis < 0) w.axis += w.codes.rank();
+  return w;
+}
+
+std::optional<Tensor> Context::constant(ValueId id) const {
+  return id.valid() ? evaluate(in_, id, 0) : std::nullopt;
+}
+
+std::optional<Tensor> Context::int_bias(ValueId id, const QuantParams& x, const Weights& w) const {
+  const Node* dq = in_.producer(id);
+  if (!dq || !dq->is("DequantizeLinear")) return std::nullopt;
+  const std::optional<Tensor> codes = evaluate(in_, dq->input(0), 0);
+  const std::optional<Tensor> scale = evaluate(in_, dq->input(1), 0);
+  if (!codes || !scale || codes->type() != DType::kInt32) return std::nullopt;
+  for (int64_t i = 0; i < scale->count(); ++i) {
+    const auto k = static_cast<size_t>(w.scales.size() == 1 ? 0 : i);
+    if (k >= w.scales.size()) return std::nullopt;
+    const double want = static_cast<double>(x.scale) * static_cast<double>(w.scales[k]);
+    if (std::abs(scale->at(i) - want) > 1e-6 * want) return std::nullopt;
+  }
+  return codes;
+}
+
+Scales fold_scales(const QuantParams& x,
+                   const Weights& w,
+                   const std::optional<Tensor>& bias,
+                   const Epilogue& e) {
+  const bool to_codes = e.to != DType::kFloat32;
+  const double out_scale = to_codes ? static_cast<double>(e.quant.scale) : 1.0;
+  std::vector<float> m;
+  for (const float s : w.scales)
+    m.push_back(
+        static_cast<float>(static_cast<double>(x.scale) * static_cast<double>(s) / out_scale));
+  Scales out{Tensor::of<float>({static_cast<int64_t>(m.size())}, m), std::nullopt};
+  if (bias) {
+    std::vector<float> b;
+    for (int64_t i = 0; i < bias->count(); ++i)
+      b.push_back(static_cast<float>(bias->at(i) / out_scale));
+    out.bias = Tensor::of<float>({static_cast<int64_t>(b.size())}, b);
+  }
+  return out;
+}
+
+Status check_accumulator(const Node& node,
+                         const Tensor& codes,
+                         const QuantParams& x,
+                         const std::optional<Tensor>& int_bias) {
+  const auto [low, high] = code_range(x.type);
+  const int64_t reach = std::max(std::abs(low - x.zero_point), std::abs(high - x.zero_point));
+  const int64_t channels = codes.dim(0);
+  const int64_t depth = channels ? codes.count() / channels : 0;
+  const auto w = codes.data<int8_t>();
+  for (int64_t n = 0; n < channels; ++n) {
+    int64_t sum = 0;
+    for (int64_t k = 0; k < depth; ++k)
+      sum += std::abs(static_cast<int64_t>(w[static_cast<size_t>(n * depth + k)]));
+    int64_t bound = sum * reach;
+    if (int_bias && !int_bias->empty())
+      bound += std::abs(static_cast<int64_t>(int_bias->at(int_bias->count() == 1 ? 0 : n)));
+    if (bound >= int64_t{1} << 31)
+      return error(
+          "node {}: output channel {} can reach {} in its int32 sum, which holds less than "
+          "2^31; keep this layer in float",
+          node.label(), n, bound);
+  }
+  return ok_status();
+}
+
+Tensor permuted(const Tensor& t, std::span<const int64_t> perm) {
+  const size_t rank = perm.size();
+  Shape shape(rank);
+  std::vector<int64_t> strides(rank, 1), from(rank);
+  for (size_t i = rank; i-- > 1;)
+    strides[i - 1] = strides[i] * t.shape()[i];
+  for (size_t i = 0; i < rank; ++i) {
+    shape[i] = t.shape()[static_cast<size_t>(perm[i])];
+    from[i] = strides[static_cast<size_t>(perm[i])];
+  }
+  Tensor out = Tensor::zeros(t.type(), shape).value();
+  const auto width = static_cast<size_t>(bits(t.type()) / 8);
+  const std::byte* source = t.bytes().data();
+  std::byte* target = out.mutable_bytes().data();
+  std::vector<int64_t> index(rank, 0);
+  for (int64_t i = 0; i < t.count(); ++i) {
+    int64_t at = 0;
+    for (size_t a = 0; a < rank; ++a)
+      at += index[a] * from[a];
+    std::copy_n(source + static_cast<size_t>(at) * width, width,
+                target + static_cast<size_t>(i) * width);
+    for (size_t a = rank; a-- > 0;) {
+      if (++index[a] < shape[a]) break;
+      index[a] = 0;
+    }
+  }
+  return out;
+}
+
+} // namespace octet::lowering
