@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ids, uses, order, dead code, the verifier and patches.
+#include "graph/patch.h"
+#include "graph/verify.h"
+#include "passes/rewrite.h"
+#include <gtest/gtest.h>
+
+#include "octet/graph.h"
+#include "octet/text.h"
+
+namespace octet {
+namespace {
+
+Graph parse(const char* text) {
+  Result<Graph> g = parse_graph(text);
+  EXPECT_TRUE(g.ok()) << (g.ok() ? "" : g.error().text());
+  return std::move(g).value();
+}
+
+constexpr const char* kChain = R"(graph g opset(""=17)
+input x: f32[2]
+a = Neg(x) "n0"
+b = Neg(a) "n1"
+c = Abs(b) "n2"
+d = Exp(a) "dead"
+output c: f32[2]
+)";
+
+TEST(Graph, RemovingDeadNodesKeepsIds) {
+  Graph g = parse(kChain);
+  const NodeId last = *g.find_node("n2");
+  EXPECT_EQ(g.remove_dead(), 1);
+  EXPECT_FALSE(g.find_node("dead"));
+  EXPECT_FALSE(g.find_value("d"));
+  EXPECT_EQ(*g.find_node("n2"), last);
+  EXPECT_TRUE(verify(g).ok());
+}
+
+TEST(Graph, OrderFollowsDataNotInsertion) {
+  Graph g;
+  const ValueId x = g.add_input("x", tensor_type(DType::kFloat32, Shape{1}));
+  const ValueId middle = g.add_value("middle"), end = g.add_value("end");
+  Node second, first;
+  second.op_type = first.op_type = "Neg";
+  second.inputs = {middle};
+  second.outputs = {end};
+  first.inputs = {x};
+  first.outputs = {middle};
+  const NodeId late = g.add_node(second), early = g.add_node(first);
+  g.mark_output(end);
+  const auto order = g.topological();
+  ASSERT_TRUE(order.ok());
+  EXPECT_EQ(*order, (std::vector<NodeId>{early, late}));
+  g.set_node_input(early, 0, end);
+  ASSERT_FALSE(g.topological().ok());
+  EXPECT_NE(g.topological().error().text().find("cycle"), std::string::npos);
+  EXPECT_FALSE(verify(g).ok());
+}
+
+TEST(Graph, CopyingSharesWeights) {
+  Graph g;
+  const ValueId w = g.add_constant("w", Tensor::of<float>({2}, {1, 2}));
+  const Graph copy = g;
+  EXPECT_EQ(copy.value(w).constant.bytes().data(), g.value(w).constant.bytes().data());
+}
+
+TEST(Verify, NamesTheBrokenThing) {
+  Graph g = parse(kChain);
+  g.remove_node(*g.find_node("n1"));
+  const Status s = verify(g);
+  ASSERT_FALSE(s.ok());
+  EXPECT_NE(s.error().text().find("Abs \"n2\": input 0"), std::string::npos) << s.error().text();
+}
+
+std::optional<Patch> cancel_double_negation(const RuleContext& context, const Node& node) {
+  if (!node.is("Neg")) return std::nullopt;
+  const Node* inner = context.graph.producer(node.input(0));
+  if (!inner || !inner->is("Neg")) return std::nullopt;
+  if (!can_replace(context.graph, node.outputs[0], inner->input(0))) return std::nullopt;
+  Patch p(context.graph, "two negations cancel", Exactness::kExact);
+  p.from(node).from(*inner).replace(node.outputs[0], inner->input(0));
+  return p;
+}
+
+std::optional<Patch> grow_forever(const RuleContext& context, const Node& node) {
+  if (!node.is("Abs")) return std::nullopt;
+  Patch p(context.graph, "again", Exactness::kExact);
+  p.from(node).replace(node.outputs[0], p.emit("Abs", {node.input(0)}));
+  return p;
+}
+
+TEST(Rewrite, AppliesToAFixedPointAndLogs) {
+  Graph g = parse(kChain);
+  const Rule rules[] = {{"cancel_double_negation", cancel_double_negation}};
+  const auto steps = rewrite(g, rules);
+  ASSERT_TRUE(steps.ok()) << steps.error().text();
+  ASSERT_EQ(steps->size(), 1U);
+  EXPECT_EQ((*steps)[0].node, "n1");
+  EXPECT_EQ(g.nodes().size(), 1U);
+  EXPECT_EQ(g.node(g.nodes()[0]).input(0), *g.find_value("x"));
+}
+
+TEST(Rewrite, StopsAfterTheStepsAskedFor) {
+  Graph g = parse(kChain);
+  const Rule rules[] = {{"cancel_double_negation", cancel_double_negation}};
+  ASSERT_TRUE(rewrite(g, rules, {.max_steps = 0, .log = {}, .verify = true}).ok());
+  EXPECT_TRUE(g.find_node("n1"));
+}
+
+TEST(Rewrite, NamesARuleThatDoesNotConverge) {
+  Graph g = parse(kChain);
+  const Rule rules[] = {{"grow_forever", grow_forever}};
+  const auto steps = rewrite(g, rules);
+  ASSERT_FALSE(steps.ok());
+  EXPECT_NE(steps.error().text().find("pass grow_forever"), std::string::npos);
+  EXPECT_NE(steps.error().text().find("does not converge"), std::string::npos);
+}
+
+TEST(Patch, NewNodesCarryTheirOriginAndTheOldName) {
+  Graph g = parse(kChain);
+  Patch p(g, "test", Exactness::kExact);
+  const Node& old = g.node(*g.find_node("n2"));
+  p.from(old).replace(old.outputs[0], p.emit("Relu", {old.input(0)}, {}, "fresh"));
+  const auto made = p.apply(g);
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  g.remove_dead();
+  EXPECT_TRUE(verify(g).ok());
+  const Node& node = g.node(made->front());
+  EXPECT_EQ(node.origin, (std::vector<std::string>{"n2"}));
+  EXPECT_EQ(g.value(g.outputs()[0]).name, "c");
+  EXPECT_EQ(g.producer(g.outputs()[0])->name, "fresh");
+}
+
+} // namespace
+} // namespace octet
