@@ -29,7 +29,7 @@ struct Cut {
 Cut cut_by_shape(int64_t m, const PackedWeights& w) {
   Cut cut;
   const int64_t panel_count = (w.n + kColumnsPerPanel - 1) / kColumnsPerPanel;
-  const int64_t bytes_per_row = std::max<int64_t>(w.k_padded * (w.wide ? 3 : 1), 1);
+  const int64_t bytes_per_row = std::max<int64_t>(w.row_bytes, 1);
   const int64_t limit = std::clamp<int64_t>(kRowBytes / bytes_per_row, kTileRows, kMaxBlockRows);
   const int64_t blocks = (m + limit - 1) / limit;
   cut.rows = round_up((m + blocks - 1) / blocks, kTileRows);
@@ -49,47 +49,51 @@ void run_chunk(const IgemmArgs& args, const Cut& cut, int64_t chunk) {
   block.epilogue = &args.epilogue;
   block.row = chunk / cut.panel_blocks * cut.rows;
   block.count = std::min(cut.rows, args.m - block.row);
-  block.stride = w.k_padded;
   block.y = args.y;
   block.y_stride = args.y_stride;
   block.panel_begin = chunk % cut.panel_blocks * cut.panels;
   block.panel_end =
       std::min(block.panel_begin + cut.panels, (w.n + kColumnsPerPanel - 1) / kColumnsPerPanel);
 
-  const int64_t bytes = block.count * block.stride;
-  auto* rows = reinterpret_cast<uint8_t*>(thread_scratch(
-      Scratch::kRows, static_cast<size_t>(round_up(bytes, 64) + (w.wide ? bytes * 2 : 0))));
+  auto* rows = reinterpret_cast<uint8_t*>(
+      thread_scratch(Scratch::kRows, static_cast<size_t>(block.count * w.row_bytes)));
   for (int64_t i = 0; i < block.count; ++i) {
-    pack_row(static_cast<const uint8_t*>(args.x) + (block.row + i) * args.x_stride, w.k, w.flip,
-             rows + i * block.stride, block.stride);
+    const uint8_t* source = static_cast<const uint8_t*>(args.x) + (block.row + i) * args.x_stride;
+    if (w.k > 0) std::memcpy(rows + i * w.row_bytes, source, static_cast<size_t>(w.k));
+    finish_row(w, rows + i * w.row_bytes);
   }
   block.rows = rows;
-  if (w.wide) {
-    auto* rows16 = reinterpret_cast<int16_t*>(rows + round_up(bytes, 64));
-    widen_rows(rows, bytes, rows16);
-    block.rows16 = rows16;
-  }
   run_block(block);
+}
+
+uint32_t load_word(const uint8_t* p) {
+  uint32_t word = 0;
+  std::memcpy(&word, p, sizeof(word));
+  return word;
+}
+
+void store_word(uint8_t* p, uint32_t word) {
+  std::memcpy(p, &word, sizeof(word));
 }
 
 } // namespace
 
-void pack_row(const uint8_t* source, int64_t bytes, bool flip, uint8_t* row, int64_t stride) {
-  if (flip) {
-    for (int64_t i = 0; i < bytes; ++i) {
-      row[i] = static_cast<uint8_t>(source[i] ^ 0x80U);
-    }
-  } else if (bytes > 0) {
-    std::memcpy(row, source, static_cast<size_t>(bytes));
-  }
-  for (int64_t i = bytes; i < stride; ++i) {
+void finish_row(const PackedWeights& w, uint8_t* row) {
+  for (int64_t i = w.k; i < w.k_padded; ++i) {
     row[i] = 0;
   }
-}
-
-void widen_rows(const uint8_t* rows, int64_t count, int16_t* wide) {
-  for (int64_t i = 0; i < count; ++i) {
-    wide[i] = rows[i];
+  if (w.flip) {
+    for (int64_t i = 0; i < w.k_padded; i += 4) {
+      store_word(row + i, load_word(row + i) ^ 0x80808080U);
+    }
+  }
+  if (w.row_bytes == w.k_padded) return;
+  for (int64_t i = 0; i < w.k_padded; i += 4) {
+    const uint32_t v = load_word(row + i);
+    store_word(row + w.k_padded + i,
+               (v & 0xFF0000FFU) | ((v & 0x0000FF00U) << 8) | ((v & 0x00FF0000U) >> 8));
+    store_word(row + 2 * w.k_padded + i,
+               (v & 0x00FF00FFU) | ((v & 0x0000FF00U) << 16) | ((v & 0xFF000000U) >> 16));
   }
 }
 
@@ -110,10 +114,7 @@ void run_block(const BlockArgs& args) {
     for (int64_t i = 0; i < args.count; i += kernels.rows) {
       out.rows = std::min(kernels.rows, args.count - i);
       out.row = args.row + i;
-      const int64_t offset = i * args.stride;
-      kernels.dot(panels[p], args.rows + offset,
-                  args.rows16 == nullptr ? nullptr : args.rows16 + offset, args.stride, out.rows,
-                  acc);
+      kernels.dot(panels[p], args.rows + i * args.w->row_bytes, args.w->row_bytes, out.rows, acc);
       kernels.epilogue(*args.epilogue, out);
     }
   }

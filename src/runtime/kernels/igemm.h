@@ -59,8 +59,9 @@ struct PackedWeights {
   bool flip = false; ///< x is read as x + 128 (two's complement sign bit flipped)
   int64_t n = 0;
   int64_t k = 0;
-  int64_t k_padded = 0; ///< multiple of 4, bytes per packed row of x
-  bool wide = false;    ///< some groups need x as int16
+  int64_t k_padded = 0; ///< k rounded up to a multiple of 4
+  int64_t row_bytes =
+      0; ///< of a packed row of x: k_padded, or three times that with permuted copies
   AlignedBuffer data;
   AlignedBuffer panels;  ///< PackedPanel for each 16 columns; empty for scalar
   AlignedBuffer offsets; ///< int32 offset into x of each group, in the order that it is stored

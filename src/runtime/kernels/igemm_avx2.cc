@@ -54,10 +54,16 @@ inline void add_plain(Pair& acc, const uint8_t* x, __m256i wa, __m256i wb, __m25
   acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(_mm256_maddubs_epi16(v, wb), ones));
 }
 
-inline void add_wide(Pair& acc, const int16_t* x, __m256i wa, __m256i wb) {
+// Even and odd bytes of x, zero-extended, meet the int16 weights of k 0 and 2, then 1 and 3.
+inline void add_wide(
+    Pair& acc, const uint8_t* x, __m256i w0a, __m256i w0b, __m256i w1a, __m256i w1b, __m256i even) {
   const __m256i v = broadcast(x);
-  acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(v, wa));
-  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v, wb));
+  const __m256i v0 = _mm256_and_si256(v, even);
+  const __m256i v1 = _mm256_srli_epi16(v, 8);
+  acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(v0, w0a));
+  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v0, w0b));
+  acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(v1, w1a));
+  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v1, w1b));
 }
 
 inline void store(const Pair& acc, int32_t* out) {
@@ -66,8 +72,7 @@ inline void store(const Pair& acc, int32_t* out) {
 }
 
 template <int kRows>
-void dot(
-    const PackedPanel& panel, const uint8_t* x, const int16_t* x16, int64_t stride, int32_t* acc) {
+void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* acc) {
   const __m256i zero = _mm256_setzero_si256();
   const __m256i ones = _mm256_set1_epi16(1);
   Pair s0{zero, zero};
@@ -103,18 +108,18 @@ void dot(
     if constexpr (kRows > 3) add_plain(s3, xs + 3 * stride, wa, wb, ones);
     w += 64;
   }
+  const __m256i even = _mm256_set1_epi16(0xFF);
   for (int32_t g = 0; g < panel.wide; ++g) {
-    const int16_t* xs = x16 + *offset++;
-    for (int pair = 0; pair < 2; ++pair) {
-      const __m256i wa = load(w);
-      const __m256i wb = load(w + 32);
-      add_wide(s0, xs, wa, wb);
-      if constexpr (kRows > 1) add_wide(s1, xs + stride, wa, wb);
-      if constexpr (kRows > 2) add_wide(s2, xs + 2 * stride, wa, wb);
-      if constexpr (kRows > 3) add_wide(s3, xs + 3 * stride, wa, wb);
-      w += 64;
-      xs += 2;
-    }
+    const __m256i w0a = load(w);
+    const __m256i w0b = load(w + 32);
+    const __m256i w1a = load(w + 64);
+    const __m256i w1b = load(w + 96);
+    const uint8_t* xs = x + *offset++;
+    add_wide(s0, xs, w0a, w0b, w1a, w1b, even);
+    if constexpr (kRows > 1) add_wide(s1, xs + stride, w0a, w0b, w1a, w1b, even);
+    if constexpr (kRows > 2) add_wide(s2, xs + 2 * stride, w0a, w0b, w1a, w1b, even);
+    if constexpr (kRows > 3) add_wide(s3, xs + 3 * stride, w0a, w0b, w1a, w1b, even);
+    w += 128;
   }
   store(s0, acc);
   if constexpr (kRows > 1) store(s1, acc + 16);
@@ -124,21 +129,17 @@ void dot(
 
 } // namespace
 
-void dot_tile_avx2(const PackedPanel& panel,
-                   const uint8_t* x,
-                   const int16_t* x16,
-                   int64_t stride,
-                   int64_t rows,
-                   int32_t* acc) {
+void dot_tile_avx2(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
   switch (rows) {
   case 1:
-    return dot<1>(panel, x, x16, stride, acc);
+    return dot<1>(panel, x, stride, acc);
   case 2:
-    return dot<2>(panel, x, x16, stride, acc);
+    return dot<2>(panel, x, stride, acc);
   case 3:
-    return dot<3>(panel, x, x16, stride, acc);
+    return dot<3>(panel, x, stride, acc);
   default:
-    return dot<4>(panel, x, x16, stride, acc);
+    return dot<4>(panel, x, stride, acc);
   }
 }
 

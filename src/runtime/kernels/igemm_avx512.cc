@@ -39,13 +39,14 @@ inline __m512i add_plain(__m512i acc, const uint8_t* x, __m512i w, __m512i ones)
   return _mm512_add_epi32(acc, _mm512_madd_epi16(_mm512_maddubs_epi16(broadcast(x), w), ones));
 }
 
-inline __m512i add_wide(__m512i acc, const int16_t* x, __m512i w) {
-  return _mm512_add_epi32(acc, _mm512_madd_epi16(broadcast(x), w));
+inline __m512i add_wide(__m512i acc, const uint8_t* x, __m512i w0, __m512i w1, __m512i even) {
+  const __m512i v = broadcast(x);
+  acc = _mm512_add_epi32(acc, _mm512_madd_epi16(_mm512_and_si512(v, even), w0));
+  return _mm512_add_epi32(acc, _mm512_madd_epi16(_mm512_srli_epi16(v, 8), w1));
 }
 
 template <int kRows>
-void dot(
-    const PackedPanel& panel, const uint8_t* x, const int16_t* x16, int64_t stride, int32_t* acc) {
+void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* acc) {
   const __m512i ones = _mm512_set1_epi16(1);
   __m512i s0 = _mm512_setzero_si512();
   __m512i s1 = _mm512_setzero_si512();
@@ -86,18 +87,20 @@ void dot(
     if constexpr (kRows > 7) s7 = add_plain(s7, xs + 7 * stride, ws, ones);
     w += 64;
   }
-  for (int32_t g = 0; g < 2 * panel.wide; ++g) {
-    const __m512i ws = load(w);
-    const int16_t* xs = x16 + offset[g / 2] + g % 2 * 2;
-    s0 = add_wide(s0, xs, ws);
-    if constexpr (kRows > 1) s1 = add_wide(s1, xs + stride, ws);
-    if constexpr (kRows > 2) s2 = add_wide(s2, xs + 2 * stride, ws);
-    if constexpr (kRows > 3) s3 = add_wide(s3, xs + 3 * stride, ws);
-    if constexpr (kRows > 4) s4 = add_wide(s4, xs + 4 * stride, ws);
-    if constexpr (kRows > 5) s5 = add_wide(s5, xs + 5 * stride, ws);
-    if constexpr (kRows > 6) s6 = add_wide(s6, xs + 6 * stride, ws);
-    if constexpr (kRows > 7) s7 = add_wide(s7, xs + 7 * stride, ws);
-    w += 64;
+  const __m512i even = _mm512_set1_epi16(0xFF);
+  for (int32_t g = 0; g < panel.wide; ++g) {
+    const __m512i w0 = load(w);
+    const __m512i w1 = load(w + 64);
+    const uint8_t* xs = x + *offset++;
+    s0 = add_wide(s0, xs, w0, w1, even);
+    if constexpr (kRows > 1) s1 = add_wide(s1, xs + stride, w0, w1, even);
+    if constexpr (kRows > 2) s2 = add_wide(s2, xs + 2 * stride, w0, w1, even);
+    if constexpr (kRows > 3) s3 = add_wide(s3, xs + 3 * stride, w0, w1, even);
+    if constexpr (kRows > 4) s4 = add_wide(s4, xs + 4 * stride, w0, w1, even);
+    if constexpr (kRows > 5) s5 = add_wide(s5, xs + 5 * stride, w0, w1, even);
+    if constexpr (kRows > 6) s6 = add_wide(s6, xs + 6 * stride, w0, w1, even);
+    if constexpr (kRows > 7) s7 = add_wide(s7, xs + 7 * stride, w0, w1, even);
+    w += 128;
   }
   _mm512_storeu_si512(acc, s0);
   if constexpr (kRows > 1) _mm512_storeu_si512(acc + 16, s1);
@@ -111,29 +114,25 @@ void dot(
 
 } // namespace
 
-void dot_tile_avx512(const PackedPanel& panel,
-                     const uint8_t* x,
-                     const int16_t* x16,
-                     int64_t stride,
-                     int64_t rows,
-                     int32_t* acc) {
+void dot_tile_avx512(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
   switch (rows) {
   case 1:
-    return dot<1>(panel, x, x16, stride, acc);
+    return dot<1>(panel, x, stride, acc);
   case 2:
-    return dot<2>(panel, x, x16, stride, acc);
+    return dot<2>(panel, x, stride, acc);
   case 3:
-    return dot<3>(panel, x, x16, stride, acc);
+    return dot<3>(panel, x, stride, acc);
   case 4:
-    return dot<4>(panel, x, x16, stride, acc);
+    return dot<4>(panel, x, stride, acc);
   case 5:
-    return dot<5>(panel, x, x16, stride, acc);
+    return dot<5>(panel, x, stride, acc);
   case 6:
-    return dot<6>(panel, x, x16, stride, acc);
+    return dot<6>(panel, x, stride, acc);
   case 7:
-    return dot<7>(panel, x, x16, stride, acc);
+    return dot<7>(panel, x, stride, acc);
   default:
-    return dot<8>(panel, x, x16, stride, acc);
+    return dot<8>(panel, x, stride, acc);
   }
 }
 

@@ -71,12 +71,8 @@ void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* ac
 
 } // namespace
 
-void dot_tile_avx512vnni(const PackedPanel& panel,
-                         const uint8_t* x,
-                         const int16_t* /*x16*/,
-                         int64_t stride,
-                         int64_t rows,
-                         int32_t* acc) {
+void dot_tile_avx512vnni(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
   switch (rows) {
   case 1:
     return dot<1>(panel, x, stride, acc);

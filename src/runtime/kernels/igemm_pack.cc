@@ -24,13 +24,28 @@ struct LaneSums {
   std::array<int16_t, kLanes> negative{};
 };
 
+constexpr int64_t kOrders = 3;
+constexpr std::array<std::array<size_t, 4>, kOrders> kOrder = {
+    {{0, 1, 2, 3}, {0, 2, 1, 3}, {0, 3, 2, 1}}};
+// With fewer panels than this, packing x in three orders costs more than widened weights.
+constexpr int64_t kMinPanelsForOrders = 4;
+
+struct Group {
+  size_t index = 0; // in k order
+  size_t order = 0; // of kOrder
+};
+
 // One panel while it is packed: groups in k order, 64 bytes each ([16 columns][4 k]).
 struct Panel {
   std::vector<int8_t> groups;
-  std::vector<LaneSums> lanes;
-  std::vector<size_t> paired;
-  std::vector<size_t> plain;
-  std::vector<size_t> wide;
+  std::vector<Group> paired;
+  std::vector<Group> plain;
+  std::vector<Group> wide;
+};
+
+struct Candidate {
+  Group group;
+  LaneSums lanes;
 };
 
 bool multiplies_in_int16(Isa isa) {
@@ -56,79 +71,98 @@ Panel gather_panel(
     const int8_t* w, int64_t w_stride, int64_t columns, int64_t k, int64_t group_count) {
   Panel panel;
   panel.groups.assign(static_cast<size_t>(group_count) * 64, 0);
-  panel.lanes.resize(static_cast<size_t>(group_count));
   for (int64_t c = 0; c < columns; ++c) {
-    const int8_t* row = w + c * w_stride;
     for (int64_t i = 0; i < k; ++i) {
-      const auto group = static_cast<size_t>(i / 4);
-      panel.groups[group * 64 + static_cast<size_t>(c * 4 + i % 4)] = row[i];
-      LaneSums& sums = panel.lanes[group];
-      const auto lane = static_cast<size_t>(c * 2 + i % 4 / 2);
-      auto& side = row[i] > 0 ? sums.positive : sums.negative;
-      side[lane] = static_cast<int16_t>(side[lane] + row[i]);
+      panel.groups[static_cast<size_t>(i / 4 * 64 + c * 4 + i % 4)] = w[c * w_stride + i];
     }
   }
   return panel;
 }
 
-// Greedy: a provable group looks for a partner among the last few that have none yet.
-void classify(Panel& panel, bool int16_products, int32_t bound) {
-  std::vector<size_t> single;
-  for (size_t g = 0; g < panel.lanes.size(); ++g) {
-    if (!int16_products) {
-      panel.plain.push_back(g);
-      continue;
+LaneSums lane_sums(const int8_t* group, size_t order) {
+  LaneSums sums;
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    for (size_t i = 0; i < 2; ++i) {
+      const int8_t v = group[lane / 2 * 4 + kOrder[order][lane % 2 * 2 + i]];
+      auto& side = v > 0 ? sums.positive : sums.negative;
+      side[lane] = static_cast<int16_t>(side[lane] + v);
     }
-    if (!fits(panel.lanes[g], bound)) {
-      panel.wide.push_back(g);
+  }
+  return sums;
+}
+
+// The first order in which the group is exact, or none.
+bool prove(const int8_t* group, int32_t bound, size_t orders, Candidate& found) {
+  for (size_t order = 0; order < orders; ++order) {
+    found.group.order = order;
+    found.lanes = lane_sums(group, order);
+    if (fits(found.lanes, bound)) return true;
+  }
+  found.group.order = 0;
+  return false;
+}
+
+// Greedy: a provable group looks for a partner among the last few that have none yet.
+void classify(Panel& panel, int32_t bound, size_t orders) {
+  std::vector<Candidate> single;
+  for (size_t g = 0; g < panel.groups.size() / 64; ++g) {
+    Candidate now;
+    now.group.index = g;
+    if (!prove(panel.groups.data() + g * 64, bound, orders, now)) {
+      panel.wide.push_back(now.group);
       continue;
     }
     const size_t first = single.size() > kCoupleWindow ? single.size() - kCoupleWindow : 0;
     const auto partner = std::find_if(
         single.begin() + static_cast<std::ptrdiff_t>(first), single.end(),
-        [&](size_t other) { return fits_added(panel.lanes[g], panel.lanes[other], bound); });
+        [&](const Candidate& other) { return fits_added(now.lanes, other.lanes, bound); });
     if (partner == single.end()) {
-      single.push_back(g);
+      single.push_back(now);
     } else {
-      panel.paired.push_back(*partner);
-      panel.paired.push_back(g);
+      panel.paired.push_back(partner->group);
+      panel.paired.push_back(now.group);
       single.erase(partner);
     }
   }
-  if (int16_products) panel.plain = single;
+  for (const Candidate& candidate : single) {
+    panel.plain.push_back(candidate.group);
+  }
 }
 
 size_t stored_bytes(const Panel& panel) {
   return (panel.paired.size() + panel.plain.size()) * 64 + panel.wide.size() * 128;
 }
 
-// Wide groups: [2 pairs of k][16 columns][2 k] int16, the operand of vpmaddwd.
+// [k 0 and 2, k 1 and 3][16 columns][2 k] int16, the operands of vpmaddwd.
 void store_wide(const int8_t* group, int8_t* out) {
   for (size_t pair = 0; pair < 2; ++pair) {
     for (size_t c = 0; c < 16; ++c) {
-      const std::array<int16_t, 2> two = {group[c * 4 + pair * 2], group[c * 4 + pair * 2 + 1]};
+      const std::array<int16_t, 2> two = {group[c * 4 + pair], group[c * 4 + pair + 2]};
       std::memcpy(out + (pair * 16 + c) * 4, two.data(), 4);
     }
   }
 }
 
-void store_panel(const Panel& panel, int8_t* data, int32_t* offsets, PackedPanel& out) {
+void store_panel(
+    const Panel& panel, int64_t k_padded, int8_t* data, int32_t* offsets, PackedPanel& out) {
   out.data = data;
   out.offsets = offsets;
   out.paired = static_cast<int32_t>(panel.paired.size());
   out.plain = static_cast<int32_t>(panel.plain.size());
   out.wide = static_cast<int32_t>(panel.wide.size());
-  for (const std::vector<size_t>* list : {&panel.paired, &panel.plain}) {
-    for (const size_t g : *list) {
-      std::memcpy(data, panel.groups.data() + g * 64, 64);
+  for (const std::vector<Group>* list : {&panel.paired, &panel.plain}) {
+    for (const Group g : *list) {
+      for (size_t i = 0; i < 64; ++i) {
+        data[i] = panel.groups[g.index * 64 + i / 4 * 4 + kOrder[g.order][i % 4]];
+      }
       data += 64;
-      *offsets++ = static_cast<int32_t>(g * 4);
+      *offsets++ = static_cast<int32_t>(g.order * static_cast<size_t>(k_padded) + g.index * 4);
     }
   }
-  for (const size_t g : panel.wide) {
-    store_wide(panel.groups.data() + g * 64, data);
+  for (const Group g : panel.wide) {
+    store_wide(panel.groups.data() + g.index * 64, data);
     data += 128;
-    *offsets++ = static_cast<int32_t>(g * 4);
+    *offsets++ = static_cast<int32_t>(g.index * 4);
   }
 }
 
@@ -147,16 +181,30 @@ pack_weights(const int8_t* w, int64_t w_stride, int64_t n, int64_t k, XRange x, 
   const int64_t panel_count = (n + kColumnsPerPanel - 1) / kColumnsPerPanel;
   const int64_t group_count = packed.k_padded / 4;
 
+  const size_t orders = panel_count >= kMinPanelsForOrders ? kOrders : 1;
+
   std::vector<Panel> panels;
   size_t data_bytes = 0;
+  bool permuted = false;
   for (int64_t p = 0; p < panel_count; ++p) {
     const int64_t columns = std::min(kColumnsPerPanel, n - p * kColumnsPerPanel);
     panels.push_back(
         gather_panel(w + p * kColumnsPerPanel * w_stride, w_stride, columns, k, group_count));
-    classify(panels.back(), multiplies_in_int16(isa), bound);
-    data_bytes += stored_bytes(panels.back());
-    packed.wide = packed.wide || !panels.back().wide.empty();
+    Panel& panel = panels.back();
+    if (multiplies_in_int16(isa)) {
+      classify(panel, bound, orders);
+    } else {
+      for (size_t g = 0; g < static_cast<size_t>(group_count); ++g) {
+        panel.plain.push_back({.index = g});
+      }
+    }
+    data_bytes += stored_bytes(panel);
+    for (const std::vector<Group>* list : {&panel.paired, &panel.plain}) {
+      permuted =
+          permuted || std::any_of(list->begin(), list->end(), [](Group g) { return g.order != 0; });
+    }
   }
+  packed.row_bytes = packed.k_padded * (permuted ? kOrders : 1);
 
   packed.data = AlignedBuffer(data_bytes);
   packed.panels = AlignedBuffer(panels.size() * sizeof(PackedPanel));
@@ -166,7 +214,7 @@ pack_weights(const int8_t* w, int64_t w_stride, int64_t n, int64_t k, XRange x, 
   int8_t* data = packed.data.as<int8_t>();
   int32_t* offsets = packed.offsets.as<int32_t>();
   for (size_t p = 0; p < panels.size(); ++p) {
-    store_panel(panels[p], data, offsets, packed.panels.as<PackedPanel>()[p]);
+    store_panel(panels[p], packed.k_padded, data, offsets, packed.panels.as<PackedPanel>()[p]);
     data += stored_bytes(panels[p]);
     offsets += group_count;
   }

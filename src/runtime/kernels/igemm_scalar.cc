@@ -37,12 +37,8 @@ void store_one(const Epilogue& e, const TileOut& t, int64_t row, int64_t column,
 
 } // namespace
 
-void dot_tile_scalar(const PackedPanel& panel,
-                     const uint8_t* x,
-                     const int16_t* /*x16*/,
-                     int64_t stride,
-                     int64_t rows,
-                     int32_t* acc) {
+void dot_tile_scalar(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
   for (int64_t r = 0; r < rows; ++r) {
     for (int64_t c = 0; c < kColumnsPerPanel; ++c) {
       int32_t sum = 0;

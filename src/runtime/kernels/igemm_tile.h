@@ -22,14 +22,10 @@ struct PackedPanel {
 
 constexpr int64_t kTileRows = 8;
 
-/// acc[r * 16 + c] = sum over k of x[r, k] * w[c, k]; x is unsigned, rows `stride` apart, x16 (same
-/// layout, int16) is read by wide groups only. 1 <= rows <= row limit of the instruction set.
-using DotTileFn = void (*)(const PackedPanel& panel,
-                           const uint8_t* x,
-                           const int16_t* x16,
-                           int64_t stride,
-                           int64_t rows,
-                           int32_t* acc);
+/// acc[r * 16 + c] = sum over k of x[r, k] * w[c, k]; x holds packed rows, `stride`
+/// bytes apart; 1 <= rows <= row limit of the instruction set.
+using DotTileFn = void (*)(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
 
 struct TileOut {
   const int32_t* acc = nullptr; ///< [rows, 16]
@@ -46,30 +42,14 @@ struct TileOut {
 
 using EpilogueTileFn = void (*)(const Epilogue& epilogue, const TileOut& tile);
 
-void dot_tile_scalar(const PackedPanel& panel,
-                     const uint8_t* x,
-                     const int16_t* x16,
-                     int64_t stride,
-                     int64_t rows,
-                     int32_t* acc);
-void dot_tile_avx2(const PackedPanel& panel,
-                   const uint8_t* x,
-                   const int16_t* x16,
-                   int64_t stride,
-                   int64_t rows,
-                   int32_t* acc);
-void dot_tile_avx512(const PackedPanel& panel,
-                     const uint8_t* x,
-                     const int16_t* x16,
-                     int64_t stride,
-                     int64_t rows,
-                     int32_t* acc);
-void dot_tile_avx512vnni(const PackedPanel& panel,
-                         const uint8_t* x,
-                         const int16_t* x16,
-                         int64_t stride,
-                         int64_t rows,
-                         int32_t* acc);
+void dot_tile_scalar(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
+void dot_tile_avx2(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
+void dot_tile_avx512(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
+void dot_tile_avx512vnni(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
 
 void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile);
 void epilogue_tile_avx2(const Epilogue& epilogue, const TileOut& tile);
@@ -82,12 +62,9 @@ struct TileKernels {
 };
 TileKernels tile_kernels(Isa isa);
 
-/// Copies x rows for the tiles: `bytes` per row from `source`, shifted when `flip`, padded with
-/// zeros to `stride`.
-void pack_row(const uint8_t* source, int64_t bytes, bool flip, uint8_t* row, int64_t stride);
-
-/// int16 copy of packed rows.
-void widen_rows(const uint8_t* rows, int64_t count, int16_t* wide);
+/// Turns a row whose first k bytes are x into a packed one of w.row_bytes: shifts by 128 where
+/// w.flip, pads, and adds the permuted copies: bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k.
+void finish_row(const PackedWeights& w, uint8_t* row);
 
 /// Runs all panels [panel_begin, panel_end) over packed rows: row i of the block is row `row + i`
 /// of y.
@@ -95,9 +72,7 @@ struct BlockArgs {
   const PackedWeights* w = nullptr;
   const IgemmColumns* columns = nullptr;
   const Epilogue* epilogue = nullptr;
-  const uint8_t* rows = nullptr; ///< packed, or for scalar any rows with stride `stride`
-  const int16_t* rows16 = nullptr;
-  int64_t stride = 0;
+  const uint8_t* rows = nullptr; ///< packed
   int64_t count = 0;
   int64_t row = 0;
   void* y = nullptr;
