@@ -75,16 +75,16 @@ struct Ours {
 
 #if OCTET_HAVE_ONEDNN
 struct Peer {
-  explicit Peer(const Shape& s) {
+  Peer(const Shape& s, dnnl::memory::format_tag layout) {
     using dnnl::memory;
     bench::single_threaded_peer();
     const memory::desc x_desc({s.m, s.k}, memory::data_type::u8, memory::format_tag::ab);
-    const memory::desc w_any({s.k, s.n}, memory::data_type::s8, memory::format_tag::any);
+    const memory::desc w_desc({s.k, s.n}, memory::data_type::s8, layout);
     const memory::desc w_plain({s.k, s.n}, memory::data_type::s8, memory::format_tag::ba);
     const memory::desc y_desc({s.m, s.n}, memory::data_type::s8, memory::format_tag::ab);
     dnnl::primitive_attr attr;
     attr.set_output_scales(0, {0.0005F});
-    const dnnl::matmul::primitive_desc pd({x_desc, w_any, y_desc}, attr, engine);
+    const dnnl::matmul::primitive_desc pd({x_desc, w_desc, y_desc}, attr, engine);
     std::vector<int8_t> weights = gaussian_weights(s);
     memory plain(w_plain, engine, weights.data());
     memory packed(pd.weights_desc(), engine);
@@ -107,17 +107,26 @@ struct Peer {
 };
 #else
 struct Peer {
-  explicit Peer(const Shape&) {}
+  Peer(const Shape&, int) {}
   void operator()() {}
 };
 #endif
+
+Peer fastest_peer(const Shape& s) {
+#if OCTET_HAVE_ONEDNN
+  using Tag = dnnl::memory::format_tag;
+  return bench::fastest<Peer>(s, {Tag::any, Tag::ab, Tag::ba});
+#else
+  return {s, 0};
+#endif
+}
 
 void product(benchmark::State& state, XRange range) {
   const Shape s{state.range(0), state.range(1), state.range(2)};
   const Result<Isa> isa = selected_isa();
   if (!isa.ok()) return state.SkipWithError(isa.error().text().c_str());
   Ours ours(s, range, *isa);
-  Peer peer(s);
+  Peer peer = fastest_peer(s);
   bench::side_by_side(state, 2.0 * static_cast<double>(s.m * s.k * s.n), ours, peer);
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
@@ -30,6 +31,22 @@ double seconds(F&& run) {
 inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+/// The peer's fastest form among several layouts of its weights, by a short trial of each.
+template <typename Peer, typename Shape, typename Layout>
+Peer fastest(const Shape& shape, std::initializer_list<Layout> layouts) {
+  std::vector<Peer> peers;
+  std::vector<double> times;
+  for (const Layout layout : layouts) {
+    peers.emplace_back(shape, layout);
+    double best = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      best = std::min(best, seconds(peers.back()));
+    }
+    times.push_back(best);
+  }
+  return peers[static_cast<size_t>(std::min_element(times.begin(), times.end()) - times.begin())];
 }
 
 /// `operations` is the work of one call, for both.

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the instruction sets supply to sgemm and fconv: one tile of rows x panel width over a range
+// of k.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/kernels/sgemm.h"
+
+namespace octet::kernels {
+
+constexpr int64_t kFloatTileRows = 6;
+constexpr int64_t kMaxFloatWidth = 32;
+
+struct FloatTile {
+  const float* x = nullptr; ///< rows of x at the first k of the range
+  int64_t x_stride = 0;
+  const float* w = nullptr; ///< [k][width] at the first k of the range
+  int64_t k = 0;            ///< length of the range
+  int64_t rows = 0;         ///< 1 to 6
+  int64_t columns = 0;      ///< 1 to width
+  float* y = nullptr;
+  int64_t y_stride = 0;
+  bool first = true;           ///< start from 0, else continue from y
+  bool last = true;            ///< add the bias and clamp
+  const float* bias = nullptr; ///< at the panel's first column, `columns` readable
+  float lo = 0.0F;
+  float hi = 0.0F;
+};
+
+using FloatTileFn = void (*)(const FloatTile& tile);
+
+struct FloatTileKernels {
+  int64_t width = 16;
+  FloatTileFn run = nullptr;
+};
+FloatTileKernels float_tile_kernels(Isa isa);
+
+void float_tile_scalar(const FloatTile& tile);
+void float_tile_avx2(const FloatTile& tile);
+void float_tile_avx512(const FloatTile& tile);
+
+/// Packs one panel of `width` columns from `column` on into out [k][width].
+void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out);
+
+/// Rows [0, count) of x against panels [panel_begin, panel_end), all of k, in blocks of k.
+struct FloatBlock {
+  const float* x = nullptr;
+  int64_t x_stride = 0;
+  int64_t count = 0;
+  const float* panels = nullptr;
+  int64_t n = 0;
+  int64_t k = 0;
+  FloatTileKernels kernels;
+  FloatEpilogue epilogue;
+  float* y = nullptr;
+  int64_t y_stride = 0;
+  int64_t panel_begin = 0;
+  int64_t panel_end = 0;
+};
+void run_float_block(const FloatBlock& block);
+
+} // namespace octet::kernels
