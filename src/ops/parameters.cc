@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters by role: a constant is followed through operators that only move its elements or
+// quantize them, until an operator says what the input is to it.
+#include "ops/parameters.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "core/format.h"
+
+namespace octet {
+namespace {
+
+constexpr double kMaskValue = -5000;
+
+/// Input 0 comes out of these with its elements unchanged, moved or rounded to a grid.
+bool passes_through(const Node& node, size_t input) {
+  static constexpr std::array<std::string_view, 14> kMovers = {
+      "Identity", "Cast",  "Reshape", "Flatten", "Transpose", "Squeeze",        "Unsqueeze",
+      "Expand",   "Slice", "Split",   "Pad",     "Tile",      "QuantizeLinear", "DequantizeLinear"};
+  if (node.is("Concat")) return true;
+  return input == 0 && node.domain.empty() &&
+         std::find(kMovers.begin(), kMovers.end(), node.op_type) != kMovers.end();
+}
+
+bool is_trainable(Role role) {
+  return role == Role::kWeight || role == Role::kBias || role == Role::kGain;
+}
+
+/// Scalars (epsilons, square roots) and masks (very negative values) that an elementwise operator
+/// takes are no parameters, though a vector in their place would be a bias or a gain.
+bool is_plain_constant(const Node& node, const Tensor& tensor) {
+  static constexpr std::array<std::string_view, 4> kElementwise = {"Add", "Sub", "Mul", "Div"};
+  if (std::find(kElementwise.begin(), kElementwise.end(), node.op_type) == kElementwise.end())
+    return false;
+  if (tensor.count() <= 1) return true;
+  for (int64_t i = 0; i < tensor.count(); ++i)
+    if (!(tensor.at(i) > kMaskValue)) return true;
+  return false;
+}
+
+std::optional<Role> trainable_role(const Graph& graph, const Uses& uses, ValueId constant) {
+  std::vector<ValueId> pending{constant};
+  std::set<ValueId> seen{constant};
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    for (const Uses::Use& use : uses.of(value)) {
+      const Node& node = graph.node(use.node);
+      if (use.input >= node.inputs.size()) continue; // a capture
+      if (passes_through(node, use.input)) {
+        for (const ValueId out : node.outputs)
+          if (out.valid() && seen.insert(out).second) pending.push_back(out);
+        continue;
+      }
+      const OpDef* op = find_op(node.domain, node.op_type);
+      const Role role = op == nullptr ? Role::kData : op->roles.fn(node, use.input);
+      if (is_trainable(role) && !is_plain_constant(node, graph.value(constant).constant))
+        return role;
+    }
+  }
+  return std::nullopt;
+}
+
+bool any_matches(std::span<const std::string> patterns, std::string_view text) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& p) { return matches_pattern(p, text); });
+}
+
+} // namespace
+
+bool matches_pattern(std::string_view pattern, std::string_view text) {
+  // Greedy with one point to come back to: linear in practice, never exponential.
+  size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*')
+    ++p;
+  return p == pattern.size();
+}
+
+Result<std::vector<Parameter>> trainable_parameters(const Graph& graph,
+                                                    std::span<const std::string> train,
+                                                    std::span<const std::string> freeze) {
+  const Uses uses(graph);
+  std::vector<Parameter> found;
+  std::vector<std::string_view> names;
+  for (const ValueId id : graph.constants()) {
+    const Value& value = graph.value(id);
+    if (!is_float(value.constant.type())) continue;
+    names.push_back(value.name);
+    if (any_matches(freeze, value.name)) continue;
+    if (const std::optional<Role> role = trainable_role(graph, uses, id))
+      found.push_back({id, *role});
+    else if (any_matches(train, value.name))
+      found.push_back({id, Role::kWeight});
+  }
+  for (const std::span<const std::string> patterns : {train, freeze})
+    for (const std::string& pattern : patterns)
+      if (std::none_of(names.begin(), names.end(),
+                       [&](std::string_view n) { return matches_pattern(pattern, n); }))
+        return error("the pattern \"{}\" matches no float constant; octet inspect lists them",
+                     pattern);
+  return found;
+}
+
+} // namespace octet
