@@ -28,9 +28,8 @@ Result<std::optional<std::vector<Dim>>> matmul_shape(const TypeInfo& a, const Ty
 
 MatmulSizes matmul_sizes(std::span<const int64_t> a, std::span<const int64_t> b) {
   MatmulSizes s;
-  Shape left(a.begin(), a.end()), right(b.begin(), b.end());
-  if (left.size() == 1) left.insert(left.begin(), 1);
-  if (right.size() == 1) right.push_back(1);
+  Shape left = a.size() == 1 ? Shape{1, a[0]} : Shape(a.begin(), a.end());
+  Shape right = b.size() == 1 ? Shape{b[0], 1} : Shape(b.begin(), b.end());
   s.m = left[left.size() - 2];
   s.k = left.back();
   s.n = right.back();

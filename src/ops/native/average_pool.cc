@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet.native AveragePool (1). x: [N, H, W, C] f32. Attributes: kernel_shape [2], strides, pads,
+// dilations, count_include_pad, global. From 0, one float addition for each tap inside the image in
+// the order (kh, kw), then one division by their count. docs/native-operators.md.
+#include "ops/native/images.h"
+
+namespace octet::native {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& c) {
+  OCTET_TRY(check_count(c, 1, 1));
+  OCTET_TRY(check_input(c, 0, kF32));
+  OCTET_TRY(check_rank(c, 0, 4, 4));
+  const TypeInfo& x = c.input(0).type;
+  const auto window = OCTET_TRY(parse_image_pool(c.node, x));
+  if (!window || !x.has_rank()) return one(DType::kFloat32, std::nullopt);
+  return one(DType::kFloat32, OCTET_TRY(image_shape(*window, x, (*x.shape)[3])));
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& c) {
+  Tensor y = OCTET_TRY(zeros_as_inferred(infer, c));
+  const Tensor xt = c.inputs[0].aligned();
+  const auto attrs = OCTET_TRY(parse_image_pool(c.node, tensor_type(xt.type(), xt.shape())));
+  const Window3 g = image_window(*attrs, xt.shape(), y.shape());
+  const bool count_padding = c.node.attr_int("count_include_pad", 0) != 0;
+  const auto x = xt.data<float>();
+  const int64_t channels = xt.dim(3);
+  float* out = y.mutable_data<float>().data();
+  for_each_pixel(g, xt.dim(0), channels, [&](int64_t image, int64_t h, int64_t w) {
+    int64_t n = 0;
+    for_each_tap(g, image, channels, h, w, [&](int64_t, int64_t pixel) {
+      ++n;
+      for (int64_t k = 0; k < channels; ++k)
+        out[k] += x[static_cast<size_t>(pixel + k)];
+    });
+    if (count_padding) n = g.kernel_count();
+    for (int64_t k = 0; k < channels; ++k)
+      out[k] /= static_cast<float>(n);
+    out += channels;
+  });
+  return one(std::move(y));
+}
+
+} // namespace
+} // namespace octet::native
+
+namespace octet {
+
+extern const OpDef op_native_AveragePool = {
+    .domain = "octet.native",
+    .name = "AveragePool",
+    .since = 1,
+    .infer = native::infer,
+    .eval = native::eval,
+    .roles = all_data,
+    .quant = native::is_lowered,
+};
+
+} // namespace octet

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet.native MatMul (1). a: [.., M, K], b: [.., K, N] f32, leading dimensions broadcast. Each
+// output is one chain of fused multiply-adds over k. docs/native-operators.md, docs/numerics.md.
+#include "ops/matrix_product.h"
+#include "ops/native/chain.h"
+#include "ops/native/epilogue.h"
+
+namespace octet::native {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& c) {
+  OCTET_TRY(check_count(c, 2, 2));
+  OCTET_TRY(check_input(c, 0, kF32));
+  OCTET_TRY(check_input(c, 1, kF32));
+  return one(DType::kFloat32, OCTET_TRY(matmul_shape(c.input(0).type, c.input(1).type)));
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& c) {
+  Tensor y = OCTET_TRY(zeros_as_inferred(infer, c));
+  const auto a = OCTET_TRY(c.inputs[0].to_floats());
+  const auto b = OCTET_TRY(c.inputs[1].to_floats());
+  const auto s = matmul_sizes(c.inputs[0].shape(), c.inputs[1].shape());
+  float* out = y.mutable_data<float>().data();
+  for (size_t i = 0; i < s.a_offsets.size(); ++i)
+    for (int64_t row = 0; row < s.m; ++row)
+      for (int64_t column = 0; column < s.n; ++column)
+        *out++ = fma_chain(0, a.data() + s.a_offsets[i] + row * s.k, 1,
+                           b.data() + s.b_offsets[i] + column, s.n, s.k);
+  return one(std::move(y));
+}
+
+} // namespace
+} // namespace octet::native
+
+namespace octet {
+
+extern const OpDef op_native_MatMul = {
+    .domain = "octet.native",
+    .name = "MatMul",
+    .since = 1,
+    .infer = native::infer,
+    .eval = native::eval,
+    .roles = all_data,
+    .quant = native::is_lowered,
+};
+
+} // namespace octet

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet.native QGemm (1). x: [.., K] i8/u8, w: [N, K] i8, multiplier: f32 [N] or [1], bias: f32
+// (divided by the output's scale where codes come out) or i32 [N], residual: codes like y.
+// Attributes: x_zero_point and those of the epilogue. docs/native-operators.md, docs/numerics.md.
+#include "ops/native/epilogue.h"
+
+namespace octet::native {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& c) {
+  OCTET_TRY(check_count(c, 3, 5));
+  OCTET_TRY(check_input(c, 0, kCodes));
+  OCTET_TRY(check_input(c, 1, {DType::kInt8}));
+  OCTET_TRY(check_rank(c, 0, 1, 16));
+  OCTET_TRY(check_rank(c, 1, 2, 2));
+  const auto a = OCTET_TRY(parse_epilogue(c.node));
+  OCTET_TRY(parse_zero_point(c.node, "x_zero_point", c.input(0).type.type));
+  const TypeInfo &x = c.input(0).type, &w = c.input(1).type;
+  if (!x.has_rank() || !w.has_rank()) return one(a.to, std::nullopt);
+  OCTET_TRY(merge_dims(x.shape->back(), (*w.shape)[1], "inner sizes of the product"));
+  std::vector<Dim> shape = *x.shape;
+  shape.back() = (*w.shape)[0];
+  OCTET_TRY(check_epilogue_inputs(c, a, shape));
+  return one(a.to, std::move(shape));
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& c) {
+  const auto outputs = OCTET_TRY(infer_values(infer, c));
+  Shape shape = OCTET_TRY(shape_of(outputs[0]));
+  const auto epilogue = OCTET_TRY(parse_epilogue(c.node));
+  const auto x = OCTET_TRY(centered_codes(c.node, "x_zero_point", c.inputs[0]));
+  const auto w = OCTET_TRY(weight_codes(c.inputs[1]));
+  const int64_t n = c.inputs[1].dim(0), k = c.inputs[1].dim(1);
+  std::vector<int64_t> sums(static_cast<size_t>(OCTET_TRY(element_count(shape))));
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    sums[i] = dot(x.data() + at / n * k, w.data() + at % n * k, k);
+  }
+  const EpilogueInputs in{.multiplier = &c.inputs[2],
+                          .bias = c.has(3) ? &c.inputs[3] : nullptr,
+                          .residual = c.has(4) ? &c.inputs[4] : nullptr};
+  return one(OCTET_TRY(apply_epilogue(epilogue, in, sums, std::move(shape))));
+}
+
+} // namespace
+} // namespace octet::native
+
+namespace octet {
+
+extern const OpDef op_native_QGemm = {
+    .domain = "octet.native",
+    .name = "QGemm",
+    .since = 1,
+    .infer = native::infer,
+    .eval = native::eval,
+    .roles = first_is_data,
+    .quant = native::is_lowered,
+};
+
+} // namespace octet
