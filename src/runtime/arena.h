@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory planning: values that live at the same time get different places in one block.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace octet::runtime {
+
+/// A value's size and the steps, first and last, between which its bytes must stay.
+struct Lifetime {
+  size_t size_bytes = 0;
+  int first = 0, last = 0;
+};
+
+struct ArenaPlan {
+  std::vector<size_t> offsets; ///< one for each lifetime, multiples of 64
+  size_t size_bytes = 0;
+};
+
+/// First fit, largest first.
+ArenaPlan plan_arena(std::span<const Lifetime> values);
+
+} // namespace octet::runtime

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/plan.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/format.h"
+#include "core/threads.h"
+#include "ops/infer.h"
+#include "runtime/arena.h"
+
+namespace octet::runtime {
+namespace {
+
+Result<Operand> operand(const Graph& g, ValueId id) {
+  if (!id.valid()) return Operand{};
+  const TypeInfo& type = g.value(id).type;
+  const std::optional<Shape> shape = type.static_shape();
+  if (!shape || type.type == DType::kUndefined)
+    return error(ErrorCode::kUnsupported,
+                 "the shape of \"{}\" ({}) depends on data; run it with the reference executor",
+                 g.value(id).name, type.text());
+  return Operand{id.index, type.type, *shape};
+}
+
+} // namespace
+
+int64_t Operand::count() const {
+  int64_t n = 1;
+  for (const int64_t d : shape)
+    n *= d;
+  return n;
+}
+
+Result<std::unique_ptr<Plan>> Plan::make(std::shared_ptr<const PreparedGraph> prepared,
+                                         std::span<const Shape> shapes) {
+  std::unique_ptr<Plan> plan(new Plan());
+  plan->prepared_ = std::move(prepared);
+  plan->shapes_.assign(shapes.begin(), shapes.end());
+  Graph shaped = plan->prepared_->graph;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const ValueId id = shaped.inputs()[i];
+    shaped.set_type(id, tensor_type(shaped.value(id).type.type, shapes[i]));
+  }
+  // What was inferred for symbolic shapes stays as the declared type and is refined.
+  OCTET_TRY_WITH(infer_types(shaped), "plan");
+  OCTET_TRY_WITH(plan->bind(shaped), "plan");
+  OCTET_TRY_WITH(plan->place(shaped), "plan");
+  return plan;
+}
+
+Status Plan::bind(const Graph& shaped) {
+  storage_.resize(static_cast<size_t>(shaped.value_bound()));
+  for (size_t i = 0; i < storage_.size(); ++i)
+    storage_[i] = static_cast<int32_t>(i);
+  for (const NodeId id : prepared_->order) {
+    const Node& node = shaped.node(id);
+    if (is_view(node)) {
+      OCTET_TRY_WITH(operand(shaped, node.outputs[0]), fmt::format("node {}", node.label()));
+      storage_[static_cast<size_t>(node.outputs[0].index)] =
+          storage_[static_cast<size_t>(node.inputs[0].index)];
+      continue;
+    }
+    std::vector<Operand> in, out;
+    for (const ValueId v : node.inputs)
+      in.push_back(OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", node.label())));
+    for (const ValueId v : node.outputs)
+      out.push_back(OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", node.label())));
+    steps_.push_back(OCTET_TRY_WITH(prepared_->nodes[static_cast<size_t>(id.index)]->bind(in, out),
+                                    fmt::format("node {}", node.label())));
+    step_nodes_.push_back(id);
+  }
+  return ok_status();
+}
+
+Status Plan::place(const Graph& shaped) {
+  const auto bound = static_cast<size_t>(shaped.value_bound());
+  slots_.assign(bound, nullptr);
+  // Lifetimes of the values that steps write, views counted with what they look into.
+  std::vector<Lifetime> lives(bound, Lifetime{0, -1, -1});
+  for (size_t s = 0; s < step_nodes_.size(); ++s) {
+    const Node& node = shaped.node(step_nodes_[s]);
+    const int now = static_cast<int>(s);
+    for (const ValueId v : node.outputs) {
+      if (!v.valid()) continue;
+      const Operand o = OCTET_TRY(operand(shaped, v));
+      lives[static_cast<size_t>(v.index)] =
+          Lifetime{static_cast<size_t>(bytes_for(o.type, o.count())), now, now};
+    }
+    for (const ValueId v : node.inputs)
+      if (v.valid()) lives[static_cast<size_t>(storage_[static_cast<size_t>(v.index)])].last = now;
+  }
+  // Outputs have memory of their own, which the caller may look at until the next run.
+  for (const ValueId v : shaped.outputs()) {
+    const Operand o = OCTET_TRY(operand(shaped, v));
+    Tensor t = OCTET_TRY(Tensor::zeros(o.type, o.shape));
+    std::byte* memory = t.mutable_bytes().data();
+    const auto root = static_cast<size_t>(storage_[static_cast<size_t>(v.index)]);
+    const bool own = lives[root].first >= 0 && !slots_[root];
+    if (own)
+      slots_[root] = memory;
+    else
+      copies_.push_back({static_cast<int32_t>(v.index), static_cast<int32_t>(outputs_.size())});
+    output_memory_.push_back(memory);
+    outputs_.push_back(std::move(t));
+  }
+  std::vector<Lifetime> in_arena;
+  std::vector<size_t> whose;
+  for (size_t i = 0; i < bound; ++i) {
+    if (lives[i].first < 0 || slots_[i]) continue;
+    in_arena.push_back(lives[i]);
+    whose.push_back(i);
+  }
+  const ArenaPlan arena = plan_arena(in_arena);
+  // Kernels may read up to a cache line past the end of a tensor.
+  arena_ = Buffer::allocate(arena.size_bytes + 64);
+  for (size_t k = 0; k < whose.size(); ++k)
+    slots_[whose[k]] = arena_->writable() + arena.offsets[k];
+  for (const ValueId v : shaped.constants()) {
+    constants_.push_back(shaped.value(v).constant.aligned());
+    slots_[static_cast<size_t>(v.index)] = const_cast<std::byte*>(constants_.back().bytes().data());
+  }
+  for (size_t i = 0; i < bound; ++i)
+    if (static_cast<size_t>(storage_[i]) != i) slots_[i] = slots_[static_cast<size_t>(storage_[i])];
+  for (const ValueId v : shaped.inputs()) {
+    input_views_.emplace_back();
+    for (size_t i = 0; i < bound; ++i)
+      if (storage_[i] == v.index) input_views_.back().push_back(static_cast<int32_t>(i));
+  }
+  return ok_status();
+}
+
+bool Plan::fits(std::span<const Tensor> inputs) const {
+  if (inputs.size() != shapes_.size()) return false;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].shape() != shapes_[i]) return false;
+  return true;
+}
+
+Result<std::span<const Tensor>> Plan::run(std::span<const Tensor> inputs, ParallelFor& parallel) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto* memory = const_cast<std::byte*>(inputs[i].bytes().data());
+    for (const int32_t v : input_views_[i])
+      slots_[static_cast<size_t>(v)] = memory;
+  }
+  for (size_t s = 0; s < steps_.size(); ++s)
+    OCTET_TRY_WITH(steps_[s]->run(slots_, parallel),
+                   fmt::format("node {}", prepared_->graph.node(step_nodes_[s]).label()));
+  for (const Copy& c : copies_) {
+    const auto k = static_cast<size_t>(c.to_output);
+    std::memcpy(output_memory_[k], slots_[static_cast<size_t>(c.from)], outputs_[k].bytes().size());
+  }
+  return std::span<const Tensor>(outputs_);
+}
+
+} // namespace octet::runtime

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "octet/session.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "core/cpu.h"
+#include "core/format.h"
+#include "core/fp_env.h"
+#include "core/threads.h"
+#include "ops/infer.h"
+#include "passes/lower/lower.h"
+#include "runtime/plan.h"
+
+namespace octet {
+namespace {
+
+/// Plans for so many input shapes are kept in a context; the least recently used goes.
+constexpr size_t kMaxPlans = 8;
+
+Status check_input(const Value& v, const Tensor& t) {
+  const auto wrong = [&] {
+    return error("input \"{}\": the model wants {} but got {}{}", v.name, v.type.text(),
+                 name(t.type()), to_string(t.shape()));
+  };
+  if (t.empty()) return error("input \"{}\": no tensor was given", v.name);
+  if (t.type() != v.type.type) return wrong();
+  if (!v.type.shape) return ok_status();
+  if (v.type.rank() != t.rank()) return wrong();
+  for (size_t i = 0; i < v.type.shape->size(); ++i) {
+    const Dim& d = (*v.type.shape)[i];
+    if (d.is_constant() && d.value() != t.shape()[i]) return wrong();
+  }
+  return ok_status();
+}
+
+} // namespace
+
+struct Session::Impl {
+  std::shared_ptr<runtime::PreparedGraph> prepared;
+  std::vector<PlannedNode> nodes;
+  std::unique_ptr<ThreadPool> pool;
+  Isa isa = Isa::kScalar;
+  std::mutex own_mutex;
+  std::optional<SessionContext> own;
+};
+
+struct SessionContext::Impl {
+  std::shared_ptr<Session::Impl> session;
+  std::vector<std::unique_ptr<runtime::Plan>> plans; // most recently used first
+  std::vector<Tensor> aligned;
+
+  Result<runtime::Plan*> plan_for(std::span<const Shape> shapes) {
+    std::unique_ptr<runtime::Plan> plan = OCTET_TRY(runtime::Plan::make(session->prepared, shapes));
+    if (plans.size() == kMaxPlans) plans.pop_back();
+    plans.insert(plans.begin(), std::move(plan));
+    return plans.front().get();
+  }
+
+  Status check(std::span<const Tensor> inputs) const {
+    const Graph& g = session->prepared->graph;
+    if (inputs.size() != g.inputs().size())
+      return error("the model has {} inputs but got {}", g.inputs().size(), inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i)
+      OCTET_TRY(check_input(g.value(g.inputs()[i]), inputs[i]));
+    return ok_status();
+  }
+
+  /// A plan whose shapes are those of the inputs, made if there is none.
+  Result<runtime::Plan*> find(std::span<const Tensor> inputs) {
+    for (size_t i = 0; i < plans.size(); ++i) {
+      if (!plans[i]->fits(inputs)) continue;
+      if (i != 0)
+        std::rotate(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(i),
+                    plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return plans.front().get();
+    }
+    std::vector<Shape> shapes;
+    for (const Tensor& t : inputs)
+      shapes.push_back(t.shape());
+    return plan_for(shapes);
+  }
+};
+
+SessionContext::SessionContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SessionContext::SessionContext(SessionContext&&) noexcept = default;
+SessionContext& SessionContext::operator=(SessionContext&&) noexcept = default;
+SessionContext::~SessionContext() = default;
+
+Status SessionContext::reserve(std::span<const Shape> shapes) {
+  if (shapes.size() != impl_->session->prepared->graph.inputs().size())
+    return error("the model has {} inputs but got {} shapes",
+                 impl_->session->prepared->graph.inputs().size(), shapes.size());
+  OCTET_TRY(impl_->plan_for(shapes));
+  return ok_status();
+}
+
+Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inputs) {
+  OCTET_TRY(impl_->check(inputs));
+  bool all_aligned = true;
+  for (const Tensor& t : inputs)
+    all_aligned = all_aligned && t.is_aligned(64);
+  if (!all_aligned) {
+    impl_->aligned.clear();
+    for (const Tensor& t : inputs)
+      impl_->aligned.push_back(t.aligned());
+    inputs = impl_->aligned;
+  }
+  runtime::Plan* plan = OCTET_TRY(impl_->find(inputs));
+  const FpEnvGuard guard;
+  return plan->run(inputs, *impl_->session->pool);
+}
+
+Session::Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+
+Session::~Session() {
+  // The session's own context points back at it.
+  if (impl_) impl_->own.reset();
+}
+
+Result<Session> Session::create(const Graph& graph, const SessionOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  impl->isa = options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
+  if (options.threads < 0)
+    return error("threads: {} is no number of threads; use 0 for one on each core",
+                 options.threads);
+  auto prepared = std::make_shared<runtime::PreparedGraph>();
+  prepared->graph = graph;
+  if (options.lower)
+    prepared->graph = OCTET_TRY(lower(graph)).graph;
+  else
+    OCTET_TRY(infer_types(prepared->graph));
+  prepared->order = OCTET_TRY(prepared->graph.topological());
+  prepared->nodes.resize(static_cast<size_t>(prepared->graph.node_bound()));
+  for (const NodeId id : prepared->order) {
+    const Node& node = prepared->graph.node(id);
+    PlannedNode planned{node.label(), "view", {}, node.origin};
+    if (!runtime::is_view(node)) {
+      const runtime::PrepareContext context{prepared->graph, node, impl->isa};
+      runtime::Choice choice = runtime::choose(context);
+      if (!choice.prepared)
+        return error(ErrorCode::kUnsupported, "node {}: {}", node.label(), choice.reason);
+      planned.kernel = choice.name;
+      planned.why = choice.reason;
+      prepared->nodes[static_cast<size_t>(id.index)] = std::move(choice.prepared);
+    }
+    impl->nodes.push_back(std::move(planned));
+  }
+  impl->prepared = std::move(prepared);
+  impl->pool = std::make_unique<ThreadPool>(options.threads);
+  return Session(std::move(impl));
+}
+
+SessionContext Session::context() const {
+  auto impl = std::make_unique<SessionContext::Impl>();
+  impl->session = impl_;
+  return SessionContext(std::move(impl));
+}
+
+Result<std::vector<Tensor>> Session::run(std::span<const Tensor> inputs) {
+  const std::lock_guard lock(impl_->own_mutex);
+  if (!impl_->own) impl_->own.emplace(context());
+  const std::span<const Tensor> outputs = OCTET_TRY(impl_->own->run(inputs));
+  std::vector<Tensor> copies;
+  for (const Tensor& t : outputs)
+    copies.push_back(t.clone());
+  return copies;
+}
+
+const Graph& Session::lowered() const {
+  return impl_->prepared->graph;
+}
+const std::vector<PlannedNode>& Session::plan() const {
+  return impl_->nodes;
+}
+std::string_view Session::isa() const {
+  return isa_name(impl_->isa);
+}
+int Session::threads() const {
+  return impl_->pool->threads();
+}
+
+namespace {
+
+class NativeExecutor final : public Executor {
+ public:
+  explicit NativeExecutor(Session session) : session_(std::move(session)) {}
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
+    return session_.run(inputs);
+  }
+
+ private:
+  Session session_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<Executor>> make_native_executor(const Graph& graph,
+                                                       const SessionOptions& options) {
+  return std::unique_ptr<Executor>(
+      std::make_unique<NativeExecutor>(OCTET_TRY(Session::create(graph, options))));
+}
+
+} // namespace octet

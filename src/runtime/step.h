@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// How nodes become calls of kernels. A kernel *prepares* a node once (packs weights), *binds* it to
+// shapes (a step), and runs the step any number of times.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/cpu.h"
+
+#include "octet/graph.h"
+
+namespace octet {
+class ParallelFor;
+}
+
+namespace octet::runtime {
+
+/// Memory of every value of a plan, by value id of the lowered graph. Constants, activations in the
+/// arena, inputs of the caller and outputs all look the same.
+using Slots = std::span<std::byte* const>;
+
+/// A node bound to shapes. What can go wrong with a kernel is found when it is bound; only the
+/// reference of an operator may fail while it runs. Kernels allocate nothing.
+class Step {
+ public:
+  virtual ~Step() = default;
+  virtual Status run(Slots slots, ParallelFor& parallel) const = 0;
+};
+
+/// Type and shape of an operand of a bound node; `id` is its slot, -1 when it is omitted.
+struct Operand {
+  int32_t id = -1;
+  DType type = DType::kUndefined;
+  Shape shape;
+  bool present() const { return id >= 0; }
+  int64_t count() const;
+};
+
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+  virtual Result<std::unique_ptr<Step>> bind(std::span<const Operand> inputs,
+                                             std::span<const Operand> outputs) const = 0;
+};
+
+struct PrepareContext {
+  const Graph& graph; ///< lowered, types inferred
+  const Node& node;
+  Isa isa;
+
+  const Tensor* constant(size_t input) const { return graph.constant(node.input(input)); }
+  const TypeInfo& type(size_t input) const { return graph.value(node.input(input)).type; }
+};
+
+/// Either the prepared node, or why this kernel does not take it.
+struct Choice {
+  std::unique_ptr<Prepared> prepared;
+  std::string name;   ///< shown in plans: `igemm avx2`
+  std::string reason; ///< when `prepared` is null
+  static Choice refuse(std::string why) { return {nullptr, {}, std::move(why)}; }
+};
+
+using PrepareFn = Choice(const PrepareContext&);
+
+struct KernelRow {
+  std::string_view domain;
+  std::string_view op;
+  PrepareFn* prepare;
+};
+
+/// Operator -> candidates, best first. An operator without a row runs by its reference.
+std::span<const KernelRow> kernel_table();
+
+/// The first candidate that takes the node, else its reference with the reasons of the others.
+/// An operator without a definition gives a Choice without `prepared`.
+Choice choose(const PrepareContext& context);
+/// Runs the operator's eval; allocates. For operators without a kernel.
+std::unique_ptr<Prepared> prepare_reference(const PrepareContext& context);
+
+/// Operators whose output is their first input's bytes under another shape.
+bool is_view(const Node& node);
+
+} // namespace octet::runtime

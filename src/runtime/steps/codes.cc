@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/steps/codes.h"
+
+#include <limits>
+
+namespace octet::runtime {
+
+kernels::XRange code_range_of(const Graph& graph, ValueId id) {
+  const bool is_signed = graph.value(id).type.type == DType::kInt8;
+  kernels::XRange range{is_signed, is_signed ? -128 : 0, is_signed ? 127 : 255};
+  const Node* node = graph.producer(id);
+  // Views and largest elements keep the range; everything else states it or may use all of it.
+  while (node && (node->op_type == "MaxPool" || node->op_type == "Reshape" ||
+                  node->op_type == "Flatten" || node->op_type == "Transpose"))
+    node = graph.producer(node->input(0));
+  if (!node || node->domain != "octet.native") return range;
+  range.lo = static_cast<int32_t>(node->attr_int("lo", range.lo));
+  range.hi = static_cast<int32_t>(node->attr_int("hi", range.hi));
+  return range;
+}
+
+kernels::Epilogue epilogue_of(const Node& node, DType residual_type) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  kernels::Epilogue e;
+  const auto to = static_cast<DType>(node.attr_int("to", static_cast<int64_t>(DType::kInt8)));
+  switch (to) {
+  case DType::kUint8:
+    e.type = kernels::YType::kUint8;
+    break;
+  case DType::kInt32:
+    e.type = kernels::YType::kInt32;
+    break;
+  case DType::kFloat32:
+    e.type = kernels::YType::kFloat;
+    break;
+  default:
+    e.type = kernels::YType::kInt8;
+    break;
+  }
+  const bool is_unsigned = to == DType::kUint8;
+  e.zero_point = static_cast<int32_t>(node.attr_int("y_zero_point", 0));
+  e.lo = static_cast<int32_t>(node.attr_int("lo", is_unsigned ? 0 : -128));
+  e.hi = static_cast<int32_t>(node.attr_int("hi", is_unsigned ? 255 : 127));
+  e.float_lo = node.attr_float("min", -kInfinity);
+  e.float_hi = node.attr_float("max", kInfinity);
+  e.residual_signed = residual_type == DType::kInt8;
+  e.residual_zero_point = static_cast<int32_t>(node.attr_int("residual_zero_point", 0));
+  e.residual_multiplier = node.attr_float("residual_ratio", 0.0F);
+  return e;
+}
+
+} // namespace octet::runtime

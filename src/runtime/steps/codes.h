@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lowered nodes say of codes: their range, and the fused epilogue.
+#pragma once
+
+#include "runtime/kernels/igemm.h"
+
+#include "octet/graph.h"
+
+namespace octet::runtime {
+
+/// The codes that a value can hold, from the clamp of the node that makes it.
+kernels::XRange code_range_of(const Graph& graph, ValueId id);
+
+/// The epilogue that the attributes of a QGemm, QConv or QMatMul state. `residual_type` is
+/// kUndefined where there is none; memory is set when the node is bound.
+kernels::Epilogue epilogue_of(const Node& node, DType residual_type);
+
+} // namespace octet::runtime
