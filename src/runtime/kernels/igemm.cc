@@ -19,28 +19,6 @@ constexpr double kProductsPerNs = 80.0;
 // Fewer panels than this would make packing rows of x noticeable.
 constexpr int64_t kMinPanels = 32;
 
-struct Cut {
-  int64_t rows = 1;
-  int64_t row_blocks = 0;
-  int64_t panels = 1;
-  int64_t panel_blocks = 0;
-};
-
-Cut cut_by_shape(int64_t m, const PackedWeights& w) {
-  Cut cut;
-  const int64_t panel_count = (w.n + kColumnsPerPanel - 1) / kColumnsPerPanel;
-  const int64_t bytes_per_row = std::max<int64_t>(w.row_bytes, 1);
-  const int64_t limit = std::clamp<int64_t>(kRowBytes / bytes_per_row, kTileRows, kMaxBlockRows);
-  const int64_t blocks = (m + limit - 1) / limit;
-  cut.rows = round_up((m + blocks - 1) / blocks, kTileRows);
-  cut.row_blocks = (m + cut.rows - 1) / cut.rows;
-  const double panel_ns =
-      static_cast<double>(std::min(cut.rows, m) * w.k_padded * kColumnsPerPanel) / kProductsPerNs;
-  cut.panels = std::clamp<int64_t>(std::max(grain_for(panel_ns), kMinPanels), 1, panel_count);
-  cut.panel_blocks = (panel_count + cut.panels - 1) / cut.panels;
-  return cut;
-}
-
 void run_chunk(const IgemmArgs& args, const Cut& cut, int64_t chunk) {
   const PackedWeights& w = *args.w;
   BlockArgs block;
@@ -52,8 +30,7 @@ void run_chunk(const IgemmArgs& args, const Cut& cut, int64_t chunk) {
   block.y = args.y;
   block.y_stride = args.y_stride;
   block.panel_begin = chunk % cut.panel_blocks * cut.panels;
-  block.panel_end =
-      std::min(block.panel_begin + cut.panels, (w.n + kColumnsPerPanel - 1) / kColumnsPerPanel);
+  block.panel_end = std::min(block.panel_begin + cut.panels, panel_count(w));
 
   auto* rows = reinterpret_cast<uint8_t*>(
       thread_scratch(Scratch::kRows, static_cast<size_t>(block.count * w.row_bytes)));
@@ -77,6 +54,20 @@ void store_word(uint8_t* p, uint32_t word) {
 }
 
 } // namespace
+
+Cut cut_by_shape(int64_t m, const PackedWeights& w) {
+  Cut cut;
+  const int64_t bytes_per_row = std::max<int64_t>(w.row_bytes, 1);
+  const int64_t limit = std::clamp<int64_t>(kRowBytes / bytes_per_row, kTileRows, kMaxBlockRows);
+  const int64_t blocks = (m + limit - 1) / limit;
+  cut.rows = round_up((m + blocks - 1) / blocks, kTileRows);
+  cut.row_blocks = (m + cut.rows - 1) / cut.rows;
+  const double panel_ns =
+      static_cast<double>(std::min(cut.rows, m) * w.k_padded * kColumnsPerPanel) / kProductsPerNs;
+  cut.panels = std::clamp<int64_t>(std::max(grain_for(panel_ns), kMinPanels), 1, panel_count(w));
+  cut.panel_blocks = (panel_count(w) + cut.panels - 1) / cut.panels;
+  return cut;
+}
 
 void finish_row(const PackedWeights& w, uint8_t* row) {
   for (int64_t i = w.k; i < w.k_padded; ++i) {

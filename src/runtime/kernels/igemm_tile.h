@@ -66,6 +66,19 @@ TileKernels tile_kernels(Isa isa);
 /// w.flip, pads, and adds the permuted copies: bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k.
 void finish_row(const PackedWeights& w, uint8_t* row);
 
+/// How a product is cut into chunks: by shape alone.
+struct Cut {
+  int64_t rows = 1;
+  int64_t row_blocks = 0;
+  int64_t panels = 1;
+  int64_t panel_blocks = 0;
+};
+Cut cut_by_shape(int64_t m, const PackedWeights& w);
+
+inline int64_t panel_count(const PackedWeights& w) {
+  return (w.n + kColumnsPerPanel - 1) / kColumnsPerPanel;
+}
+
 /// Runs all panels [panel_begin, panel_end) over packed rows: row i of the block is row `row + i`
 /// of y.
 struct BlockArgs {

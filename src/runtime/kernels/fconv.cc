@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing and driver of the float convolution: patches of a few pixels, then the tiles of sgemm.
+#include "runtime/kernels/fconv.h"
+
+#include <algorithm>
+
+#include "core/threads.h"
+#include "runtime/kernels/sgemm_tile.h"
+
+namespace octet::kernels {
+namespace {
+
+// Gathered patches stay in a share of the second-level cache.
+constexpr int64_t kPatchBytes = int64_t{128} << 10;
+constexpr double kProductsPerNs = 40.0;
+
+int64_t pixels_per_chunk(const ConvShape& s) {
+  const int64_t fit = std::max<int64_t>(
+      kPatchBytes / static_cast<int64_t>(sizeof(float)) / std::max<int64_t>(s.k(), 1), 1);
+  const int64_t grain = grain_for(static_cast<double>(s.k() * s.group_out()) / kProductsPerNs);
+  return round_up(std::min(fit, grain), kFloatTileRows);
+}
+
+void run_chunk(const FconvArgs& args, int64_t group, int64_t begin, int64_t end) {
+  const ConvShape& s = args.shape;
+  const PackedFloat& w = args.w->groups[static_cast<size_t>(group)];
+  const int64_t k = s.k();
+  auto* rows = reinterpret_cast<float*>(thread_scratch(
+      Scratch::kRowsFloat, static_cast<size_t>((end - begin) * k) * sizeof(float) + kGatherSlack));
+  for (int64_t pixel = begin; pixel < end; ++pixel) {
+    gather_patch(s, args.x, pixel, group, 0.0F, rows + (pixel - begin) * k);
+  }
+  FloatBlock block;
+  block.x = rows;
+  block.x_stride = k;
+  block.count = end - begin;
+  block.panels = w.data.as<float>();
+  block.n = w.n;
+  block.k = k;
+  block.kernels = float_tile_kernels(w.isa);
+  block.epilogue = args.epilogue;
+  if (block.epilogue.bias != nullptr) block.epilogue.bias += group * s.group_out();
+  block.y = args.y + begin * s.out_c + group * s.group_out();
+  block.y_stride = s.out_c;
+  block.panel_end = (w.n + w.width - 1) / w.width;
+  run_float_block(block);
+}
+
+} // namespace
+
+PackedFloatConv pack_float_conv(const float* w, const ConvShape& shape, Isa isa) {
+  PackedFloatConv packed;
+  packed.shape = shape;
+  const int64_t taps = shape.kernel_h * shape.kernel_w;
+  const int64_t channels = shape.group_in();
+  std::vector<float> ordered(static_cast<size_t>(shape.group_out() * shape.k()));
+  for (int64_t g = 0; g < shape.groups; ++g) {
+    const float* from = w + g * shape.group_out() * shape.k();
+    for (int64_t o = 0; o < shape.group_out(); ++o) {
+      for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t t = 0; t < taps; ++t) {
+          ordered[static_cast<size_t>((o * taps + t) * channels + c)] =
+              from[(o * channels + c) * taps + t];
+        }
+      }
+    }
+    packed.groups.push_back(
+        pack_float({ordered.data(), 1, shape.k(), shape.group_out(), shape.k()}, isa));
+  }
+  return packed;
+}
+
+void fconv(const FconvArgs& args, ParallelFor& parallel) {
+  const int64_t pixels = args.shape.pixels();
+  if (pixels <= 0 || args.shape.out_c <= 0) return;
+  const int64_t per_chunk = pixels_per_chunk(args.shape);
+  const int64_t blocks = (pixels + per_chunk - 1) / per_chunk;
+  parallel.run(args.shape.groups * blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const int64_t first = chunk % blocks * per_chunk;
+      run_chunk(args, chunk / blocks, first, std::min(first + per_chunk, pixels));
+    }
+  });
+}
+
+} // namespace octet::kernels

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing and driver of the int8 convolution.
+#include "runtime/kernels/iconv.h"
+
+#include <algorithm>
+
+#include "core/threads.h"
+#include "runtime/kernels/igemm_tile.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr double kDepthwiseProductsPerNs = 10.0;
+
+// ONNX's [out, in, kh, kw] to [out, kh, kw, in], the order of a gathered patch.
+std::vector<int8_t> to_patch_order(const int8_t* w, const ConvShape& s) {
+  std::vector<int8_t> out(static_cast<size_t>(s.out_c * s.k()));
+  const int64_t taps = s.kernel_h * s.kernel_w;
+  const int64_t channels = s.group_in();
+  for (int64_t o = 0; o < s.out_c; ++o) {
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t t = 0; t < taps; ++t) {
+        out[static_cast<size_t>((o * taps + t) * channels + c)] = w[(o * channels + c) * taps + t];
+      }
+    }
+  }
+  return out;
+}
+
+DepthwiseWeights pack_depthwise(const int8_t* w, const ConvShape& s) {
+  DepthwiseWeights packed;
+  packed.taps = s.kernel_h * s.kernel_w;
+  const int64_t pairs = (packed.taps + 1) / 2;
+  const int64_t padded = round_up(s.out_c, kColumnsPerPanel);
+  packed.data = AlignedBuffer(static_cast<size_t>(padded * pairs * 2) * sizeof(int16_t));
+  auto* out = packed.data.as<int16_t>();
+  for (int64_t c = 0; c < s.out_c; ++c) {
+    for (int64_t t = 0; t < packed.taps; ++t) {
+      const int64_t group = c / kColumnsPerPanel * pairs + t / 2;
+      out[(group * kColumnsPerPanel + c % kColumnsPerPanel) * 2 + t % 2] = w[c * packed.taps + t];
+    }
+  }
+  return packed;
+}
+
+void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
+  const ConvShape& s = args.shape;
+  const int64_t chunks_per_group = cut.row_blocks * cut.panel_blocks;
+  const int64_t group = chunk / chunks_per_group;
+  chunk %= chunks_per_group;
+  const PackedWeights& w = args.w->groups[static_cast<size_t>(group)];
+  BlockArgs block;
+  block.w = &w;
+  block.columns = &args.columns[group];
+  block.row = chunk / cut.panel_blocks * cut.rows;
+  block.count = std::min(cut.rows, s.pixels() - block.row);
+  block.panel_begin = chunk % cut.panel_blocks * cut.panels;
+  block.panel_end = std::min(block.panel_begin + cut.panels, panel_count(w));
+  block.y_stride = s.out_c;
+  const int64_t first = group * s.group_out();
+  const int64_t width =
+      args.epilogue.type == YType::kInt8 || args.epilogue.type == YType::kUint8 ? 1 : 4;
+  block.y = static_cast<uint8_t*>(args.y) + first * width;
+  Epilogue epilogue = args.epilogue;
+  if (epilogue.residual != nullptr) {
+    epilogue.residual = static_cast<const uint8_t*>(epilogue.residual) + first;
+  }
+  block.epilogue = &epilogue;
+
+  auto* rows = reinterpret_cast<uint8_t*>(thread_scratch(
+      Scratch::kRows, static_cast<size_t>(block.count * w.row_bytes + kGatherSlack)));
+  const auto pad = static_cast<uint8_t>(args.x_zero_point);
+  for (int64_t i = 0; i < block.count; ++i) {
+    uint8_t* row = rows + i * w.row_bytes;
+    gather_patch(s, static_cast<const uint8_t*>(args.x), block.row + i, group, pad, row);
+    finish_row(w, row);
+  }
+  block.rows = rows;
+  run_block(block);
+}
+
+} // namespace
+
+PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa) {
+  PackedConv packed;
+  packed.isa = isa;
+  packed.shape = shape;
+  packed.x = x;
+  packed.is_depthwise = shape.depthwise();
+  if (packed.is_depthwise) {
+    packed.depthwise = pack_depthwise(w, shape);
+    // Taps are multiplied as int16, so x is never shifted; sums of taps still serve the zero point.
+    XRange unshifted = x;
+    unshifted.lo = 0;
+    packed.groups.push_back(
+        pack_weights(w, shape.k(), shape.out_c, shape.k(), unshifted, Isa::kScalar));
+    return packed;
+  }
+  const std::vector<int8_t> ordered = to_patch_order(w, shape);
+  for (int64_t g = 0; g < shape.groups; ++g) {
+    const int8_t* first = ordered.data() + g * shape.group_out() * shape.k();
+    packed.groups.push_back(pack_weights(first, shape.k(), shape.group_out(), shape.k(), x, isa));
+  }
+  return packed;
+}
+
+std::vector<IgemmColumns> make_conv_columns(const PackedConv& conv,
+                                            int32_t x_zero_point,
+                                            const int32_t* bias_i32,
+                                            const float* multiplier,
+                                            int64_t multiplier_count,
+                                            const float* bias) {
+  std::vector<IgemmColumns> columns;
+  int64_t first = 0;
+  for (const PackedWeights& w : conv.groups) {
+    columns.push_back(make_columns(
+        w, x_zero_point, bias_i32 == nullptr ? nullptr : bias_i32 + first,
+        multiplier == nullptr || multiplier_count == 1 ? multiplier : multiplier + first,
+        multiplier_count, bias == nullptr ? nullptr : bias + first));
+    first += w.n;
+  }
+  return columns;
+}
+
+void iconv(const IconvArgs& args, ParallelFor& parallel) {
+  const int64_t pixels = args.shape.pixels();
+  if (pixels <= 0 || args.shape.out_c <= 0) return;
+  if (args.w->is_depthwise) {
+    const auto products = static_cast<double>(args.w->depthwise.taps * args.shape.out_c);
+    const auto run = args.w->isa == Isa::kScalar ? depthwise_scalar : depthwise_avx2;
+    parallel.run(pixels, grain_for(products / kDepthwiseProductsPerNs),
+                 [&](int64_t begin, int64_t end) { run(args, begin, end); });
+    return;
+  }
+  const Cut cut = cut_by_shape(pixels, args.w->groups.front());
+  parallel.run(args.shape.groups * cut.row_blocks * cut.panel_blocks, 1,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t chunk = begin; chunk < end; ++chunk) {
+                   run_chunk(args, cut, chunk);
+                 }
+               });
+}
+
+} // namespace octet::kernels

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// int8 convolution over NHWC, any kernel, stride, padding, dilation and groups:
+// y[b, oh, ow, co] = epilogue(sum over kh, kw, ci of (x - z_x) * w). Outside the image x is z_x.
+// Sums are exact in int32; contract, ranges and epilogues as in igemm.h. No image is unrolled:
+// patches are gathered a few rows at a time. Depthwise layers have a kernel of their own.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/kernels/conv_shape.h"
+#include "runtime/kernels/igemm.h"
+
+namespace octet::kernels {
+
+/// Weights of a depthwise layer: int16 pairs of taps for panels of 16 channels.
+struct DepthwiseWeights {
+  int64_t taps = 0;
+  AlignedBuffer data; ///< [panel][pair of taps][16 channels][2]
+};
+
+struct PackedConv {
+  Isa isa = Isa::kScalar;
+  ConvShape shape; ///< batch and image sizes may differ when it runs
+  XRange x;
+  std::vector<PackedWeights> groups; ///< one a group; for depthwise one, which only holds sums
+  DepthwiseWeights depthwise;
+  bool is_depthwise = false;
+};
+
+/// Packs w in ONNX order [out_c, in_c / groups, kernel_h, kernel_w].
+PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa);
+
+/// Columns for each group of `conv.groups`; arrays run over out_c, multiplier_count is 1 or out_c.
+std::vector<IgemmColumns> make_conv_columns(const PackedConv& conv,
+                                            int32_t x_zero_point,
+                                            const int32_t* bias_i32,
+                                            const float* multiplier,
+                                            int64_t multiplier_count,
+                                            const float* bias);
+
+struct IconvArgs {
+  ConvShape shape;
+  const void* x = nullptr; ///< [batch, in_h, in_w, in_c], 8-bit
+  int32_t x_zero_point = 0;
+  const PackedConv* w = nullptr;
+  const IgemmColumns* columns = nullptr; ///< as many as w->groups
+  Epilogue epilogue; ///< a residual has y's shape; residual_stride is out_c; no row_multiplier
+  void* y = nullptr; ///< [batch, out_h, out_w, out_c]
+};
+
+void iconv(const IconvArgs& args, ParallelFor& parallel);
+
+/// Depthwise part of iconv: output pixels [begin, end).
+void depthwise_scalar(const IconvArgs& args, int64_t begin, int64_t end);
+void depthwise_avx2(const IconvArgs& args, int64_t begin, int64_t end);
+
+} // namespace octet::kernels

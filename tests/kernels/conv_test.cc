@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// int8 and float convolution on every instruction set against direct loops. Bit-exact.
+#include <cmath>
+
+#include "core/threads.h"
+#include "kernels/kernel_test.h"
+#include "runtime/kernels/fconv.h"
+#include "runtime/kernels/iconv.h"
+
+namespace octet::kernels {
+namespace {
+
+using octet::testing::covered_isas;
+using octet::testing::Fill;
+using octet::testing::fill;
+using octet::testing::Guarded;
+
+struct Problem {
+  int64_t batch, h, w, in, out, kernel_h, kernel_w;
+  int64_t stride = 1, pad = 0, dilation = 1, groups = 1;
+};
+
+ConvShape shape_of(const Problem& p) {
+  ConvShape s;
+  s.batch = p.batch;
+  s.in_h = p.h;
+  s.in_w = p.w;
+  s.in_c = p.in;
+  s.out_c = p.out;
+  s.kernel_h = p.kernel_h;
+  s.kernel_w = p.kernel_w;
+  s.stride_h = s.stride_w = p.stride;
+  s.pad_top = s.pad_left = p.pad;
+  s.dilation_h = s.dilation_w = p.dilation;
+  s.groups = p.groups;
+  s.out_h = (p.h + 2 * p.pad - p.dilation * (p.kernel_h - 1) - 1) / p.stride + 1;
+  s.out_w = (p.w + 2 * p.pad - p.dilation * (p.kernel_w - 1) - 1) / p.stride + 1;
+  return s;
+}
+
+// Visits every product of one output: visit(index of x or -1 outside, index of w), kernel row
+// first.
+template <typename Visit>
+void products(const ConvShape& s, int64_t pixel, int64_t out, Visit visit) {
+  const int64_t group = out / s.group_out();
+  const int64_t image = pixel / (s.out_h * s.out_w);
+  const int64_t oy = pixel / s.out_w % s.out_h;
+  const int64_t ox = pixel % s.out_w;
+  for (int64_t i = 0; i < s.kernel_h; ++i) {
+    for (int64_t j = 0; j < s.kernel_w; ++j) {
+      for (int64_t c = 0; c < s.group_in(); ++c) {
+        const int64_t y = oy * s.stride_h - s.pad_top + i * s.dilation_h;
+        const int64_t x = ox * s.stride_w - s.pad_left + j * s.dilation_w;
+        const bool inside = y >= 0 && y < s.in_h && x >= 0 && x < s.in_w;
+        const int64_t channel = group * s.group_in() + c;
+        visit(inside ? ((image * s.in_h + y) * s.in_w + x) * s.in_c + channel : -1,
+              ((out * s.group_in() + c) * s.kernel_h + i) * s.kernel_w + j);
+      }
+    }
+  }
+}
+
+const Problem kProblems[] = {
+    {2, 28, 28, 1, 8, 3, 3, 2},           // small network, first layer
+    {2, 13, 13, 8, 64, 3, 3, 2},          // and second
+    {1, 7, 5, 3, 5, 3, 3, 1, 1},          // padding on all sides
+    {1, 9, 9, 4, 17, 1, 1},               // pointwise
+    {1, 9, 9, 4, 16, 1, 1, 2},            // strided pointwise
+    {1, 11, 10, 6, 8, 3, 2, 2, 2, 2},     // dilation, odd kernel
+    {2, 6, 6, 8, 12, 3, 3, 1, 1, 1, 2},   // groups
+    {1, 6, 7, 16, 16, 3, 3, 1, 1, 1, 16}, // depthwise, one panel
+    {1, 6, 7, 35, 35, 3, 3, 2, 1, 1, 35}, // depthwise with a tail
+    {1, 8, 8, 48, 48, 2, 2, 1, 0, 2, 48}, // depthwise, even taps, dilated
+    {1, 5, 5, 4, 8, 3, 3, 1, 1, 1, 4},    // channel multiplier 2
+    {1, 1, 50, 7, 9, 1, 5, 1, 0},         // one-dimensional
+    {1, 3, 3, 2, 3, 7, 7, 1, 3},          // kernel larger than the image
+    {1, 20, 20, 40, 70, 3, 3, 1, 1},      // several panels and chunks
+};
+
+void check_int(const Problem& p,
+               XRange range,
+               int32_t zero,
+               Fill how,
+               std::mt19937& random,
+               ParallelFor& loop) {
+  const ConvShape s = shape_of(p);
+  const int64_t x_count = s.batch * s.in_h * s.in_w * s.in_c;
+  Guarded<uint8_t> x(x_count, 1);
+  std::vector<int8_t> w(static_cast<size_t>(s.out_c * s.k()));
+  fill(x.data(), x_count, range.lo, range.hi, how, random);
+  fill(w.data(), static_cast<int64_t>(w.size()), -128, 127, how, random);
+  std::vector<int32_t> bias(static_cast<size_t>(s.out_c));
+  fill(bias.data(), s.out_c, -500, 500, Fill::kUniform, random);
+  for (const Isa isa : covered_isas("iconv")) {
+    SCOPED_TRACE(std::string(isa_name(isa)) + " problem " + std::to_string(&p - kProblems));
+    const PackedConv packed = pack_conv(w.data(), s, range, isa);
+    const std::vector<IgemmColumns> columns =
+        make_conv_columns(packed, zero, bias.data(), nullptr, 0, nullptr);
+    Guarded<int32_t> y(s.pixels() * s.out_c);
+    IconvArgs args;
+    args.shape = s;
+    args.x = x.data();
+    args.x_zero_point = zero;
+    args.w = &packed;
+    args.columns = columns.data();
+    args.epilogue.type = YType::kInt32;
+    args.y = y.data();
+    iconv(args, loop);
+    ASSERT_TRUE(y.guards_intact());
+    for (int64_t i = 0; i < y.size(); ++i) {
+      int64_t sum = bias[static_cast<size_t>(i % s.out_c)];
+      products(s, i / s.out_c, i % s.out_c, [&](int64_t xi, int64_t wi) {
+        if (xi < 0) return;
+        const int value = range.is_signed ? static_cast<int8_t>(x[xi]) : x[xi];
+        sum += int64_t{value - zero} * w[static_cast<size_t>(wi)];
+      });
+      ASSERT_EQ(y[i], sum) << "pixel " << i / s.out_c << " channel " << i % s.out_c;
+    }
+  }
+}
+
+TEST(Conv, IntegersMatchDirectLoops) {
+  std::mt19937 random(1);
+  ThreadPool pool(2);
+  for (const Problem& p : kProblems) {
+    for (const Fill how : {Fill::kExtremes, Fill::kUniform, Fill::kBell}) {
+      check_int(p, {.is_signed = true, .lo = -128, .hi = 127}, -5, how, random, pool);
+      check_int(p, {.is_signed = true, .lo = 0, .hi = 127}, 0, how, random, pool);
+      check_int(p, {.is_signed = false, .lo = 0, .hi = 255}, 131, how, random, pool);
+    }
+  }
+}
+
+TEST(Conv, BytesWithResidualMatchTheProductsOfOneGroup) {
+  std::mt19937 random(2);
+  SerialFor serial;
+  for (const int64_t groups : {1, 2, 16}) {
+    const Problem p{2, 6, 6, 16, 16, 3, 3, 1, 1, 1, groups};
+    const ConvShape s = shape_of(p);
+    std::vector<int8_t> x(static_cast<size_t>(s.batch * s.in_h * s.in_w * s.in_c));
+    std::vector<int8_t> w(static_cast<size_t>(s.out_c * s.k()));
+    std::vector<int8_t> res(static_cast<size_t>(s.pixels() * s.out_c));
+    fill(x.data(), static_cast<int64_t>(x.size()), -128, 127, Fill::kBell, random);
+    fill(w.data(), static_cast<int64_t>(w.size()), -127, 127, Fill::kBell, random);
+    fill(res.data(), static_cast<int64_t>(res.size()), -128, 127, Fill::kBell, random);
+    std::vector<float> m(static_cast<size_t>(s.out_c));
+    std::vector<float> b(m.size());
+    for (size_t i = 0; i < m.size(); ++i) {
+      m[i] = 0.001F + 0.0002F * static_cast<float>(i);
+      b[i] = static_cast<float>(i) - 7.5F;
+    }
+    for (const Isa isa : covered_isas("iconv epilogue")) {
+      const PackedConv packed = pack_conv(w.data(), s, {}, isa);
+      const std::vector<IgemmColumns> columns =
+          make_conv_columns(packed, 3, nullptr, m.data(), s.out_c, b.data());
+      Guarded<int8_t> y(s.pixels() * s.out_c);
+      IconvArgs args;
+      args.shape = s;
+      args.x = x.data();
+      args.x_zero_point = 3;
+      args.w = &packed;
+      args.columns = columns.data();
+      args.epilogue.zero_point = -2;
+      args.epilogue.residual = res.data();
+      args.epilogue.residual_stride = s.out_c;
+      args.epilogue.residual_multiplier = 0.25F;
+      args.y = y.data();
+      iconv(args, serial);
+      ASSERT_TRUE(y.guards_intact());
+      for (int64_t i = 0; i < y.size(); ++i) {
+        const auto c = static_cast<size_t>(i % s.out_c);
+        int32_t sum = 0;
+        products(s, i / s.out_c, i % s.out_c, [&](int64_t xi, int64_t wi) {
+          if (xi >= 0) sum += (x[static_cast<size_t>(xi)] - 3) * w[static_cast<size_t>(wi)];
+        });
+        float r = std::fma(static_cast<float>(sum), m[c], b[c]);
+        r = std::fma(static_cast<float>(res[static_cast<size_t>(i)]), 0.25F, r);
+        ASSERT_EQ(y[i], std::min(127.0, std::max(-128.0, std::nearbyint(double{r}) - 2.0))) << i;
+      }
+    }
+  }
+}
+
+TEST(Conv, FloatsMatchOneChainInOrder) {
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  ThreadPool pool(2);
+  for (const Problem& p : kProblems) {
+    const ConvShape s = shape_of(p);
+    std::vector<float> w(static_cast<size_t>(s.out_c * s.k()));
+    Guarded<float> x(s.batch * s.in_h * s.in_w * s.in_c);
+    Guarded<float> bias(s.out_c);
+    for (float& v : w) {
+      v = normal(random);
+    }
+    for (int64_t i = 0; i < x.size(); ++i) {
+      x[i] = normal(random);
+    }
+    for (int64_t i = 0; i < s.out_c; ++i) {
+      bias[i] = normal(random);
+    }
+    for (const Isa isa : covered_isas("fconv")) {
+      const PackedFloatConv packed = pack_float_conv(w.data(), s, isa);
+      Guarded<float> y(s.pixels() * s.out_c);
+      FconvArgs args;
+      args.shape = s;
+      args.x = x.data();
+      args.w = &packed;
+      args.epilogue = {.bias = bias.data(), .lo = 0.0F};
+      args.y = y.data();
+      fconv(args, pool);
+      ASSERT_TRUE(y.guards_intact());
+      for (int64_t i = 0; i < y.size(); ++i) {
+        float sum = 0.0F;
+        products(s, i / s.out_c, i % s.out_c, [&](int64_t xi, int64_t wi) {
+          sum = std::fma(xi < 0 ? 0.0F : x[xi], w[static_cast<size_t>(wi)], sum);
+        });
+        sum += bias[i % s.out_c];
+        ASSERT_EQ(y[i], sum < 0.0F ? 0.0F : sum)
+            << isa_name(isa) << " problem " << &p - kProblems << " at " << i;
+      }
+    }
+  }
+}
+
+} // namespace
+} // namespace octet::kernels
