@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReduceMean (opset 1 to 18). The mean over the axes; NaN over nothing. Integers are truncated.
+#include "ops/reduce.h"
+
+namespace octet {
+namespace {
+
+double real(std::span<const double> x) {
+  double r = 0;
+  for (double v : x)
+    r += v;
+  return r / static_cast<double>(x.size());
+}
+
+const Reduction& reduction() {
+  static const Reduction r = {.types = kReducible, .axes_input_since = 18, .real = real};
+  return r;
+}
+
+Result<std::vector<OutputInfo>> infer(const InferContext& c) {
+  return infer_reduction(c, reduction());
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& c) {
+  return eval_reduction(c, infer, reduction());
+}
+
+} // namespace
+
+extern const OpDef op_onnx_ReduceMean = {
+    .domain = "",
+    .name = "ReduceMean",
+    .since = 1,
+    .infer = infer,
+    .eval = eval,
+    .roles = first_is_data,
+    .quant = not_quantizable,
+};
+
+} // namespace octet

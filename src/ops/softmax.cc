@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax (opset 1 to 13). y = exp(x - max) / sum(exp(x - max)) along the axis; before opset 13
+// over rows of the matrix that the axis cuts.
+#include "ops/axis_split.h"
+#include "ops/validate.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<Tensor>> eval(const EvalContext& c) {
+  OCTET_TRY(infer_values(infer_along_axis, c));
+  auto x = OCTET_TRY(c.inputs[0].to_doubles());
+  for_each_line(axis_split(c), x, softmax_line);
+  return one(OCTET_TRY(rounded(c.inputs[0].type(), c.inputs[0].shape(), x)));
+}
+
+QuantTrait quant(const Node&, std::span<const InputInfo>) {
+  QuantTrait t = QuantTrait::none("the exponentials of a row run in float");
+  t.output_range = {0, 1};
+  return t;
+}
+
+} // namespace
+
+extern const OpDef op_onnx_Softmax = {
+    .domain = "",
+    .name = "Softmax",
+    .since = 1,
+    .infer = infer_along_axis,
+    .eval = eval,
+    .roles = all_data,
+    .quant = quant,
+};
+
+} // namespace octet
