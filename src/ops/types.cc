@@ -80,6 +80,8 @@ Result<std::vector<int64_t>> normalize_axes(std::span<const int64_t> axes, int64
 namespace {
 /// Longer vectors are data, not shapes.
 constexpr int64_t kMaxKnownDims = 1024;
+/// A few bytes in a file must not make the reference take all memory.
+constexpr int64_t kMaxElements = int64_t{1} << 28;
 } // namespace
 
 std::optional<std::vector<Dim>> known_dims(const InputInfo& input) {
@@ -110,6 +112,26 @@ std::optional<std::vector<int64_t>> known_ints(const InputInfo& input) {
   return out;
 }
 
+ListArgument
+list_argument(const InferContext& ctx, const char* attribute, size_t input, int64_t input_since) {
+  if (ctx.version >= input_since) {
+    if (!ctx.has(input)) return {};
+    return {.given = true, .known = known_ints(ctx.input(input))};
+  }
+  if (!ctx.node.has_attr(attribute)) return {};
+  return {.given = true, .known = ctx.node.attr_ints(attribute)};
+}
+
+std::vector<Dim> unknown_dims(int64_t rank) {
+  return std::vector<Dim>(static_cast<size_t>(rank), Dim::unknown());
+}
+
+void set_value(OutputInfo& output, std::optional<std::vector<Dim>> value) {
+  const TypeInfo& type = output.type;
+  const bool whole = is_integer(type.type) || type.type == DType::kBool;
+  if (value && whole && type.has_rank() && type.rank() <= 1) output.value = std::move(value);
+}
+
 Result<std::vector<OutputInfo>> infer_values(InferFn* infer, const EvalContext& ctx) {
   InferContext types{ctx.node, ctx.version, {}, {}};
   for (const Tensor& t : ctx.inputs) {
@@ -121,7 +143,20 @@ Result<std::vector<OutputInfo>> infer_values(InferFn* infer, const EvalContext& 
     }
     types.inputs.push_back(std::move(info));
   }
-  return infer(types);
+  auto outputs = OCTET_TRY(infer(types));
+  for (const OutputInfo& o : outputs) {
+    const auto shape = o.type.static_shape();
+    if (shape && OCTET_TRY(element_count(*shape)) > kMaxElements)
+      return error(ErrorCode::kUnsupported,
+                   "an output of {} has shape {}; the reference stops at {} elements",
+                   ctx.node.op_type, to_string(*shape), kMaxElements);
+  }
+  return outputs;
+}
+
+Result<std::vector<Tensor>> eval_reshaped(InferFn* infer, const EvalContext& ctx) {
+  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
+  return one(OCTET_TRY(ctx.inputs[0].reshaped(*outputs[0].type.static_shape())));
 }
 
 Role first_is_data(const Node&, size_t input) {

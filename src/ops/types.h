@@ -54,6 +54,18 @@ Result<int64_t> normalize_axis(int64_t axis, int64_t rank);
 /// Each axis normalized. Errors: out of range, one given twice.
 Result<std::vector<int64_t>> normalize_axes(std::span<const int64_t> axes, int64_t rank);
 
+/// A list of integers that older versions take as an attribute and newer ones as an input.
+struct ListArgument {
+  bool given = false;                        ///< else the operator's default holds
+  std::optional<std::vector<int64_t>> known; ///< nothing: given, but not known before it runs
+};
+ListArgument
+list_argument(const InferContext& ctx, const char* attribute, size_t input, int64_t input_since);
+/// The shape of a value whose length is all that is known: that many unknown dimensions.
+std::vector<Dim> unknown_dims(int64_t rank);
+/// The value, if it fits the type (rank 0 or 1, integers): what OutputInfo::value may hold.
+void set_value(OutputInfo& output, std::optional<std::vector<Dim>> value);
+
 /// The elements of an integer input of rank 0 or 1 as far as they are known, from its constant or
 /// from its symbolic value.
 std::optional<std::vector<Dim>> known_dims(const InputInfo& input);
@@ -77,6 +89,9 @@ inline std::vector<Tensor> one(Tensor tensor) {
 /// Inference on the tensors that an operator is evaluated on: it validates them as it validates
 /// types, and gives the outputs' shapes. Every `eval` starts with it.
 Result<std::vector<OutputInfo>> infer_values(InferFn* infer, const EvalContext& ctx);
+
+/// The first input's bytes under the inferred shape.
+Result<std::vector<Tensor>> eval_reshaped(InferFn* infer, const EvalContext& ctx);
 
 // Answers for facets, beside those in op.h.
 Role first_is_data(const Node& node, size_t input); ///< input 0 data, the rest constants

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// ArgMax (opset 1). The index of the largest element along `axis`, as int64.
+#include "ops/arg_best.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_arg_best(ctx);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_arg_best(ctx, Best::kLargest);
+}
+
+} // namespace
+
+extern const OpDef op_onnx_ArgMax = {
+    .domain = "",
+    .name = "ArgMax",
+    .since = 1,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+};
+
+} // namespace octet
