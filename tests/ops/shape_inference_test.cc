@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes with symbols: what exported models compute from Shape folds to polynomials, and what does
+// not fit is refused with a message that names it.
+#include "ops/infer.h"
+#include <gtest/gtest.h>
+
+#include "octet/text.h"
+
+namespace octet {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* inputs; ///< statements before the node(s)
+  const char* nodes;  ///< the last one makes y
+  const char* want;   ///< the type of y, or a part of the error after "error: "
+};
+
+std::string infer_y(const Case& c) {
+  const std::string text =
+      std::string("graph main opset(\"\"=17)\n") + c.inputs + "\n" + c.nodes + "\noutput y: undefined[*]\n";
+  auto graph = parse_graph(text);
+  if (!graph.ok()) return "parse: " + graph.error().text();
+  const Status status = infer_types(*graph, UnknownOp::kRefuse);
+  if (!status.ok()) return "error: " + status.error().text();
+  return graph->value(graph->outputs()[0]).type.text();
+}
+
+class ShapeInference : public testing::TestWithParam<Case> {};
+
+TEST_P(ShapeInference, GivesTheType) {
+  const Case& c = GetParam();
+  const std::string want = c.want;
+  const std::string have = infer_y(c);
+  if (want.starts_with("error: "))
+    EXPECT_TRUE(have.starts_with("error: ") && have.find(want.substr(7)) != std::string::npos)
+        << have;
+  else
+    EXPECT_EQ(have, want);
+}
+
+constexpr const char* kX = "input x: f32[N, S, 384]";
+
+const Case kCases[] = {
+    {"ReshapeCopiesAndInfers", "input x: f32[N, S, 384]\nconst s: i64[4] = [0, 0, 12, -1]",
+     "y = Reshape(x, s)", "f32[N, S, 12, 32]"},
+    {"ReshapeMergesSymbols", "input x: f32[N, S, 384]\nconst s: i64[2] = [-1, 384]",
+     "y = Reshape(x, s)", "f32[N*S, 384]"},
+    {"ReshapeBySizesOfShape",
+     "input x: f32[N, S, 384]\nconst i: i64[] = [0]\nconst a: i64[1] = [0]\n"
+     "const r: i64[2] = [-1, 32]",
+     "d = Shape(x)\nn = Gather(d, i)\nu = Unsqueeze(n, a)\nt = Concat(u, r) {axis=0}\n"
+     "y = Reshape(x, t)",
+     "f32[N, 12*S, 32]"},
+    {"ReshapeRefusesSizes", "input x: f32[2, 3]\nconst s: i64[2] = [4, -1]", "y = Reshape(x, s)",
+     "error: does not fit the shape [4, -1]"},
+    {"ReshapeRefusesTwoOpen", "input x: f32[2, 3]\nconst s: i64[2] = [-1, -1]", "y = Reshape(x, s)",
+     "error: has two -1"},
+    {"ExpandByWhereOfEqual",
+     "input x: f32[N, S, 384]\nconst m: i64[] = [-1]\nconst o: i64[3] = [1, 1, 1]\n"
+     "const one: f32[1] = [1]",
+     "d = Shape(x)\ne = Equal(d, m)\nw = Where(e, o, d)\ny = Expand(one, w)", "f32[N, S, 384]"},
+    {"SliceOfPositions",
+     "input x: i64[N, S]\nconst p: i64[1, 4] = [0, 1, 2, 3]\nconst zero: i64[1] = [0]\n"
+     "const axis: i64[1] = [1]\nconst two: i64[1] = [2]",
+     "d = Shape(x)\ns = Slice(d, axis, two)\ny = Slice(p, zero, s, axis)", "i64[1, S]"},
+    {"SliceDropsTheLast",
+     "input x: i64[N, S]\nconst a: i64[1] = [0]\nconst b: i64[1] = [-1]\nconst axis: i64[1] = [1]",
+     "y = Slice(x, a, b, axis)", "i64[N, S - 1]"},
+    {"ArithmeticOnShapes",
+     "input x: f32[N, S, 384]\nconst i: i64[1] = [1]\nconst two: i64[1] = [2]",
+     "d = Shape(x)\ns = Gather(d, i)\nm = Mul(s, two)\na = Add(m, two)\n"
+     "y = ConstantOfShape(a)",
+     "f32[2*S + 2]"},
+    {"SplitHalvesAConstant", "input x: f32[N, 768]", "y, z = Split(x) {axis=-1}", "f32[N, 384]"},
+    {"BroadcastKeepsSymbols", "input x: f32[N, S, 384]\nconst b: f32[1] = [1]", "y = Add(x, b)",
+     "f32[N, S, 384]"},
+    {"BroadcastRefuses", "input x: f32[2, 3]\ninput b: f32[4]", "y = Add(x, b)",
+     "error: shapes [2, 3] and [4] do not broadcast"},
+    {"TypesMustAgree", "input x: f32[2]\ninput b: f64[2]", "y = Add(x, b)",
+     "error: inputs 0 and 1 of Add are f32 and f64"},
+    {"TransposeRefusesAxis", kX, "y = Transpose(x) {perm=[0, 1, 3]}",
+     "error: axis 3 out of range for rank 3; use -3 to 2"},
+    {"ConcatAddsSymbols", "input x: f32[N, S]\ninput z: f32[N, 4]", "y = Concat(x, z) {axis=1}",
+     "f32[N, S + 4]"},
+    {"ConcatRefuses", "input x: f32[2, 3]\ninput z: f32[4, 3]", "y = Concat(x, z) {axis=1}",
+     "error: may differ only along axis 1"},
+    {"SqueezeRefuses", "input x: f32[2, 3]\nconst a: i64[1] = [1]", "y = Squeeze(x, a)",
+     "error: has size 3; only dimensions of size 1"},
+    {"UnsqueezeRefusesTwice", "input x: f32[2]\nconst a: i64[2] = [0, -3]", "y = Unsqueeze(x, a)",
+     "error: axis -3 is given twice"},
+    {"RangeOfASymbol",
+     "input x: f32[N, S]\nconst i: i64[] = [1]\nconst zero: i64[] = [0]\nconst one: i64[] = [1]",
+     "d = Shape(x)\ns = Gather(d, i)\ny = Range(zero, s, one)", "i64[S]"},
+    {"FlattenMultiplies", "input x: f32[N, 64, 7, 7]", "y = Flatten(x)", "f32[N, 3136]"},
+    {"TileMultiplies", "input x: f32[N, 2]\nconst r: i64[2] = [3, 4]", "y = Tile(x, r)",
+     "f32[3*N, 8]"},
+    {"PadAdds", "input x: f32[N, H]\nconst p: i64[4] = [0, 1, 0, 2]", "y = Pad(x, p)",
+     "f32[N, H + 3]"},
+    {"GatherRefusesAxis", "input x: f32[2, 3]\nconst i: i64[1] = [0]", "y = Gather(x, i) {axis=2}",
+     "error: axis 2 out of range for rank 2"},
+    {"TopKRefuses", "input x: f32[3]\nconst k: i64[1] = [4]", "y, i = TopK(x, k)",
+     "error: k is 4 but axis 0"},
+    {"CastNeedsAType", "input x: f32[3]", "y = Cast(x) {to=99}", "error: to is 99"},
+    {"DepthToSpaceRefuses", "input x: f32[1, 6, 2, 2]", "y = DepthToSpace(x) {blocksize=2}",
+     "error: 6 channels do not split into blocks of 2 x 2"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Ops, ShapeInference, testing::ValuesIn(kCases), [](const auto& param) {
+  return std::string(param.param.name);
+});
+
+} // namespace
+} // namespace octet
