@@ -67,7 +67,7 @@ Result<std::vector<OutputInfo>> infer_arg_best(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval_arg_best(const EvalContext& ctx, Best best) {
-  const auto outputs = OCTET_TRY(infer_values(infer_arg_best, ctx));
+  const Shape shape = OCTET_TRY(infer_shape(infer_arg_best, ctx));
   const Tensor& x = ctx.inputs[0];
   const ArgBestAttrs a = OCTET_TRY(parse(ctx.node, x.rank()));
   std::vector<int64_t> found;
@@ -81,7 +81,7 @@ Result<std::vector<Tensor>> eval_arg_best(const EvalContext& ctx, Best best) {
       return natural ? static_cast<uint64_t>(p) > static_cast<uint64_t>(q) : p > q;
     });
   }
-  return one(Tensor::of<int64_t>(*outputs[0].type.static_shape(), found));
+  return one(Tensor::of<int64_t>(shape, found));
 }
 
 } // namespace octet

@@ -3,7 +3,6 @@
 // The bounds are attributes before opset 11, optional scalar inputs since.
 #include <algorithm>
 
-#include "core/format.h"
 #include "ops/elementwise.h"
 
 namespace octet {
@@ -13,12 +12,8 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_count(ctx, 1, ctx.version < 11 ? 1 : 3));
   OCTET_TRY(check_input(ctx, 0, kNumericTypes));
   OCTET_TRY(common_type(ctx, 0, 2));
-  for (size_t i = 1; i < ctx.inputs.size(); ++i) {
-    const auto shape = ctx.input(i).type.static_shape();
-    if (shape && OCTET_TRY(element_count(*shape)) != 1)
-      return error("bound {} has shape {}; a bound is a scalar", i == 1 ? "min" : "max",
-                   to_string(*shape));
-  }
+  OCTET_TRY(check_scalar(ctx, 1));
+  OCTET_TRY(check_scalar(ctx, 2));
   return one(ctx.input(0).type);
 }
 

@@ -61,8 +61,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
-  const Shape shape = *outputs[0].type.static_shape();
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const int64_t axis = OCTET_TRY(parse(ctx.node, static_cast<int64_t>(shape.size()))).axis;
   int64_t rows = 1;
   for (int64_t i = 0; i < axis; ++i)

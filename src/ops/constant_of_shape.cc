@@ -42,8 +42,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
-  const Shape shape = *outputs[0].type.static_shape();
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const Tensor value = OCTET_TRY(parse(ctx.node));
   return one(OCTET_TRY(take(value, shape, broadcast_index({}, shape))));
 }

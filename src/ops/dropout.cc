@@ -2,32 +2,31 @@
 // Dropout (opset 7). In inference y = x and the mask is all true; in training (opset 12, third
 // input) y = x * mask / (1 - ratio), where each element of mask is true with probability 1 - ratio.
 // The mask has the type of x before opset 10. The drawn numbers are octet's own.
-#include <random>
-
 #include "core/format.h"
+#include "core/philox.h"
 #include "ops/elementwise.h"
 
 namespace octet {
 namespace {
 
 struct DropoutAttrs {
-  double ratio = 0.5; ///< an attribute before opset 12, then the second input
   std::optional<uint64_t> seed;
 };
 
 DropoutAttrs parse(const Node& node) {
-  DropoutAttrs a{.ratio = node.attr_float("ratio", 0.5F), .seed = {}};
-  if (node.has_attr("seed")) a.seed = static_cast<uint64_t>(node.attr_int("seed", 0));
-  return a;
+  if (!node.has_attr("seed")) return {};
+  return {.seed = static_cast<uint64_t>(node.attr_int("seed", 0))};
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_count(ctx, 1, ctx.version < 12 ? 1 : 3));
   OCTET_TRY(check_input(ctx, 0, kFloatTypes));
+  OCTET_TRY(check_scalar(ctx, 1));
+  OCTET_TRY(check_scalar(ctx, 2));
   const TypeInfo& x = ctx.input(0).type;
   TypeInfo mask = x;
   if (ctx.version >= 10) mask.type = DType::kBool;
-  if (ctx.has(1) && ctx.input(1).constant != nullptr && ctx.input(1).constant->count() == 1) {
+  if (ctx.has(1) && ctx.input(1).constant != nullptr) {
     const double ratio = ctx.input(1).constant->at(0);
     if (!(ratio >= 0 && ratio < 1)) return error("ratio is {}; it lies in [0, 1)", ratio);
   }
@@ -44,11 +43,10 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   if (!training)
     return std::vector<Tensor>{x, OCTET_TRY(Tensor::from_doubles(mask_type, x.shape(), keep))};
   const double ratio = ctx.has(1) ? ctx.inputs[1].at(0) : 0.5;
-  std::mt19937_64 generator(a.seed.value_or(ctx.seed));
+  Philox generator(a.seed.value_or(ctx.seed));
   auto values = OCTET_TRY(x.to_doubles());
   for (size_t i = 0; i < values.size(); ++i) {
-    const double drawn = static_cast<double>(generator() >> 11) * 0x1p-53;
-    keep[i] = drawn >= ratio;
+    keep[i] = generator.uniform() >= ratio;
     values[i] *= keep[i] / (1 - ratio);
   }
   return std::vector<Tensor>{OCTET_TRY(real_tensor(x.type(), x.shape(), values)),

@@ -23,9 +23,8 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const Tensor& x = ctx.inputs[0];
-  const Shape shape = *outputs[0].type.static_shape();
   return one(OCTET_TRY(take(x, shape, broadcast_index(x.shape(), shape))));
 }
 

@@ -47,7 +47,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const Tensor& x = ctx.inputs[0];
   const int64_t axis = OCTET_TRY(parse(ctx.node, x.rank())).axis;
   const auto picks = OCTET_TRY(indices_within(ctx.inputs[1], x.dim(axis)));
@@ -60,7 +60,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
     for (int64_t p : picks)
       for (int64_t i = 0; i < run; ++i)
         index.push_back((o * x.dim(axis) + p) * run + i);
-  return one(OCTET_TRY(take(x, *outputs[0].type.static_shape(), index)));
+  return one(OCTET_TRY(take(x, shape, index)));
 }
 
 /// The table is an embedding when it is a constant.

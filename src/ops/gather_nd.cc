@@ -47,7 +47,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const Tensor& x = ctx.inputs[0];
   const Tensor& indices = ctx.inputs[1];
   const int64_t batch = parse(ctx.node).batch;
@@ -57,7 +57,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   for (int64_t start : OCTET_TRY(slice_starts(indices, x.shape(), batch)))
     for (int64_t i = 0; i < run; ++i)
       index.push_back(start + i);
-  return one(OCTET_TRY(take(x, *outputs[0].type.static_shape(), index)));
+  return one(OCTET_TRY(take(x, shape, index)));
 }
 
 } // namespace

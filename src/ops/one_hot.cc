@@ -30,6 +30,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_count(ctx, 3, 3));
   OCTET_TRY(check_input(ctx, 0, kNumericTypes));
   OCTET_TRY(check_input(ctx, 1, kNumericTypes));
+  OCTET_TRY(check_scalar(ctx, 1));
   OCTET_TRY(check_present(ctx, 2));
   const TypeInfo& values = ctx.input(2).type;
   if (const auto shape = values.static_shape(); shape && *shape != Shape{2})
@@ -46,10 +47,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
-  const auto static_shape = outputs[0].type.static_shape();
-  if (!static_shape) return error("depth is no number of classes; it is a scalar of 1 or more");
-  const Shape& shape = *static_shape;
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const Tensor& indices = ctx.inputs[0];
   const auto axis = static_cast<size_t>(OCTET_TRY(parse(ctx.node, indices.rank())).axis);
   const int64_t depth = shape[axis];

@@ -59,6 +59,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_count(ctx, ctx.version < 11 ? 1 : 2, ctx.version < 11 ? 1 : 4));
   OCTET_TRY(check_present(ctx, 0));
   if (ctx.version >= 11) OCTET_TRY(check_input(ctx, 1, kInt64Type));
+  OCTET_TRY(check_scalar(ctx, 2));
   const TypeInfo& x = ctx.input(0).type;
   if (!x.has_rank()) return one(x.type, std::nullopt);
   const auto a = OCTET_TRY(parse(ctx, x.rank()));
@@ -100,11 +101,7 @@ int64_t source(int64_t at, int64_t size, Mode mode) {
 /// The constant as a scalar of x's type.
 Result<Tensor> fill_value(const EvalContext& ctx) {
   const DType type = ctx.inputs[0].type();
-  if (ctx.version >= 11 && ctx.has(2)) {
-    if (ctx.inputs[2].count() != 1)
-      return error("constant_value has shape {}; it is a scalar", to_string(ctx.inputs[2].shape()));
-    return ctx.inputs[2].reshaped({});
-  }
+  if (ctx.version >= 11 && ctx.has(2)) return ctx.inputs[2].reshaped({});
   if (type == DType::kString) return Tensor::strings({}, {""});
   if (ctx.version >= 11) return Tensor::zeros(type, {});
   const double value = ctx.node.attr_float("value", 0);
@@ -126,11 +123,10 @@ Result<PadAttrs> parse_values(const EvalContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const Mode mode = OCTET_TRY(parse_mode(ctx.node));
   const PadAttrs a = OCTET_TRY(parse_values(ctx));
   const Tensor& x = ctx.inputs[0];
-  const Shape shape = *outputs[0].type.static_shape();
   const Shape own = strides_of(x.shape());
   const Shape strides = strides_of(shape);
   auto index = strided_index(shape, strides);

@@ -38,10 +38,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_count(ctx, 3, 3));
   for (size_t i = 0; i < 3; ++i) {
     OCTET_TRY(check_input(ctx, i, kTypes));
-    const auto shape = ctx.input(i).type.static_shape();
-    if (shape && OCTET_TRY(element_count(*shape)) != 1)
-      return error("input {} has shape {}; start, limit and delta are scalars", i,
-                   to_string(*shape));
+    OCTET_TRY(check_scalar(ctx, i));
   }
   const DType type = OCTET_TRY(common_type(ctx, 0, 2));
   const Tensor* start = ctx.input(0).constant;
@@ -59,8 +56,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
-  const Shape shape = *outputs[0].type.static_shape();
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const Tensor& start = ctx.inputs[0];
   const Tensor& delta = ctx.inputs[2];
   if (is_float(start.type())) {

@@ -4,7 +4,7 @@
 // num_outputs (opset 18) does not divide the dimension.
 #include "core/format.h"
 #include "ops/movement.h"
-#include "ops/types.h"
+#include "ops/validate.h"
 
 namespace octet {
 namespace {
@@ -86,7 +86,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   std::vector<Tensor> parts;
   int64_t at = 0;
   for (const OutputInfo& part : outputs) {
-    const Shape shape = *part.type.static_shape();
+    const Shape shape = OCTET_TRY(shape_of(part));
     parts.push_back(OCTET_TRY(take(x, shape, strided_index(shape, strides, at * strides[axis]))));
     at += shape[axis];
   }

@@ -27,6 +27,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_count(ctx, ctx.version < 10 ? 1 : 2, ctx.version < 10 ? 1 : 2));
   OCTET_TRY(check_input(ctx, 0, kNumericTypes));
   if (ctx.version >= 10) OCTET_TRY(check_input(ctx, 1, kInt64Type));
+  OCTET_TRY(check_scalar(ctx, 1));
   const TypeInfo& x = ctx.input(0).type;
   if (!x.has_rank())
     return std::vector<OutputInfo>{one(x.type, std::nullopt)[0],
@@ -87,12 +88,9 @@ best(const std::vector<T>& values, const Shape& in, const Shape& shape, const To
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const Tensor& x = ctx.inputs[0];
   const TopKAttrs a = OCTET_TRY(parse(ctx.node, x.rank()));
-  const auto static_shape = outputs[0].type.static_shape();
-  if (!static_shape) return error("k holds no single number; it is a vector of one");
-  const Shape& shape = *static_shape;
   std::vector<int64_t> positions;
   if (is_float(x.type())) {
     positions = best(OCTET_TRY(x.to_doubles()), x.shape(), shape, a);

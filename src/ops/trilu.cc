@@ -23,8 +23,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   const TypeInfo& x = ctx.input(0).type;
   if (x.has_rank() && x.rank() < 2)
     return error("x is {}; it holds matrices, rank 2 or more", x.text());
-  if (ctx.has(1) && ctx.input(1).constant != nullptr && ctx.input(1).constant->count() != 1)
-    return error("k has shape {}; it is a scalar", to_string(ctx.input(1).constant->shape()));
+  OCTET_TRY(check_scalar(ctx, 1));
   return one(x);
 }
 

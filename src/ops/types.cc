@@ -35,6 +35,13 @@ Status check_present(const InferContext& ctx, size_t i) {
   return error("input {} of {} is missing; it is not optional", i, ctx.node.op_type);
 }
 
+Status check_scalar(const InferContext& ctx, size_t i) {
+  const auto shape = ctx.has(i) ? ctx.input(i).type.static_shape() : std::nullopt;
+  if (!shape || OCTET_TRY(element_count(*shape)) == 1) return ok_status();
+  return error("input {} of {} has shape {}; it is a scalar", i, ctx.node.op_type,
+               to_string(*shape));
+}
+
 Status check_input(const InferContext& ctx, size_t i, TypeSet allowed) {
   OCTET_TRY(check_present(ctx, i));
   const DType type = ctx.input(i).type.type;
@@ -154,9 +161,19 @@ Result<std::vector<OutputInfo>> infer_values(InferFn* infer, const EvalContext& 
   return outputs;
 }
 
-Result<std::vector<Tensor>> eval_reshaped(InferFn* infer, const EvalContext& ctx) {
+Result<Shape> infer_shape(InferFn* infer, const EvalContext& ctx) {
   const auto outputs = OCTET_TRY(infer_values(infer, ctx));
-  return one(OCTET_TRY(ctx.inputs[0].reshaped(*outputs[0].type.static_shape())));
+  const auto shape = outputs[0].type.static_shape();
+  if (!shape)
+    return error("the shape of {} does not follow from its inputs; lists of axes and sizes are "
+                 "vectors of integers",
+                 ctx.node.op_type);
+  return *shape;
+}
+
+Result<std::vector<Tensor>> eval_reshaped(InferFn* infer, const EvalContext& ctx) {
+  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
+  return one(OCTET_TRY(ctx.inputs[0].reshaped(shape)));
 }
 
 Role first_is_data(const Node&, size_t input) {

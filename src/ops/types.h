@@ -44,6 +44,8 @@ inline constexpr TypeSet kInt64Type{DType::kInt64};
 Status check_count(const InferContext& ctx, size_t min, size_t max);
 /// Errors: the input is omitted, or its type is known and not in the set.
 Status check_input(const InferContext& ctx, size_t i, TypeSet allowed);
+/// Errors: the shape of a present input is known and holds no single element.
+Status check_scalar(const InferContext& ctx, size_t i);
 Status check_present(const InferContext& ctx, size_t i);
 /// The element type that inputs `first` to `last` (inclusive, omitted ones skipped) share;
 /// kUndefined when none is known. Errors: two differ.
@@ -90,6 +92,8 @@ inline std::vector<Tensor> one(Tensor tensor) {
 /// types, and gives the outputs' shapes. Every `eval` starts with it.
 Result<std::vector<OutputInfo>> infer_values(InferFn* infer, const EvalContext& ctx);
 
+/// The same for the shape of the first output. Errors: it does not follow from the inputs.
+Result<Shape> infer_shape(InferFn* infer, const EvalContext& ctx);
 /// The first input's bytes under the inferred shape.
 Result<std::vector<Tensor>> eval_reshaped(InferFn* infer, const EvalContext& ctx);
 

@@ -49,8 +49,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
-  const Shape to = *outputs[0].type.static_shape();
+  const Shape to = OCTET_TRY(infer_shape(infer, ctx));
   const auto condition = OCTET_TRY(integer_values(ctx.inputs[0]));
   const auto ci = broadcast_index(ctx.inputs[0].shape(), to);
   const auto xi = broadcast_index(ctx.inputs[1].shape(), to);
