@@ -69,9 +69,14 @@ Result<Tensor> to_strings(const Tensor& x) {
 
 Result<Tensor> from_reals(const Tensor& x, DType to, const CastOptions& options) {
   auto values = OCTET_TRY(x.to_doubles());
-  if (is_integer(to) && bits(to) >= 8)
-    for (double& v : values)
+  if (is_integer(to)) {
+    std::vector<int64_t> whole;
+    for (double& v : values) {
       v = std::trunc(v);
+      whole.push_back(std::abs(v) < 0x1p62 ? static_cast<int64_t>(v) : 0);
+    }
+    if (bits(to) < 8) return integer_tensor(to, x.shape(), whole);
+  }
   Tensor out = OCTET_TRY(Tensor::zeros(to, x.shape()));
   if (to == DType::kFloat8E8M0) {
     const auto rounding = options.round_mode == "up"     ? E8m0Rounding::kUp

@@ -13,8 +13,10 @@ struct CastOptions {
 
 Result<CastOptions> parse_cast_options(const Node& node);
 
-/// Floating to integer drops the fraction, integer to integer keeps the low bits, anything but
-/// zero is true, strings hold decimal numbers. Errors: a string that is no number, complex types.
+/// Floating to integer drops the fraction; what does not fit then saturates, but in types of fewer
+/// than 8 bits keeps its low bits, as ONNX's tests do. Integer to integer keeps the low bits,
+/// anything but zero is true, strings hold decimal numbers. Errors: a string that is no number,
+/// complex types.
 Result<Tensor> cast(const Tensor& x, DType to, const CastOptions& options = {});
 
 } // namespace octet

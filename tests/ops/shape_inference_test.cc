@@ -17,8 +17,8 @@ struct Case {
 };
 
 std::string infer_y(const Case& c) {
-  const std::string text =
-      std::string("graph main opset(\"\"=17)\n") + c.inputs + "\n" + c.nodes + "\noutput y: undefined[*]\n";
+  const std::string text = std::string("graph main opset(\"\"=17)\n") + c.inputs + "\n" + c.nodes +
+                           "\noutput y: undefined[*]\n";
   auto graph = parse_graph(text);
   if (!graph.ok()) return "parse: " + graph.error().text();
   const Status status = infer_types(*graph, UnknownOp::kRefuse);
@@ -51,7 +51,7 @@ const Case kCases[] = {
      "const r: i64[2] = [-1, 32]",
      "d = Shape(x)\nn = Gather(d, i)\nu = Unsqueeze(n, a)\nt = Concat(u, r) {axis=0}\n"
      "y = Reshape(x, t)",
-     "f32[N, 12*S, 32]"},
+     "f32[N, S*12, 32]"},
     {"ReshapeRefusesSizes", "input x: f32[2, 3]\nconst s: i64[2] = [4, -1]", "y = Reshape(x, s)",
      "error: does not fit the shape [4, -1]"},
     {"ReshapeRefusesTwoOpen", "input x: f32[2, 3]\nconst s: i64[2] = [-1, -1]", "y = Reshape(x, s)",
@@ -71,7 +71,7 @@ const Case kCases[] = {
      "input x: f32[N, S, 384]\nconst i: i64[1] = [1]\nconst two: i64[1] = [2]",
      "d = Shape(x)\ns = Gather(d, i)\nm = Mul(s, two)\na = Add(m, two)\n"
      "y = ConstantOfShape(a)",
-     "f32[2*S + 2]"},
+     "f32[S*2 + 2]"},
     {"SplitHalvesAConstant", "input x: f32[N, 768]", "y, z = Split(x) {axis=-1}", "f32[N, 384]"},
     {"BroadcastKeepsSymbols", "input x: f32[N, S, 384]\nconst b: f32[1] = [1]", "y = Add(x, b)",
      "f32[N, S, 384]"},
@@ -94,7 +94,7 @@ const Case kCases[] = {
      "d = Shape(x)\ns = Gather(d, i)\ny = Range(zero, s, one)", "i64[S]"},
     {"FlattenMultiplies", "input x: f32[N, 64, 7, 7]", "y = Flatten(x)", "f32[N, 3136]"},
     {"TileMultiplies", "input x: f32[N, 2]\nconst r: i64[2] = [3, 4]", "y = Tile(x, r)",
-     "f32[3*N, 8]"},
+     "f32[N*3, 8]"},
     {"PadAdds", "input x: f32[N, H]\nconst p: i64[4] = [0, 1, 0, 2]", "y = Pad(x, p)",
      "f32[N, H + 3]"},
     {"GatherRefusesAxis", "input x: f32[2, 3]\nconst i: i64[1] = [0]", "y = Gather(x, i) {axis=2}",
