@@ -38,8 +38,9 @@ class Dataset {
 /// generated. Errors name the file and what is wrong with it.
 Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split split);
 
-/// Binds a batch to the inputs of a graph: by name where names agree, else by position when types
-/// and counts fit; converts element types where that is exact. An error says what did not fit.
+/// Binds a batch to the inputs of a graph: by name where names agree, the others by position when
+/// their counts agree; converts element types where that is exact and rounds floats to the input's
+/// float type. An error says what did not fit.
 Result<std::vector<Tensor>> bind_inputs(const Graph& graph, const Batch& batch);
 
 } // namespace octet

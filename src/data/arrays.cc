@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/arrays.h"
+
+#include <cstring>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "data/npy.h"
+
+namespace octet {
+namespace {
+
+constexpr int64_t kMaxClasses = 1 << 20;
+
+bool is_label_name(std::string_view name) {
+  return name == "y" || name == "label" || name == "labels";
+}
+
+class ArrayDataset final : public Dataset {
+ public:
+  ArrayDataset(std::string description, NamedTensors features, std::vector<int64_t> labels)
+      : description_(std::move(description)), tensors_(std::move(features)),
+        labels_(std::move(labels)) {
+    for (const auto& [name, tensor] : tensors_) {
+      TypeInfo type = tensor_type(tensor.type(), tensor.shape());
+      (*type.shape)[0] = Dim::symbol("N");
+      features_.emplace_back(name, std::move(type));
+    }
+    int64_t count = 0;
+    for (const int64_t label : labels_)
+      count = std::max(count, label + 1);
+    for (int64_t i = 0; i < count; ++i)
+      classes_.push_back(std::to_string(i));
+  }
+  std::string description() const override { return description_; }
+  int64_t size() const override { return tensors_[0].second.dim(0); }
+  const std::vector<std::pair<std::string, TypeInfo>>& features() const override {
+    return features_;
+  }
+  const std::vector<std::string>& classes() const override { return classes_; }
+
+  Result<Batch> batch(std::span<const int64_t> indices) const override {
+    for (const int64_t index : indices) {
+      if (index < 0 || index >= size()) {
+        return error("example {} is asked for, {} has {}; ask for 0 to {}", index, description_,
+                     size(), size() - 1);
+      }
+    }
+    Batch out;
+    for (const auto& [name, tensor] : tensors_)
+      out.inputs.emplace_back(name, OCTET_TRY(gather(tensor, indices)));
+    if (labels_.empty()) return out;
+    out.labels = OCTET_TRY(Tensor::zeros(DType::kInt64, {static_cast<int64_t>(indices.size())}));
+    const auto y = out.labels.mutable_data<int64_t>();
+    for (size_t i = 0; i < indices.size(); ++i)
+      y[i] = labels_[static_cast<size_t>(indices[i])];
+    return out;
+  }
+
+ private:
+  static Result<Tensor> gather(const Tensor& tensor, std::span<const int64_t> indices) {
+    Shape shape = tensor.shape();
+    const size_t row = tensor.bytes().size() / static_cast<size_t>(shape[0]);
+    shape[0] = static_cast<int64_t>(indices.size());
+    Tensor out = OCTET_TRY(Tensor::zeros(tensor.type(), std::move(shape)));
+    std::byte* to = out.mutable_bytes().data();
+    for (size_t i = 0; i < indices.size() && row > 0; ++i, to += row)
+      std::memcpy(to, tensor.bytes().data() + static_cast<size_t>(indices[i]) * row, row);
+    return out;
+  }
+
+  std::string description_;
+  NamedTensors tensors_;
+  std::vector<int64_t> labels_;
+  std::vector<std::pair<std::string, TypeInfo>> features_;
+  std::vector<std::string> classes_;
+};
+
+/// The arrays of a split: `x_test` becomes `x` of the test split; a plain `x` belongs to both.
+NamedTensors of_split(NamedTensors arrays, Split split) {
+  const std::string_view mine = split == Split::kTrain ? "_train" : "_test";
+  const std::string_view other = split == Split::kTrain ? "_test" : "_train";
+  NamedTensors out;
+  for (auto& [name, tensor] : arrays) {
+    if (name.ends_with(other)) continue;
+    const size_t cut = name.ends_with(mine) ? mine.size() : 0;
+    out.emplace_back(name.substr(0, name.size() - cut), std::move(tensor));
+  }
+  return out;
+}
+
+Result<std::vector<int64_t>> read_labels(const Tensor& tensor, const std::string& name) {
+  if (!is_integer(tensor.type()) || tensor.rank() != 1) {
+    return error("array \"{}\" is {} of type {}, labels are integers of shape [N]; give class "
+                 "numbers",
+                 name, to_string(tensor.shape()), octet::name(tensor.type()));
+  }
+  std::vector<int64_t> labels = OCTET_TRY(tensor.to_ints());
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] < 0 || labels[i] >= kMaxClasses) {
+      return error("array \"{}\" has the label {} at {}; give class numbers from 0 to {}", name,
+                   labels[i], i, kMaxClasses - 1);
+    }
+  }
+  return labels;
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Dataset>>
+make_array_dataset(NamedTensors arrays, Split split, const std::string& source) {
+  NamedTensors features;
+  std::vector<int64_t> labels;
+  const std::pair<std::string, Tensor>* first = nullptr;
+  arrays = of_split(std::move(arrays), split);
+  for (const auto& entry : arrays) {
+    const auto& [name, tensor] = entry;
+    if (tensor.rank() == 0 || tensor.dim(0) == 0) {
+      return error("{}: array \"{}\" has shape {}, its first axis should count the examples",
+                   source, name, to_string(tensor.shape()));
+    }
+    if (first == nullptr) first = &entry;
+    if (tensor.dim(0) != first->second.dim(0)) {
+      return error("{}: array \"{}\" has {} examples, \"{}\" has {}; the first axes must agree",
+                   source, name, tensor.dim(0), first->first, first->second.dim(0));
+    }
+    if (is_label_name(name)) {
+      labels = OCTET_TRY_WITH(read_labels(tensor, name), source);
+    } else {
+      features.emplace_back(name, tensor);
+    }
+  }
+  if (features.empty()) {
+    return error("{} has no array for the {} split that could be an input; name one x", source,
+                 split == Split::kTrain ? "training" : "test");
+  }
+  std::string description = fmt::format("{}, {} examples", source, features[0].second.dim(0));
+  return std::shared_ptr<const Dataset>(std::make_shared<ArrayDataset>(
+      std::move(description), std::move(features), std::move(labels)));
+}
+
+Result<std::shared_ptr<const Dataset>> open_npz(const std::string& path, Split split) {
+  return make_array_dataset(OCTET_TRY(read_npz(path)), split, path);
+}
+
+Result<std::shared_ptr<const Dataset>> open_npy(const std::string& list, Split split) {
+  NamedTensors arrays;
+  for (const std::string_view part : octet::split(list, ',')) {
+    const size_t equals = part.find('=');
+    const bool named = equals != std::string_view::npos;
+    const std::string path(named ? part.substr(equals + 1) : part);
+    if (path.empty()) return error("npy:{} names no file; write npy:x=FILE,y=FILE", list);
+    std::string name(named ? part.substr(0, equals) : "x");
+    arrays.emplace_back(std::move(name), OCTET_TRY(read_npy(path)));
+  }
+  return make_array_dataset(std::move(arrays), split, "npy:" + list);
+}
+
+} // namespace octet

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of data sets, by name.
+#include "octet/dataset.h"
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "data/arrays.h"
+#include "data/images.h"
+
+namespace octet {
+namespace {
+
+struct Kind {
+  std::string_view name;
+  std::string_view argument; ///< what stands behind the colon; empty: nothing
+  Result<std::shared_ptr<const Dataset>> (*open)(const std::string& argument, Split split);
+};
+
+constexpr Kind kKinds[] = {
+    {"fashion-mnist", "DIR", open_fashion_mnist},
+    {"mnist", "DIR", open_mnist},
+    {"npz", "FILE", open_npz},
+    {"npy", "x=FILE,y=FILE", open_npy},
+    {"generated", "", [](const std::string&, Split split) { return open_generated(split); }},
+};
+
+} // namespace
+
+Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split split) {
+  const size_t colon = spec.find(':');
+  const std::string_view kind = spec.substr(0, colon);
+  const std::string argument(colon == std::string_view::npos ? "" : spec.substr(colon + 1));
+  std::vector<std::string> names;
+  for (const Kind& row : kKinds) {
+    names.emplace_back(row.name);
+    if (row.name != kind) continue;
+    if (argument.empty() != row.argument.empty()) {
+      const char* colon_text = row.argument.empty() ? "" : ":";
+      return error("data set \"{}\" is incomplete or says too much; write {}{}{}", spec, kind,
+                   colon_text, row.argument);
+    }
+    return row.open(argument, split);
+  }
+  return error(ErrorCode::kNotFound, "no kind of data set \"{}\"{}", kind, suggestion(kind, names));
+}
+
+} // namespace octet
