@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/fetch.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "data/http.h"
+#include "data/sha256.h"
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The file `.NAME.part`, open for appending and locked against a second download.
+class PartialFile {
+ public:
+  static Result<PartialFile> open(const std::string& path) {
+    PartialFile out;
+    out.fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (out.fd_ < 0) return error("cannot write {}: {}", path, std::strerror(errno));
+    if (flock(out.fd_, LOCK_EX | LOCK_NB) != 0) {
+      return error("another download is writing {}; wait for it, or end it", path);
+    }
+    out.size_ = lseek(out.fd_, 0, SEEK_END);
+    out.path_ = path;
+    return out;
+  }
+  PartialFile(PartialFile&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), size_(other.size_), path_(std::move(other.path_)) {}
+  PartialFile& operator=(PartialFile&&) = delete;
+  ~PartialFile() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  int64_t size() const { return size_; }
+  Status clear() {
+    if (ftruncate(fd_, 0) != 0 || lseek(fd_, 0, SEEK_SET) != 0) return failed();
+    size_ = 0;
+    return ok_status();
+  }
+  Status append(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = write(fd_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return failed();
+      size_ += n;
+      bytes = bytes.subspan(static_cast<size_t>(n));
+    }
+    return ok_status();
+  }
+  /// Makes it appear under its real name.
+  Status publish(const std::string& path) {
+    if (fsync(fd_) != 0 || rename(path_.c_str(), path.c_str()) != 0) return failed();
+    return ok_status();
+  }
+
+ private:
+  PartialFile() = default;
+  Error failed() const { return error("cannot write {}: {}", path_, std::strerror(errno)); }
+
+  int fd_ = -1;
+  int64_t size_ = 0;
+  std::string path_;
+};
+
+class Download {
+ public:
+  Download(const RemoteDataset& dataset,
+           const RemoteFile& file,
+           const std::string& folder,
+           const Callbacks& callbacks)
+      : dataset_(dataset), file_(file), target_(fs::path(folder) / file.name),
+        partial_(fs::path(folder) / ("." + file.name + ".part")), callbacks_(callbacks) {}
+
+  Status run() {
+    if (OCTET_TRY(is_right(target_))) return report(file_.size_bytes);
+    PartialFile part = OCTET_TRY(PartialFile::open(partial_));
+    std::string reasons;
+    for (const std::string& mirror : dataset_.mirrors) {
+      Status status = from_mirror(mirror, part);
+      if (status.ok()) return part.publish(target_);
+      if (status.error().code() == ErrorCode::kCancelled) return status;
+      callbacks_.say(LogLevel::kWarning, status.error().text());
+      reasons += (reasons.empty() ? "" : "; ") + status.error().text();
+    }
+    return error("cannot fetch {}: {}; check the network, or put the file into {} by hand",
+                 file_.name, reasons, target_.parent_path().string());
+  }
+
+ private:
+  Result<bool> is_right(const fs::path& path) const {
+    std::error_code code;
+    const auto size_bytes = fs::file_size(path, code);
+    if (code || static_cast<int64_t>(size_bytes) != file_.size_bytes) return false;
+    return OCTET_TRY(sha256_of_file(path.string())) == file_.sha256;
+  }
+
+  Status report(int64_t done) const {
+    callbacks_.report({"download " + file_.name, done, file_.size_bytes, "bytes", ""});
+    return ok_status();
+  }
+
+  /// Fills `part` from one mirror and checks it; what turns out wrong is emptied.
+  Status from_mirror(const std::string& mirror, PartialFile& part) const {
+    if (part.size() > file_.size_bytes) OCTET_TRY(part.clear());
+    const std::string url = mirror + (mirror.ends_with('/') ? "" : "/") + file_.name;
+    if (part.size() < file_.size_bytes) OCTET_TRY(transfer(url, part));
+    if (part.size() != file_.size_bytes) {
+      return error("{} has {} bytes, expected are {}", url, part.size(), file_.size_bytes);
+    }
+    const std::string found = OCTET_TRY(sha256_of_file(partial_.string()));
+    if (found == file_.sha256) return ok_status();
+    OCTET_TRY(part.clear());
+    return error("{} has the SHA-256 {}, expected is {}; its content is wrong", url, found,
+                 file_.sha256);
+  }
+
+  Status transfer(const std::string& url, PartialFile& part) const {
+    HttpRequest request;
+    request.url = url;
+    request.resume_from = part.size();
+    request.cancelled = [this] { return callbacks_.cancelled(); };
+    request.on_data = [&](std::span<const std::byte> bytes) -> Status {
+      if (part.size() + static_cast<int64_t>(bytes.size()) > file_.size_bytes) {
+        OCTET_TRY(part.clear());
+        return error("{} is larger than the {} bytes expected", url, file_.size_bytes);
+      }
+      OCTET_TRY(part.append(bytes));
+      return report(part.size());
+    };
+    if (OCTET_TRY(http_get(request)) == HttpOutcome::kDone) return ok_status();
+    OCTET_TRY(part.clear());
+    request.resume_from = 0;
+    OCTET_TRY(http_get(request));
+    return ok_status();
+  }
+
+  const RemoteDataset& dataset_;
+  const RemoteFile& file_;
+  const fs::path target_;
+  const fs::path partial_;
+  const Callbacks& callbacks_;
+};
+
+} // namespace
+
+std::span<const RemoteDataset> remote_datasets() {
+  static const std::vector<RemoteDataset> kDatasets = {
+      {"fashion-mnist",
+       {{"train-images-idx3-ubyte.gz", 26421880,
+         "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"},
+        {"train-labels-idx1-ubyte.gz", 29515,
+         "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"},
+        {"t10k-images-idx3-ubyte.gz", 4422102,
+         "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"},
+        {"t10k-labels-idx1-ubyte.gz", 5148,
+         "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"}},
+       {"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"}}};
+  return kDatasets;
+}
+
+Result<std::string> dataset_cache_folder(std::string_view name) {
+  const auto folder = [&](const fs::path& base) {
+    return (base / "octet" / "data" / name).string();
+  };
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && fs::path(cache).is_absolute()) return folder(cache);
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return folder(fs::path(home) / ".cache");
+  return Error("neither HOME nor XDG_CACHE_HOME is set; name the folder to download to");
+}
+
+Status
+fetch_dataset(const RemoteDataset& dataset, const std::string& folder, const Callbacks& callbacks) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) return error("cannot make the folder {}: {}", folder, code.message());
+  for (const RemoteFile& file : dataset.files) {
+    OCTET_TRY(callbacks.check_cancelled());
+    OCTET_TRY(Download(dataset, file, folder, callbacks).run());
+  }
+  return ok_status();
+}
+
+Status fetch_dataset(std::string_view name,
+                     const std::string& folder,
+                     const std::string& base_url,
+                     const Callbacks& callbacks) {
+  std::vector<std::string> names;
+  for (const RemoteDataset& dataset : remote_datasets()) {
+    names.push_back(dataset.name);
+    if (dataset.name != name) continue;
+    RemoteDataset chosen = dataset;
+    if (!base_url.empty()) chosen.mirrors = {base_url};
+    return fetch_dataset(chosen, folder, callbacks);
+  }
+  return error(ErrorCode::kNotFound, "no data set \"{}\" to fetch{}", name,
+               suggestion(name, names));
+}
+
+} // namespace octet
