@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// If (opset 1). The outputs of then_branch where the condition holds, else those of else_branch.
+#include "core/format.h"
+#include "ops/bodies.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  OCTET_TRY(check_count(ctx, 1, 1));
+  OCTET_TRY(check_input(ctx, 0, kBoolType));
+  OCTET_TRY(check_scalar(ctx, 0));
+  const GraphPtr then_branch = OCTET_TRY(body_of(ctx.node, "then_branch"));
+  const GraphPtr else_branch = OCTET_TRY(body_of(ctx.node, "else_branch"));
+  const auto a = OCTET_TRY(infer_body(ctx, *then_branch, {}));
+  const auto b = OCTET_TRY(infer_body(ctx, *else_branch, {}));
+  if (a.size() != b.size())
+    return error("the branches have {} and {} outputs; make them equal", a.size(), b.size());
+  std::vector<OutputInfo> outputs;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].type != b[i].type && a[i].type != DType::kUndefined && b[i].type != DType::kUndefined)
+      return error("output {} is {} in one branch and {} in the other; insert a Cast", i,
+                   a[i].text(), b[i].text());
+    outputs.emplace_back(either(a[i], b[i]));
+  }
+  return outputs;
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  OCTET_TRY(infer_values(infer, ctx));
+  const bool condition = ctx.inputs[0].at(0) != 0;
+  const GraphPtr body = OCTET_TRY(body_of(ctx.node, condition ? "then_branch" : "else_branch"));
+  return run_body(ctx, *body, {});
+}
+
+} // namespace
+
+extern const OpDef op_onnx_If = {
+    .domain = "",
+    .name = "If",
+    .since = 1,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = not_quantizable,
+};
+
+} // namespace octet
