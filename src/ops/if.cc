@@ -12,8 +12,15 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_scalar(ctx, 0));
   const GraphPtr then_branch = OCTET_TRY(body_of(ctx.node, "then_branch"));
   const GraphPtr else_branch = OCTET_TRY(body_of(ctx.node, "else_branch"));
-  const auto a = OCTET_TRY(infer_body(ctx, *then_branch, {}));
-  const auto b = OCTET_TRY(infer_body(ctx, *else_branch, {}));
+  const auto on_true = infer_body(ctx, *then_branch, {});
+  const auto on_false = infer_body(ctx, *else_branch, {});
+  // A branch that does not fit the shapes at hand is one that is not taken with them.
+  if (!on_true.ok() && !on_false.ok()) return on_true.error();
+  if (!on_true.ok() || !on_false.ok())
+    return std::vector<OutputInfo>(on_true.ok() ? on_true->begin() : on_false->begin(),
+                                   on_true.ok() ? on_true->end() : on_false->end());
+  const std::vector<TypeInfo>& a = *on_true;
+  const std::vector<TypeInfo>& b = *on_false;
   if (a.size() != b.size())
     return error("the branches have {} and {} outputs; make them equal", a.size(), b.size());
   std::vector<OutputInfo> outputs;
