@@ -90,11 +90,15 @@ Form Context::to_plain(Form form, ValueId like) {
   if (form.layout == Layout::kPlain) return form;
   const std::string name = out_.value(form.id).name + "/plain";
   if (form.layout == Layout::kNhwc) {
-    const auto& dims = *in_.value(like).type.shape;
-    const bool reorders = !(dims[1] == Dim(1)) && !(dims[2] * dims[3] == Dim(1));
-    if (reorders)
-      return {out_.emit("Transpose", {form.id},
-                        one_attribute("perm", std::vector<int64_t>{0, 3, 1, 2}), name)};
+    const auto& known = in_.value(like).type.shape;
+    const bool same_order =
+        known && ((*known)[1] == Dim(1) || (*known)[2] * (*known)[3] == Dim(1));
+    if (!same_order)
+      return {out_.emit("Transpose",
+                        {form.id},
+                        one_attribute("perm", std::vector<int64_t>{0, 3, 1, 2}),
+                        name)};
+    const auto& dims = *known;
     // One channel or one pixel: the order of the elements is the same.
     const int64_t c = dims[1].maybe_value().value_or(-1);
     const int64_t h = dims[2].maybe_value().value_or(1), w = dims[3].maybe_value().value_or(1);
