@@ -160,18 +160,26 @@ namespace {
 
 /// The elements of all inputs folded by `f`, in the domain of their type.
 template <class T, class F>
-std::vector<T> fold(std::span<const std::vector<T>> values,
+std::vector<T> fold(std::vector<std::vector<T>> values,
                     std::span<const Shape> shapes,
                     const Shape& to,
                     const F& f) {
-  auto at = broadcast_index(shapes[0], to);
-  std::vector<T> out(at.size());
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i] = values[0][static_cast<size_t>(at[i])];
-  for (size_t k = 1; k < values.size(); ++k) {
-    at = broadcast_index(shapes[k], to);
+  std::vector<T> out;
+  for (size_t k = 0; k < values.size(); ++k) {
+    std::vector<T> next = std::move(values[k]);
+    if (shapes[k] != to) {
+      const auto at = broadcast_index(shapes[k], to);
+      std::vector<T> repeated(at.size());
+      for (size_t i = 0; i < at.size(); ++i)
+        repeated[i] = next[static_cast<size_t>(at[i])];
+      next = std::move(repeated);
+    }
+    if (k == 0) {
+      out = std::move(next);
+      continue;
+    }
     for (size_t i = 0; i < out.size(); ++i)
-      out[i] = f(out[i], values[k][static_cast<size_t>(at[i])]);
+      out[i] = f(out[i], next[i]);
   }
   return out;
 }
@@ -191,7 +199,7 @@ Result<Tensor> fold_all(std::span<const Tensor> inputs,
     std::vector<std::vector<double>> values;
     for (const Tensor& t : inputs)
       values.push_back(OCTET_TRY(t.to_doubles()));
-    auto out = fold<double>(values, shapes, to, f.real);
+    auto out = fold<double>(std::move(values), shapes, to, f.real);
     if (finish)
       for (double& v : out)
         v = finish(v);
@@ -204,13 +212,13 @@ Result<Tensor> fold_all(std::span<const Tensor> inputs,
     values.push_back(OCTET_TRY(integer_values(t)));
   if (is_signed(type)) {
     if (!f.integer) return no_function(inputs[0]);
-    return integer_tensor(written, to, fold<int64_t>(values, shapes, to, f.integer));
+    return integer_tensor(written, to, fold<int64_t>(std::move(values), shapes, to, f.integer));
   }
   if (!f.natural) return no_function(inputs[0]);
   const auto natural = [&f](int64_t a, int64_t b) {
     return static_cast<int64_t>(f.natural(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
   };
-  return integer_tensor(written, to, fold<int64_t>(values, shapes, to, natural));
+  return integer_tensor(written, to, fold<int64_t>(std::move(values), shapes, to, natural));
 }
 
 } // namespace

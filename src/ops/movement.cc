@@ -49,7 +49,8 @@ std::vector<int64_t> broadcast_index(std::span<const int64_t> from, std::span<co
 
 namespace {
 
-/// Where element `index` of the concatenated sources lies.
+/// Finds the tensor and place of an element of the concatenated sources; remembers the last tensor,
+/// since neighbours mostly lie in one.
 class Sources {
  public:
   explicit Sources(std::span<const Tensor> tensors) : tensors_(tensors) {
@@ -57,17 +58,39 @@ class Sources {
     for (const Tensor& t : tensors)
       ends_.push_back(end += t.count());
   }
-  std::pair<const Tensor*, int64_t> find(int64_t index) const {
-    OCTET_CHECK(index >= 0 && !ends_.empty() && index < ends_.back());
-    const auto it = std::upper_bound(ends_.begin(), ends_.end(), index);
-    const auto which = static_cast<size_t>(it - ends_.begin());
-    return {&tensors_[which], index - (which == 0 ? 0 : ends_[which - 1])};
+  std::pair<const Tensor*, int64_t> find(int64_t index) {
+    if (index < begin_ || index >= end_) {
+      OCTET_CHECK(index >= 0 && !ends_.empty() && index < ends_.back());
+      const auto it = std::upper_bound(ends_.begin(), ends_.end(), index);
+      const auto which = static_cast<size_t>(it - ends_.begin());
+      begin_ = which == 0 ? 0 : ends_[which - 1];
+      end_ = ends_[which];
+      tensor_ = &tensors_[which];
+    }
+    return {tensor_, index - begin_};
   }
 
  private:
   std::span<const Tensor> tensors_;
   std::vector<int64_t> ends_;
+  const Tensor* tensor_ = nullptr;
+  int64_t begin_ = 0, end_ = 0;
 };
+
+template <size_t kSize>
+void copy_elements(Sources& from, std::span<const int64_t> index, std::byte* to) {
+  for (size_t i = 0; i < index.size(); ++i) {
+    const auto [t, at] = from.find(index[i]);
+    std::memcpy(to + i * kSize, t->bytes().data() + static_cast<size_t>(at) * kSize, kSize);
+  }
+}
+
+void copy_codes(Sources& from, std::span<const int64_t> index, DType type, std::byte* to) {
+  for (size_t i = 0; i < index.size(); ++i) {
+    const auto [t, at] = from.find(index[i]);
+    put_code(type, to, static_cast<int64_t>(i), get_code(type, t->bytes().data(), at));
+  }
+}
 
 } // namespace
 
@@ -79,7 +102,7 @@ Result<Tensor> take(std::span<const Tensor> sources, Shape shape, std::span<cons
   for (const Tensor& t : sources)
     if (t.type() != type)
       return error("cannot mix elements of {} and {}; insert a Cast", name(type), name(t.type()));
-  const Sources all(sources);
+  Sources all(sources);
   if (type == DType::kString) {
     std::vector<std::string> values;
     values.reserve(index.size());
@@ -90,17 +113,26 @@ Result<Tensor> take(std::span<const Tensor> sources, Shape shape, std::span<cons
     return Tensor::strings(std::move(shape), std::move(values));
   }
   Tensor out = OCTET_TRY(Tensor::zeros(type, std::move(shape)));
-  const auto bytes = out.mutable_bytes();
-  const int width = bits(type);
-  for (size_t i = 0; i < index.size(); ++i) {
-    const auto [t, at] = all.find(index[i]);
-    if (width < 8) {
-      put_code(type, bytes.data(), static_cast<int64_t>(i), get_code(type, t->bytes().data(), at));
-    } else {
-      const auto size = static_cast<size_t>(width / 8);
-      std::memcpy(bytes.data() + i * size, t->bytes().data() + static_cast<size_t>(at) * size,
-                  size);
-    }
+  std::byte* to = out.mutable_bytes().data();
+  switch (bits(type)) {
+  case 8:
+    copy_elements<1>(all, index, to);
+    break;
+  case 16:
+    copy_elements<2>(all, index, to);
+    break;
+  case 32:
+    copy_elements<4>(all, index, to);
+    break;
+  case 64:
+    copy_elements<8>(all, index, to);
+    break;
+  case 128:
+    copy_elements<16>(all, index, to);
+    break;
+  default:
+    copy_codes(all, index, type, to);
+    break;
   }
   return out;
 }
