@@ -14,7 +14,7 @@ namespace octet {
 struct LoadOptions {
   /// Where external data lies; empty: the folder of the file. Locations that leave it (absolute
   /// paths, "..", links that lead outside) are refused.
-  std::string external_folder;
+  std::string external_folder = {};
 };
 
 /// Reads a model. Errors name the file, the path inside the model and, for broken encoding, the
@@ -36,7 +36,7 @@ struct SaveOptions {
   External external = External::kAuto;
   int64_t external_threshold_bytes = int64_t{3} << 29;
   int64_t external_minimum_bytes = 1024;
-  std::string external_name; ///< file name beside the model; empty: the model's name + ".data"
+  std::string external_name = {}; ///< file name beside the model; empty: the model's name + ".data"
 };
 
 /// Writes a model: a temporary file, fsync, rename, so that a kill at any moment leaves the old

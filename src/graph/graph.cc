@@ -7,6 +7,19 @@
 #include "core/check.h"
 
 namespace octet {
+namespace {
+
+/// A body in which captures of `from` are captures of `to`.
+GraphPtr recaptured(const GraphPtr& body, ValueId from, ValueId to) {
+  auto copy = std::make_shared<Graph>(*body);
+  for (int32_t i = 0; i < copy->value_bound(); ++i) {
+    Value& v = copy->mutable_value(ValueId{i});
+    if (v.kind == ValueKind::kCapture && v.captured == from) v.captured = to;
+  }
+  return copy;
+}
+
+} // namespace
 
 int64_t Graph::opset(std::string_view domain) const {
   const auto found = opsets.find(std::string(domain == "ai.onnx" ? "" : domain));
@@ -101,8 +114,16 @@ void Graph::remove_node(NodeId id) {
 void Graph::replace_uses(ValueId from, ValueId to) {
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!node_alive_[i]) continue;
-    std::replace(nodes_[i].inputs.begin(), nodes_[i].inputs.end(), from, to);
-    std::replace(nodes_[i].captures.begin(), nodes_[i].captures.end(), from, to);
+    Node& n = nodes_[i];
+    std::replace(n.inputs.begin(), n.inputs.end(), from, to);
+    if (std::find(n.captures.begin(), n.captures.end(), from) == n.captures.end()) continue;
+    std::replace(n.captures.begin(), n.captures.end(), from, to);
+    for (auto& [key, attribute] : n.attributes) {
+      if (auto* body = std::get_if<GraphPtr>(&attribute.value)) *body = recaptured(*body, from, to);
+      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute.value))
+        for (GraphPtr& body : *bodies)
+          body = recaptured(body, from, to);
+    }
   }
   std::replace(outputs_.begin(), outputs_.end(), from, to);
 }

@@ -92,10 +92,11 @@ class Verifier {
 
   Status body(const Node& n, const GraphPtr& graph) const {
     if (!graph) return error("holds no graph");
+    const std::set<ValueId> captures(n.captures.begin(), n.captures.end());
     for (int32_t i = 0; i < graph->value_bound(); ++i) {
       const Value& v = graph->value(ValueId{i});
       if (v.kind != ValueKind::kCapture) continue;
-      if (std::find(n.captures.begin(), n.captures.end(), v.captured) == n.captures.end())
+      if (!captures.contains(v.captured))
         return error("captured \"{}\" is not among the captures of the node", v.name);
     }
     return Verifier(*graph, depth_ + 1).run();

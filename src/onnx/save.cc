@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph to ModelProto, as bytes or as files. Source: onnx.proto, ModelProto.
+#include <filesystem>
+
+#include "core/atomic_file.h"
+#include "core/format.h"
+#include "graph/verify.h"
+#include "onnx/schema.h"
+#include "onnx/write_graph.h"
+
+#include "octet/onnx.h"
+
+namespace octet {
+namespace {
+
+using onnx::Encoder;
+using onnx::ExternalPlan;
+
+/// Protobuf refuses messages of 2 GiB and more.
+constexpr uint64_t kMaxModelBytes = INT32_MAX;
+
+/// Before IR version 4 every initializer had to be a graph input.
+int64_t ir_version(const Graph& graph) {
+  if (graph.info.ir_version >= 4) return graph.info.ir_version;
+  for (const ValueId id : graph.constants())
+    if (graph.value(id).input_position < 0) return 4;
+  return graph.info.ir_version;
+}
+
+Result<Encoder> encode_model(const Graph& graph, ExternalPlan* external) {
+  namespace model = onnx::model;
+  const ModelInfo& info = graph.info;
+  OCTET_TRY(verify(graph));
+  Encoder out;
+  out.integer(model::kIrVersion, ir_version(graph));
+  out.text(model::kProducerName, info.producer_name);
+  out.text(model::kProducerVersion, info.producer_version);
+  out.text(model::kDomain, info.domain);
+  if (info.model_version != 0) out.integer(model::kModelVersion, info.model_version);
+  out.text(model::kDocString, info.doc);
+  out.message(model::kGraph, OCTET_TRY_WITH(onnx::encode_graph(graph, external), "graph"));
+  for (const auto& [domain, version] : graph.opsets) {
+    Encoder opset;
+    opset.bytes(onnx::opset_id::kDomain, domain);
+    opset.integer(onnx::opset_id::kVersion, version);
+    out.message(model::kOpsetImport, opset);
+  }
+  for (const auto& [key, value] : info.metadata)
+    out.message(model::kMetadataProps, onnx::encode_entry(key, value));
+  for (const LocalFunction& f : info.functions)
+    out.bytes(model::kFunctions, f.bytes);
+  for (const std::string& field : info.unknown_fields)
+    out.raw(field);
+  return out;
+}
+
+/// Bytes of every constant, those of subgraphs included.
+int64_t constant_bytes(const Graph& graph) {
+  int64_t total = 0;
+  for (const ValueId id : graph.constants())
+    total += static_cast<int64_t>(graph.value(id).constant.bytes().size());
+  for (const NodeId id : graph.nodes()) {
+    for (const auto& [key, attribute] : graph.node(id).attributes) {
+      if (const auto* body = std::get_if<GraphPtr>(&attribute.value))
+        total += constant_bytes(**body);
+      if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute.value))
+        for (const GraphPtr& body : *bodies)
+          total += constant_bytes(*body);
+    }
+  }
+  return total;
+}
+
+Status check_size(const Encoder& model) {
+  if (model.size() <= kMaxModelBytes) return ok_status();
+  return error(
+      "the model takes {} bytes, protobuf holds less than 2 GiB; save it with external data",
+      model.size());
+}
+
+Status write_external(const ExternalPlan& plan, AtomicFile& file) {
+  static constexpr char kZeros[4096] = {};
+  int64_t at = 0;
+  for (const ExternalPlan::Placed& placed : plan.placed()) {
+    OCTET_TRY(file.write(std::string_view(kZeros, static_cast<size_t>(placed.offset - at))));
+    OCTET_TRY(file.write(placed.tensor.bytes()));
+    at = placed.offset + static_cast<int64_t>(placed.tensor.bytes().size());
+  }
+  return ok_status();
+}
+
+Status write_model(const Encoder& model, const std::string& path, Overwrite overwrite) {
+  AtomicFile file = OCTET_TRY(AtomicFile::create(path, overwrite));
+  OCTET_TRY(model.pieces([&](std::string_view piece) { return file.write(piece); }));
+  return file.commit();
+}
+
+Status save(const Graph& graph, const std::string& path, const SaveOptions& options) {
+  const Overwrite overwrite = options.overwrite ? Overwrite::kYes : Overwrite::kNo;
+  using External = SaveOptions::External;
+  const bool uses_external = options.external == External::kAlways ||
+                             (options.external == External::kAuto &&
+                              constant_bytes(graph) > options.external_threshold_bytes);
+  if (!uses_external) {
+    const Encoder model = OCTET_TRY(encode_model(graph, nullptr));
+    OCTET_TRY(check_size(model));
+    return write_model(model, path, overwrite);
+  }
+  const std::filesystem::path target(path);
+  const std::string location =
+      options.external_name.empty() ? target.filename().string() + ".data" : options.external_name;
+  if (std::filesystem::path(location).filename() != location)
+    return error("external data \"{}\": give a file name without a folder", location);
+  if (location == target.filename().string())
+    return error("external data \"{}\": is the model's own name", location);
+  ExternalPlan plan(location, options.external_minimum_bytes);
+  const Encoder model = OCTET_TRY(encode_model(graph, &plan));
+  OCTET_TRY(check_size(model));
+  // Both are written before either gets its name, so that what can fail has failed by then.
+  AtomicFile data =
+      OCTET_TRY(AtomicFile::create((target.parent_path() / location).string(), overwrite));
+  AtomicFile file = OCTET_TRY(AtomicFile::create(path, overwrite));
+  OCTET_TRY(write_external(plan, data));
+  OCTET_TRY(model.pieces([&](std::string_view piece) { return file.write(piece); }));
+  OCTET_TRY(data.commit());
+  return file.commit();
+}
+
+} // namespace
+
+Result<std::string> serialize_onnx(const Graph& graph) {
+  const Encoder model = OCTET_TRY(encode_model(graph, nullptr));
+  OCTET_TRY(check_size(model));
+  return model.str();
+}
+
+Status save_onnx(const Graph& graph, const std::string& path, const SaveOptions& options) {
+  return save(graph, path, options).with("save " + path);
+}
+
+std::string serialize_tensor_proto(const NamedTensor& tensor) {
+  return onnx::encode_tensor(tensor.tensor, tensor.name, {}, nullptr).str();
+}
+
+Status
+write_tensor_proto(const NamedTensor& tensor, const std::string& path, const SaveOptions& options) {
+  const Overwrite overwrite = options.overwrite ? Overwrite::kYes : Overwrite::kNo;
+  return write_model(onnx::encode_tensor(tensor.tensor, tensor.name, {}, nullptr), path, overwrite);
+}
+
+} // namespace octet
