@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads bytes as a model. What opens must be written, read back and be the same graph.
+// Reads bytes as a model. What opens must be written, read back and be the same graph; its local
+// functions are inlined, and what comes of that must be writable.
 #include "octet/onnx.h"
 
 #include <cstdlib>
 #include <vector>
 
+#include "onnx/schema.h"
+#include "onnx/wire.h"
+#include "passes/inline_functions.h"
 #include "replay/seeds.h"
 
 namespace {
@@ -66,11 +70,41 @@ Graph subgraphs() {
   return g;
 }
 
+/// A call of a function with an attribute.
+Graph functions() {
+  namespace pb = octet::onnx;
+  pb::Encoder reference, node, opset, function;
+  reference.bytes(pb::attribute::kName, "alpha");
+  reference.bytes(pb::attribute::kReference, "slope");
+  reference.integer(pb::attribute::kAttributeType, pb::attribute_type::kFloat);
+  node.bytes(pb::node_proto::kInput, "a");
+  node.bytes(pb::node_proto::kOutput, "b");
+  node.bytes(pb::node_proto::kOpType, "LeakyRelu");
+  node.message(pb::node_proto::kAttribute, reference);
+  opset.bytes(pb::opset_id::kDomain, "");
+  opset.integer(pb::opset_id::kVersion, 17);
+  function.bytes(pb::function::kName, "F");
+  function.bytes(pb::function::kDomain, "local");
+  function.bytes(pb::function::kInput, "a");
+  function.bytes(pb::function::kOutput, "b");
+  function.bytes(pb::function::kAttribute, "slope");
+  function.message(pb::function::kNode, node);
+  function.message(pb::function::kOpsetImport, opset);
+  Graph g;
+  g.opsets = {{"", 17}, {"local", 1}};
+  g.info.functions.push_back({"local", "F", "", function.str()});
+  const ValueId x = g.add_input("x", octet::tensor_type(octet::DType::kFloat32, octet::Shape{2}));
+  octet::Attributes slope;
+  slope["slope"].value = 0.5F;
+  g.mark_output(g.emit("F", {g.emit("F", {x}, slope, "f", "local")}, {}, "g", "local"));
+  return g;
+}
+
 } // namespace
 
 std::vector<std::string> octet::fuzz::seeds() {
   std::vector<std::string> out;
-  for (const Graph& g : {attributes(), subgraphs()})
+  for (const Graph& g : {attributes(), subgraphs(), functions()})
     out.push_back(serialize_onnx(g).value());
   return out;
 }
@@ -83,5 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!bytes.ok()) std::abort();
   const octet::Result<Graph> again = octet::parse_onnx(buffer_of(*bytes));
   if (!again.ok() || again->content_hash() != graph->content_hash()) std::abort();
+  Graph flat = *graph;
+  if (octet::inline_functions(flat).ok() && !octet::serialize_onnx(flat).ok()) std::abort();
   return 0;
 }

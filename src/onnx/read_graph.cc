@@ -71,6 +71,10 @@ ValueId GraphReader::resolve(std::string_view name) {
 }
 
 Status GraphReader::add_inputs(const Fields& fields) {
+  for (const std::string_view name : fields.input_names) {
+    if (name.empty()) return error("an input has no name");
+    OCTET_TRY(declare(name, graph_.add_input(std::string(name), {})));
+  }
   std::unordered_set<std::string_view> initialized;
   for (const NamedMessage& m : fields.initializers)
     initialized.insert(m.name);
@@ -229,6 +233,11 @@ Status GraphReader::add_annotations(const Fields& fields) {
 }
 
 Status GraphReader::add_outputs(const Fields& fields) {
+  for (const std::string_view name : fields.output_names) {
+    const ValueId id = resolve(name);
+    if (!id.valid()) return error("output \"{}\": nothing defines it", name);
+    graph_.mark_output(id);
+  }
   for (size_t i = 0; i < fields.outputs.size(); ++i) {
     const Info info = OCTET_TRY(read_info(fields.outputs[i]));
     const ValueId id = resolve(info.name);

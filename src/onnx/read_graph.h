@@ -65,6 +65,7 @@ class GraphReader {
   struct Fields {
     std::vector<Bytes> inputs, outputs, value_infos, annotations;
     std::vector<NamedMessage> initializers, sparse_initializers;
+    std::vector<std::string_view> input_names, output_names; ///< of a function
   };
 
   Status scan(Bytes message, Fields& out);

@@ -112,4 +112,29 @@ Status GraphReader::scan(Bytes message, Fields& out) {
   return reader.finish();
 }
 
+Status GraphReader::scan_function(Bytes message, Fields& out) {
+  Reader reader = source_.reader(message);
+  while (reader.next()) {
+    switch (reader.field()) {
+    case function::kInput:
+      out.input_names.push_back(reader.bytes());
+      break;
+    case function::kOutput:
+      out.output_names.push_back(reader.bytes());
+      break;
+    case function::kNode:
+      nodes_.emplace_back();
+      OCTET_TRY_WITH(scan_node(reader.bytes(), nodes_.back()),
+                     fmt::format("node[{}]", nodes_.size() - 1));
+      break;
+    case function::kValueInfo:
+      out.value_infos.push_back(reader.bytes());
+      break;
+    default:
+      break;
+    }
+  }
+  return reader.finish();
+}
+
 } // namespace octet::onnx
