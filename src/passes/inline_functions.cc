@@ -15,8 +15,10 @@
 namespace octet {
 namespace {
 
-constexpr int kMaxNodes = 1000000;
+constexpr int kMaxNodes = 250000;
+constexpr size_t kMaxBytes = size_t{1} << 30; ///< of function messages, counted once a call
 constexpr size_t kMaxNesting = 64;
+constexpr size_t kMaxPrefix = 200;
 
 using Key = std::tuple<std::string, std::string, std::string>; // domain, name, overload
 
@@ -35,24 +37,6 @@ void each_body(const Node& node, Fn&& fn) {
   }
 }
 
-/// Replaces the subgraphs of a node by changed copies: `fn(Graph&) -> Status`.
-template <class Fn>
-Status change_bodies(Node& node, Fn&& fn) {
-  const auto change = [&](GraphPtr& body) -> Status {
-    auto copy = std::make_shared<Graph>(*body);
-    OCTET_TRY(fn(*copy));
-    body = std::move(copy);
-    return ok_status();
-  };
-  for (auto& [name, attribute] : node.attributes) {
-    if (auto* body = std::get_if<GraphPtr>(&attribute.value)) OCTET_TRY(change(*body));
-    if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute.value))
-      for (GraphPtr& body : *bodies)
-        OCTET_TRY(change(body));
-  }
-  return ok_status();
-}
-
 void collect_domains(const Graph& graph, std::set<std::string>& out) {
   for (const NodeId id : graph.nodes()) {
     out.insert(graph.node(id).domain);
@@ -60,73 +44,104 @@ void collect_domains(const Graph& graph, std::set<std::string>& out) {
   }
 }
 
+/// What a function's nodes refer to: the attributes of the call, and those that it may leave out.
+struct Arguments {
+  const Attributes* call = nullptr; ///< null outside functions
+  const Attributes* defaults = nullptr;
+};
+
 /// Puts the call's attributes in the place of references to them.
-void substitute(Attributes& attributes, const Attributes& call, const Attributes& defaults) {
+void substitute(Attributes& attributes, const Arguments& arguments) {
+  if (arguments.call == nullptr) return;
   for (auto at = attributes.begin(); at != attributes.end();) {
-    if (at->second.reference.empty()) {
-      ++at;
-      continue;
-    }
+    const std::string& reference = at->second.reference;
     const Attributes* from = nullptr;
-    for (const Attributes* candidate : {&call, &defaults})
-      if (from == nullptr && candidate->contains(at->second.reference)) from = candidate;
-    if (from == nullptr) {
+    for (const Attributes* candidate : {arguments.call, arguments.defaults})
+      if (from == nullptr && candidate->contains(reference)) from = candidate;
+    if (reference.empty()) {
+      ++at;
+    } else if (from == nullptr) {
       at = attributes.erase(at);
-      continue;
+    } else {
+      at->second = Attribute(from->find(reference)->second);
+      ++at;
     }
-    at->second = from->find(at->second.reference)->second;
-    ++at;
   }
 }
 
-Status substitute_bodies(Node& node, const Attributes& call, const Attributes& defaults) {
-  return change_bodies(node, [&](Graph& body) -> Status {
-    for (const NodeId id : body.nodes()) {
-      Node& inner = body.mutable_node(id);
-      substitute(inner.attributes, call, defaults);
-      OCTET_TRY(substitute_bodies(inner, call, defaults));
-    }
-    return ok_status();
-  });
+using Map = std::vector<ValueId>;
+
+ValueId look_up(const Map& map, ValueId id) {
+  return id.valid() ? map[static_cast<size_t>(id.index)] : ValueId{};
 }
 
+/// Counts nested calls of octet's own while it lives.
+class Level {
+ public:
+  explicit Level(size_t& depth) : depth_(depth) { ++depth_; }
+  ~Level() { --depth_; }
+  Level(const Level&) = delete;
+  Level& operator=(const Level&) = delete;
+  bool too_deep() const { return depth_ > kMaxNesting; }
+
+ private:
+  size_t& depth_;
+};
+
+/// Where the nodes of one body go.
+struct Place {
+  Graph& out;
+  const Map& map; ///< from the body's values to those of `out`
+  Arguments arguments;
+  std::string prefix; ///< of new names; empty outside functions
+  const Node* caller; ///< null outside functions
+};
+
+/// Rebuilds the graph, so that the work grows with the size of the result only.
 class Inliner {
  public:
-  explicit Inliner(Graph& root) : root_(root) {
+  explicit Inliner(const Graph& root) {
     for (const LocalFunction& f : root.info.functions)
       functions_.emplace(Key{f.domain == "ai.onnx" ? "" : f.domain, f.name, f.overload}, &f);
   }
 
-  Result<int> run() {
-    OCTET_TRY(graph(root_));
-    root_.info.functions.clear();
-    std::set<std::string> used;
-    collect_domains(root_, used);
+  Result<Graph> run(const Graph& root) {
+    opsets_ = root.opsets;
+    OCTET_TRY(survey(root));
+    for (const NodeId id : root.nodes())
+      if (!functions_.contains(key_of(root.node(id)))) names_.emplace(root.node(id).name, 0);
     for (const auto& [key, function] : functions_)
-      if (!used.contains(std::get<0>(key))) root_.opsets.erase(std::get<0>(key));
-    return calls_;
+      if (!domains_.contains(std::get<0>(key))) opsets_.erase(std::get<0>(key));
+    Graph out = OCTET_TRY(rebuild(root, nullptr, {}));
+    out.info.functions.clear();
+    return out;
   }
+  int calls() const { return calls_; }
 
  private:
-  Status graph(Graph& g) {
-    for (const NodeId id : g.nodes()) {
-      const std::string label = g.node(id).label();
-      OCTET_TRY_WITH(node(g, id), fmt::format("node {}", label));
+  /// Reads the functions that are called, directly or not, and collects what operator sets the
+  /// result needs.
+  Status survey(const Graph& graph) {
+    const Level level(depth_);
+    if (level.too_deep()) return error("functions and subgraphs nest too deep");
+    for (const NodeId id : graph.nodes()) {
+      const Node& node = graph.node(id);
+      const Key key = key_of(node);
+      Status status = ok_status();
+      each_body(node, [&](const Graph& body) {
+        if (status.ok()) status = survey(body);
+      });
+      OCTET_TRY(std::move(status));
+      if (!functions_.contains(key)) {
+        domains_.insert(node.domain);
+      } else if (!read_.contains(key)) {
+        onnx::Function function = OCTET_TRY(onnx::read_function(*functions_.at(key)));
+        const Graph& body = read_.emplace(key, std::move(function)).first->second.body;
+        OCTET_TRY_WITH(import(body), fmt::format("function {}.{}", node.domain, node.op_type));
+        OCTET_TRY(survey(body));
+      }
     }
-    if (&g != &root_) g.opsets = root_.opsets;
     return ok_status();
-  }
-
-  Status node(Graph& g, NodeId id) {
-    if (functions_.contains(key_of(g.node(id)))) return call(g, id);
-    return change_bodies(g.mutable_node(id), [&](Graph& body) { return graph(body); });
-  }
-
-  Result<const onnx::Function*> read(const Key& key) {
-    const auto found = read_.find(key);
-    if (found != read_.end()) return &found->second;
-    onnx::Function function = OCTET_TRY(onnx::read_function(*functions_.at(key)));
-    return &read_.emplace(key, std::move(function)).first->second;
   }
 
   Status import(const Graph& body) {
@@ -134,9 +149,8 @@ class Inliner {
     collect_domains(body, used);
     for (const auto& [domain, version] : body.opsets) {
       if (!used.contains(domain)) continue;
-      const int64_t has = root_.opset(domain);
-      if (has == 0) root_.opsets[domain] = version;
-      if (has != 0 && has != version)
+      const int64_t has = opsets_.emplace(domain, version).first->second;
+      if (has != version)
         return error(ErrorCode::kUnsupported,
                      "is written for version {} of the operator set \"{}\", the model imports {}; "
                      "convert one of them first",
@@ -145,118 +159,149 @@ class Inliner {
     return ok_status();
   }
 
-  Status call(Graph& g, NodeId id) {
-    const Key key = key_of(g.node(id));
+  /// A copy of a graph without calls. `outer`: the map of the graph around it.
+  Result<Graph> rebuild(const Graph& in, const Map* outer, const Arguments& arguments) {
+    Graph out;
+    out.name = in.name;
+    out.info = in.info;
+    out.opsets = opsets_;
+    Map map(static_cast<size_t>(in.value_bound()));
+    for (int32_t i = 0; i < in.value_bound(); ++i) {
+      const Value& old = in.value(ValueId{i});
+      if (in.find_value(old.name) != old.id) continue;
+      const ValueId made = out.add_value(old.name);
+      map[static_cast<size_t>(i)] = made;
+      Value& v = out.mutable_value(made);
+      v = old;
+      v.id = made;
+      v.producer = {};
+      if (old.kind != ValueKind::kCapture) continue;
+      v.captured = look_up(*outer, old.captured);
+      if (!v.captured.valid())
+        return error(ErrorCode::kUnsupported, "a subgraph uses \"{}\", which the call leaves out",
+                     old.name);
+    }
+    const auto all = [&](const std::vector<ValueId>& ids) {
+      std::vector<ValueId> mapped;
+      for (const ValueId id : ids)
+        mapped.push_back(look_up(map, id));
+      return mapped;
+    };
+    out.set_inputs(all(in.inputs()));
+    out.set_outputs(all(in.outputs()));
+    const Place place{out, map, arguments, "", nullptr};
+    for (const NodeId id : OCTET_TRY(in.topological()))
+      OCTET_TRY_WITH(add(in.node(id), place), fmt::format("node {}", in.node(id).label()));
+    return out;
+  }
+
+  /// Adds a node to the result, or the nodes of the function that it calls.
+  Status add(const Node& old, const Place& place) {
+    const Level level(depth_);
+    if (level.too_deep()) return error("functions and subgraphs nest too deep");
+    if (++nodes_ > kMaxNodes) return error("inlining makes more than {} nodes", kMaxNodes);
+    Node node = old;
+    for (std::vector<ValueId>* ids : {&node.inputs, &node.outputs, &node.captures})
+      for (ValueId& id : *ids)
+        id = look_up(place.map, id);
+    substitute(node.attributes, place.arguments);
+    for (auto& [name, attribute] : node.attributes) {
+      if (auto* body = std::get_if<GraphPtr>(&attribute.value))
+        OCTET_TRY(replace_body(*body, place));
+      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute.value))
+        for (GraphPtr& body : *bodies)
+          OCTET_TRY(replace_body(body, place));
+    }
+    if (place.caller != nullptr) {
+      node.name = unique(place.prefix + "/" + (node.name.empty() ? node.op_type : node.name));
+      node.origin = place.caller->origin;
+    }
+    if (functions_.contains(key_of(node))) return call(std::move(node), place.out);
+    place.out.add_node(std::move(node));
+    return ok_status();
+  }
+
+  Status replace_body(GraphPtr& body, const Place& place) {
+    body = std::make_shared<const Graph>(OCTET_TRY(rebuild(*body, &place.map, place.arguments)));
+    return ok_status();
+  }
+
+  Status call(Node node, Graph& out) {
+    const Key key = key_of(node);
     if (std::find(stack_.begin(), stack_.end(), key) != stack_.end())
-      return error("function {}.{} calls itself", std::get<0>(key), std::get<1>(key));
-    if (stack_.size() >= kMaxNesting) return error("functions nest deeper than {}", kMaxNesting);
-    const onnx::Function* function = OCTET_TRY(read(key));
-    OCTET_TRY_WITH(import(function->body),
-                   fmt::format("function {}.{}", std::get<0>(key), std::get<1>(key)));
+      return error("function {}.{} calls itself", node.domain, node.op_type);
+    bytes_ += functions_.at(key)->bytes.size();
+    if (bytes_ > kMaxBytes) return error("inlining makes more than {} bytes", kMaxBytes);
+    if (node.name.empty()) node.name = node.op_type;
+    if (node.origin.empty()) node.origin = {node.name};
     stack_.push_back(key);
-    OCTET_TRY(expand(g, id, *function));
+    OCTET_TRY(expand(node, read_.at(key), out));
     stack_.pop_back();
     ++calls_;
     return ok_status();
   }
 
-  Status expand(Graph& g, NodeId id, const onnx::Function& function) {
-    const Node caller = g.node(id);
+  Status expand(const Node& caller, const onnx::Function& function, Graph& out) {
     const Graph& body = function.body;
     if (caller.inputs.size() > body.inputs().size() ||
         caller.outputs.size() > body.outputs().size())
       return error("has {} inputs and {} outputs, its function has {} and {}", caller.inputs.size(),
                    caller.outputs.size(), body.inputs().size(), body.outputs().size());
-    std::vector<ValueId> map(static_cast<size_t>(body.value_bound()));
+    const std::string prefix = unique(caller.name.substr(0, kMaxPrefix));
+    Map map(static_cast<size_t>(body.value_bound()));
     for (size_t i = 0; i < body.inputs().size(); ++i)
       map[static_cast<size_t>(body.inputs()[i].index)] = caller.input(i);
-    const std::string prefix = caller.name.empty() ? caller.op_type : caller.name;
-    std::vector<NodeId> made;
-    for (const NodeId inner : OCTET_TRY(body.topological()))
-      made.push_back(OCTET_TRY(add(g, body, inner, caller, function.defaults, prefix, map)));
-    OCTET_TRY(connect(g, body, caller, map));
-    for (const NodeId inner : made) {
-      const std::string label = g.node(inner).label();
-      OCTET_TRY_WITH(node(g, inner), fmt::format("node {}", label));
-    }
-    return ok_status();
-  }
-
-  Result<NodeId> add(Graph& g,
-                     const Graph& body,
-                     NodeId inner,
-                     const Node& caller,
-                     const Attributes& defaults,
-                     const std::string& prefix,
-                     std::vector<ValueId>& map) {
-    if (++nodes_ > kMaxNodes) return error("inlining makes more than {} nodes", kMaxNodes);
-    const auto mapped = [&](ValueId v) {
-      return v.valid() ? map[static_cast<size_t>(v.index)] : ValueId{};
-    };
-    Node node = body.node(inner);
-    node.name = prefix + "/" + (node.name.empty() ? node.op_type : node.name);
-    node.origin = caller.origin.empty() ? std::vector<std::string>{caller.name} : caller.origin;
-    for (ValueId& in : node.inputs)
-      in = mapped(in);
-    for (ValueId& captured : node.captures) {
-      captured = mapped(captured);
-      if (!captured.valid())
-        return error(ErrorCode::kUnsupported, "a subgraph of {} uses an input that the call omits",
-                     node.label());
-    }
-    for (ValueId& out : node.outputs) {
-      if (!out.valid()) continue;
-      const Value& v = body.value(out);
-      const ValueId made = g.add_value(prefix + "/" + v.name, v.type);
-      map[static_cast<size_t>(out.index)] = made;
-      out = made;
-    }
-    substitute(node.attributes, caller.attributes, defaults);
-    OCTET_TRY(substitute_bodies(node, caller.attributes, defaults));
-    OCTET_TRY(change_bodies(node, [&](Graph& sub) -> Status {
-      for (int32_t i = 0; i < sub.value_bound(); ++i) {
-        Value& v = sub.mutable_value(ValueId{i});
-        if (v.kind == ValueKind::kCapture) v.captured = mapped(v.captured);
-      }
-      return ok_status();
-    }));
-    return g.add_node(std::move(node));
-  }
-
-  /// Gives the function's results the place and the names of the call's outputs.
-  static Status
-  connect(Graph& g, const Graph& body, const Node& caller, const std::vector<ValueId>& map) {
-    std::set<ValueId> taken;
-    std::vector<std::pair<ValueId, Value>> results;
+    std::vector<std::pair<ValueId, ValueId>> copies; // from a body's value to an output
     for (size_t k = 0; k < caller.outputs.size(); ++k) {
-      if (!caller.outputs[k].valid()) continue;
       const ValueId inner = body.outputs()[k];
-      ValueId made = map[static_cast<size_t>(inner.index)];
-      if (!made.valid()) return error("output {} is an input that the call omits", k);
-      // A value that has a name of its own, or two, needs a node to carry the output's.
-      if (body.value(inner).kind != ValueKind::kNodeOutput || !taken.insert(made).second)
-        made = g.emit("Identity", {made}, {}, caller.name + "/output");
-      results.emplace_back(made, g.value(caller.outputs[k]));
+      ValueId& to = map[static_cast<size_t>(inner.index)];
+      if (!caller.outputs[k].valid()) continue;
+      if (body.value(inner).kind != ValueKind::kNodeOutput || to.valid())
+        copies.emplace_back(inner, caller.outputs[k]);
+      else
+        to = caller.outputs[k];
     }
-    for (const auto& [made, old] : results)
-      g.replace_uses(old.id, made);
-    g.remove_node(caller.id);
-    for (const auto& [made, old] : results) {
-      g.rename(made, old.name);
-      Value& v = g.mutable_value(made);
-      if (old.type.type != DType::kUndefined || !old.type.opaque.empty()) v.type = old.type;
-      v.doc = old.doc;
-      v.metadata = old.metadata;
-      v.quant_parameters = old.quant_parameters;
-      v.declared = old.declared;
+    for (int32_t i = 0; i < body.value_bound(); ++i) {
+      const Value& v = body.value(ValueId{i});
+      ValueId& to = map[static_cast<size_t>(i)];
+      if (v.kind == ValueKind::kNodeOutput && !to.valid() && v.producer.valid())
+        to = out.add_value(prefix + "/" + v.name, v.type);
+    }
+    const Arguments arguments{&caller.attributes, &function.defaults};
+    const Place place{out, map, arguments, prefix, &caller};
+    for (const NodeId id : OCTET_TRY(body.topological()))
+      OCTET_TRY_WITH(add(body.node(id), place), fmt::format("node {}", body.node(id).label()));
+    for (const auto& [inner, to] : copies) {
+      Node identity;
+      identity.name = unique(prefix + "/" + body.value(inner).name);
+      identity.op_type = "Identity";
+      identity.inputs = {look_up(map, inner)};
+      identity.outputs = {to};
+      identity.origin = caller.origin;
+      if (!identity.inputs[0].valid())
+        return error("output \"{}\" is an input that the call leaves out", body.value(inner).name);
+      out.add_node(std::move(identity));
     }
     return ok_status();
   }
 
-  Graph& root_;
+  /// A name that no node, and no function's prefix, got before.
+  std::string unique(const std::string& name) {
+    const auto [at, is_new] = names_.emplace(name, 0);
+    if (is_new) return name;
+    for (;;) {
+      std::string next = fmt::format("{}_{}", name, ++at->second);
+      if (names_.emplace(next, 0).second) return next;
+    }
+  }
+
   std::map<Key, const LocalFunction*> functions_;
   std::map<Key, onnx::Function> read_;
+  std::map<std::string, int64_t> opsets_;
+  std::set<std::string> domains_;    ///< of nodes that call no function
+  std::map<std::string, int> names_; ///< to the last suffix tried
   std::vector<Key> stack_;
+  size_t depth_ = 0, bytes_ = 0;
   int calls_ = 0, nodes_ = 0;
 };
 
@@ -264,11 +309,11 @@ class Inliner {
 
 Result<int> inline_functions(Graph& graph) {
   if (graph.info.functions.empty()) return 0;
-  Graph copy = graph;
-  const int calls = OCTET_TRY_WITH(Inliner(copy).run(), "inline functions");
-  OCTET_TRY_WITH(verify(copy), "inline functions");
-  graph = std::move(copy);
-  return calls;
+  Inliner inliner(graph);
+  Graph out = OCTET_TRY_WITH(inliner.run(graph), "inline functions");
+  OCTET_TRY_WITH(verify(out), "inline functions");
+  graph = std::move(out);
+  return inliner.calls();
 }
 
 } // namespace octet
