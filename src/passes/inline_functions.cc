@@ -213,10 +213,11 @@ class Inliner {
           OCTET_TRY(replace_body(body, place));
     }
     if (place.caller != nullptr) {
-      node.name = unique(place.prefix + "/" + (node.name.empty() ? node.op_type : node.name));
+      node.name = place.prefix + "/" + (node.name.empty() ? node.op_type : node.name);
       node.origin = place.caller->origin;
     }
     if (functions_.contains(key_of(node))) return call(std::move(node), place.out);
+    if (place.caller != nullptr) node.name = unique(node.name);
     place.out.add_node(std::move(node));
     return ok_status();
   }
