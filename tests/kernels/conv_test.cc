@@ -54,7 +54,7 @@ void products(const ConvShape& s, int64_t pixel, int64_t out, Visit visit) {
         const bool inside = y >= 0 && y < s.in_h && x >= 0 && x < s.in_w;
         const int64_t channel = group * s.group_in() + c;
         visit(inside ? ((image * s.in_h + y) * s.in_w + x) * s.in_c + channel : -1,
-              ((out * s.group_in() + c) * s.kernel_h + i) * s.kernel_w + j);
+              ((out * s.kernel_h + i) * s.kernel_w + j) * s.group_in() + c);
       }
     }
   }

@@ -51,21 +51,9 @@ void run_chunk(const FconvArgs& args, int64_t group, int64_t begin, int64_t end)
 PackedFloatConv pack_float_conv(const float* w, const ConvShape& shape, Isa isa) {
   PackedFloatConv packed;
   packed.shape = shape;
-  const int64_t taps = shape.kernel_h * shape.kernel_w;
-  const int64_t channels = shape.group_in();
-  std::vector<float> ordered(static_cast<size_t>(shape.group_out() * shape.k()));
   for (int64_t g = 0; g < shape.groups; ++g) {
-    const float* from = w + g * shape.group_out() * shape.k();
-    for (int64_t o = 0; o < shape.group_out(); ++o) {
-      for (int64_t c = 0; c < channels; ++c) {
-        for (int64_t t = 0; t < taps; ++t) {
-          ordered[static_cast<size_t>((o * taps + t) * channels + c)] =
-              from[(o * channels + c) * taps + t];
-        }
-      }
-    }
-    packed.groups.push_back(
-        pack_float({ordered.data(), 1, shape.k(), shape.group_out(), shape.k()}, isa));
+    const float* first = w + g * shape.group_out() * shape.k();
+    packed.groups.push_back(pack_float({first, 1, shape.k(), shape.group_out(), shape.k()}, isa));
   }
   return packed;
 }

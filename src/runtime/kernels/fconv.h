@@ -16,7 +16,7 @@ struct PackedFloatConv {
   std::vector<PackedFloat> groups;
 };
 
-/// Packs w in ONNX order [out_c, in_c / groups, kernel_h, kernel_w].
+/// Packs w[out_c, kernel_h, kernel_w, in_c / groups].
 PackedFloatConv pack_float_conv(const float* w, const ConvShape& shape, Isa isa);
 
 struct FconvArgs {

@@ -12,21 +12,6 @@ namespace {
 
 constexpr double kDepthwiseProductsPerNs = 10.0;
 
-// ONNX's [out, in, kh, kw] to [out, kh, kw, in], the order of a gathered patch.
-std::vector<int8_t> to_patch_order(const int8_t* w, const ConvShape& s) {
-  std::vector<int8_t> out(static_cast<size_t>(s.out_c * s.k()));
-  const int64_t taps = s.kernel_h * s.kernel_w;
-  const int64_t channels = s.group_in();
-  for (int64_t o = 0; o < s.out_c; ++o) {
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t t = 0; t < taps; ++t) {
-        out[static_cast<size_t>((o * taps + t) * channels + c)] = w[(o * channels + c) * taps + t];
-      }
-    }
-  }
-  return out;
-}
-
 DepthwiseWeights pack_depthwise(const int8_t* w, const ConvShape& s) {
   DepthwiseWeights packed;
   packed.taps = s.kernel_h * s.kernel_w;
@@ -96,9 +81,8 @@ PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa)
         pack_weights(w, shape.k(), shape.out_c, shape.k(), unshifted, Isa::kScalar));
     return packed;
   }
-  const std::vector<int8_t> ordered = to_patch_order(w, shape);
   for (int64_t g = 0; g < shape.groups; ++g) {
-    const int8_t* first = ordered.data() + g * shape.group_out() * shape.k();
+    const int8_t* first = w + g * shape.group_out() * shape.k();
     packed.groups.push_back(pack_weights(first, shape.k(), shape.group_out(), shape.k(), x, isa));
   }
   return packed;

@@ -28,7 +28,7 @@ struct PackedConv {
   bool is_depthwise = false;
 };
 
-/// Packs w in ONNX order [out_c, in_c / groups, kernel_h, kernel_w].
+/// Packs w[out_c, kernel_h, kernel_w, in_c / groups].
 PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa);
 
 /// Columns for each group of `conv.groups`; arrays run over out_c, multiplier_count is 1 or out_c.

@@ -2,13 +2,15 @@
 // Vector tile of the float product: 6 rows x 2 vectors, one accumulator each, named so that they
 // stay in registers. Bit for bit sgemm_scalar.cc: lanes are columns, so each keeps its own chain
 // over k.
+// clang-format off: foreach_target.h re-includes this file for each target, before anything else.
 #include "runtime/kernels/highway_targets.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/kernels/sgemm_tile.cc"
-#include "runtime/kernels/sgemm_tile.h"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+// clang-format on
+
+#include "runtime/kernels/sgemm_tile.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace octet::kernels::HWY_NAMESPACE {

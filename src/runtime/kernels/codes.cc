@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunks, dispatch and scalar form of the kernels over 8-bit codes.
+#include "runtime/kernels/codes.h"
+
+#include "core/numerics/epilogue.h"
+#include "core/threads.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr double kLookupNs = 0.4;
+constexpr double kQuantizeNs = 0.5;
+constexpr double kAddNs = 0.5;
+
+CodeKernels kernels_of(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx2) return code_kernels_avx2();
+  if (isa >= Isa::kAvx512) return code_kernels_avx512();
+#endif
+  return code_kernels_scalar();
+}
+
+int32_t code_at(const void* p, bool is_signed, int64_t i) {
+  return is_signed ? int32_t{static_cast<const int8_t*>(p)[i]}
+                   : int32_t{static_cast<const uint8_t*>(p)[i]};
+}
+
+void quantize_scalar(const QuantizeArgs& a, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    static_cast<uint8_t*>(a.y)[i] =
+        static_cast<uint8_t>(numerics::quantize(a.x[i], a.scale, a.zero_point, a.lo, a.hi));
+  }
+}
+
+void dequantize_scalar(const DequantizeArgs& a, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    a.y[i] = numerics::dequantize(code_at(a.x, a.is_signed, i), a.scale, a.zero_point);
+  }
+}
+
+void add_scalar(const AddCodesArgs& a, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    static_cast<uint8_t*>(a.y)[i] = static_cast<uint8_t>(numerics::add_quantized(
+        code_at(a.a, a.a_signed, i), a.a_zero_point, a.a_multiplier, code_at(a.b, a.b_signed, i),
+        a.b_zero_point, a.b_multiplier, a.zero_point, a.lo, a.hi));
+  }
+}
+
+} // namespace
+
+CodeKernels code_kernels_scalar() {
+  return {.quantize = quantize_scalar, .dequantize = dequantize_scalar, .add = add_scalar};
+}
+
+void lookup(
+    const uint8_t table[256], const uint8_t* x, int64_t count, uint8_t* y, ParallelFor& parallel) {
+  parallel.run(count, grain_for(kLookupNs), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      y[i] = table[x[i]];
+    }
+  });
+}
+
+void quantize(const QuantizeArgs& args, Isa isa, ParallelFor& parallel) {
+  const auto run = kernels_of(isa).quantize;
+  parallel.run(args.count, grain_for(kQuantizeNs),
+               [&](int64_t begin, int64_t end) { run(args, begin, end); });
+}
+
+void dequantize(const DequantizeArgs& args, Isa isa, ParallelFor& parallel) {
+  const auto run = kernels_of(isa).dequantize;
+  parallel.run(args.count, grain_for(kQuantizeNs),
+               [&](int64_t begin, int64_t end) { run(args, begin, end); });
+}
+
+void add_codes(const AddCodesArgs& args, Isa isa, ParallelFor& parallel) {
+  const auto run = kernels_of(isa).add;
+  parallel.run(args.count, grain_for(kAddNs),
+               [&](int64_t begin, int64_t end) { run(args, begin, end); });
+}
+
+} // namespace octet::kernels

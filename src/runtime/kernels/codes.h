@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels over 8-bit codes: table lookup, quantize, dequantize, sum of two tensors. Bit for bit the
+// scalar functions of core/numerics/round.h and epilogue.h.
+#pragma once
+
+#include <cstdint>
+
+#include "core/cpu.h"
+
+namespace octet {
+class ParallelFor;
+}
+
+namespace octet::kernels {
+
+/// y[i] = table[byte x[i]]: a unary function between two 8-bit tensors. The table is indexed by the
+/// bits of the code (int8 -1 is entry 255). y may be x.
+void lookup(
+    const uint8_t table[256], const uint8_t* x, int64_t count, uint8_t* y, ParallelFor& parallel);
+
+/// QuantizeLinear per tensor, a true division: lo and hi within int8 (is_signed) or uint8.
+struct QuantizeArgs {
+  const float* x = nullptr;
+  int64_t count = 0;
+  float scale = 1.0F;
+  int32_t zero_point = 0;
+  int32_t lo = -128;
+  int32_t hi = 127;
+  bool is_signed = true;
+  void* y = nullptr;
+};
+void quantize(const QuantizeArgs& args, Isa isa, ParallelFor& parallel);
+
+/// DequantizeLinear per tensor.
+struct DequantizeArgs {
+  const void* x = nullptr;
+  int64_t count = 0;
+  bool is_signed = true;
+  float scale = 1.0F;
+  int32_t zero_point = 0;
+  float* y = nullptr;
+};
+void dequantize(const DequantizeArgs& args, Isa isa, ParallelFor& parallel);
+
+/// y = numerics::add_quantized(a, b); the three tensors may differ in signedness.
+struct AddCodesArgs {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  int64_t count = 0;
+  bool a_signed = true;
+  bool b_signed = true;
+  bool y_signed = true;
+  int32_t a_zero_point = 0;
+  int32_t b_zero_point = 0;
+  float a_multiplier = 1.0F; ///< s_a / s_y
+  float b_multiplier = 1.0F; ///< s_b / s_y
+  int32_t zero_point = 0;
+  int32_t lo = -128;
+  int32_t hi = 127;
+  void* y = nullptr;
+};
+void add_codes(const AddCodesArgs& args, Isa isa, ParallelFor& parallel);
+
+/// Elements [begin, end) on one instruction set.
+struct CodeKernels {
+  void (*quantize)(const QuantizeArgs& args, int64_t begin, int64_t end);
+  void (*dequantize)(const DequantizeArgs& args, int64_t begin, int64_t end);
+  void (*add)(const AddCodesArgs& args, int64_t begin, int64_t end);
+};
+CodeKernels code_kernels_scalar();
+CodeKernels code_kernels_avx2();
+CodeKernels code_kernels_avx512();
+
+} // namespace octet::kernels

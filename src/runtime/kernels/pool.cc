@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunks, windows, dispatch and scalar form of the pools.
+#include "runtime/kernels/pool.h"
+
+#include <limits>
+
+#include "core/numerics/epilogue.h"
+#include "core/numerics/reduce.h"
+#include "core/threads.h"
+#include "runtime/kernels/buffer.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr double kTapNs = 0.3;
+
+PoolKernels kernels_of(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx2) return pool_kernels_avx2();
+  if (isa >= Isa::kAvx512) return pool_kernels_avx512();
+#endif
+  return pool_kernels_scalar();
+}
+
+Window find_window(const PoolArgs& args, int64_t pixel, int64_t* at) {
+  const ConvShape& s = args.shape;
+  const int64_t y0 = pixel / s.out_w % s.out_h * s.stride_h - s.pad_top;
+  const int64_t x0 = pixel % s.out_w * s.stride_w - s.pad_left;
+  const int64_t image = pixel / s.out_w / s.out_h * s.in_h;
+  Window window{.at = at};
+  for (int64_t i = 0; i < s.kernel_h; ++i) {
+    const int64_t y = y0 + i * s.dilation_h;
+    if (y < 0 || y >= s.in_h) continue;
+    for (int64_t j = 0; j < s.kernel_w; ++j) {
+      const int64_t x = x0 + j * s.dilation_w;
+      if (x >= 0 && x < s.in_w) at[window.count++] = ((image + y) * s.in_w + x) * s.in_c;
+    }
+  }
+  window.divisor =
+      args.count_padding == CountPadding::kYes ? s.kernel_h * s.kernel_w : window.count;
+  return window;
+}
+
+template <typename Kernel>
+void run_pool(const PoolArgs& args, ParallelFor& parallel, Kernel kernel) {
+  const ConvShape& s = args.shape;
+  const int64_t taps = s.kernel_h * s.kernel_w;
+  const int64_t grain = grain_for(kTapNs * static_cast<double>(taps * s.in_c));
+  parallel.run(s.pixels(), grain, [&](int64_t begin, int64_t end) {
+    auto* at = reinterpret_cast<int64_t*>(
+        thread_scratch(Scratch::kTile, static_cast<size_t>(taps) * sizeof(int64_t)));
+    for (int64_t pixel = begin; pixel < end; ++pixel) {
+      kernel(args, find_window(args, pixel, at), pixel);
+    }
+  });
+}
+
+template <typename T>
+void max_of(const PoolArgs& args, const Window& window, int64_t pixel) {
+  using Limits = std::numeric_limits<T>;
+  constexpr T kLowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  const int64_t channels = args.shape.in_c;
+  const auto* x = static_cast<const T*>(args.x);
+  T* y = static_cast<T*>(args.y) + pixel * channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    T best = kLowest;
+    for (int64_t t = 0; t < window.count; ++t) {
+      const T v = x[window.at[t] + c];
+      best = best > v || best != best ? best : v;
+    }
+    y[c] = best;
+  }
+}
+
+template <typename T>
+void average_codes(const PoolArgs& args, const Window& window, int64_t pixel) {
+  const int64_t channels = args.shape.in_c;
+  const auto* x = static_cast<const T*>(args.x);
+  auto* y = static_cast<uint8_t*>(args.y) + pixel * channels;
+  const auto m =
+      static_cast<float>(args.x_scale / (static_cast<double>(window.divisor) * args.y_scale));
+  for (int64_t c = 0; c < channels; ++c) {
+    int32_t sum = 0;
+    for (int64_t t = 0; t < window.count; ++t) {
+      sum += x[window.at[t] + c] - args.x_zero_point;
+    }
+    y[c] = static_cast<uint8_t>(
+        numerics::average_quantized(sum, m, args.zero_point, args.lo, args.hi));
+  }
+}
+
+void average_floats(const PoolArgs& args, const Window& window, int64_t pixel) {
+  const int64_t channels = args.shape.in_c;
+  const auto* x = static_cast<const float*>(args.x);
+  float* y = static_cast<float*>(args.y) + pixel * channels;
+  for (int64_t c = 0; c < channels; ++c) {
+    float sum = 0.0F;
+    for (int64_t t = 0; t < window.count; ++t) {
+      sum += x[window.at[t] + c];
+    }
+    y[c] = sum / static_cast<float>(window.divisor);
+  }
+}
+
+void max_scalar(const PoolArgs& args, const Window& window, int64_t pixel) {
+  switch (args.type) {
+  case PoolType::kInt8:
+    return max_of<int8_t>(args, window, pixel);
+  case PoolType::kUint8:
+    return max_of<uint8_t>(args, window, pixel);
+  case PoolType::kFloat:
+    return max_of<float>(args, window, pixel);
+  }
+}
+
+void average_scalar(const PoolArgs& args, const Window& window, int64_t pixel) {
+  switch (args.type) {
+  case PoolType::kInt8:
+    return average_codes<int8_t>(args, window, pixel);
+  case PoolType::kUint8:
+    return average_codes<uint8_t>(args, window, pixel);
+  case PoolType::kFloat:
+    return average_floats(args, window, pixel);
+  }
+}
+
+} // namespace
+
+PoolKernels pool_kernels_scalar() {
+  return {.max = max_scalar, .average = average_scalar};
+}
+
+void max_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel) {
+  run_pool(args, parallel, kernels_of(isa).max);
+}
+
+void average_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel) {
+  run_pool(args, parallel, kernels_of(isa).average);
+}
+
+} // namespace octet::kernels

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector form of the elementwise functions.
+// clang-format off: foreach_target.h re-includes this file for each target, before anything else.
+#include "runtime/kernels/highway_targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "runtime/kernels/unary_vector.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+#include "runtime/kernels/unary.h"
+#include "runtime/kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace octet::kernels::HWY_NAMESPACE {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+namespace {
+
+template <VecF (*kFunction)(VecF)>
+void map(const float* x, int64_t count, float* y) {
+  const F32 d;
+  constexpr auto kStep = static_cast<int64_t>(kLanesF);
+  int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    hn::StoreU(kFunction(hn::LoadU(d, x + i)), d, y + i);
+  }
+  if (i < count) store_some(kFunction(load_some(x + i, count - i)), y + i, count - i);
+}
+
+} // namespace
+
+void run_unary(Unary f, const float* x, int64_t count, float* y) {
+  switch (f) {
+  case Unary::kExp:
+    return map<exp>(x, count, y);
+  case Unary::kErf:
+    return map<erf>(x, count, y);
+  case Unary::kTanh:
+    return map<tanh>(x, count, y);
+  case Unary::kSigmoid:
+    return map<sigmoid>(x, count, y);
+  case Unary::kGelu:
+    return map<gelu>(x, count, y);
+  case Unary::kGeluTanh:
+    return map<gelu_tanh>(x, count, y);
+  case Unary::kRelu:
+    return map<relu>(x, count, y);
+  }
+}
+#endif
+} // namespace octet::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE && defined(__x86_64__)
+namespace octet::kernels {
+void unary_avx2(Unary f, const float* x, int64_t count, float* y) {
+  N_AVX2::run_unary(f, x, count, y);
+}
+void unary_avx512(Unary f, const float* x, int64_t count, float* y) {
+  N_AVX3::run_unary(f, x, count, y);
+}
+} // namespace octet::kernels
+#endif

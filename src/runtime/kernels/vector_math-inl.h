@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/numerics/math.h and round.h on vectors, the same steps lane by lane. Included once per
+// Highway target, inside files that use foreach_target.h.
+#if defined(OCTET_RUNTIME_KERNELS_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef OCTET_RUNTIME_KERNELS_VECTOR_MATH_INL_H
+#undef OCTET_RUNTIME_KERNELS_VECTOR_MATH_INL_H
+#else
+#define OCTET_RUNTIME_KERNELS_VECTOR_MATH_INL_H
+#endif
+
+#include "core/numerics/math.h"
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace octet::kernels::HWY_NAMESPACE {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+namespace hn = hwy::HWY_NAMESPACE;
+namespace nc = numerics::coefficients;
+
+using F32 = hn::CappedTag<float, 16>;
+using I32 = hn::RebindToSigned<F32>;
+using VecF = hn::Vec<F32>;
+using VecI = hn::Vec<I32>;
+constexpr size_t kLanesF = hn::MaxLanes(F32());
+
+HWY_INLINE VecF splat(float x) {
+  return hn::Set(F32(), x);
+}
+
+// Comparisons instead of bare minimum and maximum: NaN passes on every target.
+HWY_INLINE VecF at_least(VecF x, VecF lo) {
+  return hn::IfThenElse(hn::Lt(x, lo), lo, x);
+}
+HWY_INLINE VecF at_most(VecF x, VecF hi) {
+  return hn::IfThenElse(hn::Gt(x, hi), hi, x);
+}
+
+template <int kCount>
+HWY_INLINE VecF polynomial(const float (&c)[kCount], VecF x) {
+  VecF y = splat(c[kCount - 1]);
+  for (int i = kCount - 2; i >= 0; --i) {
+    y = hn::MulAdd(y, x, splat(c[i]));
+  }
+  return y;
+}
+
+HWY_INLINE VecF exp(VecF x0) {
+  const I32 di;
+  const F32 df;
+  const VecF magic = splat(nc::kMagic);
+  const VecF x = at_most(at_least(x0, splat(nc::kExpLow)), splat(nc::kExpHigh));
+  const VecF t = hn::MulAdd(x, splat(nc::kLog2E), magic);
+  const VecF n = hn::Sub(t, magic);
+  VecF r = hn::MulAdd(n, splat(-nc::kLn2High), x);
+  r = hn::MulAdd(n, splat(-nc::kLn2Low), r);
+  const VecF y = hn::Add(hn::MulAdd(polynomial(nc::kExp, r), hn::Mul(r, r), r), splat(1.0F));
+  const VecI power = hn::Sub(hn::BitCast(di, t), hn::Set(di, nc::kMagicBits));
+  const VecI half = hn::ShiftRight<1>(power);
+  const VecI bias = hn::Set(di, 127);
+  const VecF first = hn::BitCast(df, hn::ShiftLeft<23>(hn::Add(half, bias)));
+  const VecF second = hn::BitCast(df, hn::ShiftLeft<23>(hn::Add(hn::Sub(power, half), bias)));
+  return hn::IfThenElse(hn::Eq(x0, x0), hn::Mul(hn::Mul(y, first), second), x0);
+}
+
+HWY_INLINE VecF erf(VecF x) {
+  const VecF small = hn::MulAdd(x, polynomial(nc::kErfSmall, hn::Mul(x, x)), x);
+  const VecF a = at_most(hn::Abs(x), splat(nc::kErfEnd));
+  const VecF e = exp(hn::Neg(hn::Mul(polynomial(nc::kErfLarge, a), a)));
+  const VecF large = hn::CopySign(hn::Sub(splat(1.0F), e), x);
+  return hn::IfThenElse(hn::Lt(a, splat(nc::kErfSplit)), small, large);
+}
+
+HWY_INLINE VecF tanh(VecF x) {
+  const VecF s = hn::Mul(x, x);
+  const VecF small = hn::MulAdd(hn::Mul(x, s), polynomial(nc::kTanh, s), x);
+  const VecF a = at_most(hn::Abs(x), splat(nc::kTanhEnd));
+  const VecF one = splat(1.0F);
+  const VecF q = hn::Div(splat(2.0F), hn::Add(exp(hn::Add(a, a)), one));
+  const VecF large = hn::CopySign(hn::Sub(one, q), x);
+  return hn::IfThenElse(hn::Lt(a, splat(nc::kTanhSplit)), small, large);
+}
+
+HWY_INLINE VecF sigmoid(VecF x) {
+  const VecF one = splat(1.0F);
+  const VecF e = exp(hn::Neg(hn::Abs(x)));
+  return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(F32())), e, one), hn::Add(one, e));
+}
+
+HWY_INLINE VecF gelu(VecF x) {
+  const VecF h = hn::Mul(splat(0.5F), x);
+  return hn::MulAdd(h, erf(hn::Mul(x, splat(nc::kInvSqrt2))), h);
+}
+
+HWY_INLINE VecF gelu_tanh(VecF x) {
+  const VecF h = hn::Mul(splat(0.5F), x);
+  const VecF cubic = hn::MulAdd(hn::Mul(splat(nc::kGeluCubic), x), hn::Mul(x, x), x);
+  return hn::MulAdd(h, tanh(hn::Mul(splat(nc::kSqrt2OverPi), cubic)), h);
+}
+
+HWY_INLINE VecF relu(VecF x) {
+  return at_least(x, hn::Zero(F32()));
+}
+
+// numerics::larger. Highway's Ne is an ordered comparison on x86, false for NaN: Not(Eq) is not.
+HWY_INLINE VecF larger(VecF a, VecF b) {
+  return hn::IfThenElse(hn::And(hn::Not(hn::Gt(a, b)), hn::Eq(a, a)), b, a);
+}
+
+// numerics::round_saturate for one zero point and range.
+struct Rounding {
+  VecF lo, hi;
+  VecI zero_point;
+};
+
+HWY_INLINE Rounding rounding(int32_t z, int32_t lo, int32_t hi) {
+  return {splat(static_cast<float>(lo - z)), splat(static_cast<float>(hi - z)), hn::Set(I32(), z)};
+}
+
+HWY_INLINE VecI round_saturate(VecF r, const Rounding& to) {
+  r = hn::IfThenElseZero(hn::Eq(r, r), r);
+  return hn::Add(hn::NearestInt(at_most(at_least(r, to.lo), to.hi)), to.zero_point);
+}
+
+// The first `count` lanes, others 0; reads nothing past them.
+HWY_INLINE VecF load_some(const float* p, int64_t count) {
+  HWY_ALIGN float part[kLanesF] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    part[i] = p[i];
+  }
+  return hn::Load(F32(), part);
+}
+
+HWY_INLINE void store_some(VecF v, float* p, int64_t count) {
+  HWY_ALIGN float part[kLanesF];
+  hn::Store(v, F32(), part);
+  for (int64_t i = 0; i < count; ++i) {
+    p[i] = part[i];
+  }
+}
+
+// One vector of 8-bit codes, widened; T is int8_t or uint8_t.
+template <typename T>
+HWY_INLINE VecI load_codes(const T* p) {
+  return hn::PromoteTo(I32(), hn::LoadU(hn::Rebind<T, I32>(), p));
+}
+
+template <typename T>
+HWY_INLINE VecI load_some_codes(const T* p, int64_t count) {
+  HWY_ALIGN T part[kLanesF] = {};
+  for (int64_t i = 0; i < count; ++i) {
+    part[i] = p[i];
+  }
+  return load_codes(part);
+}
+
+// Values must fit T.
+template <typename T>
+HWY_INLINE void store_codes(VecI v, T* p) {
+  const hn::Rebind<T, I32> d;
+  hn::StoreU(hn::DemoteTo(d, v), d, p);
+}
+
+template <typename T>
+HWY_INLINE void store_some_codes(VecI v, T* p, int64_t count) {
+  HWY_ALIGN T part[kLanesF];
+  store_codes(v, part);
+  for (int64_t i = 0; i < count; ++i) {
+    p[i] = part[i];
+  }
+}
+#endif
+} // namespace octet::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// exp, erf, tanh, sigmoid, GELU: worst error against the C library's double functions, and every
+// instruction set against the scalar specification, bit for bit. With OCTET_LONG set over all 2^32
+// floats, otherwise over one in 4093 and the neighbourhoods of every power of two.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "core/numerics/math.h"
+#include "core/threads.h"
+#include "kernels/kernel_test.h"
+#include "runtime/kernels/unary.h"
+
+namespace octet::kernels {
+namespace {
+
+using octet::testing::covered_isas;
+using octet::testing::Guarded;
+
+float from_bits(uint64_t bits) {
+  const auto word = static_cast<uint32_t>(bits);
+  float x = 0.0F;
+  std::memcpy(&x, &word, sizeof(x));
+  return x;
+}
+
+// Calls visit(values) with batches that cover the chosen floats.
+template <typename Visit>
+void sweep(Visit visit) {
+  const uint64_t step = std::getenv("OCTET_LONG") != nullptr ? 1 : 4093;
+  std::vector<float> batch;
+  const auto push = [&](float x) {
+    batch.push_back(x);
+    if (batch.size() == (size_t{1} << 16)) {
+      visit(batch);
+      batch.clear();
+    }
+  };
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += step) {
+    push(from_bits(bits));
+  }
+  for (uint64_t exponent = 0; exponent < 512; ++exponent) {
+    for (uint64_t i = 0; i < 64; ++i) {
+      push(from_bits((exponent << 23) + i));
+      push(from_bits((exponent << 23) + 0x7FFFFF - i));
+    }
+  }
+  visit(batch);
+}
+
+struct Worst {
+  double ulp = 0.0;
+  double absolute = 0.0;
+  float at = 0.0F;
+};
+
+template <typename Float, typename Exact>
+Worst worst_error(Float function, Exact exact) {
+  Worst worst;
+  sweep([&](const std::vector<float>& batch) {
+    for (const float x : batch) {
+      if (std::isnan(x)) {
+        ASSERT_TRUE(std::isnan(function(x)));
+        continue;
+      }
+      const double want = exact(static_cast<double>(x));
+      const float got = function(x);
+      const auto rounded = static_cast<float>(want);
+      if (std::isinf(rounded) || std::isinf(got)) {
+        // At the end of the range one step either way.
+        ASSERT_GE(got, std::numeric_limits<float>::max()) << x;
+        ASSERT_GE(rounded, std::numeric_limits<float>::max()) << x;
+        continue;
+      }
+      int exponent = 0;
+      std::frexp(rounded, &exponent);
+      const double error = std::fabs(static_cast<double>(got) - want);
+      const double ulps = error / std::ldexp(1.0, std::max(exponent - 24, -149));
+      if (ulps > worst.ulp) worst = {ulps, worst.absolute, x};
+      worst.absolute = std::max(worst.absolute, error / std::max(1.0, std::fabs(want)));
+    }
+  });
+  ::testing::Test::RecordProperty("worst_ulp", std::to_string(worst.ulp));
+  std::printf("worst error %.4f ulp at %a, %.3g absolute or relative\n", worst.ulp,
+              static_cast<double>(worst.at), worst.absolute);
+  return worst;
+}
+
+TEST(Unary, ExpError) {
+  EXPECT_LE(worst_error(numerics::exp, [](double x) { return std::exp(x); }).ulp, 0.98);
+}
+
+TEST(Unary, ErfError) {
+  EXPECT_LE(worst_error(numerics::erf, [](double x) { return std::erf(x); }).ulp, 1.1);
+}
+
+TEST(Unary, TanhError) {
+  EXPECT_LE(worst_error(numerics::tanh, [](double x) { return std::tanh(x); }).ulp, 1.3);
+}
+
+TEST(Unary, SigmoidError) {
+  EXPECT_LE(worst_error(numerics::sigmoid, [](double x) { return 1.0 / (1.0 + std::exp(-x)); }).ulp,
+            2.2);
+}
+
+// Near its zero on the left GELU cancels: the bound is absolute there and relative above 1.
+TEST(Unary, GeluError) {
+  const auto exact = [](double x) {
+    return std::isinf(x) && x < 0 ? std::nan("") : 0.5 * x * std::erfc(-x * M_SQRT1_2);
+  };
+  Worst worst;
+  sweep([&](const std::vector<float>& batch) {
+    for (const float x : batch) {
+      const double want = exact(static_cast<double>(x));
+      if (std::isnan(want) || std::fabs(want) > std::numeric_limits<float>::max()) continue;
+      const double error = std::fabs(static_cast<double>(numerics::gelu(x)) - want);
+      worst.absolute = std::max(worst.absolute, error / std::max(1.0, std::fabs(want)));
+    }
+  });
+  EXPECT_LE(worst.absolute, 2.0e-7);
+}
+
+TEST(Unary, EveryInstructionSetMatchesTheScalars) {
+  SerialFor serial;
+  for (const Unary f : {Unary::kExp, Unary::kErf, Unary::kTanh, Unary::kSigmoid, Unary::kGelu,
+                        Unary::kGeluTanh, Unary::kRelu}) {
+    for (const Isa isa : covered_isas("unary")) {
+      std::vector<float> want;
+      std::vector<float> got;
+      sweep([&](const std::vector<float>& batch) {
+        want.resize(batch.size());
+        got.resize(batch.size());
+        unary_scalar(f, batch.data(), static_cast<int64_t>(batch.size()), want.data());
+        unary(f, batch.data(), static_cast<int64_t>(batch.size()), got.data(), isa, serial);
+        for (size_t i = 0; i < batch.size(); ++i) {
+          if (std::isnan(want[i]) && std::isnan(got[i])) continue;
+          ASSERT_EQ(std::memcmp(&want[i], &got[i], 4), 0)
+              << isa_name(isa) << " function " << static_cast<int>(f) << " at " << batch[i] << ": "
+              << got[i] << " instead of " << want[i];
+        }
+      });
+    }
+  }
+}
+
+TEST(Unary, SizesAndGuards) {
+  SerialFor serial;
+  for (const Isa isa : covered_isas("unary")) {
+    for (const int64_t count : {0, 1, 7, 8, 9, 15, 16, 17, 35}) {
+      Guarded<float> x(count, 1);
+      Guarded<float> y(count, 3);
+      for (int64_t i = 0; i < count; ++i) {
+        x[i] = static_cast<float>(i) * 0.37F - 3.0F;
+      }
+      unary(Unary::kGelu, x.data(), count, y.data(), isa, serial);
+      EXPECT_TRUE(y.guards_intact());
+      for (int64_t i = 0; i < count; ++i) {
+        EXPECT_EQ(y[i], numerics::gelu(x[i]));
+      }
+    }
+  }
+}
+
+TEST(Binary, RowsScalarsAndEqualShapes) {
+  ThreadPool pool(2);
+  for (const Isa isa : covered_isas("binary")) {
+    for (const int64_t period : {1, 5, 37, 200003}) {
+      constexpr int64_t kCount = 200003;
+      std::vector<float> a(kCount);
+      std::vector<float> b(static_cast<size_t>(period));
+      for (size_t i = 0; i < a.size(); ++i) {
+        a[i] = static_cast<float>(i % 1013) - 500.0F;
+      }
+      for (size_t i = 0; i < b.size(); ++i) {
+        b[i] = static_cast<float>(i % 97) * 0.3F;
+      }
+      std::vector<float> y(kCount);
+      for (const Binary op : {Binary::kAdd, Binary::kSub, Binary::kMul, Binary::kDiv}) {
+        binary(op, a.data(), b.data(), kCount, period, y.data(), isa, pool);
+        for (size_t i = 0; i < y.size(); ++i) {
+          const float q = b[i % b.size()];
+          const float want = op == Binary::kAdd   ? a[i] + q
+                             : op == Binary::kSub ? a[i] - q
+                             : op == Binary::kMul ? a[i] * q
+                                                  : a[i] / q;
+          if (std::isnan(want) && std::isnan(y[i])) continue;
+          ASSERT_EQ(y[i], want) << period << " " << i;
+        }
+      }
+    }
+  }
+}
+
+} // namespace
+} // namespace octet::kernels
