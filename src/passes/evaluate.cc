@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/evaluate.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "ops/op.h"
+
+namespace octet {
+
+namespace {
+
+constexpr std::array<std::string_view, 7> kRandom = {
+    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+    "Multinomial",  "Bernoulli",        "Dropout"};
+
+bool has_subgraph(const Node& node) {
+  return std::any_of(node.attributes.begin(), node.attributes.end(), [](const auto& item) {
+    const auto& value = item.second.value;
+    return std::holds_alternative<GraphPtr>(value) ||
+           std::holds_alternative<std::vector<GraphPtr>>(value);
+  });
+}
+
+} // namespace
+
+std::optional<std::vector<Tensor>> evaluate_constant(const Graph& graph, const Node& node) {
+  if (std::find(kRandom.begin(), kRandom.end(), node.op_type) != kRandom.end()) return std::nullopt;
+  if (has_subgraph(node)) return std::nullopt;
+  const OpDef* op = find_op(node.domain, node.op_type);
+  if (op == nullptr) return std::nullopt;
+  EvalContext context{
+      .node = node, .version = graph.opset(node.domain), .inputs = {}, .run_body = {}, .seed = 0};
+  for (const ValueId id : node.inputs) {
+    const Tensor* constant = graph.constant(id);
+    if (id.valid() && constant == nullptr) return std::nullopt;
+    context.inputs.push_back(id.valid() ? constant->aligned() : Tensor{});
+  }
+  Result<std::vector<Tensor>> out = op->eval.fn(context);
+  if (!out.ok() || out->size() < node.outputs.size()) return std::nullopt;
+  return std::move(*out);
+}
+
+} // namespace octet

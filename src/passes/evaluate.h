@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluates one node whose inputs are all constant, by its operator's reference.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "octet/graph.h"
+
+namespace octet {
+
+/// One tensor for each output; nullopt when an input is not constant, the operator is unknown,
+/// draws random numbers or holds subgraphs, or its evaluation fails.
+std::optional<std::vector<Tensor>> evaluate_constant(const Graph& graph, const Node& node);
+
+} // namespace octet

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of simplify: graphs as text before and after, and equal numbers on random input.
+#include <random>
+
+#include "passes/rules.h"
+#include "passes/simplify.h"
+#include <gtest/gtest.h>
+
+#include "octet/executor.h"
+#include "octet/text.h"
+
+namespace octet {
+namespace {
+
+Graph parse(std::string_view text) {
+  return parse_graph(text).value();
+}
+
+std::string printed(const Graph& graph) {
+  return print(graph, {.max_elements = 64, .types = false});
+}
+
+/// Applies one rule until it no longer matches.
+std::vector<Step> apply(Graph& graph, RuleFn* rule) {
+  const Rule rules[] = {{"the_rule", rule}};
+  return rewrite(graph, rules).value();
+}
+
+Tensor random(Shape shape, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> draw(-1, 1);
+  std::vector<float> values(static_cast<size_t>(element_count(shape).value()));
+  for (float& v : values)
+    v = draw(generator);
+  return Tensor::of<float>(std::move(shape), std::span<const float>(values));
+}
+
+std::vector<double> run(const Graph& graph, const Tensor& x) {
+  auto executor = make_reference_executor(graph).value();
+  return executor->run(std::vector<Tensor>{x}).value().at(0).to_doubles().value();
+}
+
+void expect_same_numbers(const Graph& a, const Graph& b, const Tensor& x, double tolerance) {
+  const std::vector<double> ya = run(a, x);
+  const std::vector<double> yb = run(b, x);
+  ASSERT_EQ(ya.size(), yb.size());
+  for (size_t i = 0; i < ya.size(); ++i)
+    EXPECT_NEAR(ya[i], yb[i], tolerance) << i;
+}
+
+TEST(ConstantToInitializer, TakesTheConstantsName) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[2]
+c = Constant() {value=tensor(f32[2], [1.5, 2.5])}
+y = Add(x, c)
+output y: f32[2]
+)");
+  EXPECT_EQ(apply(g, constant_to_initializer).size(), 1U);
+  ASSERT_TRUE(g.find_value("c"));
+  EXPECT_TRUE(g.value(*g.find_value("c")).is_constant());
+  EXPECT_EQ(run(g, Tensor::of<float>({2}, {1, 2})), (std::vector<double>{2.5, 4.5}));
+}
+
+TEST(EliminateIdentity, KeepsNamesOfGraphOutputs) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[2, 3]
+a = Identity(x)
+b = Relu(a)
+c = Transpose(b) {perm=[0, 1]}
+y = Cast(c) {to=1}
+output y: f32[2, 3]
+)");
+  EXPECT_EQ(apply(g, eliminate_identity).size(), 3U);
+  EXPECT_EQ(printed(g), R"(graph g opset(""=17)
+input x: f32[2, 3]
+y = Relu(x)
+output y: f32[2, 3]
+)");
+}
+
+TEST(EliminateIdentity, KeepsAnInputThatIsAnOutput) {
+  const std::string text = R"(graph g opset(""=17)
+input x: f32[2]
+y = Identity(x)
+output y: f32[2]
+)";
+  Graph g = parse(text);
+  EXPECT_TRUE(apply(g, eliminate_identity).empty());
+  EXPECT_EQ(g.nodes().size(), 1U);
+}
+
+TEST(EliminateDropout, OnlyInInference) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[4]
+const ratio: f32[] = [0.5]
+const yes: bool[] = [1]
+const no: bool[] = [0]
+a = Dropout(x, ratio)
+b = Dropout(a, ratio, no)
+c = Dropout(b, ratio, yes)
+y = Relu(c)
+output y: f32[4]
+)");
+  EXPECT_EQ(apply(g, eliminate_dropout).size(), 2U);
+  int left = 0;
+  for (const NodeId id : g.nodes())
+    left += g.node(id).is("Dropout") ? 1 : 0;
+  EXPECT_EQ(left, 1);
+}
+
+TEST(FoldConstants, FoldsChainsButNoQuantization) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[2]
+const a: f32[2] = [1.0, 2.0]
+const b: f32[2] = [10.0, 20.0]
+const s: f32[] = [0.5]
+const z: i8[] = [0]
+sum = Add(a, b)
+twice = Add(sum, sum)
+q = QuantizeLinear(a, s, z)
+dq = DequantizeLinear(q, s, z)
+t = Add(x, twice)
+y = Add(t, dq)
+output y: f32[2]
+)");
+  const Graph before = g;
+  const std::vector<Step> steps = apply(g, fold_constants);
+  EXPECT_EQ(steps.size(), 2U);
+  EXPECT_EQ(g.nodes().size(), 4U);
+  expect_same_numbers(before, g, Tensor::of<float>({2}, {3, 4}), 0);
+}
+
+TEST(FoldConstants, HasAByteBudget) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[1]
+const value: f32[1] = [1.0]
+const shape: i64[2] = [4096, 4096]
+big = Expand(value, shape)
+y = Add(x, big)
+output y: f32[4096, 4096]
+)");
+  EXPECT_TRUE(apply(g, fold_constants).empty());
+}
+
+TEST(FoldShape, NeedsKnownDimensions) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[N, 3, 4]
+all = Shape(x)
+tail = Shape(x) {start=-2}
+y = ConstantOfShape(tail)
+output y: f32[3, 4]
+output all: i64[3]
+)");
+  EXPECT_EQ(apply(g, fold_shape).size(), 1U);
+  const Tensor* tail = g.constant(*g.find_value("tail"));
+  ASSERT_NE(tail, nullptr);
+  EXPECT_EQ(tail->to_ints().value(), (std::vector<int64_t>{3, 4}));
+}
+
+TEST(Simplify, RemovesWhatReachesNoOutput) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[2]
+unused = Exp(x)
+more = Neg(unused)
+y = Relu(x)
+output y: f32[2]
+)");
+  ASSERT_TRUE(simplify(g).ok());
+  EXPECT_EQ(g.nodes().size(), 1U);
+}
+
+Graph with_batchnorm(const std::string& product,
+                     const std::string& weight_shape,
+                     const std::string& bias_shape,
+                     uint32_t seed) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: )" + std::string(product[0] == 'G' ? "f32[2, 6]" : "f32[2, 4, 5, 5]") +
+                  "\nconst gain: f32[6] = [0.5, -1.5, 2.0, 1.0, 0.25, 3.0]"
+                  "\nconst shift: f32[6] = [0.5, 1.5, -2.0, 1.0, 0.25, 0.0]"
+                  "\nconst mean: f32[6] = [0.1, -0.2, 0.3, 0.4, -0.5, 0.6]"
+                  "\nconst var: f32[6] = [1.0, 2.0, 0.5, 0.1, 4.0, 0.01]"
+                  "\ninput w: f32" +
+                  weight_shape + "\ninput b: f32" + bias_shape + "\nt = " + product +
+                  (product.back() == '}' ? "" : " {}") + " \"product\"" +
+                  "\ny = BatchNormalization(t, gain, shift, mean, var) {epsilon=0.001} \"norm\""
+                  "\noutput y: f32" +
+                  (product[0] == 'G' ? "[2, 6]" : "[*]") + "\n");
+  const ValueId w = *g.find_value("w");
+  const ValueId b = *g.find_value("b");
+  const Shape ws = *g.value(w).type.static_shape();
+  const Shape bs = *g.value(b).type.static_shape();
+  g.set_inputs({g.inputs()[0]});
+  g.set_constant(w, random(ws, seed));
+  g.set_constant(b, random(bs, seed + 1));
+  return g;
+}
+
+TEST(FoldBatchnorm, KeepsTheNumbersOfEveryProduct) {
+  struct Case {
+    std::string product, weight, bias;
+  };
+  const Case cases[] = {
+      {"Conv(x, w, b) {pads=[1, 1, 1, 1]}", "[6, 4, 3, 3]", "[6]"},
+      {"Conv(x, w) {strides=[2, 2]}", "[6, 4, 3, 3]", "[6]"},
+      {"Conv(x, w, b) {group=2}", "[6, 2, 3, 3]", "[6]"},
+      {"ConvTranspose(x, w, b) {strides=[2, 2]}", "[4, 6, 3, 3]", "[6]"},
+      {"ConvTranspose(x, w, b) {group=2}", "[4, 3, 3, 3]", "[6]"},
+      {"Gemm(x, w, b)", "[6, 6]", "[6]"},
+      {"Gemm(x, w, b) {transB=1, alpha=0.5, beta=2.0}", "[6, 6]", "[1, 6]"},
+      {"Gemm(x, w)", "[6, 6]", "[6]"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.product);
+    const Graph before = with_batchnorm(c.product, c.weight, c.bias, 3);
+    Graph after = before;
+    const std::vector<Step> steps = simplify(after).value();
+    EXPECT_EQ(after.nodes().size(), 1U);
+    ASSERT_FALSE(steps.empty());
+    EXPECT_EQ(steps.back().rule, "fold_batchnorm");
+    EXPECT_EQ(steps.back().exactness, Exactness::kRounding);
+    const Node& node = after.node(after.nodes().at(0));
+    EXPECT_EQ(node.origin, (std::vector<std::string>{"product", "norm"}));
+    EXPECT_EQ(after.value(node.input(1)).name, "w");
+    const Tensor x = random(c.product[0] == 'G' ? Shape{2, 6} : Shape{2, 4, 5, 5}, 9);
+    expect_same_numbers(before, after, x, 2e-4);
+  }
+}
+
+TEST(FoldBatchnorm, LeavesSharedWeightsAndTrainingMode) {
+  Graph shared = parse(R"(graph g opset(""=17)
+input x: f32[2, 2]
+const w: f32[2, 2] = [1, 2, 3, 4]
+const one: f32[2] = [1, 1]
+t = Gemm(x, w)
+u = Gemm(x, w)
+n = BatchNormalization(t, one, one, one, one)
+y = Add(n, u)
+output y: f32[2, 2]
+)");
+  EXPECT_TRUE(apply(shared, fold_batchnorm).empty());
+  Graph training = parse(R"(graph g opset(""=17)
+input x: f32[2, 2]
+const w: f32[2, 2] = [1, 2, 3, 4]
+const one: f32[2] = [1, 1]
+t = Gemm(x, w)
+y, m, v = BatchNormalization(t, one, one, one, one) {training_mode=1}
+output y: f32[2, 2]
+)");
+  EXPECT_TRUE(apply(training, fold_batchnorm).empty());
+}
+
+} // namespace
+} // namespace octet
