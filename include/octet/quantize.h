@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantization: first a plan (what becomes 8 bits, over which range, and why), then its
+// application. A plan can be printed, saved as JSON, edited, and applied again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "octet/dataset.h"
+#include "octet/executor.h"
+#include "octet/observer.h"
+
+namespace octet {
+
+enum class QuantMode {
+  kStatic,     ///< activations and weights, ranges from calibration data
+  kDynamic,    ///< weights stored, ranges of activations taken at every run
+  kWeightOnly, ///< weights stored in 8 bits, everything computed in float
+};
+std::string_view name(QuantMode mode);
+Result<QuantMode> parse_quant_mode(std::string_view text);
+
+struct QuantizeOptions {
+  std::string target = "octet"; ///< see octet/target.h
+  QuantMode mode = QuantMode::kStatic;
+  Calibrator calibrator = MinMax{};        ///< of activations
+  Calibrator weight_calibrator = MinMax{}; ///< of weights
+  bool per_channel = true;                 ///< weights: one scale for each output channel
+  std::optional<bool> symmetric;           ///< activations; default: what the target wants
+  std::vector<std::string> include;        ///< patterns (* and ?) of node names or operators;
+  std::vector<std::string> exclude;        ///< empty include: all. exclude wins
+  bool softmax = false;                    ///< Softmax too, with its fixed range [0, 1]
+  int64_t samples = 512;                   ///< of the data set, evenly spaced; 0: all
+  int64_t batch_size = 64;
+  /// Input that is 0 where the others hold padding; it masks tensors whose shape begins with its.
+  std::string mask_input;
+  /// Runs the float graph while calibrating; empty: the reference executor.
+  ExecutorFactory executor;
+  /// Called after each batch with the samples done and all (0: not known); false stops.
+  std::function<bool(int64_t done, int64_t total)> progress;
+};
+
+/// How one tensor is represented.
+struct TensorPlan {
+  std::string value;
+  Scheme scheme;
+  std::optional<int64_t> axis; ///< one range for each index of this axis
+  std::string algorithm;       ///< a calibrator's name, "fixed", or "same as <value>"
+  std::vector<Range> ranges;
+  std::string note; ///< what was noticed: all-zero channels, infinities left out
+};
+
+/// What happens to one node, and why.
+struct NodePlan {
+  std::string node;
+  std::string op;
+  bool quantized = false;
+  std::vector<int64_t> inputs;   ///< activations that it reads through Q/DQ
+  std::optional<int64_t> weight; ///< input that is stored in 8 bits
+  bool output = false;           ///< every reader of its output 0 reads it through Q/DQ
+  bool int32_bias = false;       ///< the bias is stored as int32 with scale s_x * s_w
+  std::string rule;              ///< "product", "around", "moves", "absorbed", "excluded", ...
+  std::string why;
+  std::string clause; ///< of docs/targets.md
+};
+
+struct QuantizationPlan {
+  std::string target;
+  QuantMode mode = QuantMode::kStatic;
+  uint64_t graph_hash = 0; ///< content_hash() of the graph that it was made for
+  std::string calibrator;
+  int64_t samples = 0; ///< that were seen
+  std::vector<TensorPlan> tensors;
+  std::vector<NodePlan> nodes;
+
+  const TensorPlan* tensor(std::string_view value) const;
+  const NodePlan* node(std::string_view name) const;
+  /// A table for people.
+  std::string text() const;
+  /// Parses back to an equal plan.
+  std::string to_json() const;
+  static Result<QuantizationPlan> from_json(std::string_view json);
+};
+
+/// The next inputs of the graph, one tensor for each, or nullopt at the end.
+using CalibrationSource = std::function<Result<std::optional<std::vector<Tensor>>>()>;
+
+/// Plans the quantization of a float graph. Batches stream; nothing of them is kept. `samples`: how
+/// many the source will bring, for progress (0: not known). Errors: an unknown target or pattern
+/// that matches nothing, a source that brings nothing, NaN in an activation, a mode that the target
+/// cannot run, cancellation.
+Result<QuantizationPlan> plan_quantization(const Graph& graph,
+                                           const CalibrationSource& source,
+                                           const QuantizeOptions& options = {},
+                                           int64_t samples = 0);
+/// The same with batches of a data set.
+Result<QuantizationPlan>
+plan_quantization(const Graph& graph, const Dataset& data, const QuantizeOptions& options = {});
+
+/// What a plan and a graph do not have in common.
+struct PlanMismatch {
+  bool same_graph = true;
+  std::vector<std::string> unmatched; ///< values and nodes of the plan that the graph lacks
+  std::vector<std::string> unplanned; ///< nodes of the graph that the plan does not mention
+};
+Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& plan);
+
+enum class WeightStorage {
+  kTarget, ///< as the plan's target wants it
+  kFloat,  ///< float weight, QuantizeLinear, DequantizeLinear: what quantization-aware training
+           ///< takes
+};
+
+/// Applies a plan to the float graph: simplifies it for inference, then writes Q/DQ (or the dynamic
+/// or weight-only form) as the target wants it. Errors: something the plan names is missing or
+/// ambiguous in the graph, a scale that cannot be, an operator set below 13.
+Result<Graph> quantize(const Graph& graph,
+                       const QuantizationPlan& plan,
+                       WeightStorage storage = WeightStorage::kTarget);
+
+/// After quantization-aware training: weights that are read through Q/DQ are stored as the target
+/// wants them, biases likewise. Codes are what the trained graph's QuantizeLinear gives.
+Result<Graph> finalize_quantization(const Graph& trained, std::string_view target);
+
+} // namespace octet

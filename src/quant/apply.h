@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forms that a plan can be written in. Each changes a prepared graph in place.
+#pragma once
+
+#include "quant/placement.h"
+
+#include "octet/quantize.h"
+
+namespace octet {
+
+/// Static and QAT: Q/DQ around activations and weights. See apply_static.cc.
+Status apply_static(Graph& graph,
+                    const QuantizationPlan& plan,
+                    const Placement& placement,
+                    WeightStorage storage);
+/// Dynamic: ONNX's integer operators, or octet's per-row product. See apply_dynamic.cc.
+Status apply_dynamic(Graph& graph, const QuantizationPlan& plan, const Placement& placement);
+/// Weight-only: DQ before products, gathered rows for embeddings. See apply_weights.cc.
+Status apply_weights(Graph& graph, const QuantizationPlan& plan, const Placement& placement);
+
+/// The node that an entry of the plan names; an error when none or several have that name.
+Result<NodeId> find_planned(const Graph& graph, const NodePlan& plan);
+/// The plan of a value; an error that names the value and the node that needs it.
+Result<const TensorPlan*>
+find_planned(const Graph& graph, const QuantizationPlan& plan, ValueId value, const Node& node);
+
+/// int32 codes of a bias at scales s_x * s_w; nullopt when the bias is no f32 vector of that many
+/// channels or a code does not fit into int32.
+struct Int32Bias {
+  std::vector<int32_t> codes;
+  std::vector<float> scales;
+};
+std::optional<Int32Bias>
+int32_bias(const Graph& graph, const Node& gemm, float x_scale, const std::vector<float>& w_scales);
+
+} // namespace octet

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/calibrate.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/format.h"
+
+namespace octet {
+
+namespace {
+
+bool begins_with(const Shape& shape, const Shape& start) {
+  return start.size() <= shape.size() && std::equal(start.begin(), start.end(), shape.begin());
+}
+
+/// The graph with the requested values as its outputs; requests for inputs are taken from what is
+/// fed.
+struct Taps {
+  Graph graph;
+  std::vector<size_t> of_input;  ///< request -> graph input, or kNone
+  std::vector<size_t> of_output; ///< request -> graph output, or kNone
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+};
+
+Taps tap(const Graph& graph, std::span<const ObserveRequest> requests) {
+  Taps taps{graph, {}, {}};
+  std::vector<ValueId> outputs;
+  for (const ObserveRequest& request : requests) {
+    const auto& inputs = graph.inputs();
+    const auto found = std::find(inputs.begin(), inputs.end(), request.value);
+    const bool is_input = found != inputs.end();
+    taps.of_input.push_back(is_input ? static_cast<size_t>(found - inputs.begin()) : Taps::kNone);
+    taps.of_output.push_back(is_input ? Taps::kNone : outputs.size());
+    if (!is_input) outputs.push_back(request.value);
+  }
+  if (!outputs.empty()) {
+    taps.graph.set_outputs(std::move(outputs));
+    taps.graph.remove_dead();
+  }
+  return taps;
+}
+
+class TapRunner {
+ public:
+  TapRunner(const Graph& graph,
+            std::span<const ObserveRequest> requests,
+            const QuantizeOptions& options)
+      : graph_(graph), requests_(requests), options_(options), taps_(tap(graph, requests)) {}
+
+  Status prepare() {
+    for (const ObserveRequest& request : requests_)
+      observers_.push_back(OCTET_TRY(Observer::create(options_.calibrator, request.scheme)));
+    if (!options_.mask_input.empty()) {
+      const auto mask = graph_.find_value(options_.mask_input);
+      const auto& inputs = graph_.inputs();
+      const auto found = mask ? std::find(inputs.begin(), inputs.end(), *mask) : inputs.end();
+      if (found == inputs.end())
+        return error("mask input \"{}\": the graph has no input of that name", options_.mask_input);
+      mask_ = static_cast<size_t>(found - inputs.begin());
+    }
+    const bool runs = std::any_of(taps_.of_output.begin(), taps_.of_output.end(),
+                                  [](size_t o) { return o != Taps::kNone; });
+    if (!runs) return ok_status();
+    executor_ = OCTET_TRY(options_.executor ? options_.executor(taps_.graph)
+                                            : make_reference_executor(taps_.graph));
+    return ok_status();
+  }
+
+  Status batch(std::span<const Tensor> inputs) {
+    if (inputs.size() != graph_.inputs().size())
+      return error("calibration: the graph has {} inputs, the data brings {}",
+                   graph_.inputs().size(), inputs.size());
+    std::vector<Tensor> outputs;
+    if (executor_) outputs = OCTET_TRY(executor_->run(inputs));
+    const Tensor* mask = mask_ == Taps::kNone ? nullptr : &inputs[mask_];
+    for (size_t r = 0; r < requests_.size(); ++r) {
+      const Tensor& value = taps_.of_input[r] != Taps::kNone ? inputs[taps_.of_input[r]]
+                                                             : outputs[taps_.of_output[r]];
+      const bool masked = mask != nullptr && begins_with(value.shape(), mask->shape());
+      OCTET_TRY_WITH(observers_[r].observe(value, masked ? mask : nullptr), label(r));
+    }
+    return ok_status();
+  }
+
+  Result<std::map<ValueId, Observation>> finish() const {
+    std::map<ValueId, Observation> out;
+    for (size_t r = 0; r < requests_.size(); ++r) {
+      const std::vector<Range> ranges = OCTET_TRY_WITH(observers_[r].ranges(), label(r));
+      out[requests_[r].value] = {ranges.at(0), observers_[r].infinities()};
+    }
+    return out;
+  }
+
+ private:
+  std::string label(size_t r) const {
+    return fmt::format("value \"{}\"", graph_.value(requests_[r].value).name);
+  }
+
+  const Graph& graph_;
+  std::span<const ObserveRequest> requests_;
+  const QuantizeOptions& options_;
+  Taps taps_;
+  std::vector<Observer> observers_;
+  std::unique_ptr<Executor> executor_;
+  size_t mask_ = Taps::kNone;
+};
+
+int64_t samples_in(std::span<const Tensor> inputs) {
+  return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
+}
+
+} // namespace
+
+Result<Calibration> calibrate(const Graph& graph,
+                              std::span<const ObserveRequest> requests,
+                              const CalibrationSource& source,
+                              const QuantizeOptions& options,
+                              int64_t samples) {
+  Calibration out;
+  if (requests.empty()) return out;
+  if (!source) return error("calibration: no data was given");
+  TapRunner calibrator(graph, requests, options);
+  OCTET_TRY(calibrator.prepare());
+  for (int64_t number = 0;; ++number) {
+    const auto inputs = OCTET_TRY_WITH(source(), fmt::format("calibration: batch {}", number));
+    if (!inputs) break;
+    OCTET_TRY_WITH(calibrator.batch(*inputs), fmt::format("calibration: batch {}", number));
+    out.samples += samples_in(*inputs);
+    if (options.progress && !options.progress(out.samples, samples))
+      return error(ErrorCode::kCancelled, "calibration: stopped after {} samples", out.samples);
+  }
+  if (out.samples == 0) return error("calibration: the data holds no sample");
+  out.values = OCTET_TRY_WITH(calibrator.finish(), "calibration");
+  return out;
+}
+
+CalibrationSource
+batches_of(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size) {
+  const int64_t n = samples <= 0 ? data.size() : std::min(samples, data.size());
+  const int64_t size = std::max<int64_t>(batch_size, 1);
+  auto next = std::make_shared<int64_t>(0);
+  return [&graph, &data, n, size, next]() -> Result<std::optional<std::vector<Tensor>>> {
+    if (*next >= n) return std::optional<std::vector<Tensor>>();
+    std::vector<int64_t> indices;
+    for (int64_t i = *next; i < std::min(n, *next + size); ++i)
+      indices.push_back(i * data.size() / n);
+    *next += size;
+    const Batch batch = OCTET_TRY(data.batch(indices));
+    return std::optional(OCTET_TRY(bind_inputs(graph, batch)));
+  };
+}
+
+} // namespace octet

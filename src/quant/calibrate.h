@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calibration: runs a graph over a stream of batches and observes some of its values.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "octet/quantize.h"
+
+namespace octet {
+
+struct ObserveRequest {
+  ValueId value; ///< a graph input or a node's output
+  Scheme scheme;
+};
+
+struct Observation {
+  Range range;
+  int64_t infinities = 0;
+};
+
+struct Calibration {
+  std::map<ValueId, Observation> values;
+  int64_t samples = 0; ///< sum of the batches' first dimensions
+};
+
+/// Errors name the value: NaN, nothing finite; a source without batches; an input that does not
+/// fit; kCancelled when progress says so.
+Result<Calibration> calibrate(const Graph& graph,
+                              std::span<const ObserveRequest> requests,
+                              const CalibrationSource& source,
+                              const QuantizeOptions& options,
+                              int64_t samples);
+
+/// Evenly spaced examples of a data set, in batches. The graph and the data set must outlive it.
+CalibrationSource
+batches_of(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size);
+
+} // namespace octet

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Include and exclude patterns over node names and operators, and near misses.
+#include <algorithm>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "quant/place.h"
+
+namespace octet {
+
+namespace {
+
+bool matches(std::string_view pattern, const Node& node) {
+  return glob_match(pattern, node.name) || glob_match(pattern, node.op_type);
+}
+
+bool matches(const std::vector<std::string>& patterns, const Node& node) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& p) { return matches(p, node); });
+}
+
+} // namespace
+
+std::string pattern_verdict(const QuantizeOptions& options, const Node& node) {
+  if (matches(options.exclude, node)) return "excluded";
+  if (!options.include.empty() && !matches(options.include, node)) return "not-included";
+  return "";
+}
+
+Status check_patterns(const Graph& graph, const QuantizeOptions& options) {
+  std::vector<std::string> all = options.include;
+  all.insert(all.end(), options.exclude.begin(), options.exclude.end());
+  const std::vector<NodeId> nodes = graph.nodes();
+  for (const std::string& pattern : all) {
+    if (std::any_of(nodes.begin(), nodes.end(),
+                    [&](NodeId id) { return matches(pattern, graph.node(id)); }))
+      continue;
+    std::vector<std::string> names;
+    for (const NodeId id : nodes) {
+      names.push_back(graph.node(id).name);
+      names.push_back(graph.node(id).op_type);
+    }
+    const auto near = nearest_match(pattern, names);
+    return error("pattern \"{}\" matches no node and no operator of the graph{}", pattern,
+                 near ? fmt::format("; did you mean \"{}\"?", *near) : "");
+  }
+  return ok_status();
+}
+
+bool glob_match(std::string_view pattern, std::string_view text) {
+  size_t p = 0;
+  size_t t = 0;
+  size_t star = std::string_view::npos;
+  size_t after_star = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) && pattern[p] != '*') {
+      ++p;
+      ++t;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      after_star = t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++after_star;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*')
+    ++p;
+  return p == pattern.size();
+}
+
+} // namespace octet

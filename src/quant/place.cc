@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement in three walks over the graph: which values some integer node wants to read
+// (backwards), which nodes become integer (forwards), and what stays float with the reason.
+#include "quant/place.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/format.h"
+#include "ops/infer.h"
+
+namespace octet {
+
+namespace {
+
+bool is_clamp(const Node& node) {
+  return node.is("Relu") || node.is("Clip");
+}
+
+class Placer {
+ public:
+  Placer(const Graph& graph, const Placement& placement, const QuantizeOptions& options)
+      : graph_(graph), placement_(placement), options_(options), uses_(graph) {}
+
+  Result<std::vector<NodePlan>> run() {
+    OCTET_TRY(check_patterns(graph_, options_));
+    const std::vector<NodeId> order = OCTET_TRY(graph_.topological());
+    for (size_t i = order.size(); i-- > 0;)
+      note_wanted(graph_.node(order[i]));
+    std::vector<NodePlan> out;
+    for (const NodeId id : order)
+      out.push_back(decide(graph_.node(id)));
+    return out;
+  }
+
+ private:
+  QuantTrait trait(const Node& node) const {
+    const OpDef* op = find_op(node.domain, node.op_type);
+    if (op == nullptr) return QuantTrait::none("octet has no definition of this operator");
+    return op->quant.fn(node, input_infos(graph_, node));
+  }
+
+  bool is_float32(ValueId id) const {
+    return id.valid() && graph_.value(id).type.type == DType::kFloat32;
+  }
+
+  /// Empty when the node may be quantized, else the rule and the reason why not.
+  struct Refusal {
+    std::string rule, why, clause;
+  };
+  std::optional<Refusal> refusal(const Node& node, const PlacementRule* rule) const {
+    const std::string verdict = pattern_verdict(options_, node);
+    if (!verdict.empty())
+      return Refusal{verdict,
+                     verdict == "excluded" ? "excluded by pattern" : "no include pattern names it",
+                     ""};
+    if (rule == nullptr)
+      return Refusal{"no-rule", std::string(placement_.otherwise),
+                     std::string(placement_.otherwise_clause)};
+    if (rule->treatment == Treatment::kFloat || rule->treatment == Treatment::kCommutes)
+      return Refusal{rule->treatment == Treatment::kFloat ? "float" : "commutes",
+                     std::string(rule->why), std::string(rule->clause)};
+    if (!is_float32(node.output(0)))
+      return Refusal{
+          "not-f32",
+          fmt::format("its output is {}, not f32", graph_.value(node.output(0)).type.text()), ""};
+    if (node.is("Softmax") && !options_.softmax)
+      return Refusal{"softmax", "Softmax stays in float unless asked for (softmax option)",
+                     std::string(rule->clause)};
+    return std::nullopt;
+  }
+
+  const PlacementRule* rule_of(const Node& node) const {
+    return node.domain.empty() ? placement_.rule(node.op_type) : nullptr;
+  }
+
+  void note_wanted(const Node& node) {
+    const PlacementRule* rule = rule_of(node);
+    if (rule != nullptr && rule->treatment == Treatment::kCommutes &&
+        wanted_.contains(node.output(0)))
+      wanted_.insert(node.input(0));
+    if (refusal(node, rule)) return;
+    const bool wants = rule->treatment == Treatment::kProduct || node.is("Softmax") ||
+                       wanted_.contains(node.output(0));
+    if (!wants) return;
+    for (const size_t i : trait(node).inputs)
+      if (graph_.constant(node.input(i)) == nullptr) wanted_.insert(node.input(i));
+  }
+
+  NodePlan decide(const Node& node) {
+    NodePlan plan;
+    plan.node = node.name;
+    plan.op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+    const PlacementRule* rule = rule_of(node);
+    if (const auto no = refusal(node, rule)) {
+      plan.rule = no->rule;
+      plan.why = no->why;
+      plan.clause = no->clause;
+      if (no->rule == "commutes" && upstream_.contains(node.input(0)))
+        upstream_.insert(node.output(0));
+      return plan;
+    }
+    plan.clause = rule->clause;
+    plan.why = rule->why;
+    switch (rule->treatment) {
+    case Treatment::kProduct:
+      product(node, *rule, plan);
+      break;
+    case Treatment::kAround:
+      around(node, *rule, plan);
+      break;
+    case Treatment::kResidual:
+      residual(node, plan);
+      break;
+    case Treatment::kMoves:
+      moves(node, plan);
+      break;
+    case Treatment::kAbsorbed:
+      absorbed(node, plan);
+      break;
+    case Treatment::kFloat:
+    case Treatment::kCommutes:
+      break;
+    }
+    if (plan.output) integer_.insert(node.output(0));
+    return plan;
+  }
+
+  /// The Relu or Clip that alone reads the output and will be absorbed, or null.
+  const Node* clamp_after(const Node& node) const {
+    const NodeId next = uses_.single_consumer(node.output(0));
+    if (!next.valid()) return nullptr;
+    const Node& clamp = graph_.node(next);
+    const PlacementRule* rule = rule_of(clamp);
+    const bool absorbs = rule != nullptr && rule->treatment == Treatment::kAbsorbed &&
+                         is_clamp(clamp) && !refusal(clamp, rule);
+    return absorbs ? &clamp : nullptr;
+  }
+
+  /// Whether Q goes after the node, after its clamp (noted for later), or nowhere.
+  bool output_here(const Node& node, OutputCodes rule) {
+    if (rule == OutputCodes::kNever) return false;
+    const Node* clamp = clamp_after(node);
+    const ValueId read = (clamp != nullptr ? *clamp : node).output(0);
+    if (rule == OutputCodes::kWhenRead && !wanted_.contains(read)) return false;
+    if (clamp == nullptr) return true;
+    clamped_.insert(clamp->id);
+    return false;
+  }
+
+  void product(const Node& node, const PlacementRule& rule, NodePlan& plan) {
+    const QuantTrait t = trait(node);
+    const auto refuse = [&](std::string name, std::string why) {
+      plan.rule = std::move(name);
+      plan.why = std::move(why);
+      plan.clause.clear();
+    };
+    if (t.kind != QuantTrait::Kind::kWeighted && t.kind != QuantTrait::Kind::kProduct)
+      return refuse("no-product", t.reason.empty() ? "not a product of two tensors" : t.reason);
+    if (t.weight) {
+      const Tensor* w = graph_.constant(node.input(*t.weight));
+      if (w == nullptr || w->type() != DType::kFloat32)
+        return refuse("weight-not-f32", "its weight is not an f32 constant");
+      plan.weight = static_cast<int64_t>(*t.weight);
+    } else if (node.op_type == "Conv" || node.op_type == "ConvTranspose") {
+      return refuse("weight-not-constant", "its weight is computed, not stored");
+    }
+    for (const size_t i : t.inputs) {
+      if (graph_.constant(node.input(i)) != nullptr || !is_float32(node.input(i)))
+        return refuse("constant-input", "an activation input is constant or not f32");
+      plan.inputs.push_back(static_cast<int64_t>(i));
+    }
+    plan.quantized = true;
+    plan.rule = t.weight ? "product" : "product-of-activations";
+    plan.output = output_here(node, rule.output);
+    upstream_.insert(node.output(0));
+    if (placement_.int32_gemm_bias && node.is("Gemm") && t.bias && !plan.output &&
+        clamp_after(node) == nullptr) {
+      const Tensor* bias = graph_.constant(node.input(*t.bias));
+      plan.int32_bias = bias != nullptr && bias->type() == DType::kFloat32;
+    }
+  }
+
+  void around(const Node& node, const PlacementRule& rule, NodePlan& plan) {
+    plan.rule = "around";
+    const QuantTrait t = trait(node);
+    std::vector<size_t> inputs = t.inputs;
+    if (inputs.empty()) inputs = {0};
+    for (const size_t i : inputs) {
+      const ValueId in = node.input(i);
+      if (!in.valid()) continue;
+      const bool asked = node.is("Softmax");
+      const bool codes = placement_.symmetric_only ? upstream_.contains(in) : integer_.contains(in);
+      if (graph_.constant(in) != nullptr)
+        return stay_float(plan, "an input is constant: in float it costs less than in codes");
+      if (!codes && !asked)
+        return stay_float(
+            plan, fmt::format("its input \"{}\" is not in codes already", graph_.value(in).name));
+      plan.inputs.push_back(static_cast<int64_t>(i));
+    }
+    if (!wanted_.contains(node.output(0)) && !node.is("Softmax"))
+      return stay_float(plan, "nothing after it reads codes");
+    plan.quantized = true;
+    plan.output = rule.output == OutputCodes::kAlways || node.is("Softmax");
+    upstream_.insert(node.output(0));
+  }
+
+  void residual(const Node& node, NodePlan& plan) {
+    plan.rule = "residual";
+    if (node.inputs.size() != 2 || graph_.constant(node.input(0)) != nullptr ||
+        graph_.constant(node.input(1)) != nullptr)
+      return stay_float(plan, "not a sum of two activations");
+    if (!upstream_.contains(node.input(0)) && !upstream_.contains(node.input(1)))
+      return stay_float(plan, "neither side comes from an integer product");
+    const size_t shortcut = depth(node.input(0)) <= depth(node.input(1)) ? 0 : 1;
+    plan.quantized = true;
+    plan.inputs = {static_cast<int64_t>(shortcut)};
+    upstream_.insert(node.output(0));
+  }
+
+  void moves(const Node& node, NodePlan& plan) {
+    plan.rule = "moves";
+    if (!integer_.contains(node.input(0)))
+      return stay_float(plan, "its input is not in codes already");
+    if (!wanted_.contains(node.output(0))) return stay_float(plan, "nothing after it reads codes");
+    plan.quantized = true;
+    plan.inputs = {0};
+    plan.output = true;
+  }
+
+  void absorbed(const Node& node, NodePlan& plan) {
+    plan.rule = "absorbed";
+    if (clamped_.contains(node.id)) {
+      plan.quantized = true;
+      plan.output = true;
+      upstream_.insert(node.output(0));
+      return;
+    }
+    if (upstream_.contains(node.input(0))) upstream_.insert(node.output(0));
+    stay_float(plan, "its producer's output is not quantized, so it runs in float");
+  }
+
+  static void stay_float(NodePlan& plan, std::string why) {
+    plan.quantized = false;
+    plan.inputs.clear();
+    plan.why = std::move(why);
+  }
+
+  /// Longest way from a graph input or constant, counted in nodes.
+  int depth(ValueId id) {
+    const auto found = depths_.find(id);
+    if (found != depths_.end()) return found->second;
+    if (depths_.empty()) {
+      const auto order = graph_.topological();
+      for (const NodeId n : order.ok() ? *order : std::vector<NodeId>{}) {
+        int deepest = 0;
+        for (const ValueId in : graph_.node(n).inputs)
+          if (depths_.contains(in)) deepest = std::max(deepest, depths_[in]);
+        for (const ValueId out : graph_.node(n).outputs)
+          depths_[out] = deepest + 1;
+      }
+    }
+    return depths_.contains(id) ? depths_[id] : 0;
+  }
+
+  const Graph& graph_;
+  const Placement& placement_;
+  const QuantizeOptions& options_;
+  Uses uses_;
+  std::set<ValueId> wanted_;   ///< some integer node reads it, if it gets the chance
+  std::set<ValueId> integer_;  ///< quantized at its producer
+  std::set<ValueId> upstream_; ///< made by an integer node, perhaps moved or clamped since
+  std::set<NodeId> clamped_;   ///< clamps that Q absorbs
+  std::map<ValueId, int> depths_;
+};
+
+} // namespace
+
+const PlacementRule* Placement::rule(std::string_view op) const {
+  const auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const PlacementRule& r) { return r.op == op; });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+Result<std::vector<NodePlan>>
+place(const Graph& graph, const Placement& placement, const QuantizeOptions& options) {
+  return Placer(graph, placement, options).run();
+}
+
+} // namespace octet

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides, from the graph and a target's placement alone, what each node becomes.
+#pragma once
+
+#include <vector>
+
+#include "quant/placement.h"
+
+#include "octet/quantize.h"
+
+namespace octet {
+
+/// One entry for each node, in topological order. The graph is simplified and has types. Errors: an
+/// include or exclude pattern that matches no node.
+Result<std::vector<NodePlan>>
+place(const Graph& graph, const Placement& placement, const QuantizeOptions& options);
+
+/// The same for the dynamic and the weight-only mode: which weights are stored in 8 bits.
+Result<std::vector<NodePlan>>
+place_weights(const Graph& graph, const Placement& placement, const QuantizeOptions& options);
+
+/// What the include and exclude patterns say of a node: empty, "excluded" or "not-included".
+std::string pattern_verdict(const QuantizeOptions& options, const Node& node);
+/// An error for a pattern that matches no node and no operator.
+Status check_patterns(const Graph& graph, const QuantizeOptions& options);
+
+/// True when `text` matches `pattern` (`*` any run, `?` any one character).
+bool glob_match(std::string_view pattern, std::string_view text);
+
+} // namespace octet

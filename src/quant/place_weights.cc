@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which weights are stored in 8 bits when activations stay float until run time. Dynamic: linear
+// layers, and Conv where an include pattern names it (its ONNX form, ConvInteger, is slow). Weight-
+// only: every product and embedding.
+#include "ops/infer.h"
+#include "quant/place.h"
+
+namespace octet {
+
+namespace {
+
+class WeightPlacer {
+ public:
+  WeightPlacer(const Graph& graph, const Placement& placement, const QuantizeOptions& options)
+      : graph_(graph), placement_(placement), options_(options) {}
+
+  NodePlan decide(const Node& node) const {
+    NodePlan plan;
+    plan.node = node.name;
+    plan.op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+    const std::string verdict = pattern_verdict(options_, node);
+    if (!verdict.empty())
+      return stays_float(plan, verdict,
+                         verdict == "excluded" ? "excluded by pattern"
+                                               : "no include pattern names it");
+    if (node.is("Gather")) return embedding(node, plan);
+    const OpDef* op = find_op(node.domain, node.op_type);
+    const QuantTrait t = op == nullptr ? QuantTrait::none("octet has no definition of it")
+                                       : op->quant.fn(node, input_infos(graph_, node));
+    if (!t.weight) return stays_float(plan, "no-weights", "it has no weights");
+    const Tensor* w = graph_.constant(node.input(*t.weight));
+    if (w == nullptr || w->type() != DType::kFloat32 || w->rank() < 2)
+      return stays_float(plan, "weight-not-f32", "its weight is not an f32 constant");
+    if (options_.mode == QuantMode::kDynamic) {
+      const std::string why = no_dynamic(node, *w);
+      if (!why.empty()) return stays_float(plan, "no-dynamic-form", why);
+    }
+    plan.quantized = true;
+    plan.weight = static_cast<int64_t>(*t.weight);
+    plan.rule = options_.mode == QuantMode::kDynamic ? "dynamic" : "weight-only";
+    plan.why = options_.mode == QuantMode::kDynamic
+                   ? "int8 weights, activations quantized at every run"
+                   : "int8 weights, computed in float";
+    plan.clause = options_.mode == QuantMode::kDynamic ? "4.1" : "6 E5";
+    return plan;
+  }
+
+ private:
+  static NodePlan stays_float(NodePlan plan, std::string rule, std::string why) {
+    plan.rule = std::move(rule);
+    plan.why = std::move(why);
+    return plan;
+  }
+
+  NodePlan embedding(const Node& node, NodePlan plan) const {
+    const Tensor* table = graph_.constant(node.input(0));
+    if (table == nullptr || table->type() != DType::kFloat32 || table->rank() != 2 ||
+        node.attr_int("axis", 0) != 0)
+      return stays_float(plan, "no-weights", "it gathers no rows of an f32 table");
+    if (options_.mode == QuantMode::kDynamic)
+      return stays_float(plan, "no-dynamic-form", "an embedding computes nothing to quantize");
+    plan.quantized = true;
+    plan.weight = 0;
+    plan.rule = "embedding";
+    plan.why = "int8 rows and their scales are gathered, then multiplied";
+    plan.clause = "9";
+    return plan;
+  }
+
+  std::string no_dynamic(const Node& node, const Tensor& w) const {
+    if (node.is("Conv")) {
+      if (placement_.dynamic != DynamicForm::kOnnx) return "the target has no dynamic convolution";
+      return options_.include.empty()
+                 ? "dynamic quantization takes linear layers; include Conv to have it too"
+                 : "";
+    }
+    if (node.is("Gemm"))
+      return node.attr_int("transA", 0) != 0 ? "its first input is transposed" : "";
+    if (node.is("MatMul")) return w.rank() == 2 ? "" : "its weight has more than two dimensions";
+    return "it has no dynamic form";
+  }
+
+  const Graph& graph_;
+  const Placement& placement_;
+  const QuantizeOptions& options_;
+};
+
+} // namespace
+
+Result<std::vector<NodePlan>>
+place_weights(const Graph& graph, const Placement& placement, const QuantizeOptions& options) {
+  OCTET_TRY(check_patterns(graph, options));
+  const WeightPlacer placer(graph, placement, options);
+  std::vector<NodePlan> out;
+  for (const NodeId id : OCTET_TRY(graph.topological()))
+    out.push_back(placer.decide(graph.node(id)));
+  return out;
+}
+
+} // namespace octet

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement: what a target wants Q/DQ to look like, as data. The tables stand in src/targets/, one
+// file a target; quantization reads them here.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "octet/observer.h"
+#include "octet/result.h"
+
+namespace octet {
+
+/// How an operator takes part.
+enum class Treatment {
+  kProduct,  ///< inputs and weights quantized, sum in int32
+  kAround,   ///< in integers only when inputs and output are quantized
+  kResidual, ///< Add: the shortcut alone is quantized
+  kMoves,    ///< moves codes: the output has the input's scale
+  kAbsorbed, ///< a clamp that the producer's Q does by itself
+  kCommutes, ///< the target moves Q and DQ through it: it needs none of its own
+  kFloat,    ///< never; the clause says why
+};
+/// Whether the output is quantized at the node that makes it.
+enum class OutputCodes { kNever, kWhenRead, kAlways };
+
+struct PlacementRule {
+  std::string_view op; ///< of the default domain
+  Treatment treatment;
+  OutputCodes output;
+  std::string_view clause;
+  std::string_view why;
+};
+
+enum class DynamicForm { kNone, kOnnx, kOctet };
+
+struct Placement {
+  std::string_view target;
+  Scheme activation;
+  bool symmetric_only; ///< a zero point that is not 0 is refused
+  Scheme weight;
+  bool stored_weights; ///< int8 weight and DQ; else float weight, Q, DQ
+  /// A Gemm without a quantized output takes an int32 bias.
+  bool int32_gemm_bias;
+  /// A Relu or Clip of a symmetric scheme cannot be absorbed: use asymmetric codes after it.
+  bool asymmetric_after_clamp;
+  DynamicForm dynamic;
+  int64_t min_opset, max_opset;
+  std::span<const PlacementRule> rules;
+  std::string_view otherwise_clause; ///< for operators without a rule
+  std::string_view otherwise;
+
+  const PlacementRule* rule(std::string_view op) const;
+};
+
+/// The placement of a target by name; an error names the nearest one. Defined in src/targets/.
+Result<const Placement*> find_placement(std::string_view target);
+
+} // namespace octet

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a plan: places Q/DQ by the target's rules, calibrates what needs a range, takes the ranges
+// of the weights, and notes what was odd.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/format.h"
+#include "ops/infer.h"
+#include "passes/simplify.h"
+#include "quant/calibrate.h"
+#include "quant/place.h"
+#include "quant/prepare.h"
+#include "quant/scheme.h"
+
+namespace octet {
+
+namespace {
+
+/// Products of int8 codes that surely fit into int32 together: 2^31 / (128 * 255), rounded down.
+constexpr int64_t kSafeTerms = 65000;
+
+class Planner {
+ public:
+  Planner(Graph graph, const Placement& placement, const QuantizeOptions& options)
+      : graph_(std::move(graph)), placement_(placement), options_(options) {}
+
+  const Graph& graph() const { return graph_; }
+
+  Result<QuantizationPlan> run(const CalibrationSource& source, int64_t samples) {
+    plan_.target = placement_.target;
+    plan_.mode = options_.mode;
+    plan_.calibrator = name(options_.calibrator);
+    plan_.nodes = OCTET_TRY(options_.mode == QuantMode::kStatic
+                                ? place(graph_, placement_, options_)
+                                : place_weights(graph_, placement_, options_));
+    OCTET_TRY(plan_weights());
+    if (options_.mode == QuantMode::kStatic) {
+      OCTET_TRY(choose_schemes());
+      OCTET_TRY(plan_activations(source, samples));
+    } else {
+      plan_.calibrator.clear();
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  const Node& node_of(const NodePlan& plan) const {
+    return graph_.node(*graph_.find_node(plan.node));
+  }
+  QuantTrait trait(const Node& node) const {
+    return find_op(node.domain, node.op_type)->quant.fn(node, input_infos(graph_, node));
+  }
+
+  Status plan_weights() {
+    for (NodePlan& node_plan : plan_.nodes) {
+      if (!node_plan.weight) continue;
+      const Node& node = node_of(node_plan);
+      const ValueId id = node.input(static_cast<size_t>(*node_plan.weight));
+      const Tensor& w = *graph_.constant(id);
+      std::optional<int64_t> axis;
+      if (options_.per_channel && w.rank() > 1) {
+        const int64_t a = node.is("Gather") ? 0 : trait(node).weight_axis;
+        axis = a < 0 ? a + w.rank() : a;
+      }
+      OCTET_TRY_WITH(plan_weight(graph_.value(id).name, w, axis),
+                     fmt::format("weight \"{}\" of {}", graph_.value(id).name, node.label()));
+      if (options_.mode != QuantMode::kWeightOnly && !fits_int32(node, w))
+        leave_float(node_plan, fmt::format("an int32 sum of more than {} products could overflow",
+                                           kSafeTerms));
+    }
+    return ok_status();
+  }
+
+  Status plan_weight(const std::string& value, const Tensor& w, std::optional<int64_t> axis) {
+    for (TensorPlan& known : plan_.tensors) {
+      if (known.value != value || known.axis == axis) continue;
+      known.axis.reset(); // two readers want different axes: one scale serves both
+      axis.reset();
+    }
+    Observer observer =
+        OCTET_TRY(Observer::create(options_.weight_calibrator, placement_.weight, axis));
+    OCTET_TRY(observer.observe(w));
+    TensorPlan out;
+    out.value = value;
+    out.scheme = placement_.weight;
+    out.axis = axis;
+    out.algorithm = name(options_.weight_calibrator);
+    out.ranges = OCTET_TRY(observer.ranges());
+    if (observer.infinities() > 0) return error("it holds {} infinities", observer.infinities());
+    note_replaced(out);
+    std::erase_if(plan_.tensors, [&](const TensorPlan& t) { return t.value == value; });
+    plan_.tensors.push_back(std::move(out));
+    return ok_status();
+  }
+
+  static void note_replaced(TensorPlan& tensor) {
+    const auto parameters = parameters_for(tensor.scheme, tensor.ranges);
+    std::string channels;
+    int count = 0;
+    for (size_t c = 0; c < parameters.size(); ++c) {
+      if (!parameters[c].replaced) continue;
+      if (++count <= 8) channels += (count > 1 ? ", " : "") + std::to_string(c);
+    }
+    if (count == 0) return;
+    tensor.note = tensor.axis ? fmt::format("{} channels are all zero ({}{}): they take the "
+                                            "smallest other scale",
+                                            count, channels, count > 8 ? ", ..." : "")
+                              : "it is all zero: scale 1";
+  }
+
+  /// Whether the codes' products fit into int32 for every output channel.
+  bool fits_int32(const Node& node, const Tensor& w) const {
+    if (node.is("Gather") || w.rank() < 2) return true;
+    const int64_t a = trait(node).weight_axis;
+    return w.count() <= kSafeTerms * std::max<int64_t>(w.dim(a < 0 ? a + w.rank() : a), 1);
+  }
+
+  static void leave_float(NodePlan& node_plan, std::string why) {
+    node_plan.quantized = false;
+    node_plan.inputs.clear();
+    node_plan.weight.reset();
+    node_plan.output = false;
+    node_plan.int32_bias = false;
+    node_plan.rule = "overflow";
+    node_plan.why = std::move(why);
+  }
+
+  Status choose_schemes() {
+    scheme_ = placement_.activation;
+    if (!options_.symmetric) return ok_status();
+    if (!*options_.symmetric && placement_.symmetric_only)
+      return error("target {} takes symmetric activations only (targets 1.1 row 12)",
+                   placement_.target);
+    scheme_.symmetric = *options_.symmetric;
+    return ok_status();
+  }
+
+  Scheme scheme_of(const Node* producer) const {
+    Scheme scheme = scheme_;
+    const bool clamp = producer != nullptr && (producer->is("Relu") || producer->is("Clip"));
+    if (clamp && placement_.asymmetric_after_clamp) scheme.symmetric = false;
+    return scheme;
+  }
+
+  void want(ValueId id) {
+    if (!seen_.insert(id).second) return;
+    const Node* producer = graph_.producer(id);
+    requests_.push_back({id, scheme_of(producer)});
+  }
+
+  Status plan_activations(const CalibrationSource& source, int64_t samples) {
+    std::set<ValueId> moved;
+    for (const NodePlan& node_plan : plan_.nodes)
+      if (node_plan.rule == "moves" && node_plan.output) moved.insert(node_of(node_plan).output(0));
+    for (const NodePlan& node_plan : plan_.nodes) {
+      if (!node_plan.quantized) continue;
+      const Node& node = node_of(node_plan);
+      for (const int64_t i : node_plan.inputs)
+        if (!moved.contains(node.input(static_cast<size_t>(i))))
+          want(node.input(static_cast<size_t>(i)));
+      if (node_plan.output && !moved.contains(node.output(0))) want(node.output(0));
+    }
+    std::vector<ObserveRequest> unknown;
+    for (const ObserveRequest& request : requests_)
+      if (!fixed_range(request.value)) unknown.push_back(request);
+    const Calibration calibration =
+        OCTET_TRY(calibrate(graph_, unknown, source, options_, samples));
+    plan_.samples = calibration.samples;
+    for (const ObserveRequest& request : requests_)
+      add_activation(request, calibration);
+    for (const NodePlan& node_plan : plan_.nodes)
+      if (node_plan.rule == "moves" && node_plan.output) add_moved(node_of(node_plan));
+    return ok_status();
+  }
+
+  std::optional<Range> fixed_range(ValueId id) const {
+    const Node* producer = graph_.producer(id);
+    if (producer == nullptr || !producer->is("Softmax")) return std::nullopt;
+    return Range{0, 1};
+  }
+
+  void add_activation(const ObserveRequest& request, const Calibration& calibration) {
+    TensorPlan out;
+    out.value = graph_.value(request.value).name;
+    out.scheme = request.scheme;
+    out.algorithm = name(options_.calibrator);
+    if (const auto fixed = fixed_range(request.value)) {
+      out.algorithm = "fixed";
+      out.ranges = {*fixed};
+    } else {
+      const Observation& seen = calibration.values.at(request.value);
+      out.ranges = {seen.range};
+      note_replaced(out);
+      if (seen.infinities > 0)
+        out.note = fmt::format("{} infinities were left out of the range", seen.infinities);
+    }
+    plan_.tensors.push_back(std::move(out));
+  }
+
+  void add_moved(const Node& node) {
+    const TensorPlan* source = plan_.tensor(graph_.value(node.input(0)).name);
+    if (source == nullptr) return;
+    TensorPlan out = *source;
+    out.value = graph_.value(node.output(0)).name;
+    out.algorithm = "same as " + source->value;
+    out.note.clear();
+    plan_.tensors.push_back(std::move(out));
+  }
+
+  Graph graph_;
+  const Placement& placement_;
+  const QuantizeOptions& options_;
+  Scheme scheme_;
+  QuantizationPlan plan_;
+  std::set<ValueId> seen_;
+  std::vector<ObserveRequest> requests_;
+};
+
+Status check_mode(const Placement& placement, const QuantizeOptions& options) {
+  if (options.mode == QuantMode::kDynamic && placement.dynamic == DynamicForm::kNone)
+    return error(ErrorCode::kUnsupported,
+                 "target {} has no dynamic quantization (targets 1.3); use static or weight-only",
+                 placement.target);
+  return ok_status();
+}
+
+} // namespace
+
+std::string_view name(QuantMode mode) {
+  switch (mode) {
+  case QuantMode::kStatic:
+    return "static";
+  case QuantMode::kDynamic:
+    return "dynamic";
+  case QuantMode::kWeightOnly:
+    return "weight-only";
+  }
+  return "static";
+}
+
+Result<QuantMode> parse_quant_mode(std::string_view text) {
+  for (const QuantMode mode : {QuantMode::kStatic, QuantMode::kDynamic, QuantMode::kWeightOnly})
+    if (name(mode) == text) return mode;
+  return error("unknown mode \"{}\"; use static, dynamic or weight-only", text);
+}
+
+/// Plans name nodes: those without a name of their own take their first output's.
+static void name_nodes(Graph& graph) {
+  std::set<std::string> taken;
+  for (const NodeId id : graph.nodes()) {
+    Node& node = graph.mutable_node(id);
+    if (node.name.empty() && node.output(0).valid()) node.name = graph.value(node.output(0)).name;
+    const std::string base = node.name;
+    for (int k = 1; !taken.insert(node.name).second; ++k)
+      node.name = fmt::format("{}_{}", base, k);
+  }
+}
+
+Result<Graph> prepare_for_quantization(const Graph& graph) {
+  Graph out = graph;
+  name_nodes(out);
+  OCTET_TRY_WITH(simplify(out), "simplify");
+  OCTET_TRY(infer_types(out));
+  return out;
+}
+
+Result<QuantizationPlan> plan_quantization(const Graph& graph,
+                                           const CalibrationSource& source,
+                                           const QuantizeOptions& options,
+                                           int64_t samples) {
+  const Placement* placement = OCTET_TRY_WITH(find_placement(options.target), "plan");
+  OCTET_TRY_WITH(check_mode(*placement, options), "plan");
+  Planner planner(OCTET_TRY_WITH(prepare_for_quantization(graph), "plan"), *placement, options);
+  QuantizationPlan plan = OCTET_TRY_WITH(planner.run(source, samples), "plan");
+  plan.graph_hash = graph.content_hash();
+  return plan;
+}
+
+Result<QuantizationPlan>
+plan_quantization(const Graph& graph, const Dataset& data, const QuantizeOptions& options) {
+  const int64_t samples =
+      options.samples <= 0 ? data.size() : std::min(options.samples, data.size());
+  return plan_quantization(graph, batches_of(graph, data, options.samples, options.batch_size),
+                           options, samples);
+}
+
+const TensorPlan* QuantizationPlan::tensor(std::string_view value) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const TensorPlan& t) { return t.value == value; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+const NodePlan* QuantizationPlan::node(std::string_view node_name) const {
+  const auto found = std::find_if(nodes.begin(), nodes.end(),
+                                  [&](const NodePlan& n) { return n.node == node_name; });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+} // namespace octet

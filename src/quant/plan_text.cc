@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as a table for people.
+#include <algorithm>
+
+#include "core/format.h"
+#include "quant/scheme.h"
+
+#include "octet/quantize.h"
+
+namespace octet {
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string table(const std::vector<Row>& rows) {
+  std::vector<size_t> width;
+  for (const Row& row : rows)
+    for (size_t c = 0; c < row.size(); ++c) {
+      if (c >= width.size()) width.push_back(0);
+      width[c] = std::max(width[c], row[c].size());
+    }
+  std::string out;
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c)
+      line += fmt::format("{:<{}}", row[c], c + 1 < row.size() ? width[c] + 2 : 0);
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
+}
+
+std::string range_text(const TensorPlan& tensor) {
+  Range all = tensor.ranges.empty() ? Range{} : tensor.ranges[0];
+  for (const Range& r : tensor.ranges)
+    all = {std::min(all.lo, r.lo), std::max(all.hi, r.hi)};
+  return fmt::format("[{:.4g}, {:.4g}]", all.lo, all.hi);
+}
+
+std::string parameters_text(const TensorPlan& tensor) {
+  if (tensor.ranges.size() != 1) return fmt::format("{} scales", tensor.ranges.size());
+  const QuantParameters p = parameters_for(tensor.scheme, tensor.ranges[0]);
+  return fmt::format("scale {:.4g}, zero point {}", p.scale, p.zero_point);
+}
+
+} // namespace
+
+std::string QuantizationPlan::text() const {
+  std::string out = fmt::format("{} quantization for {}", name(mode), target);
+  if (mode == QuantMode::kStatic) out += fmt::format(", {} on {} samples", calibrator, samples);
+  std::vector<Row> rows = {{"node", "operator", "runs in", "why", "source"}};
+  for (const NodePlan& n : nodes)
+    rows.push_back({n.node, n.op, n.quantized ? "8 bit" : "float", n.why,
+                    n.clause.empty() ? "" : "targets " + n.clause});
+  out += "\n\n" + table(rows);
+  rows = {{"tensor", "format", "granularity", "range", "parameters", "by", "note"}};
+  for (const TensorPlan& t : tensors)
+    rows.push_back({t.value, octet::text(t.scheme),
+                    t.axis ? fmt::format("axis {}", *t.axis) : "per tensor", range_text(t),
+                    parameters_text(t), t.algorithm, t.note});
+  return out + "\n" + table(rows);
+}
+
+} // namespace octet

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes Q and DQ nodes with their scales and zero points. Equal scales and zero points are one
+// initializer; every node has all three inputs; only per-channel nodes have an axis.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "quant/scheme.h"
+
+#include "octet/graph.h"
+#include "octet/quantize.h"
+
+namespace octet {
+
+class QdqWriter {
+ public:
+  explicit QdqWriter(Graph& graph) : graph_(graph) {}
+
+  /// The codes of `x` (i8, u8, ...), by a new QuantizeLinear.
+  ValueId quantize(ValueId x, const TensorPlan& plan);
+  /// The float value of codes, by a new DequantizeLinear named after `of`.
+  ValueId dequantize(ValueId codes, const TensorPlan& plan, const std::string& of);
+  /// A weight through 8 bits: stored codes and DQ, or the float constant, Q and DQ. Readers of the
+  /// same weight share what is stored. Errors: the constant does not fit the plan.
+  Result<ValueId> weight(ValueId constant, const TensorPlan& plan, bool stored);
+  /// An int32 bias with the given scales (one, or one a channel) and its DQ.
+  ValueId int32_bias(const std::string& name,
+                     const std::vector<int32_t>& codes,
+                     const std::vector<float>& scales);
+
+  ValueId constant(const std::string& name, const Tensor& tensor);
+
+ private:
+  ValueId scale(const std::vector<QuantParameters>& parameters, bool vector);
+  ValueId zero_point(const std::vector<QuantParameters>& parameters, DType type, bool vector);
+  ValueId emit(const char* op,
+               std::vector<ValueId> inputs,
+               std::optional<int64_t> axis,
+               const std::string& name);
+
+  Graph& graph_;
+  std::map<std::pair<int32_t, std::string>, ValueId> constants_; ///< by type and bytes with shape
+  std::map<ValueId, ValueId> stored_;                            ///< weight -> its codes
+};
+
+/// The codes of a constant weight. Errors: a channel count that is not the plan's, NaN.
+Result<Tensor> weight_codes(const Tensor& weight, const TensorPlan& plan);
+
+} // namespace octet

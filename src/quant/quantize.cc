@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Applying a plan: the graph is prepared as it was for planning, matched with the plan, and written
+// in the form that the mode and the target ask for.
+#include <algorithm>
+#include <set>
+
+#include "core/format.h"
+#include "graph/verify.h"
+#include "ops/infer.h"
+#include "passes/evaluate.h"
+#include "quant/apply.h"
+#include "quant/prepare.h"
+#include "quant/qdq_writer.h"
+
+namespace octet {
+
+namespace {
+
+PlanMismatch mismatch(const Graph& prepared, const QuantizationPlan& plan) {
+  PlanMismatch out;
+  for (const TensorPlan& tensor : plan.tensors)
+    if (!prepared.find_value(tensor.value)) out.unmatched.push_back(tensor.value);
+  for (const NodePlan& node : plan.nodes)
+    if (!find_planned(prepared, node).ok()) out.unmatched.push_back(node.node);
+  for (const NodeId id : prepared.nodes())
+    if (plan.node(prepared.node(id).name) == nullptr)
+      out.unplanned.push_back(prepared.node(id).name);
+  return out;
+}
+
+Status finish(Graph& graph) {
+  graph.remove_dead();
+  OCTET_TRY(infer_types(graph));
+  return verify(graph);
+}
+
+/// QuantizeLinear of a constant, evaluated: the codes under the name that Q's output had.
+Status store_codes(Graph& graph, NodeId id) {
+  const Node node = graph.node(id);
+  const Tensor* scale = graph.constant(node.input(1));
+  if (scale == nullptr) return ok_status();
+  const std::vector<double> scales = OCTET_TRY(scale->to_doubles());
+  for (const double s : scales)
+    if (!(s > 0))
+      return error("node {}: scale {} is not positive; clamp scales while training", node.label(),
+                   s);
+  const auto codes = evaluate_constant(graph, node);
+  if (!codes) return error("node {}: its codes cannot be computed", node.label());
+  const std::string name = graph.value(node.output(0)).name;
+  const ValueId stored = graph.add_constant(name + "_stored", (*codes)[0]);
+  graph.replace_uses(node.output(0), stored);
+  graph.remove_node(id);
+  graph.rename(stored, name);
+  return ok_status();
+}
+
+bool read_by_quantize(const Graph& graph, const Uses& uses, ValueId value) {
+  const NodeId next = uses.single_consumer(value);
+  if (!next.valid()) return false;
+  const Node& node = graph.node(next);
+  if (node.is("QuantizeLinear")) return true;
+  return (node.is("Relu") || node.is("Clip")) && read_by_quantize(graph, uses, node.output(0));
+}
+
+Status store_bias(Graph& graph, QdqWriter& writer, NodeId id) {
+  const Node& gemm = graph.node(id);
+  const Node* x = graph.producer(gemm.input(0));
+  const Node* w = graph.producer(gemm.input(1));
+  if (x == nullptr || w == nullptr || !x->is("DequantizeLinear") || !w->is("DequantizeLinear"))
+    return ok_status();
+  const Tensor* x_scale = graph.constant(x->input(1));
+  const Tensor* w_scale = graph.constant(w->input(1));
+  if (x_scale == nullptr || w_scale == nullptr || x_scale->count() != 1) return ok_status();
+  const auto bias =
+      int32_bias(graph, gemm, static_cast<float>(x_scale->at(0)), OCTET_TRY(w_scale->to_floats()));
+  if (!bias) return ok_status();
+  const std::string name = graph.value(gemm.input(2)).name;
+  graph.mutable_node(id).attributes.erase("beta");
+  graph.set_node_input(id, 2, writer.int32_bias(name, bias->codes, bias->scales));
+  return ok_status();
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  const size_t shown = std::min<size_t>(names.size(), 5);
+  std::string out;
+  for (size_t i = 0; i < shown; ++i)
+    out += (i > 0 ? ", \"" : "\"") + names[i] + "\"";
+  return names.size() > shown ? fmt::format("{} and {} more", out, names.size() - shown) : out;
+}
+
+} // namespace
+
+Result<NodeId> find_planned(const Graph& graph, const NodePlan& plan) {
+  std::optional<NodeId> found;
+  for (const NodeId id : graph.nodes()) {
+    if (graph.node(id).name != plan.node) continue;
+    if (found) return error("plan: several nodes are named \"{}\"; rename them", plan.node);
+    found = id;
+  }
+  if (!found) return error("plan: the graph has no node \"{}\"", plan.node);
+  return *found;
+}
+
+Result<const TensorPlan*>
+find_planned(const Graph& graph, const QuantizationPlan& plan, ValueId value, const Node& node) {
+  const std::string name = value.valid() ? graph.value(value).name : "";
+  const TensorPlan* tensor = plan.tensor(name);
+  if (tensor == nullptr)
+    return error("plan: no range for value \"{}\", which {} needs", name, node.label());
+  return tensor;
+}
+
+Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& plan) {
+  const Graph prepared = OCTET_TRY_WITH(prepare_for_quantization(graph), "plan");
+  PlanMismatch out = mismatch(prepared, plan);
+  out.same_graph = graph.content_hash() == plan.graph_hash;
+  return out;
+}
+
+Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightStorage storage) {
+  const Placement* placement = OCTET_TRY_WITH(find_placement(plan.target), "quantize");
+  if (graph.opset() < placement->min_opset)
+    return error(ErrorCode::kUnsupported,
+                 "quantize: operator set {} is too old, Q/DQ with an axis needs {}; convert the "
+                 "model",
+                 graph.opset(), placement->min_opset);
+  Graph out = OCTET_TRY_WITH(prepare_for_quantization(graph), "quantize");
+  const PlanMismatch difference = mismatch(out, plan);
+  if (!difference.unmatched.empty())
+    return error("quantize: the plan is for another graph: {} not found or ambiguous; make a plan "
+                 "for this one",
+                 listed(difference.unmatched));
+  const auto apply = [&]() -> Status {
+    switch (plan.mode) {
+    case QuantMode::kStatic:
+      return apply_static(out, plan, *placement, storage);
+    case QuantMode::kDynamic:
+      return apply_dynamic(out, plan, *placement);
+    case QuantMode::kWeightOnly:
+      return apply_weights(out, plan, *placement);
+    }
+    return ok_status();
+  };
+  OCTET_TRY_WITH(apply(), "quantize");
+  OCTET_TRY_WITH(finish(out), "quantize");
+  return out;
+}
+
+Result<Graph> finalize_quantization(const Graph& trained, std::string_view target) {
+  const Placement* placement = OCTET_TRY_WITH(find_placement(target), "finalize");
+  Graph out = trained;
+  if (placement->int32_gemm_bias) {
+    QdqWriter writer(out);
+    const Uses uses(out);
+    for (const NodeId id : trained.nodes())
+      if (out.node(id).is("Gemm") && !read_by_quantize(out, uses, out.node(id).output(0)))
+        OCTET_TRY_WITH(store_bias(out, writer, id), "finalize");
+  }
+  if (placement->stored_weights)
+    for (const NodeId id : trained.nodes())
+      if (out.node(id).is("QuantizeLinear") && out.constant(out.node(id).input(0)) != nullptr)
+        OCTET_TRY_WITH(store_codes(out, id), "finalize");
+  OCTET_TRY_WITH(finish(out), "finalize");
+  return out;
+}
+
+} // namespace octet

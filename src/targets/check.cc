@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// check and explain: run the rules of the target's family over every node.
+#include <algorithm>
+
+#include "ops/infer.h"
+#include "targets/checks.h"
+
+namespace octet {
+
+namespace {
+
+std::span<CheckFn* const> checks_of(TargetFamily family) {
+  switch (family) {
+  case TargetFamily::kTensorRt:
+    return tensorrt_checks();
+  case TargetFamily::kOnnxRuntime:
+    return onnxruntime_checks();
+  case TargetFamily::kOctet:
+    return octet_checks();
+  }
+  return {};
+}
+
+} // namespace
+
+void CheckContext::add(std::string_view rule,
+                       Severity severity,
+                       const std::string& node,
+                       std::string message,
+                       std::string fix,
+                       std::string_view source) const {
+  Finding out;
+  out.rule = rule;
+  out.severity = severity;
+  out.node = node;
+  out.message = std::move(message);
+  out.fix = std::move(fix);
+  out.source = "targets " + std::string(source);
+  findings.push_back(std::move(out));
+}
+
+std::string name_of(const Graph& graph, const Node& node) {
+  if (!node.name.empty() || !node.output(0).valid()) return node.name;
+  return graph.value(node.output(0)).name;
+}
+
+std::string label(const Graph& graph, const Node& node) {
+  return node.op_type + " \"" + name_of(graph, node) + "\"";
+}
+
+Result<std::vector<Finding>> check(const Graph& graph, std::string_view target) {
+  const TargetDef* def = OCTET_TRY_WITH(find_target(target), "check");
+  Graph typed = graph;
+  OCTET_TRY_WITH(infer_types(typed), "check");
+  std::vector<Finding> findings;
+  const Uses uses(typed);
+  const CheckContext context{typed, uses, *def, findings};
+  for (const NodeId id : OCTET_TRY_WITH(typed.topological(), "check"))
+    for (CheckFn* rule : checks_of(def->family))
+      rule(context, typed.node(id));
+  return findings;
+}
+
+bool accepted(const std::vector<Finding>& findings) {
+  return std::none_of(findings.begin(), findings.end(),
+                      [](const Finding& f) { return f.severity == Severity::kError; });
+}
+
+Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view target) {
+  const TargetDef* def = OCTET_TRY_WITH(find_target(target), "explain");
+  Graph typed = graph;
+  OCTET_TRY_WITH(infer_types(typed), "explain");
+  switch (def->family) {
+  case TargetFamily::kTensorRt:
+    return explain_tensorrt(typed, *def);
+  case TargetFamily::kOnnxRuntime:
+    return explain_onnxruntime(typed, *def);
+  case TargetFamily::kOctet:
+    return explain_octet(typed, *def);
+  }
+  return std::vector<LayerForm>{};
+}
+
+} // namespace octet

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ONNX Runtime refuses, or reads as something else. Source: docs/targets.md 4.2 and 8.
+#include "core/format.h"
+#include "targets/checks.h"
+
+namespace octet {
+
+namespace {
+
+void domain_rule(const CheckContext& context, const Node& node) {
+  if (node.domain.empty() || node.domain == "com.microsoft" || node.domain == "ai.onnx.ml") return;
+  context.add("unknown-domain", Severity::kError, label(context.graph, node),
+              fmt::format("ONNX Runtime has no operators of the domain \"{}\"", node.domain),
+              "use standard operators (for octet's own form: the ONNX form of dynamic "
+              "quantization)",
+              "1.3");
+}
+
+void zero_point_rule(const CheckContext& context, const Node& node) {
+  if (!is_qdq(node) || node.input(2).valid()) return;
+  context.add("zero-point-missing", Severity::kWarning, label(context.graph, node),
+              "without a zero point it is UINT8 with zero point 0: negative values become 0",
+              "add a zero-point initializer", "8");
+}
+
+void scale_rule(const CheckContext& context, const Node& node) {
+  if (!is_qdq(node)) return;
+  const Tensor* scale = context.graph.constant(node.input(1));
+  if (scale == nullptr) return;
+  const ValueId real = is_quantize(node) ? node.input(0) : node.output(0);
+  const DType type = context.graph.value(real).type.type;
+  if (context.graph.opset() >= 23 && type != DType::kUndefined && type != scale->type())
+    context.add("scale-type", Severity::kError, label(context.graph, node),
+                "from operator set 23 on it fails at run time when the scale's type is not the "
+                "tensor's",
+                "give the scale the tensor's type, or use operator set 21", "4.2");
+}
+
+void shared_int8_rule(const CheckContext& context, const Node& node) {
+  if (!is_quantize(node) || context.graph.value(node.output(0)).type.type != DType::kInt8) return;
+  if (context.graph.constant(node.input(0)) != nullptr) return;
+  if (context.uses.count(node.output(0)) <= 1) return;
+  context.add("shared-int8", Severity::kWarning, label(context.graph, node),
+              "one int8 Q with several readers keeps the products behind it in float",
+              "give each reader its own Q, or use uint8 with zero point 128", "8");
+}
+
+constexpr CheckFn* kChecks[] = {domain_rule, zero_point_rule, scale_rule, shared_int8_rule};
+
+} // namespace
+
+std::span<CheckFn* const> onnxruntime_checks() {
+  return kChecks;
+}
+
+} // namespace octet

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks of all targets share: a rule is a function that looks at one node, a table lists
+// them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "targets/tables.h"
+
+#include "octet/target.h"
+
+namespace octet {
+
+struct CheckContext {
+  const Graph& graph;
+  const Uses& uses;
+  const TargetDef& target;
+  std::vector<Finding>& findings;
+
+  void add(std::string_view rule,
+           Severity severity,
+           const std::string& node,
+           std::string message,
+           std::string fix,
+           std::string_view source) const;
+};
+
+using CheckFn = void(const CheckContext&, const Node&);
+
+std::span<CheckFn* const> tensorrt_checks();
+std::span<CheckFn* const> onnxruntime_checks();
+std::span<CheckFn* const> octet_checks();
+
+/// How layers run, by target family.
+Result<std::vector<LayerForm>> explain_tensorrt(const Graph& graph, const TargetDef& target);
+Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef& target);
+Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef& target);
+
+inline bool is_quantize(const Node& node) {
+  return node.op_type == "QuantizeLinear" &&
+         (node.domain.empty() || node.domain == "com.microsoft");
+}
+inline bool is_dequantize(const Node& node) {
+  return node.op_type == "DequantizeLinear" &&
+         (node.domain.empty() || node.domain == "com.microsoft");
+}
+inline bool is_qdq(const Node& node) {
+  return is_quantize(node) || is_dequantize(node);
+}
+/// `Conv "c1"`, or the operator and its first output where the node has no name.
+std::string label(const Graph& graph, const Node& node);
+/// The name, or that of the first output.
+std::string name_of(const Graph& graph, const Node& node);
+
+} // namespace octet

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet's own runtime: int8 activations with any zero point, clamps done by Q, functions of one
+// int8 tensor as tables. Source: docs/numerics.md, "Integer layers".
+#include "targets/tables.h"
+
+namespace octet {
+
+namespace {
+
+constexpr std::string_view kTable =
+    "a function between two int8 tensors is a table: exact and fast";
+constexpr std::string_view kCodes = "moves codes";
+
+constexpr PlacementRule kRules[] = {
+    {"Conv", Treatment::kProduct, OutputCodes::kAlways, "octet", "runs as QConv"},
+    {"Gemm", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm"},
+    {"MatMul", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm or QMatMul"},
+    {"AveragePool", Treatment::kAround, OutputCodes::kAlways, "octet", "runs as QAveragePool"},
+    {"GlobalAveragePool", Treatment::kAround, OutputCodes::kAlways, "octet",
+     "runs as QAveragePool"},
+    {"Add", Treatment::kAround, OutputCodes::kAlways, "octet", "runs as QAdd"},
+    {"LeakyRelu", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
+    {"Sigmoid", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
+    {"Tanh", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
+    {"Gelu", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
+    {"HardSwish", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
+    {"Softmax", Treatment::kAround, OutputCodes::kAlways, "octet",
+     "float softmax between codes, with the fixed scale 1/255"},
+    {"Relu", Treatment::kAbsorbed, OutputCodes::kAlways, "octet",
+     "the Q after it has its lowest code at 0 and clamps by itself"},
+    {"Clip", Treatment::kAbsorbed, OutputCodes::kAlways, "octet",
+     "the Q after it clamps by itself"},
+    {"MaxPool", Treatment::kMoves, OutputCodes::kAlways, "octet", kCodes},
+    {"Reshape", Treatment::kMoves, OutputCodes::kAlways, "octet", kCodes},
+    {"Flatten", Treatment::kMoves, OutputCodes::kAlways, "octet", kCodes},
+    {"Transpose", Treatment::kMoves, OutputCodes::kAlways, "octet", kCodes},
+    {"Squeeze", Treatment::kMoves, OutputCodes::kAlways, "octet", kCodes},
+    {"Unsqueeze", Treatment::kMoves, OutputCodes::kAlways, "octet", kCodes},
+};
+
+constexpr Placement kPlacement = {
+    .target = "octet",
+    .activation = {DType::kInt8, false, false},
+    .symmetric_only = false,
+    .weight = {DType::kInt8, true, true},
+    .stored_weights = true,
+    .int32_gemm_bias = false,
+    .asymmetric_after_clamp = true,
+    .dynamic = DynamicForm::kOctet,
+    .min_opset = 13,
+    .max_opset = 28,
+    .rules = kRules,
+    .otherwise_clause = "octet",
+    .otherwise = "octet's runtime has no integer form for it",
+};
+
+constexpr TargetDef kTargets[] = {{"octet", TargetFamily::kOctet, 0, &kPlacement}};
+
+} // namespace
+
+std::span<const TargetDef> octet_targets() {
+  return kTargets;
+}
+
+} // namespace octet

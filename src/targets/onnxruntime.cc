@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX Runtime on x64: uint8 activations (int8 ones become integer only in part), a quantized
+// output after every Conv, clamps done by Q. Source: docs/targets.md sections 4.2 and 8 (measured).
+#include "targets/tables.h"
+
+namespace octet {
+
+namespace {
+
+constexpr std::string_view kDropped = "Q and DQ around it are dropped: it moves codes";
+
+constexpr PlacementRule kRules[] = {
+    {"Conv", Treatment::kProduct, OutputCodes::kAlways, "8",
+     "becomes QLinearConv, which needs a Q after it"},
+    {"Gemm", Treatment::kProduct, OutputCodes::kWhenRead, "8",
+     "becomes QGemm; without a Q after it only with an int32 bias or none"},
+    {"MatMul", Treatment::kProduct, OutputCodes::kWhenRead, "8",
+     "becomes QLinearMatMul with a Q after it, else MatMulIntegerToFloat"},
+    {"AveragePool", Treatment::kAround, OutputCodes::kAlways, "8",
+     "becomes QLinearAveragePool, which needs a Q after it"},
+    {"GlobalAveragePool", Treatment::kAround, OutputCodes::kAlways, "4.2",
+     "becomes QLinearGlobalAveragePool, which needs a Q after it"},
+    {"Add", Treatment::kAround, OutputCodes::kAlways, "4.2", "becomes QLinearAdd"},
+    {"Mul", Treatment::kAround, OutputCodes::kAlways, "4.2", "becomes QLinearMul"},
+    {"Concat", Treatment::kAround, OutputCodes::kAlways, "4.2", "becomes QLinearConcat"},
+    {"LeakyRelu", Treatment::kAround, OutputCodes::kAlways, "4.2", "becomes QLinearLeakyRelu"},
+    {"Sigmoid", Treatment::kAround, OutputCodes::kAlways, "4.2", "becomes QLinearSigmoid"},
+    {"Softmax", Treatment::kAround, OutputCodes::kAlways, "4.2",
+     "becomes QLinearSoftmax, with the fixed scale 1/255"},
+    {"Relu", Treatment::kAbsorbed, OutputCodes::kAlways, "8",
+     "the Q after it has its lowest code at 0 and clamps by itself"},
+    {"Clip", Treatment::kAbsorbed, OutputCodes::kAlways, "8",
+     "the Q after it has its range and clamps by itself"},
+    {"MaxPool", Treatment::kMoves, OutputCodes::kAlways, "4.2", kDropped},
+    {"Reshape", Treatment::kMoves, OutputCodes::kAlways, "4.2", kDropped},
+    {"Flatten", Treatment::kMoves, OutputCodes::kAlways, "4.2", kDropped},
+    {"Transpose", Treatment::kMoves, OutputCodes::kAlways, "4.2", kDropped},
+    {"Squeeze", Treatment::kMoves, OutputCodes::kAlways, "4.2", kDropped},
+    {"Unsqueeze", Treatment::kMoves, OutputCodes::kAlways, "4.2", kDropped},
+    {"Gelu", Treatment::kFloat, OutputCodes::kNever, "8", "has no integer form there"},
+    {"LayerNormalization", Treatment::kFloat, OutputCodes::kNever, "8",
+     "has no integer form there"},
+    {"ConvTranspose", Treatment::kFloat, OutputCodes::kNever, "4.2", "has no integer form there"},
+};
+
+constexpr Placement kPlacement = {
+    .target = "onnxruntime",
+    .activation = {DType::kUint8, false, false},
+    .symmetric_only = false,
+    .weight = {DType::kInt8, true, true},
+    .stored_weights = true,
+    .int32_gemm_bias = true,
+    .asymmetric_after_clamp = true,
+    .dynamic = DynamicForm::kOnnx,
+    .min_opset = 13,
+    .max_opset = 23,
+    .rules = kRules,
+    .otherwise_clause = "4.2",
+    .otherwise = "ONNX Runtime's Q/DQ fusion has no integer form for it",
+};
+
+constexpr TargetDef kTargets[] = {{"onnxruntime", TargetFamily::kOnnxRuntime, 0, &kPlacement}};
+
+} // namespace
+
+std::span<const TargetDef> onnxruntime_targets() {
+  return kTargets;
+}
+
+} // namespace octet

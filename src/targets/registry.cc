@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Targets by name.
+#include <algorithm>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "targets/tables.h"
+
+#include "octet/target.h"
+
+namespace octet {
+
+std::vector<const TargetDef*> all_targets() {
+  std::vector<const TargetDef*> out;
+  for (const auto family : {tensorrt_targets(), onnxruntime_targets(), octet_targets()})
+    for (const TargetDef& target : family)
+      out.push_back(&target);
+  return out;
+}
+
+std::vector<std::string_view> target_names() {
+  std::vector<std::string_view> out;
+  for (const TargetDef* target : all_targets())
+    out.push_back(target->name);
+  return out;
+}
+
+Result<const TargetDef*> find_target(std::string_view name) {
+  for (const TargetDef* target : all_targets())
+    if (target->name == name) return target;
+  const std::vector<std::string_view> known = target_names();
+  const std::vector<std::string> names(known.begin(), known.end());
+  return error(ErrorCode::kNotFound, "unknown target \"{}\"{}", name, suggestion(name, names));
+}
+
+Result<std::string> parse_target(std::string_view name) {
+  return std::string(OCTET_TRY(find_target(name))->name);
+}
+
+Result<const Placement*> find_placement(std::string_view target) {
+  return OCTET_TRY(find_target(target))->placement;
+}
+
+} // namespace octet

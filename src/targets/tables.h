@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The targets that octet knows; each file of this room fills in its own.
+#pragma once
+
+#include <span>
+
+#include "quant/placement.h"
+
+namespace octet {
+
+enum class TargetFamily { kTensorRt, kOnnxRuntime, kOctet };
+
+struct TargetDef {
+  std::string_view name;
+  TargetFamily family;
+  int version; ///< major * 100 + minor; 0 where there is none
+  const Placement* placement;
+};
+
+std::span<const TargetDef> tensorrt_targets();
+std::span<const TargetDef> onnxruntime_targets();
+std::span<const TargetDef> octet_targets();
+
+/// Every target, in the order in which they are listed to users.
+std::vector<const TargetDef*> all_targets();
+Result<const TargetDef*> find_target(std::string_view name);
+
+} // namespace octet

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans: what each target quantizes and why, ranges, JSON, patterns, mismatches.
+#include <cmath>
+
+#include "quant/place.h"
+#include "quant/support.h"
+#include <gtest/gtest.h>
+
+#include "octet/target.h"
+
+namespace octet {
+namespace {
+
+using test::cnn;
+using test::cnn_data;
+
+QuantizationPlan plan_for(const std::string& target, QuantizeOptions options = {}) {
+  options.target = target;
+  return plan_quantization(cnn(), cnn_data(), options).value();
+}
+
+TEST(Plan, OnnxRuntimeQuantizesOutputsAndAbsorbsClamps) {
+  const QuantizationPlan plan = plan_for("onnxruntime");
+  const struct {
+    const char* node;
+    bool quantized, output;
+    const char* rule;
+  } expected[] = {{"conv1", true, false, "product"},   {"relu1", true, true, "absorbed"},
+                  {"conv2", true, false, "product"},   {"relu2", true, true, "absorbed"},
+                  {"pool", true, true, "around"},      {"flatten", true, true, "moves"},
+                  {"fc1", true, true, "product"},      {"fc2", true, false, "product"},
+                  {"softmax", false, false, "softmax"}};
+  EXPECT_EQ(plan.nodes.size(), std::size(expected));
+  for (const auto& e : expected) {
+    const NodePlan* node = plan.node(e.node);
+    ASSERT_NE(node, nullptr) << e.node;
+    EXPECT_EQ(node->quantized, e.quantized) << e.node;
+    EXPECT_EQ(node->output, e.output) << e.node;
+    EXPECT_EQ(node->rule, e.rule) << e.node;
+    EXPECT_FALSE(node->why.empty());
+    EXPECT_FALSE(node->clause.empty()) << e.node;
+  }
+  EXPECT_TRUE(plan.node("fc2")->int32_bias);
+  EXPECT_FALSE(plan.node("fc1")->int32_bias);
+  EXPECT_EQ(plan.tensor("flatten")->ranges, plan.tensor("pool")->ranges);
+  EXPECT_EQ(plan.tensor("relu1")->scheme.type, DType::kUint8);
+  EXPECT_FALSE(plan.tensor("relu1")->scheme.symmetric);
+  EXPECT_EQ(plan.tensor("conv2.weight")->ranges.size(), 64U);
+  EXPECT_EQ(plan.tensor("conv2.weight")->axis, 0);
+  EXPECT_EQ(plan.samples, 24);
+}
+
+TEST(Plan, TensorRtQuantizesInputsOnly) {
+  const QuantizationPlan plan = plan_for("tensorrt-10");
+  for (const NodePlan& node : plan.nodes) {
+    EXPECT_FALSE(node.output) << node.node;
+    EXPECT_FALSE(node.int32_bias) << node.node;
+  }
+  for (const char* name : {"conv1", "conv2", "pool", "fc1", "fc2"})
+    EXPECT_EQ(plan.node(name)->inputs, std::vector<int64_t>{0}) << name;
+  for (const char* name : {"relu1", "flatten", "softmax"})
+    EXPECT_FALSE(plan.node(name)->quantized) << name;
+  for (const TensorPlan& tensor : plan.tensors) {
+    EXPECT_TRUE(tensor.scheme.symmetric) << tensor.value;
+    EXPECT_EQ(tensor.scheme.type, DType::kInt8) << tensor.value;
+  }
+  EXPECT_EQ(plan.tensor("flatten")->algorithm, "min-max");
+  EXPECT_EQ(plan.tensor("pool"), nullptr);
+}
+
+TEST(Plan, RangesAreThoseOfTheFloatGraph) {
+  const QuantizationPlan plan = plan_for("onnxruntime");
+  const CalibrationSource source = cnn_data();
+  double hi = 0;
+  Graph tapped = cnn();
+  tapped.set_outputs({*tapped.find_value("relu2")});
+  while (const auto inputs = source().value()) {
+    const Tensor y = test::run_reference(tapped, inputs->at(0));
+    for (int64_t i = 0; i < y.count(); ++i)
+      hi = std::max(hi, y.at(i));
+  }
+  EXPECT_EQ(plan.tensor("relu2")->ranges.at(0), (Range{0, hi}));
+}
+
+TEST(Plan, SoftmaxHasAFixedRange) {
+  for (const char* target : {"onnxruntime", "octet", "tensorrt-10"}) {
+    const QuantizationPlan plan = plan_for(target, {.softmax = true});
+    ASSERT_NE(plan.tensor("probabilities"), nullptr) << target;
+    EXPECT_EQ(plan.tensor("probabilities")->ranges.at(0), (Range{0, 1}));
+    EXPECT_EQ(plan.tensor("probabilities")->algorithm, "fixed");
+    EXPECT_TRUE(plan.node("softmax")->output);
+  }
+}
+
+TEST(Plan, PatternsChooseLayers) {
+  const QuantizationPlan plan = plan_for("onnxruntime", {.exclude = {"conv1", "Gem?"}});
+  EXPECT_FALSE(plan.node("conv1")->quantized);
+  EXPECT_EQ(plan.node("conv1")->rule, "excluded");
+  EXPECT_FALSE(plan.node("fc1")->quantized);
+  EXPECT_TRUE(plan.node("conv2")->quantized);
+  const QuantizationPlan only = plan_for("onnxruntime", {.include = {"Gemm"}});
+  EXPECT_EQ(only.node("conv1")->rule, "not-included");
+  EXPECT_TRUE(only.node("fc1")->quantized);
+  const auto bad = plan_quantization(cnn(), cnn_data(), {.exclude = {"cnv1"}});
+  ASSERT_FALSE(bad.ok());
+  EXPECT_NE(bad.error().text().find("conv1"), std::string::npos);
+}
+
+TEST(Plan, ErrorsSayWhatIsWrong) {
+  const auto target = plan_quantization(cnn(), cnn_data(), {.target = "tensort-10"});
+  ASSERT_FALSE(target.ok());
+  EXPECT_NE(target.error().text().find("tensorrt-10"), std::string::npos);
+  EXPECT_FALSE(
+      plan_quantization(cnn(), cnn_data(), {.target = "tensorrt-10", .symmetric = false}).ok());
+  EXPECT_FALSE(
+      plan_quantization(cnn(), cnn_data(), {.target = "tensorrt-10", .mode = QuantMode::kDynamic})
+          .ok());
+  EXPECT_FALSE(plan_quantization(cnn(), test::random_source({1}, 0)).ok());
+  const auto nan = plan_quantization(cnn(), test::random_source({1, 1, 28, 28}, 1, NAN, NAN));
+  ASSERT_FALSE(nan.ok());
+  EXPECT_NE(nan.error().text().find("value \"x\""), std::string::npos);
+  QuantizeOptions stop;
+  stop.progress = [](int64_t, int64_t) { return false; };
+  const auto stopped = plan_quantization(cnn(), cnn_data(), stop);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code(), ErrorCode::kCancelled);
+}
+
+TEST(Plan, DeadChannelsAreReported) {
+  Graph graph = cnn();
+  const ValueId w = *graph.find_value("fc1.weight");
+  std::vector<float> values = graph.constant(w)->to_floats().value();
+  std::fill_n(values.begin(), 256, 0.0F);
+  graph.set_constant(w, Tensor::of<float>({128, 256}, std::span<const float>(values)));
+  const QuantizationPlan plan = plan_quantization(graph, cnn_data()).value();
+  EXPECT_NE(plan.tensor("fc1.weight")->note.find("1 channels are all zero (0)"), std::string::npos)
+      << plan.tensor("fc1.weight")->note;
+}
+
+TEST(Plan, JsonComesBackEqual) {
+  for (const char* target : {"onnxruntime", "tensorrt-8.6"}) {
+    const QuantizationPlan plan = plan_for(target, {.calibrator = Percentile{99.9}});
+    const std::string json = plan.to_json();
+    const QuantizationPlan back = QuantizationPlan::from_json(json).value();
+    EXPECT_EQ(back.to_json(), json);
+    EXPECT_EQ(back.graph_hash, cnn().content_hash());
+    EXPECT_EQ(back.tensors.at(0).ranges, plan.tensors.at(0).ranges);
+  }
+}
+
+TEST(Plan, JsonWithMistakesIsRefused) {
+  const std::string json = plan_for("octet").to_json();
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    std::string out = json;
+    out.replace(out.find(from), from.size(), to);
+    return QuantizationPlan::from_json(out);
+  };
+  EXPECT_TRUE(replaced("min-max", "by hand").ok());
+  EXPECT_FALSE(replaced("\"target\"", "\"tarjet\"").ok());
+  EXPECT_FALSE(replaced("\"static\"", "\"statik\"").ok());
+  EXPECT_FALSE(replaced("\"octet_plan\": 1", "\"octet_plan\": 2").ok());
+  EXPECT_FALSE(replaced("\"symmetric\": ", "\"symmetric\": 1, \"x\": ").ok());
+  EXPECT_FALSE(QuantizationPlan::from_json("{").ok());
+  EXPECT_FALSE(QuantizationPlan::from_json("[]").ok());
+}
+
+TEST(Plan, AnotherGraphIsReported) {
+  const QuantizationPlan plan = plan_for("octet");
+  EXPECT_TRUE(compare_plan(cnn(), plan).value().same_graph);
+  Graph other = cnn();
+  other.rename(*other.find_value("fc1.weight"), "renamed");
+  const PlanMismatch mismatch = compare_plan(other, plan).value();
+  EXPECT_FALSE(mismatch.same_graph);
+  EXPECT_EQ(mismatch.unmatched, std::vector<std::string>{"fc1.weight"});
+  const auto applied = quantize(other, plan);
+  ASSERT_FALSE(applied.ok());
+  EXPECT_NE(applied.error().text().find("fc1.weight"), std::string::npos);
+}
+
+TEST(Plan, TextNamesEveryNodeWithItsReason) {
+  const QuantizationPlan plan = plan_for("tensorrt-10");
+  const std::string text = plan.text();
+  for (const NodePlan& node : plan.nodes) {
+    EXPECT_NE(text.find(node.node), std::string::npos);
+    EXPECT_NE(text.find(node.why), std::string::npos);
+  }
+}
+
+TEST(Plan, ResidualSumQuantizesTheShortcut) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: f32[1, 2, 4, 4]
+const w: f32[2, 2, 1, 1] = [1, 2, 3, 4]
+a = Conv(x, w) {} "first"
+r = Relu(a) {} "relu"
+b = Conv(r, w) {} "second"
+s = Add(b, r) {} "sum"
+y = Relu(s) {} "last"
+output y: f32[1, 2, 4, 4]
+)")
+                          .value();
+  const auto source = [] { return test::random_source({1, 2, 4, 4}, 2); };
+  const QuantizationPlan trt =
+      plan_quantization(graph, source(), {.target = "tensorrt-10"}).value();
+  EXPECT_EQ(trt.node("sum")->rule, "residual");
+  EXPECT_EQ(trt.node("sum")->inputs, std::vector<int64_t>{1}); // r, the shortcut
+  EXPECT_TRUE(trt.tensor("r"));
+}
+
+TEST(Glob, MatchesRunsAndSingles) {
+  EXPECT_TRUE(glob_match("encoder.*/attn/q?", "encoder.11/attn/qk"));
+  EXPECT_TRUE(glob_match("*", ""));
+  EXPECT_TRUE(glob_match("a*b*c", "a_b__b_c"));
+  EXPECT_FALSE(glob_match("a*b", "a_b_"));
+  EXPECT_FALSE(glob_match("?", ""));
+}
+
+} // namespace
+} // namespace octet

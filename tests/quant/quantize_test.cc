@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Applied plans: the written form against each target's rules, codes against the definition, and
+// results against the float graph.
+#include <cmath>
+#include <set>
+
+#include "quant/support.h"
+#include <gtest/gtest.h>
+
+#include "octet/target.h"
+
+namespace octet {
+namespace {
+
+using test::cnn;
+using test::cnn_data;
+using test::nodes_of;
+using test::random_tensor;
+using test::run_reference;
+
+Graph quantized(const Graph& graph,
+                QuantizeOptions options,
+                WeightStorage storage = WeightStorage::kTarget) {
+  const QuantizationPlan plan = plan_quantization(graph, cnn_data(), options).value();
+  return quantize(graph, plan, storage).value();
+}
+
+constexpr const char* kTargets[] = {"octet", "onnxruntime", "tensorrt-8.6", "tensorrt-10",
+                                    "tensorrt-11"};
+
+TEST(Quantize, EveryFormStaysCloseToTheFloatGraph) {
+  const Graph graph = cnn({.hidden_relu = true, .batch_norm = true, .softmax = false});
+  const Tensor x = random_tensor({16, 1, 28, 28}, 7, -0.8F, 2.0F);
+  const Tensor y = run_reference(graph, x);
+  for (const char* target : kTargets)
+    for (const Calibrator& calibrator : {Calibrator(MinMax{}), Calibrator(Mse{})})
+      for (const bool per_channel : {true, false}) {
+        const Graph q = quantized(
+            graph, {.target = target, .calibrator = calibrator, .per_channel = per_channel});
+        EXPECT_GT(test::sqnr(y, run_reference(q, x)), 25) << target << " " << name(calibrator);
+      }
+}
+
+TEST(Quantize, KeepsInputsAndOutputs) {
+  for (const char* target : kTargets)
+    for (const bool softmax : {false, true}) {
+      const Graph q = quantized(cnn(), {.target = target, .softmax = softmax});
+      ASSERT_EQ(q.inputs().size(), 1U);
+      EXPECT_EQ(q.value(q.inputs()[0]).name, "x");
+      ASSERT_EQ(q.outputs().size(), 1U);
+      EXPECT_EQ(q.value(q.outputs()[0]).name, "probabilities");
+      EXPECT_EQ(q.value(q.outputs()[0]).type.text(), "f32[N, 10]");
+    }
+}
+
+TEST(Quantize, EveryTargetTakesItsOwnFile) {
+  for (const char* target : kTargets)
+    for (const bool softmax : {false, true}) {
+      const Graph q = quantized(cnn(), {.target = target, .softmax = softmax});
+      const std::vector<Finding> findings = check(q, target).value();
+      for (const Finding& f : findings)
+        ADD_FAILURE() << target << ": " << f.node << ": " << f.message;
+    }
+}
+
+TEST(Quantize, PairsHaveThreeInputsAndAxisOnlyPerChannel) {
+  for (const char* target : kTargets) {
+    const Graph q = quantized(cnn(), {.target = target});
+    for (const char* op : {"QuantizeLinear", "DequantizeLinear"})
+      for (const Node* node : nodes_of(q, op)) {
+        ASSERT_EQ(node->inputs.size(), 3U);
+        const Tensor* scale = q.constant(node->inputs[1]);
+        const Tensor* zero = q.constant(node->inputs[2]);
+        ASSERT_NE(scale, nullptr);
+        ASSERT_NE(zero, nullptr);
+        EXPECT_EQ(scale->shape(), zero->shape());
+        EXPECT_EQ(node->has_attr("axis"), scale->rank() == 1);
+        EXPECT_EQ(node->domain, "");
+      }
+  }
+}
+
+TEST(Quantize, TensorRtEightGetsFloatWeightsBehindPairs) {
+  const Graph old = quantized(cnn(), {.target = "tensorrt-8.6"});
+  EXPECT_EQ(old.value(*old.find_value("fc1.weight")).type.type, DType::kFloat32);
+  const Graph now = quantized(cnn(), {.target = "tensorrt-10"});
+  EXPECT_FALSE(now.find_value("fc1.weight"));
+  EXPECT_EQ(now.value(*now.find_value("fc1.weight_quantized")).type.type, DType::kInt8);
+  const Tensor x = random_tensor({2, 1, 28, 28}, 8);
+  EXPECT_TRUE(run_reference(old, x).identical(run_reference(now, x)));
+}
+
+TEST(Quantize, WeightsAreTheRoundedQuotients) {
+  const Graph graph = cnn();
+  const Graph q = quantized(graph, {.target = "octet"});
+  const Tensor& w = *graph.constant(*graph.find_value("conv2.weight"));
+  const Tensor& codes = *q.constant(*q.find_value("conv2.weight_quantized"));
+  const int64_t inner = 8 * 3 * 3;
+  for (int64_t c = 0; c < 64; ++c) {
+    double amax = 0;
+    for (int64_t i = 0; i < inner; ++i)
+      amax = std::max(amax, std::fabs(w.at(c * inner + i)));
+    const auto scale = static_cast<float>(amax / 127);
+    for (int64_t i = 0; i < inner; ++i) {
+      const float ratio = static_cast<float>(w.at(c * inner + i)) / scale;
+      EXPECT_EQ(codes.at(c * inner + i), std::nearbyint(ratio));
+      EXPECT_LE(std::fabs(codes.at(c * inner + i)), 127);
+    }
+  }
+}
+
+TEST(Quantize, OneDequantizeForEachReader) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: f32[2, 4]
+const w: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+a = MatMul(x, w) {} "a"
+b = MatMul(x, w) {} "b"
+y = Add(a, b) {} "y"
+output y: f32[2, 4]
+)")
+                          .value();
+  const QuantizationPlan plan =
+      plan_quantization(graph, test::random_source({2, 4}, 2), {.target = "onnxruntime"}).value();
+  const Graph q = quantize(graph, plan).value();
+  EXPECT_EQ(nodes_of(q, "QuantizeLinear").size(), 1U);
+  EXPECT_EQ(nodes_of(q, "DequantizeLinear").size(), 4U); // x and w for each
+  int stored = 0;
+  for (const ValueId id : q.constants())
+    stored += q.value(id).constant.count() == 16 ? 1 : 0;
+  EXPECT_EQ(stored, 1); // the shared weight once
+}
+
+TEST(Quantize, FilesAreAboutAQuarter) {
+  const int64_t before = test::constant_bytes(cnn());
+  for (const char* target : {"octet", "onnxruntime", "tensorrt-10"})
+    EXPECT_LT(test::constant_bytes(quantized(cnn(), {.target = target})), before * 29 / 100)
+        << target;
+}
+
+TEST(Quantize, TrainingFormKeepsEveryParameter) {
+  const Graph graph = cnn();
+  for (const char* target : kTargets) {
+    const Graph q = quantized(graph, {.target = target}, WeightStorage::kFloat);
+    for (const char* name : {"conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias",
+                             "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"}) {
+      const auto id = q.find_value(name);
+      ASSERT_TRUE(id) << target << " " << name;
+      EXPECT_TRUE(q.value(*id).constant.identical(*graph.constant(*graph.find_value(name))))
+          << name;
+    }
+  }
+}
+
+TEST(Quantize, FinalizingTheTrainingFormIsTheTargetsForm) {
+  const Graph graph = cnn();
+  const Tensor x = random_tensor({2, 1, 28, 28}, 8);
+  for (const char* target : kTargets) {
+    const Graph training = quantized(graph, {.target = target}, WeightStorage::kFloat);
+    const Graph final_form = finalize_quantization(training, target).value();
+    const Graph direct = quantized(graph, {.target = target});
+    EXPECT_TRUE(run_reference(final_form, x).identical(run_reference(direct, x))) << target;
+    EXPECT_EQ(test::constant_bytes(final_form), test::constant_bytes(direct)) << target;
+    EXPECT_TRUE(check(final_form, target).value().empty()) << target;
+  }
+}
+
+TEST(Quantize, DynamicFormsStayClose) {
+  const Graph graph = cnn({.softmax = false});
+  const Tensor x = random_tensor({4, 1, 28, 28}, 9, -0.8F, 2.0F);
+  const Tensor y = run_reference(graph, x);
+  for (const char* target : {"onnxruntime", "octet"}) {
+    const Graph q = quantized(graph, {.target = target, .mode = QuantMode::kDynamic});
+    EXPECT_GT(test::sqnr(y, run_reference(q, x)), 30) << target;
+    EXPECT_TRUE(check(q, target).value().empty());
+  }
+  const Graph ort = quantized(graph, {.target = "onnxruntime", .mode = QuantMode::kDynamic});
+  EXPECT_EQ(nodes_of(ort, "MatMulInteger").size(), 2U);
+  EXPECT_EQ(nodes_of(ort, "Conv").size(), 2U);
+  const Graph own = quantized(graph, {.target = "octet", .mode = QuantMode::kDynamic});
+  EXPECT_EQ(nodes_of(own, "QDynamicGemm").size(), 2U);
+  const Graph convs = quantized(
+      graph, {.target = "onnxruntime", .mode = QuantMode::kDynamic, .include = {"Conv", "Gemm"}});
+  EXPECT_EQ(nodes_of(convs, "ConvInteger").size(), 2U);
+  EXPECT_GT(test::sqnr(y, run_reference(convs, x)), 30);
+}
+
+TEST(Quantize, WeightOnlyDequantizesBeforeProducts) {
+  const Graph graph = cnn({.softmax = false});
+  const Tensor x = random_tensor({4, 1, 28, 28}, 9, -0.8F, 2.0F);
+  for (const char* target : kTargets) {
+    const Graph q = quantized(graph, {.target = target, .mode = QuantMode::kWeightOnly});
+    EXPECT_EQ(nodes_of(q, "DequantizeLinear").size(), 4U);
+    EXPECT_GT(test::sqnr(run_reference(graph, x), run_reference(q, x)), 35) << target;
+  }
+}
+
+TEST(Quantize, EmbeddingsGatherCodes) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: i64[3]
+const table: f32[4, 2] = [1.0, 2.0, -3.0, 0.5, 100.0, 7.0, 0.0, 0.25]
+y = Gather(table, x) {axis=0} "rows"
+output y: f32[3, 2]
+)")
+                          .value();
+  const QuantizationPlan plan =
+      plan_quantization(graph, {}, {.mode = QuantMode::kWeightOnly}).value();
+  const Graph q = quantize(graph, plan).value();
+  EXPECT_FALSE(q.find_value("table"));
+  const Tensor x = Tensor::of<int64_t>({3}, {2, 0, 3});
+  const Tensor y = run_reference(graph, x);
+  const Tensor z = run_reference(q, x);
+  for (int64_t row = 0; row < 3; ++row) {
+    const double amax = std::max(std::fabs(y.at(2 * row)), std::fabs(y.at(2 * row + 1)));
+    for (const int64_t i : {2 * row, 2 * row + 1})
+      EXPECT_NEAR(z.at(i), y.at(i), amax / 254 + 1e-6);
+  }
+}
+
+TEST(Quantize, OldOperatorSetsAreRefused) {
+  Graph graph = cnn();
+  const QuantizationPlan plan = plan_quantization(graph, cnn_data()).value();
+  graph.opsets[""] = 11;
+  const auto result = quantize(graph, plan);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().text().find("11"), std::string::npos);
+}
+
+} // namespace
+} // namespace octet

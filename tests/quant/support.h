@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs and data that the quantization tests share.
+#pragma once
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "octet/models.h"
+#include "octet/quantize.h"
+#include "octet/text.h"
+
+namespace octet::test {
+
+inline Tensor random_tensor(Shape shape, uint32_t seed, float lo = -1, float hi = 1) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> draw(lo, hi);
+  std::vector<float> values(static_cast<size_t>(element_count(shape).value()));
+  for (float& v : values)
+    v = draw(generator);
+  return Tensor::of<float>(std::move(shape), std::span<const float>(values));
+}
+
+/// `batches` random tensors for a graph with one input.
+inline CalibrationSource
+random_source(Shape shape, int batches, float lo = -1, float hi = 1, uint32_t seed = 100) {
+  auto next = std::make_shared<int>(0);
+  return [=]() -> Result<std::optional<std::vector<Tensor>>> {
+    if (*next >= batches) return std::optional<std::vector<Tensor>>();
+    const auto n = static_cast<uint32_t>((*next)++);
+    return std::optional(std::vector<Tensor>{random_tensor(shape, seed + n, lo, hi)});
+  };
+}
+
+inline Graph cnn(CnnOptions options = {}) {
+  return make_cnn(options).value();
+}
+inline CalibrationSource cnn_data() {
+  return random_source({8, 1, 28, 28}, 3, -0.8F, 2.0F);
+}
+
+inline Tensor run_reference(const Graph& graph, const Tensor& x) {
+  auto executor = make_reference_executor(graph).value();
+  return executor->run(std::vector<Tensor>{x}).value().at(0);
+}
+
+/// 10 log10 of signal power over noise power.
+inline double sqnr(const Tensor& signal, const Tensor& other) {
+  double power = 0;
+  double noise = 0;
+  for (int64_t i = 0; i < signal.count(); ++i) {
+    power += signal.at(i) * signal.at(i);
+    noise += (signal.at(i) - other.at(i)) * (signal.at(i) - other.at(i));
+  }
+  return 10 * std::log10(power / noise);
+}
+
+inline std::vector<const Node*> nodes_of(const Graph& graph, std::string_view op) {
+  std::vector<const Node*> out;
+  for (const NodeId id : graph.nodes())
+    if (graph.node(id).op_type == op) out.push_back(&graph.node(id));
+  return out;
+}
+
+inline int64_t constant_bytes(const Graph& graph) {
+  int64_t sum = 0;
+  for (const ValueId id : graph.constants())
+    sum += static_cast<int64_t>(graph.value(id).constant.bytes().size());
+  return sum;
+}
+
+} // namespace octet::test

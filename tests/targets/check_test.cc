@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// check against the verdicts that the real parsers gave (docs/targets.md section 7), and where it
+// has to be stricter than they are.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "octet/target.h"
+#include "octet/text.h"
+
+namespace octet {
+namespace {
+
+struct Case {
+  const char* what;
+  const char* body; ///< between the header and the output
+  const char* rule; ///< expected error, or "" where it is accepted
+};
+
+constexpr const char* kOrder[] = {"tensorrt-8.6", "tensorrt-10", "tensorrt-10.1", "tensorrt-10.10",
+                                  "tensorrt-11"};
+
+Graph parse(const std::string& body) {
+  return parse_graph(
+             "graph g opset(\"\"=17, \"com.microsoft\"=1)\n"
+             "input x: f32[2, 4]\n"
+             "const s: f32[] = [0.1]\n"
+             "const s4: f32[4] = [0.1, 0.2, 0.3, 0.4]\n"
+             "const z: i8[] = [0]\n"
+             "const z4: i8[4] = [0, 0, 0, 0]\n"
+             "const w: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]\n"
+             "const w8: i8[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]\n" +
+             body + "\noutput y: f32[*]\n")
+      .value();
+}
+
+const Case kCases[] = {
+    {"symmetric int8 Q/DQ", "q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)", ""},
+    {"stored weight per channel",
+     "q = QuantizeLinear(x, s, z)\na = DequantizeLinear(q, s, z)\n"
+     "b = DequantizeLinear(w8, s4, z4) {axis=1}\ny = MatMul(a, b)",
+     ""},
+    {"float weight, Q, DQ",
+     "q = QuantizeLinear(w, s4, z4) {axis=1}\nb = DequantizeLinear(q, s4, z4) {axis=1}\n"
+     "y = MatMul(x, b)",
+     ""},
+    {"uint8, zero point 0",
+     "const u: u8[] = [0]\nq = QuantizeLinear(x, s, u)\ny = DequantizeLinear(q, s, u)",
+     "zero-point-uint8"},
+    {"int8, zero point 3",
+     "const u: i8[] = [3]\nq = QuantizeLinear(x, s, u)\ny = DequantizeLinear(q, s, u)",
+     "zero-point-not-zero"},
+    {"zero point behind Identity",
+     "i = Identity(z)\nq = QuantizeLinear(x, s, i)\ny = DequantizeLinear(q, s, i)",
+     "zero-point-hidden"},
+    {"no zero point", "q = QuantizeLinear(x, s)\ny = DequantizeLinear(q, s)", "zero-point-missing"},
+    {"dynamic quantization",
+     "q, qs, qz = DynamicQuantizeLinear(x)\nm = MatMulInteger(q, w8, qz)\ny = Cast(m) {to=1}",
+     "integer-operator"},
+    {"int32 bias",
+     "const b: i32[4] = [1, 2, 3, 4]\nconst zb: i32[] = [0]\ny = DequantizeLinear(b, s, zb)",
+     "int32-dequantize"},
+    {"Clip on int8",
+     "const lo: i8[] = [-127]\nconst hi: i8[] = [127]\nq = QuantizeLinear(x, s, z)\n"
+     "c = Clip(q, lo, hi)\ny = DequantizeLinear(c, s, z)",
+     "clip-on-codes"},
+    {"MatMul per channel without axis", "b = DequantizeLinear(w8, s4, z4)\ny = MatMul(x, b)",
+     "axis-missing"},
+    {"activation per channel",
+     "q = QuantizeLinear(x, s4, z4) {axis=1}\ny = DequantizeLinear(q, s4, z4) {axis=1}",
+     "activation-per-channel"},
+    {"scale 0",
+     "const t: f32[] = [0.0]\nq = QuantizeLinear(x, t, z)\ny = DequantizeLinear(q, t, z)",
+     "scale-not-positive"},
+    {"scale NaN",
+     "const t: f32[] = [nan]\nq = QuantizeLinear(x, t, z)\ny = DequantizeLinear(q, t, z)",
+     "scale-not-positive"},
+    {"scale infinite",
+     "const t: f32[] = [inf]\nq = QuantizeLinear(x, t, z)\ny = DequantizeLinear(q, t, z)",
+     "scale-not-normal"},
+    {"scale subnormal",
+     "const t: f32[] = [1e-40]\nq = QuantizeLinear(x, t, z)\ny = DequantizeLinear(q, t, z)",
+     "scale-not-normal"},
+    {"other domains", "y = com.microsoft.QuickGelu(x)", "unknown-domain"},
+};
+
+bool has_rule(const std::vector<Finding>& findings, std::string_view rule) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding& f) { return f.rule == rule; });
+}
+
+TEST(CheckTensorRt, AgreesWithTheParsersOrIsStricter) {
+  for (const Case& c : kCases) {
+    const Graph graph = parse(c.body);
+    for (const char* target : kOrder) {
+      SCOPED_TRACE(std::string(c.what) + " for " + target);
+      const std::vector<Finding> findings = check(graph, target).value();
+      if (*c.rule == 0) {
+        EXPECT_TRUE(accepted(findings)) << findings.front().message;
+        continue;
+      }
+      EXPECT_FALSE(accepted(findings));
+      EXPECT_TRUE(has_rule(findings, c.rule));
+    }
+  }
+}
+
+TEST(CheckTensorRt, FindingsSayWhatWhereAndHow) {
+  for (const Case& c : kCases) {
+    const std::vector<Finding> findings = check(parse(c.body), "tensorrt-10").value();
+    for (const Finding& f : findings) {
+      EXPECT_FALSE(f.message.empty());
+      EXPECT_FALSE(f.fix.empty());
+      EXPECT_EQ(f.source.rfind("targets ", 0), 0U);
+      EXPECT_NE(f.node.find('"'), std::string::npos) << f.node;
+    }
+  }
+}
+
+TEST(CheckTensorRt, VersionsDiffer) {
+  const Graph gelu = parse_graph("graph g opset(\"\"=20)\ninput x: f32[2]\ny = Gelu(x)\n"
+                                 "output y: f32[2]\n")
+                         .value();
+  EXPECT_FALSE(accepted(check(gelu, "tensorrt-8.6").value()));
+  EXPECT_TRUE(accepted(check(gelu, "tensorrt-10.1").value()));
+  const Graph ms = parse("y = com.microsoft.Gelu(x)");
+  EXPECT_FALSE(accepted(check(ms, "tensorrt-8.6").value()));
+  EXPECT_TRUE(accepted(check(ms, "tensorrt-10.1").value()));
+  const Graph norm = parse_graph("graph g opset(\"\"=23)\ninput x: f32[2, 4]\n"
+                                 "const g: f32[4] = [1, 1, 1, 1]\ny = RMSNormalization(x, g)\n"
+                                 "output y: f32[2, 4]\n")
+                         .value();
+  EXPECT_FALSE(accepted(check(norm, "tensorrt-10.10").value()));
+  EXPECT_TRUE(accepted(check(norm, "tensorrt-11").value()));
+}
+
+TEST(CheckOnnxRuntime, NamesWhatItCannotRun) {
+  const Graph own = parse_graph("graph g opset(\"\"=17, \"octet.native\"=1)\ninput x: f32[2, 4]\n"
+                                "y = octet.native.Exp(x)\noutput y: f32[2, 4]\n")
+                        .value();
+  EXPECT_FALSE(accepted(check(own, "onnxruntime").value()));
+  const Graph plain = parse("q = QuantizeLinear(x, s)\ny = DequantizeLinear(q, s)");
+  const auto findings = check(plain, "onnxruntime").value();
+  EXPECT_TRUE(accepted(findings));
+  EXPECT_TRUE(has_rule(findings, "zero-point-missing"));
+  const Graph shared = parse("q = QuantizeLinear(x, s, z)\na = DequantizeLinear(q, s, z)\n"
+                             "b = DequantizeLinear(q, s, z)\ny = Add(a, b)");
+  EXPECT_TRUE(has_rule(check(shared, "onnxruntime").value(), "shared-int8"));
+}
+
+TEST(Targets, UnknownNamesGetTheNearest) {
+  for (const std::string_view name : target_names())
+    EXPECT_EQ(parse_target(name).value(), name);
+  const auto near = parse_target("onnx-runtime");
+  ASSERT_FALSE(near.ok());
+  EXPECT_NE(near.error().text().find("\"onnxruntime\""), std::string::npos);
+  EXPECT_FALSE(check(parse("y = Relu(x)"), "").ok());
+}
+
+} // namespace
+} // namespace octet
