@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet.native Tanh (1), f32. The hyperbolic tangent by the polynomials of core/numerics/math.h.
+#include "core/numerics/math.h"
+#include "ops/native/unary.h"
+
+namespace octet::native {
+namespace {
+
+Result<std::vector<Tensor>> eval(const EvalContext& c) {
+  return map_float(c, infer_float, numerics::tanh);
+}
+
+} // namespace
+} // namespace octet::native
+
+namespace octet {
+
+extern const OpDef op_native_Tanh = {
+    .domain = "octet.native",
+    .name = "Tanh",
+    .since = 1,
+    .infer = native::infer_float,
+    .eval = native::eval,
+    .roles = all_data,
+    .quant = native::is_lowered,
+};
+
+} // namespace octet
