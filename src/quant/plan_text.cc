@@ -50,8 +50,11 @@ std::string QuantizationPlan::text() const {
   if (mode == QuantMode::kStatic) out += fmt::format(", {} on {} samples", calibrator, samples);
   std::vector<Row> rows = {{"node", "operator", "runs in", "why", "source"}};
   for (const NodePlan& n : nodes)
-    rows.push_back({n.node, n.op, n.quantized ? "8 bit" : "float", n.why,
-                    n.clause.empty() ? "" : "targets " + n.clause});
+    rows.push_back({n.node, n.op,
+                    n.quantized            ? "8 bit"
+                    : n.rule == "commutes" ? "as its neighbours"
+                                           : "float",
+                    n.why, n.clause.empty() ? "" : "targets " + n.clause});
   out += "\n\n" + table(rows);
   rows = {{"tensor", "format", "granularity", "range", "parameters", "by", "note"}};
   for (const TensorPlan& t : tensors)

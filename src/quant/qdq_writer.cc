@@ -53,21 +53,24 @@ ValueId QdqWriter::emit(const char* op,
   return graph_.emit(op, std::move(inputs), std::move(attributes), graph_.unique_name(name));
 }
 
-ValueId QdqWriter::quantize(ValueId x, const TensorPlan& plan) {
+ValueId QdqWriter::pair(const char* op,
+                        ValueId x,
+                        const TensorPlan& plan,
+                        const std::string& name,
+                        ValueId own_zero_point) {
   const auto parameters = parameters_for(plan.scheme, plan.ranges);
   const bool vector = plan.axis.has_value();
-  const std::string name = graph_.value(x).name + "_quantized";
-  return emit("QuantizeLinear",
-              {x, scale(parameters, vector), zero_point(parameters, plan.scheme.type, vector)},
-              plan.axis, name);
+  const ValueId zero =
+      own_zero_point.valid() ? own_zero_point : zero_point(parameters, plan.scheme.type, vector);
+  return emit(op, {x, scale(parameters, vector), zero}, plan.axis, name);
+}
+
+ValueId QdqWriter::quantize(ValueId x, const TensorPlan& plan) {
+  return pair("QuantizeLinear", x, plan, graph_.value(x).name + "_quantized");
 }
 
 ValueId QdqWriter::dequantize(ValueId codes, const TensorPlan& plan, const std::string& of) {
-  const auto parameters = parameters_for(plan.scheme, plan.ranges);
-  const bool vector = plan.axis.has_value();
-  return emit("DequantizeLinear",
-              {codes, scale(parameters, vector), zero_point(parameters, plan.scheme.type, vector)},
-              plan.axis, of + "_dequantized");
+  return pair("DequantizeLinear", codes, plan, of + "_dequantized");
 }
 
 Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, bool stored) {
@@ -77,10 +80,19 @@ Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, bool store
     const Tensor* tensor = graph_.constant(id);
     if (tensor == nullptr) return error("weight \"{}\" is not constant", name);
     const Tensor codes = OCTET_TRY_WITH(weight_codes(*tensor, plan), fmt::format("\"{}\"", name));
-    const ValueId q = stored ? graph_.add_constant(name + "_quantized", codes) : quantize(id, plan);
-    found = stored_.emplace(id, q).first;
+    std::vector<double> zeros;
+    for (const QuantParameters& p : parameters_for(plan.scheme, plan.ranges))
+      zeros.push_back(p.zero_point);
+    const Shape shape = plan.axis ? Shape{static_cast<int64_t>(zeros.size())} : Shape{};
+    Stored entry;
+    entry.zero_point = graph_.add_constant(
+        name + "_zero_point", OCTET_TRY(Tensor::from_doubles(plan.scheme.type, shape, zeros)));
+    entry.codes = stored ? graph_.add_constant(name + "_quantized", codes)
+                         : pair("QuantizeLinear", id, plan, name + "_quantized", entry.zero_point);
+    found = stored_.emplace(id, entry).first;
   }
-  return dequantize(found->second, plan, name);
+  return pair("DequantizeLinear", found->second.codes, plan, name + "_dequantized",
+              found->second.zero_point);
 }
 
 ValueId QdqWriter::int32_bias(const std::string& name,

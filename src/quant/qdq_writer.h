@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes Q and DQ nodes with their scales and zero points. Equal scales and zero points are one
-// initializer; every node has all three inputs; only per-channel nodes have an axis.
+// initializer, except that each weight has a zero point of its own: ONNX Runtime 1.31 with
+// session.x64quantprecision=1 refuses files in which weights share one ("Attempt to replace the
+// existing tensor"). Every node has all three inputs; only per-channel nodes have an axis.
 #pragma once
 
 #include <map>
@@ -36,6 +38,11 @@ class QdqWriter {
  private:
   ValueId scale(const std::vector<QuantParameters>& parameters, bool vector);
   ValueId zero_point(const std::vector<QuantParameters>& parameters, DType type, bool vector);
+  ValueId pair(const char* op,
+               ValueId x,
+               const TensorPlan& plan,
+               const std::string& name,
+               ValueId own_zero_point = {});
   ValueId emit(const char* op,
                std::vector<ValueId> inputs,
                std::optional<int64_t> axis,
@@ -43,7 +50,10 @@ class QdqWriter {
 
   Graph& graph_;
   std::map<std::pair<int32_t, std::string>, ValueId> constants_; ///< by type and bytes with shape
-  std::map<ValueId, ValueId> stored_;                            ///< weight -> its codes
+  struct Stored {
+    ValueId codes, zero_point;
+  };
+  std::map<ValueId, Stored> stored_; ///< by weight
 };
 
 /// The codes of a constant weight. Errors: a channel count that is not the plan's, NaN.

@@ -21,6 +21,7 @@ constexpr CheckFn* kChecks[] = {known_operator};
 
 std::string precision_of(const std::string& form) {
   if (form.find("fused into") != std::string::npos) return "fused";
+  if (form.find("on codes") != std::string::npos) return "codes";
   const bool integer = form.find(".Q") != std::string::npos || form.starts_with("Q");
   return integer ? "int8" : "float";
 }

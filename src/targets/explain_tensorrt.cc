@@ -33,10 +33,12 @@ class Explainer {
       out.why = codes == 0
                     ? "none of its inputs comes through DQ"
                     : fmt::format("{} of its inputs come through DQ, {} do not", codes, reals);
-    } else if (rule != nullptr && rule->treatment == Treatment::kAround && codes > 0) {
-      out.precision = read_through_q(node.output(0)) ? "int8" : "float";
-      out.why = out.precision == "int8" ? "Q/DQ on its input and Q behind it"
-                                        : "no Q behind it: it needs Q/DQ on both sides";
+    } else if (rule != nullptr && rule->treatment == Treatment::kAround) {
+      const bool both = codes > 0 && read_through_q(node.output(0));
+      out.precision = both ? "int8" : "float";
+      out.why = both        ? "Q/DQ on its input and Q behind it"
+                : codes > 0 ? "no Q behind it: it needs Q/DQ on both sides"
+                            : "its input does not come through DQ";
     } else if (rule != nullptr && rule->treatment == Treatment::kCommutes) {
       out.precision = "codes";
       out.why = rule->why;
