@@ -27,9 +27,7 @@ void run_chunk(const FconvArgs& args, int64_t group, int64_t begin, int64_t end)
   const int64_t k = s.k();
   auto* rows = reinterpret_cast<float*>(thread_scratch(
       Scratch::kRowsFloat, static_cast<size_t>((end - begin) * k) * sizeof(float) + kGatherSlack));
-  for (int64_t pixel = begin; pixel < end; ++pixel) {
-    gather_patch(s, args.x, pixel, group, 0.0F, rows + (pixel - begin) * k);
-  }
+  gather_patches(s, args.x, begin, end - begin, group, 0.0F, rows, k);
   FloatBlock block;
   block.x = rows;
   block.x_stride = k;

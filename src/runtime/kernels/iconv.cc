@@ -55,11 +55,9 @@ void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
   auto* rows = reinterpret_cast<uint8_t*>(thread_scratch(
       Scratch::kRows, static_cast<size_t>(block.count * w.row_bytes + kGatherSlack)));
   const auto pad = static_cast<uint8_t>(args.x_zero_point);
-  for (int64_t i = 0; i < block.count; ++i) {
-    uint8_t* row = rows + i * w.row_bytes;
-    gather_patch(s, static_cast<const uint8_t*>(args.x), block.row + i, group, pad, row);
-    finish_row(w, row);
-  }
+  gather_patches(s, static_cast<const uint8_t*>(args.x), block.row, block.count, group, pad, rows,
+                 w.row_bytes);
+  finish_rows(w, rows, block.count);
   block.rows = rows;
   run_block(block);
 }

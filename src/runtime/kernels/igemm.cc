@@ -18,6 +18,8 @@ constexpr int64_t kMaxBlockRows = 128;
 constexpr double kProductsPerNs = 80.0;
 // Fewer panels than this would make packing rows of x noticeable.
 constexpr int64_t kMinPanels = 32;
+// Sums of several tiles share one call of the epilogue.
+constexpr int64_t kEpilogueRows = 16;
 
 void run_chunk(const IgemmArgs& args, const Cut& cut, int64_t chunk) {
   const PackedWeights& w = *args.w;
@@ -37,8 +39,8 @@ void run_chunk(const IgemmArgs& args, const Cut& cut, int64_t chunk) {
   for (int64_t i = 0; i < block.count; ++i) {
     const uint8_t* source = static_cast<const uint8_t*>(args.x) + (block.row + i) * args.x_stride;
     if (w.k > 0) std::memcpy(rows + i * w.row_bytes, source, static_cast<size_t>(w.k));
-    finish_row(w, rows + i * w.row_bytes);
   }
+  finish_rows(w, rows, block.count);
   block.rows = rows;
   run_block(block);
 }
@@ -51,6 +53,23 @@ uint32_t load_word(const uint8_t* p) {
 
 void store_word(uint8_t* p, uint32_t word) {
   std::memcpy(p, &word, sizeof(word));
+}
+
+// `count` is a multiple of 4.
+void flip_bytes(uint8_t* p, int64_t count) {
+  for (int64_t i = 0; i < count; i += 4) {
+    store_word(p + i, load_word(p + i) ^ 0x80808080U);
+  }
+}
+
+void permute_row(uint8_t* row, int64_t k_padded) {
+  for (int64_t i = 0; i < k_padded; i += 4) {
+    const uint32_t v = load_word(row + i);
+    store_word(row + k_padded + i,
+               (v & 0xFF0000FFU) | ((v & 0x0000FF00U) << 8) | ((v & 0x00FF0000U) >> 8));
+    store_word(row + 2 * k_padded + i,
+               (v & 0x00FF00FFU) | ((v & 0x0000FF00U) << 16) | ((v & 0xFF000000U) >> 16));
+  }
 }
 
 } // namespace
@@ -69,29 +88,23 @@ Cut cut_by_shape(int64_t m, const PackedWeights& w) {
   return cut;
 }
 
-void finish_row(const PackedWeights& w, uint8_t* row) {
-  for (int64_t i = w.k; i < w.k_padded; ++i) {
-    row[i] = 0;
+void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
+  if (w.row_bytes == w.k_padded) {
+    if (w.flip) flip_bytes(rows, count * w.k_padded);
+    return;
   }
-  if (w.flip) {
-    for (int64_t i = 0; i < w.k_padded; i += 4) {
-      store_word(row + i, load_word(row + i) ^ 0x80808080U);
-    }
-  }
-  if (w.row_bytes == w.k_padded) return;
-  for (int64_t i = 0; i < w.k_padded; i += 4) {
-    const uint32_t v = load_word(row + i);
-    store_word(row + w.k_padded + i,
-               (v & 0xFF0000FFU) | ((v & 0x0000FF00U) << 8) | ((v & 0x00FF0000U) >> 8));
-    store_word(row + 2 * w.k_padded + i,
-               (v & 0x00FF00FFU) | ((v & 0x0000FF00U) << 16) | ((v & 0xFF000000U) >> 16));
+  for (int64_t r = 0; r < count; ++r) {
+    uint8_t* row = rows + r * w.row_bytes;
+    if (w.flip) flip_bytes(row, w.k_padded);
+    permute_row(row, w.k_padded);
   }
 }
 
 void run_block(const BlockArgs& args) {
   const TileKernels kernels = tile_kernels(args.w->isa);
   const auto* panels = args.w->panels.as<PackedPanel>();
-  alignas(64) int32_t acc[kTileRows * kColumnsPerPanel];
+  const int64_t row_bytes = args.w->row_bytes;
+  alignas(64) int32_t acc[kEpilogueRows * kColumnsPerPanel];
   TileOut out;
   out.acc = acc;
   out.init = args.columns->init;
@@ -102,10 +115,13 @@ void run_block(const BlockArgs& args) {
   for (int64_t p = args.panel_begin; p < args.panel_end; ++p) {
     out.column = p * kColumnsPerPanel;
     out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
-    for (int64_t i = 0; i < args.count; i += kernels.rows) {
-      out.rows = std::min(kernels.rows, args.count - i);
+    for (int64_t i = 0; i < args.count; i += kEpilogueRows) {
+      out.rows = std::min(kEpilogueRows, args.count - i);
       out.row = args.row + i;
-      kernels.dot(panels[p], args.rows + i * args.w->row_bytes, args.w->row_bytes, out.rows, acc);
+      for (int64_t j = 0; j < out.rows; j += kernels.rows) {
+        kernels.dot(panels[p], args.rows + (i + j) * row_bytes, row_bytes,
+                    std::min(kernels.rows, out.rows - j), acc + j * kColumnsPerPanel);
+      }
       kernels.epilogue(*args.epilogue, out);
     }
   }

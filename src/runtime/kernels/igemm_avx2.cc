@@ -32,6 +32,7 @@ struct Pair {
   __m256i a, b;
 };
 
+template <bool kHalf>
 inline void add_paired(Pair& acc,
                        const uint8_t* x0,
                        const uint8_t* x1,
@@ -43,27 +44,36 @@ inline void add_paired(Pair& acc,
   const __m256i v0 = broadcast(x0);
   const __m256i v1 = broadcast(x1);
   const __m256i a = _mm256_add_epi16(_mm256_maddubs_epi16(v0, w0a), _mm256_maddubs_epi16(v1, w1a));
-  const __m256i b = _mm256_add_epi16(_mm256_maddubs_epi16(v0, w0b), _mm256_maddubs_epi16(v1, w1b));
   acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(a, ones));
-  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(b, ones));
+  if constexpr (!kHalf) {
+    const __m256i b =
+        _mm256_add_epi16(_mm256_maddubs_epi16(v0, w0b), _mm256_maddubs_epi16(v1, w1b));
+    acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(b, ones));
+  }
 }
 
+template <bool kHalf>
 inline void add_plain(Pair& acc, const uint8_t* x, __m256i wa, __m256i wb, __m256i ones) {
   const __m256i v = broadcast(x);
   acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(_mm256_maddubs_epi16(v, wa), ones));
-  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(_mm256_maddubs_epi16(v, wb), ones));
+  if constexpr (!kHalf) {
+    acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(_mm256_maddubs_epi16(v, wb), ones));
+  }
 }
 
 // Even and odd bytes of x, zero-extended, meet the int16 weights of k 0 and 2, then 1 and 3.
+template <bool kHalf>
 inline void add_wide(
     Pair& acc, const uint8_t* x, __m256i w0a, __m256i w0b, __m256i w1a, __m256i w1b, __m256i even) {
   const __m256i v = broadcast(x);
   const __m256i v0 = _mm256_and_si256(v, even);
   const __m256i v1 = _mm256_srli_epi16(v, 8);
   acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(v0, w0a));
-  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v0, w0b));
   acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(v1, w1a));
-  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v1, w1b));
+  if constexpr (!kHalf) {
+    acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v0, w0b));
+    acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v1, w1b));
+  }
 }
 
 inline void store(const Pair& acc, int32_t* out) {
@@ -71,7 +81,7 @@ inline void store(const Pair& acc, int32_t* out) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 8), acc.b);
 }
 
-template <int kRows>
+template <int kRows, bool kHalf>
 void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* acc) {
   const __m256i zero = _mm256_setzero_si256();
   const __m256i ones = _mm256_set1_epi16(1);
@@ -89,12 +99,13 @@ void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* ac
     const __m256i w1b = load(w + 96);
     const uint8_t* x0 = x + offset[0];
     const uint8_t* x1 = x + offset[1];
-    add_paired(s0, x0, x1, w0a, w0b, w1a, w1b, ones);
-    if constexpr (kRows > 1) add_paired(s1, x0 + stride, x1 + stride, w0a, w0b, w1a, w1b, ones);
+    add_paired<kHalf>(s0, x0, x1, w0a, w0b, w1a, w1b, ones);
+    if constexpr (kRows > 1)
+      add_paired<kHalf>(s1, x0 + stride, x1 + stride, w0a, w0b, w1a, w1b, ones);
     if constexpr (kRows > 2)
-      add_paired(s2, x0 + 2 * stride, x1 + 2 * stride, w0a, w0b, w1a, w1b, ones);
+      add_paired<kHalf>(s2, x0 + 2 * stride, x1 + 2 * stride, w0a, w0b, w1a, w1b, ones);
     if constexpr (kRows > 3)
-      add_paired(s3, x0 + 3 * stride, x1 + 3 * stride, w0a, w0b, w1a, w1b, ones);
+      add_paired<kHalf>(s3, x0 + 3 * stride, x1 + 3 * stride, w0a, w0b, w1a, w1b, ones);
     w += 128;
     offset += 2;
   }
@@ -102,10 +113,10 @@ void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* ac
     const __m256i wa = load(w);
     const __m256i wb = load(w + 32);
     const uint8_t* xs = x + *offset++;
-    add_plain(s0, xs, wa, wb, ones);
-    if constexpr (kRows > 1) add_plain(s1, xs + stride, wa, wb, ones);
-    if constexpr (kRows > 2) add_plain(s2, xs + 2 * stride, wa, wb, ones);
-    if constexpr (kRows > 3) add_plain(s3, xs + 3 * stride, wa, wb, ones);
+    add_plain<kHalf>(s0, xs, wa, wb, ones);
+    if constexpr (kRows > 1) add_plain<kHalf>(s1, xs + stride, wa, wb, ones);
+    if constexpr (kRows > 2) add_plain<kHalf>(s2, xs + 2 * stride, wa, wb, ones);
+    if constexpr (kRows > 3) add_plain<kHalf>(s3, xs + 3 * stride, wa, wb, ones);
     w += 64;
   }
   const __m256i even = _mm256_set1_epi16(0xFF);
@@ -115,10 +126,10 @@ void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* ac
     const __m256i w1a = load(w + 64);
     const __m256i w1b = load(w + 96);
     const uint8_t* xs = x + *offset++;
-    add_wide(s0, xs, w0a, w0b, w1a, w1b, even);
-    if constexpr (kRows > 1) add_wide(s1, xs + stride, w0a, w0b, w1a, w1b, even);
-    if constexpr (kRows > 2) add_wide(s2, xs + 2 * stride, w0a, w0b, w1a, w1b, even);
-    if constexpr (kRows > 3) add_wide(s3, xs + 3 * stride, w0a, w0b, w1a, w1b, even);
+    add_wide<kHalf>(s0, xs, w0a, w0b, w1a, w1b, even);
+    if constexpr (kRows > 1) add_wide<kHalf>(s1, xs + stride, w0a, w0b, w1a, w1b, even);
+    if constexpr (kRows > 2) add_wide<kHalf>(s2, xs + 2 * stride, w0a, w0b, w1a, w1b, even);
+    if constexpr (kRows > 3) add_wide<kHalf>(s3, xs + 3 * stride, w0a, w0b, w1a, w1b, even);
     w += 128;
   }
   store(s0, acc);
@@ -127,20 +138,27 @@ void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* ac
   if constexpr (kRows > 3) store(s3, acc + 48);
 }
 
+template <bool kHalf>
+void dot_rows(
+    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
+  switch (rows) {
+  case 1:
+    return dot<1, kHalf>(panel, x, stride, acc);
+  case 2:
+    return dot<2, kHalf>(panel, x, stride, acc);
+  case 3:
+    return dot<3, kHalf>(panel, x, stride, acc);
+  default:
+    return dot<4, kHalf>(panel, x, stride, acc);
+  }
+}
+
 } // namespace
 
 void dot_tile_avx2(
     const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
-  switch (rows) {
-  case 1:
-    return dot<1>(panel, x, stride, acc);
-  case 2:
-    return dot<2>(panel, x, stride, acc);
-  case 3:
-    return dot<3>(panel, x, stride, acc);
-  default:
-    return dot<4>(panel, x, stride, acc);
-  }
+  if (panel.half) return dot_rows<true>(panel, x, stride, rows, acc);
+  return dot_rows<false>(panel, x, stride, rows, acc);
 }
 
 } // namespace octet::kernels

@@ -104,37 +104,92 @@ inline WideF residual_row(const Epilogue& e, const TileOut& t, int64_t row) {
           _mm256_cvtepi32_ps(_mm256_sub_epi32(b, zero))};
 }
 
+struct ByteConstants {
+  __m256 lo, hi, m_res;
+  __m256i zero_point; // int16
+  bool is_signed;
+};
+
+// Rounded and saturated, less the zero point: int32 that fit int16.
+inline __m256i rounded(__m256 v, const ByteConstants& k) {
+  return _mm256_cvtps_epi32(bounded(v, k.lo, k.hi));
+}
+
+// Four vectors of 8 to 32 bytes, in order.
+inline __m256i narrow(__m256i a, __m256i b, __m256i c, __m256i d, const ByteConstants& k) {
+  const __m256i ab = _mm256_add_epi16(_mm256_packs_epi32(a, b), k.zero_point);
+  const __m256i cd = _mm256_add_epi16(_mm256_packs_epi32(c, d), k.zero_point);
+  const __m256i bytes = k.is_signed ? _mm256_packs_epi16(ab, cd) : _mm256_packus_epi16(ab, cd);
+  // Packing works within 128-bit halves, 4 bytes of each vector at a time.
+  return _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+inline void store_row(const TileOut& t, int64_t row, __m128i bytes) {
+  auto* y = static_cast<uint8_t*>(t.y) + (t.row + row) * t.y_stride + t.column;
+  if (t.columns == kColumnsPerPanel) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(y), bytes);
+    return;
+  }
+  alignas(16) uint8_t part[16];
+  _mm_store_si128(reinterpret_cast<__m128i*>(part), bytes);
+  copy_some(part, y, t.columns);
+}
+
+inline WideF byte_row(const Epilogue& e,
+                      const TileOut& t,
+                      int64_t row,
+                      const WideF& m,
+                      const WideF& b,
+                      const ByteConstants& k) {
+  WideF v = scaled(sums(t, row), m, b);
+  if (e.residual != nullptr) {
+    const WideF res = residual_row(e, t, row);
+    v = {_mm256_fmadd_ps(res.a, k.m_res, v.a), _mm256_fmadd_ps(res.b, k.m_res, v.b)};
+  }
+  return v;
+}
+
+// Panels with exactly 8 columns: four rows at a time.
+void store_narrow(const TileOut& t, const ByteConstants& k) {
+  const __m256 m = _mm256_loadu_ps(t.multiplier + t.column);
+  const __m256 b = _mm256_loadu_ps(t.bias + t.column);
+  const __m256i init = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(t.init + t.column));
+  const auto row = [&](int64_t r) {
+    const auto* acc = reinterpret_cast<const __m256i*>(t.acc + r * kColumnsPerPanel);
+    const __m256i sum = _mm256_add_epi32(_mm256_loadu_si256(acc), init);
+    return rounded(_mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), m, b), k);
+  };
+  for (int64_t r = 0; r < t.rows; r += 4) {
+    // Rows past the end repeat the last one.
+    const int64_t last = t.rows - 1;
+    const __m256i bytes =
+        narrow(row(r), row(r + 1 < last ? r + 1 : last), row(r + 2 < last ? r + 2 : last),
+               row(r + 3 < last ? r + 3 : last), k);
+    alignas(32) uint8_t part[32];
+    _mm256_store_si256(reinterpret_cast<__m256i*>(part), bytes);
+    for (int64_t i = 0; i < 4 && r + i < t.rows; ++i) {
+      __builtin_memcpy(static_cast<uint8_t*>(t.y) + (t.row + r + i) * t.y_stride + t.column,
+                       part + 8 * i, 8);
+    }
+  }
+}
+
 void store_bytes(const Epilogue& e, const TileOut& t) {
+  const ByteConstants k{_mm256_set1_ps(static_cast<float>(e.lo - e.zero_point)),
+                        _mm256_set1_ps(static_cast<float>(e.hi - e.zero_point)),
+                        _mm256_set1_ps(e.residual_multiplier),
+                        _mm256_set1_epi16(static_cast<int16_t>(e.zero_point)),
+                        e.type == YType::kInt8};
+  if (t.columns == kColumnsPerPanel / 2 && e.residual == nullptr) return store_narrow(t, k);
   const WideF m = load(t.multiplier + t.column);
   const WideF b = load(t.bias + t.column);
-  const __m256 lo = _mm256_set1_ps(static_cast<float>(e.lo - e.zero_point));
-  const __m256 hi = _mm256_set1_ps(static_cast<float>(e.hi - e.zero_point));
-  const __m256i zero = _mm256_set1_epi32(e.zero_point);
-  const __m256i low_byte = _mm256_set1_epi32(0xFF);
-  const __m256 m_res = _mm256_set1_ps(e.residual_multiplier);
-  for (int64_t r = 0; r < t.rows; ++r) {
-    WideF v = scaled(sums(t, r), m, b);
-    if (e.residual != nullptr) {
-      const WideF res = residual_row(e, t, r);
-      v = {_mm256_fmadd_ps(res.a, m_res, v.a), _mm256_fmadd_ps(res.b, m_res, v.b)};
-    }
-    const __m256i qa = _mm256_add_epi32(_mm256_cvtps_epi32(bounded(v.a, lo, hi)), zero);
-    const __m256i qb = _mm256_add_epi32(_mm256_cvtps_epi32(bounded(v.b, lo, hi)), zero);
-    // Values fit a byte, so packing the low bytes of each lane is exact for either sign.
-    const __m256i words = _mm256_permute4x64_epi64(
-        _mm256_packus_epi32(_mm256_and_si256(qa, low_byte), _mm256_and_si256(qb, low_byte)), 0xD8);
-    const __m128i bytes =
-        _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-    auto* y = static_cast<uint8_t*>(t.y) + (t.row + r) * t.y_stride + t.column;
-    if (t.columns == kColumnsPerPanel) {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(y), bytes);
-    } else if (t.columns == 8) {
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(y), bytes);
-    } else {
-      alignas(16) uint8_t part[16];
-      _mm_store_si128(reinterpret_cast<__m128i*>(part), bytes);
-      copy_some(part, y, t.columns);
-    }
+  for (int64_t r = 0; r < t.rows; r += 2) {
+    const WideF v = byte_row(e, t, r, m, b, k);
+    const WideF u = r + 1 < t.rows ? byte_row(e, t, r + 1, m, b, k) : v;
+    const __m256i bytes =
+        narrow(rounded(v.a, k), rounded(v.b, k), rounded(u.a, k), rounded(u.b, k), k);
+    store_row(t, r, _mm256_castsi256_si128(bytes));
+    if (r + 1 < t.rows) store_row(t, r + 1, _mm256_extracti128_si256(bytes, 1));
   }
 }
 

@@ -214,7 +214,9 @@ pack_weights(const int8_t* w, int64_t w_stride, int64_t n, int64_t k, XRange x, 
   int8_t* data = packed.data.as<int8_t>();
   int32_t* offsets = packed.offsets.as<int32_t>();
   for (size_t p = 0; p < panels.size(); ++p) {
-    store_panel(panels[p], packed.k_padded, data, offsets, packed.panels.as<PackedPanel>()[p]);
+    auto& stored = packed.panels.as<PackedPanel>()[p];
+    stored.half = n - static_cast<int64_t>(p) * kColumnsPerPanel <= kColumnsPerPanel / 2;
+    store_panel(panels[p], packed.k_padded, data, offsets, stored);
     data += stored_bytes(panels[p]);
     offsets += group_count;
   }

@@ -18,6 +18,7 @@ struct PackedPanel {
   int32_t paired = 0;
   int32_t plain = 0;
   int32_t wide = 0;
+  bool half = false; ///< columns 8 to 15 are padding
 };
 
 constexpr int64_t kTileRows = 8;
@@ -62,9 +63,10 @@ struct TileKernels {
 };
 TileKernels tile_kernels(Isa isa);
 
-/// Turns a row whose first k bytes are x into a packed one of w.row_bytes: shifts by 128 where
-/// w.flip, pads, and adds the permuted copies: bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k.
-void finish_row(const PackedWeights& w, uint8_t* row);
+/// Turns rows whose first k bytes are x into packed ones, w.row_bytes apart: shifts by 128 where
+/// w.flip and adds the permuted copies, bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k. Bytes
+/// between k and k_padded meet weights of 0 and may hold anything.
+void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count);
 
 /// How a product is cut into chunks: by shape alone.
 struct Cut {
