@@ -3,6 +3,8 @@
 // residual as QGemm. Padding counts as the zero point of x, that is as the number 0.
 // Attributes: x_zero_point, strides [2], pads [top, left, bottom, right], dilations [2], group and
 // those of the epilogue. docs/native-operators.md, docs/numerics.md.
+#include <algorithm>
+
 #include "ops/native/images.h"
 
 namespace octet::native {
@@ -37,12 +39,17 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   const int64_t channels = xt.dim(3), per = wt.dim(3), out = wt.dim(0),
                 group_out = out / c.node.attr_int("group", 1), taps = g.kernel_count();
   std::vector<int64_t> sums(static_cast<size_t>(OCTET_TRY(element_count(shape))));
+  // The taps of a pixel side by side, group by group; those in the padding stay 0.
+  std::vector<int32_t> patch(static_cast<size_t>(taps * channels));
   int64_t* y = sums.data();
   for_each_pixel(g, xt.dim(0), channels, [&](int64_t image, int64_t h, int64_t v) {
+    std::fill(patch.begin(), patch.end(), 0);
     for_each_tap(g, image, channels, h, v, [&](int64_t tap, int64_t pixel) {
-      for (int64_t o = 0; o < out; ++o)
-        y[o] += dot(x.data() + pixel + o / group_out * per, w.data() + (o * taps + tap) * per, per);
+      for (int64_t first = 0; first < channels; first += per)
+        std::copy_n(x.begin() + pixel + first, per, patch.begin() + first * taps + tap * per);
     });
+    for (int64_t o = 0; o < out; ++o)
+      y[o] = dot(patch.data() + o / group_out * taps * per, w.data() + o * taps * per, taps * per);
     y += out;
   });
   const EpilogueInputs in{.multiplier = &c.inputs[2],
