@@ -20,6 +20,8 @@ add_library(octet_torch INTERFACE)
 target_compile_options(octet_torch INTERFACE
   "SHELL:-idirafter ${octet_torch_root}/include"
   "SHELL:-idirafter ${octet_torch_root}/include/torch/csrc/api/include")
+# One header an operator: ATen/Functions.h costs tens of seconds a file.
+target_compile_definitions(octet_torch INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_libraries(octet_torch INTERFACE ${octet_torch_root}/lib/libtorch_cpu.so ${octet_torch_root}/lib/libc10.so)
 # The CUDA runtime that came with LibTorch, not one of the system.
 cmake_path(GET octet_torch_root PARENT_PATH torch_parent)

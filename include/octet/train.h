@@ -103,6 +103,9 @@ struct TrainOptions {
   WeightScales weight_scales = WeightScales::kFollow;
   ActivationScales activation_scales = ActivationScales::kFixed;
   bool freeze_statistics = false; ///< batch norm uses and keeps its running statistics
+  /// Part of the training examples that is held out (by the seed) for validation when no validation
+  /// set is given; 0: none.
+  double validation_split = 0;
   bool keep_best = true; ///< the model of the best validated epoch, else that of the last one
 
   /// Written atomically at the end of each epoch and every `checkpoint_steps` steps; empty: none.

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running a program, and writing what it changed back into a graph.
+#include "train/executor/program.h"
+
+#include <algorithm>
+
+#include "core/format.h"
+#include "train/convert.h"
+#include "train/guard.h"
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/amax.h>
+#include <ATen/ops/where.h>
+
+namespace octet::train {
+
+Status absorb_constant_nodes(Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!node.is("Constant") || node.outputs.size() != 1) continue;
+    const ValueId out = node.outputs[0];
+    const octet::Tensor* tensor = graph.constant(out);
+    if (tensor == nullptr) continue;
+    octet::Tensor held = *tensor;
+    graph.remove_node(id);
+    graph.set_constant(out, std::move(held));
+  }
+  return ok_status();
+}
+
+Result<std::vector<at::Tensor>> Program::forward(std::vector<at::Tensor> inputs,
+                                                 const RunState& run) {
+  const std::vector<ValueId>& names = graph_.inputs();
+  if (inputs.size() != names.size())
+    return error("the graph has {} inputs and {} tensors were given", names.size(), inputs.size());
+  size_t at_step = 0;
+  try {
+    for (size_t i = 0; i < names.size(); ++i)
+      slot(names[i]) = inputs[i].to(device_);
+    inputs.clear();
+    for (; at_step < steps_.size(); ++at_step) {
+      const Step& step = steps_[at_step];
+      Call call(slots_, step.inputs, step.outputs, step.node.index, run);
+      step.apply(call);
+      for (const int gone : step.release)
+        slots_[static_cast<size_t>(gone)].reset();
+    }
+    std::vector<at::Tensor> out;
+    for (const ValueId v : wanted_)
+      out.push_back(slot(v));
+    for (const int gone : transient_)
+      slots_[static_cast<size_t>(gone)].reset();
+    return out;
+  } catch (...) {
+    Error error = current_error();
+    for (const int gone : transient_)
+      slots_[static_cast<size_t>(gone)].reset();
+    if (at_step == steps_.size()) return error;
+    return std::move(error).with(fmt::format("node {}", graph_.node(steps_[at_step].node).label()));
+  }
+}
+
+void Program::follow_weight_scales() {
+  const at::NoGradGuard no_gradient;
+  for (const Followed& f : followed_) {
+    const at::Tensor weight = slot(f.weight).detach();
+    at::Tensor& scale = slot(f.scale);
+    std::vector<int64_t> axes;
+    for (int64_t i = 0; i < weight.dim(); ++i)
+      if (i != f.spec->axis) axes.push_back(i);
+    at::Tensor amax = axes.empty() ? at::abs(weight) : at::amax(at::abs(weight), axes);
+    amax = amax.reshape(scale.sizes());
+    // An all-zero channel takes the smallest scale of the others, or 1.
+    const at::Tensor used = amax.masked_select(amax > 0);
+    const at::Tensor spare = used.numel() > 0 ? used.min() / f.spec->high[0] : at::Tensor();
+    const at::Tensor next = amax / f.spec->high[0];
+    scale = spare.defined() ? at::where(amax > 0, next, spare) : amax * 0 + 1;
+  }
+}
+
+void Program::store(Graph& graph) const {
+  const auto put = [&](ValueId value, const at::Tensor& tensor) {
+    graph.set_constant(value, from_torch(tensor, graph.value(value).constant.type()));
+  };
+  for (const Trained& t : trained_) {
+    put(t.value, t.leaf);
+    for (const ValueId copy : t.copies)
+      put(copy, t.leaf);
+  }
+  for (const Followed& f : followed_) {
+    put(f.scale, slots_[static_cast<size_t>(f.scale.index)]);
+    for (const ValueId copy : f.copies)
+      put(copy, slots_[static_cast<size_t>(f.scale.index)]);
+  }
+  for (const ValueId v : statistics_)
+    put(v, slots_[static_cast<size_t>(v.index)]);
+}
+
+} // namespace octet::train

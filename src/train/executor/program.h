@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Program: a graph made ready to run and to be differentiated by LibTorch. Everything that can be
+// decided once is: the schedule, where each tensor lies, when it is let go of, which Q/DQ pairs are
+// one fake-quant function, what is constant.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ops/op.h"
+#include "train/fake_quant.h"
+#include "train/ops/mapping.h"
+#include <ATen/core/Tensor.h>
+
+#include "octet/graph.h"
+#include "octet/train.h"
+
+namespace octet::train {
+
+struct ProgramOptions {
+  Device device = Device::kCpu;
+  std::vector<ValueId> parameters; ///< constants that get gradients
+  std::vector<ValueId> wanted;     ///< what forward returns; empty: the graph's outputs
+  WeightScales weight_scales = WeightScales::kFixed;
+  ActivationScales activation_scales = ActivationScales::kFixed;
+};
+
+class Program {
+ public:
+  /// Errors: an operator without a mapping, a type that LibTorch lacks, no such device.
+  static Result<std::unique_ptr<Program>> create(const Graph& graph, const ProgramOptions& options);
+
+  struct Trained {
+    ValueId value;
+    at::Tensor leaf;
+    std::vector<ValueId> copies; ///< other constants that hold the same and must follow (scales)
+    bool is_scale = false;
+  };
+  std::vector<Trained>& trained() { return trained_; }
+  /// Running statistics: constants that a training run changes.
+  const std::vector<ValueId>& statistics() const { return statistics_; }
+  at::Tensor& slot(ValueId value) { return slots_[static_cast<size_t>(value.index)]; }
+
+  /// Runs the schedule on one tensor for each graph input, on any device. Gradients are traced when
+  /// LibTorch's gradient mode is on. Errors name the node.
+  Result<std::vector<at::Tensor>> forward(std::vector<at::Tensor> inputs, const RunState& run);
+  /// Takes the scales of followed weights from their largest magnitudes; before each training step
+  /// and after the last.
+  void follow_weight_scales();
+
+  /// Writes trained constants, scales and statistics into a graph with the same ids.
+  void store(Graph& graph) const;
+  /// Names of nodes that run by their reference although a trained constant reaches them.
+  const std::vector<std::string>& without_gradient() const { return without_gradient_; }
+  c10::Device device() const { return device_; }
+  const Graph& graph() const { return graph_; }
+
+ private:
+  friend class ProgramBuilder;
+  struct Step {
+    Apply apply;
+    NodeId node;
+    std::vector<int> inputs, outputs;
+    std::vector<int> release; ///< slots that nothing needs after this step
+  };
+  /// A weight whose scale is its largest magnitude over the largest code.
+  struct Followed {
+    ValueId weight, scale;
+    std::vector<ValueId> copies;
+    std::shared_ptr<FakeQuant> spec;
+  };
+
+  Graph graph_;
+  c10::Device device_{c10::kCPU};
+  std::vector<Step> steps_;
+  std::vector<at::Tensor> slots_; ///< by value id
+  std::vector<ValueId> wanted_;
+  std::vector<int> transient_; ///< slots to clear after a run
+  std::vector<Trained> trained_;
+  std::vector<ValueId> statistics_;
+  std::vector<Followed> followed_;
+  std::vector<std::string> without_gradient_;
+};
+
+/// Turns Constant nodes with a tensor into constants, so that they can be trained and stored.
+Status absorb_constant_nodes(Graph& graph);
+
+} // namespace octet::train

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building a program: the needed nodes in order, constants evaluated once, Q/DQ pairs fused, each
+// slot with the step after which it is let go of.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/format.h"
+#include "ops/infer.h"
+#include "train/convert.h"
+#include "train/executor/program.h"
+#include "train/executor/qdq_pair.h"
+#include "train/executor/reference_step.h"
+#include "train/guard.h"
+#include "train/ops/table.h"
+#include <ATen/core/grad_mode.h>
+
+namespace octet::train {
+namespace {
+
+constexpr int64_t kShapeElements = 64;
+
+/// Integer vectors of this size are shapes and axes, which the host reads: they stay on the CPU.
+bool is_shape_like(const octet::Tensor& t) {
+  return t.type() == DType::kInt64 && t.rank() <= 1 && t.count() <= kShapeElements;
+}
+
+bool is_random(const Node& node) {
+  return node.op_type.starts_with("Random") || node.op_type == "Bernoulli" ||
+         node.op_type == "Multinomial" || node.op_type == "Dropout";
+}
+
+} // namespace
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(Program& program, const ProgramOptions& options)
+      : program_(program), graph_(program.graph_), options_(options), uses_(program.graph_) {}
+
+  Status build() {
+    program_.wanted_ = options_.wanted.empty() ? graph_.outputs() : options_.wanted;
+    const std::vector<NodeId> order = OCTET_TRY(graph_.topological());
+    find_needed(order);
+    program_.slots_.resize(static_cast<size_t>(graph_.value_bound()));
+    OCTET_TRY(guarded([&] { return place_constants(); }));
+    for (const NodeId id : order)
+      if (needed_.contains(id))
+        OCTET_TRY_WITH(add(graph_.node(id)), fmt::format("node {}", graph_.node(id).label()));
+    find_releases();
+    return ok_status();
+  }
+
+ private:
+  void find_needed(const std::vector<NodeId>& order) {
+    std::set<ValueId> wanted(program_.wanted_.begin(), program_.wanted_.end());
+    for (auto it = order.rbegin(); it != order.rend(); ++it) {
+      const Node& node = graph_.node(*it);
+      if (std::none_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId v) { return wanted.contains(v); }))
+        continue;
+      needed_.insert(*it);
+      wanted.insert(node.inputs.begin(), node.inputs.end());
+      wanted.insert(node.captures.begin(), node.captures.end());
+    }
+    used_ = std::move(wanted);
+  }
+
+  Status place_constants() {
+    const std::set<ValueId> parameters(options_.parameters.begin(), options_.parameters.end());
+    for (const ValueId id : graph_.constants()) {
+      const octet::Tensor& tensor = graph_.value(id).constant;
+      if (!used_.contains(id)) continue;
+      if (!has_scalar_type(tensor.type()))
+        return error(ErrorCode::kUnsupported,
+                     "constant \"{}\": LibTorch has no element type for {}; use the "
+                     "reference executor",
+                     graph_.value(id).name, name(tensor.type()));
+      at::Tensor held = to_torch(tensor);
+      if (!is_shape_like(tensor)) held = held.to(program_.device_);
+      if (parameters.contains(id))
+        train(id, held, false);
+      else
+        program_.slot(id) = held;
+    }
+    for (const ValueId id : graph_.inputs())
+      varying_.insert(id);
+    return ok_status();
+  }
+
+  Program::Trained& train(ValueId id, const at::Tensor& value, bool is_scale) {
+    at::Tensor leaf = value.clone().set_requires_grad(true);
+    program_.slot(id) = leaf;
+    varying_.insert(id);
+    traced_.insert(id);
+    program_.trained_.push_back({id, leaf, {}, is_scale});
+    return program_.trained_.back();
+  }
+
+  Status add(const Node& node) {
+    if (fused_.contains(node.id)) return ok_status();
+    if (const std::optional<QdqPair> pair = find_pair(node)) return add_pair(node, *pair);
+    note_statistics(node);
+    Program::Step step;
+    step.node = node.id;
+    for (const ValueId v : node.inputs)
+      step.inputs.push_back(v.valid() ? v.index : -1);
+    for (const ValueId v : node.outputs)
+      step.outputs.push_back(v.valid() && used_.contains(v) ? v.index : -1);
+    const bool traced = reads(node, traced_);
+    step.apply = OCTET_TRY(guarded([&] { return prepare(node, traced); }));
+    if (!step.apply) {
+      step.apply = OCTET_TRY(reference_step(graph_, node.id));
+      for (const ValueId v : node.captures)
+        step.inputs.push_back(v.index);
+    }
+    return schedule(node, std::move(step));
+  }
+
+  /// The mapping's Apply, or an empty one for the reference.
+  Result<Apply> prepare(const Node& node, bool traced) {
+    const TorchOp* op = find_mapping(node.domain, node.op_type);
+    if (op == nullptr)
+      return error(ErrorCode::kUnsupported, "octet has no operator {} in domain \"{}\"",
+                   node.op_type, node.domain);
+    Apply apply;
+    if (op->prepare != nullptr) apply = op->prepare({graph_, node, graph_.opset(node.domain)});
+    if (apply) {
+      for (const ValueId v : node.outputs)
+        if (traced && v.valid()) traced_.insert(v);
+    } else if (traced) {
+      program_.without_gradient_.push_back(node.label());
+    }
+    return apply;
+  }
+
+  std::optional<QdqPair> find_pair(const Node& node) {
+    if (!node.is("QuantizeLinear")) return std::nullopt;
+    const std::vector<ValueId>& wanted = program_.wanted_;
+    if (std::find(wanted.begin(), wanted.end(), node.output(0)) != wanted.end())
+      return std::nullopt;
+    return match_qdq_pair(graph_, uses_, node);
+  }
+
+  Status add_pair(const Node& node, const QdqPair& pair) {
+    const bool is_weight = std::any_of(options_.parameters.begin(), options_.parameters.end(),
+                                       [&](ValueId v) { return v == node.inputs[0]; });
+    const bool learned = is_weight ? options_.weight_scales == WeightScales::kLearned
+                                   : options_.activation_scales == ActivationScales::kLearned;
+    auto spec = std::make_shared<FakeQuant>(pair.spec);
+    if (learned && !traced_.contains(pair.scale)) {
+      train(pair.scale, program_.slot(pair.scale), true).copies = pair.scale_copies;
+    } else if (is_weight && options_.weight_scales == WeightScales::kFollow && pair.symmetric &&
+               !pair.shared) {
+      program_.followed_.push_back({node.inputs[0], pair.scale, pair.scale_copies, spec});
+      varying_.insert(pair.scale);
+    }
+    Program::Step step;
+    step.node = node.id;
+    step.inputs = {node.inputs[0].index, pair.scale.index};
+    for (const NodeId dq : pair.dequantizers) {
+      fused_.insert(dq);
+      step.outputs.push_back(graph_.node(dq).outputs[0].index);
+    }
+    step.apply = [spec](Call& c) {
+      const at::Tensor y = fake_quantize(c.in(0), c.in(1), *spec);
+      for (size_t i = 0; c.wants(i); ++i)
+        c.out(y, i);
+    };
+    const bool traced = traced_.contains(node.inputs[0]) || traced_.contains(pair.scale);
+    for (const int out : step.outputs)
+      if (traced) traced_.insert(ValueId{out});
+    return schedule(node, std::move(step));
+  }
+
+  /// Statistics change while training, so what reads them is not constant.
+  void note_statistics(const Node& node) {
+    const OpDef* op = find_op(node.domain, node.op_type);
+    for (size_t i = 0; op != nullptr && i < node.inputs.size(); ++i) {
+      const ValueId v = node.inputs[i];
+      if (!v.valid() || !graph_.value(v).is_constant()) continue;
+      if (op->roles.fn(node, i) != Role::kStatistic || !varying_.insert(v).second) continue;
+      program_.statistics_.push_back(v);
+      program_.slot(v) = program_.slot(v).clone(); // the graph's bytes stay as they are
+    }
+  }
+
+  bool reads(const Node& node, const std::set<ValueId>& set) const {
+    const auto in = [&](ValueId v) { return set.contains(v); };
+    return std::any_of(node.inputs.begin(), node.inputs.end(), in) ||
+           std::any_of(node.captures.begin(), node.captures.end(), in);
+  }
+
+  /// Runs a step of constants now, or puts it into the schedule.
+  Status schedule(const Node& node, Program::Step step) {
+    const bool varies =
+        is_random(node) || std::any_of(step.inputs.begin(), step.inputs.end(),
+                                       [&](int i) { return varying_.contains(ValueId{i}); });
+    if (varies) {
+      for (const int out : step.outputs)
+        varying_.insert(ValueId{out});
+      program_.steps_.push_back(std::move(step));
+      return ok_status();
+    }
+    return guarded([&]() -> Status {
+      const at::NoGradGuard no_gradient;
+      const RunState run;
+      Call call(program_.slots_, step.inputs, step.outputs, step.node.index, run);
+      step.apply(call);
+      return ok_status();
+    });
+  }
+
+  void find_releases() {
+    std::set<int> kept;
+    for (const ValueId v : program_.wanted_)
+      kept.insert(v.index);
+    std::set<int> transient;
+    for (const ValueId v : graph_.inputs())
+      transient.insert(v.index);
+    for (const Program::Step& step : program_.steps_)
+      for (const int out : step.outputs)
+        if (out >= 0) transient.insert(out);
+    std::set<int> seen;
+    for (auto step = program_.steps_.rbegin(); step != program_.steps_.rend(); ++step)
+      for (const std::vector<int>* list : {&step->inputs, &step->outputs})
+        for (const int i : *list)
+          if (transient.contains(i) && !kept.contains(i) && seen.insert(i).second)
+            step->release.push_back(i);
+    program_.transient_.assign(transient.begin(), transient.end());
+  }
+
+  Program& program_;
+  Graph& graph_;
+  const ProgramOptions& options_;
+  Uses uses_;
+  std::set<NodeId> needed_, fused_;
+  std::set<ValueId> used_;    ///< values that a needed node reads, or that are wanted
+  std::set<ValueId> varying_; ///< values that differ from run to run
+  std::set<ValueId> traced_;  ///< values that a gradient may pass through
+};
+
+Result<std::unique_ptr<Program>> Program::create(const Graph& graph,
+                                                 const ProgramOptions& options) {
+  auto program = std::make_unique<Program>();
+  program->graph_ = graph;
+  OCTET_TRY(absorb_constant_nodes(program->graph_));
+  OCTET_TRY(infer_types(program->graph_));
+  if (options.device == Device::kCuda) program->device_ = c10::Device(c10::kCUDA);
+  ProgramBuilder builder(*program, options);
+  OCTET_TRY(builder.build());
+  return program;
+}
+
+} // namespace octet::train

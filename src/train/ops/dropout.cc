@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout. While training, which elements stay is a function of the seed, the step and the node
+// (Philox), so that a resumed run drops the same ones; otherwise y = x.
+#include "core/philox.h"
+#include "train/ops/mapping.h"
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones_like.h>
+
+using namespace octet::train;
+
+namespace {
+
+/// 1 / (1 - ratio) with probability 1 - ratio, else 0, in the shape and type of x.
+at::Tensor keep_mask(const at::Tensor& x, double ratio, const RunState& run, int node) {
+  at::Tensor mask = at::empty(x.sizes(), at::kFloat);
+  float* out = mask.mutable_data_ptr<float>();
+  const float scale = static_cast<float>(1 / (1 - ratio));
+  const auto limit = static_cast<uint64_t>(ratio * 0x1p32);
+  const int64_t count = x.numel();
+  for (int64_t i = 0; i < count; i += 4) {
+    const std::array<uint32_t, 4> words =
+        octet::philox4x32({static_cast<uint32_t>(i / 4), static_cast<uint32_t>(i >> 34),
+                           static_cast<uint32_t>(node), static_cast<uint32_t>(run.step)},
+                          {static_cast<uint32_t>(run.seed), static_cast<uint32_t>(run.seed >> 32)});
+    for (int64_t k = 0; k < 4 && i + k < count; ++k)
+      out[i + k] = words[static_cast<size_t>(k)] < limit ? 0.0F : scale;
+  }
+  return mask.to(x.device(), x.scalar_type());
+}
+
+} // namespace
+
+OCTET_TORCH(onnx, Dropout) {
+  const double attribute = p.node.attr_float("ratio", 0.5F);
+  const bool old = p.version < 12;
+  return [=](Call& c) {
+    const at::Tensor& x = c.in(0);
+    const double ratio = old ? attribute : c.has(1) ? c.number(1) : 0.5;
+    if (!c.run().training || ratio == 0) {
+      TORCH_CHECK(old || !c.has(2) || c.number(2) == 0 || ratio == 0,
+                  "training_mode is set, but the model is not being trained");
+      c.out(x);
+      if (c.wants(1))
+        c.out(at::ones_like(x, x.options().dtype(old ? x.scalar_type() : at::kBool)), 1);
+      return;
+    }
+    TORCH_CHECK(ratio > 0 && ratio < 1, "ratio is ", ratio, "; it lies in [0, 1)");
+    const at::Tensor mask = keep_mask(x, ratio, c.run(), c.node());
+    c.out(x * mask);
+    if (c.wants(1)) c.out(mask > 0, 1);
+  };
+}

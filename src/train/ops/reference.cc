@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that need no gradient (integer layers, indices, text, control flow, lowered forms) run
+// by their reference. This is a decision for each of them, not a default: an operator that is
+// missing from every file of this folder does not link.
+#include "train/ops/mapping.h"
+
+// Integer layers: they appear in graphs that are finished, not trained.
+OCTET_TORCH_REFERENCE(onnx, ConvInteger)
+OCTET_TORCH_REFERENCE(onnx, MatMulInteger)
+OCTET_TORCH_REFERENCE(onnx, QLinearConv)
+OCTET_TORCH_REFERENCE(onnx, QLinearMatMul)
+
+// Bits, not numbers.
+OCTET_TORCH_REFERENCE(onnx, BitShift)
+OCTET_TORCH_REFERENCE(onnx, BitCast)
+
+// Rare in what is trained: a gradient through them is reported as missing.
+OCTET_TORCH_REFERENCE(onnx, Attention)
+OCTET_TORCH_REFERENCE(onnx, Compress)
+OCTET_TORCH_REFERENCE(onnx, CumProd)
+OCTET_TORCH_REFERENCE(onnx, GlobalLpPool)
+OCTET_TORCH_REFERENCE(onnx, LpPool)
+OCTET_TORCH_REFERENCE(onnx, LRN)
+OCTET_TORCH_REFERENCE(onnx, Resize)
+OCTET_TORCH_REFERENCE(onnx, ReverseSequence)
+OCTET_TORCH_REFERENCE(onnx, Scatter)
+OCTET_TORCH_REFERENCE(onnx, Upsample)
+
+// Results are indices, counts or codes.
+OCTET_TORCH_REFERENCE(onnx, NonZero)
+OCTET_TORCH_REFERENCE(onnx, TopK)
+OCTET_TORCH_REFERENCE(onnx, Unique)
+OCTET_TORCH_REFERENCE(onnx, Hardmax)
+
+// Control flow runs its bodies with the reference.
+OCTET_TORCH_REFERENCE(onnx, If)
+OCTET_TORCH_REFERENCE(onnx, Loop)
+OCTET_TORCH_REFERENCE(onnx, Scan)
+
+// Fused and integer forms that ONNX Runtime's optimizer writes into finished graphs.
+OCTET_TORCH_REFERENCE(ms, Attention)
+OCTET_TORCH_REFERENCE(ms, DequantizeLinear)
+OCTET_TORCH_REFERENCE(ms, DynamicQuantizeMatMul)
+OCTET_TORCH_REFERENCE(ms, EmbedLayerNormalization)
+OCTET_TORCH_REFERENCE(ms, FusedMatMul)
+OCTET_TORCH_REFERENCE(ms, MatMulIntegerToFloat)
+OCTET_TORCH_REFERENCE(ms, QAttention)
+OCTET_TORCH_REFERENCE(ms, QGemm)
+OCTET_TORCH_REFERENCE(ms, QLinearAdd)
+OCTET_TORCH_REFERENCE(ms, QLinearAveragePool)
+OCTET_TORCH_REFERENCE(ms, QLinearConcat)
+OCTET_TORCH_REFERENCE(ms, QLinearGlobalAveragePool)
+OCTET_TORCH_REFERENCE(ms, QLinearMul)
+OCTET_TORCH_REFERENCE(ms, QLinearSigmoid)
+OCTET_TORCH_REFERENCE(ms, QLinearSoftmax)
+OCTET_TORCH_REFERENCE(ms, QuantizeLinear)

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slice and Pad.
+#include <algorithm>
+#include <numeric>
+
+#include "train/ops/mapping.h"
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/flip.h>
+#include <ATen/ops/slice.h>
+
+using namespace octet::train;
+
+namespace {
+
+/// x[start:end:step] along one axis, with ONNX's clamping; a negative step walks backwards.
+at::Tensor slice_axis(const at::Tensor& x, int64_t axis, int64_t start, int64_t end, int64_t step) {
+  TORCH_CHECK(step != 0, "a step of 0");
+  const int64_t size = x.size(axis);
+  if (start < 0) start += size;
+  if (end < 0 && end >= -size) end += size;
+  if (step > 0) {
+    start = std::clamp<int64_t>(start, 0, size);
+    end = std::clamp<int64_t>(end, 0, size);
+    return at::slice(x, axis, start, std::max(start, end), step);
+  }
+  start = std::clamp<int64_t>(start, 0, size - 1);
+  end = std::clamp<int64_t>(end, -1, size - 1);
+  if (start <= end || size == 0) return at::slice(x, axis, 0, 0);
+  // Elements start, start + step, ... above end: the same set read forwards, then turned around.
+  const int64_t count = (start - end - step - 1) / -step;
+  return at::flip(at::slice(x, axis, start + (count - 1) * step, start + 1, -step), {axis});
+}
+
+} // namespace
+
+OCTET_TORCH(onnx, Slice) {
+  const std::vector<int64_t> starts_attr = p.node.attr_ints("starts");
+  const std::vector<int64_t> ends_attr = p.node.attr_ints("ends");
+  const std::vector<int64_t> axes_attr = p.node.attr_ints("axes");
+  return [=](Call& c) {
+    const std::vector<int64_t> starts = c.has(1) ? c.ints(1) : starts_attr;
+    const std::vector<int64_t> ends = c.has(2) ? c.ints(2) : ends_attr;
+    std::vector<int64_t> axes = c.has(3) ? c.ints(3) : axes_attr;
+    const std::vector<int64_t> steps =
+        ints_or(c.has(4) ? c.ints(4) : std::vector<int64_t>{}, starts.size(), 1);
+    if (axes.empty()) {
+      axes.resize(starts.size());
+      std::iota(axes.begin(), axes.end(), 0);
+    }
+    TORCH_CHECK(ends.size() == starts.size() && axes.size() == starts.size(),
+                "starts, ends and axes have different lengths");
+    at::Tensor y = c.in(0);
+    for (size_t i = 0; i < starts.size(); ++i)
+      y = slice_axis(y, wrap_axis(axes[i], y.dim()), starts[i], ends[i], steps[i]);
+    c.out(y);
+  };
+}
+
+OCTET_TORCH(onnx, Pad) {
+  // Reflect, edge and wrap of any rank have no counterpart in LibTorch.
+  if (p.node.attr_string("mode", "constant") != "constant") return {};
+  const std::vector<int64_t> attribute = p.node.attr_ints("pads");
+  const double value = p.node.attr_float("value", 0.0F);
+  return [=](Call& c) {
+    const at::Tensor& x = c.in(0);
+    const std::vector<int64_t> given = c.has(1) ? c.ints(1) : attribute;
+    const size_t rank = static_cast<size_t>(x.dim());
+    std::vector<int64_t> pads = given;
+    if (c.has(3)) {
+      const std::vector<int64_t> axes = c.ints(3);
+      pads.assign(2 * rank, 0);
+      TORCH_CHECK(given.size() == 2 * axes.size(), "pads has ", given.size(), " values for ",
+                  axes.size(), " axes");
+      for (size_t i = 0; i < axes.size(); ++i) {
+        const size_t axis = static_cast<size_t>(wrap_axis(axes[i], x.dim()));
+        pads[axis] = given[i];
+        pads[rank + axis] = given[axes.size() + i];
+      }
+    }
+    TORCH_CHECK(pads.size() == 2 * rank, "pads has ", pads.size(), " values for rank ", rank);
+    c.out(at::constant_pad_nd(x, torch_pads(pads), c.has(2) ? c.number(2) : value));
+  };
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of mappings, made from ops.def: an operator without a mapping does not link. The domain
+// octet.native as a whole has none: lowered graphs are finished, they run by their reference.
+#include "train/ops/table.h"
+
+#include <map>
+
+#include "train/ops/mapping.h"
+
+#define OCTET_DECLARE_onnx(Name) extern const ::octet::train::TorchOp torch_onnx_##Name;
+#define OCTET_DECLARE_ms(Name) extern const ::octet::train::TorchOp torch_ms_##Name;
+#define OCTET_DECLARE_native(Name)
+#define OP(domain, Name, file) OCTET_DECLARE_##domain(Name)
+#include "ops/ops.def"
+#undef OP
+
+namespace octet::train {
+namespace {
+
+using Key = std::pair<std::string_view, std::string_view>;
+
+constexpr TorchOp kLowered{nullptr};
+
+} // namespace
+
+#define OCTET_ENTRY_onnx(Name) {Key("", #Name), &torch_onnx_##Name},
+#define OCTET_ENTRY_ms(Name) {Key("com.microsoft", #Name), &torch_ms_##Name},
+#define OCTET_ENTRY_native(Name) {Key("octet.native", #Name), &kLowered},
+
+const TorchOp* find_mapping(std::string_view domain, std::string_view op_type) {
+  static const std::map<Key, const TorchOp*> kTable = {
+#define OP(domain, Name, file) OCTET_ENTRY_##domain(Name)
+#include "ops/ops.def"
+#undef OP
+  };
+  const auto found = kTable.find(Key(domain == "ai.onnx" ? "" : domain, op_type));
+  return found == kTable.end() ? nullptr : found->second;
+}
+
+} // namespace octet::train

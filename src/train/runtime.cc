@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Process-wide settings of LibTorch. Its CUDA part is a library of its own, loaded only when asked
+// for; reductions and scatters are the deterministic ones, so that a seed fixes every bit.
+#include "train/runtime.h"
+
+#include <cstdlib>
+#include <mutex>
+
+#include "core/threads.h"
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+#include <dlfcn.h>
+
+namespace octet::train {
+namespace {
+
+/// The library never prints; LibTorch's warnings concern its own API.
+class Silence : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& /*warning*/) override {}
+};
+
+void load_cuda_once() {
+#if OCTET_CUDA
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // cuBLAS is deterministic only with a fixed workspace, which it reads from here.
+    setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);
+    dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL);
+  });
+#endif
+}
+
+} // namespace
+
+bool cuda_is_there() {
+  load_cuda_once();
+  return at::hasCUDA();
+}
+
+Result<int> prepare_runtime(Device device, int threads) {
+  static Silence silence;
+  c10::WarningUtils::set_warning_handler(&silence);
+  if (device == Device::kCuda && !cuda_is_there())
+    return Error(
+        OCTET_CUDA ? "no CUDA device that LibTorch can use; use --device cpu"
+                   : "octet was built without CUDA; use --device cpu or build with -DOCTET_CUDA=ON",
+        ErrorCode::kUnsupported);
+  const int count = threads > 0 ? threads : available_cores();
+  at::set_num_threads(count);
+  at::globalContext().setDeterministicAlgorithms(true, false);
+  at::globalContext().setDeterministicFillUninitializedMemory(false);
+  return count;
+}
+
+} // namespace octet::train

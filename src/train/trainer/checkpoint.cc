@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints.
+#include "train/trainer/checkpoint.h"
+
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include "core/atomic_file.h"
+#include "core/format.h"
+#include "core/hash.h"
+#include "train/convert.h"
+#include <ATen/core/grad_mode.h>
+#include <nlohmann/json.hpp>
+
+namespace octet::train {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFormat = "octet-checkpoint-1";
+constexpr size_t kLimitBytes = size_t{1} << 40;
+
+std::string safetensors_type(DType type) {
+  static const std::map<DType, std::string> kNames = {
+      {DType::kFloat32, "F32"},   {DType::kFloat64, "F64"}, {DType::kFloat16, "F16"},
+      {DType::kBfloat16, "BF16"}, {DType::kInt64, "I64"},   {DType::kInt32, "I32"},
+      {DType::kInt8, "I8"},       {DType::kUint8, "U8"}};
+  const auto found = kNames.find(type);
+  return found == kNames.end() ? std::string(name(type)) : found->second;
+}
+
+json to_json(const EpochRecord& r) {
+  return {r.epoch, r.train_loss, r.train_accuracy, r.validation_loss, r.validation_accuracy,
+          r.lr,    r.seconds,    r.train_seconds};
+}
+EpochRecord epoch_from(const json& j) {
+  return {j.at(0), j.at(1), j.at(2), j.at(3), j.at(4), j.at(5), j.at(6), j.at(7)};
+}
+
+json to_json(const RunCounters& c) {
+  json history = json::array(), findings = json::array();
+  for (const EpochRecord& r : c.history)
+    history.push_back(to_json(r));
+  for (const TrainFinding& f : c.findings)
+    findings.push_back({static_cast<int>(f.kind), f.epoch, f.message});
+  return {{"epoch", c.epoch},           {"epoch_step", c.epoch_step}, {"step", c.step},
+          {"loss_sum", c.loss_sum},     {"correct", c.correct},       {"seen", c.seen},
+          {"best_epoch", c.best_epoch}, {"best_score", c.best_score}, {"best_loss", c.best_loss},
+          {"history", history},         {"findings", findings}};
+}
+
+RunCounters counters_from(const json& j) {
+  RunCounters c;
+  j.at("epoch").get_to(c.epoch);
+  j.at("epoch_step").get_to(c.epoch_step);
+  j.at("step").get_to(c.step);
+  j.at("loss_sum").get_to(c.loss_sum);
+  j.at("correct").get_to(c.correct);
+  j.at("seen").get_to(c.seen);
+  j.at("best_epoch").get_to(c.best_epoch);
+  j.at("best_score").get_to(c.best_score);
+  j.at("best_loss").get_to(c.best_loss);
+  for (const json& r : j.at("history"))
+    c.history.push_back(epoch_from(r));
+  for (const json& f : j.at("findings"))
+    c.findings.push_back({static_cast<TrainFinding::Kind>(f.at(0).get<int>()), f.at(1), f.at(2)});
+  return c;
+}
+
+/// The first line in which two identities differ.
+std::string difference(const std::string& ours, const std::string& theirs) {
+  std::istringstream a(ours), b(theirs);
+  std::string x, y;
+  while (std::getline(a, x)) {
+    if (!std::getline(b, y)) y = "nothing";
+    if (x != y) return fmt::format("this run has {}, the checkpoint {}", x, y);
+  }
+  return "the checkpoint says more than this run";
+}
+
+Status read_tensor(const json& entry,
+                   std::string_view data,
+                   const std::string& tensor_name,
+                   at::Tensor target) {
+  const octet::Tensor like = from_torch(target);
+  const auto offsets = entry.at("data_offsets").get<std::vector<size_t>>();
+  if (entry.at("dtype") != safetensors_type(like.type()) ||
+      entry.at("shape").get<Shape>() != like.shape())
+    return error("tensor \"{}\" has another type or shape", tensor_name);
+  if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size() ||
+      offsets[1] - offsets[0] != like.bytes().size())
+    return error("tensor \"{}\" lies outside of the file", tensor_name);
+  octet::Tensor held = OCTET_TRY(octet::Tensor::zeros(like.type(), like.shape()));
+  std::memcpy(held.mutable_bytes().data(), data.data() + offsets[0], like.bytes().size());
+  const at::NoGradGuard no_gradient;
+  target.copy_(to_torch(held));
+  return ok_status();
+}
+
+Result<RunCounters>
+parse(std::string_view file, const std::string& identity, const NamedTensors& tensors) {
+  uint64_t header_bytes = 0;
+  if (file.size() < 8) return error("the file is cut off");
+  std::memcpy(&header_bytes, file.data(), 8);
+  if (header_bytes > file.size() - 8) return error("the file is cut off");
+  const json header = json::parse(file.substr(8, header_bytes), nullptr, false);
+  if (header.is_discarded() || !header.contains("__metadata__"))
+    return error("the header cannot be read");
+  const std::string_view data = file.substr(8 + header_bytes);
+  const json& meta = header.at("__metadata__");
+  if (meta.at("format") != kFormat) return error("it is of another version of octet");
+  if (const std::string theirs = meta.at("identity"); theirs != identity)
+    return error("it is of another run: {}; delete it or train without --resume",
+                 difference(identity, theirs));
+  if (meta.at("hash") != fmt::format("{:016x}", hash_bytes(std::as_bytes(std::span(data)))))
+    return error("its content is damaged");
+  if (header.size() != tensors.size() + 1)
+    return error("it holds {} tensors, not {}", header.size() - 1, tensors.size());
+  for (const auto& [key, tensor] : tensors) {
+    if (!header.contains(key)) return error("tensor \"{}\" is missing", key);
+    OCTET_TRY(read_tensor(header.at(key), data, key, tensor));
+  }
+  return counters_from(json::parse(meta.at("counters").get<std::string>()));
+}
+
+} // namespace
+
+Status save_checkpoint(const std::string& path,
+                       const std::string& identity,
+                       const RunCounters& counters,
+                       const NamedTensors& tensors) {
+  std::string data;
+  json header;
+  for (const auto& [key, tensor] : tensors) {
+    const octet::Tensor t = from_torch(tensor);
+    const size_t begin = data.size();
+    data.append(reinterpret_cast<const char*>(t.bytes().data()), t.bytes().size());
+    header[key] = {{"dtype", safetensors_type(t.type())},
+                   {"shape", t.shape()},
+                   {"data_offsets", {begin, data.size()}}};
+  }
+  header["__metadata__"] = {
+      {"format", kFormat},
+      {"identity", identity},
+      {"counters", to_json(counters).dump()},
+      {"hash", fmt::format("{:016x}", hash_bytes(std::as_bytes(std::span(data))))}};
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' '); // tensors start 8-aligned
+  const uint64_t length = text.size();
+  AtomicFile file = OCTET_TRY(AtomicFile::create(path, Overwrite::kYes));
+  OCTET_TRY(file.write(std::string_view(reinterpret_cast<const char*>(&length), 8)));
+  OCTET_TRY(file.write(text));
+  OCTET_TRY(file.write(data));
+  return file.commit();
+}
+
+Result<RunCounters>
+load_checkpoint(const std::string& path, const std::string& identity, const NamedTensors& tensors) {
+  const std::string file = OCTET_TRY(read_file(path, kLimitBytes));
+  try {
+    return parse(file, identity, tensors).with(fmt::format("checkpoint {}", path));
+  } catch (const json::exception& e) {
+    return error("checkpoint {}: the header cannot be read ({})", path, e.what());
+  }
+}
+
+} // namespace octet::train

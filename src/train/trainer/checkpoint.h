@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state of a training run in a file: a safetensors file (8 bytes of header length, a JSON
+// header, the tensors' bytes) whose metadata holds the counters. Random numbers need no state: they
+// are functions of seed, epoch and step.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "octet/train.h"
+
+namespace octet::train {
+
+struct RunCounters {
+  int64_t epoch = 0;      ///< finished epochs
+  int64_t epoch_step = 0; ///< finished steps of the running one
+  int64_t step = 0;       ///< finished steps
+  double loss_sum = 0;    ///< over the examples of the running epoch
+  int64_t correct = 0, seen = 0;
+  int64_t best_epoch = 0;
+  double best_score = 0, best_loss = 0;
+  std::vector<EpochRecord> history;
+  std::vector<TrainFinding> findings;
+};
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// `identity` is what the run is (graph, data, options), as text that is compared on loading.
+Status save_checkpoint(const std::string& path,
+                       const std::string& identity,
+                       const RunCounters& counters,
+                       const NamedTensors& tensors);
+
+/// Reads into `tensors`, which must have the names, types and shapes of the file. Errors: a damaged
+/// file, a checkpoint of another run (what differs is named).
+Result<RunCounters>
+load_checkpoint(const std::string& path, const std::string& identity, const NamedTensors& tensors);
+
+} // namespace octet::train

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Diagnosis of a training run from its history.
+#include "train/trainer/diagnosis.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/format.h"
+
+namespace octet::train {
+namespace {
+
+constexpr size_t kPatience = 3; ///< epochs in a row
+
+/// Still at the loss of guessing after an epoch.
+std::optional<std::string> at_chance(const EpochRecord& last, int64_t classes) {
+  if (classes < 2) return std::nullopt;
+  const double chance = std::log(static_cast<double>(classes));
+  if (last.train_loss < 0.98 * chance) return std::nullopt;
+  return fmt::format(
+      "the training loss is {:.4f} after epoch {}, and guessing gives {:.4f}: nothing is learned; "
+      "usual causes: a learning rate that is far too high or too low, inputs that are not scaled "
+      "to "
+      "about -1 .. 1, labels that do not belong to the inputs, frozen parameters",
+      last.train_loss, last.epoch, chance);
+}
+
+std::optional<std::string> plateau(std::span<const EpochRecord> history) {
+  if (history.size() <= kPatience) return std::nullopt;
+  const double now = history.back().train_loss;
+  const auto before = history.first(history.size() - kPatience);
+  const double best =
+      std::min_element(before.begin(), before.end(), [](const auto& a, const auto& b) {
+        return a.train_loss < b.train_loss;
+      })->train_loss;
+  double recent = now;
+  for (const EpochRecord& r : history.last(kPatience))
+    recent = std::min(recent, r.train_loss);
+  if (recent < best * 0.999 || history.back().train_accuracy > 0.99) return std::nullopt;
+  return fmt::format("the training loss has not gone down for {} epochs ({:.4f}, before that "
+                     "{:.4f}); usual causes: "
+                     "a learning rate that is too high for this stage, a model that is too small, "
+                     "too much dropout",
+                     kPatience, recent, best);
+}
+
+std::optional<std::string> overfitting(std::span<const EpochRecord> history) {
+  if (history.size() <= kPatience) return std::nullopt;
+  const auto last = history.last(kPatience + 1);
+  for (size_t i = 1; i < last.size(); ++i)
+    if (last[i].validation_loss <= last[i - 1].validation_loss ||
+        last[i].train_loss >= last[i - 1].train_loss)
+      return std::nullopt;
+  return fmt::format(
+      "the validation loss has risen for {} epochs ({:.4f} to {:.4f}) while the training loss "
+      "fell: "
+      "the model overfits; usual remedies: fewer epochs (the best model is kept), more dropout or "
+      "weight decay, more data",
+      kPatience, last.front().validation_loss, last.back().validation_loss);
+}
+
+} // namespace
+
+std::vector<TrainFinding>
+diagnose(std::span<const EpochRecord> history, int64_t classes, double max_lr) {
+  std::vector<TrainFinding> found;
+  if (history.empty()) return found;
+  const EpochRecord& last = history.back();
+  const auto add = [&](TrainFinding::Kind kind, const std::optional<std::string>& message) {
+    if (message) found.push_back({kind, last.epoch, *message});
+  };
+  if (std::optional<std::string> message = at_chance(last, classes))
+    add(TrainFinding::Kind::kStalled,
+        *message + fmt::format(" (the highest learning rate is {})", max_lr));
+  else
+    add(TrainFinding::Kind::kStalled, plateau(history));
+  if (last.validation_loss > 0) add(TrainFinding::Kind::kOverfitting, overfitting(history));
+  return found;
+}
+
+TrainFinding not_finite(int64_t epoch, int64_t step, double loss, double lr) {
+  return {TrainFinding::Kind::kNotFinite, epoch,
+          fmt::format("the loss is {} at step {} (epoch {}, learning rate {:.3g}); usual causes: a "
+                      "learning rate that "
+                      "is too high (try a third of it, or --clip 1), inputs that are not scaled to "
+                      "about -1 .. 1 or "
+                      "that hold nan, a scale of 0 in the graph",
+                      loss, step, epoch, lr)};
+}
+
+} // namespace octet::train

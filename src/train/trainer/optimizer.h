@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// SGD with momentum, Adam (arXiv 1412.6980) and AdamW (arXiv 1711.05101) on LibTorch's fused
+// kernels. All state is in plain tensors, so that a checkpoint can hold it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "train/trainer/schedule.h"
+#include <ATen/core/Tensor.h>
+
+namespace octet::train {
+
+class Optimizer {
+ public:
+  /// `leaves` are changed in place.
+  Optimizer(const OptimizerOptions& options, std::vector<at::Tensor> leaves);
+
+  /// One step from the gradients that the leaves hold (a leaf without one stays as it is); the
+  /// gradients are let go of.
+  void step(const Rates& rates);
+  /// The 2-norm of all gradients; scales them to `options.clip_norm` when that is exceeded.
+  double clip();
+
+  /// The state by name, for reading and for writing into.
+  std::vector<std::pair<std::string, at::Tensor>> state() const;
+
+ private:
+  OptimizerOptions options_;
+  std::vector<at::Tensor> leaves_, first_, second_, steps_;
+};
+
+} // namespace octet::train

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small learnable problem for tests of the trainer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "octet/dataset.h"
+#include "octet/train.h"
+
+namespace octet::test {
+
+/// Points in the plane, three classes in sectors around the origin; exact, without noise.
+class Sectors final : public Dataset {
+ public:
+  explicit Sectors(int64_t count, uint64_t seed = 1);
+  std::string description() const override { return "sectors"; }
+  int64_t size() const override { return count_; }
+  const std::vector<std::pair<std::string, TypeInfo>>& features() const override {
+    return features_;
+  }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<Batch> batch(std::span<const int64_t> indices) const override;
+
+  float scale = 1; ///< multiplies every point
+
+ private:
+  int64_t count_;
+  std::vector<float> points_;
+  std::vector<int64_t> labels_;
+  std::vector<std::pair<std::string, TypeInfo>> features_;
+  std::vector<std::string> classes_{"a", "b", "c"};
+};
+
+/// Two linear layers with relu and dropout between them, softmax at the end.
+Graph small_network(double dropout = 0.1);
+/// The same with Q/DQ on the activations and weights of both layers.
+Graph small_quantized_network();
+
+TrainOptions small_options();
+
+} // namespace octet::test
