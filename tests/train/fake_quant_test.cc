@@ -77,8 +77,8 @@ const Pair kPairs[] = {
     {"E4M3", "[] = [0.1]", "[] = [0]", "f8e4m3fn", "", 0.1F},
     {"E5M2", "[] = [0.1]", "[] = [0]", "f8e5m2", "", 1.0F},
 };
-INSTANTIATE_TEST_SUITE_P(All, FakeQuant, testing::ValuesIn(kPairs), [](const auto& info) {
-  return info.param.name;
+INSTANTIATE_TEST_SUITE_P(All, FakeQuant, testing::ValuesIn(kPairs), [](const auto& row) {
+  return row.param.name;
 });
 
 /// x / s from -200 to 200 through an i8 pair with zero point 0.

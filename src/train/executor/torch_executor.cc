@@ -50,8 +50,8 @@ class TorchExecutor final : public Executor {
     return guarded([&]() -> Result<std::vector<Tensor>> {
       const at::NoGradGuard no_gradient;
       const Graph& graph = program_->graph();
-      const std::vector<at::Tensor> results =
-          OCTET_TRY(program_->forward(OCTET_TRY(to_inputs(graph, inputs)), RunState{}));
+      const std::vector<at::Tensor> given = OCTET_TRY(to_inputs(graph, inputs));
+      const std::vector<at::Tensor> results = OCTET_TRY(program_->forward(given, RunState{}));
       std::vector<Tensor> out;
       for (size_t i = 0; i < results.size(); ++i)
         out.push_back(from_torch(results[i], graph.value(graph.outputs()[i]).type.type));
