@@ -200,7 +200,7 @@ Tensor tensor_from(DType type, Shape shape, std::span<const std::byte> bytes);
 }
 
 template <class T>
-Tensor Tensor::of(Shape shape, std::span<const T> values) {
+Tensor Tensor::of(Shape shape, std::span<const T> values) { // NOLINT: the shape is moved
   return detail::tensor_from(DTypeOf<T>::kValue, std::move(shape), std::as_bytes(values));
 }
 

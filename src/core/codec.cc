@@ -21,14 +21,8 @@ uint32_t sign_bit(const FloatFormat& format) {
 /// The code of the largest finite magnitude.
 uint32_t max_code(const FloatFormat& format) {
   const uint32_t all_ones = sign_bit(format) - 1;
-  switch (format.specials) {
-  case Specials::kIeee:
-    return all_ones - (1U << format.mantissa_bits);
-  case Specials::kFn:
-    return all_ones - 1;
-  default:
-    return all_ones;
-  }
+  if (format.specials == Specials::kIeee) return all_ones - (1U << format.mantissa_bits);
+  return format.specials == Specials::kFn ? all_ones - 1 : all_ones;
 }
 
 uint32_t infinity_code(const FloatFormat& format) {
@@ -36,16 +30,10 @@ uint32_t infinity_code(const FloatFormat& format) {
 }
 
 uint32_t nan_code(const FloatFormat& format, uint32_t sign) {
-  switch (format.specials) {
-  case Specials::kIeee:
+  if (format.specials == Specials::kIeee)
     return sign | infinity_code(format) | (1U << (format.mantissa_bits - 1));
-  case Specials::kFn:
-    return sign | (sign_bit(format) - 1);
-  case Specials::kFnuz:
-    return sign_bit(format);
-  default:
-    return sign_bit(format);
-  }
+  if (format.specials == Specials::kFn) return sign | (sign_bit(format) - 1);
+  return sign_bit(format); // FNUZ's only NaN; -0 where there is none
 }
 
 uint32_t overflow_code(const FloatFormat& format, uint32_t sign, bool infinite, Saturate saturate) {

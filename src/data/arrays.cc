@@ -77,14 +77,14 @@ class ArrayDataset final : public Dataset {
 };
 
 /// The arrays of a split: `x_test` becomes `x` of the test split; a plain `x` belongs to both.
-NamedTensors of_split(NamedTensors arrays, Split split) {
+NamedTensors of_split(const NamedTensors& arrays, Split split) {
   const std::string_view mine = split == Split::kTrain ? "_train" : "_test";
   const std::string_view other = split == Split::kTrain ? "_test" : "_train";
   NamedTensors out;
-  for (auto& [name, tensor] : arrays) {
+  for (const auto& [name, tensor] : arrays) {
     if (name.ends_with(other)) continue;
     const size_t cut = name.ends_with(mine) ? mine.size() : 0;
-    out.emplace_back(name.substr(0, name.size() - cut), std::move(tensor));
+    out.emplace_back(name.substr(0, name.size() - cut), tensor);
   }
   return out;
 }
@@ -108,11 +108,11 @@ Result<std::vector<int64_t>> read_labels(const Tensor& tensor, const std::string
 } // namespace
 
 Result<std::shared_ptr<const Dataset>>
-make_array_dataset(NamedTensors arrays, Split split, const std::string& source) {
+make_array_dataset(const NamedTensors& all, Split split, const std::string& source) {
   NamedTensors features;
   std::vector<int64_t> labels;
   const std::pair<std::string, Tensor>* first = nullptr;
-  arrays = of_split(std::move(arrays), split);
+  const NamedTensors arrays = of_split(all, split);
   for (const auto& entry : arrays) {
     const auto& [name, tensor] = entry;
     if (tensor.rank() == 0 || tensor.dim(0) == 0) {

@@ -15,7 +15,7 @@ namespace octet {
 /// Names that end in _train and _test belong to one split, the others to both.
 /// Errors: no features, first axes that differ, labels that are no class numbers.
 Result<std::shared_ptr<const Dataset>>
-make_array_dataset(NamedTensors arrays, Split split, const std::string& source);
+make_array_dataset(const NamedTensors& all, Split split, const std::string& source);
 
 /// `path` is an .npz file.
 Result<std::shared_ptr<const Dataset>> open_npz(const std::string& path, Split split);

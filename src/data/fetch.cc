@@ -153,7 +153,7 @@ class Download {
 } // namespace
 
 std::span<const RemoteDataset> remote_datasets() {
-  static const std::vector<RemoteDataset> kDatasets = {
+  static const std::vector<RemoteDataset> datasets = {
       {"fashion-mnist",
        {{"train-images-idx3-ubyte.gz", 26421880,
          "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"},
@@ -165,7 +165,7 @@ std::span<const RemoteDataset> remote_datasets() {
          "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"}},
        {"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
         "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"}}};
-  return kDatasets;
+  return datasets;
 }
 
 Result<std::string> dataset_cache_folder(std::string_view name) {

@@ -12,7 +12,8 @@
 namespace octet {
 namespace {
 
-constexpr int kSide = 28;
+constexpr size_t kSide = 28;
+using Canvas = std::array<double, kSide * kSide>;
 constexpr int64_t kTrainImages = 12000;
 constexpr int64_t kTestImages = 2000;
 constexpr uint64_t kSeed = 20240607;
@@ -59,7 +60,7 @@ struct Figure {
 };
 
 const std::array<Figure, 10>& figures() {
-  static const std::array<Figure, 10> kFigures = [] {
+  static const std::array<Figure, 10> table = [] {
     const std::vector<Point> spokes = around(3, kTan3);
     return std::array<Figure, 10>{{
         {"corner", {{{-0.8, 0.8}, {-0.8, -0.8}, {0.8, -0.8}}}},
@@ -74,7 +75,7 @@ const std::array<Figure, 10>& figures() {
         {"bars", {{{-0.5, -0.8}, {-0.5, 0.8}}, {{0.5, -0.8}, {0.5, 0.8}}}},
     }};
   }();
-  return kFigures;
+  return table;
 }
 
 double distance(Point p, Point a, Point b) {
@@ -88,26 +89,23 @@ double distance(Point p, Point a, Point b) {
   return std::sqrt(ex * ex + ey * ey);
 }
 
-int pixel_index(double at) {
-  return static_cast<int>(std::clamp(at, 0.0, kSide - 1.0));
+size_t pixel_index(double at) {
+  return static_cast<size_t>(std::clamp(at, 0.0, kSide - 1.0));
 }
 
 /// Ink in [0, 1] laid over the canvas along a line of some width, with soft edges.
-void draw(std::array<double, kSide * kSide>& canvas,
-          const std::vector<Point>& line,
-          double half_width,
-          double strength) {
+void draw(Canvas& canvas, const std::vector<Point>& line, double half_width, double strength) {
   const double reach = half_width + 0.5;
   for (size_t i = 0; i + 1 < line.size(); ++i) {
     const Point a = line[i];
     const Point b = line[i + 1];
-    const int right = pixel_index(std::max(a.x, b.x) + reach);
-    const int bottom = pixel_index(std::max(a.y, b.y) + reach);
-    for (int y = pixel_index(std::min(a.y, b.y) - reach); y <= bottom; ++y) {
-      for (int x = pixel_index(std::min(a.x, b.x) - reach); x <= right; ++x) {
+    const size_t right = pixel_index(std::max(a.x, b.x) + reach);
+    const size_t bottom = pixel_index(std::max(a.y, b.y) + reach);
+    for (size_t y = pixel_index(std::min(a.y, b.y) - reach); y <= bottom; ++y) {
+      for (size_t x = pixel_index(std::min(a.x, b.x) - reach); x <= right; ++x) {
         const Point p = {static_cast<double>(x), static_cast<double>(y)};
         const double ink = strength * std::clamp(reach - distance(p, a, b), 0.0, 1.0);
-        double& pixel = canvas[static_cast<size_t>(y * kSide + x)];
+        double& pixel = canvas[y * kSide + x];
         pixel = std::max(pixel, ink);
       }
     }
@@ -141,7 +139,7 @@ std::array<double, 6> random_map(Philox& random) {
 }
 
 void draw_image(const Figure& figure, Philox& random, uint8_t* pixels) {
-  std::array<double, kSide * kSide> canvas{};
+  Canvas canvas{};
   const std::array<double, 6> map = random_map(random);
   const double half_width = random.uniform(0.5, 1.5);
   const double strength = random.uniform(0.45, 1.0);
@@ -158,12 +156,14 @@ void draw_image(const Figure& figure, Philox& random, uint8_t* pixels) {
   const double slope_x = random.uniform(-0.1, 0.1) / kSide;
   const double slope_y = random.uniform(-0.1, 0.1) / kSide;
   const double noise = random.uniform(0.05, 0.25);
-  for (int i = 0; i < kSide * kSide; ++i) {
-    const double x = i % kSide - kSide / 2;
-    const double y = i / kSide - kSide / 2; // NOLINT(bugprone-integer-division): the row
+  for (size_t i = 0; i < canvas.size(); ++i) {
+    const auto column = static_cast<double>(i % kSide);
+    const size_t row = i / kSide;
+    const double shade =
+        slope_x * (column - kSide / 2.0) + slope_y * (static_cast<double>(row) - kSide / 2.0);
     const double grain = noise * (random.uniform() + random.uniform() - 1);
-    const double value = canvas[static_cast<size_t>(i)] + light + slope_x * x + slope_y * y + grain;
-    pixels[i] = static_cast<uint8_t>(std::clamp(value, 0.0, 1.0) * 255 + 0.5);
+    const double value = canvas[i] + light + shade + grain;
+    pixels[i] = static_cast<uint8_t>(std::floor(std::clamp(value, 0.0, 1.0) * 255 + 0.5));
   }
 }
 
@@ -177,7 +177,7 @@ Result<std::shared_ptr<const Dataset>> open_generated(Split split) {
       train ? "generated figures, 12000 training images" : "generated figures, 2000 test images";
   set.mean = kMean;
   set.std = kStd;
-  set.pixels = OCTET_TRY(Tensor::zeros(DType::kUint8, {count, kSide, kSide}));
+  set.pixels = OCTET_TRY(Tensor::zeros(DType::kUint8, {count, int64_t{kSide}, int64_t{kSide}}));
   set.labels = OCTET_TRY(Tensor::zeros(DType::kUint8, {count}));
   for (const Figure& figure : figures())
     set.classes.emplace_back(figure.name);
@@ -187,7 +187,7 @@ Result<std::shared_ptr<const Dataset>> open_generated(Split split) {
     Philox random(kSeed, static_cast<uint64_t>(train ? i : kTrainImages + i));
     const auto label = static_cast<size_t>(random.below(10));
     labels[static_cast<size_t>(i)] = static_cast<uint8_t>(label);
-    draw_image(figures()[label], random, pixels.data() + i * kSide * kSide);
+    draw_image(figures()[label], random, &pixels[static_cast<size_t>(i) * kSide * kSide]);
   }
   return make_image_dataset(std::move(set));
 }
