@@ -19,7 +19,7 @@ namespace octet {
 
 enum class QuantMode {
   kStatic,     ///< activations and weights, ranges from calibration data
-  kDynamic,    ///< weights stored, ranges of activations taken at every run
+  kDynamic,    ///< weights stored; linear layers take the ranges of activations at every run
   kWeightOnly, ///< weights stored in 8 bits, everything computed in float
 };
 std::string_view name(QuantMode mode);

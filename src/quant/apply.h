@@ -13,9 +13,11 @@ Status apply_static(Graph& graph,
                     const QuantizationPlan& plan,
                     const Placement& placement,
                     WeightStorage storage);
-/// Dynamic: ONNX's integer operators, or octet's per-row product. See apply_dynamic.cc.
+/// Nodes of the rule "dynamic": ONNX's integer operators, or octet's per-row product. See
+/// apply_dynamic.cc.
 Status apply_dynamic(Graph& graph, const QuantizationPlan& plan, const Placement& placement);
-/// Weight-only: DQ before products, gathered rows for embeddings. See apply_weights.cc.
+/// The other nodes with weights: DQ before products, gathered rows for embeddings. See
+/// apply_weights.cc.
 Status apply_weights(Graph& graph, const QuantizationPlan& plan, const Placement& placement);
 
 /// The node that an entry of the plan names; an error when none or several have that name.

@@ -35,7 +35,7 @@ class DynamicWriter {
 
   Status run() {
     for (const NodePlan& node_plan : plan_.nodes) {
-      if (!node_plan.quantized || !node_plan.weight) continue;
+      if (!node_plan.quantized || !node_plan.weight || node_plan.rule != "dynamic") continue;
       const NodeId id = OCTET_TRY(find_planned(graph_, node_plan));
       OCTET_TRY_WITH(write(id), fmt::format("node {}", graph_.node(id).label()));
     }

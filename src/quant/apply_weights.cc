@@ -52,7 +52,7 @@ Status write_embedding(Graph& graph, QdqWriter& writer, NodeId id, const TensorP
 Status apply_weights(Graph& graph, const QuantizationPlan& plan, const Placement& placement) {
   QdqWriter writer(graph);
   for (const NodePlan& node_plan : plan.nodes) {
-    if (!node_plan.quantized || !node_plan.weight) continue;
+    if (!node_plan.quantized || !node_plan.weight || node_plan.rule == "dynamic") continue;
     const NodeId id = OCTET_TRY(find_planned(graph, node_plan));
     const auto input = static_cast<size_t>(*node_plan.weight);
     const ValueId w = graph.node(id).input(input);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which weights are stored in 8 bits when activations stay float until run time. Dynamic: linear
-// layers, and Conv where an include pattern names it (its ONNX form, ConvInteger, is slow). Weight-
-// only: every product and embedding.
+// Which weights are stored in 8 bits when activations stay float until run time: those of every
+// product and embedding. In dynamic mode linear layers compute in integers, and Conv does where an
+// include pattern names it (its ONNX form, ConvInteger, is slow); the others as in weight-only.
 #include "ops/infer.h"
 #include "quant/place.h"
 
@@ -31,17 +31,14 @@ class WeightPlacer {
     const Tensor* w = graph_.constant(node.input(*t.weight));
     if (w == nullptr || w->type() != DType::kFloat32 || w->rank() < 2)
       return stays_float(plan, "weight-not-f32", "its weight is not an f32 constant");
-    if (options_.mode == QuantMode::kDynamic) {
-      const std::string why = no_dynamic(node, *w);
-      if (!why.empty()) return stays_float(plan, "no-dynamic-form", why);
-    }
+    const std::string no = options_.mode == QuantMode::kDynamic ? no_dynamic(node, *w) : "";
+    const bool dynamic = options_.mode == QuantMode::kDynamic && no.empty();
     plan.quantized = true;
     plan.weight = static_cast<int64_t>(*t.weight);
-    plan.rule = options_.mode == QuantMode::kDynamic ? "dynamic" : "weight-only";
-    plan.why = options_.mode == QuantMode::kDynamic
-                   ? "int8 weights, activations quantized at every run"
-                   : "int8 weights, computed in float";
-    plan.clause = options_.mode == QuantMode::kDynamic ? "4.1" : "6 E5";
+    plan.rule = dynamic ? "dynamic" : "weight-only";
+    plan.why = dynamic ? "int8 weights, activations quantized at every run"
+                       : (no.empty() ? "" : no + ": ") + "int8 weights, computed in float";
+    plan.clause = dynamic ? "4.1" : "6 E5";
     return plan;
   }
 
@@ -57,8 +54,6 @@ class WeightPlacer {
     if (table == nullptr || table->type() != DType::kFloat32 || table->rank() != 2 ||
         node.attr_int("axis", 0) != 0)
       return stays_float(plan, "no-weights", "it gathers no rows of an f32 table");
-    if (options_.mode == QuantMode::kDynamic)
-      return stays_float(plan, "no-dynamic-form", "an embedding computes nothing to quantize");
     plan.quantized = true;
     plan.weight = 0;
     plan.rule = "embedding";
@@ -71,7 +66,7 @@ class WeightPlacer {
     if (node.is("Conv")) {
       if (placement_.dynamic != DynamicForm::kOnnx) return "the target has no dynamic convolution";
       return options_.include.empty()
-                 ? "dynamic quantization takes linear layers; include Conv to have it too"
+                 ? "dynamic quantization takes linear layers unless Conv is included by name"
                  : "";
     }
     if (node.is("Gemm"))

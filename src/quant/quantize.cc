@@ -135,7 +135,8 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
     case QuantMode::kStatic:
       return apply_static(out, plan, *placement, storage);
     case QuantMode::kDynamic:
-      return apply_dynamic(out, plan, *placement);
+      OCTET_TRY(apply_dynamic(out, plan, *placement));
+      return apply_weights(out, plan, *placement);
     case QuantMode::kWeightOnly:
       return apply_weights(out, plan, *placement);
     }

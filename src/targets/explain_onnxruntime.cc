@@ -69,7 +69,8 @@ class Explainer {
     if (zero->type() == DType::kUint8) out.uint8 = true;
     if (zero->type() != DType::kInt8 || zero->count() != 1) return out;
     const Node* reader = only_reader(quantize.output(0));
-    out.uint8 = reader != nullptr && is_dequantize(*reader) && reader->input(2).valid();
+    out.uint8 = reader != nullptr && is_dequantize(*reader) && reader->input(2).valid() &&
+                uses_.count(reader->output(0)) <= 1; // a shared DQ is copied for each reader
     return out;
   }
 

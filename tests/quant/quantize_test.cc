@@ -7,6 +7,7 @@
 #include "quant/support.h"
 #include <gtest/gtest.h>
 
+#include "octet/onnx.h"
 #include "octet/target.h"
 
 namespace octet {
@@ -130,11 +131,16 @@ output y: f32[2, 4]
   EXPECT_EQ(stored, 1); // the shared weight once
 }
 
-TEST(Quantize, FilesAreAboutAQuarter) {
-  const int64_t before = test::constant_bytes(cnn());
+TEST(Quantize, FilesAreAtMost32PercentOfTheFloatFile) {
+  const auto bytes = [](const Graph& g) { return serialize_onnx(g).value().size(); };
+  const size_t before = bytes(cnn());
   for (const char* target : {"octet", "onnxruntime", "tensorrt-10"})
-    EXPECT_LT(test::constant_bytes(quantized(cnn(), {.target = target})), before * 29 / 100)
-        << target;
+    for (const bool softmax : {false, true})
+      EXPECT_LT(bytes(quantized(cnn(), {.target = target, .softmax = softmax})), before * 32 / 100)
+          << target;
+  for (const char* target : {"octet", "onnxruntime"})
+    EXPECT_LT(bytes(quantized(cnn(), {.target = target, .mode = QuantMode::kDynamic})),
+              before * 32 / 100);
 }
 
 TEST(Quantize, TrainingFormKeepsEveryParameter) {
