@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// The literal graph is walked node by node four times at once: in float as written, in double
+// (exact but for 2^-53), as magnitudes (sum of |x w|, for the error of float sums), and as the
+// terms of the fused expression (|m acc| + |b'|, for its bound).
+#include "quant/debug.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/format.h"
+#include "ops/infer.h"
+#include "ops/op.h"
+#include "passes/lower/lower.h"
+
+namespace octet {
+
+namespace {
+
+constexpr double kUlp = 1.0 / (1 << 24);
+
+/// One value of the literal graph in its four readings.
+struct Reading {
+  Tensor real;      ///< as the literal graph computes it
+  Tensor exact;     ///< f64; empty for values that are not float
+  Tensor magnitude; ///< f64
+  Tensor terms;     ///< f64
+  double sums = 1;  ///< float additions behind one element, for the error bound
+};
+
+Tensor map(const Tensor& x, const std::function<double(double)>& f) {
+  std::vector<double> out = x.to_doubles().value();
+  for (double& v : out)
+    v = f(v);
+  return Tensor::of<double>(x.shape(), std::span<const double>(out));
+}
+Tensor magnitude(const Tensor& x) {
+  return map(x, [](double v) { return std::fabs(v); });
+}
+Tensor as_double(const Tensor& x) {
+  return map(x, [](double v) { return v; });
+}
+
+/// Operators whose error and magnitude follow from running them on magnitudes.
+bool is_monotone(const Node& node) {
+  constexpr std::string_view kOps[] = {"Relu",      "MaxPool", "AveragePool", "GlobalAveragePool",
+                                       "Reshape",   "Flatten", "Transpose",   "Squeeze",
+                                       "Unsqueeze", "Concat",  "Add",         "Identity",
+                                       "Slice",     "Gather"};
+  return std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
+}
+bool is_product(const Node& node) {
+  return node.is("Conv") || node.is("Gemm") || node.is("MatMul");
+}
+
+struct QuantizerInfo {
+  NodeId node;
+  std::vector<NodeId> readers; ///< DequantizeLinear
+  float scale = 1;
+  int32_t zero_point = 0;
+  double lowest = -128, highest = 127;
+  size_t tap = 0;    ///< output of the tapped graph with the dequantized codes
+  size_t report = 0; ///< entry of the report
+};
+
+} // namespace
+
+struct LoweringComparison::Impl {
+  Graph literal;
+  std::vector<NodeId> order;
+  std::map<NodeId, QuantizerInfo> quantizers;
+  std::unique_ptr<Executor> lowered;
+  std::vector<CodeDifferences> report;
+
+  std::vector<Reading> readings; ///< by value
+  std::vector<Tensor> taps;
+
+  void find_quantizers();
+  Result<Graph> tapped();
+  Status prepare(const ExecutorFactory& make);
+
+  Reading& reading(ValueId id) { return readings[static_cast<size_t>(id.index)]; }
+  void set_float(Reading& r, const Tensor& value);
+  Result<std::vector<Tensor>> eval(const Node& node, std::vector<Tensor> inputs) const;
+  Status step(const Node& node);
+  Status derive(const Node& node, const std::vector<Tensor>& real);
+  Status product_terms(const Node& node, Reading& out) const;
+  void compare(const QuantizerInfo& q, const Tensor& codes);
+  void classify(const QuantizerInfo& q,
+                const Reading& x,
+                int64_t i,
+                double literal_code,
+                double lowered_code);
+  void adopt(const QuantizerInfo& q);
+};
+
+void LoweringComparison::Impl::find_quantizers() {
+  const Uses uses(literal);
+  for (const NodeId id : order) {
+    const Node& node = literal.node(id);
+    if (!node.is("QuantizeLinear") || literal.constant(node.input(0)) != nullptr) continue;
+    const Tensor* scale = literal.constant(node.input(1));
+    const Tensor* zero = literal.constant(node.input(2));
+    if (scale == nullptr || scale->count() != 1 || zero == nullptr) continue;
+    if (zero->type() != DType::kInt8 && zero->type() != DType::kUint8) continue;
+    QuantizerInfo q;
+    q.node = id;
+    for (const Uses::Use& use : uses.of(node.output(0)))
+      if (literal.node(use.node).is("DequantizeLinear")) q.readers.push_back(use.node);
+    if (q.readers.empty()) continue;
+    q.scale = static_cast<float>(scale->at(0));
+    q.zero_point = static_cast<int32_t>(zero->at(0));
+    if (zero->type() == DType::kUint8) {
+      q.lowest = 0;
+      q.highest = 255;
+    }
+    q.report = report.size();
+    report.emplace_back();
+    report.back().value = literal.value(node.output(0)).name;
+    quantizers.emplace(id, std::move(q));
+  }
+}
+
+/// The literal graph with the dequantized codes of every quantizer as its outputs.
+Result<Graph> LoweringComparison::Impl::tapped() {
+  Graph out = literal;
+  std::vector<ValueId> outputs;
+  for (const NodeId id : order) {
+    const auto found = quantizers.find(id);
+    if (found == quantizers.end()) continue;
+    found->second.tap = outputs.size();
+    outputs.push_back(literal.node(found->second.readers.front()).output(0));
+  }
+  if (outputs.empty()) return error("debug: the graph quantizes no activation");
+  out.set_outputs(std::move(outputs));
+  out.remove_dead();
+  return out;
+}
+
+Status LoweringComparison::Impl::prepare(const ExecutorFactory& make) {
+  OCTET_TRY(infer_types(literal));
+  order = OCTET_TRY(literal.topological());
+  find_quantizers();
+  const Graph graph = OCTET_TRY(tapped());
+  if (make) {
+    lowered = OCTET_TRY(make(graph));
+  } else {
+    const Lowered result = OCTET_TRY(lower(graph));
+    lowered = OCTET_TRY(make_reference_executor(result.graph));
+  }
+  return ok_status();
+}
+
+void LoweringComparison::Impl::set_float(Reading& r, const Tensor& value) {
+  r.real = value;
+  if (!is_float(value.type())) return;
+  r.exact = as_double(value);
+  r.magnitude = magnitude(r.exact);
+  r.terms = r.magnitude;
+  r.sums = 1;
+}
+
+Result<std::vector<Tensor>> LoweringComparison::Impl::eval(const Node& node,
+                                                           std::vector<Tensor> inputs) const {
+  const OpDef* op = find_op(node.domain, node.op_type);
+  if (op == nullptr) return error(ErrorCode::kUnsupported, "octet cannot run {}", node.label());
+  EvalContext context{.node = node,
+                      .version = literal.opset(node.domain),
+                      .inputs = std::move(inputs),
+                      .run_body = {},
+                      .seed = 0};
+  return op->eval.fn(context);
+}
+
+/// |acc| + |bias| of a product, and the magnitudes and sums behind it.
+Status LoweringComparison::Impl::product_terms(const Node& node, Reading& out) const {
+  const auto in = [&](size_t i) -> const Reading& {
+    return readings[static_cast<size_t>(node.input(i).index)];
+  };
+  std::vector<Tensor> magnitudes = {in(0).magnitude, in(1).magnitude};
+  if (node.input(2).valid()) magnitudes.push_back(in(2).magnitude);
+  out.magnitude = OCTET_TRY(eval(node, magnitudes)).at(0);
+  const Tensor acc = OCTET_TRY(eval(node, {in(0).exact, in(1).exact})).at(0);
+  std::vector<double> terms(static_cast<size_t>(acc.count()));
+  for (int64_t i = 0; i < acc.count(); ++i)
+    terms[static_cast<size_t>(i)] = std::fabs(acc.at(i)) + std::fabs(out.exact.at(i) - acc.at(i));
+  out.terms = Tensor::of<double>(acc.shape(), std::span<const double>(terms));
+  const Tensor& w = in(1).real;
+  const int64_t channels = node.is("Conv")   ? w.dim(0)
+                           : node.is("Gemm") ? w.dim(node.attr_int("transB", 0) != 0 ? 0 : 1)
+                                             : w.dim(w.rank() - 1);
+  out.sums = static_cast<double>(w.count()) / static_cast<double>(std::max<int64_t>(channels, 1)) +
+             std::max(in(0).sums, in(1).sums) + 2;
+  return ok_status();
+}
+
+/// The double readings of a float node's first output.
+Status LoweringComparison::Impl::derive(const Node& node, const std::vector<Tensor>& real) {
+  Reading out;
+  out.real = real.at(0);
+  const bool has_float = is_float(out.real.type());
+  if (has_float) {
+    std::vector<Tensor> exact;
+    std::vector<Tensor> magnitudes;
+    std::vector<Tensor> terms;
+    for (const ValueId id : node.inputs) {
+      const Reading empty;
+      const Reading& r = id.valid() ? reading(id) : empty;
+      const bool is_real = !r.exact.empty();
+      exact.push_back(is_real ? r.exact : r.real);
+      magnitudes.push_back(is_real ? r.magnitude : r.real);
+      terms.push_back(is_real ? r.terms : r.real);
+      out.sums = std::max(out.sums, r.sums + 1);
+    }
+    out.exact = OCTET_TRY(eval(node, exact)).at(0);
+    if (is_product(node)) {
+      OCTET_TRY(product_terms(node, out));
+    } else if (is_monotone(node)) {
+      out.magnitude = OCTET_TRY(eval(node, magnitudes)).at(0);
+      out.terms = OCTET_TRY(eval(node, terms)).at(0);
+      out.sums += node.op_type.find("AveragePool") != std::string::npos ? 64 : 0;
+    } else if (node.is("Clip") && reading(node.input(0)).terms.shape() == out.real.shape()) {
+      out.magnitude = reading(node.input(0)).magnitude;
+      out.terms = reading(node.input(0)).terms;
+    } else { // a function: its own polynomial may be some units in the last place off
+      out.magnitude = magnitude(out.exact);
+      out.terms = out.magnitude;
+      out.sums += 16;
+    }
+  }
+  reading(node.output(0)) = std::move(out);
+  for (size_t k = 1; k < node.outputs.size() && k < real.size(); ++k)
+    if (node.outputs[k].valid()) set_float(reading(node.outputs[k]), real[k]);
+  return ok_status();
+}
+
+void LoweringComparison::Impl::classify(
+    const QuantizerInfo& q, const Reading& x, int64_t i, double literal_code, double lowered_code) {
+  CodeDifferences& out = report[q.report];
+  ++out.differing;
+  const auto scale = static_cast<double>(q.scale);
+  const double v = x.exact.at(i) / scale;
+  const double low = std::min(literal_code, lowered_code) - q.zero_point;
+  const double tie = low + 0.5;
+  const double distance = std::fabs(v - tie);
+  const double fused = 4 * kUlp * x.terms.at(i) / scale;
+  const double sums = fused + (x.sums + 4) * kUlp * x.magnitude.at(i) / scale;
+  const bool one_step = std::fabs(literal_code - lowered_code) == 1;
+  const bool at_end = std::max(literal_code, lowered_code) == q.highest ||
+                      std::min(literal_code, lowered_code) == q.lowest;
+  if (one_step && distance <= fused) {
+    ++(at_end ? out.saturation : out.ties);
+  } else if (one_step && distance <= sums) {
+    ++out.reassociation;
+  } else {
+    if (out.unexplained++ == 0)
+      out.example = fmt::format("element {}: literal {}, lowered {}, exact value {} steps, {} from "
+                                "the tie, {} allowed",
+                                i, literal_code, lowered_code, v + q.zero_point, distance, sums);
+    return;
+  }
+  out.worst_distance = std::max(out.worst_distance, distance);
+}
+
+void LoweringComparison::Impl::compare(const QuantizerInfo& q, const Tensor& codes) {
+  const Reading& x = reading(literal.node(q.node).input(0));
+  const Tensor& theirs = taps[q.tap];
+  CodeDifferences& out = report[q.report];
+  out.elements += codes.count();
+  for (int64_t i = 0; i < codes.count(); ++i) {
+    const double lowered_code =
+        std::nearbyint(theirs.at(i) / static_cast<double>(q.scale)) + q.zero_point;
+    if (codes.at(i) != lowered_code) classify(q, x, i, codes.at(i), lowered_code);
+  }
+}
+
+/// The readers of the quantizer go on with the lowered graph's codes.
+void LoweringComparison::Impl::adopt(const QuantizerInfo& q) {
+  const Tensor& real = taps[q.tap];
+  const auto scale = static_cast<double>(q.scale);
+  const Tensor exact = map(real, [scale](double v) { return std::nearbyint(v / scale) * scale; });
+  for (const NodeId id : q.readers) {
+    Reading& r = reading(literal.node(id).output(0));
+    r.real = real;
+    r.exact = exact;
+    r.magnitude = magnitude(exact);
+    r.terms = r.magnitude;
+    r.sums = 1;
+  }
+}
+
+Status LoweringComparison::Impl::step(const Node& node) {
+  if (node.is("DequantizeLinear") && node.output(0).valid() &&
+      !reading(node.output(0)).real.empty())
+    return ok_status(); // adopted
+  std::vector<Tensor> inputs;
+  for (const ValueId id : node.inputs)
+    inputs.push_back(id.valid() ? reading(id).real.aligned() : Tensor{});
+  const std::vector<Tensor> real = OCTET_TRY(eval(node, inputs));
+  const auto found = quantizers.find(node.id);
+  if (found != quantizers.end()) {
+    reading(node.output(0)).real = real.at(0);
+    if (taps[found->second.tap].shape() != real.at(0).shape())
+      return error("debug: \"{}\" has shape {}, lowered {}", report[found->second.report].value,
+                   to_string(real.at(0).shape()), to_string(taps[found->second.tap].shape()));
+    compare(found->second, real.at(0));
+    adopt(found->second);
+    return ok_status();
+  }
+  if (node.is("DequantizeLinear") || node.is("QuantizeLinear")) {
+    Reading& out = reading(node.output(0));
+    set_float(out, real.at(0));
+    if (node.is("QuantizeLinear")) return ok_status();
+    // Weights and biases: codes times scale without the rounding to float.
+    std::vector<Tensor> exact = inputs;
+    exact.at(1) = as_double(inputs.at(1));
+    const auto product = eval(node, exact);
+    if (!product.ok() || product->at(0).type() != DType::kFloat64) return ok_status();
+    out.exact = product->at(0);
+    out.magnitude = magnitude(out.exact);
+    out.terms = out.magnitude;
+    return ok_status();
+  }
+  return derive(node, real);
+}
+
+Result<LoweringComparison> LoweringComparison::create(const Graph& literal,
+                                                      const ExecutorFactory& lowered) {
+  auto impl = std::make_unique<Impl>();
+  impl->literal = literal;
+  OCTET_TRY_WITH(impl->prepare(lowered), "debug");
+  return LoweringComparison(std::move(impl));
+}
+
+Status LoweringComparison::add(std::span<const Tensor> inputs) {
+  Impl& d = *impl_;
+  d.taps = OCTET_TRY_WITH(d.lowered->run(inputs), "debug: the lowered graph");
+  d.readings.assign(static_cast<size_t>(d.literal.value_bound()), {});
+  for (size_t i = 0; i < inputs.size() && i < d.literal.inputs().size(); ++i)
+    d.set_float(d.reading(d.literal.inputs()[i]), inputs[i]);
+  for (const ValueId id : d.literal.constants())
+    d.set_float(d.reading(id), d.literal.value(id).constant);
+  for (const NodeId id : d.order)
+    OCTET_TRY_WITH(d.step(d.literal.node(id)),
+                   fmt::format("debug: node {}", d.literal.node(id).label()));
+  return ok_status();
+}
+
+const std::vector<CodeDifferences>& LoweringComparison::report() const {
+  return impl_->report;
+}
+
+int64_t LoweringComparison::unexplained() const {
+  int64_t sum = 0;
+  for (const CodeDifferences& layer : impl_->report)
+    sum += layer.unexplained;
+  return sum;
+}
+
+LoweringComparison::LoweringComparison(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LoweringComparison::LoweringComparison(LoweringComparison&&) noexcept = default;
+LoweringComparison& LoweringComparison::operator=(LoweringComparison&&) noexcept = default;
+LoweringComparison::~LoweringComparison() = default;
+
+} // namespace octet

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lowered graph against the literal one: every difference has a reason, and a broken lowering
+// has none.
+#include "passes/lower/lower.h"
+#include "quant/debug.h"
+#include "quant/support.h"
+#include <gtest/gtest.h>
+
+namespace octet {
+namespace {
+
+using test::cnn;
+using test::cnn_data;
+using test::random_tensor;
+
+Graph quantized(const CnnOptions& shape, const QuantizeOptions& options) {
+  const Graph graph = cnn(shape);
+  return quantize(graph, plan_quantization(graph, cnn_data(), options).value()).value();
+}
+
+TEST(Debug, EveryDifferenceOfTheLoweredGraphIsExplained) {
+  for (const char* target : {"octet", "onnxruntime", "tensorrt-10", "tensorrt-8.6"})
+    for (const bool softmax : {false, true}) {
+      const Graph q = quantized({.hidden_relu = softmax}, {.target = target, .softmax = softmax});
+      LoweringComparison comparison = LoweringComparison::create(q).value();
+      int64_t elements = 0;
+      int64_t differing = 0;
+      for (uint32_t batch = 0; batch < 4; ++batch) {
+        const Status added =
+            comparison.add(std::vector<Tensor>{random_tensor({32, 1, 28, 28}, batch, -0.8F, 2.0F)});
+        ASSERT_TRUE(added.ok()) << added.error().text();
+      }
+      for (const CodeDifferences& layer : comparison.report()) {
+        EXPECT_EQ(layer.unexplained, 0) << target << " " << layer.value << ": " << layer.example;
+        EXPECT_EQ(layer.differing,
+                  layer.ties + layer.saturation + layer.reassociation + layer.unexplained);
+        EXPECT_GT(layer.elements, 0) << layer.value;
+        elements += layer.elements;
+        differing += layer.differing;
+      }
+      EXPECT_LT(differing, elements / 1000) << target;
+    }
+}
+
+TEST(Debug, ABrokenLoweringIsNotExplained) {
+  const Graph q = quantized({}, {.target = "octet"});
+  const ExecutorFactory broken = [](const Graph& graph) -> Result<std::unique_ptr<Executor>> {
+    Graph changed = graph;
+    const ValueId bias = *changed.find_value("conv2.bias");
+    std::vector<float> values = changed.constant(bias)->to_floats().value();
+    values[5] += 0.02F;
+    changed.set_constant(bias, Tensor::of<float>({64}, std::span<const float>(values)));
+    const Lowered lowered = OCTET_TRY(lower(changed));
+    return make_reference_executor(lowered.graph);
+  };
+  LoweringComparison comparison = LoweringComparison::create(q, broken).value();
+  ASSERT_TRUE(
+      comparison.add(std::vector<Tensor>{random_tensor({4, 1, 28, 28}, 1, -0.8F, 2.0F)}).ok());
+  EXPECT_GT(comparison.unexplained(), 0);
+  for (const CodeDifferences& layer : comparison.report())
+    EXPECT_EQ(layer.unexplained > 0, layer.value == "relu2_quantized") << layer.value;
+}
+
+} // namespace
+} // namespace octet
