@@ -3,6 +3,8 @@
 // position_ids [B, S], or [B, S, R / 2] without. The first R of D elements (R =
 // rotary_embedding_dim, 0: all) are pairs, either the two halves or, interleaved, neighbours; each
 // pair (a, b) becomes (a cos - b sin, a sin + b cos).
+#include <algorithm>
+
 #include "core/format.h"
 #include "ops/validate.h"
 
@@ -71,9 +73,10 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   if (c.has(3)) ids = OCTET_TRY(c.inputs[3].to_ints());
   const bool interleaved = c.node.attr_int("interleaved", 0) != 0;
   const int64_t half = s.rotary / 2;
+  const auto places = static_cast<int64_t>(std::min(cos.size(), sin.size())) / half;
   for (int64_t row = 0; row < s.batch * s.positions; ++row) {
     const int64_t place = ids.empty() ? row : ids[static_cast<size_t>(row)];
-    if (place < 0 || (place + 1) * half > static_cast<int64_t>(cos.size()))
+    if (place < 0 || place >= places)
       return error("position {} is outside the caches; give longer ones", place);
     const int64_t b = row / s.positions, p = row % s.positions;
     for (int64_t h = 0; h < s.heads; ++h) {
