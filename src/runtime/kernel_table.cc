@@ -12,7 +12,29 @@ namespace {
 constexpr std::string_view kNative = "octet.native";
 
 constexpr KernelRow kTable[] = {
+    {kNative, "QConv", prepare_qconv},
     {kNative, "QGemm", prepare_qgemm},
+    {kNative, "QTable", prepare_table},
+    {kNative, "QAdd", prepare_add_codes},
+    {kNative, "QAveragePool", prepare_qaverage_pool},
+    {kNative, "Quantize", prepare_quantize},
+    {kNative, "Dequantize", prepare_dequantize},
+    {kNative, "Conv", prepare_conv},
+    {kNative, "Gemm", prepare_gemm},
+    {kNative, "MaxPool", prepare_max_pool},
+    {kNative, "AveragePool", prepare_average_pool},
+    {kNative, "Softmax", prepare_softmax},
+    {kNative, "LayerNormalization", prepare_layer_norm},
+    {kNative, "Exp", prepare_unary},
+    {kNative, "Erf", prepare_unary},
+    {kNative, "Tanh", prepare_unary},
+    {kNative, "Sigmoid", prepare_unary},
+    {kNative, "Gelu", prepare_unary},
+    {"", "Relu", prepare_unary},
+    {"", "Add", prepare_binary},
+    {"", "Sub", prepare_binary},
+    {"", "Mul", prepare_binary},
+    {"", "Div", prepare_binary},
 };
 
 constexpr std::array<std::string_view, 5> kViews = {"Reshape", "Flatten", "Squeeze", "Unsqueeze",

@@ -2,10 +2,28 @@
 // The candidates of the kernel table, one file each in this folder.
 #pragma once
 
+#include "runtime/kernels/sgemm.h"
 #include "runtime/step.h"
 
 namespace octet::runtime {
 
+PrepareFn prepare_add_codes;
+PrepareFn prepare_average_pool;
+PrepareFn prepare_binary;
+PrepareFn prepare_conv;
+PrepareFn prepare_dequantize;
+PrepareFn prepare_gemm;
+PrepareFn prepare_layer_norm;
+PrepareFn prepare_max_pool;
+PrepareFn prepare_qaverage_pool;
+PrepareFn prepare_qconv;
 PrepareFn prepare_qgemm;
+PrepareFn prepare_quantize;
+PrepareFn prepare_softmax;
+PrepareFn prepare_table;
+PrepareFn prepare_unary;
+
+/// Bias, `min` and `max` of a float product; `bias` must outlive it.
+kernels::FloatEpilogue float_epilogue_of(const Node& node, const Tensor& bias);
 
 } // namespace octet::runtime

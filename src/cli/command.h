@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A subcommand: a description, options and what it does. Each is one file; main.cc lists them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/progress.h"
+
+#include "octet/result.h"
+
+namespace CLI {
+class App;
+} // namespace CLI
+
+namespace octet::cli {
+
+/// Options that every subcommand takes.
+struct Common {
+  bool json = false;
+  bool force = false;
+  int threads = 0;
+  uint64_t seed = 0;
+};
+
+/// What the process ends with when nothing failed.
+enum class Answer { kDone = 0, kNo = 1 };
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  /// Words after `octet`: `inspect`, or `data show` for a nested one.
+  virtual std::string_view name() const = 0;
+  virtual std::string_view summary() const = 0;
+  virtual std::string_view example() const = 0;
+  virtual void define(CLI::App& app) = 0;
+  virtual Result<Answer> run(const Common& common) = 0;
+};
+
+/// Raised by SIGINT and SIGTERM.
+const CancelToken& interrupted();
+
+// The subcommands.
+Command& inspect_command();
+Command& assemble_command();
+Command& run_command();
+Command& eval_command();
+Command& bench_command();
+Command& check_command();
+Command& explain_command();
+Command& quantize_command();
+Command& qat_command();
+Command& train_cnn_command();
+Command& data_show_command();
+Command& data_fetch_command();
+
+} // namespace octet::cli

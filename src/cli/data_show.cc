@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet data show: shapes, labels and examples of a data set.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "cli/command.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "octet/dataset.h"
+
+namespace octet::cli {
+namespace {
+
+/// Labels are counted over at most so many examples.
+constexpr int64_t kMaxCounted = 100000;
+constexpr std::string_view kShades[] = {" ", "░", "▒", "▓", "█"};
+
+class DataShow final : public Command {
+ public:
+  std::string_view name() const override { return "data show"; }
+  std::string_view summary() const override { return "what a data set holds"; }
+  std::string_view example() const override {
+    return "octet data show fashion-mnist:DIR --examples 2";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("data", data_, "data set, kind:path")->required();
+    app.add_option("--examples", examples_, "how many examples to print")
+        ->check(CLI::Range(0, 1000));
+  }
+
+  Result<Answer> run(const Common& common) override {
+    nlohmann::ordered_json json;
+    for (const Split split : {Split::kTrain, Split::kTest}) {
+      const auto data = OCTET_TRY(open_dataset(data_, split));
+      const std::map<int64_t, int64_t> labels = OCTET_TRY(count_labels(*data));
+      if (common.json) {
+        json[split == Split::kTrain ? "train" : "test"] = describe(*data, labels);
+        continue;
+      }
+      print_summary(*data, labels);
+      if (split == Split::kTrain) OCTET_TRY(print_examples(*data));
+    }
+    if (common.json) fmt::print("{}\n", json.dump(2));
+    return Answer::kDone;
+  }
+
+ private:
+  static Result<std::map<int64_t, int64_t>> count_labels(const Dataset& data) {
+    std::map<int64_t, int64_t> count;
+    const int64_t end = std::min(data.size(), kMaxCounted);
+    for (int64_t begin = 0; begin < end; begin += 1000) {
+      std::vector<int64_t> indices;
+      for (int64_t i = begin; i < std::min(begin + 1000, end); ++i)
+        indices.push_back(i);
+      const Batch batch = OCTET_TRY(data.batch(indices));
+      if (batch.labels.empty()) return count;
+      for (const int64_t label : OCTET_TRY(batch.labels.to_ints()))
+        ++count[label];
+    }
+    return count;
+  }
+
+  static std::string class_name(const Dataset& data, int64_t label) {
+    const auto& names = data.classes();
+    return label >= 0 && label < static_cast<int64_t>(names.size())
+               ? names[static_cast<size_t>(label)]
+               : std::to_string(label);
+  }
+
+  static nlohmann::ordered_json describe(const Dataset& data,
+                                         const std::map<int64_t, int64_t>& labels) {
+    nlohmann::ordered_json out = {{"description", data.description()}, {"examples", data.size()}};
+    for (const auto& [name, type] : data.features())
+      out["features"][name] = type.text();
+    for (const auto& [label, n] : labels)
+      out["labels"][class_name(data, label)] = n;
+    return out;
+  }
+
+  static void print_summary(const Dataset& data, const std::map<int64_t, int64_t>& labels) {
+    fmt::print("{}\n", data.description());
+    for (const auto& [name, type] : data.features())
+      fmt::print("  feature {}: {}\n", name, type.text());
+    for (const auto& [label, n] : labels)
+      fmt::print("  label {}: {} examples, \"{}\"\n", label, n, class_name(data, label));
+  }
+
+  Status print_examples(const Dataset& data) const {
+    std::vector<int64_t> indices;
+    for (int64_t i = 0; i < std::min(examples_, data.size()); ++i)
+      indices.push_back(i);
+    if (indices.empty()) return ok_status();
+    const Batch batch = OCTET_TRY(data.batch(indices));
+    for (size_t i = 0; i < indices.size(); ++i) {
+      fmt::print("example {}", i);
+      if (!batch.labels.empty())
+        fmt::print(", label {}", class_name(data, static_cast<int64_t>(
+                                                      batch.labels.at(static_cast<int64_t>(i)))));
+      fmt::print("\n");
+      for (const auto& [name, tensor] : batch.inputs)
+        print_tensor(name, tensor, static_cast<int64_t>(i));
+    }
+    return ok_status();
+  }
+
+  /// Images as shades, anything else as its first numbers.
+  static void print_tensor(const std::string& name, const Tensor& t, int64_t i) {
+    const int64_t count = t.dim(0) ? t.count() / t.dim(0) : 0;
+    const int64_t begin = i * count;
+    double low = 0, high = 0, sum = 0;
+    for (int64_t k = 0; k < count; ++k) {
+      const double v = t.at(begin + k);
+      low = k ? std::min(low, v) : v;
+      high = k ? std::max(high, v) : v;
+      sum += v;
+    }
+    fmt::print("  {}: min {:.4g}, max {:.4g}, mean {:.4g}\n", name, low, high,
+               sum / static_cast<double>(std::max<int64_t>(count, 1)));
+    const bool image = t.rank() == 4 && t.dim(2) <= 64 && t.dim(3) <= 64;
+    for (int64_t y = 0; image && y < t.dim(2); ++y) {
+      std::string line = "  ";
+      for (int64_t x = 0; x < t.dim(3); ++x) {
+        const double v = t.at(begin + y * t.dim(3) + x);
+        const double share = high > low ? (v - low) / (high - low) : 0;
+        const std::string_view shade = kShades[static_cast<size_t>(std::lround(share * 4))];
+        line += std::string(shade) + std::string(shade);
+      }
+      fmt::print("{}\n", line);
+    }
+  }
+
+  std::string data_;
+  int64_t examples_ = 2;
+};
+
+} // namespace
+
+Command& data_show_command() {
+  static DataShow command;
+  return command;
+}
+
+} // namespace octet::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluating one model on a data set: accuracy, speed and what it predicted.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+#include "octet/dataset.h"
+#include "octet/executor.h"
+#include "octet/graph.h"
+
+namespace octet::cli {
+
+struct EvalOptions {
+  int64_t batch = 64;
+  int64_t limit = 0;          ///< examples, 0: all
+  int64_t latency_runs = 200; ///< of one example each
+};
+
+struct Evaluation {
+  std::string model, executor;
+  double accuracy = 0;
+  std::pair<double, double> interval;
+  int64_t samples = 0;
+  int64_t size_bytes = 0;
+  double latency_ms_median = 0, latency_ms_p99 = 0, samples_per_second = 0;
+  std::vector<int64_t> predictions;
+};
+
+/// Accuracy counts the largest of the first output's scores against the labels. Errors: a data set
+/// without labels or that does not fit the model's inputs.
+Result<Evaluation>
+evaluate(const Graph& graph, Executor& executor, const Dataset& data, const EvalOptions& options);
+
+/// Share of predictions that differ; -1 when the counts differ.
+double changed_share(const Evaluation& a, const Evaluation& b);
+
+} // namespace octet::cli

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command `octet`. Exit codes: 0 done, 1 the answer is "no", 2 usage or input error, 3 internal
+// error.
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/config.h"
+#include "core/string_util.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "octet/version.h"
+
+namespace octet::cli {
+namespace {
+
+CancelToken interrupt_token;
+
+void on_signal(int) {
+  // A second signal ends the process at once.
+  if (interrupt_token.cancelled()) _exit(130);
+  interrupt_token.cancel();
+}
+
+std::vector<Command*> commands() {
+  return {&train_cnn_command(), &quantize_command(), &qat_command(),       &eval_command(),
+          &run_command(),       &check_command(),    &explain_command(),   &inspect_command(),
+          &assemble_command(),  &bench_command(),    &data_show_command(), &data_fetch_command()};
+}
+
+/// `data show` is `show` under `data`.
+CLI::App* subcommand(CLI::App& app, std::string_view name, std::string_view summary) {
+  const size_t space = name.find(' ');
+  if (space == std::string_view::npos)
+    return app.add_subcommand(std::string(name), std::string(summary));
+  const std::string group(name.substr(0, space));
+  CLI::App* parent = nullptr;
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (sub->get_name() == group) parent = sub;
+  if (parent == nullptr) {
+    parent =
+        app.add_subcommand(group, group == "data" ? "show or fetch data sets" : "train a model");
+    parent->require_subcommand(1);
+  }
+  return parent->add_subcommand(std::string(name.substr(space + 1)), std::string(summary));
+}
+
+void add_common(CLI::App& app, Common& common, std::string& config) {
+  app.add_flag("--json", common.json, "machine-readable output")->group("Common");
+  app.add_flag("--force", common.force, "overwrite existing files")->group("Common");
+  app.add_option("--threads", common.threads, "threads, 0: one for each core")
+      ->check(CLI::Range(0, 1024))
+      ->group("Common");
+  app.add_option("--seed", common.seed, "seed of all random numbers")->group("Common");
+  app.add_option("--config", config, "TOML file with options; flags win over it")->group("Common");
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* o : app.get_options())
+    for (const std::string& name : o->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+std::vector<std::string> subcommand_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(sub->get_name());
+  return names;
+}
+
+const CLI::App* deepest(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty())
+    at = at->get_subcommands().front();
+  return at;
+}
+
+/// CLI11's error in our words, with the nearest name where one was not known.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
+  const CLI::App* where = deepest(app);
+  if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr ||
+      dynamic_cast<const CLI::RequiredError*>(&e) != nullptr) {
+    const std::vector<std::string> extra = where->remaining(true);
+    if (!extra.empty() && extra.front().starts_with("-"))
+      return fmt::format("unknown option {}{}", extra.front(),
+                         suggestion(extra.front(), option_names(*where)));
+    const std::vector<std::string> subs = subcommand_names(*where);
+    if (!extra.empty() && !subs.empty())
+      return fmt::format("unknown command \"{}\"{}", extra.front(),
+                         suggestion(extra.front(), subs));
+    if (!extra.empty()) return fmt::format("unexpected argument \"{}\"", extra.front());
+    if (!subs.empty()) return "a command is missing; known are " + join(subs, ", ");
+  }
+  return e.what();
+}
+
+int exit_code(const Error& e) {
+  switch (e.code()) {
+  case ErrorCode::kRefused:
+    return 1;
+  case ErrorCode::kInternal:
+    return 3;
+  case ErrorCode::kCancelled:
+    return 130;
+  default:
+    return 2;
+  }
+}
+
+struct Parser {
+  CLI::App app{"octet trains, quantizes, checks and runs 8-bit neural networks", "octet"};
+  Common common;
+  std::string config;
+  std::map<const CLI::App*, Command*> by_app;
+
+  Parser() {
+    app.set_version_flag("--version", std::string("octet ") + std::string(version()));
+    app.require_subcommand(1);
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    app.footer("octet COMMAND --help shows options and an example");
+    for (Command* command : commands()) {
+      CLI::App* sub = subcommand(app, command->name(), command->summary());
+      sub->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      command->define(*sub);
+      add_common(*sub, common, config);
+      sub->footer("Example:\n  " + std::string(command->example()));
+      by_app[sub] = command;
+    }
+  }
+};
+
+int run(int argc, char** argv) {
+  auto parser = std::make_unique<Parser>();
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  Result<std::vector<std::string>> expanded = expand_config(arguments, parser->app);
+  if (!expanded.ok()) {
+    fmt::print(stderr, "octet: {}\n", expanded.error().text());
+    return exit_code(expanded.error());
+  }
+  std::vector<std::string> reversed(expanded->rbegin(), expanded->rend());
+  try {
+    parser->app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", deepest(parser->app)->help());
+    return 0;
+  } catch (const CLI::CallForVersion& e) {
+    fmt::print("{}\n", e.what());
+    return 0;
+  } catch (const CLI::ParseError& e) {
+    fmt::print(stderr, "octet: {}; see {} --help\n", usage_error(parser->app, e),
+               deepest(parser->app)->get_parent() ? "octet " + deepest(parser->app)->get_name()
+                                                  : "octet");
+    return 2;
+  }
+  Command* command = parser->by_app.at(deepest(parser->app));
+  const Result<Answer> answer = command->run(parser->common);
+  std::fflush(stdout);
+  if (answer.ok()) return static_cast<int>(*answer);
+  fmt::print(stderr, "octet {}: {}\n", command->name(), answer.error().text());
+  return exit_code(answer.error());
+}
+
+} // namespace
+
+const CancelToken& interrupted() {
+  return interrupt_token;
+}
+
+} // namespace octet::cli
+
+int main(int argc, char** argv) {
+  // Scripts ask for the version often; nothing else is set up for it.
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
+    std::printf("octet %s\n", std::string(octet::version()).c_str());
+    return 0;
+  }
+  std::signal(SIGINT, octet::cli::on_signal);
+  std::signal(SIGTERM, octet::cli::on_signal);
+  return octet::cli::run(argc, argv);
+}

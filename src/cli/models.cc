@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/models.h"
+
+#include <filesystem>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include <sys/resource.h>
+
+#include "octet/onnx.h"
+#include "octet/session.h"
+#include "octet/train.h"
+
+namespace octet::cli {
+namespace fs = std::filesystem;
+
+Result<Graph> open_model(const std::string& path) {
+  return load_onnx(path);
+}
+
+int64_t model_bytes(const std::string& path) {
+  std::error_code ignored;
+  auto bytes = static_cast<int64_t>(fs::file_size(path, ignored));
+  const fs::path external = path + ".data";
+  if (fs::exists(external, ignored))
+    bytes += static_cast<int64_t>(fs::file_size(external, ignored));
+  return ignored ? 0 : bytes;
+}
+
+const std::vector<std::string>& executor_names() {
+  static const std::vector<std::string> names = {"native", "reference", "torch"};
+  return names;
+}
+
+Result<std::unique_ptr<Executor>>
+make_executor(const Graph& graph, const std::string& executor, const Common& common) {
+  if (executor == "native")
+    return make_native_executor(graph, {.threads = common.threads, .isa = {}, .lower = true});
+  if (executor == "reference") return make_reference_executor(graph);
+  if (executor == "torch") {
+    TrainApi* api = OCTET_TRY(train_api());
+    return api->make_executor(graph, {.device = Device::kCpu, .threads = common.threads});
+  }
+  return error("unknown executor \"{}\"{}", executor, suggestion(executor, executor_names()));
+}
+
+Status check_output(const std::string& path, const Common& common) {
+  std::error_code ignored;
+  if (path.empty()) return error("no output file was named; use -o FILE");
+  if (fs::exists(path, ignored) && !common.force)
+    return error("{}: exists; use --force to overwrite it", path);
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, ignored))
+    return error(ErrorCode::kNotFound, "{}: the folder {} does not exist", path, folder.string());
+  return ok_status();
+}
+
+Status write_model(const Graph& graph, const std::string& path, const Common& common) {
+  SaveOptions options;
+  options.overwrite = common.force;
+  return save_onnx(graph, path, options);
+}
+
+int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+} // namespace octet::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several subcommands do with models: open, make ready, write.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+#include "octet/executor.h"
+#include "octet/graph.h"
+
+namespace octet::cli {
+
+/// An ONNX file; errors name it.
+Result<Graph> open_model(const std::string& path);
+/// Bytes of the file and of the external data that it names.
+int64_t model_bytes(const std::string& path);
+
+/// `native`, `reference` or `torch`.
+Result<std::unique_ptr<Executor>>
+make_executor(const Graph& graph, const std::string& executor, const Common& common);
+const std::vector<std::string>& executor_names();
+
+/// Refuses at once, before long work, what could not be written at its end.
+Status check_output(const std::string& path, const Common& common);
+Status write_model(const Graph& graph, const std::string& path, const Common& common);
+
+/// The resident set's peak so far, from the system.
+int64_t peak_rss_bytes();
+
+} // namespace octet::cli

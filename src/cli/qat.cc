@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet qat: inserts Q/DQ with observed ranges, trains through them, and writes what was trained.
+#include "cli/command.h"
+#include "cli/models.h"
+#include "cli/quantize_options.h"
+#include "cli/training.h"
+#include "core/format.h"
+#include <CLI/CLI.hpp>
+
+#include "octet/quantize.h"
+
+namespace octet::cli {
+namespace {
+
+class Qat final : public Command {
+ public:
+  std::string_view name() const override { return "qat"; }
+  std::string_view summary() const override { return "quantization-aware training of a model"; }
+  std::string_view example() const override {
+    return "octet qat cnn.onnx --data fashion-mnist:DIR --epochs 2 -o cnn.qat.onnx";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("model", model_, "trained float ONNX file")->required();
+    app.add_option("-o,--output", output_, "ONNX file to write")->required();
+    app.add_flag("--learned-scales", learned_scales_, "train the scales too (LSQ)");
+    training_.define(app);
+    // The data set of training serves calibration too.
+    app.remove_option(app.get_option("--data"));
+    quantization_.define(app);
+  }
+
+  Result<Answer> run(const Common& common) override {
+    OCTET_TRY(check_output(output_, common));
+    if (quantization_.data.empty()) quantization_.data = "generated";
+    training_.data = quantization_.data;
+    const Graph graph = OCTET_TRY(open_model(model_));
+    const QuantizationPlan plan = OCTET_TRY_WITH(quantization_.plan(graph, common), model_);
+    if (plan.mode != QuantMode::kStatic)
+      return error("quantization-aware training is of static quantization; leave --mode {} out",
+                   octet::name(plan.mode));
+    const Graph prepared = OCTET_TRY_WITH(quantize(graph, plan, WeightStorage::kFloat), model_);
+    TrainOptions options = training_.options();
+    if (learned_scales_) {
+      options.weight_scales = WeightScales::kLearned;
+      options.activation_scales = ActivationScales::kLearned;
+    }
+    const TrainedModel model =
+        OCTET_TRY_WITH(training_.train(prepared, output_, common, options), model_);
+    const Graph final_graph =
+        OCTET_TRY_WITH(finalize_quantization(model.graph, plan.target), model_);
+    OCTET_TRY(write_model(final_graph, output_, common));
+    training_.finished(output_);
+    training_.report(model, output_, common);
+    return Answer::kDone;
+  }
+
+ private:
+  std::string model_, output_;
+  bool learned_scales_ = false;
+  QuantizeFlags quantization_;
+  TrainFlags training_{2, 1e-3};
+};
+
+} // namespace
+
+Command& qat_command() {
+  static Qat command;
+  return command;
+}
+
+} // namespace octet::cli

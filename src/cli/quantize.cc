@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet quantize: a float model to 8 bits, by a plan that can be kept and edited.
+#include "cli/command.h"
+#include "cli/models.h"
+#include "cli/quantize_options.h"
+#include "cli/terminal.h"
+#include "core/atomic_file.h"
+#include "core/format.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "octet/target.h"
+
+namespace octet::cli {
+namespace {
+
+class Quantize final : public Command {
+ public:
+  std::string_view name() const override { return "quantize"; }
+  std::string_view summary() const override { return "quantize a float model to 8 bits"; }
+  std::string_view example() const override {
+    return "octet quantize cnn.onnx --data fashion-mnist:DIR --target tensorrt-10 -o "
+           "cnn.int8.onnx";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("model", model_, "float ONNX file")->required();
+    app.add_option("-o,--output", output_, "ONNX file to write")->required();
+    app.add_option("--save-plan", save_plan_, "write the plan as JSON");
+    app.add_flag("--explain", explain_, "print the plan with its reasons");
+    flags_.define(app);
+  }
+
+  Result<Answer> run(const Common& common) override {
+    OCTET_TRY(check_output(output_, common));
+    if (!save_plan_.empty()) OCTET_TRY(check_output(save_plan_, common));
+    const Graph graph = OCTET_TRY(open_model(model_));
+    const QuantizationPlan plan = OCTET_TRY_WITH(flags_.plan(graph, common), model_);
+    if (explain_) fmt::print("{}", plan.text());
+    const Graph quantized = OCTET_TRY_WITH(quantize(graph, plan), model_);
+    const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, plan.target), output_);
+    if (!accepted(findings))
+      return error(ErrorCode::kInternal, "the quantized model would be refused by {}: {}: {}",
+                   plan.target, findings.front().node, findings.front().message);
+    OCTET_TRY(write_model(quantized, output_, common));
+    if (!save_plan_.empty())
+      OCTET_TRY(
+          write_file(save_plan_, plan.to_json(), common.force ? Overwrite::kYes : Overwrite::kNo));
+    report(common, plan);
+    return Answer::kDone;
+  }
+
+ private:
+  void report(const Common& common, const QuantizationPlan& plan) const {
+    int64_t quantized = 0;
+    for (const NodePlan& n : plan.nodes)
+      quantized += n.quantized ? 1 : 0;
+    const int64_t before = model_bytes(model_), after = model_bytes(output_);
+    if (common.json) {
+      const nlohmann::ordered_json out = {
+          {"target", plan.target},      {"mode", std::string(octet::name(plan.mode))},
+          {"nodes", plan.nodes.size()}, {"quantized", quantized},
+          {"samples", plan.samples},    {"size_bytes", after},
+          {"float_bytes", before},      {"peak_rss_bytes", peak_rss_bytes()}};
+      fmt::print("{}\n", out.dump(2));
+      return;
+    }
+    fmt::print("{}: {} of {} nodes in 8 bits for {}, {} ({:.0f} % of {})\n", output_, quantized,
+               plan.nodes.size(), plan.target, bytes_text(after),
+               100.0 * static_cast<double>(after) / static_cast<double>(before),
+               bytes_text(before));
+  }
+
+  std::string model_, output_, save_plan_;
+  bool explain_ = false;
+  QuantizeFlags flags_;
+};
+
+} // namespace
+
+Command& quantize_command() {
+  static Quantize command;
+  return command;
+}
+
+} // namespace octet::cli

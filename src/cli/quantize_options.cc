@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/quantize_options.h"
+
+#include "cli/terminal.h"
+#include "core/atomic_file.h"
+#include "core/format.h"
+#include <CLI/CLI.hpp>
+
+#include "octet/session.h"
+#include "octet/target.h"
+
+namespace octet::cli {
+namespace {
+
+constexpr size_t kMaxPlanBytes = size_t{1} << 30;
+
+} // namespace
+
+void QuantizeFlags::define(CLI::App& app) {
+  app.add_option("--data", data, "calibration data, kind:path (its training part)");
+  app.add_option("--target", target_,
+                 "what will run the file: octet, onnxruntime, tensorrt-10, ...");
+  app.add_option("--mode", mode_, "static, dynamic or weight-only");
+  app.add_option("--calibrator", calibrator_,
+                 "min-max, moving-average[:momentum], percentile[:p], entropy, mse");
+  app.add_option("--samples", samples_, "examples for calibration, 0: all");
+  app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
+  app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
+  app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");
+  app.add_flag("--softmax", softmax_, "quantize Softmax too");
+  app.add_option("--mask-input", mask_input_, "input that is 0 where the others hold padding");
+  for (const auto& [flag, list, text] :
+       {std::tuple{"--include", &include_, "quantize only nodes or operators like this (* and ?)"},
+        std::tuple{"--exclude", &exclude_, "leave nodes or operators like this in float"}})
+    app.add_option(flag, *list, text)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(false);
+  app.add_option("--plan", plan_file, "apply this plan (JSON) instead of making one");
+}
+
+Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
+  QuantizeOptions o;
+  o.target = OCTET_TRY(parse_target(target_));
+  o.mode = OCTET_TRY(parse_quant_mode(mode_));
+  o.calibrator = OCTET_TRY(parse_calibrator(calibrator_));
+  o.per_channel = !per_tensor_;
+  if (symmetric_ && asymmetric_) return error("--symmetric and --asymmetric exclude each other");
+  if (symmetric_ || asymmetric_) o.symmetric = symmetric_;
+  o.include = include_;
+  o.exclude = exclude_;
+  o.softmax = softmax_;
+  o.samples = samples_;
+  o.mask_input = mask_input_;
+  o.executor = [threads = common.threads](const Graph& graph) {
+    return make_native_executor(graph, {.threads = threads, .isa = {}, .lower = true});
+  };
+  return o;
+}
+
+Result<QuantizationPlan> QuantizeFlags::plan(const Graph& graph, const Common& common) const {
+  if (!plan_file.empty()) {
+    const std::string json = OCTET_TRY(read_file(plan_file, kMaxPlanBytes));
+    return QuantizationPlan::from_json(json).with(plan_file);
+  }
+  QuantizeOptions o = OCTET_TRY(options(common));
+  if (o.mode != QuantMode::kStatic && data.empty())
+    return plan_quantization(graph, CalibrationSource{}, o);
+  if (data.empty())
+    return error("static quantization needs calibration data; use --data kind:path, or --mode "
+                 "dynamic");
+  const auto examples = OCTET_TRY(open_dataset(data, Split::kTrain));
+  ProgressLine progress("calibrate", "examples");
+  o.progress = [&progress](int64_t done, int64_t total) {
+    progress.update(done, total);
+    return !interrupted().cancelled();
+  };
+  return plan_quantization(graph, *examples, o);
+}
+
+} // namespace octet::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of quantization that quantize, qat and explain share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+#include "octet/quantize.h"
+
+namespace octet::cli {
+
+class QuantizeFlags {
+ public:
+  void define(CLI::App& app);
+  /// Errors: an unknown target, calibrator or mode, with the nearest match.
+  Result<QuantizeOptions> options(const Common& common) const;
+  /// Opens `--data` (training split: calibration never sees test data) and makes the plan, with
+  /// progress. An edited plan given by `--plan` is taken instead.
+  Result<QuantizationPlan> plan(const Graph& graph, const Common& common) const;
+
+  std::string data;
+  std::string plan_file;
+
+ private:
+  std::string target_ = "octet", mode_ = "static", calibrator_ = "min-max", mask_input_;
+  bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false;
+  std::vector<std::string> include_, exclude_;
+  int64_t samples_ = 512;
+};
+
+} // namespace octet::cli

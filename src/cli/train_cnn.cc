@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet train cnn: builds the small convolutional network and trains it in float.
+#include "cli/command.h"
+#include "cli/models.h"
+#include "cli/training.h"
+#include <CLI/CLI.hpp>
+
+#include "octet/models.h"
+
+namespace octet::cli {
+namespace {
+
+class TrainCnn final : public Command {
+ public:
+  std::string_view name() const override { return "train cnn"; }
+  std::string_view summary() const override {
+    return "train a small convolutional network on images";
+  }
+  std::string_view example() const override {
+    return "octet train cnn --data fashion-mnist:DIR --epochs 15 -o cnn.onnx";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("-o,--output", output_, "ONNX file to write")->required();
+    app.add_option("--channels1", cnn_.channels1, "of the first convolution")
+        ->capture_default_str();
+    app.add_option("--channels2", cnn_.channels2, "of the second")->capture_default_str();
+    app.add_option("--hidden", cnn_.hidden, "width of the first linear layer")
+        ->capture_default_str();
+    app.add_option("--dropout", cnn_.dropout, "probability, 0: none")->capture_default_str();
+    app.add_flag("--hidden-relu", cnn_.hidden_relu, "a relu between the linear layers");
+    app.add_flag("--batch-norm", cnn_.batch_norm, "batch normalization after each convolution");
+    app.add_flag("--logits", logits_, "the output is the logits: no softmax");
+    flags_.define(app);
+  }
+
+  Result<Answer> run(const Common& common) override {
+    OCTET_TRY(check_output(output_, common));
+    cnn_.seed = common.seed;
+    cnn_.softmax = !logits_;
+    const Graph graph = OCTET_TRY(make_cnn(cnn_));
+    const TrainedModel model = OCTET_TRY(flags_.train(graph, output_, common, flags_.options()));
+    OCTET_TRY(write_model(model.graph, output_, common));
+    flags_.finished(output_);
+    flags_.report(model, output_, common);
+    return Answer::kDone;
+  }
+
+ private:
+  std::string output_;
+  CnnOptions cnn_;
+  bool logits_ = false;
+  TrainFlags flags_{15, 0.01};
+};
+
+} // namespace
+
+Command& train_cnn_command() {
+  static TrainCnn command;
+  return command;
+}
+
+} // namespace octet::cli

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/training.h"
+
+#include <filesystem>
+
+#include "cli/models.h"
+#include "cli/terminal.h"
+#include "core/format.h"
+#include "core/string_util.h"
+#include "report/tensorboard.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace octet::cli {
+namespace {
+
+/// The value that a name stands for; an error suggests the nearest name.
+template <class T>
+Result<T> choose(std::string_view what,
+                 const std::string& text,
+                 const std::vector<std::pair<std::string, T>>& table) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : table) {
+    if (name == text) return value;
+    names.push_back(name);
+  }
+  return error("{} \"{}\" is not known{}", what, text, suggestion(text, names));
+}
+
+} // namespace
+
+void TrainFlags::define(CLI::App& app) {
+  app.add_option("--data", data, "data set, kind:path")->default_val("generated");
+  app.add_option("--epochs", options_.epochs, "passes over the training data")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--batch", options_.batch_size, "examples a step")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--lr", options_.optimizer.lr, "highest learning rate")->capture_default_str();
+  app.add_option("--optimizer", optimizer_, "sgd, adam or adamw")->capture_default_str();
+  app.add_option("--schedule", schedule_, "constant, one-cycle or cosine")->capture_default_str();
+  app.add_option("--weight-decay", options_.optimizer.weight_decay, "weight decay");
+  app.add_option("--clip-norm", options_.optimizer.clip_norm, "largest norm of gradients, 0: none");
+  app.add_option("--label-smoothing", options_.label_smoothing, "label smoothing");
+  app.add_option("--freeze", options_.freeze, "constants not to train (*)")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  app.add_option("--device", device_, "cpu or cuda")->capture_default_str();
+  app.add_option("--log-dir", log_dir_, "folder for TensorBoard event files");
+  app.add_option("--checkpoint", checkpoint_, "checkpoint file; default: OUTPUT.checkpoint");
+  app.add_option("--checkpoint-steps", options_.checkpoint_steps,
+                 "also every so many steps, 0: each epoch only");
+  app.add_flag("--no-checkpoint", no_checkpoint_, "write no checkpoint");
+  app.add_flag("--resume", options_.resume, "continue from the checkpoint if there is one");
+  app.add_flag("--no-validation", no_validation_, "do not look at the test data while training");
+}
+
+std::string TrainFlags::checkpoint_path(const std::string& output) const {
+  if (no_checkpoint_) return {};
+  return checkpoint_.empty() ? output + ".checkpoint" : checkpoint_;
+}
+
+void TrainFlags::finished(const std::string& output) const {
+  std::error_code ignored;
+  if (!checkpoint_path(output).empty()) std::filesystem::remove(checkpoint_path(output), ignored);
+}
+
+Result<TrainedModel> TrainFlags::train(const Graph& graph,
+                                       const std::string& output,
+                                       const Common& common,
+                                       TrainOptions o) {
+  o.optimizer.kind = OCTET_TRY(choose<OptimizerKind>("optimizer", optimizer_,
+                                                     {{"sgd", OptimizerKind::kSgd},
+                                                      {"adam", OptimizerKind::kAdam},
+                                                      {"adamw", OptimizerKind::kAdamW}}));
+  o.schedule.kind = OCTET_TRY(choose<ScheduleKind>("schedule", schedule_,
+                                                   {{"constant", ScheduleKind::kConstant},
+                                                    {"one-cycle", ScheduleKind::kOneCycle},
+                                                    {"cosine", ScheduleKind::kCosine}}));
+  o.device = OCTET_TRY(
+      choose<Device>("device", device_, {{"cpu", Device::kCpu}, {"cuda", Device::kCuda}}));
+  o.seed = common.seed;
+  o.threads = common.threads;
+  o.checkpoint = checkpoint_path(output);
+  o.cancel = &interrupted();
+  TrainApi* api = OCTET_TRY(train_api());
+  const auto examples = OCTET_TRY(open_dataset(data, Split::kTrain));
+  std::shared_ptr<const Dataset> validation;
+  if (!no_validation_) validation = OCTET_TRY(open_dataset(data, Split::kTest));
+  std::unique_ptr<TensorBoardWriter> log;
+  if (!log_dir_.empty()) log = OCTET_TRY(TensorBoardWriter::create(log_dir_));
+
+  ProgressLine progress("train", "steps");
+  o.on_step = [&](const TrainProgress& p) {
+    progress.update(p.step, p.steps,
+                    fmt::format("epoch {}/{}, loss {:.4f}", p.epoch, p.epochs, p.loss));
+  };
+  o.on_epoch = [&](const EpochRecord& e) {
+    progress.line(fmt::format(
+        "epoch {:>3}  loss {:.4f}  accuracy {:.2f} %{}  {}", e.epoch, e.train_loss,
+        100 * e.train_accuracy,
+        validation ? fmt::format("  validation {:.2f} %", 100 * e.validation_accuracy) : "",
+        duration_text(e.seconds)));
+  };
+  o.on_finding = [&](const TrainFinding& f) {
+    progress.line(fmt::format("look: epoch {}: {}", f.epoch, f.message));
+  };
+  if (log)
+    o.on_scalar = [&](std::string_view tag, int64_t step, double value) {
+      // A full disk must not end a training run; the curve just ends.
+      if (!log->scalar(tag, step, value).ok()) o.on_scalar = nullptr;
+    };
+  TrainedModel model = OCTET_TRY(api->train(graph, *examples, validation.get(), o));
+  if (model.report.cancelled)
+    return Error(o.checkpoint.empty()
+                     ? "stopped by the user; without a checkpoint nothing is kept"
+                     : "stopped by the user; --resume continues from " + o.checkpoint,
+                 ErrorCode::kCancelled);
+  return model;
+}
+
+void TrainFlags::report(const TrainedModel& model,
+                        const std::string& output,
+                        const Common& common) const {
+  const TrainReport& r = model.report;
+  if (!common.json) {
+    fmt::print("{}: {} parameters trained in {} steps, {}\n", output, r.parameters.size(), r.steps,
+               duration_text(r.seconds));
+    return;
+  }
+  nlohmann::ordered_json out = {{"model", output},
+                                {"steps", r.steps},
+                                {"seconds", r.seconds},
+                                {"best_epoch", r.best_epoch},
+                                {"resumed_from", r.resumed_from},
+                                {"parameters", r.parameters},
+                                {"epochs", nlohmann::ordered_json::array()}};
+  for (const EpochRecord& e : r.history)
+    out["epochs"].push_back({{"epoch", e.epoch},
+                             {"train_loss", e.train_loss},
+                             {"train_accuracy", e.train_accuracy},
+                             {"validation_loss", e.validation_loss},
+                             {"validation_accuracy", e.validation_accuracy},
+                             {"lr", e.lr},
+                             {"seconds", e.seconds},
+                             {"train_seconds", e.train_seconds}});
+  fmt::print("{}\n", out.dump(2));
+}
+
+} // namespace octet::cli
