@@ -18,9 +18,10 @@ if(OCTET_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${OCTET_CCACHE})
 endif()
 
+# Designated initializers leave the other members at their defaults, so nothing warns about missing ones.
 add_library(octet_flags INTERFACE)
 target_compile_options(octet_flags INTERFACE
-  -ffp-contract=off -Wall -Wextra -Wshadow -fno-semantic-interposition
+  -ffp-contract=off -Wall -Wextra -Wshadow -Wno-missing-field-initializers -fno-semantic-interposition
   $<$<BOOL:${OCTET_WERROR}>:-Werror>)
 find_program(OCTET_MOLD mold)
 find_program(OCTET_LLD ld.lld)
@@ -30,7 +31,10 @@ elseif(OCTET_LLD)
   target_link_options(octet_flags INTERFACE -fuse-ld=lld)
 endif()
 
-target_link_options(octet_flags INTERFACE -Wl,--allow-shlib-undefined)
+# A missing definition fails where it is missing; the sanitizers' own come from the executable.
+if(NOT CMAKE_BUILD_TYPE STREQUAL Sanitize)
+  target_link_options(octet_flags INTERFACE -Wl,--no-undefined)
+endif()
 
 # The kernels get -O3; they and quantization also convert nothing implicitly.
 function(octet_room_options target)
