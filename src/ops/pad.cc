@@ -22,6 +22,9 @@ Result<Mode> parse_mode(const Node& node) {
   return error("mode is \"{}\"; use constant, reflect, edge or wrap", mode);
 }
 
+/// Keeps sums of sizes far from overflow.
+constexpr int64_t kMostPadding = int64_t{1} << 40;
+
 /// Elements added before and after each axis of x.
 struct PadAttrs {
   std::vector<Dim> before, after;
@@ -45,6 +48,9 @@ Result<std::optional<PadAttrs>> parse(const InferContext& ctx, int64_t rank) {
   if (pads->size() != 2 * axes.size())
     return error("pads has {} entries for {} axes; give two for each axis", pads->size(),
                  axes.size());
+  for (const Dim& p : *pads)
+    if (p.is_constant() && (p.value() > kMostPadding || p.value() < -kMostPadding))
+      return error("pads holds {}; use {} to {}", p.value(), -kMostPadding, kMostPadding);
   const auto none = std::vector<Dim>(static_cast<size_t>(rank), Dim(0));
   PadAttrs a{.before = none, .after = none};
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -16,7 +16,7 @@ struct ReverseSequenceAttrs {
 Result<ReverseSequenceAttrs> parse(const Node& node) {
   const ReverseSequenceAttrs a{.batch_axis = node.attr_int("batch_axis", 1),
                                .time_axis = node.attr_int("time_axis", 0)};
-  if (a.batch_axis + a.time_axis != 1 || a.batch_axis * a.time_axis != 0)
+  if ((a.batch_axis != 0 || a.time_axis != 1) && (a.batch_axis != 1 || a.time_axis != 0))
     return error("batch_axis and time_axis are {} and {}; one is 0, the other 1", a.batch_axis,
                  a.time_axis);
   return a;

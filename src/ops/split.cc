@@ -9,6 +9,9 @@
 namespace octet {
 namespace {
 
+/// Keeps sums of sizes far from overflow.
+constexpr int64_t kMostPerPart = int64_t{1} << 40;
+
 struct SplitAttrs {
   int64_t axis = 0;
   int64_t parts = 0;
@@ -32,7 +35,8 @@ part_sizes(const InferContext& ctx, const SplitAttrs& a, const Dim& whole) {
   if (given.known) {
     int64_t sum = 0;
     for (int64_t size : *given.known) {
-      if (size < 0) return error("split holds the size {}; sizes are 0 or more", size);
+      if (size < 0 || size > kMostPerPart)
+        return error("split holds the size {}; use 0 to {}", size, kMostPerPart);
       sum += size;
     }
     if (given.known->size() != parts)
