@@ -45,6 +45,7 @@ Command& inspect_command();
 Command& assemble_command();
 Command& run_command();
 Command& eval_command();
+Command& debug_command();
 Command& bench_command();
 Command& check_command();
 Command& explain_command();

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet eval: any number of models and executors in one table.
+#include <algorithm>
+#include <filesystem>
+
 #include "cli/command.h"
 #include "cli/evaluate.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
+#include "core/atomic_file.h"
+#include "report/html.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -30,11 +35,13 @@ class Eval final : public Command {
         ->allow_extra_args(false);
     app.add_option("--batch", options_.batch, "examples a run")->check(CLI::Range(1, 65536));
     app.add_option("--limit", options_.limit, "only the first examples, 0: all");
+    app.add_option("--report", report_, "write the table and charts as an HTML page");
     app.add_option("--latency-runs", options_.latency_runs, "runs of one example, 0: none");
   }
 
   Result<Answer> run(const Common& common) override {
     if (executors_.empty()) executors_ = {"native"};
+    if (!report_.empty()) OCTET_TRY(check_output(report_, common));
     const auto data = OCTET_TRY(open_dataset(data_, Split::kTest));
     std::vector<Evaluation> results;
     for (const std::string& path : models_) {
@@ -47,6 +54,9 @@ class Eval final : public Command {
         results.back().size_bytes = model_bytes(path);
       }
     }
+    if (!report_.empty())
+      OCTET_TRY(write_file(report_, page(results, *data),
+                           common.force ? Overwrite::kYes : Overwrite::kNo));
     common.json ? print_json(results) : print_table(results, *data);
     return Answer::kDone;
   }
@@ -68,23 +78,71 @@ class Eval final : public Command {
     fmt::print("{}\n", out.dump(2));
   }
 
-  static void print_table(const std::vector<Evaluation>& results, const Dataset& data) {
-    Table table({"model", "executor", "accuracy %", "95 % interval", "changed %", "size",
-                 "median ms", "p99 ms", "examples/s"});
+  static const std::vector<std::string>& header() {
+    static const std::vector<std::string> names = {"model",         "executor",  "accuracy %",
+                                                   "95 % interval", "changed %", "size",
+                                                   "median ms",     "p99 ms",    "examples/s"};
+    return names;
+  }
+
+  static std::vector<std::vector<std::string>> rows(const std::vector<Evaluation>& results) {
+    std::vector<std::vector<std::string>> out;
     for (const Evaluation& e : results)
-      table.add({e.model, e.executor, fmt::format("{:.2f}", 100 * e.accuracy),
-                 fmt::format("{:.2f} .. {:.2f}", 100 * e.interval.first, 100 * e.interval.second),
-                 fmt::format("{:.2f}", 100 * changed_share(results.front(), e)),
-                 bytes_text(e.size_bytes), fmt::format("{:.4f}", e.latency_ms_median),
-                 fmt::format("{:.4f}", e.latency_ms_p99),
-                 fmt::format("{:.0f}", e.samples_per_second)});
-    fmt::print("{}, {} examples\n{}", data.description(), results.front().samples, table.text());
-    fmt::print("changed: predictions other than the first model's; median and p99 of one example a "
-               "run, examples/s in batches\n");
+      out.push_back(
+          {e.model, e.executor, fmt::format("{:.2f}", 100 * e.accuracy),
+           fmt::format("{:.2f} .. {:.2f}", 100 * e.interval.first, 100 * e.interval.second),
+           fmt::format("{:.2f}", 100 * changed_share(results.front(), e)), bytes_text(e.size_bytes),
+           fmt::format("{:.4f}", e.latency_ms_median), fmt::format("{:.4f}", e.latency_ms_p99),
+           fmt::format("{:.0f}", e.samples_per_second)});
+    return out;
+  }
+
+  static constexpr std::string_view kLegend =
+      "changed: predictions other than the first model's; median and p99 of one example a run, "
+      "examples/s in batches";
+
+  static void print_table(const std::vector<Evaluation>& results, const Dataset& data) {
+    Table table(header());
+    for (const std::vector<std::string>& row : rows(results))
+      table.add(row);
+    fmt::print("{}, {} examples\n{}{}\n", data.description(), results.front().samples, table.text(),
+               kLegend);
+  }
+
+  /// The name that a chart has room for.
+  static std::string label(const Evaluation& e) {
+    const std::string file = std::filesystem::path(e.model).filename().string();
+    return e.executor == "native" ? file : file + " " + e.executor;
+  }
+
+  static std::string page(const std::vector<Evaluation>& results, const Dataset& data) {
+    HtmlPage html("octet: models compared");
+    html.paragraph(fmt::format("{}, {} examples.", data.description(), results.front().samples));
+    html.table(header(), rows(results));
+    html.paragraph(kLegend);
+    std::vector<HtmlPage::Bar> accuracy, size, latency;
+    double lowest = 100;
+    for (const Evaluation& e : results) {
+      lowest = std::min(lowest, 100 * e.interval.first);
+      accuracy.push_back({label(e), 100 * e.accuracy, fmt::format("{:.2f} %", 100 * e.accuracy),
+                          100 * e.interval.first, 100 * e.interval.second});
+      size.push_back({label(e), static_cast<double>(e.size_bytes), bytes_text(e.size_bytes), 0, 0});
+      latency.push_back({label(e), e.latency_ms_median,
+                         fmt::format("{:.1f} µs", 1e3 * e.latency_ms_median), 0, 0});
+    }
+    html.heading("Accuracy");
+    const double from = std::max(0.0, lowest - 1);
+    html.bars(fmt::format("per cent, with 95 % intervals; the axis starts at {:.1f}", from),
+              accuracy, from);
+    html.heading("Size");
+    html.bars("bytes of the file", size);
+    html.heading("Latency");
+    html.bars("median of one example a run", latency);
+    return html.text();
   }
 
   std::vector<std::string> models_, executors_;
-  std::string data_;
+  std::string data_, report_;
   EvalOptions options_;
 };
 

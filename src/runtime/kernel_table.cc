@@ -14,6 +14,7 @@ constexpr std::string_view kNative = "octet.native";
 constexpr KernelRow kTable[] = {
     {kNative, "QConv", prepare_qconv},
     {kNative, "QGemm", prepare_qgemm},
+    {kNative, "QDynamicGemm", prepare_qdynamic_gemm},
     {kNative, "QTable", prepare_table},
     {kNative, "QAdd", prepare_add_codes},
     {kNative, "QAveragePool", prepare_qaverage_pool},

@@ -10,6 +10,7 @@
 #include "core/threads.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
+#include "passes/simplify.h"
 #include "runtime/plan.h"
 
 namespace octet {
@@ -131,10 +132,13 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
                  options.threads);
   auto prepared = std::make_shared<runtime::PreparedGraph>();
   prepared->graph = graph;
-  if (options.lower)
-    prepared->graph = OCTET_TRY(lower(graph)).graph;
-  else
+  if (options.lower) {
+    Graph simple = graph;
+    OCTET_TRY(simplify(simple));
+    prepared->graph = OCTET_TRY(lower(simple)).graph;
+  } else {
     OCTET_TRY(infer_types(prepared->graph));
+  }
   prepared->order = OCTET_TRY(prepared->graph.topological());
   prepared->nodes.resize(static_cast<size_t>(prepared->graph.node_bound()));
   for (const NodeId id : prepared->order) {

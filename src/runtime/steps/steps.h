@@ -17,6 +17,7 @@ PrepareFn prepare_layer_norm;
 PrepareFn prepare_max_pool;
 PrepareFn prepare_qaverage_pool;
 PrepareFn prepare_qconv;
+PrepareFn prepare_qdynamic_gemm;
 PrepareFn prepare_qgemm;
 PrepareFn prepare_quantize;
 PrepareFn prepare_softmax;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet debug: proves on data that the native executor computes what the model says. The native
+// executor against the reference on the lowered graph, bit for bit; the lowered graph against the
+// literal Q/DQ graph, every difference classified.
+#include "quant/debug.h"
+
+#include <numeric>
+
+#include "cli/command.h"
+#include "cli/models.h"
+#include "cli/terminal.h"
+#include "core/format.h"
+#include "report/table.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "octet/dataset.h"
+#include "octet/session.h"
+
+namespace octet::cli {
+namespace {
+
+class Debug final : public Command {
+ public:
+  std::string_view name() const override { return "debug"; }
+  std::string_view summary() const override {
+    return "prove on data that a quantized model runs as it says; exit 1: it does not";
+  }
+  std::string_view example() const override {
+    return "octet debug cnn.int8.onnx --data fashion-mnist:DIR --threads 2 --batch 64";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("model", model_, "quantized ONNX file")->required();
+    app.add_option("--data", data_, "data set, kind:path")->required();
+    app.add_option("--batch", batch_, "examples a run")->check(CLI::Range(1, 65536));
+    app.add_option("--limit", limit_, "only the first examples, 0: all");
+    app.add_flag("--bits-only", bits_only_, "leave out the comparison with the literal graph");
+  }
+
+  Result<Answer> run(const Common& common) override {
+    const Graph graph = OCTET_TRY(open_model(model_));
+    const auto data = OCTET_TRY(open_dataset(data_, Split::kTest));
+    Session session = OCTET_TRY_WITH(
+        Session::create(graph, {.threads = common.threads, .isa = {}, .lower = true}), model_);
+    const auto reference = OCTET_TRY_WITH(make_reference_executor(session.lowered()), model_);
+    std::optional<LoweringComparison> literal;
+    if (!bits_only_) literal.emplace(OCTET_TRY_WITH(LoweringComparison::create(graph), model_));
+    const int64_t total = limit_ > 0 ? std::min(limit_, data->size()) : data->size();
+    ProgressLine progress("compare", "examples");
+    int64_t identical = 0;
+    for (int64_t begin = 0; begin < total; begin += batch_) {
+      if (interrupted().cancelled()) return Error("stopped by the user", ErrorCode::kCancelled);
+      std::vector<int64_t> indices(static_cast<size_t>(std::min(batch_, total - begin)));
+      std::iota(indices.begin(), indices.end(), begin);
+      const Batch batch = OCTET_TRY(data->batch(indices));
+      const auto inputs = OCTET_TRY(bind_inputs(graph, batch));
+      const auto got = OCTET_TRY(session.run(inputs));
+      const auto want = OCTET_TRY(reference->run(inputs));
+      bool same = true;
+      for (size_t i = 0; i < got.size(); ++i)
+        same = same && got[i].identical(want[i]);
+      identical += same ? static_cast<int64_t>(indices.size()) : 0;
+      if (literal) OCTET_TRY(literal->add(inputs));
+      progress.update(begin + static_cast<int64_t>(indices.size()), total);
+    }
+    report(common, session, identical, total, literal);
+    return identical == total && (!literal || literal->unexplained() == 0) ? Answer::kDone
+                                                                           : Answer::kNo;
+  }
+
+ private:
+  void report(const Common& common,
+              const Session& session,
+              int64_t identical,
+              int64_t total,
+              const std::optional<LoweringComparison>& literal) const {
+    if (common.json) {
+      nlohmann::ordered_json out = {{"examples", total},
+                                    {"identical", identical},
+                                    {"isa", std::string(session.isa())},
+                                    {"threads", session.threads()},
+                                    {"batch", batch_}};
+      if (literal) {
+        out["unexplained"] = literal->unexplained();
+        for (const CodeDifferences& d : literal->report())
+          out["layers"].push_back({{"value", d.value},
+                                   {"elements", d.elements},
+                                   {"differing", d.differing},
+                                   {"ties", d.ties},
+                                   {"saturation", d.saturation},
+                                   {"reassociation", d.reassociation},
+                                   {"unexplained", d.unexplained},
+                                   {"worst_distance", d.worst_distance}});
+      }
+      fmt::print("{}\n", out.dump(2));
+      return;
+    }
+    fmt::print("native ({}, {} threads, batch {}) against the reference on the lowered graph: "
+               "{} of {} examples have the same bits\n",
+               session.isa(), session.threads(), batch_, identical, total);
+    if (!literal) return;
+    Table table({"codes of", "compared", "differing", "ties", "saturation", "reassociation",
+                 "unexplained", "example"});
+    for (const CodeDifferences& d : literal->report())
+      table.add({d.value, fmt::format("{}", d.elements), fmt::format("{}", d.differing),
+                 fmt::format("{}", d.ties), fmt::format("{}", d.saturation),
+                 fmt::format("{}", d.reassociation), fmt::format("{}", d.unexplained), d.example});
+    fmt::print("the lowered graph against the literal Q/DQ graph, layer by layer:\n{}",
+               table.text());
+  }
+
+  std::string model_, data_;
+  int64_t batch_ = 64, limit_ = 0;
+  bool bits_only_ = false;
+};
+
+} // namespace
+
+Command& debug_command() {
+  static Debug command;
+  return command;
+}
+
+} // namespace octet::cli

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/html.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace octet {
+namespace {
+
+constexpr std::string_view kStyle =
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
+    "color:#1b1f24;background:#fff}h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2rem}"
+    "table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{padding:.35rem .6rem;"
+    "border-bottom:1px solid #d9dee3;text-align:right;white-space:nowrap}th:first-child,"
+    "td:first-child{text-align:left}th{color:#57606a;font-weight:600}figure{margin:1rem 0}"
+    "figcaption{color:#57606a;font-size:.9rem}svg text{font:13px system-ui,sans-serif;"
+    "fill:#1b1f24}@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
+    "th,td{border-color:#30363d}th,figcaption{color:#8b949e}svg text{fill:#e6edf3}}";
+
+constexpr double kLabelWidth = 190, kBarWidth = 470, kTextWidth = 200, kRow = 28;
+
+} // namespace
+
+std::string html_escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+    case '&':
+      out += "&amp;";
+      break;
+    case '<':
+      out += "&lt;";
+      break;
+    case '>':
+      out += "&gt;";
+      break;
+    case '"':
+      out += "&quot;";
+      break;
+    default:
+      out += c;
+    }
+  }
+  return out;
+}
+
+void HtmlPage::paragraph(std::string_view text) {
+  body_ += "<p>" + html_escape(text) + "</p>\n";
+}
+
+void HtmlPage::heading(std::string_view text) {
+  body_ += "<h2>" + html_escape(text) + "</h2>\n";
+}
+
+void HtmlPage::table(const std::vector<std::string>& header,
+                     const std::vector<std::vector<std::string>>& rows) {
+  const auto row = [&](const std::vector<std::string>& cells, std::string_view tag) {
+    std::string out = "<tr>";
+    for (const std::string& cell : cells)
+      out += fmt::format("<{0}>{1}</{0}>", tag, html_escape(cell));
+    return out + "</tr>\n";
+  };
+  body_ += "<table>\n" + row(header, "th");
+  for (const auto& cells : rows)
+    body_ += row(cells, "td");
+  body_ += "</table>\n";
+}
+
+void HtmlPage::bars(std::string_view caption, const std::vector<Bar>& bars, double from) {
+  double top = from;
+  for (const Bar& b : bars)
+    top = std::max({top, b.value, b.high});
+  const auto x = [&](double v) {
+    return top > from ? std::clamp((v - from) / (top - from), 0.0, 1.0) * kBarWidth : 0.0;
+  };
+  const double height = kRow * static_cast<double>(bars.size());
+  body_ +=
+      fmt::format("<figure><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n",
+                  kLabelWidth + kBarWidth + kTextWidth, height, html_escape(caption));
+  for (size_t i = 0; i < bars.size(); ++i) {
+    const Bar& b = bars[i];
+    const double y = kRow * static_cast<double>(i);
+    body_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>"
+                         "<rect x=\"{:.0f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"18\" rx=\"2\" "
+                         "fill=\"#2f81f7\"/>",
+                         kLabelWidth - 8, y + 18, html_escape(b.label), kLabelWidth, y + 5,
+                         std::max(1.0, x(b.value)));
+    double end = x(b.value);
+    if (b.high > b.low) {
+      end = x(b.high);
+      body_ +=
+          fmt::format("<path d=\"M{0:.1f} {2:.1f}H{1:.1f}M{0:.1f} {3:.1f}v8M{1:.1f} {3:.1f}v8\" "
+                      "stroke=\"#d29922\" stroke-width=\"2\" fill=\"none\"/>",
+                      kLabelWidth + x(b.low), kLabelWidth + end, y + 14, y + 10);
+    }
+    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", kLabelWidth + end + 8,
+                         y + 18, html_escape(b.text));
+  }
+  body_ += "</svg><figcaption>" + html_escape(caption) + "</figcaption></figure>\n";
+}
+
+std::string HtmlPage::text() const {
+  return fmt::format("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+                     "<title>{0}</title><style>{1}</style></head>\n<body>\n<h1>{0}</h1>\n{2}"
+                     "</body></html>\n",
+                     html_escape(title_), kStyle, body_);
+}
+
+} // namespace octet
