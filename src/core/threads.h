@@ -15,9 +15,11 @@ namespace octet {
 /// outlive the call that it is passed to, and must not throw.
 class RangeFn {
  public:
+  // Implicit, so that call sites pass lambdas.
   template <typename F>
+  // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
   requires(!std::is_same_v<std::remove_cvref_t<F>, RangeFn>) RangeFn(F&& fn)
-  noexcept // NOLINT(google-explicit-constructor): call sites pass lambdas
+  noexcept
       : object_(const_cast<void*>(static_cast<const void*>(&fn))),
         call_([](void* object, int64_t begin, int64_t end) {
           (*static_cast<std::remove_reference_t<F>*>(object))(begin, end);
