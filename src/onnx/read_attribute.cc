@@ -160,6 +160,7 @@ Status set_tensors(const Fields& fields, const Source& source, Attribute& out) {
     return ok_status();
   }
   std::vector<Tensor> tensors;
+  tensors.reserve(read.size());
   for (ReadTensor& t : read)
     tensors.push_back(std::move(t.tensor));
   out.value = std::move(tensors);

@@ -275,7 +275,7 @@ Result<Graph> GraphReader::read_function(Bytes message) {
 Result<GraphPtr> GraphReader::read_subgraph(Bytes message) {
   if (depth_ + 1 > kMaxSubgraphDepth)
     return error("subgraphs nest deeper than {}", kMaxSubgraphDepth);
-  GraphReader inner(*this);
+  GraphReader inner(Inside{}, *this);
   return GraphPtr(std::make_shared<const Graph>(OCTET_TRY(inner.read(message))));
 }
 

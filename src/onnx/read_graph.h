@@ -38,7 +38,8 @@ class GraphReader {
   const Source& source() const { return source_; }
 
  private:
-  explicit GraphReader(GraphReader& parent)
+  struct Inside {};
+  GraphReader(Inside, GraphReader& parent)
       : source_(parent.source_), parent_(&parent), depth_(parent.depth_ + 1) {
     graph_.opsets = parent.graph_.opsets;
   }

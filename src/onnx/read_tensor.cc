@@ -37,9 +37,9 @@ Result<int64_t> parse_integer(const std::string& key, const std::string& text) {
 
 Status read_external(Bytes message, const Source& source, Fields& out) {
   auto [key, value] = OCTET_TRY(read_entry(message, source));
-  if (key == "location") out.location = std::move(value);
   if (key == "offset") out.offset = OCTET_TRY(parse_integer(key, value));
   if (key == "length") out.length = OCTET_TRY(parse_integer(key, value));
+  if (key == "location") out.location = std::move(value);
   return ok_status();
 }
 

@@ -183,6 +183,7 @@ class Inliner {
     }
     const auto all = [&](const std::vector<ValueId>& ids) {
       std::vector<ValueId> mapped;
+      mapped.reserve(ids.size());
       for (const ValueId id : ids)
         mapped.push_back(look_up(map, id));
       return mapped;

@@ -47,7 +47,7 @@ class ExternalData : public ::testing::Test {
     pb::Encoder graph, model;
     graph.message(pb::graph_proto::kInitializer, tensor);
     model.message(pb::model::kGraph, graph);
-    const std::string path = (folder_ / "sub" / "model.onnx").string();
+    std::string path = (folder_ / "sub" / "model.onnx").string();
     fs::create_directories(folder_ / "sub");
     std::ofstream(path, std::ios::binary) << model.str();
     return path;
