@@ -83,6 +83,12 @@ const CLI::App* deepest(const CLI::App& app) {
   return at;
 }
 
+/// `octet train cnn`.
+std::string command_words(const CLI::App& app) {
+  const CLI::App* parent = app.get_parent();
+  return parent == nullptr ? app.get_name() : command_words(*parent) + " " + app.get_name();
+}
+
 /// CLI11's error in our words, with the nearest name where one was not known.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& e) {
   const CLI::App* where = deepest(app);
@@ -156,8 +162,7 @@ int run(int argc, char** argv) {
     return 0;
   } catch (const CLI::ParseError& e) {
     fmt::print(stderr, "octet: {}; see {} --help\n", usage_error(parser->app, e),
-               deepest(parser->app)->get_parent() ? "octet " + deepest(parser->app)->get_name()
-                                                  : "octet");
+               command_words(*deepest(parser->app)));
     return 2;
   }
   Command* command = parser->by_app.at(deepest(parser->app));

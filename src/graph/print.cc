@@ -80,23 +80,25 @@ class Printer {
     if (t.count() > options_.max_elements || t.type() == DType::kComplex64 ||
         t.type() == DType::kComplex128)
       return out + fmt::format("@{:016x}", t.content_hash());
+    const Tensor aligned = t.aligned();
     out += "[";
     for (int64_t i = 0; i < t.count(); ++i)
-      out += (i ? ", " : "") + element(t, i);
+      out += (i ? ", " : "") + element(aligned, i);
     return out + "]";
   }
 
+  /// `t` is aligned.
   static std::string element(const Tensor& t, int64_t i) {
     const auto at = static_cast<size_t>(i);
     switch (t.type()) {
     case DType::kString:
       return quoted(t.string_values()[at]);
     case DType::kInt64:
-      return fmt::format("{}", t.aligned().data<int64_t>()[at]);
+      return fmt::format("{}", t.data<int64_t>()[at]);
     case DType::kUint64:
-      return fmt::format("{}", t.aligned().data<uint64_t>()[at]);
+      return fmt::format("{}", t.data<uint64_t>()[at]);
     case DType::kFloat32:
-      return number(t.aligned().data<float>()[at]);
+      return number(t.data<float>()[at]);
     default:
       return number(t.at(i));
     }
