@@ -52,7 +52,7 @@ TEST_P(FakeQuant, EqualsTheReferenceBitForBit) {
   const Graph graph =
       must_parse("graph g opset(\"\"=19)\ninput x: f32[N, 3, 700]\nconst s: f32" + p.scale +
                  "\nconst z: " + p.type + p.zero + "\nq = QuantizeLinear(x, s, z)" + p.axis +
-                 "\ny = DequantizeLinear(q, s, z)" + p.axis + "\noutput y\n");
+                 "\ny = DequantizeLinear(q, s, z)" + p.axis + "\noutput y: f32[*]\n");
   const std::vector<Tensor> inputs = {hard_values({2, 3, 700}, p.step)};
   const auto reference = make_reference_executor(graph).value();
   const auto torch = train::make_torch_executor(graph, {}).value();
@@ -60,11 +60,12 @@ TEST_P(FakeQuant, EqualsTheReferenceBitForBit) {
   const Result<std::vector<Tensor>> got = torch->run(inputs);
   ASSERT_TRUE(got.ok()) << got.error().text();
   ASSERT_EQ((*got)[0].shape(), expected.shape());
-  for (int64_t i = 0; i < expected.count(); ++i)
-    ASSERT_EQ(std::memcmp(&expected.data<float>()[static_cast<size_t>(i)],
-                          &(*got)[0].data<float>()[static_cast<size_t>(i)], 4),
-              0)
-        << "x " << inputs[0].at(i) << ": " << expected.at(i) << " and " << (*got)[0].at(i);
+  const std::span<const float> a = expected.data<float>(), b = (*got)[0].data<float>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue; // payloads are not specified
+    ASSERT_EQ(std::memcmp(&a[i], &b[i], 4), 0)
+        << "x " << inputs[0].at(static_cast<int64_t>(i)) << ": " << a[i] << " and " << b[i];
+  }
 }
 
 const Pair kPairs[] = {
@@ -85,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(All, FakeQuant, testing::ValuesIn(kPairs), [](const aut
 struct Learned {
   Graph graph = must_parse(
       "graph g opset(\"\"=19)\ninput x: f32[401]\nconst s: f32[] = [0.5]\nconst z: i8[] = [0]\n"
-      "q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\noutput y\n");
+      "q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\noutput y: f32[*]\n");
   GradientRequest request;
   Learned() {
     std::vector<float> x, g;
@@ -133,7 +134,7 @@ TEST(FakeQuantPair, ServesSeveralDequantizersWithCopiesOfTheScale) {
   const Graph graph = must_parse(
       "graph g opset(\"\"=19)\ninput x: f32[4]\nconst s: f32[] = [0.5]\nconst s2: f32[] = [0.5]\n"
       "const z: i8[] = [0]\nq = QuantizeLinear(x, s, z)\na = DequantizeLinear(q, s, z)\n"
-      "b = DequantizeLinear(q, s2, z)\ny = Add(a, b)\noutput y\n");
+      "b = DequantizeLinear(q, s2, z)\ny = Add(a, b)\noutput y: f32[*]\n");
   GradientRequest request;
   request.inputs = {Tensor::of<float>({4}, {0.3F, -1.2F, 100.0F, 2.0F})};
   request.output_gradients = {Tensor::of<float>({4}, {1, 1, 1, 1})};
@@ -147,10 +148,10 @@ TEST(StoredWeights, DequantizeAlone) {
   const Graph graph = must_parse(
       "graph g opset(\"\"=19)\ninput x: f32[N, 2]\nconst w: i8[2, 2] = [10, -20, 30, 127]\n"
       "const s: f32[2] = [0.5, 0.25]\nwf = DequantizeLinear(w, s) {axis=1}\ny = MatMul(x, "
-      "wf)\noutput y\n");
+      "wf)\noutput y: f32[*]\n");
   const auto torch = train::make_torch_executor(graph, {}).value();
   const std::vector<Tensor> inputs = {Tensor::of<float>({1, 2}, {1, 2})};
-  EXPECT_EQ(torch->run(inputs).value()[0].to_doubles().value(), (std::vector<double>{65, 58.5}));
+  EXPECT_EQ(torch->run(inputs).value()[0].to_doubles().value(), (std::vector<double>{35, 58.5}));
 }
 
 } // namespace

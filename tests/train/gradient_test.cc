@@ -25,7 +25,7 @@ std::string text_of(const Problem& p) {
   std::string text = "graph g opset(\"\"=" + std::to_string(p.opset) + ", \"com.microsoft\"=1)\n";
   for (const auto& [name, shape] : p.inputs)
     text += "input " + name + ": f64" + to_string(shape) + "\n";
-  return text + p.body + "\noutput y\n";
+  return text + p.body + "\noutput y: f64[*]\n";
 }
 
 Tensor random_tensor(const Shape& shape, double low, double high, uint64_t stream) {

@@ -115,7 +115,7 @@ TEST(Trainer, KeepsTiedWeightsTied) {
   const Graph graph =
       parse_graph(
           "graph g opset(\"\"=17)\ninput x: f64[2, 3]\nconst w: f64[3, 2] = [1, 2, 3, 4, 5, 6]\n"
-          "h = MatMul(x, w)\nt = Transpose(w) {perm=[1, 0]}\ny = MatMul(h, t)\noutput y\n")
+          "h = MatMul(x, w)\nt = Transpose(w) {perm=[1, 0]}\ny = MatMul(h, t)\noutput y: f64[*]\n")
           .value();
   EXPECT_EQ(trainable_parameters(graph).value().size(), 1u);
   GradientRequest request;

@@ -25,6 +25,24 @@ bool is_shape_like(const octet::Tensor& t) {
   return t.type() == DType::kInt64 && t.rank() <= 1 && t.count() <= kShapeElements;
 }
 
+/// Types that LibTorch stores but has few kernels for; nothing in them carries a gradient.
+bool is_only_stored(DType type) {
+  switch (type) {
+  case DType::kUint16:
+  case DType::kUint32:
+  case DType::kUint64:
+  case DType::kFloat8E4M3FN:
+  case DType::kFloat8E4M3FNUZ:
+  case DType::kFloat8E5M2:
+  case DType::kFloat8E5M2FNUZ:
+  case DType::kFloat8E8M0:
+  case DType::kFloat4E2M1:
+    return true;
+  default:
+    return false;
+  }
+}
+
 bool is_random(const Node& node) {
   return node.op_type.starts_with("Random") || node.op_type == "Bernoulli" ||
          node.op_type == "Multinomial" || node.op_type == "Dropout";
@@ -123,7 +141,8 @@ class ProgramBuilder {
       return error(ErrorCode::kUnsupported, "octet has no operator {} in domain \"{}\"",
                    node.op_type, node.domain);
     Apply apply;
-    if (op->prepare != nullptr) apply = op->prepare({graph_, node, graph_.opset(node.domain)});
+    if (op->prepare != nullptr && !stored_only(node))
+      apply = op->prepare({graph_, node, graph_.opset(node.domain)});
     if (apply) {
       for (const ValueId v : node.outputs)
         if (traced && v.valid()) traced_.insert(v);
@@ -131,6 +150,14 @@ class ProgramBuilder {
       program_.without_gradient_.push_back(node.label());
     }
     return apply;
+  }
+
+  bool stored_only(const Node& node) const {
+    const auto stored = [&](ValueId v) {
+      return v.valid() && is_only_stored(graph_.value(v).type.type);
+    };
+    return std::any_of(node.inputs.begin(), node.inputs.end(), stored) ||
+           std::any_of(node.outputs.begin(), node.outputs.end(), stored);
   }
 
   std::optional<QdqPair> find_pair(const Node& node) {

@@ -24,7 +24,6 @@ bool has_scalar_type(DType type) {
   switch (type) {
   case DType::kUndefined:
   case DType::kString:
-  case DType::kFloat4E2M1:
   case DType::kFloat6E2M3:
   case DType::kFloat6E3M2:
     return false;

@@ -91,7 +91,8 @@ struct TorchOp {
   Apply (*prepare)(const Prepare&); ///< null: runs by its reference
 };
 
-/// The LibTorch type of an element type. Types of less than 8 bits are held one element a byte.
+/// The LibTorch type of an element type. Types of less than 8 bits are held one
+/// element (or code) a byte.
 at::ScalarType scalar_type(DType type);
 bool has_scalar_type(DType type);
 /// `axis` counted from the front; TORCH_CHECKs its range.

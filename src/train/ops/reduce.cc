@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions over axes, which come as an attribute or, in later operator sets, as an input.
+#include <algorithm>
+#include <limits>
+
 #include "train/ops/mapping.h"
 #include <ATen/ops/abs.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/amin.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/argmin.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/log.h>
 #include <ATen/ops/logsumexp.h>
@@ -37,6 +41,16 @@ Apply reduction(const Prepare& p, Reduction reduce) {
       axis = wrap_axis(axis, x.dim());
     c.out(axes.empty() ? reduce(x.unsqueeze(0), {0}, false) : reduce(x, axes, keep));
   };
+}
+
+/// x with one element of `value` along each reduced axis that is empty: what a maximum or minimum
+/// of nothing is.
+at::Tensor filled(const at::Tensor& x, at::IntArrayRef axes, double value) {
+  if (x.numel() > 0 || !x.is_floating_point()) return x;
+  std::vector<int64_t> pads(2 * static_cast<size_t>(x.dim()), 0);
+  for (const int64_t axis : axes)
+    if (x.size(axis) == 0) pads[2 * static_cast<size_t>(x.dim() - 1 - axis)] = 1;
+  return at::constant_pad_nd(x, pads, value);
 }
 
 at::Tensor product(const at::Tensor& x, at::IntArrayRef axes, bool keep) {
@@ -84,13 +98,13 @@ OCTET_TORCH(onnx, ReduceMean) {
 OCTET_TORCH(onnx, ReduceMax) {
   if (p.type(0) == octet::DType::kBool) return {};
   return reduction(p, [](const at::Tensor& x, at::IntArrayRef axes, bool keep) {
-    return at::amax(x, axes, keep);
+    return at::amax(filled(x, axes, -std::numeric_limits<double>::infinity()), axes, keep);
   });
 }
 OCTET_TORCH(onnx, ReduceMin) {
   if (p.type(0) == octet::DType::kBool) return {};
   return reduction(p, [](const at::Tensor& x, at::IntArrayRef axes, bool keep) {
-    return at::amin(x, axes, keep);
+    return at::amin(filled(x, axes, std::numeric_limits<double>::infinity()), axes, keep);
   });
 }
 OCTET_TORCH(onnx, ReduceProd) {
