@@ -15,15 +15,20 @@ at::Tensor keep_mask(const at::Tensor& x, double ratio, const RunState& run, int
   at::Tensor mask = at::empty(x.sizes(), at::kFloat);
   float* out = mask.mutable_data_ptr<float>();
   const float scale = static_cast<float>(1 / (1 - ratio));
-  const auto limit = static_cast<uint64_t>(ratio * 0x1p32);
+  // 16 bits decide over an element: eight elements for each block of random numbers.
+  const auto limit = static_cast<uint32_t>(ratio * 0x1p16 + 0.5);
+  const std::array<uint32_t, 2> key = {static_cast<uint32_t>(run.seed),
+                                       static_cast<uint32_t>(run.seed >> 32)};
   const int64_t count = x.numel();
-  for (int64_t i = 0; i < count; i += 4) {
+  for (int64_t i = 0; i < count; i += 8) {
     const std::array<uint32_t, 4> words =
-        octet::philox4x32({static_cast<uint32_t>(i / 4), static_cast<uint32_t>(i >> 34),
+        octet::philox4x32({static_cast<uint32_t>(i / 8), static_cast<uint32_t>(i >> 35),
                            static_cast<uint32_t>(node), static_cast<uint32_t>(run.step)},
-                          {static_cast<uint32_t>(run.seed), static_cast<uint32_t>(run.seed >> 32)});
-    for (int64_t k = 0; k < 4 && i + k < count; ++k)
-      out[i + k] = words[static_cast<size_t>(k)] < limit ? 0.0F : scale;
+                          key);
+    for (int64_t k = 0; k < 8 && i + k < count; ++k) {
+      const uint32_t draw = (words[static_cast<size_t>(k / 2)] >> (16 * (k % 2))) & 0xFFFFU;
+      out[i + k] = draw < limit ? 0.0F : scale;
+    }
   }
   return mask.to(x.device(), x.scalar_type());
 }

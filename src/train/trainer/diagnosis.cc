@@ -80,12 +80,13 @@ diagnose(std::span<const EpochRecord> history, int64_t classes, double max_lr) {
 
 TrainFinding not_finite(int64_t epoch, int64_t step, double loss, double lr) {
   return {TrainFinding::Kind::kNotFinite, epoch,
-          fmt::format("the loss is {} at step {} (epoch {}, learning rate {:.3g}); usual causes: a "
-                      "learning rate that "
-                      "is too high (try a third of it, or --clip 1), inputs that are not scaled to "
-                      "about -1 .. 1 or "
-                      "that hold nan, a scale of 0 in the graph",
-                      loss, step, epoch, lr)};
+          fmt::format(
+              "the loss is {} at step {} (epoch {}, learning rate {:.3g}); usual causes: a "
+              "learning rate that "
+              "is too high (try a third of it, or --clip-norm 1), inputs that are not scaled to "
+              "about -1 .. 1 or "
+              "that hold nan, a scale of 0 in the graph",
+              loss, step, epoch, lr)};
 }
 
 } // namespace octet::train

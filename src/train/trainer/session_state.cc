@@ -43,7 +43,8 @@ Status TrainSession::prepare(int threads) {
   const std::vector<Parameter> parameters =
       OCTET_TRY(trainable_parameters(graph_, options_.train, options_.freeze));
   if (parameters.empty())
-    return error("the graph has no parameter to train; name constants with --train");
+    return error("the graph has no parameter to train: no float constant that is not frozen has a "
+                 "trainable role");
   const int64_t first = 0;
   const Batch probe = OCTET_TRY(examples_.batch(std::span(&first, 1)));
   loss_ = OCTET_TRY(plan_loss(graph_, options_.loss, !probe.labels.empty()));
