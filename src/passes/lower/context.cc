@@ -91,13 +91,10 @@ Form Context::to_plain(Form form, ValueId like) {
   const std::string name = out_.value(form.id).name + "/plain";
   if (form.layout == Layout::kNhwc) {
     const auto& known = in_.value(like).type.shape;
-    const bool same_order =
-        known && ((*known)[1] == Dim(1) || (*known)[2] * (*known)[3] == Dim(1));
+    const bool same_order = known && ((*known)[1] == Dim(1) || (*known)[2] * (*known)[3] == Dim(1));
     if (!same_order)
-      return {out_.emit("Transpose",
-                        {form.id},
-                        one_attribute("perm", std::vector<int64_t>{0, 3, 1, 2}),
-                        name)};
+      return {out_.emit("Transpose", {form.id},
+                        one_attribute("perm", std::vector<int64_t>{0, 3, 1, 2}), name)};
     const auto& dims = *known;
     // One channel or one pixel: the order of the elements is the same.
     const int64_t c = dims[1].maybe_value().value_or(-1);
