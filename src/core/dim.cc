@@ -304,9 +304,8 @@ Result<Dim> Dim::parse(std::string_view text) {
     int64_t factor = 0;
     const __int128 wide = negative ? -static_cast<__int128>(term.factor) : term.factor;
     const bool fits = !__builtin_add_overflow(wide, 0, &factor);
-    Dim product(0);
-    if (factor != 0) product.add_term(term.symbols, factor);
-    out = fits ? out + product : Dim();
+    if (!fits) out = Dim();
+    if (factor != 0) out.add_term(term.symbols, factor);
     if (!out.known_) {
       return error("dimension \"{}\" has too many terms or too large a number; simplify it", text);
     }
