@@ -166,30 +166,40 @@ struct EpilogueCase {
   float float_hi = std::numeric_limits<float>::infinity();
 };
 
-void check_epilogue(const Problem& p, const EpilogueCase& c, std::mt19937& random) {
-  const Data d = make_data(p, random);
+struct Scales {
+  std::vector<float> m;
+  std::vector<float> b;
+  std::vector<int32_t> int_bias;
+  std::vector<float> row;
+};
+
+Scales make_scales(const Problem& p, std::mt19937& random) {
   std::uniform_real_distribution<float> unit(-1.0F, 1.0F);
   const auto n = static_cast<size_t>(p.n);
-  std::vector<float> m(n);
-  std::vector<float> b(n);
-  std::vector<float> row(static_cast<size_t>(p.m));
-  std::vector<int32_t> int_bias(n);
+  Scales s{std::vector<float>(n), std::vector<float>(n), std::vector<int32_t>(n),
+           std::vector<float>(static_cast<size_t>(p.m))};
   for (size_t j = 0; j < n; ++j) {
-    m[j] = 0.0005F + 0.004F * std::abs(unit(random));
-    b[j] = 20.0F * unit(random);
-    int_bias[j] = static_cast<int32_t>(1000.0F * unit(random));
+    s.m[j] = 0.0005F + 0.004F * std::abs(unit(random));
+    s.b[j] = 20.0F * unit(random);
+    s.int_bias[j] = static_cast<int32_t>(1000.0F * unit(random));
   }
   // Exact halves, where rounding half to even shows, and values that are no numbers.
-  m[0] = 0.5F;
-  b[0] = 0.0F;
+  s.m[0] = 0.5F;
+  s.b[0] = 0.0F;
   if (n > 3) {
-    b[1] = std::numeric_limits<float>::quiet_NaN();
-    b[2] = std::numeric_limits<float>::infinity();
-    b[3] = -std::numeric_limits<float>::infinity();
+    s.b[1] = std::numeric_limits<float>::quiet_NaN();
+    s.b[2] = std::numeric_limits<float>::infinity();
+    s.b[3] = -std::numeric_limits<float>::infinity();
   }
-  for (float& v : row) {
+  for (float& v : s.row) {
     v = std::abs(unit(random));
   }
+  return s;
+}
+
+void check_epilogue(const Problem& p, const EpilogueCase& c, std::mt19937& random) {
+  const Data d = make_data(p, random);
+  const auto [m, b, int_bias, row] = make_scales(p, random);
   Guarded<uint8_t> res(p.m * p.n);
   fill(res.data(), res.size(), 0, 255, Fill::kUniform, random);
 
