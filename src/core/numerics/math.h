@@ -62,7 +62,7 @@ inline float polynomial(const float (&c)[kCount], float x) {
 
 /// e^x. Worst error 1 ulp; subnormal results are rounded once more.
 inline float exp(float x) {
-  using namespace coefficients;
+  using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
   if (x != x) return x;
   x = x < kExpLow ? kExpLow : x;
   x = x > kExpHigh ? kExpHigh : x;
@@ -81,7 +81,7 @@ inline float exp(float x) {
 
 /// The error function.
 inline float erf(float x) {
-  using namespace coefficients;
+  using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
   float a = std::fabs(x);
   const float small = std::fma(x, polynomial(kErfSmall, x * x), x);
   a = a > kErfEnd ? kErfEnd : a;
@@ -90,7 +90,7 @@ inline float erf(float x) {
 }
 
 inline float tanh(float x) {
-  using namespace coefficients;
+  using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
   float a = std::fabs(x);
   const float s = x * x;
   const float small = std::fma(x * s, polynomial(kTanh, s), x);
@@ -113,7 +113,7 @@ inline float gelu(float x) {
 
 /// GELU's tanh form: x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))).
 inline float gelu_tanh(float x) {
-  using namespace coefficients;
+  using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
   const float h = 0.5F * x;
   const float inner = kSqrt2OverPi * std::fma(kGeluCubic * x, x * x, x);
   return std::fma(h, tanh(inner), h);
