@@ -45,6 +45,7 @@ at::ScalarType scalar_type(DType type) {
   case DType::kUint8:
   case DType::kUint4:
   case DType::kUint2:
+  case DType::kFloat4E2M1:
     return at::kByte;
   case DType::kInt8:
   case DType::kInt4:
