@@ -15,7 +15,8 @@ set(CMAKE_CXX_FLAGS_SANITIZE
 
 find_program(OCTET_CCACHE ccache)
 if(OCTET_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${OCTET_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${OCTET_CCACHE})
 endif()
 
 # Designated initializers leave the other members at their defaults, so nothing warns about missing ones.
@@ -42,6 +43,8 @@ function(octet_room_options target)
   foreach(file IN LISTS files)
     if(file MATCHES "/src/runtime/kernels/")
       set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> -Wconversion)
+      # A header that was precompiled with other options is of no use to them.
+      set_property(SOURCE ${file} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
     elseif(file MATCHES "/src/quant/")
       set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -Wconversion)
     endif()

@@ -184,7 +184,7 @@ std::string gzip_compress(std::span<const std::byte> bytes) {
   const int code = deflate(&stream, Z_FINISH);
   deflateEnd(&stream);
   OCTET_CHECK(code == Z_STREAM_END);
-  out.resize(out.size() - stream.avail_out);
+  out.erase(out.end() - static_cast<std::ptrdiff_t>(stream.avail_out), out.end());
   return out;
 }
 
