@@ -54,7 +54,11 @@ void TrainFlags::define(CLI::App& app) {
                  "also every so many steps, 0: each epoch only");
   app.add_flag("--no-checkpoint", no_checkpoint_, "write no checkpoint");
   app.add_flag("--resume", options_.resume, "continue from the checkpoint if there is one");
-  app.add_flag("--no-validation", no_validation_, "do not look at the test data while training");
+  app.add_option("--validation-split", options_.validation_split,
+                 "share of the training data held out; its best epoch is kept")
+      ->check(CLI::Range(0.0, 0.9));
+  app.add_flag("--no-validation", no_validation_,
+               "do not show the accuracy on the test data after each epoch");
 }
 
 std::string TrainFlags::checkpoint_path(const std::string& output) const {
@@ -88,7 +92,10 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
   TrainApi* api = OCTET_TRY(train_api());
   const auto examples = OCTET_TRY(open_dataset(data, Split::kTrain));
   std::shared_ptr<const Dataset> validation;
-  if (!no_validation_) validation = OCTET_TRY(open_dataset(data, Split::kTest));
+  // Test data only informs: a model chosen by it would look better than it is.
+  o.keep_best = o.validation_split > 0;
+  const bool shows_test = !no_validation_ && !o.keep_best;
+  if (shows_test) validation = OCTET_TRY(open_dataset(data, Split::kTest));
   std::unique_ptr<TensorBoardWriter> log;
   if (!log_dir_.empty()) log = OCTET_TRY(TensorBoardWriter::create(log_dir_));
 
@@ -98,11 +105,13 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
                     fmt::format("epoch {}/{}, loss {:.4f}", p.epoch, p.epochs, p.loss));
   };
   o.on_epoch = [&](const EpochRecord& e) {
-    progress.line(fmt::format(
-        "epoch {:>3}  loss {:.4f}  accuracy {:.2f} %{}  {}", e.epoch, e.train_loss,
-        100 * e.train_accuracy,
-        validation ? fmt::format("  validation {:.2f} %", 100 * e.validation_accuracy) : "",
-        duration_text(e.seconds)));
+    progress.line(fmt::format("epoch {:>3}  loss {:.4f}  accuracy {:.2f} %{}  {}", e.epoch,
+                              e.train_loss, 100 * e.train_accuracy,
+                              shows_test || o.keep_best
+                                  ? fmt::format("  {} {:.2f} %", shows_test ? "test" : "validation",
+                                                100 * e.validation_accuracy)
+                                  : "",
+                              duration_text(e.seconds)));
   };
   o.on_finding = [&](const TrainFinding& f) {
     progress.line(fmt::format("look: epoch {}: {}", f.epoch, f.message));

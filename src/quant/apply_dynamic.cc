@@ -36,7 +36,12 @@ class DynamicWriter {
   Status run() {
     for (const NodePlan& node_plan : plan_.nodes) {
       if (!node_plan.quantized || !node_plan.weight || node_plan.rule != "dynamic") continue;
+      if (placement_.dynamic == DynamicForm::kNone)
+        return error("target {} has no dynamic quantization (targets 1.3)", placement_.target);
       const NodeId id = OCTET_TRY(find_planned(graph_, node_plan));
+      if (*node_plan.weight != 1)
+        return error("plan: {} has its weight at input 1, not {}", graph_.node(id).label(),
+                     *node_plan.weight);
       OCTET_TRY_WITH(write(id), fmt::format("node {}", graph_.node(id).label()));
     }
     return ok_status();
@@ -60,7 +65,11 @@ class DynamicWriter {
     if (!tensor->scheme.symmetric || tensor->scheme.type != DType::kInt8)
       return error("plan: dynamic layers take symmetric int8 weights, not {}",
                    text(tensor->scheme));
-    layer.codes = OCTET_TRY(weight_codes(*graph_.constant(node.input(1)), *tensor));
+    const Tensor* w = graph_.constant(node.input(1));
+    const bool product = node.is("Gemm") || node.is("MatMul");
+    if (w == nullptr || !(product ? w->rank() == 2 : node.is("Conv") && w->rank() > 2))
+      return error("plan: it has no dynamic form; use the rule weight-only");
+    layer.codes = OCTET_TRY(weight_codes(*w, *tensor));
     const bool gemm = node.is("Gemm");
     const float alpha = gemm ? node.attr_float("alpha", 1.0F) : 1.0F;
     for (const QuantParameters& p : parameters_for(tensor->scheme, tensor->ranges))

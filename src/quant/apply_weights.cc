@@ -14,7 +14,10 @@ namespace {
 Status write_embedding(Graph& graph, QdqWriter& writer, NodeId id, const TensorPlan& tensor) {
   const Node node = graph.node(id);
   const std::string table = graph.value(node.input(0)).name;
-  const Tensor codes = OCTET_TRY(weight_codes(*graph.constant(node.input(0)), tensor));
+  const Tensor* rows_of = graph.constant(node.input(0));
+  if (rows_of == nullptr)
+    return error("plan: {} gathers from \"{}\", which is not constant", node.label(), table);
+  const Tensor codes = OCTET_TRY(weight_codes(*rows_of, tensor));
   const ValueId stored = graph.add_constant(table + "_quantized", codes);
   const ValueId rows = graph.emit("Gather", {stored, node.input(1)}, node.attributes,
                                   graph.unique_name(node.name + "_codes"));

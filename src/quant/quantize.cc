@@ -2,6 +2,7 @@
 // Applying a plan: the graph is prepared as it was for planning, matched with the plan, and written
 // in the form that the mode and the target ask for.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/format.h"
@@ -11,6 +12,7 @@
 #include "quant/apply.h"
 #include "quant/prepare.h"
 #include "quant/qdq_writer.h"
+#include "quant/scheme.h"
 
 namespace octet {
 
@@ -107,6 +109,13 @@ find_planned(const Graph& graph, const QuantizationPlan& plan, ValueId value, co
   const TensorPlan* tensor = plan.tensor(name);
   if (tensor == nullptr)
     return error("plan: no range for value \"{}\", which {} needs", name, node.label());
+  OCTET_TRY_WITH(check_scheme(tensor->scheme), fmt::format("plan: value \"{}\"", name));
+  bool valid = !tensor->ranges.empty() && (tensor->axis || tensor->ranges.size() == 1);
+  for (const Range& r : tensor->ranges)
+    valid = valid && std::isfinite(r.lo) && std::isfinite(r.hi) && r.lo <= r.hi;
+  if (!valid)
+    return error("plan: value \"{}\" needs one finite range [lo, hi], or one for each channel",
+                 name);
   return tensor;
 }
 

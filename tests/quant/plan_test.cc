@@ -164,6 +164,31 @@ TEST(Plan, JsonWithMistakesIsRefused) {
   EXPECT_FALSE(QuantizationPlan::from_json("[]").ok());
 }
 
+TEST(Plan, EditedPlansAreCheckedWhenApplied) {
+  const QuantizationPlan plan = plan_for("octet");
+  const auto applied = [&](auto edit) {
+    QuantizationPlan edited = plan;
+    edit(edited);
+    return quantize(cnn(), edited).ok();
+  };
+  EXPECT_TRUE(applied([](QuantizationPlan& p) { p.tensors[4].ranges[0].hi = 9; }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.tensors[4].ranges.clear(); }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.tensors[4].ranges[0].hi = INFINITY; }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.tensors[0].ranges.pop_back(); }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.tensors[0].axis = 7; }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.tensors[0].scheme.type = DType::kFloat32; }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.tensors.clear(); }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.nodes[0].weight = 9; }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.nodes[0].inputs = {5}; }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.nodes[0].node = "nobody"; }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) { p.target = "nothing"; }));
+  EXPECT_FALSE(applied([](QuantizationPlan& p) {
+    p.mode = QuantMode::kDynamic;
+    p.nodes[0].rule = "dynamic";
+    p.nodes[0].weight = 2;
+  }));
+}
+
 TEST(Plan, AnotherGraphIsReported) {
   const QuantizationPlan plan = plan_for("octet");
   EXPECT_TRUE(compare_plan(cnn(), plan).value().same_graph);

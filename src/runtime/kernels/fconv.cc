@@ -61,7 +61,9 @@ void fconv(const FconvArgs& args, ParallelFor& parallel) {
   if (pixels <= 0 || args.shape.out_c <= 0) return;
   const int64_t per_chunk = pixels_per_chunk(args.shape);
   const int64_t blocks = (pixels + per_chunk - 1) / per_chunk;
-  parallel.run(args.shape.groups * blocks, 1, [&](int64_t begin, int64_t end) {
+  const double chunk_ns =
+      static_cast<double>(per_chunk * args.shape.k() * args.shape.group_out()) / kProductsPerNs;
+  parallel.run(args.shape.groups * blocks, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const int64_t first = chunk % blocks * per_chunk;
       run_chunk(args, chunk / blocks, first, std::min(first + per_chunk, pixels));

@@ -115,7 +115,7 @@ void iconv(const IconvArgs& args, ParallelFor& parallel) {
     return;
   }
   const Cut cut = cut_by_shape(pixels, args.w->groups.front());
-  parallel.run(args.shape.groups * cut.row_blocks * cut.panel_blocks, 1,
+  parallel.run(args.shape.groups * cut.row_blocks * cut.panel_blocks, cut.grain,
                [&](int64_t begin, int64_t end) {
                  for (int64_t chunk = begin; chunk < end; ++chunk) {
                    run_chunk(args, cut, chunk);

@@ -16,6 +16,9 @@ constexpr int64_t kRowBytes = int64_t{192} << 10;
 constexpr int64_t kMaxBlockRows = 128;
 // Products per nanosecond of one core; only sets how much work a chunk has.
 constexpr double kProductsPerNs = 80.0;
+// Packing or gathering a row; the epilogue of a row of one panel.
+constexpr double kRowNs = 5.0;
+constexpr double kEpilogueRowNs = 3.0;
 // Fewer panels than this would make packing rows of x noticeable.
 constexpr int64_t kMinPanels = 32;
 // Sums of several tiles share one call of the epilogue.
@@ -85,6 +88,9 @@ Cut cut_by_shape(int64_t m, const PackedWeights& w) {
       static_cast<double>(std::min(cut.rows, m) * w.k_padded * kColumnsPerPanel) / kProductsPerNs;
   cut.panels = std::clamp<int64_t>(std::max(grain_for(panel_ns), kMinPanels), 1, panel_count(w));
   cut.panel_blocks = (panel_count(w) + cut.panels - 1) / cut.panels;
+  const auto rows = static_cast<double>(std::min(cut.rows, m));
+  cut.grain = grain_for(panel_ns * static_cast<double>(cut.panels) +
+                        rows * (kRowNs + kEpilogueRowNs * static_cast<double>(cut.panels)));
   return cut;
 }
 
@@ -145,7 +151,7 @@ TileKernels tile_kernels(Isa isa) {
 void igemm(const IgemmArgs& args, ParallelFor& parallel) {
   if (args.m <= 0 || args.w->n <= 0) return;
   const Cut cut = cut_by_shape(args.m, *args.w);
-  parallel.run(cut.row_blocks * cut.panel_blocks, 1, [&](int64_t begin, int64_t end) {
+  parallel.run(cut.row_blocks * cut.panel_blocks, cut.grain, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       run_chunk(args, cut, chunk);
     }

@@ -74,6 +74,7 @@ struct Cut {
   int64_t row_blocks = 0;
   int64_t panels = 1;
   int64_t panel_blocks = 0;
+  int64_t grain = 1; ///< chunks that take about 20 microseconds together
 };
 Cut cut_by_shape(int64_t m, const PackedWeights& w);
 

@@ -21,6 +21,7 @@ struct Cut {
   int64_t row_blocks = 0;
   int64_t panels = 1;
   int64_t panel_blocks = 0;
+  int64_t grain = 1;
 };
 
 Cut cut_by_shape(int64_t m, int64_t n, int64_t k, int64_t width) {
@@ -32,6 +33,7 @@ Cut cut_by_shape(int64_t m, int64_t n, int64_t k, int64_t width) {
   const double panel_ns = static_cast<double>(std::min(cut.rows, m) * k * width) / kProductsPerNs;
   cut.panels = std::clamp<int64_t>(grain_for(panel_ns), 1, panel_count);
   cut.panel_blocks = (panel_count + cut.panels - 1) / cut.panels;
+  cut.grain = grain_for(panel_ns * static_cast<double>(cut.panels));
   return cut;
 }
 
@@ -111,7 +113,7 @@ void sgemm(const SgemmArgs& args, ParallelFor& parallel) {
   const PackedFloat& w = *args.w;
   if (args.m <= 0 || w.n <= 0) return;
   const Cut cut = cut_by_shape(args.m, w.n, w.k, w.width);
-  parallel.run(cut.row_blocks * cut.panel_blocks, 1, [&](int64_t begin, int64_t end) {
+  parallel.run(cut.row_blocks * cut.panel_blocks, cut.grain, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const int64_t row = chunk / cut.panel_blocks * cut.rows;
       FloatBlock block;

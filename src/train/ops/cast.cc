@@ -3,7 +3,9 @@
 // rounding and saturation differ from a plain conversion, run by the reference.
 #include "train/ops/mapping.h"
 
-using namespace octet::train;
+using octet::train::Apply;
+using octet::train::Call;
+using octet::train::scalar_type;
 
 namespace {
 

@@ -6,7 +6,10 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/convolution.h>
 
-using namespace octet::train;
+using octet::train::Call;
+using octet::train::ints_or;
+using octet::train::resolve_pads;
+using octet::train::torch_pads;
 
 namespace {
 

@@ -6,7 +6,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones_like.h>
 
-using namespace octet::train;
+using octet::train::Call;
+using octet::train::RunState;
 
 namespace {
 

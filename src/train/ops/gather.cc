@@ -13,7 +13,8 @@
 #include <ATen/ops/triu.h>
 #include <ATen/ops/where.h>
 
-using namespace octet::train;
+using octet::train::Call;
+using octet::train::wrap_axis;
 
 namespace {
 

@@ -8,7 +8,8 @@
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/sqrt.h>
 
-using namespace octet::train;
+using octet::train::Call;
+using octet::train::wrap_axis;
 
 namespace {
 

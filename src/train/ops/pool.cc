@@ -17,7 +17,10 @@
 #include <ATen/ops/mean.h>
 #include <ATen/ops/ones.h>
 
-using namespace octet::train;
+using octet::train::Call;
+using octet::train::ints_or;
+using octet::train::resolve_pads;
+using octet::train::torch_pads;
 
 namespace {
 

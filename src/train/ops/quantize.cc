@@ -4,7 +4,8 @@
 // a straight-through gradient instead (executor/qdq_pair.h); codes themselves have no gradient.
 #include "train/ops/mapping.h"
 
-using namespace octet::train;
+using octet::train::Call;
+using octet::train::wrap_axis;
 
 OCTET_TORCH_REFERENCE(onnx, QuantizeLinear)
 OCTET_TORCH_REFERENCE(onnx, DynamicQuantizeLinear)

@@ -17,7 +17,10 @@
 #include <ATen/ops/prod.h>
 #include <ATen/ops/sum.h>
 
-using namespace octet::train;
+using octet::train::Apply;
+using octet::train::Call;
+using octet::train::Prepare;
+using octet::train::wrap_axis;
 
 namespace {
 

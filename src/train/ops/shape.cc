@@ -11,7 +11,8 @@
 #include <ATen/ops/split_with_sizes.h>
 #include <ATen/ops/tile.h>
 
-using namespace octet::train;
+using octet::train::Call;
+using octet::train::wrap_axis;
 
 namespace {
 

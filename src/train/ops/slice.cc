@@ -8,7 +8,10 @@
 #include <ATen/ops/flip.h>
 #include <ATen/ops/slice.h>
 
-using namespace octet::train;
+using octet::train::Call;
+using octet::train::ints_or;
+using octet::train::torch_pads;
+using octet::train::wrap_axis;
 
 namespace {
 

@@ -4,7 +4,10 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/softmax.h>
 
-using namespace octet::train;
+using octet::train::Apply;
+using octet::train::Call;
+using octet::train::Prepare;
+using octet::train::wrap_axis;
 
 namespace {
 
