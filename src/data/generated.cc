@@ -51,7 +51,6 @@ std::vector<Point> closed(std::vector<Point> line) {
 // Tangents of half of 360 degrees / n.
 constexpr double kTan3 = 1.7320508075688772;
 constexpr double kTan5 = 0.72654252800536090;
-constexpr double kTan6 = 0.57735026918962576;
 constexpr double kTan16 = 0.19891236737965801;
 
 struct Figure {
