@@ -19,7 +19,8 @@ Status check_blocked(const TypeInfo& x, const TypeInfo& scale, size_t axis, int6
     const Dim& have = (*scale.shape)[i];
     const Dim& dim = (*x.shape)[i];
     if (!have.is_constant() || !dim.is_constant()) continue;
-    const int64_t want = i == axis ? (dim.value() + block - 1) / block : dim.value();
+    const int64_t per = i == axis ? block : 1;
+    const int64_t want = dim.value() / per + (dim.value() % per == 0 ? 0 : 1);
     if (have.value() != want)
       return error("the scale has {} elements on axis {}; blocks of {} over {} need {}",
                    have.value(), i, i == axis ? block : 1, dim.value(), want);
