@@ -96,7 +96,7 @@ class Observer {
   int64_t masked() const { return masked_; }         ///< left out by masks
   /// Bytes that the observer holds; for one channel never more than `kMaxBytesPerChannel`.
   size_t state_bytes() const;
-  static constexpr size_t kMaxBytesPerChannel = 40 * 1024;
+  static constexpr size_t kMaxBytesPerChannel = size_t{40} * 1024;
 
  private:
   Observer() = default;

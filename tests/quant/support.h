@@ -24,7 +24,7 @@ inline Tensor random_tensor(Shape shape, uint32_t seed, float lo = -1, float hi 
 
 /// `batches` random tensors for a graph with one input.
 inline CalibrationSource
-random_source(Shape shape, int batches, float lo = -1, float hi = 1, uint32_t seed = 100) {
+random_source(const Shape& shape, int batches, float lo = -1, float hi = 1, uint32_t seed = 100) {
   auto next = std::make_shared<int>(0);
   return [=]() -> Result<std::optional<std::vector<Tensor>>> {
     if (*next >= batches) return std::optional<std::vector<Tensor>>();

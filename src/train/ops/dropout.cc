@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dropout. While training, which elements stay is a function of the seed, the step and the node
 // (Philox), so that a resumed run drops the same ones; otherwise y = x.
+#include <cmath>
+
 #include "core/philox.h"
 #include "train/ops/mapping.h"
 #include <ATen/ops/empty.h>
@@ -17,7 +19,7 @@ at::Tensor keep_mask(const at::Tensor& x, double ratio, const RunState& run, int
   float* out = mask.mutable_data_ptr<float>();
   const float scale = static_cast<float>(1 / (1 - ratio));
   // 16 bits decide over an element: eight elements for each block of random numbers.
-  const auto limit = static_cast<uint32_t>(ratio * 0x1p16 + 0.5);
+  const auto limit = static_cast<uint32_t>(std::lround(ratio * 0x1p16));
   const std::array<uint32_t, 2> key = {static_cast<uint32_t>(run.seed),
                                        static_cast<uint32_t>(run.seed >> 32)};
   const int64_t count = x.numel();
