@@ -11,16 +11,19 @@ export OCTET_TRAIN
 release := build/release
 options := -DOCTET_TRAIN=$(OCTET_TRAIN) -DOCTET_WERROR=$(OCTET_WERROR)
 
-.PHONY: build demo test test-long bench format lint lint-all clean help
+.PHONY: configure build demo test test-long bench format lint lint-all clean help
 .DEFAULT_GOAL := build
 
-build: ## library, command, training component and tests in build/release
+configure:
 	@tools/setup
 	@mkdir -p build
 	@cmake --preset release $(options) >$(release).log 2>&1 || { cat $(release).log; exit 1; }
+
+build: configure ## library, command, training component and tests in build/release
 	cmake --build $(release) -j $(JOBS)
 
-demo: build ## train, quantize, check and run a network; one table and report.html
+demo: configure ## train, quantize, check and run a network; one table and report.html
+	cmake --build $(release) -j $(JOBS) --target product
 	tools/demo $(DATA)
 
 test: ## everything that CI runs: build, lint, sanitized tests, all tests

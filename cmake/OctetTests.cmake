@@ -9,6 +9,12 @@ file(GLOB support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/
 add_library(octet_test_support STATIC ${support_sources} ${PROJECT_BINARY_DIR}/generated/paths.cc)
 target_include_directories(octet_test_support PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(octet_test_support PUBLIC octet_flags liboctet octet_dependencies GTest::gtest)
+target_compile_options(octet_test_support PUBLIC $<$<CONFIG:Release>:-O1>) # what is tested is built at -O2, in liboctet
+# Only executables link it, and they use its precompiled headers: compiled as they are.
+set_target_properties(octet_test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_options(octet_test_support PRIVATE -fPIE)
+target_precompile_headers(octet_test_support PRIVATE
+  <algorithm> <cmath> <string> <vector> <fmt/format.h> <gtest/gtest.h> ${PROJECT_SOURCE_DIR}/include/octet/graph.h)
 
 set(test_environment "OCTET_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "OCTET_BUILD_DIR=${PROJECT_BINARY_DIR}"
     "OCTET_LIB_DIR=${PROJECT_BINARY_DIR}/lib")
@@ -43,6 +49,9 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
   foreach(room IN LISTS test_rooms)
     add_executable(octet_test_${room} ${sources_of_${room}})
     target_link_libraries(octet_test_${room} PRIVATE octet_test_support GTest::gtest_main)
+    if(NOT room STREQUAL train)
+      target_precompile_headers(octet_test_${room} REUSE_FROM octet_test_support)
+    endif()
     if(room STREQUAL train)
       target_link_libraries(octet_test_train PRIVATE octet_train octet_torch)
     elseif(room STREQUAL cli AND TARGET octet)

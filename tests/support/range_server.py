@@ -3,8 +3,11 @@
 # part of the path says how: ranges (as servers should), plain (knows no ranges), cut (closes the
 # connection half way), wrong (every byte changed), long (one byte too many).
 # usage: range_server.py FOLDER
+import fcntl
 import http.server
 import pathlib
+import socket
+import struct
 import sys
 
 FOLDER = pathlib.Path(sys.argv[1])
@@ -40,6 +43,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def raise_loopback():
+    """A network namespace of one's own (unshare -n) starts with the loopback interface down."""
+    get_flags, set_flags, up, form = 0x8913, 0x8914, 1, "16sh22x"  # SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP, struct ifreq
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+        reply = fcntl.ioctl(channel, get_flags, struct.pack(form, b"lo", 0))
+        flags = struct.unpack(form, reply)[1]
+        if not flags & up:
+            fcntl.ioctl(channel, set_flags, struct.pack(form, b"lo", flags | up))
+
+
+raise_loopback()
 server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
 print(server.server_address[1], flush=True)
 server.serve_forever()
