@@ -32,10 +32,14 @@ struct QuantizeOptions {
   Calibrator weight_calibrator = MinMax{}; ///< of weights
   bool per_channel = true;                 ///< weights: one scale for each output channel
   std::optional<bool> symmetric;           ///< activations; default: what the target wants
-  std::vector<std::string> include;        ///< patterns (* and ?) of node names or operators;
-  std::vector<std::string> exclude;        ///< empty include: all. exclude wins
-  bool softmax = false;                    ///< Softmax too, with its fixed range [0, 1]
-  int64_t samples = 512;                   ///< of the data set, evenly spaced; 0: all
+  std::vector<std::string> include; ///< patterns (* and ?) of node names or operators, or whole
+                                    ///< components of names ("pooler" of "bert.pooler/dense");
+  std::vector<std::string> exclude; ///< empty include: all. exclude wins
+  bool softmax = false;             ///< Softmax too, with its fixed range [0, 1]
+  /// Static mode: rows of embedding tables are stored in 8 bits, one scale each (per tensor if
+  /// `per_channel` is false), and computed with in float. The other modes always do so.
+  bool embeddings = false;
+  int64_t samples = 512; ///< of the data set, evenly spaced; 0: all
   int64_t batch_size = 64;
   /// Input that is 0 where the others hold padding; it masks tensors whose shape begins with its.
   std::string mask_input;
@@ -123,8 +127,10 @@ Result<Graph> quantize(const Graph& graph,
                        const QuantizationPlan& plan,
                        WeightStorage storage = WeightStorage::kTarget);
 
-/// After quantization-aware training: weights that are read through Q/DQ are stored as the target
-/// wants them, biases likewise. Codes are what the trained graph's QuantizeLinear gives.
-Result<Graph> finalize_quantization(const Graph& trained, std::string_view target);
+/// After quantization-aware training with a plan applied with WeightStorage::kFloat: weights that
+/// are read through Q/DQ are stored as the target wants them, biases likewise. Codes are what the
+/// trained graph's QuantizeLinear gives. Embeddings that the plan quantizes were trained in float;
+/// they are stored with the ranges that they have now.
+Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan& plan);
 
 } // namespace octet

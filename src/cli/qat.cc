@@ -48,7 +48,7 @@ class Qat final : public Command {
     const TrainedModel model =
         OCTET_TRY_WITH(training_.train(prepared, output_, common, options), model_);
     const Graph final_graph =
-        OCTET_TRY_WITH(finalize_quantization(model.graph, plan.target), model_);
+        OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
     OCTET_TRY(write_model(final_graph, output_, common));
     training_.finished(output_);
     training_.report(model, output_, common);

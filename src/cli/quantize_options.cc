@@ -28,11 +28,15 @@ void QuantizeFlags::define(CLI::App& app) {
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");
   app.add_flag("--softmax", softmax_, "quantize Softmax too");
+  app.add_flag("--embeddings", embeddings_, "store embedding tables in 8 bits too");
   app.add_option("--mask-input", mask_input_, "input that is 0 where the others hold padding");
   for (const auto& [flag, list, text] :
-       {std::tuple{"--include", &include_, "quantize only nodes or operators like this (* and ?)"},
-        std::tuple{"--exclude", &exclude_, "leave nodes or operators like this in float"}})
+       {std::tuple{"--include,--quantize", &include_,
+                   "quantize only nodes or operators like this (* and ?)"},
+        std::tuple{"--exclude,--keep-float", &exclude_,
+                   "leave nodes or operators like this in float"}})
     app.add_option(flag, *list, text)
+        ->delimiter(',')
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
   app.add_option("--plan", plan_file, "apply this plan (JSON) instead of making one");
@@ -49,6 +53,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.include = include_;
   o.exclude = exclude_;
   o.softmax = softmax_;
+  o.embeddings = embeddings_;
   o.samples = samples_;
   o.mask_input = mask_input_;
   o.executor = [threads = common.threads](const Graph& graph) {

@@ -26,7 +26,8 @@ class QuantizeFlags {
 
  private:
   std::string target_ = "octet", mode_ = "static", calibrator_ = "min-max", mask_input_;
-  bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false;
+  bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
+       embeddings_ = false;
   std::vector<std::string> include_, exclude_;
   int64_t samples_ = 512;
 };

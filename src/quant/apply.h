@@ -16,9 +16,13 @@ Status apply_static(Graph& graph,
 /// Nodes of the rule "dynamic": ONNX's integer operators, or octet's per-row product. See
 /// apply_dynamic.cc.
 Status apply_dynamic(Graph& graph, const QuantizationPlan& plan, const Placement& placement);
-/// The other nodes with weights: DQ before products, gathered rows for embeddings. See
-/// apply_weights.cc.
+/// The other products: DQ before their weights. See apply_weights.cc.
 Status apply_weights(Graph& graph, const QuantizationPlan& plan, const Placement& placement);
+
+/// Whether tables take the plan's ranges, or (after training) those of their values now.
+enum class EmbeddingRanges { kPlanned, kObserved };
+/// Embeddings: int8 rows and their scales are gathered. See apply_embeddings.cc.
+Status apply_embeddings(Graph& graph, const QuantizationPlan& plan, EmbeddingRanges ranges);
 
 /// The node that an entry of the plan names; an error when none or several have that name.
 Result<NodeId> find_planned(const Graph& graph, const NodePlan& plan);

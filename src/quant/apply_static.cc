@@ -12,6 +12,7 @@
 
 #include "core/format.h"
 #include "quant/apply.h"
+#include "quant/place.h"
 #include "quant/qdq_writer.h"
 
 namespace octet {
@@ -28,9 +29,9 @@ class StaticWriter {
 
   Status run() {
     for (const NodePlan& node_plan : plan_.nodes)
-      if (node_plan.quantized) OCTET_TRY(collect(node_plan));
+      if (through_codes(node_plan)) OCTET_TRY(collect(node_plan));
     for (const NodePlan& node_plan : plan_.nodes) {
-      if (!node_plan.quantized) continue;
+      if (!through_codes(node_plan)) continue;
       if (node_plan.int32_bias && storage_ == WeightStorage::kTarget)
         OCTET_TRY(write_bias(node_plan));
       if (node_plan.weight) OCTET_TRY(write_weight(node_plan));
@@ -47,6 +48,10 @@ class StaticWriter {
     bool outputs = false; ///< graph outputs read it quantized too
     NodeId wanted_by;
   };
+
+  static bool through_codes(const NodePlan& node_plan) {
+    return node_plan.quantized && node_plan.rule != kEmbeddingRule;
+  }
 
   Status collect(const NodePlan& node_plan) {
     const NodeId id = OCTET_TRY(find_planned(graph_, node_plan));

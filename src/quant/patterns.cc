@@ -10,8 +10,26 @@ namespace octet {
 
 namespace {
 
+bool separates(char c) {
+  return c == '/' || c == '.';
+}
+
+/// Whether a pattern without wildcards is one or more whole components of a path: "pooler" of
+/// "bert.pooler/dense".
+bool is_component(std::string_view pattern, std::string_view name) {
+  if (pattern.empty() || pattern.find_first_of("*?") != std::string_view::npos) return false;
+  for (size_t at = name.find(pattern); at != std::string_view::npos;
+       at = name.find(pattern, at + 1)) {
+    const size_t end = at + pattern.size();
+    if ((at == 0 || separates(name[at - 1])) && (end == name.size() || separates(name[end])))
+      return true;
+  }
+  return false;
+}
+
 bool matches(std::string_view pattern, const Node& node) {
-  return glob_match(pattern, node.name) || glob_match(pattern, node.op_type);
+  return is_component(pattern, node.name) || glob_match(pattern, node.name) ||
+         glob_match(pattern, node.op_type);
 }
 
 bool matches(const std::vector<std::string>& patterns, const Node& node) {
@@ -22,7 +40,7 @@ bool matches(const std::vector<std::string>& patterns, const Node& node) {
 } // namespace
 
 std::string pattern_verdict(const QuantizeOptions& options, const Node& node) {
-  if (matches(options.exclude, node)) return "excluded";
+  if (matches(options.exclude, node)) return std::string(kExcluded);
   if (!options.include.empty() && !matches(options.include, node)) return "not-included";
   return "";
 }

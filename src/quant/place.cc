@@ -52,7 +52,7 @@ class Placer {
     const std::string verdict = pattern_verdict(options_, node);
     if (!verdict.empty())
       return Refusal{verdict,
-                     verdict == "excluded" ? "excluded by pattern" : "no include pattern names it",
+                     verdict == kExcluded ? "excluded by pattern" : "no include pattern names it",
                      ""};
     if (rule == nullptr)
       return Refusal{"no-rule", std::string(placement_.otherwise),
@@ -92,6 +92,9 @@ class Placer {
     plan.node = node.name;
     plan.op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
     const PlacementRule* rule = rule_of(node);
+    if (options_.embeddings && node.is("Gather") && pattern_verdict(options_, node) != kExcluded &&
+        graph_.constant(node.input(0)) != nullptr)
+      return place_embedding(graph_, placement_, node, plan);
     if (const auto no = refusal(node, rule)) {
       plan.rule = no->rule;
       plan.why = no->why;

@@ -19,7 +19,15 @@ place(const Graph& graph, const Placement& placement, const QuantizeOptions& opt
 Result<std::vector<NodePlan>>
 place_weights(const Graph& graph, const Placement& placement, const QuantizeOptions& options);
 
-/// What the include and exclude patterns say of a node: empty, "excluded" or "not-included".
+/// The rule of nodes that gather rows of a stored table.
+inline constexpr std::string_view kEmbeddingRule = "embedding";
+/// Completes the entry of a Gather: quantized when it gathers rows of an f32 table and the target
+/// takes codes there.
+NodePlan
+place_embedding(const Graph& graph, const Placement& placement, const Node& node, NodePlan plan);
+
+/// What the include and exclude patterns say of a node: empty, `kExcluded` or "not-included".
+inline constexpr std::string_view kExcluded = "excluded";
 std::string pattern_verdict(const QuantizeOptions& options, const Node& node);
 /// An error for a pattern that matches no node and no operator.
 Status check_patterns(const Graph& graph, const QuantizeOptions& options);

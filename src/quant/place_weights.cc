@@ -21,9 +21,9 @@ class WeightPlacer {
     const std::string verdict = pattern_verdict(options_, node);
     if (!verdict.empty())
       return stays_float(plan, verdict,
-                         verdict == "excluded" ? "excluded by pattern"
-                                               : "no include pattern names it");
-    if (node.is("Gather")) return embedding(node, plan);
+                         verdict == kExcluded ? "excluded by pattern"
+                                              : "no include pattern names it");
+    if (node.is("Gather")) return place_embedding(graph_, placement_, node, plan);
     const OpDef* op = find_op(node.domain, node.op_type);
     const QuantTrait t = op == nullptr ? QuantTrait::none("octet has no definition of it")
                                        : op->quant.fn(node, input_infos(graph_, node));
@@ -49,19 +49,6 @@ class WeightPlacer {
     return plan;
   }
 
-  NodePlan embedding(const Node& node, NodePlan plan) const {
-    const Tensor* table = graph_.constant(node.input(0));
-    if (table == nullptr || table->type() != DType::kFloat32 || table->rank() != 2 ||
-        node.attr_int("axis", 0) != 0)
-      return stays_float(plan, "no-weights", "it gathers no rows of an f32 table");
-    plan.quantized = true;
-    plan.weight = 0;
-    plan.rule = "embedding";
-    plan.why = "int8 rows and their scales are gathered, then multiplied";
-    plan.clause = "9";
-    return plan;
-  }
-
   std::string no_dynamic(const Node& node, const Tensor& w) const {
     if (node.is("Conv")) {
       if (placement_.dynamic != DynamicForm::kOnnx) return "the target has no dynamic convolution";
@@ -81,6 +68,29 @@ class WeightPlacer {
 };
 
 } // namespace
+
+NodePlan
+place_embedding(const Graph& graph, const Placement& placement, const Node& node, NodePlan plan) {
+  if (!placement.gathers_codes) {
+    plan.rule = "float";
+    plan.why = "int8 constants feed DequantizeLinear alone there, which would make the whole table";
+    plan.clause = "9";
+    return plan;
+  }
+  const Tensor* table = graph.constant(node.input(0));
+  if (table == nullptr || table->type() != DType::kFloat32 || table->rank() != 2 ||
+      node.attr_int("axis", 0) != 0) {
+    plan.rule = "no-weights";
+    plan.why = "it gathers no rows of an f32 table";
+    return plan;
+  }
+  plan.quantized = true;
+  plan.weight = 0;
+  plan.rule = kEmbeddingRule;
+  plan.why = "int8 rows and their scales are gathered, then multiplied";
+  plan.clause = "9";
+  return plan;
+}
 
 Result<std::vector<NodePlan>>
 place_weights(const Graph& graph, const Placement& placement, const QuantizeOptions& options) {

@@ -44,6 +44,8 @@ struct Placement {
   bool int32_gemm_bias;
   /// A Relu or Clip of a symmetric scheme cannot be absorbed: use asymmetric codes after it.
   bool asymmetric_after_clamp;
+  /// Gather takes stored int8 rows (TensorRT's int8 constants feed DequantizeLinear alone).
+  bool gathers_codes;
   DynamicForm dynamic;
   int64_t min_opset, max_opset;
   std::span<const PlacementRule> rules;

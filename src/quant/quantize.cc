@@ -140,6 +140,8 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
                  "for this one",
                  listed(difference.unmatched));
   const auto apply = [&]() -> Status {
+    if (storage == WeightStorage::kTarget)
+      OCTET_TRY(apply_embeddings(out, plan, EmbeddingRanges::kPlanned));
     switch (plan.mode) {
     case QuantMode::kStatic:
       return apply_static(out, plan, *placement, storage);
@@ -156,9 +158,10 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
   return out;
 }
 
-Result<Graph> finalize_quantization(const Graph& trained, std::string_view target) {
-  const Placement* placement = OCTET_TRY_WITH(find_placement(target), "finalize");
+Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan& plan) {
+  const Placement* placement = OCTET_TRY_WITH(find_placement(plan.target), "finalize");
   Graph out = trained;
+  OCTET_TRY_WITH(apply_embeddings(out, plan, EmbeddingRanges::kObserved), "finalize");
   if (placement->int32_gemm_bias) {
     QdqWriter writer(out);
     const Uses uses(out);

@@ -46,6 +46,7 @@ constexpr Placement kPlacement = {
     .stored_weights = true,
     .int32_gemm_bias = false,
     .asymmetric_after_clamp = true,
+    .gathers_codes = true,
     .dynamic = DynamicForm::kOctet,
     .min_opset = 13,
     .max_opset = 28,

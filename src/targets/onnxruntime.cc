@@ -51,6 +51,7 @@ constexpr Placement kPlacement = {
     .stored_weights = true,
     .int32_gemm_bias = true,
     .asymmetric_after_clamp = true,
+    .gathers_codes = true,
     .dynamic = DynamicForm::kOnnx,
     .min_opset = 13,
     .max_opset = 23,

@@ -56,6 +56,7 @@ constexpr Placement placement(std::string_view name, bool stored_weights, int64_
           .stored_weights = stored_weights,
           .int32_gemm_bias = false,
           .asymmetric_after_clamp = false,
+          .gathers_codes = false,
           .dynamic = DynamicForm::kNone,
           .min_opset = 13,
           .max_opset = max_opset,

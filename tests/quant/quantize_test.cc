@@ -161,8 +161,9 @@ TEST(Quantize, FinalizingTheTrainingFormIsTheTargetsForm) {
   const Graph graph = cnn();
   const Tensor x = random_tensor({2, 1, 28, 28}, 8);
   for (const char* target : kTargets) {
-    const Graph training = quantized(graph, {.target = target}, WeightStorage::kFloat);
-    const Graph final_form = finalize_quantization(training, target).value();
+    const QuantizationPlan plan = plan_quantization(graph, cnn_data(), {.target = target}).value();
+    const Graph training = quantize(graph, plan, WeightStorage::kFloat).value();
+    const Graph final_form = finalize_quantization(training, plan).value();
     const Graph direct = quantized(graph, {.target = target});
     EXPECT_TRUE(run_reference(final_form, x).identical(run_reference(direct, x))) << target;
     EXPECT_EQ(test::constant_bytes(final_form), test::constant_bytes(direct)) << target;
@@ -220,6 +221,83 @@ output y: f32[3, 2]
     for (const int64_t i : {2 * row, 2 * row + 1})
       EXPECT_NEAR(z.at(i), y.at(i), amax / 254 + 1e-6);
   }
+}
+
+/// Two tables, their sum, and two linear layers.
+Graph embedding_model() {
+  Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: i64[N]
+input w: f32[N, 4]
+const table: f32[3, 4] = [1, 2, -3, 0.5, 10, 7, 0, 0.25, -1, 1, 0.5, 0.125]
+const weight: f32[4, 4] = [1, -1, 0.5, 2, 0.25, 1, 1, -2, 3, 0.5, -0.5, 1, 1, 1, -1, 0.75]
+e = Gather(table, x) {axis=0} "embeddings/words"
+s = Add(e, w) "embeddings/sum"
+h = MatMul(s, weight) "encoder.0/dense"
+y = MatMul(h, weight) "head.classifier/dense"
+output y: f32[N, 4]
+)")
+                    .value();
+  return graph;
+}
+
+QuantizationPlan embedding_plan(const Graph& graph, const QuantizeOptions& options) {
+  int calls = 0;
+  const CalibrationSource source = [&]() -> Result<std::optional<std::vector<Tensor>>> {
+    if (calls++ > 0) return std::optional<std::vector<Tensor>>();
+    return std::optional(
+        std::vector<Tensor>{Tensor::of<int64_t>({3}, {0, 1, 2}), random_tensor({3, 4}, 5, -1, 1)});
+  };
+  return plan_quantization(graph, source, options).value();
+}
+
+TEST(Quantize, EmbeddingsOfAStaticPlanAreStoredRowByRow) {
+  const Graph graph = embedding_model();
+  for (const char* target : {"octet", "onnxruntime"}) {
+    const QuantizationPlan plan = embedding_plan(graph, {.target = target, .embeddings = true});
+    ASSERT_NE(plan.node("embeddings/words"), nullptr);
+    EXPECT_TRUE(plan.node("embeddings/words")->quantized);
+    const Graph q = quantize(graph, plan).value();
+    EXPECT_FALSE(q.find_value("table"));
+    const Tensor* codes = q.constant(*q.find_value("table_quantized"));
+    const std::vector<double> expected = {42, 85, -127, 21, 127, 89, 0, 3, -127, 127, 64, 16};
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(codes->at(static_cast<int64_t>(i)), expected[i]) << i;
+
+    // Trained in float, stored with the range of the trained values.
+    Graph training = quantize(graph, plan, WeightStorage::kFloat).value();
+    ASSERT_TRUE(training.find_value("table"));
+    std::vector<float> doubled;
+    for (int64_t i = 0; i < 12; ++i)
+      doubled.push_back(static_cast<float>(2 * graph.constant(*graph.find_value("table"))->at(i)));
+    training.set_constant(*training.find_value("table"),
+                          Tensor::of<float>({3, 4}, std::span<const float>(doubled)));
+    const Graph trained = finalize_quantization(training, plan).value();
+    const Tensor* trained_codes = trained.constant(*trained.find_value("table_quantized"));
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(trained_codes->at(static_cast<int64_t>(i)), expected[i]) << i;
+    EXPECT_DOUBLE_EQ(trained.constant(*trained.find_value("table_scale"))->at(0),
+                     static_cast<double>(6.0F / 127.0F));
+  }
+  const QuantizationPlan trt = embedding_plan(graph, {.target = "tensorrt-10", .embeddings = true});
+  EXPECT_FALSE(trt.node("embeddings/words")->quantized);
+  EXPECT_TRUE(check(quantize(graph, trt).value(), "tensorrt-10").value().empty());
+}
+
+TEST(Quantize, PatternsNamePartsOfPaths) {
+  const Graph graph = embedding_model();
+  const QuantizationPlan plan =
+      embedding_plan(graph, {.include = {"encoder.*"}, .embeddings = true});
+  EXPECT_TRUE(plan.node("encoder.0/dense")->quantized);
+  EXPECT_FALSE(plan.node("head.classifier/dense")->quantized);
+  EXPECT_TRUE(plan.node("embeddings/words")->quantized);
+  const QuantizationPlan kept =
+      embedding_plan(graph, {.exclude = {"classifier", "words"}, .embeddings = true});
+  EXPECT_TRUE(kept.node("encoder.0/dense")->quantized);
+  EXPECT_EQ(kept.node("head.classifier/dense")->rule, "excluded");
+  EXPECT_EQ(kept.node("embeddings/words")->rule, "excluded");
+  const auto unknown = plan_quantization(graph, {}, {.exclude = {"class"}});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().text().find("\"class\" matches no node"), std::string::npos);
 }
 
 TEST(Quantize, OldOperatorSetsAreRefused) {
