@@ -54,5 +54,6 @@ Command& qat_command();
 Command& train_cnn_command();
 Command& data_show_command();
 Command& data_fetch_command();
+Command& tokenize_command();
 
 } // namespace octet::cli
