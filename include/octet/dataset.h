@@ -18,6 +18,8 @@ namespace octet {
 struct Batch {
   std::vector<std::pair<std::string, Tensor>> inputs; ///< by feature name, first axis: the example
   Tensor labels;                                      ///< i64[n]; empty() when there are none
+  /// Further labels by name, for example "mlm_labels" i64[n, s] (-100: none here).
+  std::vector<std::pair<std::string, Tensor>> targets;
 };
 
 enum class Split { kTrain, kTest };
@@ -32,6 +34,11 @@ class Dataset {
   virtual const std::vector<std::string>& classes() const = 0; ///< empty: not a classification set
   /// The examples at `indices`, in that order. Errors: an index out of range, unreadable data.
   virtual Result<Batch> batch(std::span<const int64_t> indices) const = 0;
+  /// The same for one pass over the set: where examples are masked or augmented they differ from
+  /// pass to pass, and are a function of (the set's seed, epoch, index) alone.
+  virtual Result<Batch> batch_at(std::span<const int64_t> indices, int64_t epoch) const;
+  /// Tokens of an example: batches of like lengths cost least (data/bucketing.h orders them).
+  virtual int64_t length(int64_t index) const;
 };
 
 /// Opens `kind:path` (see docs/data.md): fashion-mnist:DIR, mnist:DIR, npz:FILE, npy:x=FILE,...,

@@ -7,6 +7,8 @@
 #include "data/arrays.h"
 #include "data/images.h"
 
+#include "octet/text_source.h"
+
 namespace octet {
 namespace {
 
@@ -26,6 +28,14 @@ constexpr Kind kKinds[] = {
 
 } // namespace
 
+Result<Batch> Dataset::batch_at(std::span<const int64_t> indices, int64_t /*epoch*/) const {
+  return batch(indices);
+}
+
+int64_t Dataset::length(int64_t /*index*/) const {
+  return 1;
+}
+
 Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split split) {
   const size_t colon = spec.find(':');
   const std::string_view kind = spec.substr(0, colon);
@@ -40,6 +50,12 @@ Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split
                    colon_text, row.argument);
     }
     return row.open(argument, split);
+  }
+  if (is_text_spec(spec)) {
+    return error(ErrorCode::kUnsupported,
+                 "data set \"{}\" is text; this needs a tokenizer: name a model folder that holds "
+                 "one, or use the commands for text",
+                 spec);
   }
   return error(ErrorCode::kNotFound, "no kind of data set \"{}\"{}", kind, suggestion(kind, names));
 }
