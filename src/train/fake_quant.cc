@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fake quantization: one pass over the data forward, one backward, for f32 on the CPU; built from
-// LibTorch operators for other types and devices.
+// Fake quantization: one pass over the data forward and at most one backward for f32 on the CPU;
+// built from LibTorch operators for other types and devices.
+//
+// Few elements are clipped, often none, so forward lists them, and backward sets their gradients to
+// 0 in the gradient tensor itself where nothing else holds it.
 #include "train/fake_quant.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
+#include "train/fake_quant_rows.h"
 #include "train/ops/mapping.h"
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/clamp.h>
+#include <ATen/ops/abs.h>
+#include <ATen/ops/amax.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -18,7 +25,6 @@
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/round.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 namespace octet::train {
@@ -27,64 +33,110 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// A tensor seen as [outer, channels, inner].
-struct Layout {
-  int64_t channels = 1, inner = 1, rows = 1; ///< rows = outer * channels
+/// Elements that one task works on: places in it fit 16 bits.
+constexpr int64_t kBlock = 16384;
 
-  Layout(const at::Tensor& x, const FakeQuant& spec) {
-    inner = x.numel();
-    if (spec.axis < 0) return;
-    channels = x.size(spec.axis);
-    inner = 1;
+int64_t blocks_of(int64_t count) {
+  return (count + kBlock - 1) / kBlock;
+}
+
+/// A dense tensor seen as [outer, channels, inner], cut into rows that one loop takes at once.
+class Rows {
+ public:
+  Rows(const at::Tensor& x, const float* scale, const FakeQuant& spec)
+      : x_(x.const_data_ptr<float>()), scale_(scale), spec_(spec), count_(x.numel()) {
+    if (spec.axis < 0) {
+      inner_ = count_;
+      return;
+    }
+    channels_ = x.size(spec.axis);
     for (int64_t i = spec.axis + 1; i < x.dim(); ++i)
-      inner *= x.size(i);
-    rows = x.numel() == 0 ? 0 : x.numel() / inner;
+      inner_ *= x.size(i);
   }
-  /// Calls fn(channel, begin, end) over ranges of elements that share a scale.
+  int64_t channels() const { return channels_; }
+
+  /// Calls fn(row, first element, channel of it) over the rows of one block.
   template <class Fn>
-  void for_each(int64_t numel, const Fn& fn) const {
-    at::parallel_for(0, numel, 32768, [&](int64_t begin, int64_t end) {
-      while (begin < end) {
-        const int64_t row = begin / inner;
-        const int64_t stop = std::min(end, (row + 1) * inner);
-        fn(static_cast<size_t>(row % channels), begin, stop);
-        begin = stop;
-      }
-    });
+  void for_block(int64_t block, const Fn& fn) const {
+    int64_t begin = block * kBlock;
+    const int64_t end = std::min(count_, begin + kBlock);
+    const RowScales scales = inner_ == 1 ? RowScales::kEach : RowScales::kOne;
+    const int64_t period = inner_ == 1 ? channels_ : inner_;
+    while (begin < end) {
+      const int64_t stop = std::min(end, (begin / period + 1) * period);
+      const int64_t channel = inner_ == 1 ? begin % channels_ : begin / inner_ % channels_;
+      const FakeQuantRow row{
+          x_ + begin, scale_ + channel, spec_.low.data() + channel, spec_.high.data() + channel,
+          scales,     stop - begin};
+      fn(row, begin, channel);
+      begin = stop;
+    }
   }
+
+ private:
+  const float *x_, *scale_;
+  const FakeQuant& spec_;
+  int64_t count_, channels_ = 1, inner_ = 1;
 };
-
-constexpr float kRounder = 12582912.0F; // 1.5 * 2^23: adding and taking it away rounds half to even
-
-/// rne(clamp(r)) for |bounds| below 2^22; NaN gives 0, and so does a result of -0.
-inline float code(float r, float low, float high) {
-  float c = r < low ? low : r;
-  c = c > high ? high : c;
-  c = c == c ? c : 0.0F;
-  return (c + kRounder) - kRounder;
-}
-inline bool in_range(float r, float low, float high) {
-  return r > low - 0.5F && r < high + 0.5F;
-}
 
 bool fused(const at::Tensor& x, const FakeQuant& spec) {
   return x.is_cpu() && x.scalar_type() == at::kFloat && is_integer(spec.type);
 }
 
-at::Tensor
-fused_forward(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec, uint8_t* mask) {
+/// Places of clipped elements: how many in each block, and where in it. Undefined: none.
+struct Clipped {
+  at::Tensor counts, places;
+};
+
+/// y, and where x is clipped when `clipped` asks for it.
+at::Tensor fused_forward(const at::Tensor& x,
+                         const at::Tensor& scale,
+                         const FakeQuant& spec,
+                         Clipped* clipped) {
   at::Tensor y = at::empty_like(x, at::MemoryFormat::Contiguous);
-  const float* in = x.const_data_ptr<float>();
-  const float* scales = scale.const_data_ptr<float>();
   float* out = y.mutable_data_ptr<float>();
-  Layout(x, spec).for_each(x.numel(), [&](size_t channel, int64_t begin, int64_t end) {
-    const float s = scales[channel], low = spec.low[channel], high = spec.high[channel];
-    for (int64_t i = begin; i < end; ++i)
-      out[i] = code(in[i] / s, low, high) * s;
-    for (int64_t i = begin; mask != nullptr && i < end; ++i)
-      mask[i] = in_range(in[i] / s, low, high);
+  const Rows rows(x, scale.const_data_ptr<float>(), spec);
+  const FakeQuantLoops& loops = fake_quant_loops();
+  const int64_t blocks = blocks_of(x.numel());
+  std::vector<std::vector<uint16_t>> lists(clipped == nullptr ? 0 : static_cast<size_t>(blocks));
+  at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+    std::vector<uint16_t> places(clipped == nullptr ? 0 : kBlock);
+    for (int64_t block = first; block < last; ++block) {
+      uint16_t* end = clipped == nullptr ? nullptr : places.data();
+      rows.for_block(block, [&](const FakeQuantRow& row, int64_t begin, int64_t) {
+        end = loops.forward(row, out + begin, begin % kBlock, end);
+      });
+      if (clipped != nullptr) lists[static_cast<size_t>(block)].assign(places.data(), end);
+    }
   });
+  int64_t total = 0;
+  for (const auto& list : lists)
+    total += static_cast<int64_t>(list.size());
+  if (total == 0) return y;
+  clipped->counts = at::empty({blocks}, at::kLong);
+  clipped->places = at::empty({total}, at::kShort);
+  auto* place = static_cast<uint16_t*>(clipped->places.mutable_data_ptr());
+  for (size_t block = 0; block < lists.size(); ++block) {
+    clipped->counts.mutable_data_ptr<int64_t>()[block] = static_cast<int64_t>(lists[block].size());
+    place = std::copy(lists[block].begin(), lists[block].end(), place);
+  }
   return y;
+}
+
+/// The gradient as a dense tensor that may be written: itself where nothing else holds it.
+at::Tensor writable(at::Tensor& gradient) {
+  const bool own = gradient.is_contiguous() && gradient.use_count() == 1 &&
+                   gradient.storage().use_count() == 1 && !gradient.requires_grad();
+  return own ? std::move(gradient) : gradient.contiguous().clone();
+}
+
+void clear_clipped(at::Tensor& gradient, const Clipped& clipped) {
+  float* g = gradient.mutable_data_ptr<float>();
+  const int64_t* counts = clipped.counts.const_data_ptr<int64_t>();
+  const auto* place = static_cast<const uint16_t*>(clipped.places.const_data_ptr());
+  for (int64_t block = 0; block < clipped.counts.numel(); ++block)
+    for (int64_t i = 0; i < counts[block]; ++i)
+      g[block * kBlock + *place++] = 0;
 }
 
 /// Per-channel values in a shape that broadcasts against x.
@@ -106,6 +158,17 @@ composed_code(const at::Tensor& r, const at::Tensor& low, const at::Tensor& high
   if (is_integer(type)) return at::round(at::nan_to_num(c, 0)) + 0.0; // + 0.0 makes -0 positive
   return (c + 0.0).to(scalar_type(type)).to(r.scalar_type()); // the zero point is added: -0 is lost
 }
+at::Tensor composed(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec) {
+  const at::Tensor s = broadcast(scale, x, spec);
+  return composed_code(x / s, bound(spec.low, x, spec), bound(spec.high, x, spec), spec.type) * s;
+}
+
+std::vector<int64_t> axes_but(const at::Tensor& x, int64_t axis) {
+  std::vector<int64_t> axes;
+  for (int64_t i = 0; i < x.dim(); ++i)
+    if (i != axis) axes.push_back(i);
+  return axes;
+}
 
 struct StraightThrough : torch::autograd::Function<StraightThrough> {
   static at::Tensor forward(AutogradContext* ctx,
@@ -113,33 +176,68 @@ struct StraightThrough : torch::autograd::Function<StraightThrough> {
                             const at::Tensor& scale,
                             const FakeQuant* spec) {
     if (fused(x, *spec)) {
-      at::Tensor mask = at::empty(x.sizes(), at::kByte);
-      at::Tensor y = fused_forward(x, scale, *spec, mask.mutable_data_ptr<uint8_t>());
-      ctx->save_for_backward({mask});
+      Clipped clipped;
+      at::Tensor y = fused_forward(x, scale, *spec, &clipped);
+      if (clipped.counts.defined()) ctx->save_for_backward({clipped.counts, clipped.places});
       return y;
     }
-    const at::Tensor s = broadcast(scale, x, *spec), r = x / s;
+    const at::Tensor r = x / broadcast(scale, x, *spec);
     const at::Tensor low = bound(spec->low, x, *spec), high = bound(spec->high, x, *spec);
     const double slack = is_integer(spec->type) ? 0.5 : 0.0;
     ctx->save_for_backward(
         {slack > 0 ? (r > low - slack) & (r < high + slack) : (r >= low) & (r <= high)});
-    return composed_code(r, low, high, spec->type) * s;
+    return composed(x, scale, *spec);
   }
-  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
-    const at::Tensor mask = ctx->get_saved_variables()[0];
-    const at::Tensor g = gradients[0].contiguous();
-    if (!g.is_cpu() || g.scalar_type() != at::kFloat) return {g * mask, {}, {}};
-    at::Tensor dx = at::empty_like(g);
-    const float* in = g.const_data_ptr<float>();
-    const auto* keep = static_cast<const uint8_t*>(mask.const_data_ptr());
-    float* out = dx.mutable_data_ptr<float>();
-    at::parallel_for(0, g.numel(), 32768, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        out[i] = keep[i] != 0 ? in[i] : 0.0F;
-    });
+  static variable_list backward(AutogradContext* ctx, variable_list& gradients) {
+    const variable_list saved = ctx->get_saved_variables();
+    if (saved.empty() || !gradients[0].defined()) return {std::move(gradients[0]), {}, {}};
+    if (saved.size() == 1) return {gradients[0] * saved[0], {}, {}};
+    at::Tensor dx = writable(gradients[0]);
+    clear_clipped(dx, {saved[0], saved[1]});
     return {dx, {}, {}};
   }
 };
+
+/// Gradients of x (in g) and of the scale, before the latter's factor.
+at::Tensor
+fused_learned(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec, at::Tensor& g) {
+  const Rows rows(x, scale.const_data_ptr<float>(), spec);
+  const FakeQuantLoops& loops = fake_quant_loops();
+  float* gradient = g.mutable_data_ptr<float>();
+  const int64_t blocks = blocks_of(x.numel()), channels = rows.channels();
+  // Each block sums for itself, then blocks are added in order: the same for any number of threads.
+  std::vector<float> parts(static_cast<size_t>(blocks * channels), 0.0F);
+  at::parallel_for(0, blocks, 1, [&](int64_t first, int64_t last) {
+    for (int64_t block = first; block < last; ++block)
+      rows.for_block(block, [&](const FakeQuantRow& row, int64_t begin, int64_t channel) {
+        loops.backward(row, gradient + begin, parts.data() + block * channels + channel);
+      });
+  });
+  at::Tensor ds = at::empty({channels}, at::kFloat);
+  for (int64_t c = 0; c < channels; ++c) {
+    double sum = 0;
+    for (int64_t block = 0; block < blocks; ++block)
+      sum += parts[static_cast<size_t>(block * channels + c)];
+    ds.mutable_data_ptr<float>()[c] = static_cast<float>(sum);
+  }
+  return ds;
+}
+
+at::Tensor composed_learned(const at::Tensor& x,
+                            const at::Tensor& scale,
+                            const FakeQuant& spec,
+                            at::Tensor& g) {
+  const at::Tensor r = x / broadcast(scale, x, spec);
+  const at::Tensor low = bound(spec.low, x, spec), high = bound(spec.high, x, spec);
+  const double slack = is_integer(spec.type) ? 0.5 : 0.0;
+  const at::Tensor below = r <= low - slack, above = r >= high + slack;
+  at::Tensor ds =
+      at::where(below, low, at::where(above, high, composed_code(r, low, high, spec.type) - r)) * g;
+  const std::vector<int64_t> axes = axes_but(x, spec.axis);
+  if (!axes.empty()) ds = ds.sum(axes);
+  g = g.masked_fill(below | above, 0);
+  return ds;
+}
 
 struct LearnedStep : torch::autograd::Function<LearnedStep> {
   static at::Tensor forward(AutogradContext* ctx,
@@ -148,29 +246,23 @@ struct LearnedStep : torch::autograd::Function<LearnedStep> {
                             const FakeQuant* spec) {
     ctx->save_for_backward({x, scale});
     ctx->saved_data["spec"] = reinterpret_cast<int64_t>(spec);
-    if (fused(x, *spec)) return fused_forward(x, scale, *spec, nullptr);
-    const at::Tensor s = broadcast(scale, x, *spec);
-    return composed_code(x / s, bound(spec->low, x, *spec), bound(spec->high, x, *spec),
-                         spec->type) *
-           s;
+    return fused(x, *spec) ? fused_forward(x, scale, *spec, nullptr) : composed(x, scale, *spec);
   }
-  static variable_list backward(AutogradContext* ctx, variable_list gradients) {
+  static variable_list backward(AutogradContext* ctx, variable_list& gradients) {
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &scale = saved[1], g = gradients[0];
+    const at::Tensor &x = saved[0], &scale = saved[1];
     const FakeQuant& spec = *reinterpret_cast<const FakeQuant*>(ctx->saved_data["spec"].toInt());
-    const at::Tensor r = x / broadcast(scale, x, spec);
-    const at::Tensor low = bound(spec.low, x, spec), high = bound(spec.high, x, spec);
-    const at::Tensor below = r <= low - 0.5, above = r >= high + 0.5;
+    if (!gradients[0].defined()) return {{}, {}, {}};
+    const bool one_pass = fused(x, spec) && gradients[0].scalar_type() == at::kFloat;
+    at::Tensor g = one_pass ? writable(gradients[0]) : gradients[0];
     at::Tensor ds =
-        at::where(below, low, at::where(above, high, composed_code(r, low, high, spec.type) - r)) *
-        g;
-    std::vector<int64_t> axes;
-    for (int64_t i = 0; i < x.dim(); ++i)
-      if (i != spec.axis) axes.push_back(i);
-    if (!axes.empty()) ds = ds.sum(axes);
-    const double shared = static_cast<double>(x.numel()) / static_cast<double>(scale.numel());
-    ds = ds / std::sqrt(shared * std::abs(static_cast<double>(spec.high[0])));
-    return {g.masked_fill(below | above, 0), ds.reshape(scale.sizes()), {}};
+        one_pass ? fused_learned(x, scale, spec, g) : composed_learned(x, scale, spec, g);
+    const int64_t batch = spec.is_weight || x.dim() == 0 ? 1 : std::max<int64_t>(1, x.size(0));
+    const double shared =
+        static_cast<double>(x.numel()) /
+        static_cast<double>(batch * (spec.axis == 0 && !spec.is_weight ? 1 : scale.numel()));
+    ds = ds / std::sqrt(std::max(1.0, shared) * std::abs(static_cast<double>(spec.high[0])));
+    return {g, ds.reshape(scale.sizes()), {}};
   }
 };
 
@@ -193,15 +285,30 @@ at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const Fak
               scale.numel(), " elements and the zero point ", spec.low.size());
   TORCH_CHECK(spec.axis < 0 ? scale.numel() == 1 : x.size(spec.axis) == scale.numel(),
               "the scale has ", scale.numel(), " elements, which does not fit axis ", spec.axis);
-  const at::Tensor dense = x.contiguous(), factor = scale.contiguous();
+  // Mixed precision may hand in less than f32.
+  const at::Tensor dense = x.to(scale.scalar_type()).contiguous(), factor = scale.contiguous();
   if (at::GradMode::is_enabled() && scale.requires_grad())
     return LearnedStep::apply(dense, factor, &spec);
   if (at::GradMode::is_enabled() && x.requires_grad())
     return StraightThrough::apply(dense, factor, &spec);
-  if (fused(dense, spec)) return fused_forward(dense, factor, spec, nullptr);
-  const at::Tensor s = broadcast(factor, x, spec);
-  return composed_code(dense / s, bound(spec.low, x, spec), bound(spec.high, x, spec), spec.type) *
-         s;
+  return fused(dense, spec) ? fused_forward(dense, factor, spec, nullptr)
+                            : composed(dense, factor, spec);
+}
+
+at::Tensor largest_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuant& spec) {
+  const at::NoGradGuard no_gradient;
+  const at::Tensor weight = x.detach();
+  const std::vector<int64_t> axes = axes_but(weight, spec.axis);
+  at::Tensor amax = axes.empty() ? at::abs(weight) : at::amax(at::abs(weight), axes);
+  amax = amax.to(at::kCPU, at::kDouble).contiguous();
+  double* values = amax.mutable_data_ptr<double>();
+  double spare = 0;
+  for (int64_t i = 0; i < amax.numel(); ++i)
+    if (values[i] > 0 && (spare == 0 || values[i] < spare)) spare = values[i];
+  if (spare == 0) spare = spec.high[0];
+  for (int64_t i = 0; i < amax.numel(); ++i)
+    if (values[i] == 0) values[i] = spare;
+  return amax.reshape(like.sizes()).to(like.device(), like.scalar_type()).div_(spec.high[0]);
 }
 
 } // namespace octet::train

@@ -3,8 +3,8 @@
 // bit, docs/numerics.md's two operators: y = (saturate(rne(x / s) + z) - z) * s. Backward is the
 // straight-through estimator: the gradient of y where the code is in range and 0 where it
 // saturates (arXiv 1712.05877); for a learned scale the gradient of LSQ (arXiv 1902.08153):
-// rne(x/s) - x/s inside, the bound that was hit outside, times
-// 1 / sqrt(N * Qp), N being the number of elements that share the scale.
+// rne(x/s) - x/s inside, the bound that was hit outside, times 1 / sqrt(N * Qp), N being the number
+// of elements that share the scale: of a weight, or of one example of an activation.
 #pragma once
 
 #include <vector>
@@ -20,6 +20,7 @@ struct FakeQuant {
   /// Smallest and largest code less the zero point, one for each scale. For FP8: -max and max.
   std::vector<float> low, high;
   DType type = DType::kInt8;
+  bool is_weight = false; ///< its first axis is no batch
 };
 
 /// True when `fake_quantize` can stand for a Q/DQ pair of this code type.
@@ -29,5 +30,9 @@ std::pair<double, double> code_range(DType type);
 
 /// x: a float tensor; scale: one element, or one for each channel, of x's type.
 at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec);
+
+/// The scale that the largest magnitude of each channel asks for, |x| / high; a channel of zeros
+/// takes the smallest scale of the others, or 1.
+at::Tensor largest_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuant& spec);
 
 } // namespace octet::train

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(All, FakeQuant, testing::ValuesIn(kPairs), [](const aut
 /// x / s from -200 to 200 through an i8 pair with zero point 0.
 struct Learned {
   Graph graph = must_parse(
-      "graph g opset(\"\"=19)\ninput x: f32[401]\nconst s: f32[] = [0.5]\nconst z: i8[] = [0]\n"
+      "graph g opset(\"\"=19)\ninput x: f32[1, 401]\nconst s: f32[] = [0.5]\nconst z: i8[] = [0]\n"
       "q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\noutput y: f32[*]\n");
   GradientRequest request;
   Learned() {
@@ -94,8 +94,8 @@ struct Learned {
       x.push_back((static_cast<float>(i) + 0.3F) * 0.5F);
       g.push_back(static_cast<float>(i % 7) - 2.5F);
     }
-    request.inputs = {Tensor::of<float>({401}, x)};
-    request.output_gradients = {Tensor::of<float>({401}, g)};
+    request.inputs = {Tensor::of<float>({1, 401}, x)};
+    request.output_gradients = {Tensor::of<float>({1, 401}, g)};
     request.wrt = {"x"};
   }
 };

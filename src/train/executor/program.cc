@@ -8,9 +8,6 @@
 #include "train/convert.h"
 #include "train/guard.h"
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/abs.h>
-#include <ATen/ops/amax.h>
-#include <ATen/ops/where.h>
 
 namespace octet::train {
 
@@ -61,21 +58,8 @@ Result<std::vector<at::Tensor>> Program::forward(std::vector<at::Tensor> inputs,
 }
 
 void Program::follow_weight_scales() {
-  const at::NoGradGuard no_gradient;
-  for (const Followed& f : followed_) {
-    const at::Tensor weight = slot(f.weight).detach();
-    at::Tensor& scale = slot(f.scale);
-    std::vector<int64_t> axes;
-    for (int64_t i = 0; i < weight.dim(); ++i)
-      if (i != f.spec->axis) axes.push_back(i);
-    at::Tensor amax = axes.empty() ? at::abs(weight) : at::amax(at::abs(weight), axes);
-    amax = amax.reshape(scale.sizes());
-    // An all-zero channel takes the smallest scale of the others, or 1.
-    const at::Tensor used = amax.masked_select(amax > 0);
-    const at::Tensor spare = used.numel() > 0 ? used.min() / f.spec->high[0] : at::Tensor();
-    const at::Tensor next = amax / f.spec->high[0];
-    scale = spare.defined() ? at::where(amax > 0, next, spare) : amax * 0 + 1;
-  }
+  for (const Followed& f : followed_)
+    slot(f.scale) = largest_scale(slot(f.weight), slot(f.scale), *f.spec);
 }
 
 void Program::store(Graph& graph) const {

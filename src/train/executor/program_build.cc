@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "ops/infer.h"
 #include "train/convert.h"
+#include "train/executor/fusions.h"
 #include "train/executor/program.h"
 #include "train/executor/qdq_pair.h"
 #include "train/executor/reference_step.h"
@@ -61,6 +62,9 @@ class ProgramBuilder {
     find_needed(order);
     program_.slots_.resize(static_cast<size_t>(graph_.value_bound()));
     OCTET_TRY(guarded([&] { return place_constants(); }));
+    fusions_ = find_fusions(graph_, uses_, program_.wanted_);
+    for (const auto& [last, fusion] : fusions_)
+      fused_.insert(fusion.nodes.begin(), fusion.nodes.end() - 1);
     for (const NodeId id : order)
       if (needed_.contains(id))
         OCTET_TRY_WITH(add(graph_.node(id)), fmt::format("node {}", graph_.node(id).label()));
@@ -116,6 +120,8 @@ class ProgramBuilder {
 
   Status add(const Node& node) {
     if (fused_.contains(node.id)) return ok_status();
+    if (const auto found = fusions_.find(node.id); found != fusions_.end())
+      return add_fusion(node, found->second);
     if (const std::optional<QdqPair> pair = find_pair(node)) return add_pair(node, *pair);
     note_statistics(node);
     Program::Step step;
@@ -160,6 +166,19 @@ class ProgramBuilder {
            std::any_of(node.outputs.begin(), node.outputs.end(), stored);
   }
 
+  Status add_fusion(const Node& last, const Fusion& fusion) {
+    Program::Step step;
+    step.node = last.id;
+    for (const ValueId v : fusion.inputs)
+      step.inputs.push_back(v.index);
+    step.outputs = {last.outputs[0].index};
+    step.apply = fusion.apply;
+    if (std::any_of(fusion.inputs.begin(), fusion.inputs.end(),
+                    [&](ValueId v) { return traced_.contains(v); }))
+      traced_.insert(last.outputs[0]);
+    return schedule(last, std::move(step));
+  }
+
   std::optional<QdqPair> find_pair(const Node& node) {
     if (!node.is("QuantizeLinear")) return std::nullopt;
     const std::vector<ValueId>& wanted = program_.wanted_;
@@ -174,6 +193,7 @@ class ProgramBuilder {
     const bool learned = is_weight ? options_.weight_scales == WeightScales::kLearned
                                    : options_.activation_scales == ActivationScales::kLearned;
     auto spec = std::make_shared<FakeQuant>(pair.spec);
+    spec->is_weight = is_weight;
     if (learned && !traced_.contains(pair.scale)) {
       train(pair.scale, program_.slot(pair.scale), true).copies = pair.scale_copies;
     } else if (is_weight && options_.weight_scales == WeightScales::kFollow && pair.symmetric &&
@@ -260,7 +280,8 @@ class ProgramBuilder {
   Graph& graph_;
   const ProgramOptions& options_;
   Uses uses_;
-  std::set<NodeId> needed_, fused_;
+  std::set<NodeId> needed_, fused_; ///< fused: part of another node's step
+  std::map<NodeId, Fusion> fusions_;
   std::set<ValueId> used_;    ///< values that a needed node reads, or that are wanted
   std::set<ValueId> varying_; ///< values that differ from run to run
   std::set<ValueId> traced_;  ///< values that a gradient may pass through

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "octet-checkpoint-1";
+constexpr const char* kFormat = "octet-checkpoint-2";
 constexpr size_t kLimitBytes = size_t{1} << 40;
 
 std::string safetensors_type(DType type) {
@@ -30,41 +30,80 @@ std::string safetensors_type(DType type) {
   return found == kNames.end() ? std::string(name(type)) : found->second;
 }
 
+json to_json(const std::vector<TermRecord>& terms) {
+  json out = json::array();
+  for (const TermRecord& t : terms)
+    out.push_back({t.output, t.loss, t.accuracy, t.labels});
+  return out;
+}
+std::vector<TermRecord> terms_from(const json& j) {
+  std::vector<TermRecord> out;
+  for (const json& t : j)
+    out.push_back({t.at(0), t.at(1), t.at(2), t.at(3)});
+  return out;
+}
+
 json to_json(const EpochRecord& r) {
   return {r.epoch, r.train_loss, r.train_accuracy, r.validation_loss, r.validation_accuracy,
-          r.lr,    r.seconds,    r.train_seconds};
+          r.lr,    r.seconds,    r.train_seconds,  to_json(r.terms)};
 }
 EpochRecord epoch_from(const json& j) {
-  return {j.at(0), j.at(1), j.at(2), j.at(3), j.at(4), j.at(5), j.at(6), j.at(7)};
+  return {
+      j.at(0), j.at(1), j.at(2), j.at(3), j.at(4), j.at(5), j.at(6), j.at(7), terms_from(j.at(8))};
+}
+
+json to_json(const EvaluationRecord& r) {
+  return {r.step, r.epoch, r.loss, r.accuracy, r.best, to_json(r.terms)};
+}
+EvaluationRecord evaluation_from(const json& j) {
+  return {j.at(0), j.at(1), j.at(2), j.at(3), j.at(4), terms_from(j.at(5))};
+}
+
+/// Calls fn(name, member) for every counter that is a number, a flag or a list of numbers.
+template <class Counters, class Fn>
+void for_each_counter(Counters& c, const Fn& fn) {
+  fn("epoch", c.epoch);
+  fn("epoch_step", c.epoch_step);
+  fn("step", c.step);
+  fn("skipped", c.skipped);
+  fn("loss_sum", c.loss_sum);
+  fn("seen", c.seen);
+  fn("term_loss", c.term_loss);
+  fn("term_correct", c.term_correct);
+  fn("term_labels", c.term_labels);
+  fn("best_epoch", c.best_epoch);
+  fn("best_step", c.best_step);
+  fn("best_score", c.best_score);
+  fn("best_loss", c.best_loss);
+  fn("since_best", c.since_best);
+  fn("stopped", c.stopped);
+  fn("loss_scale", c.loss_scale);
+  fn("loss_scale_steps", c.loss_scale_steps);
 }
 
 json to_json(const RunCounters& c) {
-  json history = json::array(), findings = json::array();
+  json out;
+  for_each_counter(c, [&](const char* name, const auto& member) { out[name] = member; });
+  for (const char* list : {"history", "evaluations", "findings"})
+    out[list] = json::array();
   for (const EpochRecord& r : c.history)
-    history.push_back(to_json(r));
+    out["history"].push_back(to_json(r));
+  for (const EvaluationRecord& r : c.evaluations)
+    out["evaluations"].push_back(to_json(r));
   for (const TrainFinding& f : c.findings)
-    findings.push_back({static_cast<int>(f.kind), f.epoch, f.message});
-  return {{"epoch", c.epoch},           {"epoch_step", c.epoch_step}, {"step", c.step},
-          {"loss_sum", c.loss_sum},     {"correct", c.correct},       {"seen", c.seen},
-          {"best_epoch", c.best_epoch}, {"best_score", c.best_score}, {"best_loss", c.best_loss},
-          {"history", history},         {"findings", findings}};
+    out["findings"].push_back({static_cast<int>(f.kind), f.epoch, f.message});
+  return out;
 }
 
 RunCounters counters_from(const json& j) {
   RunCounters c;
-  j.at("epoch").get_to(c.epoch);
-  j.at("epoch_step").get_to(c.epoch_step);
-  j.at("step").get_to(c.step);
-  j.at("loss_sum").get_to(c.loss_sum);
-  j.at("correct").get_to(c.correct);
-  j.at("seen").get_to(c.seen);
-  j.at("best_epoch").get_to(c.best_epoch);
-  j.at("best_score").get_to(c.best_score);
-  j.at("best_loss").get_to(c.best_loss);
+  for_each_counter(c, [&](const char* name, auto& member) { j.at(name).get_to(member); });
   for (const json& r : j.at("history"))
     c.history.push_back(epoch_from(r));
   for (const json& f : j.at("findings"))
     c.findings.push_back({static_cast<TrainFinding::Kind>(f.at(0).get<int>()), f.at(1), f.at(2)});
+  for (const json& r : j.at("evaluations"))
+    c.evaluations.push_back(evaluation_from(r));
   return c;
 }
 

@@ -16,15 +16,31 @@
 namespace octet::train {
 
 struct RunCounters {
-  int64_t epoch = 0;      ///< finished epochs
-  int64_t epoch_step = 0; ///< finished steps of the running one
-  int64_t step = 0;       ///< finished steps
-  double loss_sum = 0;    ///< over the examples of the running epoch
-  int64_t correct = 0, seen = 0;
-  int64_t best_epoch = 0;
+  int64_t epoch = 0;             ///< finished epochs
+  int64_t epoch_step = 0;        ///< finished steps of the running one
+  int64_t step = 0;              ///< finished steps
+  int64_t skipped = 0;           ///< of them without effect, since a gradient overflowed
+  double loss_sum = 0;           ///< over the examples of the running epoch
+  int64_t seen = 0;              ///< examples of the running epoch
+  std::vector<double> term_loss; ///< sums of the running epoch, term by term
+  std::vector<int64_t> term_correct, term_labels;
+  int64_t best_epoch = 0, best_step = 0;
   double best_score = 0, best_loss = 0;
+  int64_t since_best = 0; ///< validations since the best one
+  bool stopped = false;   ///< patience ran out
+  double loss_scale = 1;
+  int64_t loss_scale_steps = 0; ///< since it changed
   std::vector<EpochRecord> history;
+  std::vector<EvaluationRecord> evaluations;
   std::vector<TrainFinding> findings;
+
+  void start_epoch(size_t terms) {
+    epoch_step = seen = 0;
+    loss_sum = 0;
+    term_loss.assign(terms, 0.0);
+    term_correct.assign(terms, 0);
+    term_labels.assign(terms, 0);
+  }
 };
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;

@@ -3,19 +3,23 @@
 #include "train/trainer/optimizer.h"
 
 #include <cmath>
+#include <set>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 namespace octet::train {
 
-Optimizer::Optimizer(const OptimizerOptions& options, std::vector<at::Tensor> leaves)
-    : options_(options), leaves_(std::move(leaves)) {
+Optimizer::Optimizer(const OptimizerOptions& options,
+                     std::vector<at::Tensor> leaves,
+                     std::vector<double> decay)
+    : options_(options), leaves_(std::move(leaves)), decay_(std::move(decay)) {
   const at::NoGradGuard no_gradient;
   for (const at::Tensor& leaf : leaves_) {
     first_.push_back(at::zeros_like(leaf));
@@ -40,11 +44,32 @@ double Optimizer::clip() {
   return norm;
 }
 
+bool Optimizer::unscale(double factor) {
+  const at::NoGradGuard no_gradient;
+  for (const at::Tensor& leaf : leaves_) {
+    if (!leaf.grad().defined()) continue;
+    leaf.grad().mul_(1 / factor);
+    if (!at::isfinite(leaf.grad()).all().item().toBool()) return false;
+  }
+  return true;
+}
+
+void Optimizer::clear() {
+  for (at::Tensor& leaf : leaves_)
+    leaf.mutable_grad().reset();
+}
+
 void Optimizer::step(const Rates& rates) {
   const at::NoGradGuard no_gradient;
+  for (const double decay : std::set<double>(decay_.begin(), decay_.end()))
+    step_group(rates, decay);
+  clear();
+}
+
+void Optimizer::step_group(const Rates& rates, double decay) {
   std::vector<at::Tensor> leaves, gradients, first, second, steps;
   for (size_t i = 0; i < leaves_.size(); ++i) {
-    if (!leaves_[i].grad().defined()) continue;
+    if (decay_[i] != decay || !leaves_[i].grad().defined()) continue;
     leaves.push_back(leaves_[i]);
     gradients.push_back(leaves_[i].grad().contiguous());
     first.push_back(first_[i]);
@@ -54,7 +79,6 @@ void Optimizer::step(const Rates& rates) {
     steps_[i].add_(1);
   }
   if (leaves.empty()) return;
-  const double decay = options_.weight_decay;
   if (options_.kind == OptimizerKind::kSgd) {
     at::_fused_sgd_(leaves, gradients, first, decay, rates.momentum, rates.lr, /*dampening=*/0,
                     /*nesterov=*/false,
@@ -68,8 +92,6 @@ void Optimizer::step(const Rates& rates) {
                       options_.beta2, decay, options_.epsilon, /*amsgrad=*/false,
                       /*maximize=*/false);
   }
-  for (at::Tensor& leaf : leaves_)
-    leaf.mutable_grad().reset();
 }
 
 std::vector<std::pair<std::string, at::Tensor>> Optimizer::state() const {

@@ -14,21 +14,31 @@ namespace octet::train {
 
 class Optimizer {
  public:
-  /// `leaves` are changed in place.
-  Optimizer(const OptimizerOptions& options, std::vector<at::Tensor> leaves);
+  /// `leaves` are changed in place; `decay` is the weight decay of each.
+  Optimizer(const OptimizerOptions& options,
+            std::vector<at::Tensor> leaves,
+            std::vector<double> decay);
 
   /// One step from the gradients that the leaves hold (a leaf without one stays as it is); the
   /// gradients are let go of.
   void step(const Rates& rates);
   /// The 2-norm of all gradients; scales them to `options.clip_norm` when that is exceeded.
   double clip();
+  /// Divides the gradients by `factor`; false when one of them is not finite.
+  bool unscale(double factor);
+  /// Lets go of the gradients.
+  void clear();
 
   /// The state by name, for reading and for writing into.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
 
  private:
+  /// One step of the leaves that decay by `decay`.
+  void step_group(const Rates& rates, double decay);
+
   OptimizerOptions options_;
   std::vector<at::Tensor> leaves_, first_, second_, steps_;
+  std::vector<double> decay_;
 };
 
 } // namespace octet::train

@@ -28,6 +28,18 @@ Status check_options(const TrainOptions& o) {
   OCTET_TRY(check_range("the validation split", o.validation_split, 0, 0.9));
   OCTET_TRY(check_range("the warm fraction", o.schedule.warm_fraction, 0, 1));
   OCTET_TRY(check_range("threads", o.threads, 0, 4096));
+  OCTET_TRY(check_range("the warm-up fraction", o.schedule.warmup_fraction, 0, 1));
+  OCTET_TRY(check_range("accumulate", static_cast<double>(o.accumulate), 1, 1e6));
+  OCTET_TRY(check_range("max steps", static_cast<double>(o.max_steps), 0, 1e12));
+  OCTET_TRY(check_range("patience", static_cast<double>(o.patience), 0, 1e6));
+  OCTET_TRY(check_range("the teacher's weight", o.teacher.weight, 0, 1));
+  OCTET_TRY(check_range("the teacher's temperature", o.teacher.temperature, 1e-3, 1e3));
+  OCTET_TRY(check_range("the weight of hidden values", o.teacher.hidden_weight, 0, 1e6));
+  OCTET_TRY(check_range("the number of processes", o.world.size, 1, 1 << 16));
+  OCTET_TRY(check_range("the rank", o.world.rank, 0, o.world.size - 1));
+  if (o.precision == Precision::kFloat16 && o.device == Device::kCpu)
+    return error(ErrorCode::kUnsupported,
+                 "train: f16 needs a CUDA device; on the CPU use f32 or bf16");
   if (o.resume && o.checkpoint.empty())
     return error("train: resuming needs the path of a checkpoint");
   return ok_status();
@@ -63,7 +75,20 @@ std::string run_identity(const Graph& graph,
        static_cast<int>(o.schedule.kind), o.schedule.warm_fraction, o.schedule.div_factor,
        o.schedule.final_div_factor, o.schedule.cycle_momentum, o.schedule.base_momentum,
        o.schedule.max_momentum, o.schedule.warmup_steps, o.schedule.final_lr);
+  line("warm-up fraction {}", o.schedule.warmup_fraction);
+  line("decay of all {}, none for {}", o.optimizer.decay_all, join(o.optimizer.no_decay));
   line("loss {} smoothing {}", static_cast<int>(o.loss), o.label_smoothing);
+  for (const LossTerm& t : o.losses)
+    line("loss term {} target {} kind {} weight {} ignoring {}", t.output, t.target,
+         static_cast<int>(t.kind), t.weight, t.ignore_index);
+  if (o.teacher.graph != nullptr)
+    line("teacher {:016x} temperature {} weight {} hidden {} of {}",
+         o.teacher.graph->content_hash(), o.teacher.temperature, o.teacher.weight,
+         o.teacher.hidden_weight, join(o.teacher.hidden));
+  line("steps at most {}, {} batches a step, lengths together {}", o.max_steps, o.accumulate,
+       o.bucket_lengths);
+  line("validates every {} steps, patience {}", o.evaluate_steps, o.patience);
+  line("precision {}, processes {}", static_cast<int>(o.precision), o.world.size);
   line("trains {} freezes {}", join(o.train), join(o.freeze));
   line("weight scales {}, activation scales {}, statistics frozen {}",
        static_cast<int>(o.weight_scales), static_cast<int>(o.activation_scales),

@@ -39,11 +39,17 @@ Rates rates_at(const OptimizerOptions& o, const ScheduleOptions& s, int64_t step
   const double momentum = o.kind == OptimizerKind::kSgd ? o.momentum : o.beta1;
   if (s.kind == ScheduleKind::kOneCycle)
     return one_cycle(o, s, static_cast<double>(step), static_cast<double>(steps), momentum);
-  if (step < s.warmup_steps)
-    return {o.lr * static_cast<double>(step + 1) / static_cast<double>(s.warmup_steps), momentum};
+  const int64_t warmup =
+      s.warmup_steps > 0
+          ? s.warmup_steps
+          : static_cast<int64_t>(std::ceil(s.warmup_fraction * static_cast<double>(steps)));
+  if (step < warmup)
+    return {o.lr * static_cast<double>(step + 1) / static_cast<double>(warmup), momentum};
   if (s.kind == ScheduleKind::kConstant) return {o.lr, momentum};
-  const double span = static_cast<double>(std::max<int64_t>(1, steps - s.warmup_steps));
-  return {cosine(o.lr, s.final_lr, static_cast<double>(step - s.warmup_steps) / span), momentum};
+  const double span = static_cast<double>(std::max<int64_t>(1, steps - warmup));
+  const double part = static_cast<double>(step - warmup) / span;
+  if (s.kind == ScheduleKind::kLinear) return {o.lr + (s.final_lr - o.lr) * part, momentum};
+  return {cosine(o.lr, s.final_lr, part), momentum};
 }
 
 } // namespace octet::train

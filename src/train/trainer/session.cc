@@ -8,9 +8,11 @@
 #include "core/format.h"
 #include "core/philox.h"
 #include "core/progress.h"
+#include "data/bucketing.h"
 #include "train/guard.h"
 #include "train/trainer/diagnosis.h"
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros_like.h>
 
 namespace octet::train {
 namespace {
@@ -23,44 +25,127 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 } // namespace
 
+Result<std::vector<double>> TrainSession::counts_of_step(const std::vector<TorchBatch>& batches) {
+  std::vector<double> counts(objective_.terms(), 0.0);
+  for (const TorchBatch& batch : batches) {
+    const std::vector<double> more = OCTET_TRY(
+        guarded([&]() -> Result<std::vector<double>> { return objective_.counts(batch.targets); }));
+    for (size_t i = 0; i < counts.size(); ++i)
+      counts[i] += more[i];
+  }
+  return peers_ == nullptr ? Result<std::vector<double>>(std::move(counts)) : peers_->sum(counts);
+}
+
 Result<TrainSession::Outcome> TrainSession::run_step(std::span<const int64_t> indices) {
-  TorchBatch batch = OCTET_TRY(read_batch(graph_, examples_, indices, program_->device()));
-  if (!batch.labels.defined()) return error("the data set has no labels");
+  std::vector<TorchBatch> batches;
+  for (const std::span<const int64_t> own :
+       own_batches(indices, options_.batch_size, options_.world))
+    batches.push_back(OCTET_TRY(read_batch(graph_, options_.teacher.graph, objective_, *examples_,
+                                           own, counters_.epoch, program_->device())));
+  std::vector<double> counts = OCTET_TRY(counts_of_step(batches));
   program_->follow_weight_scales();
-  RunState run{true, options_.freeze_statistics, options_.seed,
-               static_cast<uint64_t>(counters_.step)};
-  const std::vector<at::Tensor> outputs =
-      OCTET_TRY(program_->forward(std::move(batch.inputs), run));
-  double loss = 0;
-  OCTET_TRY_WITH(guarded([&]() -> Status {
-                   const LossValue value =
-                       compute_loss(loss_, outputs[0], batch.labels, options_.label_smoothing);
-                   loss = value.loss.item().toDouble();
-                   counters_.correct += value.correct;
-                   return std::isfinite(loss) ? backward(value) : ok_status();
-                 }),
-                 "loss");
-  const int64_t count = static_cast<int64_t>(indices.size());
+  step_sums_.assign(2 * objective_.terms() + 3, 0.0);
+  for (size_t i = 0; i < batches.size(); ++i)
+    OCTET_TRY(run_batch(std::move(batches[i]), counts, static_cast<int64_t>(i)));
+  const bool cancelled = options_.cancel != nullptr && options_.cancel->cancelled();
+  step_sums_.back() = cancelled ? 1 : 0;
+  if (peers_ != nullptr) step_sums_ = OCTET_TRY(peers_->sum(step_sums_));
+  return finish_step(counts);
+}
+
+Status
+TrainSession::run_batch(TorchBatch batch, const std::vector<double>& counts, int64_t number) {
+  // Each batch of a step and each process draws other random numbers.
+  const auto stream = static_cast<uint64_t>(
+      (counters_.step * options_.accumulate + number) * options_.world.size + options_.world.rank);
+  std::vector<at::Tensor> taught;
+  if (teacher_ != nullptr) {
+    const at::NoGradGuard no_gradient;
+    const AutocastScope precision(program_->device(), options_.precision);
+    taught = OCTET_TRY_WITH(teacher_->forward(std::move(batch.teacher), RunState{}), "teacher");
+  }
+  const RunState run{true, options_.freeze_statistics, options_.seed, stream};
+  std::vector<at::Tensor> outputs;
+  {
+    const AutocastScope precision(program_->device(), options_.precision);
+    outputs = OCTET_TRY(program_->forward(std::move(batch.inputs), run));
+  }
+  const Status status = guarded([&]() -> Status {
+    const Sums sums = objective_.measure(outputs, taught, batch.targets, counts);
+    const size_t terms = objective_.terms();
+    for (size_t i = 0; i < terms; ++i) {
+      step_sums_[i] += sums.loss[i];
+      step_sums_[terms + i] += static_cast<double>(sums.correct[i]);
+    }
+    step_sums_[2 * terms] += sums.total.item().toDouble();
+    step_sums_[2 * terms + 1] += static_cast<double>(batch.examples);
+    TORCH_CHECK(sums.total.requires_grad(),
+                "no parameter reaches the loss through operators with a gradient");
+    outputs.clear();
+    if (std::isfinite(step_sums_[2 * terms]))
+      (loss_scale_.active() ? sums.total * loss_scale_.factor() : sums.total).backward();
+    return ok_status();
+  });
+  OCTET_TRY_WITH(status, "loss");
+  return ok_status();
+}
+
+Result<TrainSession::Outcome> TrainSession::finish_step(const std::vector<double>& counts) {
+  const size_t terms = objective_.terms();
+  const double loss = step_sums_[2 * terms], examples = step_sums_[2 * terms + 1];
   if (!std::isfinite(loss)) {
     find(not_finite(counters_.epoch + 1, counters_.step + 1, loss, last_lr_));
     return Outcome::kNotFinite;
   }
+  OCTET_TRY_WITH(share_gradients(), "gradients");
+  OCTET_TRY_WITH(guarded([&] { return apply_gradients(); }), "gradients");
   last_loss_ = loss;
-  counters_.loss_sum += loss * static_cast<double>(count);
-  counters_.seen += count;
-  epoch_seen_here_ += count;
+  counters_.loss_sum += loss * examples;
+  counters_.seen += static_cast<int64_t>(examples);
+  epoch_seen_here_ += static_cast<int64_t>(examples);
+  for (size_t i = 0; i < terms; ++i) {
+    counters_.term_loss[i] += step_sums_[i];
+    counters_.term_correct[i] += static_cast<int64_t>(step_sums_[terms + i]);
+    counters_.term_labels[i] += static_cast<int64_t>(counts[i]);
+  }
   ++counters_.step;
   ++counters_.epoch_step;
   return Outcome::kDone;
 }
 
-Status TrainSession::backward(const LossValue& value) {
-  TORCH_CHECK(value.loss.requires_grad(),
-              "no parameter reaches the loss through operators with a gradient");
-  value.loss.backward();
+Status TrainSession::share_gradients() {
+  if (peers_ == nullptr) return ok_status();
+  std::vector<at::Tensor> gradients;
+  for (Program::Trained& t : program_->trained()) {
+    // Without a batch of its own a process adds nothing; the others' gradients it needs all the
+    // same.
+    if (!t.leaf.grad().defined()) t.leaf.mutable_grad() = at::zeros_like(t.leaf);
+    gradients.push_back(t.leaf.grad());
+  }
+  OCTET_TRY(peers_->sum(gradients));
+  // Statistics become the mean of what the processes saw.
+  const at::NoGradGuard no_gradient;
+  std::vector<at::Tensor> statistics;
+  for (const ValueId v : program_->statistics())
+    statistics.push_back(program_->slot(v));
+  if (statistics.empty()) return ok_status();
+  OCTET_TRY(peers_->sum(statistics));
+  for (at::Tensor& t : statistics)
+    t.div_(options_.world.size);
+  return ok_status();
+}
+
+Status TrainSession::apply_gradients() {
   report_missing_gradients();
   const Rates rates = rates_at(options_.optimizer, options_.schedule, counters_.step, steps_);
   last_lr_ = rates.lr;
+  const bool finite = !loss_scale_.active() || optimizer_->unscale(loss_scale_.factor());
+  loss_scale_.update(finite);
+  if (!finite) {
+    ++counters_.skipped;
+    optimizer_->clear();
+    return ok_status();
+  }
   if (options_.optimizer.clip_norm > 0) optimizer_->clip();
   optimizer_->step(rates);
   const at::NoGradGuard no_gradient;
@@ -70,7 +155,7 @@ Status TrainSession::backward(const LossValue& value) {
 }
 
 void TrainSession::report_missing_gradients() {
-  if (gradients_checked_) return;
+  if (gradients_checked_ || peers_ != nullptr) return;
   gradients_checked_ = true;
   std::string names;
   for (const Program::Trained& t : program_->trained())
@@ -84,120 +169,80 @@ void TrainSession::report_missing_gradients() {
         fmt::format("no gradient reaches {}, so they stay as they are{}", names, nodes)});
 }
 
-Result<TrainSession::Outcome> TrainSession::run_epoch() {
-  std::vector<int64_t> order = permutation(static_cast<int64_t>(kept_.size()), options_.seed,
-                                           static_cast<uint64_t>(counters_.epoch));
-  for (int64_t& i : order)
-    i = kept_[static_cast<size_t>(i)];
-  const auto start = std::chrono::steady_clock::now();
-  epoch_seen_here_ = 0;
-  while (counters_.epoch_step < epoch_steps_) {
-    const size_t begin = static_cast<size_t>(counters_.epoch_step * options_.batch_size);
-    const size_t count = std::min(static_cast<size_t>(options_.batch_size), order.size() - begin);
-    const Outcome outcome = OCTET_TRY_WITH(run_step(std::span(order).subspan(begin, count)),
-                                           fmt::format("train: step {}", counters_.step + 1));
-    if (outcome != Outcome::kDone) return outcome;
-    if (options_.on_step) options_.on_step(progress(seconds_since(start)));
-    scalar("train/lr", counters_.step, last_lr_);
-    scalar("train/step_loss", counters_.step, last_loss_);
-    const bool cancelled = options_.cancel != nullptr && options_.cancel->cancelled();
-    const bool due =
-        options_.checkpoint_steps > 0 && counters_.step % options_.checkpoint_steps == 0;
-    if ((cancelled || due) && counters_.epoch_step < epoch_steps_) OCTET_TRY(save());
-    if (cancelled && counters_.epoch_step < epoch_steps_) return Outcome::kCancelled;
-  }
-  OCTET_TRY(end_epoch(seconds_since(start)));
-  const bool cancelled = options_.cancel != nullptr && options_.cancel->cancelled();
-  return cancelled && counters_.epoch < options_.epochs ? Outcome::kCancelled : Outcome::kDone;
+bool TrainSession::ended() const {
+  return counters_.stopped || counters_.step >= steps_ || counters_.epoch >= epochs_;
 }
 
-Status TrainSession::end_epoch(double train_seconds) {
-  const auto start = std::chrono::steady_clock::now();
+Result<TrainSession::Outcome> TrainSession::run_epoch() {
+  const auto epoch = static_cast<uint64_t>(counters_.epoch);
+  const std::vector<int64_t> order =
+      options_.bucket_lengths ? bucketed_order(*examples_, step_examples_, options_.seed, epoch)
+                              : permutation(examples_->size(), options_.seed, epoch);
+  epoch_start_ = std::chrono::steady_clock::now();
+  evaluation_seconds_ = 0;
+  epoch_seen_here_ = 0;
+  const int64_t running = counters_.epoch;
+  while (counters_.epoch == running && !ended()) {
+    const auto begin = static_cast<size_t>(counters_.epoch_step * step_examples_);
+    const size_t count = std::min(static_cast<size_t>(step_examples_), order.size() - begin);
+    Outcome outcome = OCTET_TRY_WITH(run_step(std::span(order).subspan(begin, count)),
+                                     fmt::format("train: step {}", counters_.step + 1));
+    if (outcome != Outcome::kDone) return outcome;
+    outcome = OCTET_TRY(after_step());
+    if (outcome != Outcome::kDone) return outcome;
+  }
+  return counters_.stopped ? Outcome::kStopped : Outcome::kDone;
+}
+
+Result<TrainSession::Outcome> TrainSession::after_step() {
+  if (options_.on_step) options_.on_step(progress());
+  scalar("train/lr", counters_.step, last_lr_);
+  scalar("train/step_loss", counters_.step, last_loss_);
+  bool cancelled = step_sums_.back() > 0;
+  // A flag that this process alone raises is acted upon once all have heard of it.
+  if (peers_ == nullptr && options_.cancel != nullptr) cancelled = options_.cancel->cancelled();
+  const bool epoch_done = counters_.epoch_step == epoch_steps_ || counters_.step >= steps_;
+  const bool validates = options_.evaluate_steps > 0 && validation() != nullptr &&
+                         counters_.step % options_.evaluate_steps == 0;
+  EvaluationRecord evaluation;
+  if (validates || (epoch_done && validation() != nullptr))
+    evaluation = OCTET_TRY_WITH(evaluate(), "train: validation");
+  if (epoch_done || counters_.stopped) end_epoch(evaluation);
+  const bool due = options_.checkpoint_steps > 0 && counters_.step % options_.checkpoint_steps == 0;
+  if (cancelled || due || epoch_done || counters_.stopped) OCTET_TRY(save());
+  return cancelled && !ended() ? Outcome::kCancelled : Outcome::kDone;
+}
+
+void TrainSession::end_epoch(const EvaluationRecord& evaluation) {
   EpochRecord record;
   record.epoch = counters_.epoch + 1;
   record.train_loss = counters_.loss_sum / static_cast<double>(counters_.seen);
-  record.train_accuracy =
-      static_cast<double>(counters_.correct) / static_cast<double>(counters_.seen);
+  for (size_t i = 0; i < objective_.terms(); ++i) {
+    const double labels = std::max<double>(1, static_cast<double>(counters_.term_labels[i]));
+    record.terms.push_back({objective_.name(i), counters_.term_loss[i] / labels,
+                            static_cast<double>(counters_.term_correct[i]) / labels,
+                            counters_.term_labels[i]});
+  }
+  record.train_accuracy = record.terms[0].accuracy;
+  record.validation_loss = evaluation.loss;
+  record.validation_accuracy = evaluation.accuracy;
   record.lr = last_lr_;
-  program_->follow_weight_scales();
-  OCTET_TRY_WITH(validate(record), "train: validation");
-  record.train_seconds = train_seconds;
-  record.seconds = train_seconds + seconds_since(start);
-  keep_best(record);
+  record.seconds = seconds_since(epoch_start_);
+  record.train_seconds = record.seconds - evaluation_seconds_;
   counters_.history.push_back(record);
   ++counters_.epoch;
-  counters_.epoch_step = counters_.correct = counters_.seen = 0;
-  counters_.loss_sum = 0;
+  counters_.start_epoch(objective_.terms());
   for (TrainFinding& f :
-       diagnose(counters_.history, loss_.kind == LossKind::kCrossEntropy ? loss_.classes : 0,
+       diagnose(counters_.history,
+                objective_.kind() == LossKind::kCrossEntropy && objective_.terms() == 1 &&
+                        options_.teacher.graph == nullptr
+                    ? objective_.classes()
+                    : 0,
                 options_.optimizer.lr))
     find(std::move(f));
-  OCTET_TRY(save());
   scalar("train/loss", counters_.step, record.train_loss);
   scalar("train/accuracy", counters_.step, record.train_accuracy);
-  if (!held_out_.empty() || validation_ != nullptr) {
-    scalar("validation/loss", counters_.step, record.validation_loss);
-    scalar("validation/accuracy", counters_.step, record.validation_accuracy);
-  }
   if (options_.on_epoch) options_.on_epoch(record);
-  return ok_status();
-}
-
-Status TrainSession::validate(EpochRecord& record) {
-  const Dataset& data = validation_ != nullptr ? *validation_ : examples_;
-  const int64_t count =
-      validation_ != nullptr ? validation_->size() : static_cast<int64_t>(held_out_.size());
-  if (count == 0) return ok_status();
-  const at::NoGradGuard no_gradient;
-  double loss_sum = 0;
-  int64_t correct = 0;
-  const int64_t step = std::max<int64_t>(options_.batch_size, 256);
-  std::vector<int64_t> indices;
-  for (int64_t begin = 0; begin < count; begin += step) {
-    indices.clear();
-    for (int64_t i = begin; i < std::min(count, begin + step); ++i)
-      indices.push_back(validation_ != nullptr ? i : held_out_[static_cast<size_t>(i)]);
-    TorchBatch batch = OCTET_TRY(read_batch(graph_, data, indices, program_->device()));
-    if (!batch.labels.defined()) return error("{} has no labels", data.description());
-    const std::vector<at::Tensor> outputs =
-        OCTET_TRY(program_->forward(std::move(batch.inputs), RunState{}));
-    OCTET_TRY(guarded([&]() -> Status {
-      const LossValue value =
-          compute_loss(loss_, outputs[0], batch.labels, options_.label_smoothing);
-      loss_sum += value.loss.item().toDouble() * static_cast<double>(indices.size());
-      correct += value.correct;
-      return ok_status();
-    }));
-  }
-  record.validation_loss = loss_sum / static_cast<double>(count);
-  record.validation_accuracy = static_cast<double>(correct) / static_cast<double>(count);
-  return ok_status();
-}
-
-void TrainSession::find(TrainFinding finding) {
-  const bool told = std::any_of(counters_.findings.begin(), counters_.findings.end(),
-                                [&](const TrainFinding& f) { return f.kind == finding.kind; });
-  if (told) return;
-  counters_.findings.push_back(finding);
-  if (options_.on_finding) options_.on_finding(finding);
-}
-
-void TrainSession::scalar(std::string_view tag, int64_t step, double value) const {
-  if (options_.on_scalar) options_.on_scalar(tag, step, value);
-}
-
-TrainProgress TrainSession::progress(double seconds) const {
-  TrainProgress p;
-  p.epoch = counters_.epoch + 1;
-  p.epochs = options_.epochs;
-  p.step = counters_.step;
-  p.steps = steps_;
-  p.epoch_step = counters_.epoch_step;
-  p.epoch_steps = epoch_steps_;
-  p.loss = counters_.loss_sum / static_cast<double>(std::max<int64_t>(1, counters_.seen));
-  p.lr = last_lr_;
-  p.samples_per_second = seconds > 0 ? static_cast<double>(epoch_seen_here_) / seconds : 0;
-  return p;
 }
 
 } // namespace octet::train

@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "train/distributed/peers.h"
 #include "train/executor/program.h"
 #include "train/trainer/batches.h"
 #include "train/trainer/checkpoint.h"
-#include "train/trainer/loss.h"
+#include "train/trainer/groups.h"
+#include "train/trainer/objective.h"
 #include "train/trainer/optimizer.h"
+#include "train/trainer/precision.h"
 
 namespace octet::train {
 
@@ -21,49 +24,78 @@ class TrainSession {
                const Dataset& examples,
                const Dataset* validation,
                const TrainOptions& options)
-      : graph_(std::move(graph)), examples_(examples), validation_(validation), options_(options) {}
+      : graph_(std::move(graph)), all_(examples), given_validation_(validation), options_(options),
+        loss_scale_(options.precision) {}
 
-  /// Builds the program and, when resuming, reads the checkpoint.
+  /// Builds the program, meets the other processes and, when resuming, reads the checkpoint.
   Status prepare(int threads);
   /// Runs what is left. kCancelled never leaves it: the report says so.
   Result<TrainedModel> run();
 
  private:
-  enum class Outcome { kDone, kCancelled, kNotFinite };
+  enum class Outcome { kDone, kCancelled, kNotFinite, kStopped };
 
+  // Setting up, in session_prepare.cc.
+  Status split_examples();
+  Status build_programs(const std::vector<Parameter>& parameters);
+  Status resume();
+  Status meet(int threads);
+
+  // Steps, in session.cc.
   Result<Outcome> run_epoch();
   Result<Outcome> run_step(std::span<const int64_t> indices);
-  Status backward(const LossValue& value);
-  Status end_epoch(double train_seconds);
-  Status validate(EpochRecord& record);
-  void find(TrainFinding finding);
+  Result<std::vector<double>> counts_of_step(const std::vector<TorchBatch>& batches);
+  Status run_batch(TorchBatch batch, const std::vector<double>& counts, int64_t number);
+  Result<Outcome> finish_step(const std::vector<double>& counts);
+  Status apply_gradients();
+  Status share_gradients();
+  Result<Outcome> after_step();
+  void end_epoch(const EvaluationRecord& evaluation);
   void report_missing_gradients();
-  void keep_best(const EpochRecord& record);
+
+  // Validation, in session_evaluate.cc.
+  const Dataset* validation() const;
+  Result<EvaluationRecord> evaluate();
+  Status evaluate_batch(std::span<const int64_t> indices, std::vector<double>& totals);
+  void keep_best(EvaluationRecord& record);
   void restore_best();
+
+  // State, in session_state.cc.
   NamedTensors state();
   Status save();
+  bool is_writer() const { return options_.world.rank == 0; }
+  bool ended() const;
+  void find(TrainFinding finding);
   void scalar(std::string_view tag, int64_t step, double value) const;
-  TrainProgress progress(double seconds) const;
+  TrainProgress progress() const;
   Result<TrainedModel> finish(Outcome outcome);
 
   Graph graph_;
-  const Dataset& examples_;
-  const Dataset* validation_;
+  const Dataset& all_;
+  const Dataset* given_validation_;
   const TrainOptions& options_;
 
-  std::unique_ptr<Program> program_;
+  std::unique_ptr<Subset> examples_, held_out_; ///< to train on, to validate on
+  std::unique_ptr<Peers> peers_;                ///< null: this process alone
+  std::unique_ptr<Program> program_, teacher_;
   std::unique_ptr<Optimizer> optimizer_;
-  LossPlan loss_;
+  Groups groups_;
+  Objective objective_;
+  LossScale loss_scale_;
   std::string identity_;
-  std::vector<int64_t> kept_, held_out_; ///< indices to train on and to validate on
-  int64_t epoch_steps_ = 0, steps_ = 0;
+  int64_t step_examples_ = 0, epoch_steps_ = 0, steps_ = 0, epochs_ = 0;
   RunCounters counters_;
   std::vector<at::Tensor> best_; ///< trained constants, then statistics
   int64_t resumed_from_ = 0;
   double last_loss_ = 0, last_lr_ = 0;
   bool gradients_checked_ = false;
+  /// Of the running step in this process: loss of each term, correct ones, total loss, examples, a
+  /// raised cancel flag.
+  std::vector<double> step_sums_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  int64_t epoch_seen_here_ = 0; ///< examples of the running epoch in this process
+  std::chrono::steady_clock::time_point epoch_start_ = started_;
+  double evaluation_seconds_ = 0; ///< of the running epoch
+  int64_t epoch_seen_here_ = 0;   ///< examples of the running epoch since this process started
 };
 
 } // namespace octet::train

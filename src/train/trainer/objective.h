@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What training minimizes: the terms of the loss, and what a teacher adds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "octet/dataset.h"
+#include "octet/train.h"
+
+namespace octet::train {
+
+/// Sums over one batch, term by term.
+struct Sums {
+  at::Tensor total; ///< differentiable: what backward starts from
+  std::vector<double> loss;
+  std::vector<int64_t> correct;
+};
+
+class Objective {
+ public:
+  /// Cross-entropy reads the input of the Softmax or LogSoftmax over the last axis that makes an
+  /// output, also when Q/DQ stand between them, since log-softmax of logits is accurate where the
+  /// logarithm of a softmax is not; without one the output counts as logits.
+  /// Errors: no such output or target, a hidden value that only one of the graphs has.
+  static Result<Objective>
+  create(const Graph& graph, const TrainOptions& options, const Batch& probe);
+
+  size_t terms() const { return terms_.size(); }
+  const std::string& name(size_t term) const { return terms_[term].name; }
+  LossKind kind() const { return terms_[0].spec.kind; }
+  double weight(size_t term) const { return terms_[term].spec.weight; }
+  int64_t classes() const { return terms_[0].classes; }
+  /// What the program of the graph has to return: the terms' values, then hidden ones.
+  const std::vector<ValueId>& wanted() const { return wanted_; }
+  const std::vector<ValueId>& teacher_wanted() const { return teacher_wanted_; }
+
+  /// The labels of each term, i64 on the device. Errors: a target that the batch lacks.
+  Result<std::vector<at::Tensor>> targets(const Batch& batch, c10::Device device) const;
+  /// How many labels of each term count.
+  std::vector<double> counts(const std::vector<at::Tensor>& targets) const;
+
+  /// `counts` are over all that makes one step, so that the sum over its batches is the mean.
+  /// `outputs` as `wanted`, `taught` as `teacher_wanted` (empty: without the teacher).
+  Sums measure(const std::vector<at::Tensor>& outputs,
+               const std::vector<at::Tensor>& taught,
+               const std::vector<at::Tensor>& targets,
+               const std::vector<double>& counts) const;
+
+ private:
+  struct Term {
+    LossTerm spec;
+    std::string name;    ///< of the output
+    int64_t classes = 0; ///< size of the output's last axis; 0: not known
+  };
+  Status find_terms(const Graph& graph, const TrainOptions& options);
+  Status find_teacher(const Graph& graph, const TeacherOptions& teacher);
+  double count(size_t term, const at::Tensor& targets) const;
+  /// Sum over the rows with a label; adds loss and correct ones of the term to `sums`.
+  at::Tensor
+  term_sum(size_t term, const at::Tensor& output, const at::Tensor& targets, Sums& sums) const;
+  at::Tensor divergence_sum(size_t term,
+                            const at::Tensor& output,
+                            const at::Tensor& taught,
+                            const at::Tensor& targets) const;
+
+  std::vector<Term> terms_;
+  std::vector<ValueId> wanted_, teacher_wanted_;
+  double smoothing_ = 0;
+  TeacherOptions teacher_;
+};
+
+} // namespace octet::train

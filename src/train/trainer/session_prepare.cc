@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Setting a run up.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "core/format.h"
+#include "core/philox.h"
+#include "ops/infer.h"
+#include "ops/parameters.h"
+#include "train/guard.h"
+#include "train/trainer/session.h"
+#include "train/trainer/trainer.h"
+
+namespace octet::train {
+namespace {
+
+constexpr uint64_t kSplitEpoch = ~uint64_t{0}; ///< the permutation that splits off validation
+
+} // namespace
+
+Status TrainSession::split_examples() {
+  const int64_t total = all_.size();
+  if (total < 1) return error("{} holds no examples", all_.description());
+  const double split = given_validation_ != nullptr ? 0 : options_.validation_split;
+  const auto held = static_cast<int64_t>(std::floor(split * static_cast<double>(total)));
+  std::vector<int64_t> kept = permutation(total, options_.seed, kSplitEpoch);
+  std::vector<int64_t> out(kept.begin(), kept.begin() + held);
+  kept.erase(kept.begin(), kept.begin() + held);
+  std::sort(kept.begin(), kept.end());
+  examples_ = std::make_unique<Subset>(all_, std::move(kept));
+  if (held > 0) held_out_ = std::make_unique<Subset>(all_, std::move(out));
+
+  step_examples_ = options_.batch_size * options_.accumulate * options_.world.size;
+  const int64_t whole = examples_->size() / step_examples_;
+  const bool partial = examples_->size() % step_examples_ != 0;
+  epoch_steps_ = whole + (partial && (!options_.drop_last || whole == 0) ? 1 : 0);
+  epochs_ = options_.epochs;
+  steps_ = epoch_steps_ * epochs_;
+  if (options_.max_steps > 0) {
+    steps_ = options_.max_steps;
+    epochs_ = (steps_ + epoch_steps_ - 1) / epoch_steps_;
+  }
+  return ok_status();
+}
+
+Status TrainSession::build_programs(const std::vector<Parameter>& parameters) {
+  ProgramOptions program;
+  program.device = options_.device;
+  program.wanted = objective_.wanted();
+  program.weight_scales = options_.weight_scales;
+  program.activation_scales = options_.activation_scales;
+  for (const Parameter& p : parameters)
+    program.parameters.push_back(p.value);
+  program_ = OCTET_TRY(Program::create(graph_, program));
+  if (options_.teacher.graph != nullptr) {
+    ProgramOptions teacher;
+    teacher.device = options_.device;
+    teacher.wanted = objective_.teacher_wanted();
+    teacher_ = OCTET_TRY_WITH(Program::create(*options_.teacher.graph, teacher), "teacher");
+  }
+  std::vector<at::Tensor> leaves;
+  for (const Program::Trained& t : program_->trained())
+    leaves.push_back(t.leaf);
+  groups_ =
+      OCTET_TRY(parameter_groups(graph_, parameters, program_->trained(), options_.optimizer));
+  return guarded([&]() -> Status {
+    optimizer_ = std::make_unique<Optimizer>(options_.optimizer, leaves, groups_.decay);
+    return ok_status();
+  });
+}
+
+Status TrainSession::meet(int threads) {
+  identity_ = run_identity(graph_, all_, given_validation_, options_, threads);
+  if (options_.world.size == 1) return ok_status();
+  peers_ = OCTET_TRY(Peers::join(options_.world));
+  return peers_->agree(identity_, "another graph, other data or other options");
+}
+
+Status TrainSession::resume() {
+  counters_.start_epoch(objective_.terms());
+  counters_.loss_scale = loss_scale_.factor();
+  std::error_code ignored;
+  if (options_.resume && std::filesystem::exists(options_.checkpoint, ignored)) {
+    counters_ = OCTET_TRY(
+        guarded([&] { return load_checkpoint(options_.checkpoint, identity_, state()); }));
+    resumed_from_ = counters_.step;
+    loss_scale_.set(counters_.loss_scale, counters_.loss_scale_steps);
+    if (!counters_.history.empty()) last_lr_ = counters_.history.back().lr;
+  }
+  if (peers_ == nullptr) return ok_status();
+  return peers_->agree(std::to_string(resumed_from_),
+                       "another checkpoint (it must be on a disk that all processes see)");
+}
+
+Status TrainSession::prepare(int threads) {
+  OCTET_TRY(absorb_constant_nodes(graph_));
+  OCTET_TRY(infer_types(graph_));
+  OCTET_TRY(split_examples());
+  OCTET_TRY(meet(threads));
+  const std::vector<Parameter> parameters =
+      OCTET_TRY(trainable_parameters(graph_, options_.train, options_.freeze));
+  if (parameters.empty())
+    return error("the graph has no parameter to train: no float constant that is not frozen has a "
+                 "trainable role");
+  const int64_t first = 0;
+  const Batch probe = OCTET_TRY(examples_->batch_at(std::span(&first, 1), 0));
+  objective_ = OCTET_TRY(Objective::create(graph_, options_, probe));
+  OCTET_TRY(build_programs(parameters));
+  return resume();
+}
+
+} // namespace octet::train
