@@ -4,6 +4,8 @@
 // thread count and batch split.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,16 +16,26 @@
 
 namespace octet {
 
+/// The caller's own scheduler: calls `chunk(i)` once for each i in [0, chunks), in any order and on
+/// any threads, and returns when all calls have returned. Chunks must not throw and do not wait for
+/// each other. It may be called from several contexts at the same time. How a loop is cut does not
+/// depend on it, and neither do the results.
+using ParallelForFn =
+    std::function<void(int64_t chunks, const std::function<void(int64_t)>& chunk)>;
+
 struct SessionOptions {
-  int threads = 0;   ///< 0: one for each core
-  std::string isa;   ///< scalar, avx2, avx512, avx512vnni; empty: OCTET_ISA, else the best
-  bool lower = true; ///< false: the graph is lowered already
+  int threads = 0;      ///< 0: one for each core
+  std::string isa = {}; ///< scalar, avx2, avx512, avx512vnni; empty: OCTET_ISA, else the best
+  bool lower = true;    ///< false: the graph is lowered already
+  /// Runs all parallel loops instead of threads of the session's own, none of which are started
+  /// then; `threads` is not used. Its threads allocate scratch memory when they first work.
+  ParallelForFn parallel_for = {};
 };
 
 class Session;
 
 /// One thread's place to run a session: activations and plans. Not thread-safe; make one for each
-/// thread that runs.
+/// thread that runs. Contexts of one session may run at the same time.
 class SessionContext {
  public:
   SessionContext(SessionContext&&) noexcept;
@@ -31,10 +43,18 @@ class SessionContext {
   ~SessionContext();
 
   /// One tensor for each graph input. The outputs are views into the context, valid until the next
-  /// run. Errors name the input with both types or shapes.
+  /// run or reserve. Allocates nothing for shapes that were run before. Errors name the
+  /// input with both types or shapes.
   Result<std::span<const Tensor>> run(std::span<const Tensor> inputs);
-  /// Plans for these input shapes now rather than in the first run.
+  /// The same into memory of the caller's: one place for each graph output, of just its size.
+  /// Errors name the output with both sizes; nothing is written then.
+  Status run(std::span<const Tensor> inputs, std::span<const std::span<std::byte>> outputs);
+  /// Plans for these input shapes now rather than in the first run. The plans of a context share
+  /// one block of memory, as large as the largest needs; a few are kept, the least recently used
+  /// goes.
   Status reserve(std::span<const Shape> shapes);
+  /// Size of that block.
+  size_t arena_bytes() const;
 
  private:
   friend class Session;
@@ -58,12 +78,14 @@ class Session {
   static Result<Session> create(const Graph& graph, const SessionOptions& options = {});
 
   SessionContext context() const;
-  /// Runs in a context of the session's own and returns tensors that share nothing with it.
+  /// Runs in a context of the session's own and returns tensors that share nothing with it. Calls
+  /// from several threads wait for each other.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 
   const Graph& lowered() const;
   const std::vector<PlannedNode>& plan() const;
   std::string_view isa() const;
+  /// Threads of its own, the caller's included; 1 with a `parallel_for`.
   int threads() const;
 
   Session(Session&&) noexcept;

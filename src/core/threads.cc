@@ -64,6 +64,24 @@ struct ThreadPool::State {
     }
   }
 
+  /// Runs a loop; the caller has set `taken`.
+  void run_taken(int64_t count, int64_t size, const RangeFn& body) {
+    fn = &body;
+    n = count;
+    grain = size;
+    chunks = (count + size - 1) / size;
+    next.store(0);
+    open.store(true);
+    epoch.fetch_add(1);
+    epoch.notify_all();
+    take_chunks();
+    open.store(false);
+    while (inside.load() != 0) {
+      pause_briefly();
+    }
+    taken.store(false);
+  }
+
   // The increment of `inside` comes before the test of `open`, and the owner clears `open` before
   // it tests `inside` (all sequentially consistent): either the worker sees the loop closed, or the
   // owner sees the worker.
@@ -124,20 +142,24 @@ void ThreadPool::run(int64_t n, int64_t grain, RangeFn fn) {
     run_serial(n, grain, fn);
     return;
   }
-  s.fn = &fn;
-  s.n = n;
-  s.grain = grain;
-  s.chunks = (n + grain - 1) / grain;
-  s.next.store(0);
-  s.open.store(true);
-  s.epoch.fetch_add(1);
-  s.epoch.notify_all();
-  s.take_chunks();
-  s.open.store(false);
-  while (s.inside.load() != 0) {
-    pause_briefly();
+  s.run_taken(n, grain, fn);
+}
+
+void ThreadPool::run_on_each(RangeFn fn) {
+  State& s = *state_;
+  while (s.taken.exchange(true)) {
+    std::this_thread::yield();
   }
-  s.taken.store(false);
+  // Nobody who took a chunk goes on to a second one before all are taken.
+  const int64_t all = threads();
+  std::atomic<int64_t> arrived{0};
+  s.run_taken(all, 1, [&](int64_t begin, int64_t end) {
+    fn(begin, end);
+    arrived.fetch_add(1);
+    while (arrived.load() < all) {
+      std::this_thread::yield();
+    }
+  });
 }
 
 int available_cores() {

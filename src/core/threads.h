@@ -67,6 +67,9 @@ class ThreadPool final : public ParallelFor {
 
   void run(int64_t n, int64_t grain, RangeFn fn) override;
   int threads() const override;
+  /// Calls `fn(i, i + 1)` once on each thread, the caller included, each with an i of its own.
+  /// Waits for a loop that runs; not to be called from within one.
+  void run_on_each(RangeFn fn);
 
  private:
   struct State;

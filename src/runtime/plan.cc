@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/plan.h"
 
-#include <algorithm>
 #include <cstring>
 
+#include "core/check.h"
 #include "core/format.h"
 #include "core/threads.h"
 #include "ops/infer.h"
@@ -19,6 +19,10 @@ Result<Operand> operand(const Graph& g, ValueId id) {
   if (!shape || type.type == DType::kUndefined)
     return error(ErrorCode::kUnsupported,
                  "the shape of \"{}\" ({}) depends on data; run it with the reference executor",
+                 g.value(id).name, type.text());
+  constexpr int64_t kMaxCount = int64_t{1} << 40;
+  if (OCTET_TRY(element_count(*shape)) > kMaxCount)
+    return error("\"{}\" ({}) would have more than 2^40 elements; use smaller shapes",
                  g.value(id).name, type.text());
   return Operand{id.index, type.type, *shape};
 }
@@ -75,7 +79,7 @@ Status Plan::bind(const Graph& shaped) {
 
 Status Plan::place(const Graph& shaped) {
   const auto bound = static_cast<size_t>(shaped.value_bound());
-  slots_.assign(bound, nullptr);
+  const int end = static_cast<int>(step_nodes_.size());
   // Lifetimes of the values that steps write, views counted with what they look into.
   std::vector<Lifetime> lives(bound, Lifetime{0, -1, -1});
   for (size_t s = 0; s < step_nodes_.size(); ++s) {
@@ -90,43 +94,60 @@ Status Plan::place(const Graph& shaped) {
     for (const ValueId v : node.inputs)
       if (v.valid()) lives[static_cast<size_t>(storage_[static_cast<size_t>(v.index)])].last = now;
   }
-  // Outputs have memory of their own, which the caller may look at until the next run.
+  // Outputs live to the end: the caller looks at them until the next run. A value has one place,
+  // so what is no step's own result, or is an output twice, is copied.
+  std::vector<Lifetime> in_arena;
+  std::vector<bool> is_output(bound, false);
   for (const ValueId v : shaped.outputs()) {
     const Operand o = OCTET_TRY(operand(shaped, v));
-    Tensor t = OCTET_TRY(Tensor::zeros(o.type, o.shape));
-    std::byte* memory = t.mutable_bytes().data();
     const auto root = static_cast<size_t>(storage_[static_cast<size_t>(v.index)]);
-    const bool own = lives[root].first >= 0 && !slots_[root];
-    if (own)
-      slots_[root] = memory;
-    else
-      copies_.push_back({static_cast<int32_t>(v.index), static_cast<int32_t>(outputs_.size())});
-    output_memory_.push_back(memory);
-    outputs_.push_back(std::move(t));
+    const bool own = lives[root].first >= 0 && !is_output[root];
+    if (own) {
+      is_output[root] = true;
+      lives[root].last = end;
+    }
+    const auto size_bytes = static_cast<size_t>(bytes_for(o.type, o.count()));
+    in_arena.push_back(own ? lives[root] : Lifetime{size_bytes, end, end});
+    output_places_.push_back({v.index, o.type, o.shape, 0, !own});
+    placed_.push_back({root, 0});
   }
-  std::vector<Lifetime> in_arena;
-  std::vector<size_t> whose;
   for (size_t i = 0; i < bound; ++i) {
-    if (lives[i].first < 0 || slots_[i]) continue;
+    if (lives[i].first < 0 || is_output[i]) continue;
     in_arena.push_back(lives[i]);
-    whose.push_back(i);
+    placed_.push_back({i, 0});
   }
   const ArenaPlan arena = plan_arena(in_arena);
   // Kernels may read up to a cache line past the end of a tensor.
-  arena_ = Buffer::allocate(arena.size_bytes + 64);
-  for (size_t k = 0; k < whose.size(); ++k)
-    slots_[whose[k]] = arena_->writable() + arena.offsets[k];
-  for (const ValueId v : shaped.constants()) {
-    constants_.push_back(shaped.value(v).constant.aligned());
-    slots_[static_cast<size_t>(v.index)] = const_cast<std::byte*>(constants_.back().bytes().data());
+  arena_bytes_ = arena.size_bytes + 64;
+  std::vector<Placed> values;
+  for (size_t k = 0; k < placed_.size(); ++k) {
+    if (k < output_places_.size()) output_places_[k].offset_bytes = arena.offsets[k];
+    if (k < output_places_.size() && output_places_[k].is_copy) continue;
+    values.push_back({placed_[k].value, arena.offsets[k]});
   }
-  for (size_t i = 0; i < bound; ++i)
-    if (static_cast<size_t>(storage_[i]) != i) slots_[i] = slots_[static_cast<size_t>(storage_[i])];
+  placed_ = std::move(values);
   for (const ValueId v : shaped.inputs()) {
     input_views_.emplace_back();
     for (size_t i = 0; i < bound; ++i)
       if (storage_[i] == v.index) input_views_.back().push_back(static_cast<int32_t>(i));
   }
+  return ok_status();
+}
+
+Status Plan::attach(const std::shared_ptr<Buffer>& arena) {
+  OCTET_CHECK(arena->bytes().size() >= arena_bytes_);
+  arena_ = arena;
+  slots_.assign(storage_.size(), nullptr);
+  for (const Placed& p : placed_)
+    slots_[p.value] = arena->writable() + p.offset_bytes;
+  for (size_t i = 0; i < prepared_->constants.size(); ++i)
+    if (!prepared_->constants[i].empty())
+      slots_[i] = const_cast<std::byte*>(prepared_->constants[i].bytes().data());
+  for (size_t i = 0; i < storage_.size(); ++i)
+    slots_[i] = slots_[static_cast<size_t>(storage_[i])];
+  outputs_.clear();
+  for (const Output& o : output_places_)
+    outputs_.push_back(OCTET_TRY(Tensor::view(o.type, o.shape, arena, o.offset_bytes)));
   return ok_status();
 }
 
@@ -137,18 +158,20 @@ bool Plan::fits(std::span<const Tensor> inputs) const {
   return true;
 }
 
-Result<std::span<const Tensor>> Plan::run(std::span<const Tensor> inputs, ParallelFor& parallel) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    auto* memory = const_cast<std::byte*>(inputs[i].bytes().data());
+Result<std::span<const Tensor>> Plan::run(std::span<const std::byte* const> inputs,
+                                          ParallelFor& parallel) {
+  for (size_t i = 0; i < inputs.size(); ++i)
     for (const int32_t v : input_views_[i])
-      slots_[static_cast<size_t>(v)] = memory;
-  }
+      slots_[static_cast<size_t>(v)] = const_cast<std::byte*>(inputs[i]);
   for (size_t s = 0; s < steps_.size(); ++s)
     OCTET_TRY_WITH(steps_[s]->run(slots_, parallel),
                    fmt::format("node {}", prepared_->graph.node(step_nodes_[s]).label()));
-  for (const Copy& c : copies_) {
-    const auto k = static_cast<size_t>(c.to_output);
-    std::memcpy(output_memory_[k], slots_[static_cast<size_t>(c.from)], outputs_[k].bytes().size());
+  for (size_t k = 0; k < output_places_.size(); ++k) {
+    const Output& o = output_places_[k];
+    const size_t size_bytes = outputs_[k].bytes().size();
+    if (o.is_copy && size_bytes > 0)
+      std::memcpy(arena_->writable() + o.offset_bytes, slots_[static_cast<size_t>(o.value)],
+                  size_bytes);
   }
   return std::span<const Tensor>(outputs_);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan: a prepared graph bound to the shapes of its inputs, with all memory assigned.
+// Plan: a prepared graph bound to the shapes of its inputs, with a place in an arena for every
+// value.
 #pragma once
 
 #include <memory>
@@ -22,6 +23,7 @@ struct PreparedGraph {
   Graph graph;
   std::vector<NodeId> order;
   std::vector<std::unique_ptr<Prepared>> nodes; ///< by node id; null for views
+  std::vector<Tensor> constants;                ///< by value id, aligned; empty for what is none
 };
 
 class Plan {
@@ -31,14 +33,32 @@ class Plan {
   static Result<std::unique_ptr<Plan>> make(std::shared_ptr<const PreparedGraph> prepared,
                                             std::span<const Shape> shapes);
 
+  const std::vector<Shape>& shapes() const { return shapes_; }
   bool fits(std::span<const Tensor> inputs) const;
-  /// Inputs must fit and be aligned to 64 bytes.
-  Result<std::span<const Tensor>> run(std::span<const Tensor> inputs, ParallelFor& parallel);
+  size_t arena_bytes() const { return arena_bytes_; }
+  /// Places all values in `arena`, which has at least arena_bytes(). Plans that do not run at the
+  /// same time may share one.
+  Status attach(const std::shared_ptr<Buffer>& arena);
+  /// `inputs`: bytes of the shapes planned for, aligned to 64. The outputs lie in the arena.
+  Result<std::span<const Tensor>> run(std::span<const std::byte* const> inputs,
+                                      ParallelFor& parallel);
 
  private:
   Plan() = default;
   Status bind(const Graph& shaped);
   Status place(const Graph& shaped);
+
+  struct Placed {
+    size_t value;
+    size_t offset_bytes;
+  };
+  struct Output {
+    int32_t value;
+    DType type;
+    Shape shape;
+    size_t offset_bytes;
+    bool is_copy; ///< of what lies elsewhere: an input, a constant, another output
+  };
 
   std::shared_ptr<const PreparedGraph> prepared_;
   std::vector<Shape> shapes_;
@@ -48,14 +68,11 @@ class Plan {
   std::vector<int32_t> storage_; ///< by value id: the value whose memory it shares
   /// For each graph input: the values that are views of it.
   std::vector<std::vector<int32_t>> input_views_;
+  std::vector<Placed> placed_;
+  std::vector<Output> output_places_;
+  size_t arena_bytes_ = 0;
   std::shared_ptr<Buffer> arena_;
-  std::vector<Tensor> constants_; ///< aligned copies where the graph's are not
   std::vector<Tensor> outputs_;
-  std::vector<std::byte*> output_memory_;
-  struct Copy {
-    int32_t from, to_output;
-  };
-  std::vector<Copy> copies_; ///< outputs that are views of inputs or constants
 };
 
 } // namespace octet::runtime

@@ -2,22 +2,24 @@
 #include "octet/session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 #include "core/cpu.h"
 #include "core/format.h"
 #include "core/fp_env.h"
-#include "core/threads.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
 #include "passes/simplify.h"
 #include "runtime/plan.h"
+#include "runtime/workers.h"
 
 namespace octet {
 namespace {
 
 /// Plans for so many input shapes are kept in a context; the least recently used goes.
 constexpr size_t kMaxPlans = 8;
+constexpr size_t kKernelAlignment = 64;
 
 Status check_input(const Value& v, const Tensor& t) {
   const auto wrong = [&] {
@@ -40,7 +42,7 @@ Status check_input(const Value& v, const Tensor& t) {
 struct Session::Impl {
   std::shared_ptr<runtime::PreparedGraph> prepared;
   std::vector<PlannedNode> nodes;
-  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<runtime::Workers> workers;
   Isa isa = Isa::kScalar;
   std::mutex own_mutex;
   std::optional<SessionContext> own;
@@ -49,37 +51,72 @@ struct Session::Impl {
 struct SessionContext::Impl {
   std::shared_ptr<Session::Impl> session;
   std::vector<std::unique_ptr<runtime::Plan>> plans; // most recently used first
-  std::vector<Tensor> aligned;
+  std::shared_ptr<Buffer> arena;                     // of all plans, for they take turns
+  /// Bytes of the inputs of a run; copies of those that are not aligned.
+  std::vector<const std::byte*> inputs;
+  std::vector<std::shared_ptr<Buffer>> aligned;
+  /// The workers have the scratch memory that the plans need.
+  bool settled = false;
 
   Result<runtime::Plan*> plan_for(std::span<const Shape> shapes) {
     std::unique_ptr<runtime::Plan> plan = OCTET_TRY(runtime::Plan::make(session->prepared, shapes));
+    if (!arena || arena->bytes().size() < plan->arena_bytes()) {
+      std::shared_ptr<Buffer> larger = Buffer::allocate(plan->arena_bytes());
+      if (!larger)
+        return error("no memory for the {} bytes of activations; use a smaller batch",
+                     plan->arena_bytes());
+      arena = std::move(larger);
+      for (const auto& other : plans)
+        OCTET_TRY(other->attach(arena));
+    }
+    OCTET_TRY(plan->attach(arena));
     if (plans.size() == kMaxPlans) plans.pop_back();
     plans.insert(plans.begin(), std::move(plan));
+    settled = false;
     return plans.front().get();
   }
 
-  Status check(std::span<const Tensor> inputs) const {
+  Status check(std::span<const Tensor> given) const {
     const Graph& g = session->prepared->graph;
-    if (inputs.size() != g.inputs().size())
-      return error("the model has {} inputs but got {}", g.inputs().size(), inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i)
-      OCTET_TRY(check_input(g.value(g.inputs()[i]), inputs[i]));
+    if (given.size() != g.inputs().size())
+      return error("the model has {} inputs but got {}", g.inputs().size(), given.size());
+    for (size_t i = 0; i < given.size(); ++i)
+      OCTET_TRY(check_input(g.value(g.inputs()[i]), given[i]));
     return ok_status();
   }
 
   /// A plan whose shapes are those of the inputs, made if there is none.
-  Result<runtime::Plan*> find(std::span<const Tensor> inputs) {
+  Result<runtime::Plan*> find(std::span<const Tensor> given) {
     for (size_t i = 0; i < plans.size(); ++i) {
-      if (!plans[i]->fits(inputs)) continue;
+      if (!plans[i]->fits(given)) continue;
       if (i != 0)
         std::rotate(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(i),
                     plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       return plans.front().get();
     }
     std::vector<Shape> shapes;
-    for (const Tensor& t : inputs)
+    for (const Tensor& t : given)
       shapes.push_back(t.shape());
     return plan_for(shapes);
+  }
+
+  /// Fills `inputs`.
+  Status align(std::span<const Tensor> given) {
+    inputs.resize(given.size());
+    aligned.resize(given.size());
+    for (size_t i = 0; i < given.size(); ++i) {
+      const Tensor& t = given[i];
+      inputs[i] = t.bytes().data();
+      if (t.is_aligned(kKernelAlignment)) continue;
+      std::shared_ptr<Buffer>& copy = aligned[i];
+      const size_t size_bytes = t.bytes().size();
+      if (!copy || copy->bytes().size() < size_bytes) copy = Buffer::allocate(size_bytes);
+      if (!copy)
+        return error("no memory for a copy of input {}, which is not aligned to 64 bytes", i);
+      std::memcpy(copy->writable(), t.bytes().data(), size_bytes);
+      inputs[i] = copy->writable();
+    }
+    return ok_status();
   }
 };
 
@@ -92,24 +129,43 @@ Status SessionContext::reserve(std::span<const Shape> shapes) {
   if (shapes.size() != impl_->session->prepared->graph.inputs().size())
     return error("the model has {} inputs but got {} shapes",
                  impl_->session->prepared->graph.inputs().size(), shapes.size());
+  for (const auto& plan : impl_->plans)
+    if (std::equal(shapes.begin(), shapes.end(), plan->shapes().begin())) return ok_status();
   OCTET_TRY(impl_->plan_for(shapes));
   return ok_status();
 }
 
+size_t SessionContext::arena_bytes() const {
+  return impl_->arena ? impl_->arena->bytes().size() : 0;
+}
+
 Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inputs) {
   OCTET_TRY(impl_->check(inputs));
-  bool all_aligned = true;
-  for (const Tensor& t : inputs)
-    all_aligned = all_aligned && t.is_aligned(64);
-  if (!all_aligned) {
-    impl_->aligned.clear();
-    for (const Tensor& t : inputs)
-      impl_->aligned.push_back(t.aligned());
-    inputs = impl_->aligned;
-  }
+  OCTET_TRY(impl_->align(inputs));
   runtime::Plan* plan = OCTET_TRY(impl_->find(inputs));
   const FpEnvGuard guard;
-  return plan->run(inputs, *impl_->session->pool);
+  runtime::Workers& workers = *impl_->session->workers;
+  const auto outputs = OCTET_TRY(plan->run(impl_->inputs, workers.loop()));
+  if (!impl_->settled) workers.settle();
+  impl_->settled = true;
+  return outputs;
+}
+
+Status SessionContext::run(std::span<const Tensor> inputs,
+                           std::span<const std::span<std::byte>> outputs) {
+  const Graph& g = impl_->session->prepared->graph;
+  if (outputs.size() != g.outputs().size())
+    return error("the model has {} outputs but got {} places for them", g.outputs().size(),
+                 outputs.size());
+  const std::span<const Tensor> results = OCTET_TRY(run(inputs));
+  for (size_t i = 0; i < results.size(); ++i)
+    if (results[i].bytes().size() != outputs[i].size())
+      return error("output \"{}\": {}{} takes {} bytes but got a place for {}",
+                   g.value(g.outputs()[i]).name, name(results[i].type()),
+                   to_string(results[i].shape()), results[i].bytes().size(), outputs[i].size());
+  for (size_t i = 0; i < results.size(); ++i)
+    std::copy(results[i].bytes().begin(), results[i].bytes().end(), outputs[i].begin());
+  return ok_status();
 }
 
 Session::Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -155,8 +211,11 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
     }
     impl->nodes.push_back(std::move(planned));
   }
+  prepared->constants.resize(static_cast<size_t>(prepared->graph.value_bound()));
+  for (const ValueId v : prepared->graph.constants())
+    prepared->constants[static_cast<size_t>(v.index)] = prepared->graph.value(v).constant.aligned();
   impl->prepared = std::move(prepared);
-  impl->pool = std::make_unique<ThreadPool>(options.threads);
+  impl->workers = runtime::make_workers(options);
   return Session(std::move(impl));
 }
 
@@ -186,7 +245,7 @@ std::string_view Session::isa() const {
   return isa_name(impl_->isa);
 }
 int Session::threads() const {
-  return impl_->pool->threads();
+  return impl_->workers->loop().threads();
 }
 
 namespace {

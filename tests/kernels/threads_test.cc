@@ -46,6 +46,26 @@ TEST(Threads, ChunksDependOnShapeAlone) {
   }
 }
 
+TEST(Threads, RunsOnceOnEachThread) {
+  for (const int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(threads);
+    for (int round = 0; round < 20; ++round) {
+      std::set<std::thread::id> seen;
+      std::set<int64_t> numbers;
+      std::mutex mutex;
+      pool.run_on_each([&](int64_t begin, int64_t end) {
+        const std::scoped_lock lock(mutex);
+        EXPECT_EQ(end, begin + 1);
+        seen.insert(std::this_thread::get_id());
+        numbers.insert(begin);
+      });
+      EXPECT_EQ(seen.size(), static_cast<size_t>(threads));
+      EXPECT_EQ(numbers.size(), static_cast<size_t>(threads));
+      EXPECT_TRUE(seen.contains(std::this_thread::get_id()));
+    }
+  }
+}
+
 TEST(Threads, EveryIndexOnceUnderManyShortLoops) {
   ThreadPool pool(4);
   std::vector<std::atomic<int>> hits(97);

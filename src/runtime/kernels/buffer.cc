@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <new>
 
@@ -10,6 +11,10 @@ namespace octet::kernels {
 namespace {
 
 constexpr size_t kLine = 64;
+constexpr size_t kAreas = static_cast<size_t>(Scratch::kCount);
+
+/// The most that any thread has asked for.
+std::array<std::atomic<size_t>, kAreas> most_bytes;
 
 } // namespace
 
@@ -21,12 +26,22 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
 }
 
 std::byte* thread_scratch(Scratch area, size_t bytes) {
-  thread_local std::array<AlignedBuffer, static_cast<size_t>(Scratch::kCount)> areas;
-  AlignedBuffer& buffer = areas[static_cast<size_t>(area)];
+  thread_local std::array<AlignedBuffer, kAreas> areas;
+  const auto index = static_cast<size_t>(area);
+  AlignedBuffer& buffer = areas[index];
   if (buffer.bytes() < bytes || buffer.bytes() == 0) {
     buffer = AlignedBuffer(std::max(bytes, buffer.bytes() * 2));
+    std::atomic<size_t>& most = most_bytes[index];
+    for (size_t seen = most.load(); seen < bytes && !most.compare_exchange_weak(seen, bytes);) {
+    }
   }
   return buffer.as<std::byte>();
+}
+
+void grow_thread_scratch() {
+  for (size_t i = 0; i < kAreas; ++i)
+    if (const size_t bytes = most_bytes[i].load(); bytes > 0)
+      thread_scratch(static_cast<Scratch>(i), bytes);
 }
 
 } // namespace octet::kernels

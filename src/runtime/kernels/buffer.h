@@ -39,6 +39,8 @@ enum class Scratch : uint8_t { kRows, kTile, kRowsFloat, kCount };
 /// At least `bytes` aligned to 64, owned by the calling thread until it ends, contents unspecified.
 /// Allocates only when it has to grow.
 std::byte* thread_scratch(Scratch area, size_t bytes);
+/// Grows each area of the calling thread to the most that any thread has asked for.
+void grow_thread_scratch();
 
 constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
