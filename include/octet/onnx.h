@@ -36,7 +36,9 @@ struct SaveOptions {
   External external = External::kAuto;
   int64_t external_threshold_bytes = int64_t{3} << 29;
   int64_t external_minimum_bytes = 1024;
-  std::string external_name = {}; ///< file name beside the model; empty: the model's name + ".data"
+  /// File name beside the model; empty: the model's name + ".data", or + ".data-2" and so on while
+  /// the model that is overwritten uses that (the old data goes when the new model is in place).
+  std::string external_name = {};
 };
 
 /// Writes a model: a temporary file, fsync, rename, so that a kill at any moment leaves the old

@@ -95,6 +95,34 @@ Status write_model(const Encoder& model, const std::string& path, Overwrite over
   return file.commit();
 }
 
+/// Names that the external data of a model may have: the second and later ones are taken while an
+/// older model still needs the first.
+std::string data_name(const std::string& model_name, int attempt) {
+  const std::string first = model_name + ".data";
+  return attempt == 0 ? first : first + "-" + std::to_string(attempt + 1);
+}
+constexpr int kDataNames = 16;
+
+/// A name that no file has, so that the model which is there keeps its data until the new one is in
+/// its place.
+std::string free_data_name(const std::filesystem::path& model) {
+  const std::string name = model.filename().string();
+  for (int attempt = 0; attempt < kDataNames; ++attempt)
+    if (std::string free = data_name(name, attempt);
+        !std::filesystem::exists(model.parent_path() / free))
+      return free;
+  return data_name(name, 0);
+}
+
+/// Removes the data of models that the new one replaced.
+void remove_old_data(const std::filesystem::path& model, const std::string& location) {
+  for (int attempt = 0; attempt < kDataNames; ++attempt) {
+    const std::string name = data_name(model.filename().string(), attempt);
+    std::error_code ignored; // it is out of use, and the model is saved
+    if (name != location) std::filesystem::remove(model.parent_path() / name, ignored);
+  }
+}
+
 Status save(const Graph& graph, const std::string& path, const SaveOptions& options) {
   const Overwrite overwrite = options.overwrite ? Overwrite::kYes : Overwrite::kNo;
   using External = SaveOptions::External;
@@ -107,8 +135,10 @@ Status save(const Graph& graph, const std::string& path, const SaveOptions& opti
     return write_model(model, path, overwrite);
   }
   const std::filesystem::path target(path);
-  const std::string location =
-      options.external_name.empty() ? target.filename().string() + ".data" : options.external_name;
+  const bool own_name = options.external_name.empty();
+  const std::string location = !own_name           ? options.external_name
+                               : options.overwrite ? free_data_name(target)
+                                                   : data_name(target.filename().string(), 0);
   if (std::filesystem::path(location).filename() != location)
     return error("external data \"{}\": give a file name without a folder", location);
   if (location == target.filename().string())
@@ -123,7 +153,9 @@ Status save(const Graph& graph, const std::string& path, const SaveOptions& opti
   OCTET_TRY(write_external(plan, data));
   OCTET_TRY(model.pieces([&](std::string_view piece) { return file.write(piece); }));
   OCTET_TRY(data.commit());
-  return file.commit();
+  OCTET_TRY(file.commit());
+  if (own_name && options.overwrite) remove_old_data(target, location);
+  return ok_status();
 }
 
 } // namespace
