@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet debug: proves on data that the native executor computes what the model says. The native
 // executor against the reference on the lowered graph, bit for bit; the lowered graph against the
-// literal Q/DQ graph, every difference classified.
+// literal Q/DQ graph, every difference classified; layers without stored codes (dynamic ones,
+// weights alone) by their signal-to-noise ratio.
 #include "quant/debug.h"
 
 #include <numeric>
@@ -10,6 +11,7 @@
 #include "cli/models.h"
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "quant/debug_layers.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -45,8 +47,7 @@ class Debug final : public Command {
     Session session = OCTET_TRY_WITH(
         Session::create(graph, {.threads = common.threads, .isa = {}, .lower = true}), model_);
     const auto reference = OCTET_TRY_WITH(make_reference_executor(session.lowered()), model_);
-    std::optional<LoweringComparison> literal;
-    if (!bits_only_) literal.emplace(OCTET_TRY_WITH(LoweringComparison::create(graph), model_));
+    if (!bits_only_) OCTET_TRY_WITH(compare_literal(graph), model_);
     const int64_t total = limit_ > 0 ? std::min(limit_, data->size()) : data->size();
     ProgressLine progress("compare", "examples");
     int64_t identical = 0;
@@ -62,55 +63,91 @@ class Debug final : public Command {
       for (size_t i = 0; i < got.size(); ++i)
         same = same && got[i].identical(want[i]);
       identical += same ? static_cast<int64_t>(indices.size()) : 0;
-      if (literal) OCTET_TRY(literal->add(inputs));
+      if (codes_) OCTET_TRY(codes_->add(inputs));
+      if (layers_) OCTET_TRY(layers_->add(inputs));
       progress.update(begin + static_cast<int64_t>(indices.size()), total);
     }
-    report(common, session, identical, total, literal);
-    return identical == total && (!literal || literal->unexplained() == 0) ? Answer::kDone
-                                                                           : Answer::kNo;
+    if (common.json)
+      print_json(session, identical, total);
+    else
+      print_tables(session, identical, total);
+    return identical == total && unexplained() == 0 ? Answer::kDone : Answer::kNo;
   }
 
  private:
-  void report(const Common& common,
-              const Session& session,
-              int64_t identical,
-              int64_t total,
-              const std::optional<LoweringComparison>& literal) const {
-    if (common.json) {
-      nlohmann::ordered_json out = {{"examples", total},
-                                    {"identical", identical},
-                                    {"isa", std::string(session.isa())},
-                                    {"threads", session.threads()},
-                                    {"batch", batch_}};
-      if (literal) {
-        out["unexplained"] = literal->unexplained();
-        for (const CodeDifferences& d : literal->report())
-          out["layers"].push_back({{"value", d.value},
-                                   {"elements", d.elements},
-                                   {"differing", d.differing},
-                                   {"ties", d.ties},
-                                   {"saturation", d.saturation},
-                                   {"reassociation", d.reassociation},
-                                   {"unexplained", d.unexplained},
-                                   {"worst_distance", d.worst_distance}});
-      }
-      fmt::print("{}\n", out.dump(2));
-      return;
+  /// By codes where the graph stores those of activations, else by layers.
+  Status compare_literal(const Graph& graph) {
+    Result<LoweringComparison> codes = LoweringComparison::create(graph);
+    if (codes.ok()) {
+      codes_.emplace(std::move(codes).value());
+      return ok_status();
     }
+    if (codes.error().code() != ErrorCode::kRefused) return std::move(codes).error();
+    layers_.emplace(OCTET_TRY(LayerComparison::create(graph)));
+    return ok_status();
+  }
+
+  int64_t unexplained() const {
+    return (codes_ ? codes_->unexplained() : 0) + (layers_ ? layers_->unexplained() : 0);
+  }
+
+  void print_json(const Session& session, int64_t identical, int64_t total) const {
+    nlohmann::ordered_json out = {{"examples", total},
+                                  {"identical", identical},
+                                  {"isa", std::string(session.isa())},
+                                  {"threads", session.threads()},
+                                  {"batch", batch_}};
+    if (codes_ || layers_) out["unexplained"] = unexplained();
+    if (codes_)
+      for (const CodeDifferences& d : codes_->report())
+        out["layers"].push_back({{"value", d.value},
+                                 {"elements", d.elements},
+                                 {"differing", d.differing},
+                                 {"ties", d.ties},
+                                 {"saturation", d.saturation},
+                                 {"reassociation", d.reassociation},
+                                 {"unexplained", d.unexplained},
+                                 {"worst_distance", d.worst_distance}});
+    if (layers_)
+      for (const LayerDifference& d : layers_->report()) {
+        nlohmann::ordered_json layer = {{"value", d.value},          {"operators", d.operators},
+                                        {"elements", d.elements},    {"differing", d.differing},
+                                        {"sqnr_db", nullptr}, // null: no difference
+                                        {"explained", d.explained()}};
+        if (d.differing > 0) layer["sqnr_db"] = d.sqnr_db();
+        out["layers"].push_back(std::move(layer));
+      }
+    fmt::print("{}\n", out.dump(2));
+  }
+
+  void print_tables(const Session& session, int64_t identical, int64_t total) const {
     fmt::print("native ({}, {} threads, batch {}) against the reference on the lowered graph: "
                "{} of {} examples have the same bits\n",
                session.isa(), session.threads(), batch_, identical, total);
-    if (!literal) return;
-    Table table({"codes of", "compared", "differing", "ties", "saturation", "reassociation",
-                 "unexplained", "example"});
-    for (const CodeDifferences& d : literal->report())
-      table.add({d.value, fmt::format("{}", d.elements), fmt::format("{}", d.differing),
-                 fmt::format("{}", d.ties), fmt::format("{}", d.saturation),
-                 fmt::format("{}", d.reassociation), fmt::format("{}", d.unexplained), d.example});
-    fmt::print("the lowered graph against the literal Q/DQ graph, layer by layer:\n{}",
-               table.text());
+    if (codes_) {
+      Table table({"codes of", "compared", "differing", "ties", "saturation", "reassociation",
+                   "unexplained", "example"});
+      for (const CodeDifferences& d : codes_->report())
+        table.add({d.value, fmt::format("{}", d.elements), fmt::format("{}", d.differing),
+                   fmt::format("{}", d.ties), fmt::format("{}", d.saturation),
+                   fmt::format("{}", d.reassociation), fmt::format("{}", d.unexplained),
+                   d.example});
+      fmt::print("the lowered graph against the literal Q/DQ graph, layer by layer:\n{}",
+                 table.text());
+    }
+    if (layers_) {
+      Table table({"output", "operators", "compared", "differing", "SQNR dB", "explained"});
+      for (const LayerDifference& d : layers_->report())
+        table.add({d.value, d.operators, fmt::format("{}", d.elements),
+                   fmt::format("{}", d.differing),
+                   d.differing > 0 ? fmt::format("{:.1f}", d.sqnr_db()) : "equal",
+                   d.explained() ? "yes" : "no"});
+      fmt::print("the lowered graph against the literal graph, layer by layer:\n{}", table.text());
+    }
   }
 
+  std::optional<LoweringComparison> codes_;
+  std::optional<LayerComparison> layers_;
   std::string model_, data_;
   int64_t batch_ = 64, limit_ = 0;
   bool bits_only_ = false;

@@ -131,7 +131,8 @@ Result<Graph> LoweringComparison::Impl::tapped() {
     found->second.tap = outputs.size();
     outputs.push_back(literal.node(found->second.readers.front()).output(0));
   }
-  if (outputs.empty()) return error("debug: the graph quantizes no activation");
+  if (outputs.empty())
+    return error(ErrorCode::kRefused, "the graph stores no codes of activations");
   out.set_outputs(std::move(outputs));
   out.remove_dead();
   return out;

@@ -30,7 +30,8 @@ struct CodeDifferences {
 class LoweringComparison {
  public:
   /// `literal`: a graph with Q/DQ. `lowered`: makes an executor that lowers the graph it is given
-  /// (empty: lower(), run by the reference). Errors: a graph that cannot be lowered.
+  /// (empty: lower(), run by the reference). Errors: a graph that cannot be lowered; kRefused for
+  /// one without codes of activations, which LayerComparison takes.
   static Result<LoweringComparison> create(const Graph& literal,
                                            const ExecutorFactory& lowered = {});
   LoweringComparison(LoweringComparison&&) noexcept;

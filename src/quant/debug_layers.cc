@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/debug_layers.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "core/format.h"
+#include "ops/infer.h"
+#include "ops/op.h"
+#include "passes/lower/lower.h"
+
+namespace octet {
+
+namespace {
+
+constexpr double kLeastSqnrDb = 80;
+
+bool is_float_product(const Node& node) {
+  return node.is("Conv") || node.is("Gemm") || node.is("MatMul");
+}
+bool is_integer_product(const Node& node) {
+  return node.is("MatMulInteger") || node.is("ConvInteger");
+}
+
+Status compare(const Tensor& literal, const Tensor& lowered, LayerDifference& out) {
+  if (literal.shape() != lowered.shape())
+    return error("debug: \"{}\" has shape {}, lowered {}", out.value, to_string(literal.shape()),
+                 to_string(lowered.shape()));
+  out.elements += literal.count();
+  for (int64_t i = 0; i < literal.count(); ++i) {
+    const double want = literal.at(i);
+    const double got = lowered.at(i);
+    const bool same = want == got || (std::isnan(want) && std::isnan(got));
+    if (std::isfinite(want)) out.signal += want * want;
+    if (same) continue;
+    ++out.differing;
+    out.noise += (want - got) * (want - got);
+  }
+  return ok_status();
+}
+
+} // namespace
+
+double LayerDifference::sqnr_db() const {
+  if (noise == 0) return std::numeric_limits<double>::infinity();
+  return 10 * std::log10(signal / noise);
+}
+
+bool LayerDifference::explained() const {
+  return !(sqnr_db() < kLeastSqnrDb);
+}
+
+struct LayerComparison::Impl {
+  Graph literal;
+  std::vector<NodeId> order;
+  std::map<ValueId, size_t> taps; ///< value -> entry of the report and output of the tapped graph
+  std::unique_ptr<Executor> lowered;
+  std::vector<LayerDifference> report;
+
+  void tap(ValueId value, std::string operators);
+  void find_layers();
+  Status prepare(const ExecutorFactory& make);
+  Result<std::vector<Tensor>> eval(const Node& node, std::vector<Tensor> inputs) const;
+};
+
+void LayerComparison::Impl::tap(ValueId value, std::string operators) {
+  const Value& v = literal.value(value);
+  if (v.kind != ValueKind::kNodeOutput || !taps.emplace(value, report.size()).second) return;
+  report.emplace_back();
+  report.back().value = v.name;
+  report.back().operators = std::move(operators);
+}
+
+void LayerComparison::Impl::find_layers() {
+  const Uses uses(literal);
+  for (const NodeId id : order) {
+    const Node& node = literal.node(id);
+    if (node.is("DynamicQuantizeLinear")) tap(node.input(0), "input of a dynamic layer");
+    if (node.is("QDynamicGemm", "octet.native")) {
+      tap(node.input(0), "input of a dynamic layer");
+      tap(node.output(0), node.op_type);
+    }
+    const Node* weights = is_float_product(node) ? literal.producer(node.input(1)) : nullptr;
+    if (weights != nullptr && weights->is("DequantizeLinear")) tap(node.output(0), node.op_type);
+    if (!is_integer_product(node)) continue;
+    std::string operators = node.op_type;
+    ValueId last = node.output(0);
+    while (uses.of(last).size() == 1 && !literal.is_output(last)) {
+      const Node& next = literal.node(uses.of(last).front().node);
+      if (!next.is("Cast") && !next.is("Mul") && !next.is("Add")) break;
+      operators += " " + next.op_type;
+      last = next.output(0);
+    }
+    tap(last, std::move(operators));
+  }
+}
+
+Status LayerComparison::Impl::prepare(const ExecutorFactory& make) {
+  OCTET_TRY(infer_types(literal));
+  order = OCTET_TRY(literal.topological());
+  find_layers();
+  if (report.empty())
+    return error("the graph has no quantized layer; name a file that quantize wrote");
+  Graph tapped = literal;
+  std::vector<ValueId> outputs(taps.size());
+  for (const auto& [value, index] : taps)
+    outputs[index] = value;
+  tapped.set_outputs(std::move(outputs));
+  tapped.remove_dead();
+  if (make) {
+    lowered = OCTET_TRY(make(tapped));
+  } else {
+    const Lowered result = OCTET_TRY(lower(tapped));
+    lowered = OCTET_TRY(make_reference_executor(result.graph));
+  }
+  return ok_status();
+}
+
+Result<std::vector<Tensor>> LayerComparison::Impl::eval(const Node& node,
+                                                        std::vector<Tensor> inputs) const {
+  const OpDef* op = find_op(node.domain, node.op_type);
+  if (op == nullptr) return error(ErrorCode::kUnsupported, "octet cannot run it");
+  EvalContext context{.node = node,
+                      .version = literal.opset(node.domain),
+                      .inputs = std::move(inputs),
+                      .run_body = {},
+                      .seed = 0};
+  return op->eval.fn(context);
+}
+
+Result<LayerComparison> LayerComparison::create(const Graph& literal,
+                                                const ExecutorFactory& lowered) {
+  auto impl = std::make_unique<Impl>();
+  impl->literal = literal;
+  OCTET_TRY_WITH(impl->prepare(lowered), "debug");
+  return LayerComparison(std::move(impl));
+}
+
+Status LayerComparison::add(std::span<const Tensor> inputs) {
+  Impl& d = *impl_;
+  const Graph& g = d.literal;
+  const std::vector<Tensor> theirs =
+      OCTET_TRY_WITH(d.lowered->run(inputs), "debug: the lowered graph");
+  std::vector<Tensor> values(static_cast<size_t>(g.value_bound()));
+  const auto at = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id.index)]; };
+  for (size_t i = 0; i < inputs.size() && i < g.inputs().size(); ++i)
+    at(g.inputs()[i]) = inputs[i];
+  for (const ValueId id : g.constants())
+    at(id) = g.value(id).constant;
+  for (const NodeId id : d.order) {
+    const Node& node = g.node(id);
+    std::vector<Tensor> operands;
+    for (const ValueId v : node.inputs)
+      operands.push_back(v.valid() ? at(v).aligned() : Tensor{});
+    std::vector<Tensor> results = OCTET_TRY_WITH(d.eval(node, std::move(operands)),
+                                                 fmt::format("debug: node {}", node.label()));
+    for (size_t k = 0; k < node.outputs.size() && k < results.size(); ++k) {
+      if (!node.outputs[k].valid()) continue;
+      at(node.outputs[k]) = std::move(results[k]);
+      const auto tapped = d.taps.find(node.outputs[k]);
+      if (tapped == d.taps.end()) continue;
+      const Tensor& other = theirs[tapped->second];
+      OCTET_TRY(compare(at(node.outputs[k]), other, d.report[tapped->second]));
+      at(node.outputs[k]) = other;
+    }
+  }
+  return ok_status();
+}
+
+const std::vector<LayerDifference>& LayerComparison::report() const {
+  return impl_->report;
+}
+
+int64_t LayerComparison::unexplained() const {
+  int64_t count = 0;
+  for (const LayerDifference& layer : impl_->report)
+    count += layer.explained() ? 0 : 1;
+  return count;
+}
+
+LayerComparison::LayerComparison(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LayerComparison::LayerComparison(LayerComparison&&) noexcept = default;
+LayerComparison& LayerComparison::operator=(LayerComparison&&) noexcept = default;
+LayerComparison::~LayerComparison() = default;
+
+} // namespace octet
