@@ -101,6 +101,7 @@ class Tokenizer {
 
   struct Impl;
   explicit Tokenizer(std::shared_ptr<const Impl> impl);
+  const Impl& impl() const { return *impl_; }
 
  private:
   std::shared_ptr<const Impl> impl_;

@@ -55,5 +55,6 @@ Command& train_cnn_command();
 Command& data_show_command();
 Command& data_fetch_command();
 Command& tokenize_command();
+Command& train_vocabulary_command();
 
 } // namespace octet::cli

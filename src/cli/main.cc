@@ -28,10 +28,11 @@ void on_signal(int) {
 }
 
 std::vector<Command*> commands() {
-  return {&train_cnn_command(),  &quantize_command(), &qat_command(),     &eval_command(),
-          &run_command(),        &check_command(),    &explain_command(), &inspect_command(),
-          &assemble_command(),   &debug_command(),    &bench_command(),   &data_show_command(),
-          &data_fetch_command(), &tokenize_command()};
+  return {&train_cnn_command(),  &quantize_command(), &qat_command(),
+          &eval_command(),       &run_command(),      &check_command(),
+          &explain_command(),    &inspect_command(),  &assemble_command(),
+          &debug_command(),      &bench_command(),    &data_show_command(),
+          &data_fetch_command(), &tokenize_command(), &train_vocabulary_command()};
 }
 
 /// `data show` is `show` under `data`.

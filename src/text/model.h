@@ -80,6 +80,7 @@ namespace text {
 Result<Tokenizer> build(Description description);
 /// vocab.txt: a token a line. Reads tokenizer_config.json beside it when there is one.
 Result<Description> read_vocabulary(const std::string& path);
+Result<Description> parse_vocabulary(std::string_view content, const std::string& name);
 /// Errors: a token that a line cannot hold.
 Result<std::string> write_vocabulary(const std::vector<std::string>& tokens);
 

@@ -31,8 +31,9 @@ class Decomposer {
   }
 
   void flush() {
-    std::stable_sort(pending_.begin(), pending_.end(),
-                     [](const Part& a, const Part& b) { return a.order < b.order; });
+    const auto before = [](const Part& a, const Part& b) { return a.order < b.order; };
+    if (!std::is_sorted(pending_.begin(), pending_.end(), before))
+      std::stable_sort(pending_.begin(), pending_.end(), before);
     for (const Part& part : pending_) {
       taken_ += part.first ? 1 : 0;
       out_.push_back({part.code, sources_[taken_ - 1]});

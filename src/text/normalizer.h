@@ -6,7 +6,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "text/unicode.h"
 
 #include "octet/tokenizer.h"
 
@@ -29,11 +32,38 @@ class Normalizer {
   /// replaced; its memory is reused.
   void normalize(const char* begin, const char* end, Output& out) const;
 
+  /// Calls `word(begin, end)` with the bytes of each word of normalized text: spaces go,
+  /// punctuation stands alone (BertPreTokenizer).
+  template <class Word>
+  static void split(std::string_view text, Word&& word);
+
   const NormalizerOptions& options() const { return options_; }
 
  private:
   NormalizerOptions options_;
   bool strip_;
 };
+
+template <class Word>
+void Normalizer::split(std::string_view text, Word&& word) {
+  size_t begin = 0;
+  const auto finish = [&](size_t end) {
+    if (begin != end) word(begin, end);
+    begin = end;
+  };
+  for (size_t i = 0; i < text.size();) {
+    const Decoded c = decode_utf8(text.data() + i, text.data() + text.size());
+    const size_t next = i + c.bytes;
+    if (is_space(c.code)) {
+      finish(i);
+      begin = next;
+    } else if (is_punctuation(c.code)) {
+      finish(i);
+      finish(next);
+    }
+    i = next;
+  }
+  finish(text.size());
+}
 
 } // namespace octet::text

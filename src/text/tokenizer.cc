@@ -14,6 +14,7 @@
 #include "core/threads.h"
 #include "text/model.h"
 #include "text/tokenizer_json.h"
+#include "text/unicode.h"
 
 namespace octet {
 namespace {
@@ -33,9 +34,8 @@ Tokens tokenize(const Tokenizer::Impl& model,
     const text::Split split = model.added.next(text);
     model.wordpiece.encode(split.before, limit, out);
     if (split.added < 0 || out.ids.size() >= limit) break;
-    uint32_t characters = 0;
-    for (const char c : text.substr(split.before.size(), split.added_bytes))
-      characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
+    const auto characters = static_cast<uint32_t>(
+        text::count_characters(text.substr(split.before.size(), split.added_bytes)));
     out.emit(split.added, out.characters, out.characters + characters);
     ++out.word_count;
     out.characters += characters;

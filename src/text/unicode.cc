@@ -86,6 +86,12 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+size_t count_characters(std::string_view utf8) {
+  return static_cast<size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
+    return !is_continuation(static_cast<unsigned char>(c));
+  }));
+}
+
 bool is_removed(uint32_t code) {
   if (code < 0x80) return code < 0x20 ? code != '\t' && code != '\n' && code != '\r' : code == 0x7F;
   return contains(kRemoved, code);
@@ -136,9 +142,11 @@ Expansion decompose(uint32_t code) {
 }
 
 Expansion lower(uint32_t code) {
+  if (code < 0x80) return {{between(code, 'A', 'Z') ? code + 32 : code}, 1};
   if (code == 0x130) return {{'i', 0x307}, 2}; // the only one that gives two
-  for (const LowerRange& r : kYoungLower)
-    if (between(code, r.first, r.last)) return {{code - r.first + r.lower}, 1};
+  if (code >= kYoungLower[0].first)
+    for (const LowerRange& r : kYoungLower)
+      if (between(code, r.first, r.last)) return {{code - r.first + r.lower}, 1};
   return {{static_cast<uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code)))}, 1};
 }
 

@@ -25,6 +25,8 @@ struct Decoded {
 Decoded decode_utf8(const char* p, const char* end);
 void append_utf8(std::string& out, uint32_t code);
 bool is_utf8(std::string_view text);
+/// Code points of valid UTF-8.
+size_t count_characters(std::string_view utf8);
 
 /// Removed by clean_text. Tabs, line feeds and carriage returns are not.
 bool is_removed(uint32_t code);

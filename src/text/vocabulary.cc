@@ -26,20 +26,24 @@ std::string_view trim_end(std::string_view line) {
 
 } // namespace
 
-Result<Description> read_vocabulary(const std::string& path) {
-  const std::string content = OCTET_TRY(read_file(path, kMaxFileBytes));
+Result<Description> parse_vocabulary(std::string_view content, const std::string& name) {
   Description out;
-  std::string_view rest = content;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view token = trim_end(rest.substr(0, end));
+  while (!content.empty()) {
+    const size_t end = std::min(content.find('\n'), content.size());
+    const std::string_view token = trim_end(content.substr(0, end));
     if (token.empty())
       return error("line {} of {} is empty; a vocabulary has a token in every line",
-                   out.tokens.size() + 1, path);
+                   out.tokens.size() + 1, name);
     out.tokens.emplace_back(token);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+    content.remove_prefix(std::min(end + 1, content.size()));
   }
   out.in_model = out.tokens.size();
+  return out;
+}
+
+Result<Description> read_vocabulary(const std::string& path) {
+  const std::string content = OCTET_TRY(read_file(path, kMaxFileBytes));
+  Description out = OCTET_TRY(parse_vocabulary(content, path));
   const std::filesystem::path config =
       std::filesystem::path(path).parent_path() / "tokenizer_config.json";
   std::error_code ignored;

@@ -12,11 +12,6 @@ unsigned char byte_of(char c) {
   return static_cast<unsigned char>(c);
 }
 
-size_t count_characters(std::string_view utf8) {
-  return static_cast<size_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return (byte_of(c) & 0xC0) != 0x80; }));
-}
-
 } // namespace
 
 void Tokens::shrink(size_t count) {
@@ -105,9 +100,7 @@ const char* WordPiece::encode_other(const char* p, const char* end, Tokens& out)
   const std::string_view text = normal.bytes;
   const uint32_t first = out.characters;
   out.characters += normal.characters;
-  size_t word = 0;
-  const auto finish = [&](size_t word_end) {
-    if (word == word_end) return;
+  Normalizer::split(text, [&](size_t word, size_t word_end) {
     const std::string_view bytes = text.substr(word, word_end - word);
     cut(
         bytes, count_characters(bytes), [](unsigned char b) { return b; },
@@ -116,19 +109,7 @@ const char* WordPiece::encode_other(const char* p, const char* end, Tokens& out)
                         first + normal.origin[word + last - 1] + 1};
         },
         out);
-  };
-  for (size_t i = 0; i < text.size();) {
-    const Decoded c = decode_utf8(text.data() + i, text.data() + text.size());
-    const bool punctuation = is_punctuation(c.code);
-    if (punctuation || is_space(c.code)) {
-      finish(i);
-      word = i;
-      if (punctuation) finish(i + c.bytes);
-      word = i + c.bytes;
-    }
-    i += c.bytes;
-  }
-  finish(text.size());
+  });
   return stop;
 }
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet train vocabulary: learns a WordPiece vocabulary from text.
+#include <filesystem>
+#include <optional>
+
+#include "cli/command.h"
+#include "core/format.h"
+#include "data/gzip.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "octet/tokenizer.h"
+
+namespace octet::cli {
+namespace {
+
+/// What a compressed file may grow to.
+constexpr size_t kMaxTextBytes = size_t{1} << 40;
+
+/// Lines of several files, one after the other. The first failure ends them and is kept.
+class Lines {
+ public:
+  Lines(std::vector<std::string> files, int64_t column)
+      : files_(std::move(files)), column_(column) {}
+
+  bool next(std::string_view& line) {
+    while (true) {
+      const size_t end = buffer_.find('\n', at_);
+      if (end != std::string::npos) {
+        line = cut(std::string_view(buffer_).substr(at_, end - at_));
+        at_ = end + 1;
+        return true;
+      }
+      if (fill()) continue;
+      if (!failure_.ok() || at_ == buffer_.size()) return false;
+      line = cut(std::string_view(buffer_).substr(at_));
+      at_ = buffer_.size();
+      return true;
+    }
+  }
+  const Status& status() const { return failure_; }
+
+ private:
+  /// Reads on; false: there is no more.
+  bool fill() {
+    constexpr size_t kBlock = size_t{1} << 20;
+    while (true) {
+      if (!file_) {
+        // A file's last line may lack its end.
+        if (at_ < buffer_.size() && file_count_ > 0 && file_count_ < files_.size() &&
+            buffer_.back() != '\n') {
+          buffer_ += '\n';
+          return true;
+        }
+        if (file_count_ == files_.size()) return false;
+        Result<DataFile> opened = DataFile::open(files_[file_count_++], kMaxTextBytes);
+        if (!opened.ok()) return fail(std::move(opened).error());
+        file_.emplace(std::move(*opened));
+      }
+      buffer_.erase(0, at_);
+      at_ = 0;
+      const size_t before = buffer_.size();
+      buffer_.resize(before + kBlock);
+      const Result<size_t> got =
+          file_->read(std::as_writable_bytes(std::span(buffer_).subspan(before)));
+      buffer_.resize(before + (got.ok() ? *got : 0));
+      if (!got.ok()) return fail(Error(got.error()).with(files_[file_count_ - 1]));
+      if (*got > 0) return true;
+      file_.reset();
+    }
+  }
+  bool fail(Error error) {
+    failure_ = std::move(error);
+    at_ = buffer_.size();
+    file_count_ = files_.size();
+    return false;
+  }
+  /// The column that was asked for; empty when the line has fewer.
+  std::string_view cut(std::string_view line) const {
+    for (int64_t i = 1; i < column_; ++i) {
+      const size_t tab = line.find('\t');
+      if (tab == std::string_view::npos) return {};
+      line.remove_prefix(tab + 1);
+    }
+    return column_ > 0 ? line.substr(0, line.find('\t')) : line;
+  }
+
+  std::vector<std::string> files_;
+  int64_t column_;
+  size_t file_count_ = 0;
+  std::optional<DataFile> file_;
+  std::string buffer_;
+  size_t at_ = 0;
+  Status failure_ = ok_status();
+};
+
+class TrainVocabulary final : public Command {
+ public:
+  std::string_view name() const override { return "train vocabulary"; }
+  std::string_view summary() const override { return "learn a WordPiece vocabulary from text"; }
+  std::string_view example() const override {
+    return "octet train vocabulary --text corpus.txt --size 8000 -o vocabulary/";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("--text", files_, "text files, plain or gzipped; a line is a text")->required();
+    app.add_option("--column", column_, "read this tab-separated column, from 1; 0: whole lines")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--size", options_.vocabulary_size, "entries, special tokens included")
+        ->capture_default_str();
+    app.add_option("-o,--output", output_, "folder for the tokenizer's files")->required();
+    app.add_option("--min-frequency", options_.min_frequency, "rarer pairs are not joined")
+        ->capture_default_str();
+    app.add_flag("--cased", cased_, "keep upper case and accents");
+    app.add_flag("--likelihood", options_.likelihood,
+                 "join by freq(ab) / (freq(a) freq(b)) instead of freq(ab)");
+  }
+
+  Result<Answer> run(const Common& common) override {
+    const std::string vocabulary = (std::filesystem::path(output_) / "vocab.txt").string();
+    std::error_code ignored;
+    if (!common.force && std::filesystem::exists(vocabulary, ignored))
+      return error("{} exists; name another folder or give --force", vocabulary);
+    Lines lines(files_, column_);
+    options_.normalizer.lowercase = !cased_;
+    options_.threads = common.threads;
+    options_.cancel = &interrupted();
+    const Result<Tokenizer> trained =
+        train_wordpiece([&](std::string_view& text) { return lines.next(text); }, options_);
+    OCTET_TRY(Status(lines.status()));
+    const Tokenizer tokenizer = OCTET_TRY(Result<Tokenizer>(trained));
+    OCTET_TRY(tokenizer.save(output_));
+    if (common.json) {
+      fmt::print("{}\n", nlohmann::ordered_json{{"folder", output_},
+                                                {"entries", tokenizer.size()},
+                                                {"hash", tokenizer.hash()}}
+                             .dump(2));
+    } else {
+      fmt::print("{}  {} entries\n", output_, tokenizer.size());
+    }
+    return Answer::kDone;
+  }
+
+ private:
+  std::vector<std::string> files_;
+  std::string output_;
+  WordPieceTrainOptions options_;
+  int64_t column_ = 0;
+  bool cased_ = false;
+};
+
+} // namespace
+
+Command& train_vocabulary_command() {
+  static TrainVocabulary command;
+  return command;
+}
+
+} // namespace octet::cli
