@@ -5,11 +5,13 @@
 #include <map>
 
 #include "cli/command.h"
+#include "cli/data_show_text.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "octet/dataset.h"
+#include "octet/text_source.h"
 
 namespace octet::cli {
 namespace {
@@ -30,9 +32,20 @@ class DataShow final : public Command {
     app.add_option("data", data_, "data set, kind:path")->required();
     app.add_option("--examples", examples_, "how many examples to print")
         ->check(CLI::Range(0, 1000));
+    app.add_option("--vocab", text_.vocab, "for text: vocab.txt, tokenizer.json or their folder");
+    app.add_option("--max-length", text_.max_length, "for text: tokens of a row")
+        ->check(CLI::Range(3, 1 << 20));
+    app.add_flag("--pretrain", text_.pretrain, "for text: rows of pairs with masked positions");
+    app.add_flag("--whole-word", text_.whole_word, "with --pretrain: mask whole words");
+    app.add_option("--epoch", text_.epoch, "with --pretrain: masks of this epoch");
   }
 
   Result<Answer> run(const Common& common) override {
+    if (is_text_spec(data_)) {
+      text_.spec = data_;
+      text_.examples = examples_;
+      return show_text(text_, common);
+    }
     nlohmann::ordered_json json;
     for (const Split split : {Split::kTrain, Split::kTest}) {
       const auto data = OCTET_TRY(open_dataset(data_, split));
@@ -135,6 +148,7 @@ class DataShow final : public Command {
 
   std::string data_;
   int64_t examples_ = 2;
+  TextShow text_;
 };
 
 } // namespace
