@@ -29,7 +29,7 @@ Result<std::vector<std::string>> read_labels(const std::string& folder);
 class ModelFolderWriter {
  public:
   /// Errors: the path exists and `overwrite` is not set, or is something else than a model folder
-  /// (which is never replaced); its parent is missing or not writable.
+  /// or one of Hugging Face's (which is never replaced); its parent is missing or not writable.
   static Result<ModelFolderWriter> create(const std::string& path, bool overwrite);
   ModelFolderWriter(ModelFolderWriter&& other) noexcept;
   ModelFolderWriter& operator=(ModelFolderWriter&&) = delete;

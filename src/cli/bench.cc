@@ -33,7 +33,7 @@ class Bench final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "ONNX file")->required();
+    app.add_option("model", model_, "model folder or ONNX file")->required();
     app.add_option("--shape", shapes_, "NAME=1x128, once for each input; open sizes count as 1")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);

@@ -22,7 +22,7 @@ class Check final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "ONNX file")->required();
+    app.add_option("model", model_, "model folder or ONNX file")->required();
     app.add_option("--target", target_, "tensorrt-8.6, tensorrt-10, onnxruntime, octet, ...")
         ->required();
   }

@@ -52,6 +52,8 @@ Command& explain_command();
 Command& quantize_command();
 Command& qat_command();
 Command& train_cnn_command();
+Command& import_hf_command();
+Command& export_hf_command();
 Command& data_show_command();
 Command& data_fetch_command();
 Command& tokenize_command();

@@ -34,7 +34,7 @@ class Debug final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "quantized ONNX file")->required();
+    app.add_option("model", model_, "quantized model, folder or ONNX file")->required();
     app.add_option("--data", data_, "data set, kind:path")->required();
     app.add_option("--batch", batch_, "examples a run")->check(CLI::Range(1, 65536));
     app.add_option("--limit", limit_, "only the first examples, 0: all");

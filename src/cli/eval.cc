@@ -26,7 +26,7 @@ class Eval final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("models", models_, "ONNX files")
+    app.add_option("models", models_, "model folders or ONNX files")
         ->required()
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     app.add_option("--data", data_, "data set, kind:path")->required();

@@ -23,7 +23,7 @@ class Inspect final : public Command {
   std::string_view example() const override { return "octet inspect cnn.onnx --text"; }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "ONNX file")->required();
+    app.add_option("model", model_, "model folder or ONNX file")->required();
     app.add_flag("--text", text_, "the graph in its textual form");
     app.add_flag("--lowered", lowered_, "the graph that the native executor runs");
     app.add_option("--max-elements", max_elements_,

@@ -28,11 +28,23 @@ void on_signal(int) {
 }
 
 std::vector<Command*> commands() {
-  return {&train_cnn_command(),  &quantize_command(), &qat_command(),
-          &eval_command(),       &run_command(),      &check_command(),
-          &explain_command(),    &inspect_command(),  &assemble_command(),
-          &debug_command(),      &bench_command(),    &data_show_command(),
-          &data_fetch_command(), &tokenize_command(), &train_vocabulary_command()};
+  return {&train_cnn_command(),
+          &quantize_command(),
+          &qat_command(),
+          &eval_command(),
+          &run_command(),
+          &check_command(),
+          &explain_command(),
+          &inspect_command(),
+          &assemble_command(),
+          &debug_command(),
+          &bench_command(),
+          &import_hf_command(),
+          &export_hf_command(),
+          &data_show_command(),
+          &data_fetch_command(),
+          &tokenize_command(),
+          &train_vocabulary_command()};
 }
 
 /// `data show` is `show` under `data`.
@@ -45,8 +57,12 @@ CLI::App* subcommand(CLI::App& app, std::string_view name, std::string_view summ
   for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
     if (sub->get_name() == group) parent = sub;
   if (parent == nullptr) {
-    parent =
-        app.add_subcommand(group, group == "data" ? "show or fetch data sets" : "train a model");
+    static const std::map<std::string, const char*> summaries = {
+        {"data", "show or fetch data sets"},
+        {"train", "train a model"},
+        {"import", "models of other tools to octet's"},
+        {"export", "octet's models to other tools'"}};
+    parent = app.add_subcommand(group, summaries.at(group));
     parent->require_subcommand(1);
   }
   return parent->add_subcommand(std::string(name.substr(space + 1)), std::string(summary));

@@ -7,6 +7,7 @@
 #include "core/string_util.h"
 #include <sys/resource.h>
 
+#include "octet/model_folder.h"
 #include "octet/onnx.h"
 #include "octet/session.h"
 #include "octet/train.h"
@@ -15,11 +16,13 @@ namespace octet::cli {
 namespace fs = std::filesystem;
 
 Result<Graph> open_model(const std::string& path) {
-  return load_onnx(path);
+  return load_onnx(OCTET_TRY(resolve_model(path)));
 }
 
-int64_t model_bytes(const std::string& path) {
+int64_t model_bytes(const std::string& model) {
   std::error_code ignored;
+  const Result<std::string> resolved = resolve_model(model);
+  const std::string path = resolved.ok() ? *resolved : model;
   auto bytes = static_cast<int64_t>(fs::file_size(path, ignored));
   const fs::path external = path + ".data";
   if (fs::exists(external, ignored))
@@ -49,16 +52,35 @@ Status check_output(const std::string& path, const Common& common) {
   if (path.empty()) return error("no output file was named; use -o FILE");
   if (fs::exists(path, ignored) && !common.force)
     return error("{}: exists; use --force to overwrite it", path);
-  const fs::path folder = fs::path(path).parent_path();
+  fs::path whole(path);
+  if (!whole.has_filename()) whole = whole.parent_path(); // FOLDER/
+  const fs::path folder = whole.parent_path();
   if (!folder.empty() && !fs::is_directory(folder, ignored))
     return error(ErrorCode::kNotFound, "{}: the folder {} does not exist", path, folder.string());
   return ok_status();
 }
 
-Status write_model(const Graph& graph, const std::string& path, const Common& common) {
-  SaveOptions options;
-  options.overwrite = common.force;
-  return save_onnx(graph, path, options);
+bool writes_folder(const std::string& path, const std::string& source) {
+  std::error_code ignored;
+  if (path.ends_with(".onnx")) return false;
+  return path.ends_with("/") || fs::is_directory(path, ignored) ||
+         fs::is_directory(source, ignored);
+}
+
+Status write_model(const Graph& graph,
+                   const std::string& path,
+                   const Common& common,
+                   const std::string& source) {
+  if (!writes_folder(path, source)) {
+    SaveOptions options;
+    options.overwrite = common.force;
+    return save_onnx(graph, path, options);
+  }
+  ModelFolderWriter folder = OCTET_TRY(ModelFolderWriter::create(path, common.force));
+  OCTET_TRY(folder.add_model(graph));
+  const Result<std::string> companions = companion_folder(source);
+  if (companions.ok()) OCTET_TRY(folder.add_companions(*companions));
+  return folder.commit();
 }
 
 int64_t peak_rss_bytes() {

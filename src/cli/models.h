@@ -13,7 +13,7 @@
 
 namespace octet::cli {
 
-/// An ONNX file; errors name it.
+/// An ONNX file, or the one of a model folder; errors name it.
 Result<Graph> open_model(const std::string& path);
 /// Bytes of the file and of the external data that it names.
 int64_t model_bytes(const std::string& path);
@@ -25,7 +25,14 @@ const std::vector<std::string>& executor_names();
 
 /// Refuses at once, before long work, what could not be written at its end.
 Status check_output(const std::string& path, const Common& common);
-Status write_model(const Graph& graph, const std::string& path, const Common& common);
+/// True when `path` becomes a model folder: it ends in a slash, is a folder, or has no `.onnx` at
+/// its end while `source` is a folder.
+bool writes_folder(const std::string& path, const std::string& source);
+/// An ONNX file, or a model folder with the companions (labels, tokenizer) of `source`.
+Status write_model(const Graph& graph,
+                   const std::string& path,
+                   const Common& common,
+                   const std::string& source = {});
 
 /// The resident set's peak so far, from the system.
 int64_t peak_rss_bytes();

@@ -21,7 +21,7 @@ class Qat final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "trained float ONNX file")->required();
+    app.add_option("model", model_, "trained float model, folder or ONNX file")->required();
     app.add_option("-o,--output", output_, "ONNX file to write")->required();
     app.add_flag("--learned-scales", learned_scales_, "train the scales too (LSQ)");
     training_.define(app);
@@ -49,7 +49,7 @@ class Qat final : public Command {
         OCTET_TRY_WITH(training_.train(prepared, output_, common, options), model_);
     const Graph final_graph =
         OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
-    OCTET_TRY(write_model(final_graph, output_, common));
+    OCTET_TRY(write_model(final_graph, output_, common, model_));
     training_.finished(output_);
     training_.report(model, output_, common);
     return Answer::kDone;

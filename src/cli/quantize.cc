@@ -25,7 +25,7 @@ class Quantize final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "float ONNX file")->required();
+    app.add_option("model", model_, "float model, folder or ONNX file")->required();
     app.add_option("-o,--output", output_, "ONNX file to write")->required();
     app.add_option("--save-plan", save_plan_, "write the plan as JSON");
     app.add_flag("--explain", explain_, "print the plan with its reasons");
@@ -43,7 +43,7 @@ class Quantize final : public Command {
     if (!accepted(findings))
       return error(ErrorCode::kInternal, "the quantized model would be refused by {}: {}: {}",
                    plan.target, findings.front().node, findings.front().message);
-    OCTET_TRY(write_model(quantized, output_, common));
+    OCTET_TRY(write_model(quantized, output_, common, model_));
     if (!save_plan_.empty())
       OCTET_TRY(
           write_file(save_plan_, plan.to_json(), common.force ? Overwrite::kYes : Overwrite::kNo));

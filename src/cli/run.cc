@@ -24,7 +24,7 @@ class Run final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "ONNX file")->required();
+    app.add_option("model", model_, "model folder or ONNX file")->required();
     app.add_option("--input", inputs_, "NAME=FILE.npy, once for each input")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kModel = "model.onnx";
+constexpr const char* kWeights = "model.safetensors"; // of Hugging Face's folders
 constexpr const char* kLabels = "labels.txt";
 constexpr const char* kConfig = "config.json";
 constexpr const char* kCompanions[] = {kLabels,
@@ -56,7 +57,9 @@ Status check_target(const std::string& target, bool overwrite) {
   if (!overwrite) return error("{}: exists; use --force to overwrite it", target);
   if (!fs::is_directory(target, ignored))
     return error("{}: is a file, a model folder would take its place; name a folder", target);
-  if (!fs::is_empty(target, ignored) && !fs::exists(fs::path(target) / kModel, ignored))
+  const fs::path folder(target);
+  if (!fs::is_empty(folder, ignored) && !fs::exists(folder / kModel, ignored) &&
+      !fs::exists(folder / kWeights, ignored))
     return error("{}: is no model folder, it holds no {}; name another one", target, kModel);
   return ok_status();
 }
@@ -68,7 +71,7 @@ Result<std::string> resolve_model(const std::string& path) {
   if (!fs::is_directory(path, ignored)) return path;
   const fs::path model = fs::path(path) / kModel;
   if (!fs::exists(model, ignored)) {
-    if (fs::exists(fs::path(path) / "model.safetensors", ignored))
+    if (fs::exists(fs::path(path) / kWeights, ignored))
       return error(ErrorCode::kNotFound,
                    "{}: holds weights of Hugging Face's, no {}; octet import hf {} makes a model "
                    "folder of it",

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet import hf: a folder of Hugging Face's (BERT, MiniLM, DistilBERT) to a model folder.
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/models.h"
+#include "core/format.h"
+#include "core/string_util.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "octet/hugging_face.h"
+#include "octet/model_folder.h"
+
+namespace octet::cli {
+namespace {
+
+constexpr std::pair<const char*, BertHead> kHeads[] = {
+    {"none", BertHead::kNone},
+    {"classification", BertHead::kClassification},
+    {"masked-lm", BertHead::kMaskedLm},
+    {"pretraining", BertHead::kPretraining}};
+
+class ImportHf final : public Command {
+ public:
+  std::string_view name() const override { return "import hf"; }
+  std::string_view summary() const override {
+    return "make a model folder of a BERT, MiniLM or DistilBERT of Hugging Face's";
+  }
+  std::string_view example() const override {
+    return "octet import hf all-MiniLM-L6-v2/ --head classification --labels neg,pos -o minilm/";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("folder", folder_, "with config.json and model.safetensors")->required();
+    app.add_option("-o,--output", output_, "folder, or ONNX file without its companions")
+        ->required();
+    app.add_option("--head", head_,
+                   "none, classification, masked-lm or pretraining; default: the file's own");
+    app.add_option("--labels", labels_, "names of the classes, separated by commas");
+    app.add_flag("--no-token-types", no_token_types_, "no input token_type_ids: all are 0");
+    app.add_flag("--gather-masked", options_.gather_masked,
+                 "an input masked_positions picks what the masked head computes");
+    app.add_flag("--int32", int32_, "inputs are i32 instead of i64");
+    app.add_option("--opset", options_.opset, "17; from 20 on GELU is one operator")
+        ->capture_default_str();
+  }
+
+  Result<Answer> run(const Common& common) override {
+    OCTET_TRY(check_output(output_, common));
+    options_.seed = common.seed;
+    options_.token_type_input = !no_token_types_;
+    if (int32_) options_.index_type = DType::kInt32;
+    OCTET_TRY(choose_head());
+    const ImportedModel model = OCTET_TRY(import_hugging_face(folder_, options_));
+    OCTET_TRY(write_model(model.graph, output_, common, folder_));
+    report(model, common);
+    return Answer::kDone;
+  }
+
+ private:
+  Status choose_head() {
+    for (const std::string_view label : split(labels_, ','))
+      if (!trim(label).empty()) options_.labels.emplace_back(trim(label));
+    if (head_.empty()) return ok_status();
+    std::vector<std::string> names;
+    for (const auto& [name, head] : kHeads) {
+      names.emplace_back(name);
+      if (head_ == name) options_.head = head;
+    }
+    if (!options_.head) return error("no head \"{}\"{}", head_, suggestion(head_, names));
+    return ok_status();
+  }
+
+  void report(const ImportedModel& model, const Common& common) const {
+    if (common.json) {
+      const nlohmann::ordered_json out = {
+          {"model", output_}, {"fresh", model.fresh}, {"unused", model.unused}};
+      fmt::print("{}\n", out.dump(2));
+      return;
+    }
+    fmt::print("{}: imported from {}\n", output_, folder_);
+    if (!model.fresh.empty())
+      fmt::print("not in the file, so with initial values: {}\n", join(model.fresh, ", "));
+    if (!model.unused.empty())
+      fmt::print("in the file, but not of this head: {}\n", join(model.unused, ", "));
+  }
+
+  std::string folder_, output_, head_, labels_;
+  bool no_token_types_ = false, int32_ = false;
+  HuggingFaceImport options_;
+};
+
+} // namespace
+
+Command& import_hf_command() {
+  static ImportHf command;
+  return command;
+}
+
+} // namespace octet::cli
