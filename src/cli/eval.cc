@@ -54,6 +54,7 @@ class Eval final : public Command {
         results.back().size_bytes = model_bytes(path);
       }
     }
+    OCTET_TRY(compare_with_first(results));
     if (!report_.empty())
       OCTET_TRY(write_file(report_, page(results, *data),
                            common.force ? Overwrite::kYes : Overwrite::kNo));
@@ -62,6 +63,14 @@ class Eval final : public Command {
   }
 
  private:
+  static nlohmann::ordered_json paired_json(const PairedTest& t) {
+    return {{"only_first_right", t.only_first},
+            {"only_this_right", t.only_second},
+            {"difference", t.difference},
+            {"difference_interval", {t.interval.first, t.interval.second}},
+            {"mcnemar_p", t.p_value}};
+  }
+
   static void print_json(const std::vector<Evaluation>& results) {
     auto out = nlohmann::ordered_json::array();
     for (const Evaluation& e : results)
@@ -69,6 +78,11 @@ class Eval final : public Command {
                      {"executor", e.executor},
                      {"accuracy", e.accuracy},
                      {"accuracy_interval", {e.interval.first, e.interval.second}},
+                     {"f1", e.f1},
+                     {"f1_interval", {e.f1_interval.first, e.f1_interval.second}},
+                     {"matthews", e.matthews},
+                     {"matthews_interval", {e.matthews_interval.first, e.matthews_interval.second}},
+                     {"against_first", paired_json(e.against_first)},
                      {"samples", e.samples},
                      {"changed", changed_share(results.front(), e)},
                      {"size_bytes", e.size_bytes},
@@ -79,9 +93,9 @@ class Eval final : public Command {
   }
 
   static const std::vector<std::string>& header() {
-    static const std::vector<std::string> names = {"model",         "executor",  "accuracy %",
-                                                   "95 % interval", "changed %", "size",
-                                                   "median ms",     "p99 ms",    "examples/s"};
+    static const std::vector<std::string> names = {
+        "model",     "executor", "accuracy %", "95 % interval", "F1 %",   "MCC",
+        "changed %", "p",        "size",       "median ms",     "p99 ms", "examples/s"};
     return names;
   }
 
@@ -91,14 +105,18 @@ class Eval final : public Command {
       out.push_back(
           {e.model, e.executor, fmt::format("{:.2f}", 100 * e.accuracy),
            fmt::format("{:.2f} .. {:.2f}", 100 * e.interval.first, 100 * e.interval.second),
-           fmt::format("{:.2f}", 100 * changed_share(results.front(), e)), bytes_text(e.size_bytes),
+           fmt::format("{:.2f}", 100 * e.f1), fmt::format("{:.4f}", e.matthews),
+           fmt::format("{:.2f}", 100 * changed_share(results.front(), e)),
+           fmt::format("{:.3f}", e.against_first.p_value), bytes_text(e.size_bytes),
            fmt::format("{:.4f}", e.latency_ms_median), fmt::format("{:.4f}", e.latency_ms_p99),
            fmt::format("{:.0f}", e.samples_per_second)});
     return out;
   }
 
   static constexpr std::string_view kLegend =
-      "changed: predictions other than the first model's; median and p99 of one example a run, "
+      "F1: of class 1, with more than two classes their mean; MCC: Matthews' correlation; changed: "
+      "predictions other than the first model's; p: chance of such a difference to it between "
+      "equals (McNemar); median and p99 of one example a run, "
       "examples/s in batches";
 
   static void print_table(const std::vector<Evaluation>& results, const Dataset& data) {

@@ -43,6 +43,21 @@ Status measure_latency(
   return ok_status();
 }
 
+Status add_class_metrics(int64_t classes, Evaluation& out) {
+  for (const std::vector<int64_t>* each : {&out.labels, &out.predictions})
+    for (const int64_t c : *each)
+      classes = std::max(classes, c + 1);
+  const ConfusionMatrix counts =
+      OCTET_TRY(ConfusionMatrix::of(out.labels, out.predictions, classes));
+  out.f1 = counts.f1();
+  out.matthews = counts.matthews();
+  out.f1_interval =
+      OCTET_TRY(bootstrap_interval(ClassMetric::kF1, out.labels, out.predictions, classes));
+  out.matthews_interval =
+      OCTET_TRY(bootstrap_interval(ClassMetric::kMatthews, out.labels, out.predictions, classes));
+  return ok_status();
+}
+
 } // namespace
 
 Result<Evaluation>
@@ -67,14 +82,22 @@ evaluate(const Graph& graph, Executor& executor, const Dataset& data, const Eval
     for (size_t i = 0; i < best.size(); ++i)
       hits += best[i] == want[i] ? 1 : 0;
     out.predictions.insert(out.predictions.end(), best.begin(), best.end());
+    out.labels.insert(out.labels.end(), want.begin(), want.end());
     progress.update(end, out.samples);
   }
   out.accuracy = static_cast<double>(hits) / static_cast<double>(out.samples);
   out.interval = wilson_interval(hits, out.samples);
   out.samples_per_second = static_cast<double>(out.samples) / (milliseconds(busy) / 1e3);
+  OCTET_TRY(add_class_metrics(static_cast<int64_t>(data.classes().size()), out));
   if (options.latency_runs > 0)
     OCTET_TRY(measure_latency(graph, executor, data, options.latency_runs, out));
   return out;
+}
+
+Status compare_with_first(std::vector<Evaluation>& evaluations) {
+  for (Evaluation& e : evaluations)
+    e.against_first = OCTET_TRY(mcnemar(e.labels, evaluations.front().predictions, e.predictions));
+  return ok_status();
 }
 
 double changed_share(const Evaluation& a, const Evaluation& b) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "report/classification.h"
 
 #include "octet/dataset.h"
 #include "octet/executor.h"
@@ -26,13 +27,19 @@ struct Evaluation {
   int64_t samples = 0;
   int64_t size_bytes = 0;
   double latency_ms_median = 0, latency_ms_p99 = 0, samples_per_second = 0;
-  std::vector<int64_t> predictions;
+  std::vector<int64_t> predictions, labels;
+  double f1 = 0, matthews = 0; ///< see report/classification.h
+  std::pair<double, double> f1_interval, matthews_interval;
+  PairedTest against_first; ///< this model beside the first one of the table
 };
 
 /// Accuracy counts the largest of the first output's scores against the labels. Errors: a data set
 /// without labels or that does not fit the model's inputs.
 Result<Evaluation>
 evaluate(const Graph& graph, Executor& executor, const Dataset& data, const EvalOptions& options);
+
+/// Fills `against_first` of every evaluation. Errors: evaluations of different examples.
+Status compare_with_first(std::vector<Evaluation>& evaluations);
 
 /// Share of predictions that differ; -1 when the counts differ.
 double changed_share(const Evaluation& a, const Evaluation& b);

@@ -170,7 +170,10 @@ std::string bert_config_json(const BertOptions& o) {
     if (value == o.activation && !out.contains(k.activation)) out[k.activation] = name;
   out[k.dropout] = o.dropout;
   out[k.attention_dropout] = o.attention_dropout;
-  if (o.classifier_dropout >= 0) out[k.classifier_dropout] = o.classifier_dropout;
+  if (o.classifier_dropout >= 0)
+    out[k.classifier_dropout] = o.classifier_dropout;
+  else if (!bert) // whose default is a number, where BERT's is the other dropout
+    out[k.classifier_dropout] = o.dropout;
   if (bert) out["layer_norm_eps"] = o.layer_norm_epsilon;
   out["initializer_range"] = o.initializer_range;
   out["pad_token_id"] = 0;

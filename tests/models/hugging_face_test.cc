@@ -84,8 +84,9 @@ TEST_F(HuggingFace, WritesTheNamesOfBertForSequenceClassification) {
   }
   EXPECT_EQ(names(weights()), want);
   for (const NamedWeight& w : weights())
-    if (w.name == layer + "intermediate.dense.weight")
+    if (w.name == layer + "intermediate.dense.weight") {
       EXPECT_EQ(w.tensor.shape(), (Shape{6, 4})); // [out, in]
+    }
 }
 
 TEST_F(HuggingFace, WritesTheNamesOfDistilBertForMaskedLm) {

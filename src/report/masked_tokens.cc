@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/masked_tokens.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/format.h"
+#include "report/metrics.h"
+
+#include "octet/graph.h"
+
+namespace octet {
+namespace {
+
+constexpr int64_t kTop = 5;
+
+/// log(sum(exp(x))).
+double log_sum(std::span<const float> x) {
+  const auto largest = static_cast<double>(*std::max_element(x.begin(), x.end()));
+  double sum = 0;
+  for (const float v : x)
+    sum += std::exp(static_cast<double>(v) - largest);
+  return largest + std::log(sum);
+}
+
+} // namespace
+
+std::vector<double> softmax(std::span<const float> scores) {
+  std::vector<double> out;
+  if (scores.empty()) return out;
+  const double log_total = log_sum(scores);
+  for (const float v : scores)
+    out.push_back(std::exp(static_cast<double>(v) - log_total));
+  return out;
+}
+
+Status MaskedTokens::add(const Tensor& logits, const Tensor& labels) {
+  if (logits.type() != DType::kFloat32 || logits.rank() < 1 || logits.shape().back() < 1)
+    return error("logits are {}; a language model has f32[..., vocabulary]",
+                 tensor_type(logits.type(), logits.shape()).text());
+  const int64_t vocabulary = logits.shape().back();
+  if (labels.count() * vocabulary != logits.count())
+    return error("logits are {} and there are {} labels; there is a row for each",
+                 to_string(logits.shape()), labels.count());
+  const std::vector<int64_t> wanted = OCTET_TRY(labels.to_ints());
+  const Tensor aligned = logits.aligned();
+  const std::span<const float> scores = aligned.data<float>();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] < 0) continue;
+    if (wanted[i] >= vocabulary)
+      return error("label {} is {}; the model knows the tokens 0 .. {}", i, wanted[i],
+                   vocabulary - 1);
+    add_row(scores.subspan(i * static_cast<size_t>(vocabulary), static_cast<size_t>(vocabulary)),
+            wanted[i]);
+  }
+  return ok_status();
+}
+
+void MaskedTokens::add_row(std::span<const float> scores, int64_t label) {
+  const float mine = scores[static_cast<size_t>(label)];
+  int64_t before = 0; // of equal scores the first token counts as better
+  for (size_t v = 0; v < scores.size(); ++v)
+    before += scores[v] > mine || (scores[v] == mine && v < static_cast<size_t>(label)) ? 1 : 0;
+  ++count_;
+  hits1_ += before == 0 ? 1 : 0;
+  hits5_ += before < kTop ? 1 : 0;
+  loss_sum_ += log_sum(scores) - static_cast<double>(mine);
+  ++labels_[label];
+}
+
+double MaskedTokens::share(int64_t hits) const {
+  return count_ == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(count_);
+}
+
+std::pair<double, double> MaskedTokens::top1_interval() const {
+  return wilson_interval(hits1_, count_);
+}
+
+double MaskedTokens::loss() const {
+  return count_ == 0 ? 0 : loss_sum_ / static_cast<double>(count_);
+}
+
+double MaskedTokens::perplexity() const {
+  return std::exp(loss());
+}
+
+double MaskedTokens::unigram_entropy() const {
+  double sum = 0;
+  for (const auto& [label, n] : labels_)
+    sum -= share(n) * std::log(share(n));
+  return sum;
+}
+
+double MaskedTokens::unigram_top1() const {
+  int64_t most = 0;
+  for (const auto& [label, n] : labels_)
+    most = std::max(most, n);
+  return share(most);
+}
+
+} // namespace octet

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well a language model finds hidden tokens.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "octet/tensor.h"
+
+namespace octet {
+
+/// Softmax of one row of scores in double precision.
+std::vector<double> softmax(std::span<const float> scores);
+
+/// Counts over the masked tokens of any number of batches.
+class MaskedTokens {
+ public:
+  /// logits f32[..., V] and labels i64 or i32[...], one label a row; labels below 0 are not
+  /// counted. Errors: shapes that do not fit, a label of V or more.
+  Status add(const Tensor& logits, const Tensor& labels);
+
+  int64_t count() const { return count_; }
+  double top1() const { return share(hits1_); }
+  double top5() const { return share(hits5_); }
+  std::pair<double, double> top1_interval() const;
+  /// Mean of -log p(label), in nats, and e to that power.
+  double loss() const;
+  double perplexity() const;
+
+  /// What knowing only how often each token comes would reach on the same labels: the entropy of
+  /// their distribution in nats, and the share of the commonest one.
+  double unigram_entropy() const;
+  double unigram_top1() const;
+
+ private:
+  double share(int64_t hits) const;
+  void add_row(std::span<const float> scores, int64_t label);
+
+  int64_t count_ = 0, hits1_ = 0, hits5_ = 0;
+  double loss_sum_ = 0;
+  std::map<int64_t, int64_t> labels_;
+};
+
+} // namespace octet

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics of language models against closed forms.
+#include <cmath>
+
+#include "report/masked_tokens.h"
+#include <gtest/gtest.h>
+
+namespace octet {
+namespace {
+
+TEST(MaskedTokens, MatchesClosedForms) {
+  // Rows: uniform over 8; log of 1/2, 1/4, 1/8, 1/8 on the first four.
+  const float low = -1e30F, l2 = std::log(2.0F);
+  const Tensor logits =
+      Tensor::of<float>({1, 3, 8}, {7,   7,       7,       7,       7,   7,   7,   7,   //
+                                    -l2, -2 * l2, -3 * l2, -3 * l2, low, low, low, low, //
+                                    0,   1,       2,       3,       4,   5,   6,   7});
+  MaskedTokens m;
+  ASSERT_TRUE(m.add(logits, Tensor::of<int64_t>({1, 3}, {5, 2, -100})).ok());
+  EXPECT_EQ(m.count(), 2);
+  EXPECT_NEAR(m.loss(), 3 * std::log(2.0), 1e-6);
+  EXPECT_NEAR(m.perplexity(), 8, 1e-5);
+  EXPECT_EQ(m.top1(), 0);   // equal scores: the first five are before token 5
+  EXPECT_EQ(m.top5(), 0.5); // the third of the second row
+  ASSERT_TRUE(m.add(logits, Tensor::of<int32_t>({3}, {-1, 0, 7})).ok());
+  EXPECT_EQ(m.top1(), 0.5);
+  EXPECT_EQ(m.top5(), 0.75);
+}
+
+TEST(MaskedTokens, KnowsTheUnigramBaseline) {
+  MaskedTokens m;
+  const Tensor logits = Tensor::zeros(DType::kFloat32, {4, 3}).value();
+  ASSERT_TRUE(m.add(logits, Tensor::of<int64_t>({4}, {0, 2, 2, 1})).ok());
+  EXPECT_NEAR(m.unigram_entropy(), 1.5 * std::log(2.0), 1e-12);
+  EXPECT_EQ(m.unigram_top1(), 0.5);
+  EXPECT_FALSE(m.add(logits, Tensor::of<int64_t>({4}, {0, 3, 2, 1})).ok());
+  EXPECT_FALSE(m.add(logits, Tensor::of<int64_t>({3}, {0, 1, 2})).ok());
+}
+
+TEST(MaskedTokens, SoftmaxIsStable) {
+  const std::vector<float> scores = {10000, 10000 + std::log(3.0F), -10000};
+  const auto p = softmax(scores);
+  EXPECT_NEAR(p[0], 0.25, 1e-4);
+  EXPECT_NEAR(p[1], 0.75, 1e-4);
+  EXPECT_EQ(p[2], 0);
+}
+
+} // namespace
+} // namespace octet
