@@ -15,6 +15,7 @@ import tempfile
 
 import numpy as np
 import onnxruntime
+import tokenizers
 
 LIMIT = 1e-4
 OCTET = pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet"
@@ -43,7 +44,7 @@ class Bert:
         self.prefix = prefix
 
     def weight(self, name):
-        return self.weights[self.prefix + name]
+        return self.weights[name if name in self.weights else self.prefix + name]
 
     def dense(self, x, name):
         return x @ self.weight(name + ".weight").T + self.weight(name + ".bias")
@@ -67,22 +68,28 @@ class Bert:
         y = scores / scores.sum(-1, keepdims=True) @ split("value")
         return self.dense(y.transpose(0, 2, 1, 3).reshape(rows, length, width), name + ".output.dense")
 
+    def gelu(self, x):
+        return x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+
     def encode(self, ids, mask, types):
         x = (self.weight("embeddings.word_embeddings.weight")[ids]
              + self.weight("embeddings.position_embeddings.weight")[:ids.shape[1]]
              + self.weight("embeddings.token_type_embeddings.weight")[types])
         x = self.norm(x, "embeddings.LayerNorm")
-        erf = np.vectorize(math.erf)
         for i in range(self.config["num_hidden_layers"]):
             name = f"encoder.layer.{i}"
             x = self.norm(x + self.attention(x, mask, name + ".attention"), name + ".attention.output.LayerNorm")
-            y = self.dense(x, name + ".intermediate.dense")
-            y = y / 2 * (1 + erf(y / math.sqrt(2)))
+            y = self.gelu(self.dense(x, name + ".intermediate.dense"))
             x = self.norm(x + self.dense(y, name + ".output.dense"), name + ".output.LayerNorm")
         return x
 
     def pool(self, x):
         return np.tanh(self.dense(x[:, 0], "pooler.dense"))
+
+    def predict_tokens(self, x):
+        head = "cls.predictions."
+        x = self.norm(self.gelu(self.dense(x, head + "transform.dense")), head + "transform.LayerNorm")
+        return x @ self.weight("embeddings.word_embeddings.weight").T + self.weight(head + "bias")
 
 
 def octet(*arguments):
@@ -142,9 +149,33 @@ def main():
         assert json.loads((work / "classifier/config.json").read_text())["id2label"]["2"] == "positive"
         model = Bert(work / "classifier", "bert.")
         pooled = model.pool(model.encode(*inputs.values()))
-        logits = pooled @ model.weights["classifier.weight"].T + model.weights["classifier.bias"]
+        logits = model.dense(pooled, "classifier")
         for runtime, got in zip(["ONNX Runtime", "native"], run_both(work / "c", inputs, work)):
             compare(f"logits, {runtime}", got, [logits])
+
+        fill_mask(minilm, work)
+
+
+def fill_mask(minilm, work):
+    """octet fill-mask with an untrained head against the same head in NumPy and Hugging Face's tokenizer."""
+    octet("import", "hf", minilm, "--head", "masked-lm", "--seed", 3, "-o", work / "lm/")
+    octet("export", "hf", work / "lm", "-o", work / "lm-hf")
+    text = "the film was [MASK] good, [MASK]!"
+    command = [OCTET, "fill-mask", work / "lm", text, "--top", "7", "--json"]
+    masks = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    tokenizer = tokenizers.Tokenizer.from_file(str(minilm / "tokenizer.json"))
+    ids = np.array([i for i in tokenizer.encode(text).ids if i != 0])  # its file asks for padding
+    model = Bert(work / "lm-hf", "bert.")
+    logits = model.predict_tokens(model.encode(ids[None], np.ones((1, len(ids))), np.zeros((1, len(ids)), int)))[0]
+    places = np.flatnonzero(ids == tokenizer.token_to_id("[MASK]"))
+    assert [m["position"] for m in masks] == places.tolist()
+    for mask in masks:
+        p = np.exp(logits[mask["position"]] - logits[mask["position"]].max())
+        p /= p.sum()
+        for guess, rank in zip(mask["guesses"], np.argsort(-p)):
+            assert abs(guess["probability"] - p[rank]) <= 1e-4 * p[rank], (guess, p[rank])
+            assert guess["token"] == tokenizer.id_to_token(guess["id"])
+    print(f"fill-mask: {len(masks)} masks agree")
 
 
 if __name__ == "__main__":
