@@ -52,6 +52,7 @@ Command& explain_command();
 Command& quantize_command();
 Command& qat_command();
 Command& train_cnn_command();
+Command& fill_mask_command();
 Command& import_hf_command();
 Command& export_hf_command();
 Command& data_show_command();

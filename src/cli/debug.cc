@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "cli/command.h"
+#include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
 #include "core/format.h"
@@ -38,12 +39,16 @@ class Debug final : public Command {
     app.add_option("--data", data_, "data set, kind:path")->required();
     app.add_option("--batch", batch_, "examples a run")->check(CLI::Range(1, 65536));
     app.add_option("--limit", limit_, "only the first examples, 0: all");
+    app.add_option("--max-length", max_length_, "tokens of a row, for text")
+        ->check(CLI::Range(3, 65536))
+        ->capture_default_str();
     app.add_flag("--bits-only", bits_only_, "leave out the comparison with the literal graph");
   }
 
   Result<Answer> run(const Common& common) override {
     const Graph graph = OCTET_TRY(open_model(model_));
-    const auto data = OCTET_TRY(open_dataset(data_, Split::kTest));
+    const auto data = OCTET_TRY(
+        open_model_data({data_, Split::kTest, max_length_, limit_}, graph, model_, common));
     Session session = OCTET_TRY_WITH(
         Session::create(graph, {.threads = common.threads, .isa = {}, .lower = true}), model_);
     const auto reference = OCTET_TRY_WITH(make_reference_executor(session.lowered()), model_);
@@ -149,7 +154,7 @@ class Debug final : public Command {
   std::optional<LoweringComparison> codes_;
   std::optional<LayerComparison> layers_;
   std::string model_, data_;
-  int64_t batch_ = 64, limit_ = 0;
+  int64_t max_length_ = 128, batch_ = 64, limit_ = 0;
   bool bits_only_ = false;
 };
 

@@ -5,6 +5,8 @@
 
 #include "cli/command.h"
 #include "cli/evaluate.h"
+#include "cli/evaluate_lm.h"
+#include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
@@ -35,6 +37,10 @@ class Eval final : public Command {
         ->allow_extra_args(false);
     app.add_option("--batch", options_.batch, "examples a run")->check(CLI::Range(1, 65536));
     app.add_option("--limit", options_.limit, "only the first examples, 0: all");
+    app.add_option("--max-length", max_length_, "tokens of a row, for text")
+        ->check(CLI::Range(3, 65536))
+        ->capture_default_str();
+    app.add_flag("--training-data", training_split_, "the training part of the data set instead");
     app.add_option("--report", report_, "write the table and charts as an HTML page");
     app.add_option("--latency-runs", options_.latency_runs, "runs of one example, 0: none");
   }
@@ -42,13 +48,33 @@ class Eval final : public Command {
   Result<Answer> run(const Common& common) override {
     if (executors_.empty()) executors_ = {"native"};
     if (!report_.empty()) OCTET_TRY(check_output(report_, common));
-    const auto data = OCTET_TRY(open_dataset(data_, Split::kTest));
+    std::vector<Graph> graphs;
+    for (const std::string& path : models_)
+      graphs.push_back(OCTET_TRY(open_model(path)));
+    const auto lms = std::count_if(graphs.begin(), graphs.end(), is_language_model);
+    if (lms == 0) return run_classifiers(graphs, common);
+    if (lms == static_cast<std::ptrdiff_t>(graphs.size()))
+      return run_language_models(graphs, common);
+    return Error("some of the models are language models and some are not; compare them apart");
+  }
+
+ private:
+  Result<std::shared_ptr<const Dataset>>
+  open_data(const Graph& graph, const std::string& path, const Common& common) const {
+    const ModelData data{data_, training_split_ ? Split::kTrain : Split::kTest, max_length_,
+                         options_.limit};
+    return open_model_data(data, graph, path, common).with(path);
+  }
+
+  Result<Answer> run_classifiers(const std::vector<Graph>& graphs, const Common& common) const {
     std::vector<Evaluation> results;
-    for (const std::string& path : models_) {
-      const Graph graph = OCTET_TRY(open_model(path));
+    std::shared_ptr<const Dataset> data;
+    for (size_t i = 0; i < graphs.size(); ++i) {
+      const std::string& path = models_[i];
+      data = OCTET_TRY(open_data(graphs[i], path, common));
       for (const std::string& kind : executors_) {
-        const auto executor = OCTET_TRY_WITH(make_executor(graph, kind, common), path);
-        results.push_back(OCTET_TRY_WITH(evaluate(graph, *executor, *data, options_), path));
+        const auto executor = OCTET_TRY_WITH(make_executor(graphs[i], kind, common), path);
+        results.push_back(OCTET_TRY_WITH(evaluate(graphs[i], *executor, *data, options_), path));
         results.back().model = path;
         results.back().executor = kind;
         results.back().size_bytes = model_bytes(path);
@@ -62,7 +88,26 @@ class Eval final : public Command {
     return Answer::kDone;
   }
 
- private:
+  Result<Answer> run_language_models(const std::vector<Graph>& graphs, const Common& common) const {
+    if (!report_.empty()) return Error("--report is for classifiers; use --json");
+    std::vector<LmEvaluation> results;
+    std::shared_ptr<const Dataset> data;
+    for (size_t i = 0; i < graphs.size(); ++i) {
+      const std::string& path = models_[i];
+      data = OCTET_TRY(open_data(graphs[i], path, common));
+      for (const std::string& kind : executors_) {
+        const auto executor = OCTET_TRY_WITH(make_executor(graphs[i], kind, common), path);
+        results.push_back(
+            OCTET_TRY_WITH(evaluate_language_model(graphs[i], *executor, *data, options_), path));
+        results.back().model = path;
+        results.back().executor = kind;
+        results.back().size_bytes = model_bytes(path);
+      }
+    }
+    common.json ? cli::print_json(results) : cli::print_table(results, *data);
+    return Answer::kDone;
+  }
+
   static nlohmann::ordered_json paired_json(const PairedTest& t) {
     return {{"only_first_right", t.only_first},
             {"only_this_right", t.only_second},
@@ -161,6 +206,8 @@ class Eval final : public Command {
 
   std::vector<std::string> models_, executors_;
   std::string data_, report_;
+  int64_t max_length_ = 128;
+  bool training_split_ = false;
   EvalOptions options_;
 };
 

@@ -79,8 +79,16 @@ evaluate(const Graph& graph, Executor& executor, const Dataset& data, const Eval
     busy += Clock::now() - start;
     const std::vector<int64_t> best = OCTET_TRY(top1(scores.front()));
     const std::vector<int64_t> want = OCTET_TRY(labels.to_ints());
-    for (size_t i = 0; i < best.size(); ++i)
+    if (want.size() != best.size())
+      return error("{} examples have {} labels and {} rows of scores", end - begin, want.size(),
+                   best.size());
+    for (size_t i = 0; i < best.size(); ++i) {
+      if (want[i] < 0 || want[i] >= scores.front().dim(1))
+        return error("example {} of {} has label {}, the model has classes 0 .. {}",
+                     begin + static_cast<int64_t>(i), data.description(), want[i],
+                     scores.front().dim(1) - 1);
       hits += best[i] == want[i] ? 1 : 0;
+    }
     out.predictions.insert(out.predictions.end(), best.begin(), best.end());
     out.labels.insert(out.labels.end(), want.begin(), want.end());
     progress.update(end, out.samples);

@@ -35,7 +35,7 @@ class Qat final : public Command {
     if (quantization_.data.empty()) quantization_.data = "generated";
     training_.data = quantization_.data;
     const Graph graph = OCTET_TRY(open_model(model_));
-    const QuantizationPlan plan = OCTET_TRY_WITH(quantization_.plan(graph, common), model_);
+    const QuantizationPlan plan = OCTET_TRY_WITH(quantization_.plan(graph, model_, common), model_);
     if (plan.mode != QuantMode::kStatic)
       return error("quantization-aware training is of static quantization; leave --mode {} out",
                    octet::name(plan.mode));
@@ -47,8 +47,7 @@ class Qat final : public Command {
     }
     const TrainedModel model =
         OCTET_TRY_WITH(training_.train(prepared, output_, common, options), model_);
-    const Graph final_graph =
-        OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
+    const Graph final_graph = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
     OCTET_TRY(write_model(final_graph, output_, common, model_));
     training_.finished(output_);
     training_.report(model, output_, common);

@@ -36,7 +36,7 @@ class Quantize final : public Command {
     OCTET_TRY(check_output(output_, common));
     if (!save_plan_.empty()) OCTET_TRY(check_output(save_plan_, common));
     const Graph graph = OCTET_TRY(open_model(model_));
-    const QuantizationPlan plan = OCTET_TRY_WITH(flags_.plan(graph, common), model_);
+    const QuantizationPlan plan = OCTET_TRY_WITH(flags_.plan(graph, model_, common), model_);
     if (explain_) fmt::print("{}", plan.text());
     const Graph quantized = OCTET_TRY_WITH(quantize(graph, plan), model_);
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, plan.target), output_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/quantize_options.h"
 
+#include "cli/model_data.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -8,6 +9,7 @@
 
 #include "octet/session.h"
 #include "octet/target.h"
+#include "octet/text_source.h"
 
 namespace octet::cli {
 namespace {
@@ -24,6 +26,9 @@ void QuantizeFlags::define(CLI::App& app) {
   app.add_option("--calibrator", calibrator_,
                  "min-max, moving-average[:momentum], percentile[:p], entropy, mse");
   app.add_option("--samples", samples_, "examples for calibration, 0: all");
+  app.add_option("--max-length", max_length_, "tokens of a row, for text")
+      ->check(CLI::Range(3, 65536))
+      ->capture_default_str();
   app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");
@@ -62,7 +67,8 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   return o;
 }
 
-Result<QuantizationPlan> QuantizeFlags::plan(const Graph& graph, const Common& common) const {
+Result<QuantizationPlan>
+QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& common) const {
   if (!plan_file.empty()) {
     const std::string json = OCTET_TRY(read_file(plan_file, kMaxPlanBytes));
     return QuantizationPlan::from_json(json).with(plan_file);
@@ -73,7 +79,10 @@ Result<QuantizationPlan> QuantizeFlags::plan(const Graph& graph, const Common& c
   if (data.empty())
     return error("static quantization needs calibration data; use --data kind:path, or --mode "
                  "dynamic");
-  const auto examples = OCTET_TRY(open_dataset(data, Split::kTrain));
+  // Texts beyond the samples need no tokens.
+  const auto examples = OCTET_TRY(
+      open_model_data({data, Split::kTrain, max_length_, samples_}, graph, model, common));
+  if (o.mask_input.empty() && is_text_spec(data)) o.mask_input = "attention_mask";
   ProgressLine progress("calibrate", "examples");
   o.progress = [&progress](int64_t done, int64_t total) {
     progress.update(done, total);

@@ -17,9 +17,11 @@ class QuantizeFlags {
   void define(CLI::App& app);
   /// Errors: an unknown target, calibrator or mode, with the nearest match.
   Result<QuantizeOptions> options(const Common& common) const;
-  /// Opens `--data` (training split: calibration never sees test data) and makes the plan, with
-  /// progress. An edited plan given by `--plan` is taken instead.
-  Result<QuantizationPlan> plan(const Graph& graph, const Common& common) const;
+  /// Opens `--data` (training split: calibration never sees test data; text goes through the
+  /// tokenizer of `model`'s folder) and makes the plan, with progress. An edited plan given by
+  /// `--plan` is taken instead.
+  Result<QuantizationPlan>
+  plan(const Graph& graph, const std::string& model, const Common& common) const;
 
   std::string data;
   std::string plan_file;
@@ -29,7 +31,7 @@ class QuantizeFlags {
   bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
        embeddings_ = false;
   std::vector<std::string> include_, exclude_;
-  int64_t samples_ = 512;
+  int64_t samples_ = 512, max_length_ = 128;
 };
 
 } // namespace octet::cli

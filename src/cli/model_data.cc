@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model_data.h"
+
+#include <algorithm>
+
+#include "cli/terminal.h"
+
+#include "octet/bert.h"
+#include "octet/model_folder.h"
+#include "octet/text_dataset.h"
+
+namespace octet::cli {
+namespace {
+
+bool has(const Graph& graph, const std::vector<ValueId>& values, std::string_view name) {
+  return std::any_of(values.begin(), values.end(),
+                     [&](ValueId id) { return graph.value(id).name == name; });
+}
+
+} // namespace
+
+bool is_language_model(const Graph& graph) {
+  return has(graph, graph.outputs(), "mlm_logits");
+}
+
+Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
+                                                       const Graph& graph,
+                                                       const std::string& model,
+                                                       const Common& common) {
+  if (!is_text_spec(data.spec)) return open_dataset(data.spec, data.split);
+  const std::string folder = OCTET_TRY(companion_folder(model));
+  const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(folder));
+  ProgressLine progress("tokenize", "texts");
+  TextDatasetOptions options;
+  options.max_length = data.max_length;
+  if (const auto bert = bert_options(graph); bert.ok())
+    options.max_length = std::min(options.max_length, bert->positions);
+  options.token_type_ids = has(graph, graph.inputs(), "token_type_ids");
+  options.pad_multiple = 8;
+  options.threads = common.threads;
+  options.limit = data.limit;
+  options.seed = common.seed;
+  options.cancel = &interrupted();
+  options.on_progress = [&](int64_t done, int64_t total) { progress.update(done, total); };
+  if (!is_language_model(graph))
+    return open_text_dataset(data.spec, data.split, tokenizer, options);
+  const auto source = OCTET_TRY(open_corpus(data.spec, data.split));
+  return make_pretraining_dataset(
+      source, tokenizer, options, {},
+      has(graph, graph.outputs(), "nsp_logits") ? NextSentence::kYes : NextSentence::kNo,
+      has(graph, graph.inputs(), "masked_positions") ? Predictions::kGathered
+                                                     : Predictions::kEverywhere);
+}
+
+} // namespace octet::cli

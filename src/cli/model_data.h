@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data set that a model is evaluated or calibrated with: text goes through the tokenizer of the
+// model's folder into what the graph asks for.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/command.h"
+
+#include "octet/dataset.h"
+#include "octet/graph.h"
+
+namespace octet::cli {
+
+struct ModelData {
+  std::string spec; ///< kind:path
+  Split split = Split::kTest;
+  int64_t max_length = 128; ///< of rows of tokens; a BERT's positions bound it too
+  int64_t limit = 0;        ///< of texts, 0: all
+};
+
+/// True for a graph that predicts masked tokens.
+bool is_language_model(const Graph& graph);
+
+/// A data set that is no text is opened as it is. A language model gets pretraining rows (with
+/// next-sentence pairs and gathered positions if it has these), any other model labelled ones.
+/// Errors: text for a model without a tokenizer beside it.
+Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
+                                                       const Graph& graph,
+                                                       const std::string& model,
+                                                       const Common& common);
+
+} // namespace octet::cli
