@@ -19,7 +19,7 @@ target_precompile_headers(octet_test_support PRIVATE
 set(test_environment "OCTET_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "OCTET_BUILD_DIR=${PROJECT_BINARY_DIR}"
     "OCTET_LIB_DIR=${PROJECT_BINARY_DIR}/lib")
 
-set(sanitized_rooms core graph ops onnx data text)
+set(sanitized_rooms core graph ops onnx data text session)
 add_custom_target(sanitized_tests)
 
 function(octet_sanitized_test name)
