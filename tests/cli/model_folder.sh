@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Model folders from the command line: what cannot be read is one clear line and exit 2, a folder serves wherever a model
+# is named, it moves as one, and an import killed at any moment leaves the old folder or the new one.
+set -euo pipefail
+octet=$OCTET_BUILD_DIR/bin/octet
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# A BERT of Hugging Face's with weights of zero: 8 bytes of length, header, data.
+python3 - <<'PY'
+import json, os, struct
+H, I, V, P = 8, 16, 30, 16
+shapes = {"embeddings.word_embeddings.weight": [V, H], "embeddings.position_embeddings.weight": [P, H],
+          "embeddings.token_type_embeddings.weight": [2, H], "pooler.dense.weight": [H, H], "pooler.dense.bias": [H]}
+layer = "encoder.layer.0."
+for name in ["attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"]:
+    shapes[layer + name + ".weight"], shapes[layer + name + ".bias"] = [H, H], [H]
+for name, out, size in [("intermediate.dense", I, H), ("output.dense", H, I)]:
+    shapes[layer + name + ".weight"], shapes[layer + name + ".bias"] = [out, size], [out]
+for name in ["embeddings.", layer + "attention.output.", layer + "output."]:
+    shapes[name + "LayerNorm.weight"], shapes[name + "LayerNorm.bias"] = [H], [H]
+header, at = {}, 0
+for name, shape in shapes.items():
+    count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + 4 * count]}
+    at += 4 * count
+text = json.dumps(header).encode()
+os.mkdir("hf")
+with open("hf/model.safetensors", "wb") as f:
+    f.write(struct.pack("<Q", len(text)) + text + bytes(at))
+with open("hf/config.json", "w") as f:
+    json.dump({"model_type": "bert", "architectures": ["BertModel"], "vocab_size": V, "hidden_size": H,
+               "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": I,
+               "max_position_embeddings": P}, f)
+with open("hf/vocab.txt", "w") as f:
+    f.write("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(97 + i) for i in range(25)]) + "\n")
+PY
+
+fail() {
+  echo "model_folder.sh: $1" >&2
+  exit 1
+}
+
+# refused EXPECTED COMMAND...: exit 2 and one line that contains EXPECTED
+refused() {
+  local expected=$1 rc=0
+  shift
+  "$@" >out.txt 2>err.txt || rc=$?
+  [ $rc = 2 ] || fail "$*: exit $rc instead of 2"
+  [ "$(wc -l <err.txt)" = 1 ] || fail "$*: not one line: $(cat err.txt)"
+  grep -qF -- "$expected" err.txt || fail "$*: $(cat err.txt)"
+}
+
+"$octet" import hf hf --head classification --labels no,yes -o bert/ >/dev/null
+[ "$(cat bert/labels.txt)" = $'no\nyes' ] || fail "labels: $(cat bert/labels.txt)"
+cmp bert/vocab.txt hf/vocab.txt
+mv bert moved
+"$octet" inspect moved >/dev/null
+"$octet" check moved --target tensorrt-10 >/dev/null
+"$octet" bench moved --shape input_ids=1x4 --shape attention_mask=1x4 --shape token_type_ids=1x4 --seconds 0.01 >/dev/null
+"$octet" quantize moved --mode weight-only -o moved-int8 >/dev/null
+cmp moved-int8/vocab.txt hf/vocab.txt
+"$octet" export hf moved -o back >/dev/null
+refused "export the" "$octet" export hf moved-int8 -o int8-hf
+[ ! -e int8-hf ] || fail "a failed export left a folder"
+
+refused "exists; use --force" "$octet" import hf hf -o moved/
+refused "octet import hf hf" "$octet" inspect hf
+refused "holds no model.onnx" "$octet" inspect .
+refused "no head \"clasification\"; did you mean \"classification\"?" "$octet" import hf hf --head clasification -o x/
+refused "no output mlm_logits" "$octet" fill-mask moved "a [MASK] b"
+"$octet" import hf hf --head masked-lm -o lm/ >/dev/null
+refused "has no [MASK]; put one" "$octet" fill-mask lm "a b"
+"$octet" fill-mask lm "a [MASK] b" >/dev/null
+cp -r lm bare && sed -i 's/\[MASK\]/[GONE]/' bare/vocab.txt
+refused "no [MASK]" "$octet" fill-mask bare "a [MASK] b"
+
+cp -r hf broken && truncate -s -4 broken/model.safetensors
+refused "cut short or damaged" "$octet" import hf broken -o x/
+printf '\xff\xff\xff\xff\xff\xff\xff\x7f' | dd of=broken/model.safetensors conv=notrunc status=none
+refused "it is no safetensors file or cut short" "$octet" import hf broken -o x/
+sed 's/"vocab_size": 30/"vocab_size": 31/' hf/config.json >broken/config.json
+cp hf/model.safetensors broken/
+refused "the two files do not belong together" "$octet" import hf broken -o x/
+[ ! -e x ] || fail "a failed import left a folder"
+
+# Killed at many moments of a replacement: the folder is whole, old or new.
+for delay in 0 0.002 0.005 0.01 0.015 0.02 0.03 0.05; do
+  "$octet" import hf hf --head masked-lm --seed 1 --force -o lm/ >/dev/null 2>&1 &
+  sleep "$delay"
+  kill -9 $! 2>/dev/null || true
+  wait $! 2>/dev/null || true
+  cmp -s lm/vocab.txt hf/vocab.txt || fail "killed after $delay s: no vocabulary"
+  "$octet" fill-mask lm "a [MASK] b" >/dev/null || fail "killed after $delay s: the folder does not work"
+done
