@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "core/philox.h"
+#include "ops/infer.h"
+#include "train/executor/fusions.h"
 #include "train/executor/torch_executor.h"
 #include <gtest/gtest.h>
 
@@ -268,15 +270,59 @@ const Problem kReductions[] = {
     on("ReduceLogSumExp", "y = ReduceLogSumExp(x) {axes=[1]}", {2, 3}),
 };
 
+/// Groups that run as one function; f32 kernels of LibTorch and f64 ones are the same code.
+const Problem kGroups[] = {
+    {"Linear", "h = MatMul(x, w)\ny = Add(b, h)", {{"x", {2, 3, 4}}, {"w", {4, 2}}, {"b", {2}}}},
+    {"Attention",
+     "const c: f64[] = [0.5]\nconst mask: f64[2, 1, 1, 4] = [0, 0, 0, -10000, 0, 0, 0, 0]\n"
+     "s = MatMul(q, k)\nt = Mul(s, c)\nm = Add(t, mask)\np = Softmax(m)\ny = MatMul(p, v)",
+     {{"q", {2, 2, 3, 2}}, {"k", {2, 2, 2, 4}}, {"v", {2, 2, 4, 2}}}},
+    {"AttentionOfScaledQueries",
+     "const c: f64[] = [0.5]\nconst heads: i64[4] = [0, 0, 2, 2]\nqs = Mul(x, c)\n"
+     "qr = Reshape(qs, heads)\nq = Transpose(qr) {perm=[0, 2, 1, 3]}\n"
+     "kr = Reshape(x, heads)\nk = Transpose(kr) {perm=[0, 2, 3, 1]}\n"
+     "v = Transpose(kr) {perm=[0, 2, 1, 3]}\ns = MatMul(q, k)\np = Softmax(s)\ny = MatMul(p, v)",
+     {{"x", {2, 3, 4}}}},
+    {"Gelu",
+     "const r: f64[] = [1.4142135623730951]\nconst one: f64[] = [1]\nconst half: f64[] = [0.5]\n"
+     "d = Div(x, r)\ne = Erf(d)\na = Add(e, one)\nm = Mul(x, a)\ny = Mul(m, half)",
+     {{"x", {3, 4}}}},
+    {"LayerNorm",
+     "const two: f64[] = [2]\nconst e: f64[] = [0.001]\nm = ReduceMean(x) {axes=[-1]}\n"
+     "d = Sub(x, m)\np = Pow(d, two)\nv = ReduceMean(p) {axes=[-1]}\na = Add(v, e)\n"
+     "r = Sqrt(a)\nn = Div(d, r)\ng = Mul(n, gain)\ny = Add(g, bias)",
+     {{"x", {2, 3, 4}}, {"gain", {4}}, {"bias", {4}}}},
+};
+
 std::string test_name(const testing::TestParamInfo<Problem>& info) {
   return info.param.name;
 }
+TEST(Groups, AreFoundWhole) {
+  for (const Problem& p : kGroups) {
+    Graph graph = parse_graph(text_of(p)).value();
+    ASSERT_TRUE(infer_types(graph).ok());
+    const auto found = train::find_fusions(graph, Uses(graph), graph.outputs());
+    ASSERT_EQ(found.size(), 1u) << p.name;
+    EXPECT_EQ(found.begin()->first, graph.producer(graph.outputs()[0])->id) << p.name;
+  }
+}
+
+TEST(Groups, StayApartWhereSomethingElseReadsTheirInside) {
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[2, 3, 4]\n"
+                  "input w: f32[4, 2]\ninput b: f32[2]\nh = MatMul(x, w)\n"
+                  "y = Add(h, b)\nz = Relu(h)\noutput y: f32[*]\noutput z: f32[*]\n")
+          .value();
+  EXPECT_TRUE(train::find_fusions(graph, Uses(graph), graph.outputs()).empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Elementwise, Gradient, testing::ValuesIn(kElementwise), test_name);
 INSTANTIATE_TEST_SUITE_P(Products, Gradient, testing::ValuesIn(kProducts), test_name);
 INSTANTIATE_TEST_SUITE_P(ConvTranspose, Gradient, testing::ValuesIn(kConvTranspose), test_name);
 INSTANTIATE_TEST_SUITE_P(Pools, Gradient, testing::ValuesIn(kPools), test_name);
 INSTANTIATE_TEST_SUITE_P(Norms, Gradient, testing::ValuesIn(kNorms), test_name);
 INSTANTIATE_TEST_SUITE_P(Movement, Gradient, testing::ValuesIn(kMovement), test_name);
+INSTANTIATE_TEST_SUITE_P(Groups, Gradient, testing::ValuesIn(kGroups), test_name);
 INSTANTIATE_TEST_SUITE_P(Reductions, Gradient, testing::ValuesIn(kReductions), test_name);
 
 } // namespace

@@ -50,9 +50,19 @@ TEST(Cosine, WarmsUpThenFalls) {
   EXPECT_DOUBLE_EQ(rates_at(adam, s, 14, 24).momentum, 0.9);
 }
 
+TEST(Linear, WarmsUpByAFractionThenFallsAlongALine) {
+  const OptimizerOptions adam{.lr = 0.2};
+  const ScheduleOptions s{.kind = ScheduleKind::kLinear, .warmup_fraction = 0.15, .final_lr = 0.02};
+  EXPECT_DOUBLE_EQ(rates_at(adam, s, 0, 24).lr, 0.05); // 3.6 steps are 4
+  EXPECT_DOUBLE_EQ(rates_at(adam, s, 3, 24).lr, 0.2);
+  EXPECT_NEAR(rates_at(adam, s, 4, 24).lr, 0.2, 1e-15);
+  EXPECT_NEAR(rates_at(adam, s, 14, 24).lr, 0.11, 1e-12);
+  EXPECT_NEAR(rates_at(adam, s, 23, 24).lr, 0.029, 1e-12);
+}
+
 TEST(OneStep, IsFinite) {
-  for (const ScheduleKind kind :
-       {ScheduleKind::kOneCycle, ScheduleKind::kCosine, ScheduleKind::kConstant})
+  for (const ScheduleKind kind : {ScheduleKind::kOneCycle, ScheduleKind::kCosine,
+                                  ScheduleKind::kConstant, ScheduleKind::kLinear})
     EXPECT_TRUE(std::isfinite(rates_at({}, {.kind = kind}, 0, 1).lr));
 }
 

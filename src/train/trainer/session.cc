@@ -195,9 +195,9 @@ Result<TrainSession::Outcome> TrainSession::run_epoch() {
 }
 
 Result<TrainSession::Outcome> TrainSession::after_step() {
-  if (options_.on_step) options_.on_step(progress());
   scalar("train/lr", counters_.step, last_lr_);
   scalar("train/step_loss", counters_.step, last_loss_);
+  if (options_.on_step) options_.on_step(progress());
   bool cancelled = step_sums_.back() > 0;
   // A flag that this process alone raises is acted upon once all have heard of it.
   if (peers_ == nullptr && options_.cancel != nullptr) cancelled = options_.cancel->cancelled();
