@@ -23,6 +23,10 @@ class Normalizer {
                (options.strip_accents == NormalizerOptions::StripAccents::kAuto &&
                 options.lowercase)) {}
 
+  struct Character {
+    uint32_t code;
+    uint32_t origin; ///< index of its source character
+  };
   struct Output {
     std::string bytes;            ///< UTF-8
     std::vector<uint32_t> origin; ///< for each byte: index of its source character
@@ -40,6 +44,9 @@ class Normalizer {
   const NormalizerOptions& options() const { return options_; }
 
  private:
+  using Run = std::vector<Character>;
+  void normalize_run(Run& run, Output& out) const;
+
   NormalizerOptions options_;
   bool strip_;
 };
