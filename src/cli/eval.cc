@@ -72,6 +72,7 @@ class Eval final : public Command {
     for (size_t i = 0; i < graphs.size(); ++i) {
       const std::string& path = models_[i];
       data = OCTET_TRY(open_data(graphs[i], path, common));
+      OCTET_TRY(check_labels(*data, path));
       for (const std::string& kind : executors_) {
         const auto executor = OCTET_TRY_WITH(make_executor(graphs[i], kind, common), path);
         results.push_back(OCTET_TRY_WITH(evaluate(graphs[i], *executor, *data, options_), path));

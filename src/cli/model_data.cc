@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "cli/terminal.h"
+#include "core/format.h"
+#include "core/string_util.h"
 
 #include "octet/bert.h"
 #include "octet/model_folder.h"
@@ -50,6 +52,23 @@ Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
       has(graph, graph.outputs(), "nsp_logits") ? NextSentence::kYes : NextSentence::kNo,
       has(graph, graph.inputs(), "masked_positions") ? Predictions::kGathered
                                                      : Predictions::kEverywhere);
+}
+
+Status check_labels(const Dataset& data, const std::string& model) {
+  const Result<std::string> folder = companion_folder(model);
+  if (!folder.ok()) return ok_status();
+  std::vector<std::string> labels = OCTET_TRY(read_labels(*folder));
+  std::vector<std::string> classes = data.classes();
+  if (labels.empty() || classes.empty() || labels == classes) return ok_status();
+  if (labels.size() != classes.size())
+    return error("{}: has {} labels, {} has {} classes; they are not made for each other", model,
+                 labels.size(), data.description(), classes.size());
+  const std::string texts[] = {join(labels, ", "), join(classes, ", ")};
+  std::sort(labels.begin(), labels.end());
+  std::sort(classes.begin(), classes.end());
+  if (labels != classes) return ok_status();
+  return error("{}: its labels are {}, those of {} are {}; bring them into one order", model,
+               texts[0], data.description(), texts[1]);
 }
 
 } // namespace octet::cli

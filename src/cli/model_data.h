@@ -31,4 +31,8 @@ Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
                                                        const std::string& model,
                                                        const Common& common);
 
+/// Errors: the labels in the model's folder are not the classes of the data set: other in number,
+/// or the same names in another order. Other names of as many classes are taken to mean the same.
+Status check_labels(const Dataset& data, const std::string& model);
+
 } // namespace octet::cli

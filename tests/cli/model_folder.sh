@@ -70,6 +70,12 @@ refused "exists; use --force" "$octet" import hf hf -o moved/
 refused "octet import hf hf" "$octet" inspect hf
 refused "holds no model.onnx" "$octet" inspect .
 refused "no head \"clasification\"; did you mean \"classification\"?" "$octet" import hf hf --head clasification -o x/
+printf 'label\ttext\nyes\ta b\nno\tc d\n' >order.tsv
+printf 'label\ttext\n2\ta b\n0\tc d\n1\te f\n' >three.tsv
+"$octet" eval moved --data 'tsv:order.tsv?text=text&label=label' --latency-runs 0 >/dev/null
+printf 'yes\nno\n' >moved/labels.txt
+refused "bring them into one order" "$octet" eval moved --data 'tsv:order.tsv?text=text&label=label'
+refused "has 2 labels" "$octet" eval moved --data 'tsv:three.tsv?text=text&label=label'
 refused "no output mlm_logits" "$octet" fill-mask moved "a [MASK] b"
 "$octet" import hf hf --head masked-lm -o lm/ >/dev/null
 refused "has no [MASK]; put one" "$octet" fill-mask lm "a b"
