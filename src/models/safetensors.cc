@@ -144,6 +144,7 @@ Result<std::vector<NamedWeight>> parse(const std::shared_ptr<const Buffer>& buff
   });
   OCTET_TRY(check_places(entries, data_bytes));
   std::vector<NamedWeight> out;
+  out.reserve(entries.size());
   for (Entry& e : entries)
     out.push_back({e.name, OCTET_TRY(Tensor::view(e.type, e.shape, buffer, start + e.begin))});
   return out;
