@@ -52,6 +52,8 @@ Command& explain_command();
 Command& quantize_command();
 Command& qat_command();
 Command& train_cnn_command();
+Command& train_bert_command();
+Command& pretrain_bert_command();
 Command& fill_mask_command();
 Command& import_hf_command();
 Command& export_hf_command();

@@ -31,7 +31,14 @@ Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
                                                        const Common& common) {
   if (!is_text_spec(data.spec)) return open_dataset(data.spec, data.split);
   const std::string folder = OCTET_TRY(companion_folder(model));
-  const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(folder));
+  return open_model_data(data, graph, OCTET_TRY(Tokenizer::load(folder)), common);
+}
+
+Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
+                                                       const Graph& graph,
+                                                       const Tokenizer& tokenizer,
+                                                       const Common& common) {
+  if (!is_text_spec(data.spec)) return open_dataset(data.spec, data.split);
   ProgressLine progress("tokenize", "texts");
   TextDatasetOptions options;
   options.max_length = data.max_length;

@@ -10,6 +10,7 @@
 
 #include "octet/dataset.h"
 #include "octet/graph.h"
+#include "octet/tokenizer.h"
 
 namespace octet::cli {
 
@@ -29,6 +30,11 @@ bool is_language_model(const Graph& graph);
 Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
                                                        const Graph& graph,
                                                        const std::string& model,
+                                                       const Common& common);
+/// The same with a tokenizer that is at hand.
+Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
+                                                       const Graph& graph,
+                                                       const Tokenizer& tokenizer,
                                                        const Common& common);
 
 /// Errors: the labels in the model's folder are not the classes of the data set: other in number,

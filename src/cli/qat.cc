@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet qat: inserts Q/DQ with observed ranges, trains through them, and writes what was trained.
 #include "cli/command.h"
+#include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/quantize_options.h"
 #include "cli/training.h"
@@ -24,16 +25,23 @@ class Qat final : public Command {
     app.add_option("model", model_, "trained float model, folder or ONNX file")->required();
     app.add_option("-o,--output", output_, "ONNX file to write")->required();
     app.add_flag("--learned-scales", learned_scales_, "train the scales too (LSQ)");
-    training_.define(app);
-    // The data set of training serves calibration too.
-    app.remove_option(app.get_option("--data"));
-    quantization_.define(app);
+    app.add_flag("--distill", distill_, "learn from the float model's outputs too");
+    app.add_option("--temperature", teacher_.temperature, "of distillation")->capture_default_str();
+    app.add_option("--teacher-weight", teacher_.weight, "share of distillation in the loss")
+        ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    app.add_option("--limit", limit_, "texts to train on, drawn by the seed; 0: all")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--test-limit", test_limit_, "texts that accuracy is shown on; 0: all")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    training_.define(app, false);
+    quantization_.define(app); // with --data, which serves calibration and training
   }
 
   Result<Answer> run(const Common& common) override {
     OCTET_TRY(check_output(output_, common));
     if (quantization_.data.empty()) quantization_.data = "generated";
-    training_.data = quantization_.data;
     const Graph graph = OCTET_TRY(open_model(model_));
     const QuantizationPlan plan = OCTET_TRY_WITH(quantization_.plan(graph, model_, common), model_);
     if (plan.mode != QuantMode::kStatic)
@@ -45,8 +53,15 @@ class Qat final : public Command {
       options.weight_scales = WeightScales::kLearned;
       options.activation_scales = ActivationScales::kLearned;
     }
+    options.losses = language_losses(graph);
+    if (distill_) {
+      options.teacher = teacher_;
+      options.teacher.graph = &graph;
+    }
+    const TrainingData data = OCTET_TRY(open_data(graph, common));
     const TrainedModel model =
-        OCTET_TRY_WITH(training_.train(prepared, output_, common, options), model_);
+        OCTET_TRY_WITH(training_.train(prepared, data, output_, common, options), model_);
+    if (!training_.writes()) return Answer::kDone;
     const Graph final_graph = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
     OCTET_TRY(write_model(final_graph, output_, common, model_));
     training_.finished(output_);
@@ -55,10 +70,24 @@ class Qat final : public Command {
   }
 
  private:
+  Result<TrainingData> open_data(const Graph& graph, const Common& common) const {
+    TrainingData out;
+    ModelData data = quantization_.model_data();
+    data.split = Split::kTrain;
+    data.limit = limit_;
+    out.examples = OCTET_TRY(open_model_data(data, graph, model_, common));
+    data.split = Split::kTest;
+    data.limit = test_limit_;
+    if (training_.shows_test()) out.test = OCTET_TRY(open_model_data(data, graph, model_, common));
+    return out;
+  }
+
   std::string model_, output_;
-  bool learned_scales_ = false;
+  bool learned_scales_ = false, distill_ = false;
+  TeacherOptions teacher_;
+  int64_t limit_ = 0, test_limit_ = 2000;
   QuantizeFlags quantization_;
-  TrainFlags training_{2, 1e-3};
+  TrainFlags training_{{.epochs = 2, .lr = 1e-3}};
 };
 
 } // namespace

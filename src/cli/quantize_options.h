@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/model_data.h"
 
 #include "octet/quantize.h"
 
@@ -25,6 +26,8 @@ class QuantizeFlags {
 
   std::string data;
   std::string plan_file;
+  /// What `--data` names, for what else reads it.
+  ModelData model_data() const { return {data, Split::kTrain, max_length_, 0}; }
 
  private:
   std::string target_ = "octet", mode_ = "static", calibrator_ = "min-max", mask_input_;

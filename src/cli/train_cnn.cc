@@ -39,7 +39,10 @@ class TrainCnn final : public Command {
     cnn_.seed = common.seed;
     cnn_.softmax = !logits_;
     const Graph graph = OCTET_TRY(make_cnn(cnn_));
-    const TrainedModel model = OCTET_TRY(flags_.train(graph, output_, common, flags_.options()));
+    const TrainingData data = OCTET_TRY(flags_.open_data());
+    const TrainedModel model =
+        OCTET_TRY(flags_.train(graph, data, output_, common, flags_.options()));
+    if (!flags_.writes()) return Answer::kDone;
     OCTET_TRY(write_model(model.graph, output_, common));
     flags_.finished(output_);
     flags_.report(model, output_, common);
@@ -50,7 +53,7 @@ class TrainCnn final : public Command {
   std::string output_;
   CnnOptions cnn_;
   bool logits_ = false;
-  TrainFlags flags_{15, 0.01};
+  TrainFlags flags_{{.epochs = 15, .lr = 0.01}};
 };
 
 } // namespace

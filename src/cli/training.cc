@@ -28,19 +28,38 @@ Result<T> choose(std::string_view what,
   return error("{} \"{}\" is not known{}", what, text, suggestion(text, names));
 }
 
+/// Accuracy, by output where there are several.
+std::string terms_text(const EpochRecord& e) {
+  if (e.terms.size() < 2) return fmt::format("accuracy {:.2f} %", 100 * e.train_accuracy);
+  std::vector<std::string> parts;
+  for (const TermRecord& term : e.terms)
+    parts.push_back(
+        fmt::format("{} {:.4f} ({:.2f} %)", term.output, term.loss, 100 * term.accuracy));
+  return join(parts, ", ");
+}
+
 } // namespace
 
-void TrainFlags::define(CLI::App& app) {
-  app.add_option("--data", data, "data set, kind:path")->default_val("generated");
+void TrainFlags::define(CLI::App& app, bool with_data) {
+  if (with_data) app.add_option("--data", data, "data set, kind:path")->default_val("generated");
   app.add_option("--epochs", options_.epochs, "passes over the training data")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--batch", options_.batch_size, "examples a step")
+  app.add_option("--steps", options_.max_steps, "end after so many steps, 0: by epochs")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--batch", options_.batch_size, "examples that go through the graph at once")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--accumulate", options_.accumulate, "batches whose gradients make one step")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--lr", options_.optimizer.lr, "highest learning rate")->capture_default_str();
   app.add_option("--optimizer", optimizer_, "sgd, adam or adamw")->capture_default_str();
-  app.add_option("--schedule", schedule_, "constant, one-cycle or cosine")->capture_default_str();
+  app.add_option("--schedule", schedule_, "constant, one-cycle, cosine or linear")
+      ->capture_default_str();
+  app.add_option("--warmup", options_.schedule.warmup_fraction,
+                 "share of the steps with a rising rate (all schedules but one-cycle)")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--weight-decay", options_.optimizer.weight_decay, "weight decay");
   app.add_option("--clip-norm", options_.optimizer.clip_norm, "largest norm of gradients, 0: none");
   app.add_option("--label-smoothing", options_.label_smoothing, "label smoothing");
@@ -48,6 +67,7 @@ void TrainFlags::define(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
   app.add_option("--device", device_, "cpu or cuda")->capture_default_str();
+  app.add_option("--precision", precision_, "f32, bf16, or f16 on CUDA")->capture_default_str();
   app.add_option("--log-dir", log_dir_, "folder for TensorBoard event files");
   app.add_option("--checkpoint", checkpoint_, "checkpoint file; default: OUTPUT.checkpoint");
   app.add_option("--checkpoint-steps", options_.checkpoint_steps,
@@ -57,6 +77,12 @@ void TrainFlags::define(CLI::App& app) {
   app.add_option("--validation-split", options_.validation_split,
                  "share of the training data held out; its best epoch is kept")
       ->check(CLI::Range(0.0, 0.9));
+  app.add_option("--evaluate-steps", options_.evaluate_steps,
+                 "also evaluate every so many steps, 0: each epoch only")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--patience", options_.patience,
+                 "stop after so many validations without a better one, 0: never")
+      ->check(CLI::NonNegativeNumber);
   app.add_flag("--no-validation", no_validation_,
                "do not show the accuracy on the test data after each epoch");
 }
@@ -71,7 +97,15 @@ void TrainFlags::finished(const std::string& output) const {
   if (!checkpoint_path(output).empty()) std::filesystem::remove(checkpoint_path(output), ignored);
 }
 
+Result<TrainingData> TrainFlags::open_data() const {
+  TrainingData out;
+  out.examples = OCTET_TRY(open_dataset(data, Split::kTrain));
+  if (shows_test()) out.test = OCTET_TRY(open_dataset(data, Split::kTest));
+  return out;
+}
+
 Result<TrainedModel> TrainFlags::train(const Graph& graph,
+                                       const TrainingData& examples,
                                        const std::string& output,
                                        const Common& common,
                                        TrainOptions o) {
@@ -82,37 +116,47 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
   o.schedule.kind = OCTET_TRY(choose<ScheduleKind>("schedule", schedule_,
                                                    {{"constant", ScheduleKind::kConstant},
                                                     {"one-cycle", ScheduleKind::kOneCycle},
-                                                    {"cosine", ScheduleKind::kCosine}}));
+                                                    {"cosine", ScheduleKind::kCosine},
+                                                    {"linear", ScheduleKind::kLinear}}));
   o.device = OCTET_TRY(
       choose<Device>("device", device_, {{"cpu", Device::kCpu}, {"cuda", Device::kCuda}}));
+  o.precision = OCTET_TRY(choose<Precision>("precision", precision_,
+                                            {{"f32", Precision::kFloat32},
+                                             {"bf16", Precision::kBfloat16},
+                                             {"f16", Precision::kFloat16}}));
+  o.world = OCTET_TRY(world_from_environment());
+  rank_ = o.world.rank;
   o.seed = common.seed;
   o.threads = common.threads;
   o.checkpoint = checkpoint_path(output);
   o.cancel = &interrupted();
   TrainApi* api = OCTET_TRY(train_api());
-  const auto examples = OCTET_TRY(open_dataset(data, Split::kTrain));
-  std::shared_ptr<const Dataset> validation;
   // Test data only informs: a model chosen by it would look better than it is.
   o.keep_best = o.validation_split > 0;
-  const bool shows_test = !no_validation_ && !o.keep_best;
-  if (shows_test) validation = OCTET_TRY(open_dataset(data, Split::kTest));
+  const bool validates = examples.test != nullptr || o.keep_best;
+  const char* const part = o.keep_best ? "validation" : "test";
   std::unique_ptr<TensorBoardWriter> log;
-  if (!log_dir_.empty()) log = OCTET_TRY(TensorBoardWriter::create(log_dir_));
+  if (!log_dir_.empty() && writes()) log = OCTET_TRY(TensorBoardWriter::create(log_dir_));
 
   ProgressLine progress("train", "steps");
   o.on_step = [&](const TrainProgress& p) {
-    progress.update(p.step, p.steps,
-                    fmt::format("epoch {}/{}, loss {:.4f}", p.epoch, p.epochs, p.loss));
+    if (writes())
+      progress.update(p.step, p.steps,
+                      fmt::format("epoch {}/{}, loss {:.4f}", p.epoch, p.epochs, p.loss));
   };
   o.on_epoch = [&](const EpochRecord& e) {
-    progress.line(fmt::format("epoch {:>3}  loss {:.4f}  accuracy {:.2f} %{}  {}", e.epoch,
-                              e.train_loss, 100 * e.train_accuracy,
-                              shows_test || o.keep_best
-                                  ? fmt::format("  {} {:.2f} %", shows_test ? "test" : "validation",
-                                                100 * e.validation_accuracy)
-                                  : "",
-                              duration_text(e.seconds)));
+    if (!writes()) return;
+    progress.line(fmt::format(
+        "epoch {:>3}  loss {:.4f}  {}{}  {}", e.epoch, e.train_loss, terms_text(e),
+        validates ? fmt::format("  {} {:.2f} %", part, 100 * e.validation_accuracy) : "",
+        duration_text(e.seconds)));
   };
+  if (o.evaluate_steps > 0)
+    o.on_evaluation = [&](const EvaluationRecord& e) {
+      if (writes())
+        progress.line(fmt::format("step {:>6}  {} loss {:.4f}  accuracy {:.2f} %{}", e.step, part,
+                                  e.loss, 100 * e.accuracy, e.best ? "  best so far" : ""));
+    };
   o.on_finding = [&](const TrainFinding& f) {
     progress.line(fmt::format("look: epoch {}: {}", f.epoch, f.message));
   };
@@ -121,7 +165,7 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
       // A full disk must not end a training run; the curve just ends.
       if (!log->scalar(tag, step, value).ok()) o.on_scalar = nullptr;
     };
-  TrainedModel model = OCTET_TRY(api->train(graph, *examples, validation.get(), o));
+  TrainedModel model = OCTET_TRY(api->train(graph, *examples.examples, examples.test.get(), o));
   if (model.report.cancelled)
     return Error(o.checkpoint.empty()
                      ? "stopped by the user; without a checkpoint nothing is kept"
@@ -134,11 +178,15 @@ void TrainFlags::report(const TrainedModel& model,
                         const std::string& output,
                         const Common& common) const {
   const TrainReport& r = model.report;
-  if (!common.json) {
+  if (common.json)
+    fmt::print("{}\n", training_record(model, output));
+  else
     fmt::print("{}: {} parameters trained in {} steps, {}\n", output, r.parameters.size(), r.steps,
                duration_text(r.seconds));
-    return;
-  }
+}
+
+std::string training_record(const TrainedModel& model, const std::string& output) {
+  const TrainReport& r = model.report;
   nlohmann::ordered_json out = {{"model", output},
                                 {"steps", r.steps},
                                 {"seconds", r.seconds},
@@ -155,7 +203,17 @@ void TrainFlags::report(const TrainedModel& model,
                              {"lr", e.lr},
                              {"seconds", e.seconds},
                              {"train_seconds", e.train_seconds}});
-  fmt::print("{}\n", out.dump(2));
+  return out.dump(2);
+}
+
+std::vector<LossTerm> language_losses(const Graph& graph) {
+  std::vector<LossTerm> out;
+  for (const ValueId id : graph.outputs()) {
+    const std::string& name = graph.value(id).name;
+    if (name == "mlm_logits") out.push_back({.output = name, .target = "mlm_labels"});
+    if (name == "nsp_logits") out.push_back({.output = name, .target = "nsp_labels"});
+  }
+  return out;
 }
 
 } // namespace octet::cli

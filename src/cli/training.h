@@ -2,7 +2,9 @@
 // The options of training and what is shown while it runs, shared by train and qat.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 
@@ -10,17 +12,42 @@
 
 namespace octet::cli {
 
+/// What the flags start from.
+struct TrainDefaults {
+  int64_t epochs;
+  double lr;
+  int64_t batch = 128;
+  std::string optimizer = "adam", schedule = "one-cycle";
+};
+
+/// `test` only informs after each epoch; null: not shown.
+struct TrainingData {
+  std::shared_ptr<const Dataset> examples, test;
+};
+
 class TrainFlags {
  public:
-  TrainFlags(int64_t epochs, double lr) {
-    options_.epochs = epochs;
-    options_.optimizer.lr = lr;
+  explicit TrainFlags(const TrainDefaults& defaults)
+      : optimizer_(defaults.optimizer), schedule_(defaults.schedule) {
+    options_.epochs = defaults.epochs;
+    options_.optimizer.lr = defaults.lr;
+    options_.batch_size = defaults.batch;
   }
-  void define(CLI::App& app);
+  /// With `data`: the option --data, kept in `this->data`.
+  void define(CLI::App& app, bool with_data = true);
+  /// Whether accuracy on test data is shown after each epoch.
+  bool shows_test() const { return !no_validation_ && options_.validation_split == 0; }
   /// Trains with progress, curves in `--log-dir`, and a checkpoint beside `output`. Findings are
   /// said as they come. The checkpoint is removed once `output` has been written (`finished`).
-  Result<TrainedModel>
-  train(const Graph& graph, const std::string& output, const Common& common, TrainOptions base);
+  Result<TrainedModel> train(const Graph& graph,
+                             const TrainingData& examples,
+                             const std::string& output,
+                             const Common& common,
+                             TrainOptions base);
+  /// The data set of `--data`, with its test part where that is shown.
+  Result<TrainingData> open_data() const;
+  /// Of several processes that train one model only the first writes it.
+  bool writes() const { return rank_ == 0; }
   void finished(const std::string& output) const;
   /// The history as JSON, or a line.
   void report(const TrainedModel& model, const std::string& output, const Common& common) const;
@@ -32,8 +59,16 @@ class TrainFlags {
   std::string checkpoint_path(const std::string& output) const;
 
   TrainOptions options_;
-  std::string optimizer_ = "adam", schedule_ = "one-cycle", device_ = "cpu", log_dir_, checkpoint_;
+  std::string optimizer_, schedule_, device_ = "cpu", precision_ = "f32", log_dir_, checkpoint_;
   bool no_checkpoint_ = false, no_validation_ = false;
+  int rank_ = 0;
 };
+
+/// The history of a run, as JSON: what a model folder keeps as its training record.
+std::string training_record(const TrainedModel& model, const std::string& output);
+
+/// The losses of a graph that predicts masked tokens and next sentences; empty: any other, which
+/// learns its labels.
+std::vector<LossTerm> language_losses(const Graph& graph);
 
 } // namespace octet::cli

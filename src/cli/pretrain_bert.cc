@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet pretrain bert: a BERT that predicts masked tokens and next sentences, from plain text.
+#include <filesystem>
+
+#include "cli/bert_training.h"
+#include "cli/models.h"
+#include "cli/terminal.h"
+#include "core/format.h"
+#include <CLI/CLI.hpp>
+
+#include "octet/text_dataset.h"
+
+namespace octet::cli {
+namespace {
+
+class PretrainBert final : public Command {
+ public:
+  std::string_view name() const override { return "pretrain bert"; }
+  std::string_view summary() const override {
+    return "train a BERT on plain text: masked tokens and next sentences";
+  }
+  std::string_view example() const override {
+    return "octet pretrain bert --text corpus.txt --vocab 8000 --size mini -o lm/";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("-o,--output", output_, "model folder to write (or an ONNX file)")->required();
+    app.add_option("--text", text_, "a text file, or kind:path; see docs/data.md")
+        ->capture_default_str();
+    app.add_option("--limit", limit_, "documents to train on, drawn by the seed; 0: all")
+        ->check(CLI::NonNegativeNumber);
+    app.add_flag("--no-next-sentence", no_next_sentence_, "masked tokens only");
+    app.add_option("--mask-rate", masking_.rate, "share of the tokens that is predicted")
+        ->check(CLI::Range(0.01, 0.9))
+        ->capture_default_str();
+    app.add_flag("--whole-word", masking_.whole_word, "mask the pieces of a word together");
+    bert_.define(app);
+    training_.define(app, false);
+  }
+
+  Result<Answer> run(const Common& common) override {
+    OCTET_TRY(check_output(output_, common));
+    std::error_code ignored;
+    const std::string spec =
+        std::filesystem::is_regular_file(text_, ignored) ? "text:" + text_ : text_;
+    const auto texts = OCTET_TRY(open_corpus(spec, Split::kTrain));
+    const Tokenizer tokenizer = OCTET_TRY(bert_.tokenizer(*texts, common));
+    BertOptions head;
+    head.head = no_next_sentence_ ? BertHead::kMaskedLm : BertHead::kPretraining;
+    head.gather_masked = true; // only what is predicted goes through the widest product
+    const Graph graph = OCTET_TRY(bert_.graph(head, tokenizer, common));
+    TrainingData data;
+    data.examples = OCTET_TRY(rows(texts, graph, tokenizer, common));
+    TrainOptions options = training_.options();
+    options.losses = language_losses(graph);
+    const TrainedModel model = OCTET_TRY(training_.train(graph, data, output_, common, options));
+    if (!training_.writes()) return Answer::kDone;
+    BertOptions everywhere = OCTET_TRY(bert_options(model.graph));
+    everywhere.gather_masked = false;
+    const BertTransfer written = OCTET_TRY(rebuild_bert(model.graph, everywhere));
+    OCTET_TRY(write_bert(written.graph, tokenizer, model, output_, common));
+    training_.finished(output_);
+    training_.report(model, output_, common);
+    return Answer::kDone;
+  }
+
+ private:
+  Result<std::shared_ptr<const Dataset>> rows(const std::shared_ptr<const TextSource>& texts,
+                                              const Graph& graph,
+                                              const Tokenizer& tokenizer,
+                                              const Common& common) const {
+    const BertOptions bert = OCTET_TRY(bert_options(graph));
+    ProgressLine progress("tokenize", "documents");
+    TextDatasetOptions options;
+    options.max_length = std::min(bert_.max_length, bert.positions);
+    options.token_type_ids = bert.token_type_input && bert.type_vocabulary > 0;
+    options.pad_multiple = 8;
+    options.threads = common.threads;
+    options.limit = limit_;
+    options.seed = common.seed;
+    options.cancel = &interrupted();
+    options.on_progress = [&](int64_t done, int64_t total) { progress.update(done, total); };
+    return make_pretraining_dataset(texts, tokenizer, options, masking_,
+                                    no_next_sentence_ ? NextSentence::kNo : NextSentence::kYes,
+                                    Predictions::kGathered);
+  }
+
+  std::string output_, text_ = "reviews";
+  int64_t limit_ = 0;
+  bool no_next_sentence_ = false;
+  MaskingOptions masking_;
+  BertFlags bert_{"mini"};
+  TrainFlags training_{
+      {.epochs = 1, .lr = 5e-4, .batch = 32, .optimizer = "adamw", .schedule = "linear"}};
+};
+
+} // namespace
+
+Command& pretrain_bert_command() {
+  static PretrainBert command;
+  return command;
+}
+
+} // namespace octet::cli

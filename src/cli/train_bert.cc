@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet train bert: a BERT classifier of texts, from a pretrained encoder or from nothing.
+#include "cli/bert_training.h"
+#include "cli/model_data.h"
+#include "cli/models.h"
+#include "core/format.h"
+#include "core/string_util.h"
+#include <CLI/CLI.hpp>
+
+namespace octet::cli {
+namespace {
+
+class TrainBert final : public Command {
+ public:
+  std::string_view name() const override { return "train bert"; }
+  std::string_view summary() const override { return "train a BERT to classify texts"; }
+  std::string_view example() const override {
+    return "octet train bert --task classify --data imdb:DIR --from minilm/ --epochs 1 -o bert/";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("-o,--output", output_, "model folder to write (or an ONNX file)")->required();
+    app.add_option("--task", task_, "classify")->capture_default_str();
+    app.add_option("--data", data_, "labelled texts, kind:path; see docs/data.md")
+        ->capture_default_str();
+    app.add_option("--limit", limit_, "texts to train on, drawn by the seed; 0: all")
+        ->check(CLI::NonNegativeNumber);
+    app.add_option("--test-limit", test_limit_, "texts that accuracy is shown on; 0: all")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    bert_.define(app);
+    training_.define(app, false);
+  }
+
+  Result<Answer> run(const Common& common) override {
+    if (task_ != "classify")
+      return error("task \"{}\" is not known{}; octet pretrain bert makes language models", task_,
+                   suggestion(task_, std::vector<std::string>{"classify"}));
+    if (!is_text_spec(data_))
+      return error("\"{}\" names no texts; use imdb:DIR, tsv:FILE, csv:FILE, jsonl:FILE or reviews",
+                   data_);
+    OCTET_TRY(check_output(output_, common));
+    const auto texts = OCTET_TRY(open_text(data_, Split::kTrain));
+    if (texts->classes().empty())
+      return error("{} has no labels; name their column with label=COLUMN", data_);
+    const Tokenizer tokenizer = OCTET_TRY(bert_.tokenizer(*texts, common));
+    BertOptions head;
+    head.head = BertHead::kClassification;
+    head.labels = texts->classes();
+    const Graph graph = OCTET_TRY(bert_.graph(head, tokenizer, common));
+    TrainingData data;
+    data.examples = OCTET_TRY(open_model_data({data_, Split::kTrain, bert_.max_length, limit_},
+                                              graph, tokenizer, common));
+    if (training_.shows_test())
+      data.test = OCTET_TRY(open_model_data({data_, Split::kTest, bert_.max_length, test_limit_},
+                                            graph, tokenizer, common));
+    const TrainedModel model =
+        OCTET_TRY(training_.train(graph, data, output_, common, training_.options()));
+    if (!training_.writes()) return Answer::kDone;
+    OCTET_TRY(write_bert(model.graph, tokenizer, model, output_, common));
+    training_.finished(output_);
+    training_.report(model, output_, common);
+    return Answer::kDone;
+  }
+
+ private:
+  std::string output_, task_ = "classify", data_ = "reviews";
+  int64_t limit_ = 0, test_limit_ = 2000;
+  BertFlags bert_{"tiny"};
+  TrainFlags training_{{.epochs = 1, .lr = 1e-4, .batch = 32, .optimizer = "adamw"}};
+};
+
+} // namespace
+
+Command& train_bert_command() {
+  static TrainBert command;
+  return command;
+}
+
+} // namespace octet::cli
