@@ -89,7 +89,9 @@ void TrainFlags::define(CLI::App& app, bool with_data) {
 
 std::string TrainFlags::checkpoint_path(const std::string& output) const {
   if (no_checkpoint_) return {};
-  return checkpoint_.empty() ? output + ".checkpoint" : checkpoint_;
+  if (!checkpoint_.empty()) return checkpoint_;
+  // Beside a folder, however it is written: `lm/` has its checkpoint in `lm.checkpoint`.
+  return output.substr(0, output.find_last_not_of('/') + 1) + ".checkpoint";
 }
 
 void TrainFlags::finished(const std::string& output) const {
