@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// BiasGelu (com.microsoft 1). x: [..., D], b: [D]; y = gelu(x + b), gelu(v) = v / 2 *
+// (1 + erf(v / sqrt 2)).
+#include <cmath>
+#include <numbers>
+
+#include "ops/elementwise.h"
+#include "ops/validate.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  OCTET_TRY(check_rank(ctx, 1, 1, 1));
+  return infer_binary(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  const auto gelu = [](double x, double b) {
+    return (x + b) / 2 * (1 + std::erf((x + b) / std::numbers::sqrt2));
+  };
+  return eval_binary(infer, ctx, {.real = gelu, .integer = {}, .natural = {}});
+}
+
+Role roles(const Node&, size_t input) {
+  return input == 1 ? Role::kBias : Role::kData;
+}
+
+} // namespace
+
+extern const OpDef op_ms_BiasGelu = {
+    .domain = "com.microsoft",
+    .name = "BiasGelu",
+    .since = 1,
+    .infer = infer,
+    .eval = eval,
+    .roles = roles,
+    .quant = not_quantizable,
+};
+
+} // namespace octet

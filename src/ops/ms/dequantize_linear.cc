@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// DequantizeLinear (com.microsoft 1): as DequantizeLinear of ai.onnx with opset 21 has it, for the
+// types that older opsets of ai.onnx lack.
+#include "ops/types.h"
+
+namespace octet {
+
+extern const OpDef op_onnx_DequantizeLinear;
+
+namespace {
+
+constexpr int64_t kVersion = 21;
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return op_onnx_DequantizeLinear.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return op_onnx_DequantizeLinear.eval.fn(
+      {.node = ctx.node, .version = kVersion, .inputs = ctx.inputs, .run_body = {}, .seed = 0});
+}
+
+QuantTrait quant(const Node&, std::span<const InputInfo>) {
+  return QuantTrait::none("is itself a step between codes and float");
+}
+
+} // namespace
+
+extern const OpDef op_ms_DequantizeLinear = {
+    .domain = "com.microsoft",
+    .name = "DequantizeLinear",
+    .since = 1,
+    .infer = infer,
+    .eval = eval,
+    .roles = first_is_data,
+    .quant = quant,
+};
+
+} // namespace octet

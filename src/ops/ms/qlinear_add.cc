@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// QLinearAdd (com.microsoft 1). Codes of a + b.
+#include "ops/ms/codes.h"
+
+namespace octet {
+namespace {
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return ms::eval_binary_codes(ms::infer_binary_codes, ctx,
+                               [](double a, double b) { return a + b; });
+}
+
+} // namespace
+
+extern const OpDef op_ms_QLinearAdd = {
+    .domain = "com.microsoft",
+    .name = "QLinearAdd",
+    .since = 1,
+    .infer = ms::infer_binary_codes,
+    .eval = eval,
+    .roles = all_data,
+    .quant = ms::is_quantized_already,
+};
+
+} // namespace octet
