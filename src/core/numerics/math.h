@@ -60,7 +60,7 @@ inline float polynomial(const float (&c)[kCount], float x) {
   return y;
 }
 
-/// e^x. Worst error 1 ulp; subnormal results are rounded once more.
+/// e^x. Worst error 1.02 ulp; subnormal results are rounded once more.
 inline float exp(float x) {
   using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
   if (x != x) return x;
@@ -79,7 +79,7 @@ inline float exp(float x) {
   return y * first * second;
 }
 
-/// The error function.
+/// The error function. Worst error 1.1 ulp.
 inline float erf(float x) {
   using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
   float a = std::fabs(x);
@@ -89,6 +89,7 @@ inline float erf(float x) {
   return a < kErfSplit ? small : large;
 }
 
+/// The hyperbolic tangent. Worst error 1.34 ulp.
 inline float tanh(float x) {
   using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
   float a = std::fabs(x);
@@ -99,13 +100,14 @@ inline float tanh(float x) {
   return a < kTanhSplit ? small : large;
 }
 
-/// 1 / (1 + e^-x), accurate on both sides.
+/// 1 / (1 + e^-x), accurate on both sides. Worst error 2.41 ulp.
 inline float sigmoid(float x) {
   const float e = exp(-std::fabs(x));
   return (x < 0.0F ? e : 1.0F) / (1.0F + e);
 }
 
-/// GELU by the error function: x / 2 * (1 + erf(x / sqrt 2)).
+/// GELU by the error function: x / 2 * (1 + erf(x / sqrt 2)). Worst error 1e-7, absolute below 1
+/// and relative above; NaN at -infinity, as the formula is.
 inline float gelu(float x) {
   const float h = 0.5F * x;
   return std::fma(h, erf(x * coefficients::kInvSqrt2), h);
