@@ -21,9 +21,13 @@
 namespace octet {
 namespace {
 
-// About 20 to 50 microseconds of pauses before a worker sleeps.
-constexpr int kSpins = 1000;
-constexpr double kChunkNs = 20000.0;
+// About 50 to 100 microseconds of pauses before a worker sleeps.
+constexpr int kSpins = 4000;
+// Whoever spins longer than this lets other threads have the core now and then.
+constexpr int kSpinsToYield = 1000;
+constexpr double kChunkNs = 5000.0;
+// Waking a worker takes as long as several chunks.
+constexpr int64_t kChunksToWake = 6;
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -54,6 +58,8 @@ struct ThreadPool::State {
   alignas(64) std::atomic<bool> open{false};
   std::atomic<int> inside{0};
   alignas(64) std::atomic<bool> taken{false};
+  std::atomic<int> runs{0};
+  std::atomic<int> asleep{0};
   std::vector<std::thread> workers;
 
   void take_chunks() {
@@ -69,15 +75,15 @@ struct ThreadPool::State {
     fn = &body;
     n = count;
     grain = size;
-    chunks = (count + size - 1) / size;
+    chunks = count / size + (count % size == 0 ? 0 : 1);
     next.store(0);
     open.store(true);
-    epoch.fetch_add(1);
-    epoch.notify_all();
+    wake();
     take_chunks();
     open.store(false);
-    while (inside.load() != 0) {
+    for (int spin = 1; inside.load() != 0; ++spin) {
       pause_briefly();
+      if (spin % kSpinsToYield == 0) std::this_thread::yield();
     }
     taken.store(false);
   }
@@ -91,20 +97,41 @@ struct ThreadPool::State {
     inside.fetch_sub(1);
   }
 
+  // The count of sleepers is raised before the last look at `epoch`, which the owner raises before
+  // it looks at the count: nobody sleeps through a loop.
+  void sleep(uint32_t seen) {
+    asleep.fetch_add(1);
+    epoch.wait(seen);
+    asleep.fetch_sub(1);
+  }
+
+  void wake() {
+    epoch.fetch_add(1);
+    if (asleep.load() != 0) epoch.notify_all();
+  }
+
+  /// The next epoch after `seen`.
+  uint32_t next_epoch(uint32_t seen) {
+    for (int spin = 0;; ++spin) {
+      const uint32_t now = epoch.load(std::memory_order_acquire);
+      if (now != seen) return now;
+      pause_briefly();
+      if (spin < kSpins) continue;
+      if (runs.load(std::memory_order_relaxed) == 0) {
+        sleep(seen);
+        spin = 0;
+      } else if (spin % kSpinsToYield == 0) {
+        std::this_thread::yield();
+        spin = kSpins;
+      }
+    }
+  }
+
   void work() {
     const FpEnvGuard fp_env;
     uint32_t seen = 0;
     while (true) {
-      uint32_t now = epoch.load(std::memory_order_acquire);
-      for (int spin = 0; now == seen && spin < kSpins; ++spin) {
-        pause_briefly();
-        now = epoch.load(std::memory_order_acquire);
-      }
-      if (now == seen) {
-        epoch.wait(seen);
-        continue;
-      }
-      seen = now;
+      seen = next_epoch(seen);
       if (stop.load()) return;
       help();
     }
@@ -124,8 +151,7 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
 
 ThreadPool::~ThreadPool() {
   state_->stop.store(true);
-  state_->epoch.fetch_add(1);
-  state_->epoch.notify_all();
+  state_->wake();
   for (std::thread& worker : state_->workers) {
     worker.join();
   }
@@ -138,10 +164,11 @@ int ThreadPool::threads() const {
 void ThreadPool::run(int64_t n, int64_t grain, RangeFn fn) {
   grain = std::max<int64_t>(grain, 1);
   State& s = *state_;
-  if (n <= grain || s.workers.empty() || s.taken.exchange(true)) {
-    run_serial(n, grain, fn);
-    return;
-  }
+  const auto workers = static_cast<int>(s.workers.size());
+  if (n <= grain || workers == 0) return run_serial(n, grain, fn);
+  const int64_t chunks = n / grain + (n % grain == 0 ? 0 : 1);
+  const bool leave_asleep = chunks < kChunksToWake && s.asleep.load() == workers;
+  if (leave_asleep || s.taken.exchange(true)) return run_serial(n, grain, fn);
   s.run_taken(n, grain, fn);
 }
 
@@ -160,6 +187,14 @@ void ThreadPool::run_on_each(RangeFn fn) {
       std::this_thread::yield();
     }
   });
+}
+
+void ThreadPool::begin_run() {
+  state_->runs.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ThreadPool::end_run() {
+  state_->runs.fetch_sub(1, std::memory_order_relaxed);
 }
 
 int available_cores() {

@@ -40,7 +40,7 @@ class ParallelFor {
 
   /// Calls `fn` once for each chunk [i * grain, min((i + 1) * grain, n)) and returns when all are
   /// done. Chunks run in any order, possibly at the same time. A `grain` below 1 counts as 1; `n`
-  /// below 1 calls nothing. Loops shorter than about 20 microseconds should pass grain >= n: one
+  /// below 1 calls nothing. Loops shorter than a chunk of grain_for() should pass grain >= n: one
   /// chunk runs inline.
   virtual void run(int64_t n, int64_t grain, RangeFn fn) = 0;
 
@@ -55,8 +55,9 @@ class SerialFor final : public ParallelFor {
   int threads() const override { return 1; }
 };
 
-/// A fixed set of workers. They spin briefly after a loop, then sleep. A loop started while another
-/// one runs (nested, or from a second thread) runs on its calling thread. No allocation per call.
+/// A fixed set of workers. They spin briefly after a loop, then sleep; while they sleep, loops of
+/// few chunks do not wake them. A loop started while another one runs (nested, or from a second
+/// thread) runs on its calling thread. No allocation per call.
 class ThreadPool final : public ParallelFor {
  public:
   /// `threads` counts the caller: 1 starts no worker. 0 means one for each core.
@@ -71,6 +72,11 @@ class ThreadPool final : public ParallelFor {
   /// Waits for a loop that runs; not to be called from within one.
   void run_on_each(RangeFn fn);
 
+  /// Between these two, which may nest, workers that are awake do not fall asleep: between the loops
+  /// of one run of a model a wake-up would cost more than most loops take.
+  void begin_run();
+  void end_run();
+
  private:
   struct State;
   std::unique_ptr<State> state_;
@@ -79,7 +85,7 @@ class ThreadPool final : public ParallelFor {
 /// Cores that this process may use (its affinity mask), at least 1.
 int available_cores();
 
-/// Items per chunk such that a chunk takes about 20 microseconds, given how many nanoseconds one
+/// Items per chunk such that a chunk takes about 5 microseconds, given how many nanoseconds one
 /// item takes. Depends on nothing else.
 int64_t grain_for(double ns_per_item);
 

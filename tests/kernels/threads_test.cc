@@ -105,8 +105,8 @@ TEST(Threads, SleepingWorkersWakeUp) {
   }
 }
 
-TEST(Threads, GrainIsAboutTwentyMicroseconds) {
-  EXPECT_EQ(grain_for(1000.0), 20);
+TEST(Threads, GrainIsAboutFiveMicroseconds) {
+  EXPECT_EQ(grain_for(1000.0), 5);
   EXPECT_EQ(grain_for(1e9), 1);
   EXPECT_GE(grain_for(0.0), 1);
   EXPECT_GE(grain_for(std::numeric_limits<double>::quiet_NaN()), 1);
