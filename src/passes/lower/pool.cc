@@ -12,6 +12,18 @@ std::vector<int64_t> or_else(std::vector<int64_t> v, std::vector<int64_t> otherw
   return v.empty() ? std::move(otherwise) : v;
 }
 
+/// Whether some window may lie wholly in the padding: its largest element is then that of nothing,
+/// which no range of codes allows for.
+bool may_miss_the_image(const Node& node, const std::vector<int64_t>& kernel) {
+  const std::vector<int64_t> pads = node.attr_ints("pads"), dilations = node.attr_ints("dilations");
+  for (size_t i = 0; i < pads.size(); ++i) {
+    const size_t axis = i % kernel.size();
+    const bool dilated = axis < dilations.size() && dilations[axis] > 1;
+    if (pads[i] >= kernel[axis] || (dilated && pads[i] > 0)) return true;
+  }
+  return false;
+}
+
 /// The window's attributes; false when the node has a form that the native pools do not take.
 bool window(const Node& node, Node& to) {
   if (node.attr_int("ceil_mode", 0) != 0 || node.attr_int("storage_order", 0) != 0) return false;
@@ -19,6 +31,7 @@ bool window(const Node& node, Node& to) {
   if (mode != "NOTSET" && mode != "VALID" && !mode.empty()) return false;
   const std::vector<int64_t> kernel = node.attr_ints("kernel_shape");
   if (kernel.size() != 2) return false;
+  if (node.is("MaxPool") && may_miss_the_image(node, kernel)) return false;
   to.set("kernel_shape", kernel);
   to.set("strides", or_else(node.attr_ints("strides"), {1, 1}));
   to.set("dilations", or_else(node.attr_ints("dilations"), {1, 1}));
