@@ -34,7 +34,7 @@ class AlignedBuffer {
 };
 
 /// Which of a thread's scratch areas: a kernel that calls another one uses a different area.
-enum class Scratch : uint8_t { kRows, kTile, kRowsFloat, kCount };
+enum class Scratch : uint8_t { kRows, kTile, kRowsFloat, kShared, kCount };
 
 /// At least `bytes` aligned to 64, owned by the calling thread until it ends, contents unspecified.
 /// Allocates only when it has to grow.

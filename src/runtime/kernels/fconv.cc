@@ -1,47 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing and driver of the float convolution: patches of a few pixels, then the tiles of sgemm.
+// Packing and driver of the float convolution: windows where they
+// lie (conv_lines.h) or gathered patches of a few pixels, then the tiles of sgemm.
 #include "runtime/kernels/fconv.h"
 
 #include <algorithm>
 
 #include "core/threads.h"
+#include "runtime/kernels/conv_lines.h"
 #include "runtime/kernels/sgemm_tile.h"
 
 namespace octet::kernels {
 namespace {
 
-// Gathered patches stay in a share of the second-level cache.
-constexpr int64_t kPatchBytes = int64_t{128} << 10;
+// Gathered patches and copied lines stay in a share of the second-level cache.
+constexpr int64_t kScratchFloats = int64_t{32} << 10;
 constexpr double kProductsPerNs = 40.0;
 
-int64_t pixels_per_chunk(const ConvShape& s) {
-  const int64_t fit = std::max<int64_t>(
-      kPatchBytes / static_cast<int64_t>(sizeof(float)) / std::max<int64_t>(s.k(), 1), 1);
-  const int64_t grain = grain_for(static_cast<double>(s.k() * s.group_out()) / kProductsPerNs);
-  return round_up(std::min(fit, grain), kFloatTileRows);
-}
-
-void run_chunk(const FconvArgs& args, int64_t group, int64_t begin, int64_t end) {
+FloatBlock block_of(const FconvArgs& args, int64_t group) {
   const ConvShape& s = args.shape;
   const PackedFloat& w = args.w->groups[static_cast<size_t>(group)];
-  const int64_t k = s.k();
-  auto* rows = reinterpret_cast<float*>(thread_scratch(
-      Scratch::kRowsFloat, static_cast<size_t>((end - begin) * k) * sizeof(float) + kGatherSlack));
-  gather_patches(s, args.x, begin, end - begin, group, 0.0F, rows, k);
   FloatBlock block;
-  block.x = rows;
-  block.x_stride = k;
-  block.count = end - begin;
   block.panels = w.data.as<float>();
   block.n = w.n;
-  block.k = k;
   block.kernels = float_tile_kernels(w.isa);
   block.epilogue = args.epilogue;
   if (block.epilogue.bias != nullptr) block.epilogue.bias += group * s.group_out();
-  block.y = args.y + begin * s.out_c + group * s.group_out();
+  block.y = args.y + group * s.group_out();
   block.y_stride = s.out_c;
   block.panel_end = (w.n + w.width - 1) / w.width;
-  run_float_block(block);
+  return block;
+}
+
+/// Rows collected until a block of the product is full.
+class Rows {
+ public:
+  Rows(const FloatBlock& block, int64_t first) : block_(block) {
+    block_.x = starts_;
+    block_.y += first * block_.y_stride;
+  }
+  void add(const float* start) {
+    starts_[block_.count++] = start;
+    if (block_.count == kMaxFloatRows) flush();
+  }
+  void flush() {
+    if (block_.count > 0) run_float_block(block_);
+    block_.y += block_.count * block_.y_stride;
+    block_.count = 0;
+  }
+
+ private:
+  FloatBlock block_;
+  const float* starts_[kMaxFloatRows];
+};
+
+void run_lines(const FconvArgs& args, const LinePlan& plan, int64_t chunk) {
+  const ConvShape& s = args.shape;
+  const int64_t first = chunk * plan.lines;
+  const int64_t end = std::min(first + plan.lines, s.batch * s.out_h);
+  float* lines = nullptr;
+  if (!plan.in_place) {
+    lines = reinterpret_cast<float*>(
+        thread_scratch(Scratch::kRowsFloat, static_cast<size_t>(plan.size) * sizeof(float)));
+    copy_lines(s, plan, args.x, first, end, 0.0F, lines);
+  }
+  FloatBlock block = block_of(args, 0);
+  block.segments = s.kernel_h;
+  block.run = s.kernel_w * s.in_c;
+  block.pitch = s.dilation_h * plan.pitch;
+  Rows rows(block, first * s.out_w);
+  each_window<float>(s, plan, args.x, lines, first, end,
+                     [&](const float* start) { rows.add(start); });
+  rows.flush();
+}
+
+void run_patches(const FconvArgs& args, int64_t group, int64_t begin, int64_t end) {
+  const ConvShape& s = args.shape;
+  const int64_t k = s.k();
+  auto* patches = reinterpret_cast<float*>(thread_scratch(
+      Scratch::kRowsFloat, static_cast<size_t>((end - begin) * k) * sizeof(float) + kGatherSlack));
+  gather_patches(s, args.x, begin, end - begin, group, 0.0F, patches, k);
+  FloatBlock block = block_of(args, group);
+  block.run = k;
+  Rows rows(block, begin);
+  for (int64_t i = 0; i < end - begin; ++i) {
+    rows.add(patches + i * k);
+  }
+  rows.flush();
+}
+
+void by_lines(const FconvArgs& args, ParallelFor& parallel) {
+  const ConvShape& s = args.shape;
+  const LinePlan plan = plan_lines(s, kMaxFloatRows, kScratchFloats, 1, true);
+  const double chunk_ns =
+      static_cast<double>(plan.lines * s.out_w * s.k() * s.out_c) / kProductsPerNs;
+  parallel.run(plan.blocks, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      run_lines(args, plan, chunk);
+    }
+  });
+}
+
+void by_patches(const FconvArgs& args, ParallelFor& parallel) {
+  const ConvShape& s = args.shape;
+  const int64_t pixels = s.pixels();
+  const int64_t fit = std::max<int64_t>(kScratchFloats / std::max<int64_t>(s.k(), 1), 1);
+  const double pixel_ns = static_cast<double>(s.k() * s.group_out()) / kProductsPerNs;
+  const int64_t per_chunk = round_up(std::min(fit, grain_for(pixel_ns)), kFloatTileRows);
+  const int64_t blocks = (pixels + per_chunk - 1) / per_chunk;
+  const double chunk_ns = static_cast<double>(per_chunk) * pixel_ns;
+  parallel.run(s.groups * blocks, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const int64_t first = chunk % blocks * per_chunk;
+      run_patches(args, chunk / blocks, first, std::min(first + per_chunk, pixels));
+    }
+  });
 }
 
 } // namespace
@@ -57,18 +129,10 @@ PackedFloatConv pack_float_conv(const float* w, const ConvShape& shape, Isa isa)
 }
 
 void fconv(const FconvArgs& args, ParallelFor& parallel) {
-  const int64_t pixels = args.shape.pixels();
-  if (pixels <= 0 || args.shape.out_c <= 0) return;
-  const int64_t per_chunk = pixels_per_chunk(args.shape);
-  const int64_t blocks = (pixels + per_chunk - 1) / per_chunk;
-  const double chunk_ns =
-      static_cast<double>(per_chunk * args.shape.k() * args.shape.group_out()) / kProductsPerNs;
-  parallel.run(args.shape.groups * blocks, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-      const int64_t first = chunk % blocks * per_chunk;
-      run_chunk(args, chunk / blocks, first, std::min(first + per_chunk, pixels));
-    }
-  });
+  const ConvShape& s = args.shape;
+  if (s.pixels() <= 0 || s.out_c <= 0) return;
+  if (s.groups == 1 && s.dilation_w == 1) return by_lines(args, parallel);
+  by_patches(args, parallel);
 }
 
 } // namespace octet::kernels

@@ -11,6 +11,8 @@ namespace octet::kernels {
 namespace {
 
 constexpr double kDepthwiseProductsPerNs = 10.0;
+// Fewer panels than this would make gathering patches noticeable.
+constexpr int64_t kMinPanels = 32;
 
 DepthwiseWeights pack_depthwise(const int8_t* w, const ConvShape& s) {
   DepthwiseWeights packed;
@@ -58,7 +60,11 @@ void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
   gather_patches(s, static_cast<const uint8_t*>(args.x), block.row, block.count, group, pad, rows,
                  w.row_bytes);
   finish_rows(w, rows, block.count);
-  block.rows = rows;
+  const uint8_t* starts[kMaxBlockRows];
+  for (int64_t i = 0; i < block.count; ++i) {
+    starts[i] = rows + i * w.row_bytes;
+  }
+  block.rows = starts;
   run_block(block);
 }
 
@@ -79,6 +85,7 @@ PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa)
         pack_weights(w, shape.k(), shape.out_c, shape.k(), unshifted, Isa::kScalar));
     return packed;
   }
+  if (pack_direct(w, packed)) return packed;
   for (int64_t g = 0; g < shape.groups; ++g) {
     const int8_t* first = w + g * shape.group_out() * shape.k();
     packed.groups.push_back(pack_weights(first, shape.k(), shape.group_out(), shape.k(), x, isa));
@@ -114,7 +121,8 @@ void iconv(const IconvArgs& args, ParallelFor& parallel) {
                  [&](int64_t begin, int64_t end) { run(args, begin, end); });
     return;
   }
-  const Cut cut = cut_by_shape(pixels, args.w->groups.front());
+  if (!args.w->window.empty()) return iconv_direct(args, parallel);
+  const Cut cut = cut_by_shape(pixels, args.w->groups.front(), kMinPanels);
   parallel.run(args.shape.groups * cut.row_blocks * cut.panel_blocks, cut.grain,
                [&](int64_t begin, int64_t end) {
                  for (int64_t chunk = begin; chunk < end; ++chunk) {

@@ -2,7 +2,8 @@
 // int8 convolution over NHWC, any kernel, stride, padding, dilation and groups:
 // y[b, oh, ow, co] = epilogue(sum over kh, kw, ci of (x - z_x) * w). Outside the image x is z_x.
 // Sums are exact in int32; contract, ranges and epilogues as in igemm.h. No image is unrolled:
-// patches are gathered a few rows at a time. Depthwise layers have a kernel of their own.
+// windows are read where they lie, or gathered a few at a time (groups, dilated columns). Depthwise
+// layers have a kernel of their own.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,14 @@ struct DepthwiseWeights {
   AlignedBuffer data; ///< [panel][pair of taps][16 channels][2]
 };
 
+/// Where the 4 bytes of a group of weights lie from the window's first byte: `column` bytes into
+/// row `row` of the window, in the copy `order` of the lines.
+struct WindowGroup {
+  int32_t order = 0;
+  int32_t row = 0;
+  int32_t column = 0;
+};
+
 struct PackedConv {
   Isa isa = Isa::kScalar;
   ConvShape shape; ///< batch and image sizes may differ when it runs
@@ -26,6 +35,8 @@ struct PackedConv {
   std::vector<PackedWeights> groups; ///< one a group; for depthwise one, which only holds sums
   DepthwiseWeights depthwise;
   bool is_depthwise = false;
+  std::vector<WindowGroup> window; ///< of groups[0]; empty where patches are gathered
+  bool permuted = false;           ///< some group of `window` wants another order than 0
 };
 
 /// Packs w[out_c, kernel_h, kernel_w, in_c / groups].
@@ -50,6 +61,12 @@ struct IconvArgs {
 };
 
 void iconv(const IconvArgs& args, ParallelFor& parallel);
+
+/// Part of iconv for packed.window: lines of the images are copied with their padding, and windows
+/// are read where they lie.
+void iconv_direct(const IconvArgs& args, ParallelFor& parallel);
+/// Fills packed.groups and packed.window, if the shape allows it.
+bool pack_direct(const int8_t* w, PackedConv& packed);
 
 /// Depthwise part of iconv: output pixels [begin, end).
 void depthwise_scalar(const IconvArgs& args, int64_t begin, int64_t end);

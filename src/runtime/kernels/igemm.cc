@@ -13,40 +13,17 @@ namespace {
 
 // Packed rows of one chunk stay in a share of the second-level cache.
 constexpr int64_t kRowBytes = int64_t{192} << 10;
-constexpr int64_t kMaxBlockRows = 128;
+// Rows that are packed before their products start, when several chunks share them.
+constexpr int64_t kSharedBytes = int64_t{4} << 20;
 // Products per nanosecond of one core; only sets how much work a chunk has.
 constexpr double kProductsPerNs = 80.0;
 // Packing or gathering a row; the epilogue of a row of one panel.
 constexpr double kRowNs = 5.0;
 constexpr double kEpilogueRowNs = 3.0;
-// Fewer panels than this would make packing rows of x noticeable.
-constexpr int64_t kMinPanels = 32;
+constexpr double kPackBytesPerNs = 10.0;
+constexpr int64_t kMinPanels = 4;
 // Sums of several tiles share one call of the epilogue.
 constexpr int64_t kEpilogueRows = 16;
-
-void run_chunk(const IgemmArgs& args, const Cut& cut, int64_t chunk) {
-  const PackedWeights& w = *args.w;
-  BlockArgs block;
-  block.w = args.w;
-  block.columns = args.columns;
-  block.epilogue = &args.epilogue;
-  block.row = chunk / cut.panel_blocks * cut.rows;
-  block.count = std::min(cut.rows, args.m - block.row);
-  block.y = args.y;
-  block.y_stride = args.y_stride;
-  block.panel_begin = chunk % cut.panel_blocks * cut.panels;
-  block.panel_end = std::min(block.panel_begin + cut.panels, panel_count(w));
-
-  auto* rows = reinterpret_cast<uint8_t*>(
-      thread_scratch(Scratch::kRows, static_cast<size_t>(block.count * w.row_bytes)));
-  for (int64_t i = 0; i < block.count; ++i) {
-    const uint8_t* source = static_cast<const uint8_t*>(args.x) + (block.row + i) * args.x_stride;
-    if (w.k > 0) std::memcpy(rows + i * w.row_bytes, source, static_cast<size_t>(w.k));
-  }
-  finish_rows(w, rows, block.count);
-  block.rows = rows;
-  run_block(block);
-}
 
 uint32_t load_word(const uint8_t* p) {
   uint32_t word = 0;
@@ -58,40 +35,134 @@ void store_word(uint8_t* p, uint32_t word) {
   std::memcpy(p, &word, sizeof(word));
 }
 
-// `count` is a multiple of 4.
-void flip_bytes(uint8_t* p, int64_t count) {
-  for (int64_t i = 0; i < count; i += 4) {
-    store_word(p + i, load_word(p + i) ^ 0x80808080U);
-  }
+/// Whether rows of x are packed as they are.
+bool packs_nothing(const PackedWeights& w) {
+  return !w.flip && w.row_bytes == w.k && w.k > 0;
 }
 
-void permute_row(uint8_t* row, int64_t k_padded) {
-  for (int64_t i = 0; i < k_padded; i += 4) {
-    const uint32_t v = load_word(row + i);
-    store_word(row + k_padded + i,
-               (v & 0xFF0000FFU) | ((v & 0x0000FF00U) << 8) | ((v & 0x00FF0000U) >> 8));
-    store_word(row + 2 * k_padded + i,
-               (v & 0x00FF00FFU) | ((v & 0x0000FF00U) << 16) | ((v & 0xFF000000U) >> 16));
+void pack_rows(const IgemmArgs& args, int64_t first, int64_t count, uint8_t* rows) {
+  const PackedWeights& w = *args.w;
+  const uint8_t* x = static_cast<const uint8_t*>(args.x) + first * args.x_stride;
+  for (int64_t i = 0; i < count; ++i) {
+    if (w.k > 0)
+      std::memcpy(rows + i * w.row_bytes, x + i * args.x_stride, static_cast<size_t>(w.k));
+  }
+  finish_rows(w, rows, count);
+}
+
+/// A chunk of the cut, `rows` apart at `packed`, which holds row `first` of x.
+void run_chunk(const IgemmArgs& args,
+               const Cut& cut,
+               int64_t chunk,
+               int64_t first,
+               int64_t count,
+               const uint8_t* packed,
+               int64_t stride) {
+  BlockArgs block;
+  block.w = args.w;
+  block.columns = args.columns;
+  block.epilogue = &args.epilogue;
+  const int64_t row = chunk / cut.panel_blocks * cut.rows;
+  block.row = first + row;
+  block.count = std::min(cut.rows, count - row);
+  block.y = args.y;
+  block.y_stride = args.y_stride;
+  block.panel_begin = chunk % cut.panel_blocks * cut.panels;
+  block.panel_end = std::min(block.panel_begin + cut.panels, panel_count(*args.w));
+  const uint8_t* rows[kMaxBlockRows];
+  for (int64_t i = 0; i < block.count; ++i) {
+    rows[i] = packed + (row + i) * stride;
+  }
+  block.rows = rows;
+  run_block(block);
+}
+
+/// Each chunk packs the rows that it needs.
+void run_private(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
+  const PackedWeights& w = *args.w;
+  parallel.run(cut.row_blocks, cut.grain, [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const int64_t first = chunk * cut.rows;
+      const int64_t count = std::min(cut.rows, args.m - first);
+      auto* rows = reinterpret_cast<uint8_t*>(
+          thread_scratch(Scratch::kRows, static_cast<size_t>(count * w.row_bytes)));
+      pack_rows(args, first, count, rows);
+      run_chunk(args, cut, 0, first, count, rows, w.row_bytes);
+    }
+  });
+}
+
+/// All rows are packed first, then chunks of rows and panels share them.
+void run_shared(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
+  const PackedWeights& w = *args.w;
+  const int64_t bytes = cut.rows * std::max<int64_t>(w.row_bytes, 1);
+  const int64_t fit = std::max<int64_t>(kSharedBytes / bytes, 1) * cut.rows;
+  const bool in_place = packs_nothing(w);
+  for (int64_t first = 0; first < args.m; first += fit) {
+    const int64_t count = std::min(fit, args.m - first);
+    const auto* x = static_cast<const uint8_t*>(args.x) + first * args.x_stride;
+    int64_t stride = args.x_stride;
+    if (!in_place) {
+      stride = w.row_bytes;
+      auto* rows = reinterpret_cast<uint8_t*>(
+          thread_scratch(Scratch::kRows, static_cast<size_t>(count * stride)));
+      const double row_ns = kRowNs + static_cast<double>(w.row_bytes) / kPackBytesPerNs;
+      parallel.run(count, grain_for(row_ns), [&](int64_t begin, int64_t end) {
+        pack_rows(args, first + begin, end - begin, rows + begin * stride);
+      });
+      x = rows;
+    }
+    const int64_t blocks = (count + cut.rows - 1) / cut.rows * cut.panel_blocks;
+    parallel.run(blocks, cut.grain, [&](int64_t begin, int64_t end) {
+      for (int64_t chunk = begin; chunk < end; ++chunk) {
+        run_chunk(args, cut, chunk, first, count, x, stride);
+      }
+    });
   }
 }
 
 } // namespace
 
-Cut cut_by_shape(int64_t m, const PackedWeights& w) {
+double panel_ns(int64_t rows, const PackedWeights& w) {
+  return static_cast<double>(rows) *
+         (static_cast<double>(w.k_padded * kColumnsPerPanel) / kProductsPerNs + kEpilogueRowNs);
+}
+
+Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels) {
   Cut cut;
   const int64_t bytes_per_row = std::max<int64_t>(w.row_bytes, 1);
   const int64_t limit = std::clamp<int64_t>(kRowBytes / bytes_per_row, kTileRows, kMaxBlockRows);
   const int64_t blocks = (m + limit - 1) / limit;
   cut.rows = round_up((m + blocks - 1) / blocks, kTileRows);
   cut.row_blocks = (m + cut.rows - 1) / cut.rows;
-  const double panel_ns =
-      static_cast<double>(std::min(cut.rows, m) * w.k_padded * kColumnsPerPanel) / kProductsPerNs;
-  cut.panels = std::clamp<int64_t>(std::max(grain_for(panel_ns), kMinPanels), 1, panel_count(w));
+  const int64_t rows = std::min(cut.rows, m);
+  const double ns = panel_ns(rows, w);
+  cut.panels = std::clamp<int64_t>(std::max(grain_for(ns), min_panels), 1, panel_count(w));
   cut.panel_blocks = (panel_count(w) + cut.panels - 1) / cut.panels;
-  const auto rows = static_cast<double>(std::min(cut.rows, m));
-  cut.grain = grain_for(panel_ns * static_cast<double>(cut.panels) +
-                        rows * (kRowNs + kEpilogueRowNs * static_cast<double>(cut.panels)));
+  cut.grain = grain_for(ns * static_cast<double>(cut.panels) + static_cast<double>(rows) * kRowNs);
   return cut;
+}
+
+void flip_bytes(uint8_t* bytes, int64_t count) {
+  int64_t i = 0;
+  for (; i + 8 <= count; i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + i, sizeof(word));
+    word ^= 0x8080808080808080U;
+    std::memcpy(bytes + i, &word, sizeof(word));
+  }
+  for (; i < count; i += 4) {
+    store_word(bytes + i, load_word(bytes + i) ^ 0x80808080U);
+  }
+}
+
+void permute_bytes(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third) {
+  for (int64_t i = 0; i < count; i += 4) {
+    const uint32_t v = load_word(bytes + i);
+    store_word(second + i, (v & 0xFF0000FFU) | ((v & 0x0000FF00U) << 8) | ((v & 0x00FF0000U) >> 8));
+    store_word(third + i,
+               (v & 0x00FF00FFU) | ((v & 0x0000FF00U) << 16) | ((v & 0xFF000000U) >> 16));
+  }
 }
 
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
@@ -102,32 +173,32 @@ void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
   for (int64_t r = 0; r < count; ++r) {
     uint8_t* row = rows + r * w.row_bytes;
     if (w.flip) flip_bytes(row, w.k_padded);
-    permute_row(row, w.k_padded);
+    permute_bytes(row, w.k_padded, row + w.k_padded, row + 2 * w.k_padded);
   }
 }
 
 void run_block(const BlockArgs& args) {
   const TileKernels kernels = tile_kernels(args.w->isa);
   const auto* panels = args.w->panels.as<PackedPanel>();
-  const int64_t row_bytes = args.w->row_bytes;
-  alignas(64) int32_t acc[kEpilogueRows * kColumnsPerPanel];
+  const auto* first_offset = args.w->offsets.as<int32_t>();
+  alignas(64) int32_t acc[kEpilogueRows * kColumnsPerPanel] = {};
   TileOut out;
   out.acc = acc;
   out.init = args.columns->init;
   out.multiplier = args.columns->multiplier;
   out.bias = args.columns->bias;
+  out.bounded = args.columns->bounded;
   out.y = args.y;
   out.y_stride = args.y_stride;
   for (int64_t p = args.panel_begin; p < args.panel_end; ++p) {
+    PackedPanel panel = panels[p];
+    if (args.offsets != nullptr) panel.offsets = args.offsets + (panel.offsets - first_offset);
     out.column = p * kColumnsPerPanel;
     out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
     for (int64_t i = 0; i < args.count; i += kEpilogueRows) {
       out.rows = std::min(kEpilogueRows, args.count - i);
       out.row = args.row + i;
-      for (int64_t j = 0; j < out.rows; j += kernels.rows) {
-        kernels.dot(panels[p], args.rows + (i + j) * row_bytes, row_bytes,
-                    std::min(kernels.rows, out.rows - j), acc + j * kColumnsPerPanel);
-      }
+      kernels.dot(panel, args.rows + i, out.rows, acc);
       kernels.epilogue(*args.epilogue, out);
     }
   }
@@ -137,25 +208,22 @@ TileKernels tile_kernels(Isa isa) {
   switch (isa) {
 #if defined(__x86_64__)
   case Isa::kAvx2:
-    return {.rows = 4, .dot = dot_tile_avx2, .epilogue = epilogue_tile_avx2};
+    return {.dot = dot_tile_avx2, .epilogue = epilogue_tile_avx2};
   case Isa::kAvx512:
-    return {.rows = 8, .dot = dot_tile_avx512, .epilogue = epilogue_tile_avx2};
+    return {.dot = dot_tile_avx512, .epilogue = epilogue_tile_avx2};
   case Isa::kAvx512Vnni:
-    return {.rows = 8, .dot = dot_tile_avx512vnni, .epilogue = epilogue_tile_avx2};
+    return {.dot = dot_tile_avx512vnni, .epilogue = epilogue_tile_avx2};
 #endif
   default:
-    return {.rows = 4, .dot = dot_tile_scalar, .epilogue = epilogue_tile_scalar};
+    return {.dot = dot_tile_scalar, .epilogue = epilogue_tile_scalar};
   }
 }
 
 void igemm(const IgemmArgs& args, ParallelFor& parallel) {
   if (args.m <= 0 || args.w->n <= 0) return;
-  const Cut cut = cut_by_shape(args.m, *args.w);
-  parallel.run(cut.row_blocks * cut.panel_blocks, cut.grain, [&](int64_t begin, int64_t end) {
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-      run_chunk(args, cut, chunk);
-    }
-  });
+  const Cut cut = cut_by_shape(args.m, *args.w, kMinPanels);
+  if (cut.panel_blocks == 1 && !packs_nothing(*args.w)) return run_private(args, cut, parallel);
+  run_shared(args, cut, parallel);
 }
 
 } // namespace octet::kernels

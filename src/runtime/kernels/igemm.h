@@ -74,11 +74,20 @@ struct IgemmColumns {
   int32_t* init = nullptr;     ///< bias_i32 - (z_x + shift) * sum of w
   float* multiplier = nullptr; ///< m
   float* bias = nullptr;       ///< b'
+  bool bounded = false;        ///< no sum times m plus b' leaves int32 before it is rounded
 };
 
+/// Whether rows of x may be stored in three orders of bytes, so that fewer weights are widened.
+enum class RowOrders : uint8_t { kOne, kMany };
+
 /// Packs w[n, k] (row stride w_stride elements). n >= 0, 0 <= k <= kMaxK.
-PackedWeights
-pack_weights(const int8_t* w, int64_t w_stride, int64_t n, int64_t k, XRange x, Isa isa);
+PackedWeights pack_weights(const int8_t* w,
+                           int64_t w_stride,
+                           int64_t n,
+                           int64_t k,
+                           XRange x,
+                           Isa isa,
+                           RowOrders orders = RowOrders::kMany);
 
 /// `bias_i32` and `bias` may be null (zeros); `multiplier_count` is 1 (per tensor) or n.
 IgemmColumns make_columns(const PackedWeights& w,

@@ -61,12 +61,22 @@ inline void add_plain(Pair& acc, const uint8_t* x, __m256i wa, __m256i wb, __m25
   }
 }
 
+// The low byte of each word. Read from memory where it is used: a register for it would be one too
+// many.
+alignas(32) constexpr uint16_t kEven[16] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                            255, 255, 255, 255, 255, 255, 255, 255};
+
 // Even and odd bytes of x, zero-extended, meet the int16 weights of k 0 and 2, then 1 and 3.
 template <bool kHalf>
-inline void add_wide(
-    Pair& acc, const uint8_t* x, __m256i w0a, __m256i w0b, __m256i w1a, __m256i w1b, __m256i even) {
+inline void add_wide(Pair& acc,
+                     const uint8_t* x,
+                     __m256i w0a,
+                     __m256i w0b,
+                     __m256i w1a,
+                     __m256i w1b,
+                     const uint16_t* even) {
   const __m256i v = broadcast(x);
-  const __m256i v0 = _mm256_and_si256(v, even);
+  const __m256i v0 = _mm256_and_si256(v, load(even));
   const __m256i v1 = _mm256_srli_epi16(v, 8);
   acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(v0, w0a));
   acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(v1, w1a));
@@ -76,19 +86,24 @@ inline void add_wide(
   }
 }
 
+template <bool kHalf>
 inline void store(const Pair& acc, int32_t* out) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), acc.a);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 8), acc.b);
+  if constexpr (!kHalf) _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 8), acc.b);
 }
 
 template <int kRows, bool kHalf>
-void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* acc) {
+void dot(const PackedPanel& panel, const uint8_t* const* rows, int32_t* acc) {
   const __m256i zero = _mm256_setzero_si256();
   const __m256i ones = _mm256_set1_epi16(1);
   Pair s0{zero, zero};
   Pair s1{zero, zero};
   Pair s2{zero, zero};
   Pair s3{zero, zero};
+  const uint8_t* r0 = rows[0];
+  const uint8_t* r1 = kRows > 1 ? rows[1] : r0;
+  const uint8_t* r2 = kRows > 2 ? rows[2] : r0;
+  const uint8_t* r3 = kRows > 3 ? rows[3] : r0;
   const int8_t* w = panel.data;
   const int32_t* offset = panel.offsets;
 
@@ -97,68 +112,63 @@ void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* ac
     const __m256i w0b = load(w + 32);
     const __m256i w1a = load(w + 64);
     const __m256i w1b = load(w + 96);
-    const uint8_t* x0 = x + offset[0];
-    const uint8_t* x1 = x + offset[1];
-    add_paired<kHalf>(s0, x0, x1, w0a, w0b, w1a, w1b, ones);
-    if constexpr (kRows > 1)
-      add_paired<kHalf>(s1, x0 + stride, x1 + stride, w0a, w0b, w1a, w1b, ones);
-    if constexpr (kRows > 2)
-      add_paired<kHalf>(s2, x0 + 2 * stride, x1 + 2 * stride, w0a, w0b, w1a, w1b, ones);
-    if constexpr (kRows > 3)
-      add_paired<kHalf>(s3, x0 + 3 * stride, x1 + 3 * stride, w0a, w0b, w1a, w1b, ones);
+    const int64_t o0 = offset[0];
+    const int64_t o1 = offset[1];
+    add_paired<kHalf>(s0, r0 + o0, r0 + o1, w0a, w0b, w1a, w1b, ones);
+    if constexpr (kRows > 1) add_paired<kHalf>(s1, r1 + o0, r1 + o1, w0a, w0b, w1a, w1b, ones);
+    if constexpr (kRows > 2) add_paired<kHalf>(s2, r2 + o0, r2 + o1, w0a, w0b, w1a, w1b, ones);
+    if constexpr (kRows > 3) add_paired<kHalf>(s3, r3 + o0, r3 + o1, w0a, w0b, w1a, w1b, ones);
     w += 128;
     offset += 2;
   }
   for (int32_t g = 0; g < panel.plain; ++g) {
     const __m256i wa = load(w);
     const __m256i wb = load(w + 32);
-    const uint8_t* xs = x + *offset++;
-    add_plain<kHalf>(s0, xs, wa, wb, ones);
-    if constexpr (kRows > 1) add_plain<kHalf>(s1, xs + stride, wa, wb, ones);
-    if constexpr (kRows > 2) add_plain<kHalf>(s2, xs + 2 * stride, wa, wb, ones);
-    if constexpr (kRows > 3) add_plain<kHalf>(s3, xs + 3 * stride, wa, wb, ones);
+    const int64_t o = *offset++;
+    add_plain<kHalf>(s0, r0 + o, wa, wb, ones);
+    if constexpr (kRows > 1) add_plain<kHalf>(s1, r1 + o, wa, wb, ones);
+    if constexpr (kRows > 2) add_plain<kHalf>(s2, r2 + o, wa, wb, ones);
+    if constexpr (kRows > 3) add_plain<kHalf>(s3, r3 + o, wa, wb, ones);
     w += 64;
   }
-  const __m256i even = _mm256_set1_epi16(0xFF);
+  const uint16_t* even = kEven;
   for (int32_t g = 0; g < panel.wide; ++g) {
+    __asm__("" : "+r"(even)); // or the mask would be kept, on the stack
     const __m256i w0a = load(w);
     const __m256i w0b = load(w + 32);
     const __m256i w1a = load(w + 64);
     const __m256i w1b = load(w + 96);
-    const uint8_t* xs = x + *offset++;
-    add_wide<kHalf>(s0, xs, w0a, w0b, w1a, w1b, even);
-    if constexpr (kRows > 1) add_wide<kHalf>(s1, xs + stride, w0a, w0b, w1a, w1b, even);
-    if constexpr (kRows > 2) add_wide<kHalf>(s2, xs + 2 * stride, w0a, w0b, w1a, w1b, even);
-    if constexpr (kRows > 3) add_wide<kHalf>(s3, xs + 3 * stride, w0a, w0b, w1a, w1b, even);
+    const int64_t o = *offset++;
+    add_wide<kHalf>(s0, r0 + o, w0a, w0b, w1a, w1b, even);
+    if constexpr (kRows > 1) add_wide<kHalf>(s1, r1 + o, w0a, w0b, w1a, w1b, even);
+    if constexpr (kRows > 2) add_wide<kHalf>(s2, r2 + o, w0a, w0b, w1a, w1b, even);
+    if constexpr (kRows > 3) add_wide<kHalf>(s3, r3 + o, w0a, w0b, w1a, w1b, even);
     w += 128;
   }
-  store(s0, acc);
-  if constexpr (kRows > 1) store(s1, acc + 16);
-  if constexpr (kRows > 2) store(s2, acc + 32);
-  if constexpr (kRows > 3) store(s3, acc + 48);
+  store<kHalf>(s0, acc);
+  if constexpr (kRows > 1) store<kHalf>(s1, acc + 16);
+  if constexpr (kRows > 2) store<kHalf>(s2, acc + 32);
+  if constexpr (kRows > 3) store<kHalf>(s3, acc + 48);
 }
 
 template <bool kHalf>
-void dot_rows(
-    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
-  switch (rows) {
-  case 1:
-    return dot<1, kHalf>(panel, x, stride, acc);
-  case 2:
-    return dot<2, kHalf>(panel, x, stride, acc);
-  case 3:
-    return dot<3, kHalf>(panel, x, stride, acc);
-  default:
-    return dot<4, kHalf>(panel, x, stride, acc);
+void dot_rows(const PackedPanel& panel, const uint8_t* const* rows, int64_t count, int32_t* acc) {
+  for (; count >= 4; count -= 4, rows += 4, acc += 4 * kColumnsPerPanel) {
+    dot<4, kHalf>(panel, rows, acc);
   }
+  if (count == 3) dot<3, kHalf>(panel, rows, acc);
+  if (count == 2) dot<2, kHalf>(panel, rows, acc);
+  if (count == 1) dot<1, kHalf>(panel, rows, acc);
 }
 
 } // namespace
 
-void dot_tile_avx2(
-    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
-  if (panel.half) return dot_rows<true>(panel, x, stride, rows, acc);
-  return dot_rows<false>(panel, x, stride, rows, acc);
+void dot_tile_avx2(const PackedPanel& panel,
+                   const uint8_t* const* rows,
+                   int64_t count,
+                   int32_t* acc) {
+  if (panel.half) return dot_rows<true>(panel, rows, count, acc);
+  dot_rows<false>(panel, rows, count, acc);
 }
 
 } // namespace octet::kernels

@@ -46,7 +46,7 @@ inline __m512i add_wide(__m512i acc, const uint8_t* x, __m512i w0, __m512i w1, _
 }
 
 template <int kRows>
-void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* acc) {
+void dot(const PackedPanel& panel, const uint8_t* const* rows, int32_t* acc) {
   const __m512i ones = _mm512_set1_epi16(1);
   __m512i s0 = _mm512_setzero_si512();
   __m512i s1 = _mm512_setzero_si512();
@@ -56,50 +56,58 @@ void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* ac
   __m512i s5 = _mm512_setzero_si512();
   __m512i s6 = _mm512_setzero_si512();
   __m512i s7 = _mm512_setzero_si512();
+  const uint8_t* r0 = rows[0];
+  const uint8_t* r1 = kRows > 1 ? rows[1] : r0;
+  const uint8_t* r2 = kRows > 2 ? rows[2] : r0;
+  const uint8_t* r3 = kRows > 3 ? rows[3] : r0;
+  const uint8_t* r4 = kRows > 4 ? rows[4] : r0;
+  const uint8_t* r5 = kRows > 5 ? rows[5] : r0;
+  const uint8_t* r6 = kRows > 6 ? rows[6] : r0;
+  const uint8_t* r7 = kRows > 7 ? rows[7] : r0;
   const int8_t* w = panel.data;
   const int32_t* offset = panel.offsets;
   for (int32_t g = 0; g < panel.paired; g += 2) {
     const __m512i w0 = load(w);
     const __m512i w1 = load(w + 64);
-    const uint8_t* x0 = x + offset[0];
-    const uint8_t* x1 = x + offset[1];
-    s0 = add_paired(s0, x0, x1, w0, w1, ones);
-    if constexpr (kRows > 1) s1 = add_paired(s1, x0 + stride, x1 + stride, w0, w1, ones);
-    if constexpr (kRows > 2) s2 = add_paired(s2, x0 + 2 * stride, x1 + 2 * stride, w0, w1, ones);
-    if constexpr (kRows > 3) s3 = add_paired(s3, x0 + 3 * stride, x1 + 3 * stride, w0, w1, ones);
-    if constexpr (kRows > 4) s4 = add_paired(s4, x0 + 4 * stride, x1 + 4 * stride, w0, w1, ones);
-    if constexpr (kRows > 5) s5 = add_paired(s5, x0 + 5 * stride, x1 + 5 * stride, w0, w1, ones);
-    if constexpr (kRows > 6) s6 = add_paired(s6, x0 + 6 * stride, x1 + 6 * stride, w0, w1, ones);
-    if constexpr (kRows > 7) s7 = add_paired(s7, x0 + 7 * stride, x1 + 7 * stride, w0, w1, ones);
+    const int64_t o0 = offset[0];
+    const int64_t o1 = offset[1];
+    s0 = add_paired(s0, r0 + o0, r0 + o1, w0, w1, ones);
+    if constexpr (kRows > 1) s1 = add_paired(s1, r1 + o0, r1 + o1, w0, w1, ones);
+    if constexpr (kRows > 2) s2 = add_paired(s2, r2 + o0, r2 + o1, w0, w1, ones);
+    if constexpr (kRows > 3) s3 = add_paired(s3, r3 + o0, r3 + o1, w0, w1, ones);
+    if constexpr (kRows > 4) s4 = add_paired(s4, r4 + o0, r4 + o1, w0, w1, ones);
+    if constexpr (kRows > 5) s5 = add_paired(s5, r5 + o0, r5 + o1, w0, w1, ones);
+    if constexpr (kRows > 6) s6 = add_paired(s6, r6 + o0, r6 + o1, w0, w1, ones);
+    if constexpr (kRows > 7) s7 = add_paired(s7, r7 + o0, r7 + o1, w0, w1, ones);
     w += 128;
     offset += 2;
   }
   for (int32_t g = 0; g < panel.plain; ++g) {
     const __m512i ws = load(w);
-    const uint8_t* xs = x + *offset++;
-    s0 = add_plain(s0, xs, ws, ones);
-    if constexpr (kRows > 1) s1 = add_plain(s1, xs + stride, ws, ones);
-    if constexpr (kRows > 2) s2 = add_plain(s2, xs + 2 * stride, ws, ones);
-    if constexpr (kRows > 3) s3 = add_plain(s3, xs + 3 * stride, ws, ones);
-    if constexpr (kRows > 4) s4 = add_plain(s4, xs + 4 * stride, ws, ones);
-    if constexpr (kRows > 5) s5 = add_plain(s5, xs + 5 * stride, ws, ones);
-    if constexpr (kRows > 6) s6 = add_plain(s6, xs + 6 * stride, ws, ones);
-    if constexpr (kRows > 7) s7 = add_plain(s7, xs + 7 * stride, ws, ones);
+    const int64_t o = *offset++;
+    s0 = add_plain(s0, r0 + o, ws, ones);
+    if constexpr (kRows > 1) s1 = add_plain(s1, r1 + o, ws, ones);
+    if constexpr (kRows > 2) s2 = add_plain(s2, r2 + o, ws, ones);
+    if constexpr (kRows > 3) s3 = add_plain(s3, r3 + o, ws, ones);
+    if constexpr (kRows > 4) s4 = add_plain(s4, r4 + o, ws, ones);
+    if constexpr (kRows > 5) s5 = add_plain(s5, r5 + o, ws, ones);
+    if constexpr (kRows > 6) s6 = add_plain(s6, r6 + o, ws, ones);
+    if constexpr (kRows > 7) s7 = add_plain(s7, r7 + o, ws, ones);
     w += 64;
   }
   const __m512i even = _mm512_set1_epi16(0xFF);
   for (int32_t g = 0; g < panel.wide; ++g) {
     const __m512i w0 = load(w);
     const __m512i w1 = load(w + 64);
-    const uint8_t* xs = x + *offset++;
-    s0 = add_wide(s0, xs, w0, w1, even);
-    if constexpr (kRows > 1) s1 = add_wide(s1, xs + stride, w0, w1, even);
-    if constexpr (kRows > 2) s2 = add_wide(s2, xs + 2 * stride, w0, w1, even);
-    if constexpr (kRows > 3) s3 = add_wide(s3, xs + 3 * stride, w0, w1, even);
-    if constexpr (kRows > 4) s4 = add_wide(s4, xs + 4 * stride, w0, w1, even);
-    if constexpr (kRows > 5) s5 = add_wide(s5, xs + 5 * stride, w0, w1, even);
-    if constexpr (kRows > 6) s6 = add_wide(s6, xs + 6 * stride, w0, w1, even);
-    if constexpr (kRows > 7) s7 = add_wide(s7, xs + 7 * stride, w0, w1, even);
+    const int64_t o = *offset++;
+    s0 = add_wide(s0, r0 + o, w0, w1, even);
+    if constexpr (kRows > 1) s1 = add_wide(s1, r1 + o, w0, w1, even);
+    if constexpr (kRows > 2) s2 = add_wide(s2, r2 + o, w0, w1, even);
+    if constexpr (kRows > 3) s3 = add_wide(s3, r3 + o, w0, w1, even);
+    if constexpr (kRows > 4) s4 = add_wide(s4, r4 + o, w0, w1, even);
+    if constexpr (kRows > 5) s5 = add_wide(s5, r5 + o, w0, w1, even);
+    if constexpr (kRows > 6) s6 = add_wide(s6, r6 + o, w0, w1, even);
+    if constexpr (kRows > 7) s7 = add_wide(s7, r7 + o, w0, w1, even);
     w += 128;
   }
   _mm512_storeu_si512(acc, s0);
@@ -112,28 +120,37 @@ void dot(const PackedPanel& panel, const uint8_t* x, int64_t stride, int32_t* ac
   if constexpr (kRows > 7) _mm512_storeu_si512(acc + 112, s7);
 }
 
+void dot_tail(const PackedPanel& panel, const uint8_t* const* rows, int64_t count, int32_t* acc) {
+  switch (count) {
+  case 1:
+    return dot<1>(panel, rows, acc);
+  case 2:
+    return dot<2>(panel, rows, acc);
+  case 3:
+    return dot<3>(panel, rows, acc);
+  case 4:
+    return dot<4>(panel, rows, acc);
+  case 5:
+    return dot<5>(panel, rows, acc);
+  case 6:
+    return dot<6>(panel, rows, acc);
+  case 7:
+    return dot<7>(panel, rows, acc);
+  default:
+    return;
+  }
+}
+
 } // namespace
 
-void dot_tile_avx512(
-    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
-  switch (rows) {
-  case 1:
-    return dot<1>(panel, x, stride, acc);
-  case 2:
-    return dot<2>(panel, x, stride, acc);
-  case 3:
-    return dot<3>(panel, x, stride, acc);
-  case 4:
-    return dot<4>(panel, x, stride, acc);
-  case 5:
-    return dot<5>(panel, x, stride, acc);
-  case 6:
-    return dot<6>(panel, x, stride, acc);
-  case 7:
-    return dot<7>(panel, x, stride, acc);
-  default:
-    return dot<8>(panel, x, stride, acc);
+void dot_tile_avx512(const PackedPanel& panel,
+                     const uint8_t* const* rows,
+                     int64_t count,
+                     int32_t* acc) {
+  for (; count >= 8; count -= 8, rows += 8, acc += 8 * kColumnsPerPanel) {
+    dot<8>(panel, rows, acc);
   }
+  dot_tail(panel, rows, count, acc);
 }
 
 } // namespace octet::kernels

@@ -174,7 +174,107 @@ void store_narrow(const TileOut& t, const ByteConstants& k) {
   }
 }
 
+// Sums whose scaled values stay within int32 are rounded first and saturate as they are narrowed:
+// bounds that are integers commute with rounding.
+template <bool kSigned>
+struct Narrow {
+  __m256i zero_point; // int16
+  __m256i lo, hi;     // bytes
+
+  __m256i operator()(__m256i a, __m256i b, __m256i c, __m256i d) const {
+    const __m256i ab = _mm256_adds_epi16(_mm256_packs_epi32(a, b), zero_point);
+    const __m256i cd = _mm256_adds_epi16(_mm256_packs_epi32(c, d), zero_point);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i bytes;
+    if constexpr (kSigned) {
+      bytes = _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(ab, cd), lo), hi);
+    } else {
+      bytes = _mm256_min_epu8(_mm256_max_epu8(_mm256_packus_epi16(ab, cd), lo), hi);
+    }
+    return _mm256_permutevar8x32_epi32(bytes, order);
+  }
+};
+
+inline __m256i scaled_and_rounded(const int32_t* acc, __m256i init, __m256 m, __m256 b) {
+  const __m256i sum =
+      _mm256_add_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(acc)), init);
+  return _mm256_cvtps_epi32(_mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), m, b));
+}
+
+// 8 columns, four rows at a time.
+template <bool kSigned>
+void store_narrow_bounded(const TileOut& t, const Narrow<kSigned> narrow) {
+  const __m256 m = _mm256_loadu_ps(t.multiplier + t.column);
+  const __m256 b = _mm256_loadu_ps(t.bias + t.column);
+  const __m256i init = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(t.init + t.column));
+  const int64_t stride = t.y_stride;
+  const int64_t rows = t.rows;
+  auto* y = static_cast<uint8_t*>(t.y) + t.row * stride + t.column;
+  const int32_t* acc = t.acc;
+  const auto row = [&](int64_t r) {
+    return scaled_and_rounded(acc + r * kColumnsPerPanel, init, m, b);
+  };
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4, y += 4 * stride) {
+    const __m256i bytes = narrow(row(r), row(r + 1), row(r + 2), row(r + 3));
+    if (stride == kColumnsPerPanel / 2) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), bytes);
+      continue;
+    }
+    const __m128i low = _mm256_castsi256_si128(bytes);
+    const __m128i high = _mm256_extracti128_si256(bytes, 1);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(y), low);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(y + stride), _mm_srli_si128(low, 8));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(y + 2 * stride), high);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(y + 3 * stride), _mm_srli_si128(high, 8));
+  }
+  for (; r < rows; ++r, y += stride) {
+    const __m256i v = row(r);
+    const __m256i bytes = narrow(v, v, v, v);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(y), _mm256_castsi256_si128(bytes));
+  }
+}
+
+template <bool kSigned>
+void store_bounded(const TileOut& t, const Narrow<kSigned> narrow) {
+  if (t.columns == kColumnsPerPanel / 2) return store_narrow_bounded<kSigned>(t, narrow);
+  const WideF m = load(t.multiplier + t.column);
+  const WideF b = load(t.bias + t.column);
+  const auto* init = reinterpret_cast<const __m256i*>(t.init + t.column);
+  const __m256i ia = _mm256_loadu_si256(init);
+  const __m256i ib = _mm256_loadu_si256(init + 1);
+  const bool whole = t.columns == kColumnsPerPanel;
+  const int64_t stride = t.y_stride;
+  const int64_t rows = t.rows;
+  auto* y = static_cast<uint8_t*>(t.y) + t.row * stride + t.column;
+  const int32_t* acc = t.acc;
+  for (int64_t r = 0; r < rows; r += 2, y += 2 * stride, acc += 2 * kColumnsPerPanel) {
+    const bool two = r + 1 < rows;
+    const int32_t* second = two ? acc + kColumnsPerPanel : acc;
+    const __m256i bytes = narrow(
+        scaled_and_rounded(acc, ia, m.a, b.a), scaled_and_rounded(acc + 8, ib, m.b, b.b),
+        scaled_and_rounded(second, ia, m.a, b.a), scaled_and_rounded(second + 8, ib, m.b, b.b));
+    if (whole && two) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_castsi256_si128(bytes));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(y + stride), _mm256_extracti128_si256(bytes, 1));
+      continue;
+    }
+    store_row(t, r, _mm256_castsi256_si128(bytes));
+    if (two) store_row(t, r + 1, _mm256_extracti128_si256(bytes, 1));
+  }
+}
+
+template <bool kSigned>
+void store_bounded(const Epilogue& e, const TileOut& t) {
+  store_bounded<kSigned>(t, Narrow<kSigned>{_mm256_set1_epi16(static_cast<int16_t>(e.zero_point)),
+                                            _mm256_set1_epi8(static_cast<char>(e.lo)),
+                                            _mm256_set1_epi8(static_cast<char>(e.hi))});
+}
+
 void store_bytes(const Epilogue& e, const TileOut& t) {
+  if (t.bounded && e.residual == nullptr) {
+    return e.type == YType::kInt8 ? store_bounded<true>(e, t) : store_bounded<false>(e, t);
+  }
   const ByteConstants k{_mm256_set1_ps(static_cast<float>(e.lo - e.zero_point)),
                         _mm256_set1_ps(static_cast<float>(e.hi - e.zero_point)),
                         _mm256_set1_ps(e.residual_multiplier),

@@ -5,6 +5,7 @@
 // ones). Two groups whose lanes stay within int16 when added are stored as a couple.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
@@ -168,8 +169,13 @@ void store_panel(
 
 } // namespace
 
-PackedWeights
-pack_weights(const int8_t* w, int64_t w_stride, int64_t n, int64_t k, XRange x, Isa isa) {
+PackedWeights pack_weights(const int8_t* w,
+                           int64_t w_stride,
+                           int64_t n,
+                           int64_t k,
+                           XRange x,
+                           Isa isa,
+                           RowOrders row_orders) {
   PackedWeights packed;
   packed.isa = isa;
   packed.x = x;
@@ -181,7 +187,8 @@ pack_weights(const int8_t* w, int64_t w_stride, int64_t n, int64_t k, XRange x, 
   const int64_t panel_count = (n + kColumnsPerPanel - 1) / kColumnsPerPanel;
   const int64_t group_count = packed.k_padded / 4;
 
-  const size_t orders = panel_count >= kMinPanelsForOrders ? kOrders : 1;
+  const bool many = row_orders == RowOrders::kMany && panel_count >= kMinPanelsForOrders;
+  const size_t orders = many ? kOrders : 1;
 
   std::vector<Panel> panels;
   size_t data_bytes = 0;
@@ -260,6 +267,13 @@ IgemmColumns make_columns(const PackedWeights& w,
   for (int64_t c = 0; c < w.n; ++c) {
     if (multiplier != nullptr) columns.multiplier[c] = multiplier[multiplier_count == 1 ? 0 : c];
     if (bias != nullptr) columns.bias[c] = bias[c];
+  }
+  columns.bounded = true;
+  for (int64_t c = 0; c < w.n; ++c) {
+    // |sum| <= 2^31, so that |sum * m + b| < 2^31. False for NaN.
+    const bool small = std::fabs(columns.multiplier[c]) <= 0.25F &&
+                       std::fabs(columns.bias[c]) <= static_cast<float>(1 << 29);
+    columns.bounded = columns.bounded && small;
   }
   return columns;
 }

@@ -37,13 +37,15 @@ void store_one(const Epilogue& e, const TileOut& t, int64_t row, int64_t column,
 
 } // namespace
 
-void dot_tile_scalar(
-    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc) {
-  for (int64_t r = 0; r < rows; ++r) {
+void dot_tile_scalar(const PackedPanel& panel,
+                     const uint8_t* const* rows,
+                     int64_t count,
+                     int32_t* acc) {
+  for (int64_t r = 0; r < count; ++r) {
     for (int64_t c = 0; c < kColumnsPerPanel; ++c) {
       int32_t sum = 0;
       for (int64_t g = 0; g < panel.plain; ++g) {
-        const uint8_t* xs = x + r * stride + panel.offsets[g];
+        const uint8_t* xs = rows[r] + panel.offsets[g];
         const int8_t* ws = panel.data + g * 64 + c * 4;
         sum += xs[0] * ws[0] + xs[1] * ws[1] + xs[2] * ws[2] + xs[3] * ws[3];
       }

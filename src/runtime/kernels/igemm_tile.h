@@ -23,10 +23,12 @@ struct PackedPanel {
 
 constexpr int64_t kTileRows = 8;
 
-/// acc[r * 16 + c] = sum over k of x[r, k] * w[c, k]; x holds packed rows, `stride`
-/// bytes apart; 1 <= rows <= row limit of the instruction set.
-using DotTileFn = void (*)(
-    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
+/// acc[r * 16 + c] = sum over k of x[r, k] * w[c, k]; rows[r] is where packed row r starts, count
+/// is at least 1. Columns 8 to 15 of a half panel may be left as they are.
+using DotTileFn = void (*)(const PackedPanel& panel,
+                           const uint8_t* const* rows,
+                           int64_t count,
+                           int32_t* acc);
 
 struct TileOut {
   const int32_t* acc = nullptr; ///< [rows, 16]
@@ -37,31 +39,45 @@ struct TileOut {
   const int32_t* init = nullptr; ///< arrays over n, at column 0 of y
   const float* multiplier = nullptr;
   const float* bias = nullptr;
-  void* y = nullptr; ///< at row 0, column 0
+  bool bounded = false; ///< IgemmColumns::bounded
+  void* y = nullptr;    ///< at row 0, column 0
   int64_t y_stride = 0;
 };
 
 using EpilogueTileFn = void (*)(const Epilogue& epilogue, const TileOut& tile);
 
-void dot_tile_scalar(
-    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
-void dot_tile_avx2(
-    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
-void dot_tile_avx512(
-    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
-void dot_tile_avx512vnni(
-    const PackedPanel& panel, const uint8_t* x, int64_t stride, int64_t rows, int32_t* acc);
+void dot_tile_scalar(const PackedPanel& panel,
+                     const uint8_t* const* rows,
+                     int64_t count,
+                     int32_t* acc);
+void dot_tile_avx2(const PackedPanel& panel,
+                   const uint8_t* const* rows,
+                   int64_t count,
+                   int32_t* acc);
+void dot_tile_avx512(const PackedPanel& panel,
+                     const uint8_t* const* rows,
+                     int64_t count,
+                     int32_t* acc);
+void dot_tile_avx512vnni(const PackedPanel& panel,
+                         const uint8_t* const* rows,
+                         int64_t count,
+                         int32_t* acc);
 
 void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile);
 void epilogue_tile_avx2(const Epilogue& epilogue, const TileOut& tile);
 
-/// Row limit, sums and epilogue of an instruction set.
+/// Sums and epilogue of an instruction set.
 struct TileKernels {
-  int64_t rows = 0;
   DotTileFn dot = nullptr;
   EpilogueTileFn epilogue = nullptr;
 };
 TileKernels tile_kernels(Isa isa);
+
+/// Shifts `count` bytes, a multiple of 4, by 128.
+void flip_bytes(uint8_t* bytes, int64_t count);
+/// Groups of 4 bytes in other orders: 0 2 1 3 to `second`, 0 3 2 1 to `third`; `count` is a
+/// multiple of 4.
+void permute_bytes(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third);
 
 /// Turns rows whose first k bytes are x into packed ones, w.row_bytes apart: shifts by 128 where
 /// w.flip and adds the permuted copies, bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k. Bytes
@@ -74,13 +90,19 @@ struct Cut {
   int64_t row_blocks = 0;
   int64_t panels = 1;
   int64_t panel_blocks = 0;
-  int64_t grain = 1; ///< chunks that take about 20 microseconds together
+  int64_t grain = 1; ///< chunks that are worth a thread's while together
 };
-Cut cut_by_shape(int64_t m, const PackedWeights& w);
+/// Chunks of at least `min_panels` panels.
+Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels);
+
+/// Nanoseconds that `rows` rows take against one panel; only sets how much work a chunk has.
+double panel_ns(int64_t rows, const PackedWeights& w);
 
 inline int64_t panel_count(const PackedWeights& w) {
   return (w.n + kColumnsPerPanel - 1) / kColumnsPerPanel;
 }
+
+constexpr int64_t kMaxBlockRows = 128;
 
 /// Runs all panels [panel_begin, panel_end) over packed rows: row i of the block is row `row + i`
 /// of y.
@@ -88,7 +110,8 @@ struct BlockArgs {
   const PackedWeights* w = nullptr;
   const IgemmColumns* columns = nullptr;
   const Epilogue* epilogue = nullptr;
-  const uint8_t* rows = nullptr; ///< packed
+  const uint8_t* const* rows = nullptr; ///< where each packed row starts
+  const int32_t* offsets = nullptr;     ///< in place of w->offsets, if not null
   int64_t count = 0;
   int64_t row = 0;
   void* y = nullptr;

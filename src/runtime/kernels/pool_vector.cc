@@ -54,11 +54,28 @@ HWY_INLINE void store(VecI v, T* p, int64_t count) {
   }
 }
 
+// Sums of 8-bit codes fit int16 in windows of up to this many taps.
+constexpr int64_t kMaxTaps16 = 128;
+using I16 = hn::Repartition<int16_t, I32>;
+constexpr auto kStep16 = static_cast<int64_t>(hn::MaxLanes(I16()));
+
 template <typename T>
 void max_codes(const PoolArgs& args, const Window& window, int64_t pixel) {
+  const hn::Repartition<T, I32> bytes;
+  constexpr auto kBytes = static_cast<int64_t>(hn::MaxLanes(bytes));
+  const int64_t channels = args.shape.in_c;
   const auto* x = static_cast<const T*>(args.x);
-  T* y = static_cast<T*>(args.y) + pixel * args.shape.in_c;
-  each_vector(args.shape.in_c, [&](int64_t c, int64_t count) HWY_ATTR {
+  T* y = static_cast<T*>(args.y) + pixel * channels;
+  int64_t first = 0;
+  for (; first + kBytes <= channels; first += kBytes) {
+    auto best = hn::Set(bytes, hwy::LowestValue<T>());
+    for (int64_t t = 0; t < window.count; ++t) {
+      best = hn::Max(best, hn::LoadU(bytes, x + window.at[t] + first));
+    }
+    hn::StoreU(best, bytes, y + first);
+  }
+  each_vector(channels - first, [&](int64_t at, int64_t count) HWY_ATTR {
+    const int64_t c = first + at;
     VecI best = hn::Set(I32(), hwy::LowestValue<T>());
     for (int64_t t = 0; t < window.count; ++t) {
       best = hn::Max(best, load(x + window.at[t] + c, count));
@@ -79,31 +96,50 @@ void max_floats(const PoolArgs& args, const Window& window, int64_t pixel) {
   });
 }
 
-template <typename T>
-HWY_INLINE VecI average_one(const PoolArgs& args, const Window& window, int64_t c, int64_t count) {
+// What an average does with a sum of codes.
+struct Average {
+  VecI zeros; // z_x for each tap
+  VecF m;
+  Rounding to;
+
+  HWY_INLINE VecI operator()(VecI sum) const {
+    return round_saturate(hn::Mul(hn::ConvertTo(F32(), hn::Sub(sum, zeros)), m), to);
+  }
+};
+
+template <typename T, typename Y>
+void average_codes(const PoolArgs& args, const Window& window, int64_t pixel) {
+  const int64_t channels = args.shape.in_c;
   const auto* x = static_cast<const T*>(args.x);
+  Y* y = static_cast<Y*>(args.y) + pixel * channels;
   const auto m =
       static_cast<float>(args.x_scale / (static_cast<double>(window.divisor) * args.y_scale));
-  VecI sum = hn::Zero(I32());
-  for (int64_t t = 0; t < window.count; ++t) {
-    sum = hn::Add(sum, load(x + window.at[t] + c, count));
+  const Average average{hn::Set(I32(), static_cast<int32_t>(window.count) * args.x_zero_point),
+                        splat(m), rounding(args.zero_point, args.lo, args.hi)};
+  const hn::Rebind<T, I16> codes;
+  const hn::Half<I16> half;
+  int64_t first = 0;
+  for (; first + kStep16 <= channels && window.count <= kMaxTaps16; first += kStep16) {
+    auto sum = hn::Zero(I16());
+    for (int64_t t = 0; t < window.count; ++t) {
+      sum = hn::Add(sum, hn::PromoteTo(I16(), hn::LoadU(codes, x + window.at[t] + first)));
+    }
+    store_codes(average(hn::PromoteTo(I32(), hn::LowerHalf(half, sum))), y + first);
+    store_codes(average(hn::PromoteTo(I32(), hn::UpperHalf(half, sum))), y + first + kStep);
   }
-  sum = hn::Sub(sum, hn::Set(I32(), static_cast<int32_t>(window.count) * args.x_zero_point));
-  return round_saturate(hn::Mul(hn::ConvertTo(F32(), sum), splat(m)),
-                        rounding(args.zero_point, args.lo, args.hi));
+  each_vector(channels - first, [&](int64_t at, int64_t count) HWY_ATTR {
+    VecI sum = hn::Zero(I32());
+    for (int64_t t = 0; t < window.count; ++t) {
+      sum = hn::Add(sum, load(x + window.at[t] + first + at, count));
+    }
+    store(average(sum), y + first + at, count);
+  });
 }
 
 template <typename T>
 void average_codes(const PoolArgs& args, const Window& window, int64_t pixel) {
-  const int64_t first = pixel * args.shape.in_c;
-  each_vector(args.shape.in_c, [&](int64_t c, int64_t count) HWY_ATTR {
-    const VecI q = average_one<T>(args, window, c, count);
-    if (args.y_signed) {
-      store(q, static_cast<int8_t*>(args.y) + first + c, count);
-    } else {
-      store(q, static_cast<uint8_t*>(args.y) + first + c, count);
-    }
-  });
+  if (args.y_signed) return average_codes<T, int8_t>(args, window, pixel);
+  average_codes<T, uint8_t>(args, window, pixel);
 }
 
 void average_floats(const PoolArgs& args, const Window& window, int64_t pixel) {

@@ -12,7 +12,6 @@ namespace {
 
 // A panel's block of k stays in the first-level cache.
 constexpr int64_t kBlockK = 256;
-constexpr int64_t kBlockRows = 96;
 // Products per nanosecond of one core; only sets how much work a chunk has.
 constexpr double kProductsPerNs = 40.0;
 
@@ -27,7 +26,7 @@ struct Cut {
 Cut cut_by_shape(int64_t m, int64_t n, int64_t k, int64_t width) {
   Cut cut;
   const int64_t panel_count = (n + width - 1) / width;
-  const int64_t blocks = (m + kBlockRows - 1) / kBlockRows;
+  const int64_t blocks = (m + kMaxFloatRows - 1) / kMaxFloatRows;
   cut.rows = round_up((m + blocks - 1) / blocks, kFloatTileRows);
   cut.row_blocks = (m + cut.rows - 1) / cut.rows;
   const double panel_ns = static_cast<double>(std::min(cut.rows, m) * k * width) / kProductsPerNs;
@@ -35,6 +34,12 @@ Cut cut_by_shape(int64_t m, int64_t n, int64_t k, int64_t width) {
   cut.panel_blocks = (panel_count + cut.panels - 1) / cut.panels;
   cut.grain = grain_for(panel_ns * static_cast<double>(cut.panels));
   return cut;
+}
+
+void set_rows(const float** rows, const float* x, int64_t stride, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    rows[i] = x + i * stride;
+  }
 }
 
 } // namespace
@@ -82,31 +87,38 @@ PackedFloat pack_float(const FloatWeights& weights, Isa isa) {
 
 void run_float_block(const FloatBlock& b) {
   FloatTile tile;
-  tile.x_stride = b.x_stride;
+  tile.pitch = b.pitch;
   tile.y_stride = b.y_stride;
   tile.lo = b.epilogue.lo;
   tile.hi = b.epilogue.hi;
   const int64_t width = b.kernels.width;
+  const int64_t all = b.segments * b.run;
+  // Blocks of k are several whole runs, or parts of one.
+  const int64_t whole = std::clamp<int64_t>(kBlockK / std::max<int64_t>(b.run, 1), 1, b.segments);
+  int64_t at = 0;
   // A sum over nothing still gets its bias.
-  const int64_t blocks = std::max<int64_t>((b.k + kBlockK - 1) / kBlockK, 1);
-  for (int64_t block = 0; block < blocks; ++block) {
-    const int64_t k = block * kBlockK;
-    tile.k = std::min(kBlockK, b.k - k);
-    tile.first = block == 0;
-    tile.last = block == blocks - 1;
+  do {
+    const int64_t segment = b.run == 0 ? 0 : at / b.run;
+    const int64_t inside = at - segment * b.run;
+    tile.segments = std::min(whole, b.segments - segment);
+    tile.k = std::min(kBlockK, b.run - inside);
+    tile.offset = segment * b.pitch + inside;
+    tile.first = at == 0;
+    tile.last = at + tile.segments * tile.k >= all;
     for (int64_t p = b.panel_begin; p < b.panel_end; ++p) {
       const int64_t column = p * width;
       tile.columns = std::min(width, b.n - column);
-      tile.w = b.panels + column * b.k + k * width;
+      tile.w = b.panels + column * all + at * width;
       tile.bias = b.epilogue.bias == nullptr ? nullptr : b.epilogue.bias + column;
       for (int64_t row = 0; row < b.count; row += kFloatTileRows) {
         tile.rows = std::min(kFloatTileRows, b.count - row);
-        tile.x = b.x + row * b.x_stride + k;
+        tile.x = b.x + row;
         tile.y = b.y + row * b.y_stride + column;
         b.kernels.run(tile);
       }
     }
-  }
+    at += tile.segments * tile.k;
+  } while (at < all);
 }
 
 void sgemm(const SgemmArgs& args, ParallelFor& parallel) {
@@ -117,12 +129,13 @@ void sgemm(const SgemmArgs& args, ParallelFor& parallel) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const int64_t row = chunk / cut.panel_blocks * cut.rows;
       FloatBlock block;
-      block.x = args.x + row * args.x_stride;
-      block.x_stride = args.x_stride;
       block.count = std::min(cut.rows, args.m - row);
+      const float* rows[kMaxFloatRows];
+      set_rows(rows, args.x + row * args.x_stride, args.x_stride, block.count);
+      block.x = rows;
+      block.run = w.k;
       block.panels = w.data.as<float>();
       block.n = w.n;
-      block.k = w.k;
       block.kernels = float_tile_kernels(w.isa);
       block.epilogue = args.epilogue;
       block.y = args.y + row * args.y_stride;
@@ -139,10 +152,8 @@ void batched_sgemm(const BatchedSgemmArgs& args, ParallelFor& parallel) {
   const int64_t k = args.weights.k;
   if (args.m <= 0 || n <= 0 || args.batch <= 0) return;
   FloatBlock block;
-  block.x_stride = args.x_stride;
-  block.count = args.m;
+  block.run = k;
   block.n = n;
-  block.k = k;
   block.kernels = float_tile_kernels(args.isa);
   block.epilogue = args.epilogue;
   block.y_stride = args.y_stride;
@@ -152,17 +163,22 @@ void batched_sgemm(const BatchedSgemmArgs& args, ParallelFor& parallel) {
   parallel.run(args.batch, grain, [&](int64_t begin, int64_t end) {
     auto* panels = reinterpret_cast<float*>(
         thread_scratch(Scratch::kTile, static_cast<size_t>(columns * k) * sizeof(float)));
+    const float* rows[kMaxFloatRows];
     for (int64_t i = begin; i < end; ++i) {
       FloatWeights weights = args.weights;
       weights.w += args.w_offsets[i];
       for (int64_t c = 0; c < columns; c += block.kernels.width) {
         pack_float_panel(weights, c, block.kernels.width, panels + c * k);
       }
-      FloatBlock one = block;
-      one.x = args.x + args.x_offsets[i];
-      one.y = args.y + args.y_offsets[i];
-      one.panels = panels;
-      run_float_block(one);
+      for (int64_t row = 0; row < args.m; row += kMaxFloatRows) {
+        FloatBlock one = block;
+        one.count = std::min(kMaxFloatRows, args.m - row);
+        set_rows(rows, args.x + args.x_offsets[i] + row * args.x_stride, args.x_stride, one.count);
+        one.x = rows;
+        one.y = args.y + args.y_offsets[i] + row * args.y_stride;
+        one.panels = panels;
+        run_float_block(one);
+      }
     }
   });
 }

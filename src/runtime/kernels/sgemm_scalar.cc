@@ -13,8 +13,12 @@ void float_tile_scalar(const FloatTile& tile) {
     for (int64_t c = 0; c < tile.columns; ++c) {
       float* y = tile.y + r * tile.y_stride + c;
       float sum = tile.first ? 0.0F : *y;
-      for (int64_t i = 0; i < tile.k; ++i) {
-        sum = std::fma(tile.x[r * tile.x_stride + i], tile.w[i * kWidth + c], sum);
+      const float* w = tile.w + c;
+      for (int64_t s = 0; s < tile.segments; ++s) {
+        const float* x = tile.x[r] + tile.offset + s * tile.pitch;
+        for (int64_t i = 0; i < tile.k; ++i, w += kWidth) {
+          sum = std::fma(x[i], *w, sum);
+        }
       }
       if (tile.last) {
         if (tile.bias != nullptr) sum += tile.bias[c];

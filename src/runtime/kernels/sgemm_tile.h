@@ -12,11 +12,14 @@ namespace octet::kernels {
 constexpr int64_t kFloatTileRows = 6;
 constexpr int64_t kMaxFloatWidth = 32;
 
+/// Row r of x is `segments` runs of `k` floats, `pitch` apart, from rows[r] + offset on.
 struct FloatTile {
-  const float* x = nullptr; ///< rows of x at the first k of the range
-  int64_t x_stride = 0;
-  const float* w = nullptr; ///< [k][width] at the first k of the range
-  int64_t k = 0;            ///< length of the range
+  const float* const* x = nullptr;
+  int64_t offset = 0;
+  int64_t segments = 1;
+  int64_t pitch = 0;
+  int64_t k = 0;
+  const float* w = nullptr; ///< [segments * k][width] at the first k of the range
   int64_t rows = 0;         ///< 1 to 6
   int64_t columns = 0;      ///< 1 to width
   float* y = nullptr;
@@ -43,14 +46,18 @@ void float_tile_avx512(const FloatTile& tile);
 /// Packs one panel of `width` columns from `column` on into out [k][width].
 void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out);
 
-/// Rows [0, count) of x against panels [panel_begin, panel_end), all of k, in blocks of k.
+constexpr int64_t kMaxFloatRows = 96;
+
+/// Rows [0, count) of x against panels [panel_begin, panel_end), all of k, in blocks of k. Row r is
+/// `segments` runs of `run` floats, `pitch` apart, from x[r] on; k = segments * run.
 struct FloatBlock {
-  const float* x = nullptr;
-  int64_t x_stride = 0;
+  const float* const* x = nullptr;
+  int64_t segments = 1;
+  int64_t run = 0;
+  int64_t pitch = 0;
   int64_t count = 0;
   const float* panels = nullptr;
   int64_t n = 0;
-  int64_t k = 0;
   FloatTileKernels kernels;
   FloatEpilogue epilogue;
   float* y = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/steps/codes.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace octet::runtime {
@@ -16,6 +17,12 @@ kernels::XRange code_range_of(const Graph& graph, ValueId id) {
   if (!node || node->domain != "octet.native") return range;
   range.lo = static_cast<int32_t>(node->attr_int("lo", range.lo));
   range.hi = static_cast<int32_t>(node->attr_int("hi", range.hi));
+  if (node->op_type == "QAveragePool") {
+    // The average of numbers that are not negative is not either.
+    const auto zero = static_cast<int32_t>(node->attr_int("x_zero_point", 0));
+    if (code_range_of(graph, node->input(0)).lo >= zero)
+      range.lo = std::max(range.lo, static_cast<int32_t>(node->attr_int("y_zero_point", 0)));
+  }
   return range;
 }
 
