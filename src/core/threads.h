@@ -72,8 +72,8 @@ class ThreadPool final : public ParallelFor {
   /// Waits for a loop that runs; not to be called from within one.
   void run_on_each(RangeFn fn);
 
-  /// Between these two, which may nest, workers that are awake do not fall asleep: between the loops
-  /// of one run of a model a wake-up would cost more than most loops take.
+  /// Between these two, which may nest, workers that are awake do not fall asleep: between the
+  /// loops of one run of a model a wake-up would cost more than most loops take.
   void begin_run();
   void end_run();
 

@@ -3,8 +3,6 @@
 // types, and merges what operators say with what the file declared.
 #include "ops/infer.h"
 
-#include <map>
-
 #include "core/format.h"
 
 namespace octet {
@@ -14,7 +12,7 @@ constexpr int kMaxDepth = 32;
 /// Integer tensors up to this many elements are followed through shape computations.
 constexpr int64_t kMaxShapeElements = 64;
 
-using Values = std::map<ValueId, std::vector<Dim>>;
+using Values = KnownElements;
 
 std::optional<std::vector<Dim>> known_elements(const Tensor& t) {
   if (t.rank() > 1 || t.count() > kMaxShapeElements) return std::nullopt;
@@ -111,6 +109,8 @@ class Inference {
     return ok_status();
   }
 
+  Values take_values() { return std::move(values_); }
+
  private:
   Result<std::vector<TypeInfo>>
   body(const Graph& outer, const Node& n, const Graph& inner, std::span<const TypeInfo> types) {
@@ -139,6 +139,13 @@ class Inference {
 
 Status infer_types(Graph& graph, UnknownOp unknown) {
   return Inference(unknown, 0).graph(graph);
+}
+
+Status infer_types(Graph& graph, KnownElements& elements) {
+  Inference inference(UnknownOp::kIgnore, 0);
+  OCTET_TRY(inference.graph(graph));
+  elements = inference.take_values();
+  return ok_status();
 }
 
 Status infer_node(Graph& graph, NodeId node, UnknownOp unknown) {

@@ -2,6 +2,9 @@
 // Shape and type inference over a whole graph.
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "ops/op.h"
 
 namespace octet {
@@ -14,6 +17,10 @@ enum class UnknownOp {
 /// Fills in the types of all values, subgraphs included. Errors name the node and what does not
 /// fit.
 Status infer_types(Graph& graph, UnknownOp unknown = UnknownOp::kIgnore);
+/// What is known of small integer tensors (shape computations), by value.
+using KnownElements = std::map<ValueId, std::vector<Dim>>;
+/// The same; `elements` becomes what the walk knew of integer tensors that are no constants.
+Status infer_types(Graph& graph, KnownElements& elements);
 /// Fills in the types of one node's outputs from those of its inputs.
 Status infer_node(Graph& graph, NodeId node, UnknownOp unknown = UnknownOp::kIgnore);
 /// What is known of the inputs of one node (types, constants), for quant traits and rules.

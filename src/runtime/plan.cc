@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/plan.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/check.h"
 #include "core/format.h"
 #include "core/threads.h"
+#include "ops/elementwise.h"
 #include "ops/infer.h"
 #include "runtime/arena.h"
 
 namespace octet::runtime {
-namespace {
+int64_t Operand::count() const {
+  int64_t n = 1;
+  for (const int64_t d : shape)
+    n *= d;
+  return n;
+}
 
-Result<Operand> operand(const Graph& g, ValueId id) {
+Result<Operand> Plan::operand(const Graph& g, ValueId id) const {
   if (!id.valid()) return Operand{};
   const TypeInfo& type = g.value(id).type;
   const std::optional<Shape> shape = type.static_shape();
@@ -24,16 +31,54 @@ Result<Operand> operand(const Graph& g, ValueId id) {
   if (OCTET_TRY(element_count(*shape)) > kMaxCount)
     return error("\"{}\" ({}) would have more than 2^40 elements; use smaller shapes",
                  g.value(id).name, type.text());
-  return Operand{id.index, type.type, *shape};
+  const auto known = known_.find(id.index);
+  const Tensor* elements = known == known_.end() ? g.constant(id) : &known->second;
+  return Operand{id.index, type.type, *shape, elements};
 }
 
-} // namespace
+/// Keeps computed shapes whose elements are all known.
+Status Plan::find_known(const Graph& g, const std::map<ValueId, std::vector<Dim>>& elements) {
+  for (const auto& [id, dims] : elements) {
+    const TypeInfo& type = g.value(id).type;
+    const auto shape = type.static_shape();
+    if (!shape || shape->size() > 1 || g.value(id).kind != ValueKind::kNodeOutput) continue;
+    std::vector<int64_t> values;
+    for (const Dim& d : dims)
+      if (const auto v = d.maybe_value()) values.push_back(*v);
+    const int64_t count = shape->empty() ? 1 : shape->front();
+    if (values.size() != dims.size() || static_cast<int64_t>(values.size()) != count) continue;
+    known_.emplace(id.index, OCTET_TRY(integer_tensor(type.type, *shape, values)).aligned());
+  }
+  return ok_status();
+}
 
-int64_t Operand::count() const {
-  int64_t n = 1;
-  for (const int64_t d : shape)
-    n *= d;
-  return n;
+std::vector<bool> needed_values(const Graph& g,
+                                std::span<const NodeId> order,
+                                const std::function<bool(ValueId)>& is_known) {
+  std::vector<bool> needed(static_cast<size_t>(g.value_bound()), false);
+  const auto need = [&](ValueId v) {
+    if (v.valid() && !is_known(v)) needed[static_cast<size_t>(v.index)] = true;
+  };
+  for (const ValueId v : g.outputs())
+    need(v);
+  for (size_t i = order.size(); i-- > 0;) {
+    const Node& node = g.node(order[i]);
+    if (!makes_needed(node, needed)) continue;
+    if (is_view(node)) {
+      need(node.inputs[0]);
+      continue;
+    }
+    for (const ValueId v : node.inputs)
+      need(v);
+    for (const ValueId v : node.captures)
+      need(v);
+  }
+  return needed;
+}
+
+bool makes_needed(const Node& node, const std::vector<bool>& needed) {
+  return std::any_of(node.outputs.begin(), node.outputs.end(),
+                     [&](ValueId v) { return v.valid() && needed[static_cast<size_t>(v.index)]; });
 }
 
 Result<std::unique_ptr<Plan>> Plan::make(std::shared_ptr<const PreparedGraph> prepared,
@@ -47,7 +92,9 @@ Result<std::unique_ptr<Plan>> Plan::make(std::shared_ptr<const PreparedGraph> pr
     shaped.set_type(id, tensor_type(shaped.value(id).type.type, shapes[i]));
   }
   // What was inferred for symbolic shapes stays as the declared type and is refined.
-  OCTET_TRY_WITH(infer_types(shaped), "plan");
+  KnownElements elements;
+  OCTET_TRY_WITH(infer_types(shaped, elements), "plan");
+  OCTET_TRY_WITH(plan->find_known(shaped, elements), "plan");
   OCTET_TRY_WITH(plan->bind(shaped), "plan");
   OCTET_TRY_WITH(plan->place(shaped), "plan");
   return plan;
@@ -57,8 +104,11 @@ Status Plan::bind(const Graph& shaped) {
   storage_.resize(static_cast<size_t>(shaped.value_bound()));
   for (size_t i = 0; i < storage_.size(); ++i)
     storage_[i] = static_cast<int32_t>(i);
+  const std::vector<bool> needed = needed_values(
+      shaped, prepared_->order, [&](ValueId v) { return known_.count(v.index) != 0; });
   for (const NodeId id : prepared_->order) {
     const Node& node = shaped.node(id);
+    if (!makes_needed(node, needed)) continue;
     if (is_view(node)) {
       OCTET_TRY_WITH(operand(shaped, node.outputs[0]), fmt::format("node {}", node.label()));
       storage_[static_cast<size_t>(node.outputs[0].index)] =
@@ -143,6 +193,8 @@ Status Plan::attach(const std::shared_ptr<Buffer>& arena) {
   for (size_t i = 0; i < prepared_->constants.size(); ++i)
     if (!prepared_->constants[i].empty())
       slots_[i] = const_cast<std::byte*>(prepared_->constants[i].bytes().data());
+  for (const auto& [id, tensor] : known_)
+    slots_[static_cast<size_t>(id)] = const_cast<std::byte*>(tensor.bytes().data());
   for (size_t i = 0; i < storage_.size(); ++i)
     slots_[i] = slots_[static_cast<size_t>(storage_[i])];
   outputs_.clear();

@@ -3,6 +3,8 @@
 // value.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +28,14 @@ struct PreparedGraph {
   std::vector<Tensor> constants;                ///< by value id, aligned; empty for what is none
 };
 
+/// By value id: what some step must make. Not what `is_known` says, nor what is only needed for the
+/// shape of a view.
+std::vector<bool> needed_values(const Graph& graph,
+                                std::span<const NodeId> order,
+                                const std::function<bool(ValueId)>& is_known);
+/// Whether a node has an output that is needed.
+bool makes_needed(const Node& node, const std::vector<bool>& needed);
+
 class Plan {
  public:
   /// Errors: shapes that the graph does not take, or that some node cannot say its output's for
@@ -45,6 +55,8 @@ class Plan {
 
  private:
   Plan() = default;
+  Result<Operand> operand(const Graph& shaped, ValueId id) const;
+  Status find_known(const Graph& shaped, const std::map<ValueId, std::vector<Dim>>& elements);
   Status bind(const Graph& shaped);
   Status place(const Graph& shaped);
 
@@ -72,6 +84,8 @@ class Plan {
   std::vector<Output> output_places_;
   size_t arena_bytes_ = 0;
   std::shared_ptr<Buffer> arena_;
+  /// Results of shape computations, which need no step.
+  std::map<int32_t, Tensor> known_;
   std::vector<Tensor> outputs_;
 };
 

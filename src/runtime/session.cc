@@ -37,6 +37,12 @@ Status check_input(const Value& v, const Tensor& t) {
   return ok_status();
 }
 
+bool knows_all(const KnownElements& elements, ValueId v) {
+  const auto found = elements.find(v);
+  return found != elements.end() && std::all_of(found->second.begin(), found->second.end(),
+                                                [](const Dim& d) { return d.is_known(); });
+}
+
 } // namespace
 
 struct Session::Impl {
@@ -145,9 +151,11 @@ Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inpu
   runtime::Plan* plan = OCTET_TRY(impl_->find(inputs));
   const FpEnvGuard guard;
   runtime::Workers& workers = *impl_->session->workers;
-  const auto outputs = OCTET_TRY(plan->run(impl_->inputs, workers.loop()));
-  if (!impl_->settled) workers.settle();
-  impl_->settled = true;
+  workers.begin_run();
+  auto outputs = plan->run(impl_->inputs, workers.loop());
+  workers.end_run();
+  if (outputs.ok() && !impl_->settled) workers.settle();
+  impl_->settled = outputs.ok();
   return outputs;
 }
 
@@ -192,11 +200,13 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
     Graph simple = graph;
     OCTET_TRY(simplify(simple));
     prepared->graph = OCTET_TRY(lower(simple)).graph;
-  } else {
-    OCTET_TRY(infer_types(prepared->graph));
   }
+  KnownElements elements;
+  OCTET_TRY(infer_types(prepared->graph, elements));
   prepared->order = OCTET_TRY(prepared->graph.topological());
   prepared->nodes.resize(static_cast<size_t>(prepared->graph.node_bound()));
+  const std::vector<bool> needed = runtime::needed_values(
+      prepared->graph, prepared->order, [&](ValueId v) { return knows_all(elements, v); });
   for (const NodeId id : prepared->order) {
     const Node& node = prepared->graph.node(id);
     PlannedNode planned{node.label(), "view", {}, node.origin};
@@ -205,8 +215,9 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
       runtime::Choice choice = runtime::choose(context);
       if (!choice.prepared)
         return error(ErrorCode::kUnsupported, "node {}: {}", node.label(), choice.reason);
-      planned.kernel = choice.name;
-      planned.why = choice.reason;
+      const bool runs = runtime::makes_needed(node, needed);
+      planned.kernel = runs ? choice.name : "shape";
+      planned.why = runs ? choice.reason : "";
       prepared->nodes[static_cast<size_t>(id.index)] = std::move(choice.prepared);
     }
     impl->nodes.push_back(std::move(planned));

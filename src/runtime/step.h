@@ -37,6 +37,7 @@ struct Operand {
   int32_t id = -1;
   DType type = DType::kUndefined;
   Shape shape;
+  const Tensor* known = nullptr; ///< its elements, of a constant or a computed shape
   bool present() const { return id >= 0; }
   int64_t count() const;
 };

@@ -17,6 +17,8 @@ class PoolWorkers final : public Workers {
   void settle() override {
     pool_.run_on_each([](int64_t, int64_t) { kernels::grow_thread_scratch(); });
   }
+  void begin_run() override { pool_.begin_run(); }
+  void end_run() override { pool_.end_run(); }
 
  private:
   ThreadPool pool_;

@@ -11,6 +11,7 @@
 #include "core/numerics/math.h"
 #include "core/threads.h"
 #include "kernels/kernel_test.h"
+#include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/unary.h"
 
 namespace octet::kernels {
@@ -166,32 +167,68 @@ TEST(Unary, SizesAndGuards) {
   }
 }
 
-TEST(Binary, RowsScalarsAndEqualShapes) {
-  ThreadPool pool(2);
-  for (const Isa isa : covered_isas("binary")) {
-    for (const int64_t period : {1, 5, 37, 200003}) {
-      constexpr int64_t kCount = 200003;
-      std::vector<float> a(kCount);
-      std::vector<float> b(static_cast<size_t>(period));
-      for (size_t i = 0; i < a.size(); ++i) {
-        a[i] = static_cast<float>(i % 1013) - 500.0F;
-      }
-      for (size_t i = 0; i < b.size(); ++i) {
-        b[i] = static_cast<float>(i % 97) * 0.3F;
-      }
-      std::vector<float> y(kCount);
-      for (const Binary op : {Binary::kAdd, Binary::kSub, Binary::kMul, Binary::kDiv}) {
-        binary(op, a.data(), b.data(), kCount, period, y.data(), isa, pool);
-        for (size_t i = 0; i < y.size(); ++i) {
-          const float q = b[i % b.size()];
-          const float want = op == Binary::kAdd   ? a[i] + q
-                             : op == Binary::kSub ? a[i] - q
-                             : op == Binary::kMul ? a[i] * q
-                                                  : a[i] / q;
-          if (std::isnan(want) && std::isnan(y[i])) continue;
-          ASSERT_EQ(y[i], want) << period << " " << i;
+// Shapes of both operands and of the result, rank 3 with ones where they repeat.
+struct Broadcast {
+  std::vector<int64_t> a, b, y;
+};
+
+int64_t element(const std::vector<int64_t>& shape, const std::vector<int64_t>& index) {
+  int64_t at = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    at = at * shape[i] + (shape[i] == 1 ? 0 : index[i]);
+  }
+  return at;
+}
+
+int64_t count_of(const std::vector<int64_t>& shape) {
+  return shape[0] * shape[1] * shape[2];
+}
+
+void check_broadcast(const Broadcast& shapes, Isa isa, ParallelFor& pool) {
+  std::vector<float> a(static_cast<size_t>(count_of(shapes.a)));
+  std::vector<float> b(static_cast<size_t>(count_of(shapes.b)));
+  for (size_t i = 0; i < a.size(); ++i) {
+    a[i] = static_cast<float>(i % 1013) - 500.0F;
+  }
+  for (size_t i = 0; i < b.size(); ++i) {
+    b[i] = static_cast<float>(i % 97) * 0.3F;
+  }
+  const std::vector<std::vector<int64_t>> inputs = {shapes.a, shapes.b};
+  const BroadcastPlan plan = plan_broadcast(inputs, shapes.y);
+  std::vector<float> y(static_cast<size_t>(count_of(shapes.y)));
+  for (const Binary op : {Binary::kAdd, Binary::kSub, Binary::kMul, Binary::kDiv}) {
+    binary_broadcast(op, plan, a.data(), b.data(), y.data(), isa, pool);
+    size_t at = 0;
+    for (int64_t i = 0; i < shapes.y[0]; ++i) {
+      for (int64_t j = 0; j < shapes.y[1]; ++j) {
+        for (int64_t k = 0; k < shapes.y[2]; ++k, ++at) {
+          const float p = a[static_cast<size_t>(element(shapes.a, {i, j, k}))];
+          const float q = b[static_cast<size_t>(element(shapes.b, {i, j, k}))];
+          const float want = op == Binary::kAdd   ? p + q
+                             : op == Binary::kSub ? p - q
+                             : op == Binary::kMul ? p * q
+                                                  : p / q;
+          if (std::isnan(want) && std::isnan(y[at])) continue;
+          ASSERT_EQ(y[at], want) << i << " " << j << " " << k;
         }
       }
+    }
+  }
+}
+
+TEST(Binary, ShapesBroadcast) {
+  ThreadPool pool(2);
+  const Broadcast cases[] = {
+      {{3, 5, 37}, {3, 5, 37}, {3, 5, 37}}, {{3, 5, 37}, {1, 1, 37}, {3, 5, 37}},
+      {{1, 1, 37}, {3, 5, 37}, {3, 5, 37}}, {{3, 5, 37}, {1, 1, 1}, {3, 5, 37}},
+      {{1, 1, 1}, {3, 5, 37}, {3, 5, 37}},  {{3, 5, 37}, {3, 5, 1}, {3, 5, 37}},
+      {{3, 1, 37}, {1, 5, 1}, {3, 5, 37}},  {{1, 5, 37}, {3, 1, 37}, {3, 5, 37}},
+      {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}},    {{1, 200, 1003}, {1, 200, 1003}, {1, 200, 1003}},
+      {{2, 0, 3}, {2, 1, 3}, {2, 0, 3}},
+  };
+  for (const Isa isa : covered_isas("binary")) {
+    for (const Broadcast& shapes : cases) {
+      check_broadcast(shapes, isa, pool);
     }
   }
 }

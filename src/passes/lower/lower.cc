@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
+#include "passes/lower/chains.h"
 #include "passes/lower/context.h"
 
 namespace octet {
@@ -145,6 +146,9 @@ Result<Lowered> lower(const Graph& graph) {
   Graph source = graph;
   OCTET_TRY_WITH(verify(source), "lower");
   OCTET_TRY_WITH(infer_types(source), "lower");
+  constexpr Rule kChains[] = {{"fuse_gelu", lowering::fuse_gelu},
+                              {"fuse_layer_norm", lowering::fuse_layer_norm}};
+  OCTET_TRY_WITH(rewrite(source, kChains), "lower");
   lowering::Context c(source);
   for (const NodeId id : OCTET_TRY(source.topological()))
     if (!c.done(id)) OCTET_TRY_WITH(lowering::lower_node(c, source.node(id)), "lower");

@@ -18,6 +18,7 @@ bool is_own(const Node& node) {
 }
 
 bool is_unary(const Context& c, const Node& node) {
+  if (node.is("Gelu", "octet.native")) return true;
   if (!node.domain.empty() || node.outputs.size() != 1 || !node.captures.empty()) return false;
   const OpDef* op = find_op(node.domain, node.op_type);
   if (!op || node.inputs.empty()) return false;

@@ -2,6 +2,9 @@
 // Chunks, dispatch and scalar form of the kernels over 8-bit codes.
 #include "runtime/kernels/codes.h"
 
+#include <algorithm>
+#include <array>
+
 #include "core/numerics/epilogue.h"
 #include "core/threads.h"
 
@@ -10,6 +13,8 @@ namespace {
 
 constexpr double kLookupNs = 0.4;
 constexpr double kQuantizeNs = 0.5;
+constexpr double kRangeNs = 0.1;
+constexpr int64_t kMaxParts = 256;
 constexpr double kAddNs = 0.5;
 
 CodeKernels kernels_of(Isa isa) {
@@ -46,10 +51,20 @@ void add_scalar(const AddCodesArgs& a, int64_t begin, int64_t end) {
   }
 }
 
+void range_scalar(const float* x, int64_t begin, int64_t end, float& lo, float& hi) {
+  for (int64_t i = begin; i < end; ++i) {
+    if (x[i] < lo) lo = x[i];
+    if (x[i] > hi) hi = x[i];
+  }
+}
+
 } // namespace
 
 CodeKernels code_kernels_scalar() {
-  return {.quantize = quantize_scalar, .dequantize = dequantize_scalar, .add = add_scalar};
+  return {.range = range_scalar,
+          .quantize = quantize_scalar,
+          .dequantize = dequantize_scalar,
+          .add = add_scalar};
 }
 
 void lookup(
@@ -65,6 +80,37 @@ void quantize(const QuantizeArgs& args, Isa isa, ParallelFor& parallel) {
   const auto run = kernels_of(isa).quantize;
   parallel.run(args.count, grain_for(kQuantizeNs),
                [&](int64_t begin, int64_t end) { run(args, begin, end); });
+}
+
+void dynamic_quantize(const float* x,
+                      int64_t count,
+                      uint8_t* y,
+                      float* scale,
+                      uint8_t* zero_point,
+                      Isa isa,
+                      ParallelFor& parallel) {
+  const auto range = kernels_of(isa).range;
+  const int64_t grain = std::max(grain_for(kRangeNs), (count + kMaxParts - 1) / kMaxParts);
+  std::array<float, kMaxParts> low{};
+  std::array<float, kMaxParts> high{};
+  parallel.run(count, grain, [&](int64_t begin, int64_t end) {
+    const auto part = static_cast<size_t>(begin / grain);
+    range(x, begin, end, low[part], high[part]);
+  });
+  const float lo = *std::min_element(low.begin(), low.end());
+  const float hi = *std::max_element(high.begin(), high.end());
+  *scale = lo == hi ? 1.0F : (hi - lo) / 255.0F;
+  const int32_t zero = numerics::round_saturate(0 - lo / *scale, 0, 0, 255);
+  *zero_point = static_cast<uint8_t>(zero);
+  quantize({.x = x,
+            .count = count,
+            .scale = *scale,
+            .zero_point = zero,
+            .lo = 0,
+            .hi = 255,
+            .is_signed = false,
+            .y = y},
+           isa, parallel);
 }
 
 void dequantize(const DequantizeArgs& args, Isa isa, ParallelFor& parallel) {

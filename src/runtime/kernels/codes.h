@@ -31,6 +31,16 @@ struct QuantizeArgs {
 };
 void quantize(const QuantizeArgs& args, Isa isa, ParallelFor& parallel);
 
+/// ONNX's DynamicQuantizeLinear: uint8 codes, with the scale and zero point of the whole tensor's
+/// range, which always contains 0. NaN is passed over in the range.
+void dynamic_quantize(const float* x,
+                      int64_t count,
+                      uint8_t* y,
+                      float* scale,
+                      uint8_t* zero_point,
+                      Isa isa,
+                      ParallelFor& parallel);
+
 /// DequantizeLinear per tensor.
 struct DequantizeArgs {
   const void* x = nullptr;
@@ -63,6 +73,8 @@ void add_codes(const AddCodesArgs& args, Isa isa, ParallelFor& parallel);
 
 /// Elements [begin, end) on one instruction set.
 struct CodeKernels {
+  /// Widens [lo, hi] to the elements.
+  void (*range)(const float* x, int64_t begin, int64_t end, float& lo, float& hi);
   void (*quantize)(const QuantizeArgs& args, int64_t begin, int64_t end);
   void (*dequantize)(const DequantizeArgs& args, int64_t begin, int64_t end);
   void (*add)(const AddCodesArgs& args, int64_t begin, int64_t end);

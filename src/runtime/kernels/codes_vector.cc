@@ -65,6 +65,29 @@ void quantize_range(const QuantizeArgs& a, int64_t begin, int64_t end) {
   });
 }
 
+// Lanes start from the range so far; NaN compares false.
+void range(const float* x, int64_t begin, int64_t end, float& lo, float& hi) {
+  VecF low = splat(lo);
+  VecF high = splat(hi);
+  int64_t i = begin;
+  for (; i + kStep <= end; i += kStep) {
+    const VecF v = hn::LoadU(F32(), x + i);
+    low = hn::IfThenElse(hn::Lt(v, low), v, low);
+    high = hn::IfThenElse(hn::Gt(v, high), v, high);
+  }
+  HWY_ALIGN float lanes[2 * kLanesF];
+  hn::Store(low, F32(), lanes);
+  hn::Store(high, F32(), lanes + kLanesF);
+  for (const float v : lanes) {
+    if (v < lo) lo = v;
+    if (v > hi) hi = v;
+  }
+  for (; i < end; ++i) {
+    if (x[i] < lo) lo = x[i];
+    if (x[i] > hi) hi = x[i];
+  }
+}
+
 void dequantize_range(const DequantizeArgs& a, int64_t begin, int64_t end) {
   const VecF scale = splat(a.scale);
   const VecI zero = hn::Set(I32(), a.zero_point);
@@ -97,7 +120,8 @@ void add_range(const AddCodesArgs& a, int64_t begin, int64_t end) {
 } // namespace
 
 CodeKernels code_kernels() {
-  return {.quantize = quantize_range, .dequantize = dequantize_range, .add = add_range};
+  return {
+      .range = range, .quantize = quantize_range, .dequantize = dequantize_range, .add = add_range};
 }
 #endif
 } // namespace octet::kernels::HWY_NAMESPACE

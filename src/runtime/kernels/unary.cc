@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunks and dispatch of the elementwise functions, with their scalar form. Sums, differences,
-// products and quotients need no vector form of their own: each is one correctly rounded operation,
-// which the compiler may vectorize freely.
+// Chunks and dispatch of the elementwise functions, with their scalar form.
 #include "runtime/kernels/unary.h"
 
-#include <algorithm>
+#include <cmath>
 
 #include "core/numerics/math.h"
 #include "core/threads.h"
@@ -13,7 +11,6 @@ namespace octet::kernels {
 namespace {
 
 constexpr double kUnaryNs = 1.0;
-constexpr double kBinaryNs = 0.3;
 
 template <typename F>
 void map(const float* x, int64_t count, float* y, F f) {
@@ -23,22 +20,9 @@ void map(const float* x, int64_t count, float* y, F f) {
 }
 
 template <typename Op>
-void combine(
-    const float* a, const float* b, int64_t begin, int64_t end, int64_t period, float* y, Op op) {
-  if (period == 1) {
-    const float v = b[0];
-    for (int64_t i = begin; i < end; ++i) {
-      y[i] = op(a[i], v);
-    }
-    return;
-  }
-  for (int64_t i = begin; i < end;) {
-    const int64_t at = i % period;
-    const int64_t run = std::min(period - at, end - i);
-    for (int64_t j = 0; j < run; ++j) {
-      y[i + j] = op(a[i + j], b[at + j]);
-    }
-    i += run;
+void combine(const BinaryRun& run, Op op) {
+  for (int64_t i = 0; i < run.count; ++i) {
+    run.y[i] = op(run.a[i * run.a_step], run.b[i * run.b_step]);
   }
 }
 
@@ -60,6 +44,12 @@ void unary_scalar(Unary f, const float* x, int64_t count, float* y) {
     return map(x, count, y, numerics::gelu_tanh);
   case Unary::kRelu:
     return map(x, count, y, numerics::relu);
+  case Unary::kSqrt:
+    return map(x, count, y, [](float v) { return std::sqrt(v); });
+  case Unary::kReciprocal:
+    return map(x, count, y, [](float v) { return 1.0F / v; });
+  case Unary::kNeg:
+    return map(x, count, y, [](float v) { return -v; });
   }
 }
 
@@ -73,26 +63,17 @@ void unary(Unary f, const float* x, int64_t count, float* y, Isa isa, ParallelFo
                [&](int64_t begin, int64_t end) { run(f, x + begin, end - begin, y + begin); });
 }
 
-void binary(Binary op,
-            const float* a,
-            const float* b,
-            int64_t count,
-            int64_t period,
-            float* y,
-            Isa /*isa*/,
-            ParallelFor& parallel) {
-  parallel.run(count, grain_for(kBinaryNs), [&](int64_t begin, int64_t end) {
-    switch (op) {
-    case Binary::kAdd:
-      return combine(a, b, begin, end, period, y, [](float p, float q) { return p + q; });
-    case Binary::kSub:
-      return combine(a, b, begin, end, period, y, [](float p, float q) { return p - q; });
-    case Binary::kMul:
-      return combine(a, b, begin, end, period, y, [](float p, float q) { return p * q; });
-    case Binary::kDiv:
-      return combine(a, b, begin, end, period, y, [](float p, float q) { return p / q; });
-    }
-  });
+void binary_scalar(Binary op, const BinaryRun& run) {
+  switch (op) {
+  case Binary::kAdd:
+    return combine(run, [](float p, float q) { return p + q; });
+  case Binary::kSub:
+    return combine(run, [](float p, float q) { return p - q; });
+  case Binary::kMul:
+    return combine(run, [](float p, float q) { return p * q; });
+  case Binary::kDiv:
+    return combine(run, [](float p, float q) { return p / q; });
+  }
 }
 
 } // namespace octet::kernels

@@ -12,7 +12,18 @@ class ParallelFor;
 
 namespace octet::kernels {
 
-enum class Unary : uint8_t { kExp, kErf, kTanh, kSigmoid, kGelu, kGeluTanh, kRelu };
+enum class Unary : uint8_t {
+  kExp,
+  kErf,
+  kTanh,
+  kSigmoid,
+  kGelu,
+  kGeluTanh,
+  kRelu,
+  kSqrt,
+  kReciprocal,
+  kNeg
+};
 
 /// y[i] = f(x[i]); y may be x.
 void unary(Unary f, const float* x, int64_t count, float* y, Isa isa, ParallelFor& parallel);
@@ -23,15 +34,17 @@ void unary_avx512(Unary f, const float* x, int64_t count, float* y);
 
 enum class Binary : uint8_t { kAdd, kSub, kMul, kDiv };
 
-/// y[i] = a[i] op b[i % period]: period is `count` for equal shapes, the row length for a broadcast
-/// row, 1 for a scalar. y may be a.
-void binary(Binary op,
-            const float* a,
-            const float* b,
-            int64_t count,
-            int64_t period,
-            float* y,
-            Isa isa,
-            ParallelFor& parallel);
+/// y[i] = a[i * a_step] op b[i * b_step]; steps are 1 or 0. y may be a or b.
+struct BinaryRun {
+  const float* a = nullptr;
+  int64_t a_step = 1;
+  const float* b = nullptr;
+  int64_t b_step = 1;
+  int64_t count = 0;
+  float* y = nullptr;
+};
+void binary_scalar(Binary op, const BinaryRun& run);
+void binary_avx2(Binary op, const BinaryRun& run);
+void binary_avx512(Binary op, const BinaryRun& run);
 
 } // namespace octet::kernels

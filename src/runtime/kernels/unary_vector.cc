@@ -27,7 +27,49 @@ void map(const float* x, int64_t count, float* y) {
   if (i < count) store_some(kFunction(load_some(x + i, count - i)), y + i, count - i);
 }
 
+VecF square_root(VecF x) {
+  return hn::Sqrt(x);
+}
+VecF reciprocal(VecF x) {
+  return hn::Div(splat(1.0F), x);
+}
+VecF negated(VecF x) {
+  return hn::Neg(x);
+}
+
+HWY_INLINE VecF operand(const float* p, int64_t step, int64_t i, int64_t count) {
+  if (step == 0) return splat(*p);
+  constexpr auto kStep = static_cast<int64_t>(kLanesF);
+  return count == kStep ? hn::LoadU(F32(), p + i) : load_some(p + i, count);
+}
+
+template <typename Op>
+HWY_INLINE void combine(const BinaryRun& r, Op&& op) {
+  constexpr auto kStep = static_cast<int64_t>(kLanesF);
+  int64_t i = 0;
+  for (; i + kStep <= r.count; i += kStep) {
+    hn::StoreU(op(operand(r.a, r.a_step, i, kStep), operand(r.b, r.b_step, i, kStep)), F32(),
+               r.y + i);
+  }
+  const int64_t rest = r.count - i;
+  if (rest > 0)
+    store_some(op(operand(r.a, r.a_step, i, rest), operand(r.b, r.b_step, i, rest)), r.y + i, rest);
+}
+
 } // namespace
+
+void run_binary(Binary op, const BinaryRun& run) {
+  switch (op) {
+  case Binary::kAdd:
+    return combine(run, [](VecF p, VecF q) HWY_ATTR { return hn::Add(p, q); });
+  case Binary::kSub:
+    return combine(run, [](VecF p, VecF q) HWY_ATTR { return hn::Sub(p, q); });
+  case Binary::kMul:
+    return combine(run, [](VecF p, VecF q) HWY_ATTR { return hn::Mul(p, q); });
+  case Binary::kDiv:
+    return combine(run, [](VecF p, VecF q) HWY_ATTR { return hn::Div(p, q); });
+  }
+}
 
 void run_unary(Unary f, const float* x, int64_t count, float* y) {
   switch (f) {
@@ -45,6 +87,12 @@ void run_unary(Unary f, const float* x, int64_t count, float* y) {
     return map<gelu_tanh>(x, count, y);
   case Unary::kRelu:
     return map<relu>(x, count, y);
+  case Unary::kSqrt:
+    return map<square_root>(x, count, y);
+  case Unary::kReciprocal:
+    return map<reciprocal>(x, count, y);
+  case Unary::kNeg:
+    return map<negated>(x, count, y);
   }
 }
 #endif
@@ -55,6 +103,12 @@ HWY_AFTER_NAMESPACE();
 namespace octet::kernels {
 void unary_avx2(Unary f, const float* x, int64_t count, float* y) {
   N_AVX2::run_unary(f, x, count, y);
+}
+void binary_avx2(Binary op, const BinaryRun& run) {
+  N_AVX2::run_binary(op, run);
+}
+void binary_avx512(Binary op, const BinaryRun& run) {
+  N_AVX3::run_binary(op, run);
 }
 void unary_avx512(Unary f, const float* x, int64_t count, float* y) {
   N_AVX3::run_unary(f, x, count, y);

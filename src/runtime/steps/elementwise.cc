@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Float functions of one tensor, and arithmetic of two whose second repeats along the first.
+// Functions of the elements of one tensor, or of two or three that broadcast.
 #include "core/format.h"
 #include "core/threads.h"
+#include "runtime/kernels/broadcast.h"
+#include "runtime/kernels/convert.h"
 #include "runtime/kernels/unary.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
@@ -15,6 +17,9 @@ std::optional<kernels::Unary> unary_of(const Node& node) {
   if (node.op_type == "Tanh") return kernels::Unary::kTanh;
   if (node.op_type == "Sigmoid") return kernels::Unary::kSigmoid;
   if (node.op_type == "Relu") return kernels::Unary::kRelu;
+  if (node.op_type == "Sqrt") return kernels::Unary::kSqrt;
+  if (node.op_type == "Reciprocal") return kernels::Unary::kReciprocal;
+  if (node.op_type == "Neg") return kernels::Unary::kNeg;
   if (node.op_type == "Gelu")
     return node.attr_string("approximate", "none") == "tanh" ? kernels::Unary::kGeluTanh
                                                              : kernels::Unary::kGelu;
@@ -29,18 +34,32 @@ std::optional<kernels::Binary> binary_of(const Node& node) {
   return std::nullopt;
 }
 
-/// Whether b's dimensions, without leading ones, are a's last ones.
-bool repeats(const TypeInfo& a, const TypeInfo& b) {
-  if (!a.shape || !b.shape || a.rank() < b.rank()) return false;
-  const auto& long_dims = *a.shape;
-  const auto& short_dims = *b.shape;
-  bool leading = true;
-  for (size_t i = 0; i < short_dims.size(); ++i) {
-    if (leading && short_dims[i] == Dim(1)) continue;
-    leading = false;
-    if (!(short_dims[i] == long_dims[long_dims.size() - short_dims.size() + i])) return false;
-  }
-  return true;
+std::optional<kernels::Compare> compare_of(const Node& node) {
+  if (node.op_type == "Equal") return kernels::Compare::kEqual;
+  if (node.op_type == "Less") return kernels::Compare::kLess;
+  if (node.op_type == "LessOrEqual") return kernels::Compare::kLessOrEqual;
+  if (node.op_type == "Greater") return kernels::Compare::kGreater;
+  if (node.op_type == "GreaterOrEqual") return kernels::Compare::kGreaterOrEqual;
+  return std::nullopt;
+}
+
+kernels::BroadcastPlan broadcast_of(std::span<const Operand> in, const Operand& out) {
+  std::vector<Shape> shapes;
+  for (const Operand& o : in)
+    shapes.push_back(o.shape);
+  return kernels::plan_broadcast(shapes, out.shape);
+}
+
+template <class T>
+Choice compare_step(kernels::Compare op) {
+  auto bind = [op](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step([op, plan = broadcast_of(in, out[0]), a = in[0].id, b = in[1].id,
+                      y = out[0].id](Slots slots, ParallelFor& parallel) {
+      kernels::compare_broadcast(op, plan, at<const T>(slots, a), at<const T>(slots, b),
+                                 at<uint8_t>(slots, y), parallel);
+    });
+  };
+  return {bind_with(std::move(bind)), "compare", {}};
 }
 
 } // namespace
@@ -60,17 +79,51 @@ Choice prepare_unary(const PrepareContext& c) {
 Choice prepare_binary(const PrepareContext& c) {
   const auto op = binary_of(c.node);
   if (!op || c.type(0).type != DType::kFloat32) return Choice::refuse("binary: not of type f32");
-  if (!repeats(c.type(0), c.type(1)))
-    return Choice::refuse("binary: the second operand does not repeat along the first");
   auto bind = [op = *op, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
-    return call_step([op, isa, a = in[0].id, b = in[1].id, y = out[0].id, count = in[0].count(),
-                      period = in[1].count()](Slots slots, ParallelFor& parallel) {
-      if (count > 0)
-        kernels::binary(op, at<const float>(slots, a), at<const float>(slots, b), count, period,
-                        at<float>(slots, y), isa, parallel);
+    return call_step([op, isa, plan = broadcast_of(in, out[0]), a = in[0].id, b = in[1].id,
+                      y = out[0].id](Slots slots, ParallelFor& parallel) {
+      kernels::binary_broadcast(op, plan, at<const float>(slots, a), at<const float>(slots, b),
+                                at<float>(slots, y), isa, parallel);
     });
   };
   return {bind_with(std::move(bind)), fmt::format("binary {}", isa_name(c.isa)), {}};
+}
+
+Choice prepare_where(const PrepareContext& c) {
+  const DType type = c.type(1).type;
+  if (bits(type) != 32) return Choice::refuse("where: elements are not of 4 bytes");
+  auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step([plan = broadcast_of(in, out[0]), condition = in[0].id, a = in[1].id,
+                      b = in[2].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
+      kernels::where_broadcast(plan, at<const uint8_t>(slots, condition),
+                               at<const uint32_t>(slots, a), at<const uint32_t>(slots, b),
+                               at<uint32_t>(slots, y), parallel);
+    });
+  };
+  return {bind_with(std::move(bind)), "where", {}};
+}
+
+Choice prepare_compare(const PrepareContext& c) {
+  const auto op = compare_of(c.node);
+  if (op && c.type(0).type == DType::kFloat32) return compare_step<float>(*op);
+  if (op && c.type(0).type == DType::kInt32) return compare_step<int32_t>(*op);
+  if (op && c.type(0).type == DType::kInt64) return compare_step<int64_t>(*op);
+  return Choice::refuse("compare: neither f32, i32 nor i64");
+}
+
+Choice prepare_cast(const PrepareContext& c) {
+  const auto to = static_cast<DType>(c.node.attr_int("to", 0));
+  const auto convert = kernels::conversion(c.type(0).type, to);
+  if (convert == nullptr)
+    return Choice::refuse(
+        fmt::format("cast: no kernel from {} to {}", name(c.type(0).type), name(to)));
+  auto bind = [convert](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step([convert, x = in[0].id, y = out[0].id,
+                      count = in[0].count()](Slots slots, ParallelFor& parallel) {
+      kernels::convert(convert, at<const void>(slots, x), count, at<void>(slots, y), parallel);
+    });
+  };
+  return {bind_with(std::move(bind)), "cast", {}};
 }
 
 } // namespace octet::runtime

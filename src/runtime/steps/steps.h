@@ -10,19 +10,32 @@ namespace octet::runtime {
 PrepareFn prepare_add_codes;
 PrepareFn prepare_average_pool;
 PrepareFn prepare_binary;
+PrepareFn prepare_cast;
+PrepareFn prepare_compare;
+PrepareFn prepare_concat;
 PrepareFn prepare_conv;
 PrepareFn prepare_dequantize;
+PrepareFn prepare_dynamic_quantize;
+PrepareFn prepare_expand;
+PrepareFn prepare_gather;
 PrepareFn prepare_gemm;
 PrepareFn prepare_layer_norm;
+PrepareFn prepare_matmul;
+PrepareFn prepare_matmul_integer;
 PrepareFn prepare_max_pool;
 PrepareFn prepare_qaverage_pool;
 PrepareFn prepare_qconv;
 PrepareFn prepare_qdynamic_gemm;
 PrepareFn prepare_qgemm;
+PrepareFn prepare_qmatmul;
 PrepareFn prepare_quantize;
+PrepareFn prepare_slice;
 PrepareFn prepare_softmax;
+PrepareFn prepare_split;
 PrepareFn prepare_table;
+PrepareFn prepare_transpose;
 PrepareFn prepare_unary;
+PrepareFn prepare_where;
 
 /// Bias, `min` and `max` of a float product; `bias` must outlive it.
 kernels::FloatEpilogue float_epilogue_of(const Node& node, const Tensor& bias);

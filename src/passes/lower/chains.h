@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules that lowering runs first: chains of small operators that are one operator of octet.native.
+#pragma once
+
+#include "passes/rewrite.h"
+
+namespace octet::lowering {
+
+RuleFn fuse_gelu;
+RuleFn fuse_layer_norm;
+
+} // namespace octet::lowering

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/broadcast.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/threads.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr double kElementNs = 0.4;
+constexpr double kRunNs = 5.0;
+constexpr size_t kMost = 3; // inputs
+
+using Offsets = std::array<int64_t, kMost>;
+using Steps = std::array<int64_t, kMost>;
+
+/// Calls run(offsets of the inputs, offset of the output, count) for pieces of the runs along the
+/// last axis; a `piece` shorter than a run is for plans of one axis.
+template <typename Run>
+void each_run(const BroadcastPlan& plan, int64_t piece, ParallelFor& parallel, Run&& run) {
+  const size_t outer = plan.sizes.size() - 1;
+  int64_t runs = 1;
+  for (size_t i = 0; i < outer; ++i) {
+    runs *= plan.sizes[i];
+  }
+  const int64_t length = plan.sizes.back();
+  if (runs <= 0 || length <= 0) return;
+  const int64_t pieces = (length + piece - 1) / piece;
+  const int64_t grain = grain_for(kRunNs + kElementNs * static_cast<double>(piece));
+  parallel.run(runs * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      Offsets offsets{};
+      const int64_t first = r % pieces * piece;
+      int64_t rest = r / pieces;
+      for (size_t k = 0; k < plan.strides.size(); ++k) {
+        offsets[k] = first * plan.strides[k].back();
+      }
+      for (size_t i = outer; i-- > 0;) {
+        const int64_t at = rest % plan.sizes[i];
+        rest /= plan.sizes[i];
+        for (size_t k = 0; k < plan.strides.size(); ++k) {
+          offsets[k] += at * plan.strides[k][i];
+        }
+      }
+      run(offsets, r / pieces * length + first, std::min(piece, length - first));
+    }
+  });
+}
+
+template <typename T, typename Y, typename Op>
+void pairs(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t n, Y* y, Op op) {
+  if (a_step == 1 && b_step == 1) {
+    for (int64_t i = 0; i < n; ++i) {
+      y[i] = op(a[i], b[i]);
+    }
+    return;
+  }
+  if (a_step == 1) {
+    const T v = *b;
+    for (int64_t i = 0; i < n; ++i) {
+      y[i] = op(a[i], v);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = op(*a, b[i * b_step]);
+  }
+}
+
+template <typename T, typename Y, typename Op>
+void map_pairs(
+    const BroadcastPlan& plan, const T* a, const T* b, Y* y, ParallelFor& parallel, Op op) {
+  const int64_t a_step = plan.strides[0].back();
+  const int64_t b_step = plan.strides[1].back();
+  each_run(plan, plan.sizes.back(), parallel, [&](const Offsets& from, int64_t to, int64_t n) {
+    pairs(a + from[0], a_step, b + from[1], b_step, n, y + to, op);
+  });
+}
+
+} // namespace
+
+BroadcastPlan plan_broadcast(std::span<const std::vector<int64_t>> inputs,
+                             std::span<const int64_t> output) {
+  BroadcastPlan plan;
+  plan.strides.resize(inputs.size());
+  std::vector<std::vector<int64_t>> strides(inputs.size());
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    strides[k].assign(output.size(), 0);
+    int64_t stride = 1;
+    for (size_t i = 0; i < inputs[k].size(); ++i) {
+      const size_t axis = inputs[k].size() - 1 - i;
+      if (inputs[k][axis] != 1) strides[k][output.size() - 1 - i] = stride;
+      stride *= inputs[k][axis];
+    }
+  }
+  for (size_t i = 0; i < output.size(); ++i) {
+    if (output[i] == 1) continue;
+    bool joins = !plan.sizes.empty();
+    for (size_t k = 0; k < inputs.size() && joins; ++k) {
+      joins = plan.strides[k].back() == strides[k][i] * output[i];
+    }
+    if (joins) plan.sizes.back() *= output[i];
+    if (!joins) plan.sizes.push_back(output[i]);
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      if (joins) plan.strides[k].pop_back();
+      plan.strides[k].push_back(strides[k][i]);
+    }
+  }
+  if (plan.sizes.empty()) {
+    plan.sizes = {1};
+    for (auto& s : plan.strides) {
+      s = {1};
+    }
+  }
+  return plan;
+}
+
+void binary_broadcast(Binary op,
+                      const BroadcastPlan& plan,
+                      const float* a,
+                      const float* b,
+                      float* y,
+                      Isa isa,
+                      ParallelFor& parallel) {
+  auto run = binary_scalar;
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx2) run = binary_avx2;
+  if (isa >= Isa::kAvx512) run = binary_avx512;
+#endif
+  // One long run is cut; many short ones are dealt out.
+  const int64_t whole = plan.sizes.back();
+  const int64_t piece = plan.sizes.size() > 1 ? whole : grain_for(kElementNs);
+  const int64_t a_step = plan.strides[0].back();
+  const int64_t b_step = plan.strides[1].back();
+  each_run(plan, piece, parallel, [&](const Offsets& from, int64_t to, int64_t count) {
+    run(op, {a + from[0], a_step, b + from[1], b_step, count, y + to});
+  });
+}
+
+void where_broadcast(const BroadcastPlan& plan,
+                     const uint8_t* condition,
+                     const uint32_t* a,
+                     const uint32_t* b,
+                     uint32_t* y,
+                     ParallelFor& parallel) {
+  const Steps step = {plan.strides[0].back(), plan.strides[1].back(), plan.strides[2].back()};
+  each_run(plan, plan.sizes.back(), parallel, [&](const Offsets& from, int64_t to, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      y[to + i] = condition[from[0] + i * step[0]] != 0 ? a[from[1] + i * step[1]]
+                                                        : b[from[2] + i * step[2]];
+    }
+  });
+}
+
+template <typename T>
+void compare_broadcast(Compare op,
+                       const BroadcastPlan& plan,
+                       const T* a,
+                       const T* b,
+                       uint8_t* y,
+                       ParallelFor& parallel) {
+  const auto map = [&](auto holds) {
+    map_pairs(plan, a, b, y, parallel,
+              [holds](T p, T q) { return static_cast<uint8_t>(holds(p, q) ? 1 : 0); });
+  };
+  switch (op) {
+  case Compare::kEqual:
+    return map([](T p, T q) { return p == q; });
+  case Compare::kLess:
+    return map([](T p, T q) { return p < q; });
+  case Compare::kLessOrEqual:
+    return map([](T p, T q) { return p <= q; });
+  case Compare::kGreater:
+    return map([](T p, T q) { return p > q; });
+  case Compare::kGreaterOrEqual:
+    return map([](T p, T q) { return p >= q; });
+  }
+}
+
+template void compare_broadcast(
+    Compare, const BroadcastPlan&, const float*, const float*, uint8_t*, ParallelFor&);
+template void compare_broadcast(
+    Compare, const BroadcastPlan&, const int32_t*, const int32_t*, uint8_t*, ParallelFor&);
+template void compare_broadcast(
+    Compare, const BroadcastPlan&, const int64_t*, const int64_t*, uint8_t*, ParallelFor&);
+
+} // namespace octet::kernels

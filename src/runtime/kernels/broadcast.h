@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise functions of two or three tensors that broadcast by NumPy's rule. Each result is one
+// correctly rounded operation, so that the bits do not depend on how loops are run.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/kernels/unary.h"
+
+namespace octet::kernels {
+
+/// Loops over the output: sizes, and the strides of up to three inputs in elements (0 where they
+/// repeat). The last axis of each input has stride 1 or 0. The output is dense.
+struct BroadcastPlan {
+  std::vector<int64_t> sizes;
+  std::vector<std::vector<int64_t>> strides; ///< for each input
+};
+
+/// Axes of size 1 are left out, neighbours joined where all inputs run on or all repeat.
+BroadcastPlan plan_broadcast(std::span<const std::vector<int64_t>> inputs,
+                             std::span<const int64_t> output);
+
+void binary_broadcast(Binary op,
+                      const BroadcastPlan& plan,
+                      const float* a,
+                      const float* b,
+                      float* y,
+                      Isa isa,
+                      ParallelFor& parallel);
+
+/// y = condition (bytes, not 0) ? a : b; elements of 4 bytes.
+void where_broadcast(const BroadcastPlan& plan,
+                     const uint8_t* condition,
+                     const uint32_t* a,
+                     const uint32_t* b,
+                     uint32_t* y,
+                     ParallelFor& parallel);
+
+enum class Compare : uint8_t { kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
+/// y = 1 where it holds, else 0. Instantiated for float, int32_t and int64_t.
+template <typename T>
+void compare_broadcast(Compare op,
+                       const BroadcastPlan& plan,
+                       const T* a,
+                       const T* b,
+                       uint8_t* y,
+                       ParallelFor& parallel);
+
+} // namespace octet::kernels

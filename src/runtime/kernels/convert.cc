@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/convert.h"
+
+#include "core/threads.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr double kElementNs = 0.5;
+
+template <typename To, typename From>
+To converted(From v) {
+  return static_cast<To>(v);
+}
+template <>
+float converted<float, int64_t>(int64_t v) {
+  // Through double, as everything that becomes a float.
+  return static_cast<float>(static_cast<double>(v));
+}
+
+template <typename From, typename To>
+void run(const void* x, int64_t begin, int64_t end, void* y) {
+  for (int64_t i = begin; i < end; ++i) {
+    static_cast<To*>(y)[i] = converted<To, From>(static_cast<const From*>(x)[i]);
+  }
+}
+
+template <typename From>
+void run_bool(const void* x, int64_t begin, int64_t end, void* y) {
+  for (int64_t i = begin; i < end; ++i) {
+    static_cast<uint8_t*>(y)[i] = static_cast<const From*>(x)[i] != From{0} ? 1 : 0;
+  }
+}
+
+template <typename From>
+ConvertFn from_integers(DType to) {
+  switch (to) {
+  case DType::kFloat32:
+    return run<From, float>;
+  case DType::kInt64:
+    return run<From, int64_t>;
+  case DType::kInt32:
+    return run<From, int32_t>;
+  case DType::kBool:
+    return run_bool<From>;
+  default:
+    return nullptr;
+  }
+}
+
+} // namespace
+
+ConvertFn conversion(DType from, DType to) {
+  switch (from) {
+  case DType::kInt64:
+    return from_integers<int64_t>(to);
+  case DType::kInt32:
+    return from_integers<int32_t>(to);
+  case DType::kInt8:
+    return from_integers<int8_t>(to);
+  case DType::kUint8:
+  case DType::kBool:
+    return from_integers<uint8_t>(to);
+  case DType::kFloat32:
+    if (to == DType::kFloat32) return run<float, float>;
+    return to == DType::kBool ? run_bool<float> : nullptr;
+  default:
+    return nullptr;
+  }
+}
+
+void convert(ConvertFn fn, const void* x, int64_t count, void* y, ParallelFor& parallel) {
+  parallel.run(count, grain_for(kElementNs),
+               [&](int64_t begin, int64_t end) { fn(x, begin, end, y); });
+}
+
+} // namespace octet::kernels

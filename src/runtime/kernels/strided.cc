@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/strided.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+
+#include "core/threads.h"
+
+namespace octet::kernels {
+namespace {
+
+constexpr double kBytesPerNs = 8.0;
+constexpr double kElementNs = 0.7;
+constexpr double kRunNs = 4.0;
+
+template <int64_t kWidth>
+void copy_elements(
+    const std::byte* from, int64_t from_step, std::byte* to, int64_t to_step, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(to + i * to_step * kWidth, from + i * from_step * kWidth, kWidth);
+  }
+}
+
+void copy_run(int64_t width,
+              const std::byte* from,
+              int64_t from_step,
+              std::byte* to,
+              int64_t to_step,
+              int64_t count) {
+  if (from_step == 1 && to_step == 1) {
+    std::memcpy(to, from, static_cast<size_t>(count * width));
+    return;
+  }
+  switch (width) {
+  case 1:
+    return copy_elements<1>(from, from_step, to, to_step, count);
+  case 2:
+    return copy_elements<2>(from, from_step, to, to_step, count);
+  case 4:
+    return copy_elements<4>(from, from_step, to, to_step, count);
+  case 8:
+    return copy_elements<8>(from, from_step, to, to_step, count);
+  default:
+    return copy_elements<16>(from, from_step, to, to_step, count);
+  }
+}
+
+int64_t row_at(const GatherArgs& args, int64_t i) {
+  const int64_t row = args.wide ? static_cast<const int64_t*>(args.index)[i]
+                                : int64_t{static_cast<const int32_t*>(args.index)[i]};
+  return row < 0 ? row + args.size : row;
+}
+
+} // namespace
+
+StridedCopy simplified(const StridedCopy& copy) {
+  StridedCopy out = copy;
+  out.sizes.clear();
+  out.from.clear();
+  out.to.clear();
+  for (size_t i = 0; i < copy.sizes.size(); ++i) {
+    if (copy.sizes[i] == 1) continue;
+    const bool joins = !out.sizes.empty() && out.from.back() == copy.from[i] * copy.sizes[i] &&
+                       out.to.back() == copy.to[i] * copy.sizes[i];
+    if (joins) {
+      out.sizes.back() *= copy.sizes[i];
+      out.from.back() = copy.from[i];
+      out.to.back() = copy.to[i];
+      continue;
+    }
+    out.sizes.push_back(copy.sizes[i]);
+    out.from.push_back(copy.from[i]);
+    out.to.push_back(copy.to[i]);
+  }
+  if (out.sizes.empty()) {
+    out.sizes = {1};
+    out.from = out.to = {1};
+  }
+  return out;
+}
+
+void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& parallel) {
+  const size_t outer = copy.sizes.size() - 1;
+  const int64_t run = copy.sizes.back();
+  int64_t runs = 1;
+  for (size_t i = 0; i < outer; ++i) {
+    runs *= copy.sizes[i];
+  }
+  if (runs <= 0 || run <= 0) return;
+  const bool dense = copy.from.back() == 1 && copy.to.back() == 1;
+  const double ns =
+      kRunNs + static_cast<double>(run) *
+                   (dense ? static_cast<double>(copy.width) / kBytesPerNs : kElementNs);
+  parallel.run(runs, grain_for(ns), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      int64_t from = copy.from_start;
+      int64_t to = copy.to_start;
+      int64_t rest = r;
+      for (size_t i = outer; i-- > 0;) {
+        const int64_t at = rest % copy.sizes[i];
+        rest /= copy.sizes[i];
+        from += at * copy.from[i];
+        to += at * copy.to[i];
+      }
+      copy_run(copy.width, static_cast<const std::byte*>(x) + from * copy.width, copy.from.back(),
+               static_cast<std::byte*>(y) + to * copy.width, copy.to.back(), run);
+    }
+  });
+}
+
+bool gather_rows(const GatherArgs& args, ParallelFor& parallel) {
+  std::atomic<bool> inside{true};
+  const double ns = kRunNs + static_cast<double>(args.row_bytes) / kBytesPerNs;
+  const auto bytes = static_cast<size_t>(args.row_bytes);
+  parallel.run(args.outer * args.count, grain_for(ns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = row_at(args, i % args.count);
+      std::byte* to = static_cast<std::byte*>(args.y) + i * args.row_bytes;
+      if (row < 0 || row >= args.size) {
+        inside.store(false, std::memory_order_relaxed);
+        std::memset(to, 0, bytes);
+        continue;
+      }
+      const int64_t from = i / args.count * args.size + row;
+      std::memcpy(to, static_cast<const std::byte*>(args.x) + from * args.row_bytes, bytes);
+    }
+  });
+  return inside.load();
+}
+
+} // namespace octet::kernels

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small graphs, one operator each: a kernel takes it, and its bits are those of the reference
+// executor on the lowered graph. Sizes N and S are open and take several values.
+#include <cmath>
+#include <limits>
+
+#include "core/cpu.h"
+#include "core/philox.h"
+#include "passes/lower/lower.h"
+#include <gtest/gtest.h>
+
+#include "octet/executor.h"
+#include "octet/session.h"
+#include "octet/text.h"
+
+namespace octet {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* text;
+};
+
+const Case kCases[] = {
+    {"Transpose",
+     "input x: f32[N, S, 6]\ny = Transpose(x) {perm=[2, 0, 1]}\noutput y: f32[6, N, S]"},
+    {"TransposeBackwards", "input x: i64[N, S]\ny = Transpose(x)\noutput y: i64[S, N]"},
+    {"Slice", "input x: f32[N, S, 6]\nconst a: i64[2] = [1, -2]\nconst e: i64[2] = [100, -100]\n"
+              "const t: i64[2] = [-1, 1]\nconst d: i64[2] = [2, -1]\ny = Slice(x, a, e, t, d)\n"
+              "output y: f32[N, S, ?]"},
+    {"SliceBackwards",
+     "input x: i32[N, 7]\nconst a: i64[1] = [-2]\nconst e: i64[1] = [0]\nconst t: i64[1] = [1]\n"
+     "const d: i64[1] = [-3]\ny = Slice(x, a, e, t, d)\noutput y: i32[N, 2]"},
+    {"Expand", "input x: f32[N, 1, 3]\nconst s: i64[3] = [1, 5, 1]\ny = Expand(x, s)\n"
+               "output y: f32[N, 5, 3]"},
+    {"Concat", "input x: f32[N, S]\ninput z: f32[N, 3]\ny = Concat(x, z, x) {axis=1}\n"
+               "output y: f32[N, ?]"},
+    {"Split", "input x: f32[N, 6, S]\na, b, c = Split(x) {axis=1}\ny = Concat(c, a, b) {axis=-2}\n"
+              "output y: f32[N, 6, S]"},
+    {"GatherRows", "input x: f32[6, S]\ninput i: i64[N]\ny = Gather(x, i)\noutput y: f32[N, S]"},
+    {"GatherInside", "input x: f32[N, 6, S]\nconst i: i32[2, 2] = [0, -1, 3, 5]\n"
+                     "y = Gather(x, i) {axis=1}\noutput y: f32[N, 2, 2, S]"},
+    {"GatherOne", "input x: f32[N, 6, S]\nconst i: i64[] = [2]\ny = Gather(x, i) {axis=1}\n"
+                  "output y: f32[N, S]"},
+    {"AddColumn", "input x: f32[N, S]\ninput z: f32[N, 1]\ny = Add(x, z)\noutput y: f32[N, S]"},
+    {"SubFromOne", "input x: f32[N, S]\nconst c: f32[] = [1]\ny = Sub(c, x)\noutput y: f32[N, S]"},
+    {"MulBothWays", "input x: f32[N, 1, 5]\ninput z: f32[S, 1]\ny = Mul(x, z)\n"
+                    "output y: f32[N, S, 5]"},
+    {"Div", "input x: f32[N, S]\ninput z: f32[S]\ny = Div(x, z)\noutput y: f32[N, S]"},
+    {"Where", "input x: f32[N, S]\ninput z: f32[S]\nc = Less(x, z)\ny = Where(c, x, z)\n"
+              "output y: f32[N, S]"},
+    {"CompareIntegers", "input x: i64[N, S]\ninput z: i64[S]\nc = GreaterOrEqual(x, z)\n"
+                        "y = Cast(c) {to=1}\noutput y: f32[N, S]"},
+    {"CastWide", "input x: i64[N, S]\na = Cast(x) {to=6}\nb = Cast(a) {to=9}\nd = Cast(b) {to=7}\n"
+                 "y = Cast(d) {to=1}\noutput y: f32[N, S]"},
+    {"Roots",
+     "input x: f32[N, S]\na = Sqrt(x)\nb = Reciprocal(a)\ny = Neg(b)\noutput y: f32[N, S]"},
+    {"MatMul", "input x: f32[N, 1, S, 5]\ninput z: f32[3, 5, S]\ny = MatMul(x, z)\n"
+               "output y: f32[N, 3, S, S]"},
+    {"QMatMul", R"(input x: f32[N, 1, S, 13]
+input z: f32[3, 13, S]
+const s: f32[] = [0.011]
+const a: u8[] = [77]
+const b: i8[] = [-5]
+const t: f32[] = [0.05]
+q = QuantizeLinear(x, s, a)
+r = QuantizeLinear(z, s, b)
+d = DequantizeLinear(q, s, a)
+e = DequantizeLinear(r, s, b)
+m = MatMul(d, e)
+p = QuantizeLinear(m, t, a)
+y = DequantizeLinear(p, t, a)
+output y: f32[N, 3, S, S])"},
+    {"QMatMulToFloat", R"(input x: f32[N, S, 16]
+input z: f32[16, 20]
+const s: f32[] = [0.011]
+const a: i8[] = [3]
+const b: u8[] = [200]
+q = QuantizeLinear(x, s, a)
+r = QuantizeLinear(z, s, b)
+d = DequantizeLinear(q, s, a)
+e = DequantizeLinear(r, s, b)
+y = MatMul(d, e)
+output y: f32[N, S, 20])"},
+    {"DynamicProduct", R"(input x: f32[N, S, 6]
+const w: i8[6, 3] = [1, 2, -3, 4, 5, -127, 7, 8, 9, 10, 127, 12, -13, 14, -15, 16, 17, -18]
+const w_scale: f32[3] = [0.01, 0.02, 0.03]
+const bias: f32[3] = [0.5, -0.5, 0.25]
+q, s, z = DynamicQuantizeLinear(x)
+m = MatMulInteger(q, w, z)
+f = Cast(m) {to=1}
+t = Mul(s, w_scale)
+r = Mul(f, t)
+y = Add(r, bias)
+output y: f32[N, S, 3])"},
+    {"ComputedShape", R"(input x: f32[N, S, 6]
+const zero: i64[] = [0]
+const first: i64[1] = [0]
+const tail: i64[2] = [-1, 3]
+shape = Shape(x)
+n = Gather(shape, zero)
+m = Unsqueeze(n, first)
+want = Concat(m, tail) {axis=0}
+y = Reshape(x, want)
+output y: f32[N, ?, 3])"},
+};
+
+Tensor random_input(const Value& v, int64_t n, int64_t s, Philox& random) {
+  Shape shape;
+  for (const Dim& d : *v.type.shape)
+    shape.push_back(d.is_constant() ? d.value() : d.symbol_name() == "N" ? n : s);
+  std::vector<double> values(static_cast<size_t>(element_count(shape).value()));
+  for (double& x : values)
+    x = v.type.type == DType::kFloat32 ? static_cast<float>(random.uniform(-1.5, 1.5))
+                                       : static_cast<double>(random.below(6)) - 3;
+  return Tensor::from_doubles(v.type.type, shape, values).value();
+}
+
+class Steps : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Steps, KernelsEqualTheReference) {
+  const auto model = parse_graph(std::string("graph g opset(\"\"=17)\n") + GetParam().text + "\n");
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  const Result<Lowered> lowered = lower(*model);
+  ASSERT_TRUE(lowered.ok()) << lowered.error().text();
+  auto reference = make_reference_executor(lowered->graph);
+  ASSERT_TRUE(reference.ok()) << reference.error().text();
+  Philox random(5);
+  for (const Isa isa : known_isas()) {
+    if (!isa_supported(isa)) continue;
+    for (const auto& [n, s] : {std::pair{1, 1}, {2, 7}, {3, 16}, {5, 33}, {40, 300}}) {
+      if (isa != default_isa() && n == 40) continue;
+      auto session =
+          Session::create(*model, {.threads = 2, .isa = std::string(isa_name(isa)), .lower = true});
+      ASSERT_TRUE(session.ok()) << session.error().text();
+      for (const PlannedNode& node : session->plan())
+        EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;
+      std::vector<Tensor> inputs;
+      for (const ValueId id : model->inputs())
+        inputs.push_back(random_input(model->value(id), n, s, random));
+      const auto want = (*reference)->run(inputs);
+      ASSERT_TRUE(want.ok()) << want.error().text();
+      const auto got = session->run(inputs);
+      ASSERT_TRUE(got.ok()) << got.error().text();
+      const auto a = (*want)[0].to_doubles().value(), b = (*got)[0].to_doubles().value();
+      ASSERT_EQ((*want)[0].shape(), (*got)[0].shape());
+      for (size_t i = 0; i < a.size(); ++i)
+        ASSERT_TRUE(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
+            << isa_name(isa) << " " << n << " " << s << ": element " << i << " is " << b[i]
+            << ", want " << a[i];
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, Steps, ::testing::ValuesIn(kCases), [](const auto& made) {
+  return std::string(made.param.name);
+});
+
+} // namespace
+} // namespace octet
