@@ -52,6 +52,7 @@ constexpr KernelRow kTable[] = {
     {"", "MatMulInteger", prepare_matmul_integer},
     {"", "Gather", prepare_gather},
     {"", "Transpose", prepare_transpose},
+    {"", "Range", prepare_range},
     {"", "Slice", prepare_slice},
     {"", "Expand", prepare_expand},
     {"", "Concat", prepare_concat},

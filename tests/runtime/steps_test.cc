@@ -93,6 +93,17 @@ t = Mul(s, w_scale)
 r = Mul(f, t)
 y = Add(r, bias)
 output y: f32[N, S, 3])"},
+    {"Range", R"(input x: f32[N, S]
+input t: f32[400, 3]
+const first: i64[1] = [0]
+const from: i64[] = [2]
+const by: i64[] = [1]
+shape = Shape(x) {start=1}
+length = Squeeze(shape, first)
+limit = Add(length, by)
+at = Range(from, limit, by)
+y = Gather(t, at)
+output y: f32[?, 3])"},
     {"ComputedShape", R"(input x: f32[N, S, 6]
 const zero: i64[] = [0]
 const first: i64[1] = [0]
