@@ -205,13 +205,14 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
   OCTET_TRY(infer_types(prepared->graph, elements));
   prepared->order = OCTET_TRY(prepared->graph.topological());
   prepared->nodes.resize(static_cast<size_t>(prepared->graph.node_bound()));
-  const std::vector<bool> needed = runtime::needed_values(
-      prepared->graph, prepared->order, [&](ValueId v) { return knows_all(elements, v); });
+  const auto is_known = [&](ValueId v) { return knows_all(elements, v); };
+  const std::vector<bool> needed =
+      runtime::needed_values(prepared->graph, prepared->order, is_known);
   for (const NodeId id : prepared->order) {
     const Node& node = prepared->graph.node(id);
     PlannedNode planned{node.label(), "view", {}, node.origin};
     if (!runtime::is_view(node)) {
-      const runtime::PrepareContext context{prepared->graph, node, impl->isa};
+      const runtime::PrepareContext context{prepared->graph, node, impl->isa, is_known};
       runtime::Choice choice = runtime::choose(context);
       if (!choice.prepared)
         return error(ErrorCode::kUnsupported, "node {}: {}", node.label(), choice.reason);

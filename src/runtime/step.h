@@ -3,6 +3,7 @@
 // shapes (a step), and runs the step any number of times.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,7 +54,13 @@ struct PrepareContext {
   const Graph& graph; ///< lowered, types inferred
   const Node& node;
   Isa isa;
+  /// Whether the elements of a value are known once shapes are.
+  std::function<bool(ValueId)> is_known = {};
 
+  bool known(size_t input) const {
+    const ValueId id = node.input(input);
+    return !id.valid() || graph.constant(id) || (is_known && is_known(id));
+  }
   const Tensor* constant(size_t input) const { return graph.constant(node.input(input)); }
   const TypeInfo& type(size_t input) const { return graph.value(node.input(input)).type; }
 };

@@ -81,6 +81,7 @@ Choice prepare_transpose(const PrepareContext& c) {
 
 Choice prepare_expand(const PrepareContext& c) {
   if (const auto why = refusal(c)) return Choice::refuse(*why);
+  if (!c.known(1)) return Choice::refuse("copy: the shape depends on data");
   auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
     StridedCopy copy{.width = width_of(in[0].type), .sizes = out[0].shape};
     const Shape own = strides_of(in[0].shape);
@@ -132,6 +133,8 @@ Choice prepare_split(const PrepareContext& c) {
 Choice prepare_slice(const PrepareContext& c) {
   if (const auto why = refusal(c)) return Choice::refuse(*why);
   if (c.graph.opset("") < 10) return Choice::refuse("copy: a slice by attributes");
+  for (size_t i = 1; i < c.node.inputs.size(); ++i)
+    if (!c.known(i)) return Choice::refuse("copy: the bounds depend on data");
   auto bind = [](std::span<const Operand> in,
                  std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {
     std::vector<std::vector<int64_t>> lists(5);

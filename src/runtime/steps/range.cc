@@ -13,6 +13,8 @@ Choice prepare_range(const PrepareContext& c) {
   const DType type = c.type(0).type;
   if (type != DType::kInt64 && type != DType::kInt32)
     return Choice::refuse("range: neither i64 nor i32");
+  for (size_t i = 0; i < 3; ++i)
+    if (!c.known(i)) return Choice::refuse("range: the bounds depend on data");
   auto bind = [node = c.node, version = c.graph.opset("")](
                   std::span<const Operand> in,
                   std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {
