@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet eval: any number of models and executors in one table.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "cli/command.h"
@@ -139,9 +140,9 @@ class Eval final : public Command {
   }
 
   static const std::vector<std::string>& header() {
-    static const std::vector<std::string> names = {
-        "model",     "executor", "accuracy %", "95 % interval", "F1 %",   "MCC",
-        "changed %", "p",        "size",       "median ms",     "p99 ms", "examples/s"};
+    static const std::vector<std::string> names = {"model",         "executor",  "accuracy %",
+                                                   "95 % interval", "changed %", "size",
+                                                   "median ms",     "p99 ms",    "examples/s"};
     return names;
   }
 
@@ -149,28 +150,71 @@ class Eval final : public Command {
     std::vector<std::vector<std::string>> out;
     for (const Evaluation& e : results)
       out.push_back(
-          {e.model, e.executor, fmt::format("{:.2f}", 100 * e.accuracy),
-           fmt::format("{:.2f} .. {:.2f}", 100 * e.interval.first, 100 * e.interval.second),
-           fmt::format("{:.2f}", 100 * e.f1), fmt::format("{:.4f}", e.matthews),
-           fmt::format("{:.2f}", 100 * changed_share(results.front(), e)),
-           fmt::format("{:.3f}", e.against_first.p_value), bytes_text(e.size_bytes),
+          {e.model, e.executor, fmt::format("{:.2f}", 100 * e.accuracy), percent(e.interval),
+           fmt::format("{:.2f}", 100 * changed_share(results.front(), e)), bytes_text(e.size_bytes),
            fmt::format("{:.4f}", e.latency_ms_median), fmt::format("{:.4f}", e.latency_ms_p99),
            fmt::format("{:.0f}", e.samples_per_second)});
     return out;
   }
 
   static constexpr std::string_view kLegend =
-      "F1: of class 1, with more than two classes their mean; MCC: Matthews' correlation; changed: "
-      "predictions other than the first model's; p: chance of such a difference to it between "
-      "equals (McNemar); median and p99 of one example a run, "
+      "changed: predictions other than the first model's; median and p99 of one example a run, "
       "examples/s in batches";
 
-  static void print_table(const std::vector<Evaluation>& results, const Dataset& data) {
-    Table table(header());
-    for (const std::vector<std::string>& row : rows(results))
+  static std::string percent(const std::pair<double, double>& interval) {
+    return fmt::format("{:.2f} .. {:.2f}", 100 * interval.first, 100 * interval.second);
+  }
+
+  static const std::vector<std::string>& class_header() {
+    static const std::vector<std::string> names = {"model",
+                                                   "executor",
+                                                   "F1 %",
+                                                   "95 % interval",
+                                                   "MCC",
+                                                   "95 % interval",
+                                                   "right",
+                                                   "only first right",
+                                                   "only this right",
+                                                   "difference",
+                                                   "95 % interval",
+                                                   "p"};
+    return names;
+  }
+
+  static std::vector<std::vector<std::string>> class_rows(const std::vector<Evaluation>& results) {
+    std::vector<std::vector<std::string>> out;
+    for (const Evaluation& e : results) {
+      const PairedTest& t = e.against_first;
+      const auto right = std::llround(e.accuracy * static_cast<double>(e.samples));
+      out.push_back(
+          {e.model, e.executor, fmt::format("{:.2f}", 100 * e.f1), percent(e.f1_interval),
+           fmt::format("{:.4f}", e.matthews),
+           fmt::format("{:.4f} .. {:.4f}", e.matthews_interval.first, e.matthews_interval.second),
+           std::to_string(right), std::to_string(t.only_first), std::to_string(t.only_second),
+           fmt::format("{:+.2f}", 100 * t.difference),
+           fmt::format("{:+.2f} .. {:+.2f}", 100 * t.interval.first, 100 * t.interval.second),
+           fmt::format("{:.4f}", t.p_value)});
+    }
+    return out;
+  }
+
+  static constexpr std::string_view kClassLegend =
+      "F1: of class 1, with more than two classes their mean; MCC: Matthews' correlation; "
+      "difference: points of accuracy to the first model; p: chance of such a difference between "
+      "models as good as each other (McNemar)";
+
+  static std::string text_of(const std::vector<std::string>& header,
+                             const std::vector<std::vector<std::string>>& rows) {
+    Table table(header);
+    for (const std::vector<std::string>& row : rows)
       table.add(row);
-    fmt::print("{}, {} examples\n{}{}\n", data.description(), results.front().samples, table.text(),
-               kLegend);
+    return table.text();
+  }
+
+  static void print_table(const std::vector<Evaluation>& results, const Dataset& data) {
+    fmt::print("{}, {} examples\n{}{}\n\n{}{}\n", data.description(), results.front().samples,
+               text_of(header(), rows(results)), kLegend,
+               text_of(class_header(), class_rows(results)), kClassLegend);
   }
 
   /// The name that a chart has room for.
@@ -184,6 +228,9 @@ class Eval final : public Command {
     html.paragraph(fmt::format("{}, {} examples.", data.description(), results.front().samples));
     html.table(header(), rows(results));
     html.paragraph(kLegend);
+    html.heading("Classes, and each model against the first");
+    html.table(class_header(), class_rows(results));
+    html.paragraph(kClassLegend);
     std::vector<HtmlPage::Bar> accuracy, size, latency;
     double lowest = 100;
     for (const Evaluation& e : results) {
