@@ -32,6 +32,8 @@ class TextSource {
   virtual const std::vector<std::string>& classes() const = 0;
   /// Safe from several threads. Errors: an index out of range, a file that has vanished.
   virtual Result<TextExample> example(int64_t index) const = 0;
+  /// example(index).label, in most sources without reading the text.
+  virtual Result<int64_t> label(int64_t index) const;
 };
 
 /// Opens `kind:PLACE?key=value&key=value` (docs/data.md): imdb:DIR, tsv:FILE, csv:FILE, jsonl:FILE,

@@ -64,13 +64,16 @@ class FolderSource final : public TextSource {
   bool pairs() const override { return false; }
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<TextExample> example(int64_t index) const override {
+    TextExample out;
+    out.label = OCTET_TRY(label(index));
+    out.text = OCTET_TRY(read_file(files_[static_cast<size_t>(index)], kMaxReviewBytes));
+    return out;
+  }
+  Result<int64_t> label(int64_t index) const override {
     if (index < 0 || index >= size())
       return error("example {} is asked for, {} has {}; ask for 0 to {}", index, description_,
                    size(), size() - 1);
-    TextExample out;
-    out.text = OCTET_TRY(read_file(files_[static_cast<size_t>(index)], kMaxReviewBytes));
-    if (!classes_.empty()) out.label = labels_[static_cast<size_t>(index)];
-    return out;
+    return classes_.empty() ? -1 : int64_t{labels_[static_cast<size_t>(index)]};
   }
 
  private:

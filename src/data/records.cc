@@ -157,17 +157,19 @@ class RecordSource final : public TextSource {
   const std::vector<std::string>& classes() const override { return classes_; }
 
   Result<TextExample> example(int64_t index) const override {
-    if (index < 0 || index >= size())
-      return error("example {} is asked for, {} has {}; ask for 0 to {}", index, description_,
-                   size(), size() - 1);
+    const int64_t label = OCTET_TRY(this->label(index));
     const auto i = static_cast<size_t>(index);
     const auto above = std::upper_bound(index_.first_of.begin(), index_.first_of.end(), i);
     const RecordFile& file = files_[static_cast<size_t>(above - index_.first_of.begin()) - 1];
     RawRecord record;
     OCTET_TRY_WITH(file.reader->read(index_.offsets[i], record), file.file.name());
-    TextExample out{std::move(record.text), std::move(record.text2), -1};
-    if (!classes_.empty()) out.label = index_.labels[i];
-    return out;
+    return TextExample{std::move(record.text), std::move(record.text2), label};
+  }
+  Result<int64_t> label(int64_t index) const override {
+    if (index < 0 || index >= size())
+      return error("example {} is asked for, {} has {}; ask for 0 to {}", index, description_,
+                   size(), size() - 1);
+    return classes_.empty() ? int64_t{kUnlabelled} : index_.labels[static_cast<size_t>(index)];
   }
 
  private:

@@ -200,6 +200,10 @@ Result<Source> open_source(std::string_view spec, Split split, Purpose purpose) 
 
 } // namespace
 
+Result<int64_t> TextSource::label(int64_t index) const {
+  return OCTET_TRY(example(index)).label;
+}
+
 Result<std::shared_ptr<const TextSource>> open_text(std::string_view spec, Split split) {
   return open_source(spec, split, Purpose::kLabelled);
 }

@@ -248,17 +248,18 @@ make_pretraining_dataset(std::shared_ptr<const TextSource> source,
   const std::vector<int64_t> chosen = chosen_examples(source->size(), options.limit, options.seed);
   const std::shared_ptr<const TokenStore> store =
       OCTET_TRY(tokenize(*source, chosen, tokenizer, Cut::kSentences, options));
+  const std::string description = source->description();
+  source.reset(); // unpacked files are as large as their text
   if (store->units() == 0) {
-    return error("{} has no tokens; name a text in the language of the vocabulary",
-                 source->description());
+    return error("{} has no tokens; name a text in the language of the vocabulary", description);
   }
   if (next_sentence == NextSentence::kYes && store->units() < 2) {
     return error("{} has one document, next-sentence pairs need two; put blank lines between "
                  "documents or pretrain without next sentences",
-                 source->description());
+                 description);
   }
   return std::shared_ptr<const Dataset>(std::make_shared<PretrainingDataset>(
-      source->description(), store, std::move(rule), SpecialTokens(tokenizer), options, masking,
+      description, store, std::move(rule), SpecialTokens(tokenizer), options, masking,
       next_sentence, predictions));
 }
 

@@ -96,10 +96,12 @@ Result<std::shared_ptr<const Dataset>> make_text_dataset(std::shared_ptr<const T
   std::vector<int32_t> labels;
   for (const int64_t index : chosen) {
     if (source->classes().empty()) break;
-    labels.push_back(static_cast<int32_t>(OCTET_TRY(source->example(index)).label));
+    labels.push_back(static_cast<int32_t>(OCTET_TRY(source->label(index))));
   }
-  return std::shared_ptr<const Dataset>(std::make_shared<TextDataset>(
-      *source, store, std::move(labels), SpecialTokens(tokenizer), options));
+  auto data = std::make_shared<TextDataset>(*source, store, std::move(labels),
+                                            SpecialTokens(tokenizer), options);
+  source.reset(); // unpacked files are as large as their text
+  return std::shared_ptr<const Dataset>(std::move(data));
 }
 
 Result<std::shared_ptr<const Dataset>> open_text_dataset(std::string_view spec,

@@ -194,7 +194,7 @@ TEST(Pretraining, WithoutNextSentences) {
   const Data data = made({}, NextSentence::kNo);
   const Batch batch = all_of(data, 0);
   ASSERT_EQ(batch.targets.size(), 1U);
-  for (const int64_t type : batch.inputs[2].second.to_ints().value())
+  for (const int64_t type : batch.inputs[2].second.data<int64_t>())
     EXPECT_EQ(type, 0);
   EXPECT_TRUE(batch.labels.empty());
 }
