@@ -15,11 +15,8 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return op_onnx_LayerNormalization.eval.fn({.node = ctx.node,
-                                             .version = kVersion,
-                                             .inputs = ctx.inputs,
-                                             .run_body = {},
-                                             .seed = 0});
+  return op_onnx_LayerNormalization.eval.fn(
+      {.node = ctx.node, .version = kVersion, .inputs = ctx.inputs, .run_body = {}, .seed = 0});
 }
 
 } // namespace
