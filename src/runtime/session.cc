@@ -37,10 +37,13 @@ Status check_input(const Value& v, const Tensor& t) {
   return ok_status();
 }
 
-bool knows_all(const KnownElements& elements, ValueId v) {
-  const auto found = elements.find(v);
-  return found != elements.end() && std::all_of(found->second.begin(), found->second.end(),
-                                                [](const Dim& d) { return d.is_known(); });
+/// By value id: whether all elements of an integer tensor follow from the sizes of the inputs.
+std::vector<bool> fully_known(const Graph& graph, const KnownElements& elements) {
+  std::vector<bool> known(static_cast<size_t>(graph.value_bound()), false);
+  for (const auto& [id, dims] : elements)
+    known[static_cast<size_t>(id.index)] =
+        std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.is_known(); });
+  return known;
 }
 
 } // namespace
@@ -205,7 +208,8 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
   OCTET_TRY(infer_types(prepared->graph, elements));
   prepared->order = OCTET_TRY(prepared->graph.topological());
   prepared->nodes.resize(static_cast<size_t>(prepared->graph.node_bound()));
-  const auto is_known = [&](ValueId v) { return knows_all(elements, v); };
+  const std::vector<bool> known = fully_known(prepared->graph, elements);
+  const auto is_known = [&](ValueId v) { return known[static_cast<size_t>(v.index)]; };
   const std::vector<bool> needed =
       runtime::needed_values(prepared->graph, prepared->order, is_known);
   for (const NodeId id : prepared->order) {

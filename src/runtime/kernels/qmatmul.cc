@@ -111,10 +111,9 @@ class Product {
  public:
   explicit Product(const QmatmulArgs& args)
       : args_(args), groups_((args.k + 3) / 4), row_bytes_(groups_ * 4),
-        in_place_(!args.a_signed && args.k % 4 == 0), dot_(wide_kernel(args.isa)),
-        epilogue_(tile_kernels(args.isa).epilogue) {
+        in_place_(!args.a_signed && args.k % 4 == 0), bounded_(std::fabs(args.multiplier) <= 0.25F),
+        dot_(wide_kernel(args.isa)), epilogue_(tile_kernels(args.isa).epilogue) {
     std::fill_n(multiplier_.begin(), kColumnsPerPanel, args.multiplier);
-    bounded_ = std::fabs(args.multiplier) <= 0.25F;
   }
 
   int64_t row_bytes() const { return row_bytes_; }
@@ -197,7 +196,7 @@ class Product {
   int64_t groups_;
   int64_t row_bytes_;
   bool in_place_;
-  bool bounded_ = false;
+  bool bounded_;
   DotTileFn dot_;
   EpilogueTileFn epilogue_;
   std::array<float, kColumnsPerPanel> multiplier_;
