@@ -70,7 +70,8 @@ class FillMask final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(OCTET_TRY_WITH(folder(), model_)));
+    const std::string place = OCTET_TRY_WITH(folder(), model_);
+    const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(place));
     if (tokenizer.mask() < 0)
       return error("{}: its vocabulary has no [MASK]; it cannot fill one", model_);
     const Encoding text = tokenizer.encode(text_);

@@ -70,7 +70,8 @@ bool writes_folder(const std::string& path, const std::string& source) {
 Status write_model(const Graph& graph,
                    const std::string& path,
                    const Common& common,
-                   const std::string& source) {
+                   const std::string& source,
+                   const std::string& record) {
   if (!writes_folder(path, source)) {
     SaveOptions options;
     options.overwrite = common.force;
@@ -78,6 +79,7 @@ Status write_model(const Graph& graph,
   }
   ModelFolderWriter folder = OCTET_TRY(ModelFolderWriter::create(path, common.force));
   OCTET_TRY(folder.add_model(graph));
+  if (!record.empty()) OCTET_TRY(folder.add_file("training.json", record + "\n"));
   const Result<std::string> companions = companion_folder(source);
   if (companions.ok()) OCTET_TRY(folder.add_companions(*companions));
   return folder.commit();

@@ -28,11 +28,13 @@ Status check_output(const std::string& path, const Common& common);
 /// True when `path` becomes a model folder: it ends in a slash, is a folder, or has no `.onnx` at
 /// its end while `source` is a folder.
 bool writes_folder(const std::string& path, const std::string& source);
-/// An ONNX file, or a model folder with the companions (labels, tokenizer) of `source`.
+/// An ONNX file, or a model folder with the companions (labels, tokenizer) of `source` and, where
+/// it was trained, the `record` of that.
 Status write_model(const Graph& graph,
                    const std::string& path,
                    const Common& common,
-                   const std::string& source = {});
+                   const std::string& source = {},
+                   const std::string& record = {});
 
 /// The resident set's peak so far, from the system.
 int64_t peak_rss_bytes();

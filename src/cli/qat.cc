@@ -63,7 +63,7 @@ class Qat final : public Command {
         OCTET_TRY_WITH(training_.train(prepared, data, output_, common, options), model_);
     if (!training_.writes()) return Answer::kDone;
     const Graph final_graph = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
-    OCTET_TRY(write_model(final_graph, output_, common, model_));
+    OCTET_TRY(write_model(final_graph, output_, common, model_, training_record(model, output_)));
     training_.finished(output_);
     training_.report(model, output_, common);
     return Answer::kDone;
