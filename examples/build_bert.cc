@@ -24,12 +24,14 @@ octet::Result<octet::Tensor> logits_of_a_small_bert() {
   const octet::QuantizationPlan plan =
       OCTET_TRY(octet::plan_quantization(bert, octet::CalibrationSource{}, quantization));
 
+  const octet::Graph int8 = OCTET_TRY(octet::quantize(bert, plan));
+
   octet::ModelFolderWriter folder = OCTET_TRY(octet::ModelFolderWriter::create("bert-int8", true));
-  OCTET_TRY(folder.add_model(OCTET_TRY(octet::quantize(bert, plan))));
+  OCTET_TRY(folder.add_model(int8));
   OCTET_TRY(folder.commit());
 
-  const octet::Graph model =
-      OCTET_TRY(octet::load_onnx(OCTET_TRY(octet::resolve_model("bert-int8"))));
+  const std::string file = OCTET_TRY(octet::resolve_model("bert-int8"));
+  const octet::Graph model = OCTET_TRY(octet::load_onnx(file));
   octet::Session session = OCTET_TRY(octet::Session::create(model));
   const std::vector<octet::Tensor> inputs = {
       octet::Tensor::of<int64_t>({2, 4}, {101, 7, 8, 102, 101, 102, 0, 0}), // input_ids
