@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of Gloo's that LibTorch's header of its Gloo process group uses. The package has Gloo
-// inside libtorch_cpu and leaves its headers out. Nothing here is called or made by octet: objects of
-// these types live inside LibTorch, so only the names and signatures have to be there.
+// inside libtorch_cpu and leaves its headers out. Nothing here is called or made by octet: objects
+// of these types live inside LibTorch, so only the names and signatures have to be there.
 #pragma once
 
 #include <chrono>
