@@ -107,18 +107,20 @@ namespace detail {
 
 } // namespace octet
 
-/// The value of a Result, or a return of its error from the enclosing function.
-#define OCTET_TRY(...)                                                                             \
-  __extension__({                                                                                  \
-    auto octet_try_result = (__VA_ARGS__);                                                         \
-    if (!octet_try_result.ok()) return std::move(octet_try_result).error();                        \
-    std::move(octet_try_result).value();                                                           \
-  })
+/// The value of a Result, or a return of its error from the enclosing function. One may stand in
+/// the argument of another.
+#define OCTET_TRY(...) OCTET_TRY_AS_(OCTET_TRY_NAME_(__COUNTER__), , __VA_ARGS__)
 
 /// The same with a frame of context; `frame` is evaluated only on failure.
 #define OCTET_TRY_WITH(result, frame)                                                              \
+  OCTET_TRY_AS_(OCTET_TRY_NAME_(__COUNTER__), .with(frame), result)
+
+#define OCTET_TRY_AS_(name, context, ...)                                                          \
   __extension__({                                                                                  \
-    auto octet_try_result = (result);                                                              \
-    if (!octet_try_result.ok()) return std::move(octet_try_result).error().with(frame);            \
-    std::move(octet_try_result).value();                                                           \
+    auto name = (__VA_ARGS__);                                                                     \
+    if (!name.ok()) return std::move(name).error() context;                                        \
+    std::move(name).value();                                                                       \
   })
+// A name of its own, so that nothing is shadowed.
+#define OCTET_TRY_NAME_(number) OCTET_TRY_JOIN_(octet_try_, number)
+#define OCTET_TRY_JOIN_(a, b) a##b

@@ -70,8 +70,7 @@ class FillMask final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    const std::string place = OCTET_TRY_WITH(folder(), model_);
-    const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(place));
+    const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(OCTET_TRY_WITH(folder(), model_)));
     if (tokenizer.mask() < 0)
       return error("{}: its vocabulary has no [MASK]; it cannot fill one", model_);
     const Encoding text = tokenizer.encode(text_);
