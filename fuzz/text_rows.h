@@ -24,4 +24,15 @@ inline void read_all(const TextFile& file, Result<std::unique_ptr<RecordReader>>
   }
 }
 
+/// A table with a header and named columns, and one without.
+inline void read_table(const uint8_t* data, size_t size, TableFormat format) {
+  const TextFile file =
+      TextFile::from("input", std::string(reinterpret_cast<const char*>(data), size));
+  RecordColumns columns;
+  read_all(file, make_table_reader(file, format, Header::kYes, columns));
+  columns.text = "2";
+  columns.label = "1";
+  read_all(file, make_table_reader(file, format, Header::kNo, columns));
+}
+
 } // namespace octet::fuzz

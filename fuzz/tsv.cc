@@ -12,13 +12,6 @@ std::vector<std::string> seeds() {
 } // namespace octet::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace octet; // NOLINT(google-build-using-namespace)
-  const TextFile file =
-      TextFile::from("input", std::string(reinterpret_cast<const char*>(data), size));
-  RecordColumns columns;
-  fuzz::read_all(file, make_table_reader(file, TableFormat::kTsv, Header::kYes, columns));
-  columns.text = "2";
-  columns.label = "1";
-  fuzz::read_all(file, make_table_reader(file, TableFormat::kTsv, Header::kNo, columns));
+  octet::fuzz::read_table(data, size, octet::TableFormat::kTsv);
   return 0;
 }

@@ -31,14 +31,17 @@ Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
                                                        const Common& common) {
   if (!is_text_spec(data.spec)) return open_dataset(data.spec, data.split);
   const std::string folder = OCTET_TRY(companion_folder(model));
-  return open_model_data(data, graph, OCTET_TRY(Tokenizer::load(folder)), common);
+  const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(folder));
+  auto texts = OCTET_TRY(is_language_model(graph) ? open_corpus(data.spec, data.split)
+                                                  : open_text(data.spec, data.split));
+  return make_model_data(std::move(texts), data, graph, tokenizer, common);
 }
 
-Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
+Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const TextSource> texts,
+                                                       const ModelData& data,
                                                        const Graph& graph,
                                                        const Tokenizer& tokenizer,
                                                        const Common& common) {
-  if (!is_text_spec(data.spec)) return open_dataset(data.spec, data.split);
   ProgressLine progress("tokenize", "texts");
   TextDatasetOptions options;
   options.max_length = data.max_length;
@@ -51,11 +54,9 @@ Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
   options.seed = common.seed;
   options.cancel = &interrupted();
   options.on_progress = [&](int64_t done, int64_t total) { progress.update(done, total); };
-  if (!is_language_model(graph))
-    return open_text_dataset(data.spec, data.split, tokenizer, options);
-  const auto source = OCTET_TRY(open_corpus(data.spec, data.split));
+  if (!is_language_model(graph)) return make_text_dataset(std::move(texts), tokenizer, options);
   return make_pretraining_dataset(
-      source, tokenizer, options, {},
+      std::move(texts), tokenizer, options, data.masking,
       has(graph, graph.outputs(), "nsp_logits") ? NextSentence::kYes : NextSentence::kNo,
       has(graph, graph.inputs(), "masked_positions") ? Predictions::kGathered
                                                      : Predictions::kEverywhere);

@@ -10,6 +10,8 @@
 
 #include "octet/dataset.h"
 #include "octet/graph.h"
+#include "octet/text_dataset.h"
+#include "octet/text_source.h"
 #include "octet/tokenizer.h"
 
 namespace octet::cli {
@@ -19,6 +21,7 @@ struct ModelData {
   Split split = Split::kTest;
   int64_t max_length = 128; ///< of rows of tokens; a BERT's positions bound it too
   int64_t limit = 0;        ///< of texts, 0: all
+  MaskingOptions masking;   ///< of rows for a language model
 };
 
 /// True for a graph that predicts masked tokens.
@@ -31,8 +34,10 @@ Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
                                                        const Graph& graph,
                                                        const std::string& model,
                                                        const Common& common);
-/// The same with a tokenizer that is at hand.
-Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
+/// What a graph asks for, of texts and a tokenizer that are at hand. The texts are freed once they
+/// are tokens.
+Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const TextSource> texts,
+                                                       const ModelData& data,
                                                        const Graph& graph,
                                                        const Tokenizer& tokenizer,
                                                        const Common& common);

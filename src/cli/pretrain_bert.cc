@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "cli/bert_training.h"
+#include "cli/model_data.h"
 #include "cli/models.h"
-#include "cli/terminal.h"
 #include "core/format.h"
 #include <CLI/CLI.hpp>
 
@@ -43,14 +43,19 @@ class PretrainBert final : public Command {
     std::error_code ignored;
     const std::string spec =
         std::filesystem::is_regular_file(text_, ignored) ? "text:" + text_ : text_;
-    const auto texts = OCTET_TRY(open_corpus(spec, Split::kTrain));
+    auto texts = OCTET_TRY(open_corpus(spec, Split::kTrain));
     const Tokenizer tokenizer = OCTET_TRY(bert_.tokenizer(*texts, common));
     BertOptions head;
     head.head = no_next_sentence_ ? BertHead::kMaskedLm : BertHead::kPretraining;
     head.gather_masked = true; // only what is predicted goes through the widest product
     const Graph graph = OCTET_TRY(bert_.graph(head, tokenizer, common));
+    const ModelData rows = {.spec = spec,
+                            .split = Split::kTrain,
+                            .max_length = bert_.max_length,
+                            .limit = limit_,
+                            .masking = masking_};
     TrainingData data;
-    data.examples = OCTET_TRY(rows(texts, graph, tokenizer, common));
+    data.examples = OCTET_TRY(make_model_data(std::move(texts), rows, graph, tokenizer, common));
     TrainOptions options = training_.options();
     options.losses = language_losses(graph);
     const TrainedModel model = OCTET_TRY(training_.train(graph, data, output_, common, options));
@@ -65,26 +70,6 @@ class PretrainBert final : public Command {
   }
 
  private:
-  Result<std::shared_ptr<const Dataset>> rows(const std::shared_ptr<const TextSource>& texts,
-                                              const Graph& graph,
-                                              const Tokenizer& tokenizer,
-                                              const Common& common) const {
-    const BertOptions bert = OCTET_TRY(bert_options(graph));
-    ProgressLine progress("tokenize", "documents");
-    TextDatasetOptions options;
-    options.max_length = std::min(bert_.max_length, bert.positions);
-    options.token_type_ids = bert.token_type_input && bert.type_vocabulary > 0;
-    options.pad_multiple = 8;
-    options.threads = common.threads;
-    options.limit = limit_;
-    options.seed = common.seed;
-    options.cancel = &interrupted();
-    options.on_progress = [&](int64_t done, int64_t total) { progress.update(done, total); };
-    return make_pretraining_dataset(texts, tokenizer, options, masking_,
-                                    no_next_sentence_ ? NextSentence::kNo : NextSentence::kYes,
-                                    Predictions::kGathered);
-  }
-
   std::string output_, text_ = "reviews";
   int64_t limit_ = 0;
   bool no_next_sentence_ = false;

@@ -30,11 +30,7 @@ class Qat final : public Command {
     app.add_option("--teacher-weight", teacher_.weight, "share of distillation in the loss")
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
-    app.add_option("--limit", limit_, "texts to train on, drawn by the seed; 0: all")
-        ->check(CLI::NonNegativeNumber);
-    app.add_option("--test-limit", test_limit_, "texts that accuracy is shown on; 0: all")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
+    training_.define_limits(app);
     training_.define(app, false);
     quantization_.define(app); // with --data, which serves calibration and training
   }
@@ -58,7 +54,12 @@ class Qat final : public Command {
       options.teacher = teacher_;
       options.teacher.graph = &graph;
     }
-    const TrainingData data = OCTET_TRY(open_data(graph, common));
+    const TrainingData data = OCTET_TRY(training_.open_data([&](Split split, int64_t limit) {
+      ModelData part = quantization_.model_data();
+      part.split = split;
+      part.limit = limit;
+      return open_model_data(part, graph, model_, common);
+    }));
     const TrainedModel model =
         OCTET_TRY_WITH(training_.train(prepared, data, output_, common, options), model_);
     if (!training_.writes()) return Answer::kDone;
@@ -70,22 +71,9 @@ class Qat final : public Command {
   }
 
  private:
-  Result<TrainingData> open_data(const Graph& graph, const Common& common) const {
-    TrainingData out;
-    ModelData data = quantization_.model_data();
-    data.split = Split::kTrain;
-    data.limit = limit_;
-    out.examples = OCTET_TRY(open_model_data(data, graph, model_, common));
-    data.split = Split::kTest;
-    data.limit = test_limit_;
-    if (training_.shows_test()) out.test = OCTET_TRY(open_model_data(data, graph, model_, common));
-    return out;
-  }
-
   std::string model_, output_;
   bool learned_scales_ = false, distill_ = false;
   TeacherOptions teacher_;
-  int64_t limit_ = 0, test_limit_ = 2000;
   QuantizeFlags quantization_;
   TrainFlags training_{{.epochs = 2, .lr = 1e-3}};
 };

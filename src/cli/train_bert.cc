@@ -23,11 +23,7 @@ class TrainBert final : public Command {
     app.add_option("--task", task_, "classify")->capture_default_str();
     app.add_option("--data", data_, "labelled texts, kind:path; see docs/data.md")
         ->capture_default_str();
-    app.add_option("--limit", limit_, "texts to train on, drawn by the seed; 0: all")
-        ->check(CLI::NonNegativeNumber);
-    app.add_option("--test-limit", test_limit_, "texts that accuracy is shown on; 0: all")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
+    training_.define_limits(app);
     bert_.define(app);
     training_.define(app, false);
   }
@@ -40,7 +36,7 @@ class TrainBert final : public Command {
       return error("\"{}\" names no texts; use imdb:DIR, tsv:FILE, csv:FILE, jsonl:FILE or reviews",
                    data_);
     OCTET_TRY(check_output(output_, common));
-    const auto texts = OCTET_TRY(open_text(data_, Split::kTrain));
+    auto texts = OCTET_TRY(open_text(data_, Split::kTrain));
     if (texts->classes().empty())
       return error("{} has no labels; name their column with label=COLUMN", data_);
     const Tokenizer tokenizer = OCTET_TRY(bert_.tokenizer(*texts, common));
@@ -48,12 +44,13 @@ class TrainBert final : public Command {
     head.head = BertHead::kClassification;
     head.labels = texts->classes();
     const Graph graph = OCTET_TRY(bert_.graph(head, tokenizer, common));
-    TrainingData data;
-    data.examples = OCTET_TRY(open_model_data({data_, Split::kTrain, bert_.max_length, limit_},
-                                              graph, tokenizer, common));
-    if (training_.shows_test())
-      data.test = OCTET_TRY(open_model_data({data_, Split::kTest, bert_.max_length, test_limit_},
-                                            graph, tokenizer, common));
+    const OpenData open = [&](Split split,
+                              int64_t limit) -> Result<std::shared_ptr<const Dataset>> {
+      const ModelData rows = {data_, split, bert_.max_length, limit};
+      auto part = split == Split::kTrain ? std::move(texts) : OCTET_TRY(open_text(data_, split));
+      return make_model_data(std::move(part), rows, graph, tokenizer, common);
+    };
+    const TrainingData data = OCTET_TRY(training_.open_data(open));
     const TrainedModel model =
         OCTET_TRY(training_.train(graph, data, output_, common, training_.options()));
     if (!training_.writes()) return Answer::kDone;
@@ -65,7 +62,6 @@ class TrainBert final : public Command {
 
  private:
   std::string output_, task_ = "classify", data_ = "reviews";
-  int64_t limit_ = 0, test_limit_ = 2000;
   BertFlags bert_{"tiny"};
   TrainFlags training_{{.epochs = 1, .lr = 1e-4, .batch = 32, .optimizer = "adamw"}};
 };

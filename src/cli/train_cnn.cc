@@ -39,7 +39,8 @@ class TrainCnn final : public Command {
     cnn_.seed = common.seed;
     cnn_.softmax = !logits_;
     const Graph graph = OCTET_TRY(make_cnn(cnn_));
-    const TrainingData data = OCTET_TRY(flags_.open_data());
+    const TrainingData data = OCTET_TRY(
+        flags_.open_data([&](Split split, int64_t) { return open_dataset(flags_.data, split); }));
     const TrainedModel model =
         OCTET_TRY(flags_.train(graph, data, output_, common, flags_.options()));
     if (!flags_.writes()) return Answer::kDone;

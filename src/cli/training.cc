@@ -87,6 +87,14 @@ void TrainFlags::define(CLI::App& app, bool with_data) {
                "do not show the accuracy on the test data after each epoch");
 }
 
+void TrainFlags::define_limits(CLI::App& app) {
+  app.add_option("--limit", limit_, "texts to train on, drawn by the seed; 0: all")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--test-limit", test_limit_, "texts that accuracy is shown on; 0: all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+}
+
 std::string TrainFlags::checkpoint_path(const std::string& output) const {
   if (no_checkpoint_) return {};
   if (!checkpoint_.empty()) return checkpoint_;
@@ -99,10 +107,10 @@ void TrainFlags::finished(const std::string& output) const {
   if (!checkpoint_path(output).empty()) std::filesystem::remove(checkpoint_path(output), ignored);
 }
 
-Result<TrainingData> TrainFlags::open_data() const {
+Result<TrainingData> TrainFlags::open_data(const OpenData& open) const {
   TrainingData out;
-  out.examples = OCTET_TRY(open_dataset(data, Split::kTrain));
-  if (shows_test()) out.test = OCTET_TRY(open_dataset(data, Split::kTest));
+  out.examples = OCTET_TRY(open(Split::kTrain, limit_));
+  if (shows_test()) out.test = OCTET_TRY(open(Split::kTest, test_limit_));
   return out;
 }
 

@@ -2,6 +2,7 @@
 // The options of training and what is shown while it runs, shared by train and qat.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ struct TrainingData {
   std::shared_ptr<const Dataset> examples, test;
 };
 
+/// Opens one part of a data set, with so many examples (0: all).
+using OpenData = std::function<Result<std::shared_ptr<const Dataset>>(Split, int64_t limit)>;
+
 class TrainFlags {
  public:
   explicit TrainFlags(const TrainDefaults& defaults)
@@ -35,6 +39,8 @@ class TrainFlags {
   }
   /// With `data`: the option --data, kept in `this->data`.
   void define(CLI::App& app, bool with_data = true);
+  /// The options --limit and --test-limit, for data that is costly to run.
+  void define_limits(CLI::App& app);
   /// Whether accuracy on test data is shown after each epoch.
   bool shows_test() const { return !no_validation_ && options_.validation_split == 0; }
   /// Trains with progress, curves in `--log-dir`, and a checkpoint beside `output`. Findings are
@@ -44,8 +50,8 @@ class TrainFlags {
                              const std::string& output,
                              const Common& common,
                              TrainOptions base);
-  /// The data set of `--data`, with its test part where that is shown.
-  Result<TrainingData> open_data() const;
+  /// The training part, and the test part where that is shown.
+  Result<TrainingData> open_data(const OpenData& open) const;
   /// Of several processes that train one model only the first writes it.
   bool writes() const { return rank_ == 0; }
   void finished(const std::string& output) const;
@@ -61,6 +67,7 @@ class TrainFlags {
   TrainOptions options_;
   std::string optimizer_, schedule_, device_ = "cpu", precision_ = "f32", log_dir_, checkpoint_;
   bool no_checkpoint_ = false, no_validation_ = false;
+  int64_t limit_ = 0, test_limit_ = 2000;
   int rank_ = 0;
 };
 

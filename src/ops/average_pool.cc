@@ -19,17 +19,8 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   const auto x = OCTET_TRY(c.inputs[0].to_doubles());
   const Window3 g = OCTET_TRY(pool_window(c.node, c.inputs[0].shape(), shape));
   const bool count_padding = c.node.attr_int("count_include_pad", 0) != 0;
-  std::vector<double> y(static_cast<size_t>(OCTET_TRY(element_count(shape))));
-  pool_planes(g, shape[0] * shape[1], y.data(),
-              [&](int64_t plane, int64_t d, int64_t h, int64_t w) {
-                double sum = 0;
-                int64_t count = 0;
-                for_each_tap(g, d, h, w, [&](int64_t offset) {
-                  sum += x[static_cast<size_t>(plane + offset)];
-                  ++count;
-                });
-                return sum / static_cast<double>(count_padding ? padded_taps(g, d, h, w) : count);
-              });
+  OCTET_TRY(element_count(shape));
+  const auto y = average_planes(g, shape[0] * shape[1], x, count_padding);
   return one(OCTET_TRY(rounded(outputs[0].type.type, shape, y)));
 }
 

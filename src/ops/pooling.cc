@@ -41,4 +41,19 @@ int64_t padded_taps(const Window3& g, int64_t d, int64_t h, int64_t w) {
   return count;
 }
 
+std::vector<double>
+average_planes(const Window3& g, int64_t planes, const std::vector<double>& x, bool count_padding) {
+  std::vector<double> y(static_cast<size_t>(planes * g.out[0] * g.out[1] * g.out[2]));
+  pool_planes(g, planes, y.data(), [&](int64_t plane, int64_t d, int64_t h, int64_t w) {
+    double sum = 0;
+    int64_t count = 0;
+    for_each_tap(g, d, h, w, [&](int64_t offset) {
+      sum += x[static_cast<size_t>(plane + offset)];
+      ++count;
+    });
+    return sum / static_cast<double>(count_padding ? padded_taps(g, d, h, w) : count);
+  });
+  return y;
+}
+
 } // namespace octet

@@ -40,4 +40,9 @@ void pool_planes(const Window3& g, int64_t planes, double* y, Pool pool) {
           *y++ = pool(p * g.in_count(), d, h, w);
 }
 
+/// The average of each window of each plane: the sum of its taps inside x over their number, or
+/// over padded_taps where padding counts. One element for each element of the output.
+std::vector<double>
+average_planes(const Window3& g, int64_t planes, const std::vector<double>& x, bool count_padding);
+
 } // namespace octet

@@ -10,8 +10,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
-#include "ops/op.h"
-#include "passes/lower/lower.h"
+#include "quant/debug_graph.h"
 
 namespace octet {
 
@@ -81,7 +80,6 @@ struct LoweringComparison::Impl {
 
   Reading& reading(ValueId id) { return readings[static_cast<size_t>(id.index)]; }
   void set_float(Reading& r, const Tensor& value);
-  Result<std::vector<Tensor>> eval(const Node& node, std::vector<Tensor> inputs) const;
   Status step(const Node& node);
   Status derive(const Node& node, const std::vector<Tensor>& real);
   Status product_terms(const Node& node, Reading& out) const;
@@ -143,12 +141,7 @@ Status LoweringComparison::Impl::prepare(const ExecutorFactory& make) {
   order = OCTET_TRY(literal.topological());
   find_quantizers();
   const Graph graph = OCTET_TRY(tapped());
-  if (make) {
-    lowered = OCTET_TRY(make(graph));
-  } else {
-    const Lowered result = OCTET_TRY(lower(graph));
-    lowered = OCTET_TRY(make_reference_executor(result.graph));
-  }
+  lowered = OCTET_TRY(make_lowered(graph, make));
   return ok_status();
 }
 
@@ -161,18 +154,6 @@ void LoweringComparison::Impl::set_float(Reading& r, const Tensor& value) {
   r.sums = 1;
 }
 
-Result<std::vector<Tensor>> LoweringComparison::Impl::eval(const Node& node,
-                                                           std::vector<Tensor> inputs) const {
-  const OpDef* op = find_op(node.domain, node.op_type);
-  if (op == nullptr) return error(ErrorCode::kUnsupported, "octet cannot run {}", node.label());
-  EvalContext context{.node = node,
-                      .version = literal.opset(node.domain),
-                      .inputs = std::move(inputs),
-                      .run_body = {},
-                      .seed = 0};
-  return op->eval.fn(context);
-}
-
 /// |acc| + |bias| of a product, and the magnitudes and sums behind it.
 Status LoweringComparison::Impl::product_terms(const Node& node, Reading& out) const {
   const auto in = [&](size_t i) -> const Reading& {
@@ -180,8 +161,8 @@ Status LoweringComparison::Impl::product_terms(const Node& node, Reading& out) c
   };
   std::vector<Tensor> magnitudes = {in(0).magnitude, in(1).magnitude};
   if (node.input(2).valid()) magnitudes.push_back(in(2).magnitude);
-  out.magnitude = OCTET_TRY(eval(node, magnitudes)).at(0);
-  const Tensor acc = OCTET_TRY(eval(node, {in(0).exact, in(1).exact})).at(0);
+  out.magnitude = OCTET_TRY(evaluate_node(literal, node, magnitudes)).at(0);
+  const Tensor acc = OCTET_TRY(evaluate_node(literal, node, {in(0).exact, in(1).exact})).at(0);
   std::vector<double> terms(static_cast<size_t>(acc.count()));
   for (int64_t i = 0; i < acc.count(); ++i)
     terms[static_cast<size_t>(i)] = std::fabs(acc.at(i)) + std::fabs(out.exact.at(i) - acc.at(i));
@@ -213,12 +194,12 @@ Status LoweringComparison::Impl::derive(const Node& node, const std::vector<Tens
       terms.push_back(is_real ? r.terms : r.real);
       out.sums = std::max(out.sums, r.sums + 1);
     }
-    out.exact = OCTET_TRY(eval(node, exact)).at(0);
+    out.exact = OCTET_TRY(evaluate_node(literal, node, exact)).at(0);
     if (is_product(node)) {
       OCTET_TRY(product_terms(node, out));
     } else if (is_monotone(node)) {
-      out.magnitude = OCTET_TRY(eval(node, magnitudes)).at(0);
-      out.terms = OCTET_TRY(eval(node, terms)).at(0);
+      out.magnitude = OCTET_TRY(evaluate_node(literal, node, magnitudes)).at(0);
+      out.terms = OCTET_TRY(evaluate_node(literal, node, terms)).at(0);
       out.sums += node.op_type.find("AveragePool") != std::string::npos ? 64 : 0;
     } else if (node.is("Clip") && reading(node.input(0)).terms.shape() == out.real.shape()) {
       out.magnitude = reading(node.input(0)).magnitude;
@@ -297,7 +278,7 @@ Status LoweringComparison::Impl::step(const Node& node) {
   std::vector<Tensor> inputs;
   for (const ValueId id : node.inputs)
     inputs.push_back(id.valid() ? reading(id).real.aligned() : Tensor{});
-  const std::vector<Tensor> real = OCTET_TRY(eval(node, inputs));
+  const std::vector<Tensor> real = OCTET_TRY(evaluate_node(literal, node, inputs));
   const auto found = quantizers.find(node.id);
   if (found != quantizers.end()) {
     reading(node.output(0)).real = real.at(0);
@@ -315,7 +296,7 @@ Status LoweringComparison::Impl::step(const Node& node) {
     // Weights and biases: codes times scale without the rounding to float.
     std::vector<Tensor> exact = inputs;
     exact.at(1) = as_double(inputs.at(1));
-    const auto product = eval(node, exact);
+    const auto product = evaluate_node(literal, node, exact);
     if (!product.ok() || product->at(0).type() != DType::kFloat64) return ok_status();
     out.exact = product->at(0);
     out.magnitude = magnitude(out.exact);

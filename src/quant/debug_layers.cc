@@ -7,8 +7,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
-#include "ops/op.h"
-#include "passes/lower/lower.h"
+#include "quant/debug_graph.h"
 
 namespace octet {
 
@@ -61,7 +60,6 @@ struct LayerComparison::Impl {
   void tap(ValueId value, std::string operators);
   void find_layers();
   Status prepare(const ExecutorFactory& make);
-  Result<std::vector<Tensor>> eval(const Node& node, std::vector<Tensor> inputs) const;
 };
 
 void LayerComparison::Impl::tap(ValueId value, std::string operators) {
@@ -108,25 +106,8 @@ Status LayerComparison::Impl::prepare(const ExecutorFactory& make) {
     outputs[index] = value;
   tapped.set_outputs(std::move(outputs));
   tapped.remove_dead();
-  if (make) {
-    lowered = OCTET_TRY(make(tapped));
-  } else {
-    const Lowered result = OCTET_TRY(lower(tapped));
-    lowered = OCTET_TRY(make_reference_executor(result.graph));
-  }
+  lowered = OCTET_TRY(make_lowered(tapped, make));
   return ok_status();
-}
-
-Result<std::vector<Tensor>> LayerComparison::Impl::eval(const Node& node,
-                                                        std::vector<Tensor> inputs) const {
-  const OpDef* op = find_op(node.domain, node.op_type);
-  if (op == nullptr) return error(ErrorCode::kUnsupported, "octet cannot run it");
-  EvalContext context{.node = node,
-                      .version = literal.opset(node.domain),
-                      .inputs = std::move(inputs),
-                      .run_body = {},
-                      .seed = 0};
-  return op->eval.fn(context);
 }
 
 Result<LayerComparison> LayerComparison::create(const Graph& literal,
@@ -153,7 +134,7 @@ Status LayerComparison::add(std::span<const Tensor> inputs) {
     std::vector<Tensor> operands;
     for (const ValueId v : node.inputs)
       operands.push_back(v.valid() ? at(v).aligned() : Tensor{});
-    std::vector<Tensor> results = OCTET_TRY_WITH(d.eval(node, std::move(operands)),
+    std::vector<Tensor> results = OCTET_TRY_WITH(evaluate_node(g, node, std::move(operands)),
                                                  fmt::format("debug: node {}", node.label()));
     for (size_t k = 0; k < node.outputs.size() && k < results.size(); ++k) {
       if (!node.outputs[k].valid()) continue;

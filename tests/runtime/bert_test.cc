@@ -2,12 +2,12 @@
 // A BERT encoder in the native executor: no step runs by reference, and the bits are those of the
 // reference executor on the lowered graph for every instruction set, number of threads and split of
 // the batch.
-#include <cstring>
 #include <map>
 
 #include "core/cpu.h"
 #include "passes/lower/lower.h"
 #include "runtime/bert_graphs.h"
+#include "runtime/rows.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
@@ -20,16 +20,7 @@ namespace {
 using testing::BertBuilder;
 using testing::BertOptions;
 using testing::random_tokens;
-
-Tensor rows(const Tensor& t, int64_t begin, int64_t count) {
-  Shape shape = t.shape();
-  const auto row = t.bytes().size() / static_cast<size_t>(shape[0]);
-  shape[0] = count;
-  Tensor out = Tensor::zeros(t.type(), shape).value();
-  std::memcpy(out.mutable_bytes().data(), t.bytes().data() + static_cast<size_t>(begin) * row,
-              static_cast<size_t>(count) * row);
-  return out;
-}
+using testing::rows;
 
 std::vector<Tensor> rows(const std::vector<Tensor>& list, int64_t begin, int64_t count) {
   std::vector<Tensor> out;

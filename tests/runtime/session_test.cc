@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The native executor against the reference executor on the same lowered graph: equal bits, for
 // every instruction set that this machine has, any number of threads and any split of the batch.
-#include <cstring>
 
 #include "core/cpu.h"
 #include "passes/lower/lower.h"
+#include "runtime/rows.h"
 #include "runtime/w1_graphs.h"
 #include <gtest/gtest.h>
 
@@ -18,17 +18,8 @@ namespace {
 
 using testing::QdqForm;
 using testing::random_images;
+using testing::rows;
 using testing::W1Builder;
-
-Tensor rows(const Tensor& t, int64_t begin, int64_t count) {
-  Shape shape = t.shape();
-  const auto row = t.bytes().size() / static_cast<size_t>(shape[0]);
-  shape[0] = count;
-  Tensor out = Tensor::zeros(t.type(), shape).value();
-  std::memcpy(out.mutable_bytes().data(), t.bytes().data() + static_cast<size_t>(begin) * row,
-              static_cast<size_t>(count) * row);
-  return out;
-}
 
 class W1 : public ::testing::TestWithParam<QdqForm> {};
 

@@ -15,18 +15,10 @@
 namespace octet {
 namespace {
 
+using test::must_train;
 using test::sequence_network;
 using test::sequence_options;
 using test::Sequences;
-
-TrainedModel must_train(const Graph& graph,
-                        const Dataset& data,
-                        const TrainOptions& options,
-                        const Dataset* validation = nullptr) {
-  Result<TrainedModel> model = train::train_graph(graph, data, validation, options);
-  EXPECT_TRUE(model.ok()) << model.error().text();
-  return std::move(*model);
-}
 
 std::vector<int64_t> all_of(const Dataset& data) {
   std::vector<int64_t> all(static_cast<size_t>(data.size()));

@@ -17,18 +17,10 @@
 namespace octet {
 namespace {
 
+using test::must_train;
 using test::Sectors;
 using test::small_network;
 using test::small_options;
-
-TrainedModel must_train(const Graph& graph,
-                        const Dataset& data,
-                        const TrainOptions& options,
-                        const Dataset* validation = nullptr) {
-  Result<TrainedModel> model = train::train_graph(graph, data, validation, options);
-  EXPECT_TRUE(model.ok()) << model.error().text();
-  return std::move(*model);
-}
 
 double accuracy(const Graph& graph, const Sectors& data) {
   std::vector<int64_t> all(static_cast<size_t>(data.size()));

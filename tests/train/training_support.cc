@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/philox.h"
+#include "train/trainer/trainer.h"
 #include <gtest/gtest.h>
 
 #include "octet/text.h"
@@ -88,6 +89,15 @@ TrainOptions small_options() {
   o.seed = 9;
   o.threads = 1;
   return o;
+}
+
+TrainedModel must_train(const Graph& graph,
+                        const Dataset& data,
+                        const TrainOptions& options,
+                        const Dataset* validation) {
+  Result<TrainedModel> model = train::train_graph(graph, data, validation, options);
+  EXPECT_TRUE(model.ok()) << model.error().text();
+  return std::move(*model);
 }
 
 } // namespace octet::test

@@ -39,4 +39,10 @@ Graph small_quantized_network();
 
 TrainOptions small_options();
 
+/// The trained model; an error fails the test.
+TrainedModel must_train(const Graph& graph,
+                        const Dataset& data,
+                        const TrainOptions& options,
+                        const Dataset* validation = nullptr);
+
 } // namespace octet::test

@@ -57,17 +57,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   }
   const Window3 g = OCTET_TRY(pool_window(ctx.node, in, shape));
   const bool count_padding = ctx.node.attr_int("count_include_pad", 0) != 0;
-  std::vector<double> y(static_cast<size_t>(product(shape)));
-  pool_planes(g, shape[0] * shape[1], y.data(),
-              [&](int64_t plane, int64_t d, int64_t h, int64_t w) {
-                double sum = 0;
-                int64_t count = 0;
-                for_each_tap(g, d, h, w, [&](int64_t offset) {
-                  sum += x[static_cast<size_t>(plane + offset)];
-                  ++count;
-                });
-                return sum / static_cast<double>(count_padding ? padded_taps(g, d, h, w) : count);
-              });
+  auto y = average_planes(g, shape[0] * shape[1], x, count_padding);
   if (last) y = reordered(y, shape, channels_last<int64_t>);
   return one(OCTET_TRY(ms::write_codes(ctx, 3, outputs[0].type.type, result, y)));
 }
