@@ -11,10 +11,11 @@
 
 namespace octet {
 
-/// Names that are taken: tensorrt-8.6, tensorrt-10, tensorrt-10.1, tensorrt-10.10, tensorrt-11,
+/// Names that are taken: tensorrt-8.5 to tensorrt-11.1, tensorrt-10 (the newest 10) and the like,
 /// onnxruntime, octet.
 std::vector<std::string_view> target_names();
-/// The name itself when it is known; an error names the nearest one.
+/// The name when it is known, without a patch version ("tensorrt-10.13.3" is tensorrt-10.13); an
+/// error names the nearest one.
 Result<std::string> parse_target(std::string_view name);
 
 enum class Severity {

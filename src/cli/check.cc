@@ -23,7 +23,8 @@ class Check final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("model", model_, "model folder or ONNX file")->required();
-    app.add_option("--target", target_, "tensorrt-8.6, tensorrt-10, onnxruntime, octet, ...")
+    app.add_option("--target", target_,
+                   "tensorrt-8.5 to tensorrt-11.1 (tensorrt-10: the newest 10), onnxruntime, octet")
         ->required();
   }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TensorRT's parser refuses, and what it takes but reads as something else: there the check is
-// stricter than the parser. Messages quote the parser. Source: docs/targets.md 1.1 (rows), 1.2 to
-// 1.4, and 7 (measured), which wins where they differ.
+// What TensorRT's parser refuses of Q and DQ, and what it takes but reads as something else: there
+// the check is stricter than the parser. Messages quote the parser. Source: docs/targets.md 1.1
+// (rows), 1.2 to 1.4, and 7 (measured), which wins where they differ.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/format.h"
@@ -13,34 +12,35 @@ namespace octet {
 
 namespace {
 
-bool at_least(const CheckContext& context, int version) {
-  return context.target.version >= version;
-}
-
-const Tensor* zero_point(const CheckContext& context, const Node& node) {
-  return context.graph.constant(node.input(2));
-}
-
 void scale_rules(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
   const std::string name = label(context.graph, node);
   const Tensor* scale = context.graph.constant(node.input(1));
   if (scale == nullptr) {
+    const TypeInfo& type = context.graph.value(node.input(1)).type;
+    if (type.has_rank() && type.rank() == 1 && !type.shape->front().maybe_value())
+      context.add("scale-shape", Severity::kError, name,
+                  context.at_least(1010) ? "\"Invalid rank for the scale tensor. Rank = 1.\""
+                                         : "\"Dynamic shape for scale tensor is not supported.\"",
+                  "make it an initializer", "1.1 row 5, 7");
     context.add("scale-not-constant", Severity::kWarning, name,
                 "the scale is computed: the parser takes it unchecked", "make it an initializer",
                 "7");
     return;
   }
-  if (scale->type() == DType::kFloat16 && !at_least(context, 1000)) {
+  if (scale->type() == DType::kFloat16 && !context.at_least(1000)) {
     context.add("scale-f16", Severity::kError, name,
                 "TensorRT 8 reads the scale's bytes as float32 whatever their type",
                 "store the scale as f32", "1.2");
     return;
   }
   if (!is_float(scale->type())) {
-    context.add("scale-type", Severity::kError, name, "\"Scale coefficients must all be positive\"",
+    context.add("scale-type", Severity::kError, name,
+                context.at_least(1000)
+                    ? "\"Scale coefficients must all be positive\""
+                    : "TensorRT 8 reads the scale's bytes as float32 whatever their type",
                 fmt::format("the scale is {}; store it as f32", octet::name(scale->type())),
-                "1.1 row 4");
+                "1.1 row 4, 7");
     return;
   }
   if (scale->count() == 0) {
@@ -69,27 +69,78 @@ void scale_rules(const CheckContext& context, const Node& node) {
   }
 }
 
+void missing_zero_point(const CheckContext& context, const Node& node) {
+  std::string message =
+      "without a zero point TensorRT quantizes to INT8, ONNX and everyone else to "
+      "UINT8";
+  if (!context.at_least(806)) // it says DequantizeLinear of QuantizeLinear too
+    message = "\"This version of TensorRT requires 3 inputs for the DequantizeLinear operator.\"";
+  else if (!context.at_least(900))
+    message = fmt::format("\"Invalid Node - {}\", \"vector::_M_range_check: __n (which is 2) >= "
+                          "this->size() (which is 2)\"",
+                          node.name);
+  context.add("zero-point-missing", Severity::kError, label(context.graph, node),
+              std::move(message), "add an INT8 zero-point initializer of zeros", "1.1, 7");
+}
+
+std::string_view not_symmetric(const CheckContext& context) {
+  if (context.at_least(1011))
+    return "\"Non-zero zero point is not supported. Please set "
+           "kENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLAto enable asymmetric quantization if it "
+           "is "
+           "on DLA.\"";
+  if (context.at_least(806))
+    return "\"TensorRT only supports symmetric quantization. The zero point for the "
+           "QuantizeLinear/DequantizeLinear operator must be all zeros.\"";
+  return "\"TRT only supports symmetric quantization - zeroPt must be all zeros\"";
+}
+
+std::string_view reads_uint8_as_int8(const CheckContext& context) {
+  if (context.at_least(1010))
+    return "\"For zero_point with type uint8 TensorRT will use INT8 instead.\"";
+  if (context.at_least(1000))
+    return "\"TensorRT doesn't support QuantizeLinear/DequantizeLinear with UINT8 zero_point. "
+           "TensorRT will use INT8 instead.\"";
+  return "TensorRT 8 takes UINT8 codes without a word and reads them as INT8: the upper half is "
+         "lost";
+}
+
+/// The zero point behind Identity and Cast, which TensorRT looks through from version 10 on.
+const Tensor* traced(const Graph& graph, ValueId value) {
+  for (int hops = 0; hops < 16; ++hops) {
+    if (const Tensor* found = graph.constant(value)) return found;
+    const Node* before = graph.producer(value);
+    if (before == nullptr || !(before->is("Identity") || before->is("Cast"))) return nullptr;
+    value = before->input(0);
+  }
+  return nullptr;
+}
+
+bool all_zero(const Tensor& tensor) {
+  for (int64_t i = 0; i < tensor.count(); ++i)
+    if (tensor.at(i) != 0) return false;
+  return true;
+}
+
+void hidden_zero_point(const CheckContext& context, const Node& node) {
+  const Tensor* zero = traced(context.graph, node.input(2));
+  const std::string name = label(context.graph, node);
+  if (zero != nullptr && context.at_least(1000) && !all_zero(*zero))
+    context.add("zero-point-not-zero", Severity::kError, name, std::string(not_symmetric(context)),
+                "quantize symmetrically (symmetric = true)", "1.1 row 12, 7");
+  else
+    context.add("zero-point-hidden", Severity::kError, name,
+                "the zero point is computed, and the parser takes it unchecked where it cannot "
+                "trace it (TensorRT 8: always)",
+                "make it an initializer of zeros", "1.1 row 12, 7");
+}
+
 void zero_point_rules(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
+  if (!node.input(2).valid()) return missing_zero_point(context, node);
   const std::string name = label(context.graph, node);
-  if (!node.input(2).valid()) {
-    context.add("zero-point-missing", Severity::kError, name,
-                at_least(context, 1000)
-                    ? "without a zero point TensorRT quantizes to INT8, ONNX and everyone else to "
-                      "UINT8"
-                    : fmt::format("\"This version of TensorRT requires 3 inputs for the {} "
-                                  "operator.\"",
-                                  node.op_type),
-                "add an INT8 zero-point initializer of zeros", "1.1, 7");
-    return;
-  }
-  const Tensor* zero = zero_point(context, node);
-  if (zero == nullptr) {
-    context.add("zero-point-hidden", Severity::kError, name,
-                "the zero point is computed, and TensorRT 8 takes it unchecked",
-                "make it an initializer of zeros", "7");
-    return;
-  }
+  const Tensor* zero = context.graph.constant(node.input(2));
+  if (zero == nullptr) return hidden_zero_point(context, node);
   const Tensor* scale = context.graph.constant(node.input(1));
   if (scale != nullptr && scale->count() != zero->count())
     context.add("zero-point-volume", Severity::kError, name,
@@ -99,20 +150,11 @@ void zero_point_rules(const CheckContext& context, const Node& node) {
                 "give both the same shape", "1.1 row 13");
   if (zero->type() == DType::kUint8)
     context.add("zero-point-uint8", Severity::kError, name,
-                at_least(context, 1010)
-                    ? "\"For zero_point with type uint8 TensorRT will use INT8 instead.\""
-                    : "\"TensorRT doesn't support QuantizeLinear/DequantizeLinear with UINT8 "
-                      "zero_point. TensorRT will use INT8 instead.\"",
-                "write int8 codes: subtract 128 from codes and zero point", "1.1 row 10");
-  if (is_integer(zero->type()))
-    for (int64_t i = 0; i < zero->count(); ++i) {
-      if (zero->at(i) == 0) continue;
-      context.add("zero-point-not-zero", Severity::kError, name,
-                  "\"TensorRT only supports symmetric quantization. The zero point for the "
-                  "QuantizeLinear/DequantizeLinear operator must be all zeros.\"",
-                  "quantize symmetrically (symmetric = true)", "1.1 row 12");
-      break;
-    }
+                std::string(reads_uint8_as_int8(context)),
+                "write int8 codes: subtract 128 from codes and zero point", "1.1 row 10, 7");
+  if (is_integer(zero->type()) && !all_zero(*zero))
+    context.add("zero-point-not-zero", Severity::kError, name, std::string(not_symmetric(context)),
+                "quantize symmetrically (symmetric = true)", "1.1 row 12");
 }
 
 void axis_rules(const CheckContext& context, const Node& node) {
@@ -154,16 +196,77 @@ void axis_rules(const CheckContext& context, const Node& node) {
                 "use one scale for the activation, the largest", "1.4");
 }
 
+/// The type of the codes: what Q makes and DQ takes.
+DType code_type(const CheckContext& context, const Node& node) {
+  return context.graph.value(is_quantize(node) ? node.output(0) : node.input(0)).type.type;
+}
+
+void block_rules(const CheckContext& context, const Node& node) {
+  if (!is_qdq(node)) return;
+  const Tensor* scale = context.graph.constant(node.input(1));
+  const TypeInfo& x = context.graph.value(node.input(0)).type;
+  if (scale == nullptr || scale->count() <= 1 || !x.has_rank() || scale->rank() == 1) return;
+  const std::string name = label(context.graph, node);
+  if (scale->rank() != x.rank()) {
+    context.add("scale-rank", Severity::kError, name,
+                fmt::format("\"Invalid rank for the scale tensor. Rank = {}.\"", scale->rank()),
+                "give a scalar, one scale for each channel, or one for each block", "1.1 row 19");
+    return;
+  }
+  int64_t blocked = 0, volume = 1;
+  for (int64_t axis = 0; axis < x.rank(); ++axis) {
+    const auto dim = (*x.shape)[static_cast<size_t>(axis)].maybe_value();
+    if (!dim) return;
+    volume *= *dim;
+    if (*dim != scale->shape()[static_cast<size_t>(axis)]) ++blocked;
+  }
+  if (blocked > 1)
+    context.add("block-dimensions", Severity::kError, name,
+                "\"Only a single blocking dimension is allowed.\"", "block one axis", "1.1 row 17");
+  else if (volume % scale->count() != 0)
+    context.add("block-size", Severity::kError, name,
+                fmt::format("\"Inferred block size is not an integer. Input volume = {}, scale "
+                            "volume = {}.\"",
+                            volume, scale->count()),
+                "choose a block size that divides the axis", "1.1 row 18");
+  if (code_type(context, node) == DType::kInt8)
+    context.add("block-int8", Severity::kError, name,
+                "block quantization is for FP4, FP8 and INT4 only", "use one scale a channel",
+                "1.4");
+}
+
+void int4_rules(const CheckContext& context, const Node& node) {
+  const TypeInfo& x = context.graph.value(node.input(0)).type;
+  if (!is_qdq(node) || code_type(context, node) != DType::kInt4 || !x.has_rank()) return;
+  int64_t volume = 1, last = 0;
+  for (const Dim& d : *x.shape) {
+    const auto dim = d.maybe_value();
+    if (!dim) return;
+    volume *= *dim;
+    last = *dim;
+  }
+  if (context.at_least(1010) ? volume % 2 == 0 : last % 2 == 0) return;
+  context.add("int4-odd", Severity::kError, label(context.graph, node),
+              context.at_least(1010)
+                  ? "\"4-bit quantization requies an even number of elements.\""
+                  : "\"Quantization to INT4 is not supported for tensors with an odd last "
+                    "dimension.\"",
+              "pad the axis, or use int8", "1.1 row 20");
+}
+
+void output_type_rule(const CheckContext& context, const Node& node) {
+  if (!is_qdq(node) || !node.has_attr("output_dtype")) return;
+  context.add("output-dtype", Severity::kError, label(context.graph, node),
+              context.at_least(1000)
+                  ? "\"Mismatch between attribute output_dtype ... and zero-point data type ...\""
+                  : "TensorRT 8 ignores output_dtype, ONNX does not",
+              "remove output_dtype: the zero point says the type", "1.1 row 9, 7");
+}
+
 void type_rules(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
   const std::string name = label(context.graph, node);
-  if (node.has_attr("output_dtype"))
-    context.add("output-dtype", Severity::kError, name,
-                "\"Mismatch between attribute output_dtype ... and zero-point data type ...\" for "
-                "some versions, ignored by others",
-                "remove output_dtype: the zero point says the type", "1.1 row 9, 7");
-  const DType codes = is_quantize(node) ? context.graph.value(node.output(0)).type.type
-                                        : context.graph.value(node.input(0)).type.type;
+  const DType codes = code_type(context, node);
   switch (codes) {
   case DType::kInt8:
   case DType::kUint8: // said by its zero point
@@ -171,9 +274,14 @@ void type_rules(const CheckContext& context, const Node& node) {
     break;
   case DType::kFloat8E4M3FN:
   case DType::kInt4:
-    if (!at_least(context, 1000))
+    if (!context.at_least(1000))
       context.add("format-too-new", Severity::kError, name,
                   fmt::format("{} needs TensorRT 10", octet::name(codes)), "use int8", "7");
+    break;
+  case DType::kFloat4E2M1:
+    if (!context.at_least(1008))
+      context.add("format-too-new", Severity::kError, name,
+                  fmt::format("{} needs TensorRT 10.8", octet::name(codes)), "use int8", "1.2");
     break;
   case DType::kInt32:
     context.add("int32-dequantize", Severity::kError, name,
@@ -182,91 +290,36 @@ void type_rules(const CheckContext& context, const Node& node) {
     break;
   default:
     context.add("format", Severity::kError, name,
-                "\"Failed to import initializer.\" for " + std::string(octet::name(codes)),
+                fmt::format("\"Failed to import {}\" for {}",
+                            context.at_least(1010) ? "initialzer" : "initializer.",
+                            octet::name(codes)),
                 "use int8, or FP8 E4M3FN from TensorRT 10 on", "7");
   }
-  const Node* before = context.graph.producer(node.input(0));
-  if (is_dequantize(node) && codes == DType::kUint8 && before == nullptr)
+  const bool stored = is_dequantize(node) && context.graph.constant(node.input(0)) != nullptr;
+  if (is_dequantize(node) && codes == DType::kUint8 &&
+      context.graph.producer(node.input(0)) == nullptr)
     context.add("uint8-data", Severity::kError, name,
-                "\"Found unsupported input type of UINT8\", or silently INT8 in 10.1",
+                context.at_least(1000) && !context.at_least(1010)
+                    ? "TensorRT takes UINT8 data without a word and reads it as INT8"
+                    : "\"Found unsupported input type of UINT8\"",
                 "store int8: subtract 128", "1.1 row 1, 7");
-  if (is_dequantize(node) && codes == DType::kInt8 && !at_least(context, 1000) &&
-      context.graph.constant(node.input(0)) != nullptr)
+  if (stored && codes == DType::kInt8 && !context.at_least(1000))
     context.add("stored-int8-weight", Severity::kWarning, name,
                 "TensorRT 8's guide wants weights in float behind Q and DQ",
                 "write the file for tensorrt-8.6", "1.3, 6 E5");
 }
 
-void clip_rules(const CheckContext& context, const Node& node) {
-  if (!node.is("Clip")) return;
-  const DType type = context.graph.value(node.input(0)).type.type;
-  if (type != DType::kInt8 && type != DType::kUint8) return;
-  const bool constant = context.graph.constant(node.input(1)) != nullptr ||
-                        context.graph.constant(node.input(2)) != nullptr;
-  context.add("clip-on-codes", Severity::kError, label(context.graph, node),
-              constant ? "Clip on int8 parses as Clip(0, 0): every value becomes 0"
-                       : "\"This version of TensorRT only supports floating-point, INT32, or INT64 "
-                         "inputs for Clip! The current input type is INT8.\"",
-              "at 8 bits remove it; below 8 bits clip in float before Q", "1.3, 7");
-}
-
-void operator_rules(const CheckContext& context, const Node& node) {
-  constexpr std::array<std::string_view, 5> kInteger = {
-      "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger", "DynamicQuantizeLinear"};
-  const std::string name = label(context.graph, node);
-  if (node.domain.empty()) {
-    if (std::find(kInteger.begin(), kInteger.end(), node.op_type) != kInteger.end())
-      context.add(
-          "integer-operator", Severity::kError, name,
-          at_least(context, 1000)
-              ? fmt::format("\"Assertion failed: false\" from check{}", node.op_type)
-              : "\"Plugin not found, are the plugin name, version, and namespace correct?\"",
-          "write it as Q/DQ around the float operator", "1.3, 7");
-    if (node.op_type == "Gelu" && !at_least(context, 1000))
-      context.add("operator-too-new", Severity::kError, name, "Gelu needs TensorRT 10",
-                  "write it with Erf", "7");
-    if ((node.op_type == "RMSNormalization" || node.op_type == "Attention") &&
-        !at_least(context, 1100))
-      context.add("operator-too-new", Severity::kError, name,
-                  node.op_type + " is not taken by the parsers that were tried (to 10.10)",
-                  "write it with elementary operators", "7");
-    return;
-  }
-  if (is_qdq(node) ||
-      (node.domain == "com.microsoft" && node.op_type == "Gelu" && at_least(context, 1000)))
-    return;
-  context.add("unknown-domain", Severity::kError, name,
-              fmt::format("\"No importer registered for op: {}. Attempting to import as plugin.\", "
-                          "then \"Plugin not found, are the plugin name, version, and namespace "
-                          "correct?\"",
-                          node.op_type),
-              fmt::format("the domain \"{}\" is not ONNX; use standard operators", node.domain),
-              "1.3, 7");
-}
-
-void uint8_between_nodes(const CheckContext& context, const Node& node) {
-  if (is_qdq(node)) return;
-  for (const ValueId id : node.outputs)
-    if (id.valid() && context.graph.value(id).type.type == DType::kUint8 && at_least(context, 806))
-      context.add("uint8-tensor", Severity::kError, label(context.graph, node),
-                  "\"TensorRT does not support UINT8 types for intermediate tensors!\"",
-                  "use int8 codes", "1.3, 7");
-}
-
-void opset_rule(const CheckContext& context, const Node& node) {
-  const std::vector<NodeId> nodes = context.graph.nodes();
-  if (nodes.empty() || nodes.front() != node.id) return; // once
-  const int64_t bound = context.target.placement->max_opset;
-  if (context.graph.opset() > bound)
-    context.add("opset", Severity::kWarning, context.graph.name,
-                fmt::format("operator set {} is above the documented {}; the parser does not "
-                            "enforce it",
-                            context.graph.opset(), bound),
-                fmt::format("convert the model to operator set {}", bound), "1.2, 7");
-}
-
-constexpr CheckFn* kChecks[] = {scale_rules, zero_point_rules, axis_rules,          type_rules,
-                                clip_rules,  operator_rules,   uint8_between_nodes, opset_rule};
+constexpr CheckFn* kChecks[] = {scale_rules,
+                                zero_point_rules,
+                                axis_rules,
+                                block_rules,
+                                int4_rules,
+                                output_type_rule,
+                                type_rules,
+                                tensorrt_clip_on_codes,
+                                tensorrt_known_operator,
+                                tensorrt_uint8_tensor,
+                                tensorrt_opset};
 
 } // namespace
 

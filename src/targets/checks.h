@@ -19,6 +19,7 @@ struct CheckContext {
   const TargetDef& target;
   std::vector<Finding>& findings;
 
+  bool at_least(int version) const { return target.version >= version; } ///< major * 100 + minor
   void add(std::string_view rule,
            Severity severity,
            const std::string& node,
@@ -32,6 +33,9 @@ using CheckFn = void(const CheckContext&, const Node&);
 std::span<CheckFn* const> tensorrt_checks();
 std::span<CheckFn* const> onnxruntime_checks();
 std::span<CheckFn* const> octet_checks();
+
+/// The rules of TensorRT that look at operators other than Q and DQ.
+CheckFn tensorrt_clip_on_codes, tensorrt_known_operator, tensorrt_uint8_tensor, tensorrt_opset;
 
 /// How layers run, by target family.
 Result<std::vector<LayerForm>> explain_tensorrt(const Graph& graph, const TargetDef& target);

@@ -25,9 +25,19 @@ std::vector<std::string_view> target_names() {
   return out;
 }
 
+namespace {
+
+/// "tensorrt-10.13" of "tensorrt-10.13.3.9": rules change with minor versions only.
+std::string_view without_patch(std::string_view name) {
+  const size_t minor = name.find('.');
+  return minor == std::string_view::npos ? name : name.substr(0, name.find('.', minor + 1));
+}
+
+} // namespace
+
 Result<const TargetDef*> find_target(std::string_view name) {
   for (const TargetDef* target : all_targets())
-    if (target->name == name) return target;
+    if (target->name == without_patch(name)) return target;
   const std::vector<std::string_view> known = target_names();
   const std::vector<std::string> names(known.begin(), known.end());
   return error(ErrorCode::kNotFound, "unknown target \"{}\"{}", name, suggestion(name, names));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // TensorRT: symmetric int8, Q/DQ on the inputs of products only, everything else left to its own
 // fusions. Source: docs/targets.md sections 1, 2, 4 of NvInfer.h's rules, and 7 (measured).
-#include <array>
+#include <string>
+#include <vector>
 
+#include "core/format.h"
 #include "targets/tables.h"
 
 namespace octet {
@@ -48,42 +50,69 @@ constexpr PlacementRule kRules[] = {
      "stays in float between a product and the next Q"},
 };
 
-constexpr Placement placement(std::string_view name, bool stored_weights, int64_t max_opset) {
+/// The newest operator set that is known to parse: documented in the parser's branches to 10.1,
+/// tried with 10.10 (sections 1.2 and 7).
+constexpr int64_t max_opset(int version) {
+  if (version < 900) return 17;
+  if (version < 1000) return 19;
+  return version < 1010 ? 20 : 23;
+}
+
+Placement placement(std::string_view name, int version) {
   return {.target = name,
           .activation = {DType::kInt8, true, false},
           .symmetric_only = true,
           .weight = {DType::kInt8, true, true},
-          .stored_weights = stored_weights,
+          .stored_weights = version >= 1000,
           .int32_gemm_bias = false,
           .asymmetric_after_clamp = false,
           .gathers_codes = false,
           .dynamic = DynamicForm::kNone,
           .min_opset = 13,
-          .max_opset = max_opset,
+          .max_opset = max_opset(version),
           .rules = kRules,
           .otherwise_clause = "2.1",
           .otherwise = "TensorRT's guide names no int8 form for it"};
 }
 
-// Bounds of operator sets: section 1.2; those above 10.1 were not documented where they were read.
-constexpr Placement k8 = placement("tensorrt-8.6", false, 17);
-constexpr Placement k10 = placement("tensorrt-10", true, 20);
-constexpr Placement k101 = placement("tensorrt-10.1", true, 20);
-constexpr Placement k1010 = placement("tensorrt-10.10", true, 23);
-constexpr Placement k11 = placement("tensorrt-11", true, 23);
+struct Series {
+  int major, first, last; ///< minor versions
+};
+// Released versions (NvInfer.h and the parser's change log; section 0).
+constexpr Series kSeries[] = {{8, 5, 6}, {9, 0, 3}, {10, 0, 16}, {11, 0, 1}};
 
-constexpr TargetDef kTargets[] = {
-    {"tensorrt-8.6", TargetFamily::kTensorRt, 806, &k8},
-    {"tensorrt-10", TargetFamily::kTensorRt, 1000, &k10},
-    {"tensorrt-10.1", TargetFamily::kTensorRt, 1001, &k101},
-    {"tensorrt-10.10", TargetFamily::kTensorRt, 1010, &k1010},
-    {"tensorrt-11", TargetFamily::kTensorRt, 1100, &k11},
+/// "tensorrt-10" has the rules of the newest 10.
+struct Table {
+  std::vector<std::string> names;
+  std::vector<Placement> placements;
+  std::vector<TargetDef> targets;
+
+  Table() {
+    for (const Series& s : kSeries)
+      count_ += static_cast<size_t>(s.last - s.first + 2);
+    names.reserve(count_);
+    placements.reserve(count_);
+    for (const Series& s : kSeries) {
+      add(fmt::format("tensorrt-{}", s.major), s.major * 100 + s.last);
+      for (int minor = s.first; minor <= s.last; ++minor)
+        add(fmt::format("tensorrt-{}.{}", s.major, minor), s.major * 100 + minor);
+    }
+  }
+
+ private:
+  void add(std::string name, int version) {
+    names.push_back(std::move(name));
+    placements.push_back(placement(names.back(), version));
+    targets.push_back({names.back(), TargetFamily::kTensorRt, version, &placements.back()});
+  }
+  size_t count_ = 0; ///< names and placements are pointed to: they must not move
 };
 
 } // namespace
 
 std::span<const TargetDef> tensorrt_targets() {
-  return kTargets;
+  static const Table table;
+  return table.targets;
 }
 
 } // namespace octet

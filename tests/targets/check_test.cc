@@ -18,8 +18,8 @@ struct Case {
   const char* rule; ///< expected error, or "" where it is accepted
 };
 
-constexpr const char* kOrder[] = {"tensorrt-8.6", "tensorrt-10", "tensorrt-10.1", "tensorrt-10.10",
-                                  "tensorrt-11"};
+constexpr const char* kOrder[] = {"tensorrt-8.5",  "tensorrt-8.6",   "tensorrt-10",
+                                  "tensorrt-10.1", "tensorrt-10.10", "tensorrt-11"};
 
 Graph parse(const std::string& body) {
   return parse_graph(
