@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Labels and lengths are counted over at most so many examples, tokens over fewer.
-constexpr int64_t kMaxCounted = 200000;
+constexpr int64_t kMaxCountedTexts = 200000;
 constexpr int64_t kMaxTokenized = 5000;
 constexpr int64_t kPretrainingDocuments = 500;
 constexpr size_t kShownBytes = 400;
@@ -71,7 +71,7 @@ summarize(const TextSource& source, const Tokenizer* tokenizer, const TextShow& 
   std::vector<int64_t> tokens;
   for (int64_t label = 0; label < std::ssize(source.classes()); ++label)
     out.labels[label] = 0;
-  for (int64_t i = 0; i < std::min(source.size(), kMaxCounted); ++i) {
+  for (int64_t i = 0; i < std::min(source.size(), kMaxCountedTexts); ++i) {
     const TextExample example = OCTET_TRY(source.example(i));
     if (!source.classes().empty()) ++out.labels[example.label];
     bytes.push_back(std::ssize(example.text) + std::ssize(example.text2));
