@@ -43,13 +43,41 @@ struct LayerForm {
   std::string node;
   std::string op;
   std::string form;      ///< the operator that runs: "QLinearConv", "FusedConv", "Conv"
-  std::string precision; ///< "int8", "float", "codes" (moves codes without computing)
-  std::string why;
+  std::string precision; ///< "int8", "float", "codes" (moves codes without computing), "fused"
+  std::string why;       ///< where it falls back: the condition that failed
   std::string source;
+  std::string fusion; ///< what it is computed with: `attention "softmax_3"`; empty: by itself
+  std::string mend;   ///< the change that would put it into int8; empty where none would
+  int64_t work = 0;   ///< multiply-adds of a product; dimensions that are not known count as 1
 };
 
 /// One entry for each node that computes something (constants, Q and DQ are left out, and what
 /// another node absorbs is named there).
 Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view target);
+/// Share of the multiply-adds that run in int8, 0 to 1.
+double int8_share(const std::vector<LayerForm>& layers);
+
+/// A layer that runs otherwise in another file or on another target.
+struct LayerChange {
+  std::string node, op;
+  std::string before, after; ///< form and precision; empty: the layer is not there
+  std::string why;           ///< of the second
+};
+/// What changed from one explanation to another, layers matched by name, in the second's order.
+std::vector<LayerChange> diff(const std::vector<LayerForm>& before,
+                              const std::vector<LayerForm>& after);
+
+/// The answer to "Missing scale and zero-point for tensor X, expect fall back to non-int8
+/// implementation for any layer consuming or producing given tensor".
+struct TensorAnswer {
+  std::string tensor;
+  std::string producer;               ///< `Conv "c1"`, "input" or "constant"
+  std::vector<std::string> consumers; ///< the same
+  bool matters = false;               ///< a layer that could run in int8 does not, for want of it
+  std::string why, fix;
+};
+/// Errors: no such tensor (with the nearest name), an unknown target.
+Result<TensorAnswer>
+explain_tensor(const Graph& graph, std::string_view tensor, std::string_view target);
 
 } // namespace octet

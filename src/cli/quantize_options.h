@@ -26,6 +26,7 @@ class QuantizeFlags {
 
   std::string data;
   std::string plan_file;
+  const std::string& target() const { return target_; } ///< as given
   /// What `--data` names, for what else reads it.
   ModelData model_data() const { return {data, Split::kTrain, max_length_, 0}; }
 

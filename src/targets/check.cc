@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // check and explain: run the rules of the target's family over every node.
 #include <algorithm>
+#include <map>
 
 #include "ops/infer.h"
 #include "targets/checks.h"
+#include "targets/work.h"
 
 namespace octet {
 
@@ -19,6 +21,18 @@ std::span<CheckFn* const> checks_of(TargetFamily family) {
     return octet_checks();
   }
   return {};
+}
+
+Result<std::vector<LayerForm>> layers_of(const Graph& graph, const TargetDef& target) {
+  switch (target.family) {
+  case TargetFamily::kTensorRt:
+    return explain_tensorrt(graph, target);
+  case TargetFamily::kOnnxRuntime:
+    return explain_onnxruntime(graph, target);
+  case TargetFamily::kOctet:
+    return explain_octet(graph, target);
+  }
+  return std::vector<LayerForm>{};
 }
 
 } // namespace
@@ -70,15 +84,13 @@ Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view targ
   const TargetDef* def = OCTET_TRY_WITH(find_target(target), "explain");
   Graph typed = graph;
   OCTET_TRY_WITH(infer_types(typed), "explain");
-  switch (def->family) {
-  case TargetFamily::kTensorRt:
-    return explain_tensorrt(typed, *def);
-  case TargetFamily::kOnnxRuntime:
-    return explain_onnxruntime(typed, *def);
-  case TargetFamily::kOctet:
-    return explain_octet(typed, *def);
-  }
-  return std::vector<LayerForm>{};
+  std::vector<LayerForm> layers = OCTET_TRY(layers_of(typed, *def));
+  std::map<std::string, int64_t> work;
+  for (const NodeId id : typed.nodes())
+    work.emplace(name_of(typed, typed.node(id)), multiply_adds(typed, typed.node(id)));
+  for (LayerForm& layer : layers)
+    if (const auto found = work.find(layer.node); found != work.end()) layer.work = found->second;
+  return layers;
 }
 
 } // namespace octet

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::string_view kInt8 = "int8";
 constexpr std::string_view kFloat = "float";
+constexpr const char* kOwnQ = "give each reader its own Q, or use uint8 with zero point 128";
+constexpr const char* kLowestIsZero =
+    "quantize behind the Relu with the lowest code at 0 (int8 zero point -128, or uint8 with 0)";
 
 class Explainer {
  public:
@@ -153,68 +156,85 @@ class Explainer {
     return out;
   }
 
-  std::string why_inputs_float(const Node& node) const {
+  /// A condition that failed, and what would meet it.
+  struct Obstacle {
+    std::string why, mend;
+    explicit operator bool() const { return !why.empty(); }
+  };
+
+  Obstacle not_through_dq(const Node& node, size_t input) const {
+    return {input == 0 ? "its input does not come through DQ"
+                       : "its second input does not come through DQ",
+            fmt::format("put Q/DQ on \"{}\"", graph_.value(node.input(input)).name)};
+  }
+
+  Obstacle float_inputs(const Node& node) const {
     const Codes x = input_codes(node.input(0));
-    if (!x.present) return "its input does not come through DQ";
-    if (!input_codes(node.input(1)).present) return "its second input does not come through DQ";
+    if (!x.present) return not_through_dq(node, 0);
+    if (!input_codes(node.input(1)).present) return not_through_dq(node, 1);
     if (!x.uint8)
-      return "int8 codes with several readers: only a Q of one's own (or uint8) becomes integer";
-    return "";
+      return {"int8 codes with several readers: only a Q of one's own (or uint8) becomes integer",
+              kOwnQ};
+    return {};
   }
 
   LayerForm conv(const Node& node, LayerForm out) {
     const Output y = output_of(node);
-    std::string why = why_inputs_float(node);
-    if (why.empty() && !is_stored(node.input(1))) why = "its weight is computed";
-    if (why.empty() && y.quantize == nullptr)
-      why = only_reader(node.output(0)) != nullptr && only_reader(node.output(0))->is("Relu")
-                ? "the Relu after it stays, because no Q with its lowest code at 0 follows"
-                : "no Q follows directly";
-    if (why.empty() && !codes_of(*y.quantize).uint8)
-      why = "the Q after it has int8 codes with several readers";
-    if (why.empty()) {
+    Obstacle in_the_way = float_inputs(node);
+    if (!in_the_way && !is_stored(node.input(1))) in_the_way = {"its weight is computed", ""};
+    if (!in_the_way && y.quantize == nullptr && next_is_clamp(node))
+      in_the_way = {"the Relu after it stays, because no Q with its lowest code at 0 follows",
+                    kLowestIsZero};
+    if (!in_the_way && y.quantize == nullptr) in_the_way = no_q_behind(node);
+    if (!in_the_way && !codes_of(*y.quantize).uint8)
+      in_the_way = {"the Q after it has int8 codes with several readers", kOwnQ};
+    if (!in_the_way) {
       absorb(y);
       return to_int8(out, "QLinearConv", "Q/DQ on inputs and output");
     }
     out.form = float_form(node, "FusedConv");
-    out.why = why;
-    return out;
+    return stays(out, in_the_way);
   }
 
   LayerForm gemm(const Node& node, LayerForm out) {
     const Output y = output_of(node);
-    std::string why = why_inputs_float(node);
+    Obstacle in_the_way = float_inputs(node);
     const bool bias = node.input(2).valid();
     const bool bias_codes = bias && input_codes(node.input(2)).present;
     const bool float_constant = bias && graph_.constant(node.input(2)) != nullptr;
     const bool quantized = y.quantize != nullptr && codes_of(*y.quantize).uint8;
-    if (why.empty() && bias && !bias_codes && !(float_constant && quantized))
-      why = "a float bias and no Q after it";
-    if (why.empty() && !quantized && next_is_clamp(node)) why = clamp_why();
-    if (why.empty()) {
+    if (!in_the_way && bias && !bias_codes && !(float_constant && quantized))
+      in_the_way = {"a float bias and no Q after it",
+                    "store the bias as int32 behind DQ, or put Q/DQ behind the layer"};
+    if (!in_the_way && !quantized && next_is_clamp(node))
+      in_the_way = {"the Relu after it is fused first, because no Q with its lowest code at 0 "
+                    "follows",
+                    kLowestIsZero};
+    if (!in_the_way) {
       if (quantized) absorb(y);
       return to_int8(out, "QGemm",
                      quantized ? "Q/DQ on inputs and output" : "Q/DQ on inputs, float output");
     }
     out.form = float_form(node, "FusedGemm");
-    out.why = why;
-    return out;
+    return stays(out, in_the_way);
   }
 
   bool next_is_clamp(const Node& node) const {
     const Node* next = only_reader(node.output(0));
     return next != nullptr && next->is("Relu");
   }
-  static std::string clamp_why() {
-    return "the Relu after it is fused first, because no Q with its lowest code at 0 follows";
+  Obstacle no_q_behind(const Node& node) const {
+    return {"no Q follows directly",
+            fmt::format("put Q/DQ on its output \"{}\"", graph_.value(node.output(0)).name)};
+  }
+  static LayerForm stays(LayerForm& out, const Obstacle& in_the_way) {
+    out.why = in_the_way.why;
+    out.mend = in_the_way.mend;
+    return out;
   }
 
   LayerForm matmul(const Node& node, LayerForm out) {
-    const std::string why = why_inputs_float(node);
-    if (!why.empty()) {
-      out.why = why;
-      return out;
-    }
+    if (const Obstacle in_the_way = float_inputs(node)) return stays(out, in_the_way);
     const Output y = output_of(node);
     if (y.quantize != nullptr && codes_of(*y.quantize).uint8) {
       absorb(y);
@@ -234,17 +254,13 @@ class Explainer {
   LayerForm around(const Node& node, LayerForm out) {
     for (const ValueId in : node.inputs) {
       const Codes codes = input_codes(in);
-      if (!codes.present || !codes.uint8) {
-        out.why = codes.present ? "int8 codes with several readers"
-                                : "not all of its inputs come through DQ";
-        return out;
-      }
+      if (!codes.present)
+        return stays(out, {"not all of its inputs come through DQ",
+                           fmt::format("put Q/DQ on \"{}\"", graph_.value(in).name)});
+      if (!codes.uint8) return stays(out, {"int8 codes with several readers", kOwnQ});
     }
     const Output y = output_of(node);
-    if (y.quantize == nullptr || !codes_of(*y.quantize).uint8) {
-      out.why = "no Q follows directly";
-      return out;
-    }
+    if (y.quantize == nullptr || !codes_of(*y.quantize).uint8) return stays(out, no_q_behind(node));
     absorb(y);
     return to_int8(out, "QLinear" + node.op_type, "Q/DQ on inputs and output");
   }

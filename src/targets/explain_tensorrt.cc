@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which layers TensorRT can run in int8: those whose inputs come through DQ. It decides itself, by
-// timing, among the kernels that Q/DQ allow. Source: docs/targets.md 2.
+// timing, among the kernels that Q/DQ allow. Attention may become one kernel. Source:
+// docs/targets.md 2.
 #include <algorithm>
-#include <array>
+#include <map>
 
 #include "core/format.h"
+#include "targets/attention.h"
 #include "targets/checks.h"
 
 namespace octet {
@@ -13,9 +15,20 @@ namespace {
 
 class Explainer {
  public:
-  Explainer(const Graph& graph, const TargetDef& target) : graph_(graph), target_(target) {}
+  Explainer(const Graph& graph, const TargetDef& target)
+      : graph_(graph), uses_(graph), target_(target) {
+    for (const Attention& attention : find_attention(graph, uses_)) {
+      attentions_.push_back(
+          {tensorrt_attention(attention),
+           fmt::format("attention \"{}\"", name_of(graph, graph.node(attention.softmax)))});
+      for (const NodeId id : {attention.scores, attention.softmax, attention.context})
+        attention_of_[id] = attentions_.size() - 1;
+      for (const NodeId id : attention.between)
+        attention_of_[id] = attentions_.size() - 1;
+    }
+  }
 
-  LayerForm layer(const Node& node) {
+  LayerForm layer(const Node& node) const {
     LayerForm out;
     out.node = name_of(graph_, node);
     out.op = node.op_type;
@@ -26,19 +39,17 @@ class Explainer {
     out.precision = "float";
     const auto [codes, reals] = count_inputs(node);
     const bool product = rule != nullptr && rule->treatment == Treatment::kProduct;
-    if (product && codes >= 2 && reals == 0) {
-      out.precision = "int8";
-      out.why = "all of its inputs come through DQ";
-    } else if (product) {
-      out.why = codes == 0
-                    ? "none of its inputs comes through DQ"
-                    : fmt::format("{} of its inputs come through DQ, {} do not", codes, reals);
+    if (product) {
+      of_product(node, codes, reals, out);
     } else if (rule != nullptr && rule->treatment == Treatment::kAround) {
       const bool both = codes > 0 && read_through_q(node.output(0));
       out.precision = both ? "int8" : "float";
       out.why = both        ? "Q/DQ on its input and Q behind it"
                 : codes > 0 ? "no Q behind it: it needs Q/DQ on both sides"
                             : "its input does not come through DQ";
+      if (!both)
+        out.mend = codes > 0 ? fmt::format("put Q/DQ on its output \"{}\"", name(node.output(0)))
+                             : fmt::format("put Q/DQ on its input \"{}\"", name(node.input(0)));
     } else if (rule != nullptr && rule->treatment == Treatment::kCommutes) {
       out.precision = "codes";
       out.why = rule->why;
@@ -49,25 +60,67 @@ class Explainer {
     } else {
       out.why = rule != nullptr ? rule->why : target_.placement->otherwise;
     }
+    with_attention(node, out);
     return out;
   }
 
  private:
+  struct Kernel {
+    FusedAttention verdict;
+    std::string name;
+  };
+
+  const std::string& name(ValueId id) const { return graph_.value(id).name; }
+
+  void of_product(const Node& node, int codes, int reals, LayerForm& out) const {
+    if (codes >= 2 && reals == 0) {
+      out.precision = "int8";
+      out.why = "all of its inputs come through DQ";
+      return;
+    }
+    out.why = codes == 0 ? "none of its inputs comes through DQ"
+                         : fmt::format("{} of its inputs come through DQ, {} do not", codes, reals);
+    for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 2); ++i)
+      if (!through_dq(node.input(i)))
+        out.mend +=
+            (out.mend.empty() ? "put Q/DQ on \"" : " and on \"") + name(node.input(i)) + '"';
+  }
+
+  void with_attention(const Node& node, LayerForm& out) const {
+    const auto found = attention_of_.find(node.id);
+    if (found == attention_of_.end()) return;
+    const Kernel& kernel = attentions_[found->second];
+    if (kernel.verdict.fused) {
+      out.fusion = kernel.name;
+      out.precision = kernel.verdict.int8 ? "int8" : "float";
+      out.why = kernel.verdict.int8 ? "Q/DQ at all places that the fused kernel asks for"
+                                    : "no Q/DQ in it: the fused kernel runs in 16 bits";
+      out.mend.clear();
+      out.source = "targets 2.4";
+    } else if (kernel.verdict.int8) { // Q/DQ is there, the kernel is not
+      out.why += fmt::format("; {} is not fused: {}", kernel.name, kernel.verdict.condition);
+      out.mend = kernel.verdict.mend;
+      out.source = "targets 2.4";
+    }
+  }
+
+  bool through_dq(ValueId id) const {
+    const Node* before = graph_.producer(id);
+    return before != nullptr && is_dequantize(*before);
+  }
+
   /// Real inputs through DQ, and others (biases do not count).
   std::pair<int, int> count_inputs(const Node& node) const {
     int codes = 0;
     int reals = 0;
-    for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 2); ++i) {
-      const Node* before = graph_.producer(node.input(i));
-      (before != nullptr && is_dequantize(*before) ? codes : reals) += 1;
-    }
+    for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 2); ++i)
+      (through_dq(node.input(i)) ? codes : reals) += 1;
     return {codes, reals};
   }
 
   bool read_through_q(ValueId id) const {
-    const Uses uses(graph_);
     for (int hops = 0; hops < 8; ++hops) {
-      const NodeId next = uses.single_consumer(id);
+      const NodeId next = uses_.single_consumer(id);
       if (!next.valid()) return false;
       const Node& node = graph_.node(next);
       if (is_quantize(node)) return true;
@@ -79,18 +132,20 @@ class Explainer {
   }
 
   bool behind_codes(const Node& node) const {
-    const Node* before = graph_.producer(node.input(0));
-    return (before != nullptr && is_dequantize(*before)) || read_through_q(node.output(0));
+    return through_dq(node.input(0)) || read_through_q(node.output(0));
   }
 
   const Graph& graph_;
+  const Uses uses_;
   const TargetDef& target_;
+  std::vector<Kernel> attentions_;
+  std::map<NodeId, size_t> attention_of_; ///< index in attentions_
 };
 
 } // namespace
 
 Result<std::vector<LayerForm>> explain_tensorrt(const Graph& graph, const TargetDef& target) {
-  Explainer explainer(graph, target);
+  const Explainer explainer(graph, target);
   std::vector<LayerForm> out;
   for (const NodeId id : OCTET_TRY(graph.topological())) {
     const Node& node = graph.node(id);

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// explain for TensorRT: attention against each condition of docs/targets.md 2.4, what would mend a
+// layer, work, what changes between files, and the answer about tensors without a range.
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "octet/target.h"
+#include "octet/text.h"
+
+namespace octet {
+namespace {
+
+struct AttentionForm {
+  bool query = true, key = true, probabilities = true, value = true, output = true;
+  int length = 8, head = 32;
+  bool scale_after = false;
+};
+
+/// One head group of attention in float around `form`'s Q/DQ.
+Graph attention(const AttentionForm& form) {
+  const std::string dims =
+      "[1, 2, " + std::to_string(form.length) + ", " + std::to_string(form.head) + "]";
+  std::string text = "graph g opset(\"\"=17)\ninput q: f32" + dims + "\ninput k: f32" + dims +
+                     "\ninput v: f32" + dims +
+                     "\nconst s: f32[] = [0.1]\nconst z: i8[] = [0]\nconst half: f32[] = [0.5]\n";
+  const auto quantized = [&](const std::string& x, bool wanted) {
+    if (!wanted) return x;
+    text += x + "q = QuantizeLinear(" + x + ", s, z)\n" + x + "d = DequantizeLinear(" + x +
+            "q, s, z)\n";
+    return x + "d";
+  };
+  text += "qs = Mul(q, half)\nkt = Transpose(k) {perm=[0, 1, 3, 2]}\n";
+  const std::string a = quantized(form.scale_after ? "q" : "qs", form.query);
+  const std::string b = quantized("kt", form.key);
+  text += "scores = MatMul(" + a + ", " + b + ")\n";
+  if (form.scale_after) text += "scaled = Mul(scores, half)\n";
+  text += "p = Softmax(" + std::string(form.scale_after ? "scaled" : "scores") + ") {axis=-1}\n";
+  const std::string probabilities = quantized("p", form.probabilities);
+  const std::string value = quantized("v", form.value);
+  text += "context = MatMul(" + probabilities + ", " + value +
+          ")\n"
+          "t = Transpose(context) {perm=[0, 2, 1, 3]}\n";
+  const std::string out = quantized("t", form.output);
+  text += "y = Abs(" + out + ")\noutput y: f32[*]\n";
+  return parse_graph(text).value();
+}
+
+LayerForm layer(const Graph& graph, std::string_view node, std::string_view target) {
+  const std::vector<LayerForm> layers = explain(graph, target).value();
+  const auto found = std::find_if(layers.begin(), layers.end(),
+                                  [&](const LayerForm& l) { return l.node == node; });
+  EXPECT_NE(found, layers.end()) << node;
+  return found == layers.end() ? LayerForm{} : *found;
+}
+
+TEST(ExplainTensorRt, AttentionIsOneKernelWhereAllConditionsHold) {
+  for (const int head : {16, 32, 64})
+    for (const char* node : {"scores", "p", "context"}) {
+      const LayerForm l = layer(attention({.length = 512, .head = head}), node, "tensorrt-10");
+      EXPECT_EQ(l.fusion, "attention \"p\"");
+      EXPECT_EQ(l.precision, "int8");
+      EXPECT_TRUE(l.mend.empty());
+    }
+  const Graph real = attention({false, false, false, false, false, 2048, 128});
+  EXPECT_EQ(layer(real, "scores", "tensorrt-10").fusion, "attention \"p\"");
+  EXPECT_EQ(layer(real, "scores", "tensorrt-10").precision, "float");
+}
+
+TEST(ExplainTensorRt, AttentionNamesTheConditionThatFailed) {
+  struct Case {
+    AttentionForm form;
+    const char* condition;
+    const char* mend;
+  };
+  const Case cases[] = {
+      {{.query = false}, "no Q/DQ before the first product, on Q", "put Q/DQ before the first"},
+      {{.key = false}, "no Q/DQ before the first product, on K", "put Q/DQ before the first"},
+      {{.probabilities = false}, "no Q/DQ behind the softmax", "put Q/DQ behind the softmax"},
+      {{.value = false}, "no Q/DQ before the second product, on V", "put Q/DQ before the second"},
+      {{.output = false}, "no Q/DQ behind the second product", "put Q/DQ behind the second"},
+      {{.length = 513}, "the length is 513, int8 takes 512 at most", "take Q/DQ out"},
+      {{.head = 48}, "the head size is 48, int8 takes 16, 32 and 64", "take Q/DQ out"},
+      {{.scale_after = true}, "the scale is applied to the scores", "multiply Q or K"},
+  };
+  for (const Case& c : cases) {
+    const LayerForm l = layer(attention(c.form), "context", "tensorrt-10");
+    EXPECT_TRUE(l.fusion.empty()) << c.condition;
+    EXPECT_NE(l.why.find(c.condition), std::string::npos) << l.why;
+    EXPECT_EQ(l.mend.rfind(c.mend, 0), 0U) << l.mend;
+  }
+}
+
+const char* const kHeader = "graph g opset(\"\"=17)\ninput x: f32[2, 4]\n"
+                            "const s: f32[] = [0.1]\nconst z: i8[] = [0]\n"
+                            "const w: f32[4, 3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]\n"
+                            "const shape: i64[2] = [3, 2]\n";
+
+Graph half_quantized() {
+  return parse_graph(std::string(kHeader) +
+                     "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+                     "m = MatMul(d, w)\ny = Reshape(m, shape)\noutput y: f32[3, 2]\n")
+      .value();
+}
+
+Graph quantized() {
+  return parse_graph(std::string(kHeader) +
+                     "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+                     "wq = QuantizeLinear(w, s, z)\nwd = DequantizeLinear(wq, s, z)\n"
+                     "m = MatMul(d, wd)\ny = Reshape(m, shape)\noutput y: f32[3, 2]\n")
+      .value();
+}
+
+TEST(ExplainTensorRt, SaysWhatWouldMendALayerAndWhatItWeighs) {
+  const LayerForm half = layer(half_quantized(), "m", "tensorrt-10");
+  EXPECT_EQ(half.precision, "float");
+  EXPECT_EQ(half.mend, "put Q/DQ on \"w\"");
+  EXPECT_EQ(half.work, 2 * 4 * 3);
+  const LayerForm full = layer(quantized(), "m", "tensorrt-10");
+  EXPECT_EQ(full.precision, "int8");
+  EXPECT_TRUE(full.mend.empty());
+  EXPECT_EQ(int8_share(explain(half_quantized(), "tensorrt-10").value()), 0);
+  EXPECT_EQ(int8_share(explain(quantized(), "tensorrt-10").value()), 1);
+}
+
+TEST(Explain, WorkOfConvolutions) {
+  const Graph graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[N, 4, 10, 10]\n"
+                                  "input w: f32[6, 2, 3, 3]\ny = Conv(x, w) {group=2}\n"
+                                  "output y: f32[*]\n")
+                          .value();
+  // 6 channels of 8 x 8 outputs, each of 2 channels x 9 taps; N counts as 1.
+  EXPECT_EQ(layer(graph, "y", "tensorrt-10").work, 6 * 8 * 8 * 2 * 9);
+}
+
+TEST(Explain, DiffNamesTheLayersThatChanged) {
+  const auto before = explain(half_quantized(), "tensorrt-10").value();
+  const auto after = explain(quantized(), "tensorrt-10").value();
+  EXPECT_TRUE(diff(before, before).empty());
+  const std::vector<LayerChange> changes = diff(before, after);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].node, "m");
+  EXPECT_EQ(changes[0].before, "MatMul (float)");
+  EXPECT_EQ(changes[0].after, "MatMul (int8)");
+  const std::vector<LayerChange> gone = diff(after, {});
+  EXPECT_EQ(gone.size(), after.size());
+  EXPECT_TRUE(gone[0].after.empty());
+}
+
+TEST(ExplainTensor, SaysWhetherAMissingRangeMatters) {
+  const Graph plain =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[2, 4]\n"
+                  "const w: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, "
+                  "13, 14, 15, 16]\n"
+                  "product = MatMul(x, w)\ne = Exp(product)\nl = Log(e)\nsh = Shape(l)\n"
+                  "y = Reshape(l, sh)\noutput y: f32[*]\n")
+          .value();
+  const auto answer = [&](const char* tensor) {
+    return explain_tensor(plain, tensor, "tensorrt-10").value();
+  };
+  EXPECT_TRUE(answer("x").matters);
+  EXPECT_TRUE(answer("product").matters);
+  EXPECT_EQ(answer("product").producer, "MatMul \"product\"");
+  EXPECT_EQ(answer("product").consumers, std::vector<std::string>{"Exp \"e\""});
+  EXPECT_FALSE(answer("e").matters); // neither side runs in int8
+  EXPECT_FALSE(answer("w").matters);
+  EXPECT_FALSE(answer("sh").matters);
+  const TensorAnswer explicit_range = explain_tensor(quantized(), "d", "tensorrt-10").value();
+  EXPECT_FALSE(explicit_range.matters);
+  const auto unknown = explain_tensor(plain, "prodict", "tensorrt-10");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().text().find("\"product\""), std::string::npos);
+}
+
+} // namespace
+} // namespace octet
