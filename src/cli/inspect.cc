@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// octet inspect: what a model holds, as a table, JSON, or the textual form.
+// octet inspect: what a model holds, as a table, JSON, a drawing, or the textual form.
 #include <map>
 
 #include "cli/command.h"
@@ -7,6 +7,7 @@
 #include "cli/terminal.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
+#include "report/graph_view.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,10 @@ class Inspect final : public Command {
   void define(CLI::App& app) override {
     app.add_option("model", model_, "model folder or ONNX file")->required();
     app.add_flag("--text", text_, "the graph in its textual form");
+    app.add_flag("--dot", dot_,
+                 "a drawing in Graphviz' language: octet inspect M --dot | dot -Tsvg");
+    app.add_option("--target", target_,
+                   "with --json or --dot: how it runs there, and what check finds");
     app.add_flag("--lowered", lowered_, "the graph that the native executor runs");
     app.add_option("--max-elements", max_elements_,
                    "with --text: longer constants are written as their hash");
@@ -38,7 +43,17 @@ class Inspect final : public Command {
       fmt::print("{}", print(graph, {.max_elements = max_elements_, .types = true}));
       return Answer::kDone;
     }
-    common.json ? print_json(graph) : print_summary(graph);
+    if (!common.json && !dot_) {
+      if (!target_.empty()) return error("--target goes with --json or --dot");
+      print_summary(graph);
+      return Answer::kDone;
+    }
+    const std::string target = target_.empty() ? "" : OCTET_TRY(parse_target(target_));
+    const GraphView view = OCTET_TRY_WITH(view_graph(graph, target), model_);
+    if (dot_)
+      fmt::print("{}", view_dot(view));
+    else
+      print_json(graph, view);
     return Answer::kDone;
   }
 
@@ -59,7 +74,7 @@ class Inspect final : public Command {
     return total;
   }
 
-  void print_json(const Graph& graph) const {
+  void print_json(const Graph& graph, const GraphView& view) const {
     nlohmann::ordered_json out;
     for (const auto& [domain, version] : graph.opsets)
       out["opset"][domain] = version;
@@ -71,9 +86,10 @@ class Inspect final : public Command {
     };
     out["inputs"] = values(graph.inputs());
     out["outputs"] = values(graph.outputs());
-    out["nodes"] = count_ops(graph);
+    out["operators"] = count_ops(graph);
     out["parameters"] = count_parameters(graph);
     out["size_bytes"] = model_bytes(model_);
+    out["graph"] = nlohmann::ordered_json::parse(view_json(view));
     fmt::print("{}\n", out.dump(2));
   }
 
@@ -90,8 +106,8 @@ class Inspect final : public Command {
       fmt::print("{:>7}  {}\n", count, op);
   }
 
-  std::string model_;
-  bool text_ = false, lowered_ = false;
+  std::string model_, target_;
+  bool text_ = false, lowered_ = false, dot_ = false;
   int64_t max_elements_ = 64;
 };
 
