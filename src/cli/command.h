@@ -47,6 +47,7 @@ Command& run_command();
 Command& eval_command();
 Command& debug_command();
 Command& bench_command();
+Command& certify_command();
 Command& check_command();
 Command& explain_command();
 Command& quantize_command();

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet certify: whether a quantized model gives the same numbers in other runtimes on every CPU.
+#include "octet/certify.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "cli/command.h"
+#include "cli/model_data.h"
+#include "cli/models.h"
+#include "cli/terminal.h"
+#include "report/table.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "octet/session.h"
+
+namespace octet::cli {
+namespace {
+
+constexpr int64_t kBatch = 16;
+
+class Certify final : public Command {
+ public:
+  std::string_view name() const override { return "certify"; }
+  std::string_view summary() const override {
+    return "whether other runtimes saturate on CPUs without VNNI; exit 1: they can";
+  }
+  std::string_view example() const override {
+    return "octet certify cnn.int8.onnx --data fashion-mnist:DIR -o cnn.safe.onnx";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("model", model_, "quantized model, folder or ONNX file")->required();
+    app.add_option("--data", data_, "show the damage on this data set, kind:path");
+    app.add_option("--limit", limit_, "only the first examples")
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
+    app.add_option("--max-length", max_length_, "tokens of a row, for text")
+        ->check(CLI::Range(3, 65536))
+        ->capture_default_str();
+    app.add_option("-o,--output", output_,
+                   "write the model with coarser weights in the channels that can saturate");
+  }
+
+  Result<Answer> run(const Common& common) override {
+    if (!output_.empty()) OCTET_TRY(check_output(output_, common));
+    const Graph graph = OCTET_TRY(open_model(model_));
+    Certification certification = OCTET_TRY_WITH(Certification::create(graph), model_);
+    if (!data_.empty()) OCTET_TRY(simulate(graph, certification, common));
+    common.json ? print_json(certification) : print_table(certification);
+    if (output_.empty()) return certification.safe() ? Answer::kDone : Answer::kNo;
+    const Graph reduced = OCTET_TRY_WITH(certification.reduced(), model_);
+    const Certification after = OCTET_TRY_WITH(Certification::create(reduced), output_);
+    if (!after.safe()) return error("{} can still saturate; nothing was written", output_);
+    OCTET_TRY(write_model(reduced, output_, common, model_));
+    if (!common.json) fmt::print("{}: no layer can saturate\n", output_);
+    return Answer::kDone;
+  }
+
+ private:
+  Status simulate(const Graph& graph, Certification& certification, const Common& common) const {
+    const auto data = OCTET_TRY(
+        open_model_data({data_, Split::kTest, max_length_, limit_, {}}, graph, model_, common));
+    const auto make = [&common](const Graph& taps) {
+      return make_native_executor(taps, {.threads = common.threads, .isa = {}, .lower = true});
+    };
+    const int64_t total = std::min(limit_, data->size());
+    ProgressLine progress("simulate", "examples");
+    for (int64_t begin = 0; begin < total; begin += kBatch) {
+      if (interrupted().cancelled()) return Error("stopped by the user", ErrorCode::kCancelled);
+      std::vector<int64_t> indices(static_cast<size_t>(std::min(kBatch, total - begin)));
+      std::iota(indices.begin(), indices.end(), begin);
+      const auto inputs = OCTET_TRY(bind_inputs(graph, OCTET_TRY(data->batch(indices))));
+      OCTET_TRY_WITH(certification.simulate(inputs, make), model_);
+      progress.update(begin + static_cast<int64_t>(indices.size()), total);
+    }
+    return ok_status();
+  }
+
+  static void print_json(const Certification& certification) {
+    nlohmann::ordered_json out = {{"safe", certification.safe()},
+                                  {"layers", nlohmann::ordered_json::array()}};
+    for (const CertifiedLayer& l : certification.layers())
+      out["layers"].push_back({{"node", l.node},
+                               {"op", l.op},
+                               {"lowest_code", l.lowest},
+                               {"highest_code", l.highest},
+                               {"pairs", l.pairs},
+                               {"saturating_pairs", l.saturating_pairs},
+                               {"largest_pair", l.largest_pair},
+                               {"fits_int32", l.fits_int32},
+                               {"sums", l.sums},
+                               {"wrong_sums", l.wrong_sums},
+                               {"largest_error", l.largest_error}});
+    fmt::print("{}\n", out.dump(2));
+  }
+
+  void print_table(const Certification& certification) const {
+    std::vector<std::string> header = {
+        "node", "operator", "activation codes", "pairs", "can saturate", "largest", "int32"};
+    if (!data_.empty()) header.insert(header.end(), {"sums", "wrong", "largest error"});
+    Table table(std::move(header));
+    int64_t saturating = 0;
+    for (const CertifiedLayer& l : certification.layers()) {
+      saturating += l.can_saturate() ? 1 : 0;
+      std::vector<std::string> row = {l.node,
+                                      l.op,
+                                      fmt::format("{} .. {}", l.lowest, l.highest),
+                                      fmt::format("{}", l.pairs),
+                                      fmt::format("{}", l.saturating_pairs),
+                                      fmt::format("{}", l.largest_pair),
+                                      l.fits_int32 ? "exact" : "overflows"};
+      if (!data_.empty())
+        row.insert(row.end(), {fmt::format("{}", l.sums), fmt::format("{}", l.wrong_sums),
+                               fmt::format("{}", l.largest_error)});
+      table.add(std::move(row));
+    }
+    fmt::print("{}", table.text());
+    if (certification.layers().empty())
+      fmt::print("{}: no product of quantized activations and stored int8 weights\n", model_);
+    else
+      fmt::print("{}: {} of {} layers can saturate int16 where uint8 and int8 are multiplied "
+                 "without VNNI (ONNX Runtime unless session.x64quantprecision=1, OpenVINO, "
+                 "oneDNN); octet adds in int32\n",
+                 model_, saturating, certification.layers().size());
+  }
+
+  std::string model_, data_, output_;
+  int64_t limit_ = 256, max_length_ = 128;
+};
+
+} // namespace
+
+Command& certify_command() {
+  static Certify command;
+  return command;
+}
+
+} // namespace octet::cli

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// certify against the instruction that it is about, against every pair of codes, and on models
+// whose damage is worked out by hand.
+#include "core/philox.h"
+#include "targets/certify/saturation.h"
+#include <gtest/gtest.h>
+#include <tmmintrin.h>
+
+#include "octet/certify.h"
+#include "octet/text.h"
+
+namespace octet {
+namespace {
+
+/// The sum as the instruction adds it up.
+__attribute__((target("ssse3"))) int64_t by_instruction(std::span<const uint8_t> a,
+                                                        std::span<const int8_t> w) {
+  int64_t sum = 0;
+  for (size_t k = 0; k < w.size(); k += 16) {
+    alignas(16) uint8_t activations[16] = {};
+    alignas(16) int8_t weights[16] = {};
+    alignas(16) int16_t pairs[8];
+    for (size_t i = k; i < std::min(k + 16, w.size()); ++i) {
+      activations[i - k] = a[i];
+      weights[i - k] = w[i];
+    }
+    const __m128i out = _mm_maddubs_epi16(_mm_load_si128(reinterpret_cast<__m128i*>(activations)),
+                                          _mm_load_si128(reinterpret_cast<__m128i*>(weights)));
+    _mm_store_si128(reinterpret_cast<__m128i*>(pairs), out);
+    for (const int16_t pair : pairs)
+      sum += pair;
+  }
+  return sum;
+}
+
+TEST(Saturation, AddsUpAsTheInstructionDoes) {
+  Philox random(1, 2);
+  int different = 0;
+  for (int run = 0; run < 2000; ++run) {
+    std::vector<uint8_t> a(static_cast<size_t>(1 + run % 67));
+    std::vector<int8_t> w(a.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      a[i] = static_cast<uint8_t>(random.uniform(0, 256));
+      w[i] = static_cast<int8_t>(random.uniform(-128, 128));
+    }
+    const TwoSums sums = add_up(a, w);
+    EXPECT_EQ(sums.saturated, by_instruction(a, w));
+    different += sums.saturated != sums.exact ? 1 : 0;
+  }
+  EXPECT_GT(different, 100);
+}
+
+/// Every pair of weights: the bounds are reached and not exceeded over all activations of a range.
+TEST(Saturation, BoundsAreThoseOfAllCodes) {
+  for (const auto& [lowest, highest] : {std::pair{0, 255}, {128, 255}, {0, 127}, {37, 41}})
+    for (int v = -128; v <= 127; v += 5)
+      for (int w = -128; w <= 127; w += 3) {
+        int64_t low = INT64_MAX, high = INT64_MIN;
+        for (const int a : {lowest, highest}) // linear in a and in b: the extremes are at the ends
+          for (int b = lowest; b <= highest; ++b) {
+            low = std::min<int64_t>(low, a * v + b * w);
+            high = std::max<int64_t>(high, a * v + b * w);
+          }
+        const PairBounds bounds = pair_bounds(v, w, lowest, highest);
+        ASSERT_EQ(bounds.low, low);
+        ASSERT_EQ(bounds.high, high);
+      }
+}
+
+std::string gemm(const std::string& weights, const std::string& scales, const char* before = "x") {
+  return "graph g opset(\"\"=17)\ninput x: f32[N, 4]\nconst s: f32[] = [1]\nconst z: i8[] = [0]\n"
+         "r = Relu(x)\nconst w: i8[4, 2] = " +
+         weights + "\nconst ws: f32[2] = " + scales +
+         "\nconst wz: i8[2] = [0, 0]\nq = QuantizeLinear(" + before +
+         ", s, z)\nd = DequantizeLinear(q, s, z)\nwd = DequantizeLinear(w, ws, wz) {axis=1}\n"
+         "y = MatMul(d, wd)\noutput y: f32[*]\n";
+}
+
+Certification certify(const std::string& text) {
+  return Certification::create(parse_graph(text).value()).value();
+}
+
+TEST(Certify, FindsThePairsThatCanSaturate) {
+  // Channel 0: 100 + 100 at 255 each is 51000; channel 1: 64 + 64 is 32640, just inside.
+  const Certification c = certify(gemm("[100, 64, 100, 64, 1, 64, 1, 64]", "[1, 1]"));
+  ASSERT_EQ(c.layers().size(), 1U);
+  const CertifiedLayer& l = c.layers()[0];
+  EXPECT_EQ(l.node, "y");
+  EXPECT_EQ(l.channels, 2);
+  EXPECT_EQ(l.terms, 4);
+  EXPECT_EQ(l.pairs, 4);
+  EXPECT_EQ(l.saturating_pairs, 1);
+  EXPECT_EQ(l.largest_pair, 51000);
+  EXPECT_FALSE(c.safe());
+  EXPECT_TRUE(certify(gemm("[64, 64, 64, 64, 64, 64, 64, 64]", "[1, 1]")).safe());
+  EXPECT_FALSE(certify(gemm("[65, 0, 64, 0, 0, 0, 0, 0]", "[1, 1]")).safe());
+}
+
+TEST(Certify, AReluBoundsTheCodes) {
+  const Certification plain = certify(gemm("[0, 0, 0, 0, 0, 0, 0, 0]", "[1, 1]"));
+  EXPECT_EQ(plain.layers()[0].lowest, 0);
+  const Certification relu = certify(gemm("[0, 0, 0, 0, 0, 0, 0, 0]", "[1, 1]", "r"));
+  EXPECT_EQ(relu.layers()[0].lowest, 128); // int8 zero point 0 is uint8 128
+  EXPECT_EQ(relu.layers()[0].highest, 255);
+}
+
+TEST(Certify, CountsTheDamageOnData) {
+  Certification c = certify(gemm("[100, 64, 100, 64, 1, 64, 1, 64]", "[1, 1]"));
+  // As uint8: 255 255 255 255 saturates channel 0 by 51000 - 32767; 128 everywhere does not.
+  const Tensor x = Tensor::of<float>({2, 4}, {127, 127, 127, 127, 0, 0, 0, 0});
+  ASSERT_TRUE(c.simulate(std::vector<Tensor>{x}).ok());
+  EXPECT_EQ(c.layers()[0].sums, 4);
+  EXPECT_EQ(c.layers()[0].wrong_sums, 1);
+  EXPECT_EQ(c.layers()[0].largest_error, 51000 - 32767);
+}
+
+TEST(Certify, ReducesOnlyTheChannelsThatCanSaturate) {
+  const Certification c = certify(gemm("[100, 64, 100, 63, 1, 62, 1, 61]", "[0.5, 0.25]"));
+  const Graph reduced = c.reduced().value();
+  const Certification after = Certification::create(reduced).value();
+  EXPECT_TRUE(after.safe());
+  EXPECT_EQ(after.layers()[0].saturating_pairs, 0);
+  const Node& dq = *reduced.producer(reduced.node(reduced.nodes().back()).input(1));
+  const Tensor& codes = *reduced.constant(dq.input(0));
+  const Tensor& scales = *reduced.constant(dq.input(1));
+  EXPECT_EQ(scales.at(1), 0.25);
+  for (int64_t k = 0; k < 4; ++k)
+    EXPECT_EQ(codes.at(k * 2 + 1), 64 - k);
+  EXPECT_GT(scales.at(0), 0.5);
+  EXPECT_EQ(codes.at(0), 64); // the least reduction: 64 + 64 fits, 65 + 65 does not
+  EXPECT_NEAR(codes.at(0) * scales.at(0), 100 * 0.5, 0.5 * scales.at(0));
+}
+
+TEST(Certify, ConvolutionsPairChannelsOfOneTap) {
+  // [1, 2, 1, 2]: channels of a tap are neighbours, taps are not: 100 + 100 at tap 0.
+  const std::string text =
+      "graph g opset(\"\"=17)\ninput x: f32[1, 2, 1, 3]\nconst s: f32[] = [1]\n"
+      "const z: i8[] = [0]\nconst w: i8[1, 2, 1, 2] = [100, 20, 100, 20]\nconst ws: f32[] = [1]\n"
+      "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+      "wd = DequantizeLinear(w, ws, z)\ny = Conv(d, wd)\noutput y: f32[*]\n";
+  Certification c = certify(text);
+  ASSERT_EQ(c.layers().size(), 1U);
+  EXPECT_EQ(c.layers()[0].pairs, 2);
+  EXPECT_EQ(c.layers()[0].saturating_pairs, 1);
+  EXPECT_EQ(c.layers()[0].largest_pair, 51000);
+  // Positions 0 and 1; only the first has both channels at 255 under tap 0.
+  const Tensor x = Tensor::of<float>({1, 2, 1, 3}, {127, 0, 127, 127, 0, 127});
+  ASSERT_TRUE(c.simulate(std::vector<Tensor>{x}).ok());
+  EXPECT_EQ(c.layers()[0].sums, 2);
+  EXPECT_EQ(c.layers()[0].wrong_sums, 1);
+  EXPECT_EQ(c.layers()[0].largest_error, 51000 - 32767);
+  EXPECT_TRUE(Certification::create(c.reduced().value()).value().safe());
+}
+
+} // namespace
+} // namespace octet
