@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet train vocabulary: learns a WordPiece vocabulary from text.
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "core/format.h"
 #include "data/gzip.h"
 #include <CLI/CLI.hpp>
@@ -40,6 +42,10 @@ class Lines {
     }
   }
   const Status& status() const { return failure_; }
+  /// Bytes of the files read so far, as they lie on the disk.
+  int64_t consumed() const {
+    return done_bytes_ + (file_ ? static_cast<int64_t>(file_->consumed()) : 0);
+  }
 
  private:
   /// Reads on; false: there is no more.
@@ -67,6 +73,7 @@ class Lines {
       buffer_.resize(before + (got.ok() ? *got : 0));
       if (!got.ok()) return fail(Error(got.error()).with(files_[file_count_ - 1]));
       if (*got > 0) return true;
+      done_bytes_ += static_cast<int64_t>(file_->file_bytes());
       file_.reset();
     }
   }
@@ -89,6 +96,7 @@ class Lines {
   std::vector<std::string> files_;
   int64_t column_;
   size_t file_count_ = 0;
+  int64_t done_bytes_ = 0;
   std::optional<DataFile> file_;
   std::string buffer_;
   size_t at_ = 0;
@@ -123,11 +131,7 @@ class TrainVocabulary final : public Command {
     if (!common.force && std::filesystem::exists(vocabulary, ignored))
       return error("{} exists; name another folder or give --force", vocabulary);
     Lines lines(files_, column_);
-    options_.normalizer.lowercase = !cased_;
-    options_.threads = common.threads;
-    options_.cancel = &interrupted();
-    const Result<Tokenizer> trained =
-        train_wordpiece([&](std::string_view& text) { return lines.next(text); }, options_);
+    const Result<Tokenizer> trained = learn(lines, common);
     OCTET_TRY(Status(lines.status()));
     const Tokenizer tokenizer = OCTET_TRY(Result<Tokenizer>(trained));
     OCTET_TRY(tokenizer.save(output_));
@@ -143,6 +147,34 @@ class TrainVocabulary final : public Command {
   }
 
  private:
+  Result<Tokenizer> learn(Lines& lines, const Common& common) const {
+    int64_t total = 0;
+    for (const std::string& file : files_) {
+      std::error_code ignored;
+      const auto bytes = static_cast<int64_t>(std::filesystem::file_size(file, ignored));
+      total += ignored ? 0 : bytes; // a file that cannot be opened is an error of its own
+    }
+    ProgressLine reading("read", "kB");
+    ProgressLine joining("join", "entries");
+    WordPieceTrainOptions options = options_;
+    options.normalizer.lowercase = !cased_;
+    options.threads = common.threads;
+    options.cancel = &interrupted();
+    options.on_progress = [&, begun = false](double share) mutable {
+      if (!begun) joining.restart("join");
+      begun = true;
+      const auto size = static_cast<double>(options_.vocabulary_size);
+      joining.update(std::llround(share * size), options_.vocabulary_size);
+    };
+    int64_t shown = -1;
+    const auto next = [&](std::string_view& text) {
+      if (lines.consumed() != shown) reading.update(lines.consumed() / 1000, total / 1000);
+      shown = lines.consumed();
+      return lines.next(text);
+    };
+    return train_wordpiece(next, options);
+  }
+
   std::vector<std::string> files_;
   std::string output_;
   WordPieceTrainOptions options_;
