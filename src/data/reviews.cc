@@ -9,15 +9,19 @@
 
 #include <array>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "core/format.h"
 #include "core/philox.h"
+#include "core/string_util.h"
 
 namespace octet {
 namespace {
 
 constexpr int64_t kTrainReviews = 20000;
 constexpr int64_t kTestReviews = 4000;
+constexpr int64_t kMostSentences = 14;
 constexpr uint64_t kSeed = 0x66'696c'6d73; // any constant: the reviews never change
 
 using Words = std::span<const std::string_view>;
@@ -224,31 +228,35 @@ class Writer {
   Film film_;
 };
 
-TextExample write_review(int64_t index) {
+/// The last `last` sentences of review `index`, 0: all.
+TextExample write_review(int64_t index, size_t last) {
   Philox random(kSeed, static_cast<uint64_t>(index));
   const bool good = random.below(2) == 1;
   Writer writer(random);
   const int64_t opinions = 3 + random.below(4);
   int64_t contrary = (opinions - 1) / 2; // so many opinions may have the other polarity
-  std::string text = writer.introduction();
+  std::vector<std::string> sentences = {writer.introduction()};
   for (int64_t i = 0; i < opinions; ++i) {
-    if (random.below(3) == 0) text += " " + writer.neutral();
+    if (random.below(3) == 0) sentences.push_back(writer.neutral());
     const bool other = contrary > 0 && random.below(5) == 0;
     if (other) --contrary;
-    text += " " + writer.opinion(other ? !good : good);
+    sentences.push_back(writer.opinion(other ? !good : good));
   }
-  if (random.below(2) == 0) text += " " + writer.verdict(good);
-  return {std::move(text), "", good ? 1 : 0};
+  if (random.below(2) == 0) sentences.push_back(writer.verdict(good));
+  if (last > 0 && last < sentences.size())
+    sentences.erase(sentences.begin(), sentences.end() - static_cast<std::ptrdiff_t>(last));
+  return {join(sentences, " "), "", good ? 1 : 0};
 }
 
 class Reviews final : public TextSource {
  public:
-  Reviews(Split split, Labels labels) : split_(split) {
+  Reviews(Split split, Labels labels, int64_t last) : split_(split), last_(last) {
     if (labels == Labels::kYes) classes_ = {"negative", "positive"};
   }
   std::string description() const override {
-    return fmt::format("generated film reviews, {} {} reviews", size(),
-                       split_ == Split::kTrain ? "training" : "test");
+    return fmt::format("generated film reviews, {} {} reviews{}", size(),
+                       split_ == Split::kTrain ? "training" : "test",
+                       last_ > 0 ? fmt::format(", the last {} sentences of each", last_) : "");
   }
   int64_t size() const override { return split_ == Split::kTrain ? kTrainReviews : kTestReviews; }
   bool pairs() const override { return false; }
@@ -257,20 +265,25 @@ class Reviews final : public TextSource {
     if (index < 0 || index >= size())
       return error("example {} is asked for, {} has {}; ask for 0 to {}", index, description(),
                    size(), size() - 1);
-    TextExample out = write_review(split_ == Split::kTrain ? index : kTrainReviews + index);
+    TextExample out = write_review(split_ == Split::kTrain ? index : kTrainReviews + index,
+                                   static_cast<size_t>(last_));
     if (classes_.empty()) out.label = -1;
     return out;
   }
 
  private:
   Split split_;
+  int64_t last_;
   std::vector<std::string> classes_;
 };
 
 } // namespace
 
-Result<std::shared_ptr<const TextSource>> open_reviews(Split split, Labels labels) {
-  return std::shared_ptr<const TextSource>(std::make_shared<Reviews>(split, labels));
+Result<std::shared_ptr<const TextSource>> open_reviews(Split split, Labels labels, int64_t last) {
+  if (last < 0 || last > kMostSentences)
+    return error("reviews of {} sentences are asked for; ask for 1 to {}, or 0 for all", last,
+                 kMostSentences);
+  return std::shared_ptr<const TextSource>(std::make_shared<Reviews>(split, labels, last));
 }
 
 } // namespace octet

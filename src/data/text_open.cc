@@ -162,9 +162,17 @@ Result<Source> open_imdb_part(const Request& request) {
 }
 
 Result<Source> open_generated_reviews(const Request& request) {
-  OCTET_TRY(request.spec.allow({}));
+  const std::vector<std::string> keys = {"last"};
+  OCTET_TRY(request.spec.allow(keys));
+  int64_t last = 0;
+  if (const std::string* value = request.spec.find("last")) {
+    const char* end = value->data() + value->size();
+    const auto [at, code] = std::from_chars(value->data(), end, last);
+    if (code != std::errc() || at != end || last < 1)
+      return error("last={} of reviews is no number of sentences; write last=3", *value);
+  }
   return open_reviews(request.split,
-                      request.purpose == Purpose::kCorpus ? Labels::kNo : Labels::kYes);
+                      request.purpose == Purpose::kCorpus ? Labels::kNo : Labels::kYes, last);
 }
 
 struct Kind {
@@ -180,7 +188,7 @@ constexpr Kind kKinds[] = {
     {"csv", "csv:FILE?text=COLUMN&label=COLUMN", true, open_records},
     {"jsonl", "jsonl:FILE?text=KEY&label=KEY", true, open_records},
     {"text", "text:FILE", true, open_plain},
-    {"reviews", "reviews", false, open_generated_reviews},
+    {"reviews", "reviews or reviews?last=3", false, open_generated_reviews},
 };
 
 Result<Source> open_source(std::string_view spec, Split split, Purpose purpose) {

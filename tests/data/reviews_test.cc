@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The generated reviews: stable, coherent, and harder than counting words.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -65,6 +66,22 @@ TEST(Reviews, AreTheSameBytesEverywhere) {
   EXPECT_EQ(hash, 7455627743720648922U);
   EXPECT_NEAR(positive, 2000, 127); // four standard deviations
   EXPECT_EQ(open_reviews(Split::kTest, Labels::kNo).value()->example(0).value().label, -1);
+}
+
+TEST(Reviews, GiveTheirLastSentences) {
+  const Source whole = open_reviews(Split::kTest, Labels::kYes).value();
+  const Source ends = open_text("reviews?last=2", Split::kTest).value();
+  ASSERT_EQ(ends->size(), whole->size());
+  for (int64_t i = 0; i < 200; ++i) {
+    const TextExample all = whole->example(i).value(), end = ends->example(i).value();
+    EXPECT_TRUE(all.text.ends_with(" " + end.text)) << end.text;
+    EXPECT_EQ(end.label, all.label);
+    const auto ends_sentence = [](char c) { return c == '.' || c == '!'; };
+    EXPECT_EQ(std::count_if(end.text.begin(), end.text.end(), ends_sentence), 2) << end.text;
+  }
+  EXPECT_FALSE(open_reviews(Split::kTest, Labels::kYes, 15).ok());
+  EXPECT_FALSE(open_text("reviews?last=0", Split::kTest).ok());
+  EXPECT_FALSE(open_text("reviews?first=3", Split::kTest).ok());
 }
 
 TEST(Reviews, SingleWordsSayLessThanTheirOrder) {

@@ -12,34 +12,17 @@ namespace octet {
 namespace {
 
 /// Each review's last sentence: half of the time the verdict, else an opinion.
-class LastSentences final : public TextSource {
- public:
-  explicit LastSentences(Split split) : reviews_(open_text("reviews", split).value()) {}
-  std::string description() const override { return "last sentences"; }
-  int64_t size() const override { return reviews_->size(); }
-  bool pairs() const override { return false; }
-  const std::vector<std::string>& classes() const override { return reviews_->classes(); }
-  Result<TextExample> example(int64_t index) const override {
-    Result<TextExample> review = reviews_->example(index);
-    if (!review.ok()) return review;
-    const size_t end = review->text.find_last_of(".!", review->text.size() - 2);
-    if (end != std::string::npos) review->text.erase(0, end + 2);
-    return review;
-  }
-
- private:
-  std::shared_ptr<const TextSource> reviews_;
-};
+constexpr const char* kTexts = "reviews?last=1";
 
 Tokenizer learn_vocabulary(const TextSource& texts) {
-  constexpr int64_t kTexts = 2000;
+  constexpr int64_t kCount = 2000;
   WordPieceTrainOptions options;
   options.vocabulary_size = 1000;
   options.threads = 1;
   TextExample example;
   int64_t index = 0;
   const auto next = [&](std::string_view& text) {
-    if (index == kTexts) return false;
+    if (index == kCount) return false;
     example = texts.example(index++).value();
     text = example.text;
     return true;
@@ -53,7 +36,7 @@ struct Problem {
 };
 
 Problem tiny_bert_on_reviews() {
-  const auto texts = std::make_shared<LastSentences>(Split::kTrain);
+  const std::shared_ptr<const TextSource> texts = open_text(kTexts, Split::kTrain).value();
   const Tokenizer tokenizer = learn_vocabulary(*texts);
   TextDatasetOptions options;
   options.max_length = 64;
@@ -65,10 +48,9 @@ Problem tiny_bert_on_reviews() {
   bert.dropout = bert.attention_dropout = 0;
   bert.head = BertHead::kClassification;
   bert.labels = texts->classes();
-  return {
-      make_text_dataset(texts, tokenizer, options).value(),
-      make_text_dataset(std::make_shared<LastSentences>(Split::kTest), tokenizer, options).value(),
-      make_bert(bert).value()};
+  return {make_text_dataset(texts, tokenizer, options).value(),
+          open_text_dataset(kTexts, Split::kTest, tokenizer, options).value(),
+          make_bert(bert).value()};
 }
 
 TrainOptions fine_tuning(int64_t steps) {
