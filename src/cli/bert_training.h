@@ -26,6 +26,9 @@ class BertFlags {
   /// initial values.
   Result<Graph> graph(BertOptions head, const Tokenizer& tokenizer, const Common& common) const;
 
+  /// Whether no weights are taken from elsewhere.
+  bool is_new() const { return from_.empty(); }
+
   int64_t max_length = 128;
 
  private:

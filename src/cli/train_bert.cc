@@ -6,9 +6,13 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 namespace octet::cli {
 namespace {
+
+/// The rate that fine-tunes a pretrained encoder leaves a new one where it starts.
+constexpr double kRateOfNewModel = 1e-3;
 
 class TrainBert final : public Command {
  public:
@@ -26,6 +30,7 @@ class TrainBert final : public Command {
     training_.define_limits(app);
     bert_.define(app);
     training_.define(app, false);
+    rate_ = app.get_option("--lr");
   }
 
   Result<Answer> run(const Common& common) override {
@@ -51,8 +56,12 @@ class TrainBert final : public Command {
       return make_model_data(std::move(part), rows, graph, tokenizer, common);
     };
     const TrainingData data = OCTET_TRY(training_.open_data(open));
-    const TrainedModel model =
-        OCTET_TRY(training_.train(graph, data, output_, common, training_.options()));
+    TrainOptions options = training_.options();
+    if (bert_.is_new() && rate_->count() == 0) {
+      options.optimizer.lr = kRateOfNewModel;
+      fmt::print(stderr, "a new model: the highest learning rate is {} (--lr)\n", kRateOfNewModel);
+    }
+    const TrainedModel model = OCTET_TRY(training_.train(graph, data, output_, common, options));
     if (!training_.writes()) return Answer::kDone;
     OCTET_TRY(write_bert(model.graph, tokenizer, model, output_, common));
     training_.finished(output_);
@@ -62,6 +71,7 @@ class TrainBert final : public Command {
 
  private:
   std::string output_, task_ = "classify", data_ = "reviews";
+  CLI::Option* rate_ = nullptr;
   BertFlags bert_{"tiny"};
   TrainFlags training_{{.epochs = 1, .lr = 1e-4, .batch = 32, .optimizer = "adamw"}};
 };
