@@ -21,7 +21,8 @@ std::optional<std::string> at_chance(const EpochRecord& last, int64_t classes) {
       "the training loss is {:.4f} after epoch {}, and guessing gives {:.4f}: nothing is learned; "
       "usual causes: a learning rate that is far too high or too low, inputs that are not scaled "
       "to "
-      "about -1 .. 1, labels that do not belong to the inputs, frozen parameters",
+      "about -1 .. 1, labels that do not belong to the inputs, frozen parameters, "
+      "too few steps for a model that starts from nothing",
       last.train_loss, last.epoch, chance);
 }
 
