@@ -39,6 +39,8 @@ struct QuantizeOptions {
   /// Static mode: rows of embedding tables are stored in 8 bits, one scale each (per tensor if
   /// `per_channel` is false), and computed with in float. The other modes always do so.
   bool embeddings = false;
+  /// Ranges of activations that are known, by value name; they are not observed (octet/ranges.h).
+  std::map<std::string, Range> ranges;
   int64_t samples = 512; ///< of the data set, evenly spaced; 0: all
   int64_t batch_size = 64;
   /// Input that is 0 where the others hold padding; it masks tensors whose shape begins with its.

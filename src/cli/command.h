@@ -50,6 +50,7 @@ Command& bench_command();
 Command& certify_command();
 Command& check_command();
 Command& explain_command();
+Command& calibrate_command();
 Command& quantize_command();
 Command& qat_command();
 Command& train_cnn_command();

@@ -36,7 +36,7 @@ class Explain final : public Command {
 
   Result<Answer> run(const Common& common) override {
     const Graph graph = OCTET_TRY(open_model(model_));
-    if (!flags_.data.empty() || !flags_.plan_file.empty()) {
+    if (!flags_.data.empty() || !flags_.plan_file.empty() || !flags_.ranges_file.empty()) {
       const QuantizationPlan plan = OCTET_TRY_WITH(flags_.plan(graph, model_, common), model_);
       fmt::print("{}", common.json ? plan.to_json() + "\n" : plan.text());
       return Answer::kDone;

@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include <CLI/CLI.hpp>
 
+#include "octet/ranges.h"
 #include "octet/session.h"
 #include "octet/target.h"
 #include "octet/text_source.h"
@@ -44,6 +45,10 @@ void QuantizeFlags::define(CLI::App& app) {
         ->delimiter(',')
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
+  app.add_option(
+      "--ranges", ranges_file,
+      "ranges of activations: a TensorRT calibration cache, ONNX Runtime's table or JSON "
+      "(octet calibrate)");
   app.add_option("--plan", plan_file, "apply this plan (JSON) instead of making one");
 }
 
@@ -61,6 +66,12 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.embeddings = embeddings_;
   o.samples = samples_;
   o.mask_input = mask_input_;
+  if (!ranges_file.empty()) {
+    const std::string text = OCTET_TRY(read_file(ranges_file, kMaxPlanBytes));
+    const auto ranges = OCTET_TRY(parse_ranges(text, guess_range_format(text)).with(ranges_file));
+    for (const TensorRange& r : ranges)
+      o.ranges[r.tensor] = r.range;
+  }
   o.executor = [threads = common.threads](const Graph& graph) {
     return make_native_executor(graph, {.threads = threads, .isa = {}, .lower = true});
   };
@@ -74,11 +85,12 @@ QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& 
     return QuantizationPlan::from_json(json).with(plan_file);
   }
   QuantizeOptions o = OCTET_TRY(options(common));
-  if (o.mode != QuantMode::kStatic && data.empty())
+  if ((o.mode != QuantMode::kStatic || !o.ranges.empty()) && data.empty())
     return plan_quantization(graph, CalibrationSource{}, o);
   if (data.empty())
-    return error("static quantization needs calibration data; use --data kind:path, or --mode "
-                 "dynamic");
+    return error(
+        "static quantization needs calibration data; use --data kind:path, --ranges FILE, or "
+        "--mode dynamic");
   // Texts beyond the samples need no tokens.
   const auto examples = OCTET_TRY(
       open_model_data({data, Split::kTrain, max_length_, samples_}, graph, model, common));

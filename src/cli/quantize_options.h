@@ -25,7 +25,7 @@ class QuantizeFlags {
   plan(const Graph& graph, const std::string& model, const Common& common) const;
 
   std::string data;
-  std::string plan_file;
+  std::string plan_file, ranges_file;
   const std::string& target() const { return target_; } ///< as given
   /// What `--data` names, for what else reads it.
   ModelData model_data() const { return {data, Split::kTrain, max_length_, 0}; }

@@ -163,7 +163,10 @@ class Planner {
     }
     std::vector<ObserveRequest> unknown;
     for (const ObserveRequest& request : requests_)
-      if (!fixed_range(request.value)) unknown.push_back(request);
+      if (!fixed_range(request.value) && !given_range(request.value)) unknown.push_back(request);
+    if (!unknown.empty() && !source && !options_.ranges.empty())
+      return error("{} activations have no range, the first is \"{}\"; add calibration data",
+                   unknown.size(), graph_.value(unknown.front().value).name);
     const Calibration calibration =
         OCTET_TRY(calibrate(graph_, unknown, source, options_, samples));
     plan_.samples = calibration.samples;
@@ -180,6 +183,11 @@ class Planner {
     return Range{0, 1};
   }
 
+  std::optional<Range> given_range(ValueId id) const {
+    const auto found = options_.ranges.find(graph_.value(id).name);
+    return found == options_.ranges.end() ? std::nullopt : std::optional(found->second);
+  }
+
   void add_activation(const ObserveRequest& request, const Calibration& calibration) {
     TensorPlan out;
     out.value = graph_.value(request.value).name;
@@ -188,6 +196,10 @@ class Planner {
     if (const auto fixed = fixed_range(request.value)) {
       out.algorithm = "fixed";
       out.ranges = {*fixed};
+    } else if (const auto given = given_range(request.value)) {
+      out.algorithm = "given";
+      out.ranges = {*given};
+      note_replaced(out);
     } else {
       const Observation& seen = calibration.values.at(request.value);
       out.ranges = {seen.range};

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranges of tensors, and the files in which runtimes exchange them: TensorRT's calibration cache
+// (8 to 10), the table of ONNX Runtime's TensorRT provider, and JSON.
+// Source: docs/targets.md 3.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "octet/dataset.h"
+#include "octet/quantize.h"
+
+namespace octet {
+
+struct TensorRange {
+  std::string tensor;
+  Range range;
+  bool operator==(const TensorRange&) const = default;
+};
+
+/// Ranges of every float input and float result of a graph, names as in the file. The calibrator,
+/// samples, batch size, mask, executor and progress of the options count. Errors: as calibration.
+Result<std::vector<TensorRange>>
+observe_ranges(const Graph& graph, const Dataset& data, const QuantizeOptions& options = {});
+
+enum class RangeFormat {
+  kJson,        ///< {"tensor": [lowest, highest], ...}
+  kTensorRt,    ///< a heading, then `name: scale`, the bits of the float32 |range| / 127 in hex
+  kOnnxRuntime, ///< `name range`, decimal, of the symmetric dynamic range
+};
+Result<RangeFormat> parse_range_format(std::string_view text); ///< json, tensorrt, onnxruntime
+
+/// TensorRT's heading names the version and calibrator that the cache is for; it ignores a cache
+/// with another one.
+inline constexpr std::string_view kTensorRtHeading = "TRT-8601-EntropyCalibration2";
+
+/// Errors: a range that is not finite; a line break in a name (but in JSON).
+Result<std::string> format_ranges(const std::vector<TensorRange>& ranges,
+                                  RangeFormat format,
+                                  std::string_view heading = kTensorRtHeading);
+/// Symmetric formats give [-range, range]. Errors name the line.
+Result<std::vector<TensorRange>> parse_ranges(std::string_view text, RangeFormat format);
+/// What a file seems to be: JSON begins with a brace, a cache with "TRT-".
+RangeFormat guess_range_format(std::string_view text);
+
+} // namespace octet

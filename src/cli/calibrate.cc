@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet calibrate: ranges of a model's tensors over data, in the files that runtimes read.
+#include "cli/command.h"
+#include "cli/model_data.h"
+#include "cli/models.h"
+#include "cli/terminal.h"
+#include "core/atomic_file.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "octet/ranges.h"
+#include "octet/session.h"
+#include "octet/text_source.h"
+
+namespace octet::cli {
+namespace {
+
+class Calibrate final : public Command {
+ public:
+  std::string_view name() const override { return "calibrate"; }
+  std::string_view summary() const override {
+    return "ranges of a model's tensors, as TensorRT's cache, ONNX Runtime's table or JSON";
+  }
+  std::string_view example() const override {
+    return "octet calibrate cnn.onnx --data fashion-mnist:DIR --format tensorrt -o cnn.cache";
+  }
+
+  void define(CLI::App& app) override {
+    app.add_option("model", model_, "float model, folder or ONNX file")->required();
+    app.add_option("--data", data_, "calibration data, kind:path (its training part)")->required();
+    app.add_option("-o,--output", output_, "file to write")->required();
+    app.add_option("--format", format_, "json, tensorrt (8 to 10) or onnxruntime")
+        ->capture_default_str();
+    app.add_option("--calibrator", calibrator_,
+                   "min-max, moving-average[:momentum], percentile[:p], entropy, mse")
+        ->capture_default_str();
+    app.add_option("--heading", heading_, "first line of a TensorRT cache: version and calibrator")
+        ->capture_default_str();
+    app.add_option("--samples", samples_, "examples, 0: all")->capture_default_str();
+    app.add_option("--max-length", max_length_, "tokens of a row, for text")
+        ->check(CLI::Range(3, 65536))
+        ->capture_default_str();
+    app.add_option("--mask-input", mask_input_, "input that is 0 where the others hold padding");
+  }
+
+  Result<Answer> run(const Common& common) override {
+    OCTET_TRY(check_output(output_, common));
+    const RangeFormat format = OCTET_TRY(parse_range_format(format_));
+    QuantizeOptions o;
+    o.calibrator = OCTET_TRY(parse_calibrator(calibrator_));
+    o.samples = samples_;
+    o.mask_input = mask_input_;
+    if (mask_input_.empty() && is_text_spec(data_)) o.mask_input = "attention_mask";
+    const Graph graph = OCTET_TRY(open_model(model_));
+    const auto examples = OCTET_TRY(
+        open_model_data({data_, Split::kTrain, max_length_, samples_, {}}, graph, model_, common));
+    o.executor = [threads = common.threads](const Graph& g) {
+      return make_native_executor(g, {.threads = threads, .isa = {}, .lower = true});
+    };
+    ProgressLine progress("calibrate", "examples");
+    o.progress = [&progress](int64_t done, int64_t total) {
+      progress.update(done, total);
+      return !interrupted().cancelled();
+    };
+    const auto ranges = OCTET_TRY_WITH(observe_ranges(graph, *examples, o), model_);
+    const std::string text = OCTET_TRY_WITH(format_ranges(ranges, format, heading_), model_);
+    OCTET_TRY(write_file(output_, text, common.force ? Overwrite::kYes : Overwrite::kNo));
+    if (common.json)
+      fmt::print("{}\n", nlohmann::ordered_json{{"tensors", ranges.size()}}.dump());
+    else
+      fmt::print("{}: ranges of {} tensors\n", output_, ranges.size());
+    return Answer::kDone;
+  }
+
+ private:
+  std::string model_, data_, output_, format_ = "json", calibrator_ = "min-max", mask_input_;
+  std::string heading_{kTensorRtHeading};
+  int64_t samples_ = 512, max_length_ = 128;
+};
+
+} // namespace
+
+Command& calibrate_command() {
+  static Calibrate command;
+  return command;
+}
+
+} // namespace octet::cli
