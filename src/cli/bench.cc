@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet bench: how fast a model runs here, on random inputs.
 #include <chrono>
-#include <map>
 
 #include "cli/command.h"
 #include "cli/models.h"
-#include "core/format.h"
-#include "core/philox.h"
-#include "core/string_util.h"
+#include "cli/random_inputs.h"
 #include "report/metrics.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -47,7 +44,9 @@ class Bench final : public Command {
     const Session session = OCTET_TRY_WITH(
         Session::create(graph, {.threads = common.threads, .isa = {}, .lower = true}), model_);
     SessionContext context = session.context();
-    const std::vector<Tensor> inputs = OCTET_TRY_WITH(random_inputs(graph, common.seed), model_);
+    const InputShapes shapes = OCTET_TRY_WITH(parse_input_shapes(graph, shapes_), model_);
+    const std::vector<Tensor> inputs =
+        OCTET_TRY_WITH(random_inputs(graph, shapes, {}, common.seed), model_);
     OCTET_TRY_WITH(context.run(inputs), model_);
     const double load_ms = milliseconds(Clock::now() - begin);
     if (plan_) print_plan(session);
@@ -70,52 +69,6 @@ class Bench final : public Command {
   static void print_plan(const Session& session) {
     for (const PlannedNode& n : session.plan())
       fmt::print("{:<40} {}{}{}\n", n.node, n.kernel, n.why.empty() ? "" : ": ", n.why);
-  }
-
-  Result<std::map<std::string, Shape>> parse_shapes(const Graph& graph) const {
-    std::map<std::string, Shape> out;
-    std::vector<std::string> names;
-    for (const ValueId id : graph.inputs())
-      names.push_back(graph.value(id).name);
-    for (const std::string& item : shapes_) {
-      const size_t equals = item.rfind('=');
-      if (equals == std::string::npos) return error("--shape {}: wants NAME=1x128", item);
-      const std::string name = item.substr(0, equals);
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        return error("--shape {}: no input \"{}\"{}", item, name, suggestion(name, names));
-      Shape shape;
-      for (const std::string_view part : split(std::string_view(item).substr(equals + 1), 'x')) {
-        char* end = nullptr;
-        const std::string digits(part);
-        shape.push_back(std::strtoll(digits.c_str(), &end, 10));
-        if (digits.empty() || *end != '\0' || shape.back() < 1)
-          return error("--shape {}: \"{}\" is no size; wants NAME=1x128", item, digits);
-      }
-      out[name] = std::move(shape);
-    }
-    return out;
-  }
-
-  Result<std::vector<Tensor>> random_inputs(const Graph& graph, uint64_t seed) const {
-    const auto shapes = OCTET_TRY(parse_shapes(graph));
-    std::vector<Tensor> out;
-    Philox random(seed);
-    for (const ValueId id : graph.inputs()) {
-      const Value& v = graph.value(id);
-      Shape shape;
-      if (const auto given = shapes.find(v.name); given != shapes.end()) {
-        shape = given->second;
-      } else if (v.type.shape) {
-        for (const Dim& d : *v.type.shape)
-          shape.push_back(d.maybe_value().value_or(1));
-      }
-      const int64_t count = OCTET_TRY(element_count(shape));
-      std::vector<double> values(static_cast<size_t>(count));
-      for (double& x : values)
-        x = is_float(v.type.type) ? random.uniform(-1, 1) : static_cast<double>(random.below(2));
-      out.push_back(OCTET_TRY(Tensor::from_doubles(v.type.type, shape, values)));
-    }
-    return out;
   }
 
   void print_result(const Common& common,

@@ -51,6 +51,7 @@ Command& certify_command();
 Command& check_command();
 Command& explain_command();
 Command& calibrate_command();
+Command& simplify_command();
 Command& quantize_command();
 Command& qat_command();
 Command& train_cnn_command();

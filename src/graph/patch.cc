@@ -62,6 +62,22 @@ void Patch::import_opset(std::string domain, int64_t version) {
 }
 
 Result<std::vector<NodeId>> Patch::apply(Graph& graph) const {
+  LiveUses uses(graph);
+  return apply(graph, uses);
+}
+
+std::vector<ValueId> Patch::frees(const Graph& graph) const {
+  std::vector<ValueId> out;
+  for (int32_t id = base_; id < next_; ++id)
+    out.push_back(ValueId{id});
+  for (const Redirect& r : redirects_)
+    out.push_back(graph.node(r.node).input(r.index));
+  for (const auto& [from, to] : replacements_)
+    out.push_back(from);
+  return out;
+}
+
+Result<std::vector<NodeId>> Patch::apply(Graph& graph, LiveUses& uses) const {
   if (graph.value_bound() != base_)
     return error(ErrorCode::kInternal, "the patch was made for another state of the graph");
   std::vector<NodeId> made;
@@ -75,6 +91,7 @@ Result<std::vector<NodeId>> Patch::apply(Graph& graph) const {
     for (const std::string& output_name : a.output_names)
       graph.add_value(output_name);
     made.push_back(graph.add_node(std::move(node)));
+    uses.add(graph.node(made.back()));
   }
   const auto known = [&](ValueId id) { return !id.valid() || id.index < next_; };
   for (const NodeId id : made)
@@ -82,7 +99,9 @@ Result<std::vector<NodeId>> Patch::apply(Graph& graph) const {
       if (!known(in)) return error("node {}: reads value #{}", graph.node(id).label(), in.index);
   for (const Redirect& r : redirects_) {
     if (!known(r.value)) return error("a redirected input reads value #{}", r.value.index);
+    uses.remove(graph.node(r.node));
     graph.set_node_input(r.node, r.index, r.value);
+    uses.add(graph.node(r.node));
   }
   for (const auto& [from, to] : replacements_) {
     if (!known(to)) return error("value #{} cannot stand in: no such value", to.index);
@@ -91,6 +110,7 @@ Result<std::vector<NodeId>> Patch::apply(Graph& graph) const {
                    graph.value(to).name);
     const bool is_output = graph.is_output(from);
     graph.replace_uses(from, to);
+    uses.moved(from, to);
     if (to.index >= base_ || is_output) {
       const std::string taken = graph.value(from).name;
       graph.rename(from, taken + "_replaced");

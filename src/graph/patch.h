@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "graph/live_uses.h"
+
 #include "octet/graph.h"
 
 namespace octet {
@@ -49,6 +51,10 @@ class Patch {
   /// Applies it; ids of the patch's values become ids of the graph. Dead nodes are left to the
   /// caller. Returns the ids of the new nodes. An error names what does not fit.
   Result<std::vector<NodeId>> apply(Graph& graph) const;
+  /// The same with `uses` of the graph kept up to date, which costs no walk over it.
+  Result<std::vector<NodeId>> apply(Graph& graph, LiveUses& uses) const;
+  /// Values that may be without a use once the patch has been applied to `graph` (asked before).
+  std::vector<ValueId> frees(const Graph& graph) const;
 
  private:
   /// A node with fresh outputs, or a constant; in the order of their value ids.

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph to ModelProto, as bytes or as files. Source: onnx.proto, ModelProto.
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <span>
 
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "graph/verify.h"
 #include "onnx/schema.h"
 #include "onnx/write_graph.h"
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "octet/onnx.h"
 
@@ -78,12 +83,34 @@ Status check_size(const Encoder& model) {
       model.size());
 }
 
+/// Lets go of the memory behind mapped bytes: what was read to be written once need not stay. Bytes
+/// that are not mapped stay (there is nothing to read them from again).
+void page_out(std::span<const std::byte> bytes) {
+  static const auto kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + kPage - 1) / kPage * kPage;
+  const auto end = (reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size()) / kPage * kPage;
+#ifdef MADV_PAGEOUT
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_PAGEOUT);
+#endif
+}
+
+/// In pieces, so that a tensor of gigabytes never is in memory as a whole.
+Status write_bytes(std::span<const std::byte> bytes, AtomicFile& file) {
+  constexpr size_t kPiece = size_t{64} << 20;
+  for (size_t at = 0; at < bytes.size(); at += kPiece) {
+    const auto piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
+    OCTET_TRY(file.write(piece));
+    page_out(piece);
+  }
+  return ok_status();
+}
+
 Status write_external(const ExternalPlan& plan, AtomicFile& file) {
   static constexpr char kZeros[4096] = {};
   int64_t at = 0;
   for (const ExternalPlan::Placed& placed : plan.placed()) {
     OCTET_TRY(file.write(std::string_view(kZeros, static_cast<size_t>(placed.offset - at))));
-    OCTET_TRY(file.write(placed.tensor.bytes()));
+    OCTET_TRY(write_bytes(placed.tensor.bytes(), file));
     at = placed.offset + static_cast<int64_t>(placed.tensor.bytes().size());
   }
   return ok_status();

@@ -25,9 +25,13 @@ bool has_subgraph(const Node& node) {
 
 } // namespace
 
+bool is_deterministic(const Node& node) {
+  return std::find(kRandom.begin(), kRandom.end(), node.op_type) == kRandom.end() &&
+         !has_subgraph(node);
+}
+
 std::optional<std::vector<Tensor>> evaluate_constant(const Graph& graph, const Node& node) {
-  if (std::find(kRandom.begin(), kRandom.end(), node.op_type) != kRandom.end()) return std::nullopt;
-  if (has_subgraph(node)) return std::nullopt;
+  if (!is_deterministic(node)) return std::nullopt;
   const OpDef* op = find_op(node.domain, node.op_type);
   if (op == nullptr) return std::nullopt;
   EvalContext context{

@@ -9,6 +9,9 @@
 
 namespace octet {
 
+/// Whether two runs on the same inputs give the same: no random numbers, no subgraphs.
+bool is_deterministic(const Node& node);
+
 /// One tensor for each output; nullopt when an input is not constant, the operator is unknown,
 /// draws random numbers or holds subgraphs, or its evaluation fails.
 std::optional<std::vector<Tensor>> evaluate_constant(const Graph& graph, const Node& node);

@@ -2,29 +2,32 @@
 #include "passes/rewrite.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "core/format.h"
 #include "graph/verify.h"
-#include "ops/infer.h"
 
 namespace octet {
 namespace {
 
 class Driver {
  public:
-  Driver(Graph& graph, const RewriteOptions& options) : graph_(graph), options_(options) {
+  Driver(Graph& graph, const RewriteOptions& options)
+      : graph_(graph), options_(options), uses_(graph) {
     limit_ = 20 * std::max<int64_t>(static_cast<int64_t>(graph.nodes().size()), 10);
   }
 
   Result<std::vector<Step>> run(std::span<const Rule> rules) {
-    OCTET_TRY(infer_types(graph_));
+    OCTET_TRY(infer_types(graph_, elements_));
     for (bool changed = true; changed && !done();) {
       changed = false;
       for (const Rule& rule : rules)
         changed = OCTET_TRY(sweep(rule)) || changed;
-      if (changed) OCTET_TRY_WITH(infer_types(graph_), "types after the rewrite");
+      if (!changed) break;
+      OCTET_TRY_WITH(infer_types(graph_, elements_), "types after the rewrite");
+      if (options_.verify == VerifyAfter::kRounds)
+        OCTET_TRY_WITH(verify(graph_), fmt::format("after step {}", steps_.size()));
     }
+    if (!steps_.empty()) graph_.remove_dead();
     return std::move(steps_);
   }
 
@@ -33,31 +36,43 @@ class Driver {
     return options_.max_steps >= 0 && static_cast<int>(steps_.size()) >= options_.max_steps;
   }
 
+  /// Nodes that a rule makes are looked at by the next rule, or in the next round.
   Result<bool> sweep(const Rule& rule) {
+    if (!order_is_current_) order_ = OCTET_TRY(graph_.topological());
+    order_is_current_ = true;
     bool changed = false;
-    auto uses = std::make_unique<Uses>(graph_);
-    for (const NodeId id : OCTET_TRY(graph_.topological())) {
+    for (const NodeId id : order_) {
       if (done()) break;
       if (!graph_.alive(id)) continue;
-      const std::optional<Patch> patch = rule.apply(RuleContext{graph_, *uses}, graph_.node(id));
+      const std::optional<Patch> patch =
+          rule.apply(RuleContext{graph_, uses_, elements_}, graph_.node(id));
       if (!patch) continue;
-      const std::string where = fmt::format("step {}: pass {}: node {}", steps_.size() + 1,
-                                            rule.name, graph_.node(id).label());
-      OCTET_TRY_WITH(apply(rule, *patch, graph_.node(id).name), where);
-      uses = std::make_unique<Uses>(graph_);
+      const std::string label = graph_.node(id).label();
+      OCTET_TRY_WITH(apply(rule, *patch, graph_.node(id)),
+                     fmt::format("step {}: pass {}: node {}", steps_.size() + 1, rule.name, label));
       changed = true;
+      order_is_current_ = false;
     }
     return changed;
   }
 
-  Status apply(const Rule& rule, const Patch& patch, std::string node_name) {
-    const std::vector<NodeId> made = OCTET_TRY(patch.apply(graph_));
-    graph_.remove_dead();
+  /// A node without a name goes by its first output's.
+  std::string name_of(const Node& node) const {
+    for (const ValueId out : node.outputs)
+      if (node.name.empty() && out.valid()) return graph_.value(out).name;
+    return node.name;
+  }
+
+  Status apply(const Rule& rule, const Patch& patch, const Node& node) {
+    Step step{static_cast<int>(steps_.size()) + 1, std::string(rule.name), name_of(node),
+              patch.why(), patch.exactness()};
+    const std::vector<ValueId> freed = patch.frees(graph_);
+    const std::vector<NodeId> made = OCTET_TRY(patch.apply(graph_, uses_));
+    uses_.remove_dead(graph_, freed);
     for (const NodeId id : made)
       if (graph_.alive(id)) OCTET_TRY(infer_node(graph_, id));
-    if (options_.verify) OCTET_TRY(verify(graph_));
-    steps_.push_back({static_cast<int>(steps_.size()) + 1, std::string(rule.name),
-                      std::move(node_name), patch.why(), patch.exactness()});
+    if (options_.verify == VerifyAfter::kSteps) OCTET_TRY(verify(graph_));
+    steps_.push_back(std::move(step));
     if (options_.log) options_.log(steps_.back());
     if (static_cast<int64_t>(steps_.size()) > limit_)
       return error(ErrorCode::kInternal, "does not converge: {} patches and no end", limit_);
@@ -66,6 +81,10 @@ class Driver {
 
   Graph& graph_;
   const RewriteOptions& options_;
+  LiveUses uses_;
+  KnownElements elements_;
+  std::vector<NodeId> order_;
+  bool order_is_current_ = false;
   int64_t limit_ = 0;
   std::vector<Step> steps_;
 };

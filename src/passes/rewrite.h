@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rewrite driver: runs rules over a graph to a fixed point, applies and logs their patches.
+// What a patch costs does not grow with the graph: uses, types and dead nodes are followed locally,
+// the whole graph is inferred once a round.
 #pragma once
 
 #include <functional>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "graph/patch.h"
+#include "ops/infer.h"
 
 #include "octet/graph.h"
 
@@ -18,7 +21,9 @@ namespace octet {
 /// What rules may ask about the graph they look at.
 struct RuleContext {
   const Graph& graph;
-  const Uses& uses;
+  const LiveUses& uses;
+  /// What is known of small integer tensors that are no constants.
+  const KnownElements& elements;
 };
 
 /// A pure function: no match is nullopt, and returning early is the way to say it.
@@ -38,10 +43,17 @@ struct Step {
   Exactness exactness;
 };
 
+/// When the verifier looks at the whole graph.
+enum class VerifyAfter { kSteps, kRounds };
+
 struct RewriteOptions {
   int max_steps = -1; ///< stop after so many patches (bisecting a miscompile); -1: no limit
   std::function<void(const Step&)> log; ///< may be empty
-  bool verify = true;                   ///< run the verifier after each patch
+#ifdef NDEBUG
+  VerifyAfter verify = VerifyAfter::kRounds;
+#else
+  VerifyAfter verify = VerifyAfter::kSteps;
+#endif
 };
 
 /// Runs the rules to a fixed point; types are inferred again around every patch. Errors: a rule

@@ -8,11 +8,36 @@
 namespace octet {
 
 RuleFn constant_to_initializer;
+RuleFn drop_unused_outputs;
 RuleFn eliminate_dropout;
+RuleFn eliminate_duplicates;
 RuleFn eliminate_identity;
+RuleFn eliminate_nan_guard;
+RuleFn eliminate_neutral;
+RuleFn eliminate_repeated;
+RuleFn eliminate_same_shape;
+RuleFn eliminate_true;
 RuleFn fold_batchnorm;
+RuleFn fold_bias;
 RuleFn fold_constants;
+RuleFn fold_expand_shape;
+RuleFn fold_if;
+RuleFn fold_known_elements;
+RuleFn fold_ordered_gather;
+RuleFn fold_pad;
+RuleFn fold_reshape_shape;
 RuleFn fold_shape;
+RuleFn fuse_gelu;
+RuleFn fuse_layer_norm;
+RuleFn merge_attention_scales;
+RuleFn merge_batched_transpose;
+RuleFn merge_casts;
+RuleFn merge_reshapes;
+RuleFn merge_shape_parts;
+RuleFn merge_transposes;
+RuleFn order_bias;
+RuleFn remove_training_dropout;
+RuleFn skip_expand;
 
 /// Constants that folding may add: no more than this, or than the constants it came from.
 inline constexpr int64_t kFoldBudgetBytes = int64_t{4} << 20;

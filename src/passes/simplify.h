@@ -6,11 +6,24 @@
 
 namespace octet {
 
-/// The rules, in the order in which each round of the driver tries them.
-std::span<const Rule> simplify_rules();
+/// What becomes of a Dropout with training_mode = true, which an export in training mode leaves.
+enum class TrainingDropout { kKeep, kRemove };
 
-/// Removes what reaches no output, then runs `simplify_rules` to a fixed point. Numbers change only
-/// by rounding (batch norm folded into products); dropout in training mode is kept.
-Result<std::vector<Step>> simplify(Graph& graph, const RewriteOptions& options = {});
+/// What becomes of com.microsoft's attention and normalization operators, which only ONNX Runtime
+/// takes.
+enum class MicrosoftOperators { kKeep, kDecompose };
+
+struct SimplifyOptions {
+  RewriteOptions rewrite;
+  TrainingDropout training_dropout = TrainingDropout::kKeep;
+  MicrosoftOperators microsoft_operators = MicrosoftOperators::kKeep;
+};
+
+/// The rules, in the order in which each round of the driver tries them.
+std::vector<Rule> simplify_rules(const SimplifyOptions& options = {});
+
+/// Removes what reaches no output, then runs `simplify_rules` to a fixed point. Each step says
+/// whether it is exact; none but the removal of dropout changes more than rounding.
+Result<std::vector<Step>> simplify(Graph& graph, const SimplifyOptions& options = {});
 
 } // namespace octet

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/standard_operators.h"
+
+namespace octet {
+
+std::vector<Rule> standard_operator_rules() {
+  return {{"decompose_embed_layer_norm", decompose_embed_layer_norm},
+          {"decompose_skip_layer_norm", decompose_skip_layer_norm},
+          {"decompose_attention", decompose_attention}};
+}
+
+ValueId emit_ints(Patch& patch, const std::string& name, std::vector<int64_t> values) {
+  const Shape shape = {static_cast<int64_t>(values.size())};
+  return patch.constant(name, Tensor::of<int64_t>(shape, std::span<const int64_t>(values)));
+}
+
+ValueId emit_number(Patch& patch, const std::string& name, DType type, double value) {
+  return patch.constant(name, Tensor::from_doubles(type, {}, std::vector<double>{value}).value());
+}
+
+namespace {
+
+ValueId
+mean_of_last(Patch& patch, const Graph& graph, const std::string& name, ValueId x, int64_t rank) {
+  Attributes attributes;
+  attributes["keepdims"].value = int64_t{1};
+  std::vector<ValueId> inputs = {x};
+  if (graph.opset() < 18)
+    attributes["axes"].value = std::vector<int64_t>{rank - 1};
+  else
+    inputs.push_back(emit_ints(patch, name + "/axes", {-1}));
+  return patch.emit("ReduceMean", std::move(inputs), std::move(attributes), name);
+}
+
+} // namespace
+
+ValueId emit_layer_norm(Patch& patch,
+                        const Graph& graph,
+                        const Node& node,
+                        ValueId x,
+                        ValueId gain,
+                        ValueId bias,
+                        int64_t rank) {
+  const double epsilon = static_cast<double>(node.attr_float("epsilon", 1e-12F));
+  const std::string& name = node.name;
+  if (graph.opset() >= 17) {
+    Attributes attributes;
+    attributes["axis"].value = int64_t{-1};
+    attributes["epsilon"].value = static_cast<float>(epsilon);
+    std::vector<ValueId> inputs = {x, gain};
+    if (bias.valid()) inputs.push_back(bias);
+    return patch.emit("LayerNormalization", std::move(inputs), std::move(attributes), name);
+  }
+  const DType type = graph.value(gain).type.type;
+  const ValueId mean = mean_of_last(patch, graph, name + "/mean", x, rank);
+  const ValueId d = patch.emit("Sub", {x, mean}, {}, name + "/deviation");
+  const ValueId square = patch.emit("Mul", {d, d}, {}, name + "/square");
+  const ValueId variance = mean_of_last(patch, graph, name + "/variance", square, rank);
+  const ValueId plus = emit_number(patch, name + "/epsilon", type, epsilon);
+  const ValueId sum = patch.emit("Add", {variance, plus}, {}, name + "/plus");
+  const ValueId root = patch.emit("Sqrt", {sum}, {}, name + "/root");
+  const ValueId unit = patch.emit("Div", {d, root}, {}, name + "/unit");
+  const ValueId scaled = patch.emit("Mul", {unit, gain}, {}, name + "/scaled");
+  return bias.valid() ? patch.emit("Add", {scaled, bias}, {}, name) : scaled;
+}
+
+} // namespace octet

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators of com.microsoft against what they are written as, by the reference.
+#include "passes/pass_support.h"
+#include "passes/standard_operators.h"
+
+namespace octet {
+namespace {
+
+using test::expect_same_numbers;
+using test::parse;
+
+void expect_standard(const Graph& before) {
+  Graph after = before;
+  const auto steps = rewrite(after, standard_operator_rules(),
+                             {.max_steps = -1, .log = {}, .verify = VerifyAfter::kSteps});
+  ASSERT_TRUE(steps.ok()) << steps.error().text();
+  EXPECT_FALSE(steps->empty());
+  for (const NodeId id : after.nodes())
+    EXPECT_EQ(after.node(id).domain, "") << after.node(id).label();
+  expect_same_numbers(before, after, 1e-5);
+}
+
+/// A constant of small numbers that follow no pattern.
+std::string constant(const std::string& name, const std::string& shape, int count) {
+  std::string out = "const " + name + ": f32" + shape + " = [";
+  for (int i = 0; i < count; ++i)
+    out += (i == 0 ? "" : ", ") + std::to_string((i * 37 + 11) % 19 * 0.1 - 0.9);
+  return out + "]\n";
+}
+
+TEST(StandardOperators, SkipLayerNormalization) {
+  for (const char* opset : {"13", "17", "18"}) {
+    SCOPED_TRACE(opset);
+    expect_standard(
+        parse(std::string("graph g opset(\"\"=") + opset + ", \"com.microsoft\"=1)\n" +
+              "input x: f32[2, 3, 4]\ninput s: f32[2, 3, 4]\n" + constant("gain", "[4]", 4) +
+              constant("beta", "[4]", 4) + constant("b", "[4]", 4) +
+              "y, m, d, sum = com.microsoft.SkipLayerNormalization(x, s, gain, beta, b) "
+              "{epsilon=0.001}\noutput y: f32[2, 3, 4]\noutput sum: f32[2, 3, 4]\n"));
+  }
+}
+
+TEST(StandardOperators, EmbedLayerNormalization) {
+  expect_standard(parse("graph g opset(\"\"=14, \"com.microsoft\"=1)\n"
+                        "input ids: i32[N, S]\ninput kinds: i32[N, S]\ninput mask: i32[N, S]\n" +
+                        constant("word", "[2, 4]", 8) + constant("position", "[5, 4]", 20) +
+                        constant("segment", "[2, 4]", 8) + constant("gain", "[4]", 4) +
+                        constant("beta", "[4]", 4) +
+                        "y, index = com.microsoft.EmbedLayerNormalization(ids, kinds, word, "
+                        "position, segment, gain, beta, mask)\n"
+                        "output y: f32[N, S, 4]\noutput index: i32[N]\n"));
+}
+
+TEST(StandardOperators, AttentionWithEachMask) {
+  for (const char* mask : {"", "[N]", "[N, 3]", "[N, 3, 3]"}) {
+    SCOPED_TRACE(mask);
+    const bool masked = mask[0] != '\0';
+    expect_standard(parse("graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput x: f32[N, 3, 4]\n" +
+                          (masked ? "input m: i32" + std::string(mask) + "\n" : "") +
+                          constant("w", "[4, 12]", 48) + constant("b", "[12]", 12) +
+                          "y = com.microsoft.Attention(x, w, b" + (masked ? ", m" : "") +
+                          ") {num_heads=2}\noutput y: f32[N, 3, 4]\n"));
+  }
+}
+
+TEST(StandardOperators, AttentionWithOtherColumnsForValues) {
+  expect_standard(parse("graph g opset(\"\"=13, \"com.microsoft\"=1)\ninput x: f32[2, 3, 4]\n"
+                        "input extra: f32[1, 2, 3, 3]\n" +
+                        constant("w", "[4, 14]", 56) +
+                        "y = com.microsoft.Attention(x, w, , , , extra) {num_heads=2, "
+                        "qkv_hidden_sizes=[4, 4, 6], scale=0.25}\noutput y: f32[2, 3, 6]\n"));
+}
+
+} // namespace
+} // namespace octet
