@@ -96,14 +96,21 @@ std::optional<Patch> fold_ordered_gather(const RuleContext& context, const Node&
                         (node.is("GatherND") && picks_in_order(context, node));
   const auto& y = g.value(node.output(0)).type.shape;
   if (!in_order || !y || g.opset() < 5) return std::nullopt;
-  const auto target = reshape_target(g.value(node.input(0)).type, *y);
+  // The elements keep their order through reshapes: the first tensor that says enough is taken.
+  ValueId x = node.input(0);
+  auto target = reshape_target(g.value(x).type, *y);
+  for (const Node* before = g.producer(x); !target && before != nullptr && only_reshapes(*before);
+       before = g.producer(x)) {
+    x = before->input(0);
+    target = reshape_target(g.value(x).type, *y);
+  }
   if (!target) return std::nullopt;
   Patch patch(g, "what is gathered lies in this order already", Exactness::kExact);
   patch.from(node);
   const Shape shape = {static_cast<int64_t>(target->size())};
   const ValueId sizes = patch.constant(g.value(node.output(0)).name + "/shape",
                                        Tensor::of<int64_t>(shape, std::span(*target)));
-  patch.replace(node.output(0), patch.emit("Reshape", {node.input(0), sizes}, {}, node.name));
+  patch.replace(node.output(0), patch.emit("Reshape", {x, sizes}, {}, node.name));
   return patch;
 }
 

@@ -6,7 +6,8 @@ namespace octet {
 std::vector<Rule> standard_operator_rules() {
   return {{"decompose_embed_layer_norm", decompose_embed_layer_norm},
           {"decompose_skip_layer_norm", decompose_skip_layer_norm},
-          {"decompose_attention", decompose_attention}};
+          {"decompose_attention", decompose_attention},
+          {"decompose_gelu", decompose_gelu}};
 }
 
 ValueId emit_ints(Patch& patch, const std::string& name, std::vector<int64_t> values) {

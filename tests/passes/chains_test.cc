@@ -12,7 +12,8 @@ using test::parse;
 /// Operators of the graph, in order.
 std::vector<std::string> operators(const Graph& graph) {
   std::vector<std::string> out;
-  for (const NodeId id : graph.topological().value())
+  const std::vector<NodeId> order = graph.topological().value();
+  for (const NodeId id : order)
     out.push_back(graph.node(id).op_type);
   return out;
 }

@@ -17,13 +17,14 @@ struct Case {
   const char* after; ///< nodes only, one a line
 };
 
-/// The lines of the printed graph that are nodes.
+/// The lines of the printed graph that are nodes, without the nodes' names.
 std::string node_lines(const Graph& graph) {
   std::string out;
   const std::string text = printed(graph);
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = text.find('\n', begin);
-    const std::string line = text.substr(begin, end - begin);
+    std::string line = text.substr(begin, end - begin);
+    if (line.ends_with('"')) line.resize(line.rfind(" \""));
     begin = end + 1;
     if (line.find(" = ") != std::string::npos && !line.starts_with("const ")) out += line + "\n";
   }
@@ -285,7 +286,75 @@ b = Mul(k, half)
 y = MatMul(a, b) "scores"
 output y: f32[2, 4, 4]
 )",
-     "Mul_11 = Mul(q, scores/scale)\ny = MatMul(Mul_11, k) \"scores\"\n"},
+     "y = MatMul(Mul_7, k)\nMul_7 = Mul(q, scores/scale)\n"},
+    {"the keys of the dynamo exporter",
+     {merge_batched_transpose},
+     R"(graph g opset(""=18)
+input x: f32[B, 2, S, 4]
+const flat: i64[3] = [-1, 0, 4]
+r = Shape(x) {start=2, end=3}
+rest = Shape(x) {start=0, end=2}
+const minus: i64[1] = [-1]
+const four: i64[1] = [4]
+joined = Concat(minus, r, four) {axis=0}
+parted = Concat(rest, four, r) {axis=0}
+a = Reshape(x, joined)
+b = Transpose(a) {perm=[0, 2, 1]}
+c = Reshape(b, parted)
+y = Relu(c)
+output y: f32[B, 2, 4, S]
+)",
+     "y = Relu(c)\nc = Transpose(x) {perm=[0, 1, 3, 2]}\n"},
+    {"a part of a shape",
+     {merge_shape_parts},
+     R"(graph g opset(""=17)
+input x: f32[A, B, C]
+const at: i64[] = [1]
+const axis: i64[1] = [0]
+const from: i64[1] = [1]
+const to: i64[1] = [3]
+s = Shape(x)
+d = Gather(s, at)
+u = Unsqueeze(d, axis)
+v = Slice(s, from, to)
+y = Concat(u, v) {axis=0}
+output y: i64[3]
+)",
+     "y = Concat(u, v) {axis=0}\nu = Shape(x) {end=2, start=1}\nv = Shape(x) {end=3, start=1}\n"},
+    {"a mask gathered in its order, as TorchScript writes it",
+     {fold_ordered_gather, eliminate_true},
+     R"(graph g opset(""=17)
+input m: bool[B, S]
+const zero: i64[] = [0]
+const one: i64[] = [1]
+const rows: i64[2] = [-1, 1]
+s = Shape(m)
+b = Gather(s, zero)
+n = Gather(s, one)
+i = Range(zero, b, one)
+j = Range(zero, n, one)
+k = Reshape(i, rows)
+p = Mul(k, n)
+q = Add(p, j)
+flat = Flatten(m) {axis=0}
+const minus: i64[1] = [-1]
+f = Reshape(flat, minus)
+t = Gather(f, q)
+h = GreaterOrEqual(j, zero)
+y = And(h, t)
+output y: bool[B, S]
+)",
+     "y = Reshape(m, t/shape)\n"},
+    {"a mask gathered in its order, as the dynamo exporter writes it",
+     {fold_ordered_gather},
+     R"(graph g opset(""=18)
+input m: bool[2, 3]
+const pairs: i64[2, 1, 3, 2] = [0, 0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 2]
+a = GatherND(m, pairs)
+y = Not(a)
+output y: bool[2, 1, 3]
+)",
+     "y = Not(a)\na = Reshape(m, a/shape)\n"},
     {"a guard against NaN behind a finite mask",
      {eliminate_nan_guard},
      R"(graph g opset(""=17)

@@ -51,6 +51,17 @@ TEST(StandardOperators, EmbedLayerNormalization) {
                         "output y: f32[N, S, 4]\noutput index: i32[N]\n"));
 }
 
+TEST(StandardOperators, EveryGelu) {
+  for (const char* opset : {"13", "20"})
+    for (const char* call : {"BiasGelu(x, b)", "Gelu(x)", "FastGelu(x, b)", "FastGelu(x)"}) {
+      SCOPED_TRACE(std::string(call) + " at " + opset);
+      expect_standard(parse(std::string("graph g opset(\"\"=") + opset +
+                            ", \"com.microsoft\"=1)\ninput x: f32[2, 3, 4]\n" +
+                            constant("b", "[4]", 4) + "y = com.microsoft." + call +
+                            "\noutput y: f32[2, 3, 4]\n"));
+    }
+}
+
 TEST(StandardOperators, AttentionWithEachMask) {
   for (const char* mask : {"", "[N]", "[N, 3]", "[N, 3, 3]"}) {
     SCOPED_TRACE(mask);
@@ -67,7 +78,7 @@ TEST(StandardOperators, AttentionWithOtherColumnsForValues) {
   expect_standard(parse("graph g opset(\"\"=13, \"com.microsoft\"=1)\ninput x: f32[2, 3, 4]\n"
                         "input extra: f32[1, 2, 3, 3]\n" +
                         constant("w", "[4, 14]", 56) +
-                        "y = com.microsoft.Attention(x, w, , , , extra) {num_heads=2, "
+                        "y = com.microsoft.Attention(x, w, _, _, _, extra) {num_heads=2, "
                         "qkv_hidden_sizes=[4, 4, 6], scale=0.25}\noutput y: f32[2, 3, 6]\n"));
 }
 
