@@ -8,6 +8,7 @@
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
 #include "report/graph_view.h"
+#include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -26,10 +27,11 @@ class Inspect final : public Command {
   void define(CLI::App& app) override {
     app.add_option("model", model_, "model folder or ONNX file")->required();
     app.add_flag("--text", text_, "the graph in its textual form");
+    app.add_flag("--nodes", nodes_, "every node with its operator, results and size");
     app.add_flag("--dot", dot_,
                  "a drawing in Graphviz' language: octet inspect M --dot | dot -Tsvg");
     app.add_option("--target", target_,
-                   "with --json or --dot: how it runs there, and what check finds");
+                   "with --json, --nodes or --dot: how it runs there, and what check finds");
     app.add_flag("--lowered", lowered_, "the graph that the native executor runs");
     app.add_option("--max-elements", max_elements_,
                    "with --text: longer constants are written as their hash");
@@ -43,8 +45,8 @@ class Inspect final : public Command {
       fmt::print("{}", print(graph, {.max_elements = max_elements_, .types = true}));
       return Answer::kDone;
     }
-    if (!common.json && !dot_) {
-      if (!target_.empty()) return error("--target goes with --json or --dot");
+    if (!common.json && !dot_ && !nodes_) {
+      if (!target_.empty()) return error("--target goes with --json, --nodes or --dot");
       print_summary(graph);
       return Answer::kDone;
     }
@@ -52,8 +54,10 @@ class Inspect final : public Command {
     const GraphView view = OCTET_TRY_WITH(view_graph(graph, target), model_);
     if (dot_)
       fmt::print("{}", view_dot(view));
-    else
+    else if (common.json)
       print_json(graph, view);
+    else
+      print_nodes(view);
     return Answer::kDone;
   }
 
@@ -93,6 +97,32 @@ class Inspect final : public Command {
     fmt::print("{}\n", out.dump(2));
   }
 
+  static void print_nodes(const GraphView& view) {
+    std::map<std::string_view, std::string_view> types;
+    for (const GraphView::Value& value : view.values)
+      types[value.name] = value.type;
+    std::vector<std::string> header = {"node", "operator", "result", "constants"};
+    if (!view.target.empty()) header.insert(header.end(), {"precision", "findings"});
+    Table table(std::move(header));
+    for (const GraphView::Node& node : view.nodes) {
+      std::string result;
+      for (const std::string& output : node.outputs)
+        if (!output.empty())
+          result += fmt::format("{}{}: {}", result.empty() ? "" : ", ", output, types[output]);
+      std::vector<std::string> row = {
+          node.name, node.domain.empty() ? node.op : node.domain + "." + node.op, std::move(result),
+          node.bytes > 0 ? bytes_text(node.bytes) : ""};
+      if (!view.target.empty()) {
+        std::string rules;
+        for (const Finding& finding : node.findings)
+          rules += (rules.empty() ? "" : ", ") + finding.rule;
+        row.insert(row.end(), {node.precision, std::move(rules)});
+      }
+      table.add(std::move(row));
+    }
+    fmt::print("{}", table.text());
+  }
+
   void print_summary(const Graph& graph) const {
     fmt::print("{}  {}, {} parameters\n", model_, bytes_text(model_bytes(model_)),
                count_parameters(graph));
@@ -107,7 +137,7 @@ class Inspect final : public Command {
   }
 
   std::string model_, target_;
-  bool text_ = false, lowered_ = false, dot_ = false;
+  bool text_ = false, lowered_ = false, dot_ = false, nodes_ = false;
   int64_t max_elements_ = 64;
 };
 
