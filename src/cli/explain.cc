@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/models.h"
 #include "cli/quantize_options.h"
+#include "core/format.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
