@@ -10,6 +10,7 @@
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
+#include "core/format.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
+#include "core/format.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
 #include "report/graph_view.h"
