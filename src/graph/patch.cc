@@ -66,6 +66,13 @@ Result<std::vector<NodeId>> Patch::apply(Graph& graph) const {
   return apply(graph, uses);
 }
 
+std::vector<ValueId> Patch::narrowed() const {
+  std::vector<ValueId> out;
+  for (const auto& [from, to] : replacements_)
+    if (narrows_) out.push_back(to);
+  return out;
+}
+
 std::vector<ValueId> Patch::frees(const Graph& graph) const {
   std::vector<ValueId> out;
   for (int32_t id = base_; id < next_; ++id)

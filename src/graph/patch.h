@@ -42,6 +42,11 @@ class Patch {
   void replace(ValueId from, ValueId to);
   /// Redirects one input of one node only.
   void set_input(NodeId node, size_t index, ValueId value);
+  /// Says that what `replace` put in place may have sizes of 1 where the old value had others: the
+  /// types of its consumers are inferred anew.
+  void narrow() { narrows_ = true; }
+  /// Values that `replace` put in place of such.
+  std::vector<ValueId> narrowed() const;
   /// Imports the operator set of a domain.
   void import_opset(std::string domain, int64_t version);
 
@@ -71,6 +76,7 @@ class Patch {
 
   std::string why_;
   Exactness exactness_;
+  bool narrows_ = false;
   int32_t base_ = 0, next_ = 0; ///< first id that is the patch's own, and the next one
   std::vector<std::string> origin_;
   std::vector<Addition> additions_;

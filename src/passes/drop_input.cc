@@ -4,46 +4,16 @@
 // Changes the meaning as asked for: the input is the number from now on.
 #include "passes/drop_input.h"
 
-#include <algorithm>
-#include <array>
-
 #include "core/format.h"
 #include "core/string_util.h"
 #include "ops/infer.h"
+#include "passes/only_broadcast.h"
 
 namespace octet {
 namespace {
 
-constexpr std::array<std::string_view, 12> kElementwise = {
-    "Add", "Sub", "Mul", "Div", "And", "Or", "Equal", "Less", "Greater", "Where", "Min", "Max"};
-
 bool same_shape(const TypeInfo& a, const TypeInfo& b) {
   return a.shape && b.shape && *a.shape == *b.shape;
-}
-
-/// Whether the graph computes the same when `at` has sizes of 1 where they are open: each use is
-/// by a node that broadcasts it to what the result is anyway, or that passes it on to such nodes.
-bool only_broadcast(const Graph& graph, const Uses& uses, ValueId at, int depth) {
-  if (depth > 16 || graph.is_output(at)) return false;
-  const auto fits = [&](const Uses::Use& use) {
-    const Node& node = graph.node(use.node);
-    if (use.input >= node.inputs.size() || !node.domain.empty()) return false;
-    const ValueId y = node.output(0);
-    if (node.is("Cast") || node.is("Unsqueeze") || node.is("Not") ||
-        (node.is("Gather") && use.input == 1))
-      return only_broadcast(graph, uses, y, depth + 1);
-    if (std::find(kElementwise.begin(), kElementwise.end(), node.op_type) == kElementwise.end())
-      return false;
-    const auto carries = [&](ValueId other) {
-      return other != at && same_shape(graph.value(other).type, graph.value(y).type);
-    };
-    if (std::any_of(node.inputs.begin(), node.inputs.end(), carries)) return true;
-    const auto narrow = [&](ValueId other) { return other == at || graph.constant(other); };
-    return std::all_of(node.inputs.begin(), node.inputs.end(), narrow) &&
-           only_broadcast(graph, uses, y, depth + 1);
-  };
-  const auto all = uses.of(at);
-  return std::all_of(all.begin(), all.end(), fits);
 }
 
 Result<Tensor> filled(DType type, const Shape& shape, double value) {
@@ -92,17 +62,17 @@ Result<std::string> drop_input(Graph& graph, const std::string& name, double val
   const std::string taken =
       fmt::format("input \"{}\" ({}) is {}", name, type.text(), number_text(value));
   const std::optional<ValueId> other = like(graph, input);
-  Uses uses(graph);
+  LiveUses uses(graph);
   if (other) {
     // Whoever asks for its shape only may ask the other input.
     const std::vector<Uses::Use> all(uses.of(input).begin(), uses.of(input).end());
     for (const Uses::Use& use : all)
       if (graph.node(use.node).is("Shape") || graph.node(use.node).is("Size"))
         graph.set_node_input(use.node, use.input, *other);
-    uses = Uses(graph);
+    uses = LiveUses(graph);
   }
   const Tensor constant = OCTET_TRY(filled(type.type, narrow, value));
-  if (type.static_shape() || only_broadcast(graph, uses, input, 0)) {
+  if (type.static_shape() || only_broadcast(graph, uses, input)) {
     graph.set_inputs(inputs);
     graph.set_constant(input, constant);
     return taken + ": a constant " + graph.value(input).type.text();

@@ -43,7 +43,9 @@ bool counts_up(const Tensor& t) {
 bool gathers_in_order(const RuleContext& c, const Node& node) {
   const Graph& g = c.graph;
   const TypeInfo& x = g.value(node.input(0)).type;
-  if (!x.shape || x.rank() != 1) return false;
+  if (!x.shape || x.rank() < 1 || node.attr_int("axis", 0) != 0) return false;
+  for (size_t axis = 1; axis < x.shape->size(); ++axis)
+    if (!((*x.shape)[axis] == Dim(1))) return false;
   if (const Tensor* t = g.constant(node.input(1)))
     return counts_up(*t) && (*x.shape)[0] == Dim(t->count());
   const auto index = linear_index(c, node.input(1));

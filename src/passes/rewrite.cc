@@ -71,12 +71,30 @@ class Driver {
     uses_.remove_dead(graph_, freed);
     for (const NodeId id : made)
       if (graph_.alive(id)) OCTET_TRY(infer_node(graph_, id));
+    renew_types(patch.narrowed());
     if (options_.verify == VerifyAfter::kSteps) OCTET_TRY(verify(graph_));
     steps_.push_back(std::move(step));
     if (options_.log) options_.log(steps_.back());
     if (static_cast<int64_t>(steps_.size()) > limit_)
       return error(ErrorCode::kInternal, "does not converge: {} patches and no end", limit_);
     return ok_status();
+  }
+
+  /// Forgets and infers the types of what reads these values, as far as they change.
+  void renew_types(std::vector<ValueId> work) {
+    while (!work.empty()) {
+      const ValueId at = work.back();
+      work.pop_back();
+      for (const Uses::Use& use : uses_.of(at))
+        for (const ValueId out : graph_.node(use.node).outputs) {
+          if (!out.valid()) continue;
+          const TypeInfo old = graph_.value(out).type;
+          graph_.set_type(out, {});
+          const bool inferred = infer_node(graph_, use.node).ok() && graph_.value(out).type.shape;
+          if (!inferred) graph_.set_type(out, old);
+          if (inferred && graph_.value(out).type.text() != old.text()) work.push_back(out);
+        }
+    }
   }
 
   Graph& graph_;

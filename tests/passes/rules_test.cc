@@ -345,6 +345,30 @@ y = And(h, t)
 output y: bool[B, S]
 )",
      "y = Reshape(m, t/shape)\n"},
+    {"a true mask that is broadcast anyway",
+     {eliminate_true},
+     R"(graph g opset(""=17)
+input m: bool[2, 1, 1, 3]
+input s: f32[2, 4, 3, 3]
+const yes: bool[1, 1, 3, 1] = [1, 1, 1]
+const zero: f32[] = [0]
+const low: f32[] = [-10]
+a = And(yes, m)
+w = Where(a, zero, low)
+y = Add(s, w)
+output y: f32[2, 4, 3, 3]
+)",
+     "w = Where(m, zero, low)\ny = Add(s, w)\n"},
+    {"a true mask that someone would miss",
+     {eliminate_true},
+     R"(graph g opset(""=17)
+input m: bool[2, 1, 1, 3]
+const yes: bool[1, 1, 3, 1] = [1, 1, 1]
+a = And(yes, m)
+y = Not(a)
+output y: bool[2, 1, 3, 3]
+)",
+     "a = And(yes, m)\ny = Not(a)\n"},
     {"a mask gathered in its order, as the dynamo exporter writes it",
      {fold_ordered_gather},
      R"(graph g opset(""=18)
