@@ -32,6 +32,7 @@ RuleFn fuse_layer_norm;
 RuleFn merge_attention_scales;
 RuleFn merge_batched_transpose;
 RuleFn merge_casts;
+RuleFn merge_factors;
 RuleFn merge_reshapes;
 RuleFn merge_shape_parts;
 RuleFn merge_transposes;

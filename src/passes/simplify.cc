@@ -38,6 +38,7 @@ constexpr Rule kRules[] = {
     {"fuse_layer_norm", fuse_layer_norm},
     {"fuse_gelu", fuse_gelu},
     {"merge_attention_scales", merge_attention_scales},
+    {"merge_factors", merge_factors},
     {"eliminate_nan_guard", eliminate_nan_guard},
 };
 

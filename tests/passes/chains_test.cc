@@ -102,6 +102,23 @@ TEST(FuseLayerNorm, FromOpset17On) {
   EXPECT_TRUE(apply(older, {fuse_layer_norm}).empty());
 }
 
+TEST(MergeFactors, OfProductsAndSums) {
+  const Graph before = parse(R"(graph g opset(""=17)
+input x: f32[2, 3]
+const tenth: f32[] = [0.1]
+const c: f32[2, 3] = [1, 2, 3, 4, 5, 6]
+a = Mul(x, tenth)
+b = Mul(c, a)
+d = Add(tenth, b)
+y = Add(d, c)
+output y: f32[2, 3]
+)");
+  Graph after = before;
+  EXPECT_EQ(apply(after, {merge_factors}).size(), 2U);
+  EXPECT_EQ(operators(after), (Names{"Mul", "Add"}));
+  expect_same_numbers(before, after, 1e-6);
+}
+
 TEST(FoldBias, IntoConvAndGemm) {
   const Graph conv = parse(R"(graph g opset(""=17)
 input x: f32[1, 1, 3, 3]

@@ -115,7 +115,7 @@ TEST(Quantize, OneDequantizeForEachReader) {
 input x: f32[2, 4]
 const w: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
 a = MatMul(x, w) {} "a"
-b = MatMul(x, w) {} "b"
+b = Gemm(x, w) {} "b"
 y = Add(a, b) {} "y"
 output y: f32[2, 4]
 )")
