@@ -195,6 +195,8 @@ Status LoweringComparison::Impl::derive(const Node& node, const std::vector<Tens
       out.sums = std::max(out.sums, r.sums + 1);
     }
     out.exact = OCTET_TRY(evaluate_node(literal, node, exact)).at(0);
+    // Cast and its like name the type that they make.
+    if (out.exact.type() != DType::kFloat64) out.exact = as_double(out.exact);
     if (is_product(node)) {
       OCTET_TRY(product_terms(node, out));
     } else if (is_monotone(node)) {

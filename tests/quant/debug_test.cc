@@ -6,6 +6,8 @@
 #include "quant/support.h"
 #include <gtest/gtest.h>
 
+#include "octet/text.h"
+
 namespace octet {
 namespace {
 
@@ -40,6 +42,23 @@ TEST(Debug, EveryDifferenceOfTheLoweredGraphIsExplained) {
       }
       EXPECT_LT(differing, elements / 1000) << target;
     }
+}
+
+TEST(Debug, FollowsCastsOfWholeNumbers) {
+  // As a BERT makes its attention mask.
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput mask: i64[N, 4]\nconst one: f32[] = [1]\n"
+                  "const s: f32[] = [0.5]\nconst z: i8[] = [0]\nreal = Cast(mask) {to=1}\n"
+                  "absent = Sub(one, real)\nq = QuantizeLinear(absent, s, z)\n"
+                  "d = DequantizeLinear(q, s, z)\noutput d: f32[N, 4]\n")
+          .value();
+  LoweringComparison comparison = LoweringComparison::create(graph).value();
+  const Status added =
+      comparison.add(std::vector<Tensor>{Tensor::of<int64_t>({1, 4}, {1, 1, 0, 0})});
+  ASSERT_TRUE(added.ok()) << added.error().text();
+  ASSERT_EQ(comparison.report().size(), 1U);
+  EXPECT_EQ(comparison.report()[0].elements, 4);
+  EXPECT_EQ(comparison.report()[0].differing, 0);
 }
 
 TEST(Debug, ABrokenLoweringIsNotExplained) {
