@@ -26,7 +26,7 @@ demo: configure ## train, quantize, check and run a network; one table and repor
 	cmake --build $(release) -j $(JOBS) --target product
 	tools/demo $(DATA)
 
-demo-bert: configure ## the same of a BERT on film reviews; about 10 minutes on 2 cores
+demo-bert: configure ## the same of a BERT on film reviews, in some minutes
 	cmake --build $(release) -j $(JOBS) --target product
 	tools/demo-bert $(if $(DATA),'$(DATA)')
 
