@@ -52,6 +52,7 @@ Command& check_command();
 Command& explain_command();
 Command& calibrate_command();
 Command& simplify_command();
+Command& repair_command();
 Command& quantize_command();
 Command& qat_command();
 Command& train_cnn_command();

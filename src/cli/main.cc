@@ -28,29 +28,14 @@ void on_signal(int) {
 }
 
 std::vector<Command*> commands() {
-  return {&train_cnn_command(),
-          &train_bert_command(),
-          &pretrain_bert_command(),
-          &calibrate_command(),
-          &quantize_command(),
-          &qat_command(),
-          &eval_command(),
-          &run_command(),
-          &check_command(),
-          &explain_command(),
-          &certify_command(),
-          &inspect_command(),
-          &assemble_command(),
-          &debug_command(),
-          &bench_command(),
-          &simplify_command(),
-          &fill_mask_command(),
-          &import_hf_command(),
-          &export_hf_command(),
-          &data_show_command(),
-          &data_fetch_command(),
-          &tokenize_command(),
-          &train_vocabulary_command()};
+  return {&train_cnn_command(),  &train_bert_command(), &pretrain_bert_command(),
+          &calibrate_command(),  &quantize_command(),   &qat_command(),
+          &eval_command(),       &run_command(),        &check_command(),
+          &explain_command(),    &repair_command(),     &certify_command(),
+          &inspect_command(),    &assemble_command(),   &debug_command(),
+          &bench_command(),      &simplify_command(),   &fill_mask_command(),
+          &import_hf_command(),  &export_hf_command(),  &data_show_command(),
+          &data_fetch_command(), &tokenize_command(),   &train_vocabulary_command()};
 }
 
 /// `data show` is `show` under `data`.

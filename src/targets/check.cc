@@ -35,6 +35,16 @@ Result<std::vector<LayerForm>> layers_of(const Graph& graph, const TargetDef& ta
   return std::vector<LayerForm>{};
 }
 
+Result<std::vector<Finding>> findings_of(const Graph& graph, const TargetDef& target) {
+  std::vector<Finding> findings;
+  const Uses uses(graph);
+  const CheckContext context{graph, uses, target, findings};
+  for (const NodeId id : OCTET_TRY(graph.topological()))
+    for (CheckFn* rule : checks_of(target.family))
+      rule(context, graph.node(id));
+  return findings;
+}
+
 } // namespace
 
 void CheckContext::add(std::string_view rule,
@@ -65,13 +75,10 @@ std::string label(const Graph& graph, const Node& node) {
 Result<std::vector<Finding>> check(const Graph& graph, std::string_view target) {
   const TargetDef* def = OCTET_TRY_WITH(find_target(target), "check");
   Graph typed = graph;
-  OCTET_TRY_WITH(infer_types(typed), "check");
-  std::vector<Finding> findings;
-  const Uses uses(typed);
-  const CheckContext context{typed, uses, *def, findings};
-  for (const NodeId id : OCTET_TRY_WITH(typed.topological(), "check"))
-    for (CheckFn* rule : checks_of(def->family))
-      rule(context, typed.node(id));
+  Status types = infer_types(typed);
+  // Types that do not fit together may be what the target refuses: a scale of integers.
+  std::vector<Finding> findings = OCTET_TRY_WITH(findings_of(typed, *def), "check");
+  if (!types.ok() && accepted(findings)) return std::move(types).error().with("check");
   return findings;
 }
 

@@ -39,7 +39,12 @@ void scale_rule(const CheckContext& context, const Node& node) {
 void shared_int8_rule(const CheckContext& context, const Node& node) {
   if (!is_quantize(node) || context.graph.value(node.output(0)).type.type != DType::kInt8) return;
   if (context.graph.constant(node.input(0)) != nullptr) return;
-  if (context.uses.count(node.output(0)) <= 1) return;
+  // A shared DQ counts as a shared Q.
+  int readers = context.uses.count(node.output(0));
+  for (const Uses::Use& use : context.uses.of(node.output(0)))
+    if (const Node& reader = context.graph.node(use.node); is_dequantize(reader))
+      readers += context.uses.count(reader.output(0)) - 1;
+  if (readers <= 1) return;
   context.add("shared-int8", Severity::kWarning, label(context.graph, node),
               "one int8 Q with several readers keeps the products behind it in float",
               "give each reader its own Q, or use uint8 with zero point 128", "8");

@@ -161,8 +161,13 @@ void axis_rules(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
   const Tensor* scale = context.graph.constant(node.input(1));
   const TypeInfo& x = context.graph.value(node.input(0)).type;
-  if (scale == nullptr || scale->count() <= 1 || scale->rank() != 1 || !x.has_rank()) return;
   const std::string name = label(context.graph, node);
+  if (scale != nullptr && scale->count() == 1 && node.has_attr("axis"))
+    context.add("axis-unused", Severity::kWarning, name,
+                "\"Quantization axis attribute is not valid with a single quantization scale\", "
+                "says TensorRT 8.0",
+                "remove the axis", "1.2");
+  if (scale == nullptr || scale->count() <= 1 || scale->rank() != 1 || !x.has_rank()) return;
   if (!node.has_attr("axis")) {
     context.add("axis-missing", Severity::kError, name,
                 "several scales without axis: TensorRT takes axis 0, ONNX means axis 1",
@@ -263,6 +268,24 @@ void output_type_rule(const CheckContext& context, const Node& node) {
               "remove output_dtype: the zero point says the type", "1.1 row 9, 7");
 }
 
+/// Equal Q on one tensor: the later one is named.
+void sharing_rule(const CheckContext& context, const Node& node) {
+  if (!is_quantize(node) || context.graph.constant(node.input(0)) != nullptr) return;
+  const auto same = [&](ValueId a, ValueId b) {
+    const Tensor *x = context.graph.constant(a), *y = context.graph.constant(b);
+    return x != nullptr && y != nullptr && x->identical(*y);
+  };
+  for (const Uses::Use& use : context.uses.of(node.input(0))) {
+    const Node& other = context.graph.node(use.node);
+    if (use.input != 0 || !is_quantize(other) || !(other.id < node.id)) continue;
+    if (!same(node.input(1), other.input(1)) || !same(node.input(2), other.input(2))) continue;
+    context.add("duplicate-quantize", Severity::kWarning, label(context.graph, node),
+                "the tensor is quantized alike by " + label(context.graph, other),
+                "let one Q feed both: TensorRT takes several DQ behind it", "6 E8");
+    return;
+  }
+}
+
 void type_rules(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
   const std::string name = label(context.graph, node);
@@ -313,6 +336,7 @@ constexpr CheckFn* kChecks[] = {scale_rules,
                                 zero_point_rules,
                                 axis_rules,
                                 block_rules,
+                                sharing_rule,
                                 int4_rules,
                                 output_type_rule,
                                 type_rules,

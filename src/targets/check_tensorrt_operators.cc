@@ -65,7 +65,10 @@ void tensorrt_known_operator(const CheckContext& context, const Node& node) {
                 context.at_least(1000)
                     ? fmt::format("\"Assertion failed: false\" from check{}", node.op_type)
                     : std::string(kNoPlugin),
-                "write it as Q/DQ around the float operator", "1.3, 7");
+                node.op_type == "DynamicQuantizeLinear"
+                    ? "give it a fixed range: octet repair --data takes it from data"
+                    : "write it as Q/DQ around the float operator",
+                "1.3, 7");
     return;
   }
   const bool imported = tensorrt_imports(node.op_type, context.target.version);

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX Runtime itself: written files load and run there, compute what octet's reference does, and
 // every layer takes the form that explain predicts.
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 
 #include "ops/infer.h"
 #include "quant/support.h"
-#include "support/paths.h"
+#include "targets/run_onnxruntime.h"
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "octet/certify.h"
 #include "octet/onnx.h"
@@ -57,19 +54,6 @@ std::vector<Model> models() {
   add("dynamic_conv", {},
       {.target = "onnxruntime", .mode = QuantMode::kDynamic, .include = {"Conv", "Gemm"}});
   return out;
-}
-
-/// The last line that the script prints, as JSON.
-nlohmann::json run_script(const std::string& folder) {
-  const std::string command = std::string(test::source_dir()) + "/tools/setup-peers --run " +
-                              test::source_dir() + "/tests/support/onnxruntime_forms.py " + folder;
-  FILE* pipe = popen(command.c_str(), "r");
-  std::string text;
-  char buffer[4096];
-  for (size_t n = 0; pipe != nullptr && (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;)
-    text.append(buffer, n);
-  EXPECT_EQ(pipe == nullptr ? -1 : pclose(pipe), 0) << "run tools/setup-peers once";
-  return nlohmann::json::parse(text, nullptr, false);
 }
 
 /// How often each form is predicted, layers that only move codes and fused ones left out.
@@ -275,7 +259,7 @@ void compare(const std::string& name, const std::vector<Model>& all) {
     const Status saved = save_onnx(model.graph, folder + "/" + model.name + ".onnx");
     ASSERT_TRUE(saved.ok()) << saved.error().text();
   }
-  const nlohmann::json results = run_script(folder);
+  const nlohmann::json results = test::run_onnxruntime(folder);
   ASSERT_TRUE(results.is_object());
   expect_predicted_forms(all, results, x);
   std::filesystem::remove_all(folder);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Repair: rewrites a quantized graph until a target takes it, and says of every change whether
+// numbers change and by how much. The table of findings and repairs is docs/repair.md.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "octet/quantize.h"
+#include "octet/target.h"
+
+namespace octet {
+
+/// How weights are to be written where the target takes both forms.
+enum class WeightForm {
+  kKeep,   ///< as they came, unless the target's check asks for another form
+  kStored, ///< int8 codes and DequantizeLinear
+  kFloat,  ///< float constant, QuantizeLinear, DequantizeLinear
+};
+
+/// Scales that could be one: of what a Concat joins, of several quantizers of one tensor.
+enum class ScaleForm {
+  kKeep,
+  kUnified, ///< the largest of them; costs accuracy, saves requantization in TensorRT
+};
+
+struct RepairOptions {
+  /// Opens the data anew: once to take ranges, once to measure what the changes cost. Empty: ranges
+  /// come from the file's own scales and costs are bounds.
+  std::function<CalibrationSource()> data;
+  WeightForm weights = WeightForm::kKeep;
+  ScaleForm scales = ScaleForm::kKeep;
+  /// Runs graphs on the data; empty: the reference executor.
+  ExecutorFactory executor;
+};
+
+/// One applied repair.
+struct Change {
+  std::string rule; ///< a verb: "fold_bias"
+  std::string node;
+  std::string why;
+  bool exact = true; ///< every output bit stays
+  /// Of the value that the repaired nodes give: a bound from the scales, or with data the largest
+  /// difference seen on it. Nullopt: nothing bounds it and no data was given.
+  std::optional<double> max_error = 0;
+  bool measured = false; ///< `max_error` was seen on the data
+};
+
+/// How far an output of the repaired graph was from the original's on the data.
+struct OutputDifference {
+  std::string output;
+  double max_error = 0;
+};
+
+struct Repaired {
+  Graph graph;
+  std::vector<Change> changes;
+  std::vector<Finding> left;             ///< what check(graph, target) still finds; see accepted()
+  std::vector<OutputDifference> outputs; ///< empty without data
+};
+
+/// Repairs what check() finds. A graph that is accepted comes back unchanged. What cannot be
+/// repaired is in `left`. Errors: an unknown target, a graph whose types do not fit together, data
+/// that does not fit the graph.
+Result<Repaired>
+repair(const Graph& graph, std::string_view target, const RepairOptions& options = {});
+
+} // namespace octet

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//   Q or DQ (x, scale)  =>  Q or DQ (x, scale, zeros of the type that ONNX gives it)
+// Exact by ONNX's reading: without a zero point Q makes UINT8 (or output_dtype) with zero point 0,
+// DQ takes its codes' type. TensorRT reads INT8 there. Source: docs/targets.md 1.1, 7.
+#include "core/format.h"
+#include "targets/repair/coding.h"
+#include "targets/repair/rules.h"
+
+namespace octet {
+
+std::optional<Repair> add_zero_point(const RepairContext& context, const Node& node) {
+  if (!is_qdq(node) || node.input(2).valid()) return std::nullopt;
+  const Tensor* scale = context.graph.constant(node.input(1));
+  const ValueId codes = is_quantize(node) ? node.output(0) : node.input(0);
+  const DType type = context.graph.value(codes).type.type;
+  if (scale == nullptr || type == DType::kUndefined) return std::nullopt;
+  auto zeros = Tensor::zeros(type, scale->shape());
+  if (!zeros.ok()) return std::nullopt;
+  Patch patch(context.graph,
+              fmt::format("no zero point: ONNX means {} with zero point 0", octet::name(type)),
+              Exactness::kExact);
+  patch.from(node);
+  std::vector<ValueId> inputs = {node.input(0), node.input(1)};
+  inputs.push_back(patch.constant(name_of(context.graph, node) + "_zero_point", *zeros));
+  Attributes attributes = node.attributes;
+  if (is_quantize(node)) attributes.erase("output_dtype"); // the zero point says it
+  patch.replace(node.output(0), patch.emit(node.op_type, std::move(inputs), std::move(attributes),
+                                           node.name, node.domain));
+  return Repair::exact(std::move(patch));
+}
+
+} // namespace octet

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data passes of repair: ranges of what is quantized, then what each change costs on the values
+// that it meets, and the outputs of both graphs.
+#include <algorithm>
+#include <cmath>
+
+#include "quant/calibrate.h"
+#include "targets/checks.h"
+#include "targets/repair/coding.h"
+#include "targets/repair/rule.h"
+
+namespace octet {
+
+namespace {
+
+bool is_float_value(const Graph& graph, ValueId value) {
+  return value.valid() && graph.constant(value) == nullptr &&
+         is_float(graph.value(value).type.type);
+}
+
+Result<std::unique_ptr<Executor>> make(const Graph& graph, const RepairOptions& options) {
+  return options.executor ? options.executor(graph) : make_reference_executor(graph);
+}
+
+/// One probe with its executors, and the place of its value among what the graph gives.
+struct RunningProbe {
+  size_t change;
+  ValueId value;
+  std::unique_ptr<Executor> before, after;
+  double worst = 0;
+
+  Status add(const Tensor& x) {
+    const std::vector<Tensor> inputs = {x};
+    const auto was = OCTET_TRY(before->run(inputs)), is = OCTET_TRY(after->run(inputs));
+    worst = std::max(worst, largest_difference(was.at(0), is.at(0)));
+    return ok_status();
+  }
+};
+
+/// Pairs of Q and DQ whose scale cannot be used would fill all that follows with zeros or NaN: what
+/// they read goes on in their place.
+Graph without_broken_pairs(const Graph& graph) {
+  Graph out = graph;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    const Node* before = is_dequantize(node) ? graph.producer(node.input(0)) : nullptr;
+    if (before == nullptr || !is_quantize(*before)) continue;
+    const Tensor* scale = graph.constant(node.input(1));
+    bool usable = true;
+    for (int64_t i = 0; scale != nullptr && i < scale->count(); ++i)
+      usable = usable && is_usable_scale(scale->at(i));
+    if (!usable) out.replace_uses(node.output(0), before->input(0));
+  }
+  return out;
+}
+
+class Measurement {
+ public:
+  Measurement(const Graph& before,
+              const RepairOptions& options,
+              const RepairDriver& driver,
+              Repaired& repaired)
+      : before_(before), options_(options), driver_(driver), repaired_(repaired) {}
+
+  Status prepare() {
+    for (size_t i = 0; i < driver_.probes().size(); ++i) {
+      const auto& probe = driver_.probes()[i];
+      const auto value = probe ? repaired_.graph.find_value(probe->value) : std::nullopt;
+      if (!value) continue;
+      probes_.push_back({i, *value, OCTET_TRY(make_reference_executor(probe->before)),
+                         OCTET_TRY(make_reference_executor(probe->after)), 0});
+    }
+    Graph tapped = repaired_.graph;
+    for (const RunningProbe& probe : probes_)
+      if (tapped.value(probe.value).kind == ValueKind::kNodeOutput) {
+        place_[probe.value] = tapped.outputs().size();
+        if (!tapped.is_output(probe.value)) tapped.mark_output(probe.value);
+      }
+    const auto outputs = tapped.outputs();
+    for (auto& [value, place] : place_)
+      place =
+          static_cast<size_t>(std::find(outputs.begin(), outputs.end(), value) - outputs.begin());
+    was_ = OCTET_TRY(make(before_, options_));
+    is_ = OCTET_TRY(make(tapped, options_));
+    differences_.assign(before_.outputs().size(), 0.0);
+    return ok_status();
+  }
+
+  Status add(std::span<const Tensor> inputs) {
+    const auto was = OCTET_TRY_WITH(was_->run(inputs), "the graph as it came");
+    const auto is = OCTET_TRY_WITH(is_->run(inputs), "the repaired graph");
+    for (size_t i = 0; i < differences_.size(); ++i)
+      differences_[i] = std::max(differences_[i], largest_difference(was[i], is[i]));
+    for (RunningProbe& probe : probes_) {
+      const auto place = place_.find(probe.value);
+      if (place != place_.end()) {
+        OCTET_TRY(probe.add(is.at(place->second)));
+        continue;
+      }
+      const auto& all = repaired_.graph.inputs();
+      const auto input = std::find(all.begin(), all.end(), probe.value);
+      if (input != all.end())
+        OCTET_TRY(probe.add(inputs[static_cast<size_t>(input - all.begin())]));
+    }
+    return ok_status();
+  }
+
+  void finish() {
+    for (const RunningProbe& probe : probes_) {
+      Change& change = repaired_.changes[probe.change];
+      change.max_error = probe.worst;
+      change.measured = true;
+    }
+    for (size_t i = 0; i < differences_.size(); ++i)
+      repaired_.outputs.push_back({before_.value(before_.outputs()[i]).name, differences_[i]});
+  }
+
+ private:
+  const Graph& before_;
+  const RepairOptions& options_;
+  const RepairDriver& driver_;
+  Repaired& repaired_;
+  std::vector<RunningProbe> probes_;
+  std::map<ValueId, size_t> place_; ///< among the outputs of the tapped graph
+  std::unique_ptr<Executor> was_, is_;
+  std::vector<double> differences_;
+};
+
+} // namespace
+
+Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions& options) {
+  const Graph graph = without_broken_pairs(original);
+  std::vector<ObserveRequest> requests;
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    const bool reads = is_quantize(node) || node.is("DynamicQuantizeLinear") ||
+                       node.is("DynamicQuantizeMatMul", "com.microsoft");
+    const ValueId x = node.input(0);
+    const bool known = std::any_of(requests.begin(), requests.end(),
+                                   [&](const ObserveRequest& r) { return r.value == x; });
+    if (reads && !known && is_float_value(graph, x)) requests.push_back({x, Scheme{}});
+  }
+  QuantizeOptions how;
+  how.executor = options.executor;
+  const Calibration seen = OCTET_TRY(calibrate(graph, requests, options.data(), how, 0));
+  ObservedRanges out;
+  for (const auto& [value, observation] : seen.values)
+    out[graph.value(value).name] = observation.range;
+  return out;
+}
+
+Status measure(const Graph& before,
+               const RepairOptions& options,
+               const RepairDriver& driver,
+               Repaired& repaired) {
+  Measurement measurement(before, options, driver, repaired);
+  OCTET_TRY(measurement.prepare());
+  const CalibrationSource source = options.data();
+  while (const auto inputs = OCTET_TRY(source()))
+    OCTET_TRY(measurement.add(*inputs));
+  measurement.finish();
+  return ok_status();
+}
+
+} // namespace octet

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//   codes ─▶ Transpose, MaxPool, ... ─▶ DQ   =>   codes ─▶ DQ ─▶ Transpose, MaxPool, ...
+// Only for codes that TensorRT does not take (uint8, a zero point): Q and DQ become neighbours, and
+// another repair makes them symmetric. Concat alike, where all its inputs are codes.
+// Exact: what moves values, and the largest of a window, commute with DQ.
+// Source: docs/targets.md 1.3 (uint8 between nodes), 2.1 rule 8.
+#include <algorithm>
+
+#include "targets/repair/coding.h"
+#include "targets/repair/rules.h"
+
+namespace octet {
+
+std::optional<Repair> move_codes(const RepairContext& context, const Node& node) {
+  const Graph& graph = context.graph;
+  const bool concat = node.is("Concat");
+  if (!concat && !moves_values(node)) return std::nullopt;
+  const auto uses = context.uses.of(node.output(0));
+  if (uses.empty() || !is_dequantize(graph.node(uses.front().node))) return std::nullopt;
+  auto coding = coding_of(graph, graph.node(uses.front().node));
+  if (!coding || coding->per_channel() || is_symmetric(*coding) || !code_range(coding->codes))
+    return std::nullopt;
+  coding->vector = false;
+  const auto readers = dequantizers(context, node.output(0), *coding);
+  if (readers.empty()) return std::nullopt;
+  Patch patch(graph, node.op_type + " works on values instead of codes", Exactness::kExact);
+  patch.from(node);
+  std::vector<ValueId> inputs = node.inputs;
+  for (size_t i = 0; i < (concat ? inputs.size() : 1); ++i)
+    inputs[i] = emit_dequantize(patch, *coding, inputs[i],
+                                name_of(graph, node) + "_dequantized_" + std::to_string(i));
+  const ValueId moved = patch.emit(node.op_type, std::move(inputs), node.attributes, node.name);
+  for (const Node* reader : readers) {
+    patch.from(*reader);
+    if (graph.is_output(reader->output(0)) && reader != readers.front()) return std::nullopt;
+    patch.replace(reader->output(0), moved);
+  }
+  return Repair::exact(std::move(patch));
+}
+
+} // namespace octet

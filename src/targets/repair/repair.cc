@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of repairs for each family of targets, and the public entry.
+#include "octet/repair.h"
+
+#include "ops/infer.h"
+#include "targets/repair/rules.h"
+
+namespace octet {
+
+namespace {
+
+/// What must be mended before types can be inferred.
+constexpr RepairRule kTypeRepairs[] = {
+    {"fold_parameter", fold_parameter},
+    {"convert_scale", convert_scale},
+};
+
+constexpr RepairRule kTensorRtForms[] = {
+    {"fold_parameter", fold_parameter},
+    {"convert_scale", convert_scale},
+    {"standard_domain", standard_domain},
+    {"add_zero_point", add_zero_point},
+    {"match_zero_point", match_zero_point},
+    {"drop_output_type", drop_output_type},
+    {"set_axis", set_axis},
+    {"fold_bias", fold_bias},
+    {"fold_codes", fold_codes},
+    {"drop_cast", drop_cast},
+    {"clip_codes", clip_codes},
+    {"move_codes", move_codes},
+    {"merge_quantize", merge_quantize},
+    {"decompose_input", decompose_input},
+    {"qlinear_conv", qlinear_conv},
+    {"qlinear_matmul", qlinear_matmul},
+    {"qgemm", qgemm},
+    {"qlinear_pointwise", qlinear_pointwise},
+    {"qlinear_pool", qlinear_pool},
+    {"matmul_integer_to_float", matmul_integer_to_float},
+    {"integer_product", integer_product},
+};
+
+constexpr RepairRule kTensorRtNumbers[] = {
+    {"replace_scale", replace_scale},       {"symmetric_activation", symmetric_activation},
+    {"symmetric_weight", symmetric_weight}, {"store_weight", store_weight},
+    {"float_weight", float_weight},         {"dynamic_quantize", dynamic_quantize},
+    {"unify_concat", unify_concat},         {"unify_quantize", unify_quantize},
+    {"unblock_weight", unblock_weight},     {"dynamic_quantize_matmul", dynamic_quantize_matmul},
+};
+
+constexpr RepairRule kOnnxRuntimeForms[] = {
+    {"convert_scale", convert_scale},
+    {"add_zero_point", add_zero_point},
+    {"split_quantize", split_quantize},
+};
+
+} // namespace
+
+std::span<const RepairRule> form_repairs(TargetFamily family) {
+  switch (family) {
+  case TargetFamily::kTensorRt:
+    return kTensorRtForms;
+  case TargetFamily::kOnnxRuntime:
+    return kOnnxRuntimeForms;
+  case TargetFamily::kOctet:
+    break;
+  }
+  return {};
+}
+
+std::span<const RepairRule> number_repairs(TargetFamily family) {
+  if (family == TargetFamily::kTensorRt) return kTensorRtNumbers;
+  return {};
+}
+
+Result<Repaired> repair(const Graph& graph, std::string_view target, const RepairOptions& options) {
+  const TargetDef* def = OCTET_TRY_WITH(find_target(target), "repair");
+  Repaired out;
+  out.graph = graph;
+  RepairDriver driver(out.graph, *def, options);
+  if (!infer_types(out.graph).ok()) {
+    out.graph = graph;
+    if (def->family != TargetFamily::kOctet) OCTET_TRY(driver.run(kTypeRepairs));
+    OCTET_TRY_WITH(infer_types(out.graph), "repair");
+  }
+  OCTET_TRY(driver.run(form_repairs(def->family)));
+  if (options.data) driver.set_ranges(OCTET_TRY_WITH(observe_ranges(out.graph, options), "repair"));
+  for (size_t before = 0, first = 1; first == 1 || driver.changes().size() > before; first = 0) {
+    before = driver.changes().size();
+    OCTET_TRY(driver.run(number_repairs(def->family)));
+    OCTET_TRY(driver.run(form_repairs(def->family)));
+  }
+  out.changes = driver.changes();
+  if (out.changes.empty()) out.graph = graph; // with what reaches no output
+  if (options.data && !out.changes.empty())
+    OCTET_TRY_WITH(measure(graph, options, driver, out), "repair: measuring");
+  out.left = OCTET_TRY(check(out.graph, target));
+  return out;
+}
+
+} // namespace octet

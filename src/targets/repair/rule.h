@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a repair is: a pure function that looks at one node and returns the patch that mends it,
+// with its cost. One repair a file; rules.h lists them, driver.cc applies them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/patch.h"
+#include "targets/tables.h"
+
+#include "octet/repair.h"
+
+namespace octet {
+
+/// Ranges that data showed of float values, by the value's name.
+using ObservedRanges = std::map<std::string, Range, std::less<>>;
+
+struct RepairContext {
+  const Graph& graph;
+  const Uses& uses;
+  const TargetDef& target;
+  const ObservedRanges& observed;
+  WeightForm weights = WeightForm::kKeep;
+  ScaleForm scales = ScaleForm::kKeep;
+
+  bool is_tensorrt() const { return target.family == TargetFamily::kTensorRt; }
+  const Range* range_of(ValueId value) const;
+};
+
+/// A function of one float value, before and after a repair: with data, both are run on what the
+/// value was. Each graph has one input and one output.
+struct Probe {
+  std::string value;
+  Graph before, after;
+};
+
+struct Repair {
+  Patch patch;
+  std::optional<double> max_error = 0; ///< see Change
+  std::optional<Probe> probe = std::nullopt;
+
+  /// A repair that keeps every bit.
+  static Repair exact(Patch patch) { return {std::move(patch)}; }
+};
+
+using RepairFn = std::optional<Repair>(const RepairContext&, const Node&);
+
+struct RepairRule {
+  std::string_view name;
+  RepairFn* apply;
+};
+
+/// Applied to a fixed point, in the order of the list: forms first (numbers may only change in the
+/// last bit), then scales and zero points. Between the two, ranges are taken from the data.
+std::span<const RepairRule> form_repairs(TargetFamily family);
+std::span<const RepairRule> number_repairs(TargetFamily family);
+
+/// Applies rules to a fixed point. Errors: a rule that breaks the graph, or that does not converge.
+class RepairDriver {
+ public:
+  RepairDriver(Graph& graph, const TargetDef& target, const RepairOptions& options)
+      : graph_(graph), target_(target), options_(options) {}
+
+  Status run(std::span<const RepairRule> rules);
+  void set_ranges(ObservedRanges ranges) { observed_ = std::move(ranges); }
+  std::vector<Change>& changes() { return changes_; }
+  /// In the order of `changes`.
+  const std::vector<std::optional<Probe>>& probes() const { return probes_; }
+
+ private:
+  Result<bool> sweep(const RepairRule& rule);
+  Status apply(const RepairRule& rule, const Repair& repair, const std::string& node);
+
+  Graph& graph_;
+  const TargetDef& target_;
+  const RepairOptions& options_;
+  ObservedRanges observed_;
+  std::vector<Change> changes_;
+  std::vector<std::optional<Probe>> probes_;
+};
+
+/// The ranges of what is quantized in the graph. Errors: see calibrate().
+Result<ObservedRanges> observe_ranges(const Graph& graph, const RepairOptions& options);
+/// Replaces bounds by what the data shows, and compares the outputs of both graphs.
+Status measure(const Graph& before,
+               const RepairOptions& options,
+               const RepairDriver& driver,
+               Repaired& repaired);
+
+} // namespace octet

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The repairs, one file each. Each file starts with a drawing of what it does and says whether
+// numbers change.
+#pragma once
+
+#include "targets/repair/rule.h"
+
+namespace octet {
+
+RepairFn add_zero_point;
+RepairFn clip_codes;
+RepairFn convert_scale;
+RepairFn decompose_input;
+RepairFn drop_cast;
+RepairFn drop_output_type;
+RepairFn dynamic_quantize;
+RepairFn dynamic_quantize_matmul;
+RepairFn float_weight;
+RepairFn fold_bias;
+RepairFn fold_codes;
+RepairFn fold_parameter;
+RepairFn integer_product;
+RepairFn matmul_integer_to_float;
+RepairFn match_zero_point;
+RepairFn merge_quantize;
+RepairFn move_codes;
+RepairFn qgemm;
+RepairFn qlinear_conv;
+RepairFn qlinear_matmul;
+RepairFn qlinear_pointwise;
+RepairFn qlinear_pool;
+RepairFn replace_scale;
+RepairFn set_axis;
+RepairFn split_quantize;
+RepairFn standard_domain;
+RepairFn store_weight;
+RepairFn symmetric_activation;
+RepairFn symmetric_weight;
+RepairFn unblock_weight;
+RepairFn unify_concat;
+RepairFn unify_quantize;
+
+} // namespace octet

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//   x ─▶ Q(s, z, u8 or i8) ─▶ DQ   =>   x ─▶ [Relu or Clip] ─▶ Q(s', 0, i8) ─▶ DQ(s', 0, i8)
+// The range [(qmin - z) s, (qmax - z) s] is part of the model: where it cut values that x can have
+// and the new one does not, a Relu or Clip before Q does it.
+// Exact, s' = s: codes minus z fit int8 (uint8 with zero point 128, or what comes before Q bounds
+// the codes). Within one step, s' = s: zero point 127 (the highest code has no place). Else
+// s' = largest magnitude / 127, of the old range or of what data shows in it.
+// Several scales become one: activations have one scale in TensorRT.
+// Source: docs/targets.md 1.1 row 12, 1.4, 6.
+#include <algorithm>
+#include <cmath>
+
+#include "core/format.h"
+#include "targets/repair/coding.h"
+#include "targets/repair/rules.h"
+
+namespace octet {
+
+namespace {
+
+/// What the old coding, the operators before and the data say of the values.
+struct Span {
+  double lo, hi;               ///< of the old codes
+  Range possible;              ///< of x before Q, by the operators that make it
+  double needed_lo, needed_hi; ///< what the new codes must hold
+};
+
+Span span_of(const RepairContext& context, ValueId x, const Coding& coding, CodeRange range) {
+  Span out{0, 0, range_by_operators(context.graph, x), 0, 0};
+  for (size_t c = 0; c < coding.scales.size(); ++c) {
+    out.lo = std::min(out.lo, (range.lo - coding.zeros[c]) * coding.scales[c]);
+    out.hi = std::max(out.hi, (range.hi - coding.zeros[c]) * coding.scales[c]);
+  }
+  out.needed_lo = std::max(out.lo, out.possible.lo);
+  out.needed_hi = std::min(out.hi, out.possible.hi);
+  if (const Range* seen = context.range_of(x)) {
+    out.needed_lo = std::max(out.needed_lo, seen->lo);
+    out.needed_hi = std::min(out.needed_hi, seen->hi);
+  }
+  return out;
+}
+
+struct Choice {
+  double scale;
+  Bounds clip;
+  Exactness exactness;
+  std::optional<double> bound;
+  std::string why;
+};
+
+/// The old scale, if codes of int8 hold what is needed (one step beyond at either end is let go).
+std::optional<Choice> same_scale(const Coding& old, const Span& span, bool from_data) {
+  if (old.per_channel()) return std::nullopt;
+  const double s = old.scales[0];
+  const double low = std::nearbyint(span.needed_lo / s), high = std::nearbyint(span.needed_hi / s);
+  if (low < -128 || high > 128) return std::nullopt;
+  Choice out{s, {}, Exactness::kExact, 0.0, "codes minus the zero point fit int8"};
+  // Where the old codes end inside int8's, and x goes on.
+  const double old_low = std::nearbyint(span.lo / s), old_high = std::nearbyint(span.hi / s);
+  const bool one_off = old_high == 128 && high == 128;
+  if (old_low > -128 && span.possible.lo < span.lo && !one_off) out.clip.lo = span.lo;
+  if (old_high < 127 && span.possible.hi > span.hi) out.clip.hi = span.hi;
+  if (one_off) {
+    out.exactness = Exactness::kInexact;
+    out.bound = s;
+    out.why = "codes minus the zero point fit int8 but for the highest";
+  } else if (from_data && (std::max(span.lo, span.possible.lo) / s < -128.5 ||
+                           std::min(span.hi, span.possible.hi) / s > 127.5)) {
+    out.exactness = Exactness::kInexact;
+    out.bound = std::max(std::min(span.hi, span.possible.hi) - 127 * s,
+                         -128 * s - std::max(span.lo, span.possible.lo));
+    out.why = "codes minus the zero point fit int8 on the data";
+  }
+  return out;
+}
+
+Choice new_scale(const Coding& old, const Span& span) {
+  const double amax = std::max(-span.needed_lo, span.needed_hi);
+  double s = as_float(amax / 127);
+  if (!is_usable_scale(s)) s = *std::max_element(old.scales.begin(), old.scales.end());
+  Choice out{s, {}, Exactness::kInexact, 0.0, ""};
+  if (span.possible.lo < span.lo && span.lo > -127.5 * s) out.clip.lo = span.lo;
+  if (span.possible.hi > span.hi && span.hi < 126.5 * s) out.clip.hi = span.hi;
+  const double low = std::max(-128 * s, span.lo), high = std::min(127 * s, span.hi);
+  const auto range = *code_range(old.codes);
+  double bound = 0;
+  for (size_t c = 0; c < old.scales.size(); ++c) {
+    const double old_low = (range.lo - old.zeros[c]) * old.scales[c];
+    const double old_high = (range.hi - old.zeros[c]) * old.scales[c];
+    // Both round; at the ends one of them may be cut while the other goes on.
+    bound = std::max({bound, (s + old.scales[c]) / 2, std::abs(old_high - high) + s / 2,
+                      std::abs(old_low - low) + s / 2});
+  }
+  out.bound = bound;
+  out.why = fmt::format("requantized with scale {:.6g} (was {:.6g}, {} zero point {})", s,
+                        old.scales[0], octet::name(old.codes), old.zeros[0]);
+  return out;
+}
+
+} // namespace
+
+std::optional<Repair> symmetric_activation(const RepairContext& context, const Node& node) {
+  const Graph& graph = context.graph;
+  const ValueId x = node.input(0);
+  if (!is_quantize(node) || graph.constant(x) != nullptr) return std::nullopt;
+  const auto coding = coding_of(graph, node);
+  const auto range = coding ? code_range(coding->codes) : std::nullopt;
+  if (!range || (is_symmetric(*coding) && !coding->per_channel())) return std::nullopt;
+  const auto readers = dequantizers(context, node.output(0), *coding);
+  if (readers.empty()) return std::nullopt;
+  const Span span = span_of(context, x, *coding, *range);
+  const auto same = same_scale(*coding, span, context.range_of(x) != nullptr);
+  const Choice choice = same ? *same : new_scale(*coding, span);
+  std::string why = choice.why;
+  if (choice.clip.lo || choice.clip.hi)
+    why += "; the range that the old codes cut off is put back before Q";
+  Patch patch(graph, std::move(why), choice.exactness);
+  patch.from(node);
+  const std::string name = name_of(graph, node);
+  const Coding better = int8_coding(choice.scale, coding->real);
+  const ValueId clipped = emit_clip(patch, graph, x, choice.clip, coding->real, name + "_clip");
+  const ValueId codes = emit_quantize(patch, better, clipped, name);
+  for (const Node* reader : readers) {
+    patch.from(*reader);
+    patch.replace(reader->output(0),
+                  emit_dequantize(patch, better, codes, name_of(graph, *reader)));
+  }
+  Repair repair{std::move(patch), choice.bound};
+  if (choice.exactness != Exactness::kExact)
+    repair.probe =
+        Probe{graph.value(x).name, probe_graph(*coding), probe_graph(better, choice.clip)};
+  return repair;
+}
+
+} // namespace octet
