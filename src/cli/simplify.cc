@@ -16,6 +16,7 @@
 #include "ops/infer.h"
 #include "passes/drop_input.h"
 #include "passes/inline_functions.h"
+#include "passes/raise_opset.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -77,6 +78,9 @@ class Simplify final : public Command {
     many("--drop-output", drop_outputs_, "NAME: an output that nobody needs");
     app.add_flag("--drop-training-dropout", drop_dropout_,
                  "remove Dropout that an export in training mode left");
+    app.add_option("--opset", opset_,
+                   "write for this operator set, 13 to 20: LayerNormalization needs 17, Gelu 20")
+        ->check(CLI::Range(13, 20));
     app.add_flag("--standard-operators", standard_,
                  "write com.microsoft's attention and normalization in operators of ai.onnx");
     app.add_flag("--log", log_, "print every rewrite");
@@ -92,6 +96,7 @@ class Simplify final : public Command {
     Graph graph = original;
     if (!graph.info.functions.empty()) OCTET_TRY_WITH(inline_functions(graph), model_);
     OCTET_TRY_WITH(drop(graph), model_);
+    if (opset_ > 0) OCTET_TRY_WITH(raise_opset(graph, opset_), model_);
     SimplifyOptions options;
     options.rewrite.max_steps = max_steps_;
     if (drop_dropout_) options.training_dropout = TrainingDropout::kRemove;
@@ -240,7 +245,7 @@ class Simplify final : public Command {
 
   std::string model_, output_, executor_ = "reference";
   std::vector<std::string> shapes_, drop_inputs_, drop_outputs_;
-  int verify_ = 0, max_steps_ = -1;
+  int verify_ = 0, max_steps_ = -1, opset_ = 0;
   double tolerance_ = -1, seconds_ = 0;
   bool drop_dropout_ = false, standard_ = false, log_ = false;
   std::vector<DroppedInput> dropped_;

@@ -2,7 +2,8 @@
 //   x + 0, x - 0, x * 1, x / 1, x ^ 1, x and true, x or false    =>    x
 //   Where(true, x, z), Where(false, z, x)                        =>    x
 // Exact, but for a float x + 0 (and 0 - with -0), which makes 0 of -0: that is called rounding.
-// Kept where broadcasting makes the result larger than x.
+// Kept where broadcasting makes the result larger than x, and where the constant is a float of more
+// than one element: that may be a parameter which training has yet to move.
 #include "passes/match.h"
 #include "passes/rules.h"
 
@@ -39,6 +40,7 @@ std::optional<Kept> kept_operand(const Graph& g, const Node& node) {
       if (side == 0 && !n.either_side) continue;
       const Tensor* constant = g.constant(node.inputs[side]);
       if (constant == nullptr || !all_equal(*constant, n.element)) continue;
+      if (is_float(constant->type()) && constant->count() > 1) continue;
       const bool signed_zero = n.op_type == "Add" && is_float(constant->type());
       return Kept{node.inputs[1 - side], signed_zero ? Exactness::kRounding : Exactness::kExact};
     }

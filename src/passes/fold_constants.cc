@@ -27,9 +27,10 @@ int64_t expected_bytes(const Graph& graph, const Node& node) {
   return sum;
 }
 
-} // namespace
+/// Where the result may be as large as what it is made from.
+enum class Growth { kToSource, kToBudget };
 
-std::optional<Patch> fold_constants(const RuleContext& context, const Node& node) {
+std::optional<Patch> fold(const RuleContext& context, const Node& node, Growth growth) {
   const Graph& graph = context.graph;
   if (node.inputs.empty() || node.is("QuantizeLinear") || node.is("DequantizeLinear"))
     return std::nullopt;
@@ -40,7 +41,7 @@ std::optional<Patch> fold_constants(const RuleContext& context, const Node& node
     if (constant == nullptr) return std::nullopt;
     budget += size_bytes(*constant);
   }
-  budget = std::max(budget, kFoldBudgetBytes);
+  budget = growth == Growth::kToBudget ? kFoldBudgetBytes : std::max(budget, kFoldBudgetBytes);
   for (const ValueId id : node.outputs)
     if (id.valid() && graph.is_output(id)) return std::nullopt;
   if (expected_bytes(graph, node) > budget) return std::nullopt;
@@ -59,6 +60,16 @@ std::optional<Patch> fold_constants(const RuleContext& context, const Node& node
                   patch.constant(graph.value(node.outputs[k]).name, (*results)[k]));
   }
   return patch;
+}
+
+} // namespace
+
+std::optional<Patch> fold_constants(const RuleContext& context, const Node& node) {
+  return fold(context, node, Growth::kToSource);
+}
+
+std::optional<Patch> fold_small_constants(const RuleContext& context, const Node& node) {
+  return fold(context, node, Growth::kToBudget);
 }
 
 } // namespace octet

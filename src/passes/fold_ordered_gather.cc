@@ -57,10 +57,12 @@ bool constant_pairs_in_order(const Tensor& t, const std::vector<Dim>& x) {
   if (t.rank() < 2 || t.shape().back() != 2 || !x[0].is_constant() || !x[1].is_constant())
     return false;
   if (t.count() != 2 * x[0].value() * x[1].value()) return false;
-  for (int64_t i = 0; i < t.count() / 2; ++i)
-    if (t.at(2 * i) != static_cast<double>(i / x[1].value()) ||
-        t.at(2 * i + 1) != static_cast<double>(i % x[1].value()))
+  const int64_t columns = x[1].value();
+  for (int64_t i = 0; i < t.count() / 2; ++i) {
+    const int64_t row = i / columns, column = i % columns;
+    if (t.at(2 * i) != static_cast<double>(row) || t.at(2 * i + 1) != static_cast<double>(column))
       return false;
+  }
   return true;
 }
 

@@ -27,6 +27,7 @@ RuleFn fold_ordered_gather;
 RuleFn fold_pad;
 RuleFn fold_reshape_shape;
 RuleFn fold_shape;
+RuleFn fold_small_constants; ///< none whose result is larger than the byte budget
 RuleFn fuse_gelu;
 RuleFn fuse_layer_norm;
 RuleFn merge_attention_scales;

@@ -54,9 +54,26 @@ std::vector<Rule> simplify_rules(const SimplifyOptions& options) {
   return out;
 }
 
+namespace {
+
+/// From here on weights stay in the file that they are mapped from.
+constexpr int64_t kLargeBytes = int64_t{3} << 29;
+
+bool is_large(const Graph& graph) {
+  int64_t total = 0;
+  for (const ValueId id : graph.constants())
+    total += static_cast<int64_t>(graph.value(id).constant.bytes().size());
+  return total > kLargeBytes;
+}
+
+} // namespace
+
 Result<std::vector<Step>> simplify(Graph& graph, const SimplifyOptions& options) {
   graph.remove_dead();
-  return rewrite(graph, simplify_rules(options), options.rewrite);
+  std::vector<Rule> rules = simplify_rules(options);
+  for (Rule& rule : rules)
+    if (rule.apply == fold_constants && is_large(graph)) rule.apply = fold_small_constants;
+  return rewrite(graph, rules, options.rewrite);
 }
 
 } // namespace octet

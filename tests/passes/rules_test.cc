@@ -85,6 +85,16 @@ y = Relu(d)
 output y: f32[2, 3]
 )",
      "y = Relu(x)\n"},
+    {"zeros that may be a bias stay",
+     {eliminate_neutral},
+     R"(graph g opset(""=17)
+input x: f32[2, 3]
+const b: f32[3] = [0, 0, 0]
+a = Add(x, b)
+y = Relu(a)
+output y: f32[2, 3]
+)",
+     "a = Add(x, b)\ny = Relu(a)\n"},
     {"a neutral element that broadcasts stays",
      {eliminate_neutral},
      R"(graph g opset(""=17)

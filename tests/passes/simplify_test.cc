@@ -142,6 +142,22 @@ output y: f32[4096, 4096]
   EXPECT_TRUE(apply(g, fold_constants).empty());
 }
 
+TEST(FoldConstants, LargeGraphsKeepWhatIsLarge) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[2, 1100000]
+input w: f32[1, 1100000]
+wt = Transpose(w) {perm=[1, 0]}
+y = MatMul(x, wt)
+output y: f32[2, 1]
+)");
+  const ValueId w = *g.find_value("w");
+  g.set_inputs({g.inputs()[0]});
+  g.set_constant(w, Tensor::zeros(DType::kFloat32, {1, 1100000}).value());
+  Graph small = g;
+  EXPECT_EQ(apply(small, fold_constants).size(), 1U);
+  EXPECT_TRUE(apply(g, fold_small_constants).empty());
+}
+
 TEST(FoldShape, NeedsKnownDimensions) {
   Graph g = parse(R"(graph g opset(""=17)
 input x: f32[N, 3, 4]
