@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "targets/bad_files.h"
 #include <gtest/gtest.h>
 
 #include "octet/repair.h"
+#include "octet/text.h"
 
 namespace octet {
 namespace {
@@ -151,6 +153,27 @@ TEST(Repair, LeavesAcceptedFilesAlone) {
     const Repaired repaired = repair(graph, target).value();
     EXPECT_TRUE(repaired.changes.empty());
     EXPECT_EQ(repaired.graph.content_hash(), graph.content_hash());
+  }
+}
+
+TEST(Repair, TurnsCodesThatComeInIntoValues) {
+  for (const int zero : {0, 128, 200}) {
+    SCOPED_TRACE(zero);
+    const Graph graph =
+        parse_graph("graph g opset(\"\"=17)\ninput x: u8[256]\nconst s: f32[] = [0.1]\n"
+                    "const u: u8[] = [" +
+                    std::to_string(zero) +
+                    "]\nd = DequantizeLinear(x, s, u)\ny = Neg(d)\noutput y: f32[256]\n")
+            .value();
+    EXPECT_TRUE(has_rule(check(graph, "tensorrt-10").value(), "uint8-data"));
+    const Repaired repaired = repair(graph, "tensorrt-10").value();
+    EXPECT_TRUE(accepted(repaired.left)) << text(repaired.left);
+    std::vector<uint8_t> codes(256);
+    std::iota(codes.begin(), codes.end(), uint8_t{0});
+    const std::vector<Tensor> x = {Tensor::of<uint8_t>({256}, std::span<const uint8_t>(codes))};
+    const Tensor was = make_reference_executor(graph).value()->run(x).value().at(0);
+    const Tensor is = make_reference_executor(repaired.graph).value()->run(x).value().at(0);
+    EXPECT_TRUE(is.identical(was)) << difference(was, is);
   }
 }
 
