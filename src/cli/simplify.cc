@@ -83,6 +83,8 @@ class Simplify final : public Command {
         ->check(CLI::Range(13, 20));
     app.add_flag("--standard-operators", standard_,
                  "write com.microsoft's attention and normalization in operators of ai.onnx");
+    app.add_flag("--keep-parameters", keep_parameters_,
+                 "keep biases of zeros and gains of ones, for a model to be trained on");
     app.add_flag("--log", log_, "print every rewrite");
     app.add_option("--max-steps", max_steps_, "stop after so many rewrites (to find a wrong one)");
   }
@@ -99,6 +101,8 @@ class Simplify final : public Command {
     if (opset_ > 0) OCTET_TRY_WITH(raise_opset(graph, opset_), model_);
     SimplifyOptions options;
     options.rewrite.max_steps = max_steps_;
+    options.neutral_parameters =
+        keep_parameters_ ? NeutralParameters::kKeep : NeutralParameters::kEliminate;
     if (drop_dropout_) options.training_dropout = TrainingDropout::kRemove;
     if (standard_) options.microsoft_operators = MicrosoftOperators::kDecompose;
     steps_ = OCTET_TRY_WITH(simplify(graph, options), model_);
@@ -247,7 +251,7 @@ class Simplify final : public Command {
   std::vector<std::string> shapes_, drop_inputs_, drop_outputs_;
   int verify_ = 0, max_steps_ = -1, opset_ = 0;
   double tolerance_ = -1, seconds_ = 0;
-  bool drop_dropout_ = false, standard_ = false, log_ = false;
+  bool drop_dropout_ = false, standard_ = false, keep_parameters_ = false, log_ = false;
   std::vector<DroppedInput> dropped_;
   std::vector<Step> steps_;
   Difference difference_;

@@ -2,8 +2,8 @@
 //   x + 0, x - 0, x * 1, x / 1, x ^ 1, x and true, x or false    =>    x
 //   Where(true, x, z), Where(false, z, x)                        =>    x
 // Exact, but for a float x + 0 (and 0 - with -0), which makes 0 of -0: that is called rounding.
-// Kept where broadcasting makes the result larger than x, and where the constant is a float of more
-// than one element: that may be a parameter which training has yet to move.
+// Kept where broadcasting makes the result larger than x. A float constant of more than one element
+// may be a parameter which training has yet to move: those are a rule of their own.
 #include "passes/match.h"
 #include "passes/rules.h"
 
@@ -26,7 +26,10 @@ struct Kept {
   Exactness exactness = Exactness::kExact;
 };
 
-std::optional<Kept> kept_operand(const Graph& g, const Node& node) {
+/// Float constants of more than one element.
+enum class Parameters { kKeep, kEliminate };
+
+std::optional<Kept> kept_operand(const Graph& g, const Node& node, Parameters parameters) {
   if (node.is("Where") && node.inputs.size() == 3) {
     const Tensor* condition = g.constant(node.input(0));
     if (condition == nullptr) return std::nullopt;
@@ -40,7 +43,8 @@ std::optional<Kept> kept_operand(const Graph& g, const Node& node) {
       if (side == 0 && !n.either_side) continue;
       const Tensor* constant = g.constant(node.inputs[side]);
       if (constant == nullptr || !all_equal(*constant, n.element)) continue;
-      if (is_float(constant->type()) && constant->count() > 1) continue;
+      const bool parameter = is_float(constant->type()) && constant->count() > 1;
+      if (parameter && parameters == Parameters::kKeep) continue;
       const bool signed_zero = n.op_type == "Add" && is_float(constant->type());
       return Kept{node.inputs[1 - side], signed_zero ? Exactness::kRounding : Exactness::kExact};
     }
@@ -48,11 +52,10 @@ std::optional<Kept> kept_operand(const Graph& g, const Node& node) {
   return std::nullopt;
 }
 
-} // namespace
-
-std::optional<Patch> eliminate_neutral(const RuleContext& context, const Node& node) {
+std::optional<Patch>
+eliminate(const RuleContext& context, const Node& node, Parameters parameters) {
   const Graph& g = context.graph;
-  const auto kept = kept_operand(g, node);
+  const auto kept = kept_operand(g, node, parameters);
   if (!kept || !kept->x.valid()) return std::nullopt;
   const ValueId y = node.output(0);
   if (!same_type(g.value(kept->x).type, g.value(y).type) || !can_replace(g, y, kept->x))
@@ -63,6 +66,16 @@ std::optional<Patch> eliminate_neutral(const RuleContext& context, const Node& n
               kept->exactness);
   patch.replace(y, kept->x);
   return patch;
+}
+
+} // namespace
+
+std::optional<Patch> eliminate_neutral(const RuleContext& context, const Node& node) {
+  return eliminate(context, node, Parameters::kKeep);
+}
+
+std::optional<Patch> eliminate_neutral_parameters(const RuleContext& context, const Node& node) {
+  return eliminate(context, node, Parameters::kEliminate);
 }
 
 } // namespace octet

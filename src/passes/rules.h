@@ -14,6 +14,7 @@ RuleFn eliminate_duplicates;
 RuleFn eliminate_identity;
 RuleFn eliminate_nan_guard;
 RuleFn eliminate_neutral;
+RuleFn eliminate_neutral_parameters;
 RuleFn eliminate_repeated;
 RuleFn eliminate_same_shape;
 RuleFn eliminate_true;

@@ -48,6 +48,8 @@ std::vector<Rule> simplify_rules(const SimplifyOptions& options) {
   std::vector<Rule> out(std::begin(kRules), std::end(kRules));
   if (options.training_dropout == TrainingDropout::kRemove)
     out.push_back({"remove_training_dropout", remove_training_dropout});
+  if (options.neutral_parameters == NeutralParameters::kEliminate)
+    out.push_back({"eliminate_neutral_parameters", eliminate_neutral_parameters});
   if (options.microsoft_operators == MicrosoftOperators::kDecompose)
     for (const Rule& rule : standard_operator_rules())
       out.push_back(rule);

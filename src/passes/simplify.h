@@ -13,10 +13,14 @@ enum class TrainingDropout { kKeep, kRemove };
 /// takes.
 enum class MicrosoftOperators { kKeep, kDecompose };
 
+/// What becomes of biases of zeros and gains of ones: a model may be trained on, or only run.
+enum class NeutralParameters { kKeep, kEliminate };
+
 struct SimplifyOptions {
   RewriteOptions rewrite;
   TrainingDropout training_dropout = TrainingDropout::kKeep;
   MicrosoftOperators microsoft_operators = MicrosoftOperators::kKeep;
+  NeutralParameters neutral_parameters = NeutralParameters::kKeep;
 };
 
 /// The rules, in the order in which each round of the driver tries them.

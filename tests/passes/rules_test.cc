@@ -95,6 +95,16 @@ y = Relu(a)
 output y: f32[2, 3]
 )",
      "a = Add(x, b)\ny = Relu(a)\n"},
+    {"gains of ones, for a model that is only run",
+     {eliminate_neutral_parameters},
+     R"(graph g opset(""=17)
+input x: f32[2, 3]
+const g: f32[3] = [1, 1, 1]
+a = Mul(x, g)
+y = Relu(a)
+output y: f32[2, 3]
+)",
+     "y = Relu(x)\n"},
     {"a neutral element that broadcasts stays",
      {eliminate_neutral},
      R"(graph g opset(""=17)
