@@ -7,15 +7,12 @@
 #include "core/format.h"
 #include "ops/infer.h"
 #include "ops/quant_layout.h"
+#include "targets/checks.h"
 #include "targets/work.h"
 
 namespace octet {
 
 namespace {
-
-bool is_qdq(const Node& node) {
-  return node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear";
-}
 
 std::string kind_of(const Graph& graph, const Value& value) {
   if (value.kind == ValueKind::kInput) return "input";
@@ -27,7 +24,7 @@ std::string kind_of(const Graph& graph, const Value& value) {
 void add_range(const Graph& graph, const Node& node, GraphView::Value& out) {
   const Tensor* scale = graph.constant(node.input(1));
   const Tensor* zero = graph.constant(node.input(2));
-  const ValueId codes = node.op_type == "QuantizeLinear" ? node.output(0) : node.input(0);
+  const ValueId codes = is_quantize(node) ? node.output(0) : node.input(0);
   const DType type = graph.value(codes).type.type;
   const std::optional<CodeRange> codes_range = code_range(type);
   if (scale == nullptr || scale->count() == 0 || !codes_range) return;
@@ -46,6 +43,7 @@ void add_range(const Graph& graph, const Node& node, GraphView::Value& out) {
 
 std::vector<std::string> names(const Graph& graph, const std::vector<ValueId>& ids) {
   std::vector<std::string> out;
+  out.reserve(ids.size());
   for (const ValueId id : ids)
     out.push_back(id.valid() ? graph.value(id).name : "");
   return out;
@@ -61,8 +59,7 @@ int64_t constant_bytes(const Graph& graph, const Node& node) {
 
 GraphView::Node view_node(const Graph& graph, const Node& node) {
   GraphView::Node out;
-  out.name =
-      !node.name.empty() || !node.output(0).valid() ? node.name : graph.value(node.output(0)).name;
+  out.name = name_of(graph, node);
   out.op = node.op_type;
   out.domain = node.domain;
   out.inputs = names(graph, node.inputs);
