@@ -15,8 +15,9 @@ set(CMAKE_CXX_FLAGS_SANITIZE
 
 find_program(OCTET_CCACHE ccache)
 if(OCTET_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${OCTET_CCACHE})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/compile.in ${PROJECT_BINARY_DIR}/compile @ONLY
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${PROJECT_BINARY_DIR}/compile)
 endif()
 
 # Designated initializers leave the other members at their defaults, so nothing warns about missing ones.
