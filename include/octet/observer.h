@@ -28,9 +28,10 @@ struct Scheme {
   DType type = DType::kInt8; ///< kInt8, kUint8, kFloat8E4M3FN or kFloat8E5M2
   bool symmetric = true;     ///< the zero point is the middle of the codes (0 for int8)
   bool narrow = false;       ///< leave out the lowest code (weights: [-127, 127])
+  int bits = 8;              ///< of an integer grid, 2 to 8; the codes stay in `type`
   bool operator==(const Scheme&) const = default;
 };
-/// `int8 symmetric`, `uint8 asymmetric`, `int8 symmetric narrow`, `float8e4m3fn`.
+/// `int8 symmetric`, `uint8 asymmetric`, `int8 symmetric narrow 4 bits`, `float8e4m3fn`.
 std::string text(const Scheme& scheme);
 
 /// The smallest and the largest value seen.

@@ -28,10 +28,11 @@ Result<QuantMode> parse_quant_mode(std::string_view text);
 struct QuantizeOptions {
   std::string target = "octet"; ///< see octet/target.h
   QuantMode mode = QuantMode::kStatic;
-  Calibrator calibrator = MinMax{};        ///< of activations
-  Calibrator weight_calibrator = MinMax{}; ///< of weights
-  bool per_channel = true;                 ///< weights: one scale for each output channel
-  std::optional<bool> symmetric;           ///< activations; default: what the target wants
+  Calibrator calibrator = MinMax{};         ///< of activations
+  Calibrator weight_calibrator = MinMax{};  ///< of weights
+  int weight_bits = 8, activation_bits = 8; ///< 2 to 8; below 8 the codes stay in 8-bit types
+  bool per_channel = true;                  ///< weights: one scale for each output channel
+  std::optional<bool> symmetric;            ///< activations; default: what the target wants
   std::vector<std::string> include; ///< patterns (* and ?) of node names or operators, or whole
                                     ///< components of names ("pooler" of "bert.pooler/dense");
   std::vector<std::string> exclude; ///< empty include: all. exclude wins

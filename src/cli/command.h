@@ -60,6 +60,7 @@ Command& train_bert_command();
 Command& pretrain_bert_command();
 Command& fill_mask_command();
 Command& import_hf_command();
+Command& export_command(); ///< before those under it
 Command& export_hf_command();
 Command& data_show_command();
 Command& data_fetch_command();

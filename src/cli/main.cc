@@ -28,14 +28,31 @@ void on_signal(int) {
 }
 
 std::vector<Command*> commands() {
-  return {&train_cnn_command(),  &train_bert_command(), &pretrain_bert_command(),
-          &calibrate_command(),  &quantize_command(),   &qat_command(),
-          &eval_command(),       &run_command(),        &check_command(),
-          &explain_command(),    &repair_command(),     &certify_command(),
-          &inspect_command(),    &assemble_command(),   &debug_command(),
-          &bench_command(),      &simplify_command(),   &fill_mask_command(),
-          &import_hf_command(),  &export_hf_command(),  &data_show_command(),
-          &data_fetch_command(), &tokenize_command(),   &train_vocabulary_command()};
+  return {&train_cnn_command(),
+          &train_bert_command(),
+          &pretrain_bert_command(),
+          &calibrate_command(),
+          &quantize_command(),
+          &qat_command(),
+          &eval_command(),
+          &run_command(),
+          &check_command(),
+          &explain_command(),
+          &repair_command(),
+          &certify_command(),
+          &inspect_command(),
+          &assemble_command(),
+          &debug_command(),
+          &bench_command(),
+          &simplify_command(),
+          &fill_mask_command(),
+          &import_hf_command(),
+          &export_command(),
+          &export_hf_command(),
+          &data_show_command(),
+          &data_fetch_command(),
+          &tokenize_command(),
+          &train_vocabulary_command()};
 }
 
 /// `data show` is `show` under `data`.
@@ -52,8 +69,7 @@ CLI::App* subcommand(CLI::App& app, std::string_view name, std::string_view summ
         {"data", "show or fetch data sets"},
         {"train", "train a model"},
         {"pretrain", "train a language model on plain text"},
-        {"import", "models of other tools to octet's"},
-        {"export", "octet's models to other tools'"}};
+        {"import", "models of other tools to octet's"}};
     parent = app.add_subcommand(group, summaries.at(group));
     parent->require_subcommand(1);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet quantize: a float model to 8 bits, by a plan that can be kept and edited.
 #include "cli/command.h"
+#include "cli/drop_inputs.h"
+#include "cli/export_notes.h"
 #include "cli/models.h"
 #include "cli/quantize_options.h"
 #include "cli/terminal.h"
@@ -10,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "octet/export.h"
 #include "octet/target.h"
 
 namespace octet::cli {
@@ -29,17 +32,53 @@ class Quantize final : public Command {
     app.add_option("-o,--output", output_, "ONNX file to write")->required();
     app.add_option("--save-plan", save_plan_, "write the plan as JSON");
     app.add_flag("--explain", explain_, "print the plan with its reasons");
+    app.add_option("--form", form_,
+                   "how codes are written: qdq, qcdq (with Clips), qoperator (QLinearConv, ...) or "
+                   "fused (with com.microsoft's float operators too); the last two are "
+                   "onnxruntime's, unless --target says otherwise");
+    app.add_option("--precision", precision_,
+                   "compute in fp16 or bf16 what is not in 8 bits; scales become such numbers")
+        ->check(CLI::IsMember({"fp16", "bf16"}));
+    for (const auto& [flag, list, text] :
+         {std::tuple{"--keep-fp32", &keep_fp32_,
+                     "for --precision: leave nodes or operators like this in f32 (* and ?)"},
+          std::tuple{"--drop-input", &drop_inputs_,
+                     "NAME or NAME=VALUE: the input becomes VALUE (0) everywhere"}})
+      app.add_option(flag, *list, text)
+          ->delimiter(',')
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+          ->allow_extra_args(false);
     flags_.define(app);
   }
 
   Result<Answer> run(const Common& common) override {
     OCTET_TRY(check_output(output_, common));
     if (!save_plan_.empty()) OCTET_TRY(check_output(save_plan_, common));
-    const Graph graph = OCTET_TRY(open_model(model_));
-    const QuantizationPlan plan = OCTET_TRY_WITH(flags_.plan(graph, model_, common), model_);
+    const FileForm form = OCTET_TRY(parse_file_form(form_));
+    if (form == FileForm::kQOperator || form == FileForm::kFused)
+      flags_.prefer_target("onnxruntime");
+    Graph graph = OCTET_TRY(open_model(model_));
+    for (const std::string& item : drop_inputs_) {
+      const DroppedInput dropped = OCTET_TRY_WITH(drop_named_input(graph, item), model_);
+      notes_.push_back({"drop_input", item, dropped.words, true});
+    }
+    QuantizationPlan plan = OCTET_TRY_WITH(flags_.plan(graph, model_, common), model_);
+    PrecisionOptions precision{.type = precision_ == "bf16" ? DType::kBfloat16 : DType::kFloat16,
+                               .keep_float = keep_fp32_,
+                               .ranges = {}};
+    if (!precision_.empty()) round_scales(plan, precision.type);
     if (explain_) fmt::print("{}", plan.text());
-    const Graph quantized = OCTET_TRY_WITH(quantize(graph, plan), model_);
+    Graph quantized = OCTET_TRY_WITH(quantize(graph, plan), model_);
+    OCTET_TRY_WITH(append(convert_form(quantized, form)), model_);
+    if (!precision_.empty()) {
+      for (const TensorPlan& tensor : plan.tensors)
+        if (!tensor.axis) precision.ranges[tensor.value] = tensor.ranges.front();
+      OCTET_TRY_WITH(append(convert_precision(quantized, precision)), model_);
+    }
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, plan.target), output_);
+    if (!accepted(findings) && form != FileForm::kQdq)
+      return error(ErrorCode::kUnsupported, "--form {} is not for {}: {}: {}", form_, plan.target,
+                   findings.front().node, findings.front().message);
     if (!accepted(findings))
       return error(ErrorCode::kInternal, "the quantized model would be refused by {}: {}: {}",
                    plan.target, findings.front().node, findings.front().message);
@@ -52,17 +91,28 @@ class Quantize final : public Command {
   }
 
  private:
+  Status append(Result<std::vector<ExportNote>> more) {
+    for (ExportNote& note : OCTET_TRY(std::move(more)))
+      notes_.push_back(std::move(note));
+    return ok_status();
+  }
+
   void report(const Common& common, const QuantizationPlan& plan) const {
     int64_t quantized = 0;
     for (const NodePlan& n : plan.nodes)
       quantized += n.quantized ? 1 : 0;
     const int64_t before = model_bytes(model_), after = model_bytes(output_);
     if (common.json) {
-      const nlohmann::ordered_json out = {
-          {"target", plan.target},      {"mode", std::string(octet::name(plan.mode))},
-          {"nodes", plan.nodes.size()}, {"quantized", quantized},
-          {"samples", plan.samples},    {"size_bytes", after},
-          {"float_bytes", before},      {"peak_rss_bytes", peak_rss_bytes()}};
+      const nlohmann::ordered_json out = {{"target", plan.target},
+                                          {"mode", std::string(octet::name(plan.mode))},
+                                          {"nodes", plan.nodes.size()},
+                                          {"quantized", quantized},
+                                          {"samples", plan.samples},
+                                          {"size_bytes", after},
+                                          {"float_bytes", before},
+                                          {"peak_rss_bytes", peak_rss_bytes()},
+                                          {"form", form_},
+                                          {"notes", export_notes_json(notes_)}};
       fmt::print("{}\n", out.dump(2));
       return;
     }
@@ -70,9 +120,12 @@ class Quantize final : public Command {
                plan.nodes.size(), plan.target, bytes_text(after),
                100.0 * static_cast<double>(after) / static_cast<double>(before),
                bytes_text(before));
+    print_export_notes(notes_, explain_);
   }
 
-  std::string model_, output_, save_plan_;
+  std::string model_, output_, save_plan_, form_ = "qdq", precision_;
+  std::vector<std::string> keep_fp32_, drop_inputs_;
+  std::vector<ExportNote> notes_;
   bool explain_ = false;
   QuantizeFlags flags_;
 };

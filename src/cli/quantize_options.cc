@@ -21,8 +21,8 @@ constexpr size_t kMaxPlanBytes = size_t{1} << 30;
 
 void QuantizeFlags::define(CLI::App& app) {
   app.add_option("--data", data, "calibration data, kind:path (its training part)");
-  app.add_option("--target", target_,
-                 "what will run the file: octet, onnxruntime, tensorrt-10, ...");
+  target_option_ = app.add_option("--target", target_,
+                                  "what will run the file: octet, onnxruntime, tensorrt-10, ...");
   app.add_option("--mode", mode_, "static, dynamic or weight-only");
   app.add_option("--calibrator", calibrator_,
                  "min-max, moving-average[:momentum], percentile[:p], entropy, mse");
@@ -30,6 +30,10 @@ void QuantizeFlags::define(CLI::App& app) {
   app.add_option("--max-length", max_length_, "tokens of a row, for text")
       ->check(CLI::Range(3, 65536))
       ->capture_default_str();
+  app.add_option("--weight-bits", weight_bits_, "bits of weights, 2 to 8")->check(CLI::Range(2, 8));
+  app.add_option("--activation-bits", activation_bits_,
+                 "bits of activations, 2 to 8; below 8 a Clip follows each quantizer")
+      ->check(CLI::Range(2, 8));
   app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");
@@ -52,11 +56,17 @@ void QuantizeFlags::define(CLI::App& app) {
   app.add_option("--plan", plan_file, "apply this plan (JSON) instead of making one");
 }
 
+void QuantizeFlags::prefer_target(const char* target) {
+  if (target_option_->count() == 0) target_ = target;
+}
+
 Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   QuantizeOptions o;
   o.target = OCTET_TRY(parse_target(target_));
   o.mode = OCTET_TRY(parse_quant_mode(mode_));
   o.calibrator = OCTET_TRY(parse_calibrator(calibrator_));
+  o.weight_bits = weight_bits_;
+  o.activation_bits = activation_bits_;
   o.per_channel = !per_tensor_;
   if (symmetric_ && asymmetric_) return error("--symmetric and --asymmetric exclude each other");
   if (symmetric_ || asymmetric_) o.symmetric = symmetric_;

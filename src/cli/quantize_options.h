@@ -11,6 +11,10 @@
 
 #include "octet/quantize.h"
 
+namespace CLI {
+class Option;
+} // namespace CLI
+
 namespace octet::cli {
 
 class QuantizeFlags {
@@ -27,6 +31,8 @@ class QuantizeFlags {
   std::string data;
   std::string plan_file, ranges_file;
   const std::string& target() const { return target_; } ///< as given
+  /// The target where none is given.
+  void prefer_target(const char* target);
   /// What `--data` names, for what else reads it.
   ModelData model_data() const { return {data, Split::kTrain, max_length_, 0}; }
 
@@ -35,7 +41,9 @@ class QuantizeFlags {
   bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
        embeddings_ = false;
   std::vector<std::string> include_, exclude_;
+  int weight_bits_ = 8, activation_bits_ = 8;
   int64_t samples_ = 512, max_length_ = 128;
+  const CLI::Option* target_option_ = nullptr;
 };
 
 } // namespace octet::cli

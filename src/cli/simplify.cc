@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 
 #include "cli/command.h"
 #include "cli/compare_models.h"
+#include "cli/drop_inputs.h"
 #include "cli/models.h"
 #include "cli/random_inputs.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include "ops/infer.h"
-#include "passes/drop_input.h"
 #include "passes/inline_functions.h"
 #include "passes/raise_opset.h"
 #include <CLI/CLI.hpp>
@@ -41,12 +40,6 @@ const char* effect_name(Exactness exactness) {
          : exactness == Exactness::kRounding ? "rounding"
                                              : "inexact";
 }
-
-struct DroppedInput {
-  std::string name;
-  double value = 0;
-  std::string words;
-};
 
 class Simplify final : public Command {
  public:
@@ -79,8 +72,8 @@ class Simplify final : public Command {
     app.add_flag("--drop-training-dropout", drop_dropout_,
                  "remove Dropout that an export in training mode left");
     app.add_option("--opset", opset_,
-                   "write for this operator set, 13 to 20: LayerNormalization needs 17, Gelu 20")
-        ->check(CLI::Range(13, 20));
+                   "write for this operator set, 13 to 23: LayerNormalization needs 17, Gelu 20")
+        ->check(CLI::Range(13, 23));
     app.add_flag("--standard-operators", standard_,
                  "write com.microsoft's attention and normalization in operators of ai.onnx");
     app.add_flag("--keep-parameters", keep_parameters_,
@@ -115,19 +108,8 @@ class Simplify final : public Command {
 
  private:
   Status drop(Graph& graph) {
-    for (const std::string& item : drop_inputs_) {
-      const size_t equals = item.find('=');
-      DroppedInput dropped{.name = item.substr(0, equals), .value = 0, .words = {}};
-      if (equals != std::string::npos) {
-        const std::string number = item.substr(equals + 1);
-        char* end = nullptr;
-        dropped.value = std::strtod(number.c_str(), &end);
-        if (number.empty() || *end != '\0')
-          return error("--drop-input {}: \"{}\" is no number", item, number);
-      }
-      dropped.words = OCTET_TRY(drop_input(graph, dropped.name, dropped.value));
-      dropped_.push_back(std::move(dropped));
-    }
+    for (const std::string& item : drop_inputs_)
+      dropped_.push_back(OCTET_TRY(drop_named_input(graph, item)));
     std::vector<ValueId> outputs = graph.outputs();
     for (const std::string& name : drop_outputs_) {
       const size_t before = outputs.size();

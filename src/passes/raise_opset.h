@@ -9,9 +9,9 @@
 
 namespace octet {
 
-/// Writes a graph of opset 13 or later for `version`, at most 20. Numbers do not change: only
+/// Writes a graph of opset 13 or later for `version`, at most 23. Numbers do not change: only
 /// operators pass that mean the same in both, and reductions and Split, whose attributes became
-/// inputs. The graph is unchanged on an error. Errors: versions outside 13 to 20, a lower version
+/// inputs. The graph is unchanged on an error. Errors: versions outside 13 to 23, a lower version
 /// than the graph's, a node of another operator (named).
 Status raise_opset(Graph& graph, int64_t version);
 

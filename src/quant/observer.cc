@@ -113,7 +113,8 @@ std::string text(const Scheme& scheme) {
     return scheme.type == DType::kFloat8E5M2 ? "float8e5m2" : "float8e4m3fn";
   std::string out = scheme.type == DType::kUint8 ? "uint8" : "int8";
   out += scheme.symmetric ? " symmetric" : " asymmetric";
-  return scheme.narrow ? out + " narrow" : out;
+  if (scheme.narrow) out += " narrow";
+  return scheme.bits < 8 ? out + fmt::format(" {} bits", scheme.bits) : out;
 }
 
 std::string name(const Calibrator& calibrator) {

@@ -78,12 +78,13 @@ class Planner {
       known.axis.reset(); // two readers want different axes: one scale serves both
       axis.reset();
     }
-    Observer observer =
-        OCTET_TRY(Observer::create(options_.weight_calibrator, placement_.weight, axis));
+    Scheme scheme = placement_.weight;
+    scheme.bits = options_.weight_bits;
+    Observer observer = OCTET_TRY(Observer::create(options_.weight_calibrator, scheme, axis));
     OCTET_TRY(observer.observe(w));
     TensorPlan out;
     out.value = value;
-    out.scheme = placement_.weight;
+    out.scheme = scheme;
     out.axis = axis;
     out.algorithm = name(options_.weight_calibrator);
     out.ranges = OCTET_TRY(observer.ranges());
@@ -128,6 +129,11 @@ class Planner {
 
   Status choose_schemes() {
     scheme_ = placement_.activation;
+    scheme_.bits = options_.activation_bits;
+    if (scheme_.bits < 8 && placement_.symmetric_only)
+      return error("target {} takes activations of 8 bits only: below them there is a Clip on "
+                   "codes, which it misreads (targets 7)",
+                   placement_.target);
     if (!options_.symmetric) return ok_status();
     if (!*options_.symmetric && placement_.symmetric_only)
       return error("target {} takes symmetric activations only (targets 1.1 row 12)",

@@ -30,6 +30,7 @@ Json tensor_json(const TensorPlan& t) {
               {"ranges", std::move(ranges)},
               {"note", t.note}};
   if (t.axis) out["axis"] = *t.axis;
+  if (t.scheme.bits != 8) out["bits"] = t.scheme.bits;
   return out;
 }
 
@@ -131,6 +132,7 @@ Result<TensorPlan> read_tensor(const Json& json, size_t index) {
   r.read("algorithm", out.algorithm);
   r.read_ranges("ranges", out.ranges);
   r.read("note", out.note);
+  if (json.is_object() && json.contains("bits")) r.read("bits", out.scheme.bits);
   if (const auto parsed = parse_dtype(type))
     out.scheme.type = *parsed;
   else

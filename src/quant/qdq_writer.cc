@@ -66,7 +66,17 @@ ValueId QdqWriter::pair(const char* op,
 }
 
 ValueId QdqWriter::quantize(ValueId x, const TensorPlan& plan) {
-  return pair("QuantizeLinear", x, plan, graph_.value(x).name + "_quantized");
+  const ValueId codes = pair("QuantizeLinear", x, plan, graph_.value(x).name + "_quantized");
+  return plan.scheme.bits < 8 ? clipped(codes, plan.scheme) : codes;
+}
+
+ValueId QdqWriter::clipped(ValueId y, const Scheme& scheme) {
+  const Codes limits = codes(scheme);
+  std::vector<ValueId> inputs = {y};
+  for (const double code : {limits.lowest, limits.highest})
+    inputs.push_back(
+        constant("clip", Tensor::from_doubles(scheme.type, {}, std::vector<double>{code}).value()));
+  return emit("Clip", std::move(inputs), std::nullopt, graph_.value(y).name + "_clip");
 }
 
 ValueId QdqWriter::dequantize(ValueId codes, const TensorPlan& plan, const std::string& of) {

@@ -21,7 +21,7 @@ class QdqWriter {
  public:
   explicit QdqWriter(Graph& graph) : graph_(graph) {}
 
-  /// The codes of `x` (i8, u8, ...), by a new QuantizeLinear.
+  /// The codes of `x` (i8, u8, ...), by a new QuantizeLinear, below 8 bits with a Clip behind it.
   ValueId quantize(ValueId x, const TensorPlan& plan);
   /// The float value of codes, by a new DequantizeLinear named after `of`.
   ValueId dequantize(ValueId codes, const TensorPlan& plan, const std::string& of);
@@ -38,6 +38,7 @@ class QdqWriter {
  private:
   ValueId scale(const std::vector<QuantParameters>& parameters, bool vector);
   ValueId zero_point(const std::vector<QuantParameters>& parameters, DType type, bool vector);
+  ValueId clipped(ValueId codes, const Scheme& scheme);
   ValueId pair(const char* op,
                ValueId x,
                const TensorPlan& plan,

@@ -134,6 +134,11 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
                  "model",
                  graph.opset(), placement->min_opset);
   Graph out = OCTET_TRY_WITH(prepare_for_quantization(graph), "quantize");
+  const bool fewer = std::any_of(plan.tensors.begin(), plan.tensors.end(),
+                                 [](const TensorPlan& t) { return t.scheme.bits < 8; });
+  if (fewer && storage == WeightStorage::kFloat)
+    return error(ErrorCode::kUnsupported,
+                 "quantize: quantization-aware training takes 8 bits; the plan has fewer");
   const PlanMismatch difference = mismatch(out, plan);
   if (!difference.unmatched.empty())
     return error("quantize: the plan is for another graph: {} not found or ambiguous; make a plan "

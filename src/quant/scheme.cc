@@ -39,19 +39,23 @@ float usable_scale(double scale) {
 
 /// Middle code of a symmetric scheme.
 int32_t middle(const Scheme& scheme) {
-  return scheme.type == DType::kUint8 ? 128 : 0;
+  return scheme.type == DType::kUint8 ? 1 << (scheme.bits - 1) : 0;
 }
 
 } // namespace
 
 Codes codes(const Scheme& scheme) {
-  if (scheme.type == DType::kUint8) return {scheme.narrow ? 1.0 : 0.0, 255};
-  if (scheme.type == DType::kInt8) return {scheme.narrow ? -127.0 : -128.0, 127};
+  const double half = std::ldexp(1.0, scheme.bits - 1);
+  const double cut = scheme.narrow ? 1 : 0;
+  if (scheme.type == DType::kUint8) return {cut, 2 * half - 1};
+  if (scheme.type == DType::kInt8) return {cut - half, half - 1};
   const double max = float_grid(scheme.type).max;
   return {-max, max};
 }
 
 Status check_scheme(const Scheme& scheme) {
+  if (scheme.bits < 2 || scheme.bits > 8 || (scheme.bits < 8 && !is_integer(scheme.type)))
+    return error("{} bits of {}; integer codes have 2 to 8", scheme.bits, name(scheme.type));
   switch (scheme.type) {
   case DType::kInt8:
   case DType::kUint8:
@@ -71,7 +75,7 @@ QuantParameters parameters_for(const Scheme& scheme, const Range& range) {
   if (!is_integer(scheme.type)) {
     out.scale = usable_scale(magnitude / float_grid(scheme.type).max);
   } else if (scheme.symmetric) {
-    out.scale = usable_scale(magnitude / 127);
+    out.scale = usable_scale(magnitude / (std::ldexp(1.0, scheme.bits - 1) - 1));
     out.zero_point = middle(scheme);
   } else {
     const Codes c = codes(scheme);

@@ -61,10 +61,29 @@ class Explainer {
       out.why = rule != nullptr ? rule->why : target_.placement->otherwise;
     }
     with_attention(node, out);
+    if (is_strongly_typed() && out.precision == "float") out.precision = type_name(node);
     return out;
   }
 
  private:
+  /// From 11 on a layer computes in the types that the file says.
+  bool is_strongly_typed() const { return target_.version >= 1100; }
+
+  std::string type_name(const Node& node) const {
+    switch (graph_.value(node.output(0)).type.type) {
+    case DType::kFloat32:
+      return "fp32";
+    case DType::kFloat16:
+      return "fp16";
+    case DType::kBfloat16:
+      return "bf16";
+    case DType::kUndefined:
+      return "float";
+    default:
+      return std::string(octet::name(graph_.value(node.output(0)).type.type));
+    }
+  }
+
   struct Kernel {
     FusedAttention verdict;
     std::string name;
@@ -90,7 +109,13 @@ class Explainer {
     const auto found = attention_of_.find(node.id);
     if (found == attention_of_.end()) return;
     const Kernel& kernel = attentions_[found->second];
-    if (kernel.verdict.fused) {
+    const bool wide = is_strongly_typed() && !kernel.verdict.int8 &&
+                      graph_.value(node.output(0)).type.type == DType::kFloat32;
+    if (kernel.verdict.fused && wide) {
+      out.why = kernel.name + " is not fused: the kernel takes fp16, bf16 or int8, not fp32";
+      out.mend = "convert the model to 16 bits (octet export --precision fp16)";
+      out.source = "targets 2.4";
+    } else if (kernel.verdict.fused) {
       out.fusion = kernel.name;
       out.precision = kernel.verdict.int8 ? "int8" : "float";
       out.why = kernel.verdict.int8 ? "Q/DQ at all places that the fused kernel asks for"

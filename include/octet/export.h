@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exports: one quantized graph in the forms that runtimes read, float parts in 16 bits, and another
+// operator set. What each changes in the numbers is in docs/export.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "octet/quantize.h"
+
+namespace octet {
+
+/// How codes are written down.
+enum class FileForm {
+  kQdq,       ///< QuantizeLinear and DequantizeLinear around float operators
+  kQcdq,      ///< the same with a Clip between them that states the bits, as Brevitas writes it
+  kQOperator, ///< operators on codes: QLinearConv, QLinearMatMul, com.microsoft's QLinearAdd, ...
+  kFused,     ///< kQOperator, and the float operators between as com.microsoft's fused ones
+};
+std::string_view name(FileForm form);
+Result<FileForm> parse_file_form(std::string_view text);
+
+/// Something that an export did, or left as it was, with the reason.
+struct ExportNote {
+  std::string rule; ///< a verb: "qlinear_conv", "keep_float"
+  std::string node; ///< or the value's name
+  std::string why;
+  bool exact = true; ///< no output bit changes
+};
+
+/// Rewrites a Q/DQ graph. A layer whose Q/DQ has no counterpart in the form keeps them, and a note
+/// with the rule "left" says why. Errors: a graph whose types do not fit together.
+Result<std::vector<ExportNote>> convert_form(Graph& graph, FileForm form);
+
+struct PrecisionOptions {
+  DType type = DType::kFloat16; ///< or kBfloat16
+  /// Patterns of node names or operators that stay in f32 (as QuantizeOptions::exclude).
+  std::vector<std::string> keep_float;
+  /// What values were seen to hold, by name: layers that read or write more than the type holds
+  /// stay in f32.
+  std::map<std::string, Range> ranges;
+};
+
+/// Computes in 16 bits what was f32. Graph inputs and outputs keep their types. Layers that need
+/// f32 keep it, with casts around them; every one of them, and every constant that had to be
+/// clamped, has a note. Errors: a pattern that matches nothing, types that do not fit together.
+Result<std::vector<ExportNote>> convert_precision(Graph& graph, const PrecisionOptions& options);
+
+/// Widens ranges until the scales of activations and weights are numbers of `type`, so that
+/// convert_precision keeps every code.
+void round_scales(QuantizationPlan& plan, DType type);
+
+/// Writes the graph for another operator set, 13 to 23. Up: see passes/raise_opset.h; down:
+/// operators that the older set lacks become chains. The graph is unchanged on an error, which
+/// names the node that has no counterpart.
+Result<std::vector<ExportNote>> convert_opset(Graph& graph, int64_t version);
+
+} // namespace octet

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which layers 16 bits cannot compute.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "octet/export.h"
+
+namespace octet {
+
+/// What 16-bit types hold.
+struct HalfRange {
+  double largest;   ///< finite
+  double precision; ///< of normal numbers: half a step, as a part of the number
+};
+HalfRange half_range(DType type);
+/// `value` as the type holds it.
+double as_half(double value, DType type);
+
+/// Why a node stays in f32 whatever its values are; nullopt: it may become 16 bits.
+std::optional<std::string> float_by_operator(const Graph& graph, const Node& node, DType type);
+/// Why a node stays in f32 by what is known of its values: constants and seen ranges.
+std::optional<std::string>
+float_by_values(const Graph& graph, const Node& node, const PrecisionOptions& options);
+/// Whether a constant that is too large may be clamped there: a mask or a bound, no factor.
+bool may_clamp(const Node& node, size_t input);
+
+} // namespace octet

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// One Q/DQ graph in the form that a runtime wants.
+#include <algorithm>
+#include <array>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "graph/verify.h"
+#include "ops/infer.h"
+#include "targets/checks.h"
+#include "targets/forms/forms.h"
+#include "targets/forms/qcdq.h"
+
+#include "octet/export.h"
+
+namespace octet {
+
+namespace {
+
+constexpr std::pair<FileForm, std::string_view> kNames[] = {{FileForm::kQdq, "qdq"},
+                                                            {FileForm::kQcdq, "qcdq"},
+                                                            {FileForm::kQOperator, "qoperator"},
+                                                            {FileForm::kFused, "fused"}};
+
+constexpr Rule kQOperatorRules[] = {
+    {"drop_pair", drop_pair},           {"move_on_codes", move_on_codes},
+    {"qlinear_conv", qlinear_conv},     {"qlinear_matmul", qlinear_matmul},
+    {"integer_matmul", integer_matmul}, {"qgemm", qgemm_form},
+    {"qlinear_around", qlinear_around}, {"qlinear_concat", qlinear_concat},
+    {"qlinear_where", qlinear_where},
+};
+constexpr Rule kFusedRules[] = {
+    {"add_matmul_bias", add_matmul_bias},
+    {"skip_layer_norm", skip_layer_norm},
+    {"bias_gelu", bias_gelu},
+};
+
+Status apply(Graph& graph, std::span<const Rule> rules, std::vector<ExportNote>& notes) {
+  for (const Step& step : OCTET_TRY(rewrite(graph, rules)))
+    notes.push_back({step.rule, step.node, step.why, step.exactness == Exactness::kExact});
+  return ok_status();
+}
+
+/// What computes in float between the DQ and Q that are left.
+void note_left(const Graph& graph, std::vector<ExportNote>& notes) {
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (is_qdq(node) || !node.domain.empty()) continue;
+    const auto through_dq = [&](ValueId in) {
+      const Node* before = in.valid() ? graph.producer(in) : nullptr;
+      return before != nullptr && is_dequantize(*before);
+    };
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), through_dq)) continue;
+    notes.push_back({"left", label(graph, node),
+                     "it reads Q/DQ in a way that no operator on codes has: it computes in float",
+                     true});
+  }
+}
+
+} // namespace
+
+std::string_view name(FileForm form) {
+  for (const auto& [known, text] : kNames)
+    if (known == form) return text;
+  return "qdq";
+}
+
+Result<FileForm> parse_file_form(std::string_view text) {
+  std::vector<std::string> names;
+  for (const auto& [form, known] : kNames) {
+    if (known == text) return form;
+    names.emplace_back(known);
+  }
+  return error("unknown form \"{}\"{}", text, suggestion(text, names));
+}
+
+Result<std::vector<ExportNote>> convert_form(Graph& graph, FileForm form) {
+  std::vector<ExportNote> notes;
+  if (form == FileForm::kQdq) return notes;
+  const auto convert = [&]() -> Status {
+    OCTET_TRY(infer_types(graph));
+    if (form == FileForm::kQcdq) {
+      notes = write_qcdq(graph);
+    } else {
+      OCTET_TRY(apply(graph, kQOperatorRules, notes));
+      if (form == FileForm::kFused) OCTET_TRY(apply(graph, kFusedRules, notes));
+      note_left(graph, notes);
+    }
+    graph.remove_dead();
+    OCTET_TRY(infer_types(graph));
+    return verify(graph);
+  };
+  OCTET_TRY_WITH(convert(), fmt::format("form {}", name(form)));
+  return notes;
+}
+
+} // namespace octet

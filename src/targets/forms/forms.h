@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the forms of a Q/DQ graph share: the codes before an operator and the Q behind it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "passes/rewrite.h"
+
+namespace octet {
+
+/// A value that comes through DequantizeLinear with constant parameters.
+struct CodedValue {
+  ValueId codes, scale, zero;
+  const Tensor* scales = nullptr; ///< one, or one for each channel of `axis`
+  DType type = DType::kUndefined; ///< of the codes
+  std::optional<int64_t> axis;    ///< with several scales
+
+  bool per_tensor() const { return scales->count() == 1; }
+};
+/// Nullopt where it does not come through DQ, or its parameters are computed, blocked or not f32.
+std::optional<CodedValue> coded_value(const Graph& graph, ValueId value);
+
+/// The QuantizeLinear that alone reads a value, past a clamp whose work it does by itself.
+struct CodedOutput {
+  const Node* quantize = nullptr;
+  const Node* clamp = nullptr;
+  ValueId scale, zero;
+  DType type = DType::kUndefined;
+};
+std::optional<CodedOutput> coded_output(const RuleContext& context, ValueId value);
+
+/// int32 codes of a bias for the product of `x` and `w`: from a float constant, or what DQ reads
+/// where its scale is that product. `ok` is false where there is a bias that cannot be one.
+struct BiasCodes {
+  bool ok = true;
+  ValueId codes; ///< invalid: no bias
+};
+BiasCodes bias_codes(
+    Patch& patch, const Graph& graph, const Node& node, const CodedValue& x, const CodedValue& w);
+
+RuleFn qlinear_conv, qlinear_matmul, integer_matmul, qgemm_form;
+RuleFn qlinear_around, qlinear_concat, qlinear_where;
+RuleFn move_on_codes, drop_pair;
+RuleFn add_matmul_bias, skip_layer_norm, bias_gelu;
+
+} // namespace octet

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//   DQ(a), DQ(b) ─▶ Add | Mul ─▶ Q                                      =>   QLinearAdd |
+//   QLinearMul DQ(x) ─▶ AveragePool | GlobalAveragePool | Sigmoid | LeakyRelu | Softmax ─▶ Q   =>
+//   QLinear... DQ(a), DQ(b), ... ─▶ Concat ─▶ Q                                    => QLinearConcat
+//   condition, DQ(a), DQ(b) ─▶ Where ─▶ Q                               =>   QLinearWhere
+// all of com.microsoft. Rounding: they round once, to codes, where Q/DQ rounds to float first.
+//   DQ(x) ─▶ MaxPool | Reshape | Flatten | Transpose | ... ─▶ Q, equal scales   =>   on the codes
+//   DQ(x) ─▶ Q, equal scales                                            =>   x
+// Exact.
+#include <algorithm>
+#include <array>
+
+#include "targets/checks.h"
+#include "targets/forms/forms.h"
+
+namespace octet {
+
+namespace {
+
+constexpr const char* kMicrosoft = "com.microsoft";
+
+bool is_one_of(const Node& node, std::span<const std::string_view> types) {
+  return node.domain.empty() && std::find(types.begin(), types.end(), node.op_type) != types.end();
+}
+
+/// ONNX Runtime has them with one type of codes for all tensors.
+bool fits(const std::optional<CodedValue>& in, const CodedOutput& out) {
+  return in && in->per_tensor() && in->type == out.type &&
+         (out.type == DType::kInt8 || out.type == DType::kUint8);
+}
+
+void append(std::vector<ValueId>& inputs, const CodedValue& value) {
+  inputs.insert(inputs.end(), {value.codes, value.scale, value.zero});
+}
+
+bool same_parameters(const Graph& g, const CodedValue& in, ValueId scale, ValueId zero) {
+  return in.scales->count() == 1 && g.constant(scale)->count() == 1 &&
+         in.scales->at(0) == g.constant(scale)->at(0) && in.type == g.constant(zero)->type() &&
+         g.constant(in.zero)->at(0) == g.constant(zero)->at(0);
+}
+
+} // namespace
+
+std::optional<Patch> qlinear_around(const RuleContext& context, const Node& node) {
+  const Graph& g = context.graph;
+  constexpr std::array<std::string_view, 7> kTypes = {
+      "Add", "Mul", "AveragePool", "GlobalAveragePool", "Sigmoid", "LeakyRelu", "Softmax"};
+  if (!is_one_of(node, kTypes)) return std::nullopt;
+  const auto out = coded_output(context, node.output(0));
+  if (!out) return std::nullopt;
+  std::vector<ValueId> inputs;
+  for (const ValueId id : node.inputs) {
+    const auto in = coded_value(g, id);
+    if (!fits(in, *out)) return std::nullopt;
+    append(inputs, *in);
+  }
+  inputs.insert(inputs.end(), {out->scale, out->zero});
+  Attributes attributes = node.attributes;
+  if (node.is("Softmax")) attributes["opset"].value = g.opset();
+  // It pools without dilations.
+  if (node.is("AveragePool") && attributes.erase("dilations") > 0) {
+    const auto dilations = node.attr_ints("dilations");
+    if (std::any_of(dilations.begin(), dilations.end(), [](int64_t d) { return d != 1; }))
+      return std::nullopt;
+  }
+  Patch patch(g, node.op_type + " between DQ and Q", Exactness::kRounding);
+  patch.from(node).from(*out->quantize).import_opset(kMicrosoft, 1);
+  patch.replace(out->quantize->output(0), patch.emit("QLinear" + node.op_type, std::move(inputs),
+                                                     std::move(attributes), node.name, kMicrosoft));
+  return patch;
+}
+
+std::optional<Patch> qlinear_concat(const RuleContext& context, const Node& node) {
+  const Graph& g = context.graph;
+  if (!node.is("Concat")) return std::nullopt;
+  const auto out = coded_output(context, node.output(0));
+  if (!out) return std::nullopt;
+  std::vector<ValueId> inputs = {out->scale, out->zero};
+  for (const ValueId id : node.inputs) {
+    const auto in = coded_value(g, id);
+    if (!fits(in, *out)) return std::nullopt;
+    append(inputs, *in);
+  }
+  Patch patch(g, "Concat between DQ and Q", Exactness::kRounding);
+  patch.from(node).from(*out->quantize).import_opset(kMicrosoft, 1);
+  patch.replace(out->quantize->output(0), patch.emit("QLinearConcat", std::move(inputs),
+                                                     node.attributes, node.name, kMicrosoft));
+  return patch;
+}
+
+std::optional<Patch> qlinear_where(const RuleContext& context, const Node& node) {
+  const Graph& g = context.graph;
+  if (!node.is("Where")) return std::nullopt;
+  const auto out = coded_output(context, node.output(0));
+  if (!out) return std::nullopt;
+  std::vector<ValueId> inputs = {node.input(0)};
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    const auto in = coded_value(g, node.input(i));
+    if (!fits(in, *out)) return std::nullopt;
+    append(inputs, *in);
+  }
+  inputs.insert(inputs.end(), {out->scale, out->zero});
+  Patch patch(g, "Where between DQ and Q", Exactness::kRounding);
+  patch.from(node).from(*out->quantize).import_opset(kMicrosoft, 1);
+  patch.replace(out->quantize->output(0),
+                patch.emit("QLinearWhere", std::move(inputs), {}, node.name, kMicrosoft));
+  return patch;
+}
+
+std::optional<Patch> move_on_codes(const RuleContext& context, const Node& node) {
+  const Graph& g = context.graph;
+  constexpr std::array<std::string_view, 6> kTypes = {"MaxPool",   "Reshape", "Flatten",
+                                                      "Transpose", "Squeeze", "Unsqueeze"};
+  if (!is_one_of(node, kTypes) || node.outputs.size() != 1) return std::nullopt;
+  const auto in = coded_value(g, node.input(0));
+  const auto out = coded_output(context, node.output(0));
+  if (!in || !out || out->clamp != nullptr || !same_parameters(g, *in, out->scale, out->zero))
+    return std::nullopt;
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[0] = in->codes;
+  Patch patch(g, "it moves codes, and scales are equal", Exactness::kExact);
+  patch.from(node).from(*out->quantize);
+  patch.replace(out->quantize->output(0),
+                patch.emit(node.op_type, std::move(inputs), node.attributes, node.name));
+  return patch;
+}
+
+std::optional<Patch> drop_pair(const RuleContext& context, const Node& node) {
+  const Graph& g = context.graph;
+  if (!is_quantize(node)) return std::nullopt;
+  const auto in = coded_value(g, node.input(0));
+  if (!in || g.constant(node.input(1)) == nullptr || g.constant(node.input(2)) == nullptr ||
+      !same_parameters(g, *in, node.input(1), node.input(2)) ||
+      !can_replace(g, node.output(0), in->codes))
+    return std::nullopt;
+  Patch patch(g, "Q undoes DQ", Exactness::kExact);
+  patch.from(node);
+  patch.replace(node.output(0), in->codes);
+  return patch;
+}
+
+} // namespace octet
