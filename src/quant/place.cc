@@ -83,8 +83,14 @@ class Placer {
     const bool wants = rule->treatment == Treatment::kProduct || node.is("Softmax") ||
                        wanted_.contains(node.output(0));
     if (!wants) return;
-    for (const size_t i : trait(node).inputs)
-      if (graph_.constant(node.input(i)) == nullptr) wanted_.insert(node.input(i));
+    const std::vector<size_t> inputs = trait(node).inputs;
+    const auto is_constant = [&](size_t i) { return graph_.constant(node.input(i)) != nullptr; };
+    // A sum with a bias stays in float, so the product before it should not end in codes.
+    if (rule->treatment == Treatment::kAround &&
+        std::any_of(inputs.begin(), inputs.end(), is_constant))
+      return;
+    for (const size_t i : inputs)
+      if (!is_constant(i)) wanted_.insert(node.input(i));
   }
 
   NodePlan decide(const Node& node) {

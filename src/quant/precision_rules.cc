@@ -27,9 +27,9 @@ constexpr std::array<std::string_view, 10> kSquares = {"Pow",
                                                        "Exp",
                                                        "LRN"};
 /// The type is an attribute, or the numbers are positions rather than data.
-constexpr std::array<std::string_view, 9> kOwnType = {
-    "RandomNormal",      "RandomUniform", "RandomNormalLike", "RandomUniformLike", "EyeLike",
-    "NonMaxSuppression", "RoiAlign",      "Upsample",         "Multinomial"};
+constexpr std::array<std::string_view, 10> kOwnType = {
+    "RandomNormal", "RandomUniform",     "RandomNormalLike", "RandomUniformLike", "EyeLike",
+    "Range",        "NonMaxSuppression", "RoiAlign",         "Upsample",          "Multinomial"};
 
 template <size_t N>
 bool is_one_of(const std::array<std::string_view, N>& list, const Node& node) {
@@ -84,20 +84,22 @@ constant_fault(const Graph& graph, const Node& node, size_t input, DType type) {
   const bool is_scale =
       input == 1 && (node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear");
   bool all_lost = true, any = false;
+  double smallest = 0;
   for (int64_t i = 0; i < tensor->count(); ++i) {
     const double v = tensor->at(i);
     if (v == 0 || std::isnan(v)) continue;
     any = true;
+    smallest = v;
     if (std::isfinite(v) && std::abs(v) > range.largest && !may_clamp(node, input))
       return fmt::format("{} holds {:.4g}, more than {} holds", shown(graph, id), v, name(type));
     const double error = std::abs(as_half(v, type) - v) / std::abs(v);
     if (is_scale && error > 2 * range.precision)
       return fmt::format("the scale {:.4g} in {} is below what {} holds precisely", v,
                          shown(graph, id), name(type));
-    all_lost = all_lost && error > 0.25;
+    all_lost = all_lost && error > 0.25 && std::abs(v) < 1;
   }
-  if (any && all_lost && (tensor->count() == 1 || as_half(tensor->at(0), type) == 0))
-    return fmt::format("{} is {:.4g}, which {} cannot tell from 0", shown(graph, id), tensor->at(0),
+  if (any && all_lost)
+    return fmt::format("{} holds {:.4g}, which {} cannot tell from 0", shown(graph, id), smallest,
                        name(type));
   return std::nullopt;
 }

@@ -29,11 +29,9 @@ constexpr Rule kQOperatorRules[] = {
     {"qlinear_around", qlinear_around}, {"qlinear_concat", qlinear_concat},
     {"qlinear_where", qlinear_where},
 };
-constexpr Rule kFusedRules[] = {
-    {"add_matmul_bias", add_matmul_bias},
-    {"skip_layer_norm", skip_layer_norm},
-    {"bias_gelu", bias_gelu},
-};
+/// Biases go into what follows the sum where that takes one: it is cheaper there than in a product.
+constexpr Rule kFusedRules[] = {{"bias_gelu", bias_gelu}};
+constexpr Rule kBiasRules[] = {{"add_matmul_bias", add_matmul_bias}};
 
 Status apply(Graph& graph, std::span<const Rule> rules, std::vector<ExportNote>& notes) {
   for (const Step& step : OCTET_TRY(rewrite(graph, rules)))
@@ -83,7 +81,10 @@ Result<std::vector<ExportNote>> convert_form(Graph& graph, FileForm form) {
       notes = write_qcdq(graph);
     } else {
       OCTET_TRY(apply(graph, kQOperatorRules, notes));
-      if (form == FileForm::kFused) OCTET_TRY(apply(graph, kFusedRules, notes));
+      if (form == FileForm::kFused) {
+        OCTET_TRY(apply(graph, kFusedRules, notes));
+        OCTET_TRY(apply(graph, kBiasRules, notes));
+      }
       note_left(graph, notes);
     }
     graph.remove_dead();

@@ -43,6 +43,6 @@ BiasCodes bias_codes(
 RuleFn qlinear_conv, qlinear_matmul, integer_matmul, qgemm_form;
 RuleFn qlinear_around, qlinear_concat, qlinear_where;
 RuleFn move_on_codes, drop_pair;
-RuleFn add_matmul_bias, skip_layer_norm, bias_gelu;
+RuleFn add_matmul_bias, bias_gelu;
 
 } // namespace octet

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph written for another operator set, up and down between 13 and 23, computes the same; what
+// has no counterpart is named.
+#include "passes/pass_support.h"
+#include <gtest/gtest.h>
+
+#include "octet/export.h"
+
+namespace octet {
+namespace {
+
+using test::expect_same_numbers;
+using test::parse;
+
+Graph at(const Graph& graph, int64_t version) {
+  Graph out = graph;
+  const auto notes = convert_opset(out, version);
+  EXPECT_TRUE(notes.ok()) << version << ": " << (notes.ok() ? "" : notes.error().text());
+  EXPECT_EQ(out.opset(), version);
+  return out;
+}
+
+std::string refusal(const Graph& graph, int64_t version) {
+  Graph out = graph;
+  const uint64_t hash = out.content_hash();
+  const auto notes = convert_opset(out, version);
+  EXPECT_FALSE(notes.ok());
+  EXPECT_EQ(out.content_hash(), hash) << "the graph must be unchanged";
+  return notes.ok() ? "" : notes.error().text();
+}
+
+Graph transformer() {
+  return parse(R"(graph g opset(""=23)
+input x: f32[2, 4]
+const gain: f32[4] = [1.5, 0.5, -1, 2]
+const bias: f32[4] = [0.1, 0.2, -0.3, 0]
+const axes: i64[1] = [-1]
+a = LayerNormalization(x, gain, bias) {axis=-1, epsilon=1e-5} "norm"
+b = Gelu(a) {} "gelu"
+c = Gelu(b) {approximate="tanh"} "gelu_new"
+d = RMSNormalization(c, gain) {epsilon=1e-5} "rms"
+e = Mish(d) "mish"
+f = HardSwish(e) "swish"
+m = ReduceMean(f, axes) {keepdims=1} "mean"
+h = Sub(f, m) "centered"
+y = CastLike(h, x) "cast"
+output y: f32[2, 4]
+)");
+}
+
+TEST(ConvertOpset, ChainsTakeThePlaceOfLaterOperators) {
+  const Graph graph = transformer();
+  for (int64_t version = 22; version >= 13; --version) {
+    SCOPED_TRACE(version);
+    const Graph older = at(graph, version);
+    for (const NodeId id : older.nodes()) {
+      EXPECT_EQ(older.node(id).domain, "");
+      EXPECT_FALSE(version < 20 && older.node(id).is("Gelu"));
+      EXPECT_FALSE(version < 17 && older.node(id).is("LayerNormalization"));
+    }
+    expect_same_numbers(graph, older, 2e-6);
+  }
+}
+
+TEST(ConvertOpset, UpAgainIsTheSameMeaning) {
+  const Graph oldest = at(transformer(), 13);
+  for (int64_t version = 14; version <= 23; ++version)
+    expect_same_numbers(oldest, at(oldest, version), 0);
+}
+
+TEST(ConvertOpset, InputsBecomeAttributes) {
+  const Graph graph = parse(R"(graph g opset(""=18)
+input x: f32[2, 5]
+const axes: i64[1] = [1]
+const pads: i64[2] = [1, 2]
+const zero: f32[] = [0]
+a, b = Split(x) {axis=1, num_outputs=2} "parts"
+c = ReduceMax(a, axes) {keepdims=1} "max"
+d = ReduceSumSquare(b, axes) {keepdims=1} "squares"
+e = Add(c, d) "sum"
+y = Pad(e, pads, zero, axes) "pad"
+output y: f32[2, 4]
+)");
+  for (const int64_t version : {13, 15, 17})
+    expect_same_numbers(graph, at(graph, version), 0);
+}
+
+TEST(ConvertOpset, PartsOfShapesBecomeSlices) {
+  const Graph graph = parse(R"(graph g opset(""=15)
+input x: f32[2, 3, 4]
+s = Shape(x) {start=1, end=3} "part"
+y = Cast(s) {to=1} "cast"
+output y: f32[2]
+)");
+  expect_same_numbers(graph, at(graph, 13), 0);
+}
+
+TEST(ConvertOpset, ErrorsNameTheNodeAndTheReason) {
+  const Graph half = parse(R"(graph g opset(""=19)
+input x: f16[2]
+const s: f16[] = [0.5]
+const z: i8[] = [0]
+y = QuantizeLinear(x, s, z) "quantize"
+output y: i8[2]
+)");
+  EXPECT_NE(refusal(half, 17).find("QuantizeLinear \"quantize\""), std::string::npos);
+  EXPECT_NE(refusal(half, 17).find("f32 only"), std::string::npos);
+  const Graph groups = parse(R"(graph g opset(""=21)
+input x: f32[1, 4, 2]
+const s: f32[4] = [1, 1, 1, 1]
+y = GroupNormalization(x, s, s) {num_groups=2} "groups"
+output y: f32[1, 4, 2]
+)");
+  EXPECT_NE(refusal(groups, 17).find("came with 18"), std::string::npos);
+  const Graph reshape = parse(R"(graph g opset(""=14)
+input x: f32[0, 2]
+const shape: i64[2] = [0, 2]
+y = Reshape(x, shape) {allowzero=1} "empty"
+output y: f32[0, 2]
+)");
+  EXPECT_NE(refusal(reshape, 13).find("allowzero = 1"), std::string::npos);
+  EXPECT_NE(refusal(reshape, 24).find("between 13 and 23"), std::string::npos);
+  EXPECT_NE(refusal(reshape, 12).find("between 13 and 23"), std::string::npos);
+}
+
+} // namespace
+} // namespace octet

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16 bits with float islands: what is kept and why, what is clamped, and that codes stay.
+#include <cmath>
+
+#include "quant/support.h"
+#include <gtest/gtest.h>
+
+#include "octet/export.h"
+#include "octet/target.h"
+
+namespace octet {
+namespace {
+
+using test::nodes_of;
+using test::random_tensor;
+using test::run_reference;
+
+Graph parse(const char* text) {
+  return parse_graph(text).value();
+}
+
+std::vector<ExportNote> convert(Graph& graph, const PrecisionOptions& options = {}) {
+  auto notes = convert_precision(graph, options);
+  EXPECT_TRUE(notes.ok()) << (notes.ok() ? "" : notes.error().text());
+  return notes.ok() ? *notes : std::vector<ExportNote>();
+}
+
+std::string why(const std::vector<ExportNote>& notes, const char* rule, const char* node) {
+  for (const ExportNote& note : notes)
+    if (note.rule == rule && note.node.find(node) != std::string::npos) return note.why;
+  return "";
+}
+
+DType type_of(const Graph& graph, const char* op) {
+  const auto nodes = nodes_of(graph, op);
+  return nodes.empty() ? DType::kUndefined : graph.value(nodes[0]->output(0)).type.type;
+}
+
+TEST(Precision, EverythingBetweenInputsAndOutputsIsHalf) {
+  const Graph graph = test::cnn({.hidden_relu = true, .batch_norm = true, .softmax = false});
+  const Tensor x = random_tensor({4, 1, 28, 28}, 3, -0.8F, 2.0F);
+  for (const auto& [type, least] : {std::pair{DType::kFloat16, 60.0}, {DType::kBfloat16, 40.0}}) {
+    Graph half = graph;
+    EXPECT_TRUE(convert(half, {.type = type, .keep_float = {}, .ranges = {}}).empty());
+    EXPECT_EQ(half.value(half.inputs()[0]).type.type, DType::kFloat32);
+    EXPECT_EQ(half.value(half.outputs()[0]).name, graph.value(graph.outputs()[0]).name);
+    EXPECT_EQ(half.value(half.outputs()[0]).type.type, DType::kFloat32);
+    EXPECT_EQ(nodes_of(half, "Cast").size(), 2U);
+    EXPECT_EQ(type_of(half, "Conv"), type);
+    EXPECT_TRUE(half.find_value("conv1.weight"));
+    EXPECT_LT(test::constant_bytes(half), test::constant_bytes(graph) * 51 / 100);
+    EXPECT_GT(test::sqnr(run_reference(graph, x), run_reference(half, x)), least);
+  }
+}
+
+TEST(Precision, PatternsKeepIslands) {
+  Graph graph = test::cnn();
+  const auto notes =
+      convert(graph, {.type = DType::kFloat16, .keep_float = {"conv2", "Softmax"}, .ranges = {}});
+  EXPECT_EQ(notes.size(), 2U);
+  EXPECT_EQ(why(notes, "keep_float", "conv2"), "kept by pattern");
+  EXPECT_EQ(type_of(graph, "Softmax"), DType::kFloat32);
+  EXPECT_EQ(type_of(graph, "Gemm"), DType::kFloat16);
+  Graph other = test::cnn();
+  const auto refused =
+      convert_precision(other, {.type = DType::kFloat16, .keep_float = {"conv3"}, .ranges = {}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("did you mean \"conv"), std::string::npos);
+}
+
+TEST(Precision, MasksAreClampedAndFactorsKeepTheirLayerInFloat) {
+  Graph graph = parse(R"(graph g opset(""=17)
+input x: f32[2, 2]
+const mask: f32[2] = [0, -3.4e38]
+const w: f32[2, 2] = [1, 100000, 3, 4]
+const tiny: f32[] = [1e-12]
+a = Add(x, mask) "masked"
+b = Softmax(a) {axis=-1} "softmax"
+c = MatMul(b, w) "product"
+y = Add(c, tiny) "epsilon"
+output y: f32[2, 2]
+)");
+  const Tensor x = Tensor::of<float>({2, 2}, {1, 2, -3, 4});
+  const Tensor want = run_reference(graph, x);
+  const auto notes = convert(graph);
+  EXPECT_NE(why(notes, "clamp", "mask").find("65504"), std::string::npos);
+  EXPECT_NE(why(notes, "keep_float", "product").find("1e+05"), std::string::npos);
+  EXPECT_NE(why(notes, "keep_float", "epsilon").find("cannot tell from 0"), std::string::npos);
+  EXPECT_EQ(type_of(graph, "Softmax"), DType::kFloat16);
+  EXPECT_EQ(type_of(graph, "MatMul"), DType::kFloat32);
+  EXPECT_GT(test::sqnr(want, run_reference(graph, x)), 60);
+}
+
+TEST(Precision, SeenRangesKeepLayersInFloat) {
+  const char* text = R"(graph g opset(""=17)
+input x: f32[2]
+const k: f32[] = [1000]
+a = Mul(x, k) "large"
+b = Relu(a) "relu"
+y = Sigmoid(b) "end"
+output y: f32[2]
+)";
+  Graph guarded = parse(text);
+  const auto notes = convert(guarded, {.type = DType::kFloat16,
+                                       .keep_float = {},
+                                       .ranges = {{"b", {0, 100000}}, {"a", {-60000, 60000}}}});
+  EXPECT_NE(why(notes, "keep_float", "relu").find("reached 1e+05"), std::string::npos);
+  EXPECT_NE(why(notes, "keep_float", "end").find("reached 1e+05"), std::string::npos);
+  EXPECT_EQ(why(notes, "keep_float", "large"), "");
+}
+
+TEST(Precision, OperatorsThatTakeNo16BitsStay) {
+  Graph graph = parse(R"(graph g opset(""=17)
+input x: f32[]
+const zero: f32[] = [0]
+const one: f32[] = [1]
+r = Range(zero, x, one) "range"
+y = Neg(r) "neg"
+output y: f32[N]
+)");
+  const auto notes = convert(graph);
+  EXPECT_NE(why(notes, "keep_float", "range").find("positions"), std::string::npos);
+  EXPECT_EQ(type_of(graph, "Neg"), DType::kFloat16);
+}
+
+TEST(Precision, CodesStayWhereScalesAreRoundedFirst) {
+  const Graph graph = test::cnn({.hidden_relu = true, .softmax = false});
+  for (const DType type : {DType::kFloat16, DType::kBfloat16}) {
+    QuantizationPlan plan =
+        plan_quantization(graph, test::cnn_data(), {.target = "tensorrt-11"}).value();
+    round_scales(plan, type);
+    const Graph wide = quantize(graph, plan).value();
+    Graph half = wide;
+    convert(half, {.type = type, .keep_float = {}, .ranges = {}});
+    EXPECT_GE(half.opset(), 19);
+    int scales = 0;
+    for (const char* op : {"QuantizeLinear", "DequantizeLinear"})
+      for (const Node* node : nodes_of(half, op)) {
+        const Tensor& scale = *half.constant(node->input(1));
+        EXPECT_EQ(scale.type(), type) << node->label();
+        const Node& before = wide.node(*wide.find_node(node->name));
+        EXPECT_EQ(scale.to_doubles().value(), wide.constant(before.input(1))->to_doubles().value())
+            << node->label();
+        ++scales;
+      }
+    EXPECT_GT(scales, 8);
+    const std::vector<Finding> findings = check(half, "tensorrt-11").value();
+    for (const Finding& f : findings)
+      ADD_FAILURE() << f.node << ": " << f.message;
+    const Tensor x = random_tensor({4, 1, 28, 28}, 3, -0.8F, 2.0F);
+    EXPECT_GT(test::sqnr(run_reference(graph, x), run_reference(half, x)), 20);
+  }
+}
+
+TEST(Precision, StronglyTypedTensorRtIsExplainedByTypes) {
+  const Graph graph = test::cnn({.hidden_relu = true});
+  QuantizationPlan plan =
+      plan_quantization(graph, test::cnn_data(), {.target = "tensorrt-11"}).value();
+  round_scales(plan, DType::kFloat16);
+  Graph half = quantize(graph, plan).value();
+  convert(half);
+  const std::vector<LayerForm> layers = explain(half, "tensorrt-11").value();
+  for (const LayerForm& layer : layers) {
+    EXPECT_NE(layer.precision, "float") << layer.node;
+    const bool product = layer.op == "Conv" || layer.op == "Gemm";
+    EXPECT_TRUE(!product || layer.precision == "int8") << layer.node;
+    EXPECT_TRUE(layer.op != "Softmax" || layer.precision == "fp16") << layer.precision;
+  }
+}
+
+} // namespace
+} // namespace octet
