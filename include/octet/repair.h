@@ -27,12 +27,20 @@ enum class ScaleForm {
   kUnified, ///< the largest of them; costs accuracy, saves requantization in TensorRT
 };
 
+/// Q and DQ inside attention, which TensorRT runs as one kernel only in some forms.
+enum class AttentionForm {
+  kKeep,
+  kInt8, ///< at all the places that the int8 kernel asks for, none where it does not take the sizes
+  kFloat, ///< none inside: the kernel of 16 bits
+};
+
 struct RepairOptions {
   /// Opens the data anew: once to take ranges, once to measure what the changes cost. Empty: ranges
   /// come from the file's own scales and costs are bounds.
   std::function<CalibrationSource()> data;
   WeightForm weights = WeightForm::kKeep;
   ScaleForm scales = ScaleForm::kKeep;
+  AttentionForm attention = AttentionForm::kKeep;
   /// Runs graphs on the data; empty: the reference executor.
   ExecutorFactory executor;
 };

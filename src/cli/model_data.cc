@@ -2,6 +2,7 @@
 #include "cli/model_data.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/terminal.h"
 #include "core/format.h"
@@ -17,6 +18,13 @@ namespace {
 bool has(const Graph& graph, const std::vector<ValueId>& values, std::string_view name) {
   return std::any_of(values.begin(), values.end(),
                      [&](ValueId id) { return graph.value(id).name == name; });
+}
+
+/// The second size of the first input, where the graph fixes it.
+std::optional<int64_t> fixed_length(const Graph& graph) {
+  if (graph.inputs().empty()) return std::nullopt;
+  const TypeInfo& type = graph.value(graph.inputs()[0]).type;
+  return type.has_rank() && type.rank() == 2 ? (*type.shape)[1].maybe_value() : std::nullopt;
 }
 
 } // namespace
@@ -49,6 +57,10 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
     options.max_length = std::min(options.max_length, bert->positions);
   options.token_type_ids = has(graph, graph.inputs(), "token_type_ids");
   options.pad_multiple = 8;
+  if (const auto length = fixed_length(graph)) {
+    options.max_length = *length;
+    options.pad_to_max = true;
+  }
   options.threads = common.threads;
   options.limit = data.limit;
   options.seed = common.seed;

@@ -44,6 +44,10 @@ class RepairModel final : public Command {
         ->capture_default_str();
     app.add_flag("--unify-scales", unify_,
                  "one scale for what a Concat joins and for several quantizers of one tensor");
+    app.add_option("--attention", attention_,
+                   "keep, int8 (Q/DQ where TensorRT's fused kernel wants them) or float (none)")
+        ->check(CLI::IsMember({"keep", "int8", "float"}))
+        ->capture_default_str();
     app.add_flag("--partial", partial_, "write the file even if something is left unrepaired");
   }
 
@@ -55,6 +59,9 @@ class RepairModel final : public Command {
     options.weights = weights_ == "stored"  ? WeightForm::kStored
                       : weights_ == "float" ? WeightForm::kFloat
                                             : WeightForm::kKeep;
+    options.attention = attention_ == "int8"    ? AttentionForm::kInt8
+                        : attention_ == "float" ? AttentionForm::kFloat
+                                                : AttentionForm::kKeep;
     options.scales = unify_ ? ScaleForm::kUnified : ScaleForm::kKeep;
     std::shared_ptr<const Dataset> data;
     if (!data_.empty()) {
@@ -124,7 +131,7 @@ class RepairModel final : public Command {
   }
 
   static constexpr int64_t kBatch = 16;
-  std::string model_, target_, output_, data_, weights_ = "keep";
+  std::string model_, target_, output_, data_, weights_ = "keep", attention_ = "keep";
   int64_t samples_ = 64, max_length_ = 128;
   bool partial_ = false, unify_ = false;
 };

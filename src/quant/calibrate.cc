@@ -135,16 +135,30 @@ Result<Calibration> calibrate(const Graph& graph,
   return out;
 }
 
+namespace {
+
+/// The first size of the first input, where the graph fixes it.
+std::optional<int64_t> fixed_batch(const Graph& graph) {
+  if (graph.inputs().empty()) return std::nullopt;
+  const TypeInfo& type = graph.value(graph.inputs()[0]).type;
+  if (!type.has_rank() || type.rank() == 0) return std::nullopt;
+  const auto size = (*type.shape)[0].maybe_value();
+  return size && *size > 0 ? size : std::nullopt;
+}
+
+} // namespace
+
 CalibrationSource
 batches_of(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size) {
   const int64_t n = samples <= 0 ? data.size() : std::min(samples, data.size());
-  const int64_t size = std::max<int64_t>(batch_size, 1);
+  const auto fixed = fixed_batch(graph);
+  const int64_t size = fixed.value_or(std::max<int64_t>(batch_size, 1));
   auto next = std::make_shared<int64_t>(0);
-  return [&graph, &data, n, size, next]() -> Result<std::optional<std::vector<Tensor>>> {
+  return [&graph, &data, n, size, fixed, next]() -> Result<std::optional<std::vector<Tensor>>> {
     if (*next >= n) return std::optional<std::vector<Tensor>>();
     std::vector<int64_t> indices;
-    for (int64_t i = *next; i < std::min(n, *next + size); ++i)
-      indices.push_back(i * data.size() / n);
+    for (int64_t i = *next; i < *next + size && (fixed || i < n); ++i)
+      indices.push_back(i % n * data.size() / n); // a fixed batch is filled up from the first
     *next += size;
     const Batch batch = OCTET_TRY(data.batch(indices));
     return std::optional(OCTET_TRY(bind_inputs(graph, batch)));

@@ -87,6 +87,7 @@ class Finder {
         at = reaches_product(before->input(0)) ? before->input(0) : before->input(1);
       } else if (before->is("Cast") || before->is("Where") || is_qdq(*before)) {
         if (!is_qdq(*before)) out.between.push_back(before->id);
+        if (is_dequantize(*before)) out.score_codes.push_back(at);
         at = before->input(before->is("Where") ? 1 : 0);
       } else {
         return false;
@@ -154,11 +155,20 @@ std::vector<Attention> find_attention(const Graph& graph, const Uses& uses) {
   return out;
 }
 
+std::optional<Attention>
+find_attention_at(const Graph& graph, const Uses& uses, const Node& softmax) {
+  return Finder(graph, uses).at(softmax);
+}
+
 FusedAttention tensorrt_attention(const Attention& a) {
-  const bool any = a.query_codes || a.key_codes || a.value_codes || a.probability_codes;
+  const bool any = a.query_codes || a.key_codes || a.value_codes || a.probability_codes ||
+                   !a.score_codes.empty();
   if (a.scale_after_scores)
     return refuse(any, "the scale is applied to the scores, behind the first product",
                   "multiply Q or K by it instead (octet simplify)");
+  if (!a.score_codes.empty())
+    return refuse(true, "Q/DQ stands between the first product and the softmax",
+                  "take it away (octet repair --attention int8)");
   const auto known = [](const std::optional<int64_t>& dim) { return dim.has_value(); };
   if (!any) {
     if (known(a.head_size) && (*a.head_size < 16 || *a.head_size > 256 || *a.head_size % 8 != 0))
@@ -176,13 +186,16 @@ FusedAttention tensorrt_attention(const Attention& a) {
                              Place{a.value_codes, "before the second product, on V"},
                              Place{a.output_codes, "behind the second product"}})
     if (!place.present)
-      return refuse(true, fmt::format("no Q/DQ {}", place.where),
-                    fmt::format("put Q/DQ {}, or take all of them away", place.where));
+      return refuse(
+          true, fmt::format("no Q/DQ {}", place.where),
+          fmt::format(
+              "put Q/DQ {}, or take all of them away (octet repair --attention int8 or float)",
+              place.where));
   if (known(a.head_size) && *a.head_size != 16 && *a.head_size != 32 && *a.head_size != 64)
     return refuse(true, fmt::format("the head size is {}, int8 takes 16, 32 and 64", *a.head_size),
                   "take Q/DQ out of the attention: it runs fused in 16 bits");
   for (const auto& length : {a.query_length, a.key_length})
-    if (known(length) && *length > 512)
+    if (known(length) && *length > kInt8AttentionLength)
       return refuse(true, fmt::format("the length is {}, int8 takes 512 at most", *length),
                     "take Q/DQ out of the attention: it runs fused in 16 bits");
   return {true, true, "", ""};

@@ -18,12 +18,19 @@ struct Attention {
   std::optional<int64_t> head_size, query_length, key_length; ///< where the shapes say so
   bool scale_after_scores = false;
   bool query_codes = false, key_codes = false, value_codes = false; ///< come through DQ
-  bool probability_codes = false; ///< Q and DQ between softmax and context
-  bool output_codes = false;      ///< the context goes through Q, possibly after moves
+  bool probability_codes = false;   ///< Q and DQ between softmax and context
+  bool output_codes = false;        ///< the context goes through Q, possibly after moves
+  std::vector<ValueId> score_codes; ///< what DQ makes between scores and softmax
 };
+
+/// The longest sequence that TensorRT's int8 kernel takes.
+constexpr int64_t kInt8AttentionLength = 512;
 
 /// Every attention of the graph, in the order of their softmaxes. Types must have been inferred.
 std::vector<Attention> find_attention(const Graph& graph, const Uses& uses);
+/// That around one softmax.
+std::optional<Attention>
+find_attention_at(const Graph& graph, const Uses& uses, const Node& softmax);
 
 /// How TensorRT will run it.
 struct FusedAttention {

@@ -82,5 +82,43 @@ TEST(StandardOperators, AttentionWithOtherColumnsForValues) {
                         "qkv_hidden_sizes=[4, 4, 6], scale=0.25}\noutput y: f32[2, 3, 6]\n"));
 }
 
+std::string
+codes(const std::string& name, const std::string& type, const std::string& shape, int count) {
+  std::string out = "const " + name + ": " + type + shape + " = [";
+  for (int i = 0; i < count; ++i)
+    out += (i == 0 ? "" : ", ") + std::to_string((i * 37 + 11) % 97);
+  return out + "]\n";
+}
+
+TEST(StandardOperators, AttentionOnCodes) {
+  struct Case {
+    const char* scale;
+    const char* zero;
+    const char* mask;
+  };
+  for (const Case& c :
+       {Case{"f32[] = [0.001]", "_", ""}, Case{"f32[] = [0.001]", "i8[] = [3]", "[N]"},
+        Case{"f32[12]", "i8[12]", "[N, 3]"}, Case{"f32[12]", "_", "[N, 3, 3]"}}) {
+    SCOPED_TRACE(std::string(c.scale) + c.zero + c.mask);
+    const bool columns = c.scale[4] != ']', masked = c.mask[0] != '\0', moved = c.zero[0] != '_';
+    std::string text = "graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput x: u8[N, 3, 4]\n";
+    if (masked) text += "input m: i32" + std::string(c.mask) + "\n";
+    text += codes("w", "i8", "[4, 12]", 48) + constant("b", "[12]", 12);
+    text += "const sx: f32[] = [0.02]\nconst zx: u8[] = [117]\n";
+    if (columns) {
+      text += "const sw: f32[12] = [0.001, 0.002, 0.003, 0.001, 0.002, 0.003, 0.001, 0.002, 0.003, "
+              "0.01, "
+              "0.02, 0.03]\n";
+      if (moved) text += codes("zw", "i8", "[12]", 12);
+    } else {
+      text += "const sw: " + std::string(c.scale) + "\n";
+      if (moved) text += "const zw: " + std::string(c.zero) + "\n";
+    }
+    text += std::string("y = com.microsoft.QAttention(x, w, b, sx, sw, ") + (masked ? "m" : "_") +
+            ", zx" + (moved ? ", zw" : "") + ") {num_heads=2}\noutput y: f32[N, 3, 4]\n";
+    expect_standard(parse(text));
+  }
+}
+
 } // namespace
 } // namespace octet

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "quant/calibrate.h"
+#include "targets/attention.h"
 #include "targets/checks.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rule.h"
@@ -126,6 +127,25 @@ class Measurement {
   std::vector<double> differences_;
 };
 
+bool is_requested(std::span<const ObserveRequest> requests, ValueId value) {
+  return std::any_of(requests.begin(), requests.end(),
+                     [&](const ObserveRequest& r) { return r.value == value; });
+}
+
+/// Where Q and DQ may be placed.
+std::vector<ValueId> attention_values(const Graph& graph, const RepairOptions& options) {
+  std::vector<ValueId> out;
+  if (options.attention != AttentionForm::kInt8) return out;
+  for (const Attention& attention : find_attention(graph, Uses(graph))) {
+    const Node& scores = graph.node(attention.scores);
+    const Node& context = graph.node(attention.context);
+    for (const ValueId id :
+         {scores.input(0), scores.input(1), context.input(0), context.input(1), context.output(0)})
+      out.push_back(id);
+  }
+  return out;
+}
+
 } // namespace
 
 Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions& options) {
@@ -136,10 +156,11 @@ Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions
     const bool reads = is_quantize(node) || node.is("DynamicQuantizeLinear") ||
                        node.is("DynamicQuantizeMatMul", "com.microsoft");
     const ValueId x = node.input(0);
-    const bool known = std::any_of(requests.begin(), requests.end(),
-                                   [&](const ObserveRequest& r) { return r.value == x; });
-    if (reads && !known && is_float_value(graph, x)) requests.push_back({x, Scheme{}});
+    if (reads && is_float_value(graph, x) && !is_requested(requests, x))
+      requests.push_back({x, Scheme{}});
   }
+  for (const ValueId x : attention_values(graph, options))
+    if (is_float_value(graph, x) && !is_requested(requests, x)) requests.push_back({x, Scheme{}});
   QuantizeOptions how;
   how.executor = options.executor;
   const Calibration seen = OCTET_TRY(calibrate(graph, requests, options.data(), how, 0));

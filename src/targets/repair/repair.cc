@@ -37,6 +37,7 @@ constexpr RepairRule kTensorRtForms[] = {
     {"qlinear_pool", qlinear_pool},
     {"matmul_integer_to_float", matmul_integer_to_float},
     {"integer_product", integer_product},
+    {"scale_query", scale_query},
 };
 
 constexpr RepairRule kTensorRtNumbers[] = {
@@ -45,6 +46,7 @@ constexpr RepairRule kTensorRtNumbers[] = {
     {"float_weight", float_weight},         {"dynamic_quantize", dynamic_quantize},
     {"unify_concat", unify_concat},         {"unify_quantize", unify_quantize},
     {"unblock_weight", unblock_weight},     {"dynamic_quantize_matmul", dynamic_quantize_matmul},
+    {"float_attention", float_attention},   {"place_attention", place_attention},
 };
 
 constexpr RepairRule kOnnxRuntimeForms[] = {

@@ -26,6 +26,7 @@ struct RepairContext {
   const ObservedRanges& observed;
   WeightForm weights = WeightForm::kKeep;
   ScaleForm scales = ScaleForm::kKeep;
+  AttentionForm attention = AttentionForm::kKeep;
 
   bool is_tensorrt() const { return target.family == TargetFamily::kTensorRt; }
   const Range* range_of(ValueId value) const;

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# Takes in the files that cnn_files.py and bert_files.py made: octet simplify, repair for tensorrt-10, check. One table:
+# what was found in each, and top-1 of the file as it came and as it is written, in ONNX Runtime and in octet.
+# ONNX Runtime runs with session.x64quantprecision=1, without which its int8 products saturate on CPUs without VNNI.
+# usage: judge.py OCTET cnn|bert DATA OUT COUNT [WORD...]    exit 1: a file is refused, or worse by more than 0.3 points
+import collections
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+import onnxruntime
+from reviews import reviews, tokens
+
+OCTET, KIND, DATA, OUT, COUNT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]), int(sys.argv[5])
+TARGET, MAY_LOSE = "tensorrt-10", 0.003
+CALIBRATION = {"cnn": f"fashion-mnist:{DATA}", "bert": f"imdb:{DATA}"}[KIND]
+
+
+def images():
+    def read(name, offset):
+        with gzip.open(DATA / f"{name}.gz") as file:
+            return numpy.frombuffer(file.read(), numpy.uint8, offset=offset)
+    pixels = read("t10k-images-idx3-ubyte", 16).reshape(-1, 1, 28, 28)[:COUNT]
+    return {"x": (pixels.astype(numpy.float32) / 255 - 0.2860) / 0.3530}, read("t10k-labels-idx1-ubyte", 8)[:COUNT]
+
+
+def octet(*words, answers=(0,)):
+    done = subprocess.run([OCTET, *map(str, words)], capture_output=True, text=True)
+    if done.returncode not in answers:
+        raise RuntimeError(f"octet {words[0]}: exit {done.returncode}: {done.stderr.strip() or done.stdout.strip()[-1500:]}")
+    return done
+
+
+def session(path, optimized=True):
+    options = onnxruntime.SessionOptions()
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def pieces(path, data, batch):
+    """The data in batches of the file's size, under the names of the file's inputs."""
+    graph = onnx.load(path, load_external_data=False).graph
+    stored = {t.name for t in graph.initializer}
+    inputs = [i for i in graph.input if i.name not in stored]
+    batch = inputs[0].type.tensor_type.shape.dim[0].dim_value or batch
+    names = {i.name: i.name if i.name in data else list(data)[0] for i in inputs}
+    for at in range(0, COUNT, batch):
+        if at + batch <= COUNT:
+            yield {mine: data[theirs][at:at + batch] for mine, theirs in names.items()}
+
+
+def in_onnxruntime(path, data, optimized=True):
+    model = session(path, optimized)
+    return numpy.concatenate([model.run(None, piece)[0] for piece in pieces(path, data, 50)])
+
+
+def in_octet(path, data):
+    out = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for piece in pieces(path, data, 500):
+            numpy.savez(f"{scratch}/in.npz", **piece)
+            octet("run", path, "--inputs", f"{scratch}/in.npz", "-o", f"{scratch}/out.npz", "--force")
+            with numpy.load(f"{scratch}/out.npz") as result:
+                out.append(result[result.files[0]])
+    return numpy.concatenate(out)
+
+
+def outputs(path, data):
+    """In ONNX Runtime where it can: it lacks kernels for some files of its own making, and its optimizer stops at some
+    that share a zero point among weights and activations."""
+    unoptimized = lambda p, d: in_onnxruntime(p, d, False)
+    for run, note in ((in_onnxruntime, ""), (unoptimized, " (not optimized)"), (in_octet, " (octet)")):
+        try:
+            return run(path, data), note
+        except Exception as error:
+            reason = error
+    raise reason
+
+
+def judge(folder, data, labels):
+    row = json.loads((folder / "row.json").read_text())
+    came, simple, fixed = (folder / name for name in ("model.onnx", "simple.onnx", "fixed.onnx"))
+    def top1(found):
+        return float((found.argmax(1) == labels[:len(found)]).mean())
+    out = {"row": row["title"], "opset": max(o.version for o in onnx.load(came, load_external_data=False).opset_import if o.domain == "")}
+    found = json.loads(octet("check", came, "--target", TARGET, "--json", answers=(0, 1)).stdout)
+    rules = collections.Counter(f["rule"] for f in found["findings"] if f["severity"] == "error")
+    out["found"] = ", ".join(f"{count} {rule}" for rule, count in rules.items())
+    octet("simplify", came, "-o", simple, "--force", *row.get("simplify", []))
+    repaired = octet("repair", simple, "--target", TARGET, "--data", CALIBRATION, "-o", fixed, "--force", "--json", answers=(0, 1))
+    answer = json.loads(repaired.stdout)
+    out["repairs"] = len(answer["changes"])
+    out["exact"] = sum(c["exact"] for c in answer["changes"])
+    if not answer["accepted"]:
+        left = collections.Counter(f"{f['rule']}: {f['message']}" for f in answer["left"] if f["severity"] == "error")
+        raise RuntimeError(f"refused: {left.most_common(4)}")
+    octet("check", fixed, "--target", TARGET)
+    before, out["note"] = outputs(came, data)
+    after, out["after_note"] = outputs(fixed, data)
+    out["before"], out["after"], out["octet"] = map(top1, (before, after, in_octet(fixed, data)))
+    return out
+
+
+def main():
+    if KIND == "cnn":
+        data, labels = images()
+    else:
+        texts, labels = reviews(DATA / "test.tsv.gz", COUNT)
+        data = tokens(next(OUT.glob("*/tokenizer.json")).parent, texts)
+    failed = 0
+    print(f"| file | opset | what {TARGET} refuses | repairs (exact) | top-1 as it came | repaired | in octet |\n|---|---|---|---|---|---|---|", flush=True)
+    for folder in sorted(f.parent for f in OUT.glob("*/row.json")):
+        if len(sys.argv) > 6 and not any(word in folder.name for word in sys.argv[6:]):
+            continue
+        try:
+            r = judge(folder, data, labels)
+        except Exception as error:
+            failed += 1
+            print(f"| {folder.name} | {error} |", flush=True)
+            continue
+        bad = r["before"] - min(r["after"], r["octet"]) > MAY_LOSE
+        failed += bad
+        print(f"| {r['row']} | {r['opset']} | {r['found'] or '-'} | {r['repairs']} ({r['exact']}) | {100 * r['before']:.2f}{r['note']} | "
+              f"{100 * r['after']:.2f}{r['after_note']} | {100 * r['octet']:.2f}{' **worse**' if bad else ''} |", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+main()

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# What both makers of files share: the list of rows, and calibration data for ONNX Runtime.
+import contextlib
+import io
+import json
+import re
+import traceback
+import warnings
+
+import onnxruntime.quantization as ort
+
+
+class Rows:
+    """Rows in the order in which they are added; each is a function that writes one ONNX file."""
+
+    def __init__(self, out):
+        self.out, self.all = out, []
+
+    def add(self, title, **settings):
+        def keep(function):
+            self.all.append((title, settings, function))
+            return function
+        return keep
+
+    def make(self, only):
+        failed = []
+        for title, settings, function in self.all:
+            folder = self.out / slug(title)
+            path = folder / "model.onnx"
+            if path.exists() or (only and not any(word in slug(title) for word in only)):
+                continue
+            folder.mkdir(parents=True, exist_ok=True)
+            noise = io.StringIO()
+            try:
+                with warnings.catch_warnings(), contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
+                    warnings.simplefilter("ignore")
+                    function(path)
+                (folder / "row.json").write_text(json.dumps({"title": title, **settings}))
+                print(f"made: {title}", flush=True)
+            except Exception:
+                failed.append(title)
+                path.unlink(missing_ok=True)
+                print(f"not made: {title}\n{noise.getvalue()[-2000:]}\n{traceback.format_exc()}", flush=True)
+        if failed:
+            raise SystemExit(f"{len(failed)} files were not made: {', '.join(failed)}")
+
+
+def slug(title):
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+
+
+class Calibration(ort.CalibrationDataReader):
+    """Every pass over the batches begins anew."""
+
+    def __init__(self, batches):
+        self.batches, self.at = batches, 0
+
+    def get_next(self):
+        self.at += 1
+        return self.batches[self.at - 1] if self.at <= len(self.batches) else None
+
+    def rewind(self):
+        self.at = 0
