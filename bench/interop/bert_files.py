@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import sys
 
-import numpy
+import onnx
 import onnxruntime.quantization as ort
 import torch
 from reviews import LENGTH, reviews, tokens
@@ -17,7 +17,7 @@ BATCH = 10  # of the files with fixed sizes
 NAMES = ["input_ids", "attention_mask", "token_type_ids"]
 
 OUT.mkdir(parents=True, exist_ok=True)
-rows = Rows(OUT)
+rows = Rows(OUT, [SOURCE / name for name in ("tokenizer.json", "vocab.txt", "tokenizer_config.json")])
 texts, _ = reviews(DATA / "train.tsv.gz", 64)
 INPUTS = tokens(SOURCE, texts)
 EXAMPLE = tuple(torch.from_numpy(INPUTS[name][:BATCH]) for name in NAMES)
@@ -162,7 +162,7 @@ def dynamic(path):
 
 @rows.add("quantize_dynamic of the optimized file", simplify=["--standard-operators"])
 def dynamic_optimized(path):
-    ort.quantize_dynamic(optimized_file(), path)
+    ort.quantize_dynamic(optimized_file(), path, extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
 
 
 @rows.add("torchao PT2E, x86 settings, dynamo")
@@ -194,7 +194,3 @@ def brevitas(path):
 
 
 rows.make(sys.argv[4:])
-for name in ("tokenizer.json", "vocab.txt", "tokenizer_config.json"):
-    for folder in OUT.iterdir():
-        if folder.is_dir():
-            shutil.copy(SOURCE / name, folder)

@@ -7,6 +7,7 @@ import collections
 import gzip
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -50,10 +51,11 @@ def pieces(path, data, batch):
     graph = onnx.load(path, load_external_data=False).graph
     stored = {t.name for t in graph.initializer}
     inputs = [i for i in graph.input if i.name not in stored]
-    batch = inputs[0].type.tensor_type.shape.dim[0].dim_value or batch
+    fixed = inputs[0].type.tensor_type.shape.dim[0].dim_value
+    batch = fixed or batch
     names = {i.name: i.name if i.name in data else list(data)[0] for i in inputs}
     for at in range(0, COUNT, batch):
-        if at + batch <= COUNT:
+        if not fixed or at + batch <= COUNT:
             yield {mine: data[theirs][at:at + batch] for mine, theirs in names.items()}
 
 
@@ -87,7 +89,10 @@ def outputs(path, data):
 
 def judge(folder, data, labels):
     row = json.loads((folder / "row.json").read_text())
-    came, simple, fixed = (folder / name for name in ("model.onnx", "simple.onnx", "fixed.onnx"))
+    came, simple, fixed = folder / "model.onnx", folder / "simple" / "model.onnx", folder / "fixed.onnx"
+    simple.parent.mkdir(exist_ok=True)
+    for companion in [*folder.glob("*token*"), *folder.glob("vocab.txt")]:  # repair reads the data's texts with the tokenizer beside the model
+        shutil.copy(companion, simple.parent)
     def top1(found):
         return float((found.argmax(1) == labels[:len(found)]).mean())
     out = {"row": row["title"], "opset": max(o.version for o in onnx.load(came, load_external_data=False).opset_import if o.domain == "")}
@@ -95,7 +100,7 @@ def judge(folder, data, labels):
     rules = collections.Counter(f["rule"] for f in found["findings"] if f["severity"] == "error")
     out["found"] = ", ".join(f"{count} {rule}" for rule, count in rules.items())
     octet("simplify", came, "-o", simple, "--force", *row.get("simplify", []))
-    repaired = octet("repair", simple, "--target", TARGET, "--data", CALIBRATION, "-o", fixed, "--force", "--json", answers=(0, 1))
+    repaired = octet("repair", simple, "--target", TARGET, "--data", CALIBRATION, "--samples", 32, "-o", fixed, "--force", "--json", answers=(0, 1))
     answer = json.loads(repaired.stdout)
     out["repairs"] = len(answer["changes"])
     out["exact"] = sum(c["exact"] for c in answer["changes"])

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import re
+import shutil
 import traceback
 import warnings
 
@@ -13,8 +14,9 @@ import onnxruntime.quantization as ort
 class Rows:
     """Rows in the order in which they are added; each is a function that writes one ONNX file."""
 
-    def __init__(self, out):
-        self.out, self.all = out, []
+    def __init__(self, out, beside=()):
+        """`beside`: files that each model wants in its folder."""
+        self.out, self.beside, self.all = out, beside, []
 
     def add(self, title, **settings):
         def keep(function):
@@ -35,6 +37,8 @@ class Rows:
                 with warnings.catch_warnings(), contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
                     warnings.simplefilter("ignore")
                     function(path)
+                for file in self.beside:
+                    shutil.copy(file, folder)
                 (folder / "row.json").write_text(json.dumps({"title": title, **settings}))
                 print(f"made: {title}", flush=True)
             except Exception:

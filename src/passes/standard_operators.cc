@@ -7,6 +7,7 @@ std::vector<Rule> standard_operator_rules() {
   return {{"decompose_embed_layer_norm", decompose_embed_layer_norm},
           {"decompose_skip_layer_norm", decompose_skip_layer_norm},
           {"decompose_attention", decompose_attention},
+          {"decompose_fused_product", decompose_fused_product},
           {"decompose_gelu", decompose_gelu}};
 }
 

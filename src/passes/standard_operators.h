@@ -28,6 +28,7 @@ ValueId emit_number(Patch& patch, const std::string& name, DType type, double va
 
 RuleFn decompose_attention;
 RuleFn decompose_embed_layer_norm;
+RuleFn decompose_fused_product;
 RuleFn decompose_gelu;
 RuleFn decompose_skip_layer_norm;
 

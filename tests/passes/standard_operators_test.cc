@@ -120,5 +120,41 @@ TEST(StandardOperators, AttentionOnCodes) {
   }
 }
 
+TEST(StandardOperators, FusedMatMul) {
+  for (const char* attributes : {"{alpha=0.125, transB=1}", "{transA=1, transB=1}",
+                                 "{transBatchA=1, transBatchB=1, transB=1}", "{alpha=2.0}"}) {
+    SCOPED_TRACE(attributes);
+    expect_standard(parse("graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput a: f32[3, 3, 3]\n"
+                          "input b: f32[3, 3, 3]\ny = com.microsoft.FusedMatMul(a, b) " +
+                          std::string(attributes) + "\noutput y: f32[3, 3, 3]\n"));
+  }
+}
+
+TEST(StandardOperators, ActivationsOfFusedProducts) {
+  struct Case {
+    const char* call;
+    const char* after;
+  };
+  for (const Case& c :
+       {Case{"FusedGemm(x, w, b) {activation=\"Relu\", transB=1}", "Gemm Relu"},
+        Case{"FusedGemm(x, w, b) {activation=\"LeakyRelu\", activation_alpha=0.1}",
+             "Gemm LeakyRelu"},
+        Case{"FusedConv(x, w, b, z) {activation=\"Relu\"}", "Conv Add Relu"},
+        Case{"FusedConv(x, w) {activation=\"Clip\", activation_params=[0.0, 6.0]}", "Conv Clip"},
+        Case{"FusedConv(x, w) {activation=\"Unheard\"}", "FusedConv"}}) {
+    SCOPED_TRACE(c.call);
+    Graph g = parse(std::string("graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput x: f32[*]\n"
+                                "input w: f32[*]\ninput b: f32[*]\ninput z: f32[*]\n"
+                                "y = com.microsoft.") +
+                    c.call + "\noutput y: f32[*]\n");
+    ASSERT_TRUE(rewrite(g, standard_operator_rules()).ok());
+    std::string ops;
+    const std::vector<NodeId> nodes = g.topological().value();
+    for (const NodeId id : nodes)
+      ops += (ops.empty() ? "" : " ") + g.node(id).op_type;
+    EXPECT_EQ(ops, c.after);
+  }
+}
+
 } // namespace
 } // namespace octet
