@@ -247,6 +247,21 @@ const BadFile kFiles[] = {
      "integer-operator", "dynamic_quantize", 100, 17, "tensorrt-10", true},
     {"dynamic_quantize_matmul", "y = com.microsoft.DynamicQuantizeMatMul(x, w8, s4, z4)",
      "unknown-domain", "dynamic_quantize_matmul", 600, 17, "tensorrt-10", true},
+    {"fused_matmul", "y = com.microsoft.FusedMatMul(x, w) {alpha=0.5}", "unknown-domain",
+     "standard_operators", 0.001},
+    {"fused_gemm", "y = com.microsoft.FusedGemm(x, w) {activation=\"Relu\"}", "unknown-domain",
+     "standard_operators", -1, 17, "tensorrt-10", false, false},
+    {"bias_gelu", "const b: f32[4] = [1, -2, 3, -4]\ny = com.microsoft.BiasGelu(x, b)",
+     "unknown-domain", "standard_operators", 0.001},
+    {"qattention",
+     "const u: u8[] = [128]\nconst t: f32[] = [0.005]\nconst a: i64[3] = [1, 2, 4]\n"
+     "const m: i64[2] = [2, 4]\nconst b: f32[12] = [1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3]\n"
+     "const v: i8[4, 12] = [-37, 0, 37, -23, 14, -46, -9, 28, -32, 5, 42, -18, 19, -41, -4, 33, "
+     "-27, 10, 47, -13, 24, -36, 1, 38, -22, 15, -45, -8, 29, -31, 6, 43, -17, 20, -40, -3, 34, "
+     "-26, 11, 48, -12, 25, -35, 2, 39, -21, 16, -44]\n"
+     "r = Reshape(x, a)\nq = QuantizeLinear(r, s, u)\n"
+     "o = com.microsoft.QAttention(q, v, b, s, t, _, u) {num_heads=2}\ny = Reshape(o, m)",
+     "unknown-domain", "standard_operators", 0.001},
     {"axis_out_of_range", "d = DequantizeLinear(w8, s4, z4) {axis=2}\ny = MatMul(x, d)",
      "axis-range", "", -1, 17, "tensorrt-10", false, false},
     {"scales_of_another_count",

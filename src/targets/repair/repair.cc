@@ -19,6 +19,7 @@ constexpr RepairRule kTensorRtForms[] = {
     {"fold_parameter", fold_parameter},
     {"convert_scale", convert_scale},
     {"standard_domain", standard_domain},
+    {"standard_operators", standard_operators},
     {"add_zero_point", add_zero_point},
     {"match_zero_point", match_zero_point},
     {"drop_output_type", drop_output_type},

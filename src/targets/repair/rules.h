@@ -36,6 +36,7 @@ RepairFn scale_query;
 RepairFn set_axis;
 RepairFn split_quantize;
 RepairFn standard_domain;
+RepairFn standard_operators;
 RepairFn store_weight;
 RepairFn symmetric_activation;
 RepairFn symmetric_weight;
