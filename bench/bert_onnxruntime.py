@@ -3,9 +3,10 @@
 
 usage: bert_onnxruntime.py MODEL [FILE.onnx ...]    MODEL: a float model (a folder or model.onnx), FILE: octet's forms of it
 
-quantize_static is tried in its forms: its defaults, uint8 activations, only products, Q/DQ and QOperator, each from the
-file as it is and from what onnxruntime.transformers' optimizer makes of it (fused attention). Best and median of the
-rounds for one batch of tokens; then which operators of ONNX Runtime's own optimized graph run each file.
+quantize_static is tried in its forms: its defaults, uint8 activations, only products, per channel, Q/DQ and QOperator.
+(1.31 does not take what onnxruntime.transformers' optimizer writes: types of com.microsoft's outputs are unknown to it.)
+Best and median of the rounds for one batch of tokens, by the clock and of the processor's time; then which operators of
+ONNX Runtime's own optimized graph run each file.
 Environment: BATCH, LENGTH, THREADS, ROUNDS, WORK (a folder for the peer's files, which are kept there), ONLY (names that
 are compared, by commas: parts of them).
 """
@@ -48,16 +49,6 @@ class Reader(quantization.CalibrationDataReader):
         return next(self.batches, None)
 
 
-def fused(path, folder):
-    from onnxruntime.transformers import optimizer
-    config = onnx.load(path, load_external_data=False)
-    out = os.path.join(folder, "optimized.onnx")
-    width = next(len(c.dims) and c.dims[1] for c in config.graph.initializer if "word_embeddings" in c.name)
-    optimizer.optimize_model(path, "bert", num_heads=width // (32 if width == 384 else 64), hidden_size=width,
-                             opt_level=0).save_model_to_file(out)
-    return out
-
-
 def peers(path, folder):
     """Files of quantize_static, by name; forms that it fails on are printed and left out."""
     static, kinds = quantization.quantize_static, quantization.QuantType
@@ -69,21 +60,15 @@ def peers(path, folder):
               "uint8 x uint8 products": {"activation_type": kinds.QUInt8, "weight_type": kinds.QUInt8, **products},
               "QOperator, uint8": {**unsigned, "quant_format": formats.QOperator},
               "QOperator, uint8 products": {**unsigned, **products, "quant_format": formats.QOperator}}
-    sources = {"": path}
-    try:
-        sources["optimized, "] = fused(path, folder)
-    except Exception as error:  # pylint: disable=broad-except
-        print(f"optimizer: {error}")
     files = {}
-    for prefix, source in sources.items():
-        for name, options in wanted.items():
-            out = os.path.join(folder, (prefix + name).replace(",", "").replace(" ", "_") + ".onnx")
-            try:
-                if not os.path.exists(out):
-                    static(source, out, Reader(source), **options)
-                files["static " + prefix + name] = out
-            except Exception as error:  # pylint: disable=broad-except
-                print(f"quantize_static {prefix}{name}: {str(error)[:100]}")
+    for name, options in wanted.items():
+        out = os.path.join(folder, name.replace(",", "").replace(" ", "_") + ".onnx")
+        try:
+            if not os.path.exists(out):
+                static(path, out, Reader(path), **options)
+            files["static " + name] = out
+        except Exception as error:  # pylint: disable=broad-except
+            print(f"quantize_static {name}: {str(error)[:100]}")
     return files
 
 

@@ -221,6 +221,12 @@ class Placer {
       return stay_float(plan, "not a sum of two activations");
     if (!upstream_.contains(node.input(0)) && !upstream_.contains(node.input(1)))
       return stay_float(plan, "neither side comes from an integer product");
+    const auto uses = uses_.of(node.output(0));
+    if (std::any_of(uses.begin(), uses.end(),
+                    [&](const Uses::Use& use) { return graph_.node(use.node).is("Softmax"); })) {
+      plan.clause = "2.3, 2.4";
+      return stay_float(plan, "it adds an attention mask: Q/DQ there breaks the fused attention");
+    }
     const size_t shortcut = depth(node.input(0)) <= depth(node.input(1)) ? 0 : 1;
     plan.quantized = true;
     plan.inputs = {static_cast<int64_t>(shortcut)};
