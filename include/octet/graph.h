@@ -116,18 +116,14 @@ struct Node {
   std::vector<float> attr_floats(std::string_view key) const;
   const Attribute* attr(std::string_view key) const;
   bool has_attr(std::string_view key) const { return attr(key) != nullptr; }
-  void set(std::string key, int64_t v) { attributes[std::move(key)].value = v; }
-  void set(std::string key, int v) { set(std::move(key), static_cast<int64_t>(v)); }
-  void set(std::string key, float v) { attributes[std::move(key)].value = v; }
-  void set(std::string key, std::string v) { attributes[std::move(key)].value = std::move(v); }
-  void set(std::string key, const char* v) { set(std::move(key), std::string(v)); }
-  void set(std::string key, std::vector<int64_t> v) {
-    attributes[std::move(key)].value = std::move(v);
-  }
-  void set(std::string key, std::vector<float> v) {
-    attributes[std::move(key)].value = std::move(v);
-  }
-  void set(std::string key, Tensor v) { attributes[std::move(key)].value = std::move(v); }
+  void set(std::string key, int64_t v);
+  void set(std::string key, int v);
+  void set(std::string key, float v);
+  void set(std::string key, std::string v);
+  void set(std::string key, const char* v);
+  void set(std::string key, std::vector<int64_t> v);
+  void set(std::string key, std::vector<float> v);
+  void set(std::string key, Tensor v);
 };
 
 /// Where a value comes from.

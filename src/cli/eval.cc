@@ -148,6 +148,7 @@ class Eval final : public Command {
 
   static std::vector<std::vector<std::string>> rows(const std::vector<Evaluation>& results) {
     std::vector<std::vector<std::string>> out;
+    out.reserve(results.size());
     for (const Evaluation& e : results)
       out.push_back(
           {e.model, e.executor, fmt::format("{:.2f}", 100 * e.accuracy), percent(e.interval),

@@ -48,6 +48,7 @@ class Explain final : public Command {
     if (!tensor_.empty()) return explain_one(graph, targets.front(), common);
     if (!other_.empty()) return show_changes(graph, targets.front(), common);
     std::vector<std::vector<LayerForm>> all;
+    all.reserve(targets.size());
     for (const std::string& target : targets)
       all.push_back(OCTET_TRY_WITH(explain(graph, target), model_));
     if (common.json)

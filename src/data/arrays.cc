@@ -153,7 +153,7 @@ Result<std::shared_ptr<const Dataset>> open_npy(const std::string& list, Split s
     std::string name(named ? part.substr(0, equals) : "x");
     arrays.emplace_back(std::move(name), OCTET_TRY(read_npy(path)));
   }
-  return make_array_dataset(std::move(arrays), split, "npy:" + list);
+  return make_array_dataset(arrays, split, "npy:" + list);
 }
 
 } // namespace octet

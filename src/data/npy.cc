@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxHeader = 1 << 20;
 constexpr std::string_view kMagic = "\x93NUMPY";
 
-struct Header {
+struct NpyHeader {
   std::string descr;
   bool fortran_order = false;
   Shape shape;
@@ -26,8 +26,8 @@ class HeaderParser {
  public:
   HeaderParser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
-  Result<Header> parse() {
-    Header header;
+  Result<NpyHeader> parse() {
+    NpyHeader header;
     bool seen[3] = {};
     if (!take('{')) return unexpected("'{'");
     while (!take('}')) {
@@ -169,8 +169,8 @@ Status from_fortran(std::span<const std::byte> source,
 }
 
 /// Where the elements begin, and the header before them.
-Result<std::pair<Header, size_t>> read_header(std::span<const std::byte> bytes,
-                                              const std::string& name) {
+Result<std::pair<NpyHeader, size_t>> read_header(std::span<const std::byte> bytes,
+                                                 const std::string& name) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.size() < 10 || text.substr(0, kMagic.size()) != kMagic)
     return error("{} does not begin like an .npy file; name one that numpy.save wrote", name);
@@ -191,7 +191,7 @@ Result<std::pair<Header, size_t>> read_header(std::span<const std::byte> bytes,
     return error("{} announces a header of {} bytes, {} follow; it is truncated, save it again",
                  name, length, text.size() - begin);
   }
-  Header header = OCTET_TRY(HeaderParser(text.substr(begin, length), name).parse());
+  NpyHeader header = OCTET_TRY(HeaderParser(text.substr(begin, length), name).parse());
   return std::pair(std::move(header), begin + length);
 }
 

@@ -74,4 +74,36 @@ std::vector<float> Node::attr_floats(std::string_view key) const {
   return v ? *v : std::vector<float>{};
 }
 
+void Node::set(std::string key, int64_t v) {
+  attributes[std::move(key)].value = v;
+}
+
+void Node::set(std::string key, float v) {
+  attributes[std::move(key)].value = v;
+}
+
+void Node::set(std::string key, std::string v) {
+  attributes[std::move(key)].value = std::move(v);
+}
+
+void Node::set(std::string key, std::vector<int64_t> v) {
+  attributes[std::move(key)].value = std::move(v);
+}
+
+void Node::set(std::string key, std::vector<float> v) {
+  attributes[std::move(key)].value = std::move(v);
+}
+
+void Node::set(std::string key, Tensor v) {
+  attributes[std::move(key)].value = std::move(v);
+}
+
+void Node::set(std::string key, int v) {
+  set(std::move(key), static_cast<int64_t>(v));
+}
+
+void Node::set(std::string key, const char* v) {
+  set(std::move(key), std::string(v));
+}
+
 } // namespace octet

@@ -11,7 +11,7 @@ namespace {
 
 namespace kind = attribute_type;
 
-struct Fields {
+struct AttributeFields {
   std::string name, reference, doc, text;
   int32_t type = kind::kUndefined;
   uint32_t set = 0; ///< bit k: values of kind k are there
@@ -71,7 +71,7 @@ void read_floats(Reader& reader, std::vector<float>& out) {
   });
 }
 
-void read_value(Reader& reader, int32_t which, Fields& out) {
+void read_value(Reader& reader, int32_t which, AttributeFields& out) {
   out.set |= 1u << which;
   switch (which) {
   case kind::kFloat:
@@ -105,8 +105,8 @@ void read_value(Reader& reader, int32_t which, Fields& out) {
   }
 }
 
-Result<Fields> scan(Bytes message, const Source& source) {
-  Fields out;
+Result<AttributeFields> scan(Bytes message, const Source& source) {
+  AttributeFields out;
   Reader reader = source.reader(message);
   while (reader.next()) {
     switch (reader.field()) {
@@ -134,7 +134,7 @@ Result<Fields> scan(Bytes message, const Source& source) {
   return out;
 }
 
-/// Fields of several tensors that Tensor has no place for: empty when none has any.
+/// AttributeFields of several tensors that Tensor has no place for: empty when none has any.
 void keep_extra(const std::vector<ReadTensor>& tensors, Attribute& out) {
   Encoder all;
   bool any = false;
@@ -148,7 +148,7 @@ void keep_extra(const std::vector<ReadTensor>& tensors, Attribute& out) {
   if (any) out.extra = all.str();
 }
 
-Status set_tensors(const Fields& fields, const Source& source, Attribute& out) {
+Status set_tensors(const AttributeFields& fields, const Source& source, Attribute& out) {
   std::vector<ReadTensor> read;
   if (fields.set & 1u << kind::kTensor)
     read.push_back(OCTET_TRY(read_tensor(fields.message, source)));
@@ -167,7 +167,7 @@ Status set_tensors(const Fields& fields, const Source& source, Attribute& out) {
   return ok_status();
 }
 
-Status set_value(Fields& fields, int32_t which, GraphReader& scope, Attribute& out) {
+Status set_value(AttributeFields& fields, int32_t which, GraphReader& scope, Attribute& out) {
   const bool is_there = (fields.set & 1u << which) != 0;
   switch (which) {
   case kind::kFloat:
@@ -217,7 +217,7 @@ Status set_value(Fields& fields, int32_t which, GraphReader& scope, Attribute& o
   return ok_status();
 }
 
-Status fill(Fields& fields, GraphReader& scope, Attribute& out) {
+Status fill(AttributeFields& fields, GraphReader& scope, Attribute& out) {
   if (!fields.reference.empty()) {
     if (fields.set != 0) return error("refers to \"{}\" and has a value", fields.reference);
     return ok_status();
@@ -234,7 +234,7 @@ Status fill(Fields& fields, GraphReader& scope, Attribute& out) {
 } // namespace
 
 Result<std::pair<std::string, Attribute>> read_attribute(Bytes message, GraphReader& scope) {
-  Fields fields = OCTET_TRY_WITH(scan(message, scope.source()), "attribute");
+  AttributeFields fields = OCTET_TRY_WITH(scan(message, scope.source()), "attribute");
   Attribute out;
   OCTET_TRY_WITH(fill(fields, scope, out), fmt::format("attribute \"{}\"", fields.name));
   out.reference = std::move(fields.reference);

@@ -50,14 +50,14 @@ Result<LocalFunction> read_function_header(Bytes message, const Source& source) 
   return out;
 }
 
-struct Fields {
+struct ModelFields {
   ModelInfo info;
   std::map<std::string, int64_t> opsets;
   Bytes graph;
   bool has_graph = false;
 };
 
-Status read_field(Reader& reader, const Source& source, Fields& out) {
+Status read_field(Reader& reader, const Source& source, ModelFields& out) {
   ModelInfo& info = out.info;
   switch (reader.field()) {
   case model::kIrVersion:
@@ -100,7 +100,7 @@ Status read_field(Reader& reader, const Source& source, Fields& out) {
 
 Result<Graph> read_model(const Source& source) {
   if (source.all().empty()) return error("is empty; expected an ONNX model");
-  Fields fields;
+  ModelFields fields;
   fields.info.ir_version = 0;
   fields.info.producer_name.clear();
   Reader reader = source.reader(source.all());

@@ -12,7 +12,7 @@
 namespace octet::onnx {
 namespace {
 
-struct Fields {
+struct TensorFields {
   std::string name, extra;
   Shape dims;
   DType type = DType::kUndefined;
@@ -35,7 +35,7 @@ Result<int64_t> parse_integer(const std::string& key, const std::string& text) {
   return value;
 }
 
-Status read_external(Bytes message, const Source& source, Fields& out) {
+Status read_external(Bytes message, const Source& source, TensorFields& out) {
   auto [key, value] = OCTET_TRY(read_entry(message, source));
   if (key == "offset") out.offset = OCTET_TRY(parse_integer(key, value));
   if (key == "length") out.length = OCTET_TRY(parse_integer(key, value));
@@ -43,14 +43,14 @@ Status read_external(Bytes message, const Source& source, Fields& out) {
   return ok_status();
 }
 
-Status use_typed(Fields& out, uint32_t field) {
+Status use_typed(TensorFields& out, uint32_t field) {
   if (out.typed_field != 0 && out.typed_field != field)
     return error("has values in the fields {} and {}; only one is allowed", out.typed_field, field);
   out.typed_field = field;
   return ok_status();
 }
 
-Status read_values(Reader& reader, Fields& out) {
+Status read_values(Reader& reader, TensorFields& out) {
   OCTET_TRY(use_typed(out, reader.field()));
   switch (reader.field()) {
   case tensor_proto::kFloatData:
@@ -68,7 +68,7 @@ Status read_values(Reader& reader, Fields& out) {
   return ok_status();
 }
 
-Status read_field(Reader& reader, const Source& source, Fields& out) {
+Status read_field(Reader& reader, const Source& source, TensorFields& out) {
   switch (reader.field()) {
   case tensor_proto::kDims:
     reader.each_integer([&](uint64_t d) { out.dims.push_back(static_cast<int64_t>(d)); });
@@ -132,7 +132,7 @@ Error wrong_count(int64_t count, const char* unit, size_t found) {
   return error("needs {} {}, found {}", count, unit, found);
 }
 
-Result<Tensor> from_fixed(const Fields& f, int64_t size_bytes, const Source& source) {
+Result<Tensor> from_fixed(const TensorFields& f, int64_t size_bytes, const Source& source) {
   size_t total = 0;
   for (const Bytes run : f.fixed)
     total += run.size();
@@ -151,7 +151,7 @@ Result<Tensor> from_fixed(const Fields& f, int64_t size_bytes, const Source& sou
 
 /// Elements of 8 bits and more are one integer each; of 4 and 2 bits a packed byte is; of 6 bits
 /// each is one integer, packed here.
-Result<Tensor> from_integers(const Fields& f, int64_t count, int64_t size_bytes) {
+Result<Tensor> from_integers(const TensorFields& f, int64_t count, int64_t size_bytes) {
   const int width = bits(f.type);
   const bool packs = width == 6;
   const int stored_bits = width < 8 && !packs ? 8 : width;
@@ -179,7 +179,7 @@ Result<Tensor> from_integers(const Fields& f, int64_t count, int64_t size_bytes)
   return out;
 }
 
-Result<Tensor> from_external(const Fields& f, int64_t size_bytes, const Source& source) {
+Result<Tensor> from_external(const TensorFields& f, int64_t size_bytes, const Source& source) {
   if (f.type == DType::kString) return error("strings cannot be external data");
   if (source.external == nullptr) return error("external data is not allowed here");
   if (f.length >= 0 && f.length != size_bytes)
@@ -195,7 +195,7 @@ Result<Tensor> from_external(const Fields& f, int64_t size_bytes, const Source& 
   return Tensor::view(f.type, f.dims, std::move(file), static_cast<size_t>(f.offset));
 }
 
-Result<Tensor> make_tensor(Fields& f, const Source& source) {
+Result<Tensor> make_tensor(TensorFields& f, const Source& source) {
   if (f.type == DType::kUndefined) return error("has no data_type");
   const int64_t count = OCTET_TRY(element_count(f.dims));
   if (f.type == DType::kString && !f.is_external) {
@@ -237,7 +237,7 @@ Result<std::pair<std::string, std::string>> read_entry(Bytes message, const Sour
 }
 
 Result<ReadTensor> read_tensor(Bytes message, const Source& source) {
-  Fields fields;
+  TensorFields fields;
   Reader reader = source.reader(message);
   Status status = ok_status();
   while (status.ok() && reader.next())

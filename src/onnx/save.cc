@@ -87,10 +87,12 @@ Status check_size(const Encoder& model) {
 /// that are not mapped stay (there is nothing to read them from again).
 void page_out(std::span<const std::byte> bytes) {
   static const auto kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + kPage - 1) / kPage * kPage;
-  const auto end = (reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size()) / kPage * kPage;
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  const size_t skip = (kPage - address % kPage) % kPage;
+  if (bytes.size() < skip + kPage) return;
 #ifdef MADV_PAGEOUT
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_PAGEOUT);
+  madvise(const_cast<std::byte*>(bytes.data()) + skip, (bytes.size() - skip) / kPage * kPage,
+          MADV_PAGEOUT);
 #endif
 }
 

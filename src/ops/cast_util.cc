@@ -116,6 +116,7 @@ Result<Tensor> cast(const Tensor& x, DType to, const CastOptions& options) {
   if (!is_float(to)) return integer_tensor(to, x.shape(), values);
   if (x.type() == DType::kUint64) {
     std::vector<double> reals;
+    reals.reserve(values.size());
     for (int64_t v : values)
       reals.push_back(static_cast<double>(static_cast<uint64_t>(v)));
     return from_reals(Tensor::of<double>(x.shape(), reals), to, options);

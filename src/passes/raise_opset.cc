@@ -11,8 +11,6 @@
 namespace octet {
 namespace {
 
-constexpr int64_t kFirst = 13, kLast = 23;
-
 /// Operators that mean the same in opsets 13 to 23 with the attributes and inputs of 13.
 constexpr std::string_view kSame =
     " Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BitShift "
@@ -33,11 +31,6 @@ constexpr std::string_view kSame =
 constexpr std::array<std::string_view, 9> kReductions = {
     "ReduceMean", "ReduceMax",    "ReduceMin",       "ReduceProd",     "ReduceL1",
     "ReduceL2",   "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
-
-bool is_reduction(const Node& node) {
-  return node.domain.empty() &&
-         std::find(kReductions.begin(), kReductions.end(), node.op_type) != kReductions.end();
-}
 
 bool keeps_meaning(const Graph& graph, const Node& node, int64_t version) {
   if (!node.domain.empty()) return true;
@@ -63,12 +56,17 @@ void axes_to_input(Graph& graph, Node& node) {
 
 } // namespace
 
+bool is_reduction(const Node& node) {
+  return node.domain.empty() &&
+         std::find(kReductions.begin(), kReductions.end(), node.op_type) != kReductions.end();
+}
+
 Status raise_opset(Graph& graph, int64_t version) {
   const int64_t from = graph.opset();
-  if (from < kFirst || version > kLast || version < from)
+  if (from < kOldestOpset || version > kNewestOpset || version < from)
     return error(ErrorCode::kUnsupported,
                  "opset {} cannot be written as {}; both lie between {} and {} and do not fall",
-                 from, version, kFirst, kLast);
+                 from, version, kOldestOpset, kNewestOpset);
   for (const NodeId id : graph.nodes())
     if (!keeps_meaning(graph, graph.node(id), version))
       return error(ErrorCode::kUnsupported,

@@ -9,6 +9,12 @@
 
 namespace octet {
 
+/// Operator sets between which graphs are rewritten.
+inline constexpr int64_t kOldestOpset = 13, kNewestOpset = 23;
+
+/// A reduction whose axes are an input from opset 18 on, an attribute before.
+bool is_reduction(const Node& node);
+
 /// Writes a graph of opset 13 or later for `version`, at most 23. Numbers do not change: only
 /// operators pass that mean the same in both, and reductions and Split, whose attributes became
 /// inputs. The graph is unchanged on an error. Errors: versions outside 13 to 23, a lower version

@@ -13,12 +13,11 @@
 
 #include "core/format.h"
 #include "passes/match.h"
+#include "passes/raise_opset.h"
 #include "passes/standard_operators.h"
 
 namespace octet {
 namespace {
-
-constexpr int64_t kFirst = 13, kLast = 23;
 
 /// Operators that came later than 13, where the earlier sets have nothing for them.
 const std::map<std::string_view, int64_t>& introduced() {
@@ -96,14 +95,6 @@ std::string text_of(const Node& node, std::string_view name) {
 
 Error in_the_way(const Node& node, int64_t version, const std::string& why) {
   return error(ErrorCode::kUnsupported, "node {}: opset {} {}", node.label(), version, why);
-}
-
-constexpr std::array<std::string_view, 9> kReductions = {
-    "ReduceMean", "ReduceMax",    "ReduceMin",       "ReduceProd",     "ReduceL1",
-    "ReduceL2",   "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
-bool is_reduction(const Node& node) {
-  return node.domain.empty() &&
-         std::find(kReductions.begin(), kReductions.end(), node.op_type) != kReductions.end();
 }
 
 class Reducer {
@@ -398,10 +389,10 @@ Status check_left(const Graph& graph, int64_t version) {
 
 Result<std::vector<Step>> reduce_opset(Graph& graph, int64_t version) {
   const int64_t from = graph.opset();
-  if (version < kFirst || from > kLast || version > from)
+  if (version < kOldestOpset || from > kNewestOpset || version > from)
     return error(ErrorCode::kUnsupported,
                  "opset {} cannot be written as {}; both lie between {} and {} and do not rise",
-                 from, version, kFirst, kLast);
+                 from, version, kOldestOpset, kNewestOpset);
   if (!graph.info.functions.empty())
     return error(ErrorCode::kUnsupported,
                  "the model has local functions, which are written for opset {}; simplify it first",

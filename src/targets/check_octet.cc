@@ -17,7 +17,7 @@ void known_operator(const CheckContext& context, const Node& node) {
       "replace it by standard operators", "octet");
 }
 
-constexpr CheckFn* kChecks[] = {known_operator};
+constexpr CheckFn* kOctetChecks[] = {known_operator};
 
 std::string precision_of(const std::string& form) {
   if (form.find("fused into") != std::string::npos) return "fused";
@@ -29,7 +29,7 @@ std::string precision_of(const std::string& form) {
 } // namespace
 
 std::span<CheckFn* const> octet_checks() {
-  return kChecks;
+  return kOctetChecks;
 }
 
 Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef&) {

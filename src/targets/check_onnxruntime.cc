@@ -50,12 +50,13 @@ void shared_int8_rule(const CheckContext& context, const Node& node) {
               "give each reader its own Q, or use uint8 with zero point 128", "8");
 }
 
-constexpr CheckFn* kChecks[] = {domain_rule, zero_point_rule, scale_rule, shared_int8_rule};
+constexpr CheckFn* kOnnxRuntimeChecks[] = {domain_rule, zero_point_rule, scale_rule,
+                                           shared_int8_rule};
 
 } // namespace
 
 std::span<CheckFn* const> onnxruntime_checks() {
-  return kChecks;
+  return kOnnxRuntimeChecks;
 }
 
 } // namespace octet

@@ -332,23 +332,23 @@ void type_rules(const CheckContext& context, const Node& node) {
                 "write the file for tensorrt-8.6", "1.3, 6 E5");
 }
 
-constexpr CheckFn* kChecks[] = {scale_rules,
-                                zero_point_rules,
-                                axis_rules,
-                                block_rules,
-                                sharing_rule,
-                                int4_rules,
-                                output_type_rule,
-                                type_rules,
-                                tensorrt_clip_on_codes,
-                                tensorrt_known_operator,
-                                tensorrt_uint8_tensor,
-                                tensorrt_opset};
+constexpr CheckFn* kTensorRtChecks[] = {scale_rules,
+                                        zero_point_rules,
+                                        axis_rules,
+                                        block_rules,
+                                        sharing_rule,
+                                        int4_rules,
+                                        output_type_rule,
+                                        type_rules,
+                                        tensorrt_clip_on_codes,
+                                        tensorrt_known_operator,
+                                        tensorrt_uint8_tensor,
+                                        tensorrt_opset};
 
 } // namespace
 
 std::span<CheckFn* const> tensorrt_checks() {
-  return kChecks;
+  return kTensorRtChecks;
 }
 
 } // namespace octet

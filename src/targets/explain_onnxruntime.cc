@@ -18,9 +18,9 @@ constexpr const char* kOwnQ = "give each reader its own Q, or use uint8 with zer
 constexpr const char* kLowestIsZero =
     "quantize behind the Relu with the lowest code at 0 (int8 zero point -128, or uint8 with 0)";
 
-class Explainer {
+class OnnxRuntimeExplainer {
  public:
-  explicit Explainer(const Graph& graph) : graph_(graph), uses_(graph) {}
+  explicit OnnxRuntimeExplainer(const Graph& graph) : graph_(graph), uses_(graph) {}
 
   LayerForm layer(const Node& node) {
     LayerForm out;
@@ -284,7 +284,7 @@ class Explainer {
 } // namespace
 
 Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef&) {
-  Explainer explainer(graph);
+  OnnxRuntimeExplainer explainer(graph);
   std::vector<LayerForm> out;
   for (const NodeId id : OCTET_TRY(graph.topological())) {
     const Node& node = graph.node(id);

@@ -13,9 +13,9 @@ namespace octet {
 
 namespace {
 
-class Explainer {
+class TensorRtExplainer {
  public:
-  Explainer(const Graph& graph, const TargetDef& target)
+  TensorRtExplainer(const Graph& graph, const TargetDef& target)
       : graph_(graph), uses_(graph), target_(target) {
     for (const Attention& attention : find_attention(graph, uses_)) {
       attentions_.push_back(
@@ -170,7 +170,7 @@ class Explainer {
 } // namespace
 
 Result<std::vector<LayerForm>> explain_tensorrt(const Graph& graph, const TargetDef& target) {
-  const Explainer explainer(graph, target);
+  const TensorRtExplainer explainer(graph, target);
   std::vector<LayerForm> out;
   for (const NodeId id : OCTET_TRY(graph.topological())) {
     const Node& node = graph.node(id);

@@ -11,7 +11,7 @@ constexpr std::string_view kTable =
     "a function between two int8 tensors is a table: exact and fast";
 constexpr std::string_view kCodes = "moves codes";
 
-constexpr PlacementRule kRules[] = {
+constexpr PlacementRule kOctetRules[] = {
     {"Conv", Treatment::kProduct, OutputCodes::kAlways, "octet", "runs as QConv"},
     {"Gemm", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm"},
     {"MatMul", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm or QMatMul"},
@@ -38,7 +38,7 @@ constexpr PlacementRule kRules[] = {
     {"Unsqueeze", Treatment::kMoves, OutputCodes::kAlways, "octet", kCodes},
 };
 
-constexpr Placement kPlacement = {
+constexpr Placement kOctetPlacement = {
     .target = "octet",
     .activation = {DType::kInt8, false, false},
     .symmetric_only = false,
@@ -50,17 +50,17 @@ constexpr Placement kPlacement = {
     .dynamic = DynamicForm::kOctet,
     .min_opset = 13,
     .max_opset = 28,
-    .rules = kRules,
+    .rules = kOctetRules,
     .otherwise_clause = "octet",
     .otherwise = "octet's runtime has no integer form for it",
 };
 
-constexpr TargetDef kTargets[] = {{"octet", TargetFamily::kOctet, 0, &kPlacement}};
+constexpr TargetDef kOctetTargets[] = {{"octet", TargetFamily::kOctet, 0, &kOctetPlacement}};
 
 } // namespace
 
 std::span<const TargetDef> octet_targets() {
-  return kTargets;
+  return kOctetTargets;
 }
 
 } // namespace octet

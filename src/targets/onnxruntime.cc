@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kDropped = "Q and DQ around it are dropped: it moves codes";
 
-constexpr PlacementRule kRules[] = {
+constexpr PlacementRule kOnnxRuntimeRules[] = {
     {"Conv", Treatment::kProduct, OutputCodes::kAlways, "8",
      "becomes QLinearConv, which needs a Q after it"},
     {"Gemm", Treatment::kProduct, OutputCodes::kWhenRead, "8",
@@ -43,7 +43,7 @@ constexpr PlacementRule kRules[] = {
     {"ConvTranspose", Treatment::kFloat, OutputCodes::kNever, "4.2", "has no integer form there"},
 };
 
-constexpr Placement kPlacement = {
+constexpr Placement kOnnxRuntimePlacement = {
     .target = "onnxruntime",
     .activation = {DType::kUint8, false, false},
     .symmetric_only = false,
@@ -55,17 +55,18 @@ constexpr Placement kPlacement = {
     .dynamic = DynamicForm::kOnnx,
     .min_opset = 13,
     .max_opset = 23,
-    .rules = kRules,
+    .rules = kOnnxRuntimeRules,
     .otherwise_clause = "4.2",
     .otherwise = "ONNX Runtime's Q/DQ fusion has no integer form for it",
 };
 
-constexpr TargetDef kTargets[] = {{"onnxruntime", TargetFamily::kOnnxRuntime, 0, &kPlacement}};
+constexpr TargetDef kOnnxRuntimeTargets[] = {
+    {"onnxruntime", TargetFamily::kOnnxRuntime, 0, &kOnnxRuntimePlacement}};
 
 } // namespace
 
 std::span<const TargetDef> onnxruntime_targets() {
-  return kTargets;
+  return kOnnxRuntimeTargets;
 }
 
 } // namespace octet

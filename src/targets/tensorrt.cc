@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kMoves = "TensorRT moves Q and DQ through it by itself";
 constexpr std::string_view kFuses = "TensorRT fuses it into the product before it";
 
-constexpr PlacementRule kRules[] = {
+constexpr PlacementRule kTensorRtRules[] = {
     {"Conv", Treatment::kProduct, OutputCodes::kNever, "2.1 rules 1, 2",
      "all inputs of a weighted operator are quantized, its output is left to the reader's Q"},
     {"ConvTranspose", Treatment::kProduct, OutputCodes::kNever, "2.1 rules 1, 2",
@@ -70,7 +70,7 @@ Placement placement(std::string_view name, int version) {
           .dynamic = DynamicForm::kNone,
           .min_opset = 13,
           .max_opset = max_opset(version),
-          .rules = kRules,
+          .rules = kTensorRtRules,
           .otherwise_clause = "2.1",
           .otherwise = "TensorRT's guide names no int8 form for it"};
 }

@@ -32,7 +32,7 @@ std::shared_ptr<const Buffer> buffer_of(const std::string& text) {
   return buffer;
 }
 
-Result<Tensor> parse(const std::string& text) {
+Result<Tensor> parse_npy(const std::string& text) {
   return parse_npy(buffer_of(text), 0, text.size(), "a.npy");
 }
 
@@ -43,23 +43,23 @@ std::string dict(const std::string& descr, const std::string& order, const std::
 TEST(Npy, ReadsVersionsOrdersAndSpacings) {
   const std::string payload("\x01\x00\x02\x00\x03\x00\x04\x00\x05\x00\x06\x00", 12);
   for (const int version : {1, 2, 3}) {
-    const Tensor x = parse(npy(dict("<i2", "False", "(2, 3)"), payload, version)).value();
+    const Tensor x = parse_npy(npy(dict("<i2", "False", "(2, 3)"), payload, version)).value();
     EXPECT_EQ(x.type(), DType::kInt16);
     EXPECT_EQ(x.shape(), (Shape{2, 3}));
     EXPECT_EQ(x.to_ints().value(), (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
   }
   // Fortran order: the first index runs fastest.
-  const Tensor f = parse(npy(dict("<i2", "True", "(2, 3)"), payload)).value();
+  const Tensor f = parse_npy(npy(dict("<i2", "True", "(2, 3)"), payload)).value();
   EXPECT_EQ(f.to_ints().value(), (std::vector<int64_t>{1, 3, 5, 2, 4, 6}));
-  const Tensor big = parse(npy(dict(">i2", "False", "(6,)"), payload)).value();
+  const Tensor big = parse_npy(npy(dict(">i2", "False", "(6,)"), payload)).value();
   EXPECT_EQ(big.to_ints().value()[5], 0x600);
-  const Tensor both = parse(npy(dict(">i2", "True", "(3, 2)"), payload)).value();
+  const Tensor both = parse_npy(npy(dict(">i2", "True", "(3, 2)"), payload)).value();
   EXPECT_EQ(both.to_ints().value(),
             (std::vector<int64_t>{0x100, 0x400, 0x200, 0x500, 0x300, 0x600}));
   const std::string other = "{\"shape\":(6L,),\"fortran_order\":False,\"descr\":\"<u2\"}";
-  EXPECT_EQ(parse(npy(other, payload)).value().type(), DType::kUint16);
-  EXPECT_EQ(parse(npy(dict("|u1", "False", "()"), "\x07")).value().at(0), 7);
-  EXPECT_EQ(parse(npy(dict("<f8", "True", "(0, 3)"), "")).value().count(), 0);
+  EXPECT_EQ(parse_npy(npy(other, payload)).value().type(), DType::kUint16);
+  EXPECT_EQ(parse_npy(npy(dict("|u1", "False", "()"), "\x07")).value().at(0), 7);
+  EXPECT_EQ(parse_npy(npy(dict("<f8", "True", "(0, 3)"), "")).value().count(), 0);
 }
 
 TEST(Npy, ErrorsNameTheFileAndTheReason) {
@@ -85,7 +85,7 @@ TEST(Npy, ErrorsNameTheFileAndTheReason) {
                          {npy(dict("<f4", "False", "(99999999999999999999,)"), ""), "a dimension"},
                          {npy(dict("<f4", "False", "(4294967296, 4294967296)"), ""), "2^62"},
                          {npy(dict("<f4", "False", "(2 3)"), ""), "')'"}}) {
-    const Result<Tensor> result = parse(c.content);
+    const Result<Tensor> result = parse_npy(c.content);
     ASSERT_FALSE(result.ok()) << c.expected;
     EXPECT_TRUE(contains(result.error().text(), "a.npy")) << result.error().text();
     EXPECT_TRUE(contains(result.error().text(), c.expected)) << result.error().text();

@@ -15,12 +15,12 @@ using octet::testing::Fill;
 using octet::testing::fill;
 using octet::testing::Guarded;
 
-struct Problem {
+struct ConvProblem {
   int64_t batch, h, w, in, out, kernel_h, kernel_w;
   int64_t stride = 1, pad = 0, dilation = 1, groups = 1;
 };
 
-ConvShape shape_of(const Problem& p) {
+ConvShape shape_of(const ConvProblem& p) {
   ConvShape s;
   s.batch = p.batch;
   s.in_h = p.h;
@@ -60,7 +60,7 @@ void products(const ConvShape& s, int64_t pixel, int64_t out, Visit visit) {
   }
 }
 
-const Problem kProblems[] = {
+const ConvProblem kConvProblems[] = {
     {2, 28, 28, 1, 8, 3, 3, 2},           // small network, first layer
     {2, 13, 13, 8, 64, 3, 3, 2},          // and second
     {1, 7, 5, 3, 5, 3, 3, 1, 1},          // padding on all sides
@@ -77,7 +77,7 @@ const Problem kProblems[] = {
     {1, 20, 20, 40, 70, 3, 3, 1, 1},      // several panels and chunks
 };
 
-void check_int(const Problem& p,
+void check_int(const ConvProblem& p,
                XRange range,
                int32_t zero,
                Fill how,
@@ -92,7 +92,7 @@ void check_int(const Problem& p,
   std::vector<int32_t> bias(static_cast<size_t>(s.out_c));
   fill(bias.data(), s.out_c, -500, 500, Fill::kUniform, random);
   for (const Isa isa : covered_isas("iconv")) {
-    SCOPED_TRACE(std::string(isa_name(isa)) + " problem " + std::to_string(&p - kProblems));
+    SCOPED_TRACE(std::string(isa_name(isa)) + " problem " + std::to_string(&p - kConvProblems));
     const PackedConv packed = pack_conv(w.data(), s, range, isa);
     const std::vector<IgemmColumns> columns =
         make_conv_columns(packed, zero, bias.data(), nullptr, 0, nullptr);
@@ -122,7 +122,7 @@ void check_int(const Problem& p,
 TEST(Conv, IntegersMatchDirectLoops) {
   std::mt19937 random(1);
   ThreadPool pool(2);
-  for (const Problem& p : kProblems) {
+  for (const ConvProblem& p : kConvProblems) {
     for (const Fill how : {Fill::kExtremes, Fill::kUniform, Fill::kBell}) {
       check_int(p, {.is_signed = true, .lo = -128, .hi = 127}, -5, how, random, pool);
       check_int(p, {.is_signed = true, .lo = 0, .hi = 127}, 0, how, random, pool);
@@ -135,7 +135,7 @@ TEST(Conv, BytesWithResidualMatchTheProductsOfOneGroup) {
   std::mt19937 random(2);
   SerialFor serial;
   for (const int64_t groups : {1, 2, 16}) {
-    const Problem p{2, 6, 6, 16, 16, 3, 3, 1, 1, 1, groups};
+    const ConvProblem p{2, 6, 6, 16, 16, 3, 3, 1, 1, 1, groups};
     const ConvShape s = shape_of(p);
     std::vector<int8_t> x(static_cast<size_t>(s.batch * s.in_h * s.in_w * s.in_c));
     std::vector<int8_t> w(static_cast<size_t>(s.out_c * s.k()));
@@ -185,7 +185,7 @@ TEST(Conv, FloatsMatchOneChainInOrder) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
   ThreadPool pool(2);
-  for (const Problem& p : kProblems) {
+  for (const ConvProblem& p : kConvProblems) {
     const ConvShape s = shape_of(p);
     std::vector<float> w(static_cast<size_t>(s.out_c * s.k()));
     Guarded<float> x(s.batch * s.in_h * s.in_w * s.in_c);
@@ -217,7 +217,7 @@ TEST(Conv, FloatsMatchOneChainInOrder) {
         });
         sum += bias[i % s.out_c];
         ASSERT_EQ(y[i], sum < 0.0F ? 0.0F : sum)
-            << isa_name(isa) << " problem " << &p - kProblems << " at " << i;
+            << isa_name(isa) << " problem " << &p - kConvProblems << " at " << i;
       }
     }
   }

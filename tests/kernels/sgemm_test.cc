@@ -13,7 +13,7 @@ namespace {
 using octet::testing::covered_isas;
 using octet::testing::Guarded;
 
-struct Problem {
+struct FloatProblem {
   int64_t m, n, k;
   bool bias = true;
   float lo = -std::numeric_limits<float>::infinity();
@@ -49,7 +49,7 @@ void expect_same(const Guarded<float>& got, const std::vector<float>& want) {
   }
 }
 
-void check(const Problem& p, std::mt19937& random, ParallelFor& parallel) {
+void check(const FloatProblem& p, std::mt19937& random, ParallelFor& parallel) {
   const int64_t stride = p.k + p.extra_stride;
   const int64_t x_count = p.m == 0 ? 0 : (p.m - 1) * stride + p.k;
   Guarded<float> x(x_count);

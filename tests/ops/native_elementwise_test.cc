@@ -9,8 +9,7 @@
 namespace octet::test {
 namespace {
 
-constexpr const char* kDomain = "octet.native";
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 
 Tensor all_codes(DType type, Shape shape) {
   Tensor t = *Tensor::zeros(type, std::move(shape));
@@ -27,7 +26,7 @@ int64_t round_to_code(double exact, int64_t z, int64_t lo, int64_t hi) {
 TEST(QAdd, AddsAllPairsOfCodes) {
   const Tensor a = all_codes(DType::kInt8, {256, 1}), b = all_codes(DType::kUint8, {256});
   // Ratios with few bits: every product and sum is exact in float, so the exact value decides.
-  const Tensor y = first(run_op(kDomain, "QAdd",
+  const Tensor y = first(run_op(kNative, "QAdd",
                                 {{"a_zero_point", attribute(int64_t{-9})},
                                  {"b_zero_point", attribute(int64_t{101})},
                                  {"a_ratio", attribute(0.625F)},
@@ -47,14 +46,14 @@ TEST(QTable, IndexesSignedCodesFromMinus128) {
   for (size_t i = 0; i < 256; ++i)
     table.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(255 - i);
   const Tensor x = all_codes(DType::kInt8, {256});
-  const Tensor y = first(run_op(kDomain, "QTable", {}, {x, table}, 1));
+  const Tensor y = first(run_op(kNative, "QTable", {}, {x, table}, 1));
   for (int64_t i = 0; i < 256; ++i)
     EXPECT_EQ(255 - (x.at(i) + 128), y.at(i));
   const Tensor u = all_codes(DType::kUint8, {256});
-  const Tensor z = first(run_op(kDomain, "QTable", {}, {u, table}, 1));
+  const Tensor z = first(run_op(kNative, "QTable", {}, {u, table}, 1));
   for (int64_t i = 0; i < 256; ++i)
     EXPECT_EQ(255 - i, z.at(i));
-  EXPECT_FALSE(run_op(kDomain, "QTable", {}, {u, all_codes(DType::kUint8, {255})}, 1).ok());
+  EXPECT_FALSE(run_op(kNative, "QTable", {}, {u, all_codes(DType::kUint8, {255})}, 1).ok());
 }
 
 TEST(QAveragePool, CountsTapsInsideTheImage) {
@@ -66,7 +65,7 @@ TEST(QAveragePool, CountsTapsInsideTheImage) {
                                  {"x_scale", attribute(0.5F)},
                                  {"y_scale", attribute(0.25F)},
                                  {"y_zero_point", attribute(int64_t{-1})}};
-  const Tensor y = first(run_op(kDomain, "QAveragePool", attributes, {x}, 1));
+  const Tensor y = first(run_op(kNative, "QAveragePool", attributes, {x}, 1));
   ASSERT_EQ(Shape({1, 2, 2, 2}), y.shape());
   for (int64_t i = 0; i < 8; ++i) {
     int64_t sum = 0, n = 0;
@@ -81,17 +80,17 @@ TEST(QAveragePool, CountsTapsInsideTheImage) {
     EXPECT_EQ(round_to_code(r, -1, -128, 127), y.at(i));
   }
   const Tensor global = first(run_op(
-      kDomain, "QAveragePool", {{"global", attribute(int64_t{1})}, {"to", attribute(int64_t{2})}},
+      kNative, "QAveragePool", {{"global", attribute(int64_t{1})}, {"to", attribute(int64_t{2})}},
       {all_codes(DType::kUint8, {1, 4, 4, 2})}, 1));
   EXPECT_EQ(Shape({1, 1, 1, 2}), global.shape());
   EXPECT_EQ(std::vector<int64_t>({15, 16}), *global.to_ints());
 }
 
 TEST(NativeMaxPool, KeepsNanAndIgnoresPadding) {
-  const Tensor x = Tensor::of<float>({1, 2, 2, 1}, {-5, kNan, -7, -8});
+  const Tensor x = Tensor::of<float>({1, 2, 2, 1}, {-5, kNotANumber, -7, -8});
   const Attributes attributes = {{"kernel_shape", attribute(std::vector<int64_t>{2, 2})},
                                  {"pads", attribute(std::vector<int64_t>{1, 1, 1, 1})}};
-  const Tensor y = first(run_op(kDomain, "MaxPool", attributes, {x}, 1));
+  const Tensor y = first(run_op(kNative, "MaxPool", attributes, {x}, 1));
   ASSERT_EQ(Shape({1, 3, 3, 1}), y.shape());
   EXPECT_EQ(-5, y.at(0));
   EXPECT_TRUE(std::isnan(y.at(1)) && std::isnan(y.at(4)) && std::isnan(y.at(5)));
@@ -99,7 +98,7 @@ TEST(NativeMaxPool, KeepsNanAndIgnoresPadding) {
   EXPECT_EQ(-8, y.at(8));
   const Tensor codes = Tensor::of<int8_t>({1, 2, 2, 1}, {-128, -3, 4, 127});
   EXPECT_EQ(std::vector<int64_t>({-128, -3, -3, 4, 127, 127, 4, 127, 127}),
-            *first(run_op(kDomain, "MaxPool", attributes, {codes}, 1)).to_ints());
+            *first(run_op(kNative, "MaxPool", attributes, {codes}, 1)).to_ints());
 }
 
 TEST(NativeAveragePool, DividesByTheTapsThatCount) {
@@ -107,25 +106,25 @@ TEST(NativeAveragePool, DividesByTheTapsThatCount) {
   Attributes attributes = {{"kernel_shape", attribute(std::vector<int64_t>{2, 2})},
                            {"pads", attribute(std::vector<int64_t>{0, 0, 1, 1})}};
   EXPECT_EQ(std::vector<double>({3.75, 5, 6, 8}),
-            *first(run_op(kDomain, "AveragePool", attributes, {x}, 1)).to_doubles());
+            *first(run_op(kNative, "AveragePool", attributes, {x}, 1)).to_doubles());
   attributes["count_include_pad"] = attribute(int64_t{1});
   EXPECT_EQ(std::vector<double>({3.75, 2.5, 3, 2}),
-            *first(run_op(kDomain, "AveragePool", attributes, {x}, 1)).to_doubles());
+            *first(run_op(kNative, "AveragePool", attributes, {x}, 1)).to_doubles());
 }
 
 TEST(NativeQuantize, AgreesWithTheOnnxOperator) {
-  std::vector<float> values = {kNan, std::numeric_limits<float>::infinity(), -1e30F};
+  std::vector<float> values = {kNotANumber, std::numeric_limits<float>::infinity(), -1e30F};
   for (int i = -3000; i <= 3000; ++i)
     values.push_back(static_cast<float>(i) * 0.0125F);
   const Tensor x = Tensor::of<float>({static_cast<int64_t>(values.size())}, values);
   const Attributes attributes = {{"scale", attribute(0.1F)},
                                  {"zero_point", attribute(int64_t{-7})},
                                  {"to", attribute(int64_t{3})}};
-  const Tensor y = first(run_op(kDomain, "Quantize", attributes, {x}, 1));
+  const Tensor y = first(run_op(kNative, "Quantize", attributes, {x}, 1));
   const Tensor expected = first(
       run_op("", "QuantizeLinear", {}, {x, Tensor::scalar(0.1F), Tensor::scalar<int8_t>(-7)}, 13));
   EXPECT_TRUE(y.identical(expected));
-  const Tensor back = first(run_op(kDomain, "Dequantize", attributes, {y}, 1));
+  const Tensor back = first(run_op(kNative, "Dequantize", attributes, {y}, 1));
   EXPECT_TRUE(back.identical(first(run_op(
       "", "DequantizeLinear", {}, {y, Tensor::scalar(0.1F), Tensor::scalar<int8_t>(-7)}, 13))));
 }

@@ -10,8 +10,6 @@
 namespace octet::test {
 namespace {
 
-constexpr const char* kDomain = "octet.native";
-
 Tensor ramp(Shape shape, double from, double to) {
   const int64_t count = *element_count(shape);
   std::vector<double> values;
@@ -23,7 +21,7 @@ Tensor ramp(Shape shape, double from, double to) {
 
 TEST(NativeSoftmax, IsSoftmaxOverTheLastAxis) {
   const Tensor x = ramp({3, 2, 37}, -30, 30);
-  const Tensor y = first(run_op(kDomain, "Softmax", {}, {x}, 1));
+  const Tensor y = first(run_op(kNative, "Softmax", {}, {x}, 1));
   ASSERT_EQ(x.shape(), y.shape());
   for (int64_t row = 0; row < 6; ++row) {
     double sum = 0;
@@ -40,7 +38,7 @@ TEST(NativeSoftmax, IsSoftmaxOverTheLastAxis) {
 TEST(NativeLayerNormalization, StandardizesRows) {
   const Tensor x = ramp({5, 33}, -3, 9), gain = ramp({33}, 0.5, 2), bias = ramp({33}, -1, 1);
   const Tensor y = first(
-      run_op(kDomain, "LayerNormalization", {{"epsilon", attribute(1e-3F)}}, {x, gain, bias}, 1));
+      run_op(kNative, "LayerNormalization", {{"epsilon", attribute(1e-3F)}}, {x, gain, bias}, 1));
   const Tensor onnx =
       first(run_op("", "LayerNormalization", {{"epsilon", attribute(1e-3F)}}, {x, gain, bias}, 17));
   for (int64_t row = 0; row < 5; ++row) {
@@ -56,7 +54,7 @@ TEST(NativeLayerNormalization, StandardizesRows) {
       EXPECT_NEAR(want, onnx.at(row * 33 + i), 3e-7);
     }
   }
-  EXPECT_FALSE(run_op(kDomain, "LayerNormalization", {}, {x, ramp({32}, 0, 1)}, 1).ok());
+  EXPECT_FALSE(run_op(kNative, "LayerNormalization", {}, {x, ramp({32}, 0, 1)}, 1).ok());
 }
 
 TEST(NativeUnary, FollowsTheFunctions) {
@@ -69,7 +67,7 @@ TEST(NativeUnary, FollowsTheFunctions) {
       {"Sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }},
       {"Gelu", gelu}};
   for (const auto& [type, exact] : functions) {
-    const Tensor y = first(run_op(kDomain, type, {}, {x}, 1));
+    const Tensor y = first(run_op(kNative, type, {}, {x}, 1));
     for (int64_t i = 0; i < x.count(); ++i) {
       const double want = exact(x.at(i));
       // GELU's tail is the difference of nearly equal numbers; its error is one of x / 2.
@@ -78,7 +76,7 @@ TEST(NativeUnary, FollowsTheFunctions) {
     }
   }
   EXPECT_FALSE(
-      run_op(kDomain, "Gelu", {{"approximate", attribute(std::string("fast"))}}, {x}, 1).ok());
+      run_op(kNative, "Gelu", {{"approximate", attribute(std::string("fast"))}}, {x}, 1).ok());
 }
 
 } // namespace

@@ -12,7 +12,6 @@ namespace octet::test {
 namespace {
 
 __extension__ using Wide = __float128;
-constexpr const char* kDomain = "octet.native";
 
 struct Random {
   std::mt19937 rng{7};
@@ -69,7 +68,7 @@ TEST(QGemm, FollowsTheFusedExpressionForCodes) {
                       hi = to == DType::kInt8 ? 100 : 255;
         std::vector<Tensor> inputs = {x, w, m, b};
         if (with_residual) inputs.push_back(residual);
-        const Tensor y = first(run_op(kDomain, "QGemm",
+        const Tensor y = first(run_op(kNative, "QGemm",
                                       {{"to", attribute(static_cast<int64_t>(to))},
                                        {"x_zero_point", attribute(zx)},
                                        {"y_zero_point", attribute(zy)},
@@ -96,10 +95,10 @@ TEST(QGemm, AddsAnIntegerBiasToTheSum) {
   const Tensor x = random.codes(DType::kUint8, {4, 16}), w = random.codes(DType::kInt8, {3, 16});
   const Tensor b = Tensor::of<int32_t>({3}, {100000, -250000, 7});
   const Tensor m = Tensor::scalar(0.00031F);
-  const Tensor y = first(run_op(kDomain, "QGemm", {{"x_zero_point", attribute(int64_t{128})}},
+  const Tensor y = first(run_op(kNative, "QGemm", {{"x_zero_point", attribute(int64_t{128})}},
                                 {x, w, *m.reshaped({1}), b}, 1));
   const Tensor sums = first(run_op(
-      kDomain, "QGemm", {{"x_zero_point", attribute(int64_t{128})}, {"to", attribute(int64_t{6})}},
+      kNative, "QGemm", {{"x_zero_point", attribute(int64_t{128})}, {"to", attribute(int64_t{6})}},
       {x, w, *m.reshaped({1}), b}, 1));
   for (int64_t row = 0; row < 4; ++row)
     for (int64_t j = 0; j < 3; ++j) {
@@ -115,7 +114,7 @@ TEST(QGemm, GivesFloatsThatAreClampedOnceFused) {
   const Tensor x = random.codes(DType::kInt8, {4, 16}), w = random.codes(DType::kInt8, {3, 16});
   const Tensor m = random.floats({3}, 0.01F), b = random.floats({3}, 2);
   const Tensor y =
-      first(run_op(kDomain, "QGemm", {{"to", attribute(int64_t{1})}, {"min", attribute(0.0F)}},
+      first(run_op(kNative, "QGemm", {{"to", attribute(int64_t{1})}, {"min", attribute(0.0F)}},
                    {x, w, m, b}, 1));
   for (int64_t i = 0; i < 12; ++i) {
     const float r = fused(static_cast<float>(exact_dot(x, i / 3, 0, w, i % 3, 16)),
@@ -128,12 +127,12 @@ TEST(QGemm, RefusesWhatDoesNotFit) {
   Random random;
   const Tensor x = random.codes(DType::kInt8, {4, 16}), w = random.codes(DType::kInt8, {3, 15});
   const Tensor m = random.floats({3}, 1);
-  EXPECT_FALSE(run_op(kDomain, "QGemm", {}, {x, w, m}, 1).ok());
+  EXPECT_FALSE(run_op(kNative, "QGemm", {}, {x, w, m}, 1).ok());
   const Tensor good = random.codes(DType::kInt8, {3, 16});
-  EXPECT_FALSE(run_op(kDomain, "QGemm", {}, {x, good, random.floats({2}, 1)}, 1).ok());
-  EXPECT_FALSE(run_op(kDomain, "QGemm", {{"hi", attribute(int64_t{128})}}, {x, good, m}, 1).ok());
-  EXPECT_FALSE(run_op(kDomain, "QGemm", {{"to", attribute(int64_t{7})}}, {x, good, m}, 1).ok());
-  EXPECT_TRUE(run_op(kDomain, "QGemm", {}, {x, good, m}, 1).ok());
+  EXPECT_FALSE(run_op(kNative, "QGemm", {}, {x, good, random.floats({2}, 1)}, 1).ok());
+  EXPECT_FALSE(run_op(kNative, "QGemm", {{"hi", attribute(int64_t{128})}}, {x, good, m}, 1).ok());
+  EXPECT_FALSE(run_op(kNative, "QGemm", {{"to", attribute(int64_t{7})}}, {x, good, m}, 1).ok());
+  EXPECT_TRUE(run_op(kNative, "QGemm", {}, {x, good, m}, 1).ok());
 }
 
 TEST(QConv, SumsOverTheWindowWithPaddingAsZero) {
@@ -144,7 +143,7 @@ TEST(QConv, SumsOverTheWindowWithPaddingAsZero) {
     const Tensor x = random.codes(DType::kUint8, {2, size, size, in});
     const Tensor w = random.codes(DType::kInt8, {out, 3, 2, per});
     const Tensor m = random.floats({out}, 0.001F), b = random.floats({out}, 20);
-    const Tensor y = first(run_op(kDomain, "QConv",
+    const Tensor y = first(run_op(kNative, "QConv",
                                   {{"group", attribute(group)},
                                    {"strides", attribute(std::vector{stride, stride})},
                                    {"dilations", attribute(std::vector{dilation, dilation})},
@@ -180,7 +179,7 @@ TEST(QMatMul, BroadcastsLeadingDimensions) {
   Random random;
   const Tensor a = random.codes(DType::kInt8, {2, 1, 3, 8}),
                b = random.codes(DType::kUint8, {4, 8, 5});
-  const Tensor y = first(run_op(kDomain, "QMatMul",
+  const Tensor y = first(run_op(kNative, "QMatMul",
                                 {{"a_zero_point", attribute(int64_t{-3})},
                                  {"b_zero_point", attribute(int64_t{130})},
                                  {"multiplier", attribute(0.004F)},
@@ -204,12 +203,12 @@ TEST(QDynamicGemm, QuantizesEachRowByItself) {
   Tensor x = random.floats({5, 8}, 2);
   for (int64_t i = 0; i < 8; ++i)
     x.mutable_data<float>()[static_cast<size_t>(16 + i)] = 0; // a row of zeros
-  const Tensor y = first(run_op(kDomain, "QDynamicGemm", {}, {x, w, scale, bias}, 1));
+  const Tensor y = first(run_op(kNative, "QDynamicGemm", {}, {x, w, scale, bias}, 1));
   for (int64_t row = 0; row < 5; ++row) {
     const Tensor alone =
         *Tensor::of<float>({1, 8}, x.data<float>().subspan(static_cast<size_t>(row) * 8, 8))
              .reshaped({1, 8});
-    const Tensor one = first(run_op(kDomain, "QDynamicGemm", {}, {alone, w, scale, bias}, 1));
+    const Tensor one = first(run_op(kNative, "QDynamicGemm", {}, {alone, w, scale, bias}, 1));
     float amax = 0;
     for (int64_t i = 0; i < 8; ++i)
       amax = std::max(amax, std::fabs(static_cast<float>(x.at(row * 8 + i))));
@@ -232,10 +231,10 @@ TEST(NativeGemm, IsOneChainOfFusedAdds) {
   Random random;
   const Tensor x = random.floats({3, 50}, 1), w = random.floats({4, 50}, 1),
                b = random.floats({4}, 1);
-  const Tensor y = first(run_op(kDomain, "Gemm", {{"max", attribute(0.5F)}}, {x, w, b}, 1));
+  const Tensor y = first(run_op(kNative, "Gemm", {{"max", attribute(0.5F)}}, {x, w, b}, 1));
   const Tensor image = *x.reshaped({3, 1, 1, 50}), kernel = *w.reshaped({4, 1, 1, 50});
   const Tensor conv =
-      first(run_op(kDomain, "Conv", {{"max", attribute(0.5F)}}, {image, kernel, b}, 1));
+      first(run_op(kNative, "Conv", {{"max", attribute(0.5F)}}, {image, kernel, b}, 1));
   for (int64_t i = 0; i < 12; ++i) {
     float r = 0;
     for (int64_t k = 0; k < 50; ++k)

@@ -7,6 +7,8 @@
 
 namespace octet::test {
 
+inline constexpr const char* kNative = "octet.native"; ///< domain of the lowered operators
+
 /// The outputs of a node with these attributes; a failed expectation on an error.
 inline Result<std::vector<Tensor>> run_op(const std::string& domain,
                                           const std::string& type,

@@ -2,6 +2,7 @@
 // The rules of simplify: graphs as text before and after, and equal numbers on random input.
 #include <random>
 
+#include "passes/pass_support.h"
 #include "passes/rules.h"
 #include "passes/simplify.h"
 #include <gtest/gtest.h>
@@ -12,13 +13,8 @@
 namespace octet {
 namespace {
 
-Graph parse(std::string_view text) {
-  return parse_graph(text).value();
-}
-
-std::string printed(const Graph& graph) {
-  return print(graph, {.max_elements = 64, .types = false});
-}
+using test::parse;
+using test::printed;
 
 /// Applies one rule until it no longer matches.
 std::vector<Step> apply(Graph& graph, RuleFn* rule) {

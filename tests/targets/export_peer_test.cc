@@ -16,7 +16,7 @@ namespace {
 
 using test::random_tensor;
 
-Tensor input() {
+Tensor exported_input() {
   return random_tensor({2, 4}, 9, -2, 2);
 }
 
@@ -72,11 +72,11 @@ TEST(ExportPeer, OnnxRuntimeRunsWhatIsWritten) {
   const std::string folder = ::testing::TempDir() + "octet_export";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  ASSERT_TRUE(write_tensor_proto({"x", input()}, folder + "/x.pb").ok());
+  ASSERT_TRUE(write_tensor_proto({"x", exported_input()}, folder + "/x.pb").ok());
   const std::vector<File> all = files();
   for (const File& file : all)
     ASSERT_TRUE(save_onnx(file.graph, folder + "/" + file.name + ".onnx").ok());
-  const Tensor want = test::run_reference(transformer(), input());
+  const Tensor want = test::run_reference(transformer(), exported_input());
   const nlohmann::json results = test::run_onnxruntime(folder);
   ASSERT_TRUE(results.is_object());
   for (const File& file : all) {

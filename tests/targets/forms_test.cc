@@ -20,8 +20,8 @@ namespace {
 using test::nodes_of;
 using test::random_tensor;
 
-constexpr FileForm kForms[] = {FileForm::kQdq, FileForm::kQcdq, FileForm::kQOperator,
-                               FileForm::kFused};
+constexpr FileForm kFileForms[] = {FileForm::kQdq, FileForm::kQcdq, FileForm::kQOperator,
+                                   FileForm::kFused};
 
 /// Small graphs over x: f32[2, 3, 8, 8] whose output y is the codes of one operator.
 class OneOperator {
@@ -176,7 +176,7 @@ std::vector<Case> cases() {
   return out;
 }
 
-Tensor input() {
+Tensor form_input() {
   return random_tensor({2, 3, 8, 8}, 77, -1.4F, 1.6F);
 }
 
@@ -188,7 +188,7 @@ Graph in_form(const Graph& graph, FileForm form) {
 }
 
 std::vector<double> reference(const Graph& graph) {
-  return test::run_reference(graph, input()).to_doubles().value();
+  return test::run_reference(graph, form_input()).to_doubles().value();
 }
 
 /// What Q divides, in units of its scale; empty when y is no Q.
@@ -244,17 +244,17 @@ TEST(Forms, OnnxRuntimeComputesThemAlike) {
   const std::string folder = ::testing::TempDir() + "octet_forms";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  ASSERT_TRUE(write_tensor_proto({"x", input()}, folder + "/x.pb").ok());
+  ASSERT_TRUE(write_tensor_proto({"x", form_input()}, folder + "/x.pb").ok());
   const std::vector<Case> all = cases();
   for (const Case& c : all)
-    for (const FileForm form : kForms)
+    for (const FileForm form : kFileForms)
       ASSERT_TRUE(save_onnx(in_form(c.graph, form),
                             folder + "/" + c.name + "." + std::string(name(form)) + ".onnx")
                       .ok());
   const nlohmann::json results = test::run_onnxruntime(folder);
   ASSERT_TRUE(results.is_object());
   for (const Case& c : all)
-    for (const FileForm form : kForms) {
+    for (const FileForm form : kFileForms) {
       SCOPED_TRACE(c.name + " as " + std::string(name(form)));
       const nlohmann::json& result = results.at(c.name + "." + std::string(name(form)));
       ASSERT_FALSE(result.contains("error")) << result.value("error", "");
@@ -304,7 +304,7 @@ TEST(Forms, OnePlanMeansTheSameInEveryForm) {
   const Graph qdq = quantize(graph, plan).value();
   const Tensor x = random_tensor({2, 4, 8}, 5);
   const Tensor want = test::run_reference(qdq, x);
-  for (const FileForm form : kForms) {
+  for (const FileForm form : kFileForms) {
     const Graph converted = in_form(qdq, form);
     const Tensor y = test::run_reference(converted, x);
     EXPECT_GT(test::sqnr(want, y), 60) << name(form);

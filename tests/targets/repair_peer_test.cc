@@ -19,17 +19,17 @@ namespace {
 using test::bad_files;
 using test::BadFile;
 
-Tensor input() {
+Tensor peer_input() {
   return Tensor::of<float>({2, 4}, {0.1F, 12.75F, -12.85F, 1.23F, -6.35F, 25.4F, 0.05F, -1000});
 }
 
-std::function<CalibrationSource()> data() {
+std::function<CalibrationSource()> one_example() {
   return [] {
     auto done = std::make_shared<bool>(false);
     return [done]() -> Result<std::optional<std::vector<Tensor>>> {
       if (*done) return std::optional<std::vector<Tensor>>();
       *done = true;
-      return std::optional(std::vector<Tensor>{input()});
+      return std::optional(std::vector<Tensor>{peer_input()});
     };
   };
 }
@@ -65,13 +65,13 @@ TEST(RepairPeer, OnnxRuntimeComputesTheSameBeforeAndAfter) {
   const std::string folder = ::testing::TempDir() + "octet_repair";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
-  ASSERT_TRUE(write_tensor_proto({"x", input()}, folder + "/x.pb").ok());
+  ASSERT_TRUE(write_tensor_proto({"x", peer_input()}, folder + "/x.pb").ok());
   for (const BadFile& file : bad_files()) {
     SCOPED_TRACE(file.name);
     if (*file.repair == 0) continue; // no model that could be repaired
     const Graph graph = test::parse_bad_file(file);
     RepairOptions options;
-    if (file.needs_data) options.data = data();
+    if (file.needs_data) options.data = one_example();
     const Repaired repaired = repair(graph, file.target, options).value();
     if (loads_before(file)) save(graph, folder + "/" + file.name + ".before.onnx");
     save(repaired.graph, folder + "/" + file.name + ".after.onnx");

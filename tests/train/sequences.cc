@@ -10,17 +10,6 @@
 #include "octet/text.h"
 
 namespace octet::test {
-namespace {
-
-std::string weights(const char* name, const char* shape, int count, uint64_t stream) {
-  Philox random(17, stream);
-  std::string text = std::string("const ") + name + ": f32" + shape + " = [";
-  for (int i = 0; i < count; ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(random.uniform(-0.7, 0.7));
-  return text + "]\n";
-}
-
-} // namespace
 
 Sequences::Sequences(int64_t count, uint64_t seed) : count_(count), seed_(seed) {
   features_.emplace_back(
@@ -60,9 +49,9 @@ Result<Batch> Sequences::batch(std::span<const int64_t> indices) const {
 
 Graph sequence_network() {
   Result<Graph> graph = parse_graph(
-      "graph g opset(\"\"=17)\ninput x: f32[N, S, 2]\n" + weights("w1", "[2, 16]", 32, 1) +
-      weights("w2", "[16, 2]", 32, 3) + weights("b2", "[2]", 2, 4) +
-      weights("w3", "[2, 16]", 32, 5) + weights("b3", "[2]", 2, 6) +
+      "graph g opset(\"\"=17)\ninput x: f32[N, S, 2]\n" + weights("w1", "[2, 16]", 32, 1, 17) +
+      weights("w2", "[16, 2]", 32, 3, 17) + weights("b2", "[2]", 2, 4, 17) +
+      weights("w3", "[2, 16]", 32, 5, 17) + weights("b3", "[2]", 2, 6, 17) +
       "const axis: i64[1] = [1]\nh = MatMul(x, w1)\nr = Relu(h)\nt = MatMul(r, "
       "w2)\nsign_logits = Add(t, "
       "b2)\n"

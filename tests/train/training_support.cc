@@ -10,15 +10,16 @@
 #include "octet/text.h"
 
 namespace octet::test {
-namespace {
-
-std::string weights(const char* name, const char* shape, int count, uint64_t stream) {
-  Philox random(5, stream);
+std::string
+weights(const char* name, const char* shape, int count, uint64_t stream, uint64_t seed) {
+  Philox random(seed, stream);
   std::string text = std::string("const ") + name + ": f32" + shape + " = [";
   for (int i = 0; i < count; ++i)
     text += (i == 0 ? "" : ", ") + std::to_string(random.uniform(-0.7, 0.7));
   return text + "]\n";
 }
+
+namespace {
 
 std::string constants() {
   return weights("w1", "[16, 2]", 32, 1) + weights("b1", "[16]", 16, 2) +

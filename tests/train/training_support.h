@@ -37,6 +37,10 @@ Graph small_network(double dropout = 0.1);
 /// The same with Q/DQ on the activations and weights of both layers.
 Graph small_quantized_network();
 
+/// A constant of the textual form with uniform numbers within 0.7 of zero.
+std::string
+weights(const char* name, const char* shape, int count, uint64_t stream, uint64_t seed = 5);
+
 TrainOptions small_options();
 
 /// The trained model; an error fails the test.

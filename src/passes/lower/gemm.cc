@@ -3,6 +3,8 @@
 //   DQ ─ Gemm(DQ weights, bias) ─ epilogue                 becomes QGemm
 //   DQ ─ MatMul(DQ weights) ─ [Add constant] ─ epilogue    becomes QGemm
 // and the float forms native Gemm. MatMul of two activations becomes QMatMul or native MatMul.
+#include <array>
+
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
@@ -14,8 +16,7 @@ constexpr int64_t kTurn[] = {1, 0};
 Tensor columns_to_hwc(const Tensor& w, const std::vector<Dim>& nchw) {
   const int64_t c = nchw[1].value(), h = nchw[2].value(), x = nchw[3].value();
   const Tensor four = w.reshaped({w.dim(0), c, h, x}).value();
-  constexpr int64_t kOhwi[] = {0, 2, 3, 1};
-  return permuted(four, kOhwi).reshaped({w.dim(0), c * h * x}).value();
+  return permuted(four, std::array<int64_t, 4>{0, 2, 3, 1}).reshaped({w.dim(0), c * h * x}).value();
 }
 
 /// The constant of an Add that is the only consumer and adds along the last axis.

@@ -11,8 +11,6 @@ namespace octet {
 
 namespace {
 
-constexpr const char* kMicrosoft = "com.microsoft";
-
 struct Biased {
   ValueId x, bias;
   const Node* add = nullptr;

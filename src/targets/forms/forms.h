@@ -10,6 +10,8 @@
 
 namespace octet {
 
+inline constexpr const char* kMicrosoft = "com.microsoft";
+
 /// A value that comes through DequantizeLinear with constant parameters.
 struct CodedValue {
   ValueId codes, scale, zero;

@@ -17,8 +17,6 @@ namespace octet {
 
 namespace {
 
-constexpr const char* kMicrosoft = "com.microsoft";
-
 bool is_one_of(const Node& node, std::span<const std::string_view> types) {
   return node.domain.empty() && std::find(types.begin(), types.end(), node.op_type) != types.end();
 }

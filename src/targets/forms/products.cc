@@ -12,8 +12,6 @@ namespace octet {
 
 namespace {
 
-constexpr const char* kMicrosoft = "com.microsoft";
-
 bool is_byte(DType type) {
   return type == DType::kInt8 || type == DType::kUint8;
 }
