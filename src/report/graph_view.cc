@@ -91,7 +91,7 @@ Status add_target(const Graph& graph, std::string_view target, GraphView& view) 
 }
 
 /// Text inside double quotes of DOT.
-std::string quoted(std::string_view text) {
+std::string dot_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -116,14 +116,14 @@ std::string bytes_of(int64_t bytes) {
 
 std::string dot_node(const GraphView::Node& node, size_t index) {
   const bool point = node.op == "QuantizeLinear" || node.op == "DequantizeLinear";
-  // In DOT "\n" within a label is a line break; quoted() takes real ones out.
-  std::string label = quoted(point ? (node.op[0] == 'Q' ? "Q" : "DQ") : node.op);
+  // In DOT "\n" within a label is a line break; dot_text() takes real ones out.
+  std::string label = dot_text(point ? (node.op[0] == 'Q' ? "Q" : "DQ") : node.op);
   label.pop_back();
   if (!point) {
-    const std::string name = quoted(node.name);
+    const std::string name = dot_text(node.name);
     label += "\\n" + name.substr(1, name.size() - 2);
     if (!node.form.empty() && node.form != node.op) {
-      const std::string form = quoted(node.form);
+      const std::string form = dot_text(node.form);
       label += "\\n" + form.substr(1, form.size() - 2);
     }
     if (node.bytes > 0) label += "\\n" + bytes_of(node.bytes);
@@ -131,7 +131,7 @@ std::string dot_node(const GraphView::Node& node, size_t index) {
   const std::string tip = node.findings.empty() ? node.why : node.findings.front().message;
   return fmt::format("  n{} [label={}\", shape={}, fillcolor=\"{}\", color=\"{}\", tooltip={}];\n",
                      index, label, point ? "circle" : "box", fill_of(node.precision),
-                     node.findings.empty() ? "#808080" : "#c00000", quoted(tip));
+                     node.findings.empty() ? "#808080" : "#c00000", dot_text(tip));
 }
 
 } // namespace
@@ -163,7 +163,7 @@ Result<GraphView> view_graph(const Graph& graph, std::string_view target) {
 }
 
 std::string view_dot(const GraphView& view) {
-  std::string out = "digraph " + quoted(view.name) +
+  std::string out = "digraph " + dot_text(view.name) +
                     " {\n  node [style=filled, fontname=\"Helvetica\", fontsize=10];\n"
                     "  edge [fontname=\"Helvetica\", fontsize=8, color=\"#808080\"];\n";
   std::map<std::string, std::string> source; // value -> the node of the drawing that makes it
@@ -174,7 +174,7 @@ std::string view_dot(const GraphView& view) {
     if (view.values[i].kind == "input") {
       source[view.values[i].name] = fmt::format("i{}", i);
       out += fmt::format("  i{} [label={}, shape=ellipse, fillcolor=\"#ffffff\"];\n", i,
-                         quoted(view.values[i].name));
+                         dot_text(view.values[i].name));
     }
   for (size_t i = 0; i < view.nodes.size(); ++i) {
     out += dot_node(view.nodes[i], i);
@@ -184,7 +184,7 @@ std::string view_dot(const GraphView& view) {
   const auto edge = [&](const std::string& value, const std::string& to) {
     const auto from = source.find(value);
     if (value.empty() || from == source.end()) return; // constants are drawn as sizes
-    out += fmt::format("  {} -> {} [label={}];\n", from->second, to, quoted(values[value]->type));
+    out += fmt::format("  {} -> {} [label={}];\n", from->second, to, dot_text(values[value]->type));
   };
   for (size_t i = 0; i < view.nodes.size(); ++i)
     for (const std::string& name : view.nodes[i].inputs)
@@ -192,7 +192,7 @@ std::string view_dot(const GraphView& view) {
   for (size_t i = 0; i < view.values.size(); ++i)
     if (view.values[i].kind == "output") {
       out += fmt::format("  o{} [label={}, shape=ellipse, fillcolor=\"#ffffff\"];\n", i,
-                         quoted(view.values[i].name));
+                         dot_text(view.values[i].name));
       edge(view.values[i].name, fmt::format("o{}", i));
     }
   return out + "}\n";
