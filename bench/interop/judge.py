@@ -100,7 +100,7 @@ def judge(folder, data, labels):
     rules = collections.Counter(f["rule"] for f in found["findings"] if f["severity"] == "error")
     out["found"] = ", ".join(f"{count} {rule}" for rule, count in rules.items())
     octet("simplify", came, "-o", simple, "--force", *row.get("simplify", []))
-    repaired = octet("repair", simple, "--target", TARGET, "--data", CALIBRATION, "--samples", 8, "-o", fixed, "--force", "--json", answers=(0, 1))
+    repaired = octet("repair", simple, "--target", TARGET, "--data", CALIBRATION, "--samples", 64, "-o", fixed, "--force", "--json", answers=(0, 1))
     answer = json.loads(repaired.stdout)
     out["repairs"] = len(answer["changes"])
     out["exact"] = sum(c["exact"] for c in answer["changes"])
