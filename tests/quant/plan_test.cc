@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans: what each target quantizes and why, ranges, JSON, patterns, mismatches.
 #include <cmath>
+#include <utility>
 
 #include "quant/place.h"
 #include "quant/support.h"
@@ -229,6 +230,39 @@ output y: f32[1, 2, 4, 4]
   EXPECT_EQ(trt.node("sum")->rule, "residual");
   EXPECT_EQ(trt.node("sum")->inputs, std::vector<int64_t>{1}); // r, the shortcut
   EXPECT_TRUE(trt.tensor("r"));
+}
+
+TEST(Plan, AttentionIsLeftToTheFusedKernel) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: f32[2, 4]
+const w: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7]
+const b: f32[4] = [1, 2, 3, 4]
+input m: f32[1, 2]
+q = MatMul(x, w) {} "query"
+s = Add(q, b) {} "bias"
+k = Transpose(s) {perm=[1, 0]} "turn"
+a = MatMul(s, k) {} "scores"
+c = Add(a, m) {} "mask"
+p = Softmax(c) {axis=-1} "softmax"
+y = MatMul(p, s) {} "context"
+output y: f32[2, 4]
+)")
+                          .value();
+  const auto source = [] {
+    auto done = std::make_shared<bool>(false);
+    return [done]() -> Result<std::optional<std::vector<Tensor>>> {
+      if (std::exchange(*done, true)) return std::optional<std::vector<Tensor>>();
+      return std::optional(std::vector<Tensor>{test::random_tensor({2, 4}, 1),
+                                               Tensor::of<float>({1, 2}, {0, -10000})});
+    };
+  };
+  const QuantizationPlan trt =
+      plan_quantization(graph, source(), {.target = "tensorrt-11"}).value();
+  EXPECT_FALSE(trt.node("mask")->quantized);
+  EXPECT_FALSE(trt.tensor("m"));
+  EXPECT_EQ(trt.tensor("p")->algorithm, "fixed");
+  for (const char* node : {"query", "scores", "context"})
+    EXPECT_TRUE(trt.node(node)->quantized) << node;
 }
 
 TEST(Glob, MatchesRunsAndSingles) {
