@@ -41,6 +41,9 @@ struct RepairOptions {
   WeightForm weights = WeightForm::kKeep;
   ScaleForm scales = ScaleForm::kKeep;
   AttentionForm attention = AttentionForm::kKeep;
+  /// kFloat16 or kBfloat16: what is f32 after the repairs is computed so, but for layers that the
+  /// data's ranges or constants rule out. kUndefined: nothing changes.
+  DType precision = DType::kUndefined;
   /// Runs graphs on the data; empty: the reference executor.
   ExecutorFactory executor;
 };

@@ -48,6 +48,10 @@ class RepairModel final : public Command {
                    "keep, int8 (Q/DQ where TensorRT's fused kernel wants them) or float (none)")
         ->check(CLI::IsMember({"keep", "int8", "float"}))
         ->capture_default_str();
+    app.add_option(
+           "--precision", precision_,
+           "fp16 or bf16: compute in it what is float, but for what --data shows to overflow")
+        ->check(CLI::IsMember({"fp16", "bf16"}));
     app.add_flag("--partial", partial_, "write the file even if something is left unrepaired");
   }
 
@@ -62,6 +66,8 @@ class RepairModel final : public Command {
     options.attention = attention_ == "int8"    ? AttentionForm::kInt8
                         : attention_ == "float" ? AttentionForm::kFloat
                                                 : AttentionForm::kKeep;
+    if (!precision_.empty())
+      options.precision = precision_ == "fp16" ? DType::kFloat16 : DType::kBfloat16;
     options.scales = unify_ ? ScaleForm::kUnified : ScaleForm::kKeep;
     std::shared_ptr<const Dataset> data;
     if (!data_.empty()) {
@@ -131,7 +137,7 @@ class RepairModel final : public Command {
   }
 
   static constexpr int64_t kBatch = 16;
-  std::string model_, target_, output_, data_, weights_ = "keep", attention_ = "keep";
+  std::string model_, target_, output_, data_, weights_ = "keep", attention_ = "keep", precision_;
   int64_t samples_ = 64, max_length_ = 128;
   bool partial_ = false, unify_ = false;
 };

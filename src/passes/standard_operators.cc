@@ -4,7 +4,8 @@
 namespace octet {
 
 std::vector<Rule> standard_operator_rules() {
-  return {{"decompose_embed_layer_norm", decompose_embed_layer_norm},
+  return {{"decompose_qembed_layer_norm", decompose_qembed_layer_norm},
+          {"decompose_embed_layer_norm", decompose_embed_layer_norm},
           {"decompose_skip_layer_norm", decompose_skip_layer_norm},
           {"decompose_attention", decompose_attention},
           {"decompose_fused_product", decompose_fused_product},

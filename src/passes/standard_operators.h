@@ -30,6 +30,7 @@ RuleFn decompose_attention;
 RuleFn decompose_embed_layer_norm;
 RuleFn decompose_fused_product;
 RuleFn decompose_gelu;
+RuleFn decompose_qembed_layer_norm;
 RuleFn decompose_skip_layer_norm;
 
 } // namespace octet

@@ -120,6 +120,36 @@ TEST(StandardOperators, AttentionOnCodes) {
   }
 }
 
+TEST(StandardOperators, EmbeddingOfCodes) {
+  Graph coded = parse(
+      "graph g opset(\"\"=14, \"com.microsoft\"=1)\ninput ids: i32[2, 3]\ninput kinds: i32[2, 3]\n"
+      "input mask: i32[2, 3]\n" +
+      codes("word", "u8", "[2, 4]", 8) + codes("position", "u8", "[5, 4]", 20) +
+      codes("segment", "u8", "[2, 4]", 8) + codes("gain", "u8", "[4]", 4) +
+      codes("beta", "u8", "[4]", 4) +
+      "const s: f32[] = [0.03125]\nconst z: u8[] = [32]\n"
+      "y, index = com.microsoft.QEmbedLayerNormalization(ids, kinds, word, position, segment, "
+      "gain, "
+      "beta, mask, s, s, s, s, s, z, z, z, z, z)\noutput y: f32[2, 3, 4]\noutput index: i32[2]\n");
+  ASSERT_TRUE(rewrite(coded, standard_operator_rules()).ok());
+  for (const NodeId id : coded.nodes())
+    EXPECT_EQ(coded.node(id).domain, "") << coded.node(id).label();
+  const auto values = [](const std::string& name, const std::string& shape, int count) {
+    std::string out = "const " + name + ": f32" + shape + " = [";
+    for (int i = 0; i < count; ++i)
+      out += (i == 0 ? "" : ", ") + std::to_string(((i * 37 + 11) % 97 - 32) / 32.0);
+    return out + "]\n";
+  };
+  const Graph plain = parse(
+      "graph g opset(\"\"=14, \"com.microsoft\"=1)\ninput ids: i32[2, 3]\ninput kinds: i32[2, 3]\n"
+      "input mask: i32[2, 3]\n" +
+      values("word", "[2, 4]", 8) + values("position", "[5, 4]", 20) +
+      values("segment", "[2, 4]", 8) + values("gain", "[4]", 4) + values("beta", "[4]", 4) +
+      "y, index = com.microsoft.EmbedLayerNormalization(ids, kinds, word, position, segment, gain, "
+      "beta, mask)\noutput y: f32[2, 3, 4]\noutput index: i32[2]\n");
+  expect_same_numbers(plain, coded, 1e-5);
+}
+
 TEST(StandardOperators, FusedMatMul) {
   for (const char* attributes : {"{alpha=0.125, transB=1}", "{transA=1, transB=1}",
                                  "{transBatchA=1, transBatchB=1, transB=1}", "{alpha=2.0}"}) {

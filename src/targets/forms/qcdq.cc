@@ -18,19 +18,19 @@ namespace octet {
 
 namespace {
 
-struct Bounds {
+struct CodeBounds {
   int32_t lowest, highest;
   int bits;
 };
 
-std::optional<Bounds> full_range(DType type) {
-  if (type == DType::kInt8) return Bounds{-128, 127, 8};
-  if (type == DType::kUint8) return Bounds{0, 255, 8};
+std::optional<CodeBounds> full_range(DType type) {
+  if (type == DType::kInt8) return CodeBounds{-128, 127, 8};
+  if (type == DType::kUint8) return CodeBounds{0, 255, 8};
   return std::nullopt;
 }
 
 /// Signed codes leave out the lowest one where the weight does.
-std::optional<Bounds> range_of(const Tensor& codes) {
+std::optional<CodeBounds> range_of(const Tensor& codes) {
   const auto full = full_range(codes.type());
   if (!full || codes.count() == 0) return std::nullopt;
   int32_t lowest = 255, highest = -128;
@@ -41,9 +41,9 @@ std::optional<Bounds> range_of(const Tensor& codes) {
   for (int bits = 2; bits <= 8; ++bits) {
     const int32_t top = codes.type() == DType::kUint8 ? (1 << bits) - 1 : (1 << (bits - 1)) - 1;
     const int32_t bottom = codes.type() == DType::kUint8 ? 0 : -top;
-    if (lowest >= bottom && highest <= top) return Bounds{bottom, top, bits};
+    if (lowest >= bottom && highest <= top) return CodeBounds{bottom, top, bits};
     if (codes.type() == DType::kInt8 && lowest == bottom - 1 && highest <= top)
-      return Bounds{bottom - 1, top, bits};
+      return CodeBounds{bottom - 1, top, bits};
   }
   return full;
 }
@@ -68,7 +68,7 @@ class Writer {
   }
 
  private:
-  void put(NodeId dequantize, ValueId codes, const Bounds& bounds) {
+  void put(NodeId dequantize, ValueId codes, const CodeBounds& bounds) {
     const auto found = clipped_.find(codes);
     if (found != clipped_.end()) return graph_.set_node_input(dequantize, 0, found->second);
     const std::string name = graph_.value(codes).name;

@@ -59,13 +59,13 @@ class Measurement {
  public:
   Measurement(const Graph& before,
               const RepairOptions& options,
-              const RepairDriver& driver,
+              std::span<const std::optional<Probe>> probes,
               Repaired& repaired)
-      : before_(before), options_(options), driver_(driver), repaired_(repaired) {}
+      : before_(before), options_(options), all_probes_(probes), repaired_(repaired) {}
 
   Status prepare() {
-    for (size_t i = 0; i < driver_.probes().size(); ++i) {
-      const auto& probe = driver_.probes()[i];
+    for (size_t i = 0; i < all_probes_.size(); ++i) {
+      const auto& probe = all_probes_[i];
       const auto value = probe ? repaired_.graph.find_value(probe->value) : std::nullopt;
       if (!value) continue;
       probes_.push_back({i, *value, OCTET_TRY(make_reference_executor(probe->before)),
@@ -119,7 +119,7 @@ class Measurement {
  private:
   const Graph& before_;
   const RepairOptions& options_;
-  const RepairDriver& driver_;
+  std::span<const std::optional<Probe>> all_probes_;
   Repaired& repaired_;
   std::vector<RunningProbe> probes_;
   std::map<ValueId, size_t> place_; ///< among the outputs of the tapped graph
@@ -170,17 +170,33 @@ Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions
   return out;
 }
 
+namespace {
+
 Status measure(const Graph& before,
                const RepairOptions& options,
-               const RepairDriver& driver,
+               std::span<const std::optional<Probe>> probes,
                Repaired& repaired) {
-  Measurement measurement(before, options, driver, repaired);
+  Measurement measurement(before, options, probes, repaired);
   OCTET_TRY(measurement.prepare());
   const CalibrationSource source = options.data();
   while (const auto inputs = OCTET_TRY(source()))
     OCTET_TRY(measurement.add(*inputs));
+  repaired.outputs.clear();
   measurement.finish();
   return ok_status();
+}
+
+} // namespace
+
+Status measure(const Graph& before,
+               const RepairOptions& options,
+               const RepairDriver& driver,
+               Repaired& repaired) {
+  return measure(before, options, driver.probes(), repaired);
+}
+
+Status measure_outputs(const Graph& before, const RepairOptions& options, Repaired& repaired) {
+  return measure(before, options, std::span<const std::optional<Probe>>(), repaired);
 }
 
 } // namespace octet

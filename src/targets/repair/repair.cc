@@ -96,6 +96,7 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
   if (out.changes.empty()) out.graph = graph; // with what reaches no output
   if (options.data && !out.changes.empty())
     OCTET_TRY_WITH(measure(graph, options, driver, out), "repair: measuring");
+  OCTET_TRY_WITH(half_precision(graph, options, out), "repair: 16 bits");
   out.left = OCTET_TRY(check(out.graph, target));
   return out;
 }

@@ -91,5 +91,9 @@ Status measure(const Graph& before,
                const RepairOptions& options,
                const RepairDriver& driver,
                Repaired& repaired);
+/// Only the outputs, as the repaired graph is now.
+Status measure_outputs(const Graph& before, const RepairOptions& options, Repaired& repaired);
+/// Does what RepairOptions::precision says, after all else; `came` is the graph before any repair.
+Status half_precision(const Graph& came, const RepairOptions& options, Repaired& repaired);
 
 } // namespace octet
