@@ -45,6 +45,9 @@ class Dataset {
 /// generated. Errors name the file and what is wrong with it.
 Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split split);
 
+/// How many examples a run takes: `wanted`, or what the model's inputs fix as first dimension.
+int64_t batch_for(const Graph& graph, int64_t wanted);
+
 /// Binds a batch to the inputs of a graph: by name where names agree, the others by position when
 /// their counts agree; converts element types where that is exact and rounds floats to the input's
 /// float type. An error says what did not fit.

@@ -56,9 +56,10 @@ class Debug final : public Command {
     const int64_t total = limit_ > 0 ? std::min(limit_, data->size()) : data->size();
     ProgressLine progress("compare", "examples");
     int64_t identical = 0;
-    for (int64_t begin = 0; begin < total; begin += batch_) {
+    const int64_t size = batch_for(graph, batch_);
+    for (int64_t begin = 0; begin < total; begin += size) {
       if (interrupted().cancelled()) return Error("stopped by the user", ErrorCode::kCancelled);
-      std::vector<int64_t> indices(static_cast<size_t>(std::min(batch_, total - begin)));
+      std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - begin)));
       std::iota(indices.begin(), indices.end(), begin);
       const Batch batch = OCTET_TRY(data->batch(indices));
       const auto inputs = OCTET_TRY(bind_inputs(graph, batch));

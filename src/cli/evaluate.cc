@@ -68,9 +68,10 @@ evaluate(const Graph& graph, Executor& executor, const Dataset& data, const Eval
   ProgressLine progress("evaluate", "examples");
   int64_t hits = 0;
   Clock::duration busy{};
-  for (int64_t begin = 0; begin < out.samples; begin += options.batch) {
+  const int64_t batch = batch_for(graph, options.batch);
+  for (int64_t begin = 0; begin < out.samples; begin += batch) {
     if (interrupted().cancelled()) return Error("stopped by the user", ErrorCode::kCancelled);
-    const int64_t end = std::min(begin + options.batch, out.samples);
+    const int64_t end = std::min(begin + batch, out.samples);
     Tensor labels;
     const auto inputs = OCTET_TRY(inputs_of(graph, data, begin, end, &labels));
     if (labels.empty()) return error("{}: has no labels", data.description());

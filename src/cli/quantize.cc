@@ -58,6 +58,7 @@ class Quantize final : public Command {
     if (form == FileForm::kQOperator || form == FileForm::kFused)
       flags_.prefer_target("onnxruntime");
     Graph graph = OCTET_TRY(open_model(model_));
+    const Graph original = graph;
     for (const std::string& item : drop_inputs_) {
       const DroppedInput dropped = OCTET_TRY_WITH(drop_named_input(graph, item), model_);
       notes_.push_back({"drop_input", item, dropped.words, true});
@@ -76,6 +77,12 @@ class Quantize final : public Command {
       OCTET_TRY_WITH(append(convert_precision(quantized, precision)), model_);
     }
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, plan.target), output_);
+    const std::vector<Finding> own = OCTET_TRY_WITH(check(original, plan.target), model_);
+    if (!accepted(findings) && !accepted(own))
+      return error(ErrorCode::kRefused,
+                   "{}: {} refuses it as it is: {}: {}; first: octet repair {} --target {} -o "
+                   "FILE.onnx",
+                   model_, plan.target, own.front().node, own.front().message, model_, plan.target);
     if (!accepted(findings) && form != FileForm::kQdq)
       return error(ErrorCode::kUnsupported, "--form {} is not for {}: {}: {}", form_, plan.target,
                    findings.front().node, findings.front().message);

@@ -83,6 +83,15 @@ std::vector<int> match(const Graph& graph, const Batch& batch) {
 
 } // namespace
 
+int64_t batch_for(const Graph& graph, int64_t wanted) {
+  for (const ValueId id : graph.inputs()) {
+    const TypeInfo& type = graph.value(id).type;
+    if (!type.has_rank() || type.rank() == 0) continue;
+    if (const auto fixed = type.shape->front().maybe_value()) return std::max<int64_t>(*fixed, 1);
+  }
+  return std::max<int64_t>(wanted, 1);
+}
+
 Result<std::vector<Tensor>> bind_inputs(const Graph& graph, const Batch& batch) {
   const std::vector<int> feature_of = match(graph, batch);
   std::vector<Tensor> out;

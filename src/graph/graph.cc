@@ -235,8 +235,10 @@ int Graph::remove_dead() {
     count(gone.captures, -1, &work);
   }
   for (Value& v : values_) {
-    if (v.kind != ValueKind::kConstant || uses[static_cast<size_t>(v.id.index)] > 0) continue;
+    const bool goes = v.kind == ValueKind::kConstant || v.kind == ValueKind::kCapture;
+    if (!goes || uses[static_cast<size_t>(v.id.index)] > 0) continue;
     v.kind = ValueKind::kNodeOutput;
+    v.captured = ValueId{};
     v.constant = Tensor{};
     by_name_.erase(v.name);
   }

@@ -137,6 +137,22 @@ class Inference {
 
 } // namespace
 
+Graph standing_alone(const Graph& outer, const Graph& body) {
+  Graph out = body;
+  if (out.opsets.empty()) out.opsets = outer.opsets;
+  for (int32_t i = 0; i < out.value_bound(); ++i) {
+    Value& v = out.mutable_value(ValueId{i});
+    if (v.kind != ValueKind::kCapture) continue;
+    v.type = outer.value(v.captured).type;
+    const Tensor* constant = outer.constant(v.captured);
+    if (constant == nullptr) continue;
+    v.kind = ValueKind::kConstant;
+    v.constant = *constant;
+    v.captured = ValueId{};
+  }
+  return out;
+}
+
 Status infer_types(Graph& graph, UnknownOp unknown) {
   return Inference(unknown, 0).graph(graph);
 }

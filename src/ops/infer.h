@@ -17,6 +17,9 @@ enum class UnknownOp {
 /// Fills in the types of all values, subgraphs included. Errors name the node and what does not
 /// fit.
 Status infer_types(Graph& graph, UnknownOp unknown = UnknownOp::kIgnore);
+/// A body of one of the graph's nodes as a graph to look at by itself: with the operator sets and
+/// the captures' types of the graph around it, and captured constants as constants.
+Graph standing_alone(const Graph& outer, const Graph& body);
 /// What is known of small integer tensors (shape computations), by value.
 using KnownElements = std::map<ValueId, std::vector<Dim>>;
 /// The same; `elements` becomes what the walk knew of integer tensors that are no constants.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: the operators' change logs of ONNX, opsets 13 to 23.
+// Source: the operators' change logs of ONNX, opsets 7 to 23.
 #include "passes/raise_opset.h"
 
 #include <algorithm>
@@ -7,9 +7,14 @@
 #include <string_view>
 
 #include "core/format.h"
+#include "ops/infer.h"
+#include "passes/raise_to_13.h"
 
 namespace octet {
 namespace {
+
+/// The first that is read.
+constexpr int64_t kFirst = 7;
 
 /// Operators that mean the same in opsets 13 to 23 with the attributes and inputs of 13.
 constexpr std::string_view kSame =
@@ -19,27 +24,38 @@ constexpr std::string_view kSame =
     "CumSum DeformConv DepthToSpace DequantizeLinear Det Div DynamicQuantizeLinear Einsum Elu "
     "Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm "
     "GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish "
-    "Hardmax Identity InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu "
-    "Less LessOrEqual Log LogSoftmax LpNormalization MatMul MatMulInteger Max MaxPool MaxUnpool "
+    "Hardmax Identity If InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu "
+    "Less LessOrEqual Log LogSoftmax Loop LpNormalization MatMul MatMulInteger Max MaxPool "
+    "MaxUnpool "
     "Mean MeanVarianceNormalization Min Mish Mod Mul Neg NonMaxSuppression NonZero Not OneHot Or "
     "PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range "
     "Reciprocal ReduceSum Relu Reshape Resize ReverseSequence RotaryEmbedding Round "
-    "ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax "
+    "Scan ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax "
     "Softplus Softsign SpaceToDepth Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK "
     "Transpose Trilu Unique Unsqueeze Where Xor ";
+/// Operators of opsets before 13 that 13 has under another name.
+constexpr std::string_view kRenamed = " Scatter Upsample ";
 /// Their axes are an input from opset 18 on.
 constexpr std::array<std::string_view, 9> kReductions = {
     "ReduceMean", "ReduceMax",    "ReduceMin",       "ReduceProd",     "ReduceL1",
     "ReduceL2",   "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
 
-bool keeps_meaning(const Graph& graph, const Node& node, int64_t version) {
-  if (!node.domain.empty()) return true;
-  if (node.is("AveragePool") && node.attr_int("ceil_mode", 0) != 0) return version < 19;
-  if (kSame.find(" " + node.op_type + " ") != std::string_view::npos) return true;
+bool is_in(std::string_view list, const Node& node) {
+  return list.find(" " + node.op_type + " ") != std::string_view::npos;
+}
+
+std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t version) {
+  const std::string unknown =
+      fmt::format("the operator is not known to mean the same in opsets {} and {}", from, version);
+  if (from < kOldestOpset)
+    if (std::string why = why_not_13(graph, node, from); !why.empty()) return why;
+  if (!node.domain.empty() || (from < kOldestOpset && is_in(kRenamed, node))) return {};
+  if (node.is("AveragePool") && node.attr_int("ceil_mode", 0) != 0 && version >= 19) return unknown;
   // Only the outputs for training changed (opset 14), and nobody sets those in inference.
-  if (node.op_type == "BatchNormalization") return graph.opset() >= 14 || node.outputs.size() == 1;
-  return version == graph.opset() || node.op_type == "Dropout" || is_reduction(node) ||
-         node.op_type == "Split";
+  if (node.op_type == "BatchNormalization" && (from >= 14 || node.outputs.size() == 1)) return {};
+  const bool passes = is_in(kSame, node) || version == from || node.op_type == "Dropout" ||
+                      is_reduction(node) || node.op_type == "Split";
+  return passes ? "" : unknown;
 }
 
 void axes_to_input(Graph& graph, Node& node) {
@@ -54,6 +70,44 @@ void axes_to_input(Graph& graph, Node& node) {
   graph.set_node_input(id, 1, constant);
 }
 
+Status raise(Graph& graph, int64_t from, int64_t version, const Graph& typed);
+
+Status raise_bodies(Graph& graph, NodeId id, int64_t from, int64_t version, const Graph& outer) {
+  for (auto& [key, attribute] : graph.mutable_node(id).attributes) {
+    auto* body = std::get_if<GraphPtr>(&attribute.value);
+    if (body == nullptr) continue;
+    Graph raised = **body, typed = standing_alone(outer, **body);
+    static_cast<void>(infer_types(typed, UnknownOp::kIgnore));
+    OCTET_TRY_WITH(raise(raised, from, version, typed),
+                   fmt::format("{} of node {}", key, graph.node(id).label()));
+    *body = std::make_shared<const Graph>(std::move(raised));
+  }
+  return ok_status();
+}
+
+Status raise(Graph& graph, int64_t from, int64_t version, const Graph& typed) {
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    const std::string why = why_not(graph, node, from, version);
+    if (!why.empty())
+      return error(ErrorCode::kUnsupported, "node {}: {}; keep opset {}", node.label(), why, from);
+  }
+  for (const NodeId id : graph.nodes())
+    OCTET_TRY(raise_bodies(graph, id, from, version, typed));
+  for (const NodeId id : graph.nodes())
+    if (from < kOldestOpset && graph.node(id).domain.empty())
+      OCTET_TRY(write_for_13(graph, id, from, typed));
+  if (from < 18 && version >= 18)
+    for (const NodeId id : graph.nodes()) {
+      Node& node = graph.mutable_node(id);
+      if (is_reduction(node)) axes_to_input(graph, node);
+      if (node.is("Split") && !node.input(1).valid())
+        node.set("num_outputs", static_cast<int64_t>(node.outputs.size()));
+    }
+  if (graph.opsets.contains("")) graph.opsets[""] = version;
+  return ok_status();
+}
+
 } // namespace
 
 bool is_reduction(const Node& node) {
@@ -63,24 +117,16 @@ bool is_reduction(const Node& node) {
 
 Status raise_opset(Graph& graph, int64_t version) {
   const int64_t from = graph.opset();
-  if (from < kOldestOpset || version > kNewestOpset || version < from)
+  if (from < kFirst || version < kOldestOpset || version > kNewestOpset || version < from)
     return error(ErrorCode::kUnsupported,
-                 "opset {} cannot be written as {}; both lie between {} and {} and do not fall",
-                 from, version, kOldestOpset, kNewestOpset);
-  for (const NodeId id : graph.nodes())
-    if (!keeps_meaning(graph, graph.node(id), version))
-      return error(ErrorCode::kUnsupported,
-                   "node {}: the operator is not known to mean the same in opsets {} and {}; keep "
-                   "opset {}",
-                   graph.node(id).label(), from, version, from);
-  if (from < 18 && version >= 18)
-    for (const NodeId id : graph.nodes()) {
-      Node& node = graph.mutable_node(id);
-      if (is_reduction(node)) axes_to_input(graph, node);
-      if (node.is("Split") && !node.input(1).valid())
-        node.set("num_outputs", static_cast<int64_t>(node.outputs.size()));
-    }
-  graph.opsets[""] = version;
+                 "opset {} cannot be written as {}; it takes opsets {} to {} to {} to {}, never "
+                 "down",
+                 from, version, kFirst, kNewestOpset, kOldestOpset, kNewestOpset);
+  Graph raised = graph, typed = graph;
+  if (from < kOldestOpset) OCTET_TRY(infer_types(typed, UnknownOp::kIgnore));
+  OCTET_TRY(raise(raised, from, version, typed));
+  raised.opsets[""] = version;
+  graph = std::move(raised);
   return ok_status();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // raise_opset: the same graph written for a later operator set, where that has an operator for a
-// chain of this one.
+// chain of this one, or a form that quantization needs.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace octet {
 
-/// Operator sets between which graphs are rewritten.
+/// Operator sets between which graphs are rewritten; older ones are read.
 inline constexpr int64_t kOldestOpset = 13, kNewestOpset = 23;
 
 /// A reduction whose axes are an input from opset 18 on, an attribute before.
 bool is_reduction(const Node& node);
 
-/// Writes a graph of opset 13 or later for `version`, at most 23. Numbers do not change: only
-/// operators pass that mean the same in both, and reductions and Split, whose attributes became
-/// inputs. The graph is unchanged on an error. Errors: versions outside 13 to 23, a lower version
-/// than the graph's, a node of another operator (named).
+/// Writes a graph of opset 7 or later for `version`, 13 to 23, with the bodies in it. Numbers do
+/// not change: only operators pass that mean the same in both, or whose old form the later set can
+/// say (attributes that became inputs, Softmax over several axes, Upsample). The graph is unchanged
+/// on an error. Errors: versions outside those, a lower version than the graph's, a node of another
+/// operator (named).
 Status raise_opset(Graph& graph, int64_t version);
 
 } // namespace octet

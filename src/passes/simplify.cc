@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/simplify.h"
 
+#include "passes/rewrite_bodies.h"
 #include "passes/rules.h"
 #include "passes/standard_operators.h"
 
@@ -75,7 +76,7 @@ Result<std::vector<Step>> simplify(Graph& graph, const SimplifyOptions& options)
   std::vector<Rule> rules = simplify_rules(options);
   for (Rule& rule : rules)
     if (rule.apply == fold_constants && is_large(graph)) rule.apply = fold_small_constants;
-  return rewrite(graph, rules, options.rewrite);
+  return rewrite_with_bodies(graph, rules, options.rewrite);
 }
 
 } // namespace octet

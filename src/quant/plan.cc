@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
+#include "passes/raise_opset.h"
 #include "passes/simplify.h"
 #include "quant/calibrate.h"
 #include "quant/place.h"
@@ -19,6 +20,8 @@ namespace {
 
 /// Products of int8 codes that surely fit into int32 together: 2^31 / (128 * 255), rounded down.
 constexpr int64_t kSafeTerms = 65000;
+/// The first operator set whose Q and DQ have an axis.
+constexpr int64_t kQdqOpset = 13;
 
 class Planner {
  public:
@@ -278,6 +281,7 @@ static void name_nodes(Graph& graph) {
 Result<Graph> prepare_for_quantization(const Graph& graph) {
   Graph out = graph;
   name_nodes(out);
+  if (out.opset() < kQdqOpset) OCTET_TRY(raise_opset(out, kQdqOpset));
   OCTET_TRY_WITH(simplify(out), "simplify");
   OCTET_TRY(infer_types(out));
   return out;

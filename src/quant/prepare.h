@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph that plans speak of: the float graph simplified for inference, with types.
+// The graph that plans speak of: the float graph simplified for inference, with types, written for
+// operator set 13 where it came in an older one.
 #pragma once
 
 #include "octet/graph.h"

@@ -128,11 +128,6 @@ Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& pl
 
 Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightStorage storage) {
   const Placement* placement = OCTET_TRY_WITH(find_placement(plan.target), "quantize");
-  if (graph.opset() < placement->min_opset)
-    return error(ErrorCode::kUnsupported,
-                 "quantize: operator set {} is too old, Q/DQ with an axis needs {}; convert the "
-                 "model",
-                 graph.opset(), placement->min_opset);
   Graph out = OCTET_TRY_WITH(prepare_for_quantization(graph), "quantize");
   const bool fewer = std::any_of(plan.tensors.begin(), plan.tensors.end(),
                                  [](const TensorPlan& t) { return t.scheme.bits < 8; });

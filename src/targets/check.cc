@@ -35,13 +35,45 @@ Result<std::vector<LayerForm>> layers_of(const Graph& graph, const TargetDef& ta
   return std::vector<LayerForm>{};
 }
 
-Result<std::vector<Finding>> findings_of(const Graph& graph, const TargetDef& target) {
-  std::vector<Finding> findings;
+Status add_findings(const Graph& graph,
+                    const TargetDef& target,
+                    const std::string& path,
+                    std::vector<Finding>& findings);
+
+/// What stands in the bodies of If, Loop and Scan, each named by the path to it. A body whose types
+/// do not fit is looked at with those that it declares.
+Status add_findings_in_bodies(const Graph& graph,
+                              const Node& node,
+                              const TargetDef& target,
+                              const std::string& path,
+                              std::vector<Finding>& findings) {
+  for (const auto& [key, attribute] : node.attributes) {
+    const auto* body = std::get_if<GraphPtr>(&attribute.value);
+    if (body == nullptr) continue;
+    Graph typed = standing_alone(graph, **body);
+    if (const Status types = infer_types(typed); !types.ok()) typed = standing_alone(graph, **body);
+    OCTET_TRY(add_findings(typed, target, path + label(graph, node) + " " + key + ": ", findings));
+  }
+  return ok_status();
+}
+
+Status add_findings(const Graph& graph,
+                    const TargetDef& target,
+                    const std::string& path,
+                    std::vector<Finding>& findings) {
   const Uses uses(graph);
-  const CheckContext context{graph, uses, target, findings};
-  for (const NodeId id : OCTET_TRY(graph.topological()))
+  const CheckContext context{graph, uses, target, findings, path};
+  for (const NodeId id : OCTET_TRY(graph.topological())) {
     for (CheckFn* rule : checks_of(target.family))
       rule(context, graph.node(id));
+    OCTET_TRY(add_findings_in_bodies(graph, graph.node(id), target, path, findings));
+  }
+  return ok_status();
+}
+
+Result<std::vector<Finding>> findings_of(const Graph& graph, const TargetDef& target) {
+  std::vector<Finding> findings;
+  OCTET_TRY(add_findings(graph, target, "", findings));
   return findings;
 }
 
@@ -56,7 +88,7 @@ void CheckContext::add(std::string_view rule,
   Finding out;
   out.rule = rule;
   out.severity = severity;
-  out.node = node;
+  out.node = path + node;
   out.message = std::move(message);
   out.fix = std::move(fix);
   out.source = "targets " + std::string(source);

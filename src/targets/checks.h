@@ -18,6 +18,7 @@ struct CheckContext {
   const Uses& uses;
   const TargetDef& target;
   std::vector<Finding>& findings;
+  const std::string& path; ///< to the body that is looked at; empty: the model itself
 
   bool at_least(int version) const { return target.version >= version; } ///< major * 100 + minor
   void add(std::string_view rule,
