@@ -23,8 +23,10 @@ class Check final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("model", model_, "model folder or ONNX file")->required();
-    app.add_option("--target", target_,
-                   "tensorrt-8.5 to tensorrt-11.1 (tensorrt-10: the newest 10), onnxruntime, octet")
+    app.add_option(
+           "--target", target_,
+           "tensorrt-8.5 to tensorrt-11.1 (tensorrt-10: the newest 10), onnxruntime-1.15 to "
+           "onnxruntime-1.31, onnxruntime-cuda, octet, or your own: FILE.toml")
         ->required();
   }
 

@@ -3,6 +3,8 @@
 // enter it, so that a graph and its copy read back from a file agree.
 #include <bit>
 
+#include "core/pages.h"
+
 #include "octet/graph.h"
 
 namespace octet {
@@ -72,7 +74,9 @@ uint64_t Graph::content_hash() const {
   for (const auto& [constant_name, id] : by_name_) {
     if (!value(id).is_constant()) continue;
     h.bytes(constant_name);
-    h.number(value(id).constant.content_hash());
+    const Tensor& tensor = value(id).constant;
+    h.number(tensor.content_hash());
+    if (tensor.bytes().size() >= kLargeTensorBytes) page_out(tensor.bytes());
   }
   for (const NodeId id : nodes()) {
     const Node& n = node(id);

@@ -7,11 +7,10 @@
 
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/pages.h"
 #include "graph/verify.h"
 #include "onnx/schema.h"
 #include "onnx/write_graph.h"
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "octet/onnx.h"
 
@@ -81,19 +80,6 @@ Status check_size(const Encoder& model) {
   return error(
       "the model takes {} bytes, protobuf holds less than 2 GiB; save it with external data",
       model.size());
-}
-
-/// Lets go of the memory behind mapped bytes: what was read to be written once need not stay. Bytes
-/// that are not mapped stay (there is nothing to read them from again).
-void page_out(std::span<const std::byte> bytes) {
-  static const auto kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
-  const size_t skip = (kPage - address % kPage) % kPage;
-  if (bytes.size() < skip + kPage) return;
-#ifdef MADV_PAGEOUT
-  madvise(const_cast<std::byte*>(bytes.data()) + skip, (bytes.size() - skip) / kPage * kPage,
-          MADV_PAGEOUT);
-#endif
 }
 
 /// In pieces, so that a tensor of gigabytes never is in memory as a whole.

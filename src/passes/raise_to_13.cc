@@ -22,9 +22,9 @@ bool only_first_output(const Node& node) {
   return node.outputs.size() == 1 || !node.output(1).valid();
 }
 
-class Writer {
+class WriterFor13 {
  public:
-  Writer(Graph& graph, NodeId id, int64_t from, const Graph& typed)
+  WriterFor13(Graph& graph, NodeId id, int64_t from, const Graph& typed)
       : graph_(graph), id_(id), from_(from), typed_(typed) {}
 
   Status run() {
@@ -158,7 +158,7 @@ std::string why_not_13(const Graph& graph, const Node& node, int64_t from) {
 }
 
 Status write_for_13(Graph& graph, NodeId node, int64_t from, const Graph& typed) {
-  return Writer(graph, node, from, typed).run();
+  return WriterFor13(graph, node, from, typed).run();
 }
 
 } // namespace octet

@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
+#include "quant/runtime_limits.h"
 
 namespace octet {
 
@@ -183,8 +184,10 @@ class Placer {
     plan.rule = t.weight ? "product" : "product-of-activations";
     plan.output = output_here(node, rule.output);
     upstream_.insert(node.output(0));
-    if (placement_.int32_gemm_bias && node.is("Gemm") && t.bias && !plan.output &&
-        clamp_after(node) == nullptr) {
+    const bool always = !runtime_limits(placement_.target).float_bias;
+    const bool gemm = placement_.int32_gemm_bias && node.is("Gemm") && !plan.output &&
+                      clamp_after(node) == nullptr;
+    if (t.bias && node.input(*t.bias).valid() && (always || gemm)) {
       const Tensor* bias = graph_.constant(node.input(*t.bias));
       plan.int32_bias = bias != nullptr && bias->type() == DType::kFloat32;
     }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "core/pages.h"
 #include "ops/infer.h"
 #include "passes/raise_opset.h"
 #include "passes/simplify.h"
@@ -85,6 +86,7 @@ class Planner {
     scheme.bits = options_.weight_bits;
     Observer observer = OCTET_TRY(Observer::create(options_.weight_calibrator, scheme, axis));
     OCTET_TRY(observer.observe(w));
+    if (w.bytes().size() >= kLargeTensorBytes) page_out(w.bytes());
     TensorPlan out;
     out.value = value;
     out.scheme = scheme;

@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/codec.h"
 #include "core/format.h"
+#include "core/pages.h"
 
 namespace octet {
 
 namespace {
+
+/// How many bytes of codes stay in memory.
+constexpr size_t kHeldBytes = size_t{256} << 20;
 
 std::string key_of(const Tensor& tensor) {
   const auto bytes = tensor.bytes();
@@ -97,7 +102,11 @@ Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, bool store
     Stored entry;
     entry.zero_point = graph_.add_constant(
         name + "_zero_point", OCTET_TRY(Tensor::from_doubles(plan.scheme.type, shape, zeros)));
-    entry.codes = stored ? graph_.add_constant(name + "_quantized", codes)
+    // Those of a large model would fill the memory until it is written.
+    held_bytes_ += stored ? codes.bytes().size() : 0;
+    const bool large = stored && held_bytes_ > kHeldBytes;
+    entry.codes = stored ? graph_.add_constant(name + "_quantized",
+                                               large ? OCTET_TRY(move_to_file(codes)) : codes)
                          : pair("QuantizeLinear", id, plan, name + "_quantized", entry.zero_point);
     found = stored_.emplace(id, entry).first;
   }
@@ -121,34 +130,82 @@ ValueId QdqWriter::int32_bias(const std::string& name,
               name + "_dequantized");
 }
 
+namespace {
+
+/// Codes of the elements of a weight from `first` on.
+class WeightCoder {
+ public:
+  WeightCoder(const Tensor& weight, const TensorPlan& plan)
+      : weight_(weight), plan_(plan), limits_(codes(plan.scheme)),
+        parameters_(parameters_for(plan.scheme, plan.ranges)) {}
+
+  Status prepare() {
+    if (plan_.axis) {
+      if (*plan_.axis < 0 || *plan_.axis >= weight_.rank())
+        return error("axis {} is out of range for shape {}", *plan_.axis,
+                     to_string(weight_.shape()));
+      channels_ = weight_.dim(*plan_.axis);
+      for (int64_t d = *plan_.axis + 1; d < weight_.rank(); ++d)
+        inner_ *= weight_.dim(d);
+    }
+    if (channels_ != static_cast<int64_t>(parameters_.size()))
+      return error("{} channels, but the plan has {} ranges", channels_, parameters_.size());
+    if (!is_integer(plan_.scheme.type))
+      return error(ErrorCode::kUnsupported, "weights in {} are not written yet; use int8",
+                   text(plan_.scheme));
+    return ok_status();
+  }
+
+  /// In pieces: a weight of gigabytes is never in memory as a whole, nor in doubles.
+  Result<Tensor> run() const {
+    Tensor out = OCTET_TRY(Tensor::zeros(plan_.scheme.type, weight_.shape()));
+    const std::span<std::byte> to = out.mutable_bytes();
+    constexpr auto kPiece = static_cast<int64_t>(kPieceBytes / sizeof(float));
+    std::vector<float> values;
+    std::vector<double> result;
+    for (int64_t at = 0; at < weight_.count(); at += kPiece) {
+      const auto n = static_cast<size_t>(std::min(kPiece, weight_.count() - at));
+      values.resize(n);
+      result.resize(n);
+      const auto piece = bytes_of(weight_.type(), weight_.bytes(), at, n);
+      OCTET_TRY(read_floats(weight_.type(), piece, values));
+      if (weight_.bytes().size() >= kLargeTensorBytes) page_out(piece);
+      for (size_t i = 0; i < n; ++i) {
+        if (std::isnan(values[i])) return error("element {} is NaN", at + static_cast<int64_t>(i));
+        result[i] = code(values[i], at + static_cast<int64_t>(i));
+      }
+      OCTET_TRY(write_doubles(plan_.scheme.type, result, bytes_of(plan_.scheme.type, to, at, n)));
+    }
+    return out;
+  }
+
+ private:
+  double code(float value, int64_t element) const {
+    const QuantParameters& p = parameters_[static_cast<size_t>(element / inner_ % channels_)];
+    const float ratio = value / p.scale; // in float, as QuantizeLinear divides
+    return std::clamp(static_cast<double>(std::nearbyint(ratio)) + p.zero_point, limits_.lowest,
+                      limits_.highest);
+  }
+
+  template <class Byte>
+  static std::span<Byte> bytes_of(DType type, std::span<Byte> all, int64_t first, size_t count) {
+    return all.subspan(static_cast<size_t>(bytes_for(type, first)),
+                       static_cast<size_t>(bytes_for(type, static_cast<int64_t>(count))));
+  }
+
+  const Tensor& weight_;
+  const TensorPlan& plan_;
+  Codes limits_;
+  std::vector<QuantParameters> parameters_;
+  int64_t inner_ = 1, channels_ = 1;
+};
+
+} // namespace
+
 Result<Tensor> weight_codes(const Tensor& weight, const TensorPlan& plan) {
-  const auto parameters = parameters_for(plan.scheme, plan.ranges);
-  int64_t inner = 1;
-  int64_t channels = 1;
-  if (plan.axis) {
-    if (*plan.axis < 0 || *plan.axis >= weight.rank())
-      return error("axis {} is out of range for shape {}", *plan.axis, to_string(weight.shape()));
-    channels = weight.dim(*plan.axis);
-    for (int64_t d = *plan.axis + 1; d < weight.rank(); ++d)
-      inner *= weight.dim(d);
-  }
-  if (channels != static_cast<int64_t>(parameters.size()))
-    return error("{} channels, but the plan has {} ranges", channels, parameters.size());
-  if (!is_integer(plan.scheme.type))
-    return error(ErrorCode::kUnsupported, "weights in {} are not written yet; use int8",
-                 text(plan.scheme));
-  const std::vector<float> values = OCTET_TRY(weight.to_floats());
-  const Codes limits = codes(plan.scheme);
-  std::vector<double> out(values.size());
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) return error("element {} is NaN", i);
-    const auto channel = static_cast<int64_t>(i) / inner % channels;
-    const QuantParameters& p = parameters[static_cast<size_t>(channel)];
-    const float ratio = values[i] / p.scale; // in float, as QuantizeLinear divides
-    out[i] = std::clamp(static_cast<double>(std::nearbyint(ratio)) + p.zero_point, limits.lowest,
-                        limits.highest);
-  }
-  return Tensor::from_doubles(plan.scheme.type, weight.shape(), out);
+  WeightCoder coder(weight, plan);
+  OCTET_TRY(coder.prepare());
+  return coder.run();
 }
 
 } // namespace octet

@@ -55,6 +55,7 @@ class QdqWriter {
     ValueId codes, zero_point;
   };
   std::map<ValueId, Stored> stored_; ///< by weight
+  size_t held_bytes_ = 0;            ///< of codes so far
 };
 
 /// The codes of a constant weight. Errors: a channel count that is not the plan's, NaN.

@@ -12,6 +12,7 @@
 #include "quant/apply.h"
 #include "quant/prepare.h"
 #include "quant/qdq_writer.h"
+#include "quant/runtime_limits.h"
 #include "quant/scheme.h"
 
 namespace octet {
@@ -154,6 +155,7 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
     return ok_status();
   };
   OCTET_TRY_WITH(apply(), "quantize");
+  out.info.ir_version = std::min(out.info.ir_version, runtime_limits(plan.target).ir_version);
   OCTET_TRY_WITH(finish(out), "quantize");
   return out;
 }

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "ops/infer.h"
-#include "targets/checks.h"
+#include "targets/custom.h"
 #include "targets/work.h"
 
 namespace octet {
@@ -63,9 +63,11 @@ Status add_findings(const Graph& graph,
                     std::vector<Finding>& findings) {
   const Uses uses(graph);
   const CheckContext context{graph, uses, target, findings, path};
+  const CustomTarget* custom = custom_target(target);
   for (const NodeId id : OCTET_TRY(graph.topological())) {
     for (CheckFn* rule : checks_of(target.family))
       rule(context, graph.node(id));
+    if (custom != nullptr) check_custom(context, *custom, graph.node(id));
     OCTET_TRY(add_findings_in_bodies(graph, graph.node(id), target, path, findings));
   }
   return ok_status();

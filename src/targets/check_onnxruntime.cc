@@ -2,6 +2,7 @@
 // What ONNX Runtime refuses, or reads as something else. Source: docs/targets.md 4.2 and 8.
 #include "core/format.h"
 #include "targets/checks.h"
+#include "targets/onnxruntime_versions.h"
 
 namespace octet {
 
@@ -50,8 +51,43 @@ void shared_int8_rule(const CheckContext& context, const Node& node) {
               "give each reader its own Q, or use uint8 with zero point 128", "8");
 }
 
-constexpr CheckFn* kOnnxRuntimeChecks[] = {domain_rule, zero_point_rule, scale_rule,
-                                           shared_int8_rule};
+bool is_first_of_model(const CheckContext& context, const Node& node) {
+  return context.path.empty() && context.graph.nodes().front() == node.id;
+}
+
+void opset_rule(const CheckContext& context, const Node& node) {
+  if (!is_first_of_model(context, node)) return;
+  const int64_t have = context.graph.opset(), bound = release_of(context.target).opset;
+  if (have <= bound) return;
+  context.add("opset", Severity::kError, context.graph.name,
+              fmt::format("\"Opset {} is under development and support for this is limited. [...] "
+                          "Current official support for domain ai.onnx is till opset {}.\"",
+                          have, bound),
+              fmt::format("write it for operator set {}: octet export --opset {}", bound, bound),
+              "8, releases");
+}
+
+void ir_version_rule(const CheckContext& context, const Node& node) {
+  if (!is_first_of_model(context, node)) return;
+  const int64_t have = context.graph.info.ir_version;
+  const int64_t bound = release_of(context.target).ir_version;
+  if (have <= bound) return;
+  context.add("ir-version", Severity::kError, context.graph.name,
+              fmt::format("\"Unsupported model IR version: {}, max supported IR version: {}\"",
+                          have, bound),
+              fmt::format("write it as version {}: octet repair does", bound), "8, releases");
+}
+
+void kernel_rule(const CheckContext& context, const Node& node) {
+  if (!is_cuda(context.target) || has_cuda_kernel(node)) return;
+  context.add("no-cuda-kernel", Severity::kWarning, label(context.graph, node),
+              "the CUDA provider has no kernel for it: it runs on the CPU, between two copies",
+              "write it with operators that have one", "4.2");
+}
+
+constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,      ir_version_rule, domain_rule,
+                                           zero_point_rule, scale_rule,      shared_int8_rule,
+                                           kernel_rule};
 
 } // namespace
 

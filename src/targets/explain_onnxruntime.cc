@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operator of ONNX Runtime (1.31, x64, CPU) will run each layer of a Q/DQ file: its fusion
-// rules, replayed. Source: docs/targets.md 4.2 (selectors) and 8 (measured), which wins.
+// Which operator of ONNX Runtime (x64, CPU) will run each layer of a Q/DQ file: its fusion rules,
+// replayed. Source: docs/targets.md 4.2 (selectors) and 8 (measured), which wins.
 #include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "core/format.h"
 #include "targets/checks.h"
+#include "targets/onnxruntime_versions.h"
 
 namespace octet {
 
@@ -20,7 +21,8 @@ constexpr const char* kLowestIsZero =
 
 class OnnxRuntimeExplainer {
  public:
-  explicit OnnxRuntimeExplainer(const Graph& graph) : graph_(graph), uses_(graph) {}
+  OnnxRuntimeExplainer(const Graph& graph, const TargetDef& target)
+      : graph_(graph), uses_(graph), float_bias_(target.version >= kFloatBiasSince) {}
 
   LayerForm layer(const Node& node) {
     LayerForm out;
@@ -182,6 +184,7 @@ class OnnxRuntimeExplainer {
     const Output y = output_of(node);
     Obstacle in_the_way = float_inputs(node);
     if (!in_the_way && !is_stored(node.input(1))) in_the_way = {"its weight is computed", ""};
+    if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
     if (!in_the_way && y.quantize == nullptr && next_is_clamp(node))
       in_the_way = {"the Relu after it stays, because no Q with its lowest code at 0 follows",
                     kLowestIsZero};
@@ -203,6 +206,7 @@ class OnnxRuntimeExplainer {
     const bool bias_codes = bias && input_codes(node.input(2)).present;
     const bool float_constant = bias && graph_.constant(node.input(2)) != nullptr;
     const bool quantized = y.quantize != nullptr && codes_of(*y.quantize).uint8;
+    if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
     if (!in_the_way && bias && !bias_codes && !(float_constant && quantized))
       in_the_way = {"a float bias and no Q after it",
                     "store the bias as int32 behind DQ, or put Q/DQ behind the layer"};
@@ -217,6 +221,14 @@ class OnnxRuntimeExplainer {
     }
     out.form = float_form(node, "FusedGemm");
     return stays(out, in_the_way);
+  }
+
+  bool has_float_bias(const Node& node) const {
+    return node.input(2).valid() && !input_codes(node.input(2)).present;
+  }
+  static Obstacle old_float_bias() {
+    return {"a float bias keeps it in float before release 1.21",
+            "store the bias as int32 behind DQ: octet quantize --target does"};
   }
 
   bool next_is_clamp(const Node& node) const {
@@ -278,13 +290,15 @@ class OnnxRuntimeExplainer {
 
   const Graph& graph_;
   Uses uses_;
+  bool float_bias_; ///< whether it turns a float bias into int32 by itself
   std::map<NodeId, std::string> fused_;
 };
 
 } // namespace
 
-Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef&) {
-  OnnxRuntimeExplainer explainer(graph);
+Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef& target) {
+  if (is_cuda(target)) return explain_onnxruntime_cuda(graph);
+  OnnxRuntimeExplainer explainer(graph, target);
   std::vector<LayerForm> out;
   for (const NodeId id : OCTET_TRY(graph.topological())) {
     const Node& node = graph.node(id);

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX Runtime on x64: uint8 activations (int8 ones become integer only in part), a quantized
 // output after every Conv, clamps done by Q. Source: docs/targets.md sections 4.2 and 8 (measured).
-#include "targets/tables.h"
+#include <string>
+#include <vector>
+
+#include "core/format.h"
+#include "targets/onnxruntime_versions.h"
 
 namespace octet {
 
 namespace {
 
+constexpr std::string_view kCudaName = "onnxruntime-cuda";
 constexpr std::string_view kDropped = "Q and DQ around it are dropped: it moves codes";
 
 constexpr PlacementRule kOnnxRuntimeRules[] = {
@@ -43,6 +48,15 @@ constexpr PlacementRule kOnnxRuntimeRules[] = {
     {"ConvTranspose", Treatment::kFloat, OutputCodes::kNever, "4.2", "has no integer form there"},
 };
 
+constexpr std::string_view kNoFusion =
+    "the CUDA provider does not fuse Q/DQ: it would run in float";
+
+constexpr PlacementRule kCudaRules[] = {
+    {"Conv", Treatment::kFloat, OutputCodes::kNever, "4.2", kNoFusion},
+    {"Gemm", Treatment::kFloat, OutputCodes::kNever, "4.2", kNoFusion},
+    {"MatMul", Treatment::kFloat, OutputCodes::kNever, "4.2", kNoFusion},
+};
+
 constexpr Placement kOnnxRuntimePlacement = {
     .target = "onnxruntime",
     .activation = {DType::kUint8, false, false},
@@ -60,13 +74,46 @@ constexpr Placement kOnnxRuntimePlacement = {
     .otherwise = "ONNX Runtime's Q/DQ fusion has no integer form for it",
 };
 
-constexpr TargetDef kOnnxRuntimeTargets[] = {
-    {"onnxruntime", TargetFamily::kOnnxRuntime, 0, &kOnnxRuntimePlacement}};
+/// "onnxruntime" has the rules of the newest release.
+struct OnnxRuntimeTable {
+  std::vector<std::string> names;
+  std::vector<Placement> placements;
+  std::vector<TargetDef> targets;
+
+  OnnxRuntimeTable() {
+    const auto releases = onnxruntime_releases();
+    names.reserve(releases.size() + 2); // names and placements are pointed to: they must not move
+    placements.reserve(releases.size() + 2);
+    add("onnxruntime", releases.back(), kOnnxRuntimePlacement);
+    for (const OnnxRuntimeRelease& release : releases)
+      add(fmt::format("onnxruntime-{}.{}", release.version / 100, release.version % 100), release,
+          kOnnxRuntimePlacement);
+    Placement cuda = kOnnxRuntimePlacement;
+    cuda.rules = kCudaRules;
+    cuda.otherwise = kNoFusion;
+    add(std::string(kCudaName), releases.back(), cuda);
+  }
+
+ private:
+  void add(std::string name, const OnnxRuntimeRelease& release, Placement placement) {
+    names.push_back(std::move(name));
+    placement.target = names.back();
+    placement.max_opset = release.opset;
+    placements.push_back(placement);
+    targets.push_back(
+        {names.back(), TargetFamily::kOnnxRuntime, release.version, &placements.back()});
+  }
+};
 
 } // namespace
 
 std::span<const TargetDef> onnxruntime_targets() {
-  return kOnnxRuntimeTargets;
+  static const OnnxRuntimeTable table;
+  return table.targets;
+}
+
+bool is_cuda(const TargetDef& target) {
+  return target.name == kCudaName;
 }
 
 } // namespace octet

@@ -4,7 +4,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
-#include "targets/tables.h"
+#include "targets/custom.h"
 
 #include "octet/target.h"
 
@@ -36,6 +36,7 @@ std::string_view without_patch(std::string_view name) {
 } // namespace
 
 Result<const TargetDef*> find_target(std::string_view name) {
+  if (is_target_file(name)) return load_target(std::string(name));
   for (const TargetDef* target : all_targets())
     if (target->name == without_patch(name)) return target;
   const std::vector<std::string_view> known = target_names();

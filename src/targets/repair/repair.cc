@@ -2,7 +2,9 @@
 // The list of repairs for each family of targets, and the public entry.
 #include "octet/repair.h"
 
+#include "core/format.h"
 #include "ops/infer.h"
+#include "quant/runtime_limits.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -93,6 +95,18 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
     OCTET_TRY(driver.run(form_repairs(def->family)));
   }
   out.changes = driver.changes();
+  const int64_t readable = runtime_limits(target).ir_version;
+  if (out.graph.info.ir_version > readable) {
+    Change change;
+    change.rule = "lower_ir_version";
+    change.node = out.graph.name;
+    change.why = fmt::format("file format {} becomes {}, which that release reads",
+                             out.graph.info.ir_version, readable);
+    change.exact = true;
+    change.max_error = 0;
+    out.changes.push_back(std::move(change));
+    out.graph.info.ir_version = readable;
+  }
   if (out.changes.empty()) out.graph = graph; // with what reaches no output
   if (options.data && !out.changes.empty())
     OCTET_TRY_WITH(measure(graph, options, driver, out), "repair: measuring");

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measured with the PyPI wheel of each release (bench/onnxruntime_versions.py): the highest
+// operator set and file format that a session takes, and what becomes of each form of
+// docs/targets.md 8.
+#include "targets/onnxruntime_versions.h"
+
+#include "quant/runtime_limits.h"
+
+namespace octet {
+
+namespace {
+
+constexpr OnnxRuntimeRelease kReleases[] = {
+    {115, 19, 9},  {116, 19, 9},  {117, 20, 9},  {118, 21, 10}, {119, 21, 10}, {120, 21, 10},
+    {121, 22, 10}, {122, 22, 10}, {123, 23, 11}, {124, 25, 13}, {125, 26, 13}, {126, 26, 13},
+    {127, 26, 13}, {128, 26, 13}, {129, 26, 13}, {130, 26, 13}, {131, 26, 13},
+};
+
+} // namespace
+
+std::span<const OnnxRuntimeRelease> onnxruntime_releases() {
+  return kReleases;
+}
+
+const OnnxRuntimeRelease& release_of(const TargetDef& target) {
+  for (const OnnxRuntimeRelease& release : kReleases)
+    if (release.version == target.version) return release;
+  return std::end(kReleases)[-1];
+}
+
+RuntimeLimits runtime_limits(std::string_view target) {
+  const Result<const TargetDef*> def = find_target(target);
+  RuntimeLimits out;
+  if (!def.ok() || (*def)->family != TargetFamily::kOnnxRuntime) return out;
+  out.ir_version = release_of(**def).ir_version;
+  out.float_bias = (*def)->version >= kFloatBiasSince;
+  return out;
+}
+
+} // namespace octet

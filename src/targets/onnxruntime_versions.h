@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The releases of ONNX Runtime, and which operators its CUDA provider runs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "targets/tables.h"
+
+#include "octet/target.h"
+
+namespace octet {
+
+struct OnnxRuntimeRelease {
+  int version;        ///< major * 100 + minor
+  int64_t opset;      ///< the highest operator set of ai.onnx that it takes
+  int64_t ir_version; ///< the highest version of the file format
+};
+
+/// From 1.15 on, oldest first.
+std::span<const OnnxRuntimeRelease> onnxruntime_releases();
+/// The release of a target of ONNX Runtime.
+const OnnxRuntimeRelease& release_of(const TargetDef& target);
+/// The first release that turns a float bias of Conv and Gemm into int32 by itself.
+inline constexpr int kFloatBiasSince = 121;
+
+bool is_cuda(const TargetDef& target);
+/// Whether the CUDA provider has a kernel; without one the layer runs on the CPU, between copies.
+bool has_cuda_kernel(const Node& node);
+Result<std::vector<LayerForm>> explain_onnxruntime_cuda(const Graph& graph);
+
+} // namespace octet

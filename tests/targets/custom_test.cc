@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Targets in TOML: the example of the documentation is read and obeyed, mistakes are named.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "quant/support.h"
+#include "support/paths.h"
+#include "targets/custom.h"
+#include <gtest/gtest.h>
+
+#include "octet/target.h"
+#include "octet/text.h"
+
+namespace octet {
+namespace {
+
+std::string written(const std::string& text) {
+  static int count = 0;
+  const std::string path = testing::TempDir() + "target-" + std::to_string(++count) + ".toml";
+  std::ofstream(path) << text;
+  return path;
+}
+
+std::string documented() {
+  std::ifstream file(std::string(test::source_dir()) + "/docs/targets.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string all = text.str();
+  const size_t begin = all.find("```toml\n") + 8;
+  return all.substr(begin, all.find("```", begin) - begin);
+}
+
+Graph parsed(const char* text) {
+  Result<Graph> graph = parse_graph(text);
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().text());
+  return std::move(graph).value();
+}
+
+TEST(CustomTarget, ReadsTheDocumentedExample) {
+  const std::string path = written(documented());
+  const Result<const TargetDef*> def = find_target(path);
+  ASSERT_TRUE(def.ok()) << def.error().text();
+  const Placement& placement = *(*def)->placement;
+  EXPECT_EQ(placement.activation.type, DType::kInt8);
+  EXPECT_TRUE(placement.symmetric_only);
+  EXPECT_EQ(placement.max_opset, 17);
+  EXPECT_EQ(placement.rule("Add")->why, "its adder takes codes alone");
+  EXPECT_EQ(placement.rule("Conv")->treatment, Treatment::kProduct); // the base's
+  EXPECT_EQ(find_target(path).value(), *def);
+}
+
+TEST(CustomTarget, QuantizesAndChecksByIt) {
+  const std::string path = written(documented());
+  const Graph float_graph = test::cnn({});
+  const auto plan = plan_quantization(float_graph, test::cnn_data(), {.target = path});
+  ASSERT_TRUE(plan.ok()) << plan.error().text();
+  EXPECT_EQ(plan->target, path);
+  for (const TensorPlan& tensor : plan->tensors)
+    EXPECT_EQ(tensor.scheme.type, DType::kInt8);
+  const Graph other = parsed(R"(graph g opset(""=18)
+input x: f32[1, 4]
+y = Resize(x) "bigger"
+output y: f32[1, 4]
+)");
+  std::vector<std::string> rules;
+  for (const Finding& f : check(other, path).value())
+    rules.push_back(f.rule + " " + f.node);
+  EXPECT_EQ(rules, (std::vector<std::string>{"opset g", "operator Resize \"bigger\""}));
+}
+
+TEST(CustomTarget, MistakesAreNamed) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"name = \"a\"", "base is missing"},
+      {"base = \"onnxruntim\"", "onnxruntime"},
+      {"base = \"octet\"\nopst = 3", "line 2: unknown key \"opst\"; did you mean \"opset\""},
+      {"base = \"octet\"\n\n[weights]\nsymetric = true",
+       "line 4: unknown key \"weights.symetric\"; did you mean \"symmetric\""},
+      {"base = \"octet\"\n[activations]\ntype = \"int9\"", "line 3: activations.type is \"int9\""},
+      {"base = \"octet\"\nopset = \"x\"", "line 2: opset wants an integer from 7 to 1000"},
+      {"base = \"octet\"\n[[rule]]\nop = \"Conv\"\ntreatment = \"prodct\"", "\"product\""},
+      {"base = \"octet\"\n[[rule]]\ntreatment = \"float\"", "rule.op is missing"},
+      {"base = \"octet\"\nrule = 3", "wants tables"},
+      {"base = ", "line 1"},
+  };
+  for (const auto& [text, message] : cases) {
+    const Result<const TargetDef*> def = find_target(written(text));
+    ASSERT_FALSE(def.ok()) << text;
+    EXPECT_NE(def.error().text().find(message), std::string::npos) << def.error().text();
+  }
+  EXPECT_FALSE(find_target("/nowhere/at-all.toml").ok());
+}
+
+TEST(OnnxRuntimeReleases, BoundWhatTheyRead) {
+  Graph g = parsed(R"(graph g opset(""=21)
+input x: f32[1, 4]
+y = Relu(x)
+output y: f32[1, 4]
+)");
+  g.info.ir_version = 10;
+  const auto rules = [&](const char* target) {
+    std::string out;
+    for (const Finding& f : check(g, target).value())
+      out += f.rule + " ";
+    return out;
+  };
+  EXPECT_EQ(rules("onnxruntime-1.17"), "opset ir-version ");
+  EXPECT_EQ(rules("onnxruntime-1.18"), "");
+  EXPECT_EQ(rules("onnxruntime"), "");
+}
+
+TEST(OnnxRuntimeReleases, OlderOnesGetInt32Biases) {
+  const Graph float_graph = test::cnn({});
+  for (const auto& [target, stored] :
+       {std::pair{"onnxruntime-1.20", true}, {"onnxruntime-1.21", false}}) {
+    const auto plan = plan_quantization(float_graph, test::cnn_data(), {.target = target}).value();
+    const Graph graph = quantize(float_graph, plan).value();
+    int convolutions = 0, integer = 0;
+    for (const LayerForm& layer : explain(graph, target).value())
+      if (layer.op == "Conv") {
+        ++convolutions;
+        integer += layer.form == "QLinearConv" ? 1 : 0;
+      }
+    EXPECT_GT(convolutions, 0);
+    EXPECT_EQ(integer, convolutions) << target;
+    for (const NodeId id : graph.nodes()) {
+      const Node& node = graph.node(id);
+      if (!node.is("Conv") || !node.input(2).valid()) continue;
+      EXPECT_EQ(graph.constant(node.input(2)) == nullptr, stored) << target;
+    }
+  }
+}
+
+TEST(OnnxRuntimeCuda, NamesWhatRunsOnTheCpu) {
+  const Graph g = parsed(R"(graph g opset(""=17)
+input x: f32[1, 4]
+a = Mish(x) "m"
+y = Relu(a)
+output y: f32[1, 4]
+)");
+  const auto findings = check(g, "onnxruntime-cuda").value();
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "no-cuda-kernel");
+  EXPECT_TRUE(accepted(findings));
+  const auto layers = explain(g, "onnxruntime-cuda").value();
+  EXPECT_EQ(layers[0].form, "Mish on the CPU");
+  EXPECT_EQ(layers[1].form, "Relu");
+}
+
+TEST(Check, LooksIntoBodies) {
+  const Graph g = parsed(R"(graph g opset(""=17)
+input c: bool[]
+input x: f32[4]
+const s: f32[] = [0.5]
+const z: i8[] = [3]
+y = If(c) {then_branch={ graph a
+  capture x: f32[4]
+  capture s: f32[]
+  capture z: i8[]
+  q = QuantizeLinear(x, s, z) "inner"
+  t = DequantizeLinear(q, s, z)
+  output t: f32[4]
+}, else_branch={ graph b
+  capture x: f32[4]
+  u = Abs(x)
+  output u: f32[4]
+}} "choice"
+output y: f32[4]
+)");
+  const auto findings = check(g, "tensorrt-10").value();
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].rule, "zero-point-not-zero");
+  EXPECT_EQ(findings[0].node, "If \"choice\" then_branch: QuantizeLinear \"inner\"");
+  EXPECT_FALSE(accepted(findings));
+}
+
+} // namespace
+} // namespace octet
