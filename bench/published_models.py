@@ -159,8 +159,10 @@ def quantized_already(name, folder, scratch):
     octet("simplify", path, "-o", simple, "--force")
     row = {"model": name, "form": "as it came", "nodes": nodes(path), "simplified": nodes(simple),
            **steps(path, inputs, scratch)}
-    row["float"] = float_difference(ours(path, inputs, scratch), {"output": want})
-    row["float_simplified"] = float_difference(ours(simple, inputs, scratch), {"output": want})
+    for key, file in (("float", path), ("float_simplified", simple)):
+        out = ours(file, inputs, scratch)
+        edge = (len(want) - len(out["output"])) // 2  # frames at the ends that its authors left out
+        row[key] = float_difference(out, {"output": want[edge:len(want) - edge]})
     row["ok"] = row["steps"] <= STEP_BAR
     return row
 

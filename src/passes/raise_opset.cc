@@ -118,10 +118,11 @@ bool is_reduction(const Node& node) {
 Status raise_opset(Graph& graph, int64_t version) {
   const int64_t from = graph.opset();
   if (from < kFirst || version < kOldestOpset || version > kNewestOpset || version < from)
-    return error(ErrorCode::kUnsupported,
-                 "opset {} cannot be written as {}; it takes opsets {} to {} to {} to {}, never "
-                 "down",
-                 from, version, kFirst, kNewestOpset, kOldestOpset, kNewestOpset);
+    return error(
+        ErrorCode::kUnsupported,
+        "opset {} cannot be written as {}; what is written lies between {} and {} and does "
+        "not fall, what is read begins with {}",
+        from, version, kOldestOpset, kNewestOpset, kFirst);
   Graph raised = graph, typed = graph;
   if (from < kOldestOpset) OCTET_TRY(infer_types(typed, UnknownOp::kIgnore));
   OCTET_TRY(raise(raised, from, version, typed));

@@ -48,7 +48,7 @@ TEST(SimplifyBodies, BothBranches) {
   EXPECT_EQ(body(after, "then_branch").nodes().size(), 1U);
   EXPECT_EQ(body(after, "else_branch").nodes().size(), 1U);
   ASSERT_FALSE(steps->empty());
-  EXPECT_EQ(steps->front().node.substr(0, 19), "choice/then_branch/");
+  EXPECT_EQ(steps->front().node.substr(0, 19), "choice/else_branch/");
   for (size_t i = 0; i < steps->size(); ++i)
     EXPECT_EQ((*steps)[i].number, static_cast<int>(i) + 1);
   // What only the bodies read and read no more is gone.
@@ -73,7 +73,7 @@ TEST(SimplifyBodies, LoopWithCarriedAndCollectedValues) {
   const Graph before = parse(R"(graph g opset(""=17)
 input x: f32[3]
 const n: i64[] = [4]
-const yes: bool[] = [true]
+const yes: bool[] = [1]
 const one: f32[] = [1]
 last, all = Loop(n, yes, x) {body={ graph step
   input i: i64[]

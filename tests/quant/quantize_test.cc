@@ -9,6 +9,7 @@
 
 #include "octet/onnx.h"
 #include "octet/target.h"
+#include "octet/text.h"
 
 namespace octet {
 namespace {
@@ -300,13 +301,24 @@ TEST(Quantize, PatternsNamePartsOfPaths) {
   EXPECT_NE(unknown.error().text().find("\"class\" matches no node"), std::string::npos);
 }
 
-TEST(Quantize, OldOperatorSetsAreRefused) {
-  Graph graph = cnn();
-  const QuantizationPlan plan = plan_quantization(graph, cnn_data()).value();
-  graph.opsets[""] = 11;
+TEST(Quantize, OldOperatorSetsAreTakenTo13OrRefused) {
+  Graph graph = parse_graph(R"(graph g opset(""=9)
+input x: f32[1, 4]
+const w: f32[4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]
+a = MatMul(x, w) "product"
+y = Clip(a) {min=0.0}
+output y: f32[1, 2]
+)")
+                    .value();
+  const QuantizeOptions options = {.mode = QuantMode::kWeightOnly};
+  const QuantizationPlan plan = plan_quantization(graph, CalibrationSource{}, options).value();
   const auto result = quantize(graph, plan);
-  ASSERT_FALSE(result.ok());
-  EXPECT_NE(result.error().text().find("11"), std::string::npos);
+  ASSERT_TRUE(result.ok()) << result.error().text();
+  EXPECT_EQ(result->opset(), 13);
+  graph.opsets[""] = 6;
+  const auto refused = quantize(graph, plan);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("opset 6"), std::string::npos);
 }
 
 } // namespace

@@ -64,7 +64,8 @@ y = Resize(x) "bigger"
 output y: f32[1, 4]
 )");
   std::vector<std::string> rules;
-  for (const Finding& f : check(other, path).value())
+  const std::vector<Finding> found = check(other, path).value();
+  for (const Finding& f : found)
     rules.push_back(f.rule + " " + f.node);
   EXPECT_EQ(rules, (std::vector<std::string>{"opset g", "operator Resize \"bigger\""}));
 }
@@ -100,7 +101,8 @@ output y: f32[1, 4]
   g.info.ir_version = 10;
   const auto rules = [&](const char* target) {
     std::string out;
-    for (const Finding& f : check(g, target).value())
+    const std::vector<Finding> found = check(g, target).value();
+    for (const Finding& f : found)
       out += f.rule + " ";
     return out;
   };
@@ -116,7 +118,8 @@ TEST(OnnxRuntimeReleases, OlderOnesGetInt32Biases) {
     const auto plan = plan_quantization(float_graph, test::cnn_data(), {.target = target}).value();
     const Graph graph = quantize(float_graph, plan).value();
     int convolutions = 0, integer = 0;
-    for (const LayerForm& layer : explain(graph, target).value())
+    const std::vector<LayerForm> layers = explain(graph, target).value();
+    for (const LayerForm& layer : layers)
       if (layer.op == "Conv") {
         ++convolutions;
         integer += layer.form == "QLinearConv" ? 1 : 0;
