@@ -45,7 +45,7 @@ bool is_in(std::string_view list, const Node& node) {
 }
 
 std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t version) {
-  const std::string unknown =
+  std::string unknown =
       fmt::format("the operator is not known to mean the same in opsets {} and {}", from, version);
   if (from < kOldestOpset)
     if (std::string why = why_not_13(graph, node, from); !why.empty()) return why;

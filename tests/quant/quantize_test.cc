@@ -21,7 +21,7 @@ using test::random_tensor;
 using test::run_reference;
 
 Graph quantized(const Graph& graph,
-                QuantizeOptions options,
+                const QuantizeOptions& options,
                 WeightStorage storage = WeightStorage::kTarget) {
   const QuantizationPlan plan = plan_quantization(graph, cnn_data(), options).value();
   return quantize(graph, plan, storage).value();
@@ -97,7 +97,7 @@ TEST(Quantize, WeightsAreTheRoundedQuotients) {
   const Graph q = quantized(graph, {.target = "octet"});
   const Tensor& w = *graph.constant(*graph.find_value("conv2.weight"));
   const Tensor& codes = *q.constant(*q.find_value("conv2.weight_quantized"));
-  const int64_t inner = 8 * 3 * 3;
+  const int64_t inner = int64_t{8} * 3 * 3;
   for (int64_t c = 0; c < 64; ++c) {
     double amax = 0;
     for (int64_t i = 0; i < inner; ++i)
@@ -211,7 +211,7 @@ output y: f32[3, 2]
 )")
                           .value();
   const QuantizationPlan plan =
-      plan_quantization(graph, {}, {.mode = QuantMode::kWeightOnly}).value();
+      plan_quantization(graph, CalibrationSource{}, {.mode = QuantMode::kWeightOnly}).value();
   const Graph q = quantize(graph, plan).value();
   EXPECT_FALSE(q.find_value("table"));
   const Tensor x = Tensor::of<int64_t>({3}, {2, 0, 3});
@@ -296,7 +296,7 @@ TEST(Quantize, PatternsNamePartsOfPaths) {
   EXPECT_TRUE(kept.node("encoder.0/dense")->quantized);
   EXPECT_EQ(kept.node("head.classifier/dense")->rule, "excluded");
   EXPECT_EQ(kept.node("embeddings/words")->rule, "excluded");
-  const auto unknown = plan_quantization(graph, {}, {.exclude = {"class"}});
+  const auto unknown = plan_quantization(graph, CalibrationSource{}, {.exclude = {"class"}});
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().text().find("\"class\" matches no node"), std::string::npos);
 }

@@ -17,7 +17,7 @@ namespace {
 
 std::string written(const std::string& text) {
   static int count = 0;
-  const std::string path = testing::TempDir() + "target-" + std::to_string(++count) + ".toml";
+  std::string path = testing::TempDir() + "target-" + std::to_string(++count) + ".toml";
   std::ofstream(path) << text;
   return path;
 }
@@ -65,6 +65,7 @@ output y: f32[1, 4]
 )");
   std::vector<std::string> rules;
   const std::vector<Finding> found = check(other, path).value();
+  rules.reserve(found.size());
   for (const Finding& f : found)
     rules.push_back(f.rule + " " + f.node);
   EXPECT_EQ(rules, (std::vector<std::string>{"opset g", "operator Resize \"bigger\""}));
