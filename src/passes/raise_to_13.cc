@@ -41,7 +41,7 @@ class WriterFor13 {
     } else if (node.is("TopK") && from_ < 10) {
       const int64_t k = node.attr_int("k", 1);
       graph_.mutable_node(id_).attributes.erase("k");
-      give(1, "k", Tensor::of<int64_t>({1}, {{k}}));
+      give(1, "k", Tensor::of<int64_t>({1}, {k}));
     } else if (node.is("Clip") && from_ < 11) {
       OCTET_TRY(float_to_input("min", 1));
       return float_to_input("max", 2);
