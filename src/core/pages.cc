@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/pages.h"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
-#include "core/atomic_file.h"
+#include "core/format.h"
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,17 +28,41 @@ void page_out(std::span<const std::byte> bytes) {
 #endif
 }
 
+namespace {
+
 Result<Tensor> move_to_file(const Tensor& tensor) {
   std::error_code none;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path(none);
-  const std::string path = (none ? std::filesystem::path("/tmp") : folder) / "octet-tensor";
-  AtomicFile file = OCTET_TRY_WITH(AtomicFile::create(path, Overwrite::kYes), "temporary file");
-  OCTET_TRY_WITH(file.write(tensor.bytes()), "temporary file");
-  auto mapped = OCTET_TRY_WITH(Buffer::map(file.temporary_path()), "temporary file");
-  // The file has no name once `file` goes; the mapping outlives it.
-  Tensor out = OCTET_TRY(Tensor::view(tensor.type(), tensor.shape(), std::move(mapped), 0));
+  std::filesystem::path folder = std::filesystem::temp_directory_path(none);
+  if (none) folder = "/tmp";
+  std::string path = (folder / "octet-tensor-XXXXXX").string();
+  const int file = mkostemp(path.data(), O_CLOEXEC);
+  const auto failed = [&](const char* what) {
+    return error("cannot {} a temporary file in {}: {}; TMPDIR names another folder", what,
+                 folder.string(), std::strerror(errno));
+  };
+  if (file < 0) return failed("make");
+  std::span<const std::byte> left = tensor.bytes();
+  bool written = true;
+  while (written && !left.empty()) {
+    const ssize_t n = ::write(file, left.data(), std::min(left.size(), kPieceBytes));
+    written = n > 0 || (n < 0 && errno == EINTR);
+    if (n > 0) left = left.subspan(static_cast<size_t>(n));
+  }
+  const Error full = failed("write");
+  ::close(file);
+  Result<std::shared_ptr<Buffer>> mapped = Buffer::map(path);
+  ::unlink(path.c_str()); // the mapping outlives its name
+  if (!written) return full;
+  Tensor out = OCTET_TRY(Tensor::view(tensor.type(), tensor.shape(), OCTET_TRY(mapped), 0));
   page_out(out.bytes());
   return out;
+}
+
+} // namespace
+
+Result<Tensor> MadeTensors::keep(const Tensor& tensor) {
+  bytes_ += tensor.bytes().size();
+  return bytes_ > bytes_in_memory_ ? move_to_file(tensor) : tensor;
 }
 
 } // namespace octet

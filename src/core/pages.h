@@ -19,8 +19,18 @@ inline constexpr size_t kPieceBytes = size_t{8} << 20;
 /// mapped stay (there is nothing to read them from again).
 void page_out(std::span<const std::byte> bytes);
 
-/// The same tensor, mapped from a file without a name in the folder for temporary files (TMPDIR or
-/// /tmp). Errors: the folder is full or cannot be written.
-Result<Tensor> move_to_file(const Tensor& tensor);
+/// Keeps what is made before it is written: the first of it in memory, the rest mapped from files
+/// without a name in the folder for temporary files (TMPDIR or /tmp).
+class MadeTensors {
+ public:
+  explicit MadeTensors(size_t bytes_in_memory = size_t{256} << 20)
+      : bytes_in_memory_(bytes_in_memory) {}
+  /// The same tensor. Errors: the folder is full or cannot be written.
+  Result<Tensor> keep(const Tensor& tensor);
+
+ private:
+  size_t bytes_in_memory_;
+  size_t bytes_ = 0;
+};
 
 } // namespace octet

@@ -51,10 +51,9 @@ class DynamicWriter {
   /// What a layer is, whatever operator it was.
   struct Layer {
     Node node;
-    Tensor codes; ///< int8, the source's layout
+    Tensor codes; ///< int8, the layout that the form wants
     std::vector<float> scales;
-    bool k_first = true; ///< weight is [K, N]
-    ValueId bias;        ///< may be invalid
+    ValueId bias; ///< may be invalid
   };
 
   Status write(NodeId id) {
@@ -74,7 +73,10 @@ class DynamicWriter {
     const float alpha = gemm ? node.attr_float("alpha", 1.0F) : 1.0F;
     for (const QuantParameters& p : parameters_for(tensor->scheme, tensor->ranges))
       layer.scales.push_back(p.scale * alpha);
-    layer.k_first = !(gemm && node.attr_int("transB", 0) != 0);
+    const bool k_first = !(gemm && node.attr_int("transB", 0) != 0);
+    const bool wants_k_first = placement_.dynamic == DynamicForm::kOnnx;
+    if (product && k_first != wants_k_first) layer.codes = transposed(layer.codes);
+    layer.codes = OCTET_TRY(made_.keep(layer.codes));
     layer.bias = scaled_bias(node);
     ValueId y;
     if (node.is("Conv"))
@@ -143,8 +145,8 @@ class DynamicWriter {
 
   ValueId onnx_product(const Layer& layer) {
     const Dynamic x = quantized_input(layer.node.input(0));
-    const ValueId w = graph_.add_constant(graph_.value(layer.node.input(1)).name + "_quantized",
-                                          layer.k_first ? layer.codes : transposed(layer.codes));
+    const ValueId w =
+        graph_.add_constant(graph_.value(layer.node.input(1)).name + "_quantized", layer.codes);
     const ValueId acc =
         emit("MatMulInteger", {x.codes, w, x.zero_point}, layer.node.name + "_integer");
     return rescale(layer, acc, x.scale, scale_constant(layer, 0), layer.bias);
@@ -152,7 +154,7 @@ class DynamicWriter {
 
   ValueId octet_product(const Layer& layer) {
     graph_.opsets["octet.native"] = 1;
-    const Tensor codes = layer.k_first ? transposed(layer.codes) : layer.codes;
+    const Tensor& codes = layer.codes;
     const ValueId w =
         graph_.add_constant(graph_.value(layer.node.input(1)).name + "_quantized", codes);
     std::vector<float> scales = layer.scales;
@@ -206,6 +208,7 @@ class DynamicWriter {
   const QuantizationPlan& plan_;
   const Placement& placement_;
   QdqWriter writer_;
+  MadeTensors made_;
   std::map<ValueId, Dynamic> inputs_;
 };
 

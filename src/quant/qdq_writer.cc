@@ -12,9 +12,6 @@ namespace octet {
 
 namespace {
 
-/// How many bytes of codes stay in memory.
-constexpr size_t kHeldBytes = size_t{256} << 20;
-
 std::string key_of(const Tensor& tensor) {
   const auto bytes = tensor.bytes();
   return to_string(tensor.shape()) +
@@ -102,11 +99,7 @@ Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, bool store
     Stored entry;
     entry.zero_point = graph_.add_constant(
         name + "_zero_point", OCTET_TRY(Tensor::from_doubles(plan.scheme.type, shape, zeros)));
-    // Those of a large model would fill the memory until it is written.
-    held_bytes_ += stored ? codes.bytes().size() : 0;
-    const bool large = stored && held_bytes_ > kHeldBytes;
-    entry.codes = stored ? graph_.add_constant(name + "_quantized",
-                                               large ? OCTET_TRY(move_to_file(codes)) : codes)
+    entry.codes = stored ? graph_.add_constant(name + "_quantized", OCTET_TRY(made_.keep(codes)))
                          : pair("QuantizeLinear", id, plan, name + "_quantized", entry.zero_point);
     found = stored_.emplace(id, entry).first;
   }

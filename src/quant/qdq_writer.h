@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/pages.h"
 #include "quant/scheme.h"
 
 #include "octet/graph.h"
@@ -55,7 +56,7 @@ class QdqWriter {
     ValueId codes, zero_point;
   };
   std::map<ValueId, Stored> stored_; ///< by weight
-  size_t held_bytes_ = 0;            ///< of codes so far
+  MadeTensors made_;
 };
 
 /// The codes of a constant weight. Errors: a channel count that is not the plan's, NaN.

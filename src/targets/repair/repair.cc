@@ -4,6 +4,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
+#include "passes/raise_opset.h"
 #include "quant/runtime_limits.h"
 #include "targets/repair/rules.h"
 
@@ -87,6 +88,9 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
     if (def->family != TargetFamily::kOctet) OCTET_TRY(driver.run(kTypeRepairs));
     OCTET_TRY_WITH(infer_types(out.graph), "repair");
   }
+  // Repairs write operators of this set: Round came with 11, axes of Q and DQ with 13. A graph that
+  // cannot be taken there keeps its own.
+  const bool raised = out.graph.opset() < kOldestOpset && raise_opset(out.graph, kOldestOpset).ok();
   OCTET_TRY(driver.run(form_repairs(def->family)));
   if (options.data) driver.set_ranges(OCTET_TRY_WITH(observe_ranges(out.graph, options), "repair"));
   for (size_t before = 0, first = 1; first == 1 || driver.changes().size() > before; first = 0) {
@@ -95,6 +99,13 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
     OCTET_TRY(driver.run(form_repairs(def->family)));
   }
   out.changes = driver.changes();
+  if (raised && !out.changes.empty())
+    out.changes.push_back({.rule = "raise_opset",
+                           .node = graph.name,
+                           .why = fmt::format("operator set {} becomes {}, which has the repairs' "
+                                              "operators",
+                                              graph.opset(), kOldestOpset),
+                           .exact = true});
   const int64_t readable = runtime_limits(target).ir_version;
   if (out.graph.info.ir_version > readable) {
     Change change;
