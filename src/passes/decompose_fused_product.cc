@@ -87,8 +87,10 @@ std::optional<ValueId> activate(Patch& patch,
   return patch.emit("Clip", {x, limit("/min", 0), limit("/max", 1)}, {}, name);
 }
 
-std::optional<Patch>
-with_activation(const Graph& g, const Node& node, const char* op, std::vector<double> parameters) {
+std::optional<Patch> with_activation(const Graph& g,
+                                     const Node& node,
+                                     const char* op,
+                                     const std::vector<double>& parameters) {
   Patch patch(g, node.op_type + " is " + op + " and what follows", Exactness::kRounding);
   patch.from(node);
   Attributes attributes = node.attributes;
@@ -117,7 +119,7 @@ std::optional<Patch> decompose_fused_product(const RuleContext& context, const N
     for (const char* which : {"activation_alpha", "activation_beta"})
       if (node.has_attr(which))
         parameters.push_back(static_cast<double>(node.attr_float(which, 0)));
-    return with_activation(g, node, "Gemm", std::move(parameters));
+    return with_activation(g, node, "Gemm", parameters);
   }
   if (node.is("FusedConv", kDomain)) {
     const auto given = node.attr_floats("activation_params");

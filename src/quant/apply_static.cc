@@ -145,14 +145,14 @@ std::optional<Int32Bias> int32_bias(const Graph& graph,
   if (w_scales.size() != 1 && static_cast<int64_t>(w_scales.size()) != bias->count())
     return std::nullopt;
   const auto beta = static_cast<double>(gemm.attr_float("beta", 1.0F));
+  constexpr int32_t kLargestCode = std::numeric_limits<int32_t>::max() / 2;
   Int32Bias out;
   for (const float w : w_scales)
     out.scales.push_back(x_scale * w);
   for (int64_t i = 0; i < bias->count(); ++i) {
     const float scale = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(i)];
     const double code = std::nearbyint(beta * bias->at(i) / static_cast<double>(scale));
-    if (!std::isnormal(scale) || !(std::fabs(code) <= std::numeric_limits<int32_t>::max() / 2))
-      return std::nullopt;
+    if (!std::isnormal(scale) || !(std::fabs(code) <= kLargestCode)) return std::nullopt;
     out.codes.push_back(static_cast<int32_t>(code));
   }
   return out;

@@ -29,6 +29,7 @@ class Placer {
     for (size_t i = order.size(); i-- > 0;)
       note_wanted(graph_.node(order[i]));
     std::vector<NodePlan> out;
+    out.reserve(order.size());
     for (const NodeId id : order)
       out.push_back(decide(graph_.node(id)));
     return out;

@@ -74,7 +74,7 @@ Result<TokenStore> TokenStore::parse(std::shared_ptr<const Buffer> buffer,
   if (text.size() < kMagic.size() + kTrailerBytes || text.substr(0, kMagic.size()) != kMagic)
     return damaged("it does not begin as one");
   const char* trailer = text.data() + text.size() - kTrailerBytes;
-  const auto number = [&](Trailer which) { return load(trailer + 8 * which); };
+  const auto number = [&](Trailer which) { return load(trailer + 8 * static_cast<size_t>(which)); };
   if (number(kEnd) != load(kMagic.data())) return damaged("its end is missing");
   if (number(kChecksum) != token_store_checksum(text.substr(0, text.size() - 16)))
     return damaged("its checksum is another one");

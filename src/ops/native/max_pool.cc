@@ -2,7 +2,9 @@
 // octet.native MaxPool (1). x: [N, H, W, C] f32/i8/u8. Attributes: kernel_shape [2], strides, pads,
 // dilations. Padding never wins; a NaN in the window gives NaN; a window of padding alone gives the
 // type's lowest value. docs/native-operators.md.
+#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "ops/native/images.h"
 
@@ -23,7 +25,9 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
 
 template <class T>
 T larger(T a, T b) {
-  return a > b || a != a ? a : b; // keeps a NaN, takes a NaN
+  if constexpr (std::is_floating_point_v<T>)
+    if (std::isnan(a)) return a;
+  return a > b ? a : b; // takes a NaN
 }
 
 template <class T>

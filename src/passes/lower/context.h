@@ -148,7 +148,7 @@ struct Product {
   const char* float_op;     ///< Gemm or Conv
   Layout layout;            ///< of the result
 };
-Result<bool> emit_product(Context& c, Product product);
+Result<bool> emit_product(Context& c, const Product& product);
 
 // Shared arithmetic.
 /// The code that QuantizeLinear gives (NUMERICS, "Quantize and dequantize").

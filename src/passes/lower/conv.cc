@@ -41,7 +41,8 @@ std::optional<std::vector<int64_t>> explicit_pads(const Context& c,
 }
 
 std::vector<int64_t> ones_if_empty(std::vector<int64_t> v) {
-  return v.empty() ? std::vector<int64_t>{1, 1} : v;
+  if (v.empty()) v = {1, 1};
+  return v;
 }
 
 } // namespace
@@ -89,7 +90,7 @@ Result<bool> lower_conv(Context& c, const Node& node) {
   } else {
     p.real_weights = permuted(*real, kOhwi);
   }
-  return emit_product(c, std::move(p));
+  return emit_product(c, p);
 }
 
 } // namespace octet::lowering

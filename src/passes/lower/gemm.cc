@@ -126,7 +126,7 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
   } else {
     p.real_weights = weights;
   }
-  return emit_product(c, std::move(p));
+  return emit_product(c, p);
 }
 
 } // namespace octet::lowering

@@ -9,7 +9,8 @@ namespace octet::lowering {
 namespace {
 
 std::vector<int64_t> or_else(std::vector<int64_t> v, std::vector<int64_t> otherwise) {
-  return v.empty() ? std::move(otherwise) : v;
+  if (v.empty()) return otherwise;
+  return v;
 }
 
 /// Whether some window may lie wholly in the padding: its largest element is then that of nothing,

@@ -60,7 +60,7 @@ Result<bool> emit_quantized(Context& c, const Product& p) {
 
 } // namespace
 
-Result<bool> emit_product(Context& c, Product p) {
+Result<bool> emit_product(Context& c, const Product& p) {
   for (const NodeId id : p.absorbed) {
     c.mark_done(id);
     c.note(c.in().node(id), "fused into " + p.node.label());
