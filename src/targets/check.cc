@@ -62,7 +62,9 @@ Status add_findings(const Graph& graph,
                     const std::string& path,
                     std::vector<Finding>& findings) {
   const Uses uses(graph);
-  const CheckContext context{graph, uses, target, findings, path};
+  const std::vector<NodeId> nodes = graph.nodes();
+  const NodeId first = path.empty() && !nodes.empty() ? nodes.front() : NodeId{};
+  const CheckContext context{graph, uses, target, findings, path, first};
   const CustomTarget* custom = custom_target(target);
   for (const NodeId id : OCTET_TRY(graph.topological())) {
     for (CheckFn* rule : checks_of(target.family))

@@ -51,12 +51,8 @@ void shared_int8_rule(const CheckContext& context, const Node& node) {
               "give each reader its own Q, or use uint8 with zero point 128", "8");
 }
 
-bool is_first_of_model(const CheckContext& context, const Node& node) {
-  return context.path.empty() && context.graph.nodes().front() == node.id;
-}
-
 void opset_rule(const CheckContext& context, const Node& node) {
-  if (!is_first_of_model(context, node)) return;
+  if (!context.once(node)) return;
   const int64_t have = context.graph.opset(), bound = release_of(context.target).opset;
   if (have <= bound) return;
   context.add("opset", Severity::kError, context.graph.name,
@@ -68,7 +64,7 @@ void opset_rule(const CheckContext& context, const Node& node) {
 }
 
 void ir_version_rule(const CheckContext& context, const Node& node) {
-  if (!is_first_of_model(context, node)) return;
+  if (!context.once(node)) return;
   const int64_t have = context.graph.info.ir_version;
   const int64_t bound = release_of(context.target).ir_version;
   if (have <= bound) return;

@@ -101,8 +101,7 @@ void tensorrt_uint8_tensor(const CheckContext& context, const Node& node) {
 }
 
 void tensorrt_opset(const CheckContext& context, const Node& node) {
-  const std::vector<NodeId> nodes = context.graph.nodes();
-  if (!context.path.empty() || nodes.front() != node.id) return; // once
+  if (!context.once(node)) return;
   const int64_t bound = context.target.placement->max_opset;
   if (context.graph.opset() > bound)
     context.add("opset", Severity::kWarning, context.graph.name,

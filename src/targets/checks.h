@@ -19,8 +19,11 @@ struct CheckContext {
   const TargetDef& target;
   std::vector<Finding>& findings;
   const std::string& path; ///< to the body that is looked at; empty: the model itself
+  NodeId first;            ///< the node that speaks for the whole model; none in a body
 
   bool at_least(int version) const { return target.version >= version; } ///< major * 100 + minor
+  /// True for one node of the model: for rules that look at the model as a whole.
+  bool once(const Node& node) const { return node.id == first; }
   void add(std::string_view rule,
            Severity severity,
            const std::string& node,

@@ -273,9 +273,8 @@ const CustomTarget* custom_target(const TargetDef& target) {
 }
 
 void check_custom(const CheckContext& context, const CustomTarget& custom, const Node& node) {
-  const bool first = context.path.empty() && context.graph.nodes().front() == node.id;
   const int64_t bound = custom.placement.max_opset;
-  if (first && context.graph.opset() > bound)
+  if (context.once(node) && context.graph.opset() > bound)
     context.add("opset", Severity::kError, context.graph.name,
                 fmt::format("operator set {} is above {}, the highest that {} takes",
                             context.graph.opset(), bound, custom.name),
