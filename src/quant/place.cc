@@ -21,7 +21,8 @@ bool is_clamp(const Node& node) {
 class Placer {
  public:
   Placer(const Graph& graph, const Placement& placement, const QuantizeOptions& options)
-      : graph_(graph), placement_(placement), options_(options), uses_(graph) {}
+      : graph_(graph), placement_(placement), options_(options), uses_(graph),
+        float_bias_(runtime_limits(placement.target).float_bias) {}
 
   Result<std::vector<NodePlan>> run() {
     OCTET_TRY(check_patterns(graph_, options_));
@@ -185,10 +186,9 @@ class Placer {
     plan.rule = t.weight ? "product" : "product-of-activations";
     plan.output = output_here(node, rule.output);
     upstream_.insert(node.output(0));
-    const bool always = !runtime_limits(placement_.target).float_bias;
     const bool gemm = placement_.int32_gemm_bias && node.is("Gemm") && !plan.output &&
                       clamp_after(node) == nullptr;
-    if (t.bias && node.input(*t.bias).valid() && (always || gemm)) {
+    if (t.bias && node.input(*t.bias).valid() && (!float_bias_ || gemm)) {
       const Tensor* bias = graph_.constant(node.input(*t.bias));
       plan.int32_bias = bias != nullptr && bias->type() == DType::kFloat32;
     }
@@ -286,6 +286,7 @@ class Placer {
   const Placement& placement_;
   const QuantizeOptions& options_;
   Uses uses_;
+  bool float_bias_;            ///< the runtime takes a float bias beside codes
   std::set<ValueId> wanted_;   ///< some integer node reads it, if it gets the chance
   std::set<ValueId> integer_;  ///< quantized at its producer
   std::set<ValueId> upstream_; ///< made by an integer node, perhaps moved or clamped since
