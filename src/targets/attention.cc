@@ -191,7 +191,7 @@ FusedAttention tensorrt_attention(const Attention& a) {
           fmt::format(
               "put Q/DQ {}, or take all of them away (octet repair --attention int8 or float)",
               place.where));
-  if (known(a.head_size) && *a.head_size != 16 && *a.head_size != 32 && *a.head_size != 64)
+  if (!int8_takes_head(a.head_size))
     return refuse(true, fmt::format("the head size is {}, int8 takes 16, 32 and 64", *a.head_size),
                   "take Q/DQ out of the attention: it runs fused in 16 bits");
   for (const auto& length : {a.query_length, a.key_length})

@@ -25,6 +25,10 @@ struct Attention {
 
 /// The longest sequence that TensorRT's int8 kernel takes.
 constexpr int64_t kInt8AttentionLength = 512;
+/// The head sizes that it takes; one that is not known may be such.
+inline bool int8_takes_head(std::optional<int64_t> size) {
+  return !size || *size == 16 || *size == 32 || *size == 64;
+}
 
 /// Every attention of the graph, in the order of their softmaxes. Types must have been inferred.
 std::vector<Attention> find_attention(const Graph& graph, const Uses& uses);

@@ -8,10 +8,9 @@ std::optional<Attention> attention_around(const RepairContext& context, const No
 }
 
 bool int8_kernel_takes(const Attention& attention) {
-  const auto head = attention.head_size;
   const bool long_query = attention.query_length.value_or(0) > kInt8AttentionLength;
   const bool long_key = attention.key_length.value_or(0) > kInt8AttentionLength;
-  return (!head || *head == 16 || *head == 32 || *head == 64) && !long_query && !long_key;
+  return int8_takes_head(attention.head_size) && !long_query && !long_key;
 }
 
 std::optional<CodedOperand> coded_operand(const Graph& graph, ValueId value) {
