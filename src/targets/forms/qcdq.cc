@@ -19,19 +19,19 @@ namespace octet {
 namespace {
 
 struct CodeBounds {
-  int32_t lowest, highest;
+  CodeRange range;
   int bits;
 };
 
-std::optional<CodeBounds> full_range(DType type) {
-  if (type == DType::kInt8) return CodeBounds{-128, 127, 8};
-  if (type == DType::kUint8) return CodeBounds{0, 255, 8};
-  return std::nullopt;
+std::optional<CodeBounds> byte_range(DType type) {
+  const auto range = code_range(type);
+  if (!range || bits(type) != 8) return std::nullopt;
+  return CodeBounds{*range, 8};
 }
 
 /// Signed codes leave out the lowest one where the weight does.
 std::optional<CodeBounds> range_of(const Tensor& codes) {
-  const auto full = full_range(codes.type());
+  const auto full = byte_range(codes.type());
   if (!full || codes.count() == 0) return std::nullopt;
   int32_t lowest = 255, highest = -128;
   for (int64_t i = 0; i < codes.count(); ++i) {
@@ -41,9 +41,9 @@ std::optional<CodeBounds> range_of(const Tensor& codes) {
   for (int bits = 2; bits <= 8; ++bits) {
     const int32_t top = codes.type() == DType::kUint8 ? (1 << bits) - 1 : (1 << (bits - 1)) - 1;
     const int32_t bottom = codes.type() == DType::kUint8 ? 0 : -top;
-    if (lowest >= bottom && highest <= top) return CodeBounds{bottom, top, bits};
+    if (lowest >= bottom && highest <= top) return CodeBounds{{bottom, top}, bits};
     if (codes.type() == DType::kInt8 && lowest == bottom - 1 && highest <= top)
-      return CodeBounds{bottom - 1, top, bits};
+      return CodeBounds{{bottom - 1, top}, bits};
   }
   return full;
 }
@@ -61,7 +61,7 @@ class Writer {
       if (const Tensor* stored = graph_.constant(codes)) {
         if (const auto bounds = range_of(*stored)) put(id, codes, *bounds);
       } else if (before != nullptr && is_quantize(*before)) {
-        if (const auto bounds = full_range(graph_.value(codes).type.type)) put(id, codes, *bounds);
+        if (const auto bounds = byte_range(graph_.value(codes).type.type)) put(id, codes, *bounds);
       }
     }
     return std::move(notes_);
@@ -74,14 +74,15 @@ class Writer {
     const std::string name = graph_.value(codes).name;
     const DType type = graph_.value(codes).type.type;
     const ValueId y =
-        graph_.emit("Clip", {codes, bound(type, bounds.lowest), bound(type, bounds.highest)}, {},
+        graph_.emit("Clip", {codes, bound(type, bounds.range.lo), bound(type, bounds.range.hi)}, {},
                     graph_.unique_name(name + "_clip"));
     graph_.set_type(y, graph_.value(codes).type);
     graph_.set_node_input(dequantize, 0, y);
     clipped_.emplace(codes, y);
     notes_.push_back(
         {"clip", name,
-         fmt::format("{} bits: codes {} to {}", bounds.bits, bounds.lowest, bounds.highest), true});
+         fmt::format("{} bits: codes {} to {}", bounds.bits, bounds.range.lo, bounds.range.hi),
+         true});
   }
 
   ValueId bound(DType type, int32_t code) {
