@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "cli/command.h"
+#include "cli/list_option.h"
 #include "cli/models.h"
 #include "cli/random_inputs.h"
 #include "report/metrics.h"
@@ -31,9 +32,8 @@ class Bench final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("model", model_, "model folder or ONNX file")->required();
-    app.add_option("--shape", shapes_, "NAME=1x128, once for each input; open sizes count as 1")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(false);
+    add_list_option(app, "--shape", shapes_,
+                    "NAME=1x128, once for each input; open sizes count as 1");
     app.add_option("--seconds", seconds_, "how long to measure")->check(CLI::Range(0.01, 3600.0));
     app.add_flag("--plan", plan_, "print which kernel runs each node");
   }

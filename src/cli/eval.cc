@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/evaluate.h"
 #include "cli/evaluate_lm.h"
+#include "cli/list_option.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
@@ -33,9 +34,7 @@ class Eval final : public Command {
         ->required()
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     app.add_option("--data", data_, "data set, kind:path")->required();
-    app.add_option("--executor", executors_, "native, reference or torch; may be repeated")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(false);
+    add_list_option(app, "--executor", executors_, "native, reference or torch; may be repeated");
     app.add_option("--batch", options_.batch, "examples a run")->check(CLI::Range(1, 65536));
     app.add_option("--limit", options_.limit, "only the first examples, 0: all");
     app.add_option("--max-length", max_length_, "tokens of a row, for text")

@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/drop_inputs.h"
 #include "cli/export_notes.h"
+#include "cli/list_option.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
 #include "core/format.h"
@@ -39,15 +40,10 @@ class Export final : public Command {
         ->capture_default_str();
     app.add_option("--precision", precision_, "compute in fp16 or bf16 what is f32")
         ->check(CLI::IsMember({"fp16", "bf16"}));
-    for (const auto& [flag, list, text] :
-         {std::tuple{"--keep-float", &keep_float_,
-                     "for --precision: leave nodes or operators like this in f32 (* and ?)"},
-          std::tuple{"--drop-input", &drop_inputs_,
-                     "NAME or NAME=VALUE: the input becomes VALUE (0) everywhere"}})
-      app.add_option(flag, *list, text)
-          ->delimiter(',')
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-          ->allow_extra_args(false);
+    add_list_option(app, "--keep-float", keep_float_,
+                    "for --precision: leave nodes or operators like this in f32 (* and ?)", ',');
+    add_list_option(app, "--drop-input", drop_inputs_,
+                    "NAME or NAME=VALUE: the input becomes VALUE (0) everywhere", ',');
     app.add_option("--opset", opset_, "write for this operator set")->check(CLI::Range(13, 23));
     app.add_option("--target", target_, "check the result for tensorrt-11, onnxruntime, ...");
     app.add_flag("--log", log_, "print everything that was done");

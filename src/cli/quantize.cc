@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/drop_inputs.h"
 #include "cli/export_notes.h"
+#include "cli/list_option.h"
 #include "cli/models.h"
 #include "cli/quantize_options.h"
 #include "cli/terminal.h"
@@ -39,15 +40,10 @@ class Quantize final : public Command {
     app.add_option("--precision", precision_,
                    "compute in fp16 or bf16 what is not in 8 bits; scales become such numbers")
         ->check(CLI::IsMember({"fp16", "bf16"}));
-    for (const auto& [flag, list, text] :
-         {std::tuple{"--keep-fp32", &keep_fp32_,
-                     "for --precision: leave nodes or operators like this in f32 (* and ?)"},
-          std::tuple{"--drop-input", &drop_inputs_,
-                     "NAME or NAME=VALUE: the input becomes VALUE (0) everywhere"}})
-      app.add_option(flag, *list, text)
-          ->delimiter(',')
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-          ->allow_extra_args(false);
+    add_list_option(app, "--keep-fp32", keep_fp32_,
+                    "for --precision: leave nodes or operators like this in f32 (* and ?)", ',');
+    add_list_option(app, "--drop-input", drop_inputs_,
+                    "NAME or NAME=VALUE: the input becomes VALUE (0) everywhere", ',');
     flags_.define(app);
   }
 

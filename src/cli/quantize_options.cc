@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/quantize_options.h"
 
+#include "cli/list_option.h"
 #include "cli/model_data.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
@@ -49,15 +50,10 @@ void QuantizeFlags::define(CLI::App& app) {
   app.add_flag("--softmax", softmax_, "quantize Softmax too");
   app.add_flag("--embeddings", embeddings_, "store embedding tables in 8 bits too");
   app.add_option("--mask-input", mask_input_, "input that is 0 where the others hold padding");
-  for (const auto& [flag, list, text] :
-       {std::tuple{"--include,--quantize", &include_,
-                   "quantize only nodes or operators like this (* and ?)"},
-        std::tuple{"--exclude,--keep-float", &exclude_,
-                   "leave nodes or operators like this in float"}})
-    app.add_option(flag, *list, text)
-        ->delimiter(',')
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(false);
+  add_list_option(app, "--include,--quantize", include_,
+                  "quantize only nodes or operators like this (* and ?)", ',');
+  add_list_option(app, "--exclude,--keep-float", exclude_,
+                  "leave nodes or operators like this in float", ',');
   app.add_option(
       "--ranges", ranges_file,
       "ranges of activations: a TensorRT calibration cache, ONNX Runtime's table or JSON "

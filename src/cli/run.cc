@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/list_option.h"
 #include "cli/models.h"
 #include "core/format.h"
 #include "core/string_util.h"
@@ -25,9 +26,7 @@ class Run final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("model", model_, "model folder or ONNX file")->required();
-    app.add_option("--input", inputs_, "NAME=FILE.npy, once for each input")
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(false);
+    add_list_option(app, "--input", inputs_, "NAME=FILE.npy, once for each input");
     app.add_option("--inputs", archive_, "npz file with tensors named as the inputs");
     app.add_option("-o,--output", output_, "npz file to write")->required();
     app.add_option("--executor", executor_, "native, reference or torch");

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/compare_models.h"
 #include "cli/drop_inputs.h"
+#include "cli/list_option.h"
 #include "cli/models.h"
 #include "cli/random_inputs.h"
 #include "core/format.h"
@@ -60,15 +61,11 @@ class Simplify final : public Command {
     app.add_option("--tolerance", tolerance_,
                    "for --verify: the largest difference, as a part of the output's largest "
                    "magnitude; by default 0 when every rewrite is exact, else 1e-4");
-    const auto many = [&](const char* option, std::vector<std::string>& to, const char* what) {
-      app.add_option(option, to, what)
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-          ->allow_extra_args(false);
-    };
-    many("--shape", shapes_, "for --verify: NAME=1x128; open sizes are small numbers otherwise");
-    many("--drop-input", drop_inputs_,
-         "NAME or NAME=VALUE: the input becomes VALUE (0) everywhere");
-    many("--drop-output", drop_outputs_, "NAME: an output that nobody needs");
+    add_list_option(app, "--shape", shapes_,
+                    "for --verify: NAME=1x128; open sizes are small numbers otherwise");
+    add_list_option(app, "--drop-input", drop_inputs_,
+                    "NAME or NAME=VALUE: the input becomes VALUE (0) everywhere");
+    add_list_option(app, "--drop-output", drop_outputs_, "NAME: an output that nobody needs");
     app.add_flag("--drop-training-dropout", drop_dropout_,
                  "remove Dropout that an export in training mode left");
     app.add_option("--opset", opset_,

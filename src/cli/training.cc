@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "cli/list_option.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
 #include "core/format.h"
@@ -63,9 +64,7 @@ void TrainFlags::define(CLI::App& app, bool with_data) {
   app.add_option("--weight-decay", options_.optimizer.weight_decay, "weight decay");
   app.add_option("--clip-norm", options_.optimizer.clip_norm, "largest norm of gradients, 0: none");
   app.add_option("--label-smoothing", options_.label_smoothing, "label smoothing");
-  app.add_option("--freeze", options_.freeze, "constants not to train (*)")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
+  add_list_option(app, "--freeze", options_.freeze, "constants not to train (*)");
   app.add_option("--device", device_, "cpu or cuda")->capture_default_str();
   app.add_option("--precision", precision_, "f32, bf16, or f16 on CUDA")->capture_default_str();
   app.add_option("--log-dir", log_dir_, "folder for TensorBoard event files");
