@@ -73,21 +73,15 @@ class Export final : public Command {
     for (const std::string& item : drop_inputs_)
       notes_.push_back({"drop_input", item, OCTET_TRY(drop_named_input(graph, item)).words, true});
     // Up first: 16-bit scales need 19. Down last: it may be what the other steps ask for.
-    if (opset_ > graph.opset()) OCTET_TRY(append(convert_opset(graph, opset_)));
-    OCTET_TRY(append(convert_form(graph, form)));
+    if (opset_ > graph.opset()) OCTET_TRY(append_notes(notes_, convert_opset(graph, opset_)));
+    OCTET_TRY(append_notes(notes_, convert_form(graph, form)));
     if (!precision_.empty()) {
       PrecisionOptions options;
       options.type = precision_ == "fp16" ? DType::kFloat16 : DType::kBfloat16;
       options.keep_float = keep_float_;
-      OCTET_TRY(append(convert_precision(graph, options)));
+      OCTET_TRY(append_notes(notes_, convert_precision(graph, options)));
     }
-    if (opset_ > 0) OCTET_TRY(append(convert_opset(graph, opset_)));
-    return ok_status();
-  }
-
-  Status append(Result<std::vector<ExportNote>> more) {
-    for (ExportNote& note : OCTET_TRY(std::move(more)))
-      notes_.push_back(std::move(note));
+    if (opset_ > 0) OCTET_TRY(append_notes(notes_, convert_opset(graph, opset_)));
     return ok_status();
   }
 

@@ -19,6 +19,12 @@ bool asks_for_eyes(const ExportNote& note) {
 
 } // namespace
 
+Status append_notes(std::vector<ExportNote>& to, Result<std::vector<ExportNote>> more) {
+  for (ExportNote& note : OCTET_TRY(std::move(more)))
+    to.push_back(std::move(note));
+  return ok_status();
+}
+
 void print_export_notes(const std::vector<ExportNote>& notes, bool all) {
   std::map<std::string, int> rules;
   for (const ExportNote& note : notes)

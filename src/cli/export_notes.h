@@ -11,6 +11,8 @@
 
 namespace octet::cli {
 
+/// Adds what a conversion noted, or passes its error on.
+Status append_notes(std::vector<ExportNote>& to, Result<std::vector<ExportNote>> more);
 /// `24 x qlinear_conv, 3 x keep_float`; with `all` a line for each, which `left`, `keep_float` and
 /// `clamp` get in any case when there are few of them.
 void print_export_notes(const std::vector<ExportNote>& notes, bool all);

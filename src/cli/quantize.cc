@@ -66,11 +66,11 @@ class Quantize final : public Command {
     if (!precision_.empty()) round_scales(plan, precision.type);
     if (explain_) fmt::print("{}", plan.text());
     Graph quantized = OCTET_TRY_WITH(quantize(graph, plan), model_);
-    OCTET_TRY_WITH(append(convert_form(quantized, form)), model_);
+    OCTET_TRY_WITH(append_notes(notes_, convert_form(quantized, form)), model_);
     if (!precision_.empty()) {
       for (const TensorPlan& tensor : plan.tensors)
         if (!tensor.axis) precision.ranges[tensor.value] = tensor.ranges.front();
-      OCTET_TRY_WITH(append(convert_precision(quantized, precision)), model_);
+      OCTET_TRY_WITH(append_notes(notes_, convert_precision(quantized, precision)), model_);
     }
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, plan.target), output_);
     const std::vector<Finding> own = OCTET_TRY_WITH(check(original, plan.target), model_);
@@ -94,12 +94,6 @@ class Quantize final : public Command {
   }
 
  private:
-  Status append(Result<std::vector<ExportNote>> more) {
-    for (ExportNote& note : OCTET_TRY(std::move(more)))
-      notes_.push_back(std::move(note));
-    return ok_status();
-  }
-
   void report(const Common& common, const QuantizationPlan& plan) const {
     int64_t quantized = 0;
     for (const NodePlan& n : plan.nodes)
