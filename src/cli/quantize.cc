@@ -73,18 +73,21 @@ class Quantize final : public Command {
       OCTET_TRY_WITH(append_notes(notes_, convert_precision(quantized, precision)), model_);
     }
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, plan.target), output_);
-    const std::vector<Finding> own = OCTET_TRY_WITH(check(original, plan.target), model_);
-    if (!accepted(findings) && !accepted(own))
-      return error(ErrorCode::kRefused,
-                   "{}: {} refuses it as it is: {}: {}; first: octet repair {} --target {} -o "
-                   "FILE.onnx",
-                   model_, plan.target, own.front().node, own.front().message, model_, plan.target);
-    if (!accepted(findings) && form != FileForm::kQdq)
-      return error(ErrorCode::kUnsupported, "--form {} is not for {}: {}: {}", form_, plan.target,
-                   findings.front().node, findings.front().message);
-    if (!accepted(findings))
+    if (!accepted(findings)) {
+      const Finding& first = findings.front();
+      const std::vector<Finding> own = OCTET_TRY_WITH(check(original, plan.target), model_);
+      if (!accepted(own))
+        return error(ErrorCode::kRefused,
+                     "{}: {} refuses it as it is: {}: {}; first: octet repair {} --target {} -o "
+                     "FILE.onnx",
+                     model_, plan.target, own.front().node, own.front().message, model_,
+                     plan.target);
+      if (form != FileForm::kQdq)
+        return error(ErrorCode::kUnsupported, "--form {} is not for {}: {}: {}", form_, plan.target,
+                     first.node, first.message);
       return error(ErrorCode::kInternal, "the quantized model would be refused by {}: {}: {}",
-                   plan.target, findings.front().node, findings.front().message);
+                   plan.target, first.node, first.message);
+    }
     OCTET_TRY(write_model(quantized, output_, common, model_));
     if (!save_plan_.empty())
       OCTET_TRY(
