@@ -2,25 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Texts, vocabularies and caches that train bert and pretrain bert cannot use: one clear line, exit 2, nothing written.
 set -euo pipefail
-octet=$OCTET_BUILD_DIR/bin/octet
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+source "$OCTET_SOURCE_DIR/tests/support/cli.sh"
 export XDG_CACHE_HOME=$work/cache
 
-fail() {
-  echo "bert_errors.sh: $1" >&2
-  exit 1
-}
-
-# refused EXPECTED COMMAND...: exit 2 and one line that contains EXPECTED
-refused() {
-  local expected=$1 rc=0
+# unusable EXPECTED COMMAND...: octet refuses it and writes nothing
+unusable() {
+  local expected=$1
   shift
-  "$octet" "$@" --threads 1 -o out >out.txt 2>err.txt || rc=$?
-  [ $rc = 2 ] || fail "$*: exit $rc instead of 2: $(cat err.txt)"
-  [ "$(wc -l <err.txt)" = 1 ] || fail "$*: not one line: $(cat err.txt)"
-  grep -qF -- "$expected" err.txt || fail "$*: $(cat err.txt)"
+  refused "$expected" "$octet" "$@" --threads 1 -o out
   [ ! -e out ] || fail "$*: left something behind"
 }
 
@@ -36,15 +25,15 @@ printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\nfilm\ngood\nbad\nindeed\n' >no_mask.txt
 printf '[PAD]\n[UNK]\n[SEP]\nfilm\n' >no_cls.txt
 
 train=(train bert --vocab no_mask.txt --no-checkpoint --steps 1 --data)
-refused "seven.tsv line 3: label 7 is out of range; there are 2 classes" "${train[@]}" "tsv:seven.tsv?classes=bad,good"
-refused "minus.tsv line 3: the row is unlabelled" "${train[@]}" tsv:minus.tsv
-refused "empty.tsv line 3: the text is empty" "${train[@]}" tsv:empty.tsv
-refused "has no labels" "${train[@]}" tsv:unlabelled.tsv
-refused "cannot open gone.tsv" "${train[@]}" tsv:gone.tsv
-refused "no_cls.txt: the vocabulary has 4 entries but no [CLS]" train bert --vocab no_cls.txt --data tsv:good.tsv
-refused "has no [MASK]; pretraining needs one" pretrain bert --vocab no_mask.txt --text two.txt
-refused "blank.txt has no text" pretrain bert --vocab 100 --text blank.txt
-refused "has one document, next-sentence pairs need two" pretrain bert --vocab 100 --text one.txt
+unusable "seven.tsv line 3: label 7 is out of range; there are 2 classes" "${train[@]}" "tsv:seven.tsv?classes=bad,good"
+unusable "minus.tsv line 3: the row is unlabelled" "${train[@]}" tsv:minus.tsv
+unusable "empty.tsv line 3: the text is empty" "${train[@]}" tsv:empty.tsv
+unusable "has no labels" "${train[@]}" tsv:unlabelled.tsv
+unusable "cannot open gone.tsv" "${train[@]}" tsv:gone.tsv
+unusable "no_cls.txt: the vocabulary has 4 entries but no [CLS]" train bert --vocab no_cls.txt --data tsv:good.tsv
+unusable "has no [MASK]; pretraining needs one" pretrain bert --vocab no_mask.txt --text two.txt
+unusable "blank.txt has no text" pretrain bert --vocab 100 --text blank.txt
+unusable "has one document, next-sentence pairs need two" pretrain bert --vocab 100 --text one.txt
 
 # A cache that was damaged after it was written.
 rm -rf "$XDG_CACHE_HOME"
@@ -53,9 +42,9 @@ cache=$(echo "$work"/cache/octet/tokens/*.tokens)
 [ -f "$cache" ] || fail "no token cache"
 size=$(stat -c %s "$cache")
 printf '\xff' | dd of="$cache" bs=1 seek=$((size / 2)) conv=notrunc status=none
-refused "$cache is damaged" "${train[@]}" tsv:good.tsv
+unusable "$cache is damaged" "${train[@]}" tsv:good.tsv
 truncate -s 10 "$cache"
-refused "$cache is damaged" "${train[@]}" tsv:good.tsv
+unusable "$cache is damaged" "${train[@]}" tsv:good.tsv
 rm "$cache"
 "$octet" "${train[@]}" tsv:good.tsv --threads 1 -o second >/dev/null 2>&1 || true
 [ -f "$cache" ] || fail "the cache is not made again"

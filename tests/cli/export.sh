@@ -2,25 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `octet export` and the forms of `octet quantize` from the command line: what they write, say and refuse.
 set -euo pipefail
-octet=$OCTET_BUILD_DIR/bin/octet
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "export.sh: $1" >&2
-  exit 1
-}
-
-# refused EXPECTED COMMAND...: exit 2 and one line that contains EXPECTED
-refused() {
-  local expected=$1 rc=0
-  shift
-  "$@" >out.txt 2>err.txt || rc=$?
-  [ $rc = 2 ] || fail "$*: exit $rc instead of 2"
-  [ "$(wc -l <err.txt)" = 1 ] || fail "$*: not one line: $(cat err.txt)"
-  grep -qF -- "$expected" err.txt || fail "$*: $(cat err.txt)"
-}
+source "$OCTET_SOURCE_DIR/tests/support/cli.sh"
 
 # has FILE OPERATOR: the operator is among the file's nodes
 has() { "$octet" inspect "$1" | grep -qE "^ *[0-9]+  (com\.microsoft\.)?$2( |$)" || fail "$1 has no $2"; }
@@ -85,5 +67,16 @@ refused "exists" "$octet" export model.onnx --opset 13 -o old.onnx
 rc=0
 "$octet" export qoperator.onnx --target tensorrt-10 -o no.onnx >out.txt || rc=$?
 [ $rc = 1 ] && [ ! -e no.onnx ] || fail "exit $rc for a refused target"
+cat >det.txt <<'TEXT'
+graph g opset(""=17)
+input x: f32[4, 3]
+const w: f32[3, 4] = [0.5, -1, 2, 0.25, 3, -2, 1, 0.75, -0.5, 1, 2, -3]
+y = MatMul(x, w) "layer"
+d = Det(y) "det"
+output d: f32[]
+TEXT
+"$octet" assemble det.txt -o det.onnx
+exits 1 'tensorrt-10 refuses it as it is: Det "det"' "$octet" quantize det.onnx --mode weight-only --target tensorrt-10 -o no.onnx
+[ ! -e no.onnx ] || fail "a refused quantization left a file"
 "$octet" export hf --help >/dev/null
 echo "export.sh: ok"

@@ -3,10 +3,7 @@
 # Model folders from the command line: what cannot be read is one clear line and exit 2, a folder serves wherever a model
 # is named, it moves as one, and an import killed at any moment leaves the old folder or the new one.
 set -euo pipefail
-octet=$OCTET_BUILD_DIR/bin/octet
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+source "$OCTET_SOURCE_DIR/tests/support/cli.sh"
 
 # A BERT of Hugging Face's with weights of zero: 8 bytes of length, header, data.
 python3 - <<'PY'
@@ -37,21 +34,6 @@ with open("hf/config.json", "w") as f:
 with open("hf/vocab.txt", "w") as f:
     f.write("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"] + [chr(97 + i) for i in range(25)]) + "\n")
 PY
-
-fail() {
-  echo "model_folder.sh: $1" >&2
-  exit 1
-}
-
-# refused EXPECTED COMMAND...: exit 2 and one line that contains EXPECTED
-refused() {
-  local expected=$1 rc=0
-  shift
-  "$@" >out.txt 2>err.txt || rc=$?
-  [ $rc = 2 ] || fail "$*: exit $rc instead of 2"
-  [ "$(wc -l <err.txt)" = 1 ] || fail "$*: not one line: $(cat err.txt)"
-  grep -qF -- "$expected" err.txt || fail "$*: $(cat err.txt)"
-}
 
 "$octet" import hf hf --head classification --labels no,yes -o bert/ >/dev/null
 [ "$(cat bert/labels.txt)" = $'no\nyes' ] || fail "labels: $(cat bert/labels.txt)"

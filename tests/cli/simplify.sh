@@ -2,25 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `octet simplify` from the command line: what it says, what it writes, and what it refuses.
 set -euo pipefail
-octet=$OCTET_BUILD_DIR/bin/octet
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-  echo "simplify.sh: $1" >&2
-  exit 1
-}
-
-# refused EXPECTED COMMAND...: exit 2 and one line that contains EXPECTED
-refused() {
-  local expected=$1 rc=0
-  shift
-  "$@" >out.txt 2>err.txt || rc=$?
-  [ $rc = 2 ] || fail "$*: exit $rc instead of 2"
-  [ "$(wc -l <err.txt)" = 1 ] || fail "$*: not one line: $(cat err.txt)"
-  grep -qF -- "$expected" err.txt || fail "$*: $(cat err.txt)"
-}
+source "$OCTET_SOURCE_DIR/tests/support/cli.sh"
 
 cat >model.txt <<'TEXT'
 graph g opset(""=17)
