@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "graph/edit.h"
 
 namespace octet {
 namespace {
@@ -127,11 +128,7 @@ class WriterFor13 {
     const ValueId rows = emit("Flatten", {node.input(0)}, "/rows", axis);
     const ValueId scores = emit(node.op_type.c_str(), {rows}, "", -1);
     const ValueId result = emit("Reshape", {scores, shape}, "/reshape", {});
-    const std::string name = graph_.value(node.output(0)).name;
-    graph_.set_type(result, graph_.value(node.output(0)).type);
-    graph_.replace_uses(node.output(0), result);
-    graph_.remove_node(id_);
-    graph_.rename(result, name);
+    replace_node(graph_, id_, result);
     return ok_status();
   }
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "core/format.h"
+#include "graph/edit.h"
 #include "quant/apply.h"
 #include "quant/qdq_writer.h"
 
@@ -85,11 +86,7 @@ class DynamicWriter {
       y = onnx_product(layer);
     else
       y = octet_product(layer);
-    const std::string name = graph_.value(node.output(0)).name;
-    graph_.set_type(y, graph_.value(node.output(0)).type);
-    graph_.replace_uses(node.output(0), y);
-    graph_.remove_node(id);
-    graph_.rename(y, name);
+    replace_node(graph_, id, y);
     return ok_status();
   }
 

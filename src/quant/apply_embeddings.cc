@@ -3,6 +3,7 @@
 // Only the rows that are asked for are computed; a DQ before Gather would make the whole table at
 // every run. Source: docs/targets.md section 9.
 #include "core/format.h"
+#include "graph/edit.h"
 #include "quant/apply.h"
 #include "quant/place.h"
 #include "quant/qdq_writer.h"
@@ -42,11 +43,7 @@ Status write_embedding(Graph& graph, QdqWriter& writer, NodeId id, const TensorP
   } else {
     result = writer.dequantize(rows, tensor, node.name);
   }
-  const std::string name = graph.value(node.output(0)).name;
-  graph.set_type(result, graph.value(node.output(0)).type);
-  graph.replace_uses(node.output(0), result);
-  graph.remove_node(id);
-  graph.rename(result, name);
+  replace_node(graph, id, result);
   return ok_status();
 }
 

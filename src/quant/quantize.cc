@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "graph/edit.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
 #include "passes/evaluate.h"
@@ -50,10 +51,7 @@ Status store_codes(Graph& graph, NodeId id) {
   const auto codes = evaluate_constant(graph, node);
   if (!codes) return error("node {}: its codes cannot be computed", node.label());
   const std::string name = graph.value(node.output(0)).name;
-  const ValueId stored = graph.add_constant(name + "_stored", (*codes)[0]);
-  graph.replace_uses(node.output(0), stored);
-  graph.remove_node(id);
-  graph.rename(stored, name);
+  replace_node(graph, id, graph.add_constant(name + "_stored", (*codes)[0]));
   return ok_status();
 }
 
