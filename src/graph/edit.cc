@@ -12,4 +12,20 @@ void replace_node(Graph& graph, NodeId node, ValueId result) {
   graph.rename(result, name);
 }
 
+Tensor int_list(std::span<const int64_t> values) {
+  const Shape shape = {static_cast<int64_t>(values.size())};
+  return Tensor::of<int64_t>(shape, values);
+}
+
+void ints_to_input(Graph& graph, NodeId id, std::string_view attribute, size_t input) {
+  Node& node = graph.mutable_node(id);
+  const auto found = node.attributes.find(attribute);
+  if (found == node.attributes.end()) return;
+  const std::vector<int64_t> values = node.attr_ints(attribute);
+  node.attributes.erase(found);
+  if (values.empty()) return;
+  const std::string name = node.name + "/" + std::string(attribute);
+  graph.set_node_input(id, input, graph.add_constant(name, int_list(values)));
+}
+
 } // namespace octet

@@ -2,6 +2,10 @@
 // Edits of a graph in place that several passes want, beyond those that Graph itself has.
 #pragma once
 
+#include <span>
+#include <string>
+#include <string_view>
+
 #include "octet/graph.h"
 
 namespace octet {
@@ -9,5 +13,12 @@ namespace octet {
 /// Removes a node; `result` takes the uses and the name of its first output, and its type unless
 /// it is a constant, which has one.
 void replace_node(Graph& graph, NodeId node, ValueId result);
+
+/// A shape or a list of axes as a constant i64[n].
+Tensor int_list(std::span<const int64_t> values);
+
+/// Moves an attribute of integers to an input of the node, as a constant named after both. An empty
+/// or missing one leaves the input as it is.
+void ints_to_input(Graph& graph, NodeId node, std::string_view attribute, size_t input);
 
 } // namespace octet

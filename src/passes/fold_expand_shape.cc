@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //   x: f32[N, 1, S] ─▶ Expand([N, 4, S]) ─▶ y      =>      x ─▶ Expand([1, 4, 1]) ─▶ y
 // Exact: where x has the size already, 1 expands nothing. Wanted: the other sizes are constant.
+#include "graph/edit.h"
 #include "passes/match.h"
 #include "passes/rules.h"
 
@@ -27,9 +28,7 @@ std::optional<Patch> fold_expand_shape(const RuleContext& context, const Node& n
   }
   Patch patch(g, "the open sizes are the input's own", Exactness::kExact);
   patch.from(node);
-  const Shape shape = {static_cast<int64_t>(sizes.size())};
-  const ValueId constant = patch.constant(g.value(node.output(0)).name + "/shape",
-                                          Tensor::of<int64_t>(shape, std::span(sizes)));
+  const ValueId constant = patch.constant(g.value(node.output(0)).name + "/shape", int_list(sizes));
   patch.replace(node.output(0), patch.emit("Expand", {node.input(0), constant}, {}, node.name));
   return patch;
 }

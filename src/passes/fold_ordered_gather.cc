@@ -3,6 +3,7 @@
 //   mask ─▶ GatherND(pairs (b, s)) ─▶ y: [B, 1, 1, S]                 =>    mask ─▶ Reshape ─▶ y
 // Exact: what is gathered lies in this order already. How both of torch's exporters write the
 // masks of transformers.
+#include "graph/edit.h"
 #include "passes/iota.h"
 #include "passes/match.h"
 #include "passes/reshape_target.h"
@@ -111,9 +112,7 @@ std::optional<Patch> fold_ordered_gather(const RuleContext& context, const Node&
   if (!target) return std::nullopt;
   Patch patch(g, "what is gathered lies in this order already", Exactness::kExact);
   patch.from(node);
-  const Shape shape = {static_cast<int64_t>(target->size())};
-  const ValueId sizes = patch.constant(g.value(node.output(0)).name + "/shape",
-                                       Tensor::of<int64_t>(shape, std::span(*target)));
+  const ValueId sizes = patch.constant(g.value(node.output(0)).name + "/shape", int_list(*target));
   patch.replace(node.output(0), patch.emit("Reshape", {x, sizes}, {}, node.name));
   return patch;
 }

@@ -3,6 +3,7 @@
 //                                                =>    x ─▶ Reshape([0, 0, 12, 64]) ─▶ y
 // Exact. Wanted: of the shape, all but one size is a constant or the one that x has in the same
 // place. Shapes without elements stay (-1 has no meaning there).
+#include "graph/edit.h"
 #include "passes/match.h"
 #include "passes/reshape_target.h"
 #include "passes/rules.h"
@@ -24,9 +25,7 @@ std::optional<Patch> fold_reshape_shape(const RuleContext& context, const Node& 
   if (!target) return std::nullopt;
   Patch patch(g, "the shape is known but for one size or sizes of the input", Exactness::kExact);
   patch.from(node);
-  const Shape shape = {static_cast<int64_t>(target->size())};
-  const ValueId sizes = patch.constant(g.value(node.output(0)).name + "/shape",
-                                       Tensor::of<int64_t>(shape, std::span(*target)));
+  const ValueId sizes = patch.constant(g.value(node.output(0)).name + "/shape", int_list(*target));
   patch.replace(node.output(0), patch.emit("Reshape", {node.inputs[0], sizes}, {}, node.name));
   return patch;
 }

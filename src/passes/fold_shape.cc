@@ -3,6 +3,7 @@
 // Exact. Only where every dimension asked for is a constant.
 #include <algorithm>
 
+#include "graph/edit.h"
 #include "passes/rules.h"
 
 namespace octet {
@@ -27,9 +28,7 @@ std::optional<Patch> fold_shape(const RuleContext& context, const Node& node) {
     product *= *value;
   }
   Patch patch(graph, "the shape is known", Exactness::kExact);
-  const Tensor constant =
-      is_size ? Tensor::scalar<int64_t>(product)
-              : Tensor::of<int64_t>({static_cast<int64_t>(dims.size())}, std::span(dims));
+  const Tensor constant = is_size ? Tensor::scalar<int64_t>(product) : int_list(dims);
   patch.replace(y, patch.constant(graph.value(y).name, constant));
   return patch;
 }

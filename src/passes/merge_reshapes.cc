@@ -2,6 +2,7 @@
 //   x ─▶ Reshape | Flatten | Squeeze | Unsqueeze ─▶ the same again ─▶ y
 //                                                    =>    x ─▶ Reshape(constant) ─▶ y, or x
 // Exact. Wanted: the shape of y is known but for one size, or sizes that x has in the same place.
+#include "graph/edit.h"
 #include "passes/match.h"
 #include "passes/reshape_target.h"
 #include "passes/rules.h"
@@ -26,9 +27,7 @@ std::optional<Patch> merge_reshapes(const RuleContext& context, const Node& node
   if (!target) return std::nullopt;
   Patch patch(g, "two reshapes are one", Exactness::kExact);
   patch.from(*before).from(node);
-  const Shape shape = {static_cast<int64_t>(target->size())};
-  const ValueId sizes =
-      patch.constant(g.value(y).name + "/shape", Tensor::of<int64_t>(shape, std::span(*target)));
+  const ValueId sizes = patch.constant(g.value(y).name + "/shape", int_list(*target));
   patch.replace(y, patch.emit("Reshape", {x, sizes}, {}, node.name));
   return patch;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/format.h"
+#include "graph/edit.h"
 #include "ops/infer.h"
 #include "passes/raise_to_13.h"
 
@@ -58,18 +59,6 @@ std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t 
   return passes ? "" : unknown;
 }
 
-void axes_to_input(Graph& graph, Node& node) {
-  const std::vector<int64_t> axes = node.attr_ints("axes");
-  node.attributes.erase("axes");
-  if (axes.empty()) return;
-  const Shape shape = {static_cast<int64_t>(axes.size())};
-  const Tensor tensor = Tensor::of<int64_t>(shape, std::span<const int64_t>(axes));
-  // The node lies in the graph, whose values move when one is added.
-  const NodeId id = node.id;
-  const ValueId constant = graph.add_constant(node.name + "/axes", tensor);
-  graph.set_node_input(id, 1, constant);
-}
-
 Status raise(Graph& graph, int64_t from, int64_t version, const Graph& typed);
 
 Status raise_bodies(Graph& graph, NodeId id, int64_t from, int64_t version, const Graph& outer) {
@@ -100,7 +89,7 @@ Status raise(Graph& graph, int64_t from, int64_t version, const Graph& typed) {
   if (from < 18 && version >= 18)
     for (const NodeId id : graph.nodes()) {
       Node& node = graph.mutable_node(id);
-      if (is_reduction(node)) axes_to_input(graph, node);
+      if (is_reduction(node)) ints_to_input(graph, id, "axes", 1);
       if (node.is("Split") && !node.input(1).valid())
         node.set("num_outputs", static_cast<int64_t>(node.outputs.size()));
     }

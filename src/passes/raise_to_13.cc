@@ -32,13 +32,13 @@ class WriterFor13 {
     const Node& node = graph_.node(id_);
     if (is_softmax(node)) return softmax();
     if (node.is("Squeeze") || node.is("Unsqueeze") || node.is("ReduceSum")) {
-      ints_to_input("axes", 1);
+      ints_to_input(graph_, id_, "axes", 1);
     } else if (node.is("Split")) {
-      ints_to_input("split", 1);
+      ints_to_input(graph_, id_, "split", 1);
     } else if (node.is("Slice") && from_ < 10) {
-      ints_to_input("starts", 1);
-      ints_to_input("ends", 2);
-      ints_to_input("axes", 3);
+      ints_to_input(graph_, id_, "starts", 1);
+      ints_to_input(graph_, id_, "ends", 2);
+      ints_to_input(graph_, id_, "axes", 3);
     } else if (node.is("TopK") && from_ < 10) {
       const int64_t k = node.attr_int("k", 1);
       graph_.mutable_node(id_).attributes.erase("k");
@@ -47,7 +47,7 @@ class WriterFor13 {
       OCTET_TRY(float_to_input("min", 1));
       return float_to_input("max", 2);
     } else if (node.is("Pad") && from_ < 11) {
-      ints_to_input("pads", 1);
+      ints_to_input(graph_, id_, "pads", 1);
       return float_to_input("value", 2);
     } else if (node.is("Upsample") || (node.is("Resize") && from_ < 11)) {
       resize();
@@ -66,15 +66,6 @@ class WriterFor13 {
     const std::string name = graph_.node(id_).name + "/" + what;
     const ValueId constant = graph_.add_constant(name, value);
     graph_.set_node_input(id_, input, constant);
-  }
-
-  void ints_to_input(const char* attribute, size_t input) {
-    Node& node = graph_.mutable_node(id_);
-    const std::vector<int64_t> values = node.attr_ints(attribute);
-    node.attributes.erase(attribute);
-    const Shape shape = {static_cast<int64_t>(values.size())};
-    if (!values.empty())
-      give(input, attribute, Tensor::of<int64_t>(shape, std::span<const int64_t>(values)));
   }
 
   Status float_to_input(const char* attribute, size_t input) {

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "core/format.h"
+#include "graph/edit.h"
 #include "passes/match.h"
 #include "passes/raise_opset.h"
 #include "passes/standard_operators.h"
@@ -208,11 +209,7 @@ class Reducer {
     const int64_t part = (*size + parts - 1) / parts;
     std::vector<int64_t> sizes(static_cast<size_t>(parts), part);
     sizes.back() = *size - part * (parts - 1);
-    const Shape shape = {parts};
-    const std::string name = graph_.unique_name(node.name + "/split");
-    const ValueId split =
-        graph_.add_constant(name, Tensor::of<int64_t>(shape, std::span<const int64_t>(sizes)));
-    graph_.set_node_input(id, 1, split);
+    graph_.set_node_input(id, 1, graph_.add_constant(node.name + "/split", int_list(sizes)));
     return ok_status();
   }
 
@@ -232,11 +229,7 @@ class Reducer {
       all[rank + axis] = pads[axes.size() + i];
     }
     note(node, "pad_all_axes", "pads name every axis before 18");
-    const Shape shape = {static_cast<int64_t>(2 * rank)};
-    const std::string name = graph_.unique_name(node.name + "/pads");
-    const ValueId constant =
-        graph_.add_constant(name, Tensor::of<int64_t>(shape, std::span<const int64_t>(all)));
-    graph_.set_node_input(id, 1, constant);
+    graph_.set_node_input(id, 1, graph_.add_constant(node.name + "/pads", int_list(all)));
     graph_.mutable_node(id).inputs.resize(graph_.node(id).input(2).valid() ? 3 : 2);
     return ok_status();
   }

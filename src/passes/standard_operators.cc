@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/standard_operators.h"
 
+#include "graph/edit.h"
+
 namespace octet {
 
 std::vector<Rule> standard_operator_rules() {
@@ -13,8 +15,7 @@ std::vector<Rule> standard_operator_rules() {
 }
 
 ValueId emit_ints(Patch& patch, const std::string& name, std::vector<int64_t> values) {
-  const Shape shape = {static_cast<int64_t>(values.size())};
-  return patch.constant(name, Tensor::of<int64_t>(shape, std::span<const int64_t>(values)));
+  return patch.constant(name, int_list(values));
 }
 
 ValueId emit_number(Patch& patch, const std::string& name, DType type, double value) {

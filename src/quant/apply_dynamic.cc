@@ -191,9 +191,7 @@ class DynamicWriter {
       const Tensor* constant = graph_.constant(bias);
       Shape shape = {layer.codes.dim(0)};
       shape.resize(1 + spatial, 1);
-      const ValueId axes_id =
-          writer_.constant("axes", Tensor::of<int64_t>({static_cast<int64_t>(spatial)},
-                                                       std::span<const int64_t>(axes)));
+      const ValueId axes_id = writer_.constant("axes", int_list(axes));
       bias = constant != nullptr
                  ? graph_.add_constant(graph_.value(bias).name, constant->reshaped(shape).value())
                  : emit("Unsqueeze", {bias, axes_id}, layer.node.name + "_bias");
