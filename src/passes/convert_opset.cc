@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/verify.h"
+#include "passes/export_note.h"
 #include "passes/raise_opset.h"
 #include "passes/reduce_opset.h"
 
@@ -15,8 +16,7 @@ Result<std::vector<ExportNote>> convert_opset(Graph& graph, int64_t version) {
     return notes;
   }
   Graph out = graph;
-  for (const Step& step : OCTET_TRY(reduce_opset(out, version)))
-    notes.push_back({step.rule, step.node, step.why, step.exactness == Exactness::kExact});
+  add_notes(OCTET_TRY(reduce_opset(out, version)), notes);
   OCTET_TRY(verify(out));
   graph = std::move(out);
   return notes;

@@ -7,6 +7,7 @@
 #include "core/string_util.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
+#include "passes/export_note.h"
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
 #include "targets/forms/qcdq.h"
@@ -34,8 +35,7 @@ constexpr Rule kFusedRules[] = {{"bias_gelu", bias_gelu}};
 constexpr Rule kBiasRules[] = {{"add_matmul_bias", add_matmul_bias}};
 
 Status apply(Graph& graph, std::span<const Rule> rules, std::vector<ExportNote>& notes) {
-  for (const Step& step : OCTET_TRY(rewrite(graph, rules)))
-    notes.push_back({step.rule, step.node, step.why, step.exactness == Exactness::kExact});
+  add_notes(OCTET_TRY(rewrite(graph, rules)), notes);
   return ok_status();
 }
 
