@@ -228,8 +228,8 @@ bool fits_dequantize(const Graph& g, const Node& node, int64_t columns) {
 
 std::optional<Patch> decompose_attention(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  const bool coded = node.is("QAttention", "com.microsoft");
-  if ((!coded && !node.is("Attention", "com.microsoft")) || g.opset() < 11) return std::nullopt;
+  const bool coded = node.is("QAttention", kMicrosoft);
+  if ((!coded && !node.is("Attention", kMicrosoft)) || g.opset() < 11) return std::nullopt;
   const Tensor* w = g.constant(node.input(1));
   const Tensor* b = g.constant(node.input(2));
   if (w == nullptr || w->rank() != 2 || (node.input(2).valid() && b == nullptr))

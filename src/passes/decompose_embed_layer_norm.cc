@@ -48,7 +48,7 @@ ValueId row_sums(Patch& patch, const Graph& g, const Node& node) {
 
 std::optional<Patch> decompose_embed_layer_norm(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  if (!node.is("EmbedLayerNormalization", "com.microsoft") || g.opset() < 10) return std::nullopt;
+  if (!node.is("EmbedLayerNormalization", kMicrosoft) || g.opset() < 10) return std::nullopt;
   if (!g.value(node.input(0)).type.has_rank() ||
       g.value(node.input(5)).type.type == DType::kUndefined)
     return std::nullopt;

@@ -14,8 +14,6 @@ namespace octet {
 
 namespace {
 
-constexpr const char* kDomain = "com.microsoft";
-
 /// The axes of an operand as FusedMatMul reads them; empty: as they stand.
 std::vector<int64_t> order_of(int64_t rank, bool swap, bool batch) {
   std::vector<int64_t> axes(static_cast<size_t>(rank));
@@ -113,15 +111,15 @@ std::optional<Patch> with_activation(const Graph& g,
 
 std::optional<Patch> decompose_fused_product(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  if (node.is("FusedMatMul", kDomain)) return fused_matmul(g, node);
-  if (node.is("FusedGemm", kDomain)) {
+  if (node.is("FusedMatMul", kMicrosoft)) return fused_matmul(g, node);
+  if (node.is("FusedGemm", kMicrosoft)) {
     std::vector<double> parameters;
     for (const char* which : {"activation_alpha", "activation_beta"})
       if (node.has_attr(which))
         parameters.push_back(static_cast<double>(node.attr_float(which, 0)));
     return with_activation(g, node, "Gemm", parameters);
   }
-  if (node.is("FusedConv", kDomain)) {
+  if (node.is("FusedConv", kMicrosoft)) {
     const auto given = node.attr_floats("activation_params");
     return with_activation(g, node, "Conv", {given.begin(), given.end()});
   }

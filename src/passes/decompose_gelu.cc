@@ -47,8 +47,8 @@ class Chain {
 
 std::optional<Patch> decompose_gelu(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  const bool tanh = node.is("FastGelu", "com.microsoft");
-  if (!tanh && !node.is("BiasGelu", "com.microsoft") && !node.is("Gelu", "com.microsoft"))
+  const bool tanh = node.is("FastGelu", kMicrosoft);
+  if (!tanh && !node.is("BiasGelu", kMicrosoft) && !node.is("Gelu", kMicrosoft))
     return std::nullopt;
   const DType type = g.value(node.input(0)).type.type;
   if (!is_float(type) || g.opset() < 9) return std::nullopt;

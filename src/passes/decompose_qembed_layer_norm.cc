@@ -9,7 +9,7 @@ namespace octet {
 
 std::optional<Patch> decompose_qembed_layer_norm(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  if (!node.is("QEmbedLayerNormalization", "com.microsoft") || g.opset() < 10) return std::nullopt;
+  if (!node.is("QEmbedLayerNormalization", kMicrosoft) || g.opset() < 10) return std::nullopt;
   Patch patch(g, "the tables of QEmbedLayerNormalization stand behind DQ", Exactness::kRounding);
   patch.from(node);
   const char* const parts[] = {"word", "position", "segment", "gain", "bias"};
@@ -27,7 +27,7 @@ std::optional<Patch> decompose_qembed_layer_norm(const RuleContext& context, con
   }
   if (node.input(7).valid()) inputs.push_back(node.input(7));
   const ValueId y = patch.emit("EmbedLayerNormalization", std::move(inputs), node.attributes,
-                               node.name, "com.microsoft", 2);
+                               node.name, kMicrosoft, 2);
   patch.replace(node.output(0), y);
   if (node.output(1).valid()) patch.replace(node.output(1), patch.output(y, 1));
   return patch;

@@ -8,7 +8,7 @@ namespace octet {
 
 std::optional<Patch> decompose_skip_layer_norm(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  if (!node.is("SkipLayerNormalization", "com.microsoft") || g.opset() == 0) return std::nullopt;
+  if (!node.is("SkipLayerNormalization", kMicrosoft) || g.opset() == 0) return std::nullopt;
   for (const size_t k : {size_t{1}, size_t{2}})
     if (context.uses.count(node.output(k)) > 0) return std::nullopt;
   const TypeInfo& x = g.value(node.input(0)).type;

@@ -246,7 +246,7 @@ void rename_gelu(Graph& graph) {
     if (!node.is("Gelu")) continue;
     node.op_type = node.attr_string("approximate", "none") == "tanh" ? "FastGelu" : "Gelu";
     node.attributes.clear();
-    node.domain = "com.microsoft";
+    node.domain = kMicrosoft;
   }
 }
 
@@ -370,8 +370,8 @@ Status check_left(const Graph& graph, int64_t version) {
       return in_the_way(node, version,
                         "lacks the operator, and its chain needs known types and "
                         "the last axis alone");
-    if (node.is("Gelu", "com.microsoft") || node.is("FastGelu", "com.microsoft")) {
-      if (version < 20 && !graph.opsets.contains("com.microsoft"))
+    if (node.is("Gelu", kMicrosoft) || node.is("FastGelu", kMicrosoft)) {
+      if (version < 20 && !graph.opsets.contains(kMicrosoft))
         return in_the_way(node, version, "lacks Gelu, and its type is not known");
     }
   }

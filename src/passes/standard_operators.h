@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "graph/domains.h"
 #include "passes/rewrite.h"
 
 namespace octet {

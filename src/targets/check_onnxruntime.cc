@@ -9,7 +9,7 @@ namespace octet {
 namespace {
 
 void domain_rule(const CheckContext& context, const Node& node) {
-  if (node.domain.empty() || node.domain == "com.microsoft" || node.domain == "ai.onnx.ml") return;
+  if (node.domain.empty() || node.domain == kMicrosoft || node.domain == "ai.onnx.ml") return;
   context.add("unknown-domain", Severity::kError, label(context.graph, node),
               fmt::format("ONNX Runtime has no operators of the domain \"{}\"", node.domain),
               "use standard operators (for octet's own form: the ONNX form of dynamic "

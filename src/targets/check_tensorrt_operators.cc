@@ -36,7 +36,7 @@ constexpr std::string_view kNoPlugin =
 /// The parser looks operators up by type alone; these mean the same in both domains.
 bool means_the_same(const Node& node) {
   return node.domain.empty() || is_qdq(node) || node.domain == "trt" ||
-         node.domain == "trt.plugins" || node.is("Gelu", "com.microsoft");
+         node.domain == "trt.plugins" || node.is("Gelu", kMicrosoft);
 }
 
 bool is_integer_form(const Node& node) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/domains.h"
 #include "targets/tables.h"
 
 #include "octet/target.h"
@@ -47,12 +48,10 @@ Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const Tar
 Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef& target);
 
 inline bool is_quantize(const Node& node) {
-  return node.op_type == "QuantizeLinear" &&
-         (node.domain.empty() || node.domain == "com.microsoft");
+  return node.op_type == "QuantizeLinear" && (node.domain.empty() || node.domain == kMicrosoft);
 }
 inline bool is_dequantize(const Node& node) {
-  return node.op_type == "DequantizeLinear" &&
-         (node.domain.empty() || node.domain == "com.microsoft");
+  return node.op_type == "DequantizeLinear" && (node.domain.empty() || node.domain == kMicrosoft);
 }
 inline bool is_qdq(const Node& node) {
   return is_quantize(node) || is_dequantize(node);

@@ -42,8 +42,8 @@ constexpr std::string_view kMicrosoftCudaKernels =
     "SparseAttention TransposeMatMul Trilu ";
 
 bool computes_in_int8(const Node& node) {
-  return node.is("MatMulInteger") || node.is("QAttention", "com.microsoft") ||
-         (node.domain == "com.microsoft" && node.op_type.starts_with("QOrdered"));
+  return node.is("MatMulInteger") || node.is("QAttention", kMicrosoft) ||
+         (node.domain == kMicrosoft && node.op_type.starts_with("QOrdered"));
 }
 
 bool reads_dequantized(const Graph& graph, const Node& node) {
@@ -56,9 +56,9 @@ bool reads_dequantized(const Graph& graph, const Node& node) {
 } // namespace
 
 bool has_cuda_kernel(const Node& node) {
-  const std::string_view list = node.domain.empty()              ? kCudaKernels
-                                : node.domain == "com.microsoft" ? kMicrosoftCudaKernels
-                                                                 : std::string_view();
+  const std::string_view list = node.domain.empty()         ? kCudaKernels
+                                : node.domain == kMicrosoft ? kMicrosoftCudaKernels
+                                                            : std::string_view();
   return list.find(" " + node.op_type + " ") != std::string_view::npos;
 }
 

@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "graph/domains.h"
 #include "passes/rewrite.h"
 
 namespace octet {
-
-inline constexpr const char* kMicrosoft = "com.microsoft";
 
 /// A value that comes through DequantizeLinear with constant parameters.
 struct CodedValue {

@@ -11,7 +11,7 @@ namespace octet {
 
 std::optional<Repair> dynamic_quantize_matmul(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (!node.is("DynamicQuantizeMatMul", "com.microsoft")) return std::nullopt;
+  if (!node.is("DynamicQuantizeMatMul", kMicrosoft)) return std::nullopt;
   const Range* seen = context.range_of(node.input(0));
   const TypeInfo& b_type = graph.value(node.input(1)).type;
   if (seen == nullptr || !b_type.has_rank()) return std::nullopt;

@@ -8,7 +8,7 @@ namespace octet {
 
 std::optional<Repair> matmul_integer_to_float(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (!node.is("MatMulIntegerToFloat", "com.microsoft")) return std::nullopt;
+  if (!node.is("MatMulIntegerToFloat", kMicrosoft)) return std::nullopt;
   const std::string name = name_of(graph, node);
   const Tensor* as = graph.constant(node.input(2));
   const TypeInfo& b_type = graph.value(node.input(1)).type;

@@ -154,7 +154,7 @@ Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     const bool reads = is_quantize(node) || node.is("DynamicQuantizeLinear") ||
-                       node.is("DynamicQuantizeMatMul", "com.microsoft");
+                       node.is("DynamicQuantizeMatMul", kMicrosoft);
     const ValueId x = node.input(0);
     if (reads && is_float_value(graph, x) && !is_requested(requests, x))
       requests.push_back({x, Scheme{}});

@@ -11,7 +11,7 @@ namespace octet {
 
 std::optional<Repair> qgemm(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (!node.is("QGemm", "com.microsoft")) return std::nullopt;
+  if (!node.is("QGemm", kMicrosoft)) return std::nullopt;
   const std::string name = name_of(graph, node);
   const Tensor *as = graph.constant(node.input(1)), *bs = graph.constant(node.input(4));
   if (as == nullptr || as->count() != 1 || bs == nullptr) return std::nullopt;

@@ -31,7 +31,7 @@ constexpr std::array<Layout, 7> kLayouts = {{
 }};
 
 const Layout* layout_of(const Node& node) {
-  if (node.domain != "com.microsoft") return nullptr;
+  if (node.domain != kMicrosoft) return nullptr;
   for (const Layout& layout : kLayouts)
     if (layout.op == node.op_type) return &layout;
   return nullptr;

@@ -20,8 +20,8 @@ ValueId transpose(Patch& patch, ValueId x, std::vector<int64_t> perm, const std:
 
 std::optional<Repair> qlinear_pool(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  const bool global = node.is("QLinearGlobalAveragePool", "com.microsoft");
-  if (!global && !node.is("QLinearAveragePool", "com.microsoft")) return std::nullopt;
+  const bool global = node.is("QLinearGlobalAveragePool", kMicrosoft);
+  if (!global && !node.is("QLinearAveragePool", kMicrosoft)) return std::nullopt;
   const TypeInfo& type = graph.value(node.input(0)).type;
   const bool last = node.attr_int("channels_last", 0) != 0;
   if (last && (!type.has_rank() || type.rank() < 3)) return std::nullopt;

@@ -10,7 +10,7 @@
 namespace octet {
 
 std::optional<Repair> standard_operators(const RepairContext& context, const Node& node) {
-  if (node.domain != "com.microsoft" || tensorrt_imports(node.op_type, context.target.version))
+  if (node.domain != kMicrosoft || tensorrt_imports(node.op_type, context.target.version))
     return std::nullopt;
   const LiveUses uses(context.graph);
   const KnownElements elements;
