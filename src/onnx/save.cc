@@ -8,6 +8,7 @@
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/pages.h"
+#include "graph/sizes.h"
 #include "graph/verify.h"
 #include "onnx/schema.h"
 #include "onnx/write_graph.h"
@@ -56,23 +57,6 @@ Result<Encoder> encode_model(const Graph& graph, ExternalPlan* external) {
   for (const std::string& field : info.unknown_fields)
     out.raw(field);
   return out;
-}
-
-/// Bytes of every constant, those of subgraphs included.
-int64_t constant_bytes(const Graph& graph) {
-  int64_t total = 0;
-  for (const ValueId id : graph.constants())
-    total += static_cast<int64_t>(graph.value(id).constant.bytes().size());
-  for (const NodeId id : graph.nodes()) {
-    for (const auto& [key, attribute] : graph.node(id).attributes) {
-      if (const auto* body = std::get_if<GraphPtr>(&attribute.value))
-        total += constant_bytes(**body);
-      if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute.value))
-        for (const GraphPtr& body : *bodies)
-          total += constant_bytes(*body);
-    }
-  }
-  return total;
 }
 
 Status check_size(const Encoder& model) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/simplify.h"
 
+#include "graph/sizes.h"
 #include "passes/rewrite_bodies.h"
 #include "passes/rules.h"
 #include "passes/standard_operators.h"
@@ -57,25 +58,12 @@ std::vector<Rule> simplify_rules(const SimplifyOptions& options) {
   return out;
 }
 
-namespace {
-
-/// From here on weights stay in the file that they are mapped from.
-constexpr int64_t kLargeBytes = int64_t{3} << 29;
-
-bool is_large(const Graph& graph) {
-  int64_t total = 0;
-  for (const ValueId id : graph.constants())
-    total += static_cast<int64_t>(graph.value(id).constant.bytes().size());
-  return total > kLargeBytes;
-}
-
-} // namespace
-
 Result<std::vector<Step>> simplify(Graph& graph, const SimplifyOptions& options) {
   graph.remove_dead();
   std::vector<Rule> rules = simplify_rules(options);
   for (Rule& rule : rules)
-    if (rule.apply == fold_constants && is_large(graph)) rule.apply = fold_small_constants;
+    if (rule.apply == fold_constants && constant_bytes(graph) > kLargeConstantBytes)
+      rule.apply = fold_small_constants;
   return rewrite_with_bodies(graph, rules, options.rewrite);
 }
 
