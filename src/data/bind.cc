@@ -4,6 +4,7 @@
 
 #include "core/codec.h"
 #include "core/format.h"
+#include "graph/sizes.h"
 
 #include "octet/dataset.h"
 
@@ -84,12 +85,7 @@ std::vector<int> match(const Graph& graph, const Batch& batch) {
 } // namespace
 
 int64_t batch_for(const Graph& graph, int64_t wanted) {
-  for (const ValueId id : graph.inputs()) {
-    const TypeInfo& type = graph.value(id).type;
-    if (!type.has_rank() || type.rank() == 0) continue;
-    if (const auto fixed = type.shape->front().maybe_value()) return std::max<int64_t>(*fixed, 1);
-  }
-  return std::max<int64_t>(wanted, 1);
+  return fixed_batch(graph).value_or(std::max<int64_t>(wanted, 1));
 }
 
 Result<std::vector<Tensor>> bind_inputs(const Graph& graph, const Batch& batch) {

@@ -19,4 +19,14 @@ int64_t constant_bytes(const Graph& graph) {
   return total;
 }
 
+std::optional<int64_t> fixed_batch(const Graph& graph) {
+  for (const ValueId id : graph.inputs()) {
+    const TypeInfo& type = graph.value(id).type;
+    if (!type.has_rank() || type.rank() == 0) continue;
+    const auto size = type.shape->front().maybe_value();
+    if (size && *size > 0) return size;
+  }
+  return std::nullopt;
+}
+
 } // namespace octet

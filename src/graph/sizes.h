@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large a model is.
+// How large a model is, and how large the batches are that it takes.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "octet/graph.h"
 
@@ -14,5 +15,9 @@ int64_t constant_bytes(const Graph& graph);
 /// A model whose constants take more than this leaves them in the file that they are mapped from:
 /// they are neither folded into new large ones nor copied into a runtime's own layout.
 inline constexpr int64_t kLargeConstantBytes = int64_t{3} << 29;
+
+/// The first dimension that the graph fixes for an input, in the order of the inputs; nullopt where
+/// it leaves all of them free.
+std::optional<int64_t> fixed_batch(const Graph& graph);
 
 } // namespace octet

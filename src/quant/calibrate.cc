@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/format.h"
+#include "graph/sizes.h"
 
 namespace octet {
 
@@ -134,19 +135,6 @@ Result<Calibration> calibrate(const Graph& graph,
   out.values = OCTET_TRY_WITH(calibrator.finish(), "calibration");
   return out;
 }
-
-namespace {
-
-/// The first size of the first input, where the graph fixes it.
-std::optional<int64_t> fixed_batch(const Graph& graph) {
-  if (graph.inputs().empty()) return std::nullopt;
-  const TypeInfo& type = graph.value(graph.inputs()[0]).type;
-  if (!type.has_rank() || type.rank() == 0) return std::nullopt;
-  const auto size = (*type.shape)[0].maybe_value();
-  return size && *size > 0 ? size : std::nullopt;
-}
-
-} // namespace
 
 CalibrationSource
 batches_of(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size) {
