@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "graph/sizes.h"
 #include <CLI/CLI.hpp>
 
 #include "octet/ranges.h"
@@ -17,15 +18,6 @@ namespace octet::cli {
 namespace {
 
 constexpr size_t kMaxPlanBytes = size_t{1} << 30;
-/// From here on weights are not copied into a runtime's own layout for calibration.
-constexpr size_t kPackedBytes = size_t{3} << 29;
-
-size_t constant_bytes(const Graph& graph) {
-  size_t total = 0;
-  for (const ValueId id : graph.constants())
-    total += graph.value(id).constant.bytes().size();
-  return total;
-}
 
 } // namespace
 
@@ -89,7 +81,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   }
   o.executor = [threads = common.threads](const Graph& graph) {
     // The native one packs weights; the reference reads them where they are mapped.
-    if (constant_bytes(graph) > kPackedBytes) return make_reference_executor(graph);
+    if (constant_bytes(graph) > kLargeConstantBytes) return make_reference_executor(graph);
     return make_native_executor(graph, {.threads = threads, .isa = {}, .lower = true});
   };
   return o;
