@@ -31,6 +31,7 @@ ValueId QdqWriter::constant(const std::string& name, const Tensor& tensor) {
 
 ValueId QdqWriter::scale(const std::vector<QuantParameters>& parameters, bool vector) {
   std::vector<float> values;
+  values.reserve(parameters.size());
   for (const QuantParameters& p : parameters)
     values.push_back(p.scale);
   const Shape shape = vector ? Shape{static_cast<int64_t>(values.size())} : Shape{};
@@ -40,6 +41,7 @@ ValueId QdqWriter::scale(const std::vector<QuantParameters>& parameters, bool ve
 ValueId
 QdqWriter::zero_point(const std::vector<QuantParameters>& parameters, DType type, bool vector) {
   std::vector<double> values;
+  values.reserve(parameters.size());
   for (const QuantParameters& p : parameters)
     values.push_back(p.zero_point);
   const Shape shape = vector ? Shape{static_cast<int64_t>(values.size())} : Shape{};

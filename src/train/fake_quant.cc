@@ -251,6 +251,7 @@ struct LearnedStep : torch::autograd::Function<LearnedStep> {
   static variable_list backward(AutogradContext* ctx, variable_list& gradients) {
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &scale = saved[1];
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): forward put it there; saved_data takes no pointers
     const FakeQuant& spec = *reinterpret_cast<const FakeQuant*>(ctx->saved_data["spec"].toInt());
     if (!gradients[0].defined()) return {{}, {}, {}};
     const bool one_pass = fused(x, spec) && gradients[0].scalar_type() == at::kFloat;

@@ -63,8 +63,10 @@ double expected_value(const Published& row, int code) {
 }
 
 std::vector<double> expected_values(const Published& row) {
+  const int codes = 1 << (row.exponent_bits + row.mantissa_bits);
   std::vector<double> values;
-  for (int code = 0; code < 1 << (row.exponent_bits + row.mantissa_bits); ++code)
+  values.reserve(static_cast<size_t>(codes));
+  for (int code = 0; code < codes; ++code)
     values.push_back(expected_value(row, code));
   return values;
 }
@@ -139,10 +141,12 @@ nearest(const Published& row, const std::vector<double>& values, double x, Satur
   const bool tie_overflows = last_code % 2 == 1;
   const bool overflow = std::fabs(x) > beyond || (std::fabs(x) == beyond && tie_overflows);
   double magnitude = values[static_cast<size_t>(best)];
-  if (overflow && saturate == Saturate::kNo && row.nans > 0)
-    magnitude = has_infinity(row) ? kInf : kNan;
-  else if (overflow || std::isinf(x))
+  if (overflow && saturate == Saturate::kNo && row.nans > 0) {
+    magnitude = kNan;
+    if (has_infinity(row)) magnitude = kInf;
+  } else if (overflow || std::isinf(x)) {
     magnitude = row.max_finite;
+  }
   if (fnuz && magnitude == 0) return 0;
   return std::copysign(magnitude, x);
 }

@@ -24,9 +24,8 @@ TEST(Philox, KnownAnswers) {
 
 TEST(Philox, SeekingContinuesTheSequence) {
   Philox whole(123, 4);
-  std::vector<uint32_t> drawn;
-  for (int i = 0; i < 50; ++i)
-    drawn.push_back(whole.next_u32());
+  std::vector<uint32_t> drawn(50);
+  std::generate(drawn.begin(), drawn.end(), [&] { return whole.next_u32(); });
   for (const uint64_t start : {0, 1, 3, 4, 17, 49}) {
     Philox resumed(123, 4);
     resumed.seek(start);

@@ -176,6 +176,7 @@ class BertBuilder {
 inline std::vector<Tensor> random_tokens(int64_t n, int64_t s, uint64_t seed) {
   Philox random(seed);
   std::vector<Tensor> out;
+  out.reserve(3);
   for (int i = 0; i < 3; ++i)
     out.push_back(Tensor::zeros(DType::kInt64, {n, s}).value());
   for (int64_t r = 0; r < n; ++r)

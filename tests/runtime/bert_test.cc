@@ -24,6 +24,7 @@ using testing::rows;
 
 std::vector<Tensor> rows(const std::vector<Tensor>& list, int64_t begin, int64_t count) {
   std::vector<Tensor> out;
+  out.reserve(list.size());
   for (const Tensor& t : list)
     out.push_back(rows(t, begin, count));
   return out;

@@ -78,6 +78,7 @@ TEST(Tokenizer, PairsAndSpecialTokens) {
 TEST(Tokenizer, BatchesEqualSingleTexts) {
   const Tokenizer tokenizer = small();
   std::vector<std::string> texts;
+  texts.reserve(3000);
   for (int i = 0; i < 3000; ++i)
     texts.push_back(std::string(static_cast<size_t>(i % 50), ' ') +
                     "the film was \xE4\xB8\xAD \xFF good" + std::to_string(i));

@@ -27,6 +27,7 @@ Result<Tokenizer> train(const std::vector<std::string>& texts,
 
 std::vector<std::string> vocabulary(const Tokenizer& tokenizer) {
   std::vector<std::string> out;
+  out.reserve(static_cast<size_t>(tokenizer.size()));
   for (int32_t i = 0; i < tokenizer.size(); ++i)
     out.emplace_back(tokenizer.token(i));
   return out;

@@ -59,10 +59,11 @@ Result<Apply> step_with_bodies(const Graph& graph, const Node& node) {
   std::shared_ptr<Executor> executor = OCTET_TRY(make_reference_executor(alone));
   std::vector<ValueId> values = node.inputs;
   values.insert(values.end(), node.captures.begin(), node.captures.end());
-  const std::vector<ValueId> inputs = alone.inputs(), outputs = node.outputs;
-  return Apply([&graph, executor, values, inputs, outputs](Call& c) {
+  return Apply([&graph, executor, values, inputs = alone.inputs(),
+                outputs = node.outputs](Call& c) {
     const std::vector<octet::Tensor> given = call_inputs(c, graph, values);
     std::vector<octet::Tensor> arguments;
+    arguments.reserve(inputs.size());
     for (const ValueId v : inputs)
       arguments.push_back(
           given[static_cast<size_t>(std::find(values.begin(), values.end(), v) - values.begin())]);
