@@ -19,7 +19,7 @@ octet::Result<int64_t> quantize_and_run() {
 
   octet::QuantizeOptions options;
   options.target = "tensorrt-10";
-  options.calibrator = octet::Entropy{};
+  options.calibrator = octet::Calibrator(octet::Entropy{});
   options.samples = 64;
   const octet::QuantizationPlan plan = OCTET_TRY(octet::plan_quantization(model, *data, options));
   std::printf("%s", plan.text().c_str());

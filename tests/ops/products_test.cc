@@ -7,7 +7,7 @@
 namespace octet::test {
 namespace {
 
-Tensor random_codes(Shape shape, std::mt19937& rng, int lo, int hi) {
+Tensor random_codes(const Shape& shape, std::mt19937& rng, int lo, int hi) {
   Tensor t = *Tensor::zeros(DType::kInt8, shape);
   for (int8_t& v : t.mutable_data<int8_t>())
     v = static_cast<int8_t>(lo + static_cast<int>(rng() % static_cast<unsigned>(hi - lo + 1)));

@@ -44,6 +44,7 @@ bool is_defined(const Graph& graph) {
 
 Result<std::vector<Tensor>> read_all(const std::vector<std::string>& files) {
   std::vector<Tensor> out;
+  out.reserve(files.size());
   for (const std::string& file : files)
     out.push_back(OCTET_TRY(read_tensor_proto(file)).tensor);
   return out;

@@ -2,8 +2,8 @@
 // The vector loops of fake quantization against the scalar ones, bit for bit, and the gradient of
 // learned scales per channel against central differences of the function that LSQ differentiates:
 // s * (x / s + c) with the rounding error c held fixed inside the range, s * bound outside.
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -45,7 +45,9 @@ struct Values {
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   for (size_t i = 0; i < a.size(); ++i)
-    if (std::memcmp(&a[i], &b[i], 4) != 0 && !(std::isnan(a[i]) && std::isnan(b[i]))) return false;
+    if (std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i]) &&
+        !(std::isnan(a[i]) && std::isnan(b[i])))
+      return false;
   return true;
 }
 
@@ -122,7 +124,8 @@ TEST_P(LearnedScales, HaveTheGradientOfTheirSurrogate) {
   int64_t inner = 1;
   for (size_t i = static_cast<size_t>(p.axis) + 1; i < p.shape.size(); ++i)
     inner *= p.shape[i];
-  const double shared = static_cast<double>(w.count() / channels);
+  const int64_t of_a_channel = w.count() / channels;
+  const auto shared = static_cast<double>(of_a_channel);
   for (int64_t c = 0; c < channels; ++c) {
     const double s0 = static_cast<float>(scales[static_cast<size_t>(c)]);
     const auto surrogate = [&](double s) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Q/DQ pairs in the torch executor: forward bit for bit as the reference's two operators, backward
 // the published straight-through and LSQ formulas, computed here from scratch.
+#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "core/philox.h"
@@ -63,7 +63,7 @@ TEST_P(FakeQuant, EqualsTheReferenceBitForBit) {
   const std::span<const float> a = expected.data<float>(), b = (*got)[0].data<float>();
   for (size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue; // payloads are not specified
-    ASSERT_EQ(std::memcmp(&a[i], &b[i], 4), 0)
+    ASSERT_EQ(std::bit_cast<uint32_t>(a[i]), std::bit_cast<uint32_t>(b[i]))
         << "x " << inputs[0].at(static_cast<int64_t>(i)) << ": " << a[i] << " and " << b[i];
   }
 }

@@ -48,7 +48,7 @@ Result<int32_t> parse_zero_point(const Node& node, std::string_view key, DType t
 Status check_epilogue_inputs(const InferContext& ctx,
                              const EpilogueAttrs& attrs,
                              const std::vector<Dim>& y_shape) {
-  const Dim channels = y_shape.back();
+  const Dim& channels = y_shape.back();
   OCTET_TRY(check_input(ctx, 2, kF32));
   const auto multipliers = ctx.input(2).type.static_shape();
   if (!multipliers || product(*multipliers) != 1)

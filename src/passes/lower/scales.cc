@@ -133,7 +133,7 @@ std::optional<Tensor> Context::constant(ValueId id) const {
 std::optional<Tensor> Context::int_bias(ValueId id, const QuantParams& x, const Weights& w) const {
   const Node* dq = in_.producer(id);
   if (!dq || !dq->is("DequantizeLinear")) return std::nullopt;
-  const std::optional<Tensor> codes = evaluate(in_, dq->input(0), 0);
+  std::optional<Tensor> codes = evaluate(in_, dq->input(0), 0);
   const std::optional<Tensor> scale = evaluate(in_, dq->input(1), 0);
   if (!codes || !scale || codes->type() != DType::kInt32) return std::nullopt;
   for (int64_t i = 0; i < scale->count(); ++i) {

@@ -28,6 +28,7 @@ observe_ranges(const Graph& graph, const Dataset& data, const QuantizeOptions& o
       calibrate(typed, requests, batches_of(typed, data, options.samples, options.batch_size),
                 options, samples));
   std::vector<TensorRange> out;
+  out.reserve(requests.size());
   for (const ObserveRequest& request : requests)
     out.push_back({typed.value(request.value).name, seen.values.at(request.value).range});
   return out;
