@@ -64,7 +64,7 @@ TEST(BucketedOrder, HoldsEveryExampleOnceAndPadsLittle) {
   for (int b = 1; b < batches; ++b)
     up += data.length(order[static_cast<size_t>(b) * 32]) >
           data.length(order[static_cast<size_t>(b - 1) * 32]);
-  EXPECT_NEAR(up, batches / 2, batches / 8);
+  EXPECT_NEAR(up, 0.5 * batches, 0.125 * batches);
   std::sort(order.begin(), order.end());
   std::vector<int64_t> all(10007);
   std::iota(all.begin(), all.end(), 0);

@@ -60,11 +60,11 @@ TEST(Gzip, DamageIsAnError) {
 }
 
 TEST(Gzip, ABombStopsAtTheLimit) {
-  const std::string packed = gzip_compress(bytes_of(std::string(10000000, 'a')));
+  const std::string packed = gzip_compress(bytes_of(std::string(8000000, 'a')));
   EXPECT_LT(packed.size(), 20000U);
   const Error error = gunzip(packed, 100000).error();
   EXPECT_TRUE(contains(error.text(), "more than 100000 bytes")) << error.text();
-  EXPECT_EQ(gunzip(packed, 10000000).value().size(), 10000000U);
+  EXPECT_EQ(gunzip(packed, 8000000).value().size(), 8000000U);
 }
 
 TEST(Gzip, FilesAreReadPlainOrPacked) {

@@ -27,7 +27,7 @@ Source opened(const std::string& spec, Split split = Split::kTrain) {
 std::string failure(const std::string& spec, Split split = Split::kTrain) {
   const Result<Source> source = open_text(spec, split);
   EXPECT_FALSE(source.ok()) << spec;
-  const std::string text = source.ok() ? "" : source.error().text();
+  std::string text = source.ok() ? "" : source.error().text();
   EXPECT_EQ(text.find('\n'), std::string::npos) << text;
   return text;
 }

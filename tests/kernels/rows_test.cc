@@ -2,6 +2,7 @@
 // Softmax and layer norm: close to the exact values in double, and the same bits on every
 // instruction set.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -30,7 +31,7 @@ Guarded<float> random_values(int64_t count, std::mt19937& random) {
 bool same_bits(const float* a, const float* b, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue;
-    if (std::memcmp(a + i, b + i, 4) != 0) return false;
+    if (std::bit_cast<uint32_t>(a[i]) != std::bit_cast<uint32_t>(b[i])) return false;
   }
   return true;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Float product on every instruction set against a chain of std::fma written here. Bit-exact.
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -44,7 +45,7 @@ void expect_same(const Guarded<float>& got, const std::vector<float>& want) {
   for (int64_t i = 0; i < got.size(); ++i) {
     const float w = want[static_cast<size_t>(i)];
     if (std::isnan(w) && std::isnan(got[i])) continue;
-    ASSERT_EQ(std::memcmp(got.data() + i, &w, 4), 0)
+    ASSERT_EQ(std::bit_cast<uint32_t>(got[i]), std::bit_cast<uint32_t>(w))
         << "at " << i << ": " << got[i] << " instead of " << w;
   }
 }

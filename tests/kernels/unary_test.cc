@@ -4,6 +4,7 @@
 // neighbourhoods of every power of two; with OCTET_LONG set, errors over all 2^32 floats and bits
 // over one in 127.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -140,7 +141,7 @@ TEST(Unary, EveryInstructionSetMatchesTheScalars) {
         unary(f, batch.data(), static_cast<int64_t>(batch.size()), got.data(), isa, serial);
         for (size_t i = 0; i < batch.size(); ++i) {
           if (std::isnan(want[i]) && std::isnan(got[i])) continue;
-          ASSERT_EQ(std::memcmp(&want[i], &got[i], 4), 0)
+          ASSERT_EQ(std::bit_cast<uint32_t>(want[i]), std::bit_cast<uint32_t>(got[i]))
               << isa_name(isa) << " function " << static_cast<int>(f) << " at " << batch[i] << ": "
               << got[i] << " instead of " << want[i];
         }

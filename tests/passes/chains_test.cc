@@ -11,8 +11,9 @@ using test::parse;
 
 /// Operators of the graph, in order.
 std::vector<std::string> operators(const Graph& graph) {
-  std::vector<std::string> out;
   const std::vector<NodeId> order = graph.topological().value();
+  std::vector<std::string> out;
+  out.reserve(order.size());
   for (const NodeId id : order)
     out.push_back(graph.node(id).op_type);
   return out;

@@ -28,6 +28,7 @@ Tensor expected(const Session& session, const Tensor& x) {
 void on_new_threads(int64_t chunks, const std::function<void(int64_t)>& chunk) {
   std::atomic<int64_t> next{0};
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int t = 0; t < 3; ++t)
     threads.emplace_back([&] {
       for (int64_t i = next.fetch_add(1); i < chunks; i = next.fetch_add(1))
@@ -74,6 +75,7 @@ TEST(Context, CallsOfTheSessionItselfMayCoincide) {
   const Tensor want = expected(session, x);
   std::atomic<int> equal{0};
   std::vector<std::thread> callers;
+  callers.reserve(3);
   for (int i = 0; i < 3; ++i)
     callers.emplace_back([&] {
       const auto y = session.run(std::vector<Tensor>{x});
@@ -129,7 +131,7 @@ TEST(Context, WritesIntoMemoryOfTheCallers) {
 
 TEST(Context, PlansShareOneArenaOfTheLargest) {
   const Session session = Session::create(W1Builder(QdqForm::kTensorRt).build()).value();
-  const auto arena_of = [&](std::vector<int64_t> batches) {
+  const auto arena_of = [&](const std::vector<int64_t>& batches) {
     SessionContext context = session.context();
     EXPECT_EQ(context.arena_bytes(), 0U);
     for (const int64_t n : batches) {

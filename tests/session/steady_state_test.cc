@@ -28,7 +28,7 @@ std::atomic<int64_t> allocations{0};
 
 #ifndef OCTET_SANITIZED
 // The C library's own entries, which its malloc family stands for; operator new ends there too.
-// NOLINTBEGIN(bugprone-reserved-identifier): names of the C library
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the C library
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
@@ -61,7 +61,7 @@ int posix_memalign(void** out, size_t alignment, size_t size) {
   return *out == nullptr ? 12 : 0; // ENOMEM
 }
 }
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 #endif
 
 namespace octet {
@@ -84,7 +84,7 @@ int64_t allocations_of_later_runs(const Graph& model, const SessionOptions& opti
   SessionContext context = session.context();
   const Tensor inputs[] = {random_images(5, 1), misaligned(random_images(5, 2)),
                            random_images(64, 3)};
-  std::vector<float> results(10 * 64);
+  std::vector<float> results(size_t{10} * 64);
   const auto run_all = [&] {
     for (const Tensor& x : inputs) {
       const std::span<float> place(results.data(), static_cast<size_t>(10 * x.dim(0)));

@@ -58,6 +58,7 @@ std::string difference(const Tensor& have, const Tensor& want) {
 
 Result<std::vector<Tensor>> read_tensors(const std::vector<std::string>& files) {
   std::vector<Tensor> out;
+  out.reserve(files.size());
   for (const std::string& file : files)
     out.push_back(OCTET_TRY(read_tensor_proto(file)).tensor);
   return out;
