@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Every command first installs what is missing (tools/setup); nothing is fetched when all is there.
 #   OCTET_TRAIN=OFF   build without LibTorch       OCTET_WERROR=ON   warnings are errors (CI sets it)
+#   TENSORRT_ROOT=DIR build with TensorRT too (docs/engine.md)
 #   DATA=DIR          demo on the real Fashion-MNIST in DIR instead of the generated images; demo-bert on IMDB's reviews
 OCTET_TRAIN ?= ON
 OCTET_WERROR ?= OFF

@@ -62,6 +62,10 @@ Command& fill_mask_command();
 Command& import_hf_command();
 Command& export_command(); ///< before those under it
 Command& export_hf_command();
+Command& engine_build_command();
+Command& engine_eval_command();
+Command& engine_profile_command();
+Command& engine_compare_command();
 Command& data_show_command();
 Command& data_fetch_command();
 Command& tokenize_command();

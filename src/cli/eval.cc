@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet eval: any number of models and executors in one table.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "cli/command.h"
 #include "cli/evaluate.h"
 #include "cli/evaluate_lm.h"
+#include "cli/evaluation_table.h"
 #include "cli/list_option.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "report/html.h"
-#include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace octet::cli {
 namespace {
@@ -109,114 +107,6 @@ class Eval final : public Command {
     return Answer::kDone;
   }
 
-  static nlohmann::ordered_json paired_json(const PairedTest& t) {
-    return {{"only_first_right", t.only_first},
-            {"only_this_right", t.only_second},
-            {"difference", t.difference},
-            {"difference_interval", {t.interval.first, t.interval.second}},
-            {"mcnemar_p", t.p_value}};
-  }
-
-  static void print_json(const std::vector<Evaluation>& results) {
-    auto out = nlohmann::ordered_json::array();
-    for (const Evaluation& e : results)
-      out.push_back({{"model", e.model},
-                     {"executor", e.executor},
-                     {"accuracy", e.accuracy},
-                     {"accuracy_interval", {e.interval.first, e.interval.second}},
-                     {"f1", e.f1},
-                     {"f1_interval", {e.f1_interval.first, e.f1_interval.second}},
-                     {"matthews", e.matthews},
-                     {"matthews_interval", {e.matthews_interval.first, e.matthews_interval.second}},
-                     {"against_first", paired_json(e.against_first)},
-                     {"samples", e.samples},
-                     {"changed", changed_share(results.front(), e)},
-                     {"size_bytes", e.size_bytes},
-                     {"latency_ms_median", e.latency_ms_median},
-                     {"latency_ms_p99", e.latency_ms_p99},
-                     {"samples_per_second", e.samples_per_second}});
-    fmt::print("{}\n", out.dump(2));
-  }
-
-  static const std::vector<std::string>& header() {
-    static const std::vector<std::string> names = {"model",         "executor",  "accuracy %",
-                                                   "95 % interval", "changed %", "size",
-                                                   "median ms",     "p99 ms",    "examples/s"};
-    return names;
-  }
-
-  static std::vector<std::vector<std::string>> rows(const std::vector<Evaluation>& results) {
-    std::vector<std::vector<std::string>> out;
-    out.reserve(results.size());
-    for (const Evaluation& e : results)
-      out.push_back(
-          {e.model, e.executor, fmt::format("{:.2f}", 100 * e.accuracy), percent(e.interval),
-           fmt::format("{:.2f}", 100 * changed_share(results.front(), e)), bytes_text(e.size_bytes),
-           fmt::format("{:.4f}", e.latency_ms_median), fmt::format("{:.4f}", e.latency_ms_p99),
-           fmt::format("{:.0f}", e.samples_per_second)});
-    return out;
-  }
-
-  static constexpr std::string_view kLegend =
-      "changed: predictions other than the first model's; median and p99 of one example a run, "
-      "examples/s in batches";
-
-  static std::string percent(const std::pair<double, double>& interval) {
-    return fmt::format("{:.2f} .. {:.2f}", 100 * interval.first, 100 * interval.second);
-  }
-
-  static const std::vector<std::string>& class_header() {
-    static const std::vector<std::string> names = {"model",
-                                                   "executor",
-                                                   "F1 %",
-                                                   "95 % interval",
-                                                   "MCC",
-                                                   "95 % interval",
-                                                   "right",
-                                                   "only first right",
-                                                   "only this right",
-                                                   "difference",
-                                                   "95 % interval",
-                                                   "p"};
-    return names;
-  }
-
-  static std::vector<std::vector<std::string>> class_rows(const std::vector<Evaluation>& results) {
-    std::vector<std::vector<std::string>> out;
-    for (const Evaluation& e : results) {
-      const PairedTest& t = e.against_first;
-      const auto right = std::llround(e.accuracy * static_cast<double>(e.samples));
-      out.push_back(
-          {e.model, e.executor, fmt::format("{:.2f}", 100 * e.f1), percent(e.f1_interval),
-           fmt::format("{:.4f}", e.matthews),
-           fmt::format("{:.4f} .. {:.4f}", e.matthews_interval.first, e.matthews_interval.second),
-           std::to_string(right), std::to_string(t.only_first), std::to_string(t.only_second),
-           fmt::format("{:+.2f}", 100 * t.difference),
-           fmt::format("{:+.2f} .. {:+.2f}", 100 * t.interval.first, 100 * t.interval.second),
-           fmt::format("{:.4f}", t.p_value)});
-    }
-    return out;
-  }
-
-  static constexpr std::string_view kClassLegend =
-      "F1: of class 1, with more than two classes their mean; MCC: Matthews' correlation; "
-      "difference: points of accuracy to the first model; p: chance of such a difference between "
-      "models as good as each other (McNemar)";
-
-  static std::string text_of(const std::vector<std::string>& header,
-                             const std::vector<std::vector<std::string>>& rows) {
-    Table table(header);
-    for (const std::vector<std::string>& row : rows)
-      table.add(row);
-    return table.text();
-  }
-
-  static void print_table(const std::vector<Evaluation>& results, const Dataset& data) {
-    fmt::print("{}, {} examples\n{}{}\n\n{}{}\n", data.description(), results.front().samples,
-               text_of(header(), rows(results)), kLegend,
-               text_of(class_header(), class_rows(results)), kClassLegend);
-  }
-
   /// The name that a chart has room for.
   static std::string label(const Evaluation& e) {
     const std::string file = std::filesystem::path(e.model).filename().string();
@@ -226,11 +116,12 @@ class Eval final : public Command {
   static std::string page(const std::vector<Evaluation>& results, const Dataset& data) {
     HtmlPage html("octet: models compared");
     html.paragraph(fmt::format("{}, {} examples.", data.description(), results.front().samples));
-    html.table(header(), rows(results));
-    html.paragraph(kLegend);
+    const EvaluationTable scores = scores_table(results), classes = classes_table(results);
+    html.table(scores.header, scores.rows);
+    html.paragraph(scores.legend);
     html.heading("Classes, and each model against the first");
-    html.table(class_header(), class_rows(results));
-    html.paragraph(kClassLegend);
+    html.table(classes.header, classes.rows);
+    html.paragraph(classes.legend);
     std::vector<HtmlPage::Bar> accuracy, size, latency;
     double lowest = 100;
     for (const Evaluation& e : results) {

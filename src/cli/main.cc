@@ -49,6 +49,10 @@ std::vector<Command*> commands() {
           &import_hf_command(),
           &export_command(),
           &export_hf_command(),
+          &engine_build_command(),
+          &engine_eval_command(),
+          &engine_profile_command(),
+          &engine_compare_command(),
           &data_show_command(),
           &data_fetch_command(),
           &tokenize_command(),
@@ -67,6 +71,7 @@ CLI::App* subcommand(CLI::App& app, std::string_view name, std::string_view summ
   if (parent == nullptr) {
     static const std::map<std::string, const char*> summaries = {
         {"data", "show or fetch data sets"},
+        {"engine", "TensorRT engines: build, evaluate, time, compare with what explain predicts"},
         {"train", "train a model"},
         {"pretrain", "train a language model on plain text"},
         {"import", "models of other tools to octet's"}};

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/evaluation_table.h"
+
+#include <cmath>
+
+#include "cli/terminal.h"
+#include "report/table.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace octet::cli {
+namespace {
+
+nlohmann::ordered_json paired_json(const PairedTest& t) {
+  return {{"only_first_right", t.only_first},
+          {"only_this_right", t.only_second},
+          {"difference", t.difference},
+          {"difference_interval", {t.interval.first, t.interval.second}},
+          {"mcnemar_p", t.p_value}};
+}
+
+std::string percent_range(const std::pair<double, double>& interval) {
+  return fmt::format("{:.2f} .. {:.2f}", 100 * interval.first, 100 * interval.second);
+}
+
+std::string text_of(const EvaluationTable& part) {
+  Table table(part.header);
+  for (const std::vector<std::string>& row : part.rows)
+    table.add(row);
+  return table.text();
+}
+
+} // namespace
+
+EvaluationTable scores_table(const std::vector<Evaluation>& results) {
+  EvaluationTable out;
+  out.header = {"model", "executor",  "accuracy %", "95 % interval", "changed %",
+                "size",  "median ms", "p99 ms",     "examples/s"};
+  for (const Evaluation& e : results)
+    out.rows.push_back(
+        {e.model, e.executor, fmt::format("{:.2f}", 100 * e.accuracy), percent_range(e.interval),
+         fmt::format("{:.2f}", 100 * changed_share(results.front(), e)), bytes_text(e.size_bytes),
+         fmt::format("{:.4f}", e.latency_ms_median), fmt::format("{:.4f}", e.latency_ms_p99),
+         fmt::format("{:.0f}", e.samples_per_second)});
+  out.legend = "changed: predictions other than the first model's; median and p99 of one example a "
+               "run, examples/s in batches";
+  return out;
+}
+
+EvaluationTable classes_table(const std::vector<Evaluation>& results) {
+  EvaluationTable out;
+  out.header = {"model",
+                "executor",
+                "F1 %",
+                "95 % interval",
+                "MCC",
+                "95 % interval",
+                "right",
+                "only first right",
+                "only this right",
+                "difference",
+                "95 % interval",
+                "p"};
+  for (const Evaluation& e : results) {
+    const PairedTest& t = e.against_first;
+    const auto right = std::llround(e.accuracy * static_cast<double>(e.samples));
+    out.rows.push_back(
+        {e.model, e.executor, fmt::format("{:.2f}", 100 * e.f1), percent_range(e.f1_interval),
+         fmt::format("{:.4f}", e.matthews),
+         fmt::format("{:.4f} .. {:.4f}", e.matthews_interval.first, e.matthews_interval.second),
+         std::to_string(right), std::to_string(t.only_first), std::to_string(t.only_second),
+         fmt::format("{:+.2f}", 100 * t.difference),
+         fmt::format("{:+.2f} .. {:+.2f}", 100 * t.interval.first, 100 * t.interval.second),
+         fmt::format("{:.4f}", t.p_value)});
+  }
+  out.legend = "F1: of class 1, with more than two classes their mean; MCC: Matthews' correlation; "
+               "difference: points of accuracy to the first model; p: chance of such a difference "
+               "between models as good as each other (McNemar)";
+  return out;
+}
+
+void print_json(const std::vector<Evaluation>& results) {
+  auto out = nlohmann::ordered_json::array();
+  for (const Evaluation& e : results)
+    out.push_back({{"model", e.model},
+                   {"executor", e.executor},
+                   {"accuracy", e.accuracy},
+                   {"accuracy_interval", {e.interval.first, e.interval.second}},
+                   {"f1", e.f1},
+                   {"f1_interval", {e.f1_interval.first, e.f1_interval.second}},
+                   {"matthews", e.matthews},
+                   {"matthews_interval", {e.matthews_interval.first, e.matthews_interval.second}},
+                   {"against_first", paired_json(e.against_first)},
+                   {"samples", e.samples},
+                   {"changed", changed_share(results.front(), e)},
+                   {"size_bytes", e.size_bytes},
+                   {"latency_ms_median", e.latency_ms_median},
+                   {"latency_ms_p99", e.latency_ms_p99},
+                   {"samples_per_second", e.samples_per_second}});
+  fmt::print("{}\n", out.dump(2));
+}
+
+void print_table(const std::vector<Evaluation>& results, const Dataset& data) {
+  const EvaluationTable scores = scores_table(results), classes = classes_table(results);
+  fmt::print("{}, {} examples\n{}{}\n\n{}{}\n", data.description(), results.front().samples,
+             text_of(scores), scores.legend, text_of(classes), classes.legend);
+}
+
+} // namespace octet::cli
