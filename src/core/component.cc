@@ -17,7 +17,7 @@ std::filesystem::path own_folder() {
   if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr)
     return {};
   std::error_code ignored;
-  return std::filesystem::absolute(info.dli_fname, ignored).parent_path();
+  return std::filesystem::absolute(info.dli_fname, ignored).lexically_normal().parent_path();
 }
 
 } // namespace

@@ -52,6 +52,8 @@ if [ ! -e "$OCTET_LIB_DIR/liboctet_tensorrt.so" ]; then
     grep -qF "$way_out" err.txt || fail "$command: no way out: $(cat err.txt)"
   done
   [ ! -e model.engine ] || fail "a refusal must write nothing"
+else
+  echo "engine.sh: built with TensorRT: what is said without it is not tested"
 fi
 
 cat >layers.json <<'JSON'
