@@ -44,23 +44,24 @@ std::vector<std::string> seeds() {
       R"json([{"count": 2}, {"name": "fc", "timeMs": 2, "averageMs": 1.5}])json"};
 }
 
-} // namespace octet::fuzz
-
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace octet;
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+void read_and_compare(std::string_view text) {
   if (const auto times = parse_engine_profile(text); times.ok())
     for (const LayerTime& t : *times)
       if (t.layer.empty() || !(t.ms >= 0)) std::abort();
   const auto layers = parse_engine_layers(text);
-  if (!layers.ok()) return 0;
-  const auto nodes = compare_engine(fuzz::predicted(), *layers);
-  if (nodes.size() != fuzz::predicted().size()) std::abort();
+  if (!layers.ok()) return;
+  const auto nodes = compare_engine(predicted(), *layers);
+  if (nodes.size() != predicted().size()) std::abort();
   for (const EngineNode& n : nodes)
     if (n.layer >= static_cast<int64_t>(layers->size()) ||
         (n.layer < 0) != (n.verdict == EngineVerdict::kGone))
       std::abort();
-  if (predicted_precisions(fuzz::predicted(), *layers, nodes).size() != layers->size())
-    std::abort();
+  if (predicted_precisions(predicted(), *layers, nodes).size() != layers->size()) std::abort();
+}
+
+} // namespace octet::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  octet::fuzz::read_and_compare(std::string_view(reinterpret_cast<const char*>(data), size));
   return 0;
 }
