@@ -32,8 +32,8 @@ int expect(float r, int z, int lo, int hi) {
 TEST(Codes, LookupOfEveryCode) {
   SerialFor serial;
   uint8_t table[256];
-  Guarded<uint8_t> x(256 * 3, 1);
-  Guarded<uint8_t> y(256 * 3, 3);
+  Guarded<uint8_t> x(int64_t{256} * 3, 1);
+  Guarded<uint8_t> y(int64_t{256} * 3, 3);
   for (int i = 0; i < 256; ++i) {
     table[i] = static_cast<uint8_t>(i * 7 + 3);
   }
