@@ -7,7 +7,7 @@
 namespace octet::fuzz {
 namespace {
 
-std::string file(std::string header, size_t data_bytes) {
+std::string file(const std::string& header, size_t data_bytes) {
   const uint64_t length = header.size();
   std::string out(reinterpret_cast<const char*>(&length), sizeof(length));
   return out + header + std::string(data_bytes, '\x3f');

@@ -38,7 +38,8 @@ std::string Graph::unique_name(std::string_view base) const {
 ValueId Graph::add_value(std::string value_name, TypeInfo type) {
   Value v;
   v.id = ValueId{value_bound()};
-  v.name = unique_name(value_name);
+  const bool is_free = !value_name.empty() && !by_name_.contains(value_name);
+  v.name = is_free ? std::move(value_name) : unique_name(value_name);
   v.type = std::move(type);
   by_name_.emplace(v.name, v.id);
   values_.push_back(std::move(v));
@@ -86,7 +87,8 @@ ValueId Graph::emit(std::string op_type,
                     std::string domain,
                     int outputs) {
   Node node;
-  node.name = node_name.empty() ? op_type + "_" + std::to_string(node_bound()) : node_name;
+  node.name =
+      node_name.empty() ? op_type + "_" + std::to_string(node_bound()) : std::move(node_name);
   node.op_type = std::move(op_type);
   node.domain = std::move(domain);
   node.inputs = std::move(inputs);

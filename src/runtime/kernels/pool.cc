@@ -2,7 +2,9 @@
 // Chunks, windows, dispatch and scalar form of the pools.
 #include "runtime/kernels/pool.h"
 
+#include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "core/numerics/epilogue.h"
 #include "core/numerics/reduce.h"
@@ -56,6 +58,12 @@ void run_pool(const PoolArgs& args, ParallelFor& parallel, Kernel kernel) {
 }
 
 template <typename T>
+bool is_nan(T v) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(v);
+  return false;
+}
+
+template <typename T>
 void max_of(const PoolArgs& args, const Window& window, int64_t pixel) {
   using Limits = std::numeric_limits<T>;
   constexpr T kLowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
@@ -66,7 +74,7 @@ void max_of(const PoolArgs& args, const Window& window, int64_t pixel) {
     T best = kLowest;
     for (int64_t t = 0; t < window.count; ++t) {
       const T v = x[window.at[t] + c];
-      best = best > v || best != best ? best : v;
+      best = best > v || is_nan(best) ? best : v;
     }
     y[c] = best;
   }

@@ -103,6 +103,7 @@ class GlooPeers final : public Peers {
 
   void sum_bucket(const std::vector<at::Tensor>& tensors) {
     std::vector<at::Tensor> flat;
+    flat.reserve(tensors.size());
     for (const at::Tensor& t : tensors)
       flat.push_back(t.reshape({-1}));
     at::Tensor bucket = at::cat(flat).to(at::kCPU);

@@ -15,6 +15,7 @@ bound_tensors(const Graph& graph, const Batch& batch, c10::Device device) {
   const std::vector<octet::Tensor> bound = OCTET_TRY(bind_inputs(graph, batch));
   return guarded([&]() -> Result<std::vector<at::Tensor>> {
     std::vector<at::Tensor> out;
+    out.reserve(bound.size());
     for (const octet::Tensor& t : bound)
       out.push_back(to_torch(t).to(device));
     return out;

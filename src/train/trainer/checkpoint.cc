@@ -121,7 +121,7 @@ std::string difference(const std::string& ours, const std::string& theirs) {
 Status read_tensor(const json& entry,
                    std::string_view data,
                    const std::string& tensor_name,
-                   at::Tensor target) {
+                   const at::Tensor& target) {
   const octet::Tensor like = from_torch(target);
   const auto offsets = entry.at("data_offsets").get<std::vector<size_t>>();
   if (entry.at("dtype") != safetensors_type(like.type()) ||
