@@ -6,6 +6,7 @@
 #include "cli/list_option.h"
 #include "cli/models.h"
 #include "cli/random_inputs.h"
+#include "cli/terminal.h"
 #include "report/metrics.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -17,10 +18,6 @@ namespace octet::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double milliseconds(Clock::duration d) {
-  return std::chrono::duration<double, std::milli>(d).count();
-}
 
 class Bench final : public Command {
  public:

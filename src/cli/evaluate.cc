@@ -14,10 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds(Clock::duration d) {
-  return std::chrono::duration<double, std::milli>(d).count();
-}
-
 Result<std::vector<Tensor>>
 inputs_of(const Graph& graph, const Dataset& data, int64_t begin, int64_t end, Tensor* labels) {
   std::vector<int64_t> indices(static_cast<size_t>(end - begin));

@@ -18,6 +18,10 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 } // namespace
 
+double milliseconds(std::chrono::steady_clock::duration d) {
+  return std::chrono::duration<double, std::milli>(d).count();
+}
+
 std::string duration_text(double seconds) {
   if (seconds < 60) return fmt::format("{:.1f} s", seconds);
   const auto whole = std::llround(seconds);

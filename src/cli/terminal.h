@@ -34,6 +34,8 @@ class ProgressLine {
   std::chrono::steady_clock::time_point begin_, last_;
 };
 
+/// For figures of time.
+double milliseconds(std::chrono::steady_clock::duration d);
 /// `3.4 s`, `2 min 05 s`, `1 h 12 min`.
 std::string duration_text(double seconds);
 /// `1.2 MB`.

@@ -10,7 +10,7 @@
 namespace octet {
 namespace {
 
-constexpr int64_t kMaxClasses = 1 << 20;
+constexpr int64_t kMaxArrayClasses = 1 << 20;
 
 bool is_label_name(std::string_view name) {
   return name == "y" || name == "label" || name == "labels";
@@ -97,9 +97,9 @@ Result<std::vector<int64_t>> read_labels(const Tensor& tensor, const std::string
   }
   std::vector<int64_t> labels = OCTET_TRY(tensor.to_ints());
   for (size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] < 0 || labels[i] >= kMaxClasses) {
+    if (labels[i] < 0 || labels[i] >= kMaxArrayClasses) {
       return error("array \"{}\" has the label {} at {}; give class numbers from 0 to {}", name,
-                   labels[i], i, kMaxClasses - 1);
+                   labels[i], i, kMaxArrayClasses - 1);
     }
   }
   return labels;

@@ -16,7 +16,7 @@ constexpr size_t kSide = 28;
 using Canvas = std::array<double, kSide * kSide>;
 constexpr int64_t kTrainImages = 12000;
 constexpr int64_t kTestImages = 2000;
-constexpr uint64_t kSeed = 20240607;
+constexpr uint64_t kImageSeed = 20240607;
 constexpr double kMean = 0.1900;
 constexpr double kStd = 0.2158;
 
@@ -183,7 +183,7 @@ Result<std::shared_ptr<const Dataset>> open_generated(Split split) {
   const auto pixels = set.pixels.mutable_data<uint8_t>();
   const auto labels = set.labels.mutable_data<uint8_t>();
   for (int64_t i = 0; i < count; ++i) {
-    Philox random(kSeed, static_cast<uint64_t>(train ? i : kTrainImages + i));
+    Philox random(kImageSeed, static_cast<uint64_t>(train ? i : kTrainImages + i));
     const auto label = static_cast<size_t>(random.below(10));
     labels[static_cast<size_t>(i)] = static_cast<uint8_t>(label);
     draw_image(figures()[label], random, &pixels[static_cast<size_t>(i) * kSide * kSide]);

@@ -11,7 +11,7 @@
 namespace octet {
 namespace {
 
-constexpr size_t kLimitBytes = size_t{1} << 32;
+constexpr size_t kMaxIdxBytes = size_t{1} << 32;
 
 std::optional<DType> type_of(unsigned code) {
   switch (code) {
@@ -70,7 +70,7 @@ Result<Tensor> parse_idx(std::span<const std::byte> bytes, const std::string& na
 }
 
 Result<Tensor> read_idx(const std::string& path) {
-  DataFile file = OCTET_TRY(DataFile::open(path, kLimitBytes));
+  DataFile file = OCTET_TRY(DataFile::open(path, kMaxIdxBytes));
   const std::string content = OCTET_TRY(file.read_all());
   return parse_idx(std::as_bytes(std::span(content)), path);
 }

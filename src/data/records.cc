@@ -14,7 +14,7 @@
 namespace octet {
 namespace {
 
-constexpr size_t kMaxClasses = 10000;
+constexpr size_t kMaxLabels = 10000;
 constexpr int32_t kUnlabelled = -1;
 
 struct Label {
@@ -44,9 +44,9 @@ Status note_label(Index& index, const RecordFile& file, size_t at, const std::st
   if (!added) return ok_status();
   if (text.empty())
     return error("{}the label is empty; give every row one, or -1 to all", file.file.place(at));
-  if (index.found.size() == kMaxClasses) {
+  if (index.found.size() == kMaxLabels) {
     return error("{}label \"{}\" is the {}th different one; is the label column the right one?",
-                 file.file.place(at), text, kMaxClasses + 1);
+                 file.file.place(at), text, kMaxLabels + 1);
   }
   index.found.push_back({text, file.file.place(at)});
   return ok_status();
@@ -94,9 +94,9 @@ Result<std::vector<std::string>> find_classes(const Index& index) {
     std::sort(names.begin(), names.end());
     return names;
   }
-  if (largest >= static_cast<int64_t>(kMaxClasses)) {
+  if (largest >= static_cast<int64_t>(kMaxLabels)) {
     return error("label {} is out of range; integer labels are class numbers from 0 to {}", largest,
-                 kMaxClasses - 1);
+                 kMaxLabels - 1);
   }
   names.clear();
   for (int64_t i = 0; i <= largest; ++i)

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kTrainReviews = 20000;
 constexpr int64_t kTestReviews = 4000;
 constexpr int64_t kMostSentences = 14;
-constexpr uint64_t kSeed = 0x66'696c'6d73; // any constant: the reviews never change
+constexpr uint64_t kReviewSeed = 0x66'696c'6d73; // any constant: the reviews never change
 
 using Words = std::span<const std::string_view>;
 
@@ -230,7 +230,7 @@ class Writer {
 
 /// The last `last` sentences of review `index`, 0: all.
 TextExample write_review(int64_t index, size_t last) {
-  Philox random(kSeed, static_cast<uint64_t>(index));
+  Philox random(kReviewSeed, static_cast<uint64_t>(index));
   const bool good = random.below(2) == 1;
   Writer writer(random);
   const int64_t opinions = 3 + random.below(4);

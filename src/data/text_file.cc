@@ -11,7 +11,7 @@
 namespace octet {
 namespace {
 
-constexpr size_t kLimitBytes = size_t{1} << 36;
+constexpr size_t kMaxTextBytes = size_t{1} << 36;
 
 std::string_view without_mark(std::string_view text) {
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
@@ -23,11 +23,11 @@ std::string_view without_mark(std::string_view text) {
 Result<TextFile> TextFile::open(const std::string& path) {
   const std::shared_ptr<const Buffer> mapped = OCTET_TRY(Buffer::map(path));
   const auto bytes = mapped->bytes();
-  if (bytes.size() > kLimitBytes)
+  if (bytes.size() > kMaxTextBytes)
     return error("{} has {} bytes, above the limit of {}; split it", path, bytes.size(),
-                 kLimitBytes);
+                 kMaxTextBytes);
   if (detect_gzip(bytes) == Deflate::kGzip)
-    return from(path, OCTET_TRY(inflate_all(bytes, Deflate::kGzip, path, kLimitBytes)));
+    return from(path, OCTET_TRY(inflate_all(bytes, Deflate::kGzip, path, kMaxTextBytes)));
   TextFile out;
   out.name_ = path;
   out.text_ = without_mark({reinterpret_cast<const char*>(bytes.data()), bytes.size()});

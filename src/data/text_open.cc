@@ -175,14 +175,14 @@ Result<Source> open_generated_reviews(const Request& request) {
                       request.purpose == Purpose::kCorpus ? Labels::kNo : Labels::kYes, last);
 }
 
-struct Kind {
+struct TextKind {
   std::string_view name;
   std::string_view form;
   bool takes_place;
   Result<Source> (*open)(const Request& request);
 };
 
-constexpr Kind kKinds[] = {
+constexpr TextKind kTextKinds[] = {
     {"imdb", "imdb:DIR", true, open_imdb_part},
     {"tsv", "tsv:FILE?text=COLUMN&label=COLUMN", true, open_records},
     {"csv", "csv:FILE?text=COLUMN&label=COLUMN", true, open_records},
@@ -194,7 +194,7 @@ constexpr Kind kKinds[] = {
 Result<Source> open_source(std::string_view spec, Split split, Purpose purpose) {
   Request request{OCTET_TRY(parse_text_spec(spec)), split, purpose};
   std::vector<std::string> names;
-  for (const Kind& kind : kKinds) {
+  for (const TextKind& kind : kTextKinds) {
     names.emplace_back(kind.name);
     if (kind.name != request.spec.kind) continue;
     if (request.spec.places.empty() == kind.takes_place) {
@@ -222,7 +222,7 @@ Result<std::shared_ptr<const TextSource>> open_corpus(std::string_view spec, Spl
 
 bool is_text_spec(std::string_view spec) {
   const std::string_view kind = spec.substr(0, spec.find_first_of(":?"));
-  for (const Kind& row : kKinds) {
+  for (const TextKind& row : kTextKinds) {
     if (row.name == kind) return true;
   }
   return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parsing the textual form (grammar: octet/text.h). Recursive descent with one token of look-ahead;
-// subgraphs nest at most kMaxDepth deep.
+// subgraphs nest at most kMaxSubgraphDepth deep.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -16,7 +16,6 @@
 namespace octet {
 namespace {
 
-constexpr int kMaxDepth = 32;
 using Kind = Token::Kind;
 
 std::string unhex(std::string_view text) {
@@ -39,7 +38,8 @@ class Parser {
 
   /// A graph up to the end of the text, or to a closing brace for a subgraph.
   Result<Graph> graph(const Graph* outer, std::vector<ValueId>* captures, int depth) {
-    if (depth > kMaxDepth) return at("subgraphs nest deeper than 32");
+    if (depth > kMaxSubgraphDepth)
+      return at(fmt::format("subgraphs nest deeper than {}", kMaxSubgraphDepth));
     Graph g;
     OCTET_TRY(skip_newlines());
     OCTET_TRY(expect_word("graph"));

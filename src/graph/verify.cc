@@ -10,14 +10,14 @@ namespace octet {
 namespace {
 
 /// Subgraphs nest; deeper than this is taken for a broken or hostile file.
-constexpr int kMaxDepth = 32;
 
 class Verifier {
  public:
   Verifier(const Graph& graph, int depth) : graph_(graph), depth_(depth) {}
 
   Status run() {
-    if (depth_ > kMaxDepth) return error("subgraphs nest deeper than {}", kMaxDepth);
+    if (depth_ > kMaxSubgraphDepth)
+      return error("subgraphs nest deeper than {}", kMaxSubgraphDepth);
     for (int32_t i = 0; i < graph_.value_bound(); ++i)
       OCTET_TRY(value(graph_.value(ValueId{i})));
     for (const NodeId id : graph_.nodes())

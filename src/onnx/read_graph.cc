@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "core/format.h"
+#include "graph/verify.h"
 #include "onnx/read_tensor.h"
 #include "onnx/schema.h"
 

@@ -17,9 +17,6 @@
 
 namespace octet::onnx {
 
-/// Subgraphs nest; deeper than this is taken for a hostile file.
-inline constexpr int kMaxSubgraphDepth = 32;
-
 class GraphReader {
  public:
   /// A graph that no other encloses; it and its subgraphs import `opsets`.

@@ -22,30 +22,30 @@ Result<std::vector<int64_t>> indices_within(const Tensor& indices, int64_t size)
   return out;
 }
 
-Result<Reduction> parse_reduction(const Node& node) {
+Result<ScatterReduction> parse_reduction(const Node& node) {
   const std::string text = node.attr_string("reduction", "none");
-  if (text == "none") return Reduction::kNone;
-  if (text == "add") return Reduction::kAdd;
-  if (text == "mul") return Reduction::kMul;
-  if (text == "min") return Reduction::kMin;
-  if (text == "max") return Reduction::kMax;
+  if (text == "none") return ScatterReduction::kNone;
+  if (text == "add") return ScatterReduction::kAdd;
+  if (text == "mul") return ScatterReduction::kMul;
+  if (text == "min") return ScatterReduction::kMin;
+  if (text == "max") return ScatterReduction::kMax;
   return error("reduction is \"{}\"; use none, add, mul, min or max", text);
 }
 
 namespace {
 
 template <class T>
-T reduced(Reduction reduction, T a, T b) {
+T reduced(ScatterReduction reduction, T a, T b) {
   switch (reduction) {
-  case Reduction::kAdd:
+  case ScatterReduction::kAdd:
     return a + b;
-  case Reduction::kMul:
+  case ScatterReduction::kMul:
     return a * b;
-  case Reduction::kMin:
+  case ScatterReduction::kMin:
     return b < a ? b : a;
-  case Reduction::kMax:
+  case ScatterReduction::kMax:
     return b > a ? b : a;
-  case Reduction::kNone:
+  case ScatterReduction::kNone:
     break;
   }
   return b;
@@ -56,8 +56,8 @@ T reduced(Reduction reduction, T a, T b) {
 Result<Tensor> scatter(const Tensor& data,
                        const Tensor& updates,
                        std::span<const int64_t> places,
-                       Reduction reduction) {
-  if (reduction == Reduction::kNone) {
+                       ScatterReduction reduction) {
+  if (reduction == ScatterReduction::kNone) {
     std::vector<int64_t> index(static_cast<size_t>(data.count()));
     std::iota(index.begin(), index.end(), 0);
     for (size_t i = 0; i < places.size(); ++i)
@@ -76,7 +76,7 @@ Result<Tensor> scatter(const Tensor& data,
   auto out = OCTET_TRY(integer_values(data));
   const auto more = OCTET_TRY(integer_values(updates));
   const bool natural = !is_signed(data.type());
-  const bool wraps = reduction == Reduction::kAdd || reduction == Reduction::kMul;
+  const bool wraps = reduction == ScatterReduction::kAdd || reduction == ScatterReduction::kMul;
   for (size_t i = 0; i < places.size(); ++i) {
     int64_t& at = out[static_cast<size_t>(places[i])];
     // Sums and products wrap, which unsigned arithmetic does for both kinds.

@@ -11,13 +11,13 @@ namespace octet {
 Result<std::vector<int64_t>> indices_within(const Tensor& indices, int64_t size);
 
 /// How a scattered update meets what is there.
-enum class Reduction { kNone, kAdd, kMul, kMin, kMax };
-Result<Reduction> parse_reduction(const Node& node);
+enum class ScatterReduction { kNone, kAdd, kMul, kMin, kMax };
+Result<ScatterReduction> parse_reduction(const Node& node);
 /// data with updates[i] put, or reduced in order, at element places[i].
 Result<Tensor> scatter(const Tensor& data,
                        const Tensor& updates,
                        std::span<const int64_t> places,
-                       Reduction reduction);
+                       ScatterReduction reduction);
 
 /// For each row of `indices` (its last dimension holds coordinates): the element number in `shape`
 /// where the slice begins. `batch` leading dimensions are shared.

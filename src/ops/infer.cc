@@ -4,11 +4,11 @@
 #include "ops/infer.h"
 
 #include "core/format.h"
+#include "graph/verify.h"
 
 namespace octet {
 namespace {
 
-constexpr int kMaxDepth = 32;
 /// Integer tensors up to this many elements are followed through shape computations.
 constexpr int64_t kMaxShapeElements = 64;
 
@@ -74,7 +74,8 @@ class Inference {
   Inference(UnknownOp unknown, int depth) : unknown_(unknown), depth_(depth) {}
 
   Status graph(Graph& g) {
-    if (depth_ > kMaxDepth) return error("subgraphs nest deeper than {}", kMaxDepth);
+    if (depth_ > kMaxSubgraphDepth)
+      return error("subgraphs nest deeper than {}", kMaxSubgraphDepth);
     for (const NodeId id : OCTET_TRY(g.topological()))
       OCTET_TRY(node(g, id));
     return ok_status();

@@ -4,14 +4,13 @@
 #include <map>
 
 #include "core/format.h"
+#include "graph/verify.h"
 #include "ops/op.h"
 
 #include "octet/executor.h"
 
 namespace octet {
 namespace {
-
-constexpr int kMaxDepth = 32;
 
 using Environment = std::vector<Tensor>; // by value id
 
@@ -39,7 +38,8 @@ class Run {
         values_(static_cast<size_t>(graph.value_bound())) {}
 
   Result<std::vector<Tensor>> operator()(std::span<const Tensor> inputs, const Environment* outer) {
-    if (depth_ > kMaxDepth) return error("subgraphs nest deeper than {}", kMaxDepth);
+    if (depth_ > kMaxSubgraphDepth)
+      return error("subgraphs nest deeper than {}", kMaxSubgraphDepth);
     if (inputs.size() != graph_.inputs().size())
       return error("the graph has {} inputs but got {}", graph_.inputs().size(), inputs.size());
     for (int32_t i = 0; i < graph_.value_bound(); ++i) {

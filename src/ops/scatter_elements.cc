@@ -11,7 +11,7 @@ namespace {
 
 struct ScatterElementsAttrs {
   int64_t axis = 0;
-  Reduction reduction = Reduction::kNone;
+  ScatterReduction reduction = ScatterReduction::kNone;
 };
 
 Result<ScatterElementsAttrs> parse(const Node& node, int64_t rank) {

@@ -11,7 +11,7 @@ namespace octet {
 namespace {
 
 struct ScatterNDAttrs {
-  Reduction reduction = Reduction::kNone;
+  ScatterReduction reduction = ScatterReduction::kNone;
 };
 
 Result<ScatterNDAttrs> parse(const Node& node) {
@@ -53,7 +53,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   for (int64_t start : OCTET_TRY(slice_starts(indices, x.shape(), 0)))
     for (int64_t i = 0; i < run; ++i)
       places.push_back(start + i);
-  const Reduction reduction = OCTET_TRY(parse(ctx.node)).reduction;
+  const ScatterReduction reduction = OCTET_TRY(parse(ctx.node)).reduction;
   return one(OCTET_TRY(scatter(x, ctx.inputs[2], places, reduction)));
 }
 

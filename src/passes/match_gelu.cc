@@ -12,7 +12,7 @@
 namespace octet {
 namespace {
 
-constexpr int kMaxDepth = 8;
+constexpr int kMaxFactorDepth = 8;
 
 /// Coefficients of 1, x, x^2, x^3.
 using Polynomial = std::array<double, 4>;
@@ -42,7 +42,8 @@ std::optional<Polynomial> polynomial(const Graph& g, ValueId id, ValueId x, int 
   if (id == x) return Polynomial{0, 1};
   if (const auto n = number(g, id)) return Polynomial{*n};
   const Node* node = g.producer(id);
-  if (node == nullptr || !node->domain.empty() || node->inputs.size() != 2 || depth > kMaxDepth)
+  if (node == nullptr || !node->domain.empty() || node->inputs.size() != 2 ||
+      depth > kMaxFactorDepth)
     return std::nullopt;
   const auto a = polynomial(g, node->inputs[0], x, depth + 1);
   if (!a) return std::nullopt;

@@ -7,7 +7,7 @@
 namespace octet {
 namespace {
 
-constexpr int kMaxDepth = 16;
+constexpr int kMaxShapeDepth = 16;
 constexpr std::array<std::string_view, 12> kElementwise = {
     "Add", "Sub", "Mul", "Div", "And", "Or", "Equal", "Less", "Greater", "Where", "Min", "Max"};
 
@@ -16,7 +16,7 @@ bool same_shape(const TypeInfo& a, const TypeInfo& b) {
 }
 
 bool fits_everywhere(const Graph& graph, const LiveUses& uses, ValueId at, int depth) {
-  if (depth > kMaxDepth || graph.is_output(at)) return false;
+  if (depth > kMaxShapeDepth || graph.is_output(at)) return false;
   const auto fits = [&](const Uses::Use& use) {
     const Node& node = graph.node(use.node);
     if (use.input >= node.inputs.size() || !node.domain.empty()) return false;

@@ -9,6 +9,7 @@
 #include "data/folder.h"
 #include "data/gzip.h"
 #include "data/images.h"
+#include "support/backend.h"
 #include "support/paths.h"
 #include <gtest/gtest.h>
 
@@ -84,14 +85,8 @@ TEST(Mnist, ErrorsNameBothFilesAndValues) {
   EXPECT_TRUE(contains(text(), "labels are u8 of shape [N]")) << text();
 }
 
-std::string real_data() {
-  const char* folder = std::getenv("OCTET_DATA");
-  if (folder != nullptr) return folder;
-  return std::filesystem::path(test::source_dir()).parent_path() / "shared" / "data";
-}
-
 TEST(FashionMnist, ConstantsAreThoseOfTheRealSet) {
-  const std::string folder = real_data() + "/fashion-mnist";
+  const std::string folder = test::data_dir() + "/fashion-mnist";
   if (!std::filesystem::exists(folder))
     GTEST_SKIP() << "no Fashion-MNIST in " << folder << "; set OCTET_DATA to run this test";
   const auto train = open_dataset("fashion-mnist:" + folder, Split::kTrain).value();

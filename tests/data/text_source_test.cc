@@ -6,6 +6,7 @@
 
 #include "data/folder.h"
 #include "data/gzip.h"
+#include "support/backend.h"
 #include "support/paths.h"
 #include <gtest/gtest.h>
 
@@ -251,15 +252,9 @@ TEST(Imdb, ReadsTablesWithoutAHeader) {
   EXPECT_TRUE(contains(failure(spec, Split::kTest), "line 1: label 2 is out of range"));
 }
 
-std::string real_data() {
-  const char* folder = std::getenv("OCTET_DATA");
-  if (folder != nullptr) return folder;
-  return std::filesystem::path(test::source_dir()).parent_path() / "shared" / "data";
-}
-
 /// Sizes and balance as Maas et al. state them.
 TEST(Imdb, TheRealReviewsAreComplete) {
-  const std::string folder = real_data() + "/imdb";
+  const std::string folder = test::data_dir() + "/imdb";
   if (!std::filesystem::exists(folder))
     GTEST_SKIP() << "no IMDB reviews in " << folder << "; set OCTET_DATA to run this test";
   for (const Split split : {Split::kTrain, Split::kTest}) {

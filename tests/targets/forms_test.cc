@@ -85,14 +85,14 @@ class OneOperator {
   uint32_t seed_ = 0;
 };
 
-struct Case {
+struct FormCase {
   std::string name;
   Graph graph;
   std::string operator_on_codes;
 };
 
-std::vector<Case> products() {
-  std::vector<Case> out;
+std::vector<FormCase> products() {
+  std::vector<FormCase> out;
   const auto add = [&](const char* name, const char* op, auto make) {
     OneOperator g;
     out.push_back({name, make(g), op});
@@ -127,8 +127,8 @@ std::vector<Case> products() {
   return out;
 }
 
-std::vector<Case> pointwise() {
-  std::vector<Case> out;
+std::vector<FormCase> pointwise() {
+  std::vector<FormCase> out;
   const auto add = [&](const char* name, const char* op, auto make) {
     OneOperator g;
     out.push_back({name, make(g), op});
@@ -168,10 +168,10 @@ std::vector<Case> pointwise() {
   return out;
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> out = products();
-  std::vector<Case> more = pointwise();
-  for (Case& c : more)
+std::vector<FormCase> cases() {
+  std::vector<FormCase> out = products();
+  std::vector<FormCase> more = pointwise();
+  for (FormCase& c : more)
     out.push_back(std::move(c));
   return out;
 }
@@ -221,13 +221,13 @@ void expect_same(const std::vector<double>& a,
 }
 
 /// A bias as int32 is up to half a step of s_x * s_w from the float one.
-double bias_step(const Case& c) {
+double bias_step(const FormCase& c) {
   return c.name == "conv" || c.name == "gemm" || c.name == "conv_clip" ? 0.01 : 0;
 }
 
 TEST(Forms, EveryOperatorOnCodesGivesTheSameCodes) {
-  const std::vector<Case> all = cases();
-  for (const Case& c : all) {
+  const std::vector<FormCase> all = cases();
+  for (const FormCase& c : all) {
     SCOPED_TRACE(c.name);
     const auto want = reference(c.graph);
     const auto exact = before_rounding(c.graph);
@@ -245,15 +245,15 @@ TEST(Forms, OnnxRuntimeComputesThemAlike) {
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   ASSERT_TRUE(write_tensor_proto({"x", form_input()}, folder + "/x.pb").ok());
-  const std::vector<Case> all = cases();
-  for (const Case& c : all)
+  const std::vector<FormCase> all = cases();
+  for (const FormCase& c : all)
     for (const FileForm form : kFileForms)
       ASSERT_TRUE(save_onnx(in_form(c.graph, form),
                             folder + "/" + c.name + "." + std::string(name(form)) + ".onnx")
                       .ok());
   const nlohmann::json results = test::run_onnxruntime(folder);
   ASSERT_TRUE(results.is_object());
-  for (const Case& c : all)
+  for (const FormCase& c : all)
     for (const FileForm form : kFileForms) {
       SCOPED_TRACE(c.name + " as " + std::string(name(form)));
       const nlohmann::json& result = results.at(c.name + "." + std::string(name(form)));

@@ -30,12 +30,12 @@ Tokenizer learn_vocabulary(const TextSource& texts) {
   return train_wordpiece(next, options).value();
 }
 
-struct Problem {
+struct ReviewProblem {
   std::shared_ptr<const Dataset> train, test;
   Graph model;
 };
 
-Problem tiny_bert_on_reviews() {
+ReviewProblem tiny_bert_on_reviews() {
   const std::shared_ptr<const TextSource> texts = open_text(kTexts, Split::kTrain).value();
   const Tokenizer tokenizer = learn_vocabulary(*texts);
   TextDatasetOptions options;
@@ -68,7 +68,7 @@ TEST(BertLearning, TakesTheStepsOfTransformers) {
   // by export_hugging_face) and the same batches, torch.optim.AdamW(lr=1e-3, weight_decay=0).
   constexpr double kLosses[] = {0.700380, 0.624207, 0.929414, 0.792226, 0.974346,
                                 0.648111, 0.769492, 0.692360, 0.674665, 0.735151};
-  const Problem problem = tiny_bert_on_reviews();
+  const ReviewProblem problem = tiny_bert_on_reviews();
   TrainOptions options = fine_tuning(std::ssize(kLosses));
   options.schedule.kind = ScheduleKind::kConstant;
   std::vector<double> losses;
@@ -82,7 +82,7 @@ TEST(BertLearning, TakesTheStepsOfTransformers) {
 }
 
 TEST(BertLearning, LearnsReviewsFromNothing) {
-  const Problem problem = tiny_bert_on_reviews();
+  const ReviewProblem problem = tiny_bert_on_reviews();
   const TrainedModel model =
       test::must_train(problem.model, *problem.train, fine_tuning(300), problem.test.get());
   // Guessing reaches 0.5 with a deviation of 0.008 on the 4,000 test reviews.

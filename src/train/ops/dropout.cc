@@ -18,7 +18,7 @@ namespace octet::train {
 namespace {
 
 /// Elements that one task draws for; a multiple of 8.
-constexpr int64_t kBlock = 16384;
+constexpr int64_t kDrawnTogether = 16384;
 
 /// 1 / (1 - ratio) with probability 1 - ratio, else 0.
 at::Tensor keep_mask(const at::Tensor& x, double ratio, const RunState& run, int node) {
@@ -30,18 +30,20 @@ at::Tensor keep_mask(const at::Tensor& x, double ratio, const RunState& run, int
   const std::array<uint32_t, 2> key = {static_cast<uint32_t>(run.seed),
                                        static_cast<uint32_t>(run.seed >> 32)};
   const int64_t count = x.numel();
-  at::parallel_for(0, (count + kBlock - 1) / kBlock, 1, [&](int64_t first, int64_t last) {
-    for (int64_t i = first * kBlock; i < std::min(count, last * kBlock); i += 8) {
-      const std::array<uint32_t, 4> words =
-          philox4x32({static_cast<uint32_t>(i / 8), static_cast<uint32_t>(i >> 35),
-                      static_cast<uint32_t>(node), static_cast<uint32_t>(run.step)},
-                     key);
-      for (int64_t k = 0; k < 8 && i + k < count; ++k) {
-        const uint32_t draw = (words[static_cast<size_t>(k / 2)] >> (16 * (k % 2))) & 0xFFFFU;
-        out[i + k] = draw < limit ? 0.0F : scale;
-      }
-    }
-  });
+  at::parallel_for(
+      0, (count + kDrawnTogether - 1) / kDrawnTogether, 1, [&](int64_t first, int64_t last) {
+        for (int64_t i = first * kDrawnTogether; i < std::min(count, last * kDrawnTogether);
+             i += 8) {
+          const std::array<uint32_t, 4> words =
+              philox4x32({static_cast<uint32_t>(i / 8), static_cast<uint32_t>(i >> 35),
+                          static_cast<uint32_t>(node), static_cast<uint32_t>(run.step)},
+                         key);
+          for (int64_t k = 0; k < 8 && i + k < count; ++k) {
+            const uint32_t draw = (words[static_cast<size_t>(k / 2)] >> (16 * (k % 2))) & 0xFFFFU;
+            out[i + k] = draw < limit ? 0.0F : scale;
+          }
+        }
+      });
   return mask;
 }
 
