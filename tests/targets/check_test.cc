@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // check against the verdicts that the real parsers gave (docs/targets.md section 7), and where it
 // has to be stricter than they are.
-#include <algorithm>
 #include <string>
 
+#include "targets/findings.h"
 #include <gtest/gtest.h>
 
 #include "octet/target.h"
@@ -85,11 +85,6 @@ const Case kCases[] = {
     {"other domains", "y = com.microsoft.QuickGelu(x)", "unknown-domain"},
 };
 
-bool has_rule(const std::vector<Finding>& findings, std::string_view rule) {
-  return std::any_of(findings.begin(), findings.end(),
-                     [&](const Finding& f) { return f.rule == rule; });
-}
-
 TEST(CheckTensorRt, AgreesWithTheParsersOrIsStricter) {
   for (const Case& c : kCases) {
     const Graph graph = parse(c.body);
@@ -101,7 +96,7 @@ TEST(CheckTensorRt, AgreesWithTheParsersOrIsStricter) {
         continue;
       }
       EXPECT_FALSE(accepted(findings));
-      EXPECT_TRUE(has_rule(findings, c.rule));
+      EXPECT_TRUE(test::has_rule(findings, c.rule));
     }
   }
 }
@@ -143,10 +138,10 @@ TEST(CheckOnnxRuntime, NamesWhatItCannotRun) {
   const Graph plain = parse("q = QuantizeLinear(x, s)\ny = DequantizeLinear(q, s)");
   const auto findings = check(plain, "onnxruntime").value();
   EXPECT_TRUE(accepted(findings));
-  EXPECT_TRUE(has_rule(findings, "zero-point-missing"));
+  EXPECT_TRUE(test::has_rule(findings, "zero-point-missing"));
   const Graph shared = parse("q = QuantizeLinear(x, s, z)\na = DequantizeLinear(q, s, z)\n"
                              "b = DequantizeLinear(q, s, z)\ny = Add(a, b)");
-  EXPECT_TRUE(has_rule(check(shared, "onnxruntime").value(), "shared-int8"));
+  EXPECT_TRUE(test::has_rule(check(shared, "onnxruntime").value(), "shared-int8"));
 }
 
 TEST(Targets, UnknownNamesGetTheNearest) {

@@ -12,14 +12,14 @@
 namespace octet {
 namespace {
 
-struct AttentionForm {
+struct AttentionCase {
   bool query = true, key = true, probabilities = true, value = true, output = true;
   int length = 8, head = 32;
   bool scale_after = false;
 };
 
 /// One head group of attention in float around `form`'s Q/DQ.
-Graph attention(const AttentionForm& form) {
+Graph attention(const AttentionCase& form) {
   const std::string dims =
       "[1, 2, " + std::to_string(form.length) + ", " + std::to_string(form.head) + "]";
   std::string text = "graph g opset(\"\"=17)\ninput q: f32" + dims + "\ninput k: f32" + dims +
@@ -70,7 +70,7 @@ TEST(ExplainTensorRt, AttentionIsOneKernelWhereAllConditionsHold) {
 
 TEST(ExplainTensorRt, AttentionNamesTheConditionThatFailed) {
   struct Case {
-    AttentionForm form;
+    AttentionCase form;
     const char* condition;
     const char* mend;
   };

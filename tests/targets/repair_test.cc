@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "targets/bad_files.h"
+#include "targets/findings.h"
 #include <gtest/gtest.h>
 
 #include "octet/repair.h"
@@ -41,11 +42,6 @@ std::function<CalibrationSource()> data() {
       return std::optional(std::vector<Tensor>{all[(*next)++]});
     };
   };
-}
-
-bool has_rule(const std::vector<Finding>& findings, std::string_view rule) {
-  return std::any_of(findings.begin(), findings.end(),
-                     [&](const Finding& f) { return f.rule == rule; });
 }
 
 RepairOptions with_data(bool wanted = true) {
@@ -92,7 +88,7 @@ TEST(Repair, EveryBadFileIsRefusedRepairedAcceptedAndComputesTheSame) {
     const Graph graph = parse_bad_file(file);
     const auto findings = check(graph, file.target).value();
     EXPECT_FALSE(accepted(findings));
-    EXPECT_TRUE(has_rule(findings, file.rule)) << text(findings);
+    EXPECT_TRUE(test::has_rule(findings, file.rule)) << text(findings);
     const auto repaired = repair(graph, file.target, with_data(file.needs_data));
     if (*file.repair == 0) { // no model at all: refused there, and an error here
       EXPECT_FALSE(repaired.ok());
@@ -166,7 +162,7 @@ TEST(Repair, TurnsCodesThatComeInIntoValues) {
                     std::to_string(zero) +
                     "]\nd = DequantizeLinear(x, s, u)\ny = Neg(d)\noutput y: f32[256]\n")
             .value();
-    EXPECT_TRUE(has_rule(check(graph, "tensorrt-10").value(), "uint8-data"));
+    EXPECT_TRUE(test::has_rule(check(graph, "tensorrt-10").value(), "uint8-data"));
     const Repaired repaired = repair(graph, "tensorrt-10").value();
     EXPECT_TRUE(accepted(repaired.left)) << text(repaired.left);
     std::vector<uint8_t> codes(256);
