@@ -36,7 +36,15 @@ struct Int32Bias {
   std::vector<int32_t> codes;
   std::vector<float> scales;
 };
-std::optional<Int32Bias>
-int32_bias(const Graph& graph, const Node& gemm, float x_scale, const std::vector<float>& w_scales);
+std::optional<Int32Bias> int32_bias(const Graph& graph,
+                                    const Node& product,
+                                    float x_scale,
+                                    const std::vector<float>& w_scales);
+class QdqWriter;
+/// The bias of a product of codes as int32 codes at s_x * s_w; left in float where that can't be.
+/// See bias.cc.
+Status store_bias(Graph& graph, QdqWriter& writer, NodeId product);
+/// Rounds the float biases of all products of codes to multiples of s_x * s_w. See bias.cc.
+Status round_biases(Graph& graph);
 
 } // namespace octet

@@ -6,7 +6,6 @@
 //   x ─▶ Q ─▶ DQ ─▶ Conv(DQ(w8), b) ─▶ Relu ─▶ y
 // The plan's node entries say which inputs and outputs; this file only writes them down.
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -30,14 +29,14 @@ class StaticWriter {
   Status run() {
     for (const NodePlan& node_plan : plan_.nodes)
       if (through_codes(node_plan)) OCTET_TRY(collect(node_plan));
-    for (const NodePlan& node_plan : plan_.nodes) {
-      if (!through_codes(node_plan)) continue;
-      if (node_plan.int32_bias && storage_ == WeightStorage::kTarget)
-        OCTET_TRY(write_bias(node_plan));
-      if (node_plan.weight) OCTET_TRY(write_weight(node_plan));
-    }
+    for (const NodePlan& node_plan : plan_.nodes)
+      if (through_codes(node_plan) && node_plan.weight) OCTET_TRY(write_weight(node_plan));
     for (const auto& [value, readers] : readers_)
       OCTET_TRY(write_activation(value, readers));
+    if (storage_ == WeightStorage::kFloat) return ok_status();
+    for (const NodePlan& node_plan : plan_.nodes)
+      if (through_codes(node_plan) && node_plan.int32_bias)
+        OCTET_TRY(store_bias(graph_, writer_, OCTET_TRY(find_planned(graph_, node_plan))));
     return ok_status();
   }
 
@@ -107,23 +106,6 @@ class StaticWriter {
     return ok_status();
   }
 
-  Status write_bias(const NodePlan& node_plan) {
-    const NodeId id = OCTET_TRY(find_planned(graph_, node_plan));
-    const Node& node = graph_.node(id);
-    const TensorPlan* x = OCTET_TRY(find_planned(graph_, plan_, node.input(0), node));
-    const TensorPlan* w = OCTET_TRY(find_planned(graph_, plan_, node.input(1), node));
-    std::vector<float> w_scales;
-    for (const QuantParameters& p : parameters_for(w->scheme, w->ranges))
-      w_scales.push_back(p.scale);
-    const float x_scale = parameters_for(x->scheme, x->ranges).at(0).scale;
-    const auto bias = int32_bias(graph_, node, x_scale, w_scales);
-    if (!bias) return ok_status(); // stays float: the layer then runs in float there
-    const std::string name = graph_.value(node.input(2)).name;
-    graph_.mutable_node(id).attributes.erase("beta");
-    graph_.set_node_input(id, 2, writer_.int32_bias(name, bias->codes, bias->scales));
-    return ok_status();
-  }
-
   Graph& graph_;
   const QuantizationPlan& plan_;
   const Placement& placement_;
@@ -134,29 +116,6 @@ class StaticWriter {
 };
 
 } // namespace
-
-std::optional<Int32Bias> int32_bias(const Graph& graph,
-                                    const Node& gemm,
-                                    float x_scale,
-                                    const std::vector<float>& w_scales) {
-  const Tensor* bias = graph.constant(gemm.input(2));
-  if (bias == nullptr || bias->type() != DType::kFloat32 || bias->rank() != 1) return std::nullopt;
-  if (gemm.attr_float("alpha", 1.0F) != 1.0F) return std::nullopt;
-  if (w_scales.size() != 1 && static_cast<int64_t>(w_scales.size()) != bias->count())
-    return std::nullopt;
-  const auto beta = static_cast<double>(gemm.attr_float("beta", 1.0F));
-  constexpr int32_t kLargestCode = std::numeric_limits<int32_t>::max() / 2;
-  Int32Bias out;
-  for (const float w : w_scales)
-    out.scales.push_back(x_scale * w);
-  for (int64_t i = 0; i < bias->count(); ++i) {
-    const float scale = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(i)];
-    const double code = std::nearbyint(beta * bias->at(i) / static_cast<double>(scale));
-    if (!std::isnormal(scale) || !(std::fabs(code) <= kLargestCode)) return std::nullopt;
-    out.codes.push_back(static_cast<int32_t>(code));
-  }
-  return out;
-}
 
 Status apply_static(Graph& graph,
                     const QuantizationPlan& plan,

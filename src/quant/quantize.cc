@@ -63,24 +63,6 @@ bool read_by_quantize(const Graph& graph, const Uses& uses, ValueId value) {
   return (node.is("Relu") || node.is("Clip")) && read_by_quantize(graph, uses, node.output(0));
 }
 
-Status store_bias(Graph& graph, QdqWriter& writer, NodeId id) {
-  const Node& gemm = graph.node(id);
-  const Node* x = graph.producer(gemm.input(0));
-  const Node* w = graph.producer(gemm.input(1));
-  if (x == nullptr || w == nullptr || !x->is("DequantizeLinear") || !w->is("DequantizeLinear"))
-    return ok_status();
-  const Tensor* x_scale = graph.constant(x->input(1));
-  const Tensor* w_scale = graph.constant(w->input(1));
-  if (x_scale == nullptr || w_scale == nullptr || x_scale->count() != 1) return ok_status();
-  const auto bias =
-      int32_bias(graph, gemm, static_cast<float>(x_scale->at(0)), OCTET_TRY(w_scale->to_floats()));
-  if (!bias) return ok_status();
-  const std::string name = graph.value(gemm.input(2)).name;
-  graph.mutable_node(id).attributes.erase("beta");
-  graph.set_node_input(id, 2, writer.int32_bias(name, bias->codes, bias->scales));
-  return ok_status();
-}
-
 std::string listed(const std::vector<std::string>& names) {
   const size_t shown = std::min<size_t>(names.size(), 5);
   std::string out;
@@ -155,6 +137,7 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
   OCTET_TRY_WITH(apply(), "quantize");
   out.info.ir_version = std::min(out.info.ir_version, runtime_limits(plan.target).ir_version);
   OCTET_TRY_WITH(finish(out), "quantize");
+  if (storage == WeightStorage::kTarget) OCTET_TRY_WITH(round_biases(out), "quantize");
   return out;
 }
 
@@ -174,6 +157,7 @@ Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan
       if (out.node(id).is("QuantizeLinear") && out.constant(out.node(id).input(0)) != nullptr)
         OCTET_TRY_WITH(store_codes(out, id), "finalize");
   OCTET_TRY_WITH(finish(out), "finalize");
+  OCTET_TRY_WITH(round_biases(out), "finalize");
   return out;
 }
 

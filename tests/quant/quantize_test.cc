@@ -158,6 +158,32 @@ TEST(Quantize, TrainingFormKeepsEveryParameter) {
   }
 }
 
+/// What ONNX Runtime does to a float bias between codes (round(b / (s_x * s_w)) in int32) changes
+/// nothing.
+TEST(Quantize, FloatBiasesAreMultiplesOfTheScaleOfTheirSums) {
+  const Graph graph = cnn();
+  for (const char* target : {"octet", "tensorrt-10"}) {
+    const Graph q = quantized(graph, {.target = target});
+    for (const char* name : {"conv1", "conv2", "fc1", "fc2"}) {
+      const Node& product = q.node(*q.find_node(name));
+      const auto scales = [&](size_t input) {
+        return q.constant(q.producer(product.input(input))->input(1))->to_floats().value();
+      };
+      const std::vector<float> w = scales(1);
+      const auto bias = q.constant(product.input(2))->to_floats().value();
+      const auto before =
+          graph.constant(*graph.find_value(name + std::string(".bias")))->to_floats().value();
+      ASSERT_EQ(w.size(), bias.size());
+      for (size_t c = 0; c < w.size(); ++c) {
+        const double scale = scales(0)[0] * w[c];
+        const double code = bias[c] / scale;
+        EXPECT_NEAR(code, std::nearbyint(code), 1e-7 * std::fabs(code)) << target << " " << name;
+        EXPECT_NEAR(bias[c], before[c], 0.5001 * scale) << target << " " << name;
+      }
+    }
+  }
+}
+
 TEST(Quantize, FinalizingTheTrainingFormIsTheTargetsForm) {
   const Graph graph = cnn();
   const Tensor x = random_tensor({2, 1, 28, 28}, 8);
