@@ -34,6 +34,12 @@ enum class AttentionForm {
   kFloat, ///< none inside: the kernel of 16 bits
 };
 
+/// Where a zero point goes that the target does not take.
+enum class ZeroPointForm {
+  kShift, ///< the same codes and scale; a constant before Q and behind DQ, in biases where it can
+  kWiden, ///< no nodes more; a scale wide enough for both signs, up to twice the step
+};
+
 struct RepairOptions {
   /// Opens the data anew: once to take ranges, once to measure what the changes cost. Empty: ranges
   /// come from the file's own scales and costs are bounds.
@@ -41,6 +47,7 @@ struct RepairOptions {
   WeightForm weights = WeightForm::kKeep;
   ScaleForm scales = ScaleForm::kKeep;
   AttentionForm attention = AttentionForm::kKeep;
+  ZeroPointForm zero_points = ZeroPointForm::kShift;
   /// kFloat16 or kBfloat16: what is f32 after the repairs is computed so, but for layers that the
   /// data's ranges or constants rule out. kUndefined: nothing changes.
   DType precision = DType::kUndefined;

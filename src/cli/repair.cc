@@ -42,6 +42,12 @@ class RepairModel final : public Command {
            "keep, stored (int8 codes) or float (with Q and DQ), where the target takes both")
         ->check(CLI::IsMember({"keep", "stored", "float"}))
         ->capture_default_str();
+    app.add_option(
+           "--zero-points", zero_points_,
+           "shift (same codes and scale, a constant added before and behind) or widen (a larger "
+           "scale, no nodes more), where the target takes no zero point")
+        ->check(CLI::IsMember({"shift", "widen"}))
+        ->capture_default_str();
     app.add_flag("--unify-scales", unify_,
                  "one scale for what a Concat joins and for several quantizers of one tensor");
     app.add_option("--attention", attention_,
@@ -66,6 +72,7 @@ class RepairModel final : public Command {
     options.attention = attention_ == "int8"    ? AttentionForm::kInt8
                         : attention_ == "float" ? AttentionForm::kFloat
                                                 : AttentionForm::kKeep;
+    options.zero_points = zero_points_ == "widen" ? ZeroPointForm::kWiden : ZeroPointForm::kShift;
     if (!precision_.empty())
       options.precision = precision_ == "fp16" ? DType::kFloat16 : DType::kBfloat16;
     options.scales = unify_ ? ScaleForm::kUnified : ScaleForm::kKeep;
@@ -137,7 +144,8 @@ class RepairModel final : public Command {
   }
 
   static constexpr int64_t kBatch = 16;
-  std::string model_, target_, output_, data_, weights_ = "keep", attention_ = "keep", precision_;
+  std::string model_, target_, output_, data_, weights_ = "keep", attention_ = "keep",
+                                               zero_points_ = "shift", precision_;
   int64_t samples_ = 64, max_length_ = 128;
   bool partial_ = false, unify_ = false;
 };

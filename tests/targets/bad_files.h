@@ -7,6 +7,7 @@
 #include <string>
 
 #include "octet/graph.h"
+#include "octet/repair.h"
 
 namespace octet::test {
 
@@ -21,6 +22,7 @@ struct BadFile {
   const char* target = "tensorrt-10";
   bool needs_data = false;  ///< cannot be repaired without
   bool valid_before = true; ///< the reference can run the file as it came
+  ZeroPointForm zero_points = ZeroPointForm::kShift;
 };
 
 std::span<const BadFile> bad_files();

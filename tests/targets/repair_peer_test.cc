@@ -71,6 +71,7 @@ TEST(RepairPeer, OnnxRuntimeComputesTheSameBeforeAndAfter) {
     if (*file.repair == 0) continue; // no model that could be repaired
     const Graph graph = test::parse_bad_file(file);
     RepairOptions options;
+    options.zero_points = file.zero_points;
     if (file.needs_data) options.data = one_example();
     const Repaired repaired = repair(graph, file.target, options).value();
     if (loads_before(file)) save(graph, folder + "/" + file.name + ".before.onnx");

@@ -44,8 +44,9 @@ std::function<CalibrationSource()> data() {
   };
 }
 
-RepairOptions with_data(bool wanted = true) {
+RepairOptions options_for(const BadFile& file, bool wanted) {
   RepairOptions options;
+  options.zero_points = file.zero_points;
   if (wanted) options.data = data();
   return options;
 }
@@ -89,7 +90,7 @@ TEST(Repair, EveryBadFileIsRefusedRepairedAcceptedAndComputesTheSame) {
     const auto findings = check(graph, file.target).value();
     EXPECT_FALSE(accepted(findings));
     EXPECT_TRUE(test::has_rule(findings, file.rule)) << text(findings);
-    const auto repaired = repair(graph, file.target, with_data(file.needs_data));
+    const auto repaired = repair(graph, file.target, options_for(file, file.needs_data));
     if (*file.repair == 0) { // no model at all: refused there, and an error here
       EXPECT_FALSE(repaired.ok());
       continue;
@@ -123,14 +124,14 @@ TEST(Repair, StatesTheCostAsABoundAndMeasuresItOnData) {
     if (file.error <= 0 || !file.valid_before) continue; // exact, or nothing is promised
     SCOPED_TRACE(file.name);
     const Graph graph = parse_bad_file(file);
-    const Repaired bound = repair(graph, file.target, with_data(file.needs_data)).value();
+    const Repaired bound = repair(graph, file.target, options_for(file, file.needs_data)).value();
     double stated = 0;
     for (const Change& change : bound.changes)
       stated += change.max_error.value_or(std::numeric_limits<double>::infinity());
     const std::vector<Tensor> was = run(graph), is = run(bound.graph);
     for (size_t i = 0; i < was.size() && ends_in_codes(graph); ++i)
       EXPECT_LE(difference(was[i], is[i]), stated * 1.0001) << "input " << i;
-    const Repaired measured = repair(graph, file.target, with_data()).value();
+    const Repaired measured = repair(graph, file.target, options_for(file, true)).value();
     EXPECT_TRUE(accepted(measured.left));
     ASSERT_EQ(measured.outputs.size(), 1U);
     const std::vector<Tensor> with_data = run(measured.graph);
@@ -244,7 +245,8 @@ TEST(Repair, UnifiesScalesOnlyWhereAsked) {
        "c = Concat(a, b) {axis=1}\nr = QuantizeLinear(c, v, z)\ny = DequantizeLinear(r, v, z)",
        "", ""});
   EXPECT_TRUE(repair(graph, "tensorrt-10").value().changes.empty());
-  RepairOptions options = with_data();
+  RepairOptions options;
+  options.data = data();
   options.scales = ScaleForm::kUnified;
   const Repaired repaired = repair(graph, "tensorrt-10", options).value();
   EXPECT_TRUE(repaired.left.empty()) << text(repaired.left);

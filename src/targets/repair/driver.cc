@@ -33,8 +33,14 @@ Result<bool> RepairDriver::sweep(const RepairRule& rule) {
   auto uses = std::make_unique<Uses>(graph_);
   for (const NodeId id : OCTET_TRY(graph_.topological())) {
     if (!graph_.alive(id)) continue;
-    const RepairContext context{graph_,           *uses,           target_,           observed_,
-                                options_.weights, options_.scales, options_.attention};
+    const RepairContext context{graph_,
+                                *uses,
+                                target_,
+                                observed_,
+                                options_.weights,
+                                options_.scales,
+                                options_.attention,
+                                options_.zero_points};
     const std::optional<Repair> repair = rule.apply(context, graph_.node(id));
     if (!repair) continue;
     const std::string node = name_of(graph_, graph_.node(id));

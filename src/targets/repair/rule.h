@@ -27,6 +27,7 @@ struct RepairContext {
   WeightForm weights = WeightForm::kKeep;
   ScaleForm scales = ScaleForm::kKeep;
   AttentionForm attention = AttentionForm::kKeep;
+  ZeroPointForm zero_points = ZeroPointForm::kShift;
 
   bool is_tensorrt() const { return target.family == TargetFamily::kTensorRt; }
   const Range* range_of(ValueId value) const;

@@ -34,6 +34,7 @@ RepairFn qlinear_pool;
 RepairFn replace_scale;
 RepairFn scale_query;
 RepairFn set_axis;
+RepairFn shift_activation;
 RepairFn split_quantize;
 RepairFn standard_domain;
 RepairFn standard_operators;

@@ -13,6 +13,7 @@
 #include "core/format.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
+#include "targets/repair/shift.h"
 
 namespace octet {
 
@@ -98,6 +99,12 @@ Choice new_scale(const Coding& old, const Span& span) {
 }
 
 } // namespace
+
+bool fits_int8(const RepairContext& context, ValueId x, const Coding& coding) {
+  const auto range = code_range(coding.codes);
+  return range &&
+         same_scale(coding, span_of(context, x, coding, *range), context.range_of(x) != nullptr);
+}
 
 std::optional<Repair> symmetric_activation(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//   x ─▶ Q(s, z, u8 or i8) ─▶ DQ ─▶ MatMul(W) ─▶ Add(b)
+//   =>   x - c ─▶ Q(s, 0, i8) ─▶ DQ ─▶ MatMul(W) ─▶ Add(b + c sum(W))         c = -s z of int8
+// The same codes as int8 and the same scale, where symmetric_activation would need a wider one.
+// x - c goes into the bias, the beta or the constant that made x, else it is an Add; behind DQ c
+// goes into the bias of products with constant weights, and an Add carries it to all else. Not
+// where two activations are multiplied or a convolution pads: there c is no constant.
+// Rounding: a value on a tie between two codes may take the other one.
+// Source: docs/targets.md 1.1 row 12, 2.1.
+#include <cmath>
+
+#include "core/format.h"
+#include "targets/repair/rules.h"
+#include "targets/repair/shift.h"
+
+namespace octet {
+
+namespace {
+
+/// Q and DQ between two Adds.
+Graph shifted_probe(const Coding& coding, double by) {
+  Graph graph;
+  graph.name = "probe";
+  graph.opsets[""] = 21;
+  TypeInfo type;
+  type.type = coding.real;
+  const ValueId x = graph.add_input("x", type);
+  Patch patch(graph, "", Exactness::kRounding);
+  const auto add = [&](ValueId to, double number, const char* name) {
+    const std::vector<double> one = {number};
+    const auto t = Tensor::from_doubles(coding.real, {}, one).value();
+    return patch.emit("Add", {to, patch.constant(std::string(name) + "_by", t)}, {}, name);
+  };
+  const ValueId codes = emit_quantize(patch, coding, add(x, -by, "before"), "q");
+  add(emit_dequantize(patch, coding, codes, "dq"), by, "y");
+  if (patch.apply(graph).ok())
+    if (const auto y = graph.find_value("y")) graph.mark_output(*y);
+  return graph;
+}
+
+} // namespace
+
+std::optional<Repair> shift_activation(const RepairContext& context, const Node& node) {
+  const Graph& graph = context.graph;
+  const ValueId x = node.input(0);
+  if (context.zero_points != ZeroPointForm::kShift || !is_quantize(node) ||
+      graph.constant(x) != nullptr)
+    return std::nullopt;
+  const auto coding = coding_of(graph, node);
+  const auto range = coding ? code_range(coding->codes) : std::nullopt;
+  if (!range || range->hi - range->lo != 255 || coding->per_channel() || is_symmetric(*coding) ||
+      coding->real != DType::kFloat32 || graph.value(x).type.type != DType::kFloat32 ||
+      fits_int8(context, x, *coding))
+    return std::nullopt;
+  const auto readers = dequantizers(context, node.output(0), *coding);
+  if (readers.empty()) return std::nullopt;
+  const double s = coding->scales[0], zero = coding->zeros[0] - (range->lo + 128);
+  const double by = as_float(-s * zero);
+  Patch patch(graph,
+              fmt::format("the same codes with scale {:.6g}: zero point {} becomes an addition of "
+                          "{:.6g} before Q and behind DQ, in biases where there are any",
+                          s, coding->zeros[0], by),
+              Exactness::kRounding);
+  patch.from(node);
+  const std::string name = name_of(graph, node);
+  const Coding better = int8_coding(s, coding->real);
+  const ValueId shifted = emit_shifted(patch, context, x, -by, coding->real, name + "_shift");
+  const ValueId codes = emit_quantize(patch, better, shifted, name);
+  for (const Node* reader : readers) {
+    patch.from(*reader);
+    const ValueId now = emit_dequantize(patch, better, codes, name_of(graph, *reader));
+    if (!shift_readers(patch, context, reader->output(0), now, by, coding->real))
+      return std::nullopt;
+  }
+  Repair repair{std::move(patch), s};
+  repair.probe = Probe{graph.value(x).name, probe_graph(*coding), shifted_probe(better, by)};
+  return repair;
+}
+
+} // namespace octet

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The side of shift_activation before Q.
+#include "targets/repair/shift.h"
+
+namespace octet {
+
+namespace {
+
+class InputShift {
+ public:
+  InputShift(Patch& patch, const RepairContext& context, double by, DType type)
+      : patch_(patch), context_(context), graph_(context.graph), by_(by), type_(type) {}
+
+  /// x + by without a node more than there is; nullopt where nothing takes it.
+  std::optional<ValueId> into(ValueId x, int depth = 0) {
+    const Node* node =
+        depth < kShiftDepth && context_.uses.of(x).size() == 1 && !graph_.is_output(x)
+            ? graph_.producer(x)
+            : nullptr;
+    if (node == nullptr || !node->domain.empty()) return std::nullopt;
+    if (node->op_type == "Add") return into_add(*node, depth);
+    if (moves_values(*node)) {
+      const auto in = into(node->input(0), depth + 1);
+      return in ? std::optional(copy(*node, 0, *in)) : std::nullopt;
+    }
+    if (node->op_type == "LayerNormalization") return into_layer_norm(*node);
+    const bool gemm = node->op_type == "Gemm" && node->attr_float("beta", 1.0F) == 1.0F;
+    if (gemm || node->op_type == "Conv") return into_bias(*node);
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<ValueId> into_add(const Node& node, int depth) {
+    for (const size_t i : {1U, 0U})
+      if (const Tensor* t = graph_.constant(node.input(i)); t != nullptr && t->type() == type_) {
+        const ValueId other = node.input(1 - i);
+        if (t->count() == 1 && t->rank() == 0 && t->at(0) + by_ == 0) return other;
+        return copy(node, i, shifted(*t, name_of(graph_, node) + "_shifted"));
+      }
+    for (const size_t i : {0U, 1U})
+      if (const auto in = into(node.input(i), depth + 1)) return copy(node, i, *in);
+    return std::nullopt;
+  }
+
+  std::optional<ValueId> into_layer_norm(const Node& node) {
+    if (node.outputs.size() > 1 && node.output(1).valid()) return std::nullopt;
+    const Tensor* scale = graph_.constant(node.input(1));
+    const Tensor* beta = graph_.constant(node.input(2));
+    if (scale == nullptr || (node.input(2).valid() && beta == nullptr)) return std::nullopt;
+    const auto zeros = Tensor::zeros(type_, scale->shape());
+    if (!zeros.ok()) return std::nullopt;
+    return copy(node, 2,
+                shifted(beta != nullptr ? *beta : *zeros, name_of(graph_, node) + "_beta"));
+  }
+
+  /// Gemm with beta 1 and Conv; only where a bias is there.
+  std::optional<ValueId> into_bias(const Node& node) {
+    const Tensor* bias = graph_.constant(node.input(2));
+    if (bias == nullptr || bias->type() != type_) return std::nullopt;
+    return copy(node, 2, shifted(*bias, name_of(graph_, node) + "_bias"));
+  }
+
+  ValueId shifted(const Tensor& t, const std::string& name) {
+    std::vector<double> numbers;
+    for (int64_t i = 0; i < t.count(); ++i)
+      numbers.push_back(t.at(i) + by_);
+    return patch_.constant(name, Tensor::from_doubles(type_, t.shape(), numbers).value());
+  }
+
+  ValueId copy(const Node& node, size_t input, ValueId value) {
+    patch_.from(node);
+    std::vector<ValueId> inputs = node.inputs;
+    if (inputs.size() <= input) inputs.resize(input + 1);
+    inputs[input] = value;
+    return patch_.emit(node.op_type, std::move(inputs), node.attributes, node.name);
+  }
+
+  Patch& patch_;
+  const RepairContext& context_;
+  const Graph& graph_;
+  double by_;
+  DType type_;
+};
+
+} // namespace
+
+ValueId emit_shifted(Patch& patch,
+                     const RepairContext& context,
+                     ValueId x,
+                     double by,
+                     DType type,
+                     const std::string& name) {
+  if (const auto done = InputShift(patch, context, by, type).into(x)) return *done;
+  const std::vector<double> one = {by};
+  const auto number = Tensor::from_doubles(type, {}, one).value();
+  return patch.emit("Add", {x, patch.constant(name + "_by", number)}, {}, name);
+}
+
+} // namespace octet
