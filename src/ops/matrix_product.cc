@@ -74,4 +74,25 @@ centered_operand(const Tensor& values, const Tensor& zero, MatrixSide side) {
   return out;
 }
 
+template <class T>
+void multiply_add(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* y) {
+  constexpr int64_t kTogether = 4; // terms added to a sum while it is in a register
+  for (int64_t i = 0; i < m; ++i, a += k, y += n) {
+    int64_t p = 0;
+    for (; p + kTogether <= k; p += kTogether) {
+      const T a0 = a[p], a1 = a[p + 1], a2 = a[p + 2], a3 = a[p + 3];
+      const T *b0 = b + p * n, *b1 = b0 + n, *b2 = b1 + n, *b3 = b2 + n;
+      for (int64_t j = 0; j < n; ++j)
+        y[j] = (((y[j] + a0 * b0[j]) + a1 * b1[j]) + a2 * b2[j]) + a3 * b3[j];
+    }
+    for (; p < k; ++p)
+      for (int64_t j = 0; j < n; ++j)
+        y[j] += a[p] * b[p * n + j];
+  }
+}
+
+template void multiply_add(int64_t, int64_t, int64_t, const double*, const double*, double*);
+template void multiply_add(int64_t, int64_t, int64_t, const int64_t*, const int64_t*, int64_t*);
+template void multiply_add(int64_t, int64_t, int64_t, const uint64_t*, const uint64_t*, uint64_t*);
+
 } // namespace octet

@@ -24,16 +24,10 @@ enum class MatrixSide { kLeft, kRight };
 Result<std::vector<int64_t>>
 centered_operand(const Tensor& values, const Tensor& zero, MatrixSide side);
 
-/// y[m, n] += a[m, k] @ b[k, n], row-major.
+/// y[m, n] += a[m, k] @ b[k, n], row-major; each sum in the order of k. T: double, int64_t or
+/// uint64_t.
 template <class T>
-void multiply_add(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* y) {
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t p = 0; p < k; ++p) {
-      const T factor = a[i * k + p];
-      for (int64_t j = 0; j < n; ++j)
-        y[i * n + j] += factor * b[p * n + j];
-    }
-}
+void multiply_add(int64_t m, int64_t n, int64_t k, const T* a, const T* b, T* y);
 
 template <class T>
 std::vector<T> matmul(const MatmulSizes& s, const T* a, const T* b) {
