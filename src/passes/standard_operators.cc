@@ -10,6 +10,8 @@ std::vector<Rule> standard_operator_rules() {
           {"decompose_embed_layer_norm", decompose_embed_layer_norm},
           {"decompose_skip_layer_norm", decompose_skip_layer_norm},
           {"decompose_attention", decompose_attention},
+          {"decompose_ordered", decompose_ordered},
+          {"decompose_ordered_attention", decompose_ordered_attention},
           {"decompose_fused_product", decompose_fused_product},
           {"decompose_gelu", decompose_gelu}};
 }
@@ -44,7 +46,8 @@ ValueId emit_layer_norm(Patch& patch,
                         ValueId x,
                         ValueId gain,
                         ValueId bias,
-                        int64_t rank) {
+                        int64_t rank,
+                        std::optional<DType> type_of_x) {
   const double epsilon = static_cast<double>(node.attr_float("epsilon", 1e-12F));
   const std::string& name = node.name;
   if (graph.opset() >= 17) {
@@ -55,7 +58,7 @@ ValueId emit_layer_norm(Patch& patch,
     if (bias.valid()) inputs.push_back(bias);
     return patch.emit("LayerNormalization", std::move(inputs), std::move(attributes), name);
   }
-  const DType type = graph.value(gain).type.type;
+  const DType type = type_of_x ? *type_of_x : graph.value(gain).type.type;
   const ValueId mean = mean_of_last(patch, graph, name + "/mean", x, rank);
   const ValueId d = patch.emit("Sub", {x, mean}, {}, name + "/deviation");
   const ValueId square = patch.emit("Mul", {d, d}, {}, name + "/square");

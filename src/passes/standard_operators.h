@@ -14,14 +14,15 @@ namespace octet {
 std::vector<Rule> standard_operator_rules();
 
 /// Emits y = layer norm of x over the last axis: the operator from opset 17 on, else its chain.
-/// `bias` may be invalid. `rank`: of x.
+/// `bias` may be invalid. `rank`: of x. `type`: of x, where `gain` is no value of the graph.
 ValueId emit_layer_norm(Patch& patch,
                         const Graph& graph,
                         const Node& node,
                         ValueId x,
                         ValueId gain,
                         ValueId bias,
-                        int64_t rank);
+                        int64_t rank,
+                        std::optional<DType> type = std::nullopt);
 /// A shape or a list of axes as a constant of the patch.
 ValueId emit_ints(Patch& patch, const std::string& name, std::vector<int64_t> values);
 /// A number of a floating type as a constant of the patch.
@@ -31,6 +32,8 @@ RuleFn decompose_attention;
 RuleFn decompose_embed_layer_norm;
 RuleFn decompose_fused_product;
 RuleFn decompose_gelu;
+RuleFn decompose_ordered;
+RuleFn decompose_ordered_attention;
 RuleFn decompose_qembed_layer_norm;
 RuleFn decompose_skip_layer_norm;
 

@@ -130,7 +130,8 @@ std::optional<std::string> float_by_operator(const Graph& graph, const Node& nod
       return "its body stays as it is";
   const bool is_code =
       node.op_type.starts_with("QLinear") || node.op_type.starts_with("QGemm") ||
-      node.op_type.starts_with("QAttention") || node.op_type == "DynamicQuantizeLinear" ||
+      node.op_type.starts_with("QAttention") || node.op_type.starts_with("QOrdered") ||
+      node.op_type.ends_with("antizeWithOrder") || node.op_type == "DynamicQuantizeLinear" ||
       node.op_type == "DynamicQuantizeMatMul" || node.op_type == "MatMulIntegerToFloat";
   if (is_code) return "its scales are f32 by definition";
   if (is_one_of(kOwnType, node)) return "it works on positions, or names its type itself";

@@ -32,26 +32,34 @@ DType output_type(const InferContext& ctx, size_t scale, DType otherwise) {
   return ctx.has(scale + 1) ? ctx.input(scale + 1).type.type : otherwise;
 }
 
-Result<std::vector<double>> read_codes(const EvalContext& ctx, size_t x) {
-  auto values = OCTET_TRY(ctx.inputs[x].to_doubles());
-  const double scale = ctx.inputs[x + 1].at(0);
-  const double zero = ctx.has(x + 2) ? ctx.inputs[x + 2].at(0) : 0;
+Result<std::vector<double>> dequantized(const Tensor& codes, double scale, double zero) {
+  auto values = OCTET_TRY(codes.to_doubles());
   for (double& v : values)
     v = (v - zero) * scale;
   return values;
 }
 
-Result<Tensor> write_codes(
-    const EvalContext& ctx, size_t scale, DType type, Shape shape, std::span<const double> values) {
-  const auto s = static_cast<float>(ctx.inputs[scale].at(0));
-  const auto zero = ctx.has(scale + 1) ? static_cast<int32_t>(ctx.inputs[scale + 1].at(0)) : 0;
+Result<Tensor>
+quantized(DType type, Shape shape, std::span<const double> values, float scale, int32_t zero) {
   const auto range = code_range(type);
   if (!range) return error("codes of type {} are not 8-bit integers", name(type));
   std::vector<double> codes;
   codes.reserve(values.size());
   for (const double v : values)
-    codes.push_back(numerics::quantize(static_cast<float>(v), s, zero, range->lo, range->hi));
+    codes.push_back(numerics::quantize(static_cast<float>(v), scale, zero, range->lo, range->hi));
   return Tensor::from_doubles(type, std::move(shape), codes);
+}
+
+Result<std::vector<double>> read_codes(const EvalContext& ctx, size_t x) {
+  return dequantized(ctx.inputs[x], ctx.inputs[x + 1].at(0),
+                     ctx.has(x + 2) ? ctx.inputs[x + 2].at(0) : 0);
+}
+
+Result<Tensor> write_codes(
+    const EvalContext& ctx, size_t scale, DType type, Shape shape, std::span<const double> values) {
+  const auto zero = ctx.has(scale + 1) ? static_cast<int32_t>(ctx.inputs[scale + 1].at(0)) : 0;
+  return quantized(type, std::move(shape), values, static_cast<float>(ctx.inputs[scale].at(0)),
+                   zero);
 }
 
 Result<std::vector<OutputInfo>> infer_unary_codes(const InferContext& ctx) {

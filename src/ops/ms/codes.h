@@ -23,6 +23,11 @@ Result<std::vector<double>> read_codes(const EvalContext& ctx, size_t x);
 Result<Tensor> write_codes(
     const EvalContext& ctx, size_t scale, DType type, Shape shape, std::span<const double> values);
 
+/// QuantizeLinear of values, and (codes - zero point) * scale.
+Result<Tensor>
+quantized(DType type, Shape shape, std::span<const double> values, float scale, int32_t zero = 0);
+Result<std::vector<double>> dequantized(const Tensor& codes, double scale, double zero = 0);
+
 /// An operator of one tensor: x, its scale and zero point, the output's. `f` works on values.
 Result<std::vector<OutputInfo>> infer_unary_codes(const InferContext& ctx);
 Result<std::vector<Tensor>>

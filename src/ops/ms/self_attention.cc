@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "core/numerics/round.h"
 #include "ops/axis_split.h"
 #include "ops/movement.h"
 
@@ -37,6 +38,13 @@ mask_terms(const SelfAttention& a, int64_t batch, int64_t steps, const Tensor& m
         if (!counts) terms[static_cast<size_t>((b * steps + q) * steps + k)] = a.filter;
       }
   return terms;
+}
+
+/// The value of the int8 code that is nearest.
+double stepped(double value, double step) {
+  if (step == 0) return value;
+  return numerics::quantize(static_cast<float>(value), static_cast<float>(step), 0, -128, 127) *
+         step;
 }
 
 } // namespace
@@ -114,7 +122,8 @@ Result<std::vector<double>> attend(const SelfAttention& a,
           double sum = 0;
           for (int64_t i = 0; i < size; ++i)
             sum += query[i] * key[i];
-          sum = sum * scale + terms[static_cast<size_t>((b * steps + q) * steps + k)];
+          sum = stepped(sum, a.score_step) * scale +
+                terms[static_cast<size_t>((b * steps + q) * steps + k)];
           if (!from.empty())
             sum += bias.at(from[static_cast<size_t>(((b * a.heads + h) * steps + q) * steps + k)]);
           if (a.causal && k > q) sum = std::numeric_limits<float>::lowest();
@@ -124,8 +133,9 @@ Result<std::vector<double>> attend(const SelfAttention& a,
         double* out = y.data() + (b * steps + q) * a.value + h * v_size;
         for (int64_t k = 0; k < steps; ++k) {
           const double* value = projected.data() + (b * steps + k) * row + 2 * a.query + h * v_size;
+          const double p = stepped(line[static_cast<size_t>(k)], a.softmax_step);
           for (int64_t i = 0; i < v_size; ++i)
-            out[i] += line[static_cast<size_t>(k)] * value[i];
+            out[i] += p * value[i];
         }
       }
   return y;

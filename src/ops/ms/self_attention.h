@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Attention and QAttention (com.microsoft) share: the heads behind one projection of x:
-// [B, S, D] by weights [D, Q + K + V]. y: [B, S, V], softmax(q k^T scale + mask) v for each head.
-// Masks (int32): [B] lengths, [2 B] ends then starts, [B, S] or [B, S, S] with 1 where a key
-// counts. Earlier keys and values (past, present) are refused.
+// What Attention, QAttention and QOrderedAttention (com.microsoft) share: the heads behind one
+// projection of x: [B, S, D] by weights [D, Q + K + V]. y: [B, S, V], softmax(q k^T scale + mask) v
+// for each head. Masks (int32): [B] lengths, [2 B] ends then starts, [B, S] or [B, S, S] with 1
+// where a key counts. Earlier keys and values (past, present) are refused.
 #pragma once
 
 #include "ops/validate.h"
@@ -15,6 +15,8 @@ struct SelfAttention {
   double scale = 0;             ///< 0: 1 / sqrt(size of a head)
   double filter = -10000;       ///< added to the score of a key that does not count
   bool causal = false;
+  /// Scales of the int8 codes to which q k^T and the softmax are rounded. 0: not rounded.
+  double score_step = 0, softmax_step = 0;
 };
 
 /// Inputs x, weights and bias at 0, 1 and 2; mask and past where given.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //   operators of com.microsoft that ONNX Runtime's optimizer writes   =>   operators of ai.onnx
 // The rules of octet simplify --standard-operators, where the parser does not import the operator.
-// QAttention becomes products behind DQ. Rounding. Source: docs/targets.md 1.3, 9.
+// QAttention becomes products behind DQ, QOrdered operators stand between DQ and Q. Rounding.
+// Source: docs/targets.md 1.3, 9.
 #include "passes/standard_operators.h"
 
 #include "targets/repair/rules.h"
