@@ -4,10 +4,10 @@
 //   QOrderedMatMul(a, b, bias, c)     =>    DQ(a) ─▶ MatMul(DQ(b)) [─▶ Add(bias)] [─▶ Add(DQ(c))]
 //   ─▶ Q QOrderedGelu(x)                   =>    DQ ─▶ Gelu ─▶ Q QOrderedLayerNormalization(x) =>
 //   DQ ─▶ LayerNormalization ─▶ Q
-// of com.microsoft. Rounding: a code may be one step off at a tie. Wanted: constant weights and
-// scales. Weights are put row after row in the file; activations of another order than ORDER_ROW
-// are moved by Reshape, Transpose and Reshape on the float side.
-// Source: ONNX Runtime, docs/ContribOperators.md.
+// of com.microsoft. Rounding: a code may be one step off at a tie; DequantizeWithOrder to f32 is
+// exact. Wanted: constant weights and scales. Weights are put row after row in the file;
+// activations of another order than ORDER_ROW are moved by Reshape, Transpose and Reshape on the
+// float side. Source: ONNX Runtime, docs/ContribOperators.md.
 #include "passes/ordered_codes.h"
 
 namespace octet {
@@ -110,7 +110,9 @@ std::optional<Patch> decompose_ordered(const RuleContext& context, const Node& n
   const Graph& g = context.graph;
   Emit* const emit = rule_of(node);
   if (emit == nullptr || g.opset() < 10) return std::nullopt;
-  Patch patch(g, node.op_type + " is its float operator between DQ and Q", Exactness::kRounding);
+  const bool moves = emit == dequantize && node.attr_int("to", 0) == 1;
+  Patch patch(g, node.op_type + " is its float operator between DQ and Q",
+              moves ? Exactness::kExact : Exactness::kRounding);
   patch.from(node);
   OrderedCodes ordered(g, node, patch);
   const ValueId y = emit(g, node, patch, ordered);

@@ -5,15 +5,30 @@
 
 namespace octet {
 
+namespace {
+
+/// A rule names what it emits after its node: one without a name takes its output's, since ONNX
+/// Runtime refuses two nodes of one name.
+template <RuleFn* kRule>
+std::optional<Patch> named(const RuleContext& context, const Node& node) {
+  if (node.domain != kMicrosoft || !node.name.empty() || !node.output(0).valid())
+    return kRule(context, node);
+  Node with_name = node;
+  with_name.name = context.graph.value(node.output(0)).name;
+  return kRule(context, with_name);
+}
+
+} // namespace
+
 std::vector<Rule> standard_operator_rules() {
-  return {{"decompose_qembed_layer_norm", decompose_qembed_layer_norm},
-          {"decompose_embed_layer_norm", decompose_embed_layer_norm},
-          {"decompose_skip_layer_norm", decompose_skip_layer_norm},
-          {"decompose_attention", decompose_attention},
-          {"decompose_ordered", decompose_ordered},
-          {"decompose_ordered_attention", decompose_ordered_attention},
-          {"decompose_fused_product", decompose_fused_product},
-          {"decompose_gelu", decompose_gelu}};
+  return {{"decompose_qembed_layer_norm", named<decompose_qembed_layer_norm>},
+          {"decompose_embed_layer_norm", named<decompose_embed_layer_norm>},
+          {"decompose_skip_layer_norm", named<decompose_skip_layer_norm>},
+          {"decompose_attention", named<decompose_attention>},
+          {"decompose_ordered", named<decompose_ordered>},
+          {"decompose_ordered_attention", named<decompose_ordered_attention>},
+          {"decompose_fused_product", named<decompose_fused_product>},
+          {"decompose_gelu", named<decompose_gelu>}};
 }
 
 ValueId emit_ints(Patch& patch, const std::string& name, std::vector<int64_t> values) {

@@ -81,9 +81,19 @@ void kernel_rule(const CheckContext& context, const Node& node) {
               "write it with operators that have one", "4.2");
 }
 
+void cuda_only_rule(const CheckContext& context, const Node& node) {
+  if (is_cuda(context.target) || !needs_cuda(node)) return;
+  context.add("no-cpu-kernel", Severity::kError, label(context.graph, node),
+              fmt::format("\"Could not find an implementation for {}(1) node with name '{}'\"",
+                          node.op_type, node.name),
+              "run it with the CUDA provider, or write it with standard operators: octet repair "
+              "does",
+              "4.4");
+}
+
 constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,      ir_version_rule, domain_rule,
                                            zero_point_rule, scale_rule,      shared_int8_rule,
-                                           kernel_rule};
+                                           kernel_rule,     cuda_only_rule};
 
 } // namespace
 

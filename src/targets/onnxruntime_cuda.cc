@@ -62,6 +62,12 @@ bool has_cuda_kernel(const Node& node) {
   return list.find(" " + node.op_type + " ") != std::string_view::npos;
 }
 
+bool needs_cuda(const Node& node) {
+  return node.domain == kMicrosoft &&
+         (node.op_type.starts_with("QOrdered") || node.op_type == "QuantizeWithOrder" ||
+          node.op_type == "DequantizeWithOrder");
+}
+
 Result<std::vector<LayerForm>> explain_onnxruntime_cuda(const Graph& graph) {
   std::vector<LayerForm> out;
   for (const NodeId id : OCTET_TRY(graph.topological())) {

@@ -27,6 +27,9 @@ inline constexpr int kFloatBiasSince = 121;
 bool is_cuda(const TargetDef& target);
 /// Whether the CUDA provider has a kernel; without one the layer runs on the CPU, between copies.
 bool has_cuda_kernel(const Node& node);
+/// The operators on the orders of cublasLt, which no other provider has a kernel for: without CUDA
+/// the model does not load.
+bool needs_cuda(const Node& node);
 Result<std::vector<LayerForm>> explain_onnxruntime_cuda(const Graph& graph);
 
 } // namespace octet

@@ -296,6 +296,31 @@ const BadFile kFiles[] = {
      "r = Reshape(x, a)\nq = QuantizeLinear(r, s, u)\n"
      "o = com.microsoft.QAttention(q, v, b, s, t, _, u) {num_heads=2}\ny = Reshape(o, m)",
      "unknown-domain", "standard_operators", 0.001},
+    {"ordered_codes",
+     "q = com.microsoft.QuantizeWithOrder(x, s) {order_input=1, order_output=0}\n"
+     "y = com.microsoft.DequantizeWithOrder(q, s) {order_input=0, order_output=1, to=1}",
+     "unknown-domain", "standard_operators", 0.1001},
+    {"ordered_product",
+     "const t: f32[] = [3]\nconst b: f32[4] = [1, 2, 3, 4]\nq = QuantizeLinear(x, s, z)\n"
+     "o = com.microsoft.QOrderedMatMul(q, s, w8, s4, t, b, q, s) {order_A=1, order_B=0, "
+     "order_Y=1}\ny = DequantizeLinear(o, t, z)",
+     "unknown-domain", "standard_operators", 3.0001},
+    {"ordered_gelu",
+     "q = QuantizeLinear(x, s, z)\no = com.microsoft.QOrderedGelu(q, s, s) {order_X=1, "
+     "order_Y=1}\ny = DequantizeLinear(o, s, z)",
+     "unknown-domain", "standard_operators", 0.1001},
+    {"ordered_layer_norm",
+     "const t: f32[] = [0.02]\nconst b: f32[4] = [1, 0.5, 0.25, 2]\nq = QuantizeLinear(x, s, z)\n"
+     "o = com.microsoft.QOrderedLayerNormalization(q, s, b, s4, t)\ny = DequantizeLinear(o, t, z)",
+     "unknown-domain", "standard_operators", 0.02001},
+    {"ordered_attention",
+     "const t: f32[] = [0.02]\nconst b: f32[4] = [1, -2, 0.5, 1]\nconst a: i64[3] = [1, 2, 4]\n"
+     "const n: i64[2] = [2, 4]\nconst m: i32[1, 2] = [1, 1]\nr = Reshape(x, a)\n"
+     "q = QuantizeLinear(r, s, z)\n"
+     "o = com.microsoft.QOrderedAttention(q, s, s, s, s, w8, w8, w8, t, t, t, b, b, b, s, t, s, m) "
+     "{num_heads=2, order_input=1, order_weight=0, order_output=1}\n"
+     "d = DequantizeLinear(o, s, z)\ny = Reshape(d, n)",
+     "unknown-domain", "standard_operators", 0.1001},
     {"axis_out_of_range", "d = DequantizeLinear(w8, s4, z4) {axis=2}\ny = MatMul(x, d)",
      "axis-range", "", -1, 17, "tensorrt-10", false, false},
     {"scales_of_another_count",

@@ -7,8 +7,10 @@
 #include "quant/support.h"
 #include "support/paths.h"
 #include "targets/custom.h"
+#include "targets/findings.h"
 #include <gtest/gtest.h>
 
+#include "octet/repair.h"
 #include "octet/target.h"
 #include "octet/text.h"
 
@@ -149,6 +151,28 @@ output y: f32[1, 4]
   const auto layers = explain(g, "onnxruntime-cuda").value();
   EXPECT_EQ(layers[0].form, "Mish on the CPU");
   EXPECT_EQ(layers[1].form, "Relu");
+}
+
+TEST(OnnxRuntimeCuda, OrdersOfCublasLtRunNowhereElse) {
+  const Graph g = parsed(R"(graph g opset(""=17, "com.microsoft"=1)
+input x: f32[2, 4]
+const s: f32[] = [0.1]
+q = com.microsoft.QuantizeWithOrder(x, s) {order_input=1, order_output=1} "first"
+o = com.microsoft.QOrderedGelu(q, s, s)
+y = com.microsoft.DequantizeWithOrder(o, s) {order_input=1, order_output=1, to=1}
+output y: f32[2, 4]
+)");
+  const auto findings = check(g, "onnxruntime").value();
+  EXPECT_FALSE(accepted(findings));
+  ASSERT_TRUE(test::has_rule(findings, "no-cpu-kernel"));
+  EXPECT_NE(findings[0].message.find(
+                "Could not find an implementation for QuantizeWithOrder(1) node with name 'first'"),
+            std::string::npos);
+  EXPECT_TRUE(check(g, "onnxruntime-cuda").value().empty());
+  EXPECT_TRUE(repair(g, "onnxruntime-cuda").value().changes.empty());
+  const Repaired repaired = repair(g, "onnxruntime").value();
+  EXPECT_EQ(repaired.changes.size(), 3U);
+  EXPECT_TRUE(repaired.left.empty());
 }
 
 TEST(Check, LooksIntoBodies) {

@@ -61,6 +61,7 @@ constexpr RepairRule kTensorRtNumbers[] = {
 };
 
 constexpr RepairRule kOnnxRuntimeForms[] = {
+    {"standard_operators", standard_operators},
     {"convert_scale", convert_scale},
     {"add_zero_point", add_zero_point},
     {"split_quantize", split_quantize},
