@@ -51,7 +51,8 @@ class TapRunner {
 
   Status prepare() {
     for (const ObserveRequest& request : requests_)
-      observers_.push_back(OCTET_TRY(Observer::create(options_.calibrator, request.scheme)));
+      observers_.push_back(OCTET_TRY(
+          Observer::create(request.calibrator.value_or(options_.calibrator), request.scheme)));
     if (!options_.mask_input.empty()) {
       const auto mask = graph_.find_value(options_.mask_input);
       const auto& inputs = graph_.inputs();

@@ -13,6 +13,7 @@ namespace octet {
 struct ObserveRequest {
   ValueId value; ///< a graph input or a node's output
   Scheme scheme;
+  std::optional<Calibrator> calibrator = std::nullopt; ///< else the one of the options
 };
 
 struct Observation {

@@ -6,8 +6,11 @@
 
 namespace octet {
 
-/// uint8 with zero point 128 over the magnitude that data showed.
-Coding static_coding(const Range& seen);
+/// Codes of dynamic quantization are fitted to the data by this scheme, with the smallest mean
+/// squared error: a range of all that was seen would be coarser than any tensor's own.
+Scheme dynamic_scheme(ZeroPointForm zero_points);
+/// uint8 over the range that was fitted.
+Coding static_coding(ZeroPointForm zero_points, const Range& fitted);
 /// DynamicQuantizeLinear and DQ of one value.
 Graph dynamic_probe();
 

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //   x ─▶ DynamicQuantizeLinear ─▶ codes, scale, zero point
-//   =>   x ─▶ Q ─▶ codes; scale = largest magnitude / 127, zero point 128
+//   =>   x ─▶ Q ─▶ codes; scale and zero point fitted to the data
 // Not exact: the range is the data's instead of each tensor's own. Without data there is none, and
 // the node stays. Source: docs/targets.md 1.3, 6.
-#include <algorithm>
-#include <cmath>
-
 #include "core/format.h"
+#include "quant/scheme.h"
 #include "targets/repair/dynamic.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
 
-Coding static_coding(const Range& seen) {
-  const double s = as_float(std::max(std::abs(seen.lo), std::abs(seen.hi)) / 127);
-  Coding out = int8_coding(is_usable_scale(s) ? s : 1, DType::kFloat32);
+Scheme dynamic_scheme(ZeroPointForm zero_points) {
+  return {.type = DType::kUint8, .symmetric = zero_points == ZeroPointForm::kWiden};
+}
+
+Coding static_coding(ZeroPointForm zero_points, const Range& fitted) {
+  const QuantParameters parameters = parameters_for(dynamic_scheme(zero_points), fitted);
+  Coding out = int8_coding(static_cast<double>(parameters.scale), DType::kFloat32);
   out.codes = DType::kUint8;
-  out.zeros = {128};
+  out.zeros = {static_cast<double>(parameters.zero_point)};
   return out;
 }
 
@@ -39,7 +41,7 @@ std::optional<Repair> dynamic_quantize(const RepairContext& context, const Node&
   if (seen == nullptr) return std::nullopt;
   for (const ValueId out : node.outputs)
     if (out.valid() && graph.is_output(out)) return std::nullopt;
-  const Coding coding = static_coding(*seen);
+  const Coding coding = static_coding(context.zero_points, *seen);
   Patch patch(graph,
               fmt::format("a fixed scale {:.6g} from the data, [{:.4g}, {:.4g}]", coding.scales[0],
                           seen->lo, seen->hi),

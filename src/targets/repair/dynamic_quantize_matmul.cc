@@ -16,7 +16,7 @@ std::optional<Repair> dynamic_quantize_matmul(const RepairContext& context, cons
   const TypeInfo& b_type = graph.value(node.input(1)).type;
   if (seen == nullptr || !b_type.has_rank()) return std::nullopt;
   const std::string name = name_of(graph, node);
-  const Coding coding = static_coding(*seen);
+  const Coding coding = static_coding(context.zero_points, *seen);
   Patch patch(graph, "MatMul behind Q and DQ, with a fixed scale from the data",
               Exactness::kInexact);
   patch.from(node);

@@ -8,6 +8,7 @@
 #include "targets/attention.h"
 #include "targets/checks.h"
 #include "targets/repair/coding.h"
+#include "targets/repair/dynamic.h"
 #include "targets/repair/rule.h"
 
 namespace octet {
@@ -153,10 +154,14 @@ Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions
   std::vector<ObserveRequest> requests;
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
-    const bool reads = is_quantize(node) || node.is("DynamicQuantizeLinear") ||
-                       node.is("DynamicQuantizeMatMul", kMicrosoft);
+    const bool dynamic =
+        node.is("DynamicQuantizeLinear") || node.is("DynamicQuantizeMatMul", kMicrosoft);
     const ValueId x = node.input(0);
-    if (reads && is_float_value(graph, x) && !is_requested(requests, x))
+    if ((!dynamic && !is_quantize(node)) || !is_float_value(graph, x) || is_requested(requests, x))
+      continue;
+    if (dynamic)
+      requests.push_back({x, dynamic_scheme(options.zero_points), Mse{}});
+    else
       requests.push_back({x, Scheme{}});
   }
   for (const ValueId x : attention_values(graph, options))
