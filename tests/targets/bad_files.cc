@@ -95,6 +95,10 @@ const BadFile kFiles[] = {
      "const zb: i32[4] = [0, 0, 0, 0]\nd = DequantizeLinear(b, t, zb) {axis=0}\n"
      "m = MatMul(x, w)\ny = Add(m, d)",
      "int32-dequantize", "fold_bias"},
+    {"row_with_zero_point",
+     "const b: u8[4] = [0, 20, 255, 7]\nconst u: u8[] = [90]\nd = DequantizeLinear(b, s, u)\n"
+     "m = MatMul(x, w)\ny = Add(m, d)",
+     "uint8-data", "fold_bias"},
     {"scale_zero",
      "const t: f32[] = [0.0]\nq = QuantizeLinear(x, t, z)\ny = DequantizeLinear(q, t, z)",
      "scale-not-positive", "replace_scale", -1},

@@ -132,6 +132,50 @@ TEST(RepairShift, AllElseReadsAnAddition) {
     }
 }
 
+TEST(RepairShift, AProductOfTwoActivationsIsGivenTheSumsOfTheOther) {
+  const std::string both =
+      "q = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\nr = QuantizeLinear(x, t, i)\n"
+      "e = DequantizeLinear(r, t, i)\np = Transpose(e) {perm=[0, 2, 1]}\ny = MatMul(d, p)";
+  const Graph graph = shifted(both, "[2, 6, 6]");
+  EXPECT_EQ(nodes_of(graph, "ReduceSum"), 2);
+  for (const NodeId id : graph.nodes())
+    if (graph.node(id).op_type == "MatMul") {
+      EXPECT_EQ(graph.producer(graph.node(id).input(0))->op_type, "DequantizeLinear");
+      EXPECT_EQ(graph.producer(graph.node(id).input(1))->op_type, "Transpose");
+    }
+  // On the left stands a constant, behind a softmax what has no negative values.
+  EXPECT_EQ(nodes_of(shifted(constant("l", "[4, 6]", 24) +
+                                 "q = QuantizeLinear(x, s, i)\nd = DequantizeLinear(q, s, i)\n"
+                                 "y = MatMul(l, d)",
+                             "[2, 4, 8]"),
+                     "ReduceSum"),
+            1);
+  EXPECT_EQ(nodes_of(shifted("const o: f32[] = [0.003]\nconst z: u8[] = [0]\n"
+                             "m = Softmax(x) {axis=-1}\nq = QuantizeLinear(m, o, z)\n"
+                             "d = DequantizeLinear(q, o, z)\n"
+                             "p = Transpose(x) {perm=[0, 2, 1]}\ny = MatMul(d, p)",
+                             "[2, 6, 6]"),
+                     "ReduceSum"),
+            1);
+}
+
+TEST(RepairShift, RowsOfATableAreShiftedBehindGather) {
+  const Graph graph = parse_graph("graph g opset(\"\"=17)\ninput x: i64[3]\n"
+                                  "const c: u8[4, 2] = [0, 255, 3, 77, 128, 200, 9, 1]\n"
+                                  "const s: f32[] = [0.1]\nconst u: u8[] = [90]\n"
+                                  "d = DequantizeLinear(c, s, u)\ny = Gather(d, x)\n"
+                                  "output y: f32[3, 2]\n")
+                          .value();
+  const Repaired repaired = repair(graph, "tensorrt-10").value();
+  EXPECT_TRUE(accepted(repaired.left));
+  EXPECT_EQ(repaired.changes.front().rule, "shift_table");
+  const std::vector<Tensor> x = {Tensor::of<int64_t>({3}, {0, 3, 2})};
+  const Tensor was = make_reference_executor(graph).value()->run(x).value().at(0);
+  const Tensor is = make_reference_executor(repaired.graph).value()->run(x).value().at(0);
+  for (int64_t k = 0; k < was.count(); ++k)
+    EXPECT_NEAR(was.at(k), is.at(k), repaired.changes.front().max_error.value()) << k;
+}
+
 std::string rule_of(const std::string& body,
                     const std::string& out,
                     ZeroPointForm form = ZeroPointForm::kShift) {

@@ -35,6 +35,7 @@ RepairFn replace_scale;
 RepairFn scale_query;
 RepairFn set_axis;
 RepairFn shift_activation;
+RepairFn shift_table;
 RepairFn split_quantize;
 RepairFn standard_domain;
 RepairFn standard_operators;

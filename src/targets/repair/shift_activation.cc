@@ -3,11 +3,14 @@
 //   =>   x - c ─▶ Q(s, 0, i8) ─▶ DQ ─▶ MatMul(W) ─▶ Add(b + c sum(W))         c = -s z of int8
 // The same codes as int8 and the same scale, where symmetric_activation would need a wider one.
 // x - c goes into the bias, the beta or the constant that made x, else it is an Add; behind DQ c
-// goes into the bias of products with constant weights, and an Add carries it to all else. Not
-// where two activations are multiplied or a convolution pads: there c is no constant.
+// goes into the bias of products with constant weights, and an Add carries it to all else. Where
+// two activations are multiplied, c times the sums of the other one is added to the product. Not
+// before a convolution that pads, and not where a value is multiplied with itself.
+// An embedding table does the same behind Gather.
 // Rounding: a value on a tie between two codes may take the other one.
 // Source: docs/targets.md 1.1 row 12, 2.1.
 #include <cmath>
+#include <limits>
 
 #include "core/format.h"
 #include "targets/repair/rules.h"
@@ -38,24 +41,60 @@ Graph shifted_probe(const Coding& coding, double by) {
   return graph;
 }
 
+bool has_shift(const RepairContext& context, const Coding& coding) {
+  const auto range = code_range(coding.codes);
+  return context.zero_points == ZeroPointForm::kShift && range && range->hi - range->lo == 255 &&
+         !coding.per_channel() && !is_symmetric(coding) && coding.real == DType::kFloat32;
+}
+
+/// The zero point as that of int8.
+double int8_zero(const Coding& coding) {
+  return coding.zeros[0] - (code_range(coding.codes)->lo + 128);
+}
+
 } // namespace
+
+std::optional<Repair> shift_table(const RepairContext& context, const Node& node) {
+  const Graph& graph = context.graph;
+  const auto coding = is_dequantize(node) ? coding_of(graph, node) : std::nullopt;
+  const Tensor* table = coding ? graph.constant(node.input(0)) : nullptr;
+  if (table == nullptr || !has_shift(context, *coding) || graph.is_output(node.output(0)))
+    return std::nullopt;
+  for (const Uses::Use& use : context.uses.of(node.output(0)))
+    if (!graph.node(use.node).is("Gather") || use.input != 0) return std::nullopt;
+  const double offset = code_range(coding->codes)->lo + 128;
+  std::vector<double> codes;
+  codes.reserve(static_cast<size_t>(table->count()));
+  for (int64_t i = 0; i < table->count(); ++i)
+    codes.push_back(table->at(i) - offset);
+  const auto stored = Tensor::from_doubles(DType::kInt8, table->shape(), codes);
+  if (!stored.ok()) return std::nullopt;
+  const double s = coding->scales[0], by = as_float(-s * int8_zero(*coding));
+  Patch patch(graph,
+              fmt::format("the same codes: zero point {} becomes an addition of {:.6g} to the rows "
+                          "that are taken",
+                          coding->zeros[0], by),
+              Exactness::kRounding);
+  patch.from(node);
+  const std::string name = name_of(graph, node);
+  const ValueId now = emit_dequantize(patch, int8_coding(s, coding->real),
+                                      patch.constant(name + "_codes", *stored), name);
+  if (!shift_readers(patch, context, node.output(0), now, by, coding->real)) return std::nullopt;
+  const double largest = s * (std::abs(int8_zero(*coding)) + 128);
+  return Repair{std::move(patch), largest * std::numeric_limits<float>::epsilon()};
+}
 
 std::optional<Repair> shift_activation(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
   const ValueId x = node.input(0);
-  if (context.zero_points != ZeroPointForm::kShift || !is_quantize(node) ||
-      graph.constant(x) != nullptr)
-    return std::nullopt;
+  if (!is_quantize(node) || graph.constant(x) != nullptr) return std::nullopt;
   const auto coding = coding_of(graph, node);
-  const auto range = coding ? code_range(coding->codes) : std::nullopt;
-  if (!range || range->hi - range->lo != 255 || coding->per_channel() || is_symmetric(*coding) ||
-      coding->real != DType::kFloat32 || graph.value(x).type.type != DType::kFloat32 ||
+  if (!coding || !has_shift(context, *coding) || graph.value(x).type.type != DType::kFloat32 ||
       fits_int8(context, x, *coding))
     return std::nullopt;
   const auto readers = dequantizers(context, node.output(0), *coding);
   if (readers.empty()) return std::nullopt;
-  const double s = coding->scales[0], zero = coding->zeros[0] - (range->lo + 128);
-  const double by = as_float(-s * zero);
+  const double s = coding->scales[0], by = as_float(-s * int8_zero(*coding));
   Patch patch(graph,
               fmt::format("the same codes with scale {:.6g}: zero point {} becomes an addition of "
                           "{:.6g} before Q and behind DQ, in biases where there are any",

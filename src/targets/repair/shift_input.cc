@@ -32,7 +32,7 @@ class InputShift {
  private:
   std::optional<ValueId> into_add(const Node& node, int depth) {
     for (const size_t i : {1U, 0U})
-      if (const Tensor* t = graph_.constant(node.input(i)); t != nullptr && t->type() == type_) {
+      if (const auto t = constant_value(graph_, node.input(i)); t && t->type() == type_) {
         const ValueId other = node.input(1 - i);
         if (t->count() == 1 && t->rank() == 0 && t->at(0) + by_ == 0) return other;
         return copy(node, i, shifted(*t, name_of(graph_, node) + "_shifted"));

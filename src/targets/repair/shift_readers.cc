@@ -2,6 +2,7 @@
 // The side of shift_activation behind DQ.
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "targets/repair/shift.h"
 
@@ -46,16 +47,16 @@ class ReaderShift {
     for (const Uses::Use& use : context_.uses.of(old)) {
       const Node& node = graph_.node(use.node);
       if (is_product(node)) {
-        if (use.input != 0 || !product(node, now)) return false;
+        if (!products_.insert(use.node).second || !product(node, use.input, now)) return false;
       } else if (moves_values(node) && use.input == 0 && depth < kShiftDepth) {
-        if (!all(node.output(0), copy(node, now), depth + 1)) return false;
+        if (!all(node.output(0), copy(node, 0, now), depth + 1)) return false;
       } else {
         others = true;
       }
     }
     if (others) {
       const std::vector<double> one = {by_};
-      const std::string name = graph_.value(old).name + "_shift";
+      const std::string name = graph_.value(old).name + "_shifted_back";
       const ValueId number = patch_.constant(name, Tensor::from_doubles(type_, {}, one).value());
       patch_.replace(old, patch_.emit("Add", {now, number}, {}, name));
     }
@@ -63,17 +64,18 @@ class ReaderShift {
   }
 
  private:
-  bool product(const Node& node, ValueId now) {
-    if (node.is("MatMul")) return matmul(node, now);
+  bool product(const Node& node, size_t input, ValueId now) {
+    if (node.is("MatMul")) return matmul(node, input, now);
+    if (input != 0) return false;
     if (node.is("Gemm")) return gemm(node, now);
     return node.is("Conv") && conv(node, now);
   }
 
-  bool matmul(const Node& node, ValueId now) {
-    const auto weight = constant_value(graph_, node.input(1));
-    if (!weight || weight->rank() != 2) return false;
+  bool matmul(const Node& node, size_t input, ValueId now) {
+    const auto weight = input == 0 ? constant_value(graph_, node.input(1)) : std::nullopt;
+    if (!weight || weight->rank() != 2) return matmul_of_two(node, input, now);
     std::vector<double> bias = scaled(sums(*weight, 1), by_);
-    const ValueId product = copy(node, now);
+    const ValueId product = copy(node, 0, now);
     const Shape whole = {static_cast<int64_t>(bias.size())};
     const std::string name = name_of(graph_, node) + "_bias";
     const NodeId next = context_.uses.single_consumer(node.output(0));
@@ -81,8 +83,8 @@ class ReaderShift {
         next.valid() && !graph_.is_output(node.output(0)) ? &graph_.node(next) : nullptr;
     if (add != nullptr && add->is("Add")) {
       const size_t at = add->input(0) == node.output(0) ? 1 : 0;
-      const Tensor* old = graph_.constant(add->input(at));
-      if (old != nullptr && old->type() == type_ && joins(*old, bias)) {
+      const auto old = constant_value(graph_, add->input(at));
+      if (old && old->type() == type_ && joins(*old, bias)) {
         const Shape shape = old->count() == 1 ? whole : old->shape();
         std::vector<ValueId> inputs = {product, constant(name, shape, bias)};
         if (at == 0) std::swap(inputs[0], inputs[1]);
@@ -94,6 +96,37 @@ class ReaderShift {
     patch_.replace(node.output(0),
                    patch_.emit("Add", {product, constant(name, whole, bias)}, {}, name));
     return true;
+  }
+
+  /// (a' + c) b = a' b + c sum(b), the sums over what is multiplied.
+  bool matmul_of_two(const Node& node, size_t input, ValueId now) {
+    const ValueId other = node.input(1 - input);
+    const auto matrix = [&](ValueId v) {
+      return graph_.value(v).type.has_rank() && graph_.value(v).type.rank() >= 2;
+    };
+    // Attention that is to be placed anew has no room for sums between its products.
+    if (context_.attention != AttentionForm::kKeep || !matrix(other) ||
+        !matrix(node.input(input)) || other == node.input(input))
+      return false;
+    const std::string name = name_of(graph_, node) + (input == 0 ? "_a" : "_b");
+    const ValueId sum = emit_sum(other, input == 0 ? -2 : -1, name + "_sum");
+    const ValueId shift =
+        patch_.emit("Mul", {sum, constant(name + "_by", {}, {by_})}, {}, name + "_shift");
+    const ValueId product = copy(node, input, now);
+    patch_.replace(node.output(0), patch_.emit("Add", {product, shift}, {}, name + "_shifted"));
+    return true;
+  }
+
+  /// Sums over an axis came with axes as an input in operator set 13.
+  ValueId emit_sum(ValueId x, int64_t axis, const std::string& name) {
+    Attributes attributes;
+    attributes["keepdims"].value = int64_t{1};
+    std::vector<ValueId> inputs = {x};
+    if (graph_.opset() < 13)
+      attributes["axes"].value = std::vector<int64_t>{axis};
+    else
+      inputs.push_back(patch_.constant(name + "_axis", Tensor::of<int64_t>({1}, {axis})));
+    return patch_.emit("ReduceSum", std::move(inputs), std::move(attributes), name);
   }
 
   /// Adds what is there already; false where it has another form than one number for each column.
@@ -114,14 +147,14 @@ class ReaderShift {
     std::vector<double> bias =
         scaled(sums(*weight, node.attr_int("transB", 0) != 0 ? 0 : 1), factor);
     if (node.input(2).valid()) {
-      const Tensor* old = graph_.constant(node.input(2));
-      if (old == nullptr || beta != 1 || !joins(*old, bias)) return false;
+      const auto old = constant_value(graph_, node.input(2));
+      if (!old || beta != 1 || !joins(*old, bias)) return false;
     } else if (beta != 1) {
       return false;
     }
     const Shape whole = {static_cast<int64_t>(bias.size())};
     patch_.replace(node.output(0),
-                   copy(node, now, constant(name_of(graph_, node) + "_bias", whole, bias)));
+                   copy(node, 0, now, constant(name_of(graph_, node) + "_bias", whole, bias)));
     return true;
   }
 
@@ -130,12 +163,12 @@ class ReaderShift {
     if (!weight || weight->rank() < 2 || pads(node)) return false;
     std::vector<double> bias = scaled(sums(*weight, 0), by_);
     if (node.input(2).valid()) {
-      const Tensor* old = graph_.constant(node.input(2));
-      if (old == nullptr || !joins(*old, bias)) return false;
+      const auto old = constant_value(graph_, node.input(2));
+      if (!old || !joins(*old, bias)) return false;
     }
     const Shape whole = {static_cast<int64_t>(bias.size())};
     patch_.replace(node.output(0),
-                   copy(node, now, constant(name_of(graph_, node) + "_bias", whole, bias)));
+                   copy(node, 0, now, constant(name_of(graph_, node) + "_bias", whole, bias)));
     return true;
   }
 
@@ -150,11 +183,11 @@ class ReaderShift {
     return patch_.constant(name, Tensor::from_doubles(type_, shape, numbers).value());
   }
 
-  /// The node with another first input and, where given, another bias.
-  ValueId copy(const Node& node, ValueId first, ValueId bias = {}) {
+  /// The node with another input and, where given, another bias.
+  ValueId copy(const Node& node, size_t input, ValueId value, ValueId bias = {}) {
     patch_.from(node);
     std::vector<ValueId> inputs = node.inputs;
-    inputs[0] = first;
+    inputs[input] = value;
     if (bias.valid()) {
       inputs.resize(3);
       inputs[2] = bias;
@@ -167,6 +200,7 @@ class ReaderShift {
   const Graph& graph_;
   double by_;
   DType type_;
+  std::set<NodeId> products_; ///< each once: not those that multiply the value with itself
 };
 
 } // namespace
