@@ -69,8 +69,8 @@ class Measurement {
       const auto& probe = all_probes_[i];
       const auto value = probe ? repaired_.graph.find_value(probe->value) : std::nullopt;
       if (!value) continue;
-      probes_.push_back({i, *value, OCTET_TRY(make_reference_executor(probe->before)),
-                         OCTET_TRY(make_reference_executor(probe->after)), 0});
+      probes_.push_back({i, *value, OCTET_TRY(make(probe->before, options_)),
+                         OCTET_TRY(make(probe->after, options_)), 0});
     }
     Graph tapped = repaired_.graph;
     for (const RunningProbe& probe : probes_)
