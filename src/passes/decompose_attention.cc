@@ -4,12 +4,15 @@
 //              softmax(q scale * k^T [+ mask] [+ bias]) v, heads put together
 //   QAttention(x, W, b, s_x, s_w, mask, z_x, z_w)
 //        =>    the same with DQ(x) and DQ(W)
+//   Attention(x, DQ(W), DQ(b), ...)
+//        =>    the same with DQ of each product's columns, and b as the float values that it means
 // Rounding. The scale stands at q, where TensorRT's fused attention wants it. Wanted: constant
 // weights, no earlier keys, no causal mask, a mask of lengths, of keys or of queries and keys.
 #include <cmath>
 #include <cstring>
 
 #include "passes/attention_parts.h"
+#include "passes/evaluate.h"
 
 namespace octet {
 
@@ -39,6 +42,33 @@ Tensor columns_of(const Tensor& t, int64_t begin, int64_t size) {
     std::memcpy(to.data() + static_cast<size_t>(r) * bytes,
                 t.bytes().data() + static_cast<size_t>(r * row + begin) * width, bytes);
   return out;
+}
+
+/// The DQ behind a weight with one scale, or one for each column.
+const Node* stored_weight(const Graph& g, ValueId weight) {
+  const Node* node = weight.valid() ? g.producer(weight) : nullptr;
+  if (node == nullptr || !node->is("DequantizeLinear")) return nullptr;
+  const Tensor* codes = g.constant(node->input(0));
+  const Tensor* scale = g.constant(node->input(1));
+  const Tensor* zero = g.constant(node->input(2));
+  if (codes == nullptr || scale == nullptr || codes->rank() != 2) return nullptr;
+  if (zero == nullptr ? node->input(2).valid() : zero->count() != scale->count()) return nullptr;
+  const int64_t axis = node->attr_int("axis", 1);
+  const bool columns = scale->rank() == 1 && scale->count() == codes->dim(1) &&
+                       (axis == 1 || axis == -1) && g.opset() >= 13;
+  return scale->count() == 1 || columns ? node : nullptr;
+}
+
+/// Constant, also behind DQ; nullopt where there is none, or where it is computed.
+std::optional<Tensor> constant_bias(const Graph& g, const Node& node) {
+  if (!node.input(2).valid()) return std::nullopt;
+  if (const Tensor* t = g.constant(node.input(2))) return *t;
+  const Node* made = g.producer(node.input(2));
+  if (made == nullptr || !made->is("DequantizeLinear")) return std::nullopt;
+  for (const ValueId in : made->inputs)
+    if (in.valid() && g.constant(in) == nullptr) return std::nullopt;
+  auto values = evaluate_constant(g, *made);
+  return values ? std::optional(values->front()) : std::nullopt;
 }
 
 class Decomposition {
@@ -83,22 +113,27 @@ class Decomposition {
 
   ValueId project(const char* part, int64_t begin, int64_t size) {
     const std::string base = name(part);
-    ValueId w = columns(1, base + ".weight", begin, size);
-    if (coded_) {
+    const Node* stored = stored_weight(g_, node_.input(1));
+    const ValueId codes = stored != nullptr ? stored->input(0) : node_.input(1);
+    ValueId w = columns(codes, base + ".weight", begin, size);
+    if (coded_ || stored != nullptr) {
+      const ValueId scale = stored != nullptr ? stored->input(1) : node_.input(4);
+      const ValueId zero = stored != nullptr ? stored->input(2) : node_.input(7);
       Attributes axis;
-      if (g_.constant(node_.input(4))->count() > 1) axis["axis"].value = int64_t{1};
-      w = dequantize(w, columns(4, base + ".weight_scale", begin, size),
-                     columns(7, base + ".weight_zero_point", begin, size), std::move(axis),
+      if (g_.constant(scale)->count() > 1) axis["axis"].value = int64_t{1};
+      w = dequantize(w, columns(scale, base + ".weight_scale", begin, size),
+                     columns(zero, base + ".weight_zero_point", begin, size), std::move(axis),
                      base + ".weight_values");
     }
     const ValueId product = patch_.emit("MatMul", {x_, w}, {}, base + "/product");
-    if (!node_.input(2).valid()) return product;
-    return patch_.emit("Add", {product, columns(2, base + ".bias", begin, size)}, {}, base);
+    const auto bias = constant_bias(g_, node_);
+    if (!bias) return product;
+    const ValueId row = patch_.constant(base + ".bias", columns_of(*bias, begin, size));
+    return patch_.emit("Add", {product, row}, {}, base);
   }
 
-  /// The columns of a constant input; the input itself where it is one number or none.
-  ValueId columns(size_t input, const std::string& as, int64_t begin, int64_t size) {
-    const ValueId id = node_.input(input);
+  /// The columns of a constant; the constant itself where it is one number or none.
+  ValueId columns(ValueId id, const std::string& as, int64_t begin, int64_t size) {
     if (!id.valid() || g_.constant(id)->count() == 1) return id;
     return patch_.constant(as, columns_of(*g_.constant(id), begin, size));
   }
@@ -145,9 +180,9 @@ std::optional<Patch> decompose_attention(const RuleContext& context, const Node&
   const Graph& g = context.graph;
   const bool coded = node.is("QAttention", kMicrosoft);
   if ((!coded && !node.is("Attention", kMicrosoft)) || g.opset() < 11) return std::nullopt;
-  const Tensor* w = g.constant(node.input(1));
-  const Tensor* b = g.constant(node.input(2));
-  if (w == nullptr || w->rank() != 2 || (node.input(2).valid() && b == nullptr))
+  const Node* stored = coded ? nullptr : stored_weight(g, node.input(1));
+  const Tensor* w = g.constant(stored != nullptr ? stored->input(0) : node.input(1));
+  if (w == nullptr || w->rank() != 2 || (node.input(2).valid() && !constant_bias(g, node)))
     return std::nullopt;
   if (coded && !fits_dequantize(g, node, w->dim(1))) return std::nullopt;
   const Places& place = coded ? kCoded : kAttention;

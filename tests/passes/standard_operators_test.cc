@@ -90,6 +90,24 @@ codes(const std::string& name, const std::string& type, const std::string& shape
   return out + "]\n";
 }
 
+TEST(StandardOperators, AttentionWithStoredWeights) {
+  for (const bool channels : {false, true}) {
+    SCOPED_TRACE(channels);
+    const std::string shape = channels ? "[12]" : "[]";
+    const int count = channels ? 12 : 1;
+    std::string scales = "const s: f32" + shape + " = [";
+    for (int i = 0; i < count; ++i)
+      scales += (i == 0 ? "" : ", ") + std::to_string(0.01 + 0.003 * i);
+    expect_standard(parse("graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput x: f32[N, 3, 4]\n" +
+                          codes("c", "i8", "[4, 12]", 48) + scales + "]\n" +
+                          codes("z", "i8", shape, count) + codes("d", "i32", "[12]", 12) +
+                          "const t: f32[] = [0.01]\nw = DequantizeLinear(c, s, z) {axis=1}\n"
+                          "b = DequantizeLinear(d, t)\n"
+                          "y = com.microsoft.Attention(x, w, b) {num_heads=2}\n"
+                          "output y: f32[N, 3, 4]\n"));
+  }
+}
+
 TEST(StandardOperators, AttentionOnCodes) {
   struct Case {
     const char* scale;
