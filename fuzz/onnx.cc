@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "borrow.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
 #include "passes/inline_functions.h"
@@ -16,10 +17,6 @@ namespace {
 using octet::Graph;
 using octet::Tensor;
 using octet::ValueId;
-
-std::shared_ptr<const octet::Buffer> buffer_of(const std::string& bytes) {
-  return octet::Buffer::borrow(std::as_bytes(std::span<const char>(bytes)));
-}
 
 /// A graph with every kind of attribute.
 Graph attributes() {
@@ -102,20 +99,24 @@ Graph functions() {
 
 } // namespace
 
-std::vector<std::string> octet::fuzz::seeds() {
+namespace octet::fuzz {
+
+std::vector<std::string> seeds() {
   std::vector<std::string> out;
   for (const Graph& g : {attributes(), subgraphs(), functions()})
     out.push_back(serialize_onnx(g).value());
   return out;
 }
 
+} // namespace octet::fuzz
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string input(reinterpret_cast<const char*>(data), size);
-  const octet::Result<Graph> graph = octet::parse_onnx(buffer_of(input));
+  const octet::Result<Graph> graph = octet::parse_onnx(octet::fuzz::borrow(input));
   if (!graph.ok()) return 0;
   const octet::Result<std::string> bytes = octet::serialize_onnx(*graph);
   if (!bytes.ok()) std::abort();
-  const octet::Result<Graph> again = octet::parse_onnx(buffer_of(*bytes));
+  const octet::Result<Graph> again = octet::parse_onnx(octet::fuzz::borrow(*bytes));
   if (!again.ok() || again->content_hash() != graph->content_hash()) std::abort();
   Graph flat = *graph;
   if (octet::inline_functions(flat).ok() && !octet::serialize_onnx(flat).ok()) std::abort();

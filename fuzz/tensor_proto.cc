@@ -3,19 +3,14 @@
 #include <cstdlib>
 #include <vector>
 
+#include "borrow.h"
 #include "replay/seeds.h"
 
 #include "octet/onnx.h"
 
-namespace {
+namespace octet::fuzz {
 
-std::shared_ptr<const octet::Buffer> buffer_of(const std::string& bytes) {
-  return octet::Buffer::borrow(std::as_bytes(std::span<const char>(bytes)));
-}
-
-} // namespace
-
-std::vector<std::string> octet::fuzz::seeds() {
+std::vector<std::string> seeds() {
   const std::vector<double> values = {0, 1, 1, 0, 1};
   std::vector<std::string> out;
   for (int code = 1; code <= 28; ++code) {
@@ -31,12 +26,16 @@ std::vector<std::string> octet::fuzz::seeds() {
   return out;
 }
 
+} // namespace octet::fuzz
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string input(reinterpret_cast<const char*>(data), size);
-  const octet::Result<octet::NamedTensor> tensor = octet::parse_tensor_proto(buffer_of(input));
+  const octet::Result<octet::NamedTensor> tensor =
+      octet::parse_tensor_proto(octet::fuzz::borrow(input));
   if (!tensor.ok()) return 0;
   const std::string bytes = octet::serialize_tensor_proto(*tensor);
-  const octet::Result<octet::NamedTensor> again = octet::parse_tensor_proto(buffer_of(bytes));
+  const octet::Result<octet::NamedTensor> again =
+      octet::parse_tensor_proto(octet::fuzz::borrow(bytes));
   if (!again.ok() || !again->tensor.identical(tensor->tensor)) std::abort();
   return 0;
 }

@@ -22,10 +22,14 @@ const octet::Tokenizer& tokenizer(bool lowercase) {
 
 } // namespace
 
-std::vector<std::string> octet::fuzz::seeds() {
+namespace octet::fuzz {
+
+std::vector<std::string> seeds() {
   return {"abab éb.中\xF0\x9F\x98\x80 [MASK]", "e\xCC\x81\xEA\xB0\x80\xFF\xE4\xB8 \xC2\xA0x",
           std::string(300, 'a')};
 }
+
+} // namespace octet::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -17,7 +17,9 @@ octet::Result<octet::Tokenizer> parse(const std::string& content) {
 
 } // namespace
 
-std::vector<std::string> octet::fuzz::seeds() {
+namespace octet::fuzz {
+
+std::vector<std::string> seeds() {
   const std::string rest =
       R"("normalizer":{"type":"BertNormalizer","lowercase":true},"pre_tokenizer":{"type":"BertPreTokenizer"},)"
       R"("model":{"type":"WordPiece","unk_token":"[UNK]","vocab":{"[PAD]":0,"[UNK]":1,"[CLS]":2,"[SEP]":3,"a":4,"##b":5}}})";
@@ -33,6 +35,8 @@ std::vector<std::string> octet::fuzz::seeds() {
       R"({"SpecialToken":{"id":"[SEP]","type_id":1}}]},)" +
           rest};
 }
+
+} // namespace octet::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const octet::Result<octet::Tokenizer> tokenizer =

@@ -6,10 +6,14 @@
 #include "replay/seeds.h"
 #include "text/model.h"
 
-std::vector<std::string> octet::fuzz::seeds() {
+namespace octet::fuzz {
+
+std::vector<std::string> seeds() {
   return {"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nab\n##b\n##ba\n",
           "[PAD]\r\n[UNK]\r\n[CLS]\r\n[SEP]\r\né", "[UNK]\n[UNK]\n"};
 }
+
+} // namespace octet::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string content(reinterpret_cast<const char*>(data), size);

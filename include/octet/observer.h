@@ -32,7 +32,7 @@ struct Scheme {
   bool operator==(const Scheme&) const = default;
 };
 /// `int8 symmetric`, `uint8 asymmetric`, `int8 symmetric narrow 4 bits`, `float8e4m3fn`.
-std::string text(const Scheme& scheme);
+std::string scheme_text(const Scheme& scheme);
 
 /// The smallest and the largest value seen.
 struct MinMax {

@@ -18,7 +18,7 @@ namespace octet::cli {
 namespace {
 
 /// What a compressed file may grow to.
-constexpr size_t kMaxTextBytes = size_t{1} << 40;
+constexpr size_t kMaxCorpusBytes = size_t{1} << 40;
 
 /// Lines of several files, one after the other. The first failure ends them and is kept.
 class Lines {
@@ -60,7 +60,7 @@ class Lines {
           return true;
         }
         if (file_count_ == files_.size()) return false;
-        Result<DataFile> opened = DataFile::open(files_[file_count_++], kMaxTextBytes);
+        Result<DataFile> opened = DataFile::open(files_[file_count_++], kMaxCorpusBytes);
         if (!opened.ok()) return fail(std::move(opened).error());
         file_.emplace(std::move(*opened));
       }

@@ -54,9 +54,9 @@ struct Term {
   std::vector<std::string> symbols;
 };
 
-class Parser {
+class DimParser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  explicit DimParser(std::string_view text) : text_(text) {}
 
   bool at_end() {
     skip_space();
@@ -291,7 +291,7 @@ Result<Dim> Dim::parse(std::string_view text) {
     return error("a dimension of {} characters is above the limit of {}; shorten it", text.size(),
                  kMaxText);
   }
-  Parser parser(text);
+  DimParser parser(text);
   if (parser.take('?')) {
     if (!parser.at_end()) return parser.unexpected("the end");
     return Dim();

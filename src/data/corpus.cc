@@ -9,14 +9,14 @@ namespace {
 constexpr size_t kMaxDocumentBytes = size_t{1} << 20;
 constexpr size_t kMaxLineBytes = size_t{1} << 24;
 
-struct Place {
+struct DocumentSpan {
   uint64_t begin = 0, end = 0;
   uint32_t file = 0;
 };
 
 class Corpus final : public TextSource {
  public:
-  Corpus(std::vector<TextFile> files, std::vector<Place> documents, std::string description)
+  Corpus(std::vector<TextFile> files, std::vector<DocumentSpan> documents, std::string description)
       : files_(std::move(files)), documents_(std::move(documents)),
         description_(std::move(description)) {}
 
@@ -29,7 +29,7 @@ class Corpus final : public TextSource {
     if (index < 0 || index >= size())
       return error("document {} is asked for, {} has {}; ask for 0 to {}", index, description_,
                    size(), size() - 1);
-    const Place& place = documents_[static_cast<size_t>(index)];
+    const DocumentSpan& place = documents_[static_cast<size_t>(index)];
     TextExample out;
     out.text = files_[place.file].text().substr(place.begin, place.end - place.begin);
     return out;
@@ -37,7 +37,7 @@ class Corpus final : public TextSource {
 
  private:
   std::vector<TextFile> files_;
-  std::vector<Place> documents_;
+  std::vector<DocumentSpan> documents_;
   std::string description_;
   std::vector<std::string> classes_;
 };
@@ -77,7 +77,7 @@ Result<std::shared_ptr<const TextSource>> make_corpus(std::vector<TextFile> file
                                                       Documents documents,
                                                       const HeldOut& held_out,
                                                       const Wording& wording) {
-  std::vector<Place> places;
+  std::vector<DocumentSpan> places;
   int64_t count = 0;
   for (size_t i = 0; i < files.size(); ++i) {
     OCTET_TRY(split_documents(files[i], documents, [&](size_t begin, size_t end) {

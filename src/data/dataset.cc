@@ -12,13 +12,13 @@
 namespace octet {
 namespace {
 
-struct Kind {
+struct SourceKind {
   std::string_view name;
   std::string_view argument; ///< what stands behind the colon; empty: nothing
   Result<std::shared_ptr<const Dataset>> (*open)(const std::string& argument, Split split);
 };
 
-constexpr Kind kKinds[] = {
+constexpr SourceKind kSources[] = {
     {"fashion-mnist", "DIR", open_fashion_mnist},
     {"mnist", "DIR", open_mnist},
     {"npz", "FILE", open_npz},
@@ -41,7 +41,7 @@ Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split
   const std::string_view kind = spec.substr(0, colon);
   const std::string argument(colon == std::string_view::npos ? "" : spec.substr(colon + 1));
   std::vector<std::string> names;
-  for (const Kind& row : kKinds) {
+  for (const SourceKind& row : kSources) {
     names.emplace_back(row.name);
     if (row.name != kind) continue;
     if (argument.empty() != row.argument.empty()) {

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxReviewBytes = size_t{1} << 24;
-constexpr const char* kNames[] = {"train", "test", "unsup"};
+constexpr const char* kSplitFolders[] = {"train", "test", "unsup"};
 constexpr const char* kNouns[] = {"training reviews", "test reviews", "unlabelled reviews"};
 
 const std::vector<std::string>& class_names() {
@@ -89,8 +89,8 @@ open_folder(const fs::path& folder, ImdbPart part, bool labelled) {
   if (part == ImdbPart::kUnsupervised) {
     OCTET_TRY(source->add(folder / "train" / "unsup", -1));
   } else {
-    OCTET_TRY(source->add(folder / kNames[static_cast<size_t>(part)] / "neg", 0));
-    OCTET_TRY(source->add(folder / kNames[static_cast<size_t>(part)] / "pos", 1));
+    OCTET_TRY(source->add(folder / kSplitFolders[static_cast<size_t>(part)] / "neg", 0));
+    OCTET_TRY(source->add(folder / kSplitFolders[static_cast<size_t>(part)] / "pos", 1));
   }
   source->describe();
   return std::shared_ptr<const TextSource>(std::move(source));
@@ -101,7 +101,7 @@ open_folder(const fs::path& folder, ImdbPart part, bool labelled) {
 Result<std::shared_ptr<const TextSource>>
 open_imdb(const std::string& folder, ImdbPart part, Labels labels) {
   const fs::path root(folder);
-  const std::string name = kNames[static_cast<size_t>(part)];
+  const std::string name = kSplitFolders[static_cast<size_t>(part)];
   const bool labelled = labels == Labels::kYes && part != ImdbPart::kUnsupervised;
   std::error_code code;
   if (fs::is_directory(root / "train" / "neg", code)) return open_folder(root, part, labelled);

@@ -147,9 +147,9 @@ Film draw_film(Philox& random) {
   return film;
 }
 
-class Writer {
+class ReviewWriter {
  public:
-  explicit Writer(Philox& random) : random_(random), film_(draw_film(random)) {}
+  explicit ReviewWriter(Philox& random) : random_(random), film_(draw_film(random)) {}
 
   std::string introduction() { return sentence(pick(kIntroductions, random_), true); }
   std::string neutral() { return sentence(pick(kNeutral, random_), true); }
@@ -232,7 +232,7 @@ class Writer {
 TextExample write_review(int64_t index, size_t last) {
   Philox random(kReviewSeed, static_cast<uint64_t>(index));
   const bool good = random.below(2) == 1;
-  Writer writer(random);
+  ReviewWriter writer(random);
   const int64_t opinions = 3 + random.below(4);
   int64_t contrary = (opinions - 1) / 2; // so many opinions may have the other polarity
   std::vector<std::string> sentences = {writer.introduction()};

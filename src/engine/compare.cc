@@ -12,10 +12,10 @@
 namespace octet {
 namespace {
 
-using Index = std::map<std::string_view, size_t>;
+using NodePlaces = std::map<std::string_view, size_t>;
 
-/// Index in the explanation of the node that a layer names; -1: none, or a constant.
-int64_t find_node(const Index& index, std::string_view name) {
+/// NodePlaces in the explanation of the node that a layer names; -1: none, or a constant.
+int64_t find_node(const NodePlaces& index, std::string_view name) {
   constexpr std::string_view kUnnamed = "node_of_";
   auto found = index.find(name);
   if (found == index.end() && name.starts_with(kUnnamed))
@@ -34,7 +34,7 @@ int rank(const EngineLayer& layer) {
 }
 
 /// Regions name their ends only: what lies between them and is in no other layer is in the region.
-void fill_regions(const Index& index,
+void fill_regions(const NodePlaces& index,
                   const std::vector<EngineLayer>& layers,
                   std::vector<EngineNode>& nodes) {
   for (size_t l = 0; l < layers.size(); ++l) {
@@ -127,7 +127,7 @@ std::string_view name(EngineVerdict verdict) {
 
 std::vector<EngineNode> compare_engine(const std::vector<LayerForm>& predicted,
                                        const std::vector<EngineLayer>& layers) {
-  Index index;
+  NodePlaces index;
   std::vector<EngineNode> nodes(predicted.size());
   for (size_t i = 0; i < predicted.size(); ++i) {
     index.emplace(predicted[i].node, i);

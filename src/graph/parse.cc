@@ -30,9 +30,9 @@ bool is_float_text(std::string_view t) {
          t.find("nan") != std::string_view::npos || t.find("inf") != std::string_view::npos;
 }
 
-class Parser {
+class TextParser {
  public:
-  Parser(Lexer& lexer, const Graph* weights) : lexer_(lexer), weights_(weights) {}
+  TextParser(Lexer& lexer, const Graph* weights) : lexer_(lexer), weights_(weights) {}
 
   Status start() { return advance(); }
 
@@ -437,7 +437,7 @@ class Parser {
 
 Result<Graph> parse_graph(std::string_view text, const Graph* weights) {
   Lexer lexer(text);
-  Parser parser(lexer, weights);
+  TextParser parser(lexer, weights);
   OCTET_TRY(parser.start());
   Graph g = OCTET_TRY(parser.graph(nullptr, nullptr, 0));
   OCTET_TRY(verify(g));

@@ -25,7 +25,7 @@ std::string number(double v) {
 }
 
 template <class T, class Fn>
-std::string join(const std::vector<T>& items, Fn&& text) {
+std::string listed(const std::vector<T>& items, Fn&& text) {
   std::string out = "[";
   for (size_t i = 0; i < items.size(); ++i)
     out += (i ? ", " : "") + text(items[i]);
@@ -147,19 +147,19 @@ class Printer {
     return "{ " + text + std::string(static_cast<size_t>(indent_) * 2, ' ') + "}";
   }
   std::string attr_value(const std::vector<int64_t>& v) const {
-    return v.empty() ? "ints[]" : join(v, [](int64_t x) { return fmt::format("{}", x); });
+    return v.empty() ? "ints[]" : listed(v, [](int64_t x) { return fmt::format("{}", x); });
   }
   std::string attr_value(const std::vector<float>& v) const {
-    return v.empty() ? "floats[]" : join(v, [](float x) { return number(x); });
+    return v.empty() ? "floats[]" : listed(v, [](float x) { return number(x); });
   }
   std::string attr_value(const std::vector<std::string>& v) const {
-    return v.empty() ? "strings[]" : join(v, [](const std::string& x) { return quoted(x); });
+    return v.empty() ? "strings[]" : listed(v, [](const std::string& x) { return quoted(x); });
   }
   std::string attr_value(const std::vector<Tensor>& v) const {
-    return v.empty() ? "tensors[]" : join(v, [this](const Tensor& x) { return attr_value(x); });
+    return v.empty() ? "tensors[]" : listed(v, [this](const Tensor& x) { return attr_value(x); });
   }
   std::string attr_value(const std::vector<GraphPtr>& v) const {
-    return v.empty() ? "graphs[]" : join(v, [this](const GraphPtr& x) { return attr_value(x); });
+    return v.empty() ? "graphs[]" : listed(v, [this](const GraphPtr& x) { return attr_value(x); });
   }
 
   const TextOptions& options_;

@@ -14,7 +14,7 @@ bool starts_number(std::string_view rest) {
   return i < rest.size() && std::isdigit(static_cast<unsigned char>(rest[i])) != 0;
 }
 
-int hex_digit(char c) {
+int lower_hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return -1;
@@ -93,8 +93,8 @@ Result<Token> Lexer::string_token() {
     if (text_[at_] == 'n') {
       t.text += '\n';
     } else if (text_[at_] == 'x') {
-      const int high = at_ + 1 < text_.size() ? hex_digit(text_[at_ + 1]) : -1;
-      const int low = at_ + 2 < text_.size() ? hex_digit(text_[at_ + 2]) : -1;
+      const int high = at_ + 1 < text_.size() ? lower_hex_digit(text_[at_ + 1]) : -1;
+      const int low = at_ + 2 < text_.size() ? lower_hex_digit(text_[at_ + 2]) : -1;
       if (high < 0 || low < 0) return error("line {}: \\x wants two hex digits", line_);
       t.text += static_cast<char>(high * 16 + low);
       at_ += 2;

@@ -34,7 +34,7 @@ constexpr const char* kCompanions[] = {kLabels,
 constexpr size_t kMaxLabelBytes = size_t{16} << 20;
 
 /// Makes what was written under a folder's names last.
-Status sync_folder(const std::string& path) {
+Status sync_names(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return error("cannot open {}: {}", path, std::strerror(errno));
   const bool failed = fsync(fd) != 0;
@@ -168,7 +168,7 @@ Status ModelFolderWriter::add_companions(const std::string& folder) {
 }
 
 Status ModelFolderWriter::commit() {
-  OCTET_TRY(sync_folder(temporary_));
+  OCTET_TRY(sync_names(temporary_));
   std::error_code failed;
   const std::string parent = fs::path(target_).parent_path().string();
   if (fs::exists(target_, failed)) {
@@ -180,7 +180,7 @@ Status ModelFolderWriter::commit() {
     return error("cannot make {}: {}", target_, std::strerror(errno));
   }
   temporary_.clear();
-  return sync_folder(parent.empty() ? "." : parent);
+  return sync_names(parent.empty() ? "." : parent);
 }
 
 } // namespace octet

@@ -11,7 +11,7 @@
 namespace octet {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000; // the format's own bound
@@ -34,12 +34,14 @@ constexpr std::pair<const char*, DType> kTypes[] = {{"F64", DType::kFloat64},
                                                     {"BOOL", DType::kBool}};
 
 /// Parses with a bound on depth and an error for a key that comes twice.
-class HeaderParser {
+class SafetensorsHeader {
  public:
-  Result<Json> parse(std::string_view text) {
-    Json json = Json::parse(
+  Result<OrderedJson> parse(std::string_view text) {
+    OrderedJson json = OrderedJson::parse(
         text,
-        [&](int depth, Json::parse_event_t event, Json& value) { return see(depth, event, value); },
+        [&](int depth, OrderedJson::parse_event_t event, OrderedJson& value) {
+          return see(depth, event, value);
+        },
         false);
     if (!problem_.empty()) return Error(problem_);
     if (!json.is_object()) return Error("the header is no JSON object; the file is damaged");
@@ -47,9 +49,9 @@ class HeaderParser {
   }
 
  private:
-  bool see(int depth, Json::parse_event_t event, const Json& value) {
+  bool see(int depth, OrderedJson::parse_event_t event, const OrderedJson& value) {
     if (depth > 3) problem_ = "the header is nested deeper than the format allows";
-    if (event == Json::parse_event_t::key && depth == 1 &&
+    if (event == OrderedJson::parse_event_t::key && depth == 1 &&
         !names_.insert(value.get<std::string>()).second)
       problem_ = fmt::format("tensor \"{}\" is there twice; write the file again",
                              value.get<std::string>());
@@ -67,17 +69,17 @@ struct Entry {
   uint64_t begin = 0, end = 0;
 };
 
-Result<uint64_t> natural(const Json& json, const char* what) {
+Result<uint64_t> natural(const OrderedJson& json, const char* what) {
   if (!json.is_number_unsigned()) return error("its {} is no whole number of at least 0", what);
   return json.get<uint64_t>();
 }
 
-Result<Entry> read_entry(const Json& json, uint64_t data_bytes) {
+Result<Entry> read_entry(const OrderedJson& json, uint64_t data_bytes) {
   if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets"))
     return Error("it wants dtype, shape and data_offsets");
   Entry out;
-  const Json &dtype = json["dtype"], &shape = json["shape"], &offsets = json["data_offsets"];
+  const OrderedJson &dtype = json["dtype"], &shape = json["shape"], &offsets = json["data_offsets"];
   for (const auto& [name, type] : kTypes)
     if (dtype == name) out.type = type;
   if (out.type == DType::kUndefined)
@@ -85,7 +87,7 @@ Result<Entry> read_entry(const Json& json, uint64_t data_bytes) {
                  dtype.is_string() ? dtype.get<std::string>() : "no text");
   if (!shape.is_array() || shape.size() > kMaxRank)
     return error("its shape is no list of at most {} numbers", kMaxRank);
-  for (const Json& d : shape) {
+  for (const OrderedJson& d : shape) {
     const uint64_t size = OCTET_TRY(natural(d, "dimension"));
     if (size > uint64_t{INT64_MAX}) return error("its dimension {} is too large", size);
     out.shape.push_back(static_cast<int64_t>(size));
@@ -130,7 +132,7 @@ Result<std::vector<NamedWeight>> parse(const std::shared_ptr<const Buffer>& buff
                  header_bytes, size_bytes);
   const std::string_view text(reinterpret_cast<const char*>(buffer->bytes().data()) + kLengthBytes,
                               header_bytes);
-  const Json header = OCTET_TRY(HeaderParser().parse(text));
+  const OrderedJson header = OCTET_TRY(SafetensorsHeader().parse(text));
   const uint64_t start = kLengthBytes + header_bytes, data_bytes = size_bytes - start;
   std::vector<Entry> entries;
   for (const auto& [key, value] : header.items()) {
@@ -164,7 +166,7 @@ Result<std::vector<NamedWeight>> read_safetensors(const std::string& path) {
 Status write_safetensors(const std::string& path,
                          const std::vector<NamedWeight>& weights,
                          Overwrite overwrite) {
-  Json header = {{"__metadata__", {{"format", "pt"}}}};
+  OrderedJson header = {{"__metadata__", {{"format", "pt"}}}};
   uint64_t at = 0;
   for (const NamedWeight& w : weights) {
     const char* type = nullptr;

@@ -40,7 +40,7 @@ struct NamedActivation {
   double alpha, beta;
   double (*f)(double x, double alpha, double beta);
 };
-constexpr NamedActivation kActivations[] = {
+constexpr NamedActivation kRecurrentActivations[] = {
     {"relu", 0, 0, 0, [](double x, double, double) { return x > 0 ? x : 0; }},
     {"tanh", 0, 0, 0, [](double x, double, double) { return std::tanh(x); }},
     {"sigmoid", 0, 0, 0, [](double x, double, double) { return sigmoid(x); }},
@@ -73,7 +73,7 @@ parse_activations(const Node& node, const RecurrentKind& kind, int64_t direction
   std::vector<Activation> out;
   for (const std::string& name : names) {
     const NamedActivation* found = nullptr;
-    for (const NamedActivation& a : kActivations)
+    for (const NamedActivation& a : kRecurrentActivations)
       if (lower_case(name) == a.name) found = &a;
     if (found == nullptr) return error("activation \"{}\" is not one of ONNX's", name);
     double alpha = found->alpha, beta = found->beta;

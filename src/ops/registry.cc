@@ -21,13 +21,13 @@ const OpDef* const kOps[] = {
 #undef OP
     nullptr};
 
-using Key = std::pair<std::string_view, std::string_view>;
+using OpKey = std::pair<std::string_view, std::string_view>;
 
-const std::map<Key, const OpDef*>& index() {
-  static const std::map<Key, const OpDef*> table = [] {
-    std::map<Key, const OpDef*> t;
+const std::map<OpKey, const OpDef*>& index() {
+  static const std::map<OpKey, const OpDef*> table = [] {
+    std::map<OpKey, const OpDef*> t;
     for (const OpDef* op : all_ops())
-      t.emplace(Key{op->domain, op->name}, op);
+      t.emplace(OpKey{op->domain, op->name}, op);
     return t;
   }();
   return table;

@@ -12,10 +12,6 @@
 namespace octet {
 namespace {
 
-bool same_shape(const TypeInfo& a, const TypeInfo& b) {
-  return a.shape && b.shape && *a.shape == *b.shape;
-}
-
 Result<Tensor> filled(DType type, const Shape& shape, double value) {
   const int64_t count = OCTET_TRY(element_count(shape));
   Tensor out = OCTET_TRY(

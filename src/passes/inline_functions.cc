@@ -16,7 +16,7 @@ namespace octet {
 namespace {
 
 constexpr int kMaxNodes = 250000;
-constexpr size_t kMaxBytes = size_t{1} << 30; ///< of function messages, counted once a call
+constexpr size_t kMaxInlinedBytes = size_t{1} << 30; ///< of function messages, counted once a call
 constexpr size_t kMaxNesting = 64;
 constexpr size_t kMaxPrefix = 200;
 
@@ -233,7 +233,8 @@ class Inliner {
     if (std::find(stack_.begin(), stack_.end(), key) != stack_.end())
       return error("function {}.{} calls itself", node.domain, node.op_type);
     bytes_ += functions_.at(key)->bytes.size();
-    if (bytes_ > kMaxBytes) return error("inlining makes more than {} bytes", kMaxBytes);
+    if (bytes_ > kMaxInlinedBytes)
+      return error("inlining makes more than {} bytes", kMaxInlinedBytes);
     if (node.name.empty()) node.name = node.op_type;
     if (node.origin.empty()) node.origin = {node.name};
     stack_.push_back(key);

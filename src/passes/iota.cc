@@ -35,7 +35,7 @@ std::optional<LinearIndex> of_range(const RuleContext& c, const Node& node) {
 }
 
 /// Constants that count along one axis, or are 0 throughout.
-std::optional<LinearIndex> of_constant(const Tensor& t) {
+std::optional<LinearIndex> iota_of(const Tensor& t) {
   if (!is_integer(t.type()) || t.rank() > 1 || t.count() > (int64_t{1} << 20)) return std::nullopt;
   LinearIndex out;
   for (const int64_t d : t.shape())
@@ -108,7 +108,7 @@ std::optional<LinearIndex> of_product(const RuleContext& c, const Node& node, in
 std::optional<LinearIndex> index_of(const RuleContext& c, ValueId id, int depth) {
   const Graph& g = c.graph;
   if (!id.valid() || depth > kMaxDepth) return std::nullopt;
-  if (const Tensor* t = g.constant(id)) return of_constant(*t);
+  if (const Tensor* t = g.constant(id)) return iota_of(*t);
   const Node* node = g.producer(id);
   const auto& shape = g.value(id).type.shape;
   if (node == nullptr || !node->domain.empty() || !shape) return std::nullopt;

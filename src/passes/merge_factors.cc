@@ -11,7 +11,7 @@ namespace octet {
 
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 20;
+constexpr int64_t kMaxFactorElements = int64_t{1} << 20;
 
 /// The constant operand of a node of two; 2: there is none, or both are.
 size_t constant_side(const Graph& g, const Node& node) {
@@ -35,7 +35,8 @@ std::optional<Patch> merge_factors(const RuleContext& context, const Node& node)
   const size_t number_side = constant_side(g, *before);
   const auto first = number_side == 2 ? std::nullopt : number(g, before->inputs[number_side]);
   const Tensor& constant = *g.constant(node.inputs[side]);
-  if (!first || !is_float(constant.type()) || constant.count() > kMaxElements) return std::nullopt;
+  if (!first || !is_float(constant.type()) || constant.count() > kMaxFactorElements)
+    return std::nullopt;
   if (!same_type(g.value(before->inputs[1 - number_side]).type, g.value(middle).type))
     return std::nullopt;
   auto values = constant.to_doubles();

@@ -11,10 +11,6 @@ constexpr int kMaxShapeDepth = 16;
 constexpr std::array<std::string_view, 12> kElementwise = {
     "Add", "Sub", "Mul", "Div", "And", "Or", "Equal", "Less", "Greater", "Where", "Min", "Max"};
 
-bool same_shape(const TypeInfo& a, const TypeInfo& b) {
-  return a.shape && b.shape && *a.shape == *b.shape;
-}
-
 bool fits_everywhere(const Graph& graph, const LiveUses& uses, ValueId at, int depth) {
   if (depth > kMaxShapeDepth || graph.is_output(at)) return false;
   const auto fits = [&](const Uses::Use& use) {
@@ -39,6 +35,10 @@ bool fits_everywhere(const Graph& graph, const LiveUses& uses, ValueId at, int d
 }
 
 } // namespace
+
+bool same_shape(const TypeInfo& a, const TypeInfo& b) {
+  return a.shape && b.shape && *a.shape == *b.shape;
+}
 
 bool only_broadcast(const Graph& graph, const LiveUses& uses, ValueId value) {
   return fits_everywhere(graph, uses, value, 0);

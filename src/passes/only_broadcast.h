@@ -11,4 +11,7 @@ namespace octet {
 /// passes it on to such nodes. False for a graph output. Types must be inferred.
 bool only_broadcast(const Graph& graph, const LiveUses& uses, ValueId value);
 
+/// Whether both shapes are known and equal, open sizes by their symbols.
+bool same_shape(const TypeInfo& a, const TypeInfo& b);
+
 } // namespace octet

@@ -15,7 +15,7 @@ namespace octet {
 namespace {
 
 /// The first that is read.
-constexpr int64_t kFirst = 7;
+constexpr int64_t kFirstOpset = 7;
 
 /// Operators that mean the same in opsets 13 to 23 with the attributes and inputs of 13.
 constexpr std::string_view kSame =
@@ -106,12 +106,12 @@ bool is_reduction(const Node& node) {
 
 Status raise_opset(Graph& graph, int64_t version) {
   const int64_t from = graph.opset();
-  if (from < kFirst || version < kOldestOpset || version > kNewestOpset || version < from)
+  if (from < kFirstOpset || version < kOldestOpset || version > kNewestOpset || version < from)
     return error(
         ErrorCode::kUnsupported,
         "opset {} cannot be written as {}; what is written lies between {} and {} and does "
         "not fall, what is read begins with {}",
-        from, version, kOldestOpset, kNewestOpset, kFirst);
+        from, version, kOldestOpset, kNewestOpset, kFirstOpset);
   Graph raised = graph, typed = graph;
   if (from < kOldestOpset) OCTET_TRY(infer_types(typed, UnknownOp::kIgnore));
   OCTET_TRY(raise(raised, from, version, typed));

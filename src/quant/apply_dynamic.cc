@@ -64,7 +64,7 @@ class DynamicWriter {
     const TensorPlan* tensor = OCTET_TRY(find_planned(graph_, plan_, node.input(1), node));
     if (!tensor->scheme.symmetric || tensor->scheme.type != DType::kInt8)
       return error("plan: dynamic layers take symmetric int8 weights, not {}",
-                   text(tensor->scheme));
+                   scheme_text(tensor->scheme));
     const Tensor* w = graph_.constant(node.input(1));
     const bool product = node.is("Gemm") || node.is("MatMul");
     if (w == nullptr || !(product ? w->rank() == 2 : node.is("Conv") && w->rank() > 2))

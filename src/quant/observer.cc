@@ -108,7 +108,7 @@ class Feeder {
 
 } // namespace
 
-std::string text(const Scheme& scheme) {
+std::string scheme_text(const Scheme& scheme) {
   if (!is_integer(scheme.type))
     return scheme.type == DType::kFloat8E5M2 ? "float8e5m2" : "float8e4m3fn";
   std::string out = scheme.type == DType::kUint8 ? "uint8" : "int8";
@@ -247,7 +247,8 @@ Status Observer::observe(const Tensor& values, const Tensor* mask) {
 Status Observer::merge(const Observer& other) {
   if (calibrator_ != other.calibrator_ || scheme_ != other.scheme_ || axis_ != other.axis_)
     return error("observers of different kinds cannot be merged: {} on {}, and {} on {}",
-                 name(calibrator_), text(scheme_), name(other.calibrator_), text(other.scheme_));
+                 name(calibrator_), scheme_text(scheme_), name(other.calibrator_),
+                 scheme_text(other.scheme_));
   if (other.channels_.empty()) return ok_status();
   if (channels_.empty())
     for (size_t c = 0; c < other.channels_.size(); ++c)

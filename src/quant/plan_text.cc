@@ -58,7 +58,7 @@ std::string QuantizationPlan::text() const {
   out += "\n\n" + table(rows);
   rows = {{"tensor", "format", "granularity", "range", "parameters", "by", "note"}};
   for (const TensorPlan& t : tensors)
-    rows.push_back({t.value, octet::text(t.scheme),
+    rows.push_back({t.value, scheme_text(t.scheme),
                     t.axis ? fmt::format("axis {}", *t.axis) : "per tensor", range_text(t),
                     parameters_text(t), t.algorithm, t.note});
   return out + "\n" + table(rows);

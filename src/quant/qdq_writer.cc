@@ -147,7 +147,7 @@ class WeightCoder {
       return error("{} channels, but the plan has {} ranges", channels_, parameters_.size());
     if (!is_integer(plan_.scheme.type))
       return error(ErrorCode::kUnsupported, "weights in {} are not written yet; use int8",
-                   text(plan_.scheme));
+                   scheme_text(plan_.scheme));
     return ok_status();
   }
 

@@ -81,9 +81,10 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-class Writer final : public TensorBoardWriter {
+class EventFileWriter final : public TensorBoardWriter {
  public:
-  Writer(std::string path, std::ofstream file) : path_(std::move(path)), file_(std::move(file)) {}
+  EventFileWriter(std::string path, std::ofstream file)
+      : path_(std::move(path)), file_(std::move(file)) {}
 
   Status scalar(std::string_view tag, int64_t step, double value) override {
     return write(tfrecord::scalar_event(now_seconds(), step, tag, static_cast<float>(value)));
@@ -116,7 +117,7 @@ Result<std::unique_ptr<TensorBoardWriter>> TensorBoardWriter::create(const std::
                                .string();
   std::ofstream file(path, std::ios::binary | std::ios::app);
   if (!file) return error("cannot write {}; is the folder writable?", path);
-  auto writer = std::make_unique<Writer>(path, std::move(file));
+  auto writer = std::make_unique<EventFileWriter>(path, std::move(file));
   std::string version;
   protozero::pbf_writer event(version);
   event.add_double(1, now_seconds());

@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kMaxPlans = 8;
 constexpr size_t kKernelAlignment = 64;
 
-Status check_input(const Value& v, const Tensor& t) {
+Status check_fed(const Value& v, const Tensor& t) {
   const auto wrong = [&] {
     return error("input \"{}\": the model wants {} but got {}{}", v.name, v.type.text(),
                  name(t.type()), to_string(t.shape()));
@@ -90,7 +90,7 @@ struct SessionContext::Impl {
     if (given.size() != g.inputs().size())
       return error("the model has {} inputs but got {}", g.inputs().size(), given.size());
     for (size_t i = 0; i < given.size(); ++i)
-      OCTET_TRY(check_input(g.value(g.inputs()[i]), given[i]));
+      OCTET_TRY(check_fed(g.value(g.inputs()[i]), given[i]));
     return ok_status();
   }
 

@@ -82,12 +82,12 @@ struct Series {
 constexpr Series kSeries[] = {{8, 5, 6}, {9, 0, 3}, {10, 0, 16}, {11, 0, 1}};
 
 /// "tensorrt-10" has the rules of the newest 10.
-struct Table {
+struct Releases {
   std::vector<std::string> names;
   std::vector<Placement> placements;
   std::vector<TargetDef> targets;
 
-  Table() {
+  Releases() {
     for (const Series& s : kSeries)
       count_ += static_cast<size_t>(s.last - s.first + 2);
     names.reserve(count_);
@@ -111,7 +111,7 @@ struct Table {
 } // namespace
 
 std::span<const TargetDef> tensorrt_targets() {
-  static const Table table;
+  static const Releases table;
   return table.targets;
 }
 

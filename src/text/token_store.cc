@@ -11,8 +11,9 @@
 namespace octet {
 namespace {
 
-constexpr std::string_view kMagic = "octet tokens 1\r\n"; // 16 bytes; \r\n shows text conversions
-constexpr size_t kBlock = size_t{1} << 16;
+constexpr std::string_view kStoreMagic =
+    "octet tokens 1\r\n"; // 16 bytes; \r\n shows text conversions
+constexpr size_t kStoreBlock = size_t{1} << 16;
 constexpr size_t kTrailerNumbers = 8;
 constexpr size_t kTrailerBytes = kTrailerNumbers * 8;
 
@@ -56,8 +57,8 @@ std::string to_string(const TokenKey& key) {
 
 uint64_t token_store_checksum(std::string_view bytes) {
   uint64_t hash = 0;
-  for (size_t at = 0; at < bytes.size(); at += kBlock)
-    hash = hash_bytes(bytes.substr(at, kBlock), hash);
+  for (size_t at = 0; at < bytes.size(); at += kStoreBlock)
+    hash = hash_bytes(bytes.substr(at, kStoreBlock), hash);
   return hash;
 }
 
@@ -71,11 +72,12 @@ Result<TokenStore> TokenStore::parse(std::shared_ptr<const Buffer> buffer,
     return error("the token cache {} is damaged: {}; delete the file, it is made again", name,
                  what);
   };
-  if (text.size() < kMagic.size() + kTrailerBytes || text.substr(0, kMagic.size()) != kMagic)
+  if (text.size() < kStoreMagic.size() + kTrailerBytes ||
+      text.substr(0, kStoreMagic.size()) != kStoreMagic)
     return damaged("it does not begin as one");
   const char* trailer = text.data() + text.size() - kTrailerBytes;
   const auto number = [&](Trailer which) { return load(trailer + 8 * static_cast<size_t>(which)); };
-  if (number(kEnd) != load(kMagic.data())) return damaged("its end is missing");
+  if (number(kEnd) != load(kStoreMagic.data())) return damaged("its end is missing");
   if (number(kChecksum) != token_store_checksum(text.substr(0, text.size() - 16)))
     return damaged("its checksum is another one");
   if (TokenKey{number(kKeyLow), number(kKeyHigh)} != key)
@@ -89,7 +91,7 @@ Result<TokenStore> TokenStore::parse(std::shared_ptr<const Buffer> buffer,
   out.units_ = static_cast<int64_t>(number(kUnits));
   out.pieces_ = static_cast<int64_t>(number(kPieces));
   out.id_bytes_ = number(kIdBytes);
-  out.pieces_at_ = padded(kMagic.size() + number(kIds) * out.id_bytes_);
+  out.pieces_at_ = padded(kStoreMagic.size() + number(kIds) * out.id_bytes_);
   out.units_at_ = out.pieces_at_ + 8 * (number(kPieces) + 1);
   if (out.units_at_ + 8 * (number(kUnits) + 1) + kTrailerBytes != text.size())
     return damaged("its counts do not fit its size");
@@ -109,7 +111,7 @@ Status TokenStore::check(const std::string& name, int64_t vocabulary_size) const
     return error("the token cache {} is damaged: an offset is wrong; delete the file, it is made "
                  "again",
                  name);
-  const std::byte* from = buffer_->bytes().data() + kMagic.size();
+  const std::byte* from = buffer_->bytes().data() + kStoreMagic.size();
   const auto count = static_cast<uint64_t>(ids());
   const uint64_t largest =
       id_bytes_ == 2 ? largest_id<uint16_t>(from, count) : largest_id<uint32_t>(from, count);
@@ -127,7 +129,8 @@ uint64_t TokenStore::number(size_t at, int64_t index) const {
 }
 
 void TokenStore::append(int64_t piece, std::vector<int32_t>& out) const {
-  const std::byte* from = buffer_->bytes().data() + kMagic.size() + piece_start(piece) * id_bytes_;
+  const std::byte* from =
+      buffer_->bytes().data() + kStoreMagic.size() + piece_start(piece) * id_bytes_;
   if (id_bytes_ == 2)
     append_ids<uint16_t>(from, length(piece), out);
   else
@@ -136,7 +139,7 @@ void TokenStore::append(int64_t piece, std::vector<int32_t>& out) const {
 
 TokenStoreWriter::TokenStoreWriter(Sink sink, const TokenKey& key, int64_t vocabulary_size)
     : sink_(std::move(sink)), key_(key), id_bytes_(vocabulary_size <= 65536 ? 2 : 4),
-      block_(kMagic) {}
+      block_(kStoreMagic) {}
 
 Status TokenStoreWriter::add_piece(std::span<const int32_t> ids) {
   std::string bytes(ids.size() * id_bytes_, '\0');
@@ -148,10 +151,10 @@ Status TokenStoreWriter::add_piece(std::span<const int32_t> ids) {
 
 Status TokenStoreWriter::write(std::string_view bytes) {
   while (!bytes.empty()) {
-    const size_t n = std::min(kBlock - block_.size(), bytes.size());
+    const size_t n = std::min(kStoreBlock - block_.size(), bytes.size());
     block_ += bytes.substr(0, n);
     bytes.remove_prefix(n);
-    if (block_.size() == kBlock) OCTET_TRY(flush());
+    if (block_.size() == kStoreBlock) OCTET_TRY(flush());
   }
   return ok_status();
 }
@@ -169,7 +172,7 @@ Status TokenStoreWriter::write_numbers(std::span<const uint64_t> numbers) {
 
 Status TokenStoreWriter::finish() {
   const uint64_t ids = piece_start_.back();
-  const size_t end = kMagic.size() + ids * id_bytes_;
+  const size_t end = kStoreMagic.size() + ids * id_bytes_;
   OCTET_TRY(write(std::string(padded(end) - end, '\0')));
   OCTET_TRY(write_numbers(piece_start_));
   OCTET_TRY(write_numbers(unit_start_));
@@ -177,7 +180,7 @@ Status TokenStoreWriter::finish() {
       unit_start_.size() - 1, piece_start_.size() - 1, ids, id_bytes_, key_[0], key_[1]};
   OCTET_TRY(write_numbers(trailer));
   OCTET_TRY(flush());
-  const uint64_t end_marks[] = {checksum_, load(kMagic.data())};
+  const uint64_t end_marks[] = {checksum_, load(kStoreMagic.data())};
   return sink_({reinterpret_cast<const char*>(end_marks), sizeof end_marks});
 }
 

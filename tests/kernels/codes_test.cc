@@ -12,10 +12,10 @@
 namespace octet::kernels {
 namespace {
 
-using octet::testing::covered_isas;
-using octet::testing::Fill;
-using octet::testing::fill;
-using octet::testing::Guarded;
+using octet::test::covered_isas;
+using octet::test::Fill;
+using octet::test::fill;
+using octet::test::Guarded;
 
 constexpr int64_t kCounts[] = {0, 1, 7, 8, 9, 15, 16, 17, 35, 1000};
 

@@ -10,10 +10,10 @@
 namespace octet::kernels {
 namespace {
 
-using octet::testing::covered_isas;
-using octet::testing::Fill;
-using octet::testing::fill;
-using octet::testing::Guarded;
+using octet::test::covered_isas;
+using octet::test::Fill;
+using octet::test::fill;
+using octet::test::Guarded;
 
 struct ConvProblem {
   int64_t batch, h, w, in, out, kernel_h, kernel_w;

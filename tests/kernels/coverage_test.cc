@@ -9,7 +9,7 @@
 
 #include "kernels/kernel_test.h"
 
-namespace octet::testing {
+namespace octet::test {
 namespace {
 
 std::map<std::string, std::set<Isa>>& record() {
@@ -53,4 +53,4 @@ std::vector<Isa> covered_isas(const std::string& kernel) {
   return isas;
 }
 
-} // namespace octet::testing
+} // namespace octet::test

@@ -12,7 +12,7 @@
 #include "core/cpu.h"
 #include <gtest/gtest.h>
 
-namespace octet::testing {
+namespace octet::test {
 
 /// Instruction sets that this machine can run; asking for them marks them as covered by `kernel`.
 std::vector<Isa> covered_isas(const std::string& kernel);
@@ -66,4 +66,4 @@ void fill(T* values, int64_t count, int lo, int hi, Fill how, std::mt19937& rand
   }
 }
 
-} // namespace octet::testing
+} // namespace octet::test

@@ -14,8 +14,8 @@
 namespace octet::kernels {
 namespace {
 
-using octet::testing::covered_isas;
-using octet::testing::Guarded;
+using octet::test::covered_isas;
+using octet::test::Guarded;
 
 constexpr int64_t kLengths[] = {1, 2, 7, 8, 9, 10, 15, 16, 17, 31, 32, 33, 35, 128, 1000};
 

@@ -11,8 +11,8 @@
 namespace octet::kernels {
 namespace {
 
-using octet::testing::covered_isas;
-using octet::testing::Guarded;
+using octet::test::covered_isas;
+using octet::test::Guarded;
 
 struct FloatProblem {
   int64_t m, n, k;

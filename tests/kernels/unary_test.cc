@@ -18,8 +18,8 @@
 namespace octet::kernels {
 namespace {
 
-using octet::testing::covered_isas;
-using octet::testing::Guarded;
+using octet::test::covered_isas;
+using octet::test::Guarded;
 
 // As stated in core/numerics/math.h.
 constexpr double kExpUlp = 1.02;

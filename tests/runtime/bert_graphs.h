@@ -9,7 +9,7 @@
 
 #include "octet/graph.h"
 
-namespace octet::testing {
+namespace octet::test {
 
 struct BertOptions {
   bool quantized = false;        ///< Q/DQ around products, weights by channel
@@ -189,4 +189,4 @@ inline std::vector<Tensor> random_tokens(int64_t n, int64_t s, uint64_t seed) {
   return out;
 }
 
-} // namespace octet::testing
+} // namespace octet::test

@@ -17,10 +17,10 @@
 namespace octet {
 namespace {
 
-using testing::BertBuilder;
-using testing::BertOptions;
-using testing::random_tokens;
-using testing::rows;
+using test::BertBuilder;
+using test::BertOptions;
+using test::random_tokens;
+using test::rows;
 
 std::vector<Tensor> rows(const std::vector<Tensor>& list, int64_t begin, int64_t count) {
   std::vector<Tensor> out;

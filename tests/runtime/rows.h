@@ -6,7 +6,7 @@
 
 #include "octet/tensor.h"
 
-namespace octet::testing {
+namespace octet::test {
 
 /// Elements begin to begin + count of the first axis.
 inline Tensor rows(const Tensor& t, int64_t begin, int64_t count) {
@@ -19,4 +19,4 @@ inline Tensor rows(const Tensor& t, int64_t begin, int64_t count) {
   return out;
 }
 
-} // namespace octet::testing
+} // namespace octet::test

@@ -16,10 +16,10 @@
 namespace octet {
 namespace {
 
-using testing::QdqForm;
-using testing::random_images;
-using testing::rows;
-using testing::W1Builder;
+using test::QdqForm;
+using test::random_images;
+using test::rows;
+using test::W1Builder;
 
 class W1 : public ::testing::TestWithParam<QdqForm> {};
 

@@ -6,7 +6,7 @@
 
 #include "octet/graph.h"
 
-namespace octet::testing {
+namespace octet::test {
 
 enum class QdqForm {
   kTensorRt,    ///< Q before products only, float bias, zero point 0
@@ -128,4 +128,4 @@ inline Tensor random_images(int64_t n, uint64_t seed) {
   return t;
 }
 
-} // namespace octet::testing
+} // namespace octet::test

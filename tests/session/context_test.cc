@@ -14,9 +14,9 @@
 namespace octet {
 namespace {
 
-using testing::QdqForm;
-using testing::random_images;
-using testing::W1Builder;
+using test::QdqForm;
+using test::random_images;
+using test::W1Builder;
 
 /// What the reference executor says of the graph that the session runs.
 Tensor expected(const Session& session, const Tensor& x) {

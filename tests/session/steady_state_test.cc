@@ -67,9 +67,9 @@ int posix_memalign(void** out, size_t alignment, size_t size) {
 namespace octet {
 namespace {
 
-using testing::QdqForm;
-using testing::random_images;
-using testing::W1Builder;
+using test::QdqForm;
+using test::random_images;
+using test::W1Builder;
 
 /// The input at an address that no kernel takes as it is.
 Tensor misaligned(const Tensor& t) {

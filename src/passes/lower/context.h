@@ -153,7 +153,7 @@ Result<bool> emit_product(Context& c, const Product& product);
 // Shared arithmetic.
 /// The code that QuantizeLinear gives (NUMERICS, "Quantize and dequantize").
 int64_t quantize_code(float x, const QuantParams& q);
-std::pair<int64_t, int64_t> code_range(DType type);
+std::pair<int64_t, int64_t> byte_range(DType type);
 /// Multiplier of each channel and the bias in units of the output, prepared in double.
 struct Scales {
   Tensor multiplier;

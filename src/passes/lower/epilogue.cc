@@ -112,7 +112,7 @@ void Context::set_attributes(Node& node, const Epilogue& e) const {
     if (e.max < kInfinity) node.set("max", e.max);
     return;
   }
-  const auto [low, high] = code_range(e.to);
+  const auto [low, high] = byte_range(e.to);
   node.set("y_zero_point", e.quant.zero_point);
   node.set("lo", e.min > -kInfinity ? quantize_code(e.min, e.quant) : low);
   node.set("hi", e.max < kInfinity ? quantize_code(e.max, e.quant) : high);

@@ -40,7 +40,7 @@ bool lower_quantize(Context& c, const Node& node) {
       return true;
     }
     Tensor table = Tensor::zeros(q->type, {256}).value();
-    const int64_t low = code_range(from.type).first;
+    const int64_t low = byte_range(from.type).first;
     for (int64_t i = 0; i < 256; ++i) {
       const float v = static_cast<float>(low + i - from.zero_point) * from.scale;
       table.mutable_bytes()[static_cast<size_t>(i)] =

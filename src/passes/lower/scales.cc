@@ -61,13 +61,13 @@ bool is_eight_bit(DType t) {
 
 } // namespace
 
-std::pair<int64_t, int64_t> code_range(DType type) {
+std::pair<int64_t, int64_t> byte_range(DType type) {
   return type == DType::kUint8 ? std::pair<int64_t, int64_t>{0, 255}
                                : std::pair<int64_t, int64_t>{-128, 127};
 }
 
 int64_t quantize_code(float x, const QuantParams& q) {
-  const auto [low, high] = code_range(q.type);
+  const auto [low, high] = byte_range(q.type);
   if (std::isnan(x)) return q.zero_point;
   const float r = std::nearbyint(x / q.scale);
   const float clamped = std::clamp(r, -1e6F, 1e6F);
@@ -169,7 +169,7 @@ Status check_accumulator(const Node& node,
                          const Tensor& codes,
                          const QuantParams& x,
                          const std::optional<Tensor>& int_bias) {
-  const auto [low, high] = code_range(x.type);
+  const auto [low, high] = byte_range(x.type);
   const int64_t reach = std::max(std::abs(low - x.zero_point), std::abs(high - x.zero_point));
   const int64_t channels = codes.dim(0);
   const int64_t depth = channels ? codes.count() / channels : 0;

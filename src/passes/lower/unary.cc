@@ -34,7 +34,7 @@ bool is_unary(const Context& c, const Node& node) {
 Result<Tensor>
 make_table(const Context& c, const Node& node, const QuantParams& from, const QuantParams& to) {
   Tensor x = OCTET_TRY(Tensor::zeros(DType::kFloat32, {256}));
-  const int64_t low = code_range(from.type).first;
+  const int64_t low = byte_range(from.type).first;
   for (int64_t i = 0; i < 256; ++i)
     x.mutable_data<float>()[static_cast<size_t>(i)] =
         static_cast<float>(low + i - from.zero_point) * from.scale;

@@ -9,8 +9,8 @@
 namespace octet::kernels {
 namespace {
 
-constexpr double kElementNs = 0.4;
-constexpr double kRunNs = 5.0;
+constexpr double kBroadcastElementNs = 0.4;
+constexpr double kBroadcastRunNs = 5.0;
 constexpr size_t kMost = 3; // inputs
 
 using Offsets = std::array<int64_t, kMost>;
@@ -28,7 +28,8 @@ void each_run(const BroadcastPlan& plan, int64_t piece, ParallelFor& parallel, R
   const int64_t length = plan.sizes.back();
   if (runs <= 0 || length <= 0) return;
   const int64_t pieces = (length + piece - 1) / piece;
-  const int64_t grain = grain_for(kRunNs + kElementNs * static_cast<double>(piece));
+  const int64_t grain =
+      grain_for(kBroadcastRunNs + kBroadcastElementNs * static_cast<double>(piece));
   parallel.run(runs * pieces, grain, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       Offsets offsets{};
@@ -131,7 +132,7 @@ void binary_broadcast(Binary op,
 #endif
   // One long run is cut; many short ones are dealt out.
   const int64_t whole = plan.sizes.back();
-  const int64_t piece = plan.sizes.size() > 1 ? whole : grain_for(kElementNs);
+  const int64_t piece = plan.sizes.size() > 1 ? whole : grain_for(kBroadcastElementNs);
   const int64_t a_step = plan.strides[0].back();
   const int64_t b_step = plan.strides[1].back();
   each_run(plan, piece, parallel, [&](const Offsets& from, int64_t to, int64_t count) {

@@ -6,7 +6,7 @@
 namespace octet::kernels {
 namespace {
 
-constexpr double kElementNs = 0.5;
+constexpr double kConvertElementNs = 0.5;
 
 template <typename To, typename From>
 To converted(From v) {
@@ -70,7 +70,7 @@ ConvertFn conversion(DType from, DType to) {
 }
 
 void convert(ConvertFn fn, const void* x, int64_t count, void* y, ParallelFor& parallel) {
-  parallel.run(count, grain_for(kElementNs),
+  parallel.run(count, grain_for(kConvertElementNs),
                [&](int64_t begin, int64_t end) { fn(x, begin, end, y); });
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 // Gathered patches and copied lines stay in a share of the second-level cache.
 constexpr int64_t kScratchFloats = int64_t{32} << 10;
-constexpr double kProductsPerNs = 40.0;
+constexpr double kFconvProductsPerNs = 40.0;
 
 FloatBlock block_of(const FconvArgs& args, int64_t group) {
   const ConvShape& s = args.shape;
@@ -92,7 +92,7 @@ void by_lines(const FconvArgs& args, ParallelFor& parallel) {
   const ConvShape& s = args.shape;
   const LinePlan plan = plan_lines(s, kMaxFloatRows, kScratchFloats, 1, true);
   const double chunk_ns =
-      static_cast<double>(plan.lines * s.out_w * s.k() * s.out_c) / kProductsPerNs;
+      static_cast<double>(plan.lines * s.out_w * s.k() * s.out_c) / kFconvProductsPerNs;
   parallel.run(plan.blocks, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       run_lines(args, plan, chunk);
@@ -104,7 +104,7 @@ void by_patches(const FconvArgs& args, ParallelFor& parallel) {
   const ConvShape& s = args.shape;
   const int64_t pixels = s.pixels();
   const int64_t fit = std::max<int64_t>(kScratchFloats / std::max<int64_t>(s.k(), 1), 1);
-  const double pixel_ns = static_cast<double>(s.k() * s.group_out()) / kProductsPerNs;
+  const double pixel_ns = static_cast<double>(s.k() * s.group_out()) / kFconvProductsPerNs;
   const int64_t per_chunk = round_up(std::min(fit, grain_for(pixel_ns)), kFloatTileRows);
   const int64_t blocks = (pixels + per_chunk - 1) / per_chunk;
   const double chunk_ns = static_cast<double>(per_chunk) * pixel_ns;

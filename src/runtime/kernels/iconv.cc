@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kDepthwiseProductsPerNs = 10.0;
 // Fewer panels than this would make gathering patches noticeable.
-constexpr int64_t kMinPanels = 32;
+constexpr int64_t kMinConvPanels = 32;
 
 DepthwiseWeights pack_depthwise(const int8_t* w, const ConvShape& s) {
   DepthwiseWeights packed;
@@ -122,7 +122,7 @@ void iconv(const IconvArgs& args, ParallelFor& parallel) {
     return;
   }
   if (!args.w->window.empty()) return iconv_direct(args, parallel);
-  const Cut cut = cut_by_shape(pixels, args.w->groups.front(), kMinPanels);
+  const Cut cut = cut_by_shape(pixels, args.w->groups.front(), kMinConvPanels);
   parallel.run(args.shape.groups * cut.row_blocks * cut.panel_blocks, cut.grain,
                [&](int64_t begin, int64_t end) {
                  for (int64_t chunk = begin; chunk < end; ++chunk) {

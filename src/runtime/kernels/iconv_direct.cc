@@ -12,7 +12,7 @@ namespace {
 
 // Copied lines stay in a share of the second-level cache.
 constexpr int64_t kLineBytes = int64_t{160} << 10;
-constexpr int64_t kMinPanels = 4;
+constexpr int64_t kMinDirectPanels = 4;
 constexpr double kCopyBytesPerNs = 10.0;
 constexpr double kPixelNs = 1.0;
 
@@ -35,7 +35,7 @@ DirectPlan plan_direct(const IconvArgs& args) {
   plan.lines = plan_lines(s, kMaxBlockRows, kLineBytes, 4, as_it_is);
   const int64_t pixels = std::min(plan.lines.lines, s.batch * s.out_h) * s.out_w;
   const double ns = panel_ns(pixels, w);
-  plan.panels = std::clamp<int64_t>(std::max(grain_for(ns), kMinPanels), 1, panel_count(w));
+  plan.panels = std::clamp<int64_t>(std::max(grain_for(ns), kMinDirectPanels), 1, panel_count(w));
   plan.panel_blocks = (panel_count(w) + plan.panels - 1) / plan.panels;
   plan.grain =
       grain_for(ns * static_cast<double>(plan.panels) + kPixelNs * static_cast<double>(pixels) +

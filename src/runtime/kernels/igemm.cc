@@ -16,7 +16,7 @@ constexpr int64_t kRowBytes = int64_t{192} << 10;
 // Rows that are packed before their products start, when several chunks share them.
 constexpr int64_t kSharedBytes = int64_t{4} << 20;
 // Products per nanosecond of one core; only sets how much work a chunk has.
-constexpr double kProductsPerNs = 80.0;
+constexpr double kIgemmProductsPerNs = 80.0;
 // Packing or gathering a row; the epilogue of a row of one panel.
 constexpr double kRowNs = 5.0;
 constexpr double kEpilogueRowNs = 3.0;
@@ -125,7 +125,8 @@ void run_shared(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
 
 double panel_ns(int64_t rows, const PackedWeights& w) {
   return static_cast<double>(rows) *
-         (static_cast<double>(w.k_padded * kColumnsPerPanel) / kProductsPerNs + kEpilogueRowNs);
+         (static_cast<double>(w.k_padded * kColumnsPerPanel) / kIgemmProductsPerNs +
+          kEpilogueRowNs);
 }
 
 Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels) {

@@ -15,6 +15,7 @@
 #endif
 
 namespace octet::kernels {
+namespace avx2 {
 namespace {
 
 inline __m256i load(const void* p) {
@@ -162,13 +163,14 @@ void dot_rows(const PackedPanel& panel, const uint8_t* const* rows, int64_t coun
 }
 
 } // namespace
+} // namespace avx2
 
 void dot_tile_avx2(const PackedPanel& panel,
                    const uint8_t* const* rows,
                    int64_t count,
                    int32_t* acc) {
-  if (panel.half) return dot_rows<true>(panel, rows, count, acc);
-  dot_rows<false>(panel, rows, count, acc);
+  if (panel.half) return avx2::dot_rows<true>(panel, rows, count, acc);
+  avx2::dot_rows<false>(panel, rows, count, acc);
 }
 
 } // namespace octet::kernels

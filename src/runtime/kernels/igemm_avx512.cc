@@ -15,6 +15,7 @@
 #endif
 
 namespace octet::kernels {
+namespace avx512 {
 namespace {
 
 inline __m512i load(const void* p) {
@@ -142,15 +143,16 @@ void dot_tail(const PackedPanel& panel, const uint8_t* const* rows, int64_t coun
 }
 
 } // namespace
+} // namespace avx512
 
 void dot_tile_avx512(const PackedPanel& panel,
                      const uint8_t* const* rows,
                      int64_t count,
                      int32_t* acc) {
   for (; count >= 8; count -= 8, rows += 8, acc += 8 * kColumnsPerPanel) {
-    dot<8>(panel, rows, acc);
+    avx512::dot<8>(panel, rows, acc);
   }
-  dot_tail(panel, rows, count, acc);
+  avx512::dot_tail(panel, rows, count, acc);
 }
 
 } // namespace octet::kernels

@@ -17,6 +17,7 @@
 #endif
 
 namespace octet::kernels {
+namespace avx512vnni {
 namespace {
 
 inline __m512i load(const void* p) {
@@ -99,15 +100,16 @@ void dot_tail(const PackedPanel& panel, const uint8_t* const* rows, int64_t coun
 }
 
 } // namespace
+} // namespace avx512vnni
 
 void dot_tile_avx512vnni(const PackedPanel& panel,
                          const uint8_t* const* rows,
                          int64_t count,
                          int32_t* acc) {
   for (; count >= 8; count -= 8, rows += 8, acc += 8 * kColumnsPerPanel) {
-    dot<8>(panel, rows, acc);
+    avx512vnni::dot<8>(panel, rows, acc);
   }
-  dot_tail(panel, rows, count, acc);
+  avx512vnni::dot_tail(panel, rows, count, acc);
 }
 
 } // namespace octet::kernels

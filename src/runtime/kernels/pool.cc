@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kTapNs = 0.3;
 
-PoolKernels kernels_of(Isa isa) {
+PoolKernels pool_kernels_of(Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::kAvx2) return pool_kernels_avx2();
   if (isa >= Isa::kAvx512) return pool_kernels_avx512();
@@ -139,11 +139,11 @@ PoolKernels pool_kernels_scalar() {
 }
 
 void max_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel) {
-  run_pool(args, parallel, kernels_of(isa).max);
+  run_pool(args, parallel, pool_kernels_of(isa).max);
 }
 
 void average_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel) {
-  run_pool(args, parallel, kernels_of(isa).average);
+  run_pool(args, parallel, pool_kernels_of(isa).average);
 }
 
 } // namespace octet::kernels

@@ -19,7 +19,7 @@
 namespace octet::kernels {
 namespace {
 
-constexpr double kProductsPerNs = 40.0;
+constexpr double kQmatmulProductsPerNs = 40.0;
 constexpr double kPackNs = 0.3;
 constexpr int64_t kBlockRows = 16;
 
@@ -217,7 +217,7 @@ void qmatmul(const QmatmulArgs& args, ParallelFor& parallel) {
     offsets[g] = static_cast<int32_t>(4 * g);
   }
   std::memset(ones, 1, static_cast<size_t>(product.row_bytes()));
-  const double ns = static_cast<double>(args.m * args.n * args.k) / kProductsPerNs +
+  const double ns = static_cast<double>(args.m * args.n * args.k) / kQmatmulProductsPerNs +
                     kPackNs * static_cast<double>(args.n * args.k);
   parallel.run(args.batch, grain_for(ns), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

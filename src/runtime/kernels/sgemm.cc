@@ -13,9 +13,9 @@ namespace {
 // A panel's block of k stays in the first-level cache.
 constexpr int64_t kBlockK = 256;
 // Products per nanosecond of one core; only sets how much work a chunk has.
-constexpr double kProductsPerNs = 40.0;
+constexpr double kSgemmProductsPerNs = 40.0;
 
-struct Cut {
+struct FloatCut {
   int64_t rows = 1;
   int64_t row_blocks = 0;
   int64_t panels = 1;
@@ -23,13 +23,14 @@ struct Cut {
   int64_t grain = 1;
 };
 
-Cut cut_by_shape(int64_t m, int64_t n, int64_t k, int64_t width) {
-  Cut cut;
+FloatCut cut_by_shape(int64_t m, int64_t n, int64_t k, int64_t width) {
+  FloatCut cut;
   const int64_t panel_count = (n + width - 1) / width;
   const int64_t blocks = (m + kMaxFloatRows - 1) / kMaxFloatRows;
   cut.rows = round_up((m + blocks - 1) / blocks, kFloatTileRows);
   cut.row_blocks = (m + cut.rows - 1) / cut.rows;
-  const double panel_ns = static_cast<double>(std::min(cut.rows, m) * k * width) / kProductsPerNs;
+  const double panel_ns =
+      static_cast<double>(std::min(cut.rows, m) * k * width) / kSgemmProductsPerNs;
   cut.panels = std::clamp<int64_t>(grain_for(panel_ns), 1, panel_count);
   cut.panel_blocks = (panel_count + cut.panels - 1) / cut.panels;
   cut.grain = grain_for(panel_ns * static_cast<double>(cut.panels));
@@ -124,7 +125,7 @@ void run_float_block(const FloatBlock& b) {
 void sgemm(const SgemmArgs& args, ParallelFor& parallel) {
   const PackedFloat& w = *args.w;
   if (args.m <= 0 || w.n <= 0) return;
-  const Cut cut = cut_by_shape(args.m, w.n, w.k, w.width);
+  const FloatCut cut = cut_by_shape(args.m, w.n, w.k, w.width);
   parallel.run(cut.row_blocks * cut.panel_blocks, cut.grain, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const int64_t row = chunk / cut.panel_blocks * cut.rows;
@@ -159,7 +160,7 @@ void batched_sgemm(const BatchedSgemmArgs& args, ParallelFor& parallel) {
   block.y_stride = args.y_stride;
   block.panel_end = (n + block.kernels.width - 1) / block.kernels.width;
   const int64_t columns = round_up(n, block.kernels.width);
-  const int64_t grain = grain_for(static_cast<double>(args.m * n * k) / kProductsPerNs);
+  const int64_t grain = grain_for(static_cast<double>(args.m * n * k) / kSgemmProductsPerNs);
   parallel.run(args.batch, grain, [&](int64_t begin, int64_t end) {
     auto* panels = reinterpret_cast<float*>(
         thread_scratch(Scratch::kTile, static_cast<size_t>(columns * k) * sizeof(float)));

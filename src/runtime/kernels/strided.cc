@@ -12,8 +12,8 @@ namespace octet::kernels {
 namespace {
 
 constexpr double kBytesPerNs = 8.0;
-constexpr double kElementNs = 0.7;
-constexpr double kRunNs = 4.0;
+constexpr double kStridedElementNs = 0.7;
+constexpr double kStridedRunNs = 4.0;
 
 template <int64_t kWidth>
 void copy_elements(
@@ -90,9 +90,9 @@ void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& 
   }
   if (runs <= 0 || run <= 0) return;
   const bool dense = copy.from.back() == 1 && copy.to.back() == 1;
-  const double ns =
-      kRunNs + static_cast<double>(run) *
-                   (dense ? static_cast<double>(copy.width) / kBytesPerNs : kElementNs);
+  const double ns = kStridedRunNs +
+                    static_cast<double>(run) *
+                        (dense ? static_cast<double>(copy.width) / kBytesPerNs : kStridedElementNs);
   parallel.run(runs, grain_for(ns), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       int64_t from = copy.from_start;
@@ -112,7 +112,7 @@ void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& 
 
 bool gather_rows(const GatherArgs& args, ParallelFor& parallel) {
   std::atomic<bool> inside{true};
-  const double ns = kRunNs + static_cast<double>(args.row_bytes) / kBytesPerNs;
+  const double ns = kStridedRunNs + static_cast<double>(args.row_bytes) / kBytesPerNs;
   const auto bytes = static_cast<size_t>(args.row_bytes);
   parallel.run(args.outer * args.count, grain_for(ns), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

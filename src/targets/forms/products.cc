@@ -16,14 +16,14 @@ bool is_byte(DType type) {
   return type == DType::kInt8 || type == DType::kUint8;
 }
 
-struct Operands {
+struct ProductOperands {
   CodedValue a, b;
 };
 /// Both operands as 8-bit codes, the first with one scale.
-std::optional<Operands> operands(const Graph& graph, const Node& node) {
+std::optional<ProductOperands> operands(const Graph& graph, const Node& node) {
   const auto a = coded_value(graph, node.input(0)), b = coded_value(graph, node.input(1));
   if (!a || !b || !a->per_tensor() || !is_byte(a->type) || !is_byte(b->type)) return std::nullopt;
-  return Operands{*a, *b};
+  return ProductOperands{*a, *b};
 }
 
 bool per_column(const Graph& graph, const CodedValue& b, bool transposed) {

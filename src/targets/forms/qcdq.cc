@@ -48,9 +48,9 @@ std::optional<CodeBounds> range_of(const Tensor& codes) {
   return full;
 }
 
-class Writer {
+class QcdqWriter {
  public:
-  explicit Writer(Graph& graph) : graph_(graph) {}
+  explicit QcdqWriter(Graph& graph) : graph_(graph) {}
 
   std::vector<ExportNote> run() {
     for (const NodeId id : graph_.nodes()) {
@@ -103,7 +103,7 @@ class Writer {
 } // namespace
 
 std::vector<ExportNote> write_qcdq(Graph& graph) {
-  return Writer(graph).run();
+  return QcdqWriter(graph).run();
 }
 
 } // namespace octet

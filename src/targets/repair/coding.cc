@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// How far back a value is followed.
-constexpr int kMaxDepth = 16;
+constexpr int kMaxCodingDepth = 16;
 
 Range range_at(const Graph& graph, ValueId value, int depth);
 
@@ -61,14 +61,14 @@ Range of_node(const Graph& graph, const Node& node, int depth) {
 }
 
 Range range_at(const Graph& graph, ValueId value, int depth) {
-  const Node* node = depth < kMaxDepth && value.valid() ? graph.producer(value) : nullptr;
+  const Node* node = depth < kMaxCodingDepth && value.valid() ? graph.producer(value) : nullptr;
   return node == nullptr ? Range{-kInfinity, kInfinity} : of_node(graph, *node, depth);
 }
 
 std::optional<Tensor> value_at(const Graph& graph, ValueId value, int depth) {
   if (!value.valid()) return std::nullopt;
   if (const Tensor* t = graph.constant(value)) return *t;
-  const Node* node = depth < kMaxDepth ? graph.producer(value) : nullptr;
+  const Node* node = depth < kMaxCodingDepth ? graph.producer(value) : nullptr;
   if (node == nullptr || node->inputs.empty()) return std::nullopt;
   Graph alone;
   alone.opsets = graph.opsets;

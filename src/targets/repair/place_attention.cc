@@ -18,7 +18,7 @@ namespace octet {
 
 namespace {
 
-constexpr int kMaxHops = 12;
+constexpr int kMaxAttentionHops = 12;
 
 /// The constant of a Mul by one positive number, and the other input's place.
 std::optional<std::pair<double, size_t>> factor_of(const Graph& graph, const Node& node) {
@@ -38,15 +38,15 @@ bool only_moves(const Node& node) {
 }
 
 /// What stands between Q and DQ further up and a product, from the product up.
-struct Way {
+struct AttentionWay {
   std::vector<std::pair<const Node*, size_t>> nodes; ///< with the input that is followed
   double factor = 1;
   CodedOperand codes;
 };
 
-std::optional<Way> way_up(const Graph& graph, ValueId value) {
-  Way way;
-  for (int hops = 0; hops < kMaxHops; ++hops) {
+std::optional<AttentionWay> way_up(const Graph& graph, ValueId value) {
+  AttentionWay way;
+  for (int hops = 0; hops < kMaxAttentionHops; ++hops) {
     const Node* node = graph.producer(value);
     if (node == nullptr) return std::nullopt;
     if (auto codes = coded_operand(graph, value)) {
@@ -106,7 +106,7 @@ class CodePlaces {
   }
 
   std::optional<Repair>
-  move_down(const Node& product, size_t input, const Way& way, const char* where) const {
+  move_down(const Node& product, size_t input, const AttentionWay& way, const char* where) const {
     Coding coding = way.codes.coding;
     const double step = coding.scales[0];
     coding.scales[0] = as_float(step * way.factor);
