@@ -77,7 +77,12 @@ ValueId AttentionParts::within_length(ValueId given) const {
   const TypeInfo& x = g_.value(node_.input(0)).type;
   const TypeInfo& mask = g_.value(given).type;
   if (!((*mask.shape)[0] == (*x.shape)[0])) return {};
-  const ValueId shape = patch_.emit("Shape", {node_.input(0)}, {}, name("mask_sizes"));
+  // Codes should have no other reader than DQ: what they are made from has the same sizes.
+  const Node* made = g_.producer(node_.input(0));
+  const bool codes =
+      made != nullptr && (made->is("QuantizeLinear") || made->is("DynamicQuantizeLinear"));
+  const ValueId sized = codes ? made->input(0) : node_.input(0);
+  const ValueId shape = patch_.emit("Shape", {sized}, {}, name("mask_sizes"));
   const ValueId at = patch_.constant(name("mask_step_axis"), Tensor::scalar<int64_t>(1));
   const ValueId steps = patch_.emit("Gather", {shape, at}, {}, name("mask_steps"));
   Attributes to;
