@@ -15,7 +15,7 @@ namespace octet {
 namespace {
 
 /// Beyond it no layer computes: such numbers are masks, which are clamped.
-constexpr double kMask = 1e30;
+constexpr double kMaskConstant = 1e30;
 
 Result<std::map<std::string, Range>> float_ranges(const Graph& graph,
                                                   const RepairOptions& options) {
@@ -31,7 +31,7 @@ Result<std::map<std::string, Range>> float_ranges(const Graph& graph,
   const Calibration seen = OCTET_TRY(calibrate(graph, requests, options.data(), how, 0));
   std::map<std::string, Range> out;
   for (const auto& [value, observation] : seen.values)
-    if (observation.range.lo > -kMask && observation.range.hi < kMask)
+    if (observation.range.lo > -kMaskConstant && observation.range.hi < kMaskConstant)
       out[graph.value(value).name] = observation.range;
   return out;
 }
