@@ -9,7 +9,7 @@ file(GLOB support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/
 add_library(octet_test_support STATIC ${support_sources} ${PROJECT_BINARY_DIR}/generated/paths.cc)
 target_include_directories(octet_test_support PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(octet_test_support PUBLIC octet_flags liboctet octet_dependencies GTest::gtest)
-target_compile_options(octet_test_support PUBLIC $<$<CONFIG:Release>:-O1>) # what is tested is built at -O2, in liboctet
+target_compile_options(octet_test_support PUBLIC $<$<CONFIG:Release>:-O0>) # what is tested is optimized, in liboctet
 # Only executables link it, and they use its precompiled headers: compiled as they are.
 set_target_properties(octet_test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(octet_test_support PRIVATE -fPIE)
@@ -93,7 +93,7 @@ target_include_directories(octet_fuzz_replay PRIVATE ${PROJECT_SOURCE_DIR}/src $
 target_link_libraries(octet_fuzz_replay PRIVATE octet_flags liboctet octet_dependencies)
 # As with the tests' support, executables use its precompiled headers.
 set_target_properties(octet_fuzz_replay PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-target_compile_options(octet_fuzz_replay PRIVATE -fPIE)
+target_compile_options(octet_fuzz_replay PRIVATE -fPIE PUBLIC $<$<CONFIG:Release>:-O0>)
 target_precompile_headers(octet_fuzz_replay PRIVATE
   <algorithm> <string> <vector> <fmt/format.h> ${PROJECT_SOURCE_DIR}/include/octet/graph.h)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cc)
