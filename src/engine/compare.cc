@@ -14,7 +14,7 @@ namespace {
 
 using NodePlaces = std::map<std::string_view, size_t>;
 
-/// NodePlaces in the explanation of the node that a layer names; -1: none, or a constant.
+/// Index in the explanation of the node that a layer names; -1: none, or a constant.
 int64_t find_node(const NodePlaces& index, std::string_view name) {
   constexpr std::string_view kUnnamed = "node_of_";
   auto found = index.find(name);

@@ -77,6 +77,7 @@ class Decomposition {
       : g_(c.graph), node_(node), heads_(heads), coded_(coded), place_(coded ? kCoded : kAttention),
         patch_(g_, node.op_type + " is products, softmax and movement", Exactness::kRounding),
         type_(g_.value(node.input(coded ? 3 : 0)).type.type), parts_(g_, node, patch_, type_),
+        stored_(coded ? nullptr : stored_weight(g_, node.input(1))), bias_(constant_bias(g_, node)),
         x_(node.input(0)) {
     patch_.from(node);
   }
@@ -113,12 +114,11 @@ class Decomposition {
 
   ValueId project(const char* part, int64_t begin, int64_t size) {
     const std::string base = name(part);
-    const Node* stored = stored_weight(g_, node_.input(1));
-    const ValueId codes = stored != nullptr ? stored->input(0) : node_.input(1);
+    const ValueId codes = stored_ != nullptr ? stored_->input(0) : node_.input(1);
     ValueId w = columns(codes, base + ".weight", begin, size);
-    if (coded_ || stored != nullptr) {
-      const ValueId scale = stored != nullptr ? stored->input(1) : node_.input(4);
-      const ValueId zero = stored != nullptr ? stored->input(2) : node_.input(7);
+    if (coded_ || stored_ != nullptr) {
+      const ValueId scale = stored_ != nullptr ? stored_->input(1) : node_.input(4);
+      const ValueId zero = stored_ != nullptr ? stored_->input(2) : node_.input(7);
       Attributes axis;
       if (g_.constant(scale)->count() > 1) axis["axis"].value = int64_t{1};
       w = dequantize(w, columns(scale, base + ".weight_scale", begin, size),
@@ -126,9 +126,8 @@ class Decomposition {
                      base + ".weight_values");
     }
     const ValueId product = patch_.emit("MatMul", {x_, w}, {}, base + "/product");
-    const auto bias = constant_bias(g_, node_);
-    if (!bias) return product;
-    const ValueId row = patch_.constant(base + ".bias", columns_of(*bias, begin, size));
+    if (!bias_) return product;
+    const ValueId row = patch_.constant(base + ".bias", columns_of(*bias_, begin, size));
     return patch_.emit("Add", {product, row}, {}, base);
   }
 
@@ -153,6 +152,8 @@ class Decomposition {
   Patch patch_;
   DType type_;
   AttentionParts parts_;
+  const Node* stored_; ///< DQ of the weights, where they are codes
+  std::optional<Tensor> bias_;
   ValueId x_; ///< float
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//   QuantizeWithOrder(x)              =>    [into order_output ─▶] Q
-//   DequantizeWithOrder(x)            =>    DQ [─▶ into order_output]
-//   QOrderedMatMul(a, b, bias, c)     =>    DQ(a) ─▶ MatMul(DQ(b)) [─▶ Add(bias)] [─▶ Add(DQ(c))]
-//   ─▶ Q QOrderedGelu(x)                   =>    DQ ─▶ Gelu ─▶ Q QOrderedLayerNormalization(x) =>
-//   DQ ─▶ LayerNormalization ─▶ Q
+//   QuantizeWithOrder(x)             =>   [into order_output] Q
+//   DequantizeWithOrder(x)           =>   DQ [into order_output]
+//   QOrderedMatMul(a, b, bias, c)    =>   MatMul(DQ(a), DQ(b)) [+ bias] [+ DQ(c)], then Q
+//   QOrderedGelu(x)                  =>   Gelu(DQ(x)), then Q
+//   QOrderedLayerNormalization(x)    =>   LayerNormalization(DQ(x)), then Q
 // of com.microsoft. Rounding: a code may be one step off at a tie; DequantizeWithOrder to f32 is
 // exact. Wanted: constant weights and scales. Weights are put row after row in the file;
 // activations of another order than ORDER_ROW are moved by Reshape, Transpose and Reshape on the

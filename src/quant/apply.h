@@ -34,7 +34,9 @@ find_planned(const Graph& graph, const QuantizationPlan& plan, ValueId value, co
 /// channels or a code does not fit into int32.
 struct Int32Bias {
   std::vector<int32_t> codes;
-  std::vector<float> scales;
+  std::vector<float> scales; ///< one, or one for each code
+
+  float scale(size_t i) const { return scales[scales.size() == 1 ? 0 : i]; }
 };
 std::optional<Int32Bias> int32_bias(const Graph& graph,
                                     const Node& product,

@@ -5,7 +5,6 @@
 // and where it does not (TensorRT):
 //   x ─▶ Q ─▶ DQ ─▶ Conv(DQ(w8), b) ─▶ Relu ─▶ y
 // The plan's node entries say which inputs and outputs; this file only writes them down.
-#include <cmath>
 #include <map>
 #include <set>
 

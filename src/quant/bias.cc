@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/edit.h"
 #include "ops/op.h"
 #include "quant/apply.h"
 #include "quant/qdq_writer.h"
@@ -28,7 +27,7 @@ std::optional<Int32Bias> int32_bias(const Graph& graph,
   for (const float w : w_scales)
     out.scales.push_back(x_scale * w);
   for (int64_t i = 0; i < bias->count(); ++i) {
-    const float scale = out.scales[out.scales.size() == 1 ? 0 : static_cast<size_t>(i)];
+    const float scale = out.scale(static_cast<size_t>(i));
     const double code = std::nearbyint(beta * bias->at(i) / static_cast<double>(scale));
     if (!std::isnormal(scale) || !(std::fabs(code) <= kLargestCode)) return std::nullopt;
     out.codes.push_back(static_cast<int32_t>(code));
@@ -74,8 +73,7 @@ Status round_biases(Graph& graph) {
     if (!bias) continue;
     std::vector<float> values;
     for (size_t i = 0; i < bias->codes.size(); ++i)
-      values.push_back(static_cast<float>(
-          bias->codes[i] * static_cast<double>(bias->scales[bias->scales.size() == 1 ? 0 : i])));
+      values.push_back(static_cast<float>(bias->codes[i] * static_cast<double>(bias->scale(i))));
     Tensor rounded =
         Tensor::of<float>({static_cast<int64_t>(values.size())}, std::span<const float>(values));
     const ValueId old = node.input(2);

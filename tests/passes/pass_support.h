@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "passes/rules.h"
+#include "passes/standard_operators.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
@@ -70,6 +71,18 @@ inline void expect_same_numbers(const Graph& before, const Graph& after, double 
     for (int64_t i = 0; i < (*a)[k].count(); ++i)
       EXPECT_NEAR((*a)[k].at(i), (*b)[k].at(i), tolerance) << "output " << k << " at " << i;
   }
+}
+
+/// Every operator becomes one of ai.onnx, with the same numbers up to `tolerance`.
+inline void expect_standard(const Graph& before, double tolerance) {
+  Graph after = before;
+  const auto steps = rewrite(after, standard_operator_rules(),
+                             {.max_steps = -1, .log = {}, .verify = VerifyAfter::kSteps});
+  ASSERT_TRUE(steps.ok()) << steps.error().text();
+  EXPECT_FALSE(steps->empty());
+  for (const NodeId id : after.nodes())
+    EXPECT_EQ(after.node(id).domain, "") << after.node(id).label();
+  expect_same_numbers(before, after, tolerance);
 }
 
 } // namespace octet::test

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of com.microsoft against what they are written as, by the reference.
 #include "passes/pass_support.h"
-#include "passes/standard_operators.h"
 
 namespace octet {
 namespace {
@@ -10,14 +9,7 @@ using test::expect_same_numbers;
 using test::parse;
 
 void expect_standard(const Graph& before) {
-  Graph after = before;
-  const auto steps = rewrite(after, standard_operator_rules(),
-                             {.max_steps = -1, .log = {}, .verify = VerifyAfter::kSteps});
-  ASSERT_TRUE(steps.ok()) << steps.error().text();
-  EXPECT_FALSE(steps->empty());
-  for (const NodeId id : after.nodes())
-    EXPECT_EQ(after.node(id).domain, "") << after.node(id).label();
-  expect_same_numbers(before, after, 1e-5);
+  test::expect_standard(before, 1e-5);
 }
 
 /// A constant of small numbers that follow no pattern.

@@ -22,8 +22,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_input(ctx, 1, TypeSet{DType::kFloat32}));
   OCTET_TRY(check_scalar(ctx, 1));
   const TypeInfo& x = ctx.input(0).type;
-  for (const char* order : {"order_input", "order_output"})
-    OCTET_TRY(ms::check_tiles(x, OCTET_TRY(ms::parse_order(ctx.node, order))));
+  OCTET_TRY(ms::check_orders(ctx.node, x));
   return one(OCTET_TRY(type_of(ctx.node)), x.shape);
 }
 
@@ -31,8 +30,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const auto values = OCTET_TRY(ms::dequantized(ctx.inputs[0], ctx.inputs[1].at(0)));
   const Tensor y = OCTET_TRY(rounded(OCTET_TRY(type_of(ctx.node)), shape, values));
-  return one(OCTET_TRY(ms::reorder(y, OCTET_TRY(ms::parse_order(ctx.node, "order_input")),
-                                   OCTET_TRY(ms::parse_order(ctx.node, "order_output")))));
+  return one(OCTET_TRY(ms::reorder(y, ctx.node)));
 }
 
 } // namespace

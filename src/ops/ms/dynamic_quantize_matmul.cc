@@ -36,10 +36,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
                             .b = ctx.inputs[1],
                             .b_zero = ctx.has(3) ? ctx.inputs[3] : Tensor(),
                             .a_scale = a[1].at(0),
-                            .b_scale = ctx.inputs[2]};
-  auto y = OCTET_TRY(ms::scaled_product(p));
-  for (size_t i = 0; ctx.has(4) && i < y.size(); ++i)
-    y[i] += ctx.inputs[4].at(static_cast<int64_t>(i) % ctx.inputs[4].count());
+                            .b_scale = ctx.inputs[2],
+                            .bias = ctx.has(4) ? ctx.inputs[4] : Tensor()};
+  const auto y = OCTET_TRY(ms::scaled_product(p));
   return one(OCTET_TRY(rounded(DType::kFloat32, shape, y)));
 }
 

@@ -30,6 +30,10 @@ Result<std::vector<double>> scaled_product(const ScaledProduct& p) {
   std::vector<double> y(sums.size());
   for (size_t i = 0; i < y.size(); ++i)
     y[i] = static_cast<double>(sums[i]) * p.a_scale * scales[scales.size() == 1 ? 0 : i % columns];
+  if (p.bias.empty()) return y;
+  const auto bias = OCTET_TRY(p.bias.to_doubles());
+  for (size_t i = 0; i < y.size(); ++i)
+    y[i] += bias[i % bias.size()];
   return y;
 }
 

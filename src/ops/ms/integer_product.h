@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MatMulIntegerToFloat, DynamicQuantizeMatMul, QGemm and QAttention share: the product of
-// codes, scaled to float.
+// What MatMulIntegerToFloat, DynamicQuantizeMatMul, QGemm, QAttention and the ordered products
+// share: the product of codes, scaled to float.
 #pragma once
 
 #include "ops/ms/codes.h"
@@ -14,8 +14,9 @@ struct ScaledProduct {
   Tensor a, a_zero, b, b_zero; ///< zero points may be empty()
   double a_scale = 1;
   Tensor b_scale; ///< one, or one for each column
+  Tensor bias;    ///< one for each column; may be empty()
 };
-/// (a - a_zero) @ (b - b_zero) * a_scale * b_scale; the sum of products is exact.
+/// (a - a_zero) @ (b - b_zero) * a_scale * b_scale + bias; the sum of products is exact.
 Result<std::vector<double>> scaled_product(const ScaledProduct& p);
 
 } // namespace octet::ms

@@ -35,10 +35,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
                             .b = ctx.inputs[1],
                             .b_zero = ctx.has(5) ? ctx.inputs[5] : Tensor(),
                             .a_scale = ctx.inputs[2].at(0),
-                            .b_scale = ctx.inputs[3]};
-  auto y = OCTET_TRY(ms::scaled_product(p));
-  for (size_t i = 0; ctx.has(6) && i < y.size(); ++i)
-    y[i] += ctx.inputs[6].at(static_cast<int64_t>(i) % ctx.inputs[6].count());
+                            .b_scale = ctx.inputs[3],
+                            .bias = ctx.has(6) ? ctx.inputs[6] : Tensor()};
+  const auto y = OCTET_TRY(ms::scaled_product(p));
   return one(OCTET_TRY(rounded(DType::kFloat32, shape, y)));
 }
 

@@ -109,6 +109,24 @@ Result<Tensor> reorder(const Tensor& x, MatrixOrder from, MatrixOrder to) {
   return take(rows, x.shape(), OCTET_TRY(sources(x.shape(), to)));
 }
 
+Status check_orders(const Node& node, const TypeInfo& type) {
+  for (const char* order : {"order_input", "order_output"})
+    OCTET_TRY(check_tiles(type, OCTET_TRY(parse_order(node, order))));
+  return ok_status();
+}
+
+Result<Tensor> reorder(const Tensor& x, const Node& node) {
+  return reorder(x, OCTET_TRY(parse_order(node, "order_input")),
+                 OCTET_TRY(parse_order(node, "order_output")));
+}
+
+Result<MatrixOrder> same_order(const Node& node, std::optional<MatrixOrder> y_otherwise) {
+  const auto x = OCTET_TRY(parse_order(node, "order_X", MatrixOrder::kRows));
+  const auto y = OCTET_TRY(parse_order(node, "order_Y", y_otherwise.value_or(x)));
+  if (x != y) return error("order_X is {} and order_Y {}; make them equal", name(x), name(y));
+  return x;
+}
+
 Result<Tensor> weight_rows(const Tensor& w, MatrixOrder order) {
   if (order == MatrixOrder::kColumns || order == MatrixOrder::kRows)
     return reorder(w, order, MatrixOrder::kRows);

@@ -39,6 +39,13 @@ Status check_tiles(const TypeInfo& type, MatrixOrder order);
 /// whole.
 Result<Tensor> reorder(const Tensor& x, MatrixOrder from, MatrixOrder to);
 
+/// The two orders of a node that moves a tensor, order_input and order_output.
+Status check_orders(const Node& node, const TypeInfo& type);
+Result<Tensor> reorder(const Tensor& x, const Node& node);
+/// order_X (ORDER_ROW where it is missing) of a node whose order_Y has to be the same;
+/// `y_otherwise` (order_X): where order_Y is missing.
+Result<MatrixOrder> same_order(const Node& node, std::optional<MatrixOrder> y_otherwise = {});
+
 /// Weights [.., K, N] as the second operand of an ordered product, row after row. ORDER_COL is that
 /// of [K, N]; the tiled orders are those of the transposed matrix, [N, K].
 Result<Tensor> weight_rows(const Tensor& w, MatrixOrder order);

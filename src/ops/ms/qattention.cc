@@ -33,10 +33,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
                             .b = w,
                             .b_zero = ctx.has(7) ? ctx.inputs[7] : Tensor(),
                             .a_scale = ctx.inputs[3].at(0),
-                            .b_scale = ctx.inputs[4]};
-  auto projected = OCTET_TRY(ms::scaled_product(p));
-  for (size_t i = 0; i < projected.size(); ++i)
-    projected[i] += ctx.inputs[2].at(static_cast<int64_t>(i) % w.dim(1));
+                            .b_scale = ctx.inputs[4],
+                            .bias = ctx.inputs[2]};
+  const auto projected = OCTET_TRY(ms::scaled_product(p));
   const auto y = OCTET_TRY(ms::attend(a, ctx.inputs[0].shape(), projected,
                                       ctx.has(5) ? ctx.inputs[5] : Tensor(), Tensor()));
   return one(OCTET_TRY(rounded(DType::kFloat32, shape, y)));

@@ -58,7 +58,8 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
                             .b_zero = ctx.has(5) ? ctx.inputs[5] : Tensor(),
                             .a_scale = ctx.inputs[1].at(0) *
                                        static_cast<double>(ctx.node.attr_float("alpha", 1)),
-                            .b_scale = ctx.inputs[4]};
+                            .b_scale = ctx.inputs[4],
+                            .bias = Tensor()};
   auto y = OCTET_TRY(ms::scaled_product(p));
   if (ctx.has(6)) {
     if (OCTET_TRY(broadcast_shapes(std::vector<Shape>{shape, ctx.inputs[6].shape()})) != shape)

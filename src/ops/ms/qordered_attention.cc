@@ -113,10 +113,9 @@ Result<std::vector<double>> project(const EvalContext& ctx, size_t part) {
                             .b = OCTET_TRY(ms::weight_rows(w, ms::MatrixOrder::kColumns)),
                             .b_zero = Tensor(),
                             .a_scale = ctx.inputs[kXScale].at(0),
-                            .b_scale = ctx.inputs[kWeightScale + part]};
-  auto y = OCTET_TRY(ms::scaled_product(p));
-  for (size_t i = 0; i < y.size(); ++i)
-    y[i] += ctx.inputs[kBias + part].at(static_cast<int64_t>(i) % w.dim(1));
+                            .b_scale = ctx.inputs[kWeightScale + part],
+                            .bias = ctx.inputs[kBias + part]};
+  const auto y = OCTET_TRY(ms::scaled_product(p));
   const double scale = ctx.inputs[kProductScale + part].at(0);
   const Tensor codes = OCTET_TRY(
       ms::quantized(DType::kInt8, {static_cast<int64_t>(y.size())}, y, static_cast<float>(scale)));

@@ -3,7 +3,6 @@
 // Gelu(x * scale_x) / scale_y, to nearest, ties to even. The same for every order, which order_X
 // and order_Y (equal; optional) name. Source: ONNX Runtime, docs/ContribOperators.md and
 // contrib_ops/cuda/quantization/qordered_ops.
-#include "core/format.h"
 #include "ops/ms/codes.h"
 #include "ops/ms/matrix_order.h"
 
@@ -20,10 +19,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
     OCTET_TRY(check_input(ctx, scale, TypeSet{DType::kFloat32}));
     OCTET_TRY(check_scalar(ctx, scale));
   }
-  const auto x = OCTET_TRY(ms::parse_order(ctx.node, "order_X", ms::MatrixOrder::kRows));
-  const auto y = OCTET_TRY(ms::parse_order(ctx.node, "order_Y", x));
-  if (x != y)
-    return error("order_X is {} and order_Y {}; make them equal", ms::name(x), ms::name(y));
+  OCTET_TRY(ms::same_order(ctx.node));
   return one(DType::kInt8, ctx.input(0).type.shape);
 }
 

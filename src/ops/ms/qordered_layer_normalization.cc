@@ -18,11 +18,7 @@ namespace {
 constexpr int64_t kVersion = 17;
 
 Result<ms::MatrixOrder> parse(const Node& node) {
-  const auto x = OCTET_TRY(ms::parse_order(node, "order_X", ms::MatrixOrder::kRows));
-  const auto y = OCTET_TRY(ms::parse_order(node, "order_Y", ms::MatrixOrder::kRows));
-  if (x != y)
-    return error("order_X is {} and order_Y {}; make them equal", ms::name(x), ms::name(y));
-  return x;
+  return ms::same_order(node, ms::MatrixOrder::kRows);
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {

@@ -99,11 +99,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
                             .b = OCTET_TRY(ms::weight_rows(ctx.inputs[2], o.b)),
                             .b_zero = Tensor(),
                             .a_scale = ctx.inputs[1].at(0),
-                            .b_scale = ctx.inputs[3]};
+                            .b_scale = ctx.inputs[3],
+                            .bias = ctx.has(5) ? ctx.inputs[5] : Tensor()};
   auto y = OCTET_TRY(ms::scaled_product(p));
-  if (ctx.has(5))
-    for (size_t i = 0; i < y.size(); ++i)
-      y[i] += ctx.inputs[5].at(static_cast<int64_t>(i) % shape.back());
   if (ctx.has(6)) {
     const Tensor codes = OCTET_TRY(ms::reorder(ctx.inputs[6], o.a, MatrixOrder::kRows));
     const auto c = OCTET_TRY(ms::dequantized(codes, ctx.inputs[7].at(0)));

@@ -16,8 +16,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_input(ctx, 1, TypeSet{DType::kFloat32}));
   OCTET_TRY(check_scalar(ctx, 1));
   const TypeInfo& x = ctx.input(0).type;
-  for (const char* order : {"order_input", "order_output"})
-    OCTET_TRY(ms::check_tiles(x, OCTET_TRY(ms::parse_order(ctx.node, order))));
+  OCTET_TRY(ms::check_orders(ctx.node, x));
   return one(DType::kInt8, x.shape);
 }
 
@@ -26,8 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const auto values = OCTET_TRY(ctx.inputs[0].to_doubles());
   const auto scale = static_cast<float>(ctx.inputs[1].at(0));
   const Tensor codes = OCTET_TRY(ms::quantized(DType::kInt8, shape, values, scale));
-  return one(OCTET_TRY(ms::reorder(codes, OCTET_TRY(ms::parse_order(ctx.node, "order_input")),
-                                   OCTET_TRY(ms::parse_order(ctx.node, "order_output")))));
+  return one(OCTET_TRY(ms::reorder(codes, ctx.node)));
 }
 
 } // namespace

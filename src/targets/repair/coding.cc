@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "passes/evaluate.h"
+#include "passes/standard_operators.h"
 
 #include "octet/executor.h"
 
@@ -199,13 +200,24 @@ ValueId emit_clip(Patch& patch,
   }
   const auto limit = [&](const std::optional<double>& value, const char* which) {
     if (!value) return ValueId{};
-    const std::array<double, 1> one = {*value};
-    return patch.constant(name + which, Tensor::from_doubles(type, {}, one).value());
+    return emit_number(patch, name + which, type, *value);
   };
   const ValueId lo = limit(bounds.lo, "_min"), hi = limit(bounds.hi, "_max");
   std::vector<ValueId> inputs = {x, lo};
   if (hi.valid()) inputs.push_back(hi);
   return patch.emit("Clip", std::move(inputs), {}, name);
+}
+
+ValueId emit_with_input(Patch& patch, const Node& node, size_t input, ValueId value) {
+  patch.from(node);
+  std::vector<ValueId> inputs = node.inputs;
+  if (inputs.size() <= input) inputs.resize(input + 1);
+  inputs[input] = value;
+  return patch.emit(node.op_type, std::move(inputs), node.attributes, node.name);
+}
+
+ValueId emit_shift(Patch& patch, ValueId x, double number, DType type, const std::string& name) {
+  return patch.emit("Add", {x, emit_number(patch, name + "_by", type, number)}, {}, name);
 }
 
 Range range_by_operators(const Graph& graph, ValueId value) {
@@ -226,7 +238,7 @@ std::optional<Tensor> constant_value(const Graph& graph, ValueId value) {
   return value_at(graph, value, 0);
 }
 
-Graph probe_graph(const Coding& coding, const Bounds& bounds) {
+Graph probe_graph(const Coding& coding, const Bounds& bounds, double shift) {
   Graph graph;
   graph.name = "probe";
   graph.opsets[""] = 21;
@@ -234,9 +246,11 @@ Graph probe_graph(const Coding& coding, const Bounds& bounds) {
   type.type = coding.real;
   const ValueId x = graph.add_input("x", type);
   Patch patch(graph, "", Exactness::kExact);
-  const ValueId clipped = emit_clip(patch, graph, x, bounds, coding.real, "clip");
-  const ValueId codes = emit_quantize(patch, coding, clipped, "q");
-  emit_dequantize(patch, coding, codes, "y");
+  ValueId before = emit_clip(patch, graph, x, bounds, coding.real, "clip");
+  if (shift != 0) before = emit_shift(patch, before, -shift, coding.real, "before");
+  const ValueId codes = emit_quantize(patch, coding, before, "q");
+  const ValueId behind = emit_dequantize(patch, coding, codes, shift == 0 ? "y" : "dq");
+  if (shift != 0) emit_shift(patch, behind, shift, coding.real, "y");
   if (patch.apply(graph).ok())
     if (const auto y = graph.find_value("y")) graph.mark_output(*y);
   return graph;

@@ -43,6 +43,11 @@ dequantizers(const RepairContext& context, ValueId codes, const Coding& coding);
 ValueId emit_quantize(Patch& patch, const Coding& coding, ValueId x, const std::string& name);
 ValueId emit_dequantize(Patch& patch, const Coding& coding, ValueId codes, const std::string& name);
 
+/// The node once more with another value at `input`.
+ValueId emit_with_input(Patch& patch, const Node& node, size_t input, ValueId value);
+/// x + number.
+ValueId emit_shift(Patch& patch, ValueId x, double number, DType type, const std::string& name);
+
 /// Relu, or Clip in the form of the operator set; without bounds x itself.
 struct Bounds {
   std::optional<double> lo, hi;
@@ -64,8 +69,8 @@ std::optional<Tensor> constant_value(const Graph& graph, ValueId value);
 /// A scale that TensorRT divides by: positive, finite and not subnormal as a float.
 bool is_usable_scale(double scale);
 
-/// clip (where given), Q, DQ of one float value.
-Graph probe_graph(const Coding& coding, const Bounds& bounds = {});
+/// clip (where given), Q, DQ of one float value; a shift is taken off before Q and added behind DQ.
+Graph probe_graph(const Coding& coding, const Bounds& bounds = {}, double shift = 0);
 
 /// How far both are apart on `x`; nullopt where one of them gives no number.
 std::optional<double> probe_difference(const Graph& before, const Graph& after, const Tensor& x);

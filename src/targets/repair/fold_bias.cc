@@ -28,15 +28,14 @@ bool is_row_with_zero_point(const RepairContext& context, const Node& node) {
 std::optional<Repair> fold_bias(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
   if (!is_dequantize(node) || graph.is_output(node.output(0))) return std::nullopt;
-  const auto codes = constant_value(graph, node.input(0));
-  if (!codes || (codes->type() != DType::kInt32 && !is_row_with_zero_point(context, node)))
-    return std::nullopt;
+  const DType type = graph.value(node.input(0)).type.type;
+  if (type != DType::kInt32 && !is_row_with_zero_point(context, node)) return std::nullopt;
   const auto bias = constant_value(graph, node.output(0));
   if (!bias) return std::nullopt;
-  Patch patch(graph,
-              fmt::format("{} codes are stored as the float values that they mean",
-                          octet::name(codes->type())),
-              Exactness::kExact);
+  Patch patch(
+      graph,
+      fmt::format("{} codes are stored as the float values that they mean", octet::name(type)),
+      Exactness::kExact);
   patch.from(node);
   patch.replace(node.output(0), patch.constant(graph.value(node.output(0)).name, *bias));
   return Repair::exact(std::move(patch));

@@ -20,27 +20,6 @@ namespace octet {
 
 namespace {
 
-/// Q and DQ between two Adds.
-Graph shifted_probe(const Coding& coding, double by) {
-  Graph graph;
-  graph.name = "probe";
-  graph.opsets[""] = 21;
-  TypeInfo type;
-  type.type = coding.real;
-  const ValueId x = graph.add_input("x", type);
-  Patch patch(graph, "", Exactness::kRounding);
-  const auto add = [&](ValueId to, double number, const char* name) {
-    const std::vector<double> one = {number};
-    const auto t = Tensor::from_doubles(coding.real, {}, one).value();
-    return patch.emit("Add", {to, patch.constant(std::string(name) + "_by", t)}, {}, name);
-  };
-  const ValueId codes = emit_quantize(patch, coding, add(x, -by, "before"), "q");
-  add(emit_dequantize(patch, coding, codes, "dq"), by, "y");
-  if (patch.apply(graph).ok())
-    if (const auto y = graph.find_value("y")) graph.mark_output(*y);
-  return graph;
-}
-
 bool has_shift(const RepairContext& context, const Coding& coding) {
   const auto range = code_range(coding.codes);
   return context.zero_points == ZeroPointForm::kShift && range && range->hi - range->lo == 255 &&
@@ -112,7 +91,7 @@ std::optional<Repair> shift_activation(const RepairContext& context, const Node&
       return std::nullopt;
   }
   Repair repair{std::move(patch), s};
-  repair.probe = Probe{graph.value(x).name, probe_graph(*coding), shifted_probe(better, by)};
+  repair.probe = Probe{graph.value(x).name, probe_graph(*coding), probe_graph(better, {}, by)};
   return repair;
 }
 

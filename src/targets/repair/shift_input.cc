@@ -21,7 +21,7 @@ class InputShift {
     if (node->op_type == "Add") return into_add(*node, depth);
     if (moves_values(*node)) {
       const auto in = into(node->input(0), depth + 1);
-      return in ? std::optional(copy(*node, 0, *in)) : std::nullopt;
+      return in ? std::optional(emit_with_input(patch_, *node, 0, *in)) : std::nullopt;
     }
     if (node->op_type == "LayerNormalization") return into_layer_norm(*node);
     const bool gemm = node->op_type == "Gemm" && node->attr_float("beta", 1.0F) == 1.0F;
@@ -35,10 +35,11 @@ class InputShift {
       if (const auto t = constant_value(graph_, node.input(i)); t && t->type() == type_) {
         const ValueId other = node.input(1 - i);
         if (t->count() == 1 && t->rank() == 0 && t->at(0) + by_ == 0) return other;
-        return copy(node, i, shifted(*t, name_of(graph_, node) + "_shifted"));
+        return emit_with_input(patch_, node, i, shifted(*t, name_of(graph_, node) + "_shifted"));
       }
     for (const size_t i : {0U, 1U})
-      if (const auto in = into(node.input(i), depth + 1)) return copy(node, i, *in);
+      if (const auto in = into(node.input(i), depth + 1))
+        return emit_with_input(patch_, node, i, *in);
     return std::nullopt;
   }
 
@@ -49,15 +50,16 @@ class InputShift {
     if (scale == nullptr || (node.input(2).valid() && beta == nullptr)) return std::nullopt;
     const auto zeros = Tensor::zeros(type_, scale->shape());
     if (!zeros.ok()) return std::nullopt;
-    return copy(node, 2,
-                shifted(beta != nullptr ? *beta : *zeros, name_of(graph_, node) + "_beta"));
+    return emit_with_input(
+        patch_, node, 2,
+        shifted(beta != nullptr ? *beta : *zeros, name_of(graph_, node) + "_beta"));
   }
 
   /// Gemm with beta 1 and Conv; only where a bias is there.
   std::optional<ValueId> into_bias(const Node& node) {
     const Tensor* bias = graph_.constant(node.input(2));
     if (bias == nullptr || bias->type() != type_) return std::nullopt;
-    return copy(node, 2, shifted(*bias, name_of(graph_, node) + "_bias"));
+    return emit_with_input(patch_, node, 2, shifted(*bias, name_of(graph_, node) + "_bias"));
   }
 
   ValueId shifted(const Tensor& t, const std::string& name) {
@@ -65,14 +67,6 @@ class InputShift {
     for (int64_t i = 0; i < t.count(); ++i)
       numbers.push_back(t.at(i) + by_);
     return patch_.constant(name, Tensor::from_doubles(type_, t.shape(), numbers).value());
-  }
-
-  ValueId copy(const Node& node, size_t input, ValueId value) {
-    patch_.from(node);
-    std::vector<ValueId> inputs = node.inputs;
-    if (inputs.size() <= input) inputs.resize(input + 1);
-    inputs[input] = value;
-    return patch_.emit(node.op_type, std::move(inputs), node.attributes, node.name);
   }
 
   Patch& patch_;
@@ -91,9 +85,7 @@ ValueId emit_shifted(Patch& patch,
                      DType type,
                      const std::string& name) {
   if (const auto done = InputShift(patch, context, by, type).into(x)) return *done;
-  const std::vector<double> one = {by};
-  const auto number = Tensor::from_doubles(type, {}, one).value();
-  return patch.emit("Add", {x, patch.constant(name + "_by", number)}, {}, name);
+  return emit_shift(patch, x, by, type, name);
 }
 
 } // namespace octet

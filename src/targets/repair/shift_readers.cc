@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "passes/standard_operators.h"
 #include "targets/repair/shift.h"
 
 namespace octet {
@@ -49,16 +50,14 @@ class ReaderShift {
       if (is_product(node)) {
         if (!products_.insert(use.node).second || !product(node, use.input, now)) return false;
       } else if (moves_values(node) && use.input == 0 && depth < kShiftDepth) {
-        if (!all(node.output(0), copy(node, 0, now), depth + 1)) return false;
+        if (!all(node.output(0), emit_with_input(patch_, node, 0, now), depth + 1)) return false;
       } else {
         others = true;
       }
     }
     if (others) {
-      const std::vector<double> one = {by_};
       const std::string name = graph_.value(old).name + "_shifted_back";
-      const ValueId number = patch_.constant(name, Tensor::from_doubles(type_, {}, one).value());
-      patch_.replace(old, patch_.emit("Add", {now, number}, {}, name));
+      patch_.replace(old, emit_shift(patch_, now, by_, type_, name));
     }
     return true;
   }
@@ -75,7 +74,7 @@ class ReaderShift {
     const auto weight = input == 0 ? constant_value(graph_, node.input(1)) : std::nullopt;
     if (!weight || weight->rank() != 2) return matmul_of_two(node, input, now);
     std::vector<double> bias = scaled(sums(*weight, 1), by_);
-    const ValueId product = copy(node, 0, now);
+    const ValueId product = emit_with_input(patch_, node, 0, now);
     const Shape whole = {static_cast<int64_t>(bias.size())};
     const std::string name = name_of(graph_, node) + "_bias";
     const NodeId next = context_.uses.single_consumer(node.output(0));
@@ -112,7 +111,7 @@ class ReaderShift {
     const ValueId sum = emit_sum(other, input == 0 ? -2 : -1, name + "_sum");
     const ValueId shift =
         patch_.emit("Mul", {sum, constant(name + "_by", {}, {by_})}, {}, name + "_shift");
-    const ValueId product = copy(node, input, now);
+    const ValueId product = emit_with_input(patch_, node, input, now);
     patch_.replace(node.output(0), patch_.emit("Add", {product, shift}, {}, name + "_shifted"));
     return true;
   }
@@ -125,7 +124,7 @@ class ReaderShift {
     if (graph_.opset() < 13)
       attributes["axes"].value = std::vector<int64_t>{axis};
     else
-      inputs.push_back(patch_.constant(name + "_axis", Tensor::of<int64_t>({1}, {axis})));
+      inputs.push_back(emit_ints(patch_, name + "_axis", {axis}));
     return patch_.emit("ReduceSum", std::move(inputs), std::move(attributes), name);
   }
 
@@ -154,7 +153,7 @@ class ReaderShift {
     }
     const Shape whole = {static_cast<int64_t>(bias.size())};
     patch_.replace(node.output(0),
-                   copy(node, 0, now, constant(name_of(graph_, node) + "_bias", whole, bias)));
+                   with_bias(node, now, constant(name_of(graph_, node) + "_bias", whole, bias)));
     return true;
   }
 
@@ -168,7 +167,7 @@ class ReaderShift {
     }
     const Shape whole = {static_cast<int64_t>(bias.size())};
     patch_.replace(node.output(0),
-                   copy(node, 0, now, constant(name_of(graph_, node) + "_bias", whole, bias)));
+                   with_bias(node, now, constant(name_of(graph_, node) + "_bias", whole, bias)));
     return true;
   }
 
@@ -183,16 +182,11 @@ class ReaderShift {
     return patch_.constant(name, Tensor::from_doubles(type_, shape, numbers).value());
   }
 
-  /// The node with another input and, where given, another bias.
-  ValueId copy(const Node& node, size_t input, ValueId value, ValueId bias = {}) {
-    patch_.from(node);
-    std::vector<ValueId> inputs = node.inputs;
-    inputs[input] = value;
-    if (bias.valid()) {
-      inputs.resize(3);
-      inputs[2] = bias;
-    }
-    return patch_.emit(node.op_type, std::move(inputs), node.attributes, node.name);
+  /// A product with another input and bias.
+  ValueId with_bias(Node node, ValueId value, ValueId bias) {
+    node.inputs.resize(3);
+    node.inputs[2] = bias;
+    return emit_with_input(patch_, node, 0, value);
   }
 
   Patch& patch_;
