@@ -2,8 +2,7 @@
 # Predictions of octet and ONNX Runtime for one BERT classifier, each on the tokens of the Hugging Face tokenizer.
 # ONNX Runtime runs with session.x64quantprecision=1, without which its int8 products saturate on CPUs without VNNI.
 # usage: tools/setup-peers --run bench/bert_agreement.py OCTET REVIEWS.tsv.gz N FOLDER...    FOLDER: a model folder
-# REVIEWS: lines of number, stars, label (0 or 1) and text, between tabs
-import gzip
+# REVIEWS: lines of number, stars, label (0 or 1) and text, between tabs; half of the N are negative, half positive
 import json
 import pathlib
 import subprocess
@@ -12,32 +11,9 @@ import tempfile
 
 import numpy
 import onnxruntime
-from tokenizers import Tokenizer
+from interop.reviews import reviews, tokens
 
-LENGTH = 128
 BATCH = 32
-
-
-def reviews(path, count):
-    labels, texts = [], []
-    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-        for line in lines:
-            _, _, label, text = line.rstrip("\n").split("\t", 3)
-            labels.append(label == "1")
-            texts.append(text)
-            if len(texts) == count:
-                break
-    return numpy.array(labels), texts
-
-
-def tokens(folder, texts):
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.enable_truncation(LENGTH)
-    tokenizer.enable_padding(length=LENGTH)
-    rows = tokenizer.encode_batch(texts)
-    return {"input_ids": numpy.array([r.ids for r in rows], dtype=numpy.int64),
-            "attention_mask": numpy.array([r.attention_mask for r in rows], dtype=numpy.int64),
-            "token_type_ids": numpy.array([r.type_ids for r in rows], dtype=numpy.int64)}
 
 
 def theirs(model, inputs):

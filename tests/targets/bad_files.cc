@@ -98,7 +98,7 @@ const BadFile kFiles[] = {
     {"row_with_zero_point",
      "const b: u8[4] = [0, 20, 255, 7]\nconst u: u8[] = [90]\nd = DequantizeLinear(b, s, u)\n"
      "m = MatMul(x, w)\ny = Add(m, d)",
-     "uint8-data", "fold_bias"},
+     "uint8-data", "fold_row"},
     {"scale_zero",
      "const t: f32[] = [0.0]\nq = QuantizeLinear(x, t, z)\ny = DequantizeLinear(q, t, z)",
      "scale-not-positive", "replace_scale", -1},

@@ -46,7 +46,8 @@ quantized(DType type, Shape shape, std::span<const double> values, float scale, 
   std::vector<double> codes;
   codes.reserve(values.size());
   for (const double v : values)
-    codes.push_back(numerics::quantize(static_cast<float>(v), scale, zero, range->lo, range->hi));
+    codes.push_back(numerics::round_saturate(static_cast<float>(v / static_cast<double>(scale)),
+                                             zero, range->lo, range->hi));
   return Tensor::from_doubles(type, std::move(shape), codes);
 }
 

@@ -238,6 +238,21 @@ std::optional<Tensor> constant_value(const Graph& graph, ValueId value) {
   return value_at(graph, value, 0);
 }
 
+std::optional<std::vector<double>> constant_numbers(const Graph& graph, ValueId value) {
+  const auto rounded = constant_value(graph, value);
+  if (!rounded) return std::nullopt;
+  const Node* node = graph.producer(value);
+  const auto coding =
+      node != nullptr && is_dequantize(*node) ? coding_of(graph, *node) : std::nullopt;
+  const Tensor* codes = coding && !coding->per_channel() ? graph.constant(node->input(0)) : nullptr;
+  std::vector<double> out;
+  out.reserve(static_cast<size_t>(rounded->count()));
+  for (int64_t i = 0; i < rounded->count(); ++i)
+    out.push_back(codes != nullptr ? (codes->at(i) - coding->zeros[0]) * coding->scales[0]
+                                   : rounded->at(i));
+  return out;
+}
+
 Graph probe_graph(const Coding& coding, const Bounds& bounds, double shift) {
   Graph graph;
   graph.name = "probe";

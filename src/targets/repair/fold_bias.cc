@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //   codes ─▶ DQ ─▶ bias   =>   float bias = (codes - zero point) * scale
-// int32 codes, and what has a zero point and is no weight: one row or one number, such as the
-// biases and factors that quantize_static codes like activations. Exact: the reference evaluates
-// the DQ. Source: docs/targets.md 1.3, 6.
+// fold_bias: int32 codes. fold_row: what has a zero point and is no weight, one row or one number,
+// such as the biases and factors that quantize_static codes like activations. Exact: the reference
+// evaluates the DQ. Source: docs/targets.md 1.3, 6.
 #include "core/format.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
@@ -23,22 +23,35 @@ bool is_row_with_zero_point(const RepairContext& context, const Node& node) {
   return true;
 }
 
+std::optional<Repair> fold_dequantize(const Graph& graph, const Node& node) {
+  const auto bias = constant_value(graph, node.output(0));
+  if (!bias) return std::nullopt;
+  Patch patch(graph,
+              fmt::format("{} codes are stored as the float values that they mean",
+                          octet::name(graph.value(node.input(0)).type.type)),
+              Exactness::kExact);
+  patch.from(node);
+  patch.replace(node.output(0), patch.constant(graph.value(node.output(0)).name, *bias));
+  return Repair::exact(std::move(patch));
+}
+
+bool is_inner_dequantize(const Graph& graph, const Node& node) {
+  return is_dequantize(node) && !graph.is_output(node.output(0));
+}
+
 } // namespace
 
 std::optional<Repair> fold_bias(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (!is_dequantize(node) || graph.is_output(node.output(0))) return std::nullopt;
-  const DType type = graph.value(node.input(0)).type.type;
-  if (type != DType::kInt32 && !is_row_with_zero_point(context, node)) return std::nullopt;
-  const auto bias = constant_value(graph, node.output(0));
-  if (!bias) return std::nullopt;
-  Patch patch(
-      graph,
-      fmt::format("{} codes are stored as the float values that they mean", octet::name(type)),
-      Exactness::kExact);
-  patch.from(node);
-  patch.replace(node.output(0), patch.constant(graph.value(node.output(0)).name, *bias));
-  return Repair::exact(std::move(patch));
+  if (!is_inner_dequantize(graph, node) || graph.value(node.input(0)).type.type != DType::kInt32)
+    return std::nullopt;
+  return fold_dequantize(graph, node);
+}
+
+std::optional<Repair> fold_row(const RepairContext& context, const Node& node) {
+  if (!is_inner_dequantize(context.graph, node) || !is_row_with_zero_point(context, node))
+    return std::nullopt;
+  return fold_dequantize(context.graph, node);
 }
 
 } // namespace octet

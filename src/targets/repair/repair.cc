@@ -44,14 +44,23 @@ constexpr RepairRule kTensorRtForms[] = {
     {"scale_query", scale_query},
 };
 
+// fold_row comes behind the shifts, which take a constant's codes and not its rounded values.
 constexpr RepairRule kTensorRtNumbers[] = {
-    {"replace_scale", replace_scale},       {"shift_activation", shift_activation},
-    {"shift_table", shift_table},           {"symmetric_activation", symmetric_activation},
-    {"symmetric_weight", symmetric_weight}, {"store_weight", store_weight},
-    {"float_weight", float_weight},         {"dynamic_quantize", dynamic_quantize},
-    {"unify_concat", unify_concat},         {"unify_quantize", unify_quantize},
-    {"unblock_weight", unblock_weight},     {"dynamic_quantize_matmul", dynamic_quantize_matmul},
-    {"float_attention", float_attention},   {"place_attention", place_attention},
+    {"replace_scale", replace_scale},
+    {"shift_activation", shift_activation},
+    {"shift_table", shift_table},
+    {"fold_row", fold_row},
+    {"symmetric_activation", symmetric_activation},
+    {"symmetric_weight", symmetric_weight},
+    {"store_weight", store_weight},
+    {"float_weight", float_weight},
+    {"dynamic_quantize", dynamic_quantize},
+    {"unify_concat", unify_concat},
+    {"unify_quantize", unify_quantize},
+    {"unblock_weight", unblock_weight},
+    {"dynamic_quantize_matmul", dynamic_quantize_matmul},
+    {"float_attention", float_attention},
+    {"place_attention", place_attention},
 };
 
 constexpr RepairRule kOnnxRuntimeForms[] = {

@@ -18,6 +18,7 @@ RepairFn dynamic_quantize_matmul;
 RepairFn float_attention;
 RepairFn float_weight;
 RepairFn fold_bias;
+RepairFn fold_row;
 RepairFn fold_codes;
 RepairFn fold_parameter;
 RepairFn integer_product;

@@ -73,7 +73,7 @@ std::optional<Repair> shift_activation(const RepairContext& context, const Node&
     return std::nullopt;
   const auto readers = dequantizers(context, node.output(0), *coding);
   if (readers.empty()) return std::nullopt;
-  const double s = coding->scales[0], by = as_float(-s * int8_zero(*coding));
+  const double s = coding->scales[0], exact = -s * int8_zero(*coding), by = as_float(exact);
   Patch patch(graph,
               fmt::format("the same codes with scale {:.6g}: zero point {} becomes an addition of "
                           "{:.6g} before Q and behind DQ, in biases where there are any",
@@ -82,7 +82,7 @@ std::optional<Repair> shift_activation(const RepairContext& context, const Node&
   patch.from(node);
   const std::string name = name_of(graph, node);
   const Coding better = int8_coding(s, coding->real);
-  const ValueId shifted = emit_shifted(patch, context, x, -by, coding->real, name + "_shift");
+  const ValueId shifted = emit_shifted(patch, context, x, -exact, coding->real, name + "_shift");
   const ValueId codes = emit_quantize(patch, better, shifted, name);
   for (const Node* reader : readers) {
     patch.from(*reader);

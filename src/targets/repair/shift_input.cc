@@ -34,8 +34,10 @@ class InputShift {
     for (const size_t i : {1U, 0U})
       if (const auto t = constant_value(graph_, node.input(i)); t && t->type() == type_) {
         const ValueId other = node.input(1 - i);
-        if (t->count() == 1 && t->rank() == 0 && t->at(0) + by_ == 0) return other;
-        return emit_with_input(patch_, node, i, shifted(*t, name_of(graph_, node) + "_shifted"));
+        if (t->rank() == 0 && t->at(0) == as_float(-by_)) return other;
+        const auto numbers = constant_numbers(graph_, node.input(i));
+        const std::string name = name_of(graph_, node) + "_shifted";
+        return emit_with_input(patch_, node, i, shifted(t->shape(), *numbers, name));
       }
     for (const size_t i : {0U, 1U})
       if (const auto in = into(node.input(i), depth + 1))
@@ -48,25 +50,26 @@ class InputShift {
     const Tensor* scale = graph_.constant(node.input(1));
     const Tensor* beta = graph_.constant(node.input(2));
     if (scale == nullptr || (node.input(2).valid() && beta == nullptr)) return std::nullopt;
-    const auto zeros = Tensor::zeros(type_, scale->shape());
-    if (!zeros.ok()) return std::nullopt;
-    return emit_with_input(
-        patch_, node, 2,
-        shifted(beta != nullptr ? *beta : *zeros, name_of(graph_, node) + "_beta"));
+    const auto numbers = beta != nullptr ? constant_numbers(graph_, node.input(2))
+                                         : std::vector<double>(static_cast<size_t>(scale->count()));
+    const Shape& shape = beta != nullptr ? beta->shape() : scale->shape();
+    return emit_with_input(patch_, node, 2,
+                           shifted(shape, *numbers, name_of(graph_, node) + "_beta"));
   }
 
   /// Gemm with beta 1 and Conv; only where a bias is there.
   std::optional<ValueId> into_bias(const Node& node) {
     const Tensor* bias = graph_.constant(node.input(2));
     if (bias == nullptr || bias->type() != type_) return std::nullopt;
-    return emit_with_input(patch_, node, 2, shifted(*bias, name_of(graph_, node) + "_bias"));
+    const auto numbers = constant_numbers(graph_, node.input(2));
+    return emit_with_input(patch_, node, 2,
+                           shifted(bias->shape(), *numbers, name_of(graph_, node) + "_bias"));
   }
 
-  ValueId shifted(const Tensor& t, const std::string& name) {
-    std::vector<double> numbers;
-    for (int64_t i = 0; i < t.count(); ++i)
-      numbers.push_back(t.at(i) + by_);
-    return patch_.constant(name, Tensor::from_doubles(type_, t.shape(), numbers).value());
+  ValueId shifted(const Shape& shape, std::vector<double> numbers, const std::string& name) {
+    for (double& number : numbers)
+      number += by_;
+    return patch_.constant(name, Tensor::from_doubles(type_, shape, numbers).value());
   }
 
   Patch& patch_;
