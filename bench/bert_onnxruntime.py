@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+# usage: tools/setup-peers --run bench/bert_onnxruntime.py MODEL [FILE.onnx...]
 """A BERT classifier in ONNX Runtime: octet's files against what quantize_static makes, in turn, on random tokens.
 
-usage: bert_onnxruntime.py MODEL [FILE.onnx ...]    MODEL: a float model (a folder or model.onnx), FILE: octet's forms of it
+MODEL: a float model (a folder or model.onnx), FILE: octet's forms of it
 
 quantize_static is tried in its forms: its defaults, uint8 activations, only products, per channel, Q/DQ and QOperator.
 (1.31 does not take what onnxruntime.transformers' optimizer writes: types of com.microsoft's outputs are unknown to it.)

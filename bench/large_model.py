@@ -4,7 +4,7 @@
 # is the process's own, and all of it (with pages of the mapped files that nobody has written to, which the system takes
 # back when it needs them). The files are deleted afterwards; FOLDER needs 8 GB.
 #
-#   tools/setup-peers --run bench/large_model.py build/release/bin/octet FOLDER
+# usage: tools/setup-peers --run bench/large_model.py OCTET FOLDER
 import os
 import pathlib
 import subprocess

@@ -3,7 +3,7 @@
 # src/targets/onnxruntime_versions.cc. Prints one JSON object. Run it with the release in front, for example
 #
 #   pip install --no-deps --target /tmp/ort-1.20 onnxruntime==1.20.1
-#   PYTHONPATH=/tmp/ort-1.20 tools/setup-peers --run bench/onnxruntime_versions.py      (releases below 1.19 want numpy 1)
+# usage: PYTHONPATH=/tmp/ort-1.20 tools/setup-peers --run bench/onnxruntime_versions.py   (releases below 1.19 want numpy 1)
 import json
 import pathlib
 import tempfile

@@ -6,7 +6,7 @@
 # of any code and the share of codes that differ (one step is allowed). Each layer starts from ONNX Runtime's codes, so
 # that what one layer does is not blamed on another. exit 1: a bar was missed
 #
-#   tools/setup-peers --run bench/published_models.py build/release/bin/octet DATA/models
+# usage: tools/setup-peers --run bench/published_models.py OCTET DATA/models
 import json
 import pathlib
 import subprocess

@@ -3,7 +3,7 @@
 # onnxsim the call alone (without the start of Python). Needs PyPI's onnx, onnxsim and onnxruntime, which also compares
 # the outputs of both results with those of the model as it came.
 #
-#   python3 bench/simplify_onnxsim.py build/release/bin/octet model.onnx ...
+# usage: python3 bench/simplify_onnxsim.py OCTET MODEL.onnx...
 import os
 import subprocess
 import sys

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# usage: tools/bench tokenizer
 """The tokenizer beside Hugging Face's, one thread each, in turn, on the same reviews.
 
 Reads IMDB's test reviews and the uncased BERT vocabulary from OCTET_DATA (or ../shared/data). octet's side is

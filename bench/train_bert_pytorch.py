@@ -3,7 +3,7 @@
 # Seconds of a training step of BERT mini (4 layers, 256 hidden, classifier; batch 32, sequence 128): octet and Hugging
 # Face's model in PyTorch, same weights, batches and optimizer, in turns on this machine. Prints best and median of both,
 # the losses of the first steps and the peak memory.
-# usage: train_bert_pytorch.py OCTET_BENCH_TRAIN_STEPS [THREADS] [DROPOUT] [ROUNDS]      needs torch and transformers
+# usage: python3 bench/train_bert_pytorch.py OCTET_BENCH_TRAIN_STEPS [THREADS] [DROPOUT] [ROUNDS]      needs torch and transformers
 import resource
 import subprocess
 import sys

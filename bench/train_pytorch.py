@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Seconds of one training epoch of the small CNN in PyTorch eager: the same network, data, batches and optimizer as
 # bench/train.cc. The images are one tensor and a batch is one index operation, which is faster than a DataLoader.
-# usage: train_pytorch.py FASHION_MNIST_FOLDER [THREADS] [EPOCHS]
+# usage: python3 bench/train_pytorch.py FASHION_MNIST_FOLDER [THREADS] [EPOCHS]
 import gzip
 import sys
 import time

@@ -3,7 +3,7 @@
 # The price of a quantization-aware training step over a float one on the small CNN (batch 128): octet, PyTorch's own
 # (torch.ao.quantization, its default x86 configuration) and Brevitas (8-bit weights per channel, activations per tensor,
 # ranges learned), in turns on this machine; octet on BERT mini too. Prints best and median of each and the ratios.
-# usage: train_qat_pytorch.py OCTET_BENCH_TRAIN_STEPS [THREADS] [ROUNDS]      needs torch and brevitas
+# usage: python3 bench/train_qat_pytorch.py OCTET_BENCH_TRAIN_STEPS [THREADS] [ROUNDS]      needs torch and brevitas
 import copy
 import subprocess
 import sys

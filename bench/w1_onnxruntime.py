@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# usage: tools/bench w1_onnxruntime
 """The small convolutional network in octet and in ONNX Runtime, side by side, in turn, on random inputs.
 
 Reads the models that `make demo` leaves in out/demo (or the folder given). For each batch size and number of threads

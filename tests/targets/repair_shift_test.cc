@@ -180,12 +180,13 @@ TEST(RepairShift, AConstantsCodesAreNotRoundedBeforeTheyAreShifted) {
   // erf + 1 as quantize_static codes it: 1 is 255 codes of s / 2, which is no float, and every sum
   // lies on a tie between two codes. With 1 for it half of all codes would become one less.
   const Graph graph =
-      parse_graph("graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput x: f32[255]\n"
-                  "const s: f32[] = [0.007843137718737125]\nconst h: f32[] = "
-                  "[0.0039215688593685627]\nconst z: i8[] = [0]\nconst l: i8[] = [-128]\n"
-                  "const one: i8[] = [127]\nq = QuantizeLinear(x, s, z)\n"
-                  "a = com.microsoft.QLinearAdd(q, s, z, one, h, l, s, l)\n"
-                  "y = DequantizeLinear(a, s, l)\noutput y: f32[255]\n")
+      parse_graph(
+          "graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput x: f32[255]\n"
+          "const s: f32[] = [0.007843137718737125]\nconst h: f32[] = "
+          "[0.0039215688593685627]\nconst z: i8[] = [0]\nconst l: i8[] = [-128]\n"
+          "const n: f32[] = [1]\none = QuantizeLinear(n, h, l)\nq = QuantizeLinear(x, s, z)\n"
+          "a = com.microsoft.QLinearAdd(q, s, z, one, h, l, s, l)\n"
+          "y = DequantizeLinear(a, s, l)\noutput y: f32[255]\n")
           .value();
   std::vector<float> x;
   for (int code = -127; code <= 127; ++code)
