@@ -4,10 +4,10 @@
 # part of that output's largest magnitude (1e-4 is allowed). "int8": both run the quantized file, with the codes of every
 # layer as further outputs, ONNX Runtime in its exact mode (session.x64quantprecision=1); in steps, the largest difference
 # of any code and the share of codes that differ (one step is allowed). Each layer starts from ONNX Runtime's codes, so
-# that what one layer does is not blamed on another. exit 1: a bar was missed
-#
-# usage: tools/setup-peers --run bench/published_models.py OCTET DATA/models
+# that what one layer does is not blamed on another. exit 1: a bar was missed, or there are no models
+# The models are those of OCTET_DATA/models (../shared/data/models beside the source tree).
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,6 +18,8 @@ import onnx
 import onnxruntime
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
 
+OCTET = pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet"
+DATA = pathlib.Path(os.environ.get("OCTET_DATA") or pathlib.Path(os.environ["OCTET_SOURCE_DIR"]) / "../shared/data")
 TARGETS = ("octet", "onnxruntime", "tensorrt-10")
 FLOAT_BAR, STEP_BAR = 1e-4, 1
 random = numpy.random.default_rng(0)
@@ -190,8 +192,10 @@ def main():
     print("| model | form | nodes | simplified | float | simplified | layers | steps | codes that differ | whole | |")
     print("|---|---|---|---|---|---|---|---|---|---|---|", flush=True)
     missed = 0
+    if not (DATA / "models").is_dir():
+        sys.exit(f"no models in {DATA}; set OCTET_DATA")
     with tempfile.TemporaryDirectory() as scratch:
-        for name, form, make in rows(pathlib.Path(MODELS), scratch):
+        for name, form, make in rows(DATA / "models", scratch):
             try:
                 row = make()
             except (RuntimeError, KeyError) as failure:
@@ -206,5 +210,4 @@ def main():
     sys.exit(missed > 0)
 
 
-OCTET, MODELS = sys.argv[1:]
 main()
