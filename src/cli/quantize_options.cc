@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/string_util.h"
 #include "graph/sizes.h"
 #include <CLI/CLI.hpp>
 
@@ -18,6 +19,27 @@ namespace octet::cli {
 namespace {
 
 constexpr size_t kMaxPlanBytes = size_t{1} << 30;
+
+/// A file of ranges may name what a runtime has fused away, so another name is no error.
+void note_unknown_ranges(const std::map<std::string, Range>& ranges,
+                         const std::string& file,
+                         const Graph& graph) {
+  std::vector<std::string> unknown;
+  for (const auto& [name, range] : ranges)
+    if (!graph.find_value(name)) unknown.push_back(name);
+  if (unknown.empty()) return;
+  std::vector<std::string> names;
+  for (const ValueId id : graph.inputs())
+    names.push_back(graph.value(id).name);
+  for (const NodeId id : graph.nodes())
+    for (const ValueId out : graph.node(id).outputs)
+      if (out.valid()) names.push_back(graph.value(out).name);
+  const auto near = nearest_match(unknown.front(), names);
+  fmt::print(stderr,
+             "{}: {} of {} ranges are of tensors that the model does not have, such as \"{}\"{}\n",
+             file, unknown.size(), ranges.size(), unknown.front(),
+             near ? fmt::format("; is it \"{}\"?", *near) : "");
+}
 
 } // namespace
 
@@ -94,6 +116,7 @@ QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& 
     return QuantizationPlan::from_json(json).with(plan_file);
   }
   QuantizeOptions o = OCTET_TRY(options(common));
+  note_unknown_ranges(o.ranges, ranges_file, graph);
   if ((o.mode != QuantMode::kStatic || !o.ranges.empty()) && data.empty())
     return plan_quantization(graph, CalibrationSource{}, o);
   if (data.empty())

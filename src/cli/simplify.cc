@@ -113,7 +113,8 @@ class Simplify final : public Command {
       std::erase_if(outputs, [&](ValueId id) { return graph.value(id).name == name; });
       if (outputs.size() == before) return error("has no output \"{}\"", name);
     }
-    if (outputs.empty()) return error("--drop-output: leave the model at least one output");
+    if (outputs.empty() && !drop_outputs_.empty())
+      return error("--drop-output: leave the model at least one output");
     graph.set_outputs(std::move(outputs));
     return ok_status();
   }

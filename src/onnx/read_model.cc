@@ -98,8 +98,14 @@ Status read_field(Reader& reader, const Source& source, ModelFields& out) {
   return ok_status();
 }
 
+/// How the text file begins that stands for a large one in a clone without Git LFS. Source:
+/// git-lfs, docs/spec.md.
+constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
+
 Result<Graph> read_model(const Source& source) {
   if (source.all().empty()) return error("is empty; expected an ONNX model");
+  if (source.all().starts_with(kLfsPointer))
+    return error("is a pointer of Git LFS and not the model; git lfs pull fetches it");
   ModelFields fields;
   fields.info.ir_version = 0;
   fields.info.producer_name.clear();

@@ -23,7 +23,6 @@ TEXT
 cat >cache <<'TEXT'
 TRT-100001-MinMaxCalibration
 x: 3c008912
-sum: 3c008912
 s: 3c008912
 y: 3c810204
 TEXT
@@ -41,6 +40,11 @@ lacks qoperator.onnx DequantizeLinear
 has again.onnx QGemm
 refused "is not for tensorrt-10" "$octet" quantize model.onnx --drop-input kind --ranges cache --target tensorrt-10 --form qcdq -o no.onnx
 refused "did you mean \"qdq\"" "$octet" export qdq.onnx --form qdp -o no.onnx
+# Ranges of tensors that the model lacks are named.
+sed s/^x:/xx:/ cache >other
+"$octet" quantize model.onnx --drop-input kind --ranges other -o unknown.onnx 2>err.txt >/dev/null || true
+grep -qF '1 of 3 ranges are of tensors that the model does not have, such as "xx"' err.txt || fail "$(cat err.txt)"
+
 refused "8 bits only" "$octet" quantize model.onnx --ranges cache --target tensorrt-10 --activation-bits 4 -o no.onnx
 "$octet" quantize model.onnx --drop-input kind --ranges cache --weight-bits 4 --activation-bits 4 --form qcdq -o four.onnx >/dev/null
 has four.onnx Clip
