@@ -273,6 +273,22 @@ const BadFile kFiles[] = {
      "const u: u8[] = [128]\nconst b: f32[4] = [1, 2, 3, 4]\nq = QuantizeLinear(x, s, u)\n"
      "y = com.microsoft.MatMulIntegerToFloat(q, w8, s, s4, u, z4, b)",
      "unknown-domain", "matmul_integer_to_float", 0.001},
+    {"matmul_integer_to_float_one_zero_point",
+     "const u: u8[] = [128]\nq = QuantizeLinear(x, s, u)\n"
+     "y = com.microsoft.MatMulIntegerToFloat(q, w8, s, s4, u, z)",
+     "unknown-domain", "matmul_integer_to_float", 0.001},
+    {"matmul_integer_zero_point_per_column",
+     "const u: u8[] = [128]\nconst k: f32[] = [0.02]\nconst zc: i8[4] = [1, -2, 3, 0]\n"
+     "q = QuantizeLinear(x, s, u)\nm = MatMulInteger(q, w8, u, zc)\nf = Cast(m) {to=1}\n"
+     "y = Mul(f, k)",
+     "integer-operator", "integer_product", 0.001},
+    {"conv_integer_zero_point_per_channel",
+     "const u: u8[] = [128]\nconst k: f32[] = [0.02]\nconst n: i64[4] = [1, 1, 2, 4]\n"
+     "const m: i64[2] = [3, 3]\nconst h: u8[3, 1, 2, 2] = [1, 2, 3, 4, 50, 60, 70, 80, 9, 9, 9, "
+     "1]\n"
+     "const zc: u8[3] = [1, 40, 3]\nr = Reshape(x, n)\nq = QuantizeLinear(r, s, u)\n"
+     "i = ConvInteger(q, h, u, zc)\nf = Cast(i) {to=1}\no = Mul(f, k)\ny = Reshape(o, m)",
+     "integer-operator", "integer_product", 0.03},
     {"dynamic_matmul",
      "q, qs, qz = DynamicQuantizeLinear(x)\nm = MatMulInteger(q, w8, qz, z)\n"
      "f = Cast(m) {to=1}\np = Mul(qs, s4)\no = Mul(f, p)\ny = Add(o, s4)",

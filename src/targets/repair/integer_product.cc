@@ -58,17 +58,17 @@ std::optional<Repair> integer_product(const RepairContext& context, const Node& 
   patch.from(node).from(*cast).from(*mul);
   const Shape shape = scales->size() > 1 ? Shape{static_cast<int64_t>(scales->size())} : Shape{};
   auto tensor = Tensor::from_doubles(DType::kFloat32, shape, *scales);
-  if (!tensor.ok() || (scales->size() > 1 && graph.opset() < 13)) return std::nullopt;
-  const auto a = emit_values(patch, context, {node.input(0), quantize->input(1), node.input(2)}, 1,
-                             name + "_a");
-  if (!a) return std::nullopt;
-  Attributes axis;
-  if (scales->size() > 1) axis["axis"].value = convolution ? int64_t{0} : b_type.rank() - 1;
-  std::vector<ValueId> inputs = {node.input(1), patch.constant(name + "_b_scale", *tensor)};
-  if (node.input(3).valid()) inputs.push_back(node.input(3));
-  const ValueId b = patch.emit("DequantizeLinear", std::move(inputs), std::move(axis), name + "_b");
+  if (!tensor.ok()) return std::nullopt;
+  // A MatMulInteger may have a zero point for each row of a.
+  const TypeInfo& a_type = graph.value(node.input(0)).type;
+  const int64_t row = a_type.has_rank() ? a_type.rank() - 2 : -1;
+  const auto a = emit_values(patch, context, {node.input(0), quantize->input(1), node.input(2)},
+                             convolution ? 1 : row, name + "_a");
+  const auto b = emit_values(patch, context, {node.input(1), {}, node.input(3)}, *tensor,
+                             convolution ? int64_t{0} : b_type.rank() - 1, name + "_b");
+  if (!a || !b) return std::nullopt;
   patch.replace(mul->output(0),
-                patch.emit(convolution ? "Conv" : "MatMul", {*a, b}, node.attributes, name));
+                patch.emit(convolution ? "Conv" : "MatMul", {*a, *b}, node.attributes, name));
   double largest = 0;
   for (const double s : *scales)
     largest = std::max(largest, s * a_scale->at(0));

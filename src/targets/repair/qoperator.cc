@@ -9,20 +9,59 @@ CodedInput coded_input(const Node& node, size_t first) {
   return {node.input(first), node.input(first + 1), node.input(first + 2)};
 }
 
+namespace {
+
+/// One number for each channel: ONNX wants as many scales as zero points.
+Tensor repeated(const Tensor& scale, int64_t count) {
+  const std::vector<double> values(static_cast<size_t>(count), scale.at(0));
+  return Tensor::from_doubles(scale.type(), {count}, values).value();
+}
+
+} // namespace
+
 std::optional<ValueId> emit_values(Patch& patch,
                                    const RepairContext& context,
                                    const CodedInput& input,
                                    int64_t axis,
                                    const std::string& name) {
   const Tensor* scale = context.graph.constant(input.scale);
-  if (scale == nullptr || scale->rank() > 1 || scale->count() == 0) return std::nullopt;
+  if (scale == nullptr) return std::nullopt;
+  return emit_values(patch, context, input, *scale, axis, name);
+}
+
+std::optional<ValueId> emit_values(Patch& patch,
+                                   const RepairContext& context,
+                                   const CodedInput& input,
+                                   const Tensor& scale,
+                                   int64_t axis,
+                                   const std::string& name) {
+  if (scale.rank() > 1 || scale.count() == 0) return std::nullopt;
+  ValueId zero = input.zero;
+  int64_t zeros = 1;
+  if (zero.valid()) {
+    const auto shape = context.graph.value(zero).type.static_shape();
+    if (!shape || shape->size() > 1) return std::nullopt;
+    zeros = shape->empty() ? 1 : shape->front();
+  }
+  const int64_t count = std::max(scale.count(), zeros);
+  if (zeros == 0 || (scale.count() != count && scale.count() != 1)) return std::nullopt;
   Attributes attributes;
-  if (scale->count() > 1) {
-    if (context.graph.opset() < 13) return std::nullopt;
+  if (count > 1) {
+    if (context.graph.opset() < 13 || axis < 0) return std::nullopt;
     attributes["axis"].value = axis;
   }
-  std::vector<ValueId> inputs = {input.codes, input.scale};
-  if (input.zero.valid()) inputs.push_back(input.zero);
+  if (zero.valid() && zeros != count) {
+    const Tensor* one = context.graph.constant(zero);
+    if (one == nullptr || zeros != 1) return std::nullopt;
+    zero = patch.constant(name + "_zero_point", repeated(*one, count));
+  }
+  const bool stays = input.scale.valid() && scale.count() == count;
+  const ValueId scales =
+      stays ? input.scale
+            : patch.constant(name + "_scale",
+                             scale.count() == count ? scale : repeated(scale, count));
+  std::vector<ValueId> inputs = {input.codes, scales};
+  if (zero.valid()) inputs.push_back(zero);
   return patch.emit("DequantizeLinear", std::move(inputs), std::move(attributes), name);
 }
 

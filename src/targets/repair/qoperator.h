@@ -14,11 +14,19 @@ struct CodedInput {
 /// Inputs first, first + 1 and first + 2 of a node.
 CodedInput coded_input(const Node& node, size_t first);
 
-/// DQ of it; `axis` is written where there are several scales. Nullopt where the scale is computed,
-/// or where the operator set is too old for several.
+/// DQ of it; `axis` is written where there are several scales or zero points, and the lone number
+/// of the other is then repeated. Nullopt where the scale is computed, where zero points vary along
+/// two axes or along an unknown one (`axis` < 0), or where the operator set is too old for several.
 std::optional<ValueId> emit_values(Patch& patch,
                                    const RepairContext& context,
                                    const CodedInput& input,
+                                   int64_t axis,
+                                   const std::string& name);
+/// The same with `scale`, for an input that has no scale of its own (`input.scale` is invalid).
+std::optional<ValueId> emit_values(Patch& patch,
+                                   const RepairContext& context,
+                                   const CodedInput& input,
+                                   const Tensor& scale,
                                    int64_t axis,
                                    const std::string& name);
 /// Q of `y` with the scale and zero point of two inputs, in place of the node's output.
