@@ -7,11 +7,11 @@
 #include "cli/models.h"
 #include "cli/random_inputs.h"
 #include "cli/terminal.h"
-#include "report/metrics.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "octet/metrics.h"
 #include "octet/session.h"
 
 namespace octet::cli {

@@ -2,33 +2,26 @@
 #include "cli/evaluate.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <numeric>
 
 #include "cli/terminal.h"
 #include "core/format.h"
-#include "report/metrics.h"
+
+#include "octet/metrics.h"
 
 namespace octet::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Result<std::vector<Tensor>>
-inputs_of(const Graph& graph, const Dataset& data, int64_t begin, int64_t end, Tensor* labels) {
-  std::vector<int64_t> indices(static_cast<size_t>(end - begin));
-  std::iota(indices.begin(), indices.end(), begin);
-  const Batch batch = OCTET_TRY(data.batch(indices));
-  if (labels != nullptr) *labels = batch.labels;
-  return bind_inputs(graph, batch);
-}
-
 Status measure_latency(
     const Graph& graph, Executor& executor, const Dataset& data, int64_t runs, Evaluation& out) {
   std::vector<double> times;
   for (int64_t i = 0; i < runs + runs / 10; ++i) {
     const int64_t at = i % data.size();
-    const auto inputs = OCTET_TRY(inputs_of(graph, data, at, at + 1, nullptr));
+    const Batch example = OCTET_TRY(data.batch(std::array<int64_t, 1>{at}));
+    const auto inputs = OCTET_TRY(bind_inputs(graph, example));
     const auto begin = Clock::now();
     OCTET_TRY(executor.run(inputs));
     // The first tenth warms up.
@@ -58,41 +51,22 @@ Status add_class_metrics(int64_t classes, Evaluation& out) {
 
 Result<Evaluation>
 evaluate(const Graph& graph, Executor& executor, const Dataset& data, const EvalOptions& options) {
-  Evaluation out;
-  out.samples = options.limit > 0 ? std::min(options.limit, data.size()) : data.size();
-  if (out.samples < 1) return error("{}: holds no examples", data.description());
   ProgressLine progress("evaluate", "examples");
-  int64_t hits = 0;
-  Clock::duration busy{};
-  const int64_t batch = batch_for(graph, options.batch);
-  for (int64_t begin = 0; begin < out.samples; begin += batch) {
-    if (interrupted().cancelled()) return Error("stopped by the user", ErrorCode::kCancelled);
-    const int64_t end = std::min(begin + batch, out.samples);
-    Tensor labels;
-    const auto inputs = OCTET_TRY(inputs_of(graph, data, begin, end, &labels));
-    if (labels.empty()) return error("{}: has no labels", data.description());
-    const auto start = Clock::now();
-    const std::vector<Tensor> scores = OCTET_TRY(executor.run(inputs));
-    busy += Clock::now() - start;
-    const std::vector<int64_t> best = OCTET_TRY(top1(scores.front()));
-    const std::vector<int64_t> want = OCTET_TRY(labels.to_ints());
-    if (want.size() != best.size())
-      return error("{} examples have {} labels and {} rows of scores", end - begin, want.size(),
-                   best.size());
-    for (size_t i = 0; i < best.size(); ++i) {
-      if (want[i] < 0 || want[i] >= scores.front().dim(1))
-        return error("example {} of {} has label {}, the model has classes 0 .. {}",
-                     begin + static_cast<int64_t>(i), data.description(), want[i],
-                     scores.front().dim(1) - 1);
-      hits += best[i] == want[i] ? 1 : 0;
-    }
-    out.predictions.insert(out.predictions.end(), best.begin(), best.end());
-    out.labels.insert(out.labels.end(), want.begin(), want.end());
-    progress.update(end, out.samples);
-  }
-  out.accuracy = static_cast<double>(hits) / static_cast<double>(out.samples);
-  out.interval = wilson_interval(hits, out.samples);
-  out.samples_per_second = static_cast<double>(out.samples) / (milliseconds(busy) / 1e3);
+  ClassifyOptions classify_options;
+  classify_options.batch = options.batch;
+  classify_options.limit = options.limit;
+  classify_options.progress = [&](int64_t done, int64_t total) {
+    progress.update(done, total);
+    return !interrupted().cancelled();
+  };
+  Classification said = OCTET_TRY(classify(graph, executor, data, classify_options));
+  Evaluation out;
+  out.samples = static_cast<int64_t>(said.labels.size());
+  out.accuracy = said.accuracy();
+  out.interval = said.interval();
+  out.samples_per_second = static_cast<double>(out.samples) / said.seconds;
+  out.labels = std::move(said.labels);
+  out.predictions = std::move(said.predictions);
   OCTET_TRY(add_class_metrics(static_cast<int64_t>(data.classes().size()), out));
   if (options.latency_runs > 0)
     OCTET_TRY(measure_latency(graph, executor, data, options.latency_runs, out));

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "report/classification.h"
 
+#include "octet/classification.h"
 #include "octet/dataset.h"
 #include "octet/executor.h"
 #include "octet/graph.h"

@@ -7,9 +7,10 @@
 
 #include "cli/terminal.h"
 #include "core/format.h"
-#include "report/metrics.h"
 #include "report/table.h"
 #include <nlohmann/json.hpp>
+
+#include "octet/metrics.h"
 
 namespace octet::cli {
 namespace {

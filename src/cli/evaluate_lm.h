@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "cli/evaluate.h"
-#include "report/masked_tokens.h"
+
+#include "octet/masked_tokens.h"
 
 namespace octet::cli {
 

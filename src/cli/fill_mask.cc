@@ -6,13 +6,13 @@
 #include "cli/command.h"
 #include "cli/models.h"
 #include "core/format.h"
-#include "report/masked_tokens.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "octet/dataset.h"
+#include "octet/masked_tokens.h"
 #include "octet/model_folder.h"
 #include "octet/tokenizer.h"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/classification.h"
+#include "octet/classification.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/format.h"
 #include "core/philox.h"
-#include "report/metrics.h"
+
+#include "octet/metrics.h"
 
 namespace octet {
 namespace {

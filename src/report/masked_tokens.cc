@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/masked_tokens.h"
+#include "octet/masked_tokens.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/format.h"
-#include "report/metrics.h"
 
 #include "octet/graph.h"
+#include "octet/metrics.h"
 
 namespace octet {
 namespace {

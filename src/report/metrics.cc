@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/metrics.h"
+#include "octet/metrics.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,10 @@
 // Metrics of classifiers against published figures and closed forms.
 #include <cmath>
 
-#include "report/classification.h"
 #include <gtest/gtest.h>
+
+#include "octet/classification.h"
+#include "octet/text.h"
 
 namespace octet {
 namespace {
@@ -26,6 +28,66 @@ Examples examples(const std::vector<std::vector<int>>& counts) {
 
 ConfusionMatrix matrix(const Examples& e, int64_t classes) {
   return ConfusionMatrix::of(e.labels, e.predictions, classes).value();
+}
+
+/// Rows of two scores that are their own classification.
+class Scores : public Dataset {
+ public:
+  explicit Scores(std::vector<int64_t> labels) : labels_(std::move(labels)) {}
+  std::string description() const override { return "scores"; }
+  int64_t size() const override { return 5; }
+  const std::vector<std::pair<std::string, TypeInfo>>& features() const override { return none_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<Batch> batch(std::span<const int64_t> indices) const override {
+    std::vector<float> x;
+    std::vector<int64_t> labels;
+    for (const int64_t i : indices) {
+      x.insert(x.end(), {static_cast<float>(i % 2), 0.5F});
+      if (!labels_.empty()) labels.push_back(labels_[static_cast<size_t>(i)]);
+    }
+    const auto n = static_cast<int64_t>(indices.size());
+    Batch out;
+    out.inputs.emplace_back("x", Tensor::of<float>({n, 2}, std::span<const float>(x)));
+    if (!labels.empty()) out.labels = Tensor::of<int64_t>({n}, std::span<const int64_t>(labels));
+    return out;
+  }
+
+ private:
+  std::vector<int64_t> labels_;
+  std::vector<std::pair<std::string, TypeInfo>> none_;
+  std::vector<std::string> classes_ = {"a", "b"};
+};
+
+Result<Classification> classify_scores(std::vector<int64_t> labels,
+                                       const ClassifyOptions& options = {}) {
+  const Graph graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[N, 2]\ny = Identity(x)\n"
+                                  "output y: f32[N, 2]\n")
+                          .value();
+  const auto executor = make_reference_executor(graph).value();
+  return classify(graph, *executor, Scores(std::move(labels)), options);
+}
+
+TEST(Classify, CountsWhatIsRightInBatchesThatDoNotDivideTheSet) {
+  ClassifyOptions options;
+  options.batch = 2;
+  int64_t calls = 0;
+  options.progress = [&](int64_t, int64_t total) { return ++calls, total == 5; };
+  const Classification all = classify_scores({1, 0, 1, 1, 0}, options).value();
+  EXPECT_EQ(all.predictions, (std::vector<int64_t>{1, 0, 1, 0, 1}));
+  EXPECT_DOUBLE_EQ(all.accuracy(), 0.6);
+  EXPECT_EQ(calls, 3);
+  options.limit = 3;
+  options.progress = nullptr;
+  EXPECT_DOUBLE_EQ(classify_scores({1, 0, 1, 1, 0}, options).value().accuracy(), 1);
+}
+
+TEST(Classify, SaysWhatDoesNotFit) {
+  EXPECT_EQ(classify_scores({}).error().message(), "scores: has no labels");
+  EXPECT_EQ(classify_scores({0, 1, 2, 0, 0}).error().message(),
+            "example 2 of scores has label 2, the model has classes 0 .. 1");
+  ClassifyOptions options;
+  options.progress = [](int64_t, int64_t) { return false; };
+  EXPECT_EQ(classify_scores({0, 1, 0, 0, 0}, options).error().code(), ErrorCode::kCancelled);
 }
 
 TEST(Classification, MatchesTheClosedFormsOfTwoClasses) {

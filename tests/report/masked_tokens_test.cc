@@ -2,8 +2,9 @@
 // Metrics of language models against closed forms.
 #include <cmath>
 
-#include "report/masked_tokens.h"
 #include <gtest/gtest.h>
+
+#include "octet/masked_tokens.h"
 
 namespace octet {
 namespace {

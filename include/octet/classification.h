@@ -4,13 +4,40 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "octet/result.h"
+#include "octet/dataset.h"
+#include "octet/executor.h"
+#include "octet/graph.h"
 
 namespace octet {
+
+/// What a classifier said of the examples of a data set.
+struct Classification {
+  std::vector<int64_t> labels, predictions; ///< one of each an example
+  int64_t classes = 0;                      ///< of the model
+  double seconds = 0;                       ///< in the executor
+  double accuracy() const;
+  std::pair<double, double> interval() const; ///< 95 % of the accuracy (Wilson 1927)
+};
+
+struct ClassifyOptions {
+  int64_t batch = 64;
+  int64_t limit = 0; ///< examples, 0: all
+  /// Returns false to stop, which is the error ErrorCode::kCancelled.
+  std::function<bool(int64_t done, int64_t total)> progress;
+};
+
+/// Runs all examples; the prediction is the largest of the first output's scores [N, classes].
+/// Errors: a data set without examples or labels, that does not fit the model's inputs, or with a
+/// label that is no class of the model.
+Result<Classification> classify(const Graph& graph,
+                                Executor& executor,
+                                const Dataset& data,
+                                const ClassifyOptions& options = {});
 
 /// Counts by [class that it is][class that was predicted].
 class ConfusionMatrix {
