@@ -25,10 +25,14 @@ class MaskedTokens {
   int64_t count() const { return count_; }
   double top1() const { return share(hits1_); }
   double top5() const { return share(hits5_); }
-  std::pair<double, double> top1_interval() const;
+  std::pair<double, double> top1_interval() const; ///< 95 % (Wilson 1927)
+  std::pair<double, double> top5_interval() const;
   /// Mean of -log p(label), in nats, and e to that power.
   double loss() const;
   double perplexity() const;
+  /// What was hidden and what was guessed, in the order of the batches.
+  const std::vector<int64_t>& labels() const { return labels_; }
+  const std::vector<int64_t>& predictions() const { return predictions_; }
 
   /// What knowing only how often each token comes would reach on the same labels: the entropy of
   /// their distribution in nats, and the share of the commonest one.
@@ -41,7 +45,8 @@ class MaskedTokens {
 
   int64_t count_ = 0, hits1_ = 0, hits5_ = 0;
   double loss_sum_ = 0;
-  std::map<int64_t, int64_t> labels_;
+  std::vector<int64_t> labels_, predictions_;
+  std::map<int64_t, int64_t> frequencies_;
 };
 
 } // namespace octet

@@ -103,6 +103,7 @@ class Eval final : public Command {
         results.back().size_bytes = model_bytes(path);
       }
     }
+    OCTET_TRY(compare_with_first(results));
     common.json ? cli::print_json(results) : cli::print_table(results, *data);
     return Answer::kDone;
   }

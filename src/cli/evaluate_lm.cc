@@ -44,16 +44,60 @@ add(const Graph& graph, const Batch& batch, const std::vector<Tensor>& outputs, 
   if (next == nullptr || follows == nullptr) return ok_status();
   const std::vector<int64_t> best = OCTET_TRY(top1(*next));
   const std::vector<int64_t> want = OCTET_TRY(follows->to_ints());
-  for (size_t i = 0; i < std::min(best.size(), want.size()); ++i)
-    out.next_sentence_hits += best[i] == want[i] ? 1 : 0;
-  out.next_sentences += static_cast<int64_t>(want.size());
+  if (best.size() != want.size())
+    return error("{} rows of nsp_logits for {} labels", best.size(), want.size());
+  out.next_predictions.insert(out.next_predictions.end(), best.begin(), best.end());
+  out.next_labels.insert(out.next_labels.end(), want.begin(), want.end());
   return ok_status();
 }
 
-double next_sentence_share(const LmEvaluation& e) {
-  return e.next_sentences == 0
-             ? 0
-             : static_cast<double>(e.next_sentence_hits) / static_cast<double>(e.next_sentences);
+struct Share {
+  double value = 0;
+  std::pair<double, double> interval;
+};
+
+Share next_sentence_share(const LmEvaluation& e) {
+  int64_t right = 0;
+  for (size_t i = 0; i < e.next_labels.size(); ++i)
+    right += e.next_labels[i] == e.next_predictions[i] ? 1 : 0;
+  const auto n = static_cast<int64_t>(e.next_labels.size());
+  return {static_cast<double>(right) / static_cast<double>(std::max<int64_t>(n, 1)),
+          wilson_interval(right, n)};
+}
+
+nlohmann::ordered_json json_of(const std::optional<PairedTest>& test) {
+  if (!test) return nullptr;
+  return {{"only_first_right", test->only_first},
+          {"only_this_right", test->only_second},
+          {"difference", test->difference},
+          {"difference_interval", {test->interval.first, test->interval.second}},
+          {"mcnemar_p", test->p_value}};
+}
+
+void add_pair(Table& table,
+              const LmEvaluation& e,
+              const char* what,
+              const std::optional<PairedTest>& test) {
+  if (!test) return;
+  table.add(
+      {e.model, e.executor, what, fmt::format("{}", test->only_first),
+       fmt::format("{}", test->only_second), fmt::format("{:+.2f}", 100 * test->difference),
+       fmt::format("{:+.2f} .. {:+.2f}", 100 * test->interval.first, 100 * test->interval.second),
+       fmt::format("{:.4f}", test->p_value)});
+}
+
+void print_pairs(const std::vector<LmEvaluation>& results) {
+  if (results.size() < 2) return;
+  Table table({"model", "executor", "of", "only first right", "only this right", "difference",
+               "95 % interval", "p"});
+  for (size_t i = 1; i < results.size(); ++i) {
+    add_pair(table, results[i], "masked tokens", results[i].masked_against_first);
+    add_pair(table, results[i], "next sentences", results[i].next_against_first);
+  }
+  fmt::print(
+      "\n{}difference: points of accuracy to the first model; p: chance of such a difference "
+      "between models as good as each other (McNemar)\n",
+      table.text());
 }
 
 } // namespace
@@ -85,10 +129,25 @@ Result<LmEvaluation> evaluate_language_model(const Graph& graph,
   return out;
 }
 
+Status compare_with_first(std::vector<LmEvaluation>& results) {
+  const LmEvaluation& first = results.front();
+  for (LmEvaluation& e : results) {
+    // Models with other vocabularies see other tokens of the same texts.
+    if (e.masked.labels() == first.masked.labels())
+      e.masked_against_first =
+          OCTET_TRY(mcnemar(e.masked.labels(), first.masked.predictions(), e.masked.predictions()));
+    if (!e.next_labels.empty() && e.next_labels == first.next_labels)
+      e.next_against_first =
+          OCTET_TRY(mcnemar(e.next_labels, first.next_predictions, e.next_predictions));
+  }
+  return ok_status();
+}
+
 void print_json(const std::vector<LmEvaluation>& results) {
   auto out = nlohmann::ordered_json::array();
   for (const LmEvaluation& e : results) {
     const auto [low, high] = e.masked.top1_interval();
+    const auto top5 = e.masked.top5_interval();
     nlohmann::ordered_json item = {{"model", e.model},
                                    {"executor", e.executor},
                                    {"samples", e.samples},
@@ -96,14 +155,17 @@ void print_json(const std::vector<LmEvaluation>& results) {
                                    {"top1", e.masked.top1()},
                                    {"top1_interval", {low, high}},
                                    {"top5", e.masked.top5()},
+                                   {"top5_interval", {top5.first, top5.second}},
                                    {"loss", e.masked.loss()},
                                    {"perplexity", e.masked.perplexity()},
                                    {"unigram_top1", e.masked.unigram_top1()},
                                    {"unigram_entropy", e.masked.unigram_entropy()}};
-    if (e.next_sentences > 0) {
-      item["next_sentence_accuracy"] = next_sentence_share(e);
-      const auto interval = wilson_interval(e.next_sentence_hits, e.next_sentences);
-      item["next_sentence_interval"] = {interval.first, interval.second};
+    item["against_first"] = json_of(e.masked_against_first);
+    if (!e.next_labels.empty()) {
+      const Share next = next_sentence_share(e);
+      item["next_sentence_accuracy"] = next.value;
+      item["next_sentence_interval"] = {next.interval.first, next.interval.second};
+      item["next_sentence_against_first"] = json_of(e.next_against_first);
     }
     item["size_bytes"] = e.size_bytes;
     item["tokens_per_second"] = e.tokens_per_second;
@@ -114,14 +176,19 @@ void print_json(const std::vector<LmEvaluation>& results) {
 
 void print_table(const std::vector<LmEvaluation>& results, const Dataset& data) {
   Table table({"model", "executor", "top-1 %", "95 % interval", "top-5 %", "loss", "perplexity",
-               "NSP %", "size", "tokens/s"});
+               "NSP %", "95 % interval", "size", "tokens/s"});
   for (const LmEvaluation& e : results) {
     const auto [low, high] = e.masked.top1_interval();
+    const Share next = next_sentence_share(e);
+    const bool has_next = !e.next_labels.empty();
     table.add({e.model, e.executor, fmt::format("{:.2f}", 100 * e.masked.top1()),
                fmt::format("{:.2f} .. {:.2f}", 100 * low, 100 * high),
                fmt::format("{:.2f}", 100 * e.masked.top5()), fmt::format("{:.4f}", e.masked.loss()),
                fmt::format("{:.2f}", e.masked.perplexity()),
-               e.next_sentences == 0 ? "-" : fmt::format("{:.2f}", 100 * next_sentence_share(e)),
+               has_next ? fmt::format("{:.2f}", 100 * next.value) : "-",
+               has_next ? fmt::format("{:.2f} .. {:.2f}", 100 * next.interval.first,
+                                      100 * next.interval.second)
+                        : "-",
                bytes_text(e.size_bytes), fmt::format("{:.0f}", e.tokens_per_second)});
   }
   const MaskedTokens& m = results.front().masked;
@@ -130,6 +197,7 @@ void print_table(const std::vector<LmEvaluation>& results, const Dataset& data) 
              "these tokens)\n",
              data.description(), results.front().samples, m.count(), table.text(),
              100 * m.unigram_top1(), m.unigram_entropy());
+  print_pairs(results);
 }
 
 } // namespace octet::cli

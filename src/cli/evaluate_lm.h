@@ -2,6 +2,7 @@
 // Evaluating language models: masked tokens and next sentences.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,9 @@ struct LmEvaluation {
   std::string model, executor;
   int64_t samples = 0, size_bytes = 0;
   MaskedTokens masked;
-  int64_t next_sentences = 0, next_sentence_hits = 0;
+  std::vector<int64_t> next_labels, next_predictions; ///< of next sentences, empty without
+  /// This model beside the first one of the table, where both saw the same tokens and pairs.
+  std::optional<PairedTest> masked_against_first, next_against_first;
   double tokens_per_second = 0; ///< of rows as they are run, padding included
 };
 
@@ -24,6 +27,9 @@ Result<LmEvaluation> evaluate_language_model(const Graph& graph,
                                              Executor& executor,
                                              const Dataset& data,
                                              const EvalOptions& options);
+
+/// Fills the paired tests.
+Status compare_with_first(std::vector<LmEvaluation>& results);
 
 void print_json(const std::vector<LmEvaluation>& results);
 void print_table(const std::vector<LmEvaluation>& results, const Dataset& data);

@@ -58,6 +58,7 @@ Status MaskedTokens::add(const Tensor& logits, const Tensor& labels) {
 
 void MaskedTokens::add_row(std::span<const float> scores, int64_t label) {
   const float mine = scores[static_cast<size_t>(label)];
+  const auto best = std::max_element(scores.begin(), scores.end());
   int64_t before = 0; // of equal scores the first token counts as better
   for (size_t v = 0; v < scores.size(); ++v)
     before += scores[v] > mine || (scores[v] == mine && v < static_cast<size_t>(label)) ? 1 : 0;
@@ -65,7 +66,9 @@ void MaskedTokens::add_row(std::span<const float> scores, int64_t label) {
   hits1_ += before == 0 ? 1 : 0;
   hits5_ += before < kTop ? 1 : 0;
   loss_sum_ += log_sum(scores) - static_cast<double>(mine);
-  ++labels_[label];
+  labels_.push_back(label);
+  predictions_.push_back(best - scores.begin());
+  ++frequencies_[label];
 }
 
 double MaskedTokens::share(int64_t hits) const {
@@ -74,6 +77,10 @@ double MaskedTokens::share(int64_t hits) const {
 
 std::pair<double, double> MaskedTokens::top1_interval() const {
   return wilson_interval(hits1_, count_);
+}
+
+std::pair<double, double> MaskedTokens::top5_interval() const {
+  return wilson_interval(hits5_, count_);
 }
 
 double MaskedTokens::loss() const {
@@ -86,14 +93,14 @@ double MaskedTokens::perplexity() const {
 
 double MaskedTokens::unigram_entropy() const {
   double sum = 0;
-  for (const auto& [label, n] : labels_)
+  for (const auto& [label, n] : frequencies_)
     sum -= share(n) * std::log(share(n));
   return sum;
 }
 
 double MaskedTokens::unigram_top1() const {
   int64_t most = 0;
-  for (const auto& [label, n] : labels_)
+  for (const auto& [label, n] : frequencies_)
     most = std::max(most, n);
   return share(most);
 }

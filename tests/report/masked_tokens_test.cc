@@ -26,6 +26,10 @@ TEST(MaskedTokens, MatchesClosedForms) {
   ASSERT_TRUE(m.add(logits, Tensor::of<int32_t>({3}, {-1, 0, 7})).ok());
   EXPECT_EQ(m.top1(), 0.5);
   EXPECT_EQ(m.top5(), 0.75);
+  EXPECT_EQ(m.labels(), (std::vector<int64_t>{5, 2, 0, 7}));
+  EXPECT_EQ(m.predictions(), (std::vector<int64_t>{0, 0, 0, 7}));
+  EXPECT_LT(m.top5_interval().first, 0.75);
+  EXPECT_GT(m.top5_interval().second, 0.75);
 }
 
 TEST(MaskedTokens, KnowsTheUnigramBaseline) {
