@@ -127,6 +127,27 @@ Result<Json> example_json(const TextSource& source,
   return out;
 }
 
+/// The first examples; where there are classes, theirs by turns: files are often sorted by label.
+Result<std::vector<int64_t>> shown_examples(const TextSource& source, int64_t count) {
+  const auto classes = static_cast<size_t>(std::max<int64_t>(1, std::ssize(source.classes())));
+  std::vector<std::vector<int64_t>> of_class(classes);
+  const auto wanted = static_cast<size_t>(std::min(count, source.size()));
+  size_t full = 0;
+  for (int64_t i = 0; i < source.size() && full < classes; ++i) {
+    const int64_t label = source.classes().empty() ? 0 : OCTET_TRY(source.label(i));
+    if (label < 0 || label >= std::ssize(of_class)) continue;
+    std::vector<int64_t>& own = of_class[static_cast<size_t>(label)];
+    if (own.size() == wanted) continue;
+    own.push_back(i);
+    full += own.size() == wanted ? 1 : 0;
+  }
+  std::vector<int64_t> out;
+  for (size_t turn = 0; turn < wanted; ++turn)
+    for (const std::vector<int64_t>& own : of_class)
+      if (turn < own.size() && out.size() < wanted) out.push_back(own[turn]);
+  return out;
+}
+
 Json lengths_json(const Lengths& lengths) {
   return {{"counted", lengths.counted},
           {"mean", lengths.mean},
@@ -147,7 +168,7 @@ split_json(const TextSource& source, const Tokenizer* tokenizer, const TextShow&
     out["tokens"]["share_cut"] = summary.tokens->cut_share;
   }
   out["first"] = Json::array();
-  for (int64_t i = 0; i < std::min(show.examples, source.size()); ++i)
+  for (const int64_t i : OCTET_TRY(shown_examples(source, show.examples)))
     out["first"].push_back(OCTET_TRY(example_json(source, tokenizer, show, i)));
   return out;
 }

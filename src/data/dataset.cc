@@ -6,6 +6,7 @@
 #include "core/string_util.h"
 #include "data/arrays.h"
 #include "data/images.h"
+#include "data/kinds.h"
 
 #include "octet/text_source.h"
 
@@ -28,6 +29,14 @@ constexpr SourceKind kSources[] = {
 
 } // namespace
 
+std::vector<std::string> array_forms() {
+  std::vector<std::string> out;
+  for (const SourceKind& row : kSources)
+    out.push_back(row.argument.empty() ? std::string(row.name)
+                                       : fmt::format("{}:{}", row.name, row.argument));
+  return out;
+}
+
 Result<Batch> Dataset::batch_at(std::span<const int64_t> indices, int64_t /*epoch*/) const {
   return batch(indices);
 }
@@ -40,9 +49,7 @@ Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split
   const size_t colon = spec.find(':');
   const std::string_view kind = spec.substr(0, colon);
   const std::string argument(colon == std::string_view::npos ? "" : spec.substr(colon + 1));
-  std::vector<std::string> names;
   for (const SourceKind& row : kSources) {
-    names.emplace_back(row.name);
     if (row.name != kind) continue;
     if (argument.empty() != row.argument.empty()) {
       const char* colon_text = row.argument.empty() ? "" : ":";
@@ -57,7 +64,10 @@ Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split
                  "one, or use the commands for text",
                  spec);
   }
-  return error(ErrorCode::kNotFound, "no kind of data set \"{}\"{}", kind, suggestion(kind, names));
+  std::vector<std::string> forms = array_forms();
+  const std::vector<std::string> texts = text_forms();
+  forms.insert(forms.end(), texts.begin(), texts.end());
+  return unknown_kind(spec, std::move(forms));
 }
 
 } // namespace octet

@@ -6,6 +6,7 @@
 #include "core/string_util.h"
 #include "data/corpus.h"
 #include "data/imdb.h"
+#include "data/kinds.h"
 #include "data/records.h"
 #include "data/reviews.h"
 #include "data/text_spec.h"
@@ -193,17 +194,14 @@ constexpr TextKind kTextKinds[] = {
 
 Result<Source> open_source(std::string_view spec, Split split, Purpose purpose) {
   Request request{OCTET_TRY(parse_text_spec(spec)), split, purpose};
-  std::vector<std::string> names;
   for (const TextKind& kind : kTextKinds) {
-    names.emplace_back(kind.name);
     if (kind.name != request.spec.kind) continue;
     if (request.spec.places.empty() == kind.takes_place) {
       return error("data set \"{}\" is incomplete or says too much; write {}", spec, kind.form);
     }
     return kind.open(request);
   }
-  return error(ErrorCode::kNotFound, "no kind of text data set \"{}\"{}", request.spec.kind,
-               suggestion(request.spec.kind, names));
+  return unknown_text(spec);
 }
 
 } // namespace
@@ -218,6 +216,13 @@ Result<std::shared_ptr<const TextSource>> open_text(std::string_view spec, Split
 
 Result<std::shared_ptr<const TextSource>> open_corpus(std::string_view spec, Split split) {
   return open_source(spec, split, Purpose::kCorpus);
+}
+
+std::vector<std::string> text_forms() {
+  std::vector<std::string> out;
+  for (const TextKind& row : kTextKinds)
+    out.emplace_back(row.form);
+  return out;
 }
 
 bool is_text_spec(std::string_view spec) {

@@ -6,6 +6,7 @@
 
 #include "data/folder.h"
 #include "data/gzip.h"
+#include "data/kinds.h"
 #include "support/backend.h"
 #include "support/paths.h"
 #include <gtest/gtest.h>
@@ -284,6 +285,20 @@ TEST(Imdb, ReadsTheFolderOfSingleFiles) {
   EXPECT_EQ(open_corpus("imdb:" + folder.path(), Split::kTrain).value()->size(), 2);
   folder.write("test/pos/9_7.txt", "");
   EXPECT_TRUE(contains(failure("imdb:" + folder.path(), Split::kTest), "9_7.txt is empty"));
+}
+
+TEST(TextSpecs, UnknownKindsAreToldWhatThereIs) {
+  const Folder folder;
+  const std::string path = folder.write("reviews.tsv", "label\ttext\n0\ta\n");
+  const auto unknown = [](const std::string& spec) {
+    return open_dataset(spec, Split::kTrain).error().text();
+  };
+  EXPECT_TRUE(contains(unknown(path), "write tsv:" + path)) << unknown(path);
+  EXPECT_TRUE(contains(unknown(folder.path() + "/gone.csv"), "there is no "));
+  EXPECT_TRUE(contains(unknown("imbd:x"), "did you mean \"imdb\"?")) << unknown("imbd:x");
+  EXPECT_TRUE(contains(unknown("imbd:x"), "jsonl:FILE")) << unknown("imbd:x");
+  EXPECT_TRUE(contains(unknown("imbd:x"), "fashion-mnist:DIR")) << unknown("imbd:x");
+  EXPECT_TRUE(contains(unknown_text("generated").text(), "names no texts; use imdb:DIR"));
 }
 
 TEST(TextSpecs, AreToldFromOthers) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/kinds.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "core/format.h"
+#include "core/string_util.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// By the ending, a last .gz left out; empty: none of these.
+std::string_view kind_of_file(std::string_view path) {
+  if (path.ends_with(".gz")) path.remove_suffix(3);
+  constexpr std::pair<std::string_view, std::string_view> kEndings[] = {
+      {".tsv", "tsv"},    {".csv", "csv"},  {".jsonl", "jsonl"}, {".ndjson", "jsonl"},
+      {".json", "jsonl"}, {".txt", "text"}, {".npz", "npz"},     {".npy", "npy"}};
+  for (const auto& [ending, kind] : kEndings)
+    if (path.ends_with(ending)) return kind;
+  return {};
+}
+
+} // namespace
+
+Error unknown_kind(std::string_view spec, std::vector<std::string> forms) {
+  const std::string all = join(forms, ", ");
+  const std::string path(spec.substr(0, spec.find('?')));
+  std::error_code ignored;
+  const std::string_view kind = kind_of_file(path);
+  if (fs::is_regular_file(path, ignored) && !kind.empty())
+    return error("{} is a file without its kind; write {}:{}", path, kind, spec);
+  if (fs::exists(path, ignored))
+    return error("{} is a path without its kind; write one of {}", path, all);
+  if (!kind.empty() || path.find('/') < path.find(':'))
+    return error(ErrorCode::kNotFound, "there is no {}; data sets are {}", path, all);
+  const std::string_view name = spec.substr(0, spec.find_first_of(":?"));
+  std::vector<std::string> names;
+  for (const std::string& form : forms)
+    names.push_back(form.substr(0, form.find_first_of(":? ")));
+  return error(ErrorCode::kNotFound, "no kind of data set \"{}\"{}; known are {}", name,
+               suggestion(name, names), all);
+}
+
+Error unknown_text(std::string_view spec) {
+  const std::string_view kind = spec.substr(0, spec.find_first_of(":?"));
+  for (const std::string& form : array_forms())
+    if (form.substr(0, form.find(':')) == kind)
+      return error("\"{}\" names no texts; use {}", spec, join(text_forms(), ", "));
+  return unknown_kind(spec, text_forms());
+}
+
+} // namespace octet
