@@ -68,8 +68,9 @@ struct BertTransfer {
   Graph graph;
   std::vector<std::string> fresh; ///< parameters that `from` did not have: initial values
 };
-/// Builds `options` with the weights of `from` where it has a constant of that name. Errors: a
-/// shape that differs, weights that are not f32.
+/// Builds `options` with the weights of `from` where it has a constant of that name. A classifier
+/// of another number of classes counts as one that `from` does not have. Errors: a shape that
+/// differs elsewhere, weights that are not f32.
 Result<BertTransfer> rebuild_bert(const Graph& from, const BertOptions& options);
 
 } // namespace octet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sizes, checks and initial weights of BERT.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -25,21 +26,42 @@ constexpr Size kSizes[] = {{"tiny", 2, 128},   {"mini", 4, 256},  {"small", 4, 5
                            {"medium", 8, 512}, {"base", 12, 768}, {"large", 24, 1024}};
 constexpr int64_t kHeadSize = 64;
 
+/// Above 0; else 0.
+int64_t whole_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc() && end == text.data() + text.size() ? std::max<int64_t>(value, 0) : 0;
+}
+
+/// Heads of 64 columns, or of more where that does not come out even.
+BertOptions sized(int64_t layers, int64_t hidden) {
+  BertOptions options;
+  options.layers = layers;
+  options.hidden = hidden;
+  options.heads = std::max<int64_t>(1, hidden / kHeadSize);
+  while (hidden % options.heads != 0)
+    --options.heads;
+  options.intermediate = 4 * hidden;
+  return options;
+}
+
 } // namespace
 
 Result<BertOptions> bert_size(std::string_view name) {
   std::vector<std::string> names;
   for (const Size& size : kSizes) {
     names.emplace_back(size.name);
-    if (name != size.name) continue;
-    BertOptions options;
-    options.layers = size.layers;
-    options.hidden = size.hidden;
-    options.heads = size.hidden / kHeadSize;
-    options.intermediate = 4 * size.hidden;
-    return options;
+    if (name == size.name) return sized(size.layers, size.hidden);
   }
-  return error("no BERT of size \"{}\"{}", name, suggestion(name, names));
+  const size_t cross = name.find('x');
+  if (cross != std::string_view::npos) {
+    const int64_t layers = whole_number(name.substr(0, cross));
+    const int64_t hidden = whole_number(name.substr(cross + 1));
+    if (layers > 0 && layers <= kMaxLayers && hidden > 0 && hidden <= kMaxWidth)
+      return sized(layers, hidden);
+  }
+  return error("no BERT of size \"{}\"{} (layers and hidden size are written 6x384)", name,
+               suggestion(name, names));
 }
 
 Status check_bert_options(const BertOptions& o) {
@@ -141,7 +163,9 @@ Result<BertTransfer> rebuild_bert(const Graph& from, const BertOptions& options)
   out.graph = OCTET_TRY(build_bert(options, [&](const BertParameter& p) -> Result<Tensor> {
     const auto value = from.find_value(p.name);
     const Tensor* found = value ? from.constant(*value) : nullptr;
-    if (found == nullptr) {
+    const bool other_classes =
+        found != nullptr && p.name.starts_with("classifier.") && found->shape() != p.shape;
+    if (found == nullptr || other_classes) {
       out.fresh.push_back(p.name);
       return initial_bert_parameter(options, p);
     }

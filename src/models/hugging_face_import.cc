@@ -98,8 +98,9 @@ bool is_expected(std::string_view name) {
 
 class Importer {
  public:
-  Importer(const BertOptions& options, const Weights& weights)
-      : options_(options), weights_(weights) {
+  /// `new_labels`: they were given, so a classifier of another number of classes is of no use.
+  Importer(const BertOptions& options, bool new_labels, const Weights& weights)
+      : options_(options), weights_(weights), new_labels_(new_labels) {
     // A checkpoint of a language model has no pooler; a bare encoder does without one then.
     if (options_.head == BertHead::kNone) options_.pooler = has("bert.pooler.dense.weight");
   }
@@ -121,6 +122,9 @@ class Importer {
       const auto at = weights_.by_name.find(name);
       if (at == weights_.by_name.end()) continue;
       used_.insert(name);
+      if (new_labels_ && p.name.starts_with("classifier.") && at->second.rank() > 0 &&
+          at->second.dim(0) != p.shape[0])
+        break; // of other classes
       return as_parameter(at->second, p)
           .with(fmt::format("{}: tensor \"{}\"", weights_.file, name));
     }
@@ -159,6 +163,7 @@ class Importer {
 
   BertOptions options_;
   const Weights& weights_;
+  bool new_labels_;
   std::vector<std::string> fresh_;
   std::set<std::string, std::less<>> used_;
 };
@@ -179,7 +184,7 @@ Result<ImportedModel> import_hugging_face(const std::string& folder,
   bert.opset = options.opset;
   bert.seed = options.seed;
   const Weights weights = OCTET_TRY(read_weights(root));
-  return Importer(bert, weights).run();
+  return Importer(bert, !options.labels.empty(), weights).run();
 }
 
 } // namespace octet

@@ -85,6 +85,8 @@ Result<std::string> resolve_model(const std::string& path) {
 Result<std::string> companion_folder(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return path;
+  if (!path.empty() && !fs::exists(path, ignored))
+    return error(ErrorCode::kNotFound, "{}: there is no such file or folder", path);
   const fs::path file(path);
   if (file.filename() == kModel)
     return file.has_parent_path() ? file.parent_path().string() : std::string(".");

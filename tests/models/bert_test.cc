@@ -254,6 +254,15 @@ TEST(Bert, KeepsItsOptionsAndTakesAnotherHead) {
                   ->identical(*lm.constant(*lm.find_value(query))));
 }
 
+TEST(Bert, AnotherNumberOfClassesIsANewClassifier) {
+  BertOptions o = tiny(BertHead::kClassification);
+  o.labels = {"no", "yes"};
+  const Graph two = make_bert(o).value();
+  o.labels = {"bad", "fair", "good"};
+  const BertTransfer three = rebuild_bert(two, o).value();
+  EXPECT_EQ(three.fresh, (std::vector<std::string>{"classifier.weight", "classifier.bias"}));
+}
+
 TEST(Bert, RefusesWhatCannotBe) {
   BertOptions o = tiny(BertHead::kNone);
   o.heads = 3;
@@ -264,7 +273,15 @@ TEST(Bert, RefusesWhatCannotBe) {
   o = tiny(BertHead::kNone);
   o.gather_masked = true;
   EXPECT_FALSE(make_bert(o).ok());
-  EXPECT_EQ(bert_size("bass").error().text(), "no BERT of size \"bass\"; did you mean \"base\"?");
+  EXPECT_EQ(bert_size("bass").error().text(), "no BERT of size \"bass\"; did you mean \"base\"? "
+                                              "(layers and hidden size are written 6x384)");
+  const BertOptions any = bert_size("6x384").value();
+  EXPECT_EQ(std::tie(any.layers, any.hidden, any.heads, any.intermediate),
+            std::make_tuple(6, 384, 6, 1536));
+  EXPECT_EQ(bert_size("1x48").value().heads, 1);
+  EXPECT_EQ(bert_size("1x224").value().heads, 2); // 3 do not divide it
+  for (const char* wrong : {"6x", "x384", "6x384x2", "0x64", "6x-1", "6 x 384"})
+    EXPECT_FALSE(bert_size(wrong).ok()) << wrong;
 }
 
 } // namespace
