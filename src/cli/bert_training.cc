@@ -5,12 +5,16 @@
 #include <charconv>
 #include <filesystem>
 
+#include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
+#include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include "models/bert_config.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "octet/hugging_face.h"
 #include "octet/model_folder.h"
@@ -29,12 +33,23 @@ int64_t as_number(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() && value > 0 ? value : 0;
 }
 
+/// Where Hugging Face's tokenizers keep the length that rows are cut to.
+Status add_length(ModelFolderWriter& folder, int64_t row_length) {
+  constexpr const char* kConfig = "tokenizer_config.json";
+  constexpr size_t kMaxConfigBytes = size_t{16} << 20;
+  const std::string path = (fs::path(folder.path()) / kConfig).string();
+  auto json = nlohmann::ordered_json::parse(OCTET_TRY(read_file(path, kMaxConfigBytes)), nullptr,
+                                            /*allow_exceptions=*/false);
+  if (!json.is_object()) return ok_status();
+  json["model_max_length"] = row_length;
+  return folder.add_file(kConfig, json.dump(2) + "\n");
+}
+
+} // namespace
+
 Result<Tokenizer>
-learn_vocabulary(const TextSource& texts, int64_t size, bool cased, const Common& common) {
+learn_vocabulary(const TextSource& texts, WordPieceTrainOptions options, const Common& common) {
   ProgressLine progress("vocabulary", "texts");
-  WordPieceTrainOptions options;
-  options.vocabulary_size = size;
-  options.normalizer.lowercase = !cased;
   options.threads = common.threads;
   options.cancel = &interrupted();
   Status failure = ok_status();
@@ -64,35 +79,79 @@ learn_vocabulary(const TextSource& texts, int64_t size, bool cased, const Common
   return trained;
 }
 
-} // namespace
-
 void BertFlags::define(CLI::App& app) {
   app.add_option("--from", from_,
                  "start with this model: a folder of octet's or of Hugging Face's");
-  app.add_option("--size", size_, "of a new model: tiny, mini, small, medium, base or large")
-      ->capture_default_str();
+  size_option_ = app.add_option("--size", size_,
+                                "of a new model: tiny, mini, small, medium, base, large, or layers "
+                                "and hidden size as 6x384")
+                     ->capture_default_str();
   app.add_option("--vocab", vocabulary_,
                  "of a new model: folder, vocab.txt or tokenizer.json, or a number of entries to "
                  "learn from the texts (default 8000)");
   app.add_flag("--cased", cased_, "a learned vocabulary keeps upper case and accents");
-  app.add_option("--max-length", max_length, "tokens of a text; longer ones are cut")
-      ->check(CLI::Range(8, 1 << 16))
-      ->capture_default_str();
-  app.add_option("--dropout", dropout_, "probability in a new model, 0: none")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
+  length_option_ =
+      app.add_option("--max-length", max_length_, "tokens of a text; longer ones are cut")
+          ->check(CLI::Range(8, 1 << 16))
+          ->capture_default_str();
+  dropout_option_ = app.add_option("--dropout", dropout_, "probability in a new model, 0: none")
+                        ->check(CLI::Range(0.0, 0.9))
+                        ->capture_default_str();
   app.add_flag("--no-token-types", no_token_types_, "no input token_type_ids");
 }
 
-Result<Tokenizer> BertFlags::tokenizer(const TextSource& texts, const Common& common) const {
-  if (!from_.empty()) {
-    if (!vocabulary_.empty())
-      return error("--vocab is for new models; {} brings its own tokenizer", from_);
-    return Tokenizer::load(from_);
+Status BertFlags::check() const {
+  if (from_.empty()) {
+    if (cased_ && !vocabulary_.empty() && as_number(vocabulary_) == 0)
+      return error("--cased is for a vocabulary that is learned; {} is what it is", vocabulary_);
+    return ok_status();
   }
+  if (!vocabulary_.empty() || cased_)
+    return error("--{} is for new models; {} brings its own tokenizer", cased_ ? "cased" : "vocab",
+                 from_);
+  for (const CLI::Option* option : {size_option_, dropout_option_})
+    if (option->count() > 0)
+      return error("{} is for new models; {} brings its own", option->get_name(), from_);
+  return ok_status();
+}
+
+int64_t BertFlags::row_length(const Graph& graph) const {
+  const Result<BertOptions> bert = bert_options(graph);
+  if (length_option_->count() > 0 || !bert.ok()) return max_length_;
+  return std::min(max_length_, bert->positions);
+}
+
+std::vector<RunSetting> BertFlags::settings(const Graph& graph) const {
+  std::vector<RunSetting> out = {{"max length", std::to_string(row_length(graph))}};
+  if (!from_.empty()) {
+    out.push_back({"from", from_});
+    return out;
+  }
+  out.push_back({"size", size_});
+  out.push_back({"vocabulary", vocabulary_.empty() ? "learned" : vocabulary_});
+  out.push_back({"dropout", fmt::format("{}", dropout_)});
+  return out;
+}
+
+Result<Tokenizer> BertFlags::tokenizer(const TextSource& texts, const Common& common) const {
+  if (!from_.empty()) return Tokenizer::load(from_);
   const int64_t size = vocabulary_.empty() ? kDefaultVocabulary : as_number(vocabulary_);
   if (size == 0) return Tokenizer::load(vocabulary_);
-  return learn_vocabulary(texts, size, cased_, common);
+  WordPieceTrainOptions options;
+  options.vocabulary_size = size;
+  options.normalizer.lowercase = !cased_;
+  return learn_vocabulary(texts, options, common);
+}
+
+/// A classifier of Hugging Face's has its classes in config.json.
+Status BertFlags::check_imported_labels(const std::vector<std::string>& classes) const {
+  constexpr size_t kMaxConfigBytes = size_t{16} << 20;
+  const std::string path = (fs::path(from_) / "config.json").string();
+  const std::string text = OCTET_TRY(read_file(path, kMaxConfigBytes));
+  const BertOptions known = OCTET_TRY_WITH(parse_bert_config(text), path);
+  if (known.head != BertHead::kClassification || known.labels.size() != classes.size())
+    return ok_status();
+  return check_classes(known.labels, from_, classes, "the data set");
 }
 
 Result<BertTransfer> BertFlags::start(const BertOptions& head, const Common& common) const {
@@ -100,6 +159,10 @@ Result<BertTransfer> BertFlags::start(const BertOptions& head, const Common& com
   if (fs::exists(fs::path(from_) / "model.onnx", ignored) || from_.ends_with(".onnx")) {
     const Graph known = OCTET_TRY(open_model(from_));
     BertOptions options = OCTET_TRY_WITH(bert_options(known), from_);
+    OCTET_TRY(check_float(known, from_, "training starts from the float model that it came from"));
+    if (head.head == BertHead::kClassification && options.head == head.head &&
+        options.labels.size() == head.labels.size())
+      OCTET_TRY(check_classes(options.labels, from_, head.labels, "the data set"));
     options.head = head.head;
     options.labels = head.labels;
     options.gather_masked = head.gather_masked;
@@ -107,6 +170,7 @@ Result<BertTransfer> BertFlags::start(const BertOptions& head, const Common& com
     if (no_token_types_) options.token_type_input = false;
     return rebuild_bert(known, options).with(from_);
   }
+  if (head.head == BertHead::kClassification) OCTET_TRY(check_imported_labels(head.labels));
   HuggingFaceImport options;
   options.head = head.head;
   options.labels = head.labels;
@@ -127,7 +191,7 @@ BertFlags::graph(BertOptions head, const Tokenizer& tokenizer, const Common& com
   }
   BertOptions options = OCTET_TRY(bert_size(size_));
   options.vocabulary = tokenizer.size();
-  options.positions = std::max(options.positions, max_length);
+  options.positions = std::max(options.positions, max_length_);
   options.dropout = options.attention_dropout = dropout_;
   options.token_type_input = !no_token_types_;
   if (no_token_types_) options.type_vocabulary = 0;
@@ -138,16 +202,23 @@ BertFlags::graph(BertOptions head, const Tokenizer& tokenizer, const Common& com
   return make_bert(options);
 }
 
-Status write_bert(const Graph& graph,
+bool is_bert_folder(const std::string& output) {
+  return !output.ends_with(".onnx");
+}
+
+Status write_bert(Graph graph,
                   const Tokenizer& tokenizer,
-                  const TrainedModel& model,
+                  int64_t row_length,
+                  const std::string& record,
                   const std::string& output,
                   const Common& common) {
-  if (output.ends_with(".onnx")) return write_model(graph, output, common);
+  set_trained_length(graph, row_length);
+  if (!is_bert_folder(output)) return write_model(graph, output, common);
   ModelFolderWriter folder = OCTET_TRY(ModelFolderWriter::create(output, common.force));
   OCTET_TRY(folder.add_model(graph));
   OCTET_TRY(tokenizer.save(folder.path()));
-  OCTET_TRY(folder.add_file("training.json", training_record(model, output) + "\n"));
+  OCTET_TRY(add_length(folder, row_length));
+  OCTET_TRY(folder.add_file("training.json", record + "\n"));
   return folder.commit();
 }
 

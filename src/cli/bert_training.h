@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/training.h"
@@ -20,6 +21,12 @@ class BertFlags {
  public:
   explicit BertFlags(std::string size) : size_(std::move(size)) {}
   void define(CLI::App& app);
+  /// Errors: options of new models beside --from.
+  Status check() const;
+  /// Tokens of a row: as given, else 128 or as many as the model has positions.
+  int64_t row_length(const Graph& graph) const;
+  /// What the training record says of these options.
+  std::vector<RunSetting> settings(const Graph& graph) const;
   /// Of `--from` or `--vocab`; a number there learns a vocabulary of that size from the texts.
   Result<Tokenizer> tokenizer(const TextSource& texts, const Common& common) const;
   /// The graph with this head: the weights of `--from`, else new ones of `--size`. Says what has
@@ -29,21 +36,30 @@ class BertFlags {
   /// Whether no weights are taken from elsewhere.
   bool is_new() const { return from_.empty(); }
 
-  int64_t max_length = 128;
-
  private:
+  Status check_imported_labels(const std::vector<std::string>& classes) const;
   Result<BertTransfer> start(const BertOptions& head, const Common& common) const;
 
+  int64_t max_length_ = 128;
+  const CLI::Option *length_option_ = nullptr, *size_option_ = nullptr, *dropout_option_ = nullptr;
   std::string from_, size_, vocabulary_;
   bool no_token_types_ = false, cased_ = false;
   double dropout_ = 0.1;
 };
 
-/// A model folder with the tokenizer and the training record; a path that ends in .onnx gets the
-/// model alone.
-Status write_bert(const Graph& graph,
+/// Learns from all texts of a source, with progress.
+Result<Tokenizer>
+learn_vocabulary(const TextSource& texts, WordPieceTrainOptions options, const Common& common);
+
+/// Whether write_bert makes a folder of it.
+bool is_bert_folder(const std::string& output);
+
+/// A model folder with the tokenizer, the length of its rows and the training record; a path that
+/// ends in .onnx gets the model alone.
+Status write_bert(Graph graph,
                   const Tokenizer& tokenizer,
-                  const TrainedModel& model,
+                  int64_t row_length,
+                  const std::string& record,
                   const std::string& output,
                   const Common& common);
 

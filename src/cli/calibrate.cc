@@ -38,9 +38,7 @@ class Calibrate final : public Command {
     app.add_option("--heading", heading_, "first line of a TensorRT cache: version and calibrator")
         ->capture_default_str();
     app.add_option("--samples", samples_, "examples, 0: all")->capture_default_str();
-    app.add_option("--max-length", max_length_, "tokens of a row, for text")
-        ->check(CLI::Range(3, 65536))
-        ->capture_default_str();
+    add_max_length(app, max_length_);
     app.add_option("--mask-input", mask_input_, "input that is 0 where the others hold padding");
   }
 
@@ -76,7 +74,7 @@ class Calibrate final : public Command {
  private:
   std::string model_, data_, output_, format_ = "json", calibrator_ = "min-max", mask_input_;
   std::string heading_{kTensorRtHeading};
-  int64_t samples_ = 512, max_length_ = 128;
+  int64_t samples_ = 512, max_length_ = 0;
 };
 
 } // namespace

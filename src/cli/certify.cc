@@ -39,9 +39,7 @@ class Certify final : public Command {
     app.add_option("--limit", limit_, "only the first examples")
         ->check(CLI::Range(1, 1 << 30))
         ->capture_default_str();
-    app.add_option("--max-length", max_length_, "tokens of a row, for text")
-        ->check(CLI::Range(3, 65536))
-        ->capture_default_str();
+    add_max_length(app, max_length_);
     app.add_option("-o,--output", output_,
                    "write the model with coarser weights in the channels that can saturate");
   }
@@ -131,7 +129,7 @@ class Certify final : public Command {
   }
 
   std::string model_, data_, output_;
-  int64_t limit_ = 256, max_length_ = 128;
+  int64_t limit_ = 256, max_length_ = 0;
 };
 
 } // namespace

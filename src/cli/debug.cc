@@ -39,9 +39,7 @@ class Debug final : public Command {
     app.add_option("--data", data_, "data set, kind:path")->required();
     app.add_option("--batch", batch_, "examples a run")->check(CLI::Range(1, 65536));
     app.add_option("--limit", limit_, "only the first examples, 0: all");
-    app.add_option("--max-length", max_length_, "tokens of a row, for text")
-        ->check(CLI::Range(3, 65536))
-        ->capture_default_str();
+    add_max_length(app, max_length_);
     app.add_flag("--bits-only", bits_only_, "leave out the comparison with the literal graph");
   }
 
@@ -155,7 +153,7 @@ class Debug final : public Command {
   std::optional<LoweringComparison> codes_;
   std::optional<LayerComparison> layers_;
   std::string model_, data_;
-  int64_t max_length_ = 128, batch_ = 64, limit_ = 0;
+  int64_t max_length_ = 0, batch_ = 64, limit_ = 0;
   bool bits_only_ = false;
 };
 

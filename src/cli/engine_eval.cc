@@ -37,9 +37,7 @@ class EngineEval final : public Command {
                     "what to run the model with beside it: native, reference, torch or none");
     app.add_option("--batch", options_.batch, "examples a run")->check(CLI::Range(1, 65536));
     app.add_option("--limit", options_.limit, "only the first examples, 0: all");
-    app.add_option("--max-length", max_length_, "tokens of a row, for text")
-        ->check(CLI::Range(3, 65536))
-        ->capture_default_str();
+    add_max_length(app, max_length_);
     app.add_option("--latency-runs", options_.latency_runs, "runs of one example, 0: none");
   }
 
@@ -119,7 +117,7 @@ class EngineEval final : public Command {
 
   std::string model_, engine_, data_;
   std::vector<std::string> executors_;
-  int64_t max_length_ = 128;
+  int64_t max_length_ = 0;
   EvalOptions options_;
 };
 

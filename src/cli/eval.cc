@@ -35,9 +35,7 @@ class Eval final : public Command {
     add_list_option(app, "--executor", executors_, "native, reference or torch; may be repeated");
     app.add_option("--batch", options_.batch, "examples a run")->check(CLI::Range(1, 65536));
     app.add_option("--limit", options_.limit, "only the first examples, 0: all");
-    app.add_option("--max-length", max_length_, "tokens of a row, for text")
-        ->check(CLI::Range(3, 65536))
-        ->capture_default_str();
+    add_max_length(app, max_length_);
     app.add_flag("--training-data", training_split_, "the training part of the data set instead");
     app.add_option("--report", report_, "write the table and charts as an HTML page");
     app.add_option("--latency-runs", options_.latency_runs, "runs of one example, 0: none");
@@ -146,7 +144,7 @@ class Eval final : public Command {
 
   std::vector<std::string> models_, executors_;
   std::string data_, report_;
-  int64_t max_length_ = 128;
+  int64_t max_length_ = 0;
   bool training_split_ = false;
   EvalOptions options_;
 };

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "cli/command.h"
+#include "cli/model_data.h"
 #include "cli/models.h"
 #include "core/format.h"
 #include "report/table.h"
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "octet/bert.h"
 #include "octet/dataset.h"
 #include "octet/masked_tokens.h"
 #include "octet/model_folder.h"
@@ -70,7 +72,7 @@ class FillMask final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(OCTET_TRY_WITH(folder(), model_)));
+    const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(OCTET_TRY(companion_folder(model_))));
     if (tokenizer.mask() < 0)
       return error("{}: its vocabulary has no [MASK]; it cannot fill one", model_);
     const Encoding text = tokenizer.encode(text_);
@@ -78,18 +80,24 @@ class FillMask final : public Command {
     for (size_t i = 0; i < text.ids.size(); ++i)
       if (text.ids[i] == tokenizer.mask()) places.push_back(static_cast<int64_t>(i));
     if (places.empty()) return error("\"{}\" has no [MASK]; put one where a word is wanted", text_);
-    const std::vector<Masked> masked = OCTET_TRY_WITH(guess(text, places, common), model_);
+    const std::vector<Masked> masked =
+        OCTET_TRY_WITH(guess(tokenizer, text, places, common), model_);
     common.json ? print_json(tokenizer, text, masked) : print_table(tokenizer, text, masked);
     return Answer::kDone;
   }
 
  private:
-  Result<std::string> folder() const { return companion_folder(model_); }
-
-  Result<std::vector<Masked>>
-  guess(const Encoding& text, const std::vector<int64_t>& places, const Common& common) const {
+  Result<std::vector<Masked>> guess(const Tokenizer& tokenizer,
+                                    const Encoding& text,
+                                    const std::vector<int64_t>& places,
+                                    const Common& common) const {
     const Graph graph = OCTET_TRY(open_model(model_));
     const size_t output = OCTET_TRY(logits_of(graph));
+    const auto tokens = static_cast<int64_t>(text.ids.size());
+    if (const auto bert = bert_options(graph); bert.ok() && tokens > bert->positions)
+      return error("the text is {} tokens long, the model has {} positions; shorten it", tokens,
+                   bert->positions);
+    OCTET_TRY(check_tokenizer(graph, tokenizer));
     const std::vector<Tensor> inputs = OCTET_TRY(bind_inputs(graph, features(text, places)));
     const std::unique_ptr<Executor> executor = OCTET_TRY(make_executor(graph, executor_, common));
     const Tensor logits = OCTET_TRY(executor->run(inputs))[output].aligned();

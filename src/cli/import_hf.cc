@@ -48,7 +48,7 @@ class ImportHf final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, folder_), common));
     options_.seed = common.seed;
     options_.token_type_input = !no_token_types_;
     if (int32_) options_.index_type = DType::kInt32;

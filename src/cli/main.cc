@@ -185,7 +185,9 @@ int run(int argc, char** argv) {
   try {
     parser->app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", deepest(parser->app)->help());
+    const CLI::App* asked = deepest(parser->app);
+    const CLI::App* parent = asked->get_parent();
+    fmt::print("{}", asked->help(parent == nullptr ? "" : command_words(*parent)));
     return 0;
   } catch (const CLI::CallForVersion& e) {
     fmt::print("{}\n", e.what());

@@ -2,11 +2,16 @@
 #include "cli/model_data.h"
 
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <limits>
 #include <optional>
 
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "octet/bert.h"
 #include "octet/model_folder.h"
@@ -14,6 +19,8 @@
 
 namespace octet::cli {
 namespace {
+
+constexpr const char* kTrainedLength = "octet.max_length";
 
 bool has(const Graph& graph, const std::vector<ValueId>& values, std::string_view name) {
   return std::any_of(values.begin(), values.end(),
@@ -27,7 +34,79 @@ std::optional<int64_t> fixed_length(const Graph& graph) {
   return type.has_rank() && type.rank() == 2 ? (*type.shape)[1].maybe_value() : std::nullopt;
 }
 
+/// Rows of the table that the token ids pick from; 0: not known.
+int64_t word_embeddings(const Graph& graph) {
+  if (const auto bert = bert_options(graph); bert.ok()) return bert->vocabulary;
+  const auto ids = graph.find_value("input_ids");
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!ids || !node.is("Gather") || node.input(1) != *ids) continue;
+    const Tensor* table = graph.constant(node.input(0));
+    if (table != nullptr && table->rank() == 2) return table->dim(0);
+  }
+  return 0;
+}
+
+/// As many tokens as are asked for, or as the model was trained with. Errors: more than it has
+/// positions.
+Result<int64_t> row_length(const Graph& graph, int64_t wanted) {
+  constexpr int64_t kUsual = 128;
+  const auto bert = bert_options(graph);
+  const int64_t positions = bert.ok() ? bert->positions : std::numeric_limits<int64_t>::max();
+  if (wanted > positions)
+    return error("--max-length is {}, the model has {} positions; rows cannot be longer", wanted,
+                 positions);
+  if (wanted > 0) return wanted;
+  const int64_t known = trained_length(graph);
+  return std::min(known > 0 ? known : kUsual, positions);
+}
+
 } // namespace
+
+void add_max_length(CLI::App& app, int64_t& length) {
+  app.add_option("--max-length", length,
+                 "tokens of a row, for text; default: as in training where the model says it, "
+                 "else 128")
+      ->check(CLI::Range(3, 65536));
+}
+
+int64_t trained_length(const Graph& graph) {
+  for (const auto& [key, value] : graph.info.metadata) {
+    int64_t length = 0;
+    const char* end = value.data() + value.size();
+    if (key == kTrainedLength && std::from_chars(value.data(), end, length).ptr == end)
+      return std::max<int64_t>(length, 0);
+  }
+  return 0;
+}
+
+void set_trained_length(Graph& graph, int64_t length) {
+  for (auto& [key, value] : graph.info.metadata)
+    if (key == kTrainedLength) {
+      value = std::to_string(length);
+      return;
+    }
+  graph.info.metadata.emplace_back(kTrainedLength, std::to_string(length));
+}
+
+std::string corpus_spec(const std::string& spec) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(spec, ignored) ? "text:" + spec : spec;
+}
+
+Status check_tokenizer(const Graph& graph, const Tokenizer& tokenizer) {
+  const int64_t rows = word_embeddings(graph);
+  if (rows == 0 || rows == tokenizer.size()) return ok_status();
+  if (tokenizer.size() > rows)
+    return error("the tokenizer has {} entries, the model {} word embeddings; they do not belong "
+                 "together",
+                 tokenizer.size(), rows);
+  fmt::print(stderr,
+             "the tokenizer has {} entries, the model {} word embeddings: check that they "
+             "belong together\n",
+             tokenizer.size(), rows);
+  return ok_status();
+}
 
 bool is_language_model(const Graph& graph) {
   return has(graph, graph.outputs(), "mlm_logits");
@@ -37,11 +116,13 @@ Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
                                                        const Graph& graph,
                                                        const std::string& model,
                                                        const Common& common) {
-  if (!is_text_spec(data.spec)) return open_dataset(data.spec, data.split);
+  const bool language_model = is_language_model(graph);
+  const std::string spec = language_model ? corpus_spec(data.spec) : data.spec;
+  if (!is_text_spec(spec)) return open_dataset(spec, data.split);
   const std::string folder = OCTET_TRY(companion_folder(model));
   const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(folder));
-  auto texts = OCTET_TRY(is_language_model(graph) ? open_corpus(data.spec, data.split)
-                                                  : open_text(data.spec, data.split));
+  auto texts =
+      OCTET_TRY(language_model ? open_corpus(spec, data.split) : open_text(spec, data.split));
   return make_model_data(std::move(texts), data, graph, tokenizer, common);
 }
 
@@ -52,9 +133,8 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
                                                        const Common& common) {
   ProgressLine progress("tokenize", "texts");
   TextDatasetOptions options;
-  options.max_length = data.max_length;
-  if (const auto bert = bert_options(graph); bert.ok())
-    options.max_length = std::min(options.max_length, bert->positions);
+  OCTET_TRY(check_tokenizer(graph, tokenizer));
+  options.max_length = OCTET_TRY(row_length(graph, data.max_length));
   options.token_type_ids = has(graph, graph.inputs(), "token_type_ids");
   options.pad_multiple = 8;
   if (const auto length = fixed_length(graph)) {
@@ -77,18 +157,23 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
 Status check_labels(const Dataset& data, const std::string& model) {
   const Result<std::string> folder = companion_folder(model);
   if (!folder.ok()) return ok_status();
-  std::vector<std::string> labels = OCTET_TRY(read_labels(*folder));
-  std::vector<std::string> classes = data.classes();
+  return check_classes(OCTET_TRY(read_labels(*folder)), model, data.classes(), data.description());
+}
+
+Status check_classes(std::vector<std::string> labels,
+                     const std::string& model,
+                     std::vector<std::string> classes,
+                     const std::string& data) {
   if (labels.empty() || classes.empty() || labels == classes) return ok_status();
   if (labels.size() != classes.size())
     return error("{}: has {} labels, {} has {} classes; they are not made for each other", model,
-                 labels.size(), data.description(), classes.size());
+                 labels.size(), data, classes.size());
   const std::string texts[] = {join(labels, ", "), join(classes, ", ")};
   std::sort(labels.begin(), labels.end());
   std::sort(classes.begin(), classes.end());
   if (labels != classes) return ok_status();
   return error("{}: its labels are {}, those of {} are {}; bring them into one order", model,
-               texts[0], data.description(), texts[1]);
+               texts[0], data, texts[1]);
 }
 
 } // namespace octet::cli

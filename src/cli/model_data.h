@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 
@@ -14,22 +15,42 @@
 #include "octet/text_source.h"
 #include "octet/tokenizer.h"
 
+namespace CLI {
+class App;
+} // namespace CLI
+
 namespace octet::cli {
 
 struct ModelData {
   std::string spec; ///< kind:path
   Split split = Split::kTest;
-  int64_t max_length = 128; ///< of rows of tokens; a BERT's positions bound it too
-  int64_t limit = 0;        ///< of texts, 0: all
-  MaskingOptions masking;   ///< of rows for a language model
+  int64_t max_length = 0; ///< of rows of tokens; 0: what the model was trained with, else 128
+  int64_t limit = 0;      ///< of texts, 0: all
+  MaskingOptions masking; ///< of rows for a language model
 };
 
 /// True for a graph that predicts masked tokens.
 bool is_language_model(const Graph& graph);
 
+/// The option --max-length of commands that run models.
+void add_max_length(CLI::App& app, int64_t& length);
+
+/// Tokens of a row that the model was trained with, which its metadata says; 0: not known.
+int64_t trained_length(const Graph& graph);
+void set_trained_length(Graph& graph, int64_t length);
+
+/// What `--text` and, for a language model, `--data` take: a file of plain text goes without its
+/// kind.
+std::string corpus_spec(const std::string& spec);
+
+/// Errors: a tokenizer with more entries than the model has word embeddings. One of fewer is told
+/// on stderr.
+Status check_tokenizer(const Graph& graph, const Tokenizer& tokenizer);
+
 /// A data set that is no text is opened as it is. A language model gets pretraining rows (with
 /// next-sentence pairs and gathered positions if it has these), any other model labelled ones.
-/// Errors: text for a model without a tokenizer beside it.
+/// Errors: text for a model without a tokenizer beside it, or with one of another model; longer
+/// rows than the model has positions.
 Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
                                                        const Graph& graph,
                                                        const std::string& model,
@@ -45,5 +66,10 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
 /// Errors: the labels in the model's folder are not the classes of the data set: other in number,
 /// or the same names in another order. Other names of as many classes are taken to mean the same.
 Status check_labels(const Dataset& data, const std::string& model);
+/// The same of labels and classes that are at hand.
+Status check_classes(std::vector<std::string> labels,
+                     const std::string& model,
+                     std::vector<std::string> classes,
+                     const std::string& data);
 
 } // namespace octet::cli

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include <sys/resource.h>
@@ -17,6 +18,20 @@ namespace fs = std::filesystem;
 
 Result<Graph> open_model(const std::string& path) {
   return load_onnx(OCTET_TRY(resolve_model(path)));
+}
+
+bool holds_codes(const Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    const std::string& op = graph.node(id).op_type;
+    for (const std::string_view part : {"QuantizeLinear", "DequantizeLinear", "QLinear", "Integer"})
+      if (op.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+Status check_float(const Graph& graph, const std::string& path, std::string_view why) {
+  if (!holds_codes(graph)) return ok_status();
+  return error("{}: is quantized; {}", path, why);
 }
 
 int64_t model_bytes(const std::string& model) {
@@ -57,6 +72,20 @@ Status check_output(const std::string& path, const Common& common) {
   const fs::path folder = whole.parent_path();
   if (!folder.empty() && !fs::is_directory(folder, ignored))
     return error(ErrorCode::kNotFound, "{}: the folder {} does not exist", path, folder.string());
+  return ok_status();
+}
+
+Status check_model_output(const std::string& path, bool as_folder, const Common& common) {
+  OCTET_TRY(check_output(path, common));
+  std::error_code ignored;
+  if (as_folder) {
+    [[maybe_unused]] const auto made = OCTET_TRY(ModelFolderWriter::create(path, common.force));
+    return ok_status();
+  }
+  if (fs::is_directory(path, ignored)) return error("{}: is a folder; name a file", path);
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored))
+    return ok_status(); // a pipe
+  [[maybe_unused]] const auto made = OCTET_TRY(AtomicFile::create(path, Overwrite::kYes));
   return ok_status();
 }
 

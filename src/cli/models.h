@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -15,6 +16,11 @@ namespace octet::cli {
 
 /// An ONNX file, or the one of a model folder; errors name it.
 Result<Graph> open_model(const std::string& path);
+/// For commands that want a float model. Errors: a graph with 8-bit codes in it; `why` ends the
+/// sentence that begins with the model.
+Status check_float(const Graph& graph, const std::string& path, std::string_view why);
+/// Whether the graph holds codes: Q/DQ or operators on codes.
+bool holds_codes(const Graph& graph);
 /// Bytes of the file and of the external data that it names.
 int64_t model_bytes(const std::string& path);
 
@@ -25,6 +31,9 @@ const std::vector<std::string>& executor_names();
 
 /// Refuses at once, before long work, what could not be written at its end.
 Status check_output(const std::string& path, const Common& common);
+/// The same for a model, as a folder or a file: also a folder that is no model folder, and a place
+/// that cannot be written.
+Status check_model_output(const std::string& path, bool as_folder, const Common& common);
 /// True when `path` becomes a model folder: it ends in a slash, is a folder, or has no `.onnx` at
 /// its end while `source` is a folder.
 bool writes_folder(const std::string& path, const std::string& source);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet pretrain bert: a BERT that predicts masked tokens and next sentences, from plain text.
-#include <filesystem>
-
 #include "cli/bert_training.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "core/format.h"
+#include "data/kinds.h"
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "octet/text_dataset.h"
 
@@ -39,10 +39,11 @@ class PretrainBert final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
-    std::error_code ignored;
-    const std::string spec =
-        std::filesystem::is_regular_file(text_, ignored) ? "text:" + text_ : text_;
+    OCTET_TRY(bert_.check());
+    OCTET_TRY(check_model_output(output_, is_bert_folder(output_), common));
+    OCTET_TRY(training_.check(output_, common));
+    const std::string spec = corpus_spec(text_);
+    if (!is_text_spec(spec)) return unknown_text(spec);
     auto texts = OCTET_TRY(open_corpus(spec, Split::kTrain));
     const Tokenizer tokenizer = OCTET_TRY(bert_.tokenizer(*texts, common));
     BertOptions head;
@@ -51,7 +52,7 @@ class PretrainBert final : public Command {
     const Graph graph = OCTET_TRY(bert_.graph(head, tokenizer, common));
     const ModelData rows = {.spec = spec,
                             .split = Split::kTrain,
-                            .max_length = bert_.max_length,
+                            .max_length = bert_.row_length(graph),
                             .limit = limit_,
                             .masking = masking_};
     TrainingData data;
@@ -63,9 +64,16 @@ class PretrainBert final : public Command {
     BertOptions everywhere = OCTET_TRY(bert_options(model.graph));
     everywhere.gather_masked = false;
     const BertTransfer written = OCTET_TRY(rebuild_bert(model.graph, everywhere));
-    OCTET_TRY(write_bert(written.graph, tokenizer, model, output_, common));
+    std::vector<RunSetting> given = bert_.settings(graph);
+    given.insert(given.begin(), {{"command", "pretrain bert"}, {"data set", spec}});
+    given.insert(given.end(), {{"mask rate", fmt::format("{}", masking_.rate)},
+                               {"whole words", fmt::format("{}", masking_.whole_word)},
+                               {"next sentences", fmt::format("{}", !no_next_sentence_)}});
+    const std::string record = training_.record(model, output_, given);
+    OCTET_TRY(
+        write_bert(written.graph, tokenizer, bert_.row_length(graph), record, output_, common));
     training_.finished(output_);
-    training_.report(model, output_, common);
+    training_.report(model, output_, record, common);
     return Answer::kDone;
   }
 
@@ -75,8 +83,12 @@ class PretrainBert final : public Command {
   bool no_next_sentence_ = false;
   MaskingOptions masking_;
   BertFlags bert_{"mini"};
-  TrainFlags training_{
-      {.epochs = 1, .lr = 5e-4, .batch = 32, .optimizer = "adamw", .schedule = "linear"}};
+  TrainFlags training_{{.epochs = 1,
+                        .lr = 5e-4,
+                        .batch = 32,
+                        .optimizer = "adamw",
+                        .schedule = "linear",
+                        .test_data = false}};
 };
 
 } // namespace

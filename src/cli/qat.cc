@@ -7,7 +7,9 @@
 #include "cli/training.h"
 #include "core/format.h"
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
+#include "octet/bert.h"
 #include "octet/quantize.h"
 
 namespace octet::cli {
@@ -23,7 +25,7 @@ class Qat final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("model", model_, "trained float model, folder or ONNX file")->required();
-    app.add_option("-o,--output", output_, "ONNX file to write")->required();
+    app.add_option("-o,--output", output_, "ONNX file to write, or a model folder")->required();
     app.add_flag("--learned-scales", learned_scales_, "train the scales too (LSQ)");
     app.add_flag("--distill", distill_, "learn from the float model's outputs too");
     app.add_option("--temperature", teacher_.temperature, "of distillation")->capture_default_str();
@@ -36,9 +38,19 @@ class Qat final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
-    if (quantization_.data.empty()) quantization_.data = "generated";
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), common));
+    OCTET_TRY(training_.check(output_, common));
     const Graph graph = OCTET_TRY(open_model(model_));
+    const std::string recipe = OCTET_TRY(choose_defaults(graph));
+    OCTET_TRY(check_float(graph, model_, "qat trains the float model that it came from"));
+    const TrainingData data = OCTET_TRY(training_.open_data([&](Split split, int64_t limit) {
+      ModelData part = quantization_.model_data();
+      part.split = split;
+      part.limit = limit;
+      return open_model_data(part, graph, model_, common);
+    }));
+    OCTET_TRY(check_labels(*data.examples, model_));
+    if (!recipe.empty()) fmt::print(stderr, "a BERT: {}\n", recipe);
     const QuantizationPlan plan = OCTET_TRY_WITH(quantization_.plan(graph, model_, common), model_);
     if (plan.mode != QuantMode::kStatic)
       return error("quantization-aware training is of static quantization; leave --mode {} out",
@@ -54,23 +66,33 @@ class Qat final : public Command {
       options.teacher = teacher_;
       options.teacher.graph = &graph;
     }
-    const TrainingData data = OCTET_TRY(training_.open_data([&](Split split, int64_t limit) {
-      ModelData part = quantization_.model_data();
-      part.split = split;
-      part.limit = limit;
-      return open_model_data(part, graph, model_, common);
-    }));
     const TrainedModel model =
         OCTET_TRY_WITH(training_.train(prepared, data, output_, common, options), model_);
     if (!training_.writes()) return Answer::kDone;
-    const Graph final_graph = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
-    OCTET_TRY(write_model(final_graph, output_, common, model_, training_record(model, output_)));
+    Graph final_graph = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
+    if (quantization_.max_length() > 0) set_trained_length(final_graph, quantization_.max_length());
+    const std::string record = training_.record(
+        model, output_, {{"command", "qat"}, {"data set", quantization_.data}, {"from", model_}});
+    OCTET_TRY(write_model(final_graph, output_, common, model_, record));
     training_.finished(output_);
-    training_.report(model, output_, common);
+    training_.report(model, output_, record, common);
     return Answer::kDone;
   }
 
  private:
+  /// What suits a small network of images is no recipe for a pretrained encoder. What was taken.
+  Result<std::string> choose_defaults(const Graph& graph) {
+    if (!bert_options(graph).ok()) {
+      if (quantization_.data.empty()) quantization_.data = "generated";
+      return std::string();
+    }
+    if (quantization_.data.empty())
+      return error("{}: a BERT is trained on texts; name them with --data, such as imdb:DIR, "
+                   "tsv:FILE or reviews",
+                   model_);
+    return training_.use_defaults({.epochs = 1, .lr = 5e-5, .batch = 32, .optimizer = "adamw"});
+  }
+
   std::string model_, output_;
   bool learned_scales_ = false, distill_ = false;
   TeacherOptions teacher_;

@@ -30,7 +30,7 @@ class Quantize final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("model", model_, "float model, folder or ONNX file")->required();
-    app.add_option("-o,--output", output_, "ONNX file to write")->required();
+    app.add_option("-o,--output", output_, "ONNX file to write, or a model folder")->required();
     app.add_option("--save-plan", save_plan_, "write the plan as JSON");
     app.add_flag("--explain", explain_, "print the plan with its reasons");
     app.add_option("--form", form_,
@@ -48,12 +48,17 @@ class Quantize final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), common));
     if (!save_plan_.empty()) OCTET_TRY(check_output(save_plan_, common));
     const FileForm form = OCTET_TRY(parse_file_form(form_));
     if (form == FileForm::kQOperator || form == FileForm::kFused)
       flags_.prefer_target("onnxruntime");
     Graph graph = OCTET_TRY(open_model(model_));
+    if (holds_codes(graph))
+      fmt::print(stderr,
+                 "{} is quantized already: what is in 8 bits stays as it is; for other settings "
+                 "quantize its float model\n",
+                 model_);
     const Graph original = graph;
     for (const std::string& item : drop_inputs_) {
       const DroppedInput dropped = OCTET_TRY_WITH(drop_named_input(graph, item), model_);

@@ -51,9 +51,7 @@ void QuantizeFlags::define(CLI::App& app) {
   app.add_option("--calibrator", calibrator_,
                  "min-max, moving-average[:momentum], percentile[:p], entropy, mse");
   app.add_option("--samples", samples_, "examples for calibration, 0: all");
-  app.add_option("--max-length", max_length_, "tokens of a row, for text")
-      ->check(CLI::Range(3, 65536))
-      ->capture_default_str();
+  add_max_length(app, max_length_);
   app.add_option("--weight-bits", weight_bits_, "bits of weights, 2 to 8")->check(CLI::Range(2, 8));
   app.add_option("--activation-bits", activation_bits_,
                  "bits of activations, 2 to 8; below 8 a Clip follows each quantizer")
@@ -126,7 +124,7 @@ QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& 
   // Texts beyond the samples need no tokens.
   const auto examples = OCTET_TRY(
       open_model_data({data, Split::kTrain, max_length_, samples_}, graph, model, common));
-  if (o.mask_input.empty() && is_text_spec(data)) o.mask_input = "attention_mask";
+  if (o.mask_input.empty() && is_text_spec(corpus_spec(data))) o.mask_input = "attention_mask";
   ProgressLine progress("calibrate", "examples");
   o.progress = [&progress](int64_t done, int64_t total) {
     progress.update(done, total);

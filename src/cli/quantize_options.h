@@ -33,6 +33,7 @@ class QuantizeFlags {
   const std::string& target() const { return target_; } ///< as given
   /// The target where none is given.
   void prefer_target(const char* target);
+  int64_t max_length() const { return max_length_; } ///< 0: as the model says
   /// What `--data` names, for what else reads it.
   ModelData model_data() const { return {data, Split::kTrain, max_length_, 0}; }
 
@@ -42,7 +43,7 @@ class QuantizeFlags {
        embeddings_ = false;
   std::vector<std::string> include_, exclude_;
   int weight_bits_ = 8, activation_bits_ = 8;
-  int64_t samples_ = 512, max_length_ = 128;
+  int64_t samples_ = 512, max_length_ = 0;
   const CLI::Option* target_option_ = nullptr;
 };
 

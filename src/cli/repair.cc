@@ -34,9 +34,7 @@ class RepairModel final : public Command {
     app.add_option("--data", data_,
                    "data that ranges and costs are taken from, kind:path (its training part)");
     app.add_option("--samples", samples_, "examples of the data, 0: all")->capture_default_str();
-    app.add_option("--max-length", max_length_, "tokens of a row, for text")
-        ->check(CLI::Range(3, 65536))
-        ->capture_default_str();
+    add_max_length(app, max_length_);
     app.add_option(
            "--weights", weights_,
            "keep, stored (int8 codes) or float (with Q and DQ), where the target takes both")
@@ -146,7 +144,7 @@ class RepairModel final : public Command {
   static constexpr int64_t kBatch = 16;
   std::string model_, target_, output_, data_, weights_ = "keep", attention_ = "keep",
                                                zero_points_ = "shift", precision_;
-  int64_t samples_ = 64, max_length_ = 128;
+  int64_t samples_ = 64, max_length_ = 0;
   bool partial_ = false, unify_ = false;
 };
 

@@ -5,6 +5,7 @@
 #include "cli/models.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include "data/kinds.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -37,10 +38,10 @@ class TrainBert final : public Command {
     if (task_ != "classify")
       return error("task \"{}\" is not known{}; octet pretrain bert makes language models", task_,
                    suggestion(task_, std::vector<std::string>{"classify"}));
-    if (!is_text_spec(data_))
-      return error("\"{}\" names no texts; use imdb:DIR, tsv:FILE, csv:FILE, jsonl:FILE or reviews",
-                   data_);
-    OCTET_TRY(check_output(output_, common));
+    if (!is_text_spec(data_)) return unknown_text(data_);
+    OCTET_TRY(bert_.check());
+    OCTET_TRY(check_model_output(output_, is_bert_folder(output_), common));
+    OCTET_TRY(training_.check(output_, common));
     auto texts = OCTET_TRY(open_text(data_, Split::kTrain));
     if (texts->classes().empty())
       return error("{} has no labels; name their column with label=COLUMN", data_);
@@ -51,7 +52,7 @@ class TrainBert final : public Command {
     const Graph graph = OCTET_TRY(bert_.graph(head, tokenizer, common));
     const OpenData open = [&](Split split,
                               int64_t limit) -> Result<std::shared_ptr<const Dataset>> {
-      const ModelData rows = {data_, split, bert_.max_length, limit};
+      const ModelData rows = {data_, split, bert_.row_length(graph), limit, {}};
       auto part = split == Split::kTrain ? std::move(texts) : OCTET_TRY(open_text(data_, split));
       return make_model_data(std::move(part), rows, graph, tokenizer, common);
     };
@@ -63,9 +64,12 @@ class TrainBert final : public Command {
     }
     const TrainedModel model = OCTET_TRY(training_.train(graph, data, output_, common, options));
     if (!training_.writes()) return Answer::kDone;
-    OCTET_TRY(write_bert(model.graph, tokenizer, model, output_, common));
+    std::vector<RunSetting> given = bert_.settings(graph);
+    given.insert(given.begin(), {{"command", "train bert"}, {"data set", data_}});
+    const std::string record = training_.record(model, output_, given);
+    OCTET_TRY(write_bert(model.graph, tokenizer, bert_.row_length(graph), record, output_, common));
     training_.finished(output_);
-    training_.report(model, output_, common);
+    training_.report(model, output_, record, common);
     return Answer::kDone;
   }
 

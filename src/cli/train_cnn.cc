@@ -21,7 +21,7 @@ class TrainCnn final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("-o,--output", output_, "ONNX file to write")->required();
+    app.add_option("-o,--output", output_, "ONNX file to write, or FOLDER/")->required();
     app.add_option("--channels1", cnn_.channels1, "of the first convolution")
         ->capture_default_str();
     app.add_option("--channels2", cnn_.channels2, "of the second")->capture_default_str();
@@ -35,7 +35,8 @@ class TrainCnn final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, {}), common));
+    OCTET_TRY(flags_.check(output_, common));
     cnn_.seed = common.seed;
     cnn_.softmax = !logits_;
     const Graph graph = OCTET_TRY(make_cnn(cnn_));
@@ -44,9 +45,11 @@ class TrainCnn final : public Command {
     const TrainedModel model =
         OCTET_TRY(flags_.train(graph, data, output_, common, flags_.options()));
     if (!flags_.writes()) return Answer::kDone;
-    OCTET_TRY(write_model(model.graph, output_, common));
+    const std::string record =
+        flags_.record(model, output_, {{"command", "train cnn"}, {"data set", flags_.data}});
+    OCTET_TRY(write_model(model.graph, output_, common, {}, record));
     flags_.finished(output_);
-    flags_.report(model, output_, common);
+    flags_.report(model, output_, record, common);
     return Answer::kDone;
   }
 

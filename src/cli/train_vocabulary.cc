@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/bert_training.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "core/format.h"
@@ -112,7 +113,9 @@ class TrainVocabulary final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("--text", files_, "text files, plain or gzipped; a line is a text")->required();
+    app.add_option("--text", files_,
+                   "text files, plain or gzipped, a line is a text; or kind:path of docs/data.md")
+        ->required();
     app.add_option("--column", column_, "read this tab-separated column, from 1; 0: whole lines")
         ->check(CLI::NonNegativeNumber);
     app.add_option("--size", options_.vocabulary_size, "entries, special tokens included")
@@ -130,10 +133,7 @@ class TrainVocabulary final : public Command {
     std::error_code ignored;
     if (!common.force && std::filesystem::exists(vocabulary, ignored))
       return error("{} exists; name another folder or give --force", vocabulary);
-    Lines lines(files_, column_);
-    const Result<Tokenizer> trained = learn(lines, common);
-    OCTET_TRY(Status(lines.status()));
-    const Tokenizer tokenizer = OCTET_TRY(Result<Tokenizer>(trained));
+    const Tokenizer tokenizer = OCTET_TRY(learn(common));
     OCTET_TRY(tokenizer.save(output_));
     if (common.json) {
       fmt::print("{}\n", nlohmann::ordered_json{{"folder", output_},
@@ -147,6 +147,21 @@ class TrainVocabulary final : public Command {
   }
 
  private:
+  Result<Tokenizer> learn(const Common& common) const {
+    std::error_code ignored;
+    if (files_.size() == 1 && is_text_spec(files_[0]) &&
+        !std::filesystem::exists(files_[0], ignored)) {
+      if (column_ > 0) return error("--column is for files; {} knows its texts", files_[0]);
+      WordPieceTrainOptions options = options_;
+      options.normalizer.lowercase = !cased_;
+      return learn_vocabulary(*OCTET_TRY(open_corpus(files_[0], Split::kTrain)), options, common);
+    }
+    Lines lines(files_, column_);
+    Result<Tokenizer> trained = learn(lines, common);
+    OCTET_TRY(Status(lines.status()));
+    return trained;
+  }
+
   Result<Tokenizer> learn(Lines& lines, const Common& common) const {
     int64_t total = 0;
     for (const std::string& file : files_) {

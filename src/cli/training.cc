@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/training.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 
+#include "cli/content_dataset.h"
 #include "cli/list_option.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
+#include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include "report/tensorboard.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "octet/version.h"
 
 namespace octet::cli {
 namespace {
@@ -39,23 +45,43 @@ std::string terms_text(const EpochRecord& e) {
   return join(parts, ", ");
 }
 
+/// Numbers and truth values as such.
+nlohmann::ordered_json typed(const std::string& value) {
+  auto parsed = nlohmann::ordered_json::parse(value, nullptr, false);
+  return parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::ordered_json(value);
+}
+
+/// Whether a file begins as the trainer's checkpoints do: a safetensors file whose header says so.
+bool is_checkpoint(const std::string& path) {
+  constexpr uint64_t kMostHeader = uint64_t{64} << 20;
+  uint64_t header_bytes = 0;
+  std::ifstream in(path, std::ios::binary);
+  in.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes);
+  std::string header(in ? std::min(header_bytes, kMostHeader) : 0, ' ');
+  in.read(header.data(), static_cast<std::streamsize>(header.size()));
+  return header.find("octet-checkpoint-") != std::string::npos;
+}
+
 } // namespace
 
 void TrainFlags::define(CLI::App& app, bool with_data) {
   if (with_data) app.add_option("--data", data, "data set, kind:path")->default_val("generated");
-  app.add_option("--epochs", options_.epochs, "passes over the training data")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
+  epochs_option_ = app.add_option("--epochs", options_.epochs, "passes over the training data")
+                       ->check(CLI::Range(1, 1000000))
+                       ->capture_default_str();
   app.add_option("--steps", options_.max_steps, "end after so many steps, 0: by epochs")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--batch", options_.batch_size, "examples that go through the graph at once")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
+  batch_option_ =
+      app.add_option("--batch", options_.batch_size, "examples that go through the graph at once")
+          ->check(CLI::Range(1, 1 << 20))
+          ->capture_default_str();
   app.add_option("--accumulate", options_.accumulate, "batches whose gradients make one step")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--lr", options_.optimizer.lr, "highest learning rate")->capture_default_str();
-  app.add_option("--optimizer", optimizer_, "sgd, adam or adamw")->capture_default_str();
+  rate_option_ =
+      app.add_option("--lr", options_.optimizer.lr, "highest learning rate")->capture_default_str();
+  optimizer_option_ =
+      app.add_option("--optimizer", optimizer_, "sgd, adam or adamw")->capture_default_str();
   app.add_option("--schedule", schedule_, "constant, one-cycle, cosine or linear")
       ->capture_default_str();
   app.add_option("--warmup", options_.schedule.warmup_fraction,
@@ -101,6 +127,51 @@ std::string TrainFlags::checkpoint_path(const std::string& output) const {
   return output.substr(0, output.find_last_not_of('/') + 1) + ".checkpoint";
 }
 
+Status TrainFlags::check(const std::string& output, const Common& common) const {
+  const bool held_out = options_.validation_split > 0;
+  if (options_.patience > 0 && !held_out)
+    return error(
+        "--patience goes by held-out examples, since test data only informs; hold some out "
+        "with --validation-split 0.1");
+  if (options_.evaluate_steps > 0 && !held_out && (no_validation_ || !has_test_data_))
+    return error("--evaluate-steps has no examples to evaluate on; hold some out with "
+                 "--validation-split 0.1");
+  const std::string checkpoint = checkpoint_path(output);
+  if (checkpoint.empty())
+    return options_.resume ? Status(error("--resume wants the checkpoint that --no-checkpoint "
+                                          "leaves out; leave one of them out"))
+                           : ok_status();
+  std::error_code ignored;
+  namespace fs = std::filesystem;
+  if (fs::weakly_canonical(checkpoint, ignored) == fs::weakly_canonical(output, ignored))
+    return error("--checkpoint and --output both name {}; give each a name of its own", output);
+  if (fs::exists(checkpoint, ignored)) {
+    if (!is_checkpoint(checkpoint))
+      return error("{}: exists and is no checkpoint; name another file with --checkpoint",
+                   checkpoint);
+    if (!options_.resume && !common.force)
+      return error("{}: exists; --resume continues the run that left it, --force starts over",
+                   checkpoint);
+    return ok_status();
+  }
+  [[maybe_unused]] const auto made = OCTET_TRY(AtomicFile::create(checkpoint, Overwrite::kYes));
+  return ok_status();
+}
+
+std::string TrainFlags::use_defaults(const TrainDefaults& defaults) {
+  std::vector<std::string> taken;
+  const auto take = [&](const CLI::Option* option, auto& value, const auto& other) {
+    if (option->count() > 0) return;
+    value = other;
+    taken.push_back(fmt::format("{} {}", option->get_name(), other));
+  };
+  take(optimizer_option_, optimizer_, defaults.optimizer);
+  take(rate_option_, options_.optimizer.lr, defaults.lr);
+  take(batch_option_, options_.batch_size, defaults.batch);
+  if (options_.max_steps == 0) take(epochs_option_, options_.epochs, defaults.epochs);
+  return join(taken, " ");
+}
+
 void TrainFlags::finished(const std::string& output) const {
   std::error_code ignored;
   if (!checkpoint_path(output).empty()) std::filesystem::remove(checkpoint_path(output), ignored);
@@ -111,6 +182,36 @@ Result<TrainingData> TrainFlags::open_data(const OpenData& open) const {
   out.examples = OCTET_TRY(open(Split::kTrain, limit_));
   if (shows_test()) out.test = OCTET_TRY(open(Split::kTest, test_limit_));
   return out;
+}
+
+void TrainFlags::keep_settings(const TrainingData& examples, const TrainOptions& o) {
+  settings_.clear();
+  const auto say = [&](std::string name, const auto& value) {
+    settings_.push_back({std::move(name), fmt::format("{}", value)});
+  };
+  say("data", examples.examples->description());
+  say("examples", examples.examples->size());
+  say("validation split", o.validation_split);
+  say("seed", o.seed);
+  say("epochs", o.epochs);
+  say("steps at most", o.max_steps);
+  say("batch size", o.batch_size);
+  say("batches of a step", o.accumulate);
+  say("processes", o.world.size);
+  say("optimizer", optimizer_);
+  say("learning rate", o.optimizer.lr);
+  say("schedule", schedule_);
+  say("warm-up", o.schedule.warmup_fraction);
+  say("weight decay", o.optimizer.weight_decay);
+  say("clipping norm", o.optimizer.clip_norm);
+  say("label smoothing", o.label_smoothing);
+  say("freezes", join(o.freeze, ","));
+  say("scales", o.weight_scales == WeightScales::kLearned ? "learned" : "observed");
+  say("teacher's weight", o.teacher.graph == nullptr ? 0.0 : o.teacher.weight);
+  say("patience", o.patience);
+  say("precision", precision_);
+  say("device", device_);
+  say("threads", o.threads);
 }
 
 Result<TrainedModel> TrainFlags::train(const Graph& graph,
@@ -174,7 +275,9 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
       // A full disk must not end a training run; the curve just ends.
       if (!log->scalar(tag, step, value).ok()) o.on_scalar = nullptr;
     };
-  TrainedModel model = OCTET_TRY(api->train(graph, *examples.examples, examples.test.get(), o));
+  const ContentDataset named(*examples.examples);
+  keep_settings(examples, o);
+  TrainedModel model = OCTET_TRY(api->train(graph, named, examples.test.get(), o));
   if (model.report.cancelled)
     return Error(o.checkpoint.empty()
                      ? "stopped by the user; without a checkpoint nothing is kept"
@@ -185,24 +288,37 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
 
 void TrainFlags::report(const TrainedModel& model,
                         const std::string& output,
+                        const std::string& record,
                         const Common& common) const {
   const TrainReport& r = model.report;
   if (common.json)
-    fmt::print("{}\n", training_record(model, output));
+    fmt::print("{}\n", record);
   else
     fmt::print("{}: {} parameters trained in {} steps, {}\n", output, r.parameters.size(), r.steps,
                duration_text(r.seconds));
 }
 
-std::string training_record(const TrainedModel& model, const std::string& output) {
+std::string TrainFlags::record(const TrainedModel& model,
+                               const std::string& output,
+                               const std::vector<RunSetting>& given) const {
   const TrainReport& r = model.report;
+  nlohmann::ordered_json recipe;
+  for (const auto* list : {&given, &settings_})
+    for (const RunSetting& s : *list)
+      recipe[s.name] = typed(s.value);
   nlohmann::ordered_json out = {{"model", output},
+                                {"octet", std::string(version())},
+                                {"recipe", recipe},
                                 {"steps", r.steps},
                                 {"seconds", r.seconds},
                                 {"best_epoch", r.best_epoch},
+                                {"best_step", r.best_step},
+                                {"stopped_early", r.stopped_early},
                                 {"resumed_from", r.resumed_from},
                                 {"parameters", r.parameters},
-                                {"epochs", nlohmann::ordered_json::array()}};
+                                {"epochs", nlohmann::ordered_json::array()},
+                                {"evaluations", nlohmann::ordered_json::array()},
+                                {"findings", nlohmann::ordered_json::array()}};
   for (const EpochRecord& e : r.history)
     out["epochs"].push_back({{"epoch", e.epoch},
                              {"train_loss", e.train_loss},
@@ -212,7 +328,15 @@ std::string training_record(const TrainedModel& model, const std::string& output
                              {"lr", e.lr},
                              {"seconds", e.seconds},
                              {"train_seconds", e.train_seconds}});
-  return out.dump(2);
+  for (const EvaluationRecord& e : r.evaluations)
+    out["evaluations"].push_back({{"step", e.step},
+                                  {"epoch", e.epoch},
+                                  {"loss", e.loss},
+                                  {"accuracy", e.accuracy},
+                                  {"best", e.best}});
+  for (const TrainFinding& f : r.findings)
+    out["findings"].push_back({{"epoch", f.epoch}, {"message", f.message}});
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::vector<LossTerm> language_losses(const Graph& graph) {

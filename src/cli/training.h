@@ -11,7 +11,16 @@
 
 #include "octet/train.h"
 
+namespace CLI {
+class Option;
+} // namespace CLI
+
 namespace octet::cli {
+
+/// One of the settings that make a run what it is: `learning rate`, `0.001`.
+struct RunSetting {
+  std::string name, value;
+};
 
 /// What the flags start from.
 struct TrainDefaults {
@@ -19,6 +28,7 @@ struct TrainDefaults {
   double lr;
   int64_t batch = 128;
   std::string optimizer = "adam", schedule = "one-cycle";
+  bool test_data = true; ///< is at hand, and shown
 };
 
 /// `test` only informs after each epoch; null: not shown.
@@ -32,7 +42,8 @@ using OpenData = std::function<Result<std::shared_ptr<const Dataset>>(Split, int
 class TrainFlags {
  public:
   explicit TrainFlags(const TrainDefaults& defaults)
-      : optimizer_(defaults.optimizer), schedule_(defaults.schedule) {
+      : optimizer_(defaults.optimizer), schedule_(defaults.schedule),
+        has_test_data_(defaults.test_data) {
     options_.epochs = defaults.epochs;
     options_.optimizer.lr = defaults.lr;
     options_.batch_size = defaults.batch;
@@ -41,6 +52,11 @@ class TrainFlags {
   void define(CLI::App& app, bool with_data = true);
   /// The options --limit and --test-limit, for data that is costly to run.
   void define_limits(CLI::App& app);
+  /// Refuses, before any data is read: options that need a held-out part without one, a checkpoint
+  /// that is there already (but with --resume or --force).
+  Status check(const std::string& output, const Common& common) const;
+  /// Takes other defaults where an option was not given; says which.
+  std::string use_defaults(const TrainDefaults& defaults);
   /// Whether accuracy on test data is shown after each epoch.
   bool shows_test() const { return !no_validation_ && options_.validation_split == 0; }
   /// Trains with progress, curves in `--log-dir`, and a checkpoint beside `output`. Findings are
@@ -55,24 +71,33 @@ class TrainFlags {
   /// Of several processes that train one model only the first writes it.
   bool writes() const { return rank_ == 0; }
   void finished(const std::string& output) const;
-  /// The history as JSON, or a line.
-  void report(const TrainedModel& model, const std::string& output, const Common& common) const;
+  /// How a model came to be, as JSON: what a folder keeps as its training record. `given` is what
+  /// the command knows beside these flags: its data, the model that it started from.
+  std::string record(const TrainedModel& model,
+                     const std::string& output,
+                     const std::vector<RunSetting>& given) const;
+  /// The training record, or a line.
+  void report(const TrainedModel& model,
+              const std::string& output,
+              const std::string& record,
+              const Common& common) const;
   TrainOptions options() const { return options_; }
 
   std::string data;
 
  private:
   std::string checkpoint_path(const std::string& output) const;
+  void keep_settings(const TrainingData& examples, const TrainOptions& options);
 
   TrainOptions options_;
   std::string optimizer_, schedule_, device_ = "cpu", precision_ = "f32", log_dir_, checkpoint_;
-  bool no_checkpoint_ = false, no_validation_ = false;
+  bool no_checkpoint_ = false, no_validation_ = false, has_test_data_ = true;
+  const CLI::Option *epochs_option_ = nullptr, *batch_option_ = nullptr, *rate_option_ = nullptr,
+                    *optimizer_option_ = nullptr;
   int64_t limit_ = 0, test_limit_ = 2000;
+  std::vector<RunSetting> settings_; ///< of the last run
   int rank_ = 0;
 };
-
-/// The history of a run, as JSON: what a model folder keeps as its training record.
-std::string training_record(const TrainedModel& model, const std::string& output);
 
 /// The losses of a graph that predicts masked tokens and next sentences; empty: any other, which
 /// learns its labels.

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# BERT's workflow by commands at its smallest: train, quantize, train quantization-aware, evaluate, pretrain, resume to the
+# same bytes, fill a mask, two processes; and what each command refuses before it reads or trains anything.
+set -euo pipefail
+source "$OCTET_SOURCE_DIR/tests/support/cli.sh"
+export XDG_CACHE_HOME=$work/cache
+
+small=(--size 1x32 --vocab 150 --max-length 16 --dropout 0.1 --threads 1)
+data=(--data "reviews?last=2")
+if ! "$octet" train bert "${data[@]}" "${small[@]}" --limit 64 --test-limit 32 --steps 2 -o float/ >out.txt 2>err.txt; then
+  grep -q "built without LibTorch" err.txt && exit 0 # there is nothing to train with
+  fail "train bert: $(cat err.txt)"
+fi
+[ ! -e float.checkpoint ] || fail "the checkpoint of a finished run is still there"
+grep -q '"model_max_length": 16' float/tokenizer_config.json || fail "no model_max_length"
+for fact in '"data set": "reviews?last=2"' '"seed": 0' '"learning rate": 0.001' '"optimizer": "adamw"' '"size": "1x32"' '"examples": 64' '"octet"'; do
+  grep -qF "$fact" float/training.json || fail "the training record lacks $fact"
+done
+
+# 8 bits: the length of the rows is the trained one unless another is given.
+"$octet" quantize float "${data[@]}" --samples 16 --threads 1 -o static/ >/dev/null 2>&1
+"$octet" qat float "${data[@]}" --limit 64 --test-limit 32 --steps 2 --samples 16 --threads 1 -o qat/ >/dev/null 2>err.txt
+grep -q "a BERT: --optimizer adamw --lr 5e-05 --batch 32" err.txt || fail "qat's recipe is not said: $(cat err.txt)"
+"$octet" eval float static qat "${data[@]}" --limit 32 --latency-runs 0 --threads 1 --json >eval.json 2>/dev/null
+[ "$(grep -c '"accuracy"' eval.json)" = 3 ] || fail "eval: $(cat eval.json)"
+refused "--max-length is 600, the model has 512 positions" "$octet" eval float "${data[@]}" --max-length 600
+
+# Labels in another order, and of another number.
+printf 'label\ttext\nnegative\tbad film\npositive\tgood film\n' >names.tsv
+printf 'label\ttext\n0\tbad film\n1\tgood film\n2\tso so\n' >three.tsv
+cp -r float turned && printf 'positive\nnegative\n' >turned/labels.txt
+refused "bring them into one order" "$octet" qat turned --data tsv:names.tsv -o no/
+refused "bring them into one order" "$octet" train bert --from float --data "tsv:names.tsv?classes=positive,negative" -o no/
+refused "has 2 labels" "$octet" qat float --data tsv:three.tsv -o no/
+"$octet" train bert --from float --data tsv:three.tsv --max-length 16 --steps 1 --threads 1 -o three/ >/dev/null 2>err.txt
+grep -q "starts with initial values: classifier.weight, classifier.bias" err.txt || fail "three classes: $(cat err.txt)"
+[ "$(wc -l <three/labels.txt)" = 3 ] || fail "labels: $(cat three/labels.txt)"
+
+# What would be refused at the end is refused at the beginning.
+mkdir other && touch other/file
+refused "is no model folder" "$octet" train bert "${data[@]}" --force -o other
+refused "no/lm: the folder no does not exist" "$octet" train bert "${data[@]}" -o no/lm
+refused "--patience goes by held-out examples" "$octet" train bert "${data[@]}" --patience 2 -o no/
+refused "--evaluate-steps has no examples" "$octet" pretrain bert --text reviews --evaluate-steps 2 -o no/
+cp names.tsv copy.tsv
+refused "copy.tsv: exists and is no checkpoint" "$octet" train bert "${data[@]}" --checkpoint copy.tsv --force -o no/
+cmp names.tsv copy.tsv
+refused "is quantized; qat trains the float model" "$octet" qat static "${data[@]}" -o no/
+refused "is quantized; training starts from the float model" "$octet" train bert --from static "${data[@]}" -o no/
+refused "name them with --data" "$octet" qat float -o no/
+refused "--size is for new models" "$octet" train bert --from float "${data[@]}" --size mini -o no/
+refused "--cased is for new models" "$octet" train bert --from float "${data[@]}" --cased -o no/
+refused "write tsv:names.tsv" "$octet" train bert --data names.tsv -o no/
+refused "there is no gone.csv" "$octet" eval float --data gone.csv
+refused "jsonl:FILE" "$octet" eval float --data imbd:x
+cp -r float foreign && seq -f 'word%.0f' 500 >>foreign/vocab.txt && rm foreign/tokenizer.json
+refused "they do not belong together" "$octet" eval foreign "${data[@]}"
+[ ! -e no ] || fail "something was written"
+
+# Pretraining that is stopped goes on to the bytes of one that was not, on the same masks and pairs; on others it does not.
+seq -f 'The film number %.0f is good. It has a plot. The end is bad.' 40 | sed G >text.txt
+lm=(pretrain bert --text text.txt "${small[@]}" --batch 4 --checkpoint-steps 2)
+"$octet" "${lm[@]}" --steps 6 -o whole/ >/dev/null 2>&1
+for _ in 1 2 3 4 5 6 7 8 9 10; do # until it is killed between its first checkpoint and its end
+  rm -rf lm lm.checkpoint
+  "$octet" "${lm[@]}" --steps 6 -o lm/ >/dev/null 2>&1 &
+  while [ ! -e lm.checkpoint ] && kill -0 $! 2>/dev/null; do sleep 0.005; done
+  kill -9 $! 2>/dev/null || true
+  wait $! 2>/dev/null || true
+  [ ! -e lm.checkpoint ] || break
+done
+[ -e lm.checkpoint ] || fail "it ended before it could be killed"
+refused "--resume continues the run that left it, --force starts over" "$octet" "${lm[@]}" --steps 6 -o lm/
+exits 2 "it is of another run" "$octet" "${lm[@]}" --steps 6 --resume --mask-rate 0.2 -o lm/
+exits 2 "it is of another run" "$octet" "${lm[@]}" --steps 6 --resume --whole-word -o lm/
+"$octet" "${lm[@]}" --steps 6 --resume -o lm/ >/dev/null 2>&1
+cmp whole/model.onnx lm/model.onnx
+[ ! -e lm.checkpoint ] || fail "the checkpoint of a finished run is still there"
+"$octet" fill-mask lm "the [MASK] is good" >fill.txt
+grep -q "probability" fill.txt || fail "fill-mask: $(cat fill.txt)"
+refused "the model has 512 positions; shorten it" "$octet" fill-mask lm "[MASK] $(seq -s ' ' 600)"
+refused "there is no such file or folder" "$octet" fill-mask gone "a [MASK]"
+"$octet" quantize lm --data text.txt --samples 4 --threads 1 -o lm8/ >/dev/null 2>&1
+"$octet" eval lm lm8 --data text.txt --limit 8 --threads 1 >/dev/null 2>&1
+"$octet" train vocabulary --text "reviews?last=1" --size 120 -o vocabulary/ >/dev/null 2>&1
+[ -s vocabulary/vocab.txt ] || fail "no vocabulary"
+
+# Two processes train one model: half the batch each.
+port=$((20000 + RANDOM % 20000))
+pair=(train bert "${data[@]}" "${small[@]}" --limit 32 --no-validation --steps 2 --batch 4 -o pair/)
+env WORLD_SIZE=2 RANK=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$octet" "${pair[@]}" >second.txt 2>&1 &
+env WORLD_SIZE=2 RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$octet" "${pair[@]}" >first.txt 2>&1 ||
+  fail "process 0: $(cat first.txt)"
+wait $! || fail "process 1: $(cat second.txt)"
+grep -qF '"processes": 2' pair/training.json || fail "no model of two processes"
+
+"$octet" train bert --help >help.txt
+grep -q "Usage: octet train bert" help.txt || fail "usage: $(cat help.txt)"
