@@ -59,6 +59,14 @@ const BadFile kFiles[] = {
      "const lo: f32[] = [-6.3]\nconst hi: f32[] = [6.4]\nconst u: u8[] = [63]\n"
      "c = Clip(x, lo, hi)\nq = QuantizeLinear(c, s, u)\ny = DequantizeLinear(q, s, u)",
      "zero-point-not-zero", "symmetric_activation"},
+    {"int16_softmax_one_code_too_many",
+     "const u: i16[] = [5]\nconst t: f32[] = [0.0078]\np = Softmax(x) {axis=-1}\n"
+     "q = QuantizeLinear(p, t, u)\ny = DequantizeLinear(q, t, u)",
+     "format", "symmetric_activation", 0.00781, 21},
+    {"uint16_from_minus_5_one_code_too_many",
+     "const u: u16[] = [5]\nconst hi: f32[] = [12.84]\nconst lo: f32[] = [-20]\n"
+     "c = Clip(x, lo, hi)\nq = QuantizeLinear(c, s, u)\ny = DequantizeLinear(q, s, u)",
+     "format", "symmetric_activation", 0.1001, 21},
     {"softmax_255",
      "const u: u8[] = [0]\nconst t: f32[] = [0.003921569]\np = Softmax(x) {axis=-1}\n"
      "q = QuantizeLinear(p, t, u)\ny = DequantizeLinear(q, t, u)",

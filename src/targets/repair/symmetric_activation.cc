@@ -49,29 +49,33 @@ struct Choice {
   std::string why;
 };
 
-/// The old scale, if codes of int8 hold what is needed (one step beyond at either end is let go).
+/// The code, zero point off, that lies furthest out for `steps` = value / scale: what may round up
+/// does.
+double outer_code(double steps) {
+  return std::copysign(std::floor(std::abs(steps) * (1 + 1e-6) + 0.5), steps);
+}
+
+/// The old scale, if codes of int8 hold what is needed (one step beyond the highest is let go).
 std::optional<Choice> same_scale(const Coding& old, const Span& span, bool from_data) {
   if (old.per_channel()) return std::nullopt;
   const double s = old.scales[0];
-  const double low = std::nearbyint(span.needed_lo / s), high = std::nearbyint(span.needed_hi / s);
+  const double low = outer_code(span.needed_lo / s), high = outer_code(span.needed_hi / s);
   if (low < -128 || high > 128) return std::nullopt;
   Choice out{s, {}, Exactness::kExact, 0.0, "codes minus the zero point fit int8"};
   // Where the old codes end inside int8's, and x goes on.
   const double old_low = std::nearbyint(span.lo / s), old_high = std::nearbyint(span.hi / s);
-  const bool one_off = old_high == 128 && high == 128;
-  if (old_low > -128 && span.possible.lo < span.lo && !one_off) out.clip.lo = span.lo;
+  const bool mirrored = old_low == -127 && old_high == 128; // one step further down instead
+  if (old_low > -128 && span.possible.lo < span.lo && !mirrored) out.clip.lo = span.lo;
   if (old_high < 127 && span.possible.hi > span.hi) out.clip.hi = span.hi;
-  if (one_off) {
-    out.exactness = Exactness::kInexact;
-    out.bound = s;
-    out.why = "codes minus the zero point fit int8 but for the highest";
-  } else if (from_data && (std::max(span.lo, span.possible.lo) / s < -128.5 ||
-                           std::min(span.hi, span.possible.hi) / s > 127.5)) {
-    out.exactness = Exactness::kInexact;
-    out.bound = std::max(std::min(span.hi, span.possible.hi) - 127 * s,
-                         -128 * s - std::max(span.lo, span.possible.lo));
-    out.why = "codes minus the zero point fit int8 on the data";
-  }
+  // What the codes can be on any input; data may have shown less.
+  const double lowest = outer_code(std::max(span.lo, span.possible.lo) / s);
+  const double highest = outer_code(std::min(span.hi, span.possible.hi) / s);
+  const double beyond = std::max(highest - 127, -128 - lowest);
+  if (beyond <= 0) return out;
+  out.exactness = Exactness::kInexact;
+  out.bound = beyond * s;
+  out.why = from_data && beyond > 1 ? "codes minus the zero point fit int8 on the data"
+                                    : "codes minus the zero point fit int8 but for the highest";
   return out;
 }
 
