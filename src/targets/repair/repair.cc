@@ -6,6 +6,7 @@
 #include "ops/infer.h"
 #include "passes/raise_opset.h"
 #include "quant/runtime_limits.h"
+#include "targets/checks.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -69,6 +70,19 @@ constexpr RepairRule kOnnxRuntimeForms[] = {
     {"add_zero_point", add_zero_point},
     {"split_quantize", split_quantize},
 };
+
+/// Repairs stop at bodies: what check finds in there says so.
+void name_bodies(const Graph& graph, std::vector<Finding>& left) {
+  for (const NodeId id : graph.nodes())
+    for (const auto& [key, attribute] : graph.node(id).attributes) {
+      if (!std::holds_alternative<GraphPtr>(attribute.value)) continue;
+      const std::string inside = label(graph, graph.node(id)) + " " + key + ": ";
+      for (Finding& finding : left)
+        if (finding.node.starts_with(inside))
+          finding.fix += "; repair leaves the bodies of If, Loop and Scan as they are: do it where "
+                         "the file is made, or simplify it with the condition fixed";
+    }
+}
 
 } // namespace
 
@@ -134,6 +148,7 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
     OCTET_TRY_WITH(measure(graph, options, driver, out), "repair: measuring");
   OCTET_TRY_WITH(half_precision(graph, options, out), "repair: 16 bits");
   out.left = OCTET_TRY(check(out.graph, target));
+  name_bodies(out.graph, out.left);
   return out;
 }
 
