@@ -32,8 +32,15 @@ struct CertifiedLayer {
   bool can_saturate() const { return saturating_pairs > 0; }
 };
 
-/// Looks at Conv, Gemm and MatMul between Q/DQ whose weights are stored. Neighbours are neighbours
-/// along the sum, of a convolution with channels innermost, as ONNX Runtime packs them.
+/// A node that may multiply codes and that nothing can be said about.
+struct Unexamined {
+  std::string node, op, why;
+};
+
+/// Looks at products with stored int8 weights: Conv, Gemm and MatMul between Q/DQ (a Clip between
+/// them narrows the codes), operators on codes of ONNX and ONNX Runtime, and those that quantize
+/// their activation at every run. Local functions are inlined. Neighbours are neighbours along the
+/// sum, of a convolution with channels innermost, as ONNX Runtime packs them.
 class Certification {
  public:
   /// Errors: a graph whose types do not fit together.
@@ -43,13 +50,16 @@ class Certification {
   ~Certification();
 
   const std::vector<CertifiedLayer>& layers() const;
-  /// No layer can saturate.
+  const std::vector<Unexamined>& unexamined() const;
+  /// No layer can saturate, and every one was examined.
   bool safe() const;
   /// Adds the damage on a batch: up to 64 positions of each layer, each sum once exactly and once
   /// as vpmaddubsw adds it up. `make` runs the graph, the reference where it is empty.
   Status simulate(std::span<const Tensor> inputs, const ExecutorFactory& make = {});
   /// The model with coarser weights in the output channels that can saturate, each by the least
   /// factor that prevents it; a layer with one scale gets one factor. Everything else is untouched.
+  /// Errors: a layer whose form has the weights' scale elsewhere (MatMulInteger, ConvInteger), or
+  /// whose weights have a zero point.
   Result<Graph> reduced() const;
 
  private:

@@ -27,7 +27,8 @@ class Certify final : public Command {
  public:
   std::string_view name() const override { return "certify"; }
   std::string_view summary() const override {
-    return "whether other runtimes saturate on CPUs without VNNI; exit 1: they can";
+    return "whether other runtimes saturate on CPUs without VNNI; exit 1: they can, or it is not "
+           "known";
   }
   std::string_view example() const override {
     return "octet certify cnn.int8.onnx --data fashion-mnist:DIR -o cnn.safe.onnx";
@@ -53,10 +54,15 @@ class Certify final : public Command {
     if (output_.empty()) return certification.safe() ? Answer::kDone : Answer::kNo;
     const Graph reduced = OCTET_TRY_WITH(certification.reduced(), model_);
     const Certification after = OCTET_TRY_WITH(Certification::create(reduced), output_);
-    if (!after.safe()) return error("{} can still saturate; nothing was written", output_);
+    for (const CertifiedLayer& l : after.layers())
+      if (l.can_saturate())
+        return error("{}: {} can still saturate; nothing was written", output_, l.node);
     OCTET_TRY(write_model(reduced, output_, common, model_));
-    if (!common.json) fmt::print("{}: no layer can saturate\n", output_);
-    return Answer::kDone;
+    if (!common.json)
+      fmt::print("{}: {}\n", output_,
+                 after.safe() ? "no layer can saturate"
+                              : "no layer that was examined can saturate");
+    return after.safe() ? Answer::kDone : Answer::kNo;
   }
 
  private:
@@ -82,7 +88,10 @@ class Certify final : public Command {
 
   static void print_json(const Certification& certification) {
     nlohmann::ordered_json out = {{"safe", certification.safe()},
-                                  {"layers", nlohmann::ordered_json::array()}};
+                                  {"layers", nlohmann::ordered_json::array()},
+                                  {"not_examined", nlohmann::ordered_json::array()}};
+    for (const Unexamined& u : certification.unexamined())
+      out["not_examined"].push_back({{"node", u.node}, {"op", u.op}, {"why", u.why}});
     for (const CertifiedLayer& l : certification.layers())
       out["layers"].push_back({{"node", l.node},
                                {"op", l.op},
@@ -119,8 +128,11 @@ class Certify final : public Command {
       table.add(std::move(row));
     }
     fmt::print("{}", table.text());
+    for (const Unexamined& u : certification.unexamined())
+      fmt::print("{}: not examined: {} \"{}\": {}\n", model_, u.op, u.node, u.why);
     if (certification.layers().empty())
-      fmt::print("{}: no product of quantized activations and stored int8 weights\n", model_);
+      fmt::print("{}: no {}product of quantized activations and stored int8 weights\n", model_,
+                 certification.unexamined().empty() ? "" : "other ");
     else
       fmt::print("{}: {} of {} layers can saturate int16 where uint8 and int8 are multiplied "
                  "without VNNI (ONNX Runtime unless session.x64quantprecision=1, OpenVINO, "

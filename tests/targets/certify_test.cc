@@ -152,5 +152,171 @@ TEST(Certify, ConvolutionsPairChannelsOfOneTap) {
   EXPECT_TRUE(Certification::create(c.reduced().value()).value().safe());
 }
 
+/// One product with weights [[100, 1], [100, 1], [1, 90], [2, 90]] in every form of a file: at
+/// uint8 codes up to 255 one pair of each channel saturates.
+constexpr const char* kMatrixHeader =
+    "graph g opset(\"\"=17, \"com.microsoft\"=1, \"octet.native\"=1)\ninput x: f32[N, 4]\n"
+    "const s: f32[] = [1]\nconst u: u8[] = [120]\nconst z: i8[] = [0]\n"
+    "const w: i8[4, 2] = [100, 1, 100, 1, 1, 90, 2, 90]\n"
+    "const wt: i8[2, 4] = [100, 100, 1, 2, 1, 1, 90, 90]\nconst lo: u8[] = [0]\n"
+    "const hi: u8[] = [255]\nconst low: i8[] = [-127]\nconst high: i8[] = [127]\n"
+    "const v: f32[4, 2] = [100, 1, 100, 1, 1, 90, 2, 90]\n"
+    "const zw: i8[] = [5]\nconst bias: f32[6] = [0, 0, 0, 0, 0, 0]\nconst a3: i64[3] = [1, -1, 4]\n"
+    "const wa: i8[4, 6] = [100, 1, 100, 1, 100, 1, 100, 1, 100, 1, 100, 1, 1, 90, 1, 90, 1, 90, "
+    "2, 90, 2, 90, 2, 90]\nq = QuantizeLinear(x, s, u)\n";
+const std::pair<const char*, const char*> kMatrixForms[] = {
+    {"qdq", "d = DequantizeLinear(q, s, u)\nwd = DequantizeLinear(w, s, z)\ny = MatMul(d, wd)"},
+    {"qdq_gemm",
+     "d = DequantizeLinear(q, s, u)\nwd = DequantizeLinear(wt, s, z)\ny = Gemm(d, wd) {transB=1}"},
+    {"qdq_float_weights", "d = DequantizeLinear(q, s, u)\nvq = QuantizeLinear(v, s, z)\n"
+                          "wd = DequantizeLinear(vq, s, z)\ny = MatMul(d, wd)"},
+    {"qdq_weights_with_zero_point",
+     "d = DequantizeLinear(q, s, u)\nwd = DequantizeLinear(w, s, zw)\ny = MatMul(d, wd)"},
+    {"qdq_moved", "d = DequantizeLinear(q, s, u)\nm = Identity(d)\nwd = DequantizeLinear(w, s, z)\n"
+                  "y = MatMul(m, wd)"},
+    {"qcdq", "c = Clip(q, lo, hi)\nd = DequantizeLinear(c, s, u)\nwc = Clip(w, low, high)\n"
+             "wd = DequantizeLinear(wc, s, z)\ny = MatMul(d, wd)"},
+    {"qlinear", "o = QLinearMatMul(q, s, u, w, s, z, s, u)\ny = DequantizeLinear(o, s, u)"},
+    {"qgemm", "y = com.microsoft.QGemm(q, s, u, wt, s, z) {transB=1}"},
+    {"to_float", "y = com.microsoft.MatMulIntegerToFloat(q, w, s, s, u, z)"},
+    {"integer", "i = MatMulInteger(q, w, u, z)\ny = Cast(i) {to=1}"},
+    {"dynamic", "k, ks, kz = DynamicQuantizeLinear(x)\ni = MatMulInteger(k, w, kz)\n"
+                "y = Cast(i) {to=1}"},
+    {"dynamic_matmul", "y = com.microsoft.DynamicQuantizeMatMul(x, w, s, z)"},
+    {"native", "y = octet.native.QDynamicGemm(x, wt, s)"},
+    {"attention", "r = Reshape(q, a3)\n"
+                  "y = com.microsoft.QAttention(r, wa, bias, s, s, _, u, z) {num_heads=1}"},
+};
+
+TEST(Certify, SaysTheSameOfALayerInEveryForm) {
+  for (const auto& [name, body] : kMatrixForms) {
+    SCOPED_TRACE(name);
+    Certification c = certify(std::string(kMatrixHeader) + body + "\noutput y: f32[*]\n");
+    ASSERT_EQ(c.layers().size(), 1U);
+    EXPECT_TRUE(c.unexamined().empty());
+    EXPECT_FALSE(c.safe());
+    const CertifiedLayer& l = c.layers()[0];
+    const int64_t matrices = l.channels / 2; // QAttention holds three
+    EXPECT_EQ(l.pairs, 4 * matrices);
+    EXPECT_EQ(l.saturating_pairs, 2 * matrices);
+    EXPECT_EQ(l.largest_pair, 51000);
+    EXPECT_EQ(l.lowest, 0);
+    EXPECT_EQ(l.highest, 255);
+    // Largest codes everywhere, and a 0 for the range of those that are quantized at run time.
+    const Tensor x = Tensor::of<float>({2, 4}, {135, 135, 135, 135, 0, 0, 0, 0});
+    ASSERT_TRUE(c.simulate(std::vector<Tensor>{x}).ok());
+    EXPECT_EQ(l.sums, 4 * matrices);
+    EXPECT_EQ(l.wrong_sums, 2 * matrices);
+    EXPECT_EQ(l.largest_error, 51000 - 32767);
+  }
+}
+
+TEST(Certify, ReducesWhereTheScaleIsKnownAndRefusesElsewhere) {
+  for (const auto& [name, body] : kMatrixForms) {
+    SCOPED_TRACE(name);
+    const std::string form = name;
+    const Certification c = certify(std::string(kMatrixHeader) + body + "\noutput y: f32[*]\n");
+    const auto reduced = c.reduced();
+    const bool elsewhere = form == "integer" || form == "dynamic";
+    ASSERT_EQ(reduced.ok(), !elsewhere && form != "qdq_weights_with_zero_point");
+    if (!reduced.ok()) {
+      EXPECT_NE(reduced.error().text().find("octet repair"), std::string::npos);
+      continue;
+    }
+    EXPECT_TRUE(Certification::create(*reduced).value().safe());
+  }
+}
+
+TEST(Certify, BiasCodesFollowTheWeights) {
+  const Certification c = certify(
+      "graph g opset(\"\"=17)\ninput x: f32[1, 2, 1, 3]\nconst s: f32[] = [1]\n"
+      "const u: u8[] = [0]\nconst w: i8[1, 2, 1, 2] = [100, 20, 100, 20]\nconst z: i8[] = [0]\n"
+      "const b: i32[1] = [3000]\nq = QuantizeLinear(x, s, u)\n"
+      "o = QLinearConv(q, s, u, w, s, z, s, u, b)\ny = DequantizeLinear(o, s, u)\n"
+      "output y: f32[*]\n");
+  ASSERT_EQ(c.layers().size(), 1U);
+  EXPECT_EQ(c.layers()[0].saturating_pairs, 1);
+  const Graph reduced = c.reduced().value();
+  EXPECT_TRUE(Certification::create(reduced).value().safe());
+  for (const NodeId id : reduced.nodes()) {
+    const Node& node = reduced.node(id);
+    if (!node.is("QLinearConv")) continue;
+    const double scale = reduced.constant(node.input(4))->at(0);
+    EXPECT_GT(scale, 1.5);
+    EXPECT_NEAR(reduced.constant(node.input(8))->at(0) * scale, 3000, scale / 2);
+  }
+}
+
+TEST(Certify, AClipOfTheCodesBoundsThem) {
+  const Certification c = certify(std::string(kMatrixHeader) +
+                                  "const top: u8[] = [127]\nc = Clip(q, lo, top)\n"
+                                  "d = DequantizeLinear(c, s, u)\nwd = DequantizeLinear(w, s, z)\n"
+                                  "y = MatMul(d, wd)\noutput y: f32[*]\n");
+  ASSERT_EQ(c.layers().size(), 1U);
+  EXPECT_EQ(c.layers()[0].highest, 127);
+  EXPECT_TRUE(c.safe());
+}
+
+TEST(Certify, WhatIsNotExaminedIsSaidAndIsNoAllClear) {
+  const std::pair<const char*, const char*> files[] = {
+      {"d = DequantizeLinear(q, s, u)\nconst w3: i8[1, 4, 2] = [1, 1, 1, 1, 1, 1, 1, 1]\n"
+       "wd = DequantizeLinear(w3, s, z)\ny = MatMul(d, wd)",
+       "3 axes"},
+      {"d = DequantizeLinear(q, s, u)\nk = QuantizeLinear(x, s, z)\n"
+       "t = Transpose(k) {perm=[1, 0]}\ne = DequantizeLinear(t, s, z)\ny = MatMul(d, e)",
+       "uint8 and int8"},
+      {"y = com.microsoft.QMoE(q)", "not known"},
+  };
+  for (const auto& [body, why] : files) {
+    SCOPED_TRACE(why);
+    const Graph graph =
+        parse_graph(std::string(kMatrixHeader) + body + "\noutput y: f32[*]\n").value();
+    const auto c = Certification::create(graph);
+    ASSERT_TRUE(c.ok()) << c.error().text();
+    EXPECT_TRUE(c->layers().empty());
+    EXPECT_FALSE(c->safe());
+    ASSERT_EQ(c->unexamined().size(), 1U);
+    EXPECT_NE(c->unexamined()[0].why.find(why), std::string::npos) << c->unexamined()[0].why;
+  }
+}
+
+TEST(Certify, Uint8WeightsAreExact) {
+  const Certification c = certify(std::string(kMatrixHeader) +
+                                  "const wu: u8[4, 2] = [255, 255, 255, 255, 255, 255, 255, 255]\n"
+                                  "i = MatMulInteger(q, wu, u, u)\ny = Cast(i) {to=1}\n"
+                                  "output y: f32[*]\n");
+  EXPECT_TRUE(c.layers().empty());
+  EXPECT_TRUE(c.safe());
+}
+
+/// A body: what stands in it is not looked at.
+TEST(Certify, BodiesAreNotExamined) {
+  const Certification c = certify(R"(graph g opset(""=17)
+input pick: bool[]
+input x: f32[2, 4]
+y = If(pick) {then_branch={ graph a
+  capture x: f32[2, 4]
+  const s: f32[] = [1]
+  const z: i8[] = [0]
+  const w: i8[4, 2] = [100, 1, 100, 1, 1, 90, 2, 90]
+  q = QuantizeLinear(x, s, z)
+  d = DequantizeLinear(q, s, z)
+  wd = DequantizeLinear(w, s, z)
+  t = MatMul(d, wd)
+  output t: f32[2, 2]
+}, else_branch={ graph b
+  const e: f32[2, 2] = [0, 0, 0, 0]
+  u = Identity(e)
+  output u: f32[2, 2]
+}} "choice"
+output y: f32[2, 2]
+)");
+  EXPECT_TRUE(c.layers().empty());
+  EXPECT_FALSE(c.safe());
+  ASSERT_EQ(c.unexamined().size(), 1U);
+  EXPECT_EQ(c.unexamined()[0].op, "If");
+  EXPECT_NE(c.unexamined()[0].why.find("then_branch"), std::string::npos);
+}
+
 } // namespace
 } // namespace octet

@@ -2,187 +2,230 @@
 #include "targets/certify/products.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 
-#include "ops/window.h"
-#include "targets/checks.h"
+#include "core/format.h"
+#include "targets/certify/code_bounds.h"
+#include "targets/certify/unexamined.h"
+#include "targets/repair/coding.h"
 
 namespace octet {
 
 namespace {
 
-/// Bounds of what the producer of a real value emits.
-std::pair<double, double> real_bounds(const Graph& graph, ValueId real) {
-  constexpr double kNone = 1e30;
-  const Node* node = graph.producer(real);
-  if (node == nullptr) return {-kNone, kNone};
-  if (node->is("Relu")) return {0, kNone};
-  if (node->is("Softmax") || node->is("Sigmoid") || node->is("HardSigmoid")) return {0, 1};
-  if (!node->is("Clip")) return {-kNone, kNone};
-  const auto bound = [&](size_t input, double otherwise) {
-    const Tensor* t = graph.constant(node->input(input));
-    return t != nullptr && t->count() == 1 ? t->at(0) : otherwise;
-  };
-  return {bound(1, -kNone), bound(2, kNone)};
+constexpr int kNoInput = -1;
+
+/// Inputs of an operator on codes, by index.
+struct ProductForm {
+  std::string_view op, domain;
+  int a, a_zero, b, b_scale, b_zero, bias;
+  bool dynamic = false, rows = false;
+};
+constexpr ProductForm kProductForms[] = {
+    {"QLinearConv", "", 0, 2, 3, 4, 5, 8},
+    {"QLinearMatMul", "", 0, 2, 3, 4, 5, kNoInput},
+    {"ConvInteger", "", 0, 2, 1, kNoInput, 3, kNoInput},
+    {"MatMulInteger", "", 0, 2, 1, kNoInput, 3, kNoInput},
+    {"MatMulIntegerToFloat", kMicrosoft, 0, 4, 1, 3, 5, kNoInput},
+    {"QGemm", kMicrosoft, 0, 2, 3, 4, 5, 6},
+    {"DynamicQuantizeMatMul", kMicrosoft, 0, kNoInput, 1, 2, 3, kNoInput, true},
+    {"QAttention", kMicrosoft, 0, 6, 1, 4, 7, kNoInput},
+    {"QDynamicGemm", "octet.native", 0, kNoInput, 1, 2, kNoInput, kNoInput, true, true},
+};
+
+ValueId input_at(const Node& node, int index) {
+  return index < 0 ? ValueId{} : node.input(static_cast<size_t>(index));
 }
 
-const Tensor* one_element(const Graph& graph, ValueId id) {
-  const Tensor* t = id.valid() ? graph.constant(id) : nullptr;
-  return t != nullptr && t->count() == 1 ? t : nullptr;
+InputAt place_of(const Node& node, int index) {
+  if (!input_at(node, index).valid()) return {};
+  return {node.id, static_cast<size_t>(index)};
 }
 
-/// The activation's side: false where it is no per-tensor 8-bit code.
-bool read_activation(const Graph& graph, const Node& dq, StoredProduct& out) {
-  out.activation = dq.input(0);
-  const DType type = graph.value(out.activation).type.type;
-  const Tensor* scale = one_element(graph, dq.input(1));
-  const Tensor* zero = one_element(graph, dq.input(2));
-  if ((type != DType::kInt8 && type != DType::kUint8) || scale == nullptr) return false;
-  if (dq.input(2).valid() && zero == nullptr) return false;
+/// The DequantizeLinear behind a value that has only moved since.
+const Node* dequantizer_of(const Graph& graph, ValueId value) {
+  for (int depth = 0; depth < 16 && value.valid(); ++depth) {
+    const Node* node = graph.producer(value);
+    if (node == nullptr || is_dequantize(*node)) return node;
+    if (!moves_values(*node)) return nullptr;
+    value = node->input(0);
+  }
+  return nullptr;
+}
+
+/// What became of a look at a node.
+struct Look {
+  std::optional<StoredProduct> product;
+  std::string why; ///< it could not be examined; empty, without a product: there is nothing in it
+};
+
+Look unexaminable(std::string why) {
+  return {std::nullopt, std::move(why)};
+}
+
+/// Codes, zero point and bounds of the activation; false where they have no 8 bits.
+bool read_activation(const Graph& graph, ValueId codes, ValueId zero, StoredProduct& out) {
+  const DType type = graph.value(codes).type.type;
+  if (type != DType::kInt8 && type != DType::kUint8) return false;
+  out.activation = codes;
   out.offset = type == DType::kInt8 ? 128 : 0;
-  out.zero = (zero != nullptr ? static_cast<int32_t>(zero->at(0)) : 0) + out.offset;
-  const Node* q = graph.producer(out.activation);
-  if (q == nullptr || !is_quantize(*q)) return true;
-  const auto [low, high] = real_bounds(graph, q->input(0));
-  const auto code = [&](double real) {
-    return static_cast<int32_t>(
-        std::clamp(std::nearbyint(real / scale->at(0)) + out.zero, 0.0, 255.0));
-  };
-  out.lowest = code(low);
-  out.highest = code(high);
+  out.zero = out.offset;
+  const Tensor* constant = zero.valid() ? graph.constant(zero) : nullptr;
+  if (constant != nullptr && constant->count() > 0)
+    out.zero = static_cast<int32_t>(constant->at(0)) + out.offset;
+  else
+    out.computed_zero = zero;
+  const CodeSpan bounds = code_bounds(graph, codes, out.offset);
+  // Padding holds the zero point.
+  out.lowest = out.convolution ? std::min(bounds.lowest, out.zero) : bounds.lowest;
+  out.highest = out.convolution ? std::max(bounds.highest, out.zero) : bounds.highest;
+  if (out.convolution && out.computed_zero.valid()) out.lowest = 0, out.highest = 255;
   return true;
 }
 
-/// Shape of the weight tensor as the node reads it.
-Shape weight_shape(const Graph& graph, const StoredProduct& product) {
-  return graph.value(graph.node(product.weight_dq).output(0)).type.static_shape().value_or(Shape{});
-}
-
-const Tensor* stored_codes(const Graph& graph, const Node& dq) {
-  const Tensor* codes = graph.constant(dq.input(0));
-  const Tensor* zero = dq.input(2).valid() ? graph.constant(dq.input(2)) : nullptr;
-  if (codes == nullptr || codes->type() != DType::kInt8) return nullptr;
-  if (dq.input(2).valid() && zero == nullptr) return nullptr;
-  for (int64_t i = 0; zero != nullptr && i < zero->count(); ++i)
-    if (zero->at(i) != 0) return nullptr; // such weights take another path: both sides uint8
-  return codes;
-}
-
-bool read_weights(const Graph& graph, const Node& node, StoredProduct& out) {
-  const Tensor* codes = stored_codes(graph, graph.node(out.weight_dq));
-  const Shape shape = weight_shape(graph, out);
-  if (codes == nullptr || codes->shape() != shape) return false;
-  if (node.is("Conv")) {
-    if (shape.size() < 3 || shape.size() > 5) return false;
+std::string read_layout(const Node& node, StoredProduct& out) {
+  const Shape& shape = out.stored.shape();
+  if (out.stored.count() == 0) return "it has no weights";
+  if (out.convolution) {
+    if (shape.size() < 3 || shape.size() > 5)
+      return fmt::format("its weights have {} axes", shape.size());
     out.groups = node.attr_int("group", 1);
     out.channels = shape[0];
     out.terms = 1;
     for (size_t i = 1; i < shape.size(); ++i)
       out.terms *= shape[i];
-    if (out.groups < 1 || out.channels % out.groups != 0) return false;
-  } else {
-    if (shape.size() != 2 || node.attr_int("transA", 0) != 0) return false;
-    const bool rows = node.attr_int("transB", 0) != 0;
-    out.channels = shape[rows ? 0 : 1];
-    out.terms = shape[rows ? 1 : 0];
+    if (out.groups < 1 || out.channels % out.groups != 0) return "its groups do not fit";
+    return "";
   }
-  const auto all = codes->data<int8_t>();
-  out.weights.resize(static_cast<size_t>(out.channels * out.terms));
-  for (int64_t o = 0; o < out.channels; ++o)
-    for (int64_t k = 0; k < out.terms; ++k)
-      out.weights[static_cast<size_t>(o * out.terms + k)] =
-          all[static_cast<size_t>(weight_index(graph, out, o, k))];
-  return true;
+  if (shape.size() != 2) return fmt::format("its weights have {} axes", shape.size());
+  if (node.attr_int("transA", 0) != 0) return "its first factor is transposed";
+  out.rows = out.rows || node.attr_int("transB", 0) != 0;
+  out.channels = shape[out.rows ? 0 : 1];
+  out.terms = shape[out.rows ? 1 : 0];
+  return "";
+}
+
+/// The weights' side. `product` knows the activation's type by then.
+Look read_weights(const Graph& graph, const Node& node, ValueId zero, StoredProduct product) {
+  const ValueId value = graph.node(product.codes.node).input(product.codes.input);
+  const auto codes = constant_value(graph, value);
+  if (!codes) {
+    const DType type = graph.value(value).type.type;
+    // Two activations: uint8 there whatever they were, unless the file says that they differ.
+    if (type == DType::kUint8 || (type == DType::kInt8 && product.offset != 0)) return {};
+    if (type == DType::kInt8) return unexaminable("both factors are computed, uint8 and int8");
+    return unexaminable("its second factor is computed and has no 8 bits");
+  }
+  if (codes->type() == DType::kUint8) return {}; // both sides uint8: exact
+  if (codes->type() != DType::kInt8)
+    return unexaminable(fmt::format("its weights are {}", octet::name(codes->type())));
+  const auto zeros = zero.valid() ? constant_value(graph, zero) : std::nullopt;
+  product.weight_zero = zero.valid() && !zeros;
+  for (int64_t i = 0; zeros && i < zeros->count(); ++i)
+    product.weight_zero = product.weight_zero || zeros->at(i) != 0;
+  product.stored = *codes;
+  if (std::string why = read_layout(node, product); !why.empty())
+    return unexaminable(std::move(why));
+  const auto all = product.stored.data<int8_t>();
+  product.weights.resize(static_cast<size_t>(product.channels * product.terms));
+  for (int64_t o = 0; o < product.channels; ++o)
+    for (int64_t k = 0; k < product.terms; ++k)
+      product.weights[static_cast<size_t>(o * product.terms + k)] =
+          all[static_cast<size_t>(weight_index(product, o, k))];
+  return {std::move(product), ""};
+}
+
+Look look_at_form(const Graph& graph, const Node& node, const ProductForm& form) {
+  StoredProduct product;
+  product.node = node.id;
+  product.convolution = form.op.find("Conv") != std::string_view::npos;
+  product.rows = form.rows;
+  product.codes = place_of(node, form.b);
+  product.scale = place_of(node, form.b_scale);
+  product.bias = place_of(node, form.bias);
+  product.dynamic = form.dynamic;
+  if (form.dynamic)
+    product.activation = node.input(0);
+  else if (!read_activation(graph, input_at(node, form.a), input_at(node, form.a_zero), product))
+    return unexaminable("the type of its activation is not known");
+  if (!form.dynamic && graph.constant(product.activation) != nullptr)
+    return unexaminable("its weights are the first factor");
+  return read_weights(graph, node, input_at(node, form.b_zero), std::move(product));
+}
+
+Look look_at_dequantized(const Graph& graph, const Node& node) {
+  const Node* x = dequantizer_of(graph, node.input(0));
+  const Node* w = dequantizer_of(graph, node.input(1));
+  if (x == nullptr || w == nullptr) return {}; // computed in float
+  StoredProduct product;
+  product.node = node.id;
+  product.convolution = node.is("Conv");
+  product.codes = {w->id, 0};
+  product.scale = {w->id, 1};
+  const DType type = graph.value(x->input(0)).type.type;
+  if (bits(type) > 8) return {}; // no integer product of 16 bits
+  if (!read_activation(graph, x->input(0), x->input(2), product))
+    return unexaminable(fmt::format("its activation is {}", octet::name(type)));
+  const Tensor* scale = graph.constant(x->input(1));
+  if (scale == nullptr || scale->count() != 1)
+    return unexaminable("its activation has no scale or several");
+  if (constant_value(graph, x->input(0))) {
+    if (constant_value(graph, w->input(0))) return {}; // folded
+    return unexaminable("its weights are the first factor");
+  }
+  if (x->output(0) != node.input(0)) {
+    product.activation = node.input(0);
+    product.requantize = x->id;
+  }
+  Look out = read_weights(graph, node, w->input(2), std::move(product));
+  if (out.product && w->output(0) != node.input(1))
+    return unexaminable("its weights are moved after they were dequantized");
+  const Node* bias = graph.producer(node.input(2));
+  if (out.product && bias != nullptr && is_dequantize(*bias)) out.product->bias = {bias->id, 0};
+  return out;
+}
+
+/// Operators of floats that a runtime might make integer ones of, given Q/DQ.
+bool may_become_integer(const Graph& graph, const Node& node) {
+  constexpr std::array<std::string_view, 8> kProducts = {
+      "ConvTranspose", "Einsum", "FusedConv", "FusedGemm", "FusedMatMul", "LSTM", "GRU", "RNN"};
+  if (std::find(kProducts.begin(), kProducts.end(), node.op_type) == kProducts.end()) return false;
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+    const Node* dq = dequantizer_of(graph, id);
+    return dq != nullptr && graph.value(dq->input(0)).type.type == DType::kInt8;
+  });
+}
+
+Look look_at(const Graph& graph, const Node& node) {
+  for (const ProductForm& form : kProductForms)
+    if (node.is(form.op, form.domain)) return look_at_form(graph, node, form);
+  if (node.is("Conv") || node.is("Gemm") || node.is("MatMul"))
+    return look_at_dequantized(graph, node);
+  if (may_become_integer(graph, node)) return unexaminable("it reads dequantized int8 codes");
+  if (auto why = may_multiply_codes(graph, node)) return unexaminable(std::move(*why));
+  return {};
 }
 
 } // namespace
 
-std::vector<StoredProduct> find_stored_products(const Graph& graph) {
-  std::vector<StoredProduct> out;
+Products find_products(const Graph& graph) {
+  Products out;
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
-    if (!node.is("Conv") && !node.is("Gemm") && !node.is("MatMul")) continue;
-    const Node* x = graph.producer(node.input(0));
-    const Node* w = graph.producer(node.input(1));
-    if (x == nullptr || w == nullptr || !is_dequantize(*x) || !is_dequantize(*w)) continue;
-    StoredProduct product;
-    product.node = id;
-    product.weight_dq = w->id;
-    if (read_activation(graph, *x, product) && read_weights(graph, node, product))
-      out.push_back(std::move(product));
+    Look look = look_at(graph, node);
+    if (look.product) out.found.push_back(std::move(*look.product));
+    if (!look.why.empty())
+      out.unexamined.push_back({name_of(graph, node), node.op_type, std::move(look.why)});
   }
   return out;
 }
 
-int64_t
-weight_index(const Graph& graph, const StoredProduct& product, int64_t channel, int64_t term) {
-  const Node& node = graph.node(product.node);
-  if (!node.is("Conv"))
-    return node.attr_int("transB", 0) != 0 ? channel * product.terms + term
-                                           : term * product.channels + channel;
-  const int64_t depth = weight_shape(graph, product)[1];
+int64_t weight_index(const StoredProduct& product, int64_t channel, int64_t term) {
+  if (!product.convolution)
+    return product.rows ? channel * product.terms + term : term * product.channels + channel;
+  const int64_t depth = product.stored.dim(1);
   const int64_t taps = product.terms / depth;
   return channel * product.terms + (term % depth) * taps + term / depth;
-}
-
-namespace {
-
-uint8_t as_uint8(const Tensor& codes, int64_t index, int32_t offset) {
-  const auto raw = codes.bytes()[static_cast<size_t>(index)];
-  const int32_t code = offset != 0 ? static_cast<int8_t>(raw) : static_cast<uint8_t>(raw);
-  return static_cast<uint8_t>(code + offset);
-}
-
-Positions gather_rows(const StoredProduct& p, const Tensor& codes, int64_t limit) {
-  Positions out;
-  const int64_t rows = codes.count() / p.terms;
-  out.count = std::min(rows, limit);
-  for (int64_t i = 0; i < out.count; ++i)
-    for (int64_t k = 0; k < p.terms; ++k)
-      out.codes.push_back(as_uint8(codes, i * rows / out.count * p.terms + k, p.offset));
-  return out;
-}
-
-} // namespace
-
-Result<Positions>
-gather_positions(const Graph& graph, const StoredProduct& p, const Tensor& codes, int64_t limit) {
-  const Node& node = graph.node(p.node);
-  if (codes.count() == 0) return Positions{};
-  if (!node.is("Conv")) return gather_rows(p, codes, limit);
-  const Shape weight = weight_shape(graph, p);
-  const Shape& x = codes.shape();
-  const auto attrs = OCTET_TRY(parse_window(node, {weight.begin() + 2, weight.end()}));
-  const std::vector<Dim> spatial(x.begin() + 2, x.end());
-  std::vector<int64_t> sizes;
-  for (const Dim& d : OCTET_TRY(window_sizes(attrs, spatial)))
-    sizes.push_back(d.maybe_value().value_or(0));
-  const Window3 g = window3(attrs, std::span(x).subspan(2), sizes);
-  const int64_t depth = weight[1], total = x[0] * g.out_count();
-  Positions out;
-  out.count = std::min(total, limit);
-  for (int64_t i = 0; i < out.count; ++i) {
-    const int64_t at = i * total / out.count, image = at / g.out_count(), o = at % g.out_count();
-    const int64_t place[3] = {o / (g.out[1] * g.out[2]), o / g.out[2] % g.out[1], o % g.out[2]};
-    for (int64_t group = 0; group < p.groups; ++group)
-      for (int64_t tap = 0; tap < g.kernel_count(); ++tap) {
-        const int64_t k[3] = {tap / (g.kernel[1] * g.kernel[2]), tap / g.kernel[2] % g.kernel[1],
-                              tap % g.kernel[2]};
-        int64_t offset = 0;
-        bool inside = true;
-        for (size_t axis = 0; axis < 3; ++axis) {
-          const int64_t c = place[axis] * g.stride[axis] + k[axis] * g.dilation[axis] - g.pad[axis];
-          inside = inside && c >= 0 && c < g.in[axis];
-          offset = offset * g.in[axis] + c;
-        }
-        for (int64_t c = 0; c < depth; ++c) {
-          const int64_t plane = (image * x[1] + group * depth + c) * g.in_count();
-          out.codes.push_back(inside ? as_uint8(codes, plane + offset, p.offset)
-                                     : static_cast<uint8_t>(p.zero));
-        }
-      }
-  }
-  return out;
 }
 
 } // namespace octet

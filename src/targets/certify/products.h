@@ -1,33 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// The products that certify looks at: stored int8 weights as a matrix, activations as uint8 codes.
+// The products that certify looks at, in every form in which a file can hold them: stored int8
+// weights as a matrix, activations as uint8 codes.
 #pragma once
 
 #include <vector>
 
-#include "octet/graph.h"
+#include "octet/certify.h"
 
 namespace octet {
 
+/// Where a stored number stands: an input of a node.
+struct InputAt {
+  NodeId node;
+  size_t input = 0;
+  bool valid() const { return node.valid(); }
+};
+
 struct StoredProduct {
   NodeId node;
-  NodeId weight_dq;   ///< the DequantizeLinear of the weights
-  ValueId activation; ///< codes in front of the activation's DequantizeLinear
-  int32_t offset = 0; ///< makes them uint8: 128 for int8
-  int32_t zero = 0;   ///< uint8 zero point, which padding holds
+  InputAt codes, scale; ///< of the weights; `scale` is invalid where the form has it elsewhere
+  InputAt bias;         ///< int32 codes at the scale of the sum, which changes with the weights'
+  Tensor stored;        ///< the weight codes, as stored or as computed from constants
+  bool weight_zero = false;               ///< a zero point of the weights is not 0
+  bool convolution = false, rows = false; ///< rows: [channels, terms], else [terms, channels]
+  ValueId activation;                     ///< codes, or real values that are quantized on the way
+  bool dynamic = false;                   ///< real values, quantized anew at every run
+  NodeId requantize;     ///< real values that only moved since this DequantizeLinear
+  int32_t offset = 0;    ///< makes codes uint8: 128 for int8
+  int32_t zero = 0;      ///< uint8 zero point, which padding holds, unless it is computed
+  ValueId computed_zero; ///< then this one
   int32_t lowest = 0, highest = 255;
   int64_t channels = 0, terms = 0, groups = 1;
   std::vector<int8_t> weights; ///< [channels, terms], terms in the order in which they are added
 };
 
-/// Every product with stored int8 weights behind Q/DQ, in the graph's order.
-std::vector<StoredProduct> find_stored_products(const Graph& graph);
+struct Products {
+  std::vector<StoredProduct> found; ///< in the graph's order
+  std::vector<Unexamined> unexamined;
+};
 
-/// Where element (channel, term) of the matrix stands in the node's weight tensor.
-int64_t
-weight_index(const Graph& graph, const StoredProduct& product, int64_t channel, int64_t term);
+/// Q/DQ around Conv, Gemm and MatMul (also with a Clip between them), QLinearConv, QLinearMatMul,
+/// ConvInteger, MatMulInteger, com.microsoft's MatMulIntegerToFloat, QGemm, DynamicQuantizeMatMul
+/// and QAttention, octet.native's QDynamicGemm. Not listed, because exact: float products, uint8
+/// weights. What else may multiply codes is unexamined.
+Products find_products(const Graph& graph);
+
+/// Where element (channel, term) of the matrix stands in the weight tensor.
+int64_t weight_index(const StoredProduct& product, int64_t channel, int64_t term);
 
 /// uint8 codes of one sum's activations at some positions: [positions, terms] for each group.
-/// `codes` is the activation's tensor. Evenly spaced positions, at most `limit`.
+/// `codes` is the activation's tensor, `zero` what padding holds. Evenly spaced positions, at most
+/// `limit`.
 struct Positions {
   int64_t count = 0;
   std::vector<uint8_t> codes; ///< [count, groups, terms]
@@ -35,6 +58,7 @@ struct Positions {
 Result<Positions> gather_positions(const Graph& graph,
                                    const StoredProduct& product,
                                    const Tensor& codes,
+                                   int32_t zero,
                                    int64_t limit);
 
 } // namespace octet

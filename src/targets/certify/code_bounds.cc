@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/certify/code_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "targets/repair/coding.h"
+
+namespace octet {
+
+namespace {
+
+constexpr int kBoundDepth = 16;
+/// A value at a tie may take either code.
+constexpr double kTie = 1e-4;
+
+const Tensor* single_value(const Graph& graph, ValueId id) {
+  const Tensor* t = id.valid() ? graph.constant(id) : nullptr;
+  return t != nullptr && t->count() == 1 ? t : nullptr;
+}
+
+CodeSpan of_quantize(const Graph& graph, const Node& q, int32_t offset) {
+  const Tensor *scale = single_value(graph, q.input(1)), *zero = single_value(graph, q.input(2));
+  if (scale == nullptr || !is_usable_scale(scale->at(0))) return {};
+  if (q.input(2).valid() && zero == nullptr) return {};
+  const double middle = (zero != nullptr ? zero->at(0) : 0) + offset;
+  const Range real = range_by_operators(graph, q.input(0));
+  const auto code = [&](double value) {
+    return static_cast<int32_t>(std::clamp(value + middle, 0.0, 255.0));
+  };
+  return {code(std::ceil(real.lo / scale->at(0) - 0.5 - kTie)),
+          code(std::floor(real.hi / scale->at(0) + 0.5 + kTie))};
+}
+
+CodeSpan bounds_at(const Graph& graph, ValueId codes, int32_t offset, int depth) {
+  const Node* node = depth < kBoundDepth && codes.valid() ? graph.producer(codes) : nullptr;
+  if (node == nullptr) return {};
+  if (is_quantize(*node)) return of_quantize(graph, *node, offset);
+  if (moves_values(*node)) return bounds_at(graph, node->input(0), offset, depth + 1);
+  if (!node->is("Clip")) return {};
+  CodeSpan out = bounds_at(graph, node->input(0), offset, depth + 1);
+  const Tensor *low = single_value(graph, node->input(1)),
+               *high = single_value(graph, node->input(2));
+  if (low != nullptr) out.lowest = std::max(out.lowest, static_cast<int32_t>(low->at(0)) + offset);
+  if (high != nullptr)
+    out.highest = std::min(out.highest, static_cast<int32_t>(high->at(0)) + offset);
+  if (out.lowest > out.highest) return {};
+  return out;
+}
+
+} // namespace
+
+CodeSpan code_bounds(const Graph& graph, ValueId codes, int32_t offset) {
+  return bounds_at(graph, codes, offset, 0);
+}
+
+} // namespace octet

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which codes a tensor of 8-bit codes can hold.
+#pragma once
+
+#include "octet/graph.h"
+
+namespace octet {
+
+struct CodeSpan {
+  int32_t lowest = 0, highest = 255;
+};
+
+/// As uint8, `offset` added (128 for int8). What a Relu, Clip, Sigmoid, ... before Q bounds, and a
+/// Clip of the codes; through what only moves codes. All codes where nothing is known.
+CodeSpan code_bounds(const Graph& graph, ValueId codes, int32_t offset);
+
+} // namespace octet
