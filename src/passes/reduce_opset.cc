@@ -3,6 +3,7 @@
 //   below 23, CastLike below 15          =>   chains and operators of the earlier set: rounding
 //   axes of reductions below 18, num_outputs of Split below 18, axes of Pad below 18, start and end
 //   of Shape below 15                    =>   attributes and inputs of the earlier set: exact
+// Types that the earlier set's operators do not take are refused (schema_types.h).
 // Source: the operators' change logs of ONNX, opsets 13 to 23.
 #include "passes/reduce_opset.h"
 
@@ -15,6 +16,7 @@
 #include "graph/edit.h"
 #include "passes/match.h"
 #include "passes/raise_opset.h"
+#include "passes/schema_types.h"
 #include "passes/standard_operators.h"
 
 namespace octet {
@@ -378,6 +380,24 @@ Status check_left(const Graph& graph, int64_t version) {
   return ok_status();
 }
 
+/// Types that came later than the version: codes of 16 and of 4 bits with 21, FP8 with 19, ...
+Status check_types_left(const Graph& graph, int64_t version) {
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    const OperatorTypes::Version* schema =
+        node.domain.empty() ? onnx_schemas().find(node.op_type, version) : nullptr;
+    if (schema == nullptr) continue;
+    const auto fault = type_fault(graph, node, *schema);
+    if (!fault) continue;
+    const int64_t since = takes_types_from(graph, node, version);
+    return in_the_way(
+        node, version,
+        fmt::format("does not take {}{}", text_of(graph, node, *fault),
+                    since > 0 ? fmt::format("; operator set {} does", since) : std::string()));
+  }
+  return ok_status();
+}
+
 } // namespace
 
 Result<std::vector<Step>> reduce_opset(Graph& graph, int64_t version) {
@@ -400,6 +420,7 @@ Result<std::vector<Step>> reduce_opset(Graph& graph, int64_t version) {
   }
   OCTET_TRY(check_left(graph, version));
   OCTET_TRY(infer_types(graph));
+  OCTET_TRY(check_types_left(graph, version));
   return steps;
 }
 

@@ -123,5 +123,32 @@ output y: f32[0, 2]
   EXPECT_NE(refusal(reshape, 12).find("between 13 and 23"), std::string::npos);
 }
 
+/// Codes of 16 and of 4 bits came with 21, FP8 with 19; bf16 in Conv with 22.
+TEST(ConvertOpset, TypesThatTheOlderSetLacksAreRefused) {
+  const auto pair = [](const std::string& type, const std::string& zero) {
+    return parse("graph g opset(\"\"=21)\ninput x: f32[4]\nconst s: f32[] = [0.5]\nconst z: " +
+                 type + "[] = [" + zero +
+                 "]\nq = QuantizeLinear(x, s, z) \"quantize\"\nd = DequantizeLinear(q, s, z)\n"
+                 "output d: f32[4]\n");
+  };
+  for (const char* type : {"u16", "i16", "u4", "i4"}) {
+    SCOPED_TRACE(type);
+    const std::string why = refusal(pair(type, "1"), 20);
+    EXPECT_NE(why.find("QuantizeLinear \"quantize\""), std::string::npos) << why;
+    EXPECT_NE(why.find(type), std::string::npos) << why;
+    EXPECT_NE(why.find("operator set 21 does"), std::string::npos) << why;
+  }
+  EXPECT_NE(refusal(pair("f8e4m3fn", "0"), 18).find("operator set 19 does"), std::string::npos);
+  at(pair("f8e4m3fn", "0"), 19);
+  at(pair("u8", "1"), 13);
+  const Graph conv = parse(R"(graph g opset(""=22)
+input x: bf16[1, 1, 4]
+input w: bf16[1, 1, 3]
+y = Conv(x, w) "conv"
+output y: bf16[1, 1, 2]
+)");
+  EXPECT_NE(refusal(conv, 21).find("bf16 as input \"x\"; operator set 22 does"), std::string::npos);
+}
+
 } // namespace
 } // namespace octet
