@@ -42,11 +42,15 @@ struct PrecisionOptions {
   /// What values were seen to hold, by name: layers that read or write more than the type holds
   /// stay in f32.
   std::map<std::string, Range> ranges;
+  /// The graph is raised no further than this; what would need more stays in f32.
+  int64_t max_opset = 23;
 };
 
-/// Computes in 16 bits what was f32. Graph inputs and outputs keep their types. Layers that need
-/// f32 keep it, with casts around them; every one of them, and every constant that had to be
-/// clamped, has a note. Errors: a pattern that matches nothing, types that do not fit together.
+/// Computes in 16 bits what was f32, in a later operator set where ONNX's operators take the type
+/// from there on (Q and DQ 19, bf16 in Conv and pools 22). Graph inputs and outputs keep their
+/// types. Layers that need f32 keep it, with casts around them; every one of them, and every
+/// constant that had to be clamped, has a note. Errors: a pattern that matches nothing, types that
+/// do not fit together.
 Result<std::vector<ExportNote>> convert_precision(Graph& graph, const PrecisionOptions& options);
 
 /// Widens ranges until the scales of activations and weights are numbers of `type`, so that

@@ -79,6 +79,7 @@ class Export final : public Command {
       PrecisionOptions options;
       options.type = precision_ == "fp16" ? DType::kFloat16 : DType::kBfloat16;
       options.keep_float = keep_float_;
+      if (opset_ > 0) options.max_opset = std::max<int64_t>(opset_, graph.opset());
       OCTET_TRY(append_notes(notes_, convert_precision(graph, options)));
     }
     if (opset_ > 0) OCTET_TRY(append_notes(notes_, convert_opset(graph, opset_)));

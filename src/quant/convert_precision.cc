@@ -30,7 +30,7 @@ class Converter {
   Result<std::vector<ExportNote>> run() {
     OCTET_TRY(infer_types(graph_));
     OCTET_TRY(check_patterns(graph_, patterns_));
-    raise_for_scales();
+    raise_for_type();
     for (const NodeId id : graph_.nodes())
       captured_.insert(graph_.node(id).captures.begin(), graph_.node(id).captures.end());
     for (const NodeId id : OCTET_TRY(graph_.topological()))
@@ -55,19 +55,25 @@ class Converter {
                                     std::any_of(node.outputs.begin(), node.outputs.end(), real));
   }
 
-  /// Q and DQ take 16-bit scales from opset 19 on.
-  void raise_for_scales() {
-    if (graph_.opset() >= 19) return;
-    const std::vector<NodeId> nodes = graph_.nodes();
-    if (std::none_of(nodes.begin(), nodes.end(),
-                     [&](NodeId id) { return graph_.node(id).op_type == "QuantizeLinear"; }))
-      return;
+  /// To the operator set in which the operators that can be converted take the type.
+  void raise_for_type() {
     const int64_t from = graph_.opset();
-    const Status raised = raise_opset(graph_, 19);
+    int64_t wanted = from;
+    std::string first;
+    for (const NodeId id : graph_.nodes()) {
+      const Node& node = graph_.node(id);
+      if (!concerns(node) || !pattern_verdict(patterns_, node).empty()) continue;
+      const int64_t since = half_since(graph_, node, to_);
+      if (since <= wanted || since > options_.max_opset) continue;
+      wanted = since;
+      first = node.op_type;
+    }
+    if (wanted == from) return;
+    const Status raised = raise_opset(graph_, wanted);
     notes_.push_back({raised.ok() ? "raise_opset" : "keep_opset", graph_.name,
-                      raised.ok()
-                          ? fmt::format("from {} to 19, which has Q and DQ of {}", from, name(to_))
-                          : raised.error().text(),
+                      raised.ok() ? fmt::format("from {} to {}, which has {} of {}", from, wanted,
+                                                first, name(to_))
+                                  : raised.error().text(),
                       true});
   }
 

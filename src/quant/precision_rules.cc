@@ -10,6 +10,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
+#include "passes/schema_types.h"
 
 namespace octet {
 
@@ -106,6 +107,15 @@ constant_fault(const Graph& graph, const Node& node, size_t input, DType type) {
 
 } // namespace
 
+int64_t half_since(const Graph& graph, const Node& node, DType type) {
+  if (node.is("Resize") && node.inputs.size() > 1) { // its other inputs keep their types
+    Node data = node;
+    data.inputs.resize(1);
+    return half_since(graph, data, type);
+  }
+  return takes_types_from(graph, node, graph.opset(), {DType::kFloat32, type});
+}
+
 HalfRange half_range(DType type) {
   if (type == DType::kBfloat16) return {3.3895313892515355e38, 0x1p-8};
   return {65504, 0x1p-11};
@@ -135,9 +145,10 @@ std::optional<std::string> float_by_operator(const Graph& graph, const Node& nod
       node.op_type == "DynamicQuantizeMatMul" || node.op_type == "MatMulIntegerToFloat";
   if (is_code) return "its scales are f32 by definition";
   if (is_one_of(kOwnType, node)) return "it works on positions, or names its type itself";
-  const bool qdq = node.is("QuantizeLinear") || node.is("DequantizeLinear");
-  if (qdq && graph.opset() < 19)
-    return fmt::format("Q and DQ take {} from operator set 19 on", name(type));
+  const int64_t since = half_since(graph, node, type);
+  if (since > graph.opset())
+    return fmt::format("{} takes {} from operator set {} on", node.op_type, name(type), since);
+  if (since == 0) return fmt::format("the operator does not take {}", name(type));
   if (type == DType::kFloat16 && is_one_of(kSquares, node))
     return "its sums and squares pass 65504 soon";
   return refused(graph, node, type);

@@ -20,6 +20,9 @@ double as_half(double value, DType type);
 
 /// Why a node stays in f32 whatever its values are; nullopt: it may become 16 bits.
 std::optional<std::string> float_by_operator(const Graph& graph, const Node& node, DType type);
+/// The operator set, the graph's or a later one, from which on ONNX's operator takes `type` in
+/// place of f32; 0: none does.
+int64_t half_since(const Graph& graph, const Node& node, DType type);
 /// Why a node stays in f32 by what is known of its values: constants and seen ranges.
 std::optional<std::string>
 float_by_values(const Graph& graph, const Node& node, const PrecisionOptions& options);

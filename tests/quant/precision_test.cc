@@ -123,6 +123,47 @@ output y: f32[N]
   EXPECT_EQ(type_of(graph, "Neg"), DType::kFloat16);
 }
 
+/// Conv and pools take bf16 from operator set 22 on, fp16 always.
+TEST(Precision, TheOperatorSetIsOneThatTakesTheType) {
+  const char* text = R"(graph g opset(""=17)
+input x: f32[1, 1, 4]
+const w: f32[1, 1, 3] = [1, 2, 3]
+c = Conv(x, w) "conv"
+p = AveragePool(c) {kernel_shape=[2]} "pool"
+y = Relu(p) "relu"
+output y: f32[1, 1, 1]
+)";
+  Graph half = parse(text);
+  convert(half);
+  EXPECT_EQ(half.opset(), 17);
+  Graph raised = parse(text);
+  const auto notes = convert(raised, {.type = DType::kBfloat16, .keep_float = {}, .ranges = {}});
+  EXPECT_EQ(raised.opset(), 22);
+  EXPECT_EQ(type_of(raised, "Conv"), DType::kBfloat16);
+  EXPECT_EQ(type_of(raised, "AveragePool"), DType::kBfloat16);
+  EXPECT_EQ(notes.at(0).rule, "raise_opset");
+  Graph bound = parse(text);
+  const auto kept =
+      convert(bound, {.type = DType::kBfloat16, .keep_float = {}, .ranges = {}, .max_opset = 21});
+  EXPECT_EQ(bound.opset(), 17);
+  EXPECT_EQ(type_of(bound, "Conv"), DType::kFloat32);
+  EXPECT_EQ(type_of(bound, "Relu"), DType::kBfloat16);
+  EXPECT_NE(why(kept, "keep_float", "conv").find("from operator set 22 on"), std::string::npos);
+}
+
+/// Resize has inputs that stay f32 whatever the data are.
+TEST(Precision, ResizeKeepsItsScales) {
+  Graph graph = parse(R"(graph g opset(""=17)
+input x: f32[1, 1, 4]
+const none: f32[0] = []
+const scales: f32[3] = [1, 1, 2]
+y = Resize(x, none, scales) {mode="nearest"} "resize"
+output y: f32[1, 1, 8]
+)");
+  convert(graph);
+  EXPECT_EQ(type_of(graph, "Resize"), DType::kFloat16);
+}
+
 TEST(Precision, CodesStayWhereScalesAreRoundedFirst) {
   const Graph graph = test::cnn({.hidden_relu = true, .softmax = false});
   for (const DType type : {DType::kFloat16, DType::kBfloat16}) {
