@@ -343,7 +343,8 @@ constexpr CheckFn* kTensorRtChecks[] = {scale_rules,
                                         tensorrt_clip_on_codes,
                                         tensorrt_known_operator,
                                         tensorrt_uint8_tensor,
-                                        tensorrt_opset};
+                                        tensorrt_opset,
+                                        tensorrt_types};
 
 } // namespace
 

@@ -41,6 +41,10 @@ std::span<CheckFn* const> octet_checks();
 
 /// The rules of TensorRT that look at operators other than Q and DQ.
 CheckFn tensorrt_clip_on_codes, tensorrt_known_operator, tensorrt_uint8_tensor, tensorrt_opset;
+/// Types that TensorRT does not have.
+CheckFn tensorrt_types;
+/// Types and attributes that ONNX's operator does not have, or ONNX Runtime's kernels do not take.
+CheckFn onnxruntime_schema, onnxruntime_kernel_types, onnxruntime_layout;
 
 /// How layers run, by target family.
 Result<std::vector<LayerForm>> explain_tensorrt(const Graph& graph, const TargetDef& target);

@@ -144,6 +144,65 @@ TEST(CheckOnnxRuntime, NamesWhatItCannotRun) {
   EXPECT_TRUE(test::has_rule(check(shared, "onnxruntime").value(), "shared-int8"));
 }
 
+/// Verdicts of ONNX Runtime 1.31 on the CPU when it loads such a file.
+TEST(CheckOnnxRuntime, TypesVersionsAndAttributesAreThoseOfTheOperator) {
+  struct TypeCase {
+    const char *what, *header, *body, *rule;
+  };
+  const TypeCase cases[] = {
+      {"f16 scales at 17", "graph g opset(\"\"=17)\ninput x: f16[2]\nconst s: f16[] = [1]\n",
+       "const z: i8[] = [0]\nq = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)",
+       "operator-type"},
+      {"f16 scales at 19", "graph g opset(\"\"=19)\ninput x: f16[2]\nconst s: f16[] = [1]\n",
+       "const z: i8[] = [0]\nq = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)", ""},
+      {"Gelu at 17", "graph g opset(\"\"=17)\ninput x: f32[2]\n", "y = Gelu(x)",
+       "operator-version"},
+      {"Gelu at 20", "graph g opset(\"\"=20)\ninput x: f32[2]\n", "y = Gelu(x)", ""},
+      {"int8 Relu at 13", "graph g opset(\"\"=13)\ninput x: i8[2]\n", "y = Relu(x)",
+       "operator-type"},
+      {"int8 Relu at 14", "graph g opset(\"\"=14)\ninput x: i8[2]\n", "y = Relu(x)", ""},
+      {"int16 Relu at 14", "graph g opset(\"\"=14)\ninput x: i16[2]\n", "y = Relu(x)",
+       "no-cpu-kernel"},
+      {"f64 Conv", "graph g opset(\"\"=17)\ninput x: f64[1, 1, 4]\ninput w: f64[1, 1, 3]\n",
+       "y = Conv(x, w)", "no-cpu-kernel"},
+      {"f16 Conv", "graph g opset(\"\"=17)\ninput x: f16[1, 1, 4]\ninput w: f16[1, 1, 3]\n",
+       "y = Conv(x, w)", ""},
+      {"bf16 Conv at 17",
+       "graph g opset(\"\"=17)\ninput x: bf16[1, 1, 4]\ninput w: bf16[1, 1, 3]\n", "y = Conv(x, w)",
+       "operator-type"},
+      {"bf16 Add", "graph g opset(\"\"=17)\ninput x: bf16[2]\n", "y = Add(x, x)", "no-cpu-kernel"},
+      {"attribute", "graph g opset(\"\"=17)\ninput x: f32[2]\n", "y = Relu(x) {slope=2}",
+       "unknown-attribute"},
+  };
+  for (const TypeCase& c : cases) {
+    SCOPED_TRACE(c.what);
+    const std::string header = c.header; // the output has the input's type
+    const size_t first = header.find("input x: ") + 9;
+    const std::string type = header.substr(first, header.find('[', first) - first);
+    const Graph graph = parse_graph(header + c.body + "\noutput y: " + type + "[*]\n").value();
+    const auto findings = check(graph, "onnxruntime").value();
+    EXPECT_EQ(accepted(findings), *c.rule == 0);
+    EXPECT_TRUE(*c.rule == 0 || test::has_rule(findings, c.rule));
+  }
+}
+
+TEST(CheckTensorRt, InputsAndCastsHaveTypesThatItKnows) {
+  const auto with_input = [](const std::string& type) {
+    return parse_graph("graph g opset(\"\"=17)\ninput x: " + type +
+                       "[2]\ny = Identity(x)\noutput y: " + type + "[2]\n")
+        .value();
+  };
+  for (const char* type : {"str", "i16", "u16", "u32", "u64", "c64", "f8e5m2"})
+    for (const char* target : kOrder)
+      EXPECT_TRUE(test::has_rule(check(with_input(type), target).value(), "input-type"))
+          << type << " for " << target;
+  for (const char* type : {"f32", "f64", "f16", "i8", "i32", "i64", "bool"})
+    EXPECT_TRUE(accepted(check(with_input(type), "tensorrt-10").value())) << type;
+  EXPECT_TRUE(test::has_rule(check(with_input("bf16"), "tensorrt-8.6").value(), "input-type"));
+  const Graph cast = parse("a = Cast(x) {to=5}\ny = Cast(a) {to=1}");
+  EXPECT_TRUE(test::has_rule(check(cast, "tensorrt-10").value(), "cast-type"));
+}
+
 TEST(Targets, UnknownNamesGetTheNearest) {
   for (const std::string_view name : target_names())
     EXPECT_EQ(parse_target(name).value(), name);

@@ -138,7 +138,7 @@ TEST(OnnxRuntimeReleases, OlderOnesGetInt32Biases) {
 }
 
 TEST(OnnxRuntimeCuda, NamesWhatRunsOnTheCpu) {
-  const Graph g = parsed(R"(graph g opset(""=17)
+  const Graph g = parsed(R"(graph g opset(""=18)
 input x: f32[1, 4]
 a = Mish(x) "m"
 y = Relu(a)
