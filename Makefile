@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Every command first installs what is missing (tools/setup); nothing is fetched when all is there.
 #   OCTET_TRAIN=OFF   build without LibTorch       OCTET_WERROR=ON   warnings are errors (CI sets it)
+#   OCTET_CUDA=ON     train on CUDA devices (Torch_ROOT names a LibTorch with CUDA; docs/models.md)
 #   TENSORRT_ROOT=DIR build with TensorRT too (docs/engine.md)
 #   DATA=DIR          demo on the real Fashion-MNIST in DIR instead of the generated images; demo-bert on IMDB's reviews
 OCTET_TRAIN ?= ON
 OCTET_WERROR ?= OFF
 DATA ?=
 JOBS ?= $(shell nproc)
+OCTET_CUDA ?= OFF
 export OCTET_TRAIN
 
 release := build/release
-options := -DOCTET_TRAIN=$(OCTET_TRAIN) -DOCTET_WERROR=$(OCTET_WERROR)
+options := -DOCTET_TRAIN=$(OCTET_TRAIN) -DOCTET_WERROR=$(OCTET_WERROR) -DOCTET_CUDA=$(OCTET_CUDA)
 
 .PHONY: configure build demo demo-bert test test-long bench format lint lint-all clean help
 .DEFAULT_GOAL := build

@@ -6,14 +6,34 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "core/format.h"
 #include "core/threads.h"
+#include "train/guard.h"
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
 
 namespace octet::train {
 namespace {
+
+/// Where several processes share a machine each has a device: torchrun says which. What LibTorch
+/// allocates and runs without a number goes to the current one.
+Status choose_cuda_device() {
+  const char* text = std::getenv("LOCAL_RANK");
+  if (text == nullptr) return ok_status();
+  const int index = std::atoi(text);
+  return guarded([&]() -> Status {
+    const c10::impl::DeviceGuardImplInterface* cuda = c10::impl::getDeviceGuardImpl(c10::kCUDA);
+    const int devices = cuda->deviceCount();
+    if (index < 0 || index >= devices)
+      return error("LOCAL_RANK is {}, LibTorch sees {} CUDA devices; start one process for each",
+                   text, devices);
+    cuda->setDevice(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index)));
+    return ok_status();
+  });
+}
 
 /// The library never prints; LibTorch's warnings concern its own API.
 class Silence : public c10::WarningHandler {
@@ -47,6 +67,7 @@ Result<int> prepare_runtime(Device device, int threads) {
         OCTET_CUDA ? "no CUDA device that LibTorch can use; use --device cpu"
                    : "octet was built without CUDA; use --device cpu or build with -DOCTET_CUDA=ON",
         ErrorCode::kUnsupported);
+  if (device == Device::kCuda) OCTET_TRY(choose_cuda_device());
   const int count = threads > 0 ? threads : available_cores();
   at::set_num_threads(count);
   at::globalContext().setDeterministicAlgorithms(true, false);

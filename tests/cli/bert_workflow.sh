@@ -17,6 +17,7 @@ grep -q '"model_max_length": 16' float/tokenizer_config.json || fail "no model_m
 for fact in '"data set": "reviews?last=2"' '"seed": 0' '"learning rate": 0.001' '"optimizer": "adamw"' '"size": "1x32"' '"examples": 64' '"octet"'; do
   grep -qF "$fact" float/training.json || fail "the training record lacks $fact"
 done
+if grep -q "nothing is learned" err.txt; then fail "two steps are no reason for an alarm"; fi
 
 # 8 bits: the length of the rows is the trained one unless another is given.
 "$octet" quantize float "${data[@]}" --samples 16 --threads 1 -o static/ >/dev/null 2>&1
@@ -56,6 +57,9 @@ refused "there is no gone.csv" "$octet" eval float --data gone.csv
 refused "jsonl:FILE" "$octet" eval float --data imbd:x
 cp -r float foreign && seq -f 'word%.0f' 500 >>foreign/vocab.txt && rm foreign/tokenizer.json
 refused "they do not belong together" "$octet" eval foreign "${data[@]}"
+printf 'label\ttext\n0\tbad film\n1\tgood film\n2\tso so\n' >more.tsv
+cp -r float unnamed && rm unnamed/labels.txt
+refused "tells 2 apart" "$octet" qat unnamed --data tsv:more.tsv --samples 3 --steps 1 --batch 4 --epochs 1 --lr 1e-4 --optimizer adamw -o no/
 [ ! -e no ] || fail "something was written"
 
 # Pretraining that is stopped goes on to the bytes of one that was not, on the same masks and pairs; on others it does not.
@@ -74,6 +78,7 @@ done
 refused "--resume continues the run that left it, --force starts over" "$octet" "${lm[@]}" --steps 6 -o lm/
 exits 2 "it is of another run" "$octet" "${lm[@]}" --steps 6 --resume --mask-rate 0.2 -o lm/
 exits 2 "it is of another run" "$octet" "${lm[@]}" --steps 6 --resume --whole-word -o lm/
+exits 2 "another seed, size, vocabulary or start model" "$octet" "${lm[@]}" --steps 6 --resume --seed 1 -o lm/
 "$octet" "${lm[@]}" --steps 6 --resume -o lm/ >/dev/null 2>&1
 cmp whole/model.onnx lm/model.onnx
 [ ! -e lm.checkpoint ] || fail "the checkpoint of a finished run is still there"

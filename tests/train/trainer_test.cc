@@ -7,6 +7,7 @@
 #include "core/progress.h"
 #include "ops/parameters.h"
 #include "train/executor/torch_executor.h"
+#include "train/trainer/diagnosis.h"
 #include "train/trainer/trainer.h"
 #include "training_support.h"
 #include <gtest/gtest.h>
@@ -210,6 +211,8 @@ TEST(Trainer, SaysWhatIsWrong) {
 
   data.scale = 0;
   options.optimizer.lr = 1e-9;
+  EXPECT_TRUE(must_train(small_network(), data, options).report.findings.empty()); // after 52 steps
+  options.epochs = 16;
   const TrainedModel stalled = must_train(small_network(), data, options);
   ASSERT_EQ(stalled.report.findings.size(), 1u);
   EXPECT_EQ(stalled.report.findings[0].kind, TrainFinding::Kind::kStalled);
@@ -218,6 +221,39 @@ TEST(Trainer, SaysWhatIsWrong) {
   const Result<TrainedModel> bad = train::train_graph(small_network(), data, nullptr, options);
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().text(), "train: epochs is 0; it lies in 1 .. 1000000");
+}
+
+TEST(Trainer, SaysWhenLabelsAreNoClassesOfTheModel) {
+  const Graph graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[N, 2]\n"
+                                  "const v: f32[2, 2] = [1, 2, 3, 4]\n"
+                                  "l = Gemm(x, v) {transB=1}\noutput l: f32[N, 2]\n")
+                          .value();
+  TrainOptions options = small_options();
+  const Result<TrainedModel> named = train::train_graph(graph, Sectors(32), nullptr, options);
+  ASSERT_FALSE(named.ok());
+  EXPECT_NE(named.error().text().find("\"l\" tells 2 "), std::string::npos) << named.error().text();
+  options.losses = {{.output = "l", .target = {}}};
+  const Result<TrainedModel> met = train::train_graph(graph, Sectors(32), nullptr, options);
+  ASSERT_FALSE(met.ok());
+  EXPECT_NE(met.error().text().find("label 2 is out of range"), std::string::npos)
+      << met.error().text();
+}
+
+TEST(Diagnosis, SpeaksOfImagesAndKeptModelsOnlyWhereTheyAre) {
+  std::vector<EpochRecord> stuck(1), rising(5);
+  stuck[0].train_loss = std::log(2.0);
+  for (size_t i = 0; i < rising.size(); ++i) {
+    rising[i].train_loss = 0.5 - 0.1 * static_cast<double>(i);
+    rising[i].validation_loss = 0.5 + 0.1 * static_cast<double>(i);
+  }
+  train::RunFacts facts{.classes = 2, .max_lr = 1e-4, .steps = 10};
+  EXPECT_TRUE(train::diagnose(stuck, facts).empty());
+  facts.steps = 500;
+  EXPECT_EQ(train::diagnose(stuck, facts).at(0).message.find("-1 .. 1"), std::string::npos);
+  EXPECT_EQ(train::diagnose(rising, facts).at(0).message.find("is kept"), std::string::npos);
+  facts.keeps_best = facts.float_inputs = true;
+  EXPECT_NE(train::diagnose(stuck, facts).at(0).message.find("-1 .. 1"), std::string::npos);
+  EXPECT_NE(train::diagnose(rising, facts).at(0).message.find("is kept"), std::string::npos);
 }
 
 TEST(Trainer, NamesParametersThatNoGradientReaches) {

@@ -113,6 +113,9 @@ std::string difference(const std::string& ours, const std::string& theirs) {
   std::string x, y;
   while (std::getline(a, x)) {
     if (!std::getline(b, y)) y = "nothing";
+    if (x != y && x.starts_with("graph "))
+      return "the model that it starts from is another one (another seed, size, vocabulary or "
+             "start model)";
     if (x != y) return fmt::format("this run has {}, the checkpoint {}", x, y);
   }
   return "the checkpoint says more than this run";

@@ -10,20 +10,21 @@
 namespace octet::train {
 namespace {
 
-constexpr size_t kPatience = 3; ///< epochs in a row
+constexpr size_t kPatience = 3;    ///< epochs in a row
+constexpr int64_t kFewSteps = 200; ///< within which a loss may well stay where it is
 
 /// Still at the loss of guessing after an epoch.
-std::optional<std::string> at_chance(const EpochRecord& last, int64_t classes) {
-  if (classes < 2) return std::nullopt;
-  const double chance = std::log(static_cast<double>(classes));
+std::optional<std::string> at_chance(const EpochRecord& last, const RunFacts& run) {
+  if (run.classes < 2) return std::nullopt;
+  const double chance = std::log(static_cast<double>(run.classes));
   if (last.train_loss < 0.98 * chance) return std::nullopt;
   return fmt::format(
       "the training loss is {:.4f} after epoch {}, and guessing gives {:.4f}: nothing is learned; "
-      "usual causes: a learning rate that is far too high or too low, inputs that are not scaled "
-      "to "
-      "about -1 .. 1, labels that do not belong to the inputs, frozen parameters, "
-      "too few steps for a model that starts from nothing",
-      last.train_loss, last.epoch, chance);
+      "usual causes: a learning rate that is far too high or too low, {}labels that do not belong "
+      "to the inputs, frozen parameters, too few steps for a model that starts from nothing (the "
+      "highest learning rate is {})",
+      last.train_loss, last.epoch, chance,
+      run.float_inputs ? "inputs that are not scaled to about -1 .. 1, " : "", run.max_lr);
 }
 
 std::optional<std::string> plateau(std::span<const EpochRecord> history) {
@@ -45,7 +46,7 @@ std::optional<std::string> plateau(std::span<const EpochRecord> history) {
                      kPatience, recent, best);
 }
 
-std::optional<std::string> overfitting(std::span<const EpochRecord> history) {
+std::optional<std::string> overfitting(std::span<const EpochRecord> history, bool keeps_best) {
   if (history.size() <= kPatience) return std::nullopt;
   const auto last = history.last(kPatience + 1);
   for (size_t i = 1; i < last.size(); ++i)
@@ -55,39 +56,39 @@ std::optional<std::string> overfitting(std::span<const EpochRecord> history) {
   return fmt::format(
       "the validation loss has risen for {} epochs ({:.4f} to {:.4f}) while the training loss "
       "fell: "
-      "the model overfits; usual remedies: fewer epochs (the best model is kept), more dropout or "
-      "weight decay, more data",
-      kPatience, last.front().validation_loss, last.back().validation_loss);
+      "the model overfits; usual remedies: fewer epochs ({}), more dropout or weight decay, more "
+      "data",
+      kPatience, last.front().validation_loss, last.back().validation_loss,
+      keeps_best ? "the best model is kept" : "a held-out part lets the best model be kept");
 }
 
 } // namespace
 
-std::vector<TrainFinding>
-diagnose(std::span<const EpochRecord> history, int64_t classes, double max_lr) {
+std::vector<TrainFinding> diagnose(std::span<const EpochRecord> history, const RunFacts& run) {
   std::vector<TrainFinding> found;
   if (history.empty()) return found;
   const EpochRecord& last = history.back();
   const auto add = [&](TrainFinding::Kind kind, const std::optional<std::string>& message) {
     if (message) found.push_back({kind, last.epoch, *message});
   };
-  if (std::optional<std::string> message = at_chance(last, classes))
-    add(TrainFinding::Kind::kStalled,
-        *message + fmt::format(" (the highest learning rate is {})", max_lr));
-  else
-    add(TrainFinding::Kind::kStalled, plateau(history));
-  if (last.validation_loss > 0) add(TrainFinding::Kind::kOverfitting, overfitting(history));
+  if (run.steps >= kFewSteps) {
+    const std::optional<std::string> stuck = at_chance(last, run);
+    add(TrainFinding::Kind::kStalled, stuck ? stuck : plateau(history));
+  }
+  if (last.validation_loss > 0)
+    add(TrainFinding::Kind::kOverfitting, overfitting(history, run.keeps_best));
   return found;
 }
 
-TrainFinding not_finite(int64_t epoch, int64_t step, double loss, double lr) {
+TrainFinding not_finite(int64_t epoch, int64_t step, double loss, double lr, bool float_inputs) {
   return {TrainFinding::Kind::kNotFinite, epoch,
-          fmt::format(
-              "the loss is {} at step {} (epoch {}, learning rate {:.3g}); usual causes: a "
-              "learning rate that "
-              "is too high (try a third of it, or --clip-norm 1), inputs that are not scaled to "
-              "about -1 .. 1 or "
-              "that hold nan, a scale of 0 in the graph",
-              loss, step, epoch, lr)};
+          fmt::format("the loss is {} at step {} (epoch {}, learning rate {:.3g}); usual causes: a "
+                      "learning rate that is too high (try a third of it, or --clip-norm 1), {}a "
+                      "scale of 0 in the graph",
+                      loss, step, epoch, lr,
+                      float_inputs
+                          ? "inputs that are not scaled to about -1 .. 1 or that hold nan, "
+                          : "")};
 }
 
 } // namespace octet::train

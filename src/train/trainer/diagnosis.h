@@ -10,11 +10,20 @@
 
 namespace octet::train {
 
-/// What the newest epoch of `history` shows. `classes`: 0 when it is not known or no classes.
-std::vector<TrainFinding>
-diagnose(std::span<const EpochRecord> history, int64_t classes, double max_lr);
+/// What a run is, as far as causes and remedies depend on it.
+struct RunFacts {
+  int64_t classes = 0; ///< 0: not known, or no classes
+  double max_lr = 0;
+  int64_t steps = 0;         ///< so far
+  bool keeps_best = false;   ///< the model of the best validation
+  bool float_inputs = false; ///< rather than tokens
+};
+
+/// What the newest epoch of `history` shows; of the training loss nothing is said before it has had
+/// some steps to fall.
+std::vector<TrainFinding> diagnose(std::span<const EpochRecord> history, const RunFacts& run);
 
 /// The finding for a loss that is not finite.
-TrainFinding not_finite(int64_t epoch, int64_t step, double loss, double lr);
+TrainFinding not_finite(int64_t epoch, int64_t step, double loss, double lr, bool float_inputs);
 
 } // namespace octet::train

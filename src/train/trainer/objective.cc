@@ -121,6 +121,16 @@ Status Objective::find_teacher(const Graph& graph, const TeacherOptions& teacher
   return ok_status();
 }
 
+Status Objective::check_class_range(const Term& term, const octet::Tensor& labels) {
+  if (term.classes == 0) return ok_status();
+  for (const int64_t label : OCTET_TRY(labels.to_ints()))
+    if ((label < 0 || label >= term.classes) && label != term.spec.ignore_index)
+      return error("label {} is out of range: the output \"{}\" tells {} classes apart, 0 .. {}; "
+                   "give the data labels of this model, or train a model of more classes",
+                   label, term.name, term.classes, term.classes - 1);
+  return ok_status();
+}
+
 Result<std::vector<at::Tensor>> Objective::targets(const Batch& batch, c10::Device device) const {
   std::vector<at::Tensor> out;
   for (const Term& term : terms_) {
@@ -131,6 +141,7 @@ Result<std::vector<at::Tensor>> Objective::targets(const Batch& batch, c10::Devi
       return found == nullptr
                  ? error("the data set has no target \"{}\"", term.spec.target)
                  : error("the data set has no labels; training needs them for its loss");
+    OCTET_TRY(check_class_range(term, *found));
     out.push_back(OCTET_TRY(guarded([&]() -> Result<at::Tensor> {
       return to_torch(*found).to(device, at::kLong).reshape({-1});
     })));

@@ -59,6 +59,8 @@ class Objective {
   };
   Status find_terms(const Graph& graph, const TrainOptions& options);
   Status find_teacher(const Graph& graph, const TeacherOptions& teacher);
+  /// Errors: a label that is no class of the term.
+  static Status check_class_range(const Term& term, const octet::Tensor& labels);
   double count(size_t term, const at::Tensor& targets) const;
   /// Sum over the rows with a label; adds loss and correct ones of the term to `sums`.
   at::Tensor

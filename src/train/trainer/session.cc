@@ -94,7 +94,7 @@ Result<TrainSession::Outcome> TrainSession::finish_step(const std::vector<double
   const size_t terms = objective_.terms();
   const double loss = step_sums_[2 * terms], examples = step_sums_[2 * terms + 1];
   if (!std::isfinite(loss)) {
-    find(not_finite(counters_.epoch + 1, counters_.step + 1, loss, last_lr_));
+    find(not_finite(counters_.epoch + 1, counters_.step + 1, loss, last_lr_, has_float_inputs()));
     return Outcome::kNotFinite;
   }
   OCTET_TRY_WITH(share_gradients(), "gradients");
@@ -232,13 +232,14 @@ void TrainSession::end_epoch(const EvaluationRecord& evaluation) {
   counters_.history.push_back(record);
   ++counters_.epoch;
   counters_.start_epoch(objective_.terms());
-  for (TrainFinding& f :
-       diagnose(counters_.history,
-                objective_.kind() == LossKind::kCrossEntropy && objective_.terms() == 1 &&
-                        options_.teacher.graph == nullptr
-                    ? objective_.classes()
-                    : 0,
-                options_.optimizer.lr))
+  const bool labels_alone = objective_.kind() == LossKind::kCrossEntropy &&
+                            objective_.terms() == 1 && options_.teacher.graph == nullptr;
+  const RunFacts facts{.classes = labels_alone ? objective_.classes() : 0,
+                       .max_lr = options_.optimizer.lr,
+                       .steps = counters_.step,
+                       .keeps_best = options_.keep_best,
+                       .float_inputs = has_float_inputs()};
+  for (TrainFinding& f : diagnose(counters_.history, facts))
     find(std::move(f));
   scalar("train/loss", counters_.step, record.train_loss);
   scalar("train/accuracy", counters_.step, record.train_accuracy);

@@ -65,6 +65,7 @@ class TrainSession {
   Status save();
   bool is_writer() const { return options_.world.rank == 0; }
   bool ended() const;
+  bool has_float_inputs() const;
   void find(TrainFinding finding);
   void scalar(std::string_view tag, int64_t step, double value) const;
   TrainProgress progress() const;

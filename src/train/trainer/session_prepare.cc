@@ -106,6 +106,11 @@ Status TrainSession::prepare(int threads) {
   const int64_t first = 0;
   const Batch probe = OCTET_TRY(examples_->batch_at(std::span(&first, 1), 0));
   objective_ = OCTET_TRY(Objective::create(graph_, options_, probe));
+  const int64_t classes = objective_.classes();
+  if (options_.losses.empty() && classes > 0 && std::ssize(all_.classes()) > classes)
+    return error("{} has {} classes, the output \"{}\" tells {} apart; they are not made for each "
+                 "other",
+                 all_.description(), all_.classes().size(), objective_.name(0), classes);
   OCTET_TRY(build_programs(parameters));
   return resume();
 }

@@ -52,6 +52,11 @@ void TrainSession::scalar(std::string_view tag, int64_t step, double value) cons
   if (options_.on_scalar) options_.on_scalar(tag, step, value);
 }
 
+bool TrainSession::has_float_inputs() const {
+  return std::any_of(graph_.inputs().begin(), graph_.inputs().end(),
+                     [&](ValueId v) { return is_float(graph_.value(v).type.type); });
+}
+
 TrainProgress TrainSession::progress() const {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - epoch_start_).count() -
