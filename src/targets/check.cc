@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // check and explain: run the rules of the target's family over every node.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "core/format.h"
 #include "ops/infer.h"
 #include "targets/custom.h"
 #include "targets/work.h"
@@ -81,6 +83,51 @@ Result<std::vector<Finding>> findings_of(const Graph& graph, const TargetDef& ta
   return findings;
 }
 
+using Layers = std::vector<LayerForm>;
+
+/// The layers that a refused node belongs to: itself, or what reads and makes the codes of Q or DQ.
+std::vector<NodeId> layers_around(const Graph& graph, const Uses& uses, NodeId id) {
+  std::vector<NodeId> out, open = {id};
+  for (size_t i = 0; i < open.size(); ++i) {
+    const Node& node = graph.node(open[i]);
+    if (!is_qdq(node)) {
+      out.push_back(node.id);
+      continue;
+    }
+    for (const Uses::Use& use : uses.of(node.output(0)))
+      if (std::find(open.begin(), open.end(), use.node) == open.end()) open.push_back(use.node);
+  }
+  const Node* before = out.empty() ? graph.producer(graph.node(id).input(0)) : nullptr;
+  if (before != nullptr && !is_qdq(*before)) out.push_back(before->id);
+  return out;
+}
+
+/// Layers that the target refuses say so, with the rule instead of what would run.
+void mark_refused(const Graph& graph, const std::vector<Finding>& findings, Layers& layers) {
+  if (accepted(findings)) return;
+  const Uses uses(graph);
+  std::multimap<std::string, NodeId> nodes;
+  for (const NodeId id : graph.nodes())
+    nodes.emplace(label(graph, graph.node(id)), id);
+  std::map<std::string, const Finding*> refused; // by label of the layer
+  for (const Finding& finding : findings) {
+    if (finding.severity != Severity::kError) continue;
+    const auto [begin, end] = nodes.equal_range(finding.node);
+    for (auto it = begin; it != end; ++it)
+      for (const NodeId id : layers_around(graph, uses, it->second))
+        refused.emplace(label(graph, graph.node(id)), &finding);
+  }
+  for (LayerForm& layer : layers) {
+    const auto found = refused.find(layer.op + " \"" + layer.node + "\"");
+    if (found == refused.end()) continue;
+    layer.precision = "refused";
+    layer.why = found->second->rule + " (" + found->second->node + "): " + found->second->message;
+    layer.mend = found->second->fix;
+    layer.source = found->second->source;
+    layer.fusion.clear();
+  }
+}
+
 } // namespace
 
 void CheckContext::add(std::string_view rule,
@@ -97,6 +144,37 @@ void CheckContext::add(std::string_view rule,
   out.fix = std::move(fix);
   out.source = "targets " + std::string(source);
   findings.push_back(std::move(out));
+}
+
+std::string fix_of_scale(const Node& node, const Tensor& scale, int64_t index) {
+  const double s = scale.at(index);
+  if (s < 0) return "take its magnitude and change the sign of stored codes: octet repair does";
+  if (scale.count() > 1)
+    return fmt::format("scale {} is {}: give an all-zero channel the smallest other scale", index,
+                       s);
+  return fmt::format("the scale is {}: {}", s,
+                     is_quantize(node) ? "calibrate the tensor again, or give it its largest "
+                                         "magnitude / 127"
+                                       : "write the scale that its codes were made with");
+}
+
+void odd_scale(const CheckContext& context, const Node& node) {
+  if (!is_qdq(node)) return;
+  const Tensor* scale = context.graph.constant(node.input(1));
+  if (scale == nullptr || !is_float(scale->type())) return;
+  for (int64_t i = 0; i < scale->count(); ++i) {
+    const double s = scale->at(i);
+    if (s > 0 && !std::isinf(s)) continue;
+    const std::string_view what = std::isnan(s) ? "what it makes is NaN or any code"
+                                  : s < 0  ? "integer products and clamps expect a positive one"
+                                  : s == 0 ? "Q divides by it, DQ makes zeros of every code"
+                                           : "Q makes zeros of every value";
+    context.add(s <= 0 || std::isnan(s) ? "scale-not-positive" : "scale-not-normal",
+                Severity::kWarning, label(context.graph, node),
+                fmt::format("scale {} is {}: it is taken without a word, and {}", i, s, what),
+                std::isinf(s) ? "use a finite scale" : fix_of_scale(node, *scale, i), "1.1, 7");
+    return;
+  }
 }
 
 std::string name_of(const Graph& graph, const Node& node) {
@@ -133,6 +211,7 @@ Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view targ
     work.emplace(name_of(typed, typed.node(id)), multiply_adds(typed, typed.node(id)));
   for (LayerForm& layer : layers)
     if (const auto found = work.find(layer.node); found != work.end()) layer.work = found->second;
+  mark_refused(typed, OCTET_TRY_WITH(findings_of(typed, *def), "explain"), layers);
   return layers;
 }
 

@@ -2,6 +2,7 @@
 // What ONNX Runtime refuses, or reads as something else. Source: docs/targets.md 4.2 and 8.
 #include "core/format.h"
 #include "targets/checks.h"
+#include "targets/onnxruntime_codes.h"
 #include "targets/onnxruntime_versions.h"
 
 namespace octet {
@@ -18,7 +19,9 @@ void domain_rule(const CheckContext& context, const Node& node) {
 }
 
 void zero_point_rule(const CheckContext& context, const Node& node) {
-  if (!is_qdq(node) || node.input(2).valid()) return;
+  if (!is_quantize(node) || node.input(2).valid()) return; // DQ takes the type of its codes
+  const DType codes = context.graph.value(node.output(0)).type.type;
+  if (codes != DType::kUint8 && codes != DType::kUndefined) return; // said by output_dtype
   context.add("zero-point-missing", Severity::kWarning, label(context.graph, node),
               "without a zero point it is UINT8 with zero point 0: negative values become 0",
               "add a zero-point initializer", "8");
@@ -49,6 +52,57 @@ void shared_int8_rule(const CheckContext& context, const Node& node) {
   context.add("shared-int8", Severity::kWarning, label(context.graph, node),
               "one int8 Q with several readers keeps the products behind it in float",
               "give each reader its own Q, or use uint8 with zero point 128", "8");
+}
+
+/// What was seen of the newest release may not hold of older ones.
+Severity measured(const CheckContext& context) {
+  return context.at_least(131) ? Severity::kError : Severity::kWarning;
+}
+
+/// It puts a Q of its own behind what DQ moves past, says INT8 in output_dtype, and then turns the
+/// codes into UINT8.
+void moved_int8_rule(const CheckContext& context, const Node& node) {
+  if (is_cuda(context.target) || context.graph.opset() < 21 || !onnxruntime_moves_codes_past(node))
+    return;
+  const Node* dq = context.graph.producer(node.input(0));
+  if (dq == nullptr || !is_dequantize(*dq) ||
+      context.graph.value(dq->input(0)).type.type != DType::kInt8 ||
+      context.graph.constant(dq->input(0)) != nullptr)
+    return;
+  const Node* last = &node;
+  const Node* next = nullptr;
+  for (int hops = 0; hops < 16; ++hops) {
+    if (context.uses.count(last->output(0)) > 1) return;
+    const NodeId reader = context.uses.single_consumer(last->output(0));
+    next = reader.valid() ? &context.graph.node(reader) : nullptr;
+    if (next == nullptr || !onnxruntime_moves_codes_past(*next)) break;
+    last = next;
+  }
+  if (next != nullptr && is_quantize(*next)) return;
+  context.add(
+      "moved-int8", measured(context), label(context.graph, node),
+      "\"output_dtype INT8 does not match y_zero_point type UINT8\": from operator set 21 on "
+      "ONNX Runtime 1.31 fails to load int8 codes that go through it without a Q behind it",
+      "write it for operator set 20 (octet export --opset 20), use uint8, or put Q/DQ behind "
+      "it",
+      "8");
+}
+
+/// QLinearConcat, which it makes of them, takes float32 scales only.
+void half_concat_rule(const CheckContext& context, const Node& node) {
+  if (is_cuda(context.target) || !node.is("Concat")) return;
+  if (context.graph.value(node.output(0)).type.type != DType::kFloat16) return;
+  const NodeId reader = context.uses.single_consumer(node.output(0));
+  if (!reader.valid() || !is_quantize(context.graph.node(reader))) return;
+  for (const ValueId in : node.inputs) {
+    const Node* dq = context.graph.producer(in);
+    if (dq == nullptr || !is_dequantize(*dq)) return;
+  }
+  context.add(
+      "half-concat", measured(context), label(context.graph, node),
+      "\"Type 'tensor(float16)' of input parameter [...] of operator (QLinearConcat) [...] is "
+      "invalid\": ONNX Runtime 1.31 fails to load Q/DQ in float16 around a Concat",
+      "quantize the model in float32, or leave the Concat without Q/DQ", "8");
 }
 
 void opset_rule(const CheckContext& context, const Node& node) {
@@ -96,7 +150,10 @@ constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,
                                            domain_rule,
                                            zero_point_rule,
                                            scale_rule,
+                                           odd_scale,
                                            shared_int8_rule,
+                                           moved_int8_rule,
+                                           half_concat_rule,
                                            kernel_rule,
                                            cuda_only_rule,
                                            onnxruntime_schema,

@@ -52,11 +52,9 @@ void scale_rules(const CheckContext& context, const Node& node) {
   for (int64_t i = 0; i < scale->count(); ++i) {
     const double s = scale->at(i);
     if (!(s > 0)) {
-      context.add(
-          "scale-not-positive", Severity::kError, name,
-          "\"Scale coefficients must all be positive\"",
-          fmt::format("scale {} is {}: give an all-zero channel the smallest other scale", i, s),
-          "1.1 row 4");
+      context.add("scale-not-positive", Severity::kError, name,
+                  "\"Scale coefficients must all be positive\"", fix_of_scale(node, *scale, i),
+                  "1.1 row 4");
       return;
     }
     if (std::isinf(s) || !std::isnormal(static_cast<float>(s))) {
@@ -69,18 +67,34 @@ void scale_rules(const CheckContext& context, const Node& node) {
   }
 }
 
+/// The type of the codes: what Q makes and DQ takes.
+DType code_type(const CheckContext& context, const Node& node) {
+  return context.graph.value(is_quantize(node) ? node.output(0) : node.input(0)).type.type;
+}
+
+/// Without a zero point Q makes UINT8 (or output_dtype) and DQ takes the type of its codes; the
+/// parser takes INT8 in both.
 void missing_zero_point(const CheckContext& context, const Node& node) {
+  const DType codes = code_type(context, node);
+  const std::string type(codes == DType::kUndefined ? "UINT8" : octet::name(codes));
   std::string message =
-      "without a zero point TensorRT quantizes to INT8, ONNX and everyone else to "
-      "UINT8";
+      is_quantize(node)
+          ? "without a zero point TensorRT quantizes to INT8, ONNX and everyone else to " + type
+          : "without a zero point TensorRT reads INT8 codes, and these are " + type;
   if (!context.at_least(806)) // it says DequantizeLinear of QuantizeLinear too
     message = "\"This version of TensorRT requires 3 inputs for the DequantizeLinear operator.\"";
   else if (!context.at_least(900))
     message = fmt::format("\"Invalid Node - {}\", \"vector::_M_range_check: __n (which is 2) >= "
                           "this->size() (which is 2)\"",
                           node.name);
-  context.add("zero-point-missing", Severity::kError, label(context.graph, node),
-              std::move(message), "add an INT8 zero-point initializer of zeros", "1.1, 7");
+  else if (codes == DType::kInt8)
+    return; // what it takes is what is there
+  const bool stored = is_dequantize(node) && codes != DType::kUndefined && codes != DType::kUint8;
+  context.add(
+      "zero-point-missing", Severity::kError, label(context.graph, node), std::move(message),
+      stored ? fmt::format("add a zero-point initializer of zeros of type {}", octet::name(codes))
+             : "add an INT8 zero-point initializer of zeros",
+      "1.1, 7");
 }
 
 std::string_view not_symmetric(const CheckContext& context) {
@@ -199,11 +213,6 @@ void axis_rules(const CheckContext& context, const Node& node) {
     context.add("activation-per-channel", Severity::kError, name,
                 "per-channel scales are only taken for inputs that come from a constant",
                 "use one scale for the activation, the largest", "1.4");
-}
-
-/// The type of the codes: what Q makes and DQ takes.
-DType code_type(const CheckContext& context, const Node& node) {
-  return context.graph.value(is_quantize(node) ? node.output(0) : node.input(0)).type.type;
 }
 
 void block_rules(const CheckContext& context, const Node& node) {

@@ -46,6 +46,11 @@ CheckFn tensorrt_types;
 /// Types and attributes that ONNX's operator does not have, or ONNX Runtime's kernels do not take.
 CheckFn onnxruntime_schema, onnxruntime_kernel_types, onnxruntime_layout;
 
+/// A constant scale that no parser refuses and that quantizes nothing: NaN, infinite, 0, negative.
+CheckFn odd_scale;
+/// What to write instead of one that is not positive.
+std::string fix_of_scale(const Node& node, const Tensor& scale, int64_t index);
+
 /// How layers run, by target family.
 Result<std::vector<LayerForm>> explain_tensorrt(const Graph& graph, const TargetDef& target);
 Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef& target);

@@ -2,49 +2,61 @@
 // Which operator of ONNX Runtime (x64, CPU) will run each layer of a Q/DQ file: its fusion rules,
 // replayed. Source: docs/targets.md 4.2 (selectors) and 8 (measured), which wins.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "core/format.h"
 #include "targets/checks.h"
+#include "targets/onnxruntime_integer.h"
 #include "targets/onnxruntime_versions.h"
 
 namespace octet {
 
 namespace {
 
-constexpr std::string_view kInt8 = "int8";
-constexpr std::string_view kFloat = "float";
-constexpr const char* kOwnQ = "give each reader its own Q, or use uint8 with zero point 128";
+constexpr std::string_view kInIntegers = "int8";
+constexpr std::string_view kInFloat = "float";
+constexpr std::string_view kOnCodes = "codes";
+constexpr std::string_view kComputedElsewhere = "fused";
 constexpr const char* kLowestIsZero =
     "quantize behind the Relu with the lowest code at 0 (int8 zero point -128, or uint8 with 0)";
 
 class OnnxRuntimeExplainer {
  public:
+  using Codes = OnnxRuntimeCodes::Codes;
+  using Output = OnnxRuntimeCodes::Output;
+
   OnnxRuntimeExplainer(const Graph& graph, const TargetDef& target)
-      : graph_(graph), uses_(graph), float_bias_(target.version >= kFloatBiasSince) {}
+      : graph_(graph), codes_(graph), dynamic_(graph, codes_),
+        float_bias_(target.version >= kFloatBiasSince) {}
 
   LayerForm layer(const Node& node) {
     LayerForm out;
     out.node = name_of(graph_, node);
     out.op = node.op_type;
     out.form = node.op_type;
-    out.precision = kFloat;
+    out.precision = kInFloat;
     out.source = "targets 8";
-    const auto fused = fused_.find(node.id);
-    if (fused != fused_.end()) {
-      out.form = fused->second;
-      out.precision = "fused";
-      out.why = "computed by its producer";
-      return out;
-    }
+    if (const auto fused = fused_.find(node.id); fused != fused_.end())
+      return is(out, kComputedElsewhere, fused->second, "computed by its producer");
+    if (codes_.is_absorbed(node))
+      return is(out, kComputedElsewhere, "done by the Q after it", "computed by its producer");
+    if (node.output(0).valid() && codes_.is_folded(node.output(0)))
+      return is(out, kComputedElsewhere, "folded", "computed of constants when the file is loaded");
+    if (computes_in_integers(node)) return integer(node, out);
+    if (const Node* product = dynamic_.product_of(node))
+      return is(out, kComputedElsewhere, "fused into " + label(graph_, *product),
+                "computed by the product");
+    if (node.is("DynamicQuantizeLinear"))
+      return is(out, kOnCodes, node.op_type, "takes scale and codes from the tensor at every run");
+    if (node.is("MatMulNBits", kMicrosoft)) return of_few_bits(node, out);
+    if (const Obstacle half = in_half_precision(node)) return stays(out, half);
     if (node.is("Conv")) return conv(node, out);
     if (node.is("Gemm")) return gemm(node, out);
     if (node.is("MatMul")) return matmul(node, out);
-    if (node.is("MaxPool") || node.is("Flatten") || node.is("Reshape") || node.is("Transpose") ||
-        node.is("Squeeze") || node.is("Unsqueeze"))
-      return movement(node, out);
+    if (is_movement(node)) return movement(node, out);
     if (is_around(node)) return around(node, out);
+    if (holds_codes(node.output(0)))
+      return is(out, kOnCodes, node.op_type, "its tensors hold codes");
     out.why = node.domain.empty() ? "the Q/DQ fusion has no integer form for it"
                                   : "not an operator that Q/DQ fusion looks at";
     out.source = "targets 4.2";
@@ -52,110 +64,41 @@ class OnnxRuntimeExplainer {
   }
 
  private:
-  struct Codes {
-    bool present = false;
-    bool uint8 = false; ///< or int8 that ONNX Runtime turns into uint8
-  };
-
-  const Node* only_reader(ValueId id) const {
-    const NodeId next = uses_.single_consumer(id);
-    return next.valid() ? &graph_.node(next) : nullptr;
-  }
-
-  /// What Q's codes are after int8 has been turned into uint8: that needs a constant zero point on
-  /// both sides and a single reader.
-  Codes codes_of(const Node& quantize) const {
-    Codes out{true, false};
-    const Tensor* zero = graph_.constant(quantize.input(2));
-    if (zero == nullptr) {
-      out.uint8 = !quantize.input(2).valid(); // none: uint8 with zero point 0
-      return out;
-    }
-    if (zero->type() == DType::kUint8) out.uint8 = true;
-    if (zero->type() != DType::kInt8 || zero->count() != 1) return out;
-    const Node* reader = only_reader(quantize.output(0));
-    out.uint8 = reader != nullptr && is_dequantize(*reader) && reader->input(2).valid() &&
-                uses_.count(reader->output(0)) <= 1; // a shared DQ is copied for each reader
+  static LayerForm&
+  is(LayerForm& out, std::string_view precision, std::string form, std::string why) {
+    out.form = std::move(form);
+    out.precision = precision;
+    out.why = std::move(why);
     return out;
   }
 
-  /// The codes behind a DQ that reads `value`'s producer; a weight counts as present.
-  Codes input_codes(ValueId value) const {
-    const Node* dq = graph_.producer(value);
-    if (dq == nullptr || !is_dequantize(*dq)) return {};
-    const Node* q = graph_.producer(dq->input(0));
-    if (q != nullptr && is_quantize(*q)) return codes_of(*q);
-    Codes out{true, false};
-    out.uint8 = graph_.value(dq->input(0)).type.type == DType::kUint8;
-    return out;
+  LayerForm integer(const Node& node, LayerForm out) const {
+    const std::string form = dynamic_.form(node);
+    if (!form.empty()) return is(out, kInIntegers, form, "with Cast and the scales' Mul, as one");
+    return is(out, kInIntegers, node.op_type, "an integer operator: it runs as it is");
   }
 
-  bool is_stored(ValueId value) const {
-    const Node* dq = graph_.producer(value);
-    if (dq == nullptr || !is_dequantize(*dq)) return false;
-    if (graph_.constant(dq->input(0)) != nullptr) return true;
-    const Node* q = graph_.producer(dq->input(0));
-    return q != nullptr && is_quantize(*q) && graph_.constant(q->input(0)) != nullptr;
+  static LayerForm of_few_bits(const Node& node, LayerForm out) {
+    const bool integers = node.attr_int("accuracy_level", 0) == 4;
+    return is(out, integers ? kInIntegers : kInFloat, node.op_type,
+              integers ? "accuracy_level 4: its input is quantized to 8 bits at every run"
+                       : "its weights are stored in few bits, the product is float");
   }
 
-  /// Whether Q's range ends where the clamp does, so that Q does the clamp's work.
-  bool absorbs(const Node& quantize, const Node& clamp) const {
-    const Tensor* zero = graph_.constant(quantize.input(2));
-    const Tensor* scale = graph_.constant(quantize.input(1));
-    if (scale == nullptr || scale->count() != 1) return false;
-    const bool is_signed = zero != nullptr && zero->type() == DType::kInt8;
-    const double z = zero != nullptr ? zero->at(0) : 0;
-    const double lowest = ((is_signed ? -128 : 0) - z) * scale->at(0);
-    const double highest = ((is_signed ? 127 : 255) - z) * scale->at(0);
-    if (clamp.is("Relu")) return lowest >= 0;
-    const Tensor* low = graph_.constant(clamp.input(1));
-    const Tensor* high = graph_.constant(clamp.input(2));
-    const bool low_ok = !clamp.input(1).valid() || (low != nullptr && lowest >= low->at(0));
-    const bool high_ok = !clamp.input(2).valid() || (high != nullptr && highest <= high->at(0));
-    return low_ok && high_ok;
-  }
-
-  /// The Q that takes the output, past a clamp that it absorbs.
-  struct Output {
-    const Node* quantize = nullptr;
-    const Node* clamp = nullptr;
-  };
-  Output output_of(const Node& node) const {
-    Output out;
-    const Node* next = only_reader(node.output(0));
-    if (next == nullptr) return out;
-    if (is_quantize(*next)) {
-      out.quantize = next;
-    } else if (next->is("Relu") || next->is("Clip")) {
-      const Node* after = only_reader(next->output(0));
-      if (after != nullptr && is_quantize(*after) && absorbs(*after, *next)) {
-        out.quantize = after;
-        out.clamp = next;
-      }
-    }
-    return out;
-  }
-
-  void absorb(const Output& output) {
-    if (output.clamp != nullptr) fused_[output.clamp->id] = "done by the Q after it";
+  bool holds_codes(ValueId value) const {
+    const DType type = value.valid() ? graph_.value(value).type.type : DType::kUndefined;
+    return type == DType::kInt8 || type == DType::kUint8;
   }
 
   /// The activation that the float operator takes along, by single use.
   std::string float_form(const Node& node, const std::string& fused_form) {
-    const Node* next = only_reader(node.output(0));
+    const Node* next = codes_.only_reader(node.output(0));
     const bool fuses =
         next != nullptr && (next->is("Relu") || next->is("LeakyRelu") || next->is("Sigmoid") ||
                             next->is("Tanh") || (next->is("Clip") && node.is("Conv")));
-    if (!fuses) return node.op_type;
+    if (!fuses || codes_.is_absorbed(*next)) return node.op_type;
     fused_[next->id] = "fused into " + label(graph_, node);
     return fused_form;
-  }
-
-  LayerForm& to_int8(LayerForm& out, std::string form, std::string why) {
-    out.form = std::move(form);
-    out.precision = kInt8;
-    out.why = std::move(why);
-    return out;
   }
 
   /// A condition that failed, and what would meet it.
@@ -164,48 +107,82 @@ class OnnxRuntimeExplainer {
     explicit operator bool() const { return !why.empty(); }
   };
 
+  /// No kernel of the CPU provider takes f16 there: it puts casts around a float operator, and Q/DQ
+  /// fusion passes it by. What only moves values has kernels for every type.
+  Obstacle in_half_precision(const Node& node) const {
+    const bool moves = is_movement(node) && !node.is("MaxPool") && !node.is("Resize");
+    if (moves || !node.output(0).valid() || !quantizes(node)) return {};
+    if (graph_.value(node.output(0)).type.type != DType::kFloat16) return {};
+    for (const ValueId in : node.inputs)
+      if (in.valid() && codes_.of_input(in).present)
+        return {"its Q/DQ are in float16: the CPU provider runs it in float, between casts",
+                "quantize the model in float32"};
+    return {};
+  }
+
   Obstacle not_through_dq(const Node& node, size_t input) const {
     return {input == 0 ? "its input does not come through DQ"
                        : "its second input does not come through DQ",
             fmt::format("put Q/DQ on \"{}\"", graph_.value(node.input(input)).name)};
   }
+  static Obstacle stays_int8(const Codes& codes) {
+    return {codes.why_int8 + ": only uint8 becomes integer, and int8 that can be turned into it",
+            codes.mend};
+  }
 
+  /// Of a product: both inputs through DQ.
   Obstacle float_inputs(const Node& node) const {
-    const Codes x = input_codes(node.input(0));
-    if (!x.present) return not_through_dq(node, 0);
-    if (!input_codes(node.input(1)).present) return not_through_dq(node, 1);
-    if (!x.uint8)
-      return {"int8 codes with several readers: only a Q of one's own (or uint8) becomes integer",
-              kOwnQ};
+    for (size_t i = 0; i < 2; ++i)
+      if (!codes_.of_input(node.input(i)).present) return not_through_dq(node, i);
     return {};
+  }
+  Obstacle int8_input(const Node& node) const {
+    const Codes x = codes_.of_input(node.input(0));
+    return x.type == DType::kUint8 ? Obstacle{} : stays_int8(x);
+  }
+
+  /// The Q behind a layer makes codes of another type than those that come in.
+  Obstacle other_codes(DType in, const Output& y) const {
+    if (y.quantize == nullptr) return {};
+    const Codes out = codes_.of_quantize(*y.quantize);
+    if (out.type == in) return {};
+    if (in == DType::kUint8 && out.type == DType::kInt8)
+      return {"the Q after it has " + out.why_int8, out.mend};
+    return {fmt::format("{} codes come in and {} go out", name(in), name(out.type)),
+            "use one type of codes for the layer"};
   }
 
   LayerForm conv(const Node& node, LayerForm out) {
-    const Output y = output_of(node);
+    const Output y = codes_.output_of(node);
     Obstacle in_the_way = float_inputs(node);
-    if (!in_the_way && !is_stored(node.input(1))) in_the_way = {"its weight is computed", ""};
+    if (!in_the_way) in_the_way = int8_input(node);
+    if (!in_the_way && !codes_.is_stored(node.input(1)))
+      in_the_way = {"its weight is computed", ""};
     if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
     if (!in_the_way && y.quantize == nullptr && next_is_clamp(node))
       in_the_way = {"the Relu after it stays, because no Q with its lowest code at 0 follows",
                     kLowestIsZero};
     if (!in_the_way && y.quantize == nullptr) in_the_way = no_q_behind(node);
-    if (!in_the_way && !codes_of(*y.quantize).uint8)
-      in_the_way = {"the Q after it has int8 codes with several readers", kOwnQ};
+    if (!in_the_way) in_the_way = other_codes(DType::kUint8, y);
     if (!in_the_way) {
-      absorb(y);
-      return to_int8(out, "QLinearConv", "Q/DQ on inputs and output");
+      return is(out, kInIntegers, "QLinearConv", "Q/DQ on inputs and output");
     }
     out.form = float_form(node, "FusedConv");
     return stays(out, in_the_way);
   }
 
   LayerForm gemm(const Node& node, LayerForm out) {
-    const Output y = output_of(node);
+    if (has_stored_weight_alone(node)) return matmul(node, out);
+    const Output y = codes_.output_of(node);
     Obstacle in_the_way = float_inputs(node);
+    const Codes x = codes_.of_input(node.input(0));
     const bool bias = node.input(2).valid();
-    const bool bias_codes = bias && input_codes(node.input(2)).present;
+    const bool bias_codes = bias && codes_.of_input(node.input(2)).present;
     const bool float_constant = bias && graph_.constant(node.input(2)) != nullptr;
-    const bool quantized = y.quantize != nullptr && codes_of(*y.quantize).uint8;
+    const bool quantized = y.quantize != nullptr;
+    if (!in_the_way && x.type == DType::kInt8 && weight_type(node) != DType::kInt8)
+      in_the_way = stays_int8(x);
+    if (!in_the_way) in_the_way = other_codes(x.type, y);
     if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
     if (!in_the_way && bias && !bias_codes && !(float_constant && quantized))
       in_the_way = {"a float bias and no Q after it",
@@ -215,16 +192,22 @@ class OnnxRuntimeExplainer {
                     "follows",
                     kLowestIsZero};
     if (!in_the_way) {
-      if (quantized) absorb(y);
-      return to_int8(out, "QGemm",
-                     quantized ? "Q/DQ on inputs and output" : "Q/DQ on inputs, float output");
+      return is(out, kInIntegers, "QGemm",
+                quantized ? "Q/DQ on inputs and output" : "Q/DQ on inputs, float output");
     }
     out.form = float_form(node, "FusedGemm");
     return stays(out, in_the_way);
   }
 
+  /// What the second input's codes are: those of a weight stay as they are.
+  DType weight_type(const Node& node) const {
+    const Node* dq = graph_.producer(node.input(1));
+    return codes_.is_stored(node.input(1)) ? graph_.value(dq->input(0)).type.type
+                                           : codes_.of_input(node.input(1)).type;
+  }
+
   bool has_float_bias(const Node& node) const {
-    return node.input(2).valid() && !input_codes(node.input(2)).present;
+    return node.input(2).valid() && !codes_.of_input(node.input(2)).present;
   }
   static Obstacle old_float_bias() {
     return {"a float bias keeps it in float before release 1.21",
@@ -232,7 +215,7 @@ class OnnxRuntimeExplainer {
   }
 
   bool next_is_clamp(const Node& node) const {
-    const Node* next = only_reader(node.output(0));
+    const Node* next = codes_.only_reader(node.output(0));
     return next != nullptr && next->is("Relu");
   }
   Obstacle no_q_behind(const Node& node) const {
@@ -245,51 +228,86 @@ class OnnxRuntimeExplainer {
     return out;
   }
 
+  /// A float input and a weight of 4 or 8 bits: one scale, one for each column, or blocks of rows.
+  bool has_stored_weight_alone(const Node& node) const {
+    if (codes_.of_input(node.input(0)).present || !codes_.is_stored(node.input(1))) return false;
+    const Node& dq = *graph_.producer(node.input(1));
+    const TypeInfo& type = graph_.value(node.input(1)).type;
+    const Tensor* scale = graph_.constant(dq.input(1));
+    if (!type.has_rank() || type.rank() != 2 || scale == nullptr || node.input(2).valid() ||
+        codes_.only_reader(dq.output(0)) != &node || node.attr_int("transB", 0) != 0)
+      return false;
+    const int64_t axis = dq.attr_int("axis", 1);
+    const bool rows = axis == 0 || axis == -2;
+    return scale->count() == 1 || (dq.attr_int("block_size", 0) > 0 ? rows : !rows);
+  }
+
   LayerForm matmul(const Node& node, LayerForm out) {
-    if (const Obstacle in_the_way = float_inputs(node)) return stays(out, in_the_way);
-    const Output y = output_of(node);
-    if (y.quantize != nullptr && codes_of(*y.quantize).uint8) {
-      absorb(y);
-      return to_int8(out, "QLinearMatMul", "Q/DQ on inputs and output");
-    }
-    return to_int8(out, "MatMulIntegerToFloat", "Q/DQ on inputs, no Q after it");
+    if (has_stored_weight_alone(node))
+      return is(out, kInFloat, "MatMulNBits", "its weight stays in codes, the product is float");
+    Obstacle in_the_way = float_inputs(node);
+    if (!in_the_way) in_the_way = int8_input(node);
+    const Output y = codes_.output_of(node);
+    if (!in_the_way) in_the_way = other_codes(DType::kUint8, y);
+    if (in_the_way) return stays(out, in_the_way);
+    if (y.quantize == nullptr)
+      return is(out, kInIntegers, "MatMulIntegerToFloat", "Q/DQ on inputs, no Q after it");
+    return is(out, kInIntegers, "QLinearMatMul", "Q/DQ on inputs and output");
   }
 
   static bool is_around(const Node& node) {
-    constexpr std::string_view kOps[] = {
-        "AveragePool", "GlobalAveragePool", "Sigmoid", "LeakyRelu", "Softmax", "Add", "Mul",
-        "Concat"};
+    constexpr std::string_view kOps[] = {"AveragePool", "GlobalAveragePool",
+                                         "Sigmoid",     "LeakyRelu",
+                                         "Softmax",     "Add",
+                                         "Mul",         "Concat",
+                                         "Where"};
     return node.domain.empty() &&
            std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
   }
-
-  LayerForm around(const Node& node, LayerForm out) {
-    for (const ValueId in : node.inputs) {
-      const Codes codes = input_codes(in);
-      if (!codes.present)
-        return stays(out, {"not all of its inputs come through DQ",
-                           fmt::format("put Q/DQ on \"{}\"", graph_.value(in).name)});
-      if (!codes.uint8) return stays(out, {"int8 codes with several readers", kOwnQ});
-    }
-    const Output y = output_of(node);
-    if (y.quantize == nullptr || !codes_of(*y.quantize).uint8) return stays(out, no_q_behind(node));
-    absorb(y);
-    return to_int8(out, "QLinear" + node.op_type, "Q/DQ on inputs and output");
+  static bool is_movement(const Node& node) {
+    return onnxruntime_moves_codes_past(node) || node.is("Flatten") || node.is("Resize") ||
+           node.is("Gather");
+  }
+  static bool quantizes(const Node& node) {
+    return node.is("Conv") || node.is("Gemm") || node.is("MatMul") || is_around(node) ||
+           is_movement(node);
   }
 
-  LayerForm movement(const Node& node, LayerForm out) {
-    const Codes x = input_codes(node.input(0));
-    if (x.present) {
-      out.precision = "codes";
-      out.why = "DQ moves behind it";
-      return out;
+  LayerForm around(const Node& node, LayerForm out) {
+    DType in = DType::kUndefined;
+    for (size_t i = node.is("Where") ? 1 : 0; i < node.inputs.size(); ++i) {
+      const Codes codes = codes_.of_input(node.input(i));
+      if (!codes.present)
+        return stays(out, {"not all of its inputs come through DQ",
+                           fmt::format("put Q/DQ on \"{}\"", graph_.value(node.input(i)).name)});
+      if (in != DType::kUndefined && in != codes.type)
+        return stays(out, {"its inputs have codes of several types", "use one type for all"});
+      in = codes.type;
     }
+    const Output y = codes_.output_of(node);
+    if (y.quantize == nullptr) return stays(out, no_q_behind(node));
+    if (const Obstacle in_the_way = other_codes(in, y)) return stays(out, in_the_way);
+    return is(out, kInIntegers, "QLinear" + node.op_type, "Q/DQ on inputs and output");
+  }
+
+  LayerForm movement(const Node& node, LayerForm out) const {
+    if (holds_codes(node.output(0)))
+      return is(out, kOnCodes, node.op_type, "its tensors hold codes");
+    const bool past = onnxruntime_moves_codes_past(node);
+    const Codes x = codes_.of_input(node.input(0));
+    const Output y = codes_.output_of(node);
+    const bool quantized = y.quantize != nullptr && y.clamp == nullptr;
+    if (x.present && past) return is(out, kOnCodes, node.op_type, "DQ moves behind it");
+    if (x.present && quantized) return is(out, kOnCodes, node.op_type, "Q/DQ on both sides go");
+    if (quantized && past) return is(out, kOnCodes, node.op_type, "Q moves before it");
+    if (x.present) return stays(out, no_q_behind(node));
     out.why = "its input does not come through DQ";
     return out;
   }
 
   const Graph& graph_;
-  Uses uses_;
+  const OnnxRuntimeCodes codes_;
+  const DynamicProducts dynamic_;
   bool float_bias_; ///< whether it turns a float bias into int32 by itself
   std::map<NodeId, std::string> fused_;
 };

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/work.h"
 
+#include <algorithm>
 #include <limits>
+#include <string_view>
+
+#include "graph/domains.h"
 
 namespace octet {
 
@@ -10,6 +14,11 @@ namespace {
 int64_t times(int64_t a, int64_t b) {
   int64_t out = 0;
   return __builtin_mul_overflow(a, b, &out) ? std::numeric_limits<int64_t>::max() : out;
+}
+
+int64_t plus(int64_t a, int64_t b) {
+  int64_t out = 0;
+  return __builtin_add_overflow(a, b, &out) ? std::numeric_limits<int64_t>::max() : out;
 }
 
 int64_t dim(const TypeInfo& type, int64_t axis) {
@@ -24,6 +33,19 @@ int64_t volume(const TypeInfo& type, int64_t from = 0) {
   return out;
 }
 
+constexpr std::string_view kProducts[] = {
+    "Gemm",      "MatMul",       "MatMulInteger",         "QLinearMatMul",        "QGemm",
+    "QMatMul",   "QDynamicGemm", "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulNBits",
+    "FusedGemm", "FusedMatMul"};
+
+/// com.microsoft's Attention of x [batch, length, width] and w [width, 3 widths]: the projections,
+/// and the two products of the softmax.
+int64_t of_attention(const TypeInfo& x, const TypeInfo& w) {
+  const int64_t projections = times(volume(x), dim(w, 1));
+  const int64_t scores = times(times(dim(x, 0), times(dim(x, 1), dim(x, 1))), dim(w, 1) / 3);
+  return plus(projections, times(2, scores));
+}
+
 } // namespace
 
 int64_t multiply_adds(const Graph& graph, const Node& node) {
@@ -32,17 +54,19 @@ int64_t multiply_adds(const Graph& graph, const Node& node) {
     return id.valid() ? graph.value(id).type : unknown;
   };
   const TypeInfo& y = type(node.output(0));
-  if (node.op_type == "Conv" || node.op_type == "ConvInteger")
+  const std::string_view op = node.op_type;
+  if (op == "Conv" || op == "ConvInteger" || op == "FusedConv")
     return times(volume(y), volume(type(node.input(1)), 1)); // [O, I/groups, taps...]
-  if (node.op_type == "QLinearConv") return times(volume(y), volume(type(node.input(3)), 1));
-  if (node.op_type == "ConvTranspose")
+  if (node.is("QConv", "octet.native")) return times(volume(y), volume(type(node.input(1)), 1));
+  if (op == "QLinearConv") return times(volume(y), volume(type(node.input(3)), 1));
+  if (op == "ConvTranspose")
     return times(volume(type(node.input(0))), volume(type(node.input(1)), 1));
+  if (op == "QAttention" || node.is("Attention", kMicrosoft))
+    return of_attention(type(node.input(0)), type(node.input(1)));
   const TypeInfo& a = type(node.input(0));
-  const bool columns = node.op_type == "Gemm" && node.attr_int("transA", 0) != 0;
-  if (node.op_type == "Gemm" || node.op_type == "MatMul" || node.op_type == "MatMulInteger" ||
-      node.op_type == "QLinearMatMul" || node.op_type == "QGemm" ||
-      node.op_type == "MatMulIntegerToFloat" || node.op_type == "FusedMatMul")
-    return times(volume(y), dim(a, columns ? 0 : a.has_rank() ? a.rank() - 1 : 0));
+  const bool columns = node.attr_int("transA", 0) != 0;
+  if (std::find(std::begin(kProducts), std::end(kProducts), op) != std::end(kProducts))
+    return times(volume(y), dim(a, a.has_rank() ? a.rank() - (columns ? 2 : 1) : 0));
   return 0;
 }
 

@@ -90,7 +90,7 @@ const BadFile kFiles[] = {
     {"no_zero_point", "q = QuantizeLinear(x, s)\ny = DequantizeLinear(q, s)", "zero-point-missing",
      "add_zero_point", 0.16},
     {"no_zero_point_on_weight", "d = DequantizeLinear(w8, s)\ny = MatMul(x, d)",
-     "zero-point-missing", "add_zero_point"},
+     "zero-point-missing", "add_zero_point", 0, 17, "tensorrt-8.6"},
     {"zero_points_fewer_than_scales", "d = DequantizeLinear(w8, s4, z) {axis=1}\ny = MatMul(x, d)",
      "zero-point-volume", "match_zero_point"},
     {"axis_missing", "d = DequantizeLinear(w8, s4, z4)\ny = MatMul(x, d)", "axis-missing",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check against the verdicts that the real parsers gave (docs/targets.md section 7), and where it
 // has to be stricter than they are.
+#include <algorithm>
 #include <string>
 
 #include "targets/findings.h"
@@ -201,6 +202,52 @@ TEST(CheckTensorRt, InputsAndCastsHaveTypesThatItKnows) {
   EXPECT_TRUE(test::has_rule(check(with_input("bf16"), "tensorrt-8.6").value(), "input-type"));
   const Graph cast = parse("a = Cast(x) {to=5}\ny = Cast(a) {to=1}");
   EXPECT_TRUE(test::has_rule(check(cast, "tensorrt-10").value(), "cast-type"));
+}
+
+TEST(CheckOnnxRuntime, DequantizeTakesTheTypeOfItsCodes) {
+  const Graph stored = parse("wd = DequantizeLinear(w8, s)\ny = MatMul(x, wd)");
+  for (const char* target : {"onnxruntime", "octet", "tensorrt-10"})
+    EXPECT_TRUE(check(stored, target).value().empty()) << target;
+  EXPECT_TRUE(test::has_rule(check(stored, "tensorrt-8.6").value(), "zero-point-missing"));
+  const Graph small =
+      parse_graph("graph g opset(\"\"=21)\nconst s: f32[] = [0.1]\n"
+                  "const w: i4[2, 2] = [1, 2, 3, 4]\ninput x: f32[2, 2]\n"
+                  "d = DequantizeLinear(w, s)\ny = Add(x, d)\noutput y: f32[2, 2]\n")
+          .value();
+  EXPECT_FALSE(test::has_rule(check(small, "onnxruntime").value(), "zero-point-missing"));
+  const std::vector<Finding> findings = check(small, "tensorrt-10").value();
+  for (const Finding& finding : findings) {
+    if (finding.rule != "zero-point-missing") continue;
+    EXPECT_NE(finding.message.find("these are"), std::string::npos) << finding.message;
+  }
+}
+
+TEST(Check, ScalesThatQuantizeNothingAreNamed) {
+  struct Scale {
+    const char* value;
+    const char* fix; ///< of Q
+  };
+  const Scale scales[] = {{"0", "calibrate"}, {"-0.1", "magnitude"}, {"nan", "calibrate"}};
+  for (const Scale& scale : scales)
+    for (const char* target : {"onnxruntime", "octet", "tensorrt-10"}) {
+      const auto findings = check(parse(std::string("const t: f32[] = [") + scale.value +
+                                        "]\nq = QuantizeLinear(x, t, z)\n"
+                                        "y = DequantizeLinear(q, t, z)"),
+                                  target)
+                                .value();
+      const auto found = std::find_if(findings.begin(), findings.end(), [](const Finding& f) {
+        return f.rule == "scale-not-positive";
+      });
+      ASSERT_NE(found, findings.end()) << scale.value << " on " << target;
+      EXPECT_NE(found->fix.find(scale.fix), std::string::npos) << found->fix;
+      EXPECT_EQ(accepted(findings), std::string_view(target) != "tensorrt-10");
+    }
+  const auto channel = check(parse("const t: f32[4] = [0.1, 0, 0.1, 0.1]\n"
+                                   "wd = DequantizeLinear(w8, t, z4) {axis=1}\ny = MatMul(x, wd)"),
+                             "tensorrt-10")
+                           .value();
+  ASSERT_FALSE(channel.empty());
+  EXPECT_NE(channel.front().fix.find("all-zero channel"), std::string::npos);
 }
 
 TEST(Targets, UnknownNamesGetTheNearest) {

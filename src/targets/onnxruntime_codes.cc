@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/onnxruntime_codes.h"
+
+#include <algorithm>
+
+#include "targets/checks.h"
+
+namespace octet {
+
+namespace {
+
+constexpr int kMostMoves = 16;
+constexpr const char* kUint8Mend = "give each reader its own Q, or use uint8 with zero point 128";
+
+bool can_be_folded(const Node& node) {
+  if (node.op_type.starts_with("Random") || node.is("Bernoulli") || node.is("Multinomial"))
+    return false;
+  return !is_dequantize(node) && node.captures.empty() && !node.inputs.empty();
+}
+
+} // namespace
+
+bool onnxruntime_moves_codes_past(const Node& node) {
+  constexpr std::string_view kOps[] = {"MaxPool", "Transpose", "Reshape",
+                                       "Squeeze", "Unsqueeze", "Slice"};
+  return node.domain.empty() && node.outputs.size() == 1 &&
+         std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
+}
+
+OnnxRuntimeCodes::OnnxRuntimeCodes(const Graph& graph) : graph_(graph), uses_(graph) {
+  const auto order = graph.topological();
+  if (!order.ok()) return;
+  for (const NodeId id : *order) {
+    const Node& node = graph.node(id);
+    const bool folds = node.is("Constant") ||
+                       (can_be_folded(node) &&
+                        std::all_of(node.inputs.begin(), node.inputs.end(),
+                                    [&](ValueId in) { return !in.valid() || is_folded(in); }));
+    if (folds) folded_.insert(node.outputs.begin(), node.outputs.end());
+  }
+}
+
+bool OnnxRuntimeCodes::is_folded(ValueId value) const {
+  return graph_.constant(value) != nullptr || folded_.count(value) != 0;
+}
+
+const Node* OnnxRuntimeCodes::only_reader(ValueId value) const {
+  const NodeId next = uses_.single_consumer(value);
+  return next.valid() ? &graph_.node(next) : nullptr;
+}
+
+bool OnnxRuntimeCodes::has_scalar_zero(const Node& dequantize) const {
+  if (!dequantize.input(2).valid()) return true;
+  const Tensor* zero = graph_.constant(dequantize.input(2));
+  return zero != nullptr && zero->type() == DType::kInt8 && zero->count() == 1;
+}
+
+OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_quantize(const Node& quantize) const {
+  Codes out{true, graph_.value(quantize.output(0)).type.type, "", kUint8Mend};
+  if (out.type != DType::kInt8) return out;
+  const Node* reader = only_reader(quantize.output(0));
+  if (reader != nullptr && !is_dequantize(*reader)) {
+    out.why_int8 = "int8 codes that go through " + reader->op_type + " before DQ";
+    out.mend = "use uint8, or let DQ follow Q directly";
+    return out;
+  }
+  out.why_int8 = "int8 codes with several readers";
+  const Tensor* zero = graph_.constant(quantize.input(2));
+  if (zero == nullptr || zero->count() != 1) out.why_int8 = "int8 codes without one zero point";
+  const bool own = reader != nullptr && has_scalar_zero(*reader) && zero != nullptr &&
+                   zero->count() == 1 && uses_.count(reader->output(0)) <= 1;
+  if (own) out.type = DType::kUint8;
+  return out;
+}
+
+OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
+  const Node* dq = graph_.producer(value);
+  bool moved = false;
+  for (int hops = 0; dq != nullptr && onnxruntime_moves_codes_past(*dq) && hops < kMostMoves;
+       ++hops) {
+    if (uses_.count(value) > 1) return {};
+    moved = true;
+    value = dq->input(0);
+    dq = graph_.producer(value);
+  }
+  if (dq == nullptr || !is_dequantize(*dq)) return {};
+  Codes out{true, graph_.value(dq->input(0)).type.type, "", kUint8Mend};
+  if (out.type != DType::kInt8) return out;
+  if (is_folded(dq->input(0))) {
+    out.why_int8 = "int8 codes that no Q makes";
+    out.mend = "use uint8";
+    return out;
+  }
+  if (moved && has_scalar_zero(*dq)) { // the pair behind the move is one's own
+    out.type = DType::kUint8;
+    return out;
+  }
+  const Node* before = graph_.producer(dq->input(0));
+  if (before != nullptr && is_quantize(*before)) return of_quantize(*before);
+  out.why_int8 = before == nullptr ? "int8 codes that no Q makes"
+                                   : "int8 codes that go through " + before->op_type + " before DQ";
+  out.mend = "use uint8, or let DQ follow Q directly";
+  return out;
+}
+
+bool OnnxRuntimeCodes::is_stored(ValueId value) const {
+  const Node* dq = graph_.producer(value);
+  return dq != nullptr && is_dequantize(*dq) && is_folded(dq->input(0));
+}
+
+bool OnnxRuntimeCodes::absorbs(const Node& quantize, const Node& clamp) const {
+  const Tensor* zero = graph_.constant(quantize.input(2));
+  const Tensor* scale = graph_.constant(quantize.input(1));
+  if (scale == nullptr || scale->count() != 1) return false;
+  const bool is_signed = zero != nullptr && zero->type() == DType::kInt8;
+  const double z = zero != nullptr && zero->count() == 1 ? zero->at(0) : 0;
+  const double lowest = ((is_signed ? -128 : 0) - z) * scale->at(0);
+  const double highest = ((is_signed ? 127 : 255) - z) * scale->at(0);
+  if (clamp.is("Relu")) return lowest >= 0;
+  const Tensor* low = graph_.constant(clamp.input(1));
+  const Tensor* high = graph_.constant(clamp.input(2));
+  const auto has_one = [](const Tensor* t) { return t != nullptr && t->count() == 1; };
+  const bool low_ok = !clamp.input(1).valid() || (has_one(low) && lowest >= low->at(0));
+  const bool high_ok = !clamp.input(2).valid() || (has_one(high) && highest <= high->at(0));
+  return low_ok && high_ok;
+}
+
+const Node* OnnxRuntimeCodes::quantize_behind(ValueId value, bool& moved) const {
+  const Node* next = only_reader(value);
+  for (int hops = 0; next != nullptr && onnxruntime_moves_codes_past(*next) && hops < kMostMoves;
+       ++hops) {
+    moved = true;
+    next = only_reader(next->output(0));
+  }
+  return next;
+}
+
+bool OnnxRuntimeCodes::is_absorbed(const Node& clamp) const {
+  if (!clamp.is("Relu") && !clamp.is("Clip")) return false;
+  bool moved = false;
+  const Node* after = quantize_behind(clamp.output(0), moved);
+  return after != nullptr && is_quantize(*after) && absorbs(*after, clamp);
+}
+
+OnnxRuntimeCodes::Output OnnxRuntimeCodes::output_of(const Node& node) const {
+  bool moved = false;
+  const Node* next = quantize_behind(node.output(0), moved);
+  if (next == nullptr) return {};
+  if (is_quantize(*next)) return {next, nullptr};
+  if (moved || !is_absorbed(*next)) return {};
+  return {quantize_behind(next->output(0), moved), next};
+}
+
+} // namespace octet

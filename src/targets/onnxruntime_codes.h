@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which 8-bit codes reach and leave a layer of a Q/DQ file once ONNX Runtime has prepared it:
+// constants folded, Q and DQ moved past what only moves values, int8 codes turned into uint8 where
+// it can. Source: docs/targets.md 4.2 and 8.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "octet/graph.h"
+
+namespace octet {
+
+/// Q and DQ move past these: MaxPool, Transpose, Reshape, Squeeze, Unsqueeze, Slice.
+bool onnxruntime_moves_codes_past(const Node& node);
+
+class OnnxRuntimeCodes {
+ public:
+  explicit OnnxRuntimeCodes(const Graph& graph);
+
+  struct Codes {
+    bool present = false;
+    DType type = DType::kUndefined; ///< int8: what could not be turned into uint8
+    std::string why_int8, mend;     ///< why it could not
+  };
+  /// The codes behind the DQ that `value` comes through; absent where there is none.
+  Codes of_input(ValueId value) const;
+  /// Those that Q makes.
+  Codes of_quantize(const Node& quantize) const;
+
+  /// The Q that takes a layer's output, past what moves values and past a clamp that it absorbs.
+  struct Output {
+    const Node* quantize = nullptr;
+    const Node* clamp = nullptr;
+  };
+  Output output_of(const Node& node) const;
+  /// A Relu or Clip whose work the Q behind it does: it goes, whatever runs before it.
+  bool is_absorbed(const Node& clamp) const;
+
+  /// A weight whose codes are constants, stored or made of constants when the file is loaded.
+  bool is_stored(ValueId value) const;
+  /// A constant, or computed of constants only (DQ is left alone).
+  bool is_folded(ValueId value) const;
+
+  const Uses& uses() const { return uses_; }
+  const Node* only_reader(ValueId value) const;
+
+ private:
+  const Node* quantize_behind(ValueId value, bool& moved) const;
+  bool absorbs(const Node& quantize, const Node& clamp) const;
+  bool has_scalar_zero(const Node& dequantize) const;
+
+  const Graph& graph_;
+  Uses uses_;
+  std::set<ValueId> folded_;
+};
+
+} // namespace octet
