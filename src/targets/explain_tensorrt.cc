@@ -26,6 +26,9 @@ class TensorRtExplainer {
       for (const NodeId id : attention.between)
         attention_of_[id] = attentions_.size() - 1;
     }
+    for (const NodeId id : graph.nodes())
+      if (is_product(graph.node(id)) && attention_of_.find(id) == attention_of_.end())
+        find_epilogue(graph.node(id));
   }
 
   LayerForm layer(const Node& node) const {
@@ -50,16 +53,15 @@ class TensorRtExplainer {
       if (!both)
         out.mend = codes > 0 ? fmt::format("put Q/DQ on its output \"{}\"", name(node.output(0)))
                              : fmt::format("put Q/DQ on its input \"{}\"", name(node.input(0)));
+    } else if (rule != nullptr && rule->treatment == Treatment::kResidual) {
+      of_sum(node, codes, out);
     } else if (rule != nullptr && rule->treatment == Treatment::kCommutes) {
-      out.precision = "codes";
-      out.why = rule->why;
-      if (!behind_codes(node)) {
-        out.precision = "float";
-        out.why = "no Q/DQ around it";
-      }
+      of_commuting(node, *rule, out);
     } else {
       out.why = rule != nullptr ? rule->why : target_.placement->otherwise;
     }
+    if (const auto found = epilogue_of_.find(node.id); found != epilogue_of_.end())
+      out.fusion = epilogues_[found->second];
     with_attention(node, out);
     if (is_strongly_typed() && out.precision == "float") out.precision = type_name(node);
     return out;
@@ -90,6 +92,105 @@ class TensorRtExplainer {
   };
 
   const std::string& name(ValueId id) const { return graph_.value(id).name; }
+
+  static bool is_activation(const Node& node) {
+    return node.is("Relu") || node.is("Clip") || node.is("BatchNormalization");
+  }
+
+  void of_commuting(const Node& node, const PlacementRule& rule, LayerForm& out) const {
+    const bool fused = epilogue_of_.find(node.id) != epilogue_of_.end();
+    out.precision = behind_codes(node) ? "codes" : "float";
+    if (fused || (behind_codes(node) && !is_activation(node)))
+      out.why = rule.why;
+    else
+      out.why = behind_codes(node) ? "no product before it takes it along" : "no Q/DQ around it";
+  }
+
+  bool is_product(const Node& node) const {
+    const PlacementRule* rule =
+        node.domain.empty() ? target_.placement->rule(node.op_type) : nullptr;
+    return rule != nullptr && rule->treatment == Treatment::kProduct;
+  }
+
+  enum class Sum { kBias, kResidual, kOther };
+  /// Of an Add: whether a constant is added, or a shortcut that comes through DQ.
+  Sum sum_of(const Node& add, ValueId from) const {
+    const ValueId other = add.input(0) == from ? add.input(1) : add.input(0);
+    if (graph_.constant(other) != nullptr) return Sum::kBias;
+    return through_dq(other) ? Sum::kResidual : Sum::kOther;
+  }
+
+  /// What TensorRT computes in the kernel of a product (2.1 rules 3 and 4): batch norm, a bias, a
+  /// shortcut that comes through DQ, then Relu or Clip.
+  void find_epilogue(const Node& product) {
+    std::string kernel = label(graph_, product);
+    std::vector<NodeId> parts = {product.id};
+    ValueId y = product.output(0);
+    for (bool open = true; open;) {
+      const NodeId id = uses_.single_consumer(y);
+      if (!id.valid() || epilogue_of_.find(id) != epilogue_of_.end()) break;
+      const Node& next = graph_.node(id);
+      if (attention_of_.find(id) != attention_of_.end()) break;
+      if (next.is("Add") && sum_of(next, y) == Sum::kBias) {
+        kernel += " + bias";
+      } else if (next.is("Add") && sum_of(next, y) == Sum::kResidual) {
+        kernel += " + residual";
+      } else if (is_activation(next)) {
+        kernel += " + " + next.op_type;
+        open = next.is("BatchNormalization");
+      } else {
+        break;
+      }
+      parts.push_back(id);
+      y = next.output(0);
+    }
+    if (parts.size() == 1) return;
+    for (const NodeId id : parts)
+      epilogue_of_[id] = epilogues_.size();
+    epilogues_.push_back(std::move(kernel));
+  }
+
+  void of_sum(const Node& node, int codes, LayerForm& out) const {
+    const bool fused = epilogue_of_.find(node.id) != epilogue_of_.end();
+    const bool constant =
+        graph_.constant(node.input(0)) != nullptr || graph_.constant(node.input(1)) != nullptr;
+    if (constant) {
+      out.why = fused ? "the bias of the product before it"
+                      : "adds a constant: nothing to quantize, it is fused where it can be";
+      return;
+    }
+    if (codes == 2 && read_through_q(node.output(0))) {
+      out.precision = "int8";
+      out.why = "Q/DQ on its inputs and Q behind it";
+      out.source = "targets 2.1 rule 5";
+      return;
+    }
+    const bool residual = behind_product(node.input(0)) || behind_product(node.input(1));
+    if (fused) {
+      out.why = "its shortcut comes through DQ, the other side is the product's own output";
+    } else if (residual && codes == 0) {
+      const ValueId shortcut = node.input(behind_product(node.input(0)) ? 1 : 0);
+      out.why = "its shortcut does not come through DQ: the product before it cannot take it along";
+      out.mend = fmt::format("put Q/DQ on \"{}\"", name(shortcut));
+    } else {
+      out.why = "in int8 only with Q/DQ on both inputs and Q behind it";
+      out.source = "targets 2.1 rule 5";
+    }
+  }
+
+  /// Whether a product, with its bias or batch norm, makes the value.
+  bool behind_product(ValueId value) const {
+    for (int hops = 0; hops < 4; ++hops) {
+      const Node* before = graph_.producer(value);
+      if (before == nullptr) return false;
+      if (is_product(*before)) return true;
+      const bool bias = before->is("Add") && (graph_.constant(before->input(0)) != nullptr ||
+                                              graph_.constant(before->input(1)) != nullptr);
+      if (!bias && !before->is("BatchNormalization")) return false;
+      value = before->input(bias && graph_.constant(before->input(0)) != nullptr ? 1 : 0);
+    }
+    return false;
+  }
 
   void of_product(const Node& node, int codes, int reals, LayerForm& out) const {
     if (codes >= 2 && reals == 0) {
@@ -165,6 +266,8 @@ class TensorRtExplainer {
   const TargetDef& target_;
   std::vector<Kernel> attentions_;
   std::map<NodeId, size_t> attention_of_; ///< index in attentions_
+  std::vector<std::string> epilogues_;
+  std::map<NodeId, size_t> epilogue_of_; ///< index in epilogues_
 };
 
 } // namespace

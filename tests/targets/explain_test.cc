@@ -147,6 +147,95 @@ TEST(Explain, DiffNamesTheLayersThatChanged) {
   EXPECT_TRUE(gone[0].after.empty());
 }
 
+TEST(ExplainTensorRt, NamesWhatAProductIsComputedWith) {
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[1, 2, 4, 4]\ninput r: f32[1, 2, 4, 4]\n"
+                  "const s: f32[] = [0.1]\nconst z: i8[] = [0]\n"
+                  "const w: f32[2, 2, 1, 1] = [1, 2, 3, 4]\nconst b: f32[2, 1, 1] = [1, 2]\n"
+                  "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+                  "wq = QuantizeLinear(w, s, z)\nwd = DequantizeLinear(wq, s, z)\n"
+                  "rq = QuantizeLinear(r, s, z)\nrd = DequantizeLinear(rq, s, z)\n"
+                  "c = Conv(d, wd)\nbias = Add(c, b)\nsum = Add(bias, rd)\nact = Relu(sum)\n"
+                  "e = Exp(act)\ny = Add(e, r) \"plain\"\noutput y: f32[*]\n")
+          .value();
+  for (const char* node : {"c", "bias", "sum", "act"})
+    EXPECT_EQ(layer(graph, node, "tensorrt-10").fusion, "Conv \"c\" + bias + residual + Relu");
+  EXPECT_EQ(layer(graph, "bias", "tensorrt-10").why, "the bias of the product before it");
+  EXPECT_NE(layer(graph, "sum", "tensorrt-10").why.find("shortcut"), std::string::npos);
+  const LayerForm plain = layer(graph, "plain", "tensorrt-10");
+  EXPECT_TRUE(plain.fusion.empty());
+  EXPECT_EQ(plain.why.find("shortcut"), std::string::npos);
+}
+
+TEST(ExplainTensorRt, AShortcutInFloatIsNamed) {
+  const Graph graph =
+      parse_graph(std::string(kHeader) + "input r: f32[2, 3]\nm = MatMul(x, w)\ny = Add(m, r)\n"
+                                         "output y: f32[2, 3]\n")
+          .value();
+  EXPECT_EQ(layer(graph, "y", "tensorrt-10").mend, "put Q/DQ on \"r\"");
+  const Graph sum = parse_graph(std::string(kHeader) +
+                                "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+                                "a = Add(d, d)\no = QuantizeLinear(a, s, z)\n"
+                                "y = DequantizeLinear(o, s, z)\noutput y: f32[2, 4]\n")
+                        .value();
+  EXPECT_EQ(layer(sum, "a", "tensorrt-10").precision, "int8");
+}
+
+TEST(Explain, RefusedLayersSaySo) {
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[2, 4]\nconst s: f32[] = [0.1]\n"
+                  "const z: i8[] = [0]\nconst seven: i8[] = [7]\n"
+                  "const w: i8[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]\n"
+                  "q = QuantizeLinear(x, s, seven)\nd = DequantizeLinear(q, s, seven)\n"
+                  "wd = DequantizeLinear(w, s, z)\nm = MatMul(d, wd)\ny = Exp(m)\n"
+                  "output y: f32[2, 4]\n")
+          .value();
+  const LayerForm product = layer(graph, "m", "tensorrt-10");
+  EXPECT_EQ(product.precision, "refused");
+  EXPECT_EQ(product.why.rfind("zero-point-not-zero", 0), 0U) << product.why;
+  EXPECT_EQ(layer(graph, "y", "tensorrt-10").precision, "float");
+  EXPECT_EQ(int8_share(explain(graph, "tensorrt-10").value()), 0);
+  EXPECT_EQ(layer(graph, "m", "onnxruntime").precision, "int8");
+}
+
+TEST(Explain, NodesWithoutANameAreKnownByTheirFirstOutput) {
+  Graph graph = quantized();
+  for (const NodeId id : graph.nodes())
+    graph.mutable_node(id).name.clear();
+  for (const char* target : {"octet", "onnxruntime", "tensorrt-10"}) {
+    const LayerForm product = layer(graph, "m", target);
+    EXPECT_EQ(product.precision, "int8") << target;
+    EXPECT_EQ(product.work, 2 * 4 * 3) << target;
+  }
+}
+
+TEST(ExplainOctet, ItsOwnOperatorsAndIntegerOnes) {
+  const Graph own = parse_graph("graph g opset(\"\"=17, \"octet.native\"=1)\ninput x: f32[2, 4]\n"
+                                "const w: i8[3, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]\n"
+                                "const s: f32[1] = [0.1]\ny = octet.native.QDynamicGemm(x, w, s)\n"
+                                "output y: f32[2, 3]\n")
+                        .value();
+  const LayerForm product = layer(own, "y", "octet");
+  EXPECT_EQ(product.op, "QDynamicGemm");
+  EXPECT_EQ(product.precision, "int8");
+  EXPECT_EQ(product.why, "octet's own operator");
+  EXPECT_EQ(product.work, 2 * 4 * 3);
+  EXPECT_EQ(int8_share(explain(own, "octet").value()), 1);
+}
+
+TEST(ExplainOctet, AChainIsFusedAndWhatItBecameIsThere) {
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[2, 4]\nconst r: f32[] = [1.4142135]\n"
+                  "const one: f32[] = [1]\nconst half: f32[] = [0.5]\n"
+                  "a = Div(x, r)\nb = Erf(a)\nc = Add(b, one)\nd = Mul(x, c)\ny = Mul(d, half)\n"
+                  "output y: f32[2, 4]\n")
+          .value();
+  EXPECT_EQ(layer(graph, "b", "octet").precision, "fused");
+  const std::vector<LayerForm> layers = explain(graph, "octet").value();
+  EXPECT_TRUE(
+      std::any_of(layers.begin(), layers.end(), [](const LayerForm& l) { return l.op == "Gelu"; }));
+}
+
 TEST(ExplainTensor, SaysWhetherAMissingRangeMatters) {
   const Graph plain =
       parse_graph("graph g opset(\"\"=17)\ninput x: f32[2, 4]\n"
@@ -170,6 +259,50 @@ TEST(ExplainTensor, SaysWhetherAMissingRangeMatters) {
   const auto unknown = explain_tensor(plain, "prodict", "tensorrt-10");
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().text().find("\"product\""), std::string::npos);
+}
+
+TEST(ExplainTensor, AnUnknownNameGetsTheNearestFive) {
+  std::string text = "graph g opset(\"\"=17)\ninput x: f32[2]\n";
+  for (int i = 0; i < 40; ++i)
+    text +=
+        "a" + std::to_string(i) + " = Abs(" + (i == 0 ? "x" : "a" + std::to_string(i - 1)) + ")\n";
+  const auto answer =
+      explain_tensor(parse_graph(text + "output a39: f32[2]\n").value(), "zzz", "tensorrt-10");
+  ASSERT_FALSE(answer.ok());
+  const std::string said = answer.error().text();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '"'), 2 + 2 * 5) << said;
+}
+
+TEST(ExplainTensor, AFileWithQdqIsAnsweredByItsLayers) {
+  // The product runs in int8: what it makes needs nothing.
+  const TensorAnswer whole = explain_tensor(quantized(), "m", "tensorrt-10").value();
+  EXPECT_FALSE(whole.matters);
+  EXPECT_NE(whole.why.find("runs in int8 without it"), std::string::npos) << whole.why;
+  // Here the weight lacks Q/DQ, not the product's output.
+  const TensorAnswer half = explain_tensor(half_quantized(), "m", "tensorrt-10").value();
+  EXPECT_FALSE(half.matters);
+  EXPECT_EQ(half.fix, "put Q/DQ on \"w\"");
+  const Graph open = parse_graph(std::string(kHeader) +
+                                 "wq = QuantizeLinear(w, s, z)\nwd = DequantizeLinear(wq, s, z)\n"
+                                 "y = MatMul(x, wd)\noutput y: f32[2, 3]\n")
+                         .value();
+  const TensorAnswer input = explain_tensor(open, "x", "tensorrt-10").value();
+  EXPECT_TRUE(input.matters);
+  EXPECT_EQ(input.fix, "put Q/DQ on \"x\"");
+}
+
+TEST(ExplainTensor, OnlyTensorRtTo10HasTablesAndTheSentence) {
+  const Graph plain =
+      parse_graph(std::string(kHeader) + "y = MatMul(x, w)\noutput y: f32[2, 3]\n").value();
+  const auto answer = [&](const char* target) {
+    return explain_tensor(plain, "x", target).value();
+  };
+  EXPECT_NE(answer("tensorrt-10").fix.find("calibration table"), std::string::npos);
+  for (const char* target : {"tensorrt-11", "onnxruntime", "octet"}) {
+    EXPECT_EQ(answer(target).fix.find("calibration table"), std::string::npos) << target;
+    EXPECT_NE(answer(target).why.find("never"), std::string::npos) << target;
+    EXPECT_TRUE(answer(target).matters) << target;
+  }
 }
 
 } // namespace
