@@ -50,6 +50,7 @@ Command& bench_command();
 Command& certify_command();
 Command& check_command();
 Command& explain_command();
+Command& diff_command();
 Command& calibrate_command();
 Command& simplify_command();
 Command& repair_command();

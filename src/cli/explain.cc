@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/command.h"
+#include "cli/explanation.h"
 #include "cli/models.h"
 #include "cli/quantize_options.h"
 #include "core/format.h"
@@ -36,6 +37,8 @@ class Explain final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
+    if (!other_.empty() && flags_.target().find(',') == std::string::npos)
+      return show_changes(model_, other_, OCTET_TRY(parse_target(flags_.target())), common);
     const Graph graph = OCTET_TRY(open_model(model_));
     if (!flags_.data.empty() || !flags_.plan_file.empty() || !flags_.ranges_file.empty()) {
       const QuantizationPlan plan = OCTET_TRY_WITH(flags_.plan(graph, model_, common), model_);
@@ -46,17 +49,16 @@ class Explain final : public Command {
     if (targets.size() > 1 && (!tensor_.empty() || !other_.empty()))
       return error("--tensor and --diff take one target, not {}", targets.size());
     if (!tensor_.empty()) return explain_one(graph, targets.front(), common);
-    if (!other_.empty()) return show_changes(graph, targets.front(), common);
-    std::vector<std::vector<LayerForm>> all;
+    std::vector<Explanation> all;
     all.reserve(targets.size());
     for (const std::string& target : targets)
-      all.push_back(OCTET_TRY_WITH(explain(graph, target), model_));
+      all.push_back(OCTET_TRY_WITH(explanation(graph, target), model_));
     if (common.json)
-      fmt::print("{}\n", json(targets, all).dump(2));
+      fmt::print("{}\n", json(all).dump(2));
     else if (targets.size() == 1)
-      show(targets.front(), all.front());
+      show(all.front());
     else
-      show_side_by_side(targets, all);
+      show_side_by_side(all);
     return Answer::kDone;
   }
 
@@ -85,73 +87,52 @@ class Explain final : public Command {
                      {"source", l.source}});
     return out;
   }
-  /// The layers; of several targets an object, by target.
-  static nlohmann::ordered_json json(const std::vector<std::string>& targets,
-                                     const std::vector<std::vector<LayerForm>>& all) {
-    if (targets.size() == 1) return json(all.front());
+  /// An object by target, of one target as of several.
+  static nlohmann::ordered_json json(const std::vector<Explanation>& all) {
     nlohmann::ordered_json out;
-    for (size_t i = 0; i < targets.size(); ++i)
-      out[targets[i]] = {{"int8_share", int8_share(all[i])}, {"layers", json(all[i])}};
+    for (const Explanation& one : all) {
+      nlohmann::ordered_json share = nullptr; // a refused file runs in nothing
+      if (one.errors == 0) share = int8_share(one.layers);
+      out[one.target] = {
+          {"errors", one.errors}, {"int8_share", share}, {"layers", json(one.layers)}};
+    }
     return out;
   }
 
-  void show(const std::string& target, const std::vector<LayerForm>& layers) const {
+  void show(const Explanation& one) const {
     Table table({"node", "operator", "runs as", "precision", "why"});
-    for (const LayerForm& l : layers)
+    for (const LayerForm& l : one.layers)
       table.add({l.node, l.op, l.fusion.empty() ? l.form : l.form + " in " + l.fusion, l.precision,
                  l.mend.empty() ? l.why : fmt::format("{}; to mend it, {}", l.why, l.mend)});
-    fmt::print("{} on {}\n{}{:.1f} % of the multiply-adds in int8\n", model_, target, table.text(),
-               100 * int8_share(layers));
+    fmt::print("{} on {}\n{}{} of the multiply-adds in int8\n", model_, one.target, table.text(),
+               share_text(one));
+    print_refusal(one);
   }
 
   /// One column a target. Layers are matched by name.
-  void show_side_by_side(const std::vector<std::string>& targets,
-                         const std::vector<std::vector<LayerForm>>& all) const {
+  void show_side_by_side(const std::vector<Explanation>& all) const {
     std::vector<std::string> header = {"node", "operator"};
-    header.insert(header.end(), targets.begin(), targets.end());
+    for (const Explanation& one : all)
+      header.push_back(one.target);
     Table table(std::move(header));
-    for (const LayerForm& layer : all.front()) {
+    for (const LayerForm& layer : all.front().layers) {
       std::vector<std::string> row = {layer.node, layer.op};
-      for (const auto& layers : all) {
-        const auto same = std::find_if(layers.begin(), layers.end(), [&](const LayerForm& l) {
-          return l.node == layer.node && l.op == layer.op;
-        });
-        row.push_back(same == layers.end() ? "-" : same->precision);
+      for (const Explanation& one : all) {
+        const auto same =
+            std::find_if(one.layers.begin(), one.layers.end(), [&](const LayerForm& l) {
+              return l.node == layer.node && l.op == layer.op;
+            });
+        row.push_back(same == one.layers.end() ? "-" : same->precision);
       }
       table.add(std::move(row));
     }
     std::vector<std::string> shares = {"share of work in int8", ""};
-    for (const auto& layers : all)
-      shares.push_back(fmt::format("{:.1f} %", 100 * int8_share(layers)));
+    for (const Explanation& one : all)
+      shares.push_back(share_text(one));
     table.add(std::move(shares));
     fmt::print("{}\n{}", model_, table.text());
-  }
-
-  Result<Answer> show_changes(const Graph& graph, const std::string& target, const Common& common) {
-    const Graph other = OCTET_TRY(open_model(other_));
-    const auto before = OCTET_TRY_WITH(explain(graph, target), model_);
-    const auto after = OCTET_TRY_WITH(explain(other, target), other_);
-    const std::vector<LayerChange> changes = diff(before, after);
-    if (common.json) {
-      auto out = nlohmann::ordered_json::array();
-      for (const LayerChange& c : changes)
-        out.push_back({{"node", c.node},
-                       {"op", c.op},
-                       {"before", c.before},
-                       {"after", c.after},
-                       {"why", c.why}});
-      fmt::print("{}\n", out.dump(2));
-      return Answer::kDone;
-    }
-    Table table({"node", "operator", "before", "after", "why"});
-    for (const LayerChange& c : changes)
-      table.add({c.node, c.op, c.before.empty() ? "-" : c.before, c.after.empty() ? "-" : c.after,
-                 c.why});
-    fmt::print("{} and {} on {}\n{}", model_, other_, target,
-               changes.empty() ? "every layer runs alike\n" : table.text());
-    fmt::print("multiply-adds in int8: {:.1f} and {:.1f} %\n", 100 * int8_share(before),
-               100 * int8_share(after));
-    return Answer::kDone;
+    for (const Explanation& one : all)
+      print_refusal(one);
   }
 
   Result<Answer> explain_one(const Graph& graph, const std::string& target, const Common& common) {
