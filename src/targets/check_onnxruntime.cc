@@ -145,20 +145,10 @@ void cuda_only_rule(const CheckContext& context, const Node& node) {
               "4.4");
 }
 
-constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,
-                                           ir_version_rule,
-                                           domain_rule,
-                                           zero_point_rule,
-                                           scale_rule,
-                                           odd_scale,
-                                           shared_int8_rule,
-                                           moved_int8_rule,
-                                           half_concat_rule,
-                                           kernel_rule,
-                                           cuda_only_rule,
-                                           onnxruntime_schema,
-                                           onnxruntime_layout,
-                                           onnxruntime_kernel_types};
+constexpr CheckFn* kOnnxRuntimeChecks[] = {
+    opset_rule,     ir_version_rule,    domain_rule,        zero_point_rule,         scale_rule,
+    odd_scale,      shared_int8_rule,   moved_int8_rule,    half_concat_rule,        kernel_rule,
+    cuda_only_rule, onnxruntime_schema, onnxruntime_layout, onnxruntime_kernel_types};
 
 } // namespace
 
