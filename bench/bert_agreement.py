@@ -41,7 +41,7 @@ def ours(octet, folder, inputs, names):
 
 def main():
     octet, path, count, *folders = sys.argv[1:]
-    labels, texts = reviews(path, int(count))
+    texts, labels = reviews(path, int(count))
     for folder in map(pathlib.Path, folders):
         inputs = tokens(folder, texts)
         names, b = theirs(folder / "model.onnx", inputs)
