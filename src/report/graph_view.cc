@@ -105,6 +105,7 @@ std::string_view fill_of(std::string_view precision) {
   if (precision == "codes") return "#d6eef0";
   if (precision == "fused") return "#e8e8e8";
   if (precision == "float") return "#fbe3c0";
+  if (precision == "refused") return "#f2b8b5";
   return "#ffffff";
 }
 
