@@ -38,6 +38,7 @@ Error unknown_kind(std::string_view spec, std::vector<std::string> forms) {
     return error(ErrorCode::kNotFound, "there is no {}; data sets are {}", path, all);
   const std::string_view name = spec.substr(0, spec.find_first_of(":?"));
   std::vector<std::string> names;
+  names.reserve(forms.size());
   for (const std::string& form : forms)
     names.push_back(form.substr(0, form.find_first_of(":? ")));
   return error(ErrorCode::kNotFound, "no kind of data set \"{}\"{}; known are {}", name,
