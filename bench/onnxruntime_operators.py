@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+# usage: tools/setup-peers --run bench/onnxruntime_operators.py schemas|kernels
 """Prints the tables of operators and types that octet keeps as data.
 
-    python bench/onnxruntime_operators.py schemas   the types and attributes that ONNX's schemas allow
-    python bench/onnxruntime_operators.py kernels   the types that ONNX Runtime has CPU kernels for
-
+schemas: the types and attributes that ONNX's schemas allow; kernels: the types that ONNX Runtime has CPU kernels for.
 The first comes from onnx.defs, the second from the registry of the installed ONNX Runtime. Formats:
 src/passes/schema_types_data.cc and src/targets/onnxruntime_kernels_data.cc, which hold the output.
 """

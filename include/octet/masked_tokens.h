@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,7 +21,7 @@ class MaskedTokens {
   /// counted. Errors: shapes that do not fit, a label of V or more.
   Status add(const Tensor& logits, const Tensor& labels);
 
-  int64_t count() const { return count_; }
+  int64_t count() const { return static_cast<int64_t>(labels_.size()); }
   double top1() const { return share(hits1_); }
   double top5() const { return share(hits5_); }
   std::pair<double, double> top1_interval() const; ///< 95 % (Wilson 1927)
@@ -43,10 +42,9 @@ class MaskedTokens {
   double share(int64_t hits) const;
   void add_row(std::span<const float> scores, int64_t label);
 
-  int64_t count_ = 0, hits1_ = 0, hits5_ = 0;
+  int64_t hits1_ = 0, hits5_ = 0;
   double loss_sum_ = 0;
   std::vector<int64_t> labels_, predictions_;
-  std::map<int64_t, int64_t> frequencies_;
 };
 
 } // namespace octet

@@ -2,7 +2,6 @@
 #include "cli/bert_training.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "cli/model_data.h"
@@ -26,23 +25,32 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kDefaultVocabulary = 8000;
 
-/// A whole number above 0, or 0.
-int64_t as_number(const std::string& text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value > 0 ? value : 0;
-}
+constexpr size_t kMaxConfigBytes = size_t{16} << 20;
 
 /// Where Hugging Face's tokenizers keep the length that rows are cut to.
 Status add_length(ModelFolderWriter& folder, int64_t row_length) {
   constexpr const char* kConfig = "tokenizer_config.json";
-  constexpr size_t kMaxConfigBytes = size_t{16} << 20;
   const std::string path = (fs::path(folder.path()) / kConfig).string();
   auto json = nlohmann::ordered_json::parse(OCTET_TRY(read_file(path, kMaxConfigBytes)), nullptr,
                                             /*allow_exceptions=*/false);
   if (!json.is_object()) return ok_status();
   json["model_max_length"] = row_length;
   return folder.add_file(kConfig, json.dump(2) + "\n");
+}
+
+/// A classifier goes on with its classes in the order in which the data has them; of another number
+/// of classes it is made anew.
+Status check_head(const BertOptions& known, const std::string& from, const BertOptions& head) {
+  if (head.head != BertHead::kClassification || known.head != head.head ||
+      known.labels.size() != head.labels.size())
+    return ok_status();
+  return check_classes(known.labels, from, head.labels, "the data set");
+}
+
+/// What config.json says of a model of Hugging Face's.
+Result<BertOptions> read_config(const std::string& folder) {
+  const std::string path = (fs::path(folder) / "config.json").string();
+  return parse_bert_config(OCTET_TRY(read_file(path, kMaxConfigBytes))).with(path);
 }
 
 } // namespace
@@ -102,7 +110,7 @@ void BertFlags::define(CLI::App& app) {
 
 Status BertFlags::check() const {
   if (from_.empty()) {
-    if (cased_ && !vocabulary_.empty() && as_number(vocabulary_) == 0)
+    if (cased_ && !vocabulary_.empty() && whole_number(vocabulary_) == 0)
       return error("--cased is for a vocabulary that is learned; {} is what it is", vocabulary_);
     return ok_status();
   }
@@ -135,23 +143,12 @@ std::vector<RunSetting> BertFlags::settings(const Graph& graph) const {
 
 Result<Tokenizer> BertFlags::tokenizer(const TextSource& texts, const Common& common) const {
   if (!from_.empty()) return Tokenizer::load(from_);
-  const int64_t size = vocabulary_.empty() ? kDefaultVocabulary : as_number(vocabulary_);
+  const int64_t size = vocabulary_.empty() ? kDefaultVocabulary : whole_number(vocabulary_);
   if (size == 0) return Tokenizer::load(vocabulary_);
   WordPieceTrainOptions options;
   options.vocabulary_size = size;
   options.normalizer.lowercase = !cased_;
   return learn_vocabulary(texts, options, common);
-}
-
-/// A classifier of Hugging Face's has its classes in config.json.
-Status BertFlags::check_imported_labels(const std::vector<std::string>& classes) const {
-  constexpr size_t kMaxConfigBytes = size_t{16} << 20;
-  const std::string path = (fs::path(from_) / "config.json").string();
-  const std::string text = OCTET_TRY(read_file(path, kMaxConfigBytes));
-  const BertOptions known = OCTET_TRY_WITH(parse_bert_config(text), path);
-  if (known.head != BertHead::kClassification || known.labels.size() != classes.size())
-    return ok_status();
-  return check_classes(known.labels, from_, classes, "the data set");
 }
 
 Result<BertTransfer> BertFlags::start(const BertOptions& head, const Common& common) const {
@@ -160,9 +157,7 @@ Result<BertTransfer> BertFlags::start(const BertOptions& head, const Common& com
     const Graph known = OCTET_TRY(open_model(from_));
     BertOptions options = OCTET_TRY_WITH(bert_options(known), from_);
     OCTET_TRY(check_float(known, from_, "training starts from the float model that it came from"));
-    if (head.head == BertHead::kClassification && options.head == head.head &&
-        options.labels.size() == head.labels.size())
-      OCTET_TRY(check_classes(options.labels, from_, head.labels, "the data set"));
+    OCTET_TRY(check_head(options, from_, head));
     options.head = head.head;
     options.labels = head.labels;
     options.gather_masked = head.gather_masked;
@@ -170,7 +165,8 @@ Result<BertTransfer> BertFlags::start(const BertOptions& head, const Common& com
     if (no_token_types_) options.token_type_input = false;
     return rebuild_bert(known, options).with(from_);
   }
-  if (head.head == BertHead::kClassification) OCTET_TRY(check_imported_labels(head.labels));
+  if (head.head == BertHead::kClassification)
+    OCTET_TRY(check_head(OCTET_TRY(read_config(from_)), from_, head));
   HuggingFaceImport options;
   options.head = head.head;
   options.labels = head.labels;

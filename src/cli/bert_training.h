@@ -37,7 +37,6 @@ class BertFlags {
   bool is_new() const { return from_.empty(); }
 
  private:
-  Status check_imported_labels(const std::vector<std::string>& classes) const;
   Result<BertTransfer> start(const BertOptions& head, const Common& common) const;
 
   int64_t max_length_ = 128;

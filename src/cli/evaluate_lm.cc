@@ -5,6 +5,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "cli/evaluation_table.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "report/table.h"
@@ -46,32 +47,13 @@ add(const Graph& graph, const Batch& batch, const std::vector<Tensor>& outputs, 
   const std::vector<int64_t> want = OCTET_TRY(follows->to_ints());
   if (best.size() != want.size())
     return error("{} rows of nsp_logits for {} labels", best.size(), want.size());
-  out.next_predictions.insert(out.next_predictions.end(), best.begin(), best.end());
-  out.next_labels.insert(out.next_labels.end(), want.begin(), want.end());
+  out.next.predictions.insert(out.next.predictions.end(), best.begin(), best.end());
+  out.next.labels.insert(out.next.labels.end(), want.begin(), want.end());
   return ok_status();
 }
 
-struct Share {
-  double value = 0;
-  std::pair<double, double> interval;
-};
-
-Share next_sentence_share(const LmEvaluation& e) {
-  int64_t right = 0;
-  for (size_t i = 0; i < e.next_labels.size(); ++i)
-    right += e.next_labels[i] == e.next_predictions[i] ? 1 : 0;
-  const auto n = static_cast<int64_t>(e.next_labels.size());
-  return {static_cast<double>(right) / static_cast<double>(std::max<int64_t>(n, 1)),
-          wilson_interval(right, n)};
-}
-
 nlohmann::ordered_json json_of(const std::optional<PairedTest>& test) {
-  if (!test) return nullptr;
-  return {{"only_first_right", test->only_first},
-          {"only_this_right", test->only_second},
-          {"difference", test->difference},
-          {"difference_interval", {test->interval.first, test->interval.second}},
-          {"mcnemar_p", test->p_value}};
+  return test ? paired_json(*test) : nlohmann::ordered_json(nullptr);
 }
 
 void add_pair(Table& table,
@@ -79,25 +61,23 @@ void add_pair(Table& table,
               const char* what,
               const std::optional<PairedTest>& test) {
   if (!test) return;
-  table.add(
-      {e.model, e.executor, what, fmt::format("{}", test->only_first),
-       fmt::format("{}", test->only_second), fmt::format("{:+.2f}", 100 * test->difference),
-       fmt::format("{:+.2f} .. {:+.2f}", 100 * test->interval.first, 100 * test->interval.second),
-       fmt::format("{:.4f}", test->p_value)});
+  std::vector<std::string> row = {e.model, e.executor, what};
+  for (std::string& cell : paired_cells(*test))
+    row.push_back(std::move(cell));
+  table.add(std::move(row));
 }
 
 void print_pairs(const std::vector<LmEvaluation>& results) {
   if (results.size() < 2) return;
-  Table table({"model", "executor", "of", "only first right", "only this right", "difference",
-               "95 % interval", "p"});
+  std::vector<std::string> header = {"model", "executor", "of"};
+  for (std::string& title : paired_header())
+    header.push_back(std::move(title));
+  Table table(std::move(header));
   for (size_t i = 1; i < results.size(); ++i) {
     add_pair(table, results[i], "masked tokens", results[i].masked_against_first);
     add_pair(table, results[i], "next sentences", results[i].next_against_first);
   }
-  fmt::print(
-      "\n{}difference: points of accuracy to the first model; p: chance of such a difference "
-      "between models as good as each other (McNemar)\n",
-      table.text());
+  fmt::print("\n{}{}\n", table.text(), kPairedLegend);
 }
 
 } // namespace
@@ -136,9 +116,9 @@ Status compare_with_first(std::vector<LmEvaluation>& results) {
     if (e.masked.labels() == first.masked.labels())
       e.masked_against_first =
           OCTET_TRY(mcnemar(e.masked.labels(), first.masked.predictions(), e.masked.predictions()));
-    if (!e.next_labels.empty() && e.next_labels == first.next_labels)
+    if (!e.next.labels.empty() && e.next.labels == first.next.labels)
       e.next_against_first =
-          OCTET_TRY(mcnemar(e.next_labels, first.next_predictions, e.next_predictions));
+          OCTET_TRY(mcnemar(e.next.labels, first.next.predictions, e.next.predictions));
   }
   return ok_status();
 }
@@ -161,10 +141,10 @@ void print_json(const std::vector<LmEvaluation>& results) {
                                    {"unigram_top1", e.masked.unigram_top1()},
                                    {"unigram_entropy", e.masked.unigram_entropy()}};
     item["against_first"] = json_of(e.masked_against_first);
-    if (!e.next_labels.empty()) {
-      const Share next = next_sentence_share(e);
-      item["next_sentence_accuracy"] = next.value;
-      item["next_sentence_interval"] = {next.interval.first, next.interval.second};
+    if (!e.next.labels.empty()) {
+      const auto interval = e.next.interval();
+      item["next_sentence_accuracy"] = e.next.accuracy();
+      item["next_sentence_interval"] = {interval.first, interval.second};
       item["next_sentence_against_first"] = json_of(e.next_against_first);
     }
     item["size_bytes"] = e.size_bytes;
@@ -178,18 +158,14 @@ void print_table(const std::vector<LmEvaluation>& results, const Dataset& data) 
   Table table({"model", "executor", "top-1 %", "95 % interval", "top-5 %", "loss", "perplexity",
                "NSP %", "95 % interval", "size", "tokens/s"});
   for (const LmEvaluation& e : results) {
-    const auto [low, high] = e.masked.top1_interval();
-    const Share next = next_sentence_share(e);
-    const bool has_next = !e.next_labels.empty();
+    const bool has_next = !e.next.labels.empty();
     table.add({e.model, e.executor, fmt::format("{:.2f}", 100 * e.masked.top1()),
-               fmt::format("{:.2f} .. {:.2f}", 100 * low, 100 * high),
+               percent_range(e.masked.top1_interval()),
                fmt::format("{:.2f}", 100 * e.masked.top5()), fmt::format("{:.4f}", e.masked.loss()),
                fmt::format("{:.2f}", e.masked.perplexity()),
-               has_next ? fmt::format("{:.2f}", 100 * next.value) : "-",
-               has_next ? fmt::format("{:.2f} .. {:.2f}", 100 * next.interval.first,
-                                      100 * next.interval.second)
-                        : "-",
-               bytes_text(e.size_bytes), fmt::format("{:.0f}", e.tokens_per_second)});
+               has_next ? fmt::format("{:.2f}", 100 * e.next.accuracy()) : "-",
+               has_next ? percent_range(e.next.interval()) : "-", bytes_text(e.size_bytes),
+               fmt::format("{:.0f}", e.tokens_per_second)});
   }
   const MaskedTokens& m = results.front().masked;
   fmt::print("{}, {} rows, {} masked tokens\n{}"

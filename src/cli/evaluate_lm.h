@@ -16,7 +16,7 @@ struct LmEvaluation {
   std::string model, executor;
   int64_t samples = 0, size_bytes = 0;
   MaskedTokens masked;
-  std::vector<int64_t> next_labels, next_predictions; ///< of next sentences, empty without
+  Classification next; ///< of next sentences; without labels: it guesses none
   /// This model beside the first one of the table, where both saw the same tokens and pairs.
   std::optional<PairedTest> masked_against_first, next_against_first;
   double tokens_per_second = 0; ///< of rows as they are run, padding included

@@ -11,18 +11,6 @@
 namespace octet::cli {
 namespace {
 
-nlohmann::ordered_json paired_json(const PairedTest& t) {
-  return {{"only_first_right", t.only_first},
-          {"only_this_right", t.only_second},
-          {"difference", t.difference},
-          {"difference_interval", {t.interval.first, t.interval.second}},
-          {"mcnemar_p", t.p_value}};
-}
-
-std::string percent_range(const std::pair<double, double>& interval) {
-  return fmt::format("{:.2f} .. {:.2f}", 100 * interval.first, 100 * interval.second);
-}
-
 std::string text_of(const EvaluationTable& part) {
   Table table(part.header);
   for (const std::vector<std::string>& row : part.rows)
@@ -31,6 +19,29 @@ std::string text_of(const EvaluationTable& part) {
 }
 
 } // namespace
+
+nlohmann::ordered_json paired_json(const PairedTest& t) {
+  return {{"only_first_right", t.only_first},
+          {"only_this_right", t.only_second},
+          {"difference", t.difference},
+          {"difference_interval", {t.interval.first, t.interval.second}},
+          {"mcnemar_p", t.p_value}};
+}
+
+std::vector<std::string> paired_header() {
+  return {"only first right", "only this right", "difference", "95 % interval", "p"};
+}
+
+std::vector<std::string> paired_cells(const PairedTest& t) {
+  return {std::to_string(t.only_first), std::to_string(t.only_second),
+          fmt::format("{:+.2f}", 100 * t.difference),
+          fmt::format("{:+.2f} .. {:+.2f}", 100 * t.interval.first, 100 * t.interval.second),
+          fmt::format("{:.4f}", t.p_value)};
+}
+
+std::string percent_range(const std::pair<double, double>& interval) {
+  return fmt::format("{:.2f} .. {:.2f}", 100 * interval.first, 100 * interval.second);
+}
 
 EvaluationTable scores_table(const std::vector<Evaluation>& results) {
   EvaluationTable out;
@@ -49,33 +60,22 @@ EvaluationTable scores_table(const std::vector<Evaluation>& results) {
 
 EvaluationTable classes_table(const std::vector<Evaluation>& results) {
   EvaluationTable out;
-  out.header = {"model",
-                "executor",
-                "F1 %",
-                "95 % interval",
-                "MCC",
-                "95 % interval",
-                "right",
-                "only first right",
-                "only this right",
-                "difference",
-                "95 % interval",
-                "p"};
+  out.header = {"model", "executor", "F1 %", "95 % interval", "MCC", "95 % interval", "right"};
+  for (std::string& title : paired_header())
+    out.header.push_back(std::move(title));
   for (const Evaluation& e : results) {
-    const PairedTest& t = e.against_first;
     const auto right = std::llround(e.accuracy * static_cast<double>(e.samples));
     out.rows.push_back(
         {e.model, e.executor, fmt::format("{:.2f}", 100 * e.f1), percent_range(e.f1_interval),
          fmt::format("{:.4f}", e.matthews),
          fmt::format("{:.4f} .. {:.4f}", e.matthews_interval.first, e.matthews_interval.second),
-         std::to_string(right), std::to_string(t.only_first), std::to_string(t.only_second),
-         fmt::format("{:+.2f}", 100 * t.difference),
-         fmt::format("{:+.2f} .. {:+.2f}", 100 * t.interval.first, 100 * t.interval.second),
-         fmt::format("{:.4f}", t.p_value)});
+         std::to_string(right)});
+    for (std::string& cell : paired_cells(e.against_first))
+      out.rows.back().push_back(std::move(cell));
   }
-  out.legend = "F1: of class 1, with more than two classes their mean; MCC: Matthews' correlation; "
-               "difference: points of accuracy to the first model; p: chance of such a difference "
-               "between models as good as each other (McNemar)";
+  out.legend =
+      "F1: of class 1, with more than two classes their mean; MCC: Matthews' correlation; ";
+  out.legend += kPairedLegend;
   return out;
 }
 

@@ -2,7 +2,6 @@
 #include "cli/model_data.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -71,12 +70,8 @@ void add_max_length(CLI::App& app, int64_t& length) {
 }
 
 int64_t trained_length(const Graph& graph) {
-  for (const auto& [key, value] : graph.info.metadata) {
-    int64_t length = 0;
-    const char* end = value.data() + value.size();
-    if (key == kTrainedLength && std::from_chars(value.data(), end, length).ptr == end)
-      return std::max<int64_t>(length, 0);
-  }
+  for (const auto& [key, value] : graph.info.metadata)
+    if (key == kTrainedLength) return whole_number(value);
   return 0;
 }
 

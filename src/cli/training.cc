@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/content_dataset.h"
 #include "cli/list_option.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
@@ -275,9 +274,8 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
       // A full disk must not end a training run; the curve just ends.
       if (!log->scalar(tag, step, value).ok()) o.on_scalar = nullptr;
     };
-  const ContentDataset named(*examples.examples);
   keep_settings(examples, o);
-  TrainedModel model = OCTET_TRY(api->train(graph, named, examples.test.get(), o));
+  TrainedModel model = OCTET_TRY(api->train(graph, *examples.examples, examples.test.get(), o));
   if (model.report.cancelled)
     return Error(o.checkpoint.empty()
                      ? "stopped by the user; without a checkpoint nothing is kept"

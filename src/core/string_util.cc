@@ -2,6 +2,7 @@
 #include "core/string_util.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace octet {
 namespace {
@@ -87,6 +88,13 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
     out += parts[i];
   }
   return out;
+}
+
+int64_t whole_number(std::string_view text) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  return failure == std::errc() && stop == end && value > 0 ? value : 0;
 }
 
 } // namespace octet

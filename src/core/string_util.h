@@ -2,6 +2,7 @@
 // Small help with text: "did you mean", splitting, joining.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +23,8 @@ std::string suggestion(std::string_view text, std::span<const std::string> names
 
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
+/// Decimal digits alone, above 0 and within int64; 0: something else.
+int64_t whole_number(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
 } // namespace octet

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sizes, checks and initial weights of BERT.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -25,13 +24,6 @@ struct Size {
 constexpr Size kSizes[] = {{"tiny", 2, 128},   {"mini", 4, 256},  {"small", 4, 512},
                            {"medium", 8, 512}, {"base", 12, 768}, {"large", 24, 1024}};
 constexpr int64_t kHeadSize = 64;
-
-/// Above 0; else 0.
-int64_t whole_number(std::string_view text) {
-  int64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return code == std::errc() && end == text.data() + text.size() ? std::max<int64_t>(value, 0) : 0;
-}
 
 /// Heads of 64 columns, or of more where that does not come out even.
 BertOptions sized(int64_t layers, int64_t hidden) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/format.h"
 
@@ -21,6 +22,13 @@ double log_sum(std::span<const float> x) {
   for (const float v : x)
     sum += std::exp(static_cast<double>(v) - largest);
   return largest + std::log(sum);
+}
+
+std::map<int64_t, int64_t> frequencies(const std::vector<int64_t>& labels) {
+  std::map<int64_t, int64_t> out;
+  for (const int64_t label : labels)
+    ++out[label];
+  return out;
 }
 
 } // namespace
@@ -62,29 +70,27 @@ void MaskedTokens::add_row(std::span<const float> scores, int64_t label) {
   int64_t before = 0; // of equal scores the first token counts as better
   for (size_t v = 0; v < scores.size(); ++v)
     before += scores[v] > mine || (scores[v] == mine && v < static_cast<size_t>(label)) ? 1 : 0;
-  ++count_;
   hits1_ += before == 0 ? 1 : 0;
   hits5_ += before < kTop ? 1 : 0;
   loss_sum_ += log_sum(scores) - static_cast<double>(mine);
   labels_.push_back(label);
   predictions_.push_back(best - scores.begin());
-  ++frequencies_[label];
 }
 
 double MaskedTokens::share(int64_t hits) const {
-  return count_ == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(count_);
+  return labels_.empty() ? 0 : static_cast<double>(hits) / static_cast<double>(count());
 }
 
 std::pair<double, double> MaskedTokens::top1_interval() const {
-  return wilson_interval(hits1_, count_);
+  return wilson_interval(hits1_, count());
 }
 
 std::pair<double, double> MaskedTokens::top5_interval() const {
-  return wilson_interval(hits5_, count_);
+  return wilson_interval(hits5_, count());
 }
 
 double MaskedTokens::loss() const {
-  return count_ == 0 ? 0 : loss_sum_ / static_cast<double>(count_);
+  return labels_.empty() ? 0 : loss_sum_ / static_cast<double>(count());
 }
 
 double MaskedTokens::perplexity() const {
@@ -93,14 +99,14 @@ double MaskedTokens::perplexity() const {
 
 double MaskedTokens::unigram_entropy() const {
   double sum = 0;
-  for (const auto& [label, n] : frequencies_)
+  for (const auto& [label, n] : frequencies(labels_))
     sum -= share(n) * std::log(share(n));
   return sum;
 }
 
 double MaskedTokens::unigram_top1() const {
   int64_t most = 0;
-  for (const auto& [label, n] : frequencies_)
+  for (const auto& [label, n] : frequencies(labels_))
     most = std::max(most, n);
   return share(most);
 }

@@ -3,11 +3,11 @@
 // one version alone minds, and what is only said.
 #include <string>
 
+#include "targets/bad_files.h"
 #include "targets/findings.h"
 #include <gtest/gtest.h>
 
 #include "octet/target.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {
@@ -51,20 +51,15 @@ const Broken kBroken[] = {
     {"unknown-operator", Severity::kError, "octet", 17, "y = Unheard(x)"},
 };
 
-Graph parse(const Broken& broken) {
-  return parse_graph("graph g opset(\"\"=" + std::to_string(broken.opset) +
-                     ")\ninput x: f32[2, 4]\nconst s: f32[] = [0.1]\n"
-                     "const s4: f32[4] = [0.1, 0.2, 0.3, 0.4]\nconst z: i8[] = [0]\n"
-                     "const z4: i8[4] = [0, 0, 0, 0]\nconst w8: i8[4, 4] = [1, 2, 3, 4, 5, 6, 7, "
-                     "8, 9, 10, 11, 12, 13, 14, 15, 16]\n" +
-                     broken.body + "\noutput y: f32[*]\n")
-      .value();
-}
-
 TEST(CheckRules, EachIsFoundWithItsSeverityAndAWayOut) {
   for (const Broken& broken : kBroken) {
     SCOPED_TRACE(std::string(broken.rule) + " for " + broken.target);
-    const auto findings = check(parse(broken), broken.target).value();
+    const test::BadFile file = {.name = broken.rule,
+                                .body = broken.body,
+                                .rule = broken.rule,
+                                .repair = "",
+                                .opset = broken.opset};
+    const auto findings = check(test::parse_bad_file(file), broken.target).value();
     const auto found = std::find_if(findings.begin(), findings.end(),
                                     [&](const Finding& f) { return f.rule == broken.rule; });
     ASSERT_NE(found, findings.end());

@@ -95,6 +95,12 @@ TEST(Resume, RefusesACheckpointOfAnotherRunAndADamagedOne) {
                 "this run has batch size 8, drop last false, the checkpoint batch size 16"),
             std::string::npos)
       << refused.error().text();
+  const Sectors same_name(200, 2); // other points under the same description
+  const Result<TrainedModel> changed =
+      train::train_graph(test::small_network(), same_name, nullptr, options);
+  ASSERT_FALSE(changed.ok());
+  EXPECT_NE(changed.error().text().find("this run has content "), std::string::npos)
+      << changed.error().text();
   const auto size = std::filesystem::file_size(options.checkpoint);
   for (const uintmax_t position : {uintmax_t{3}, uintmax_t{200}, size - 2}) {
     std::fstream file(options.checkpoint, std::ios::in | std::ios::out | std::ios::binary);

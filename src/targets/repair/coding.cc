@@ -238,18 +238,16 @@ std::optional<Tensor> constant_value(const Graph& graph, ValueId value) {
   return value_at(graph, value, 0);
 }
 
-std::optional<std::vector<double>> constant_numbers(const Graph& graph, ValueId value) {
-  const auto rounded = constant_value(graph, value);
-  if (!rounded) return std::nullopt;
+std::vector<double> constant_numbers(const Graph& graph, ValueId value, const Tensor& rounded) {
   const Node* node = graph.producer(value);
   const auto coding =
       node != nullptr && is_dequantize(*node) ? coding_of(graph, *node) : std::nullopt;
   const auto codes =
       coding && !coding->per_channel() ? constant_value(graph, node->input(0)) : std::nullopt;
   std::vector<double> out;
-  out.reserve(static_cast<size_t>(rounded->count()));
-  for (int64_t i = 0; i < rounded->count(); ++i)
-    out.push_back(codes ? (codes->at(i) - coding->zeros[0]) * coding->scales[0] : rounded->at(i));
+  out.reserve(static_cast<size_t>(rounded.count()));
+  for (int64_t i = 0; i < rounded.count(); ++i)
+    out.push_back(codes ? (codes->at(i) - coding->zeros[0]) * coding->scales[0] : rounded.at(i));
   return out;
 }
 

@@ -66,9 +66,9 @@ Range range_by_operators(const Graph& graph, ValueId value);
 bool moves_values(const Node& node);
 /// The constant behind a value, evaluated where constants alone lead to it.
 std::optional<Tensor> constant_value(const Graph& graph, ValueId value);
-/// Its elements; those of codes behind one DQ are not rounded to float: ONNX Runtime's products and
-/// sums of codes do not round them either.
-std::optional<std::vector<double>> constant_numbers(const Graph& graph, ValueId value);
+/// The elements of `rounded`, which is constant_value of it; those of codes behind one DQ are not
+/// rounded to float: ONNX Runtime's products and sums of codes do not round them either.
+std::vector<double> constant_numbers(const Graph& graph, ValueId value, const Tensor& rounded);
 /// A scale that TensorRT divides by: positive, finite and not subnormal as a float.
 bool is_usable_scale(double scale);
 

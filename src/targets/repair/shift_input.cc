@@ -35,9 +35,9 @@ class InputShift {
       if (const auto t = constant_value(graph_, node.input(i)); t && t->type() == type_) {
         const ValueId other = node.input(1 - i);
         if (t->rank() == 0 && t->at(0) == as_float(-by_)) return other;
-        const auto numbers = constant_numbers(graph_, node.input(i));
+        const auto numbers = constant_numbers(graph_, node.input(i), *t);
         const std::string name = name_of(graph_, node) + "_shifted";
-        return emit_with_input(patch_, node, i, shifted(t->shape(), *numbers, name));
+        return emit_with_input(patch_, node, i, shifted(t->shape(), numbers, name));
       }
     for (const size_t i : {0U, 1U})
       if (const auto in = into(node.input(i), depth + 1))
@@ -50,20 +50,22 @@ class InputShift {
     const Tensor* scale = graph_.constant(node.input(1));
     const Tensor* beta = graph_.constant(node.input(2));
     if (scale == nullptr || (node.input(2).valid() && beta == nullptr)) return std::nullopt;
-    const auto numbers = beta != nullptr ? constant_numbers(graph_, node.input(2))
-                                         : std::vector<double>(static_cast<size_t>(scale->count()));
-    const Shape& shape = beta != nullptr ? beta->shape() : scale->shape();
+    const Shape& shape = scale->shape();
+    const std::vector<double> zeros(static_cast<size_t>(scale->count()));
+    const std::string name = name_of(graph_, node) + "_beta";
     return emit_with_input(patch_, node, 2,
-                           shifted(shape, *numbers, name_of(graph_, node) + "_beta"));
+                           beta != nullptr ? shifted(*beta, name) : shifted(shape, zeros, name));
   }
 
   /// Gemm with beta 1 and Conv; only where a bias is there.
   std::optional<ValueId> into_bias(const Node& node) {
     const Tensor* bias = graph_.constant(node.input(2));
     if (bias == nullptr || bias->type() != type_) return std::nullopt;
-    const auto numbers = constant_numbers(graph_, node.input(2));
-    return emit_with_input(patch_, node, 2,
-                           shifted(bias->shape(), *numbers, name_of(graph_, node) + "_bias"));
+    return emit_with_input(patch_, node, 2, shifted(*bias, name_of(graph_, node) + "_bias"));
+  }
+
+  ValueId shifted(const Tensor& t, const std::string& name) {
+    return shifted(t.shape(), t.to_doubles().value(), name);
   }
 
   ValueId shifted(const Shape& shape, std::vector<double> numbers, const std::string& name) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "train/trainer/dataset_hash.h"
 #include "train/trainer/trainer.h"
 
 namespace octet::train {
@@ -62,6 +63,8 @@ std::string run_identity(const Graph& graph,
   };
   line("graph {:016x}", graph.content_hash());
   line("data {} ({} examples)", examples.description(), examples.size());
+  // Read twice, so only where somebody compares it: a later run, or other processes.
+  if (!o.checkpoint.empty() || o.world.size > 1) line("content {:016x}", dataset_hash(examples));
   line("validation {} ({} examples), split {}",
        validation == nullptr ? "none" : validation->description(),
        validation == nullptr ? 0 : validation->size(), o.validation_split);

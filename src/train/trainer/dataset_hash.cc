@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/content_dataset.h"
+#include "train/trainer/dataset_hash.h"
 
 #include <algorithm>
 
-#include "core/format.h"
 #include "core/hash.h"
 
-namespace octet::cli {
+namespace octet::train {
 namespace {
 
 constexpr size_t kMostBytes = size_t{256} << 20;
 constexpr int64_t kRowsAtOnce = 256;
 
 /// Adds a batch to the hash; returns its bytes.
-size_t add(const Batch& batch, uint64_t& hash) {
+size_t hash_batch(const Batch& batch, uint64_t& hash) {
   size_t bytes = 0;
   const auto take = [&](const Tensor& tensor) {
     hash = hash_bytes(tensor.bytes(), hash);
@@ -27,8 +26,9 @@ size_t add(const Batch& batch, uint64_t& hash) {
   return bytes;
 }
 
-/// A batch that cannot be read ends it: who trains on the data hears why.
-uint64_t content_hash(const Dataset& data) {
+} // namespace
+
+uint64_t dataset_hash(const Dataset& data) {
   uint64_t hash = 0;
   int64_t stride = 1;
   for (int64_t begin = 0; begin < data.size(); begin += kRowsAtOnce * stride) {
@@ -37,7 +37,7 @@ uint64_t content_hash(const Dataset& data) {
       rows.push_back(i);
     const Result<Batch> batch = data.batch_at(rows, 0);
     if (!batch.ok()) return hash;
-    const size_t bytes = add(*batch, hash);
+    const size_t bytes = hash_batch(*batch, hash);
     const size_t blocks = static_cast<size_t>(data.size() / kRowsAtOnce) + 1;
     if (begin == 0)
       stride = std::max<int64_t>(1, static_cast<int64_t>(blocks * bytes / kMostBytes));
@@ -45,10 +45,4 @@ uint64_t content_hash(const Dataset& data) {
   return hash;
 }
 
-} // namespace
-
-ContentDataset::ContentDataset(const Dataset& data)
-    : data_(data),
-      description_(fmt::format("{}, content {:016x}", data.description(), content_hash(data))) {}
-
-} // namespace octet::cli
+} // namespace octet::train
