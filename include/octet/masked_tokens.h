@@ -26,8 +26,9 @@ class MaskedTokens {
   double top5() const { return share(hits5_); }
   std::pair<double, double> top1_interval() const; ///< 95 % (Wilson 1927)
   std::pair<double, double> top5_interval() const;
-  /// Mean of -log p(label), in nats, and e to that power.
+  /// Mean of -log p(label), in nats, its 95 % interval (1.96 standard errors), and e to that power.
   double loss() const;
+  std::pair<double, double> loss_interval() const;
   double perplexity() const;
   /// What was hidden and what was guessed, in the order of the batches.
   const std::vector<int64_t>& labels() const { return labels_; }
@@ -43,7 +44,7 @@ class MaskedTokens {
   void add_row(std::span<const float> scores, int64_t label);
 
   int64_t hits1_ = 0, hits5_ = 0;
-  double loss_sum_ = 0;
+  double loss_sum_ = 0, loss_square_sum_ = 0;
   std::vector<int64_t> labels_, predictions_;
 };
 

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet eval: any number of models and executors in one table.
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/command.h"
 #include "cli/evaluate.h"
 #include "cli/evaluate_lm.h"
+#include "cli/evaluation_page.h"
 #include "cli/evaluation_table.h"
 #include "cli/list_option.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
-#include "report/html.h"
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 namespace octet::cli {
 namespace {
@@ -78,15 +76,19 @@ class Eval final : public Command {
       }
     }
     OCTET_TRY(compare_with_first(results));
-    if (!report_.empty())
-      OCTET_TRY(write_file(report_, page(results, *data),
-                           common.force ? Overwrite::kYes : Overwrite::kNo));
+    OCTET_TRY(write_page(results, *data, common));
     common.json ? print_json(results) : print_table(results, *data);
     return Answer::kDone;
   }
 
+  template <class Results>
+  Status write_page(const Results& results, const Dataset& data, const Common& common) const {
+    if (report_.empty()) return ok_status();
+    return write_file(report_, evaluation_page(results, data),
+                      common.force ? Overwrite::kYes : Overwrite::kNo);
+  }
+
   Result<Answer> run_language_models(const std::vector<Graph>& graphs, const Common& common) const {
-    if (!report_.empty()) return Error("--report is for classifiers; use --json");
     std::vector<LmEvaluation> results;
     std::shared_ptr<const Dataset> data;
     for (size_t i = 0; i < graphs.size(); ++i) {
@@ -102,44 +104,9 @@ class Eval final : public Command {
       }
     }
     OCTET_TRY(compare_with_first(results));
+    OCTET_TRY(write_page(results, *data, common));
     common.json ? cli::print_json(results) : cli::print_table(results, *data);
     return Answer::kDone;
-  }
-
-  /// The name that a chart has room for.
-  static std::string label(const Evaluation& e) {
-    const std::string file = std::filesystem::path(e.model).filename().string();
-    return e.executor == "native" ? file : file + " " + e.executor;
-  }
-
-  static std::string page(const std::vector<Evaluation>& results, const Dataset& data) {
-    HtmlPage html("octet: models compared");
-    html.paragraph(fmt::format("{}, {} examples.", data.description(), results.front().samples));
-    const EvaluationTable scores = scores_table(results), classes = classes_table(results);
-    html.table(scores.header, scores.rows);
-    html.paragraph(scores.legend);
-    html.heading("Classes, and each model against the first");
-    html.table(classes.header, classes.rows);
-    html.paragraph(classes.legend);
-    std::vector<HtmlPage::Bar> accuracy, size, latency;
-    double lowest = 100;
-    for (const Evaluation& e : results) {
-      lowest = std::min(lowest, 100 * e.interval.first);
-      accuracy.push_back({label(e), 100 * e.accuracy, fmt::format("{:.2f} %", 100 * e.accuracy),
-                          100 * e.interval.first, 100 * e.interval.second});
-      size.push_back({label(e), static_cast<double>(e.size_bytes), bytes_text(e.size_bytes), 0, 0});
-      latency.push_back({label(e), e.latency_ms_median,
-                         fmt::format("{:.1f} µs", 1e3 * e.latency_ms_median), 0, 0});
-    }
-    html.heading("Accuracy");
-    const double from = std::max(0.0, lowest - 1);
-    html.bars(fmt::format("per cent, with 95 % intervals; the axis starts at {:.1f}", from),
-              accuracy, from);
-    html.heading("Size");
-    html.bars("bytes of the file", size);
-    html.heading("Latency");
-    html.bars("median of one example a run", latency);
-    return html.text();
   }
 
   std::vector<std::string> models_, executors_;

@@ -5,10 +5,8 @@
 #include <chrono>
 #include <numeric>
 
-#include "cli/evaluation_table.h"
 #include "cli/terminal.h"
 #include "core/format.h"
-#include "report/table.h"
 #include <nlohmann/json.hpp>
 
 #include "octet/metrics.h"
@@ -56,28 +54,18 @@ nlohmann::ordered_json json_of(const std::optional<PairedTest>& test) {
   return test ? paired_json(*test) : nlohmann::ordered_json(nullptr);
 }
 
-void add_pair(Table& table,
+void add_pair(EvaluationTable& table,
               const LmEvaluation& e,
               const char* what,
               const std::optional<PairedTest>& test) {
   if (!test) return;
-  std::vector<std::string> row = {e.model, e.executor, what};
+  table.rows.push_back({e.model, e.executor, what});
   for (std::string& cell : paired_cells(*test))
-    row.push_back(std::move(cell));
-  table.add(std::move(row));
+    table.rows.back().push_back(std::move(cell));
 }
 
-void print_pairs(const std::vector<LmEvaluation>& results) {
-  if (results.size() < 2) return;
-  std::vector<std::string> header = {"model", "executor", "of"};
-  for (std::string& title : paired_header())
-    header.push_back(std::move(title));
-  Table table(std::move(header));
-  for (size_t i = 1; i < results.size(); ++i) {
-    add_pair(table, results[i], "masked tokens", results[i].masked_against_first);
-    add_pair(table, results[i], "next sentences", results[i].next_against_first);
-  }
-  fmt::print("\n{}{}\n", table.text(), kPairedLegend);
+std::string range_text(const std::pair<double, double>& interval) {
+  return fmt::format("{:.4f} .. {:.4f}", interval.first, interval.second);
 }
 
 } // namespace
@@ -128,6 +116,7 @@ void print_json(const std::vector<LmEvaluation>& results) {
   for (const LmEvaluation& e : results) {
     const auto [low, high] = e.masked.top1_interval();
     const auto top5 = e.masked.top5_interval();
+    const auto loss = e.masked.loss_interval();
     nlohmann::ordered_json item = {{"model", e.model},
                                    {"executor", e.executor},
                                    {"samples", e.samples},
@@ -137,6 +126,7 @@ void print_json(const std::vector<LmEvaluation>& results) {
                                    {"top5", e.masked.top5()},
                                    {"top5_interval", {top5.first, top5.second}},
                                    {"loss", e.masked.loss()},
+                                   {"loss_interval", {loss.first, loss.second}},
                                    {"perplexity", e.masked.perplexity()},
                                    {"unigram_top1", e.masked.unigram_top1()},
                                    {"unigram_entropy", e.masked.unigram_entropy()}};
@@ -154,26 +144,57 @@ void print_json(const std::vector<LmEvaluation>& results) {
   fmt::print("{}\n", out.dump(2));
 }
 
-void print_table(const std::vector<LmEvaluation>& results, const Dataset& data) {
-  Table table({"model", "executor", "top-1 %", "95 % interval", "top-5 %", "loss", "perplexity",
-               "NSP %", "95 % interval", "size", "tokens/s"});
+EvaluationTable masked_table(const std::vector<LmEvaluation>& results) {
+  EvaluationTable out;
+  out.header = {"model",         "executor", "top-1 %",       "95 % interval", "top-5 %",
+                "95 % interval", "loss",     "95 % interval", "perplexity"};
+  for (const LmEvaluation& e : results)
+    out.rows.push_back(
+        {e.model, e.executor, fmt::format("{:.2f}", 100 * e.masked.top1()),
+         percent_range(e.masked.top1_interval()), fmt::format("{:.2f}", 100 * e.masked.top5()),
+         percent_range(e.masked.top5_interval()), fmt::format("{:.4f}", e.masked.loss()),
+         range_text(e.masked.loss_interval()), fmt::format("{:.2f}", e.masked.perplexity())});
+  const MaskedTokens& m = results.front().masked;
+  out.legend = fmt::format("{} masked tokens; knowing only how often each token comes: top-1 "
+                           "{:.2f} %, loss {:.4f} (the entropy of these tokens)",
+                           m.count(), 100 * m.unigram_top1(), m.unigram_entropy());
+  return out;
+}
+
+EvaluationTable next_table(const std::vector<LmEvaluation>& results) {
+  EvaluationTable out;
+  out.header = {"model", "executor", "NSP %", "95 % interval", "size", "tokens/s"};
   for (const LmEvaluation& e : results) {
     const bool has_next = !e.next.labels.empty();
-    table.add({e.model, e.executor, fmt::format("{:.2f}", 100 * e.masked.top1()),
-               percent_range(e.masked.top1_interval()),
-               fmt::format("{:.2f}", 100 * e.masked.top5()), fmt::format("{:.4f}", e.masked.loss()),
-               fmt::format("{:.2f}", e.masked.perplexity()),
-               has_next ? fmt::format("{:.2f}", 100 * e.next.accuracy()) : "-",
-               has_next ? percent_range(e.next.interval()) : "-", bytes_text(e.size_bytes),
-               fmt::format("{:.0f}", e.tokens_per_second)});
+    out.rows.push_back({e.model, e.executor,
+                        has_next ? fmt::format("{:.2f}", 100 * e.next.accuracy()) : "-",
+                        has_next ? percent_range(e.next.interval()) : "-", bytes_text(e.size_bytes),
+                        fmt::format("{:.0f}", e.tokens_per_second)});
   }
-  const MaskedTokens& m = results.front().masked;
-  fmt::print("{}, {} rows, {} masked tokens\n{}"
-             "knowing only how often each token comes: top-1 {:.2f} %, loss {:.4f} (the entropy of "
-             "these tokens)\n",
-             data.description(), results.front().samples, m.count(), table.text(),
-             100 * m.unigram_top1(), m.unigram_entropy());
-  print_pairs(results);
+  out.legend = "NSP: of how many pairs it said rightly whether the second follows the first; "
+               "tokens/s: of rows as they are run, padding included";
+  return out;
+}
+
+EvaluationTable pairs_table(const std::vector<LmEvaluation>& results) {
+  EvaluationTable out;
+  out.header = {"model", "executor", "of"};
+  for (std::string& title : paired_header())
+    out.header.push_back(std::move(title));
+  for (size_t i = 1; i < results.size(); ++i) {
+    add_pair(out, results[i], "masked tokens", results[i].masked_against_first);
+    add_pair(out, results[i], "next sentences", results[i].next_against_first);
+  }
+  out.legend = out.rows.empty()
+                   ? "none saw the same tokens as the first: nothing to compare in pairs"
+                   : kPairedLegend;
+  return out;
+}
+
+void print_table(const std::vector<LmEvaluation>& results, const Dataset& data) {
+  fmt::print("{}; judged on {}\n{}\n{}", data.description(), results.front().samples,
+             table_text(masked_table(results)), table_text(next_table(results)));
+  if (results.size() > 1) fmt::print("\n{}", table_text(pairs_table(results)));
 }
 
 } // namespace octet::cli

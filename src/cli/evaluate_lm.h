@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/evaluate.h"
+#include "cli/evaluation_table.h"
 
 #include "octet/masked_tokens.h"
 
@@ -30,6 +31,13 @@ Result<LmEvaluation> evaluate_language_model(const Graph& graph,
 
 /// Fills the paired tests.
 Status compare_with_first(std::vector<LmEvaluation>& results);
+
+/// Masked tokens: shares, loss and perplexity.
+EvaluationTable masked_table(const std::vector<LmEvaluation>& results);
+/// Next sentences, size and speed.
+EvaluationTable next_table(const std::vector<LmEvaluation>& results);
+/// Each model against the first, where both saw the same tokens and pairs.
+EvaluationTable pairs_table(const std::vector<LmEvaluation>& results);
 
 void print_json(const std::vector<LmEvaluation>& results);
 void print_table(const std::vector<LmEvaluation>& results, const Dataset& data);

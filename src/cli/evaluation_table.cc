@@ -9,16 +9,13 @@
 #include <nlohmann/json.hpp>
 
 namespace octet::cli {
-namespace {
 
-std::string text_of(const EvaluationTable& part) {
+std::string table_text(const EvaluationTable& part) {
   Table table(part.header);
   for (const std::vector<std::string>& row : part.rows)
     table.add(row);
-  return table.text();
+  return table.text() + part.legend + "\n";
 }
-
-} // namespace
 
 nlohmann::ordered_json paired_json(const PairedTest& t) {
   return {{"only_first_right", t.only_first},
@@ -101,9 +98,8 @@ void print_json(const std::vector<Evaluation>& results) {
 }
 
 void print_table(const std::vector<Evaluation>& results, const Dataset& data) {
-  const EvaluationTable scores = scores_table(results), classes = classes_table(results);
-  fmt::print("{}, {} examples\n{}{}\n\n{}{}\n", data.description(), results.front().samples,
-             text_of(scores), scores.legend, text_of(classes), classes.legend);
+  fmt::print("{}, {} examples\n{}\n{}", data.description(), results.front().samples,
+             table_text(scores_table(results)), table_text(classes_table(results)));
 }
 
 } // namespace octet::cli

@@ -17,6 +17,8 @@ struct EvaluationTable {
   std::vector<std::vector<std::string>> rows;
   std::string legend;
 };
+/// As lines of text, the legend below.
+std::string table_text(const EvaluationTable& part);
 /// Accuracy, size and speed.
 EvaluationTable scores_table(const std::vector<Evaluation>& results);
 /// F1, Matthews' correlation, and each model against the first.

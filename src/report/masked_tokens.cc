@@ -72,7 +72,9 @@ void MaskedTokens::add_row(std::span<const float> scores, int64_t label) {
     before += scores[v] > mine || (scores[v] == mine && v < static_cast<size_t>(label)) ? 1 : 0;
   hits1_ += before == 0 ? 1 : 0;
   hits5_ += before < kTop ? 1 : 0;
-  loss_sum_ += log_sum(scores) - static_cast<double>(mine);
+  const double loss = log_sum(scores) - static_cast<double>(mine);
+  loss_sum_ += loss;
+  loss_square_sum_ += loss * loss;
   labels_.push_back(label);
   predictions_.push_back(best - scores.begin());
 }
@@ -91,6 +93,14 @@ std::pair<double, double> MaskedTokens::top5_interval() const {
 
 double MaskedTokens::loss() const {
   return labels_.empty() ? 0 : loss_sum_ / static_cast<double>(count());
+}
+
+std::pair<double, double> MaskedTokens::loss_interval() const {
+  const auto n = static_cast<double>(count());
+  if (n < 2) return {loss(), loss()};
+  const double variance = std::max(0.0, (loss_square_sum_ - loss_sum_ * loss()) / (n - 1));
+  const double margin = 1.96 * std::sqrt(variance / n);
+  return {loss() - margin, loss() + margin};
 }
 
 double MaskedTokens::perplexity() const {

@@ -21,6 +21,7 @@ TEST(MaskedTokens, MatchesClosedForms) {
   EXPECT_EQ(m.count(), 2);
   EXPECT_NEAR(m.loss(), 3 * std::log(2.0), 1e-6);
   EXPECT_NEAR(m.perplexity(), 8, 1e-5);
+  EXPECT_NEAR(m.loss_interval().first, m.loss(), 1e-6); // both are log 8
   EXPECT_EQ(m.top1(), 0);   // equal scores: the first five are before token 5
   EXPECT_EQ(m.top5(), 0.5); // the third of the second row
   ASSERT_TRUE(m.add(logits, Tensor::of<int32_t>({3}, {-1, 0, 7})).ok());
@@ -30,6 +31,15 @@ TEST(MaskedTokens, MatchesClosedForms) {
   EXPECT_EQ(m.predictions(), (std::vector<int64_t>{0, 0, 0, 7}));
   EXPECT_LT(m.top5_interval().first, 0.75);
   EXPECT_GT(m.top5_interval().second, 0.75);
+  // Losses: log 8 twice, log 2, and of the last row log(1 + 1/e + ... + 1/e^7).
+  const double last = std::log((1 - std::exp(-8.0)) / (1 - std::exp(-1.0)));
+  const double losses[] = {3 * std::log(2.0), 3 * std::log(2.0), std::log(2.0), last};
+  const double mean = (losses[0] + losses[1] + losses[2] + losses[3]) / 4;
+  double variance = 0;
+  for (const double loss : losses)
+    variance += (loss - mean) * (loss - mean) / 3;
+  EXPECT_NEAR(m.loss_interval().first, mean - 1.96 * std::sqrt(variance / 4), 1e-6);
+  EXPECT_NEAR(m.loss_interval().second, mean + 1.96 * std::sqrt(variance / 4), 1e-6);
 }
 
 TEST(MaskedTokens, KnowsTheUnigramBaseline) {

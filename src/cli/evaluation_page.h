@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluations side by side as an HTML page: the tables, and what they say as bars.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/evaluate.h"
+#include "cli/evaluate_lm.h"
+
+namespace octet::cli {
+
+std::string evaluation_page(const std::vector<Evaluation>& results, const Dataset& data);
+std::string evaluation_page(const std::vector<LmEvaluation>& results, const Dataset& data);
+
+} // namespace octet::cli
