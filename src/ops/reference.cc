@@ -33,8 +33,11 @@ Status check_input(const Value& v, const Tensor& t) {
 
 class Run {
  public:
-  Run(const Graph& graph, std::span<const NodeId> order, int depth)
-      : graph_(graph), order_(order), depth_(depth),
+  /// `outer`: the run that a body belongs to; a body without operator sets has those of it.
+  Run(const Graph& graph, std::span<const NodeId> order, const Run* outer = nullptr)
+      : graph_(graph),
+        versions_(outer != nullptr && graph.opsets.empty() ? outer->versions_ : graph),
+        order_(order), depth_(outer != nullptr ? outer->depth_ + 1 : 0),
         values_(static_cast<size_t>(graph.value_bound())) {}
 
   Result<std::vector<Tensor>> operator()(std::span<const Tensor> inputs, const Environment* outer) {
@@ -88,7 +91,7 @@ class Run {
       return error(ErrorCode::kUnsupported, "octet cannot run this operator (domain \"{}\")",
                    n.domain);
     EvalContext context{.node = n,
-                        .version = graph_.opset(n.domain),
+                        .version = versions_.opset(n.domain),
                         .inputs = {},
                         .run_body = {},
                         .seed = static_cast<uint64_t>(n.id.index)};
@@ -113,10 +116,11 @@ class Run {
 
   Result<std::vector<Tensor>> run_body(const Graph& body, std::span<const Tensor> in) {
     const std::vector<NodeId> order = OCTET_TRY(body.topological());
-    return Run(body, order, depth_ + 1)(in, &values_);
+    return Run(body, order, this)(in, &values_);
   }
 
   const Graph& graph_;
+  const Graph& versions_; ///< whose operator sets count
   std::span<const NodeId> order_;
   int depth_;
   Environment values_;
@@ -128,7 +132,7 @@ class ReferenceExecutor final : public Executor {
   ReferenceExecutor(Graph graph, std::vector<NodeId> order)
       : graph_(std::move(graph)), order_(std::move(order)) {}
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
-    return Run(graph_, order_, 0)(inputs, nullptr);
+    return Run(graph_, order_)(inputs, nullptr);
   }
 
  private:

@@ -183,33 +183,6 @@ TEST(Repair, SaysWhatIsLeft) {
   EXPECT_FALSE(repair(parse_bad_file(foreign), "tensorrt-99").ok());
 }
 
-TEST(Repair, SaysThatBodiesStayAsTheyAre) {
-  const Graph graph = parse_graph(R"(graph g opset(""=17)
-input pick: bool[]
-input x: f32[2]
-y = If(pick) {then_branch={ graph a
-  capture x: f32[2]
-  const s: f32[] = [1]
-  const z: i8[] = [3]
-  q = QuantizeLinear(x, s, z)
-  t = DequantizeLinear(q, s, z)
-  output t: f32[2]
-}, else_branch={ graph b
-  capture x: f32[2]
-  u = Relu(x)
-  output u: f32[2]
-}} "choice"
-output y: f32[2]
-)")
-                          .value();
-  const Repaired repaired = repair(graph, "tensorrt-10").value();
-  EXPECT_FALSE(accepted(repaired.left));
-  bool said = false;
-  for (const Finding& f : repaired.left)
-    said = said || f.fix.find("repair leaves the bodies") != std::string::npos;
-  EXPECT_TRUE(said) << text(repaired.left);
-}
-
 /// Repairs, expects acceptance without warnings and the same bits, and returns the graph.
 Graph repaired_exactly(const Graph& graph, std::string_view target, WeightForm weights) {
   RepairOptions options;

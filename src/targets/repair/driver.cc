@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applies repairs one by one: each patch, its dead nodes removed, types inferred, the graph
-// verified.
+// verified. Bodies of If, Loop and Scan are repaired as graphs of their own; codes that cross the
+// border of one have readers or makers that no rule sees, so that every rule leaves both sides.
 #include <algorithm>
 #include <memory>
 
@@ -12,63 +13,137 @@
 
 namespace octet {
 
+namespace {
+
+constexpr size_t kChangesPerNode = 20;
+
+void for_each_body(const Graph& graph, const std::function<void(const Graph&)>& visit) {
+  for (const NodeId id : graph.nodes())
+    for (const auto& [key, attribute] : graph.node(id).attributes)
+      if (const auto* body = std::get_if<GraphPtr>(&attribute.value)) {
+        visit(**body);
+        for_each_body(**body, visit);
+      }
+}
+
+size_t count_nodes(const Graph& graph) {
+  size_t count = graph.nodes().size();
+  for_each_body(graph, [&](const Graph& body) { count += body.nodes().size(); });
+  return count;
+}
+
+/// What a new value must not be called: what one of the graphs around is, or one of those within.
+NameSet names_in_bodies(const Graph& graph, NameSet names) {
+  for_each_body(graph, [&](const Graph& body) { names = with_names_of(body, std::move(names)); });
+  return names;
+}
+
+} // namespace
+
 const Range* RepairContext::range_of(ValueId value) const {
   const auto found = observed.find(graph.value(value).name);
   return found == observed.end() ? nullptr : &found->second;
 }
 
 Status RepairDriver::run(std::span<const RepairRule> rules) {
-  graph_.remove_dead();
+  limit_ = kChangesPerNode * std::max<size_t>(count_nodes(graph_), 10);
+  return graph_and_bodies({graph_, "", {}}, rules);
+}
+
+Status RepairDriver::graph_and_bodies(const Place& place, std::span<const RepairRule> rules) {
+  OCTET_TRY(to_fixed_point(place, rules));
+  const auto edit = [&](Graph& inner, const std::string& path, const NameSet& names) {
+    return body({inner, path, names}, rules);
+  };
+  bool needs_less = false;
+  for (const NodeId id : place.graph.nodes())
+    needs_less =
+        OCTET_TRY(edit_bodies(place.graph, id, place.path, place.outer_names, edit)) || needs_less;
+  return needs_less ? to_fixed_point(place, rules) : ok_status();
+}
+
+/// Whether anything was repaired.
+Result<bool> RepairDriver::body(const Place& place, std::span<const RepairRule> rules) {
+  const size_t before = changes_.size();
+  const Graph as_it_came = place.graph;
+  if (!infer_types(place.graph).ok()) {
+    place.graph = as_it_came;
+    const bool fits = target_.family != TargetFamily::kOctet &&
+                      graph_and_bodies(place, type_repairs()).ok() && infer_types(place.graph).ok();
+    if (!fits) {
+      changes_.erase(changes_.begin() + static_cast<std::ptrdiff_t>(before), changes_.end());
+      probes_.resize(before);
+      return false;
+    }
+  }
+  OCTET_TRY(graph_and_bodies(place, rules));
+  return changes_.size() > before;
+}
+
+Status RepairDriver::to_fixed_point(const Place& place, std::span<const RepairRule> rules) {
+  Graph& graph = place.graph;
+  graph.remove_dead();
+  const NameSet taken = names_in_bodies(graph, place.outer_names);
   for (bool changed = true; changed;) {
     changed = false;
     for (const RepairRule& rule : rules)
-      changed = OCTET_TRY(sweep(rule)) || changed;
-    if (changed) OCTET_TRY_WITH(infer_types(graph_), "types after the repair");
+      changed = OCTET_TRY(sweep(place, taken, rule)) || changed;
+    if (changed) OCTET_TRY_WITH(infer_types(graph), "types after the repair");
   }
   return ok_status();
 }
 
-Result<bool> RepairDriver::sweep(const RepairRule& rule) {
+Result<bool> RepairDriver::sweep(const Place& place, const NameSet& taken, const RepairRule& rule) {
+  static const ObservedRanges kNoRanges;
+  Graph& graph = place.graph;
   bool changed = false;
-  auto uses = std::make_unique<Uses>(graph_);
-  for (const NodeId id : OCTET_TRY(graph_.topological())) {
-    if (!graph_.alive(id)) continue;
-    const RepairContext context{graph_,
+  auto uses = std::make_unique<Uses>(graph);
+  for (const NodeId id : OCTET_TRY(graph.topological())) {
+    if (!graph.alive(id)) continue;
+    const RepairContext context{graph,
                                 *uses,
                                 target_,
-                                observed_,
+                                place.path.empty() ? observed_ : kNoRanges,
                                 options_.weights,
                                 options_.scales,
                                 options_.attention,
                                 options_.zero_points};
-    const std::optional<Repair> repair = rule.apply(context, graph_.node(id));
+    const std::optional<Repair> repair = rule.apply(context, graph.node(id));
     if (!repair) continue;
-    const std::string node = name_of(graph_, graph_.node(id));
-    const std::string where = fmt::format("repair {}: node {}", rule.name, graph_.node(id).label());
-    OCTET_TRY_WITH(apply(rule, *repair, node), where);
-    uses = std::make_unique<Uses>(graph_);
+    const std::string node = name_of(graph, graph.node(id));
+    const std::string where = fmt::format("repair {}: node {}", rule.name, graph.node(id).label());
+    OCTET_TRY_WITH(apply(place, taken, rule, *repair, node), where);
+    uses = std::make_unique<Uses>(graph);
     changed = true;
   }
   return changed;
 }
 
-Status RepairDriver::apply(const RepairRule& rule, const Repair& repair, const std::string& node) {
-  const std::vector<NodeId> made = OCTET_TRY(repair.patch.apply(graph_));
-  graph_.remove_dead();
+Status RepairDriver::apply(const Place& place,
+                           const NameSet& taken,
+                           const RepairRule& rule,
+                           const Repair& repair,
+                           const std::string& node) {
+  Graph& graph = place.graph;
+  const int32_t first_new = graph.value_bound();
+  const std::vector<NodeId> made = OCTET_TRY(repair.patch.apply(graph));
+  const bool is_model = place.path.empty(); // whose outputs have names that others know
+  for (int32_t i = first_new; i < graph.value_bound(); ++i)
+    if (!is_model || !graph.is_output(ValueId{i})) keep_apart(graph, ValueId{i}, taken);
+  graph.remove_dead();
   for (const NodeId id : made)
-    if (graph_.alive(id)) OCTET_TRY(infer_node(graph_, id));
-  OCTET_TRY(verify(graph_));
+    if (graph.alive(id)) OCTET_TRY(infer_node(graph, id));
+  OCTET_TRY(verify(graph));
   Change change;
   change.rule = rule.name;
-  change.node = node;
+  change.node = place.path + node;
   change.why = repair.patch.why();
   change.exact = repair.patch.exactness() == Exactness::kExact;
   change.max_error = repair.max_error;
   changes_.push_back(std::move(change));
-  probes_.push_back(repair.probe);
-  const auto limit = 20 * std::max<size_t>(graph_.nodes().size(), 10);
-  if (changes_.size() > limit)
-    return error(ErrorCode::kInternal, "does not converge: {} repairs and no end", limit);
+  probes_.push_back(is_model ? repair.probe : std::nullopt);
+  if (changes_.size() > limit_)
+    return error(ErrorCode::kInternal, "does not converge: {} repairs and no end", limit_);
   return ok_status();
 }
 

@@ -13,7 +13,6 @@ namespace octet {
 
 namespace {
 
-/// What must be mended before types can be inferred.
 constexpr RepairRule kTypeRepairs[] = {
     {"fold_parameter", fold_parameter},
     {"convert_scale", convert_scale},
@@ -71,20 +70,11 @@ constexpr RepairRule kOnnxRuntimeForms[] = {
     {"split_quantize", split_quantize},
 };
 
-/// Repairs stop at bodies: what check finds in there says so.
-void name_bodies(const Graph& graph, std::vector<Finding>& left) {
-  for (const NodeId id : graph.nodes())
-    for (const auto& [key, attribute] : graph.node(id).attributes) {
-      if (!std::holds_alternative<GraphPtr>(attribute.value)) continue;
-      const std::string inside = label(graph, graph.node(id)) + " " + key + ": ";
-      for (Finding& finding : left)
-        if (finding.node.starts_with(inside))
-          finding.fix += "; repair leaves the bodies of If, Loop and Scan as they are: do it where "
-                         "the file is made, or simplify it with the condition fixed";
-    }
-}
-
 } // namespace
+
+std::span<const RepairRule> type_repairs() {
+  return kTypeRepairs;
+}
 
 std::span<const RepairRule> form_repairs(TargetFamily family) {
   switch (family) {
@@ -110,7 +100,7 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
   RepairDriver driver(out.graph, *def, options);
   if (!infer_types(out.graph).ok()) {
     out.graph = graph;
-    if (def->family != TargetFamily::kOctet) OCTET_TRY(driver.run(kTypeRepairs));
+    if (def->family != TargetFamily::kOctet) OCTET_TRY(driver.run(type_repairs()));
     OCTET_TRY_WITH(infer_types(out.graph), "repair");
   }
   // Repairs write operators of this set: Round came with 11, axes of Q and DQ with 13. A graph that
@@ -148,7 +138,7 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
     OCTET_TRY_WITH(measure(graph, options, driver, out), "repair: measuring");
   OCTET_TRY_WITH(half_precision(graph, options, out), "repair: 16 bits");
   out.left = OCTET_TRY(check(out.graph, target));
-  name_bodies(out.graph, out.left);
+  explain_what_bodies_leave(out.graph, out.left);
   return out;
 }
 

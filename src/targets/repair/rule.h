@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/patch.h"
+#include "passes/edit_bodies.h"
 #include "targets/tables.h"
 
 #include "octet/repair.h"
@@ -56,12 +57,17 @@ struct RepairRule {
   RepairFn* apply;
 };
 
+/// What must be mended before types can be inferred.
+std::span<const RepairRule> type_repairs();
 /// Applied to a fixed point, in the order of the list: forms first (numbers may only change in the
 /// last bit), then scales and zero points. Between the two, ranges are taken from the data.
 std::span<const RepairRule> form_repairs(TargetFamily family);
 std::span<const RepairRule> number_repairs(TargetFamily family);
 
-/// Applies rules to a fixed point. Errors: a rule that breaks the graph, or that does not converge.
+/// Applies rules to a fixed point, in the graph and in the bodies of If, Loop and Scan. In there
+/// neither ranges nor probes are had: no data shows what a body computes. A body whose types do not
+/// fit, even after type_repairs(), stays as it is. Errors: a rule that breaks the graph, or that
+/// does not converge.
 class RepairDriver {
  public:
   RepairDriver(Graph& graph, const TargetDef& target, const RepairOptions& options)
@@ -74,16 +80,34 @@ class RepairDriver {
   const std::vector<std::optional<Probe>>& probes() const { return probes_; }
 
  private:
-  Result<bool> sweep(const RepairRule& rule);
-  Status apply(const RepairRule& rule, const Repair& repair, const std::string& node);
+  /// The graph, or a body standing alone with the path to it and the names around it.
+  struct Place {
+    Graph& graph;
+    std::string path;
+    NameSet outer_names;
+  };
+
+  Status graph_and_bodies(const Place& place, std::span<const RepairRule> rules);
+  Result<bool> body(const Place& place, std::span<const RepairRule> rules);
+  Status to_fixed_point(const Place& place, std::span<const RepairRule> rules);
+  Result<bool> sweep(const Place& place, const NameSet& taken, const RepairRule& rule);
+  Status apply(const Place& place,
+               const NameSet& taken,
+               const RepairRule& rule,
+               const Repair& repair,
+               const std::string& node);
 
   Graph& graph_;
   const TargetDef& target_;
   const RepairOptions& options_;
   ObservedRanges observed_;
+  size_t limit_ = 0; ///< of changes, beyond which they do not converge
   std::vector<Change> changes_;
   std::vector<std::optional<Probe>> probes_;
 };
+
+/// Adds to the fixes of what check finds after repair why it is left, where a body is why.
+void explain_what_bodies_leave(const Graph& graph, std::vector<Finding>& left);
 
 /// The ranges of what is quantized in the graph. Errors: see calibrate().
 Result<ObservedRanges> observe_ranges(const Graph& graph, const RepairOptions& options);

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//   If {then_branch: captures w, a constant}     edit sees: const w; what is left of it captures w
+#include "passes/edit_bodies.h"
+
+#include <memory>
+
+#include "core/format.h"
+#include "ops/infer.h"
+
+namespace octet {
+namespace {
+
+/// The edited body as it stands in the node; null where it stays.
+Result<GraphPtr> edited(Graph& outer,
+                        const Graph& body,
+                        const std::string& path,
+                        const NameSet& taken,
+                        const EditBody& edit) {
+  Graph copy = standing_alone(outer, body);
+  if (!OCTET_TRY_WITH(edit(copy, path, taken), fmt::format("body {}", path))) return GraphPtr();
+  copy.remove_dead();
+  for (int32_t i = 0; i < body.value_bound(); ++i) {
+    const Value& was = body.value(ValueId{i});
+    Value& v = copy.mutable_value(ValueId{i});
+    if (was.kind != ValueKind::kCapture || !v.is_constant()) continue;
+    v.kind = ValueKind::kCapture;
+    v.constant = Tensor{};
+    v.captured = was.captured;
+  }
+  for (int32_t i = body.value_bound(); i < copy.value_bound(); ++i)
+    keep_apart(copy, ValueId{i}, taken);
+  for (const auto& [domain, version] : copy.opsets)
+    if (outer.opset(domain) == 0) outer.opsets[domain] = version;
+  if (body.opsets.empty()) copy.opsets.clear();
+  return std::make_shared<const Graph>(std::move(copy));
+}
+
+bool renew_captures(Graph& graph, NodeId id) {
+  Node& node = graph.mutable_node(id);
+  std::set<ValueId> used;
+  for (const auto& [key, attribute] : node.attributes) {
+    const auto* body = std::get_if<GraphPtr>(&attribute.value);
+    if (body == nullptr) continue;
+    for (int32_t i = 0; i < (*body)->value_bound(); ++i)
+      if (const Value& v = (*body)->value(ValueId{i}); v.kind == ValueKind::kCapture)
+        used.insert(v.captured);
+  }
+  return std::erase_if(node.captures, [&](ValueId v) { return !used.contains(v); }) > 0;
+}
+
+} // namespace
+
+NameSet with_names_of(const Graph& graph, NameSet names) {
+  for (int32_t i = 0; i < graph.value_bound(); ++i)
+    names.insert(graph.value(ValueId{i}).name);
+  return names;
+}
+
+void keep_apart(Graph& graph, ValueId id, const NameSet& taken) {
+  const std::string name = graph.value(id).name;
+  std::string free = name;
+  for (int k = 1; taken.contains(free) || (free != name && graph.find_value(free)); ++k)
+    free = fmt::format("{}_inner{}", name, k);
+  if (free != name) graph.rename(id, free);
+}
+
+Result<bool> edit_bodies(Graph& graph,
+                         NodeId id,
+                         const std::string& path,
+                         const NameSet& outer_names,
+                         const EditBody& edit) {
+  const Node& node = graph.node(id);
+  std::string name = node.name;
+  if (name.empty() && node.output(0).valid()) name = graph.value(node.output(0)).name;
+  bool any = false;
+  for (auto& [key, attribute] : graph.mutable_node(id).attributes) {
+    auto* body = std::get_if<GraphPtr>(&attribute.value);
+    if (body == nullptr) continue;
+    const std::string inside = fmt::format("{}{}/{}/", path, name, key);
+    GraphPtr changed =
+        OCTET_TRY(edited(graph, **body, inside, with_names_of(graph, outer_names), edit));
+    if (changed == nullptr) continue;
+    *body = std::move(changed);
+    any = true;
+  }
+  return any && renew_captures(graph, id);
+}
+
+} // namespace octet
