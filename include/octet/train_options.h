@@ -141,6 +141,11 @@ struct ParameterGroup {
   std::vector<std::string> parameters;
 };
 
+/// One of the settings that make a run what it is: `learning rate`, `0.001`.
+struct RunSetting {
+  std::string name, value;
+};
+
 struct TrainOptions {
   OptimizerOptions optimizer;
   ScheduleOptions schedule;
@@ -179,6 +184,10 @@ struct TrainOptions {
   /// Continues from `checkpoint` when that file is there; the result equals that of a run that was
   /// never interrupted, bit for bit, given the same number of threads.
   bool resume = false;
+  /// What graph and data come from, by name: size, vocabulary, share of masked tokens. They change
+  /// nothing; a run that cannot be resumed since its data or graph are others is told which of them
+  /// is another one.
+  std::vector<RunSetting> settings;
 
   const CancelToken* cancel = nullptr; ///< raised to stop after the running step
   std::function<void(const TrainProgress&)> on_step;

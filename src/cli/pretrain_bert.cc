@@ -59,17 +59,13 @@ class PretrainBert final : public Command {
     data.examples = OCTET_TRY(make_model_data(std::move(texts), rows, graph, tokenizer, common));
     TrainOptions options = training_.options();
     options.losses = language_losses(graph);
+    options.settings = settings(graph, spec);
     const TrainedModel model = OCTET_TRY(training_.train(graph, data, output_, common, options));
     if (!training_.writes()) return Answer::kDone;
     BertOptions everywhere = OCTET_TRY(bert_options(model.graph));
     everywhere.gather_masked = false;
     const BertTransfer written = OCTET_TRY(rebuild_bert(model.graph, everywhere));
-    std::vector<RunSetting> given = bert_.settings(graph);
-    given.insert(given.begin(), {{"command", "pretrain bert"}, {"data set", spec}});
-    given.insert(given.end(), {{"mask rate", fmt::format("{}", masking_.rate)},
-                               {"whole words", fmt::format("{}", masking_.whole_word)},
-                               {"next sentences", fmt::format("{}", !no_next_sentence_)}});
-    const std::string record = training_.record(model, output_, given);
+    const std::string record = training_.record(model, output_, options.settings);
     OCTET_TRY(
         write_bert(written.graph, tokenizer, bert_.row_length(graph), record, output_, common));
     training_.finished(output_);
@@ -78,6 +74,15 @@ class PretrainBert final : public Command {
   }
 
  private:
+  std::vector<RunSetting> settings(const Graph& graph, const std::string& spec) const {
+    std::vector<RunSetting> out = bert_.settings(graph);
+    out.insert(out.begin(), {{"command", "pretrain bert"}, {"data set", spec}});
+    out.insert(out.end(), {{"mask rate", fmt::format("{}", masking_.rate)},
+                           {"whole words", fmt::format("{}", masking_.whole_word)},
+                           {"next sentences", fmt::format("{}", !no_next_sentence_)}});
+    return out;
+  }
+
   std::string output_, text_ = "reviews";
   int64_t limit_ = 0;
   bool no_next_sentence_ = false;

@@ -62,6 +62,7 @@ class Qat final : public Command {
       options.activation_scales = ActivationScales::kLearned;
     }
     options.losses = language_losses(graph);
+    options.settings = {{"command", "qat"}, {"data set", quantization_.data}, {"from", model_}};
     if (distill_) {
       options.teacher = teacher_;
       options.teacher.graph = &graph;
@@ -71,8 +72,7 @@ class Qat final : public Command {
     if (!training_.writes()) return Answer::kDone;
     Graph final_graph = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
     if (quantization_.max_length() > 0) set_trained_length(final_graph, quantization_.max_length());
-    const std::string record = training_.record(
-        model, output_, {{"command", "qat"}, {"data set", quantization_.data}, {"from", model_}});
+    const std::string record = training_.record(model, output_, options.settings);
     OCTET_TRY(write_model(final_graph, output_, common, model_, record));
     training_.finished(output_);
     training_.report(model, output_, record, common);

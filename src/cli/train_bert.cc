@@ -58,15 +58,16 @@ class TrainBert final : public Command {
     };
     const TrainingData data = OCTET_TRY(training_.open_data(open));
     TrainOptions options = training_.options();
+    options.settings = bert_.settings(graph);
+    options.settings.insert(options.settings.begin(),
+                            {{"command", "train bert"}, {"data set", data_}});
     if (bert_.is_new() && rate_->count() == 0) {
       options.optimizer.lr = kRateOfNewModel;
       fmt::print(stderr, "a new model: the highest learning rate is {} (--lr)\n", kRateOfNewModel);
     }
     const TrainedModel model = OCTET_TRY(training_.train(graph, data, output_, common, options));
     if (!training_.writes()) return Answer::kDone;
-    std::vector<RunSetting> given = bert_.settings(graph);
-    given.insert(given.begin(), {{"command", "train bert"}, {"data set", data_}});
-    const std::string record = training_.record(model, output_, given);
+    const std::string record = training_.record(model, output_, options.settings);
     OCTET_TRY(write_bert(model.graph, tokenizer, bert_.row_length(graph), record, output_, common));
     training_.finished(output_);
     training_.report(model, output_, record, common);

@@ -42,11 +42,11 @@ class TrainCnn final : public Command {
     const Graph graph = OCTET_TRY(make_cnn(cnn_));
     const TrainingData data = OCTET_TRY(
         flags_.open_data([&](Split split, int64_t) { return open_dataset(flags_.data, split); }));
-    const TrainedModel model =
-        OCTET_TRY(flags_.train(graph, data, output_, common, flags_.options()));
+    TrainOptions options = flags_.options();
+    options.settings = {{"command", "train cnn"}, {"data set", flags_.data}};
+    const TrainedModel model = OCTET_TRY(flags_.train(graph, data, output_, common, options));
     if (!flags_.writes()) return Answer::kDone;
-    const std::string record =
-        flags_.record(model, output_, {{"command", "train cnn"}, {"data set", flags_.data}});
+    const std::string record = flags_.record(model, output_, options.settings);
     OCTET_TRY(write_model(model.graph, output_, common, {}, record));
     flags_.finished(output_);
     flags_.report(model, output_, record, common);

@@ -17,11 +17,6 @@ class Option;
 
 namespace octet::cli {
 
-/// One of the settings that make a run what it is: `learning rate`, `0.001`.
-struct RunSetting {
-  std::string name, value;
-};
-
 /// What the flags start from.
 struct TrainDefaults {
   int64_t epochs;

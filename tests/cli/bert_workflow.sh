@@ -76,9 +76,14 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do # until it is killed between its first checkpo
 done
 [ -e lm.checkpoint ] || fail "it ended before it could be killed"
 refused "--resume continues the run that left it, --force starts over" "$octet" "${lm[@]}" --steps 6 -o lm/
-exits 2 "it is of another run" "$octet" "${lm[@]}" --steps 6 --resume --mask-rate 0.2 -o lm/
-exits 2 "it is of another run" "$octet" "${lm[@]}" --steps 6 --resume --whole-word -o lm/
-exits 2 "another seed, size, vocabulary or start model" "$octet" "${lm[@]}" --steps 6 --resume --seed 1 -o lm/
+other=("$octet" "${lm[@]}" --steps 6 --resume -o lm/)
+exits 2 "this run has mask rate 0.2, the checkpoint mask rate 0.15: take 0.15 to go on" "${other[@]}" --mask-rate 0.2
+exits 2 "this run has whole words true, the checkpoint whole words false: take false" "${other[@]}" --whole-word
+exits 2 "this run has seed 1, the checkpoint seed 0: take 0" "${other[@]}" --seed 1
+exits 2 "this run has learning rate 0.001, the checkpoint learning rate 0.0005: take 0.0005" "${other[@]}" --lr 1e-3
+sed 's/good/fair/' text.txt >fair.txt && cp text.txt kept.txt && cp fair.txt text.txt
+exits 2 "the training data have another content" "${other[@]}"
+cp kept.txt text.txt
 "$octet" "${lm[@]}" --steps 6 --resume -o lm/ >/dev/null 2>&1
 cmp whole/model.onnx lm/model.onnx
 [ ! -e lm.checkpoint ] || fail "the checkpoint of a finished run is still there"

@@ -86,21 +86,35 @@ TEST(Resume, RefusesACheckpointOfAnotherRunAndADamagedOne) {
   TrainOptions options = options_with(fresh_path("other"));
   train_hash(options);
   const Sectors data(200);
+  const std::string ways =
+      " to go on, --force instead of --resume to start over, or another output";
+  const auto refusal = [&](const Dataset& examples, const TrainOptions& other) {
+    const auto model = train::train_graph(test::small_network(), examples, nullptr, other);
+    return model.ok() ? "resumed" : model.error().text();
+  };
+  const std::string place = "train: checkpoint " + options.checkpoint + ": ";
   TrainOptions other = options;
   other.batch_size = 8;
-  const Result<TrainedModel> refused =
-      train::train_graph(test::small_network(), data, nullptr, other);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().text().find(
-                "this run has batch size 8, drop last false, the checkpoint batch size 16"),
-            std::string::npos)
-      << refused.error().text();
+  EXPECT_EQ(refusal(data, other),
+            place + "this run has batch size 8, the checkpoint batch size 16: take 16" + ways);
+  other.optimizer.kind = OptimizerKind::kAdamW;
+  other.seed = 7;
+  EXPECT_EQ(refusal(data, other),
+            place +
+                "this run has batch size 8, the checkpoint batch size 16 (and another seed, "
+                "optimizer): take 16" +
+                ways);
   const Sectors same_name(200, 2); // other points under the same description
-  const Result<TrainedModel> changed =
-      train::train_graph(test::small_network(), same_name, nullptr, options);
-  ASSERT_FALSE(changed.ok());
-  EXPECT_NE(changed.error().text().find("this run has content "), std::string::npos)
-      << changed.error().text();
+  EXPECT_EQ(refusal(same_name, options),
+            place +
+                "the training data have another content than the checkpoint's (other texts, "
+                "labels, vocabulary, length or masks): take the old ones" +
+                ways);
+  other = options;
+  other.settings = {{"mask rate", "0.2"}}; // of which the other points may come
+  EXPECT_EQ(refusal(same_name, other),
+            place + "this run has mask rate 0.2, the checkpoint mask rate none: take none" + ways);
+  EXPECT_EQ(refusal(data, other), "resumed"); // alone it changes nothing
   const auto size = std::filesystem::file_size(options.checkpoint);
   for (const uintmax_t position : {uintmax_t{3}, uintmax_t{200}, size - 2}) {
     std::fstream file(options.checkpoint, std::ios::in | std::ios::out | std::ios::binary);

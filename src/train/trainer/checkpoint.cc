@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <map>
-#include <sstream>
 
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -18,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "octet-checkpoint-2";
+constexpr const char* kFormat = "octet-checkpoint-3";
 constexpr size_t kLimitBytes = size_t{1} << 40;
 
 std::string safetensors_type(DType type) {
@@ -107,18 +106,27 @@ RunCounters counters_from(const json& j) {
   return c;
 }
 
-/// The first line in which two identities differ.
-std::string difference(const std::string& ours, const std::string& theirs) {
-  std::istringstream a(ours), b(theirs);
-  std::string x, y;
-  while (std::getline(a, x)) {
-    if (!std::getline(b, y)) y = "nothing";
-    if (x != y && x.starts_with("graph "))
-      return "the model that it starts from is another one (another seed, size, vocabulary or "
-             "start model)";
-    if (x != y) return fmt::format("this run has {}, the checkpoint {}", x, y);
-  }
-  return "the checkpoint says more than this run";
+json to_json(const std::vector<RunSetting>& list) {
+  json out = json::array();
+  for (const RunSetting& s : list)
+    out.push_back({s.name, s.value});
+  return out;
+}
+std::vector<RunSetting> settings_from(const json& j) {
+  std::vector<RunSetting> out;
+  for (const json& s : j)
+    out.push_back({s.at(0), s.at(1)});
+  return out;
+}
+
+/// As text; what is not UTF-8 in it is replaced.
+std::string text_of(const RunIdentity& identity) {
+  return json({to_json(identity.decides), to_json(identity.explains)})
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+RunIdentity identity_from(const std::string& text) {
+  const json j = json::parse(text);
+  return {settings_from(j.at(0)), settings_from(j.at(1))};
 }
 
 Status read_tensor(const json& entry,
@@ -141,7 +149,7 @@ Status read_tensor(const json& entry,
 }
 
 Result<RunCounters>
-parse(std::string_view file, const std::string& identity, const NamedTensors& tensors) {
+parse(std::string_view file, const RunIdentity& identity, const NamedTensors& tensors) {
   uint64_t header_bytes = 0;
   if (file.size() < 8) return error("the file is cut off");
   std::memcpy(&header_bytes, file.data(), 8);
@@ -152,9 +160,9 @@ parse(std::string_view file, const std::string& identity, const NamedTensors& te
   const std::string_view data = file.substr(8 + header_bytes);
   const json& meta = header.at("__metadata__");
   if (meta.at("format") != kFormat) return error("it is of another version of octet");
-  if (const std::string theirs = meta.at("identity"); theirs != identity)
-    return error("it is of another run: {}; delete it or train without --resume",
-                 difference(identity, theirs));
+  const RunIdentity ours = identity_from(text_of(identity)),
+                    theirs = identity_from(meta.at("identity").get<std::string>());
+  if (const std::string why = difference(ours, theirs); !why.empty()) return Error(why);
   if (meta.at("hash") != fmt::format("{:016x}", hash_bytes(std::as_bytes(std::span(data)))))
     return error("its content is damaged");
   if (header.size() != tensors.size() + 1)
@@ -169,7 +177,7 @@ parse(std::string_view file, const std::string& identity, const NamedTensors& te
 } // namespace
 
 Status save_checkpoint(const std::string& path,
-                       const std::string& identity,
+                       const RunIdentity& identity,
                        const RunCounters& counters,
                        const NamedTensors& tensors) {
   std::string data;
@@ -184,7 +192,7 @@ Status save_checkpoint(const std::string& path,
   }
   header["__metadata__"] = {
       {"format", kFormat},
-      {"identity", identity},
+      {"identity", text_of(identity)},
       {"counters", to_json(counters).dump()},
       {"hash", fmt::format("{:016x}", hash_bytes(std::as_bytes(std::span(data))))}};
   std::string text = header.dump();
@@ -198,7 +206,7 @@ Status save_checkpoint(const std::string& path,
 }
 
 Result<RunCounters>
-load_checkpoint(const std::string& path, const std::string& identity, const NamedTensors& tensors) {
+load_checkpoint(const std::string& path, const RunIdentity& identity, const NamedTensors& tensors) {
   const std::string file = OCTET_TRY(read_file(path, kLimitBytes));
   try {
     return parse(file, identity, tensors).with(fmt::format("checkpoint {}", path));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "train/trainer/identity.h"
 #include <ATen/core/Tensor.h>
 
 #include "octet/train.h"
@@ -45,15 +46,14 @@ struct RunCounters {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-/// `identity` is what the run is (graph, data, options), as text that is compared on loading.
 Status save_checkpoint(const std::string& path,
-                       const std::string& identity,
+                       const RunIdentity& identity,
                        const RunCounters& counters,
                        const NamedTensors& tensors);
 
 /// Reads into `tensors`, which must have the names, types and shapes of the file. Errors: a damaged
 /// file, a checkpoint of another run (what differs is named).
 Result<RunCounters>
-load_checkpoint(const std::string& path, const std::string& identity, const NamedTensors& tensors);
+load_checkpoint(const std::string& path, const RunIdentity& identity, const NamedTensors& tensors);
 
 } // namespace octet::train

@@ -83,7 +83,7 @@ class TrainSession {
   Groups groups_;
   Objective objective_;
   LossScale loss_scale_;
-  std::string identity_;
+  RunIdentity identity_;
   int64_t step_examples_ = 0, epoch_steps_ = 0, steps_ = 0, epochs_ = 0;
   RunCounters counters_;
   std::vector<at::Tensor> best_; ///< trained constants, then statistics

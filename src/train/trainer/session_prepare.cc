@@ -74,7 +74,7 @@ Status TrainSession::meet(int threads) {
   identity_ = run_identity(graph_, all_, given_validation_, options_, threads);
   if (options_.world.size == 1) return ok_status();
   peers_ = OCTET_TRY(Peers::join(options_.world));
-  return peers_->agree(identity_, "another graph, other data or other options");
+  return peers_->agree(identity_.text(), "another graph, other data or other options");
 }
 
 Status TrainSession::resume() {

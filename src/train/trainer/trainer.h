@@ -15,11 +15,4 @@ Result<TrainedModel> train_graph(const Graph& graph,
 /// An error names the option that makes no sense.
 Status check_options(const TrainOptions& options);
 
-/// What a run is, one fact a line: two runs with the same text compute the same.
-std::string run_identity(const Graph& graph,
-                         const Dataset& examples,
-                         const Dataset* validation,
-                         const TrainOptions& o,
-                         int threads);
-
 } // namespace octet::train
