@@ -6,32 +6,16 @@ safetensors itself. Largest difference allowed: 1e-4. Exported again, the weight
 """
 import importlib.util
 import json
-import math
-import os
 import pathlib
-import struct
 import subprocess
+import sys
 import tempfile
 
 import numpy as np
-import onnxruntime
 import tokenizers
 
-LIMIT = 1e-4
-OCTET = pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet"
-TYPES = {"F32": np.float32, "I64": np.int64}
-
-
-def read_safetensors(path):
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + length])
-    header.pop("__metadata__", None)
-    out = {}
-    for name, entry in header.items():
-        begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        out[name] = np.frombuffer(data[begin:end], TYPES[entry["dtype"]]).reshape(entry["shape"])
-    return out
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from encoders import OCTET, attend, batch, compare, gelu, normalize, octet, read_safetensors, run_both
 
 
 class Bert:
@@ -50,26 +34,11 @@ class Bert:
         return x @ self.weight(name + ".weight").T + self.weight(name + ".bias")
 
     def norm(self, x, name):
-        centred = x - x.mean(-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + self.config["layer_norm_eps"])
-        return scaled * self.weight(name + ".weight") + self.weight(name + ".bias")
+        return normalize(x, self.weight(name + ".weight"), self.weight(name + ".bias"), self.config["layer_norm_eps"])
 
     def attention(self, x, mask, name):
-        rows, length, width = x.shape
-        heads = self.config["num_attention_heads"]
-
-        def split(part):
-            y = self.dense(x, f"{name}.self.{part}")
-            return y.reshape(rows, length, heads, width // heads).transpose(0, 2, 1, 3)
-
-        scores = split("query") @ split("key").swapaxes(-1, -2) / math.sqrt(width // heads)
-        scores = np.where(mask[:, None, None, :] == 1, scores, -np.inf)
-        scores = np.exp(scores - scores.max(-1, keepdims=True))
-        y = scores / scores.sum(-1, keepdims=True) @ split("value")
-        return self.dense(y.transpose(0, 2, 1, 3).reshape(rows, length, width), name + ".output.dense")
-
-    def gelu(self, x):
-        return x / 2 * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+        parts = (self.dense(x, f"{name}.self.{part}") for part in ("query", "key", "value"))
+        return self.dense(attend(*parts, mask, self.config["num_attention_heads"]), name + ".output.dense")
 
     def encode(self, ids, mask, types):
         x = (self.weight("embeddings.word_embeddings.weight")[ids]
@@ -79,7 +48,7 @@ class Bert:
         for i in range(self.config["num_hidden_layers"]):
             name = f"encoder.layer.{i}"
             x = self.norm(x + self.attention(x, mask, name + ".attention"), name + ".attention.output.LayerNorm")
-            y = self.gelu(self.dense(x, name + ".intermediate.dense"))
+            y = gelu(self.dense(x, name + ".intermediate.dense"))
             x = self.norm(x + self.dense(y, name + ".output.dense"), name + ".output.LayerNorm")
         return x
 
@@ -88,37 +57,8 @@ class Bert:
 
     def predict_tokens(self, x):
         head = "cls.predictions."
-        x = self.norm(self.gelu(self.dense(x, head + "transform.dense")), head + "transform.LayerNorm")
+        x = self.norm(gelu(self.dense(x, head + "transform.dense")), head + "transform.LayerNorm")
         return x @ self.weight("embeddings.word_embeddings.weight").T + self.weight(head + "bias")
-
-
-def octet(*arguments):
-    subprocess.run([OCTET, *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
-
-
-def batch(rng, vocabulary):
-    lengths = np.array([48, 7, 2])
-    mask = (np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)
-    return {
-        "input_ids": rng.integers(0, vocabulary, mask.shape) * mask,
-        "attention_mask": mask,
-        "token_type_ids": (rng.random(mask.shape) < 0.5).astype(np.int64) * mask,
-    }
-
-
-def compare(what, got, want, keep=None):
-    worst = max(np.abs(g - w)[... if keep is None else keep].max() for g, w in zip(got, want))
-    print(f"{what}: largest difference {worst:.3g}")
-    assert worst <= LIMIT, f"{what} differs by {worst}"
-
-
-def run_both(folder, inputs, work):
-    """The outputs of a model folder in ONNX Runtime and in octet's native executor."""
-    session = onnxruntime.InferenceSession(folder / "model.onnx", providers=["CPUExecutionProvider"])
-    np.savez(work / "inputs.npz", **inputs)
-    octet("run", folder, "--inputs", work / "inputs.npz", "-o", work / "outputs.npz", "--force")
-    native = np.load(work / "outputs.npz")
-    return session.run(None, inputs), [native[o.name] for o in session.get_outputs()]
 
 
 def main():
@@ -126,16 +66,24 @@ def main():
     minilm = pathlib.Path(package) / "model"
     with tempfile.TemporaryDirectory() as name:
         work = pathlib.Path(name)
-        inputs = batch(np.random.default_rng(1), 30522)
-        real = inputs["attention_mask"] == 1
+        rng = np.random.default_rng(1)
+        inputs = batch(rng, 30522)
+        mask = inputs["attention_mask"]
+        inputs["token_type_ids"] = (rng.random(mask.shape) < 0.5).astype(np.int64) * mask
+        real = mask == 1
 
         octet("import", "hf", minilm, "-o", work / "minilm/")
         model = Bert(minilm)
         states = model.encode(*inputs.values())
-        runs = dict(zip(["ONNX Runtime", "native"], run_both(work / "minilm", inputs, work)))
-        for runtime, (hidden, pooled) in runs.items():
+        for runtime, (hidden, pooled) in run_both(work / "minilm", inputs, work).items():
             compare(f"hidden states, {runtime}", [hidden], [states], real)
             compare(f"pooler, {runtime}", [pooled], [model.pool(states)])
+
+        octet("import", "hf", minilm, "--no-token-types", "-o", work / "untyped/")
+        alone = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        states = model.encode(*alone.values(), np.zeros_like(mask))
+        for runtime, (hidden, _) in run_both(work / "untyped", alone, work).items():
+            compare(f"hidden states without token types, {runtime}", [hidden], [states], real)
 
         octet("export", "hf", work / "minilm", "-o", work / "again")
         before, after = (read_safetensors(f / "model.safetensors") for f in (minilm, work / "again"))
@@ -150,7 +98,7 @@ def main():
         model = Bert(work / "classifier", "bert.")
         pooled = model.pool(model.encode(*inputs.values()))
         logits = model.dense(pooled, "classifier")
-        for runtime, got in zip(["ONNX Runtime", "native"], run_both(work / "c", inputs, work)):
+        for runtime, got in run_both(work / "c", inputs, work).items():
             compare(f"logits, {runtime}", got, [logits])
 
         fill_mask(minilm, work)
