@@ -4,6 +4,7 @@
 #include "train/runtime.h"
 
 #include <cstdlib>
+#include <limits>
 #include <mutex>
 
 #include "core/format.h"
@@ -14,6 +15,9 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace octet::train {
 namespace {
@@ -73,6 +77,22 @@ Result<int> prepare_runtime(Device device, int threads) {
   at::globalContext().setDeterministicAlgorithms(true, false);
   at::globalContext().setDeterministicFillUninitializedMemory(false);
   return count;
+}
+
+KeepFreedMemory::KeepFreedMemory() {
+#ifdef __GLIBC__
+  constexpr int kAsLargeAsItTakes = std::numeric_limits<int>::max();
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, kAsLargeAsItTakes);
+#endif
+}
+
+KeepFreedMemory::~KeepFreedMemory() {
+#ifdef __GLIBC__
+  constexpr int kDefault = 128 * 1024;
+  mallopt(M_TRIM_THRESHOLD, kDefault);
+  malloc_trim(0);
+#endif
 }
 
 } // namespace octet::train

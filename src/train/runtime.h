@@ -12,4 +12,16 @@ Result<int> prepare_runtime(Device device, int threads);
 
 bool cuda_is_there();
 
+/// While it lives, and for glibc alone: what is freed stays with the process, so that the next step
+/// finds its pages in place. A step of BERT mini took 31,000 page faults otherwise, an eighth of
+/// its time. Afterwards the memory goes back; that large blocks are then cut from the heap too
+/// stays.
+class KeepFreedMemory {
+ public:
+  KeepFreedMemory();
+  ~KeepFreedMemory();
+  KeepFreedMemory(const KeepFreedMemory&) = delete;
+  KeepFreedMemory& operator=(const KeepFreedMemory&) = delete;
+};
+
 } // namespace octet::train

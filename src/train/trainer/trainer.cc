@@ -13,6 +13,7 @@ Result<TrainedModel> train_graph(const Graph& graph,
                                  const TrainOptions& options) {
   OCTET_TRY(check_options(options));
   const int threads = OCTET_TRY(prepare_runtime(options.device, options.threads));
+  const KeepFreedMemory memory;
   TrainSession session(graph, examples, validation, options);
   OCTET_TRY_WITH(session.prepare(threads), "train");
   return session.run();
