@@ -6,13 +6,15 @@ MODEL: a float model (a folder or model.onnx), FILE: octet's forms of it
 
 quantize_static is tried in its forms: its defaults, uint8 activations, only products, per channel, Q/DQ and QOperator.
 (1.31 does not take what onnxruntime.transformers' optimizer writes: types of com.microsoft's outputs are unknown to it.)
-Best and median of the rounds for one batch of tokens, by the clock and of the processor's time; then which operators of
-ONNX Runtime's own optimized graph run each file.
+Best and median of the rounds for one batch of tokens, by the clock and of the processor's time; the sum of the fastest
+run of each operator in ONNX Runtime's profile, which a busy machine disturbs least; then which operators of its own
+optimized graph run each file.
 Environment: BATCH, LENGTH, THREADS, ROUNDS, WORK (a folder for the peer's files, which are kept there), ONLY (names that
 are compared, by commas: parts of them).
 """
 
 import collections
+import json
 import os
 import statistics
 import sys
@@ -73,17 +75,47 @@ def peers(path, folder):
     return files
 
 
-def session(path, folder, exact):
+def settings(exact):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = THREADS
     options.log_severity_level = 3
-    options.optimized_model_filepath = os.path.join(folder, "seen.onnx")
     if exact:
         options.add_session_config_entry("session.x64quantprecision", "1")
+    return options
+
+
+def session(path, folder, exact):
+    options = settings(exact)
+    options.optimized_model_filepath = os.path.join(folder, "seen.onnx")
     out = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     ops = collections.Counter(node.op_type for node in onnx.load(options.optimized_model_filepath).graph.node)
     os.remove(options.optimized_model_filepath)
     return out, ops
+
+
+def profiles(files, folder, feeds):
+    """Sum of the fastest run of each operator, in ms, by name."""
+    sessions = {}
+    for number, (name, file) in enumerate(files.items()):
+        options = settings(name.endswith(" (exact)"))
+        options.enable_profiling = True
+        options.profile_file_prefix = os.path.join(folder, f"profile{number}")
+        sessions[name] = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    for _ in range(ROUNDS):
+        for name, one in sessions.items():
+            one.run(None, feeds[name])
+    sums = {}
+    for name, one in sessions.items():
+        path = one.end_profiling()
+        with open(path, encoding="utf-8") as file:
+            events = json.load(file)
+        os.remove(path)
+        fastest = {}
+        for event in events:
+            if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
+                fastest[event["name"]] = min(event["dur"], fastest.get(event["name"], event["dur"]))
+        sums[name] = sum(fastest.values()) / 1e3
+    return sums
 
 
 def main():
@@ -116,9 +148,12 @@ def main():
             if turn >= 2:
                 times[name].append((time.perf_counter() - begin) * 1e3)
                 work[name].append((time.process_time() - begin_work) * 1e3)
-    print(f"batch {BATCH}, {LENGTH} tokens, {THREADS} threads, ms: best, median of {ROUNDS}; the same of the processor's time")
+    sums = profiles({name: files[name.removesuffix(" (exact)")] for name in sessions}, folder, feeds)
+    print(f"batch {BATCH}, {LENGTH} tokens, {THREADS} threads, ms: best, median of {ROUNDS}; the same of the processor's time; "
+          "sum of each operator's best")
     for name in sorted(times, key=lambda n: statistics.median(times[n])):
-        columns = [min(times[name]), statistics.median(times[name]), min(work[name]), statistics.median(work[name])]
+        columns = [min(times[name]), statistics.median(times[name]), min(work[name]), statistics.median(work[name]),
+                   sums[name]]
         print(" ".join(f"{c:8.2f}" for c in columns) + "  " + name)
     for name, ops in operators.items():
         if not name.endswith("(exact)"):
