@@ -14,11 +14,21 @@ namespace {
 
 using Bars = std::vector<HtmlPage::Bar>;
 
-/// The name that a chart has room for.
+/// The name that a chart has room for: the last part of the path, however a folder is written, and
+/// the one before it where another model has the same.
 template <class Scores>
-std::string chart_label(const Scores& e) {
-  const std::string file = std::filesystem::path(e.model).filename().string();
-  return e.executor == "native" ? file : file + " " + e.executor;
+std::string chart_label(const Scores& e, const std::vector<Scores>& all) {
+  const auto path_of = [](const std::string& model) {
+    return std::filesystem::path(model.substr(0, model.find_last_not_of('/') + 1));
+  };
+  const std::filesystem::path path = path_of(e.model);
+  std::string name = path.filename().string();
+  for (const Scores& other : all) {
+    const std::filesystem::path another = path_of(other.model);
+    if (another == path || another.filename() != path.filename()) continue;
+    name = (path.parent_path().filename() / path.filename()).string();
+  }
+  return e.executor == "native" ? name : name + " " + e.executor;
 }
 
 HtmlPage::Bar
@@ -28,8 +38,8 @@ share_bar(std::string label, double share, const std::pair<double, double>& inte
 }
 
 template <class Scores>
-HtmlPage::Bar size_bar(const Scores& e) {
-  return {chart_label(e), static_cast<double>(e.size_bytes), bytes_text(e.size_bytes), 0, 0};
+HtmlPage::Bar size_bar(std::string label, const Scores& e) {
+  return {std::move(label), static_cast<double>(e.size_bytes), bytes_text(e.size_bytes), 0, 0};
 }
 
 void add_table(HtmlPage& html, const EvaluationTable& table) {
@@ -53,14 +63,19 @@ std::string evaluation_page(const std::vector<Evaluation>& results, const Datase
   HtmlPage html("octet: models compared");
   html.paragraph(fmt::format("{}, {} examples.", data.description(), results.front().samples));
   add_table(html, scores_table(results));
-  html.heading("Classes, and each model against the first");
+  html.heading("Classes");
   add_table(html, classes_table(results));
+  if (results.size() > 1) {
+    html.heading("Each model against the first");
+    add_table(html, pairs_table(results));
+  }
   Bars accuracy, size, latency;
   for (const Evaluation& e : results) {
-    accuracy.push_back(share_bar(chart_label(e), e.accuracy, e.interval));
-    size.push_back(size_bar(e));
-    latency.push_back({chart_label(e), e.latency_ms_median,
-                       fmt::format("{:.1f} µs", 1e3 * e.latency_ms_median), 0, 0});
+    const std::string label = chart_label(e, results);
+    accuracy.push_back(share_bar(label, e.accuracy, e.interval));
+    size.push_back(size_bar(label, e));
+    latency.push_back(
+        {label, e.latency_ms_median, fmt::format("{:.1f} µs", 1e3 * e.latency_ms_median), 0, 0});
   }
   html.heading("Accuracy");
   add_shares(html, accuracy);
@@ -88,16 +103,15 @@ std::string evaluation_page(const std::vector<LmEvaluation>& results, const Data
   Bars loss = {
       {baseline, first.unigram_entropy(), fmt::format("{:.4f}", first.unigram_entropy()), 0, 0}};
   for (const LmEvaluation& e : results) {
+    const std::string label = chart_label(e, results);
     const auto [low, high] = e.masked.loss_interval();
-    top1.push_back(share_bar(chart_label(e), e.masked.top1(), e.masked.top1_interval()));
-    top5.push_back(share_bar(chart_label(e), e.masked.top5(), e.masked.top5_interval()));
-    loss.push_back(
-        {chart_label(e), e.masked.loss(), fmt::format("{:.4f}", e.masked.loss()), low, high});
+    top1.push_back(share_bar(label, e.masked.top1(), e.masked.top1_interval()));
+    top5.push_back(share_bar(label, e.masked.top5(), e.masked.top5_interval()));
+    loss.push_back({label, e.masked.loss(), fmt::format("{:.4f}", e.masked.loss()), low, high});
     if (!e.next.labels.empty())
-      next.push_back(share_bar(chart_label(e), e.next.accuracy(), e.next.interval()));
-    size.push_back(size_bar(e));
-    speed.push_back(
-        {chart_label(e), e.tokens_per_second, fmt::format("{:.0f}", e.tokens_per_second), 0, 0});
+      next.push_back(share_bar(label, e.next.accuracy(), e.next.interval()));
+    size.push_back(size_bar(label, e));
+    speed.push_back({label, e.tokens_per_second, fmt::format("{:.0f}", e.tokens_per_second), 0, 0});
   }
   html.heading("Masked tokens: the first guess is right");
   html.bars("per cent, with 95 % intervals; above, what knowing only how often each token comes "

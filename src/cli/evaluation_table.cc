@@ -58,8 +58,6 @@ EvaluationTable scores_table(const std::vector<Evaluation>& results) {
 EvaluationTable classes_table(const std::vector<Evaluation>& results) {
   EvaluationTable out;
   out.header = {"model", "executor", "F1 %", "95 % interval", "MCC", "95 % interval", "right"};
-  for (std::string& title : paired_header())
-    out.header.push_back(std::move(title));
   for (const Evaluation& e : results) {
     const auto right = std::llround(e.accuracy * static_cast<double>(e.samples));
     out.rows.push_back(
@@ -67,12 +65,22 @@ EvaluationTable classes_table(const std::vector<Evaluation>& results) {
          fmt::format("{:.4f}", e.matthews),
          fmt::format("{:.4f} .. {:.4f}", e.matthews_interval.first, e.matthews_interval.second),
          std::to_string(right)});
-    for (std::string& cell : paired_cells(e.against_first))
+  }
+  out.legend = "F1: of class 1, with more than two classes their mean; MCC: Matthews' correlation";
+  return out;
+}
+
+EvaluationTable pairs_table(const std::vector<Evaluation>& results) {
+  EvaluationTable out;
+  out.header = {"model", "executor"};
+  for (std::string& title : paired_header())
+    out.header.push_back(std::move(title));
+  for (size_t i = 1; i < results.size(); ++i) {
+    out.rows.push_back({results[i].model, results[i].executor});
+    for (std::string& cell : paired_cells(results[i].against_first))
       out.rows.back().push_back(std::move(cell));
   }
-  out.legend =
-      "F1: of class 1, with more than two classes their mean; MCC: Matthews' correlation; ";
-  out.legend += kPairedLegend;
+  out.legend = kPairedLegend;
   return out;
 }
 
@@ -100,6 +108,7 @@ void print_json(const std::vector<Evaluation>& results) {
 void print_table(const std::vector<Evaluation>& results, const Dataset& data) {
   fmt::print("{}, {} examples\n{}\n{}", data.description(), results.front().samples,
              table_text(scores_table(results)), table_text(classes_table(results)));
+  if (results.size() > 1) fmt::print("\n{}", table_text(pairs_table(results)));
 }
 
 } // namespace octet::cli

@@ -21,8 +21,10 @@ struct EvaluationTable {
 std::string table_text(const EvaluationTable& part);
 /// Accuracy, size and speed.
 EvaluationTable scores_table(const std::vector<Evaluation>& results);
-/// F1, Matthews' correlation, and each model against the first.
+/// F1 and Matthews' correlation.
 EvaluationTable classes_table(const std::vector<Evaluation>& results);
+/// Each model against the first.
+EvaluationTable pairs_table(const std::vector<Evaluation>& results);
 
 /// A paired test with the first model: as JSON, and as the last columns of a row.
 nlohmann::ordered_json paired_json(const PairedTest& test);

@@ -11,7 +11,8 @@ namespace {
 constexpr std::string_view kStyle =
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
     "color:#1b1f24;background:#fff}h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2rem}"
-    "table{border-collapse:collapse;width:100%;font-size:.9rem}th,td{padding:.35rem .6rem;"
+    "div{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}"
+    "th,td{padding:.35rem .6rem;"
     "border-bottom:1px solid #d9dee3;text-align:right;white-space:nowrap}th:first-child,"
     "td:first-child{text-align:left}th{color:#57606a;font-weight:600}figure{margin:1rem 0}"
     "figcaption{color:#57606a;font-size:.9rem}svg text{font:13px system-ui,sans-serif;"
@@ -61,10 +62,10 @@ void HtmlPage::table(const std::vector<std::string>& header,
       out += fmt::format("<{0}>{1}</{0}>", tag, html_escape(cell));
     return out + "</tr>\n";
   };
-  body_ += "<table>\n" + row(header, "th");
+  body_ += "<div><table>\n" + row(header, "th");
   for (const auto& cells : rows)
     body_ += row(cells, "td");
-  body_ += "</table>\n";
+  body_ += "</table></div>\n";
 }
 
 void HtmlPage::bars(std::string_view caption, const std::vector<Bar>& bars, double from) {

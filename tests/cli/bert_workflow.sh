@@ -92,11 +92,12 @@ grep -q "probability" fill.txt || fail "fill-mask: $(cat fill.txt)"
 refused "the model has 512 positions; shorten it" "$octet" fill-mask lm "[MASK] $(seq -s ' ' 600)"
 refused "there is no such file or folder" "$octet" fill-mask gone "a [MASK]"
 "$octet" quantize lm --data text.txt --samples 4 --threads 1 -o lm8/ >/dev/null 2>&1
-"$octet" eval lm lm8 --data text.txt --limit 8 --threads 1 --report lm.html >lm.txt 2>/dev/null
+"$octet" eval lm lm8/ --data text.txt --limit 8 --threads 1 --report lm.html >lm.txt 2>/dev/null
 for text in "knowing only how often each token comes" "only this right" "perplexity" "NSP %"; do
   grep -qF "$text" lm.txt || fail "eval of language models lacks: $text"
   grep -qF "$text" lm.html || fail "the report on language models lacks: $text"
 done
+grep -qF '>lm8</text>' lm.html || fail "the report has no bar of lm8"
 refused "exists" "$octet" eval lm --data text.txt --limit 8 --threads 1 --report lm.html
 "$octet" train vocabulary --text "reviews?last=1" --size 120 -o vocabulary/ >/dev/null 2>&1
 [ -s vocabulary/vocab.txt ] || fail "no vocabulary"
