@@ -39,8 +39,8 @@ test: ## everything that CI runs: build, lint, sanitized tests, all tests
 	@$(MAKE) --no-print-directory lint
 	@cmake --preset asan -DOCTET_WERROR=$(OCTET_WERROR) -DOCTET_BENCH=OFF >build/asan.log 2>&1 || { cat build/asan.log; exit 1; }
 	cmake --build build/asan -j $(JOBS) --target sanitized_tests
-	ctest --test-dir build/asan -L sanitized -j $(JOBS) --output-on-failure
-	ctest --test-dir $(release) -j $(JOBS) --output-on-failure
+	ctest --test-dir build/asan -L sanitized -j $(JOBS) --timeout 900 --output-on-failure
+	ctest --test-dir $(release) -j $(JOBS) --timeout 900 --output-on-failure
 
 test-long: ## what takes hours: all tests sanitized, long variants, an hour of each fuzz target
 	@tools/setup --test

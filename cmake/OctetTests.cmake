@@ -29,7 +29,7 @@ endfunction()
 
 function(octet_add_test name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT "${test_environment}")
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT "${test_environment}")
 endfunction()
 
 if(OCTET_TESTS AND NOT OCTET_FUZZ)

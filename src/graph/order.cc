@@ -3,6 +3,7 @@
 #include <queue>
 
 #include "core/format.h"
+#include "graph/label.h"
 
 #include "octet/graph.h"
 
@@ -43,7 +44,7 @@ Result<std::vector<NodeId>> Graph::topological() const {
   for (size_t i = 0; i < nodes_.size(); ++i)
     if (node_alive_[i] && waits[i] > 0)
       return error("node {}: is on a cycle: it needs a value that depends on its own output",
-                   nodes_[i].label());
+                   full_label(*this, nodes_[i]));
   return error(ErrorCode::kInternal, "the order of nodes lost one");
 }
 

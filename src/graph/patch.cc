@@ -2,6 +2,7 @@
 #include "graph/patch.h"
 
 #include "core/format.h"
+#include "graph/label.h"
 
 namespace octet {
 
@@ -103,7 +104,8 @@ Result<std::vector<NodeId>> Patch::apply(Graph& graph, LiveUses& uses) const {
   const auto known = [&](ValueId id) { return !id.valid() || id.index < next_; };
   for (const NodeId id : made)
     for (const ValueId in : graph.node(id).inputs)
-      if (!known(in)) return error("node {}: reads value #{}", graph.node(id).label(), in.index);
+      if (!known(in))
+        return error("node {}: reads value #{}", full_label(graph, graph.node(id)), in.index);
   for (const Redirect& r : redirects_) {
     if (!known(r.value)) return error("a redirected input reads value #{}", r.value.index);
     uses.remove(graph.node(r.node));

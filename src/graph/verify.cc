@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "graph/label.h"
 
 namespace octet {
 namespace {
@@ -57,7 +58,7 @@ class Verifier {
       const auto& outs = graph_.node(v.producer).outputs;
       if (std::find(outs.begin(), outs.end(), v.id) == outs.end())
         return error("value \"{}\": {} does not list it as an output", v.name,
-                     graph_.node(v.producer).label());
+                     full_label(graph_, graph_.node(v.producer)));
     }
     const bool used = v.kind != ValueKind::kNodeOutput || v.producer.valid();
     if (used && !names_.insert(v.name).second)
@@ -69,18 +70,21 @@ class Verifier {
     if (n.op_type.empty()) return error("node \"{}\": has no operator type", n.name);
     for (size_t i = 0; i < n.inputs.size(); ++i)
       if (n.inputs[i].valid())
-        OCTET_TRY_WITH(usable(n.inputs[i]), fmt::format("node {}: input {}", n.label(), i));
+        OCTET_TRY_WITH(usable(n.inputs[i]),
+                       fmt::format("node {}: input {}", full_label(graph_, n), i));
     for (const ValueId id : n.captures)
-      OCTET_TRY_WITH(usable(id), fmt::format("node {}: capture", n.label()));
+      OCTET_TRY_WITH(usable(id), fmt::format("node {}: capture", full_label(graph_, n)));
     for (const ValueId id : n.outputs) {
       if (!id.valid()) continue;
-      if (!known(id)) return error("node {}: output #{}: no such value", n.label(), id.index);
+      if (!known(id))
+        return error("node {}: output #{}: no such value", full_label(graph_, n), id.index);
       if (graph_.value(id).producer != n.id)
-        return error("node {}: output \"{}\" has another producer", n.label(),
+        return error("node {}: output \"{}\" has another producer", full_label(graph_, n),
                      graph_.value(id).name);
     }
     for (const auto& [key, attribute] : n.attributes) {
-      const std::string frame = fmt::format("node {}: attribute \"{}\"", n.label(), key);
+      const std::string frame =
+          fmt::format("node {}: attribute \"{}\"", full_label(graph_, n), key);
       if (const auto* one = std::get_if<GraphPtr>(&attribute.value))
         OCTET_TRY_WITH(body(n, *one), frame);
       if (const auto* many = std::get_if<std::vector<GraphPtr>>(&attribute.value))

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "onnx/read_tensor.h"
 #include "onnx/schema.h"
 #include "onnx/types.h"
@@ -55,7 +56,8 @@ class GraphWriter {
   Result<Encoder> run() {
     for (const NodeId id : OCTET_TRY(graph_.topological())) {
       const Node& node = graph_.node(id);
-      out_.message(graph_proto::kNode, OCTET_TRY_WITH(encode_node(node), "node " + node.label()));
+      out_.message(graph_proto::kNode,
+                   OCTET_TRY_WITH(encode_node(node), "node " + full_label(graph_, node)));
     }
     out_.text(graph_proto::kName, graph_.name);
     add_constants();

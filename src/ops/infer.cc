@@ -4,6 +4,7 @@
 #include "ops/infer.h"
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "graph/verify.h"
 
 namespace octet {
@@ -87,8 +88,8 @@ class Inference {
     if (!op) {
       if (unknown_ == UnknownOp::kIgnore) return ok_status();
       return error(ErrorCode::kUnsupported,
-                   "node {}: octet has no definition of this operator (domain \"{}\")", n.label(),
-                   n.domain);
+                   "node {}: octet has no definition of this operator (domain \"{}\")",
+                   full_label(g, n), n.domain);
     }
     InferContext context{.node = n, .version = g.opset(n.domain), .inputs = {}, .infer_body = {}};
     for (const ValueId in : n.inputs)
@@ -97,13 +98,13 @@ class Inference {
       return this->body(g, n, body, types);
     };
     const std::vector<OutputInfo> outputs =
-        OCTET_TRY_WITH(op->infer.fn(context), fmt::format("node {}", n.label()));
+        OCTET_TRY_WITH(op->infer.fn(context), fmt::format("node {}", full_label(g, n)));
     const std::vector<ValueId> out_ids = n.outputs;
     for (size_t k = 0; k < out_ids.size() && k < outputs.size(); ++k) {
       if (!out_ids[k].valid()) continue;
       TypeInfo merged = OCTET_TRY_WITH(
           merge(g.value(out_ids[k]).type, outputs[k].type),
-          fmt::format("node {}: output \"{}\"", n.label(), g.value(out_ids[k]).name));
+          fmt::format("node {}: output \"{}\"", full_label(g, n), g.value(out_ids[k]).name));
       if (outputs[k].value) values_[out_ids[k]] = *outputs[k].value;
       g.set_type(out_ids[k], std::move(merged));
     }
@@ -124,7 +125,7 @@ class Inference {
     }
     if (copy.opsets.empty()) copy.opsets = outer.opsets;
     OCTET_TRY_WITH(Inference(unknown_, depth_ + 1).graph(copy),
-                   fmt::format("body of {}", n.label()));
+                   fmt::format("body of {}", full_label(outer, n)));
     std::vector<TypeInfo> out;
     for (const ValueId id : copy.outputs())
       out.push_back(copy.value(id).type);

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "graph/verify.h"
 #include "ops/op.h"
 
@@ -59,7 +60,8 @@ class Run {
     }
     count_uses();
     for (const NodeId id : order_)
-      OCTET_TRY_WITH(step(graph_.node(id)), fmt::format("node {}", graph_.node(id).label()));
+      OCTET_TRY_WITH(step(graph_.node(id)),
+                     fmt::format("node {}", full_label(graph_, graph_.node(id))));
     std::vector<Tensor> out;
     for (const ValueId id : graph_.outputs())
       out.push_back(slot(id));

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 
 namespace octet {
@@ -69,9 +70,7 @@ Result<bool> edit_bodies(Graph& graph,
                          const std::string& path,
                          const NameSet& outer_names,
                          const EditBody& edit) {
-  const Node& node = graph.node(id);
-  std::string name = node.name;
-  if (name.empty() && node.output(0).valid()) name = graph.value(node.output(0)).name;
+  const std::string name = name_of(graph, graph.node(id));
   bool any = false;
   for (auto& [key, attribute] : graph.mutable_node(id).attributes) {
     auto* body = std::get_if<GraphPtr>(&attribute.value);

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "graph/verify.h"
 #include "onnx/function.h"
 
@@ -192,7 +193,7 @@ class Inliner {
     out.set_outputs(all(in.outputs()));
     const Place place{out, map, arguments, "", nullptr};
     for (const NodeId id : OCTET_TRY(in.topological()))
-      OCTET_TRY_WITH(add(in.node(id), place), fmt::format("node {}", in.node(id).label()));
+      OCTET_TRY_WITH(add(in.node(id), place), fmt::format("node {}", full_label(in, in.node(id))));
     return out;
   }
 
@@ -273,7 +274,8 @@ class Inliner {
     const Arguments arguments{&caller.attributes, &function.defaults};
     const Place place{out, map, arguments, prefix, &caller};
     for (const NodeId id : OCTET_TRY(body.topological()))
-      OCTET_TRY_WITH(add(body.node(id), place), fmt::format("node {}", body.node(id).label()));
+      OCTET_TRY_WITH(add(body.node(id), place),
+                     fmt::format("node {}", full_label(body, body.node(id))));
     for (const auto& [inner, to] : copies) {
       Node identity;
       identity.name = unique(prefix + "/" + body.value(inner).name);

@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "graph/edit.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/raise_to_13.h"
 
@@ -68,7 +69,7 @@ Status raise_bodies(Graph& graph, NodeId id, int64_t from, int64_t version, cons
     Graph raised = **body, typed = standing_alone(outer, **body);
     static_cast<void>(infer_types(typed, UnknownOp::kIgnore));
     OCTET_TRY_WITH(raise(raised, from, version, typed),
-                   fmt::format("{} of node {}", key, graph.node(id).label()));
+                   fmt::format("{} of node {}", key, full_label(graph, graph.node(id))));
     *body = std::make_shared<const Graph>(std::move(raised));
   }
   return ok_status();
@@ -79,7 +80,8 @@ Status raise(Graph& graph, int64_t from, int64_t version, const Graph& typed) {
     const Node& node = graph.node(id);
     const std::string why = why_not(graph, node, from, version);
     if (!why.empty())
-      return error(ErrorCode::kUnsupported, "node {}: {}; keep opset {}", node.label(), why, from);
+      return error(ErrorCode::kUnsupported, "node {}: {}; keep opset {}", full_label(graph, node),
+                   why, from);
   }
   for (const NodeId id : graph.nodes())
     OCTET_TRY(raise_bodies(graph, id, from, version, typed));

@@ -11,6 +11,7 @@
 
 #include "core/format.h"
 #include "graph/edit.h"
+#include "graph/label.h"
 
 namespace octet {
 namespace {
@@ -75,7 +76,7 @@ class WriterFor13 {
     node.attributes.erase(attribute);
     const DType type = typed_.value(node.input(0)).type.type;
     if (type == DType::kUndefined)
-      return error("node {}: the type of \"{}\" is not known; declare it", node.label(),
+      return error("node {}: the type of \"{}\" is not known; declare it", full_label(graph_, node),
                    graph_.value(node.input(0)).name);
     const double wide = value;
     give(input, attribute, OCTET_TRY(Tensor::from_doubles(type, {}, {&wide, 1})));

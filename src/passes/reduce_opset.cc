@@ -14,6 +14,7 @@
 
 #include "core/format.h"
 #include "graph/edit.h"
+#include "graph/label.h"
 #include "passes/match.h"
 #include "passes/raise_opset.h"
 #include "passes/schema_types.h"
@@ -96,8 +97,9 @@ std::string text_of(const Node& node, std::string_view name) {
   return "?";
 }
 
-Error in_the_way(const Node& node, int64_t version, const std::string& why) {
-  return error(ErrorCode::kUnsupported, "node {}: opset {} {}", node.label(), version, why);
+Error in_the_way(const Graph& graph, const Node& node, int64_t version, const std::string& why) {
+  return error(ErrorCode::kUnsupported, "node {}: opset {} {}", full_label(graph, node), version,
+               why);
 }
 
 class Reducer {
@@ -124,35 +126,36 @@ class Reducer {
   }
 
   void note(const Node& node, const char* rule, std::string why) {
-    steps_.push_back({static_cast<int>(steps_.size()) + 1, rule, node.label(), std::move(why),
-                      Exactness::kExact});
+    steps_.push_back({static_cast<int>(steps_.size()) + 1, rule, full_label(graph_, node),
+                      std::move(why), Exactness::kExact});
   }
 
   Status check(const Node& node) const {
     for (const auto& [key, attribute] : node.attributes)
       if (std::holds_alternative<GraphPtr>(attribute.value))
-        return in_the_way(node, version_, "is not written into bodies");
+        return in_the_way(graph_, node, version_, "is not written into bodies");
     const auto since = introduced().find(node.op_type);
     if (since != introduced().end() && since->second > version_)
-      return in_the_way(node, version_,
+      return in_the_way(graph_, node, version_,
                         fmt::format("lacks the operator; it came with {}", since->second));
     if ((node.is("QuantizeLinear") || node.is("DequantizeLinear")) && version_ < 19) {
       const DType scale = graph_.value(node.input(1)).type.type;
       if (scale != DType::kFloat32 && scale != DType::kUndefined)
-        return in_the_way(node, version_,
+        return in_the_way(graph_, node, version_,
                           fmt::format("takes scales of f32 only, not of {}", name(scale)));
     }
     if (node.is("GridSample") && version_ < 20 && graph_.opset() >= 20)
-      return in_the_way(node, version_, "names the modes otherwise");
+      return in_the_way(graph_, node, version_, "names the modes otherwise");
     if (node.is("DFT") && version_ < 20 && graph_.opset() >= 20)
-      return in_the_way(node, version_, "has the axis elsewhere");
+      return in_the_way(graph_, node, version_, "has the axis elsewhere");
     if (node.is("GroupNormalization") && version_ < 21 && graph_.opset() >= 21)
-      return in_the_way(node, version_, "scales groups rather than channels");
+      return in_the_way(graph_, node, version_, "scales groups rather than channels");
     if (node.is("Pad") && version_ < 19 && node.attr_string("mode", "constant") == "wrap")
-      return in_the_way(node, version_, "does not wrap");
+      return in_the_way(graph_, node, version_, "does not wrap");
     if (node.is("AveragePool") && version_ < 19 && graph_.opset() >= 19 &&
         node.attr_int("ceil_mode", 0) != 0)
-      return in_the_way(node, version_, "counts cells otherwise where the last window is cut");
+      return in_the_way(graph_, node, version_,
+                        "counts cells otherwise where the last window is cut");
     return ok_status();
   }
 
@@ -164,7 +167,7 @@ class Reducer {
       const bool said_by_zero_point =
           a.name == "output_dtype" && node.is("QuantizeLinear") && node.input(2).valid();
       if (value != a.usual && !said_by_zero_point)
-        return in_the_way(node, version_, fmt::format("has no {} = {}", a.name, value));
+        return in_the_way(graph_, node, version_, fmt::format("has no {} = {}", a.name, value));
       node.attributes.erase(node.attributes.find(a.name));
       note(node, "drop_attribute", fmt::format("{} is what {} does", a.name, version_));
     }
@@ -175,7 +178,7 @@ class Reducer {
     const Tensor* tensor = graph_.constant(node.input(input));
     if (tensor == nullptr)
       return in_the_way(
-          node, version_,
+          graph_, node, version_,
           fmt::format("wants \"{}\" to be constant", graph_.value(node.input(input)).name));
     return tensor->to_ints();
   }
@@ -185,10 +188,12 @@ class Reducer {
     const bool none = node.attr_int("noop_with_empty_axes", 0) != 0;
     node.attributes.erase("noop_with_empty_axes");
     if (!node.input(1).valid())
-      return none ? Status(in_the_way(node, version_, "reduces all axes where none is named"))
+      return none ? Status(
+                        in_the_way(graph_, node, version_, "reduces all axes where none is named"))
                   : ok_status();
     const std::vector<int64_t> axes = OCTET_TRY(constant_ints(node, 1));
-    if (axes.empty() && none) return in_the_way(node, version_, "reduces all axes without axes");
+    if (axes.empty() && none)
+      return in_the_way(graph_, node, version_, "reduces all axes without axes");
     if (!axes.empty()) node.set("axes", axes);
     node.inputs.resize(1);
     note(node, "axes_to_attribute", "axes were an attribute before 18");
@@ -199,12 +204,12 @@ class Reducer {
     Node& node = graph_.mutable_node(id);
     if (!node.has_attr("num_outputs")) return ok_status();
     const TypeInfo& type = graph_.value(node.input(0)).type;
-    if (!type.has_rank()) return in_the_way(node, version_, "wants the sizes of the parts");
+    if (!type.has_rank()) return in_the_way(graph_, node, version_, "wants the sizes of the parts");
     const int64_t axis = node.attr_int("axis", 0);
     const auto size =
         (*type.shape)[static_cast<size_t>(axis < 0 ? axis + type.rank() : axis)].maybe_value();
     const auto parts = static_cast<int64_t>(node.outputs.size());
-    if (!size) return in_the_way(node, version_, "wants the sizes of the parts");
+    if (!size) return in_the_way(graph_, node, version_, "wants the sizes of the parts");
     node.attributes.erase("num_outputs");
     note(node, "drop_attribute", "parts are counted by outputs");
     if (*size % parts == 0) return ok_status();
@@ -221,12 +226,12 @@ class Reducer {
     const std::vector<int64_t> axes = OCTET_TRY(constant_ints(node, 3));
     const std::vector<int64_t> pads = OCTET_TRY(constant_ints(node, 1));
     const TypeInfo& type = graph_.value(node.input(0)).type;
-    if (!type.has_rank()) return in_the_way(node, version_, "wants pads of every axis");
+    if (!type.has_rank()) return in_the_way(graph_, node, version_, "wants pads of every axis");
     const auto rank = static_cast<size_t>(type.rank());
     std::vector<int64_t> all(2 * rank, 0);
     for (size_t i = 0; i < axes.size() && pads.size() == 2 * axes.size(); ++i) {
       const auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + type.rank() : axes[i]);
-      if (axis >= rank) return in_the_way(node, version_, "has no such axis");
+      if (axis >= rank) return in_the_way(graph_, node, version_, "has no such axis");
       all[axis] = pads[i];
       all[rank + axis] = pads[axes.size() + i];
     }
@@ -369,12 +374,12 @@ Status check_left(const Graph& graph, int64_t version) {
     const Node& node = graph.node(id);
     const auto found = since.find(node.op_type);
     if (node.domain.empty() && found != since.end() && version < found->second)
-      return in_the_way(node, version,
+      return in_the_way(graph, node, version,
                         "lacks the operator, and its chain needs known types and "
                         "the last axis alone");
     if (node.is("Gelu", kMicrosoft) || node.is("FastGelu", kMicrosoft)) {
       if (version < 20 && !graph.opsets.contains(kMicrosoft))
-        return in_the_way(node, version, "lacks Gelu, and its type is not known");
+        return in_the_way(graph, node, version, "lacks Gelu, and its type is not known");
     }
   }
   return ok_status();
@@ -391,7 +396,7 @@ Status check_types_left(const Graph& graph, int64_t version) {
     if (!fault) continue;
     const int64_t since = takes_types_from(graph, node, version);
     return in_the_way(
-        node, version,
+        graph, node, version,
         fmt::format("does not take {}{}", text_of(graph, node, *fault),
                     since > 0 ? fmt::format("; operator set {} does", since) : std::string()));
   }

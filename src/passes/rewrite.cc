@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "graph/verify.h"
 
 namespace octet {
@@ -47,7 +48,7 @@ class Driver {
       const std::optional<Patch> patch =
           rule.apply(RuleContext{graph_, uses_, elements_}, graph_.node(id));
       if (!patch) continue;
-      const std::string label = graph_.node(id).label();
+      const std::string label = full_label(graph_, graph_.node(id));
       OCTET_TRY_WITH(apply(rule, *patch, graph_.node(id)),
                      fmt::format("step {}: pass {}: node {}", steps_.size() + 1, rule.name, label));
       changed = true;
@@ -56,15 +57,8 @@ class Driver {
     return changed;
   }
 
-  /// A node without a name goes by its first output's.
-  std::string name_of(const Node& node) const {
-    for (const ValueId out : node.outputs)
-      if (node.name.empty() && out.valid()) return graph_.value(out).name;
-    return node.name;
-  }
-
   Status apply(const Rule& rule, const Patch& patch, const Node& node) {
-    Step step{static_cast<int>(steps_.size()) + 1, std::string(rule.name), name_of(node),
+    Step step{static_cast<int>(steps_.size()) + 1, std::string(rule.name), name_of(graph_, node),
               patch.why(), patch.exactness()};
     const std::vector<ValueId> freed = patch.frees(graph_);
     const std::vector<NodeId> made = OCTET_TRY(patch.apply(graph_, uses_));

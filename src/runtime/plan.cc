@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "core/threads.h"
+#include "graph/label.h"
 #include "ops/elementwise.h"
 #include "ops/infer.h"
 #include "runtime/arena.h"
@@ -110,18 +111,21 @@ Status Plan::bind(const Graph& shaped) {
     const Node& node = shaped.node(id);
     if (!makes_needed(node, needed)) continue;
     if (is_view(node)) {
-      OCTET_TRY_WITH(operand(shaped, node.outputs[0]), fmt::format("node {}", node.label()));
+      OCTET_TRY_WITH(operand(shaped, node.outputs[0]),
+                     fmt::format("node {}", full_label(shaped, node)));
       storage_[static_cast<size_t>(node.outputs[0].index)] =
           storage_[static_cast<size_t>(node.inputs[0].index)];
       continue;
     }
     std::vector<Operand> in, out;
     for (const ValueId v : node.inputs)
-      in.push_back(OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", node.label())));
+      in.push_back(
+          OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", full_label(shaped, node))));
     for (const ValueId v : node.outputs)
-      out.push_back(OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", node.label())));
+      out.push_back(
+          OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", full_label(shaped, node))));
     steps_.push_back(OCTET_TRY_WITH(prepared_->nodes[static_cast<size_t>(id.index)]->bind(in, out),
-                                    fmt::format("node {}", node.label())));
+                                    fmt::format("node {}", full_label(shaped, node))));
     step_nodes_.push_back(id);
   }
   return ok_status();
@@ -217,7 +221,8 @@ Result<std::span<const Tensor>> Plan::run(std::span<const std::byte* const> inpu
       slots_[static_cast<size_t>(v)] = const_cast<std::byte*>(inputs[i]);
   for (size_t s = 0; s < steps_.size(); ++s)
     OCTET_TRY_WITH(steps_[s]->run(slots_, parallel),
-                   fmt::format("node {}", prepared_->graph.node(step_nodes_[s]).label()));
+                   fmt::format("node {}", full_label(prepared_->graph,
+                                                     prepared_->graph.node(step_nodes_[s]))));
   for (size_t k = 0; k < output_places_.size(); ++k) {
     const Output& o = output_places_[k];
     const size_t size_bytes = outputs_[k].bytes().size();

@@ -8,6 +8,7 @@
 #include "core/cpu.h"
 #include "core/format.h"
 #include "core/fp_env.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
 #include "passes/simplify.h"
@@ -214,12 +215,13 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
       runtime::needed_values(prepared->graph, prepared->order, is_known);
   for (const NodeId id : prepared->order) {
     const Node& node = prepared->graph.node(id);
-    PlannedNode planned{node.label(), "view", {}, node.origin};
+    PlannedNode planned{full_label(prepared->graph, node), "view", {}, node.origin};
     if (!runtime::is_view(node)) {
       const runtime::PrepareContext context{prepared->graph, node, impl->isa, is_known};
       runtime::Choice choice = runtime::choose(context);
       if (!choice.prepared)
-        return error(ErrorCode::kUnsupported, "node {}: {}", node.label(), choice.reason);
+        return error(ErrorCode::kUnsupported, "node {}: {}", full_label(prepared->graph, node),
+                     choice.reason);
       const bool runs = runtime::makes_needed(node, needed);
       planned.kernel = runs ? choice.name : "shape";
       planned.why = runs ? choice.reason : "";

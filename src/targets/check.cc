@@ -144,11 +144,6 @@ void CheckContext::add(std::string_view rule,
   findings.push_back(std::move(out));
 }
 
-std::string name_of(const Graph& graph, const Node& node) {
-  if (!node.name.empty() || !node.output(0).valid()) return node.name;
-  return graph.value(node.output(0)).name;
-}
-
 std::string label(const Graph& graph, const Node& node) {
   return node.op_type + " \"" + name_of(graph, node) + "\"";
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "graph/domains.h"
+#include "graph/label.h"
 #include "targets/tables.h"
 
 #include "octet/target.h"
@@ -67,7 +68,5 @@ inline bool is_qdq(const Node& node) {
 }
 /// `Conv "c1"`, or the operator and its first output where the node has no name.
 std::string label(const Graph& graph, const Node& node);
-/// The name, or that of the first output.
-std::string name_of(const Graph& graph, const Node& node);
 
 } // namespace octet

@@ -2,6 +2,7 @@
 // Ids, uses, order, dead code, the verifier and patches.
 #include "graph/patch.h"
 #include "graph/verify.h"
+#include "ops/infer.h"
 #include "passes/rewrite.h"
 #include <gtest/gtest.h>
 
@@ -55,6 +56,25 @@ TEST(Graph, OrderFollowsDataNotInsertion) {
   ASSERT_FALSE(g.topological().ok());
   EXPECT_NE(g.topological().error().text().find("cycle"), std::string::npos);
   EXPECT_FALSE(verify(g).ok());
+}
+
+TEST(Graph, NodesWithoutNamesAreCalledByTheirOutput) {
+  const Graph g = parse(R"(graph g opset(""=17)
+input x: f32[2]
+input y: f32[3]
+a = Neg(x) "n0"
+sum = Add(a, y)
+output sum: f32[3]
+)");
+  Graph typed = g;
+  const Status types = infer_types(typed);
+  ASSERT_FALSE(types.ok());
+  EXPECT_NE(types.error().text().find("node Add \"sum\": "), std::string::npos)
+      << types.error().text();
+  Graph cyclic = g;
+  cyclic.set_node_input(*cyclic.find_node("n0"), 0, *cyclic.find_value("sum"));
+  const std::string cycle = cyclic.topological().error().text();
+  EXPECT_NE(cycle.find("node Neg \"n0\": is on a cycle"), std::string::npos) << cycle;
 }
 
 TEST(Graph, CopyingSharesWeights) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with weights: the one place where QConv, QGemm, Conv and Gemm are made.
 #include "core/format.h"
+#include "graph/label.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
@@ -13,7 +14,7 @@ Result<std::optional<Tensor>> real_bias(Context& c, const Product& p) {
     bias = c.constant(p.bias);
     if (!bias || bias->type() != DType::kFloat32)
       return error(ErrorCode::kUnsupported, "node {}: its bias is not a constant of type f32",
-                   p.node.label());
+                   full_label(c.in(), p.node));
   }
   if (!p.added_bias) return bias;
   return p.added_bias;

@@ -111,7 +111,8 @@ Result<bool> RepairDriver::sweep(const Place& place, const NameSet& taken, const
     const std::optional<Repair> repair = rule.apply(context, graph.node(id));
     if (!repair) continue;
     const std::string node = name_of(graph, graph.node(id));
-    const std::string where = fmt::format("repair {}: node {}", rule.name, graph.node(id).label());
+    const std::string where =
+        fmt::format("repair {}: node {}", rule.name, full_label(graph, graph.node(id)));
     OCTET_TRY_WITH(apply(place, taken, rule, *repair, node), where);
     uses = std::make_unique<Uses>(graph);
     changed = true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "train/convert.h"
 #include "train/guard.h"
 #include <ATen/core/grad_mode.h>
@@ -53,7 +54,8 @@ Result<std::vector<at::Tensor>> Program::forward(std::vector<at::Tensor> inputs,
     for (const int gone : transient_)
       slots_[static_cast<size_t>(gone)].reset();
     if (at_step == steps_.size()) return error;
-    return std::move(error).with(fmt::format("node {}", graph_.node(steps_[at_step].node).label()));
+    return std::move(error).with(
+        fmt::format("node {}", full_label(graph_, graph_.node(steps_[at_step].node))));
   }
 }
 

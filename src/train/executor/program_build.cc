@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 #include "train/convert.h"
 #include "train/executor/fusions.h"
@@ -67,7 +68,8 @@ class ProgramBuilder {
       fused_.insert(fusion.nodes.begin(), fusion.nodes.end() - 1);
     for (const NodeId id : order)
       if (needed_.contains(id))
-        OCTET_TRY_WITH(add(graph_.node(id)), fmt::format("node {}", graph_.node(id).label()));
+        OCTET_TRY_WITH(add(graph_.node(id)),
+                       fmt::format("node {}", full_label(graph_, graph_.node(id))));
     find_releases();
     return ok_status();
   }
@@ -153,7 +155,7 @@ class ProgramBuilder {
       for (const ValueId v : node.outputs)
         if (traced && v.valid()) traced_.insert(v);
     } else if (traced) {
-      program_.without_gradient_.push_back(node.label());
+      program_.without_gradient_.push_back(full_label(graph_, node));
     }
     return apply;
   }
