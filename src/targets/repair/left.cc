@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/infer.h"
+#include "ops/quant_layout.h"
 #include "targets/checks.h"
 #include "targets/repair/rule.h"
 
