@@ -2,6 +2,7 @@
 #include "cli/data_show_text.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -44,8 +45,10 @@ Lengths summarize(std::vector<int64_t> values, int64_t limit) {
   Lengths out;
   if (values.empty()) return out;
   std::sort(values.begin(), values.end());
+  // The smallest value that so large a share of them does not exceed.
   const auto at = [&](double share) {
-    return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+    const double rank = std::ceil(share * static_cast<double>(values.size()));
+    return values[static_cast<size_t>(rank) - 1];
   };
   out.counted = std::ssize(values);
   out.median = at(0.5);

@@ -74,15 +74,18 @@ std::string evaluation_page(const std::vector<Evaluation>& results, const Datase
     const std::string label = chart_label(e, results);
     accuracy.push_back(share_bar(label, e.accuracy, e.interval));
     size.push_back(size_bar(label, e));
-    latency.push_back(
-        {label, e.latency_ms_median, fmt::format("{:.1f} µs", 1e3 * e.latency_ms_median), 0, 0});
+    if (e.latency_ms_median > 0)
+      latency.push_back(
+          {label, e.latency_ms_median, fmt::format("{:.1f} µs", 1e3 * e.latency_ms_median), 0, 0});
   }
   html.heading("Accuracy");
   add_shares(html, accuracy);
   html.heading("Size");
   html.bars("bytes of the file", size);
-  html.heading("Latency");
-  html.bars("median of one example a run", latency);
+  if (!latency.empty()) {
+    html.heading("Latency");
+    html.bars("median of one example a run", latency);
+  }
   return html.text();
 }
 

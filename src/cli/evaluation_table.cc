@@ -40,6 +40,19 @@ std::string percent_range(const std::pair<double, double>& interval) {
   return fmt::format("{:.2f} .. {:.2f}", 100 * interval.first, 100 * interval.second);
 }
 
+namespace {
+
+/// `-` where no latency was measured.
+std::string milliseconds(const Evaluation& e, double value) {
+  return e.latency_ms_median > 0 ? fmt::format("{:.4f}", value) : "-";
+}
+
+nlohmann::ordered_json milliseconds_json(const Evaluation& e, double value) {
+  return e.latency_ms_median > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
+} // namespace
+
 EvaluationTable scores_table(const std::vector<Evaluation>& results) {
   EvaluationTable out;
   out.header = {"model", "executor",  "accuracy %", "95 % interval", "changed %",
@@ -48,7 +61,7 @@ EvaluationTable scores_table(const std::vector<Evaluation>& results) {
     out.rows.push_back(
         {e.model, e.executor, fmt::format("{:.2f}", 100 * e.accuracy), percent_range(e.interval),
          fmt::format("{:.2f}", 100 * changed_share(results.front(), e)), bytes_text(e.size_bytes),
-         fmt::format("{:.4f}", e.latency_ms_median), fmt::format("{:.4f}", e.latency_ms_p99),
+         milliseconds(e, e.latency_ms_median), milliseconds(e, e.latency_ms_p99),
          fmt::format("{:.0f}", e.samples_per_second)});
   out.legend = "changed: predictions other than the first model's; median and p99 of one example a "
                "run, examples/s in batches";
@@ -99,8 +112,8 @@ void print_json(const std::vector<Evaluation>& results) {
                    {"samples", e.samples},
                    {"changed", changed_share(results.front(), e)},
                    {"size_bytes", e.size_bytes},
-                   {"latency_ms_median", e.latency_ms_median},
-                   {"latency_ms_p99", e.latency_ms_p99},
+                   {"latency_ms_median", milliseconds_json(e, e.latency_ms_median)},
+                   {"latency_ms_p99", milliseconds_json(e, e.latency_ms_p99)},
                    {"samples_per_second", e.samples_per_second}});
   fmt::print("{}\n", out.dump(2));
 }

@@ -23,6 +23,19 @@ std::string_view kind_of_file(std::string_view path) {
   return {};
 }
 
+/// What a folder is to be written as, by the files in it; empty: it cannot be told.
+std::string form_of_folder(const std::string& path) {
+  std::error_code ignored;
+  const auto holds = [&](const std::string& name) {
+    return fs::exists(fs::path(path) / name, ignored) ||
+           fs::exists(fs::path(path) / (name + ".gz"), ignored);
+  };
+  if (holds("train/neg") || (holds("train.tsv") && holds("unsup.tsv"))) return "imdb:" + path;
+  if (holds("train-images-idx3-ubyte") || holds("train-images.idx3-ubyte"))
+    return fmt::format("fashion-mnist:{0} or mnist:{0}", path);
+  return {};
+}
+
 } // namespace
 
 Error unknown_kind(std::string_view spec, std::vector<std::string> forms) {
@@ -32,6 +45,8 @@ Error unknown_kind(std::string_view spec, std::vector<std::string> forms) {
   const std::string_view kind = kind_of_file(path);
   if (fs::is_regular_file(path, ignored) && !kind.empty())
     return error("{} is a file without its kind; write {}:{}", path, kind, spec);
+  if (const std::string form = form_of_folder(path); !form.empty())
+    return error("{} is a folder without its kind; write {}", path, form);
   if (fs::exists(path, ignored))
     return error("{} is a path without its kind; write one of {}", path, all);
   if (!kind.empty() || path.find('/') < path.find(':'))

@@ -24,6 +24,7 @@ if grep -q "nothing is learned" err.txt; then fail "two steps are no reason for 
 "$octet" qat float "${data[@]}" --limit 64 --test-limit 32 --steps 2 --samples 16 --threads 1 -o qat/ >/dev/null 2>err.txt
 grep -q "a BERT: --optimizer adamw --lr 5e-05 --batch 32" err.txt || fail "qat's recipe is not said: $(cat err.txt)"
 "$octet" eval float static qat "${data[@]}" --limit 32 --latency-runs 0 --threads 1 --json >eval.json 2>/dev/null
+grep -qF '"latency_ms_median": null' eval.json || fail "a latency that was not measured: $(cat eval.json)"
 [ "$(grep -c '"accuracy"' eval.json)" = 3 ] || fail "eval: $(cat eval.json)"
 refused "--max-length is 600, the model has 512 positions" "$octet" eval float "${data[@]}" --max-length 600
 
@@ -101,6 +102,10 @@ grep -qF '>lm8</text>' lm.html || fail "the report has no bar of lm8"
 refused "exists" "$octet" eval lm --data text.txt --limit 8 --threads 1 --report lm.html
 "$octet" train vocabulary --text "reviews?last=1" --size 120 -o vocabulary/ >/dev/null 2>&1
 [ -s vocabulary/vocab.txt ] || fail "no vocabulary"
+
+printf 'text\naaaaaaaa\nbbbbbbbb\nccccccccc\n' >lengths.tsv
+"$octet" data show tsv:lengths.tsv >lengths.txt
+grep -qF "bytes: median 8, mean 8, 95 % up to 9, longest 9" lengths.txt || fail "lengths: $(cat lengths.txt)"
 
 # Two processes train one model: half the batch each.
 port=$((20000 + RANDOM % 20000))

@@ -295,6 +295,14 @@ TEST(TextSpecs, UnknownKindsAreToldWhatThereIs) {
   };
   EXPECT_TRUE(contains(unknown(path), "write tsv:" + path)) << unknown(path);
   EXPECT_TRUE(contains(unknown(folder.path() + "/gone.csv"), "there is no "));
+  EXPECT_TRUE(contains(unknown(folder.path()), "a path without its kind; write one of "));
+  folder.write("train.tsv", "");
+  folder.write("unsup.tsv.gz", "");
+  EXPECT_TRUE(contains(unknown(folder.path()), "write imdb:" + folder.path()));
+  const Folder images;
+  images.write("train-images-idx3-ubyte.gz", "");
+  EXPECT_TRUE(
+      contains(unknown(images.path()), "write fashion-mnist:" + images.path() + " or mnist:"));
   EXPECT_TRUE(contains(unknown("imbd:x"), "did you mean \"imdb\"?")) << unknown("imbd:x");
   EXPECT_TRUE(contains(unknown("imbd:x"), "jsonl:FILE")) << unknown("imbd:x");
   EXPECT_TRUE(contains(unknown("imbd:x"), "fashion-mnist:DIR")) << unknown("imbd:x");
