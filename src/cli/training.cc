@@ -289,11 +289,15 @@ void TrainFlags::report(const TrainedModel& model,
                         const std::string& record,
                         const Common& common) const {
   const TrainReport& r = model.report;
-  if (common.json)
+  if (common.json) {
     fmt::print("{}\n", record);
-  else
-    fmt::print("{}: {} parameters trained in {} steps, {}\n", output, r.parameters.size(), r.steps,
-               duration_text(r.seconds));
+    return;
+  }
+  fmt::print("{}: {} parameters trained in {} steps, {}{}{}\n", output, r.parameters.size(),
+             r.steps, duration_text(r.seconds), r.stopped_early ? ", stopped early" : "",
+             r.best_step > 0 && r.best_step < r.steps
+                 ? fmt::format("; this is the model after step {}, the best one", r.best_step)
+                 : "");
 }
 
 std::string TrainFlags::record(const TrainedModel& model,

@@ -43,6 +43,9 @@ grep -q "starts with initial values: classifier.weight, classifier.bias" err.txt
 mkdir other && touch other/file
 refused "is no model folder" "$octet" train bert "${data[@]}" --force -o other
 refused "no/lm: the folder no does not exist" "$octet" train bert "${data[@]}" -o no/lm
+still=(--validation-split 0.25 --evaluate-steps 1 --patience 1 --lr 1e-12 --steps 9)
+"$octet" train bert "${data[@]}" "${small[@]}" --limit 32 --batch 4 "${still[@]}" -o still/ >still.txt 2>/dev/null
+grep -q "in 2 steps, .*, stopped early; this is the model after step 1, the best one" still.txt || fail "early: $(cat still.txt)"
 refused "--patience goes by held-out examples" "$octet" train bert "${data[@]}" --patience 2 -o no/
 refused "--evaluate-steps has no examples" "$octet" pretrain bert --text reviews --evaluate-steps 2 -o no/
 cp names.tsv copy.tsv
