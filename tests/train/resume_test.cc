@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/atomic_file.h"
 #include "core/progress.h"
 #include "support/paths.h"
 #include "train/trainer/trainer.h"
@@ -115,6 +116,15 @@ TEST(Resume, RefusesACheckpointOfAnotherRunAndADamagedOne) {
   EXPECT_EQ(refusal(same_name, other),
             place + "this run has mask rate 0.2, the checkpoint mask rate none: take none" + ways);
   EXPECT_EQ(refusal(data, other), "resumed"); // alone it changes nothing
+  std::string content = read_file(options.checkpoint, size_t{1} << 30).value();
+  const std::string whole = content;
+  content.replace(content.find("octet-checkpoint-3"), 18, "octet-checkpoint-2");
+  std::ofstream(options.checkpoint, std::ios::binary) << content;
+  EXPECT_EQ(refusal(data, options),
+            place + "another version of octet wrote it (octet-checkpoint-2, this one writes "
+                    "octet-checkpoint-3): go on with that version, or start over with --force "
+                    "instead of --resume");
+  std::ofstream(options.checkpoint, std::ios::binary) << whole;
   const auto size = std::filesystem::file_size(options.checkpoint);
   for (const uintmax_t position : {uintmax_t{3}, uintmax_t{200}, size - 2}) {
     std::fstream file(options.checkpoint, std::ios::in | std::ios::out | std::ios::binary);

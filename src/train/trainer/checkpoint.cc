@@ -159,7 +159,10 @@ parse(std::string_view file, const RunIdentity& identity, const NamedTensors& te
     return error("the header cannot be read");
   const std::string_view data = file.substr(8 + header_bytes);
   const json& meta = header.at("__metadata__");
-  if (meta.at("format") != kFormat) return error("it is of another version of octet");
+  if (meta.at("format") != kFormat)
+    return error("another version of octet wrote it ({}, this one writes {}): go on with that "
+                 "version, or start over with --force instead of --resume",
+                 meta.at("format").get<std::string>(), kFormat);
   const RunIdentity ours = identity_from(text_of(identity)),
                     theirs = identity_from(meta.at("identity").get<std::string>());
   if (const std::string why = difference(ours, theirs); !why.empty()) return Error(why);
