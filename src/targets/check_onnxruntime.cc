@@ -2,12 +2,17 @@
 // What ONNX Runtime refuses, or reads as something else. Source: docs/targets.md 4.2 and 8.
 #include "core/format.h"
 #include "targets/checks.h"
-#include "targets/onnxruntime_codes.h"
+#include "targets/onnxruntime_load.h"
 #include "targets/onnxruntime_versions.h"
 
 namespace octet {
 
 namespace {
+
+/// What was seen of the newest release may not hold of older ones.
+Severity measured(const CheckContext& context) {
+  return context.at_least(131) ? Severity::kError : Severity::kWarning;
+}
 
 void domain_rule(const CheckContext& context, const Node& node) {
   if (node.domain.empty() || node.domain == kMicrosoft || node.domain == "ai.onnx.ml") return;
@@ -28,16 +33,53 @@ void zero_point_rule(const CheckContext& context, const Node& node) {
 }
 
 void scale_rule(const CheckContext& context, const Node& node) {
-  if (!is_qdq(node)) return;
+  if (!is_quantize(node)) return;
   const Tensor* scale = context.graph.constant(node.input(1));
   if (scale == nullptr) return;
-  const ValueId real = is_quantize(node) ? node.input(0) : node.output(0);
-  const DType type = context.graph.value(real).type.type;
+  const DType type = context.graph.value(node.input(0)).type.type;
   if (context.graph.opset() >= 23 && type != DType::kUndefined && type != scale->type())
     context.add("scale-type", Severity::kError, label(context.graph, node),
                 "from operator set 23 on it fails at run time when the scale's type is not the "
                 "tensor's",
                 "give the scale the tensor's type, or use operator set 21", "4.2");
+}
+
+void zero_point_count_rule(const CheckContext& context, const Node& node) {
+  if (!is_qdq(node) || !node.input(2).valid()) return;
+  const auto scales = static_count(context.graph, node.input(1));
+  const auto zeros = static_count(context.graph, node.input(2));
+  if (!scales || !zeros || scales == zeros) return;
+  context.add("zero-point-volume", Severity::kError, label(context.graph, node),
+              fmt::format("{} zero points for {} scales: at run time \"{}\"", *zeros, *scales,
+                          *scales == 1
+                              ? "x_zero_point must be null or a scalar or 1D tensor or size 1."
+                              : "For per axis quantization, x_zero_point must be null or 1D tensor "
+                                "with size [...]"),
+              "give it as many zero points as scales: octet repair does where they are equal", "8");
+}
+
+void integer_zero_point_rule(const CheckContext& context, const Node& node) {
+  const auto input =
+      is_cuda(context.target) ? std::nullopt : onnxruntime_wide_zero_point(context.graph, node);
+  if (!input) return;
+  context.add("integer-zero-point", Severity::kError, label(context.graph, node),
+              node.is("ConvInteger")
+                  ? "at run time \"Non per-tensor quantization is not supported now.\""
+                  : "at run time \"MatmulInteger : input1 zero point must be a scalar or 1D tensor "
+                    "of size 1\"",
+              "give it one zero point: octet repair does where they are equal, or come off stored "
+              "codes within int8",
+              "8");
+}
+
+void kept_output_type_rule(const CheckContext& context, const Node& node) {
+  if (is_cuda(context.target) || !onnxruntime_keeps_output_type(context.graph, context.uses, node))
+    return;
+  context.add(
+      "output-dtype", measured(context), label(context.graph, node),
+      "\"output_dtype INT8 does not match y_zero_point type UINT8\": ONNX Runtime 1.31 turns "
+      "the codes into UINT8 and leaves the attribute",
+      "remove output_dtype, which the zero point says already: octet repair does", "8");
 }
 
 void shared_int8_rule(const CheckContext& context, const Node& node) {
@@ -54,55 +96,27 @@ void shared_int8_rule(const CheckContext& context, const Node& node) {
               "give each reader its own Q, or use uint8 with zero point 128", "8");
 }
 
-/// What was seen of the newest release may not hold of older ones.
-Severity measured(const CheckContext& context) {
-  return context.at_least(131) ? Severity::kError : Severity::kWarning;
-}
-
 /// It puts a Q of its own behind what DQ moves past, says INT8 in output_dtype, and then turns the
 /// codes into UINT8.
 void moved_int8_rule(const CheckContext& context, const Node& node) {
-  if (is_cuda(context.target) || context.graph.opset() < 21 || !onnxruntime_moves_codes_past(node))
-    return;
-  const Node* dq = context.graph.producer(node.input(0));
-  if (dq == nullptr || !is_dequantize(*dq) ||
-      context.graph.value(dq->input(0)).type.type != DType::kInt8 ||
-      context.graph.constant(dq->input(0)) != nullptr)
-    return;
-  const Node* last = &node;
-  const Node* next = nullptr;
-  for (int hops = 0; hops < 16; ++hops) {
-    if (context.uses.count(last->output(0)) > 1) return;
-    const NodeId reader = context.uses.single_consumer(last->output(0));
-    next = reader.valid() ? &context.graph.node(reader) : nullptr;
-    if (next == nullptr || !onnxruntime_moves_codes_past(*next)) break;
-    last = next;
-  }
-  if (next != nullptr && is_quantize(*next)) return;
+  if (is_cuda(context.target) || !onnxruntime_moved_int8(context.graph, context.uses, node)) return;
   context.add(
       "moved-int8", measured(context), label(context.graph, node),
       "\"output_dtype INT8 does not match y_zero_point type UINT8\": from operator set 21 on "
       "ONNX Runtime 1.31 fails to load int8 codes that go through it without a Q behind it",
-      "write it for operator set 20 (octet export --opset 20), use uint8, or put Q/DQ behind "
-      "it",
-      "8");
+      "use uint8, or put Q/DQ behind it: octet repair does; or write it for operator set 20", "8");
 }
 
 /// QLinearConcat, which it makes of them, takes float32 scales only.
 void half_concat_rule(const CheckContext& context, const Node& node) {
-  if (is_cuda(context.target) || !node.is("Concat")) return;
-  if (context.graph.value(node.output(0)).type.type != DType::kFloat16) return;
-  const NodeId reader = context.uses.single_consumer(node.output(0));
-  if (!reader.valid() || !is_quantize(context.graph.node(reader))) return;
-  for (const ValueId in : node.inputs) {
-    const Node* dq = context.graph.producer(in);
-    if (dq == nullptr || !is_dequantize(*dq)) return;
-  }
+  if (is_cuda(context.target) || !onnxruntime_half_concat(context.graph, context.uses, node))
+    return;
   context.add(
       "half-concat", measured(context), label(context.graph, node),
       "\"Type 'tensor(float16)' of input parameter [...] of operator (QLinearConcat) [...] is "
       "invalid\": ONNX Runtime 1.31 fails to load Q/DQ in float16 around a Concat",
-      "quantize the model in float32, or leave the Concat without Q/DQ", "8");
+      "let Q behind the Concat work on f32: octet repair does; or quantize the model in float32",
+      "8");
 }
 
 void opset_rule(const CheckContext& context, const Node& node) {
@@ -145,10 +159,23 @@ void cuda_only_rule(const CheckContext& context, const Node& node) {
               "4.4");
 }
 
-constexpr CheckFn* kOnnxRuntimeChecks[] = {
-    opset_rule,     ir_version_rule,    domain_rule,        zero_point_rule,         scale_rule,
-    odd_scale,      shared_int8_rule,   moved_int8_rule,    half_concat_rule,        kernel_rule,
-    cuda_only_rule, onnxruntime_schema, onnxruntime_layout, onnxruntime_kernel_types};
+constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,
+                                           ir_version_rule,
+                                           domain_rule,
+                                           zero_point_rule,
+                                           scale_rule,
+                                           odd_scale,
+                                           zero_point_count_rule,
+                                           integer_zero_point_rule,
+                                           kept_output_type_rule,
+                                           shared_int8_rule,
+                                           moved_int8_rule,
+                                           half_concat_rule,
+                                           kernel_rule,
+                                           cuda_only_rule,
+                                           onnxruntime_schema,
+                                           onnxruntime_layout,
+                                           onnxruntime_kernel_types};
 
 } // namespace
 

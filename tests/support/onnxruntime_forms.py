@@ -5,6 +5,7 @@
 # one as it comes out by default, where the products may saturate.
 import collections
 import json
+import math
 import pathlib
 import sys
 
@@ -15,7 +16,8 @@ from onnx import numpy_helper
 
 def output(path, x, options):
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return [float(v) for v in session.run(None, {session.get_inputs()[0].name: x})[0].reshape(-1)]
+    values = session.run(None, {session.get_inputs()[0].name: x})[0].reshape(-1)
+    return [float(v) if math.isfinite(v) else None for v in values]  # JSON has no other numbers
 
 
 def run(path, x):

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "targets/onnxruntime_load.h"
+#include "targets/onnxruntime_versions.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
@@ -45,6 +47,12 @@ std::optional<Repair> drop_output_type(const RepairContext& context, const Node&
     repair.max_error = scales == nullptr ? std::nullopt : std::optional(largest);
   }
   return repair;
+}
+
+std::optional<Repair> drop_kept_output_type(const RepairContext& context, const Node& node) {
+  if (is_cuda(context.target) || !onnxruntime_keeps_output_type(context.graph, context.uses, node))
+    return std::nullopt;
+  return drop_output_type(context, node);
 }
 
 } // namespace octet

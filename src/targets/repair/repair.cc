@@ -67,6 +67,11 @@ constexpr RepairRule kOnnxRuntimeForms[] = {
     {"standard_operators", standard_operators},
     {"convert_scale", convert_scale},
     {"add_zero_point", add_zero_point},
+    {"match_zero_point", match_zero_point},
+    {"single_zero_point", single_zero_point},
+    {"drop_output_type", drop_kept_output_type},
+    {"unsign_moved", unsign_moved},
+    {"widen_concat", widen_concat},
     {"split_quantize", split_quantize},
 };
 

@@ -13,6 +13,7 @@ RepairFn convert_scale;
 RepairFn decompose_input;
 RepairFn drop_cast;
 RepairFn drop_output_type;
+RepairFn drop_kept_output_type;
 RepairFn dynamic_quantize;
 RepairFn dynamic_quantize_matmul;
 RepairFn float_attention;
@@ -35,6 +36,7 @@ RepairFn qlinear_pool;
 RepairFn replace_scale;
 RepairFn scale_query;
 RepairFn set_axis;
+RepairFn single_zero_point;
 RepairFn shift_activation;
 RepairFn shift_table;
 RepairFn split_quantize;
@@ -46,5 +48,7 @@ RepairFn symmetric_weight;
 RepairFn unblock_weight;
 RepairFn unify_concat;
 RepairFn unify_quantize;
+RepairFn unsign_moved;
+RepairFn widen_concat;
 
 } // namespace octet

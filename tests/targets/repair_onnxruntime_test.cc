@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that ONNX Runtime does not load: check says so of each, repair mends those that it can, and
+// what it makes loads and computes what the file meant.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "ops/infer.h"
+#include "targets/bad_files.h"
+#include "targets/findings.h"
+#include "targets/run_onnxruntime.h"
+#include <gtest/gtest.h>
+
+#include "octet/onnx.h"
+#include "octet/repair.h"
+#include "octet/text.h"
+
+namespace octet {
+namespace {
+
+struct Unloadable {
+  std::string name;
+  const char* rule;   ///< the finding that refuses it
+  const char* repair; ///< the change that mends it; empty: none does
+  int opset;
+  std::string body; ///< from x: f32[1, 2, 4, 4] to y
+  double error = 0; ///< of the output; 0: every bit stays
+};
+
+/// A step of 0.1 between two values of f16 below 16.
+constexpr double kHalfStep = 0.1 + 16 * 0x1p-10;
+
+Tensor loaded_input() {
+  std::vector<float> x;
+  for (int i = 0; i < 32; ++i)
+    x.push_back(0.37F * static_cast<float>((i * 7) % 32) - 5.1F);
+  x[3] = 100;
+  x[4] = -100;
+  return Tensor::of<float>({1, 2, 4, 4}, std::span<const float>(x));
+}
+
+std::vector<Unloadable> unloadable_files() {
+  const std::string pair = "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n";
+  const std::string three = "const z3: i8[] = [3]\nq = QuantizeLinear(x, s, z3)\n"
+                            "d = DequantizeLinear(q, s, z3)\n";
+  const std::string pool = "p = MaxPool(d) {kernel_shape=[2, 2]}\n";
+  const std::string half = "t = Cast(x) {to=10}\nn = Neg(t)\nq = QuantizeLinear(t, h, u)\n"
+                           "d = DequantizeLinear(q, h, u)\no = QuantizeLinear(n, h, u)\n"
+                           "e = DequantizeLinear(o, h, u)\n";
+  const std::string behind = "r = QuantizeLinear(c, h, u)\nf = DequantizeLinear(r, h, u)\n"
+                             "y = Cast(f) {to=1}";
+  const auto picked = [](const std::string& body) {
+    return "m = ReduceMax(x) {keepdims=0}\npick = Greater(m, s)\n"
+           "y = If(pick) {then_branch={ graph a\n  capture x: f32[1, 2, 4, 4]\n  capture s: f32[]\n"
+           "  capture z: i8[]\n" +
+           body +
+           "  output b: f32[*]\n}, else_branch={ graph e\n  capture x: f32[1, 2, 4, 4]\n"
+           "  u = Relu(x)\n  output u: f32[*]\n}} \"choice\"";
+  };
+  return {
+      {"moved", "moved-int8", "unsign_moved", 21, pair + pool + "y = Neg(p)"},
+      {"moved_zero_point", "moved-int8", "unsign_moved", 21, three + pool + "y = Neg(p)"},
+      {"moved_23", "moved-int8", "unsign_moved", 23, pair + "a = Transpose(d)\ny = Neg(a)"},
+      {"moved_twice", "moved-int8", "unsign_moved", 21,
+       pair + pool + "a = Transpose(p)\ny = Neg(a)"},
+      {"moved_to_the_output", "moved-int8", "unsign_moved", 21,
+       pair + "y = MaxPool(d) {kernel_shape=[2, 2]}"},
+      {"moved_vector", "moved-int8", "unsign_moved", 21,
+       "const s1: f32[1] = [0.1]\nconst z1: i8[1] = [-7]\nq = QuantizeLinear(x, s1, z1)\n"
+       "d = DequantizeLinear(q, s1, z1)\n" +
+           pool + "y = Neg(p)"},
+      {"moved_relu", "moved-int8", "unsign_moved", 21,
+       pair + pool + "a = Relu(p)\nb = QuantizeLinear(a, s, z)\ny = DequantizeLinear(b, s, z)"},
+      {"moved_shared", "moved-int8", "unsign_moved", 21,
+       pair + "e = DequantizeLinear(q, s, z)\na = MaxPool(d) {kernel_shape=[1, 1]}\ny = Add(a, e)"},
+      {"moved_codes", "moved-int8", "unsign_moved", 21,
+       "q = QuantizeLinear(x, s, z)\na = Transpose(q)\nd = DequantizeLinear(a, s, z)\n"
+       "b = Transpose(d)\ny = Neg(b)"},
+      {"moved_in_a_branch", "moved-int8", "unsign_moved", 21,
+       picked("  q = QuantizeLinear(x, s, z)\n  d = DequantizeLinear(q, s, z)\n"
+              "  p = Transpose(d)\n  b = Neg(p)\n")},
+      {"moved_codes_of_the_input_of_a_layer", "moved-int8", "unsign_moved", 21,
+       "q = QuantizeLinear(x, s, z)\na = Transpose(q)\n"
+       "d = DequantizeLinear(a, s, z)\nb = MaxPool(d) {kernel_shape=[1, 1]}\nc = Transpose(b)\n"
+       "y = Neg(c)"},
+      {"output_dtype", "output-dtype", "drop_output_type", 21,
+       "q = QuantizeLinear(x, s, z) {output_dtype=3}\nd = DequantizeLinear(q, s, z)\ny = Neg(d)"},
+      {"fewer_zero_points", "zero-point-volume", "match_zero_point", 17,
+       "const four: f32[4] = [0.1, 0.2, 0.3, 0.4]\nconst one: i8[1] = [3]\n"
+       "q = QuantizeLinear(x, four, one) {axis=3}\ny = DequantizeLinear(q, four, one) {axis=3}"},
+      {"equal_zero_points", "integer-zero-point", "single_zero_point", 17,
+       "const k: i8[2, 2, 1, 1] = [1, -2, 3, 100]\nconst n: i8[2] = [-3, -3]\n"
+       "q = QuantizeLinear(x, s, u)\ni = ConvInteger(q, k, u, n)\ny = Cast(i) {to=1}"},
+      {"zero_points_off_the_codes", "integer-zero-point", "single_zero_point", 17,
+       "const k: u8[2, 2, 1, 1] = [100, 220, 3, 100]\nconst n: u8[2] = [128, 40]\n"
+       "q = QuantizeLinear(x, s, u)\ni = ConvInteger(q, k, u, n)\ny = Cast(i) {to=1}"},
+      {"rows_of_equal_zero_points", "integer-zero-point", "single_zero_point", 17,
+       "const k: i8[4, 2] = [1, -2, 3, 100, -7, 8, 9, -100]\nconst n: u8[4] = [128, 128, 128, "
+       "128]\n"
+       "q = QuantizeLinear(x, s, u)\ni = MatMulInteger(q, k, n)\ny = Cast(i) {to=1}"},
+      {"zero_points_that_need_floats", "integer-zero-point", "single_zero_point", 17,
+       "const k: u8[2, 2, 1, 1] = [0, 255, 3, 100]\nconst n: u8[2] = [1, 40]\n"
+       "const f: f32[] = [0.005]\nq = QuantizeLinear(x, s, u)\ni = ConvInteger(q, k, u, n)\n"
+       "c = Cast(i) {to=1}\ny = Mul(c, f)",
+       1e-3},
+      {"scale_of_another_type", "scale-type", "convert_scale", 23,
+       "t = Cast(x) {to=10}\nq = QuantizeLinear(t, s, z)\ny = DequantizeLinear(q, s, z)"},
+      {"ordered", "no-cpu-kernel", "standard_operators", 17,
+       "const n32: i64[3] = [1, 4, 8]\nt = Reshape(x, n32)\n"
+       "q = com.microsoft.QuantizeWithOrder(t, s) {order_input=1, order_output=1}\n"
+       "y = com.microsoft.DequantizeWithOrder(q, s) {order_input=1, order_output=1, to=1}",
+       0.1},
+      {"half_concat", "half-concat", "widen_concat", 21,
+       half + "c = Concat(d, e) {axis=0}\n" + behind, kHalfStep},
+      {"half_concat_19", "half-concat", "widen_concat", 19,
+       half + "c = Concat(d, e) {axis=0}\n" + behind, kHalfStep},
+      {"half_concat_moved", "half-concat", "widen_concat", 21,
+       half + "i = Concat(d, e) {axis=0}\nc = Transpose(i)\n" + behind, kHalfStep},
+      {"half_moved_concat", "half-concat", "widen_concat", 21,
+       half +
+           "v = Transpose(d)\nw = MaxPool(e) {kernel_shape=[1, 1]}\nk = Transpose(w)\n"
+           "c = Concat(v, k) {axis=0}\n" +
+           behind,
+       kHalfStep},
+  };
+}
+
+Graph parse_unloadable(const Unloadable& file) {
+  return parse_graph("graph g opset(\"\"=" + std::to_string(file.opset) +
+                     ", \"com.microsoft\"=1)\ninput x: f32[1, 2, 4, 4]\nconst s: f32[] = [0.1]\n"
+                     "const z: i8[] = [0]\nconst u: u8[] = [128]\nconst h: f16[] = [0.1]\n" +
+                     file.body + "\noutput y: f32[*]\n")
+      .value();
+}
+
+Tensor reference_result(const Graph& graph) {
+  const std::vector<Tensor> x = {loaded_input()};
+  return make_reference_executor(graph).value()->run(x).value().at(0);
+}
+
+double largest_difference_of(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape()) return std::numeric_limits<double>::infinity();
+  double worst = 0;
+  for (int64_t i = 0; i < a.count(); ++i)
+    worst = std::max(worst, std::abs(a.at(i) - b.at(i)));
+  return worst;
+}
+
+void save_typed(Graph graph, const std::string& path) {
+  ASSERT_TRUE(infer_types(graph).ok());
+  const Status saved = save_onnx(graph, path);
+  ASSERT_TRUE(saved.ok()) << saved.error().text();
+}
+
+TEST(RepairOnnxRuntime, WhatItFailsToLoadIsRefusedMendedAndLoads) {
+  const std::string folder = ::testing::TempDir() + "octet_repair_onnxruntime";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(write_tensor_proto({"x", loaded_input()}, folder + "/x.pb").ok());
+  for (const Unloadable& file : unloadable_files()) {
+    SCOPED_TRACE(file.name);
+    const Graph graph = parse_unloadable(file);
+    EXPECT_TRUE(test::has_rule(check(graph, "onnxruntime").value(), file.rule));
+    const Repaired repaired = repair(graph, "onnxruntime").value();
+    EXPECT_TRUE(accepted(repaired.left));
+    const auto made = std::find_if(repaired.changes.begin(), repaired.changes.end(),
+                                   [&](const Change& c) { return c.rule == file.repair; });
+    ASSERT_NE(made, repaired.changes.end());
+    EXPECT_EQ(made->exact, file.error == 0);
+    EXPECT_LE(largest_difference_of(reference_result(graph), reference_result(repaired.graph)),
+              file.error);
+    save_typed(graph, folder + "/" + file.name + ".before.onnx");
+    save_typed(repaired.graph, folder + "/" + file.name + ".after.onnx");
+  }
+  const nlohmann::json results = test::run_onnxruntime(folder);
+  ASSERT_TRUE(results.is_object());
+  for (const Unloadable& file : unloadable_files()) {
+    SCOPED_TRACE(file.name);
+    EXPECT_TRUE(results.at(file.name + ".before").contains("error"));
+    const nlohmann::json& after = results.at(file.name + ".after");
+    ASSERT_FALSE(after.contains("error")) << after.value("error", "");
+    const Tensor meant = reference_result(parse_unloadable(file));
+    const auto is = after.at("output").get<std::vector<double>>();
+    ASSERT_EQ(static_cast<int64_t>(is.size()), meant.count());
+    for (size_t i = 0; i < is.size(); ++i)
+      EXPECT_NEAR(is[i], meant.at(static_cast<int64_t>(i)), file.error) << "element " << i;
+  }
+  std::filesystem::remove_all(folder);
+}
+
+/// No false yes on the files that TensorRT refuses, and none of them is refused that loads.
+TEST(RepairOnnxRuntime, CheckGivesItsVerdictOnEveryBadFile) {
+  const std::string folder = ::testing::TempDir() + "octet_bad_files_there";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const Tensor x = Tensor::of<float>({2, 4}, {0.1F, 12.7F, -12.8F, 1.2F, -6.3F, 25.4F, 0, -1000});
+  ASSERT_TRUE(write_tensor_proto({"x", x}, folder + "/x.pb").ok());
+  std::vector<const test::BadFile*> all;
+  for (const test::BadFile& file : test::bad_files()) {
+    Graph graph = test::parse_bad_file(file);
+    if (!infer_types(graph).ok() || !file.valid_before) continue;
+    all.push_back(&file);
+    const Repaired repaired = repair(graph, "onnxruntime").value();
+    save_typed(graph, folder + "/" + file.name + ".before.onnx");
+    save_typed(repaired.graph, folder + "/" + file.name + ".after.onnx");
+  }
+  const nlohmann::json results = test::run_onnxruntime(folder);
+  ASSERT_TRUE(results.is_object());
+  for (const test::BadFile* file : all) {
+    SCOPED_TRACE(file->name);
+    const Graph graph = test::parse_bad_file(*file);
+    const Repaired repaired = repair(graph, "onnxruntime").value();
+    const nlohmann::json& before = results.at(std::string(file->name) + ".before");
+    const nlohmann::json& after = results.at(std::string(file->name) + ".after");
+    EXPECT_EQ(accepted(check(graph, "onnxruntime").value()), !before.contains("error"))
+        << before.value("error", "");
+    EXPECT_EQ(accepted(repaired.left), !after.contains("error")) << after.value("error", "");
+    EXPECT_TRUE(accepted(repaired.left));
+  }
+  std::filesystem::remove_all(folder);
+}
+
+} // namespace
+} // namespace octet
