@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# usage: tools/setup-peers --run bench/onnxruntime_operators.py schemas|kernels
+# usage: tools/setup-peers --run bench/onnxruntime_operators.py schemas|kernels|microsoft
 """Prints the tables of operators and types that octet keeps as data.
 
 schemas: the types and attributes that ONNX's schemas allow; kernels: the types that ONNX Runtime has CPU kernels for.
-The first comes from onnx.defs, the second from the registry of the installed ONNX Runtime. Formats:
-src/passes/schema_types_data.cc and src/targets/onnxruntime_kernels_data.cc, which hold the output.
+microsoft: the same of com.microsoft, a line for each kernel, since their types depend on each other. The first comes from
+onnx.defs, the others from the registry of the installed ONNX Runtime. Formats: src/passes/schema_types_data.cc,
+src/targets/onnxruntime_kernels_data.cc and src/targets/onnxruntime_microsoft_data.cc, which hold the output.
 """
 
 import sys
@@ -119,4 +120,34 @@ def kernels():
         print(f"{name} " + ";".join(parts))
 
 
-{"schemas": schemas, "kernels": kernels}[sys.argv[1]]()
+def microsoft():
+    from onnxruntime.capi import _pybind_state
+
+    schemas = {s.name: s for s in _pybind_state.get_all_operator_schema() if s.domain == "com.microsoft"}
+    lines = set()
+    for kernel in _pybind_state.get_all_opkernel_def():
+        if kernel.domain != "com.microsoft" or kernel.provider != "CPUExecutionProvider":
+            continue
+        schema = schemas[kernel.op_name]
+        allowed_types = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
+        first, sides, position = {}, [], 0
+        for parameters in (schema.inputs, schema.outputs):
+            texts = []
+            for parameter in parameters:
+                name = parameter.typeStr
+                types = kernel.type_constraints.get(name, kernel.type_constraints.get(parameter.name))
+                types = types or allowed_types.get(name, [name])
+                types = [t for t in types if t in allowed_types.get(name, types)]
+                bound = parameter.isHomogeneous and name in allowed_types
+                texts.append(str(first[name]) if bound and name in first else letters(types))
+                if bound:
+                    first.setdefault(name, position)
+                position += 1
+            many = bool(parameters) and "Variadic" in str(parameters[-1].option)
+            sides.append(",".join(texts) + ("+" if many else ""))
+        if all(side and "" not in side.split(",") for side in sides):
+            lines.add(f"{kernel.op_name} " + ">".join(sides))
+    print("\n".join(sorted(lines)))
+
+
+{"schemas": schemas, "kernels": kernels, "microsoft": microsoft}[sys.argv[1]]()

@@ -13,6 +13,51 @@ namespace {
 
 constexpr uint32_t kAnyType = ~uint32_t{0};
 
+uint32_t type_bit(DType type) {
+  return uint32_t{1} << static_cast<uint32_t>(type);
+}
+
+/// Cuts off and returns what stands before `separator`, or all.
+std::string_view next_part(std::string_view& text, char separator) {
+  const size_t end = text.find(separator);
+  const std::string_view out = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return out;
+}
+
+int64_t table_number(std::string_view text) {
+  int64_t out = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), out);
+  OCTET_CHECK(result.ec == std::errc{} && result.ptr == text.data() + text.size());
+  return out;
+}
+
+void read_positions(std::string_view text, OperatorTypes::Version& version) {
+  std::vector<uint32_t> all;
+  std::string_view outputs = text;
+  std::string_view inputs = next_part(outputs, '>');
+  for (auto [part, side] : {std::pair{inputs, &version.inputs}, {outputs, &version.outputs}}) {
+    *side = {};
+    if (part.ends_with('+')) {
+      side->repeats = true;
+      part.remove_suffix(1);
+    }
+    while (!part.empty()) {
+      const std::string_view set = next_part(part, ',');
+      uint32_t types = set == "?" ? kAnyType : 0;
+      if (!set.empty() && set.front() >= '0' && set.front() <= '9')
+        types = all.at(static_cast<size_t>(table_number(set)));
+      else if (types == 0)
+        for (const char letter : set)
+          types |= type_bit(type_of_letter(letter));
+      all.push_back(types);
+      side->types.push_back(types);
+    }
+  }
+}
+
+} // namespace
+
 DType type_of_letter(char letter) {
   switch (letter) {
   case 'f':
@@ -71,51 +116,6 @@ DType type_of_letter(char letter) {
     return DType::kUndefined;
   }
 }
-
-uint32_t type_bit(DType type) {
-  return uint32_t{1} << static_cast<uint32_t>(type);
-}
-
-/// Cuts off and returns what stands before `separator`, or all.
-std::string_view next_part(std::string_view& text, char separator) {
-  const size_t end = text.find(separator);
-  const std::string_view out = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  return out;
-}
-
-int64_t table_number(std::string_view text) {
-  int64_t out = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), out);
-  OCTET_CHECK(result.ec == std::errc{} && result.ptr == text.data() + text.size());
-  return out;
-}
-
-void read_positions(std::string_view text, OperatorTypes::Version& version) {
-  std::vector<uint32_t> all;
-  std::string_view outputs = text;
-  std::string_view inputs = next_part(outputs, '>');
-  for (auto [part, side] : {std::pair{inputs, &version.inputs}, {outputs, &version.outputs}}) {
-    *side = {};
-    if (part.ends_with('+')) {
-      side->repeats = true;
-      part.remove_suffix(1);
-    }
-    while (!part.empty()) {
-      const std::string_view set = next_part(part, ',');
-      uint32_t types = set == "?" ? kAnyType : 0;
-      if (!set.empty() && set.front() >= '0' && set.front() <= '9')
-        types = all.at(static_cast<size_t>(table_number(set)));
-      else if (types == 0)
-        for (const char letter : set)
-          types |= type_bit(type_of_letter(letter));
-      all.push_back(types);
-      side->types.push_back(types);
-    }
-  }
-}
-
-} // namespace
 
 bool OperatorTypes::Positions::takes(size_t position, DType type) const {
   if (type == DType::kUndefined || types.empty()) return true;

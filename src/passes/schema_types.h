@@ -3,8 +3,8 @@
 // outputs may have and the names of its attributes. Kept as text, one line an operator:
 //   Relu 6:dfh>0:;13:bdfh>0;14:bcdfhils>0
 // = from operator set 6 on f64, f32 or f16 and no attributes, from 13 on bf16 too, ... Types are
-// letters (type_letter), positions stand between commas, inputs before the > and outputs behind it;
-// a number says "as position n", a + that the last one repeats, ? any type, = as the version
+// letters (type_of_letter), positions stand between commas, inputs before the > and outputs behind
+// it; a number says "as position n", a + that the last one repeats, ? any type, = as the version
 // before, - that the version is not there, * that nothing is known of it.
 #pragma once
 
@@ -16,6 +16,9 @@
 #include "octet/graph.h"
 
 namespace octet {
+
+/// kUndefined: no letter of a type.
+DType type_of_letter(char letter);
 
 class OperatorTypes {
  public:

@@ -175,7 +175,8 @@ constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,
                                            cuda_only_rule,
                                            onnxruntime_schema,
                                            onnxruntime_layout,
-                                           onnxruntime_kernel_types};
+                                           onnxruntime_kernel_types,
+                                           onnxruntime_microsoft_types};
 
 } // namespace
 

@@ -91,4 +91,27 @@ void onnxruntime_kernel_types(const CheckContext& context, const Node& node) {
       "8, types");
 }
 
+void onnxruntime_microsoft_types(const CheckContext& context, const Node& node) {
+  const Graph& graph = context.graph;
+  if (node.domain != kMicrosoft || is_cuda(context.target) || needs_cuda(node)) return;
+  const auto fault = microsoft_kernel_fault(graph, node);
+  if (!fault) return;
+  if (fault->type) {
+    context.add(
+        "no-cpu-kernel", Severity::kError, label(graph, node),
+        fmt::format("\"NOT_IMPLEMENTED : Could not find an implementation for {}(1) node\", "
+                    "or a type error: no kernel of it takes {} with the types beside it",
+                    node.op_type, text_of(graph, node, *fault->type)),
+        "give it types that it has a kernel for, or write it with standard operators", "8, types");
+    return;
+  }
+  // Operators of com.microsoft come and go between releases.
+  context.add(
+      "no-cpu-kernel", context.at_least(131) ? Severity::kError : Severity::kWarning,
+      label(graph, node),
+      fmt::format("com.microsoft.{} is no operator that ONNX Runtime 1.31 has a CPU kernel for",
+                  node.op_type),
+      "write it with standard operators", "8, types");
+}
+
 } // namespace octet

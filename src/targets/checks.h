@@ -46,6 +46,8 @@ CheckFn tensorrt_clip_on_codes, tensorrt_known_operator, tensorrt_uint8_tensor, 
 CheckFn tensorrt_types;
 /// Types and attributes that ONNX's operator does not have, or ONNX Runtime's kernels do not take.
 CheckFn onnxruntime_schema, onnxruntime_kernel_types, onnxruntime_layout;
+/// The same of com.microsoft.
+CheckFn onnxruntime_microsoft_types;
 
 /// A constant scale that no parser refuses and that quantizes nothing: NaN, infinite, 0, negative.
 CheckFn odd_scale;

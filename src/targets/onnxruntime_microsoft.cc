@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks a node of com.microsoft up among the kernels of ONNX Runtime.
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "targets/onnxruntime_kernels.h"
+
+namespace octet {
+
+namespace {
+
+std::string_view cut(std::string_view& text, char separator) {
+  const size_t end = text.find(separator);
+  const std::string_view out = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return out;
+}
+
+/// The types of a kernel's inputs, then of its outputs.
+struct MicrosoftKernel {
+  std::vector<std::string_view> parts;
+  size_t inputs = 0;
+  bool repeats = false; ///< the last input
+};
+
+MicrosoftKernel read_kernel(std::string_view outputs) {
+  MicrosoftKernel out;
+  std::string_view inputs = cut(outputs, '>');
+  out.repeats = inputs.ends_with('+');
+  if (out.repeats) inputs.remove_suffix(1);
+  while (!inputs.empty())
+    out.parts.push_back(cut(inputs, ','));
+  out.inputs = out.parts.size();
+  while (!outputs.empty())
+    out.parts.push_back(cut(outputs, ','));
+  return out;
+}
+
+/// The first position of a node that a kernel does not take.
+class KernelMatch {
+ public:
+  KernelMatch(const Graph& graph, const Node& node, bool half_as_float)
+      : graph_(graph), node_(node), half_as_float_(half_as_float) {}
+
+  std::optional<TypeFault> fault(const MicrosoftKernel& kernel) const {
+    for (size_t i = 0; i < node_.inputs.size(); ++i) {
+      if (i >= kernel.inputs && !kernel.repeats) break;
+      if (!takes(kernel, std::min(i, kernel.inputs - 1), type(node_.inputs[i])))
+        return TypeFault{true, i, graph_.value(node_.inputs[i]).type.type};
+    }
+    for (size_t k = 0; k < node_.outputs.size() && kernel.inputs + k < kernel.parts.size(); ++k)
+      if (!takes(kernel, kernel.inputs + k, type(node_.outputs[k])))
+        return TypeFault{false, k, graph_.value(node_.outputs[k]).type.type};
+    return std::nullopt;
+  }
+
+ private:
+  DType type(ValueId value) const {
+    const DType out = value.valid() ? graph_.value(value).type.type : DType::kUndefined;
+    return half_as_float_ && out == DType::kFloat16 ? DType::kFloat32 : out;
+  }
+
+  DType type_at(const MicrosoftKernel& kernel, size_t position) const {
+    return position < kernel.inputs ? type(node_.input(position))
+                                    : type(node_.output(position - kernel.inputs));
+  }
+
+  bool takes(const MicrosoftKernel& kernel, size_t position, DType type) const {
+    const std::string_view part = kernel.parts[position];
+    if (type == DType::kUndefined || part == "?") return true;
+    size_t same = 0;
+    const auto number = std::from_chars(part.data(), part.data() + part.size(), same);
+    if (number.ec == std::errc{}) {
+      const DType other = type_at(kernel, same);
+      return other == DType::kUndefined ? takes(kernel, same, type) : other == type;
+    }
+    return std::any_of(part.begin(), part.end(),
+                       [&](char letter) { return type_of_letter(letter) == type; });
+  }
+
+  const Graph& graph_;
+  const Node& node_;
+  bool half_as_float_;
+};
+
+size_t place(const TypeFault& fault) {
+  return fault.index + (fault.is_input ? 0 : 1000);
+}
+
+} // namespace
+
+std::optional<MicrosoftFault> microsoft_kernel_fault(const Graph& graph, const Node& node) {
+  MicrosoftFault worst;
+  std::string_view lines = onnxruntime_microsoft_kernels();
+  while (!lines.empty()) {
+    std::string_view line = cut(lines, '\n');
+    if (cut(line, ' ') != node.op_type) continue;
+    const MicrosoftKernel kernel = read_kernel(line);
+    // What has no kernel for f16 is computed in f32, between casts that it puts in by itself.
+    const auto fault = KernelMatch(graph, node, false).fault(kernel);
+    if (!fault || !KernelMatch(graph, node, true).fault(kernel)) return std::nullopt;
+    if (!worst.type || place(*fault) > place(*worst.type)) worst.type = fault;
+  }
+  return worst;
+}
+
+} // namespace octet
