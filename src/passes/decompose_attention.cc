@@ -122,7 +122,7 @@ class Decomposition {
       Attributes axis;
       if (g_.constant(scale)->count() > 1) axis["axis"].value = int64_t{1};
       w = dequantize(w, columns(scale, base + ".weight_scale", begin, size),
-                     columns(zero, base + ".weight_zero_point", begin, size), std::move(axis),
+                     own_columns(zero, base + ".weight_zero_point", begin, size), std::move(axis),
                      base + ".weight_values");
     }
     const ValueId product = patch_.emit("MatMul", {x_, w}, {}, base + "/product");
@@ -135,6 +135,12 @@ class Decomposition {
   ValueId columns(ValueId id, const std::string& as, int64_t begin, int64_t size) {
     if (!id.valid() || g_.constant(id)->count() == 1) return id;
     return patch_.constant(as, columns_of(*g_.constant(id), begin, size));
+  }
+
+  /// Never the constant itself: ONNX Runtime's exact mode refuses zero points of several weights.
+  ValueId own_columns(ValueId id, const std::string& as, int64_t begin, int64_t size) {
+    const ValueId out = columns(id, as, begin, size);
+    return out.valid() && out == id ? patch_.constant(as, *g_.constant(id)) : out;
   }
 
   ValueId dequantize(

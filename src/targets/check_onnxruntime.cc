@@ -176,7 +176,8 @@ constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,
                                            onnxruntime_schema,
                                            onnxruntime_layout,
                                            onnxruntime_kernel_types,
-                                           onnxruntime_microsoft_types};
+                                           onnxruntime_microsoft_types,
+                                           onnxruntime_shared_constant};
 
 } // namespace
 

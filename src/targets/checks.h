@@ -48,6 +48,9 @@ CheckFn tensorrt_types;
 CheckFn onnxruntime_schema, onnxruntime_kernel_types, onnxruntime_layout;
 /// The same of com.microsoft.
 CheckFn onnxruntime_microsoft_types;
+CheckFn onnxruntime_shared_constant;
+/// Whether ONNX Runtime's exact mode codes the int8 weight that this DQ reads as uint8.
+bool becomes_uint8(const Graph& graph, const Node& node);
 
 /// A constant scale that no parser refuses and that quantizes nothing: NaN, infinite, 0, negative.
 CheckFn odd_scale;

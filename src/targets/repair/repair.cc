@@ -73,6 +73,7 @@ constexpr RepairRule kOnnxRuntimeForms[] = {
     {"unsign_moved", unsign_moved},
     {"widen_concat", widen_concat},
     {"split_quantize", split_quantize},
+    {"separate_constants", separate_constants},
 };
 
 } // namespace

@@ -35,6 +35,7 @@ RepairFn qlinear_pointwise;
 RepairFn qlinear_pool;
 RepairFn replace_scale;
 RepairFn scale_query;
+RepairFn separate_constants;
 RepairFn set_axis;
 RepairFn single_zero_point;
 RepairFn shift_activation;

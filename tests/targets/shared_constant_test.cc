@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// int8 constants that several DequantizeLinear share: ONNX Runtime itself refuses them in its exact
+// mode, check says so, and the repaired file loads there and keeps every bit in the reference.
+#include <algorithm>
+#include <filesystem>
+
+#include "ops/infer.h"
+#include "targets/bad_files.h"
+#include "targets/findings.h"
+#include "targets/run_onnxruntime.h"
+#include <gtest/gtest.h>
+
+#include "octet/executor.h"
+#include "octet/onnx.h"
+#include "octet/repair.h"
+
+namespace octet {
+namespace {
+
+struct Shared {
+  const char *name, *body;
+  bool is_shared;
+  int dequantizers; ///< after the repair
+};
+
+// Codes beyond 7 bits in l and k, none in w8.
+constexpr const char* kConstants =
+    "const l: i8[4, 4] = [1, -2, 3, 100, 5, -6, 7, 8, 9, 1, -2, 3, 4, 5, -6, 7]\n"
+    "const k: i8[4, 4] = [1, -2, 3, 65, 5, -6, 7, 8, 9, 1, -2, 3, 4, 5, -6, 7]\n"
+    "const t4: f32[4] = [0.1, 0.3, 0.2, 0.5]\nconst r4: i8[4] = [0, 0, 0, 0]\n";
+constexpr const char* kTwoProducts = "\nm = MatMul(x, d)\nn = MatMul(m, e)\ny = Add(m, n)";
+
+const Shared kFiles[] = {
+    {"zero_point",
+     "d = DequantizeLinear(l, s4, z4) {axis=1}\ne = DequantizeLinear(k, t4, z4) {axis=1}", true, 2},
+    {"codes", "d = DequantizeLinear(l, s4, z4) {axis=1}\ne = DequantizeLinear(l, t4, r4) {axis=1}",
+     true, 2},
+    {"everything",
+     "d = DequantizeLinear(l, s4, z4) {axis=1}\ne = DequantizeLinear(l, s4, z4) {axis=1}", true, 2},
+    {"one_for_two", "d = DequantizeLinear(l, s4, z4) {axis=1}\ne = Identity(d)", true, 2},
+    {"zero_point_with_7_bits",
+     "d = DequantizeLinear(l, s4, z4) {axis=1}\ne = DequantizeLinear(w8, t4, z4) {axis=1}", false,
+     2},
+    {"codes_of_7_bits",
+     "d = DequantizeLinear(w8, s4, z4) {axis=1}\ne = DequantizeLinear(w8, t4, z4) {axis=1}", false,
+     2},
+};
+
+Graph graph_of(const Shared& file) {
+  const std::string body = std::string(kConstants) + file.body + kTwoProducts;
+  Graph graph = test::parse_bad_file({file.name, body.c_str(), "", ""});
+  for (const NodeId id : graph.nodes()) // a DQ with two readers
+    if (graph.node(id).is("Identity")) {
+      graph.replace_uses(graph.node(id).output(0), graph.node(id).input(0));
+      graph.remove_dead();
+    }
+  return graph;
+}
+
+TEST(SharedConstant, IsFoundRepairedAndThenLoadedInExactMode) {
+  const std::string folder = ::testing::TempDir() + "octet_shared_constant";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const Tensor x = Tensor::of<float>({2, 4}, {0.1F, 12.75F, -12.85F, 1.23F, -6.35F, 25.4F, 0, 3});
+  ASSERT_TRUE(write_tensor_proto({"x", x}, folder + "/x.pb").ok());
+  const auto save = [&](Graph graph, const std::string& name) {
+    ASSERT_TRUE(infer_types(graph).ok());
+    ASSERT_TRUE(save_onnx(graph, folder + "/" + name + ".onnx").ok());
+  };
+  for (const Shared& file : kFiles) {
+    SCOPED_TRACE(file.name);
+    const Graph graph = graph_of(file);
+    EXPECT_EQ(test::has_rule(check(graph, "onnxruntime").value(), "shared-constant"),
+              file.is_shared);
+    const Repaired repaired = repair(graph, "onnxruntime").value();
+    EXPECT_EQ(repaired.changes.empty(), !file.is_shared);
+    for (const Change& change : repaired.changes)
+      EXPECT_TRUE(change.exact) << change.rule;
+    EXPECT_FALSE(test::has_rule(repaired.left, "shared-constant"));
+    int dequantizers = 0;
+    for (const NodeId id : repaired.graph.nodes())
+      dequantizers += repaired.graph.node(id).is("DequantizeLinear") ? 1 : 0;
+    EXPECT_EQ(dequantizers, file.dequantizers);
+    const auto run = [&](const Graph& g) {
+      return make_reference_executor(g).value()->run(std::vector{x}).value().at(0);
+    };
+    const Tensor was = run(graph), is = run(repaired.graph);
+    EXPECT_TRUE(std::ranges::equal(was.bytes(), is.bytes()));
+    save(graph, std::string(file.name) + ".before");
+    save(repaired.graph, std::string(file.name) + ".after");
+  }
+  const nlohmann::json results = test::run_onnxruntime(folder);
+  ASSERT_TRUE(results.is_object());
+  for (const Shared& file : kFiles) {
+    SCOPED_TRACE(file.name);
+    const nlohmann::json& before = results.at(std::string(file.name) + ".before");
+    const nlohmann::json& after = results.at(std::string(file.name) + ".after");
+    EXPECT_EQ(before.value("error", "").find("replace the existing tensor") != std::string::npos,
+              file.is_shared)
+        << before.value("error", "");
+    ASSERT_FALSE(after.contains("error")) << after.value("error", "");
+  }
+  std::filesystem::remove_all(folder);
+}
+
+} // namespace
+} // namespace octet
