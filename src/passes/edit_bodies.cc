@@ -36,7 +36,9 @@ Result<GraphPtr> edited(Graph& outer,
   return std::make_shared<const Graph>(std::move(copy));
 }
 
-bool renew_captures(Graph& graph, NodeId id) {
+} // namespace
+
+bool drop_unused_captures(Graph& graph, NodeId id) {
   Node& node = graph.mutable_node(id);
   std::set<ValueId> used;
   for (const auto& [key, attribute] : node.attributes) {
@@ -48,8 +50,6 @@ bool renew_captures(Graph& graph, NodeId id) {
   }
   return std::erase_if(node.captures, [&](ValueId v) { return !used.contains(v); }) > 0;
 }
-
-} // namespace
 
 NameSet with_names_of(const Graph& graph, NameSet names) {
   for (int32_t i = 0; i < graph.value_bound(); ++i)
@@ -82,7 +82,7 @@ Result<bool> edit_bodies(Graph& graph,
     *body = std::move(changed);
     any = true;
   }
-  return any && renew_captures(graph, id);
+  return any && drop_unused_captures(graph, id);
 }
 
 } // namespace octet

@@ -19,6 +19,9 @@ NameSet with_names_of(const Graph& graph, NameSet names);
 /// graphs around it).
 void keep_apart(Graph& graph, ValueId id, const NameSet& taken);
 
+/// Forgets captures that no body of the node uses; returns whether there were any.
+bool drop_unused_captures(Graph& graph, NodeId id);
+
 /// Called with a body standing alone (ops/infer.h), the path to what stands in it ("loop/body/")
 /// and the names of the graphs around it. False: the body stays as it was.
 using EditBody =

@@ -189,6 +189,33 @@ TEST(RepairOnnxRuntime, WhatItFailsToLoadIsRefusedMendedAndLoads) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(RepairOnnxRuntime, MendsAFileFormatThatItDoesNotRead) {
+  Graph graph = parse_unloadable({"format", "", "", 17, "y = Neg(x)"});
+  graph.info.ir_version = 99;
+  EXPECT_TRUE(test::has_rule(check(graph, "onnxruntime").value(), "ir-version"));
+  const Repaired repaired = repair(graph, "onnxruntime").value();
+  EXPECT_TRUE(accepted(repaired.left));
+  ASSERT_EQ(repaired.changes.size(), 1U);
+  EXPECT_EQ(repaired.changes[0].rule, "lower_ir_version");
+}
+
+/// It takes scales that quantize nothing without a word; check warns, and repair does what the
+/// warning says.
+TEST(RepairOnnxRuntime, ReplacesScalesThatQuantizeNothing) {
+  for (const char* scale : {"-0.1", "0"}) {
+    SCOPED_TRACE(scale);
+    const Graph graph = parse_unloadable({"scale", "", "", 17,
+                                          std::string("const odd: f32[] = [") + scale +
+                                              "]\nq = QuantizeLinear(x, odd, z)\n"
+                                              "y = DequantizeLinear(q, odd, z)"});
+    EXPECT_TRUE(test::has_rule(check(graph, "onnxruntime").value(), "scale-not-positive"));
+    const Repaired repaired = repair(graph, "onnxruntime").value();
+    EXPECT_TRUE(repaired.left.empty());
+    ASSERT_FALSE(repaired.changes.empty());
+    EXPECT_EQ(repaired.changes[0].rule, "replace_scale");
+  }
+}
+
 /// No false yes on the files that TensorRT refuses, and none of them is refused that loads.
 TEST(RepairOnnxRuntime, CheckGivesItsVerdictOnEveryBadFile) {
   const std::string folder = ::testing::TempDir() + "octet_bad_files_there";

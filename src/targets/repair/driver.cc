@@ -34,7 +34,11 @@ size_t count_nodes(const Graph& graph) {
 
 /// What a new value must not be called: what one of the graphs around is, or one of those within.
 NameSet names_in_bodies(const Graph& graph, NameSet names) {
-  for_each_body(graph, [&](const Graph& body) { names = with_names_of(body, std::move(names)); });
+  for_each_body(graph, [&](const Graph& body) {
+    for (int32_t i = 0; i < body.value_bound(); ++i)
+      if (const Value& v = body.value(ValueId{i}); v.kind != ValueKind::kCapture)
+        names.insert(v.name);
+  });
   return names;
 }
 
@@ -52,6 +56,7 @@ Status RepairDriver::run(std::span<const RepairRule> rules) {
 
 Status RepairDriver::graph_and_bodies(const Place& place, std::span<const RepairRule> rules) {
   OCTET_TRY(to_fixed_point(place, rules));
+  if (take_codes_out(place)) OCTET_TRY(to_fixed_point(place, rules));
   const auto edit = [&](Graph& inner, const std::string& path, const NameSet& names) {
     return body({inner, path, names}, rules);
   };
@@ -60,6 +65,23 @@ Status RepairDriver::graph_and_bodies(const Place& place, std::span<const Repair
     needs_less =
         OCTET_TRY(edit_bodies(place.graph, id, place.path, place.outer_names, edit)) || needs_less;
   return needs_less ? to_fixed_point(place, rules) : ok_status();
+}
+
+/// Whether anything changed.
+bool RepairDriver::take_codes_out(const Place& place) {
+  if (target_.family != TargetFamily::kTensorRt) return false;
+  const size_t before = changes_.size();
+  const int32_t first_new = place.graph.value_bound();
+  for (const NodeId id : place.graph.nodes())
+    for (Change& change : move_dequantizers_out(place.graph, id)) {
+      change.node = place.path + change.node;
+      changes_.push_back(std::move(change));
+      probes_.emplace_back();
+    }
+  const NameSet taken = names_in_bodies(place.graph, place.outer_names);
+  for (int32_t i = first_new; i < place.graph.value_bound(); ++i)
+    keep_apart(place.graph, ValueId{i}, taken);
+  return changes_.size() > before;
 }
 
 /// Whether anything was repaired.

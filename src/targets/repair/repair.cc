@@ -76,6 +76,10 @@ constexpr RepairRule kOnnxRuntimeForms[] = {
     {"separate_constants", separate_constants},
 };
 
+constexpr RepairRule kOnnxRuntimeNumbers[] = {
+    {"replace_scale", replace_scale},
+};
+
 } // namespace
 
 std::span<const RepairRule> type_repairs() {
@@ -95,7 +99,14 @@ std::span<const RepairRule> form_repairs(TargetFamily family) {
 }
 
 std::span<const RepairRule> number_repairs(TargetFamily family) {
-  if (family == TargetFamily::kTensorRt) return kTensorRtNumbers;
+  switch (family) {
+  case TargetFamily::kTensorRt:
+    return kTensorRtNumbers;
+  case TargetFamily::kOnnxRuntime:
+    return kOnnxRuntimeNumbers;
+  case TargetFamily::kOctet:
+    break;
+  }
   return {};
 }
 

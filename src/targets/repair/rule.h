@@ -88,6 +88,7 @@ class RepairDriver {
   };
 
   Status graph_and_bodies(const Place& place, std::span<const RepairRule> rules);
+  bool take_codes_out(const Place& place);
   Result<bool> body(const Place& place, std::span<const RepairRule> rules);
   Status to_fixed_point(const Place& place, std::span<const RepairRule> rules);
   Result<bool> sweep(const Place& place, const NameSet& taken, const RepairRule& rule);
@@ -106,6 +107,9 @@ class RepairDriver {
   std::vector<std::optional<Probe>> probes_;
 };
 
+/// Moves DQ of captured codes with a zero point out of the bodies of a node, where nothing else
+/// reads them in there, so that Q and DQ can be repaired together.
+std::vector<Change> move_dequantizers_out(Graph& graph, NodeId id);
 /// Adds to the fixes of what check finds after repair why it is left, where a body is why.
 void explain_what_bodies_leave(const Graph& graph, std::vector<Finding>& left);
 
