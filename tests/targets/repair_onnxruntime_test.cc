@@ -32,24 +32,20 @@ struct Unloadable {
 constexpr double kHalfStep = 0.1 + 16 * 0x1p-10;
 
 Tensor loaded_input() {
-  std::vector<float> x;
-  for (int i = 0; i < 32; ++i)
-    x.push_back(0.37F * static_cast<float>((i * 7) % 32) - 5.1F);
+  std::vector<float> x(32);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = 0.37F * static_cast<float>((i * 7) % 32) - 5.1F;
   x[3] = 100;
   x[4] = -100;
   return Tensor::of<float>({1, 2, 4, 4}, std::span<const float>(x));
 }
 
-std::vector<Unloadable> unloadable_files() {
+/// int8 codes that it moves past other operators.
+std::vector<Unloadable> moved_files() {
   const std::string pair = "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n";
   const std::string three = "const z3: i8[] = [3]\nq = QuantizeLinear(x, s, z3)\n"
                             "d = DequantizeLinear(q, s, z3)\n";
   const std::string pool = "p = MaxPool(d) {kernel_shape=[2, 2]}\n";
-  const std::string half = "t = Cast(x) {to=10}\nn = Neg(t)\nq = QuantizeLinear(t, h, u)\n"
-                           "d = DequantizeLinear(q, h, u)\no = QuantizeLinear(n, h, u)\n"
-                           "e = DequantizeLinear(o, h, u)\n";
-  const std::string behind = "r = QuantizeLinear(c, h, u)\nf = DequantizeLinear(r, h, u)\n"
-                             "y = Cast(f) {to=1}";
   const auto picked = [](const std::string& body) {
     return "m = ReduceMax(x) {keepdims=0}\npick = Greater(m, s)\n"
            "y = If(pick) {then_branch={ graph a\n  capture x: f32[1, 2, 4, 4]\n  capture s: f32[]\n"
@@ -84,6 +80,12 @@ std::vector<Unloadable> unloadable_files() {
        "q = QuantizeLinear(x, s, z)\na = Transpose(q)\n"
        "d = DequantizeLinear(a, s, z)\nb = MaxPool(d) {kernel_shape=[1, 1]}\nc = Transpose(b)\n"
        "y = Neg(c)"},
+  };
+}
+
+/// Zero points, types and operators that its kernels do not take.
+std::vector<Unloadable> kernel_files() {
+  return {
       {"output_dtype", "output-dtype", "drop_output_type", 21,
        "q = QuantizeLinear(x, s, z) {output_dtype=3}\nd = DequantizeLinear(q, s, z)\ny = Neg(d)"},
       {"fewer_zero_points", "zero-point-volume", "match_zero_point", 17,
@@ -111,6 +113,17 @@ std::vector<Unloadable> unloadable_files() {
        "q = com.microsoft.QuantizeWithOrder(t, s) {order_input=1, order_output=1}\n"
        "y = com.microsoft.DequantizeWithOrder(q, s) {order_input=1, order_output=1, to=1}",
        0.1},
+  };
+}
+
+/// f16 around a Concat.
+std::vector<Unloadable> half_files() {
+  const std::string half = "t = Cast(x) {to=10}\nn = Neg(t)\nq = QuantizeLinear(t, h, u)\n"
+                           "d = DequantizeLinear(q, h, u)\no = QuantizeLinear(n, h, u)\n"
+                           "e = DequantizeLinear(o, h, u)\n";
+  const std::string behind = "r = QuantizeLinear(c, h, u)\nf = DequantizeLinear(r, h, u)\n"
+                             "y = Cast(f) {to=1}";
+  return {
       {"half_concat", "half-concat", "widen_concat", 21,
        half + "c = Concat(d, e) {axis=0}\n" + behind, kHalfStep},
       {"half_concat_19", "half-concat", "widen_concat", 19,
@@ -124,6 +137,13 @@ std::vector<Unloadable> unloadable_files() {
            behind,
        kHalfStep},
   };
+}
+
+std::vector<Unloadable> unloadable_files() {
+  std::vector<Unloadable> out = moved_files();
+  for (const std::vector<Unloadable>& more : {kernel_files(), half_files()})
+    out.insert(out.end(), more.begin(), more.end());
+  return out;
 }
 
 Graph parse_unloadable(const Unloadable& file) {
