@@ -17,14 +17,6 @@ uint32_t type_bit(DType type) {
   return uint32_t{1} << static_cast<uint32_t>(type);
 }
 
-/// Cuts off and returns what stands before `separator`, or all.
-std::string_view next_part(std::string_view& text, char separator) {
-  const size_t end = text.find(separator);
-  const std::string_view out = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  return out;
-}
-
 int64_t table_number(std::string_view text) {
   int64_t out = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -57,6 +49,13 @@ void read_positions(std::string_view text, OperatorTypes::Version& version) {
 }
 
 } // namespace
+
+std::string_view next_part(std::string_view& text, char separator) {
+  const size_t end = text.find(separator);
+  const std::string_view out = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return out;
+}
 
 DType type_of_letter(char letter) {
   switch (letter) {

@@ -19,6 +19,8 @@ namespace octet {
 
 /// kUndefined: no letter of a type.
 DType type_of_letter(char letter);
+/// Cuts off and returns what stands before `separator`, or all.
+std::string_view next_part(std::string_view& text, char separator);
 
 class OperatorTypes {
  public:

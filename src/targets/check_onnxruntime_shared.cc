@@ -2,6 +2,7 @@
 // Constants that ONNX Runtime's exact mode takes once only: it turns weights with codes of more
 // than 7 bits into uint8, under a name of its own for each constant. Source: docs/targets.md 8.
 #include <algorithm>
+#include <span>
 
 #include "targets/checks.h"
 #include "targets/onnxruntime_versions.h"
@@ -19,13 +20,16 @@ bool becomes_uint8(const Graph& graph, const Node& node) {
 
 void onnxruntime_shared_constant(const CheckContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (is_cuda(context.target) || !becomes_uint8(graph, node)) return;
+  if (is_cuda(context.target) || !is_dequantize(node)) return;
   int codes = 0, zeros = 0;
   for (const Uses::Use& use : context.uses.of(node.input(0)))
     codes += context.uses.count(graph.node(use.node).output(0));
-  if (node.input(2).valid())
-    for (const Uses::Use& use : context.uses.of(node.input(2)))
-      zeros += use.input == 2 && becomes_uint8(graph, graph.node(use.node)) ? 1 : 0;
+  const auto of_zero_point =
+      node.input(2).valid() ? context.uses.of(node.input(2)) : std::span<const Uses::Use>();
+  // The weights are read only where something is shared.
+  if ((codes < 2 && of_zero_point.size() < 2) || !becomes_uint8(graph, node)) return;
+  for (const Uses::Use& use : of_zero_point)
+    zeros += use.input == 2 && becomes_uint8(graph, graph.node(use.node)) ? 1 : 0;
   if (codes < 2 && zeros < 2) return;
   context.add("shared-constant", Severity::kWarning, label(graph, node),
               std::string("\"Attempt to replace the existing tensor\": in its exact mode "

@@ -10,13 +10,6 @@ namespace octet {
 
 namespace {
 
-std::string_view cut(std::string_view& text, char separator) {
-  const size_t end = text.find(separator);
-  const std::string_view out = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  return out;
-}
-
 /// The types of a kernel's inputs, then of its outputs.
 struct MicrosoftKernel {
   std::vector<std::string_view> parts;
@@ -26,14 +19,14 @@ struct MicrosoftKernel {
 
 MicrosoftKernel read_kernel(std::string_view outputs) {
   MicrosoftKernel out;
-  std::string_view inputs = cut(outputs, '>');
+  std::string_view inputs = next_part(outputs, '>');
   out.repeats = inputs.ends_with('+');
   if (out.repeats) inputs.remove_suffix(1);
   while (!inputs.empty())
-    out.parts.push_back(cut(inputs, ','));
+    out.parts.push_back(next_part(inputs, ','));
   out.inputs = out.parts.size();
   while (!outputs.empty())
-    out.parts.push_back(cut(outputs, ','));
+    out.parts.push_back(next_part(outputs, ','));
   return out;
 }
 
@@ -94,8 +87,8 @@ std::optional<MicrosoftFault> microsoft_kernel_fault(const Graph& graph, const N
   MicrosoftFault worst;
   std::string_view lines = onnxruntime_microsoft_kernels();
   while (!lines.empty()) {
-    std::string_view line = cut(lines, '\n');
-    if (cut(line, ' ') != node.op_type) continue;
+    std::string_view line = next_part(lines, '\n');
+    if (next_part(line, ' ') != node.op_type) continue;
     const MicrosoftKernel kernel = read_kernel(line);
     // What has no kernel for f16 is computed in f32, between casts that it puts in by itself.
     const auto fault = KernelMatch(graph, node, false).fault(kernel);

@@ -103,5 +103,21 @@ TEST(SharedConstant, IsFoundRepairedAndThenLoadedInExactMode) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(SharedConstant, LeavesComputedZeroPointsAndFilesForCuda) {
+  const Shared computed = {
+      "computed",
+      "const r: f32[4] = [0, 0, 0, 0]\nc = Cast(r) {to=3}\n"
+      "d = DequantizeLinear(l, s4, c) {axis=1}\ne = DequantizeLinear(l, t4, c) {axis=1}",
+      true, 2};
+  const Result<Repaired> repaired = repair(graph_of(computed), "onnxruntime");
+  ASSERT_TRUE(repaired.ok()) << repaired.error().text();
+  EXPECT_EQ(repaired->changes.size(), 1U);
+  const Graph& graph = repaired->graph;
+  EXPECT_EQ(graph.producer(*graph.find_value("d"))->input(2),
+            graph.producer(*graph.find_value("e"))->input(2));
+  const Repaired on_cuda = repair(graph_of(kFiles[1]), "onnxruntime-cuda").value();
+  EXPECT_TRUE(on_cuda.changes.empty());
+}
+
 } // namespace
 } // namespace octet

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "targets/checks.h"
+#include "targets/onnxruntime_versions.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -14,6 +15,7 @@ namespace {
 
 /// Whether a DQ before this one, which becomes uint8 too, reads the same constant.
 bool is_read_before(const RepairContext& context, const Node& node, size_t input) {
+  if (context.graph.constant(node.input(input)) == nullptr) return false;
   for (const Uses::Use& use : context.uses.of(node.input(input))) {
     const Node& reader = context.graph.node(use.node);
     if (use.input == input && reader.id < node.id && becomes_uint8(context.graph, reader))
@@ -26,20 +28,27 @@ bool is_read_before(const RepairContext& context, const Node& node, size_t input
 
 std::optional<Repair> separate_constants(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (!becomes_uint8(graph, node)) return std::nullopt;
+  const std::span<const Uses::Use> readers = context.uses.of(node.output(0));
+  const auto is_shared = [&](size_t input) {
+    return node.input(input).valid() && context.uses.of(node.input(input)).size() > 1;
+  };
+  // The weights are read only where something is shared.
+  if (is_cuda(context.target) || !is_dequantize(node) ||
+      (readers.size() < 2 && !is_shared(0) && !is_shared(2)) || !becomes_uint8(graph, node))
+    return std::nullopt;
   bool any = false;
   Patch patch(graph, "each reader gets codes and a zero point of its own", Exactness::kExact);
   patch.from(node);
   const auto copy = [&](size_t input, const std::string& owner) {
+    const Tensor* constant = graph.constant(node.input(input));
+    if (constant == nullptr) return node.input(input); // a computed zero point
     any = true;
-    return patch.constant(owner + (input == 0 ? "_codes" : "_zero_point"),
-                          *graph.constant(node.input(input)));
+    return patch.constant(owner + (input == 0 ? "_codes" : "_zero_point"), *constant);
   };
   const std::string name = name_of(graph, node);
   for (const size_t input : {size_t{0}, size_t{2}})
-    if (node.input(input).valid() && is_read_before(context, node, input))
+    if (is_shared(input) && is_read_before(context, node, input))
       patch.set_input(node.id, input, copy(input, name));
-  const std::span<const Uses::Use> readers = context.uses.of(node.output(0));
   for (size_t i = 1; i < readers.size(); ++i) {
     const Node& reader = graph.node(readers[i].node);
     if (readers[i].input >= reader.inputs.size()) return std::nullopt; // read by a subgraph
