@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "graph/bodies.h"
 
 namespace octet {
 namespace {
@@ -120,12 +121,8 @@ void Graph::replace_uses(ValueId from, ValueId to) {
     std::replace(n.inputs.begin(), n.inputs.end(), from, to);
     if (std::find(n.captures.begin(), n.captures.end(), from) == n.captures.end()) continue;
     std::replace(n.captures.begin(), n.captures.end(), from, to);
-    for (auto& [key, attribute] : n.attributes) {
-      if (auto* body = std::get_if<GraphPtr>(&attribute.value)) *body = recaptured(*body, from, to);
-      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute.value))
-        for (GraphPtr& body : *bodies)
-          body = recaptured(body, from, to);
-    }
+    for (const MutableBody& body : bodies_of(n))
+      body.graph = recaptured(body.graph, from, to);
   }
   std::replace(outputs_.begin(), outputs_.end(), from, to);
 }

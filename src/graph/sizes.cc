@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/sizes.h"
 
+#include "graph/bodies.h"
+
 namespace octet {
 
 int64_t constant_bytes(const Graph& graph) {
   int64_t total = 0;
   for (const ValueId id : graph.constants())
     total += static_cast<int64_t>(graph.value(id).constant.bytes().size());
-  for (const NodeId id : graph.nodes()) {
-    for (const auto& [key, attribute] : graph.node(id).attributes) {
-      if (const auto* body = std::get_if<GraphPtr>(&attribute.value))
-        total += constant_bytes(**body);
-      if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute.value))
-        for (const GraphPtr& body : *bodies)
-          total += constant_bytes(*body);
-    }
-  }
+  for (const NodeId id : graph.nodes())
+    for (const Body& body : bodies_of(graph.node(id)))
+      total += constant_bytes(*body.graph);
   return total;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/label.h"
 
 namespace octet {
@@ -82,15 +83,9 @@ class Verifier {
         return error("node {}: output \"{}\" has another producer", full_label(graph_, n),
                      graph_.value(id).name);
     }
-    for (const auto& [key, attribute] : n.attributes) {
-      const std::string frame =
-          fmt::format("node {}: attribute \"{}\"", full_label(graph_, n), key);
-      if (const auto* one = std::get_if<GraphPtr>(&attribute.value))
-        OCTET_TRY_WITH(body(n, *one), frame);
-      if (const auto* many = std::get_if<std::vector<GraphPtr>>(&attribute.value))
-        for (const GraphPtr& g : *many)
-          OCTET_TRY_WITH(body(n, g), frame);
-    }
+    for (const auto& [key, inner] : bodies_of(n))
+      OCTET_TRY_WITH(body(n, inner),
+                     fmt::format("node {}: attribute \"{}\"", full_label(graph_, n), key));
     return ok_status();
   }
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/label.h"
 #include "ops/infer.h"
 
@@ -41,13 +42,10 @@ Result<GraphPtr> edited(Graph& outer,
 bool drop_unused_captures(Graph& graph, NodeId id) {
   Node& node = graph.mutable_node(id);
   std::set<ValueId> used;
-  for (const auto& [key, attribute] : node.attributes) {
-    const auto* body = std::get_if<GraphPtr>(&attribute.value);
-    if (body == nullptr) continue;
-    for (int32_t i = 0; i < (*body)->value_bound(); ++i)
-      if (const Value& v = (*body)->value(ValueId{i}); v.kind == ValueKind::kCapture)
+  for (const MutableBody& body : bodies_of(node))
+    for (int32_t i = 0; i < body.graph->value_bound(); ++i)
+      if (const Value& v = body.graph->value(ValueId{i}); v.kind == ValueKind::kCapture)
         used.insert(v.captured);
-  }
   return std::erase_if(node.captures, [&](ValueId v) { return !used.contains(v); }) > 0;
 }
 
@@ -72,14 +70,12 @@ Result<bool> edit_bodies(Graph& graph,
                          const EditBody& edit) {
   const std::string name = name_of(graph, graph.node(id));
   bool any = false;
-  for (auto& [key, attribute] : graph.mutable_node(id).attributes) {
-    auto* body = std::get_if<GraphPtr>(&attribute.value);
-    if (body == nullptr) continue;
+  for (const auto& [key, body] : bodies_of(graph.mutable_node(id))) {
     const std::string inside = fmt::format("{}{}/{}/", path, name, key);
     GraphPtr changed =
-        OCTET_TRY(edited(graph, **body, inside, with_names_of(graph, outer_names), edit));
+        OCTET_TRY(edited(graph, *body, inside, with_names_of(graph, outer_names), edit));
     if (changed == nullptr) continue;
-    *body = std::move(changed);
+    body = std::move(changed);
     any = true;
   }
   return any && drop_unused_captures(graph, id);

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "graph/bodies.h"
 #include "ops/op.h"
 
 namespace octet {
@@ -15,19 +16,11 @@ constexpr std::array<std::string_view, 7> kRandom = {
     "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
     "Multinomial",  "Bernoulli",        "Dropout"};
 
-bool has_subgraph(const Node& node) {
-  return std::any_of(node.attributes.begin(), node.attributes.end(), [](const auto& item) {
-    const auto& value = item.second.value;
-    return std::holds_alternative<GraphPtr>(value) ||
-           std::holds_alternative<std::vector<GraphPtr>>(value);
-  });
-}
-
 } // namespace
 
 bool is_deterministic(const Node& node) {
   return std::find(kRandom.begin(), kRandom.end(), node.op_type) == kRandom.end() &&
-         !has_subgraph(node);
+         !has_bodies(node);
 }
 
 std::optional<std::vector<Tensor>> evaluate_constant(const Graph& graph, const Node& node) {

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/label.h"
 #include "graph/verify.h"
 #include "onnx/function.h"
@@ -27,21 +28,11 @@ Key key_of(const Node& node) {
   return {node.domain, node.op_type, node.overload};
 }
 
-/// Calls `fn(const Graph&)` for the subgraphs of a node.
-template <class Fn>
-void each_body(const Node& node, Fn&& fn) {
-  for (const auto& [name, attribute] : node.attributes) {
-    if (const auto* body = std::get_if<GraphPtr>(&attribute.value)) fn(**body);
-    if (const auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute.value))
-      for (const GraphPtr& body : *bodies)
-        fn(*body);
-  }
-}
-
 void collect_domains(const Graph& graph, std::set<std::string>& out) {
   for (const NodeId id : graph.nodes()) {
     out.insert(graph.node(id).domain);
-    each_body(graph.node(id), [&](const Graph& body) { collect_domains(body, out); });
+    for (const Body& body : bodies_of(graph.node(id)))
+      collect_domains(*body.graph, out);
   }
 }
 
@@ -128,11 +119,8 @@ class Inliner {
     for (const NodeId id : graph.nodes()) {
       const Node& node = graph.node(id);
       const Key key = key_of(node);
-      Status status = ok_status();
-      each_body(node, [&](const Graph& body) {
-        if (status.ok()) status = survey(body);
-      });
-      OCTET_TRY(std::move(status));
+      for (const Body& body : bodies_of(node))
+        OCTET_TRY(survey(*body.graph));
       if (!functions_.contains(key)) {
         domains_.insert(node.domain);
       } else if (!read_.contains(key)) {
@@ -207,13 +195,9 @@ class Inliner {
       for (ValueId& id : *ids)
         id = look_up(place.map, id);
     substitute(node.attributes, place.arguments);
-    for (auto& [name, attribute] : node.attributes) {
-      if (auto* body = std::get_if<GraphPtr>(&attribute.value))
-        OCTET_TRY(replace_body(*body, place));
-      if (auto* bodies = std::get_if<std::vector<GraphPtr>>(&attribute.value))
-        for (GraphPtr& body : *bodies)
-          OCTET_TRY(replace_body(body, place));
-    }
+    for (const MutableBody& body : bodies_of(node))
+      body.graph = std::make_shared<const Graph>(
+          OCTET_TRY(rebuild(*body.graph, &place.map, place.arguments)));
     if (place.caller != nullptr) {
       node.name = place.prefix + "/" + (node.name.empty() ? node.op_type : node.name);
       node.origin = place.caller->origin;
@@ -221,11 +205,6 @@ class Inliner {
     if (functions_.contains(key_of(node))) return call(std::move(node), place.out);
     if (place.caller != nullptr) node.name = unique(node.name);
     place.out.add_node(std::move(node));
-    return ok_status();
-  }
-
-  Status replace_body(GraphPtr& body, const Place& place) {
-    body = std::make_shared<const Graph>(OCTET_TRY(rebuild(*body, &place.map, place.arguments)));
     return ok_status();
   }
 

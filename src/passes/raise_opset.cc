@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/edit.h"
 #include "graph/label.h"
 #include "ops/infer.h"
@@ -63,14 +64,12 @@ std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t 
 Status raise(Graph& graph, int64_t from, int64_t version, const Graph& typed);
 
 Status raise_bodies(Graph& graph, NodeId id, int64_t from, int64_t version, const Graph& outer) {
-  for (auto& [key, attribute] : graph.mutable_node(id).attributes) {
-    auto* body = std::get_if<GraphPtr>(&attribute.value);
-    if (body == nullptr) continue;
-    Graph raised = **body, typed = standing_alone(outer, **body);
+  for (const auto& [key, body] : bodies_of(graph.mutable_node(id))) {
+    Graph raised = *body, typed = standing_alone(outer, *body);
     static_cast<void>(infer_types(typed, UnknownOp::kIgnore));
     OCTET_TRY_WITH(raise(raised, from, version, typed),
                    fmt::format("{} of node {}", key, full_label(graph, graph.node(id))));
-    *body = std::make_shared<const Graph>(std::move(raised));
+    body = std::make_shared<const Graph>(std::move(raised));
   }
   return ok_status();
 }

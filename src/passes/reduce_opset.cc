@@ -13,6 +13,7 @@
 #include <map>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/edit.h"
 #include "graph/label.h"
 #include "passes/match.h"
@@ -131,9 +132,7 @@ class Reducer {
   }
 
   Status check(const Node& node) const {
-    for (const auto& [key, attribute] : node.attributes)
-      if (std::holds_alternative<GraphPtr>(attribute.value))
-        return in_the_way(graph_, node, version_, "is not written into bodies");
+    if (has_bodies(node)) return in_the_way(graph_, node, version_, "is not written into bodies");
     const auto since = introduced().find(node.op_type);
     if (since != introduced().end() && since->second > version_)
       return in_the_way(graph_, node, version_,

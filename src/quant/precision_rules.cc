@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "ops/infer.h"
 #include "passes/schema_types.h"
 
@@ -134,10 +135,7 @@ bool may_clamp(const Node& node, size_t input) {
 }
 
 std::optional<std::string> float_by_operator(const Graph& graph, const Node& node, DType type) {
-  for (const auto& [key, attribute] : node.attributes)
-    if (std::holds_alternative<GraphPtr>(attribute.value) ||
-        std::holds_alternative<std::vector<GraphPtr>>(attribute.value))
-      return "its body stays as it is";
+  if (has_bodies(node)) return "its body stays as it is";
   const bool is_code =
       node.op_type.starts_with("QLinear") || node.op_type.starts_with("QGemm") ||
       node.op_type.starts_with("QAttention") || node.op_type.starts_with("QOrdered") ||

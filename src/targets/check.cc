@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/bodies.h"
 #include "ops/infer.h"
 #include "targets/custom.h"
 #include "targets/work.h"
@@ -47,11 +48,9 @@ Status add_findings_in_bodies(const Graph& graph,
                               const TargetDef& target,
                               const std::string& path,
                               std::vector<Finding>& findings) {
-  for (const auto& [key, attribute] : node.attributes) {
-    const auto* body = std::get_if<GraphPtr>(&attribute.value);
-    if (body == nullptr) continue;
-    Graph typed = standing_alone(graph, **body);
-    if (const Status types = infer_types(typed); !types.ok()) typed = standing_alone(graph, **body);
+  for (const auto& [key, body] : bodies_of(node)) {
+    Graph typed = standing_alone(graph, *body);
+    if (const Status types = infer_types(typed); !types.ok()) typed = standing_alone(graph, *body);
     OCTET_TRY(add_findings(typed, target, path + label(graph, node) + " " + key + ": ", findings));
   }
   return ok_status();

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
 #include "passes/lower/chains.h"
@@ -94,12 +95,8 @@ void keep(Context& c, const Node& node) {
     id = map(id);
   for (ValueId& id : made.captures)
     id = map(id);
-  for (auto& [key, attribute] : made.attributes) {
-    if (auto* one = std::get_if<GraphPtr>(&attribute.value)) *one = with_captures(**one, map);
-    if (auto* many = std::get_if<std::vector<GraphPtr>>(&attribute.value))
-      for (GraphPtr& g : *many)
-        g = with_captures(*g, map);
-  }
+  for (const MutableBody& body : bodies_of(made))
+    body.graph = with_captures(*body.graph, map);
   for (ValueId& id : made.outputs) {
     if (!id.valid()) continue;
     const Value& v = c.in().value(id);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "targets/checks.h"
 
 namespace octet {
@@ -46,9 +47,8 @@ bool body_multiplies(const Graph& body, int depth) {
   for (const NodeId id : body.nodes()) {
     const Node& node = body.node(id);
     if (is_dequantize(node) || multiplies_codes(node)) return true;
-    for (const auto& [key, attribute] : node.attributes)
-      if (const auto* inner = std::get_if<GraphPtr>(&attribute.value))
-        if (body_multiplies(**inner, depth + 1)) return true;
+    for (const Body& inner : bodies_of(node))
+      if (body_multiplies(*inner.graph, depth + 1)) return true;
   }
   return false;
 }
@@ -75,16 +75,14 @@ bool multiplies_codes(const Node& node) {
 }
 
 std::optional<std::string> may_multiply_codes(const Graph& graph, const Node& node) {
-  for (const auto& [key, attribute] : node.attributes)
-    if (const auto* body = std::get_if<GraphPtr>(&attribute.value)) {
-      const bool captures_real =
-          std::any_of(node.captures.begin(), node.captures.end(), [&](ValueId id) {
-            const Node* producer = id.valid() ? graph.producer(id) : nullptr;
-            return producer != nullptr && is_dequantize(*producer);
-          });
-      if (captures_real || body_multiplies(**body, 0))
-        return "quantized layers stand in its " + key;
-    }
+  for (const auto& [key, body] : bodies_of(node)) {
+    const bool captures_real =
+        std::any_of(node.captures.begin(), node.captures.end(), [&](ValueId id) {
+          const Node* producer = id.valid() ? graph.producer(id) : nullptr;
+          return producer != nullptr && is_dequantize(*producer);
+        });
+    if (captures_real || body_multiplies(*body, 0)) return "quantized layers stand in its " + key;
+  }
   if (multiplies_codes(node)) return "products of this form are not known";
   if (node.domain.empty() || node.domain == "ai.onnx.ml") return std::nullopt;
   if (node.domain == kMicrosoft && is_named(kNoProducts, node)) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
 #include "targets/checks.h"
@@ -19,11 +20,10 @@ constexpr size_t kChangesPerNode = 20;
 
 void for_each_body(const Graph& graph, const std::function<void(const Graph&)>& visit) {
   for (const NodeId id : graph.nodes())
-    for (const auto& [key, attribute] : graph.node(id).attributes)
-      if (const auto* body = std::get_if<GraphPtr>(&attribute.value)) {
-        visit(**body);
-        for_each_body(**body, visit);
-      }
+    for (const Body& body : bodies_of(graph.node(id))) {
+      visit(*body.graph);
+      for_each_body(*body.graph, visit);
+    }
 }
 
 size_t count_nodes(const Graph& graph) {

@@ -3,6 +3,7 @@
 // that only data would show, types that do not fit.
 #include <algorithm>
 
+#include "graph/bodies.h"
 #include "ops/infer.h"
 #include "ops/quant_layout.h"
 #include "targets/checks.h"
@@ -24,12 +25,6 @@ constexpr std::string_view kUnfit = "; the types of this body do not fit togethe
                                     "leaves it as it is: do it where the file "
                                     "is made";
 
-bool has_bodies(const Node& node) {
-  return std::any_of(node.attributes.begin(), node.attributes.end(), [](const auto& attribute) {
-    return std::holds_alternative<GraphPtr>(attribute.second.value);
-  });
-}
-
 class Leftovers {
  public:
   explicit Leftovers(std::vector<Finding>& left) : left_(left) {}
@@ -40,9 +35,8 @@ class Leftovers {
       const Node& node = graph.node(id);
       if (crosses(graph, uses, node, !path.empty())) add(path + label(graph, node), kCrossing);
       if (!path.empty() && needs_ranges(node)) add(path + label(graph, node), kUnseen);
-      for (const auto& [key, attribute] : node.attributes)
-        if (const auto* inner = std::get_if<GraphPtr>(&attribute.value))
-          body(graph, **inner, path + label(graph, node) + " " + key + ": ");
+      for (const auto& [key, inner] : bodies_of(node))
+        body(graph, *inner, path + label(graph, node) + " " + key + ": ");
     }
   }
 

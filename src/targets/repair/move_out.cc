@@ -5,6 +5,7 @@
 // them. Exact.
 #include <memory>
 
+#include "graph/bodies.h"
 #include "ops/infer.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
@@ -35,19 +36,12 @@ dequantizers_in(const Graph& outer, const Graph& body, ValueId codes, Coding cod
   return out;
 }
 
-std::vector<GraphPtr*> bodies_of(Node& node) {
-  std::vector<GraphPtr*> out;
-  for (auto& [key, attribute] : node.attributes)
-    if (auto* body = std::get_if<GraphPtr>(&attribute.value)) out.push_back(body);
-  return out;
-}
-
 /// All bodies of a node in which DQ reads `codes`, to capture `values` instead.
 bool move_out(Graph& graph, NodeId id, ValueId codes, const Coding& coding, const Node& quantize) {
   std::vector<std::vector<NodeId>> readers;
   size_t count = 0;
-  for (const GraphPtr* body : bodies_of(graph.mutable_node(id))) {
-    auto found = dequantizers_in(graph, **body, codes, coding);
+  for (const Body& body : bodies_of(graph.node(id))) {
+    auto found = dequantizers_in(graph, *body.graph, codes, coding);
     if (!found) return false;
     count += found->size();
     readers.push_back(std::move(*found));
@@ -59,10 +53,10 @@ bool move_out(Graph& graph, NodeId id, ValueId codes, const Coding& coding, cons
       emit_dequantize(patch, coding, codes, name_of(graph, quantize) + "_dequantized");
   const auto made = patch.apply(graph);
   if (!made.ok() || !infer_node(graph, made->front()).ok()) return false;
-  const std::vector<GraphPtr*> bodies = bodies_of(graph.mutable_node(id));
+  const std::vector<MutableBody> bodies = bodies_of(graph.mutable_node(id));
   for (size_t i = 0; i < bodies.size(); ++i) {
     if (readers[i].empty()) continue;
-    auto changed = std::make_shared<Graph>(**bodies[i]);
+    auto changed = std::make_shared<Graph>(*bodies[i].graph);
     const Value& outer = graph.value(values);
     const ValueId inside = changed->add_capture(outer.name, values, outer.type);
     for (const NodeId reader : readers[i]) {
@@ -74,7 +68,7 @@ bool move_out(Graph& graph, NodeId id, ValueId codes, const Coding& coding, cons
                             handed_out ? changed->emit("Identity", {inside}, {}, name) : inside);
     }
     changed->remove_dead();
-    *bodies[i] = std::move(changed);
+    bodies[i].graph = std::move(changed);
   }
   graph.mutable_node(id).captures.push_back(values);
   drop_unused_captures(graph, id);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "ops/op.h"
 #include "train/convert.h"
 
@@ -12,14 +13,6 @@
 
 namespace octet::train {
 namespace {
-
-bool has_body(const Node& node) {
-  for (const auto& [key, attribute] : node.attributes)
-    if (std::holds_alternative<GraphPtr>(attribute.value) ||
-        std::holds_alternative<std::vector<GraphPtr>>(attribute.value))
-      return true;
-  return false;
-}
 
 std::vector<octet::Tensor>
 call_inputs(const Call& c, const Graph& graph, std::span<const ValueId> values) {
@@ -83,7 +76,7 @@ Result<Apply> reference_step(const Graph& graph, NodeId id) {
   if (op == nullptr)
     return error(ErrorCode::kUnsupported, "octet has no operator {} in domain \"{}\"", node.op_type,
                  node.domain);
-  if (has_body(node)) return step_with_bodies(graph, node);
+  if (has_bodies(node)) return step_with_bodies(graph, node);
   return Apply([&graph, id, op](Call& c) {
     const Node& n = graph.node(id);
     EvalContext context{.node = n,

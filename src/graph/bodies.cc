@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/bodies.h"
+
+#include <algorithm>
+
+namespace octet {
+
+namespace {
+
+template <class B, class N>
+std::vector<B> collect(N& node) {
+  std::vector<B> out;
+  for (auto& [key, attribute] : node.attributes) {
+    if (auto* one = std::get_if<GraphPtr>(&attribute.value)) out.push_back({key, *one});
+    if (auto* many = std::get_if<std::vector<GraphPtr>>(&attribute.value))
+      for (auto& graph : *many)
+        out.push_back({key, graph});
+  }
+  return out;
+}
+
+} // namespace
+
+std::vector<Body> bodies_of(const Node& node) {
+  return collect<Body>(node);
+}
+
+std::vector<MutableBody> bodies_of(Node& node) {
+  return collect<MutableBody>(node);
+}
+
+bool has_bodies(const Node& node) {
+  return std::any_of(node.attributes.begin(), node.attributes.end(), [](const auto& item) {
+    const auto& value = item.second.value;
+    return std::holds_alternative<GraphPtr>(value) ||
+           std::holds_alternative<std::vector<GraphPtr>>(value);
+  });
+}
+
+} // namespace octet

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graphs in the attributes of a node: the bodies of If, Loop and Scan, and lists of graphs,
+// which operators of other domains may have.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "octet/graph.h"
+
+namespace octet {
+
+struct Body {
+  const std::string& key; ///< of the attribute: "then_branch"
+  const GraphPtr& graph;
+};
+struct MutableBody {
+  const std::string& key;
+  GraphPtr& graph;
+};
+
+/// In the order of the attributes; valid until they change.
+std::vector<Body> bodies_of(const Node& node);
+std::vector<MutableBody> bodies_of(Node& node);
+bool has_bodies(const Node& node);
+
+} // namespace octet
