@@ -49,6 +49,7 @@ class Bench final : public Command {
     if (plan_) print_plan(session);
 
     std::vector<double> times;
+    const Interruptible interruptible;
     const auto start = Clock::now();
     for (int warm = 0; warm < 10; ++warm)
       OCTET_TRY(context.run(inputs));
@@ -56,7 +57,7 @@ class Bench final : public Command {
       const auto one = Clock::now();
       OCTET_TRY(context.run(inputs));
       times.push_back(milliseconds(Clock::now() - one));
-      if (interrupted().cancelled()) break;
+      if (interruptible.stopped()) break;
     }
     print_result(common, session, times, inputs, load_ms);
     return Answer::kDone;

@@ -58,8 +58,9 @@ Result<BertOptions> read_config(const std::string& folder) {
 Result<Tokenizer>
 learn_vocabulary(const TextSource& texts, WordPieceTrainOptions options, const Common& common) {
   ProgressLine progress("vocabulary", "texts");
+  const Interruptible interruptible;
   options.threads = common.threads;
-  options.cancel = &interrupted();
+  options.cancel = &interruptible.token();
   Status failure = ok_status();
   TextExample example;
   int64_t index = 0;

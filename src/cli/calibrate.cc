@@ -57,9 +57,10 @@ class Calibrate final : public Command {
       return make_native_executor(g, {.threads = threads, .isa = {}, .lower = true});
     };
     ProgressLine progress("calibrate", "examples");
-    o.progress = [&progress](int64_t done, int64_t total) {
+    const Interruptible interruptible;
+    o.progress = [&](int64_t done, int64_t total) {
       progress.update(done, total);
-      return !interrupted().cancelled();
+      return !interruptible.stopped();
     };
     const auto ranges = OCTET_TRY_WITH(observe_ranges(graph, *examples, o), model_);
     const std::string text = OCTET_TRY_WITH(format_ranges(ranges, format, heading_), model_);

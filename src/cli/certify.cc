@@ -74,9 +74,10 @@ class Certify final : public Command {
     };
     const int64_t total = std::min(limit_, data->size());
     ProgressLine progress("simulate", "examples");
+    const Interruptible interruptible;
     const int64_t size = batch_for(graph, kBatch);
     for (int64_t begin = 0; begin < total; begin += size) {
-      if (interrupted().cancelled()) return Error("stopped by the user", ErrorCode::kCancelled);
+      OCTET_TRY(interruptible.check());
       std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - begin)));
       std::iota(indices.begin(), indices.end(), begin);
       const auto inputs = OCTET_TRY(bind_inputs(graph, OCTET_TRY(data->batch(indices))));

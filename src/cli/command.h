@@ -37,8 +37,21 @@ class Command {
   virtual Result<Answer> run(const Common& common) = 0;
 };
 
-/// Raised by SIGINT and SIGTERM.
-const CancelToken& interrupted();
+/// While one lives, the first SIGINT or SIGTERM only raises the token, which its maker polls, so
+/// that the work ends in good order. At any other time, and from the second signal on, a signal
+/// ends the process at once; temporary files are removed.
+class Interruptible {
+ public:
+  Interruptible();
+  ~Interruptible();
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+
+  const CancelToken& token() const; ///< outlives the object
+  bool stopped() const { return token().cancelled(); }
+  /// The error kCancelled once the token is raised.
+  Status check() const;
+};
 
 // The subcommands.
 Command& inspect_command();

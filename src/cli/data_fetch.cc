@@ -27,9 +27,10 @@ class DataFetch final : public Command {
   Result<Answer> run(const Common& common) override {
     if (folder_.empty()) folder_ = OCTET_TRY(dataset_cache_folder(name_));
     ProgressLine progress("download", "bytes");
+    const Interruptible interruptible;
     std::string stage;
     Callbacks callbacks;
-    callbacks.cancel = &interrupted();
+    callbacks.cancel = &interruptible.token();
     callbacks.progress = [&](const Progress& p) {
       if (stage != p.stage) {
         stage = p.stage;

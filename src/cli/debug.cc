@@ -53,10 +53,11 @@ class Debug final : public Command {
     if (!bits_only_) OCTET_TRY_WITH(compare_literal(graph), model_);
     const int64_t total = limit_ > 0 ? std::min(limit_, data->size()) : data->size();
     ProgressLine progress("compare", "examples");
+    const Interruptible interruptible;
     int64_t identical = 0;
     const int64_t size = batch_for(graph, batch_);
     for (int64_t begin = 0; begin < total; begin += size) {
-      if (interrupted().cancelled()) return Error("stopped by the user", ErrorCode::kCancelled);
+      OCTET_TRY(interruptible.check());
       std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - begin)));
       std::iota(indices.begin(), indices.end(), begin);
       const Batch batch = OCTET_TRY(data->batch(indices));

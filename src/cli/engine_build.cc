@@ -125,7 +125,8 @@ class EngineBuild final : public Command {
 
   Result<BuiltEngine> build(EngineApi& api) {
     ProgressLine progress("build", "steps");
-    options_.cancel = &interrupted();
+    const Interruptible interruptible;
+    options_.cancel = &interruptible.token();
     options_.warn = [&](std::string_view text) { progress.line("TensorRT: " + std::string(text)); };
     options_.progress = [&](std::string_view phase, int64_t done, int64_t total) {
       progress.update(done, total, phase);

@@ -52,12 +52,13 @@ Status add_class_metrics(int64_t classes, Evaluation& out) {
 Result<Evaluation>
 evaluate(const Graph& graph, Executor& executor, const Dataset& data, const EvalOptions& options) {
   ProgressLine progress("evaluate", "examples");
+  const Interruptible interruptible;
   ClassifyOptions classify_options;
   classify_options.batch = options.batch;
   classify_options.limit = options.limit;
   classify_options.progress = [&](int64_t done, int64_t total) {
     progress.update(done, total);
-    return !interrupted().cancelled();
+    return !interruptible.stopped();
   };
   Classification said = OCTET_TRY(classify(graph, executor, data, classify_options));
   Evaluation out;

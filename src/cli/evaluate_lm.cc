@@ -78,10 +78,11 @@ Result<LmEvaluation> evaluate_language_model(const Graph& graph,
   out.samples = options.limit > 0 ? std::min(options.limit, data.size()) : data.size();
   if (out.samples < 1) return error("{}: holds no examples", data.description());
   ProgressLine progress("evaluate", "rows");
+  const Interruptible interruptible;
   Clock::duration busy{};
   int64_t tokens = 0;
   for (int64_t begin = 0; begin < out.samples; begin += options.batch) {
-    if (interrupted().cancelled()) return Error("stopped by the user", ErrorCode::kCancelled);
+    OCTET_TRY(interruptible.check());
     std::vector<int64_t> indices(static_cast<size_t>(std::min(options.batch, out.samples - begin)));
     std::iota(indices.begin(), indices.end(), begin);
     const Batch batch = OCTET_TRY(data.batch(indices));

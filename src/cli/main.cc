@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command `octet`. Exit codes: 0 done, 1 the answer is "no", 2 usage or input error, 3 internal
-// error.
+// error, 130 stopped by SIGINT or SIGTERM.
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/config.h"
+#include "core/atomic_file.h"
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,12 +21,18 @@
 namespace octet::cli {
 namespace {
 
+constexpr int kStopped = 130;
+
 CancelToken interrupt_token;
+std::atomic<int> interruptible_parts = 0;
 
 void on_signal(int) {
-  // A second signal ends the process at once.
-  if (interrupt_token.cancelled()) _exit(130);
-  interrupt_token.cancel();
+  if (interruptible_parts.load() > 0 && !interrupt_token.cancelled()) {
+    interrupt_token.cancel();
+    return;
+  }
+  remove_temporary_files();
+  _exit(kStopped);
 }
 
 std::vector<Command*> commands() {
@@ -131,7 +139,7 @@ int exit_code(const Error& e) {
   case ErrorCode::kInternal:
     return 3;
   case ErrorCode::kCancelled:
-    return 130;
+    return kStopped;
   default:
     return 2;
   }
@@ -193,8 +201,21 @@ int run(int argc, char** argv) {
 
 } // namespace
 
-const CancelToken& interrupted() {
+Interruptible::Interruptible() {
+  ++interruptible_parts;
+}
+
+Interruptible::~Interruptible() {
+  --interruptible_parts;
+}
+
+const CancelToken& Interruptible::token() const {
   return interrupt_token;
+}
+
+Status Interruptible::check() const {
+  if (!stopped()) return ok_status();
+  return Error("stopped by the user", ErrorCode::kCancelled);
 }
 
 } // namespace octet::cli

@@ -127,6 +127,7 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
                                                        const Tokenizer& tokenizer,
                                                        const Common& common) {
   ProgressLine progress("tokenize", "texts");
+  const Interruptible interruptible;
   TextDatasetOptions options;
   OCTET_TRY(check_tokenizer(graph, tokenizer));
   options.max_length = OCTET_TRY(row_length(graph, data.max_length));
@@ -139,7 +140,7 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
   options.threads = common.threads;
   options.limit = data.limit;
   options.seed = common.seed;
-  options.cancel = &interrupted();
+  options.cancel = &interruptible.token();
   options.on_progress = [&](int64_t done, int64_t total) { progress.update(done, total); };
   if (!is_language_model(graph)) return make_text_dataset(std::move(texts), tokenizer, options);
   return make_pretraining_dataset(

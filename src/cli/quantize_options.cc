@@ -126,9 +126,10 @@ QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& 
       open_model_data({data, Split::kTrain, max_length_, samples_}, graph, model, common));
   if (o.mask_input.empty() && is_text_spec(corpus_spec(data))) o.mask_input = "attention_mask";
   ProgressLine progress("calibrate", "examples");
-  o.progress = [&progress](int64_t done, int64_t total) {
+  const Interruptible interruptible;
+  o.progress = [&](int64_t done, int64_t total) {
     progress.update(done, total);
-    return !interrupted().cancelled();
+    return !interruptible.stopped();
   };
   return plan_quantization(graph, *examples, o);
 }

@@ -57,6 +57,7 @@ class Tokenize final : public Command {
 
  private:
   Status print_lines(const Tokenizer& tokenizer, std::string_view text, const Common& common) {
+    const Interruptible interruptible;
     size_t line = 0;
     while (!text.empty()) {
       std::vector<std::string_view> first;
@@ -81,7 +82,7 @@ class Tokenize final : public Command {
       for (const Encoding& encoding : encodings)
         common.json ? append_json(out, tokenizer, encoding) : append_ids(out, tokenizer, encoding);
       std::fwrite(out.data(), 1, out.size(), stdout);
-      if (interrupted().cancelled()) return Error("stopped by the user", ErrorCode::kCancelled);
+      OCTET_TRY(interruptible.check());
     }
     return ok_status();
   }

@@ -171,10 +171,11 @@ class TrainVocabulary final : public Command {
     }
     ProgressLine reading("read", "kB");
     ProgressLine joining("join", "entries");
+    const Interruptible interruptible;
     WordPieceTrainOptions options = options_;
     options.normalizer.lowercase = !cased_;
     options.threads = common.threads;
-    options.cancel = &interrupted();
+    options.cancel = &interruptible.token();
     options.on_progress = [&, begun = false](double share) mutable {
       if (!begun) joining.restart("join");
       begun = true;

@@ -238,7 +238,8 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
   o.seed = common.seed;
   o.threads = common.threads;
   o.checkpoint = checkpoint_path(output);
-  o.cancel = &interrupted();
+  // To the end of the process: a trained model is also written.
+  o.cancel = &interruptible_.emplace().token();
   TrainApi* api = OCTET_TRY(train_api());
   // Test data only informs: a model chosen by it would look better than it is.
   o.keep_best = o.validation_split > 0;

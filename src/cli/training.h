@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,7 @@ class TrainFlags {
   int64_t limit_ = 0, test_limit_ = 2000;
   std::vector<RunSetting> settings_; ///< of the last run
   int rank_ = 0;
+  std::optional<Interruptible> interruptible_;
 };
 
 /// The losses of a graph that predicts masked tokens and next sentences; empty: any other, which

@@ -2,11 +2,14 @@
 #include "core/atomic_file.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "core/check.h"
 #include "core/format.h"
@@ -49,6 +52,35 @@ void sync_folder(const std::string& path) {
   close(fd);
 }
 
+/// The name of a temporary file where remove_temporary_files() finds it. A signal handler can take
+/// no lock and follow no pointer that another thread frees, so there are places for some.
+struct Noted {
+  enum class State { kFree, kTaken, kNamed };
+  std::atomic<State> state = State::kFree;
+  std::array<char, PATH_MAX> name = {};
+};
+static_assert(std::atomic<Noted::State>::is_always_lock_free);
+constinit std::array<Noted, 32> noted_files;
+
+/// Null where the places are taken.
+Noted* note(const std::string& name) {
+  if (name.size() >= PATH_MAX) return nullptr;
+  for (Noted& place : noted_files) {
+    Noted::State expected = Noted::State::kFree;
+    if (!place.state.compare_exchange_strong(expected, Noted::State::kTaken)) continue;
+    *std::copy(name.begin(), name.end(), place.name.begin()) = '\0';
+    place.state = Noted::State::kNamed;
+    return &place;
+  }
+  return nullptr;
+}
+
+void forget(Noted* place) {
+  if (place == nullptr) return;
+  Noted::State expected = Noted::State::kNamed; // or taken by a signal handler, which reads it
+  place->state.compare_exchange_strong(expected, Noted::State::kFree);
+}
+
 Error exists(const std::string& path) {
   return error(ErrorCode::kInvalid, "{} exists and is kept; name another file or allow overwriting",
                path);
@@ -69,6 +101,7 @@ bool rename_into_place(const std::string& from, const std::string& to, Overwrite
 struct AtomicFile::State {
   std::string path;
   std::string temporary; // empty: written directly
+  Noted* noted = nullptr;
   Overwrite overwrite = Overwrite::kNo;
   int fd = -1;
   std::string pending;
@@ -80,6 +113,7 @@ struct AtomicFile::State {
   ~State() {
     if (fd >= 0) close(fd);
     if (!committed && !temporary.empty()) unlink(temporary.c_str());
+    forget(noted);
   }
 
   Status flush() {
@@ -115,11 +149,18 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, Overwrite overwri
     return AtomicFile(std::move(state));
   }
   if (found && overwrite == Overwrite::kNo) return exists(path);
-  for (int attempt = 0; attempt < 100 && state->fd < 0; ++attempt) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
     const std::string name = temporary_name(state->path, attempt);
+    state->noted = note(name);
     state->fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (state->fd >= 0) state->temporary = name;
-    if (state->fd < 0 && errno != EEXIST) break;
+    if (state->fd >= 0) {
+      state->temporary = name;
+      break;
+    }
+    const int why = errno;
+    forget(std::exchange(state->noted, nullptr));
+    errno = why;
+    if (errno != EEXIST) break;
   }
   if (state->fd < 0) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kInvalid;
@@ -166,6 +207,7 @@ Status AtomicFile::commit() {
     return error("cannot write {}: {}", state_->path, reason());
   }
   state_->committed = true;
+  forget(std::exchange(state_->noted, nullptr));
   sync_folder(state_->path);
   return ok_status();
 }
@@ -174,6 +216,14 @@ Status write_file(const std::string& path, std::string_view content, Overwrite o
   AtomicFile file = OCTET_TRY(AtomicFile::create(path, overwrite));
   OCTET_TRY(file.write(content));
   return file.commit();
+}
+
+void remove_temporary_files() noexcept {
+  for (Noted& place : noted_files) {
+    Noted::State expected = Noted::State::kNamed;
+    if (place.state.compare_exchange_strong(expected, Noted::State::kTaken))
+      unlink(place.name.data());
+  }
 }
 
 Result<std::string> read_file(const std::string& path, size_t limit_bytes) {

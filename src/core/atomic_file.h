@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that appear whole or not at all: a temporary file in the same folder, fsync, rename, fsync
 // of the folder. A kill at any moment leaves the old file (or none) and at most a temporary one,
-// named `.NAME.octet-*`.
+// named `.NAME.octet-*`; a signal handler can remove that too.
 #pragma once
 
 #include <cstddef>
@@ -40,6 +40,10 @@ class AtomicFile {
 };
 
 Status write_file(const std::string& path, std::string_view content, Overwrite overwrite);
+
+/// Removes the temporary files of every AtomicFile that is not committed (of the first 32 at one
+/// time). For a signal handler that ends the process: it calls only what one may call.
+void remove_temporary_files() noexcept;
 
 /// The whole file. Errors: missing, not a file, above `limit_bytes`.
 Result<std::string> read_file(const std::string& path, size_t limit_bytes);

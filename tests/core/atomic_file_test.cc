@@ -3,6 +3,7 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "core/atomic_file.h"
 #include "core/progress.h"
@@ -102,6 +103,49 @@ TEST_F(AtomicFileTest, AKilledWriterLeavesTheOldFileOrTheNewOne) {
     waitpid(child, &status, 0);
     const std::string found = content("a");
     EXPECT_TRUE(found == one || found == two) << found.size();
+  }
+}
+
+TEST_F(AtomicFileTest, ASignalHandlerRemovesOnlyWhatIsNotCommitted) {
+  ASSERT_TRUE(write_file(path("whole"), "one", Overwrite::kNo).ok());
+  for (int round = 0; round < 2; ++round) {
+    std::vector<AtomicFile> files;
+    for (int i = 0; i < 8; ++i) {
+      files.push_back(AtomicFile::create(path("f" + std::to_string(i)), Overwrite::kYes).value());
+      ASSERT_TRUE(files.back().write("text").ok());
+    }
+    ASSERT_TRUE(files[3].commit().ok());
+    ASSERT_EQ(this->files(), 9U);
+    remove_temporary_files();
+    EXPECT_EQ(this->files(), 2U);
+    EXPECT_EQ(content("f3"), "text");
+    EXPECT_FALSE(files[0].commit().ok());
+    fs::remove(path("f3"));
+  }
+  EXPECT_EQ(content("whole"), "one");
+}
+
+TEST_F(AtomicFileTest, AWriterThatASignalEndsLeavesNoTemporaryFile) {
+  const std::string one(300000, '1');
+  const std::string two(300000, '2');
+  ASSERT_TRUE(write_file(path("a"), one, Overwrite::kNo).ok());
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::signal(SIGTERM, [](int) {
+        remove_temporary_files();
+        _exit(0);
+      });
+      for (int i = 0;; ++i)
+        static_cast<void>(write_file(path("a"), i % 2 == 0 ? two : one, Overwrite::kYes).ok());
+    }
+    usleep(static_cast<useconds_t>(500 + 700 * round));
+    kill(child, SIGTERM);
+    int status = 0;
+    waitpid(child, &status, 0);
+    const std::string found = content("a");
+    EXPECT_TRUE(found == one || found == two) << found.size();
+    EXPECT_EQ(files(), 1U) << "round " << round;
   }
 }
 
