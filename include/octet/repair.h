@@ -81,8 +81,9 @@ struct Repaired {
 };
 
 /// Repairs what check() finds. A graph that is accepted comes back unchanged. What cannot be
-/// repaired is in `left`. Errors: an unknown target, a graph whose types do not fit together, data
-/// that does not fit the graph.
+/// repaired is in `left`. Errors: an unknown target, a graph whose types do not fit together; with
+/// data, an operator that octet cannot run (before any data is asked for), data that does not fit
+/// the graph.
 Result<Repaired>
 repair(const Graph& graph, std::string_view target, const RepairOptions& options = {});
 

@@ -124,7 +124,12 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
   // cannot be taken there keeps its own.
   const bool raised = out.graph.opset() < kOldestOpset && raise_opset(out.graph, kOldestOpset).ok();
   OCTET_TRY(driver.run(form_repairs(def->family)));
-  if (options.data) driver.set_ranges(OCTET_TRY_WITH(observe_ranges(out.graph, options), "repair"));
+  Graph came = graph;
+  if (options.data) {
+    OCTET_TRY_WITH(check_runs(graph, out.graph, ""), "repair");
+    came = OCTET_TRY_WITH(as_it_runs(graph, *def), "repair");
+    driver.set_ranges(OCTET_TRY_WITH(observe_ranges(out.graph, options), "repair"));
+  }
   for (size_t before = 0, first = 1; first == 1 || driver.changes().size() > before; first = 0) {
     before = driver.changes().size();
     OCTET_TRY(driver.run(number_repairs(def->family)));
@@ -152,8 +157,8 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
   }
   if (out.changes.empty()) out.graph = graph; // with what reaches no output
   if (options.data && !out.changes.empty())
-    OCTET_TRY_WITH(measure(graph, options, driver, out), "repair: measuring");
-  OCTET_TRY_WITH(half_precision(graph, options, out), "repair: 16 bits");
+    OCTET_TRY_WITH(measure(came, options, driver, out), "repair: measuring");
+  OCTET_TRY_WITH(half_precision(came, options, out), "repair: 16 bits");
   out.left = OCTET_TRY(check(out.graph, target));
   explain_what_bodies_leave(out.graph, out.left);
   return out;

@@ -113,6 +113,13 @@ std::vector<Change> move_dequantizers_out(Graph& graph, NodeId id);
 /// Adds to the fixes of what check finds after repair why it is left, where a body is why.
 void explain_what_bodies_leave(const Graph& graph, std::vector<Finding>& left);
 
+/// An error names a node of the graph, or of a body in it, that octet cannot run. `graph` stands at
+/// `path` in `model`.
+Status check_runs(const Graph& model, const Graph& graph, const std::string& path);
+/// The graph as it came, with standard operators for what octet cannot run, equal in real
+/// arithmetic. Errors: there is a node without any.
+Result<Graph> as_it_runs(const Graph& came, const TargetDef& target);
+
 /// The ranges of what is quantized in the graph. Errors: see calibrate().
 Result<ObservedRanges> observe_ranges(const Graph& graph, const RepairOptions& options);
 /// Replaces bounds by what the data shows, and compares the outputs of both graphs.

@@ -49,6 +49,7 @@ RepairFn symmetric_weight;
 RepairFn unblock_weight;
 RepairFn unify_concat;
 RepairFn unify_quantize;
+RepairFn unknown_operators; ///< what octet cannot run, whatever the target does
 RepairFn unsign_moved;
 RepairFn widen_concat;
 

@@ -6,6 +6,7 @@
 // Source: docs/targets.md 1.3, 9.
 #include "passes/standard_operators.h"
 
+#include "ops/op.h"
 #include "targets/onnxruntime_versions.h"
 #include "targets/repair/qoperator.h"
 #include "targets/repair/rules.h"
@@ -30,10 +31,7 @@ std::optional<double> bound(const Graph& graph, const Node& node, Exactness exac
   return std::nullopt;
 }
 
-} // namespace
-
-std::optional<Repair> standard_operators(const RepairContext& context, const Node& node) {
-  if (node.domain != kMicrosoft || runs(context, node)) return std::nullopt;
+std::optional<Repair> decomposed(const RepairContext& context, const Node& node) {
   const LiveUses uses(context.graph);
   const KnownElements elements;
   for (const Rule& rule : standard_operator_rules())
@@ -42,6 +40,18 @@ std::optional<Repair> standard_operators(const RepairContext& context, const Nod
       return Repair{std::move(*patch), cost};
     }
   return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Repair> standard_operators(const RepairContext& context, const Node& node) {
+  if (node.domain != kMicrosoft || runs(context, node)) return std::nullopt;
+  return decomposed(context, node);
+}
+
+std::optional<Repair> unknown_operators(const RepairContext& context, const Node& node) {
+  if (find_op(node.domain, node.op_type) != nullptr) return std::nullopt;
+  return decomposed(context, node);
 }
 
 } // namespace octet
