@@ -134,7 +134,7 @@ def session_optimized(path):
     onnxruntime.InferenceSession(str(float_file()), options, providers=["CPUExecutionProvider"])
 
 
-@rows.add("quantize_static, defaults")
+@rows.add("quantize_static, defaults", onnxruntime=True)
 def static(path):
     ort.quantize_static(float_file(), path, batches())
 
@@ -145,7 +145,7 @@ def static_uint8(path):
                         op_types_to_quantize=["MatMul", "Gemm"])
 
 
-@rows.add("quantize_static, QOperator")
+@rows.add("quantize_static, QOperator", onnxruntime=True)
 def static_qoperator(path):
     ort.quantize_static(float_file(), path, batches(), quant_format=ort.QuantFormat.QOperator)
 
@@ -161,7 +161,7 @@ def dynamic(path):
     ort.quantize_dynamic(float_file(), path)
 
 
-@rows.add("quantize_dynamic of the optimized file", simplify=["--standard-operators"])
+@rows.add("quantize_dynamic of the optimized file", simplify=["--standard-operators"], samples=256)
 def dynamic_optimized(path):
     ort.quantize_dynamic(optimized_file(), path, extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
 

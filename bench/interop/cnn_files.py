@@ -226,7 +226,7 @@ def static(path, **options):
     ort.quantize_static(float_file(), path, batches(), **options)
 
 
-@rows.add("quantize_static, defaults")
+@rows.add("quantize_static, defaults", onnxruntime=True)
 def static_defaults(path):
     static(path)
 
@@ -256,12 +256,12 @@ def static_pairs(path):
     static(path, calibrate_method=ort.CalibrationMethod.Entropy, extra_options={"AddQDQPairToWeight": True})
 
 
-@rows.add("quantize_static, QOperator")
+@rows.add("quantize_static, QOperator", onnxruntime=True)
 def static_qoperator(path):
     static(path, quant_format=ort.QuantFormat.QOperator)
 
 
-@rows.add("quantize_static, QOperator, uint8, per channel")
+@rows.add("quantize_static, QOperator, uint8, per channel", onnxruntime=True)
 def static_qoperator_uint8(path):
     static(path, quant_format=ort.QuantFormat.QOperator, per_channel=True, activation_type=ort.QuantType.QUInt8)
 

@@ -12,7 +12,8 @@ import onnxruntime.quantization as ort
 
 
 class Rows:
-    """Rows in the order in which they are added; each is a function that writes one ONNX file."""
+    """Rows in the order in which they are added; each is a function that writes one ONNX file. Settings of a row, for
+    judge.py: `simplify`, options of it; `samples` that repair takes of the data; `onnxruntime`, to be repaired for it too."""
 
     def __init__(self, out, beside=()):
         """`beside`: files that each model wants in its folder."""
@@ -29,9 +30,12 @@ class Rows:
         for title, settings, function in self.all:
             folder = self.out / slug(title)
             path = folder / "model.onnx"
-            if path.exists() or (only and not any(word in slug(title) for word in only)):
+            if only and not any(word in slug(title) for word in only):
                 continue
             folder.mkdir(parents=True, exist_ok=True)
+            if path.exists():
+                (folder / "row.json").write_text(json.dumps({"title": title, **settings}))
+                continue
             noise = io.StringIO()
             try:
                 with warnings.catch_warnings(), contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
