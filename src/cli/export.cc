@@ -2,6 +2,8 @@
 // octet export: a model written for another runtime: form of the codes, 16 bits, operator set.
 #include "octet/export.h"
 
+#include <algorithm>
+
 #include "cli/command.h"
 #include "cli/drop_inputs.h"
 #include "cli/export_notes.h"
@@ -10,6 +12,7 @@
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "passes/inline_functions.h"
+#include "quant/runtime_limits.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -59,6 +62,7 @@ class Export final : public Command {
       return error("--keep-float is for --precision; quantize has its own");
     Graph graph = OCTET_TRY(open_model(model_));
     OCTET_TRY_WITH(convert(graph, form), model_);
+    graph.info.ir_version = std::min(graph.info.ir_version, runtime_limits(target).ir_version);
     std::vector<Finding> findings;
     if (!target.empty()) findings = OCTET_TRY_WITH(check(graph, target), model_);
     const bool ok = accepted(findings);

@@ -9,6 +9,7 @@
 namespace octet {
 
 struct RuntimeLimits {
+  int64_t opset = std::numeric_limits<int64_t>::max();      ///< of ai.onnx, the highest it reads
   int64_t ir_version = std::numeric_limits<int64_t>::max(); ///< of ONNX files, the highest it reads
   /// Whether a product with a float bias still becomes integer; else the bias is stored as int32.
   bool float_bias = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ONNX Runtime refuses, or reads as something else. Source: docs/targets.md 4.2 and 8.
 #include "core/format.h"
+#include "passes/raise_opset.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/onnxruntime_versions.h"
@@ -127,7 +128,9 @@ void opset_rule(const CheckContext& context, const Node& node) {
               fmt::format("\"Opset {} is under development and support for this is limited. [...] "
                           "Current official support for domain ai.onnx is till opset {}.\"",
                           have, bound),
-              fmt::format("write it for operator set {}: octet export --opset {}", bound, bound),
+              fmt::format("write it for operator set {}: {}", bound,
+                          have <= kNewestOpset ? "octet repair does"
+                                               : "octet cannot, so do it where the file is made"),
               "8, releases");
 }
 

@@ -338,7 +338,7 @@ void type_rules(const CheckContext& context, const Node& node) {
   if (stored && codes == DType::kInt8 && !context.at_least(1000))
     context.add("stored-int8-weight", Severity::kWarning, name,
                 "TensorRT 8's guide wants weights in float behind Q and DQ",
-                "write the file for tensorrt-8.6", "1.3, 6 E5");
+                "store it in float, with Q and DQ behind it: octet repair does", "1.3, 6 E5");
 }
 
 constexpr CheckFn* kTensorRtChecks[] = {scale_rules,

@@ -108,7 +108,9 @@ void tensorrt_opset(const CheckContext& context, const Node& node) {
                 fmt::format("operator set {} is above the documented {}; the parser does not "
                             "enforce it",
                             context.graph.opset(), bound),
-                fmt::format("convert the model to operator set {}", bound), "1.2, 7");
+                fmt::format("leave it, or write it for operator set {}: octet export --opset {}",
+                            bound, bound),
+                "1.2, 7");
 }
 
 } // namespace octet

@@ -278,7 +278,7 @@ void check_custom(const CheckContext& context, const CustomTarget& custom, const
     context.add("opset", Severity::kError, context.graph.name,
                 fmt::format("operator set {} is above {}, the highest that {} takes",
                             context.graph.opset(), bound, custom.name),
-                fmt::format("octet export --opset {}", bound), custom.name);
+                fmt::format("write it for operator set {}: octet repair does", bound), custom.name);
   const bool allowed = custom.allowed.empty() || lists(custom.allowed, node);
   if (!allowed || lists(custom.refused, node))
     context.add("operator", Severity::kError, label(context.graph, node),

@@ -4,7 +4,10 @@
 // docs/targets.md 8.
 #include "targets/onnxruntime_versions.h"
 
+#include <algorithm>
+
 #include "quant/runtime_limits.h"
+#include "targets/custom.h"
 
 namespace octet {
 
@@ -31,7 +34,10 @@ const OnnxRuntimeRelease& release_of(const TargetDef& target) {
 RuntimeLimits runtime_limits(std::string_view target) {
   const Result<const TargetDef*> def = find_target(target);
   RuntimeLimits out;
-  if (!def.ok() || (*def)->family != TargetFamily::kOnnxRuntime) return out;
+  if (!def.ok()) return out;
+  if (const CustomTarget* custom = custom_target(**def)) out.opset = custom->placement.max_opset;
+  if ((*def)->family != TargetFamily::kOnnxRuntime) return out;
+  out.opset = std::min(out.opset, release_of(**def).opset);
   out.ir_version = release_of(**def).ir_version;
   out.float_bias = (*def)->version >= kFloatBiasSince;
   return out;

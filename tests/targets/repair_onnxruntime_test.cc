@@ -219,6 +219,54 @@ TEST(RepairOnnxRuntime, MendsAFileFormatThatItDoesNotRead) {
   EXPECT_EQ(repaired.changes[0].rule, "lower_ir_version");
 }
 
+/// One command for both, as the fixes say.
+TEST(RepairOnnxRuntime, MendsAnOperatorSetThatAReleaseDoesNotRead) {
+  Graph graph = parse_unloadable({"opset", "", "", 23,
+                                  "const gain: f32[4] = [1, 2, 0.5, 1]\n"
+                                  "n = RMSNormalization(x, gain)\n"
+                                  "q = QuantizeLinear(n, s, z)\ny = DequantizeLinear(q, s, z)"});
+  graph.info.ir_version = 11;
+  const auto findings = check(graph, "onnxruntime-1.17").value();
+  ASSERT_EQ(findings.size(), 2U);
+  for (const Finding& f : findings)
+    EXPECT_NE(f.fix.find(": octet repair does"), std::string::npos) << f.rule << ": " << f.fix;
+  const Repaired repaired = repair(graph, "onnxruntime-1.17").value();
+  EXPECT_TRUE(repaired.left.empty());
+  EXPECT_EQ(repaired.graph.opset(), 20);
+  EXPECT_EQ(repaired.graph.info.ir_version, 9);
+  for (const char* rule : {"lower_opset", "decompose_rms_norm", "lower_ir_version"})
+    EXPECT_TRUE(std::any_of(repaired.changes.begin(), repaired.changes.end(), [&](const Change& c) {
+      return c.rule == rule;
+    })) << rule;
+  const Tensor was = reference_result(graph), is = reference_result(repaired.graph);
+  for (int64_t i = 0; i < was.count(); ++i)
+    EXPECT_NEAR(is.at(i), was.at(i), 1e-6) << "element " << i;
+}
+
+TEST(RepairOnnxRuntime, SaysWhyAnOperatorSetStays) {
+  const auto fixes = [](const Graph& graph, const char* target) {
+    std::string out;
+    const Repaired repaired = repair(graph, target).value();
+    EXPECT_FALSE(accepted(repaired.left));
+    for (const Finding& f : repaired.left)
+      if (f.rule == "opset") out += f.fix;
+    return out;
+  };
+  const Graph body = parse_unloadable({"body", "", "", 23,
+                                       "const yes: bool[] = [1]\n"
+                                       "y = If(yes) {then_branch={ graph a\n"
+                                       "  capture x: f32[1, 2, 4, 4]\n  t = Relu(x)\n"
+                                       "  output t: f32[1, 2, 4, 4]\n}, else_branch={ graph e\n"
+                                       "  capture x: f32[1, 2, 4, 4]\n  u = Neg(x)\n"
+                                       "  output u: f32[1, 2, 4, 4]\n}} \"choice\""});
+  EXPECT_NE(fixes(body, "onnxruntime-1.20").find("is not written into bodies"), std::string::npos)
+      << fixes(body, "onnxruntime-1.20");
+  const Graph later = parse_unloadable({"later", "", "", 27, "y = Neg(x)"});
+  for (const Finding& f : check(later, "onnxruntime").value())
+    EXPECT_EQ(f.fix.find("octet repair"), std::string::npos) << f.fix;
+  EXPECT_NE(fixes(later, "onnxruntime").find("where the file is made"), std::string::npos);
+}
+
 /// It takes scales that quantize nothing without a word; check warns, and repair does what the
 /// warning says.
 TEST(RepairOnnxRuntime, ReplacesScalesThatQuantizeNothing) {

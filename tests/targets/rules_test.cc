@@ -7,6 +7,7 @@
 #include "targets/findings.h"
 #include <gtest/gtest.h>
 
+#include "octet/repair.h"
 #include "octet/target.h"
 
 namespace octet {
@@ -65,6 +66,10 @@ TEST(CheckRules, EachIsFoundWithItsSeverityAndAWayOut) {
     ASSERT_NE(found, findings.end());
     EXPECT_EQ(found->severity, broken.severity);
     EXPECT_FALSE(found->fix.empty());
+    if (found->fix.find("octet repair does") != std::string::npos) {
+      const Repaired repaired = repair(test::parse_bad_file(file), broken.target).value();
+      EXPECT_FALSE(test::has_rule(repaired.left, broken.rule));
+    }
     EXPECT_TRUE(broken.severity == Severity::kWarning || !accepted(findings));
   }
 }

@@ -5,7 +5,6 @@
 #include "core/format.h"
 #include "ops/infer.h"
 #include "passes/raise_opset.h"
-#include "quant/runtime_limits.h"
 #include "targets/checks.h"
 #include "targets/repair/rules.h"
 
@@ -143,24 +142,14 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
                                               "operators",
                                               graph.opset(), kOldestOpset),
                            .exact = true});
-  const int64_t readable = runtime_limits(target).ir_version;
-  if (out.graph.info.ir_version > readable) {
-    Change change;
-    change.rule = "lower_ir_version";
-    change.node = out.graph.name;
-    change.why = fmt::format("file format {} becomes {}, which that release reads",
-                             out.graph.info.ir_version, readable);
-    change.exact = true;
-    change.max_error = 0;
-    out.changes.push_back(std::move(change));
-    out.graph.info.ir_version = readable;
-  }
+  const std::string too_new = lower_versions(target, out);
   if (out.changes.empty()) out.graph = graph; // with what reaches no output
   if (options.data && !out.changes.empty())
     OCTET_TRY_WITH(measure(came, options, driver, out), "repair: measuring");
   OCTET_TRY_WITH(half_precision(came, options, out), "repair: 16 bits");
   out.left = OCTET_TRY(check(out.graph, target));
   explain_what_bodies_leave(out.graph, out.left);
+  explain_what_stays_too_new(too_new, out.left);
   return out;
 }
 

@@ -113,6 +113,12 @@ std::vector<Change> move_dequantizers_out(Graph& graph, NodeId id);
 /// Adds to the fixes of what check finds after repair why it is left, where a body is why.
 void explain_what_bodies_leave(const Graph& graph, std::vector<Finding>& left);
 
+/// Writes the graph for the operator set and the file format that the target reads. Returns why it
+/// keeps its operator set, where it cannot be written in an earlier one; else nothing.
+std::string lower_versions(std::string_view target, Repaired& repaired);
+/// Says that in the fix of what check finds.
+void explain_what_stays_too_new(const std::string& why_not, std::vector<Finding>& left);
+
 /// An error names a node of the graph, or of a body in it, that octet cannot run. `graph` stands at
 /// `path` in `model`.
 Status check_runs(const Graph& model, const Graph& graph, const std::string& path);
