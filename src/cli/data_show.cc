@@ -6,6 +6,8 @@
 
 #include "cli/command.h"
 #include "cli/data_show_text.h"
+#include "core/philox.h"
+#include "core/string_util.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,7 +32,8 @@ class DataShow final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("data", data_, "data set, kind:path")->required();
-    app.add_option("--examples", examples_, "how many examples to print")
+    app.add_option("--examples", examples_,
+                   "how many examples to print; --seed draws those that are no texts")
         ->check(CLI::Range(0, 1000));
     app.add_option("--vocab", text_.vocab, "for text: vocab.txt, tokenizer.json or their folder");
     app.add_option("--max-length", text_.max_length, "for text: tokens of a row")
@@ -55,7 +58,7 @@ class DataShow final : public Command {
         continue;
       }
       print_summary(*data, labels);
-      if (split == Split::kTrain) OCTET_TRY(print_examples(*data));
+      if (split == Split::kTrain) OCTET_TRY(print_examples(*data, common.seed));
     }
     if (common.json) fmt::print("{}\n", json.dump(2));
     return Answer::kDone;
@@ -99,17 +102,18 @@ class DataShow final : public Command {
     for (const auto& [name, type] : data.features())
       fmt::print("  feature {}: {}\n", name, type.text());
     for (const auto& [label, n] : labels)
-      fmt::print("  label {}: {} examples, \"{}\"\n", label, n, class_name(data, label));
+      fmt::print("  label {}: {}, \"{}\"\n", label, counted(n, "example"), class_name(data, label));
   }
 
-  Status print_examples(const Dataset& data) const {
-    std::vector<int64_t> indices;
-    for (int64_t i = 0; i < std::min(examples_, data.size()); ++i)
-      indices.push_back(i);
+  /// Drawn by the seed from the whole set: files may be sorted by label.
+  Status print_examples(const Dataset& data, uint64_t seed) const {
+    std::vector<int64_t> indices = permutation(data.size(), seed, 0);
+    indices.resize(static_cast<size_t>(std::min(examples_, data.size())));
+    std::sort(indices.begin(), indices.end());
     if (indices.empty()) return ok_status();
     const Batch batch = OCTET_TRY(data.batch(indices));
     for (size_t i = 0; i < indices.size(); ++i) {
-      fmt::print("example {}", i);
+      fmt::print("example {}", indices[i]);
       if (!batch.labels.empty())
         fmt::print(", label {}", class_name(data, static_cast<int64_t>(
                                                       batch.labels.at(static_cast<int64_t>(i)))));

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/string_util.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -181,7 +182,8 @@ void print_split(const Json& split, int64_t max_length) {
   int64_t label = 0;
   if (split.contains("labels")) {
     for (const auto& [name, count] : split["labels"].items())
-      fmt::print("  label {}: {} examples, \"{}\"\n", label++, count.get<int64_t>(), name);
+      fmt::print("  label {}: {}, \"{}\"\n", label++, counted(count.get<int64_t>(), "example"),
+                 name);
   } else {
     fmt::print("  no labels\n");
   }
@@ -194,9 +196,9 @@ void print_split(const Json& split, int64_t max_length) {
   fmt::print("\n");
   if (split.contains("tokens")) {
     print_lengths("tokens", split["tokens"]);
-    fmt::print("; {:.1f} % have more than {} and are cut (of {} examples)\n",
+    fmt::print("; {:.1f} % have more than {} and are cut (of {})\n",
                100 * split["tokens"]["share_cut"].get<double>(), max_length,
-               split["tokens"]["counted"].get<int64_t>());
+               counted(split["tokens"]["counted"].get<int64_t>(), "example"));
   }
   for (const Json& example : split["first"]) {
     fmt::print("example {}", example["index"].get<int64_t>());

@@ -134,7 +134,7 @@ make_array_dataset(const NamedTensors& all, Split split, const std::string& sour
     return error("{} has no array for the {} split that could be an input; name one x", source,
                  split == Split::kTrain ? "training" : "test");
   }
-  std::string description = fmt::format("{}, {} examples", source, features[0].second.dim(0));
+  std::string description = source + ", " + counted(features[0].second.dim(0), "example");
   return std::shared_ptr<const Dataset>(std::make_shared<ArrayDataset>(
       std::move(description), std::move(features), std::move(labels)));
 }

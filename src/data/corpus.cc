@@ -2,6 +2,7 @@
 #include "data/corpus.h"
 
 #include "core/format.h"
+#include "core/string_util.h"
 
 namespace octet {
 namespace {
@@ -88,7 +89,8 @@ Result<std::shared_ptr<const TextSource>> make_corpus(std::vector<TextFile> file
     return error("{} {}; name a file with text", wording.name,
                  count == 0 ? "has no text" : "has too few documents to hold some out");
   }
-  std::string description = fmt::format("{}, {} {}", wording.name, places.size(), wording.noun);
+  std::string description = fmt::format("{}, {}{}", wording.name,
+                                        counted(std::ssize(places), wording.noun), wording.note);
   return std::shared_ptr<const TextSource>(
       std::make_shared<Corpus>(std::move(files), std::move(places), std::move(description)));
 }

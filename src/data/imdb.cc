@@ -7,6 +7,7 @@
 
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/string_util.h"
 #include "data/records.h"
 
 namespace octet {
@@ -16,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxReviewBytes = size_t{1} << 24;
 constexpr const char* kSplitFolders[] = {"train", "test", "unsup"};
-constexpr const char* kNouns[] = {"training reviews", "test reviews", "unlabelled reviews"};
+constexpr const char* kNouns[] = {"training review", "test review", "unlabelled review"};
 
 const std::vector<std::string>& class_names() {
   static const std::vector<std::string> names = {"negative", "positive"};
@@ -57,7 +58,7 @@ class FolderSource final : public TextSource {
     }
     return ok_status();
   }
-  void describe() { description_ = fmt::format("IMDB, {} {}", files_.size(), description_); }
+  void describe() { description_ = "IMDB, " + counted(std::ssize(files_), description_); }
 
   std::string description() const override { return description_; }
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
@@ -123,8 +124,9 @@ open_imdb(const std::string& folder, ImdbPart part, Labels labels) {
   LabelRules rules;
   rules.classes = class_names();
   rules.ignore = !labelled;
-  return make_record_source(std::move(files), rules, {},
-                            {.name = "IMDB", .noun = kNouns[static_cast<size_t>(part)]});
+  return make_record_source(
+      std::move(files), rules, {},
+      {.name = "IMDB", .noun = kNouns[static_cast<size_t>(part)], .note = {}});
 }
 
 } // namespace octet

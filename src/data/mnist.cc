@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/format.h"
+#include "core/string_util.h"
 #include "data/idx.h"
 #include "data/images.h"
 
@@ -53,8 +54,8 @@ open_idx_folder(const std::string& folder, Split split, ImageSet set, const std:
     return error("{} holds {} images, {} holds {} labels; both must be of the same set", images,
                  set.pixels.dim(0), labels, set.labels.dim(0));
   }
-  set.description += fmt::format(", {} {} images", set.pixels.dim(0),
-                                 split == Split::kTrain ? "training" : "test");
+  set.description +=
+      ", " + counted(set.pixels.dim(0), split == Split::kTrain ? "training image" : "test image");
   return make_image_dataset(std::move(set)).with(labels);
 }
 

@@ -209,8 +209,8 @@ Result<std::shared_ptr<const TextSource>> make_record_source(std::vector<RecordF
   }
   std::vector<std::string> classes = OCTET_TRY(number_labels(index, rules, files[0].file.name()));
   const bool named = !classes.empty() && !as_integer(classes[0]) && rules.classes.empty();
-  std::string description =
-      fmt::format("{}, {} {}", wording.name, index.offsets.size(), wording.noun);
+  std::string description = fmt::format(
+      "{}, {}{}", wording.name, counted(std::ssize(index.offsets), wording.noun), wording.note);
   if (named) description += "; classes in sorted order: " + join(classes, ", ");
   index.known.clear();
   index.found.clear();

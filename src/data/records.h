@@ -73,9 +73,9 @@ struct HeldOut {
   Split part = Split::kTrain;
 };
 
-/// The description is `NAME, 25000 NOUN`.
+/// The description is `NAME, 25000 NOUNsNOTE`.
 struct Wording {
-  std::string name, noun;
+  std::string name, noun, note;
 };
 
 /// Indexes and checks every record.

@@ -64,7 +64,7 @@ Wording wording_of(const Request& request, const Files& files, std::string_view 
   Wording out;
   out.name = join(files.paths, ",");
   out.noun = fmt::format("{}{}", files.shared ? "" : part, noun);
-  if (files.shared) out.noun += " (the same for training and testing: no test= is given)";
+  if (files.shared) out.note = " (the same for training and testing: no test= is given)";
   return out;
 }
 
@@ -118,7 +118,7 @@ Result<Source> open_records(const Request& request) {
     rules.found = true;
   }
   return make_record_source(OCTET_TRY(open_files(request.spec, files.paths)), rules, files.held_out,
-                            wording_of(request, files, "examples"));
+                            wording_of(request, files, "example"));
 }
 
 Result<Source> open_plain(const Request& request) {
@@ -135,7 +135,7 @@ Result<Source> open_plain(const Request& request) {
   for (const std::string& path : files.paths)
     open.push_back(OCTET_TRY(TextFile::open(path)));
   return make_corpus(std::move(open), documents, files.held_out,
-                     wording_of(request, files, "documents"));
+                     wording_of(request, files, "document"));
 }
 
 /// Without split=, a corpus trains on the unlabelled reviews; it is tested on the test reviews.

@@ -170,6 +170,8 @@ TEST(StringUtil, NearestMatch) {
   EXPECT_EQ(suggestion("explian", names), "; did you mean \"explain\"?");
   EXPECT_EQ(split("a,,b", ',').size(), 3U);
   EXPECT_EQ(trim(" \ta b\n"), "a b");
+  EXPECT_EQ(counted(0, "example"), "0 examples");
+  EXPECT_EQ(counted(1, "example"), "1 example");
 }
 
 } // namespace

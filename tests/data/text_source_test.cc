@@ -241,7 +241,7 @@ TEST(Imdb, ReadsTablesWithoutAHeader) {
   EXPECT_EQ(at(train, 0).text, "A \"film\"<br />number 0");
   EXPECT_EQ(at(train, 0).label, 0);
   EXPECT_EQ(at(train, 4).label, 1);
-  EXPECT_EQ(opened(spec, Split::kTest)->size(), 1);
+  EXPECT_EQ(opened(spec, Split::kTest)->description(), "IMDB, 1 test review");
   const Source unlabelled = opened(spec + "?split=unsup");
   EXPECT_EQ(unlabelled->size(), 4);
   EXPECT_TRUE(unlabelled->classes().empty());
