@@ -60,10 +60,14 @@ Status RepairDriver::graph_and_bodies(const Place& place, std::span<const Repair
   const auto edit = [&](Graph& inner, const std::string& path, const NameSet& names) {
     return body({inner, path, names}, rules);
   };
+  const BodyBounds before = body_bounds(place.graph);
   bool needs_less = false;
   for (const NodeId id : place.graph.nodes())
     needs_less =
         OCTET_TRY(edit_bodies(place.graph, id, place.path, place.outer_names, edit)) || needs_less;
+  // ONNX Runtime may want copies: separate_constants.
+  if (target_.family == TargetFamily::kTensorRt && !before.empty())
+    share_constants(place.graph, before, names_in_bodies(place.graph, place.outer_names));
   return needs_less ? to_fixed_point(place, rules) : ok_status();
 }
 

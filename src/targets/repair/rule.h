@@ -110,6 +110,12 @@ class RepairDriver {
 /// Moves DQ of captured codes with a zero point out of the bodies of a node, where nothing else
 /// reads them in there, so that Q and DQ can be repaired together.
 std::vector<Change> move_dequantizers_out(Graph& graph, NodeId id);
+/// By node: how many values each of its bodies has.
+using BodyBounds = std::map<NodeId, std::vector<int32_t>>;
+BodyBounds body_bounds(const Graph& graph);
+/// Keeps large constants that bodies got since then, and that are equal to one another or to one of
+/// the graph, once in the graph. New names are none of `taken`.
+void share_constants(Graph& graph, const BodyBounds& before, const NameSet& taken);
 /// Adds to the fixes of what check finds after repair why it is left, where a body is why.
 void explain_what_bodies_leave(const Graph& graph, std::vector<Finding>& left);
 
