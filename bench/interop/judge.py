@@ -4,7 +4,7 @@
 # as it is repaired for ONNX Runtime.
 # ONNX Runtime runs with session.x64quantprecision=1, without which its int8 products saturate on CPUs without VNNI.
 # usage: judge.py OCTET cnn|bert DATA OUT COUNT [WORD...]    exit 1: a file is refused, or worse by more than 0.3 points,
-# or does not load in ONNX Runtime as it is repaired for it
+# or loads in ONNX Runtime only as it came
 import collections
 import gzip
 import json
@@ -90,19 +90,21 @@ def outputs(path, data):
 
 
 def for_onnxruntime(came, data):
-    """Outputs of the file as it is repaired for ONNX Runtime, which has to load it with all of its optimizations. A file
-    that it does not load as it came may also be refused: then what is left, in words."""
+    """Outputs of the file as it is repaired for ONNX Runtime, with all of its optimizations in its exact mode. Where it does
+    not load so, neither may the file as it came: then nothing, and why."""
     fixed = came.with_name("runtime.onnx")
-    repaired = octet("repair", came, "--target", "onnxruntime", "-o", fixed, "--force", "--json", answers=(0, 1))
-    answer = json.loads(repaired.stdout)
+    answer = json.loads(octet("repair", came, "--target", "onnxruntime", "-o", fixed, "--force", "--json", answers=(0, 1)).stdout)
+    why = ", ".join(sorted({f["rule"] for f in answer["left"] if f["severity"] == "error"}))
     if answer["accepted"]:
-        return in_onnxruntime(fixed, data), f"{len(answer['changes'])} repairs, {sum(c['exact'] for c in answer['changes'])} exact"
-    left = ", ".join(sorted({f["rule"] for f in answer["left"] if f["severity"] == "error"}))
+        try:
+            return in_onnxruntime(fixed, data), f"{len(answer['changes'])} repairs, {sum(c['exact'] for c in answer['changes'])} exact"
+        except Exception as error:
+            why = str(error)
     try:
         session(came)
     except Exception:
-        return None, f"refused: {left}"
-    raise RuntimeError(f"repair refuses for ONNX Runtime what that loads: {left}")
+        return None, "does not load, as it came" if answer["accepted"] else f"refused: {why}"
+    raise RuntimeError(f"repaired for ONNX Runtime, which loads it as it came: {why}")
 
 
 def judge(folder, data, labels):
