@@ -11,6 +11,7 @@ namespace octet::cli {
 namespace {
 
 constexpr int kBarWidth = 24;
+constexpr double kSecondsPerLine = 60;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -48,6 +49,7 @@ void ProgressLine::restart(std::string stage) {
   stage_ = std::move(stage);
   begin_ = last_ = std::chrono::steady_clock::now();
   last_tenth_ = 0;
+  first_done_ = -1;
 }
 
 void ProgressLine::line(std::string_view text) {
@@ -56,6 +58,10 @@ void ProgressLine::line(std::string_view text) {
 }
 
 void ProgressLine::update(int64_t done, int64_t total, std::string_view note) {
+  if (first_done_ < 0) {
+    first_done_ = done;
+    begin_ = last_ = std::chrono::steady_clock::now();
+  }
   if (terminal_) {
     const bool last = total > 0 && done >= total;
     if (!last && drawn_ && seconds_since(last_) < 0.1) return;
@@ -63,28 +69,34 @@ void ProgressLine::update(int64_t done, int64_t total, std::string_view note) {
     draw(done, total, note);
     return;
   }
-  // Short work says nothing where nobody watches.
+  // Where nobody watches, short work says nothing and long work a line each tenth and each minute.
   const int tenth = total > 0 ? static_cast<int>(done * 10 / total) : 0;
-  if (tenth == last_tenth_ || seconds_since(begin_) < 5) return;
+  if (seconds_since(begin_) < 5) return;
+  if (tenth == last_tenth_ && seconds_since(last_) < kSecondsPerLine) return;
   last_tenth_ = tenth;
-  fmt::print(stderr, "{} {}/{} {}{}{}\n", stage_, done, total, unit_, note.empty() ? "" : ", ",
-             note);
+  last_ = std::chrono::steady_clock::now();
+  fmt::print(stderr, "{} {}{} {}{}{}{}\n", stage_, done, total > 0 ? fmt::format("/{}", total) : "",
+             unit_, time_left(done, total), note.empty() ? "" : ", ", note);
+}
+
+std::string ProgressLine::time_left(int64_t done, int64_t total) const {
+  if (done <= first_done_ || done >= total) return {};
+  const double left = static_cast<double>(total - done) / static_cast<double>(done - first_done_);
+  return ", " + duration_text(seconds_since(begin_) * left) + " left";
 }
 
 void ProgressLine::draw(int64_t done, int64_t total, std::string_view note) {
   drawn_ = true;
   const double seconds = seconds_since(begin_);
-  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-  std::string bar, left;
+  const double rate = seconds > 0 ? static_cast<double>(done - first_done_) / seconds : 0;
+  std::string bar;
   if (total > 0) {
     const auto filled = static_cast<int>(kBarWidth * done / total);
     for (int i = 0; i < kBarWidth; ++i)
       bar += i < filled ? "█" : "░";
-    if (rate > 0 && done < total)
-      left = ", " + duration_text(static_cast<double>(total - done) / rate) + " left";
   }
   fmt::print(stderr, "\r\033[K{} {} {}{} {}, {:.0f}/s{}{}{}", stage_, bar, done,
-             total > 0 ? fmt::format("/{}", total) : "", unit_, rate, left,
+             total > 0 ? fmt::format("/{}", total) : "", unit_, rate, time_left(done, total),
              note.empty() ? "" : ", ", note);
   std::fflush(stderr);
 }

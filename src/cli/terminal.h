@@ -16,8 +16,9 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Draws with rate and time left; at most ten times a second, or once for each tenth of the way
-  /// where stderr is no terminal. `total` 0: not known.
+  /// Draws with rate and time left, both counted from the first call, since a resumed run starts in
+  /// the middle; at most ten times a second. Where stderr is no terminal, a line for each tenth of
+  /// the way and each minute, none in the first five seconds. `total` 0: not known.
   void update(int64_t done, int64_t total, std::string_view note = {});
   /// A line that stays, above the bar.
   void line(std::string_view text);
@@ -26,11 +27,14 @@ class ProgressLine {
 
  private:
   void draw(int64_t done, int64_t total, std::string_view note);
+  /// `, 3 min 05 s left`, or nothing where that is not known.
+  std::string time_left(int64_t done, int64_t total) const;
 
   std::string stage_, unit_;
   bool terminal_;
   bool drawn_ = false;
   int last_tenth_ = 0;
+  int64_t first_done_ = -1; ///< -1 before the first update
   std::chrono::steady_clock::time_point begin_, last_;
 };
 
