@@ -26,6 +26,11 @@ class Rows:
         return keep
 
     def make(self, only):
+        """Makes the rows whose name holds one of the words, or all; those that are there are kept."""
+        only, names = [slug(word) for word in only], [slug(title) for title, _, _ in self.all]
+        for word in only:
+            if not any(word in name for name in names):
+                raise SystemExit(f"no row's name holds {word}; rows: {', '.join(names)}")
         failed = []
         for title, settings, function in self.all:
             folder = self.out / slug(title)
