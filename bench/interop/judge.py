@@ -18,6 +18,7 @@ import numpy
 import onnx
 import onnxruntime
 from reviews import reviews, tokens
+from rows import slug
 
 OCTET, KIND, DATA, OUT, COUNT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4]), int(sys.argv[5])
 TARGET, MAY_LOSE = "tensorrt-10", 0.003
@@ -148,7 +149,7 @@ def main():
     failed = 0
     print(f"| file | opset | what {TARGET} refuses | repairs (exact) | top-1 as it came | repaired | in octet | repaired for ONNX Runtime |\n|---|---|---|---|---|---|---|---|", flush=True)
     for folder in sorted(f.parent for f in OUT.glob("*/row.json")):
-        if len(sys.argv) > 6 and not any(word in folder.name for word in sys.argv[6:]):
+        if len(sys.argv) > 6 and not any(slug(word) in folder.name for word in sys.argv[6:]):
             continue
         try:
             r = judge(folder, data, labels)
