@@ -3,6 +3,7 @@
 // volume 2A (CPUID) and volume 1, 13.3.
 #include "core/cpu.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -108,7 +109,8 @@ bool isa_supported(Isa isa) {
 }
 
 Isa default_isa() {
-  return isa_supported(Isa::kAvx2) ? Isa::kAvx2 : Isa::kScalar;
+  const std::vector<Isa>& all = known_isas();
+  return *std::find_if(all.rbegin(), all.rend(), isa_supported);
 }
 
 Result<Isa> parse_isa(std::string_view name) {

@@ -23,8 +23,7 @@ const std::vector<Isa>& known_isas();
 /// kAvx2 needs AVX2 and FMA; kAvx512 needs F, BW, DQ and VL; kAvx512Vnni also VNNI.
 bool isa_supported(Isa isa);
 
-/// What is used when nothing is forced: the best supported one among those whose kernels have been
-/// run on real hardware. AVX-512 ones have not, so they are used only when asked for by name.
+/// What is used when nothing is forced: the best supported one.
 Isa default_isa();
 
 /// The instruction set of that name. An unknown name, or one that this machine lacks, is an error.

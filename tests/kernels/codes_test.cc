@@ -94,6 +94,41 @@ TEST(Codes, QuantizeTiesOddZeroPointsAndSpecialValues) {
   }
 }
 
+TEST(Codes, DynamicQuantizeTakesTheRangeOfTheWholeTensor) {
+  ThreadPool pool(3);
+  std::mt19937 random(2);
+  for (const auto& [mean, spread] : {std::pair{0.0F, 3.0F}, {8.0F, 1.0F}, {-8.0F, 1.0F}, {0, 0}}) {
+    std::normal_distribution<float> normal(mean, std::max(spread, 1e-3F));
+    for (const int64_t count : {0, 1, 7, 8, 9, 15, 16, 17, 35, 1000, 100003}) {
+      Guarded<float> x(count, 1);
+      for (int64_t i = 0; i < count; ++i) {
+        x[i] = spread == 0.0F ? 0.0F : i % 41 == 40 ? std::nanf("") : normal(random);
+      }
+      float lo = 0.0F;
+      float hi = 0.0F;
+      for (int64_t i = 0; i < count; ++i) {
+        lo = x[i] < lo ? x[i] : lo;
+        hi = x[i] > hi ? x[i] : hi;
+      }
+      const float want_scale = lo == hi ? 1.0F : (hi - lo) / 255.0F;
+      const int want_zero = expect(-lo / want_scale, 0, 0, 255);
+      for (const Isa isa : covered_isas("dynamic quantize")) {
+        Guarded<uint8_t> y(count, 3);
+        float scale = 0.0F;
+        uint8_t zero = 0;
+        dynamic_quantize(x.data(), count, y.data(), &scale, &zero, isa, pool);
+        ASSERT_TRUE(y.guards_intact());
+        ASSERT_EQ(scale, want_scale) << isa_name(isa) << " " << count;
+        ASSERT_EQ(zero, want_zero) << isa_name(isa) << " " << count;
+        for (int64_t i = 0; i < count; ++i) {
+          ASSERT_EQ(y[i], expect(x[i] / want_scale, want_zero, 0, 255))
+              << isa_name(isa) << " " << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Codes, AddOfEveryPairOfCodes) {
   SerialFor serial;
   Guarded<uint8_t> a(65536);
@@ -163,8 +198,10 @@ std::vector<int64_t> taps_of(const ConvShape& s, int64_t at) {
   return taps;
 }
 
-const ConvShape kWindows[] = {window(64, 6, 3, 2, 0), window(1, 5, 2, 1, 0), window(7, 7, 3, 2, 1),
-                              window(17, 4, 4, 4, 0), window(35, 9, 3, 1, 1)};
+const ConvShape kWindows[] = {window(64, 6, 3, 2, 0),  window(1, 5, 2, 1, 0),
+                              window(7, 7, 3, 2, 1),   window(17, 4, 4, 4, 0),
+                              window(35, 9, 3, 1, 1),  window(147, 5, 3, 2, 1),
+                              window(33, 12, 12, 1, 0)}; // more taps than fit in 16 bits
 
 TEST(Pool, Bytes) {
   std::mt19937 random(3);

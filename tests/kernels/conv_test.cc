@@ -75,6 +75,9 @@ const ConvProblem kConvProblems[] = {
     {1, 1, 50, 7, 9, 1, 5, 1, 0},         // one-dimensional
     {1, 3, 3, 2, 3, 7, 7, 1, 3},          // kernel larger than the image
     {1, 20, 20, 40, 70, 3, 3, 1, 1},      // several panels and chunks
+    {1, 3, 3, 16, 90, 3, 3},              // one pixel, six panels
+    {2, 3, 3, 12, 70, 3, 3},              // two pixels
+    {1, 5, 5, 8, 48, 3, 3},               // a tile and a row, three panels
 };
 
 void check_int(const ConvProblem& p,

@@ -72,7 +72,15 @@ TEST(Cpu, EmptyMeansTheDefault) {
   const ForcedIsa forced("");
   ASSERT_TRUE(selected_isa().ok());
   EXPECT_EQ(*selected_isa(), default_isa());
-  EXPECT_LE(default_isa(), Isa::kAvx2);
+}
+
+TEST(Cpu, TheDefaultIsTheBestSupported) {
+  EXPECT_TRUE(isa_supported(default_isa()));
+  for (const Isa isa : known_isas()) {
+    if (isa_supported(isa)) {
+      EXPECT_LE(isa, default_isa());
+    }
+  }
 }
 
 } // namespace

@@ -110,8 +110,8 @@ TEST(Igemm, ExtremesNeverSaturate) {
 TEST(Igemm, AllSizesAroundTheTile) {
   std::mt19937 random(2);
   SerialFor serial;
-  for (const int64_t m : {0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 19}) {
-    for (const int64_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 35, 67}) {
+  for (const int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 19}) {
+    for (const int64_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 35, 56, 64, 67, 88}) {
       for (const int64_t k : {0, 1, 3, 4, 5, 31, 32, 33, 67}) {
         check_raw({.m = m, .n = n, .k = k, .x = kS8, .x_zero = 3, .how = Fill::kBell}, random,
                   serial);
@@ -164,6 +164,8 @@ struct EpilogueCase {
   bool row_scale = false;
   float float_lo = -std::numeric_limits<float>::infinity();
   float float_hi = std::numeric_limits<float>::infinity();
+  bool bounded = false; ///< scales that keep every sum within int32
+  int64_t extra_stride = 0;
 };
 
 struct Scales {
@@ -173,7 +175,7 @@ struct Scales {
   std::vector<float> row;
 };
 
-Scales make_scales(const Problem& p, std::mt19937& random) {
+Scales make_scales(const Problem& p, bool bounded, std::mt19937& random) {
   std::uniform_real_distribution<float> unit(-1.0F, 1.0F);
   const auto n = static_cast<size_t>(p.n);
   Scales s{std::vector<float>(n), std::vector<float>(n), std::vector<int32_t>(n),
@@ -184,9 +186,14 @@ Scales make_scales(const Problem& p, std::mt19937& random) {
     s.int_bias[j] = static_cast<int32_t>(1000.0F * unit(random));
   }
   // Exact halves, where rounding half to even shows, and values that are no numbers.
-  s.m[0] = 0.5F;
+  s.m[0] = bounded ? 0.25F : 0.5F;
   s.b[0] = 0.0F;
-  if (n > 3) {
+  if (bounded) {
+    for (size_t j = 1; j < n; j += 3) {
+      s.m[j] = j % 2 == 0 ? 0.125F : -0.25F;
+      s.b[j] = std::nearbyint(s.b[j]);
+    }
+  } else if (n > 3) {
     s.b[1] = std::numeric_limits<float>::quiet_NaN();
     s.b[2] = std::numeric_limits<float>::infinity();
     s.b[3] = -std::numeric_limits<float>::infinity();
@@ -199,7 +206,8 @@ Scales make_scales(const Problem& p, std::mt19937& random) {
 
 void check_epilogue(const Problem& p, const EpilogueCase& c, std::mt19937& random) {
   const Data d = make_data(p, random);
-  const auto [m, b, int_bias, row] = make_scales(p, random);
+  const auto [m, b, int_bias, row] = make_scales(p, c.bounded, random);
+  const int64_t stride = p.n + c.extra_stride;
   Guarded<uint8_t> res(p.m * p.n);
   fill(res.data(), res.size(), 0, 255, Fill::kUniform, random);
 
@@ -208,8 +216,11 @@ void check_epilogue(const Problem& p, const EpilogueCase& c, std::mt19937& rando
     const PackedWeights w = pack_weights(d.w.data(), p.k, p.n, p.k, p.x, isa);
     const IgemmColumns columns =
         make_columns(w, p.x_zero, c.int_bias ? int_bias.data() : nullptr, m.data(), p.n, b.data());
+    ASSERT_EQ(columns.bounded, c.bounded);
     const int64_t width = c.type == YType::kFloat ? 4 : 1;
-    Guarded<uint8_t> y(p.m * p.n * width, c.type == YType::kFloat ? 0 : 1);
+    const int64_t count = (p.m - 1) * stride + p.n;
+    Guarded<uint8_t> y(count * width, c.type == YType::kFloat ? 0 : 1);
+    std::fill_n(y.data(), count * width, uint8_t{0x5A});
     IgemmArgs args;
     args.m = p.m;
     args.x = d.x.data();
@@ -229,18 +240,24 @@ void check_epilogue(const Problem& p, const EpilogueCase& c, std::mt19937& rando
                      .residual_multiplier = 0.37F,
                      .row_multiplier = c.row_scale ? row.data() : nullptr};
     args.y = y.data();
-    args.y_stride = p.n;
+    args.y_stride = stride;
     SerialFor serial;
     igemm(args, serial);
     ASSERT_TRUE(y.guards_intact());
+    for (int64_t i = 0; i < count; ++i) {
+      if (i % stride >= p.n) {
+        ASSERT_EQ(y[i * width], 0x5A) << "between rows, at " << i;
+      }
+    }
     for (int64_t i = 0; i < p.m * p.n; ++i) {
       const auto j = static_cast<size_t>(i % p.n);
+      const int64_t at = i / p.n * stride + i % p.n;
       const int64_t acc = d.sums[static_cast<size_t>(i)] + (c.int_bias ? int_bias[j] : 0);
       const float mult = c.row_scale ? row[static_cast<size_t>(i / p.n)] * m[j] : m[j];
       float r = std::fma(static_cast<float>(acc), mult, b[j]);
       if (c.type == YType::kFloat) {
         float got = 0.0F;
-        std::memcpy(&got, y.data() + i * 4, 4);
+        std::memcpy(&got, y.data() + at * 4, 4);
         if (std::isnan(r)) {
           ASSERT_TRUE(std::isnan(got));
         } else {
@@ -253,7 +270,7 @@ void check_epilogue(const Problem& p, const EpilogueCase& c, std::mt19937& rando
         r = std::fma(static_cast<float>(value - c.residual_zero), 0.37F, r);
       }
       const int32_t want = expect_byte(r, c.z, c.lo, c.hi);
-      const int32_t got = c.type == YType::kInt8 ? static_cast<int8_t>(y[i]) : y[i];
+      const int32_t got = c.type == YType::kInt8 ? static_cast<int8_t>(y[at]) : y[at];
       ASSERT_EQ(got, want) << "at " << i / p.n << ", " << j << " r=" << r;
     }
   }
@@ -272,10 +289,42 @@ TEST(Igemm, EveryEpilogue) {
       {.type = YType::kFloat},
       {.type = YType::kFloat, .row_scale = true},
       {.type = YType::kFloat, .int_bias = true, .float_lo = 0.0F, .float_hi = 6.0F},
+      {.bounded = true},
+      {.z = -7, .lo = -7, .hi = 90, .int_bias = true, .bounded = true},
+      {.z = 127, .bounded = true},
+      {.type = YType::kUint8, .z = 128, .lo = 0, .hi = 255, .bounded = true},
+      {.type = YType::kUint8, .z = 0, .lo = 0, .hi = 255, .int_bias = true, .bounded = true},
+      {.z = 1, .residual = true, .residual_zero = -4, .bounded = true},
+      {.type = YType::kFloat, .row_scale = true, .bounded = true},
   };
-  for (const EpilogueCase& c : cases) {
-    for (const int64_t n : {1, 8, 16, 21, 48}) {
-      check_epilogue({.m = 6, .n = n, .k = 70, .x = kS8, .x_zero = 2}, c, random);
+  for (EpilogueCase c : cases) {
+    for (const int64_t n : {1, 5, 8, 16, 21, 24, 40, 48, 66}) {
+      for (const int64_t m : {1, 2, 3, 6, 8, 13, 17}) {
+        c.extra_stride = m % 3 * 5;
+        check_epilogue({.m = m, .n = n, .k = 70, .x = kS8, .x_zero = 2}, c, random);
+      }
+    }
+  }
+}
+
+// Sums far outside of 16 bits, and outside of the 24 that a float holds.
+TEST(Igemm, LargeSumsSaturate) {
+  std::mt19937 random(6);
+  for (const bool bounded : {false, true}) {
+    for (const YType type : {YType::kInt8, YType::kUint8, YType::kFloat}) {
+      EpilogueCase c{.type = type, .z = 100, .int_bias = true, .bounded = bounded};
+      if (type == YType::kUint8) c.lo = 0, c.hi = 255;
+      for (const int64_t n : {8, 17, 32}) {
+        check_epilogue({.m = 9,
+                        .n = n,
+                        .k = 4001,
+                        .x = kU8,
+                        .w_lo = -127,
+                        .w_hi = 127,
+                        .how = Fill::kExtremes},
+                       c, random);
+        check_epilogue({.m = 9, .n = n, .k = 4001, .x = kU8, .w_lo = 120}, c, random);
+      }
     }
   }
 }

@@ -129,8 +129,9 @@ TEST(Unary, GeluError) {
 
 TEST(Unary, EveryInstructionSetMatchesTheScalars) {
   SerialFor serial;
-  for (const Unary f : {Unary::kExp, Unary::kErf, Unary::kTanh, Unary::kSigmoid, Unary::kGelu,
-                        Unary::kGeluTanh, Unary::kRelu}) {
+  for (const Unary f :
+       {Unary::kExp, Unary::kErf, Unary::kTanh, Unary::kSigmoid, Unary::kGelu, Unary::kGeluTanh,
+        Unary::kRelu, Unary::kSqrt, Unary::kReciprocal, Unary::kNeg}) {
     for (const Isa isa : covered_isas("unary")) {
       std::vector<float> want;
       std::vector<float> got;

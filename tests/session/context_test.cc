@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "core/cpu.h"
 #include "runtime/w1_graphs.h"
 #include <gtest/gtest.h>
 
@@ -150,13 +151,19 @@ TEST(Context, PlansShareOneArenaOfTheLargest) {
 }
 
 TEST(Context, ResultsSurviveAGrowingArena) {
-  const Session session = Session::create(W1Builder(QdqForm::kOnnxRuntime).build()).value();
-  SessionContext context = session.context();
-  for (const int64_t n : {2, 40, 2, 3, 64, 2}) {
-    const Tensor x = random_images(n, static_cast<uint64_t>(n));
-    const auto y = context.run({&x, 1});
-    ASSERT_TRUE(y.ok()) << y.error().text();
-    EXPECT_TRUE((*y)[0].identical(expected(session, x))) << n;
+  for (const Isa isa : known_isas()) {
+    if (!isa_supported(isa)) continue;
+    const Session session = Session::create(W1Builder(QdqForm::kOnnxRuntime).build(),
+                                            {.isa = std::string(isa_name(isa))})
+                                .value();
+    EXPECT_EQ(session.isa(), isa_name(isa));
+    SessionContext context = session.context();
+    for (const int64_t n : {2, 40, 2, 3, 64, 2}) {
+      const Tensor x = random_images(n, static_cast<uint64_t>(n));
+      const auto y = context.run({&x, 1});
+      ASSERT_TRUE(y.ok()) << y.error().text();
+      EXPECT_TRUE((*y)[0].identical(expected(session, x))) << isa_name(isa) << " " << n;
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "core/cpu.h"
 #include "runtime/w1_graphs.h"
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -78,6 +79,17 @@ Tensor misaligned(const Tensor& t) {
   return Tensor::view(t.type(), t.shape(), buffer, 4).value();
 }
 
+/// Instruction sets of this machine with the numbers of threads to try.
+std::vector<SessionOptions> all_options() {
+  std::vector<SessionOptions> all;
+  for (const Isa isa : known_isas()) {
+    if (!isa_supported(isa)) continue;
+    for (const int threads : {1, 2, 3})
+      all.push_back({.threads = threads, .isa = std::string(isa_name(isa))});
+  }
+  return all;
+}
+
 /// Calls with two shapes in turn; what is counted is what comes after both were seen once.
 int64_t allocations_of_later_runs(const Graph& model, const SessionOptions& options) {
   const Session session = Session::create(model, options).value();
@@ -116,15 +128,17 @@ TEST_F(SteadyState, TheCounterCounts) {
 
 TEST_F(SteadyState, FloatAllocatesNothing) {
   const Graph model = make_cnn({.dropout = 0}).value();
-  for (const int threads : {1, 2, 3})
-    EXPECT_EQ(allocations_of_later_runs(model, {.threads = threads}), 0) << threads << " threads";
+  for (const SessionOptions& options : all_options())
+    EXPECT_EQ(allocations_of_later_runs(model, options), 0)
+        << options.isa << ", " << options.threads << " threads";
 }
 
 TEST_F(SteadyState, Int8AllocatesNothing) {
   for (const QdqForm form : {QdqForm::kTensorRt, QdqForm::kOnnxRuntime, QdqForm::kUint8}) {
     const Graph model = W1Builder(form).build();
-    for (const int threads : {1, 2, 3})
-      EXPECT_EQ(allocations_of_later_runs(model, {.threads = threads}), 0) << threads << " threads";
+    for (const SessionOptions& options : all_options())
+      EXPECT_EQ(allocations_of_later_runs(model, options), 0)
+          << options.isa << ", " << options.threads << " threads";
   }
 }
 

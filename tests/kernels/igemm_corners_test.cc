@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// int8 product of every pair of codes, and of every four corner codes with every four corner
+// weights, on every instruction set: where sums of neighbours leave 16 bits, they may not saturate.
+#include <array>
+
+#include "core/threads.h"
+#include "kernels/kernel_test.h"
+#include "runtime/kernels/igemm.h"
+
+namespace octet::kernels {
+namespace {
+
+using octet::test::covered_isas;
+
+constexpr XRange kCornersS8{.is_signed = true, .lo = -128, .hi = 127};
+constexpr XRange kCornersRelu{.is_signed = true, .lo = 0, .hi = 127};
+constexpr XRange kCornersU8{.is_signed = false, .lo = 0, .hi = 255};
+
+// x[m, k] against w[n, k], row by row as they are given.
+struct CornerRows {
+  int64_t k;
+  std::vector<int> x;
+  std::vector<int> w;
+};
+
+void check_corners(const CornerRows& rows, XRange range, int zero) {
+  const int64_t m = static_cast<int64_t>(rows.x.size()) / rows.k;
+  const int64_t n = static_cast<int64_t>(rows.w.size()) / rows.k;
+  std::vector<uint8_t> x(rows.x.begin(), rows.x.end());
+  std::vector<int8_t> w(rows.w.begin(), rows.w.end());
+  SerialFor serial;
+  for (const Isa isa : covered_isas("igemm corners")) {
+    SCOPED_TRACE(std::string(isa_name(isa)) + " x=[" + std::to_string(range.lo) + "," +
+                 std::to_string(range.hi) + "]");
+    const PackedWeights packed = pack_weights(w.data(), rows.k, n, rows.k, range, isa);
+    const IgemmColumns columns = make_columns(packed, zero, nullptr, nullptr, 0, nullptr);
+    std::vector<int32_t> y(static_cast<size_t>(m * n));
+    IgemmArgs args;
+    args.m = m;
+    args.x = x.data();
+    args.x_stride = rows.k;
+    args.w = &packed;
+    args.columns = &columns;
+    args.epilogue.type = YType::kInt32;
+    args.y = y.data();
+    args.y_stride = n;
+    igemm(args, serial);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        int sum = 0;
+        for (int64_t q = 0; q < rows.k; ++q) {
+          sum += (rows.x[static_cast<size_t>(i * rows.k + q)] - zero) *
+                 rows.w[static_cast<size_t>(j * rows.k + q)];
+        }
+        ASSERT_EQ(y[static_cast<size_t>(i * n + j)], sum) << "at " << i << ", " << j;
+      }
+    }
+  }
+}
+
+// All strings of four of these, each followed by `last`.
+std::vector<int> strings_of(const std::array<int, 4>& codes, const std::vector<int>& last) {
+  std::vector<int> rows;
+  rows.reserve(256 * (4 + last.size()));
+  for (size_t i = 0; i < 256; ++i) {
+    for (const size_t shift : {0U, 2U, 4U, 6U}) {
+      rows.push_back(codes[i >> shift & 3]);
+    }
+    rows.insert(rows.end(), last.begin(), last.end());
+  }
+  return rows;
+}
+
+std::array<int, 4> corners(XRange range) {
+  return {range.lo, 0, range.hi / 2 + 1, range.hi};
+}
+
+TEST(IgemmCorners, EveryPairOfCodes) {
+  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8}) {
+    CornerRows rows{.k = 1, .x = {}, .w = {}};
+    for (int code = range.lo; code <= range.hi; ++code) {
+      rows.x.push_back(code);
+    }
+    for (int code = -128; code <= 127; ++code) {
+      rows.w.push_back(code);
+    }
+    for (const int zero : {range.lo, range.hi}) {
+      check_corners(rows, range, zero);
+    }
+  }
+}
+
+TEST(IgemmCorners, EveryFourCornersAlone) {
+  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8}) {
+    check_corners(
+        {.k = 4, .x = strings_of(corners(range), {}), .w = strings_of({-128, -127, 64, 127}, {})},
+        range, 0);
+  }
+}
+
+// Beside a second group, with which sums may be joined, and an odd tail.
+TEST(IgemmCorners, EveryFourCornersBesideOthers) {
+  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8}) {
+    const int hi = range.hi;
+    for (const int w : {-128, 127, 1}) {
+      check_corners({.k = 11,
+                     .x = strings_of(corners(range), {hi, hi, hi, hi, hi, range.lo, hi}),
+                     .w = strings_of({-128, -127, 64, 127}, {w, w, w, w, w, w, 127})},
+                    range, 3);
+    }
+  }
+}
+
+} // namespace
+} // namespace octet::kernels
