@@ -35,7 +35,8 @@ DirectPlan plan_direct(const IconvArgs& args) {
   plan.lines = plan_lines(s, kMaxBlockRows, kLineBytes, 4, as_it_is);
   const int64_t pixels = std::min(plan.lines.lines, s.batch * s.out_h) * s.out_w;
   const double ns = panel_ns(pixels, w);
-  plan.panels = std::clamp<int64_t>(std::max(grain_for(ns), kMinDirectPanels), 1, panel_count(w));
+  const int64_t wanted = round_up(std::max(grain_for(ns), kMinDirectPanels), kPanelsTogether);
+  plan.panels = std::clamp<int64_t>(wanted, 1, panel_count(w));
   plan.panel_blocks = (panel_count(w) + plan.panels - 1) / plan.panels;
   plan.grain =
       grain_for(ns * static_cast<double>(plan.panels) + kPixelNs * static_cast<double>(pixels) +

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "core/threads.h"
 #include "runtime/kernels/igemm_tile.h"
@@ -15,15 +16,12 @@ namespace {
 constexpr int64_t kRowBytes = int64_t{192} << 10;
 // Rows that are packed before their products start, when several chunks share them.
 constexpr int64_t kSharedBytes = int64_t{4} << 20;
-// Products per nanosecond of one core; only sets how much work a chunk has.
-constexpr double kIgemmProductsPerNs = 80.0;
-// Packing or gathering a row; the epilogue of a row of one panel.
+// Packing or gathering a row.
 constexpr double kRowNs = 5.0;
-constexpr double kEpilogueRowNs = 3.0;
 constexpr double kPackBytesPerNs = 10.0;
 constexpr int64_t kMinPanels = 4;
 // Sums of several tiles share one call of the epilogue.
-constexpr int64_t kEpilogueRows = 16;
+constexpr int64_t kEpilogueRows = 32;
 
 uint32_t load_word(const uint8_t* p) {
   uint32_t word = 0;
@@ -42,12 +40,19 @@ bool packs_nothing(const PackedWeights& w) {
 
 void pack_rows(const IgemmArgs& args, int64_t first, int64_t count, uint8_t* rows) {
   const PackedWeights& w = *args.w;
+  const FlipCopyFn flip = tile_kernels(w.isa).flip_copy;
   const uint8_t* x = static_cast<const uint8_t*>(args.x) + first * args.x_stride;
-  for (int64_t i = 0; i < count; ++i) {
-    if (w.k > 0)
-      std::memcpy(rows + i * w.row_bytes, x + i * args.x_stride, static_cast<size_t>(w.k));
+  if (w.flip && args.x_stride == w.k && w.row_bytes == w.k) return flip(x, count * w.k, rows);
+  for (int64_t i = 0; i < count; ++i, x += args.x_stride, rows += w.row_bytes) {
+    if (w.flip) {
+      flip(x, w.k, rows);
+    } else if (w.k > 0) {
+      std::memcpy(rows, x, static_cast<size_t>(w.k));
+    }
+    if (w.row_bytes > w.k_padded) {
+      permute_bytes(rows, w.k_padded, rows + w.k_padded, rows + 2 * w.k_padded);
+    }
   }
-  finish_rows(w, rows, count);
 }
 
 /// A chunk of the cut, `rows` apart at `packed`, which holds row `first` of x.
@@ -124,9 +129,12 @@ void run_shared(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
 } // namespace
 
 double panel_ns(int64_t rows, const PackedWeights& w) {
+  // Products of one core; the epilogue of a row of one panel.
+  const bool vnni = w.isa == Isa::kAvx512Vnni;
+  const double products_per_ns = vnni ? 200.0 : 80.0;
+  const double epilogue_ns = vnni ? 1.5 : 3.0;
   return static_cast<double>(rows) *
-         (static_cast<double>(w.k_padded * kColumnsPerPanel) / kIgemmProductsPerNs +
-          kEpilogueRowNs);
+         (static_cast<double>(w.k_padded * kColumnsPerPanel) / products_per_ns + epilogue_ns);
 }
 
 Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels) {
@@ -138,7 +146,8 @@ Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels) {
   cut.row_blocks = (m + cut.rows - 1) / cut.rows;
   const int64_t rows = std::min(cut.rows, m);
   const double ns = panel_ns(rows, w);
-  cut.panels = std::clamp<int64_t>(std::max(grain_for(ns), min_panels), 1, panel_count(w));
+  const int64_t wanted = round_up(std::max(grain_for(ns), min_panels), kPanelsTogether);
+  cut.panels = std::clamp<int64_t>(wanted, 1, panel_count(w));
   cut.panel_blocks = (panel_count(w) + cut.panels - 1) / cut.panels;
   cut.grain = grain_for(ns * static_cast<double>(cut.panels) + static_cast<double>(rows) * kRowNs);
   return cut;
@@ -180,27 +189,43 @@ void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
 
 void run_block(const BlockArgs& args) {
   const TileKernels kernels = tile_kernels(args.w->isa);
-  const auto* panels = args.w->panels.as<PackedPanel>();
+  const auto* all_panels = args.w->panels.as<PackedPanel>();
   const auto* first_offset = args.w->offsets.as<int32_t>();
-  alignas(64) int32_t acc[kEpilogueRows * kColumnsPerPanel] = {};
+  const int64_t together = kernels.dot_panels == nullptr ? 1
+                           : args.count <= kFewRows      ? kPanelsOfFewRows
+                                                         : kPanelsTogether;
+  constexpr int64_t kSums = kEpilogueRows * kColumnsPerPanel;
+  alignas(64) int32_t acc[kPanelsOfFewRows * kSums];
+  // What a half panel leaves as it is.
+  if (all_panels[args.panel_end - 1].half) std::fill_n(acc, std::size(acc), 0);
   TileOut out;
-  out.acc = acc;
   out.init = args.columns->init;
   out.multiplier = args.columns->multiplier;
   out.bias = args.columns->bias;
   out.bounded = args.columns->bounded;
   out.y = args.y;
   out.y_stride = args.y_stride;
-  for (int64_t p = args.panel_begin; p < args.panel_end; ++p) {
-    PackedPanel panel = panels[p];
-    if (args.offsets != nullptr) panel.offsets = args.offsets + (panel.offsets - first_offset);
-    out.column = p * kColumnsPerPanel;
-    out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
+  for (int64_t p = args.panel_begin; p < args.panel_end; p += together) {
+    const int64_t count = std::min(together, args.panel_end - p);
+    PackedPanel panels[kPanelsOfFewRows];
+    std::copy_n(all_panels + p, count, panels);
+    for (int64_t q = 0; q < count && args.offsets != nullptr; ++q) {
+      panels[q].offsets = args.offsets + (panels[q].offsets - first_offset);
+    }
     for (int64_t i = 0; i < args.count; i += kEpilogueRows) {
       out.rows = std::min(kEpilogueRows, args.count - i);
       out.row = args.row + i;
-      kernels.dot(panel, args.rows + i, out.rows, acc);
-      kernels.epilogue(*args.epilogue, out);
+      if (together == 1) {
+        kernels.dot(panels[0], args.rows + i, out.rows, acc);
+      } else {
+        kernels.dot_panels(panels, count, args.rows + i, out.rows, acc, kSums);
+      }
+      for (int64_t q = 0; q < count; ++q) {
+        out.acc = acc + q * kSums;
+        out.column = (p + q) * kColumnsPerPanel;
+        out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
+        kernels.epilogue(*args.epilogue, out);
+      }
     }
   }
 }
@@ -209,14 +234,18 @@ TileKernels tile_kernels(Isa isa) {
   switch (isa) {
 #if defined(__x86_64__)
   case Isa::kAvx2:
-    return {.dot = dot_tile_avx2, .epilogue = epilogue_tile_avx2};
+    return {.dot = dot_tile_avx2, .epilogue = epilogue_tile_avx2, .flip_copy = flip_copy_avx2};
   case Isa::kAvx512:
-    return {.dot = dot_tile_avx512, .epilogue = epilogue_tile_avx2};
+    return {.dot = dot_tile_avx512, .epilogue = epilogue_tile_avx512, .flip_copy = flip_copy_avx2};
   case Isa::kAvx512Vnni:
-    return {.dot = dot_tile_avx512vnni, .epilogue = epilogue_tile_avx2};
+    return {.dot = dot_tile_avx512vnni,
+            .dot_panels = dot_panels_avx512vnni,
+            .epilogue = epilogue_tile_avx512,
+            .flip_copy = flip_copy_avx2};
 #endif
   default:
-    return {.dot = dot_tile_scalar, .epilogue = epilogue_tile_scalar};
+    return {
+        .dot = dot_tile_scalar, .epilogue = epilogue_tile_scalar, .flip_copy = flip_copy_scalar};
   }
 }
 

@@ -173,6 +173,24 @@ void dot_tile_avx2(const PackedPanel& panel,
   avx2::dot_rows<false>(panel, rows, count, acc);
 }
 
+void flip_copy_avx2(const uint8_t* from, int64_t count, uint8_t* to) {
+  const __m256i sign = _mm256_set1_epi8(-128);
+  int64_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i),
+                        _mm256_xor_si256(avx2::load(from + i), sign));
+  }
+  for (; i + 8 <= count; i += 8) {
+    uint64_t word = 0;
+    __builtin_memcpy(&word, from + i, 8);
+    word ^= 0x8080808080808080U;
+    __builtin_memcpy(to + i, &word, 8);
+  }
+  for (; i < count; ++i) {
+    to[i] = from[i] ^ 0x80;
+  }
+}
+
 } // namespace octet::kernels
 
 #if defined(__clang__)

@@ -54,6 +54,12 @@ void dot_tile_scalar(const PackedPanel& panel,
   }
 }
 
+void flip_copy_scalar(const uint8_t* from, int64_t count, uint8_t* to) {
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = from[i] ^ 0x80;
+  }
+}
+
 void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile) {
   for (int64_t r = 0; r < tile.rows; ++r) {
     for (int64_t c = 0; c < tile.columns; ++c) {

@@ -30,6 +30,18 @@ using DotTileFn = void (*)(const PackedPanel& panel,
                            int64_t count,
                            int32_t* acc);
 
+/// The same of several panels, whose sums are `acc_step` apart: 2 of them, or 4 for up to kFewRows
+/// rows, or fewer of the last ones. All groups are plain, in one order.
+using DotPanelsFn = void (*)(const PackedPanel* panels,
+                             int64_t panel_count,
+                             const uint8_t* const* rows,
+                             int64_t count,
+                             int32_t* acc,
+                             int64_t acc_step);
+constexpr int64_t kPanelsTogether = 2;
+constexpr int64_t kFewRows = 2;
+constexpr int64_t kPanelsOfFewRows = 4;
+
 struct TileOut {
   const int32_t* acc = nullptr; ///< [rows, 16]
   int64_t rows = 0;
@@ -62,14 +74,28 @@ void dot_tile_avx512vnni(const PackedPanel& panel,
                          const uint8_t* const* rows,
                          int64_t count,
                          int32_t* acc);
+void dot_panels_avx512vnni(const PackedPanel* panels,
+                           int64_t panel_count,
+                           const uint8_t* const* rows,
+                           int64_t count,
+                           int32_t* acc,
+                           int64_t acc_step);
 
 void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile);
 void epilogue_tile_avx2(const Epilogue& epilogue, const TileOut& tile);
+void epilogue_tile_avx512(const Epilogue& epilogue, const TileOut& tile);
 
-/// Sums and epilogue of an instruction set.
+/// Copies `count` bytes, shifted by 128.
+using FlipCopyFn = void (*)(const uint8_t* from, int64_t count, uint8_t* to);
+void flip_copy_scalar(const uint8_t* from, int64_t count, uint8_t* to);
+void flip_copy_avx2(const uint8_t* from, int64_t count, uint8_t* to);
+
+/// What an instruction set supplies.
 struct TileKernels {
   DotTileFn dot = nullptr;
+  DotPanelsFn dot_panels = nullptr; ///< null where panels are taken one by one
   EpilogueTileFn epilogue = nullptr;
+  FlipCopyFn flip_copy = nullptr;
 };
 TileKernels tile_kernels(Isa isa);
 
