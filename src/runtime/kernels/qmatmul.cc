@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs b into panels of wide groups (igemm_tile.h) and runs the tiles of the int8 product. Column
-// sums of b, which stand against the zero point of a, come from the same tiles with a row of ones.
+// Packs b into panels (igemm_tile.h) and runs the tiles of the int8 product: of wide groups, less
+// the zero point, or, where bytes are multiplied without saturation, of plain groups; then sums of
+// the rows of a stand against the zero point of b. Column sums of b, which stand against the zero
+// point of a, come from the same tiles with a row of ones.
 #include "runtime/kernels/qmatmul.h"
 
 #include <algorithm>
@@ -21,6 +23,8 @@ namespace {
 
 constexpr double kQmatmulProductsPerNs = 40.0;
 constexpr double kPackNs = 0.3;
+// Of wide groups; two panels of plain ones take as much.
+constexpr int64_t kGroupBytes = 4 * kColumnsPerPanel * static_cast<int64_t>(sizeof(int16_t));
 constexpr int64_t kBlockRows = 16;
 
 int16_t code_at(const QmatmulArgs& args, const uint8_t* b, int64_t i) {
@@ -69,8 +73,65 @@ void pack_whole(
     _mm_storeu_si128(to + 3, _mm_unpackhi_epi16(u.high, v.high));
   }
 }
+
+/// [16 columns][4 k] of the group whose first k is `first`, as int8; flipping is 0x80 where b is
+/// unsigned.
+void pack_bytes(const QmatmulArgs& args,
+                const uint8_t* b,
+                int64_t first,
+                int64_t column,
+                uint8_t flipping,
+                uint8_t* out) {
+  const uint8_t* p = b + first * args.n + column;
+  if (first + 4 <= args.k && column + kColumnsPerPanel <= args.n) {
+    const __m128i flip = _mm_set1_epi8(static_cast<char>(flipping));
+    const auto row = [&](int64_t i) {
+      return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i * args.n));
+    };
+    const __m128i r0 = row(0);
+    const __m128i r1 = row(1);
+    const __m128i r2 = row(2);
+    const __m128i r3 = row(3);
+    const __m128i low01 = _mm_unpacklo_epi8(r0, r1);
+    const __m128i low23 = _mm_unpacklo_epi8(r2, r3);
+    const __m128i high01 = _mm_unpackhi_epi8(r0, r1);
+    const __m128i high23 = _mm_unpackhi_epi8(r2, r3);
+    auto* to = reinterpret_cast<__m128i*>(out);
+    _mm_storeu_si128(to, _mm_xor_si128(_mm_unpacklo_epi16(low01, low23), flip));
+    _mm_storeu_si128(to + 1, _mm_xor_si128(_mm_unpackhi_epi16(low01, low23), flip));
+    _mm_storeu_si128(to + 2, _mm_xor_si128(_mm_unpacklo_epi16(high01, high23), flip));
+    _mm_storeu_si128(to + 3, _mm_xor_si128(_mm_unpackhi_epi16(high01, high23), flip));
+    return;
+  }
+  std::fill_n(out, 4 * kColumnsPerPanel, uint8_t{0});
+  const int64_t columns = std::min(kColumnsPerPanel, args.n - column);
+  for (int64_t i = 0; i < 4 && first + i < args.k; ++i) {
+    for (int64_t c = 0; c < columns; ++c) {
+      out[4 * c + i] = p[i * args.n + c] ^ flipping;
+    }
+  }
+}
+
+uint32_t sum_of(const uint8_t* p, int64_t count) {
+  __m128i sums = _mm_setzero_si128();
+  int64_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + i));
+    sums = _mm_add_epi64(sums, _mm_sad_epu8(bytes, _mm_setzero_si128()));
+  }
+  auto sum = static_cast<uint32_t>(_mm_cvtsi128_si32(sums) +
+                                   _mm_cvtsi128_si32(_mm_unpackhi_epi64(sums, sums)));
+  for (; i < count; ++i) {
+    sum += p[i];
+  }
+  return sum;
+}
 #else
 constexpr auto pack_whole = pack_some;
+
+uint32_t sum_of(const uint8_t* p, int64_t count) {
+  return std::accumulate(p, p + count, 0U);
+}
 #endif
 
 void dot_wide_scalar(const PackedPanel& panel,
@@ -92,17 +153,26 @@ void dot_wide_scalar(const PackedPanel& panel,
   }
 }
 
-DotTileFn wide_kernel(Isa isa) {
+/// Products of a pass: `dot` of one panel of wide groups, or `dot_panels` of plain ones.
+struct Kernels {
+  DotTileFn dot = nullptr;
+  DotPanelsFn dot_panels = nullptr;
+  EpilogueTileFn epilogue = nullptr;
+};
+
+Kernels kernels_of(Isa isa) {
+  const TileKernels tiles = tile_kernels(isa);
   switch (isa) {
 #if defined(__x86_64__)
   case Isa::kAvx2:
-    return dot_tile_avx2;
+    return {.dot = dot_tile_avx2, .epilogue = tiles.epilogue};
   case Isa::kAvx512:
+    return {.dot = dot_tile_avx512, .epilogue = tiles.epilogue};
   case Isa::kAvx512Vnni:
-    return dot_tile_avx512;
+    return {.dot_panels = tiles.dot_panels, .epilogue = tiles.epilogue};
 #endif
   default:
-    return dot_wide_scalar;
+    return {.dot = dot_wide_scalar, .epilogue = tiles.epilogue};
   }
 }
 
@@ -112,7 +182,9 @@ class Product {
   explicit Product(const QmatmulArgs& args)
       : args_(args), groups_((args.k + 3) / 4), row_bytes_(groups_ * 4),
         in_place_(!args.a_signed && args.k % 4 == 0), bounded_(std::fabs(args.multiplier) <= 0.25F),
-        dot_(wide_kernel(args.isa)), epilogue_(tile_kernels(args.isa).epilogue) {
+        kernels_(kernels_of(args.isa)), together_(plain() ? kPanelsTogether : 1),
+        a_zero_(args.a_zero_point + (args.a_signed ? 128 : 0)),
+        b_zero_(args.b_zero_point - (args.b_signed ? 0 : 128)) {
     std::fill_n(multiplier_.begin(), kColumnsPerPanel, args.multiplier);
   }
 
@@ -121,31 +193,57 @@ class Product {
 
   /// One item: `offsets` are 0, 4, 8, ... of all groups, `ones` a row of ones.
   void run(int64_t item, const int32_t* offsets, const uint8_t* ones) const {
-    const auto* a = static_cast<const uint8_t*>(args_.a) + args_.a_offsets[item];
+    Pass pass;
+    pass.ones = ones;
+    pass.item = item;
+    pass.a = static_cast<const uint8_t*>(args_.a) + args_.a_offsets[item];
     const auto* b = static_cast<const uint8_t*>(args_.b) + args_.b_offsets[item];
-    int64_t stride = args_.k;
     if (!in_place_) {
-      a = packed_rows(a);
-      stride = row_bytes_;
+      pass.a = packed_rows(pass.a);
+      pass.stride = row_bytes_;
+    } else {
+      pass.stride = args_.k;
     }
-    auto* data = reinterpret_cast<int16_t*>(
-        thread_scratch(Scratch::kTile, static_cast<size_t>(groups_) * 64 * sizeof(int16_t)));
-    PackedPanel panel;
-    panel.data = reinterpret_cast<const int8_t*>(data);
-    panel.offsets = offsets;
-    panel.wide = static_cast<int32_t>(groups_);
-    for (int64_t column = 0; column < args_.n; column += kColumnsPerPanel) {
-      const bool whole = args_.n - column >= kColumnsPerPanel;
-      for (int64_t g = 0; g < groups_; ++g) {
-        const auto pack = whole && 4 * g + 4 <= args_.k ? pack_whole : pack_some;
-        pack(args_, b, 4 * g, column, data + g * 64);
+    const int64_t terms = plain() && b_zero_ != 0 ? args_.m : 0;
+    std::byte* data =
+        thread_scratch(Scratch::kTile, static_cast<size_t>(groups_ * kGroupBytes + terms * 4));
+    if (terms > 0) {
+      auto* to = reinterpret_cast<int32_t*>(data + groups_ * kGroupBytes);
+      fill_terms(pass, to);
+      pass.terms = to;
+    }
+    for (int64_t q = 0; q < together_; ++q) {
+      pass.panels[q].data = reinterpret_cast<const int8_t*>(data) + q * groups_ * 64;
+      pass.panels[q].offsets = offsets;
+      (plain() ? pass.panels[q].plain : pass.panels[q].wide) = static_cast<int32_t>(groups_);
+    }
+    for (pass.column = 0; pass.column < args_.n; pass.column += together_ * kColumnsPerPanel) {
+      const int64_t rest = (args_.n - pass.column + kColumnsPerPanel - 1) / kColumnsPerPanel;
+      pass.count = std::min(together_, rest);
+      for (int64_t q = 0; q < pass.count; ++q) {
+        const int64_t column = pass.column + q * kColumnsPerPanel;
+        pack_panel(b, column, data + q * groups_ * 64);
+        pass.panels[q].half = args_.n - column <= kColumnsPerPanel / 2;
       }
-      panel.half = args_.n - column <= kColumnsPerPanel / 2;
-      run_panel(panel, item, column, a, stride, ones);
+      run_panels(pass);
     }
   }
 
  private:
+  /// The panels of b that are multiplied together, and what they are multiplied with.
+  struct Pass {
+    PackedPanel panels[kPanelsTogether];
+    int64_t count = 1;
+    int64_t column = 0;
+    int64_t item = 0;
+    const uint8_t* a = nullptr;
+    int64_t stride = 0;
+    const uint8_t* ones = nullptr;
+    const int32_t* terms = nullptr; ///< of each row of a, added to its sums; or null
+  };
+
+  bool plain() const { return kernels_.dot_panels != nullptr; }
+
   const uint8_t* packed_rows(const uint8_t* a) const {
     auto* rows = reinterpret_cast<uint8_t*>(
         thread_scratch(Scratch::kRows, static_cast<size_t>(args_.m * row_bytes_)));
@@ -156,49 +254,100 @@ class Product {
     return rows;
   }
 
-  void run_panel(const PackedPanel& panel,
-                 int64_t item,
-                 int64_t column,
-                 const uint8_t* a,
-                 int64_t stride,
-                 const uint8_t* ones) const {
-    alignas(64) int32_t acc[kBlockRows * kColumnsPerPanel] = {};
-    alignas(64) int32_t init[kColumnsPerPanel] = {};
+  void pack_panel(const uint8_t* b, int64_t column, std::byte* data) const {
+#if defined(__x86_64__)
+    if (plain()) {
+      const uint8_t flipping = args_.b_signed ? 0 : 0x80;
+      for (int64_t g = 0; g < groups_; ++g) {
+        pack_bytes(args_, b, 4 * g, column, flipping, reinterpret_cast<uint8_t*>(data) + g * 64);
+      }
+      return;
+    }
+#endif
+    auto* wide = reinterpret_cast<int16_t*>(data);
+    const bool whole = args_.n - column >= kColumnsPerPanel;
+    for (int64_t g = 0; g < groups_; ++g) {
+      const auto pack = whole && 4 * g + 4 <= args_.k ? pack_whole : pack_some;
+      pack(args_, b, 4 * g, column, wide + g * 64);
+    }
+  }
+
+  /// Zero point of b times (zero point of a for each k, less the sum of the row).
+  void fill_terms(const Pass& pass, int32_t* terms) const {
+    const auto all = static_cast<uint32_t>(a_zero_) * static_cast<uint32_t>(args_.k);
+    for (int64_t i = 0; i < args_.m; ++i) {
+      const uint32_t sum = sum_of(pass.a + i * pass.stride, args_.k);
+      terms[i] = static_cast<int32_t>(static_cast<uint32_t>(b_zero_) * (all - sum));
+    }
+  }
+
+  /// Sums of panels are `step` apart.
+  void dot(const Pass& pass,
+           const uint8_t* const* rows,
+           int64_t count,
+           int32_t* acc,
+           int64_t step) const {
+    if (plain()) {
+      kernels_.dot_panels(pass.panels, pass.count, rows, count, acc, step);
+    } else {
+      kernels_.dot(pass.panels[0], rows, count, acc);
+    }
+  }
+
+  void run_panels(const Pass& pass) const {
+    alignas(64) int32_t acc[kPanelsTogether * kSums] = {};
+    alignas(64) int32_t init[kPanelsTogether * kColumnsPerPanel] = {};
     alignas(64) const float bias[kColumnsPerPanel] = {};
-    dot_(panel, &ones, 1, init);
-    const auto zero = static_cast<uint32_t>(args_.a_zero_point + (args_.a_signed ? 128 : 0));
+    dot(pass, &pass.ones, 1, init, kColumnsPerPanel);
     for (int32_t& v : init) {
-      v = static_cast<int32_t>(0U - zero * static_cast<uint32_t>(v));
+      v = static_cast<int32_t>(0U - static_cast<uint32_t>(a_zero_) * static_cast<uint32_t>(v));
     }
     TileOut out;
-    out.acc = acc;
-    out.init = init;
     out.multiplier = multiplier_.data();
     out.bias = bias;
     out.bounded = bounded_;
-    out.columns = std::min(kColumnsPerPanel, args_.n - column);
     const bool bytes = args_.epilogue.type == YType::kInt8 || args_.epilogue.type == YType::kUint8;
-    out.y = static_cast<std::byte*>(args_.y) + column * (bytes ? 1 : 4);
     out.y_stride = args_.n;
     for (int64_t i = 0; i < args_.m; i += kBlockRows) {
       const uint8_t* rows[kBlockRows];
       out.rows = std::min(kBlockRows, args_.m - i);
       for (int64_t r = 0; r < out.rows; ++r) {
-        rows[r] = a + (i + r) * stride;
+        rows[r] = pass.a + (i + r) * pass.stride;
       }
-      out.row = item * args_.m + i;
-      dot_(panel, rows, out.rows, acc);
-      epilogue_(args_.epilogue, out);
+      out.row = pass.item * args_.m + i;
+      dot(pass, rows, out.rows, acc, kSums);
+      for (int64_t q = 0; q < pass.count; ++q) {
+        const int64_t column = pass.column + q * kColumnsPerPanel;
+        out.acc = acc + q * kSums;
+        out.init = init + q * kColumnsPerPanel;
+        out.columns = std::min(kColumnsPerPanel, args_.n - column);
+        out.y = static_cast<std::byte*>(args_.y) + column * (bytes ? 1 : 4);
+        if (pass.terms != nullptr) add_terms(pass.terms + i, out.rows, acc + q * kSums);
+        kernels_.epilogue(args_.epilogue, out);
+      }
     }
   }
+
+  static void add_terms(const int32_t* terms, int64_t rows, int32_t* acc) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto term = static_cast<uint32_t>(terms[r]);
+      for (int64_t c = 0; c < kColumnsPerPanel; ++c, ++acc) {
+        *acc = static_cast<int32_t>(static_cast<uint32_t>(*acc) + term);
+      }
+    }
+  }
+
+  static constexpr int64_t kSums = kBlockRows * kColumnsPerPanel;
 
   const QmatmulArgs& args_;
   int64_t groups_;
   int64_t row_bytes_;
   bool in_place_;
   bool bounded_;
-  DotTileFn dot_;
-  EpilogueTileFn epilogue_;
+  Kernels kernels_;
+  int64_t together_;
+  int32_t a_zero_; ///< as unsigned bytes
+  int32_t b_zero_; ///< as signed bytes
   std::array<float, kColumnsPerPanel> multiplier_;
 };
 
