@@ -22,7 +22,7 @@ FloatBlock block_of(const FconvArgs& args, int64_t group) {
   FloatBlock block;
   block.panels = w.data.as<float>();
   block.n = w.n;
-  block.kernels = float_tile_kernels(w.isa);
+  block.kernels = float_tile_kernels(w.isa, w.n);
   block.epilogue = args.epilogue;
   if (block.epilogue.bias != nullptr) block.epilogue.bias += group * s.group_out();
   block.y = args.y + group * s.group_out();

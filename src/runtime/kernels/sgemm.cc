@@ -45,7 +45,9 @@ void set_rows(const float** rows, const float* x, int64_t stride, int64_t count)
 
 } // namespace
 
-FloatTileKernels float_tile_kernels(Isa isa) {
+FloatTileKernels float_tile_kernels(Isa isa, int64_t n) {
+  // They fill no more than half of a vector of AVX-512.
+  if (n <= 8 && isa > Isa::kAvx2) isa = Isa::kAvx2;
   switch (isa) {
 #if defined(__x86_64__)
   case Isa::kAvx2:
@@ -77,7 +79,7 @@ PackedFloat pack_float(const FloatWeights& weights, Isa isa) {
   packed.isa = isa;
   packed.n = weights.n;
   packed.k = weights.k;
-  packed.width = float_tile_kernels(isa).width;
+  packed.width = float_tile_kernels(isa, weights.n).width;
   const int64_t columns = round_up(weights.n, packed.width);
   packed.data = AlignedBuffer(static_cast<size_t>(columns * weights.k) * sizeof(float));
   for (int64_t c = 0; c < columns; c += packed.width) {
@@ -137,7 +139,7 @@ void sgemm(const SgemmArgs& args, ParallelFor& parallel) {
       block.run = w.k;
       block.panels = w.data.as<float>();
       block.n = w.n;
-      block.kernels = float_tile_kernels(w.isa);
+      block.kernels = float_tile_kernels(w.isa, w.n);
       block.epilogue = args.epilogue;
       block.y = args.y + row * args.y_stride;
       block.y_stride = args.y_stride;
@@ -155,7 +157,7 @@ void batched_sgemm(const BatchedSgemmArgs& args, ParallelFor& parallel) {
   FloatBlock block;
   block.run = k;
   block.n = n;
-  block.kernels = float_tile_kernels(args.isa);
+  block.kernels = float_tile_kernels(args.isa, n);
   block.epilogue = args.epilogue;
   block.y_stride = args.y_stride;
   block.panel_end = (n + block.kernels.width - 1) / block.kernels.width;

@@ -10,6 +10,8 @@
 #include <hwy/highway.h>
 // clang-format on
 
+#include <cstring>
+
 #include "runtime/kernels/sgemm_tile.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -135,27 +137,46 @@ void full_tile_rows(const FloatTile& t) {
   }
 }
 
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE void copy_some(const float* from, float* to, int64_t count) {
+  const Tag d;
+  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
+  hn::BlendedStore(hn::MaskedLoad(mask, d, from), mask, d, to);
+}
+#else
+HWY_INLINE void copy_some(const float* from, float* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    to[i] = from[i];
+  }
+}
+#endif
+
+HWY_INLINE void copy_columns(const float* from, float* to, int64_t count) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
+  copy_some(from, to, count < lanes ? count : lanes);
+  if (count > lanes) copy_some(from + lanes, to + lanes, count - lanes);
+}
+
 // Fewer columns: the same arithmetic on a copy, so that nothing is read or written past them.
 template <bool kHalf>
 void partial_tile(const FloatTile& t, int64_t width) {
-  HWY_ALIGN float y[kFloatTileRows * kMaxFloatWidth] = {};
+  HWY_ALIGN float y[kFloatTileRows * kMaxFloatWidth];
   HWY_ALIGN float bias[kMaxFloatWidth] = {};
   FloatTile copy = t;
   copy.columns = width;
   copy.y = y;
   copy.y_stride = width;
-  if (t.bias != nullptr) copy.bias = bias;
-  for (int64_t c = 0; c < t.columns; ++c) {
-    if (t.bias != nullptr) bias[c] = t.bias[c];
-    for (int64_t r = 0; r < t.rows && !t.first; ++r) {
-      y[r * width + c] = t.y[r * t.y_stride + c];
-    }
+  if (t.bias != nullptr) {
+    copy_columns(t.bias, bias, t.columns);
+    copy.bias = bias;
+  }
+  for (int64_t r = 0; r < t.rows && !t.first; ++r) {
+    std::memset(y + r * width, 0, static_cast<size_t>(width) * sizeof(float));
+    copy_columns(t.y + r * t.y_stride, y + r * width, t.columns);
   }
   full_tile_rows<kHalf>(copy);
   for (int64_t r = 0; r < t.rows; ++r) {
-    for (int64_t c = 0; c < t.columns; ++c) {
-      t.y[r * t.y_stride + c] = y[r * width + c];
-    }
+    copy_columns(y + r * width, t.y + r * t.y_stride, t.columns);
   }
 }
 

@@ -37,7 +37,8 @@ struct FloatTileKernels {
   int64_t width = 16;
   FloatTileFn run = nullptr;
 };
-FloatTileKernels float_tile_kernels(Isa isa);
+/// For products of n columns.
+FloatTileKernels float_tile_kernels(Isa isa, int64_t n);
 
 void float_tile_scalar(const FloatTile& tile);
 void float_tile_avx2(const FloatTile& tile);

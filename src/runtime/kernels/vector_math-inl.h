@@ -121,21 +121,39 @@ HWY_INLINE VecI round_saturate(VecF r, const Rounding& to) {
   return hn::Add(hn::NearestInt(at_most(at_least(r, to.lo), to.hi)), to.zero_point);
 }
 
-// The first `count` lanes, others 0; reads nothing past them.
-HWY_INLINE VecF load_some(const float* p, int64_t count) {
-  HWY_ALIGN float part[kLanesF] = {};
+// The first `count` lanes, others 0; reads nothing past them. AVX-512 has masks for it.
+template <typename D, typename T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_first(D d, const T* p, int64_t count) {
+#if HWY_TARGET == HWY_AVX3
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, p);
+#else
+  HWY_ALIGN T part[hn::MaxLanes(D())] = {};
   for (int64_t i = 0; i < count; ++i) {
     part[i] = p[i];
   }
-  return hn::Load(F32(), part);
+  return hn::Load(d, part);
+#endif
 }
 
-HWY_INLINE void store_some(VecF v, float* p, int64_t count) {
-  HWY_ALIGN float part[kLanesF];
-  hn::Store(v, F32(), part);
+template <typename D, typename T = hn::TFromD<D>>
+HWY_INLINE void store_first(hn::Vec<D> v, D d, T* p, int64_t count) {
+#if HWY_TARGET == HWY_AVX3
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, p);
+#else
+  HWY_ALIGN T part[hn::MaxLanes(D())];
+  hn::Store(v, d, part);
   for (int64_t i = 0; i < count; ++i) {
     p[i] = part[i];
   }
+#endif
+}
+
+HWY_INLINE VecF load_some(const float* p, int64_t count) {
+  return load_first(F32(), p, count);
+}
+
+HWY_INLINE void store_some(VecF v, float* p, int64_t count) {
+  store_first(v, F32(), p, count);
 }
 
 // One vector of 8-bit codes, widened; T is int8_t or uint8_t.
@@ -146,11 +164,7 @@ HWY_INLINE VecI load_codes(const T* p) {
 
 template <typename T>
 HWY_INLINE VecI load_some_codes(const T* p, int64_t count) {
-  HWY_ALIGN T part[kLanesF] = {};
-  for (int64_t i = 0; i < count; ++i) {
-    part[i] = p[i];
-  }
-  return load_codes(part);
+  return hn::PromoteTo(I32(), load_first(hn::Rebind<T, I32>(), p, count));
 }
 
 // Values must fit T.
@@ -162,11 +176,8 @@ HWY_INLINE void store_codes(VecI v, T* p) {
 
 template <typename T>
 HWY_INLINE void store_some_codes(VecI v, T* p, int64_t count) {
-  HWY_ALIGN T part[kLanesF];
-  store_codes(v, part);
-  for (int64_t i = 0; i < count; ++i) {
-    p[i] = part[i];
-  }
+  const hn::Rebind<T, I32> d;
+  store_first(hn::DemoteTo(d, v), d, p, count);
 }
 #endif
 } // namespace octet::kernels::HWY_NAMESPACE
