@@ -16,8 +16,11 @@ target_compile_options(octet_test_support PRIVATE -fPIE)
 target_precompile_headers(octet_test_support PRIVATE
   <algorithm> <cmath> <string> <vector> <fmt/format.h> <gtest/gtest.h> ${PROJECT_SOURCE_DIR}/include/octet/graph.h)
 
+# Tests of two builds at once do not write to the same files.
+set(test_folder ${PROJECT_BINARY_DIR}/test-files)
+file(MAKE_DIRECTORY ${test_folder})
 set(test_environment "OCTET_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "OCTET_BUILD_DIR=${PROJECT_BINARY_DIR}"
-    "OCTET_LIB_DIR=${PROJECT_BINARY_DIR}/lib")
+    "OCTET_LIB_DIR=${PROJECT_BINARY_DIR}/lib" "TEST_TMPDIR=${test_folder}/")
 
 set(sanitized_rooms core graph ops onnx data text session)
 add_custom_target(sanitized_tests)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Takes in the files that cnn_files.py and bert_files.py made: octet simplify, repair for tensorrt-10, check. One table:
-# what was found in each, and top-1 of the file as it came and as it is written, in ONNX Runtime and in octet; of some also
-# as it is repaired for ONNX Runtime.
+# what was found in each, and top-1 of the file as it came and as it is written (with how many examples it then gets wrong,
+# and right, that it got right, and wrong, before), in ONNX Runtime and in octet; of some also as it is repaired for ONNX
+# Runtime.
 # ONNX Runtime runs with session.x64quantprecision=1, without which its int8 products saturate on CPUs without VNNI.
 # usage: judge.py OCTET cnn|bert DATA OUT COUNT [WORD...]    exit 1: a file is refused, or worse by more than 0.3 points,
 # or loads in ONNX Runtime only as it came
 import collections
 import gzip
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -45,6 +47,7 @@ def session(path, optimized=True):
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    options.intra_op_num_threads = len(os.sched_getaffinity(0))  # more of them than cores wait for each other
     options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
@@ -114,8 +117,10 @@ def judge(folder, data, labels):
     simple.parent.mkdir(exist_ok=True)
     for companion in [*folder.glob("*token*"), *folder.glob("vocab.txt")]:  # repair reads the data's texts with the tokenizer beside the model
         shutil.copy(companion, simple.parent)
+    def right(found):
+        return found.argmax(1) == labels[:len(found)]
     def top1(found):
-        return float((found.argmax(1) == labels[:len(found)]).mean())
+        return float(right(found).mean())
     out = {"row": row["title"], "opset": max(o.version for o in onnx.load(came, load_external_data=False).opset_import if o.domain == "")}
     found = json.loads(octet("check", came, "--target", TARGET, "--json", answers=(0, 1)).stdout)
     rules = collections.Counter(f["rule"] for f in found["findings"] if f["severity"] == "error")
@@ -132,6 +137,8 @@ def judge(folder, data, labels):
     before, out["note"] = outputs(came, data)
     after, out["after_note"] = outputs(fixed, data)
     out["before"], out["after"], out["octet"] = map(top1, (before, after, in_octet(fixed, data)))
+    out["lost"] = int((right(before) & ~right(after)).sum())
+    out["won"] = int((right(after) & ~right(before)).sum())
     out["lowest"], out["runtime"] = min(out["after"], out["octet"]), "-"
     if row.get("onnxruntime"):
         found, out["runtime"] = for_onnxruntime(came, data)
@@ -147,7 +154,7 @@ def main():
         texts, labels = reviews(DATA / "test.tsv.gz", COUNT)
         data = tokens(next(OUT.glob("*/tokenizer.json")).parent, texts)
     failed = 0
-    print(f"| file | opset | what {TARGET} refuses | repairs (exact) | top-1 as it came | repaired | in octet | repaired for ONNX Runtime |\n|---|---|---|---|---|---|---|---|", flush=True)
+    print(f"| file | opset | what {TARGET} refuses | repairs (exact) | top-1 as it came | repaired (lost, won) | in octet | repaired for ONNX Runtime |\n|---|---|---|---|---|---|---|---|", flush=True)
     for folder in sorted(f.parent for f in OUT.glob("*/row.json")):
         if len(sys.argv) > 6 and not any(slug(word) in folder.name for word in sys.argv[6:]):
             continue
@@ -160,7 +167,7 @@ def main():
         bad = r["before"] - r["lowest"] > MAY_LOSE + 1e-9
         failed += bad
         print(f"| {r['row']} | {r['opset']} | {r['found'] or '-'} | {r['repairs']} ({r['exact']}) | {100 * r['before']:.2f}{r['note']} | "
-              f"{100 * r['after']:.2f}{r['after_note']} | {100 * r['octet']:.2f} | {r['runtime']}{' **worse**' if bad else ''} |", flush=True)
+              f"{100 * r['after']:.2f}{r['after_note']} (-{r['lost']}, +{r['won']}) | {100 * r['octet']:.2f} | {r['runtime']}{' **worse**' if bad else ''} |", flush=True)
     sys.exit(1 if failed else 0)
 
 

@@ -27,6 +27,7 @@ struct SessionOptions {
   int threads = 0;      ///< 0: one for each core
   std::string isa = {}; ///< scalar, avx2, avx512, avx512vnni; empty: OCTET_ISA, else the best
   bool lower = true;    ///< false: the graph is lowered already
+  bool integer = true;  ///< false: lowering leaves Q and DQ in place and products float
   /// Runs all parallel loops instead of threads of the session's own, none of which are started
   /// then; `threads` is not used. Its threads allocate scratch memory when they first work.
   ParallelForFn parallel_for = {};

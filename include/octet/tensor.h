@@ -40,6 +40,9 @@ class Buffer {
   static std::shared_ptr<Buffer> borrow(std::span<const std::byte> bytes);
   /// Null for mapped and borrowed memory.
   std::byte* writable() { return writable_; }
+  /// Lets go of the memory behind a part of a mapped file: it is read again when it is needed. Other
+  /// memory stays.
+  virtual void page_out(std::span<const std::byte>) const {}
 
  protected:
   Buffer() = default;
@@ -158,6 +161,11 @@ class Tensor {
     return {reinterpret_cast<T*>(mutable_bytes().data()), static_cast<size_t>(count_)};
   }
   std::span<std::byte> mutable_bytes();
+  /// `Buffer::page_out` for all bytes, or for a part of them.
+  void page_out() const { page_out(bytes()); }
+  void page_out(std::span<const std::byte> part) const {
+    if (buffer_) buffer_->page_out(part);
+  }
 
   /// This tensor if its bytes are 64-byte aligned, else a copy that is.
   Tensor aligned() const;

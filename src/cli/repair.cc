@@ -81,7 +81,8 @@ class RepairModel final : public Command {
       options.data = [&] { return batches_of(graph, *data, samples_, kBatch); };
       // Codes must be what the file says, not what a runtime makes of them.
       options.executor = [threads = common.threads](const Graph& g) {
-        return make_native_executor(g, {.threads = threads, .isa = {}, .lower = false});
+        return make_native_executor(
+            g, {.threads = threads, .isa = {}, .lower = true, .integer = false});
       };
     }
     const Repaired repaired = OCTET_TRY_WITH(repair(graph, target, options), model_);

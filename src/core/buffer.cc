@@ -49,6 +49,15 @@ class MappedBuffer final : public Buffer {
   }
   MappedBuffer(const MappedBuffer&) = delete;
   MappedBuffer& operator=(const MappedBuffer&) = delete;
+
+  /// Nobody writes to the mapping, so that nothing is lost with a page.
+  void page_out(std::span<const std::byte> part) const override {
+    static const auto kPage = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const auto at = static_cast<size_t>(part.data() - data_); // the mapping begins with a page
+    const size_t begin = (at + kPage - 1) / kPage * kPage;
+    const size_t end = (at + part.size()) / kPage * kPage;
+    if (begin < end) madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
+  }
 };
 
 class BorrowedBuffer final : public Buffer {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -12,21 +11,9 @@
 
 #include "core/format.h"
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 namespace octet {
-
-void page_out(std::span<const std::byte> bytes) {
-  static const auto kPage = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
-  const size_t skip = (kPage - address % kPage) % kPage;
-  if (bytes.size() < skip + kPage) return;
-#ifdef MADV_PAGEOUT
-  madvise(const_cast<std::byte*>(bytes.data()) + skip, (bytes.size() - skip) / kPage * kPage,
-          MADV_PAGEOUT);
-#endif
-}
 
 namespace {
 
@@ -54,7 +41,7 @@ Result<Tensor> move_to_file(const Tensor& tensor) {
   ::unlink(path.c_str()); // the mapping outlives its name
   if (!written) return full;
   Tensor out = OCTET_TRY(Tensor::view(tensor.type(), tensor.shape(), OCTET_TRY(mapped), 0));
-  page_out(out.bytes());
+  out.page_out();
   return out;
 }
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 
 #include "octet/tensor.h"
 
@@ -14,10 +13,6 @@ namespace octet {
 inline constexpr size_t kLargeTensorBytes = size_t{16} << 20;
 /// How much of a large tensor is looked at in one go.
 inline constexpr size_t kPieceBytes = size_t{8} << 20;
-
-/// Lets go of the memory behind mapped bytes: what was read once need not stay. Bytes that are not
-/// mapped stay (there is nothing to read them from again).
-void page_out(std::span<const std::byte> bytes);
 
 /// Keeps what is made before it is written: the first of it in memory, the rest mapped from files
 /// without a name in the folder for temporary files (TMPDIR or /tmp).

@@ -76,7 +76,7 @@ uint64_t Graph::content_hash() const {
     h.bytes(constant_name);
     const Tensor& tensor = value(id).constant;
     h.number(tensor.content_hash());
-    if (tensor.bytes().size() >= kLargeTensorBytes) page_out(tensor.bytes());
+    if (tensor.bytes().size() >= kLargeTensorBytes) tensor.page_out();
   }
   for (const NodeId id : nodes()) {
     const Node& n = node(id);

@@ -67,12 +67,13 @@ Status check_size(const Encoder& model) {
 }
 
 /// In pieces, so that a tensor of gigabytes never is in memory as a whole.
-Status write_bytes(std::span<const std::byte> bytes, AtomicFile& file) {
+Status write_bytes(const Tensor& tensor, AtomicFile& file) {
   constexpr size_t kPiece = size_t{64} << 20;
+  const std::span<const std::byte> bytes = tensor.bytes();
   for (size_t at = 0; at < bytes.size(); at += kPiece) {
     const auto piece = bytes.subspan(at, std::min(kPiece, bytes.size() - at));
     OCTET_TRY(file.write(piece));
-    page_out(piece);
+    tensor.page_out(piece);
   }
   return ok_status();
 }
@@ -82,7 +83,7 @@ Status write_external(const ExternalPlan& plan, AtomicFile& file) {
   int64_t at = 0;
   for (const ExternalPlan::Placed& placed : plan.placed()) {
     OCTET_TRY(file.write(std::string_view(kZeros, static_cast<size_t>(placed.offset - at))));
-    OCTET_TRY(write_bytes(placed.tensor.bytes(), file));
+    OCTET_TRY(write_bytes(placed.tensor, file));
     at = placed.offset + static_cast<int64_t>(placed.tensor.bytes().size());
   }
   return ok_status();

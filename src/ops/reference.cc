@@ -4,7 +4,9 @@
 #include <map>
 
 #include "core/format.h"
+#include "core/pages.h"
 #include "graph/label.h"
+#include "graph/sizes.h"
 #include "graph/verify.h"
 #include "ops/op.h"
 
@@ -35,10 +37,11 @@ Status check_input(const Value& v, const Tensor& t) {
 class Run {
  public:
   /// `outer`: the run that a body belongs to; a body without operator sets has those of it.
-  Run(const Graph& graph, std::span<const NodeId> order, const Run* outer = nullptr)
+  /// `lets_go`: large constants that are mapped from a file need not stay in memory.
+  Run(const Graph& graph, std::span<const NodeId> order, bool lets_go, const Run* outer = nullptr)
       : graph_(graph),
         versions_(outer != nullptr && graph.opsets.empty() ? outer->versions_ : graph),
-        order_(order), depth_(outer != nullptr ? outer->depth_ + 1 : 0),
+        order_(order), lets_go_(lets_go), depth_(outer != nullptr ? outer->depth_ + 1 : 0),
         values_(static_cast<size_t>(graph.value_bound())) {}
 
   Result<std::vector<Tensor>> operator()(std::span<const Tensor> inputs, const Environment* outer) {
@@ -109,6 +112,7 @@ class Run {
         return error("gave no output {} (\"{}\")", k, graph_.value(n.outputs[k]).name);
       slot(n.outputs[k]) = std::move(results[k]);
     }
+    if (lets_go_) let_go_of_constants(n);
     for (const ValueId in : n.inputs)
       release(in);
     for (const ValueId in : n.captures)
@@ -116,14 +120,23 @@ class Run {
     return ok_status();
   }
 
+  void let_go_of_constants(const Node& n) {
+    for (const ValueId in : n.inputs) {
+      if (!in.valid() || !graph_.value(in).is_constant()) continue;
+      const Tensor& constant = graph_.value(in).constant;
+      if (constant.bytes().size() >= kLargeTensorBytes) constant.page_out();
+    }
+  }
+
   Result<std::vector<Tensor>> run_body(const Graph& body, std::span<const Tensor> in) {
     const std::vector<NodeId> order = OCTET_TRY(body.topological());
-    return Run(body, order, this)(in, &values_);
+    return Run(body, order, lets_go_, this)(in, &values_);
   }
 
   const Graph& graph_;
   const Graph& versions_; ///< whose operator sets count
   std::span<const NodeId> order_;
+  bool lets_go_;
   int depth_;
   Environment values_;
   std::vector<int> uses_;
@@ -134,12 +147,13 @@ class ReferenceExecutor final : public Executor {
   ReferenceExecutor(Graph graph, std::vector<NodeId> order)
       : graph_(std::move(graph)), order_(std::move(order)) {}
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
-    return Run(graph_, order_)(inputs, nullptr);
+    return Run(graph_, order_, lets_go_)(inputs, nullptr);
   }
 
  private:
   Graph graph_;
   std::vector<NodeId> order_;
+  bool lets_go_ = constant_bytes(graph_) > kLargeConstantBytes;
 };
 
 } // namespace

@@ -86,7 +86,7 @@ class Planner {
     scheme.bits = options_.weight_bits;
     Observer observer = OCTET_TRY(Observer::create(options_.weight_calibrator, scheme, axis));
     OCTET_TRY(observer.observe(w));
-    if (w.bytes().size() >= kLargeTensorBytes) page_out(w.bytes());
+    if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
     TensorPlan out;
     out.value = value;
     out.scheme = scheme;

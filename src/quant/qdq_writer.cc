@@ -164,7 +164,7 @@ class WeightCoder {
       result.resize(n);
       const auto piece = bytes_of(weight_.type(), weight_.bytes(), at, n);
       OCTET_TRY(read_floats(weight_.type(), piece, values));
-      if (weight_.bytes().size() >= kLargeTensorBytes) page_out(piece);
+      if (weight_.bytes().size() >= kLargeTensorBytes) weight_.page_out(piece);
       for (size_t i = 0; i < n; ++i) {
         if (std::isnan(values[i])) return error("element {} is NaN", at + static_cast<int64_t>(i));
         result[i] = code(values[i], at + static_cast<int64_t>(i));

@@ -203,7 +203,7 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
   if (options.lower) {
     Graph simple = graph;
     OCTET_TRY(simplify(simple));
-    prepared->graph = OCTET_TRY(lower(simple)).graph;
+    prepared->graph = OCTET_TRY(lower(simple, {.integer = options.integer})).graph;
   }
   KnownElements elements;
   OCTET_TRY(infer_types(prepared->graph, elements));

@@ -180,7 +180,8 @@ constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,
                                            onnxruntime_layout,
                                            onnxruntime_kernel_types,
                                            onnxruntime_microsoft_types,
-                                           onnxruntime_shared_constant};
+                                           onnxruntime_shared_constant,
+                                           onnxruntime_exact_mode_kernel};
 
 } // namespace
 

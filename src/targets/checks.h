@@ -48,7 +48,8 @@ CheckFn tensorrt_types;
 CheckFn onnxruntime_schema, onnxruntime_kernel_types, onnxruntime_layout;
 /// The same of com.microsoft.
 CheckFn onnxruntime_microsoft_types;
-CheckFn onnxruntime_shared_constant;
+/// What its exact mode does not load.
+CheckFn onnxruntime_shared_constant, onnxruntime_exact_mode_kernel;
 /// Whether ONNX Runtime's exact mode codes the int8 weight that this DQ reads as uint8.
 bool becomes_uint8(const Graph& graph, const Node& node);
 

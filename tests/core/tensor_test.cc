@@ -156,5 +156,44 @@ TEST(Buffer, MapsFilesAndRefusesFolders) {
   EXPECT_FALSE(Buffer::map(testing::TempDir()).ok());
 }
 
+/// Memory of mapped files that this process holds, in KiB.
+int64_t resident_file_kib() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssFile:")) return std::stoll(line.substr(8));
+  return -1;
+}
+
+TEST(Tensor, LetsGoOfMappedPagesAndKeepsAllBytes) {
+  constexpr size_t kBytes = (size_t{32} << 20) + 12; // the last page is not full
+  const std::string path = testing::TempDir() + "octet_page_out_test";
+  std::string text(kBytes, '\0');
+  for (size_t i = 0; i < kBytes; ++i)
+    text[i] = static_cast<char>(i * 2654435761U >> 24);
+  std::ofstream(path, std::ios::binary) << text;
+  const std::shared_ptr<Buffer> buffer = Buffer::map(path).value();
+  std::filesystem::remove(path);
+  const Tensor mapped = Tensor::view(DType::kUint8, {kBytes - 5}, buffer, 5).value();
+  const auto is_whole = [&](const Tensor& t) {
+    return std::memcmp(t.bytes().data(), text.data() + 5, t.bytes().size()) == 0;
+  };
+  EXPECT_TRUE(is_whole(mapped));
+  const int64_t held = resident_file_kib();
+  mapped.page_out(mapped.bytes().subspan(1000, size_t{8} << 20));
+  EXPECT_LT(resident_file_kib(), held - int64_t{7} * 1024);
+  mapped.page_out();
+  EXPECT_LT(resident_file_kib(), held - int64_t{31} * 1024);
+  EXPECT_TRUE(is_whole(mapped));
+
+  const Tensor owned = mapped.clone();
+  owned.page_out();
+  EXPECT_TRUE(is_whole(owned));
+  const Tensor borrowed =
+      Tensor::view(DType::kUint8, {kBytes - 5}, Buffer::borrow({buffer->bytes()}), 5).value();
+  borrowed.page_out();
+  EXPECT_TRUE(is_whole(borrowed));
+  Tensor{}.page_out();
+}
+
 } // namespace
 } // namespace octet

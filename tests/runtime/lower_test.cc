@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lowering refuses.
+// What lowering refuses, and what it leaves as the file says it.
+#include <cmath>
+
+#include "core/philox.h"
 #include "passes/lower/lower.h"
+#include "runtime/w1_graphs.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
@@ -66,6 +70,45 @@ TEST(Lower, RefusedPoolsStillRun) {
   }
   ASSERT_TRUE(got.ok()) << got.error().text();
   EXPECT_TRUE((*got)[0].identical((*want)[0]));
+}
+
+TEST(Lower, LeavesQAndDqInPlaceWhereProductsStayFloat) {
+  Philox random(7);
+  Tensor x = Tensor::zeros(DType::kFloat32, {5, 1, 28, 28}).value();
+  for (int64_t i = 0; i < x.count(); ++i)
+    x.mutable_data<float>()[static_cast<size_t>(i)] = static_cast<float>(random.uniform(-2, 2));
+  for (const test::QdqForm form :
+       {test::QdqForm::kTensorRt, test::QdqForm::kOnnxRuntime, test::QdqForm::kUint8}) {
+    const Graph model = test::W1Builder(form).build();
+    const Graph lowered = lower(model, {.integer = false}).value().graph;
+    int activations = 0, quantize = 0, dequantize = 0;
+    for (const NodeId id : model.nodes()) {
+      const Node& n = model.node(id);
+      activations += n.is("QuantizeLinear") && model.constant(n.input(0)) == nullptr ? 1 : 0;
+    }
+    for (const NodeId id : lowered.nodes()) {
+      const Node& n = lowered.node(id);
+      quantize += n.is("Quantize", "octet.native") ? 1 : 0;
+      dequantize += n.is("Dequantize", "octet.native") ? 1 : 0;
+      EXPECT_NE(n.op_type, "QGemm");
+      EXPECT_NE(n.op_type, "QConv");
+      EXPECT_NE(n.op_type, "QTable");
+    }
+    EXPECT_GT(activations, 2);
+    EXPECT_EQ(quantize, activations);
+    EXPECT_EQ(dequantize, activations);
+
+    Session session =
+        Session::create(model, {.threads = 1, .isa = {}, .lower = true, .integer = false}).value();
+    const Tensor got = session.run(std::vector<Tensor>{x}).value()[0];
+    const auto run = [&](const Graph& g) {
+      return make_reference_executor(g).value()->run(std::vector<Tensor>{x}).value()[0];
+    };
+    EXPECT_TRUE(got.identical(run(lowered)));
+    const Tensor literal = run(model);
+    for (int64_t i = 0; i < literal.count(); ++i) // float sums in another order may tip a code
+      EXPECT_NEAR(got.at(i), literal.at(i), 0.01);
+  }
 }
 
 } // namespace

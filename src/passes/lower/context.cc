@@ -17,8 +17,9 @@ Attributes one_attribute(std::string key, std::vector<int64_t> v) {
 
 } // namespace
 
-Context::Context(const Graph& source)
-    : in_(source), uses_(source), sources_(static_cast<size_t>(source.value_bound())),
+Context::Context(const Graph& source, bool integer)
+    : in_(source), integer_(integer), uses_(source),
+      sources_(static_cast<size_t>(source.value_bound())),
       done_(static_cast<size_t>(source.node_bound()), false) {
   out_.name = source.name;
   out_.info = source.info;

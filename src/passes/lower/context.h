@@ -61,9 +61,11 @@ struct Weights {
 
 class Context {
  public:
-  explicit Context(const Graph& source);
+  Context(const Graph& source, bool integer);
 
   const Graph& in() const { return in_; }
+  /// Whether operators may compute with codes.
+  bool integer() const { return integer_; }
   Graph& out() { return out_; }
   const Uses& uses() const { return uses_; }
   Source& source(ValueId id) { return sources_[static_cast<size_t>(id.index)]; }
@@ -115,6 +117,7 @@ class Context {
   void quantize_step(Epilogue& e);
 
   const Graph& in_;
+  bool integer_;
   Uses uses_;
   Graph out_;
   std::vector<Source> sources_;

@@ -74,7 +74,13 @@ bool lower_dequantize(Context& c, const Node& node) {
   const auto q = c.per_tensor(node);
   if (!q || c.in().value(node.outputs[0]).type.type != DType::kFloat32) return false;
   c.set_codes(node.outputs[0], c.real(node.input(0)), *q);
-  c.note(node, "codes");
+  if (c.integer()) {
+    c.note(node, "codes");
+    return true;
+  }
+  c.real(node.outputs[0]); // is written before anyone takes the codes
+  c.source(node.outputs[0]).codes.reset();
+  c.note(node, "Dequantize");
   return true;
 }
 
@@ -139,14 +145,14 @@ void finish_outputs(Context& c) {
 } // namespace
 } // namespace lowering
 
-Result<Lowered> lower(const Graph& graph) {
+Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   Graph source = graph;
   OCTET_TRY_WITH(verify(source), "lower");
   OCTET_TRY_WITH(infer_types(source), "lower");
   constexpr Rule kChains[] = {{"fuse_gelu", lowering::fuse_gelu},
                               {"fuse_layer_norm", lowering::fuse_layer_norm}};
   OCTET_TRY_WITH(rewrite(source, kChains), "lower");
-  lowering::Context c(source);
+  lowering::Context c(source, options.integer);
   for (const NodeId id : OCTET_TRY(source.topological()))
     if (!c.done(id)) OCTET_TRY_WITH(lowering::lower_node(c, source.node(id)), "lower");
   lowering::finish_outputs(c);

@@ -21,9 +21,15 @@ struct Lowered {
   std::vector<LowerNote> notes; ///< in the order of the source graph
 };
 
+struct LowerOptions {
+  /// false: every Q and DQ stays where it is and products are float, as the file says it literally;
+  /// only what is float gets octet's own operators.
+  bool integer = true;
+};
+
 /// The source is ONNX: float, Q/DQ in the form of any target, or a mix. Inputs and outputs keep
 /// names and types. Errors: a graph that does not verify or infer, a product whose int32 sum could
 /// overflow (NUMERICS, "Integer layers").
-Result<Lowered> lower(const Graph& graph);
+Result<Lowered> lower(const Graph& graph, const LowerOptions& options = {});
 
 } // namespace octet

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// int8 constants that several DequantizeLinear share: ONNX Runtime itself refuses them in its exact
-// mode, check says so, and the repaired file loads there and keeps every bit in the reference.
+// What ONNX Runtime itself refuses in its exact mode, and check says so: int8 constants that
+// several DequantizeLinear share (the repaired file loads there and keeps every bit in the
+// reference), and operators on codes with int8 activations.
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
 
+#include "core/format.h"
 #include "ops/infer.h"
 #include "targets/bad_files.h"
 #include "targets/findings.h"
@@ -117,6 +121,58 @@ TEST(SharedConstant, LeavesComputedZeroPointsAndFilesForCuda) {
             graph.producer(*graph.find_value("e"))->input(2));
   const Repaired on_cuda = repair(graph_of(kFiles[1]), "onnxruntime-cuda").value();
   EXPECT_TRUE(on_cuda.changes.empty());
+}
+
+// c: int8 weights beyond 7 bits, or w8 of few; q: codes of x.
+struct Product {
+  const char *op, *weight_shape, *body;
+};
+constexpr Product kProducts[] = {
+    {"QLinearMatMul", "4, 4",
+     "m = QLinearMatMul(q, s, v, c, s, z, s, v)\n"
+     "y = DequantizeLinear(m, s, v)"},
+    {"QLinearConv", "4, 4, 1, 1",
+     "const shape: i64[4] = [1, 4, 2, 1]\n"
+     "i = Reshape(q, shape)\nm = QLinearConv(i, s, v, c, s, z, s, v)\ny = DequantizeLinear(m, s, "
+     "v)"},
+    {"QGemm", "4, 4",
+     "m = com.microsoft.QGemm(q, s, v, c, s, z, _, s, v)\n"
+     "y = DequantizeLinear(m, s, v)"},
+    {"MatMulIntegerToFloat", "4, 4", "y = com.microsoft.MatMulIntegerToFloat(q, c, s, s, v, z)"},
+};
+
+TEST(ExactMode, HasNoKernelForInt8ActivationsAndFullWeights) {
+  const std::string folder = ::testing::TempDir() + "octet_exact_mode";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const Tensor x = Tensor::of<float>({2, 4}, {0.1F, 1.7F, -2.8F, 1.2F, -3.3F, 2.4F, 0, 3});
+  ASSERT_TRUE(write_tensor_proto({"x", x}, folder + "/x.pb").ok());
+  std::map<std::string, bool> fails;
+  for (const auto& [op, weight_shape, body] : kProducts)
+    for (const bool int8 : {true, false})
+      for (const bool full : {true, false}) {
+        const std::string text =
+            fmt::format("const c: i8[{}] = [1, {}, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7]\n"
+                        "const v: {}[] = [{}]\nq = QuantizeLinear(x, s, v)\n{}",
+                        weight_shape, full ? 65 : 64, int8 ? "i8" : "u8", int8 ? 0 : 128, body);
+        Graph graph = test::parse_bad_file({op, text.c_str(), "", ""});
+        ASSERT_TRUE(infer_types(graph).ok());
+        const std::string name = fmt::format("{}_{}_{}", op, int8 ? "i8" : "u8", full);
+        SCOPED_TRACE(name);
+        fails[name] = int8 && full;
+        EXPECT_EQ(test::has_rule(check(graph, "onnxruntime").value(), "exact-mode-kernel"),
+                  fails[name]);
+        EXPECT_FALSE(test::has_rule(check(graph, "onnxruntime-cuda").value(), "exact-mode-kernel"));
+        ASSERT_TRUE(save_onnx(graph, folder + "/" + name + ".onnx").ok());
+      }
+  const nlohmann::json results = test::run_onnxruntime(folder);
+  ASSERT_TRUE(results.is_object());
+  for (const auto& [name, expected] : fails) {
+    const std::string reason = results.at(name).value("error", "");
+    EXPECT_EQ(reason.find("find kernel") != std::string::npos, expected) << name << ": " << reason;
+    EXPECT_TRUE(expected || reason.empty()) << name << ": " << reason;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 } // namespace

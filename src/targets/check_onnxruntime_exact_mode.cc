@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ONNX Runtime's exact mode does not load. It turns int8 weights with codes of more than 7
+// bits into uint8, under a name of its own for each constant: that fails for the second reader of
+// one, and products of int8 activations have no kernel for uint8 weights. Source:
+// docs/targets.md 8.
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "targets/checks.h"
+#include "targets/onnxruntime_versions.h"
+
+namespace octet {
+
+namespace {
+
+bool has_codes_beyond_7_bits(const Tensor* codes) {
+  constexpr int kSevenBits = 64;
+  if (codes == nullptr || codes->type() != DType::kInt8) return false;
+  const Tensor aligned = codes->aligned();
+  const auto values = aligned.data<int8_t>();
+  return std::any_of(values.begin(), values.end(),
+                     [](int8_t v) { return v < -kSevenBits || v > kSevenBits; });
+}
+
+struct IntegerProduct {
+  std::string_view domain, op_type;
+  size_t weight; ///< which input
+};
+
+constexpr IntegerProduct kIntegerProducts[] = {
+    {"", "QLinearConv", 3},
+    {"", "QLinearMatMul", 3},
+    {kMicrosoft, "QGemm", 3},
+    {kMicrosoft, "MatMulIntegerToFloat", 1},
+};
+
+} // namespace
+
+bool becomes_uint8(const Graph& graph, const Node& node) {
+  return is_dequantize(node) && has_codes_beyond_7_bits(graph.constant(node.input(0)));
+}
+
+void onnxruntime_exact_mode_kernel(const CheckContext& context, const Node& node) {
+  if (is_cuda(context.target)) return;
+  const Graph& graph = context.graph;
+  const auto* product =
+      std::find_if(std::begin(kIntegerProducts), std::end(kIntegerProducts), [&](const auto& p) {
+        return node.domain == p.domain && node.op_type == p.op_type;
+      });
+  if (product == std::end(kIntegerProducts) || !node.input(0).valid() ||
+      graph.value(node.input(0)).type.type != DType::kInt8 ||
+      !has_codes_beyond_7_bits(graph.constant(node.input(product->weight))))
+    return;
+  context.add(
+      "exact-mode-kernel", Severity::kWarning, label(graph, node),
+      "\"Failed to find kernel\": in its exact mode (session.x64quantprecision) ONNX Runtime "
+      "1.31 has none for int8 activations, since int8 weights become uint8 there",
+      "quantize activations to uint8, or write the file as Q/DQ (quantize_static: "
+      "activation_type=QuantType.QUInt8 or quant_format=QuantFormat.QDQ)",
+      "8");
+}
+
+void onnxruntime_shared_constant(const CheckContext& context, const Node& node) {
+  const Graph& graph = context.graph;
+  if (is_cuda(context.target) || !is_dequantize(node)) return;
+  int codes = 0, zeros = 0;
+  for (const Uses::Use& use : context.uses.of(node.input(0)))
+    codes += context.uses.count(graph.node(use.node).output(0));
+  const auto of_zero_point =
+      node.input(2).valid() ? context.uses.of(node.input(2)) : std::span<const Uses::Use>();
+  // The weights are read only where something is shared.
+  if ((codes < 2 && of_zero_point.size() < 2) || !becomes_uint8(graph, node)) return;
+  for (const Uses::Use& use : of_zero_point)
+    zeros += use.input == 2 && becomes_uint8(graph, graph.node(use.node)) ? 1 : 0;
+  if (codes < 2 && zeros < 2) return;
+  context.add("shared-constant", Severity::kWarning, label(graph, node),
+              std::string("\"Attempt to replace the existing tensor\": in its exact mode "
+                          "(session.x64quantprecision) ONNX Runtime 1.31 fails to load int8 "
+                          "weights whose ") +
+                  (codes < 2 ? "zero point several weights share" : "codes several operators read"),
+              "give each reader its own codes and zero point: octet repair does", "8");
+}
+
+} // namespace octet
