@@ -40,8 +40,8 @@ class Buffer {
   static std::shared_ptr<Buffer> borrow(std::span<const std::byte> bytes);
   /// Null for mapped and borrowed memory.
   std::byte* writable() { return writable_; }
-  /// Lets go of the memory behind a part of a mapped file: it is read again when it is needed. Other
-  /// memory stays.
+  /// Lets go of the memory behind a part of a mapped file: it is read again when it is needed.
+  /// Other memory stays.
   virtual void page_out(std::span<const std::byte>) const {}
 
  protected:
