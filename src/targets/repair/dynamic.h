@@ -6,11 +6,12 @@
 
 namespace octet {
 
-/// Codes of dynamic quantization are fitted to the data by this scheme, with the smallest mean
-/// squared error: a range of all that was seen would be coarser than any tensor's own.
+/// Of the codes that take the place of dynamic ones. Their range is all that was seen on the data:
+/// a tensor's own was from its smallest to its largest value too, so nothing is cut off that was
+/// not cut off before.
 Scheme dynamic_scheme(ZeroPointForm zero_points);
-/// uint8 over the range that was fitted.
-Coding static_coding(ZeroPointForm zero_points, const Range& fitted);
+/// uint8 over the range that was seen.
+Coding static_coding(ZeroPointForm zero_points, const Range& seen);
 /// DynamicQuantizeLinear and DQ of one value.
 Graph dynamic_probe();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //   x ─▶ DynamicQuantizeLinear ─▶ codes, scale, zero point
-//   =>   x ─▶ Q ─▶ codes; scale and zero point fitted to the data
+//   =>   x ─▶ Q ─▶ codes; scale and zero point of all that the data shows
 // Not exact: the range is the data's instead of each tensor's own. Without data there is none, and
 // the node stays. Source: docs/targets.md 1.3, 6.
 #include "core/format.h"
@@ -14,8 +14,8 @@ Scheme dynamic_scheme(ZeroPointForm zero_points) {
   return {.type = DType::kUint8, .symmetric = zero_points == ZeroPointForm::kWiden};
 }
 
-Coding static_coding(ZeroPointForm zero_points, const Range& fitted) {
-  const QuantParameters parameters = parameters_for(dynamic_scheme(zero_points), fitted);
+Coding static_coding(ZeroPointForm zero_points, const Range& seen) {
+  const QuantParameters parameters = parameters_for(dynamic_scheme(zero_points), seen);
   Coding out = int8_coding(static_cast<double>(parameters.scale), DType::kFloat32);
   out.codes = DType::kUint8;
   out.zeros = {static_cast<double>(parameters.zero_point)};

@@ -160,7 +160,7 @@ Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions
     if ((!dynamic && !is_quantize(node)) || !is_float_value(graph, x) || is_requested(requests, x))
       continue;
     if (dynamic)
-      requests.push_back({x, dynamic_scheme(options.zero_points), Mse{}});
+      requests.push_back({x, dynamic_scheme(options.zero_points), MinMax{}});
     else
       requests.push_back({x, Scheme{}});
   }
