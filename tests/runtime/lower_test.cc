@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lowering refuses, and what it leaves as the file says it.
-#include <cmath>
-
 #include "core/philox.h"
 #include "passes/lower/lower.h"
 #include "runtime/w1_graphs.h"

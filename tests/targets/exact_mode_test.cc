@@ -61,12 +61,18 @@ Graph graph_of(const Shared& file) {
   return graph;
 }
 
-TEST(SharedConstant, IsFoundRepairedAndThenLoadedInExactMode) {
-  const std::string folder = ::testing::TempDir() + "octet_shared_constant";
+/// A new folder for models that all read x.
+std::string folder_with(const Tensor& x, const std::string& name) {
+  std::string folder = ::testing::TempDir() + name;
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
+  EXPECT_TRUE(write_tensor_proto({"x", x}, folder + "/x.pb").ok());
+  return folder;
+}
+
+TEST(SharedConstant, IsFoundRepairedAndThenLoadedInExactMode) {
   const Tensor x = Tensor::of<float>({2, 4}, {0.1F, 12.75F, -12.85F, 1.23F, -6.35F, 25.4F, 0, 3});
-  ASSERT_TRUE(write_tensor_proto({"x", x}, folder + "/x.pb").ok());
+  const std::string folder = folder_with(x, "octet_shared_constant");
   const auto save = [&](Graph graph, const std::string& name) {
     ASSERT_TRUE(infer_types(graph).ok());
     ASSERT_TRUE(save_onnx(graph, folder + "/" + name + ".onnx").ok());
@@ -123,7 +129,7 @@ TEST(SharedConstant, LeavesComputedZeroPointsAndFilesForCuda) {
   EXPECT_TRUE(on_cuda.changes.empty());
 }
 
-// c: int8 weights beyond 7 bits, or w8 of few; q: codes of x.
+// c: int8 weights of that shape; q: codes of x, with zero point v.
 struct Product {
   const char *op, *weight_shape, *body;
 };
@@ -142,11 +148,8 @@ constexpr Product kProducts[] = {
 };
 
 TEST(ExactMode, HasNoKernelForInt8ActivationsAndFullWeights) {
-  const std::string folder = ::testing::TempDir() + "octet_exact_mode";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
   const Tensor x = Tensor::of<float>({2, 4}, {0.1F, 1.7F, -2.8F, 1.2F, -3.3F, 2.4F, 0, 3});
-  ASSERT_TRUE(write_tensor_proto({"x", x}, folder + "/x.pb").ok());
+  const std::string folder = folder_with(x, "octet_exact_mode");
   std::map<std::string, bool> fails;
   for (const auto& [op, weight_shape, body] : kProducts)
     for (const bool int8 : {true, false})
