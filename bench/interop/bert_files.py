@@ -134,39 +134,39 @@ def session_optimized(path):
     onnxruntime.InferenceSession(str(float_file()), options, providers=["CPUExecutionProvider"])
 
 
-@rows.add("quantize_static, defaults", onnxruntime=True)
+@rows.add("quantize_static, defaults", onnxruntime=True, count=8000)
 def static(path):
     ort.quantize_static(float_file(), path, batches())
 
 
-@rows.add("quantize_static, per channel, uint8 activations")
+@rows.add("quantize_static, per channel, uint8 activations", count=8000)
 def static_uint8(path):
     ort.quantize_static(float_file(), path, batches(), per_channel=True, activation_type=ort.QuantType.QUInt8,
                         op_types_to_quantize=["MatMul", "Gemm"])
 
 
-@rows.add("quantize_static, QOperator", onnxruntime=True)
+@rows.add("quantize_static, QOperator", onnxruntime=True, count=8000)
 def static_qoperator(path):
     ort.quantize_static(float_file(), path, batches(), quant_format=ort.QuantFormat.QOperator)
 
 
-@rows.add("quantize_static of the optimized file", simplify=["--standard-operators"])
+@rows.add("quantize_static of the optimized file", simplify=["--standard-operators"], count=8000)
 def static_optimized(path):
     # Without a list of operators it stops at the pooler's bias, whose input it has no scale for.
     ort.quantize_static(optimized_file(), path, batches(), op_types_to_quantize=["MatMul", "Attention"])
 
 
-@rows.add("quantize_dynamic, defaults")
+@rows.add("quantize_dynamic, defaults", count=8000)
 def dynamic(path):
     ort.quantize_dynamic(float_file(), path)
 
 
-@rows.add("quantize_dynamic of the optimized file", simplify=["--standard-operators"], samples=256)
+@rows.add("quantize_dynamic of the optimized file", simplify=["--standard-operators"], samples=256, count=8000)
 def dynamic_optimized(path):
     ort.quantize_dynamic(optimized_file(), path, extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT})
 
 
-@rows.add("torchao PT2E, x86 settings, dynamo")
+@rows.add("torchao PT2E, x86 settings, dynamo", count=8000)
 def pt2e(path):
     from torchao.quantization.pt2e import quantize_pt2e
     from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
@@ -178,7 +178,7 @@ def pt2e(path):
     torch.onnx.export(converted, EXAMPLE, path, dynamo=True, external_data=False, **plain)
 
 
-@rows.add("Brevitas QCDQ linear layers, dynamo")
+@rows.add("Brevitas QCDQ linear layers, dynamo", count=8000)
 def brevitas(path):
     from brevitas import nn as qnn
     from brevitas import quant

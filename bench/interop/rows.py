@@ -13,7 +13,8 @@ import onnxruntime.quantization as ort
 
 class Rows:
     """Rows in the order in which they are added; each is a function that writes one ONNX file. Settings of a row, for
-    judge.py: `simplify`, options of it; `samples` that repair takes of the data; `onnxruntime`, to be repaired for it too."""
+    judge.py: `simplify`, options of it; `samples` that repair takes of the data; `count` of examples that decide (of what changes, 1,000 do not tell 0.3 points
+    from chance); `onnxruntime`, to be repaired for it too."""
 
     def __init__(self, out, beside=()):
         """`beside`: files that each model wants in its folder."""

@@ -44,6 +44,9 @@ struct RepairOptions {
   /// Opens the data anew: once to take ranges, once to measure what the changes cost. Empty: ranges
   /// come from the file's own scales and costs are bounds.
   std::function<CalibrationSource()> data;
+  /// A graph input that is 0 where the others hold padding, of the leading dimensions of the values
+  /// that it masks: ranges do not count what it leaves out. Empty: everything counts.
+  std::string mask_input;
   WeightForm weights = WeightForm::kKeep;
   ScaleForm scales = ScaleForm::kKeep;
   AttentionForm attention = AttentionForm::kKeep;

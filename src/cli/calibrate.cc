@@ -11,7 +11,6 @@
 
 #include "octet/ranges.h"
 #include "octet/session.h"
-#include "octet/text_source.h"
 
 namespace octet::cli {
 namespace {
@@ -48,9 +47,8 @@ class Calibrate final : public Command {
     QuantizeOptions o;
     o.calibrator = OCTET_TRY(parse_calibrator(calibrator_));
     o.samples = samples_;
-    o.mask_input = mask_input_;
-    if (mask_input_.empty() && is_text_spec(data_)) o.mask_input = "attention_mask";
     const Graph graph = OCTET_TRY(open_model(model_));
+    o.mask_input = padding_mask(graph, mask_input_, data_);
     const auto examples = OCTET_TRY(
         open_model_data({data_, Split::kTrain, max_length_, samples_, {}}, graph, model_, common));
     o.executor = [threads = common.threads](const Graph& g) {

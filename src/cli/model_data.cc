@@ -89,6 +89,13 @@ std::string corpus_spec(const std::string& spec) {
   return std::filesystem::is_regular_file(spec, ignored) ? "text:" + spec : spec;
 }
 
+std::string padding_mask(const Graph& graph, const std::string& wanted, const std::string& data) {
+  constexpr const char* kOfTokens = "attention_mask";
+  if (!wanted.empty() || !is_text_spec(corpus_spec(data))) return wanted;
+  const auto value = graph.find_value(kOfTokens);
+  return value && graph.value(*value).kind == ValueKind::kInput ? kOfTokens : "";
+}
+
 Status check_tokenizer(const Graph& graph, const Tokenizer& tokenizer) {
   const int64_t rows = word_embeddings(graph);
   if (rows == 0 || rows == tokenizer.size()) return ok_status();

@@ -43,6 +43,10 @@ void set_trained_length(Graph& graph, int64_t length);
 /// kind.
 std::string corpus_spec(const std::string& spec);
 
+/// The graph's input that is 0 where rows of the data hold padding: the wanted one if there is one,
+/// else that of tokens, else none.
+std::string padding_mask(const Graph& graph, const std::string& wanted, const std::string& data);
+
 /// Errors: a tokenizer with more entries than the model has word embeddings. One of fewer is told
 /// on stderr.
 Status check_tokenizer(const Graph& graph, const Tokenizer& tokenizer);

@@ -13,7 +13,6 @@
 #include "octet/ranges.h"
 #include "octet/session.h"
 #include "octet/target.h"
-#include "octet/text_source.h"
 
 namespace octet::cli {
 namespace {
@@ -124,7 +123,7 @@ QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& 
   // Texts beyond the samples need no tokens.
   const auto examples = OCTET_TRY(
       open_model_data({data, Split::kTrain, max_length_, samples_}, graph, model, common));
-  if (o.mask_input.empty() && is_text_spec(corpus_spec(data))) o.mask_input = "attention_mask";
+  o.mask_input = padding_mask(graph, o.mask_input, data);
   ProgressLine progress("calibrate", "examples");
   const Interruptible interruptible;
   o.progress = [&](int64_t done, int64_t total) {

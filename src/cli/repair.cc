@@ -35,6 +35,8 @@ class RepairModel final : public Command {
                    "data that ranges and costs are taken from, kind:path (its training part)");
     app.add_option("--samples", samples_, "examples of the data, 0: all")->capture_default_str();
     add_max_length(app, max_length_);
+    app.add_option("--mask-input", mask_input_,
+                   "input that is 0 where the others hold padding (of texts: attention_mask)");
     app.add_option(
            "--weights", weights_,
            "keep, stored (int8 codes) or float (with Q and DQ), where the target takes both")
@@ -79,6 +81,7 @@ class RepairModel final : public Command {
       data = OCTET_TRY(
           open_model_data({data_, Split::kTrain, max_length_, samples_}, graph, model_, common));
       options.data = [&] { return batches_of(graph, *data, samples_, kBatch); };
+      options.mask_input = padding_mask(graph, mask_input_, data_);
       // Codes must be what the file says, not what a runtime makes of them.
       options.executor = [threads = common.threads](const Graph& g) {
         return make_native_executor(
@@ -143,8 +146,8 @@ class RepairModel final : public Command {
   }
 
   static constexpr int64_t kBatch = 16;
-  std::string model_, target_, output_, data_, weights_ = "keep", attention_ = "keep",
-                                               zero_points_ = "shift", precision_;
+  std::string model_, target_, output_, data_, mask_input_, precision_;
+  std::string weights_ = "keep", attention_ = "keep", zero_points_ = "shift";
   int64_t samples_ = 64, max_length_ = 0;
   bool partial_ = false, unify_ = false;
 };

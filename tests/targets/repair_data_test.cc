@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// repair with data of files that hold operators which octet has no definition of: an error before
-// any data is asked for, unless repair itself replaces them.
+// repair with data: files that hold operators which octet has no definition of (an error before any
+// data is asked for, unless repair itself replaces them), and what of the data counts.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -82,6 +82,40 @@ TEST(RepairData, SaysWhereOperatorsOfOnnxRuntimeAreWritten) {
   EXPECT_NE(text.find("com.microsoft.SkipSimplifiedLayerNormalization \"norm\""), std::string::npos)
       << text;
   EXPECT_NE(text.find("octet simplify --standard-operators"), std::string::npos) << text;
+}
+
+/// Rows of two, the second of which is padding with a value that would widen the range.
+TEST(RepairData, RangesDoNotCountPadding) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: f32[1, 2, 1]
+input mask: i64[1, 2]
+q, s, z = DynamicQuantizeLinear(x)
+d = DequantizeLinear(q, s, z)
+m = Cast(mask) {to=1}
+const last: i64[1] = [2]
+u = Unsqueeze(m, last)
+y = Mul(d, u)
+output y: f32[1, 2, 1]
+)")
+                          .value();
+  const auto scale = [&](const char* mask) {
+    RepairOptions options;
+    options.mask_input = mask;
+    options.data = [] {
+      return [given = false]() mutable -> Result<std::optional<std::vector<Tensor>>> {
+        if (std::exchange(given, true)) return std::optional<std::vector<Tensor>>();
+        return std::optional(std::vector{Tensor::of<float>({1, 2, 1}, {12.7F, 1270.0F}),
+                                         Tensor::of<int64_t>({1, 2}, {1, 0})});
+      };
+    };
+    const Repaired repaired = repair(graph, "tensorrt-10", options).value();
+    for (const NodeId id : repaired.graph.nodes())
+      if (repaired.graph.node(id).is("QuantizeLinear"))
+        return repaired.graph.constant(repaired.graph.node(id).input(1))->at(0);
+    return 0.0;
+  };
+  EXPECT_NEAR(scale(""), 1270.0 / 255, 1e-5);
+  EXPECT_NEAR(scale("mask"), 12.7 / 255, 1e-7);
 }
 
 constexpr const char* kEmbedding = R"(graph g opset(""=14, "com.microsoft"=1)

@@ -168,6 +168,7 @@ Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions
     if (is_float_value(graph, x) && !is_requested(requests, x)) requests.push_back({x, Scheme{}});
   QuantizeOptions how;
   how.executor = options.executor;
+  how.mask_input = options.mask_input;
   const Calibration seen = OCTET_TRY(calibrate(graph, requests, options.data(), how, 0));
   ObservedRanges out;
   for (const auto& [value, observation] : seen.values)
