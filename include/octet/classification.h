@@ -19,6 +19,7 @@ namespace octet {
 struct Classification {
   std::vector<int64_t> labels, predictions; ///< one of each an example
   int64_t classes = 0;                      ///< of the model
+  int64_t not_numbers = 0;                  ///< examples with a score that is NaN
   double seconds = 0;                       ///< in the executor
   double accuracy() const;
   std::pair<double, double> interval() const; ///< 95 % of the accuracy (Wilson 1927)

@@ -53,6 +53,13 @@ struct PrecisionOptions {
 /// do not fit together.
 Result<std::vector<ExportNote>> convert_precision(Graph& graph, const PrecisionOptions& options);
 
+/// For PrecisionOptions::ranges: what the f32 values of a graph hold on data, but those that only
+/// mask (magnitudes beyond 1e30, which convert_precision clamps). Empty executor: the reference.
+/// Errors: as calibration.
+Result<std::map<std::string, Range>> precision_ranges(const Graph& graph,
+                                                      const CalibrationSource& source,
+                                                      const ExecutorFactory& executor = {});
+
 /// Widens ranges until the scales of activations and weights are numbers of `type`, so that
 /// convert_precision keeps every code.
 void round_scales(QuantizationPlan& plan, DType type);

@@ -22,7 +22,11 @@ struct HuggingFaceImport {
 
 struct ImportedModel {
   Graph graph;
-  std::vector<std::string> fresh;  ///< parameters of the head that the file lacks: initial values
+  std::vector<std::string> fresh; ///< parameters of the head that the file lacks: initial values
+  /// Parameters of the classifier that the file has for another number of classes than the wanted
+  /// labels: initial values.
+  std::vector<std::string> replaced;
+  int64_t file_classes = 0;        ///< that number, where anything was replaced
   std::vector<std::string> unused; ///< tensors of the file that the graph has no use for
 };
 

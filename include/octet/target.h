@@ -33,8 +33,8 @@ struct Finding {
   std::string source; ///< section of docs/targets.md
 };
 
-/// Everything that the target would refuse or misread; empty: accepted. Errors: an unknown target,
-/// a graph whose types do not fit together.
+/// Everything that the target would refuse or misread; empty: accepted. Types that do not fit
+/// together are a finding too, `invalid-types`. Errors: an unknown target.
 Result<std::vector<Finding>> check(const Graph& graph, std::string_view target);
 bool accepted(const std::vector<Finding>& findings); ///< no finding is an error
 

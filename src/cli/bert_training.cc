@@ -175,6 +175,7 @@ Result<BertTransfer> BertFlags::start(const BertOptions& head, const Common& com
   options.token_type_input = !no_token_types_;
   options.seed = common.seed;
   ImportedModel model = OCTET_TRY(import_hugging_face(from_, options));
+  model.fresh.insert(model.fresh.end(), model.replaced.begin(), model.replaced.end());
   return BertTransfer{std::move(model.graph), std::move(model.fresh)};
 }
 

@@ -66,6 +66,7 @@ evaluate(const Graph& graph, Executor& executor, const Dataset& data, const Eval
   out.accuracy = said.accuracy();
   out.interval = said.interval();
   out.samples_per_second = static_cast<double>(out.samples) / said.seconds;
+  out.not_numbers = said.not_numbers;
   out.labels = std::move(said.labels);
   out.predictions = std::move(said.predictions);
   OCTET_TRY(add_class_metrics(static_cast<int64_t>(data.classes().size()), out));

@@ -65,6 +65,11 @@ EvaluationTable scores_table(const std::vector<Evaluation>& results) {
          fmt::format("{:.0f}", e.samples_per_second)});
   out.legend = "changed: predictions other than the first model's; median and p99 of one example a "
                "run, examples/s in batches";
+  for (const Evaluation& e : results)
+    if (e.not_numbers > 0)
+      out.legend += fmt::format("\n{} ({}): {} of {} examples have scores that are NaN; what is "
+                                "counted of them means nothing",
+                                e.model, e.executor, e.not_numbers, e.samples);
   return out;
 }
 
@@ -110,6 +115,7 @@ void print_json(const std::vector<Evaluation>& results) {
                    {"matthews_interval", {e.matthews_interval.first, e.matthews_interval.second}},
                    {"against_first", paired_json(e.against_first)},
                    {"samples", e.samples},
+                   {"not_numbers", e.not_numbers},
                    {"changed", changed_share(results.front(), e)},
                    {"size_bytes", e.size_bytes},
                    {"latency_ms_median", milliseconds_json(e, e.latency_ms_median)},

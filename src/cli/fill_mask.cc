@@ -7,6 +7,7 @@
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "core/format.h"
+#include "core/string_util.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -129,12 +130,23 @@ class FillMask final : public Command {
     return out;
   }
 
-  /// The text with one guess in the place of one [MASK].
+  /// The text with one guess in the place of one [MASK]; the others stay.
   static std::string
   filled(const Tokenizer& tokenizer, const Encoding& text, size_t position, int32_t token) {
-    std::vector<int32_t> ids = text.ids;
-    ids[position] = token;
-    return tokenizer.decode(ids);
+    std::vector<std::string> parts;
+    std::vector<int32_t> ids;
+    for (size_t i = 0; i < text.ids.size(); ++i) {
+      if (text.ids[i] != tokenizer.mask() || i == position) {
+        ids.push_back(i == position ? token : text.ids[i]);
+        continue;
+      }
+      parts.push_back(tokenizer.decode(ids));
+      parts.emplace_back(tokenizer.token(tokenizer.mask()));
+      ids.clear();
+    }
+    parts.push_back(tokenizer.decode(ids));
+    std::erase(parts, "");
+    return join(parts, " ");
   }
 
   static void

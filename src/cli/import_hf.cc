@@ -75,14 +75,19 @@ class ImportHf final : public Command {
 
   void report(const ImportedModel& model, const Common& common) const {
     if (common.json) {
-      const nlohmann::ordered_json out = {
-          {"model", output_}, {"fresh", model.fresh}, {"unused", model.unused}};
+      const nlohmann::ordered_json out = {{"model", output_},
+                                          {"fresh", model.fresh},
+                                          {"replaced", model.replaced},
+                                          {"unused", model.unused}};
       fmt::print("{}\n", out.dump(2));
       return;
     }
     fmt::print("{}: imported from {}\n", output_, folder_);
     if (!model.fresh.empty())
       fmt::print("not in the file, so with initial values: {}\n", join(model.fresh, ", "));
+    if (!model.replaced.empty())
+      fmt::print("the file tells {} classes apart, --labels names {}; so with initial values: {}\n",
+                 model.file_classes, options_.labels.size(), join(model.replaced, ", "));
     if (!model.unused.empty())
       fmt::print("in the file, but not of this head: {}\n", join(model.unused, ", "));
   }

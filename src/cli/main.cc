@@ -2,6 +2,7 @@
 // The command `octet`. Exit codes: 0 done, 1 the answer is "no", 2 usage or input error, 3 internal
 // error, 130 stopped by SIGINT or SIGTERM.
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -193,10 +194,19 @@ int run(int argc, char** argv) {
   }
   Command* command = parser->by_app.at(deepest(parser->app));
   const Result<Answer> answer = command->run(parser->common);
-  std::fflush(stdout);
   if (answer.ok()) return static_cast<int>(*answer);
   fmt::print(stderr, "octet {}: {}\n", command->name(), answer.error().text());
   return exit_code(answer.error());
+}
+
+/// `code`, unless what was printed did not arrive: a full disk must not pass for an answer.
+int finish_output(int code) {
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "octet: standard output cannot be written{}{}; what it holds is not whole\n",
+             errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : "");
+  return code == 0 || code == 1 ? 2 : code;
 }
 
 } // namespace
@@ -224,9 +234,9 @@ int main(int argc, char** argv) {
   // Scripts ask for the version often; nothing else is set up for it.
   if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
     std::printf("octet %s\n", std::string(octet::version()).c_str());
-    return 0;
+    return octet::cli::finish_output(0);
   }
   std::signal(SIGINT, octet::cli::on_signal);
   std::signal(SIGTERM, octet::cli::on_signal);
-  return octet::cli::run(argc, argv);
+  return octet::cli::finish_output(octet::cli::run(argc, argv));
 }

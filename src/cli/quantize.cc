@@ -73,8 +73,10 @@ class Quantize final : public Command {
     Graph quantized = OCTET_TRY_WITH(quantize(graph, plan), model_);
     OCTET_TRY_WITH(append_notes(notes_, convert_form(quantized, form)), model_);
     if (!precision_.empty()) {
+      precision.ranges = OCTET_TRY_WITH(flags_.precision_ranges(quantized, model_, common), model_);
       for (const TensorPlan& tensor : plan.tensors)
-        if (!tensor.axis) precision.ranges[tensor.value] = tensor.ranges.front();
+        if (!tensor.axis && !tensor.ranges.empty())
+          precision.ranges.try_emplace(tensor.value, tensor.ranges.front());
       OCTET_TRY_WITH(append_notes(notes_, convert_precision(quantized, precision)), model_);
     }
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, plan.target), output_);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/quantize_options.h"
 
+#include <algorithm>
+
 #include "cli/list_option.h"
 #include "cli/model_data.h"
 #include "cli/terminal.h"
@@ -8,6 +10,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "graph/sizes.h"
+#include "quant/calibrate.h"
 #include <CLI/CLI.hpp>
 
 #include "octet/ranges.h"
@@ -38,6 +41,18 @@ void note_unknown_ranges(const std::map<std::string, Range>& ranges,
              "{}: {} of {} ranges are of tensors that the model does not have, such as \"{}\"{}\n",
              file, unknown.size(), ranges.size(), unknown.front(),
              near ? fmt::format("; is it \"{}\"?", *near) : "");
+}
+
+/// --embeddings is a wish that a target may not be able to fulfil.
+void note_float_tables(const QuantizationPlan& plan) {
+  const NodePlan* first = nullptr;
+  for (const NodePlan& node : plan.nodes) {
+    if (node.op != "Gather") continue;
+    if (node.quantized) return;
+    if (first == nullptr || node.rule == "float") first = &node;
+  }
+  fmt::print(stderr, "--embeddings: no table is stored in 8 bits for {}: {}\n", plan.target,
+             first == nullptr ? "the model gathers no rows of one" : first->why);
 }
 
 } // namespace
@@ -107,7 +122,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
 }
 
 Result<QuantizationPlan>
-QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& common) const {
+QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Common& common) const {
   if (!plan_file.empty()) {
     const std::string json = OCTET_TRY(read_file(plan_file, kMaxPlanBytes));
     return QuantizationPlan::from_json(json).with(plan_file);
@@ -131,6 +146,30 @@ QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& 
     return !interruptible.stopped();
   };
   return plan_quantization(graph, *examples, o);
+}
+
+Result<QuantizationPlan>
+QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& common) const {
+  QuantizationPlan out = OCTET_TRY(make_plan(graph, model, common));
+  if (embeddings_) note_float_tables(out);
+  return out;
+}
+
+Result<std::map<std::string, Range>> QuantizeFlags::precision_ranges(const Graph& quantized,
+                                                                     const std::string& model,
+                                                                     const Common& common) const {
+  if (data.empty()) return std::map<std::string, Range>();
+  // Every float value is looked at, not only what is quantized.
+  constexpr int64_t kMostSamples = 128, kBatch = 16;
+  const int64_t samples = samples_ > 0 ? std::min(samples_, kMostSamples) : kMostSamples;
+  const auto examples = OCTET_TRY(
+      open_model_data({data, Split::kTrain, max_length_, samples, {}}, quantized, model, common));
+  const auto executor = [threads = common.threads](const Graph& g) {
+    return make_native_executor(g,
+                                {.threads = threads, .isa = {}, .lower = true, .integer = false});
+  };
+  return octet::precision_ranges(quantized, batches_of(quantized, *examples, samples, kBatch),
+                                 executor);
 }
 
 } // namespace octet::cli

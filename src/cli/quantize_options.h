@@ -28,6 +28,10 @@ class QuantizeFlags {
   Result<QuantizationPlan>
   plan(const Graph& graph, const std::string& model, const Common& common) const;
 
+  /// What the float values of a quantized graph hold on `--data`, for 16 bits; nothing without it.
+  Result<std::map<std::string, Range>>
+  precision_ranges(const Graph& quantized, const std::string& model, const Common& common) const;
+
   std::string data;
   std::string plan_file, ranges_file;
   const std::string& target() const { return target_; } ///< as given
@@ -38,6 +42,9 @@ class QuantizeFlags {
   ModelData model_data() const { return {data, Split::kTrain, max_length_, 0}; }
 
  private:
+  Result<QuantizationPlan>
+  make_plan(const Graph& graph, const std::string& model, const Common& common) const;
+
   std::string target_ = "octet", mode_ = "static", calibrator_ = "min-max", mask_input_;
   bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
        embeddings_ = false;

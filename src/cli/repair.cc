@@ -139,9 +139,9 @@ class RepairModel final : public Command {
                ok ? "accepted" : "still refused", target, written ? "" : "; no file was written");
   }
 
-  static std::string cost(const Change& c) {
+  std::string cost(const Change& c) const {
     if (c.exact) return "exact";
-    if (!c.max_error) return "not bounded: give --data";
+    if (!c.max_error) return !data_.empty() ? "not bounded" : "not bounded: give --data";
     return fmt::format("{}{:.3g}", c.measured ? "" : "<= ", *c.max_error);
   }
 

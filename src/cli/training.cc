@@ -86,8 +86,11 @@ void TrainFlags::define(CLI::App& app, bool with_data) {
   app.add_option("--warmup", options_.schedule.warmup_fraction,
                  "share of the steps with a rising rate (all schedules but one-cycle)")
       ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--weight-decay", options_.optimizer.weight_decay, "weight decay");
-  app.add_option("--clip-norm", options_.optimizer.clip_norm, "largest norm of gradients, 0: none");
+  app.add_option("--weight-decay", options_.optimizer.weight_decay,
+                 "weight decay, of all but biases and normalizations")
+      ->capture_default_str();
+  app.add_option("--clip-norm", options_.optimizer.clip_norm, "largest norm of gradients, 0: none")
+      ->capture_default_str();
   app.add_option("--label-smoothing", options_.label_smoothing, "label smoothing");
   add_list_option(app, "--freeze", options_.freeze, "constants not to train (*)");
   app.add_option("--device", device_, "cpu or cuda")->capture_default_str();
@@ -95,7 +98,8 @@ void TrainFlags::define(CLI::App& app, bool with_data) {
   app.add_option("--log-dir", log_dir_, "folder for TensorBoard event files");
   app.add_option("--checkpoint", checkpoint_, "checkpoint file; default: OUTPUT.checkpoint");
   app.add_option("--checkpoint-steps", options_.checkpoint_steps,
-                 "also every so many steps, 0: each epoch only");
+                 "also every so many steps, 0: each epoch only")
+      ->capture_default_str();
   app.add_flag("--no-checkpoint", no_checkpoint_, "write no checkpoint");
   app.add_flag("--resume", options_.resume, "continue from the checkpoint if there is one");
   app.add_option("--validation-split", options_.validation_split,
@@ -294,8 +298,8 @@ void TrainFlags::report(const TrainedModel& model,
     fmt::print("{}\n", record);
     return;
   }
-  fmt::print("{}: {} parameters trained in {} steps, {}{}{}\n", output, r.parameters.size(),
-             r.steps, duration_text(r.seconds), r.stopped_early ? ", stopped early" : "",
+  fmt::print("{}: {} tensors trained in {} steps, {}{}{}\n", output, r.parameters.size(), r.steps,
+             duration_text(r.seconds), r.stopped_early ? ", stopped early" : "",
              r.best_step > 0 && r.best_step < r.steps
                  ? fmt::format("; this is the model after step {}, the best one", r.best_step)
                  : "");

@@ -75,7 +75,8 @@ class TableReader final : public RecordReader {
     std::vector<std::string_view> fields;
     const size_t next = OCTET_TRY(split_record(file_.text(), at, format_, fields));
     if (fields.size() != count_) {
-      return error("{} columns, line {} has {}; {}", fields.size(), first_line_, count_,
+      return error("{} column{}, line {} has {}; {}", fields.size(), fields.size() == 1 ? "" : "s",
+                   first_line_, count_,
                    format_ == TableFormat::kTsv ? "a tab inside of a text must be removed"
                                                 : "quote texts that hold commas");
     }

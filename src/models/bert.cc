@@ -2,6 +2,8 @@
 // Sizes, checks and initial weights of BERT.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "core/format.h"
@@ -84,6 +86,13 @@ Status check_bert_options(const BertOptions& o) {
     return error("bert: inputs of type {}; use i64 or i32", name(o.index_type));
   if (o.head == BertHead::kClassification && o.labels.size() < 2)
     return error("bert: {} class; a classifier has two or more", o.labels.size());
+  if (o.head == BertHead::kClassification) {
+    std::map<std::string_view, size_t> seen;
+    for (size_t i = 0; i < o.labels.size(); ++i)
+      if (const auto [first, is_new] = seen.emplace(o.labels[i], i); !is_new)
+        return error("bert: classes {} and {} are both called \"{}\"; give each its own name",
+                     first->second, i, o.labels[i]);
+  }
   const bool masked = o.head == BertHead::kMaskedLm || o.head == BertHead::kPretraining;
   if (o.gather_masked && !masked)
     return error("bert: masked positions without a masked language model; choose that head");

@@ -112,6 +112,8 @@ class Importer {
     for (const auto& [name, tensor] : weights_.by_name)
       if (!used_.contains(name) && !is_expected(name)) out.unused.push_back(name);
     out.fresh = std::move(fresh_);
+    out.replaced = std::move(replaced_);
+    out.file_classes = file_classes_;
     return out;
   }
 
@@ -123,8 +125,11 @@ class Importer {
       if (at == weights_.by_name.end()) continue;
       used_.insert(name);
       if (new_labels_ && p.name.starts_with("classifier.") && at->second.rank() > 0 &&
-          at->second.dim(0) != p.shape[0])
-        break; // of other classes
+          at->second.dim(0) != p.shape[0]) {
+        replaced_.push_back(p.name);
+        file_classes_ = at->second.dim(0);
+        return initial_bert_parameter(options_, p);
+      }
       return as_parameter(at->second, p)
           .with(fmt::format("{}: tensor \"{}\"", weights_.file, name));
     }
@@ -164,7 +169,8 @@ class Importer {
   BertOptions options_;
   const Weights& weights_;
   bool new_labels_;
-  std::vector<std::string> fresh_;
+  std::vector<std::string> fresh_, replaced_;
+  int64_t file_classes_ = 0;
   std::set<std::string, std::less<>> used_;
 };
 

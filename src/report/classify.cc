@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 
 #include "core/format.h"
@@ -31,6 +32,9 @@ add_batch(const Dataset& data, const Tensor& labels, const Tensor& scores, Class
     if (want[i] < 0 || want[i] >= out.classes)
       return error("example {} of {} has label {}, the model has classes 0 .. {}",
                    out.labels.size() + i, data.description(), want[i], out.classes - 1);
+  const std::vector<double> values = OCTET_TRY(scores.to_doubles());
+  for (auto row = values.begin(); row != values.end(); row += out.classes)
+    out.not_numbers += std::any_of(row, row + out.classes, [](double v) { return std::isnan(v); });
   out.predictions.insert(out.predictions.end(), best.begin(), best.end());
   out.labels.insert(out.labels.end(), want.begin(), want.end());
   return ok_status();

@@ -153,7 +153,14 @@ Result<std::vector<Finding>> check(const Graph& graph, std::string_view target) 
   Status types = infer_types(typed);
   // Types that do not fit together may be what the target refuses: a scale of integers.
   std::vector<Finding> findings = OCTET_TRY_WITH(findings_of(typed, *def), "check");
-  if (!types.ok() && accepted(findings)) return std::move(types).error().with("check");
+  if (!types.ok() && accepted(findings)) {
+    Finding invalid;
+    invalid.rule = "invalid-types";
+    invalid.node = graph.name;
+    invalid.message = "no valid ONNX: " + types.error().text();
+    invalid.fix = "mend the file, or try octet repair: it knows some of these faults";
+    findings.push_back(std::move(invalid));
+  }
   return findings;
 }
 

@@ -48,6 +48,8 @@ CheckFn tensorrt_types;
 CheckFn onnxruntime_schema, onnxruntime_kernel_types, onnxruntime_layout;
 /// The same of com.microsoft.
 CheckFn onnxruntime_microsoft_types;
+/// What it fuses and cannot run then.
+CheckFn onnxruntime_fused;
 /// What its exact mode does not load.
 CheckFn onnxruntime_shared_constant, onnxruntime_exact_mode_kernel;
 /// Whether ONNX Runtime's exact mode codes the int8 weight that this DQ reads as uint8.
@@ -61,6 +63,8 @@ std::string fix_of_scale(const Node& node, const Tensor& scale, int64_t index);
 /// How layers run, by target family.
 Result<std::vector<LayerForm>> explain_tensorrt(const Graph& graph, const TargetDef& target);
 Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef& target);
+/// One layer alone. The graph has its types.
+LayerForm onnxruntime_layer(const Graph& graph, const TargetDef& target, const Node& node);
 Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef& target);
 
 inline bool is_quantize(const Node& node) {

@@ -160,20 +160,26 @@ class TargetReader {
   Status activations(const toml::table& table) {
     TomlSection s(table, "activations");
     Scheme& scheme = out_.placement.activation;
-    scheme.type = OCTET_TRY(s.choice("type", code_types())).value_or(scheme.type);
+    out_.codes.activation = OCTET_TRY(s.choice("type", code_types()));
+    scheme.type = out_.codes.activation.value_or(scheme.type);
     scheme.symmetric = OCTET_TRY(s.flag("symmetric")).value_or(scheme.symmetric);
-    out_.placement.symmetric_only =
-        OCTET_TRY(s.flag("symmetric-only")).value_or(out_.placement.symmetric_only);
+    const auto only = OCTET_TRY(s.flag("symmetric-only"));
+    out_.codes.symmetric_activations = only.value_or(false);
+    out_.placement.symmetric_only = only.value_or(out_.placement.symmetric_only);
     return s.finish();
   }
 
   Status weights(const toml::table& table) {
     TomlSection s(table, "weights");
     Scheme& scheme = out_.placement.weight;
-    scheme.symmetric = OCTET_TRY(s.flag("symmetric")).value_or(scheme.symmetric);
-    scheme.narrow = OCTET_TRY(s.flag("narrow")).value_or(scheme.narrow);
-    out_.placement.stored_weights =
-        OCTET_TRY(s.flag("stored")).value_or(out_.placement.stored_weights);
+    const auto symmetric = OCTET_TRY(s.flag("symmetric")), narrow = OCTET_TRY(s.flag("narrow")),
+               stored = OCTET_TRY(s.flag("stored"));
+    out_.codes.symmetric_weights = symmetric.value_or(false);
+    out_.codes.narrow_weights = narrow.value_or(false);
+    out_.codes.float_weights = !stored.value_or(true);
+    scheme.symmetric = symmetric.value_or(scheme.symmetric);
+    scheme.narrow = narrow.value_or(scheme.narrow);
+    out_.placement.stored_weights = stored.value_or(out_.placement.stored_weights);
     return s.finish();
   }
 
@@ -236,11 +242,6 @@ Status parse_file(const std::string& text, CustomTarget& out) {
   return TargetReader(out).read(root);
 }
 
-bool lists(const std::vector<std::string>& names, const Node& node) {
-  const std::string name = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 } // namespace
 
 bool is_target_file(std::string_view name) {
@@ -270,20 +271,6 @@ const CustomTarget* custom_target(const TargetDef& target) {
   for (const auto& [content, custom] : known.all)
     if (&custom->def == &target) return custom.get();
   return nullptr;
-}
-
-void check_custom(const CheckContext& context, const CustomTarget& custom, const Node& node) {
-  const int64_t bound = custom.placement.max_opset;
-  if (context.once(node) && context.graph.opset() > bound)
-    context.add("opset", Severity::kError, context.graph.name,
-                fmt::format("operator set {} is above {}, the highest that {} takes",
-                            context.graph.opset(), bound, custom.name),
-                fmt::format("write it for operator set {}: octet repair does", bound), custom.name);
-  const bool allowed = custom.allowed.empty() || lists(custom.allowed, node);
-  if (!allowed || lists(custom.refused, node))
-    context.add("operator", Severity::kError, label(context.graph, node),
-                fmt::format("{} does not take {}", custom.name, node.op_type),
-                "write it with operators that it takes", custom.name);
 }
 
 } // namespace octet

@@ -2,6 +2,7 @@
 // A user's own target: the rules of a known one, with a table in TOML on top.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,12 +10,21 @@
 
 namespace octet {
 
+/// What the file itself demands of codes.
+struct CodeRules {
+  std::optional<DType> activation;
+  bool symmetric_activations = false, symmetric_weights = false;
+  bool narrow_weights = false; ///< no code -128
+  bool float_weights = false;  ///< with Q and DQ, none stored
+};
+
 struct CustomTarget {
   std::string path;                          ///< the file, and the name under which plans keep it
   std::string name;                          ///< what messages call it
   std::vector<std::string> allowed, refused; ///< operators; `allowed` empty: all
   std::vector<std::string> texts;            ///< what the rules' views point into
   std::vector<PlacementRule> rules;
+  CodeRules codes;
   Placement placement;
   TargetDef def;
 };
@@ -26,7 +36,7 @@ bool is_target_file(std::string_view name);
 Result<const TargetDef*> load_target(const std::string& path);
 /// What stands in the file of a target that was loaded; null for a built-in one.
 const CustomTarget* custom_target(const TargetDef& target);
-/// Operators and the operator set that the file does not allow.
+/// Operators, the operator set and codes that the file does not allow.
 void check_custom(const CheckContext& context, const CustomTarget& custom, const Node& node);
 
 } // namespace octet

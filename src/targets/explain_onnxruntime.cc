@@ -17,6 +17,8 @@ constexpr std::string_view kInIntegers = "int8";
 constexpr std::string_view kInFloat = "float";
 constexpr std::string_view kOnCodes = "codes";
 constexpr std::string_view kComputedElsewhere = "fused";
+constexpr const char* kOwnWeight =
+    "Q/DQ on input and output: it quantizes the float weight by itself when it loads the file";
 constexpr const char* kLowestIsZero =
     "quantize behind the Relu with the lowest code at 0 (int8 zero point -128, or uint8 with 0)";
 
@@ -53,6 +55,7 @@ class OnnxRuntimeExplainer {
     if (node.is("Conv")) return conv(node, out);
     if (node.is("Gemm")) return gemm(node, out);
     if (node.is("MatMul")) return matmul(node, out);
+    if (node.is("ArgMax")) return arg_max(node, out);
     if (is_movement(node)) return movement(node, out);
     if (is_around(node)) return around(node, out);
     if (holds_codes(node.output(0)))
@@ -134,11 +137,24 @@ class OnnxRuntimeExplainer {
   Obstacle float_inputs(const Node& node) const {
     for (size_t i = 0; i < 2; ++i)
       if (!codes_.of_input(node.input(i)).present) return not_through_dq(node, i);
+    const DType weight = codes_.of_input(node.input(1)).type;
+    if (weight != DType::kInt8 && weight != DType::kUint8) return of_other_bits(weight);
     return {};
   }
   Obstacle int8_input(const Node& node) const {
     const Codes x = codes_.of_input(node.input(0));
     return x.type == DType::kUint8 ? Obstacle{} : stays_int8(x);
+  }
+
+  /// A float weight, and a float bias, that it quantizes by itself when the file is loaded: Conv
+  /// and Gemm between Q/DQ on input and output.
+  bool gets_a_coded_weight(const Node& node, const Output& y) const {
+    const Codes x = codes_.of_input(node.input(0));
+    const bool codes_come_in = x.present && codes_.has_one_scale(*x.dequantize) &&
+                               (x.type == DType::kInt8 || x.type == DType::kUint8);
+    return float_bias_ && codes_come_in && y.quantize != nullptr &&
+           graph_.constant(node.input(1)) != nullptr &&
+           (!node.input(2).valid() || graph_.constant(node.input(2)) != nullptr);
   }
 
   /// The Q behind a layer makes codes of another type than those that come in.
@@ -154,18 +170,21 @@ class OnnxRuntimeExplainer {
 
   LayerForm conv(const Node& node, LayerForm out) {
     const Output y = codes_.output_of(node);
-    Obstacle in_the_way = float_inputs(node);
+    const bool own = gets_a_coded_weight(node, y);
+    Obstacle in_the_way = own ? Obstacle{} : float_inputs(node);
     if (!in_the_way) in_the_way = int8_input(node);
-    if (!in_the_way && !codes_.is_stored(node.input(1)))
+    if (!in_the_way && !own && !codes_.is_stored(node.input(1)))
       in_the_way = {"its weight is computed", ""};
     if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
+    if (!in_the_way && has_float_bias(node) && !own) in_the_way = odd_scales(node, 0);
+    if (!in_the_way && node.input(2).valid()) in_the_way = several_scales(node);
     if (!in_the_way && y.quantize == nullptr && next_is_clamp(node))
       in_the_way = {"the Relu after it stays, because no Q with its lowest code at 0 follows",
                     kLowestIsZero};
     if (!in_the_way && y.quantize == nullptr) in_the_way = no_q_behind(node);
     if (!in_the_way) in_the_way = other_codes(DType::kUint8, y);
     if (!in_the_way) {
-      return is(out, kInIntegers, "QLinearConv", "Q/DQ on inputs and output");
+      return is(out, kInIntegers, "QLinearConv", own ? kOwnWeight : "Q/DQ on inputs and output");
     }
     out.form = float_form(node, "FusedConv");
     return stays(out, in_the_way);
@@ -174,14 +193,18 @@ class OnnxRuntimeExplainer {
   LayerForm gemm(const Node& node, LayerForm out) {
     if (has_stored_weight_alone(node)) return matmul(node, out);
     const Output y = codes_.output_of(node);
-    Obstacle in_the_way = float_inputs(node);
+    const bool own = gets_a_coded_weight(node, y);
+    Obstacle in_the_way = own ? Obstacle{} : float_inputs(node);
     const Codes x = codes_.of_input(node.input(0));
     const bool bias = node.input(2).valid();
     const bool bias_codes = bias && codes_.of_input(node.input(2)).present;
     const bool float_constant = bias && graph_.constant(node.input(2)) != nullptr;
     const bool quantized = y.quantize != nullptr;
-    if (!in_the_way && x.type == DType::kInt8 && weight_type(node) != DType::kInt8)
+    if (!in_the_way && !own && x.type == DType::kInt8 && weight_type(node) != DType::kInt8)
       in_the_way = stays_int8(x);
+    if (!in_the_way && x.type != DType::kInt8 && x.type != DType::kUint8)
+      in_the_way = of_other_bits(x.type);
+    if (!in_the_way && !own) in_the_way = odd_scales(node, node.attr_int("transB", 0) != 0 ? 0 : 1);
     if (!in_the_way) in_the_way = other_codes(x.type, y);
     if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
     if (!in_the_way && bias && !bias_codes && !(float_constant && quantized))
@@ -193,7 +216,9 @@ class OnnxRuntimeExplainer {
                     kLowestIsZero};
     if (!in_the_way) {
       return is(out, kInIntegers, "QGemm",
-                quantized ? "Q/DQ on inputs and output" : "Q/DQ on inputs, float output");
+                own         ? kOwnWeight
+                : quantized ? "Q/DQ on inputs and output"
+                            : "Q/DQ on inputs, float output");
     }
     out.form = float_form(node, "FusedGemm");
     return stays(out, in_the_way);
@@ -204,6 +229,24 @@ class OnnxRuntimeExplainer {
     const Node* dq = graph_.producer(node.input(1));
     return codes_.is_stored(node.input(1)) ? graph_.value(dq->input(0)).type.type
                                            : codes_.of_input(node.input(1)).type;
+  }
+
+  Obstacle several_scales(const Node& node) const {
+    if (codes_.has_one_scale(*codes_.of_input(node.input(0)).dequantize)) return {};
+    return {"its input has several scales", "quantize with one scale for the tensor"};
+  }
+  /// More scales than one of the activation, or of the weight along another axis than its columns.
+  Obstacle odd_scales(const Node& node, int64_t columns) const {
+    if (Obstacle several = several_scales(node)) return several;
+    const Codes w = codes_.of_input(node.input(1));
+    if (codes_.has_one_scale(*w.dequantize)) return {};
+    const int64_t axis = w.dequantize->attr_int("axis", 1);
+    const TypeInfo& type = graph_.value(node.input(1)).type;
+    const auto rank = type.has_rank() ? static_cast<int64_t>(type.rank()) : 0;
+    if ((axis < 0 ? axis + rank : axis) == columns && w.dequantize->attr_int("block_size", 0) == 0)
+      return {};
+    return {"its weight has scales along another axis than its outputs",
+            fmt::format("quantize the weight along axis {}", columns)};
   }
 
   bool has_float_bias(const Node& node) const {
@@ -265,8 +308,7 @@ class OnnxRuntimeExplainer {
            std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
   }
   static bool is_movement(const Node& node) {
-    return onnxruntime_moves_codes_past(node) || node.is("Flatten") || node.is("Resize") ||
-           node.is("Gather");
+    return onnxruntime_moves_codes_past(node) || onnxruntime_drops_codes_around(node);
   }
   static bool quantizes(const Node& node) {
     return node.is("Conv") || node.is("Gemm") || node.is("MatMul") || is_around(node) ||
@@ -284,6 +326,7 @@ class OnnxRuntimeExplainer {
         return stays(out, {"its inputs have codes of several types", "use one type for all"});
       in = codes.type;
     }
+    if (in != DType::kInt8 && in != DType::kUint8) return stays(out, of_other_bits(in));
     const Output y = codes_.output_of(node);
     if (y.quantize == nullptr) return stays(out, no_q_behind(node));
     if (const Obstacle in_the_way = other_codes(in, y)) return stays(out, in_the_way);
@@ -297,12 +340,55 @@ class OnnxRuntimeExplainer {
     const Codes x = codes_.of_input(node.input(0));
     const Output y = codes_.output_of(node);
     const bool quantized = y.quantize != nullptr && y.clamp == nullptr;
+    if (x.present && !moves_codes_of(node, x.type)) return stays(out, of_other_bits(x.type));
+    if (x.present && quantized && takes_one_scale(node, *x.dequantize))
+      return is(out, kOnCodes, node.op_type, "Q/DQ on both sides go");
+    if (x.present && quantized && past && graph_.producer(node.input(0)) != x.dequantize)
+      return is(out, kOnCodes, node.op_type, "Q moves before it");
+    if (x.present && quantized)
+      return stays(out, {"the Q behind it has another scale or zero point than the DQ before it",
+                         "give both the same scale and zero point"});
+    if (x.present && past && !codes_.has_one_scale(*x.dequantize))
+      return stays(out, {"the DQ before it has several scales, so it stays where it is",
+                         "quantize with one scale for the tensor"});
     if (x.present && past) return is(out, kOnCodes, node.op_type, "DQ moves behind it");
-    if (x.present && quantized) return is(out, kOnCodes, node.op_type, "Q/DQ on both sides go");
     if (quantized && past) return is(out, kOnCodes, node.op_type, "Q moves before it");
     if (x.present) return stays(out, no_q_behind(node));
     out.why = "its input does not come through DQ";
     return out;
+  }
+
+  /// Every output goes into a Q with the parameters of the DQ before.
+  bool takes_one_scale(const Node& node, const Node& dequantize) const {
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
+      if (!out.valid()) return true;
+      const Node* quantize = codes_.quantize_of(out);
+      return quantize != nullptr && codes_.have_one_scale(dequantize, *quantize);
+    });
+  }
+
+  /// The order of codes is that of values, so its DQ goes.
+  LayerForm arg_max(const Node& node, LayerForm out) const {
+    const Codes x = codes_.of_input(node.input(0));
+    const bool drops = x.present && x.type != DType::kInt16 && x.type != DType::kUint16 &&
+                       codes_.has_one_scale(*x.dequantize);
+    if (drops || holds_codes(node.input(0)))
+      return is(out, kOnCodes, node.op_type, "the DQ before it goes");
+    out.why = x.present ? "its DQ has several scales, or codes of more than 8 bits"
+                        : "its input does not come through DQ";
+    return out;
+  }
+
+  /// Codes of 16 bits move where their order and neighbours do not matter.
+  static bool moves_codes_of(const Node& node, DType codes) {
+    if (codes == DType::kInt8 || codes == DType::kUint8) return true;
+    constexpr std::string_view kOps[] = {"MaxPool", "Resize", "DepthToSpace", "ReduceMax",
+                                         "ReduceMin"};
+    return std::find(std::begin(kOps), std::end(kOps), node.op_type) == std::end(kOps);
+  }
+  static Obstacle of_other_bits(DType codes) {
+    return {fmt::format("its codes are {}: there is no such kernel", name(codes)),
+            "quantize to 8 bits"};
   }
 
   const Graph& graph_;
@@ -313,6 +399,10 @@ class OnnxRuntimeExplainer {
 };
 
 } // namespace
+
+LayerForm onnxruntime_layer(const Graph& graph, const TargetDef& target, const Node& node) {
+  return OnnxRuntimeExplainer(graph, target).layer(node);
+}
 
 Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef& target) {
   if (is_cuda(target)) return explain_onnxruntime_cuda(graph);

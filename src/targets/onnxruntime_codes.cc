@@ -27,6 +27,15 @@ bool onnxruntime_moves_codes_past(const Node& node) {
          std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
 }
 
+bool onnxruntime_drops_codes_around(const Node& node) {
+  constexpr std::string_view kOps[] = {"Flatten", "Gather",    "GatherElements",
+                                       "Expand",  "Tile",      "DepthToSpace",
+                                       "Split",   "ReduceMax", "ReduceMin"};
+  if (node.is("Resize")) return node.attr_string("mode", "nearest") == "nearest";
+  return node.domain.empty() &&
+         std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
+}
+
 OnnxRuntimeCodes::OnnxRuntimeCodes(const Graph& graph) : graph_(graph), uses_(graph) {
   const auto order = graph.topological();
   if (!order.ok()) return;
@@ -56,7 +65,7 @@ bool OnnxRuntimeCodes::has_scalar_zero(const Node& dequantize) const {
 }
 
 OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_quantize(const Node& quantize) const {
-  Codes out{true, graph_.value(quantize.output(0)).type.type, "", kUint8Mend};
+  Codes out{true, graph_.value(quantize.output(0)).type.type, "", kUint8Mend, nullptr};
   if (out.type != DType::kInt8) return out;
   const Node* reader = only_reader(quantize.output(0));
   if (reader != nullptr && !is_dequantize(*reader)) {
@@ -73,6 +82,21 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_quantize(const Node& quantize) cons
   return out;
 }
 
+bool OnnxRuntimeCodes::has_one_scale(const Node& qdq) const {
+  const Tensor* scale = graph_.constant(qdq.input(1));
+  return scale != nullptr && scale->count() == 1;
+}
+
+bool OnnxRuntimeCodes::have_one_scale(const Node& dequantize, const Node& quantize) const {
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    const ValueId a = dequantize.input(i), b = quantize.input(i);
+    if (!a.valid() && !b.valid()) continue;
+    const Tensor *x = graph_.constant(a), *y = graph_.constant(b);
+    if (x == nullptr || y == nullptr || !x->identical(*y)) return false;
+  }
+  return true;
+}
+
 OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
   const Node* dq = graph_.producer(value);
   bool moved = false;
@@ -84,7 +108,7 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
     dq = graph_.producer(value);
   }
   if (dq == nullptr || !is_dequantize(*dq)) return {};
-  Codes out{true, graph_.value(dq->input(0)).type.type, "", kUint8Mend};
+  Codes out{true, graph_.value(dq->input(0)).type.type, "", kUint8Mend, dq};
   if (out.type != DType::kInt8) return out;
   if (is_folded(dq->input(0))) {
     out.why_int8 = "int8 codes that no Q makes";
@@ -96,7 +120,11 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
     return out;
   }
   const Node* before = graph_.producer(dq->input(0));
-  if (before != nullptr && is_quantize(*before)) return of_quantize(*before);
+  if (before != nullptr && is_quantize(*before)) {
+    out = of_quantize(*before);
+    out.dequantize = dq;
+    return out;
+  }
   out.why_int8 = before == nullptr ? "int8 codes that no Q makes"
                                    : "int8 codes that go through " + before->op_type + " before DQ";
   out.mend = "use uint8, or let DQ follow Q directly";
@@ -112,6 +140,8 @@ bool OnnxRuntimeCodes::absorbs(const Node& quantize, const Node& clamp) const {
   const Tensor* zero = graph_.constant(quantize.input(2));
   const Tensor* scale = graph_.constant(quantize.input(1));
   if (scale == nullptr || scale->count() != 1) return false;
+  if (zero != nullptr && zero->type() != DType::kInt8 && zero->type() != DType::kUint8)
+    return false;
   const bool is_signed = zero != nullptr && zero->type() == DType::kInt8;
   const double z = zero != nullptr && zero->count() == 1 ? zero->at(0) : 0;
   const double lowest = ((is_signed ? -128 : 0) - z) * scale->at(0);
@@ -133,6 +163,12 @@ const Node* OnnxRuntimeCodes::quantize_behind(ValueId value, bool& moved) const 
     next = only_reader(next->output(0));
   }
   return next;
+}
+
+const Node* OnnxRuntimeCodes::quantize_of(ValueId value) const {
+  bool moved = false;
+  const Node* next = quantize_behind(value, moved);
+  return next != nullptr && is_quantize(*next) ? next : nullptr;
 }
 
 bool OnnxRuntimeCodes::is_absorbed(const Node& clamp) const {

@@ -13,6 +13,8 @@ namespace octet {
 
 /// Q and DQ move past these: MaxPool, Transpose, Reshape, Squeeze, Unsqueeze, Slice.
 bool onnxruntime_moves_codes_past(const Node& node);
+/// Q and DQ of one scale on both sides of these go, without moving past them.
+bool onnxruntime_drops_codes_around(const Node& node);
 
 class OnnxRuntimeCodes {
  public:
@@ -20,13 +22,19 @@ class OnnxRuntimeCodes {
 
   struct Codes {
     bool present = false;
-    DType type = DType::kUndefined; ///< int8: what could not be turned into uint8
-    std::string why_int8, mend;     ///< why it could not
+    DType type = DType::kUndefined;   ///< int8: what could not be turned into uint8
+    std::string why_int8, mend;       ///< why it could not
+    const Node* dequantize = nullptr; ///< that an input comes through
   };
   /// The codes behind the DQ that `value` comes through; absent where there is none.
   Codes of_input(ValueId value) const;
   /// Those that Q makes.
   Codes of_quantize(const Node& quantize) const;
+
+  /// A constant scale for the whole tensor.
+  bool has_one_scale(const Node& qdq) const;
+  /// Scale and zero point of both are constants, and the same.
+  bool have_one_scale(const Node& dequantize, const Node& quantize) const;
 
   /// The Q that takes a layer's output, past what moves values and past a clamp that it absorbs.
   struct Output {
@@ -34,6 +42,8 @@ class OnnxRuntimeCodes {
     const Node* clamp = nullptr;
   };
   Output output_of(const Node& node) const;
+  /// The Q that takes a value, past what moves values; null: there is none.
+  const Node* quantize_of(ValueId value) const;
   /// A Relu or Clip whose work the Q behind it does: it goes, whatever runs before it.
   bool is_absorbed(const Node& clamp) const;
 

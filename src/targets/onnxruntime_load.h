@@ -4,10 +4,13 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "octet/graph.h"
 
 namespace octet {
+
+struct TargetDef;
 
 /// The number of elements of a value, where its shape is known.
 std::optional<int64_t> static_count(const Graph& graph, ValueId value);
@@ -30,6 +33,13 @@ const Node* onnxruntime_half_concat(const Graph& graph, const Uses& uses, const 
 /// A Q of int8 codes with a zero point and output_dtype, alone before one DQ that has one reader:
 /// what turns the codes into UINT8 leaves the attribute at INT8.
 bool onnxruntime_keeps_output_type(const Graph& graph, const Uses& uses, const Node& quantize);
+
+/// What ONNX Runtime says, when it loads or runs the file, of a layer that it fuses with Q/DQ whose
+/// scales or codes the fused kernel does not take.
+std::optional<std::string> onnxruntime_fused_fault(const Graph& graph,
+                                                   const Uses& uses,
+                                                   const TargetDef& target,
+                                                   const Node& node);
 
 /// The input of ConvInteger or MatMulInteger that is a zero point of several elements where the
 /// kernel takes one: both of ConvInteger, that of a of MatMulInteger.

@@ -93,6 +93,8 @@ cmp whole/model.onnx lm/model.onnx
 [ ! -e lm.checkpoint ] || fail "the checkpoint of a finished run is still there"
 "$octet" fill-mask lm "the [MASK] is good" >fill.txt
 grep -q "probability" fill.txt || fail "fill-mask: $(cat fill.txt)"
+"$octet" fill-mask lm "[MASK] film is [MASK]" >fill.txt
+grep -q "film is \[MASK\]" fill.txt || fail "fill-mask loses the other [MASK]: $(cat fill.txt)"
 refused "the model has 512 positions; shorten it" "$octet" fill-mask lm "[MASK] $(seq -s ' ' 600)"
 refused "there is no such file or folder" "$octet" fill-mask gone "a [MASK]"
 "$octet" quantize lm --data text.txt --samples 4 --threads 1 -o lm8/ >/dev/null 2>&1

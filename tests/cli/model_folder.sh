@@ -49,6 +49,18 @@ refused "export the" "$octet" export hf moved-int8 -o int8-hf
 [ ! -e int8-hf ] || fail "a failed export left a folder"
 
 refused "exists; use --force" "$octet" import hf hf -o moved/
+refused 'classes 0 and 1 are both called "a"' "$octet" import hf hf --head classification --labels a,a,b -o x/
+"$octet" import hf back --labels a,b,c -o three/ >three.txt
+grep -qF "the file tells 2 classes apart, --labels names 3; so with initial values: classifier." three.txt ||
+  fail "a replaced classifier: $(cat three.txt)"
+"$octet" quantize moved --mode weight-only --embeddings --target tensorrt-10 -o no.onnx >/dev/null 2>notes.txt
+grep -qF -- "--embeddings: no table is stored in 8 bits for tensorrt-10: int8 constants" notes.txt || fail "notes: $(cat notes.txt)"
+"$octet" quantize moved --mode dynamic --embeddings -o eight.onnx >/dev/null 2>none.txt
+[ ! -s none.txt ] || fail "a note where tables are stored in 8 bits: $(cat none.txt)"
+# A full disk under standard output.
+for words in "inspect moved" "check moved --target tensorrt-10 --json" "--version" "inspect --help"; do
+  refused "standard output cannot be written: No space left on device" sh -c '"$0" $1 >/dev/full' "$octet" "$words"
+done
 refused "octet import hf hf" "$octet" inspect hf
 refused "holds no model.onnx" "$octet" inspect .
 refused "no head \"clasification\"; did you mean \"classification\"?" "$octet" import hf hf --head clasification -o x/

@@ -81,6 +81,17 @@ TEST(Classify, CountsWhatIsRightInBatchesThatDoNotDivideTheSet) {
   EXPECT_DOUBLE_EQ(classify_scores({1, 0, 1, 1, 0}, options).value().accuracy(), 1);
 }
 
+/// log of x - 1/2 for scores of 0 and 1/2: NaN, and -inf, which is a number to compare with.
+TEST(Classify, CountsExamplesWhoseScoresAreNoNumbers) {
+  const Graph graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[N, 2]\n"
+                                  "const h: f32[] = [0.5]\nd = Sub(x, h)\ny = Log(d)\n"
+                                  "output y: f32[N, 2]\n")
+                          .value();
+  const auto executor = make_reference_executor(graph).value();
+  const Classification said = classify(graph, *executor, Scores({1, 0, 1, 1, 0})).value();
+  EXPECT_EQ(said.not_numbers, 3); // x is 0 in examples 0, 2 and 4
+}
+
 TEST(Classify, SaysWhatDoesNotFit) {
   EXPECT_EQ(classify_scores({}).error().message(), "scores: has no labels");
   EXPECT_EQ(classify_scores({0, 1, 2, 0, 0}).error().message(),

@@ -73,6 +73,36 @@ output y: f32[1, 4]
   EXPECT_EQ(rules, (std::vector<std::string>{"opset g", "operator Resize \"bigger\""}));
 }
 
+TEST(CustomTarget, ChecksCodesByIt) {
+  const std::pair<const char*, std::vector<std::string>> cases[] = {
+      {"[activations]\ntype = \"int8\"", {"activation-type", "activation-type"}},
+      {"[activations]\nsymmetric-only = true", {"zero-point-not-zero", "zero-point-not-zero"}},
+      {"[weights]\nsymmetric = true", {"weight-zero-point"}},
+      {"[weights]\nstored = false", {"stored-weight"}},
+      {"[weights]\nnarrow = true", {"weight-range"}},
+      {"[activations]\ntype = \"uint8\"\nsymmetric = true\n[weights]\nstored = true", {}}};
+  const Graph graph = parsed(R"(graph g opset(""=17)
+input x: f32[1, 2]
+const s: f32[] = [0.1]
+const u: u8[] = [100]
+const w: i8[2, 2] = [1, -128, 3, 4]
+const v: i8[] = [3]
+q = QuantizeLinear(x, s, u)
+d = DequantizeLinear(q, s, u)
+e = DequantizeLinear(w, s, v)
+y = MatMul(d, e)
+output y: f32[1, 2]
+)");
+  for (const auto& [text, wanted] : cases) {
+    const auto found = check(graph, written(std::string("base = \"onnxruntime\"\n") + text));
+    ASSERT_TRUE(found.ok()) << found.error().text();
+    std::vector<std::string> rules;
+    for (const Finding& f : *found)
+      if (f.severity == Severity::kError) rules.push_back(f.rule);
+    EXPECT_EQ(rules, wanted) << text;
+  }
+}
+
 TEST(CustomTarget, MistakesAreNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {"name = \"a\"", "base is missing"},

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -85,6 +87,51 @@ TEST(RepairPrecision, DataKeepsWhatOverflowsInFloat) {
   EXPECT_LT(worst, 0.07); // half a step of f16 at 150 is 1 / 16: a factor of exp(1 / 16)
   ASSERT_EQ(repaired.outputs.size(), 1U);
   EXPECT_NEAR(repaired.outputs[0].max_error, worst, 1e-6);
+}
+
+/// No Q, nothing else to repair: the guard does not depend on it.
+constexpr const char* kProducts = R"(graph g opset(""=19)
+input x: f32[2, 2]
+const big: f32[2, 2] = [300, 0, 0, 300]
+const small: f32[2, 2] = [0.001, 0, 0, 0.001]
+a = MatMul(x, big) "large"
+r = Relu(a) "relu"
+y = MatMul(r, small) "back"
+output y: f32[2, 2]
+)";
+
+RepairOptions options_with(std::vector<Tensor> passes) {
+  RepairOptions out;
+  out.precision = DType::kFloat16;
+  out.data = [passes, pass = size_t{0}]() mutable -> CalibrationSource {
+    const Tensor x = passes[std::min(pass++, passes.size() - 1)];
+    return [x, done = false]() mutable -> Result<std::optional<std::vector<Tensor>>> {
+      if (std::exchange(done, true)) return std::optional<std::vector<Tensor>>();
+      return std::optional(std::vector<Tensor>{x});
+    };
+  };
+  return out;
+}
+
+TEST(RepairPrecision, GuardsAFileThatNeedsNothingElse) {
+  const Tensor x = Tensor::of<float>({2, 2}, {1000, -900, 1, 2});
+  const Repaired repaired =
+      repair(parse_graph(kProducts).value(), "tensorrt-11", options_with({x})).value();
+  EXPECT_TRUE(accepted(repaired.left));
+  for (const char* node : {"large", "relu", "back"})
+    EXPECT_NE(find(repaired, "keep_float", node), nullptr) << node;
+  ASSERT_EQ(repaired.outputs.size(), 1U);
+  EXPECT_LT(repaired.outputs[0].max_error, 0.2); // of 300
+}
+
+/// Values that the first pass over the data does not show.
+TEST(RepairPrecision, WhatOverflowsAllTheSameIsRefused) {
+  const Tensor near = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
+  const Tensor far = Tensor::of<float>({2, 2}, {1000, -900, 1, 2});
+  RepairOptions options = options_with({near, near, far});
+  const Repaired repaired = repair(parse_graph(kProducts).value(), "tensorrt-11", options).value();
+  EXPECT_FALSE(accepted(repaired.left));
+  EXPECT_EQ(repaired.left.back().rule, "half-precision-overflow");
 }
 
 TEST(RepairPrecision, WithoutDataOnlyConstantsSpeak) {

@@ -237,16 +237,36 @@ TEST(Repair, DynamicQuantizationNeedsData) {
   }
 }
 
-TEST(Repair, UnifiesScalesOnlyWhereAsked) {
-  const Graph graph = parse_bad_file(
+/// One tensor with two scales, and a Concat with a third behind it.
+Graph several_scales() {
+  return parse_bad_file(
       {"concat",
        "const t: f32[] = [0.2]\nconst v: f32[] = [0.25]\np = QuantizeLinear(x, s, z)\n"
        "a = DequantizeLinear(p, s, z)\nq = QuantizeLinear(x, t, z)\nb = DequantizeLinear(q, t, z)\n"
        "c = Concat(a, b) {axis=1}\nr = QuantizeLinear(c, v, z)\ny = DequantizeLinear(r, v, z)",
        "", ""});
+}
+
+/// The bad files' inputs, `by` times as large.
+std::function<CalibrationSource()> data_times(double by) {
+  return [by]() -> CalibrationSource {
+    return [by, all = inputs(),
+            next = size_t{0}]() mutable -> Result<std::optional<std::vector<Tensor>>> {
+      if (next >= all.size()) return std::optional<std::vector<Tensor>>();
+      std::vector<double> values = all[next].to_doubles().value();
+      for (double& v : values)
+        v *= by;
+      const Tensor& x = all[next++];
+      return std::optional(std::vector{Tensor::from_doubles(x.type(), x.shape(), values).value()});
+    };
+  };
+}
+
+TEST(Repair, UnifiesScalesOnlyWhereAsked) {
+  const Graph graph = several_scales();
   EXPECT_TRUE(repair(graph, "tensorrt-10").value().changes.empty());
   RepairOptions options;
-  options.data = data();
+  options.data = data_times(0.01); // within the range of the smallest scale
   options.scales = ScaleForm::kUnified;
   const Repaired repaired = repair(graph, "tensorrt-10", options).value();
   EXPECT_TRUE(repaired.left.empty()) << text(repaired.left);
@@ -255,6 +275,21 @@ TEST(Repair, UnifiesScalesOnlyWhereAsked) {
     if (repaired.graph.node(id).op_type != "Concat") {
       EXPECT_EQ(repaired.graph.constant(repaired.graph.node(id).input(1))->at(0), 0.25);
     }
+}
+
+/// What a smaller scale cut off stays cut off where its scale becomes larger.
+TEST(Repair, UnifiedScalesKeepTheRangeOfEach) {
+  const Graph graph = several_scales();
+  for (const double by : {1.0, 100.0}) {
+    RepairOptions options;
+    options.data = data_times(by);
+    options.scales = ScaleForm::kUnified;
+    const Repaired repaired = repair(graph, "tensorrt-10", options).value();
+    EXPECT_TRUE(repaired.left.empty()) << text(repaired.left);
+    ASSERT_EQ(repaired.outputs.size(), 1U);
+    // Half a step of the old scale, half of the new, and that of the Concat's Q.
+    EXPECT_LE(repaired.outputs[0].max_error, (0.1 + 0.25) / 2 + 0.25 + 1e-6) << by;
+  }
 }
 
 } // namespace

@@ -9,8 +9,10 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/progress.h"
 #include "sequences.h"
 #include "train/trainer/trainer.h"
 #include "training_support.h"
@@ -145,6 +147,41 @@ TEST(Distributed, ALostProcessEndsTheRunWithAnError) {
       << two[0].end;
   EXPECT_TRUE(two[1].end.empty());
   EXPECT_LT(seconds.count(), 120); // a hang would be longer than any timeout in use
+}
+
+/// Nobody else comes: neither the process with the store nor the other one waits for the timeout.
+TEST(Distributed, WaitingForTheOthersCanBeStopped) {
+  const test::Sequences data(100);
+  for (const int rank : {0, 1}) {
+    CancelToken token;
+    TrainOptions options = test::sequence_options();
+    options.world = {.rank = rank, .size = 2, .port = free_port(), .timeout_seconds = 300};
+    options.cancel = &token;
+    std::thread signal([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      token.cancel();
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    const Result<TrainedModel> model =
+        train::train_graph(test::sequence_network(), data, nullptr, options);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    signal.join();
+    ASSERT_FALSE(model.ok());
+    EXPECT_EQ(model.error().code(), ErrorCode::kCancelled) << model.error().text();
+    EXPECT_LT(seconds.count(), 120) << rank; // it would have been the timeout
+  }
+}
+
+/// What the others do not answer is said in octet's words, not in a line of Gloo's log.
+TEST(Distributed, AProcessThatStaysAloneSaysWhomItWaitedFor) {
+  const test::Sequences data(100);
+  TrainOptions options = test::sequence_options();
+  options.world = {.rank = 0, .size = 2, .port = free_port(), .timeout_seconds = 1};
+  const Result<TrainedModel> model =
+      train::train_graph(test::sequence_network(), data, nullptr, options);
+  ASSERT_FALSE(model.ok());
+  EXPECT_NE(model.error().text().find("the process with RANK 1 did not come"), std::string::npos)
+      << model.error().text();
 }
 
 TEST(Distributed, OtherOptionsAreRefused) {

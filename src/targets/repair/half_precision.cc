@@ -3,46 +3,21 @@
 // (TensorRT's strongly typed ones). Layers whose values, by the data, overflow or lose too much
 // stay in f32 with casts around them; constants that only mask are clamped. Source:
 // docs/targets.md 1.4, 9.
-#include <algorithm>
+#include <cmath>
 
-#include "quant/calibrate.h"
+#include "core/format.h"
 #include "targets/repair/rule.h"
 
 #include "octet/export.h"
 
 namespace octet {
 
-namespace {
-
-/// Beyond it no layer computes: such numbers are masks, which are clamped.
-constexpr double kMaskConstant = 1e30;
-
-Result<std::map<std::string, Range>> float_ranges(const Graph& graph,
-                                                  const RepairOptions& options) {
-  std::vector<ObserveRequest> requests;
-  for (const NodeId id : graph.nodes())
-    for (const ValueId out : graph.node(id).outputs)
-      if (out.valid() && graph.value(out).type.type == DType::kFloat32)
-        requests.push_back({out, Scheme{}});
-  for (const ValueId in : graph.inputs())
-    if (graph.value(in).type.type == DType::kFloat32) requests.push_back({in, Scheme{}});
-  QuantizeOptions how;
-  how.executor = options.executor;
-  const Calibration seen = OCTET_TRY(calibrate(graph, requests, options.data(), how, 0));
-  std::map<std::string, Range> out;
-  for (const auto& [value, observation] : seen.values)
-    if (observation.range.lo > -kMaskConstant && observation.range.hi < kMaskConstant)
-      out[graph.value(value).name] = observation.range;
-  return out;
-}
-
-} // namespace
-
 Status half_precision(const Graph& came, const RepairOptions& options, Repaired& repaired) {
   if (options.precision == DType::kUndefined) return ok_status();
   PrecisionOptions how;
   how.type = options.precision;
-  if (options.data) how.ranges = OCTET_TRY(float_ranges(repaired.graph, options));
+  if (options.data)
+    how.ranges = OCTET_TRY(precision_ranges(repaired.graph, options.data(), options.executor));
   const std::vector<ExportNote> notes = OCTET_TRY(convert_precision(repaired.graph, how));
   Change change;
   change.rule = "half_precision";
@@ -62,6 +37,22 @@ Status half_precision(const Graph& came, const RepairOptions& options, Repaired&
     repaired.changes.push_back(std::move(noted));
   }
   return options.data ? measure_outputs(came, options, repaired) : ok_status();
+}
+
+void refuse_overflow(const RepairOptions& options, Repaired& repaired) {
+  if (options.precision == DType::kUndefined) return;
+  for (const OutputDifference& d : repaired.outputs)
+    if (!std::isfinite(d.max_error))
+      repaired.left.push_back(
+          {.rule = "half-precision-overflow",
+           .severity = Severity::kError,
+           .node = d.output,
+           .message = fmt::format("computed in {}, the output is inf or NaN on the data, which in "
+                                  "the file as it came it is not",
+                                  name(options.precision)),
+           .fix = options.precision == DType::kFloat16 ? "use --precision bf16, or leave it out"
+                                                       : "leave --precision out",
+           .source = "9"});
 }
 
 } // namespace octet

@@ -73,6 +73,7 @@ constexpr RepairRule kOnnxRuntimeForms[] = {
     {"widen_concat", widen_concat},
     {"split_quantize", split_quantize},
     {"separate_constants", separate_constants},
+    {"float_product", float_product},
 };
 
 constexpr RepairRule kOnnxRuntimeNumbers[] = {
@@ -148,6 +149,7 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
     OCTET_TRY_WITH(measure(came, options, driver, out), "repair: measuring");
   OCTET_TRY_WITH(half_precision(came, options, out), "repair: 16 bits");
   out.left = OCTET_TRY(check(out.graph, target));
+  refuse_overflow(options, out);
   explain_what_bodies_leave(out.graph, out.left);
   explain_what_stays_too_new(too_new, out.left);
   return out;

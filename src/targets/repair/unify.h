@@ -17,9 +17,9 @@ struct SymmetricPair {
 };
 std::optional<SymmetricPair> symmetric_pair(const RepairContext& context, const Node& quantize);
 
-/// All of them with the largest of their scales. The cost is that of the worst: half a step of the
-/// old scale and half a step of the new, beyond the old range the difference of both. The probe is
-/// that of the one with the smallest scale.
+/// All of them with the largest of their scales. A Clip before Q puts back what a smaller scale cut
+/// off, so that the cost is that of the worst: half a step of the old scale and half a step of the
+/// new. The probe is that of the one with the smallest scale.
 std::optional<Repair>
 unify(const RepairContext& context, std::span<const SymmetricPair> pairs, const std::string& why);
 

@@ -18,8 +18,9 @@ namespace octet::train {
 class Peers {
  public:
   virtual ~Peers() = default;
-  /// Waits for the others. Errors: no connection within the timeout.
-  static Result<std::unique_ptr<Peers>> join(const World& world);
+  /// Waits for the others. Errors: no connection within the timeout; kCancelled once `cancel`,
+  /// which may be null, is raised.
+  static Result<std::unique_ptr<Peers>> join(const World& world, const CancelToken* cancel);
 
   /// Each tensor becomes the sum over all processes.
   virtual Status sum(const std::vector<at::Tensor>& tensors) = 0;

@@ -73,7 +73,7 @@ Status TrainSession::build_programs(const std::vector<Parameter>& parameters) {
 Status TrainSession::meet(int threads) {
   identity_ = run_identity(graph_, all_, given_validation_, options_, threads);
   if (options_.world.size == 1) return ok_status();
-  peers_ = OCTET_TRY(Peers::join(options_.world));
+  peers_ = OCTET_TRY(Peers::join(options_.world, options_.cancel));
   return peers_->agree(identity_.text(), "another graph, other data or other options");
 }
 

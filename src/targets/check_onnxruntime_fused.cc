@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers that ONNX Runtime fuses with their Q and DQ without a look at how many scales these have,
+// or at 32-bit codes: the file loads without optimizations, and fails with them, when it is loaded
+// or run. Source: docs/targets.md 8 (measured).
+#include <algorithm>
+#include <vector>
+
+#include "core/format.h"
+#include "targets/checks.h"
+#include "targets/onnxruntime_codes.h"
+#include "targets/onnxruntime_load.h"
+#include "targets/onnxruntime_versions.h"
+
+namespace octet {
+
+namespace {
+
+bool has_several(const Graph& graph, const Node& qdq) {
+  return static_count(graph, qdq.input(1)).value_or(1) > 1;
+}
+
+/// The DQ before, past what moves values.
+const Node* dequantize_before(const Graph& graph, ValueId value) {
+  constexpr int kMostHops = 16;
+  const Node* maker = graph.producer(value);
+  for (int hops = 0; hops < kMostHops && maker != nullptr && onnxruntime_moves_codes_past(*maker);
+       ++hops)
+    maker = graph.producer(maker->input(0));
+  return maker != nullptr && is_dequantize(*maker) ? maker : nullptr;
+}
+
+bool takes_wide_codes(const Graph& graph, const Node& dequantize) {
+  return graph.value(dequantize.input(0)).type.type == DType::kInt32 &&
+         graph.constant(dequantize.input(0)) == nullptr;
+}
+
+/// Scales that the kernel takes: of Conv one for each filter, of MatMul one for each column of a
+/// matrix.
+bool is_weight_with_columns(const Graph& graph, const Node& node, const Node& dequantize) {
+  const TypeInfo& type = graph.value(node.input(1)).type;
+  if (!type.has_rank() || dequantize.attr_int("block_size", 0) > 0) return false;
+  const auto rank = static_cast<int64_t>(type.rank());
+  const int64_t given = dequantize.attr_int("axis", 1);
+  const int64_t axis = given < 0 ? given + rank : given;
+  return node.is("Conv") ? axis == 0 : rank == 2 && axis == 1;
+}
+
+/// QLinearConcat builds no table for an input whose scale is that of its output.
+bool is_copied(const Graph& graph, const Node& dequantize, const Node& quantize) {
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    const Tensor *a = graph.constant(dequantize.input(i)), *b = graph.constant(quantize.input(i));
+    if (a == nullptr || b == nullptr) return false;
+    for (const Tensor* t : {a, b})
+      for (int64_t k = 0; k < t->count(); ++k)
+        if (t->at(k) != a->at(0)) return false;
+  }
+  return true;
+}
+
+class FusedLayer {
+ public:
+  FusedLayer(const Graph& graph, const Uses& uses, const TargetDef& target, const Node& node)
+      : graph_(graph), uses_(uses), target_(target), node_(node) {
+    for (const ValueId in : node.inputs)
+      inputs_.push_back(in.valid() ? dequantize_before(graph, in) : nullptr);
+  }
+
+  std::optional<std::string> fault() const {
+    const bool wide = std::any_of(inputs_.begin(), inputs_.end(), [&](const Node* dq) {
+      return dq != nullptr && takes_wide_codes(graph_, *dq);
+    });
+    if (wide) return of_wide_codes();
+    // Files are full of layers that this does not concern: the fusion is replayed for few.
+    bool several = makes_several();
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      several = several || reads_several(i);
+    if (!several || node_.is("Gemm")) return std::nullopt;
+    const std::string form = onnxruntime_layer(graph_, target_, node_).form;
+    if (form != "MatMulIntegerToFloat" && !form.starts_with("QLinear")) return std::nullopt;
+    const Node* quantize = OnnxRuntimeCodes(graph_).output_of(node_).quantize;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const bool copied = node_.is("Concat") && quantize != nullptr && inputs_[i] != nullptr &&
+                          is_copied(graph_, *inputs_[i], *quantize);
+      if (reads_several(i) && !copied) return said(form, is_weight(i));
+    }
+    const bool ignores_output = node_.is("Softmax") || node_.is("Concat");
+    if (quantize != nullptr && has_several(graph_, *quantize) && !ignores_output)
+      return said(form, false);
+    return std::nullopt;
+  }
+
+ private:
+  bool is_weight(size_t input) const {
+    return input == 1 && (node_.is("Conv") || node_.is("MatMul"));
+  }
+
+  /// Several scales where the kernel takes one.
+  bool reads_several(size_t input) const {
+    const Node* dq = inputs_[input];
+    if (dq == nullptr || !has_several(graph_, *dq)) return false;
+    const bool bias = input == 2 && node_.is("Conv");
+    return !bias && !(is_weight(input) && is_weight_with_columns(graph_, node_, *dq));
+  }
+
+  /// A Q behind it, past what moves values or clamps, has several scales.
+  bool makes_several() const {
+    constexpr int kMostHops = 16;
+    ValueId value = node_.output(0);
+    for (int hops = 0; hops < kMostHops && value.valid(); ++hops) {
+      const NodeId id = uses_.single_consumer(value);
+      if (!id.valid()) return false;
+      const Node& reader = graph_.node(id);
+      if (is_quantize(reader)) return has_several(graph_, reader);
+      if (!onnxruntime_moves_codes_past(reader) && !reader.is("Relu") && !reader.is("Clip"))
+        return false;
+      value = reader.output(0);
+    }
+    return false;
+  }
+
+  /// Q and DQ of its own making get the zero point of 32 bits.
+  std::optional<std::string> of_wide_codes() const {
+    const bool moves = onnxruntime_moves_codes_past(node_);
+    if (!moves && !node_.is("MatMul")) return std::nullopt;
+    const OnnxRuntimeCodes codes(graph_);
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      if (moves && i == 1) break;
+      const auto in = codes.of_input(node_.input(i));
+      if (!in.present || (moves && has_several(graph_, *in.dequantize))) return std::nullopt;
+    }
+    if (codes.output_of(node_).quantize != nullptr) return std::nullopt;
+    return fmt::format("\"Type 'tensor(int32)' of input parameter [...] of operator ({}) in node "
+                       "[...] is invalid.\"",
+                       moves ? "QuantizeLinear" : "MatMulIntegerToFloat");
+  }
+
+  static std::string said(const std::string& form, bool weight) {
+    if (form == "QLinearAdd" || form == "QLinearMul" || form == "QLinearAveragePool")
+      return "\"[TypeInferenceError] Scale and Zero-point must be a scalar\"";
+    if (form == "QLinearConv" && weight) return "\"QLinearConv : filter scale shape invalid\"";
+    if (weight)
+      return form +
+             ": \"weight zero point must be a scalar, 1D tensor of size 1, or last to second "
+             "dimension is 1\"";
+    return form + ": \"zero point must be a scalar or 1D tensor of size 1\"";
+  }
+
+  const Graph& graph_;
+  const Uses& uses_;
+  const TargetDef& target_;
+  const Node& node_;
+  std::vector<const Node*> inputs_; ///< the DQ before each
+};
+
+} // namespace
+
+std::optional<std::string> onnxruntime_fused_fault(const Graph& graph,
+                                                   const Uses& uses,
+                                                   const TargetDef& target,
+                                                   const Node& node) {
+  if (is_cuda(target) || !node.domain.empty() || is_qdq(node) || node.outputs.empty())
+    return std::nullopt;
+  return FusedLayer(graph, uses, target, node).fault();
+}
+
+void onnxruntime_fused(const CheckContext& context, const Node& node) {
+  const auto fault = onnxruntime_fused_fault(context.graph, context.uses, context.target, node);
+  if (!fault) return;
+  context.add("fused-parameters", context.at_least(131) ? Severity::kError : Severity::kWarning,
+              label(context.graph, node),
+              "ONNX Runtime 1.31 fuses it with its Q/DQ, whose kernel takes no such scales or "
+              "codes: " +
+                  *fault,
+              "give activations one scale and 8-bit codes, weights a scale for each column "
+              "(MatMul, axis 1) or filter (Conv, axis 0); octet repair takes a MatMul with a "
+              "stored weight to float",
+              "8");
+}
+
+} // namespace octet
