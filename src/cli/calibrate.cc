@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "octet/ranges.h"
-#include "octet/session.h"
 
 namespace octet::cli {
 namespace {
@@ -51,9 +50,7 @@ class Calibrate final : public Command {
     o.mask_input = padding_mask(graph, mask_input_, data_);
     const auto examples = OCTET_TRY(
         open_model_data({data_, Split::kTrain, max_length_, samples_, {}}, graph, model_, common));
-    o.executor = [threads = common.threads](const Graph& g) {
-      return make_native_executor(g, {.threads = threads, .isa = {}, .lower = true});
-    };
+    o.executor = measuring_executor(common, true);
     ProgressLine progress("calibrate", "examples");
     const Interruptible interruptible;
     o.progress = [&](int64_t done, int64_t total) {

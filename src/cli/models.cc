@@ -6,6 +6,7 @@
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/sizes.h"
 #include <sys/resource.h>
 
 #include "octet/model_folder.h"
@@ -43,6 +44,15 @@ int64_t model_bytes(const std::string& model) {
   if (fs::exists(external, ignored))
     bytes += static_cast<int64_t>(fs::file_size(external, ignored));
   return ignored ? 0 : bytes;
+}
+
+ExecutorFactory measuring_executor(const Common& common, bool integer) {
+  return
+      [threads = common.threads, integer](const Graph& graph) -> Result<std::unique_ptr<Executor>> {
+        if (constant_bytes(graph) > kLargeConstantBytes) return make_reference_executor(graph);
+        return make_native_executor(
+            graph, {.threads = threads, .isa = {}, .lower = true, .integer = integer});
+      };
 }
 
 const std::vector<std::string>& executor_names() {

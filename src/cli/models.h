@@ -24,6 +24,11 @@ bool holds_codes(const Graph& graph);
 /// Bytes of the file and of the external data that it names.
 int64_t model_bytes(const std::string& path);
 
+/// For runs over data whose values are looked at: the native one, or for more than 1.5 GiB of
+/// constants the reference, which reads them where they are mapped and packs none. `integer` false:
+/// Q and DQ stay what the file says.
+ExecutorFactory measuring_executor(const Common& common, bool integer);
+
 /// `native`, `reference` or `torch`.
 Result<std::unique_ptr<Executor>>
 make_executor(const Graph& graph, const std::string& executor, const Common& common);

@@ -5,16 +5,16 @@
 
 #include "cli/list_option.h"
 #include "cli/model_data.h"
+#include "cli/models.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/string_util.h"
-#include "graph/sizes.h"
 #include "quant/calibrate.h"
 #include <CLI/CLI.hpp>
 
+#include "octet/export.h"
 #include "octet/ranges.h"
-#include "octet/session.h"
 #include "octet/target.h"
 
 namespace octet::cli {
@@ -113,11 +113,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
     for (const TensorRange& r : ranges)
       o.ranges[r.tensor] = r.range;
   }
-  o.executor = [threads = common.threads](const Graph& graph) {
-    // The native one packs weights; the reference reads them where they are mapped.
-    if (constant_bytes(graph) > kLargeConstantBytes) return make_reference_executor(graph);
-    return make_native_executor(graph, {.threads = threads, .isa = {}, .lower = true});
-  };
+  o.executor = measuring_executor(common, true);
   return o;
 }
 
@@ -164,12 +160,8 @@ Result<std::map<std::string, Range>> QuantizeFlags::precision_ranges(const Graph
   const int64_t samples = samples_ > 0 ? std::min(samples_, kMostSamples) : kMostSamples;
   const auto examples = OCTET_TRY(
       open_model_data({data, Split::kTrain, max_length_, samples, {}}, quantized, model, common));
-  const auto executor = [threads = common.threads](const Graph& g) {
-    return make_native_executor(g,
-                                {.threads = threads, .isa = {}, .lower = true, .integer = false});
-  };
   return octet::precision_ranges(quantized, batches_of(quantized, *examples, samples, kBatch),
-                                 executor);
+                                 measuring_executor(common, false));
 }
 
 } // namespace octet::cli

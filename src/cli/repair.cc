@@ -12,8 +12,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "octet/session.h"
-
 namespace octet::cli {
 namespace {
 
@@ -83,10 +81,7 @@ class RepairModel final : public Command {
       options.data = [&] { return batches_of(graph, *data, samples_, kBatch); };
       options.mask_input = padding_mask(graph, mask_input_, data_);
       // Codes must be what the file says, not what a runtime makes of them.
-      options.executor = [threads = common.threads](const Graph& g) {
-        return make_native_executor(
-            g, {.threads = threads, .isa = {}, .lower = true, .integer = false});
-      };
+      options.executor = measuring_executor(common, false);
     }
     const Repaired repaired = OCTET_TRY_WITH(repair(graph, target, options), model_);
     const bool ok = accepted(repaired.left);
