@@ -84,9 +84,9 @@ Status check_bert_options(const BertOptions& o) {
     return error("bert: the initializer range is {}; it lies in [0, 100)", o.initializer_range);
   if (o.index_type != DType::kInt64 && o.index_type != DType::kInt32)
     return error("bert: inputs of type {}; use i64 or i32", name(o.index_type));
-  if (o.head == BertHead::kClassification && o.labels.size() < 2)
-    return error("bert: {} class; a classifier has two or more", o.labels.size());
   if (o.head == BertHead::kClassification) {
+    if (o.labels.size() < 2)
+      return error("bert: {} class; a classifier has two or more", o.labels.size());
     std::map<std::string_view, size_t> seen;
     for (size_t i = 0; i < o.labels.size(); ++i)
       if (const auto [first, is_new] = seen.emplace(o.labels[i], i); !is_new)

@@ -22,14 +22,9 @@ bool is_weight(const Graph& graph, const Node& node) {
          graph.constant(before->input(0)) != nullptr;
 }
 
-DType code_type(const Graph& graph, const Node& node) {
-  const ValueId codes = is_quantize(node) ? node.output(0) : node.input(0);
-  return graph.value(codes).type.type;
-}
-
 /// Zero, or for uint8 the middle.
 bool is_symmetric(const Graph& graph, const Node& node) {
-  const DType type = code_type(graph, node);
+  const DType type = graph.value(codes_of_qdq(node)).type.type;
   const double middle = type == DType::kUint8 ? 128 : 0;
   if (!node.input(2).valid()) return middle == 0;
   const Tensor* zero = graph.constant(node.input(2));
@@ -45,8 +40,8 @@ class CodeCheck {
       : context_(context), custom_(custom), wants_(custom.codes), node_(node) {}
 
   void run() const {
-    const DType type = code_type(context_.graph, node_);
-    if (type != DType::kInt8 && type != DType::kUint8) return;
+    const DType type = context_.graph.value(codes_of_qdq(node_)).type.type;
+    if (!is_byte(type)) return;
     is_weight(context_.graph, node_) ? weight() : activation(type);
   }
 

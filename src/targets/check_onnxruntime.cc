@@ -10,11 +10,6 @@ namespace octet {
 
 namespace {
 
-/// What was seen of the newest release may not hold of older ones.
-Severity measured(const CheckContext& context) {
-  return context.at_least(131) ? Severity::kError : Severity::kWarning;
-}
-
 void domain_rule(const CheckContext& context, const Node& node) {
   if (node.domain.empty() || node.domain == kMicrosoft || node.domain == "ai.onnx.ml") return;
   context.add("unknown-domain", Severity::kError, label(context.graph, node),

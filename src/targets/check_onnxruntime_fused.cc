@@ -19,16 +19,6 @@ bool has_several(const Graph& graph, const Node& qdq) {
   return static_count(graph, qdq.input(1)).value_or(1) > 1;
 }
 
-/// The DQ before, past what moves values.
-const Node* dequantize_before(const Graph& graph, ValueId value) {
-  constexpr int kMostHops = 16;
-  const Node* maker = graph.producer(value);
-  for (int hops = 0; hops < kMostHops && maker != nullptr && onnxruntime_moves_codes_past(*maker);
-       ++hops)
-    maker = graph.producer(maker->input(0));
-  return maker != nullptr && is_dequantize(*maker) ? maker : nullptr;
-}
-
 bool takes_wide_codes(const Graph& graph, const Node& dequantize) {
   return graph.value(dequantize.input(0)).type.type == DType::kInt32 &&
          graph.constant(dequantize.input(0)) == nullptr;
@@ -38,11 +28,8 @@ bool takes_wide_codes(const Graph& graph, const Node& dequantize) {
 /// matrix.
 bool is_weight_with_columns(const Graph& graph, const Node& node, const Node& dequantize) {
   const TypeInfo& type = graph.value(node.input(1)).type;
-  if (!type.has_rank() || dequantize.attr_int("block_size", 0) > 0) return false;
-  const auto rank = static_cast<int64_t>(type.rank());
-  const int64_t given = dequantize.attr_int("axis", 1);
-  const int64_t axis = given < 0 ? given + rank : given;
-  return node.is("Conv") ? axis == 0 : rank == 2 && axis == 1;
+  if (!type.has_rank() || (node.is("MatMul") && type.rank() != 2)) return false;
+  return has_scales_along(graph, dequantize, node.is("Conv") ? 0 : 1);
 }
 
 /// QLinearConcat builds no table for an input whose scale is that of its output.
@@ -62,7 +49,7 @@ class FusedLayer {
   FusedLayer(const Graph& graph, const Uses& uses, const TargetDef& target, const Node& node)
       : graph_(graph), uses_(uses), target_(target), node_(node) {
     for (const ValueId in : node.inputs)
-      inputs_.push_back(in.valid() ? dequantize_before(graph, in) : nullptr);
+      inputs_.push_back(in.valid() ? onnxruntime_dequantize_before(graph, uses, in) : nullptr);
   }
 
   std::optional<std::string> fault() const {
@@ -166,8 +153,7 @@ std::optional<std::string> onnxruntime_fused_fault(const Graph& graph,
 void onnxruntime_fused(const CheckContext& context, const Node& node) {
   const auto fault = onnxruntime_fused_fault(context.graph, context.uses, context.target, node);
   if (!fault) return;
-  context.add("fused-parameters", context.at_least(131) ? Severity::kError : Severity::kWarning,
-              label(context.graph, node),
+  context.add("fused-parameters", measured(context), label(context.graph, node),
               "ONNX Runtime 1.31 fuses it with its Q/DQ, whose kernel takes no such scales or "
               "codes: " +
                   *fault,

@@ -107,8 +107,7 @@ void onnxruntime_microsoft_types(const CheckContext& context, const Node& node) 
   }
   // Operators of com.microsoft come and go between releases.
   context.add(
-      "no-cpu-kernel", context.at_least(131) ? Severity::kError : Severity::kWarning,
-      label(graph, node),
+      "no-cpu-kernel", measured(context), label(graph, node),
       fmt::format("com.microsoft.{} is no operator that ONNX Runtime 1.31 has a CPU kernel for",
                   node.op_type),
       "write it with standard operators", "8, types");

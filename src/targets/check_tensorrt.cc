@@ -69,7 +69,7 @@ void scale_rules(const CheckContext& context, const Node& node) {
 
 /// The type of the codes: what Q makes and DQ takes.
 DType code_type(const CheckContext& context, const Node& node) {
-  return context.graph.value(is_quantize(node) ? node.output(0) : node.input(0)).type.type;
+  return context.graph.value(codes_of_qdq(node)).type.type;
 }
 
 /// Without a zero point Q makes UINT8 (or output_dtype) and DQ takes the type of its codes; the

@@ -13,7 +13,7 @@ namespace octet {
 void tensorrt_clip_on_codes(const CheckContext& context, const Node& node) {
   if (!node.is("Clip")) return;
   const DType type = context.graph.value(node.input(0)).type.type;
-  if (type != DType::kInt8 && type != DType::kUint8) return;
+  if (!is_byte(type)) return;
   const auto computed = [&](size_t input) {
     return node.input(input).valid() && context.graph.constant(node.input(input)) == nullptr;
   };

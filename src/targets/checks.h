@@ -34,6 +34,11 @@ struct CheckContext {
            std::string_view source) const;
 };
 
+/// Of what was measured on ONNX Runtime 1.31: it may not hold of older releases.
+inline Severity measured(const CheckContext& context) {
+  return context.at_least(131) ? Severity::kError : Severity::kWarning;
+}
+
 using CheckFn = void(const CheckContext&, const Node&);
 
 std::span<CheckFn* const> tensorrt_checks();
@@ -75,6 +80,14 @@ inline bool is_dequantize(const Node& node) {
 }
 inline bool is_qdq(const Node& node) {
   return is_quantize(node) || is_dequantize(node);
+}
+/// The codes that Q makes or DQ takes.
+inline ValueId codes_of_qdq(const Node& node) {
+  return is_quantize(node) ? node.output(0) : node.input(0);
+}
+/// Codes of 8 bits.
+inline bool is_byte(DType type) {
+  return type == DType::kInt8 || type == DType::kUint8;
 }
 /// `Conv "c1"`, or the operator and its first output where the node has no name.
 std::string label(const Graph& graph, const Node& node);

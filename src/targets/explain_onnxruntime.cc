@@ -90,7 +90,7 @@ class OnnxRuntimeExplainer {
 
   bool holds_codes(ValueId value) const {
     const DType type = value.valid() ? graph_.value(value).type.type : DType::kUndefined;
-    return type == DType::kInt8 || type == DType::kUint8;
+    return is_byte(type);
   }
 
   /// The activation that the float operator takes along, by single use.
@@ -138,7 +138,7 @@ class OnnxRuntimeExplainer {
     for (size_t i = 0; i < 2; ++i)
       if (!codes_.of_input(node.input(i)).present) return not_through_dq(node, i);
     const DType weight = codes_.of_input(node.input(1)).type;
-    if (weight != DType::kInt8 && weight != DType::kUint8) return of_other_bits(weight);
+    if (!is_byte(weight)) return of_other_bits(weight);
     return {};
   }
   Obstacle int8_input(const Node& node) const {
@@ -150,8 +150,7 @@ class OnnxRuntimeExplainer {
   /// and Gemm between Q/DQ on input and output.
   bool gets_a_coded_weight(const Node& node, const Output& y) const {
     const Codes x = codes_.of_input(node.input(0));
-    const bool codes_come_in = x.present && codes_.has_one_scale(*x.dequantize) &&
-                               (x.type == DType::kInt8 || x.type == DType::kUint8);
+    const bool codes_come_in = x.present && codes_.has_one_scale(*x.dequantize) && is_byte(x.type);
     return float_bias_ && codes_come_in && y.quantize != nullptr &&
            graph_.constant(node.input(1)) != nullptr &&
            (!node.input(2).valid() || graph_.constant(node.input(2)) != nullptr);
@@ -202,8 +201,7 @@ class OnnxRuntimeExplainer {
     const bool quantized = y.quantize != nullptr;
     if (!in_the_way && !own && x.type == DType::kInt8 && weight_type(node) != DType::kInt8)
       in_the_way = stays_int8(x);
-    if (!in_the_way && x.type != DType::kInt8 && x.type != DType::kUint8)
-      in_the_way = of_other_bits(x.type);
+    if (!in_the_way && !is_byte(x.type)) in_the_way = of_other_bits(x.type);
     if (!in_the_way && !own) in_the_way = odd_scales(node, node.attr_int("transB", 0) != 0 ? 0 : 1);
     if (!in_the_way) in_the_way = other_codes(x.type, y);
     if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
@@ -239,11 +237,7 @@ class OnnxRuntimeExplainer {
   Obstacle odd_scales(const Node& node, int64_t columns) const {
     if (Obstacle several = several_scales(node)) return several;
     const Codes w = codes_.of_input(node.input(1));
-    if (codes_.has_one_scale(*w.dequantize)) return {};
-    const int64_t axis = w.dequantize->attr_int("axis", 1);
-    const TypeInfo& type = graph_.value(node.input(1)).type;
-    const auto rank = type.has_rank() ? static_cast<int64_t>(type.rank()) : 0;
-    if ((axis < 0 ? axis + rank : axis) == columns && w.dequantize->attr_int("block_size", 0) == 0)
+    if (codes_.has_one_scale(*w.dequantize) || has_scales_along(graph_, *w.dequantize, columns))
       return {};
     return {"its weight has scales along another axis than its outputs",
             fmt::format("quantize the weight along axis {}", columns)};
@@ -326,7 +320,7 @@ class OnnxRuntimeExplainer {
         return stays(out, {"its inputs have codes of several types", "use one type for all"});
       in = codes.type;
     }
-    if (in != DType::kInt8 && in != DType::kUint8) return stays(out, of_other_bits(in));
+    if (!is_byte(in)) return stays(out, of_other_bits(in));
     const Output y = codes_.output_of(node);
     if (y.quantize == nullptr) return stays(out, no_q_behind(node));
     if (const Obstacle in_the_way = other_codes(in, y)) return stays(out, in_the_way);
@@ -340,22 +334,25 @@ class OnnxRuntimeExplainer {
     const Codes x = codes_.of_input(node.input(0));
     const Output y = codes_.output_of(node);
     const bool quantized = y.quantize != nullptr && y.clamp == nullptr;
-    if (x.present && !moves_codes_of(node, x.type)) return stays(out, of_other_bits(x.type));
-    if (x.present && quantized && takes_one_scale(node, *x.dequantize))
-      return is(out, kOnCodes, node.op_type, "Q/DQ on both sides go");
-    if (x.present && quantized && past && graph_.producer(node.input(0)) != x.dequantize)
-      return is(out, kOnCodes, node.op_type, "Q moves before it");
-    if (x.present && quantized)
+    if (!x.present) {
+      if (quantized && past) return is(out, kOnCodes, node.op_type, "Q moves before it");
+      out.why = "its input does not come through DQ";
+      return out;
+    }
+    if (!moves_codes_of(node, x.type)) return stays(out, of_other_bits(x.type));
+    if (quantized) {
+      if (takes_one_scale(node, *x.dequantize))
+        return is(out, kOnCodes, node.op_type, "Q/DQ on both sides go");
+      if (past && graph_.producer(node.input(0)) != x.dequantize)
+        return is(out, kOnCodes, node.op_type, "Q moves before it");
       return stays(out, {"the Q behind it has another scale or zero point than the DQ before it",
                          "give both the same scale and zero point"});
-    if (x.present && past && !codes_.has_one_scale(*x.dequantize))
+    }
+    if (!past) return stays(out, no_q_behind(node));
+    if (!codes_.has_one_scale(*x.dequantize))
       return stays(out, {"the DQ before it has several scales, so it stays where it is",
                          "quantize with one scale for the tensor"});
-    if (x.present && past) return is(out, kOnCodes, node.op_type, "DQ moves behind it");
-    if (quantized && past) return is(out, kOnCodes, node.op_type, "Q moves before it");
-    if (x.present) return stays(out, no_q_behind(node));
-    out.why = "its input does not come through DQ";
-    return out;
+    return is(out, kOnCodes, node.op_type, "DQ moves behind it");
   }
 
   /// Every output goes into a Q with the parameters of the DQ before.
@@ -381,7 +378,7 @@ class OnnxRuntimeExplainer {
 
   /// Codes of 16 bits move where their order and neighbours do not matter.
   static bool moves_codes_of(const Node& node, DType codes) {
-    if (codes == DType::kInt8 || codes == DType::kUint8) return true;
+    if (is_byte(codes)) return true;
     constexpr std::string_view kOps[] = {"MaxPool", "Resize", "DepthToSpace", "ReduceMax",
                                          "ReduceMin"};
     return std::find(std::begin(kOps), std::end(kOps), node.op_type) == std::end(kOps);

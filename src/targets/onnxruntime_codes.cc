@@ -36,6 +36,13 @@ bool onnxruntime_drops_codes_around(const Node& node) {
          std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
 }
 
+bool has_scales_along(const Graph& graph, const Node& dequantize, int64_t axis) {
+  const TypeInfo& type = graph.value(dequantize.output(0)).type;
+  const int64_t rank = type.has_rank() ? static_cast<int64_t>(type.rank()) : 0;
+  const int64_t given = dequantize.attr_int("axis", 1);
+  return dequantize.attr_int("block_size", 0) == 0 && (given < 0 ? given + rank : given) == axis;
+}
+
 OnnxRuntimeCodes::OnnxRuntimeCodes(const Graph& graph) : graph_(graph), uses_(graph) {
   const auto order = graph.topological();
   if (!order.ok()) return;
@@ -140,8 +147,7 @@ bool OnnxRuntimeCodes::absorbs(const Node& quantize, const Node& clamp) const {
   const Tensor* zero = graph_.constant(quantize.input(2));
   const Tensor* scale = graph_.constant(quantize.input(1));
   if (scale == nullptr || scale->count() != 1) return false;
-  if (zero != nullptr && zero->type() != DType::kInt8 && zero->type() != DType::kUint8)
-    return false;
+  if (zero != nullptr && !is_byte(zero->type())) return false;
   const bool is_signed = zero != nullptr && zero->type() == DType::kInt8;
   const double z = zero != nullptr && zero->count() == 1 ? zero->at(0) : 0;
   const double lowest = ((is_signed ? -128 : 0) - z) * scale->at(0);

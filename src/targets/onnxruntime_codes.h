@@ -16,6 +16,9 @@ bool onnxruntime_moves_codes_past(const Node& node);
 /// Q and DQ of one scale on both sides of these go, without moving past them.
 bool onnxruntime_drops_codes_around(const Node& node);
 
+/// Scales of one axis, not of blocks.
+bool has_scales_along(const Graph& graph, const Node& dequantize, int64_t axis);
+
 class OnnxRuntimeCodes {
  public:
   explicit OnnxRuntimeCodes(const Graph& graph);

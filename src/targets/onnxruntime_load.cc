@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/onnxruntime_load.h"
 
+#include <algorithm>
+
 #include "core/format.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_codes.h"
@@ -24,18 +26,17 @@ bool are_folded(const Graph& graph, ValueId codes) {
   return maker != nullptr && is_quantize(*maker) && graph.constant(maker->input(0)) != nullptr;
 }
 
-/// The maker of a value, past what codes are moved past on the way to one reader.
-const Node* maker_before_moves(const Graph& graph, const Uses& uses, ValueId value) {
+} // namespace
+
+const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, ValueId value) {
   const Node* maker = graph.producer(value);
   for (int hops = 0; hops < kMostHops && maker != nullptr && onnxruntime_moves_codes_past(*maker);
        ++hops) {
     if (uses.count(maker->output(0)) > 1) return nullptr;
     maker = graph.producer(maker->input(0));
   }
-  return maker;
+  return maker != nullptr && is_dequantize(*maker) ? maker : nullptr;
 }
-
-} // namespace
 
 std::optional<int64_t> static_count(const Graph& graph, ValueId value) {
   const auto shape = graph.value(value).type.static_shape();
@@ -72,11 +73,10 @@ const Node* onnxruntime_half_concat(const Graph& graph, const Uses& uses, const 
        ++hops)
     reader = lone_reader(graph, uses, reader->output(0));
   if (reader == nullptr || !is_quantize(*reader)) return nullptr;
-  for (const ValueId in : concat.inputs) {
-    const Node* dq = maker_before_moves(graph, uses, in);
-    if (dq == nullptr || !is_dequantize(*dq)) return nullptr;
-  }
-  return reader;
+  const bool all = std::all_of(concat.inputs.begin(), concat.inputs.end(), [&](ValueId in) {
+    return onnxruntime_dequantize_before(graph, uses, in) != nullptr;
+  });
+  return all ? reader : nullptr;
 }
 
 bool onnxruntime_keeps_output_type(const Graph& graph, const Uses& uses, const Node& quantize) {

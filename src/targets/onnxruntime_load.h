@@ -15,6 +15,9 @@ struct TargetDef;
 /// The number of elements of a value, where its shape is known.
 std::optional<int64_t> static_count(const Graph& graph, ValueId value);
 
+/// The DQ that a value comes through, past what it moves on the way to one reader; null: none.
+const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, ValueId value);
+
 /// A DQ of int8 codes that it moves past one or more operators, where no Q stands behind the last:
 /// it puts one there, says INT8 in output_dtype, and then turns the codes into UINT8. From operator
 /// set 21 on, which has that attribute.

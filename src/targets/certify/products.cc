@@ -66,7 +66,7 @@ Look unexaminable(std::string why) {
 /// Codes, zero point and bounds of the activation; false where they have no 8 bits.
 bool read_activation(const Graph& graph, ValueId codes, ValueId zero, StoredProduct& out) {
   const DType type = graph.value(codes).type.type;
-  if (type != DType::kInt8 && type != DType::kUint8) return false;
+  if (!is_byte(type)) return false;
   out.activation = codes;
   out.offset = type == DType::kInt8 ? 128 : 0;
   out.zero = out.offset;

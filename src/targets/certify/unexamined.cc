@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, 17> kNoProducts = {"QuantizeLinear",
 bool is_8_bit(const Graph& graph, ValueId id) {
   if (!id.valid()) return false;
   const DType type = graph.value(id).type.type;
-  return type == DType::kInt8 || type == DType::kUint8 || type == DType::kUndefined;
+  return is_byte(type) || type == DType::kUndefined;
 }
 
 bool body_multiplies(const Graph& body, int depth) {

@@ -23,8 +23,7 @@ bool is_one_of(const Node& node, std::span<const std::string_view> types) {
 
 /// ONNX Runtime has them with one type of codes for all tensors.
 bool fits(const std::optional<CodedValue>& in, const CodedOutput& out) {
-  return in && in->per_tensor() && in->type == out.type &&
-         (out.type == DType::kInt8 || out.type == DType::kUint8);
+  return in && in->per_tensor() && in->type == out.type && is_byte(out.type);
 }
 
 void append(std::vector<ValueId>& inputs, const CodedValue& value) {

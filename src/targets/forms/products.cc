@@ -12,10 +12,6 @@ namespace octet {
 
 namespace {
 
-bool is_byte(DType type) {
-  return type == DType::kInt8 || type == DType::kUint8;
-}
-
 struct ProductOperands {
   CodedValue a, b;
 };

@@ -71,7 +71,7 @@ std::optional<Repair> symmetric_weight(const RepairContext& context, const Node&
   if (weight == nullptr || is_taken_int4(context, *weight, *coding)) return std::nullopt;
   std::vector<const Node*> readers = {&node};
   if (is_quantize(node)) readers = dequantizers(context, node.output(0), *coding);
-  const auto codes = constant_value(graph, is_quantize(node) ? node.output(0) : node.input(0));
+  const auto codes = constant_value(graph, codes_of_qdq(node));
   if (!codes || readers.empty()) return std::nullopt;
   const auto better = symmetric(*codes, *coding);
   if (!better) return std::nullopt;

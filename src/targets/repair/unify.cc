@@ -18,8 +18,11 @@ std::optional<SymmetricPair> symmetric_pair(const RepairContext& context, const 
 
 namespace {
 
-/// The ends of the range of int8 codes that x goes beyond: those codes cut it there.
-Bounds cut_off(const RepairContext& context, ValueId x, double scale) {
+/// The ends of its range of codes beyond which the values go: what a larger scale would not cut.
+Bounds cut_off(const RepairContext& context, const SymmetricPair& pair, double largest) {
+  const double scale = pair.coding.scales[0];
+  if (scale == largest) return {};
+  const ValueId x = pair.quantize->input(0);
   Range possible = range_by_operators(context.graph, x);
   if (const Range* seen = context.range_of(x))
     possible = {std::max(possible.lo, seen->lo), std::min(possible.hi, seen->hi)};
@@ -39,27 +42,31 @@ unify(const RepairContext& context, std::span<const SymmetricPair> pairs, const 
   const auto [low, high] = std::minmax_element(pairs.begin(), pairs.end(), by_scale);
   const double smallest = low->coding.scales[0], largest = high->coding.scales[0];
   if (smallest == largest) return std::nullopt;
-  Patch patch(context.graph, why + "; what the smaller ones cut off is put back before Q",
+  std::vector<Bounds> clips;
+  for (const SymmetricPair& pair : pairs)
+    clips.push_back(cut_off(context, pair, largest));
+  const bool cuts =
+      std::any_of(clips.begin(), clips.end(), [](const Bounds& b) { return b.lo || b.hi; });
+  Patch patch(context.graph,
+              cuts ? why + "; what the smaller ones cut off is put back before Q" : why,
               Exactness::kInexact);
-  Repair repair{std::move(patch), (largest + smallest) / 2};
-  for (const SymmetricPair& pair : pairs) {
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const SymmetricPair& pair = pairs[i];
     if (pair.coding.scales[0] == largest) continue;
     const Coding coding = int8_coding(largest, pair.coding.real);
-    const ValueId x = pair.quantize->input(0);
     const std::string name = name_of(context.graph, *pair.quantize);
-    const Bounds clip = cut_off(context, x, pair.coding.scales[0]);
-    repair.patch.from(*pair.quantize);
-    const ValueId clipped =
-        emit_clip(repair.patch, context.graph, x, clip, coding.real, name + "_clip");
-    const ValueId codes = emit_quantize(repair.patch, coding, clipped, name);
+    patch.from(*pair.quantize);
+    const ValueId x = emit_clip(patch, context.graph, pair.quantize->input(0), clips[i],
+                                coding.real, name + "_clip");
+    const ValueId codes = emit_quantize(patch, coding, x, name);
     for (const Node* reader : pair.readers)
-      repair.patch.replace(reader->output(0), emit_dequantize(repair.patch, coding, codes,
-                                                              name_of(context.graph, *reader)));
+      patch.replace(reader->output(0),
+                    emit_dequantize(patch, coding, codes, name_of(context.graph, *reader)));
   }
-  const ValueId worst = low->quantize->input(0);
-  repair.probe =
-      Probe{context.graph.value(worst).name, probe_graph(low->coding),
-            probe_graph(int8_coding(largest, low->coding.real), cut_off(context, worst, smallest))};
+  Repair repair{std::move(patch), (largest + smallest) / 2};
+  repair.probe = Probe{context.graph.value(low->quantize->input(0)).name, probe_graph(low->coding),
+                       probe_graph(int8_coding(largest, low->coding.real),
+                                   clips[static_cast<size_t>(low - pairs.begin())])};
   return repair;
 }
 
