@@ -18,6 +18,11 @@ struct QuantLayout {
   }
 };
 
+/// Codes of 8 bits.
+inline bool is_byte(DType type) {
+  return type == DType::kInt8 || type == DType::kUint8;
+}
+
 /// Lowest and highest code of an integer type that QuantizeLinear may produce.
 struct CodeRange {
   int32_t lo, hi;

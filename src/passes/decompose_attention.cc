@@ -3,7 +3,9 @@
 //        =>    q, k, v = x W + b in three products, split into heads
 //              softmax(q scale * k^T [+ mask] [+ bias]) v, heads put together
 //   QAttention(x, W, b, s_x, s_w, mask, z_x, z_w)
-//        =>    the same with DQ(x) and DQ(W)
+//        =>    the same with DQ(x) and DQ(W), or with MatMulInteger(x, W) times s_x s_w, which
+//        keeps
+//              exact sums of codes whose scale is taken at every run
 //   Attention(x, DQ(W), DQ(b), ...)
 //        =>    the same with DQ of each product's columns, and b as the float values that it means
 // Rounding. The scale stands at q, where TensorRT's fused attention wants it. Wanted: constant
@@ -71,19 +73,22 @@ std::optional<Tensor> constant_bias(const Graph& g, const Node& node) {
   return values ? std::optional(values->front()) : std::nullopt;
 }
 
+enum class Projection { kFloat, kDequantized, kInteger };
+
 class Decomposition {
  public:
-  Decomposition(const RuleContext& c, const Node& node, const HeadSizes& heads, bool coded)
-      : g_(c.graph), node_(node), heads_(heads), coded_(coded), place_(coded ? kCoded : kAttention),
+  Decomposition(const RuleContext& c, const Node& node, const HeadSizes& heads, Projection kind)
+      : g_(c.graph), node_(node), heads_(heads), coded_(kind != Projection::kFloat),
+        integer_(kind == Projection::kInteger), place_(coded_ ? kCoded : kAttention),
         patch_(g_, node.op_type + " is products, softmax and movement", Exactness::kRounding),
-        type_(g_.value(node.input(coded ? 3 : 0)).type.type), parts_(g_, node, patch_, type_),
-        stored_(coded ? nullptr : stored_weight(g_, node.input(1))), bias_(constant_bias(g_, node)),
-        x_(node.input(0)) {
+        type_(g_.value(node.input(coded_ ? 3 : 0)).type.type), parts_(g_, node, patch_, type_),
+        stored_(coded_ ? nullptr : stored_weight(g_, node.input(1))),
+        bias_(constant_bias(g_, node)), x_(node.input(0)) {
     patch_.from(node);
   }
 
   std::optional<Patch> run() {
-    if (coded_) x_ = dequantize(x_, node_.input(3), node_.input(6), {}, name("x"));
+    if (coded_ && !integer_) x_ = dequantize(x_, node_.input(3), node_.input(6), {}, name("x"));
     const int64_t size = heads_.query / heads_.count;
     const int64_t n = heads_.count;
     ValueId q = parts_.split(project("query", 0, heads_.query), "query", n, size, {0, 2, 1, 3});
@@ -121,11 +126,26 @@ class Decomposition {
       const ValueId zero = stored_ != nullptr ? stored_->input(2) : node_.input(7);
       Attributes axis;
       if (g_.constant(scale)->count() > 1) axis["axis"].value = int64_t{1};
-      w = dequantize(w, columns(scale, base + ".weight_scale", begin, size),
-                     own_columns(zero, base + ".weight_zero_point", begin, size), std::move(axis),
-                     base + ".weight_values");
+      const ValueId scales = columns(scale, base + ".weight_scale", begin, size);
+      const ValueId zeros = own_columns(zero, base + ".weight_zero_point", begin, size);
+      if (integer_) return biased(integer_product(w, scales, zeros, base), base, begin, size);
+      w = dequantize(w, scales, zeros, std::move(axis), base + ".weight_values");
     }
-    const ValueId product = patch_.emit("MatMul", {x_, w}, {}, base + "/product");
+    return biased(patch_.emit("MatMul", {x_, w}, {}, base + "/product"), base, begin, size);
+  }
+
+  /// x W with the exact sums of codes.
+  ValueId integer_product(ValueId w, ValueId scales, ValueId zeros, const std::string& base) {
+    const ValueId sums =
+        patch_.emit("MatMulInteger", {x_, w, node_.input(6), zeros}, {}, base + "/sums");
+    Attributes to;
+    to["to"].value = static_cast<int64_t>(type_);
+    const ValueId real = patch_.emit("Cast", {sums}, std::move(to), base + "/real_sums");
+    const ValueId factor = patch_.emit("Mul", {node_.input(3), scales}, {}, base + "/factor");
+    return patch_.emit("Mul", {real, factor}, {}, base + "/product");
+  }
+
+  ValueId biased(ValueId product, const std::string& base, int64_t begin, int64_t size) {
     if (!bias_) return product;
     const ValueId row = patch_.constant(base + ".bias", columns_of(*bias_, begin, size));
     return patch_.emit("Add", {product, row}, {}, base);
@@ -153,7 +173,7 @@ class Decomposition {
   const Graph& g_;
   const Node& node_;
   HeadSizes heads_;
-  bool coded_;
+  bool coded_, integer_;
   Places place_;
   Patch patch_;
   DType type_;
@@ -181,11 +201,9 @@ bool fits_dequantize(const Graph& g, const Node& node, int64_t columns) {
          g.value(node.input(3)).type.static_shape().has_value();
 }
 
-} // namespace
-
-std::optional<Patch> decompose_attention(const RuleContext& context, const Node& node) {
+std::optional<Patch> decompose(const RuleContext& context, const Node& node, Projection kind) {
   const Graph& g = context.graph;
-  const bool coded = node.is("QAttention", kMicrosoft);
+  const bool coded = kind != Projection::kFloat;
   if ((!coded && !node.is("Attention", kMicrosoft)) || g.opset() < 11) return std::nullopt;
   const Node* stored = coded ? nullptr : stored_weight(g, node.input(1));
   const Tensor* w = g.constant(stored != nullptr ? stored->input(0) : node.input(1));
@@ -201,7 +219,20 @@ std::optional<Patch> decompose_attention(const RuleContext& context, const Node&
   if ((!coded && !is_float(x.type)) || !x.has_rank() || x.rank() != 3) return std::nullopt;
   const auto heads = head_sizes(node, w->dim(1));
   if (!heads) return std::nullopt;
-  return Decomposition(context, node, *heads, coded).run();
+  return Decomposition(context, node, *heads, kind).run();
+}
+
+} // namespace
+
+std::optional<Patch> decompose_attention(const RuleContext& context, const Node& node) {
+  const bool coded = node.is("QAttention", kMicrosoft);
+  return decompose(context, node, coded ? Projection::kDequantized : Projection::kFloat);
+}
+
+std::optional<Patch> decompose_integer_attention(const RuleContext& context, const Node& node) {
+  if (!node.is("QAttention", kMicrosoft) || context.graph.constant(node.input(3)) != nullptr)
+    return std::nullopt;
+  return decompose(context, node, Projection::kInteger);
 }
 
 } // namespace octet

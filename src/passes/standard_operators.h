@@ -32,6 +32,7 @@ RuleFn decompose_attention;
 RuleFn decompose_embed_layer_norm;
 RuleFn decompose_fused_product;
 RuleFn decompose_gelu;
+RuleFn decompose_integer_attention; ///< QAttention whose scale is computed, with MatMulInteger
 RuleFn decompose_ordered;
 RuleFn decompose_ordered_attention;
 RuleFn decompose_qembed_layer_norm;

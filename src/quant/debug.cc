@@ -10,6 +10,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
+#include "passes/lower/lower.h"
 #include "quant/debug_graph.h"
 
 namespace octet {
@@ -138,6 +139,7 @@ Result<Graph> LoweringComparison::Impl::tapped() {
 
 Status LoweringComparison::Impl::prepare(const ExecutorFactory& make) {
   OCTET_TRY(infer_types(literal));
+  OCTET_TRY(to_standard_operators(literal, true));
   order = OCTET_TRY(literal.topological());
   find_quantizers();
   const Graph graph = OCTET_TRY(tapped());

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What octet itself cannot run, and how it runs the rest: lowering says so.
+#include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "core/format.h"
 #include "ops/op.h"
 #include "passes/lower/lower.h"
+#include "passes/standard_operators.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_integer.h"
 
@@ -12,8 +15,18 @@ namespace octet {
 
 namespace {
 
+/// Lowering writes it with standard operators.
+bool is_decomposed(const Graph& graph, const Node& node) {
+  const LiveUses uses(graph);
+  const KnownElements elements;
+  const std::vector<Rule> rules = standard_operator_rules();
+  return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) {
+    return rule.apply({graph, uses, elements}, node).has_value();
+  });
+}
+
 void known_operator(const CheckContext& context, const Node& node) {
-  if (find_op(node.domain, node.op_type) != nullptr) return;
+  if (find_op(node.domain, node.op_type) != nullptr || is_decomposed(context.graph, node)) return;
   context.add(
       "unknown-operator", Severity::kError, label(context.graph, node),
       fmt::format("octet has no definition of {} (domain \"{}\")", node.op_type, node.domain),
@@ -37,19 +50,62 @@ void as_it_is(const Node& node, LayerForm& form) {
     form.precision = "int8";
 }
 
-/// The operator that a chain of nodes became: its label is not among the file's.
-LayerForm of_chain(const LowerNote& note) {
+/// The operator type and the name of the node that a note speaks of.
+std::pair<std::string, std::string> node_of(const LowerNote& note) {
   const size_t quote = note.node.find(" \"");
   const std::string type = note.node.substr(0, quote);
+  return {type.substr(type.rfind('.') + 1),
+          quote == std::string::npos ? note.node
+                                     : note.node.substr(quote + 2, note.node.size() - quote - 3)};
+}
+
+void read(const LowerNote& note, LayerForm& form) {
+  form.form = note.form;
+  form.why = note.why;
+  form.precision = precision_of(note.form);
+}
+
+/// The operator that a chain of nodes became: its label is not among the file's.
+LayerForm of_chain(const LowerNote& note) {
   LayerForm out;
-  out.op = type.substr(type.rfind('.') + 1);
-  out.node = quote == std::string::npos ? note.node
-                                        : note.node.substr(quote + 2, note.node.size() - quote - 3);
-  out.form = note.form;
-  out.precision = precision_of(note.form);
-  out.why = note.why;
+  std::tie(out.op, out.node) = node_of(note);
+  read(note, out);
   out.source = "native-operators";
   return out;
+}
+
+/// float or int8 where the part is a product; else nothing.
+std::optional<std::string> product_precision(const LowerNote& part) {
+  const std::string op = node_of(part).first;
+  if (op == "MatMulInteger" || op == "ConvInteger") return "int8";
+  if (op != "Conv" && op != "Gemm" && op != "MatMul") return std::nullopt;
+  return precision_of(part.form);
+}
+
+/// Of a node that standard operators compute: all that they run as. Its precision is int8 where a
+/// product of it is, or where it has none and all parts are.
+void of_parts(std::span<const LowerNote* const> parts, LayerForm& form) {
+  std::vector<std::string> forms;
+  bool all_int8 = true, products = false, int8_product = false;
+  std::string why_float;
+  for (const LowerNote* part : parts) {
+    const std::string op = node_of(*part).first;
+    if (op == "QuantizeLinear" || op == "DequantizeLinear" || part->form.starts_with("fused into"))
+      continue;
+    if (std::find(forms.begin(), forms.end(), part->form) == forms.end())
+      forms.push_back(part->form);
+    const auto of_product = product_precision(*part);
+    products = products || of_product.has_value();
+    int8_product = int8_product || of_product == "int8";
+    const bool is_int8 = of_product ? of_product == "int8" : precision_of(part->form) == "int8";
+    all_int8 = all_int8 && is_int8;
+    if (!is_int8 && why_float.empty() && (of_product || !products)) why_float = part->why;
+  }
+  form.form = fmt::format("{}", fmt::join(forms, ", "));
+  form.precision = int8_product || (!products && all_int8) ? "int8" : "float";
+  form.why = form.precision == "int8" && !why_float.empty() && products
+                 ? "another product of it runs in float: " + why_float
+                 : why_float;
 }
 
 } // namespace
@@ -60,36 +116,45 @@ std::span<CheckFn* const> octet_checks() {
 
 Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef&) {
   Graph named = graph; // notes speak of nodes by name
-  for (const NodeId id : named.nodes())
+  for (const NodeId id : named.nodes()) {
     named.mutable_node(id).name = name_of(graph, graph.node(id));
+    named.mutable_node(id).origin.clear();
+  }
   const Lowered lowered = OCTET_TRY_WITH(lower(named), "explain");
   std::multimap<std::string, const LowerNote*> notes;
+  std::map<std::string, std::vector<const LowerNote*>> parts; ///< by the node they were made from
   for (const LowerNote& note : lowered.notes)
-    notes.emplace(note.node, &note);
+    if (note.origin.size() == 1)
+      parts[note.origin[0]].push_back(&note);
+    else
+      notes.emplace(note.node, &note);
   std::vector<LayerForm> out;
   for (const NodeId id : OCTET_TRY(named.topological())) {
     const Node& node = named.node(id);
     const auto found = notes.find(node.label());
-    const LowerNote* note = found == notes.end() ? nullptr : found->second;
-    if (note != nullptr) notes.erase(found);
-    if (is_qdq(node) || node.is("Constant")) continue;
+    const auto made = parts.find(node.name);
     LayerForm form;
     form.node = node.name;
     form.op = node.op_type;
     form.source = "native-operators";
-    if (note != nullptr) {
-      form.form = note->form;
-      form.why = note->why;
-      form.precision = precision_of(form.form);
+    if (found != notes.end()) {
+      read(*found->second, form);
+      notes.erase(found);
+      if (form.form == node.op_type) as_it_is(node, form);
+    } else if (made != parts.end() && (node.domain == kMicrosoft || computes_in_integers(node))) {
+      of_parts(made->second, form);
+      parts.erase(made);
     } else {
       form.form = "fused";
       form.precision = "fused";
       form.why = "part of a chain that runs as one operator, a Gelu or a LayerNormalization";
     }
-    if (form.form == node.op_type) as_it_is(node, form);
-    out.push_back(std::move(form));
+    if (!is_qdq(node) && !node.is("Constant")) out.push_back(std::move(form));
   }
-  for (const auto& left : notes) // what chains became
+  for (const auto& [name, made] : parts) // what chains became
+    for (const LowerNote* note : made)
+      out.push_back(of_chain(*note));
+  for (const auto& left : notes)
     out.push_back(of_chain(*left.second));
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include "graph/domains.h"
 #include "graph/label.h"
+#include "ops/quant_layout.h"
 #include "targets/tables.h"
 
 #include "octet/target.h"
@@ -84,10 +85,6 @@ inline bool is_qdq(const Node& node) {
 /// The codes that Q makes or DQ takes.
 inline ValueId codes_of_qdq(const Node& node) {
   return is_quantize(node) ? node.output(0) : node.input(0);
-}
-/// Codes of 8 bits.
-inline bool is_byte(DType type) {
-  return type == DType::kInt8 || type == DType::kUint8;
 }
 /// `Conv "c1"`, or the operator and its first output where the node has no name.
 std::string label(const Graph& graph, const Node& node);

@@ -130,6 +130,32 @@ TEST(StandardOperators, AttentionOnCodes) {
   }
 }
 
+TEST(StandardOperators, AttentionOnCodesWhoseScaleIsComputed) {
+  for (const bool columns : {false, true}) {
+    SCOPED_TRACE(columns);
+    const std::string shape = columns ? "[12]" : "[]";
+    const int count = columns ? 12 : 1;
+    std::string scales = "const sw: f32" + shape + " = [";
+    for (int i = 0; i < count; ++i)
+      scales += (i == 0 ? "" : ", ") + std::to_string(0.01 + 0.003 * i);
+    const Graph came =
+        parse("graph g opset(\"\"=14, \"com.microsoft\"=1)\ninput x: f32[2, 3, 4]\n"
+              "input m: i32[2, 3]\n" +
+              codes("w", "u8", "[4, 12]", 48) + constant("b", "[12]", 12) + scales + "]\n" +
+              codes("zw", "u8", shape, count) + "q, sx, zx = DynamicQuantizeLinear(x)\n" +
+              "y = com.microsoft.QAttention(q, w, b, sx, sw, m, zx, zw) {num_heads=2}\n"
+              "output y: f32[2, 3, 4]\n");
+    Graph integer = came;
+    const Rule rules[] = {{"decompose_integer_attention", decompose_integer_attention}};
+    ASSERT_TRUE(rewrite(integer, rules).ok());
+    int sums = 0;
+    for (const NodeId id : integer.nodes())
+      sums += integer.node(id).is("MatMulInteger") ? 1 : 0;
+    EXPECT_EQ(sums, 3);
+    expect_same_numbers(came, integer, 1e-5);
+  }
+}
+
 TEST(StandardOperators, EmbeddingOfCodes) {
   Graph coded = parse(
       "graph g opset(\"\"=14, \"com.microsoft\"=1)\ninput ids: i32[2, 3]\ninput kinds: i32[2, 3]\n"

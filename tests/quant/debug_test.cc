@@ -6,6 +6,7 @@
 #include "quant/support.h"
 #include <gtest/gtest.h>
 
+#include "octet/export.h"
 #include "octet/text.h"
 
 namespace octet {
@@ -42,6 +43,17 @@ TEST(Debug, EveryDifferenceOfTheLoweredGraphIsExplained) {
       }
       EXPECT_LT(differing, elements / 1000) << target;
     }
+}
+
+TEST(Debug, OperatorsOnCodesAreComparedAsQdq) {
+  Graph q = quantized({}, {.target = "onnxruntime"});
+  ASSERT_TRUE(convert_form(q, FileForm::kQOperator).ok());
+  ASSERT_FALSE(test::nodes_of(q, "QLinearConv").empty());
+  LoweringComparison comparison = LoweringComparison::create(q).value();
+  ASSERT_TRUE(
+      comparison.add(std::vector<Tensor>{random_tensor({32, 1, 28, 28}, 9, -0.8F, 2.0F)}).ok());
+  EXPECT_GT(comparison.report().size(), 3U); // some only move codes
+  EXPECT_EQ(comparison.unexplained(), 0);
 }
 
 TEST(Debug, FollowsCastsOfWholeNumbers) {

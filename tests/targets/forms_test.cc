@@ -12,6 +12,7 @@
 
 #include "octet/export.h"
 #include "octet/onnx.h"
+#include "octet/session.h"
 #include "octet/target.h"
 
 namespace octet {
@@ -237,6 +238,27 @@ TEST(Forms, EveryOperatorOnCodesGivesTheSameCodes) {
     const Graph clipped = in_form(c.graph, FileForm::kQcdq);
     EXPECT_FALSE(nodes_of(clipped, "Clip").empty());
     EXPECT_EQ(reference(clipped), want);
+  }
+}
+
+TEST(Forms, OctetComputesThemByItsOwnKernels) {
+  const std::vector<FormCase> all = cases();
+  for (const FormCase& c : all) {
+    SCOPED_TRACE(c.name);
+    const Graph converted = in_form(c.graph, FileForm::kQOperator);
+    auto session = Session::create(converted);
+    ASSERT_TRUE(session.ok()) << session.error().text();
+    for (const PlannedNode& node : session->plan())
+      EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;
+    const std::vector<Tensor> input = {form_input()};
+    const Tensor got = session->run(input).value()[0];
+    EXPECT_TRUE(got.identical(test::run_reference(session->lowered(), form_input())));
+    expect_same(reference(converted), got.to_doubles().value(), before_rounding(c.graph),
+                1e-4 + bias_step(c));
+    const auto layers = explain(converted, "octet");
+    ASSERT_TRUE(layers.ok()) << layers.error().text();
+    for (const LayerForm& layer : *layers)
+      EXPECT_TRUE(layer.work == 0 || layer.precision == "int8") << layer.op << ": " << layer.form;
   }
 }
 

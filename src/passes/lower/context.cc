@@ -143,7 +143,7 @@ const std::vector<Dim>& Context::flattened_image(ValueId id) const {
 }
 
 void Context::note(const Node& node, std::string form, std::string why) {
-  notes_.push_back({node.label(), std::move(form), std::move(why)});
+  notes_.push_back({node.label(), std::move(form), std::move(why), node.origin});
 }
 
 } // namespace octet::lowering

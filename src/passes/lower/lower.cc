@@ -8,8 +8,10 @@
 #include "graph/bodies.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
+#include "passes/coded_operators.h"
 #include "passes/lower/chains.h"
 #include "passes/lower/context.h"
+#include "passes/standard_operators.h"
 
 namespace octet {
 namespace lowering {
@@ -145,10 +147,23 @@ void finish_outputs(Context& c) {
 } // namespace
 } // namespace lowering
 
+Status to_standard_operators(Graph& graph, bool integer) {
+  std::vector<Rule> rules;
+  if (integer) {
+    rules = coded_operator_rules();
+    rules.push_back({"decompose_integer_attention", decompose_integer_attention});
+  }
+  for (const Rule& rule : standard_operator_rules())
+    rules.push_back(rule);
+  OCTET_TRY(rewrite(graph, rules));
+  return ok_status();
+}
+
 Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   Graph source = graph;
   OCTET_TRY_WITH(verify(source), "lower");
   OCTET_TRY_WITH(infer_types(source), "lower");
+  OCTET_TRY_WITH(to_standard_operators(source, options.integer), "lower");
   constexpr Rule kChains[] = {{"fuse_gelu", lowering::fuse_gelu},
                               {"fuse_layer_norm", lowering::fuse_layer_norm}};
   OCTET_TRY_WITH(rewrite(source, kChains), "lower");

@@ -14,6 +14,8 @@ struct LowerNote {
   std::string node; ///< its label
   std::string form; ///< the operator that runs it, or "fused into <node>"
   std::string why;  ///< empty, or why it did not become an integer operator
+  /// Nodes of the source that it was made from, where it is none of them itself.
+  std::vector<std::string> origin;
 };
 
 struct Lowered {
@@ -27,7 +29,12 @@ struct LowerOptions {
   bool integer = true;
 };
 
-/// The source is ONNX: float, Q/DQ in the form of any target, or a mix. Inputs and outputs keep
+/// What lowering starts from: operators of com.microsoft that standard ones can compute become
+/// those, and with `integer` operators on codes (QLinearConv, QGemm, ...) the float ones between DQ
+/// and Q. Equal in real arithmetic. Types must have been inferred.
+Status to_standard_operators(Graph& graph, bool integer);
+
+/// The source is ONNX: float, Q/DQ, operators on codes, or a mix. Inputs and outputs keep
 /// names and types. Errors: a graph that does not verify or infer, a product whose int32 sum could
 /// overflow (NUMERICS, "Integer layers").
 Result<Lowered> lower(const Graph& graph, const LowerOptions& options = {});

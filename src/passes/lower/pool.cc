@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools over images, in NHWC:
-//   DQ ─ MaxPool            runs on the codes: the largest code is the largest number
+//   DQ ─ MaxPool            runs on the codes: the largest code is the largest number; stored
+//                           ones as well
 //   DQ ─ AveragePool ─ Q    becomes QAveragePool
 //   x  ─ AveragePool        becomes native AveragePool
+#include "ops/quant_layout.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
@@ -54,7 +56,10 @@ Result<bool> max_pool(Context& c, const Node& node, Node made) {
   }
   made.inputs = {c.nhwc(x).id};
   c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name), Layout::kNhwc};
-  c.note(node, "MaxPool", "its input is not quantized");
+  if (is_byte(c.in().value(x).type.type))
+    c.note(node, "MaxPool on codes");
+  else
+    c.note(node, "MaxPool", "its input is not quantized");
   return true;
 }
 
@@ -65,7 +70,9 @@ Result<bool> lower_pool(Context& c, const Node& node) {
   if (!global && !node.is("AveragePool") && !node.is("MaxPool")) return false;
   const ValueId x = node.input(0);
   const TypeInfo& type = c.in().value(x).type;
-  if (!type.has_rank() || type.rank() != 4 || type.type != DType::kFloat32) return false;
+  const bool stored = node.is("MaxPool") && is_byte(type.type);
+  if (!type.has_rank() || type.rank() != 4 || (type.type != DType::kFloat32 && !stored))
+    return false;
   if (node.outputs.size() > 1 && node.outputs[1].valid()) return false;
   Node made;
   made.name = node.name;

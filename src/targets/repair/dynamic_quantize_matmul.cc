@@ -22,7 +22,7 @@ std::optional<Repair> dynamic_quantize_matmul(const RepairContext& context, cons
   patch.from(node);
   const ValueId codes = emit_quantize(patch, coding, node.input(0), name + "_a_quantize");
   const ValueId a = emit_dequantize(patch, coding, codes, name + "_a");
-  const auto b = emit_values(patch, context, {node.input(1), node.input(2), node.input(3)},
+  const auto b = emit_values(patch, graph, {node.input(1), node.input(2), node.input(3)},
                              b_type.rank() - 1, name + "_b");
   if (!b) return std::nullopt;
   ValueId y = patch.emit("MatMul", {a, *b}, {}, name);

@@ -62,9 +62,9 @@ std::optional<Repair> integer_product(const RepairContext& context, const Node& 
   // A MatMulInteger may have a zero point for each row of a.
   const TypeInfo& a_type = graph.value(node.input(0)).type;
   const int64_t row = a_type.has_rank() ? a_type.rank() - 2 : -1;
-  const auto a = emit_values(patch, context, {node.input(0), quantize->input(1), node.input(2)},
+  const auto a = emit_values(patch, graph, {node.input(0), quantize->input(1), node.input(2)},
                              convolution ? 1 : row, name + "_a");
-  const auto b = emit_values(patch, context, {node.input(1), {}, node.input(3)}, *tensor,
+  const auto b = emit_values(patch, graph, {node.input(1), {}, node.input(3)}, *tensor,
                              convolution ? int64_t{0} : b_type.rank() - 1, name + "_b");
   if (!a || !b) return std::nullopt;
   patch.replace(mul->output(0),

@@ -1,103 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+//   QLinearConv, QLinearMatMul; com.microsoft QGemm, MatMulIntegerToFloat, QLinearAdd, ...
+//   =>   DQ of each input ─▶ the float operator ─▶ Q
+// The sum or product is rounded to float before Q: a tie may take the other code, one step.
+// Source: docs/targets.md 1.3, 4.1.
 #include "targets/repair/qoperator.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "targets/repair/rules.h"
 
 namespace octet {
-
-CodedInput coded_input(const Node& node, size_t first) {
-  return {node.input(first), node.input(first + 1), node.input(first + 2)};
-}
-
-namespace {
-
-/// One number for each channel: ONNX wants as many scales as zero points.
-Tensor repeated(const Tensor& scale, int64_t count) {
-  const std::vector<double> values(static_cast<size_t>(count), scale.at(0));
-  return Tensor::from_doubles(scale.type(), {count}, values).value();
-}
-
-} // namespace
-
-std::optional<ValueId> emit_values(Patch& patch,
-                                   const RepairContext& context,
-                                   const CodedInput& input,
-                                   int64_t axis,
-                                   const std::string& name) {
-  const Tensor* scale = context.graph.constant(input.scale);
-  if (scale == nullptr) return std::nullopt;
-  return emit_values(patch, context, input, *scale, axis, name);
-}
-
-std::optional<ValueId> emit_values(Patch& patch,
-                                   const RepairContext& context,
-                                   const CodedInput& input,
-                                   const Tensor& scale,
-                                   int64_t axis,
-                                   const std::string& name) {
-  if (scale.rank() > 1 || scale.count() == 0) return std::nullopt;
-  ValueId zero = input.zero;
-  int64_t zeros = 1;
-  if (zero.valid()) {
-    const auto shape = context.graph.value(zero).type.static_shape();
-    if (!shape || shape->size() > 1) return std::nullopt;
-    zeros = shape->empty() ? 1 : shape->front();
-  }
-  const int64_t count = std::max(scale.count(), zeros);
-  if (zeros == 0 || (scale.count() != count && scale.count() != 1)) return std::nullopt;
-  Attributes attributes;
-  if (count > 1) {
-    if (context.graph.opset() < 13 || axis < 0) return std::nullopt;
-    attributes["axis"].value = axis;
-  }
-  if (zero.valid() && zeros != count) {
-    const Tensor* one = context.graph.constant(zero);
-    if (one == nullptr || zeros != 1) return std::nullopt;
-    zero = patch.constant(name + "_zero_point", repeated(*one, count));
-  }
-  const bool stays = input.scale.valid() && scale.count() == count;
-  const ValueId scales =
-      stays ? input.scale
-            : patch.constant(name + "_scale",
-                             scale.count() == count ? scale : repeated(scale, count));
-  std::vector<ValueId> inputs = {input.codes, scales};
-  if (zero.valid()) inputs.push_back(zero);
-  return patch.emit("DequantizeLinear", std::move(inputs), std::move(attributes), name);
-}
-
-void replace_by_codes(Patch& patch,
-                      const Node& node,
-                      ValueId y,
-                      ValueId scale,
-                      ValueId zero,
-                      const std::string& name) {
-  std::vector<ValueId> inputs = {y, scale};
-  if (zero.valid()) inputs.push_back(zero);
-  patch.replace(node.output(0),
-                patch.emit("QuantizeLinear", std::move(inputs), {}, name + "_quantize"));
-}
-
-std::optional<Tensor>
-float_bias(const Graph& graph, ValueId codes, double factor, const Tensor& scale) {
-  const Tensor* b = graph.constant(codes);
-  if (b == nullptr || b->type() != DType::kInt32) return std::nullopt;
-  const int64_t columns = b->rank() == 0 ? 1 : b->shape().back();
-  const bool vector = scale.count() > 1;
-  if (vector && columns != scale.count() && columns != 1) return std::nullopt;
-  std::vector<double> values;
-  Shape shape = b->shape();
-  if (vector && columns == 1) { // one code for all columns: as many values as scales
-    if (b->count() != 1) return std::nullopt;
-    shape = {scale.count()};
-    for (int64_t i = 0; i < scale.count(); ++i)
-      values.push_back(b->at(0) * factor * scale.at(i));
-  } else {
-    for (int64_t i = 0; i < b->count(); ++i)
-      values.push_back(b->at(i) * factor * scale.at(vector ? i % columns : 0));
-  }
-  auto out = Tensor::from_doubles(DType::kFloat32, shape, values);
-  return out.ok() ? std::optional(*out) : std::nullopt;
-}
 
 std::optional<double>
 product_rounding(const Graph& graph, ValueId b, int64_t axis, std::optional<double> scales) {
@@ -114,6 +27,59 @@ std::optional<double> one_step(const Graph& graph, ValueId scale) {
   for (int64_t i = 0; i < s->count(); ++i)
     largest = std::max(largest, s->at(i));
   return largest;
+}
+
+namespace {
+
+/// `scale`: the input that holds the scale of what comes out.
+std::optional<Repair>
+decomposed(DecomposeFn* decompose, const Graph& graph, const Node& node, size_t scale) {
+  auto patch = decompose(graph, node);
+  if (!patch) return std::nullopt;
+  return Repair{std::move(*patch), one_step(graph, node.input(scale))};
+}
+
+/// A float product of codes, with scales of one input and of the other.
+std::optional<double>
+float_product_rounding(const Graph& graph, const Node& node, size_t a, size_t b, int64_t axis) {
+  const auto left = one_step(graph, node.input(a)), right = one_step(graph, node.input(b));
+  const auto alpha = std::abs(static_cast<double>(node.attr_float("alpha", 1)));
+  const auto both = left && right ? std::optional(*left * *right * alpha) : std::nullopt;
+  return product_rounding(graph, node.input(b - 1), axis, both);
+}
+
+} // namespace
+
+std::optional<Repair> qlinear_conv(const RepairContext& context, const Node& node) {
+  return decomposed(decompose_qlinear_conv, context.graph, node, 6);
+}
+
+std::optional<Repair> qlinear_matmul(const RepairContext& context, const Node& node) {
+  return decomposed(decompose_qlinear_matmul, context.graph, node, 6);
+}
+
+std::optional<Repair> qlinear_pool(const RepairContext& context, const Node& node) {
+  return decomposed(decompose_qlinear_pool, context.graph, node, 3);
+}
+
+std::optional<Repair> qlinear_pointwise(const RepairContext& context, const Node& node) {
+  return decomposed(decompose_qlinear_pointwise, context.graph, node, pointwise_output_scale(node));
+}
+
+std::optional<Repair> qgemm(const RepairContext& context, const Node& node) {
+  auto repair = decomposed(decompose_qgemm, context.graph, node, 7);
+  if (repair && !node.input(7).valid())
+    repair->max_error = float_product_rounding(context.graph, node, 1, 4,
+                                               node.attr_int("transB", 0) != 0 ? -1 : -2);
+  return repair;
+}
+
+std::optional<Repair> matmul_integer_to_float(const RepairContext& context, const Node& node) {
+  auto patch = decompose_matmul_integer_to_float(context.graph, node);
+  if (!patch) return std::nullopt;
+  const int64_t rank = context.graph.value(node.input(1)).type.rank();
+  return Repair{std::move(*patch),
+                float_product_rounding(context.graph, node, 2, 3, rank > 1 ? -2 : -1)};
 }
 
 } // namespace octet

@@ -3,8 +3,7 @@
 //   =>   DQ [─▶ Transpose] ─▶ AveragePool, GlobalAveragePool [─▶ Transpose] ─▶ Q
 // Transposes where the channels come last. The average is rounded to float before Q: a tie may take
 // the other code, one step. Source: docs/targets.md 1.3, 4.1.
-#include "targets/repair/qoperator.h"
-#include "targets/repair/rules.h"
+#include "passes/coded_operators.h"
 
 namespace octet {
 
@@ -18,8 +17,7 @@ ValueId transpose(Patch& patch, ValueId x, std::vector<int64_t> perm, const std:
 
 } // namespace
 
-std::optional<Repair> qlinear_pool(const RepairContext& context, const Node& node) {
-  const Graph& graph = context.graph;
+std::optional<Patch> decompose_qlinear_pool(const Graph& graph, const Node& node) {
   const bool global = node.is("QLinearGlobalAveragePool", kMicrosoft);
   if (!global && !node.is("QLinearAveragePool", kMicrosoft)) return std::nullopt;
   const TypeInfo& type = graph.value(node.input(0)).type;
@@ -29,7 +27,7 @@ std::optional<Repair> qlinear_pool(const RepairContext& context, const Node& nod
   Patch patch(graph, node.op_type + " becomes the float operator between DQ and Q",
               Exactness::kRounding);
   patch.from(node);
-  auto x = emit_values(patch, context, coded_input(node, 0), 1, name + "_x");
+  auto x = emit_values(patch, graph, coded_input(node, 0), 1, name + "_x");
   if (!x) return std::nullopt;
   std::vector<int64_t> to_first = {0}, to_last = {0};
   if (last) {
@@ -47,7 +45,7 @@ std::optional<Repair> qlinear_pool(const RepairContext& context, const Node& nod
       patch.emit(global ? "GlobalAveragePool" : "AveragePool", {*x}, std::move(attributes), name);
   if (last) y = transpose(patch, y, to_last, name + "_last");
   replace_by_codes(patch, node, y, node.input(3), node.input(4), name);
-  return Repair{std::move(patch), one_step(graph, node.input(3))};
+  return patch;
 }
 
 } // namespace octet

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //   com.microsoft.MatMulIntegerToFloat(a, b, bias)   =>   DQ(a), DQ(b) ─▶ MatMul [─▶ Add bias]
 // The exact integer sum becomes a float one: rounding. Source: docs/targets.md 1.3, 4.1.
-#include "targets/repair/qoperator.h"
-#include "targets/repair/rules.h"
+#include "passes/coded_operators.h"
 
 namespace octet {
 
-std::optional<Repair> matmul_integer_to_float(const RepairContext& context, const Node& node) {
-  const Graph& graph = context.graph;
+std::optional<Patch> decompose_matmul_integer_to_float(const Graph& graph, const Node& node) {
   if (!node.is("MatMulIntegerToFloat", kMicrosoft)) return std::nullopt;
   const std::string name = name_of(graph, node);
   const Tensor* as = graph.constant(node.input(2));
@@ -16,17 +14,14 @@ std::optional<Repair> matmul_integer_to_float(const RepairContext& context, cons
   Patch patch(graph, "MatMulIntegerToFloat becomes MatMul behind DQ", Exactness::kRounding);
   patch.from(node);
   const auto a =
-      emit_values(patch, context, {node.input(0), node.input(2), node.input(4)}, 1, name + "_a");
-  const auto b = emit_values(patch, context, {node.input(1), node.input(3), node.input(5)},
+      emit_values(patch, graph, {node.input(0), node.input(2), node.input(4)}, 1, name + "_a");
+  const auto b = emit_values(patch, graph, {node.input(1), node.input(3), node.input(5)},
                              b_type.rank() - 1, name + "_b");
   if (!a || !b) return std::nullopt;
   ValueId y = patch.emit("MatMul", {*a, *b}, {}, name);
   if (node.input(6).valid()) y = patch.emit("Add", {y, node.input(6)}, {}, name + "_bias");
   patch.replace(node.output(0), y);
-  auto scales = one_step(graph, node.input(3));
-  if (scales) *scales *= as->at(0);
-  return Repair{std::move(patch),
-                product_rounding(graph, node.input(1), b_type.rank() > 1 ? -2 : -1, scales)};
+  return patch;
 }
 
 } // namespace octet

@@ -2,21 +2,19 @@
 //   QLinearConv(x, w, b)   =>   DQ(x), DQ(w), float b ─▶ Conv ─▶ Q
 // The sum is rounded to float before Q: a tie may take the other code, one step.
 // Source: docs/targets.md 1.3.
-#include "targets/repair/qoperator.h"
-#include "targets/repair/rules.h"
+#include "passes/coded_operators.h"
 
 namespace octet {
 
-std::optional<Repair> qlinear_conv(const RepairContext& context, const Node& node) {
-  const Graph& graph = context.graph;
+std::optional<Patch> decompose_qlinear_conv(const Graph& graph, const Node& node) {
   if (!node.is("QLinearConv")) return std::nullopt;
   const std::string name = name_of(graph, node);
   const Tensor *xs = graph.constant(node.input(1)), *ws = graph.constant(node.input(4));
   if (xs == nullptr || xs->count() != 1 || ws == nullptr) return std::nullopt;
   Patch patch(graph, "QLinearConv becomes Conv between DQ and Q", Exactness::kRounding);
   patch.from(node);
-  const auto x = emit_values(patch, context, coded_input(node, 0), 1, name + "_x");
-  const auto w = emit_values(patch, context, coded_input(node, 3), 0, name + "_w");
+  const auto x = emit_values(patch, graph, coded_input(node, 0), 1, name + "_x");
+  const auto w = emit_values(patch, graph, coded_input(node, 3), 0, name + "_w");
   if (!x || !w) return std::nullopt;
   std::vector<ValueId> inputs = {*x, *w};
   if (node.input(8).valid()) {
@@ -26,7 +24,7 @@ std::optional<Repair> qlinear_conv(const RepairContext& context, const Node& nod
   }
   const ValueId y = patch.emit("Conv", std::move(inputs), node.attributes, name);
   replace_by_codes(patch, node, y, node.input(6), node.input(7), name);
-  return Repair{std::move(patch), one_step(graph, node.input(6))};
+  return patch;
 }
 
 } // namespace octet

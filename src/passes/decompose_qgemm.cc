@@ -2,15 +2,11 @@
 //   com.microsoft.QGemm(a, b, c)   =>   DQ(a), DQ(b), float c ─▶ Gemm [─▶ Q]
 // The sum is rounded to float: a tie may take the other code, one step.
 // Source: docs/targets.md 1.3, 4.1.
-#include <cmath>
-
-#include "targets/repair/qoperator.h"
-#include "targets/repair/rules.h"
+#include "passes/coded_operators.h"
 
 namespace octet {
 
-std::optional<Repair> qgemm(const RepairContext& context, const Node& node) {
-  const Graph& graph = context.graph;
+std::optional<Patch> decompose_qgemm(const Graph& graph, const Node& node) {
   if (!node.is("QGemm", kMicrosoft)) return std::nullopt;
   const std::string name = name_of(graph, node);
   const Tensor *as = graph.constant(node.input(1)), *bs = graph.constant(node.input(4));
@@ -18,8 +14,8 @@ std::optional<Repair> qgemm(const RepairContext& context, const Node& node) {
   Patch patch(graph, "QGemm becomes Gemm between DQ and Q", Exactness::kRounding);
   patch.from(node);
   const int64_t axis = node.attr_int("transB", 0) != 0 ? 0 : 1;
-  const auto a = emit_values(patch, context, coded_input(node, 0), 1, name + "_a");
-  const auto b = emit_values(patch, context, coded_input(node, 3), axis, name + "_b");
+  const auto a = emit_values(patch, graph, coded_input(node, 0), 1, name + "_a");
+  const auto b = emit_values(patch, graph, coded_input(node, 3), axis, name + "_b");
   if (!a || !b) return std::nullopt;
   std::vector<ValueId> inputs = {*a, *b};
   const double factor = as->at(0) * static_cast<double>(node.attr_float("alpha", 1));
@@ -33,13 +29,10 @@ std::optional<Repair> qgemm(const RepairContext& context, const Node& node) {
   const ValueId y = patch.emit("Gemm", std::move(inputs), node.attributes, name);
   if (!node.input(7).valid()) {
     patch.replace(node.output(0), y);
-    auto scales = one_step(graph, node.input(4));
-    if (scales) *scales *= std::abs(factor);
-    return Repair{std::move(patch),
-                  product_rounding(graph, node.input(3), axis == 0 ? -1 : -2, scales)};
+    return patch;
   }
   replace_by_codes(patch, node, y, node.input(7), node.input(8), name);
-  return Repair{std::move(patch), one_step(graph, node.input(7))};
+  return patch;
 }
 
 } // namespace octet

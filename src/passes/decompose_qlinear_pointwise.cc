@@ -5,8 +5,7 @@
 // Source: docs/targets.md 1.3, 4.1.
 #include <array>
 
-#include "targets/repair/qoperator.h"
-#include "targets/repair/rules.h"
+#include "passes/coded_operators.h"
 
 namespace octet {
 
@@ -46,15 +45,28 @@ bool softmax_is_standard(const Graph& graph, const Node& node) {
   return axis == -1 || (x.has_rank() && axis == x.rank() - 1);
 }
 
+/// Coded inputs, the inputs before the first, and the input that holds the scale of the output.
+struct OperandPlaces {
+  size_t tensors, first, output;
+};
+OperandPlaces places(const Layout& layout, const Node& node) {
+  const size_t first = layout.output_first ? 2 : layout.plain;
+  const size_t tensors = layout.tensors > 0 ? layout.tensors : (node.inputs.size() - first) / 3;
+  return {tensors, first, layout.output_first ? 0 : first + 3 * tensors};
+}
+
 } // namespace
 
-std::optional<Repair> qlinear_pointwise(const RepairContext& context, const Node& node) {
-  const Graph& graph = context.graph;
+size_t pointwise_output_scale(const Node& node) {
+  const Layout* layout = layout_of(node);
+  return layout == nullptr ? node.inputs.size() : places(*layout, node).output;
+}
+
+std::optional<Patch> decompose_qlinear_pointwise(const Graph& graph, const Node& node) {
   const Layout* layout = layout_of(node);
   if (layout == nullptr) return std::nullopt;
   if (layout->standard == "Softmax" && !softmax_is_standard(graph, node)) return std::nullopt;
-  const size_t first = layout->output_first ? 2 : layout->plain;
-  const size_t tensors = layout->tensors > 0 ? layout->tensors : (node.inputs.size() - first) / 3;
+  const auto [tensors, first, output] = places(*layout, node);
   const std::string name = name_of(graph, node);
   Patch patch(graph,
               node.op_type + " becomes " + std::string(layout->standard) + " between DQ and Q",
@@ -64,7 +76,7 @@ std::optional<Repair> qlinear_pointwise(const RepairContext& context, const Node
   for (size_t i = 0; i < layout->plain; ++i)
     inputs.push_back(node.input(i));
   for (size_t t = 0; t < tensors; ++t) {
-    const auto x = emit_values(patch, context, coded_input(node, first + 3 * t), 1,
+    const auto x = emit_values(patch, graph, coded_input(node, first + 3 * t), 1,
                                name + "_input_" + std::to_string(t));
     if (!x) return std::nullopt;
     inputs.push_back(*x);
@@ -74,9 +86,8 @@ std::optional<Repair> qlinear_pointwise(const RepairContext& context, const Node
   if (layout->standard == "Softmax") attributes["axis"].value = node.attr_int("axis", -1);
   const ValueId y =
       patch.emit(std::string(layout->standard), std::move(inputs), std::move(attributes), name);
-  const size_t out = layout->output_first ? 0 : first + 3 * tensors;
-  replace_by_codes(patch, node, y, node.input(out), node.input(out + 1), name);
-  return Repair{std::move(patch), one_step(graph, node.input(out))};
+  replace_by_codes(patch, node, y, node.input(output), node.input(output + 1), name);
+  return patch;
 }
 
 } // namespace octet
