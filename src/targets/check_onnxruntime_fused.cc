@@ -158,8 +158,7 @@ void onnxruntime_fused(const CheckContext& context, const Node& node) {
               "codes: " +
                   *fault,
               "give activations one scale and 8-bit codes, weights a scale for each column "
-              "(MatMul, axis 1) or filter (Conv, axis 0); octet repair takes a MatMul with a "
-              "stored weight to float",
+              "(MatMul, axis 1) or filter (Conv, axis 0); octet repair takes the layer to float",
               "8");
 }
 

@@ -216,6 +216,26 @@ ValueId emit_with_input(Patch& patch, const Node& node, size_t input, ValueId va
   return patch.emit(node.op_type, std::move(inputs), node.attributes, node.name);
 }
 
+ValueId emit_decoded(
+    Patch& patch, const Coding& coding, ValueId codes, int64_t rank, const std::string& name) {
+  Shape shape;
+  if (coding.per_channel()) {
+    const int64_t axis = coding.axis < 0 ? coding.axis + rank : coding.axis;
+    shape.assign(static_cast<size_t>(rank - axis), 1);
+    shape[0] = static_cast<int64_t>(coding.scales.size());
+  }
+  const auto constant = [&](const std::vector<double>& values, const char* what) {
+    const std::span<const double> all = coding.per_channel() ? values : std::span(values).first(1);
+    return patch.constant(name + what, Tensor::from_doubles(coding.real, shape, all).value());
+  };
+  Attributes to;
+  to["to"].value = static_cast<int64_t>(coding.real);
+  ValueId x = patch.emit("Cast", {codes}, std::move(to), name + "_cast");
+  if (std::any_of(coding.zeros.begin(), coding.zeros.end(), [](double z) { return z != 0; }))
+    x = patch.emit("Sub", {x, constant(coding.zeros, "_zero")}, {}, name + "_centered");
+  return patch.emit("Mul", {x, constant(coding.scales, "_factor")}, {}, name + "_values");
+}
+
 ValueId emit_shift(Patch& patch, ValueId x, double number, DType type, const std::string& name) {
   return patch.emit("Add", {x, emit_number(patch, name + "_by", type, number)}, {}, name);
 }

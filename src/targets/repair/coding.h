@@ -43,6 +43,11 @@ dequantizers(const RepairContext& context, ValueId codes, const Coding& coding);
 ValueId emit_quantize(Patch& patch, const Coding& coding, ValueId x, const std::string& name);
 ValueId emit_dequantize(Patch& patch, const Coding& coding, ValueId codes, const std::string& name);
 
+/// What DQ gives, by Cast, Sub and Mul: the same bits. `rank`: of the codes; counts only with
+/// several scales.
+ValueId emit_decoded(
+    Patch& patch, const Coding& coding, ValueId codes, int64_t rank, const std::string& name);
+
 /// The node once more with another value at `input`.
 ValueId emit_with_input(Patch& patch, const Node& node, size_t input, ValueId value);
 /// x + number.

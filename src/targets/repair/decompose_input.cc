@@ -20,15 +20,7 @@ std::optional<Repair> decompose_input(const RepairContext& context, const Node& 
               Exactness::kExact);
   patch.from(node);
   const std::string name = name_of(graph, node);
-  const auto scalar = [&](double value, const char* what) {
-    return patch.constant(name + what, Tensor::from_doubles(coding->real, {}, {&value, 1}).value());
-  };
-  Attributes to;
-  to["to"].value = static_cast<int64_t>(coding->real);
-  ValueId x = patch.emit("Cast", {codes}, std::move(to), name + "_cast");
-  if (coding->zeros[0] != 0)
-    x = patch.emit("Sub", {x, scalar(coding->zeros[0], "_zero")}, {}, name + "_centered");
-  x = patch.emit("Mul", {x, scalar(coding->scales[0], "_factor")}, {}, name + "_values");
+  ValueId x = emit_decoded(patch, *coding, codes, 0, name);
   if (coding->codes == DType::kUint8 && coding->zeros[0] == 128) {
     const Coding better = int8_coding(coding->scales[0], coding->real);
     x = emit_dequantize(patch, better, emit_quantize(patch, better, x, name + "_quantize"), name);

@@ -74,6 +74,7 @@ constexpr RepairRule kOnnxRuntimeForms[] = {
     {"split_quantize", split_quantize},
     {"separate_constants", separate_constants},
     {"float_product", float_product},
+    {"float_input", float_input},
 };
 
 constexpr RepairRule kOnnxRuntimeNumbers[] = {

@@ -17,6 +17,7 @@ RepairFn drop_kept_output_type;
 RepairFn dynamic_quantize;
 RepairFn dynamic_quantize_matmul;
 RepairFn float_attention;
+RepairFn float_input;
 RepairFn float_product;
 RepairFn float_weight;
 RepairFn fold_bias;
