@@ -4,8 +4,13 @@
 // Changes the meaning as asked for: the input is the number from now on.
 #include "passes/drop_input.h"
 
+#include <algorithm>
+#include <array>
+#include <set>
+
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/only_broadcast.h"
 
@@ -42,6 +47,39 @@ std::string number_text(double value) {
   return value == 0 ? "zeros" : value == 1 ? "ones" : fmt::format("{} throughout", value);
 }
 
+/// Elements of the input are what comes out.
+bool passes_elements(const Node& node) {
+  constexpr std::array<std::string_view, 8> kOps = {"Cast",    "Identity",  "Reshape", "Flatten",
+                                                    "Squeeze", "Unsqueeze", "Expand",  "Slice"};
+  return node.domain.empty() && std::find(kOps.begin(), kOps.end(), node.op_type) != kOps.end();
+}
+
+/// An error where the number is an index beyond what a Gather, also behind such nodes, takes from.
+Status check_indices(const Graph& graph, const LiveUses& uses, ValueId input, double value) {
+  std::vector<ValueId> open = {input};
+  std::set<ValueId> seen = {input};
+  while (!open.empty()) {
+    const ValueId at = open.back();
+    open.pop_back();
+    for (const Uses::Use& use : uses.of(at)) {
+      const Node& node = graph.node(use.node);
+      if (passes_elements(node) && use.input == 0 && seen.insert(node.output(0)).second)
+        open.push_back(node.output(0));
+      if (!node.is("Gather") || use.input != 1) continue;
+      const TypeInfo& table = graph.value(node.input(0)).type;
+      const int64_t axis = node.attr_int("axis", 0);
+      if (!table.has_rank() || axis >= table.rank() || axis < -table.rank()) continue;
+      const auto rows =
+          (*table.shape)[static_cast<size_t>(axis < 0 ? axis + table.rank() : axis)].maybe_value();
+      if (rows && (value >= static_cast<double>(*rows) || value < -static_cast<double>(*rows)))
+        return error("input \"{}\" as {}: an index of {}, which takes from {} rows; give one of "
+                     "0 to {}",
+                     graph.value(input).name, value, full_label(graph, node), *rows, *rows - 1);
+    }
+  }
+  return ok_status();
+}
+
 } // namespace
 
 Result<std::string> drop_input(Graph& graph, const std::string& name, double value) {
@@ -59,6 +97,7 @@ Result<std::string> drop_input(Graph& graph, const std::string& name, double val
       fmt::format("input \"{}\" ({}) is {}", name, type.text(), number_text(value));
   const std::optional<ValueId> other = like(graph, input);
   LiveUses uses(graph);
+  OCTET_TRY(check_indices(graph, uses, input, value));
   if (other) {
     // Whoever asks for its shape only may ask the other input.
     const std::vector<Uses::Use> all(uses.of(input).begin(), uses.of(input).end());

@@ -65,6 +65,13 @@ TEST(DropInput, ErrorsNameTheInput) {
   const auto fraction = drop_input(g, "kinds", 0.5);
   ASSERT_FALSE(fraction.ok());
   EXPECT_NE(fraction.error().text().find("0.5 is no number of type"), std::string::npos);
+  for (const double row : {2.0, -3.0}) {
+    const auto outside = drop_input(g, "kinds", row);
+    ASSERT_FALSE(outside.ok());
+    EXPECT_NE(outside.error().text().find("takes from 2 rows; give one of 0 to 1"),
+              std::string::npos)
+        << outside.error().text();
+  }
   Graph alone = parse(R"(graph g opset(""=17)
 input x: f32[2]
 input z: f32[M]

@@ -259,5 +259,15 @@ TEST(Targets, UnknownNamesGetTheNearest) {
   EXPECT_FALSE(check(parse("y = Relu(x)"), "").ok());
 }
 
+TEST(Targets, UnknownVersionsGetTheKnownOnes) {
+  for (const char* name : {"tensorrt-12", "tensorrt-8.4"}) {
+    const auto unknown = parse_target(name);
+    ASSERT_FALSE(unknown.ok());
+    EXPECT_NE(unknown.error().text().find("known are tensorrt-8.5 to tensorrt-11.1"),
+              std::string::npos)
+        << unknown.error().text();
+  }
+}
+
 } // namespace
 } // namespace octet
