@@ -21,16 +21,6 @@ stated_axes(const Node& node, const InputInfo& axes, bool as_input) {
   return known_ints(axes);
 }
 
-/// Which axes are reduced.
-Result<std::vector<bool>>
-reduced_axes(const Node& node, std::span<const int64_t> stated, int64_t rank) {
-  const bool all = stated.empty() && node.attr_int("noop_with_empty_axes", 0) == 0;
-  std::vector<bool> reduced(static_cast<size_t>(rank), all);
-  for (int64_t axis : OCTET_TRY(normalize_axes(stated, rank)))
-    reduced[static_cast<size_t>(axis)] = true;
-  return reduced;
-}
-
 std::optional<std::vector<Dim>> folded(const InferContext& c, const Reduction& r, bool keep) {
   const auto& value = c.input(0).value;
   const TypeInfo& type = c.input(0).type;
@@ -52,6 +42,15 @@ int64_t highest_integer(DType type) {
   if (type == DType::kBool) return 1;
   const int digits = std::min(bits(type) - (is_signed(type) ? 1 : 0), 63);
   return static_cast<int64_t>((uint64_t{1} << digits) - 1);
+}
+
+Result<std::vector<bool>>
+reduced_axes(const Node& node, std::span<const int64_t> stated, int64_t rank) {
+  const bool all = stated.empty() && node.attr_int("noop_with_empty_axes", 0) == 0;
+  std::vector<bool> reduced(static_cast<size_t>(rank), all);
+  for (int64_t axis : OCTET_TRY(normalize_axes(stated, rank)))
+    reduced[static_cast<size_t>(axis)] = true;
+  return reduced;
 }
 
 Result<std::vector<OutputInfo>> infer_reduction(const InferContext& c, const Reduction& r) {

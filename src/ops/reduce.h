@@ -27,6 +27,10 @@ int64_t highest_integer(DType type);
 inline constexpr TypeSet kReducible =
     kFloatTypes | TypeSet{DType::kInt32, DType::kInt64, DType::kUint32, DType::kUint64};
 
+/// Which axes are reduced, from those that a node states.
+Result<std::vector<bool>>
+reduced_axes(const Node& node, std::span<const int64_t> stated, int64_t rank);
+
 Result<std::vector<OutputInfo>> infer_reduction(const InferContext& ctx, const Reduction& r);
 Result<std::vector<Tensor>>
 eval_reduction(const EvalContext& ctx, InferFn* infer, const Reduction& r);

@@ -3,6 +3,7 @@
 // executor on the lowered graph. Sizes N and S are open and take several values.
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "core/cpu.h"
 #include "core/philox.h"
@@ -19,6 +20,9 @@ namespace {
 struct Case {
   const char* name;
   const char* text;
+  int opset = 17;
+  /// Some elements are NaN, infinite, -0 or subnormal, and sizes may be 0.
+  bool odd_values = false;
 };
 
 const Case kCases[] = {
@@ -114,23 +118,85 @@ m = Unsqueeze(n, first)
 want = Concat(m, tail) {axis=0}
 y = Reshape(x, want)
 output y: f32[N, ?, 3])"},
+    {"ReduceLast", R"(input x: f32[N, S, 37]
+a = ReduceMean(x) {axes=[-1]}
+b = ReduceMax(x) {axes=[2], keepdims=0}
+c = ReduceMin(x) {axes=[1, 2]}
+d = ReduceMean(x)
+output a: f32[N, S, 1]
+output b: f32[N, S]
+output c: f32[N, 1, 1]
+output d: f32[1, 1, 1])",
+     17, true},
+    {"ReduceOthers", R"(input x: f32[N, S, 3, 2]
+const middle: i64[2] = [1, -2]
+const apart: i64[2] = [3, 0]
+a = ReduceSum(x, middle)
+b = ReduceMean(x) {axes=[0], keepdims=0}
+c = ReduceMin(x) {axes=[2, 0]}
+d = ReduceSum(x, apart) {keepdims=0}
+e = ReduceMax(x) {axes=[1]}
+output a: f32[N, 1, 1, 2]
+output b: f32[S, 3, 2]
+output c: f32[1, S, 1, 2]
+output d: f32[S, 3]
+output e: f32[N, 1, 3, 2])",
+     17, true},
+    {"ReduceByInput", R"(input x: f32[N, S]
+const last: i64[1] = [-1]
+const none: i64[0] = []
+a = ReduceMean(x, last)
+b = ReduceMax(x, none) {noop_with_empty_axes=1}
+c = ReduceMin(x) {keepdims=0}
+d = ReduceSum(x, none) {noop_with_empty_axes=1}
+output a: f32[N, 1]
+output b: f32[N, S]
+output c: f32[]
+output d: f32[N, S])",
+     18, true},
+    {"ReduceByAttribute", R"(input x: f32[N, S]
+a = ReduceSum(x) {axes=[-1]}
+b = ReduceSum(x) {axes=[0], keepdims=0}
+output a: f32[N, 1]
+output b: f32[S])",
+     12, true},
 };
 
-Tensor random_input(const Value& v, int64_t n, int64_t s, Philox& random) {
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kOddValues[] = {std::numeric_limits<double>::quiet_NaN(),
+                                 kInfinity,
+                                 -kInfinity,
+                                 -0.0,
+                                 0.0,
+                                 1e-41,
+                                 -1e-45,
+                                 3e38};
+
+Tensor random_input(const Value& v, const Case& test, int64_t n, int64_t s, Philox& random) {
   Shape shape;
   for (const Dim& d : *v.type.shape)
     shape.push_back(d.is_constant() ? d.value() : d.symbol_name() == "N" ? n : s);
   std::vector<double> values(static_cast<size_t>(element_count(shape).value()));
-  for (double& x : values)
-    x = v.type.type == DType::kFloat32 ? static_cast<float>(random.uniform(-1.5, 1.5))
-                                       : static_cast<double>(random.below(6)) - 3;
+  const DType type = v.type.type;
+  for (double& x : values) {
+    x = type == DType::kFloat32 ? static_cast<float>(random.uniform(-1.5, 1.5))
+        : type == DType::kBool  ? static_cast<double>(random.below(2))
+                                : static_cast<double>(random.below(6)) - 3;
+    if (test.odd_values && type == DType::kFloat32 && random.below(20) == 0)
+      x = kOddValues[random.below(std::size(kOddValues))];
+  }
   return Tensor::from_doubles(v.type.type, shape, values).value();
+}
+
+bool same(double a, double b) {
+  return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
 
 class Steps : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Steps, KernelsEqualTheReference) {
-  const auto model = parse_graph(std::string("graph g opset(\"\"=17)\n") + GetParam().text + "\n");
+  const auto model = parse_graph("graph g opset(\"\"=" + std::to_string(GetParam().opset) + ")\n" +
+                                 GetParam().text + "\n");
   ASSERT_TRUE(model.ok()) << model.error().text();
   const Result<Lowered> lowered = lower(*model);
   ASSERT_TRUE(lowered.ok()) << lowered.error().text();
@@ -139,26 +205,35 @@ TEST_P(Steps, KernelsEqualTheReference) {
   Philox random(5);
   for (const Isa isa : known_isas()) {
     if (!isa_supported(isa)) continue;
-    for (const auto& [n, s] : {std::pair{1, 1}, {2, 7}, {3, 16}, {5, 33}, {40, 300}}) {
+    for (const auto& [n, s, threads] : {std::tuple{1, 1, 1},
+                                        {2, 7, 2},
+                                        {3, 16, 3},
+                                        {5, 33, 1},
+                                        {40, 300, 2},
+                                        {0, 3, 1},
+                                        {3, 0, 2}}) {
       if (isa == Isa::kScalar && n == 40) continue;
-      auto session =
-          Session::create(*model, {.threads = 2, .isa = std::string(isa_name(isa)), .lower = true});
+      if (n * s == 0 && !GetParam().odd_values) continue;
+      auto session = Session::create(
+          *model, {.threads = threads, .isa = std::string(isa_name(isa)), .lower = true});
       ASSERT_TRUE(session.ok()) << session.error().text();
       for (const PlannedNode& node : session->plan())
         EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;
       std::vector<Tensor> inputs;
       for (const ValueId id : model->inputs())
-        inputs.push_back(random_input(model->value(id), n, s, random));
+        inputs.push_back(random_input(model->value(id), GetParam(), n, s, random));
       const auto want = (*reference)->run(inputs);
       ASSERT_TRUE(want.ok()) << want.error().text();
       const auto got = session->run(inputs);
       ASSERT_TRUE(got.ok()) << got.error().text();
-      const auto a = (*want)[0].to_doubles().value(), b = (*got)[0].to_doubles().value();
-      ASSERT_EQ((*want)[0].shape(), (*got)[0].shape());
-      for (size_t i = 0; i < a.size(); ++i)
-        ASSERT_TRUE(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
-            << isa_name(isa) << " " << n << " " << s << ": element " << i << " is " << b[i]
-            << ", want " << a[i];
+      for (size_t k = 0; k < want->size(); ++k) {
+        const auto a = (*want)[k].to_doubles().value(), b = (*got)[k].to_doubles().value();
+        ASSERT_EQ((*want)[k].shape(), (*got)[k].shape());
+        for (size_t i = 0; i < a.size(); ++i)
+          ASSERT_TRUE(same(a[i], b[i]))
+              << isa_name(isa) << " " << n << " " << s << ": element " << i << " of output " << k
+              << " is " << b[i] << ", want " << a[i];
+      }
     }
   }
 }

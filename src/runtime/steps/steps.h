@@ -30,6 +30,7 @@ PrepareFn prepare_qgemm;
 PrepareFn prepare_qmatmul;
 PrepareFn prepare_quantize;
 PrepareFn prepare_range;
+PrepareFn prepare_reduce;
 PrepareFn prepare_slice;
 PrepareFn prepare_softmax;
 PrepareFn prepare_split;
