@@ -144,7 +144,6 @@ TEST(Codes, AddOfEveryPairOfCodes) {
         AddCodesArgs args;
         args.a = a.data();
         args.b = b.data();
-        args.count = count;
         args.b_signed = !mixed;
         args.y_signed = !mixed;
         args.a_zero_point = 5;
@@ -155,7 +154,8 @@ TEST(Codes, AddOfEveryPairOfCodes) {
         args.lo = mixed ? 0 : -128;
         args.hi = mixed ? 255 : 127;
         args.y = y.data();
-        add_codes(args, isa, serial);
+        const std::vector<std::vector<int64_t>> shapes(2, {count});
+        add_codes(args, plan_broadcast(shapes, shapes[0]), isa, serial);
         ASSERT_TRUE(y.guards_intact());
         for (int64_t i = 0; i < count; ++i) {
           float r = static_cast<float>(value_of(a[i], true) - 5) * 0.73F;
@@ -163,6 +163,35 @@ TEST(Codes, AddOfEveryPairOfCodes) {
           ASSERT_EQ(value_of(y[i], !mixed), expect(r, args.zero_point, args.lo, args.hi))
               << isa_name(isa) << " " << i;
         }
+      }
+    }
+  }
+}
+
+TEST(Codes, AddRepeatsOperands) {
+  ThreadPool pool(2);
+  std::mt19937 random(6);
+  Guarded<uint8_t> a(15, 1);
+  Guarded<uint8_t> b(37, 3);
+  fill(a.data(), a.size(), 0, 255, Fill::kUniform, random);
+  fill(b.data(), b.size(), 0, 255, Fill::kUniform, random);
+  const std::vector<std::vector<int64_t>> shapes = {{3, 5, 1}, {37}};
+  for (const Isa isa : covered_isas("add codes")) {
+    for (const bool swapped : {false, true}) {
+      Guarded<uint8_t> y(int64_t{15} * 37, 1);
+      AddCodesArgs args;
+      args.a = swapped ? b.data() : a.data();
+      args.b = swapped ? a.data() : b.data();
+      args.a_signed = !swapped;
+      args.b_signed = swapped;
+      args.y = y.data();
+      const auto order = swapped ? std::vector{shapes[1], shapes[0]} : shapes;
+      add_codes(args, plan_broadcast(order, std::vector<int64_t>{3, 5, 37}), isa, pool);
+      ASSERT_TRUE(y.guards_intact());
+      for (int64_t i = 0; i < y.size(); ++i) {
+        const int sum = value_of(a[i / 37], true) + value_of(b[i % 37], false);
+        ASSERT_EQ(value_of(y[i], true), expect(static_cast<float>(sum), 0, -128, 127))
+            << isa_name(isa) << " " << i;
       }
     }
   }

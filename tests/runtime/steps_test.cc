@@ -118,6 +118,31 @@ m = Unsqueeze(n, first)
 want = Concat(m, tail) {axis=0}
 y = Reshape(x, want)
 output y: f32[N, ?, 3])"},
+    {"QAddBroadcast", R"(input x: f32[N, S, 5]
+input z: f32[S, 1]
+input bias: f32[5]
+input one: f32[]
+const s: f32[] = [0.011]
+const a: u8[] = [77]
+const b: i8[] = [-5]
+q = QuantizeLinear(x, s, a)
+r = QuantizeLinear(z, s, b)
+t = QuantizeLinear(bias, s, b)
+u = QuantizeLinear(one, s, a)
+d = DequantizeLinear(q, s, a)
+e = DequantizeLinear(r, s, b)
+f = DequantizeLinear(t, s, b)
+g = DequantizeLinear(u, s, a)
+h = Add(d, e)
+i = QuantizeLinear(h, s, a)
+j = DequantizeLinear(i, s, a)
+k = Add(f, j)
+l = QuantizeLinear(k, s, b)
+m = DequantizeLinear(l, s, b)
+n = Add(m, g)
+o = QuantizeLinear(n, s, b)
+y = DequantizeLinear(o, s, b)
+output y: f32[N, S, 5])"},
     {"ReduceLast", R"(input x: f32[N, S, 37]
 a = ReduceMean(x) {axes=[-1]}
 b = ReduceMax(x) {axes=[2], keepdims=0}

@@ -1,54 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/broadcast.h"
 
-#include <algorithm>
-#include <array>
-
-#include "core/threads.h"
+#include "runtime/kernels/broadcast_runs.h"
 
 namespace octet::kernels {
 namespace {
-
-constexpr double kBroadcastElementNs = 0.4;
-constexpr double kBroadcastRunNs = 5.0;
-constexpr size_t kMost = 3; // inputs
-
-using Offsets = std::array<int64_t, kMost>;
-using Steps = std::array<int64_t, kMost>;
-
-/// Calls run(offsets of the inputs, offset of the output, count) for pieces of the runs along the
-/// last axis; a `piece` shorter than a run is for plans of one axis.
-template <typename Run>
-void each_run(const BroadcastPlan& plan, int64_t piece, ParallelFor& parallel, Run&& run) {
-  const size_t outer = plan.sizes.size() - 1;
-  int64_t runs = 1;
-  for (size_t i = 0; i < outer; ++i) {
-    runs *= plan.sizes[i];
-  }
-  const int64_t length = plan.sizes.back();
-  if (runs <= 0 || length <= 0) return;
-  const int64_t pieces = (length + piece - 1) / piece;
-  const int64_t grain =
-      grain_for(kBroadcastRunNs + kBroadcastElementNs * static_cast<double>(piece));
-  parallel.run(runs * pieces, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      Offsets offsets{};
-      const int64_t first = r % pieces * piece;
-      int64_t rest = r / pieces;
-      for (size_t k = 0; k < plan.strides.size(); ++k) {
-        offsets[k] = first * plan.strides[k].back();
-      }
-      for (size_t i = outer; i-- > 0;) {
-        const int64_t at = rest % plan.sizes[i];
-        rest /= plan.sizes[i];
-        for (size_t k = 0; k < plan.strides.size(); ++k) {
-          offsets[k] += at * plan.strides[k][i];
-        }
-      }
-      run(offsets, r / pieces * length + first, std::min(piece, length - first));
-    }
-  });
-}
 
 template <typename T, typename Y, typename Op>
 void pairs(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t n, Y* y, Op op) {
@@ -75,7 +31,7 @@ void map_pairs(
     const BroadcastPlan& plan, const T* a, const T* b, Y* y, ParallelFor& parallel, Op op) {
   const int64_t a_step = plan.strides[0].back();
   const int64_t b_step = plan.strides[1].back();
-  each_run(plan, plan.sizes.back(), parallel, [&](const Offsets& from, int64_t to, int64_t n) {
+  each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t n) {
     pairs(a + from[0], a_step, b + from[1], b_step, n, y + to, op);
   });
 }
@@ -130,12 +86,9 @@ void binary_broadcast(Binary op,
   if (isa == Isa::kAvx2) run = binary_avx2;
   if (isa >= Isa::kAvx512) run = binary_avx512;
 #endif
-  // One long run is cut; many short ones are dealt out.
-  const int64_t whole = plan.sizes.back();
-  const int64_t piece = plan.sizes.size() > 1 ? whole : grain_for(kBroadcastElementNs);
   const int64_t a_step = plan.strides[0].back();
   const int64_t b_step = plan.strides[1].back();
-  each_run(plan, piece, parallel, [&](const Offsets& from, int64_t to, int64_t count) {
+  each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t count) {
     run(op, {a + from[0], a_step, b + from[1], b_step, count, y + to});
   });
 }
@@ -146,8 +99,9 @@ void where_broadcast(const BroadcastPlan& plan,
                      const uint32_t* b,
                      uint32_t* y,
                      ParallelFor& parallel) {
-  const Steps step = {plan.strides[0].back(), plan.strides[1].back(), plan.strides[2].back()};
-  each_run(plan, plan.sizes.back(), parallel, [&](const Offsets& from, int64_t to, int64_t n) {
+  const BroadcastOffsets step = {plan.strides[0].back(), plan.strides[1].back(),
+                                 plan.strides[2].back()};
+  each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
       y[to + i] = condition[from[0] + i * step[0]] != 0 ? a[from[1] + i * step[1]]
                                                         : b[from[2] + i * step[2]];

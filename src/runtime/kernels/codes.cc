@@ -7,6 +7,7 @@
 
 #include "core/numerics/epilogue.h"
 #include "core/threads.h"
+#include "runtime/kernels/broadcast_runs.h"
 
 namespace octet::kernels {
 namespace {
@@ -15,7 +16,6 @@ constexpr double kLookupNs = 0.4;
 constexpr double kQuantizeNs = 0.5;
 constexpr double kRangeNs = 0.1;
 constexpr int64_t kMaxParts = 256;
-constexpr double kAddNs = 0.5;
 
 CodeKernels kernels_of(Isa isa) {
 #if defined(__x86_64__)
@@ -43,11 +43,12 @@ void dequantize_scalar(const DequantizeArgs& a, int64_t begin, int64_t end) {
   }
 }
 
-void add_scalar(const AddCodesArgs& a, int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) {
-    static_cast<uint8_t*>(a.y)[i] = static_cast<uint8_t>(numerics::add_quantized(
-        code_at(a.a, a.a_signed, i), a.a_zero_point, a.a_multiplier, code_at(a.b, a.b_signed, i),
-        a.b_zero_point, a.b_multiplier, a.zero_point, a.lo, a.hi));
+void add_scalar(const AddCodesArgs& a, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    static_cast<uint8_t*>(a.y)[i] = static_cast<uint8_t>(
+        numerics::add_quantized(code_at(a.a, a.a_signed, i * a.a_step), a.a_zero_point,
+                                a.a_multiplier, code_at(a.b, a.b_signed, i * a.b_step),
+                                a.b_zero_point, a.b_multiplier, a.zero_point, a.lo, a.hi));
   }
 }
 
@@ -119,10 +120,20 @@ void dequantize(const DequantizeArgs& args, Isa isa, ParallelFor& parallel) {
                [&](int64_t begin, int64_t end) { run(args, begin, end); });
 }
 
-void add_codes(const AddCodesArgs& args, Isa isa, ParallelFor& parallel) {
+void add_codes(const AddCodesArgs& args,
+               const BroadcastPlan& plan,
+               Isa isa,
+               ParallelFor& parallel) {
   const auto run = kernels_of(isa).add;
-  parallel.run(args.count, grain_for(kAddNs),
-               [&](int64_t begin, int64_t end) { run(args, begin, end); });
+  each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t count) {
+    AddCodesArgs a = args;
+    a.a = static_cast<const uint8_t*>(args.a) + from[0];
+    a.b = static_cast<const uint8_t*>(args.b) + from[1];
+    a.a_step = plan.strides[0].back();
+    a.b_step = plan.strides[1].back();
+    a.y = static_cast<uint8_t*>(args.y) + to;
+    run(a, count);
+  });
 }
 
 } // namespace octet::kernels

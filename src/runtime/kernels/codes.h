@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/cpu.h"
+#include "runtime/kernels/broadcast.h"
 
 namespace octet {
 class ParallelFor;
@@ -55,8 +56,9 @@ void dequantize(const DequantizeArgs& args, Isa isa, ParallelFor& parallel);
 /// y = numerics::add_quantized(a, b); the three tensors may differ in signedness.
 struct AddCodesArgs {
   const void* a = nullptr;
+  int64_t a_step = 1; ///< of an instruction set's kernel: 0 repeats one code
   const void* b = nullptr;
-  int64_t count = 0;
+  int64_t b_step = 1;
   bool a_signed = true;
   bool b_signed = true;
   bool y_signed = true;
@@ -69,15 +71,16 @@ struct AddCodesArgs {
   int32_t hi = 127;
   void* y = nullptr;
 };
-void add_codes(const AddCodesArgs& args, Isa isa, ParallelFor& parallel);
+/// The operands broadcast by the plan, from which their steps are taken.
+void add_codes(const AddCodesArgs& args, const BroadcastPlan& plan, Isa isa, ParallelFor& parallel);
 
-/// Elements [begin, end) on one instruction set.
+/// Elements [begin, end), or the first `count`, on one instruction set.
 struct CodeKernels {
   /// Widens [lo, hi] to the elements.
   void (*range)(const float* x, int64_t begin, int64_t end, float& lo, float& hi);
   void (*quantize)(const QuantizeArgs& args, int64_t begin, int64_t end);
   void (*dequantize)(const DequantizeArgs& args, int64_t begin, int64_t end);
-  void (*add)(const AddCodesArgs& args, int64_t begin, int64_t end);
+  void (*add)(const AddCodesArgs& args, int64_t count);
 };
 CodeKernels code_kernels_scalar();
 CodeKernels code_kernels_avx2();

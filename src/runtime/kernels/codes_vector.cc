@@ -102,18 +102,25 @@ void dequantize_range(const DequantizeArgs& a, int64_t begin, int64_t end) {
   });
 }
 
-void add_range(const AddCodesArgs& a, int64_t begin, int64_t end) {
+// The operand at i, or its one code in every lane.
+HWY_INLINE VecI codes_or_one(const void* p, int64_t step, bool is_signed, int64_t i, int64_t n) {
+  if (step != 0) return codes_at(p, is_signed, i, n);
+  return hn::Set(I32(), is_signed ? int32_t{*static_cast<const int8_t*>(p)}
+                                  : int32_t{*static_cast<const uint8_t*>(p)});
+}
+
+void add_range(const AddCodesArgs& a, int64_t count) {
   const Rounding to = rounding(a.zero_point, a.lo, a.hi);
   const VecI zero_a = hn::Set(I32(), a.a_zero_point);
   const VecI zero_b = hn::Set(I32(), a.b_zero_point);
   const VecF m_a = splat(a.a_multiplier);
   const VecF m_b = splat(a.b_multiplier);
-  each_vector(begin, end, [&](int64_t i, int64_t count) HWY_ATTR {
-    const VecI qa = hn::Sub(codes_at(a.a, a.a_signed, i, count), zero_a);
-    const VecI qb = hn::Sub(codes_at(a.b, a.b_signed, i, count), zero_b);
+  each_vector(0, count, [&](int64_t i, int64_t n) HWY_ATTR {
+    const VecI qa = hn::Sub(codes_or_one(a.a, a.a_step, a.a_signed, i, n), zero_a);
+    const VecI qb = hn::Sub(codes_or_one(a.b, a.b_step, a.b_signed, i, n), zero_b);
     const VecF r =
         hn::MulAdd(hn::ConvertTo(F32(), qb), m_b, hn::Mul(hn::ConvertTo(F32(), qa), m_a));
-    put_codes(round_saturate(r, to), a.y, a.y_signed, i, count);
+    put_codes(round_saturate(r, to), a.y, a.y_signed, i, n);
   });
 }
 

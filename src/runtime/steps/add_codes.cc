@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// octet.native QAdd of two tensors of one shape.
+// octet.native QAdd.
 #include "core/format.h"
 #include "core/threads.h"
 #include "runtime/kernels/codes.h"
+#include "runtime/steps/broadcast.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
 
 namespace octet::runtime {
-namespace {
-
-bool same_dims(const TypeInfo& a, const TypeInfo& b) {
-  return a.shape && b.shape && *a.shape == *b.shape;
-}
-
-} // namespace
 
 Choice prepare_add_codes(const PrepareContext& c) {
-  if (!same_dims(c.type(0), c.type(1)))
-    return Choice::refuse("add: the operands have different shapes");
   const auto number = [&](const char* key, int64_t otherwise) {
     return static_cast<int32_t>(c.node.attr_int(key, otherwise));
   };
@@ -33,14 +25,13 @@ Choice prepare_add_codes(const PrepareContext& c) {
   args.lo = number("lo", args.y_signed ? -128 : 0);
   args.hi = number("hi", args.y_signed ? 127 : 255);
   auto bind = [args, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
-    return call_step([args, isa, a = in[0].id, b = in[1].id, y = out[0].id,
-                      count = out[0].count()](Slots slots, ParallelFor& parallel) {
+    return call_step([args, isa, plan = broadcast_of(in, out[0]), a = in[0].id, b = in[1].id,
+                      y = out[0].id](Slots slots, ParallelFor& parallel) {
       kernels::AddCodesArgs bound = args;
-      bound.count = count;
       bound.a = at<const void>(slots, a);
       bound.b = at<const void>(slots, b);
       bound.y = at<void>(slots, y);
-      kernels::add_codes(bound, isa, parallel);
+      kernels::add_codes(bound, plan, isa, parallel);
     });
   };
   return {bind_with(std::move(bind)), fmt::format("add {}", isa_name(c.isa)), {}};

@@ -2,9 +2,9 @@
 // Functions of the elements of one tensor, or of two or three that broadcast.
 #include "core/format.h"
 #include "core/threads.h"
-#include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/unary.h"
+#include "runtime/steps/broadcast.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
 
@@ -41,13 +41,6 @@ std::optional<kernels::Compare> compare_of(const Node& node) {
   if (node.op_type == "Greater") return kernels::Compare::kGreater;
   if (node.op_type == "GreaterOrEqual") return kernels::Compare::kGreaterOrEqual;
   return std::nullopt;
-}
-
-kernels::BroadcastPlan broadcast_of(std::span<const Operand> in, const Operand& out) {
-  std::vector<Shape> shapes;
-  for (const Operand& o : in)
-    shapes.push_back(o.shape);
-  return kernels::plan_broadcast(shapes, out.shape);
 }
 
 template <class T>
