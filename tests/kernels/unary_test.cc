@@ -131,7 +131,8 @@ TEST(Unary, EveryInstructionSetMatchesTheScalars) {
   SerialFor serial;
   for (const Unary f :
        {Unary::kExp, Unary::kErf, Unary::kTanh, Unary::kSigmoid, Unary::kGelu, Unary::kGeluTanh,
-        Unary::kRelu, Unary::kSqrt, Unary::kReciprocal, Unary::kNeg}) {
+        Unary::kRelu, Unary::kSqrt, Unary::kReciprocal, Unary::kNeg, Unary::kAbs, Unary::kSquare,
+        Unary::kCube, Unary::kHalfPower}) {
     for (const Isa isa : covered_isas("unary")) {
       std::vector<float> want;
       std::vector<float> got;
@@ -149,6 +150,31 @@ TEST(Unary, EveryInstructionSetMatchesTheScalars) {
       });
     }
   }
+}
+
+// The reference raises to powers by the C library.
+TEST(Unary, PowersAreThoseOfTheCLibrary) {
+  SerialFor serial;
+  for (const double exponent : {2.0, 3.0, 0.5, -1.0}) {
+    const auto f = unary_power(exponent);
+    ASSERT_TRUE(f.has_value()) << exponent;
+    std::vector<float> want;
+    std::vector<float> got;
+    sweep(1, [&](const std::vector<float>& batch) {
+      const auto count = static_cast<int64_t>(batch.size());
+      want.resize(batch.size());
+      got.resize(batch.size());
+      power(batch.data(), count, exponent, want.data(), serial);
+      unary(*f, batch.data(), count, got.data(), default_isa(), serial);
+      for (size_t i = 0; i < batch.size(); ++i) {
+        if (std::isnan(want[i]) && std::isnan(got[i])) continue;
+        ASSERT_EQ(std::bit_cast<uint32_t>(want[i]), std::bit_cast<uint32_t>(got[i]))
+            << batch[i] << " to the power of " << exponent << " is " << got[i] << " instead of "
+            << want[i];
+      }
+    });
+  }
+  EXPECT_FALSE(unary_power(1.5).has_value());
 }
 
 TEST(Unary, SizesAndGuards) {
@@ -198,7 +224,8 @@ void check_broadcast(const Broadcast& shapes, Isa isa, ParallelFor& pool) {
   const std::vector<std::vector<int64_t>> inputs = {shapes.a, shapes.b};
   const BroadcastPlan plan = plan_broadcast(inputs, shapes.y);
   std::vector<float> y(static_cast<size_t>(count_of(shapes.y)));
-  for (const Binary op : {Binary::kAdd, Binary::kSub, Binary::kMul, Binary::kDiv}) {
+  for (const Binary op :
+       {Binary::kAdd, Binary::kSub, Binary::kMul, Binary::kDiv, Binary::kMin, Binary::kMax}) {
     binary_broadcast(op, plan, a.data(), b.data(), y.data(), isa, pool);
     size_t at = 0;
     for (int64_t i = 0; i < shapes.y[0]; ++i) {
@@ -209,7 +236,9 @@ void check_broadcast(const Broadcast& shapes, Isa isa, ParallelFor& pool) {
           const float want = op == Binary::kAdd   ? p + q
                              : op == Binary::kSub ? p - q
                              : op == Binary::kMul ? p * q
-                                                  : p / q;
+                             : op == Binary::kDiv ? p / q
+                             : op == Binary::kMin ? std::min(p, q)
+                                                  : std::max(p, q);
           if (std::isnan(want) && std::isnan(y[at])) continue;
           ASSERT_EQ(y[at], want) << i << " " << j << " " << k;
         }

@@ -185,6 +185,75 @@ b = ReduceSum(x) {axes=[0], keepdims=0}
 output a: f32[N, 1]
 output b: f32[S])",
      12, true},
+    {"Pow", R"(input x: f32[N, S]
+const two: f32[] = [2]
+const three: f32[1, 1, 1] = [3]
+const half: f32[1] = [0.5]
+const inverse: i64[] = [-1]
+const other: f32[] = [1.7]
+const zero: f32[] = [0]
+a = Pow(x, two)
+b = Pow(x, three)
+c = Pow(x, half)
+d = Pow(x, inverse)
+e = Pow(x, other)
+f = Pow(x, zero)
+output a: f32[N, S]
+output b: f32[1, N, S]
+output c: f32[N, S]
+output d: f32[N, S]
+output e: f32[N, S]
+output f: f32[N, S])",
+     17, true},
+    {"Clip", R"(input x: f32[N, S]
+input bound: f32[]
+const low: f32[] = [-0.5]
+const zero: f32[] = [-0.0]
+const nan: f32[] = [nan]
+a = Clip(x, low, zero)
+b = Clip(x, _, low)
+c = Clip(x, zero)
+d = Clip(x, bound, nan)
+e = Clip(x, zero, low)
+f = Abs(x)
+output a: f32[N, S]
+output b: f32[N, S]
+output c: f32[N, S]
+output d: f32[N, S]
+output e: f32[N, S]
+output f: f32[N, S])",
+     17, true},
+    {"ClipByAttributes", R"(input x: f32[N, S]
+a = Clip(x) {min=-0.25}
+b = Clip(x) {max=0.5, min=-1.0}
+output a: f32[N, S]
+output b: f32[N, S])",
+     10, true},
+    {"MinAndMax", R"(input x: f32[N, S]
+input z: f32[S]
+const zero: f32[] = [0]
+a = Min(x, z)
+b = Max(z, x)
+c = Max(x, zero)
+d = Min(zero, x)
+output a: f32[N, S]
+output b: f32[N, S]
+output c: f32[N, S]
+output d: f32[N, S])",
+     17, true},
+    {"Logic", R"(input x: bool[N, 1, S]
+input z: bool[N, 1]
+const yes: bool[] = [1]
+a = And(x, z)
+b = Or(z, x)
+c = Xor(x, z)
+d = Not(c)
+e = Xor(x, yes)
+output a: bool[N, N, S]
+output b: bool[N, N, S]
+output d: bool[N, N, S]
+output e: bool[N, 1, S])",
+     17, true},
 };
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -141,4 +141,25 @@ template void compare_broadcast(
 template void compare_broadcast(
     Compare, const BroadcastPlan&, const int64_t*, const int64_t*, uint8_t*, ParallelFor&);
 
+void logic_broadcast(Logic op,
+                     const BroadcastPlan& plan,
+                     const uint8_t* a,
+                     const uint8_t* b,
+                     uint8_t* y,
+                     ParallelFor& parallel) {
+  const auto map = [&](auto holds) {
+    map_pairs(plan, a, b, y, parallel, [holds](uint8_t p, uint8_t q) {
+      return static_cast<uint8_t>(holds(p != 0, q != 0) ? 1 : 0);
+    });
+  };
+  switch (op) {
+  case Logic::kAnd:
+    return map([](bool p, bool q) { return p & q; });
+  case Logic::kOr:
+    return map([](bool p, bool q) { return p | q; });
+  case Logic::kXor:
+    return map([](bool p, bool q) { return p != q; });
+  }
+}
+
 } // namespace octet::kernels

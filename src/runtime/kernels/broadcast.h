@@ -48,4 +48,13 @@ void compare_broadcast(Compare op,
                        uint8_t* y,
                        ParallelFor& parallel);
 
+enum class Logic : uint8_t { kAnd, kOr, kXor };
+/// Of truth values, bytes that are not 0; y = 1 where it holds, else 0.
+void logic_broadcast(Logic op,
+                     const BroadcastPlan& plan,
+                     const uint8_t* a,
+                     const uint8_t* b,
+                     uint8_t* y,
+                     ParallelFor& parallel);
+
 } // namespace octet::kernels

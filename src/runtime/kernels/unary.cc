@@ -11,6 +11,8 @@ namespace octet::kernels {
 namespace {
 
 constexpr double kUnaryNs = 1.0;
+constexpr double kClipNs = 0.3;
+constexpr double kPowerNs = 20.0;
 
 template <typename F>
 void map(const float* x, int64_t count, float* y, F f) {
@@ -50,6 +52,18 @@ void unary_scalar(Unary f, const float* x, int64_t count, float* y) {
     return map(x, count, y, [](float v) { return 1.0F / v; });
   case Unary::kNeg:
     return map(x, count, y, [](float v) { return -v; });
+  case Unary::kAbs:
+    return map(x, count, y, [](float v) { return std::fabs(v); });
+  case Unary::kSquare:
+    return map(x, count, y, [](float v) { return v * v; });
+  case Unary::kCube:
+    return map(x, count, y, [](float v) {
+      const auto d = static_cast<double>(v);
+      return static_cast<float>(d * d * d);
+    });
+  case Unary::kHalfPower:
+    return map(x, count, y,
+               [](float v) { return std::isinf(v) ? std::fabs(v) : std::sqrt(v + 0.0F); });
   }
 }
 
@@ -63,6 +77,44 @@ void unary(Unary f, const float* x, int64_t count, float* y, Isa isa, ParallelFo
                [&](int64_t begin, int64_t end) { run(f, x + begin, end - begin, y + begin); });
 }
 
+void clip_scalar(const float* x, int64_t count, float lo, float hi, float* y) {
+  map(x, count, y, [lo, hi](float v) {
+    const float raised = v < lo ? lo : v;
+    return raised > hi ? hi : raised;
+  });
+}
+
+void clip(
+    const float* x, int64_t count, float lo, float hi, float* y, Isa isa, ParallelFor& parallel) {
+  auto run = clip_scalar;
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx2) run = clip_avx2;
+  if (isa >= Isa::kAvx512) run = clip_avx512;
+#endif
+  parallel.run(count, grain_for(kClipNs),
+               [&](int64_t begin, int64_t end) { run(x + begin, end - begin, lo, hi, y + begin); });
+}
+
+void power(const float* x, int64_t count, double exponent, float* y, ParallelFor& parallel) {
+  parallel.run(count, grain_for(kPowerNs), [&](int64_t begin, int64_t end) {
+    map(x + begin, end - begin, y + begin, [exponent](float v) {
+      return static_cast<float>(std::pow(static_cast<double>(v), exponent));
+    });
+  });
+}
+
+std::optional<Unary> unary_power(double exponent) {
+  // A double holds the square of a float exactly. Where it does not hold the root, the reciprocal
+  // or the cube, these are more than 4 ulp of it away from where their rounding to float changes:
+  // sqrt(x) = m or 1/x = m has no solution with m in the middle between two floats, and x - m^2 or
+  // 1 - mx is no less than a unit of its last place; for cubes all significands were tried (12.5).
+  if (exponent == 2) return Unary::kSquare;
+  if (exponent == 3) return Unary::kCube;
+  if (exponent == 0.5) return Unary::kHalfPower;
+  if (exponent == -1) return Unary::kReciprocal;
+  return std::nullopt;
+}
+
 void binary_scalar(Binary op, const BinaryRun& run) {
   switch (op) {
   case Binary::kAdd:
@@ -73,6 +125,10 @@ void binary_scalar(Binary op, const BinaryRun& run) {
     return combine(run, [](float p, float q) { return p * q; });
   case Binary::kDiv:
     return combine(run, [](float p, float q) { return p / q; });
+  case Binary::kMin:
+    return combine(run, [](float p, float q) { return std::isnan(p) || p < q ? p : q; });
+  case Binary::kMax:
+    return combine(run, [](float p, float q) { return std::isnan(p) || p > q ? p : q; });
   }
 }
 

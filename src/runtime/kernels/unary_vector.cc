@@ -16,15 +16,20 @@ namespace octet::kernels::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 namespace {
 
-template <VecF (*kFunction)(VecF)>
-void map(const float* x, int64_t count, float* y) {
+template <typename Function>
+HWY_INLINE void each_vector(const float* x, int64_t count, float* y, Function&& function) {
   const F32 d;
   constexpr auto kStep = static_cast<int64_t>(kLanesF);
   int64_t i = 0;
   for (; i + kStep <= count; i += kStep) {
-    hn::StoreU(kFunction(hn::LoadU(d, x + i)), d, y + i);
+    hn::StoreU(function(hn::LoadU(d, x + i)), d, y + i);
   }
-  if (i < count) store_some(kFunction(load_some(x + i, count - i)), y + i, count - i);
+  if (i < count) store_some(function(load_some(x + i, count - i)), y + i, count - i);
+}
+
+template <VecF (*kFunction)(VecF)>
+void map(const float* x, int64_t count, float* y) {
+  each_vector(x, count, y, [](VecF v) HWY_ATTR { return kFunction(v); });
 }
 
 VecF square_root(VecF x) {
@@ -35,6 +40,26 @@ VecF reciprocal(VecF x) {
 }
 VecF negated(VecF x) {
   return hn::Neg(x);
+}
+VecF absolute(VecF x) {
+  return hn::Abs(x);
+}
+VecF square(VecF x) {
+  return hn::Mul(x, x);
+}
+VecF cube(VecF x) {
+  using F64 = hn::Repartition<double, F32>;
+  using Half = hn::Half<F32>;
+  const auto cubed = [](hn::Vec<Half> half) HWY_ATTR {
+    const auto v = hn::PromoteTo(F64(), half);
+    return hn::DemoteTo(Half(), hn::Mul(hn::Mul(v, v), v));
+  };
+  return hn::Combine(F32(), cubed(hn::UpperHalf(Half(), x)), cubed(hn::LowerHalf(Half(), x)));
+}
+VecF half_power(VecF x) {
+  const VecF size = hn::Abs(x);
+  const auto infinite = hn::Eq(size, hn::Inf(F32()));
+  return hn::IfThenElse(infinite, size, hn::Sqrt(hn::Add(x, splat(0.0F))));
 }
 
 HWY_INLINE VecF operand(const float* p, int64_t step, int64_t i, int64_t count) {
@@ -68,7 +93,21 @@ void run_binary(Binary op, const BinaryRun& run) {
     return combine(run, [](VecF p, VecF q) HWY_ATTR { return hn::Mul(p, q); });
   case Binary::kDiv:
     return combine(run, [](VecF p, VecF q) HWY_ATTR { return hn::Div(p, q); });
+  case Binary::kMin:
+    return combine(run, [](VecF p, VecF q) HWY_ATTR {
+      return hn::IfThenElse(hn::Or(hn::IsNaN(p), hn::Lt(p, q)), p, q);
+    });
+  case Binary::kMax:
+    return combine(run, [](VecF p, VecF q) HWY_ATTR {
+      return hn::IfThenElse(hn::Or(hn::IsNaN(p), hn::Gt(p, q)), p, q);
+    });
   }
+}
+
+void run_clip(const float* x, int64_t count, float lo, float hi, float* y) {
+  const VecF low = splat(lo);
+  const VecF high = splat(hi);
+  each_vector(x, count, y, [&](VecF v) HWY_ATTR { return at_most(at_least(v, low), high); });
 }
 
 void run_unary(Unary f, const float* x, int64_t count, float* y) {
@@ -93,6 +132,14 @@ void run_unary(Unary f, const float* x, int64_t count, float* y) {
     return map<reciprocal>(x, count, y);
   case Unary::kNeg:
     return map<negated>(x, count, y);
+  case Unary::kAbs:
+    return map<absolute>(x, count, y);
+  case Unary::kSquare:
+    return map<square>(x, count, y);
+  case Unary::kCube:
+    return map<cube>(x, count, y);
+  case Unary::kHalfPower:
+    return map<half_power>(x, count, y);
   }
 }
 #endif
@@ -103,6 +150,12 @@ HWY_AFTER_NAMESPACE();
 namespace octet::kernels {
 void unary_avx2(Unary f, const float* x, int64_t count, float* y) {
   N_AVX2::run_unary(f, x, count, y);
+}
+void clip_avx2(const float* x, int64_t count, float lo, float hi, float* y) {
+  N_AVX2::run_clip(x, count, lo, hi, y);
+}
+void clip_avx512(const float* x, int64_t count, float lo, float hi, float* y) {
+  N_AVX3::run_clip(x, count, lo, hi, y);
 }
 void binary_avx2(Binary op, const BinaryRun& run) {
   N_AVX2::run_binary(op, run);

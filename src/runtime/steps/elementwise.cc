@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of the elements of one tensor, or of two or three that broadcast.
+#include <limits>
+
 #include "core/format.h"
 #include "core/threads.h"
+#include "runtime/kernels/codes.h"
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/unary.h"
 #include "runtime/steps/broadcast.h"
@@ -20,6 +23,7 @@ std::optional<kernels::Unary> unary_of(const Node& node) {
   if (node.op_type == "Sqrt") return kernels::Unary::kSqrt;
   if (node.op_type == "Reciprocal") return kernels::Unary::kReciprocal;
   if (node.op_type == "Neg") return kernels::Unary::kNeg;
+  if (node.op_type == "Abs") return kernels::Unary::kAbs;
   if (node.op_type == "Gelu")
     return node.attr_string("approximate", "none") == "tanh" ? kernels::Unary::kGeluTanh
                                                              : kernels::Unary::kGelu;
@@ -31,6 +35,8 @@ std::optional<kernels::Binary> binary_of(const Node& node) {
   if (node.op_type == "Sub") return kernels::Binary::kSub;
   if (node.op_type == "Mul") return kernels::Binary::kMul;
   if (node.op_type == "Div") return kernels::Binary::kDiv;
+  if (node.op_type == "Min") return kernels::Binary::kMin;
+  if (node.op_type == "Max") return kernels::Binary::kMax;
   return std::nullopt;
 }
 
@@ -40,6 +46,13 @@ std::optional<kernels::Compare> compare_of(const Node& node) {
   if (node.op_type == "LessOrEqual") return kernels::Compare::kLessOrEqual;
   if (node.op_type == "Greater") return kernels::Compare::kGreater;
   if (node.op_type == "GreaterOrEqual") return kernels::Compare::kGreaterOrEqual;
+  return std::nullopt;
+}
+
+std::optional<kernels::Logic> logic_of(const Node& node) {
+  if (node.op_type == "And") return kernels::Logic::kAnd;
+  if (node.op_type == "Or") return kernels::Logic::kOr;
+  if (node.op_type == "Xor") return kernels::Logic::kXor;
   return std::nullopt;
 }
 
@@ -55,23 +68,66 @@ Choice compare_step(kernels::Compare op) {
   return {bind_with(std::move(bind)), "compare", {}};
 }
 
-} // namespace
-
-Choice prepare_unary(const PrepareContext& c) {
-  const auto f = unary_of(c.node);
-  if (!f || c.type(0).type != DType::kFloat32) return Choice::refuse("unary: not of type f32");
-  auto bind = [f = *f, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
+Choice unary_step(kernels::Unary f, Isa isa) {
+  auto bind = [f, isa](std::span<const Operand> in, std::span<const Operand> out) {
     return call_step([f, isa, x = in[0].id, y = out[0].id,
                       count = in[0].count()](Slots slots, ParallelFor& parallel) {
       kernels::unary(f, at<const float>(slots, x), count, at<float>(slots, y), isa, parallel);
     });
   };
-  return {bind_with(std::move(bind)), fmt::format("unary {}", isa_name(c.isa)), {}};
+  return {bind_with(std::move(bind)), fmt::format("unary {}", isa_name(isa)), {}};
+}
+
+} // namespace
+
+Choice prepare_unary(const PrepareContext& c) {
+  const auto f = unary_of(c.node);
+  if (!f || c.type(0).type != DType::kFloat32) return Choice::refuse("unary: not of type f32");
+  return unary_step(*f, c.isa);
+}
+
+Choice prepare_pow(const PrepareContext& c) {
+  if (c.type(0).type != DType::kFloat32) return Choice::refuse("pow: not of type f32");
+  const Tensor* exponent = c.constant(1);
+  if (!exponent || exponent->count() != 1)
+    return Choice::refuse("pow: the exponent is not one constant");
+  const double e = exponent->at(0);
+  if (const auto f = kernels::unary_power(e)) return unary_step(*f, c.isa);
+  auto bind = [e](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step([e, x = in[0].id, y = out[0].id,
+                      count = in[0].count()](Slots slots, ParallelFor& parallel) {
+      kernels::power(at<const float>(slots, x), count, e, at<float>(slots, y), parallel);
+    });
+  };
+  return {bind_with(std::move(bind)), "pow", {}};
+}
+
+Choice prepare_clip(const PrepareContext& c) {
+  if (c.type(0).type != DType::kFloat32) return Choice::refuse("clip: not of type f32");
+  // A bound that is absent is one that no number is beyond.
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  float least = -kInfinity, most = kInfinity;
+  if (c.graph.opset("") < 11) {
+    least = c.node.attr_float("min", least);
+    most = c.node.attr_float("max", most);
+  }
+  auto bind = [least, most, isa = c.isa](std::span<const Operand> in,
+                                         std::span<const Operand> out) {
+    const auto id_of = [in](size_t i) { return i < in.size() ? in[i].id : -1; };
+    return call_step([least, most, isa, x = in[0].id, lo = id_of(1), hi = id_of(2), y = out[0].id,
+                      count = in[0].count()](Slots slots, ParallelFor& parallel) {
+      kernels::clip(at<const float>(slots, x), count, lo < 0 ? least : *at<const float>(slots, lo),
+                    hi < 0 ? most : *at<const float>(slots, hi), at<float>(slots, y), isa,
+                    parallel);
+    });
+  };
+  return {bind_with(std::move(bind)), fmt::format("clip {}", isa_name(c.isa)), {}};
 }
 
 Choice prepare_binary(const PrepareContext& c) {
   const auto op = binary_of(c.node);
   if (!op || c.type(0).type != DType::kFloat32) return Choice::refuse("binary: not of type f32");
+  if (c.node.inputs.size() != 2) return Choice::refuse("binary: not of two operands");
   auto bind = [op = *op, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
     return call_step([op, isa, plan = broadcast_of(in, out[0]), a = in[0].id, b = in[1].id,
                       y = out[0].id](Slots slots, ParallelFor& parallel) {
@@ -102,6 +158,31 @@ Choice prepare_compare(const PrepareContext& c) {
   if (op && c.type(0).type == DType::kInt32) return compare_step<int32_t>(*op);
   if (op && c.type(0).type == DType::kInt64) return compare_step<int64_t>(*op);
   return Choice::refuse("compare: neither f32, i32 nor i64");
+}
+
+Choice prepare_logic(const PrepareContext& c) {
+  const auto op = logic_of(c.node);
+  if (!op || c.type(0).type != DType::kBool) return Choice::refuse("logic: not of type bool");
+  auto bind = [op = *op](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step([op, plan = broadcast_of(in, out[0]), a = in[0].id, b = in[1].id,
+                      y = out[0].id](Slots slots, ParallelFor& parallel) {
+      kernels::logic_broadcast(op, plan, at<const uint8_t>(slots, a), at<const uint8_t>(slots, b),
+                               at<uint8_t>(slots, y), parallel);
+    });
+  };
+  return {bind_with(std::move(bind)), "logic", {}};
+}
+
+Choice prepare_not(const PrepareContext&) {
+  auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step(
+        [x = in[0].id, y = out[0].id, count = in[0].count()](Slots slots, ParallelFor& parallel) {
+          static constexpr uint8_t kNegated[256] = {1};
+          kernels::lookup(kNegated, at<const uint8_t>(slots, x), count, at<uint8_t>(slots, y),
+                          parallel);
+        });
+  };
+  return {bind_with(std::move(bind)), "lookup", {}};
 }
 
 Choice prepare_cast(const PrepareContext& c) {
