@@ -33,6 +33,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "Tanh", prepare_unary},
     {kNative, "Sigmoid", prepare_unary},
     {kNative, "Gelu", prepare_unary},
+    {kNative, "RoundHalf", prepare_unary},
     {"", "Relu", prepare_unary},
     {"", "Add", prepare_binary},
     {"", "Sub", prepare_binary},

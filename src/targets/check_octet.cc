@@ -90,7 +90,8 @@ void of_parts(std::span<const LowerNote* const> parts, LayerForm& form) {
   std::string why_float;
   for (const LowerNote* part : parts) {
     const std::string op = node_of(*part).first;
-    if (op == "QuantizeLinear" || op == "DequantizeLinear" || part->form.starts_with("fused into"))
+    if (op == "QuantizeLinear" || op == "DequantizeLinear" || op == "RoundHalf" ||
+        part->form.starts_with("fused into"))
       continue;
     if (std::find(forms.begin(), forms.end(), part->form) == forms.end())
       forms.push_back(part->form);
@@ -129,6 +130,7 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
     else
       notes.emplace(note.node, &note);
   std::vector<LayerForm> out;
+  std::vector<const LowerNote*> chains;
   for (const NodeId id : OCTET_TRY(named.topological())) {
     const Node& node = named.node(id);
     const auto found = notes.find(node.label());
@@ -143,17 +145,17 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
       if (form.form == node.op_type) as_it_is(node, form);
     } else if (made != parts.end() && (node.domain == kMicrosoft || computes_in_integers(node))) {
       of_parts(made->second, form);
-      parts.erase(made);
     } else {
+      if (made != parts.end())
+        chains.insert(chains.end(), made->second.begin(), made->second.end());
       form.form = "fused";
       form.precision = "fused";
       form.why = "part of a chain that runs as one operator, a Gelu or a LayerNormalization";
     }
     if (!is_qdq(node) && !node.is("Constant")) out.push_back(std::move(form));
   }
-  for (const auto& [name, made] : parts) // what chains became
-    for (const LowerNote* note : made)
-      out.push_back(of_chain(*note));
+  for (const LowerNote* note : chains) // what they became
+    out.push_back(of_chain(*note));
   for (const auto& left : notes)
     out.push_back(of_chain(*left.second));
   return out;

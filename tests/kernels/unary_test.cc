@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <limits>
 
+#include "core/codec.h"
 #include "core/numerics/math.h"
+#include "core/numerics/round.h"
 #include "core/threads.h"
 #include "kernels/kernel_test.h"
 #include "runtime/kernels/broadcast.h"
@@ -132,7 +134,7 @@ TEST(Unary, EveryInstructionSetMatchesTheScalars) {
   for (const Unary f :
        {Unary::kExp, Unary::kErf, Unary::kTanh, Unary::kSigmoid, Unary::kGelu, Unary::kGeluTanh,
         Unary::kRelu, Unary::kSqrt, Unary::kReciprocal, Unary::kNeg, Unary::kAbs, Unary::kSquare,
-        Unary::kCube, Unary::kHalfPower}) {
+        Unary::kCube, Unary::kHalfPower, Unary::kRoundF16, Unary::kRoundBf16}) {
     for (const Isa isa : covered_isas("unary")) {
       std::vector<float> want;
       std::vector<float> got;
@@ -150,6 +152,21 @@ TEST(Unary, EveryInstructionSetMatchesTheScalars) {
       });
     }
   }
+}
+
+TEST(Unary, RoundingToHalfIsThatOfTheCodecs) {
+  sweep(61, [&](const std::vector<float>& batch) {
+    for (const float x : batch) {
+      const float f16 = f16_to_float(f16_from_float(x)), bf16 = bf16_to_float(bf16_from_float(x));
+      const float half = numerics::round_to_f16(x), brain = numerics::round_to_bf16(x);
+      if (std::isnan(x)) {
+        ASSERT_TRUE(std::isnan(half) && std::isnan(brain));
+        continue;
+      }
+      ASSERT_EQ(std::bit_cast<uint32_t>(half), std::bit_cast<uint32_t>(f16)) << x;
+      ASSERT_EQ(std::bit_cast<uint32_t>(brain), std::bit_cast<uint32_t>(bf16)) << x;
+    }
+  });
 }
 
 // The reference raises to powers by the C library.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lowering refuses, and what it leaves as the file says it.
+#include <cmath>
+
 #include "core/philox.h"
 #include "passes/lower/lower.h"
 #include "runtime/w1_graphs.h"
@@ -107,6 +109,69 @@ TEST(Lower, LeavesQAndDqInPlaceWhereProductsStayFloat) {
     for (int64_t i = 0; i < literal.count(); ++i) // float sums in another order may tip a code
       EXPECT_NEAR(got.at(i), literal.at(i), 0.01);
   }
+}
+
+/// A small classifier of f16 or bf16 with Q/DQ before its first product, as TensorRT's strongly
+/// typed networks have it.
+Graph in_half(const std::string& type) {
+  const std::string code = type == "f16" ? "10" : "16";
+  return parse_graph("graph g opset(\"\"=21)\ninput x: " + type + "[N, 4]\nconst s: " + type +
+                     "[] = [0.0625]\nconst z: i8[] = [0]\n"
+                     "const w: i8[4, 3] = [12, -7, 45, 3, 99, -80, 27, 5, -64, 1, 0, 127]\n"
+                     "const t: " +
+                     type + "[3] = [0.0078125, 0.015625, 0.03125]\nconst e: i8[3] = [0, 0, 0]\n" +
+                     "const b: " + type + "[3] = [0.1, -0.2, 0.3]\n" + "const v: " + type +
+                     "[3, 2] = [0.3, -0.7, 1.1, 0.2, -0.9, 0.4]\n"
+                     "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+                     "wd = DequantizeLinear(w, t, e) {axis=1}\nm = MatMul(d, wd)\n"
+                     "a = Add(m, b)\nr = Tanh(a)\ny = MatMul(r, v)\np = Softmax(y)\n"
+                     "f = Cast(p) {to=" +
+                     code + "}\noutput f: " + type + "[N, 2]\noutput m: " + type + "[N, 3]\n")
+      .value();
+}
+
+TEST(Lower, ComputesHalfInFloatAndProductsOfCodesInIntegers) {
+  for (const auto& [type, step] :
+       {std::pair<std::string, double>{"f16", 0x1p-10}, {"bf16", 0x1p-7}}) {
+    SCOPED_TRACE(type);
+    const Graph model = in_half(type);
+    auto session = Session::create(model);
+    ASSERT_TRUE(session.ok()) << session.error().text();
+    bool integer = false;
+    for (const PlannedNode& node : session->plan()) {
+      EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;
+      integer = integer || node.node.find("QGemm") != std::string::npos;
+    }
+    EXPECT_TRUE(integer);
+    Philox random(3);
+    std::vector<double> values(80);
+    for (double& v : values)
+      v = random.uniform(-5, 5);
+    const DType half = type == "f16" ? DType::kFloat16 : DType::kBfloat16;
+    const std::vector<Tensor> x = {Tensor::from_doubles(half, {20, 4}, values).value()};
+    const auto got = session->run(x).value();
+    const auto want = make_reference_executor(model).value()->run(x).value();
+    const auto lowered = make_reference_executor(session->lowered()).value()->run(x).value();
+    for (size_t k = 0; k < got.size(); ++k) {
+      ASSERT_EQ(got[k].type(), half);
+      EXPECT_TRUE(got[k].identical(lowered[k]));
+      for (int64_t i = 0; i < got[k].count(); ++i) // some roundings to the type, one after another
+        EXPECT_NEAR(got[k].at(i), want[k].at(i), 8 * step * std::max(1.0, std::abs(want[k].at(i))));
+    }
+    // Sums of codes are exact: the reference, which rounds scales times codes to the type, is too.
+    for (int64_t i = 0; i < got[1].count(); ++i)
+      EXPECT_EQ(got[1].at(i), want[1].at(i));
+  }
+}
+
+TEST(Lower, InputsAndOutputsKeepTheirHalf) {
+  const Graph model =
+      parse_graph("graph g opset(\"\"=17)\ninput c: bool[]\ninput x: f16[2]\ninput z: f16[2]\n"
+                  "y = Where(c, x, z)\noutput y: f16[2]\n")
+          .value();
+  const Graph lowered = lower(model).value().graph;
+  EXPECT_EQ(lowered.value(lowered.inputs()[1]).type.type, DType::kFloat16);
+  EXPECT_EQ(lowered.value(lowered.outputs()[0]).type.type, DType::kFloat16);
 }
 
 } // namespace

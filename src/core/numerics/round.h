@@ -4,6 +4,8 @@
 // (core/fp_env.h).
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace octet::numerics {
@@ -36,6 +38,26 @@ inline int32_t quantize(float x, float scale, int32_t z, int32_t lo, int32_t hi)
 /// DequantizeLinear in float.
 inline float dequantize(int32_t q, float scale, int32_t z) {
   return static_cast<float>(q - z) * scale;
+}
+
+/// The nearest f16, half to even; overflow gives infinity.
+inline float round_to_f16(float x) {
+  if (x != x) return x;
+  const float size = std::fabs(x);
+  // Below the normal numbers of f16 they are 2^-24 apart, as floats from 0.5 to 1 are.
+  if (size < 0x1p-14F) return std::copysign((size + 0.5F) - 0.5F, x);
+  const auto bits = std::bit_cast<uint32_t>(size);
+  const auto kept = (bits + 0xfffU + (bits >> 13 & 1U)) & ~0x1fffU;
+  constexpr uint32_t kOverflow = 0x47800000; // 65536
+  constexpr uint32_t kInfinity = 0x7f800000;
+  return std::copysign(std::bit_cast<float>(kept >= kOverflow ? kInfinity : kept), x);
+}
+
+/// The nearest bf16, half to even; overflow gives infinity.
+inline float round_to_bf16(float x) {
+  if (x != x) return x;
+  const auto bits = std::bit_cast<uint32_t>(x);
+  return std::bit_cast<float>((bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U);
 }
 
 } // namespace octet::numerics

@@ -156,6 +156,7 @@ Status to_standard_operators(Graph& graph, bool integer) {
   for (const Rule& rule : standard_operator_rules())
     rules.push_back(rule);
   OCTET_TRY(rewrite(graph, rules));
+  compute_half_in_float(graph);
   return ok_status();
 }
 

@@ -31,8 +31,13 @@ struct LowerOptions {
 
 /// What lowering starts from: operators of com.microsoft that standard ones can compute become
 /// those, and with `integer` operators on codes (QLinearConv, QGemm, ...) the float ones between DQ
-/// and Q. Equal in real arithmetic. Types must have been inferred.
+/// and Q. Equal in real arithmetic. f16 and bf16 are computed in f32. Types must have been
+/// inferred.
 Status to_standard_operators(Graph& graph, bool integer);
+
+/// Keeps f16 and bf16 in f32, rounded behind each operator that computes. Leaves a graph with
+/// bodies as it is, and one whose operators do not take f32 in their place.
+void compute_half_in_float(Graph& graph);
 
 /// The source is ONNX: float, Q/DQ, operators on codes, or a mix. Inputs and outputs keep
 /// names and types. Errors: a graph that does not verify or infer, a product whose int32 sum could

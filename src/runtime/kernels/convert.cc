@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/convert.h"
 
+#include "core/codec.h"
 #include "core/threads.h"
 
 namespace octet::kernels {
@@ -16,6 +17,20 @@ template <>
 float converted<float, int64_t>(int64_t v) {
   // Through double, as everything that becomes a float.
   return static_cast<float>(static_cast<double>(v));
+}
+
+/// f16 and bf16 by their codes.
+template <float (*kDecode)(uint16_t)>
+void run_from_half(const void* x, int64_t begin, int64_t end, void* y) {
+  for (int64_t i = begin; i < end; ++i) {
+    static_cast<float*>(y)[i] = kDecode(static_cast<const uint16_t*>(x)[i]);
+  }
+}
+template <uint16_t (*kEncode)(float)>
+void run_to_half(const void* x, int64_t begin, int64_t end, void* y) {
+  for (int64_t i = begin; i < end; ++i) {
+    static_cast<uint16_t*>(y)[i] = kEncode(static_cast<const float*>(x)[i]);
+  }
 }
 
 template <typename From, typename To>
@@ -63,7 +78,13 @@ ConvertFn conversion(DType from, DType to) {
     return from_integers<uint8_t>(to);
   case DType::kFloat32:
     if (to == DType::kFloat32) return run<float, float>;
+    if (to == DType::kFloat16) return run_to_half<f16_from_float>;
+    if (to == DType::kBfloat16) return run_to_half<bf16_from_float>;
     return to == DType::kBool ? run_bool<float> : nullptr;
+  case DType::kFloat16:
+    return to == DType::kFloat32 ? run_from_half<f16_to_float> : nullptr;
+  case DType::kBfloat16:
+    return to == DType::kFloat32 ? run_from_half<bf16_to_float> : nullptr;
   default:
     return nullptr;
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/numerics/math.h"
+#include "core/numerics/round.h"
 #include "core/threads.h"
 
 namespace octet::kernels {
@@ -64,6 +65,10 @@ void unary_scalar(Unary f, const float* x, int64_t count, float* y) {
   case Unary::kHalfPower:
     return map(x, count, y,
                [](float v) { return std::isinf(v) ? std::fabs(v) : std::sqrt(v + 0.0F); });
+  case Unary::kRoundF16:
+    return map(x, count, y, numerics::round_to_f16);
+  case Unary::kRoundBf16:
+    return map(x, count, y, numerics::round_to_bf16);
   }
 }
 

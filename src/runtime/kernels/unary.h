@@ -25,9 +25,11 @@ enum class Unary : uint8_t {
   kReciprocal,
   kNeg,
   kAbs,
-  kSquare,   ///< x^2
-  kCube,     ///< x^3 in double, rounded once
-  kHalfPower ///< x^0.5 as pow: 0 of -0, infinity of -infinity
+  kSquare,    ///< x^2
+  kCube,      ///< x^3 in double, rounded once
+  kHalfPower, ///< x^0.5 as pow: 0 of -0, infinity of -infinity
+  kRoundF16,  ///< the nearest f16
+  kRoundBf16
 };
 
 /// y[i] = f(x[i]); y may be x.

@@ -62,6 +62,32 @@ VecF half_power(VecF x) {
   return hn::IfThenElse(infinite, size, hn::Sqrt(hn::Add(x, splat(0.0F))));
 }
 
+// As numerics::round_to_f16.
+VecF round_f16(VecF x) {
+  using U32 = hn::RebindToUnsigned<F32>;
+  const U32 u;
+  const F32 d;
+  const VecF size = hn::Abs(x);
+  const auto bits = hn::BitCast(u, size);
+  const auto odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(u, 1U));
+  const auto kept = hn::And(hn::Add(bits, hn::Add(odd, hn::Set(u, 0xfffU))), hn::Set(u, ~0x1fffU));
+  VecF r = hn::BitCast(d, kept);
+  r = hn::IfThenElse(hn::Ge(r, splat(65536.0F)), hn::Inf(d), r);
+  const VecF half = splat(0.5F);
+  r = hn::IfThenElse(hn::Lt(size, splat(0x1p-14F)), hn::Sub(hn::Add(size, half), half), r);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(r, x));
+}
+// As numerics::round_to_bf16.
+VecF round_bf16(VecF x) {
+  using U32 = hn::RebindToUnsigned<F32>;
+  const U32 u;
+  const auto bits = hn::BitCast(u, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1U));
+  const auto kept =
+      hn::And(hn::Add(bits, hn::Add(odd, hn::Set(u, 0x7fffU))), hn::Set(u, 0xffff0000U));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::BitCast(F32(), kept));
+}
+
 HWY_INLINE VecF operand(const float* p, int64_t step, int64_t i, int64_t count) {
   if (step == 0) return splat(*p);
   constexpr auto kStep = static_cast<int64_t>(kLanesF);
@@ -140,6 +166,10 @@ void run_unary(Unary f, const float* x, int64_t count, float* y) {
     return map<cube>(x, count, y);
   case Unary::kHalfPower:
     return map<half_power>(x, count, y);
+  case Unary::kRoundF16:
+    return map<round_f16>(x, count, y);
+  case Unary::kRoundBf16:
+    return map<round_bf16>(x, count, y);
   }
 }
 #endif

@@ -24,6 +24,10 @@ std::optional<kernels::Unary> unary_of(const Node& node) {
   if (node.op_type == "Reciprocal") return kernels::Unary::kReciprocal;
   if (node.op_type == "Neg") return kernels::Unary::kNeg;
   if (node.op_type == "Abs") return kernels::Unary::kAbs;
+  if (node.op_type == "RoundHalf")
+    return node.attr_int("to", 0) == static_cast<int64_t>(DType::kFloat16)
+               ? kernels::Unary::kRoundF16
+               : kernels::Unary::kRoundBf16;
   if (node.op_type == "Gelu")
     return node.attr_string("approximate", "none") == "tanh" ? kernels::Unary::kGeluTanh
                                                              : kernels::Unary::kGelu;
