@@ -31,6 +31,14 @@ std::vector<Rule> standard_operator_rules() {
           {"decompose_gelu", named<decompose_gelu>}};
 }
 
+std::optional<Patch> decompose_standard(const Graph& graph, const Node& node) {
+  const LiveUses uses(graph);
+  const KnownElements elements;
+  for (const Rule& rule : standard_operator_rules())
+    if (auto patch = rule.apply({graph, uses, elements}, node)) return patch;
+  return std::nullopt;
+}
+
 ValueId emit_ints(Patch& patch, const std::string& name, std::vector<int64_t> values) {
   return patch.constant(name, int_list(values));
 }

@@ -13,6 +13,9 @@ namespace octet {
 /// In the order in which they are tried. All are rounding: equal in real arithmetic.
 std::vector<Rule> standard_operator_rules();
 
+/// The first of them that takes the node.
+std::optional<Patch> decompose_standard(const Graph& graph, const Node& node);
+
 /// Emits y = layer norm of x over the last axis: the operator from opset 17 on, else its chain.
 /// `bias` may be invalid. `rank`: of x. `type`: of x, where `gain` is no value of the graph.
 ValueId emit_layer_norm(Patch& patch,

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "core/format.h"
+#include "core/string_util.h"
 #include "ops/op.h"
 #include "passes/lower/lower.h"
 #include "passes/standard_operators.h"
@@ -15,18 +16,9 @@ namespace octet {
 
 namespace {
 
-/// Lowering writes it with standard operators.
-bool is_decomposed(const Graph& graph, const Node& node) {
-  const LiveUses uses(graph);
-  const KnownElements elements;
-  const std::vector<Rule> rules = standard_operator_rules();
-  return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) {
-    return rule.apply({graph, uses, elements}, node).has_value();
-  });
-}
-
 void known_operator(const CheckContext& context, const Node& node) {
-  if (find_op(node.domain, node.op_type) != nullptr || is_decomposed(context.graph, node)) return;
+  if (find_op(node.domain, node.op_type) != nullptr) return;
+  if (decompose_standard(context.graph, node)) return; // as lowering does
   context.add(
       "unknown-operator", Severity::kError, label(context.graph, node),
       fmt::format("octet has no definition of {} (domain \"{}\")", node.op_type, node.domain),
@@ -102,7 +94,7 @@ void of_parts(std::span<const LowerNote* const> parts, LayerForm& form) {
     all_int8 = all_int8 && is_int8;
     if (!is_int8 && why_float.empty() && (of_product || !products)) why_float = part->why;
   }
-  form.form = fmt::format("{}", fmt::join(forms, ", "));
+  form.form = join(forms, ", ");
   form.precision = int8_product || (!products && all_int8) ? "int8" : "float";
   form.why = form.precision == "int8" && !why_float.empty() && products
                  ? "another product of it runs in float: " + why_float

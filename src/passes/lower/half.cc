@@ -57,18 +57,21 @@ Result<Tensor> widened(const Tensor& half) {
   return out;
 }
 
+/// Whether there is something to do that can be done.
+bool applies(const Graph& graph) {
+  bool any = false;
+  for (int32_t i = 0; i < graph.value_bound(); ++i)
+    any = any || is_half(graph.value(ValueId{i}).type.type);
+  const auto nodes = graph.nodes();
+  return any && std::none_of(nodes.begin(), nodes.end(),
+                             [&](NodeId id) { return has_bodies(graph.node(id)); });
+}
+
 class Widener {
  public:
   explicit Widener(Graph& graph) : graph_(graph), uses_(graph) {
     for (int32_t i = 0; i < graph.value_bound(); ++i)
       types_.push_back(graph.value(ValueId{i}).type.type);
-  }
-
-  /// Whether there is something to do that it can do.
-  bool applies() const {
-    for (const NodeId id : graph_.nodes())
-      if (has_bodies(graph_.node(id))) return false;
-    return std::any_of(types_.begin(), types_.end(), is_half);
   }
 
   Status run() {
@@ -174,10 +177,10 @@ class Widener {
 } // namespace
 
 void compute_half_in_float(Graph& graph) {
+  if (!applies(graph)) return;
   Graph wide = graph;
   wide.opsets["octet.native"] = 1;
-  Widener widener(wide);
-  if (widener.applies() && widener.run().ok()) graph = std::move(wide);
+  if (Widener(wide).run().ok()) graph = std::move(wide);
 }
 
 } // namespace octet

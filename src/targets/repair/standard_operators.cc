@@ -32,14 +32,10 @@ std::optional<double> bound(const Graph& graph, const Node& node, Exactness exac
 }
 
 std::optional<Repair> decomposed(const RepairContext& context, const Node& node) {
-  const LiveUses uses(context.graph);
-  const KnownElements elements;
-  for (const Rule& rule : standard_operator_rules())
-    if (auto patch = rule.apply({context.graph, uses, elements}, node)) {
-      const auto cost = bound(context.graph, node, patch->exactness());
-      return Repair{std::move(*patch), cost};
-    }
-  return std::nullopt;
+  auto patch = decompose_standard(context.graph, node);
+  if (!patch) return std::nullopt;
+  const auto cost = bound(context.graph, node, patch->exactness());
+  return Repair{std::move(*patch), cost};
 }
 
 } // namespace
