@@ -14,7 +14,7 @@ export OCTET_TRAIN
 release := build/release
 options := -DOCTET_TRAIN=$(OCTET_TRAIN) -DOCTET_WERROR=$(OCTET_WERROR) -DOCTET_CUDA=$(OCTET_CUDA)
 
-.PHONY: configure build demo demo-bert test test-long bench format lint lint-all clean help
+.PHONY: configure build build-all demo demo-bert test test-long bench format lint lint-all clean help
 .DEFAULT_GOAL := build
 
 configure:
@@ -22,20 +22,21 @@ configure:
 	@mkdir -p build
 	@cmake --preset release $(options) >$(release).log 2>&1 || { cat $(release).log; exit 1; }
 
-build: configure ## library, command, training component and tests in build/release
+build: configure ## library, command and training component in build/release
+	cmake --build $(release) -j $(JOBS) --target product
+
+build-all: configure ## these with tests, fuzz replays, examples and benchmarks
 	cmake --build $(release) -j $(JOBS)
 
-demo: configure ## train, quantize, check and run a network; one table and report.html
-	cmake --build $(release) -j $(JOBS) --target product
+demo: build ## train, quantize, check and run a network; one table and report.html
 	tools/demo $(DATA)
 
-demo-bert: configure ## the same of a BERT on film reviews, in some minutes
-	cmake --build $(release) -j $(JOBS) --target product
+demo-bert: build ## the same of a BERT on film reviews, in some minutes
 	tools/demo-bert $(if $(DATA),'$(DATA)')
 
 test: ## everything that CI runs: build, lint, sanitized tests, all tests
 	@tools/setup --test
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-all
 	@$(MAKE) --no-print-directory lint
 	@cmake --preset asan -DOCTET_WERROR=$(OCTET_WERROR) -DOCTET_BENCH=OFF >build/asan.log 2>&1 || { cat build/asan.log; exit 1; }
 	cmake --build build/asan -j $(JOBS) --target sanitized_tests
@@ -44,14 +45,14 @@ test: ## everything that CI runs: build, lint, sanitized tests, all tests
 
 test-long: ## what takes hours: all tests sanitized, long variants, an hour of each fuzz target
 	@tools/setup --test
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-all
 	cmake --preset asan -DOCTET_BENCH=OFF
 	cmake --build build/asan -j $(JOBS)
 	OCTET_LONG=1 ctest --test-dir build/asan -j $(JOBS) --timeout 7200 --output-on-failure
 	OCTET_LONG=1 ctest --test-dir $(release) -j $(JOBS) --timeout 7200 --output-on-failure
 	tools/fuzz
 
-bench: build ## every benchmark, with the peers side by side
+bench: build-all ## every benchmark, with the peers side by side
 	@tools/setup-peers >/dev/null
 	tools/bench
 

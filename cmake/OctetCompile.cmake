@@ -13,18 +13,24 @@ set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 set(CMAKE_CXX_FLAGS_SANITIZE
     "-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all")
 
+# Most files are small beside what they include. Those with options of their own are compiled alone.
+set(CMAKE_UNITY_BUILD ON CACHE BOOL "compile files of a target together")
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+
+# What ccache's manual asks for where headers are precompiled.
 find_program(OCTET_CCACHE ccache)
 if(OCTET_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/compile.in ${PROJECT_BINARY_DIR}/compile @ONLY
-    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${PROJECT_BINARY_DIR}/compile)
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${OCTET_CCACHE})
 endif()
 
-# Designated initializers leave the other members at their defaults, so nothing warns about missing ones.
+# Designated initializers leave the other members at their defaults, so nothing warns about missing ones. Files that are
+# compiled together may use the same names as their neighbours, and headers' types as if they were headers.
 add_library(octet_flags INTERFACE)
 target_compile_options(octet_flags INTERFACE
-  -ffp-contract=off -Wall -Wextra -Wshadow -Wno-missing-field-initializers -fno-semantic-interposition
+  -ffp-contract=off -Wall -Wextra -Wshadow=local -Wno-missing-field-initializers -fno-semantic-interposition
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage> $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
   $<$<BOOL:${OCTET_WERROR}>:-Werror>)
+target_compile_definitions(octet_flags INTERFACE OCTET_VERSION="${PROJECT_VERSION}")
 find_program(OCTET_MOLD mold)
 find_program(OCTET_LLD ld.lld)
 if(OCTET_MOLD)
@@ -34,76 +40,6 @@ elseif(OCTET_LLD)
 endif()
 
 # A missing definition fails where it is missing; the sanitizers' own come from the executable.
-if(NOT CMAKE_BUILD_TYPE STREQUAL Sanitize)
+if(NOT CMAKE_BUILD_TYPE MATCHES Sanitize)
   target_link_options(octet_flags INTERFACE -Wl,--no-undefined)
 endif()
-
-# Compiles some files of a target as one: most of a file's time goes into what it includes. The sanitizers' build compiles
-# each file alone, which finds one that gets an include from its neighbour. Left out: operators, which all define the same
-# names, and files that take no precompiled header or have definitions of their own. Files of equal options come together.
-# The generated files name no folder of this machine, so that ccache knows them in another checkout.
-function(octet_compile_together target batch)
-  if(NOT CMAKE_BUILD_TYPE STREQUAL Release)
-    return()
-  endif()
-  get_target_property(files ${target} SOURCES)
-  set(alone)
-  set(groups)
-  foreach(file IN LISTS files)
-    get_source_file_property(options ${file} COMPILE_OPTIONS)
-    get_source_file_property(definitions ${file} COMPILE_DEFINITIONS)
-    get_source_file_property(skips ${file} SKIP_PRECOMPILE_HEADERS)
-    if(definitions OR skips OR file MATCHES "/src/ops/" OR NOT file MATCHES "/(src|tests)/([^.]*\\.cc)$")
-      list(APPEND alone ${file})
-    else()
-      string(SHA1 group "${options}")
-      list(APPEND groups ${group})
-      set(options_${group} ${options})
-      list(APPEND lines_${group} "#include \"${CMAKE_MATCH_2}\"\n")
-    endif()
-  endforeach()
-  list(REMOVE_DUPLICATES groups)
-  set(number 0)
-  foreach(group IN LISTS groups)
-    set(lines ${lines_${group}})
-    set(options -Wno-shadow -Wshadow=local -Wno-subobject-linkage) # not of neighbours, which are no headers
-    if(options_${group})
-      list(PREPEND options ${options_${group}})
-    endif()
-    while(lines)
-      list(SUBLIST lines 0 ${batch} some)
-      list(LENGTH lines count)
-      if(count GREATER batch)
-        list(SUBLIST lines ${batch} -1 lines)
-      else()
-        set(lines)
-      endif()
-      string(CONCAT text ${some})
-      set(together ${PROJECT_BINARY_DIR}/together/${target}_${number}.cc)
-      file(CONFIGURE OUTPUT ${together} CONTENT "${text}" @ONLY)
-      set_source_files_properties(${together} PROPERTIES COMPILE_OPTIONS "${options}")
-      list(APPEND alone ${together})
-      math(EXPR number "${number} + 1")
-    endwhile()
-  endforeach()
-  set_property(TARGET ${target} PROPERTY SOURCES ${alone})
-endfunction()
-
-# The kernels get -O3; they and quantization also convert nothing implicitly. What only looks at graphs, and the operators'
-# reference, are compiled with -O1, which takes a fifth less; g++ then takes some values for uninitialized that are not.
-function(octet_room_options target)
-  get_target_property(files ${target} SOURCES)
-  foreach(file IN LISTS files)
-    if(file MATCHES "/src/runtime/kernels/")
-      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3> -Wconversion)
-      # A header that was precompiled with other options is of no use to them.
-      set_property(SOURCE ${file} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
-    elseif(file MATCHES "/src/ops/matrix_product.cc$") # the loop in which the reference spends its time
-      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
-    elseif(file MATCHES "/src/quant/")
-      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -Wconversion)
-    elseif(file MATCHES "/src/(ops|passes|targets|models|report)/")
-      set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O1> $<$<CONFIG:Release>:-Wno-maybe-uninitialized>)
-    endif()
-  endforeach()
-endfunction()

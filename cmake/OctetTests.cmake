@@ -14,7 +14,7 @@ target_compile_options(octet_test_support PUBLIC $<$<CONFIG:Release>:-O0>) # wha
 set_target_properties(octet_test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(octet_test_support PRIVATE -fPIE)
 target_precompile_headers(octet_test_support PRIVATE
-  <algorithm> <cmath> <string> <vector> <fmt/format.h> <gtest/gtest.h> ${PROJECT_SOURCE_DIR}/include/octet/graph.h)
+  <algorithm> <cmath> <string> <vector> <fmt/format.h> <gtest/gtest.h> <octet/graph.h>)
 
 # Tests of two builds at once do not write to the same files.
 set(test_folder ${PROJECT_BINARY_DIR}/test-files)
@@ -60,7 +60,6 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
     elseif(room STREQUAL cli AND TARGET octet)
       add_dependencies(octet_test_cli octet)
     endif()
-    octet_compile_together(octet_test_${room} 8)
     octet_add_test(octet_test_${room} octet_test_${room})
     if(room IN_LIST sanitized_rooms)
       octet_sanitized_test(octet_test_${room})
@@ -101,7 +100,7 @@ target_link_libraries(octet_fuzz_replay PRIVATE octet_flags liboctet octet_depen
 set_target_properties(octet_fuzz_replay PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(octet_fuzz_replay PRIVATE -fPIE PUBLIC $<$<CONFIG:Release>:-O0>)
 target_precompile_headers(octet_fuzz_replay PRIVATE
-  <algorithm> <string> <vector> <fmt/format.h> ${PROJECT_SOURCE_DIR}/include/octet/graph.h)
+  <algorithm> <string> <vector> <fmt/format.h> <octet/graph.h>)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cc)
 foreach(source IN LISTS fuzz_sources)
   cmake_path(GET source STEM stem)

@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Abs {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -20,7 +20,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Abs = {
+extern const OpDef def = {
     .domain = "",
     .name = "Abs",
     .since = 6,
@@ -30,4 +30,4 @@ extern const OpDef op_onnx_Abs = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Abs

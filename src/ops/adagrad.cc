@@ -5,7 +5,7 @@
 
 #include "ops/optimizer_step.h"
 
-namespace octet {
+namespace octet::training::op_Adagrad {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -27,7 +27,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_training_Adagrad = {
+extern const OpDef def = {
     .domain = "ai.onnx.preview.training",
     .name = "Adagrad",
     .since = 1,
@@ -37,4 +37,4 @@ extern const OpDef op_training_Adagrad = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::training::op_Adagrad

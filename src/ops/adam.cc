@@ -6,7 +6,7 @@
 
 #include "ops/optimizer_step.h"
 
-namespace octet {
+namespace octet::training::op_Adam {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -32,7 +32,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_training_Adam = {
+extern const OpDef def = {
     .domain = "ai.onnx.preview.training",
     .name = "Adam",
     .since = 1,
@@ -42,4 +42,4 @@ extern const OpDef op_training_Adam = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::training::op_Adam

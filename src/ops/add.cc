@@ -2,7 +2,7 @@
 // Add (opset 7). c = a + b with broadcasting. A constant vector or matrix that is added is a bias.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Add {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -23,7 +23,7 @@ Role roles(const Node&, size_t) {
 
 } // namespace
 
-extern const OpDef op_onnx_Add = {
+extern const OpDef def = {
     .domain = "",
     .name = "Add",
     .since = 7,
@@ -33,4 +33,4 @@ extern const OpDef op_onnx_Add = {
     .quant = elementwise_all,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Add

@@ -5,7 +5,7 @@
 #include "core/format.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_AffineGrid {
 namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 28;
@@ -78,7 +78,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_AffineGrid = {
+extern const OpDef def = {
     .domain = "",
     .name = "AffineGrid",
     .since = 20,
@@ -88,4 +88,4 @@ extern const OpDef op_onnx_AffineGrid = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_AffineGrid

@@ -2,7 +2,7 @@
 // ArgMax (opset 1). The index of the largest element along `axis`, as int64.
 #include "ops/arg_best.h"
 
-namespace octet {
+namespace octet::onnx::op_ArgMax {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -15,7 +15,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_ArgMax = {
+extern const OpDef def = {
     .domain = "",
     .name = "ArgMax",
     .since = 1,
@@ -25,4 +25,4 @@ extern const OpDef op_onnx_ArgMax = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ArgMax

@@ -2,7 +2,7 @@
 // ArgMin (opset 1). The index of the smallest element along `axis`, as int64.
 #include "ops/arg_best.h"
 
-namespace octet {
+namespace octet::onnx::op_ArgMin {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -15,7 +15,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_ArgMin = {
+extern const OpDef def = {
     .domain = "",
     .name = "ArgMin",
     .since = 1,
@@ -25,4 +25,4 @@ extern const OpDef op_onnx_ArgMin = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ArgMin

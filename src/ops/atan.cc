@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Atan {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -18,7 +18,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Atan = {
+extern const OpDef def = {
     .domain = "",
     .name = "Atan",
     .since = 7,
@@ -28,4 +28,4 @@ extern const OpDef op_onnx_Atan = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Atan

@@ -13,7 +13,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Attention {
 namespace {
 
 constexpr double kMasked = -std::numeric_limits<double>::infinity();
@@ -280,7 +280,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_Attention = {
+extern const OpDef def = {
     .domain = "",
     .name = "Attention",
     .since = 23,
@@ -290,4 +290,4 @@ extern const OpDef op_onnx_Attention = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Attention

@@ -4,7 +4,7 @@
 #include "ops/pooling.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_AveragePool {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -26,7 +26,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_AveragePool = {
+extern const OpDef def = {
     .domain = "",
     .name = "AveragePool",
     .since = 7,
@@ -36,4 +36,4 @@ extern const OpDef op_onnx_AveragePool = {
     .quant = elementwise_all,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_AveragePool

@@ -9,7 +9,7 @@
 #include "core/format.h"
 #include "ops/normalization.h"
 
-namespace octet {
+namespace octet::onnx::op_BatchNormalization {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -97,7 +97,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_BatchNormalization = {
+extern const OpDef def = {
     .domain = "",
     .name = "BatchNormalization",
     .since = 7,
@@ -107,4 +107,4 @@ extern const OpDef op_onnx_BatchNormalization = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_BatchNormalization

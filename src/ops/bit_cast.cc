@@ -3,7 +3,7 @@
 #include "core/format.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_BitCast {
 namespace {
 
 struct BitCastAttrs {
@@ -35,7 +35,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_BitCast = {
+extern const OpDef def = {
     .domain = "",
     .name = "BitCast",
     .since = 26,
@@ -45,4 +45,4 @@ extern const OpDef op_onnx_BitCast = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_BitCast

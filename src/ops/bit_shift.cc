@@ -4,7 +4,7 @@
 #include "core/format.h"
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_BitShift {
 namespace {
 
 struct BitShiftAttrs {
@@ -34,7 +34,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_BitShift = {
+extern const OpDef def = {
     .domain = "",
     .name = "BitShift",
     .since = 11,
@@ -44,4 +44,4 @@ extern const OpDef op_onnx_BitShift = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_BitShift

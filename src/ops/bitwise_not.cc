@@ -2,7 +2,7 @@
 // BitwiseNot (opset 18).
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_BitwiseNot {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -18,7 +18,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_BitwiseNot = {
+extern const OpDef def = {
     .domain = "",
     .name = "BitwiseNot",
     .since = 18,
@@ -28,4 +28,4 @@ extern const OpDef op_onnx_BitwiseNot = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_BitwiseNot

@@ -2,7 +2,7 @@
 // BitwiseXor (opset 18). c = a ^ b with broadcasting.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_BitwiseXor {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -18,7 +18,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_BitwiseXor = {
+extern const OpDef def = {
     .domain = "",
     .name = "BitwiseXor",
     .since = 18,
@@ -28,4 +28,4 @@ extern const OpDef op_onnx_BitwiseXor = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_BitwiseXor

@@ -2,7 +2,7 @@
 // BlackmanWindow (opset 17). y[n] = 0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N).
 #include "ops/cosine_window.h"
 
-namespace octet {
+namespace octet::onnx::op_BlackmanWindow {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
@@ -11,7 +11,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_BlackmanWindow = {
+extern const OpDef def = {
     .domain = "",
     .name = "BlackmanWindow",
     .since = 17,
@@ -21,4 +21,4 @@ extern const OpDef op_onnx_BlackmanWindow = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_BlackmanWindow

@@ -5,7 +5,7 @@
 #include "ops/cast_util.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Cast {
 namespace {
 
 struct CastAttrs {
@@ -41,7 +41,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_Cast = {
+extern const OpDef def = {
     .domain = "",
     .name = "Cast",
     .since = 6,
@@ -51,4 +51,4 @@ extern const OpDef op_onnx_Cast = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Cast

@@ -3,7 +3,7 @@
 #include "ops/cast_util.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_CastLike {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -29,7 +29,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_CastLike = {
+extern const OpDef def = {
     .domain = "",
     .name = "CastLike",
     .since = 15,
@@ -39,4 +39,4 @@ extern const OpDef op_onnx_CastLike = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_CastLike

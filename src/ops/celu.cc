@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Celu {
 namespace {
 
 struct CeluAttrs {
@@ -32,7 +32,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Celu = {
+extern const OpDef def = {
     .domain = "",
     .name = "Celu",
     .since = 12,
@@ -42,4 +42,4 @@ extern const OpDef op_onnx_Celu = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Celu

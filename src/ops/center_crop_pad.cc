@@ -7,7 +7,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_CenterCropPad {
 namespace {
 
 Result<std::vector<int64_t>> parse_axes(const Node& node, int64_t rank) {
@@ -59,7 +59,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_CenterCropPad = {
+extern const OpDef def = {
     .domain = "",
     .name = "CenterCropPad",
     .since = 18,
@@ -69,4 +69,4 @@ extern const OpDef op_onnx_CenterCropPad = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_CenterCropPad

@@ -5,7 +5,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Clip {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -70,7 +70,7 @@ QuantTrait quant(const Node& node, std::span<const InputInfo> inputs) {
 
 } // namespace
 
-extern const OpDef op_onnx_Clip = {
+extern const OpDef def = {
     .domain = "",
     .name = "Clip",
     .since = 6,
@@ -80,4 +80,4 @@ extern const OpDef op_onnx_Clip = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Clip

@@ -7,7 +7,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Col2Im {
 namespace {
 
 /// Windows over one spatial axis.
@@ -105,7 +105,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Col2Im = {
+extern const OpDef def = {
     .domain = "",
     .name = "Col2Im",
     .since = 18,
@@ -115,4 +115,4 @@ extern const OpDef op_onnx_Col2Im = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Col2Im

@@ -5,7 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_Compress {
 namespace {
 
 struct CompressAttrs {
@@ -61,7 +61,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Compress = {
+extern const OpDef def = {
     .domain = "",
     .name = "Compress",
     .since = 9,
@@ -71,4 +71,4 @@ extern const OpDef op_onnx_Compress = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Compress

@@ -4,7 +4,7 @@
 #include "ops/movement.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Concat {
 namespace {
 
 struct ConcatAttrs {
@@ -81,7 +81,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Concat = {
+extern const OpDef def = {
     .domain = "",
     .name = "Concat",
     .since = 4,
@@ -91,4 +91,4 @@ extern const OpDef op_onnx_Concat = {
     .quant = moves_all,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Concat

@@ -4,7 +4,7 @@
 #include "core/format.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Constant {
 namespace {
 
 /// The tensor that the attributes hold.
@@ -48,7 +48,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Constant = {
+extern const OpDef def = {
     .domain = "",
     .name = "Constant",
     .since = 1,
@@ -58,4 +58,4 @@ extern const OpDef op_onnx_Constant = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Constant

@@ -7,7 +7,7 @@
 #include "ops/movement.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_ConstantOfShape {
 namespace {
 
 /// The element, of shape [1] or a scalar.
@@ -49,7 +49,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_ConstantOfShape = {
+extern const OpDef def = {
     .domain = "",
     .name = "ConstantOfShape",
     .since = 9,
@@ -59,4 +59,4 @@ extern const OpDef op_onnx_ConstantOfShape = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ConstantOfShape

@@ -4,7 +4,7 @@
 #include "ops/convolution.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Conv {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -55,7 +55,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo> inputs) {
 
 } // namespace
 
-extern const OpDef op_onnx_Conv = {
+extern const OpDef def = {
     .domain = "",
     .name = "Conv",
     .since = 1,
@@ -65,4 +65,4 @@ extern const OpDef op_onnx_Conv = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Conv

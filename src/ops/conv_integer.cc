@@ -5,7 +5,7 @@
 #include "ops/quant_layout.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_ConvInteger {
 namespace {
 
 constexpr TypeSet kBytes{DType::kInt8, DType::kUint8};
@@ -44,7 +44,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_ConvInteger = {
+extern const OpDef def = {
     .domain = "",
     .name = "ConvInteger",
     .since = 10,
@@ -54,4 +54,4 @@ extern const OpDef op_onnx_ConvInteger = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ConvInteger

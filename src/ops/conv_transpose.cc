@@ -9,7 +9,7 @@
 #include "ops/validate.h"
 #include "ops/window.h"
 
-namespace octet {
+namespace octet::onnx::op_ConvTranspose {
 namespace {
 
 struct ConvTransposeAttrs {
@@ -154,7 +154,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo> inputs) {
 
 } // namespace
 
-extern const OpDef op_onnx_ConvTranspose = {
+extern const OpDef def = {
     .domain = "",
     .name = "ConvTranspose",
     .since = 1,
@@ -164,4 +164,4 @@ extern const OpDef op_onnx_ConvTranspose = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ConvTranspose

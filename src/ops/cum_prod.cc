@@ -2,7 +2,7 @@
 // CumProd (opset 26). The running product along an axis.
 #include "ops/cumulative.h"
 
-namespace octet {
+namespace octet::onnx::op_CumProd {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -17,7 +17,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_CumProd = {
+extern const OpDef def = {
     .domain = "",
     .name = "CumProd",
     .since = 26,
@@ -27,4 +27,4 @@ extern const OpDef op_onnx_CumProd = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_CumProd

@@ -2,7 +2,7 @@
 // CumSum (opset 11). The running sum along an axis.
 #include "ops/cumulative.h"
 
-namespace octet {
+namespace octet::onnx::op_CumSum {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -17,7 +17,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_CumSum = {
+extern const OpDef def = {
     .domain = "",
     .name = "CumSum",
     .since = 11,
@@ -27,4 +27,4 @@ extern const OpDef op_onnx_CumSum = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_CumSum

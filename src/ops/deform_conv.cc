@@ -8,7 +8,7 @@
 #include "ops/sampling.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_DeformConv {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -113,7 +113,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef op_onnx_DeformConv = {
+extern const OpDef def = {
     .domain = "",
     .name = "DeformConv",
     .since = 19,
@@ -123,4 +123,4 @@ extern const OpDef op_onnx_DeformConv = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_DeformConv

@@ -5,7 +5,7 @@
 #include "ops/movement.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_DepthToSpace {
 namespace {
 
 struct DepthToSpaceAttrs {
@@ -53,7 +53,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_DepthToSpace = {
+extern const OpDef def = {
     .domain = "",
     .name = "DepthToSpace",
     .since = 1,
@@ -63,4 +63,4 @@ extern const OpDef op_onnx_DepthToSpace = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_DepthToSpace

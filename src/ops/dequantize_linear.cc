@@ -6,7 +6,7 @@
 #include "ops/quant_layout.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_DequantizeLinear {
 namespace {
 
 struct DequantizeLinearAttrs {
@@ -78,7 +78,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_DequantizeLinear = {
+extern const OpDef def = {
     .domain = "",
     .name = "DequantizeLinear",
     .since = 10,
@@ -88,4 +88,4 @@ extern const OpDef op_onnx_DequantizeLinear = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_DequantizeLinear

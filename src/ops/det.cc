@@ -6,7 +6,7 @@
 #include "core/format.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Det {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -56,7 +56,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Det = {
+extern const OpDef def = {
     .domain = "",
     .name = "Det",
     .since = 11,
@@ -66,4 +66,4 @@ extern const OpDef op_onnx_Det = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Det

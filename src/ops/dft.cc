@@ -10,7 +10,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_DFT {
 namespace {
 
 /// The plain sum takes the square of this in the worst case.
@@ -125,7 +125,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_DFT = {
+extern const OpDef def = {
     .domain = "",
     .name = "DFT",
     .since = 17,
@@ -135,4 +135,4 @@ extern const OpDef op_onnx_DFT = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_DFT

@@ -2,7 +2,7 @@
 // Div (opset 7). c = a / b with broadcasting; integers are divided towards zero, by 0 gives 0.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Div {
 namespace {
 
 int64_t divide(int64_t a, int64_t b) {
@@ -34,7 +34,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_Div = {
+extern const OpDef def = {
     .domain = "",
     .name = "Div",
     .since = 7,
@@ -44,4 +44,4 @@ extern const OpDef op_onnx_Div = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Div

@@ -6,7 +6,7 @@
 #include "core/philox.h"
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Dropout {
 namespace {
 
 struct DropoutAttrs {
@@ -55,7 +55,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Dropout = {
+extern const OpDef def = {
     .domain = "",
     .name = "Dropout",
     .since = 7,
@@ -65,4 +65,4 @@ extern const OpDef op_onnx_Dropout = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Dropout

@@ -8,7 +8,7 @@
 #include "core/numerics/round.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_DynamicQuantizeLinear {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -42,7 +42,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_DynamicQuantizeLinear = {
+extern const OpDef def = {
     .domain = "",
     .name = "DynamicQuantizeLinear",
     .since = 11,
@@ -52,4 +52,4 @@ extern const OpDef op_onnx_DynamicQuantizeLinear = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_DynamicQuantizeLinear

@@ -9,7 +9,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Einsum {
 namespace {
 
 /// A letter, or -k for the k-th axis from the end under an ellipsis.
@@ -208,7 +208,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_Einsum = {
+extern const OpDef def = {
     .domain = "",
     .name = "Einsum",
     .since = 12,
@@ -218,4 +218,4 @@ extern const OpDef op_onnx_Einsum = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Einsum

@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Elu {
 namespace {
 
 struct EluAttrs {
@@ -31,7 +31,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Elu = {
+extern const OpDef def = {
     .domain = "",
     .name = "Elu",
     .since = 6,
@@ -41,4 +41,4 @@ extern const OpDef op_onnx_Elu = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Elu

@@ -4,7 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_Equal {
 namespace {
 
 Dim equal_dims(const Dim& a, const Dim& b) {
@@ -47,7 +47,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Equal = {
+extern const OpDef def = {
     .domain = "",
     .name = "Equal",
     .since = 7,
@@ -57,4 +57,4 @@ extern const OpDef op_onnx_Equal = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Equal

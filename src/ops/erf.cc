@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Erf {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -21,7 +21,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Erf = {
+extern const OpDef def = {
     .domain = "",
     .name = "Erf",
     .since = 9,
@@ -31,4 +31,4 @@ extern const OpDef op_onnx_Erf = {
     .quant = unary_table_in<-1, 1>,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Erf

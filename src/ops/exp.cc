@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Exp {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -18,7 +18,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Exp = {
+extern const OpDef def = {
     .domain = "",
     .name = "Exp",
     .since = 6,
@@ -28,4 +28,4 @@ extern const OpDef op_onnx_Exp = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Exp

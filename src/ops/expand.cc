@@ -3,7 +3,7 @@
 #include "ops/movement.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Expand {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -30,7 +30,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Expand = {
+extern const OpDef def = {
     .domain = "",
     .name = "Expand",
     .since = 8,
@@ -40,4 +40,4 @@ extern const OpDef op_onnx_Expand = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Expand

@@ -4,7 +4,7 @@
 #include "core/format.h"
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_EyeLike {
 namespace {
 
 struct EyeLikeAttrs {
@@ -41,7 +41,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_EyeLike = {
+extern const OpDef def = {
     .domain = "",
     .name = "EyeLike",
     .since = 9,
@@ -51,4 +51,4 @@ extern const OpDef op_onnx_EyeLike = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_EyeLike

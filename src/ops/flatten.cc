@@ -3,7 +3,7 @@
 #include "core/format.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Flatten {
 namespace {
 
 struct FlattenAttrs {
@@ -38,7 +38,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Flatten = {
+extern const OpDef def = {
     .domain = "",
     .name = "Flatten",
     .since = 1,
@@ -48,4 +48,4 @@ extern const OpDef op_onnx_Flatten = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Flatten

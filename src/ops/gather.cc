@@ -4,7 +4,7 @@
 #include "ops/indices.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_Gather {
 namespace {
 
 struct GatherAttrs {
@@ -70,7 +70,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef op_onnx_Gather = {
+extern const OpDef def = {
     .domain = "",
     .name = "Gather",
     .since = 1,
@@ -80,4 +80,4 @@ extern const OpDef op_onnx_Gather = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Gather

@@ -5,7 +5,7 @@
 #include "ops/indices.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_GatherElements {
 namespace {
 
 struct GatherElementsAttrs {
@@ -53,7 +53,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_GatherElements = {
+extern const OpDef def = {
     .domain = "",
     .name = "GatherElements",
     .since = 11,
@@ -63,4 +63,4 @@ extern const OpDef op_onnx_GatherElements = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_GatherElements

@@ -7,7 +7,7 @@
 #include "ops/indices.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_GatherND {
 namespace {
 
 struct GatherNDAttrs {
@@ -62,7 +62,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_GatherND = {
+extern const OpDef def = {
     .domain = "",
     .name = "GatherND",
     .since = 11,
@@ -72,4 +72,4 @@ extern const OpDef op_onnx_GatherND = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_GatherND

@@ -7,7 +7,7 @@
 #include "core/format.h"
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Gelu {
 namespace {
 
 struct GeluAttrs {
@@ -42,7 +42,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Gelu = {
+extern const OpDef def = {
     .domain = "",
     .name = "Gelu",
     .since = 20,
@@ -52,4 +52,4 @@ extern const OpDef op_onnx_Gelu = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Gelu

@@ -6,7 +6,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Gemm {
 namespace {
 
 constexpr TypeSet kTypes =
@@ -103,7 +103,7 @@ QuantTrait quant(const Node& node, std::span<const InputInfo> inputs) {
 
 } // namespace
 
-extern const OpDef op_onnx_Gemm = {
+extern const OpDef def = {
     .domain = "",
     .name = "Gemm",
     .since = 7,
@@ -113,4 +113,4 @@ extern const OpDef op_onnx_Gemm = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Gemm

@@ -2,7 +2,7 @@
 // GlobalAveragePool (opset 1 to 22). x: [N, C, D...], y: [N, C, 1...]: the mean of each plane.
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_GlobalAveragePool {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -35,7 +35,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_GlobalAveragePool = {
+extern const OpDef def = {
     .domain = "",
     .name = "GlobalAveragePool",
     .since = 1,
@@ -45,4 +45,4 @@ extern const OpDef op_onnx_GlobalAveragePool = {
     .quant = elementwise_all,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_GlobalAveragePool

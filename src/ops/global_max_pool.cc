@@ -6,7 +6,7 @@
 
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_GlobalMaxPool {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -38,7 +38,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_GlobalMaxPool = {
+extern const OpDef def = {
     .domain = "",
     .name = "GlobalMaxPool",
     .since = 1,
@@ -48,4 +48,4 @@ extern const OpDef op_onnx_GlobalMaxPool = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_GlobalMaxPool

@@ -2,7 +2,7 @@
 // Greater (opset 7). True where a is greater than b, with broadcasting; false for NaN.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Greater {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -19,7 +19,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Greater = {
+extern const OpDef def = {
     .domain = "",
     .name = "Greater",
     .since = 7,
@@ -29,4 +29,4 @@ extern const OpDef op_onnx_Greater = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Greater

@@ -2,7 +2,7 @@
 // GreaterOrEqual (opset 12). True where a is at least b, with broadcasting; false for NaN.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_GreaterOrEqual {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -19,7 +19,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_GreaterOrEqual = {
+extern const OpDef def = {
     .domain = "",
     .name = "GreaterOrEqual",
     .since = 12,
@@ -29,4 +29,4 @@ extern const OpDef op_onnx_GreaterOrEqual = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_GreaterOrEqual

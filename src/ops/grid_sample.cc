@@ -5,7 +5,7 @@
 #include "ops/sampling.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_GridSample {
 namespace {
 
 struct GridSampleAttrs {
@@ -94,7 +94,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_GridSample = {
+extern const OpDef def = {
     .domain = "",
     .name = "GridSample",
     .since = 16,
@@ -104,4 +104,4 @@ extern const OpDef op_onnx_GridSample = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_GridSample

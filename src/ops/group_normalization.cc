@@ -7,7 +7,7 @@
 #include "core/format.h"
 #include "ops/normalization.h"
 
-namespace octet {
+namespace octet::onnx::op_GroupNormalization {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -54,7 +54,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_GroupNormalization = {
+extern const OpDef def = {
     .domain = "",
     .name = "GroupNormalization",
     .since = 18,
@@ -64,4 +64,4 @@ extern const OpDef op_onnx_GroupNormalization = {
     .quant = normalizes,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_GroupNormalization

@@ -4,7 +4,7 @@
 // Biases are part of each product.
 #include "ops/recurrent.h"
 
-namespace octet {
+namespace octet::onnx::op_GRU {
 namespace {
 
 const RecurrentKind& kind() {
@@ -41,7 +41,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_GRU = {
+extern const OpDef def = {
     .domain = "",
     .name = "GRU",
     .since = 7,
@@ -51,4 +51,4 @@ extern const OpDef op_onnx_GRU = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_GRU

@@ -2,7 +2,7 @@
 // HammingWindow (opset 17). y[n] = 25/46 - 21/46 cos(2 pi n / N).
 #include "ops/cosine_window.h"
 
-namespace octet {
+namespace octet::onnx::op_HammingWindow {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
@@ -11,7 +11,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_HammingWindow = {
+extern const OpDef def = {
     .domain = "",
     .name = "HammingWindow",
     .since = 17,
@@ -21,4 +21,4 @@ extern const OpDef op_onnx_HammingWindow = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_HammingWindow

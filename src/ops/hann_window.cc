@@ -2,7 +2,7 @@
 // HannWindow (opset 17). y[n] = 1/2 - 1/2 cos(2 pi n / N).
 #include "ops/cosine_window.h"
 
-namespace octet {
+namespace octet::onnx::op_HannWindow {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
@@ -11,7 +11,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_HannWindow = {
+extern const OpDef def = {
     .domain = "",
     .name = "HannWindow",
     .since = 17,
@@ -21,4 +21,4 @@ extern const OpDef op_onnx_HannWindow = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_HannWindow

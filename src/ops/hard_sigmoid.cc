@@ -5,7 +5,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_HardSigmoid {
 namespace {
 
 struct HardSigmoidAttrs {
@@ -34,7 +34,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_HardSigmoid = {
+extern const OpDef def = {
     .domain = "",
     .name = "HardSigmoid",
     .since = 6,
@@ -44,4 +44,4 @@ extern const OpDef op_onnx_HardSigmoid = {
     .quant = unary_table_in<0, 1>,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_HardSigmoid

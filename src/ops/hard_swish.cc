@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_HardSwish {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -20,7 +20,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_HardSwish = {
+extern const OpDef def = {
     .domain = "",
     .name = "HardSwish",
     .since = 14,
@@ -30,4 +30,4 @@ extern const OpDef op_onnx_HardSwish = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_HardSwish

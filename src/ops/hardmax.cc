@@ -6,7 +6,7 @@
 #include "ops/axis_split.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Hardmax {
 namespace {
 
 void hardmax_line(std::vector<double>& line) {
@@ -25,7 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_Hardmax = {
+extern const OpDef def = {
     .domain = "",
     .name = "Hardmax",
     .since = 1,
@@ -35,4 +35,4 @@ extern const OpDef op_onnx_Hardmax = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Hardmax

@@ -2,7 +2,7 @@
 // Identity (opset 1). y = x, of any type.
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Identity {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -20,7 +20,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Identity = {
+extern const OpDef def = {
     .domain = "",
     .name = "Identity",
     .since = 1,
@@ -30,4 +30,4 @@ extern const OpDef op_onnx_Identity = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Identity

@@ -3,7 +3,7 @@
 #include "core/format.h"
 #include "ops/bodies.h"
 
-namespace octet {
+namespace octet::onnx::op_If {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -42,7 +42,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_If = {
+extern const OpDef def = {
     .domain = "",
     .name = "If",
     .since = 1,
@@ -52,4 +52,4 @@ extern const OpDef op_onnx_If = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_If

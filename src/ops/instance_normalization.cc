@@ -5,7 +5,7 @@
 
 #include "ops/normalization.h"
 
-namespace octet {
+namespace octet::onnx::op_InstanceNormalization {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -40,7 +40,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_InstanceNormalization = {
+extern const OpDef def = {
     .domain = "",
     .name = "InstanceNormalization",
     .since = 6,
@@ -50,4 +50,4 @@ extern const OpDef op_onnx_InstanceNormalization = {
     .quant = normalizes,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_InstanceNormalization

@@ -5,7 +5,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_IsInf {
 namespace {
 
 struct IsInfAttrs {
@@ -39,7 +39,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_IsInf = {
+extern const OpDef def = {
     .domain = "",
     .name = "IsInf",
     .since = 10,
@@ -49,4 +49,4 @@ extern const OpDef op_onnx_IsInf = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_IsInf

@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_IsNaN {
 namespace {
 
 constexpr TypeSet kTypes = kFloatTypes | TypeSet{DType::kFloat8E4M3FN, DType::kFloat8E4M3FNUZ,
@@ -27,7 +27,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_IsNaN = {
+extern const OpDef def = {
     .domain = "",
     .name = "IsNaN",
     .since = 9,
@@ -37,4 +37,4 @@ extern const OpDef op_onnx_IsNaN = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_IsNaN

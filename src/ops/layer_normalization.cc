@@ -6,7 +6,7 @@
 
 #include "ops/normalization.h"
 
-namespace octet {
+namespace octet::onnx::op_LayerNormalization {
 namespace {
 
 struct LayerNormalizationAttrs {
@@ -63,7 +63,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_LayerNormalization = {
+extern const OpDef def = {
     .domain = "",
     .name = "LayerNormalization",
     .since = 17,
@@ -73,4 +73,4 @@ extern const OpDef op_onnx_LayerNormalization = {
     .quant = normalizes,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_LayerNormalization

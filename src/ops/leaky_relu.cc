@@ -2,7 +2,7 @@
 // LeakyRelu (opset 6). y = x for x >= 0, alpha * x below.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_LeakyRelu {
 namespace {
 
 struct LeakyReluAttrs {
@@ -28,7 +28,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_LeakyRelu = {
+extern const OpDef def = {
     .domain = "",
     .name = "LeakyRelu",
     .since = 6,
@@ -38,4 +38,4 @@ extern const OpDef op_onnx_LeakyRelu = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_LeakyRelu

@@ -2,7 +2,7 @@
 // Less (opset 7). True where a is less than b, with broadcasting; false for NaN.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Less {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -19,7 +19,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Less = {
+extern const OpDef def = {
     .domain = "",
     .name = "Less",
     .since = 7,
@@ -29,4 +29,4 @@ extern const OpDef op_onnx_Less = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Less

@@ -2,7 +2,7 @@
 // LessOrEqual (opset 12). True where a is at most b, with broadcasting; false for NaN.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_LessOrEqual {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -19,7 +19,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_LessOrEqual = {
+extern const OpDef def = {
     .domain = "",
     .name = "LessOrEqual",
     .since = 12,
@@ -29,4 +29,4 @@ extern const OpDef op_onnx_LessOrEqual = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_LessOrEqual

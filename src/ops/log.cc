@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Log {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -18,7 +18,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Log = {
+extern const OpDef def = {
     .domain = "",
     .name = "Log",
     .since = 6,
@@ -28,4 +28,4 @@ extern const OpDef op_onnx_Log = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Log

@@ -4,7 +4,7 @@
 #include "ops/axis_split.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_LogSoftmax {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
@@ -16,7 +16,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_LogSoftmax = {
+extern const OpDef def = {
     .domain = "",
     .name = "LogSoftmax",
     .since = 1,
@@ -26,4 +26,4 @@ extern const OpDef op_onnx_LogSoftmax = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_LogSoftmax

@@ -2,7 +2,7 @@
 // And (opset 7). True where both of a and b hold, with broadcasting.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_And {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -17,7 +17,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_And = {
+extern const OpDef def = {
     .domain = "",
     .name = "And",
     .since = 7,
@@ -27,4 +27,4 @@ extern const OpDef op_onnx_And = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_And

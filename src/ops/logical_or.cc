@@ -2,7 +2,7 @@
 // Or (opset 7). True where either of a and b holds, with broadcasting.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Or {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -17,7 +17,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Or = {
+extern const OpDef def = {
     .domain = "",
     .name = "Or",
     .since = 7,
@@ -27,4 +27,4 @@ extern const OpDef op_onnx_Or = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Or

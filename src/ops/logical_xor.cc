@@ -2,7 +2,7 @@
 // Xor (opset 7). True where exactly one of a and b holds, with broadcasting.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Xor {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -17,7 +17,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Xor = {
+extern const OpDef def = {
     .domain = "",
     .name = "Xor",
     .since = 7,
@@ -27,4 +27,4 @@ extern const OpDef op_onnx_Xor = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Xor

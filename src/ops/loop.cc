@@ -5,7 +5,7 @@
 #include "core/format.h"
 #include "ops/bodies.h"
 
-namespace octet {
+namespace octet::onnx::op_Loop {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -70,7 +70,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Loop = {
+extern const OpDef def = {
     .domain = "",
     .name = "Loop",
     .since = 1,
@@ -80,4 +80,4 @@ extern const OpDef op_onnx_Loop = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Loop

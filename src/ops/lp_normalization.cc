@@ -7,7 +7,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_LpNormalization {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -45,7 +45,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_LpNormalization = {
+extern const OpDef def = {
     .domain = "",
     .name = "LpNormalization",
     .since = 1,
@@ -55,4 +55,4 @@ extern const OpDef op_onnx_LpNormalization = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_LpNormalization

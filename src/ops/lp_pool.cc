@@ -6,7 +6,7 @@
 #include "ops/pooling.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_LpPool {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -37,7 +37,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_LpPool = {
+extern const OpDef def = {
     .domain = "",
     .name = "LpPool",
     .since = 2,
@@ -47,4 +47,4 @@ extern const OpDef op_onnx_LpPool = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_LpPool

@@ -8,7 +8,7 @@
 #include "core/format.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_LRN {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -46,7 +46,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_LRN = {
+extern const OpDef def = {
     .domain = "",
     .name = "LRN",
     .since = 1,
@@ -56,4 +56,4 @@ extern const OpDef op_onnx_LRN = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_LRN

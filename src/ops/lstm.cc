@@ -4,7 +4,7 @@
 // With input_forget, f = 1 - i. Biases are part of each product.
 #include "ops/recurrent.h"
 
-namespace octet {
+namespace octet::onnx::op_LSTM {
 namespace {
 
 const RecurrentKind& kind() {
@@ -45,7 +45,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_LSTM = {
+extern const OpDef def = {
     .domain = "",
     .name = "LSTM",
     .since = 7,
@@ -55,4 +55,4 @@ extern const OpDef op_onnx_LSTM = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_LSTM

@@ -4,7 +4,7 @@
 #include "ops/matrix_product.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_MatMul {
 namespace {
 
 constexpr TypeSet kTypes =
@@ -61,7 +61,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo> inputs) {
 
 } // namespace
 
-extern const OpDef op_onnx_MatMul = {
+extern const OpDef def = {
     .domain = "",
     .name = "MatMul",
     .since = 1,
@@ -71,4 +71,4 @@ extern const OpDef op_onnx_MatMul = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_MatMul

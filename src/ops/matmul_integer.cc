@@ -7,7 +7,7 @@
 #include "ops/matrix_product.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_MatMulInteger {
 namespace {
 
 constexpr TypeSet kBytes{DType::kInt8, DType::kUint8};
@@ -42,7 +42,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_MatMulInteger = {
+extern const OpDef def = {
     .domain = "",
     .name = "MatMulInteger",
     .since = 10,
@@ -52,4 +52,4 @@ extern const OpDef op_onnx_MatMulInteger = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_MatMulInteger

@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Max {
 namespace {
 
 Dim larger(const Dim& a, const Dim& b) {
@@ -25,7 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Max = {
+extern const OpDef def = {
     .domain = "",
     .name = "Max",
     .since = 8,
@@ -35,4 +35,4 @@ extern const OpDef op_onnx_Max = {
     .quant = elementwise_all,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Max

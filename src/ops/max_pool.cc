@@ -8,7 +8,7 @@
 #include "ops/pooling.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_MaxPool {
 namespace {
 
 constexpr TypeSet kTypes = kFloatTypes | TypeSet{DType::kInt8, DType::kUint8};
@@ -58,7 +58,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_MaxPool = {
+extern const OpDef def = {
     .domain = "",
     .name = "MaxPool",
     .since = 1,
@@ -68,4 +68,4 @@ extern const OpDef op_onnx_MaxPool = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_MaxPool

@@ -6,7 +6,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_MaxUnpool {
 namespace {
 
 /// The shape that the attributes tell.
@@ -82,7 +82,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_MaxUnpool = {
+extern const OpDef def = {
     .domain = "",
     .name = "MaxUnpool",
     .since = 9,
@@ -92,4 +92,4 @@ extern const OpDef op_onnx_MaxUnpool = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_MaxUnpool

@@ -2,7 +2,7 @@
 // Mean (opset 8). The mean of all inputs with broadcasting, rounded once.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Mean {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -18,7 +18,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Mean = {
+extern const OpDef def = {
     .domain = "",
     .name = "Mean",
     .since = 8,
@@ -28,4 +28,4 @@ extern const OpDef op_onnx_Mean = {
     .quant = elementwise_all,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Mean

@@ -7,7 +7,7 @@
 #include "ops/movement.h"
 #include "ops/normalization.h"
 
-namespace octet {
+namespace octet::onnx::op_MeanVarianceNormalization {
 namespace {
 
 constexpr double kEpsilon = 1e-9; // as in ONNX's function body
@@ -49,7 +49,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_MeanVarianceNormalization = {
+extern const OpDef def = {
     .domain = "",
     .name = "MeanVarianceNormalization",
     .since = 9,
@@ -59,4 +59,4 @@ extern const OpDef op_onnx_MeanVarianceNormalization = {
     .quant = normalizes,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_MeanVarianceNormalization

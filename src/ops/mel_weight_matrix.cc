@@ -7,7 +7,7 @@
 #include "core/format.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_MelWeightMatrix {
 namespace {
 
 constexpr int64_t kMost = int64_t{1} << 13;
@@ -79,7 +79,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_MelWeightMatrix = {
+extern const OpDef def = {
     .domain = "",
     .name = "MelWeightMatrix",
     .since = 17,
@@ -89,4 +89,4 @@ extern const OpDef op_onnx_MelWeightMatrix = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_MelWeightMatrix

@@ -5,7 +5,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Mish {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -25,7 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Mish = {
+extern const OpDef def = {
     .domain = "",
     .name = "Mish",
     .since = 18,
@@ -35,4 +35,4 @@ extern const OpDef op_onnx_Mish = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Mish

@@ -6,7 +6,7 @@
 #include "core/format.h"
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Mod {
 namespace {
 
 struct ModAttrs {
@@ -41,7 +41,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Mod = {
+extern const OpDef def = {
     .domain = "",
     .name = "Mod",
     .since = 10,
@@ -51,4 +51,4 @@ extern const OpDef op_onnx_Mod = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Mod

@@ -4,7 +4,7 @@
 #include "core/format.h"
 #include "ops/optimizer_step.h"
 
-namespace octet {
+namespace octet::training::op_Momentum {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -29,7 +29,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_training_Momentum = {
+extern const OpDef def = {
     .domain = "ai.onnx.preview.training",
     .name = "Momentum",
     .since = 1,
@@ -39,4 +39,4 @@ extern const OpDef op_training_Momentum = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::training::op_Momentum

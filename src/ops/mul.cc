@@ -2,7 +2,7 @@
 // Mul (opset 7). c = a * b with broadcasting. A constant vector that multiplies is a gain.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Mul {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -23,7 +23,7 @@ Role roles(const Node&, size_t) {
 
 } // namespace
 
-extern const OpDef op_onnx_Mul = {
+extern const OpDef def = {
     .domain = "",
     .name = "Mul",
     .since = 7,
@@ -33,4 +33,4 @@ extern const OpDef op_onnx_Mul = {
     .quant = elementwise_all,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Mul

@@ -2,7 +2,7 @@
 // Neg (opset 6).
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Neg {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -18,7 +18,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Neg = {
+extern const OpDef def = {
     .domain = "",
     .name = "Neg",
     .since = 6,
@@ -28,4 +28,4 @@ extern const OpDef op_onnx_Neg = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Neg

@@ -4,7 +4,7 @@
 // mean.
 #include "ops/class_loss.h"
 
-namespace octet {
+namespace octet::onnx::op_NegativeLogLikelihoodLoss {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
@@ -15,7 +15,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_NegativeLogLikelihoodLoss = {
+extern const OpDef def = {
     .domain = "",
     .name = "NegativeLogLikelihoodLoss",
     .since = 12,
@@ -25,4 +25,4 @@ extern const OpDef op_onnx_NegativeLogLikelihoodLoss = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_NegativeLogLikelihoodLoss

@@ -11,7 +11,7 @@
 #include "ops/elementwise.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_NonMaxSuppression {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -97,7 +97,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_NonMaxSuppression = {
+extern const OpDef def = {
     .domain = "",
     .name = "NonMaxSuppression",
     .since = 10,
@@ -107,4 +107,4 @@ extern const OpDef op_onnx_NonMaxSuppression = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_NonMaxSuppression

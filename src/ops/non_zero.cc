@@ -4,7 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_NonZero {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -32,7 +32,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_NonZero = {
+extern const OpDef def = {
     .domain = "",
     .name = "NonZero",
     .since = 9,
@@ -42,4 +42,4 @@ extern const OpDef op_onnx_NonZero = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_NonZero

@@ -2,7 +2,7 @@
 // Not (opset 1), of truth values.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Not {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -17,7 +17,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Not = {
+extern const OpDef def = {
     .domain = "",
     .name = "Not",
     .since = 1,
@@ -27,4 +27,4 @@ extern const OpDef op_onnx_Not = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Not

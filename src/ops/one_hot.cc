@@ -5,7 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_OneHot {
 namespace {
 
 struct OneHotAttrs {
@@ -67,7 +67,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_OneHot = {
+extern const OpDef def = {
     .domain = "",
     .name = "OneHot",
     .since = 9,
@@ -77,4 +77,4 @@ extern const OpDef op_onnx_OneHot = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_OneHot

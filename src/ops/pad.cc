@@ -8,7 +8,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_Pad {
 namespace {
 
 enum class Mode { kConstant, kReflect, kEdge, kWrap };
@@ -151,7 +151,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Pad = {
+extern const OpDef def = {
     .domain = "",
     .name = "Pad",
     .since = 2,
@@ -161,4 +161,4 @@ extern const OpDef op_onnx_Pad = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Pad

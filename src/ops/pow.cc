@@ -7,7 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_Pow {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -55,7 +55,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Pow = {
+extern const OpDef def = {
     .domain = "",
     .name = "Pow",
     .since = 7,
@@ -65,4 +65,4 @@ extern const OpDef op_onnx_Pow = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Pow

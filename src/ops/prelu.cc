@@ -4,7 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_PRelu {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -37,7 +37,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_PRelu = {
+extern const OpDef def = {
     .domain = "",
     .name = "PRelu",
     .since = 7,
@@ -47,4 +47,4 @@ extern const OpDef op_onnx_PRelu = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_PRelu

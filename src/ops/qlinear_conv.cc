@@ -9,7 +9,7 @@
 #include "ops/quant_layout.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_QLinearConv {
 namespace {
 
 constexpr TypeSet kBytes{DType::kInt8, DType::kUint8};
@@ -70,7 +70,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_QLinearConv = {
+extern const OpDef def = {
     .domain = "",
     .name = "QLinearConv",
     .since = 10,
@@ -80,4 +80,4 @@ extern const OpDef op_onnx_QLinearConv = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_QLinearConv

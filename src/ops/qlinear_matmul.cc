@@ -11,7 +11,7 @@
 #include "ops/quant_layout.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_QLinearMatMul {
 namespace {
 
 constexpr TypeSet kBytes{DType::kInt8,           DType::kUint8,      DType::kFloat8E4M3FN,
@@ -73,7 +73,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_QLinearMatMul = {
+extern const OpDef def = {
     .domain = "",
     .name = "QLinearMatMul",
     .since = 10,
@@ -83,4 +83,4 @@ extern const OpDef op_onnx_QLinearMatMul = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_QLinearMatMul

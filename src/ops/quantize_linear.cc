@@ -11,7 +11,7 @@
 #include "ops/quant_layout.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_QuantizeLinear {
 namespace {
 
 constexpr TypeSet kRealTypes{DType::kFloat32, DType::kFloat16, DType::kBfloat16, DType::kInt32};
@@ -110,7 +110,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_QuantizeLinear = {
+extern const OpDef def = {
     .domain = "",
     .name = "QuantizeLinear",
     .since = 10,
@@ -120,4 +120,4 @@ extern const OpDef op_onnx_QuantizeLinear = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_QuantizeLinear

@@ -7,7 +7,7 @@
 #include "core/format.h"
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Range {
 namespace {
 
 constexpr TypeSet kTypes = kFloatTypes | TypeSet{DType::kInt16, DType::kInt32, DType::kInt64};
@@ -75,7 +75,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Range = {
+extern const OpDef def = {
     .domain = "",
     .name = "Range",
     .since = 11,
@@ -85,4 +85,4 @@ extern const OpDef op_onnx_Range = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Range

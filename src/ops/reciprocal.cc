@@ -2,7 +2,7 @@
 // Reciprocal (opset 6). y = 1 / x.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Reciprocal {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -16,7 +16,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Reciprocal = {
+extern const OpDef def = {
     .domain = "",
     .name = "Reciprocal",
     .since = 6,
@@ -26,4 +26,4 @@ extern const OpDef op_onnx_Reciprocal = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Reciprocal

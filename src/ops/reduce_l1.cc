@@ -4,7 +4,7 @@
 
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceL1 {
 namespace {
 
 double real(std::span<const double> x) {
@@ -37,7 +37,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceL1 = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceL1",
     .since = 1,
@@ -47,4 +47,4 @@ extern const OpDef op_onnx_ReduceL1 = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceL1

@@ -4,7 +4,7 @@
 
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceL2 {
 namespace {
 
 double real(std::span<const double> x) {
@@ -29,7 +29,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceL2 = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceL2",
     .since = 1,
@@ -39,4 +39,4 @@ extern const OpDef op_onnx_ReduceL2 = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceL2

@@ -4,7 +4,7 @@
 
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceLogSum {
 namespace {
 
 double real(std::span<const double> x) {
@@ -29,7 +29,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceLogSum = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceLogSum",
     .since = 1,
@@ -39,4 +39,4 @@ extern const OpDef op_onnx_ReduceLogSum = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceLogSum

@@ -6,7 +6,7 @@
 
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceLogSumExp {
 namespace {
 
 double real(std::span<const double> x) {
@@ -35,7 +35,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceLogSumExp = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceLogSumExp",
     .since = 1,
@@ -45,4 +45,4 @@ extern const OpDef op_onnx_ReduceLogSumExp = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceLogSumExp

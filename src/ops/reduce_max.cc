@@ -7,7 +7,7 @@
 
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceMax {
 namespace {
 
 constexpr TypeSet kTypes = kReducible | TypeSet{DType::kInt8, DType::kUint8, DType::kBool};
@@ -40,7 +40,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceMax = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceMax",
     .since = 1,
@@ -50,4 +50,4 @@ extern const OpDef op_onnx_ReduceMax = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceMax

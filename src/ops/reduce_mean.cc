@@ -2,7 +2,7 @@
 // ReduceMean (opset 1 to 18). The mean over the axes; NaN over nothing. Integers are truncated.
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceMean {
 namespace {
 
 double real(std::span<const double> x) {
@@ -27,7 +27,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceMean = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceMean",
     .since = 1,
@@ -37,4 +37,4 @@ extern const OpDef op_onnx_ReduceMean = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceMean

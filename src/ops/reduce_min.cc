@@ -7,7 +7,7 @@
 
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceMin {
 namespace {
 
 constexpr TypeSet kTypes = kReducible | TypeSet{DType::kInt8, DType::kUint8, DType::kBool};
@@ -40,7 +40,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceMin = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceMin",
     .since = 1,
@@ -50,4 +50,4 @@ extern const OpDef op_onnx_ReduceMin = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceMin

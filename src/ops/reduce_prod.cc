@@ -2,7 +2,7 @@
 // ReduceProd (opset 1 to 18). The product over the axes; 1 over nothing.
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceProd {
 namespace {
 
 double real(std::span<const double> x) {
@@ -38,7 +38,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceProd = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceProd",
     .since = 1,
@@ -48,4 +48,4 @@ extern const OpDef op_onnx_ReduceProd = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceProd

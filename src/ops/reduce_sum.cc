@@ -2,7 +2,7 @@
 // ReduceSum (opset 1 to 13). The sum over the axes; 0 over nothing.
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceSum {
 namespace {
 
 double real(std::span<const double> x) {
@@ -38,7 +38,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceSum = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceSum",
     .since = 1,
@@ -48,4 +48,4 @@ extern const OpDef op_onnx_ReduceSum = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceSum

@@ -2,7 +2,7 @@
 // ReduceSumSquare (opset 1 to 18). The sum of squares over the axes.
 #include "ops/reduce.h"
 
-namespace octet {
+namespace octet::onnx::op_ReduceSumSquare {
 namespace {
 
 double real(std::span<const double> x) {
@@ -35,7 +35,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReduceSumSquare = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReduceSumSquare",
     .since = 1,
@@ -45,4 +45,4 @@ extern const OpDef op_onnx_ReduceSumSquare = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReduceSumSquare

@@ -4,19 +4,15 @@
 #include <map>
 #include <string>
 
-#include "ops/op.h"
+#include "ops/definitions.h"
 
 namespace octet {
-
-#define OP(domain, name, file) extern const OpDef op_##domain##_##name;
-#include "ops/ops.def"
-#undef OP
 
 namespace {
 
 // A trailing null keeps the array non-empty whatever the list holds.
 const OpDef* const kOps[] = {
-#define OP(domain, name, file) &op_##domain##_##name,
+#define OP(domain, name, file) &domain::op_##name::def,
 #include "ops/ops.def"
 #undef OP
     nullptr};

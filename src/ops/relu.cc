@@ -2,7 +2,7 @@
 // Relu (opset 6). y = max(0, x); NaN stays NaN.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Relu {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -18,7 +18,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Relu = {
+extern const OpDef def = {
     .domain = "",
     .name = "Relu",
     .since = 6,
@@ -28,4 +28,4 @@ extern const OpDef op_onnx_Relu = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Relu

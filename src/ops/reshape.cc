@@ -7,7 +7,7 @@
 #include "core/format.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Reshape {
 namespace {
 
 struct ReshapeAttrs {
@@ -113,7 +113,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Reshape = {
+extern const OpDef def = {
     .domain = "",
     .name = "Reshape",
     .since = 5,
@@ -123,4 +123,4 @@ extern const OpDef op_onnx_Reshape = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Reshape

@@ -12,7 +12,7 @@
 #include "ops/movement.h"
 #include "ops/resize_weights.h"
 
-namespace octet {
+namespace octet::onnx::op_Resize {
 namespace {
 
 struct ResizeAttrs {
@@ -208,7 +208,7 @@ QuantTrait quant(const Node& node, std::span<const InputInfo> inputs) {
 
 } // namespace
 
-extern const OpDef op_onnx_Resize = {
+extern const OpDef def = {
     .domain = "",
     .name = "Resize",
     .since = 10,
@@ -218,4 +218,4 @@ extern const OpDef op_onnx_Resize = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Resize

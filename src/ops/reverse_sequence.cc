@@ -5,7 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_ReverseSequence {
 namespace {
 
 struct ReverseSequenceAttrs {
@@ -60,7 +60,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_ReverseSequence = {
+extern const OpDef def = {
     .domain = "",
     .name = "ReverseSequence",
     .since = 10,
@@ -70,4 +70,4 @@ extern const OpDef op_onnx_ReverseSequence = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ReverseSequence

@@ -5,7 +5,7 @@
 
 #include "ops/normalization.h"
 
-namespace octet {
+namespace octet::onnx::op_RMSNormalization {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -40,7 +40,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_RMSNormalization = {
+extern const OpDef def = {
     .domain = "",
     .name = "RMSNormalization",
     .since = 23,
@@ -50,4 +50,4 @@ extern const OpDef op_onnx_RMSNormalization = {
     .quant = normalizes,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_RMSNormalization

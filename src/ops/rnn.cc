@@ -2,7 +2,7 @@
 // RNN (opset 7). h = f(W x + Wb + R h + Rb).
 #include "ops/recurrent.h"
 
-namespace octet {
+namespace octet::onnx::op_RNN {
 namespace {
 
 const RecurrentKind& kind() {
@@ -27,7 +27,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_RNN = {
+extern const OpDef def = {
     .domain = "",
     .name = "RNN",
     .since = 7,
@@ -37,4 +37,4 @@ extern const OpDef op_onnx_RNN = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_RNN

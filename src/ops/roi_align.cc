@@ -9,7 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_RoiAlign {
 namespace {
 
 /// Samples along one axis of a bin: a region is no larger than an image.
@@ -170,7 +170,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_RoiAlign = {
+extern const OpDef def = {
     .domain = "",
     .name = "RoiAlign",
     .since = 10,
@@ -180,4 +180,4 @@ extern const OpDef op_onnx_RoiAlign = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_RoiAlign

@@ -8,7 +8,7 @@
 #include "core/format.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_RotaryEmbedding {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -97,7 +97,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_RotaryEmbedding = {
+extern const OpDef def = {
     .domain = "",
     .name = "RotaryEmbedding",
     .since = 23,
@@ -107,4 +107,4 @@ extern const OpDef op_onnx_RotaryEmbedding = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_RotaryEmbedding

@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Round {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -19,7 +19,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Round = {
+extern const OpDef def = {
     .domain = "",
     .name = "Round",
     .since = 11,
@@ -29,4 +29,4 @@ extern const OpDef op_onnx_Round = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Round

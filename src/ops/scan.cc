@@ -5,7 +5,7 @@
 #include "core/format.h"
 #include "ops/bodies.h"
 
-namespace octet {
+namespace octet::onnx::op_Scan {
 namespace {
 
 struct ScanAttrs {
@@ -117,7 +117,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Scan = {
+extern const OpDef def = {
     .domain = "",
     .name = "Scan",
     .since = 9,
@@ -127,4 +127,4 @@ extern const OpDef op_onnx_Scan = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Scan

@@ -6,7 +6,7 @@
 #include "ops/indices.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_ScatterElements {
 namespace {
 
 struct ScatterElementsAttrs {
@@ -73,7 +73,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_ScatterElements = {
+extern const OpDef def = {
     .domain = "",
     .name = "ScatterElements",
     .since = 11,
@@ -83,14 +83,19 @@ extern const OpDef op_onnx_ScatterElements = {
     .quant = quant,
 };
 
-extern const OpDef op_onnx_Scatter = {
+} // namespace octet::onnx::op_ScatterElements
+
+// The operator's name before operator set 11.
+namespace octet::onnx::op_Scatter {
+
+extern const OpDef def = {
     .domain = "",
     .name = "Scatter",
     .since = 9,
-    .infer = infer,
-    .eval = eval,
-    .roles = roles,
-    .quant = quant,
+    .infer = op_ScatterElements::infer,
+    .eval = op_ScatterElements::eval,
+    .roles = op_ScatterElements::roles,
+    .quant = op_ScatterElements::quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Scatter

@@ -7,7 +7,7 @@
 #include "ops/indices.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_ScatterND {
 namespace {
 
 struct ScatterNDAttrs {
@@ -70,7 +70,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_ScatterND = {
+extern const OpDef def = {
     .domain = "",
     .name = "ScatterND",
     .since = 11,
@@ -80,4 +80,4 @@ extern const OpDef op_onnx_ScatterND = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ScatterND

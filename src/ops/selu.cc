@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Selu {
 namespace {
 
 struct SeluAttrs {
@@ -34,7 +34,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Selu = {
+extern const OpDef def = {
     .domain = "",
     .name = "Selu",
     .since = 6,
@@ -44,4 +44,4 @@ extern const OpDef op_onnx_Selu = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Selu

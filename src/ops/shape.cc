@@ -5,7 +5,7 @@
 
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Shape {
 namespace {
 
 struct ShapeAttrs {
@@ -46,7 +46,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Shape = {
+extern const OpDef def = {
     .domain = "",
     .name = "Shape",
     .since = 1,
@@ -56,4 +56,4 @@ extern const OpDef op_onnx_Shape = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Shape

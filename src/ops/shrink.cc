@@ -2,7 +2,7 @@
 // Shrink (opset 9). y = x + bias below -lambd, x - bias above lambd, 0 between.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Shrink {
 namespace {
 
 struct ShrinkAttrs {
@@ -34,7 +34,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Shrink = {
+extern const OpDef def = {
     .domain = "",
     .name = "Shrink",
     .since = 9,
@@ -44,4 +44,4 @@ extern const OpDef op_onnx_Shrink = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Shrink

@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Sigmoid {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -25,7 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Sigmoid = {
+extern const OpDef def = {
     .domain = "",
     .name = "Sigmoid",
     .since = 6,
@@ -35,4 +35,4 @@ extern const OpDef op_onnx_Sigmoid = {
     .quant = unary_table_in<0, 1>,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Sigmoid

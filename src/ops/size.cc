@@ -2,7 +2,7 @@
 // Size (opset 1). y = the number of elements of x, as an int64 scalar.
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Size {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -25,7 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Size = {
+extern const OpDef def = {
     .domain = "",
     .name = "Size",
     .since = 1,
@@ -35,4 +35,4 @@ extern const OpDef op_onnx_Size = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Size

@@ -10,7 +10,7 @@
 #include "ops/movement.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Slice {
 namespace {
 
 /// The parameters as far as they are known, one entry for each sliced axis.
@@ -153,7 +153,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Slice = {
+extern const OpDef def = {
     .domain = "",
     .name = "Slice",
     .since = 1,
@@ -163,4 +163,4 @@ extern const OpDef op_onnx_Slice = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Slice

@@ -4,7 +4,7 @@
 #include "ops/axis_split.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Softmax {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
@@ -22,7 +22,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_Softmax = {
+extern const OpDef def = {
     .domain = "",
     .name = "Softmax",
     .since = 1,
@@ -32,4 +32,4 @@ extern const OpDef op_onnx_Softmax = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Softmax

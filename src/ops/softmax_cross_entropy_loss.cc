@@ -6,7 +6,7 @@
 #include "ops/class_loss.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_SoftmaxCrossEntropyLoss {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -29,7 +29,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef op_onnx_SoftmaxCrossEntropyLoss = {
+extern const OpDef def = {
     .domain = "",
     .name = "SoftmaxCrossEntropyLoss",
     .since = 12,
@@ -39,4 +39,4 @@ extern const OpDef op_onnx_SoftmaxCrossEntropyLoss = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_SoftmaxCrossEntropyLoss

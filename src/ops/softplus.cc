@@ -5,7 +5,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Softplus {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -22,7 +22,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Softplus = {
+extern const OpDef def = {
     .domain = "",
     .name = "Softplus",
     .since = 1,
@@ -32,4 +32,4 @@ extern const OpDef op_onnx_Softplus = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Softplus

@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Softsign {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -19,7 +19,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Softsign = {
+extern const OpDef def = {
     .domain = "",
     .name = "Softsign",
     .since = 1,
@@ -29,4 +29,4 @@ extern const OpDef op_onnx_Softsign = {
     .quant = unary_table_in<-1, 1>,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Softsign

@@ -5,7 +5,7 @@
 #include "ops/movement.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_SpaceToDepth {
 namespace {
 
 struct SpaceToDepthAttrs {
@@ -47,7 +47,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_SpaceToDepth = {
+extern const OpDef def = {
     .domain = "",
     .name = "SpaceToDepth",
     .since = 1,
@@ -57,4 +57,4 @@ extern const OpDef op_onnx_SpaceToDepth = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_SpaceToDepth

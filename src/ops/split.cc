@@ -6,7 +6,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Split {
 namespace {
 
 /// Keeps sums of sizes far from overflow.
@@ -99,7 +99,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Split = {
+extern const OpDef def = {
     .domain = "",
     .name = "Split",
     .since = 2,
@@ -109,4 +109,4 @@ extern const OpDef op_onnx_Split = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Split

@@ -6,7 +6,7 @@
 #include "core/format.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Squeeze {
 namespace {
 
 /// x's shape without `axes`. Errors: one of them is not 1.
@@ -53,7 +53,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Squeeze = {
+extern const OpDef def = {
     .domain = "",
     .name = "Squeeze",
     .since = 1,
@@ -63,4 +63,4 @@ extern const OpDef op_onnx_Squeeze = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Squeeze

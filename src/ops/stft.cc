@@ -8,7 +8,7 @@
 #include "ops/fourier.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_STFT {
 namespace {
 
 struct Frames {
@@ -88,7 +88,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_STFT = {
+extern const OpDef def = {
     .domain = "",
     .name = "STFT",
     .since = 17,
@@ -98,4 +98,4 @@ extern const OpDef op_onnx_STFT = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_STFT

@@ -4,7 +4,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_StringConcat {
 namespace {
 
 constexpr TypeSet kStringType{DType::kString};
@@ -34,7 +34,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_StringConcat = {
+extern const OpDef def = {
     .domain = "",
     .name = "StringConcat",
     .since = 20,
@@ -44,4 +44,4 @@ extern const OpDef op_onnx_StringConcat = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_StringConcat

@@ -8,7 +8,7 @@
 #include "core/format.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_StringNormalizer {
 namespace {
 
 enum class Case { kKeep, kLower, kUpper };
@@ -84,7 +84,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_StringNormalizer = {
+extern const OpDef def = {
     .domain = "",
     .name = "StringNormalizer",
     .since = 10,
@@ -94,4 +94,4 @@ extern const OpDef op_onnx_StringNormalizer = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_StringNormalizer

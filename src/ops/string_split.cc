@@ -7,7 +7,7 @@
 #include "core/format.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_StringSplit {
 namespace {
 
 struct StringSplitAttrs {
@@ -88,7 +88,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_StringSplit = {
+extern const OpDef def = {
     .domain = "",
     .name = "StringSplit",
     .since = 20,
@@ -98,4 +98,4 @@ extern const OpDef op_onnx_StringSplit = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_StringSplit

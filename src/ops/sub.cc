@@ -2,7 +2,7 @@
 // Sub (opset 7). c = a - b with broadcasting.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Sub {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -19,7 +19,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Sub = {
+extern const OpDef def = {
     .domain = "",
     .name = "Sub",
     .since = 7,
@@ -29,4 +29,4 @@ extern const OpDef op_onnx_Sub = {
     .quant = elementwise_all,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Sub

@@ -2,7 +2,7 @@
 // Sum (opset 8). The sum of all inputs with broadcasting, rounded once.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Sum {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -16,7 +16,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Sum = {
+extern const OpDef def = {
     .domain = "",
     .name = "Sum",
     .since = 8,
@@ -26,4 +26,4 @@ extern const OpDef op_onnx_Sum = {
     .quant = elementwise_all,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Sum

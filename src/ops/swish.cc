@@ -4,7 +4,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_Swish {
 namespace {
 
 struct SwishAttrs {
@@ -31,7 +31,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Swish = {
+extern const OpDef def = {
     .domain = "",
     .name = "Swish",
     .since = 24,
@@ -41,4 +41,4 @@ extern const OpDef op_onnx_Swish = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Swish

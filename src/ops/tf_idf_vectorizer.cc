@@ -9,7 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_TfIdfVectorizer {
 namespace {
 
 struct TfIdfAttrs {
@@ -152,7 +152,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_TfIdfVectorizer = {
+extern const OpDef def = {
     .domain = "",
     .name = "TfIdfVectorizer",
     .since = 9,
@@ -162,4 +162,4 @@ extern const OpDef op_onnx_TfIdfVectorizer = {
     .quant = no_real_output,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_TfIdfVectorizer

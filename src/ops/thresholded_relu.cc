@@ -2,7 +2,7 @@
 // ThresholdedRelu (opset 10). y = x for x > alpha, else 0.
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::onnx::op_ThresholdedRelu {
 namespace {
 
 struct ThresholdedReluAttrs {
@@ -28,7 +28,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_ThresholdedRelu = {
+extern const OpDef def = {
     .domain = "",
     .name = "ThresholdedRelu",
     .since = 10,
@@ -38,4 +38,4 @@ extern const OpDef op_onnx_ThresholdedRelu = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_ThresholdedRelu

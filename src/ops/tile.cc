@@ -4,7 +4,7 @@
 #include "ops/movement.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Tile {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -43,7 +43,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Tile = {
+extern const OpDef def = {
     .domain = "",
     .name = "Tile",
     .since = 6,
@@ -53,4 +53,4 @@ extern const OpDef op_onnx_Tile = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Tile

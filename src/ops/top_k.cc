@@ -10,7 +10,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_TopK {
 namespace {
 
 struct TopKAttrs {
@@ -112,7 +112,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_TopK = {
+extern const OpDef def = {
     .domain = "",
     .name = "TopK",
     .since = 1,
@@ -122,4 +122,4 @@ extern const OpDef op_onnx_TopK = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_TopK

@@ -4,7 +4,7 @@
 #include "ops/movement.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Transpose {
 namespace {
 
 struct TransposeAttrs {
@@ -53,7 +53,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Transpose = {
+extern const OpDef def = {
     .domain = "",
     .name = "Transpose",
     .since = 1,
@@ -63,4 +63,4 @@ extern const OpDef op_onnx_Transpose = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Transpose

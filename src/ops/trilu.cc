@@ -5,7 +5,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_Trilu {
 namespace {
 
 struct TriluAttrs {
@@ -45,7 +45,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Trilu = {
+extern const OpDef def = {
     .domain = "",
     .name = "Trilu",
     .since = 14,
@@ -55,4 +55,4 @@ extern const OpDef op_onnx_Trilu = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Trilu

@@ -9,7 +9,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_Unique {
 namespace {
 
 struct UniqueAttrs {
@@ -115,7 +115,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Unique = {
+extern const OpDef def = {
     .domain = "",
     .name = "Unique",
     .since = 11,
@@ -125,4 +125,4 @@ extern const OpDef op_onnx_Unique = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Unique

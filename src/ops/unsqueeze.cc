@@ -6,7 +6,7 @@
 #include "core/format.h"
 #include "ops/types.h"
 
-namespace octet {
+namespace octet::onnx::op_Unsqueeze {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -35,7 +35,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Unsqueeze = {
+extern const OpDef def = {
     .domain = "",
     .name = "Unsqueeze",
     .since = 1,
@@ -45,4 +45,4 @@ extern const OpDef op_onnx_Unsqueeze = {
     .quant = moves_data,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Unsqueeze

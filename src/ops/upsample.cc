@@ -7,7 +7,7 @@
 #include "ops/resize_weights.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::onnx::op_Upsample {
 namespace {
 
 /// Nothing: not known before it runs.
@@ -98,7 +98,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_onnx_Upsample = {
+extern const OpDef def = {
     .domain = "",
     .name = "Upsample",
     .since = 7,
@@ -108,4 +108,4 @@ extern const OpDef op_onnx_Upsample = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Upsample

@@ -4,7 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/movement.h"
 
-namespace octet {
+namespace octet::onnx::op_Where {
 namespace {
 
 /// The chosen elements, scalars repeated; nothing when lengths do not fit.
@@ -73,7 +73,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_onnx_Where = {
+extern const OpDef def = {
     .domain = "",
     .name = "Where",
     .since = 9,
@@ -83,4 +83,4 @@ extern const OpDef op_onnx_Where = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::onnx::op_Where

@@ -12,7 +12,6 @@
 namespace octet::test {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 /// All 65536 pairs.

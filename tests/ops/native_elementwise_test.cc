@@ -9,8 +9,6 @@
 namespace octet::test {
 namespace {
 
-constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
-
 Tensor all_codes(DType type, Shape shape) {
   Tensor t = *Tensor::zeros(type, std::move(shape));
   for (size_t i = 0; i < t.mutable_bytes().size(); ++i)
@@ -87,7 +85,7 @@ TEST(QAveragePool, CountsTapsInsideTheImage) {
 }
 
 TEST(NativeMaxPool, KeepsNanAndIgnoresPadding) {
-  const Tensor x = Tensor::of<float>({1, 2, 2, 1}, {-5, kNotANumber, -7, -8});
+  const Tensor x = Tensor::of<float>({1, 2, 2, 1}, {-5, kNan, -7, -8});
   const Attributes attributes = {{"kernel_shape", attribute(std::vector<int64_t>{2, 2})},
                                  {"pads", attribute(std::vector<int64_t>{1, 1, 1, 1})}};
   const Tensor y = first(run_op(kNative, "MaxPool", attributes, {x}, 1));
@@ -113,7 +111,7 @@ TEST(NativeAveragePool, DividesByTheTapsThatCount) {
 }
 
 TEST(NativeQuantize, AgreesWithTheOnnxOperator) {
-  std::vector<float> values = {kNotANumber, std::numeric_limits<float>::infinity(), -1e30F};
+  std::vector<float> values = {kNan, std::numeric_limits<float>::infinity(), -1e30F};
   for (int i = -3000; i <= 3000; ++i)
     values.push_back(static_cast<float>(i) * 0.0125F);
   const Tensor x = Tensor::of<float>({static_cast<int64_t>(values.size())}, values);

@@ -2,12 +2,15 @@
 // Runs one operator's reference on tensors, outside of any graph.
 #pragma once
 
+#include <limits>
+
 #include "ops/op.h"
 #include <gtest/gtest.h>
 
 namespace octet::test {
 
 inline constexpr const char* kNative = "octet.native"; ///< domain of the lowered operators
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// The outputs of a node with these attributes; a failed expectation on an error.
 inline Result<std::vector<Tensor>> run_op(const std::string& domain,

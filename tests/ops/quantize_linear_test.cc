@@ -10,7 +10,6 @@ namespace octet::test {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>
 Tensor quantize(const Tensor& x, const Tensor& scale, T zero) {
@@ -25,7 +24,7 @@ TEST(QuantizeLinear, RoundsTiesToEvenBeforeItAddsTheZeroPoint) {
 }
 
 TEST(QuantizeLinear, SaturatesInfinitiesAndSendsNanToTheZeroPoint) {
-  const Tensor x = Tensor::of<float>({5}, {kInfinity, -kInfinity, kNotANumber, 1e30F, -1e30F});
+  const Tensor x = Tensor::of<float>({5}, {kInfinity, -kInfinity, kNan, 1e30F, -1e30F});
   EXPECT_EQ(std::vector<int64_t>({127, -128, 5, 127, -128}),
             *quantize<int8_t>(x, Tensor::scalar(0.1F), 5).to_ints());
   EXPECT_EQ(std::vector<int64_t>({65535, 0, 77, 65535, 0}),

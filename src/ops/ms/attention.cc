@@ -4,7 +4,7 @@
 #include "ops/matrix_product.h"
 #include "ops/ms/self_attention.h"
 
-namespace octet {
+namespace octet::ms::op_Attention {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -36,7 +36,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef op_ms_Attention = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "Attention",
     .since = 1,
@@ -46,4 +46,4 @@ extern const OpDef op_ms_Attention = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_Attention

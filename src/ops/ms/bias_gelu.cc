@@ -7,7 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::ms::op_BiasGelu {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -28,7 +28,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef op_ms_BiasGelu = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "BiasGelu",
     .since = 1,
@@ -38,4 +38,4 @@ extern const OpDef op_ms_BiasGelu = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_BiasGelu

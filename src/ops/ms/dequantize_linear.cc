@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // DequantizeLinear (com.microsoft 1): as DequantizeLinear of ai.onnx with opset 21 has it, for the
 // types that older opsets of ai.onnx lack.
+#include "ops/definitions.h"
 #include "ops/types.h"
 
-namespace octet {
-
-extern const OpDef op_onnx_DequantizeLinear;
-
+namespace octet::ms::op_DequantizeLinear {
 namespace {
 
 constexpr int64_t kVersion = 21;
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return op_onnx_DequantizeLinear.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
+  return onnx::op_DequantizeLinear::def.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return op_onnx_DequantizeLinear.eval.fn(
+  return onnx::op_DequantizeLinear::def.eval.fn(
       {.node = ctx.node, .version = kVersion, .inputs = ctx.inputs, .run_body = {}, .seed = 0});
 }
 
@@ -26,7 +24,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_ms_DequantizeLinear = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "DequantizeLinear",
     .since = 1,
@@ -36,4 +34,4 @@ extern const OpDef op_ms_DequantizeLinear = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_DequantizeLinear

@@ -6,7 +6,7 @@
 #include "ops/ms/codes.h"
 #include "ops/ms/matrix_order.h"
 
-namespace octet {
+namespace octet::ms::op_DequantizeWithOrder {
 namespace {
 
 Result<DType> type_of(const Node& node) {
@@ -35,14 +35,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_DequantizeWithOrder = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "DequantizeWithOrder",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = first_is_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_DequantizeWithOrder

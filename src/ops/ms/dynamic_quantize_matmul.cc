@@ -2,13 +2,11 @@
 // DynamicQuantizeMatMul (com.microsoft 1). a (float), b (codes), b_scale, b_zero_point?, bias?:
 // a is quantized as DynamicQuantizeLinear does it, then y = (a - a_zero) @ (b - b_zero) * a_scale *
 // b_scale + bias; b's scale and zero point may be one for each column.
+#include "ops/definitions.h"
 #include "ops/matrix_product.h"
 #include "ops/ms/integer_product.h"
 
-namespace octet {
-
-extern const OpDef op_onnx_DynamicQuantizeLinear;
-
+namespace octet::ms::op_DynamicQuantizeMatMul {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -29,7 +27,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
-  const auto a = OCTET_TRY(op_onnx_DynamicQuantizeLinear.eval.fn(
+  const auto a = OCTET_TRY(onnx::op_DynamicQuantizeLinear::def.eval.fn(
       {.node = ctx.node, .version = 11, .inputs = {ctx.inputs[0]}, .run_body = {}, .seed = 0}));
   const ms::ScaledProduct p{.a = a[0],
                             .a_zero = a[2],
@@ -44,14 +42,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_DynamicQuantizeMatMul = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "DynamicQuantizeMatMul",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_DynamicQuantizeMatMul

@@ -10,7 +10,7 @@
 #include "ops/elementwise.h"
 #include "ops/normalization.h"
 
-namespace octet {
+namespace octet::ms::op_EmbedLayerNormalization {
 namespace {
 
 enum Input : size_t {
@@ -129,7 +129,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef op_ms_EmbedLayerNormalization = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "EmbedLayerNormalization",
     .since = 1,
@@ -139,4 +139,4 @@ extern const OpDef op_ms_EmbedLayerNormalization = {
     .quant = normalizes,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_EmbedLayerNormalization

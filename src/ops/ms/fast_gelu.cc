@@ -7,7 +7,7 @@
 #include "ops/elementwise.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::ms::op_FastGelu {
 namespace {
 
 double gelu(double v) {
@@ -37,7 +37,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef op_ms_FastGelu = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "FastGelu",
     .since = 1,
@@ -47,4 +47,4 @@ extern const OpDef op_ms_FastGelu = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_FastGelu

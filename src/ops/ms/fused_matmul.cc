@@ -6,7 +6,7 @@
 #include "ops/movement.h"
 #include "ops/validate.h"
 
-namespace octet {
+namespace octet::ms::op_FusedMatMul {
 namespace {
 
 struct Order {
@@ -71,7 +71,7 @@ Role roles(const Node&, size_t) {
 
 } // namespace
 
-extern const OpDef op_ms_FusedMatMul = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "FusedMatMul",
     .since = 1,
@@ -81,4 +81,4 @@ extern const OpDef op_ms_FusedMatMul = {
     .quant = not_quantizable,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_FusedMatMul

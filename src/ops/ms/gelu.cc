@@ -5,7 +5,7 @@
 
 #include "ops/elementwise.h"
 
-namespace octet {
+namespace octet::ms::op_Gelu {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -22,7 +22,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_Gelu = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "Gelu",
     .since = 1,
@@ -32,4 +32,4 @@ extern const OpDef op_ms_Gelu = {
     .quant = unary_table,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_Gelu

@@ -5,7 +5,7 @@
 #include "ops/matrix_product.h"
 #include "ops/ms/integer_product.h"
 
-namespace octet {
+namespace octet::ms::op_MatMulIntegerToFloat {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -43,14 +43,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_MatMulIntegerToFloat = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "MatMulIntegerToFloat",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_MatMulIntegerToFloat

@@ -8,7 +8,7 @@
 #include "ops/movement.h"
 #include "ops/ms/integer_product.h"
 
-namespace octet {
+namespace octet::ms::op_QGemm {
 namespace {
 
 TypeInfo transposed(TypeInfo type, bool swap) {
@@ -78,14 +78,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QGemm = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QGemm",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QGemm

@@ -7,7 +7,7 @@
 #include "ops/ms/codes.h"
 #include "ops/pooling.h"
 
-namespace octet {
+namespace octet::ms::op_QLinearAveragePool {
 namespace {
 
 /// channels_last <-> channels first, of dims or sizes.
@@ -64,14 +64,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QLinearAveragePool = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QLinearAveragePool",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QLinearAveragePool

@@ -2,7 +2,7 @@
 // QLinearLeakyRelu (com.microsoft 1). Codes of x, or of alpha * x where x is negative.
 #include "ops/ms/codes.h"
 
-namespace octet {
+namespace octet::ms::op_QLinearLeakyRelu {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
@@ -13,14 +13,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QLinearLeakyRelu = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QLinearLeakyRelu",
     .since = 1,
-    .infer = ms::infer_unary_codes,
+    .infer = infer_unary_codes,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QLinearLeakyRelu

@@ -2,7 +2,7 @@
 // QLinearMul (com.microsoft 1). Codes of a * b.
 #include "ops/ms/codes.h"
 
-namespace octet {
+namespace octet::ms::op_QLinearMul {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
@@ -12,14 +12,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QLinearMul = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QLinearMul",
     .since = 1,
-    .infer = ms::infer_binary_codes,
+    .infer = infer_binary_codes,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QLinearMul

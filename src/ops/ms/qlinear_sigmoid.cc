@@ -4,7 +4,7 @@
 
 #include "ops/ms/codes.h"
 
-namespace octet {
+namespace octet::ms::op_QLinearSigmoid {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
@@ -14,14 +14,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QLinearSigmoid = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QLinearSigmoid",
     .since = 1,
-    .infer = ms::infer_unary_codes,
+    .infer = infer_unary_codes,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QLinearSigmoid

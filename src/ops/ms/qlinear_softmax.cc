@@ -5,7 +5,7 @@
 #include "ops/axis_split.h"
 #include "ops/ms/codes.h"
 
-namespace octet {
+namespace octet::ms::op_QLinearSoftmax {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -34,14 +34,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QLinearSoftmax = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QLinearSoftmax",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QLinearSoftmax

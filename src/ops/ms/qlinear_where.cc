@@ -4,7 +4,7 @@
 #include "ops/movement.h"
 #include "ops/ms/codes.h"
 
-namespace octet {
+namespace octet::ms::op_QLinearWhere {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -38,14 +38,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QLinearWhere = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QLinearWhere",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QLinearWhere

@@ -13,7 +13,7 @@
 #include "ops/ms/matrix_order.h"
 #include "ops/ms/self_attention.h"
 
-namespace octet {
+namespace octet::ms::op_QOrderedAttention {
 namespace {
 
 enum Input : size_t {
@@ -150,14 +150,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QOrderedAttention = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QOrderedAttention",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QOrderedAttention

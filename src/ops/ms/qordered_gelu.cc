@@ -3,13 +3,11 @@
 // Gelu(x * scale_x) / scale_y, to nearest, ties to even. The same for every order, which order_X
 // and order_Y (equal; optional) name. Source: ONNX Runtime, docs/ContribOperators.md and
 // contrib_ops/cuda/quantization/qordered_ops.
+#include "ops/definitions.h"
 #include "ops/ms/codes.h"
 #include "ops/ms/matrix_order.h"
 
-namespace octet {
-
-extern const OpDef op_ms_Gelu;
-
+namespace octet::ms::op_QOrderedGelu {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -27,7 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const auto values = OCTET_TRY(ms::dequantized(ctx.inputs[0], ctx.inputs[1].at(0)));
   const Tensor x = OCTET_TRY(rounded(DType::kFloat32, shape, values));
-  const auto y = OCTET_TRY(op_ms_Gelu.eval.fn(
+  const auto y = OCTET_TRY(ms::op_Gelu::def.eval.fn(
       {.node = ctx.node, .version = 1, .inputs = one(x), .run_body = {}, .seed = 0}));
   return one(OCTET_TRY(ms::quantized(DType::kInt8, shape, OCTET_TRY(y[0].to_doubles()),
                                      static_cast<float>(ctx.inputs[2].at(0)))));
@@ -35,14 +33,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QOrderedGelu = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QOrderedGelu",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = first_is_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QOrderedGelu

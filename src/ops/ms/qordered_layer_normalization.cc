@@ -5,14 +5,12 @@
 // (default ORDER_ROW). Source: ONNX Runtime, docs/ContribOperators.md and
 // contrib_ops/cuda/quantization/qordered_ops, which runs ORDER_ROW and the last axis only.
 #include "core/format.h"
+#include "ops/definitions.h"
 #include "ops/ms/codes.h"
 #include "ops/ms/matrix_order.h"
 #include "ops/normalization.h"
 
-namespace octet {
-
-extern const OpDef op_onnx_LayerNormalization;
-
+namespace octet::ms::op_QOrderedLayerNormalization {
 namespace {
 
 constexpr int64_t kVersion = 17;
@@ -52,11 +50,11 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const auto values = OCTET_TRY(ms::dequantized(codes, ctx.inputs[1].at(0)));
   std::vector<Tensor> inputs = {OCTET_TRY(rounded(DType::kFloat32, shape, values)), ctx.inputs[2]};
   if (ctx.has(3)) inputs.push_back(ctx.inputs[3]);
-  const auto y = OCTET_TRY(op_onnx_LayerNormalization.eval.fn({.node = ctx.node,
-                                                               .version = kVersion,
-                                                               .inputs = std::move(inputs),
-                                                               .run_body = {},
-                                                               .seed = 0}));
+  const auto y = OCTET_TRY(onnx::op_LayerNormalization::def.eval.fn({.node = ctx.node,
+                                                                     .version = kVersion,
+                                                                     .inputs = std::move(inputs),
+                                                                     .run_body = {},
+                                                                     .seed = 0}));
   const Tensor rows = OCTET_TRY(ms::quantized(DType::kInt8, shape, OCTET_TRY(y[0].to_doubles()),
                                               static_cast<float>(ctx.inputs[4].at(0))));
   return one(OCTET_TRY(ms::reorder(rows, ms::MatrixOrder::kRows, order)));
@@ -64,14 +62,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QOrderedLayerNormalization = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QOrderedLayerNormalization",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = first_is_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QOrderedLayerNormalization

@@ -11,7 +11,7 @@
 #include "ops/ms/integer_product.h"
 #include "ops/ms/matrix_order.h"
 
-namespace octet {
+namespace octet::ms::op_QOrderedMatMul {
 namespace {
 
 using ms::MatrixOrder;
@@ -115,14 +115,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QOrderedMatMul = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QOrderedMatMul",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QOrderedMatMul

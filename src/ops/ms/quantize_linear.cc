@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // QuantizeLinear (com.microsoft 1): as QuantizeLinear of ai.onnx with opset 21 has it, for the
 // types that older opsets of ai.onnx lack.
+#include "ops/definitions.h"
 #include "ops/types.h"
 
-namespace octet {
-
-extern const OpDef op_onnx_QuantizeLinear;
-
+namespace octet::ms::op_QuantizeLinear {
 namespace {
 
 constexpr int64_t kVersion = 21;
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return op_onnx_QuantizeLinear.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
+  return onnx::op_QuantizeLinear::def.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return op_onnx_QuantizeLinear.eval.fn(
+  return onnx::op_QuantizeLinear::def.eval.fn(
       {.node = ctx.node, .version = kVersion, .inputs = ctx.inputs, .run_body = {}, .seed = 0});
 }
 
@@ -26,7 +24,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef op_ms_QuantizeLinear = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QuantizeLinear",
     .since = 1,
@@ -36,4 +34,4 @@ extern const OpDef op_ms_QuantizeLinear = {
     .quant = quant,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QuantizeLinear

@@ -7,7 +7,7 @@
 #include "ops/ms/codes.h"
 #include "ops/ms/matrix_order.h"
 
-namespace octet {
+namespace octet::ms::op_QuantizeWithOrder {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -30,14 +30,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef op_ms_QuantizeWithOrder = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "QuantizeWithOrder",
     .since = 1,
     .infer = infer,
     .eval = eval,
     .roles = first_is_data,
-    .quant = ms::is_quantized_already,
+    .quant = is_quantized_already,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_QuantizeWithOrder

@@ -7,7 +7,7 @@
 #include "ops/movement.h"
 #include "ops/normalization.h"
 
-namespace octet {
+namespace octet::ms::op_SkipLayerNormalization {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -65,7 +65,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef op_ms_SkipLayerNormalization = {
+extern const OpDef def = {
     .domain = "com.microsoft",
     .name = "SkipLayerNormalization",
     .since = 1,
@@ -75,4 +75,4 @@ extern const OpDef op_ms_SkipLayerNormalization = {
     .quant = normalizes,
 };
 
-} // namespace octet
+} // namespace octet::ms::op_SkipLayerNormalization

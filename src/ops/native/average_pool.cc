@@ -4,7 +4,7 @@
 // the order (kh, kw), then one division by their count. docs/native-operators.md.
 #include "ops/native/images.h"
 
-namespace octet::native {
+namespace octet::native::op_AveragePool {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -42,18 +42,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_AveragePool = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "AveragePool",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = all_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_AveragePool

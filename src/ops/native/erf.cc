@@ -3,7 +3,7 @@
 #include "core/numerics/math.h"
 #include "ops/native/unary.h"
 
-namespace octet::native {
+namespace octet::native::op_Erf {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
@@ -11,18 +11,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_Erf = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "Erf",
     .since = 1,
-    .infer = native::infer_float,
-    .eval = native::eval,
+    .infer = infer_float,
+    .eval = eval,
     .roles = all_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_Erf

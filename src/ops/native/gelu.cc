@@ -5,7 +5,7 @@
 #include "core/numerics/math.h"
 #include "ops/native/unary.h"
 
-namespace octet::native {
+namespace octet::native::op_Gelu {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -21,18 +21,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_Gelu = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "Gelu",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = all_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_Gelu

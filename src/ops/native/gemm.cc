@@ -7,7 +7,7 @@
 #include "ops/native/chain.h"
 #include "ops/native/epilogue.h"
 
-namespace octet::native {
+namespace octet::native::op_Gemm {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -45,18 +45,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_Gemm = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "Gemm",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = first_is_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_Gemm

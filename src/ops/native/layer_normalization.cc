@@ -5,7 +5,7 @@
 #include "ops/native/unary.h"
 #include "ops/normalization.h"
 
-namespace octet::native {
+namespace octet::native::op_LayerNormalization {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -37,18 +37,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_LayerNormalization = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "LayerNormalization",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = normalization_roles,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_LayerNormalization

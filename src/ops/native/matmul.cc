@@ -5,7 +5,7 @@
 #include "ops/native/chain.h"
 #include "ops/native/epilogue.h"
 
-namespace octet::native {
+namespace octet::native::op_MatMul {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -30,18 +30,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_MatMul = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "MatMul",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = all_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_MatMul

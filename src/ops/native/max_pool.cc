@@ -8,7 +8,7 @@
 
 #include "ops/native/images.h"
 
-namespace octet::native {
+namespace octet::native::op_MaxPool {
 namespace {
 
 constexpr TypeSet kTypes{DType::kFloat32, DType::kInt8, DType::kUint8};
@@ -67,18 +67,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_MaxPool = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "MaxPool",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = all_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_MaxPool

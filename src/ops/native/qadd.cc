@@ -7,7 +7,7 @@
 #include "ops/movement.h"
 #include "ops/native/epilogue.h"
 
-namespace octet::native {
+namespace octet::native::op_QAdd {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -43,18 +43,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_QAdd = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "QAdd",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = all_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_QAdd

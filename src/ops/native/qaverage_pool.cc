@@ -9,7 +9,7 @@
 #include "core/numerics/epilogue.h"
 #include "ops/native/images.h"
 
-namespace octet::native {
+namespace octet::native::op_QAveragePool {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -54,18 +54,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_QAveragePool = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "QAveragePool",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = all_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_QAveragePool

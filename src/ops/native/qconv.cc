@@ -7,7 +7,7 @@
 
 #include "ops/native/images.h"
 
-namespace octet::native {
+namespace octet::native::op_QConv {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -59,18 +59,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_QConv = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "QConv",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = first_is_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_QConv

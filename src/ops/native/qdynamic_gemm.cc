@@ -8,7 +8,7 @@
 #include "core/numerics/epilogue.h"
 #include "ops/native/epilogue.h"
 
-namespace octet::native {
+namespace octet::native::op_QDynamicGemm {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -62,18 +62,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_QDynamicGemm = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "QDynamicGemm",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = first_is_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_QDynamicGemm

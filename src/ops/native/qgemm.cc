@@ -4,7 +4,7 @@
 // Attributes: x_zero_point and those of the epilogue. docs/native-operators.md, docs/numerics.md.
 #include "ops/native/epilogue.h"
 
-namespace octet::native {
+namespace octet::native::op_QGemm {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -43,18 +43,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_QGemm = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "QGemm",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = first_is_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_QGemm

@@ -5,7 +5,7 @@
 #include "ops/matrix_product.h"
 #include "ops/native/epilogue.h"
 
-namespace octet::native {
+namespace octet::native::op_QMatMul {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -36,18 +36,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_QMatMul = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "QMatMul",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = all_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_QMatMul

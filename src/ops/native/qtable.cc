@@ -6,7 +6,7 @@
 
 #include "ops/native/epilogue.h"
 
-namespace octet::native {
+namespace octet::native::op_QTable {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -27,18 +27,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_QTable = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "QTable",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = first_is_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_QTable

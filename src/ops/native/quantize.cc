@@ -6,7 +6,7 @@
 #include "ops/native/epilogue.h"
 #include "ops/quant_layout.h"
 
-namespace octet::native {
+namespace octet::native::op_Quantize {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -31,18 +31,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 } // namespace
-} // namespace octet::native
 
-namespace octet {
-
-extern const OpDef op_native_Quantize = {
+extern const OpDef def = {
     .domain = "octet.native",
     .name = "Quantize",
     .since = 1,
-    .infer = native::infer,
-    .eval = native::eval,
+    .infer = infer,
+    .eval = eval,
     .roles = all_data,
-    .quant = native::is_lowered,
+    .quant = is_lowered,
 };
 
-} // namespace octet
+} // namespace octet::native::op_Quantize
