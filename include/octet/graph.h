@@ -143,7 +143,7 @@ struct Value {
   bool declared = false;        ///< had a value_info in the file
   /// For kConstant: the place among the file's graph inputs of an initializer that is one too.
   int32_t input_position = -1;
-  std::string type_proto; ///< TypeProto as read where it says more than `type` (denotations)
+  std::string type_proto; ///< field as read, with its tag, where `type` gives another (denotations)
   std::string sparse;     ///< SparseTensorProto that the constant was made from
   std::string extra;      ///< serialized TensorProto fields of an initializer (doc, ...)
 

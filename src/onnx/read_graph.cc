@@ -23,8 +23,8 @@ Result<GraphReader::Info> GraphReader::read_info(Bytes message) {
       out.name = reader.bytes();
       break;
     case value_info::kType:
-      out.type = OCTET_TRY_WITH(read_type(reader.bytes(), source_),
-                                fmt::format("type of \"{}\"", out.name));
+      out.type =
+          OCTET_TRY_WITH(read_type(reader, source_), fmt::format("type of \"{}\"", out.name));
       break;
     case value_info::kDocString:
       out.doc = reader.text();
@@ -153,9 +153,8 @@ Status GraphReader::add_types(const Fields& fields) {
     const auto found = names_.find(info.name);
     if (found == names_.end()) continue;
     Value& v = graph_.mutable_value(found->second);
-    const bool says_something = info.type.type.type != DType::kUndefined || info.type.type.shape ||
-                                !info.type.type.opaque.empty() || !info.type.as_read.empty();
-    if (v.kind == ValueKind::kNodeOutput && (says_something || !v.declared)) apply(v.id, info);
+    if (v.kind == ValueKind::kNodeOutput && (info.type.says_something() || !v.declared))
+      apply(v.id, info);
   }
   return ok_status();
 }

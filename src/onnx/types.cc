@@ -84,9 +84,20 @@ bool says_the_same(const TypeInfo& read, const Value& value) {
   return true;
 }
 
+std::string as_field(std::string_view message) {
+  Encoder out;
+  out.bytes(value_info::kType, message);
+  return out.str();
+}
+
 } // namespace
 
-Result<ReadType> read_type(Bytes message, const Source& source) {
+bool ReadType::says_something() const {
+  return !encode_type(type).empty() || (!as_read.empty() && as_read != as_field(""));
+}
+
+Result<ReadType> read_type(Reader& field, const Source& source) {
+  const Bytes message = field.bytes();
   ReadType out;
   bool is_tensor = false, is_other = false;
   Reader reader = source.reader(message);
@@ -103,14 +114,14 @@ Result<ReadType> read_type(Bytes message, const Source& source) {
   if (is_other) {
     out.type = {};
     out.type.opaque = std::string(message);
-  } else if (encode_type(out.type) != message) {
-    out.as_read = std::string(message);
+  } else if (encode_type(out.type) != field.raw()) {
+    out.as_read = std::string(field.raw());
   }
   return out;
 }
 
 std::string encode_type(const TypeInfo& type) {
-  if (!type.opaque.empty()) return type.opaque;
+  if (!type.opaque.empty()) return as_field(type.opaque);
   if (type.type == DType::kUndefined && !type.shape) return {};
   Encoder tensor;
   if (type.type != DType::kUndefined)
@@ -127,16 +138,18 @@ std::string encode_type(const TypeInfo& type) {
     }
     tensor.message(tensor_type_proto::kShape, shape);
   }
-  Encoder out;
-  out.message(type_proto::kTensor, tensor);
-  return out.str();
+  Encoder message;
+  message.message(type_proto::kTensor, tensor);
+  return as_field(message.str());
 }
 
 std::string type_to_write(const Value& value) {
   if (value.type_proto.empty()) return encode_type(value.type);
   const auto bytes = std::as_bytes(std::span<const char>(value.type_proto));
   const Source source{Buffer::borrow(bytes), nullptr};
-  const Result<ReadType> read = read_type(source.all(), source);
+  Reader field = source.reader(source.all());
+  if (!field.next()) return encode_type(value.type);
+  const Result<ReadType> read = read_type(field, source);
   return read.ok() && says_the_same(read->type, value) ? value.type_proto : encode_type(value.type);
 }
 

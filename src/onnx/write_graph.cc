@@ -126,8 +126,7 @@ class GraphWriter {
   Encoder encode_info(const Value& v) const {
     Encoder out;
     out.bytes(value_info::kName, name(v.id));
-    const std::string type = type_to_write(v);
-    if (!type.empty()) out.bytes(value_info::kType, type);
+    out.raw(type_to_write(v));
     out.text(value_info::kDocString, v.doc);
     for (const auto& [key, value] : v.metadata)
       out.message(value_info::kMetadataProps, encode_entry(key, value));

@@ -171,8 +171,21 @@ def containers():
     return model(graph, 18)
 
 
+def untyped_outputs():
+    """Bodies whose outputs have an empty type, a tensor type that says nothing, and none at all."""
+    def branch(name):
+        graph = helper.make_graph([helper.make_node("Neg", ["x"], [f"{name}{i}"]) for i in range(3)], name, [],
+                                  [onnx.ValueInfoProto(name=f"{name}{i}") for i in range(3)])
+        graph.output[0].type.SetInParent()
+        graph.output[1].type.tensor_type.SetInParent()
+        return graph
+    node = helper.make_node("If", ["c"], ["a", "b", "d"], then_branch=branch("then"), else_branch=branch("else"))
+    return model(helper.make_graph([node], "untyped", [info("x"), info("c", (), TensorProto.BOOL)],
+                                   [info(n) for n in "abd"]))
+
+
 MODELS = [every_type, texts, unknown_operators, sparse_constants, constants_as_inputs, default_input, nested_subgraphs,
-          scan, functions, containers]
+          untyped_outputs, scan, functions, containers]
 
 
 def make(folder):
