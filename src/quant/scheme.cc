@@ -6,29 +6,19 @@
 #include <cmath>
 #include <limits>
 
+#include "core/check.h"
+#include "core/codec.h"
 #include "core/format.h"
 
 namespace octet {
 
 namespace {
 
-struct FloatGrid {
-  int mantissa_bits;
-  int min_exponent; ///< of the smallest normal number
-  double max;
-};
-
-FloatGrid float_grid(DType type) {
-  return type == DType::kFloat8E5M2 ? FloatGrid{2, -14, 57344} : FloatGrid{3, -6, 448};
-}
-
-/// Rounds half to even on the grid, saturating.
-double round_float(DType type, double x) {
-  const FloatGrid grid = float_grid(type);
-  if (x == 0) return 0;
-  const int exponent = std::max(std::ilogb(x), grid.min_exponent);
-  const double step = std::ldexp(1.0, exponent - grid.mantissa_bits);
-  return std::clamp(std::nearbyint(x / step) * step, -grid.max, grid.max);
+/// Only asked of types that check_scheme takes.
+const FloatFormat& format_of(DType type) {
+  const FloatFormat* format = float_format(type);
+  OCTET_CHECK(format != nullptr);
+  return *format;
 }
 
 /// The scale as float, or 0 when it cannot be one.
@@ -49,7 +39,7 @@ Codes codes(const Scheme& scheme) {
   const double cut = scheme.narrow ? 1 : 0;
   if (scheme.type == DType::kUint8) return {cut, 2 * half - 1};
   if (scheme.type == DType::kInt8) return {cut - half, half - 1};
-  const double max = float_grid(scheme.type).max;
+  const double max = max_finite(format_of(scheme.type));
   return {-max, max};
 }
 
@@ -73,7 +63,7 @@ QuantParameters parameters_for(const Scheme& scheme, const Range& range) {
   const double magnitude = std::max(std::fabs(range.lo), std::fabs(range.hi));
   QuantParameters out;
   if (!is_integer(scheme.type)) {
-    out.scale = usable_scale(magnitude / float_grid(scheme.type).max);
+    out.scale = usable_scale(magnitude / max_finite(format_of(scheme.type)));
   } else if (scheme.symmetric) {
     out.scale = usable_scale(magnitude / (std::ldexp(1.0, scheme.bits - 1) - 1));
     out.zero_point = middle(scheme);
@@ -108,7 +98,10 @@ std::vector<QuantParameters> parameters_for(const Scheme& scheme, std::span<cons
 
 double round_trip(const Scheme& scheme, const QuantParameters& parameters, double x) {
   const auto scale = static_cast<double>(parameters.scale);
-  if (!is_integer(scheme.type)) return round_float(scheme.type, x / scale) * scale;
+  if (!is_integer(scheme.type)) {
+    const FloatFormat& format = format_of(scheme.type);
+    return decode(format, encode(format, x / scale)) * scale;
+  }
   const Codes c = codes(scheme);
   const double zero = parameters.zero_point;
   return (std::clamp(std::nearbyint(x / scale) + zero, c.lowest, c.highest) - zero) * scale;
