@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// DQ, DQ ─ Add ─ [Relu | Clip] ─ Q   becomes QAdd; float adds of two NHWC tensors stay in that
+// DQ, DQ ─ Add ─ [Relu | Clip] ─ Q   becomes QAdd; adds of two tensors in one order stay in that
 // order.
 #include <algorithm>
 
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
+namespace {
+
+/// Codes of both operands in one order, which the sum has then.
+struct Operands {
+  Form a, b;
+};
+
+Operands in_one_order(Context& c, ValueId a, ValueId b, bool same_shape) {
+  const Form fa = *c.codes(a), fb = *c.codes(b);
+  if (fa.same_order(fb) && (same_shape || fa.layout == Layout::kPlain)) return {fa, fb};
+  if (same_shape && (fa.layout == Layout::kNhwc || fb.layout == Layout::kNhwc))
+    return {c.codes_nhwc(a), c.codes_nhwc(b)};
+  return {c.codes_plain(a), c.codes_plain(b)};
+}
+
+} // namespace
 
 Result<bool> lower_add(Context& c, const Node& node) {
   if (!node.is("Add") || node.inputs.size() != 2) return false;
@@ -14,22 +30,17 @@ Result<bool> lower_add(Context& c, const Node& node) {
   const auto& dims_b = c.in().value(b).type.shape;
   const bool same = dims_a && dims_b && dims_a->size() == dims_b->size() &&
                     std::equal(dims_a->begin(), dims_a->end(), dims_b->begin());
-  const auto qa = c.codes(a), qb = c.codes(b);
-  if (!qa || !qb) {
+  if (!c.codes(a) || !c.codes(b)) {
     const auto& ra = c.source(a).real;
     const auto& rb = c.source(b).real;
-    if (!same || !ra || !rb || ra->layout != rb->layout || ra->layout == Layout::kPlain)
-      return false;
+    if (!same || !ra || !rb || !ra->same_order(*rb) || ra->layout == Layout::kPlain) return false;
     Node made = node;
     made.inputs = {ra->id, rb->id};
     made.origin = {node.name};
     c.note(node, "Add", "an operand is not quantized");
-    c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name), ra->layout};
+    c.source(y).real = ra->ordered(c.emit(std::move(made), c.in().value(y).name));
     return true;
   }
-  const bool images =
-      same && dims_a->size() == 4 && (qa->layout == Layout::kNhwc || qb->layout == Layout::kNhwc);
-  if (!images && (qa->layout != Layout::kPlain || qb->layout != Layout::kPlain)) return false;
   const Epilogue e = c.epilogue(y, false);
   if (e.to == DType::kFloat32) return false;
   Node made;
@@ -37,7 +48,8 @@ Result<bool> lower_add(Context& c, const Node& node) {
   made.domain = "octet.native";
   made.name = node.name;
   made.origin = {node.name};
-  made.inputs = {images ? c.codes_nhwc(a).id : qa->id, images ? c.codes_nhwc(b).id : qb->id};
+  const Operands operands = in_one_order(c, a, b, same);
+  made.inputs = {operands.a.id, operands.b.id};
   const QuantParams pa = c.source(a).quant, pb = c.source(b).quant;
   const auto ratio = [&](const QuantParams& q) {
     return static_cast<float>(static_cast<double>(q.scale) / static_cast<double>(e.quant.scale));
@@ -48,9 +60,7 @@ Result<bool> lower_add(Context& c, const Node& node) {
   made.set("b_ratio", ratio(pb));
   c.set_attributes(made, e);
   const ValueId named = c.in().node(e.quantizers[0]).outputs[0];
-  c.finish(node, e,
-           Form{c.emit(std::move(made), c.in().value(named).name),
-                images ? Layout::kNhwc : Layout::kPlain});
+  c.finish(node, e, operands.a.ordered(c.emit(std::move(made), c.in().value(named).name)));
   return true;
 }
 

@@ -15,7 +15,23 @@ Attributes one_attribute(std::string key, std::vector<int64_t> v) {
   return a;
 }
 
+/// One channel or one pixel.
+bool same_in_both_orders(const std::array<int64_t, 3>& image) {
+  return image[0] == 1 || (image[1] == 1 && image[2] == 1);
+}
+
 } // namespace
+
+std::optional<std::array<int64_t, 3>> known_image(const TypeInfo& type) {
+  if (!type.has_rank() || type.rank() != 4) return std::nullopt;
+  std::array<int64_t, 3> image{};
+  for (size_t i = 0; i < image.size(); ++i) {
+    const auto size = (*type.shape)[i + 1].maybe_value();
+    if (size.value_or(0) <= 0) return std::nullopt;
+    image[i] = *size;
+  }
+  return image;
+}
 
 Context::Context(const Graph& source, bool integer)
     : in_(source), integer_(integer), uses_(source),
@@ -60,7 +76,7 @@ Form Context::real(ValueId id) {
   node.set("scale", s.quant.scale);
   node.set("zero_point", s.quant.zero_point);
   node.origin = {in_.producer(id)->name};
-  s.real = Form{emit(std::move(node), v.name), s.codes->layout};
+  s.real = s.codes->ordered(emit(std::move(node), v.name));
   return *s.real;
 }
 
@@ -80,10 +96,17 @@ std::optional<Form> Context::codes(ValueId id) const {
   return sources_[static_cast<size_t>(id.index)].codes;
 }
 
+Form Context::codes_plain(ValueId id) {
+  Source& s = source(id);
+  OCTET_CHECK(s.codes.has_value());
+  if (!s.plain_codes) s.plain_codes = to_plain(*s.codes, id);
+  return *s.plain_codes;
+}
+
 Form Context::codes_nhwc(ValueId id) {
   Source& s = source(id);
   OCTET_CHECK(s.codes.has_value());
-  if (s.codes->layout != Layout::kNhwc) s.codes = to_nhwc(*s.codes, id);
+  if (s.codes->layout != Layout::kNhwc) s.codes = to_nhwc(codes_plain(id), id);
   return *s.codes;
 }
 
@@ -91,21 +114,16 @@ Form Context::to_plain(Form form, ValueId like) {
   if (form.layout == Layout::kPlain) return form;
   const std::string name = out_.value(form.id).name + "/plain";
   if (form.layout == Layout::kNhwc) {
-    const auto& known = in_.value(like).type.shape;
-    const bool same_order = known && ((*known)[1] == Dim(1) || (*known)[2] * (*known)[3] == Dim(1));
-    if (!same_order)
+    const auto image = known_image(in_.value(like).type);
+    if (!image || !same_in_both_orders(*image))
       return {out_.emit("Transpose", {form.id},
                         one_attribute("perm", std::vector<int64_t>{0, 3, 1, 2}), name)};
-    const auto& dims = *known;
-    // One channel or one pixel: the order of the elements is the same.
-    const int64_t c = dims[1].maybe_value().value_or(-1);
-    const int64_t h = dims[2].maybe_value().value_or(1), w = dims[3].maybe_value().value_or(1);
+    const auto [c, h, w] = *image;
     const ValueId shape =
         out_.add_constant(name + "_shape", Tensor::of<int64_t>({4}, {0, c, h, w}));
     return {out_.emit("Reshape", {form.id, shape}, {}, name)};
   }
-  const auto& dims = flattened_image(like);
-  const int64_t c = dims[1].value(), h = dims[2].value(), w = dims[3].value();
+  const auto [c, h, w] = form.image;
   const ValueId four = out_.add_constant(name + "_4d", Tensor::of<int64_t>({4}, {-1, h, w, c}));
   const ValueId two = out_.add_constant(name + "_2d", Tensor::of<int64_t>({2}, {-1, c * h * w}));
   const ValueId image = out_.emit("Reshape", {form.id, four}, {}, name + "_image");
@@ -118,11 +136,11 @@ Form Context::to_plain(Form form, ValueId like) {
 Form Context::to_nhwc(Form form, ValueId like) {
   form = to_plain(form, like);
   const std::string name = out_.value(form.id).name + "/nhwc";
-  const auto& dims = *in_.value(like).type.shape;
-  const auto h = dims[2].maybe_value(), w = dims[3].maybe_value();
-  if (dims[1] == Dim(1) && h && w) {
+  const auto image = known_image(in_.value(like).type);
+  if (image && same_in_both_orders(*image)) {
+    const auto [c, h, w] = *image;
     const ValueId shape =
-        out_.add_constant(name + "_shape", Tensor::of<int64_t>({4}, {-1, *h, *w, 1}));
+        out_.add_constant(name + "_shape", Tensor::of<int64_t>({4}, {0, h, w, c}));
     return {out_.emit("Reshape", {form.id, shape}, {}, name), Layout::kNhwc};
   }
   return {out_.emit("Transpose", {form.id}, one_attribute("perm", std::vector<int64_t>{0, 2, 3, 1}),
@@ -133,13 +151,6 @@ Form Context::to_nhwc(Form form, ValueId like) {
 void Context::set_codes(ValueId id, Form form, const QuantParams& quant) {
   source(id).codes = form;
   source(id).quant = quant;
-}
-
-const std::vector<Dim>& Context::flattened_image(ValueId id) const {
-  const Node* node = in_.producer(id);
-  while (in_.value(node->inputs[0]).type.rank() != 4)
-    node = in_.producer(node->inputs[0]);
-  return *in_.value(node->inputs[0]).type.shape;
 }
 
 void Context::note(const Node& node, std::string form, std::string why) {

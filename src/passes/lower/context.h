@@ -2,6 +2,7 @@
 // The state that the lowering of each kind of operator shares: what every source value has become.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,6 +31,14 @@ struct QuantParams {
 struct Form {
   ValueId id; ///< in the lowered graph
   Layout layout = Layout::kPlain;
+  std::array<int64_t, 3> image{}; ///< [C, H, W] that a kFlatNhwc tensor was flattened from
+
+  /// Another tensor whose elements are ordered like these.
+  Form ordered(ValueId other) const { return {other, layout, image}; }
+  /// Between tensors of one source shape: whether elements at one place belong together.
+  bool same_order(const Form& other) const {
+    return layout == other.layout && image == other.image;
+  }
 };
 
 /// A source value in the lowered graph: as itself, or as codes still to be dequantized, or both.
@@ -37,7 +46,8 @@ struct Source {
   std::optional<Form> real;
   std::optional<Form> plain; ///< `real` brought back to the source's order
   std::optional<Form> codes;
-  QuantParams quant; ///< of `codes`
+  std::optional<Form> plain_codes; ///< `codes` brought back to the source's order
+  QuantParams quant;               ///< of `codes`
 };
 
 /// What follows a product and is computed with it: [+ residual] [Relu or Clip] [Q].
@@ -79,13 +89,13 @@ class Context {
   Form nhwc(ValueId id);
   /// The codes, if the value is DQ of a tensor that is not constant.
   std::optional<Form> codes(ValueId id) const;
+  /// Codes in the source's order.
+  Form codes_plain(ValueId id);
   /// Codes of a rank-4 value in NHWC order.
   Form codes_nhwc(ValueId id);
 
   /// The codes take the place of the value, dequantized where someone needs the numbers.
   void set_codes(ValueId id, Form form, const QuantParams& quant);
-  /// Shape of the image [N, C, H, W] that a flattened value came from.
-  const std::vector<Dim>& flattened_image(ValueId id) const;
 
   /// Q or DQ with constant per-tensor i8/u8 parameters.
   std::optional<QuantParams> per_tensor(const Node& node) const;
@@ -152,6 +162,9 @@ struct Product {
   Layout layout;            ///< of the result
 };
 Result<bool> emit_product(Context& c, const Product& product);
+
+/// [C, H, W] of an image [N, C, H, W], when all three are known and none is 0.
+std::optional<std::array<int64_t, 3>> known_image(const TypeInfo& type);
 
 // Shared arithmetic.
 /// The code that QuantizeLinear gives (NUMERICS, "Quantize and dequantize").

@@ -13,8 +13,8 @@ namespace {
 constexpr int64_t kTurn[] = {1, 0};
 
 /// Weights of a product over a stored [N, H*W*C] input: columns in that order. `w` is [N, C*H*W].
-Tensor columns_to_hwc(const Tensor& w, const std::vector<Dim>& nchw) {
-  const int64_t c = nchw[1].value(), h = nchw[2].value(), x = nchw[3].value();
+Tensor columns_to_hwc(const Tensor& w, const std::array<int64_t, 3>& image) {
+  const auto [c, h, x] = image;
   const Tensor four = w.reshaped({w.dim(0), c, h, x}).value();
   return permuted(four, std::array<int64_t, 4>{0, 2, 3, 1}).reshaped({w.dim(0), c * h * x}).value();
 }
@@ -34,12 +34,12 @@ std::optional<Tensor> bias_of_add(const Context& c, ValueId y, int64_t columns, 
 
 /// Activation times activation.
 Result<bool> lower_activations(Context& c, const Node& node) {
-  const auto a = c.codes(node.input(0)), b = c.codes(node.input(1));
+  const bool integer = c.codes(node.input(0)) && c.codes(node.input(1));
   Node made;
   made.name = node.name;
   made.domain = "octet.native";
   made.origin = {node.name};
-  if (!a || !b || a->layout != Layout::kPlain || b->layout != Layout::kPlain) {
+  if (!integer) {
     made.op_type = "MatMul";
     made.inputs = {c.plain(node.input(0)).id, c.plain(node.input(1)).id};
     c.note(node, "MatMul", "an operand is not quantized");
@@ -50,7 +50,7 @@ Result<bool> lower_activations(Context& c, const Node& node) {
   const Epilogue e = c.epilogue(node.outputs[0], false);
   const QuantParams qa = c.source(node.input(0)).quant, qb = c.source(node.input(1)).quant;
   made.op_type = "QMatMul";
-  made.inputs = {a->id, b->id};
+  made.inputs = {c.codes_plain(node.input(0)).id, c.codes_plain(node.input(1)).id};
   const double out = e.to == DType::kFloat32 ? 1.0 : static_cast<double>(e.quant.scale);
   made.set("multiplier",
            static_cast<float>(static_cast<double>(qa.scale) * static_cast<double>(qb.scale) / out));
@@ -95,10 +95,9 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
 
   Form input = w ? *c.codes(x) : c.real(x);
   if (input.layout == Layout::kFlatNhwc) {
-    weights = columns_to_hwc(weights, c.flattened_image(x));
+    weights = columns_to_hwc(weights, input.image);
   } else if (input.layout == Layout::kNhwc) {
-    if (w) return false;
-    input = c.plain(x);
+    input = w ? c.codes_plain(x) : c.plain(x);
   }
   Product p{.node = node,
             .x = input,

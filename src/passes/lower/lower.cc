@@ -2,6 +2,7 @@
 // The walk: each node of the source in order is fused, lowered by the first that takes it, or kept.
 #include "passes/lower/lower.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/format.h"
@@ -22,9 +23,16 @@ constexpr std::array<LowerFn*, 7> kLowerings = {lower_conv, lower_gemm,     lowe
                                                 lower_add,  lower_movement, lower_normalization,
                                                 lower_unary};
 
+/// Q whose operands are all constant: it waits until someone asks for its codes.
+bool quantizes_constant(const Context& c, const Node& node) {
+  return node.is("QuantizeLinear") &&
+         std::all_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId in) { return !in.valid() || c.in().constant(in) != nullptr; });
+}
+
 /// Q on a tensor: passes codes through when they are the same, a table when they are others.
 bool lower_quantize(Context& c, const Node& node) {
-  if (node.is("QuantizeLinear") && c.in().constant(node.input(0))) {
+  if (quantizes_constant(c, node)) {
     c.note(node, "constant");
     return true;
   }
@@ -52,7 +60,7 @@ bool lower_quantize(Context& c, const Node& node) {
     made.op_type = "QTable";
     made.inputs = {codes->id, c.out().add_constant(node.name + "/table", table)};
     c.note(node, "QTable");
-    c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name), codes->layout};
+    c.source(y).real = codes->ordered(c.emit(std::move(made), c.in().value(y).name));
     return true;
   }
   const Form from = c.real(x);
@@ -62,7 +70,7 @@ bool lower_quantize(Context& c, const Node& node) {
   made.set("zero_point", q->zero_point);
   made.set("to", static_cast<int64_t>(q->type));
   c.note(node, "Quantize");
-  c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name), from.layout};
+  c.source(y).real = from.ordered(c.emit(std::move(made), c.in().value(y).name));
   return true;
 }
 

@@ -13,15 +13,14 @@ namespace {
 constexpr std::array<std::string_view, 8> kMoves = {"Reshape",   "Flatten",  "Squeeze", "Unsqueeze",
                                                     "Transpose", "Identity", "Slice",   "Expand"};
 
-/// [N, C, H, W] to [N, C*H*W] with known C, H and W.
-bool flattens_image(const Context& c, const Node& node) {
-  if (!node.is("Flatten") && !node.is("Reshape")) return false;
-  const TypeInfo& x = c.in().value(node.input(0)).type;
+/// [C, H, W] where the node turns [N, C, H, W] to [N, C*H*W].
+std::optional<std::array<int64_t, 3>> flattened_image(const Context& c, const Node& node) {
+  if (!node.is("Flatten") && !node.is("Reshape")) return std::nullopt;
   const TypeInfo& y = c.in().value(node.outputs[0]).type;
-  if (!x.has_rank() || !y.has_rank() || x.rank() != 4 || y.rank() != 2) return false;
-  const auto& d = *x.shape;
-  if (!d[1].is_constant() || !d[2].is_constant() || !d[3].is_constant()) return false;
-  return (*y.shape)[1] == d[1] * d[2] * d[3];
+  const auto image = known_image(c.in().value(node.input(0)).type);
+  if (!image || !y.has_rank() || y.rank() != 2) return std::nullopt;
+  const Dim columns = Dim((*image)[0]) * Dim((*image)[1]) * Dim((*image)[2]);
+  return (*y.shape)[1] == columns ? image : std::nullopt;
 }
 
 } // namespace
@@ -36,19 +35,19 @@ Result<bool> lower_movement(Context& c, const Node& node) {
   Node made = node;
   made.outputs.clear();
   made.origin = {node.name};
-  Layout layout = Layout::kPlain;
-  if (from.layout == Layout::kNhwc && flattens_image(c, node)) {
-    const auto& d = *c.in().value(x).type.shape;
+  Form result;
+  const auto image = from.layout == Layout::kNhwc ? flattened_image(c, node) : std::nullopt;
+  if (image) {
     made.op_type = "Reshape";
     made.attributes.clear();
-    const int64_t columns = d[1].value() * d[2].value() * d[3].value();
+    const int64_t columns = (*image)[0] * (*image)[1] * (*image)[2];
     const ValueId shape =
         c.out().add_constant(node.name + "/shape", Tensor::of<int64_t>({2}, {-1, columns}));
     made.inputs = {from.id, shape};
-    layout = Layout::kFlatNhwc;
+    result = {{}, Layout::kFlatNhwc, *image};
   } else if (node.is("Identity")) {
     made.inputs = {from.id};
-    layout = from.layout;
+    result = from;
   } else {
     if (from.layout != Layout::kPlain) {
       if (codes) return false; // the default dequantizes and brings it back to order
@@ -58,7 +57,7 @@ Result<bool> lower_movement(Context& c, const Node& node) {
     for (size_t i = 1; i < made.inputs.size(); ++i)
       if (node.inputs[i].valid()) made.inputs[i] = c.plain(node.inputs[i]).id;
   }
-  const Form result{c.emit(std::move(made), c.in().value(y).name), layout};
+  result.id = c.emit(std::move(made), c.in().value(y).name);
   if (codes)
     c.set_codes(y, result, c.source(x).quant);
   else

@@ -48,7 +48,7 @@ Result<bool> emit_quantized(Context& c, const Product& p) {
   if (e.residual) {
     node.inputs.resize(4);
     const Form residual =
-        p.layout == Layout::kNhwc ? c.codes_nhwc(*e.residual) : *c.source(*e.residual).codes;
+        p.layout == Layout::kNhwc ? c.codes_nhwc(*e.residual) : c.codes_plain(*e.residual);
     node.inputs.push_back(residual.id);
   }
   node.set("x_zero_point", p.x_quant.zero_point);

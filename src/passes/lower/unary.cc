@@ -70,7 +70,7 @@ Result<bool> lower_unary(Context& c, const Node& node) {
       const Tensor table = OCTET_TRY(make_table(c, node, c.source(x).quant, e.quant));
       made.inputs = {codes->id, c.out().add_constant(node.name + "/table", table)};
       const ValueId named = c.in().node(e.quantizers[0]).outputs[0];
-      c.finish(node, e, Form{c.emit(std::move(made), c.in().value(named).name), codes->layout});
+      c.finish(node, e, codes->ordered(c.emit(std::move(made), c.in().value(named).name)));
       return true;
     }
   }
@@ -84,7 +84,7 @@ Result<bool> lower_unary(Context& c, const Node& node) {
     if (node.inputs[i].valid()) made.inputs[i] = c.plain(node.inputs[i]).id;
   c.note(node, made.op_type,
          c.codes(x) ? "its result is read in float" : "its input is not quantized");
-  c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name), in.layout};
+  c.source(y).real = in.ordered(c.emit(std::move(made), c.in().value(y).name));
   return true;
 }
 
