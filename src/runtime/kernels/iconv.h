@@ -39,7 +39,8 @@ struct PackedConv {
   bool permuted = false;           ///< some group of `window` wants another order than 0
 };
 
-/// Packs w[out_c, kernel_h, kernel_w, in_c / groups].
+/// Packs w[out_c, kernel_h, kernel_w, in_c / groups]. `x` holds z_x as well where windows leave the
+/// image.
 PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa);
 
 /// Columns for each group of `conv.groups`; arrays run over out_c, multiplier_count is 1 or out_c.

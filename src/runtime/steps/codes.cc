@@ -5,24 +5,44 @@
 #include <limits>
 
 namespace octet::runtime {
+namespace {
+
+/// Views and largest elements keep the range; everything else states it or may use all of it. A
+/// window of ONNX's MaxPool may lie wholly in the padding.
+bool keeps_range(const Node& node) {
+  return node.is("MaxPool", "octet.native") || node.is("Reshape") || node.is("Flatten") ||
+         node.is("Transpose");
+}
+
+} // namespace
 
 kernels::XRange code_range_of(const Graph& graph, ValueId id) {
   const bool is_signed = graph.value(id).type.type == DType::kInt8;
   kernels::XRange range{is_signed, is_signed ? -128 : 0, is_signed ? 127 : 255};
   const Node* node = graph.producer(id);
-  // Views and largest elements keep the range; everything else states it or may use all of it.
-  while (node && (node->op_type == "MaxPool" || node->op_type == "Reshape" ||
-                  node->op_type == "Flatten" || node->op_type == "Transpose"))
+  while (node && keeps_range(*node))
     node = graph.producer(node->input(0));
   if (!node || node->domain != "octet.native") return range;
   range.lo = static_cast<int32_t>(node->attr_int("lo", range.lo));
   range.hi = static_cast<int32_t>(node->attr_int("hi", range.hi));
   if (node->op_type == "QAveragePool") {
-    // The average of numbers that are not negative is not either.
+    // The average of numbers that are not negative is not either, padding or not; its clamp may
+    // still end below.
     const auto zero = static_cast<int32_t>(node->attr_int("x_zero_point", 0));
+    const auto y_zero = static_cast<int32_t>(node->attr_int("y_zero_point", 0));
     if (code_range_of(graph, node->input(0)).lo >= zero)
-      range.lo = std::max(range.lo, static_cast<int32_t>(node->attr_int("y_zero_point", 0)));
+      range.lo = std::max(range.lo, std::min(y_zero, range.hi));
   }
+  return range;
+}
+
+kernels::XRange read_range_of(const Graph& graph, const Node& conv) {
+  kernels::XRange range = code_range_of(graph, conv.input(0));
+  const std::vector<int64_t> pads = conv.attr_ints("pads");
+  if (std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; })) return range;
+  const auto zero = static_cast<int32_t>(conv.attr_int("x_zero_point", 0));
+  range.lo = std::min(range.lo, zero);
+  range.hi = std::max(range.hi, zero);
   return range;
 }
 

@@ -11,6 +11,9 @@ namespace octet::runtime {
 /// The codes that a value can hold, from the clamp of the node that makes it.
 kernels::XRange code_range_of(const Graph& graph, ValueId id);
 
+/// The codes that a QConv reads: those of its input and, where it is padded, its zero point.
+kernels::XRange read_range_of(const Graph& graph, const Node& conv);
+
 /// The epilogue that the attributes of a QGemm, QConv or QMatMul state. `residual_type` is
 /// kUndefined where there is none; memory is set when the node is bound.
 kernels::Epilogue epilogue_of(const Node& node, DType residual_type);

@@ -38,8 +38,8 @@ Choice prepare_qconv(const PrepareContext& c) {
   }
   auto state = std::make_shared<QConvState>();
   state->x_zero_point = static_cast<int32_t>(c.node.attr_int("x_zero_point", 0));
-  state->weights = kernels::pack_conv(codes.data<int8_t>().data(), shape,
-                                      code_range_of(c.graph, c.node.input(0)), c.isa);
+  state->weights =
+      kernels::pack_conv(codes.data<int8_t>().data(), shape, read_range_of(c.graph, c.node), c.isa);
   state->columns = kernels::make_conv_columns(
       state->weights, state->x_zero_point,
       bias.type() == DType::kInt32 ? bias.data<int32_t>().data() : nullptr, m.data<float>().data(),
