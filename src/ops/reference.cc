@@ -9,6 +9,7 @@
 #include "graph/sizes.h"
 #include "graph/verify.h"
 #include "ops/op.h"
+#include "ops/seed.h"
 
 #include "octet/executor.h"
 
@@ -99,7 +100,7 @@ class Run {
                         .version = versions_.opset(n.domain),
                         .inputs = {},
                         .run_body = {},
-                        .seed = static_cast<uint64_t>(n.id.index)};
+                        .seed = random_seed(graph_, n)};
     for (const ValueId in : n.inputs)
       context.inputs.push_back(in.valid() ? slot(in).aligned() : Tensor{});
     context.run_body = [this](const Graph& body, std::span<const Tensor> in) {

@@ -25,7 +25,9 @@ std::optional<Patch> drop_unused_outputs(const RuleContext& context, const Node&
     if (context.uses.count(node.outputs[k]) > 0) return std::nullopt;
   Patch patch(g, "nobody reads the other outputs", Exactness::kExact);
   patch.from(node);
-  patch.replace(node.outputs[0], patch.emit(node.op_type, node.inputs, node.attributes, node.name));
+  // What random numbers it draws follows from the name (ops/seed.h).
+  const std::string name = node.name.empty() ? g.value(node.outputs[0]).name : node.name;
+  patch.replace(node.outputs[0], patch.emit(node.op_type, node.inputs, node.attributes, name));
   return patch;
 }
 

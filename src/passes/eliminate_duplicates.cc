@@ -5,6 +5,7 @@
 // random numbers or hold subgraphs, and Q and DQ (targets want their own for each consumer).
 #include <algorithm>
 
+#include "graph/bodies.h"
 #include "graph/label.h"
 #include "passes/evaluate.h"
 #include "passes/match.h"
@@ -72,7 +73,7 @@ ValueId rarest_input(const RuleContext& context, const Node& node) {
 std::optional<Patch> eliminate_duplicates(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
   if (node.op_type == "QuantizeLinear" || node.op_type == "DequantizeLinear" ||
-      !is_deterministic(node))
+      !is_deterministic(node) || has_bodies(node))
     return std::nullopt;
   const ValueId shared = rarest_input(context, node);
   if (!shared.valid()) return std::nullopt;

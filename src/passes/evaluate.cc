@@ -19,12 +19,18 @@ constexpr std::array<std::string_view, 7> kRandom = {
 } // namespace
 
 bool is_deterministic(const Node& node) {
-  return std::find(kRandom.begin(), kRandom.end(), node.op_type) == kRandom.end() &&
-         !has_bodies(node);
+  if (std::find(kRandom.begin(), kRandom.end(), node.op_type) != kRandom.end()) return false;
+  if (!node.domain.empty() && find_op(node.domain, node.op_type) == nullptr) return false;
+  const std::vector<Body> bodies = bodies_of(node);
+  return std::all_of(bodies.begin(), bodies.end(), [](const Body& body) {
+    const std::vector<NodeId> nodes = body.graph->nodes();
+    return std::all_of(nodes.begin(), nodes.end(),
+                       [&](NodeId id) { return is_deterministic(body.graph->node(id)); });
+  });
 }
 
 std::optional<std::vector<Tensor>> evaluate_constant(const Graph& graph, const Node& node) {
-  if (!is_deterministic(node)) return std::nullopt;
+  if (!is_deterministic(node) || has_bodies(node)) return std::nullopt;
   const OpDef* op = find_op(node.domain, node.op_type);
   if (op == nullptr) return std::nullopt;
   EvalContext context{

@@ -3,6 +3,7 @@
 
 #include "core/format.h"
 #include "ops/op.h"
+#include "ops/seed.h"
 #include "passes/lower/lower.h"
 
 namespace octet {
@@ -21,7 +22,7 @@ evaluate_node(const Graph& graph, const Node& node, std::vector<Tensor> inputs) 
                       .version = graph.opset(node.domain),
                       .inputs = std::move(inputs),
                       .run_body = {},
-                      .seed = 0});
+                      .seed = random_seed(graph, node)});
 }
 
 } // namespace octet

@@ -5,7 +5,9 @@
 #include <cstdlib>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "ops/op.h"
+#include "passes/evaluate.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
@@ -17,7 +19,7 @@ std::optional<Tensor> evaluate(const Graph& g, ValueId id, int depth) {
   if (const Tensor* t = g.constant(id)) return t->aligned();
   const Node* node = g.producer(id);
   const OpDef* op = node ? find_op(node->domain, node->op_type) : nullptr;
-  if (!op || depth > 4 || !node->captures.empty()) return std::nullopt;
+  if (!op || depth > 4 || has_bodies(*node) || !is_deterministic(*node)) return std::nullopt;
   EvalContext context{
       .node = *node, .version = g.opset(node->domain), .inputs = {}, .run_body = {}, .seed = 0};
   for (const ValueId in : node->inputs) {

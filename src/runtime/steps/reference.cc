@@ -4,6 +4,7 @@
 
 #include "core/format.h"
 #include "ops/op.h"
+#include "ops/seed.h"
 #include "runtime/step.h"
 
 namespace octet::runtime {
@@ -13,14 +14,15 @@ class ReferenceStep final : public Step {
  public:
   ReferenceStep(const Node& node,
                 int64_t version,
+                uint64_t seed,
                 std::span<const Operand> in,
                 std::span<const Operand> out)
-      : node_(node), version_(version), op_(find_op(node.domain, node.op_type)),
+      : node_(node), version_(version), seed_(seed), op_(find_op(node.domain, node.op_type)),
         in_(in.begin(), in.end()), out_(out.begin(), out.end()) {}
 
   Status run(Slots slots, ParallelFor&) const override {
     EvalContext context{
-        .node = node_, .version = version_, .inputs = {}, .run_body = {}, .seed = 0};
+        .node = node_, .version = version_, .inputs = {}, .run_body = {}, .seed = seed_};
     for (const Operand& o : in_) {
       if (!o.present()) {
         context.inputs.emplace_back();
@@ -48,13 +50,15 @@ class ReferenceStep final : public Step {
  private:
   Node node_;
   int64_t version_;
+  uint64_t seed_;
   const OpDef* op_;
   std::vector<Operand> in_, out_;
 };
 
 class ReferencePrepared final : public Prepared {
  public:
-  ReferencePrepared(const Node& node, int64_t version) : node_(node), version_(version) {}
+  ReferencePrepared(const Node& node, int64_t version, uint64_t seed)
+      : node_(node), version_(version), seed_(seed) {}
   Result<std::unique_ptr<Step>> bind(std::span<const Operand> in,
                                      std::span<const Operand> out) const override {
     if (!node_.captures.empty())
@@ -63,19 +67,20 @@ class ReferencePrepared final : public Prepared {
     for (const Operand& o : in)
       if (o.type == DType::kString)
         return error(ErrorCode::kUnsupported, "strings run in the reference executor only");
-    return std::unique_ptr<Step>(std::make_unique<ReferenceStep>(node_, version_, in, out));
+    return std::unique_ptr<Step>(std::make_unique<ReferenceStep>(node_, version_, seed_, in, out));
   }
 
  private:
   Node node_;
   int64_t version_;
+  uint64_t seed_;
 };
 
 } // namespace
 
 std::unique_ptr<Prepared> prepare_reference(const PrepareContext& context) {
-  return std::make_unique<ReferencePrepared>(context.node,
-                                             context.graph.opset(context.node.domain));
+  return std::make_unique<ReferencePrepared>(context.node, context.graph.opset(context.node.domain),
+                                             random_seed(context.graph, context.node));
 }
 
 } // namespace octet::runtime

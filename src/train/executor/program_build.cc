@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "graph/label.h"
 #include "ops/infer.h"
+#include "passes/evaluate.h"
 #include "train/convert.h"
 #include "train/executor/fusions.h"
 #include "train/executor/program.h"
@@ -43,11 +44,6 @@ bool is_only_stored(DType type) {
   default:
     return false;
   }
-}
-
-bool is_random(const Node& node) {
-  return node.op_type.starts_with("Random") || node.op_type == "Bernoulli" ||
-         node.op_type == "Multinomial" || node.op_type == "Dropout";
 }
 
 } // namespace
@@ -241,9 +237,9 @@ class ProgramBuilder {
 
   /// Runs a step of constants now, or puts it into the schedule.
   Status schedule(const Node& node, Program::Step step) {
-    const bool varies =
-        is_random(node) || std::any_of(step.inputs.begin(), step.inputs.end(),
-                                       [&](int i) { return varying_.contains(ValueId{i}); });
+    const bool varies = !is_deterministic(node) ||
+                        std::any_of(step.inputs.begin(), step.inputs.end(),
+                                    [&](int i) { return varying_.contains(ValueId{i}); });
     if (varies) {
       for (const int out : step.outputs)
         varying_.insert(ValueId{out});

@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/op.h"
+#include "ops/seed.h"
 #include "train/convert.h"
 
 #include "octet/executor.h"
@@ -83,7 +84,7 @@ Result<Apply> reference_step(const Graph& graph, NodeId id) {
                         .version = graph.opset(n.domain),
                         .inputs = call_inputs(c, graph, n.inputs),
                         .run_body = {},
-                        .seed = static_cast<uint64_t>(id.index)};
+                        .seed = random_seed(graph, n)};
     const Result<std::vector<octet::Tensor>> results = op->eval.fn(context);
     TORCH_CHECK(results.ok(), results.error().text());
     set_outputs(c, *results);
