@@ -66,6 +66,12 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
     endif()
   endforeach()
 
+  # What the differential fuzzer (tests/differential/*.py) asks: all that the library makes of a model.
+  file(GLOB differential_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/differential/runner/*.cc)
+  add_executable(octet_differential ${differential_sources})
+  target_include_directories(octet_differential PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests/differential)
+  target_link_libraries(octet_differential PRIVATE octet_flags liboctet octet_dependencies)
+
   file(GLOB test_scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*.sh ${PROJECT_SOURCE_DIR}/tests/*/*.py)
   foreach(script IN LISTS test_scripts)
     cmake_path(GET script PARENT_PATH folder)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A case by its seed: a model and sets of inputs."""
+import dataclasses
+
+import numpy as np
+import onnxruntime
+from onnx import TensorProto
+
+from . import structure
+from .quantization import Annotator
+from .sketch import to_model
+
+
+@dataclasses.dataclass
+class Case:
+    seed: int
+    model: object  # ModelProto
+    sets: list  # of {input name: array}
+
+    @property
+    def variant(self):
+        return self.seed
+
+
+class Skipped(Exception):
+    """ONNX Runtime does not take the float graph, or there is nothing to ask."""
+
+
+def session(model, exact_products=False):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.use_deterministic_compute = True
+    if exact_products:  # u8 x s8 saturates without it on processors that lack VNNI
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    data = model if isinstance(model, bytes) else model.SerializeToString()
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+
+def draw_inputs(s, shapes):
+    out = {}
+    for name in s.inputs:
+        x = s.random.standard_normal(shapes[name]) * s.choose(1, 1, 3)
+        if s.chance(0.15):
+            x = np.round(x * 4) / 4
+        out[name] = x.astype(np.float32)
+    return out
+
+
+def input_sets(s):
+    sets = [draw_inputs(s, s.shapes)]
+    if s.open_batch:
+        shapes = {}
+        batch = int(s.choose(1, 2, 4))
+        taller, wider = int(s.choose(0, 1, 3)), int(s.choose(0, 2))
+        for name in s.inputs:
+            shape = list(s.shapes[name])
+            shape[0] = batch
+            if name in s.open_planes:
+                shape[2] += taller
+                shape[3] += wider
+            shapes[name] = shape
+        sets.append(draw_inputs(s, shapes))
+    return sets
+
+
+def calibrate(s, inputs):
+    """Ranges of all values, by ONNX Runtime."""
+    names = [name for n in s.nodes for name in n.outputs]
+    model = to_model(s, s.nodes, s.constants, [(name, TensorProto.FLOAT, None) for name in names])
+    try:
+        arrays = dict(zip(names, session(model).run(None, inputs)))
+    except Exception as error:
+        raise Skipped(f"the float graph: {error}") from error
+    arrays.update(inputs)
+    for name, array in arrays.items():
+        if tuple(array.shape) != tuple(s.shapes[name]):
+            raise Skipped(f"drawn as {s.shapes[name]}, computed as {array.shape}: "
+                          + next((n.op + str(n.attributes) for n in s.nodes if name in n.outputs), "input"))
+        if not np.isfinite(array).all() or np.abs(array).max() > 1e5:
+            raise Skipped("large numbers")
+    return {name: (float(a.min()), float(a.max())) for name, a in arrays.items()}
+
+
+def prune(nodes, outputs):
+    wanted = set(outputs)
+    kept = []
+    for node in reversed(nodes):
+        if wanted & set(node.outputs):
+            kept.append(node)
+            wanted.update(node.inputs)
+    return kept[::-1], wanted
+
+
+def generate(seed):
+    random = np.random.default_rng([seed, 20])
+    s = structure.draw_structure(random)
+    if not s.nodes:
+        raise Skipped("no node")
+    sets = input_sets(s)
+    ranges = calibrate(s, sets[0])
+    annotator = Annotator(s, ranges)
+    if s.chance(0.08):
+        annotator.nodes = list(s.nodes)  # float
+    else:
+        annotator.annotate()
+    leaves = structure.live(s)
+    between = [v for n in s.nodes for v in n.outputs if v not in leaves]
+    if between and s.chance(0.3):
+        leaves.append(between[random.integers(len(between))])
+    if len(leaves) > 3:
+        leaves = [leaves[-1]] + [str(v) for v in random.choice(leaves[:-1], 2, replace=False)]
+    outputs = {}
+    for leaf in leaves:
+        name, kind = annotator.output(leaf)
+        outputs.setdefault(name, (name, kind, s.declared(leaf) if s.chance(0.5) else None))
+    nodes, used = prune(annotator.nodes, outputs)
+    s.inputs = [name for name in s.inputs if name in used]
+    if not s.inputs:
+        raise Skipped("no input is used")
+    sets = [{name: x[name] for name in s.inputs} for x in sets]
+    return Case(seed, to_model(s, nodes, annotator.constants, list(outputs.values())), sets)

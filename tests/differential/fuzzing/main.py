@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random graphs, run by everything that octet and ONNX Runtime make of them (docs/differential.md)."""
+import argparse
+import collections
+import multiprocessing
+import pathlib
+import sys
+import time
+
+import numpy as np
+import onnx
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from fuzzing.generate import Skipped, generate  # noqa: E402
+from fuzzing.reduce import Reducer, describe, signature  # noqa: E402
+from fuzzing.runner import Runner  # noqa: E402
+from fuzzing.verdict import judge  # noqa: E402
+
+CHUNK = 25
+runner = None  # of a worker process
+
+
+def start_worker(seconds):
+    global runner
+    runner = Runner(seconds=seconds)
+
+
+def judge_seeds(seeds):
+    """(seed, nodes, verdict or the reason why it was skipped) for each."""
+    out = []
+    for seed in seeds:
+        try:
+            case = generate(seed)
+        except Skipped as reason:
+            out.append((seed, 0, str(reason)))
+            continue
+        out.append((seed, len(case.model.graph.node), judge(case, runner)))
+    return out
+
+
+def reduce_seed(task):
+    seed, wanted = task
+    case = Reducer(generate(seed), wanted, runner).reduce()
+    texts = [str(f) for f in judge(case, runner).findings if signature(f) == wanted]
+    return seed, wanted, case, texts
+
+
+class Tally:
+    def __init__(self):
+        self.graphs = self.nodes = self.elements = self.loose = self.with_findings = 0
+        self.skipped = collections.Counter()
+        self.refused = collections.Counter()
+        self.seeds = collections.defaultdict(list)  # signature: [(nodes, seed)]
+        self.examples = {}
+
+    def add(self, seed, nodes, verdict):
+        self.graphs += 1
+        if isinstance(verdict, str):
+            self.skipped[verdict.split(":")[0][:60]] += 1
+            return
+        self.nodes += nodes
+        self.elements += verdict.elements
+        self.loose += verdict.loose
+        self.with_findings += bool(verdict.findings)
+        if verdict.refused:
+            self.refused[verdict.refused[:90]] += 1
+        for finding in verdict.findings:
+            key = signature(finding)
+            self.seeds[key].append((nodes, seed))
+            if key not in self.examples or (nodes, seed) == min(self.seeds[key]):
+                self.examples[key] = str(finding)
+
+    def report(self):
+        lines = [f"{self.graphs} graphs of {self.nodes / max(self.graphs, 1):.0f} nodes, {self.with_findings} with findings; "
+                 f"{self.elements} numbers, {100 * self.loose / max(self.elements, 1):.2f} % of them behind a near tie "
+                 "(bounds wider than 2 %)",
+                 f"{sum(self.skipped.values())} not run: {dict(self.skipped.most_common(4))}",
+                 f"{sum(self.refused.values())} refused by ONNX Runtime, where only octet's own were compared: "
+                 f"{dict(self.refused.most_common(4))}"]
+        for key, seeds in sorted(self.seeds.items(), key=lambda item: -len(item[1])):
+            lines.append(f"{len(seeds)} x {self.examples[key]}\n    smallest first: seeds "
+                         + ", ".join(str(seed) for _, seed in sorted(seeds)[:6]))
+        return "\n".join(lines)
+
+
+def progress(done, total, start, tally, last):
+    spent = time.monotonic() - start
+    if spent - last < 5:
+        return last
+    left = spent / max(done, 1) * (total - done)
+    print(f"  {done} of {total} graphs, {len(tally.seeds)} kinds of findings, {60 * done / spent:.0f} a minute, "
+          f"{left:.0f} s left", file=sys.stderr, flush=True)
+    return spent
+
+
+def save(folder, number, seed, case, texts):
+    place = folder / str(number)
+    place.mkdir(parents=True, exist_ok=True)
+    onnx.save(case.model, place / "model.onnx")
+    for i, inputs in enumerate(case.sets):
+        np.savez(place / f"inputs{i}.npz", **inputs)
+    words = "\n".join([f"seed {seed}", *texts, "", describe(case), ""])
+    (place / "README").write_text(words)
+    return words
+
+
+def search(options):
+    """The tally of all graphs, with reduced cases saved."""
+    tally = Tally()
+    seeds = options.seeds or range(options.seed, options.seed + options.graphs)
+    chunks = [list(seeds[i:i + CHUNK]) for i in range(0, len(seeds), CHUNK)]
+    start, last, done = time.monotonic(), 0, 0
+    with multiprocessing.Pool(options.jobs, start_worker, (options.seconds,)) as pool:
+        for results in pool.imap_unordered(judge_seeds, chunks):
+            for result in results:
+                tally.add(*result)
+            done += len(results)
+            last = progress(done, len(seeds), start, tally, last)
+        if options.out:
+            reduce_all(options, tally, pool)
+    return tally
+
+
+def reduce_all(options, tally, pool):
+    """The smallest case of each kind; those that come out with the same operators are one."""
+    tasks = [(seed, key) for key, seeds in tally.seeds.items()
+             for _, seed in sorted(seeds)[:2 if "refused" in key[0] else options.each]]
+    seen = set()
+    for seed, wanted, case, texts in pool.imap(reduce_seed, tasks):
+        operators = wanted, tuple(sorted(n.op_type for n in case.model.graph.node))
+        if operators in seen:
+            continue
+        seen.add(operators)
+        print(save(options.out, len(seen), seed, case, texts), flush=True)
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="tools/differential", description=__doc__)
+    parser.add_argument("--graphs", type=int, default=1000, help="how many (1000)")
+    parser.add_argument("--seed", type=int, default=0, help="of the first; the others count on from it")
+    parser.add_argument("--seeds", type=int, nargs="+", help="these graphs only")
+    parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count(), help="processes (one for each core)")
+    parser.add_argument("--out", type=pathlib.Path, help="folder for reduced models; without it none is reduced")
+    parser.add_argument("--each", type=int, default=8, help="how many of each kind are reduced (8; of refusals 2)")
+    parser.add_argument("--seconds", type=float, default=60, help="for one graph, after which it counts as hung (60)")
+    return parser.parse_args(arguments)
+
+
+def main():
+    tally = search(parse(sys.argv[1:]))
+    print(tally.report())
+    return 1 if tally.seeds else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

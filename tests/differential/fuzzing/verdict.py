@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with the answers to one case. All outputs lie within bounds that the runner takes from the graph as it
+stands (tests/differential/runner/bounds.h): as many codes off as a near tie before them explains, and not one more."""
+import dataclasses
+
+import numpy as np
+
+from .generate import session
+from .runner import Died
+
+EXPORTS_ON_CODES = ("qoperator", "fused")
+
+
+@dataclasses.dataclass
+class Finding:
+    kind: str  # "lowered", "native", "qoperator in ONNX Runtime", "refused: ...", ...
+    text: str
+
+    def __str__(self):
+        return f"{self.kind}: {self.text}"
+
+
+@dataclasses.dataclass
+class Verdict:
+    findings: list
+    refused: str = ""  # by ONNX Runtime, which leaves octet's own executors to be compared
+    elements: int = 0
+    loose: int = 0  # elements that may be more than 2 % of the largest one off
+
+
+def rounding_of(what):
+    return "codes" if what.split(" ")[0] in EXPORTS_ON_CODES else "float"
+
+
+def difference(got, value, error):
+    """Words on what lies out of bounds, or nothing."""
+    if tuple(got.shape) != tuple(value.shape):
+        return f"shape {list(got.shape)}, expected {list(value.shape)}"
+    got = got.astype(np.float64)
+    value = value.astype(np.float64)
+    error = np.zeros_like(value) if error is None else error
+    off = np.abs(got - value)
+    bad = ~(off <= error + 1e-9 * np.abs(value)) & ~((got == value) | (np.isnan(got) & np.isnan(value)))
+    if not bad.any():
+        return ""
+    worst = np.unravel_index(np.nanargmax(np.where(bad, np.nan_to_num(off - error, nan=np.inf), -1)), off.shape)
+    return (f"{int(bad.sum())} of {bad.size} elements, the worst at {[int(i) for i in worst]}: {got[worst]:.9g}, "
+            f"expected {value[worst]:.9g} within {error[worst]:.3g}")
+
+
+class Judge:
+    def __init__(self, case, answers):
+        self.case, self.outputs, self.answers = case, answers["outputs"], answers
+        self.verdict = Verdict([])
+
+    def find(self, kind, text):
+        self.verdict.findings.append(Finding(kind, text))
+
+    def compare(self, what, outputs):
+        """`outputs`: {(set, output): array}."""
+        rounding = rounding_of(what)
+        values = self.outputs[f"value {rounding}"]
+        errors = self.outputs.get(f"error {rounding}", {})
+        for place, value in values.items():
+            if place not in outputs:
+                self.find(what, f"output {place} is missing")
+                return
+            text = difference(outputs[place], value, errors.get(place))
+            if text:
+                self.find(what, f"inputs {place[0]}, output {place[1]}: {text}")
+                return
+
+    def onnxruntime(self, what, model):
+        """Runs and compares; the reason where it refuses."""
+        try:
+            made = session(model, exact_products=rounding_of(what) == "codes")
+            outputs = {(i, k): y for i, x in enumerate(self.case.sets) for k, y in enumerate(made.run(None, x))}
+        except Exception as error:  # whatever ONNX Runtime throws
+            return str(error)
+        if f"value {rounding_of(what)}" in self.outputs:
+            self.compare(what, outputs)
+        return ""
+
+    def judge(self):
+        v = self.verdict
+        refusals = self.answers["refusals"]
+        v.refused = self.onnxruntime("original in ONNX Runtime", self.case.model)
+        for text in self.answers["findings"]:
+            self.find("native", text)
+        bounded = "value float" in self.outputs
+        if not bounded and "load" not in refusals:
+            self.find("no bounds", refusals.get("bounds", ""))
+        for what, outputs in self.outputs.items():
+            if bounded and not what.startswith(("value ", "error ")):
+                self.compare(what, outputs)
+        if not v.refused:
+            self.judge_refusals(refusals)
+            for what, file in self.answers["files"].items():
+                refused = self.onnxruntime(f"{what} in ONNX Runtime", file)
+                if refused:
+                    accepted = "" if f"check {what}" in refusals else " (check accepts it)"
+                    self.find(f"{what} refused by ONNX Runtime", refused[:400] + accepted)
+        self.measure_bounds()
+        v.findings = essential(v.findings)
+        return v
+
+    def judge_refusals(self, refusals):
+        for what, text in refusals.items():
+            if not what.startswith("check ") and what != "bounds":
+                self.find(f"refused: {what}", text)
+
+    def measure_bounds(self):
+        for place, value in self.outputs.get("value float", {}).items():
+            error = self.outputs.get("error float", {}).get(place)
+            self.verdict.elements += value.size
+            if error is not None:
+                self.verdict.loose += int((error > 0.02 * np.abs(value.astype(np.float64)).max()).sum())
+
+
+def essential(findings):
+    """Without those that follow from another: rewritten files are lowered as the original is, `fused` begins as
+    `qoperator`, and a file that is wrong is wrong by every executor."""
+    kinds = {f.kind for f in findings}
+    lowers = not kinds & {"lowered", "native", "refused: native", "refused: lowered"}
+    kept = []
+    for finding in findings:
+        form, _, executor = finding.kind.removeprefix("refused: ").partition(" ")
+        refused = "refused: " if finding.kind.startswith("refused: ") else ""
+        follows = [f"{refused}qoperator {executor}".rstrip()] if form == "fused" else []
+        if executor == "natively" or form == "literal":
+            if not lowers:
+                continue
+        if executor in ("natively", "in ONNX Runtime"):
+            follows.append(f"{refused}{form} by the reference")
+        if executor == "natively":
+            follows.append(f"{refused}{form} in ONNX Runtime")
+        if finding.kind == "original in ONNX Runtime" and "reference" in kinds:
+            follows.append("reference")
+        if not kinds & set(follows):
+            kept.append(finding)
+    return kept
+
+
+def judge(case, runner):
+    try:
+        answers = runner.ask(case)
+    except Died as death:
+        return Verdict([Finding("the runner died", str(death))])
+    return Judge(case, answers).judge()

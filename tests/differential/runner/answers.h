@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that the library makes of one model: outputs of its executors, rewritten files, and
+// whether its executors have the same bits.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "octet/graph.h"
+
+namespace octet::differential {
+
+using InputSets = std::vector<std::vector<Tensor>>;
+
+struct Answers {
+  /// "reference", "lowered", "simplified", ...: outputs for each set of inputs.
+  std::map<std::string, std::vector<std::vector<Tensor>>> outputs;
+  std::map<std::string, std::string> files; ///< "simplified", "qoperator", ...: ONNX
+  /// What was refused, with the reason; "check <file>" where the rules for ONNX Runtime do.
+  std::map<std::string, std::string> refusals;
+  std::vector<std::string> findings; ///< executors whose bits differ
+};
+
+/// `variant` chooses the instruction set that runs with several threads.
+Answers answer(const Graph& graph, const InputSets& sets, int64_t variant);
+
+} // namespace octet::differential

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How each operator passes errors on, and what its own rounding adds.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "runner/bounds.h"
+
+namespace octet::differential {
+
+/// One node on bounded operands; an empty value stands for an omitted one.
+struct Step {
+  const Graph& graph;
+  const Node& node;
+  std::vector<Bounded> in;
+  Rounding rounding;
+
+  bool has(size_t i) const { return i < in.size() && !in[i].value.empty(); }
+  /// Values of the operands.
+  std::vector<Tensor> values() const;
+  /// The node on other operands.
+  Result<std::vector<Tensor>> run(std::vector<Tensor> operands) const {
+    return run(node, operands);
+  }
+  Result<std::vector<Tensor>> run(const Node& other, std::vector<Tensor> operands) const;
+  /// A binary operator with ONNX's broadcast.
+  Result<Tensor> broadcast(std::string_view op, const Tensor& a, const Tensor& b) const;
+};
+
+using Rule = Result<std::vector<Bounded>>(const Step&);
+
+/// The rule for an operator of ONNX, or null.
+Rule* find_rule(std::string_view op);
+Rule* find_product_rule(std::string_view op);
+Rule* find_elementwise_rule(std::string_view op);
+Rule* find_window_rule(std::string_view op);
+Rule* find_code_rule(std::string_view op);
+
+} // namespace octet::differential

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// What moves elements, pools, reductions and normalizations.
+#include <algorithm>
+#include <set>
+
+#include "runner/arrays.h"
+#include "runner/rules.h"
+
+namespace octet::differential {
+namespace {
+
+using Outputs = Result<std::vector<Bounded>>;
+
+const std::set<std::string_view> kMoves = {
+    "Reshape", "Flatten",  "Transpose", "Squeeze",       "Unsqueeze", "Concat",    "Split",
+    "Slice",   "Gather",   "Where",     "Expand",        "Tile",      "Pad",       "DepthToSpace",
+    "Shape",   "Constant", "MaxPool",   "GlobalMaxPool", "ReduceMax", "ReduceMin", "SpaceToDepth",
+};
+
+/// The same node on errors: what fills gaps has none, and a smallest value is off by the largest
+/// error at most.
+Node on_errors(const Node& node) {
+  Node out = node;
+  if (node.is("ReduceMin")) out.op_type = "ReduceMax";
+  if (node.is("Pad") && node.has_attr("value")) out.set("value", 0.0F);
+  return out;
+}
+
+Outputs move(const Step& s) {
+  const std::vector<Tensor> values = OCTET_TRY(s.run(s.values()));
+  std::vector<Bounded> out(values.size());
+  std::vector<Tensor> operands = s.values();
+  bool uncertain = false, softmax = false;
+  double scale = 0;
+  for (size_t i = 0; i < s.in.size(); ++i) {
+    const Bounded& x = s.in[i];
+    uncertain = uncertain || !x.error.empty();
+    softmax = softmax || x.is_softmax;
+    scale = std::max(scale, x.scale);
+    if (!x.error.empty())
+      operands[i] = x.error;
+    else if (is_real(x.value) || x.value.type() == values.at(0).type())
+      operands[i] = zeros_like(x.value);
+  }
+  std::vector<Tensor> errors;
+  if (uncertain) errors = OCTET_TRY(s.run(on_errors(s.node), operands));
+  for (size_t k = 0; k < out.size(); ++k)
+    out[k] = {.value = values[k],
+              .error = uncertain ? errors.at(k) : Tensor{},
+              .scale = scale,
+              .is_softmax = softmax};
+  return out;
+}
+
+/// Averages and sums: the operator on errors, and the rounding of the sum.
+Outputs average(const Step& s) {
+  Bounded out;
+  std::vector<Tensor> operands = s.values();
+  out.value = OCTET_TRY(s.run(operands)).at(0);
+  operands[0] = or_zeros(s.in[0].error, s.in[0].value);
+  out.error = OCTET_TRY(s.run(operands)).at(0);
+  operands[0] = magnitude(s.in[0].value);
+  double count = static_cast<double>(s.in[0].value.count()) /
+                 static_cast<double>(std::max<int64_t>(out.value.count(), 1));
+  for (const int64_t k : s.node.attr_ints("kernel_shape"))
+    count = std::max(count, static_cast<double>(k * k));
+  const double rounding = (2 * std::sqrt(count) + 6) * kRounding;
+  out.error = plus(out.error, times(OCTET_TRY(s.run(operands)).at(0), rounding));
+  return std::vector<Bounded>{std::move(out)};
+}
+
+/// Weights come from coordinates in float.
+Outputs resize(const Step& s) {
+  Bounded out;
+  std::vector<Tensor> operands = s.values();
+  out.value = OCTET_TRY(s.run(operands)).at(0);
+  operands[0] = or_zeros(s.in[0].error, s.in[0].value);
+  out.error = OCTET_TRY(s.run(operands)).at(0);
+  if (s.node.attr_string("mode", "nearest") != "nearest") {
+    const double rounding = 16 * kRounding * largest(s.in[0].value);
+    out.error = map(out.error, [rounding](double e) { return e + rounding; });
+  }
+  return std::vector<Bounded>{std::move(out)};
+}
+
+/// Elements of the reduced axes: [outer, length, inner].
+struct Rows {
+  int64_t outer = 1, length = 1, inner = 1;
+  template <class F>
+  void each(F f) const {
+    for (int64_t o = 0; o < outer; ++o)
+      for (int64_t i = 0; i < inner; ++i)
+        f([this, o, i](int64_t k) { return static_cast<size_t>((o * length + k) * inner + i); });
+  }
+};
+
+Rows rows(const Tensor& x, int64_t first, int64_t last) {
+  Rows out;
+  for (int64_t i = 0; i < x.rank(); ++i)
+    (i < first ? out.outer : i < last ? out.length : out.inner) *= x.dim(i);
+  return out;
+}
+
+int64_t wrapped_axis(const Step& s, int64_t otherwise) {
+  const int64_t axis = s.node.attr_int("axis", otherwise);
+  return axis < 0 ? axis + s.in[0].value.rank() : axis;
+}
+
+Outputs softmax(const Step& s) {
+  Bounded out;
+  out.is_softmax = true;
+  const Tensor& x = s.in[0].value;
+  out.value = OCTET_TRY(s.run(s.values())).at(0);
+  const bool flattens = s.graph.opset() < 13;
+  const int64_t axis = wrapped_axis(s, flattens ? 1 : -1);
+  const std::vector<double> e = or_zeros(s.in[0].error, x).to_doubles().value();
+  const std::vector<double> v = x.to_doubles().value();
+  const std::vector<double> y = out.value.to_doubles().value();
+  std::vector<double> err(e.size());
+  const Rows all = rows(x, axis, flattens ? x.rank() : axis + 1);
+  all.each([&](auto at) {
+    double worst = 0, reach = 0;
+    for (int64_t k = 0; k < all.length; ++k) {
+      worst = std::max(worst, e[at(k)]);
+      reach = std::max(reach, std::fabs(v[at(k)]));
+    }
+    for (int64_t k = 0; k < all.length; ++k)
+      err[at(k)] = y[at(k)] * (std::expm1(2 * worst) +
+                               kRounding * (32 + 4 * reach + static_cast<double>(all.length))) +
+                   1e-9;
+  });
+  out.error = Tensor::of<double>(x.shape(), std::span<const double>(err));
+  return std::vector<Bounded>{std::move(out)};
+}
+
+/// (x - mean) / sqrt(variance + epsilon) over rows; what follows is a product with the gain.
+std::vector<double> normalization_error(const std::vector<double>& x,
+                                        const std::vector<double>& e,
+                                        const Rows& all,
+                                        double epsilon) {
+  std::vector<double> out(x.size());
+  all.each([&](auto at) {
+    double mean = 0, squares = 0, error_mean = 0;
+    const auto n = static_cast<double>(all.length);
+    for (int64_t k = 0; k < all.length; ++k) {
+      mean += x[at(k)] / n;
+      squares += x[at(k)] * x[at(k)] / n;
+      error_mean += e[at(k)] / n;
+    }
+    const double deviation = std::sqrt(std::max(squares - mean * mean, 0.0) + epsilon);
+    double error_squares = 0;
+    for (int64_t k = 0; k < all.length; ++k)
+      error_squares += std::pow(e[at(k)] + error_mean, 2) / n;
+    // Executors may take the variance as a difference of means.
+    const double rounding = (16 + 2 * std::sqrt(n)) * kRounding * squares / (deviation * deviation);
+    const double relative = std::min(std::sqrt(error_squares) / deviation + rounding, 0.9);
+    const double offset = (16 + std::sqrt(n)) * kRounding * std::sqrt(squares);
+    for (int64_t k = 0; k < all.length; ++k) {
+      const double normal = std::fabs(x[at(k)] - mean) / deviation;
+      out[at(k)] =
+          ((e[at(k)] + error_mean + offset) / deviation + normal * relative) / (1 - relative) +
+          16 * kRounding * normal;
+    }
+  });
+  return out;
+}
+
+Outputs layer_normalization(const Step& s) {
+  const Tensor& x = s.in[0].value;
+  const int64_t axis = wrapped_axis(s, -1);
+  const std::vector<double> err = normalization_error(
+      x.to_doubles().value(), or_zeros(s.in[0].error, x).to_doubles().value(),
+      rows(x, axis, x.rank()), static_cast<double>(s.node.attr_float("epsilon", 1e-5F)));
+  Bounded out;
+  out.value = OCTET_TRY(s.run(s.values())).at(0);
+  const Tensor normalized = Tensor::of<double>(x.shape(), std::span<const double>(err));
+  out.error = OCTET_TRY(s.broadcast("Mul", normalized, magnitude(s.in[1].value)));
+  out.error = plus(out.error, times(magnitude(out.value), 8 * kRounding));
+  if (s.has(2)) {
+    const double rounding = 8 * kRounding * largest(s.in[2].value) + largest(s.in[2].error);
+    out.error = map(out.error, [rounding](double e) { return e + rounding; });
+  }
+  return std::vector<Bounded>{std::move(out)};
+}
+
+Outputs batch_normalization(const Step& s) {
+  Bounded out;
+  out.value = OCTET_TRY(s.run(s.values())).at(0);
+  const Tensor& x = s.in[0].value;
+  const double epsilon = static_cast<double>(s.node.attr_float("epsilon", 1e-5F));
+  const Rows all = rows(x, 1, 2);
+  const std::vector<double> v = x.to_doubles().value();
+  std::vector<double> err = or_zeros(s.in[0].error, x).to_doubles().value();
+  all.each([&](auto at) {
+    for (int64_t c = 0; c < all.length; ++c) {
+      const double gain = std::fabs(s.in[1].value.at(c)) / std::sqrt(s.in[4].value.at(c) + epsilon);
+      const double sizes = (std::fabs(v[at(c)]) + std::fabs(s.in[3].value.at(c))) * gain +
+                           std::fabs(s.in[2].value.at(c));
+      err[at(c)] = err[at(c)] * gain + 8 * kRounding * sizes;
+    }
+  });
+  out.error = Tensor::of<double>(x.shape(), std::span<const double>(err));
+  return std::vector<Bounded>{std::move(out)};
+}
+
+} // namespace
+
+Rule* find_window_rule(std::string_view op) {
+  if (kMoves.contains(op)) return move;
+  for (const std::string_view known :
+       {"AveragePool", "GlobalAveragePool", "ReduceMean", "ReduceSum", "ReduceL2"})
+    if (op == known) return average;
+  if (op == "Resize" || op == "Upsample") return resize;
+  if (op == "Softmax") return softmax;
+  if (op == "LayerNormalization") return layer_normalization;
+  if (op == "BatchNormalization") return batch_normalization;
+  return nullptr;
+}
+
+} // namespace octet::differential
