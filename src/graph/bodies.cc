@@ -19,6 +19,16 @@ std::vector<B> collect(N& node) {
   return out;
 }
 
+/// A body in which captures of `from` are captures of `to`.
+GraphPtr recaptured(const GraphPtr& body, ValueId from, ValueId to) {
+  auto copy = std::make_shared<Graph>(*body);
+  for (int32_t i = 0; i < copy->value_bound(); ++i) {
+    Value& v = copy->mutable_value(ValueId{i});
+    if (v.kind == ValueKind::kCapture && v.captured == from) v.captured = to;
+  }
+  return copy;
+}
+
 } // namespace
 
 std::vector<Body> bodies_of(const Node& node) {
@@ -35,6 +45,14 @@ bool has_bodies(const Node& node) {
     return std::holds_alternative<GraphPtr>(value) ||
            std::holds_alternative<std::vector<GraphPtr>>(value);
   });
+}
+
+void replace_uses(Node& node, ValueId from, ValueId to) {
+  std::replace(node.inputs.begin(), node.inputs.end(), from, to);
+  if (std::find(node.captures.begin(), node.captures.end(), from) == node.captures.end()) return;
+  std::replace(node.captures.begin(), node.captures.end(), from, to);
+  for (const MutableBody& body : bodies_of(node))
+    body.graph = recaptured(body.graph, from, to);
 }
 
 } // namespace octet

@@ -24,4 +24,7 @@ std::vector<Body> bodies_of(const Node& node);
 std::vector<MutableBody> bodies_of(Node& node);
 bool has_bodies(const Node& node);
 
+/// Makes `to` of every use of `from` by this node, also in its bodies.
+void replace_uses(Node& node, ValueId from, ValueId to);
+
 } // namespace octet

@@ -8,19 +8,6 @@
 #include "graph/bodies.h"
 
 namespace octet {
-namespace {
-
-/// A body in which captures of `from` are captures of `to`.
-GraphPtr recaptured(const GraphPtr& body, ValueId from, ValueId to) {
-  auto copy = std::make_shared<Graph>(*body);
-  for (int32_t i = 0; i < copy->value_bound(); ++i) {
-    Value& v = copy->mutable_value(ValueId{i});
-    if (v.kind == ValueKind::kCapture && v.captured == from) v.captured = to;
-  }
-  return copy;
-}
-
-} // namespace
 
 int64_t Graph::opset(std::string_view domain) const {
   const auto found = opsets.find(std::string(domain == "ai.onnx" ? "" : domain));
@@ -115,15 +102,8 @@ void Graph::remove_node(NodeId id) {
 }
 
 void Graph::replace_uses(ValueId from, ValueId to) {
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (!node_alive_[i]) continue;
-    Node& n = nodes_[i];
-    std::replace(n.inputs.begin(), n.inputs.end(), from, to);
-    if (std::find(n.captures.begin(), n.captures.end(), from) == n.captures.end()) continue;
-    std::replace(n.captures.begin(), n.captures.end(), from, to);
-    for (const MutableBody& body : bodies_of(n))
-      body.graph = recaptured(body.graph, from, to);
-  }
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    if (node_alive_[i]) octet::replace_uses(nodes_[i], from, to);
   std::replace(outputs_.begin(), outputs_.end(), from, to);
 }
 

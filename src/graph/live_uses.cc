@@ -2,28 +2,59 @@
 #include "graph/live_uses.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <tuple>
 #include <utility>
 
-namespace octet {
+#include "graph/bodies.h"
 
-LiveUses::LiveUses(const Graph& graph)
-    : uses_(static_cast<size_t>(graph.value_bound())),
-      output_uses_(static_cast<size_t>(graph.value_bound()), 0) {
+namespace octet {
+namespace {
+
+constexpr size_t kGap = SIZE_MAX; ///< in place of an input
+
+} // namespace
+
+void LiveUses::Users::add(const Uses::Use& use) {
+  sorted = sorted && (uses.empty() || uses.back().node <= use.node);
+  uses.push_back(use);
+}
+
+void LiveUses::Users::remove(NodeId node) {
+  auto at = uses.begin(), end = uses.end();
+  if (sorted)
+    std::tie(at, end) =
+        std::equal_range(at, end, Uses::Use{node, 0},
+                         [](const Uses::Use& a, const Uses::Use& b) { return a.node < b.node; });
+  for (; at != end; ++at) {
+    if (at->node != node || at->input == kGap) continue;
+    at->input = kGap;
+    ++gaps;
+  }
+}
+
+void LiveUses::Users::close_gaps() {
+  if (gaps == 0) return;
+  std::erase_if(uses, [](const Uses::Use& use) { return use.input == kGap; });
+  gaps = 0;
+}
+
+LiveUses::LiveUses(const Graph& graph) : users_(static_cast<size_t>(graph.value_bound())) {
   for (const NodeId id : graph.nodes())
     add(graph.node(id));
   for (const ValueId out : graph.outputs())
-    ++output_uses_[static_cast<size_t>(out.index)];
+    ++users_[static_cast<size_t>(out.index)].outputs;
 }
 
 std::span<const Uses::Use> LiveUses::of(ValueId id) const {
-  if (!id.valid() || static_cast<size_t>(id.index) >= uses_.size()) return {};
-  return uses_[static_cast<size_t>(id.index)];
+  if (!knows(id)) return {};
+  Users& users = users_[static_cast<size_t>(id.index)];
+  users.close_gaps();
+  return users.uses;
 }
 
 int LiveUses::count(ValueId id) const {
-  if (!id.valid() || static_cast<size_t>(id.index) >= uses_.size()) return 0;
-  const auto i = static_cast<size_t>(id.index);
-  return static_cast<int>(uses_[i].size()) + output_uses_[i];
+  return knows(id) ? users_[static_cast<size_t>(id.index)].count() : 0;
 }
 
 NodeId LiveUses::single_consumer(ValueId id) const {
@@ -32,16 +63,14 @@ NodeId LiveUses::single_consumer(ValueId id) const {
 
 void LiveUses::grow(ValueId id) {
   const auto size = static_cast<size_t>(id.index) + 1;
-  if (uses_.size() >= size) return;
-  uses_.resize(size);
-  output_uses_.resize(size, 0);
+  if (users_.size() < size) users_.resize(size);
 }
 
 void LiveUses::add(const Node& node) {
   const auto use = [&](ValueId id, size_t input) {
     if (!id.valid()) return;
     grow(id);
-    uses_[static_cast<size_t>(id.index)].push_back({node.id, input});
+    users_[static_cast<size_t>(id.index)].add({node.id, input});
   };
   for (size_t i = 0; i < node.inputs.size(); ++i)
     use(node.inputs[i], i);
@@ -51,9 +80,7 @@ void LiveUses::add(const Node& node) {
 
 void LiveUses::remove(const Node& node) {
   const auto forget = [&](ValueId id) {
-    if (!id.valid() || static_cast<size_t>(id.index) >= uses_.size()) return;
-    std::erase_if(uses_[static_cast<size_t>(id.index)],
-                  [&](const Uses::Use& use) { return use.node == node.id; });
+    if (knows(id)) users_[static_cast<size_t>(id.index)].remove(node.id);
   };
   for (const ValueId id : node.inputs)
     forget(id);
@@ -61,13 +88,23 @@ void LiveUses::remove(const Node& node) {
     forget(id);
 }
 
-void LiveUses::moved(ValueId from, ValueId to) {
+void LiveUses::replace(Graph& graph, ValueId from, ValueId to) {
   if (from == to) return;
   grow(std::max(from, to));
-  const auto f = static_cast<size_t>(from.index), t = static_cast<size_t>(to.index);
-  uses_[t].insert(uses_[t].end(), uses_[f].begin(), uses_[f].end());
-  uses_[f].clear();
-  output_uses_[t] += std::exchange(output_uses_[f], 0);
+  Users& before = users_[static_cast<size_t>(from.index)];
+  Users& after = users_[static_cast<size_t>(to.index)];
+  before.close_gaps();
+  for (const Uses::Use& use : before.uses) {
+    replace_uses(graph.mutable_node(use.node), from, to);
+    after.add(use);
+  }
+  after.outputs += before.outputs;
+  if (before.outputs > 0) {
+    std::vector<ValueId> outputs = graph.outputs();
+    std::replace(outputs.begin(), outputs.end(), from, to);
+    graph.set_outputs(std::move(outputs));
+  }
+  before = {};
 }
 
 int LiveUses::remove_dead(Graph& graph, std::vector<ValueId> freed) {

@@ -118,8 +118,7 @@ Result<std::vector<NodeId>> Patch::apply(Graph& graph, LiveUses& uses) const {
       return error("graph output \"{}\" cannot become \"{}\"", graph.value(from).name,
                    graph.value(to).name);
     const bool is_output = graph.is_output(from);
-    graph.replace_uses(from, to);
-    uses.moved(from, to);
+    uses.replace(graph, from, to);
     if (to.index >= base_ || is_output) {
       const std::string taken = graph.value(from).name;
       graph.rename(from, taken + "_replaced");

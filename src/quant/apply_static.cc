@@ -26,8 +26,9 @@ class StaticWriter {
       : graph_(graph), plan_(plan), placement_(placement), storage_(storage), writer_(graph) {}
 
   Status run() {
+    const Uses uses(graph_);
     for (const NodePlan& node_plan : plan_.nodes)
-      if (through_codes(node_plan)) OCTET_TRY(collect(node_plan));
+      if (through_codes(node_plan)) OCTET_TRY(collect(node_plan, uses));
     for (const NodePlan& node_plan : plan_.nodes)
       if (through_codes(node_plan) && node_plan.weight) OCTET_TRY(write_weight(node_plan));
     for (const auto& [value, readers] : readers_)
@@ -51,7 +52,7 @@ class StaticWriter {
     return node_plan.quantized && node_plan.rule != kEmbeddingRule;
   }
 
-  Status collect(const NodePlan& node_plan) {
+  Status collect(const NodePlan& node_plan, const Uses& uses) {
     const NodeId id = OCTET_TRY(find_planned(graph_, node_plan));
     const Node& node = graph_.node(id);
     for (const int64_t i : node_plan.inputs) {
@@ -66,7 +67,6 @@ class StaticWriter {
     whole_.insert(value);
     Readers& readers = readers_[value];
     readers = {{}, graph_.is_output(value), id};
-    const Uses uses(graph_);
     for (const Uses::Use& use : uses.of(value))
       if (use.input < graph_.node(use.node).inputs.size())
         readers.nodes.emplace_back(use.node, use.input);

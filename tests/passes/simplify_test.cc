@@ -261,5 +261,22 @@ output y: f32[2, 2]
   EXPECT_TRUE(apply(training, fold_batchnorm).empty());
 }
 
+/// What a patch costs does not grow with the graph: a chain this long would take minutes otherwise.
+TEST(Simplify, TakesHalfOfALongChainAway) {
+  constexpr int kPairs = 50000;
+  Graph g;
+  g.opsets[""] = 17;
+  ValueId at = g.add_input("x", tensor_type(DType::kFloat32, Shape{2}));
+  const ValueId one = g.add_constant("one", Tensor::scalar(1.0F));
+  for (int i = 0; i < kPairs; ++i)
+    at = g.emit("Mul", {g.emit("Sigmoid", {at}), one});
+  g.mark_output(at);
+  const auto steps = simplify(g);
+  ASSERT_TRUE(steps.ok()) << steps.error().text();
+  EXPECT_EQ(g.nodes().size(), static_cast<size_t>(kPairs));
+  for (const NodeId id : g.nodes())
+    ASSERT_EQ(g.node(id).op_type, "Sigmoid");
+}
+
 } // namespace
 } // namespace octet
