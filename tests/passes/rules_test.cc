@@ -429,23 +429,6 @@ TEST(ExactRules, TurnTextIntoText) {
   }
 }
 
-TEST(EliminateNanGuard, StaysWhereARowMayBeFullyMasked) {
-  Graph g = parse(R"(graph g opset(""=17)
-input q: f32[2, 4, 4]
-input m: bool[2, 1, 4]
-const zero: f32[] = [0]
-const low: f32[] = [-inf]
-mask = Where(m, zero, low)
-s = MatMul(q, q)
-t = Add(s, mask)
-p = Softmax(t)
-n = IsNaN(p)
-y = Where(n, zero, p)
-output y: f32[2, 4, 4]
-)");
-  EXPECT_TRUE(apply(g, {eliminate_nan_guard}).empty());
-}
-
 TEST(EliminateNeutral, AddingZeroIsCalledRounding) {
   Graph g = parse(R"(graph g opset(""=17)
 input x: f32[2]
