@@ -2,12 +2,12 @@
 #include "octet/certify.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/format.h"
 #include "ops/infer.h"
 #include "passes/inline_functions.h"
 #include "targets/certify/products.h"
+#include "targets/certify/reduce.h"
 #include "targets/certify/saturation.h"
 #include "targets/repair/coding.h"
 
@@ -16,25 +16,6 @@ namespace octet {
 namespace {
 
 constexpr int64_t kPositions = 64; // of a layer and batch
-constexpr double kFactorStep = 1.002;
-constexpr int kMaxFactorSteps = 2000; // 1.002^2000 = 54: the weights are down to 2 by then
-
-/// The largest pair of one output channel.
-PairBounds channel_bounds(std::span<const int8_t> weights, int32_t lowest, int32_t highest) {
-  PairBounds out;
-  for (size_t k = 0; k < weights.size(); k += 2) {
-    const PairBounds pair =
-        pair_bounds(weights[k], k + 1 < weights.size() ? weights[k + 1] : 0, lowest, highest);
-    out.low = std::min(out.low, pair.low);
-    out.high = std::max(out.high, pair.high);
-  }
-  return out;
-}
-
-std::span<const int8_t> channel(const StoredProduct& p, int64_t o) {
-  return std::span(p.weights).subspan(static_cast<size_t>(o * p.terms),
-                                      static_cast<size_t>(p.terms));
-}
 
 CertifiedLayer certify_layer(const Graph& graph, const StoredProduct& p) {
   CertifiedLayer out;
@@ -45,7 +26,7 @@ CertifiedLayer certify_layer(const Graph& graph, const StoredProduct& p) {
   out.lowest = p.lowest;
   out.highest = p.highest;
   for (int64_t o = 0; o < p.channels; ++o) {
-    const auto weights = channel(p, o);
+    const auto weights = channel_weights(p, o);
     int64_t sum = 0;
     for (size_t k = 0; k < weights.size(); k += 2) {
       const PairBounds pair =
@@ -60,47 +41,6 @@ CertifiedLayer certify_layer(const Graph& graph, const StoredProduct& p) {
   return out;
 }
 
-std::vector<int8_t> coarser(std::span<const int8_t> weights, double factor) {
-  std::vector<int8_t> out;
-  for (const int8_t w : weights)
-    out.push_back(static_cast<int8_t>(std::nearbyint(w / factor)));
-  return out;
-}
-
-/// The least factor, in steps, whose rounded weights cannot saturate.
-double safe_factor(std::span<const int8_t> weights, int32_t lowest, int32_t highest) {
-  double factor = 1;
-  for (int step = 0; step < kMaxFactorSteps; ++step, factor *= kFactorStep)
-    if (!channel_bounds(coarser(weights, factor), lowest, highest).can_saturate()) break;
-  return factor;
-}
-
-/// A tensor of a new value in place of an input.
-void put_input(Graph& graph, const InputAt& at, Tensor tensor) {
-  const std::string& name = graph.value(graph.node(at.node).input(at.input)).name;
-  graph.set_node_input(at.node, at.input,
-                       graph.add_constant(graph.unique_name(name), std::move(tensor)));
-}
-
-/// Codes divided by the factor of their channel.
-Result<Tensor> divided(const Tensor& codes,
-                       const std::vector<double>& factors,
-                       const std::function<int64_t(int64_t)>& channel_of) {
-  std::vector<double> out = OCTET_TRY(codes.to_doubles());
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i] =
-        std::nearbyint(out[i] / factors[static_cast<size_t>(channel_of(static_cast<int64_t>(i)))]);
-  return Tensor::from_doubles(codes.type(), codes.shape(), out);
-}
-
-/// Scales multiplied by as many factors.
-Result<Tensor> multiplied(const Tensor& scale, const std::vector<double>& factors) {
-  std::vector<double> out = OCTET_TRY(scale.to_doubles());
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i] *= factors[i];
-  return Tensor::from_doubles(scale.type(), scale.shape(), out);
-}
-
 } // namespace
 
 struct Certification::Impl {
@@ -110,8 +50,6 @@ struct Certification::Impl {
   std::unique_ptr<Executor> tapped;
 
   Status prepare(const ExecutorFactory& make);
-  Status reduce(Graph& out, const StoredProduct& p) const;
-  Status reduce_bias(Graph& out, const StoredProduct& p, const std::vector<double>& factors) const;
 };
 
 Certification::Certification(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -189,7 +127,7 @@ Status Certification::simulate(std::span<const Tensor> inputs, const ExecutorFac
         const auto activations = std::span(at.codes).subspan(
             static_cast<size_t>((row * p.groups + o / per_group) * p.terms),
             static_cast<size_t>(p.terms));
-        const TwoSums sums = add_up(activations, channel(p, o));
+        const TwoSums sums = add_up(activations, channel_weights(p, o));
         const int64_t error = std::abs(sums.exact - sums.saturated);
         ++layer.sums;
         layer.wrong_sums += error != 0 ? 1 : 0;
@@ -199,75 +137,11 @@ Status Certification::simulate(std::span<const Tensor> inputs, const ExecutorFac
   return ok_status();
 }
 
-Status Certification::Impl::reduce(Graph& out, const StoredProduct& p) const {
-  const Node& node = graph.node(p.node);
-  const std::string layer = fmt::format("certify: {} {}", node.op_type, name_of(graph, node));
-  if (!p.scale.valid())
-    return error("{} has the scale of its weights in the operators behind it; write the file with "
-                 "Q/DQ first: octet repair --target tensorrt-10",
-                 layer);
-  if (p.weight_zero)
-    return error("{} has weights with a zero point; write them without first: octet repair "
-                 "--target tensorrt-10",
-                 layer);
-  const auto scale = constant_value(graph, graph.node(p.scale.node).input(p.scale.input));
-  if (!scale) return error("{} has computed weight scales; make them constants", layer);
-  const int64_t scales = scale->count();
-  if (scales != 1 && scales != p.channels)
-    return error("{} has {} weight scales for {} channels; give one or one for each", layer, scales,
-                 p.channels);
-  std::vector<double> factors(static_cast<size_t>(scales), 1);
-  for (int64_t o = 0; o < p.channels; ++o) {
-    double& factor = factors[static_cast<size_t>(scales == 1 ? 0 : o)];
-    factor = std::max(factor, safe_factor(channel(p, o), p.lowest, p.highest));
-  }
-  // With one scale the largest factor serves all: a larger one never brings a pair back, but
-  // rounding might, so it is tried on all of them.
-  if (scales == 1)
-    while (channel_bounds(coarser(p.weights, factors[0]), p.lowest, p.highest).can_saturate())
-      factors[0] *= kFactorStep;
-  std::vector<int64_t> channel_of(p.weights.size());
-  for (int64_t o = 0; o < p.channels; ++o)
-    for (int64_t k = 0; k < p.terms; ++k)
-      channel_of[static_cast<size_t>(weight_index(p, o, k))] = scales == 1 ? 0 : o;
-  put_input(out, p.codes, OCTET_TRY(divided(p.stored, factors, [&](int64_t i) {
-              return channel_of[static_cast<size_t>(i)];
-            })));
-  put_input(out, p.scale, OCTET_TRY(multiplied(*scale, factors)));
-  return reduce_bias(out, p, factors);
-}
-
-/// int32 codes of a bias that counts in steps of the sum; a DequantizeLinear's keep their value by
-/// themselves and follow only where they had the weights' scales.
-Status Certification::Impl::reduce_bias(Graph& out,
-                                        const StoredProduct& p,
-                                        const std::vector<double>& factors) const {
-  if (!p.bias.valid()) return ok_status();
-  const Node& holder = graph.node(p.bias.node);
-  const auto codes = constant_value(graph, holder.input(p.bias.input));
-  const bool one = factors.size() == 1;
-  const auto factor_of = [&](int64_t i) { return one ? 0 : i % p.channels; };
-  const bool follows =
-      codes && codes->type() == DType::kInt32 && (one || codes->count() % p.channels == 0);
-  if (is_dequantize(holder)) {
-    const auto scale = constant_value(graph, holder.input(1));
-    if (!follows || !scale || static_cast<size_t>(scale->count()) != factors.size())
-      return ok_status();
-    put_input(out, {holder.id, 1}, OCTET_TRY(multiplied(*scale, factors)));
-  } else if (!follows) {
-    return error("certify: {} {} has a bias that is no constant of int32 codes for each channel",
-                 holder.op_type, name_of(graph, holder));
-  }
-  put_input(out, p.bias, OCTET_TRY(divided(*codes, factors, factor_of)));
-  return ok_status();
-}
-
 Result<Graph> Certification::reduced() const {
-  Graph out = impl_->graph;
+  std::vector<const StoredProduct*> wanted;
   for (size_t i = 0; i < impl_->products.found.size(); ++i)
-    if (impl_->layers[i].can_saturate()) OCTET_TRY(impl_->reduce(out, impl_->products.found[i]));
-  out.remove_dead();
-  return out;
+    if (impl_->layers[i].can_saturate()) wanted.push_back(&impl_->products.found[i]);
+  return with_coarser_weights(impl_->graph, wanted);
 }
 
 } // namespace octet

@@ -220,6 +220,11 @@ Products find_products(const Graph& graph) {
   return out;
 }
 
+std::span<const int8_t> channel_weights(const StoredProduct& product, int64_t channel) {
+  return std::span(product.weights)
+      .subspan(static_cast<size_t>(channel * product.terms), static_cast<size_t>(product.terms));
+}
+
 int64_t weight_index(const StoredProduct& product, int64_t channel, int64_t term) {
   if (!product.convolution)
     return product.rows ? channel * product.terms + term : term * product.channels + channel;

@@ -3,6 +3,7 @@
 // weights as a matrix, activations as uint8 codes.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "octet/certify.h"
@@ -14,6 +15,7 @@ struct InputAt {
   NodeId node;
   size_t input = 0;
   bool valid() const { return node.valid(); }
+  bool operator==(const InputAt&) const = default;
 };
 
 struct StoredProduct {
@@ -44,6 +46,9 @@ struct Products {
 /// and QAttention, octet.native's QDynamicGemm. Not listed, because exact: float products, uint8
 /// weights. What else may multiply codes is unexamined.
 Products find_products(const Graph& graph);
+
+/// The weights of one output channel, in the order in which they are added.
+std::span<const int8_t> channel_weights(const StoredProduct& product, int64_t channel);
 
 /// Where element (channel, term) of the matrix stands in the weight tensor.
 int64_t weight_index(const StoredProduct& product, int64_t channel, int64_t term);
