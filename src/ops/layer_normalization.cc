@@ -15,9 +15,13 @@ struct LayerNormalizationAttrs {
   DType stash;
 };
 
+/// A stash type that is no float says nothing: the statistics are f32 then, as elsewhere.
 LayerNormalizationAttrs parse(const Node& node) {
+  const auto stash = static_cast<DType>(node.attr_int("stash_type", 1));
+  const bool is_stash = stash == DType::kFloat16 || stash == DType::kBfloat16 ||
+                        stash == DType::kFloat32 || stash == DType::kFloat64;
   return {node.attr_int("axis", -1), node.attr_float("epsilon", 1e-5F),
-          static_cast<DType>(node.attr_int("stash_type", 1))};
+          is_stash ? stash : DType::kFloat32};
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize (opset 10). x interpolated to other sizes along some axes, given scales or sizes. Opset 10
 // has scales only (asymmetric coordinates, floor); 11 adds the coordinate modes, sizes and the
-// region of interest; 18 axes, antialias and aspect ratio policies.
+// region of interest; 13 drops the mode tf_half_pixel_for_nn, which runtimes go on taking; 18 adds
+// axes, antialias and aspect ratio policies.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -48,8 +49,9 @@ Result<ResizeMode> parse_mode(const Node& node, int64_t version) {
     m.nearest = Nearest::kFloor;
     return m;
   }
-  m.coordinates = OCTET_TRY(choice<C, 6>(node, "coordinate_transformation_mode", "half_pixel",
+  m.coordinates = OCTET_TRY(choice<C, 7>(node, "coordinate_transformation_mode", "half_pixel",
                                          {{{"half_pixel", C::kHalfPixel},
+                                           {"tf_half_pixel_for_nn", C::kTfHalfPixelForNn},
                                            {"half_pixel_symmetric", C::kHalfPixelSymmetric},
                                            {"pytorch_half_pixel", C::kPytorchHalfPixel},
                                            {"align_corners", C::kAlignCorners},

@@ -25,6 +25,8 @@ double source(const ResizeMode& mode, const ResizeAxis& a, double at) {
     const double adjustment = static_cast<double>(a.out) / out;
     return in / 2 * (1 - adjustment) + (at + 0.5) / a.scale - 0.5;
   }
+  case Coordinates::kTfHalfPixelForNn:
+    return a.scale == 1 ? at : (at + 0.5) / a.scale; // an axis that keeps its size is not moved
   case Coordinates::kTfCropAndResize:
     break;
   }

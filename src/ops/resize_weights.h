@@ -18,6 +18,7 @@ enum class Coordinates {
   kPytorchHalfPixel,
   kAlignCorners,
   kAsymmetric,
+  kTfHalfPixelForNn,
   kTfCropAndResize,
 };
 enum class Nearest { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil };

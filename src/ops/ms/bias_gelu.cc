@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// BiasGelu (com.microsoft 1). x: [..., D], b: [D]; y = gelu(x + b), gelu(v) = v / 2 *
+// BiasGelu (com.microsoft 1). b broadcasts to x; y = gelu(x + b), gelu(v) = v / 2 *
 // (1 + erf(v / sqrt 2)).
 #include <cmath>
 #include <numbers>
 
 #include "ops/elementwise.h"
-#include "ops/validate.h"
+#include "ops/normalization.h"
 
 namespace octet::ms::op_BiasGelu {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  OCTET_TRY(check_rank(ctx, 1, 1, 1));
+  OCTET_TRY(check_broadcasts(ctx, 1));
   return infer_binary(ctx, kFloatTypes);
 }
 

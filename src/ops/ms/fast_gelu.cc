@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// FastGelu (com.microsoft 1). v = x + b (b: [D], may be omitted); y = v / 2 *
+// FastGelu (com.microsoft 1). v = x + b (b broadcasts to x, may be omitted); y = v / 2 *
 // (1 + tanh(sqrt(2 / pi) * (v + 0.044715 v^3))).
 #include <cmath>
 #include <numbers>
 
 #include "ops/elementwise.h"
-#include "ops/validate.h"
+#include "ops/normalization.h"
 
 namespace octet::ms::op_FastGelu {
 namespace {
@@ -20,7 +20,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
     OCTET_TRY(check_input(ctx, 0, kFloatTypes));
     return one(ctx.input(0).type);
   }
-  OCTET_TRY(check_rank(ctx, 1, 1, 1));
+  OCTET_TRY(check_broadcasts(ctx, 1));
   return infer_binary(ctx, kFloatTypes);
 }
 
