@@ -91,6 +91,46 @@ TEST(SeveralLosses, AreLearnedTogetherAndMeasuredAsTheReferenceMeasures) {
   EXPECT_GT(sum_accuracy, 0.8);
 }
 
+/// The mean square loss of logits [rows, 2] over labels that are not `ignored`, and how many of
+/// those are told.
+std::pair<double, double> mean_square(const Tensor& logits, const Tensor& labels, int64_t ignored) {
+  double loss = 0, correct = 0, counted = 0;
+  for (int64_t r = 0; r < labels.count(); ++r) {
+    const auto label = static_cast<int64_t>(labels.at(r));
+    if (label == ignored) continue;
+    for (int64_t c = 0; c < 2; ++c)
+      loss += std::pow(logits.at(2 * r + c) - (c == label ? 1 : 0), 2) / 2;
+    correct += (logits.at(2 * r + 1) > logits.at(2 * r) ? 1 : 0) == label ? 1 : 0;
+    ++counted;
+  }
+  return {loss / counted, correct / counted};
+}
+
+TEST(MeanSquare, LeavesOutIgnoredLabels) {
+  const Sequences data(64), unseen(50, 2);
+  for (const int64_t ignored : {-100, 0}) { // of no class, and of one
+    TrainOptions options = sequence_options();
+    const bool padded = ignored < 0;
+    options.losses = {{.output = padded ? "sign_logits" : "sum_logits",
+                       .target = padded ? "signs" : "",
+                       .kind = LossKind::kMeanSquare,
+                       .ignore_index = ignored}};
+    options.max_steps = 3;
+    options.evaluate_steps = 3;
+    const TrainedModel model = must_train(sequence_network(), data, options, &unseen);
+    const Batch batch = unseen.batch(all_of(unseen)).value();
+    const auto out = make_reference_executor(model.graph)
+                         .value()
+                         ->run(std::vector<Tensor>{batch.inputs[0].second})
+                         .value();
+    const auto [loss, accuracy] =
+        mean_square(out[padded ? 0 : 1], padded ? batch.targets[0].second : batch.labels, ignored);
+    const EvaluationRecord& e = model.report.evaluations.back();
+    EXPECT_NEAR(e.loss, loss, 1e-5) << "ignored: " << ignored;
+    EXPECT_DOUBLE_EQ(e.terms[0].accuracy, accuracy) << "ignored: " << ignored;
+  }
+}
+
 TEST(SeveralLosses, NameWhatIsMissing) {
   const Sequences data(20);
   TrainOptions options = sequence_options();

@@ -20,7 +20,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm(const at::Tensor& x,
                                                           int64_t axis,
                                                           double epsilon) {
   const at::IntArrayRef shape = x.sizes().slice(static_cast<size_t>(wrap_axis(axis, x.dim())));
-  // ONNX lets gain and bias broadcast; LibTorch wants the whole shape.
+  const auto rank = static_cast<int64_t>(shape.size());
+  // ONNX lets gain and bias broadcast, also along the axes in front; LibTorch wants the whole
+  // shape.
+  if (gain.dim() > rank || (bias && bias->dim() > rank)) {
+    auto [y, mean, inverse] = at::native_layer_norm(x, shape, std::nullopt, std::nullopt, epsilon);
+    y = y * gain;
+    return {bias ? y + *bias : y, mean, inverse};
+  }
   std::optional<at::Tensor> wide_bias;
   if (bias) wide_bias = bias->sizes() == shape ? *bias : bias->expand(shape);
   return at::native_layer_norm(x, shape, gain.sizes() == shape ? gain : gain.expand(shape),

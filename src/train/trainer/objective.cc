@@ -74,6 +74,17 @@ at::Tensor as_rows(const at::Tensor& output) {
   return widened(output.dim() == 2 ? output : output.reshape({-1, output.size(-1)}));
 }
 
+/// The distance of each row from the unit vector of its label, squared and averaged over the
+/// classes, summed over the rows that are not ignored.
+at::Tensor
+mean_square_sum(const at::Tensor& rows, const at::Tensor& targets, const at::Tensor& ignored) {
+  const at::Tensor wanted = at::one_hot(targets.masked_fill(ignored, 0), rows.size(1));
+  const at::Tensor column = ignored.unsqueeze(1);
+  return at::mse_loss(rows.masked_fill(column, 0),
+                      wanted.to(rows.scalar_type()).masked_fill(column, 0), kSum) /
+         rows.size(1);
+}
+
 } // namespace
 
 Result<Objective>
@@ -169,14 +180,15 @@ at::Tensor Objective::term_sum(size_t term,
               "the output \"", terms_[term].name, "\" of shape ", output.sizes(),
               " does not hold classes for ", targets.size(0), " labels");
   const at::Tensor rows = as_rows(output);
+  const at::Tensor ignored = at::eq(targets, spec.ignore_index);
   at::Tensor loss;
   if (spec.kind == LossKind::kMeanSquare)
-    loss = at::mse_loss(rows, at::one_hot(targets, rows.size(1)).to(rows.scalar_type()), kSum) /
-           rows.size(1);
+    loss = mean_square_sum(rows, targets, ignored);
   else
     loss = at::cross_entropy_loss(rows, targets, std::nullopt, kSum, spec.ignore_index, smoothing_);
   sums.loss.push_back(loss.item().toDouble());
-  sums.correct.push_back(at::eq(at::argmax(rows.detach(), 1), targets).sum().item().toLong());
+  const at::Tensor correct = at::eq(at::argmax(rows.detach(), 1), targets);
+  sums.correct.push_back(correct.masked_fill(ignored, false).sum().item().toLong());
   return loss;
 }
 
