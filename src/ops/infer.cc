@@ -45,6 +45,27 @@ InputInfo describe(const Graph& graph, ValueId id, const Values* values) {
   return info;
 }
 
+/// What a declared shape is to what the operators say.
+enum class Declared {
+  kBinds,  ///< as good: a contradiction is an error
+  kYields, ///< fills in what they leave open
+};
+
+/// What the operators say, and what is declared where they leave something open. `trusted` becomes
+/// true when that brings a size.
+TypeInfo filled(const TypeInfo& declared, TypeInfo inferred, bool& trusted) {
+  if (!declared.shape) return inferred;
+  if (!inferred.shape) inferred.shape.emplace(declared.shape->size(), Dim::unknown());
+  if (declared.rank() != inferred.rank()) return inferred;
+  for (size_t i = 0; i < inferred.shape->size(); ++i) {
+    Dim& mine = (*inferred.shape)[i];
+    if (mine.is_known()) continue;
+    mine = (*declared.shape)[i];
+    trusted = trusted || mine.is_constant();
+  }
+  return inferred;
+}
+
 /// The more precise of two statements; an error when they contradict each other.
 Result<TypeInfo> merge(const TypeInfo& declared, const TypeInfo& inferred) {
   if (!declared.opaque.empty() || !inferred.opaque.empty())
@@ -72,7 +93,8 @@ Result<TypeInfo> merge(const TypeInfo& declared, const TypeInfo& inferred) {
 
 class Inference {
  public:
-  Inference(UnknownOp unknown, int depth) : unknown_(unknown), depth_(depth) {}
+  Inference(UnknownOp unknown, int depth, Declared declared = Declared::kBinds)
+      : unknown_(unknown), declared_(declared), depth_(depth) {}
 
   Status graph(Graph& g) {
     if (depth_ > kMaxSubgraphDepth)
@@ -103,7 +125,7 @@ class Inference {
     for (size_t k = 0; k < out_ids.size() && k < outputs.size(); ++k) {
       if (!out_ids[k].valid()) continue;
       TypeInfo merged = OCTET_TRY_WITH(
-          merge(g.value(out_ids[k]).type, outputs[k].type),
+          combine(g.value(out_ids[k]).type, outputs[k].type),
           fmt::format("node {}: output \"{}\"", full_label(g, n), g.value(out_ids[k]).name));
       if (outputs[k].value) values_[out_ids[k]] = *outputs[k].value;
       g.set_type(out_ids[k], std::move(merged));
@@ -112,8 +134,18 @@ class Inference {
   }
 
   Values take_values() { return std::move(values_); }
+  /// Declared shapes that yield filled something in.
+  bool trusted() const { return trusted_; }
 
  private:
+  Result<TypeInfo> combine(const TypeInfo& declared, const TypeInfo& inferred) {
+    const bool tensors = declared.opaque.empty() && inferred.opaque.empty();
+    if (declared_ == Declared::kBinds || !tensors) return merge(declared, inferred);
+    TypeInfo types_only = declared;
+    types_only.shape.reset();
+    return filled(declared, OCTET_TRY(merge(types_only, inferred)), trusted_);
+  }
+
   Result<std::vector<TypeInfo>>
   body(const Graph& outer, const Node& n, const Graph& inner, std::span<const TypeInfo> types) {
     Graph copy = inner;
@@ -124,8 +156,9 @@ class Inference {
       if (v.kind == ValueKind::kCapture) copy.set_type(v.id, outer.value(v.captured).type);
     }
     if (copy.opsets.empty()) copy.opsets = outer.opsets;
-    OCTET_TRY_WITH(Inference(unknown_, depth_ + 1).graph(copy),
-                   fmt::format("body of {}", full_label(outer, n)));
+    Inference inside(unknown_, depth_ + 1, declared_);
+    OCTET_TRY_WITH(inside.graph(copy), fmt::format("body of {}", full_label(outer, n)));
+    trusted_ = trusted_ || inside.trusted_;
     std::vector<TypeInfo> out;
     for (const ValueId id : copy.outputs())
       out.push_back(copy.value(id).type);
@@ -133,7 +166,9 @@ class Inference {
   }
 
   UnknownOp unknown_;
+  Declared declared_;
   int depth_;
+  bool trusted_ = false;
   Values values_;
 };
 
@@ -163,6 +198,14 @@ Status infer_types(Graph& graph, KnownElements& elements) {
   Inference inference(UnknownOp::kIgnore, 0);
   OCTET_TRY(inference.graph(graph));
   elements = inference.take_values();
+  return ok_status();
+}
+
+Status infer_types_to_run(Graph& graph, KnownElements& elements, bool& trusted) {
+  Inference inference(UnknownOp::kIgnore, 0, Declared::kYields);
+  OCTET_TRY(inference.graph(graph));
+  elements = inference.take_values();
+  trusted = inference.trusted();
   return ok_status();
 }
 

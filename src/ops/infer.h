@@ -24,6 +24,9 @@ Graph standing_alone(const Graph& outer, const Graph& body);
 using KnownElements = std::map<ValueId, std::vector<Dim>>;
 /// The same; `elements` becomes what the walk knew of integer tensors that are no constants.
 Status infer_types(Graph& graph, KnownElements& elements);
+/// Fills in types for a run: what operators say goes before shapes that were declared, which only
+/// fill in what does not follow from the inputs. `trusted` becomes whether they had to.
+Status infer_types_to_run(Graph& graph, KnownElements& elements, bool& trusted);
 /// Fills in the types of one node's outputs from those of its inputs.
 Status infer_node(Graph& graph, NodeId node, UnknownOp unknown = UnknownOp::kIgnore);
 /// What is known of the inputs of one node (types, constants), for quant traits and rules.

@@ -94,7 +94,8 @@ Result<std::unique_ptr<Plan>> Plan::make(std::shared_ptr<const PreparedGraph> pr
   }
   // What was inferred for symbolic shapes stays as the declared type and is refined.
   KnownElements elements;
-  OCTET_TRY_WITH(infer_types(shaped, elements), "plan");
+  bool trusted = false;
+  OCTET_TRY_WITH(infer_types_to_run(shaped, elements, trusted), "plan");
   OCTET_TRY_WITH(plan->find_known(shaped, elements), "plan");
   OCTET_TRY_WITH(plan->bind(shaped), "plan");
   OCTET_TRY_WITH(plan->place(shaped), "plan");

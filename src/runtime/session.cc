@@ -51,6 +51,8 @@ std::vector<bool> fully_known(const Graph& graph, const KnownElements& elements)
 
 struct Session::Impl {
   std::shared_ptr<runtime::PreparedGraph> prepared;
+  /// The graph as it came, where shapes that only the file declares were taken on trust.
+  std::optional<Graph> literal;
   std::vector<PlannedNode> nodes;
   std::unique_ptr<runtime::Workers> workers;
   Isa isa = Isa::kScalar;
@@ -67,6 +69,7 @@ struct SessionContext::Impl {
   std::vector<std::shared_ptr<Buffer>> aligned;
   /// The workers have the scratch memory that the plans need.
   bool settled = false;
+  std::vector<Tensor> literal_outputs; ///< of the last run, when a declared shape proved wrong
 
   Result<runtime::Plan*> plan_for(std::span<const Shape> shapes) {
     std::unique_ptr<runtime::Plan> plan = OCTET_TRY(runtime::Plan::make(session->prepared, shapes));
@@ -108,6 +111,13 @@ struct SessionContext::Impl {
     for (const Tensor& t : given)
       shapes.push_back(t.shape());
     return plan_for(shapes);
+  }
+
+  /// A run that a wrong declared shape may have stopped: what the file computes all the same.
+  Result<std::span<const Tensor>> run_literally(std::span<const Tensor> given) {
+    const auto executor = OCTET_TRY(make_reference_executor(*session->literal));
+    literal_outputs = OCTET_TRY(executor->run(given));
+    return std::span<const Tensor>(literal_outputs);
   }
 
   /// Fills `inputs`.
@@ -160,6 +170,7 @@ Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inpu
   workers.end_run();
   if (outputs.ok() && !impl_->settled) workers.settle();
   impl_->settled = outputs.ok();
+  if (!outputs.ok() && impl_->session->literal) return impl_->run_literally(inputs);
   return outputs;
 }
 
@@ -200,13 +211,16 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
                  options.threads);
   auto prepared = std::make_shared<runtime::PreparedGraph>();
   prepared->graph = graph;
+  KnownElements elements;
+  bool trusted = false;
+  OCTET_TRY(infer_types_to_run(prepared->graph, elements, trusted));
+  if (trusted) impl->literal = graph;
   if (options.lower) {
-    Graph simple = graph;
+    Graph simple = std::move(prepared->graph);
     OCTET_TRY(simplify(simple));
     prepared->graph = OCTET_TRY(lower(simple, {.integer = options.integer})).graph;
+    OCTET_TRY(infer_types(prepared->graph, elements));
   }
-  KnownElements elements;
-  OCTET_TRY(infer_types(prepared->graph, elements));
   prepared->order = OCTET_TRY(prepared->graph.topological());
   prepared->nodes.resize(static_cast<size_t>(prepared->graph.node_bound()));
   const std::vector<bool> known = fully_known(prepared->graph, elements);
