@@ -30,8 +30,8 @@ Result<NodeId> find_planned(const Graph& graph, const NodePlan& plan);
 Result<const TensorPlan*>
 find_planned(const Graph& graph, const QuantizationPlan& plan, ValueId value, const Node& node);
 
-/// int32 codes of a bias at scales s_x * s_w; nullopt when the bias is no f32 vector of that many
-/// channels or a code does not fit into int32.
+/// int32 codes of a bias at scales s_x * s_w (`x_scale` holds a factor alpha too); nullopt when the
+/// bias is no f32 vector of that many channels or a code does not fit into int32.
 struct Int32Bias {
   std::vector<int32_t> codes;
   std::vector<float> scales; ///< one, or one for each code

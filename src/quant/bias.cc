@@ -18,7 +18,6 @@ std::optional<Int32Bias> int32_bias(const Graph& graph,
                                     const std::vector<float>& w_scales) {
   const Tensor* bias = graph.constant(product.input(2));
   if (bias == nullptr || bias->type() != DType::kFloat32 || bias->rank() != 1) return std::nullopt;
-  if (product.attr_float("alpha", 1.0F) != 1.0F) return std::nullopt;
   if (w_scales.size() != 1 && static_cast<int64_t>(w_scales.size()) != bias->count())
     return std::nullopt;
   const auto beta = static_cast<double>(product.attr_float("beta", 1.0F));
@@ -48,6 +47,7 @@ Result<std::optional<Int32Bias>> int32_bias(const Graph& graph, const Node& prod
   const Tensor* w_scale = graph.constant(w->input(1));
   if (x_scale == nullptr || w_scale == nullptr || x_scale->count() != 1)
     return std::optional<Int32Bias>();
+  if (product.attr_float("alpha", 1.0F) != 1.0F) return std::optional<Int32Bias>();
   return int32_bias(graph, product, OCTET_TRY(x_scale->to_floats())[0],
                     OCTET_TRY(w_scale->to_floats()));
 }

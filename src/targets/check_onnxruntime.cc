@@ -115,6 +115,14 @@ void half_concat_rule(const CheckContext& context, const Node& node) {
       "8");
 }
 
+void bias_rule(const CheckContext& context, const Node& node) {
+  if (!onnxruntime_misreads_bias(context.graph, context.target, node)) return;
+  context.add("bias-scale", measured(context), label(context.graph, node),
+              "ONNX Runtime 1.31 adds the bias' int32 codes to the sum as they are, at input scale "
+              "times weight scale and zero point 0: not the bias that its DQ gives",
+              "store the bias at that scale, or in float: octet repair does", "8");
+}
+
 void opset_rule(const CheckContext& context, const Node& node) {
   if (!context.once(node)) return;
   const int64_t have = context.graph.opset(), bound = release_of(context.target).opset;
@@ -169,6 +177,7 @@ constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,
                                            shared_int8_rule,
                                            moved_int8_rule,
                                            half_concat_rule,
+                                           bias_rule,
                                            onnxruntime_fused,
                                            kernel_rule,
                                            cuda_only_rule,

@@ -2,9 +2,11 @@
 // Which operator of ONNX Runtime (x64, CPU) will run each layer of a Q/DQ file: its fusion rules,
 // replayed. Source: docs/targets.md 4.2 (selectors) and 8 (measured), which wins.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/format.h"
+#include "passes/bias_codes.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_integer.h"
 #include "targets/onnxruntime_versions.h"
@@ -19,6 +21,9 @@ constexpr std::string_view kOnCodes = "codes";
 constexpr std::string_view kComputedElsewhere = "fused";
 constexpr const char* kOwnWeight =
     "Q/DQ on input and output: it quantizes the float weight by itself when it loads the file";
+constexpr const char* kBiasMend = "store the bias as int32 at that scale, or in float";
+/// How far a bias' scale may be off: measured.
+constexpr double kScaleSlack = 1e-6, kRelativeSlack = 0.01;
 constexpr const char* kLowestIsZero =
     "quantize behind the Relu with the lowest code at 0 (int8 zero point -128, or uint8 with 0)";
 
@@ -177,6 +182,7 @@ class OnnxRuntimeExplainer {
     if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
     if (!in_the_way && has_float_bias(node) && !own) in_the_way = odd_scales(node, 0);
     if (!in_the_way && node.input(2).valid()) in_the_way = several_scales(node);
+    if (!in_the_way && !own) in_the_way = odd_bias(node);
     if (!in_the_way && y.quantize == nullptr && next_is_clamp(node))
       in_the_way = {"the Relu after it stays, because no Q with its lowest code at 0 follows",
                     kLowestIsZero};
@@ -196,6 +202,9 @@ class OnnxRuntimeExplainer {
     Obstacle in_the_way = own ? Obstacle{} : float_inputs(node);
     const Codes x = codes_.of_input(node.input(0));
     const bool bias = node.input(2).valid();
+    if (!in_the_way && bias && !is_plain_gemm(node))
+      in_the_way = {"a bias beside alpha or beta other than 1",
+                    "fold alpha into the weight's scale, beta into the bias"};
     const bool bias_codes = bias && codes_.of_input(node.input(2)).present;
     const bool float_constant = bias && graph_.constant(node.input(2)) != nullptr;
     const bool quantized = y.quantize != nullptr;
@@ -241,6 +250,34 @@ class OnnxRuntimeExplainer {
       return {};
     return {"its weight has scales along another axis than its outputs",
             fmt::format("quantize the weight along axis {}", columns)};
+  }
+
+  /// Of Conv, it compares the bias' scale with the sum's, roughly; of Gemm it does not look.
+  Obstacle odd_bias(const Node& node) const {
+    const Codes bias = codes_.of_input(node.input(2));
+    if (!bias.present) return {};
+    if (bias.type != DType::kInt32) return {"its bias has codes that are not int32", kBiasMend};
+    const auto scales = [&](size_t input) {
+      return graph_.constant(codes_.of_input(node.input(input)).dequantize->input(1));
+    };
+    const Tensor *x = scales(0), *w = scales(1), *b = scales(2);
+    const Tensor* zero = graph_.constant(bias.dequantize->input(2));
+    for (int64_t i = 0; zero != nullptr && i < zero->count(); ++i)
+      if (zero->at(i) != 0) return {"its bias has a zero point", kBiasMend};
+    if (x == nullptr || w == nullptr || b == nullptr || x->count() != 1) return {};
+    const auto steps = sum_steps(x->at(0), *w);
+    const auto count = static_cast<int64_t>(steps.size());
+    for (int64_t i = 0; i < std::max(count, b->count()); ++i) {
+      const double step = steps[static_cast<size_t>(count == 1 ? 0 : i % count)];
+      const double scale = b->at(b->count() == 1 ? 0 : i);
+      if (std::abs(scale - step) > kScaleSlack + kRelativeSlack * std::abs(step))
+        return {"its bias has another scale than its input's times its weight's", kBiasMend};
+    }
+    return {};
+  }
+
+  static bool is_plain_gemm(const Node& node) {
+    return node.attr_float("alpha", 1) == 1 && node.attr_float("beta", 1) == 1;
   }
 
   bool has_float_bias(const Node& node) const {

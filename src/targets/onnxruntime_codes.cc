@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "passes/match.h"
 #include "targets/checks.h"
 
 namespace octet {
@@ -152,13 +153,8 @@ bool OnnxRuntimeCodes::absorbs(const Node& quantize, const Node& clamp) const {
   const double z = zero != nullptr && zero->count() == 1 ? zero->at(0) : 0;
   const double lowest = ((is_signed ? -128 : 0) - z) * scale->at(0);
   const double highest = ((is_signed ? 127 : 255) - z) * scale->at(0);
-  if (clamp.is("Relu")) return lowest >= 0;
-  const Tensor* low = graph_.constant(clamp.input(1));
-  const Tensor* high = graph_.constant(clamp.input(2));
-  const auto has_one = [](const Tensor* t) { return t != nullptr && t->count() == 1; };
-  const bool low_ok = !clamp.input(1).valid() || (has_one(low) && lowest >= low->at(0));
-  const bool high_ok = !clamp.input(2).valid() || (has_one(high) && highest <= high->at(0));
-  return low_ok && high_ok;
+  const auto bounds = clamp_bounds(graph_, clamp);
+  return bounds && lowest >= bounds->lo && highest <= bounds->hi;
 }
 
 const Node* OnnxRuntimeCodes::quantize_behind(ValueId value, bool& moved) const {

@@ -4,8 +4,11 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "passes/bias_codes.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_codes.h"
+#include "targets/onnxruntime_versions.h"
+#include "targets/repair/coding.h"
 
 namespace octet {
 
@@ -87,6 +90,23 @@ bool onnxruntime_keeps_output_type(const Graph& graph, const Uses& uses, const N
   if (scale != nullptr && scale->count() != 1) return false;
   const Node* reader = lone_reader(graph, uses, quantize.output(0));
   return reader != nullptr && is_dequantize(*reader) && uses.count(reader->output(0)) <= 1;
+}
+
+bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, const Node& node) {
+  if (is_cuda(target) || (!node.is("Conv") && !node.is("Gemm")) || !node.input(2).valid())
+    return false;
+  const auto scale = [&](size_t input) -> const Tensor* {
+    const Node* dq = graph.producer(node.input(input));
+    return dq != nullptr && is_dequantize(*dq) ? graph.constant(dq->input(1)) : nullptr;
+  };
+  const Tensor *x = scale(0), *w = scale(1);
+  if (x == nullptr || x->count() != 1 || w == nullptr) return false;
+  const auto bias = bias_in_steps(graph, node.input(2), sum_steps(x->at(0), *w),
+                                  [&](ValueId id) { return constant_value(graph, id); });
+  if (!bias || bias->are_stored()) return false;
+  // Files are full of layers that this does not concern: the fusion is replayed for few.
+  const std::string form = onnxruntime_layer(graph, target, node).form;
+  return form == "QLinearConv" || form == "QGemm";
 }
 
 std::optional<size_t> onnxruntime_wide_zero_point(const Graph& graph, const Node& node) {

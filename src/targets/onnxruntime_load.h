@@ -44,6 +44,10 @@ std::optional<std::string> onnxruntime_fused_fault(const Graph& graph,
                                                    const TargetDef& target,
                                                    const Node& node);
 
+/// A Conv or Gemm that becomes integer with a bias behind DQ whose scale and zero point are not
+/// those of the sum: ONNX Runtime adds the codes as they are.
+bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, const Node& node);
+
 /// The input of ConvInteger or MatMulInteger that is a zero point of several elements where the
 /// kernel takes one: both of ConvInteger, that of a of MatMulInteger.
 std::optional<size_t> onnxruntime_wide_zero_point(const Graph& graph, const Node& node);

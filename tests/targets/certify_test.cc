@@ -247,6 +247,36 @@ TEST(Certify, BiasCodesFollowTheWeights) {
   }
 }
 
+/// A bias behind DQ keeps its value, and its codes stay those that a runtime may add to the sum.
+TEST(Certify, BiasesBehindDequantizeFollowTheWeights) {
+  const std::pair<const char*, const char*> biases[] = {
+      {"const bs: f32[] = [0.5]\nconst bz: i32[] = [1700]\n", "{}"},
+      {"const bs: f32[2] = [0.5, 0.5]\nconst bz: i32[2] = [1700, 1700]\n", "{axis=0}"}};
+  for (const auto& [parameters, axis] : biases) {
+    SCOPED_TRACE(parameters);
+    const Certification c = certify(
+        "graph g opset(\"\"=17)\ninput x: f32[N, 4]\nconst s: f32[] = [1]\nconst u: u8[] = [0]\n"
+        "const w: i8[2, 4] = [100, 100, 1, 2, 1, 1, 90, 90]\nconst ws: f32[2] = [0.5, 0.5]\n"
+        "const wz: i8[2] = [0, 0]\nconst b: i32[2] = [3000, -1001]\n" +
+        std::string(parameters) +
+        "q = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
+        "wd = DequantizeLinear(w, ws, wz) {axis=0}\nbd = DequantizeLinear(b, bs, bz) " +
+        axis + "\ny = Gemm(d, wd, bd) {transB=1}\noutput y: f32[*]\n");
+    ASSERT_EQ(c.layers().size(), 1U);
+    const Graph reduced = c.reduced().value();
+    const Node& gemm = *reduced.producer(reduced.outputs()[0]);
+    const Node &w = *reduced.producer(gemm.input(1)), &bias = *reduced.producer(gemm.input(2));
+    const double values[] = {650, -1350.5};
+    for (int64_t i = 0; i < 2; ++i) {
+      const double step = reduced.constant(w.input(1))->at(i);
+      EXPECT_GT(step, 0.6);
+      EXPECT_EQ(reduced.constant(bias.input(1))->at(i), step);
+      EXPECT_EQ(reduced.constant(bias.input(2))->at(i), 0);
+      EXPECT_NEAR(reduced.constant(bias.input(0))->at(i) * step, values[i], step / 2);
+    }
+  }
+}
+
 TEST(Certify, AClipOfTheCodesBoundsThem) {
   const Certification c = certify(std::string(kMatrixHeader) +
                                   "const top: u8[] = [127]\nc = Clip(q, lo, top)\n"

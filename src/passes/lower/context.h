@@ -104,7 +104,8 @@ class Context {
   /// Constant behind a value (also through DQ): biases.
   std::optional<Tensor> constant(ValueId id) const;
 
-  /// The int32 bias behind DQ, when its scale is s_x * s_w (the form of ONNX Runtime's files).
+  /// The bias behind DQ as int32 codes at s_x * s_w (the form of ONNX Runtime's files), when it is
+  /// whole steps of them.
   std::optional<Tensor> int_bias(ValueId id, const QuantParams& x, const Weights& w) const;
 
   /// Looks along the single consumers of a product's output.

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "passes/lower/context.h"
+#include "passes/match.h"
 
 namespace octet::lowering {
 namespace {
@@ -38,26 +39,10 @@ void Context::clamp_step(Epilogue& e) {
   const NodeId next = uses_.single_consumer(e.end);
   if (!next.valid() || done(next)) return;
   const Node& node = in_.node(next);
-  if (node.is("Relu")) {
-    e.min = 0;
-  } else if (node.is("Clip")) {
-    float low = node.attr_float("min", -kInfinity), high = node.attr_float("max", kInfinity);
-    if (node.input(1).valid()) {
-      const Tensor* t = in_.constant(node.input(1));
-      if (!t || t->count() != 1) return;
-      low = static_cast<float>(t->at(0));
-    }
-    if (node.input(2).valid()) {
-      const Tensor* t = in_.constant(node.input(2));
-      if (!t || t->count() != 1) return;
-      high = static_cast<float>(t->at(0));
-    }
-    if (!(low <= high)) return;
-    e.min = low;
-    e.max = high;
-  } else {
-    return;
-  }
+  const auto bounds = clamp_bounds(in_, node);
+  if (!bounds || !(bounds->lo <= bounds->hi)) return;
+  e.min = static_cast<float>(bounds->lo);
+  e.max = static_cast<float>(bounds->hi);
   e.end = node.outputs[0];
   e.absorbed.push_back(next);
 }

@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/op.h"
+#include "passes/bias_codes.h"
 #include "passes/evaluate.h"
 #include "passes/lower/context.h"
 
@@ -133,18 +134,11 @@ std::optional<Tensor> Context::constant(ValueId id) const {
 }
 
 std::optional<Tensor> Context::int_bias(ValueId id, const QuantParams& x, const Weights& w) const {
-  const Node* dq = in_.producer(id);
-  if (!dq || !dq->is("DequantizeLinear")) return std::nullopt;
-  std::optional<Tensor> codes = evaluate(in_, dq->input(0), 0);
-  const std::optional<Tensor> scale = evaluate(in_, dq->input(1), 0);
-  if (!codes || !scale || codes->type() != DType::kInt32) return std::nullopt;
-  for (int64_t i = 0; i < scale->count(); ++i) {
-    const auto k = static_cast<size_t>(w.scales.size() == 1 ? 0 : i);
-    if (k >= w.scales.size()) return std::nullopt;
-    const double want = static_cast<double>(x.scale) * static_cast<double>(w.scales[k]);
-    if (std::abs(scale->at(i) - want) > 1e-6 * want) return std::nullopt;
-  }
-  return codes;
+  std::vector<double> steps;
+  for (const float s : w.scales)
+    steps.push_back(static_cast<double>(x.scale) * static_cast<double>(s));
+  const auto bias = bias_in_steps(in_, id, steps, [&](ValueId v) { return constant(v); });
+  return bias ? bias->codes() : std::nullopt;
 }
 
 Scales fold_scales(const QuantParams& x,

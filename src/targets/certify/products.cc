@@ -173,6 +173,7 @@ Look look_at_dequantized(const Graph& graph, const Node& node) {
     if (constant_value(graph, w->input(0))) return {}; // folded
     return unexaminable("its weights are the first factor");
   }
+  product.x_scale = scale->at(0);
   if (x->output(0) != node.input(0)) {
     product.activation = node.input(0);
     product.requantize = x->id;

@@ -22,6 +22,7 @@ struct StoredProduct {
   NodeId node;
   InputAt codes, scale; ///< of the weights; `scale` is invalid where the form has it elsewhere
   InputAt bias;         ///< int32 codes at the scale of the sum, which changes with the weights'
+  double x_scale = 1;   ///< of the activation, where the bias comes through DQ
   Tensor stored;        ///< the weight codes, as stored or as computed from constants
   bool weight_zero = false;               ///< a zero point of the weights is not 0
   bool convolution = false, rows = false; ///< rows: [channels, terms], else [terms, channels]

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "core/format.h"
+#include "passes/bias_codes.h"
 #include "targets/certify/saturation.h"
 #include "targets/repair/coding.h"
 
@@ -190,8 +191,10 @@ class Reducer {
     Group rest = group;
     while (!rest.empty()) {
       const StoredProduct& p = *rest.front();
-      const auto others = std::stable_partition(
-          rest.begin(), rest.end(), [&](const StoredProduct* q) { return q->bias == p.bias; });
+      const auto others =
+          std::stable_partition(rest.begin(), rest.end(), [&](const StoredProduct* q) {
+            return q->bias == p.bias && q->x_scale == p.x_scale; // one step of the sum
+          });
       const Group same(rest.begin(), others);
       rest.erase(rest.begin(), others);
       if (p.bias.valid()) OCTET_TRY(reduce_bias(same, factors));
@@ -199,30 +202,45 @@ class Reducer {
     return ok_status();
   }
 
-  /// int32 codes of a bias that counts in steps of the sum; a DequantizeLinear's keep their value
-  /// by themselves and follow only where they had the weights' scales.
+  /// int32 codes of a bias that counts in steps of the sum.
   Status reduce_bias(const Group& group, const std::vector<double>& factors) {
     const StoredProduct& p = *group.front();
     const Node& holder = graph_.node(p.bias.node);
+    if (is_dequantize(holder)) return reduce_dequantized_bias(group, factors);
     const auto codes = constant_value(graph_, holder.input(p.bias.input));
     const bool one = factors.size() == 1;
     const auto factor_of = [&](int64_t i) { return one ? 0 : i % p.channels; };
-    const bool follows =
-        codes && codes->type() == DType::kInt32 && (one || codes->count() % p.channels == 0);
-    if (!is_dequantize(holder)) {
-      if (!follows)
-        return error("certify: {} {} has a bias that is no constant of int32 codes for each "
-                     "channel",
-                     holder.op_type, name_of(graph_, holder));
-      put_input(p.bias, OCTET_TRY(divided(*codes, factors, factor_of)));
+    if (!codes || codes->type() != DType::kInt32 || (!one && codes->count() % p.channels != 0))
+      return error("certify: {} {} has a bias that is no constant of int32 codes for each channel",
+                   holder.op_type, name_of(graph_, holder));
+    put_input(p.bias, OCTET_TRY(divided(*codes, factors, factor_of)));
+    return ok_status();
+  }
+
+  /// Behind DQ it keeps its value by itself; where it was whole steps of the sum it stays that,
+  /// since runtimes add such codes as they are.
+  Status reduce_dequantized_bias(const Group& group, const std::vector<double>& factors) {
+    const StoredProduct& p = *group.front();
+    const Node& dequantize = graph_.node(p.bias.node);
+    const auto constant = [&](ValueId id) { return constant_value(graph_, id); };
+    const auto w_scale = constant(graph_.node(p.scale.node).input(p.scale.input));
+    const auto bias =
+        bias_in_steps(graph_, dequantize.output(0), sum_steps(p.x_scale, *w_scale), constant);
+    const auto codes = bias ? bias->codes() : std::nullopt;
+    const bool one = factors.size() == 1;
+    if (!codes || (!one && (codes->rank() != 1 || codes->count() != p.channels)))
       return ok_status();
-    }
-    const auto scale = constant_value(graph_, holder.input(1));
-    if (!follows || !scale || static_cast<size_t>(scale->count()) != factors.size())
-      return ok_status();
-    const NodeId mine = own(holder.id, group, 2);
-    put_input({mine, 1}, OCTET_TRY(multiplied(*scale, factors)));
+    std::vector<double> scales;
+    for (size_t i = 0; i < factors.size(); ++i)
+      scales.push_back(p.x_scale * w_scale->at(static_cast<int64_t>(i)) * factors[i]);
+    const Shape shape = one ? Shape{} : Shape{p.channels};
+    const NodeId mine = own(dequantize.id, group, 2);
+    const auto factor_of = [&](int64_t i) { return one ? 0 : i; };
     put_input({mine, p.bias.input}, OCTET_TRY(divided(*codes, factors, factor_of)));
+    put_input({mine, 1}, OCTET_TRY(Tensor::from_doubles(w_scale->type(), shape, scales)));
+    if (dequantize.input(2).valid())
+      put_input({mine, 2}, OCTET_TRY(Tensor::zeros(DType::kInt32, shape)));
+    if (!one) out_.mutable_node(mine).set("axis", int64_t{0});
     return ok_status();
   }
 

@@ -3,9 +3,12 @@
 #include <cmath>
 
 #include "ops/quant_layout.h"
+#include "passes/bias_codes.h"
+#include "passes/match.h"
 #include "quant/apply.h"
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
+#include "targets/repair/coding.h"
 
 namespace octet {
 
@@ -24,15 +27,9 @@ bool does_work_of(const Graph& graph, const Node& quantize, const Node& clamp) {
   if (!range || scale->count() != 1) return false;
   const float s = static_cast<float>(scale->at(0));
   const double z = zero->at(0);
-  if (clamp.is("Relu")) return unsaturated_code(0, s, z) <= range->lo;
-  const auto bound = [&](size_t input, bool low) {
-    if (!clamp.input(input).valid()) return true;
-    const Tensor* t = graph.constant(clamp.input(input));
-    if (t == nullptr || t->count() != 1) return false;
-    const double code = unsaturated_code(t->at(0), s, z);
-    return low ? code <= range->lo : code >= range->hi;
-  };
-  return clamp.is("Clip") && bound(1, true) && bound(2, false);
+  const auto bounds = clamp_bounds(graph, clamp);
+  return bounds && unsaturated_code(bounds->lo, s, z) <= range->lo &&
+         unsaturated_code(bounds->hi, s, z) >= range->hi;
 }
 
 bool has_parameters(const Graph& graph, const Node& node) {
@@ -86,27 +83,30 @@ std::optional<CodedOutput> coded_output(const RuleContext& context, ValueId valu
 
 BiasCodes bias_codes(
     Patch& patch, const Graph& graph, const Node& node, const CodedValue& x, const CodedValue& w) {
-  if (!node.input(2).valid()) return {};
-  const float x_scale = static_cast<float>(x.scales->at(0));
+  const ValueId bias = node.input(2);
+  if (!bias.valid()) return {};
+  constexpr BiasCodes kNone{.ok = false, .codes = {}};
+  const double alpha = node.attr_float("alpha", 1), beta = node.attr_float("beta", 1);
+  const std::string name = graph.value(bias).name + "_codes";
+  if (const Node* dq = graph.producer(bias)) {
+    const auto steps = sum_steps(x.scales->at(0), *w.scales, alpha / beta);
+    const auto counted =
+        bias_in_steps(graph, bias, steps, [&](ValueId id) { return constant_value(graph, id); });
+    const auto codes = counted ? counted->codes() : std::nullopt;
+    if (!codes) return kNone;
+    const Tensor* stored = graph.constant(dq->input(0));
+    const bool stays = stored != nullptr && stored->identical(*codes);
+    return {.ok = true, .codes = stays ? dq->input(0) : patch.constant(name, *codes)};
+  }
   std::vector<float> w_scales;
   for (int64_t i = 0; i < w.scales->count(); ++i)
     w_scales.push_back(static_cast<float>(w.scales->at(i)));
-  if (const auto stored = coded_value(graph, node.input(2))) {
-    const Tensor& scales = *stored->scales;
-    if (stored->type != DType::kInt32 || node.attr_float("beta", 1) != 1 ||
-        scales.count() != w.scales->count())
-      return {.ok = false, .codes = {}};
-    for (int64_t i = 0; i < scales.count(); ++i) {
-      const double want = x.scales->at(0) * w.scales->at(i);
-      if (std::abs(scales.at(i) - want) > 1e-6 * want) return {.ok = false, .codes = {}};
-    }
-    return {.ok = true, .codes = stored->codes};
-  }
-  const auto bias = int32_bias(graph, node, x_scale, w_scales);
-  if (!bias) return {.ok = false, .codes = {}};
-  const Tensor codes = Tensor::of<int32_t>({static_cast<int64_t>(bias->codes.size())},
-                                           std::span<const int32_t>(bias->codes));
-  return {.ok = true, .codes = patch.constant(graph.value(node.input(2)).name + "_codes", codes)};
+  const auto scale = static_cast<float>(alpha * x.scales->at(0));
+  const auto rounded = int32_bias(graph, node, scale, w_scales);
+  if (!rounded) return kNone;
+  const Tensor codes = Tensor::of<int32_t>({static_cast<int64_t>(rounded->codes.size())},
+                                           std::span<const int32_t>(rounded->codes));
+  return {.ok = true, .codes = patch.constant(name, codes)};
 }
 
 } // namespace octet

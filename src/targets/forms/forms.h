@@ -32,8 +32,9 @@ struct CodedOutput {
 };
 std::optional<CodedOutput> coded_output(const RuleContext& context, ValueId value);
 
-/// int32 codes of a bias for the product of `x` and `w`: from a float constant, or what DQ reads
-/// where its scale is that product. `ok` is false where there is a bias that cannot be one.
+/// int32 codes of a bias for the product of `x` and `w`, at alpha / beta of its scales: of a float
+/// constant the nearest, of codes behind DQ those that mean the same. `ok` is false where there is
+/// a bias that cannot be one.
 struct BiasCodes {
   bool ok = true;
   ValueId codes; ///< invalid: no bias

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //   codes ─▶ DQ ─▶ bias   =>   float bias = (codes - zero point) * scale
-// fold_bias: int32 codes. fold_row: what has a zero point and is no weight, one row or one number,
-// such as the biases and factors that quantize_static codes like activations. Exact: the reference
-// evaluates the DQ. Source: docs/targets.md 1.3, 6.
+// fold_bias: int32 codes. fold_misread_bias: those that ONNX Runtime takes for others. fold_row:
+// what has a zero point and is no weight, one row or one number, such as the biases and factors
+// that quantize_static codes like activations. Exact: the reference evaluates the DQ. Source:
+// docs/targets.md 1.3, 6.
 #include "core/format.h"
+#include "targets/onnxruntime_load.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
@@ -46,6 +48,12 @@ std::optional<Repair> fold_bias(const RepairContext& context, const Node& node) 
   if (!is_inner_dequantize(graph, node) || graph.value(node.input(0)).type.type != DType::kInt32)
     return std::nullopt;
   return fold_dequantize(graph, node);
+}
+
+std::optional<Repair> fold_misread_bias(const RepairContext& context, const Node& node) {
+  const Graph& graph = context.graph;
+  if (!onnxruntime_misreads_bias(graph, context.target, node)) return std::nullopt;
+  return fold_dequantize(graph, *graph.producer(node.input(2)));
 }
 
 std::optional<Repair> fold_row(const RepairContext& context, const Node& node) {

@@ -21,6 +21,7 @@ RepairFn float_input;
 RepairFn float_product;
 RepairFn float_weight;
 RepairFn fold_bias;
+RepairFn fold_misread_bias;
 RepairFn fold_row;
 RepairFn fold_codes;
 RepairFn fold_parameter;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Biases behind DequantizeLinear as what products of codes add to their int32 sums: the one place
+// that reads the scale and the zero point of such a bias.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "octet/graph.h"
+
+namespace octet {
+
+/// The constant behind a value; nullopt where there is none.
+using ConstantOf = std::function<std::optional<Tensor>(ValueId)>;
+
+/// What one step of a sum of codes is worth: factor · s_x · s_w, one or one for each column.
+std::vector<double> sum_steps(double x_scale, const Tensor& w_scales, double factor = 1);
+
+/// A bias of int32 codes behind DQ counted in steps of the sum that it is added to.
+struct BiasInSteps {
+  Tensor stored;              ///< the codes as they stand before DQ
+  Shape shape;                ///< theirs, with a last axis of 1 as long as there are steps
+  std::vector<double> counts; ///< (code - zero point) · scale / step, an element each
+
+  /// The counts as int32 codes; nullopt where one is no whole number, or leaves int32.
+  std::optional<Tensor> codes() const;
+  /// Whether a runtime that adds the stored codes as they are adds the same, to the nearest step.
+  bool are_stored() const;
+};
+/// The last axis of the bias runs along `steps`. Nullopt: the value is no constant int32 behind DQ,
+/// its scales or `steps` do not fit its shape, or a step is 0 or no number.
+std::optional<BiasInSteps> bias_in_steps(const Graph& graph,
+                                         ValueId bias,
+                                         const std::vector<double>& steps,
+                                         const ConstantOf& constant);
+
+} // namespace octet
