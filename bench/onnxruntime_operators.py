@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# usage: tools/setup-peers --run bench/onnxruntime_operators.py schemas|kernels|microsoft
+# usage: tools/setup-peers --run bench/onnxruntime_operators.py schemas|kernels|joint|microsoft
 """Prints the tables of operators and types that octet keeps as data.
 
 schemas: the types and attributes that ONNX's schemas allow; kernels: the types that ONNX Runtime has CPU kernels for.
-microsoft: the same of com.microsoft, a line for each kernel, since their types depend on each other. The first comes from
-onnx.defs, the others from the registry of the installed ONNX Runtime. Formats: src/passes/schema_types_data.cc,
-src/targets/onnxruntime_kernels_data.cc and src/targets/onnxruntime_microsoft_data.cc, which hold the output.
+microsoft: the same of com.microsoft, a line for each kernel, since their types depend on each other; joint: such lines for
+the operators of ai.onnx of which that is true. The first comes from onnx.defs, the others from the registry of the
+installed ONNX Runtime. Formats: src/passes/schema_types_data.cc, src/targets/onnxruntime_kernels_data.cc,
+src/targets/onnxruntime_microsoft_data.cc and src/targets/onnxruntime_joint_data.cc, which hold the output.
 """
 
 import sys
 from collections import defaultdict
+from itertools import product
+from math import prod
 
 from onnx import defs
 
@@ -82,6 +85,16 @@ def schemas():
         print(f"{name} " + ";".join(parts))
 
 
+def runs(kernel, since):
+    first, last = kernel.version_range
+    return first == since or (last < 2**31 - 1 and first <= since <= last)
+
+
+def has_body(schema):
+    """Without a kernel it is inlined."""
+    return schema.has_function or schema.has_context_dependent_function
+
+
 def kernels():
     from onnxruntime.capi import _pybind_state
 
@@ -93,9 +106,7 @@ def kernels():
         parts, before = [], None
         for schema in versions:
             since = schema.since_version
-            fitting = [k for k in found[name] if k.version_range[0] == since or
-                       (k.version_range[1] < 2**31 - 1 and
-                        k.version_range[0] <= since <= k.version_range[1])]
+            fitting = [k for k in found[name] if runs(k, since)]
 
             def types(parameter):
                 out = set()
@@ -107,9 +118,8 @@ def kernels():
 
             # Without a kernel it may still be inlined, where the schema has a body; a Constant
             # becomes an initializer. Bernoulli's body draws with an operator that has none from 22.
-            has_body = schema.has_function or schema.has_context_dependent_function
-            has_body = (has_body or name == "Constant") and (name, since) != ("Bernoulli", 22)
-            now = positions(schema, types) if fitting else "*" if has_body else "-"
+            inlined = (has_body(schema) or name == "Constant") and (name, since) != ("Bernoulli", 22)
+            now = positions(schema, types) if fitting else "*" if inlined else "-"
             if name == "CastLike":  # its body is a Cast
                 now = cast[max(v for v in cast if v <= since)].replace(">", ",0>")
             if name == "Cast":
@@ -118,6 +128,35 @@ def kernels():
                 parts.append(f"{since}:{now}")
             before = now
         print(f"{name} " + ";".join(parts))
+
+
+def joint():
+    """A number says: of the same type as the position with this number."""
+    from onnxruntime.capi import _pybind_state
+
+    found = defaultdict(list)
+    for kernel in _pybind_state.get_all_opkernel_def():
+        if kernel.domain == "" and kernel.provider == "CPUExecutionProvider":
+            found[kernel.op_name].append(kernel)
+    for name, versions in histories():
+        for schema in versions:
+            fitting = [k.type_constraints for k in found[name] if runs(k, schema.since_version)]
+            names = sorted({n for types in fitting for n in types})
+            taken = {c for types in fitting for c in product(*[types.get(n, ["any"]) for n in names])}
+            if has_body(schema) or len(taken) == prod(len({c[i] for c in taken}) for i in range(len(names))):
+                continue
+            for types in fitting:
+                first, sides, position = {}, [], 0
+                for parameters in (schema.inputs, schema.outputs):
+                    texts = []
+                    for p in parameters:
+                        own = types.get(p.type_str, allowed(schema, p))
+                        bound = p.type_str in first
+                        texts.append(str(first[p.type_str]) if bound else letters(own))
+                        first.setdefault(p.type_str, position)
+                        position += 1
+                    sides.append(",".join(texts))
+                print(f"{name} {schema.since_version} " + ">".join(sides))
 
 
 def microsoft():
@@ -150,4 +189,4 @@ def microsoft():
     print("\n".join(sorted(lines)))
 
 
-{"schemas": schemas, "kernels": kernels, "microsoft": microsoft}[sys.argv[1]]()
+{"schemas": schemas, "kernels": kernels, "joint": joint, "microsoft": microsoft}[sys.argv[1]]()

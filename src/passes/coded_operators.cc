@@ -99,6 +99,14 @@ float_bias(const Graph& graph, ValueId codes, double factor, const Tensor& scale
   return out.ok() ? std::optional(*out) : std::nullopt;
 }
 
+std::optional<Patch> decompose_coded_operator(const Graph& graph, const Node& node) {
+  for (DecomposeFn* form :
+       {decompose_qlinear_conv, decompose_qlinear_matmul, decompose_qgemm,
+        decompose_matmul_integer_to_float, decompose_qlinear_pointwise, decompose_qlinear_pool})
+    if (auto patch = form(graph, node)) return patch;
+  return std::nullopt;
+}
+
 namespace {
 
 template <DecomposeFn* kForm>

@@ -57,6 +57,9 @@ DecomposeFn decompose_qlinear_matmul;
 DecomposeFn decompose_qlinear_pointwise;
 DecomposeFn decompose_qlinear_pool;
 
+/// The first of them that takes the node.
+DecomposeFn decompose_coded_operator;
+
 /// The input of what decompose_qlinear_pointwise takes that holds the scale of its output; behind
 /// the last for other nodes.
 size_t pointwise_output_scale(const Node& node);

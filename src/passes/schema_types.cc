@@ -17,13 +17,6 @@ uint32_t type_bit(DType type) {
   return uint32_t{1} << static_cast<uint32_t>(type);
 }
 
-int64_t table_number(std::string_view text) {
-  int64_t out = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), out);
-  OCTET_CHECK(result.ec == std::errc{} && result.ptr == text.data() + text.size());
-  return out;
-}
-
 void read_positions(std::string_view text, OperatorTypes::Version& version) {
   std::vector<uint32_t> all;
   std::string_view outputs = text;
@@ -49,6 +42,13 @@ void read_positions(std::string_view text, OperatorTypes::Version& version) {
 }
 
 } // namespace
+
+int64_t table_number(std::string_view text) {
+  int64_t out = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), out);
+  OCTET_CHECK(result.ec == std::errc{} && result.ptr == text.data() + text.size());
+  return out;
+}
 
 std::string_view next_part(std::string_view& text, char separator) {
   const size_t end = text.find(separator);

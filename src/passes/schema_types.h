@@ -21,6 +21,8 @@ namespace octet {
 DType type_of_letter(char letter);
 /// Cuts off and returns what stands before `separator`, or all.
 std::string_view next_part(std::string_view& text, char separator);
+/// The text of a table as a number; else it is a programmer's error.
+int64_t table_number(std::string_view text);
 
 class OperatorTypes {
  public:

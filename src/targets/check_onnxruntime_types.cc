@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "passes/coded_operators.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_kernels.h"
 #include "targets/onnxruntime_versions.h"
@@ -19,6 +20,36 @@ std::string from_later(int64_t since) {
   return since > 0 ? fmt::format("; from operator set {} on it does: octet export --opset {}",
                                  since, since)
                    : std::string();
+}
+
+/// Each type has a kernel, but not beside the others.
+void onnxruntime_joint_types(const CheckContext& context, const Node& node) {
+  const Graph& graph = context.graph;
+  const auto fault = joint_kernel_fault(graph, node);
+  if (!fault) return;
+  const auto* schema =
+      node.domain.empty() ? onnx_schemas().find(node.op_type, graph.opset()) : nullptr;
+  const int64_t version = schema != nullptr ? schema->since : 1;
+  if (fault->type) {
+    context.add(
+        "no-cpu-kernel", Severity::kError, label(graph, node),
+        fmt::format("\"NOT_IMPLEMENTED : Could not find an implementation for {}({}) node\", "
+                    "or a type error: no kernel of it takes {} with the types beside it",
+                    node.op_type, version, text_of(graph, node, *fault->type)),
+        decompose_coded_operator(graph, node)
+            ? "give it types that it has a kernel for, or write it with Q and DQ: "
+              "octet repair does"
+            : "give it types that it has a kernel for, or write it with other "
+              "operators",
+        "8, types");
+    return;
+  }
+  // Operators of com.microsoft come and go between releases.
+  context.add(
+      "no-cpu-kernel", measured(context), label(graph, node),
+      fmt::format("com.microsoft.{} is no operator that ONNX Runtime 1.31 has a CPU kernel for",
+                  node.op_type),
+      "write it with standard operators", "8, types");
 }
 
 } // namespace
@@ -79,7 +110,7 @@ void onnxruntime_kernel_types(const CheckContext& context, const Node& node) {
   const auto fault = type_fault(graph, node, *kernel, {DType::kFloat16, DType::kFloat32})
                          ? type_fault(graph, node, *kernel)
                          : std::nullopt;
-  if (!fault && !kernel->missing) return;
+  if (!fault && !kernel->missing) return onnxruntime_joint_types(context, node);
   context.add(
       "no-cpu-kernel", Severity::kError, label(graph, node),
       fmt::format("\"NOT_IMPLEMENTED : Could not find an implementation for {}({}) node\"{}",
@@ -92,25 +123,8 @@ void onnxruntime_kernel_types(const CheckContext& context, const Node& node) {
 }
 
 void onnxruntime_microsoft_types(const CheckContext& context, const Node& node) {
-  const Graph& graph = context.graph;
   if (node.domain != kMicrosoft || is_cuda(context.target) || needs_cuda(node)) return;
-  const auto fault = microsoft_kernel_fault(graph, node);
-  if (!fault) return;
-  if (fault->type) {
-    context.add(
-        "no-cpu-kernel", Severity::kError, label(graph, node),
-        fmt::format("\"NOT_IMPLEMENTED : Could not find an implementation for {}(1) node\", "
-                    "or a type error: no kernel of it takes {} with the types beside it",
-                    node.op_type, text_of(graph, node, *fault->type)),
-        "give it types that it has a kernel for, or write it with standard operators", "8, types");
-    return;
-  }
-  // Operators of com.microsoft come and go between releases.
-  context.add(
-      "no-cpu-kernel", measured(context), label(graph, node),
-      fmt::format("com.microsoft.{} is no operator that ONNX Runtime 1.31 has a CPU kernel for",
-                  node.op_type),
-      "write it with standard operators", "8, types");
+  onnxruntime_joint_types(context, node);
 }
 
 } // namespace octet

@@ -3,6 +3,8 @@
 // type.
 #pragma once
 
+#include <span>
+
 #include "passes/schema_types.h"
 
 namespace octet {
@@ -14,10 +16,21 @@ const OperatorTypes& onnxruntime_cpu_kernels();
 /// positions as in passes/schema_types.h, but that a number says: of the same type as position n.
 std::string_view onnxruntime_microsoft_kernels();
 
-/// Why none of them takes a node of com.microsoft; nullopt: one does, as far as types are known.
-struct MicrosoftFault {
+/// The same of ai.onnx, for those operators whose types depend on each other; the operator set from
+/// which on a line counts stands behind the name: `QLinearMatMul 21 C,f,0,Cc,1,3,1,C>7`.
+std::string_view onnxruntime_joint_kernels();
+
+/// Why no kernel of these tables takes a node; nullopt: one does, as far as types are known, or the
+/// operator is one of ai.onnx that is not in them.
+struct KernelFault {
   std::optional<TypeFault> type; ///< nullopt: there is no kernel of the operator
 };
-std::optional<MicrosoftFault> microsoft_kernel_fault(const Graph& graph, const Node& node);
+std::optional<KernelFault> joint_kernel_fault(const Graph& graph, const Node& node);
+/// Whether one takes these types, of which kUndefined stands for what is omitted or not known.
+bool has_joint_kernel(std::string_view op_type,
+                      std::string_view domain,
+                      int64_t version,
+                      std::span<const DType> inputs,
+                      DType output);
 
 } // namespace octet

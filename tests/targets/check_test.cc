@@ -172,6 +172,11 @@ TEST(CheckOnnxRuntime, TypesVersionsAndAttributesAreThoseOfTheOperator) {
        "graph g opset(\"\"=17)\ninput x: bf16[1, 1, 4]\ninput w: bf16[1, 1, 3]\n", "y = Conv(x, w)",
        "operator-type"},
       {"bf16 Add", "graph g opset(\"\"=17)\ninput x: bf16[2]\n", "y = Add(x, x)", "no-cpu-kernel"},
+      {"OneHot of i64", "graph g opset(\"\"=17)\ninput x: i64[2]\nconst d: i64[] = [3]\n",
+       "const v: i64[2] = [0, 1]\ny = OneHot(x, d, v)", ""},
+      {"OneHot of i64 with an i32 depth",
+       "graph g opset(\"\"=17)\ninput x: i64[2]\nconst d: i32[] = [3]\n",
+       "const v: i64[2] = [0, 1]\ny = OneHot(x, d, v)", "no-cpu-kernel"},
       {"attribute", "graph g opset(\"\"=17)\ninput x: f32[2]\n", "y = Relu(x) {slope=2}",
        "unknown-attribute"},
   };

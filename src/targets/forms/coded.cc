@@ -9,6 +9,7 @@
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
 #include "targets/repair/coding.h"
+#include "targets/repair/unsigned_codes.h"
 
 namespace octet {
 
@@ -79,6 +80,19 @@ std::optional<CodedOutput> coded_output(const RuleContext& context, ValueId valu
   out.zero = next->input(2);
   out.type = g.constant(out.zero)->type();
   return out;
+}
+
+std::optional<Patch> unsigned_layer(const RuleContext& context,
+                                    std::span<const CodedValue> inputs,
+                                    const std::optional<CodedOutput>& output) {
+  const auto unsigned_by = [&](const Node* quantize) -> std::optional<Patch> {
+    if (quantize == nullptr || !is_quantize(*quantize)) return std::nullopt;
+    return unsigned_codes(context.graph, *quantize, context.uses.of(quantize->output(0)));
+  };
+  for (const CodedValue& in : inputs)
+    if (in.type == DType::kInt8)
+      if (auto patch = unsigned_by(context.graph.producer(in.codes))) return patch;
+  return output ? unsigned_by(output->quantize) : std::nullopt;
 }
 
 BiasCodes bias_codes(

@@ -23,6 +23,9 @@ constexpr std::pair<FileForm, std::string_view> kNames[] = {{FileForm::kQdq, "qd
                                                             {FileForm::kQOperator, "qoperator"},
                                                             {FileForm::kFused, "fused"}};
 
+/// Before any operator takes codes: those of all its tensors are still behind DQ and before Q.
+constexpr Rule kTypeRules[] = {{"one_type_of_product", one_type_of_product},
+                               {"one_type_around", one_type_around}};
 constexpr Rule kQOperatorRules[] = {
     {"drop_pair", drop_pair},           {"move_on_codes", move_on_codes},
     {"qlinear_conv", qlinear_conv},     {"qlinear_matmul", qlinear_matmul},
@@ -80,6 +83,7 @@ Result<std::vector<ExportNote>> convert_form(Graph& graph, FileForm form) {
     if (form == FileForm::kQcdq) {
       notes = write_qcdq(graph);
     } else {
+      OCTET_TRY(apply(graph, kTypeRules, notes));
       OCTET_TRY(apply(graph, kQOperatorRules, notes));
       if (form == FileForm::kFused) {
         OCTET_TRY(apply(graph, kFusedRules, notes));

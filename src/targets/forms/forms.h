@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,12 @@ struct CodedOutput {
 };
 std::optional<CodedOutput> coded_output(const RuleContext& context, ValueId value);
 
+/// ONNX Runtime has kernels for few pairs of uint8 and int8: where a layer mixes them otherwise,
+/// its int8 codes become uint8, as far as their Q and DQ alone know them.
+std::optional<Patch> unsigned_layer(const RuleContext& context,
+                                    std::span<const CodedValue> inputs,
+                                    const std::optional<CodedOutput>& output);
+
 /// int32 codes of a bias for the product of `x` and `w`, at alpha / beta of its scales: of a float
 /// constant the nearest, of codes behind DQ those that mean the same. `ok` is false where there is
 /// a bias that cannot be one.
@@ -42,6 +49,7 @@ struct BiasCodes {
 BiasCodes bias_codes(
     Patch& patch, const Graph& graph, const Node& node, const CodedValue& x, const CodedValue& w);
 
+RuleFn one_type_of_product, one_type_around;
 RuleFn qlinear_conv, qlinear_matmul, integer_matmul, qgemm_form;
 RuleFn qlinear_around, qlinear_concat, qlinear_where;
 RuleFn move_on_codes, drop_pair;

@@ -6,16 +6,22 @@
 // all of com.microsoft. Rounding: they round once, to codes, where Q/DQ rounds to float first.
 //   DQ(x) ─▶ MaxPool | Reshape | Flatten | Transpose | ... ─▶ Q, equal scales   =>   on the codes
 //   DQ(x) ─▶ Q, equal scales                                            =>   x
-// Exact.
+// Exact. one_type_around: uint8 and int8 around one of these become uint8 first.
 #include <algorithm>
 #include <array>
 
+#include "passes/schema_types.h"
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
 
 namespace octet {
 
 namespace {
+
+constexpr std::array<std::string_view, 7> kAround = {
+    "Add", "Mul", "AveragePool", "GlobalAveragePool", "Sigmoid", "LeakyRelu", "Softmax"};
+constexpr std::array<std::string_view, 6> kMovements = {"MaxPool",   "Reshape", "Flatten",
+                                                        "Transpose", "Squeeze", "Unsqueeze"};
 
 bool is_one_of(const Node& node, std::span<const std::string_view> types) {
   return node.domain.empty() && std::find(types.begin(), types.end(), node.op_type) != types.end();
@@ -36,13 +42,45 @@ bool same_parameters(const Graph& g, const CodedValue& in, ValueId scale, ValueI
          g.constant(in.zero)->at(0) == g.constant(zero)->at(0);
 }
 
+/// MaxPool has taken codes since operator set 12.
+bool takes_codes(const Graph& g, const Node& node, DType type) {
+  const auto* schema = onnx_schemas().find(node.op_type, g.opset());
+  return schema != nullptr && schema->inputs.takes(0, type);
+}
+
+/// One scale, and zero points that name one value in uint8 and int8.
+bool same_values(const Graph& g, const CodedValue& in, const CodedOutput& out) {
+  const auto centered = [&](ValueId zero, DType type) {
+    return g.constant(zero)->at(0) + (type == DType::kInt8 ? 128 : 0);
+  };
+  return in.per_tensor() && in.scales->at(0) == g.constant(out.scale)->at(0) &&
+         centered(in.zero, in.type) == centered(out.zero, out.type);
+}
+
 } // namespace
+
+std::optional<Patch> one_type_around(const RuleContext& context, const Node& node) {
+  const Graph& g = context.graph;
+  const bool moves = is_one_of(node, kMovements);
+  if (!moves && !is_one_of(node, kAround) && !node.is("Concat") && !node.is("Where"))
+    return std::nullopt;
+  const auto out = coded_output(context, node.output(0));
+  if (!out || !is_byte(out->type)) return std::nullopt;
+  std::vector<CodedValue> inputs;
+  bool mixes = false;
+  for (size_t i = node.is("Where") ? 1 : 0; i < (moves ? 1 : node.inputs.size()); ++i) {
+    const auto in = coded_value(g, node.inputs[i]);
+    if (!in || !in->per_tensor() || !is_byte(in->type)) return std::nullopt;
+    mixes = mixes || in->type != out->type;
+    inputs.push_back(*in);
+  }
+  if (!mixes || (moves && !same_values(g, inputs[0], *out))) return std::nullopt;
+  return unsigned_layer(context, inputs, out);
+}
 
 std::optional<Patch> qlinear_around(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  constexpr std::array<std::string_view, 7> kTypes = {
-      "Add", "Mul", "AveragePool", "GlobalAveragePool", "Sigmoid", "LeakyRelu", "Softmax"};
-  if (!is_one_of(node, kTypes)) return std::nullopt;
+  if (!is_one_of(node, kAround)) return std::nullopt;
   const auto out = coded_output(context, node.output(0));
   if (!out) return std::nullopt;
   std::vector<ValueId> inputs;
@@ -106,12 +144,11 @@ std::optional<Patch> qlinear_where(const RuleContext& context, const Node& node)
 
 std::optional<Patch> move_on_codes(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  constexpr std::array<std::string_view, 6> kTypes = {"MaxPool",   "Reshape", "Flatten",
-                                                      "Transpose", "Squeeze", "Unsqueeze"};
-  if (!is_one_of(node, kTypes) || node.outputs.size() != 1) return std::nullopt;
+  if (!is_one_of(node, kMovements) || node.outputs.size() != 1) return std::nullopt;
   const auto in = coded_value(g, node.input(0));
   const auto out = coded_output(context, node.output(0));
-  if (!in || !out || out->clamp != nullptr || !same_parameters(g, *in, out->scale, out->zero))
+  if (!in || !out || out->clamp != nullptr || !same_parameters(g, *in, out->scale, out->zero) ||
+      !takes_codes(g, node, in->type))
     return std::nullopt;
   std::vector<ValueId> inputs = node.inputs;
   inputs[0] = in->codes;

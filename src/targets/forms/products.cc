@@ -3,10 +3,16 @@
 //   DQ(a), DQ(b) ─▶ MatMul ─▶ Q                 =>   QLinearMatMul
 //   DQ(a), DQ(b) ─▶ MatMul ─▶ float             =>   com.microsoft MatMulIntegerToFloat
 //   DQ(a), DQ(b) ─▶ Gemm ─▶ [Q]                 =>   com.microsoft QGemm
+// Types of codes that ONNX Runtime has no such kernel for become others first (exact), or the layer
+// stays as it is.
 // Rounding: the operators sum exactly and scale once, where Q/DQ rounds the sum to float, and the
 // bias becomes int32 at scale s_x * s_w. A code may differ by one where the sum lies at a tie.
+#include <array>
+
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
+#include "targets/onnxruntime_kernels.h"
+#include "targets/repair/coding.h"
 
 namespace octet {
 
@@ -22,14 +28,70 @@ std::optional<ProductOperands> operands(const Graph& graph, const Node& node) {
   return ProductOperands{*a, *b};
 }
 
+/// ONNX Runtime takes a scale for each column of a matrix, not of a stack of them.
 bool per_column(const Graph& graph, const CodedValue& b, bool transposed) {
   if (b.per_tensor()) return true;
   const TypeInfo& type = graph.value(b.codes).type;
-  return type.has_rank() && type.rank() >= 2 &&
-         *b.axis == (transposed ? type.rank() - 2 : type.rank() - 1);
+  return type.has_rank() && type.rank() == 2 && *b.axis == (transposed ? 0 : 1);
+}
+
+/// `y`: kFloat32 where no Q follows.
+bool has_kernel(const Graph& graph, const Node& node, DType a, DType b, DType y) {
+  constexpr DType f = DType::kFloat32, i = DType::kInt32, none = DType::kUndefined;
+  const bool real = y == f;
+  if (node.is("Conv"))
+    return has_joint_kernel("QLinearConv", "", graph.opset(), std::array{a, f, a, b, f, b, f, y, i},
+                            y);
+  if (node.is("Gemm"))
+    return has_joint_kernel("QGemm", kMicrosoft, 1,
+                            std::array{a, f, a, b, f, b, i, real ? none : f, real ? none : y}, y);
+  if (real)
+    return has_joint_kernel("MatMulIntegerToFloat", kMicrosoft, 1, std::array{a, b, f, f, a, b}, f);
+  return has_joint_kernel("QLinearMatMul", "", graph.opset(), std::array{a, f, a, b, f, b, f, y},
+                          y);
+}
+bool has_kernel(const Graph& graph,
+                const Node& node,
+                const ProductOperands& in,
+                const std::optional<CodedOutput>& out) {
+  return has_kernel(graph, node, in.a.type, in.b.type, out ? out->type : DType::kFloat32);
+}
+
+/// stored uint8 codes ─▶ DQ(z)   =>   int8 codes, 128 less ─▶ DQ(z - 128)
+std::optional<Patch> signed_weight(const Graph& graph, const Node& dequantize) {
+  constexpr double kUnsignedToSigned = -128;
+  const Tensor* stored = graph.constant(dequantize.input(0));
+  auto coding = coding_of(graph, dequantize);
+  if (stored == nullptr || !coding || coding->codes != DType::kUint8) return std::nullopt;
+  std::vector<double> codes;
+  for (int64_t i = 0; i < stored->count(); ++i)
+    codes.push_back(stored->at(i) + kUnsignedToSigned);
+  for (double& zero : coding->zeros)
+    zero += kUnsignedToSigned;
+  coding->codes = DType::kInt8;
+  const std::string name = name_of(graph, dequantize);
+  Patch patch(graph, "the same codes as int8, the zero point 128 less", Exactness::kExact);
+  patch.from(dequantize);
+  const ValueId weight = patch.constant(
+      name + "_codes", Tensor::from_doubles(DType::kInt8, stored->shape(), codes).value());
+  patch.replace(dequantize.output(0), emit_dequantize(patch, *coding, weight, name));
+  return patch;
 }
 
 } // namespace
+
+std::optional<Patch> one_type_of_product(const RuleContext& context, const Node& node) {
+  const Graph& g = context.graph;
+  if (!node.is("Conv") && !node.is("MatMul") && !node.is("Gemm")) return std::nullopt;
+  const auto in = operands(g, node);
+  const auto out = coded_output(context, node.output(0));
+  if (!in || (node.is("Conv") && !out) || (out && !is_byte(out->type)) ||
+      has_kernel(g, node, *in, out))
+    return std::nullopt;
+  if (in->a.type == DType::kInt8 && in->b.type == DType::kUint8)
+    if (auto patch = signed_weight(g, *g.producer(node.input(1)))) return patch;
+  return unsigned_layer(context, {&in->a, 1}, out);
+}
 
 std::optional<Patch> qlinear_conv(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
@@ -38,6 +100,7 @@ std::optional<Patch> qlinear_conv(const RuleContext& context, const Node& node) 
   const auto out = coded_output(context, node.output(0));
   if (!in || !out || !is_byte(out->type) || g.constant(in->b.codes) == nullptr) return std::nullopt;
   if (!in->b.per_tensor() && *in->b.axis != 0) return std::nullopt;
+  if (!has_kernel(g, node, *in, out)) return std::nullopt;
   Patch patch(g, "Conv between DQ and Q", Exactness::kRounding);
   const BiasCodes bias = bias_codes(patch, g, node, in->a, in->b);
   if (!bias.ok) return std::nullopt;
@@ -55,7 +118,9 @@ std::optional<Patch> qlinear_matmul(const RuleContext& context, const Node& node
   if (!node.is("MatMul")) return std::nullopt;
   const auto in = operands(g, node);
   const auto out = coded_output(context, node.output(0));
-  if (!in || !out || !is_byte(out->type) || !per_column(g, in->b, false)) return std::nullopt;
+  if (!in || !out || !is_byte(out->type) || !per_column(g, in->b, false) ||
+      !has_kernel(g, node, *in, out))
+    return std::nullopt;
   Patch patch(g, "MatMul between DQ and Q", Exactness::kRounding);
   patch.from(node).from(*out->quantize);
   patch.replace(out->quantize->output(0),
@@ -70,7 +135,8 @@ std::optional<Patch> integer_matmul(const RuleContext& context, const Node& node
   const Graph& g = context.graph;
   if (!node.is("MatMul")) return std::nullopt;
   const auto in = operands(g, node);
-  if (!in || !per_column(g, in->b, false) || coded_output(context, node.output(0)))
+  if (!in || !per_column(g, in->b, false) || coded_output(context, node.output(0)) ||
+      !has_kernel(g, node, *in, std::nullopt))
     return std::nullopt;
   Patch patch(g, "MatMul behind DQ, read in float", Exactness::kRounding);
   patch.from(node).import_opset(kMicrosoft, 1);
@@ -87,7 +153,7 @@ std::optional<Patch> qgemm_form(const RuleContext& context, const Node& node) {
   const auto in = operands(g, node);
   if (!in || !per_column(g, in->b, node.attr_int("transB", 0) != 0)) return std::nullopt;
   const auto out = coded_output(context, node.output(0));
-  if (out && out->type != in->a.type) return std::nullopt;
+  if (!has_kernel(g, node, *in, out)) return std::nullopt;
   Patch patch(g, out ? "Gemm between DQ and Q" : "Gemm behind DQ, read in float",
               Exactness::kRounding);
   const BiasCodes bias = bias_codes(patch, g, node, in->a, in->b);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //   QLinearConv, QLinearMatMul; com.microsoft QGemm, MatMulIntegerToFloat, QLinearAdd, ...
 //   =>   DQ of each input ─▶ the float operator ─▶ Q
+// For ONNX Runtime only those whose types it has no kernel for.
 // The sum or product is rounded to float before Q: a tie may take the other code, one step.
 // Source: docs/targets.md 1.3, 4.1.
 #include "targets/repair/qoperator.h"
@@ -8,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "targets/onnxruntime_kernels.h"
+#include "targets/onnxruntime_versions.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -64,6 +67,14 @@ std::optional<Repair> qlinear_pool(const RepairContext& context, const Node& nod
 
 std::optional<Repair> qlinear_pointwise(const RepairContext& context, const Node& node) {
   return decomposed(decompose_qlinear_pointwise, context.graph, node, pointwise_output_scale(node));
+}
+
+std::optional<Repair> qoperator_without_kernel(const RepairContext& context, const Node& node) {
+  if (is_cuda(context.target) || !joint_kernel_fault(context.graph, node)) return std::nullopt;
+  for (RepairFn* form : {qlinear_conv, qlinear_matmul, qgemm, matmul_integer_to_float,
+                         qlinear_pointwise, qlinear_pool})
+    if (auto repair = form(context, node)) return repair;
+  return std::nullopt;
 }
 
 std::optional<Repair> qgemm(const RepairContext& context, const Node& node) {

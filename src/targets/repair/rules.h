@@ -32,6 +32,7 @@ RepairFn merge_quantize;
 RepairFn move_codes;
 RepairFn place_attention;
 RepairFn qgemm;
+RepairFn qoperator_without_kernel;
 RepairFn qlinear_conv;
 RepairFn qlinear_matmul;
 RepairFn qlinear_pointwise;

@@ -10,35 +10,11 @@
 #include "targets/onnxruntime_versions.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
+#include "targets/repair/unsigned_codes.h"
 
 namespace octet {
 
 namespace {
-
-constexpr double kSignedToUnsigned = 128;
-
-std::optional<Repair>
-unsign(const RepairContext& context, const Node& quantize, const Coding& coding) {
-  const Graph& graph = context.graph;
-  auto made = coding_of(graph, quantize);
-  if (!made) return std::nullopt;
-  made->vector = coding.vector;
-  const auto readers = dequantizers(context, quantize.output(0), coding);
-  if (*made != coding || readers.empty()) return std::nullopt;
-  Coding better = coding;
-  better.codes = DType::kUint8;
-  for (double& zero : better.zeros)
-    zero += kSignedToUnsigned;
-  Patch patch(graph, "the same codes as uint8, the zero point 128 more", Exactness::kExact);
-  patch.from(quantize);
-  const ValueId codes = emit_quantize(patch, better, quantize.input(0), name_of(graph, quantize));
-  for (const Node* reader : readers) {
-    patch.from(*reader);
-    patch.replace(reader->output(0),
-                  emit_dequantize(patch, better, codes, name_of(graph, *reader)));
-  }
-  return Repair::exact(std::move(patch));
-}
 
 /// Whether the values of codes, coded again, are the same codes: products of normal numbers.
 bool survives(const Coding& coding) {
@@ -69,8 +45,9 @@ std::optional<Repair> unsign_moved(const RepairContext& context, const Node& nod
   const auto coding = moved ? coding_of(graph, *moved->dequantize) : std::nullopt;
   if (!coding || coding->per_channel() || coding->codes != DType::kInt8) return std::nullopt;
   const Node* quantize = graph.producer(moved->dequantize->input(0));
-  if (quantize != nullptr && is_quantize(*quantize))
-    if (auto repair = unsign(context, *quantize, *coding)) return repair;
+  if (quantize != nullptr)
+    if (auto patch = unsigned_codes(graph, *quantize, context.uses.of(quantize->output(0))))
+      return Repair::exact(std::move(*patch));
   return quantize_behind(context, *moved->last, *coding);
 }
 
