@@ -65,15 +65,22 @@ def input_sets(s):
     return sets
 
 
-def calibrate(s, inputs):
-    """Ranges of all values, by ONNX Runtime."""
+def calibrate(s, sets):
+    """Ranges of all values for the first set of inputs, by ONNX Runtime. Other sets are for other sizes, which not every
+    graph takes: those that it does not take are left out."""
     names = [name for n in s.nodes for name in n.outputs]
     model = to_model(s, s.nodes, s.constants, [(name, TensorProto.FLOAT, None) for name in names])
     try:
-        arrays = dict(zip(names, session(model).run(None, inputs)))
+        made = session(model)
+        arrays = dict(zip(names, made.run(None, sets[0])))
     except Exception as error:
         raise Skipped(f"the float graph: {error}") from error
-    arrays.update(inputs)
+    for at in reversed(range(1, len(sets))):
+        try:
+            made.run(None, sets[at])
+        except Exception:
+            del sets[at]
+    arrays.update(sets[0])
     for name, array in arrays.items():
         if tuple(array.shape) != tuple(s.shapes[name]):
             raise Skipped(f"drawn as {s.shapes[name]}, computed as {array.shape}: "
@@ -99,7 +106,7 @@ def generate(seed):
     if not s.nodes:
         raise Skipped("no node")
     sets = input_sets(s)
-    ranges = calibrate(s, sets[0])
+    ranges = calibrate(s, sets)
     annotator = Annotator(s, ranges)
     if s.chance(0.08):
         annotator.nodes = list(s.nodes)  # float

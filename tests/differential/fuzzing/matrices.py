@@ -47,7 +47,7 @@ def gemm(s, x):
     if s.chance(0.2):
         attributes["beta"] = float(s.choose(0.5, 2.0, -1.0, 0.3))
     inputs = [x, s.weights((out, width) if transposed else (width, out), width)]
-    if s.chance(0.7):
+    if s.chance(0.7) or s.opset < 11:
         shapes = [(out,), (out,), (out,), (1, out), (1,), (), (batch, out), (batch, 1)]
         shape = s.choose(*shapes[:6 if s.open_batch else 8])
         inputs.append(s.numbers(shape, 0.5))

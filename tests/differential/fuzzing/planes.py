@@ -129,6 +129,10 @@ def pool(s, x):
         attributes["ceil_mode"] = 1
     if op == "AveragePool" and s.chance(0.5):
         attributes["count_include_pad"] = int(s.chance(0.7))
+    if op == "AveragePool" and "dilations" in attributes and not attributes.get("count_include_pad"):
+        attributes.pop("pads", None)  # a window of nothing but padding has no average
+        planes = window_sizes(s.shape(x)[2:], attributes["kernel_shape"], attributes.get("strides", [1] * len(planes)),
+                              attributes["dilations"], [0] * len(planes), [0] * len(planes), "ceil_mode" in attributes)
     return s.finish(s.node(op, [x], (batch, channels, *planes), **attributes))
 
 
@@ -169,17 +173,34 @@ def resize(s, x):
 
 def flatten_and_square(s, x):
     """A shortcut around a product behind Flatten: the codes of the two lie in different orders."""
+    if s.chance(0.6):
+        x = conv(s, x)
     if x in s.open_planes:
         raise Impossible("open planes")
     batch, *rest = s.shape(x)
     width = int(np.prod(rest))
-    if width > 96:
+    if width > 120:
         raise Impossible("wide")
     spend(s, batch * width * width)
     flat = s.node("Flatten", [x], (batch, width))
-    made = s.node("Gemm", [flat, s.weights((width, width), width)], (batch, width), transB=1)
-    s.values.append(made)
-    return s.finish(s.node("Add", [flat, made] if s.chance(0.5) else [made, flat], (batch, width)))
+    bias = [s.numbers((width,), 0.3)] if s.chance(0.4) or s.opset < 11 else []
+    made = s.node("Gemm", [flat, s.weights((width, width), width), *bias], (batch, width), transB=1)
+    if s.chance(0.2):
+        s.values.append(made)
+    out = s.node("Add", [flat, made] if s.chance(0.5) else [made, flat], (batch, width))
+    return s.finish(s.node("Relu", [out], s.shape(out)) if s.chance(0.5) else out)
+
+
+def conv_behind_clip(s, x):
+    """Codes that the Clip bounds, and padding that lies outside these bounds."""
+    low, high = s.choose((0.4, 6), (-0.5, 0.5), (0.1, 2), (-3, -0.2), (-8, -0.6), (0, 6))
+    if s.chance(0.7):
+        x = conv(s, x)
+    if s.opset < 11:
+        bounded = s.node("Clip", [x], s.shape(x), min=float(low), max=float(high))
+    else:
+        bounded = s.node("Clip", [x, s.constant(np.float32(low)), s.constant(np.float32(high))], s.shape(x))
+    return conv(s, bounded)
 
 
 def residual(s, x):
@@ -203,4 +224,5 @@ def residual(s, x):
 
 MAKERS = {"conv": (conv, 5), "conv_transpose": (conv_transpose, 1), "pool": (pool, 2), "global_pool": (global_pool, 0.7),
           "batch_normalization": (batch_normalization, 0.8), "resize": (resize, 0.8),
-          "flatten_and_square": (flatten_and_square, 1), "residual": (residual, 1.5)}
+          "flatten_and_square": (flatten_and_square, 1.5), "residual": (residual, 1.5),
+          "conv_behind_clip": (conv_behind_clip, 1.5)}

@@ -86,11 +86,14 @@ class Annotator:
         else:
             scale = width / 255
             zero = int(np.clip(np.round(bottom - low / scale), bottom, bottom + 255))
-            if s.chance(0.15):
+            if s.chance(0.5 if self.bounded(value) else 0.15):
                 zero = int(s.random.integers(bottom, bottom + 256))
         if s.chance(0.12):
             scale = 2.0 ** np.round(np.log2(scale))
         return Codes(type_, np.float32(scale), zero)
+
+    def bounded(self, value):
+        return any(value in n.outputs and n.op == "Clip" for n in self.s.nodes)
 
     def pair(self, value, codes):
         """Q and DQ behind a value: names of the codes and of the numbers."""

@@ -114,11 +114,9 @@ class Reducer:
             if producer.op_type in ("QuantizeLinear", "DequantizeLinear") and any(
                     i in {t.name for t in model.graph.initializer} for i in producer.input[:1]):
                 continue
-            producer.output[list(producer.output).index(name)] = name + "_unused"
-            if producer.op_type == "Split" or len(producer.output) > 1:
+            if len(producer.output) > 1 or name in {o.name for o in model.graph.output}:
                 continue
-            if name in {o.name for o in model.graph.output}:
-                continue
+            producer.output[0] = name + "_unused"
             model.graph.input.append(onnx.ValueInfoProto(name=name, type=types[name]))
             self.attempt(pruned(model), sets)
 
@@ -154,10 +152,12 @@ class Reducer:
 
     def fewer_operands(self):
         """Biases and weights' Q/DQ: an omitted operand, a float constant."""
-        for at, node in enumerate(self.case.model.graph.node):
+        for node in list(self.case.model.graph.node):
             if node.op_type in ("Conv", "Gemm", "ConvTranspose") and len(node.input) > 2:
                 model = copy.deepcopy(self.case.model)
-                del model.graph.node[at].input[2:]
+                for other in model.graph.node:
+                    if other.output[0] == node.output[0]:
+                        del other.input[2:]
                 self.attempt(pruned(model))
         _, sets = self.values()
         for node in list(self.case.model.graph.node) if sets else []:

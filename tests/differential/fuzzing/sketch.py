@@ -93,8 +93,8 @@ class Sketch:
         self.nodes.append(Node(op, list(inputs), outputs, attributes))
         for name, s in zip(outputs, shapes):
             self.shapes[name] = s
-            planes = inputs and inputs[0] in self.open_planes and len(s) == 4
-            if planes and op not in ("GlobalAveragePool", "GlobalMaxPool", "ReduceMean"):
+            planes = any(i in self.open_planes for i in inputs)
+            if planes and len(s) == 4 and op not in ("GlobalAveragePool", "GlobalMaxPool", "ReduceMean"):
                 self.open_planes.add(name)
         return outputs if several else outputs[0]
 

@@ -8,16 +8,15 @@ from .sketch import Impossible, Sketch
 ANYWHERE = {**matrices.MAKERS, **elements.MAKERS}
 
 
-def draw_input(s):
+def draw_input(s, batch):
     kind = s.choose("image", "image", "image", "square", "signal", "tokens", "rows")
-    batch = s.choose(1, 1, 2, 3)
     if kind == "image":
         height = s.size(9)
         width = height if s.chance(0.4) else s.size(9)
         shape = (batch, s.size(17), height, width)
     elif kind == "square":  # equal sizes hide which axis is which from every check of shapes
         size = s.choose(2, 3, 4, 4, 5)
-        shape = (s.choose(1, batch, size), size, size, size)
+        shape = (batch if s.open_batch else s.choose(1, batch, size), size, size, size)
     elif kind == "signal":
         shape = (batch, s.size(9), s.size(17))
     elif kind == "tokens":
@@ -53,8 +52,9 @@ def extend(s, moods):
 def draw_structure(random):
     s = Sketch(random, int(random.choice([10, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 19, 20, 21])))
     s.open_batch = s.chance(0.3)
+    batch = s.choose(1, 1, 2, 3)
     for _ in range(s.choose(1, 1, 1, 2)):
-        draw_input(s)
+        draw_input(s, batch if s.open_batch else s.choose(1, batch))
     everything = {**ANYWHERE, **planes.MAKERS}
     moods = {name: float(random.exponential() ** 2) for name in everything}
     wanted = s.choose(1, 2, 3, 4, 5, 6, 8, 10)

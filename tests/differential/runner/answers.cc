@@ -172,14 +172,14 @@ class Asker {
     auto made = Session::create(
         lowered, {.threads = threads, .isa = std::string(isa_name(isa)), .lower = false});
     if (!made.ok())
-      answers.refusals[what] = made.error().text();
+      answers.refusals["native"] = what + ": " + made.error().text();
     else
       same_bits(what, run_session(*made, sets_));
   }
 
   void same_bits(const std::string& what, const Result<Outputs>& outputs) {
     if (!outputs.ok()) {
-      answers.refusals[what] = outputs.error().text();
+      answers.refusals["native"] = what + ": " + outputs.error().text();
       return;
     }
     const std::string text = difference(*outputs, answers.outputs.at("lowered"));

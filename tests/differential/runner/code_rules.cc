@@ -43,7 +43,8 @@ Result<std::vector<Bounded>> dequantize(const Step& s) {
     const auto at = static_cast<size_t>(i);
     const double scale = s.in[1].value.at(channel.of(i));
     value[at] = (x.value.at(i) - zero_point(s, channel.of(i))) * scale;
-    err[at] = (x.error.empty() ? 0 : x.error.at(i) * scale) + kRounding * std::fabs(value[at]);
+    const double passed_on = x.error.empty() ? 0 : x.error.at(i) * scale;
+    err[at] = passed_on + kRounding * (std::fabs(value[at]) + passed_on);
   }
   Bounded out;
   out.value = Tensor::of<double>(x.value.shape(), std::span<const double>(value));

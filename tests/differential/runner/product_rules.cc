@@ -38,15 +38,24 @@ double magnitude_of(double x) {
   return std::fabs(x);
 }
 
+/// Gemm once had to have a third operand.
+std::vector<Tensor> without_bias(const Step& s, const Tensor& x, const Tensor& w) {
+  if (s.node.is("Gemm")) return {x, w, Tensor::scalar(0.0)};
+  return {x, w};
+}
+
 Result<Tensor> passed_on(const Step& s) {
   const Node node = with_factors(s.node, magnitude_of);
   const Bounded& x = s.in[0];
   const Bounded& w = s.in[1];
   std::vector<Tensor> operands = {or_zeros(x.error, x.value), magnitude(w.value)};
-  if (s.has(2)) operands.push_back(or_zeros(s.in[2].error, s.in[2].value));
+  if (s.has(2))
+    operands.push_back(or_zeros(s.in[2].error, s.in[2].value));
+  else
+    operands = without_bias(s, operands[0], operands[1]);
   const Tensor by_x = OCTET_TRY(s.run(node, operands)).at(0);
   if (w.error.empty()) return by_x;
-  operands = {plus(magnitude(x.value), x.error), w.error};
+  operands = without_bias(s, plus(magnitude(x.value), x.error), w.error);
   return plus(by_x, OCTET_TRY(s.run(node, operands)).at(0));
 }
 
@@ -57,8 +66,9 @@ Result<std::vector<Bounded>> product(const Step& s) {
   const Tensor& x = s.in[0].value;
   const Tensor& w = s.in[1].value;
   const Tensor squares =
-      OCTET_TRY(s.run(with_factors(s.node, square_of), {square(x), square(w)})).at(0);
-  const Tensor sum = s.has(2) ? OCTET_TRY(s.run({x, w})).at(0) : out.value;
+      OCTET_TRY(s.run(with_factors(s.node, square_of), without_bias(s, square(x), square(w))))
+          .at(0);
+  const Tensor sum = s.has(2) ? OCTET_TRY(s.run(without_bias(s, x, w))).at(0) : out.value;
   const double walk = 4 * std::sqrt(terms(s));
   const Tensor rounding =
       map(squares, [walk](double v) { return kRounding * walk * std::sqrt(v); });
