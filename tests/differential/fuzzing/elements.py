@@ -207,7 +207,10 @@ def reshape(s, x):
     batch, *rest = s.shape(x)
     count = int(np.prod(rest))
     if s.rank(x) > 2 and s.chance(0.3):
-        return s.finish(s.node("Flatten", [x], (batch, count), **({} if s.chance(0.5) else {"axis": 1})))
+        axis = s.choose(0, 2) if not s.open_batch and s.chance(0.2) else 1
+        first = int(np.prod(s.shape(x)[:axis]))
+        attributes = {} if axis == 1 and s.chance(0.5) else {"axis": axis}
+        return s.finish(s.node("Flatten", [x], (first, batch * count // first), **attributes))
     sizes = []
     for _ in range(s.choose(0, 1, 1, 2)):
         divisors = [d for d in range(1, count + 1) if count % d == 0]

@@ -13,7 +13,10 @@ def matmul(s, x):
         raise Impossible("open planes")
     out = width if s.chance(0.4) else s.size(24)
     spend(s, int(np.prod(lead)) * width * out)
-    made = s.node("MatMul", [x, s.weights((width, out), width)], (*lead, out))
+    shape = (width, out)
+    if len(lead) > 1 and s.chance(0.2):  # a matrix for each batch, or a batch of one
+        shape = (1 if s.open_batch or s.chance(0.3) else lead[0], *[1] * (len(lead) - 2), *shape)
+    made = s.node("MatMul", [x, s.weights(shape, width)], (*lead, out))
     if s.chance(0.5):
         made = s.node("Add", [made, s.numbers((out,), 0.5)][::s.choose(1, -1)], (*lead, out))
     return s.finish(made)

@@ -2,10 +2,11 @@
 """A float graph by chance: makers applied one after the other to values that are there already."""
 import numpy as np
 
-from . import elements, matrices, planes
+from . import blocks, elements, matrices, planes
 from .sketch import Impossible, Sketch
 
-ANYWHERE = {**matrices.MAKERS, **elements.MAKERS}
+ANYWHERE = {**matrices.MAKERS, **elements.MAKERS, **blocks.ANY_RANK}
+PLANAR = {**ANYWHERE, **planes.MAKERS, **blocks.MAKERS}
 
 
 def draw_input(s, batch):
@@ -37,7 +38,7 @@ def pick(s, weights):
 def extend(s, moods):
     """One more maker on a value, rather one of the last."""
     x = s.values[-1] if s.chance(0.6) else s.choose(*s.values)
-    makers = {**ANYWHERE, **planes.MAKERS} if planes.is_planar(s, x) else ANYWHERE
+    makers = PLANAR if planes.is_planar(s, x) else ANYWHERE
     name = pick(s, {n: makers[n][1] * moods[n] for n in makers})
     kept = len(s.nodes), list(s.values), s.work
     try:
@@ -55,8 +56,7 @@ def draw_structure(random):
     batch = s.choose(1, 1, 2, 3)
     for _ in range(s.choose(1, 1, 1, 2)):
         draw_input(s, batch if s.open_batch else s.choose(1, batch))
-    everything = {**ANYWHERE, **planes.MAKERS}
-    moods = {name: float(random.exponential() ** 2) for name in everything}
+    moods = {name: float(random.exponential() ** 2) for name in PLANAR}
     wanted = s.choose(1, 2, 3, 4, 5, 6, 8, 10)
     done = 0
     for _ in range(6 * wanted):

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of real networks, in which values meet that lie in different orders in memory."""
+import numpy as np
+
+from .elements import concat
+from .matrices import matmul
+from .planes import conv, spend
+from .sketch import Impossible
+
+
+def needs(s, x, rank):
+    if s.rank(x) != rank or x in s.open_planes:
+        raise Impossible("rank")
+
+
+def squeeze_and_excite(s, x):
+    """Channels weighed by what their averages say."""
+    if s.rank(x) != 4:
+        raise Impossible("rank")
+    batch, channels = s.shape(x)[:2]
+    narrow = max(channels // 2, 1)
+    spend(s, 2 * batch * channels * narrow)
+    if s.opset < 18 and s.chance(0.3):
+        y = s.node("ReduceMean", [x], (batch, channels, 1, 1), axes=[2, 3], keepdims=1)
+    else:
+        y = s.node("GlobalAveragePool", [x], (batch, channels, 1, 1))
+    y = s.node("Conv", [y, s.weights((narrow, channels, 1, 1), channels), s.numbers((narrow,), 0.3)], (batch, narrow, 1, 1))
+    y = s.node("Relu", [y], s.shape(y))
+    y = s.node("Conv", [y, s.weights((channels, narrow, 1, 1), narrow)], (batch, channels, 1, 1))
+    y = s.node(s.choose("Sigmoid", "HardSigmoid"), [y], s.shape(y))
+    return s.finish(s.node("Mul", [x, y][::s.choose(1, -1)], s.shape(x)))
+
+
+def channels_last(s, x):
+    """Transposed, a product over channels with a shortcut around it, and back."""
+    needs(s, x, 4)
+    batch, channels, height, width = s.shape(x)
+    turned = s.node("Transpose", [x], (batch, height, width, channels), perm=[0, 2, 3, 1])
+    spend(s, batch * height * width * channels * channels)
+    y = turned
+    if s.opset >= 17 and s.chance(0.5):
+        y = s.node("LayerNormalization", [y, s.numbers((channels,)), s.numbers((channels,), 0.3)], s.shape(y), axis=-1)
+    y = s.node("MatMul", [y, s.weights((channels, channels), channels)], s.shape(y))
+    if s.chance(0.5):
+        y = s.node("Add", [y, s.numbers((channels,), 0.3)], s.shape(y))
+    if s.chance(0.6):
+        y = s.node("Add", [y, turned][::s.choose(1, -1)], s.shape(y))
+    if s.chance(0.7):
+        y = s.node("Transpose", [y], s.shape(x), perm=[0, 3, 1, 2])
+        if s.chance(0.5):
+            y = s.node("Add", [x, y][::s.choose(1, -1)], s.shape(x))
+    return s.finish(y)
+
+
+def shuffle(s, x):
+    """Channels of groups interleaved."""
+    needs(s, x, 4)
+    batch, channels, height, width = s.shape(x)
+    groups = s.choose(*(g for g in range(1, channels + 1) if channels % g == 0))
+    first = 0 if s.open_batch else batch
+    shape = (batch, groups, channels // groups, height, width)
+    y = s.node("Reshape", [x, s.axes([first, *shape[1:]])], shape)
+    shape = (batch, channels // groups, groups, height, width)
+    y = s.node("Transpose", [y], shape, perm=[0, 2, 1, 3, 4])
+    return s.finish(s.node("Reshape", [y, s.axes([first, *s.shape(x)[1:]])], s.shape(x)))
+
+
+def tokens(s, x):
+    """Planes as a sequence: what vision transformers do behind their first convolution, and back."""
+    needs(s, x, 4)
+    if s.chance(0.5):
+        x = conv(s, x)
+    batch, channels, height, width = s.shape(x)
+    first = 0 if s.open_batch else batch
+    y = s.node("Reshape", [x, s.axes([first, channels, s.choose(-1, height * width)])], (batch, channels, height * width))
+    y = s.node("Transpose", [y], (batch, height * width, channels), perm=[0, 2, 1])
+    s.values.append(y)
+    spend(s, batch * height * width * channels * channels)
+    y = s.node("MatMul", [y, s.weights((channels, channels), channels)], s.shape(y))
+    if s.chance(0.5):
+        y = s.node("Add", [y, s.numbers((1, height * width, channels), 0.3)], s.shape(y))
+    if s.chance(0.4):
+        y = s.node("Transpose", [y], (batch, channels, height * width), perm=[0, 2, 1])
+        y = s.node("Reshape", [y, s.axes([first, channels, height, width])], (batch, channels, height, width))
+        if s.chance(0.6):
+            y = s.node("Add", [x, y][::s.choose(1, -1)], s.shape(y))
+    return s.finish(y)
+
+
+def split_and_join(s, x):
+    """Halves of the channels, one of them through a convolution, joined again."""
+    if s.rank(x) != 4 or s.shape(x)[1] < 2:
+        raise Impossible("rank")
+    batch, channels, *planes = s.shape(x)
+    first = int(s.random.integers(1, channels))
+    shapes = [(batch, n, *planes) for n in (first, channels - first)]
+    if s.opset >= 13:
+        parts = s.node("Split", [x, s.axes([first, channels - first])], shapes, axis=1)
+    else:
+        parts = s.node("Split", [x], shapes, axis=1, split=[first, channels - first])
+    spend(s, batch * first * first * int(np.prod(planes)) * 9)
+    made = s.node("Conv", [parts[0], s.weights((first, first, 3, 3), 9 * first)], shapes[0], pads=[1, 1, 1, 1])
+    if s.chance(0.5):
+        made = s.node("Relu", [made], shapes[0])
+    joined = [made, parts[1], *([parts[0]] if s.chance(0.3) else [])]
+    s.random.shuffle(joined)
+    return s.finish(s.node("Concat", joined, (batch, sum(s.shape(p)[1] for p in joined), *planes), axis=1))
+
+
+def classifier(s, x):
+    """Pool, flatten, product: how most image networks end."""
+    if s.rank(x) != 4:
+        raise Impossible("rank")
+    batch, channels = s.shape(x)[:2]
+    y = s.node("GlobalAveragePool", [x], (batch, channels, 1, 1))
+    y = s.node("Flatten", [y], (batch, channels))
+    out = s.size(16)
+    spend(s, batch * channels * out)
+    y = s.node("Gemm", [y, s.weights((out, channels), channels), s.numbers((out,), 0.3)], (batch, out), transB=1)
+    return s.finish(y)
+
+
+def branches(s, x):
+    """Two ways from one value, joined by their channels or as a sum."""
+    if s.rank(x) == 4:
+        ways = [conv(s, x), conv(s, x)]
+    else:
+        ways = [matmul(s, x), matmul(s, x)]
+    if s.shape(ways[0]) == s.shape(ways[1]):
+        return s.finish(s.node("Add", ways, s.shape(ways[0])))
+    return concat(s, ways[0])
+
+
+def depth_and_space(s, x):
+    needs(s, x, 4)
+    batch, channels, height, width = s.shape(x)
+    if channels % 4 == 0 and s.chance(0.5):
+        attributes = {"mode": s.choose("DCR", "CRD")} if s.opset >= 11 else {}
+        return s.finish(s.node("DepthToSpace", [x], (batch, channels // 4, 2 * height, 2 * width), blocksize=2, **attributes))
+    if height % 2 or width % 2:
+        raise Impossible("odd planes")
+    return s.finish(s.node("SpaceToDepth", [x], (batch, 4 * channels, height // 2, width // 2), blocksize=2))
+
+
+MAKERS = {"squeeze_and_excite": (squeeze_and_excite, 0.7), "channels_last": (channels_last, 1), "shuffle": (shuffle, 0.5),
+          "tokens": (tokens, 0.8), "split_and_join": (split_and_join, 0.8), "classifier": (classifier, 0.7),
+          "depth_and_space": (depth_and_space, 0.4)}
+ANY_RANK = {"branches": (branches, 0.7)}
