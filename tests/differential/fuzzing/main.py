@@ -47,7 +47,8 @@ def reduce_seed(task):
 
 class Tally:
     def __init__(self):
-        self.graphs = self.nodes = self.elements = self.loose = self.with_findings = 0
+        self.graphs = self.nodes = self.run = self.with_findings = 0
+        self.wide = self.sharp = 0.0  # sums over the graphs that were run
         self.skipped = collections.Counter()
         self.refused = collections.Counter()
         self.seeds = collections.defaultdict(list)  # signature: [(nodes, seed)]
@@ -59,8 +60,9 @@ class Tally:
             self.skipped[verdict.split(":")[0][:60]] += 1
             return
         self.nodes += nodes
-        self.elements += verdict.elements
-        self.loose += verdict.loose
+        self.run += 1
+        self.wide += verdict.wide
+        self.sharp += verdict.sharp
         self.with_findings += bool(verdict.findings)
         if verdict.refused:
             self.refused[verdict.refused[:90]] += 1
@@ -71,9 +73,10 @@ class Tally:
                 self.examples[key] = str(finding)
 
     def report(self):
-        lines = [f"{self.graphs} graphs of {self.nodes / max(self.graphs, 1):.0f} nodes, {self.with_findings} with findings; "
-                 f"{self.elements} numbers, {100 * self.loose / max(self.elements, 1):.2f} % of them behind a near tie "
-                 "(bounds wider than 2 %)",
+        run = max(self.run, 1)
+        lines = [f"{self.run} graphs of {self.nodes / run:.0f} nodes, {self.with_findings} with findings",
+                 f"on average {100 * self.sharp / run:.1f} % of a graph's codes have no leeway, and {100 * self.wide / run:.1f} % of its "
+                 "numbers have bounds wider than 2 % of the largest one",
                  f"{sum(self.skipped.values())} not run: {dict(self.skipped.most_common(4))}",
                  f"{sum(self.refused.values())} refused by ONNX Runtime, where only octet's own were compared: "
                  f"{dict(self.refused.most_common(4))}"]

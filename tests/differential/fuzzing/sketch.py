@@ -89,6 +89,8 @@ class Sketch:
         shapes = [tuple(int(d) for d in s) for s in (shape if several else [shape])]
         if any(d < 1 for s in shapes for d in s):
             raise Impossible(f"{op} gives {shapes}")
+        if any(np.prod(s) > 8192 for s in shapes):
+            raise Impossible("large")
         outputs = [self.name("v") for _ in shapes]
         self.nodes.append(Node(op, list(inputs), outputs, attributes))
         for name, s in zip(outputs, shapes):

@@ -24,8 +24,8 @@ class Finding:
 class Verdict:
     findings: list
     refused: str = ""  # by ONNX Runtime, which leaves octet's own executors to be compared
-    elements: int = 0
-    loose: int = 0  # elements that may be more than 2 % of the largest one off
+    wide: float = 0  # share of the numbers that may be more than 2 % of the largest one off
+    sharp: float = 1  # share of the codes (or what they stand for) that may not be a code off
 
 
 def rounding_of(what):
@@ -110,11 +110,20 @@ class Judge:
                 self.find(f"refused: {what}", text)
 
     def measure_bounds(self):
+        elements = wide = coded = sharp = 0
         for place, value in self.outputs.get("value float", {}).items():
             error = self.outputs.get("error float", {}).get(place)
-            self.verdict.elements += value.size
-            if error is not None:
-                self.verdict.loose += int((error > 0.02 * np.abs(value.astype(np.float64)).max()).sum())
+            value = value.astype(np.float64)
+            error = np.zeros_like(value) if error is None else error
+            elements += value.size
+            wide += int((error > 0.02 * np.abs(value).max()).sum())
+            levels = np.unique(value)
+            step = np.diff(levels).min() if 1 < levels.size <= 256 else 0
+            if step > 1e-5 * np.abs(levels).max():
+                coded += value.size
+                sharp += int((error < 0.9 * step).sum())
+        self.verdict.wide = wide / max(elements, 1)
+        self.verdict.sharp = sharp / coded if coded else 1
 
 
 def essential(findings):
