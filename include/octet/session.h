@@ -17,14 +17,14 @@
 namespace octet {
 
 /// The caller's own scheduler: calls `chunk(i)` once for each i in [0, chunks), in any order and on
-/// any threads, and returns when all calls have returned. Chunks must not throw and do not wait for
+/// any threads, and returns when all calls have returned. Chunks do not throw and do not wait for
 /// each other. It may be called from several contexts at the same time. How a loop is cut does not
 /// depend on it, and neither do the results.
 using ParallelForFn =
     std::function<void(int64_t chunks, const std::function<void(int64_t)>& chunk)>;
 
 struct SessionOptions {
-  int threads = 0;      ///< 0: one for each core
+  int threads = 0;      ///< 0: one for each core; 1024 at most
   std::string isa = {}; ///< scalar, avx2, avx512, avx512vnni; empty: OCTET_ISA, else the best
   bool lower = true;    ///< false: the graph is lowered already
   bool integer = true;  ///< false: lowering leaves Q and DQ in place and products float
@@ -75,7 +75,8 @@ struct PlannedNode {
 class Session {
  public:
   /// Lowers, chooses kernels and packs weights. Errors: a graph that cannot be lowered, an
-  /// instruction set that this machine lacks.
+  /// instruction set that this machine lacks, a number of threads that is none. Where the system
+  /// starts fewer threads the session has fewer, as threads() says; no result depends on it.
   static Result<Session> create(const Graph& graph, const SessionOptions& options = {});
 
   SessionContext context() const;
@@ -97,6 +98,7 @@ class Session {
   friend class SessionContext;
   struct Impl;
   explicit Session(std::shared_ptr<Impl> impl);
+  static Result<Session> prepare(const Graph& graph, const SessionOptions& options);
   std::shared_ptr<Impl> impl_;
 };
 

@@ -13,6 +13,7 @@
 #include "cli/config.h"
 #include "core/atomic_file.h"
 #include "core/string_util.h"
+#include "core/threads.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -80,7 +81,7 @@ void add_common(CLI::App& app, Common& common, std::string& config) {
   app.add_flag("--json", common.json, "machine-readable output")->group("Common");
   app.add_flag("--force", common.force, "overwrite existing files")->group("Common");
   app.add_option("--threads", common.threads, "threads, 0: one for each core")
-      ->check(CLI::Range(0, 1024))
+      ->check(CLI::Range(0, kMaxThreads))
       ->group("Common");
   app.add_option("--seed", common.seed, "seed of all random numbers")->group("Common");
   app.add_option("--config", config, "TOML file with options; flags win over it")->group("Common");

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -16,6 +18,8 @@
 #include <immintrin.h>
 #endif
 
+#include "core/first_error.h"
+#include "core/format.h"
 #include "core/fp_env.h"
 
 namespace octet {
@@ -60,17 +64,23 @@ struct ThreadPool::State {
   alignas(64) std::atomic<bool> taken{false};
   std::atomic<int> runs{0};
   std::atomic<int> asleep{0};
+  FirstError error;
   std::vector<std::thread> workers;
 
-  void take_chunks() {
-    for (int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < chunks;
-         i = next.fetch_add(1, std::memory_order_relaxed)) {
-      const int64_t begin = i * grain;
-      (*fn)(begin, std::min(begin + grain, n));
+  void take_chunks() noexcept {
+    try {
+      for (int64_t i = next.fetch_add(1, std::memory_order_relaxed); i < chunks;
+           i = next.fetch_add(1, std::memory_order_relaxed)) {
+        const int64_t begin = i * grain;
+        (*fn)(begin, std::min(begin + grain, n));
+      }
+    } catch (...) {
+      error.keep();
+      next.store(chunks, std::memory_order_relaxed);
     }
   }
 
-  /// Runs a loop; the caller has set `taken`.
+  /// Runs a loop; the caller has set `taken`, which is cleared at the end.
   void run_taken(int64_t count, int64_t size, const RangeFn& body) {
     fn = &body;
     n = count;
@@ -85,7 +95,9 @@ struct ThreadPool::State {
       pause_briefly();
       if (spin % kSpinsToYield == 0) std::this_thread::yield();
     }
+    const std::exception_ptr thrown = error.release();
     taken.store(false);
+    if (thrown) std::rethrow_exception(thrown);
   }
 
   // The increment of `inside` comes before the test of `open`, and the owner clears `open` before
@@ -143,9 +155,15 @@ void SerialFor::run(int64_t n, int64_t grain, RangeFn fn) {
 }
 
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
-  const int count = threads > 0 ? threads : available_cores();
-  for (int i = 1; i < count; ++i) {
-    state_->workers.emplace_back([state = state_.get()] { state->work(); });
+  const int count = std::min(threads > 0 ? threads : available_cores(), kMaxThreads);
+  std::vector<std::thread>& workers = state_->workers;
+  workers.reserve(static_cast<size_t>(count - 1));
+  try {
+    while (std::ssize(workers) < count - 1) {
+      workers.emplace_back([state = state_.get()] { state->work(); });
+    }
+  } catch (const std::exception&) {
+    // No more threads for this process, or no memory for one: those that run do all the work.
   }
 }
 
@@ -180,21 +198,35 @@ void ThreadPool::run_on_each(RangeFn fn) {
   // Nobody who took a chunk goes on to a second one before all are taken.
   const int64_t all = threads();
   std::atomic<int64_t> arrived{0};
+  FirstError error;
   s.run_taken(all, 1, [&](int64_t begin, int64_t end) {
-    fn(begin, end);
+    try {
+      fn(begin, end);
+    } catch (...) {
+      error.keep();
+    }
     arrived.fetch_add(1);
     while (arrived.load() < all) {
       std::this_thread::yield();
     }
   });
+  error.rethrow();
 }
 
-void ThreadPool::begin_run() {
-  state_->runs.fetch_add(1, std::memory_order_relaxed);
+ThreadPool::KeepAwake::KeepAwake(ThreadPool* pool) : pool_(pool) {
+  if (pool_ != nullptr) pool_->state_->runs.fetch_add(1, std::memory_order_relaxed);
 }
 
-void ThreadPool::end_run() {
-  state_->runs.fetch_sub(1, std::memory_order_relaxed);
+ThreadPool::KeepAwake::~KeepAwake() {
+  if (pool_ != nullptr) pool_->state_->runs.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Status check_threads(int threads) {
+  if (threads < 0)
+    return error("threads: {} is no number of threads; use 0 for one on each core", threads);
+  if (threads > kMaxThreads)
+    return error("threads: {} is more than {}; use 0 for one on each core", threads, kMaxThreads);
+  return ok_status();
 }
 
 int available_cores() {

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <mutex>
+#include <new>
+#include <utility>
 
 #include "core/cpu.h"
 #include "core/format.h"
@@ -36,6 +39,21 @@ Status check_fed(const Value& v, const Tensor& t) {
     if (d.is_constant() && d.value() != t.shape()[i]) return wrong();
   }
   return ok_status();
+}
+
+constexpr std::string_view kUseSmallerBatch = "no memory left for the run; use a smaller batch";
+
+/// Calls `fn`, which returns a Result, and turns what it throws into an error: memory that is not
+/// there, on this thread or in a worker, or what the caller's own scheduler threw.
+template <class Fn>
+auto guarded(std::string_view no_memory, Fn&& fn) -> decltype(fn()) {
+  try {
+    return fn();
+  } catch (const std::bad_alloc&) {
+    return Error(std::string(no_memory));
+  } catch (const std::exception& e) {
+    return error(ErrorCode::kInternal, "an exception was thrown: {}", e.what());
+  }
 }
 
 /// By value id: whether all elements of an integer tensor follow from the sizes of the inputs.
@@ -79,8 +97,11 @@ struct SessionContext::Impl {
         return error("no memory for the {} bytes of activations; use a smaller batch",
                      plan->arena_bytes());
       arena = std::move(larger);
-      for (const auto& other : plans)
+      // None is kept that does not get to lie there.
+      auto others = std::exchange(plans, {});
+      for (const auto& other : others)
         OCTET_TRY(other->attach(arena));
+      plans = std::move(others);
     }
     OCTET_TRY(plan->attach(arena));
     if (plans.size() == kMaxPlans) plans.pop_back();
@@ -138,6 +159,20 @@ struct SessionContext::Impl {
     }
     return ok_status();
   }
+
+  Result<std::span<const Tensor>> run(std::span<const Tensor> given) {
+    OCTET_TRY(check(given));
+    OCTET_TRY(align(given));
+    runtime::Plan* plan = OCTET_TRY(find(given));
+    const FpEnvGuard guard;
+    runtime::Workers& workers = *session->workers;
+    const ThreadPool::KeepAwake awake(workers.own_pool());
+    auto outputs = plan->run(inputs, workers.loop());
+    if (outputs.ok() && !settled) workers.settle();
+    settled = outputs.ok();
+    if (!outputs.ok() && session->literal) return run_literally(given);
+    return outputs;
+  }
 };
 
 SessionContext::SessionContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -151,8 +186,10 @@ Status SessionContext::reserve(std::span<const Shape> shapes) {
                  impl_->session->prepared->graph.inputs().size(), shapes.size());
   for (const auto& plan : impl_->plans)
     if (std::equal(shapes.begin(), shapes.end(), plan->shapes().begin())) return ok_status();
-  OCTET_TRY(impl_->plan_for(shapes));
-  return ok_status();
+  return guarded(kUseSmallerBatch, [&]() -> Status {
+    OCTET_TRY(impl_->plan_for(shapes));
+    return ok_status();
+  });
 }
 
 size_t SessionContext::arena_bytes() const {
@@ -160,18 +197,7 @@ size_t SessionContext::arena_bytes() const {
 }
 
 Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inputs) {
-  OCTET_TRY(impl_->check(inputs));
-  OCTET_TRY(impl_->align(inputs));
-  runtime::Plan* plan = OCTET_TRY(impl_->find(inputs));
-  const FpEnvGuard guard;
-  runtime::Workers& workers = *impl_->session->workers;
-  workers.begin_run();
-  auto outputs = plan->run(impl_->inputs, workers.loop());
-  workers.end_run();
-  if (outputs.ok() && !impl_->settled) workers.settle();
-  impl_->settled = outputs.ok();
-  if (!outputs.ok() && impl_->session->literal) return impl_->run_literally(inputs);
-  return outputs;
+  return guarded(kUseSmallerBatch, [&] { return impl_->run(inputs); });
 }
 
 Status SessionContext::run(std::span<const Tensor> inputs,
@@ -204,11 +230,14 @@ Session::~Session() {
 }
 
 Result<Session> Session::create(const Graph& graph, const SessionOptions& options) {
+  return guarded("no memory left for the packed weights; free some, or use a smaller model",
+                 [&] { return prepare(graph, options); });
+}
+
+Result<Session> Session::prepare(const Graph& graph, const SessionOptions& options) {
   auto impl = std::make_shared<Impl>();
   impl->isa = options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
-  if (options.threads < 0)
-    return error("threads: {} is no number of threads; use 0 for one on each core",
-                 options.threads);
+  OCTET_TRY(check_threads(options.threads));
   auto prepared = std::make_shared<runtime::PreparedGraph>();
   prepared->graph = graph;
   KnownElements elements;

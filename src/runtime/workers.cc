@@ -2,23 +2,32 @@
 #include "runtime/workers.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "core/first_error.h"
 #include "core/fp_env.h"
 #include "runtime/kernels/buffer.h"
 
 namespace octet::runtime {
 namespace {
 
+/// A thread without the memory now asks for it again when it works, and fails then if it must.
+void grow_scratch() {
+  try {
+    kernels::grow_thread_scratch();
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 class PoolWorkers final : public Workers {
  public:
   explicit PoolWorkers(int threads) : pool_(threads) {}
   ParallelFor& loop() override { return pool_; }
   void settle() override {
-    pool_.run_on_each([](int64_t, int64_t) { kernels::grow_thread_scratch(); });
+    pool_.run_on_each([](int64_t, int64_t) { grow_scratch(); });
   }
-  void begin_run() override { pool_.begin_run(); }
-  void end_run() override { pool_.end_run(); }
+  ThreadPool* own_pool() override { return &pool_; }
 
  private:
   ThreadPool pool_;
@@ -34,9 +43,10 @@ class CallerFor final : public ParallelFor {
       if (n > 0) fn(0, n);
       return;
     }
-    const Loop loop{n, grain, fn};
+    Loop loop{n, grain, fn, {}};
     // One captured pointer: std::function keeps it without allocating.
     fn_((n + grain - 1) / grain, [&loop](int64_t i) { loop.chunk(i); });
+    loop.error.rethrow();
   }
   int threads() const override { return 1; }
 
@@ -44,10 +54,15 @@ class CallerFor final : public ParallelFor {
   struct Loop {
     int64_t n, grain;
     RangeFn fn;
+    FirstError error;
 
-    void chunk(int64_t i) const {
+    void chunk(int64_t i) noexcept {
       const FpEnvGuard fp_env;
-      fn(i * grain, std::min((i + 1) * grain, n));
+      try {
+        fn(i * grain, std::min((i + 1) * grain, n));
+      } catch (...) {
+        error.keep(); // the caller's threads are promised chunks that do not throw
+      }
     }
   };
   ParallelForFn fn_;
@@ -57,7 +72,7 @@ class CallerWorkers final : public Workers {
  public:
   explicit CallerWorkers(ParallelForFn fn) : loop_(std::move(fn)) {}
   ParallelFor& loop() override { return loop_; }
-  void settle() override { kernels::grow_thread_scratch(); }
+  void settle() override { grow_scratch(); }
 
  private:
   CallerFor loop_;

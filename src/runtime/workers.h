@@ -17,9 +17,8 @@ class Workers {
   /// Gives each worker, where they are known, as much scratch memory as any thread has needed so
   /// far, so that it need not allocate when it first meets a large chunk.
   virtual void settle() = 0;
-  /// Around the loops of one run.
-  virtual void begin_run() {}
-  virtual void end_run() {}
+  /// The session's own threads, or null.
+  virtual ThreadPool* own_pool() { return nullptr; }
 };
 
 std::unique_ptr<Workers> make_workers(const SessionOptions& options);

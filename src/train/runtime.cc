@@ -64,6 +64,7 @@ bool cuda_is_there() {
 }
 
 Result<int> prepare_runtime(Device device, int threads) {
+  OCTET_TRY(check_threads(threads));
   static Silence silence;
   c10::WarningUtils::set_warning_handler(&silence);
   if (device == Device::kCuda && !cuda_is_there())

@@ -6,6 +6,7 @@
 
 #include "core/cpu.h"
 #include "runtime/w1_graphs.h"
+#include "threads/no_new_threads.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
@@ -165,6 +166,28 @@ TEST(Context, ResultsSurviveAGrowingArena) {
       EXPECT_TRUE((*y)[0].identical(expected(session, x))) << isa_name(isa) << " " << n;
     }
   }
+}
+
+TEST(Context, TheNumberOfThreadsHasBounds) {
+  const Graph model = make_cnn({.dropout = 0}).value();
+  for (const auto& [threads, text] :
+       {std::pair{-1, "threads: -1 is no number of threads; use 0 for one on each core"},
+        std::pair{1025, "threads: 1025 is more than 1024; use 0 for one on each core"}}) {
+    const auto session = Session::create(model, {.threads = threads});
+    ASSERT_FALSE(session.ok());
+    EXPECT_EQ(session.error().text(), text);
+  }
+}
+
+TEST(Context, RunsOnTheThreadsThatCanBeStarted) {
+  const Graph model = W1Builder(QdqForm::kTensorRt).build();
+  const Tensor x = random_images(6, 15);
+  const test::NoNewThreads none;
+  Session session = Session::create(model, {.threads = 8}).value();
+  EXPECT_EQ(session.threads(), 1);
+  const auto y = session.run(std::vector<Tensor>{x});
+  ASSERT_TRUE(y.ok()) << y.error().text();
+  EXPECT_TRUE((*y)[0].identical(expected(session, x)));
 }
 
 TEST(Context, ReserveWantsAShapeForEachInput) {

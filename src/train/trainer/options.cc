@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "core/threads.h"
 #include "train/trainer/trainer.h"
 
 namespace octet::train {
@@ -27,7 +28,7 @@ Status check_options(const TrainOptions& o) {
   OCTET_TRY(check_range("label smoothing", o.label_smoothing, 0, 1));
   OCTET_TRY(check_range("the validation split", o.validation_split, 0, 0.9));
   OCTET_TRY(check_range("the warm fraction", o.schedule.warm_fraction, 0, 1));
-  OCTET_TRY(check_range("threads", o.threads, 0, 4096));
+  OCTET_TRY_WITH(check_threads(o.threads), "train");
   OCTET_TRY(check_range("the warm-up fraction", o.schedule.warmup_fraction, 0, 1));
   OCTET_TRY(check_range("accumulate", static_cast<double>(o.accumulate), 1, 1e6));
   OCTET_TRY(check_range("max steps", static_cast<double>(o.max_steps), 0, 1e12));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pool covers every index exactly once, cuts by shape, nests, and sets the floating-point mode.
+// The pool covers every index exactly once, cuts by shape, nests, carries exceptions to where a
+// loop began, does with the threads that it gets, and sets the floating-point mode.
 #include <atomic>
 #include <chrono>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 #include <utility>
@@ -12,6 +14,7 @@
 
 #include "core/fp_env.h"
 #include "core/threads.h"
+#include "threads/no_new_threads.h"
 #include <gtest/gtest.h>
 
 #if defined(__x86_64__)
@@ -110,6 +113,69 @@ TEST(Threads, GrainIsAboutFiveMicroseconds) {
   EXPECT_EQ(grain_for(1e9), 1);
   EXPECT_GE(grain_for(0.0), 1);
   EXPECT_GE(grain_for(std::numeric_limits<double>::quiet_NaN()), 1);
+}
+
+TEST(Threads, AnExceptionOfAnyThreadIsThrownWhereTheLoopBegan) {
+  const std::thread::id self = std::this_thread::get_id();
+  for (const int threads : {1, 2, 4}) {
+    ThreadPool pool(threads);
+    for (int round = 0; round < 50; ++round) {
+      const bool on_worker = round % 2 == 1 && threads > 1;
+      std::atomic<int64_t> thrown{0};
+      // All stay until one has thrown, so that a worker takes part.
+      const auto chunk = [&](int64_t, int64_t) {
+        if ((std::this_thread::get_id() == self) == on_worker) {
+          while (thrown.load() == 0)
+            std::this_thread::yield();
+          return;
+        }
+        thrown.fetch_add(1);
+        throw std::bad_alloc();
+      };
+      EXPECT_THROW(pool.run(1000, 1, chunk), std::bad_alloc);
+      EXPECT_GE(thrown.load(), 1);
+      EXPECT_LE(thrown.load(), threads);
+      EXPECT_EQ(chunks_of(pool, 65, 7).size(), 10U) << "the pool works on";
+    }
+  }
+}
+
+TEST(Threads, AnExceptionOfOneOfAllThreadsIsThrown) {
+  ThreadPool pool(3);
+  for (int64_t bad = 0; bad < 3; ++bad) {
+    std::atomic<int> calls{0};
+    const auto each = [&](int64_t begin, int64_t) {
+      calls.fetch_add(1);
+      if (begin == bad) throw std::bad_alloc();
+    };
+    EXPECT_THROW(pool.run_on_each(each), std::bad_alloc);
+    EXPECT_EQ(calls.load(), 3);
+  }
+  EXPECT_EQ(chunks_of(pool, 65, 7).size(), 10U);
+}
+
+TEST(Threads, AnExceptionInALoopWithinALoopIsThrown) {
+  ThreadPool pool(3);
+  const auto inner = [&](int64_t, int64_t) { throw std::bad_alloc(); };
+  EXPECT_THROW(pool.run(16, 1, [&](int64_t, int64_t) { pool.run(16, 1, inner); }), std::bad_alloc);
+  EXPECT_EQ(chunks_of(pool, 65, 7).size(), 10U);
+}
+
+TEST(Threads, DoesWithTheThreadsThatItGets) {
+  const test::NoNewThreads none;
+  ThreadPool pool(4);
+  EXPECT_EQ(pool.threads(), 1);
+  EXPECT_EQ(chunks_of(pool, 65, 7).size(), 10U);
+}
+
+TEST(Threads, StartsNoMoreThanTheMost) {
+  const test::NoNewThreads none; // nor that many here
+  for (const int threads : {kMaxThreads, kMaxThreads + 1, std::numeric_limits<int>::max()})
+    EXPECT_EQ(ThreadPool(threads).threads(), 1);
+  EXPECT_TRUE(check_threads(0).ok());
+  EXPECT_TRUE(check_threads(kMaxThreads).ok());
+  EXPECT_FALSE(check_threads(-1).ok());
+  EXPECT_FALSE(check_threads(kMaxThreads + 1).ok());
 }
 
 #if defined(__x86_64__)
