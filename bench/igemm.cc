@@ -62,6 +62,8 @@ struct Ours {
     args.columns = &columns;
     args.y = y.data();
     args.y_stride = shape.n;
+    if (shared.bytes() == 0) shared = AlignedBuffer(shared_bytes(args));
+    args.shared = shared.as<std::byte>();
     igemm(args, serial);
     benchmark::DoNotOptimize(y.data());
   }
@@ -70,6 +72,7 @@ struct Ours {
   std::vector<int8_t> y;
   PackedWeights w;
   IgemmColumns columns;
+  AlignedBuffer shared;
   SerialFor serial;
 };
 

@@ -58,6 +58,8 @@ void convolution(benchmark::State& state, ConvShape s, XRange range) {
   args.columns = columns.data();
   args.epilogue.lo = 0;
   args.y = y.data();
+  AlignedBuffer shared(shared_bytes(args));
+  args.shared = shared.as<std::byte>();
   for ([[maybe_unused]] auto _ : state) {
     iconv(args, serial);
     benchmark::DoNotOptimize(y.data());
@@ -86,6 +88,8 @@ void dense(benchmark::State& state, int64_t k, int64_t n) {
   args.columns = &columns;
   args.y = y.data();
   args.y_stride = n;
+  AlignedBuffer shared(shared_bytes(args));
+  args.shared = shared.as<std::byte>();
   for ([[maybe_unused]] auto _ : state) {
     igemm(args, serial);
     benchmark::DoNotOptimize(y.data());

@@ -18,8 +18,9 @@ namespace octet {
 
 /// The caller's own scheduler: calls `chunk(i)` once for each i in [0, chunks), in any order and on
 /// any threads, and returns when all calls have returned. Chunks do not throw and do not wait for
-/// each other. It may be called from several contexts at the same time. How a loop is cut does not
-/// depend on it, and neither do the results.
+/// each other. It may be called from several contexts at the same time, and while it waits its
+/// thread may run whatever else the scheduler has, other contexts of this or another session too.
+/// How a loop is cut does not depend on it, and neither do the results.
 using ParallelForFn =
     std::function<void(int64_t chunks, const std::function<void(int64_t)>& chunk)>;
 
@@ -81,7 +82,7 @@ class Session {
 
   SessionContext context() const;
   /// Runs in a context of the session's own and returns tensors that share nothing with it. Calls
-  /// from several threads wait for each other.
+  /// may coincide: there are as many contexts as calls ever did.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
 
   const Graph& lowered() const;
@@ -99,6 +100,7 @@ class Session {
   struct Impl;
   explicit Session(std::shared_ptr<Impl> impl);
   static Result<Session> prepare(const Graph& graph, const SessionOptions& options);
+  SessionContext take_idle();
   std::shared_ptr<Impl> impl_;
 };
 

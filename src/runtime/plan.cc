@@ -10,7 +10,6 @@
 #include "graph/label.h"
 #include "ops/elementwise.h"
 #include "ops/infer.h"
-#include "runtime/arena.h"
 
 namespace octet::runtime {
 int64_t Operand::count() const {
@@ -132,11 +131,9 @@ Status Plan::bind(const Graph& shaped) {
   return ok_status();
 }
 
-Status Plan::place(const Graph& shaped) {
-  const auto bound = static_cast<size_t>(shaped.value_bound());
-  const int end = static_cast<int>(step_nodes_.size());
-  // Lifetimes of the values that steps write, views counted with what they look into.
-  std::vector<Lifetime> lives(bound, Lifetime{0, -1, -1});
+/// By value id, of what steps write, views counted with what they look into; first is -1 elsewhere.
+Result<std::vector<Lifetime>> Plan::lifetimes(const Graph& shaped) const {
+  std::vector<Lifetime> lives(static_cast<size_t>(shaped.value_bound()), Lifetime{0, -1, -1});
   for (size_t s = 0; s < step_nodes_.size(); ++s) {
     const Node& node = shaped.node(step_nodes_[s]);
     const int now = static_cast<int>(s);
@@ -149,6 +146,13 @@ Status Plan::place(const Graph& shaped) {
     for (const ValueId v : node.inputs)
       if (v.valid()) lives[static_cast<size_t>(storage_[static_cast<size_t>(v.index)])].last = now;
   }
+  return lives;
+}
+
+Status Plan::place(const Graph& shaped) {
+  const auto bound = static_cast<size_t>(shaped.value_bound());
+  const int end = static_cast<int>(step_nodes_.size());
+  std::vector<Lifetime> lives = OCTET_TRY(lifetimes(shaped));
   // Outputs live to the end: the caller looks at them until the next run. A value has one place,
   // so what is no step's own result, or is an output twice, is copied.
   std::vector<Lifetime> in_arena;
@@ -171,6 +175,13 @@ Status Plan::place(const Graph& shaped) {
     in_arena.push_back(lives[i]);
     placed_.push_back({i, 0});
   }
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const size_t size_bytes = steps_[s]->shared_bytes();
+    if (size_bytes == 0) continue;
+    const int now = static_cast<int>(s);
+    in_arena.push_back({size_bytes, now, now});
+    shared_.push_back({s, 0});
+  }
   const ArenaPlan arena = plan_arena(in_arena);
   // Kernels may read up to a cache line past the end of a tensor.
   arena_bytes_ = arena.size_bytes + 64;
@@ -180,6 +191,8 @@ Status Plan::place(const Graph& shaped) {
     if (k < output_places_.size() && output_places_[k].is_copy) continue;
     values.push_back({placed_[k].value, arena.offsets[k]});
   }
+  for (size_t i = 0; i < shared_.size(); ++i)
+    shared_[i].offset_bytes = arena.offsets[placed_.size() + i];
   placed_ = std::move(values);
   for (const ValueId v : shaped.inputs()) {
     input_views_.emplace_back();
@@ -195,6 +208,9 @@ Status Plan::attach(const std::shared_ptr<Buffer>& arena) {
   slots_.assign(storage_.size(), nullptr);
   for (const Placed& p : placed_)
     slots_[p.value] = arena->writable() + p.offset_bytes;
+  shared_places_.assign(steps_.size(), nullptr);
+  for (const Shared& s : shared_)
+    shared_places_[s.step] = arena->writable() + s.offset_bytes;
   for (size_t i = 0; i < prepared_->constants.size(); ++i)
     if (!prepared_->constants[i].empty())
       slots_[i] = const_cast<std::byte*>(prepared_->constants[i].bytes().data());
@@ -221,7 +237,7 @@ Result<std::span<const Tensor>> Plan::run(std::span<const std::byte* const> inpu
     for (const int32_t v : input_views_[i])
       slots_[static_cast<size_t>(v)] = const_cast<std::byte*>(inputs[i]);
   for (size_t s = 0; s < steps_.size(); ++s)
-    OCTET_TRY_WITH(steps_[s]->run(slots_, parallel),
+    OCTET_TRY_WITH(steps_[s]->run(slots_, shared_places_[s], parallel),
                    fmt::format("node {}", full_label(prepared_->graph,
                                                      prepared_->graph.node(step_nodes_[s]))));
   for (size_t k = 0; k < output_places_.size(); ++k) {

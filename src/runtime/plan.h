@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/arena.h"
 #include "runtime/step.h"
 
 #include "octet/graph.h"
@@ -58,10 +59,16 @@ class Plan {
   Result<Operand> operand(const Graph& shaped, ValueId id) const;
   Status find_known(const Graph& shaped, const std::map<ValueId, std::vector<Dim>>& elements);
   Status bind(const Graph& shaped);
+  Result<std::vector<Lifetime>> lifetimes(const Graph& shaped) const;
   Status place(const Graph& shaped);
 
   struct Placed {
     size_t value;
+    size_t offset_bytes;
+  };
+  /// What the threads of a step share.
+  struct Shared {
+    size_t step;
     size_t offset_bytes;
   };
   struct Output {
@@ -81,6 +88,8 @@ class Plan {
   /// For each graph input: the values that are views of it.
   std::vector<std::vector<int32_t>> input_views_;
   std::vector<Placed> placed_;
+  std::vector<Shared> shared_;
+  std::vector<std::byte*> shared_places_; ///< by step; null for one that shares nothing
   std::vector<Output> output_places_;
   size_t arena_bytes_ = 0;
   std::shared_ptr<Buffer> arena_;

@@ -74,8 +74,9 @@ struct Session::Impl {
   std::vector<PlannedNode> nodes;
   std::unique_ptr<runtime::Workers> workers;
   Isa isa = Isa::kScalar;
-  std::mutex own_mutex;
-  std::optional<SessionContext> own;
+  /// Contexts of the session's own that nobody runs at the moment. They point back at it.
+  std::mutex idle_mutex;
+  std::vector<SessionContext> idle;
 };
 
 struct SessionContext::Impl {
@@ -225,8 +226,7 @@ Session& Session::operator=(Session&& other) noexcept {
 }
 
 Session::~Session() {
-  // The session's own context points back at it.
-  if (impl_) impl_->own.reset();
+  if (impl_) impl_->idle.clear();
 }
 
 Result<Session> Session::create(const Graph& graph, const SessionOptions& options) {
@@ -287,13 +287,27 @@ SessionContext Session::context() const {
 }
 
 Result<std::vector<Tensor>> Session::run(std::span<const Tensor> inputs) {
-  const std::lock_guard lock(impl_->own_mutex);
-  if (!impl_->own) impl_->own.emplace(context());
-  const std::span<const Tensor> outputs = OCTET_TRY(impl_->own->run(inputs));
-  std::vector<Tensor> copies;
-  for (const Tensor& t : outputs)
-    copies.push_back(t.clone());
-  return copies;
+  return guarded(kUseSmallerBatch, [&]() -> Result<std::vector<Tensor>> {
+    // No lock is held during the run: the caller's scheduler may start another one on this thread.
+    SessionContext mine = take_idle();
+    const auto outputs = mine.run(inputs);
+    std::vector<Tensor> copies;
+    if (outputs.ok())
+      for (const Tensor& t : *outputs)
+        copies.push_back(t.clone());
+    const std::lock_guard lock(impl_->idle_mutex);
+    impl_->idle.push_back(std::move(mine));
+    if (!outputs.ok()) return outputs.error();
+    return copies;
+  });
+}
+
+SessionContext Session::take_idle() {
+  const std::lock_guard lock(impl_->idle_mutex);
+  if (impl_->idle.empty()) return context();
+  SessionContext last = std::move(impl_->idle.back());
+  impl_->idle.pop_back();
+  return last;
 }
 
 const Graph& Session::lowered() const {

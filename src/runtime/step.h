@@ -30,7 +30,10 @@ using Slots = std::span<std::byte* const>;
 class Step {
  public:
   virtual ~Step() = default;
-  virtual Status run(Slots slots, ParallelFor& parallel) const = 0;
+  /// Memory that the threads of its loops share while it runs, from loop to loop.
+  virtual size_t shared_bytes() const { return 0; }
+  /// `shared`: so many bytes of the plan's own, aligned to 64, contents unspecified.
+  virtual Status run(Slots slots, std::byte* shared, ParallelFor& parallel) const = 0;
 };
 
 /// Type and shape of an operand of a bound node; `id` is its slot, -1 when it is omitted.

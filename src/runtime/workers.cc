@@ -15,7 +15,7 @@ namespace {
 /// A thread without the memory now asks for it again when it works, and fails then if it must.
 void grow_scratch() {
   try {
-    kernels::grow_thread_scratch();
+    kernels::grow_chunk_scratch();
   } catch (const std::bad_alloc&) {
   }
 }

@@ -14,6 +14,7 @@ using octet::test::covered_isas;
 using octet::test::Fill;
 using octet::test::fill;
 using octet::test::Guarded;
+using octet::test::share;
 
 struct ConvProblem {
   int64_t batch, h, w, in, out, kernel_h, kernel_w;
@@ -108,6 +109,7 @@ void check_int(const ConvProblem& p,
     args.columns = columns.data();
     args.epilogue.type = YType::kInt32;
     args.y = y.data();
+    const AlignedBuffer shared = share(args);
     iconv(args, loop);
     ASSERT_TRUE(y.guards_intact());
     for (int64_t i = 0; i < y.size(); ++i) {
@@ -168,6 +170,7 @@ TEST(Conv, BytesWithResidualMatchTheProductsOfOneGroup) {
       args.epilogue.residual_stride = s.out_c;
       args.epilogue.residual_multiplier = 0.25F;
       args.y = y.data();
+      const AlignedBuffer shared = share(args);
       iconv(args, serial);
       ASSERT_TRUE(y.guards_intact());
       for (int64_t i = 0; i < y.size(); ++i) {

@@ -11,6 +11,7 @@ namespace octet::kernels {
 namespace {
 
 using octet::test::covered_isas;
+using octet::test::share;
 
 constexpr XRange kCornersS8{.is_signed = true, .lo = -128, .hi = 127};
 constexpr XRange kCornersRelu{.is_signed = true, .lo = 0, .hi = 127};
@@ -44,6 +45,7 @@ void check_corners(const CornerRows& rows, XRange range, int zero) {
     args.epilogue.type = YType::kInt32;
     args.y = y.data();
     args.y_stride = n;
+    const AlignedBuffer shared = share(args);
     igemm(args, serial);
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {

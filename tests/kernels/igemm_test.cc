@@ -16,6 +16,7 @@ using octet::test::covered_isas;
 using octet::test::Fill;
 using octet::test::fill;
 using octet::test::Guarded;
+using octet::test::share;
 
 struct Problem {
   int64_t m, n, k;
@@ -79,6 +80,7 @@ void check_raw(const Problem& p, std::mt19937& random, ParallelFor& parallel) {
     args.epilogue.type = YType::kInt32;
     args.y = y.data();
     args.y_stride = p.n;
+    const AlignedBuffer shared = share(args);
     igemm(args, parallel);
     ASSERT_TRUE(y.guards_intact());
     for (int64_t i = 0; i < p.m * p.n; ++i) {
@@ -242,6 +244,7 @@ void check_epilogue(const Problem& p, const EpilogueCase& c, std::mt19937& rando
     args.y = y.data();
     args.y_stride = stride;
     SerialFor serial;
+    const AlignedBuffer shared = share(args);
     igemm(args, serial);
     ASSERT_TRUE(y.guards_intact());
     for (int64_t i = 0; i < count; ++i) {
@@ -349,6 +352,7 @@ TEST(Igemm, BitsDoNotDependOnThreadsOrBatchSplit) {
         args.columns = &columns;
         args.y = y.data() + row * p.n;
         args.y_stride = p.n;
+        const AlignedBuffer shared = share(args);
         igemm(args, pool);
       }
       return y;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/cpu.h"
+#include "runtime/kernels/buffer.h"
 #include <gtest/gtest.h>
 
 namespace octet::test {
@@ -51,6 +52,14 @@ class Guarded {
   size_t start_;
   std::vector<uint8_t> bytes_;
 };
+
+/// Gives a product the memory that its threads share, for as long as what is returned lives.
+template <typename Args>
+[[nodiscard]] kernels::AlignedBuffer share(Args& args) {
+  kernels::AlignedBuffer memory(shared_bytes(args));
+  args.shared = memory.as<std::byte>();
+  return memory;
+}
 
 /// Fills with integers from [lo, hi]; `extremes` uses the two ends only.
 enum class Fill { kExtremes, kUniform, kBell };

@@ -14,6 +14,7 @@ using octet::test::covered_isas;
 using octet::test::Fill;
 using octet::test::fill;
 using octet::test::Guarded;
+using octet::test::share;
 
 struct Operand8 {
   bool is_signed = true;
@@ -101,6 +102,7 @@ void check_sums(const QmatmulProblem& p, std::mt19937& random, ParallelFor& para
     QmatmulArgs args = args_of(p, d, isa);
     args.epilogue.type = YType::kInt32;
     args.y = y.data();
+    const AlignedBuffer shared = share(args);
     qmatmul(args, parallel);
     ASSERT_TRUE(y.guards_intact());
     for (int64_t i = 0; i < y.size(); ++i) {
@@ -172,6 +174,7 @@ TEST(Qmatmul, TheLongestSum) {
         args.epilogue.type = YType::kInt32;
         args.y = y.data();
         args.isa = isa;
+        const AlignedBuffer shared = share(args);
         qmatmul(args, serial);
         for (const int32_t v : y) {
           ASSERT_EQ(v, want) << describe_qmatmul(p, isa);
@@ -203,6 +206,7 @@ TEST(Qmatmul, BytesAndFloatsOnAnyNumberOfThreads) {
           QmatmulArgs args = args_of(p, d, isa);
           args.epilogue.type = YType::kFloat;
           args.y = floats.data();
+          const AlignedBuffer shared = share(args);
           qmatmul(args, pool);
           args.epilogue = {.type = YType::kInt8, .zero_point = -3, .lo = -100, .hi = 127};
           args.y = bytes.data();

@@ -25,7 +25,7 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
   std::memset(data_.get(), 0, total);
 }
 
-std::byte* thread_scratch(Scratch area, size_t bytes) {
+std::byte* chunk_scratch(Scratch area, size_t bytes) {
   thread_local std::array<AlignedBuffer, kAreas> areas;
   const auto index = static_cast<size_t>(area);
   AlignedBuffer& buffer = areas[index];
@@ -38,10 +38,10 @@ std::byte* thread_scratch(Scratch area, size_t bytes) {
   return buffer.as<std::byte>();
 }
 
-void grow_thread_scratch() {
+void grow_chunk_scratch() {
   for (size_t i = 0; i < kAreas; ++i)
     if (const size_t bytes = most_bytes[i].load(); bytes > 0)
-      thread_scratch(static_cast<Scratch>(i), bytes);
+      chunk_scratch(static_cast<Scratch>(i), bytes);
 }
 
 } // namespace octet::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes aligned to 64 for packed weights, and scratch memory that a thread keeps.
+// Bytes aligned to 64 for packed weights, and scratch memory of the chunks of loops.
 #pragma once
 
 #include <cstddef>
@@ -33,14 +33,16 @@ class AlignedBuffer {
   size_t bytes_ = 0;
 };
 
-/// Which of a thread's scratch areas: a kernel that calls another one uses a different area.
-enum class Scratch : uint8_t { kRows, kTile, kRowsFloat, kShared, kCount };
+/// Which of a chunk's scratch areas: what is used at the same time is of different areas.
+enum class Scratch : uint8_t { kRows, kTile, kRowsFloat, kCount };
 
-/// At least `bytes` aligned to 64, owned by the calling thread until it ends, contents unspecified.
-/// Allocates only when it has to grow.
-std::byte* thread_scratch(Scratch area, size_t bytes);
+/// At least `bytes` aligned to 64, contents unspecified, for a chunk of a loop until it ends: the
+/// thread keeps the memory for the chunks that come. Never to be held across a loop, whose caller
+/// may run chunks of other sessions while it waits; what the chunks of a loop share is the step's
+/// (Step::shared_bytes). Allocates only when it has to grow.
+std::byte* chunk_scratch(Scratch area, size_t bytes);
 /// Grows each area of the calling thread to the most that any thread has asked for.
-void grow_thread_scratch();
+void grow_chunk_scratch();
 
 constexpr int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;

@@ -131,8 +131,8 @@ void depthwise_avx2(const IconvArgs& args, int64_t begin, int64_t end) {
   const int64_t padded = round_up(args.shape.out_c, kColumnsPerPanel);
   const int64_t pointers = kPixels * (tap_count + 1);
   auto* scratch =
-      thread_scratch(Scratch::kTile, static_cast<size_t>(padded) +
-                                         static_cast<size_t>(pointers) * sizeof(const uint8_t*));
+      chunk_scratch(Scratch::kTile, static_cast<size_t>(padded) +
+                                        static_cast<size_t>(pointers) * sizeof(const uint8_t*));
   auto* outside = reinterpret_cast<uint8_t*>(scratch);
   __builtin_memset(outside, args.x_zero_point & 0xFF, static_cast<size_t>(padded));
   auto** at = reinterpret_cast<const uint8_t**>(scratch + padded);

@@ -60,7 +60,7 @@ void run_lines(const FconvArgs& args, const LinePlan& plan, int64_t chunk) {
   float* lines = nullptr;
   if (!plan.in_place) {
     lines = reinterpret_cast<float*>(
-        thread_scratch(Scratch::kRowsFloat, static_cast<size_t>(plan.size) * sizeof(float)));
+        chunk_scratch(Scratch::kRowsFloat, static_cast<size_t>(plan.size) * sizeof(float)));
     copy_lines(s, plan, args.x, first, end, 0.0F, lines);
   }
   FloatBlock block = block_of(args, 0);
@@ -76,7 +76,7 @@ void run_lines(const FconvArgs& args, const LinePlan& plan, int64_t chunk) {
 void run_patches(const FconvArgs& args, int64_t group, int64_t begin, int64_t end) {
   const ConvShape& s = args.shape;
   const int64_t k = s.k();
-  auto* patches = reinterpret_cast<float*>(thread_scratch(
+  auto* patches = reinterpret_cast<float*>(chunk_scratch(
       Scratch::kRowsFloat, static_cast<size_t>((end - begin) * k) * sizeof(float) + kGatherSlack));
   gather_patches(s, args.x, begin, end - begin, group, 0.0F, patches, k);
   FloatBlock block = block_of(args, group);

@@ -54,8 +54,8 @@ void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
   }
   block.epilogue = &epilogue;
 
-  auto* rows = reinterpret_cast<uint8_t*>(thread_scratch(
-      Scratch::kRows, static_cast<size_t>(block.count * w.row_bytes + kGatherSlack)));
+  auto* rows = reinterpret_cast<uint8_t*>(
+      chunk_scratch(Scratch::kRows, static_cast<size_t>(block.count * w.row_bytes + kGatherSlack)));
   const auto pad = static_cast<uint8_t>(args.x_zero_point);
   gather_patches(s, static_cast<const uint8_t*>(args.x), block.row, block.count, group, pad, rows,
                  w.row_bytes);
@@ -109,6 +109,10 @@ std::vector<IgemmColumns> make_conv_columns(const PackedConv& conv,
     first += w.n;
   }
   return columns;
+}
+
+size_t shared_bytes(const IconvArgs& args) {
+  return args.w->window.size() * sizeof(int32_t); // offsets of the groups from a window's start
 }
 
 void iconv(const IconvArgs& args, ParallelFor& parallel) {

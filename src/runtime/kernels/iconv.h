@@ -59,7 +59,11 @@ struct IconvArgs {
   const IgemmColumns* columns = nullptr; ///< as many as w->groups
   Epilogue epilogue; ///< a residual has y's shape; residual_stride is out_c; no row_multiplier
   void* y = nullptr; ///< [batch, out_h, out_w, out_c]
+  std::byte* shared = nullptr; ///< shared_bytes() aligned to 64
 };
+
+/// Memory that the threads of one convolution share; `args` need no addresses of data.
+size_t shared_bytes(const IconvArgs& args);
 
 void iconv(const IconvArgs& args, ParallelFor& parallel);
 

@@ -57,7 +57,7 @@ void run_chunk(const IconvArgs& args,
   if (!plan.lines.in_place) {
     const int64_t size = plan.lines.size;
     lines = reinterpret_cast<uint8_t*>(
-        thread_scratch(Scratch::kRows, static_cast<size_t>(size * (args.w->permuted ? 3 : 1))));
+        chunk_scratch(Scratch::kRows, static_cast<size_t>(size * (args.w->permuted ? 3 : 1))));
     const auto pad = static_cast<uint8_t>(args.x_zero_point);
     const int64_t used = copy_lines(s, plan.lines, x, first, end, pad, lines) - lines;
     if (w.flip) flip_bytes(lines, used);
@@ -119,8 +119,7 @@ bool pack_direct(const int8_t* w, PackedConv& packed) {
 void iconv_direct(const IconvArgs& args, ParallelFor& parallel) {
   const DirectPlan plan = plan_direct(args);
   const std::vector<WindowGroup>& window = args.w->window;
-  auto* offsets =
-      reinterpret_cast<int32_t*>(thread_scratch(Scratch::kShared, window.size() * sizeof(int32_t)));
+  auto* offsets = reinterpret_cast<int32_t*>(args.shared);
   const int64_t row = args.shape.dilation_h * plan.lines.pitch;
   for (size_t i = 0; i < window.size(); ++i) {
     const WindowGroup& g = window[i];

@@ -90,18 +90,28 @@ void run_private(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
       const int64_t first = chunk * cut.rows;
       const int64_t count = std::min(cut.rows, args.m - first);
       auto* rows = reinterpret_cast<uint8_t*>(
-          thread_scratch(Scratch::kRows, static_cast<size_t>(count * w.row_bytes)));
+          chunk_scratch(Scratch::kRows, static_cast<size_t>(count * w.row_bytes)));
       pack_rows(args, first, count, rows);
       run_chunk(args, cut, 0, first, count, rows, w.row_bytes);
     }
   });
 }
 
+/// Whether each chunk packs its own rows: nobody else needs them.
+bool packs_privately(const PackedWeights& w, const Cut& cut) {
+  return cut.panel_blocks == 1 && !packs_nothing(w);
+}
+
+/// How many rows run_shared takes at a time.
+int64_t rows_together(const PackedWeights& w, const Cut& cut) {
+  const int64_t bytes = cut.rows * std::max<int64_t>(w.row_bytes, 1);
+  return std::max<int64_t>(kSharedBytes / bytes, 1) * cut.rows;
+}
+
 /// All rows are packed first, then chunks of rows and panels share them.
 void run_shared(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
   const PackedWeights& w = *args.w;
-  const int64_t bytes = cut.rows * std::max<int64_t>(w.row_bytes, 1);
-  const int64_t fit = std::max<int64_t>(kSharedBytes / bytes, 1) * cut.rows;
+  const int64_t fit = rows_together(w, cut);
   const bool in_place = packs_nothing(w);
   for (int64_t first = 0; first < args.m; first += fit) {
     const int64_t count = std::min(fit, args.m - first);
@@ -109,8 +119,7 @@ void run_shared(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
     int64_t stride = args.x_stride;
     if (!in_place) {
       stride = w.row_bytes;
-      auto* rows = reinterpret_cast<uint8_t*>(
-          thread_scratch(Scratch::kRows, static_cast<size_t>(count * stride)));
+      auto* rows = reinterpret_cast<uint8_t*>(args.shared);
       const double row_ns = kRowNs + static_cast<double>(w.row_bytes) / kPackBytesPerNs;
       parallel.run(count, grain_for(row_ns), [&](int64_t begin, int64_t end) {
         pack_rows(args, first + begin, end - begin, rows + begin * stride);
@@ -249,10 +258,18 @@ TileKernels tile_kernels(Isa isa) {
   }
 }
 
+size_t shared_bytes(const IgemmArgs& args) {
+  const PackedWeights& w = *args.w;
+  if (args.m <= 0 || w.n <= 0 || packs_nothing(w)) return 0;
+  const Cut cut = cut_by_shape(args.m, w, kMinPanels);
+  if (packs_privately(w, cut)) return 0;
+  return static_cast<size_t>(std::min(args.m, rows_together(w, cut)) * w.row_bytes);
+}
+
 void igemm(const IgemmArgs& args, ParallelFor& parallel) {
   if (args.m <= 0 || args.w->n <= 0) return;
   const Cut cut = cut_by_shape(args.m, *args.w, kMinPanels);
-  if (cut.panel_blocks == 1 && !packs_nothing(*args.w)) return run_private(args, cut, parallel);
+  if (packs_privately(*args.w, cut)) return run_private(args, cut, parallel);
   run_shared(args, cut, parallel);
 }
 

@@ -110,9 +110,13 @@ struct IgemmArgs {
   const PackedWeights* w = nullptr;
   const IgemmColumns* columns = nullptr;
   Epilogue epilogue;
-  void* y = nullptr;    ///< [m, n] of epilogue.type
-  int64_t y_stride = 0; ///< elements between rows
+  void* y = nullptr;           ///< [m, n] of epilogue.type
+  int64_t y_stride = 0;        ///< elements between rows
+  std::byte* shared = nullptr; ///< shared_bytes() aligned to 64
 };
+
+/// Memory that the threads of one product share; `args` need no addresses of data.
+size_t shared_bytes(const IgemmArgs& args);
 
 /// The product. Bits do not depend on the instruction set, the number of threads or how m is split.
 void igemm(const IgemmArgs& args, ParallelFor& parallel);

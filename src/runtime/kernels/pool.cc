@@ -50,7 +50,7 @@ void run_pool(const PoolArgs& args, ParallelFor& parallel, Kernel kernel) {
   const int64_t grain = grain_for(kTapNs * static_cast<double>(taps * s.in_c));
   parallel.run(s.pixels(), grain, [&](int64_t begin, int64_t end) {
     auto* at = reinterpret_cast<int64_t*>(
-        thread_scratch(Scratch::kTile, static_cast<size_t>(taps) * sizeof(int64_t)));
+        chunk_scratch(Scratch::kTile, static_cast<size_t>(taps) * sizeof(int64_t)));
     for (int64_t pixel = begin; pixel < end; ++pixel) {
       kernel(args, find_window(args, pixel, at), pixel);
     }

@@ -176,20 +176,22 @@ Kernels kernels_of(Isa isa) {
   }
 }
 
+/// Of 4 k each.
+int64_t groups_of(const QmatmulArgs& args) {
+  return (args.k + 3) / 4;
+}
+
 /// What all items of a batch share.
 class Product {
  public:
   explicit Product(const QmatmulArgs& args)
-      : args_(args), groups_((args.k + 3) / 4), row_bytes_(groups_ * 4),
+      : args_(args), groups_(groups_of(args)), row_bytes_(groups_ * 4),
         in_place_(!args.a_signed && args.k % 4 == 0), bounded_(std::fabs(args.multiplier) <= 0.25F),
         kernels_(kernels_of(args.isa)), together_(plain() ? kPanelsTogether : 1),
         a_zero_(args.a_zero_point + (args.a_signed ? 128 : 0)),
         b_zero_(args.b_zero_point - (args.b_signed ? 0 : 128)) {
     std::fill_n(multiplier_.begin(), kColumnsPerPanel, args.multiplier);
   }
-
-  int64_t row_bytes() const { return row_bytes_; }
-  int64_t groups() const { return groups_; }
 
   /// One item: `offsets` are 0, 4, 8, ... of all groups, `ones` a row of ones.
   void run(int64_t item, const int32_t* offsets, const uint8_t* ones) const {
@@ -206,7 +208,7 @@ class Product {
     }
     const int64_t terms = plain() && b_zero_ != 0 ? args_.m : 0;
     std::byte* data =
-        thread_scratch(Scratch::kTile, static_cast<size_t>(groups_ * kGroupBytes + terms * 4));
+        chunk_scratch(Scratch::kTile, static_cast<size_t>(groups_ * kGroupBytes + terms * 4));
     if (terms > 0) {
       auto* to = reinterpret_cast<int32_t*>(data + groups_ * kGroupBytes);
       fill_terms(pass, to);
@@ -246,7 +248,7 @@ class Product {
 
   const uint8_t* packed_rows(const uint8_t* a) const {
     auto* rows = reinterpret_cast<uint8_t*>(
-        thread_scratch(Scratch::kRows, static_cast<size_t>(args_.m * row_bytes_)));
+        chunk_scratch(Scratch::kRows, static_cast<size_t>(args_.m * row_bytes_)));
     for (int64_t i = 0; i < args_.m; ++i) {
       std::memcpy(rows + i * row_bytes_, a + i * args_.k, static_cast<size_t>(args_.k));
     }
@@ -353,19 +355,21 @@ class Product {
 
 } // namespace
 
+// Offsets of the groups, then a row of ones.
+size_t shared_bytes(const QmatmulArgs& args) {
+  return static_cast<size_t>(groups_of(args)) * (sizeof(int32_t) + 4);
+}
+
 void qmatmul(const QmatmulArgs& args, ParallelFor& parallel) {
   if (args.batch <= 0 || args.m <= 0 || args.n <= 0) return;
   const Product product(args);
-  // Shared by all threads: offsets of the groups, then a row of ones.
-  const auto bytes = static_cast<size_t>(product.groups()) * sizeof(int32_t);
-  std::byte* shared =
-      thread_scratch(Scratch::kShared, bytes + static_cast<size_t>(product.row_bytes()));
-  auto* offsets = reinterpret_cast<int32_t*>(shared);
-  auto* ones = reinterpret_cast<uint8_t*>(shared + bytes);
-  for (int64_t g = 0; g < product.groups(); ++g) {
+  const int64_t groups = groups_of(args);
+  auto* offsets = reinterpret_cast<int32_t*>(args.shared);
+  auto* ones = reinterpret_cast<uint8_t*>(offsets + groups);
+  for (int64_t g = 0; g < groups; ++g) {
     offsets[g] = static_cast<int32_t>(4 * g);
   }
-  std::memset(ones, 1, static_cast<size_t>(product.row_bytes()));
+  std::memset(ones, 1, static_cast<size_t>(groups * 4));
   const double ns = static_cast<double>(args.m * args.n * args.k) / kQmatmulProductsPerNs +
                     kPackNs * static_cast<double>(args.n * args.k);
   parallel.run(args.batch, grain_for(ns), [&](int64_t begin, int64_t end) {

@@ -31,7 +31,11 @@ struct QmatmulArgs {
   Epilogue epilogue; ///< without residual and row_multiplier
   void* y = nullptr;
   Isa isa = Isa::kScalar;
+  std::byte* shared = nullptr; ///< shared_bytes() aligned to 64
 };
+
+/// Memory that the threads of one batch share; `args` need no addresses of data.
+size_t shared_bytes(const QmatmulArgs& args);
 
 void qmatmul(const QmatmulArgs& args, ParallelFor& parallel);
 

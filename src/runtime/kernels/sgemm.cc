@@ -165,7 +165,7 @@ void batched_sgemm(const BatchedSgemmArgs& args, ParallelFor& parallel) {
   const int64_t grain = grain_for(static_cast<double>(args.m * n * k) / kSgemmProductsPerNs);
   parallel.run(args.batch, grain, [&](int64_t begin, int64_t end) {
     auto* panels = reinterpret_cast<float*>(
-        thread_scratch(Scratch::kTile, static_cast<size_t>(columns * k) * sizeof(float)));
+        chunk_scratch(Scratch::kTile, static_cast<size_t>(columns * k) * sizeof(float)));
     const float* rows[kMaxFloatRows];
     for (int64_t i = begin; i < end; ++i) {
       FloatWeights weights = args.weights;

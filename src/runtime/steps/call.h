@@ -3,29 +3,40 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/step.h"
 
 namespace octet::runtime {
 
-/// A step that calls `fn(slots, parallel)`.
+/// A step that calls `fn(slots, parallel)`, or `fn(slots, shared, parallel)` where its threads
+/// share memory.
 template <class Fn>
 class CallStep final : public Step {
  public:
-  explicit CallStep(Fn fn) : fn_(std::move(fn)) {}
-  Status run(Slots slots, ParallelFor& parallel) const override {
-    fn_(slots, parallel);
+  CallStep(Fn fn, size_t shared_bytes) : fn_(std::move(fn)), shared_bytes_(shared_bytes) {}
+  size_t shared_bytes() const override { return shared_bytes_; }
+  Status run(Slots slots, std::byte* shared, ParallelFor& parallel) const override {
+    if constexpr (std::is_invocable_v<const Fn&, Slots, ParallelFor&>)
+      fn_(slots, parallel);
+    else
+      fn_(slots, shared, parallel);
     return ok_status();
   }
 
  private:
   Fn fn_;
+  size_t shared_bytes_;
 };
 
 template <class Fn>
 Result<std::unique_ptr<Step>> call_step(Fn fn) {
-  return std::unique_ptr<Step>(std::make_unique<CallStep<Fn>>(std::move(fn)));
+  return std::unique_ptr<Step>(std::make_unique<CallStep<Fn>>(std::move(fn), 0));
+}
+template <class Fn>
+Result<std::unique_ptr<Step>> call_step(size_t shared_bytes, Fn fn) {
+  return std::unique_ptr<Step>(std::make_unique<CallStep<Fn>>(std::move(fn), shared_bytes));
 }
 
 /// A prepared node whose `bind` is `fn(inputs, outputs)`.

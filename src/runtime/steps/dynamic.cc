@@ -86,18 +86,20 @@ Choice prepare_matmul_integer(const PrepareContext& c) {
     args.epilogue.type = kernels::YType::kInt32;
     args.y_stride = weights->n;
     const int32_t zero = in.size() > 2 ? in[2].id : -1;
-    return call_step([args, weights, state, is_signed, zero, x = in[0].id,
-                      y = out[0].id](Slots slots, ParallelFor& parallel) {
+    const auto run = [args, weights, state, is_signed, zero, x = in[0].id,
+                      y = out[0].id](Slots slots, std::byte* shared, ParallelFor& parallel) {
       int32_t z = 0;
       if (zero >= 0)
         z = is_signed ? int32_t{*at<const int8_t>(slots, zero)}
                       : int32_t{*at<const uint8_t>(slots, zero)};
       kernels::fill_init(*weights, z, nullptr, state->columns.init);
       kernels::IgemmArgs a = args;
+      a.shared = shared;
       a.x = at<const void>(slots, x);
       a.y = at<int32_t>(slots, y);
       kernels::igemm(a, parallel);
-    });
+    };
+    return call_step(kernels::shared_bytes(args), run);
   };
   return {bind_with(std::move(bind)), fmt::format("igemm {}", isa_name(c.isa)), {}};
 }

@@ -64,14 +64,16 @@ Choice prepare_qmatmul(const PrepareContext& c) {
     bound.k = sizes->k;
     bound.a_offsets = sizes->a_offsets.data();
     bound.b_offsets = sizes->b_offsets.data();
-    return call_step([bound, sizes, a = in[0].id, b = in[1].id,
-                      y = out[0].id](Slots slots, ParallelFor& parallel) {
+    const auto run = [bound, sizes, a = in[0].id, b = in[1].id,
+                      y = out[0].id](Slots slots, std::byte* shared, ParallelFor& parallel) {
       kernels::QmatmulArgs now = bound;
+      now.shared = shared;
       now.a = at<const void>(slots, a);
       now.b = at<const void>(slots, b);
       now.y = at<void>(slots, y);
       kernels::qmatmul(now, parallel);
-    });
+    };
+    return call_step(kernels::shared_bytes(bound), run);
   };
   return {bind_with(std::move(bind)), fmt::format("qmatmul {}", isa_name(c.isa)), {}};
 }

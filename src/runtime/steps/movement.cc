@@ -169,7 +169,7 @@ class GatherStep final : public Step {
  public:
   GatherStep(const kernels::GatherArgs& args, int32_t x, int32_t index, int32_t y)
       : args_(args), x_(x), index_(index), y_(y) {}
-  Status run(Slots slots, ParallelFor& parallel) const override {
+  Status run(Slots slots, std::byte*, ParallelFor& parallel) const override {
     kernels::GatherArgs args = args_;
     args.x = at<const void>(slots, x_);
     args.index = at<const void>(slots, index_);

@@ -22,12 +22,6 @@ struct DynamicState {
   Isa isa = Isa::kScalar;
 };
 
-/// Codes and scales of the rows, in memory of the step's own.
-struct RowCodes {
-  kernels::AlignedBuffer codes;
-  kernels::AlignedBuffer scales;
-};
-
 void quantize_row(const float* x, int64_t k, Isa isa, int8_t* codes, float* scale) {
   *scale = numerics::row_scale(std::span<const float>(x, static_cast<size_t>(k)));
   kernels::QuantizeArgs args;
@@ -68,31 +62,35 @@ Choice prepare_qdynamic_gemm(const PrepareContext& c) {
   state->epilogue.float_hi = c.node.attr_float("max", kInfinity);
   auto bind = [state](std::span<const Operand> in, std::span<const Operand> out) {
     const int64_t k = state->weights.k, rows = in[0].count() / k;
-    auto memory = std::make_shared<RowCodes>();
-    memory->codes = kernels::AlignedBuffer(static_cast<size_t>(rows * k));
-    memory->scales = kernels::AlignedBuffer(static_cast<size_t>(rows) * sizeof(float));
-    return call_step(
-        [state, memory, k, rows, x = in[0].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
-          const float* from = at<const float>(slots, x);
-          auto* q = memory->codes.as<int8_t>();
-          auto* scales = memory->scales.as<float>();
-          // About a nanosecond for each element of a row.
-          parallel.run(rows, grain_for(static_cast<double>(k)), [&](int64_t begin, int64_t end) {
-            for (int64_t i = begin; i < end; ++i)
-              quantize_row(from + i * k, k, state->isa, q + i * k, scales + i);
-          });
-          kernels::IgemmArgs args;
-          args.m = rows;
-          args.x = q;
-          args.x_stride = k;
-          args.w = &state->weights;
-          args.columns = &state->columns;
-          args.epilogue = state->epilogue;
-          args.epilogue.row_multiplier = scales;
-          args.y = at<float>(slots, y);
-          args.y_stride = state->weights.n;
-          kernels::igemm(args, parallel);
-        });
+    kernels::IgemmArgs args;
+    args.m = rows;
+    args.x_stride = k;
+    args.w = &state->weights;
+    args.columns = &state->columns;
+    args.epilogue = state->epilogue;
+    args.y_stride = state->weights.n;
+    // Codes and scales of the rows lie behind what the product itself shares.
+    const auto codes_at = kernels::round_up(static_cast<int64_t>(kernels::shared_bytes(args)), 64);
+    const int64_t scales_at = kernels::round_up(codes_at + rows * k, 64);
+    const auto bytes = static_cast<size_t>(scales_at) + static_cast<size_t>(rows) * sizeof(float);
+    const auto run = [state, args, k, codes_at, scales_at, x = in[0].id,
+                      y = out[0].id](Slots slots, std::byte* shared, ParallelFor& parallel) {
+      const float* from = at<const float>(slots, x);
+      auto* q = reinterpret_cast<int8_t*>(shared + codes_at);
+      auto* scales = reinterpret_cast<float*>(shared + scales_at);
+      // About a nanosecond for each element of a row.
+      parallel.run(args.m, grain_for(static_cast<double>(k)), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          quantize_row(from + i * k, k, state->isa, q + i * k, scales + i);
+      });
+      kernels::IgemmArgs a = args;
+      a.shared = shared;
+      a.x = q;
+      a.epilogue.row_multiplier = scales;
+      a.y = at<float>(slots, y);
+      kernels::igemm(a, parallel);
+    };
+    return call_step(bytes, run);
   };
   return {bind_with(std::move(bind)), fmt::format("igemm {}", isa_name(c.isa)), {}};
 }

@@ -53,13 +53,16 @@ Choice prepare_qgemm(const PrepareContext& c) {
     const int32_t x = in[0].id, y = out[0].id;
     const int32_t residual = in.size() > 4 ? in[4].id : -1;
     if (residual >= 0) args.epilogue.residual_stride = state->weights.n;
-    return call_step([state, args, x, y, residual](Slots slots, ParallelFor& parallel) {
+    const auto run = [state, args, x, y, residual](Slots slots, std::byte* shared,
+                                                   ParallelFor& parallel) {
       kernels::IgemmArgs a = args;
+      a.shared = shared;
       a.x = at<const void>(slots, x);
       a.y = at<void>(slots, y);
       if (residual >= 0) a.epilogue.residual = at<const void>(slots, residual);
       kernels::igemm(a, parallel);
-    });
+    };
+    return call_step(kernels::shared_bytes(args), run);
   };
   return {bind_with(std::move(bind)), fmt::format("igemm {}", isa_name(c.isa)), {}};
 }

@@ -20,7 +20,7 @@ class ReferenceStep final : public Step {
       : node_(node), version_(version), seed_(seed), op_(find_op(node.domain, node.op_type)),
         in_(in.begin(), in.end()), out_(out.begin(), out.end()) {}
 
-  Status run(Slots slots, ParallelFor&) const override {
+  Status run(Slots slots, std::byte*, ParallelFor&) const override {
     EvalContext context{
         .node = node_, .version = version_, .inputs = {}, .run_body = {}, .seed = seed_};
     for (const Operand& o : in_) {
