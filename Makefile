@@ -38,10 +38,22 @@ test: ## everything that CI runs: build, lint, sanitized tests, all tests
 	@tools/setup --test
 	@$(MAKE) --no-print-directory build-all
 	@$(MAKE) --no-print-directory lint
-	@cmake --preset asan -DOCTET_WERROR=$(OCTET_WERROR) -DOCTET_BENCH=OFF >build/asan.log 2>&1 || { cat build/asan.log; exit 1; }
-	cmake --build build/asan -j $(JOBS) --target sanitized_tests
-	ctest --test-dir build/asan -L sanitized -j $(JOBS) --timeout 900 --output-on-failure
+	@$(MAKE) --no-print-directory test-asan test-tsan
 	ctest --test-dir $(release) -j $(JOBS) --timeout 900 --output-on-failure
+
+.PHONY: test-asan test-tsan
+# Some tests under the address and undefined-behaviour sanitizers, or under the thread sanitizer.
+test-asan: sanitizer := asan
+test-asan: label := sanitized
+test-tsan: sanitizer := tsan
+test-tsan: label := thread_sanitized
+test-asan test-tsan:
+	@tools/setup --test
+	@mkdir -p build
+	@cmake --preset $(sanitizer) -DOCTET_WERROR=$(OCTET_WERROR) -DOCTET_BENCH=OFF >build/$(sanitizer).log 2>&1 || \
+	  { cat build/$(sanitizer).log; exit 1; }
+	cmake --build build/$(sanitizer) -j $(JOBS) --target $(label)_tests
+	ctest --test-dir build/$(sanitizer) -L '^$(label)$$' -j $(JOBS) --timeout 900 --output-on-failure
 
 test-long: ## what takes hours: all tests sanitized, long variants, an hour of each fuzz target
 	@tools/setup --test

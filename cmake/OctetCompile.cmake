@@ -6,12 +6,13 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug or Sanitize" FORCE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, Sanitize or SanitizeThread" FORCE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 set(CMAKE_CXX_FLAGS_SANITIZE
     "-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all")
+set(CMAKE_CXX_FLAGS_SANITIZETHREAD "-O1 -g1 -fno-omit-frame-pointer -fsanitize=thread")
 
 # Most files are small beside what they include. Those with options of their own are compiled alone.
 set(CMAKE_UNITY_BUILD ON CACHE BOOL "compile files of a target together")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One test executable a room (tests/<room>/*.cc), script tests (tests/<room>/*.sh, *.py), examples, and the fuzz
 # targets: libFuzzer binaries with OCTET_FUZZ, otherwise replays of their corpus and of fixed mutations of it.
-# The label (and target) "sanitized" is what make test also runs under the sanitizers: rooms that read foreign bytes.
+# The label "sanitized" is what make test also runs under the address and undefined-behaviour sanitizers: rooms that read
+# foreign bytes or work on bare memory; "thread_sanitized" what it runs under the thread sanitizer. Their targets end in _tests.
 find_package(GTest REQUIRED)
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/paths.cc.in ${PROJECT_BINARY_DIR}/generated/paths.cc @ONLY)
@@ -22,12 +23,15 @@ file(MAKE_DIRECTORY ${test_folder})
 set(test_environment "OCTET_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "OCTET_BUILD_DIR=${PROJECT_BINARY_DIR}"
     "OCTET_LIB_DIR=${PROJECT_BINARY_DIR}/lib" "TEST_TMPDIR=${test_folder}/")
 
-set(sanitized_rooms core graph ops onnx data text session)
-add_custom_target(sanitized_tests)
+set(sanitized_rooms core graph ops onnx data text session threads kernels runtime)
+set(thread_sanitized_rooms session threads)
+foreach(label sanitized thread_sanitized)
+  add_custom_target(${label}_tests)
+endforeach()
 
-function(octet_sanitized_test name)
-  set_tests_properties(${name} PROPERTIES LABELS sanitized)
-  add_dependencies(sanitized_tests ${name})
+function(octet_label_test name label)
+  set_property(TEST ${name} APPEND PROPERTY LABELS ${label})
+  add_dependencies(${label}_tests ${name})
 endfunction()
 
 function(octet_add_test name)
@@ -61,9 +65,11 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
       add_dependencies(octet_test_cli octet)
     endif()
     octet_add_test(octet_test_${room} octet_test_${room})
-    if(room IN_LIST sanitized_rooms)
-      octet_sanitized_test(octet_test_${room})
-    endif()
+    foreach(label sanitized thread_sanitized)
+      if(room IN_LIST ${label}_rooms)
+        octet_label_test(octet_test_${room} ${label})
+      endif()
+    endforeach()
   endforeach()
 
   # What the differential fuzzer (tests/differential/*.py) asks: all that the library makes of a model.
@@ -123,7 +129,7 @@ foreach(source IN LISTS fuzz_sources)
     target_link_libraries(octet_fuzz_${stem} PRIVATE octet_fuzz_replay)
     target_precompile_headers(octet_fuzz_${stem} REUSE_FROM octet_fuzz_replay)
     octet_add_test(octet_fuzz_${stem} octet_fuzz_${stem} ${PROJECT_SOURCE_DIR}/fuzz/corpus/${stem})
-    octet_sanitized_test(octet_fuzz_${stem})
+    octet_label_test(octet_fuzz_${stem} sanitized)
   endif()
 endforeach()
 if(OCTET_FUZZ)
