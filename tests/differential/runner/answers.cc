@@ -18,22 +18,22 @@
 namespace octet::differential {
 namespace {
 
-using Outputs = std::vector<std::vector<Tensor>>;
+using OutputSets = std::vector<std::vector<Tensor>>;
 
 template <class Run>
-Result<Outputs> run_sets(const InputSets& sets, Run run) {
-  Outputs out;
+Result<OutputSets> run_sets(const InputSets& sets, Run run) {
+  OutputSets out;
   for (const std::vector<Tensor>& inputs : sets)
     out.push_back(OCTET_TRY(run(inputs)));
   return out;
 }
 
-Result<Outputs> run_reference(const Graph& graph, const InputSets& sets) {
+Result<OutputSets> run_reference(const Graph& graph, const InputSets& sets) {
   const auto executor = OCTET_TRY(make_reference_executor(graph));
   return run_sets(sets, [&](const std::vector<Tensor>& inputs) { return executor->run(inputs); });
 }
 
-Result<Outputs> run_session(Session& session, const InputSets& sets) {
+Result<OutputSets> run_session(Session& session, const InputSets& sets) {
   return run_sets(sets, [&](const std::vector<Tensor>& inputs) { return session.run(inputs); });
 }
 
@@ -54,7 +54,7 @@ std::string difference(const Tensor& a, const Tensor& b) {
                      a.at(first), b.at(first));
 }
 
-std::string difference(const Outputs& a, const Outputs& b) {
+std::string difference(const OutputSets& a, const OutputSets& b) {
   for (size_t set = 0; set < a.size(); ++set)
     for (size_t k = 0; k < a[set].size(); ++k)
       if (std::string text = difference(a[set][k], b[set][k]); !text.empty())
@@ -68,7 +68,7 @@ class Asker {
 
   Answers answers;
 
-  bool keep(const std::string& what, Result<Outputs> outputs) {
+  bool keep(const std::string& what, Result<OutputSets> outputs) {
     if (!outputs.ok()) {
       answers.refusals[what] = outputs.error().text();
       return false;
@@ -80,7 +80,7 @@ class Asker {
   void bounds() {
     for (const auto& [name, rounding] :
          {std::pair{"float", Rounding::kFloat}, std::pair{"codes", Rounding::kCodes}}) {
-      Outputs values, errors;
+      OutputSets values, errors;
       for (const std::vector<Tensor>& inputs : sets_) {
         const auto bounded = bound_outputs(graph_, inputs, rounding);
         if (!bounded.ok()) {
@@ -177,7 +177,7 @@ class Asker {
       same_bits(what, run_session(*made, sets_));
   }
 
-  void same_bits(const std::string& what, const Result<Outputs>& outputs) {
+  void same_bits(const std::string& what, const Result<OutputSets>& outputs) {
     if (!outputs.ok()) {
       answers.refusals["native"] = what + ": " + outputs.error().text();
       return;
