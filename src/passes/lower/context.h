@@ -103,6 +103,9 @@ class Context {
   std::optional<Weights> weights(ValueId id, std::string& why) const;
   /// Constant behind a value (also through DQ): biases.
   std::optional<Tensor> constant(ValueId id) const;
+  /// Whether there is one. Stored codes stay as they are: products multiply them, and the numbers
+  /// are several times as large.
+  bool is_constant(ValueId id) const;
 
   /// The bias behind DQ as int32 codes at s_x * s_w (the form of ONNX Runtime's files), when it is
   /// whole steps of them.

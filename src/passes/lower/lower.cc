@@ -77,7 +77,7 @@ bool lower_quantize(Context& c, const Node& node) {
 /// DQ leaves codes to whoever can use them. DQ of constants waits until someone asks.
 bool lower_dequantize(Context& c, const Node& node) {
   if (!node.is("DequantizeLinear")) return false;
-  if (c.constant(node.outputs[0])) {
+  if (c.is_constant(node.outputs[0])) {
     c.note(node, "constant");
     return true;
   }
@@ -133,6 +133,16 @@ Status lower_node(Context& c, const Node& node) {
   return ok_status();
 }
 
+/// What an output needs to be in the source's order comes right behind it: an executor that hands
+/// outputs over would keep all of them to the end otherwise.
+void emit_outputs(Context& c, const Node& node, const std::vector<bool>& is_output) {
+  for (const ValueId id : node.outputs) {
+    if (!id.valid() || !is_output[static_cast<size_t>(id.index)]) continue;
+    const Source& made = c.source(id);
+    if (made.real || made.codes) c.plain(id);
+  }
+}
+
 /// Outputs in the source's order, under the source's names.
 void finish_outputs(Context& c) {
   std::vector<ValueId> outputs;
@@ -176,9 +186,14 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   constexpr Rule kChains[] = {{"fuse_gelu", lowering::fuse_gelu},
                               {"fuse_layer_norm", lowering::fuse_layer_norm}};
   OCTET_TRY_WITH(rewrite(source, kChains), "lower");
+  std::vector<bool> is_output(static_cast<size_t>(source.value_bound()), false);
+  for (const ValueId id : source.outputs())
+    is_output[static_cast<size_t>(id.index)] = true;
   lowering::Context c(source, options.integer);
-  for (const NodeId id : OCTET_TRY(source.topological()))
+  for (const NodeId id : OCTET_TRY(source.topological())) {
     if (!c.done(id)) OCTET_TRY_WITH(lowering::lower_node(c, source.node(id)), "lower");
+    lowering::emit_outputs(c, source.node(id), is_output);
+  }
   lowering::finish_outputs(c);
   c.out().remove_dead();
   OCTET_TRY_WITH(verify(c.out()), "the lowered graph");

@@ -133,6 +133,21 @@ std::optional<Tensor> Context::constant(ValueId id) const {
   return id.valid() ? evaluate(in_, id, 0) : std::nullopt;
 }
 
+bool Context::is_constant(ValueId id) const {
+  const Node* dq = in_.producer(id);
+  if (dq != nullptr && dq->is("DequantizeLinear")) {
+    const Tensor* codes = in_.constant(dq->input(0));
+    const Tensor* scale = in_.constant(dq->input(1));
+    const Tensor* zero = in_.constant(dq->input(2));
+    // What type inference leaves open: a zero point for each scale, or one.
+    const bool zeros_fit =
+        !dq->input(2).valid() || (zero != nullptr && scale != nullptr &&
+                                  (zero->count() == 1 || zero->count() == scale->count()));
+    if (codes != nullptr && scale != nullptr && zeros_fit) return true;
+  }
+  return constant(id).has_value();
+}
+
 std::optional<Tensor> Context::int_bias(ValueId id, const QuantParams& x, const Weights& w) const {
   std::vector<double> steps;
   for (const float s : w.scales)
