@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/hash.h"
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -35,23 +35,40 @@ uint64_t avalanche(uint64_t h) {
 
 } // namespace
 
-uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed) {
-  const std::byte* p = bytes.data();
-  size_t left = bytes.size();
-  uint64_t h = seed + kPrime5;
-  if (left >= 32) {
-    std::array<uint64_t, 4> lanes = {seed + kPrime1 + kPrime2, seed + kPrime2, seed,
-                                     seed - kPrime1};
-    for (; left >= 32; left -= 32, p += 32) {
-      for (size_t i = 0; i < 4; ++i)
-        lanes[i] = round(lanes[i], load<uint64_t>(p + 8 * i));
-    }
-    h = std::rotl(lanes[0], 1) + std::rotl(lanes[1], 7) + std::rotl(lanes[2], 12) +
-        std::rotl(lanes[3], 18);
-    for (const uint64_t lane : lanes)
+PieceHash::PieceHash(uint64_t seed)
+    : seed_(seed), lanes_{seed + kPrime1 + kPrime2, seed + kPrime2, seed, seed - kPrime1} {}
+
+void PieceHash::take_stripe(const std::byte* stripe) {
+  for (size_t i = 0; i < lanes_.size(); ++i)
+    lanes_[i] = round(lanes_[i], load<uint64_t>(stripe + 8 * i));
+}
+
+void PieceHash::add(std::span<const std::byte> bytes) {
+  const size_t used = count_ % kStripe;
+  count_ += bytes.size();
+  if (used > 0) {
+    const std::span<const std::byte> front = bytes.first(std::min(bytes.size(), kStripe - used));
+    std::copy(front.begin(), front.end(), rest_.begin() + static_cast<std::ptrdiff_t>(used));
+    bytes = bytes.subspan(front.size());
+    if (used + front.size() < kStripe) return;
+    take_stripe(rest_.data());
+  }
+  for (; bytes.size() >= kStripe; bytes = bytes.subspan(kStripe))
+    take_stripe(bytes.data());
+  std::copy(bytes.begin(), bytes.end(), rest_.begin());
+}
+
+uint64_t PieceHash::value() const {
+  uint64_t h = seed_ + kPrime5;
+  if (count_ >= kStripe) {
+    h = std::rotl(lanes_[0], 1) + std::rotl(lanes_[1], 7) + std::rotl(lanes_[2], 12) +
+        std::rotl(lanes_[3], 18);
+    for (const uint64_t lane : lanes_)
       h = (h ^ round(0, lane)) * kPrime1 + kPrime4;
   }
-  h += bytes.size();
+  h += count_;
+  const std::byte* p = rest_.data();
+  size_t left = count_ % kStripe;
   for (; left >= 8; left -= 8, p += 8)
     h = std::rotl(h ^ round(0, load<uint64_t>(p)), 27) * kPrime1 + kPrime4;
   if (left >= 4) {
@@ -62,6 +79,12 @@ uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed) {
   for (; left > 0; --left, ++p)
     h = std::rotl(h ^ (static_cast<uint64_t>(*p) * kPrime5), 11) * kPrime1;
   return avalanche(h);
+}
+
+uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed) {
+  PieceHash hasher(seed);
+  hasher.add(bytes);
+  return hasher.value();
 }
 
 uint64_t hash_bytes(std::string_view text, uint64_t seed) {

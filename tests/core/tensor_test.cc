@@ -140,6 +140,41 @@ TEST(Hash, IsXXH64) {
   EXPECT_EQ(hash_bytes("Nobody inspects the spammish repetition"), 0xFBCEA83C8A378BF1U);
 }
 
+/// The bytes that xxHash's own sanity checks are made of.
+std::vector<std::byte> sanity_bytes(size_t count) {
+  std::vector<std::byte> out;
+  uint64_t state = 2654435761U;
+  for (size_t i = 0; i < count; ++i, state *= 11400714785074694797U)
+    out.push_back(static_cast<std::byte>(state >> 56));
+  return out;
+}
+
+TEST(Hash, OfPiecesIsThatOfTheWhole) {
+  // XSUM_XXH64_testdata of xxHash.
+  struct Known {
+    size_t count;
+    uint64_t seed, hash;
+  };
+  constexpr Known kKnown[] = {{1, 0, 0xE934A84ADB052768U},
+                              {4, 0, 0x9136A0DCA57457EEU},
+                              {14, 2654435761U, 0xC3BD6BF63DEB6DF0U},
+                              {222, 0, 0xB641AE8CB691C174U},
+                              {222, 2654435761U, 0x20CB8AB7AE10C14AU}};
+  for (const Known& known : kKnown) {
+    const std::vector<std::byte> bytes = sanity_bytes(known.count);
+    const std::span<const std::byte> all(bytes);
+    for (size_t first = 0; first <= bytes.size(); ++first)
+      for (const size_t second : {size_t{0}, size_t{1}, size_t{31}, size_t{32}, size_t{33}}) {
+        const size_t end = std::min(first + second, bytes.size());
+        PieceHash hasher(known.seed);
+        hasher.add(all.first(first));
+        hasher.add(all.subspan(first, end - first));
+        hasher.add(all.subspan(end));
+        ASSERT_EQ(hasher.value(), known.hash) << known.count << " cut at " << first << ", " << end;
+      }
+  }
+}
+
 TEST(Buffer, MapsFilesAndRefusesFolders) {
   const std::string path = testing::TempDir() + "octet_buffer_test";
   std::ofstream(path, std::ios::binary) << "hello";

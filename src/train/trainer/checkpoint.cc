@@ -4,6 +4,8 @@
 
 #include <cstring>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -18,7 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kFormat = "octet-checkpoint-3";
-constexpr size_t kLimitBytes = size_t{1} << 40;
 
 std::string safetensors_type(DType type) {
   static const std::map<DType, std::string> kNames = {
@@ -133,16 +134,17 @@ Status read_tensor(const json& entry,
                    std::string_view data,
                    const std::string& tensor_name,
                    const at::Tensor& target) {
-  const octet::Tensor like = from_torch(target);
+  const DType type = dtype_of(target.scalar_type());
+  const Shape shape = target.sizes().vec();
   const auto offsets = entry.at("data_offsets").get<std::vector<size_t>>();
-  if (entry.at("dtype") != safetensors_type(like.type()) ||
-      entry.at("shape").get<Shape>() != like.shape())
+  if (entry.at("dtype") != safetensors_type(type) || entry.at("shape").get<Shape>() != shape)
     return error("tensor \"{}\" has another type or shape", tensor_name);
+  octet::Tensor held = OCTET_TRY(octet::Tensor::zeros(type, shape));
   if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data.size() ||
-      offsets[1] - offsets[0] != like.bytes().size())
+      offsets[1] - offsets[0] != held.bytes().size())
     return error("tensor \"{}\" lies outside of the file", tensor_name);
-  octet::Tensor held = OCTET_TRY(octet::Tensor::zeros(like.type(), like.shape()));
-  std::memcpy(held.mutable_bytes().data(), data.data() + offsets[0], like.bytes().size());
+  if (!held.bytes().empty())
+    std::memcpy(held.mutable_bytes().data(), data.data() + offsets[0], held.bytes().size());
   const at::NoGradGuard no_gradient;
   target.copy_(to_torch(held));
   return ok_status();
@@ -183,34 +185,38 @@ Status save_checkpoint(const std::string& path,
                        const RunIdentity& identity,
                        const RunCounters& counters,
                        const NamedTensors& tensors) {
-  std::string data;
+  // Copied twice, one tensor at a time: the state may fill most of the memory.
+  PieceHash hasher;
+  size_t end = 0;
   json header;
   for (const auto& [key, tensor] : tensors) {
     const octet::Tensor t = from_torch(tensor);
-    const size_t begin = data.size();
-    data.append(reinterpret_cast<const char*>(t.bytes().data()), t.bytes().size());
+    hasher.add(t.bytes());
+    const size_t begin = std::exchange(end, end + t.bytes().size());
     header[key] = {{"dtype", safetensors_type(t.type())},
                    {"shape", t.shape()},
-                   {"data_offsets", {begin, data.size()}}};
+                   {"data_offsets", {begin, end}}};
   }
-  header["__metadata__"] = {
-      {"format", kFormat},
-      {"identity", text_of(identity)},
-      {"counters", to_json(counters).dump()},
-      {"hash", fmt::format("{:016x}", hash_bytes(std::as_bytes(std::span(data))))}};
+  header["__metadata__"] = {{"format", kFormat},
+                            {"identity", text_of(identity)},
+                            {"counters", to_json(counters).dump()},
+                            {"hash", fmt::format("{:016x}", hasher.value())}};
   std::string text = header.dump();
   text.resize((text.size() + 7) / 8 * 8, ' '); // tensors start 8-aligned
   const uint64_t length = text.size();
   AtomicFile file = OCTET_TRY(AtomicFile::create(path, Overwrite::kYes));
   OCTET_TRY(file.write(std::string_view(reinterpret_cast<const char*>(&length), 8)));
   OCTET_TRY(file.write(text));
-  OCTET_TRY(file.write(data));
+  for (const auto& [key, tensor] : tensors)
+    OCTET_TRY(file.write(from_torch(tensor).bytes()));
   return file.commit();
 }
 
 Result<RunCounters>
 load_checkpoint(const std::string& path, const RunIdentity& identity, const NamedTensors& tensors) {
-  const std::string file = OCTET_TRY(read_file(path, kLimitBytes));
+  const std::shared_ptr<Buffer> mapped = OCTET_TRY(Buffer::map(path));
+  const std::string_view file(reinterpret_cast<const char*>(mapped->bytes().data()),
+                              mapped->bytes().size());
   try {
     return parse(file, identity, tensors).with(fmt::format("checkpoint {}", path));
   } catch (const json::exception& e) {
