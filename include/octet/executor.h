@@ -11,12 +11,20 @@
 
 namespace octet {
 
+/// Takes output `output` of a run. The tensor is valid during the call only: clone() what is to
+/// stay. An error ends the run, which returns it.
+using OutputTap = std::function<Status(size_t output, const Tensor& value)>;
+
 class Executor {
  public:
   virtual ~Executor() = default;
   /// One tensor for each graph input, in their order; returns one for each graph output.
   /// Errors name the input, both shapes or types, or the node that failed.
   virtual Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) = 0;
+  /// A run that hands each output to `tap` once, as soon as it is made, and keeps it no longer than
+  /// the graph itself needs it: what a graph of many outputs takes is what it takes without them.
+  /// In the order in which they are made. One that cannot do so hands them over at the end.
+  virtual Status stream(std::span<const Tensor> inputs, const OutputTap& tap);
 };
 
 using ExecutorFactory = std::function<Result<std::unique_ptr<Executor>>(const Graph&)>;

@@ -48,7 +48,8 @@ struct QuantizeOptions {
   std::string mask_input;
   /// Runs the float graph while calibrating; empty: the reference executor.
   ExecutorFactory executor;
-  /// Called after each batch with the samples done and all (0: not known); false stops.
+  /// Called after each value that was observed and each batch, with the samples done and all (0:
+  /// not known); false stops.
   std::function<bool(int64_t done, int64_t total)> progress;
 };
 

@@ -51,6 +51,8 @@ class SessionContext {
   /// The same into memory of the caller's: one place for each graph output, of just its size.
   /// Errors name the output with both sizes; nothing is written then.
   Status run(std::span<const Tensor> inputs, std::span<const std::span<std::byte>> outputs);
+  /// As Executor::stream. The tensors lie in the context, which the tap may not run.
+  Status stream(std::span<const Tensor> inputs, const OutputTap& tap);
   /// Plans for these input shapes now rather than in the first run. The plans of a context share
   /// one block of memory, as large as the largest needs; a few are kept, the least recently used
   /// goes.

@@ -68,8 +68,8 @@ class Debug final : public Command {
       for (size_t i = 0; i < got.size(); ++i)
         same = same && got[i].identical(want[i]);
       identical += same ? static_cast<int64_t>(indices.size()) : 0;
-      if (codes_) OCTET_TRY(codes_->add(inputs));
-      if (layers_) OCTET_TRY(layers_->add(inputs));
+      if (codes_) OCTET_TRY(codes_->add(inputs, &interruptible.token()));
+      if (layers_) OCTET_TRY(layers_->add(inputs, &interruptible.token()));
       progress.update(begin + static_cast<int64_t>(indices.size()), total);
     }
     if (common.json)

@@ -2,6 +2,7 @@
 // The reference executor: every operator's eval in topological order. Values are released after
 // their last use.
 #include <map>
+#include <utility>
 
 #include "core/format.h"
 #include "core/pages.h"
@@ -46,6 +47,50 @@ class Run {
         values_(static_cast<size_t>(graph.value_bound())) {}
 
   Result<std::vector<Tensor>> operator()(std::span<const Tensor> inputs, const Environment* outer) {
+    OCTET_TRY(feed(inputs, outer));
+    count_uses();
+    for (const ValueId id : graph_.outputs())
+      ++uses_[static_cast<size_t>(id.index)];
+    for (const NodeId id : order_) {
+      OCTET_TRY(run_node(id));
+      drop_unused(graph_.node(id));
+    }
+    std::vector<Tensor> out;
+    for (const ValueId id : graph_.outputs())
+      out.push_back(slot(id));
+    return out;
+  }
+
+  /// Outputs are handed over when they are made, and kept no longer than nodes read them.
+  Status stream(std::span<const Tensor> inputs, const OutputTap& tap) {
+    OCTET_TRY(feed(inputs, nullptr));
+    count_uses();
+    std::multimap<int32_t, size_t> taps; // value -> outputs
+    for (size_t i = 0; i < graph_.outputs().size(); ++i)
+      taps.emplace(graph_.outputs()[i].index, i);
+    const auto hand_over = [&](ValueId id) -> Status {
+      const auto [first, last] = taps.equal_range(id.index);
+      for (auto at = first; at != last; ++at)
+        OCTET_TRY(tap(at->second, slot(id)));
+      return ok_status();
+    };
+    for (const auto& [index, output] : taps)
+      if (graph_.value(ValueId{index}).kind != ValueKind::kNodeOutput)
+        OCTET_TRY(tap(output, slot(ValueId{index})));
+    for (const NodeId id : order_) {
+      OCTET_TRY(run_node(id));
+      for (const ValueId made : graph_.node(id).outputs)
+        if (made.valid()) OCTET_TRY(hand_over(made));
+      drop_unused(graph_.node(id));
+    }
+    return ok_status();
+  }
+
+ private:
+  Tensor& slot(ValueId id) { return values_[static_cast<size_t>(id.index)]; }
+
+  /// Inputs, constants and what a body captures.
+  Status feed(std::span<const Tensor> inputs, const Environment* outer) {
     if (depth_ > kMaxSubgraphDepth)
       return error("subgraphs nest deeper than {}", kMaxSubgraphDepth);
     if (inputs.size() != graph_.inputs().size())
@@ -62,19 +107,10 @@ class Run {
       OCTET_TRY(check_input(graph_.value(graph_.inputs()[i]), inputs[i]));
       slot(graph_.inputs()[i]) = inputs[i];
     }
-    count_uses();
-    for (const NodeId id : order_)
-      OCTET_TRY_WITH(step(graph_.node(id)),
-                     fmt::format("node {}", full_label(graph_, graph_.node(id))));
-    std::vector<Tensor> out;
-    for (const ValueId id : graph_.outputs())
-      out.push_back(slot(id));
-    return out;
+    return ok_status();
   }
 
- private:
-  Tensor& slot(ValueId id) { return values_[static_cast<size_t>(id.index)]; }
-
+  /// By nodes.
   void count_uses() {
     uses_.assign(values_.size(), 0);
     for (const NodeId id : order_) {
@@ -83,12 +119,22 @@ class Run {
       for (const ValueId in : graph_.node(id).captures)
         ++uses_[static_cast<size_t>(in.index)];
     }
-    for (const ValueId id : graph_.outputs())
-      ++uses_[static_cast<size_t>(id.index)];
   }
 
   void release(ValueId id) {
     if (id.valid() && --uses_[static_cast<size_t>(id.index)] == 0) slot(id) = Tensor{};
+  }
+
+  /// Outputs of a node that nothing reads.
+  void drop_unused(const Node& n) {
+    for (const ValueId out : n.outputs)
+      if (out.valid() && uses_[static_cast<size_t>(out.index)] == 0) slot(out) = Tensor{};
+  }
+
+  Status run_node(NodeId id) {
+    OCTET_TRY_WITH(step(graph_.node(id)),
+                   fmt::format("node {}", full_label(graph_, graph_.node(id))));
+    return ok_status();
   }
 
   Status step(const Node& n) {
@@ -150,6 +196,9 @@ class ReferenceExecutor final : public Executor {
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
     return Run(graph_, order_, lets_go_)(inputs, nullptr);
   }
+  Status stream(std::span<const Tensor> inputs, const OutputTap& tap) override {
+    return Run(graph_, order_, lets_go_).stream(inputs, tap);
+  }
 
  private:
   Graph graph_;
@@ -158,6 +207,13 @@ class ReferenceExecutor final : public Executor {
 };
 
 } // namespace
+
+Status Executor::stream(std::span<const Tensor> inputs, const OutputTap& tap) {
+  std::vector<Tensor> outputs = OCTET_TRY(run(inputs));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    OCTET_TRY(tap(i, std::exchange(outputs[i], Tensor{})));
+  return ok_status();
+}
 
 Result<std::unique_ptr<Executor>> make_reference_executor(const Graph& graph) {
   std::vector<NodeId> order = OCTET_TRY(graph.topological());

@@ -19,21 +19,22 @@ bool begins_with(const Shape& shape, const Shape& start) {
 /// fed.
 struct Taps {
   Graph graph;
-  std::vector<size_t> of_input;  ///< request -> graph input, or kNone
-  std::vector<size_t> of_output; ///< request -> graph output, or kNone
-  static constexpr size_t kNone = static_cast<size_t>(-1);
+  std::vector<std::pair<size_t, size_t>> inputs; ///< request, graph input
+  std::vector<size_t> outputs;                   ///< graph output -> request
 };
 
 Taps tap(const Graph& graph, std::span<const ObserveRequest> requests) {
   Taps taps{graph, {}, {}};
   std::vector<ValueId> outputs;
-  for (const ObserveRequest& request : requests) {
+  for (size_t r = 0; r < requests.size(); ++r) {
     const auto& inputs = graph.inputs();
-    const auto found = std::find(inputs.begin(), inputs.end(), request.value);
-    const bool is_input = found != inputs.end();
-    taps.of_input.push_back(is_input ? static_cast<size_t>(found - inputs.begin()) : Taps::kNone);
-    taps.of_output.push_back(is_input ? Taps::kNone : outputs.size());
-    if (!is_input) outputs.push_back(request.value);
+    const auto found = std::find(inputs.begin(), inputs.end(), requests[r].value);
+    if (found != inputs.end()) {
+      taps.inputs.emplace_back(r, static_cast<size_t>(found - inputs.begin()));
+      continue;
+    }
+    taps.outputs.push_back(r);
+    outputs.push_back(requests[r].value);
   }
   if (!outputs.empty()) {
     taps.graph.set_outputs(std::move(outputs));
@@ -42,12 +43,19 @@ Taps tap(const Graph& graph, std::span<const ObserveRequest> requests) {
   return taps;
 }
 
+int64_t samples_in(std::span<const Tensor> inputs) {
+  return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
+}
+
 class TapRunner {
  public:
+  /// `total`: samples, for progress.
   TapRunner(const Graph& graph,
             std::span<const ObserveRequest> requests,
-            const QuantizeOptions& options)
-      : graph_(graph), requests_(requests), options_(options), taps_(tap(graph, requests)) {}
+            const QuantizeOptions& options,
+            int64_t total)
+      : graph_(graph), requests_(requests), options_(options), total_(total),
+        taps_(tap(graph, requests)) {}
 
   Status prepare() {
     for (const ObserveRequest& request : requests_)
@@ -61,9 +69,7 @@ class TapRunner {
         return error("mask input \"{}\": the graph has no input of that name", options_.mask_input);
       mask_ = static_cast<size_t>(found - inputs.begin());
     }
-    const bool runs = std::any_of(taps_.of_output.begin(), taps_.of_output.end(),
-                                  [](size_t o) { return o != Taps::kNone; });
-    if (!runs) return ok_status();
+    if (taps_.outputs.empty()) return ok_status();
     executor_ = OCTET_TRY(options_.executor ? options_.executor(taps_.graph)
                                             : make_reference_executor(taps_.graph));
     return ok_status();
@@ -73,21 +79,23 @@ class TapRunner {
     if (inputs.size() != graph_.inputs().size())
       return error("calibration: the graph has {} inputs, the data brings {}",
                    graph_.inputs().size(), inputs.size());
-    std::vector<Tensor> outputs;
-    if (executor_) outputs = OCTET_TRY(executor_->run(inputs));
-    const Tensor* mask = mask_ == Taps::kNone ? nullptr : &inputs[mask_];
-    for (size_t r = 0; r < requests_.size(); ++r) {
-      const Tensor& value = taps_.of_input[r] != Taps::kNone ? inputs[taps_.of_input[r]]
-                                                             : outputs[taps_.of_output[r]];
-      const bool masked = mask != nullptr && begins_with(value.shape(), mask->shape());
-      OCTET_TRY_WITH(observers_[r].observe(value, masked ? mask : nullptr), label(r));
-    }
-    return ok_status();
+    const Tensor* mask = mask_ ? &inputs[*mask_] : nullptr;
+    for (const auto& [request, input] : taps_.inputs)
+      OCTET_TRY(observe(request, inputs[input], mask));
+    if (executor_)
+      OCTET_TRY(executor_->stream(inputs, [&](size_t output, const Tensor& value) {
+        return observe(taps_.outputs[output], value, mask);
+      }));
+    samples_ += samples_in(inputs);
+    return report();
   }
+
+  int64_t samples() const { return samples_; }
 
   Result<std::map<ValueId, Observation>> finish() const {
     std::map<ValueId, Observation> out;
     for (size_t r = 0; r < requests_.size(); ++r) {
+      OCTET_TRY(report()); // a range may be searched for
       const std::vector<Range> ranges = OCTET_TRY_WITH(observers_[r].ranges(), label(r));
       out[requests_[r].value] = {ranges.at(0), observers_[r].infinities()};
     }
@@ -95,6 +103,17 @@ class TapRunner {
   }
 
  private:
+  Status observe(size_t request, const Tensor& value, const Tensor* mask) {
+    const bool masked = mask != nullptr && begins_with(value.shape(), mask->shape());
+    OCTET_TRY_WITH(observers_[request].observe(value, masked ? mask : nullptr), label(request));
+    return report();
+  }
+
+  Status report() const {
+    if (!options_.progress || options_.progress(samples_, total_)) return ok_status();
+    return error(ErrorCode::kCancelled, "stopped after {} samples", samples_);
+  }
+
   std::string label(size_t r) const {
     return fmt::format("value \"{}\"", graph_.value(requests_[r].value).name);
   }
@@ -102,15 +121,12 @@ class TapRunner {
   const Graph& graph_;
   std::span<const ObserveRequest> requests_;
   const QuantizeOptions& options_;
+  int64_t total_ = 0, samples_ = 0;
   Taps taps_;
   std::vector<Observer> observers_;
   std::unique_ptr<Executor> executor_;
-  size_t mask_ = Taps::kNone;
+  std::optional<size_t> mask_;
 };
-
-int64_t samples_in(std::span<const Tensor> inputs) {
-  return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
-}
 
 } // namespace
 
@@ -122,16 +138,14 @@ Result<Calibration> calibrate(const Graph& graph,
   Calibration out;
   if (requests.empty()) return out;
   if (!source) return error("calibration: no data was given");
-  TapRunner calibrator(graph, requests, options);
+  TapRunner calibrator(graph, requests, options, samples);
   OCTET_TRY(calibrator.prepare());
   for (int64_t number = 0;; ++number) {
     const auto inputs = OCTET_TRY_WITH(source(), fmt::format("calibration: batch {}", number));
     if (!inputs) break;
     OCTET_TRY_WITH(calibrator.batch(*inputs), fmt::format("calibration: batch {}", number));
-    out.samples += samples_in(*inputs);
-    if (options.progress && !options.progress(out.samples, samples))
-      return error(ErrorCode::kCancelled, "calibration: stopped after {} samples", out.samples);
   }
+  out.samples = calibrator.samples();
   if (out.samples == 0) return error("calibration: the data holds no sample");
   out.values = OCTET_TRY_WITH(calibrator.finish(), "calibration");
   return out;

@@ -72,8 +72,8 @@ struct LoweringComparison::Impl {
   std::unique_ptr<Executor> lowered;
   std::vector<CodeDifferences> report;
 
-  std::vector<Reading> readings; ///< by value
-  std::vector<Tensor> taps;
+  std::vector<Reading> readings; ///< by value, from when it is made until its last use
+  std::vector<int> uses_left;
 
   void find_quantizers();
   Result<Graph> tapped();
@@ -81,16 +81,18 @@ struct LoweringComparison::Impl {
 
   Reading& reading(ValueId id) { return readings[static_cast<size_t>(id.index)]; }
   void set_float(Reading& r, const Tensor& value);
-  Status step(const Node& node);
+  Status step(const Node& node, std::span<const Tensor> theirs);
+  Status compute(const Node& node, std::span<const Tensor> theirs);
+  Status check_quantizer(const QuantizerInfo& q, const Tensor& codes, const Tensor& theirs);
   Status derive(const Node& node, const std::vector<Tensor>& real);
   Status product_terms(const Node& node, Reading& out) const;
-  void compare(const QuantizerInfo& q, const Tensor& codes);
+  void compare(const QuantizerInfo& q, const Tensor& codes, const Tensor& theirs);
   void classify(const QuantizerInfo& q,
                 const Reading& x,
                 int64_t i,
                 double literal_code,
                 double lowered_code);
-  void adopt(const QuantizerInfo& q);
+  void adopt(const QuantizerInfo& q, const Tensor& theirs);
 };
 
 void LoweringComparison::Impl::find_quantizers() {
@@ -140,7 +142,7 @@ Result<Graph> LoweringComparison::Impl::tapped() {
 Status LoweringComparison::Impl::prepare(const ExecutorFactory& make) {
   OCTET_TRY(infer_types(literal));
   OCTET_TRY(to_standard_operators(literal, true));
-  order = OCTET_TRY(literal.topological());
+  order = OCTET_TRY(walking_order(literal));
   find_quantizers();
   const Graph graph = OCTET_TRY(tapped());
   lowered = OCTET_TRY(make_lowered(graph, make));
@@ -248,9 +250,10 @@ void LoweringComparison::Impl::classify(
   out.worst_distance = std::max(out.worst_distance, distance);
 }
 
-void LoweringComparison::Impl::compare(const QuantizerInfo& q, const Tensor& codes) {
+void LoweringComparison::Impl::compare(const QuantizerInfo& q,
+                                       const Tensor& codes,
+                                       const Tensor& theirs) {
   const Reading& x = reading(literal.node(q.node).input(0));
-  const Tensor& theirs = taps[q.tap];
   CodeDifferences& out = report[q.report];
   out.elements += codes.count();
   for (int64_t i = 0; i < codes.count(); ++i) {
@@ -261,13 +264,12 @@ void LoweringComparison::Impl::compare(const QuantizerInfo& q, const Tensor& cod
 }
 
 /// The readers of the quantizer go on with the lowered graph's codes.
-void LoweringComparison::Impl::adopt(const QuantizerInfo& q) {
-  const Tensor& real = taps[q.tap];
+void LoweringComparison::Impl::adopt(const QuantizerInfo& q, const Tensor& theirs) {
   const auto scale = static_cast<double>(q.scale);
-  const Tensor exact = map(real, [scale](double v) { return std::nearbyint(v / scale) * scale; });
+  const Tensor exact = map(theirs, [scale](double v) { return std::nearbyint(v / scale) * scale; });
   for (const NodeId id : q.readers) {
     Reading& r = reading(literal.node(id).output(0));
-    r.real = real;
+    r.real = theirs;
     r.exact = exact;
     r.magnitude = magnitude(exact);
     r.terms = r.magnitude;
@@ -275,7 +277,32 @@ void LoweringComparison::Impl::adopt(const QuantizerInfo& q) {
   }
 }
 
-Status LoweringComparison::Impl::step(const Node& node) {
+Status LoweringComparison::Impl::check_quantizer(const QuantizerInfo& q,
+                                                 const Tensor& codes,
+                                                 const Tensor& theirs) {
+  if (theirs.shape() != codes.shape())
+    return error("debug: \"{}\" has shape {}, lowered {}", report[q.report].value,
+                 to_string(codes.shape()), to_string(theirs.shape()));
+  reading(literal.node(q.node).output(0)).real = codes;
+  compare(q, codes, theirs);
+  adopt(q, theirs);
+  return ok_status();
+}
+
+/// Readings are there while a node still needs them: eight numbers an element add up.
+Status LoweringComparison::Impl::step(const Node& node, std::span<const Tensor> theirs) {
+  for (const ValueId in : node.inputs)
+    if (in.valid() && literal.value(in).is_constant() && reading(in).real.empty())
+      set_float(reading(in), literal.value(in).constant);
+  OCTET_TRY(compute(node, theirs));
+  for (const ValueId in : node.inputs)
+    if (in.valid() && --uses_left[static_cast<size_t>(in.index)] == 0) reading(in) = {};
+  for (const ValueId out : node.outputs)
+    if (out.valid() && uses_left[static_cast<size_t>(out.index)] == 0) reading(out) = {};
+  return ok_status();
+}
+
+Status LoweringComparison::Impl::compute(const Node& node, std::span<const Tensor> theirs) {
   if (node.is("DequantizeLinear") && node.output(0).valid() &&
       !reading(node.output(0)).real.empty())
     return ok_status(); // adopted
@@ -284,15 +311,7 @@ Status LoweringComparison::Impl::step(const Node& node) {
     inputs.push_back(id.valid() ? reading(id).real.aligned() : Tensor{});
   const std::vector<Tensor> real = OCTET_TRY(evaluate_node(literal, node, inputs));
   const auto found = quantizers.find(node.id);
-  if (found != quantizers.end()) {
-    reading(node.output(0)).real = real.at(0);
-    if (taps[found->second.tap].shape() != real.at(0).shape())
-      return error("debug: \"{}\" has shape {}, lowered {}", report[found->second.report].value,
-                   to_string(real.at(0).shape()), to_string(taps[found->second.tap].shape()));
-    compare(found->second, real.at(0));
-    adopt(found->second);
-    return ok_status();
-  }
+  if (found != quantizers.end()) return check_quantizer(found->second, real.at(0), theirs[0]);
   if (node.is("DequantizeLinear") || node.is("QuantizeLinear")) {
     Reading& out = reading(node.output(0));
     set_float(out, real.at(0));
@@ -318,18 +337,18 @@ Result<LoweringComparison> LoweringComparison::create(const Graph& literal,
   return LoweringComparison(std::move(impl));
 }
 
-Status LoweringComparison::add(std::span<const Tensor> inputs) {
+Status LoweringComparison::add(std::span<const Tensor> inputs, const CancelToken* cancel) {
   Impl& d = *impl_;
-  d.taps = OCTET_TRY_WITH(d.lowered->run(inputs), "debug: the lowered graph");
   d.readings.assign(static_cast<size_t>(d.literal.value_bound()), {});
+  d.uses_left = input_uses(d.literal, d.order);
   for (size_t i = 0; i < inputs.size() && i < d.literal.inputs().size(); ++i)
     d.set_float(d.reading(d.literal.inputs()[i]), inputs[i]);
-  for (const ValueId id : d.literal.constants())
-    d.set_float(d.reading(id), d.literal.value(id).constant);
-  for (const NodeId id : d.order)
-    OCTET_TRY_WITH(d.step(d.literal.node(id)),
-                   fmt::format("debug: node {}", d.literal.node(id).label()));
-  return ok_status();
+  WalkBeside walk{d.literal, d.order, {}, [&d](const Node& node, std::span<const Tensor> theirs) {
+                    return d.step(node, theirs);
+                  }};
+  for (const auto& [id, q] : d.quantizers)
+    walk.waits_for[id] = {q.tap};
+  return walk.run(*d.lowered, inputs, cancel);
 }
 
 const std::vector<CodeDifferences>& LoweringComparison::report() const {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/progress.h"
+
 #include "octet/executor.h"
 
 namespace octet {
@@ -39,8 +41,9 @@ class LoweringComparison {
   ~LoweringComparison();
 
   /// Runs both on one batch. Each layer of the literal graph reads the codes that the lowered one
-  /// made before it, so that a difference counts once, where it arises.
-  Status add(std::span<const Tensor> inputs);
+  /// made before it, so that a difference counts once, where it arises. kCancelled once `cancel` is
+  /// raised.
+  Status add(std::span<const Tensor> inputs, const CancelToken* cancel = nullptr);
   const std::vector<CodeDifferences>& report() const;
   int64_t unexplained() const;
 

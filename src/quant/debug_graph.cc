@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/debug_graph.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/format.h"
 #include "ops/op.h"
 #include "ops/seed.h"
@@ -23,6 +26,124 @@ evaluate_node(const Graph& graph, const Node& node, std::vector<Tensor> inputs) 
                       .inputs = std::move(inputs),
                       .run_body = {},
                       .seed = random_seed(graph, node)});
+}
+
+namespace {
+
+/// Appends nodes, those that follow from constants not before one that reads them.
+class LateConstants {
+ public:
+  explicit LateConstants(const Graph& graph)
+      : graph_(graph), states_(static_cast<size_t>(graph.node_bound()), State::kVaries) {}
+
+  void add(NodeId id) {
+    const Node& node = graph_.node(id);
+    const bool constant = !node.inputs.empty() && node.captures.empty() &&
+                          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
+                            return !in.valid() || graph_.value(in).is_constant() ||
+                                   state_of_maker(in) != State::kVaries;
+                          });
+    if (constant) state(id) = State::kWaits;
+    const bool wanted = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                    [&](ValueId out) { return graph_.is_output(out); });
+    if (!constant || wanted) append(id);
+  }
+  std::vector<NodeId> take() { return std::move(order_); }
+
+ private:
+  enum class State : uint8_t { kVaries, kWaits, kAppended };
+  State& state(NodeId id) { return states_[static_cast<size_t>(id.index)]; }
+  State state_of_maker(ValueId value) {
+    const Node* maker = graph_.producer(value);
+    return maker == nullptr ? State::kVaries : state(maker->id);
+  }
+  void append(NodeId id) {
+    if (state(id) == State::kWaits) state(id) = State::kAppended;
+    const Node& node = graph_.node(id);
+    for (const std::vector<ValueId>* read : {&node.inputs, &node.captures})
+      for (const ValueId in : *read)
+        if (in.valid() && state_of_maker(in) == State::kWaits) append(graph_.producer(in)->id);
+    order_.push_back(id);
+  }
+
+  const Graph& graph_;
+  std::vector<State> states_; ///< by node
+  std::vector<NodeId> order_;
+};
+
+} // namespace
+
+Result<std::vector<NodeId>> walking_order(const Graph& graph) {
+  LateConstants late(graph);
+  for (const NodeId id : OCTET_TRY(graph.topological()))
+    late.add(id);
+  return late.take();
+}
+
+std::vector<int> input_uses(const Graph& graph, std::span<const NodeId> nodes) {
+  std::vector<int> uses(static_cast<size_t>(graph.value_bound()), 0);
+  for (const NodeId id : nodes)
+    for (const ValueId in : graph.node(id).inputs)
+      if (in.valid()) ++uses[static_cast<size_t>(in.index)];
+  return uses;
+}
+
+namespace {
+
+/// One walk: how far it is and what it has not come to yet.
+class Walk {
+ public:
+  Walk(const WalkBeside& plan, const CancelToken* cancel) : plan_(plan), cancel_(cancel) {}
+
+  Status arrive(size_t output, const Tensor& value) {
+    arrived_[output] = value.clone();
+    return advance();
+  }
+  Status advance() {
+    for (; next_ < plan_.order.size(); ++next_) {
+      const Node& node = plan_.graph.node(plan_.order[next_]);
+      const auto waits = plan_.waits_for.find(node.id);
+      std::vector<Tensor> theirs;
+      if (waits != plan_.waits_for.end()) {
+        const auto& outputs = waits->second;
+        if (std::any_of(outputs.begin(), outputs.end(),
+                        [&](size_t output) { return !arrived_.contains(output); }))
+          return ok_status();
+        for (const size_t output : outputs)
+          theirs.push_back(std::move(arrived_.extract(output).mapped()));
+      }
+      if (cancel_ != nullptr && cancel_->cancelled())
+        return Error("stopped by the user", ErrorCode::kCancelled);
+      OCTET_TRY_WITH(plan_.step(node, theirs), fmt::format("debug: node {}", node.label()));
+    }
+    return ok_status();
+  }
+  bool ended() const { return next_ == plan_.order.size(); }
+
+ private:
+  const WalkBeside& plan_;
+  const CancelToken* cancel_;
+  std::map<size_t, Tensor> arrived_; ///< outputs that no node has come to
+  size_t next_ = 0;
+};
+
+} // namespace
+
+Status WalkBeside::run(Executor& lowered,
+                       std::span<const Tensor> inputs,
+                       const CancelToken* cancel) const {
+  Walk walk(*this, cancel);
+  Status walked = ok_status();
+  Status ran = lowered.stream(inputs, [&](size_t output, const Tensor& value) -> Status {
+    walked = walk.arrive(output, value);
+    return walked;
+  });
+  if (!walked.ok()) return walked;
+  OCTET_TRY_WITH(std::move(ran), "debug: the lowered graph");
+  OCTET_TRY(walk.advance());
+  if (!walk.ended())
+    return error(ErrorCode::kInternal, "debug: the lowered graph gave too few outputs");
+  return ok_status();
 }
 
 } // namespace octet

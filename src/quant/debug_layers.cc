@@ -57,9 +57,14 @@ struct LayerComparison::Impl {
   std::unique_ptr<Executor> lowered;
   std::vector<LayerDifference> report;
 
+  std::vector<Tensor> values; ///< by value, until their last use
+  std::vector<int> uses_left;
+
+  Tensor& at(ValueId id) { return values[static_cast<size_t>(id.index)]; }
   void tap(ValueId value, std::string operators);
   void find_layers();
   Status prepare(const ExecutorFactory& make);
+  Status step(const Node& node, std::span<const Tensor> theirs);
 };
 
 void LayerComparison::Impl::tap(ValueId value, std::string operators) {
@@ -96,7 +101,7 @@ void LayerComparison::Impl::find_layers() {
 
 Status LayerComparison::Impl::prepare(const ExecutorFactory& make) {
   OCTET_TRY(infer_types(literal));
-  order = OCTET_TRY(literal.topological());
+  order = OCTET_TRY(walking_order(literal));
   find_layers();
   if (report.empty())
     return error("the graph has no quantized layer; name a file that quantize wrote");
@@ -118,35 +123,45 @@ Result<LayerComparison> LayerComparison::create(const Graph& literal,
   return LayerComparison(std::move(impl));
 }
 
-Status LayerComparison::add(std::span<const Tensor> inputs) {
+/// Runs one node; what is compared is replaced by what the lowered graph made of it.
+Status LayerComparison::Impl::step(const Node& node, std::span<const Tensor> theirs) {
+  std::vector<Tensor> operands;
+  for (const ValueId v : node.inputs)
+    operands.push_back(v.valid() ? at(v).aligned() : Tensor{});
+  std::vector<Tensor> results = OCTET_TRY(evaluate_node(literal, node, std::move(operands)));
+  size_t next = 0;
+  for (size_t k = 0; k < node.outputs.size() && k < results.size(); ++k) {
+    if (!node.outputs[k].valid()) continue;
+    const auto tapped = taps.find(node.outputs[k]);
+    if (tapped != taps.end()) {
+      OCTET_TRY(compare(results[k], theirs[next], report[tapped->second]));
+      results[k] = theirs[next++];
+    }
+    if (uses_left[static_cast<size_t>(node.outputs[k].index)] > 0)
+      at(node.outputs[k]) = std::move(results[k]);
+  }
+  for (const ValueId v : node.inputs)
+    if (v.valid() && --uses_left[static_cast<size_t>(v.index)] == 0) at(v) = {};
+  return ok_status();
+}
+
+Status LayerComparison::add(std::span<const Tensor> inputs, const CancelToken* cancel) {
   Impl& d = *impl_;
   const Graph& g = d.literal;
-  const std::vector<Tensor> theirs =
-      OCTET_TRY_WITH(d.lowered->run(inputs), "debug: the lowered graph");
-  std::vector<Tensor> values(static_cast<size_t>(g.value_bound()));
-  const auto at = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id.index)]; };
+  d.values.assign(static_cast<size_t>(g.value_bound()), {});
+  d.uses_left = input_uses(g, d.order);
   for (size_t i = 0; i < inputs.size() && i < g.inputs().size(); ++i)
-    at(g.inputs()[i]) = inputs[i];
+    d.at(g.inputs()[i]) = inputs[i];
   for (const ValueId id : g.constants())
-    at(id) = g.value(id).constant;
-  for (const NodeId id : d.order) {
-    const Node& node = g.node(id);
-    std::vector<Tensor> operands;
-    for (const ValueId v : node.inputs)
-      operands.push_back(v.valid() ? at(v).aligned() : Tensor{});
-    std::vector<Tensor> results = OCTET_TRY_WITH(evaluate_node(g, node, std::move(operands)),
-                                                 fmt::format("debug: node {}", node.label()));
-    for (size_t k = 0; k < node.outputs.size() && k < results.size(); ++k) {
-      if (!node.outputs[k].valid()) continue;
-      at(node.outputs[k]) = std::move(results[k]);
-      const auto tapped = d.taps.find(node.outputs[k]);
-      if (tapped == d.taps.end()) continue;
-      const Tensor& other = theirs[tapped->second];
-      OCTET_TRY(compare(at(node.outputs[k]), other, d.report[tapped->second]));
-      at(node.outputs[k]) = other;
-    }
-  }
-  return ok_status();
+    d.at(id) = g.value(id).constant;
+  WalkBeside walk{g, d.order, {}, [&d](const Node& node, std::span<const Tensor> theirs) {
+                    return d.step(node, theirs);
+                  }};
+  for (const NodeId id : d.order)
+    for (const ValueId out : g.node(id).outputs)
+      if (const auto tapped = d.taps.find(out); tapped != d.taps.end())
+        walk.waits_for[id].push_back(tapped->second);
+  return walk.run(*d.lowered, inputs, cancel);
 }
 
 const std::vector<LayerDifference>& LayerComparison::report() const {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "core/progress.h"
+
 #include "octet/executor.h"
 
 namespace octet {
@@ -38,8 +40,8 @@ class LayerComparison {
   LayerComparison& operator=(LayerComparison&&) noexcept;
   ~LayerComparison();
 
-  /// Runs both on one batch.
-  Status add(std::span<const Tensor> inputs);
+  /// Runs both on one batch. kCancelled once `cancel` is raised.
+  Status add(std::span<const Tensor> inputs, const CancelToken* cancel = nullptr);
   const std::vector<LayerDifference>& report() const;
   int64_t unexplained() const;
 

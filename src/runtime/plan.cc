@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "core/check.h"
 #include "core/format.h"
@@ -82,8 +83,10 @@ bool makes_needed(const Node& node, const std::vector<bool>& needed) {
 }
 
 Result<std::unique_ptr<Plan>> Plan::make(std::shared_ptr<const PreparedGraph> prepared,
-                                         std::span<const Shape> shapes) {
+                                         std::span<const Shape> shapes,
+                                         Outputs outputs) {
   std::unique_ptr<Plan> plan(new Plan());
+  plan->outputs_are_ = outputs;
   plan->prepared_ = std::move(prepared);
   plan->shapes_.assign(shapes.begin(), shapes.end());
   Graph shaped = plan->prepared_->graph;
@@ -131,7 +134,8 @@ Status Plan::bind(const Graph& shaped) {
   return ok_status();
 }
 
-/// By value id, of what steps write, views counted with what they look into; first is -1 elsewhere.
+/// By value id, of what steps write, views counted with what they look into; `first` is -1
+/// elsewhere.
 Result<std::vector<Lifetime>> Plan::lifetimes(const Graph& shaped) const {
   std::vector<Lifetime> lives(static_cast<size_t>(shaped.value_bound()), Lifetime{0, -1, -1});
   for (size_t s = 0; s < step_nodes_.size(); ++s) {
@@ -149,32 +153,40 @@ Result<std::vector<Lifetime>> Plan::lifetimes(const Graph& shaped) const {
   return lives;
 }
 
+/// Outputs that are kept live to the end: the caller looks at them until the next run. A value has
+/// one place, so what is no step's own result, or is kept twice, is copied.
 Status Plan::place(const Graph& shaped) {
   const auto bound = static_cast<size_t>(shaped.value_bound());
   const int end = static_cast<int>(step_nodes_.size());
+  const bool kept = outputs_are_ == Outputs::kKept;
+  constexpr size_t kNowhere = static_cast<size_t>(-1);
   std::vector<Lifetime> lives = OCTET_TRY(lifetimes(shaped));
-  // Outputs live to the end: the caller looks at them until the next run. A value has one place,
-  // so what is no step's own result, or is an output twice, is copied.
   std::vector<Lifetime> in_arena;
-  std::vector<bool> is_output(bound, false);
+  std::vector<size_t> entry_of(bound, kNowhere); // of in_arena, by value
+  std::vector<size_t> output_entries;
   for (const ValueId v : shaped.outputs()) {
     const Operand o = OCTET_TRY(operand(shaped, v));
     const auto root = static_cast<size_t>(storage_[static_cast<size_t>(v.index)]);
-    const bool own = lives[root].first >= 0 && !is_output[root];
-    if (own) {
-      is_output[root] = true;
-      lives[root].last = end;
+    const bool made = lives[root].first >= 0, placed = entry_of[root] != kNowhere;
+    const bool is_copy = !made || (kept && placed);
+    output_places_.push_back({v.index, o.type, o.shape, 0, is_copy, made ? lives[root].first : -1});
+    output_entries.push_back(is_copy || !placed ? in_arena.size() : entry_of[root]);
+    if (is_copy) {
+      // Copies that are handed over take turns before the first step.
+      const int when = kept ? end : -1 - static_cast<int>(output_entries.size());
+      in_arena.push_back({static_cast<size_t>(bytes_for(o.type, o.count())), when, when});
+    } else if (!placed) {
+      if (kept) lives[root].last = end;
+      entry_of[root] = in_arena.size();
+      in_arena.push_back(lives[root]);
     }
-    const auto size_bytes = static_cast<size_t>(bytes_for(o.type, o.count()));
-    in_arena.push_back(own ? lives[root] : Lifetime{size_bytes, end, end});
-    output_places_.push_back({v.index, o.type, o.shape, 0, !own});
-    placed_.push_back({root, 0});
   }
   for (size_t i = 0; i < bound; ++i) {
-    if (lives[i].first < 0 || is_output[i]) continue;
+    if (lives[i].first < 0 || entry_of[i] != kNowhere) continue;
+    entry_of[i] = in_arena.size();
     in_arena.push_back(lives[i]);
-    placed_.push_back({i, 0});
   }
+  const size_t first_shared = in_arena.size();
   for (size_t s = 0; s < steps_.size(); ++s) {
     const size_t size_bytes = steps_[s]->shared_bytes();
     if (size_bytes == 0) continue;
@@ -185,15 +197,17 @@ Status Plan::place(const Graph& shaped) {
   const ArenaPlan arena = plan_arena(in_arena);
   // Kernels may read up to a cache line past the end of a tensor.
   arena_bytes_ = arena.size_bytes + 64;
-  std::vector<Placed> values;
-  for (size_t k = 0; k < placed_.size(); ++k) {
-    if (k < output_places_.size()) output_places_[k].offset_bytes = arena.offsets[k];
-    if (k < output_places_.size() && output_places_[k].is_copy) continue;
-    values.push_back({placed_[k].value, arena.offsets[k]});
-  }
   for (size_t i = 0; i < shared_.size(); ++i)
-    shared_[i].offset_bytes = arena.offsets[placed_.size() + i];
-  placed_ = std::move(values);
+    shared_[i].offset_bytes = arena.offsets[first_shared + i];
+  for (size_t i = 0; i < bound; ++i)
+    if (entry_of[i] != kNowhere) placed_.push_back({i, arena.offsets[entry_of[i]]});
+  for (size_t k = 0; k < output_places_.size(); ++k)
+    output_places_[k].offset_bytes = arena.offsets[output_entries[k]];
+  as_made_.resize(output_places_.size());
+  std::iota(as_made_.begin(), as_made_.end(), size_t{0});
+  std::stable_sort(as_made_.begin(), as_made_.end(), [&](size_t x, size_t y) {
+    return output_places_[x].made_by < output_places_[y].made_by;
+  });
   for (const ValueId v : shaped.inputs()) {
     input_views_.emplace_back();
     for (size_t i = 0; i < bound; ++i)
@@ -224,30 +238,62 @@ Status Plan::attach(const std::shared_ptr<Buffer>& arena) {
   return ok_status();
 }
 
-bool Plan::fits(std::span<const Tensor> inputs) const {
-  if (inputs.size() != shapes_.size()) return false;
+bool Plan::fits(std::span<const Shape> shapes, Outputs outputs) const {
+  return outputs == outputs_are_ &&
+         std::equal(shapes.begin(), shapes.end(), shapes_.begin(), shapes_.end());
+}
+
+bool Plan::fits(std::span<const Tensor> inputs, Outputs outputs) const {
+  return outputs == outputs_are_ &&
+         std::equal(inputs.begin(), inputs.end(), shapes_.begin(), shapes_.end(),
+                    [](const Tensor& x, const Shape& shape) { return x.shape() == shape; });
+}
+
+void Plan::feed(std::span<const std::byte* const> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].shape() != shapes_[i]) return false;
-  return true;
+    for (const int32_t v : input_views_[i])
+      slots_[static_cast<size_t>(v)] = const_cast<std::byte*>(inputs[i]);
+}
+
+Status Plan::run_step(size_t step, ParallelFor& parallel) {
+  OCTET_TRY_WITH(steps_[step]->run(slots_, shared_places_[step], parallel),
+                 fmt::format("node {}", full_label(prepared_->graph,
+                                                   prepared_->graph.node(step_nodes_[step]))));
+  return ok_status();
+}
+
+/// One output, copied to its place where it lies elsewhere.
+const Tensor& Plan::output(size_t index) {
+  const Output& o = output_places_[index];
+  const Tensor& out = outputs_[index];
+  const size_t size_bytes = out.bytes().size();
+  if (o.is_copy && size_bytes > 0)
+    std::memcpy(arena_->writable() + o.offset_bytes, slots_[static_cast<size_t>(o.value)],
+                size_bytes);
+  return out;
 }
 
 Result<std::span<const Tensor>> Plan::run(std::span<const std::byte* const> inputs,
                                           ParallelFor& parallel) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    for (const int32_t v : input_views_[i])
-      slots_[static_cast<size_t>(v)] = const_cast<std::byte*>(inputs[i]);
+  feed(inputs);
   for (size_t s = 0; s < steps_.size(); ++s)
-    OCTET_TRY_WITH(steps_[s]->run(slots_, shared_places_[s], parallel),
-                   fmt::format("node {}", full_label(prepared_->graph,
-                                                     prepared_->graph.node(step_nodes_[s]))));
-  for (size_t k = 0; k < output_places_.size(); ++k) {
-    const Output& o = output_places_[k];
-    const size_t size_bytes = outputs_[k].bytes().size();
-    if (o.is_copy && size_bytes > 0)
-      std::memcpy(arena_->writable() + o.offset_bytes, slots_[static_cast<size_t>(o.value)],
-                  size_bytes);
-  }
+    OCTET_TRY(run_step(s, parallel));
+  for (size_t k = 0; k < outputs_.size(); ++k)
+    output(k);
   return std::span<const Tensor>(outputs_);
+}
+
+Status Plan::stream(std::span<const std::byte* const> inputs,
+                    ParallelFor& parallel,
+                    const OutputTap& tap) {
+  feed(inputs);
+  size_t next = 0;
+  for (int s = -1; s < static_cast<int>(steps_.size()); ++s) {
+    if (s >= 0) OCTET_TRY(run_step(static_cast<size_t>(s), parallel));
+    for (; next < as_made_.size() && output_places_[as_made_[next]].made_by == s; ++next)
+      OCTET_TRY(tap(as_made_[next], output(as_made_[next])));
+  }
+  return ok_status();
 }
 
 } // namespace octet::runtime

@@ -13,7 +13,7 @@
 #include "runtime/arena.h"
 #include "runtime/step.h"
 
-#include "octet/graph.h"
+#include "octet/executor.h"
 
 namespace octet {
 class ParallelFor;
@@ -37,22 +37,33 @@ std::vector<bool> needed_values(const Graph& graph,
 /// Whether a node has an output that is needed.
 bool makes_needed(const Node& node, const std::vector<bool>& needed);
 
+/// What becomes of the outputs of a run.
+enum class Outputs {
+  kKept,      ///< they stay in the arena until the next run
+  kHandedOver ///< each is looked at when it is made, and has its place no longer than steps read it
+};
+
 class Plan {
  public:
   /// Errors: shapes that the graph does not take, or that some node cannot say its output's for
   /// (the node is named).
   static Result<std::unique_ptr<Plan>> make(std::shared_ptr<const PreparedGraph> prepared,
-                                            std::span<const Shape> shapes);
+                                            std::span<const Shape> shapes,
+                                            Outputs outputs);
 
-  const std::vector<Shape>& shapes() const { return shapes_; }
-  bool fits(std::span<const Tensor> inputs) const;
+  bool fits(std::span<const Shape> shapes, Outputs outputs) const;
+  bool fits(std::span<const Tensor> inputs, Outputs outputs) const;
   size_t arena_bytes() const { return arena_bytes_; }
   /// Places all values in `arena`, which has at least arena_bytes(). Plans that do not run at the
   /// same time may share one.
   Status attach(const std::shared_ptr<Buffer>& arena);
-  /// `inputs`: bytes of the shapes planned for, aligned to 64. The outputs lie in the arena.
+  /// `inputs`: bytes of the shapes planned for, aligned to 64. The outputs lie in the arena. For
+  /// Outputs::kKept.
   Result<std::span<const Tensor>> run(std::span<const std::byte* const> inputs,
                                       ParallelFor& parallel);
+  /// The same for Outputs::kHandedOver.
+  Status
+  stream(std::span<const std::byte* const> inputs, ParallelFor& parallel, const OutputTap& tap);
 
  private:
   Plan() = default;
@@ -61,6 +72,9 @@ class Plan {
   Status bind(const Graph& shaped);
   Result<std::vector<Lifetime>> lifetimes(const Graph& shaped) const;
   Status place(const Graph& shaped);
+  void feed(std::span<const std::byte* const> inputs);
+  Status run_step(size_t step, ParallelFor& parallel);
+  const Tensor& output(size_t index);
 
   struct Placed {
     size_t value;
@@ -77,10 +91,12 @@ class Plan {
     Shape shape;
     size_t offset_bytes;
     bool is_copy; ///< of what lies elsewhere: an input, a constant, another output
+    int made_by;  ///< step; -1: it is there before the first
   };
 
   std::shared_ptr<const PreparedGraph> prepared_;
   std::vector<Shape> shapes_;
+  Outputs outputs_are_ = Outputs::kKept;
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<NodeId> step_nodes_;
   std::vector<std::byte*> slots_;
@@ -91,6 +107,7 @@ class Plan {
   std::vector<Shared> shared_;
   std::vector<std::byte*> shared_places_; ///< by step; null for one that shares nothing
   std::vector<Output> output_places_;
+  std::vector<size_t> as_made_; ///< outputs in the order in which steps make them
   size_t arena_bytes_ = 0;
   std::shared_ptr<Buffer> arena_;
   /// Results of shape computations, which need no step.

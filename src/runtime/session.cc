@@ -90,8 +90,9 @@ struct SessionContext::Impl {
   bool settled = false;
   std::vector<Tensor> literal_outputs; ///< of the last run, when a declared shape proved wrong
 
-  Result<runtime::Plan*> plan_for(std::span<const Shape> shapes) {
-    std::unique_ptr<runtime::Plan> plan = OCTET_TRY(runtime::Plan::make(session->prepared, shapes));
+  Result<runtime::Plan*> plan_for(std::span<const Shape> shapes, runtime::Outputs outputs) {
+    std::unique_ptr<runtime::Plan> plan =
+        OCTET_TRY(runtime::Plan::make(session->prepared, shapes, outputs));
     if (!arena || arena->bytes().size() < plan->arena_bytes()) {
       std::shared_ptr<Buffer> larger = Buffer::allocate(plan->arena_bytes());
       if (!larger)
@@ -121,9 +122,9 @@ struct SessionContext::Impl {
   }
 
   /// A plan whose shapes are those of the inputs, made if there is none.
-  Result<runtime::Plan*> find(std::span<const Tensor> given) {
+  Result<runtime::Plan*> find(std::span<const Tensor> given, runtime::Outputs outputs) {
     for (size_t i = 0; i < plans.size(); ++i) {
-      if (!plans[i]->fits(given)) continue;
+      if (!plans[i]->fits(given, outputs)) continue;
       if (i != 0)
         std::rotate(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(i),
                     plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -132,7 +133,14 @@ struct SessionContext::Impl {
     std::vector<Shape> shapes;
     for (const Tensor& t : given)
       shapes.push_back(t.shape());
-    return plan_for(shapes);
+    return plan_for(shapes, outputs);
+  }
+
+  /// What comes before a run: inputs that fit, aligned, and a plan for them.
+  Result<runtime::Plan*> prepare(std::span<const Tensor> given, runtime::Outputs outputs) {
+    OCTET_TRY(check(given));
+    OCTET_TRY(align(given));
+    return find(given, outputs);
   }
 
   /// A run that a wrong declared shape may have stopped: what the file computes all the same.
@@ -162,9 +170,7 @@ struct SessionContext::Impl {
   }
 
   Result<std::span<const Tensor>> run(std::span<const Tensor> given) {
-    OCTET_TRY(check(given));
-    OCTET_TRY(align(given));
-    runtime::Plan* plan = OCTET_TRY(find(given));
+    runtime::Plan* plan = OCTET_TRY(prepare(given, runtime::Outputs::kKept));
     const FpEnvGuard guard;
     runtime::Workers& workers = *session->workers;
     const ThreadPool::KeepAwake awake(workers.own_pool());
@@ -173,6 +179,19 @@ struct SessionContext::Impl {
     settled = outputs.ok();
     if (!outputs.ok() && session->literal) return run_literally(given);
     return outputs;
+  }
+
+  Status stream(std::span<const Tensor> given, const OutputTap& tap) {
+    if (session->literal) { // it may have to start over: nothing is handed over before the end
+      const std::span<const Tensor> outputs = OCTET_TRY(run(given));
+      for (size_t i = 0; i < outputs.size(); ++i)
+        OCTET_TRY(tap(i, outputs[i]));
+      return ok_status();
+    }
+    runtime::Plan* plan = OCTET_TRY(prepare(given, runtime::Outputs::kHandedOver));
+    const FpEnvGuard guard;
+    // The workers may sleep while the tap works.
+    return plan->stream(inputs, session->workers->loop(), tap);
   }
 };
 
@@ -186,9 +205,9 @@ Status SessionContext::reserve(std::span<const Shape> shapes) {
     return error("the model has {} inputs but got {} shapes",
                  impl_->session->prepared->graph.inputs().size(), shapes.size());
   for (const auto& plan : impl_->plans)
-    if (std::equal(shapes.begin(), shapes.end(), plan->shapes().begin())) return ok_status();
+    if (plan->fits(shapes, runtime::Outputs::kKept)) return ok_status();
   return guarded(kUseSmallerBatch, [&]() -> Status {
-    OCTET_TRY(impl_->plan_for(shapes));
+    OCTET_TRY(impl_->plan_for(shapes, runtime::Outputs::kKept));
     return ok_status();
   });
 }
@@ -199,6 +218,10 @@ size_t SessionContext::arena_bytes() const {
 
 Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inputs) {
   return guarded(kUseSmallerBatch, [&] { return impl_->run(inputs); });
+}
+
+Status SessionContext::stream(std::span<const Tensor> inputs, const OutputTap& tap) {
+  return guarded(kUseSmallerBatch, [&] { return impl_->stream(inputs, tap); });
 }
 
 Status SessionContext::run(std::span<const Tensor> inputs,
@@ -331,9 +354,16 @@ class NativeExecutor final : public Executor {
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs) override {
     return session_.run(inputs);
   }
+  Status stream(std::span<const Tensor> inputs, const OutputTap& tap) override {
+    const std::lock_guard lock(streaming_mutex_);
+    if (!streaming_) streaming_.emplace(session_.context());
+    return streaming_->stream(inputs, tap);
+  }
 
  private:
   Session session_;
+  std::mutex streaming_mutex_;
+  std::optional<SessionContext> streaming_;
 };
 
 } // namespace

@@ -2,6 +2,8 @@
 #include "octet/certify.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "core/format.h"
 #include "ops/infer.h"
@@ -47,9 +49,22 @@ struct Certification::Impl {
   Graph graph;
   Products products;
   std::vector<CertifiedLayer> layers;
+  /// An output of the tapped graph: codes of a product's activation, or their computed zero point.
+  struct Tap {
+    size_t product;
+    bool is_zero;
+  };
+  /// What came of a product in the running batch.
+  struct Arrived {
+    Tensor codes;
+    std::optional<int32_t> zero;
+  };
   std::unique_ptr<Executor> tapped;
+  std::vector<Tap> taps;
 
   Status prepare(const ExecutorFactory& make);
+  Status arrive(std::vector<Arrived>& batch, const Tap& tap, const Tensor& value);
+  Status simulate(size_t product, const Tensor& codes, int32_t zero);
 };
 
 Certification::Certification(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -82,27 +97,31 @@ bool Certification::safe() const {
                       [](const CertifiedLayer& l) { return l.can_saturate(); });
 }
 
-/// Two outputs for each product: its codes, and the zero point where it is computed (else the codes
-/// once more).
+/// The codes of each product and the zero point where it is computed.
 Status Certification::Impl::prepare(const ExecutorFactory& make) {
-  Graph taps = graph;
+  Graph out = graph;
   std::vector<ValueId> outputs;
-  for (const StoredProduct& p : products.found) {
-    ValueId codes = p.activation, zero = p.computed_zero;
-    if (p.dynamic) codes = taps.emit("DynamicQuantizeLinear", {codes}, {}, {}, {}, 3);
+  for (size_t i = 0; i < products.found.size(); ++i) {
+    const StoredProduct& p = products.found[i];
+    ValueId codes = p.activation;
+    if (p.dynamic) codes = out.emit("DynamicQuantizeLinear", {codes}, {}, {}, {}, 3);
     if (p.requantize.valid()) {
-      const Node dq = taps.node(p.requantize);
+      const Node dq = out.node(p.requantize);
       std::vector<ValueId> inputs = {codes, dq.input(1)};
       if (dq.input(2).valid()) inputs.push_back(dq.input(2));
-      codes = taps.emit("QuantizeLinear", std::move(inputs));
+      codes = out.emit("QuantizeLinear", std::move(inputs));
+    }
+    if (p.computed_zero.valid()) {
+      outputs.push_back(p.computed_zero);
+      taps.push_back({i, true});
     }
     outputs.push_back(codes);
-    outputs.push_back(zero.valid() ? zero : codes);
+    taps.push_back({i, false});
   }
-  taps.set_outputs(std::move(outputs));
-  taps.remove_dead();
-  OCTET_TRY(infer_types(taps));
-  tapped = OCTET_TRY(make ? make(taps) : make_reference_executor(taps));
+  out.set_outputs(std::move(outputs));
+  out.remove_dead();
+  OCTET_TRY(infer_types(out));
+  tapped = OCTET_TRY(make ? make(out) : make_reference_executor(out));
   return ok_status();
 }
 
@@ -110,30 +129,49 @@ Status Certification::simulate(std::span<const Tensor> inputs, const ExecutorFac
   Impl& d = *impl_;
   if (d.products.found.empty()) return ok_status();
   if (!d.tapped) OCTET_TRY_WITH(d.prepare(make), "certify");
-  const std::vector<Tensor> codes = OCTET_TRY_WITH(d.tapped->run(inputs), "certify");
-  for (size_t i = 0; i < d.products.found.size(); ++i) {
-    const StoredProduct& p = d.products.found[i];
-    CertifiedLayer& layer = d.layers[i];
-    const Tensor& computed = codes[2 * i + 1];
-    const int32_t zero = p.computed_zero.valid() && computed.count() > 0
-                             ? static_cast<int32_t>(computed.at(0)) + p.offset
-                             : p.zero;
-    const Positions at =
-        OCTET_TRY_WITH(gather_positions(d.graph, p, codes[2 * i], zero, kPositions),
-                       fmt::format("certify: {}", layer.node));
-    const int64_t per_group = p.channels / p.groups;
-    for (int64_t row = 0; row < at.count; ++row)
-      for (int64_t o = 0; o < p.channels; ++o) {
-        const auto activations = std::span(at.codes).subspan(
-            static_cast<size_t>((row * p.groups + o / per_group) * p.terms),
-            static_cast<size_t>(p.terms));
-        const TwoSums sums = add_up(activations, channel_weights(p, o));
-        const int64_t error = std::abs(sums.exact - sums.saturated);
-        ++layer.sums;
-        layer.wrong_sums += error != 0 ? 1 : 0;
-        layer.largest_error = std::max(layer.largest_error, error);
-      }
+  std::vector<Impl::Arrived> batch(d.products.found.size());
+  for (size_t i = 0; i < batch.size(); ++i)
+    if (!d.products.found[i].computed_zero.valid()) batch[i].zero = d.products.found[i].zero;
+  OCTET_TRY_WITH(d.tapped->stream(inputs,
+                                  [&](size_t output, const Tensor& value) {
+                                    return d.arrive(batch, d.taps[output], value);
+                                  }),
+                 "certify");
+  return ok_status();
+}
+
+/// Adds a product up once both its codes and their zero point are there.
+Status
+Certification::Impl::arrive(std::vector<Arrived>& batch, const Tap& tap, const Tensor& value) {
+  const StoredProduct& p = products.found[tap.product];
+  Arrived& arrived = batch[tap.product];
+  if (!tap.is_zero) {
+    if (arrived.zero) return simulate(tap.product, value, *arrived.zero);
+    arrived.codes = value.clone();
+    return ok_status();
   }
+  arrived.zero = value.count() > 0 ? static_cast<int32_t>(value.at(0)) + p.offset : p.zero;
+  if (arrived.codes.empty()) return ok_status();
+  return simulate(tap.product, std::exchange(arrived.codes, Tensor{}), *arrived.zero);
+}
+
+Status Certification::Impl::simulate(size_t product, const Tensor& codes, int32_t zero) {
+  const StoredProduct& p = products.found[product];
+  CertifiedLayer& layer = layers[product];
+  const Positions at =
+      OCTET_TRY_WITH(gather_positions(graph, p, codes, zero, kPositions), layer.node);
+  const int64_t per_group = p.channels / p.groups;
+  for (int64_t row = 0; row < at.count; ++row)
+    for (int64_t o = 0; o < p.channels; ++o) {
+      const auto activations = std::span(at.codes).subspan(
+          static_cast<size_t>((row * p.groups + o / per_group) * p.terms),
+          static_cast<size_t>(p.terms));
+      const TwoSums sums = add_up(activations, channel_weights(p, o));
+      const int64_t error = std::abs(sums.exact - sums.saturated);
+      ++layer.sums;
+      layer.wrong_sums += error != 0 ? 1 : 0;
+      layer.largest_error = std::max(layer.largest_error, error);
+    }
   return ok_status();
 }
 

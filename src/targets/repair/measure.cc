@@ -74,14 +74,10 @@ class Measurement {
     }
     Graph tapped = repaired_.graph;
     for (const RunningProbe& probe : probes_)
-      if (tapped.value(probe.value).kind == ValueKind::kNodeOutput) {
-        place_[probe.value] = tapped.outputs().size();
-        if (!tapped.is_output(probe.value)) tapped.mark_output(probe.value);
-      }
-    const auto outputs = tapped.outputs();
-    for (auto& [value, place] : place_)
-      place =
-          static_cast<size_t>(std::find(outputs.begin(), outputs.end(), value) - outputs.begin());
+      if (tapped.value(probe.value).kind == ValueKind::kNodeOutput &&
+          !tapped.is_output(probe.value))
+        tapped.mark_output(probe.value);
+    tapped_ = tapped.outputs();
     was_ = OCTET_TRY(make(before_, options_));
     is_ = OCTET_TRY(make(tapped, options_));
     differences_.assign(before_.outputs().size(), 0.0);
@@ -90,20 +86,16 @@ class Measurement {
 
   Status add(std::span<const Tensor> inputs) {
     const auto was = OCTET_TRY_WITH(was_->run(inputs), "the graph as it came");
-    const auto is = OCTET_TRY_WITH(is_->run(inputs), "the repaired graph");
-    for (size_t i = 0; i < differences_.size(); ++i)
-      differences_[i] = std::max(differences_[i], largest_difference(was[i], is[i]));
-    for (RunningProbe& probe : probes_) {
-      const auto place = place_.find(probe.value);
-      if (place != place_.end()) {
-        OCTET_TRY(probe.add(is.at(place->second)));
-        continue;
-      }
-      const auto& all = repaired_.graph.inputs();
-      const auto input = std::find(all.begin(), all.end(), probe.value);
-      if (input != all.end())
-        OCTET_TRY(probe.add(inputs[static_cast<size_t>(input - all.begin())]));
-    }
+    const auto& all = repaired_.graph.inputs();
+    for (size_t i = 0; i < all.size(); ++i)
+      OCTET_TRY(add(all[i], inputs[i]));
+    const auto compare = [&](size_t output, const Tensor& value) -> Status {
+      if (output < differences_.size())
+        differences_[output] =
+            std::max(differences_[output], largest_difference(was[output], value));
+      return add(tapped_[output], value);
+    };
+    OCTET_TRY_WITH(is_->stream(inputs, compare), "the repaired graph");
     return ok_status();
   }
 
@@ -118,12 +110,19 @@ class Measurement {
   }
 
  private:
+  /// To the probes of one value.
+  Status add(ValueId value, const Tensor& tensor) {
+    for (RunningProbe& probe : probes_)
+      if (probe.value == value) OCTET_TRY(probe.add(tensor));
+    return ok_status();
+  }
+
   const Graph& before_;
   const RepairOptions& options_;
   std::span<const std::optional<Probe>> all_probes_;
   Repaired& repaired_;
   std::vector<RunningProbe> probes_;
-  std::map<ValueId, size_t> place_; ///< among the outputs of the tapped graph
+  std::vector<ValueId> tapped_; ///< the outputs of the tapped graph
   std::unique_ptr<Executor> was_, is_;
   std::vector<double> differences_;
 };

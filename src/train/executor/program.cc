@@ -3,6 +3,7 @@
 #include "train/executor/program.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/format.h"
 #include "graph/label.h"
@@ -26,8 +27,10 @@ Status absorb_constant_nodes(Graph& graph) {
   return ok_status();
 }
 
-Result<std::vector<at::Tensor>> Program::forward(std::vector<at::Tensor> inputs,
-                                                 const RunState& run) {
+/// Leaves wanted values in their slots; transient ones are cleared after an error.
+Status Program::run_steps(std::vector<at::Tensor> inputs,
+                          const RunState& run,
+                          const std::function<Status(const Step&)>& after_step) {
   const std::vector<ValueId>& names = graph_.inputs();
   if (inputs.size() != names.size())
     return error("the graph has {} inputs and {} tensors were given", names.size(), inputs.size());
@@ -42,21 +45,52 @@ Result<std::vector<at::Tensor>> Program::forward(std::vector<at::Tensor> inputs,
       step.apply(call);
       for (const int gone : step.release)
         slots_[static_cast<size_t>(gone)].reset();
+      if (after_step) OCTET_TRY(after_step(step));
     }
-    std::vector<at::Tensor> out;
-    for (const ValueId v : wanted_)
-      out.push_back(slot(v));
-    for (const int gone : transient_)
-      slots_[static_cast<size_t>(gone)].reset();
-    return out;
+    return ok_status();
   } catch (...) {
     Error error = current_error();
-    for (const int gone : transient_)
-      slots_[static_cast<size_t>(gone)].reset();
     if (at_step == steps_.size()) return error;
     return std::move(error).with(
         fmt::format("node {}", full_label(graph_, graph_.node(steps_[at_step].node))));
   }
+}
+
+void Program::clear_transient() {
+  for (const int gone : transient_)
+    slots_[static_cast<size_t>(gone)].reset();
+}
+
+Result<std::vector<at::Tensor>> Program::forward(std::vector<at::Tensor> inputs,
+                                                 const RunState& run) {
+  const Status ran = run_steps(std::move(inputs), run, {});
+  std::vector<at::Tensor> out;
+  for (const ValueId v : wanted_)
+    out.push_back(slot(v));
+  clear_transient();
+  if (!ran.ok()) return ran.error();
+  return out;
+}
+
+Status Program::stream(std::vector<at::Tensor> inputs, const RunState& run, const WantedTap& tap) {
+  const auto hand_over = [&](const std::vector<size_t>& made) -> Status {
+    for (const size_t i : made)
+      OCTET_TRY(tap(i, slot(wanted_[i])));
+    return ok_status();
+  };
+  // Wanted inputs and constants are there with the first step; a run without one has them alone.
+  bool started = false;
+  const auto after_step = [&](const Step& step) -> Status {
+    if (!std::exchange(started, true)) OCTET_TRY(hand_over(wanted_at_start_));
+    OCTET_TRY(hand_over(step.makes));
+    for (const int gone : step.release_wanted)
+      slots_[static_cast<size_t>(gone)].reset();
+    return ok_status();
+  };
+  Status ran = run_steps(std::move(inputs), run, after_step);
+  if (ran.ok() && !started) ran = hand_over(wanted_at_start_);
+  clear_transient();
+  return ran;
 }
 
 void Program::follow_weight_scales() {

@@ -4,6 +4,7 @@
 // one fake-quant function, what is constant.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ struct ProgramOptions {
   ActivationScales activation_scales = ActivationScales::kFixed;
 };
 
+/// Takes what forward would return, one at a time.
+using WantedTap = std::function<Status(size_t wanted, const at::Tensor& value)>;
+
 class Program {
  public:
   /// Errors: an operator without a mapping, a type that LibTorch lacks, no such device.
@@ -46,6 +50,10 @@ class Program {
   /// Runs the schedule on one tensor for each graph input, on any device. Gradients are traced when
   /// LibTorch's gradient mode is on. Errors name the node.
   Result<std::vector<at::Tensor>> forward(std::vector<at::Tensor> inputs, const RunState& run);
+  /// The same with each wanted value handed over when it is made, and kept no longer than steps
+  /// need it; for one run on the CPU or another device without gradients. An error of the tap ends
+  /// it.
+  Status stream(std::vector<at::Tensor> inputs, const RunState& run, const WantedTap& tap);
   /// Takes the scales of followed weights from their largest magnitudes; before each training step
   /// and after the last.
   void follow_weight_scales();
@@ -64,6 +72,9 @@ class Program {
     NodeId node;
     std::vector<int> inputs, outputs;
     std::vector<int> release; ///< slots that nothing needs after this step
+    /// Wanted slots that no later step reads, and the wanted values that this step makes.
+    std::vector<int> release_wanted;
+    std::vector<size_t> makes;
   };
   /// A weight whose scale is its largest magnitude over the largest code.
   struct Followed {
@@ -72,12 +83,18 @@ class Program {
     std::shared_ptr<FakeQuant> spec;
   };
 
+  Status run_steps(std::vector<at::Tensor> inputs,
+                   const RunState& run,
+                   const std::function<Status(const Step&)>& after_step);
+  void clear_transient();
+
   Graph graph_;
   c10::Device device_{c10::kCPU};
   std::vector<Step> steps_;
   std::vector<at::Tensor> slots_; ///< by value id
   std::vector<ValueId> wanted_;
-  std::vector<int> transient_; ///< slots to clear after a run
+  std::vector<size_t> wanted_at_start_; ///< inputs and constants among them
+  std::vector<int> transient_;          ///< slots to clear after a run
   std::vector<Trained> trained_;
   std::vector<ValueId> statistics_;
   std::vector<Followed> followed_;

@@ -269,9 +269,21 @@ class ProgramBuilder {
     for (auto step = program_.steps_.rbegin(); step != program_.steps_.rend(); ++step)
       for (const std::vector<int>* list : {&step->inputs, &step->outputs})
         for (const int i : *list)
-          if (transient.contains(i) && !kept.contains(i) && seen.insert(i).second)
-            step->release.push_back(i);
+          if (transient.contains(i) && seen.insert(i).second)
+            (kept.contains(i) ? step->release_wanted : step->release).push_back(i);
     program_.transient_.assign(transient.begin(), transient.end());
+    find_makers();
+  }
+
+  void find_makers() {
+    std::map<int, Program::Step*> makers;
+    for (Program::Step& step : program_.steps_)
+      for (const int out : step.outputs)
+        if (out >= 0) makers[out] = &step;
+    for (size_t i = 0; i < program_.wanted_.size(); ++i) {
+      const auto maker = makers.find(program_.wanted_[i].index);
+      (maker == makers.end() ? program_.wanted_at_start_ : maker->second->makes).push_back(i);
+    }
   }
 
   Program& program_;

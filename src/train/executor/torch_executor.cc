@@ -59,6 +59,19 @@ class TorchExecutor final : public Executor {
     });
   }
 
+  Status stream(std::span<const Tensor> inputs, const OutputTap& tap) override {
+    OCTET_TRY(prepare_runtime(options_.device, options_.threads));
+    return guarded([&]() -> Status {
+      const at::NoGradGuard no_gradient;
+      const Graph& graph = program_->graph();
+      return program_->stream(OCTET_TRY(to_inputs(graph, inputs)), RunState{},
+                              [&](size_t i, const at::Tensor& value) {
+                                const Value& output = graph.value(graph.outputs()[i]);
+                                return tap(i, from_torch(value, output.type.type));
+                              });
+    });
+  }
+
  private:
   std::unique_ptr<Program> program_;
   TorchOptions options_;
