@@ -36,6 +36,9 @@ class Calibrate final : public Command {
     app.add_option("--heading", heading_, "first line of a TensorRT cache: version and calibrator")
         ->capture_default_str();
     app.add_option("--samples", samples_, "examples, 0: all")->capture_default_str();
+    app.add_option("--batch", batch_, "examples a run: fewer take less memory")
+        ->check(CLI::Range(1, 65536))
+        ->capture_default_str();
     add_max_length(app, max_length_);
     app.add_option("--mask-input", mask_input_, "input that is 0 where the others hold padding");
   }
@@ -46,6 +49,7 @@ class Calibrate final : public Command {
     QuantizeOptions o;
     o.calibrator = OCTET_TRY(parse_calibrator(calibrator_));
     o.samples = samples_;
+    o.batch_size = batch_;
     const Graph graph = OCTET_TRY(open_model(model_));
     o.mask_input = padding_mask(graph, mask_input_, data_);
     const auto examples = OCTET_TRY(
@@ -70,7 +74,7 @@ class Calibrate final : public Command {
  private:
   std::string model_, data_, output_, format_ = "json", calibrator_ = "min-max", mask_input_;
   std::string heading_{kTensorRtHeading};
-  int64_t samples_ = 512, max_length_ = 0;
+  int64_t samples_ = 512, max_length_ = 0, batch_ = QuantizeOptions{}.batch_size;
 };
 
 } // namespace

@@ -34,6 +34,7 @@ class Explain final : public Command {
     app.add_option("--tensor", tensor_,
                    "whether it matters that TensorRT has no scale and zero-point for this tensor");
     flags_.define(app);
+    flags_.define_batch(app);
   }
 
   Result<Answer> run(const Common& common) override {

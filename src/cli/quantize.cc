@@ -45,6 +45,7 @@ class Quantize final : public Command {
     add_list_option(app, "--drop-input", drop_inputs_,
                     "NAME or NAME=VALUE: the input becomes VALUE (0) everywhere", ',');
     flags_.define(app);
+    flags_.define_batch(app);
   }
 
   Result<Answer> run(const Common& common) override {

@@ -87,6 +87,12 @@ void QuantizeFlags::define(CLI::App& app) {
   app.add_option("--plan", plan_file, "apply this plan (JSON) instead of making one");
 }
 
+void QuantizeFlags::define_batch(CLI::App& app) {
+  app.add_option("--batch", batch_, "calibration examples a run: fewer take less memory")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+}
+
 void QuantizeFlags::prefer_target(const char* target) {
   if (target_option_->count() == 0) target_ = target;
 }
@@ -106,6 +112,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.softmax = softmax_;
   o.embeddings = embeddings_;
   o.samples = samples_;
+  o.batch_size = batch_;
   o.mask_input = mask_input_;
   if (!ranges_file.empty()) {
     const std::string text = OCTET_TRY(read_file(ranges_file, kMaxPlanBytes));

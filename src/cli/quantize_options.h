@@ -20,6 +20,8 @@ namespace octet::cli {
 class QuantizeFlags {
  public:
   void define(CLI::App& app);
+  /// `--batch`, where the command has no other use for it.
+  void define_batch(CLI::App& app);
   /// Errors: an unknown target, calibrator or mode, with the nearest match.
   Result<QuantizeOptions> options(const Common& common) const;
   /// Opens `--data` (training split: calibration never sees test data; text goes through the
@@ -50,7 +52,7 @@ class QuantizeFlags {
        embeddings_ = false;
   std::vector<std::string> include_, exclude_;
   int weight_bits_ = 8, activation_bits_ = 8;
-  int64_t samples_ = 512, max_length_ = 0;
+  int64_t samples_ = 512, max_length_ = 0, batch_ = QuantizeOptions{}.batch_size;
   const CLI::Option* target_option_ = nullptr;
 };
 
