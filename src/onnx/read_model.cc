@@ -2,9 +2,11 @@
 // ModelProto to Graph. Source: onnx.proto, ModelProto.
 #include "onnx/read_model.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/format.h"
+#include "core/string_util.h"
 #include "graph/verify.h"
 #include "onnx/read_graph.h"
 #include "onnx/read_tensor.h"
@@ -102,6 +104,34 @@ Status read_field(Reader& reader, const Source& source, ModelFields& out) {
 /// git-lfs, docs/spec.md.
 constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
 
+bool is_text(char c) {
+  return (c >= ' ' && c != '\x7f') || c == '\n' || c == '\r' || c == '\t';
+}
+
+/// The error of a file that does not read as a model, with what it seems to be instead.
+Error unreadable(std::string_view file, const Reader& reader, bool began, Error why) {
+  constexpr size_t kLooked = 64, kShown = 24;
+  constexpr std::string_view kZip = "PK\x03\x04";
+  const std::string_view begin = file.substr(0, kLooked);
+  if (file.starts_with(kZip))
+    return error(
+        "is a zip archive (a checkpoint of PyTorch?) and no ONNX model; export it to ONNX");
+  if (std::all_of(begin.begin(), begin.end(), is_text))
+    return error("is text and no ONNX model; it begins \"{}\"",
+                 trim(begin.substr(0, std::min(kShown, begin.find('\n')))));
+  if (began && reader.cut_short())
+    return std::move(why).with(fmt::format("is cut short at {} bytes or damaged; fetch or export "
+                                           "it again",
+                                           file.size()));
+  return began ? why : std::move(why).with("is no ONNX model");
+}
+
+Status read_fields(Reader& reader, const Source& source, ModelFields& fields) {
+  while (reader.next())
+    OCTET_TRY(read_field(reader, source, fields));
+  return reader.finish();
+}
+
 Result<Graph> read_model(const Source& source) {
   if (source.all().empty()) return error("is empty; expected an ONNX model");
   if (source.all().starts_with(kLfsPointer))
@@ -110,9 +140,9 @@ Result<Graph> read_model(const Source& source) {
   fields.info.ir_version = 0;
   fields.info.producer_name.clear();
   Reader reader = source.reader(source.all());
-  while (reader.next())
-    OCTET_TRY(read_field(reader, source, fields));
-  OCTET_TRY(reader.finish());
+  if (Status read = read_fields(reader, source, fields); !read.ok())
+    return unreadable(source.all(), reader, fields.has_graph || fields.info.ir_version > 0,
+                      std::move(read).error());
   if (!fields.has_graph) return error("has no graph; is this an ONNX model?");
   // Files of the first IR versions import nothing and mean version 1.
   if (fields.opsets.empty() && fields.info.ir_version < 3) fields.opsets[""] = 1;

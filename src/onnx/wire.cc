@@ -57,6 +57,7 @@ bool Reader::next() {
     return false;
   }
   if (length > static_cast<uint64_t>(end_ - at_)) {
+    cut_short_ = !failed_;
     fail(fmt::format("field {}: a length of {} passes the end of the message, {} bytes are left",
                      field_, length, end_ - at_));
     return false;

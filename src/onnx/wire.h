@@ -33,6 +33,9 @@ class Reader {
   /// The whole field with its tag, as it came.
   Bytes raw() const { return {start_, static_cast<size_t>(at_ - start_)}; }
 
+  /// Whether it failed since a field announces more bytes than follow.
+  bool cut_short() const { return cut_short_; }
+
   /// The field's value; another wire type than expected is a failure.
   int64_t integer();
   float float32();
@@ -81,7 +84,7 @@ class Reader {
   WireType type_ = WireType::kVarint;
   uint64_t number_ = 0;
   Bytes payload_;
-  bool failed_ = false;
+  bool failed_ = false, cut_short_ = false;
   int64_t failed_at_ = 0;
   std::string problem_;
 };

@@ -316,9 +316,11 @@ void type_rules(const CheckContext& context, const Node& node) {
                   fmt::format("{} needs TensorRT 10.8", octet::name(codes)), "use int8", "1.2");
     break;
   case DType::kInt32:
-    context.add("int32-dequantize", Severity::kError, name,
-                "\"only activation types allowed as input to this layer.\" (said by the core)",
-                "fold the bias to a float initializer: codes * scale", "1.3, 7");
+    context.add(
+        "int32-dequantize", Severity::kError, name,
+        "TensorRT refuses a DequantizeLinear of int32 codes: \"only activation types allowed as "
+        "input to this layer.\"",
+        "fold the bias to a float initializer: codes * scale", "1.3, 7");
     break;
   default:
     context.add("format", Severity::kError, name,

@@ -2,6 +2,7 @@
 // Targets by name.
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "core/format.h"
 #include "core/string_util.h"
@@ -34,14 +35,27 @@ std::string_view without_patch(std::string_view name) {
   return minor == std::string_view::npos ? name : name.substr(0, name.find('.', minor + 1));
 }
 
+/// Whether a name goes on with a dash and a version.
+bool has_version(std::string_view rest) {
+  return rest.size() > 1 && rest[0] == '-' &&
+         std::isdigit(static_cast<unsigned char>(rest[1])) != 0;
+}
+
+/// The newest target of "tensorrt", as the lists end with it.
+std::optional<std::string_view> newest_version(std::string_view family) {
+  std::optional<std::string_view> out;
+  for (const std::string_view known : target_names())
+    if (known.starts_with(family) && has_version(known.substr(family.size()))) out = known;
+  return out;
+}
+
 /// The targets of "tensorrt-" for "tensorrt-12".
 std::vector<std::string_view> other_versions(std::string_view name) {
   const size_t dash = name.find('-');
-  const bool has_version = dash != std::string_view::npos && dash + 1 < name.size() &&
-                           std::isdigit(static_cast<unsigned char>(name[dash + 1])) != 0;
+  const bool versioned = dash != std::string_view::npos && has_version(name.substr(dash));
   std::vector<std::string_view> out;
   for (const std::string_view known : target_names())
-    if (has_version && known.starts_with(name.substr(0, dash + 1)) &&
+    if (versioned && known.starts_with(name.substr(0, dash + 1)) &&
         known.find('.') != std::string_view::npos)
       out.push_back(known);
   return out;
@@ -56,6 +70,9 @@ Result<const TargetDef*> find_target(std::string_view name) {
   if (const auto versions = other_versions(name); !versions.empty())
     return error(ErrorCode::kNotFound, "unknown target \"{}\"; known are {} to {}", name,
                  versions.front(), versions.back());
+  if (const auto newest = newest_version(name.substr(0, name.find_last_not_of('-') + 1)))
+    return error(ErrorCode::kNotFound, "unknown target \"{}\"; did you mean \"{}\", the newest?",
+                 name, *newest);
   const std::vector<std::string_view> known = target_names();
   const std::vector<std::string> names(known.begin(), known.end());
   return error(ErrorCode::kNotFound, "unknown target \"{}\"{}", name, suggestion(name, names));

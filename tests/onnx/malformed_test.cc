@@ -58,7 +58,7 @@ TEST(Malformed, SaysWhatIsWrongAndWhere) {
   EXPECT_NE(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n")
                 .find("git lfs pull"),
             std::string::npos);
-  EXPECT_NE(error_of("# not a model").find("byte "), std::string::npos);
+  EXPECT_NE(error_of("# not a model").find("is text and no ONNX model"), std::string::npos);
   EXPECT_NE(error_of(std::string("\x08\x0a", 2)).find("has no graph"), std::string::npos);
 
   pb::Encoder unknown_input;
