@@ -29,6 +29,9 @@ struct TrainReport {
   bool stopped_early = false; ///< patience ran out
   int64_t resumed_from = 0;   ///< the step of the checkpoint; 0: from the start
   bool cancelled = false;
+  /// The loss was far above that of the first step and of guessing at the end, or no number:
+  /// without a best model (`best_step` 0) the graph is worth nothing. A finding says more.
+  bool diverged = false;
   double seconds = 0;
 };
 

@@ -129,7 +129,7 @@ struct EvaluationRecord {
 
 /// Something that the user should look at.
 struct TrainFinding {
-  enum class Kind { kNotFinite, kStalled, kOverfitting, kNoGradient };
+  enum class Kind { kNotFinite, kStalled, kOverfitting, kNoGradient, kDiverged };
   Kind kind;
   int64_t epoch;
   std::string message; ///< what was seen and what usually causes it

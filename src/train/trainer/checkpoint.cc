@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "octet-checkpoint-3";
+constexpr const char* kFormat = "octet-checkpoint-4";
 
 std::string safetensors_type(DType type) {
   static const std::map<DType, std::string> kNames = {
@@ -75,6 +75,8 @@ void for_each_counter(Counters& c, const Fn& fn) {
   fn("best_step", c.best_step);
   fn("best_score", c.best_score);
   fn("best_loss", c.best_loss);
+  fn("first_loss", c.first_loss);
+  fn("recent_losses", c.recent_losses);
   fn("since_best", c.since_best);
   fn("stopped", c.stopped);
   fn("loss_scale", c.loss_scale);

@@ -27,8 +27,10 @@ struct RunCounters {
   std::vector<int64_t> term_correct, term_labels;
   int64_t best_epoch = 0, best_step = 0;
   double best_score = 0, best_loss = 0;
-  int64_t since_best = 0; ///< validations since the best one
-  bool stopped = false;   ///< patience ran out
+  double first_loss = 0;             ///< of the first step
+  std::vector<double> recent_losses; ///< of the last steps
+  int64_t since_best = 0;            ///< validations since the best one
+  bool stopped = false;              ///< patience ran out
   double loss_scale = 1;
   int64_t loss_scale_steps = 0; ///< since it changed
   std::vector<EpochRecord> history;

@@ -10,7 +10,9 @@
 namespace octet::train {
 namespace {
 
-constexpr size_t kPatience = 3;    ///< epochs in a row
+constexpr size_t kPatience = 3; ///< epochs in a row
+constexpr double kFarAbove = 4; ///< times where a loss began
+constexpr size_t kRecentSteps = 8;
 constexpr int64_t kFewSteps = 200; ///< within which a loss may well stay where it is
 
 /// Still at the loss of guessing after an epoch.
@@ -78,6 +80,37 @@ std::vector<TrainFinding> diagnose(std::span<const EpochRecord> history, const R
   if (last.validation_loss > 0)
     add(TrainFinding::Kind::kOverfitting, overfitting(history, run.keeps_best));
   return found;
+}
+
+double LossCourse::limit() const {
+  return kFarAbove * std::max(first, guessing);
+}
+
+bool LossCourse::diverged() const {
+  const bool forgot = first < 0.5 * guessing && now >= 0.95 * guessing;
+  return forgot || !(now <= limit());
+}
+
+void remember_loss(std::vector<double>& recent, double loss) {
+  recent.push_back(loss);
+  if (recent.size() > kRecentSteps) recent.erase(recent.begin());
+}
+
+double typical_loss(std::vector<double> recent) {
+  if (recent.empty()) return 0;
+  const auto middle = recent.begin() + static_cast<std::ptrdiff_t>(recent.size() / 2);
+  std::nth_element(recent.begin(), middle, recent.end());
+  return *middle;
+}
+
+TrainFinding
+diverged(int64_t epoch, int64_t step, const LossCourse& course, double max_lr, bool float_inputs) {
+  return {TrainFinding::Kind::kDiverged, epoch,
+          fmt::format("training diverged: the loss is {:.4g} at step {}, it began at {:.4g}, and "
+                      "guessing gives {:.4g}; usual causes: a learning rate that is too high (it "
+                      "is {}: try a tenth of it, or --clip-norm 1){}",
+                      course.now, step, course.first, course.guessing, max_lr,
+                      float_inputs ? ", inputs that are not scaled to about -1 .. 1" : "")};
 }
 
 TrainFinding not_finite(int64_t epoch, int64_t step, double loss, double lr, bool float_inputs) {

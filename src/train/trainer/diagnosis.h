@@ -23,6 +23,25 @@ struct RunFacts {
 /// some steps to fall.
 std::vector<TrainFinding> diagnose(std::span<const EpochRecord> history, const RunFacts& run);
 
+/// Where a loss began, where it is, and what guessing gives.
+struct LossCourse {
+  double first = 0, now = 0, guessing = 0;
+
+  /// Far above where it began and what guessing gives.
+  double limit() const;
+  /// Above that, or at guessing for a model that knew much better.
+  bool diverged() const;
+};
+
+/// Keeps the losses of a few steps, so that one unlucky batch does not stand for the run.
+void remember_loss(std::vector<double>& recent, double loss);
+/// Their median; 0: none yet.
+double typical_loss(std::vector<double> recent);
+
+/// The finding for a loss that ends far above its beginning.
+TrainFinding
+diverged(int64_t epoch, int64_t step, const LossCourse& course, double max_lr, bool float_inputs);
+
 /// The finding for a loss that is not finite.
 TrainFinding not_finite(int64_t epoch, int64_t step, double loss, double lr, bool float_inputs);
 

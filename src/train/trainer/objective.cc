@@ -3,6 +3,7 @@
 #include "train/trainer/objective.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/format.h"
 #include "ops/parameters.h"
@@ -158,6 +159,15 @@ Result<std::vector<at::Tensor>> Objective::targets(const Batch& batch, c10::Devi
     })));
   }
   return out;
+}
+
+double Objective::guessing() const {
+  double sum = 0;
+  for (const Term& term : terms_) {
+    const auto classes = static_cast<double>(std::max<int64_t>(term.classes, 2));
+    sum += term.spec.weight * (term.spec.kind == LossKind::kMeanSquare ? 1 : std::log(classes));
+  }
+  return sum;
 }
 
 double Objective::count(size_t term, const at::Tensor& targets) const {

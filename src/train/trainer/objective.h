@@ -34,6 +34,8 @@ class Objective {
   const std::string& name(size_t term) const { return terms_[term].name; }
   LossKind kind() const { return terms_[0].spec.kind; }
   double weight(size_t term) const { return terms_[term].spec.weight; }
+  /// The loss of a model that knows nothing; of unknown classes that of two.
+  double guessing() const;
   int64_t classes() const { return terms_[0].classes; }
   /// What the program of the graph has to return: the terms' values, then hidden ones.
   const std::vector<ValueId>& wanted() const { return wanted_; }

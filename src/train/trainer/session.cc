@@ -100,6 +100,8 @@ Result<TrainSession::Outcome> TrainSession::finish_step(const std::vector<double
   OCTET_TRY_WITH(share_gradients(), "gradients");
   OCTET_TRY_WITH(guarded([&] { return apply_gradients(); }), "gradients");
   last_loss_ = loss;
+  if (counters_.step == 0) counters_.first_loss = loss;
+  remember_loss(counters_.recent_losses, loss);
   counters_.loss_sum += loss * examples;
   counters_.seen += static_cast<int64_t>(examples);
   epoch_seen_here_ += static_cast<int64_t>(examples);
@@ -241,6 +243,7 @@ void TrainSession::end_epoch(const EvaluationRecord& evaluation) {
                        .float_inputs = has_float_inputs()};
   for (TrainFinding& f : diagnose(counters_.history, facts))
     find(std::move(f));
+  if (loss_course().diverged()) find_divergence();
   scalar("train/loss", counters_.step, record.train_loss);
   scalar("train/accuracy", counters_.step, record.train_accuracy);
   if (options_.on_epoch) options_.on_epoch(record);

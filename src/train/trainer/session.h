@@ -11,6 +11,7 @@
 #include "train/executor/program.h"
 #include "train/trainer/batches.h"
 #include "train/trainer/checkpoint.h"
+#include "train/trainer/diagnosis.h"
 #include "train/trainer/groups.h"
 #include "train/trainer/objective.h"
 #include "train/trainer/optimizer.h"
@@ -52,11 +53,18 @@ class TrainSession {
   Result<Outcome> after_step();
   void end_epoch(const EvaluationRecord& evaluation);
   void report_missing_gradients();
+  LossCourse loss_course() const;
+  void find_divergence();
+  /// Whether the loss of the state that the steps led to is that of a model; one batch is run for
+  /// the last step's effect, which no loss shows yet.
+  Result<bool> is_sound();
 
   // Validation, in session_evaluate.cc.
   const Dataset* validation() const;
   Result<EvaluationRecord> evaluate();
-  Status evaluate_batch(std::span<const int64_t> indices, std::vector<double>& totals);
+  Status evaluate_batch(const Dataset& data,
+                        std::span<const int64_t> indices,
+                        std::vector<double>& totals);
   void keep_best(EvaluationRecord& record);
   void restore_best();
 
@@ -70,6 +78,8 @@ class TrainSession {
   void scalar(std::string_view tag, int64_t step, double value) const;
   TrainProgress progress() const;
   Result<TrainedModel> finish(Outcome outcome);
+  /// Whether a best model was kept that is one.
+  bool has_best() const;
 
   Graph graph_;
   const Dataset& all_;

@@ -15,9 +15,11 @@ const Dataset* TrainSession::validation() const {
   return given_validation_ != nullptr ? given_validation_ : held_out_.get();
 }
 
-Status TrainSession::evaluate_batch(std::span<const int64_t> indices, std::vector<double>& totals) {
-  TorchBatch batch = OCTET_TRY(
-      read_batch(graph_, nullptr, objective_, *validation(), indices, 0, program_->device()));
+Status TrainSession::evaluate_batch(const Dataset& data,
+                                    std::span<const int64_t> indices,
+                                    std::vector<double>& totals) {
+  TorchBatch batch =
+      OCTET_TRY(read_batch(graph_, nullptr, objective_, data, indices, 0, program_->device()));
   std::vector<at::Tensor> outputs;
   {
     const AutocastScope precision(program_->device(), options_.precision);
@@ -46,7 +48,7 @@ Result<EvaluationRecord> TrainSession::evaluate() {
                    [&](int64_t a, int64_t b) { return data.length(a) < data.length(b); });
   std::vector<double> totals(3 * objective_.terms(), 0.0);
   for (const std::span<const int64_t> own : own_batches(order, options_.batch_size, options_.world))
-    OCTET_TRY(evaluate_batch(own, totals));
+    OCTET_TRY(evaluate_batch(data, own, totals));
   if (peers_ != nullptr) totals = OCTET_TRY(peers_->sum(totals));
 
   EvaluationRecord record;
@@ -72,6 +74,40 @@ Result<EvaluationRecord> TrainSession::evaluate() {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (options_.on_evaluation) options_.on_evaluation(record);
   return record;
+}
+
+LossCourse TrainSession::loss_course() const {
+  return {counters_.first_loss, typical_loss(counters_.recent_losses), objective_.guessing()};
+}
+
+void TrainSession::find_divergence() {
+  find(diverged(counters_.epoch, counters_.step, loss_course(), options_.optimizer.lr,
+                has_float_inputs()));
+}
+
+Result<bool> TrainSession::is_sound() {
+  // Running statistics of a few steps may be far off without the model being lost.
+  constexpr double kHopeless = 25;
+  LossCourse course = loss_course();
+  const auto lost = [&] {
+    // What was said on the way is of another step.
+    std::erase_if(counters_.findings,
+                  [](const TrainFinding& f) { return f.kind == TrainFinding::Kind::kDiverged; });
+    counters_.findings.push_back(diverged(counters_.epoch, counters_.step, course,
+                                          options_.optimizer.lr, has_float_inputs()));
+    return false;
+  };
+  if (course.diverged()) return lost();
+  program_->follow_weight_scales();
+  const at::NoGradGuard no_gradient;
+  std::vector<int64_t> some(static_cast<size_t>(std::min(options_.batch_size, examples_->size())));
+  std::iota(some.begin(), some.end(), 0);
+  std::vector<double> totals(3 * objective_.terms(), 0.0);
+  OCTET_TRY(evaluate_batch(*examples_, some, totals));
+  course.now = 0;
+  for (size_t i = 0; i < objective_.terms(); ++i)
+    course.now += objective_.weight(i) * totals[3 * i] / std::max(1.0, totals[3 * i + 2]);
+  return course.now <= kHopeless * course.limit() ? true : lost();
 }
 
 /// The accuracy decides where there is one loss, which is a cross-entropy; else the loss does.

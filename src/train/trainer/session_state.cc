@@ -81,10 +81,18 @@ Result<TrainedModel> TrainSession::run() {
   return finish(outcome);
 }
 
+bool TrainSession::has_best() const {
+  return options_.keep_best && counters_.best_step > 0 &&
+         counters_.best_loss <= loss_course().limit();
+}
+
 Result<TrainedModel> TrainSession::finish(Outcome outcome) {
-  const bool kept = options_.keep_best && counters_.best_step > 0;
+  const bool kept = has_best();
+  bool diverged = outcome == Outcome::kNotFinite;
   if (outcome == Outcome::kNotFinite && !kept)
     return Error("train: " + counters_.findings.back().message, ErrorCode::kRefused);
+  if (outcome != Outcome::kCancelled && outcome != Outcome::kNotFinite)
+    diverged = !OCTET_TRY_WITH(is_sound(), "train: the last state");
   return guarded([&]() -> Result<TrainedModel> {
     restore_best();
     program_->follow_weight_scales();
@@ -103,6 +111,7 @@ Result<TrainedModel> TrainSession::finish(Outcome outcome) {
     r.skipped_steps = counters_.skipped;
     r.resumed_from = resumed_from_;
     r.stopped_early = counters_.stopped;
+    r.diverged = diverged;
     r.cancelled = outcome == Outcome::kCancelled;
     r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
     return model;
