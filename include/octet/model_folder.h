@@ -21,6 +21,9 @@ Result<std::string> resolve_model(const std::string& path);
 /// folder. Errors: a file of another name, which has no companions.
 Result<std::string> companion_folder(const std::string& path);
 
+/// The names of the files that may lie beside a model and belong to it.
+const std::vector<std::string>& companion_names();
+
 /// The names of classes, one a line. Empty without such a file.
 Result<std::vector<std::string>> read_labels(const std::string& folder);
 

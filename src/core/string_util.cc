@@ -8,14 +8,8 @@ namespace octet {
 namespace {
 
 constexpr size_t kLongestCompared = 256;
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
+constexpr size_t kLongestShown = 60; // of one part of a list in a message
+constexpr size_t kMostSuggested = 64;
 
 } // namespace
 
@@ -40,6 +34,14 @@ int edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
 std::optional<std::string> nearest_match(std::string_view text,
                                          std::span<const std::string> names) {
   std::optional<std::string> best;
@@ -60,7 +62,7 @@ std::optional<std::string> nearest_match(std::string_view text,
 std::string suggestion(std::string_view text, std::span<const std::string> names) {
   if (const auto match = nearest_match(text, names)) return "; did you mean \"" + *match + "\"?";
   if (names.empty()) return "";
-  return "; known are " + join(names, ", ");
+  return "; known are " + join_some(names, kMostSuggested);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -92,6 +94,15 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
     out += parts[i];
   }
   return out;
+}
+
+std::string join_some(std::span<const std::string> parts, size_t most) {
+  std::vector<std::string> shown;
+  for (const std::string& part : parts.first(std::min(parts.size(), most)))
+    shown.push_back(part.size() <= kLongestShown ? part : part.substr(0, kLongestShown) + "...");
+  const std::string text = join(shown, ", ");
+  if (parts.size() <= most) return text;
+  return text + " and " + std::to_string(parts.size() - most) + " more";
 }
 
 int64_t whole_number(std::string_view text) {

@@ -18,9 +18,12 @@ int edit_distance(std::string_view a, std::string_view b);
 /// than a third of the longer one's length.
 std::optional<std::string> nearest_match(std::string_view text, std::span<const std::string> names);
 
-/// `; did you mean "x"?` or `; known are a, b, c`: the end of an error about an unknown name.
+/// `; did you mean "x"?` or `; known are a, b, c`, some of very many: the end of an error about an
+/// unknown name.
 std::string suggestion(std::string_view text, std::span<const std::string> names);
 
+/// With the letters of ASCII in lower case.
+std::string lowered(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 /// Decimal digits alone, above 0 and within int64; 0: something else.
@@ -28,5 +31,8 @@ int64_t whole_number(std::string_view text);
 /// `1 example`, `2 examples`; nouns that take an s.
 std::string counted(int64_t count, std::string_view noun);
 std::string join(std::span<const std::string> parts, std::string_view separator);
+/// At most `most` parts with commas between them, and how many more there are: for lists of any
+/// length in a message. A long part is cut.
+std::string join_some(std::span<const std::string> parts, size_t most = 8);
 
 } // namespace octet

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/arrays.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "core/format.h"
 #include "core/string_util.h"
@@ -14,6 +17,19 @@ constexpr int64_t kMaxArrayClasses = 1 << 20;
 
 bool is_label_name(std::string_view name) {
   return name == "y" || name == "label" || name == "labels";
+}
+
+template <class T>
+std::optional<int64_t> find_nan(std::span<const T> values) {
+  const auto at = std::find_if(values.begin(), values.end(), [](T v) { return std::isnan(v); });
+  return at == values.end() ? std::nullopt : std::optional<int64_t>(at - values.begin());
+}
+
+std::optional<int64_t> first_nan(const Tensor& tensor) {
+  if (!is_float(tensor.type())) return std::nullopt;
+  if (tensor.type() == DType::kFloat32) return find_nan(tensor.data<float>());
+  const Result<std::vector<double>> values = tensor.to_doubles();
+  return values.ok() ? find_nan(std::span<const double>(*values)) : std::nullopt;
 }
 
 class ArrayDataset final : public Dataset {
@@ -47,8 +63,10 @@ class ArrayDataset final : public Dataset {
       }
     }
     Batch out;
-    for (const auto& [name, tensor] : tensors_)
+    for (const auto& [name, tensor] : tensors_) {
       out.inputs.emplace_back(name, OCTET_TRY(gather(tensor, indices)));
+      OCTET_TRY(check_numbers(name, out.inputs.back().second, indices));
+    }
     if (labels_.empty()) return out;
     out.labels = OCTET_TRY(Tensor::zeros(DType::kInt64, {static_cast<int64_t>(indices.size())}));
     const auto y = out.labels.mutable_data<int64_t>();
@@ -67,6 +85,18 @@ class ArrayDataset final : public Dataset {
     for (size_t i = 0; i < indices.size() && row > 0; ++i, to += row)
       std::memcpy(to, tensor.bytes().data() + static_cast<size_t>(indices[i]) * row, row);
     return out;
+  }
+
+  /// No result computed with a nan means anything, and few operators let one be seen in it.
+  Status check_numbers(const std::string& name,
+                       const Tensor& rows,
+                       std::span<const int64_t> indices) const {
+    const std::optional<int64_t> at = first_nan(rows);
+    if (!at) return ok_status();
+    const int64_t row = *at / (rows.count() / rows.dim(0));
+    return error("{}: array \"{}\" holds nan in example {}; leave such examples out, or give them "
+                 "numbers",
+                 description_, name, indices[static_cast<size_t>(row)]);
   }
 
   std::string description_;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bind_inputs: from the features of a batch to the inputs of a graph.
+#include "data/bind.h"
+
 #include <algorithm>
 
 #include "core/codec.h"
@@ -13,24 +15,6 @@ namespace {
 
 std::string type_text(const Tensor& tensor) {
   return std::string(name(tensor.type())) + to_string(tensor.shape());
-}
-
-/// Floats into any float type are rounded once; everything else must keep every value.
-Result<Tensor> converted(const Tensor& tensor, DType type) {
-  if (tensor.type() == type) return tensor;
-  Tensor out = OCTET_TRY(Tensor::zeros(type, tensor.shape()));
-  bool exact = true;
-  if (is_float(tensor.type())) {
-    const std::vector<double> values = OCTET_TRY(tensor.to_doubles());
-    OCTET_TRY(write_doubles(type, values, out.mutable_bytes()));
-    exact = is_float(type) || OCTET_TRY(out.to_doubles()) == values;
-  } else {
-    const std::vector<int64_t> values = OCTET_TRY(tensor.to_ints());
-    OCTET_TRY(write_ints(type, values, out.mutable_bytes()));
-    exact = OCTET_TRY(out.to_ints()) == values;
-  }
-  if (exact) return out;
-  return error("values of type {} do not fit into {}", name(tensor.type()), name(type));
 }
 
 Result<Tensor> bind_one(const Value& input, const std::string& feature, const Tensor& tensor) {
@@ -83,6 +67,23 @@ std::vector<int> match(const Graph& graph, const Batch& batch) {
 }
 
 } // namespace
+
+Result<Tensor> converted(const Tensor& tensor, DType type) {
+  if (tensor.type() == type) return tensor;
+  Tensor out = OCTET_TRY(Tensor::zeros(type, tensor.shape()));
+  bool exact = true;
+  if (is_float(tensor.type())) {
+    const std::vector<double> values = OCTET_TRY(tensor.to_doubles());
+    OCTET_TRY(write_doubles(type, values, out.mutable_bytes()));
+    exact = is_float(type) || OCTET_TRY(out.to_doubles()) == values;
+  } else {
+    const std::vector<int64_t> values = OCTET_TRY(tensor.to_ints());
+    OCTET_TRY(write_ints(type, values, out.mutable_bytes()));
+    exact = OCTET_TRY(out.to_ints()) == values;
+  }
+  if (exact) return out;
+  return error("values of type {} do not fit into {}", name(tensor.type()), name(type));
+}
 
 int64_t batch_for(const Graph& graph, int64_t wanted) {
   return fixed_batch(graph).value_or(std::max<int64_t>(wanted, 1));

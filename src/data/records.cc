@@ -211,7 +211,7 @@ Result<std::shared_ptr<const TextSource>> make_record_source(std::vector<RecordF
   const bool named = !classes.empty() && !as_integer(classes[0]) && rules.classes.empty();
   std::string description = fmt::format(
       "{}, {}{}", wording.name, counted(std::ssize(index.offsets), wording.noun), wording.note);
-  if (named) description += "; classes in sorted order: " + join(classes, ", ");
+  if (named) description += "; classes in sorted order: " + join_some(classes);
   index.known.clear();
   index.found.clear();
   return std::shared_ptr<const TextSource>(std::make_shared<RecordSource>(

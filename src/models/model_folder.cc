@@ -24,13 +24,6 @@ constexpr const char* kModel = "model.onnx";
 constexpr const char* kWeights = "model.safetensors"; // of Hugging Face's folders
 constexpr const char* kLabels = "labels.txt";
 constexpr const char* kConfig = "config.json";
-constexpr const char* kCompanions[] = {kLabels,
-                                       kConfig,
-                                       "vocab.txt",
-                                       "tokenizer.json",
-                                       "tokenizer_config.json",
-                                       "special_tokens_map.json",
-                                       "training.json"};
 constexpr size_t kMaxLabelBytes = size_t{16} << 20;
 
 /// Makes what was written under a folder's names last.
@@ -65,6 +58,17 @@ Status check_target(const std::string& target, bool overwrite) {
 }
 
 } // namespace
+
+const std::vector<std::string>& companion_names() {
+  static const std::vector<std::string> names = {kLabels,
+                                                 kConfig,
+                                                 "vocab.txt",
+                                                 "tokenizer.json",
+                                                 "tokenizer_config.json",
+                                                 "special_tokens_map.json",
+                                                 "training.json"};
+  return names;
+}
 
 Result<std::string> resolve_model(const std::string& path) {
   std::error_code ignored;
@@ -159,7 +163,7 @@ Status ModelFolderWriter::add_file(const std::string& name, std::string_view con
 }
 
 Status ModelFolderWriter::add_companions(const std::string& folder) {
-  for (const char* name : kCompanions) {
+  for (const std::string& name : companion_names()) {
     const fs::path from = fs::path(folder) / name, to = fs::path(temporary_) / name;
     std::error_code failed;
     if (!fs::exists(from, failed) || fs::exists(to, failed)) continue;

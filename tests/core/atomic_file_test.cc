@@ -168,6 +168,10 @@ TEST(StringUtil, NearestMatch) {
   EXPECT_EQ(edit_distance("", "abc"), 3);
   EXPECT_EQ(suggestion("zzz", names), "; known are quantize, explain, eval");
   EXPECT_EQ(suggestion("explian", names), "; did you mean \"explain\"?");
+  EXPECT_EQ(join_some(names), "quantize, explain, eval");
+  EXPECT_EQ(join_some(names, 2), "quantize, explain and 1 more");
+  EXPECT_LT(suggestion("zzz", std::vector<std::string>(100000, std::string(1000, 'x'))).size(),
+            5000U);
   EXPECT_EQ(split("a,,b", ',').size(), 3U);
   EXPECT_EQ(trim(" \ta b\n"), "a b");
   EXPECT_EQ(counted(0, "example"), "0 examples");

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "data/arrays.h"
 #include "data/folder.h"
@@ -172,6 +173,19 @@ TEST(Arrays, ErrorsNameTheArray) {
   EXPECT_TRUE(
       contains(text({{"x", x}, {"y", Tensor::of<int64_t>({3}, {0, -1, 2})}}), "label -1 at 1"));
   EXPECT_TRUE(contains(text({{"x", Tensor::scalar<float>(1)}}), "[]"));
+}
+
+TEST(Arrays, NanIsAnErrorOfItsExample) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor ones = Tensor::of<float>({3, 2}, {1, 1, 1, 1, 1, 1}),
+               x = Tensor::of<float>({3, 2}, {1, 2, 3, 4, kNan, 6}),
+               wide = Tensor::of<double>({3, 1}, {1, kNan, INFINITY});
+  const auto one = make_array_dataset({{"a", ones}, {"x", x}}, Split::kTrain, "a.npz").value();
+  EXPECT_TRUE(one->batch(Indices{0, 1}).ok());
+  EXPECT_TRUE(contains(one->batch(Indices{1, 2}).error().text(), "\"x\" holds nan in example 2"));
+  const auto two = make_array_dataset({{"x", wide}}, Split::kTrain, "a.npz").value();
+  EXPECT_TRUE(contains(two->batch(Indices{2, 1}).error().text(), "\"x\" holds nan in example 1"));
+  EXPECT_TRUE(two->batch(Indices{2}).ok()); // a mask may be infinite
 }
 
 TEST(Arrays, OpensFiles) {
