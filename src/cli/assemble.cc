@@ -2,6 +2,7 @@
 // octet assemble: from the textual form back to an ONNX file.
 #include "cli/command.h"
 #include "cli/models.h"
+#include "cli/outputs.h"
 #include "core/atomic_file.h"
 #include "ops/infer.h"
 #include <CLI/CLI.hpp>
@@ -30,7 +31,7 @@ class Assemble final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, {}), {text_, weights_}, common));
     const std::string text = OCTET_TRY(read_file(text_, kMaxTextBytes));
     Graph weights;
     if (!weights_.empty()) weights = OCTET_TRY(open_model(weights_));

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet bench: how fast a model runs here, on random inputs.
+#include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
 
 #include "cli/command.h"
-#include "cli/list_option.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "cli/random_inputs.h"
 #include "cli/terminal.h"
+#include "core/format.h"
+#include "core/string_util.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,46 +36,85 @@ class Bench final : public Command {
     app.add_option("model", model_, "model folder or ONNX file")->required();
     add_list_option(app, "--shape", shapes_,
                     "NAME=1x128, once for each input; open sizes count as 1");
-    app.add_option("--seconds", seconds_, "how long to measure")->check(CLI::Range(0.01, 3600.0));
-    app.add_flag("--plan", plan_, "print which kernel runs each node");
+    add_number_option(app, "--seconds", seconds_, "how long to measure; one run at least", 0, 3600)
+        ->capture_default_str();
+    app.add_option("--executor", executor_, "native, reference or torch")->capture_default_str();
+    app.add_flag("--plan", plan_, "print which kernel runs each node (native)");
   }
 
   Result<Answer> run(const Common& common) override {
+    if (plan_ && executor_ != "native")
+      return error("--plan is of the native executor, --executor is {}; leave one out", executor_);
     const auto begin = Clock::now();
     const Graph graph = OCTET_TRY(open_model(model_));
-    const Session session = OCTET_TRY_WITH(
-        Session::create(graph, {.threads = common.threads, .isa = {}, .lower = true}), model_);
-    SessionContext context = session.context();
+    Runner runner = OCTET_TRY_WITH(make_runner(graph, common), model_);
     const InputShapes shapes = OCTET_TRY_WITH(parse_input_shapes(graph, shapes_), model_);
     const std::vector<Tensor> inputs =
         OCTET_TRY_WITH(random_inputs(graph, shapes, {}, common.seed), model_);
-    OCTET_TRY_WITH(context.run(inputs), model_);
+    const auto first = Clock::now();
+    OCTET_TRY_WITH(runner.run(inputs), model_);
+    const double first_ms = milliseconds(Clock::now() - first);
     const double load_ms = milliseconds(Clock::now() - begin);
-    if (plan_) print_plan(session);
-
-    std::vector<double> times;
-    const Interruptible interruptible;
-    const auto start = Clock::now();
-    for (int warm = 0; warm < 10; ++warm)
-      OCTET_TRY(context.run(inputs));
-    while (times.size() < 10 || milliseconds(Clock::now() - start) < seconds_ * 1e3) {
-      const auto one = Clock::now();
-      OCTET_TRY(context.run(inputs));
-      times.push_back(milliseconds(Clock::now() - one));
-      if (interruptible.stopped()) break;
-    }
-    print_result(common, session, times, inputs, load_ms);
+    if (plan_) print_plan(*runner.session);
+    const std::vector<double> times = OCTET_TRY_WITH(measure(runner, inputs, first_ms), model_);
+    print_result(common, runner, times, inputs, load_ms);
     return Answer::kDone;
   }
 
  private:
+  struct Runner {
+    std::unique_ptr<Session> session; ///< null: another executor than the native one
+    std::optional<SessionContext> context;
+    std::unique_ptr<Executor> other;
+
+    Status run(const std::vector<Tensor>& inputs) {
+      if (context)
+        OCTET_TRY(context->run(inputs));
+      else
+        OCTET_TRY(other->run(inputs));
+      return ok_status();
+    }
+  };
+
+  Result<Runner> make_runner(const Graph& graph, const Common& common) const {
+    Runner out;
+    if (executor_ != "native") {
+      out.other = OCTET_TRY(make_executor(graph, executor_, common));
+      return out;
+    }
+    out.session = std::make_unique<Session>(
+        OCTET_TRY(Session::create(graph, {.threads = common.threads, .isa = {}, .lower = true})));
+    out.context.emplace(out.session->context());
+    return out;
+  }
+
+  /// Milliseconds of each run, of as many as there is time for. Warming up takes a fifth of it at
+  /// most, so a model of slow runs has had its first one only.
+  Result<std::vector<double>>
+  measure(Runner& runner, const std::vector<Tensor>& inputs, double first_ms) const {
+    constexpr double kMostWarmRuns = 10, kWarmShare = 0.2;
+    const double budget_ms = seconds_ * 1e3;
+    std::vector<double> times;
+    const Interruptible interruptible;
+    const auto start = Clock::now();
+    for (double warm = 1; warm <= std::min(kMostWarmRuns, kWarmShare * budget_ms / first_ms);
+         ++warm)
+      OCTET_TRY(runner.run(inputs));
+    do {
+      const auto one = Clock::now();
+      OCTET_TRY(runner.run(inputs));
+      times.push_back(milliseconds(Clock::now() - one));
+    } while (milliseconds(Clock::now() - start) < budget_ms && !interruptible.stopped());
+    return times;
+  }
+
   static void print_plan(const Session& session) {
     for (const PlannedNode& n : session.plan())
       fmt::print("{:<40} {}{}{}\n", n.node, n.kernel, n.why.empty() ? "" : ": ", n.why);
   }
 
   void print_result(const Common& common,
-                    const Session& session,
+                    const Runner& runner,
                     const std::vector<double>& times,
                     const std::vector<Tensor>& inputs,
                     double load_ms) const {
@@ -78,25 +122,32 @@ class Bench final : public Command {
     const int64_t batch = inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
     const double rate = static_cast<double>(batch) / (median / 1e3);
     if (common.json) {
-      const nlohmann::ordered_json out = {{"latency_ms_min", quantile(times, 0)},
-                                          {"latency_ms_median", median},
-                                          {"latency_ms_p99", quantile(times, 0.99)},
-                                          {"samples_per_second", rate},
-                                          {"threads", session.threads()},
-                                          {"isa", std::string(session.isa())},
-                                          {"runs", times.size()},
-                                          {"peak_rss_bytes", peak_rss_bytes()},
-                                          {"load_ms", load_ms}};
+      nlohmann::ordered_json out = {{"latency_ms_min", quantile(times, 0)},
+                                    {"latency_ms_median", median},
+                                    {"latency_ms_p99", quantile(times, 0.99)},
+                                    {"samples_per_second", rate},
+                                    {"executor", executor_},
+                                    {"runs", times.size()},
+                                    {"peak_rss_bytes", peak_rss_bytes()},
+                                    {"load_ms", load_ms}};
+      if (runner.session) {
+        out["threads"] = runner.session->threads();
+        out["isa"] = std::string(runner.session->isa());
+      }
       fmt::print("{}\n", out.dump(2));
       return;
     }
-    fmt::print("{}: median {:.4f} ms, min {:.4f}, p99 {:.4f}; {:.0f} examples/s; {} threads, {}; "
-               "loaded in {:.1f} ms\n",
-               model_, median, quantile(times, 0), quantile(times, 0.99), rate, session.threads(),
-               session.isa(), load_ms);
+    const std::string how =
+        runner.session
+            ? fmt::format("{} threads, {}", runner.session->threads(), runner.session->isa())
+            : executor_ + " executor";
+    fmt::print("{}: median {:.4f} ms, min {:.4f}, p99 {:.4f}; {:.0f} examples/s; {}; "
+               "loaded in {:.1f} ms; {}\n",
+               model_, median, quantile(times, 0), quantile(times, 0.99), rate, how, load_ms,
+               counted(std::ssize(times), "run"));
   }
 
-  std::string model_;
+  std::string model_, executor_ = "native";
   std::vector<std::string> shapes_;
   double seconds_ = 2;
   bool plan_ = false;

@@ -6,6 +6,8 @@
 
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -99,13 +101,12 @@ void BertFlags::define(CLI::App& app) {
                  "of a new model: folder, vocab.txt or tokenizer.json, or a number of entries to "
                  "learn from the texts (default 8000)");
   app.add_flag("--cased", cased_, "a learned vocabulary keeps upper case and accents");
-  length_option_ =
-      app.add_option("--max-length", max_length_, "tokens of a text; longer ones are cut")
-          ->check(CLI::Range(8, 1 << 16))
+  length_option_ = add_count_option(app, "--max-length", max_length_,
+                                    "tokens of a text; longer ones are cut", {8, 1 << 16})
+                       ->capture_default_str();
+  dropout_option_ =
+      add_number_option(app, "--dropout", dropout_, "probability in a new model, 0: none", 0.0, 0.9)
           ->capture_default_str();
-  dropout_option_ = app.add_option("--dropout", dropout_, "probability in a new model, 0: none")
-                        ->check(CLI::Range(0.0, 0.9))
-                        ->capture_default_str();
   app.add_flag("--no-token-types", no_token_types_, "no input token_type_ids");
 }
 

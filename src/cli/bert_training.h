@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/outputs.h"
 #include "cli/training.h"
 
 #include "octet/bert.h"
@@ -32,6 +33,9 @@ class BertFlags {
   /// The graph with this head: the weights of `--from`, else new ones of `--size`. Says what has
   /// initial values.
   Result<Graph> graph(BertOptions head, const Tokenizer& tokenizer, const Common& common) const;
+
+  /// What is read: `data`, and what these options name.
+  UsedFiles used_files(const std::string& data) const { return {data, from_, vocabulary_}; }
 
   /// Whether no weights are taken from elsewhere.
   bool is_new() const { return from_.empty(); }

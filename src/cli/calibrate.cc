@@ -3,6 +3,8 @@
 #include "cli/command.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include <CLI/CLI.hpp>
@@ -35,16 +37,15 @@ class Calibrate final : public Command {
         ->capture_default_str();
     app.add_option("--heading", heading_, "first line of a TensorRT cache: version and calibrator")
         ->capture_default_str();
-    app.add_option("--samples", samples_, "examples, 0: all")->capture_default_str();
-    app.add_option("--batch", batch_, "examples a run: fewer take less memory")
-        ->check(CLI::Range(1, 65536))
+    add_count_option(app, "--samples", samples_, "examples, 0: all")->capture_default_str();
+    add_count_option(app, "--batch", batch_, "examples a run: fewer take less memory", {1, 65536})
         ->capture_default_str();
     add_max_length(app, max_length_);
     app.add_option("--mask-input", mask_input_, "input that is 0 where the others hold padding");
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
+    OCTET_TRY(check_output(output_, {model_, data_}, common));
     const RangeFormat format = OCTET_TRY(parse_range_format(format_));
     QuantizeOptions o;
     o.calibrator = OCTET_TRY(parse_calibrator(calibrator_));

@@ -9,6 +9,8 @@
 #include "cli/command.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "report/table.h"
@@ -37,8 +39,7 @@ class Certify final : public Command {
   void define(CLI::App& app) override {
     app.add_option("model", model_, "quantized model, folder or ONNX file")->required();
     app.add_option("--data", data_, "show the damage on this data set, kind:path");
-    app.add_option("--limit", limit_, "only the first examples")
-        ->check(CLI::Range(1, 1 << 30))
+    add_count_option(app, "--limit", limit_, "only the first examples", {1, 1 << 30})
         ->capture_default_str();
     add_max_length(app, max_length_);
     app.add_option("-o,--output", output_,
@@ -46,7 +47,9 @@ class Certify final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    if (!output_.empty()) OCTET_TRY(check_output(output_, common));
+    if (!output_.empty())
+      OCTET_TRY(
+          check_model_output(output_, writes_folder(output_, model_), {model_, data_}, common));
     const Graph graph = OCTET_TRY(open_model(model_));
     Certification certification = OCTET_TRY_WITH(Certification::create(graph), model_);
     if (!data_.empty()) OCTET_TRY(simulate(graph, certification, common));

@@ -21,6 +21,7 @@ struct Common {
   bool force = false;
   int threads = 0;
   uint64_t seed = 0;
+  std::string config; ///< TOML file that options were read from
 };
 
 /// What the process ends with when nothing failed.

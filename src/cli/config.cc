@@ -9,20 +9,6 @@
 namespace octet::cli {
 namespace {
 
-/// The subcommand that the arguments name and how many of them that took.
-const CLI::App*
-find_command(const std::vector<std::string>& arguments, const CLI::App& app, size_t& words) {
-  const CLI::App* at = &app;
-  for (words = 0; words < arguments.size(); ++words) {
-    const CLI::App* next = nullptr;
-    for (const CLI::App* sub : at->get_subcommands([](const CLI::App*) { return true; }))
-      if (sub->get_name() == arguments[words]) next = sub;
-    if (next == nullptr) break;
-    at = next;
-  }
-  return at;
-}
-
 std::string config_path(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--config" && i + 1 < arguments.size()) return arguments[i + 1];
@@ -70,6 +56,19 @@ take_table(const toml::table& table, const CLI::App& command, std::vector<std::s
 }
 
 } // namespace
+
+const CLI::App*
+find_command(const std::vector<std::string>& arguments, const CLI::App& app, size_t& words) {
+  const CLI::App* at = &app;
+  for (words = 0; words < arguments.size(); ++words) {
+    const CLI::App* next = nullptr;
+    for (const CLI::App* sub : at->get_subcommands([](const CLI::App*) { return true; }))
+      if (sub->get_name() == arguments[words]) next = sub;
+    if (next == nullptr) break;
+    at = next;
+  }
+  return at;
+}
 
 Result<std::vector<std::string>> expand_config(const std::vector<std::string>& arguments,
                                                const CLI::App& app) {

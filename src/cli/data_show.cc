@@ -5,7 +5,9 @@
 #include <map>
 
 #include "cli/command.h"
+#include "cli/data_check.h"
 #include "cli/data_show_text.h"
+#include "cli/options.h"
 #include "core/philox.h"
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
@@ -32,15 +34,14 @@ class DataShow final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("data", data_, "data set, kind:path")->required();
-    app.add_option("--examples", examples_,
-                   "how many examples to print; --seed draws those that are no texts")
-        ->check(CLI::Range(0, 1000));
+    add_count_option(app, "--examples", examples_,
+                     "how many examples to print; --seed draws those that are no texts", {0, 1000});
     app.add_option("--vocab", text_.vocab, "for text: vocab.txt, tokenizer.json or their folder");
-    app.add_option("--max-length", text_.max_length, "for text: tokens of a row")
-        ->check(CLI::Range(3, 1 << 20));
+    add_count_option(app, "--max-length", text_.max_length, "for text: tokens of a row",
+                     {3, 1 << 20});
     app.add_flag("--pretrain", text_.pretrain, "for text: rows of pairs with masked positions");
     app.add_flag("--whole-word", text_.whole_word, "with --pretrain: mask whole words");
-    app.add_option("--epoch", text_.epoch, "with --pretrain: masks of this epoch");
+    add_count_option(app, "--epoch", text_.epoch, "with --pretrain: masks of this epoch");
   }
 
   Result<Answer> run(const Common& common) override {
@@ -52,7 +53,7 @@ class DataShow final : public Command {
     nlohmann::ordered_json json;
     for (const Split split : {Split::kTrain, Split::kTest}) {
       const auto data = OCTET_TRY(open_dataset(data_, split));
-      const std::map<int64_t, int64_t> labels = OCTET_TRY(count_labels(*data));
+      const std::map<int64_t, int64_t> labels = OCTET_TRY(count_labels(*data, kMaxCounted));
       if (common.json) {
         json[split == Split::kTrain ? "train" : "test"] = describe(*data, labels);
         continue;
@@ -65,21 +66,6 @@ class DataShow final : public Command {
   }
 
  private:
-  static Result<std::map<int64_t, int64_t>> count_labels(const Dataset& data) {
-    std::map<int64_t, int64_t> count;
-    const int64_t end = std::min(data.size(), kMaxCounted);
-    for (int64_t begin = 0; begin < end; begin += 1000) {
-      std::vector<int64_t> indices;
-      for (int64_t i = begin; i < std::min(begin + 1000, end); ++i)
-        indices.push_back(i);
-      const Batch batch = OCTET_TRY(data.batch(indices));
-      if (batch.labels.empty()) return count;
-      for (const int64_t label : OCTET_TRY(batch.labels.to_ints()))
-        ++count[label];
-    }
-    return count;
-  }
-
   static std::string class_name(const Dataset& data, int64_t label) {
     const auto& names = data.classes();
     return label >= 0 && label < static_cast<int64_t>(names.size())

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "quant/debug_layers.h"
@@ -37,8 +38,8 @@ class Debug final : public Command {
   void define(CLI::App& app) override {
     app.add_option("model", model_, "quantized model, folder or ONNX file")->required();
     app.add_option("--data", data_, "data set, kind:path")->required();
-    app.add_option("--batch", batch_, "examples a run")->check(CLI::Range(1, 65536));
-    app.add_option("--limit", limit_, "only the first examples, 0: all");
+    add_count_option(app, "--batch", batch_, "examples a run", {1, 65536});
+    add_count_option(app, "--limit", limit_, "only the first examples, 0: all");
     add_max_length(app, max_length_);
     app.add_flag("--bits-only", bits_only_, "leave out the comparison with the literal graph");
   }

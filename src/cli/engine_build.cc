@@ -5,8 +5,9 @@
 
 #include "cli/command.h"
 #include "cli/engine_report.h"
-#include "cli/list_option.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/random_inputs.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
@@ -40,10 +41,10 @@ class EngineBuild final : public Command {
         ->check(CLI::IsMember({"weak", "strong"}));
     app.add_flag("--fp16", options_.fp16, "weakly typed: float layers may run in fp16");
     app.add_flag("--bf16", options_.bf16, "weakly typed: float layers may run in bf16");
-    app.add_option("--workspace", workspace_mb_, "largest scratch memory in MB, 0: TensorRT's own")
-        ->check(CLI::Range(0, 1 << 20));
-    app.add_option("--level", level_, "how long the builder searches; TensorRT's own is 3")
-        ->check(CLI::Range(0, 5));
+    add_count_option(app, "--workspace", workspace_mb_,
+                     "largest scratch memory in MB, 0: TensorRT's own", {0, 1 << 20});
+    add_count_option(app, "--level", level_, "how long the builder searches; TensorRT's own is 3",
+                     {0, 5});
     app.add_option("--timing-cache", timing_cache_,
                    "file of measured kernels: read if it is there, and written");
     app.add_option("--layers", layers_file_, "write the engine's layers as JSON");
@@ -53,8 +54,12 @@ class EngineBuild final : public Command {
 
   Result<Answer> run(const Common& common) override {
     EngineApi* api = OCTET_TRY(engine_api());
-    OCTET_TRY(check_output(output_, common));
-    if (!layers_file_.empty()) OCTET_TRY(check_output(layers_file_, common));
+    const UsedFiles used = {model_, target_};
+    OCTET_TRY(check_output(output_, used, common));
+    if (!layers_file_.empty())
+      OCTET_TRY(check_output(layers_file_, {model_, target_, output_, timing_cache_}, common));
+    if (!timing_cache_.empty())
+      OCTET_TRY(check_unused(timing_cache_, {model_, target_, output_}, common));
     const std::string target = OCTET_TRY(engine_target(target_, api->tensorrt_version()));
     const Graph graph = OCTET_TRY(open_model(model_));
     OCTET_TRY_WITH(set_options(graph), model_);

@@ -4,13 +4,14 @@
 #include <limits>
 
 #include "cli/command.h"
+#include "cli/data_check.h"
 #include "cli/engine_report.h"
 #include "cli/evaluate.h"
 #include "cli/evaluate_lm.h"
 #include "cli/evaluation_table.h"
-#include "cli/list_option.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "core/format.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -35,10 +36,10 @@ class EngineEval final : public Command {
     app.add_option("--data", data_, "data set, kind:path")->required();
     add_list_option(app, "--executor", executors_,
                     "what to run the model with beside it: native, reference, torch or none");
-    app.add_option("--batch", options_.batch, "examples a run")->check(CLI::Range(1, 65536));
-    app.add_option("--limit", options_.limit, "only the first examples, 0: all");
+    add_count_option(app, "--batch", options_.batch, "examples a run", {1, 65536});
+    add_count_option(app, "--limit", options_.limit, "only the first examples, 0: all");
     add_max_length(app, max_length_);
-    app.add_option("--latency-runs", options_.latency_runs, "runs of one example, 0: none");
+    add_count_option(app, "--latency-runs", options_.latency_runs, "runs of one example, 0: none");
   }
 
   Result<Answer> run(const Common& common) override {
@@ -49,6 +50,9 @@ class EngineEval final : public Command {
     const std::unique_ptr<Engine> engine = OCTET_TRY(open_engine(*api, engine_, graph));
     const ModelData spec{data_, Split::kTest, max_length_, options_.limit, {}};
     const auto data = OCTET_TRY_WITH(open_model_data(spec, graph, model_, common), model_);
+    for (const std::string& executor : executors_)
+      OCTET_TRY(check_executor(executor));
+    OCTET_TRY_WITH(check_data(graph, *data, data_, options_.limit), model_);
     OCTET_TRY(fit_batches(*engine, *data));
     const std::string version = "tensorrt " + api->tensorrt_version();
     if (is_language_model(graph)) {

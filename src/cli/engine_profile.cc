@@ -2,8 +2,9 @@
 // octet engine profile: the time that each layer of an engine takes, beside what was predicted.
 #include "cli/command.h"
 #include "cli/engine_report.h"
-#include "cli/list_option.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/random_inputs.h"
 #include "core/atomic_file.h"
 #include <CLI/CLI.hpp>
@@ -29,7 +30,7 @@ class EngineProfile final : public Command {
     app.add_option("engine", engine_, "file of octet engine build")->required();
     add_list_option(app, "--shape", shapes_,
                     "NAME=1x128, once for each input; else what the engine is best at");
-    app.add_option("--runs", runs_, "runs to average over")->check(CLI::Range(1, 1000000));
+    add_count_option(app, "--runs", runs_, "runs to average over", {1, 1000000});
     app.add_option("--times", times_file_, "write the times as JSON");
     app.add_option("--target", target_,
                    "whose rules to predict with; default: the TensorRT that is installed");
@@ -37,7 +38,8 @@ class EngineProfile final : public Command {
 
   Result<Answer> run(const Common& common) override {
     EngineApi* api = OCTET_TRY(engine_api());
-    if (!times_file_.empty()) OCTET_TRY(check_output(times_file_, common));
+    if (!times_file_.empty())
+      OCTET_TRY(check_output(times_file_, {model_, engine_, target_}, common));
     const std::string target = OCTET_TRY(engine_target(target_, api->tensorrt_version()));
     const Graph graph = OCTET_TRY(open_model(model_));
     const std::unique_ptr<Engine> engine = OCTET_TRY(open_engine(*api, engine_, graph));

@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "cli/command.h"
+#include "cli/data_check.h"
 #include "cli/evaluate.h"
 #include "cli/evaluate_lm.h"
 #include "cli/evaluation_page.h"
 #include "cli/evaluation_table.h"
-#include "cli/list_option.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include <CLI/CLI.hpp>
@@ -26,58 +28,82 @@ class Eval final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("models", models_, "model folders or ONNX files")
-        ->required()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_list_argument(app, "models", models_, "model folders or ONNX files");
     app.add_option("--data", data_, "data set, kind:path")->required();
     add_list_option(app, "--executor", executors_, "native, reference or torch; may be repeated");
-    app.add_option("--batch", options_.batch, "examples a run")->check(CLI::Range(1, 65536));
-    app.add_option("--limit", options_.limit, "only the first examples, 0: all");
+    add_count_option(app, "--batch", options_.batch, "examples a run", {1, 65536});
+    add_count_option(app, "--limit", options_.limit, "only the first examples, 0: all");
     add_max_length(app, max_length_);
     app.add_flag("--training-data", training_split_, "the training part of the data set instead");
     app.add_option("--report", report_, "write the table and charts as an HTML page");
-    app.add_option("--latency-runs", options_.latency_runs, "runs of one example, 0: none");
+    add_count_option(app, "--latency-runs", options_.latency_runs, "runs of one example, 0: none");
   }
 
   Result<Answer> run(const Common& common) override {
     if (executors_.empty()) executors_ = {"native"};
-    if (!report_.empty()) OCTET_TRY(check_output(report_, common));
+    UsedFiles used = models_;
+    used.push_back(data_);
+    if (!report_.empty()) OCTET_TRY(check_output(report_, used, common));
+    for (const std::string& executor : executors_)
+      OCTET_TRY(check_executor(executor));
     std::vector<Graph> graphs;
     for (const std::string& path : models_)
       graphs.push_back(OCTET_TRY(open_model(path)));
     const auto lms = std::count_if(graphs.begin(), graphs.end(), is_language_model);
-    if (lms == 0) return run_classifiers(graphs, common);
+    if (lms == 0) return compare<Evaluation>(graphs, evaluate, common);
     if (lms == static_cast<std::ptrdiff_t>(graphs.size()))
-      return run_language_models(graphs, common);
+      return compare<LmEvaluation>(graphs, evaluate_language_model, common);
     return Error("some of the models are language models and some are not; compare them apart");
   }
 
  private:
-  Result<std::shared_ptr<const Dataset>>
-  open_data(const Graph& graph, const std::string& path, const Common& common) const {
+  using OpenData = std::vector<std::shared_ptr<const Dataset>>;
+
+  /// The data for each model, of texts in its own tokens, looked at before any of them is run.
+  Result<OpenData> open_data(const std::vector<Graph>& graphs, const Common& common) const {
     const ModelData data{data_, training_split_ ? Split::kTrain : Split::kTest, max_length_,
                          options_.limit};
-    return open_model_data(data, graph, path, common).with(path);
+    OpenData out;
+    for (size_t i = 0; i < graphs.size(); ++i) {
+      const bool shared = i > 0 && !is_text_spec(corpus_spec(data_));
+      out.push_back(
+          shared
+              ? out.front()
+              : OCTET_TRY(open_model_data(data, graphs[i], models_[i], common).with(models_[i])));
+      OCTET_TRY(check_labels(*out[i], models_[i]));
+      OCTET_TRY_WITH(check_data(graphs[i], *out[i], data_, options_.limit), models_[i]);
+    }
+    return out;
   }
 
-  Result<Answer> run_classifiers(const std::vector<Graph>& graphs, const Common& common) const {
-    std::vector<Evaluation> results;
-    std::shared_ptr<const Dataset> data;
+  /// Every model with every executor.
+  template <class One, class Evaluate>
+  Result<std::vector<One>> run_all(const std::vector<Graph>& graphs,
+                                   const OpenData& data,
+                                   Evaluate evaluate_one,
+                                   const Common& common) const {
+    std::vector<One> out;
     for (size_t i = 0; i < graphs.size(); ++i) {
-      const std::string& path = models_[i];
-      data = OCTET_TRY(open_data(graphs[i], path, common));
-      OCTET_TRY(check_labels(*data, path));
       for (const std::string& kind : executors_) {
-        const auto executor = OCTET_TRY_WITH(make_executor(graphs[i], kind, common), path);
-        results.push_back(OCTET_TRY_WITH(evaluate(graphs[i], *executor, *data, options_), path));
-        results.back().model = path;
-        results.back().executor = kind;
-        results.back().size_bytes = model_bytes(path);
+        const auto executor = OCTET_TRY_WITH(make_executor(graphs[i], kind, common), models_[i]);
+        out.push_back(
+            OCTET_TRY_WITH(evaluate_one(graphs[i], *executor, *data[i], options_), models_[i]));
+        out.back().model = models_[i];
+        out.back().executor = kind;
+        out.back().size_bytes = model_bytes(models_[i]);
       }
     }
+    return out;
+  }
+
+  template <class One, class Evaluate>
+  Result<Answer>
+  compare(const std::vector<Graph>& graphs, Evaluate evaluate_one, const Common& common) const {
+    const OpenData data = OCTET_TRY(open_data(graphs, common));
+    auto results = OCTET_TRY(run_all<One>(graphs, data, evaluate_one, common));
     OCTET_TRY(compare_with_first(results));
-    OCTET_TRY(write_page(results, *data, common));
-    common.json ? print_json(results) : print_table(results, *data);
+    OCTET_TRY(write_page(results, *data.back(), common));
+    common.json ? cli::print_json(results) : cli::print_table(results, *data.back());
     return Answer::kDone;
   }
 
@@ -86,27 +112,6 @@ class Eval final : public Command {
     if (report_.empty()) return ok_status();
     return write_file(report_, evaluation_page(results, data),
                       common.force ? Overwrite::kYes : Overwrite::kNo);
-  }
-
-  Result<Answer> run_language_models(const std::vector<Graph>& graphs, const Common& common) const {
-    std::vector<LmEvaluation> results;
-    std::shared_ptr<const Dataset> data;
-    for (size_t i = 0; i < graphs.size(); ++i) {
-      const std::string& path = models_[i];
-      data = OCTET_TRY(open_data(graphs[i], path, common));
-      for (const std::string& kind : executors_) {
-        const auto executor = OCTET_TRY_WITH(make_executor(graphs[i], kind, common), path);
-        results.push_back(
-            OCTET_TRY_WITH(evaluate_language_model(graphs[i], *executor, *data, options_), path));
-        results.back().model = path;
-        results.back().executor = kind;
-        results.back().size_bytes = model_bytes(path);
-      }
-    }
-    OCTET_TRY(compare_with_first(results));
-    OCTET_TRY(write_page(results, *data, common));
-    common.json ? cli::print_json(results) : cli::print_table(results, *data);
-    return Answer::kDone;
   }
 
   std::vector<std::string> models_, executors_;

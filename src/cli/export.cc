@@ -7,8 +7,9 @@
 #include "cli/command.h"
 #include "cli/drop_inputs.h"
 #include "cli/export_notes.h"
-#include "cli/list_option.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "passes/inline_functions.h"
@@ -47,14 +48,15 @@ class Export final : public Command {
                     "for --precision: leave nodes or operators like this in f32 (* and ?)", ',');
     add_list_option(app, "--drop-input", drop_inputs_,
                     "NAME or NAME=VALUE: the input becomes VALUE (0) everywhere", ',');
-    app.add_option("--opset", opset_, "write for this operator set")->check(CLI::Range(13, 23));
+    add_count_option(app, "--opset", opset_, "write for this operator set", {13, 23});
     app.add_option("--target", target_, "check the result for tensorrt-11, onnxruntime, ...");
     app.add_flag("--log", log_, "print everything that was done");
   }
 
   Result<Answer> run(const Common& common) override {
     if (model_.empty()) return error("no model was named; see octet export --help");
-    OCTET_TRY(check_output(output_, common));
+    OCTET_TRY(
+        check_model_output(output_, writes_folder(output_, model_), {model_, target_}, common));
     const FileForm form = OCTET_TRY(parse_file_form(form_));
     std::string target;
     if (!target_.empty()) target = OCTET_TRY(parse_target(target_));

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/models.h"
+#include "cli/outputs.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -27,7 +28,7 @@ class ExportHf final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
+    OCTET_TRY(check_model_output(output_, true, {model_}, common));
     const Graph graph = OCTET_TRY(open_model(model_));
     ModelFolderWriter folder = OCTET_TRY(ModelFolderWriter::create(output_, common.force));
     OCTET_TRY(export_hugging_face(graph, folder.path(), false).with(model_));

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include "report/table.h"
@@ -66,8 +67,7 @@ class FillMask final : public Command {
   void define(CLI::App& app) override {
     app.add_option("model", model_, "model folder of a masked language model")->required();
     app.add_option("text", text_, "with one or more [MASK]")->required();
-    app.add_option("--top", top_, "guesses for each [MASK]")
-        ->check(CLI::Range(1, 1000))
+    add_count_option(app, "--top", top_, "guesses for each [MASK]", {1, 1000})
         ->capture_default_str();
     app.add_option("--executor", executor_, "native, reference or torch")->capture_default_str();
   }

@@ -4,6 +4,8 @@
 
 #include "cli/command.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
@@ -43,12 +45,13 @@ class ImportHf final : public Command {
     app.add_flag("--gather-masked", options_.gather_masked,
                  "an input masked_positions picks what the masked head computes");
     app.add_flag("--int32", int32_, "inputs are i32 instead of i64");
-    app.add_option("--opset", options_.opset, "17; from 20 on GELU is one operator")
+    add_count_option(app, "--opset", options_.opset, "17; from 20 on GELU is one operator",
+                     {17, 25})
         ->capture_default_str();
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_model_output(output_, writes_folder(output_, folder_), common));
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, folder_), {folder_}, common));
     options_.seed = common.seed;
     options_.token_type_input = !no_token_types_;
     if (int32_) options_.index_type = DType::kInt32;

@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "ops/infer.h"
@@ -34,8 +35,8 @@ class Inspect final : public Command {
     app.add_option("--target", target_,
                    "with --json, --nodes or --dot: how it runs there, and what check finds");
     app.add_flag("--lowered", lowered_, "the graph that the native executor runs");
-    app.add_option("--max-elements", max_elements_,
-                   "with --text: longer constants are written as their hash");
+    add_count_option(app, "--max-elements", max_elements_,
+                     "with --text: longer constants are written as their hash");
   }
 
   Result<Answer> run(const Common& common) override {

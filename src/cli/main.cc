@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/config.h"
+#include "cli/options.h"
 #include "core/atomic_file.h"
 #include "core/string_util.h"
 #include "core/threads.h"
@@ -77,14 +78,15 @@ CLI::App* subcommand(CLI::App& app, std::string_view name, std::string_view summ
   return parent->add_subcommand(std::string(name.substr(space + 1)), std::string(summary));
 }
 
-void add_common(CLI::App& app, Common& common, std::string& config) {
+void add_common(CLI::App& app, Common& common) {
   app.add_flag("--json", common.json, "machine-readable output")->group("Common");
   app.add_flag("--force", common.force, "overwrite existing files")->group("Common");
-  app.add_option("--threads", common.threads, "threads, 0: one for each core")
-      ->check(CLI::Range(0, kMaxThreads))
+  add_count_option(app, "--threads", common.threads, "threads, 0: one for each core",
+                   {0, kMaxThreads})
       ->group("Common");
   app.add_option("--seed", common.seed, "seed of all random numbers")->group("Common");
-  app.add_option("--config", config, "TOML file with options; flags win over it")->group("Common");
+  app.add_option("--config", common.config, "TOML file with options; flags win over it")
+      ->group("Common");
 }
 
 std::vector<std::string> option_names(const CLI::App& app) {
@@ -150,7 +152,6 @@ int exit_code(const Error& e) {
 struct Parser {
   CLI::App app{"octet trains, quantizes, checks and runs 8-bit neural networks", "octet"};
   Common common;
-  std::string config;
   std::map<const CLI::App*, Command*> by_app;
 
   Parser() {
@@ -162,7 +163,7 @@ struct Parser {
       CLI::App* sub = subcommand(app, command->name(), command->summary());
       sub->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
       command->define(*sub);
-      add_common(*sub, common, config);
+      add_common(*sub, common);
       sub->footer("Example:\n  " + std::string(command->example()));
       by_app[sub] = command;
     }
@@ -177,7 +178,8 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "octet: {}\n", expanded.error().text());
     return exit_code(expanded.error());
   }
-  std::vector<std::string> reversed(expanded->rbegin(), expanded->rend());
+  const std::vector<std::string> spread = spread_lists(*expanded, parser->app);
+  std::vector<std::string> reversed(spread.rbegin(), spread.rend());
   try {
     parser->app.parse(reversed);
   } catch (const CLI::CallForHelp&) {

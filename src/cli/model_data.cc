@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/string_util.h"
@@ -60,13 +61,34 @@ Result<int64_t> row_length(const Graph& graph, int64_t wanted) {
   return std::min(known > 0 ? known : kUsual, positions);
 }
 
+/// Names alike but for the case of letters.
+bool same_names(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](const std::string& x, const std::string& y) { return lowered(x) == lowered(y); });
+}
+
+/// `0`, `1`, ... or `LABEL_0`, `LABEL_1`, ...: stands for whatever has that place.
+bool are_numbers(const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string number = std::to_string(i);
+    if (names[i] != number && names[i] != "LABEL_" + number) return false;
+  }
+  return true;
+}
+
+std::vector<std::string> sorted(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 } // namespace
 
 void add_max_length(CLI::App& app, int64_t& length) {
-  app.add_option("--max-length", length,
-                 "tokens of a row, for text; default: as in training where the model says it, "
-                 "else 128")
-      ->check(CLI::Range(3, 65536));
+  add_count_option(app, "--max-length", length,
+                   "tokens of a row, for text; default: as in training where the model says it, "
+                   "else 128",
+                   {3, 65536});
 }
 
 int64_t trained_length(const Graph& graph) {
@@ -163,20 +185,29 @@ Status check_labels(const Dataset& data, const std::string& model) {
   return check_classes(OCTET_TRY(read_labels(*folder)), model, data.classes(), data.description());
 }
 
-Status check_classes(std::vector<std::string> labels,
+Status check_classes(const std::vector<std::string>& labels,
                      const std::string& model,
-                     std::vector<std::string> classes,
+                     const std::vector<std::string>& classes,
                      const std::string& data) {
-  if (labels.empty() || classes.empty() || labels == classes) return ok_status();
+  if (labels.empty() || classes.empty() || same_names(labels, classes)) return ok_status();
   if (labels.size() != classes.size())
     return error("{}: has {} labels, {} has {} classes; they are not made for each other", model,
                  labels.size(), data, classes.size());
-  const std::string texts[] = {join(labels, ", "), join(classes, ", ")};
-  std::sort(labels.begin(), labels.end());
-  std::sort(classes.begin(), classes.end());
-  if (labels != classes) return ok_status();
-  return error("{}: its labels are {}, those of {} are {}; bring them into one order", model,
-               texts[0], data, texts[1]);
+  if (are_numbers(labels) || are_numbers(classes)) return ok_status();
+  const auto differ = [&](std::string_view what) {
+    const auto at = std::mismatch(labels.begin(), labels.end(), classes.begin());
+    return error(
+        "{}: its labels are {}, the classes of {} are {}: class {} is \"{}\" and \"{}\"; {}", model,
+        join_some(labels), data, join_some(classes), at.first - labels.begin(), *at.first,
+        *at.second, what);
+  };
+  if (same_names(sorted(labels), sorted(classes))) return differ("bring them into one order");
+  for (const std::string& name : labels)
+    if (std::find(classes.begin(), classes.end(), name) != classes.end())
+      return differ("only some names are the same, so they are not made for each other");
+  fmt::print(stderr, "{}: its labels {} are taken for {} of {}, in this order\n", model,
+             join_some(labels), join_some(classes), data);
+  return ok_status();
 }
 
 } // namespace octet::cli

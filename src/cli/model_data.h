@@ -68,12 +68,13 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
                                                        const Common& common);
 
 /// Errors: the labels in the model's folder are not the classes of the data set: other in number,
-/// or the same names in another order. Other names of as many classes are taken to mean the same.
+/// the same names in another order, or some of the same names. Numbers stand for any name; names of
+/// which none is the same are taken to mean the same, which is told on stderr.
 Status check_labels(const Dataset& data, const std::string& model);
 /// The same of labels and classes that are at hand.
-Status check_classes(std::vector<std::string> labels,
+Status check_classes(const std::vector<std::string>& labels,
                      const std::string& model,
-                     std::vector<std::string> classes,
+                     const std::vector<std::string>& classes,
                      const std::string& data);
 
 } // namespace octet::cli

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/models.h"
 
+#include <algorithm>
 #include <filesystem>
 
-#include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include "graph/sizes.h"
@@ -60,68 +60,22 @@ const std::vector<std::string>& executor_names() {
   return names;
 }
 
+Status check_executor(const std::string& executor) {
+  const std::vector<std::string>& names = executor_names();
+  if (std::find(names.begin(), names.end(), executor) == names.end())
+    return error("unknown executor \"{}\"{}", executor, suggestion(executor, names));
+  if (executor == "torch") OCTET_TRY(train_api());
+  return ok_status();
+}
+
 Result<std::unique_ptr<Executor>>
 make_executor(const Graph& graph, const std::string& executor, const Common& common) {
+  OCTET_TRY(check_executor(executor));
   if (executor == "native")
     return make_native_executor(graph, {.threads = common.threads, .isa = {}, .lower = true});
   if (executor == "reference") return make_reference_executor(graph);
-  if (executor == "torch") {
-    TrainApi* api = OCTET_TRY(train_api());
-    return api->make_executor(graph, {.device = Device::kCpu, .threads = common.threads});
-  }
-  return error("unknown executor \"{}\"{}", executor, suggestion(executor, executor_names()));
-}
-
-Status check_output(const std::string& path, const Common& common) {
-  std::error_code ignored;
-  if (path.empty()) return error("no output file was named; use -o FILE");
-  if (fs::exists(path, ignored) && !common.force)
-    return error("{}: exists; use --force to overwrite it", path);
-  fs::path whole(path);
-  if (!whole.has_filename()) whole = whole.parent_path(); // FOLDER/
-  const fs::path folder = whole.parent_path();
-  if (!folder.empty() && !fs::is_directory(folder, ignored))
-    return error(ErrorCode::kNotFound, "{}: the folder {} does not exist", path, folder.string());
-  return ok_status();
-}
-
-Status check_model_output(const std::string& path, bool as_folder, const Common& common) {
-  OCTET_TRY(check_output(path, common));
-  std::error_code ignored;
-  if (as_folder) {
-    [[maybe_unused]] const auto made = OCTET_TRY(ModelFolderWriter::create(path, common.force));
-    return ok_status();
-  }
-  if (fs::is_directory(path, ignored)) return error("{}: is a folder; name a file", path);
-  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored))
-    return ok_status(); // a pipe
-  [[maybe_unused]] const auto made = OCTET_TRY(AtomicFile::create(path, Overwrite::kYes));
-  return ok_status();
-}
-
-bool writes_folder(const std::string& path, const std::string& source) {
-  std::error_code ignored;
-  if (path.ends_with(".onnx")) return false;
-  return path.ends_with("/") || fs::is_directory(path, ignored) ||
-         fs::is_directory(source, ignored);
-}
-
-Status write_model(const Graph& graph,
-                   const std::string& path,
-                   const Common& common,
-                   const std::string& source,
-                   const std::string& record) {
-  if (!writes_folder(path, source)) {
-    SaveOptions options;
-    options.overwrite = common.force;
-    return save_onnx(graph, path, options);
-  }
-  ModelFolderWriter folder = OCTET_TRY(ModelFolderWriter::create(path, common.force));
-  OCTET_TRY(folder.add_model(graph));
-  if (!record.empty()) OCTET_TRY(folder.add_file("training.json", record + "\n"));
-  const Result<std::string> companions = companion_folder(source);
-  if (companions.ok()) OCTET_TRY(folder.add_companions(*companions));
-  return folder.commit();
+  TrainApi* api = OCTET_TRY(train_api());
+  return api->make_executor(graph, {.device = Device::kCpu, .threads = common.threads});
 }
 
 int64_t peak_rss_bytes() {

@@ -33,22 +33,8 @@ ExecutorFactory measuring_executor(const Common& common, bool integer);
 Result<std::unique_ptr<Executor>>
 make_executor(const Graph& graph, const std::string& executor, const Common& common);
 const std::vector<std::string>& executor_names();
-
-/// Refuses at once, before long work, what could not be written at its end.
-Status check_output(const std::string& path, const Common& common);
-/// The same for a model, as a folder or a file: also a folder that is no model folder, and a place
-/// that cannot be written.
-Status check_model_output(const std::string& path, bool as_folder, const Common& common);
-/// True when `path` becomes a model folder: it ends in a slash, is a folder, or has no `.onnx` at
-/// its end while `source` is a folder.
-bool writes_folder(const std::string& path, const std::string& source);
-/// An ONNX file, or a model folder with the companions (labels, tokenizer) of `source` and, where
-/// it was trained, the `record` of that.
-Status write_model(const Graph& graph,
-                   const std::string& path,
-                   const Common& common,
-                   const std::string& source = {},
-                   const std::string& record = {});
+/// Errors: no such executor, or one that is not installed.
+Status check_executor(const std::string& executor);
 
 /// The resident set's peak so far, from the system.
 int64_t peak_rss_bytes();

@@ -3,6 +3,8 @@
 #include "cli/bert_training.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "core/format.h"
 #include "data/kinds.h"
 #include <CLI/CLI.hpp>
@@ -27,11 +29,10 @@ class PretrainBert final : public Command {
     app.add_option("-o,--output", output_, "model folder to write (or an ONNX file)")->required();
     app.add_option("--text", text_, "a text file, or kind:path; see docs/data.md")
         ->capture_default_str();
-    app.add_option("--limit", limit_, "documents to train on, drawn by the seed; 0: all")
-        ->check(CLI::NonNegativeNumber);
+    add_count_option(app, "--limit", limit_, "documents to train on, drawn by the seed; 0: all");
     app.add_flag("--no-next-sentence", no_next_sentence_, "masked tokens only");
-    app.add_option("--mask-rate", masking_.rate, "share of the tokens that is predicted")
-        ->check(CLI::Range(0.01, 0.9))
+    add_number_option(app, "--mask-rate", masking_.rate, "share of the tokens that is predicted",
+                      0.01, 0.9)
         ->capture_default_str();
     app.add_flag("--whole-word", masking_.whole_word, "mask the pieces of a word together");
     bert_.define(app);
@@ -40,7 +41,8 @@ class PretrainBert final : public Command {
 
   Result<Answer> run(const Common& common) override {
     OCTET_TRY(bert_.check());
-    OCTET_TRY(check_model_output(output_, is_bert_folder(output_), common));
+    OCTET_TRY(
+        check_model_output(output_, is_bert_folder(output_), bert_.used_files(text_), common));
     OCTET_TRY(training_.check(output_, common));
     const std::string spec = corpus_spec(text_);
     if (!is_text_spec(spec)) return unknown_text(spec);
@@ -61,16 +63,13 @@ class PretrainBert final : public Command {
     options.losses = language_losses(graph);
     options.settings = settings(graph, spec);
     const TrainedModel model = OCTET_TRY(training_.train(graph, data, output_, common, options));
-    if (!training_.writes()) return Answer::kDone;
-    BertOptions everywhere = OCTET_TRY(bert_options(model.graph));
-    everywhere.gather_masked = false;
-    const BertTransfer written = OCTET_TRY(rebuild_bert(model.graph, everywhere));
-    const std::string record = training_.record(model, output_, options.settings);
-    OCTET_TRY(
-        write_bert(written.graph, tokenizer, bert_.row_length(graph), record, output_, common));
-    training_.finished(output_);
-    training_.report(model, output_, record, common);
-    return Answer::kDone;
+    const auto write = [&](const std::string& record) -> Status {
+      BertOptions everywhere = OCTET_TRY(bert_options(model.graph));
+      everywhere.gather_masked = false;
+      const BertTransfer written = OCTET_TRY(rebuild_bert(model.graph, everywhere));
+      return write_bert(written.graph, tokenizer, bert_.row_length(graph), record, output_, common);
+    };
+    return training_.conclude(model, output_, options.settings, common, write);
   }
 
  private:

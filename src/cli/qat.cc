@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet qat: inserts Q/DQ with observed ranges, trains through them, and writes what was trained.
 #include "cli/command.h"
+#include "cli/data_check.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/quantize_options.h"
 #include "cli/training.h"
 #include "core/format.h"
@@ -28,17 +31,21 @@ class Qat final : public Command {
     app.add_option("-o,--output", output_, "ONNX file to write, or a model folder")->required();
     app.add_flag("--learned-scales", learned_scales_, "train the scales too (LSQ)");
     app.add_flag("--distill", distill_, "learn from the float model's outputs too");
-    app.add_option("--temperature", teacher_.temperature, "of distillation")->capture_default_str();
-    app.add_option("--teacher-weight", teacher_.weight, "share of distillation in the loss")
-        ->check(CLI::Range(0.0, 1.0))
+    add_number_option(app, "--temperature", teacher_.temperature, "of distillation", 1e-3, 1e3)
+        ->capture_default_str();
+    add_number_option(app, "--teacher-weight", teacher_.weight, "share of distillation in the loss",
+                      0.0, 1.0)
         ->capture_default_str();
     training_.define_limits(app);
     training_.define(app, false);
-    quantization_.define(app); // with --data, which serves calibration and training
+    quantization_.define(
+        app, QuantizeFlags::For::kTraining); // with --data, which serves calibration and training
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), common));
+    UsedFiles used = quantization_.used_files();
+    used.push_back(model_);
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), used, common));
     OCTET_TRY(training_.check(output_, common));
     const Graph graph = OCTET_TRY(open_model(model_));
     const std::string recipe = OCTET_TRY(choose_defaults(graph));
@@ -50,6 +57,8 @@ class Qat final : public Command {
       return open_model_data(part, graph, model_, common);
     }));
     OCTET_TRY(check_labels(*data.examples, model_));
+    OCTET_TRY_WITH(check_training_data(graph, *data.examples, data.test.get(), quantization_.data),
+                   model_);
     if (!recipe.empty()) fmt::print(stderr, "a BERT: {}\n", recipe);
     const QuantizationPlan plan = OCTET_TRY_WITH(quantization_.plan(graph, model_, common), model_);
     if (plan.mode != QuantMode::kStatic)
@@ -69,14 +78,12 @@ class Qat final : public Command {
     }
     const TrainedModel model =
         OCTET_TRY_WITH(training_.train(prepared, data, output_, common, options), model_);
-    if (!training_.writes()) return Answer::kDone;
-    Graph final_graph = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
-    if (quantization_.max_length() > 0) set_trained_length(final_graph, quantization_.max_length());
-    const std::string record = training_.record(model, output_, options.settings);
-    OCTET_TRY(write_model(final_graph, output_, common, model_, record));
-    training_.finished(output_);
-    training_.report(model, output_, record, common);
-    return Answer::kDone;
+    const auto write = [&](const std::string& record) -> Status {
+      Graph written = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
+      if (quantization_.max_length() > 0) set_trained_length(written, quantization_.max_length());
+      return write_model(written, output_, common, model_, record);
+    };
+    return training_.conclude(model, output_, options.settings, common, write);
   }
 
  private:

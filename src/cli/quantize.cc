@@ -3,8 +3,9 @@
 #include "cli/command.h"
 #include "cli/drop_inputs.h"
 #include "cli/export_notes.h"
-#include "cli/list_option.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/quantize_options.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
@@ -49,8 +50,11 @@ class Quantize final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), common));
-    if (!save_plan_.empty()) OCTET_TRY(check_output(save_plan_, common));
+    UsedFiles used = flags_.used_files();
+    used.push_back(model_);
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), used, common));
+    used.push_back(output_);
+    if (!save_plan_.empty()) OCTET_TRY(check_output(save_plan_, used, common));
     const FileForm form = OCTET_TRY(parse_file_form(form_));
     if (form == FileForm::kQOperator || form == FileForm::kFused)
       flags_.prefer_target("onnxruntime");

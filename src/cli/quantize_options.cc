@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "cli/list_option.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -57,19 +57,24 @@ void note_float_tables(const QuantizationPlan& plan) {
 
 } // namespace
 
-void QuantizeFlags::define(CLI::App& app) {
+void QuantizeFlags::define(CLI::App& app, For use) {
+  const bool trains = use == For::kTraining;
   app.add_option("--data", data, "calibration data, kind:path (its training part)");
   target_option_ = app.add_option("--target", target_,
                                   "what will run the file: octet, onnxruntime, tensorrt-10, ...");
-  app.add_option("--mode", mode_, "static, dynamic or weight-only");
+  app.add_option("--mode", mode_,
+                 trains ? "static: training observes ranges" : "static, dynamic or weight-only");
   app.add_option("--calibrator", calibrator_,
                  "min-max, moving-average[:momentum], percentile[:p], entropy, mse");
-  app.add_option("--samples", samples_, "examples for calibration, 0: all");
+  add_count_option(app, "--samples", samples_, "examples for calibration, 0: all");
   add_max_length(app, max_length_);
-  app.add_option("--weight-bits", weight_bits_, "bits of weights, 2 to 8")->check(CLI::Range(2, 8));
-  app.add_option("--activation-bits", activation_bits_,
-                 "bits of activations, 2 to 8; below 8 a Clip follows each quantizer")
-      ->check(CLI::Range(2, 8));
+  const CountRange bits = {trains ? 8 : 2, 8};
+  const char* const only = "8: training is in as many";
+  add_count_option(app, "--weight-bits", weight_bits_, trains ? only : "bits of weights, 2 to 8",
+                   bits);
+  add_count_option(
+      app, "--activation-bits", activation_bits_,
+      trains ? only : "bits of activations, 2 to 8; below 8 a Clip follows each quantizer", bits);
   app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");
@@ -88,8 +93,8 @@ void QuantizeFlags::define(CLI::App& app) {
 }
 
 void QuantizeFlags::define_batch(CLI::App& app) {
-  app.add_option("--batch", batch_, "calibration examples a run: fewer take less memory")
-      ->check(CLI::Range(1, 65536))
+  add_count_option(app, "--batch", batch_, "calibration examples a run: fewer take less memory",
+                   {1, 65536})
       ->capture_default_str();
 }
 

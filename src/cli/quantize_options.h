@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/model_data.h"
+#include "cli/outputs.h"
 
 #include "octet/quantize.h"
 
@@ -19,7 +20,9 @@ namespace octet::cli {
 
 class QuantizeFlags {
  public:
-  void define(CLI::App& app);
+  /// `training`: without the bits and modes that training refuses.
+  enum class For { kQuantizing, kTraining };
+  void define(CLI::App& app, For use = For::kQuantizing);
   /// `--batch`, where the command has no other use for it.
   void define_batch(CLI::App& app);
   /// Errors: an unknown target, calibrator or mode, with the nearest match.
@@ -36,6 +39,8 @@ class QuantizeFlags {
 
   std::string data;
   std::string plan_file, ranges_file;
+  /// What these options read.
+  UsedFiles used_files() const { return {data, plan_file, ranges_file, target_}; }
   const std::string& target() const { return target_; } ///< as given
   /// The target where none is given.
   void prefer_target(const char* target);

@@ -5,6 +5,8 @@
 #include "cli/command.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "core/format.h"
 #include "quant/calibrate.h"
 #include "report/table.h"
@@ -31,7 +33,8 @@ class RepairModel final : public Command {
     app.add_option("-o,--output", output_, "ONNX file to write")->required();
     app.add_option("--data", data_,
                    "data that ranges and costs are taken from, kind:path (its training part)");
-    app.add_option("--samples", samples_, "examples of the data, 0: all")->capture_default_str();
+    add_count_option(app, "--samples", samples_, "examples of the data, 0: all")
+        ->capture_default_str();
     add_max_length(app, max_length_);
     app.add_option("--mask-input", mask_input_,
                    "input that is 0 where the others hold padding (of texts: attention_mask)");
@@ -61,7 +64,8 @@ class RepairModel final : public Command {
 
   Result<Answer> run(const Common& common) override {
     const std::string target = OCTET_TRY(parse_target(target_));
-    OCTET_TRY(check_output(output_, common));
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), {model_, data_, target_},
+                                 common));
     const Graph graph = OCTET_TRY(open_model(model_));
     RepairOptions options;
     options.weights = weights_ == "stored"  ? WeightForm::kStored

@@ -3,10 +3,12 @@
 #include <filesystem>
 
 #include "cli/command.h"
-#include "cli/list_option.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include "data/bind.h"
 #include "data/npy.h"
 #include "data/npz.h"
 #include <CLI/CLI.hpp>
@@ -33,7 +35,9 @@ class Run final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
+    UsedFiles used = inputs_;
+    used.insert(used.end(), {model_, archive_});
+    OCTET_TRY(check_output(output_, used, common));
     const Graph graph = OCTET_TRY(open_model(model_));
     const NamedTensors given = OCTET_TRY(read_inputs());
     const std::vector<Tensor> inputs = OCTET_TRY(order(graph, given));
@@ -80,7 +84,14 @@ class Run final : public Command {
         if (key == name) found = &tensor;
       if (found == nullptr)
         return error("{}: input \"{}\" was not given; use --input {}=FILE.npy", model_, name, name);
-      out.push_back(*found);
+      const DType wanted = graph.value(*graph.find_value(name)).type.type;
+      if (wanted == DType::kUndefined || wanted == found->type()) {
+        out.push_back(*found);
+        continue;
+      }
+      out.push_back(OCTET_TRY_WITH(converted(*found, wanted), fmt::format("input \"{}\"", name)));
+      fmt::print(stderr, "input \"{}\" is {}, the model takes {}: converted\n", name,
+                 octet::name(found->type()), octet::name(wanted));
     }
     return out;
   }

@@ -9,8 +9,9 @@
 #include "cli/command.h"
 #include "cli/compare_models.h"
 #include "cli/drop_inputs.h"
-#include "cli/list_option.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/random_inputs.h"
 #include "core/format.h"
 #include "core/string_util.h"
@@ -55,12 +56,13 @@ class Simplify final : public Command {
   void define(CLI::App& app) override {
     app.add_option("model", model_, "model folder or ONNX file")->required();
     app.add_option("-o,--output", output_, "ONNX file or model folder to write")->required();
-    app.add_option("--verify", verify_, "run both models on so many random inputs")
-        ->check(CLI::Range(1, 1000));
+    add_count_option(app, "--verify", verify_, "run both models on so many random inputs",
+                     {1, 1000});
     app.add_option("--executor", executor_, "for --verify: reference, or native (much faster)");
-    app.add_option("--tolerance", tolerance_,
-                   "for --verify: the largest difference, as a part of the output's largest "
-                   "magnitude; by default 0 when every rewrite is exact, else 1e-4");
+    add_number_option(app, "--tolerance", tolerance_,
+                      "for --verify: the largest difference, as a part of the output's largest "
+                      "magnitude; by default 0 when every rewrite is exact, else 1e-4",
+                      0, 1e30);
     add_list_option(app, "--shape", shapes_,
                     "for --verify: NAME=1x128; open sizes are small numbers otherwise");
     add_list_option(app, "--drop-input", drop_inputs_,
@@ -68,19 +70,20 @@ class Simplify final : public Command {
     add_list_option(app, "--drop-output", drop_outputs_, "NAME: an output that nobody needs");
     app.add_flag("--drop-training-dropout", drop_dropout_,
                  "remove Dropout that an export in training mode left");
-    app.add_option("--opset", opset_,
-                   "write for this operator set, 13 to 23: LayerNormalization needs 17, Gelu 20")
-        ->check(CLI::Range(13, 23));
+    add_count_option(app, "--opset", opset_,
+                     "write for this operator set, 13 to 23: LayerNormalization needs 17, Gelu 20",
+                     {13, 23});
     app.add_flag("--standard-operators", standard_,
                  "write com.microsoft's attention and normalization in operators of ai.onnx");
     app.add_flag("--keep-parameters", keep_parameters_,
                  "keep biases of zeros and gains of ones, for a model to be trained on");
     app.add_flag("--log", log_, "print every rewrite");
-    app.add_option("--max-steps", max_steps_, "stop after so many rewrites (to find a wrong one)");
+    add_count_option(app, "--max-steps", max_steps_,
+                     "stop after so many rewrites (to find a wrong one)");
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, common));
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), {model_}, common));
     if (executor_ != "reference" && executor_ != "native")
       return error("--executor {}: wants reference or native", executor_);
     const Graph original = OCTET_TRY(open_model(model_));

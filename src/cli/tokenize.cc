@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "cli/command.h"
+#include "cli/options.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include <CLI/CLI.hpp>
@@ -28,12 +29,12 @@ class Tokenize final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("files", files_, "text files, - for standard input")->required();
+    add_list_argument(app, "files", files_, "text files, - for standard input");
     app.add_option("--vocab", vocabulary_, "vocab.txt, tokenizer.json or a folder with one")
         ->required();
     app.add_flag("--pairs", pairs_, "a line is two texts with a tab between them");
-    app.add_option("--max-length", options_.max_length, "tokens of a line at most, 0: no limit")
-        ->check(CLI::NonNegativeNumber);
+    add_count_option(app, "--max-length", options_.max_length,
+                     "tokens of a line at most, 0: no limit");
     app.add_flag("!--no-special-tokens", options_.special_tokens, "no [CLS] and [SEP]");
     app.add_flag("--tokens", tokens_, "the tokens themselves instead of their ids");
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet train bert: a BERT classifier of texts, from a pretrained encoder or from nothing.
 #include "cli/bert_training.h"
+#include "cli/data_check.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
+#include "cli/outputs.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include "data/kinds.h"
@@ -40,7 +42,8 @@ class TrainBert final : public Command {
                    suggestion(task_, std::vector<std::string>{"classify"}));
     if (!is_text_spec(data_)) return unknown_text(data_);
     OCTET_TRY(bert_.check());
-    OCTET_TRY(check_model_output(output_, is_bert_folder(output_), common));
+    OCTET_TRY(
+        check_model_output(output_, is_bert_folder(output_), bert_.used_files(data_), common));
     OCTET_TRY(training_.check(output_, common));
     auto texts = OCTET_TRY(open_text(data_, Split::kTrain));
     if (texts->classes().empty())
@@ -57,6 +60,7 @@ class TrainBert final : public Command {
       return make_model_data(std::move(part), rows, graph, tokenizer, common);
     };
     const TrainingData data = OCTET_TRY(training_.open_data(open));
+    OCTET_TRY(check_training_data(graph, *data.examples, data.test.get(), data_));
     TrainOptions options = training_.options();
     options.settings = bert_.settings(graph);
     options.settings.insert(options.settings.begin(),
@@ -66,12 +70,9 @@ class TrainBert final : public Command {
       fmt::print(stderr, "a new model: the highest learning rate is {} (--lr)\n", kRateOfNewModel);
     }
     const TrainedModel model = OCTET_TRY(training_.train(graph, data, output_, common, options));
-    if (!training_.writes()) return Answer::kDone;
-    const std::string record = training_.record(model, output_, options.settings);
-    OCTET_TRY(write_bert(model.graph, tokenizer, bert_.row_length(graph), record, output_, common));
-    training_.finished(output_);
-    training_.report(model, output_, record, common);
-    return Answer::kDone;
+    return training_.conclude(model, output_, options.settings, common, [&](const auto& record) {
+      return write_bert(model.graph, tokenizer, bert_.row_length(graph), record, output_, common);
+    });
   }
 
  private:

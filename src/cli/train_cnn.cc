@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet train cnn: builds the small convolutional network and trains it in float.
 #include "cli/command.h"
+#include "cli/data_check.h"
 #include "cli/models.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/training.h"
 #include <CLI/CLI.hpp>
 
@@ -9,6 +12,8 @@
 
 namespace octet::cli {
 namespace {
+
+constexpr CountRange kWidths = {1, 65536};
 
 class TrainCnn final : public Command {
  public:
@@ -22,12 +27,14 @@ class TrainCnn final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("-o,--output", output_, "ONNX file to write, or FOLDER/")->required();
-    app.add_option("--channels1", cnn_.channels1, "of the first convolution")
+    add_count_option(app, "--channels1", cnn_.channels1, "of the first convolution", kWidths)
         ->capture_default_str();
-    app.add_option("--channels2", cnn_.channels2, "of the second")->capture_default_str();
-    app.add_option("--hidden", cnn_.hidden, "width of the first linear layer")
+    add_count_option(app, "--channels2", cnn_.channels2, "of the second", kWidths)
         ->capture_default_str();
-    app.add_option("--dropout", cnn_.dropout, "probability, 0: none")->capture_default_str();
+    add_count_option(app, "--hidden", cnn_.hidden, "width of the first linear layer", kWidths)
+        ->capture_default_str();
+    add_number_option(app, "--dropout", cnn_.dropout, "probability, 0: none", 0, 0.9)
+        ->capture_default_str();
     app.add_flag("--hidden-relu", cnn_.hidden_relu, "a relu between the linear layers");
     app.add_flag("--batch-norm", cnn_.batch_norm, "batch normalization after each convolution");
     app.add_flag("--logits", logits_, "the output is the logits: no softmax");
@@ -35,22 +42,20 @@ class TrainCnn final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_model_output(output_, writes_folder(output_, {}), common));
+    OCTET_TRY(check_model_output(output_, writes_folder(output_, {}), {flags_.data}, common));
     OCTET_TRY(flags_.check(output_, common));
     cnn_.seed = common.seed;
     cnn_.softmax = !logits_;
     const Graph graph = OCTET_TRY(make_cnn(cnn_));
     const TrainingData data = OCTET_TRY(
         flags_.open_data([&](Split split, int64_t) { return open_dataset(flags_.data, split); }));
+    OCTET_TRY(check_training_data(graph, *data.examples, data.test.get(), flags_.data));
     TrainOptions options = flags_.options();
     options.settings = {{"command", "train cnn"}, {"data set", flags_.data}};
     const TrainedModel model = OCTET_TRY(flags_.train(graph, data, output_, common, options));
-    if (!flags_.writes()) return Answer::kDone;
-    const std::string record = flags_.record(model, output_, options.settings);
-    OCTET_TRY(write_model(model.graph, output_, common, {}, record));
-    flags_.finished(output_);
-    flags_.report(model, output_, record, common);
-    return Answer::kDone;
+    return flags_.conclude(model, output_, options.settings, common, [&](const auto& record) {
+      return write_model(model.graph, output_, common, {}, record);
+    });
   }
 
  private:

@@ -6,6 +6,8 @@
 
 #include "cli/bert_training.h"
 #include "cli/command.h"
+#include "cli/options.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "data/gzip.h"
@@ -113,15 +115,17 @@ class TrainVocabulary final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("--text", files_,
-                   "text files, plain or gzipped, a line is a text; or kind:path of docs/data.md")
+    add_list_option(app, "--text", files_,
+                    "text files, plain or gzipped, a line is a text; or kind:path of docs/data.md")
         ->required();
-    app.add_option("--column", column_, "read this tab-separated column, from 1; 0: whole lines")
-        ->check(CLI::NonNegativeNumber);
-    app.add_option("--size", options_.vocabulary_size, "entries, special tokens included")
+    add_count_option(app, "--column", column_,
+                     "read this tab-separated column, from 1; 0: whole lines");
+    add_count_option(app, "--size", options_.vocabulary_size, "entries, special tokens included",
+                     {1})
         ->capture_default_str();
     app.add_option("-o,--output", output_, "folder for the tokenizer's files")->required();
-    app.add_option("--min-frequency", options_.min_frequency, "rarer pairs are not joined")
+    add_count_option(app, "--min-frequency", options_.min_frequency, "rarer pairs are not joined",
+                     {1})
         ->capture_default_str();
     app.add_flag("--cased", cased_, "keep upper case and accents");
     app.add_flag("--likelihood", options_.likelihood,
@@ -129,6 +133,8 @@ class TrainVocabulary final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
+    for (const char* name : {"vocab.txt", "tokenizer.json", "tokenizer_config.json"})
+      OCTET_TRY(check_unused((std::filesystem::path(output_) / name).string(), files_, common));
     const std::string vocabulary = (std::filesystem::path(output_) / "vocab.txt").string();
     std::error_code ignored;
     if (!common.force && std::filesystem::exists(vocabulary, ignored))

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/list_option.h"
 #include "cli/models.h"
+#include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -61,65 +61,70 @@ bool is_checkpoint(const std::string& path) {
   return header.find("octet-checkpoint-") != std::string::npos;
 }
 
+/// What was found about a run that diverged.
+std::string divergence(const TrainReport& report) {
+  for (const TrainFinding& f : report.findings)
+    if (f.kind == TrainFinding::Kind::kDiverged || f.kind == TrainFinding::Kind::kNotFinite)
+      return f.message;
+  return "training diverged";
+}
+
 } // namespace
 
 void TrainFlags::define(CLI::App& app, bool with_data) {
   if (with_data) app.add_option("--data", data, "data set, kind:path")->default_val("generated");
-  epochs_option_ = app.add_option("--epochs", options_.epochs, "passes over the training data")
-                       ->check(CLI::Range(1, 1000000))
+  epochs_option_ = add_count_option(app, "--epochs", options_.epochs,
+                                    "passes over the training data", {1, 1000000})
                        ->capture_default_str();
-  app.add_option("--steps", options_.max_steps, "end after so many steps, 0: by epochs")
-      ->check(CLI::NonNegativeNumber);
-  batch_option_ =
-      app.add_option("--batch", options_.batch_size, "examples that go through the graph at once")
-          ->check(CLI::Range(1, 1 << 20))
-          ->capture_default_str();
-  app.add_option("--accumulate", options_.accumulate, "batches whose gradients make one step")
-      ->check(CLI::Range(1, 1 << 20))
+  add_count_option(app, "--steps", options_.max_steps, "end after so many steps, 0: by epochs");
+  batch_option_ = add_count_option(app, "--batch", options_.batch_size,
+                                   "examples that go through the graph at once", {1, 1 << 20})
+                      ->capture_default_str();
+  add_count_option(app, "--accumulate", options_.accumulate,
+                   "batches whose gradients make one step", {1, 1 << 20})
       ->capture_default_str();
   rate_option_ =
-      app.add_option("--lr", options_.optimizer.lr, "highest learning rate")->capture_default_str();
+      add_number_option(app, "--lr", options_.optimizer.lr, "highest learning rate", 1e-12, 1e3)
+          ->capture_default_str();
   optimizer_option_ =
       app.add_option("--optimizer", optimizer_, "sgd, adam or adamw")->capture_default_str();
   app.add_option("--schedule", schedule_, "constant, one-cycle, cosine or linear")
       ->capture_default_str();
-  app.add_option("--warmup", options_.schedule.warmup_fraction,
-                 "share of the steps with a rising rate (all schedules but one-cycle)")
-      ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--weight-decay", options_.optimizer.weight_decay,
-                 "weight decay, of all but biases and normalizations")
+  add_number_option(app, "--warmup", options_.schedule.warmup_fraction,
+                    "share of the steps with a rising rate (all schedules but one-cycle)", 0.0,
+                    1.0);
+  add_number_option(app, "--weight-decay", options_.optimizer.weight_decay,
+                    "weight decay, of all but biases and normalizations", 0, 1e3)
       ->capture_default_str();
-  app.add_option("--clip-norm", options_.optimizer.clip_norm, "largest norm of gradients, 0: none")
+  add_number_option(app, "--clip-norm", options_.optimizer.clip_norm,
+                    "largest norm of gradients, 0: none", 0, 1e30)
       ->capture_default_str();
-  app.add_option("--label-smoothing", options_.label_smoothing, "label smoothing");
+  add_number_option(app, "--label-smoothing", options_.label_smoothing, "label smoothing", 0, 1);
   add_list_option(app, "--freeze", options_.freeze, "constants not to train (*)");
   app.add_option("--device", device_, "cpu or cuda")->capture_default_str();
   app.add_option("--precision", precision_, "f32, bf16, or f16 on CUDA")->capture_default_str();
   app.add_option("--log-dir", log_dir_, "folder for TensorBoard event files");
   app.add_option("--checkpoint", checkpoint_, "checkpoint file; default: OUTPUT.checkpoint");
-  app.add_option("--checkpoint-steps", options_.checkpoint_steps,
-                 "also every so many steps, 0: each epoch only")
+  add_count_option(app, "--checkpoint-steps", options_.checkpoint_steps,
+                   "also every so many steps, 0: each epoch only")
       ->capture_default_str();
+  app.add_flag("--keep-diverged", keep_diverged_,
+               "write the model also when training diverged and nothing better was kept");
   app.add_flag("--no-checkpoint", no_checkpoint_, "write no checkpoint");
   app.add_flag("--resume", options_.resume, "continue from the checkpoint if there is one");
-  app.add_option("--validation-split", options_.validation_split,
-                 "share of the training data held out; its best epoch is kept")
-      ->check(CLI::Range(0.0, 0.9));
-  app.add_option("--evaluate-steps", options_.evaluate_steps,
-                 "also evaluate every so many steps, 0: each epoch only")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--patience", options_.patience,
-                 "stop after so many validations without a better one, 0: never")
-      ->check(CLI::NonNegativeNumber);
+  add_number_option(app, "--validation-split", options_.validation_split,
+                    "share of the training data held out; its best epoch is kept", 0.0, 0.9);
+  add_count_option(app, "--evaluate-steps", options_.evaluate_steps,
+                   "also evaluate every so many steps, 0: each epoch only");
+  add_count_option(app, "--patience", options_.patience,
+                   "stop after so many validations without a better one, 0: never");
   app.add_flag("--no-validation", no_validation_,
                "do not show the accuracy on the test data after each epoch");
 }
 
 void TrainFlags::define_limits(CLI::App& app) {
-  app.add_option("--limit", limit_, "texts to train on, drawn by the seed; 0: all")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--test-limit", test_limit_, "texts that accuracy is shown on; 0: all")
-      ->check(CLI::NonNegativeNumber)
+  add_count_option(app, "--limit", limit_, "texts to train on, drawn by the seed; 0: all");
+  add_count_option(app, "--test-limit", test_limit_, "texts that accuracy is shown on; 0: all")
       ->capture_default_str();
 }
 
@@ -158,6 +163,10 @@ Status TrainFlags::check(const std::string& output, const Common& common) const 
     return ok_status();
   }
   [[maybe_unused]] const auto made = OCTET_TRY(AtomicFile::create(checkpoint, Overwrite::kYes));
+  if (options_.resume)
+    fmt::print(stderr,
+               "--resume: there is no checkpoint {}, so the run starts from the beginning\n",
+               checkpoint);
   return ok_status();
 }
 
@@ -178,6 +187,31 @@ std::string TrainFlags::use_defaults(const TrainDefaults& defaults) {
 void TrainFlags::finished(const std::string& output) const {
   std::error_code ignored;
   if (!checkpoint_path(output).empty()) std::filesystem::remove(checkpoint_path(output), ignored);
+}
+
+Result<Answer> TrainFlags::conclude(const TrainedModel& model,
+                                    const std::string& output,
+                                    const std::vector<RunSetting>& given,
+                                    const Common& common,
+                                    const WriteTrained& write) const {
+  const TrainReport& r = model.report;
+  const Answer answer = r.diverged ? Answer::kNo : Answer::kDone;
+  if (!writes()) return answer;
+  const bool useless = r.diverged && r.best_step == 0;
+  if (!useless || keep_diverged_) {
+    const std::string json = record(model, output, given);
+    OCTET_TRY(write(json));
+    report(model, output, json, common);
+  }
+  finished(output);
+  if (!r.diverged) return answer;
+  const bool is_best = r.best_step > 0;
+  return Error(fmt::format("{}; {}", divergence(r),
+                           is_best ? fmt::format("{} is the best model, that after step {}", output,
+                                                 r.best_step)
+                           : keep_diverged_ ? output + " was written all the same"
+                                            : "no model was written (--keep-diverged writes it)"),
+               ErrorCode::kRefused);
 }
 
 Result<TrainingData> TrainFlags::open_data(const OpenData& open) const {
@@ -321,6 +355,7 @@ std::string TrainFlags::record(const TrainedModel& model,
                                 {"best_epoch", r.best_epoch},
                                 {"best_step", r.best_step},
                                 {"stopped_early", r.stopped_early},
+                                {"diverged", r.diverged},
                                 {"resumed_from", r.resumed_from},
                                 {"parameters", r.parameters},
                                 {"epochs", nlohmann::ordered_json::array()},

@@ -35,6 +35,9 @@ struct TrainingData {
 /// Opens one part of a data set, with so many examples (0: all).
 using OpenData = std::function<Result<std::shared_ptr<const Dataset>>(Split, int64_t limit)>;
 
+/// Writes what was trained with its record.
+using WriteTrained = std::function<Status(const std::string& record)>;
+
 class TrainFlags {
  public:
   explicit TrainFlags(const TrainDefaults& defaults)
@@ -64,6 +67,19 @@ class TrainFlags {
                              TrainOptions base);
   /// The training part, and the test part where that is shown.
   Result<TrainingData> open_data(const OpenData& open) const;
+  /// Hands the training record to `write` and reports. A run that diverged is the answer no, and
+  /// its model is not written unless a better one was kept or --keep-diverged asks for it.
+  Result<Answer> conclude(const TrainedModel& model,
+                          const std::string& output,
+                          const std::vector<RunSetting>& given,
+                          const Common& common,
+                          const WriteTrained& write) const;
+  TrainOptions options() const { return options_; }
+
+  std::string data;
+
+ private:
+  std::string checkpoint_path(const std::string& output) const;
   /// Of several processes that train one model only the first writes it.
   bool writes() const { return rank_ == 0; }
   void finished(const std::string& output) const;
@@ -77,17 +93,12 @@ class TrainFlags {
               const std::string& output,
               const std::string& record,
               const Common& common) const;
-  TrainOptions options() const { return options_; }
-
-  std::string data;
-
- private:
-  std::string checkpoint_path(const std::string& output) const;
   void keep_settings(const TrainingData& examples, const TrainOptions& options);
 
   TrainOptions options_;
   std::string optimizer_, schedule_, device_ = "cpu", precision_ = "f32", log_dir_, checkpoint_;
-  bool no_checkpoint_ = false, no_validation_ = false, has_test_data_ = true;
+  bool keep_diverged_ = false, no_checkpoint_ = false, no_validation_ = false,
+       has_test_data_ = true;
   const CLI::Option *epochs_option_ = nullptr, *batch_option_ = nullptr, *rate_option_ = nullptr,
                     *optimizer_option_ = nullptr;
   int64_t limit_ = 0, test_limit_ = 2000;
