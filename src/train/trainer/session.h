@@ -78,8 +78,6 @@ class TrainSession {
   void scalar(std::string_view tag, int64_t step, double value) const;
   TrainProgress progress() const;
   Result<TrainedModel> finish(Outcome outcome);
-  /// Whether a best model was kept that is one.
-  bool has_best() const;
 
   Graph graph_;
   const Dataset& all_;

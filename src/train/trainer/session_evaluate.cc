@@ -110,11 +110,12 @@ Result<bool> TrainSession::is_sound() {
   return course.now <= kHopeless * course.limit() ? true : lost();
 }
 
-/// The accuracy decides where there is one loss, which is a cross-entropy; else the loss does.
+/// The accuracy decides where there is one loss, which is a cross-entropy; else the loss does. A
+/// state on the way to nowhere is none to keep, however many examples it happens to get right.
 void TrainSession::keep_best(EvaluationRecord& record) {
   const bool by_accuracy = objective_.kind() == LossKind::kCrossEntropy && objective_.terms() == 1;
   const double score = by_accuracy ? record.accuracy : -record.loss;
-  record.best = std::isfinite(record.loss) &&
+  record.best = record.loss <= loss_course().limit() &&
                 (counters_.best_step == 0 || score > counters_.best_score ||
                  (score == counters_.best_score && record.loss < counters_.best_loss));
   counters_.since_best = record.best ? 0 : counters_.since_best + 1;

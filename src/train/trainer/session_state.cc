@@ -81,13 +81,8 @@ Result<TrainedModel> TrainSession::run() {
   return finish(outcome);
 }
 
-bool TrainSession::has_best() const {
-  return options_.keep_best && counters_.best_step > 0 &&
-         counters_.best_loss <= loss_course().limit();
-}
-
 Result<TrainedModel> TrainSession::finish(Outcome outcome) {
-  const bool kept = has_best();
+  const bool kept = options_.keep_best && counters_.best_step > 0;
   bool diverged = outcome == Outcome::kNotFinite;
   if (outcome == Outcome::kNotFinite && !kept)
     return Error("train: " + counters_.findings.back().message, ErrorCode::kRefused);
