@@ -111,6 +111,30 @@ TEST(Lower, LeavesQAndDqInPlaceWhereProductsStayFloat) {
   }
 }
 
+TEST(Lower, TakesAScalarBiasOfOneOutput) {
+  const std::string form = "graph g opset(\"\"=13)\ninput x: f32[2, 3]\nconst s: f32[] = [0.0625]\n"
+                           "const z: i8[] = [0]\nconst codes: i8[3, 1] = [12, -7, 45]\n"
+                           "const sum: f32[] = [0.00390625]\nconst low: i32[] = [37]\n"
+                           "const real: f32[] = [0.3]\nconst v: f32[3, 1] = [0.3, -0.7, 1.1]\n"
+                           "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+                           "w = DequantizeLinear(codes, s, z)\nb = DequantizeLinear(low, sum)\n";
+  const std::vector<Tensor> x = {
+      Tensor::of<float>({2, 3}, {0.5F, -1.0F, 2.0F, 0.25F, 3.0F, -0.125F})};
+  for (const std::string product :
+       {"Gemm(x, v, real)", "Gemm(d, v, b)", "Gemm(d, w, real)", "Gemm(d, w, b)"}) {
+    SCOPED_TRACE(product);
+    const Graph model = parse_graph(form + "y = " + product + "\noutput y: f32[2, 1]\n").value();
+    const auto want = make_reference_executor(model).value()->run(x).value();
+    for (const bool integer : {true, false}) {
+      auto session = Session::create(model, {.threads = 1, .integer = integer});
+      ASSERT_TRUE(session.ok()) << session.error().text();
+      const auto got = session->run(x).value();
+      for (int64_t i = 0; i < 2; ++i)
+        EXPECT_NEAR(got[0].at(i), want[0].at(i), 1e-6);
+    }
+  }
+}
+
 /// A small classifier of f16 or bf16 with Q/DQ before its first product, as TensorRT's strongly
 /// typed networks have it.
 Graph in_half(const std::string& type) {

@@ -7,6 +7,11 @@
 namespace octet::lowering {
 namespace {
 
+/// Gemm also takes a scalar for its one output.
+Tensor as_vector(const Tensor& bias) {
+  return bias.reshaped({bias.count()}).value();
+}
+
 /// The bias of the operator plus the constant that a following Add brought, as floats.
 Result<std::optional<Tensor>> real_bias(Context& c, const Product& p) {
   std::optional<Tensor> bias;
@@ -16,8 +21,9 @@ Result<std::optional<Tensor>> real_bias(Context& c, const Product& p) {
       return error(ErrorCode::kUnsupported, "node {}: its bias is not a constant of type f32",
                    full_label(c.in(), p.node));
   }
-  if (!p.added_bias) return bias;
-  return p.added_bias;
+  if (p.added_bias) return p.added_bias;
+  if (bias) bias = as_vector(*bias);
+  return bias;
 }
 
 Result<bool> emit_quantized(Context& c, const Product& p) {
@@ -42,7 +48,7 @@ Result<bool> emit_quantized(Context& c, const Product& p) {
   const ValueId multiplier = c.out().add_constant(p.node.name + "/multiplier", scales.multiplier);
   node.inputs = {p.x.id, codes, multiplier};
   if (int_bias)
-    node.inputs.push_back(c.out().add_constant(p.node.name + "/bias", *int_bias));
+    node.inputs.push_back(c.out().add_constant(p.node.name + "/bias", as_vector(*int_bias)));
   else if (scales.bias)
     node.inputs.push_back(c.out().add_constant(p.node.name + "/bias", *scales.bias));
   if (e.residual) {
