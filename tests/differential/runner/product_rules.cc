@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products and sums of windows. A float sum of K terms t is off by the rounding of its partial
 // sums: a random walk of K steps, each of about the root of the sum of t^2. The constants leave
-// eight standard deviations.
+// eight standard deviations. Where terms of one sign add up, partial sums grow to the sum itself,
+// and those of equal terms may all be rounded in one direction.
 #include <algorithm>
 
 #include "runner/arrays.h"
@@ -72,8 +73,9 @@ Result<std::vector<Bounded>> product(const Step& s) {
   const double walk = 4 * std::sqrt(terms(s));
   const Tensor rounding =
       map(squares, [walk](double v) { return kRounding * walk * std::sqrt(v); });
-  const Tensor ends = map(sum, out.value, [](double acc, double y) {
-    return 8 * kRounding * (std::fabs(acc) + std::fabs(y - acc));
+  const double growth = 8 + std::max(walk, terms(s) / 3);
+  const Tensor ends = map(sum, out.value, [growth](double acc, double y) {
+    return kRounding * (growth * std::fabs(acc) + 8 * std::fabs(y - acc));
   });
   out.error = plus(plus(out.error, rounding), ends);
   if (s.rounding == Rounding::kCodes && s.has(2)) {

@@ -64,7 +64,7 @@ Outputs average(const Step& s) {
                  static_cast<double>(std::max<int64_t>(out.value.count(), 1));
   for (const int64_t k : s.node.attr_ints("kernel_shape"))
     count = std::max(count, static_cast<double>(k * k));
-  const double rounding = (2 * std::sqrt(count) + 6) * kRounding;
+  const double rounding = std::max(2 * std::sqrt(count) + 6, count / 3) * kRounding;
   out.error = plus(out.error, times(OCTET_TRY(s.run(operands)).at(0), rounding));
   return std::vector<Bounded>{std::move(out)};
 }
@@ -124,10 +124,10 @@ Outputs softmax(const Step& s) {
       worst = std::max(worst, e[at(k)]);
       reach = std::max(reach, std::fabs(v[at(k)]));
     }
+    const double passed_on = std::expm1(std::min(2 * worst, 80.0));
+    const double rounding = kRounding * (32 + 4 * reach + static_cast<double>(all.length));
     for (int64_t k = 0; k < all.length; ++k)
-      err[at(k)] = y[at(k)] * (std::expm1(2 * worst) +
-                               kRounding * (32 + 4 * reach + static_cast<double>(all.length))) +
-                   1e-9;
+      err[at(k)] = std::min(y[at(k)] * (passed_on + rounding) + 1e-9, 1.0);
   });
   out.error = Tensor::of<double>(x.shape(), std::span<const double>(err));
   return std::vector<Bounded>{std::move(out)};
