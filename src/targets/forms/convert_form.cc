@@ -11,6 +11,7 @@
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
 #include "targets/forms/qcdq.h"
+#include "targets/forms/qlinear_limits.h"
 
 #include "octet/export.h"
 
@@ -58,6 +59,17 @@ void note_left(const Graph& graph, std::vector<ExportNote>& notes) {
   }
 }
 
+/// Clip has taken codes since operator set 12.
+Status raise_for_clips(Graph& graph, std::vector<ExportNote>& notes) {
+  constexpr int64_t kClipsCodes = 12, kOldestToRaiseTo = 13;
+  if (graph.opset() >= kClipsCodes) return ok_status();
+  notes = OCTET_TRY(convert_opset(graph, kOldestToRaiseTo));
+  notes.push_back({"raise_opset", graph.name,
+                   fmt::format("to {}: Clip takes codes since {}", kOldestToRaiseTo, kClipsCodes),
+                   true});
+  return infer_types(graph);
+}
+
 } // namespace
 
 std::string_view name(FileForm form) {
@@ -81,8 +93,11 @@ Result<std::vector<ExportNote>> convert_form(Graph& graph, FileForm form) {
   const auto convert = [&]() -> Status {
     OCTET_TRY(infer_types(graph));
     if (form == FileForm::kQcdq) {
-      notes = write_qcdq(graph);
+      OCTET_TRY(raise_for_clips(graph, notes));
+      const std::vector<ExportNote> clips = write_qcdq(graph);
+      notes.insert(notes.end(), clips.begin(), clips.end());
     } else {
+      make_parameters_scalar(graph);
       OCTET_TRY(apply(graph, kTypeRules, notes));
       OCTET_TRY(apply(graph, kQOperatorRules, notes));
       if (form == FileForm::kFused) {

@@ -13,6 +13,7 @@
 #include "passes/schema_types.h"
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
+#include "targets/forms/qlinear_limits.h"
 
 namespace octet {
 
@@ -86,7 +87,7 @@ std::optional<Patch> qlinear_around(const RuleContext& context, const Node& node
   std::vector<ValueId> inputs;
   for (const ValueId id : node.inputs) {
     const auto in = coded_value(g, id);
-    if (!fits(in, *out)) return std::nullopt;
+    if (!fits(in, *out) || !computes_on_codes(g, node, *in, *out)) return std::nullopt;
     append(inputs, *in);
   }
   inputs.insert(inputs.end(), {out->scale, out->zero});
