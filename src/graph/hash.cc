@@ -54,6 +54,13 @@ void hash_type(Hasher& h, const TypeInfo& type) {
   h.bytes(type.opaque);
 }
 
+void hash_function(Hasher& h, const LocalFunction& function) {
+  h.bytes(function.domain);
+  h.bytes(function.name);
+  h.bytes(function.overload);
+  h.bytes(function.bytes);
+}
+
 } // namespace
 
 uint64_t Graph::content_hash() const {
@@ -83,6 +90,7 @@ uint64_t Graph::content_hash() const {
     h.bytes(n.domain);
     h.bytes(n.op_type);
     h.bytes(n.name);
+    if (!n.overload.empty()) h.bytes(n.overload);
     names(n.inputs);
     names(n.outputs);
     for (const auto& [key, attribute] : n.attributes) {
@@ -92,6 +100,8 @@ uint64_t Graph::content_hash() const {
       h.bytes(attribute.reference);
     }
   }
+  for (const LocalFunction& function : info.functions)
+    hash_function(h, function);
   return h.value();
 }
 
