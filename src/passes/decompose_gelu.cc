@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //   BiasGelu(x, b), Gelu(x) of com.microsoft      =>    x [+ b] ─▶ Gelu ─▶ y
 //   FastGelu(x, b)                                =>    x [+ b] ─▶ Gelu(approximate: tanh) ─▶ y
-// Rounding. Below opset 20, which has no Gelu, its chain.
+// Rounding. Below opset 20, which has no Gelu, its chain; Gelu of a later one that is written for
+// it becomes that too.
 #include <cmath>
 
 #include "passes/standard_operators.h"
@@ -47,8 +48,10 @@ class Chain {
 
 std::optional<Patch> decompose_gelu(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  const bool tanh = node.is("FastGelu", kMicrosoft);
-  if (!tanh && !node.is("BiasGelu", kMicrosoft) && !node.is("Gelu", kMicrosoft))
+  const bool too_new = node.is("Gelu") && g.opset() < 20;
+  const bool tanh = node.is("FastGelu", kMicrosoft) ||
+                    (too_new && node.attr_string("approximate", "none") == "tanh");
+  if (!tanh && !too_new && !node.is("BiasGelu", kMicrosoft) && !node.is("Gelu", kMicrosoft))
     return std::nullopt;
   const DType type = g.value(node.input(0)).type.type;
   if (!is_float(type) || g.opset() < 9) return std::nullopt;

@@ -245,15 +245,9 @@ class Reducer {
   std::vector<Step> steps_;
 };
 
-/// Gelu as com.microsoft's, which decompose_gelu knows.
-void rename_gelu(Graph& graph) {
-  for (const NodeId id : graph.nodes()) {
-    Node& node = graph.mutable_node(id);
-    if (!node.is("Gelu")) continue;
-    node.op_type = node.attr_string("approximate", "none") == "tanh" ? "FastGelu" : "Gelu";
-    node.attributes.clear();
-    node.domain = kMicrosoft;
-  }
+/// Those of com.microsoft, which every operator set has, stay.
+std::optional<Patch> decompose_own_gelu(const RuleContext& context, const Node& node) {
+  return node.is("Gelu") ? decompose_gelu(context, node) : std::nullopt;
 }
 
 std::optional<Patch> decompose_layer_norm(const RuleContext& context, const Node& node) {
@@ -352,7 +346,7 @@ std::optional<Patch> decompose_rms_norm(const RuleContext& context, const Node& 
 std::vector<Rule> decompositions(int64_t version) {
   std::vector<Rule> rules;
   if (version < 23) rules.push_back({"decompose_rms_norm", decompose_rms_norm});
-  if (version < 20) rules.push_back({"decompose_gelu", decompose_gelu});
+  if (version < 20) rules.push_back({"decompose_gelu", decompose_own_gelu});
   if (version < 18) rules.push_back({"decompose_activation", decompose_activation});
   if (version < 17) rules.push_back({"decompose_layer_norm", decompose_layer_norm});
   if (version < 15) {
@@ -364,22 +358,16 @@ std::vector<Rule> decompositions(int64_t version) {
 
 /// What no rule took.
 Status check_left(const Graph& graph, int64_t version) {
-  const std::map<std::string_view, int64_t> since = {{"RMSNormalization", 23},
-                                                     {"Mish", 18},
-                                                     {"LayerNormalization", 17},
-                                                     {"CastLike", 15},
-                                                     {"HardSwish", 14}};
+  const std::map<std::string_view, int64_t> since = {
+      {"RMSNormalization", 23},   {"Gelu", 20},     {"Mish", 18},
+      {"LayerNormalization", 17}, {"CastLike", 15}, {"HardSwish", 14}};
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     const auto found = since.find(node.op_type);
     if (node.domain.empty() && found != since.end() && version < found->second)
       return in_the_way(graph, node, version,
-                        "lacks the operator, and its chain needs known types and "
-                        "the last axis alone");
-    if (node.is("Gelu", kMicrosoft) || node.is("FastGelu", kMicrosoft)) {
-      if (version < 20 && !graph.opsets.contains(kMicrosoft))
-        return in_the_way(graph, node, version, "lacks Gelu, and its type is not known");
-    }
+                        "lacks the operator, and its chain needs known types (of "
+                        "LayerNormalization and RMSNormalization: and the last axis alone)");
   }
   return ok_status();
 }
@@ -415,7 +403,6 @@ Result<std::vector<Step>> reduce_opset(Graph& graph, int64_t version) {
                  "the model has local functions, which are written for opset {}; simplify it first",
                  from);
   OCTET_TRY(infer_types(graph));
-  if (version < 20 && from >= 20) rename_gelu(graph);
   std::vector<Step> steps = OCTET_TRY(Reducer(graph, version).run());
   const std::vector<Rule> rules = decompositions(version);
   for (Step& step : OCTET_TRY(rewrite(graph, rules))) {

@@ -48,6 +48,33 @@ output y: f32[2, 4]
 )");
 }
 
+/// Operators of com.microsoft belong to no operator set of ONNX: they are the file's own choice,
+/// and none comes in unasked.
+TEST(ConvertOpset, GeluOfMicrosoftStaysAndNoneComes) {
+  const Graph graph = parse(R"(graph g opset(""=20, "com.microsoft"=1, "foreign"=1)
+input x: f32[2, 4]
+a = com.microsoft.Gelu(x) "theirs"
+b = com.microsoft.FastGelu(a) "fast"
+y = Gelu(b) "gelu"
+output y: f32[2, 4]
+)");
+  const Graph older = at(graph, 17);
+  std::vector<std::string> microsofts;
+  for (const NodeId id : older.nodes()) {
+    EXPECT_FALSE(older.node(id).is("Gelu"));
+    if (older.node(id).domain == "com.microsoft") microsofts.push_back(older.node(id).name);
+  }
+  EXPECT_EQ(microsofts, (std::vector<std::string>{"theirs", "fast"}));
+  expect_same_numbers(graph, older, 1e-6);
+  const Graph untyped = parse(R"(graph g opset(""=20, "com.microsoft"=1, "foreign"=1)
+input x: f32[2, 4]
+a = foreign.Unheard(x) "foreign"
+y = Gelu(a) "gelu"
+output y: f32[2, 4]
+)");
+  EXPECT_NE(refusal(untyped, 17).find("\"gelu\""), std::string::npos);
+}
+
 TEST(ConvertOpset, ChainsTakeThePlaceOfLaterOperators) {
   const Graph graph = transformer();
   for (int64_t version = 22; version >= 13; --version) {
