@@ -126,7 +126,8 @@ enum class WeightStorage {
 
 /// Applies a plan to the float graph: simplifies it for inference, then writes Q/DQ (or the dynamic
 /// or weight-only form) as the target wants it. Errors: something the plan names is missing or
-/// ambiguous in the graph, a scale that cannot be, an operator set below 13.
+/// ambiguous in the graph, a scale that cannot be, an operator set below 13, a plan by which
+/// nothing becomes 8 bits (kRefused, with the reason of each layer).
 Result<Graph> quantize(const Graph& graph,
                        const QuantizationPlan& plan,
                        WeightStorage storage = WeightStorage::kTarget);

@@ -7,7 +7,10 @@
 #include <set>
 
 #include "core/format.h"
+#include "graph/bodies.h"
+#include "graph/domains.h"
 #include "ops/infer.h"
+#include "ops/quant_layout.h"
 #include "quant/runtime_limits.h"
 
 namespace octet {
@@ -16,6 +19,13 @@ namespace {
 
 bool is_clamp(const Node& node) {
   return node.is("Relu") || node.is("Clip");
+}
+
+bool is_quantize(const Node& node) {
+  return node.is("QuantizeLinear") || node.is("QuantizeLinear", kMicrosoft);
+}
+bool is_dequantize(const Node& node) {
+  return node.is("DequantizeLinear") || node.is("DequantizeLinear", kMicrosoft);
 }
 
 class Placer {
@@ -57,12 +67,20 @@ class Placer {
       return Refusal{verdict,
                      verdict == kExcluded ? "excluded by pattern" : "no include pattern names it",
                      ""};
+    if (const std::string_view why = in_codes_already(graph_, node); !why.empty())
+      return Refusal{std::string(kInCodes), std::string(why), ""};
+    if (has_bodies(node))
+      return Refusal{"bodies", "what stands in its bodies is not quantized", ""};
+    if (rule == nullptr && works_on_codes(node))
+      return Refusal{std::string(kInCodes), trait(node).reason, ""};
     if (rule == nullptr)
       return Refusal{"no-rule", std::string(placement_.otherwise),
                      std::string(placement_.otherwise_clause)};
     if (rule->treatment == Treatment::kFloat || rule->treatment == Treatment::kCommutes)
       return Refusal{rule->treatment == Treatment::kFloat ? "float" : "commutes",
                      std::string(rule->why), std::string(rule->clause)};
+    if (is_done_behind(node, *rule))
+      return Refusal{std::string(kInCodes), "Q of the file takes its output", ""};
     if (!is_float32(node.output(0)))
       return Refusal{
           "not-f32",
@@ -71,6 +89,12 @@ class Placer {
       return Refusal{"softmax", "Softmax stays in float unless asked for (softmax option)",
                      std::string(rule->clause)};
     return std::nullopt;
+  }
+
+  /// Of layers that have Q/DQ on both sides: the Q of the file on one says that both are done.
+  bool is_done_behind(const Node& node, const PlacementRule& rule) const {
+    return rule.treatment != Treatment::kProduct && rule.treatment != Treatment::kResidual &&
+           goes_into_codes(node.output(0));
   }
 
   const PlacementRule* rule_of(const Node& node) const {
@@ -149,12 +173,27 @@ class Placer {
     return absorbs ? &clamp : nullptr;
   }
 
+  bool works_on_codes(const Node& node) const {
+    const bool codes = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+      return id.valid() && is_byte(graph_.value(id).type.type);
+    });
+    return codes && trait(node).kind == QuantTrait::Kind::kNone;
+  }
+
+  /// Whether a Q of the file takes the value.
+  bool goes_into_codes(ValueId value) const {
+    const auto uses = uses_.of(value);
+    return std::any_of(uses.begin(), uses.end(),
+                       [&](const Uses::Use& use) { return is_quantize(graph_.node(use.node)); });
+  }
+
   /// Whether Q goes after the node, after its clamp (noted for later), or nowhere.
   bool output_here(const Node& node, OutputCodes rule) {
     if (rule == OutputCodes::kNever) return false;
     const Node* clamp = clamp_after(node);
     const ValueId read = (clamp != nullptr ? *clamp : node).output(0);
     if (rule == OutputCodes::kWhenRead && !wanted_.contains(read)) return false;
+    if (goes_into_codes(read)) return false;
     if (clamp == nullptr) return true;
     clamped_.insert(clamp->id);
     return false;
@@ -295,6 +334,16 @@ class Placer {
 };
 
 } // namespace
+
+std::string_view in_codes_already(const Graph& graph, const Node& node) {
+  if (is_quantize(node) || is_dequantize(node)) return "the file has it";
+  for (const ValueId id : node.inputs) {
+    if (!id.valid()) continue;
+    const Node* producer = graph.producer(id);
+    if (producer != nullptr && is_dequantize(*producer)) return "it reads what DQ makes of codes";
+  }
+  return {};
+}
 
 const PlacementRule* Placement::rule(std::string_view op) const {
   const auto found =

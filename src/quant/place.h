@@ -26,6 +26,11 @@ inline constexpr std::string_view kEmbeddingRule = "embedding";
 NodePlan
 place_embedding(const Graph& graph, const Placement& placement, const Node& node, NodePlan plan);
 
+/// The rule of nodes that the file has in 8 bits already: they stay as they are.
+inline constexpr std::string_view kInCodes = "in-codes";
+/// Why a node counts as such: it is Q or DQ, or reads what DQ makes; empty: it does not.
+std::string_view in_codes_already(const Graph& graph, const Node& node);
+
 /// What the include and exclude patterns say of a node: empty, `kExcluded` or "not-included".
 inline constexpr std::string_view kExcluded = "excluded";
 std::string pattern_verdict(const QuantizeOptions& options, const Node& node);

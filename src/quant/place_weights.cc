@@ -2,6 +2,7 @@
 // Which weights are stored in 8 bits when activations stay float until run time: those of every
 // product and embedding. In dynamic mode linear layers compute in integers, and Conv does where an
 // include pattern names it (its ONNX form, ConvInteger, is slow); the others as in weight-only.
+#include "graph/bodies.h"
 #include "ops/infer.h"
 #include "quant/place.h"
 
@@ -23,6 +24,11 @@ class WeightPlacer {
       return stays_float(plan, verdict,
                          verdict == kExcluded ? "excluded by pattern"
                                               : "no include pattern names it");
+    if (const std::string_view why = in_codes_already(graph_, node);
+        !why.empty() && options_.mode == QuantMode::kDynamic)
+      return stays_float(plan, std::string(kInCodes), std::string(why));
+    if (has_bodies(node))
+      return stays_float(plan, "bodies", "what stands in its bodies is not quantized");
     if (node.is("Gather")) return place_embedding(graph_, placement_, node, plan);
     const OpDef* op = find_op(node.domain, node.op_type);
     const QuantTrait t = op == nullptr ? QuantTrait::none("octet has no definition of it")

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "quant/place.h"
 #include "quant/scheme.h"
 
 #include "octet/quantize.h"
@@ -53,6 +54,7 @@ std::string QuantizationPlan::text() const {
     rows.push_back({n.node, n.op,
                     n.quantized            ? "8 bit"
                     : n.rule == "commutes" ? "as its neighbours"
+                    : n.rule == kInCodes   ? "as the file has it"
                                            : "float",
                     n.why, n.clause.empty() ? "" : "targets " + n.clause});
   out += "\n\n" + table(rows);

@@ -71,6 +71,28 @@ std::string listed(const std::vector<std::string>& names) {
   return names.size() > shown ? fmt::format("{} and {} more", out, names.size() - shown) : out;
 }
 
+/// An error that says of each layer why it stays as it is, where all of them do.
+Status check_something_changes(const QuantizationPlan& plan) {
+  if (std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                  [](const NodePlan& node) { return node.quantized; }))
+    return ok_status();
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons; ///< in the plan's order
+  for (const NodePlan& node : plan.nodes) {
+    const std::string why = node.op + ": " + node.why;
+    auto found = std::find_if(reasons.begin(), reasons.end(),
+                              [&](const auto& reason) { return reason.first == why; });
+    if (found == reasons.end()) found = reasons.insert(reasons.end(), {why, {}});
+    found->second.push_back(node.node);
+  }
+  std::string all;
+  for (const auto& [why, names] : reasons)
+    all += fmt::format("{}{} ({})", all.empty() ? "" : "; ", why, listed(names));
+  return error(
+      ErrorCode::kRefused,
+      "nothing becomes 8 bits for {} in {} mode; choose another target, mode or pattern: {}",
+      plan.target, name(plan.mode), all.empty() ? "the model has no layers" : all);
+}
+
 } // namespace
 
 Result<NodeId> find_planned(const Graph& graph, const NodePlan& plan) {
@@ -120,6 +142,7 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
     return error("quantize: the plan is for another graph: {} not found or ambiguous; make a plan "
                  "for this one",
                  listed(difference.unmatched));
+  OCTET_TRY_WITH(check_something_changes(plan), "quantize");
   const auto apply = [&]() -> Status {
     if (storage == WeightStorage::kTarget)
       OCTET_TRY(apply_embeddings(out, plan, EmbeddingRanges::kPlanned));
