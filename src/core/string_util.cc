@@ -98,8 +98,10 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 
 std::string join_some(std::span<const std::string> parts, size_t most) {
   std::vector<std::string> shown;
-  for (const std::string& part : parts.first(std::min(parts.size(), most)))
-    shown.push_back(part.size() <= kLongestShown ? part : part.substr(0, kLongestShown) + "...");
+  for (const std::string& part : parts.first(std::min(parts.size(), most))) {
+    shown.push_back(part.substr(0, kLongestShown));
+    if (part.size() > kLongestShown) shown.back() += "...";
+  }
   const std::string text = join(shown, ", ");
   if (parts.size() <= most) return text;
   return text + " and " + std::to_string(parts.size() - most) + " more";
