@@ -99,8 +99,9 @@ std::optional<Patch> fold_ordered_gather(const RuleContext& context, const Node&
   const Graph& g = context.graph;
   const bool in_order = (node.is("Gather") && gathers_in_order(context, node)) ||
                         (node.is("GatherND") && picks_in_order(context, node));
+  if (!in_order || g.opset() < 5) return std::nullopt;
   const auto& y = g.value(node.output(0)).type.shape;
-  if (!in_order || !y || g.opset() < 5) return std::nullopt;
+  if (!y) return std::nullopt;
   // The elements keep their order through reshapes: the first tensor that says enough is taken.
   ValueId x = node.input(0);
   auto target = reshape_target(g.value(x).type, *y);

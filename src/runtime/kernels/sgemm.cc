@@ -63,10 +63,10 @@ FloatTileKernels float_tile_kernels(Isa isa, int64_t n) {
 
 void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out) {
   const int64_t columns = std::min(width, weights.n - column);
-  const float* from = weights.w + column * weights.n_stride;
   for (int64_t i = 0; i < weights.k; ++i) {
+    const float* from = weights.w + i * weights.k_stride + column * weights.n_stride;
     for (int64_t c = 0; c < columns; ++c) {
-      out[i * width + c] = from[i * weights.k_stride + c * weights.n_stride];
+      out[i * width + c] = from[c * weights.n_stride];
     }
     for (int64_t c = columns; c < width; ++c) {
       out[i * width + c] = 0.0F;
