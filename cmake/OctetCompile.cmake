@@ -28,8 +28,8 @@ endif()
 # compiled together may use the same names as their neighbours, and headers' types as if they were headers.
 add_library(octet_flags INTERFACE)
 target_compile_options(octet_flags INTERFACE
-  -ffp-contract=off -Wall -Wextra -Wshadow=local -Wno-missing-field-initializers -fno-semantic-interposition
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage> $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+  -ffp-contract=off -Wall -Wextra -Wno-missing-field-initializers -fno-semantic-interposition
+  $<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local;-Wno-subobject-linkage;-fpch-preprocess,-Wshadow>
   $<$<BOOL:${OCTET_WERROR}>:-Werror>)
 target_compile_definitions(octet_flags INTERFACE OCTET_VERSION="${PROJECT_VERSION}")
 find_program(OCTET_MOLD mold)

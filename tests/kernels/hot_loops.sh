@@ -47,7 +47,7 @@ count_loops() {
 failed=0
 check() { # file, least number of hot loops that it must have
   local object loops spilled
-  object=$build/CMakeFiles/liboctet.dir/src/runtime/kernels/$1.cc.o
+  object=$build/CMakeFiles/octet_kernels.dir/src/runtime/kernels/$1.cc.o
   read -r loops spilled < <(count_loops "$object")
   echo "$1: $loops hot loops, $spilled with stack references"
   if [ "$loops" -lt "$2" ]; then
