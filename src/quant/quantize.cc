@@ -72,7 +72,7 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 /// An error that says of each layer why it stays as it is, where all of them do.
-Status check_something_changes(const QuantizationPlan& plan) {
+Status check_something_changes(const Graph& graph, const QuantizationPlan& plan) {
   if (std::any_of(plan.nodes.begin(), plan.nodes.end(),
                   [](const NodePlan& node) { return node.quantized; }))
     return ok_status();
@@ -87,10 +87,16 @@ Status check_something_changes(const QuantizationPlan& plan) {
   std::string all;
   for (const auto& [why, names] : reasons)
     all += fmt::format("{}{} ({})", all.empty() ? "" : "; ", why, listed(names));
-  return error(
-      ErrorCode::kRefused,
-      "nothing becomes 8 bits for {} in {} mode; choose another target, mode or pattern: {}",
-      plan.target, name(plan.mode), all.empty() ? "the model has no layers" : all);
+  const std::vector<NodeId> nodes = graph.nodes();
+  const bool has_codes = std::any_of(
+      nodes.begin(), nodes.end(), [&](NodeId id) { return graph.node(id).is("DequantizeLinear"); });
+  const std::string way_out =
+      has_codes ? fmt::format("the model is quantized already; octet repair --target {} fits its "
+                              "layers to the target",
+                              plan.target)
+                : "choose another target, mode or pattern";
+  return error(ErrorCode::kRefused, "nothing becomes 8 bits for {} in {} mode; {}: {}", plan.target,
+               name(plan.mode), way_out, all.empty() ? "the model has no layers" : all);
 }
 
 } // namespace
@@ -142,7 +148,7 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
     return error("quantize: the plan is for another graph: {} not found or ambiguous; make a plan "
                  "for this one",
                  listed(difference.unmatched));
-  OCTET_TRY_WITH(check_something_changes(plan), "quantize");
+  OCTET_TRY_WITH(check_something_changes(graph, plan), "quantize");
   const auto apply = [&]() -> Status {
     if (storage == WeightStorage::kTarget)
       OCTET_TRY(apply_embeddings(out, plan, EmbeddingRanges::kPlanned));
