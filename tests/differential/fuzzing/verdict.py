@@ -9,6 +9,9 @@ from .generate import session
 from .runner import Died
 
 EXPORTS_ON_CODES = ("qoperator", "fused")
+# ONNX Runtime infers one window more than it computes for some pools with ceil_mode; whether its plan of the memory then
+# fails depends on what stands around.
+FAILED_PLAN = "attempting to re-use buffer"
 
 
 @dataclasses.dataclass
@@ -97,7 +100,7 @@ class Judge:
             self.judge_refusals(refusals)
             for what, file in self.answers["files"].items():
                 refused = self.onnxruntime(f"{what} in ONNX Runtime", file)
-                if refused:
+                if refused and FAILED_PLAN not in refused:
                     accepted = "" if f"check {what}" in refusals else " (check accepts it)"
                     self.find(f"{what} refused by ONNX Runtime", refused[:400] + accepted)
         self.measure_bounds()

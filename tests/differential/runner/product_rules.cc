@@ -79,7 +79,8 @@ Result<std::vector<Bounded>> product(const Step& s) {
   });
   out.error = plus(plus(out.error, rounding), ends);
   if (s.rounding == Rounding::kCodes && s.has(2)) {
-    const double half_step = 0.5 * s.in[0].scale * s.in[1].scale;
+    const auto alpha = static_cast<double>(std::fabs(s.node.attr_float("alpha", 1)));
+    const double half_step = 0.5 * alpha * s.in[0].scale * s.in[1].scale;
     out.error = map(out.error, [half_step](double e) { return e + half_step; });
   }
   return std::vector<Bounded>{std::move(out)};
