@@ -125,13 +125,17 @@ def pool(s, x):
     keeps_dilation = op == "MaxPool" or s.opset >= 19
     attributes, planes = windows(s, x, ceil=ceil, most=2, kernels=(2, 2, 3, 3, 1), strides=(1, 2, 2, 3),
                                  dilations=(1, 1, 2) if keeps_dilation else (1,))
+    strides = attributes.get("strides", [1] * len(planes))
+    spans = [(m - 1) * st + k for m, st, k in zip(planes, strides, attributes["kernel_shape"])]
+    if "SAME" in attributes.get("auto_pad", "") and any(span < n for span, n in zip(spans, s.shape(x)[2:])):
+        raise Impossible("ONNX Runtime pools with a negative padding")
     if ceil and "auto_pad" not in attributes:
         attributes["ceil_mode"] = 1
     if op == "AveragePool" and s.chance(0.5):
         attributes["count_include_pad"] = int(s.chance(0.7))
     if op == "AveragePool" and "dilations" in attributes and not attributes.get("count_include_pad"):
         attributes.pop("pads", None)  # a window of nothing but padding has no average
-        planes = window_sizes(s.shape(x)[2:], attributes["kernel_shape"], attributes.get("strides", [1] * len(planes)),
+        planes = window_sizes(s.shape(x)[2:], attributes["kernel_shape"], strides,
                               attributes["dilations"], [0] * len(planes), [0] * len(planes), "ceil_mode" in attributes)
     return s.finish(s.node(op, [x], (batch, channels, *planes), **attributes))
 
