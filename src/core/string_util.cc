@@ -114,4 +114,26 @@ int64_t whole_number(std::string_view text) {
   return failure == std::errc() && stop == end && value > 0 ? value : 0;
 }
 
+bool glob_match(std::string_view pattern, std::string_view text) {
+  // Greedy with one point to come back to: linear in practice, never exponential.
+  size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*')
+    ++p;
+  return p == pattern.size();
+}
+
 } // namespace octet

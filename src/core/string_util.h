@@ -35,4 +35,7 @@ std::string join(std::span<const std::string> parts, std::string_view separator)
 /// length in a message. A long part is cut.
 std::string join_some(std::span<const std::string> parts, size_t most = 8);
 
+/// True when `text` matches `pattern` (`*` any run, `?` any one character).
+bool glob_match(std::string_view pattern, std::string_view text);
+
 } // namespace octet

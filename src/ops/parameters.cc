@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "core/string_util.h"
 
 namespace octet {
 namespace {
@@ -66,32 +67,10 @@ std::optional<Role> trainable_role(const Graph& graph, const Uses& uses, ValueId
 
 bool any_matches(std::span<const std::string> patterns, std::string_view text) {
   return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& p) { return matches_pattern(p, text); });
+                     [&](const std::string& p) { return glob_match(p, text); });
 }
 
 } // namespace
-
-bool matches_pattern(std::string_view pattern, std::string_view text) {
-  // Greedy with one point to come back to: linear in practice, never exponential.
-  size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*')
-    ++p;
-  return p == pattern.size();
-}
 
 Result<std::vector<Parameter>> trainable_parameters(const Graph& graph,
                                                     std::span<const std::string> train,
@@ -112,7 +91,7 @@ Result<std::vector<Parameter>> trainable_parameters(const Graph& graph,
   for (const std::span<const std::string> patterns : {train, freeze})
     for (const std::string& pattern : patterns)
       if (std::none_of(names.begin(), names.end(),
-                       [&](std::string_view n) { return matches_pattern(pattern, n); }))
+                       [&](std::string_view n) { return glob_match(pattern, n); }))
         return error("the pattern \"{}\" matches no float constant; octet inspect lists them",
                      pattern);
   return found;

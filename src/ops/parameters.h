@@ -16,9 +16,6 @@ struct Parameter {
   Role role;     ///< of its first trainable use
 };
 
-/// True when `text` matches `pattern`, in which `*` stands for any characters.
-bool matches_pattern(std::string_view pattern, std::string_view text);
-
 /// The float constants that reach a weight, bias or gain directly, through data movement or through
 /// Q/DQ, in order of id: each once, however many uses it has. Names that match `freeze` are left
 /// out; float constants that match `train` are taken whatever their role (and are weights then).

@@ -65,28 +65,4 @@ Status check_patterns(const Graph& graph, const QuantizeOptions& options) {
   return ok_status();
 }
 
-bool glob_match(std::string_view pattern, std::string_view text) {
-  size_t p = 0;
-  size_t t = 0;
-  size_t star = std::string_view::npos;
-  size_t after_star = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) && pattern[p] != '*') {
-      ++p;
-      ++t;
-    } else if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      after_star = t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++after_star;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*')
-    ++p;
-  return p == pattern.size();
-}
-
 } // namespace octet

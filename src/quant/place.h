@@ -37,7 +37,4 @@ std::string pattern_verdict(const QuantizeOptions& options, const Node& node);
 /// An error for a pattern that matches no node and no operator.
 Status check_patterns(const Graph& graph, const QuantizeOptions& options);
 
-/// True when `text` matches `pattern` (`*` any run, `?` any one character).
-bool glob_match(std::string_view pattern, std::string_view text);
-
 } // namespace octet

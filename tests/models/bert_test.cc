@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "core/string_util.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
 #include "ops/parameters.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/string_util.h"
 #include "quant/place.h"
 #include "quant/support.h"
 #include <gtest/gtest.h>

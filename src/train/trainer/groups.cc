@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/string_util.h"
 
 namespace octet::train {
 namespace {
@@ -26,7 +27,7 @@ Result<Groups> parameter_groups(const Graph& graph,
         rule = Rule::kSmall;
     if (by_role && t.is_scale) rule = Rule::kSmall;
     for (size_t i = 0; i < options.no_decay.size(); ++i) {
-      if (!matches_pattern(options.no_decay[i], graph.value(t.value).name)) continue;
+      if (!glob_match(options.no_decay[i], graph.value(t.value).name)) continue;
       used[i] = true;
       rule = rule == Rule::kDecays ? Rule::kNamed : rule;
     }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "core/string_util.h"
 #include "ops/parameters.h"
 #include "train/convert.h"
 #include "train/guard.h"
@@ -59,7 +60,7 @@ std::vector<std::string> matching_values(const Graph& graph, std::span<const std
   for (const NodeId id : graph.nodes())
     for (const ValueId v : graph.node(id).outputs)
       if (v.valid() && std::any_of(names.begin(), names.end(), [&](const std::string& pattern) {
-            return matches_pattern(pattern, graph.value(v).name);
+            return glob_match(pattern, graph.value(v).name);
           }))
         out.push_back(graph.value(v).name);
   return out;
