@@ -42,20 +42,26 @@ bool accepted(const std::vector<Finding>& findings); ///< no finding is an error
 struct LayerForm {
   std::string node;
   std::string op;
-  std::string form;      ///< the operator that runs: "QLinearConv", "FusedConv", "Conv"
-  std::string precision; ///< "int8", "float", "codes" (moves codes without computing), "fused"
-  std::string why;       ///< where it falls back: the condition that failed
+  std::string form; ///< the operator that runs: "QLinearConv", "FusedConv", "Conv"
+  /// "int8", "fp8", "fp4", "float", "codes" (moves codes without computing), "fused", "refused";
+  /// TensorRT 11: "fp32", "fp16", "bf16" for "float"
+  std::string precision;
+  std::string why; ///< where it falls back: the condition that failed
   std::string source;
   std::string fusion; ///< what it is computed with: `attention "softmax_3"`; empty: by itself
-  std::string mend;   ///< the change that would put it into int8; empty where none would
-  int64_t work = 0;   ///< multiply-adds of a product; dimensions that are not known count as 1
+  std::string mend;   ///< the change that would put it into 8 bits; empty where none would
+  std::vector<std::string> wants_codes; ///< values on which the mend puts Q/DQ
+  int64_t work = 0; ///< multiply-adds of a product; dimensions that are not known count as 1
 };
 
 /// One entry for each node that computes something (constants, Q and DQ are left out, and what
 /// another node absorbs is named there).
 Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view target);
-/// Share of the multiply-adds that run in int8, 0 to 1.
-double int8_share(const std::vector<LayerForm>& layers);
+/// Share of the multiply-adds that run in a precision, 0 to 1.
+double share_in(const std::vector<LayerForm>& layers, std::string_view precision);
+inline double int8_share(const std::vector<LayerForm>& layers) {
+  return share_in(layers, "int8");
+}
 
 /// A layer that runs otherwise in another file or on another target.
 struct LayerChange {

@@ -92,10 +92,14 @@ class Explain final : public Command {
   static nlohmann::ordered_json json(const std::vector<Explanation>& all) {
     nlohmann::ordered_json out;
     for (const Explanation& one : all) {
-      nlohmann::ordered_json share = nullptr; // a refused file runs in nothing
-      if (one.errors == 0) share = int8_share(one.layers);
-      out[one.target] = {
-          {"errors", one.errors}, {"int8_share", share}, {"layers", json(one.layers)}};
+      const auto share = [&](std::string_view precision) -> nlohmann::ordered_json {
+        if (one.errors > 0) return nullptr; // a refused file runs in nothing
+        return share_in(one.layers, precision);
+      };
+      out[one.target] = {{"errors", one.errors}, {"int8_share", share("int8")}};
+      for (const std::string_view precision : kOtherCodes)
+        out[one.target][fmt::format("{}_share", precision)] = share(precision);
+      out[one.target]["layers"] = json(one.layers);
     }
     return out;
   }
@@ -105,9 +109,16 @@ class Explain final : public Command {
     for (const LayerForm& l : one.layers)
       table.add({l.node, l.op, l.fusion.empty() ? l.form : l.form + " in " + l.fusion, l.precision,
                  l.mend.empty() ? l.why : fmt::format("{}; to mend it, {}", l.why, l.mend)});
-    fmt::print("{} on {}\n{}{} of the multiply-adds in int8\n", model_, one.target, table.text(),
-               share_text(one));
+    fmt::print("{} on {}\n{}{}\n", model_, one.target, table.text(), shares_text(one));
     print_refusal(one);
+  }
+
+  static std::vector<std::string> share_row(const std::vector<Explanation>& all,
+                                            std::string_view precision) {
+    std::vector<std::string> out = {fmt::format("share of work in {}", precision), ""};
+    for (const Explanation& one : all)
+      out.push_back(share_text(one, precision));
+    return out;
   }
 
   /// One column a target. Layers are matched by name.
@@ -127,10 +138,11 @@ class Explain final : public Command {
       }
       table.add(std::move(row));
     }
-    std::vector<std::string> shares = {"share of work in int8", ""};
-    for (const Explanation& one : all)
-      shares.push_back(share_text(one));
-    table.add(std::move(shares));
+    table.add(share_row(all, "int8"));
+    for (const std::string_view precision : kOtherCodes)
+      if (std::any_of(all.begin(), all.end(),
+                      [&](const Explanation& one) { return share_in(one.layers, precision) > 0; }))
+        table.add(share_row(all, precision));
     fmt::print("{}\n{}", model_, table.text());
     for (const Explanation& one : all)
       print_refusal(one);

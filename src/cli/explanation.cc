@@ -27,8 +27,16 @@ Result<Explanation> explanation(const Graph& graph, const std::string& target) {
   return out;
 }
 
-std::string share_text(const Explanation& one) {
-  return one.errors > 0 ? "-" : fmt::format("{:.1f} %", 100 * int8_share(one.layers));
+std::string share_text(const Explanation& one, std::string_view precision) {
+  return one.errors > 0 ? "-" : fmt::format("{:.1f} %", 100 * share_in(one.layers, precision));
+}
+
+std::string shares_text(const Explanation& one) {
+  std::string out = share_text(one, "int8") + " of the multiply-adds in int8";
+  for (const std::string_view precision : kOtherCodes)
+    if (one.errors == 0 && share_in(one.layers, precision) > 0)
+      out += fmt::format(", {} in {}", share_text(one, precision), precision);
+  return out;
 }
 
 void print_refusal(const Explanation& one) {
@@ -55,7 +63,8 @@ Result<Answer> show_changes(const std::string& before,
         {c.node, c.op, c.before.empty() ? "-" : c.before, c.after.empty() ? "-" : c.after, c.why});
   fmt::print("{} and {} on {}\n{}", before, after, target,
              changes.empty() ? "every layer runs alike\n" : table.text());
-  fmt::print("multiply-adds in int8: {} and {}\n", share_text(old), share_text(now));
+  fmt::print("multiply-adds in int8: {} and {}\n", share_text(old, "int8"),
+             share_text(now, "int8"));
   for (const auto& [file, one] : {std::pair(&before, &old), std::pair(&after, &now)})
     if (one->errors > 0) {
       fmt::print("{} is ", *file);

@@ -36,10 +36,10 @@ class Finder {
     if (!find_scores(softmax, out) || !find_context(softmax, out)) return std::nullopt;
     const Node& scores = graph_.node(out.scores);
     const Node& context = graph_.node(out.context);
-    out.query_codes = from_codes(scores.input(0));
-    out.key_codes = from_codes(scores.input(1));
-    out.value_codes = from_codes(context.input(1));
-    out.output_codes = into_codes(context.output(0));
+    out.query_codes = from_codes(scores.input(0), out);
+    out.key_codes = from_codes(scores.input(1), out);
+    out.value_codes = from_codes(context.input(1), out);
+    out.output_codes = into_codes(context.output(0), out);
     out.head_size = dim_from_end(type(scores.input(0)), 1);
     out.query_length = dim_from_end(type(scores.output(0)), 2);
     out.key_length = dim_from_end(type(scores.output(0)), 1);
@@ -49,17 +49,28 @@ class Finder {
  private:
   const TypeInfo& type(ValueId id) const { return graph_.value(id).type; }
 
-  bool from_codes(ValueId id) const {
-    const Node* before = graph_.producer(id);
-    return before != nullptr && is_dequantize(*before);
+  void note_type(const Node& qdq, Attention& out) const {
+    const DType codes = type(codes_of_qdq(qdq)).type;
+    if (std::find(out.code_types.begin(), out.code_types.end(), codes) == out.code_types.end())
+      out.code_types.push_back(codes);
   }
 
-  bool into_codes(ValueId id) const {
+  bool from_codes(ValueId id, Attention& out) const {
+    const Node* before = graph_.producer(id);
+    if (before == nullptr || !is_dequantize(*before)) return false;
+    note_type(*before, out);
+    return true;
+  }
+
+  bool into_codes(ValueId id, Attention& out) const {
     for (int hops = 0; hops < kMaxHops; ++hops) {
       const NodeId next = uses_.single_consumer(id);
       if (!next.valid()) return false;
       const Node& node = graph_.node(next);
-      if (is_quantize(node)) return true;
+      if (is_quantize(node)) {
+        note_type(node, out);
+        return true;
+      }
       if (!moves(node)) return false;
       id = node.output(0);
     }
@@ -87,6 +98,7 @@ class Finder {
         at = reaches_product(before->input(0)) ? before->input(0) : before->input(1);
       } else if (before->is("Cast") || before->is("Where") || is_qdq(*before)) {
         if (!is_qdq(*before)) out.between.push_back(before->id);
+        if (is_qdq(*before)) note_type(*before, out);
         if (is_dequantize(*before)) out.score_codes.push_back(at);
         at = before->input(before->is("Where") ? 1 : 0);
       } else {
@@ -125,6 +137,7 @@ class Finder {
         out.context = next->id;
         return next->input(0) == at;
       }
+      if (is_qdq(*next)) note_type(*next, out);
       if (is_quantize(*next))
         out.probability_codes = true;
       else if (!is_dequantize(*next)) {
@@ -140,8 +153,31 @@ class Finder {
   const Uses& uses_;
 };
 
-FusedAttention refuse(bool int8, std::string condition, std::string mend) {
-  return {false, int8, std::move(condition), std::move(mend)};
+FusedAttention refuse(bool quantized, std::string condition, std::string mend) {
+  return {false, quantized, DType::kUndefined, std::move(condition), std::move(mend)};
+}
+
+constexpr const char* kTakeCodesOut = "take Q/DQ out of the attention: it runs fused in 16 bits";
+
+/// The sizes that the kernel of these codes takes.
+FusedAttention with_codes(const Attention& a, DType codes) {
+  if (codes == DType::kFloat8E4M3FN) {
+    if (a.head_size && (*a.head_size <= 8 || *a.head_size > 256))
+      return refuse(true, fmt::format("the head size is {}, FP8 takes 9 to 256", *a.head_size),
+                    kTakeCodesOut);
+    return {true, true, codes, "", ""};
+  }
+  if (!is_byte(codes) && codes != DType::kUndefined)
+    return refuse(true, fmt::format("its codes are {}, it takes INT8 and FP8", name(codes)),
+                  kTakeCodesOut);
+  if (!int8_takes_head(a.head_size))
+    return refuse(true, fmt::format("the head size is {}, int8 takes 16, 32 and 64", *a.head_size),
+                  kTakeCodesOut);
+  for (const auto& length : {a.query_length, a.key_length})
+    if (length && *length > kInt8AttentionLength)
+      return refuse(true, fmt::format("the length is {}, int8 takes 512 at most", *length),
+                    kTakeCodesOut);
+  return {true, true, codes, "", ""};
 }
 
 } // namespace
@@ -174,7 +210,7 @@ FusedAttention tensorrt_attention(const Attention& a) {
     if (known(a.head_size) && (*a.head_size < 16 || *a.head_size > 256 || *a.head_size % 8 != 0))
       return refuse(false, fmt::format("the head size is {}", *a.head_size),
                     "use a head size from 16 to 256 that 8 divides");
-    return {true, false, "", ""};
+    return {true, false, DType::kUndefined, "", ""};
   }
   struct Place {
     bool present;
@@ -191,14 +227,11 @@ FusedAttention tensorrt_attention(const Attention& a) {
           fmt::format(
               "put Q/DQ {}, or take all of them away (octet repair --attention int8 or float)",
               place.where));
-  if (!int8_takes_head(a.head_size))
-    return refuse(true, fmt::format("the head size is {}, int8 takes 16, 32 and 64", *a.head_size),
-                  "take Q/DQ out of the attention: it runs fused in 16 bits");
-  for (const auto& length : {a.query_length, a.key_length})
-    if (known(length) && *length > kInt8AttentionLength)
-      return refuse(true, fmt::format("the length is {}, int8 takes 512 at most", *length),
-                    "take Q/DQ out of the attention: it runs fused in 16 bits");
-  return {true, true, "", ""};
+  if (a.code_types.size() > 1)
+    return refuse(
+        true, fmt::format("its codes are {} and {}", name(a.code_types[0]), name(a.code_types[1])),
+        "use codes of one type in all of it");
+  return with_codes(a, a.code_types.front());
 }
 
 } // namespace octet

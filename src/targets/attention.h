@@ -21,6 +21,7 @@ struct Attention {
   bool probability_codes = false;   ///< Q and DQ between softmax and context
   bool output_codes = false;        ///< the context goes through Q, possibly after moves
   std::vector<ValueId> score_codes; ///< what DQ makes between scores and softmax
+  std::vector<DType> code_types;    ///< of all of these, each once
 };
 
 /// The longest sequence that TensorRT's int8 kernel takes.
@@ -39,9 +40,10 @@ find_attention_at(const Graph& graph, const Uses& uses, const Node& softmax);
 /// How TensorRT will run it.
 struct FusedAttention {
   bool fused = false;
-  bool int8 = false;     ///< fused, or wanted, in int8: Q/DQ is at one of the places at least
-  std::string condition; ///< the first one that failed; empty when fused
-  std::string mend;      ///< what would meet it
+  bool quantized = false; ///< fused, or wanted, in 8 bits: Q/DQ is at one of the places at least
+  DType codes = DType::kUndefined; ///< the type of its codes, where it is fused in 8 bits
+  std::string condition;           ///< the first one that failed; empty when fused
+  std::string mend;                ///< what would meet it
 };
 FusedAttention tensorrt_attention(const Attention& attention);
 

@@ -120,6 +120,7 @@ void mark_refused(const Graph& graph, const std::vector<Finding>& findings, Laye
     layer.precision = "refused";
     layer.why = found->second->rule + " (" + found->second->node + "): " + found->second->message;
     layer.mend = found->second->fix;
+    layer.wants_codes.clear();
     layer.source = found->second->source;
     layer.fusion.clear();
   }

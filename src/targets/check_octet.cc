@@ -2,7 +2,6 @@
 // What octet itself cannot run, and how it runs the rest: lowering says so.
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "core/format.h"
 #include "core/string_util.h"
@@ -25,42 +24,40 @@ void known_operator(const CheckContext& context, const Node& node) {
       "replace it by standard operators", "octet");
 }
 
-constexpr CheckFn* kOctetChecks[] = {known_operator, odd_scale};
+constexpr CheckFn* kOctetChecks[] = {known_operator, odd_scale, codes_of_later_opset};
 
-std::string precision_of(const std::string& form) {
-  if (form.find("fused into") != std::string::npos) return "fused";
-  if (form.find("on codes") != std::string::npos) return "codes";
-  const bool integer = form.find(".Q") != std::string::npos || form.starts_with("Q");
-  return integer ? "int8" : "float";
+const char* precision_of(LowerForm runs) {
+  switch (runs) {
+  case LowerForm::kIntegers:
+    return "int8";
+  case LowerForm::kCodes:
+    return "codes";
+  case LowerForm::kFused:
+    return "fused";
+  case LowerForm::kFloat:
+  case LowerForm::kKept:
+    break;
+  }
+  return "float";
 }
 
 /// An operator that is not lowered: octet's own, or one that is integer in the file.
 void as_it_is(const Node& node, LayerForm& form) {
-  if (node.domain == "octet.native")
-    form.why = "octet's own operator";
-  else if (computes_in_integers(node))
-    form.precision = "int8";
-}
-
-/// The operator type and the name of the node that a note speaks of.
-std::pair<std::string, std::string> node_of(const LowerNote& note) {
-  const size_t quote = note.node.find(" \"");
-  const std::string type = note.node.substr(0, quote);
-  return {type.substr(type.rfind('.') + 1),
-          quote == std::string::npos ? note.node
-                                     : note.node.substr(quote + 2, note.node.size() - quote - 3)};
+  if (node.domain == "octet.native") form.why = "octet's own operator";
+  if (computes_with_codes(node) || computes_in_integers(node)) form.precision = "int8";
 }
 
 void read(const LowerNote& note, LayerForm& form) {
   form.form = note.form;
   form.why = note.why;
-  form.precision = precision_of(note.form);
+  form.precision = precision_of(note.runs);
 }
 
 /// The operator that a chain of nodes became: its label is not among the file's.
 LayerForm of_chain(const LowerNote& note) {
   LayerForm out;
-  std::tie(out.op, out.node) = node_of(note);
+  out.op = note.op_type;
+  out.node = note.name;
   read(note, out);
   out.source = "native-operators";
   return out;
@@ -68,10 +65,10 @@ LayerForm of_chain(const LowerNote& note) {
 
 /// float or int8 where the part is a product; else nothing.
 std::optional<std::string> product_precision(const LowerNote& part) {
-  const std::string op = node_of(part).first;
+  const std::string& op = part.op_type;
   if (op == "MatMulInteger" || op == "ConvInteger") return "int8";
   if (op != "Conv" && op != "Gemm" && op != "MatMul") return std::nullopt;
-  return precision_of(part.form);
+  return precision_of(part.runs);
 }
 
 /// Of a node that standard operators compute: all that they run as. Its precision is int8 where a
@@ -81,16 +78,16 @@ void of_parts(std::span<const LowerNote* const> parts, LayerForm& form) {
   bool all_int8 = true, products = false, int8_product = false;
   std::string why_float;
   for (const LowerNote* part : parts) {
-    const std::string op = node_of(*part).first;
+    const std::string& op = part->op_type;
     if (op == "QuantizeLinear" || op == "DequantizeLinear" || op == "RoundHalf" ||
-        part->form.starts_with("fused into"))
+        part->runs == LowerForm::kFused)
       continue;
     if (std::find(forms.begin(), forms.end(), part->form) == forms.end())
       forms.push_back(part->form);
     const auto of_product = product_precision(*part);
     products = products || of_product.has_value();
     int8_product = int8_product || of_product == "int8";
-    const bool is_int8 = of_product ? of_product == "int8" : precision_of(part->form) == "int8";
+    const bool is_int8 = of_product ? of_product == "int8" : part->runs == LowerForm::kIntegers;
     all_int8 = all_int8 && is_int8;
     if (!is_int8 && why_float.empty() && (of_product || !products)) why_float = part->why;
   }
@@ -133,8 +130,8 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
     form.source = "native-operators";
     if (found != notes.end()) {
       read(*found->second, form);
+      if (found->second->runs == LowerForm::kKept) as_it_is(node, form);
       notes.erase(found);
-      if (form.form == node.op_type) as_it_is(node, form);
     } else if (made != parts.end() && (node.domain == kMicrosoft || computes_in_integers(node))) {
       of_parts(made->second, form);
     } else {

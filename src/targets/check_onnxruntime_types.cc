@@ -16,12 +16,6 @@ namespace {
 
 constexpr int64_t kOldestInTable = 7;
 
-std::string from_later(int64_t since) {
-  return since > 0 ? fmt::format("; from operator set {} on it does: octet export --opset {}",
-                                 since, since)
-                   : std::string();
-}
-
 /// Each type has a kernel, but not beside the others.
 void onnxruntime_joint_types(const CheckContext& context, const Node& node) {
   const Graph& graph = context.graph;
@@ -86,8 +80,7 @@ void onnxruntime_schema(const CheckContext& context, const Node& node) {
   context.add("operator-type", Severity::kError, label(graph, node),
               fmt::format("\"Type Error: [...]\": operator set {} does not take {}", opset,
                           text_of(graph, node, *fault)),
-              "give it a type that it takes" + from_later(takes_types_from(graph, node, opset)),
-              "8, types");
+              fix_of_type(graph, node), "8, types");
 }
 
 void onnxruntime_layout(const CheckContext& context, const Node& node) {

@@ -176,11 +176,6 @@ void axis_rules(const CheckContext& context, const Node& node) {
   const Tensor* scale = context.graph.constant(node.input(1));
   const TypeInfo& x = context.graph.value(node.input(0)).type;
   const std::string name = label(context.graph, node);
-  if (scale != nullptr && scale->count() == 1 && node.has_attr("axis"))
-    context.add("axis-unused", Severity::kWarning, name,
-                "\"Quantization axis attribute is not valid with a single quantization scale\", "
-                "says TensorRT 8.0",
-                "remove the axis", "1.2");
   if (scale == nullptr || scale->count() <= 1 || scale->rank() != 1 || !x.has_rank()) return;
   if (!node.has_attr("axis")) {
     context.add("axis-missing", Severity::kError, name,
@@ -305,6 +300,10 @@ void type_rules(const CheckContext& context, const Node& node) {
   case DType::kUndefined:
     break;
   case DType::kFloat8E4M3FN:
+    if (!context.at_least(900))
+      context.add("format-too-new", Severity::kError, name,
+                  fmt::format("{} needs TensorRT 9", octet::name(codes)), "use int8", "1.2, 7");
+    break;
   case DType::kInt4:
     if (!context.at_least(1000))
       context.add("format-too-new", Severity::kError, name,
@@ -327,7 +326,7 @@ void type_rules(const CheckContext& context, const Node& node) {
                 fmt::format("\"Failed to import {}\" for {}",
                             context.at_least(1010) ? "initialzer" : "initializer.",
                             octet::name(codes)),
-                "use int8, or FP8 E4M3FN from TensorRT 10 on", "7");
+                "use int8, or FP8 E4M3FN from TensorRT 9 on", "7");
   }
   const bool stored = is_dequantize(node) && context.graph.constant(node.input(0)) != nullptr;
   if (is_dequantize(node) && codes == DType::kUint8 &&
@@ -351,6 +350,7 @@ constexpr CheckFn* kTensorRtChecks[] = {scale_rules,
                                         int4_rules,
                                         output_type_rule,
                                         type_rules,
+                                        codes_of_later_opset,
                                         tensorrt_clip_on_codes,
                                         tensorrt_known_operator,
                                         tensorrt_uint8_tensor,

@@ -61,6 +61,11 @@ CheckFn onnxruntime_shared_constant, onnxruntime_exact_mode_kernel;
 /// Whether ONNX Runtime's exact mode codes the int8 weight that this DQ reads as uint8.
 bool becomes_uint8(const Graph& graph, const Node& node);
 
+/// Codes of a type that ONNX's operator does not take in the file's operator set.
+CheckFn codes_of_later_opset;
+/// What to do about a type that the node's operator does not take.
+std::string fix_of_type(const Graph& graph, const Node& node);
+
 /// A constant scale that no parser refuses and that quantizes nothing: NaN, infinite, 0, negative.
 CheckFn odd_scale;
 /// What to write instead of one that is not positive.

@@ -6,13 +6,13 @@
 
 namespace octet {
 
-double int8_share(const std::vector<LayerForm>& layers) {
-  double all = 0, int8 = 0;
+double share_in(const std::vector<LayerForm>& layers, std::string_view precision) {
+  double all = 0, part = 0;
   for (const LayerForm& layer : layers) {
     all += static_cast<double>(layer.work);
-    if (layer.precision == "int8") int8 += static_cast<double>(layer.work);
+    if (layer.precision == precision) part += static_cast<double>(layer.work);
   }
-  return all > 0 ? int8 / all : 0;
+  return all > 0 ? part / all : 0;
 }
 
 std::vector<LayerChange> diff(const std::vector<LayerForm>& before,

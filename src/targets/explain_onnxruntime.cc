@@ -112,6 +112,7 @@ class OnnxRuntimeExplainer {
   /// A condition that failed, and what would meet it.
   struct Obstacle {
     std::string why, mend;
+    std::string wants_codes = {}; ///< the value on which the mend puts Q/DQ
     explicit operator bool() const { return !why.empty(); }
   };
 
@@ -129,9 +130,13 @@ class OnnxRuntimeExplainer {
   }
 
   Obstacle not_through_dq(const Node& node, size_t input) const {
-    return {input == 0 ? "its input does not come through DQ"
-                       : "its second input does not come through DQ",
-            fmt::format("put Q/DQ on \"{}\"", graph_.value(node.input(input)).name)};
+    return with_codes_on(node.input(input), input == 0
+                                                ? "its input does not come through DQ"
+                                                : "its second input does not come through DQ");
+  }
+  Obstacle with_codes_on(ValueId value, std::string why) const {
+    const std::string& name = graph_.value(value).name;
+    return {std::move(why), fmt::format("put Q/DQ on \"{}\"", name), name};
   }
   static Obstacle stays_int8(const Codes& codes) {
     return {codes.why_int8 + ": only uint8 becomes integer, and int8 that can be turned into it",
@@ -293,12 +298,13 @@ class OnnxRuntimeExplainer {
     return next != nullptr && next->is("Relu");
   }
   Obstacle no_q_behind(const Node& node) const {
-    return {"no Q follows directly",
-            fmt::format("put Q/DQ on its output \"{}\"", graph_.value(node.output(0)).name)};
+    const std::string& name = graph_.value(node.output(0)).name;
+    return {"no Q follows directly", fmt::format("put Q/DQ on its output \"{}\"", name), name};
   }
   static LayerForm stays(LayerForm& out, const Obstacle& in_the_way) {
     out.why = in_the_way.why;
     out.mend = in_the_way.mend;
+    if (!in_the_way.wants_codes.empty()) out.wants_codes = {in_the_way.wants_codes};
     return out;
   }
 
@@ -351,8 +357,7 @@ class OnnxRuntimeExplainer {
     for (size_t i = node.is("Where") ? 1 : 0; i < node.inputs.size(); ++i) {
       const Codes codes = codes_.of_input(node.input(i));
       if (!codes.present)
-        return stays(out, {"not all of its inputs come through DQ",
-                           fmt::format("put Q/DQ on \"{}\"", graph_.value(node.input(i)).name)});
+        return stays(out, with_codes_on(node.input(i), "not all of its inputs come through DQ"));
       if (in != DType::kUndefined && in != codes.type)
         return stays(out, {"its inputs have codes of several types", "use one type for all"});
       in = codes.type;

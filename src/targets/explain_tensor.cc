@@ -110,13 +110,18 @@ void without_qdq(const TargetDef& target, const Beside& beside, TensorAnswer& ou
                         calibrates ? ", or give the tensor a range in the calibration table" : "");
 }
 
+bool runs_in_8_bits(const LayerForm& layer) {
+  return layer.precision == "int8" || layer.precision == "fp8";
+}
+
 /// A file with Q/DQ: each layer says for itself how it runs. Q/DQ on this very tensor would mend
 /// it, or something else would.
 void with_qdq(const Beside& beside, TensorAnswer& out) {
   const LayerForm* other = nullptr;
   for (const LayerForm* layer : beside.layers) {
-    if (layer->precision == "int8") continue;
-    if (layer->mend.find('"' + out.tensor + '"') != std::string::npos) {
+    if (runs_in_8_bits(*layer)) continue;
+    if (std::find(layer->wants_codes.begin(), layer->wants_codes.end(), out.tensor) !=
+        layer->wants_codes.end()) {
       out.matters = true;
       out.why = fmt::format("{} does not run in int8: {}", said(*layer), layer->why);
       out.fix = layer->mend;
@@ -125,8 +130,8 @@ void with_qdq(const Beside& beside, TensorAnswer& out) {
     if (other == nullptr) other = layer;
   }
   if (other == nullptr) {
-    out.why = fmt::format("{} runs in int8 without it: {}", said(*beside.layers.front()),
-                          beside.layers.front()->why);
+    out.why = fmt::format("{} runs in {} without it: {}", said(*beside.layers.front()),
+                          beside.layers.front()->precision, beside.layers.front()->why);
     return;
   }
   out.why =

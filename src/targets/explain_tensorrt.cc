@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/format.h"
+#include "core/string_util.h"
 #include "targets/attention.h"
 #include "targets/checks.h"
 
@@ -45,14 +46,7 @@ class TensorRtExplainer {
     if (product) {
       of_product(node, codes, reals, out);
     } else if (rule != nullptr && rule->treatment == Treatment::kAround) {
-      const bool both = codes > 0 && read_through_q(node.output(0));
-      out.precision = both ? "int8" : "float";
-      out.why = both        ? "Q/DQ on its input and Q behind it"
-                : codes > 0 ? "no Q behind it: it needs Q/DQ on both sides"
-                            : "its input does not come through DQ";
-      if (!both)
-        out.mend = codes > 0 ? fmt::format("put Q/DQ on its output \"{}\"", name(node.output(0)))
-                             : fmt::format("put Q/DQ on its input \"{}\"", name(node.input(0)));
+      of_around(node, codes, out);
     } else if (rule != nullptr && rule->treatment == Treatment::kResidual) {
       of_sum(node, codes, out);
     } else if (rule != nullptr && rule->treatment == Treatment::kCommutes) {
@@ -92,6 +86,66 @@ class TensorRtExplainer {
   };
 
   const std::string& name(ValueId id) const { return graph_.value(id).name; }
+
+  /// What a layer between codes of one type runs in; empty: TensorRT has no such kernel.
+  static std::string_view precision_of(DType codes) {
+    switch (codes) {
+    case DType::kInt8:
+    case DType::kUint8:     // read as int8
+    case DType::kUndefined: // of an operator that octet does not know
+      return "int8";
+    case DType::kFloat8E4M3FN:
+      return "fp8";
+    case DType::kFloat4E2M1:
+      return "fp4";
+    default:
+      return "";
+    }
+  }
+
+  DType type_of(ValueId value) const { return graph_.value(value).type.type; }
+
+  void ask_for_codes(LayerForm& out, const char* where, ValueId value) const {
+    out.mend += fmt::format("{} \"{}\"", where, name(value));
+    out.wants_codes.push_back(name(value));
+  }
+
+  /// A layer with codes on all sides.
+  void between_codes(const std::vector<DType>& types, const char* why, LayerForm& out) const {
+    const bool alike =
+        std::all_of(types.begin(), types.end(), [&](DType type) { return type == types.front(); });
+    const std::string_view precision = alike ? precision_of(types.front()) : "";
+    if (!precision.empty()) {
+      out.precision = precision;
+      out.why = why;
+      return;
+    }
+    std::vector<std::string> names;
+    for (const DType type : types)
+      if (std::string known(octet::name(type));
+          std::find(names.begin(), names.end(), known) == names.end())
+        names.push_back(std::move(known));
+    out.why = fmt::format("the codes around it are {}: it computes with INT8, FP8 E4M3FN or FP4, "
+                          "one of them on all sides, and otherwise in float",
+                          join(names, " and "));
+    out.mend = "quantize all of them to int8";
+  }
+
+  void of_around(const Node& node, int codes, LayerForm& out) const {
+    const auto behind = codes_behind(node.output(0));
+    if (codes > 0 && behind) {
+      std::vector<DType> types = {*behind};
+      for (const ValueId in : node.inputs)
+        if (const auto before = codes_before(in)) types.push_back(*before);
+      between_codes(types, "Q/DQ on its input and Q behind it", out);
+    } else if (codes > 0) {
+      out.why = "no Q behind it: it needs Q/DQ on both sides";
+      ask_for_codes(out, "put Q/DQ on its output", node.output(0));
+    } else {
+      out.why = "its input does not come through DQ";
+      ask_for_codes(out, "put Q/DQ on its input", node.input(0));
+    }
+  }
 
   static bool is_activation(const Node& node) {
     return node.is("Relu") || node.is("Clip") || node.is("BatchNormalization");
@@ -159,9 +213,9 @@ class TensorRtExplainer {
                       : "adds a constant: nothing to quantize, it is fused where it can be";
       return;
     }
-    if (codes == 2 && read_through_q(node.output(0))) {
-      out.precision = "int8";
-      out.why = "Q/DQ on its inputs and Q behind it";
+    if (const auto behind = codes_behind(node.output(0)); codes == 2 && behind) {
+      between_codes({*codes_before(node.input(0)), *codes_before(node.input(1)), *behind},
+                    "Q/DQ on its inputs and Q behind it", out);
       out.source = "targets 2.1 rule 5";
       return;
     }
@@ -171,7 +225,7 @@ class TensorRtExplainer {
     } else if (residual && codes == 0) {
       const ValueId shortcut = node.input(behind_product(node.input(0)) ? 1 : 0);
       out.why = "its shortcut does not come through DQ: the product before it cannot take it along";
-      out.mend = fmt::format("put Q/DQ on \"{}\"", name(shortcut));
+      ask_for_codes(out, "put Q/DQ on", shortcut);
     } else {
       out.why = "in int8 only with Q/DQ on both inputs and Q behind it";
       out.source = "targets 2.1 rule 5";
@@ -193,47 +247,55 @@ class TensorRtExplainer {
   }
 
   void of_product(const Node& node, int codes, int reals, LayerForm& out) const {
-    if (codes >= 2 && reals == 0) {
-      out.precision = "int8";
-      out.why = "all of its inputs come through DQ";
+    const auto weight = codes_before(node.input(1));
+    if (weight == DType::kInt4 || weight == DType::kUint4) {
+      out.why = "its weight is stored in 4 bits: the product is in the type of its input";
       return;
     }
+    if (codes >= 2 && reals == 0)
+      return between_codes({*codes_before(node.input(0)), *weight},
+                           "all of its inputs come through DQ", out);
     out.why = codes == 0 ? "none of its inputs comes through DQ"
                          : fmt::format("{} of its inputs come through DQ, {} do not", codes, reals);
     for (size_t i = 0; i < std::min<size_t>(node.inputs.size(), 2); ++i)
       if (!through_dq(node.input(i)))
-        out.mend +=
-            (out.mend.empty() ? "put Q/DQ on \"" : " and on \"") + name(node.input(i)) + '"';
+        ask_for_codes(out, out.mend.empty() ? "put Q/DQ on" : " and on", node.input(i));
   }
 
   void with_attention(const Node& node, LayerForm& out) const {
     const auto found = attention_of_.find(node.id);
     if (found == attention_of_.end()) return;
     const Kernel& kernel = attentions_[found->second];
-    const bool wide = is_strongly_typed() && !kernel.verdict.int8 &&
+    const bool wide = is_strongly_typed() && !kernel.verdict.quantized &&
                       graph_.value(node.output(0)).type.type == DType::kFloat32;
     if (kernel.verdict.fused && wide) {
       out.why = kernel.name + " is not fused: the kernel takes fp16, bf16 or int8, not fp32";
       out.mend = "convert the model to 16 bits (octet export --precision fp16)";
+      out.wants_codes.clear();
       out.source = "targets 2.4";
     } else if (kernel.verdict.fused) {
       out.fusion = kernel.name;
-      out.precision = kernel.verdict.int8 ? "int8" : "float";
-      out.why = kernel.verdict.int8 ? "Q/DQ at all places that the fused kernel asks for"
-                                    : "no Q/DQ in it: the fused kernel runs in 16 bits";
+      out.precision = kernel.verdict.quantized ? precision_of(kernel.verdict.codes) : "float";
+      out.why = kernel.verdict.quantized ? "Q/DQ at all places that the fused kernel asks for"
+                                         : "no Q/DQ in it: the fused kernel runs in 16 bits";
       out.mend.clear();
+      out.wants_codes.clear();
       out.source = "targets 2.4";
-    } else if (kernel.verdict.int8) { // Q/DQ is there, the kernel is not
+    } else if (kernel.verdict.quantized) { // Q/DQ is there, the kernel is not
       out.why += fmt::format("; {} is not fused: {}", kernel.name, kernel.verdict.condition);
       out.mend = kernel.verdict.mend;
+      out.wants_codes.clear();
       out.source = "targets 2.4";
     }
   }
 
-  bool through_dq(ValueId id) const {
-    const Node* before = graph_.producer(id);
-    return before != nullptr && is_dequantize(*before);
+  /// The type of the codes that DQ makes the value of; nothing: no DQ does.
+  std::optional<DType> codes_before(ValueId id) const {
+    const Node* before = id.valid() ? graph_.producer(id) : nullptr;
+    if (before == nullptr || !is_dequantize(*before)) return std::nullopt;
+    return type_of(before->input(0));
   }
+  bool through_dq(ValueId id) const { return codes_before(id).has_value(); }
 
   /// Real inputs through DQ, and others (biases do not count).
   std::pair<int, int> count_inputs(const Node& node) const {
@@ -244,21 +306,22 @@ class TensorRtExplainer {
     return {codes, reals};
   }
 
-  bool read_through_q(ValueId id) const {
+  /// The type of the codes that the next Q makes of the value; nothing: no Q takes it.
+  std::optional<DType> codes_behind(ValueId id) const {
     for (int hops = 0; hops < 8; ++hops) {
       const NodeId next = uses_.single_consumer(id);
-      if (!next.valid()) return false;
+      if (!next.valid()) return std::nullopt;
       const Node& node = graph_.node(next);
-      if (is_quantize(node)) return true;
+      if (is_quantize(node)) return type_of(node.output(0));
       const PlacementRule* rule = target_.placement->rule(node.op_type);
-      if (rule == nullptr || rule->treatment != Treatment::kCommutes) return false;
+      if (rule == nullptr || rule->treatment != Treatment::kCommutes) return std::nullopt;
       id = node.output(0);
     }
-    return false;
+    return std::nullopt;
   }
 
   bool behind_codes(const Node& node) const {
-    return through_dq(node.input(0)) || read_through_q(node.output(0));
+    return through_dq(node.input(0)) || codes_behind(node.output(0)).has_value();
   }
 
   const Graph& graph_;

@@ -92,6 +92,7 @@ struct OnnxRuntimeTable {
     cuda.rules = kCudaRules;
     cuda.otherwise = kNoFusion;
     add(std::string(kCudaName), releases.back(), cuda);
+    targets.back().cuda = true;
   }
 
  private:
@@ -113,7 +114,7 @@ std::span<const TargetDef> onnxruntime_targets() {
 }
 
 bool is_cuda(const TargetDef& target) {
-  return target.name == kCudaName;
+  return target.cuda;
 }
 
 } // namespace octet

@@ -15,6 +15,7 @@ struct TargetDef {
   TargetFamily family;
   int version; ///< major * 100 + minor; 0 where there is none
   const Placement* placement;
+  bool cuda = false; ///< ONNX Runtime's CUDA provider, whose rules are its own
 };
 
 std::span<const TargetDef> tensorrt_targets();

@@ -41,7 +41,7 @@ constexpr PlacementRule kTensorRtRules[] = {
     {"Squeeze", Treatment::kCommutes, OutputCodes::kNever, "2.1 rule 8", kMoves},
     {"Unsqueeze", Treatment::kCommutes, OutputCodes::kNever, "2.1 rule 8", kMoves},
     {"Slice", Treatment::kCommutes, OutputCodes::kNever, "2.1 rule 8", kMoves},
-    {"Gather", Treatment::kFloat, OutputCodes::kNever, "2.1 rule 8", kMoves},
+    {"Gather", Treatment::kCommutes, OutputCodes::kNever, "2.1 rule 8", kMoves},
     {"Concat", Treatment::kFloat, OutputCodes::kNever, "2.1 rule 9",
      "one Q behind it serves all its inputs; TensorRT moves it back where scales agree"},
     {"LayerNormalization", Treatment::kFloat, OutputCodes::kNever, "2.3",

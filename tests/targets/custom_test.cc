@@ -103,6 +103,36 @@ output y: f32[1, 2]
   }
 }
 
+/// A target on the CUDA provider has its rules, not those of the CPU.
+TEST(CustomTarget, OnCudaIsCuda) {
+  const std::string path = written("base = \"onnxruntime-cuda\"\nname = \"my-gpu\"\n");
+  const Graph graph = parsed(R"(graph g opset(""=17, "com.microsoft"=1)
+input x: f32[2, 4]
+const s: f32[] = [0.1]
+const z: u8[] = [128]
+const w: i8[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+const v: i8[] = [0]
+q = QuantizeLinear(x, s, z)
+d = DequantizeLinear(q, s, z)
+e = DequantizeLinear(w, s, v)
+m = MatMul(d, e) "product"
+y = Hardmax(m) "none"
+output y: f32[*]
+)");
+  const auto described = [&](std::string_view target) {
+    std::vector<std::string> out;
+    const std::vector<LayerForm> layers = explain(graph, target).value();
+    for (const LayerForm& layer : layers)
+      out.push_back(layer.node + ": " + layer.form + ", " + layer.precision + ", " + layer.why);
+    const std::vector<Finding> findings = check(graph, target).value();
+    for (const Finding& f : findings)
+      out.push_back(f.rule + " " + f.node + ": " + f.message);
+    return out;
+  };
+  EXPECT_EQ(described(path), described("onnxruntime-cuda"));
+  EXPECT_NE(described(path), described("onnxruntime"));
+}
+
 TEST(CustomTarget, MistakesAreNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {"name = \"a\"", "base is missing"},

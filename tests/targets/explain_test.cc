@@ -2,6 +2,7 @@
 // explain for TensorRT: attention against each condition of docs/targets.md 2.4, what would mend a
 // layer, work, what changes between files, and the answer about tensors without a range.
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -302,6 +303,41 @@ TEST(ExplainTensor, OnlyTensorRtTo10HasTablesAndTheSentence) {
     EXPECT_EQ(answer(target).fix.find("calibration table"), std::string::npos) << target;
     EXPECT_NE(answer(target).why.find("never"), std::string::npos) << target;
     EXPECT_TRUE(answer(target).matters) << target;
+  }
+}
+
+/// Names are no syntax: the words of notes in them change nothing.
+TEST(ExplainOctet, NamesMayHoldAnything) {
+  for (const std::string name : {"plain", "fused into it", "on codes", ".Q", "a (b)", "QGemm"}) {
+    const Graph graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[2, 4]\n"
+                                    "const root: f32[] = [1.4142135]\nconst one: f32[] = [1]\n"
+                                    "const half: f32[] = [0.5]\n"
+                                    "a = Div(x, root) \"" +
+                                    name +
+                                    " 1\"\n"
+                                    "b = Erf(a) \"" +
+                                    name +
+                                    " 2\"\n"
+                                    "c = Add(b, one) \"" +
+                                    name +
+                                    " 3\"\n"
+                                    "d = Mul(x, c) \"" +
+                                    name +
+                                    " 4\"\n"
+                                    "e = Mul(d, half) \"" +
+                                    name +
+                                    " 5\"\n"
+                                    "y = Relu(e) \"" +
+                                    name + "\"\noutput y: f32[2, 4]\n")
+                            .value();
+    std::set<std::string> names = {name + " 2/gelu"}; // what the chain runs as
+    for (const NodeId id : graph.nodes())
+      names.insert(graph.node(id).name);
+    const std::vector<LayerForm> layers = explain(graph, "octet").value();
+    for (const LayerForm& layer : layers) {
+      EXPECT_TRUE(names.contains(layer.node)) << layer.node;
+      EXPECT_TRUE(layer.precision == "float" || layer.precision == "fused") << layer.precision;
+    }
   }
 }
 

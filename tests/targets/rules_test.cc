@@ -38,8 +38,8 @@ const Broken kBroken[] = {
     {"block-size", Severity::kError, "tensorrt-10", 21,
      "const t: f32[3, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3]\n"
      "d = DequantizeLinear(w8, t) {axis=0, block_size=2}\ny = MatMul(x, d)"},
-    {"axis-unused", Severity::kWarning, "tensorrt-10", 17,
-     "q = QuantizeLinear(x, s, z) {axis=1}\ny = DequantizeLinear(q, s, z) {axis=1}"},
+    {"operator-type", Severity::kError, "tensorrt-10", 17,
+     "const t: f8e4m3fn[] = [0]\nq = QuantizeLinear(x, s, t)\ny = DequantizeLinear(q, s, t)"},
     {"duplicate-quantize", Severity::kWarning, "tensorrt-10", 17,
      "q = QuantizeLinear(x, s, z)\na = DequantizeLinear(q, s, z)\np = QuantizeLinear(x, s, z)\n"
      "b = DequantizeLinear(p, s, z)\ny = Add(a, b)"},

@@ -37,7 +37,7 @@ Result<bool> lower_add(Context& c, const Node& node) {
     Node made = node;
     made.inputs = {ra->id, rb->id};
     made.origin = {node.name};
-    c.note(node, "Add", "an operand is not quantized");
+    c.note(node, LowerForm::kFloat, "Add", "an operand is not quantized");
     c.source(y).real = ra->ordered(c.emit(std::move(made), c.in().value(y).name));
     return true;
   }

@@ -153,8 +153,13 @@ void Context::set_codes(ValueId id, Form form, const QuantParams& quant) {
   source(id).quant = quant;
 }
 
-void Context::note(const Node& node, std::string form, std::string why) {
-  notes_.push_back({node.label(), std::move(form), std::move(why), node.origin});
+void Context::note(const Node& node, LowerForm runs, std::string form, std::string why) {
+  notes_.push_back(
+      {node.label(), node.op_type, node.name, runs, std::move(form), std::move(why), node.origin});
+}
+
+void Context::note_fused(const Node& node, const Node& into) {
+  note(node, LowerForm::kFused, "fused into " + into.label());
 }
 
 } // namespace octet::lowering

@@ -120,7 +120,8 @@ class Context {
 
   /// Adds a native node with one output.
   ValueId emit(Node node, const std::string& output_name);
-  void note(const Node& node, std::string form, std::string why = {});
+  void note(const Node& node, LowerForm runs, std::string form, std::string why = {});
+  void note_fused(const Node& node, const Node& into);
   std::vector<LowerNote> take_notes() { return std::move(notes_); }
 
  private:

@@ -109,11 +109,12 @@ void Context::set_attributes(Node& node, const Epilogue& e) const {
 }
 
 void Context::finish(const Node& node, const Epilogue& e, Form result) {
-  const std::string form = out_.node(out_.value(result.id).producer).op_type;
-  note(node, form, e.to == DType::kFloat32 ? e.why_float : "");
+  const Node& made = out_.node(out_.value(result.id).producer);
+  note(node, computes_with_codes(made) ? LowerForm::kIntegers : LowerForm::kFloat, made.op_type,
+       e.to == DType::kFloat32 ? e.why_float : "");
   for (const NodeId id : e.absorbed) {
     mark_done(id);
-    note(in_.node(id), "fused into " + node.label());
+    note_fused(in_.node(id), node);
   }
   if (e.to == DType::kFloat32) {
     source(e.end).real = result;
@@ -121,7 +122,7 @@ void Context::finish(const Node& node, const Epilogue& e, Form result) {
   }
   for (const NodeId id : e.quantizers) {
     mark_done(id);
-    note(in_.node(id), "fused into " + node.label());
+    note_fused(in_.node(id), node);
     source(in_.node(id).outputs[0]).real = result;
   }
 }

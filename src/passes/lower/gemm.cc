@@ -42,7 +42,7 @@ Result<bool> lower_activations(Context& c, const Node& node) {
   if (!integer) {
     made.op_type = "MatMul";
     made.inputs = {c.plain(node.input(0)).id, c.plain(node.input(1)).id};
-    c.note(node, "MatMul", "an operand is not quantized");
+    c.note(node, LowerForm::kFloat, "MatMul", "an operand is not quantized");
     c.source(node.outputs[0]).real =
         Form{c.emit(std::move(made), c.in().value(node.outputs[0]).name)};
     return true;

@@ -33,7 +33,7 @@ bool quantizes_constant(const Context& c, const Node& node) {
 /// Q on a tensor: passes codes through when they are the same, a table when they are others.
 bool lower_quantize(Context& c, const Node& node) {
   if (quantizes_constant(c, node)) {
-    c.note(node, "constant");
+    c.note(node, LowerForm::kCodes, "constant");
     return true;
   }
   const auto q = node.is("QuantizeLinear") ? c.per_tensor(node) : std::nullopt;
@@ -47,7 +47,7 @@ bool lower_quantize(Context& c, const Node& node) {
     const QuantParams from = c.source(x).quant;
     if (from == *q) {
       c.source(y).real = *codes;
-      c.note(node, "nothing: the codes are the same");
+      c.note(node, LowerForm::kCodes, "nothing: the codes are the same");
       return true;
     }
     Tensor table = Tensor::zeros(q->type, {256}).value();
@@ -59,7 +59,7 @@ bool lower_quantize(Context& c, const Node& node) {
     }
     made.op_type = "QTable";
     made.inputs = {codes->id, c.out().add_constant(node.name + "/table", table)};
-    c.note(node, "QTable");
+    c.note(node, LowerForm::kIntegers, "QTable");
     c.source(y).real = codes->ordered(c.emit(std::move(made), c.in().value(y).name));
     return true;
   }
@@ -69,7 +69,7 @@ bool lower_quantize(Context& c, const Node& node) {
   made.set("scale", q->scale);
   made.set("zero_point", q->zero_point);
   made.set("to", static_cast<int64_t>(q->type));
-  c.note(node, "Quantize");
+  c.note(node, LowerForm::kCodes, "Quantize");
   c.source(y).real = from.ordered(c.emit(std::move(made), c.in().value(y).name));
   return true;
 }
@@ -78,19 +78,19 @@ bool lower_quantize(Context& c, const Node& node) {
 bool lower_dequantize(Context& c, const Node& node) {
   if (!node.is("DequantizeLinear")) return false;
   if (c.is_constant(node.outputs[0])) {
-    c.note(node, "constant");
+    c.note(node, LowerForm::kCodes, "constant");
     return true;
   }
   const auto q = c.per_tensor(node);
   if (!q || c.in().value(node.outputs[0]).type.type != DType::kFloat32) return false;
   c.set_codes(node.outputs[0], c.real(node.input(0)), *q);
   if (c.integer()) {
-    c.note(node, "codes");
+    c.note(node, LowerForm::kCodes, "codes");
     return true;
   }
   c.real(node.outputs[0]); // is written before anyone takes the codes
   c.source(node.outputs[0]).codes.reset();
-  c.note(node, "Dequantize");
+  c.note(node, LowerForm::kCodes, "Dequantize");
   return true;
 }
 
@@ -122,7 +122,7 @@ void keep(Context& c, const Node& node) {
   }
   made.origin = {node.name};
   c.out().add_node(std::move(made));
-  c.note(node, node.op_type, "octet has no native form of it");
+  c.note(node, LowerForm::kKept, node.op_type, "octet has no native form of it");
 }
 
 Status lower_node(Context& c, const Node& node) {
@@ -164,6 +164,11 @@ void finish_outputs(Context& c) {
 
 } // namespace
 } // namespace lowering
+
+bool computes_with_codes(const Node& node) {
+  return node.domain == "octet.native" && node.op_type.starts_with('Q') &&
+         node.op_type != "Quantize";
+}
 
 Status to_standard_operators(Graph& graph, bool integer) {
   std::vector<Rule> rules;

@@ -9,14 +9,28 @@
 
 namespace octet {
 
+/// How a node of the graph that was lowered is computed.
+enum class LowerForm {
+  kFloat,    ///< an operator on floats
+  kIntegers, ///< an operator of octet's own that computes with codes
+  kCodes,    ///< makes, moves or reads codes, or is a constant
+  kFused,    ///< another node does it
+  kKept,     ///< as it came: octet has no native form of it
+};
+
 /// What became of one node of the graph that was lowered.
 struct LowerNote {
-  std::string node; ///< its label
-  std::string form; ///< the operator that runs it, or "fused into <node>"
+  std::string node;          ///< its label
+  std::string op_type, name; ///< what the label is made of
+  LowerForm runs = LowerForm::kFloat;
+  std::string form; ///< for people: the operator that runs it, or "fused into <node>"
   std::string why;  ///< empty, or why it did not become an integer operator
   /// Nodes of the source that it was made from, where it is none of them itself.
   std::vector<std::string> origin;
 };
+
+/// Of octet.native: multiplies, adds or looks up codes.
+bool computes_with_codes(const Node& node);
 
 struct Lowered {
   Graph graph;

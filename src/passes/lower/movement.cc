@@ -62,7 +62,10 @@ Result<bool> lower_movement(Context& c, const Node& node) {
     c.set_codes(y, result, c.source(x).quant);
   else
     c.source(y).real = result;
-  c.note(node, codes ? node.op_type + " on codes" : node.op_type);
+  if (codes)
+    c.note(node, LowerForm::kCodes, node.op_type + " on codes");
+  else
+    c.note(node, LowerForm::kFloat, node.op_type);
   return true;
 }
 

@@ -63,7 +63,8 @@ Result<bool> lower_normalization(Context& c, const Node& node) {
   for (size_t k = 1; k < parts; ++k)
     made.inputs.push_back(OCTET_TRY(row(c, node.inputs[k])));
   if (!softmax) made.set("epsilon", node.attr_float("epsilon", 1e-5F));
-  c.note(node, made.op_type, softmax ? "softmax runs in float" : "layer norm runs in float");
+  c.note(node, LowerForm::kFloat, made.op_type,
+         softmax ? "softmax runs in float" : "layer norm runs in float");
   c.source(node.outputs[0]).real =
       Form{c.emit(std::move(made), c.in().value(node.outputs[0]).name)};
   return true;

@@ -51,15 +51,15 @@ Result<bool> max_pool(Context& c, const Node& node, Node made) {
     made.inputs = {c.codes_nhwc(x).id};
     const ValueId id = c.emit(std::move(made), c.in().value(y).name);
     c.set_codes(y, Form{id, Layout::kNhwc}, c.source(x).quant);
-    c.note(node, "MaxPool on codes");
+    c.note(node, LowerForm::kCodes, "MaxPool on codes");
     return true;
   }
   made.inputs = {c.nhwc(x).id};
   c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name), Layout::kNhwc};
   if (is_byte(c.in().value(x).type.type))
-    c.note(node, "MaxPool on codes");
+    c.note(node, LowerForm::kCodes, "MaxPool on codes");
   else
-    c.note(node, "MaxPool", "its input is not quantized");
+    c.note(node, LowerForm::kFloat, "MaxPool", "its input is not quantized");
   return true;
 }
 
@@ -89,7 +89,8 @@ Result<bool> lower_pool(Context& c, const Node& node) {
   if (!to_codes) {
     made.op_type = "AveragePool";
     made.inputs = {c.nhwc(x).id};
-    c.note(node, "AveragePool", c.codes(x) ? e.why_float : "its input is not quantized");
+    c.note(node, LowerForm::kFloat, "AveragePool",
+           c.codes(x) ? e.why_float : "its input is not quantized");
     c.source(node.outputs[0]).real =
         Form{c.emit(std::move(made), c.in().value(node.outputs[0]).name), Layout::kNhwc};
     return true;

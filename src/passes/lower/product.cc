@@ -70,7 +70,7 @@ Result<bool> emit_quantized(Context& c, const Product& p) {
 Result<bool> emit_product(Context& c, const Product& p) {
   for (const NodeId id : p.absorbed) {
     c.mark_done(id);
-    c.note(c.in().node(id), "fused into " + p.node.label());
+    c.note_fused(c.in().node(id), p.node);
   }
   if (p.weights) return emit_quantized(c, p);
   // A float product keeps its float result; a Q after it stays an operator of its own.

@@ -82,7 +82,7 @@ Result<bool> lower_unary(Context& c, const Node& node) {
   made.inputs[0] = in.id;
   for (size_t i = 1; i < made.inputs.size(); ++i)
     if (node.inputs[i].valid()) made.inputs[i] = c.plain(node.inputs[i]).id;
-  c.note(node, made.op_type,
+  c.note(node, LowerForm::kFloat, made.op_type,
          c.codes(x) ? "its result is read in float" : "its input is not quantized");
   c.source(y).real = in.ordered(c.emit(std::move(made), c.in().value(y).name));
   return true;
