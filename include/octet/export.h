@@ -35,6 +35,10 @@ struct ExportNote {
 /// with the rule "left" says why. Errors: a graph whose types do not fit together.
 Result<std::vector<ExportNote>> convert_form(Graph& graph, FileForm form);
 
+/// Writes products of octet's own dynamic form (a scale for each row) as DynamicQuantizeLinear and
+/// MatMulInteger, which ONNX Runtime runs; numbers change. Errors: types that do not fit together.
+Result<std::vector<ExportNote>> convert_dynamic(Graph& graph);
+
 struct PrecisionOptions {
   DType type = DType::kFloat16; ///< or kBfloat16
   /// Patterns of node names or operators that stay in f32 (as QuantizeOptions::exclude).

@@ -13,6 +13,7 @@
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "passes/inline_functions.h"
+#include "quant/placement.h"
 #include "quant/runtime_limits.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -63,7 +64,7 @@ class Export final : public Command {
     if (precision_.empty() && !keep_float_.empty())
       return error("--keep-float is for --precision; quantize has its own");
     Graph graph = OCTET_TRY(open_model(model_));
-    OCTET_TRY_WITH(convert(graph, form), model_);
+    OCTET_TRY_WITH(convert(graph, form, target), model_);
     graph.info.ir_version = std::min(graph.info.ir_version, runtime_limits(target).ir_version);
     std::vector<Finding> findings;
     if (!target.empty()) findings = OCTET_TRY_WITH(check(graph, target), model_);
@@ -74,12 +75,14 @@ class Export final : public Command {
   }
 
  private:
-  Status convert(Graph& graph, FileForm form) {
+  Status convert(Graph& graph, FileForm form, const std::string& target) {
     if (!graph.info.functions.empty()) OCTET_TRY(inline_functions(graph));
     for (const std::string& item : drop_inputs_)
       notes_.push_back({"drop_input", item, OCTET_TRY(drop_named_input(graph, item)).words, true});
     // Up first: 16-bit scales need 19. Down last: it may be what the other steps ask for.
     if (opset_ > graph.opset()) OCTET_TRY(append_notes(notes_, convert_opset(graph, opset_)));
+    if (!target.empty() && OCTET_TRY(find_placement(target))->dynamic == DynamicForm::kOnnx)
+      OCTET_TRY(append_notes(notes_, convert_dynamic(graph)));
     OCTET_TRY(append_notes(notes_, convert_form(graph, form)));
     if (!precision_.empty()) {
       PrecisionOptions options;

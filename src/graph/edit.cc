@@ -17,6 +17,18 @@ Tensor int_list(std::span<const int64_t> values) {
   return Tensor::of<int64_t>(shape, values);
 }
 
+Tensor transposed(const Tensor& matrix) {
+  const int64_t rows = matrix.dim(0);
+  const int64_t columns = matrix.dim(1);
+  Tensor out = Tensor::zeros(matrix.type(), {columns, rows}).value();
+  const auto from = matrix.bytes();
+  const auto to = out.mutable_bytes();
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      to[static_cast<size_t>(c * rows + r)] = from[static_cast<size_t>(r * columns + c)];
+  return out;
+}
+
 void ints_to_input(Graph& graph, NodeId id, std::string_view attribute, size_t input) {
   Node& node = graph.mutable_node(id);
   const auto found = node.attributes.find(attribute);

@@ -17,6 +17,9 @@ void replace_node(Graph& graph, NodeId node, ValueId result);
 /// A shape or a list of axes as a constant i64[n].
 Tensor int_list(std::span<const int64_t> values);
 
+/// A matrix of bytes with its axes exchanged.
+Tensor transposed(const Tensor& matrix);
+
 /// Moves an attribute of integers to an input of the node, as a constant named after both. An empty
 /// or missing one leaves the input as it is.
 void ints_to_input(Graph& graph, NodeId node, std::string_view attribute, size_t input);

@@ -17,18 +17,6 @@ namespace octet {
 
 namespace {
 
-Tensor transposed(const Tensor& matrix) {
-  const int64_t rows = matrix.dim(0);
-  const int64_t columns = matrix.dim(1);
-  Tensor out = Tensor::zeros(matrix.type(), {columns, rows}).value();
-  const auto from = matrix.bytes();
-  const auto to = out.mutable_bytes(); // one byte an element
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c)
-      to[static_cast<size_t>(c * rows + r)] = from[static_cast<size_t>(r * columns + c)];
-  return out;
-}
-
 class DynamicWriter {
  public:
   DynamicWriter(Graph& graph, const QuantizationPlan& plan, const Placement& placement)

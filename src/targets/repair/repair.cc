@@ -63,6 +63,7 @@ constexpr RepairRule kTensorRtNumbers[] = {
 };
 
 constexpr RepairRule kOnnxRuntimeForms[] = {
+    {"dynamic_gemm", dynamic_gemm},
     {"standard_operators", standard_operators},
     {"convert_scale", convert_scale},
     {"add_zero_point", add_zero_point},

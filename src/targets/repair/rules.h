@@ -14,6 +14,7 @@ RepairFn decompose_input;
 RepairFn drop_cast;
 RepairFn drop_output_type;
 RepairFn drop_kept_output_type;
+RepairFn dynamic_gemm;
 RepairFn dynamic_quantize;
 RepairFn dynamic_quantize_matmul;
 RepairFn float_attention;
