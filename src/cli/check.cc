@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet check: would this target take the file?
+#include <optional>
+
 #include "cli/command.h"
+#include "cli/findings.h"
+#include "cli/mending.h"
 #include "cli/models.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -35,30 +39,29 @@ class Check final : public Command {
     const Graph graph = OCTET_TRY(open_model(model_));
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(graph, target), model_);
     const bool ok = accepted(findings);
+    const std::optional<Mending> mended = mending(graph, model_, target, findings);
     if (common.json) {
-      nlohmann::ordered_json out = {{"accepted", ok},
-                                    {"findings", nlohmann::ordered_json::array()}};
-      for (const Finding& f : findings)
-        out["findings"].push_back({{"rule", f.rule},
-                                   {"severity", severity(f)},
-                                   {"node", f.node},
-                                   {"message", f.message},
-                                   {"fix", f.fix},
-                                   {"source", f.source}});
+      nlohmann::ordered_json out = {{"accepted", ok}, {"findings", findings_json(findings)}};
+      out["repair"] = nullptr; // octet repair can do nothing about it
+      if (mended) out["repair"] = {{"command", mended->command}, {"mended", mended->mended}};
       fmt::print("{}\n", out.dump(2));
       return ok ? Answer::kDone : Answer::kNo;
     }
-    for (const Finding& f : findings)
-      fmt::print("{}: {}: {} [{}]\n  {}\n  fix: {}\n  source: {}\n", model_, f.node, severity(f),
-                 f.rule, f.message, f.fix, f.source);
-    fmt::print("{}: {} by {}\n", model_, ok ? "accepted" : "refused", target);
+    fmt::print("{}{}: {} by {}{}\n", text(findings, model_), model_, ok ? "accepted" : "refused",
+               target, findings.empty() ? "" : ": " + counts(findings));
+    if (mended) print_mending(findings, *mended);
     return ok ? Answer::kDone : Answer::kNo;
   }
 
  private:
-  static std::string severity(const Finding& f) {
-    return f.severity == Severity::kError ? "error" : "warning";
+  static void print_mending(const std::vector<Finding>& findings, const Mending& mended) {
+    if (mended.left.empty())
+      fmt::print("mends it: {}\n", mended.command);
+    else
+      fmt::print("mends {} of {} ({} left): {}\n", mended.mended, findings.size(),
+                 counts(mended.left), mended.command);
   }
+
   std::string model_, target_;
 };
 

@@ -6,7 +6,11 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/bodies.h"
 #include "graph/sizes.h"
+#include "passes/lower/lower.h"
+#include "targets/checks.h"
+#include "targets/onnxruntime_integer.h"
 #include <sys/resource.h>
 
 #include "octet/model_folder.h"
@@ -22,12 +26,15 @@ Result<Graph> open_model(const std::string& path) {
 }
 
 bool holds_codes(const Graph& graph) {
-  for (const NodeId id : graph.nodes()) {
-    const std::string& op = graph.node(id).op_type;
-    for (const std::string_view part : {"QuantizeLinear", "DequantizeLinear", "QLinear", "Integer"})
-      if (op.find(part) != std::string::npos) return true;
-  }
-  return false;
+  const std::vector<NodeId> nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+    const Node& node = graph.node(id);
+    const std::vector<Body> bodies = bodies_of(node);
+    return is_qdq(node) || node.is("DynamicQuantizeLinear") || computes_in_integers(node) ||
+           computes_with_codes(node) ||
+           std::any_of(bodies.begin(), bodies.end(),
+                       [](const Body& body) { return holds_codes(*body.graph); });
+  });
 }
 
 Status check_float(const Graph& graph, const std::string& path, std::string_view why) {

@@ -3,10 +3,12 @@
 #include "cli/command.h"
 #include "cli/drop_inputs.h"
 #include "cli/export_notes.h"
+#include "cli/mending.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/quantize_options.h"
+#include "cli/readers.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -84,32 +86,41 @@ class Quantize final : public Command {
           precision.ranges.try_emplace(tensor.value, tensor.ranges.front());
       OCTET_TRY_WITH(append_notes(notes_, convert_precision(quantized, precision)), model_);
     }
-    const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, plan.target), output_);
-    if (!accepted(findings)) {
-      const Finding& first = findings.front();
-      const std::vector<Finding> own = OCTET_TRY_WITH(check(original, plan.target), model_);
-      if (!accepted(own))
-        return error(ErrorCode::kRefused,
-                     "{}: {} refuses it as it is: {}: {}; first: octet repair {} --target {} -o "
-                     "FILE.onnx",
-                     model_, plan.target, own.front().node, own.front().message, model_,
-                     plan.target);
-      if (form != FileForm::kQdq)
-        return error(ErrorCode::kUnsupported, "--form {} is not for {}: {}: {}", form_, plan.target,
-                     first.node, first.message);
-      return error(ErrorCode::kInternal, "the quantized model would be refused by {}: {}: {}",
-                   plan.target, first.node, first.message);
-    }
+    OCTET_TRY(check_result(original, quantized, plan.target, form));
     OCTET_TRY(write_model(quantized, output_, common, model_));
     if (!save_plan_.empty())
       OCTET_TRY(
           write_file(save_plan_, plan.to_json(), common.force ? Overwrite::kYes : Overwrite::kNo));
-    report(common, plan);
+    report(common, plan, OCTET_TRY_WITH(readers_of(quantized, plan.target, output_), output_));
     return Answer::kDone;
   }
 
  private:
-  void report(const Common& common, const QuantizationPlan& plan) const {
+  /// Whether the target takes the result; the error says whose fault it is.
+  Status check_result(const Graph& original,
+                      const Graph& quantized,
+                      const std::string& target,
+                      FileForm form) const {
+    const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, target), output_);
+    const Finding* first = first_error(findings);
+    if (first == nullptr) return ok_status();
+    const std::vector<Finding> own = OCTET_TRY_WITH(check(original, target), model_);
+    if (const Finding* was = first_error(own)) {
+      const auto mended = mending(original, model_, target, own);
+      const bool helps = mended && accepted(mended->left);
+      return error(ErrorCode::kRefused, "{}: {} refuses it as it is: {}: {}; first: {}", model_,
+                   target, was->node, was->message, helps ? mended->command : was->fix);
+    }
+    if (form != FileForm::kQdq)
+      return error(ErrorCode::kUnsupported, "--form {} is not for {}: {}: {}", form_, target,
+                   first->node, first->message);
+    return error(ErrorCode::kInternal, "the quantized model would be refused by {}: {}: {}", target,
+                 first->node, first->message);
+  }
+
+  void report(const Common& common,
+              const QuantizationPlan& plan,
+              const std::vector<Reader>& readers) const {
     int64_t quantized = 0;
     for (const NodePlan& n : plan.nodes)
       quantized += n.quantized ? 1 : 0;
@@ -124,6 +135,7 @@ class Quantize final : public Command {
                                           {"float_bytes", before},
                                           {"peak_rss_bytes", peak_rss_bytes()},
                                           {"form", form_},
+                                          {"readers", readers_json(readers)},
                                           {"notes", export_notes_json(notes_)}};
       fmt::print("{}\n", out.dump(2));
       return;
@@ -132,6 +144,7 @@ class Quantize final : public Command {
                plan.nodes.size(), plan.target, bytes_text(after),
                100.0 * static_cast<double>(after) / static_cast<double>(before),
                bytes_text(before));
+    fmt::print("{}", text(readers));
     print_export_notes(notes_, explain_);
   }
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/readers.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/mending.h"
+#include "core/format.h"
+#include <nlohmann/json.hpp>
+
+namespace octet::cli {
+namespace {
+
+/// The newest of each family.
+constexpr std::array<std::string_view, 3> kFamilies = {"octet", "onnxruntime", "tensorrt-11"};
+
+std::string_view family_of(std::string_view target) {
+  return target.substr(0, target.find('-'));
+}
+
+Result<Reader>
+reader_of(const Graph& graph, const std::string& target, const std::string& written) {
+  Reader out;
+  out.target = target;
+  const std::vector<Finding> findings = OCTET_TRY(check(graph, target));
+  if (const Finding* error = first_error(findings)) {
+    out.refused_for = error->rule;
+    if (const auto mended = mending(graph, written, target, findings);
+        mended && accepted(mended->left))
+      out.command = mended->command;
+    return out;
+  }
+  const std::vector<LayerForm> layers = OCTET_TRY(explain(graph, target));
+  out.share = share_in(layers, "int8") + share_in(layers, "fp8") + share_in(layers, "fp4");
+  out.has_products = std::any_of(layers.begin(), layers.end(),
+                                 [](const LayerForm& layer) { return layer.work > 0; });
+  return out;
+}
+
+} // namespace
+
+Result<std::vector<Reader>>
+readers_of(const Graph& graph, const std::string& target, const std::string& written) {
+  std::vector<std::string> targets = {target};
+  for (const std::string_view family : kFamilies)
+    if (family_of(family) != family_of(target)) targets.emplace_back(family);
+  std::vector<Reader> out;
+  for (const std::string& one : targets)
+    out.push_back(OCTET_TRY(reader_of(graph, one, written)));
+  return out;
+}
+
+std::string text(const std::vector<Reader>& readers) {
+  constexpr double kMostly = 0.5;
+  std::string out;
+  for (const Reader& reader : readers) {
+    out += fmt::format("  {}: ", reader.target);
+    if (!reader.refused_for.empty())
+      out += fmt::format("refuses it [{}]{}\n", reader.refused_for,
+                         reader.command.empty() ? ""
+                                                : "; for a file that it takes: " + reader.command);
+    else if (!reader.has_products)
+      out += "loads it\n";
+    else
+      out +=
+          fmt::format("loads it, {:.1f} % of the multiply-adds in 8 bits{}\n", 100 * reader.share,
+                      reader.share < kMostly ? ": most of it in float, little or no faster than "
+                                               "the float model"
+                                             : "");
+  }
+  return out;
+}
+
+nlohmann::ordered_json readers_json(const std::vector<Reader>& readers) {
+  auto out = nlohmann::ordered_json::array();
+  for (const Reader& reader : readers) {
+    nlohmann::ordered_json one = {{"target", reader.target}, {"loads", reader.refused_for.empty()}};
+    if (reader.refused_for.empty())
+      one["share_in_8_bits"] = reader.share;
+    else
+      one["rule"] = reader.refused_for;
+    if (!reader.command.empty()) one["command"] = reader.command;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+} // namespace octet::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who can load a quantized file, and how much of it runs in 8 bits there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "octet/target.h"
+
+namespace octet::cli {
+
+struct Reader {
+  std::string target;
+  std::string refused_for; ///< the rule of the first error; empty: it loads the file
+  std::string command;     ///< what makes a file that it loads; empty: octet has no way
+  double share = 0;        ///< of the multiply-adds in 8 bits, 0 to 1
+  bool has_products = false;
+};
+
+/// The target that the file was made for, and the newest of each other family. `written` is the
+/// file's name.
+Result<std::vector<Reader>>
+readers_of(const Graph& graph, const std::string& target, const std::string& written);
+/// A line for each; "slow" where it computes in float what the file has in 8 bits.
+std::string text(const std::vector<Reader>& readers);
+nlohmann::ordered_json readers_json(const std::vector<Reader>& readers);
+
+} // namespace octet::cli

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What check, quantize and explain answer: findings by rule with the repair that mends them, models of which nothing
+# becomes 8 bits, files that are in 8 bits already, and who can load what quantize wrote.
+set -euo pipefail
+source "$OCTET_SOURCE_DIR/tests/support/cli.sh"
+
+# has TEXT: it is in out.txt
+has() { grep -qF -- "$1" out.txt || fail "no \"$1\" in $(cat out.txt)"; }
+lacks() { if grep -qF -- "$1" out.txt; then fail "\"$1\" in $(cat out.txt)"; fi; }
+
+cat >float.txt <<'TEXT'
+graph g opset(""=17)
+input x: f32[2, 4]
+const w: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+const b: f32[4] = [1, 2, 3, 4]
+y = Gemm(x, w, b) "first"
+z = MatMul(y, w) "second"
+output z: f32[2, 4]
+TEXT
+"$octet" assemble float.txt -o float.onnx
+cat >cache <<'TEXT'
+TRT-100001-MinMaxCalibration
+x: 3c008912
+y: 3c810204
+z: 3c810204
+TEXT
+
+# Nothing becomes 8 bits: the answer is no, with the reason, and no file.
+exits 1 'Gemm: excluded by pattern ("first")' "$octet" quantize float.onnx --mode dynamic --exclude "*" -o no.onnx
+exits 1 "does not fuse Q/DQ" "$octet" quantize float.onnx --ranges cache --target onnxruntime-cuda -o no.onnx
+exits 1 "excluded by pattern" "$octet" quantize float.onnx --mode weight-only --exclude "*" -o no.onnx
+[ ! -e no.onnx ] || fail "a file was written"
+
+# In 8 bits already.
+"$octet" quantize float.onnx --ranges cache -o int8.onnx >/dev/null
+rc=0
+"$octet" quantize int8.onnx --ranges cache -o no.onnx 2>err.txt >/dev/null || rc=$?
+[ $rc = 1 ] || fail "quantized twice: $rc"
+grep -qF "it reads what DQ makes of codes" err.txt || fail "$(cat err.txt)"
+"$octet" explain int8.onnx --ranges cache >out.txt
+grep -E "^first .*as the file has it" out.txt >/dev/null || fail "$(cat out.txt)"
+lacks "8 bit "
+
+# check: once for what one rule finds, a sum, and the command that mends it; the command does.
+rc=0
+"$octet" check int8.onnx --target tensorrt-10 >out.txt || rc=$?
+[ $rc = 1 ] || fail "accepted"
+[ "$(grep -c "zero-point-not-zero\]" out.txt)" = 1 ] || fail "not grouped: $(cat out.txt)"
+has 'QuantizeLinear "x_quantized", DequantizeLinear "x_dequantized"'
+has "refused by tensorrt-10: 2 errors by 1 rule"
+command=$(sed -n "s/^mends it: octet //p" out.txt)
+[ -n "$command" ] || fail "no command in $(cat out.txt)"
+# shellcheck disable=SC2086
+"$octet" $command >/dev/null
+"$octet" check repaired.onnx --target tensorrt-10 >/dev/null || fail "the command does not mend it"
+"$octet" check int8.onnx --target tensorrt-10 --json >out.txt && fail "accepted"
+tr -d ' \n' <out.txt | grep -q '"repair":{"command":"octetrepairint8.onnx' || fail "$(cat out.txt)"
+"$octet" check int8.onnx --target octet >out.txt
+[ "$(cat out.txt)" = "int8.onnx: accepted by octet" ] || fail "$(cat out.txt)"
+
+# Where repair can do nothing it is not advised.
+cat >unheard.txt <<'TEXT'
+graph g opset(""=20)
+input x: f32[2, 4]
+const w: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+h = MatMul(x, w) "first"
+y = Gelu(h) "gelu"
+output y: f32[2, 4]
+TEXT
+"$octet" assemble unheard.txt -o unheard.onnx
+"$octet" check unheard.onnx --target tensorrt-8.6 >out.txt && fail "accepted"
+lacks "octet repair"
+# ... and the error names what refuses the model, not the warning before it.
+printf 'TRT-100001-MinMaxCalibration\nx: 3c008912\nh: 3c810204\ny: 3c810204\n' >cache2
+exits 1 'refuses it as it is: Gelu "gelu"' "$octet" quantize unheard.onnx --ranges cache2 --target tensorrt-8.6 -o no.onnx
+grep -qF "octet repair" err.txt && fail "$(cat err.txt)"
+
+# Who loads the file, and the way for those who do not.
+"$octet" quantize float.onnx --mode dynamic -o dynamic.onnx >out.txt
+has "octet: loads it, 100.0 % of the multiply-adds in 8 bits"
+has "onnxruntime: refuses it [unknown-domain]; for a file that it takes: octet repair dynamic.onnx --target onnxruntime"
+"$octet" export dynamic.onnx --target onnxruntime -o dynamic.ort.onnx >out.txt || fail "$(cat out.txt)"
+has "2 x dynamic_gemm"
+"$octet" check dynamic.ort.onnx --target onnxruntime >/dev/null || fail "the export is refused"
+"$octet" quantize float.onnx --ranges cache --target tensorrt-10 -o trt.onnx >out.txt
+has "tensorrt-10: loads it, 100.0 %"
+lacks "tensorrt-11"
+"$octet" quantize float.onnx --mode weight-only -o weights.onnx --json >out.txt
+tr -d ' \n' <out.txt | grep -q '"readers":\[{"target":"octet","loads":true,"share_in_8_bits":0.0}' || fail "$(cat out.txt)"
+
+# FP8 is no int8.
+cat >fp8.txt <<'TEXT'
+graph g opset(""=19)
+input x: f32[2, 4]
+const s: f32[] = [0.5]
+const z: f8e4m3fn[] = [0]
+const w: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+q = QuantizeLinear(x, s, z)
+d = DequantizeLinear(q, s, z)
+p = QuantizeLinear(w, s, z)
+e = DequantizeLinear(p, s, z)
+y = MatMul(d, e) "product"
+output y: f32[2, 4]
+TEXT
+"$octet" assemble fp8.txt -o fp8.onnx
+"$octet" explain fp8.onnx --target tensorrt-9 >out.txt
+has "0.0 % of the multiply-adds in int8, 100.0 % in fp8"
+"$octet" explain fp8.onnx --target tensorrt-9,octet >out.txt
+grep -E "^share of work in fp8 +100.0 % +0.0 %" out.txt >/dev/null || fail "$(cat out.txt)"
