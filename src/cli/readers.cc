@@ -45,6 +45,7 @@ readers_of(const Graph& graph, const std::string& target, const std::string& wri
   for (const std::string_view family : kFamilies)
     if (family_of(family) != family_of(target)) targets.emplace_back(family);
   std::vector<Reader> out;
+  out.reserve(targets.size());
   for (const std::string& one : targets)
     out.push_back(OCTET_TRY(reader_of(graph, one, written)));
   return out;

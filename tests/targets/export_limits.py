@@ -141,6 +141,11 @@ def pools():
             m.quantize(m.node("GlobalAveragePool", [x]), 0.03 / ratio, np.uint8(120))
             compare(f"GlobalAveragePool of {size}, scales at {ratio}", m, (1, 2, size, size), "qoperator", 1,
                     wanted="QLinearGlobalAveragePool" if 0.01 <= ratio <= 200 else None)
+            m = Model()
+            x = m.pair("x", 0.03, np.uint8(120))
+            m.quantize(m.node("AveragePool", [x], kernel_shape=[size, size]), 0.03 / ratio, np.uint8(120))
+            compare(f"AveragePool of all {size}, scales at {ratio}", m, (1, 2, size, size), "qoperator", 1,
+                    wanted="QLinearAveragePool" if 0.01 <= ratio <= 200 else None)
 
 
 one_element_scales()

@@ -47,10 +47,12 @@ bool computes_on_codes(const Graph& graph,
   const double scale = graph.constant(out.scale)->at(0);
   if (node.is("Softmax")) return softmax_on_codes(graph, node, scale);
   if (node.is("GlobalAveragePool")) return global_average_on_codes(in.scales->at(0), scale);
-  // It divides windows that ceil_mode lets pass the padding by another count than AveragePool.
-  if (node.is("AveragePool"))
-    return node.attr_int("ceil_mode", 0) == 0 || node.attr_int("count_include_pad", 0) == 0;
-  return true;
+  if (!node.is("AveragePool")) return true;
+  // It divides windows that ceil_mode lets pass the padding by another count than AveragePool, and
+  // runs one window over the whole image as a global pool.
+  const bool counts_alike =
+      node.attr_int("ceil_mode", 0) == 0 || node.attr_int("count_include_pad", 0) == 0;
+  return counts_alike && global_average_on_codes(in.scales->at(0), scale);
 }
 
 void make_parameters_scalar(Graph& graph) {
