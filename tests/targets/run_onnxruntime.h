@@ -13,8 +13,9 @@ namespace octet::test {
 
 /// What tests/support/onnxruntime_forms.py prints for the folder; discarded where it is no JSON.
 inline nlohmann::json run_onnxruntime(const std::string& folder) {
-  const std::string command = std::string(source_dir()) + "/tools/setup-peers --run " +
-                              source_dir() + "/tests/support/onnxruntime_forms.py " + folder;
+  const std::string source = source_dir();
+  const std::string command = "'" + source + "/tools/setup-peers' --run '" + source +
+                              "/tests/support/onnxruntime_forms.py' '" + folder + "'";
   FILE* pipe = popen(command.c_str(), "r");
   std::string text;
   char buffer[4096];
