@@ -69,15 +69,17 @@ class WriterFor13 {
     graph_.set_node_input(id_, input, constant);
   }
 
+  /// In the type of the output, which is that of the data: the node that made the data may have
+  /// been replaced by now, and then its value is a new one.
   Status float_to_input(const char* attribute, size_t input) {
     Node& node = graph_.mutable_node(id_);
     if (!node.has_attr(attribute)) return ok_status();
     const float value = node.attr_float(attribute, 0);
     node.attributes.erase(attribute);
-    const DType type = typed_.value(node.input(0)).type.type;
+    const DType type = typed_.value(node.output(0)).type.type;
     if (type == DType::kUndefined)
       return error("node {}: the type of \"{}\" is not known; declare it", full_label(graph_, node),
-                   graph_.value(node.input(0)).name);
+                   graph_.value(node.output(0)).name);
     const double wide = value;
     give(input, attribute, OCTET_TRY(Tensor::from_doubles(type, {}, {&wide, 1})));
     return ok_status();

@@ -50,6 +50,16 @@ output y: f32[2, 4]
 
 /// Operators of com.microsoft belong to no operator set of ONNX: they are the file's own choice,
 /// and none comes in unasked.
+TEST(ConvertOpset, ReadsTypesBehindWhatItReplaced) {
+  const Graph g = parse(R"(graph g opset(""=10)
+input x: f32[1, 2, 3, 4]
+s = Softmax(x) {axis=1}
+y = Clip(s) {min=0.05, max=0.1}
+output y: f32[1, 2, 3, 4]
+)");
+  expect_same_numbers(g, at(g, 13), 1e-6);
+}
+
 TEST(ConvertOpset, GeluOfMicrosoftStaysAndNoneComes) {
   const Graph graph = parse(R"(graph g opset(""=20, "com.microsoft"=1, "foreign"=1)
 input x: f32[2, 4]
