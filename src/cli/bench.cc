@@ -11,6 +11,7 @@
 #include "cli/random_inputs.h"
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -134,7 +135,7 @@ class Bench final : public Command {
         out["threads"] = runner.session->threads();
         out["isa"] = std::string(runner.session->isa());
       }
-      fmt::print("{}\n", out.dump(2));
+      fmt::print("{}\n", json_text(out));
       return;
     }
     const std::string how =

@@ -11,6 +11,7 @@
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include "models/bert_config.h"
 #include <CLI/CLI.hpp>
@@ -33,11 +34,11 @@ constexpr size_t kMaxConfigBytes = size_t{16} << 20;
 Status add_length(ModelFolderWriter& folder, int64_t row_length) {
   constexpr const char* kConfig = "tokenizer_config.json";
   const std::string path = (fs::path(folder.path()) / kConfig).string();
-  auto json = nlohmann::ordered_json::parse(OCTET_TRY(read_file(path, kMaxConfigBytes)), nullptr,
-                                            /*allow_exceptions=*/false);
+  nlohmann::json json =
+      OCTET_TRY_WITH(parse_json(OCTET_TRY(read_file(path, kMaxConfigBytes))), path);
   if (!json.is_object()) return ok_status();
   json["model_max_length"] = row_length;
-  return folder.add_file(kConfig, json.dump(2) + "\n");
+  return folder.add_file(kConfig, json_text(json) + "\n");
 }
 
 /// A classifier goes on with its classes in the order in which the data has them; of another number

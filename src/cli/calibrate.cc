@@ -7,6 +7,7 @@
 #include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
+#include "core/json.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -66,7 +67,7 @@ class Calibrate final : public Command {
     const std::string text = OCTET_TRY_WITH(format_ranges(ranges, format, heading_), model_);
     OCTET_TRY(write_file(output_, text, common.force ? Overwrite::kYes : Overwrite::kNo));
     if (common.json)
-      fmt::print("{}\n", nlohmann::ordered_json{{"tensors", ranges.size()}}.dump());
+      fmt::print("{}\n", json_text(nlohmann::ordered_json{{"tensors", ranges.size()}}, -1));
     else
       fmt::print("{}: ranges of {} tensors\n", output_, ranges.size());
     return Answer::kDone;

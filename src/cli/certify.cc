@@ -13,6 +13,7 @@
 #include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -108,7 +109,7 @@ class Certify final : public Command {
                                {"sums", l.sums},
                                {"wrong_sums", l.wrong_sums},
                                {"largest_error", l.largest_error}});
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
 
   void print_table(const Certification& certification) const {

@@ -6,6 +6,7 @@
 #include "cli/findings.h"
 #include "cli/mending.h"
 #include "cli/models.h"
+#include "core/json.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -44,7 +45,7 @@ class Check final : public Command {
       nlohmann::ordered_json out = {{"accepted", ok}, {"findings", findings_json(findings)}};
       out["repair"] = nullptr; // octet repair can do nothing about it
       if (mended) out["repair"] = {{"command", mended->command}, {"mended", mended->mended}};
-      fmt::print("{}\n", out.dump(2));
+      fmt::print("{}\n", json_text(out));
       return ok ? Answer::kDone : Answer::kNo;
     }
     fmt::print("{}{}: {} by {}{}\n", text(findings, model_), model_, ok ? "accepted" : "refused",

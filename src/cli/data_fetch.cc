@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "core/json.h"
 #include "data/fetch.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -41,7 +42,7 @@ class DataFetch final : public Command {
     callbacks.log = [&](LogLevel, std::string_view text) { progress.line(text); };
     OCTET_TRY(fetch_dataset(name_, folder_, url_, callbacks));
     if (common.json)
-      fmt::print("{}\n", nlohmann::ordered_json{{"name", name_}, {"folder", folder_}}.dump(2));
+      fmt::print("{}\n", json_text(nlohmann::ordered_json{{"name", name_}, {"folder", folder_}}));
     else
       fmt::print("{}: use it as --data {}:{}\n", folder_, name_, folder_);
     return Answer::kDone;

@@ -8,6 +8,7 @@
 #include "cli/data_check.h"
 #include "cli/data_show_text.h"
 #include "cli/options.h"
+#include "core/json.h"
 #include "core/philox.h"
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
@@ -61,7 +62,7 @@ class DataShow final : public Command {
       print_summary(*data, labels);
       if (split == Split::kTrain) OCTET_TRY(print_examples(*data, common.seed));
     }
-    if (common.json) fmt::print("{}\n", json.dump(2));
+    if (common.json) fmt::print("{}\n", json_text(json));
     return Answer::kDone;
   }
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/json.h"
 #include "core/string_util.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -301,7 +302,7 @@ show_pretraining(const TextShow& show, const Tokenizer& tokenizer, const Common&
     if (!common.json) print_row(i, show.epoch, row);
     json["rows"].push_back(std::move(row));
   }
-  if (common.json) fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  if (common.json) fmt::print("{}\n", json_text(json));
   return Answer::kDone;
 }
 
@@ -325,7 +326,7 @@ Result<Answer> show_text(const TextShow& show, const Common& common) {
     if (!common.json) print_split(entry, show.max_length);
     json[split == Split::kTrain ? "train" : "test"] = std::move(entry);
   }
-  if (common.json) fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  if (common.json) fmt::print("{}\n", json_text(json));
   return Answer::kDone;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "quant/debug_layers.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
@@ -123,7 +124,7 @@ class Debug final : public Command {
         if (d.differing > 0) layer["sqnr_db"] = d.sqnr_db();
         out["layers"].push_back(std::move(layer));
       }
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
 
   void print_tables(const Session& session, int64_t identical, int64_t total) const {

@@ -12,6 +12,7 @@
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/json.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -75,7 +76,7 @@ class EngineBuild final : public Command {
                                     {"seconds", seconds},
                                     {"tensorrt", api->tensorrt_version()}};
       out.update(report_json(report));
-      fmt::print("{}\n", out.dump(2));
+      fmt::print("{}\n", json_text(out));
     } else {
       fmt::print("{}{}: {}, built by TensorRT {} in {}\n",
                  nodes_text(report, ShowNodes::kOtherwise), output_,

@@ -5,6 +5,7 @@
 #include "cli/engine_report.h"
 #include "cli/models.h"
 #include "core/atomic_file.h"
+#include "core/json.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -46,7 +47,7 @@ class EngineCompare final : public Command {
       report.times =
           OCTET_TRY_WITH(parse_engine_profile(OCTET_TRY(read_file(times_, kLargest))), times_);
     if (common.json)
-      fmt::print("{}\n", report_json(report).dump(2));
+      fmt::print("{}\n", json_text(report_json(report)));
     else
       fmt::print("{}{}", nodes_text(report, ShowNodes::kAll),
                  times_.empty() ? "" : "\n" + times_text(report));

@@ -7,6 +7,7 @@
 #include "cli/outputs.h"
 #include "cli/random_inputs.h"
 #include "core/atomic_file.h"
+#include "core/json.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -55,7 +56,7 @@ class EngineProfile final : public Command {
       OCTET_TRY(write_file(times_file_, times_json(report.times),
                            common.force ? Overwrite::kYes : Overwrite::kNo));
     if (common.json)
-      fmt::print("{}\n", report_json(report).dump(2));
+      fmt::print("{}\n", json_text(report_json(report)));
     else
       fmt::print("{}\n{}", nodes_text(report, ShowNodes::kOtherwise), times_text(report));
     return Answer::kDone;
@@ -67,7 +68,7 @@ class EngineProfile final : public Command {
     auto out = nlohmann::ordered_json::array();
     for (const LayerTime& t : times)
       out.push_back({{"name", t.layer}, {"averageMs", t.ms}});
-    return out.dump(2) + "\n";
+    return json_text(out) + "\n";
   }
 
   std::string model_, engine_, times_file_, target_;

@@ -7,6 +7,7 @@
 
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "core/json.h"
 #include <nlohmann/json.hpp>
 
 #include "octet/metrics.h"
@@ -142,7 +143,7 @@ void print_json(const std::vector<LmEvaluation>& results) {
     item["tokens_per_second"] = e.tokens_per_second;
     out.push_back(std::move(item));
   }
-  fmt::print("{}\n", out.dump(2));
+  fmt::print("{}\n", json_text(out));
 }
 
 EvaluationTable masked_table(const std::vector<LmEvaluation>& results) {

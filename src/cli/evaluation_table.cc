@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/terminal.h"
+#include "core/json.h"
 #include "report/table.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -121,7 +122,7 @@ void print_json(const std::vector<Evaluation>& results) {
                    {"latency_ms_median", milliseconds_json(e, e.latency_ms_median)},
                    {"latency_ms_p99", milliseconds_json(e, e.latency_ms_p99)},
                    {"samples_per_second", e.samples_per_second}});
-  fmt::print("{}\n", out.dump(2));
+  fmt::print("{}\n", json_text(out));
 }
 
 void print_table(const std::vector<Evaluation>& results, const Dataset& data) {

@@ -8,6 +8,7 @@
 #include "cli/models.h"
 #include "cli/quantize_options.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -55,7 +56,7 @@ class Explain final : public Command {
     for (const std::string& target : targets)
       all.push_back(OCTET_TRY_WITH(explanation(graph, target), model_));
     if (common.json)
-      fmt::print("{}\n", json(all).dump(2));
+      fmt::print("{}\n", json_text(json(all)));
     else if (targets.size() == 1)
       show(all.front());
     else
@@ -154,7 +155,7 @@ class Explain final : public Command {
       const nlohmann::ordered_json out = {
           {"tensor", a.tensor},   {"producer", a.producer}, {"consumers", a.consumers},
           {"matters", a.matters}, {"why", a.why},           {"fix", a.fix}};
-      fmt::print("{}\n", out.dump(2));
+      fmt::print("{}\n", json_text(out));
       return Answer::kDone;
     }
     fmt::print("tensor \"{}\": made by {}, read by {}\n{}: {}\n", a.tensor, a.producer,

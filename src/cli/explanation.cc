@@ -3,6 +3,7 @@
 
 #include "cli/models.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "report/table.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -54,7 +55,7 @@ Result<Answer> show_changes(const std::string& before,
   const Explanation now = OCTET_TRY_WITH(explanation(second, target), after);
   const std::vector<LayerChange> changes = diff(old.layers, now.layers);
   if (common.json) {
-    fmt::print("{}\n", changes_json(changes).dump(2));
+    fmt::print("{}\n", json_text(changes_json(changes)));
     return Answer::kDone;
   }
   Table table({"node", "operator", "before", "after", "why"});

@@ -12,6 +12,7 @@
 #include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "passes/inline_functions.h"
 #include "quant/placement.h"
 #include "quant/runtime_limits.h"
@@ -107,7 +108,7 @@ class Export final : public Command {
       out["findings"] = nlohmann::ordered_json::array();
       for (const Finding& f : findings)
         out["findings"].push_back({{"rule", f.rule}, {"node", f.node}, {"message", f.message}});
-      fmt::print("{}\n", out.dump(2));
+      fmt::print("{}\n", json_text(out));
       return;
     }
     print_export_notes(notes_, log_);

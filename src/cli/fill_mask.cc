@@ -8,6 +8,7 @@
 #include "cli/models.h"
 #include "cli/options.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
@@ -161,7 +162,7 @@ class FillMask final : public Command {
                            {"text", filled(tokenizer, text, m.position, g.token)}});
       out.push_back({{"position", m.position}, {"guesses", guesses}});
     }
-    fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(out));
   }
 
   static void

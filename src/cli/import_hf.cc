@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -82,7 +83,7 @@ class ImportHf final : public Command {
                                           {"fresh", model.fresh},
                                           {"replaced", model.replaced},
                                           {"unused", model.unused}};
-      fmt::print("{}\n", out.dump(2));
+      fmt::print("{}\n", json_text(out));
       return;
     }
     fmt::print("{}: imported from {}\n", output_, folder_);

@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
 #include "report/graph_view.h"
@@ -95,8 +96,8 @@ class Inspect final : public Command {
     out["operators"] = count_ops(graph);
     out["parameters"] = count_parameters(graph);
     out["size_bytes"] = model_bytes(model_);
-    out["graph"] = nlohmann::ordered_json::parse(view_json(view));
-    fmt::print("{}\n", out.dump(2));
+    out["graph"] = graph_json(view);
+    fmt::print("{}\n", json_text(out));
   }
 
   static void print_nodes(const GraphView& view) {

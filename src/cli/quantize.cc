@@ -12,6 +12,7 @@
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/json.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -137,7 +138,7 @@ class Quantize final : public Command {
                                           {"form", form_},
                                           {"readers", readers_json(readers)},
                                           {"notes", export_notes_json(notes_)}};
-      fmt::print("{}\n", out.dump(2));
+      fmt::print("{}\n", json_text(out));
       return;
     }
     fmt::print("{}: {} of {} nodes in 8 bits for {}, {} ({:.0f} % of {})\n", output_, quantized,

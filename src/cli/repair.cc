@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "quant/calibrate.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
@@ -120,7 +121,7 @@ class RepairModel final : public Command {
                              {"fix", f.fix}});
     for (const OutputDifference& d : repaired.outputs)
       out["outputs"].push_back({{"output", d.output}, {"max_error", d.max_error}});
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
 
   void

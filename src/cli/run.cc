@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include "data/bind.h"
 #include "data/npy.h"
@@ -53,7 +54,7 @@ class Run final : public Command {
                                 {"shape", outputs[i].shape()}};
     }
     OCTET_TRY(write_npz(output_, named, common.force ? Overwrite::kYes : Overwrite::kNo));
-    if (common.json) fmt::print("{}\n", json.dump(2));
+    if (common.json) fmt::print("{}\n", json_text(json));
     return Answer::kDone;
   }
 

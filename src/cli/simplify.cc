@@ -14,6 +14,7 @@
 #include "cli/outputs.h"
 #include "cli/random_inputs.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include "ops/infer.h"
 #include "passes/inline_functions.h"
@@ -227,7 +228,7 @@ class Simplify final : public Command {
                        {"max_relative_difference", difference_.relative},
                        {"tolerance", tolerance()},
                        {"equal", difference_.relative <= tolerance()}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", json_text(out));
   }
 
   std::string model_, output_, executor_ = "reference";

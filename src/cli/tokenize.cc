@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/json.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -112,7 +113,7 @@ class Tokenize final : public Command {
       line["tokens"].push_back(tokenizer.token(e.ids[i]));
       line["offsets"].push_back({e.offsets[i].begin, e.offsets[i].end});
     }
-    const std::string text = line.dump() + "\n";
+    const std::string text = json_text(line, -1) + "\n";
     out.append(text.data(), text.data() + text.size());
   }
 

@@ -10,6 +10,7 @@
 #include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "data/gzip.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -142,10 +143,9 @@ class TrainVocabulary final : public Command {
     const Tokenizer tokenizer = OCTET_TRY(learn(common));
     OCTET_TRY(tokenizer.save(output_));
     if (common.json) {
-      fmt::print("{}\n", nlohmann::ordered_json{{"folder", output_},
-                                                {"entries", tokenizer.size()},
-                                                {"hash", tokenizer.hash()}}
-                             .dump(2));
+      const nlohmann::ordered_json out = {
+          {"folder", output_}, {"entries", tokenizer.size()}, {"hash", tokenizer.hash()}};
+      fmt::print("{}\n", json_text(out));
     } else {
       fmt::print("{}  {} entries\n", output_, tokenizer.size());
     }

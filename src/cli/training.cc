@@ -10,6 +10,7 @@
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include "report/tensorboard.h"
 #include <CLI/CLI.hpp>
@@ -46,8 +47,9 @@ std::string terms_text(const EpochRecord& e) {
 
 /// Numbers and truth values as such.
 nlohmann::ordered_json typed(const std::string& value) {
-  auto parsed = nlohmann::ordered_json::parse(value, nullptr, false);
-  return parsed.is_number() || parsed.is_boolean() ? parsed : nlohmann::ordered_json(value);
+  const Result<nlohmann::json> parsed = parse_json(value);
+  if (parsed.ok() && (parsed->is_number() || parsed->is_boolean())) return *parsed;
+  return value;
 }
 
 /// Whether a file begins as the trainer's checkpoints do: a safetensors file whose header says so.
@@ -378,7 +380,7 @@ std::string TrainFlags::record(const TrainedModel& model,
                                   {"best", e.best}});
   for (const TrainFinding& f : r.findings)
     out["findings"].push_back({{"epoch", f.epoch}, {"message", f.message}});
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(out);
 }
 
 std::vector<LossTerm> language_losses(const Graph& graph) {

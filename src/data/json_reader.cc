@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of JSON lines: an object a line.
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include "data/records.h"
 #include <nlohmann/json.hpp>
@@ -11,8 +12,9 @@ namespace {
 using Json = nlohmann::json;
 
 Result<Json> parse_object(std::string_view line) {
-  Json json = Json::parse(line.begin(), line.end(), nullptr, false);
-  if (json.is_discarded()) return error("no valid JSON; write one object a line");
+  Result<Json> parsed = parse_json(line);
+  if (!parsed.ok()) return error("no valid JSON; write one object a line");
+  Json json = std::move(*parsed);
   if (!json.is_object())
     return error("a JSON {}, not an object; write one object a line", json.type_name());
   return json;
@@ -37,7 +39,7 @@ Result<std::string> label_of(const Json& json, const std::string& key) {
   const auto found = json.find(key);
   if (found == json.end()) return no_key(json, key);
   if (found->is_string()) return found->get<std::string>();
-  if (found->is_number_integer() || found->is_boolean()) return found->dump();
+  if (found->is_number_integer() || found->is_boolean()) return json_text(*found, -1);
   return error("\"{}\" is a {}; labels are integers, strings or booleans", key, found->type_name());
 }
 

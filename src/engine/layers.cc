@@ -13,6 +13,7 @@
 #include <initializer_list>
 
 #include "core/format.h"
+#include "core/json.h"
 #include <nlohmann/json.hpp>
 
 #include "octet/engine_layers.h"
@@ -210,10 +211,12 @@ std::string without_separators(std::string_view json) {
 } // namespace
 
 Result<std::vector<EngineLayer>> parse_engine_layers(std::string_view text) {
-  const Json json = Json::parse(without_separators(text), nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded())
-    return Error("the engine's layers are not valid JSON; write them with octet engine build "
-                 "--layers or trtexec --exportLayerInfo");
+  const Result<Json> parsed = parse_json(without_separators(text));
+  if (!parsed.ok())
+    return error("the engine's layers: {}; write them with octet engine build --layers or "
+                 "trtexec --exportLayerInfo",
+                 parsed.error().message());
+  const Json& json = *parsed;
   const auto found = json.is_object() ? json.find("Layers") : json.end();
   const Json* list = json.is_array()                           ? &json
                      : json.is_object() && found != json.end() ? &*found
@@ -231,7 +234,7 @@ Result<std::vector<EngineLayer>> parse_engine_layers(std::string_view text) {
 }
 
 Result<std::vector<LayerTime>> parse_engine_profile(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = OCTET_TRY_WITH(parse_json(text), "the engine's times");
   if (!json.is_array())
     return Error("the engine's times are not a list in JSON; write them with octet engine profile "
                  "--times or trtexec --exportProfile");

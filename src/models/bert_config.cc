@@ -6,13 +6,14 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include <nlohmann/json.hpp>
 
 namespace octet {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 /// What the two families call the same thing.
 struct Keys {
@@ -52,35 +53,35 @@ constexpr std::pair<const char*, BertActivation> kActivations[] = {
 /// Reads typed members; remembers the first that does not fit.
 class Reader {
  public:
-  explicit Reader(const OrderedJson& json) : json_(json) {}
+  explicit Reader(const Json& json) : json_(json) {}
 
   void read(const char* key, int64_t& out) {
-    const OrderedJson* item = find(key);
+    const Json* item = find(key);
     if (item == nullptr) return;
     if (!item->is_number_integer() || (item->is_number_unsigned() && *item > uint64_t{INT64_MAX}))
       return fail(key, "a whole number");
     out = item->get<int64_t>();
   }
   void read(const char* key, double& out) {
-    const OrderedJson* item = find(key);
+    const Json* item = find(key);
     if (item == nullptr) return;
     if (!item->is_number()) return fail(key, "a number");
     out = item->get<double>();
   }
   void read(const char* key, bool& out) {
-    const OrderedJson* item = find(key);
+    const Json* item = find(key);
     if (item == nullptr) return;
     if (!item->is_boolean()) return fail(key, "true or false");
     out = item->get<bool>();
   }
   void read(const char* key, std::string& out) {
-    const OrderedJson* item = find(key);
+    const Json* item = find(key);
     if (item == nullptr) return;
     if (!item->is_string()) return fail(key, "text");
     out = item->get<std::string>();
   }
   /// Null counts as absent.
-  const OrderedJson* find(const char* key) const {
+  const Json* find(const char* key) const {
     const auto at = json_.find(key);
     return at == json_.end() || at->is_null() ? nullptr : &*at;
   }
@@ -90,12 +91,12 @@ class Reader {
   Status finish() const { return problem_.empty() ? ok_status() : Status(Error(problem_)); }
 
  private:
-  const OrderedJson& json_;
+  const Json& json_;
   std::string problem_;
 };
 
 /// {"0": "negative", "1": "positive"}, every number below the count once.
-Result<std::vector<std::string>> read_labels(const OrderedJson& map) {
+Result<std::vector<std::string>> read_labels(const Json& map) {
   constexpr size_t kMaxLabels = 65536;
   if (!map.is_object() || map.size() > kMaxLabels)
     return error("\"id2label\" is no object of at most {} names", kMaxLabels);
@@ -128,7 +129,7 @@ Status read_activation(const char* key, Reader& in, BertOptions& o) {
   return error("the activation \"{}\" is none that octet builds{}", text, suggestion(text, names));
 }
 
-Status read_head(const OrderedJson& json, BertOptions& o) {
+Status read_head(const Json& json, BertOptions& o) {
   const auto at = json.find("architectures");
   if (at == json.end() || !at->is_array() || at->empty() || !at->front().is_string())
     return ok_status();
@@ -139,7 +140,7 @@ Status read_head(const OrderedJson& json, BertOptions& o) {
 }
 
 /// Values that would make it another network.
-Status check_variant(const OrderedJson& json) {
+Status check_variant(const Json& json) {
   const auto position = json.find("position_embedding_type");
   if (position != json.end() && position->is_string() && *position != "absolute")
     return error("\"position_embedding_type\" is \"{}\"; octet builds absolute ones",
@@ -154,7 +155,7 @@ Status check_variant(const OrderedJson& json) {
 
 std::string bert_config_json(const BertOptions& o) {
   const Keys& k = keys_of(o.family);
-  OrderedJson out;
+  nlohmann::ordered_json out;
   for (const Architecture& a : kArchitectures)
     if (a.family == o.family && a.head == o.head) out["architectures"] = {a.name};
   const bool bert = o.family == BertFamily::kBert;
@@ -189,11 +190,11 @@ std::string bert_config_json(const BertOptions& o) {
   out["octet_index_type"] = name(o.index_type);
   out["octet_opset"] = o.opset;
   out["octet_seed"] = o.seed;
-  return out.dump(2, ' ', false, OrderedJson::error_handler_t::replace);
+  return json_text(out);
 }
 
 Result<BertOptions> parse_bert_config(std::string_view text) {
-  const OrderedJson json = OrderedJson::parse(text, nullptr, false);
+  const Json json = OCTET_TRY(parse_json(text));
   if (!json.is_object()) return Error("is no JSON object; it is a model's config.json");
   BertOptions o;
   Reader in(json);
@@ -233,10 +234,9 @@ Result<BertOptions> parse_bert_config(std::string_view text) {
   std::string index = "i64";
   in.read("octet_index_type", index);
   o.index_type = parse_dtype(index).value_or(DType::kUndefined);
-  if (const OrderedJson* seed = in.find("octet_seed");
-      seed != nullptr && seed->is_number_unsigned())
+  if (const Json* seed = in.find("octet_seed"); seed != nullptr && seed->is_number_unsigned())
     o.seed = seed->get<uint64_t>();
-  if (const OrderedJson* labels = in.find("id2label")) o.labels = OCTET_TRY(read_labels(*labels));
+  if (const Json* labels = in.find("id2label")) o.labels = OCTET_TRY(read_labels(*labels));
   OCTET_TRY(read_head(json, o));
   OCTET_TRY(in.finish());
   OCTET_TRY(check_bert_options(o));

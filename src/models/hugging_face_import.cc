@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "core/json.h"
 #include "models/bert_builder.h"
 #include "models/bert_config.h"
 #include "models/hugging_face_names.h"
@@ -36,7 +37,7 @@ Status add_file(const std::string& path, Weights& out) {
 /// {"weight_map": {"name": "model-00001-of-00002.safetensors", ...}}
 Result<std::set<std::string>> parts_of(const std::string& path) {
   const std::string text = OCTET_TRY(read_file(path, kMaxConfigBytes));
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json json = OCTET_TRY_WITH(parse_json(text), path);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     return error("{}: has no object \"weight_map\"; it is no index of safetensors files", path);
   std::set<std::string> parts;

@@ -6,12 +6,13 @@
 #include <set>
 
 #include "core/format.h"
+#include "core/json.h"
 #include <nlohmann/json.hpp>
 
 namespace octet {
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr uint64_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000; // the format's own bound
@@ -36,12 +37,10 @@ constexpr std::pair<const char*, DType> kTypes[] = {{"F64", DType::kFloat64},
 /// Parses with a bound on depth and an error for a key that comes twice.
 class SafetensorsHeader {
  public:
-  Result<OrderedJson> parse(std::string_view text) {
-    OrderedJson json = OrderedJson::parse(
+  Result<Json> parse(std::string_view text) {
+    Json json = Json::parse(
         text,
-        [&](int depth, OrderedJson::parse_event_t event, OrderedJson& value) {
-          return see(depth, event, value);
-        },
+        [&](int depth, Json::parse_event_t event, Json& value) { return see(depth, event, value); },
         false);
     if (!problem_.empty()) return Error(problem_);
     if (!json.is_object()) return Error("the header is no JSON object; the file is damaged");
@@ -49,9 +48,9 @@ class SafetensorsHeader {
   }
 
  private:
-  bool see(int depth, OrderedJson::parse_event_t event, const OrderedJson& value) {
+  bool see(int depth, Json::parse_event_t event, const Json& value) {
     if (depth > 3) problem_ = "the header is nested deeper than the format allows";
-    if (event == OrderedJson::parse_event_t::key && depth == 1 &&
+    if (event == Json::parse_event_t::key && depth == 1 &&
         !names_.insert(value.get<std::string>()).second)
       problem_ = fmt::format("tensor \"{}\" is there twice; write the file again",
                              value.get<std::string>());
@@ -69,17 +68,17 @@ struct Entry {
   uint64_t begin = 0, end = 0;
 };
 
-Result<uint64_t> natural(const OrderedJson& json, const char* what) {
+Result<uint64_t> natural(const Json& json, const char* what) {
   if (!json.is_number_unsigned()) return error("its {} is no whole number of at least 0", what);
   return json.get<uint64_t>();
 }
 
-Result<Entry> read_entry(const OrderedJson& json, uint64_t data_bytes) {
+Result<Entry> read_entry(const Json& json, uint64_t data_bytes) {
   if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets"))
     return Error("it wants dtype, shape and data_offsets");
   Entry out;
-  const OrderedJson &dtype = json["dtype"], &shape = json["shape"], &offsets = json["data_offsets"];
+  const Json &dtype = json["dtype"], &shape = json["shape"], &offsets = json["data_offsets"];
   for (const auto& [name, type] : kTypes)
     if (dtype == name) out.type = type;
   if (out.type == DType::kUndefined)
@@ -87,7 +86,7 @@ Result<Entry> read_entry(const OrderedJson& json, uint64_t data_bytes) {
                  dtype.is_string() ? dtype.get<std::string>() : "no text");
   if (!shape.is_array() || shape.size() > kMaxRank)
     return error("its shape is no list of at most {} numbers", kMaxRank);
-  for (const OrderedJson& d : shape) {
+  for (const Json& d : shape) {
     const uint64_t size = OCTET_TRY(natural(d, "dimension"));
     if (size > uint64_t{INT64_MAX}) return error("its dimension {} is too large", size);
     out.shape.push_back(static_cast<int64_t>(size));
@@ -132,7 +131,7 @@ Result<std::vector<NamedWeight>> parse(const std::shared_ptr<const Buffer>& buff
                  header_bytes, size_bytes);
   const std::string_view text(reinterpret_cast<const char*>(buffer->bytes().data()) + kLengthBytes,
                               header_bytes);
-  const OrderedJson header = OCTET_TRY(SafetensorsHeader().parse(text));
+  const Json header = OCTET_TRY(SafetensorsHeader().parse(text));
   const uint64_t start = kLengthBytes + header_bytes, data_bytes = size_bytes - start;
   std::vector<Entry> entries;
   for (const auto& [key, value] : header.items()) {
@@ -166,7 +165,7 @@ Result<std::vector<NamedWeight>> read_safetensors(const std::string& path) {
 Status write_safetensors(const std::string& path,
                          const std::vector<NamedWeight>& weights,
                          Overwrite overwrite) {
-  OrderedJson header = {{"__metadata__", {{"format", "pt"}}}};
+  nlohmann::ordered_json header = {{"__metadata__", {{"format", "pt"}}}};
   uint64_t at = 0;
   for (const NamedWeight& w : weights) {
     const char* type = nullptr;
@@ -179,7 +178,7 @@ Status write_safetensors(const std::string& path,
     header[w.name] = {{"dtype", type}, {"shape", w.tensor.shape()}, {"data_offsets", {at, end}}};
     at = end;
   }
-  std::string text = header.dump();
+  std::string text = json_text(header, -1);
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
   const uint64_t length = text.size();
   AtomicFile file = OCTET_TRY(AtomicFile::create(path, overwrite));

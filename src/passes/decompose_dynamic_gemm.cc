@@ -8,6 +8,7 @@
 #include "passes/decompose_dynamic_gemm.h"
 
 #include "graph/edit.h"
+#include "graph/label.h"
 
 namespace octet {
 

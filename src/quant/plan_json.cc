@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "core/format.h"
+#include "core/json.h"
 #include <nlohmann/json.hpp>
 
 #include "octet/quantize.h"
@@ -13,29 +14,30 @@ namespace octet {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 
-Json tensor_json(const TensorPlan& t) {
-  Json ranges = Json::array();
+OrderedJson tensor_json(const TensorPlan& t) {
+  OrderedJson ranges = Json::array();
   for (const Range& r : t.ranges)
     ranges.push_back({r.lo, r.hi});
-  Json out = {{"value", t.value},
-              {"type", std::string(name(t.scheme.type))},
-              {"symmetric", t.scheme.symmetric},
-              {"narrow", t.scheme.narrow},
-              {"axis", nullptr},
-              {"algorithm", t.algorithm},
-              {"ranges", std::move(ranges)},
-              {"note", t.note}};
+  OrderedJson out = {{"value", t.value},
+                     {"type", std::string(name(t.scheme.type))},
+                     {"symmetric", t.scheme.symmetric},
+                     {"narrow", t.scheme.narrow},
+                     {"axis", nullptr},
+                     {"algorithm", t.algorithm},
+                     {"ranges", std::move(ranges)},
+                     {"note", t.note}};
   if (t.axis) out["axis"] = *t.axis;
   if (t.scheme.bits != 8) out["bits"] = t.scheme.bits;
   return out;
 }
 
-Json node_json(const NodePlan& n) {
-  Json out = {
+OrderedJson node_json(const NodePlan& n) {
+  OrderedJson out = {
       {"node", n.node},    {"op", n.op},         {"quantized", n.quantized},   {"inputs", n.inputs},
       {"weight", nullptr}, {"output", n.output}, {"int32_bias", n.int32_bias}, {"rule", n.rule},
       {"why", n.why},      {"clause", n.clause}};
@@ -164,26 +166,25 @@ Result<NodePlan> read_node(const Json& json, size_t index) {
 } // namespace
 
 std::string QuantizationPlan::to_json() const {
-  Json tensor_list = Json::array();
+  OrderedJson tensor_list = OrderedJson::array();
   for (const TensorPlan& t : tensors)
     tensor_list.push_back(tensor_json(t));
-  Json node_list = Json::array();
+  OrderedJson node_list = OrderedJson::array();
   for (const NodePlan& n : nodes)
     node_list.push_back(node_json(n));
-  const Json out = {{"octet_plan", kVersion},
-                    {"target", target},
-                    {"mode", std::string(name(mode))},
-                    {"graph", fmt::format("{:016x}", graph_hash)},
-                    {"calibrator", calibrator},
-                    {"samples", samples},
-                    {"tensors", std::move(tensor_list)},
-                    {"nodes", std::move(node_list)}};
-  return out.dump(1) + "\n";
+  const OrderedJson out = {{"octet_plan", kVersion},
+                           {"target", target},
+                           {"mode", std::string(name(mode))},
+                           {"graph", fmt::format("{:016x}", graph_hash)},
+                           {"calibrator", calibrator},
+                           {"samples", samples},
+                           {"tensors", std::move(tensor_list)},
+                           {"nodes", std::move(node_list)}};
+  return json_text(out, 1) + "\n";
 }
 
 Result<QuantizationPlan> QuantizationPlan::from_json(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return error("plan: not JSON");
+  const Json json = OCTET_TRY_WITH(parse_json(text), "plan");
   QuantizationPlan out;
   Reader r(json, "top level");
   int64_t version = kVersion;

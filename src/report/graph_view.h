@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "octet/graph.h"
 #include "octet/target.h"
 
@@ -37,7 +39,7 @@ struct GraphView {
 
 /// Errors: an unknown target, a graph whose types do not fit together.
 Result<GraphView> view_graph(const Graph& graph, std::string_view target = {});
-std::string view_json(const GraphView& view);
+nlohmann::ordered_json graph_json(const GraphView& view);
 /// Nodes filled by precision, Q and DQ as points, edges with their types; nodes with findings have
 /// a red border.
 std::string view_dot(const GraphView& view);

@@ -37,7 +37,7 @@ nlohmann::ordered_json json_of(const GraphView::Value& value) {
 
 } // namespace
 
-std::string view_json(const GraphView& view) {
+nlohmann::ordered_json graph_json(const GraphView& view) {
   nlohmann::ordered_json out = {{"name", view.name}};
   if (!view.target.empty()) out["target"] = view.target;
   out["nodes"] = nlohmann::ordered_json::array();
@@ -46,8 +46,7 @@ std::string view_json(const GraphView& view) {
   out["values"] = nlohmann::ordered_json::array();
   for (const GraphView::Value& value : view.values)
     out["values"].push_back(json_of(value));
-  // Names come from files and may be no UTF-8.
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return out;
 }
 
 } // namespace octet

@@ -5,6 +5,7 @@
 
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/json.h"
 #include <nlohmann/json.hpp>
 
 namespace octet::text {
@@ -13,33 +14,8 @@ namespace {
 using Json = nlohmann::json;
 using StripAccents = NormalizerOptions::StripAccents;
 
-/// Recursion of the parser is bounded by this many open brackets.
-Status check_depth(const std::string& content) {
-  constexpr int kMaxDepth = 64;
-  int depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < content.size(); ++i) {
-    const char c = content[i];
-    if (quoted) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        quoted = false;
-      }
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > kMaxDepth) return error("brackets are nested more than {} deep", kMaxDepth);
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return ok_status();
-}
-
 Result<Json> parse_object(const std::string& content) {
-  OCTET_TRY(check_depth(content));
-  Json json = Json::parse(content, nullptr, /*allow_exceptions=*/false);
+  Json json = OCTET_TRY(parse_json(content));
   if (!json.is_object()) return error("not a JSON object; is it a tokenizer's file?");
   return json;
 }
@@ -60,7 +36,7 @@ Status read_flag(const Json& object, const char* key, bool& out) {
   const Json& value = member(object, key);
   if (value.is_null()) return ok_status();
   if (!value.is_boolean())
-    return error("\"{}\" is {}; it must be true or false", key, value.dump());
+    return error("\"{}\" is {}; it must be true or false", key, json_text(value, -1));
   out = value.get<bool>();
   return ok_status();
 }
@@ -95,8 +71,8 @@ Status read_normalizer(const Json& json, NormalizerOptions& out) {
 Status
 place(std::vector<std::string>& tokens, const std::string& token, const Json& id, size_t limit) {
   if (!id.is_number_unsigned() || id >= limit)
-    return error("the id of \"{}\" is {}; ids of {} tokens are from 0 to {}", token, id.dump(),
-                 limit, limit - 1);
+    return error("the id of \"{}\" is {}; ids of {} tokens are from 0 to {}", token,
+                 json_text(id, -1), limit, limit - 1);
   const auto at = id.get<size_t>();
   if (at >= tokens.size()) tokens.resize(at + 1);
   if (!tokens[at].empty() && tokens[at] != token)
@@ -125,11 +101,12 @@ Status read_model(const Json& json, Description& out) {
                  "model");
   const Json& prefix = member(model, "continuing_subword_prefix");
   if (!prefix.is_null() && prefix != "##")
-    return error("its continuing_subword_prefix is {}, octet reads \"##\"", prefix.dump());
+    return error("its continuing_subword_prefix is {}, octet reads \"##\"", json_text(prefix, -1));
   const Json& longest = member(model, "max_input_chars_per_word");
   if (!longest.is_null()) {
     if (!longest.is_number_unsigned() || longest > 100000)
-      return error("max_input_chars_per_word is {}; it must be from 0 to 100000", longest.dump());
+      return error("max_input_chars_per_word is {}; it must be from 0 to 100000",
+                   json_text(longest, -1));
     out.max_characters = longest.get<size_t>();
   }
   if (member(model, "unk_token").is_string()) out.unk = text_of(model["unk_token"]);
@@ -173,7 +150,7 @@ std::string describe_template(const Json& pieces, std::vector<std::string>& name
     if (!out.empty()) out += ' ';
     if (!sequence) names.push_back(text_of(member(part, "id")));
     out += sequence ? "$" + text_of(member(part, "id")) : "special";
-    out += ":" + member(part, "type_id").dump();
+    out += ":" + json_text(member(part, "type_id"), -1);
   }
   return out;
 }
@@ -301,7 +278,7 @@ std::string write_tokenizer_json(const Tokenizer::Impl& model) {
   auto& vocabulary = out["model"]["vocab"] = nlohmann::ordered_json::object();
   for (size_t i = 0; i < model.in_model; ++i)
     vocabulary.get_ref<nlohmann::ordered_json::object_t&>().emplace_back(model.tokens[i], i);
-  return out.dump(2) + "\n";
+  return json_text(out) + "\n";
 }
 
 std::string write_tokenizer_config(const Tokenizer::Impl& model) {
@@ -317,7 +294,7 @@ std::string write_tokenizer_config(const Tokenizer::Impl& model) {
   out["sep_token"] = name(model.sep);
   out["pad_token"] = name(model.pad);
   if (model.mask >= 0) out["mask_token"] = name(model.mask);
-  return out.dump(2) + "\n";
+  return json_text(out) + "\n";
 }
 
 } // namespace octet::text

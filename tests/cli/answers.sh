@@ -108,3 +108,12 @@ TEXT
 has "0.0 % of the multiply-adds in int8, 100.0 % in fp8"
 "$octet" explain fp8.onnx --target tensorrt-9,octet >out.txt
 grep -E "^share of work in fp8 +100.0 % +0.0 %" out.txt >/dev/null || fail "$(cat out.txt)"
+
+# A name that is no text.
+sed 's/"product"/"NAME"/; s/^p = .*/& "NAMEp"/' fp8.txt >name.txt
+"$octet" assemble name.txt -o name.onnx
+LC_ALL=C sed -i 's/NAME/N\xff\xfeE/g' name.onnx
+"$octet" explain name.onnx --target tensorrt-9 --json >out.txt
+has "N��E"
+if "$octet" check name.onnx --target tensorrt-8.6 --json >out.txt; then fail "FP8 for TensorRT 8.6"; fi
+has "N��Ep"

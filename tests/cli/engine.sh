@@ -87,9 +87,9 @@ assert report["layers"][2]["origin"] == ["second", "softmax"] and report["layers
 PY
 
 echo '{"Layers": [' >broken.json
-refused "broken.json: the engine's layers are not valid JSON" "$octet" engine compare model.onnx broken.json --target tensorrt-10
+refused "broken.json: the engine's layers: not valid JSON" "$octet" engine compare model.onnx broken.json --target tensorrt-10
 refused "gone.json" "$octet" engine compare model.onnx gone.json --target tensorrt-10
 refused "an engine runs on TensorRT" "$octet" engine compare model.onnx layers.json --target onnxruntime
-refused "broken.json: the engine's times are not a list" \
+refused "broken.json: the engine's times: not valid JSON at line 2" \
   "$octet" engine compare model.onnx layers.json --target tensorrt-10 --times broken.json
 refused "a command is missing; known are build, eval, profile, compare" "$octet" engine

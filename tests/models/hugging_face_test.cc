@@ -197,8 +197,10 @@ TEST_F(HuggingFace, RefusesWhatDoesNotBelongTogether) {
             at("config.json") + ": \"model_type\" is \"gpt2\"; octet imports bert and distilbert");
   EXPECT_EQ(edited("\"hidden_size\": 4", "\"hidden_size\": \"4\""),
             at("config.json") + ": \"hidden_size\" is not a whole number; correct it");
-  EXPECT_EQ(edited("{", "[{"),
+  EXPECT_EQ(edited(config, "[]"),
             at("config.json") + ": is no JSON object; it is a model's config.json");
+  EXPECT_EQ(edited(config, "{\n\"model_type\": \"bert\",\n}"),
+            at("config.json") + ": not valid JSON at line 3, column 1");
   std::ofstream(at("config.json")) << config;
   fs::resize_file(at("model.safetensors"), fs::file_size(at("model.safetensors")) - 4);
   EXPECT_NE(import_error().find("cut short or damaged"), std::string::npos);

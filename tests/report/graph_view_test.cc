@@ -56,7 +56,7 @@ TEST(GraphView, WithATargetHoldsPrecisionAndFindings) {
   ASSERT_FALSE(named(view.nodes, "q").findings.empty());
   EXPECT_EQ(named(view.nodes, "q").findings[0].rule, "zero-point-not-zero");
   EXPECT_FALSE(view_graph(model(), "tensorrt-1").ok());
-  const auto json = nlohmann::json::parse(view_json(view));
+  const nlohmann::ordered_json json = graph_json(view);
   EXPECT_EQ(json["target"], "tensorrt-10");
   EXPECT_EQ(json["nodes"].size(), 4U);
   EXPECT_EQ(json["nodes"][0]["findings"][0]["severity"], "error");

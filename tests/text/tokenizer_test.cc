@@ -188,7 +188,7 @@ TEST_F(TokenizerFiles, RefusesOtherTokenizers) {
   const std::string good =
       R"({"type": "WordPiece", "vocab": {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "a": 4}})";
   EXPECT_EQ(refusal("t.json", file(good)), "accepted");
-  EXPECT_EQ(refusal("t.json", "nonsense"), "FILE: not a JSON object; is it a tokenizer's file?");
+  EXPECT_EQ(refusal("t.json", "nonsense"), "FILE: not valid JSON at line 1, column 2");
   EXPECT_EQ(refusal("t.json", std::string(100000, '[')),
             "FILE: brackets are nested more than 64 deep");
   EXPECT_EQ(refusal("t.json", file(R"({"type": "BPE", "vocab": {}, "merges": []})")),

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include <nlohmann/json.hpp>
 
@@ -69,8 +70,8 @@ parse_lines(std::string_view text, bool heading, Result<TensorRange> (*parse)(st
   return out;
 }
 
-Result<std::vector<TensorRange>> parse_json(std::string_view text) {
-  const auto json = nlohmann::ordered_json::parse(text, nullptr, false);
+Result<std::vector<TensorRange>> ranges_of_json(std::string_view text) {
+  const nlohmann::json json = OCTET_TRY(parse_json(text));
   if (!json.is_object()) return error("no JSON object of \"tensor\": [lowest, highest]");
   std::vector<TensorRange> out;
   for (const auto& [name, range] : json.items()) {
@@ -107,7 +108,7 @@ Result<std::string> format_ranges(const std::vector<TensorRange>& ranges,
     nlohmann::ordered_json out = nlohmann::ordered_json::object();
     for (const TensorRange& r : ranges)
       out[r.tensor] = {r.range.lo, r.range.hi};
-    return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    return json_text(out) + "\n";
   }
   std::string out;
   if (format == RangeFormat::kTensorRt) out = std::string(heading) + "\n";
@@ -121,7 +122,7 @@ Result<std::string> format_ranges(const std::vector<TensorRange>& ranges,
 Result<std::vector<TensorRange>> parse_ranges(std::string_view text, RangeFormat format) {
   switch (format) {
   case RangeFormat::kJson:
-    return parse_json(text);
+    return ranges_of_json(text);
   case RangeFormat::kTensorRt:
     return parse_lines(text, true, parse_cache_line);
   case RangeFormat::kOnnxRuntime:

@@ -10,6 +10,7 @@
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/hash.h"
+#include "core/json.h"
 #include "train/convert.h"
 #include <ATen/core/grad_mode.h>
 #include <nlohmann/json.hpp>
@@ -124,12 +125,11 @@ std::vector<RunSetting> settings_from(const json& j) {
 
 /// As text; what is not UTF-8 in it is replaced.
 std::string text_of(const RunIdentity& identity) {
-  return json({to_json(identity.decides), to_json(identity.explains)})
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(json({to_json(identity.decides), to_json(identity.explains)}), -1);
 }
-RunIdentity identity_from(const std::string& text) {
-  const json j = json::parse(text);
-  return {settings_from(j.at(0)), settings_from(j.at(1))};
+Result<RunIdentity> identity_from(const std::string& text) {
+  const json j = OCTET_TRY(parse_json(text));
+  return RunIdentity{settings_from(j.at(0)), settings_from(j.at(1))};
 }
 
 Status read_tensor(const json& entry,
@@ -158,17 +158,16 @@ parse(std::string_view file, const RunIdentity& identity, const NamedTensors& te
   if (file.size() < 8) return error("the file is cut off");
   std::memcpy(&header_bytes, file.data(), 8);
   if (header_bytes > file.size() - 8) return error("the file is cut off");
-  const json header = json::parse(file.substr(8, header_bytes), nullptr, false);
-  if (header.is_discarded() || !header.contains("__metadata__"))
-    return error("the header cannot be read");
+  const json header = OCTET_TRY_WITH(parse_json(file.substr(8, header_bytes)), "the header");
+  if (!header.contains("__metadata__")) return error("the header cannot be read");
   const std::string_view data = file.substr(8 + header_bytes);
   const json& meta = header.at("__metadata__");
   if (meta.at("format") != kFormat)
     return error("another version of octet wrote it ({}, this one writes {}): go on with that "
                  "version, or start over with --force instead of --resume",
                  meta.at("format").get<std::string>(), kFormat);
-  const RunIdentity ours = identity_from(text_of(identity)),
-                    theirs = identity_from(meta.at("identity").get<std::string>());
+  const RunIdentity ours = OCTET_TRY(identity_from(text_of(identity))),
+                    theirs = OCTET_TRY(identity_from(meta.at("identity").get<std::string>()));
   if (const std::string why = difference(ours, theirs); !why.empty()) return Error(why);
   if (meta.at("hash") != fmt::format("{:016x}", hash_bytes(std::as_bytes(std::span(data)))))
     return error("its content is damaged");
@@ -178,7 +177,7 @@ parse(std::string_view file, const RunIdentity& identity, const NamedTensors& te
     if (!header.contains(key)) return error("tensor \"{}\" is missing", key);
     OCTET_TRY(read_tensor(header.at(key), data, key, tensor));
   }
-  return counters_from(json::parse(meta.at("counters").get<std::string>()));
+  return counters_from(OCTET_TRY(parse_json(meta.at("counters").get<std::string>())));
 }
 
 } // namespace
@@ -201,9 +200,9 @@ Status save_checkpoint(const std::string& path,
   }
   header["__metadata__"] = {{"format", kFormat},
                             {"identity", text_of(identity)},
-                            {"counters", to_json(counters).dump()},
+                            {"counters", json_text(to_json(counters), -1)},
                             {"hash", fmt::format("{:016x}", hasher.value())}};
-  std::string text = header.dump();
+  std::string text = json_text(header, -1);
   text.resize((text.size() + 7) / 8 * 8, ' '); // tensors start 8-aligned
   const uint64_t length = text.size();
   AtomicFile file = OCTET_TRY(AtomicFile::create(path, Overwrite::kYes));
