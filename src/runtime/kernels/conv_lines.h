@@ -10,15 +10,15 @@
 
 #include "runtime/kernels/buffer.h"
 #include "runtime/kernels/conv_shape.h"
+#include "runtime/kernels/cut.h"
 
 namespace octet::kernels {
 
 /// How the output lines (batch and row flattened) are cut. Depends on shapes alone.
 struct LinePlan {
-  int64_t pitch = 0; ///< elements from a line to the next
-  int64_t size = 0;  ///< elements of all copied lines of a block, and a few more
-  int64_t lines = 1; ///< output lines of a block
-  int64_t blocks = 0;
+  int64_t pitch = 0;     ///< elements from a line to the next
+  int64_t size = 0;      ///< elements of all copied lines of a block, and a few more
+  Blocks blocks;         ///< of output lines
   bool in_place = false; ///< windows are read from x itself
   bool whole = false;    ///< copied lines follow one another as in x
 };
@@ -42,10 +42,10 @@ inline LinePlan plan_lines(
   const int64_t all = s.batch * s.out_h;
   const int64_t one = std::max<int64_t>(lines_under(s, 1) * plan.pitch, 1);
   const int64_t fit = std::clamp<int64_t>(elements / one, 1, all);
-  plan.lines = std::clamp<int64_t>(pixels / s.out_w, 1, fit);
-  plan.blocks = (all + plan.lines - 1) / plan.lines;
-  const int64_t images = std::min(plan.lines, (plan.lines - 1) / s.out_h + 2);
-  plan.size = images * lines_under(s, std::min(plan.lines, s.out_h)) * plan.pitch + multiple;
+  const int64_t lines = std::clamp<int64_t>(pixels / s.out_w, 1, fit);
+  plan.blocks = {all, lines};
+  const int64_t images = std::min(lines, (lines - 1) / s.out_h + 2);
+  plan.size = images * lines_under(s, std::min(lines, s.out_h)) * plan.pitch + multiple;
   return plan;
 }
 
@@ -63,18 +63,12 @@ void copy_line(const ConvShape& s, const T* image, int64_t y, T pad, int64_t pit
   std::fill_n(to + left + inside, pitch - left - inside, pad);
 }
 
-/// Copies what output lines [first, end) read to `to`; returns the end of it.
+/// Copies what some output lines read to `to`; returns the end of it.
 template <typename T>
-T* copy_lines(const ConvShape& s,
-              const LinePlan& plan,
-              const T* x,
-              int64_t first,
-              int64_t end,
-              T pad,
-              T* to) {
-  for (int64_t line = first; line < end;) {
+T* copy_lines(const ConvShape& s, const LinePlan& plan, const T* x, Range some, T pad, T* to) {
+  for (int64_t line = some.begin; line < some.end;) {
     const int64_t image = line / s.out_h;
-    const int64_t count = std::min(end, (image + 1) * s.out_h) - line;
+    const int64_t count = std::min(some.end, (image + 1) * s.out_h) - line;
     const T* from = x + image * s.in_h * s.in_w * s.in_c;
     const int64_t y0 = line % s.out_h * s.stride_h - s.pad_top;
     const int64_t lines = lines_under(s, count);
@@ -91,20 +85,19 @@ T* copy_lines(const ConvShape& s,
   return to;
 }
 
-/// Calls visit(start of the window) for each pixel of output lines [first, end), in order. `lines`
-/// is what copy_lines filled, not used in place.
+/// Calls visit(start of the window) for each pixel of some output lines, in order. `lines` is what
+/// copy_lines filled, not used in place.
 template <typename T, typename Visit>
 void each_window(const ConvShape& s,
                  const LinePlan& plan,
                  const T* x,
                  const T* lines,
-                 int64_t first,
-                 int64_t end,
+                 Range some,
                  Visit&& visit) {
   const int64_t step = s.stride_w * s.in_c;
-  for (int64_t line = first; line < end;) {
+  for (int64_t line = some.begin; line < some.end;) {
     const int64_t image = line / s.out_h;
-    const int64_t count = std::min(end, (image + 1) * s.out_h) - line;
+    const int64_t count = std::min(some.end, (image + 1) * s.out_h) - line;
     if (plan.in_place) lines = x + (image * s.in_h + line % s.out_h * s.stride_h) * plan.pitch;
     for (int64_t i = 0; i < count; ++i) {
       const T* start = lines + i * s.stride_h * plan.pitch;

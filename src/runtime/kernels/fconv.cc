@@ -7,6 +7,7 @@
 
 #include "core/threads.h"
 #include "runtime/kernels/conv_lines.h"
+#include "runtime/kernels/row_block.h"
 #include "runtime/kernels/sgemm_tile.h"
 
 namespace octet::kernels {
@@ -20,80 +21,54 @@ FloatBlock block_of(const FconvArgs& args, int64_t group) {
   const ConvShape& s = args.shape;
   const PackedFloat& w = args.w->groups[static_cast<size_t>(group)];
   FloatBlock block;
-  block.panels = w.data.as<float>();
+  block.w = w.data.as<float>();
   block.n = w.n;
   block.kernels = float_tile_kernels(w.isa, w.n);
   block.epilogue = args.epilogue;
   if (block.epilogue.bias != nullptr) block.epilogue.bias += group * s.group_out();
   block.y = args.y + group * s.group_out();
   block.y_stride = s.out_c;
-  block.panel_end = (w.n + w.width - 1) / w.width;
+  block.panels = {0, panel_count(w)};
   return block;
 }
 
-/// Rows collected until a block of the product is full.
-class Rows {
- public:
-  Rows(const FloatBlock& block, int64_t first) : block_(block) {
-    block_.x = starts_;
-    block_.y += first * block_.y_stride;
-  }
-  void add(const float* start) {
-    starts_[block_.count++] = start;
-    if (block_.count == kMaxFloatRows) flush();
-  }
-  void flush() {
-    if (block_.count > 0) run_float_block(block_);
-    block_.y += block_.count * block_.y_stride;
-    block_.count = 0;
-  }
-
- private:
-  FloatBlock block_;
-  const float* starts_[kMaxFloatRows];
-};
-
 void run_lines(const FconvArgs& args, const LinePlan& plan, int64_t chunk) {
   const ConvShape& s = args.shape;
-  const int64_t first = chunk * plan.lines;
-  const int64_t end = std::min(first + plan.lines, s.batch * s.out_h);
+  const Range some = plan.blocks[chunk];
   float* lines = nullptr;
   if (!plan.in_place) {
     lines = reinterpret_cast<float*>(
         chunk_scratch(Scratch::kRowsFloat, static_cast<size_t>(plan.size) * sizeof(float)));
-    copy_lines(s, plan, args.x, first, end, 0.0F, lines);
+    copy_lines(s, plan, args.x, some, 0.0F, lines);
   }
   FloatBlock block = block_of(args, 0);
   block.segments = s.kernel_h;
   block.run = s.kernel_w * s.in_c;
   block.pitch = s.dilation_h * plan.pitch;
-  Rows rows(block, first * s.out_w);
-  each_window<float>(s, plan, args.x, lines, first, end,
-                     [&](const float* start) { rows.add(start); });
+  block.row = some.begin * s.out_w;
+  RowCollector rows(block);
+  each_window<float>(s, plan, args.x, lines, some, [&](const float* start) { rows.add(start); });
   rows.flush();
 }
 
-void run_patches(const FconvArgs& args, int64_t group, int64_t begin, int64_t end) {
+void run_patches(const FconvArgs& args, int64_t group, Range pixels) {
   const ConvShape& s = args.shape;
   const int64_t k = s.k();
   auto* patches = reinterpret_cast<float*>(chunk_scratch(
-      Scratch::kRowsFloat, static_cast<size_t>((end - begin) * k) * sizeof(float) + kGatherSlack));
-  gather_patches(s, args.x, begin, end - begin, group, 0.0F, patches, k);
+      Scratch::kRowsFloat, static_cast<size_t>(pixels.count() * k) * sizeof(float) + kGatherSlack));
+  gather_patches(s, args.x, pixels.begin, pixels.count(), group, 0.0F, patches, k);
   FloatBlock block = block_of(args, group);
   block.run = k;
-  Rows rows(block, begin);
-  for (int64_t i = 0; i < end - begin; ++i) {
-    rows.add(patches + i * k);
-  }
-  rows.flush();
+  block.row = pixels.begin;
+  run_rows(block, patches, k, pixels.count());
 }
 
 void by_lines(const FconvArgs& args, ParallelFor& parallel) {
   const ConvShape& s = args.shape;
-  const LinePlan plan = plan_lines(s, kMaxFloatRows, kScratchFloats, 1, true);
+  const LinePlan plan = plan_lines(s, FloatBlock::kMaxRows, kScratchFloats, 1, true);
   const double chunk_ns =
-      static_cast<double>(plan.lines * s.out_w * s.k() * s.out_c) / kFconvProductsPerNs;
-  parallel.run(plan.blocks, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
+      static_cast<double>(plan.blocks.size * s.out_w * s.k() * s.out_c) / kFconvProductsPerNs;
+  parallel.run(plan.blocks.count, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       run_lines(args, plan, chunk);
     }
@@ -105,13 +80,11 @@ void by_patches(const FconvArgs& args, ParallelFor& parallel) {
   const int64_t pixels = s.pixels();
   const int64_t fit = std::max<int64_t>(kScratchFloats / std::max<int64_t>(s.k(), 1), 1);
   const double pixel_ns = static_cast<double>(s.k() * s.group_out()) / kFconvProductsPerNs;
-  const int64_t per_chunk = round_up(std::min(fit, grain_for(pixel_ns)), kFloatTileRows);
-  const int64_t blocks = (pixels + per_chunk - 1) / per_chunk;
-  const double chunk_ns = static_cast<double>(per_chunk) * pixel_ns;
-  parallel.run(s.groups * blocks, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
+  const Blocks blocks(pixels, round_up(std::min(fit, grain_for(pixel_ns)), kFloatTileRows));
+  const double chunk_ns = static_cast<double>(blocks.size) * pixel_ns;
+  parallel.run(s.groups * blocks.count, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-      const int64_t first = chunk % blocks * per_chunk;
-      run_patches(args, chunk / blocks, first, std::min(first + per_chunk, pixels));
+      run_patches(args, chunk / blocks.count, blocks[chunk % blocks.count]);
     }
   });
 }

@@ -6,6 +6,7 @@
 
 #include "core/threads.h"
 #include "runtime/kernels/igemm_tile.h"
+#include "runtime/kernels/row_block.h"
 
 namespace octet::kernels {
 namespace {
@@ -41,17 +42,14 @@ DepthwiseFn depthwise_of([[maybe_unused]] Isa isa) {
 
 void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
   const ConvShape& s = args.shape;
-  const int64_t chunks_per_group = cut.row_blocks * cut.panel_blocks;
-  const int64_t group = chunk / chunks_per_group;
-  chunk %= chunks_per_group;
+  const int64_t group = chunk / cut.chunks();
+  const Range pixels = cut.rows_of(chunk % cut.chunks());
   const PackedWeights& w = args.w->groups[static_cast<size_t>(group)];
   BlockArgs block;
   block.w = &w;
   block.columns = &args.columns[group];
-  block.row = chunk / cut.panel_blocks * cut.rows;
-  block.count = std::min(cut.rows, s.pixels() - block.row);
-  block.panel_begin = chunk % cut.panel_blocks * cut.panels;
-  block.panel_end = std::min(block.panel_begin + cut.panels, panel_count(w));
+  block.row = pixels.begin;
+  block.panels = cut.panels_of(chunk % cut.chunks());
   block.y_stride = s.out_c;
   const int64_t first = group * s.group_out();
   const int64_t width =
@@ -63,18 +61,13 @@ void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
   }
   block.epilogue = &epilogue;
 
-  auto* rows = reinterpret_cast<uint8_t*>(
-      chunk_scratch(Scratch::kRows, static_cast<size_t>(block.count * w.row_bytes + kGatherSlack)));
+  auto* rows = reinterpret_cast<uint8_t*>(chunk_scratch(
+      Scratch::kRows, static_cast<size_t>(pixels.count() * w.row_bytes + kGatherSlack)));
   const auto pad = static_cast<uint8_t>(args.x_zero_point);
-  gather_patches(s, static_cast<const uint8_t*>(args.x), block.row, block.count, group, pad, rows,
-                 w.row_bytes);
-  finish_rows(w, rows, block.count);
-  const uint8_t* starts[kMaxBlockRows];
-  for (int64_t i = 0; i < block.count; ++i) {
-    starts[i] = rows + i * w.row_bytes;
-  }
-  block.rows = starts;
-  run_block(block);
+  gather_patches(s, static_cast<const uint8_t*>(args.x), pixels.begin, pixels.count(), group, pad,
+                 rows, w.row_bytes);
+  finish_rows(w, rows, pixels.count());
+  run_rows(block, rows, w.row_bytes, pixels.count());
 }
 
 } // namespace
@@ -136,12 +129,11 @@ void iconv(const IconvArgs& args, ParallelFor& parallel) {
   }
   if (!args.w->window.empty()) return iconv_direct(args, parallel);
   const Cut cut = cut_by_shape(pixels, args.w->groups.front(), kMinConvPanels);
-  parallel.run(args.shape.groups * cut.row_blocks * cut.panel_blocks, cut.grain,
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t chunk = begin; chunk < end; ++chunk) {
-                   run_chunk(args, cut, chunk);
-                 }
-               });
+  parallel.run(args.shape.groups * cut.chunks(), cut.grain, [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      run_chunk(args, cut, chunk);
+    }
+  });
 }
 
 } // namespace octet::kernels

@@ -6,6 +6,7 @@
 #include "runtime/kernels/conv_lines.h"
 #include "runtime/kernels/iconv.h"
 #include "runtime/kernels/igemm_tile.h"
+#include "runtime/kernels/row_block.h"
 
 namespace octet::kernels {
 namespace {
@@ -18,9 +19,7 @@ constexpr double kPixelNs = 1.0;
 
 struct DirectPlan {
   LinePlan lines;
-  int64_t panels = 1;
-  int64_t panel_blocks = 0;
-  int64_t grain = 1;
+  Cut cut; ///< of output lines and panels
 };
 
 int64_t run_bytes(const ConvShape& s) {
@@ -32,15 +31,15 @@ DirectPlan plan_direct(const IconvArgs& args) {
   const PackedWeights& w = args.w->groups.front();
   DirectPlan plan;
   const bool as_it_is = !w.flip && !args.w->permuted && s.kernel_w * s.in_c % 4 == 0;
-  plan.lines = plan_lines(s, kMaxBlockRows, kLineBytes, 4, as_it_is);
-  const int64_t pixels = std::min(plan.lines.lines, s.batch * s.out_h) * s.out_w;
-  const double ns = panel_ns(pixels, w);
-  const int64_t wanted = round_up(std::max(grain_for(ns), kMinDirectPanels), kPanelsTogether);
-  plan.panels = std::clamp<int64_t>(wanted, 1, panel_count(w));
-  plan.panel_blocks = (panel_count(w) + plan.panels - 1) / plan.panels;
-  plan.grain =
-      grain_for(ns * static_cast<double>(plan.panels) + kPixelNs * static_cast<double>(pixels) +
-                static_cast<double>(plan.lines.size) / kCopyBytesPerNs);
+  plan.lines = plan_lines(s, BlockArgs::kMaxRows, kLineBytes, 4, as_it_is);
+  const int64_t pixels = plan.lines.blocks.longest() * s.out_w;
+  ChunkCost cost;
+  cost.panel_ns = panel_ns(pixels, w);
+  cost.rows_ns = kPixelNs * static_cast<double>(pixels) +
+                 static_cast<double>(plan.lines.size) / kCopyBytesPerNs;
+  cost.min_panels = kMinDirectPanels;
+  cost.panels_together = kPanelsTogether;
+  plan.cut = cut_panels(plan.lines.blocks, panel_count(w), cost);
   return plan;
 }
 
@@ -50,8 +49,7 @@ void run_chunk(const IconvArgs& args,
                int64_t chunk) {
   const ConvShape& s = args.shape;
   const PackedWeights& w = args.w->groups.front();
-  const int64_t first = chunk / plan.panel_blocks * plan.lines.lines;
-  const int64_t end = std::min(first + plan.lines.lines, s.batch * s.out_h);
+  const Range some = plan.cut.rows_of(chunk);
   const auto* x = static_cast<const uint8_t*>(args.x);
   uint8_t* lines = nullptr;
   if (!plan.lines.in_place) {
@@ -59,32 +57,23 @@ void run_chunk(const IconvArgs& args,
     lines = reinterpret_cast<uint8_t*>(
         chunk_scratch(Scratch::kRows, static_cast<size_t>(size * (args.w->permuted ? 3 : 1))));
     const auto pad = static_cast<uint8_t>(args.x_zero_point);
-    const int64_t used = copy_lines(s, plan.lines, x, first, end, pad, lines) - lines;
+    const int64_t used = copy_lines(s, plan.lines, x, some, pad, lines) - lines;
     if (w.flip) flip_bytes(lines, used);
     if (args.w->permuted) permute_bytes(lines, used, lines + size, lines + 2 * size);
   }
-  const uint8_t* starts[kMaxBlockRows];
   BlockArgs block;
   block.w = &w;
   block.columns = args.columns;
   block.epilogue = &args.epilogue;
   block.offsets = offsets;
-  block.rows = starts;
-  block.row = first * s.out_w;
+  block.row = some.begin * s.out_w;
   block.y = args.y;
   block.y_stride = s.out_c;
-  block.panel_begin = chunk % plan.panel_blocks * plan.panels;
-  block.panel_end = std::min(block.panel_begin + plan.panels, panel_count(w));
-  const auto flush = [&] {
-    run_block(block);
-    block.row += block.count;
-    block.count = 0;
-  };
-  each_window<uint8_t>(s, plan.lines, x, lines, first, end, [&](const uint8_t* start) {
-    starts[block.count++] = start;
-    if (block.count == kMaxBlockRows) flush();
-  });
-  if (block.count > 0) flush();
+  block.panels = plan.cut.panels_of(chunk);
+  RowCollector rows(block);
+  each_window<uint8_t>(s, plan.lines, x, lines, some,
+                       [&](const uint8_t* start) { rows.add(start); });
+  rows.flush();
 }
 
 } // namespace
@@ -125,7 +114,7 @@ void iconv_direct(const IconvArgs& args, ParallelFor& parallel) {
     const WindowGroup& g = window[i];
     offsets[i] = static_cast<int32_t>(g.order * plan.lines.size + g.row * row + g.column);
   }
-  parallel.run(plan.lines.blocks * plan.panel_blocks, plan.grain, [&](int64_t begin, int64_t end) {
+  parallel.run(plan.cut.chunks(), plan.cut.grain, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       run_chunk(args, plan, offsets, chunk);
     }

@@ -8,6 +8,7 @@
 
 #include "core/threads.h"
 #include "runtime/kernels/igemm_tile.h"
+#include "runtime/kernels/row_block.h"
 
 namespace octet::kernels {
 namespace {
@@ -38,12 +39,14 @@ bool packs_nothing(const PackedWeights& w) {
   return !w.flip && w.row_bytes == w.k && w.k > 0;
 }
 
-void pack_rows(const IgemmArgs& args, int64_t first, int64_t count, uint8_t* rows) {
+void pack_rows(const IgemmArgs& args, Range which, uint8_t* rows) {
   const PackedWeights& w = *args.w;
   const FlipCopyFn flip = tile_kernels(w.isa).flip_copy;
-  const uint8_t* x = static_cast<const uint8_t*>(args.x) + first * args.x_stride;
-  if (w.flip && args.x_stride == w.k && w.row_bytes == w.k) return flip(x, count * w.k, rows);
-  for (int64_t i = 0; i < count; ++i, x += args.x_stride, rows += w.row_bytes) {
+  const uint8_t* x = static_cast<const uint8_t*>(args.x) + which.begin * args.x_stride;
+  if (w.flip && args.x_stride == w.k && w.row_bytes == w.k) {
+    return flip(x, which.count() * w.k, rows);
+  }
+  for (int64_t i = which.begin; i < which.end; ++i, x += args.x_stride, rows += w.row_bytes) {
     if (w.flip) {
       flip(x, w.k, rows);
     } else if (w.k > 0) {
@@ -55,81 +58,69 @@ void pack_rows(const IgemmArgs& args, int64_t first, int64_t count, uint8_t* row
   }
 }
 
-/// A chunk of the cut, `rows` apart at `packed`, which holds row `first` of x.
-void run_chunk(const IgemmArgs& args,
-               const Cut& cut,
-               int64_t chunk,
-               int64_t first,
-               int64_t count,
-               const uint8_t* packed,
-               int64_t stride) {
+/// A chunk of packed rows that are `stride` apart, the first of them at `packed`.
+void run_chunk(
+    const IgemmArgs& args, Range rows, Range panels, const uint8_t* packed, int64_t stride) {
   BlockArgs block;
   block.w = args.w;
   block.columns = args.columns;
   block.epilogue = &args.epilogue;
-  const int64_t row = chunk / cut.panel_blocks * cut.rows;
-  block.row = first + row;
-  block.count = std::min(cut.rows, count - row);
+  block.row = rows.begin;
   block.y = args.y;
   block.y_stride = args.y_stride;
-  block.panel_begin = chunk % cut.panel_blocks * cut.panels;
-  block.panel_end = std::min(block.panel_begin + cut.panels, panel_count(*args.w));
-  const uint8_t* rows[kMaxBlockRows];
-  for (int64_t i = 0; i < block.count; ++i) {
-    rows[i] = packed + (row + i) * stride;
-  }
-  block.rows = rows;
-  run_block(block);
+  block.panels = panels;
+  run_rows(block, packed, stride, rows.count());
 }
 
 /// Each chunk packs the rows that it needs.
 void run_private(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
   const PackedWeights& w = *args.w;
-  parallel.run(cut.row_blocks, cut.grain, [&](int64_t begin, int64_t end) {
+  parallel.run(cut.chunks(), cut.grain, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-      const int64_t first = chunk * cut.rows;
-      const int64_t count = std::min(cut.rows, args.m - first);
-      auto* rows = reinterpret_cast<uint8_t*>(
-          chunk_scratch(Scratch::kRows, static_cast<size_t>(count * w.row_bytes)));
-      pack_rows(args, first, count, rows);
-      run_chunk(args, cut, 0, first, count, rows, w.row_bytes);
+      const Range rows = cut.rows_of(chunk);
+      auto* packed = reinterpret_cast<uint8_t*>(
+          chunk_scratch(Scratch::kRows, static_cast<size_t>(rows.count() * w.row_bytes)));
+      pack_rows(args, rows, packed);
+      run_chunk(args, rows, cut.panels_of(chunk), packed, w.row_bytes);
     }
   });
 }
 
 /// Whether each chunk packs its own rows: nobody else needs them.
 bool packs_privately(const PackedWeights& w, const Cut& cut) {
-  return cut.panel_blocks == 1 && !packs_nothing(w);
+  return cut.panels.count == 1 && !packs_nothing(w);
 }
 
 /// How many rows run_shared takes at a time.
 int64_t rows_together(const PackedWeights& w, const Cut& cut) {
-  const int64_t bytes = cut.rows * std::max<int64_t>(w.row_bytes, 1);
-  return std::max<int64_t>(kSharedBytes / bytes, 1) * cut.rows;
+  const int64_t bytes = cut.rows.size * std::max<int64_t>(w.row_bytes, 1);
+  return std::max<int64_t>(kSharedBytes / bytes, 1) * cut.rows.size;
 }
 
 /// All rows are packed first, then chunks of rows and panels share them.
-void run_shared(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
+void run_shared(const IgemmArgs& args, Cut cut, ParallelFor& parallel) {
   const PackedWeights& w = *args.w;
   const int64_t fit = rows_together(w, cut);
   const bool in_place = packs_nothing(w);
-  for (int64_t first = 0; first < args.m; first += fit) {
-    const int64_t count = std::min(fit, args.m - first);
-    const auto* x = static_cast<const uint8_t*>(args.x) + first * args.x_stride;
+  for (Range part{0, std::min(fit, args.m)}; part.count() > 0;
+       part = {part.end, std::min(part.end + fit, args.m)}) {
+    const auto* x = static_cast<const uint8_t*>(args.x) + part.begin * args.x_stride;
     int64_t stride = args.x_stride;
     if (!in_place) {
       stride = w.row_bytes;
       auto* rows = reinterpret_cast<uint8_t*>(args.shared);
       const double row_ns = kRowNs + static_cast<double>(w.row_bytes) / kPackBytesPerNs;
-      parallel.run(count, grain_for(row_ns), [&](int64_t begin, int64_t end) {
-        pack_rows(args, first + begin, end - begin, rows + begin * stride);
+      parallel.run(part.count(), grain_for(row_ns), [&](int64_t begin, int64_t end) {
+        pack_rows(args, {part.begin + begin, part.begin + end}, rows + begin * stride);
       });
       x = rows;
     }
-    const int64_t blocks = (count + cut.rows - 1) / cut.rows * cut.panel_blocks;
-    parallel.run(blocks, cut.grain, [&](int64_t begin, int64_t end) {
+    cut.rows = Blocks(part.count(), cut.rows.size);
+    parallel.run(cut.chunks(), cut.grain, [&](int64_t begin, int64_t end) {
       for (int64_t chunk = begin; chunk < end; ++chunk) {
-        run_chunk(args, cut, chunk, first, count, x, stride);
+        const Range rows = cut.rows_of(chunk);
+        run_chunk(args, {part.begin + rows.begin, part.begin + rows.end}, cut.panels_of(chunk),
+                  x + rows.begin * stride, stride);
       }
     });
   }
@@ -147,19 +138,16 @@ double panel_ns(int64_t rows, const PackedWeights& w) {
 }
 
 Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels) {
-  Cut cut;
   const int64_t bytes_per_row = std::max<int64_t>(w.row_bytes, 1);
-  const int64_t limit = std::clamp<int64_t>(kRowBytes / bytes_per_row, kTileRows, kMaxBlockRows);
-  const int64_t blocks = (m + limit - 1) / limit;
-  cut.rows = round_up((m + blocks - 1) / blocks, kTileRows);
-  cut.row_blocks = (m + cut.rows - 1) / cut.rows;
-  const int64_t rows = std::min(cut.rows, m);
-  const double ns = panel_ns(rows, w);
-  const int64_t wanted = round_up(std::max(grain_for(ns), min_panels), kPanelsTogether);
-  cut.panels = std::clamp<int64_t>(wanted, 1, panel_count(w));
-  cut.panel_blocks = (panel_count(w) + cut.panels - 1) / cut.panels;
-  cut.grain = grain_for(ns * static_cast<double>(cut.panels) + static_cast<double>(rows) * kRowNs);
-  return cut;
+  const int64_t limit =
+      std::clamp<int64_t>(kRowBytes / bytes_per_row, kTileRows, BlockArgs::kMaxRows);
+  const Blocks rows = even_blocks(m, limit, kTileRows);
+  ChunkCost cost;
+  cost.panel_ns = panel_ns(rows.longest(), w);
+  cost.rows_ns = static_cast<double>(rows.longest()) * kRowNs;
+  cost.min_panels = min_panels;
+  cost.panels_together = kPanelsTogether;
+  return cut_panels(rows, panel_count(w), cost);
 }
 
 void flip_bytes(uint8_t* bytes, int64_t count) {
@@ -206,7 +194,7 @@ void run_block(const BlockArgs& args) {
   constexpr int64_t kSums = kEpilogueRows * kColumnsPerPanel;
   alignas(64) int32_t acc[kPanelsOfFewRows * kSums];
   // What a half panel leaves as it is.
-  if (all_panels[args.panel_end - 1].half) std::fill_n(acc, std::size(acc), 0);
+  if (all_panels[args.panels.end - 1].half) std::fill_n(acc, std::size(acc), 0);
   TileOut out;
   out.init = args.columns->init;
   out.multiplier = args.columns->multiplier;
@@ -214,8 +202,8 @@ void run_block(const BlockArgs& args) {
   out.bounded = args.columns->bounded;
   out.y = args.y;
   out.y_stride = args.y_stride;
-  for (int64_t p = args.panel_begin; p < args.panel_end; p += together) {
-    const int64_t count = std::min(together, args.panel_end - p);
+  for (int64_t p = args.panels.begin; p < args.panels.end; p += together) {
+    const int64_t count = std::min(together, args.panels.end - p);
     PackedPanel panels[kPanelsOfFewRows];
     std::copy_n(all_panels + p, count, panels);
     for (int64_t q = 0; q < count && args.offsets != nullptr; ++q) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "runtime/kernels/cut.h"
 #include "runtime/kernels/igemm.h"
 
 namespace octet::kernels {
@@ -110,15 +111,7 @@ void permute_bytes(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t
 /// between k and k_padded meet weights of 0 and may hold anything.
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count);
 
-/// How a product is cut into chunks: by shape alone.
-struct Cut {
-  int64_t rows = 1;
-  int64_t row_blocks = 0;
-  int64_t panels = 1;
-  int64_t panel_blocks = 0;
-  int64_t grain = 1; ///< chunks that are worth a thread's while together
-};
-/// Chunks of at least `min_panels` panels.
+/// Chunks of at least `min_panels` panels; m is at least 1.
 Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels);
 
 /// Nanoseconds that `rows` rows take against one panel; only sets how much work a chunk has.
@@ -128,11 +121,11 @@ inline int64_t panel_count(const PackedWeights& w) {
   return (w.n + kColumnsPerPanel - 1) / kColumnsPerPanel;
 }
 
-constexpr int64_t kMaxBlockRows = 128;
-
-/// Runs all panels [panel_begin, panel_end) over packed rows: row i of the block is row `row + i`
-/// of y.
+/// Runs a range of panels over packed rows: row i of the block is row `row + i` of y.
 struct BlockArgs {
+  using Element = uint8_t;
+  static constexpr int64_t kMaxRows = 128;
+
   const PackedWeights* w = nullptr;
   const IgemmColumns* columns = nullptr;
   const Epilogue* epilogue = nullptr;
@@ -142,8 +135,7 @@ struct BlockArgs {
   int64_t row = 0;
   void* y = nullptr;
   int64_t y_stride = 0;
-  int64_t panel_begin = 0;
-  int64_t panel_end = 0;
+  Range panels;
 };
 void run_block(const BlockArgs& args);
 

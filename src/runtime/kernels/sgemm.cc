@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/threads.h"
+#include "runtime/kernels/row_block.h"
 #include "runtime/kernels/sgemm_tile.h"
 
 namespace octet::kernels {
@@ -15,32 +16,11 @@ constexpr int64_t kBlockK = 256;
 // Products per nanosecond of one core; only sets how much work a chunk has.
 constexpr double kSgemmProductsPerNs = 40.0;
 
-struct FloatCut {
-  int64_t rows = 1;
-  int64_t row_blocks = 0;
-  int64_t panels = 1;
-  int64_t panel_blocks = 0;
-  int64_t grain = 1;
-};
-
-FloatCut cut_by_shape(int64_t m, int64_t n, int64_t k, int64_t width) {
-  FloatCut cut;
-  const int64_t panel_count = (n + width - 1) / width;
-  const int64_t blocks = (m + kMaxFloatRows - 1) / kMaxFloatRows;
-  cut.rows = round_up((m + blocks - 1) / blocks, kFloatTileRows);
-  cut.row_blocks = (m + cut.rows - 1) / cut.rows;
-  const double panel_ns =
-      static_cast<double>(std::min(cut.rows, m) * k * width) / kSgemmProductsPerNs;
-  cut.panels = std::clamp<int64_t>(grain_for(panel_ns), 1, panel_count);
-  cut.panel_blocks = (panel_count + cut.panels - 1) / cut.panels;
-  cut.grain = grain_for(panel_ns * static_cast<double>(cut.panels));
-  return cut;
-}
-
-void set_rows(const float** rows, const float* x, int64_t stride, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    rows[i] = x + i * stride;
-  }
+Cut cut_by_shape(int64_t m, const PackedFloat& w) {
+  const Blocks rows = even_blocks(m, FloatBlock::kMaxRows, kFloatTileRows);
+  ChunkCost cost;
+  cost.panel_ns = static_cast<double>(rows.longest() * w.k * w.width) / kSgemmProductsPerNs;
+  return cut_panels(rows, panel_count(w), cost);
 }
 
 } // namespace
@@ -88,7 +68,7 @@ PackedFloat pack_float(const FloatWeights& weights, Isa isa) {
   return packed;
 }
 
-void run_float_block(const FloatBlock& b) {
+void run_block(const FloatBlock& b) {
   FloatTile tile;
   tile.pitch = b.pitch;
   tile.y_stride = b.y_stride;
@@ -108,15 +88,15 @@ void run_float_block(const FloatBlock& b) {
     tile.offset = segment * b.pitch + inside;
     tile.first = at == 0;
     tile.last = at + tile.segments * tile.k >= all;
-    for (int64_t p = b.panel_begin; p < b.panel_end; ++p) {
+    for (int64_t p = b.panels.begin; p < b.panels.end; ++p) {
       const int64_t column = p * width;
       tile.columns = std::min(width, b.n - column);
-      tile.w = b.panels + column * all + at * width;
+      tile.w = b.w + column * all + at * width;
       tile.bias = b.epilogue.bias == nullptr ? nullptr : b.epilogue.bias + column;
       for (int64_t row = 0; row < b.count; row += kFloatTileRows) {
         tile.rows = std::min(kFloatTileRows, b.count - row);
-        tile.x = b.x + row;
-        tile.y = b.y + row * b.y_stride + column;
+        tile.x = b.rows + row;
+        tile.y = b.y + (b.row + row) * b.y_stride + column;
         b.kernels.run(tile);
       }
     }
@@ -127,25 +107,21 @@ void run_float_block(const FloatBlock& b) {
 void sgemm(const SgemmArgs& args, ParallelFor& parallel) {
   const PackedFloat& w = *args.w;
   if (args.m <= 0 || w.n <= 0) return;
-  const FloatCut cut = cut_by_shape(args.m, w.n, w.k, w.width);
-  parallel.run(cut.row_blocks * cut.panel_blocks, cut.grain, [&](int64_t begin, int64_t end) {
+  const Cut cut = cut_by_shape(args.m, w);
+  parallel.run(cut.chunks(), cut.grain, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
-      const int64_t row = chunk / cut.panel_blocks * cut.rows;
+      const Range rows = cut.rows_of(chunk);
       FloatBlock block;
-      block.count = std::min(cut.rows, args.m - row);
-      const float* rows[kMaxFloatRows];
-      set_rows(rows, args.x + row * args.x_stride, args.x_stride, block.count);
-      block.x = rows;
+      block.row = rows.begin;
       block.run = w.k;
-      block.panels = w.data.as<float>();
+      block.w = w.data.as<float>();
       block.n = w.n;
       block.kernels = float_tile_kernels(w.isa, w.n);
       block.epilogue = args.epilogue;
-      block.y = args.y + row * args.y_stride;
+      block.y = args.y;
       block.y_stride = args.y_stride;
-      block.panel_begin = chunk % cut.panel_blocks * cut.panels;
-      block.panel_end = std::min(block.panel_begin + cut.panels, (w.n + w.width - 1) / w.width);
-      run_float_block(block);
+      block.panels = cut.panels_of(chunk);
+      run_rows(block, args.x + rows.begin * args.x_stride, args.x_stride, rows.count());
     }
   });
 }
@@ -160,28 +136,22 @@ void batched_sgemm(const BatchedSgemmArgs& args, ParallelFor& parallel) {
   block.kernels = float_tile_kernels(args.isa, n);
   block.epilogue = args.epilogue;
   block.y_stride = args.y_stride;
-  block.panel_end = (n + block.kernels.width - 1) / block.kernels.width;
   const int64_t columns = round_up(n, block.kernels.width);
+  block.panels = {0, columns / block.kernels.width};
   const int64_t grain = grain_for(static_cast<double>(args.m * n * k) / kSgemmProductsPerNs);
   parallel.run(args.batch, grain, [&](int64_t begin, int64_t end) {
     auto* panels = reinterpret_cast<float*>(
         chunk_scratch(Scratch::kTile, static_cast<size_t>(columns * k) * sizeof(float)));
-    const float* rows[kMaxFloatRows];
     for (int64_t i = begin; i < end; ++i) {
       FloatWeights weights = args.weights;
       weights.w += args.w_offsets[i];
       for (int64_t c = 0; c < columns; c += block.kernels.width) {
         pack_float_panel(weights, c, block.kernels.width, panels + c * k);
       }
-      for (int64_t row = 0; row < args.m; row += kMaxFloatRows) {
-        FloatBlock one = block;
-        one.count = std::min(kMaxFloatRows, args.m - row);
-        set_rows(rows, args.x + args.x_offsets[i] + row * args.x_stride, args.x_stride, one.count);
-        one.x = rows;
-        one.y = args.y + args.y_offsets[i] + row * args.y_stride;
-        one.panels = panels;
-        run_float_block(one);
-      }
+      FloatBlock one = block;
+      one.y = args.y + args.y_offsets[i];
+      one.w = panels;
+      run_rows(one, args.x + args.x_offsets[i], args.x_stride, args.m);
     }
   });
 }

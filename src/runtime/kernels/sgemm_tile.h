@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "runtime/kernels/cut.h"
 #include "runtime/kernels/sgemm.h"
 
 namespace octet::kernels {
@@ -47,25 +48,31 @@ void float_tile_avx512(const FloatTile& tile);
 /// Packs one panel of `width` columns from `column` on into out [k][width].
 void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out);
 
-constexpr int64_t kMaxFloatRows = 96;
+inline int64_t panel_count(const PackedFloat& w) {
+  return (w.n + w.width - 1) / w.width;
+}
 
-/// Rows [0, count) of x against panels [panel_begin, panel_end), all of k, in blocks of k. Row r is
-/// `segments` runs of `run` floats, `pitch` apart, from x[r] on; k = segments * run.
+/// Runs a range of panels over rows of x, all of k, in blocks of k: row i of the block is row
+/// `row + i` of y. In x it is `segments` runs of `run` floats, `pitch` apart, from rows[i] on;
+/// k = segments * run.
 struct FloatBlock {
-  const float* const* x = nullptr;
+  using Element = float;
+  static constexpr int64_t kMaxRows = 96;
+
+  const float* const* rows = nullptr;
   int64_t segments = 1;
   int64_t run = 0;
   int64_t pitch = 0;
   int64_t count = 0;
-  const float* panels = nullptr;
+  int64_t row = 0;
+  const float* w = nullptr; ///< packed panels
   int64_t n = 0;
   FloatTileKernels kernels;
   FloatEpilogue epilogue;
   float* y = nullptr;
   int64_t y_stride = 0;
-  int64_t panel_begin = 0;
-  int64_t panel_end = 0;
+  Range panels;
 };
-void run_float_block(const FloatBlock& block);
+void run_block(const FloatBlock& block);
 
 } // namespace octet::kernels
