@@ -248,7 +248,7 @@ TEST(Pool, Bytes) {
           args.type = is_signed ? PoolType::kInt8 : PoolType::kUint8;
           args.x = x.data();
           args.y = largest.data();
-          max_pool(args, isa, pool);
+          run_pool(args, isa, pool);
           args.y = mean.data();
           args.count_padding = padding;
           args.x_scale = 0.5;
@@ -258,7 +258,8 @@ TEST(Pool, Bytes) {
           args.lo = is_signed ? -128 : 0;
           args.hi = is_signed ? 127 : 255;
           args.y_signed = is_signed;
-          average_pool(args, isa, pool);
+          args.op = PoolOp::kAverage;
+          run_pool(args, isa, pool);
           ASSERT_TRUE(largest.guards_intact() && mean.guards_intact());
           for (int64_t i = 0; i < mean.size(); ++i) {
             int best = -1000;
@@ -298,9 +299,10 @@ TEST(Pool, Floats) {
       args.shape = s;
       args.x = x.data();
       args.y = largest.data();
-      max_pool(args, isa, serial);
+      run_pool(args, isa, serial);
       args.y = mean.data();
-      average_pool(args, isa, serial);
+      args.op = PoolOp::kAverage;
+      run_pool(args, isa, serial);
       ASSERT_TRUE(largest.guards_intact() && mean.guards_intact());
       for (int64_t i = 0; i < mean.size(); ++i) {
         float best = -std::numeric_limits<float>::infinity();

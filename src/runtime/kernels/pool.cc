@@ -16,12 +16,26 @@ namespace {
 
 constexpr double kTapNs = 0.3;
 
-PoolKernels pool_kernels_of(Isa isa) {
+PoolKernels kernels_of(Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::kAvx2) return pool_kernels_avx2();
   if (isa >= Isa::kAvx512) return pool_kernels_avx512();
 #endif
   return pool_kernels_scalar();
+}
+
+PoolPixelFn kernel_of(const PoolArgs& args, Isa isa) {
+  const PoolKernels kernels = kernels_of(isa);
+  const bool max = args.op == PoolOp::kMax;
+  switch (args.type) {
+  case PoolType::kInt8:
+    return max ? kernels.max_int8 : kernels.average_int8;
+  case PoolType::kUint8:
+    return max ? kernels.max_uint8 : kernels.average_uint8;
+  case PoolType::kFloat:
+    break;
+  }
+  return max ? kernels.max_float : kernels.average_float;
 }
 
 Window find_window(const PoolArgs& args, int64_t pixel, int64_t* at) {
@@ -41,20 +55,6 @@ Window find_window(const PoolArgs& args, int64_t pixel, int64_t* at) {
   window.divisor =
       args.count_padding == CountPadding::kYes ? s.kernel_h * s.kernel_w : window.count;
   return window;
-}
-
-template <typename Kernel>
-void run_pool(const PoolArgs& args, ParallelFor& parallel, Kernel kernel) {
-  const ConvShape& s = args.shape;
-  const int64_t taps = s.kernel_h * s.kernel_w;
-  const int64_t grain = grain_for(kTapNs * static_cast<double>(taps * s.in_c));
-  parallel.run(s.pixels(), grain, [&](int64_t begin, int64_t end) {
-    auto* at = reinterpret_cast<int64_t*>(
-        chunk_scratch(Scratch::kTile, static_cast<size_t>(taps) * sizeof(int64_t)));
-    for (int64_t pixel = begin; pixel < end; ++pixel) {
-      kernel(args, find_window(args, pixel, at), pixel);
-    }
-  });
 }
 
 template <typename T>
@@ -110,40 +110,29 @@ void average_floats(const PoolArgs& args, const Window& window, int64_t pixel) {
   }
 }
 
-void max_scalar(const PoolArgs& args, const Window& window, int64_t pixel) {
-  switch (args.type) {
-  case PoolType::kInt8:
-    return max_of<int8_t>(args, window, pixel);
-  case PoolType::kUint8:
-    return max_of<uint8_t>(args, window, pixel);
-  case PoolType::kFloat:
-    return max_of<float>(args, window, pixel);
-  }
-}
-
-void average_scalar(const PoolArgs& args, const Window& window, int64_t pixel) {
-  switch (args.type) {
-  case PoolType::kInt8:
-    return average_codes<int8_t>(args, window, pixel);
-  case PoolType::kUint8:
-    return average_codes<uint8_t>(args, window, pixel);
-  case PoolType::kFloat:
-    return average_floats(args, window, pixel);
-  }
-}
-
 } // namespace
 
 PoolKernels pool_kernels_scalar() {
-  return {.max = max_scalar, .average = average_scalar};
+  return {.max_int8 = max_of<int8_t>,
+          .max_uint8 = max_of<uint8_t>,
+          .max_float = max_of<float>,
+          .average_int8 = average_codes<int8_t>,
+          .average_uint8 = average_codes<uint8_t>,
+          .average_float = average_floats};
 }
 
-void max_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel) {
-  run_pool(args, parallel, pool_kernels_of(isa).max);
-}
-
-void average_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel) {
-  run_pool(args, parallel, pool_kernels_of(isa).average);
+void run_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel) {
+  const ConvShape& s = args.shape;
+  const PoolPixelFn kernel = kernel_of(args, isa);
+  const int64_t taps = s.kernel_h * s.kernel_w;
+  const int64_t grain = grain_for(kTapNs * static_cast<double>(taps * s.in_c));
+  parallel.run(s.pixels(), grain, [&](int64_t begin, int64_t end) {
+    auto* at = reinterpret_cast<int64_t*>(
+        chunk_scratch(Scratch::kTile, static_cast<size_t>(taps) * sizeof(int64_t)));
+    for (int64_t pixel = begin; pixel < end; ++pixel) {
+      kernel(args, find_window(args, pixel, at), pixel);
+    }
+  });
 }
 
 } // namespace octet::kernels

@@ -15,11 +15,15 @@ class ParallelFor;
 
 namespace octet::kernels {
 
+/// Largest value, where NaN wins and windows that lie wholly outside give the type's lowest; or the
+/// average.
+enum class PoolOp : uint8_t { kMax, kAverage };
 enum class PoolType : uint8_t { kInt8, kUint8, kFloat };
 enum class CountPadding : uint8_t { kNo, kYes };
 
 struct PoolArgs {
   ConvShape shape;
+  PoolOp op = PoolOp::kMax;
   PoolType type = PoolType::kFloat;
   const void* x = nullptr; ///< [batch, in_h, in_w, in_c]
   void* y = nullptr;       ///< [batch, out_h, out_w, in_c]
@@ -35,9 +39,7 @@ struct PoolArgs {
   bool y_signed = true;
 };
 
-/// Largest value; NaN wins. Windows that lie wholly outside give the type's lowest value.
-void max_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel);
-void average_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel);
+void run_pool(const PoolArgs& args, Isa isa, ParallelFor& parallel);
 
 /// The taps of one output pixel: offsets of their first channels in x, in the order of the window.
 struct Window {
@@ -46,10 +48,17 @@ struct Window {
   int64_t divisor = 1;
 };
 
-/// One output pixel on one instruction set: y is its first channel.
+/// All channels of one output pixel.
+using PoolPixelFn = void (*)(const PoolArgs& args, const Window& window, int64_t pixel);
+
+/// What an instruction set supplies: a kernel for each PoolOp and PoolType.
 struct PoolKernels {
-  void (*max)(const PoolArgs& args, const Window& window, int64_t pixel);
-  void (*average)(const PoolArgs& args, const Window& window, int64_t pixel);
+  PoolPixelFn max_int8;
+  PoolPixelFn max_uint8;
+  PoolPixelFn max_float;
+  PoolPixelFn average_int8;
+  PoolPixelFn average_uint8;
+  PoolPixelFn average_float;
 };
 PoolKernels pool_kernels_scalar();
 PoolKernels pool_kernels_avx2();

@@ -108,7 +108,7 @@ struct Average {
 };
 
 template <typename T, typename Y>
-void average_codes(const PoolArgs& args, const Window& window, int64_t pixel) {
+void average_codes_to(const PoolArgs& args, const Window& window, int64_t pixel) {
   const int64_t channels = args.shape.in_c;
   const auto* x = static_cast<const T*>(args.x);
   Y* y = static_cast<Y*>(args.y) + pixel * channels;
@@ -138,8 +138,8 @@ void average_codes(const PoolArgs& args, const Window& window, int64_t pixel) {
 
 template <typename T>
 void average_codes(const PoolArgs& args, const Window& window, int64_t pixel) {
-  if (args.y_signed) return average_codes<T, int8_t>(args, window, pixel);
-  average_codes<T, uint8_t>(args, window, pixel);
+  if (args.y_signed) return average_codes_to<T, int8_t>(args, window, pixel);
+  average_codes_to<T, uint8_t>(args, window, pixel);
 }
 
 void average_floats(const PoolArgs& args, const Window& window, int64_t pixel) {
@@ -155,32 +155,15 @@ void average_floats(const PoolArgs& args, const Window& window, int64_t pixel) {
   });
 }
 
-void max_any(const PoolArgs& args, const Window& window, int64_t pixel) {
-  switch (args.type) {
-  case PoolType::kInt8:
-    return max_codes<int8_t>(args, window, pixel);
-  case PoolType::kUint8:
-    return max_codes<uint8_t>(args, window, pixel);
-  case PoolType::kFloat:
-    return max_floats(args, window, pixel);
-  }
-}
-
-void average_any(const PoolArgs& args, const Window& window, int64_t pixel) {
-  switch (args.type) {
-  case PoolType::kInt8:
-    return average_codes<int8_t>(args, window, pixel);
-  case PoolType::kUint8:
-    return average_codes<uint8_t>(args, window, pixel);
-  case PoolType::kFloat:
-    return average_floats(args, window, pixel);
-  }
-}
-
 } // namespace
 
 PoolKernels pool_kernels() {
-  return {.max = max_any, .average = average_any};
+  return {.max_int8 = max_codes<int8_t>,
+          .max_uint8 = max_codes<uint8_t>,
+          .max_float = max_floats,
+          .average_int8 = average_codes<int8_t>,
+          .average_uint8 = average_codes<uint8_t>,
+          .average_float = average_floats};
 }
 #endif
 } // namespace octet::kernels::HWY_NAMESPACE

@@ -11,15 +11,12 @@
 namespace octet::runtime {
 namespace {
 
-using PoolFn = void (*)(const kernels::PoolArgs&, Isa, ParallelFor&);
-
 kernels::PoolType pool_type(DType type) {
   if (type == DType::kInt8) return kernels::PoolType::kInt8;
   return type == DType::kUint8 ? kernels::PoolType::kUint8 : kernels::PoolType::kFloat;
 }
 
-Choice
-prepare_pool(const PrepareContext& c, kernels::PoolArgs args, PoolFn pool, const char* name) {
+Choice prepare_pool(const PrepareContext& c, kernels::PoolArgs args) {
   const std::optional<Dim> channels = c.type(0).has_rank() && c.type(0).rank() == 4
                                           ? std::optional((*c.type(0).shape)[3])
                                           : std::nullopt;
@@ -33,33 +30,33 @@ prepare_pool(const PrepareContext& c, kernels::PoolArgs args, PoolFn pool, const
   args.shape.groups = 1;
   args.count_padding = c.node.attr_int("count_include_pad", 0) != 0 ? kernels::CountPadding::kYes
                                                                     : kernels::CountPadding::kNo;
-  auto bind = [args, pool, global, isa = c.isa](std::span<const Operand> in,
-                                                std::span<const Operand> out) {
+  auto bind = [args, global, isa = c.isa](std::span<const Operand> in,
+                                          std::span<const Operand> out) {
     kernels::PoolArgs bound = args;
     bound.shape = with_images(args.shape, in[0], out[0]);
     if (global) {
       bound.shape.kernel_h = bound.shape.in_h;
       bound.shape.kernel_w = bound.shape.in_w;
     }
-    return call_step(
-        [bound, pool, isa, x = in[0].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
-          kernels::PoolArgs a = bound;
-          a.x = at<const void>(slots, x);
-          a.y = at<void>(slots, y);
-          pool(a, isa, parallel);
-        });
+    return call_step([bound, isa, x = in[0].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
+      kernels::PoolArgs a = bound;
+      a.x = at<const void>(slots, x);
+      a.y = at<void>(slots, y);
+      kernels::run_pool(a, isa, parallel);
+    });
   };
+  const char* name = args.op == kernels::PoolOp::kMax ? "max_pool" : "average_pool";
   return {bind_with(std::move(bind)), fmt::format("{} {}", name, isa_name(c.isa)), {}};
 }
 
 } // namespace
 
 Choice prepare_max_pool(const PrepareContext& c) {
-  return prepare_pool(c, {}, kernels::max_pool, "max_pool");
+  return prepare_pool(c, {.op = kernels::PoolOp::kMax});
 }
 
 Choice prepare_average_pool(const PrepareContext& c) {
-  return prepare_pool(c, {}, kernels::average_pool, "average_pool");
+  return prepare_pool(c, {.op = kernels::PoolOp::kAverage});
 }
 
 Choice prepare_qaverage_pool(const PrepareContext& c) {
@@ -67,6 +64,7 @@ Choice prepare_qaverage_pool(const PrepareContext& c) {
     return static_cast<int32_t>(c.node.attr_int(key, otherwise));
   };
   kernels::PoolArgs args;
+  args.op = kernels::PoolOp::kAverage;
   args.x_scale = static_cast<double>(c.node.attr_float("x_scale", 1.0F));
   args.y_scale = static_cast<double>(c.node.attr_float("y_scale", 1.0F));
   args.x_zero_point = number("x_zero_point", 0);
@@ -74,7 +72,7 @@ Choice prepare_qaverage_pool(const PrepareContext& c) {
   args.y_signed = number("to", 3) == 3;
   args.lo = number("lo", args.y_signed ? -128 : 0);
   args.hi = number("hi", args.y_signed ? 127 : 255);
-  return prepare_pool(c, args, kernels::average_pool, "average_pool");
+  return prepare_pool(c, args);
 }
 
 } // namespace octet::runtime
