@@ -51,7 +51,7 @@ struct Ours {
     const std::vector<int8_t> weights = gaussian_weights(s);
     w = pack_weights(weights.data(), s.k, s.n, s.k, range, isa);
     const float multiplier = 0.0005F;
-    columns = make_columns(w, 0, nullptr, &multiplier, 1, nullptr);
+    columns = make_columns(w, {.multiplier = &multiplier, .multiplier_count = 1});
   }
   void operator()() {
     IgemmArgs args;

@@ -46,7 +46,7 @@ void convolution(benchmark::State& state, ConvShape s, XRange range) {
   const PackedConv packed = pack_conv(w.data(), s, range, *isa);
   const float multiplier = 0.001F;
   const std::vector<IgemmColumns> columns =
-      make_conv_columns(packed, 0, nullptr, &multiplier, 1, nullptr);
+      make_conv_columns(packed, {.multiplier = &multiplier, .multiplier_count = 1});
   const std::vector<int8_t> x =
       std::vector<int8_t>(static_cast<size_t>(s.batch * s.in_h * s.in_w * s.in_c), 5);
   std::vector<int8_t> y(static_cast<size_t>(s.pixels() * s.out_c));
@@ -76,7 +76,8 @@ void dense(benchmark::State& state, int64_t k, int64_t n) {
   const std::vector<int8_t> w = some_weights(n * k);
   const PackedWeights packed = pack_weights(w.data(), k, n, k, {.lo = 0}, *isa);
   const float multiplier = 0.001F;
-  const IgemmColumns columns = make_columns(packed, 0, nullptr, &multiplier, 1, nullptr);
+  const IgemmColumns columns =
+      make_columns(packed, {.multiplier = &multiplier, .multiplier_count = 1});
   const std::vector<int8_t> x(static_cast<size_t>(m * k), 5);
   std::vector<int8_t> y(static_cast<size_t>(m * n));
   SerialFor serial;

@@ -99,7 +99,7 @@ void check_int(const ConvProblem& p,
     SCOPED_TRACE(std::string(isa_name(isa)) + " problem " + std::to_string(&p - kConvProblems));
     const PackedConv packed = pack_conv(w.data(), s, range, isa);
     const std::vector<IgemmColumns> columns =
-        make_conv_columns(packed, zero, bias.data(), nullptr, 0, nullptr);
+        make_conv_columns(packed, {.x_zero_point = zero, .bias_i32 = bias.data()});
     Guarded<int32_t> y(s.pixels() * s.out_c);
     IconvArgs args;
     args.shape = s;
@@ -157,7 +157,10 @@ TEST(Conv, BytesWithResidualMatchTheProductsOfOneGroup) {
     for (const Isa isa : covered_isas("iconv epilogue")) {
       const PackedConv packed = pack_conv(w.data(), s, {}, isa);
       const std::vector<IgemmColumns> columns =
-          make_conv_columns(packed, 3, nullptr, m.data(), s.out_c, b.data());
+          make_conv_columns(packed, {.x_zero_point = 3,
+                                     .multiplier = m.data(),
+                                     .multiplier_count = s.out_c,
+                                     .bias = b.data()});
       Guarded<int8_t> y(s.pixels() * s.out_c);
       IconvArgs args;
       args.shape = s;

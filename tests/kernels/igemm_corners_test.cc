@@ -34,7 +34,7 @@ void check_corners(const CornerRows& rows, XRange range, int zero) {
     SCOPED_TRACE(std::string(isa_name(isa)) + " x=[" + std::to_string(range.lo) + "," +
                  std::to_string(range.hi) + "]");
     const PackedWeights packed = pack_weights(w.data(), rows.k, n, rows.k, range, isa);
-    const IgemmColumns columns = make_columns(packed, zero, nullptr, nullptr, 0, nullptr);
+    const IgemmColumns columns = make_columns(packed, {.x_zero_point = zero});
     std::vector<int32_t> y(static_cast<size_t>(m * n));
     IgemmArgs args;
     args.m = m;

@@ -69,7 +69,7 @@ void check_raw(const Problem& p, std::mt19937& random, ParallelFor& parallel) {
   for (const Isa isa : covered_isas("igemm")) {
     SCOPED_TRACE(describe(p, isa));
     const PackedWeights w = pack_weights(d.w.data(), p.k, p.n, p.k, p.x, isa);
-    const IgemmColumns columns = make_columns(w, p.x_zero, nullptr, nullptr, 0, nullptr);
+    const IgemmColumns columns = make_columns(w, {.x_zero_point = p.x_zero});
     Guarded<int32_t> y(p.m * p.n, p.misalign);
     IgemmArgs args;
     args.m = p.m;
@@ -217,7 +217,11 @@ void check_epilogue(const Problem& p, const EpilogueCase& c, std::mt19937& rando
     SCOPED_TRACE(describe(p, isa));
     const PackedWeights w = pack_weights(d.w.data(), p.k, p.n, p.k, p.x, isa);
     const IgemmColumns columns =
-        make_columns(w, p.x_zero, c.int_bias ? int_bias.data() : nullptr, m.data(), p.n, b.data());
+        make_columns(w, {.x_zero_point = p.x_zero,
+                         .bias_i32 = c.int_bias ? int_bias.data() : nullptr,
+                         .multiplier = m.data(),
+                         .multiplier_count = p.n,
+                         .bias = b.data()});
     ASSERT_EQ(columns.bounded, c.bounded);
     const int64_t width = c.type == YType::kFloat ? 4 : 1;
     const int64_t count = (p.m - 1) * stride + p.n;
@@ -339,7 +343,8 @@ TEST(Igemm, BitsDoNotDependOnThreadsOrBatchSplit) {
   for (const Isa isa : covered_isas("igemm")) {
     const PackedWeights w = pack_weights(d.w.data(), p.k, p.n, p.k, p.x, isa);
     const float multiplier = 0.001F;
-    const IgemmColumns columns = make_columns(w, p.x_zero, nullptr, &multiplier, 1, nullptr);
+    const IgemmColumns columns = make_columns(
+        w, {.x_zero_point = p.x_zero, .multiplier = &multiplier, .multiplier_count = 1});
     const auto run = [&](int threads, int64_t split) {
       ThreadPool pool(threads);
       Guarded<int8_t> y(p.m * p.n);

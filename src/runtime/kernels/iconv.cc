@@ -95,20 +95,14 @@ PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa)
   return packed;
 }
 
-std::vector<IgemmColumns> make_conv_columns(const PackedConv& conv,
-                                            int32_t x_zero_point,
-                                            const int32_t* bias_i32,
-                                            const float* multiplier,
-                                            int64_t multiplier_count,
-                                            const float* bias) {
+std::vector<IgemmColumns> make_conv_columns(const PackedConv& conv, const ColumnArgs& args) {
   std::vector<IgemmColumns> columns;
-  int64_t first = 0;
+  ColumnArgs group = args;
   for (const PackedWeights& w : conv.groups) {
-    columns.push_back(make_columns(
-        w, x_zero_point, bias_i32 == nullptr ? nullptr : bias_i32 + first,
-        multiplier == nullptr || multiplier_count == 1 ? multiplier : multiplier + first,
-        multiplier_count, bias == nullptr ? nullptr : bias + first));
-    first += w.n;
+    columns.push_back(make_columns(w, group));
+    if (group.bias_i32 != nullptr) group.bias_i32 += w.n;
+    if (group.multiplier != nullptr && group.multiplier_count != 1) group.multiplier += w.n;
+    if (group.bias != nullptr) group.bias += w.n;
   }
   return columns;
 }

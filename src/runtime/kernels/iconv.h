@@ -43,13 +43,8 @@ struct PackedConv {
 /// image.
 PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa);
 
-/// Columns for each group of `conv.groups`; arrays run over out_c, multiplier_count is 1 or out_c.
-std::vector<IgemmColumns> make_conv_columns(const PackedConv& conv,
-                                            int32_t x_zero_point,
-                                            const int32_t* bias_i32,
-                                            const float* multiplier,
-                                            int64_t multiplier_count,
-                                            const float* bias);
+/// Columns for each group of `conv.groups`; n is out_c.
+std::vector<IgemmColumns> make_conv_columns(const PackedConv& conv, const ColumnArgs& args);
 
 struct IconvArgs {
   ConvShape shape;

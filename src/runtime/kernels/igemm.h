@@ -89,13 +89,15 @@ PackedWeights pack_weights(const int8_t* w,
                            Isa isa,
                            RowOrders orders = RowOrders::kMany);
 
-/// `bias_i32` and `bias` may be null (zeros); `multiplier_count` is 1 (per tensor) or n.
-IgemmColumns make_columns(const PackedWeights& w,
-                          int32_t x_zero_point,
-                          const int32_t* bias_i32,
-                          const float* multiplier,
-                          int64_t multiplier_count,
-                          const float* bias);
+/// What columns are made from; null is zeros.
+struct ColumnArgs {
+  int32_t x_zero_point = 0;
+  const int32_t* bias_i32 = nullptr; ///< [n]
+  const float* multiplier = nullptr; ///< [multiplier_count]
+  int64_t multiplier_count = 0;      ///< 1 (per tensor) or n
+  const float* bias = nullptr;       ///< [n]
+};
+IgemmColumns make_columns(const PackedWeights& w, const ColumnArgs& args);
 
 /// Recomputes `init` for a zero point known only when the plan runs.
 void fill_init(const PackedWeights& w,

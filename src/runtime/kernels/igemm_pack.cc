@@ -251,22 +251,19 @@ void fill_init(const PackedWeights& w,
   }
 }
 
-IgemmColumns make_columns(const PackedWeights& w,
-                          int32_t x_zero_point,
-                          const int32_t* bias_i32,
-                          const float* multiplier,
-                          int64_t multiplier_count,
-                          const float* bias) {
+IgemmColumns make_columns(const PackedWeights& w, const ColumnArgs& args) {
   IgemmColumns columns;
   const int64_t padded = round_up(w.n, kColumnsPerPanel);
   columns.storage = AlignedBuffer(static_cast<size_t>(padded) * 12);
   columns.init = columns.storage.as<int32_t>();
   columns.multiplier = columns.storage.as<float>() + padded;
   columns.bias = columns.multiplier + padded;
-  fill_init(w, x_zero_point, bias_i32, columns.init);
+  fill_init(w, args.x_zero_point, args.bias_i32, columns.init);
   for (int64_t c = 0; c < w.n; ++c) {
-    if (multiplier != nullptr) columns.multiplier[c] = multiplier[multiplier_count == 1 ? 0 : c];
-    if (bias != nullptr) columns.bias[c] = bias[c];
+    if (args.multiplier != nullptr) {
+      columns.multiplier[c] = args.multiplier[args.multiplier_count == 1 ? 0 : c];
+    }
+    if (args.bias != nullptr) columns.bias[c] = args.bias[c];
   }
   columns.bounded = true;
   for (int64_t c = 0; c < w.n; ++c) {

@@ -46,7 +46,8 @@ kernels::XRange read_range_of(const Graph& graph, const Node& conv) {
   return range;
 }
 
-kernels::Epilogue epilogue_of(const Node& node, DType residual_type) {
+kernels::Epilogue epilogue_of(const PrepareContext& c) {
+  const Node& node = c.node;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   kernels::Epilogue e;
   const auto to = static_cast<DType>(node.attr_int("to", static_cast<int64_t>(DType::kInt8)));
@@ -70,7 +71,7 @@ kernels::Epilogue epilogue_of(const Node& node, DType residual_type) {
   e.hi = static_cast<int32_t>(node.attr_int("hi", is_unsigned ? 255 : 127));
   e.float_lo = node.attr_float("min", -kInfinity);
   e.float_hi = node.attr_float("max", kInfinity);
-  e.residual_signed = residual_type == DType::kInt8;
+  e.residual_signed = node.input(4).valid() && c.type(4).type == DType::kInt8;
   e.residual_zero_point = static_cast<int32_t>(node.attr_int("residual_zero_point", 0));
   e.residual_multiplier = node.attr_float("residual_ratio", 0.0F);
   return e;

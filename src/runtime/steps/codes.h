@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/kernels/igemm.h"
+#include "runtime/step.h"
 
 #include "octet/graph.h"
 
@@ -14,8 +15,8 @@ kernels::XRange code_range_of(const Graph& graph, ValueId id);
 /// The codes that a QConv reads: those of its input and, where it is padded, its zero point.
 kernels::XRange read_range_of(const Graph& graph, const Node& conv);
 
-/// The epilogue that the attributes of a QGemm, QConv or QMatMul state. `residual_type` is
-/// kUndefined where there is none; memory is set when the node is bound.
-kernels::Epilogue epilogue_of(const Node& node, DType residual_type);
+/// The epilogue that the attributes of a QGemm, QConv or QMatMul state; input 4 is the residual.
+/// Memory is set when the node is bound.
+kernels::Epilogue epilogue_of(const PrepareContext& c);
 
 } // namespace octet::runtime

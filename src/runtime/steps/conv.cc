@@ -3,8 +3,8 @@
 #include "core/format.h"
 #include "core/threads.h"
 #include "runtime/kernels/fconv.h"
-#include "runtime/steps/call.h"
 #include "runtime/steps/image.h"
+#include "runtime/steps/product.h"
 #include "runtime/steps/steps.h"
 
 namespace octet::runtime {
@@ -19,18 +19,16 @@ struct ConvState {
 } // namespace
 
 Choice prepare_conv(const PrepareContext& c) {
-  const Tensor* w = c.constant(1);
-  if (!w || w->count() == 0) return Choice::refuse("fconv: the weights are not constant");
+  const auto weights = constant_weights(c, "fconv");
+  const auto bias = constant_bias(c, 2, "fconv");
+  for (const auto* operand : {&weights, &bias})
+    if (!operand->ok()) return Choice::refuse(operand->error().message());
   auto state = std::make_shared<ConvState>();
-  if (c.node.input(2).valid()) {
-    if (!c.constant(2)) return Choice::refuse("fconv: the bias is not constant");
-    state->bias = c.constant(2)->aligned();
-  }
-  const Tensor values = w->aligned();
-  const int64_t kernel[] = {values.dim(1), values.dim(2)};
+  state->bias = *bias;
+  const int64_t kernel[] = {weights->dim(1), weights->dim(2)};
   const kernels::ConvShape shape =
-      window_of(c.node, kernel, values.dim(3) * c.node.attr_int("group", 1), values.dim(0));
-  state->weights = kernels::pack_float_conv(values.data<float>().data(), shape, c.isa);
+      window_of(c.node, kernel, weights->dim(3) * c.node.attr_int("group", 1), weights->dim(0));
+  state->weights = kernels::pack_float_conv(weights->data<float>().data(), shape, c.isa);
   state->epilogue = float_epilogue_of(c.node, state->bias);
   auto bind = [state, shape](std::span<const Operand> in, std::span<const Operand> out) {
     kernels::FconvArgs args;

@@ -77,7 +77,7 @@ Choice prepare_matmul_integer(const PrepareContext& c) {
       kernels::pack_weights(codes->data(), k, n, k, range, c.isa));
   auto bind = [weights, is_signed](std::span<const Operand> in, std::span<const Operand> out) {
     auto state = std::make_shared<IntegerProduct>();
-    state->columns = kernels::make_columns(*weights, 0, nullptr, nullptr, 0, nullptr);
+    state->columns = kernels::make_columns(*weights, {});
     kernels::IgemmArgs args;
     args.m = in[0].count() / weights->k;
     args.x_stride = weights->k;

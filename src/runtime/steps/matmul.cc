@@ -47,7 +47,7 @@ Choice prepare_qmatmul(const PrepareContext& c) {
   args.a_zero_point = static_cast<int32_t>(c.node.attr_int("a_zero_point", 0));
   args.b_zero_point = static_cast<int32_t>(c.node.attr_int("b_zero_point", 0));
   args.multiplier = c.node.attr_float("multiplier", 1.0F);
-  args.epilogue = epilogue_of(c.node, DType::kUndefined);
+  args.epilogue = epilogue_of(c);
   args.isa = c.isa;
   auto bind = [args](std::span<const Operand> in,
                      std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {

@@ -2,7 +2,6 @@
 // The candidates of the kernel table, one file each in this folder.
 #pragma once
 
-#include "runtime/kernels/sgemm.h"
 #include "runtime/step.h"
 
 namespace octet::runtime {
@@ -42,8 +41,5 @@ PrepareFn prepare_table;
 PrepareFn prepare_transpose;
 PrepareFn prepare_unary;
 PrepareFn prepare_where;
-
-/// Bias, `min` and `max` of a float product; `bias` must outlive it.
-kernels::FloatEpilogue float_epilogue_of(const Node& node, const Tensor& bias);
 
 } // namespace octet::runtime

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/steps/product.h"
+
+#include <limits>
+
+#include "core/format.h"
+#include "runtime/steps/codes.h"
+
+namespace octet::runtime {
+
+Result<Tensor> constant_weights(const PrepareContext& c, std::string_view kernel) {
+  const Tensor* w = c.constant(1);
+  if (!w) return error("{}: the weights are not constant", kernel);
+  if (w->count() == 0) return error("{}: the weights are empty", kernel);
+  return w->aligned();
+}
+
+Result<Tensor> constant_bias(const PrepareContext& c, size_t input, std::string_view kernel) {
+  if (!c.node.input(input).valid()) return Tensor();
+  if (!c.constant(input)) return error("{}: the bias is not constant", kernel);
+  return c.constant(input)->aligned();
+}
+
+kernels::FloatEpilogue float_epilogue_of(const Node& node, const Tensor& bias) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  kernels::FloatEpilogue e;
+  if (!bias.empty()) e.bias = bias.data<float>().data();
+  e.lo = node.attr_float("min", -kInfinity);
+  e.hi = node.attr_float("max", kInfinity);
+  return e;
+}
+
+kernels::ColumnArgs IntegerOperands::columns(const Node& node) const {
+  kernels::ColumnArgs args;
+  args.x_zero_point = static_cast<int32_t>(node.attr_int("x_zero_point", 0));
+  if (bias.type() == DType::kInt32) args.bias_i32 = bias.data<int32_t>().data();
+  args.multiplier = multiplier.data<float>().data();
+  args.multiplier_count = multiplier.count();
+  if (bias.type() == DType::kFloat32) args.bias = bias.data<float>().data();
+  return args;
+}
+
+Result<IntegerOperands> integer_operands(const PrepareContext& c, std::string_view kernel) {
+  IntegerOperands operands;
+  operands.codes = OCTET_TRY(constant_weights(c, kernel));
+  const int64_t k = operands.codes.count() / operands.codes.dim(0);
+  if (k > kernels::kMaxK)
+    return error("{}: sums over {} terms, the limit is {}", kernel, k, kernels::kMaxK);
+  if (!c.constant(2)) return error("{}: the multiplier is not constant", kernel);
+  operands.multiplier = c.constant(2)->aligned();
+  operands.bias = OCTET_TRY(constant_bias(c, 3, kernel));
+  return operands;
+}
+
+IntegerGemm pack_gemm(const PrepareContext& c, const IntegerOperands& operands, kernels::XRange x) {
+  const Tensor& codes = operands.codes;
+  IntegerGemm gemm;
+  gemm.weights = kernels::pack_weights(codes.data<int8_t>().data(), codes.dim(1), codes.dim(0),
+                                       codes.dim(1), x, c.isa);
+  gemm.columns = kernels::make_columns(gemm.weights, operands.columns(c.node));
+  gemm.epilogue = epilogue_of(c);
+  return gemm;
+}
+
+kernels::IgemmArgs IntegerGemm::args(const Operand& x) const {
+  kernels::IgemmArgs args;
+  args.m = x.count() / weights.k;
+  args.x_stride = weights.k;
+  args.w = &weights;
+  args.columns = &columns;
+  args.epilogue = epilogue;
+  args.epilogue.residual_stride = weights.n;
+  args.y_stride = weights.n;
+  return args;
+}
+
+} // namespace octet::runtime

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What products with constant weights have in common: their constant operands, and for integer
+// ones what becomes of a sum and of a residual.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/threads.h"
+#include "runtime/kernels/igemm.h"
+#include "runtime/kernels/sgemm.h"
+#include "runtime/steps/call.h"
+
+namespace octet::runtime {
+
+/// Input 1, aligned. An error says why `kernel` does not take the node.
+Result<Tensor> constant_weights(const PrepareContext& c, std::string_view kernel);
+/// The same of the bias, which is empty where it is omitted.
+Result<Tensor> constant_bias(const PrepareContext& c, size_t input, std::string_view kernel);
+
+/// Bias, `min` and `max` of a float product; `bias` must outlive it.
+kernels::FloatEpilogue float_epilogue_of(const Node& node, const Tensor& bias);
+
+/// Inputs 1 to 3 of an integer product, aligned.
+struct IntegerOperands {
+  Tensor codes;      ///< i8, [n, ...]
+  Tensor multiplier; ///< f32, [1] or [n]
+  Tensor bias;       ///< i32 or f32, [n]; empty where there is none
+
+  /// Borrows them.
+  kernels::ColumnArgs columns(const Node& node) const;
+};
+/// Sums of codes have at most kernels::kMaxK terms. Errors as of constant_weights.
+Result<IntegerOperands> integer_operands(const PrepareContext& c, std::string_view kernel);
+
+/// Weights [n, k] on the int8 matrix product.
+struct IntegerGemm {
+  kernels::PackedWeights weights;
+  kernels::IgemmColumns columns;
+  kernels::Epilogue epilogue;
+
+  /// For rows of x; memory is not set.
+  kernels::IgemmArgs args(const Operand& x) const;
+};
+IntegerGemm pack_gemm(const PrepareContext& c, const IntegerOperands& operands, kernels::XRange x);
+
+/// A step that runs `kernel` on input 0 and, where there is an input 4, with that as the residual.
+/// `args` may point into `state`.
+template <class State, class Args>
+Result<std::unique_ptr<Step>> bind_product(std::shared_ptr<State> state,
+                                           const Args& args,
+                                           void (*kernel)(const Args&, ParallelFor&),
+                                           std::span<const Operand> in,
+                                           std::span<const Operand> out) {
+  const int32_t residual = in.size() > 4 ? in[4].id : -1;
+  const auto run = [state, args, kernel, residual, x = in[0].id,
+                    y = out[0].id](Slots slots, std::byte* shared, ParallelFor& parallel) {
+    Args a = args;
+    a.shared = shared;
+    a.x = at<const void>(slots, x);
+    a.y = at<void>(slots, y);
+    if (residual >= 0) a.epilogue.residual = at<const void>(slots, residual);
+    kernel(a, parallel);
+  };
+  return call_step(shared_bytes(args), run);
+}
+
+} // namespace octet::runtime
