@@ -3,6 +3,7 @@
 #include "train/fake_quant_rows.h"
 
 #include "core/cpu.h"
+#include "core/for_isa.h"
 
 namespace octet::train {
 namespace {
@@ -46,14 +47,11 @@ void backward(const FakeQuantRow& row, float* g, float* ds) {
 const FakeQuantLoops kFakeQuantScalar{forward, backward};
 
 const FakeQuantLoops& fake_quant_loops() {
-  static const FakeQuantLoops& chosen = []() -> const FakeQuantLoops& {
-#if defined(__x86_64__)
+  static const FakeQuantLoops* const chosen = [] {
     const Result<Isa> isa = selected_isa();
-    if (isa.ok() && *isa >= Isa::kAvx2) return kFakeQuantAvx2;
-#endif
-    return kFakeQuantScalar;
+    return for_isa<&kFakeQuantScalar, &kFakeQuantAvx2>(isa.ok() ? *isa : Isa::kScalar);
   }();
-  return chosen;
+  return *chosen;
 }
 
 } // namespace octet::train

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/cpu.h"
+#include "core/for_isa.h"
 #include <gtest/gtest.h>
 
 namespace octet {
@@ -33,6 +34,15 @@ class ForcedIsa {
 };
 
 #if defined(__x86_64__)
+TEST(Cpu, WhatAnInstructionSetLacksIsOfTheOneBefore) {
+  static_assert(for_isa<0, 1, 2, 3>(Isa::kScalar) == 0);
+  static_assert(for_isa<0, 1, 2, 3>(Isa::kAvx2) == 1);
+  static_assert(for_isa<0, 1, 2, 3>(Isa::kAvx512) == 2);
+  static_assert(for_isa<0, 1, 2, 3>(Isa::kAvx512Vnni) == 3);
+  static_assert(for_isa<0, 1, 2>(Isa::kAvx512Vnni) == 2);
+  static_assert(for_isa<0, 1>(Isa::kAvx512) == 1);
+}
+
 TEST(Cpu, AgreesWithTheCompilersDetection) {
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;

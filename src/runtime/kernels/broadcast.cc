@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/broadcast.h"
 
+#include "core/for_isa.h"
 #include "runtime/kernels/broadcast_runs.h"
 
 namespace octet::kernels {
@@ -81,11 +82,7 @@ void binary_broadcast(Binary op,
                       float* y,
                       Isa isa,
                       ParallelFor& parallel) {
-  auto run = binary_scalar;
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) run = binary_avx2;
-  if (isa >= Isa::kAvx512) run = binary_avx512;
-#endif
+  const auto run = for_isa<binary_scalar, binary_avx2, binary_avx512>(isa);
   const int64_t a_step = plan.strides[0].back();
   const int64_t b_step = plan.strides[1].back();
   each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t count) {

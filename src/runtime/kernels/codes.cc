@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/for_isa.h"
 #include "core/numerics/epilogue.h"
 #include "core/threads.h"
 #include "runtime/kernels/broadcast_runs.h"
@@ -18,11 +19,7 @@ constexpr double kRangeNs = 0.1;
 constexpr int64_t kMaxParts = 256;
 
 CodeKernels kernels_of(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) return code_kernels_avx2();
-  if (isa >= Isa::kAvx512) return code_kernels_avx512();
-#endif
-  return code_kernels_scalar();
+  return for_isa<code_kernels_scalar, code_kernels_avx2, code_kernels_avx512>(isa)();
 }
 
 int32_t code_at(const void* p, bool is_signed, int64_t i) {

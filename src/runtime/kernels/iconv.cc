@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/for_isa.h"
 #include "core/threads.h"
 #include "runtime/kernels/igemm_tile.h"
 #include "runtime/kernels/row_block.h"
@@ -29,15 +30,6 @@ DepthwiseWeights pack_depthwise(const int8_t* w, const ConvShape& s) {
     }
   }
   return packed;
-}
-
-using DepthwiseFn = void (*)(const IconvArgs& args, int64_t begin, int64_t end);
-
-DepthwiseFn depthwise_of([[maybe_unused]] Isa isa) {
-#if defined(__x86_64__)
-  if (isa != Isa::kScalar) return depthwise_avx2;
-#endif
-  return depthwise_scalar;
 }
 
 void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
@@ -116,7 +108,7 @@ void iconv(const IconvArgs& args, ParallelFor& parallel) {
   if (pixels <= 0 || args.shape.out_c <= 0) return;
   if (args.w->is_depthwise) {
     const auto products = static_cast<double>(args.w->depthwise.taps * args.shape.out_c);
-    const auto run = depthwise_of(args.w->isa);
+    const auto run = for_isa<depthwise_scalar, depthwise_avx2>(args.w->isa);
     parallel.run(pixels, grain_for(products / kDepthwiseProductsPerNs),
                  [&](int64_t begin, int64_t end) { run(args, begin, end); });
     return;

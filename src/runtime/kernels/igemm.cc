@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "core/for_isa.h"
 #include "core/threads.h"
 #include "runtime/kernels/igemm_tile.h"
 #include "runtime/kernels/row_block.h"
@@ -228,22 +229,13 @@ void run_block(const BlockArgs& args) {
 }
 
 TileKernels tile_kernels(Isa isa) {
-  switch (isa) {
-#if defined(__x86_64__)
-  case Isa::kAvx2:
-    return {.dot = dot_tile_avx2, .epilogue = epilogue_tile_avx2, .flip_copy = flip_copy_avx2};
-  case Isa::kAvx512:
-    return {.dot = dot_tile_avx512, .epilogue = epilogue_tile_avx512, .flip_copy = flip_copy_avx2};
-  case Isa::kAvx512Vnni:
-    return {.dot = dot_tile_avx512vnni,
-            .dot_panels = dot_panels_avx512vnni,
-            .epilogue = epilogue_tile_avx512,
-            .flip_copy = flip_copy_avx2};
-#endif
-  default:
-    return {
-        .dot = dot_tile_scalar, .epilogue = epilogue_tile_scalar, .flip_copy = flip_copy_scalar};
-  }
+  constexpr DotPanelsFn kNone = nullptr;
+  return {
+      .dot = for_isa<dot_tile_scalar, dot_tile_avx2, dot_tile_avx512, dot_tile_avx512vnni>(isa),
+      .dot_panels = for_isa<kNone, kNone, kNone, dot_panels_avx512vnni>(isa),
+      .epilogue = for_isa<epilogue_tile_scalar, epilogue_tile_avx2, epilogue_tile_avx512>(isa),
+      .flip_copy = for_isa<flip_copy_scalar, flip_copy_avx2>(isa),
+  };
 }
 
 size_t shared_bytes(const IgemmArgs& args) {

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/for_isa.h"
 #include "runtime/kernels/igemm.h"
 #include "runtime/kernels/igemm_tile.h"
 
@@ -50,7 +51,7 @@ struct Candidate {
 };
 
 bool multiplies_in_int16(Isa isa) {
-  return isa == Isa::kAvx2 || isa == Isa::kAvx512;
+  return for_isa<false, true, true, false>(isa);
 }
 
 bool fits(const LaneSums& a, int32_t bound) {

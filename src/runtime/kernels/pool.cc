@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/for_isa.h"
 #include "core/numerics/epilogue.h"
 #include "core/numerics/reduce.h"
 #include "core/threads.h"
@@ -16,16 +17,9 @@ namespace {
 
 constexpr double kTapNs = 0.3;
 
-PoolKernels kernels_of(Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) return pool_kernels_avx2();
-  if (isa >= Isa::kAvx512) return pool_kernels_avx512();
-#endif
-  return pool_kernels_scalar();
-}
-
 PoolPixelFn kernel_of(const PoolArgs& args, Isa isa) {
-  const PoolKernels kernels = kernels_of(isa);
+  const PoolKernels kernels =
+      for_isa<pool_kernels_scalar, pool_kernels_avx2, pool_kernels_avx512>(isa)();
   const bool max = args.op == PoolOp::kMax;
   switch (args.type) {
   case PoolType::kInt8:

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "core/for_isa.h"
 #include "core/threads.h"
 #include "runtime/kernels/igemm_tile.h"
 
@@ -153,27 +154,11 @@ void dot_wide_scalar(const PackedPanel& panel,
   }
 }
 
-/// Products of a pass: `dot` of one panel of wide groups, or `dot_panels` of plain ones.
-struct Kernels {
-  DotTileFn dot = nullptr;
-  DotPanelsFn dot_panels = nullptr;
-  EpilogueTileFn epilogue = nullptr;
-};
-
-Kernels kernels_of(Isa isa) {
-  const TileKernels tiles = tile_kernels(isa);
-  switch (isa) {
-#if defined(__x86_64__)
-  case Isa::kAvx2:
-    return {.dot = dot_tile_avx2, .epilogue = tiles.epilogue};
-  case Isa::kAvx512:
-    return {.dot = dot_tile_avx512, .epilogue = tiles.epilogue};
-  case Isa::kAvx512Vnni:
-    return {.dot_panels = tiles.dot_panels, .epilogue = tiles.epilogue};
-#endif
-  default:
-    return {.dot = dot_wide_scalar, .epilogue = tiles.epilogue};
-  }
+/// `dot` is of one panel of wide groups, `dot_panels`, where there is one, of plain ones.
+TileKernels kernels_of(Isa isa) {
+  TileKernels kernels = tile_kernels(isa);
+  kernels.dot = for_isa<dot_wide_scalar, dot_tile_avx2, dot_tile_avx512>(isa);
+  return kernels;
 }
 
 /// Of 4 k each.
@@ -346,7 +331,7 @@ class Product {
   int64_t row_bytes_;
   bool in_place_;
   bool bounded_;
-  Kernels kernels_;
+  TileKernels kernels_;
   int64_t together_;
   int32_t a_zero_; ///< as unsigned bytes
   int32_t b_zero_; ///< as signed bytes

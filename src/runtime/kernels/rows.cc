@@ -2,6 +2,7 @@
 // Chunks and dispatch of softmax and layer norm; the scalar form is core/numerics/reduce.h.
 #include "runtime/kernels/rows.h"
 
+#include "core/for_isa.h"
 #include "core/numerics/reduce.h"
 #include "core/threads.h"
 
@@ -28,11 +29,7 @@ void layer_norm_rows_scalar(const LayerNormArgs& a, int64_t begin, int64_t end) 
 
 void softmax(
     const float* x, int64_t rows, int64_t length, float* y, Isa isa, ParallelFor& parallel) {
-  auto run = softmax_rows_scalar;
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) run = softmax_rows_avx2;
-  if (isa >= Isa::kAvx512) run = softmax_rows_avx512;
-#endif
+  const auto run = for_isa<softmax_rows_scalar, softmax_rows_avx2, softmax_rows_avx512>(isa);
   parallel.run(rows, grain_for(kSoftmaxNs * static_cast<double>(length)),
                [&](int64_t begin, int64_t end) {
                  run(x + begin * length, end - begin, length, y + begin * length);
@@ -40,11 +37,8 @@ void softmax(
 }
 
 void layer_norm(const LayerNormArgs& args, Isa isa, ParallelFor& parallel) {
-  auto run = layer_norm_rows_scalar;
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) run = layer_norm_rows_avx2;
-  if (isa >= Isa::kAvx512) run = layer_norm_rows_avx512;
-#endif
+  const auto run =
+      for_isa<layer_norm_rows_scalar, layer_norm_rows_avx2, layer_norm_rows_avx512>(isa);
   parallel.run(args.rows, grain_for(kLayerNormNs * static_cast<double>(args.length)),
                [&](int64_t begin, int64_t end) { run(args, begin, end); });
 }

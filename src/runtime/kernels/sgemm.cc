@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/for_isa.h"
 #include "core/threads.h"
 #include "runtime/kernels/row_block.h"
 #include "runtime/kernels/sgemm_tile.h"
@@ -28,17 +29,8 @@ Cut cut_by_shape(int64_t m, const PackedFloat& w) {
 FloatTileKernels float_tile_kernels(Isa isa, int64_t n) {
   // They fill no more than half of a vector of AVX-512.
   if (n <= 8 && isa > Isa::kAvx2) isa = Isa::kAvx2;
-  switch (isa) {
-#if defined(__x86_64__)
-  case Isa::kAvx2:
-    return {.width = 16, .run = float_tile_avx2};
-  case Isa::kAvx512:
-  case Isa::kAvx512Vnni:
-    return {.width = 32, .run = float_tile_avx512};
-#endif
-  default:
-    return {.width = 16, .run = float_tile_scalar};
-  }
+  return {.width = for_isa<int64_t{16}, 16, 32>(isa),
+          .run = for_isa<float_tile_scalar, float_tile_avx2, float_tile_avx512>(isa)};
 }
 
 void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/for_isa.h"
 #include "core/numerics/math.h"
 #include "core/numerics/round.h"
 #include "core/threads.h"
@@ -73,11 +74,7 @@ void unary_scalar(Unary f, const float* x, int64_t count, float* y) {
 }
 
 void unary(Unary f, const float* x, int64_t count, float* y, Isa isa, ParallelFor& parallel) {
-  auto run = unary_scalar;
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) run = unary_avx2;
-  if (isa >= Isa::kAvx512) run = unary_avx512;
-#endif
+  const auto run = for_isa<unary_scalar, unary_avx2, unary_avx512>(isa);
   parallel.run(count, grain_for(kUnaryNs),
                [&](int64_t begin, int64_t end) { run(f, x + begin, end - begin, y + begin); });
 }
@@ -91,11 +88,7 @@ void clip_scalar(const float* x, int64_t count, float lo, float hi, float* y) {
 
 void clip(
     const float* x, int64_t count, float lo, float hi, float* y, Isa isa, ParallelFor& parallel) {
-  auto run = clip_scalar;
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) run = clip_avx2;
-  if (isa >= Isa::kAvx512) run = clip_avx512;
-#endif
+  const auto run = for_isa<clip_scalar, clip_avx2, clip_avx512>(isa);
   parallel.run(count, grain_for(kClipNs),
                [&](int64_t begin, int64_t end) { run(x + begin, end - begin, lo, hi, y + begin); });
 }
