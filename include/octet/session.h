@@ -86,6 +86,9 @@ class Session {
   /// Runs in a context of the session's own and returns tensors that share nothing with it. Calls
   /// may coincide: there are as many contexts as calls ever did.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs);
+  /// As Executor::stream, in a context of the session's own. Calls may coincide, also within each
+  /// other: the tap may run the session.
+  Status stream(std::span<const Tensor> inputs, const OutputTap& tap);
 
   const Graph& lowered() const;
   const std::vector<PlannedNode>& plan() const;
@@ -103,6 +106,7 @@ class Session {
   explicit Session(std::shared_ptr<Impl> impl);
   static Result<Session> prepare(const Graph& graph, const SessionOptions& options);
   SessionContext take_idle();
+  void give_back(SessionContext context);
   std::shared_ptr<Impl> impl_;
 };
 

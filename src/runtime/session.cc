@@ -318,10 +318,18 @@ Result<std::vector<Tensor>> Session::run(std::span<const Tensor> inputs) {
     if (outputs.ok())
       for (const Tensor& t : *outputs)
         copies.push_back(t.clone());
-    const std::lock_guard lock(impl_->idle_mutex);
-    impl_->idle.push_back(std::move(mine));
+    give_back(std::move(mine));
     if (!outputs.ok()) return outputs.error();
     return copies;
+  });
+}
+
+Status Session::stream(std::span<const Tensor> inputs, const OutputTap& tap) {
+  return guarded(kUseSmallerBatch, [&] {
+    SessionContext mine = take_idle();
+    Status status = mine.stream(inputs, tap);
+    give_back(std::move(mine));
+    return status;
   });
 }
 
@@ -331,6 +339,11 @@ SessionContext Session::take_idle() {
   SessionContext last = std::move(impl_->idle.back());
   impl_->idle.pop_back();
   return last;
+}
+
+void Session::give_back(SessionContext context) {
+  const std::lock_guard lock(impl_->idle_mutex);
+  impl_->idle.push_back(std::move(context));
 }
 
 const Graph& Session::lowered() const {
@@ -355,15 +368,11 @@ class NativeExecutor final : public Executor {
     return session_.run(inputs);
   }
   Status stream(std::span<const Tensor> inputs, const OutputTap& tap) override {
-    const std::lock_guard lock(streaming_mutex_);
-    if (!streaming_) streaming_.emplace(session_.context());
-    return streaming_->stream(inputs, tap);
+    return session_.stream(inputs, tap);
   }
 
  private:
   Session session_;
-  std::mutex streaming_mutex_;
-  std::optional<SessionContext> streaming_;
 };
 
 } // namespace

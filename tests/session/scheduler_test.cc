@@ -3,8 +3,13 @@
 // steal do: chunks of other loops, and whole runs in other contexts, of the same session and of
 // others. What is computed must be what the reference executor says of the lowered graph.
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -249,6 +254,84 @@ TEST(Scheduler, AThousandRunsThatStealFromEachOther) {
   pool.run_all(std::move(runs));
   EXPECT_EQ(right.load(), kRuns);
   EXPECT_GT(pool.stolen(), kRuns / 10);
+}
+
+/// Ends the program where `work` has not come to an end after a while: threads that wait for ever
+/// cannot be joined.
+void bounded(const std::function<void()>& work) {
+  std::packaged_task<void()> task(work);
+  const std::future<void> done = task.get_future();
+  std::thread thread(std::move(task));
+  if (done.wait_for(std::chrono::seconds(120)) != std::future_status::ready) {
+    std::fputs("some thread waits for ever\n", stderr);
+    std::_Exit(1);
+  }
+  thread.join();
+}
+
+/// Waits a while for `count` to reach 2.
+void wait_for_two(const std::atomic<int>& count) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (count.load() < 2 && std::chrono::steady_clock::now() < limit)
+    std::this_thread::yield();
+}
+
+/// Each tap waits until another one is under way.
+TEST(Scheduler, StreamsOfOneExecutorCoincideAndStealFromEachOther) {
+  StealingPool pool(2);
+  SessionOptions options;
+  options.parallel_for = [&](int64_t chunks, const auto& chunk) {
+    pool.parallel_for(chunks, chunk);
+  };
+  for (const auto& [model, wants] : known_models()) {
+    const auto executor = make_native_executor(model.graph, options).value();
+    std::atomic<int> right{0}, inside{0};
+    std::atomic<bool> met{false};
+    const auto stream = [&](size_t feed) {
+      const auto tap = [&](size_t, const Tensor& y) {
+        inside.fetch_add(1);
+        if (!met.load()) wait_for_two(inside);
+        if (inside.load() > 1) met.store(true);
+        if (y.identical(wants[feed])) right.fetch_add(1);
+        inside.fetch_sub(1);
+        return ok_status();
+      };
+      EXPECT_TRUE(executor->stream(model.feeds[feed], tap).ok());
+    };
+    constexpr int kRuns = 40;
+    std::deque<std::function<void()>> runs;
+    for (int i = 0; i < kRuns; ++i)
+      runs.emplace_back([&, i] { stream(static_cast<size_t>(i) % wants.size()); });
+    bounded([&] { pool.run_all(std::move(runs)); });
+    EXPECT_EQ(right.load(), kRuns) << model.name;
+    EXPECT_TRUE(met.load()) << model.name << ": one stream waits for the other";
+  }
+  EXPECT_GT(pool.stolen(), 0);
+}
+
+TEST(Scheduler, AStreamMayComeWithinAnotherOfItsExecutor) {
+  const auto& [model, wants] = known_models()[0];
+  Interruption interruption;
+  SessionOptions options;
+  options.parallel_for = [&](int64_t chunks, const auto& chunk) {
+    interruption.parallel_for(chunks, chunk);
+  };
+  const auto executor = make_native_executor(model.graph, options).value();
+  int right = 0;
+  const auto stream = [&](const std::function<void()>& within) {
+    const auto tap = [&](size_t, const Tensor& y) {
+      if (within) within();
+      right += y.identical(wants[0]) ? 1 : 0;
+      return ok_status();
+    };
+    EXPECT_TRUE(executor->stream(model.feeds[0], tap).ok());
+  };
+  bounded([&] { stream([&] { stream(nullptr); }); });
+  EXPECT_EQ(right, 2) << "within the tap";
+  interruption.other = [&] { stream(nullptr); };
+  bounded([&] { stream(nullptr); });
+  EXPECT_GT(interruption.times, 0);
+  EXPECT_EQ(right, 3 + interruption.times) << "within the scheduler";
 }
 
 TEST(Scheduler, SeesNoExceptionOfAChunk) {
