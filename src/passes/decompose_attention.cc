@@ -61,18 +61,6 @@ const Node* stored_weight(const Graph& g, ValueId weight) {
   return scale->count() == 1 || columns ? node : nullptr;
 }
 
-/// Constant, also behind DQ; nullopt where there is none, or where it is computed.
-std::optional<Tensor> constant_bias(const Graph& g, const Node& node) {
-  if (!node.input(2).valid()) return std::nullopt;
-  if (const Tensor* t = g.constant(node.input(2))) return *t;
-  const Node* made = g.producer(node.input(2));
-  if (made == nullptr || !made->is("DequantizeLinear")) return std::nullopt;
-  for (const ValueId in : made->inputs)
-    if (in.valid() && g.constant(in) == nullptr) return std::nullopt;
-  auto values = evaluate_constant(g, *made);
-  return values ? std::optional(values->front()) : std::nullopt;
-}
-
 enum class Projection { kFloat, kDequantized, kInteger };
 
 class Decomposition {
@@ -83,7 +71,7 @@ class Decomposition {
         patch_(g_, node.op_type + " is products, softmax and movement", Exactness::kRounding),
         type_(g_.value(node.input(coded_ ? 3 : 0)).type.type), parts_(g_, node, patch_, type_),
         stored_(coded_ ? nullptr : stored_weight(g_, node.input(1))),
-        bias_(constant_bias(g_, node)), x_(node.input(0)) {
+        bias_(constant_value(g_, node.input(2))), x_(node.input(0)) {
     patch_.from(node);
   }
 
@@ -207,7 +195,8 @@ std::optional<Patch> decompose(const RuleContext& context, const Node& node, Pro
   if ((!coded && !node.is("Attention", kMicrosoft)) || g.opset() < 11) return std::nullopt;
   const Node* stored = coded ? nullptr : stored_weight(g, node.input(1));
   const Tensor* w = g.constant(stored != nullptr ? stored->input(0) : node.input(1));
-  if (w == nullptr || w->rank() != 2 || (node.input(2).valid() && !constant_bias(g, node)))
+  if (w == nullptr || w->rank() != 2 ||
+      (node.input(2).valid() && !constant_value(g, node.input(2))))
     return std::nullopt;
   if (coded && !fits_dequantize(g, node, w->dim(1))) return std::nullopt;
   const Places& place = coded ? kCoded : kAttention;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates one node whose inputs are all constant, by its operator's reference.
+// Evaluates what constants alone lead to, by the operators' reference: one node, or a value.
 #pragma once
 
 #include <optional>
@@ -17,5 +17,9 @@ bool is_deterministic(const Node& node);
 /// One tensor for each output; nullopt when an input is not constant, the operator is unknown,
 /// draws random numbers or holds subgraphs, or its evaluation fails.
 std::optional<std::vector<Tensor>> evaluate_constant(const Graph& graph, const Node& node);
+
+/// The constant behind a value: its own, or what a few dozen nodes make of constants alone, aligned
+/// for its elements. Nullopt where anything else takes part; for an absent value too.
+std::optional<Tensor> constant_value(const Graph& graph, ValueId value);
 
 } // namespace octet

@@ -5,6 +5,7 @@
 
 #include "core/format.h"
 #include "passes/bias_codes.h"
+#include "passes/evaluate.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_codes.h"
 #include "targets/onnxruntime_versions.h"

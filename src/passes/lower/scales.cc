@@ -5,8 +5,6 @@
 #include <cstdlib>
 
 #include "core/format.h"
-#include "graph/bodies.h"
-#include "ops/op.h"
 #include "passes/bias_codes.h"
 #include "passes/evaluate.h"
 #include "passes/lower/context.h"
@@ -14,31 +12,10 @@
 namespace octet::lowering {
 namespace {
 
-/// The value of a constant expression of at most a few nodes (a weight's Q, its Reshape, ...).
-std::optional<Tensor> evaluate(const Graph& g, ValueId id, int depth) {
-  if (!id.valid()) return Tensor{};
-  if (const Tensor* t = g.constant(id)) return t->aligned();
-  const Node* node = g.producer(id);
-  const OpDef* op = node ? find_op(node->domain, node->op_type) : nullptr;
-  if (!op || depth > 4 || has_bodies(*node) || !is_deterministic(*node)) return std::nullopt;
-  EvalContext context{
-      .node = *node, .version = g.opset(node->domain), .inputs = {}, .run_body = {}, .seed = 0};
-  for (const ValueId in : node->inputs) {
-    auto value = evaluate(g, in, depth + 1);
-    if (!value) return std::nullopt;
-    context.inputs.push_back(std::move(*value));
-  }
-  auto results = op->eval.fn(context);
-  if (!results.ok()) return std::nullopt;
-  for (size_t k = 0; k < node->outputs.size() && k < results->size(); ++k)
-    if (node->outputs[k] == id) return (*results)[k];
-  return std::nullopt;
-}
-
 /// int8 codes of u8 or i8 codes and their zero points, when that changes no weight.
 std::optional<Tensor> symmetric_codes(const Tensor& codes, const std::optional<Tensor>& zero) {
   std::vector<int64_t> zeros{0};
-  if (zero && !zero->empty()) {
+  if (zero) {
     auto z = zero->to_ints();
     if (!z.ok()) return std::nullopt;
     zeros = *z;
@@ -104,10 +81,10 @@ std::optional<Weights> Context::weights(ValueId id, std::string& why) const {
     why = "the weights are not quantized";
     return std::nullopt;
   }
-  const std::optional<Tensor> codes = evaluate(in_, dq->input(0), 0);
-  const std::optional<Tensor> scale = evaluate(in_, dq->input(1), 0);
-  const std::optional<Tensor> zero = evaluate(in_, dq->input(2), 0);
-  if (!codes || !scale || !zero) {
+  const std::optional<Tensor> codes = constant_value(in_, dq->input(0));
+  const std::optional<Tensor> scale = constant_value(in_, dq->input(1));
+  const std::optional<Tensor> zero = constant_value(in_, dq->input(2));
+  if (!codes || !scale || (dq->input(2).valid() && !zero)) {
     why = "the weights or their scales are not constant";
     return std::nullopt;
   }
@@ -130,7 +107,7 @@ std::optional<Weights> Context::weights(ValueId id, std::string& why) const {
 }
 
 std::optional<Tensor> Context::constant(ValueId id) const {
-  return id.valid() ? evaluate(in_, id, 0) : std::nullopt;
+  return constant_value(in_, id);
 }
 
 bool Context::is_constant(ValueId id) const {

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/format.h"
+#include "passes/evaluate.h"
 #include "targets/certify/code_bounds.h"
 #include "targets/certify/unexamined.h"
 #include "targets/repair/coding.h"

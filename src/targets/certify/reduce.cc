@@ -9,6 +9,7 @@
 
 #include "core/format.h"
 #include "passes/bias_codes.h"
+#include "passes/evaluate.h"
 #include "targets/certify/saturation.h"
 #include "targets/repair/coding.h"
 

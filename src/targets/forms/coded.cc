@@ -4,6 +4,7 @@
 
 #include "ops/quant_layout.h"
 #include "passes/bias_codes.h"
+#include "passes/evaluate.h"
 #include "passes/match.h"
 #include "quant/apply.h"
 #include "targets/checks.h"

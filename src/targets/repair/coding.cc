@@ -66,28 +66,6 @@ Range range_at(const Graph& graph, ValueId value, int depth) {
   return node == nullptr ? Range{-kInfinity, kInfinity} : of_node(graph, *node, depth);
 }
 
-std::optional<Tensor> value_at(const Graph& graph, ValueId value, int depth) {
-  if (!value.valid()) return std::nullopt;
-  if (const Tensor* t = graph.constant(value)) return *t;
-  const Node* node = depth < kMaxCodingDepth ? graph.producer(value) : nullptr;
-  if (node == nullptr || node->inputs.empty()) return std::nullopt;
-  Graph alone;
-  alone.opsets = graph.opsets;
-  Node copy = *node;
-  for (ValueId& in : copy.inputs) {
-    if (!in.valid()) continue;
-    const auto constant = value_at(graph, in, depth + 1);
-    if (!constant) return std::nullopt;
-    in = alone.add_constant("c", *constant);
-  }
-  copy.captures.clear();
-  const auto results = evaluate_constant(alone, copy);
-  if (!results) return std::nullopt;
-  for (size_t k = 0; k < node->outputs.size(); ++k)
-    if (node->outputs[k] == value && !(*results)[k].empty()) return (*results)[k];
-  return std::nullopt;
-}
-
 Attributes axis_of(const Coding& coding) {
   Attributes attributes;
   if (coding.vector && coding.per_channel()) attributes["axis"].value = coding.axis;
@@ -252,10 +230,6 @@ bool moves_values(const Node& node) {
     return false;
   if (node.op_type == "Dropout") return !node.input(2).valid();
   return node.outputs.size() == 1 || !node.output(1).valid();
-}
-
-std::optional<Tensor> constant_value(const Graph& graph, ValueId value) {
-  return value_at(graph, value, 0);
 }
 
 std::vector<double> constant_numbers(const Graph& graph, ValueId value, const Tensor& rounded) {

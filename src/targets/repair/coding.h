@@ -69,8 +69,6 @@ ValueId emit_clip(Patch& patch,
 Range range_by_operators(const Graph& graph, ValueId value);
 /// An operator that takes elements of input 0 (and of no other) without computing.
 bool moves_values(const Node& node);
-/// The constant behind a value, evaluated where constants alone lead to it.
-std::optional<Tensor> constant_value(const Graph& graph, ValueId value);
 /// The elements of `rounded`, which is constant_value of it; those of codes behind one DQ are not
 /// rounded to float: ONNX Runtime's products and sums of codes do not round them either.
 std::vector<double> constant_numbers(const Graph& graph, ValueId value, const Tensor& rounded);

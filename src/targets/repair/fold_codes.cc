@@ -4,6 +4,7 @@
 // Exact: the reference evaluates it. Source: docs/targets.md 1.3 (Clip on weights of Brevitas).
 #include <algorithm>
 
+#include "passes/evaluate.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 

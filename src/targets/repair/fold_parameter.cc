@@ -3,6 +3,7 @@
 //   => an initializer
 // Exact: the reference evaluates it.
 #include "core/format.h"
+#include "passes/evaluate.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 

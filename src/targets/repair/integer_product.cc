@@ -3,6 +3,7 @@
 //   =>   DQ(a; s_a), DQ(b; m / s_a) ─▶ MatMul, Conv         where Q with scale s_a made a
 // The exact integer sum becomes a float one: rounding. Dynamic quantization is taken first by
 // dynamic_quantize, which makes m constant. Source: docs/targets.md 1.3, 9.
+#include "passes/evaluate.h"
 #include "targets/repair/qoperator.h"
 #include "targets/repair/rules.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The side of shift_activation before Q.
+#include "passes/evaluate.h"
 #include "targets/repair/shift.h"
 
 namespace octet {

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "passes/evaluate.h"
 #include "passes/standard_operators.h"
 #include "targets/repair/shift.h"
 

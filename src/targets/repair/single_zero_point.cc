@@ -6,6 +6,7 @@
 // floats (integer_product). Exact but for that. Source: docs/targets.md 8.
 #include <algorithm>
 
+#include "passes/evaluate.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/onnxruntime_versions.h"
 #include "targets/repair/coding.h"

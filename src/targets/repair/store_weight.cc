@@ -2,6 +2,7 @@
 //   float constant ─▶ Q ─▶ DQ   =>   int8 codes ─▶ DQ      (a quarter of the size)
 // Exact: the codes are those that Q gives. Done where stored weights are asked for.
 // Source: docs/targets.md 6 (E5).
+#include "passes/evaluate.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "passes/evaluate.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
