@@ -3,6 +3,7 @@
 // file a target; quantization reads them here.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -55,7 +56,8 @@ struct Placement {
   const PlacementRule* rule(std::string_view op) const;
 };
 
-/// The placement of a target by name; an error names the nearest one. Defined in src/targets/.
-Result<const Placement*> find_placement(std::string_view target);
+/// The placement of a target by name, which owns what it points to; an error names the nearest one.
+/// Defined in src/targets/.
+Result<std::shared_ptr<const Placement>> find_placement(std::string_view target);
 
 } // namespace octet

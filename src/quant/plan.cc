@@ -293,7 +293,7 @@ Result<QuantizationPlan> plan_quantization(const Graph& graph,
                                            const CalibrationSource& source,
                                            const QuantizeOptions& options,
                                            int64_t samples) {
-  const Placement* placement = OCTET_TRY_WITH(find_placement(options.target), "plan");
+  const auto placement = OCTET_TRY_WITH(find_placement(options.target), "plan");
   OCTET_TRY_WITH(check_mode(*placement, options), "plan");
   Planner planner(OCTET_TRY_WITH(prepare_for_quantization(graph), "plan"), *placement, options);
   QuantizationPlan plan = OCTET_TRY_WITH(planner.run(source, samples), "plan");

@@ -136,7 +136,7 @@ Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& pl
 }
 
 Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightStorage storage) {
-  const Placement* placement = OCTET_TRY_WITH(find_placement(plan.target), "quantize");
+  const auto placement = OCTET_TRY_WITH(find_placement(plan.target), "quantize");
   Graph out = OCTET_TRY_WITH(prepare_for_quantization(graph), "quantize");
   const bool fewer = std::any_of(plan.tensors.begin(), plan.tensors.end(),
                                  [](const TensorPlan& t) { return t.scheme.bits < 8; });
@@ -171,7 +171,7 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
 }
 
 Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan& plan) {
-  const Placement* placement = OCTET_TRY_WITH(find_placement(plan.target), "finalize");
+  const auto placement = OCTET_TRY_WITH(find_placement(plan.target), "finalize");
   Graph out = trained;
   OCTET_TRY_WITH(apply_embeddings(out, plan, EmbeddingRanges::kObserved), "finalize");
   if (placement->int32_gemm_bias) {

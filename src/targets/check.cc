@@ -64,11 +64,10 @@ Status add_findings(const Graph& graph,
   const std::vector<NodeId> nodes = graph.nodes();
   const NodeId first = path.empty() && !nodes.empty() ? nodes.front() : NodeId{};
   const CheckContext context{graph, uses, target, findings, path, first};
-  const CustomTarget* custom = custom_target(target);
   for (const NodeId id : OCTET_TRY(graph.topological())) {
     for (CheckFn* rule : checks_of(target.family))
       rule(context, graph.node(id));
-    if (custom != nullptr) check_custom(context, *custom, graph.node(id));
+    if (target.custom != nullptr) check_custom(context, *target.custom, graph.node(id));
     OCTET_TRY(add_findings_in_bodies(graph, graph.node(id), target, path, findings));
   }
   return ok_status();
@@ -149,7 +148,7 @@ std::string label(const Graph& graph, const Node& node) {
 }
 
 Result<std::vector<Finding>> check(const Graph& graph, std::string_view target) {
-  const TargetDef* def = OCTET_TRY_WITH(find_target(target), "check");
+  const auto def = OCTET_TRY_WITH(find_target(target), "check");
   Graph typed = graph;
   Status types = infer_types(typed);
   // Types that do not fit together may be what the target refuses: a scale of integers.
@@ -171,7 +170,7 @@ bool accepted(const std::vector<Finding>& findings) {
 }
 
 Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view target) {
-  const TargetDef* def = OCTET_TRY_WITH(find_target(target), "explain");
+  const auto def = OCTET_TRY_WITH(find_target(target), "explain");
   Graph typed = graph;
   OCTET_TRY_WITH(infer_types(typed), "explain");
   std::vector<LayerForm> layers = OCTET_TRY(layers_of(typed, *def));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 #include "core/atomic_file.h"
@@ -143,7 +142,7 @@ class TargetReader {
     const std::optional<std::string> base = OCTET_TRY(top.text("base"));
     if (!base) return top.missing("base");
     if (is_target_file(*base)) return error("base \"{}\": wants a built-in target", *base);
-    const TargetDef* known = OCTET_TRY_WITH(find_target(*base), "base");
+    const auto known = OCTET_TRY_WITH(find_target(*base), "base");
     out_.def = *known;
     out_.placement = *known->placement;
     out_.name = OCTET_TRY(top.text("name")).value_or(out_.path);
@@ -221,17 +220,6 @@ class TargetReader {
   CustomTarget& out_;
 };
 
-/// What was read, kept for as long as plans and findings may point to it.
-struct LoadedTargets {
-  std::mutex mutex;
-  std::vector<std::pair<std::string, std::unique_ptr<CustomTarget>>> all; ///< by content
-};
-
-LoadedTargets& loaded() {
-  static LoadedTargets out;
-  return out;
-}
-
 Status parse_file(const std::string& text, CustomTarget& out) {
   toml::table root;
   try {
@@ -248,29 +236,17 @@ bool is_target_file(std::string_view name) {
   return name.ends_with(".toml");
 }
 
-Result<const TargetDef*> load_target(const std::string& path) {
+Result<std::shared_ptr<const TargetDef>> load_target(const std::string& path) {
   const std::string text = OCTET_TRY_WITH(read_file(path, kMaxTargetBytes), "target");
-  LoadedTargets& known = loaded();
-  const std::lock_guard lock(known.mutex);
-  for (const auto& [content, target] : known.all)
-    if (content == text && target->path == path) return &target->def;
-  auto target = std::make_unique<CustomTarget>();
+  const auto target = std::make_shared<CustomTarget>();
   target->path = path;
   OCTET_TRY_WITH(parse_file(text, *target), path);
   target->placement.target = target->path;
   target->placement.rules = target->rules;
   target->def.name = target->path;
   target->def.placement = &target->placement;
-  known.all.emplace_back(text, std::move(target));
-  return &known.all.back().second->def;
-}
-
-const CustomTarget* custom_target(const TargetDef& target) {
-  LoadedTargets& known = loaded();
-  const std::lock_guard lock(known.mutex);
-  for (const auto& [content, custom] : known.all)
-    if (&custom->def == &target) return custom.get();
-  return nullptr;
+  target->def.custom = target.get();
+  return std::shared_ptr<const TargetDef>(target, &target->def);
 }
 
 } // namespace octet

@@ -2,6 +2,7 @@
 // A user's own target: the rules of a known one, with a table in TOML on top.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,11 +32,8 @@ struct CustomTarget {
 
 /// Whether a target is named by a file.
 bool is_target_file(std::string_view name);
-/// Reads a file once; the same content gives the same target. Errors name the key, its line and the
-/// nearest known one.
-Result<const TargetDef*> load_target(const std::string& path);
-/// What stands in the file of a target that was loaded; null for a built-in one.
-const CustomTarget* custom_target(const TargetDef& target);
+/// Reads a file. Errors name the key, its line and the nearest known one.
+Result<std::shared_ptr<const TargetDef>> load_target(const std::string& path);
 /// Operators, the operator set and codes that the file does not allow.
 void check_custom(const CheckContext& context, const CustomTarget& custom, const Node& node);
 

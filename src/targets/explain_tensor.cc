@@ -151,7 +151,7 @@ std::string_view preface(const TargetDef& target) {
 
 Result<TensorAnswer>
 explain_tensor(const Graph& graph, std::string_view tensor, std::string_view target) {
-  const TargetDef* def = OCTET_TRY_WITH(find_target(target), "explain");
+  const auto def = OCTET_TRY_WITH(find_target(target), "explain");
   Graph typed = graph;
   OCTET_TRY_WITH(infer_types(typed), "explain");
   const ValueId id = OCTET_TRY(find_tensor(typed, tensor));

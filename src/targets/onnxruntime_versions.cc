@@ -7,7 +7,6 @@
 #include <algorithm>
 
 #include "quant/runtime_limits.h"
-#include "targets/custom.h"
 
 namespace octet {
 
@@ -32,10 +31,10 @@ const OnnxRuntimeRelease& release_of(const TargetDef& target) {
 }
 
 RuntimeLimits runtime_limits(std::string_view target) {
-  const Result<const TargetDef*> def = find_target(target);
+  const auto def = find_target(target);
   RuntimeLimits out;
   if (!def.ok()) return out;
-  if (const CustomTarget* custom = custom_target(**def)) out.opset = custom->placement.max_opset;
+  if ((*def)->custom != nullptr) out.opset = (*def)->placement->max_opset;
   if ((*def)->family != TargetFamily::kOnnxRuntime) return out;
   out.opset = std::min(out.opset, release_of(**def).opset);
   out.ir_version = release_of(**def).ir_version;

@@ -61,12 +61,17 @@ std::vector<std::string_view> other_versions(std::string_view name) {
   return out;
 }
 
+/// A built-in target, which nobody need own.
+std::shared_ptr<const TargetDef> built_in(const TargetDef* target) {
+  return {std::shared_ptr<void>(), target};
+}
+
 } // namespace
 
-Result<const TargetDef*> find_target(std::string_view name) {
+Result<std::shared_ptr<const TargetDef>> find_target(std::string_view name) {
   if (is_target_file(name)) return load_target(std::string(name));
   for (const TargetDef* target : all_targets())
-    if (target->name == without_patch(name)) return target;
+    if (target->name == without_patch(name)) return built_in(target);
   if (const auto versions = other_versions(name); !versions.empty())
     return error(ErrorCode::kNotFound, "unknown target \"{}\"; known are {} to {}", name,
                  versions.front(), versions.back());
@@ -82,8 +87,9 @@ Result<std::string> parse_target(std::string_view name) {
   return std::string(OCTET_TRY(find_target(name))->name);
 }
 
-Result<const Placement*> find_placement(std::string_view target) {
-  return OCTET_TRY(find_target(target))->placement;
+Result<std::shared_ptr<const Placement>> find_placement(std::string_view target) {
+  const auto def = OCTET_TRY(find_target(target));
+  return std::shared_ptr<const Placement>(def, def->placement);
 }
 
 } // namespace octet

@@ -41,7 +41,7 @@ Graph parsed(const char* text) {
 
 TEST(CustomTarget, ReadsTheDocumentedExample) {
   const std::string path = written(documented());
-  const Result<const TargetDef*> def = find_target(path);
+  const auto def = find_target(path);
   ASSERT_TRUE(def.ok()) << def.error().text();
   const Placement& placement = *(*def)->placement;
   EXPECT_EQ(placement.activation.type, DType::kInt8);
@@ -49,7 +49,20 @@ TEST(CustomTarget, ReadsTheDocumentedExample) {
   EXPECT_EQ(placement.max_opset, 17);
   EXPECT_EQ(placement.rule("Add")->why, "its adder takes codes alone");
   EXPECT_EQ(placement.rule("Conv")->treatment, Treatment::kProduct); // the base's
-  EXPECT_EQ(find_target(path).value(), *def);
+  const auto again = find_target(path);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ((*again)->name, path);
+  EXPECT_EQ((*again)->custom->name, (*def)->custom->name);
+  EXPECT_EQ((*again)->placement->rules.size(), placement.rules.size());
+  EXPECT_EQ((*again)->placement->rule("Add")->why, "its adder takes codes alone");
+}
+
+/// Rules are views of the file's texts, which nothing else keeps.
+TEST(CustomTarget, OwnsWhatItsPlacementPointsTo) {
+  const auto placement = find_placement(written(documented()));
+  ASSERT_TRUE(placement.ok()) << placement.error().text();
+  EXPECT_EQ((*placement)->rule("Add")->why, "its adder takes codes alone");
+  EXPECT_FALSE((*placement)->target.empty());
 }
 
 TEST(CustomTarget, QuantizesAndChecksByIt) {
@@ -148,7 +161,7 @@ TEST(CustomTarget, MistakesAreNamed) {
       {"base = ", "line 1"},
   };
   for (const auto& [text, message] : cases) {
-    const Result<const TargetDef*> def = find_target(written(text));
+    const auto def = find_target(written(text));
     ASSERT_FALSE(def.ok()) << text;
     EXPECT_NE(def.error().text().find(message), std::string::npos) << def.error().text();
   }

@@ -115,7 +115,7 @@ std::span<const RepairRule> number_repairs(TargetFamily family) {
 }
 
 Result<Repaired> repair(const Graph& graph, std::string_view target, const RepairOptions& options) {
-  const TargetDef* def = OCTET_TRY_WITH(find_target(target), "repair");
+  const auto def = OCTET_TRY_WITH(find_target(target), "repair");
   Repaired out;
   out.graph = graph;
   RepairDriver driver(out.graph, *def, options);
