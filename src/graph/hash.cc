@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The content hash of a graph: FNV-1a over names, structure, attributes and constants. Ids do not
-// enter it, so that a graph and its copy read back from a file agree.
+// The content hash of a graph, over names, structure, attributes and constants. Ids do not enter
+// it, so that a graph and its copy read back from a file agree. Each list and text goes in behind
+// its length: what another graph has elsewhere is another input.
+#include "core/hash.h"
+
 #include <bit>
 
 #include "core/pages.h"
@@ -14,18 +17,13 @@ class Hasher {
  public:
   void bytes(std::string_view text) {
     number(text.size());
-    for (const char c : text)
-      step(static_cast<unsigned char>(c));
+    pieces_.add(std::as_bytes(std::span(text)));
   }
-  void number(uint64_t v) {
-    for (int i = 0; i < 8; ++i)
-      step((v >> (8 * i)) & 0xff);
-  }
-  uint64_t value() const { return state_; }
+  void number(uint64_t v) { pieces_.add(std::as_bytes(std::span(&v, 1))); }
+  uint64_t value() const { return pieces_.value(); }
 
  private:
-  void step(uint64_t byte) { state_ = (state_ ^ byte) * 0x100000001b3ULL; }
-  uint64_t state_ = 0xcbf29ce484222325ULL;
+  PieceHash pieces_;
 };
 
 struct AttributeHasher {
@@ -65,6 +63,7 @@ void hash_function(Hasher& h, const LocalFunction& function) {
 
 uint64_t Graph::content_hash() const {
   Hasher h;
+  h.number(opsets.size());
   for (const auto& [domain, version] : opsets) {
     h.bytes(domain);
     h.number(static_cast<uint64_t>(version));
@@ -74,25 +73,30 @@ uint64_t Graph::content_hash() const {
     for (const ValueId id : ids)
       h.bytes(id.valid() ? value(id).name : std::string_view{});
   };
+  names(inputs_);
   for (const ValueId id : inputs_)
     hash_type(h, value(id).type);
-  names(inputs_);
   names(outputs_);
-  for (const auto& [constant_name, id] : by_name_) {
-    if (!value(id).is_constant()) continue;
-    h.bytes(constant_name);
+  std::vector<ValueId> constants_by_name;
+  for (const auto& [constant_name, id] : by_name_)
+    if (value(id).is_constant()) constants_by_name.push_back(id);
+  names(constants_by_name);
+  for (const ValueId id : constants_by_name) {
     const Tensor& tensor = value(id).constant;
     h.number(tensor.content_hash());
     if (tensor.bytes().size() >= kLargeTensorBytes) tensor.page_out();
   }
-  for (const NodeId id : nodes()) {
+  const std::vector<NodeId> all = nodes();
+  h.number(all.size());
+  for (const NodeId id : all) {
     const Node& n = node(id);
     h.bytes(n.domain);
     h.bytes(n.op_type);
     h.bytes(n.name);
-    if (!n.overload.empty()) h.bytes(n.overload);
+    h.bytes(n.overload);
     names(n.inputs);
     names(n.outputs);
+    h.number(n.attributes.size());
     for (const auto& [key, attribute] : n.attributes) {
       h.bytes(key);
       h.number(attribute.value.index());
@@ -100,6 +104,7 @@ uint64_t Graph::content_hash() const {
       h.bytes(attribute.reference);
     }
   }
+  h.number(info.functions.size());
   for (const LocalFunction& function : info.functions)
     hash_function(h, function);
   return h.value();
