@@ -85,8 +85,8 @@ class Placer {
       return Refusal{
           "not-f32",
           fmt::format("its output is {}, not f32", graph_.value(node.output(0)).type.text()), ""};
-    if (node.is("Softmax") && !options_.softmax)
-      return Refusal{"softmax", "Softmax stays in float unless asked for (softmax option)",
+    if (rule->on_request && !options_.softmax)
+      return Refusal{"softmax", node.op_type + " stays in float unless asked for (softmax option)",
                      std::string(rule->clause)};
     return std::nullopt;
   }
@@ -97,17 +97,13 @@ class Placer {
            goes_into_codes(node.output(0));
   }
 
-  const PlacementRule* rule_of(const Node& node) const {
-    return node.domain.empty() ? placement_.rule(node.op_type) : nullptr;
-  }
-
   void note_wanted(const Node& node) {
-    const PlacementRule* rule = rule_of(node);
+    const PlacementRule* rule = placement_.rule(node);
     if (rule != nullptr && rule->treatment == Treatment::kCommutes &&
         wanted_.contains(node.output(0)))
       wanted_.insert(node.input(0));
     if (refusal(node, rule)) return;
-    const bool wants = rule->treatment == Treatment::kProduct || node.is("Softmax") ||
+    const bool wants = rule->treatment == Treatment::kProduct || rule->on_request ||
                        wanted_.contains(node.output(0));
     if (!wants) return;
     const std::vector<size_t> inputs = trait(node).inputs;
@@ -124,7 +120,7 @@ class Placer {
     NodePlan plan;
     plan.node = node.name;
     plan.op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
-    const PlacementRule* rule = rule_of(node);
+    const PlacementRule* rule = placement_.rule(node);
     if (options_.embeddings && node.is("Gather") && pattern_verdict(options_, node) != kExcluded &&
         graph_.constant(node.input(0)) != nullptr)
       return place_embedding(graph_, placement_, node, plan);
@@ -167,7 +163,7 @@ class Placer {
     const NodeId next = uses_.single_consumer(node.output(0));
     if (!next.valid()) return nullptr;
     const Node& clamp = graph_.node(next);
-    const PlacementRule* rule = rule_of(clamp);
+    const PlacementRule* rule = placement_.rule(clamp);
     const bool absorbs = rule != nullptr && rule->treatment == Treatment::kAbsorbed &&
                          is_clamp(clamp) && !refusal(clamp, rule);
     return absorbs ? &clamp : nullptr;
@@ -241,19 +237,18 @@ class Placer {
     for (const size_t i : inputs) {
       const ValueId in = node.input(i);
       if (!in.valid()) continue;
-      const bool asked = node.is("Softmax");
       const bool codes = placement_.symmetric_only ? upstream_.contains(in) : integer_.contains(in);
       if (graph_.constant(in) != nullptr)
         return stay_float(plan, "an input is constant: in float it costs less than in codes");
-      if (!codes && !asked)
+      if (!codes && !rule.on_request)
         return stay_float(
             plan, fmt::format("its input \"{}\" is not in codes already", graph_.value(in).name));
       plan.inputs.push_back(static_cast<int64_t>(i));
     }
-    if (!wanted_.contains(node.output(0)) && !node.is("Softmax"))
+    if (!wanted_.contains(node.output(0)) && !rule.on_request)
       return stay_float(plan, "nothing after it reads codes");
     plan.quantized = true;
-    plan.output = rule.output == OutputCodes::kAlways || node.is("Softmax");
+    plan.output = rule.output == OutputCodes::kAlways || rule.on_request;
     upstream_.insert(node.output(0));
   }
 
@@ -343,6 +338,10 @@ std::string_view in_codes_already(const Graph& graph, const Node& node) {
     if (producer != nullptr && is_dequantize(*producer)) return "it reads what DQ makes of codes";
   }
   return {};
+}
+
+const PlacementRule* Placement::rule(const Node& node) const {
+  return node.domain.empty() ? rule(node.op_type) : nullptr;
 }
 
 const PlacementRule* Placement::rule(std::string_view op) const {

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
+#include "octet/graph.h"
 #include "octet/observer.h"
 #include "octet/result.h"
 
@@ -31,6 +33,10 @@ struct PlacementRule {
   OutputCodes output;
   std::string_view clause;
   std::string_view why;
+  /// Only where the softmax option asks for it, and then in codes on both sides, whatever stands
+  /// before and behind it.
+  bool on_request = false;
+  std::optional<Range> range = {}; ///< of its output, where it is the same for all data
 };
 
 enum class DynamicForm { kNone, kOnnx, kOctet };
@@ -54,6 +60,7 @@ struct Placement {
   std::string_view otherwise;
 
   const PlacementRule* rule(std::string_view op) const;
+  const PlacementRule* rule(const Node& node) const;
 };
 
 /// The placement of a target by name, which owns what it points to; an error names the nearest one.

@@ -190,8 +190,8 @@ class Planner {
 
   std::optional<Range> fixed_range(ValueId id) const {
     const Node* producer = graph_.producer(id);
-    if (producer == nullptr || !producer->is("Softmax")) return std::nullopt;
-    return Range{0, 1};
+    const PlacementRule* rule = producer != nullptr ? placement_.rule(*producer) : nullptr;
+    return rule != nullptr ? rule->range : std::nullopt;
   }
 
   std::optional<Range> given_range(ValueId id) const {

@@ -206,6 +206,10 @@ class TargetReader {
                          {}};
       rule.why = keep(OCTET_TRY(s.text("why")).value_or("as " + out_.name + " says"));
       OCTET_TRY(s.finish());
+      if (const PlacementRule* known = base.rule(rule.op)) {
+        rule.on_request = known->on_request;
+        rule.range = known->range;
+      }
       out_.rules.push_back(rule);
     }
     out_.rules.insert(out_.rules.end(), base.rules.begin(), base.rules.end());

@@ -65,7 +65,7 @@ struct Beside {
 };
 
 bool is_quantizable(const TargetDef& target, const Node& node) {
-  const PlacementRule* rule = node.domain.empty() ? target.placement->rule(node.op_type) : nullptr;
+  const PlacementRule* rule = target.placement->rule(node);
   return rule != nullptr &&
          (rule->treatment == Treatment::kProduct || rule->treatment == Treatment::kAround ||
           rule->treatment == Treatment::kResidual);

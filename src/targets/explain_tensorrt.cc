@@ -37,8 +37,7 @@ class TensorRtExplainer {
     out.node = name_of(graph_, node);
     out.op = node.op_type;
     out.form = node.op_type;
-    const PlacementRule* rule =
-        node.domain.empty() ? target_.placement->rule(node.op_type) : nullptr;
+    const PlacementRule* rule = target_.placement->rule(node);
     out.source = "targets " + std::string(rule != nullptr ? rule->clause : "2.1");
     out.precision = "float";
     const auto [codes, reals] = count_inputs(node);
@@ -161,8 +160,7 @@ class TensorRtExplainer {
   }
 
   bool is_product(const Node& node) const {
-    const PlacementRule* rule =
-        node.domain.empty() ? target_.placement->rule(node.op_type) : nullptr;
+    const PlacementRule* rule = target_.placement->rule(node);
     return rule != nullptr && rule->treatment == Treatment::kProduct;
   }
 
@@ -313,7 +311,7 @@ class TensorRtExplainer {
       if (!next.valid()) return std::nullopt;
       const Node& node = graph_.node(next);
       if (is_quantize(node)) return type_of(node.output(0));
-      const PlacementRule* rule = target_.placement->rule(node.op_type);
+      const PlacementRule* rule = target_.placement->rule(node);
       if (rule == nullptr || rule->treatment != Treatment::kCommutes) return std::nullopt;
       id = node.output(0);
     }

@@ -86,6 +86,34 @@ output y: f32[1, 4]
   EXPECT_EQ(rules, (std::vector<std::string>{"opset g", "operator Resize \"bigger\""}));
 }
 
+/// What makes an operator special on the base holds where the file gives it a rule of its own.
+TEST(CustomTarget, QuantizesSoftmaxOnRequestAlone) {
+  const std::string path = written("base = \"octet\"\n[[rule]]\nop = \"Softmax\"\n"
+                                   "treatment = \"around\"\nwhy = \"mine\"\n");
+  const Graph float_graph = parsed(R"(graph g opset(""=17)
+input image: f32[8, 1, 28, 28]
+const by: f32[] = [0.01]
+m = Mul(image, by)
+p = Softmax(m) "shares"
+output p: f32[*]
+)");
+  for (const bool asked : {false, true}) {
+    const auto plan =
+        plan_quantization(float_graph, test::cnn_data(), {.target = path, .softmax = asked});
+    ASSERT_TRUE(plan.ok()) << plan.error().text();
+    const NodePlan* softmax = plan->node("shares");
+    ASSERT_NE(softmax, nullptr);
+    EXPECT_EQ(softmax->quantized, asked);
+    EXPECT_EQ(softmax->rule, asked ? "around" : "softmax");
+    const TensorPlan* shares = plan->tensor("p");
+    ASSERT_EQ(shares != nullptr, asked);
+    if (asked) {
+      EXPECT_EQ(shares->algorithm, "fixed");
+      EXPECT_EQ(shares->ranges, (std::vector<Range>{{0, 1}}));
+    }
+  }
+}
+
 TEST(CustomTarget, ChecksCodesByIt) {
   const std::pair<const char*, std::vector<std::string>> cases[] = {
       {"[activations]\ntype = \"int8\"", {"activation-type", "activation-type"}},

@@ -341,5 +341,29 @@ TEST(ExplainOctet, NamesMayHoldAnything) {
   }
 }
 
+/// Q moves back through operators that TensorRT knows, not through a plugin of the same name.
+TEST(Explain, MovesCodesThroughStandardOperatorsAlone) {
+  for (const bool plugin : {false, true}) {
+    const Graph graph = parse_graph(std::string(R"(graph g opset(""=17, "mine"=1)
+input x: f32[1, 2, 4, 4]
+const s: f32[] = [0.1]
+const z: i8[] = [0]
+q = QuantizeLinear(x, s, z)
+d = DequantizeLinear(q, s, z)
+p = GlobalAveragePool(d) "pool"
+r = )") + (plugin ? "mine." : "") +
+                                    R"(Transpose(p)
+c = QuantizeLinear(r, s, z)
+y = DequantizeLinear(c, s, z)
+output y: f32[*]
+)")
+                            .value();
+    const std::vector<LayerForm> layers = explain(graph, "tensorrt-10").value();
+    ASSERT_FALSE(layers.empty());
+    EXPECT_EQ(layers[0].form, "GlobalAveragePool");
+    EXPECT_EQ(layers[0].precision, plugin ? "float" : "int8") << layers[0].why;
+  }
+}
+
 } // namespace
 } // namespace octet
