@@ -10,7 +10,7 @@
 
 #include "replay/seeds.h"
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet::fuzz {
 namespace {

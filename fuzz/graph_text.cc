@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The textual form of graphs: refused with an error, or parsed and printed to text that parses.
+#include "octet/graph_text.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "replay/seeds.h"
-
-#include "octet/text.h"
 
 namespace octet::fuzz {
 

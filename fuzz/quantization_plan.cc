@@ -9,8 +9,8 @@
 #include "graph/verify.h"
 #include "replay/seeds.h"
 
+#include "octet/graph_text.h"
 #include "octet/quantize.h"
-#include "octet/text.h"
 
 namespace octet::fuzz {
 namespace {

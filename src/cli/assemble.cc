@@ -7,7 +7,7 @@
 #include "ops/infer.h"
 #include <CLI/CLI.hpp>
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet::cli {
 namespace {

@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet::cli {
 namespace {

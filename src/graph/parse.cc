@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing the textual form (grammar: octet/text.h). Recursive descent with one token of look-ahead;
-// subgraphs nest at most kMaxSubgraphDepth deep.
+// Parsing the textual form (grammar: octet/graph_text.h). Recursive descent with one token of
+// look-ahead; subgraphs nest at most kMaxSubgraphDepth deep.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include "graph/text_lexer.h"
 #include "graph/verify.h"
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Printing a graph in its textual form (grammar: octet/text.h).
+// Printing a graph in its textual form (grammar: octet/graph_text.h).
 #include <cmath>
 
 #include "core/format.h"
 #include "graph/text_words.h"
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

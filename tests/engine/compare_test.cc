@@ -6,7 +6,7 @@
 
 #include "octet/engine.h"
 #include "octet/engine_layers.h"
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "octet/graph.h"
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

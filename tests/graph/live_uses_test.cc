@@ -7,7 +7,7 @@
 #include "graph/verify.h"
 #include <gtest/gtest.h>
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

@@ -2,7 +2,7 @@
 // The textual form: what is printed parses back to an equal graph, and errors name the line.
 #include <gtest/gtest.h>
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

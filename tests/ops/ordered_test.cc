@@ -7,7 +7,7 @@
 #include "ops/op_runner.h"
 
 #include "octet/executor.h"
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

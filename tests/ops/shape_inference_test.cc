@@ -4,7 +4,7 @@
 #include "ops/infer.h"
 #include <gtest/gtest.h>
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

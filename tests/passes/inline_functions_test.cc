@@ -10,8 +10,8 @@
 #include "passes/inline_functions.h"
 #include <gtest/gtest.h>
 
+#include "octet/graph_text.h"
 #include "octet/onnx.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet::test {
 

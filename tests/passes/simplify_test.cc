@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

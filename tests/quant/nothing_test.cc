@@ -6,8 +6,8 @@
 #include "quant/support.h"
 #include <gtest/gtest.h>
 
+#include "octet/graph_text.h"
 #include "octet/target.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

@@ -7,9 +7,9 @@
 #include "quant/support.h"
 #include <gtest/gtest.h>
 
+#include "octet/graph_text.h"
 #include "octet/onnx.h"
 #include "octet/target.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "octet/graph_text.h"
 #include "octet/models.h"
 #include "octet/quantize.h"
-#include "octet/text.h"
 
 namespace octet::test {
 

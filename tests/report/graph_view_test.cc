@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

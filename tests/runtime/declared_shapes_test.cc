@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
+#include "octet/graph_text.h"
 #include "octet/session.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

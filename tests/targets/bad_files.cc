@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/bad_files.h"
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet::test {
 

@@ -7,7 +7,7 @@
 
 #include "octet/certify.h"
 #include "octet/executor.h"
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

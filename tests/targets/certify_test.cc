@@ -7,7 +7,7 @@
 #include <tmmintrin.h>
 
 #include "octet/certify.h"
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {

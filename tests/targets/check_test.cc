@@ -7,8 +7,8 @@
 #include "targets/findings.h"
 #include <gtest/gtest.h>
 
+#include "octet/graph_text.h"
 #include "octet/target.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

@@ -10,9 +10,9 @@
 #include "targets/findings.h"
 #include <gtest/gtest.h>
 
+#include "octet/graph_text.h"
 #include "octet/repair.h"
 #include "octet/target.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

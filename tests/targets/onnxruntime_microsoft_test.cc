@@ -5,9 +5,9 @@
 #include "targets/run_onnxruntime.h"
 #include <gtest/gtest.h>
 
+#include "octet/graph_text.h"
 #include "octet/onnx.h"
 #include "octet/target.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "octet/certify.h"
 #include "octet/export.h"
+#include "octet/graph_text.h"
 #include "octet/onnx.h"
 #include "octet/target.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

@@ -12,9 +12,9 @@
 #include "targets/run_onnxruntime.h"
 #include <gtest/gtest.h>
 
+#include "octet/graph_text.h"
 #include "octet/onnx.h"
 #include "octet/repair.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

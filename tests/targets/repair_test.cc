@@ -10,8 +10,8 @@
 #include "targets/findings.h"
 #include <gtest/gtest.h>
 
+#include "octet/graph_text.h"
 #include "octet/repair.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

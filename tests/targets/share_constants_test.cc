@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
+#include "octet/graph_text.h"
 #include "octet/onnx.h"
 #include "octet/repair.h"
-#include "octet/text.h"
 
 namespace octet {
 namespace {

@@ -13,7 +13,7 @@
 #include "train/fake_quant_rows.h"
 #include <gtest/gtest.h>
 
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet::train {
 namespace {

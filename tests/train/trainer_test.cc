@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
-#include "octet/text.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {
