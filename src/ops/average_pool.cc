@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AveragePool (opset 7 to 22), one to three spatial axes. y: the sum of each window over the number
-// of its taps inside the input, with count_include_pad inside the input and its padding.
+// of its taps inside the input, with count_include_pad inside the input and its padding; 0 of none.
 #include "ops/pooling.h"
 #include "ops/validate.h"
 

@@ -43,7 +43,9 @@ Result<ConvTransposeAttrs> parse(const Node& node, std::vector<int64_t> kernel) 
   return a;
 }
 
-/// Output elements along an axis, and the padding taken off in front.
+/// Output elements along an axis, and the padding taken off in front. Automatic padding takes off
+/// what exceeds input times stride and never adds: where the kernel is shorter than the stride, the
+/// output is.
 struct Extent {
   int64_t size, pad;
 };
@@ -54,7 +56,8 @@ Extent extent(const ConvTransposeAttrs& a, size_t axis, int64_t in) {
   const bool same = w.auto_pad == AutoPad::kSameUpper || w.auto_pad == AutoPad::kSameLower;
   if (a.output_shape.empty() && !same)
     return {full - w.pads[axis] - w.pads[rank + axis], w.pads[axis]};
-  const int64_t size = a.output_shape.empty() ? in * w.strides[axis] : a.output_shape[axis];
+  const int64_t size =
+      a.output_shape.empty() ? std::min(in * w.strides[axis], full) : a.output_shape[axis];
   const int64_t total = std::max<int64_t>(full - size, 0);
   return {size, w.auto_pad == AutoPad::kSameUpper ? total / 2 : total - total / 2};
 }

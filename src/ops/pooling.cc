@@ -2,6 +2,8 @@
 // What MaxPool, AveragePool and LpPool share.
 #include "ops/pooling.h"
 
+#include <algorithm>
+
 #include "core/format.h"
 #include "ops/validate.h"
 
@@ -51,7 +53,8 @@ average_planes(const Window3& g, int64_t planes, const std::vector<double>& x, b
       sum += x[static_cast<size_t>(plane + offset)];
       ++count;
     });
-    return sum / static_cast<double>(count_padding ? padded_taps(g, d, h, w) : count);
+    if (count_padding) count = padded_taps(g, d, h, w);
+    return sum / static_cast<double>(std::max<int64_t>(count, 1));
   });
   return y;
 }

@@ -41,7 +41,8 @@ void pool_planes(const Window3& g, int64_t planes, double* y, Pool pool) {
 }
 
 /// The average of each window of each plane: the sum of its taps inside x over their number, or
-/// over padded_taps where padding counts. One element for each element of the output.
+/// over padded_taps where padding counts; 0 of a window without any, as in ONNX Runtime. One
+/// element for each element of the output.
 std::vector<double>
 average_planes(const Window3& g, int64_t planes, const std::vector<double>& x, bool count_padding);
 

@@ -75,6 +75,31 @@ def gelus():
             yield node(op, inputs, MICROSOFT), inputs, {"theirs": alone}
 
 
+def windows():
+    """Windows wholly in the padding, and automatic padding where the stride is longer than the kernel."""
+    for size, dilation in [(1, 2), (2, 3), (3, 4)]:
+        for counted in (0, 1):
+            inputs = [f32(1, 2, size, 5)]
+            yield node("AveragePool", inputs, kernel_shape=[2, 2], dilations=[dilation, 1], pads=[1, 1, 1, 0],
+                       count_include_pad=counted), inputs, {"opset": 19}
+        yield node("LpPool", inputs, kernel_shape=[2, 2], dilations=[dilation, 1], pads=[1, 1, 1, 0]), inputs, \
+            {"opset": 18}
+    for pad in ("SAME_UPPER", "SAME_LOWER"):
+        for size, kernel, stride in [(5, 1, 2), (6, 1, 4), (7, 2, 5), (8, 2, 4), (7, 3, 2), (5, 4, 3)]:
+            x, both = f32(1, 2, size, 6), [kernel, kernel]
+            inputs = [x, f32(2, 2, *both)]
+            yield node("Conv", inputs, auto_pad=pad, strides=[stride, stride]), inputs, {}
+            for more in ({}, {"output_padding": [min(stride, 2) - 1] * 2}, {"dilations": [1, 2]}):
+                yield node("ConvTranspose", inputs, auto_pad=pad, strides=[stride, stride], **more), inputs, {}
+            if (stride - kernel) < 2:
+                yield node("AveragePool", inputs[:1], auto_pad=pad, strides=[stride, stride], kernel_shape=both), \
+                    inputs[:1], {"opset": 19}
+    inputs = [f32(1, 2, 4, 4), f32(2, 2, 3, 3)]
+    for pad in ({}, {"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}):
+        for shape in ([7, 8], [8, 9], [6, 7]):
+            yield node("ConvTranspose", inputs, strides=[2, 2], output_shape=shape, **pad), inputs, {}
+
+
 def model_of(nodes, inputs, computed, opened, opset):
     values = [(n, v) for n, v in zip("abcd", inputs) if v is not None]
     fed = values if computed else values[:1]
@@ -113,7 +138,7 @@ def differences(nodes, inputs, folder, tolerance=1e-5, computed=False, open=Fals
 def main():
     ran, failures = 0, []
     with tempfile.TemporaryDirectory() as temporary:
-        for cases in (layer_normalizations, shrinks, resizes, gelus):
+        for cases in (layer_normalizations, shrinks, resizes, gelus, windows):
             for nodes, inputs, options in cases():
                 ran += 1
                 attributes = {a.name: helper.get_attribute_value(a) for a in nodes[0].attribute}

@@ -180,6 +180,12 @@ const Problem kConvTranspose[] = {
     {"ConvTransposeGroup",
      "y = ConvTranspose(x, w) {group=2}",
      {{"x", {1, 2, 3, 3}}, {"w", {2, 1, 2, 2}}}},
+    {"ConvTransposeSameOfShortKernel",
+     "y = ConvTranspose(x, w) {strides=[3, 2], auto_pad=\"SAME_UPPER\"}",
+     {{"x", {1, 2, 3, 3}}, {"w", {2, 1, 2, 3}}}},
+    {"ConvTransposeOutputShape",
+     "y = ConvTranspose(x, w) {strides=[2, 2], output_shape=[6, 7]}",
+     {{"x", {1, 1, 3, 3}}, {"w", {1, 1, 3, 3}}}},
 };
 
 const Problem kPools[] = {
@@ -196,6 +202,12 @@ const Problem kPools[] = {
     on("AveragePoolCeilPads",
        "y = AveragePool(x) {kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, pads=[0, 0, 1, 1]}",
        {1, 1, 5, 5}),
+    {"AveragePoolOfNothing",
+     "y = AveragePool(x) {kernel_shape=[2, 2], dilations=[2, 1], pads=[1, 0, 1, 1]}",
+     {{"x", {1, 1, 1, 3}}},
+     -1.5,
+     1.5,
+     19},
     on("MaxPool", "y = MaxPool(x) {kernel_shape=[2, 2], strides=[2, 2]}", {1, 2, 5, 5}),
     on("MaxPoolPads", "y = MaxPool(x) {kernel_shape=[3, 3], pads=[0, 0, 1, 2]}", {1, 1, 4, 4}),
     on("MaxPoolSame",

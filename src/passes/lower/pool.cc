@@ -15,8 +15,8 @@ std::vector<int64_t> or_else(std::vector<int64_t> v, std::vector<int64_t> otherw
   return v;
 }
 
-/// Whether some window may lie wholly in the padding: its largest element is then that of nothing,
-/// which no range of codes allows for.
+/// Whether some window may lie wholly in the padding: its largest element and its average are then
+/// those of nothing, which no range of codes and no division by the count allow for.
 bool may_miss_the_image(const Node& node, const std::vector<int64_t>& kernel) {
   const std::vector<int64_t> pads = node.attr_ints("pads"), dilations = node.attr_ints("dilations");
   for (size_t i = 0; i < pads.size(); ++i) {
@@ -34,13 +34,14 @@ bool window(const Node& node, Node& to) {
   if (mode != "NOTSET" && mode != "VALID" && !mode.empty()) return false;
   const std::vector<int64_t> kernel = node.attr_ints("kernel_shape");
   if (kernel.size() != 2) return false;
-  if (node.is("MaxPool") && may_miss_the_image(node, kernel)) return false;
+  const bool counts_padding = node.attr_int("count_include_pad", 0) != 0;
+  if (!counts_padding && may_miss_the_image(node, kernel)) return false;
   to.set("kernel_shape", kernel);
   to.set("strides", or_else(node.attr_ints("strides"), {1, 1}));
   to.set("dilations", or_else(node.attr_ints("dilations"), {1, 1}));
   to.set("pads", mode == "VALID" ? std::vector<int64_t>{0, 0, 0, 0}
                                  : or_else(node.attr_ints("pads"), {0, 0, 0, 0}));
-  if (!node.is("MaxPool")) to.set("count_include_pad", node.attr_int("count_include_pad", 0));
+  if (!node.is("MaxPool")) to.set("count_include_pad", counts_padding ? 1 : 0);
   return true;
 }
 

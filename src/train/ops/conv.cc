@@ -57,11 +57,10 @@ std::vector<int64_t> transposed_extents(const octet::Node& node,
         (x.size(axis) - 1) * a.strides[i] + (w.size(axis) - 1) * a.dilations[i] + 1 + extra[i];
     const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
     if (!wanted.empty() || same) {
-      const int64_t size =
-          wanted.empty() ? x.size(axis) * a.strides[i] : wanted[wanted.size() - n + i];
-      const int64_t total = full - size;
+      const int64_t size = wanted.empty() ? std::min(x.size(axis) * a.strides[i], full)
+                                          : wanted[wanted.size() - n + i];
+      const int64_t total = std::max<int64_t>(full - size, 0);
       pads[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
-      if (!same) pads[i] = total / 2;
       pads[n + i] = total - pads[i];
       sizes[i] = size;
     } else {

@@ -94,7 +94,9 @@ at::Tensor average_padded(const at::Tensor& x, const PoolAttrs& a, bool include_
   } else {
     counted = at::constant_pad_nd(counted, all_pads(a));
   }
-  return window_sum(at::constant_pad_nd(x, all_pads(a)), a) / window_sum(counted, a);
+  // A window wholly in the padding averages to 0.
+  const at::Tensor count = window_sum(counted, a).clamp_min(1);
+  return window_sum(at::constant_pad_nd(x, all_pads(a)), a) / count;
 }
 
 std::vector<int64_t> spatial_axes(const at::Tensor& x) {
