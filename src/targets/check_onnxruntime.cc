@@ -4,6 +4,7 @@
 #include "passes/raise_opset.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_load.h"
+#include "targets/onnxruntime_parameters.h"
 #include "targets/onnxruntime_versions.h"
 
 namespace octet {
@@ -52,6 +53,18 @@ void zero_point_count_rule(const CheckContext& context, const Node& node) {
                               : "For per axis quantization, x_zero_point must be null or 1D tensor "
                                 "with size [...]"),
               "give it as many zero points as scales: octet repair does where they are equal", "8");
+}
+
+void parameter_shape_rule(const CheckContext& context, const Node& node) {
+  const std::vector<size_t> inputs = onnxruntime_shaped_parameters(context.graph, node);
+  if (inputs.empty()) return;
+  const Value& value = context.graph.value(node.input(inputs[0]));
+  context.add("parameter-shape", Severity::kError, label(context.graph, node),
+              fmt::format("the scale or zero point \"{}\" is {} where the kernel takes "
+                          "fewer axes: \"Scale and Zero-point must be a scalar\" or the "
+                          "like, when it is loaded or run",
+                          value.name, value.type.text()),
+              "give it the shape []: octet repair does for constants", "8");
 }
 
 void integer_zero_point_rule(const CheckContext& context, const Node& node) {
@@ -172,6 +185,7 @@ constexpr CheckFn* kOnnxRuntimeChecks[] = {opset_rule,
                                            scale_rule,
                                            odd_scale,
                                            zero_point_count_rule,
+                                           parameter_shape_rule,
                                            integer_zero_point_rule,
                                            kept_output_type_rule,
                                            shared_int8_rule,

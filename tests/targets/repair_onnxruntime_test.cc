@@ -85,6 +85,8 @@ std::vector<Unloadable> moved_files() {
 
 /// Zero points, types and operators that its kernels do not take.
 std::vector<Unloadable> kernel_files() {
+  const std::string vectors = "const s1: f32[1] = [0.0937]\nconst z1: i8[1] = [-7]\n"
+                              "const s11: f32[1, 1] = [0.1]\n";
   return {
       {"output_dtype", "output-dtype", "drop_output_type", 21,
        "q = QuantizeLinear(x, s, z) {output_dtype=3}\nd = DequantizeLinear(q, s, z)\ny = Neg(d)"},
@@ -106,6 +108,22 @@ std::vector<Unloadable> kernel_files() {
        "const f: f32[] = [0.005]\nq = QuantizeLinear(x, s, u)\ni = ConvInteger(q, k, u, n)\n"
        "c = Cast(i) {to=1}\ny = Mul(c, f)",
        1e-3},
+      {"shaped_parameters", "parameter-shape", "scalar_parameter", 17,
+       vectors +
+           "q = QuantizeLinear(x, s, z)\na = com.microsoft.QLinearAdd(q, s1, z1, q, s1, z, s, z1)\n"
+           "m = com.microsoft.QLinearMul(a, s, z1, q, s, z1, s1, z)\ny = DequantizeLinear(m, s, "
+           "z)"},
+      {"shaped_parameters_of_a_pool", "parameter-shape", "scalar_parameter", 17,
+       vectors +
+           "q = QuantizeLinear(x, s, z)\np = com.microsoft.QLinearAveragePool(q, s1, z, s, z) "
+           "{kernel_shape=[2, 2]}\ny = DequantizeLinear(p, s, z)"},
+      {"shaped_weight_scale", "parameter-shape", "scalar_parameter", 17,
+       vectors + "const w: i8[4, 2] = [1, -2, 3, 100, -7, 8, 9, -100]\nconst n4: i64[2] = [-1, 4]\n"
+                 "q = QuantizeLinear(x, s, u)\nr = Reshape(q, n4)\n"
+                 "g = com.microsoft.QGemm(r, s, u, w, s1, z, _, s, u)\n"
+                 "y = DequantizeLinear(g, s, u)"},
+      {"scale_of_two_axes", "parameter-shape", "scalar_parameter", 17,
+       vectors + "q = QuantizeLinear(x, s11, z)\ny = DequantizeLinear(q, s, z)"},
       {"scale_of_another_type", "scale-type", "convert_scale", 23,
        "t = Cast(x) {to=10}\nq = QuantizeLinear(t, s, z)\ny = DequantizeLinear(q, s, z)"},
       {"ordered", "no-cpu-kernel", "standard_operators", 17,

@@ -69,6 +69,7 @@ constexpr RepairRule kOnnxRuntimeForms[] = {
     {"add_zero_point", add_zero_point},
     {"match_zero_point", match_zero_point},
     {"single_zero_point", single_zero_point},
+    {"scalar_parameter", scalar_parameter},
     {"drop_output_type", drop_kept_output_type},
     {"decompose_qoperator", qoperator_without_kernel},
     {"fold_bias", fold_misread_bias},

@@ -39,6 +39,7 @@ RepairFn qlinear_matmul;
 RepairFn qlinear_pointwise;
 RepairFn qlinear_pool;
 RepairFn replace_scale;
+RepairFn scalar_parameter;
 RepairFn scale_query;
 RepairFn separate_constants;
 RepairFn set_axis;
