@@ -37,7 +37,8 @@ struct SaveOptions {
   int64_t external_threshold_bytes = int64_t{3} << 29;
   int64_t external_minimum_bytes = 1024;
   /// File name beside the model; empty: the model's name + ".data", or + ".data-2" and so on while
-  /// the model that is overwritten uses that (the old data goes when the new model is in place).
+  /// the model that is overwritten uses that (the old data goes when the new model is in place and
+  /// no other model there names it).
   std::string external_name = {};
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -114,12 +115,34 @@ std::string free_data_name(const std::filesystem::path& model) {
   return data_name(name, 0);
 }
 
-/// Removes the data of models that the new one replaced.
+/// Whether another model in the folder names this file of data, or cannot be read.
+bool another_names(const std::filesystem::path& model, const std::string& data) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path folder = model.has_parent_path() ? model.parent_path() : fs::path(".");
+  for (fs::directory_iterator file(folder, failed), end; !failed && file != end;
+       file.increment(failed)) {
+    const fs::path other = file->path().filename();
+    const bool is_model = other.extension() == ".onnx" || other.extension() == ".pb";
+    if (!is_model || other == model.filename()) continue;
+    const auto bytes = Buffer::map(file->path().string());
+    if (!bytes.ok()) return true;
+    const std::span<const std::byte> mapped = (*bytes)->bytes();
+    const std::string_view text(reinterpret_cast<const char*>(mapped.data()), mapped.size());
+    if (text.find(data) != std::string_view::npos) return true;
+  }
+  return static_cast<bool>(failed);
+}
+
+/// Removes the data of models that the new one replaced, but for what a model beside it reads too:
+/// a copy of the model without a copy of its data.
 void remove_old_data(const std::filesystem::path& model, const std::string& location) {
   for (int attempt = 0; attempt < kDataNames; ++attempt) {
     const std::string name = data_name(model.filename().string(), attempt);
+    const std::filesystem::path old = model.parent_path() / name;
     std::error_code ignored; // it is out of use, and the model is saved
-    if (name != location) std::filesystem::remove(model.parent_path() / name, ignored);
+    if (name == location || !std::filesystem::exists(old, ignored)) continue;
+    if (!another_names(model, name)) std::filesystem::remove(old, ignored);
   }
 }
 

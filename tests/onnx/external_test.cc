@@ -115,6 +115,23 @@ TEST_F(ExternalData, AnExistingFileIsKeptUnlessOverwritingIsAllowed) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
+TEST_F(ExternalData, AModelBesideKeepsTheDataThatItShares) {
+  const SaveOptions always = {.overwrite = true, .external = SaveOptions::External::kAlways};
+  const Graph g = two_constants();
+  const std::string path = (folder_ / "m.onnx").string();
+  ASSERT_TRUE(save_onnx(g, path, always).ok());
+  fs::copy_file(path, folder_ / "copy.onnx");
+  ASSERT_TRUE(save_onnx(g, path, always).ok());
+  EXPECT_TRUE(load_onnx((folder_ / "copy.onnx").string()).ok());
+  EXPECT_TRUE(load_onnx(path).ok());
+  fs::remove(folder_ / "copy.onnx");
+  ASSERT_TRUE(save_onnx(g, path, always).ok());
+  size_t files = 0;
+  for (const auto& file : fs::directory_iterator(folder_))
+    files += file.path().extension() == ".onnx" ? 0 : 1;
+  EXPECT_EQ(files, 1U);
+}
+
 TEST_F(ExternalData, LocationsThatLeaveTheFolderAreRefused) {
   std::ofstream(folder_ / "secret.bin") << std::string(64, 'x');
   EXPECT_NE(error_at("../secret.bin").find("\"..\" is refused"), std::string::npos);
