@@ -211,6 +211,17 @@ TEST(Certify, SaysTheSameOfALayerInEveryForm) {
   }
 }
 
+/// What octet.native does with codes without multiplying them needs no look.
+TEST(Certify, NativeOperatorsThatMultiplyNothingAreExamined) {
+  const Certification c =
+      certify(std::string(kMatrixHeader) +
+              "k = octet.native.Quantize(x) {scale=0.5, zero_point=0, to=3}\n"
+              "a = octet.native.QAdd(k, k) {to=3}\n"
+              "y = octet.native.Dequantize(a) {scale=0.5, zero_point=0}\noutput y: f32[*]\n");
+  EXPECT_TRUE(c.layers().empty());
+  EXPECT_TRUE(c.unexamined().empty());
+}
+
 TEST(Certify, ReducesWhereTheScaleIsKnownAndRefusesElsewhere) {
   for (const auto& [name, body] : kMatrixForms) {
     SCOPED_TRACE(name);

@@ -12,6 +12,8 @@ namespace octet {
 
 namespace {
 
+constexpr std::string_view kNative = "octet.native";
+
 template <size_t N>
 bool is_named(const std::array<std::string_view, N>& names, const Node& node) {
   return std::find(names.begin(), names.end(), node.op_type) != names.end();
@@ -69,9 +71,11 @@ bool multiplies_codes(const Node& node) {
                                                             "MatMulNBits",
                                                             "QMoE",
                                                             "QOrderedLongformerAttention"};
+  constexpr std::array<std::string_view, 4> kNatives = {"QGemm", "QConv", "QMatMul",
+                                                        "QDynamicGemm"};
   if (node.domain.empty()) return is_named(kStandard, node);
   if (node.domain == kMicrosoft) return is_named(kMicrosofts, node);
-  return node.domain == "octet.native" && node.op_type.starts_with('Q');
+  return node.domain == kNative && is_named(kNatives, node);
 }
 
 std::optional<std::string> may_multiply_codes(const Graph& graph, const Node& node) {
@@ -84,7 +88,8 @@ std::optional<std::string> may_multiply_codes(const Graph& graph, const Node& no
     if (captures_real || body_multiplies(*body, 0)) return "quantized layers stand in its " + key;
   }
   if (multiplies_codes(node)) return "products of this form are not known";
-  if (node.domain.empty() || node.domain == "ai.onnx.ml") return std::nullopt;
+  if (node.domain.empty() || node.domain == "ai.onnx.ml" || node.domain == kNative)
+    return std::nullopt;
   if (node.domain == kMicrosoft && is_named(kNoProducts, node)) return std::nullopt;
   const bool codes = std::any_of(node.inputs.begin(), node.inputs.end(),
                                  [&](ValueId id) { return is_8_bit(graph, id); });
