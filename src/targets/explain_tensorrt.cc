@@ -65,7 +65,11 @@ class TensorRtExplainer {
   bool is_strongly_typed() const { return target_.version >= 1100; }
 
   std::string type_name(const Node& node) const {
-    switch (graph_.value(node.output(0)).type.type) {
+    const auto made = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                   [](ValueId id) { return id.valid(); });
+    const DType type =
+        made != node.outputs.end() ? graph_.value(*made).type.type : DType::kUndefined;
+    switch (type) {
     case DType::kFloat32:
       return "fp32";
     case DType::kFloat16:
@@ -75,7 +79,7 @@ class TensorRtExplainer {
     case DType::kUndefined:
       return "float";
     default:
-      return std::string(octet::name(graph_.value(node.output(0)).type.type));
+      return std::string(octet::name(type));
     }
   }
 

@@ -306,6 +306,17 @@ TEST(ExplainTensor, OnlyTensorRtTo10HasTablesAndTheSentence) {
   }
 }
 
+/// A node may leave its first output out.
+TEST(ExplainTensorRt, ALayerWithoutItsFirstOutputHasTheTypeOfTheNext) {
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[1, 2, 4, 4]\n"
+                  "_, y = MaxPool(x) {kernel_shape=[2, 2]}\noutput y: i64[1, 2, 3, 3]\n")
+          .value();
+  const std::vector<LayerForm> layers = explain(graph, "tensorrt-11").value();
+  ASSERT_EQ(layers.size(), 1U);
+  EXPECT_EQ(layers[0].precision, "i64");
+}
+
 /// Names are no syntax: the words of notes in them change nothing.
 TEST(ExplainOctet, NamesMayHoldAnything) {
   for (const std::string name : {"plain", "fused into it", "on codes", ".Q", "a (b)", "QGemm"}) {
