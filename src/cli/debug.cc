@@ -21,10 +21,40 @@
 #include <nlohmann/json.hpp>
 
 #include "octet/dataset.h"
+#include "octet/executor.h"
 #include "octet/session.h"
 
 namespace octet::cli {
 namespace {
+
+/// The reference executor, which a signal stops between two nodes.
+class StoppableReference {
+ public:
+  static Result<StoppableReference> create(Graph graph) {
+    const size_t outputs = graph.outputs().size();
+    for (const NodeId id : graph.nodes())
+      for (const ValueId made : graph.node(id).outputs)
+        if (made.valid() && !graph.is_output(made)) graph.mark_output(made);
+    return StoppableReference(OCTET_TRY(make_reference_executor(graph)), outputs);
+  }
+
+  Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
+                                  const Interruptible& interruptible) {
+    std::vector<Tensor> out(outputs_);
+    OCTET_TRY(executor_->stream(inputs, [&](size_t output, const Tensor& value) -> Status {
+      if (output < out.size()) out[output] = value.clone();
+      return interruptible.check();
+    }));
+    return out;
+  }
+
+ private:
+  StoppableReference(std::unique_ptr<Executor> executor, size_t outputs)
+      : executor_(std::move(executor)), outputs_(outputs) {}
+
+  std::unique_ptr<Executor> executor_;
+  size_t outputs_; ///< of the graph itself; those of its nodes follow
+};
 
 class Debug final : public Command {
  public:
@@ -51,7 +81,7 @@ class Debug final : public Command {
         open_model_data({data_, Split::kTest, max_length_, limit_}, graph, model_, common));
     Session session = OCTET_TRY_WITH(
         Session::create(graph, {.threads = common.threads, .isa = {}, .lower = true}), model_);
-    const auto reference = OCTET_TRY_WITH(make_reference_executor(session.lowered()), model_);
+    auto reference = OCTET_TRY_WITH(StoppableReference::create(session.lowered()), model_);
     if (!bits_only_) OCTET_TRY_WITH(compare_literal(graph), model_);
     const int64_t total = limit_ > 0 ? std::min(limit_, data->size()) : data->size();
     ProgressLine progress("compare", "examples");
@@ -65,7 +95,7 @@ class Debug final : public Command {
       const Batch batch = OCTET_TRY(data->batch(indices));
       const auto inputs = OCTET_TRY(bind_inputs(graph, batch));
       const auto got = OCTET_TRY(session.run(inputs));
-      const auto want = OCTET_TRY(reference->run(inputs));
+      const auto want = OCTET_TRY(reference.run(inputs, interruptible));
       bool same = true;
       for (size_t i = 0; i < got.size(); ++i)
         same = same && got[i].identical(want[i]);
