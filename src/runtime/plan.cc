@@ -250,16 +250,23 @@ bool Plan::fits(std::span<const Tensor> inputs, Outputs outputs) const {
 }
 
 void Plan::feed(std::span<const std::byte* const> inputs) {
+  met_other_shape_ = false;
   for (size_t i = 0; i < inputs.size(); ++i)
     for (const int32_t v : input_views_[i])
       slots_[static_cast<size_t>(v)] = const_cast<std::byte*>(inputs[i]);
 }
 
 Status Plan::run_step(size_t step, ParallelFor& parallel) {
-  OCTET_TRY_WITH(steps_[step]->run(slots_, shared_places_[step], parallel),
-                 fmt::format("node {}", full_label(prepared_->graph,
-                                                   prepared_->graph.node(step_nodes_[step]))));
-  return ok_status();
+  const auto label = [&] {
+    return fmt::format("node {}",
+                       full_label(prepared_->graph, prepared_->graph.node(step_nodes_[step])));
+  };
+  const StepEnd end =
+      OCTET_TRY_WITH(steps_[step]->run(slots_, shared_places_[step], parallel), label());
+  if (end == StepEnd::kDone) return ok_status();
+  met_other_shape_ = true;
+  return Error("an output is not of the type and shape that were planned", ErrorCode::kInternal)
+      .with(label());
 }
 
 /// One output, copied to its place where it lies elsewhere.

@@ -64,6 +64,8 @@ class Plan {
   /// The same for Outputs::kHandedOver.
   Status
   stream(std::span<const std::byte* const> inputs, ParallelFor& parallel, const OutputTap& tap);
+  /// Whether the last run ended because an operator gave another shape than was planned.
+  bool met_other_shape() const { return met_other_shape_; }
 
  private:
   Plan() = default;
@@ -113,6 +115,7 @@ class Plan {
   /// Results of shape computations, which need no step.
   std::map<int32_t, Tensor> known_;
   std::vector<Tensor> outputs_;
+  bool met_other_shape_ = false;
 };
 
 } // namespace octet::runtime

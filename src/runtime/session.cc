@@ -143,7 +143,7 @@ struct SessionContext::Impl {
     return find(given, outputs);
   }
 
-  /// A run that a wrong declared shape may have stopped: what the file computes all the same.
+  /// A run that a wrong declared shape stopped: what the file computes all the same.
   Result<std::span<const Tensor>> run_literally(std::span<const Tensor> given) {
     const auto executor = OCTET_TRY(make_reference_executor(*session->literal));
     literal_outputs = OCTET_TRY(executor->run(given));
@@ -177,7 +177,7 @@ struct SessionContext::Impl {
     auto outputs = plan->run(inputs, workers.loop());
     if (outputs.ok() && !settled) workers.settle();
     settled = outputs.ok();
-    if (!outputs.ok() && session->literal) return run_literally(given);
+    if (!outputs.ok() && session->literal && plan->met_other_shape()) return run_literally(given);
     return outputs;
   }
 

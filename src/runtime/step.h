@@ -3,6 +3,7 @@
 // shapes (a step), and runs the step any number of times.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,6 +26,12 @@ namespace octet::runtime {
 /// arena, inputs of the caller and outputs all look the same.
 using Slots = std::span<std::byte* const>;
 
+/// How a step ended that met no error.
+enum class StepEnd : uint8_t {
+  kDone,
+  kOtherShape, ///< its operator gave another type or shape than was planned
+};
+
 /// A node bound to shapes. What can go wrong with a kernel is found when it is bound; only the
 /// reference of an operator may fail while it runs. Kernels allocate nothing.
 class Step {
@@ -33,7 +40,7 @@ class Step {
   /// Memory that the threads of its loops share while it runs, from loop to loop.
   virtual size_t shared_bytes() const { return 0; }
   /// `shared`: so many bytes of the plan's own, aligned to 64, contents unspecified.
-  virtual Status run(Slots slots, std::byte* shared, ParallelFor& parallel) const = 0;
+  virtual Result<StepEnd> run(Slots slots, std::byte* shared, ParallelFor& parallel) const = 0;
 };
 
 /// Type and shape of an operand of a bound node; `id` is its slot, -1 when it is omitted.

@@ -87,6 +87,23 @@ TEST(DeclaredShapes, FillInWhatDependsOnData) {
   EXPECT_TRUE(got->at(1).identical(Tensor::of<int64_t>({2, 3}, {0, 0, -1, 0, -2, -1})));
 }
 
+/// Only a shape that proves wrong makes the reference executor run; what else goes wrong is
+/// reported by the node that met it, as where no shape is taken on trust.
+TEST(DeclaredShapes, DoNotHideOtherErrorsOfARun) {
+  const std::string gather = "graph g opset(\"\"=17)\ninput x: f32[2, 3]\ninput i: i64[1]\n"
+                             "g = Gather(x, i)\noutput g: f32[1, 3]\n";
+  const std::vector<Tensor> inputs = {sample(), Tensor::of<int64_t>({1}, {7})};
+  const auto error_of = [&](const std::string& text) {
+    const auto got = Session::create(parse_graph(text).value()).value().run(inputs);
+    return got.ok() ? "none" : got.error().text();
+  };
+  const std::string want = error_of(gather);
+  EXPECT_NE(want.find("node Gather"), std::string::npos) << want;
+  EXPECT_NE(want.find("an index is not within the 2 rows"), std::string::npos) << want;
+  // The shape is right, and needed: nothing else tells it.
+  EXPECT_EQ(error_of(gather + "n = NonZero(x)\noutput n: i64[2, 3]\n"), want);
+}
+
 TEST(DeclaredShapes, OfAnotherTypeAreRefused) {
   const Graph graph =
       parse_graph("graph g opset(\"\"=17)\ninput x: f32[2]\ny = Relu(x)\noutput y: i8[2]\n")

@@ -17,12 +17,12 @@ class CallStep final : public Step {
  public:
   CallStep(Fn fn, size_t shared_bytes) : fn_(std::move(fn)), shared_bytes_(shared_bytes) {}
   size_t shared_bytes() const override { return shared_bytes_; }
-  Status run(Slots slots, std::byte* shared, ParallelFor& parallel) const override {
+  Result<StepEnd> run(Slots slots, std::byte* shared, ParallelFor& parallel) const override {
     if constexpr (std::is_invocable_v<const Fn&, Slots, ParallelFor&>)
       fn_(slots, parallel);
     else
       fn_(slots, shared, parallel);
-    return ok_status();
+    return StepEnd::kDone;
   }
 
  private:

@@ -169,12 +169,12 @@ class GatherStep final : public Step {
  public:
   GatherStep(const kernels::GatherArgs& args, int32_t x, int32_t index, int32_t y)
       : args_(args), x_(x), index_(index), y_(y) {}
-  Status run(Slots slots, std::byte*, ParallelFor& parallel) const override {
+  Result<StepEnd> run(Slots slots, std::byte*, ParallelFor& parallel) const override {
     kernels::GatherArgs args = args_;
     args.x = at<const void>(slots, x_);
     args.index = at<const void>(slots, index_);
     args.y = at<void>(slots, y_);
-    if (kernels::gather_rows(args, parallel)) return ok_status();
+    if (kernels::gather_rows(args, parallel)) return StepEnd::kDone;
     return error("an index is not within the {} rows; use -{} to {}", args.size, args.size,
                  args.size - 1);
   }

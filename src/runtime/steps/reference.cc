@@ -20,7 +20,7 @@ class ReferenceStep final : public Step {
       : node_(node), version_(version), seed_(seed), op_(find_op(node.domain, node.op_type)),
         in_(in.begin(), in.end()), out_(out.begin(), out.end()) {}
 
-  Status run(Slots slots, std::byte*, ParallelFor&) const override {
+  Result<StepEnd> run(Slots slots, std::byte*, ParallelFor&) const override {
     EvalContext context{
         .node = node_, .version = version_, .inputs = {}, .run_body = {}, .seed = seed_};
     for (const Operand& o : in_) {
@@ -38,13 +38,12 @@ class ReferenceStep final : public Step {
       if (!out_[k].present()) continue;
       if (k >= results.size() || results[k].type() != out_[k].type ||
           results[k].shape() != out_[k].shape)
-        return error(ErrorCode::kInternal,
-                     "output {} is not of the type and shape that were planned", k);
+        return StepEnd::kOtherShape;
       const auto from = results[k].bytes();
       if (!from.empty())
         std::memcpy(slots[static_cast<size_t>(out_[k].id)], from.data(), from.size());
     }
-    return ok_status();
+    return StepEnd::kDone;
   }
 
  private:
