@@ -2,8 +2,18 @@
 #include "passes/coded_operators.h"
 
 #include <algorithm>
+#include <array>
 
 namespace octet {
+
+bool is_qlinear(const Node& node) {
+  constexpr std::array<std::string_view, 10> kOperators = {
+      "QLinearAdd",     "QLinearMul",       "QLinearAveragePool", "QLinearGlobalAveragePool",
+      "QLinearConcat",  "QLinearWhere",     "QLinearSigmoid",     "QLinearLeakyRelu",
+      "QLinearSoftmax", "QLinearReduceMean"};
+  return node.domain == kMicrosoft &&
+         std::find(kOperators.begin(), kOperators.end(), node.op_type) != kOperators.end();
+}
 
 CodedInput coded_input(const Node& node, size_t first) {
   return {node.input(first), node.input(first + 1), node.input(first + 2)};

@@ -14,6 +14,9 @@
 
 namespace octet {
 
+/// com.microsoft's QLinear operators: functions, sums and means of codes, no products.
+bool is_qlinear(const Node& node);
+
 /// A tensor of codes with its scale and zero point (which may be omitted).
 struct CodedInput {
   ValueId codes, scale, zero;

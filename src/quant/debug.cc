@@ -206,7 +206,7 @@ Status LoweringComparison::Impl::derive(const Node& node, const std::vector<Tens
     } else if (is_monotone(node)) {
       out.magnitude = OCTET_TRY(evaluate_node(literal, node, magnitudes)).at(0);
       out.terms = OCTET_TRY(evaluate_node(literal, node, terms)).at(0);
-      out.sums += node.op_type.find("AveragePool") != std::string::npos ? 64 : 0;
+      out.sums += node.is("AveragePool") || node.is("GlobalAveragePool") ? 64 : 0;
     } else if (node.is("Clip") && reading(node.input(0)).terms.shape() == out.real.shape()) {
       out.magnitude = reading(node.input(0)).magnitude;
       out.terms = reading(node.input(0)).terms;

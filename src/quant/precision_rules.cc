@@ -11,6 +11,8 @@
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/infer.h"
+#include "ops/ms/matrix_order.h"
+#include "passes/coded_operators.h"
 #include "passes/schema_types.h"
 
 namespace octet {
@@ -36,6 +38,14 @@ constexpr std::array<std::string_view, 10> kOwnType = {
 template <size_t N>
 bool is_one_of(const std::array<std::string_view, N>& list, const Node& node) {
   return node.domain.empty() && std::find(list.begin(), list.end(), node.op_type) != list.end();
+}
+
+bool takes_float_scales(const Node& node) {
+  constexpr std::string_view kOnCodes[] = {
+      "QLinearConv", "QLinearMatMul",         "DynamicQuantizeLinear", "QGemm",
+      "QAttention",  "DynamicQuantizeMatMul", "MatMulIntegerToFloat"};
+  return is_qlinear(node) || ms::is_ordered(node) ||
+         std::find(std::begin(kOnCodes), std::end(kOnCodes), node.op_type) != std::end(kOnCodes);
 }
 
 /// Whether the operator takes the type: asked of its own inference, with everything f32 replaced.
@@ -136,12 +146,7 @@ bool may_clamp(const Node& node, size_t input) {
 
 std::optional<std::string> float_by_operator(const Graph& graph, const Node& node, DType type) {
   if (has_bodies(node)) return "its body stays as it is";
-  const bool is_code =
-      node.op_type.starts_with("QLinear") || node.op_type.starts_with("QGemm") ||
-      node.op_type.starts_with("QAttention") || node.op_type.starts_with("QOrdered") ||
-      node.op_type.ends_with("antizeWithOrder") || node.op_type == "DynamicQuantizeLinear" ||
-      node.op_type == "DynamicQuantizeMatMul" || node.op_type == "MatMulIntegerToFloat";
-  if (is_code) return "its scales are f32 by definition";
+  if (takes_float_scales(node)) return "its scales are f32 by definition";
   if (is_one_of(kOwnType, node)) return "it works on positions, or names its type itself";
   const int64_t since = half_since(graph, node, type);
   if (since > graph.opset())

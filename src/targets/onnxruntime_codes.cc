@@ -14,7 +14,9 @@ constexpr int kMostMoves = 16;
 constexpr const char* kUint8Mend = "give each reader its own Q, or use uint8 with zero point 128";
 
 bool can_be_folded(const Node& node) {
-  if (node.op_type.starts_with("Random") || node.is("Bernoulli") || node.is("Multinomial"))
+  constexpr std::string_view kDrawn[] = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                         "RandomUniformLike", "Bernoulli",        "Multinomial"};
+  if (std::find(std::begin(kDrawn), std::end(kDrawn), node.op_type) != std::end(kDrawn))
     return false;
   return !is_dequantize(node) && node.captures.empty() && !node.inputs.empty();
 }

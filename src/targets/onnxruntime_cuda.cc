@@ -4,6 +4,7 @@
 // operator. Kernels: docs/OperatorKernels.md of microsoft/onnxruntime, CUDAExecutionProvider.
 #include <algorithm>
 
+#include "ops/ms/matrix_order.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_versions.h"
 
@@ -42,8 +43,10 @@ constexpr std::string_view kMicrosoftCudaKernels =
     "SparseAttention TransposeMatMul Trilu ";
 
 bool computes_in_int8(const Node& node) {
+  const bool moves =
+      node.is("QuantizeWithOrder", kMicrosoft) || node.is("DequantizeWithOrder", kMicrosoft);
   return node.is("MatMulInteger") || node.is("QAttention", kMicrosoft) ||
-         (node.domain == kMicrosoft && node.op_type.starts_with("QOrdered"));
+         (ms::is_ordered(node) && !moves);
 }
 
 bool reads_dequantized(const Graph& graph, const Node& node) {
@@ -63,9 +66,7 @@ bool has_cuda_kernel(const Node& node) {
 }
 
 bool needs_cuda(const Node& node) {
-  return node.domain == kMicrosoft &&
-         (node.op_type.starts_with("QOrdered") || node.op_type == "QuantizeWithOrder" ||
-          node.op_type == "DequantizeWithOrder");
+  return ms::is_ordered(node);
 }
 
 Result<std::vector<LayerForm>> explain_onnxruntime_cuda(const Graph& graph) {

@@ -188,6 +188,14 @@ const std::pair<const char*, const char*> kMatrixForms[] = {
                   "y = com.microsoft.QAttention(r, wa, bias, s, s, _, u, z) {num_heads=1}"},
 };
 
+/// octet's own quantizer makes codes of floats and multiplies none.
+TEST(Certify, KnowsItsOwnQuantizer) {
+  Certification c = certify(std::string(kMatrixHeader) +
+                            "y = octet.native.Quantize(x) {scale=0.5, to=3}\noutput y: i8[*]\n");
+  EXPECT_TRUE(c.layers().empty());
+  EXPECT_TRUE(c.unexamined().empty());
+}
+
 TEST(Certify, SaysTheSameOfALayerInEveryForm) {
   for (const auto& [name, body] : kMatrixForms) {
     SCOPED_TRACE(name);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/ms/matrix_order.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/format.h"
+#include "graph/domains.h"
 #include "ops/movement.h"
 #include "ops/validate.h"
 
@@ -46,6 +48,18 @@ Shape transposed(Shape shape) {
 }
 
 } // namespace
+
+bool is_ordered(const Node& node) {
+  constexpr std::array<std::string_view, 7> kOperators = {"QuantizeWithOrder",
+                                                          "DequantizeWithOrder",
+                                                          "QOrderedMatMul",
+                                                          "QOrderedGelu",
+                                                          "QOrderedAttention",
+                                                          "QOrderedLayerNormalization",
+                                                          "QOrderedLongformerAttention"};
+  return node.domain == kMicrosoft &&
+         std::find(kOperators.begin(), kOperators.end(), node.op_type) != kOperators.end();
+}
 
 std::string_view name(MatrixOrder order) {
   return kNames.at(static_cast<size_t>(order));

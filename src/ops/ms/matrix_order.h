@@ -19,6 +19,9 @@ enum class MatrixOrder {
   kAmpere = 4,  ///< COL32_2R_4R4: tiles of 32 by 32
 };
 
+/// Whether a node is one of the operators on these orders.
+bool is_ordered(const Node& node);
+
 /// ORDER_COL, ORDER_ROW, ORDER_COL32, ORDER_COL4_4R2_8C, ORDER_COL32_2R_4R4.
 std::string_view name(MatrixOrder order);
 /// Errors: an attribute that is missing (unless there is an `otherwise`) or no order.

@@ -166,8 +166,10 @@ void finish_outputs(Context& c) {
 } // namespace lowering
 
 bool computes_with_codes(const Node& node) {
-  return node.domain == "octet.native" && node.op_type.starts_with('Q') &&
-         node.op_type != "Quantize";
+  constexpr std::array<std::string_view, 7> kOnCodes = {
+      "QAdd", "QAveragePool", "QConv", "QDynamicGemm", "QGemm", "QMatMul", "QTable"};
+  return node.domain == "octet.native" &&
+         std::find(kOnCodes.begin(), kOnCodes.end(), node.op_type) != kOnCodes.end();
 }
 
 Status to_standard_operators(Graph& graph, bool integer) {

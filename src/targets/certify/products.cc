@@ -139,7 +139,7 @@ Look read_weights(const Graph& graph, const Node& node, ValueId zero, StoredProd
 Look look_at_form(const Graph& graph, const Node& node, const ProductForm& form) {
   StoredProduct product;
   product.node = node.id;
-  product.convolution = form.op.find("Conv") != std::string_view::npos;
+  product.convolution = form.op == "QLinearConv" || form.op == "ConvInteger";
   product.rows = form.rows;
   product.codes = place_of(node, form.b);
   product.scale = place_of(node, form.b_scale);

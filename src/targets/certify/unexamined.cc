@@ -6,6 +6,7 @@
 
 #include "core/format.h"
 #include "graph/bodies.h"
+#include "passes/coded_operators.h"
 #include "targets/checks.h"
 
 namespace octet {
@@ -19,24 +20,10 @@ bool is_named(const std::array<std::string_view, N>& names, const Node& node) {
   return std::find(names.begin(), names.end(), node.op_type) != names.end();
 }
 
-/// com.microsoft's operators on codes that add up no products.
-constexpr std::array<std::string_view, 17> kNoProducts = {"QuantizeLinear",
-                                                          "DequantizeLinear",
-                                                          "QLinearAdd",
-                                                          "QLinearMul",
-                                                          "QLinearAveragePool",
-                                                          "QLinearGlobalAveragePool",
-                                                          "QLinearConcat",
-                                                          "QLinearWhere",
-                                                          "QLinearSigmoid",
-                                                          "QLinearLeakyRelu",
-                                                          "QLinearSoftmax",
-                                                          "QLinearReduceMean",
-                                                          "QEmbedLayerNormalization",
-                                                          "QuantizeWithOrder",
-                                                          "DequantizeWithOrder",
-                                                          "QOrderedGelu",
-                                                          "QOrderedLayerNormalization"};
+/// com.microsoft's other operators on codes that add up no products.
+constexpr std::array<std::string_view, 7> kNoProducts = {
+    "QuantizeLinear",      "DequantizeLinear", "QEmbedLayerNormalization",  "QuantizeWithOrder",
+    "DequantizeWithOrder", "QOrderedGelu",     "QOrderedLayerNormalization"};
 
 bool is_8_bit(const Graph& graph, ValueId id) {
   if (!id.valid()) return false;
@@ -90,7 +77,8 @@ std::optional<std::string> may_multiply_codes(const Graph& graph, const Node& no
   if (multiplies_codes(node)) return "products of this form are not known";
   if (node.domain.empty() || node.domain == "ai.onnx.ml" || node.domain == kNative)
     return std::nullopt;
-  if (node.domain == kMicrosoft && is_named(kNoProducts, node)) return std::nullopt;
+  if (is_qlinear(node) || (node.domain == kMicrosoft && is_named(kNoProducts, node)))
+    return std::nullopt;
   const bool codes = std::any_of(node.inputs.begin(), node.inputs.end(),
                                  [&](ValueId id) { return is_8_bit(graph, id); });
   if (!codes) return std::nullopt;
