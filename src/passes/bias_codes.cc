@@ -38,10 +38,10 @@ std::optional<std::vector<double>> dequantized(const Node& dq,
 
 } // namespace
 
-std::vector<double> sum_steps(double x_scale, const Tensor& w_scales, double factor) {
+std::vector<double> sum_steps(double x_scale, std::span<const double> w_scales, double factor) {
   std::vector<double> out;
-  for (int64_t i = 0; i < w_scales.count(); ++i)
-    out.push_back(factor * x_scale * w_scales.at(i));
+  for (const double w_scale : w_scales)
+    out.push_back(factor * x_scale * w_scale);
   return out;
 }
 

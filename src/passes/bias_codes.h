@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "octet/graph.h"
@@ -15,7 +16,7 @@ namespace octet {
 using ConstantOf = std::function<std::optional<Tensor>(ValueId)>;
 
 /// What one step of a sum of codes is worth: factor · s_x · s_w, one or one for each column.
-std::vector<double> sum_steps(double x_scale, const Tensor& w_scales, double factor = 1);
+std::vector<double> sum_steps(double x_scale, std::span<const double> w_scales, double factor = 1);
 
 /// A bias of int32 codes behind DQ counted in steps of the sum that it is added to.
 struct BiasInSteps {

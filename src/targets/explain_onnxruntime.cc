@@ -270,7 +270,7 @@ class OnnxRuntimeExplainer {
     for (int64_t i = 0; zero != nullptr && i < zero->count(); ++i)
       if (zero->at(i) != 0) return {"its bias has a zero point", kBiasMend};
     if (x == nullptr || w == nullptr || b == nullptr || x->count() != 1) return {};
-    const auto steps = sum_steps(x->at(0), *w);
+    const auto steps = sum_steps(x->at(0), w->to_doubles().value());
     const auto count = static_cast<int64_t>(steps.size());
     for (int64_t i = 0; i < std::max(count, b->count()); ++i) {
       const double step = steps[static_cast<size_t>(count == 1 ? 0 : i % count)];

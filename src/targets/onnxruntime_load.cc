@@ -9,7 +9,6 @@
 #include "targets/checks.h"
 #include "targets/onnxruntime_codes.h"
 #include "targets/onnxruntime_versions.h"
-#include "targets/repair/coding.h"
 
 namespace octet {
 
@@ -102,8 +101,9 @@ bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, cons
   };
   const Tensor *x = scale(0), *w = scale(1);
   if (x == nullptr || x->count() != 1 || w == nullptr) return false;
-  const auto bias = bias_in_steps(graph, node.input(2), sum_steps(x->at(0), *w),
-                                  [&](ValueId id) { return constant_value(graph, id); });
+  const auto bias =
+      bias_in_steps(graph, node.input(2), sum_steps(x->at(0), w->to_doubles().value()),
+                    [&](ValueId id) { return constant_value(graph, id); });
   if (!bias || bias->are_stored()) return false;
   // Files are full of layers that this does not concern: the fusion is replayed for few.
   const std::string form = onnxruntime_layer(graph, target, node).form;

@@ -126,10 +126,9 @@ bool Context::is_constant(ValueId id) const {
 }
 
 std::optional<Tensor> Context::int_bias(ValueId id, const QuantParams& x, const Weights& w) const {
-  std::vector<double> steps;
-  for (const float s : w.scales)
-    steps.push_back(static_cast<double>(x.scale) * static_cast<double>(s));
-  const auto bias = bias_in_steps(in_, id, steps, [&](ValueId v) { return constant(v); });
+  const std::vector<double> scales(w.scales.begin(), w.scales.end());
+  const auto bias =
+      bias_in_steps(in_, id, sum_steps(x.scale, scales), [&](ValueId v) { return constant(v); });
   return bias ? bias->codes() : std::nullopt;
 }
 

@@ -9,7 +9,6 @@
 #include "quant/apply.h"
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/unsigned_codes.h"
 
 namespace octet {
@@ -104,7 +103,7 @@ BiasCodes bias_codes(
   const double alpha = node.attr_float("alpha", 1), beta = node.attr_float("beta", 1);
   const std::string name = graph.value(bias).name + "_codes";
   if (const Node* dq = graph.producer(bias)) {
-    const auto steps = sum_steps(x.scales->at(0), *w.scales, alpha / beta);
+    const auto steps = sum_steps(x.scales->at(0), w.scales->to_doubles().value(), alpha / beta);
     const auto counted =
         bias_in_steps(graph, bias, steps, [&](ValueId id) { return constant_value(graph, id); });
     const auto codes = counted ? counted->codes() : std::nullopt;
