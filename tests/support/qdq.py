@@ -52,8 +52,8 @@ def operators(path):
     return [n.op_type for n in onnx.load(path).graph.node]
 
 
-def onnxruntime_runs(path, x, optimized=None):
-    """The output and None, or None and the error; as the file says it, or optimized (written there too)."""
+def onnxruntime_outputs(path, x, optimized=None):
+    """The outputs and None, or None and the error; as the file says it, or optimized (written there too)."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 4, 1
     if optimized:
@@ -61,9 +61,15 @@ def onnxruntime_runs(path, x, optimized=None):
     else:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, {"x": x})[0], None
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, {"x": x}), None
     except Exception as error:  # reported to the test
         return None, str(error)
+
+
+def onnxruntime_runs(path, x, optimized=None):
+    """The same of the first output."""
+    outputs, error = onnxruntime_outputs(path, x, optimized)
+    return None if outputs is None else outputs[0], error
 
 
 def octet(*words):

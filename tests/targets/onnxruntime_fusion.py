@@ -5,18 +5,17 @@ there, runs on codes, or is float, as its optimized graph shows; repair gives a 
 has for the file as it came without optimizations."""
 import itertools
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
-import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-OCTET = pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from qdq import octet, onnxruntime_outputs
+
 ZERO = {"uint8": 128, "int8": 0, "uint16": 1000, "int16": 0, "int32": 128}
 random = np.random.default_rng(5)
 refused = []
@@ -134,20 +133,6 @@ def grid():
             yield f"{op} {kind} several:{wide} {weight} {scales} bias:{bias} behind:{behind}", product(op, kind, wide, weight, scales, behind, bias)
 
 
-def run(path, x, optimized=None):
-    """Outputs, or the error."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 4, 1
-    if optimized:
-        options.optimized_model_filepath = str(optimized)
-    else:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]).run(None, {"x": x}), None
-    except Exception as error:
-        return None, str(error)
-
-
 def precision_there(path, op):
     graph = onnx.load(path).graph
     makers = {value: n for n in graph.node for value in n.output}
@@ -161,19 +146,15 @@ def precision_there(path, op):
     return None
 
 
-def octet(*words):
-    return subprocess.run([OCTET, *map(str, words)], capture_output=True, text=True)
-
-
 def faults(title, model, shape, folder):
     path, optimized = folder / "model.onnx", folder / "optimized.onnx"
     onnx.save(model, path)
     optimized.unlink(missing_ok=True)
     x = random.normal(0, 2, shape).astype(np.float32)
-    plain, broken = run(path, x)
+    plain, broken = onnxruntime_outputs(path, x)
     if broken:
         return []  # not what optimizations do
-    given, error = run(path, x, optimized)
+    given, error = onnxruntime_outputs(path, x, optimized)
     accepted = octet("check", path, "--target", "onnxruntime").returncode == 0
     if accepted != (error is None):
         return [f"{title}: check {'accepts' if accepted else 'refuses'} it, ONNX Runtime: {error or 'runs'}"]
@@ -189,7 +170,7 @@ def faults(title, model, shape, folder):
     repaired = octet("repair", path, "--target", "onnxruntime", "-o", fixed, "--force")
     if repaired.returncode != 0:
         return [f"{title}: not repaired: {repaired.stdout[-600:]}{repaired.stderr}"]
-    again, error = run(fixed, x, optimized)
+    again, error = onnxruntime_outputs(fixed, x, optimized)
     if error:
         return [f"{title}: repaired, ONNX Runtime says {error}"]
     if any(not np.allclose(a, b, rtol=1e-5, atol=0.0501 if "behind:None" not in title else 1e-4) for a, b in zip(plain, again)):

@@ -3,31 +3,25 @@
 // executor makes of the model that was trained.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "train/trainer/diagnosis.h"
 #include "training_support.h"
 #include <gtest/gtest.h>
 
-#include "octet/executor.h"
-
 namespace octet {
 namespace {
 
 using test::must_train;
+using test::reference_output;
 using test::Sectors;
 using test::small_network;
 using test::small_options;
+using test::whole;
 
 /// The mean cross-entropy of the probabilities that the reference executor computes.
 double loss_of(const Graph& graph, const Sectors& data) {
-  std::vector<int64_t> all(static_cast<size_t>(data.size()));
-  std::iota(all.begin(), all.end(), 0);
-  const Batch batch = data.batch(all).value();
-  const Tensor p = make_reference_executor(graph)
-                       .value()
-                       ->run(std::vector<Tensor>{batch.inputs[0].second})
-                       .value()[0];
+  const Batch batch = whole(data);
+  const Tensor p = reference_output(graph, batch);
   double sum = 0;
   for (int64_t i = 0; i < data.size(); ++i)
     sum -= std::log(std::max(1e-300, p.at(3 * i + static_cast<int64_t>(batch.labels.at(i)))));

@@ -19,19 +19,15 @@ namespace octet {
 namespace {
 
 using test::must_train;
+using test::reference_output;
 using test::Sectors;
 using test::small_network;
 using test::small_options;
+using test::whole;
 
 double accuracy(const Graph& graph, const Sectors& data) {
-  std::vector<int64_t> all(static_cast<size_t>(data.size()));
-  for (size_t i = 0; i < all.size(); ++i)
-    all[i] = static_cast<int64_t>(i);
-  const Batch batch = data.batch(all).value();
-  const Tensor p = make_reference_executor(graph)
-                       .value()
-                       ->run(std::vector<Tensor>{batch.inputs[0].second})
-                       .value()[0];
+  const Batch batch = whole(data);
+  const Tensor p = reference_output(graph, batch);
   int correct = 0;
   for (int64_t i = 0; i < data.size(); ++i) {
     int64_t best = 0;
@@ -182,10 +178,7 @@ TEST(Trainer, UpdatesRunningStatisticsAsOnnxWritesIt) {
   options.epochs = 1;
   options.batch_size = 32;
   const Graph after = must_train(graph, data, options).graph;
-  std::vector<int64_t> all(32);
-  for (size_t i = 0; i < 32; ++i)
-    all[i] = static_cast<int64_t>(i);
-  const Tensor x = data.batch(all).value().inputs[0].second;
+  const Tensor x = whole(data).inputs[0].second;
   double mean = 0, square = 0;
   for (int64_t i = 0; i < 32; ++i)
     mean += x.at(2 * i) / 32;

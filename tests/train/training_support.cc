@@ -2,11 +2,13 @@
 #include "training_support.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "core/philox.h"
 #include "train/trainer/trainer.h"
 #include <gtest/gtest.h>
 
+#include "octet/executor.h"
 #include "octet/graph_text.h"
 
 namespace octet::test {
@@ -90,6 +92,17 @@ TrainOptions small_options() {
   o.seed = 9;
   o.threads = 1;
   return o;
+}
+
+Batch whole(const Dataset& data) {
+  std::vector<int64_t> all(static_cast<size_t>(data.size()));
+  std::iota(all.begin(), all.end(), 0);
+  return data.batch(all).value();
+}
+
+Tensor reference_output(const Graph& graph, const Batch& batch) {
+  const auto executor = make_reference_executor(graph).value();
+  return executor->run(std::vector<Tensor>{batch.inputs[0].second}).value()[0];
 }
 
 TrainedModel must_train(const Graph& graph,

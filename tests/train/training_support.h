@@ -43,6 +43,11 @@ weights(const char* name, const char* shape, int count, uint64_t stream, uint64_
 
 TrainOptions small_options();
 
+/// Everything that the data set holds, in one batch.
+Batch whole(const Dataset& data);
+/// What the reference executor computes from the first input of the batch.
+Tensor reference_output(const Graph& graph, const Batch& batch);
+
 /// The trained model; an error fails the test.
 TrainedModel must_train(const Graph& graph,
                         const Dataset& data,
