@@ -29,7 +29,7 @@ struct Evaluation {
   double latency_ms_median = 0, latency_ms_p99 = 0, samples_per_second = 0;
   std::vector<int64_t> predictions, labels;
   int64_t not_numbers = 0; ///< examples with a score that is NaN: their predictions mean nothing
-  double f1 = 0, matthews = 0; ///< see report/classification.h
+  double f1 = 0, matthews = 0; ///< see octet/classification.h
   std::pair<double, double> f1_interval, matthews_interval;
   PairedTest against_first; ///< this model beside the first one of the table
 };

@@ -89,7 +89,6 @@ double read_double(DType type, const std::byte* data, int64_t index);
 
 // Bulk conversion. `data` holds at least the elements of the other span, packed; it need not be
 // aligned. An error for strings and complex types.
-
 Status read_doubles(DType type, std::span<const std::byte> data, std::span<double> out);
 Status read_floats(DType type, std::span<const std::byte> data, std::span<float> out);
 /// Floats are rounded half to even and saturate; NaN gives 0.

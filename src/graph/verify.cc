@@ -11,8 +11,6 @@
 namespace octet {
 namespace {
 
-/// Subgraphs nest; deeper than this is taken for a broken or hostile file.
-
 class Verifier {
  public:
   Verifier(const Graph& graph, int depth) : graph_(graph), depth_(depth) {}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranges of code points, both ends included, sorted. Source: the categories of UnicodeData 8.0 and
-// 9.0 as tests/text/unicode_peer.py finds them in Hugging Face's tokenizers, code point by code
-// point.
+// 9.0 as Hugging Face's tokenizers have them; tests/text/tokenizer_peer.py tries each code point.
 #pragma once
 
 #include <cstdint>
