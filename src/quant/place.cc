@@ -8,7 +8,7 @@
 
 #include "core/format.h"
 #include "graph/bodies.h"
-#include "graph/domains.h"
+#include "graph/qdq.h"
 #include "ops/infer.h"
 #include "ops/quant_layout.h"
 #include "quant/runtime_limits.h"
@@ -19,13 +19,6 @@ namespace {
 
 bool is_clamp(const Node& node) {
   return node.is("Relu") || node.is("Clip");
-}
-
-bool is_quantize(const Node& node) {
-  return node.is("QuantizeLinear") || node.is("QuantizeLinear", kMicrosoft);
-}
-bool is_dequantize(const Node& node) {
-  return node.is("DequantizeLinear") || node.is("DequantizeLinear", kMicrosoft);
 }
 
 class Placer {

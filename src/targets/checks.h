@@ -9,6 +9,7 @@
 
 #include "graph/domains.h"
 #include "graph/label.h"
+#include "graph/qdq.h"
 #include "ops/quant_layout.h"
 #include "targets/tables.h"
 
@@ -78,19 +79,6 @@ Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const Tar
 LayerForm onnxruntime_layer(const Graph& graph, const TargetDef& target, const Node& node);
 Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef& target);
 
-inline bool is_quantize(const Node& node) {
-  return node.op_type == "QuantizeLinear" && (node.domain.empty() || node.domain == kMicrosoft);
-}
-inline bool is_dequantize(const Node& node) {
-  return node.op_type == "DequantizeLinear" && (node.domain.empty() || node.domain == kMicrosoft);
-}
-inline bool is_qdq(const Node& node) {
-  return is_quantize(node) || is_dequantize(node);
-}
-/// The codes that Q makes or DQ takes.
-inline ValueId codes_of_qdq(const Node& node) {
-  return is_quantize(node) ? node.output(0) : node.input(0);
-}
 /// `Conv "c1"`, or the operator and its first output where the node has no name.
 std::string label(const Graph& graph, const Node& node);
 

@@ -7,7 +7,6 @@
 #include "passes/evaluate.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_load.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

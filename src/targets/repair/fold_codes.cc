@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "passes/evaluate.h"
-#include "targets/repair/coding.h"
+#include "targets/checks.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

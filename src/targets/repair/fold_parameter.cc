@@ -4,7 +4,7 @@
 // Exact: the reference evaluates it.
 #include "core/format.h"
 #include "passes/evaluate.h"
-#include "targets/repair/coding.h"
+#include "targets/checks.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
