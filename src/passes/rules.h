@@ -18,6 +18,7 @@ RuleFn eliminate_neutral_parameters;
 RuleFn eliminate_repeated;
 RuleFn eliminate_same_shape;
 RuleFn eliminate_true;
+RuleFn floor_pool;
 RuleFn fold_batchnorm;
 RuleFn fold_bias;
 RuleFn fold_constants;

@@ -34,6 +34,7 @@ constexpr Rule kRules[] = {
     {"eliminate_true", eliminate_true},
     {"eliminate_duplicates", eliminate_duplicates},
     {"fold_batchnorm", fold_batchnorm},
+    {"floor_pool", floor_pool},
     {"fold_pad", fold_pad},
     {"order_bias", order_bias},
     {"fold_bias", fold_bias},

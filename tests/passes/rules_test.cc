@@ -277,6 +277,23 @@ y = Conv(a, w) {pads=[1, 1, 0, 0]}
 output y: f32[1, 1, 6, 6]
 )",
      "y = Conv(x, w) {pads=[2, 1, 1, 2]}\n"},
+    {"a pool that rounds nothing up",
+     {floor_pool},
+     R"(graph g opset(""=17)
+input x: f32[N, 2, 8]
+a, i = MaxPool(x) {ceil_mode=1, kernel_shape=[1], strides=[2]}
+b = AveragePool(a) {ceil_mode=1, kernel_shape=[2], strides=[2]}
+y = AveragePool(b) {ceil_mode=1, kernel_shape=[2], pads=[1, 1], strides=[2]}
+j = Cast(i) {to=1}
+k = AveragePool(j) {ceil_mode=1, kernel_shape=[3], strides=[2]}
+output y: f32[N, 2, 2]
+output k: f32[N, 2, 2]
+)",
+     "j = Cast(i) {to=1}\n"
+     "k = AveragePool(j) {ceil_mode=1, kernel_shape=[3], strides=[2]}\n"
+     "a, i = MaxPool(x) {kernel_shape=[1], strides=[2]}\n"
+     "b = AveragePool(a) {kernel_shape=[2], strides=[2]}\n"
+     "y = AveragePool(b) {kernel_shape=[2], pads=[1, 1], strides=[2]}\n"},
     {"pad into average pool",
      {fold_pad},
      R"(graph g opset(""=17)
