@@ -16,7 +16,7 @@ set(CMAKE_CXX_FLAGS_SANITIZETHREAD "-O1 -g1 -fno-omit-frame-pointer -fsanitize=t
 
 # Most files are small beside what they include. Those with options of their own are compiled alone.
 set(CMAKE_UNITY_BUILD ON CACHE BOOL "compile files of a target together")
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 28)
 
 # What ccache's manual asks for where headers are precompiled.
 find_program(OCTET_CCACHE ccache)

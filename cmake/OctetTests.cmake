@@ -4,6 +4,7 @@
 # The label "sanitized" is what make test also runs under the address and undefined-behaviour sanitizers: rooms that read
 # foreign bytes or work on bare memory; "thread_sanitized" what it runs under the thread sanitizer. Their targets end in _tests.
 find_package(GTest REQUIRED)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12) # neighbours may use a name for different things
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/paths.cc.in ${PROJECT_BINARY_DIR}/generated/paths.cc @ONLY)
 file(GLOB support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cc)
