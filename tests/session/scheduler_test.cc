@@ -283,7 +283,9 @@ TEST(Scheduler, StreamsOfOneExecutorCoincideAndStealFromEachOther) {
   options.parallel_for = [&](int64_t chunks, const auto& chunk) {
     pool.parallel_for(chunks, chunk);
   };
-  for (const auto& [model, wants] : known_models()) {
+  for (const Known& known : known_models()) {
+    const SchedulerModel& model = known.model;
+    const std::vector<Tensor>& wants = known.wants;
     const auto executor = make_native_executor(model.graph, options).value();
     std::atomic<int> right{0}, inside{0};
     std::atomic<bool> met{false};
@@ -310,7 +312,8 @@ TEST(Scheduler, StreamsOfOneExecutorCoincideAndStealFromEachOther) {
 }
 
 TEST(Scheduler, AStreamMayComeWithinAnotherOfItsExecutor) {
-  const auto& [model, wants] = known_models()[0];
+  const SchedulerModel& model = known_models()[0].model;
+  const std::vector<Tensor>& wants = known_models()[0].wants;
   Interruption interruption;
   SessionOptions options;
   options.parallel_for = [&](int64_t chunks, const auto& chunk) {
