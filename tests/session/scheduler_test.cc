@@ -198,7 +198,7 @@ class StealingPool {
     bool whole = false;
     {
       const std::scoped_lock lock(mutex_);
-      whole = !runs_.empty() && depth_ < kDeepest && (chunks_.empty() || random_.below(4) == 0);
+      whole = !runs_.empty() && depth < kDeepest && (chunks_.empty() || random_.below(4) == 0);
       std::deque<std::function<void()>>& from = whole ? runs_ : chunks_;
       if (from.empty()) return false;
       task = std::move(from.front());
@@ -208,10 +208,10 @@ class StealingPool {
       task();
       return true;
     }
-    if (depth_ > 0) stolen_.fetch_add(1);
-    ++depth_;
+    if (depth > 0) stolen_.fetch_add(1);
+    ++depth;
     task();
-    --depth_;
+    --depth;
     left_.fetch_sub(1);
     return true;
   }
@@ -227,7 +227,7 @@ class StealingPool {
     }
   }
 
-  static thread_local int depth_;
+  static thread_local int depth;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> chunks_, runs_;
@@ -237,7 +237,7 @@ class StealingPool {
   std::vector<std::thread> threads_;
 };
 
-thread_local int StealingPool::depth_ = 0;
+thread_local int StealingPool::depth = 0;
 
 TEST(Scheduler, AThousandRunsThatStealFromEachOther) {
   StealingPool pool(2);
