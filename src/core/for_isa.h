@@ -16,16 +16,9 @@ template <auto scalar,
           decltype(scalar) avx512vnni = avx512>
 constexpr decltype(scalar) for_isa([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
-  switch (isa) {
-  case Isa::kScalar:
-    break;
-  case Isa::kAvx2:
-    return avx2;
-  case Isa::kAvx512:
-    return avx512;
-  case Isa::kAvx512Vnni:
-    return avx512vnni;
-  }
+  if (isa == Isa::kAvx512Vnni) return avx512vnni;
+  if (isa == Isa::kAvx512) return avx512;
+  if (isa == Isa::kAvx2) return avx2;
 #endif
   return scalar;
 }
