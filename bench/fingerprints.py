@@ -192,6 +192,8 @@ def main():
             found = sorted(given.rglob("*.onnx")) if given.is_dir() else [given]
             jobs += [(str(path), path.resolve()) for path in found]
         jobs = [job for job in jobs if options.only in job[0]]
+        if not jobs:
+            sys.exit(f"fingerprints: no model in {DATA} or --models whose name holds \"{options.only}\"; OCTET_DATA names the folder")
         with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
             for count, made in enumerate(pool.map(fingerprint, jobs), 1):
                 rows += made
