@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as text: the one place that parses and prints it.
+// JSON as text: parsed and printed here, but for the headers of safetensors files, which no key may
+// come twice in (models/safetensors.cc).
 #pragma once
 
 #include <string>

@@ -16,8 +16,7 @@ std::optional<Repair> scalar_parameter(const RepairContext& context, const Node&
   for (const size_t input : onnxruntime_shaped_parameters(graph, node)) {
     const Tensor* shaped = graph.constant(node.input(input));
     if (shaped == nullptr) continue;
-    const double value = shaped->at(0);
-    const auto scalar = Tensor::from_doubles(shaped->type(), {}, {&value, 1});
+    const auto scalar = shaped->reshaped({});
     if (!scalar.ok()) continue;
     patch.set_input(node.id, input,
                     patch.constant(graph.value(node.input(input)).name + "_scalar", *scalar));
