@@ -8,8 +8,8 @@
 
 #include "core/format.h"
 #include "graph/bodies.h"
-#include "graph/qdq.h"
 #include "ops/infer.h"
+#include "ops/qdq/site.h"
 #include "ops/quant_layout.h"
 #include "quant/runtime_limits.h"
 

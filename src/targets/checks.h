@@ -9,7 +9,7 @@
 
 #include "graph/domains.h"
 #include "graph/label.h"
-#include "graph/qdq.h"
+#include "ops/qdq/site.h"
 #include "ops/quant_layout.h"
 #include "targets/tables.h"
 

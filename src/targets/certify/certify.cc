@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/inline_functions.h"
 #include "targets/certify/products.h"
 #include "targets/certify/reduce.h"
 #include "targets/certify/saturation.h"
-#include "targets/repair/coding.h"
 
 namespace octet {
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/qdq/grid.h"
+#include "ops/qdq/site.h"
 #include "targets/repair/coding.h"
 
 namespace octet {
@@ -21,7 +23,7 @@ const Tensor* single_value(const Graph& graph, ValueId id) {
 
 CodeSpan of_quantize(const Graph& graph, const Node& q, int32_t offset) {
   const Tensor *scale = single_value(graph, q.input(1)), *zero = single_value(graph, q.input(2));
-  if (scale == nullptr || !is_usable_scale(scale->at(0))) return {};
+  if (scale == nullptr || !qdq::is_usable_scale(scale->at(0))) return {};
   if (q.input(2).valid() && zero == nullptr) return {};
   const double middle = (zero != nullptr ? zero->at(0) : 0) + offset;
   const Range real = range_by_operators(graph, q.input(0));

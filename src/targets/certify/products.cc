@@ -5,6 +5,8 @@
 #include <array>
 
 #include "core/format.h"
+#include "graph/label.h"
+#include "ops/qdq/site.h"
 #include "passes/evaluate.h"
 #include "targets/certify/code_bounds.h"
 #include "targets/certify/unexamined.h"

@@ -9,10 +9,11 @@
 // bias becomes int32 at scale s_x * s_w. A code may differ by one where the sum lies at a tie.
 #include <array>
 
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
 #include "targets/onnxruntime_kernels.h"
-#include "targets/repair/coding.h"
 
 namespace octet {
 
@@ -61,20 +62,21 @@ bool has_kernel(const Graph& graph,
 std::optional<Patch> signed_weight(const Graph& graph, const Node& dequantize) {
   constexpr double kUnsignedToSigned = -128;
   const Tensor* stored = graph.constant(dequantize.input(0));
-  auto coding = coding_of(graph, dequantize);
-  if (stored == nullptr || !coding || coding->codes != DType::kUint8) return std::nullopt;
+  const auto grid = qdq::grid_of(graph, dequantize);
+  if (stored == nullptr || !grid || grid->codes != DType::kUint8) return std::nullopt;
   std::vector<double> codes;
   for (int64_t i = 0; i < stored->count(); ++i)
     codes.push_back(stored->at(i) + kUnsignedToSigned);
-  for (double& zero : coding->zeros)
+  std::vector<double> zeros = grid->zeros();
+  for (double& zero : zeros)
     zero += kUnsignedToSigned;
-  coding->codes = DType::kInt8;
   const std::string name = name_of(graph, dequantize);
   Patch patch(graph, "the same codes as int8, the zero point 128 less", Exactness::kExact);
   patch.from(dequantize);
   const ValueId weight = patch.constant(
       name + "_codes", Tensor::from_doubles(DType::kInt8, stored->shape(), codes).value());
-  patch.replace(dequantize.output(0), emit_dequantize(patch, *coding, weight, name));
+  patch.replace(dequantize.output(0),
+                qdq::emit_dequantize(patch, grid->with(DType::kInt8, zeros), weight, name));
   return patch;
 }
 

@@ -3,7 +3,8 @@
 // Exact by ONNX's reading: without a zero point Q makes UINT8 (or output_dtype) with zero point 0,
 // DQ takes its codes' type. TensorRT reads INT8 there. Source: docs/targets.md 1.1, 7.
 #include "core/format.h"
-#include "targets/repair/coding.h"
+#include "graph/label.h"
+#include "ops/qdq/site.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

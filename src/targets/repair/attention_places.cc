@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/repair/attention_places.h"
 
+#include "ops/qdq/site.h"
+
 namespace octet {
 
 std::optional<Attention> attention_around(const RepairContext& context, const Node& node) {
@@ -14,26 +16,14 @@ bool int8_kernel_takes(const Attention& attention) {
 }
 
 std::optional<CodedOperand> coded_operand(const Graph& graph, ValueId value) {
-  const Node* dequantize = graph.producer(value);
-  if (dequantize == nullptr || !is_dequantize(*dequantize)) return std::nullopt;
-  const Node* quantize = graph.producer(dequantize->input(0));
-  if (quantize == nullptr || !is_quantize(*quantize)) return std::nullopt;
-  auto coding = coding_of(graph, *dequantize);
-  auto theirs = coding_of(graph, *quantize);
-  if (!coding || !theirs || coding->per_channel() || theirs->per_channel()) return std::nullopt;
-  coding->vector = theirs->vector = false;
-  if (*coding != *theirs) return std::nullopt;
-  return CodedOperand{quantize, dequantize, std::move(*coding)};
-}
-
-Graph identity_probe(DType type) {
-  Graph graph;
-  graph.name = "probe";
-  graph.opsets[""] = 21;
-  TypeInfo info;
-  info.type = type;
-  graph.mark_output(graph.emit("Identity", {graph.add_input("x", info)}));
-  return graph;
+  const auto dequantize = qdq::read_dequantize(graph, value);
+  const Node* maker = dequantize ? graph.producer(dequantize->codes) : nullptr;
+  if (maker == nullptr || !is_quantize(*maker)) return std::nullopt;
+  const auto quantize = qdq::grid_of(graph, *maker);
+  if (!quantize || !quantize->per_tensor() ||
+      !qdq::same(*quantize, dequantize->grid, qdq::Same::kNumbers))
+    return std::nullopt;
+  return CodedOperand{maker, &graph.node(dequantize->node), quantize->as_scalar()};
 }
 
 } // namespace octet

@@ -2,8 +2,10 @@
 // What the repairs of attention share.
 #pragma once
 
+#include "ops/qdq/grid.h"
+#include "ops/qdq/site.h"
 #include "targets/attention.h"
-#include "targets/repair/coding.h"
+#include "targets/repair/rule.h"
 
 namespace octet {
 
@@ -16,12 +18,9 @@ bool int8_kernel_takes(const Attention& attention);
 struct CodedOperand {
   const Node* quantize;
   const Node* dequantize;
-  Coding coding;
+  qdq::Grid grid; ///< with a scale of rank 0
 };
 /// Of a value that DQ makes from what Q gives; both say the same.
 std::optional<CodedOperand> coded_operand(const Graph& graph, ValueId value);
-
-/// Passes a value through.
-Graph identity_probe(DType type);
 
 } // namespace octet

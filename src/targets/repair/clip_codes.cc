@@ -4,7 +4,10 @@
 // it keeps all codes, within one step where it leaves out the lowest or the highest (QCDQ with
 // narrow range). Source: docs/targets.md 1.3, 6, 7, 9.
 #include "core/format.h"
-#include "targets/repair/coding.h"
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
+#include "passes/emit.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -33,16 +36,17 @@ std::optional<Repair> clip_codes(const RepairContext& context, const Node& node)
   const Graph& graph = context.graph;
   const Node* quantize = node.is("Clip") ? graph.producer(node.input(0)) : nullptr;
   if (quantize == nullptr || !is_quantize(*quantize)) return std::nullopt;
-  const auto coding = coding_of(graph, *quantize);
-  const auto all = coding ? code_range(coding->codes) : std::nullopt;
+  const auto grid = qdq::grid_of(graph, *quantize);
+  const auto all = grid ? grid->code_range() : std::nullopt;
   const auto range = all ? clipped_range(graph, node, *all) : std::nullopt;
   if (!range) return std::nullopt;
-  const auto readers = dequantizers(context, node.output(0), *coding);
-  if (readers.empty()) return std::nullopt;
+  const auto readers =
+      qdq::dequantizers(graph, context.uses.of(node.output(0)), node.output(0), *grid);
+  if (!readers) return std::nullopt;
   const int32_t left_out = (range->lo - all->lo) + (all->hi - range->hi);
   const bool fold = left_out <= 1;
-  if (!fold && coding->per_channel()) return std::nullopt;
-  const double s = coding->scales[0], z = coding->zeros[0];
+  if (!fold && !grid->per_tensor()) return std::nullopt;
+  const double s = grid->scale_at(0), z = grid->zero_at(0);
   Patch patch(graph,
               fold ? "Clip on 8-bit codes is folded away"
                    : fmt::format("Clip on codes [{}, {}] moves before Q", range->lo, range->hi),
@@ -51,17 +55,17 @@ std::optional<Repair> clip_codes(const RepairContext& context, const Node& node)
   ValueId codes = quantize->output(0);
   if (!fold) {
     const Bounds bounds{(range->lo - z) * s, (range->hi - z) * s};
-    const ValueId x = emit_clip(patch, graph, quantize->input(0), bounds, coding->real,
+    const ValueId x = emit_clip(patch, graph, quantize->input(0), bounds, grid->real(),
                                 name_of(graph, node) + "_float");
-    codes = emit_quantize(patch, *coding, x, name_of(graph, *quantize) + "_clipped");
+    codes = qdq::emit_quantize(patch, *grid, x, name_of(graph, *quantize) + "_clipped");
   }
   double step = 0;
-  for (const double scale : coding->scales)
+  for (const double scale : grid->scales())
     step = std::max(step, scale);
-  for (const Node* reader : readers) {
+  for (const Node* reader : *readers) {
     patch.from(*reader);
     patch.replace(reader->output(0),
-                  emit_dequantize(patch, *coding, codes, name_of(graph, *reader)));
+                  qdq::emit_dequantize(patch, *grid, codes, name_of(graph, *reader)));
   }
   return Repair{std::move(patch), left_out == 1 ? step : 0};
 }

@@ -9,7 +9,9 @@
 #include <cmath>
 
 #include "core/format.h"
-#include "targets/repair/coding.h"
+#include "graph/label.h"
+#include "ops/qdq/grid.h"
+#include "targets/checks.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -51,7 +53,7 @@ std::optional<Repair> convert_scale(const RepairContext& context, const Node& no
   if (!tensor.ok()) return std::nullopt;
   double lost = 0, largest = 0;
   for (const double s : *values) {
-    lost = std::max(lost, std::abs(as_float(s) - s));
+    lost = std::max(lost, std::abs(qdq::as_float(s) - s));
     largest = std::max(largest, std::abs(s));
   }
   const bool half = from == DType::kFloat16 || from == DType::kBfloat16;

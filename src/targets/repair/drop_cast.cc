@@ -3,7 +3,8 @@
 // Exact where the cast keeps every code: to the same type, or to a wider one.
 // Source: docs/targets.md 9 (eager quantization of torch.ao).
 #include "core/format.h"
-#include "targets/repair/coding.h"
+#include "graph/label.h"
+#include "ops/qdq/site.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

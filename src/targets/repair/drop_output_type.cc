@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "ops/qdq/site.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/onnxruntime_versions.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

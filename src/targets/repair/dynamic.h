@@ -2,7 +2,9 @@
 // What the repairs of dynamic quantization share.
 #pragma once
 
-#include "targets/repair/coding.h"
+#include "ops/qdq/grid.h"
+
+#include "octet/repair.h"
 
 namespace octet {
 
@@ -11,7 +13,7 @@ namespace octet {
 /// not cut off before.
 Scheme dynamic_scheme(ZeroPointForm zero_points);
 /// uint8 over the range that was seen.
-Coding static_coding(ZeroPointForm zero_points, const Range& seen);
+qdq::Grid static_grid(ZeroPointForm zero_points, const Range& seen);
 /// DynamicQuantizeLinear and DQ of one value.
 Graph dynamic_probe();
 

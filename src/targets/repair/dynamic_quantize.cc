@@ -4,8 +4,11 @@
 // Not exact: the range is the data's instead of each tensor's own. Without data there is none, and
 // the node stays. Source: docs/targets.md 1.3, 6.
 #include "core/format.h"
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
 #include "quant/scheme.h"
 #include "targets/repair/dynamic.h"
+#include "targets/repair/probe.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -14,12 +17,10 @@ Scheme dynamic_scheme(ZeroPointForm zero_points) {
   return {.type = DType::kUint8, .symmetric = zero_points == ZeroPointForm::kWiden};
 }
 
-Coding static_coding(ZeroPointForm zero_points, const Range& seen) {
+qdq::Grid static_grid(ZeroPointForm zero_points, const Range& seen) {
   const QuantParameters parameters = parameters_for(dynamic_scheme(zero_points), seen);
-  Coding out = int8_coding(static_cast<double>(parameters.scale), DType::kFloat32);
-  out.codes = DType::kUint8;
-  out.zeros = {static_cast<double>(parameters.zero_point)};
-  return out;
+  return qdq::Grid::per_tensor_of(DType::kUint8, static_cast<double>(parameters.scale),
+                                  static_cast<double>(parameters.zero_point), DType::kFloat32);
 }
 
 Graph dynamic_probe() {
@@ -41,22 +42,20 @@ std::optional<Repair> dynamic_quantize(const RepairContext& context, const Node&
   if (seen == nullptr) return std::nullopt;
   for (const ValueId out : node.outputs)
     if (out.valid() && graph.is_output(out)) return std::nullopt;
-  const Coding coding = static_coding(context.zero_points, *seen);
+  const qdq::Grid grid = static_grid(context.zero_points, *seen);
   Patch patch(graph,
-              fmt::format("a fixed scale {:.6g} from the data, [{:.4g}, {:.4g}]", coding.scales[0],
+              fmt::format("a fixed scale {:.6g} from the data, [{:.4g}, {:.4g}]", grid.scale_at(0),
                           seen->lo, seen->hi),
               Exactness::kInexact);
   patch.from(node);
   const std::string name = name_of(graph, node);
-  patch.replace(node.output(0), emit_quantize(patch, coding, node.input(0), name));
+  patch.replace(node.output(0), qdq::emit_quantize(patch, grid, node.input(0), name));
   if (node.output(1).valid())
-    patch.replace(node.output(1),
-                  patch.constant(graph.value(node.output(1)).name, scale_tensor(coding)));
+    patch.replace(node.output(1), patch.constant(graph.value(node.output(1)).name, grid.scale));
   if (node.output(2).valid())
-    patch.replace(node.output(2),
-                  patch.constant(graph.value(node.output(2)).name, zero_tensor(coding)));
+    patch.replace(node.output(2), patch.constant(graph.value(node.output(2)).name, grid.zero));
   Repair repair{std::move(patch), std::nullopt};
-  repair.probe = Probe{graph.value(node.input(0)).name, dynamic_probe(), probe_graph(coding)};
+  repair.probe = Probe{graph.value(node.input(0)).name, dynamic_probe(), probe_graph(grid)};
   return repair;
 }
 

@@ -3,7 +3,10 @@
 //   =>   a ─▶ Q ─▶ DQ, DQ(b) ─▶ MatMul [─▶ Add bias]
 // Not exact: the range of a is the data's instead of each tensor's own. Without data there is none,
 // and the node stays. Source: docs/targets.md 1.3, 4.1.
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
 #include "targets/repair/dynamic.h"
+#include "targets/repair/probe.h"
 #include "targets/repair/qoperator.h"
 #include "targets/repair/rules.h"
 
@@ -16,12 +19,12 @@ std::optional<Repair> dynamic_quantize_matmul(const RepairContext& context, cons
   const TypeInfo& b_type = graph.value(node.input(1)).type;
   if (seen == nullptr || !b_type.has_rank()) return std::nullopt;
   const std::string name = name_of(graph, node);
-  const Coding coding = static_coding(context.zero_points, *seen);
+  const qdq::Grid grid = static_grid(context.zero_points, *seen);
   Patch patch(graph, "MatMul behind Q and DQ, with a fixed scale from the data",
               Exactness::kInexact);
   patch.from(node);
-  const ValueId codes = emit_quantize(patch, coding, node.input(0), name + "_a_quantize");
-  const ValueId a = emit_dequantize(patch, coding, codes, name + "_a");
+  const ValueId codes = qdq::emit_quantize(patch, grid, node.input(0), name + "_a_quantize");
+  const ValueId a = qdq::emit_dequantize(patch, grid, codes, name + "_a");
   const auto b = emit_values(patch, graph, {node.input(1), node.input(2), node.input(3)},
                              b_type.rank() - 1, name + "_b");
   if (!b) return std::nullopt;
@@ -29,7 +32,7 @@ std::optional<Repair> dynamic_quantize_matmul(const RepairContext& context, cons
   if (node.input(4).valid()) y = patch.emit("Add", {y, node.input(4)}, {}, name + "_bias");
   patch.replace(node.output(0), y);
   Repair repair{std::move(patch), std::nullopt};
-  repair.probe = Probe{graph.value(node.input(0)).name, dynamic_probe(), probe_graph(coding)};
+  repair.probe = Probe{graph.value(node.input(0)).name, dynamic_probe(), probe_graph(grid)};
   return repair;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "targets/repair/attention_places.h"
+#include "targets/repair/probe.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -22,8 +23,8 @@ take_out(const RepairContext& context, const Node& reader, size_t input, const c
   const ValueId x = codes->quantize->input(0);
   patch.from(*codes->dequantize).set_input(reader.id, input, x);
   Repair repair{std::move(patch), std::nullopt};
-  repair.probe = Probe{context.graph.value(x).name, probe_graph(codes->coding),
-                       identity_probe(codes->coding.real)};
+  repair.probe = Probe{context.graph.value(x).name, probe_graph(codes->grid),
+                       identity_probe(codes->grid.real())};
   return repair;
 }
 

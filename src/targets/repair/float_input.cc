@@ -3,9 +3,10 @@
 // A layer that ONNX Runtime fuses with Q/DQ whose scales or codes the fused kernel does not take:
 // without a DQ before it, it stays float, and runs. Exact: DQ does the same in the same order.
 // Source: docs/targets.md 8.
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_load.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -17,12 +18,10 @@ std::optional<Repair> float_input(const RepairContext& context, const Node& node
     if (!node.input(i).valid()) continue;
     const Node* dequantize = onnxruntime_dequantize_before(graph, context.uses, node.input(i));
     if (dequantize == nullptr || graph.constant(dequantize->input(0)) != nullptr) continue;
-    const auto coding = raw_coding_of(graph, *dequantize);
+    const auto grid = qdq::grid_of(graph, *dequantize, qdq::kAnyScale);
     const TypeInfo& type = graph.value(dequantize->input(0)).type;
     const int64_t rank = type.has_rank() ? type.rank() : 0;
-    if (!coding || coding->real != DType::kFloat32 ||
-        (coding->per_channel() && (coding->axis >= rank || coding->axis < -rank)))
-      continue;
+    if (!grid || grid->real() != DType::kFloat32 || (!grid->per_tensor() && !grid->axis)) continue;
     // Others may read the DQ and be fused with it.
     NodeId reader = node.id;
     size_t input = i;
@@ -35,8 +34,8 @@ std::optional<Repair> float_input(const RepairContext& context, const Node& node
                 Exactness::kExact);
     patch.from(node).from(*dequantize);
     patch.set_input(reader, input,
-                    emit_decoded(patch, *coding, dequantize->input(0), rank,
-                                 name_of(graph, node) + "_input_" + std::to_string(i)));
+                    qdq::emit_arithmetic(patch, *grid, dequantize->input(0), rank,
+                                         name_of(graph, node) + "_input_" + std::to_string(i)));
     return Repair::exact(std::move(patch));
   }
   return std::nullopt;

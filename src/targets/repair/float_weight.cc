@@ -2,8 +2,10 @@
 //   int8 codes ─▶ DQ   =>   float constant ─▶ Q ─▶ DQ
 // What TensorRT 8's guide wants, and what trains. Exact: a code times its scale divides back to the
 // code. Source: docs/targets.md 1.3, 6 (E5).
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
 #include "passes/evaluate.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -15,9 +17,9 @@ std::optional<Repair> float_weight(const RepairContext& context, const Node& nod
                        context.target.version < 1000);
   if (!wanted || !is_dequantize(node) || graph.constant(node.input(0)) == nullptr)
     return std::nullopt;
-  const auto coding = coding_of(graph, node);
-  if (!coding || coding->codes != DType::kInt8 || !is_symmetric(*coding) ||
-      coding->real != DType::kFloat32)
+  const auto grid = qdq::grid_of(graph, node);
+  if (!grid || grid->codes != DType::kInt8 || !grid->is_symmetric() ||
+      grid->real() != DType::kFloat32)
     return std::nullopt;
   const auto values = evaluate_constant(graph, node);
   if (!values) return std::nullopt;
@@ -25,8 +27,8 @@ std::optional<Repair> float_weight(const RepairContext& context, const Node& nod
   patch.from(node);
   const std::string name = name_of(graph, node);
   const ValueId weight = patch.constant(name + "_float", values->front());
-  const ValueId codes = emit_quantize(patch, *coding, weight, name + "_quantize");
-  patch.replace(node.output(0), emit_dequantize(patch, *coding, codes, name));
+  const ValueId codes = qdq::emit_quantize(patch, *grid, weight, name + "_quantize");
+  patch.replace(node.output(0), qdq::emit_dequantize(patch, *grid, codes, name));
   return Repair::exact(std::move(patch));
 }
 

@@ -5,9 +5,9 @@
 // that quantize_static codes like activations. Exact: the reference evaluates the DQ. Source:
 // docs/targets.md 1.3, 6.
 #include "core/format.h"
+#include "ops/qdq/site.h"
 #include "passes/evaluate.h"
 #include "targets/onnxruntime_load.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -16,9 +16,9 @@ namespace {
 
 /// One row or one number, read by no product of its own.
 bool is_row_with_zero_point(const RepairContext& context, const Node& node) {
-  const auto coding = coding_of(context.graph, node);
+  const auto grid = qdq::grid_of(context.graph, node);
   const TypeInfo& type = context.graph.value(node.input(0)).type;
-  if (!coding || is_symmetric(*coding) || !type.has_rank() || type.rank() > 1) return false;
+  if (!grid || grid->is_symmetric() || !type.has_rank() || type.rank() > 1) return false;
   for (const Uses::Use& use : context.uses.of(node.output(0))) {
     const std::string& reader = context.graph.node(use.node).op_type;
     if (reader == "MatMul" || reader == "Gather") return false;

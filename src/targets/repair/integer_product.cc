@@ -3,6 +3,9 @@
 //   =>   DQ(a; s_a), DQ(b; m / s_a) ─▶ MatMul, Conv         where Q with scale s_a made a
 // The exact integer sum becomes a float one: rounding. Dynamic quantization is taken first by
 // dynamic_quantize, which makes m constant. Source: docs/targets.md 1.3, 9.
+#include "graph/label.h"
+#include "ops/qdq/grid.h"
+#include "ops/qdq/site.h"
 #include "passes/evaluate.h"
 #include "targets/repair/qoperator.h"
 #include "targets/repair/rules.h"
@@ -53,7 +56,7 @@ std::optional<Repair> integer_product(const RepairContext& context, const Node& 
   const TypeInfo& b_type = graph.value(node.input(1)).type;
   const auto scales =
       factor ? channel_scales(*factor, b_type, convolution, a_scale->at(0)) : std::nullopt;
-  if (!scales || !is_usable_scale(a_scale->at(0))) return std::nullopt;
+  if (!scales || !qdq::is_usable_scale(a_scale->at(0))) return std::nullopt;
   const std::string name = name_of(graph, node);
   Patch patch(graph, node.op_type + " becomes the float product behind DQ", Exactness::kRounding);
   patch.from(node).from(*cast).from(*mul);

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "targets/repair/coding.h"
+#include "graph/label.h"
+#include "ops/qdq/site.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

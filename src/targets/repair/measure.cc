@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/qdq/grid.h"
 #include "quant/calibrate.h"
 #include "targets/attention.h"
 #include "targets/checks.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/dynamic.h"
+#include "targets/repair/probe.h"
 #include "targets/repair/rule.h"
 
 namespace octet {
@@ -50,7 +51,7 @@ Graph without_broken_pairs(const Graph& graph) {
     const Tensor* scale = graph.constant(node.input(1));
     bool usable = true;
     for (int64_t i = 0; scale != nullptr && i < scale->count(); ++i)
-      usable = usable && is_usable_scale(scale->at(i));
+      usable = usable && qdq::is_usable_scale(scale->at(i));
     if (!usable) out.replace_uses(node.output(0), before->input(0));
   }
   return out;

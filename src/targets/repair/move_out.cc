@@ -6,8 +6,10 @@
 #include <memory>
 
 #include "graph/bodies.h"
+#include "graph/label.h"
 #include "ops/infer.h"
-#include "targets/repair/coding.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -16,7 +18,7 @@ namespace {
 
 /// The DQ of captured codes in a body; nullopt where something else reads or names them.
 std::optional<std::vector<NodeId>>
-dequantizers_in(const Graph& outer, const Graph& body, ValueId codes, Coding coding) {
+dequantizers_in(const Graph& outer, const Graph& body, ValueId codes, const qdq::Grid& grid) {
   const Graph alone = standing_alone(outer, body);
   const Uses uses(body);
   std::vector<NodeId> out;
@@ -26,10 +28,9 @@ dequantizers_in(const Graph& outer, const Graph& body, ValueId codes, Coding cod
     if (body.is_output(value.id)) return std::nullopt;
     for (const Uses::Use& use : uses.of(value.id)) {
       const Node& reader = alone.node(use.node);
-      const auto theirs = is_dequantize(reader) ? coding_of(alone, reader) : std::nullopt;
-      if (!theirs || use.input != 0) return std::nullopt;
-      coding.vector = theirs->vector;
-      if (*theirs != coding) return std::nullopt;
+      if (!is_dequantize(reader) || use.input != 0) return std::nullopt;
+      const auto theirs = qdq::grid_of(alone, reader);
+      if (!theirs || !qdq::same(*theirs, grid, qdq::Same::kNumbers)) return std::nullopt;
       out.push_back(use.node);
     }
   }
@@ -37,11 +38,11 @@ dequantizers_in(const Graph& outer, const Graph& body, ValueId codes, Coding cod
 }
 
 /// All bodies of a node in which DQ reads `codes`, to capture `values` instead.
-bool move_out(Graph& graph, NodeId id, ValueId codes, const Coding& coding, const Node& quantize) {
+bool move_out(Graph& graph, NodeId id, ValueId codes, const qdq::Grid& grid, const Node& quantize) {
   std::vector<std::vector<NodeId>> readers;
   size_t count = 0;
   for (const Body& body : bodies_of(graph.node(id))) {
-    auto found = dequantizers_in(graph, *body.graph, codes, coding);
+    auto found = dequantizers_in(graph, *body.graph, codes, grid);
     if (!found) return false;
     count += found->size();
     readers.push_back(std::move(*found));
@@ -50,7 +51,7 @@ bool move_out(Graph& graph, NodeId id, ValueId codes, const Coding& coding, cons
   Patch patch(graph, "", Exactness::kExact);
   patch.from(quantize);
   const ValueId values =
-      emit_dequantize(patch, coding, codes, name_of(graph, quantize) + "_dequantized");
+      qdq::emit_dequantize(patch, grid, codes, name_of(graph, quantize) + "_dequantized");
   const auto made = patch.apply(graph);
   if (!made.ok() || !infer_node(graph, made->front()).ok()) return false;
   const std::vector<MutableBody> bodies = bodies_of(graph.mutable_node(id));
@@ -83,11 +84,11 @@ std::vector<Change> move_dequantizers_out(Graph& graph, NodeId id) {
   for (const ValueId codes : captures) {
     const Node* quantize = graph.producer(codes);
     if (quantize == nullptr || !is_quantize(*quantize)) continue;
-    const auto coding = coding_of(graph, *quantize);
-    if (!coding || !code_range(coding->codes) || is_symmetric(*coding)) continue;
+    const auto grid = qdq::grid_of(graph, *quantize);
+    if (!grid || !grid->code_range() || grid->is_symmetric()) continue;
     const std::string name = name_of(graph, *quantize);
     const Node copy = *quantize;
-    if (!move_out(graph, id, codes, *coding, copy)) continue;
+    if (!move_out(graph, id, codes, *grid, copy)) continue;
     Change change;
     change.rule = "move_dequantizers_out";
     change.node = name;

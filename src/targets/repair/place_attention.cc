@@ -11,7 +11,10 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
 #include "targets/repair/attention_places.h"
+#include "targets/repair/probe.h"
 #include "targets/repair/rules.h"
 
 namespace octet {
@@ -50,7 +53,7 @@ std::optional<AttentionWay> way_up(const Graph& graph, ValueId value) {
     const Node* node = graph.producer(value);
     if (node == nullptr) return std::nullopt;
     if (auto codes = coded_operand(graph, value)) {
-      if (way.nodes.empty() || !is_symmetric(codes->coding)) return std::nullopt;
+      if (way.nodes.empty() || !codes->grid.is_symmetric()) return std::nullopt;
       way.codes = std::move(*codes);
       return way;
     }
@@ -107,10 +110,9 @@ class CodePlaces {
 
   std::optional<Repair>
   move_down(const Node& product, size_t input, const AttentionWay& way, const char* where) const {
-    Coding coding = way.codes.coding;
-    const double step = coding.scales[0];
-    coding.scales[0] = as_float(step * way.factor);
-    if (!is_usable_scale(coding.scales[0])) return std::nullopt;
+    const double step = qdq::as_float(way.codes.grid.scale_at(0) * way.factor);
+    if (!qdq::is_usable_scale(step)) return std::nullopt;
+    const qdq::Grid grid = way.codes.grid.with({step});
     const bool exact = way.factor == 1;
     Patch patch(graph_, fmt::format("Q/DQ moves down to {}", where),
                 exact ? Exactness::kExact : Exactness::kRounding);
@@ -124,9 +126,9 @@ class CodePlaces {
       value = patch.emit(at->first->op_type, std::move(inputs), at->first->attributes,
                          fmt::format("{}_{}", base, number++));
     }
-    const ValueId codes = emit_quantize(patch, coding, value, base + "_quantize");
-    patch.set_input(product.id, input, emit_dequantize(patch, coding, codes, base));
-    return Repair{std::move(patch), exact ? 0 : coding.scales[0]};
+    const ValueId codes = qdq::emit_quantize(patch, grid, value, base + "_quantize");
+    patch.set_input(product.id, input, qdq::emit_dequantize(patch, grid, codes, base));
+    return Repair{std::move(patch), exact ? 0 : step};
   }
 
   std::optional<Repair> probabilities(const Node& product) const {
@@ -139,49 +141,49 @@ class CodePlaces {
     const auto v = coded_operand(graph_, product.input(1));
     const Range* seen = context_.range_of(y);
     if (graph_.is_output(y) || (seen == nullptr && !v)) return std::nullopt;
-    const double most = seen == nullptr ? 127 * v->coding.scales[0]
+    const double most = seen == nullptr ? 127 * v->grid.scale_at(0)
                                         : std::max(std::abs(seen->lo), std::abs(seen->hi));
-    const auto coding = coding_up_to(most, type_of(y));
-    if (!coding) return std::nullopt;
-    Patch patch = new_pair("behind the second product", *coding);
+    const auto grid = grid_up_to(most, type_of(y));
+    if (!grid) return std::nullopt;
+    Patch patch = new_pair("behind the second product", *grid);
     patch.from(product);
     const std::string base = name_of(graph_, product) + "_output";
-    const ValueId codes = emit_quantize(patch, *coding, y, base + "_quantize");
-    const ValueId values = emit_dequantize(patch, *coding, codes, base);
+    const ValueId codes = qdq::emit_quantize(patch, *grid, y, base + "_quantize");
+    const ValueId values = qdq::emit_dequantize(patch, *grid, codes, base);
     for (const Uses::Use& use : context_.uses.of(y)) {
       if (use.input >= graph_.node(use.node).inputs.size()) return std::nullopt; // by a subgraph
       patch.set_input(use.node, use.input, values);
     }
-    return with_probe(std::move(patch), y, *coding);
+    return with_probe(std::move(patch), y, *grid);
   }
 
   std::optional<Repair>
   insert(const Node& product, size_t input, double most, const char* where) const {
     const ValueId x = product.input(input);
-    const auto coding = coding_up_to(most, type_of(x));
-    if (!coding) return std::nullopt;
-    Patch patch = new_pair(where, *coding);
+    const auto grid = grid_up_to(most, type_of(x));
+    if (!grid) return std::nullopt;
+    Patch patch = new_pair(where, *grid);
     patch.from(product);
     const std::string base = place_name(product, input);
-    const ValueId codes = emit_quantize(patch, *coding, x, base + "_quantize");
-    patch.set_input(product.id, input, emit_dequantize(patch, *coding, codes, base));
-    return with_probe(std::move(patch), x, *coding);
+    const ValueId codes = qdq::emit_quantize(patch, *grid, x, base + "_quantize");
+    patch.set_input(product.id, input, qdq::emit_dequantize(patch, *grid, codes, base));
+    return with_probe(std::move(patch), x, *grid);
   }
 
-  std::optional<Coding> coding_up_to(double most, DType real) const {
-    const double scale = as_float(most / 127);
-    if (!is_usable_scale(scale) || !is_float(real)) return std::nullopt;
-    return int8_coding(scale, real);
+  std::optional<qdq::Grid> grid_up_to(double most, DType real) const {
+    const double scale = qdq::as_float(most / 127);
+    if (!qdq::is_usable_scale(scale) || !is_float(real)) return std::nullopt;
+    return qdq::Grid::int8(scale, real);
   }
 
-  Patch new_pair(const char* where, const Coding& coding) const {
-    return {graph_, fmt::format("Q/DQ {}, scale {:.6g}", where, coding.scales[0]),
+  Patch new_pair(const char* where, const qdq::Grid& grid) const {
+    return {graph_, fmt::format("Q/DQ {}, scale {:.6g}", where, grid.scale_at(0)),
             Exactness::kInexact};
   }
 
-  Repair with_probe(Patch patch, ValueId x, const Coding& coding) const {
-    Repair repair{std::move(patch), coding.scales[0] / 2};
-    repair.probe = Probe{graph_.value(x).name, identity_probe(coding.real), probe_graph(coding)};
+  Repair with_probe(Patch patch, ValueId x, const qdq::Grid& grid) const {
+    Repair repair{std::move(patch), grid.scale_at(0) / 2};
+    repair.probe = Probe{graph_.value(x).name, identity_probe(grid.real()), probe_graph(grid)};
     return repair;
   }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "passes/coded_operators.h"
-#include "targets/repair/coding.h"
 
 namespace octet {
 

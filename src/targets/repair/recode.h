@@ -2,7 +2,7 @@
 // A weight coded anew.
 #pragma once
 
-#include "targets/repair/coding.h"
+#include "ops/qdq/grid.h"
 
 namespace octet {
 
@@ -13,6 +13,6 @@ struct Recoded {
 };
 
 /// Codes of `values`, rounding half to even. Nullopt for codes that are no integers.
-std::optional<Recoded> recode(const Tensor& values, const Coding& coding);
+std::optional<Recoded> recode(const Tensor& values, const qdq::Grid& grid);
 
 } // namespace octet

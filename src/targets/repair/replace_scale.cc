@@ -9,7 +9,11 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
 #include "passes/evaluate.h"
+#include "targets/repair/probe.h"
 #include "targets/repair/recode.h"
 #include "targets/repair/rules.h"
 
@@ -17,54 +21,49 @@ namespace octet {
 
 namespace {
 
-bool is_usable(const Coding& coding) {
-  return std::all_of(coding.scales.begin(), coding.scales.end(), is_usable_scale);
-}
-
 /// Negative scales by their magnitude, others that cannot be used by the smallest that can.
-Coding mended(Coding coding) {
+std::vector<double> mended(std::vector<double> scales) {
   double smallest = 1;
   bool found = false;
-  for (double& s : coding.scales) {
-    if (is_usable_scale(-s)) s = -s;
-    if (is_usable_scale(s) && (!found || s < smallest)) {
+  for (double& s : scales) {
+    if (qdq::is_usable_scale(-s)) s = -s;
+    if (qdq::is_usable_scale(s) && (!found || s < smallest)) {
       smallest = s;
       found = true;
     }
   }
-  for (double& s : coding.scales)
-    if (!is_usable_scale(s)) s = smallest;
-  return coding;
+  for (double& s : scales)
+    if (!qdq::is_usable_scale(s)) s = smallest;
+  return scales;
 }
 
-std::string what(const Coding& coding) {
-  for (size_t i = 0; i < coding.scales.size(); ++i)
-    if (!is_usable_scale(coding.scales[i]))
-      return fmt::format("scale {} is {}", i, coding.scales[i]);
+std::string what(const qdq::Grid& grid) {
+  for (int64_t i = 0; i < grid.count(); ++i)
+    if (!qdq::is_usable_scale(grid.scale_at(i)))
+      return fmt::format("scale {} is {}", i, grid.scale_at(i));
   return "";
 }
 
 std::optional<Repair>
-replace_stored(const RepairContext& context, const Node& node, const Coding& coding) {
+replace_stored(const RepairContext& context, const Node& node, const qdq::Grid& grid) {
   const auto values = evaluate_constant(context.graph, node);
-  const Coding better = mended(coding);
+  const qdq::Grid better = grid.with(mended(grid.scales()));
   const auto recoded = values ? recode(values->front(), better) : std::nullopt;
   if (!recoded) return std::nullopt;
   const bool exact = recoded->bounded && recoded->error == 0;
-  Patch patch(context.graph, what(coding) + ": the weight is coded anew on usable scales",
+  Patch patch(context.graph, what(grid) + ": the weight is coded anew on usable scales",
               exact ? Exactness::kExact : Exactness::kInexact);
   patch.from(node);
   const std::string name = name_of(context.graph, node);
   const ValueId codes = patch.constant(name + "_codes", recoded->codes);
-  patch.replace(node.output(0), emit_dequantize(patch, better, codes, name));
+  patch.replace(node.output(0), qdq::emit_dequantize(patch, better, codes, name));
   return Repair{std::move(patch), recoded->bounded ? std::optional(recoded->error) : std::nullopt};
 }
 
 /// Where the float weight is in the file, its own magnitudes say the scales that were lost.
-Coding from_weight(Coding coding, const Tensor& weight) {
-  const QuantLayout layout =
-      quant_layout(weight.shape(), scale_tensor(coding).shape(), coding.axis, 0);
-  std::vector<double> largest(coding.scales.size(), 0.0);
+std::vector<double> from_weight(const qdq::Grid& grid, const Tensor& weight) {
+  const QuantLayout layout = grid.layout(weight.shape());
+  std::vector<double> scales = grid.scales(), largest(scales.size(), 0.0);
   int64_t at = 0;
   for (int64_t o = 0; o < layout.outer; ++o)
     for (int64_t a = 0; a < layout.axis_size; ++a)
@@ -73,19 +72,18 @@ Coding from_weight(Coding coding, const Tensor& weight) {
         m = std::max(m, std::abs(weight.at(at)));
       }
   for (size_t c = 0; c < largest.size(); ++c)
-    if (!is_usable_scale(std::abs(coding.scales[c])) && is_usable_scale(largest[c] / 127))
-      coding.scales[c] = as_float(largest[c] / 127);
-  return mended(std::move(coding));
+    if (!qdq::is_usable_scale(std::abs(scales[c])) && qdq::is_usable_scale(largest[c] / 127))
+      scales[c] = qdq::as_float(largest[c] / 127);
+  return mended(std::move(scales));
 }
 
-bool reads_these_codes(const RepairContext& context, const Node& quantize, const Coding& coding) {
+bool reads_these_codes(const RepairContext& context, const Node& quantize, const qdq::Grid& grid) {
   if (context.graph.is_output(quantize.output(0))) return false;
   for (const Uses::Use& use : context.uses.of(quantize.output(0))) {
     const Node& reader = context.graph.node(use.node);
-    const auto theirs = is_dequantize(reader) ? raw_coding_of(context.graph, reader) : std::nullopt;
-    if (!theirs || use.input != 0 || theirs->zeros != coding.zeros ||
-        theirs->scales.size() != coding.scales.size())
-      return false;
+    if (!is_dequantize(reader) || use.input != 0) return false;
+    const auto theirs = qdq::grid_of(context.graph, reader, qdq::kAnyScale);
+    if (!theirs || theirs->count() != grid.count() || theirs->zeros() != grid.zeros()) return false;
   }
   return true;
 }
@@ -94,41 +92,41 @@ bool reads_these_codes(const RepairContext& context, const Node& quantize, const
 
 std::optional<Repair> replace_scale(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  const auto coding = is_qdq(node) ? raw_coding_of(graph, node) : std::nullopt;
-  if (!coding || is_usable(*coding)) return std::nullopt;
+  const auto grid = qdq::grid_of(graph, node, qdq::kAnyScale);
+  if (!grid || grid->is_usable()) return std::nullopt;
   const Tensor* constant = graph.constant(node.input(0));
   if (is_dequantize(node))
-    return constant == nullptr ? std::nullopt : replace_stored(context, node, *coding);
-  if (!reads_these_codes(context, node, *coding)) return std::nullopt;
-  Coding better = constant != nullptr ? from_weight(*coding, *constant) : mended(*coding);
+    return constant == nullptr ? std::nullopt : replace_stored(context, node, *grid);
+  if (!reads_these_codes(context, node, *grid)) return std::nullopt;
+  const std::vector<double> old = grid->scales();
+  std::vector<double> scales = constant != nullptr ? from_weight(*grid, *constant) : mended(old);
   const Range* seen = constant == nullptr ? context.range_of(node.input(0)) : nullptr;
-  const bool negative = std::all_of(coding->scales.begin(), coding->scales.end(),
-                                    [](double s) { return is_usable_scale(std::abs(s)); });
-  if (seen != nullptr && !negative && code_range(coding->codes)) {
+  const bool negative = std::all_of(old.begin(), old.end(),
+                                    [](double s) { return qdq::is_usable_scale(std::abs(s)); });
+  if (seen != nullptr && !negative && grid->code_range()) {
     const double amax = std::max(std::abs(seen->lo), std::abs(seen->hi));
-    if (is_usable_scale(amax / 127))
-      for (double& s : better.scales)
-        s = as_float(amax / 127);
+    if (qdq::is_usable_scale(amax / 127))
+      std::fill(scales.begin(), scales.end(), qdq::as_float(amax / 127));
   }
+  const qdq::Grid better = grid->with(scales);
   const auto cost = constant == nullptr
                         ? std::nullopt
-                        : probe_difference(probe_graph(*coding), probe_graph(better), *constant);
-  Patch patch(graph, what(*coding) + ": another takes its place",
+                        : probe_difference(probe_graph(*grid), probe_graph(better), *constant);
+  Patch patch(graph, what(*grid) + ": another takes its place",
               cost == 0.0 ? Exactness::kExact : Exactness::kInexact);
   patch.from(node);
   const std::string name = name_of(graph, node);
-  const ValueId codes = emit_quantize(patch, better, node.input(0), name);
+  const ValueId codes = qdq::emit_quantize(patch, better, node.input(0), name);
   for (const Uses::Use& use : context.uses.of(node.output(0))) {
     const Node& reader = graph.node(use.node);
     patch.from(reader);
-    patch.replace(reader.output(0), emit_dequantize(patch, better, codes, name_of(graph, reader)));
+    patch.replace(reader.output(0),
+                  qdq::emit_dequantize(patch, better, codes, name_of(graph, reader)));
   }
   Repair repair{std::move(patch), cost};
-  if (negative && !cost)
-    repair.max_error = *std::max_element(better.scales.begin(), better.scales.end());
+  if (negative && !cost) repair.max_error = *std::max_element(scales.begin(), scales.end());
   if (constant == nullptr)
-    repair.probe =
-        Probe{graph.value(node.input(0)).name, probe_graph(*coding), probe_graph(better)};
+    repair.probe = Probe{graph.value(node.input(0)).name, probe_graph(*grid), probe_graph(better)};
   return repair;
 }
 

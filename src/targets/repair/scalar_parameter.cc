@@ -3,7 +3,6 @@
 // ONNX Runtime wants the one scale and the one zero point of some operators without axes. Constants
 // only. Exact. Source: docs/targets.md 8.
 #include "targets/onnxruntime_parameters.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
 #include "targets/repair/attention_places.h"
 #include "targets/repair/rules.h"
 
@@ -48,7 +50,7 @@ std::optional<Repair> scale_query(const RepairContext& context, const Node& node
       is_dequantize(*graph.producer(scores.input(0))) && !codes)
     return std::nullopt;
   const DType type = graph.value(scores.input(0)).type.type;
-  const double factor = as_float(scale->factor);
+  const double factor = qdq::as_float(scale->factor);
   int exponent = 0;
   const bool power = std::frexp(factor, &exponent) == 0.5;
   Patch patch(graph, "the scale moves from the scores to Q",
@@ -61,13 +63,12 @@ std::optional<Repair> scale_query(const RepairContext& context, const Node& node
   const ValueId c = patch.constant(base + "_scale", *constant);
   const ValueId q = codes ? codes->quantize->input(0) : scores.input(0);
   ValueId scaled = patch.emit("Mul", {q, c}, {}, base + "_scaled");
-  double step = 0;
   if (codes) {
-    Coding coding = codes->coding;
-    step = coding.scales[0] = as_float(coding.scales[0] * factor);
-    if (!is_usable_scale(step)) return std::nullopt;
-    scaled = emit_dequantize(patch, coding,
-                             emit_quantize(patch, coding, scaled, base + "_quantize"), base);
+    const double step = qdq::as_float(codes->grid.scale_at(0) * factor);
+    if (!qdq::is_usable_scale(step)) return std::nullopt;
+    const qdq::Grid grid = codes->grid.with({step});
+    scaled = qdq::emit_dequantize(
+        patch, grid, qdq::emit_quantize(patch, grid, scaled, base + "_quantize"), base);
   }
   const ValueId product = patch.emit("MatMul", {scaled, scores.input(1)}, {}, base + "_scores");
   patch.replace(scale->node->output(0), product);

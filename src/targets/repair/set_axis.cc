@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //   Q or DQ with several scales and no axis  =>  axis 1 written, which ONNX means (TensorRT: 0)
 // Exact. Source: docs/targets.md 1.1 and 7.
-#include "targets/repair/coding.h"
+#include "ops/qdq/site.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "targets/repair/coding.h"
+#include "ops/qdq/grid.h"
+#include "targets/repair/rule.h"
 
 namespace octet {
 
@@ -28,7 +29,7 @@ ValueId emit_shifted(Patch& patch,
 bool shift_readers(
     Patch& patch, const RepairContext& context, ValueId old, ValueId now, double by, DType type);
 
-/// Whether int8 holds the codes of `coding` without their zero point, so that its scale can stay.
-bool fits_int8(const RepairContext& context, ValueId x, const Coding& coding);
+/// Whether int8 holds the codes of `grid` without their zero point, so that its scale can stay.
+bool fits_int8(const RepairContext& context, ValueId x, const qdq::Grid& grid);
 
 } // namespace octet

@@ -13,6 +13,10 @@
 #include <limits>
 
 #include "core/format.h"
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
+#include "targets/repair/probe.h"
 #include "targets/repair/rules.h"
 #include "targets/repair/shift.h"
 
@@ -20,46 +24,47 @@ namespace octet {
 
 namespace {
 
-bool has_shift(const RepairContext& context, const Coding& coding) {
-  const auto range = code_range(coding.codes);
+bool has_shift(const RepairContext& context, const qdq::Grid& grid) {
+  const auto range = grid.code_range();
   return context.zero_points == ZeroPointForm::kShift && range && range->hi - range->lo == 255 &&
-         !coding.per_channel() && !is_symmetric(coding) && coding.real == DType::kFloat32;
+         grid.per_tensor() && !grid.is_symmetric() && grid.real() == DType::kFloat32;
 }
 
 /// The zero point as that of int8.
-double int8_zero(const Coding& coding) {
-  return coding.zeros[0] - (code_range(coding.codes)->lo + 128);
+double int8_zero(const qdq::Grid& grid) {
+  return grid.zero_at(0) - (grid.code_range()->lo + 128);
 }
 
 } // namespace
 
 std::optional<Repair> shift_table(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  const auto coding = is_dequantize(node) ? coding_of(graph, node) : std::nullopt;
-  const Tensor* table = coding ? graph.constant(node.input(0)) : nullptr;
-  if (table == nullptr || !has_shift(context, *coding) || graph.is_output(node.output(0)))
+  if (!is_dequantize(node)) return std::nullopt;
+  const auto grid = qdq::grid_of(graph, node);
+  const Tensor* table = grid ? graph.constant(node.input(0)) : nullptr;
+  if (table == nullptr || !has_shift(context, *grid) || graph.is_output(node.output(0)))
     return std::nullopt;
   for (const Uses::Use& use : context.uses.of(node.output(0)))
     if (!graph.node(use.node).is("Gather") || use.input != 0) return std::nullopt;
-  const double offset = code_range(coding->codes)->lo + 128;
+  const double offset = grid->code_range()->lo + 128;
   std::vector<double> codes;
   codes.reserve(static_cast<size_t>(table->count()));
   for (int64_t i = 0; i < table->count(); ++i)
     codes.push_back(table->at(i) - offset);
   const auto stored = Tensor::from_doubles(DType::kInt8, table->shape(), codes);
   if (!stored.ok()) return std::nullopt;
-  const double s = coding->scales[0], by = as_float(-s * int8_zero(*coding));
+  const double s = grid->scale_at(0), by = qdq::as_float(-s * int8_zero(*grid));
   Patch patch(graph,
               fmt::format("the same codes: zero point {} becomes an addition of {:.6g} to the rows "
                           "that are taken",
-                          coding->zeros[0], by),
+                          grid->zero_at(0), by),
               Exactness::kRounding);
   patch.from(node);
   const std::string name = name_of(graph, node);
-  const ValueId now = emit_dequantize(patch, int8_coding(s, coding->real),
-                                      patch.constant(name + "_codes", *stored), name);
-  if (!shift_readers(patch, context, node.output(0), now, by, coding->real)) return std::nullopt;
-  const double largest = s * (std::abs(int8_zero(*coding)) + 128);
+  const ValueId now = qdq::emit_dequantize(patch, qdq::Grid::int8(s, grid->real()),
+                                           patch.constant(name + "_codes", *stored), name);
+  if (!shift_readers(patch, context, node.output(0), now, by, grid->real())) return std::nullopt;
+  const double largest = s * (std::abs(int8_zero(*grid)) + 128);
   return Repair{std::move(patch), largest * std::numeric_limits<float>::epsilon()};
 }
 
@@ -67,31 +72,32 @@ std::optional<Repair> shift_activation(const RepairContext& context, const Node&
   const Graph& graph = context.graph;
   const ValueId x = node.input(0);
   if (!is_quantize(node) || graph.constant(x) != nullptr) return std::nullopt;
-  const auto coding = coding_of(graph, node);
-  if (!coding || !has_shift(context, *coding) || graph.value(x).type.type != DType::kFloat32 ||
-      fits_int8(context, x, *coding))
+  const auto grid = qdq::grid_of(graph, node);
+  if (!grid || !has_shift(context, *grid) || graph.value(x).type.type != DType::kFloat32 ||
+      fits_int8(context, x, *grid))
     return std::nullopt;
-  const auto readers = dequantizers(context, node.output(0), *coding);
-  if (readers.empty()) return std::nullopt;
-  const double s = coding->scales[0], exact = -s * int8_zero(*coding), by = as_float(exact);
+  const auto readers =
+      qdq::dequantizers(graph, context.uses.of(node.output(0)), node.output(0), *grid);
+  if (!readers) return std::nullopt;
+  const double s = grid->scale_at(0), exact = -s * int8_zero(*grid), by = qdq::as_float(exact);
   Patch patch(graph,
               fmt::format("the same codes with scale {:.6g}: zero point {} becomes an addition of "
                           "{:.6g} before Q and behind DQ, in biases where there are any",
-                          s, coding->zeros[0], by),
+                          s, grid->zero_at(0), by),
               Exactness::kRounding);
   patch.from(node);
   const std::string name = name_of(graph, node);
-  const Coding better = int8_coding(s, coding->real);
-  const ValueId shifted = emit_shifted(patch, context, x, -exact, coding->real, name + "_shift");
-  const ValueId codes = emit_quantize(patch, better, shifted, name);
-  for (const Node* reader : readers) {
+  const qdq::Grid better = qdq::Grid::int8(s, grid->real());
+  const ValueId shifted = emit_shifted(patch, context, x, -exact, grid->real(), name + "_shift");
+  const ValueId codes = qdq::emit_quantize(patch, better, shifted, name);
+  for (const Node* reader : *readers) {
     patch.from(*reader);
-    const ValueId now = emit_dequantize(patch, better, codes, name_of(graph, *reader));
-    if (!shift_readers(patch, context, reader->output(0), now, by, coding->real))
+    const ValueId now = qdq::emit_dequantize(patch, better, codes, name_of(graph, *reader));
+    if (!shift_readers(patch, context, reader->output(0), now, by, grid->real()))
       return std::nullopt;
   }
   Repair repair{std::move(patch), s};
-  repair.probe = Probe{graph.value(x).name, probe_graph(*coding), probe_graph(better, {}, by)};
+  repair.probe = Probe{graph.value(x).name, probe_graph(*grid), probe_graph(better, {}, by)};
   return repair;
 }
 

@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // The side of shift_activation before Q.
+#include "graph/label.h"
+#include "ops/qdq/site.h"
+#include "passes/emit.h"
 #include "passes/evaluate.h"
+#include "targets/repair/coding.h"
 #include "targets/repair/shift.h"
 
 namespace octet {
 
 namespace {
+
+/// The elements of `rounded`, which is constant_value of `value`; those of codes behind one DQ are
+/// not rounded to float: ONNX Runtime's products and sums of codes do not round them either.
+std::vector<double> constant_numbers(const Graph& graph, ValueId value, const Tensor& rounded) {
+  const auto dequantize = qdq::read_dequantize(graph, value);
+  const bool one_scale = dequantize && dequantize->grid.per_tensor();
+  const auto codes = one_scale ? constant_value(graph, dequantize->codes) : std::nullopt;
+  std::vector<double> out;
+  out.reserve(static_cast<size_t>(rounded.count()));
+  for (int64_t i = 0; i < rounded.count(); ++i)
+    out.push_back(codes
+                      ? (codes->at(i) - dequantize->grid.zero_at(0)) * dequantize->grid.scale_at(0)
+                      : rounded.at(i));
+  return out;
+}
 
 class InputShift {
  public:
@@ -35,7 +54,7 @@ class InputShift {
     for (const size_t i : {1U, 0U})
       if (const auto t = constant_value(graph_, node.input(i)); t && t->type() == type_) {
         const ValueId other = node.input(1 - i);
-        if (t->rank() == 0 && t->at(0) == as_float(-by_)) return other;
+        if (t->rank() == 0 && t->at(0) == qdq::as_float(-by_)) return other;
         const auto numbers = constant_numbers(graph_, node.input(i), *t);
         const std::string name = name_of(graph_, node) + "_shifted";
         return emit_with_input(patch_, node, i, shifted(t->shape(), numbers, name));

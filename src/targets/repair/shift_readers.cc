@@ -4,8 +4,11 @@
 #include <array>
 #include <set>
 
+#include "graph/label.h"
+#include "passes/emit.h"
 #include "passes/evaluate.h"
 #include "passes/standard_operators.h"
+#include "targets/repair/coding.h"
 #include "targets/repair/shift.h"
 
 namespace octet {

@@ -6,10 +6,11 @@
 // floats (integer_product). Exact but for that. Source: docs/targets.md 8.
 #include <algorithm>
 
+#include "graph/label.h"
+#include "passes/emit.h"
 #include "passes/evaluate.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/onnxruntime_versions.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

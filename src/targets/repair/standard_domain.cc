@@ -2,7 +2,7 @@
 //   com.microsoft.QuantizeLinear, com.microsoft.DequantizeLinear  =>  those of ai.onnx
 // Exact: they compute the same. Left alone where the model's operator set is too old for what they
 // do: below 10, or with several scales below 13.
-#include "targets/repair/coding.h"
+#include "ops/qdq/site.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

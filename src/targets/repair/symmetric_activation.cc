@@ -11,7 +11,12 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
+#include "passes/emit.h"
 #include "targets/repair/coding.h"
+#include "targets/repair/probe.h"
 #include "targets/repair/rules.h"
 #include "targets/repair/shift.h"
 
@@ -19,18 +24,18 @@ namespace octet {
 
 namespace {
 
-/// What the old coding, the operators before and the data say of the values.
+/// What the old grid, the operators before and the data say of the values.
 struct Span {
   double lo, hi;               ///< of the old codes
   Range possible;              ///< of x before Q, by the operators that make it
   double needed_lo, needed_hi; ///< what the new codes must hold
 };
 
-Span span_of(const RepairContext& context, ValueId x, const Coding& coding, CodeRange range) {
+Span span_of(const RepairContext& context, ValueId x, const qdq::Grid& grid, CodeRange range) {
   Span out{0, 0, range_by_operators(context.graph, x), 0, 0};
-  for (size_t c = 0; c < coding.scales.size(); ++c) {
-    out.lo = std::min(out.lo, (range.lo - coding.zeros[c]) * coding.scales[c]);
-    out.hi = std::max(out.hi, (range.hi - coding.zeros[c]) * coding.scales[c]);
+  for (int64_t c = 0; c < grid.count(); ++c) {
+    out.lo = std::min(out.lo, (range.lo - grid.zero_at(c)) * grid.scale_at(c));
+    out.hi = std::max(out.hi, (range.hi - grid.zero_at(c)) * grid.scale_at(c));
   }
   out.needed_lo = std::max(out.lo, out.possible.lo);
   out.needed_hi = std::min(out.hi, out.possible.hi);
@@ -56,9 +61,9 @@ double outer_code(double steps) {
 }
 
 /// The old scale, if codes of int8 hold what is needed (one step beyond the highest is let go).
-std::optional<Choice> same_scale(const Coding& old, const Span& span, bool from_data) {
-  if (old.per_channel()) return std::nullopt;
-  const double s = old.scales[0];
+std::optional<Choice> same_scale(const qdq::Grid& old, const Span& span, bool from_data) {
+  if (!old.per_tensor()) return std::nullopt;
+  const double s = old.scale_at(0);
   const double low = outer_code(span.needed_lo / s), high = outer_code(span.needed_hi / s);
   if (low < -128 || high > 128) return std::nullopt;
   Choice out{s, {}, Exactness::kExact, 0.0, "codes minus the zero point fit int8"};
@@ -79,67 +84,68 @@ std::optional<Choice> same_scale(const Coding& old, const Span& span, bool from_
   return out;
 }
 
-Choice new_scale(const Coding& old, const Span& span) {
+Choice new_scale(const qdq::Grid& old, const Span& span) {
   const double amax = std::max(-span.needed_lo, span.needed_hi);
-  double s = as_float(amax / 127);
-  if (!is_usable_scale(s)) s = *std::max_element(old.scales.begin(), old.scales.end());
+  double s = qdq::as_float(amax / 127);
+  const std::vector<double> scales = old.scales();
+  if (!qdq::is_usable_scale(s)) s = *std::max_element(scales.begin(), scales.end());
   Choice out{s, {}, Exactness::kInexact, 0.0, ""};
   if (span.possible.lo < span.lo && span.lo > -127.5 * s) out.clip.lo = span.lo;
   if (span.possible.hi > span.hi && span.hi < 126.5 * s) out.clip.hi = span.hi;
   const double low = std::max(-128 * s, span.lo), high = std::min(127 * s, span.hi);
-  const auto range = *code_range(old.codes);
+  const auto range = *old.code_range();
   double bound = 0;
-  for (size_t c = 0; c < old.scales.size(); ++c) {
-    const double old_low = (range.lo - old.zeros[c]) * old.scales[c];
-    const double old_high = (range.hi - old.zeros[c]) * old.scales[c];
+  for (int64_t c = 0; c < old.count(); ++c) {
+    const double old_low = (range.lo - old.zero_at(c)) * old.scale_at(c);
+    const double old_high = (range.hi - old.zero_at(c)) * old.scale_at(c);
     // Both round; at the ends one of them may be cut while the other goes on.
-    bound = std::max({bound, (s + old.scales[c]) / 2, std::abs(old_high - high) + s / 2,
+    bound = std::max({bound, (s + old.scale_at(c)) / 2, std::abs(old_high - high) + s / 2,
                       std::abs(old_low - low) + s / 2});
   }
   out.bound = bound;
   out.why = fmt::format("requantized with scale {:.6g} (was {:.6g}, {} zero point {})", s,
-                        old.scales[0], octet::name(old.codes), old.zeros[0]);
+                        old.scale_at(0), octet::name(old.codes), old.zero_at(0));
   return out;
 }
 
 } // namespace
 
-bool fits_int8(const RepairContext& context, ValueId x, const Coding& coding) {
-  const auto range = code_range(coding.codes);
+bool fits_int8(const RepairContext& context, ValueId x, const qdq::Grid& grid) {
+  const auto range = grid.code_range();
   return range &&
-         same_scale(coding, span_of(context, x, coding, *range), context.range_of(x) != nullptr);
+         same_scale(grid, span_of(context, x, grid, *range), context.range_of(x) != nullptr);
 }
 
 std::optional<Repair> symmetric_activation(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
   const ValueId x = node.input(0);
   if (!is_quantize(node) || graph.constant(x) != nullptr) return std::nullopt;
-  const auto coding = coding_of(graph, node);
-  const auto range = coding ? code_range(coding->codes) : std::nullopt;
-  if (!range || (is_symmetric(*coding) && !coding->per_channel())) return std::nullopt;
-  const auto readers = dequantizers(context, node.output(0), *coding);
-  if (readers.empty()) return std::nullopt;
-  const Span span = span_of(context, x, *coding, *range);
-  const auto same = same_scale(*coding, span, context.range_of(x) != nullptr);
-  const Choice choice = same ? *same : new_scale(*coding, span);
+  const auto grid = qdq::grid_of(graph, node);
+  const auto range = grid ? grid->code_range() : std::nullopt;
+  if (!range || (grid->is_symmetric() && grid->per_tensor())) return std::nullopt;
+  const auto readers =
+      qdq::dequantizers(graph, context.uses.of(node.output(0)), node.output(0), *grid);
+  if (!readers) return std::nullopt;
+  const Span span = span_of(context, x, *grid, *range);
+  const auto same = same_scale(*grid, span, context.range_of(x) != nullptr);
+  const Choice choice = same ? *same : new_scale(*grid, span);
   std::string why = choice.why;
   if (choice.clip.lo || choice.clip.hi)
     why += "; the range that the old codes cut off is put back before Q";
   Patch patch(graph, std::move(why), choice.exactness);
   patch.from(node);
   const std::string name = name_of(graph, node);
-  const Coding better = int8_coding(choice.scale, coding->real);
-  const ValueId clipped = emit_clip(patch, graph, x, choice.clip, coding->real, name + "_clip");
-  const ValueId codes = emit_quantize(patch, better, clipped, name);
-  for (const Node* reader : readers) {
+  const qdq::Grid better = qdq::Grid::int8(choice.scale, grid->real());
+  const ValueId clipped = emit_clip(patch, graph, x, choice.clip, grid->real(), name + "_clip");
+  const ValueId codes = qdq::emit_quantize(patch, better, clipped, name);
+  for (const Node* reader : *readers) {
     patch.from(*reader);
     patch.replace(reader->output(0),
-                  emit_dequantize(patch, better, codes, name_of(graph, *reader)));
+                  qdq::emit_dequantize(patch, better, codes, name_of(graph, *reader)));
   }
   Repair repair{std::move(patch), choice.bound};
   if (choice.exactness != Exactness::kExact)
-    repair.probe =
-        Probe{graph.value(x).name, probe_graph(*coding), probe_graph(better, choice.clip)};
+    repair.probe = Probe{graph.value(x).name, probe_graph(*grid), probe_graph(better, choice.clip)};
   return repair;
 }
 

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
 #include "passes/evaluate.h"
 #include "targets/repair/recode.h"
 #include "targets/repair/rules.h"
@@ -22,23 +25,23 @@ std::optional<Repair> unblock_weight(const RepairContext& context, const Node& n
   if (!values) return std::nullopt;
   const Tensor& weight = values->front();
   const int64_t blocked = node.attr_int("axis", 1);
-  Coding coding = int8_coding(1, weight.type());
-  if (weight.rank() == 2 && graph.opset() >= 13) {
-    coding.axis = blocked == 0 || blocked == -2 ? 1 : 0;
-    coding.vector = true;
-  }
-  const int64_t channels = coding.vector ? weight.dim(coding.axis) : 1;
+  qdq::Grid grid = qdq::Grid::int8(1, weight.type());
+  const bool vector = weight.rank() == 2 && graph.opset() >= 13;
+  if (vector) grid.axis_written = blocked == 0 || blocked == -2 ? 1 : 0;
+  const int64_t channels = vector ? weight.dim(grid.axis_written) : 1;
   std::vector<double> largest(static_cast<size_t>(channels), 0);
-  const int64_t inner = coding.vector && coding.axis == 0 ? weight.dim(1) : 1;
+  const int64_t inner = vector && grid.axis_written == 0 ? weight.dim(1) : 1;
   for (int64_t i = 0; i < weight.count(); ++i) {
     double& m = largest[static_cast<size_t>(i / inner % channels)];
     m = std::max(m, std::abs(weight.at(i)));
   }
-  coding.scales.clear();
+  std::vector<double> scales;
   for (const double m : largest)
-    coding.scales.push_back(is_usable_scale(m / 127) ? as_float(m / 127) : 1);
-  coding.zeros.assign(coding.scales.size(), 0);
-  const auto recoded = recode(weight, coding);
+    scales.push_back(qdq::is_usable_scale(m / 127) ? qdq::as_float(m / 127) : 1);
+  const Shape shape = vector ? Shape{channels} : Shape{};
+  grid.scale = Tensor::from_doubles(weight.type(), shape, scales).value();
+  grid.zero = Tensor::zeros(DType::kInt8, shape).value();
+  const auto recoded = recode(weight, grid);
   if (!recoded || !recoded->bounded) return std::nullopt;
   Patch patch(graph, "blocks of scales become one scale for each channel",
               recoded->error == 0 ? Exactness::kExact : Exactness::kInexact);
@@ -46,7 +49,7 @@ std::optional<Repair> unblock_weight(const RepairContext& context, const Node& n
   const std::string name = name_of(graph, node);
   patch.replace(
       node.output(0),
-      emit_dequantize(patch, coding, patch.constant(name + "_codes", recoded->codes), name));
+      qdq::emit_dequantize(patch, grid, patch.constant(name + "_codes", recoded->codes), name));
   return Repair{std::move(patch), recoded->error};
 }
 

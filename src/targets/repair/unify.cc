@@ -3,24 +3,32 @@
 
 #include <algorithm>
 
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
+#include "passes/emit.h"
+#include "targets/repair/coding.h"
+#include "targets/repair/probe.h"
+
 namespace octet {
 
 std::optional<SymmetricPair> symmetric_pair(const RepairContext& context, const Node& quantize) {
   if (!is_quantize(quantize) || context.graph.constant(quantize.input(0)) != nullptr)
     return std::nullopt;
-  const auto coding = coding_of(context.graph, quantize);
-  if (!coding || coding->per_channel() || coding->codes != DType::kInt8 || !is_symmetric(*coding))
+  const auto grid = qdq::grid_of(context.graph, quantize);
+  if (!grid || !grid->per_tensor() || grid->codes != DType::kInt8 || !grid->is_symmetric())
     return std::nullopt;
-  auto readers = dequantizers(context, quantize.output(0), *coding);
-  if (readers.empty()) return std::nullopt;
-  return SymmetricPair{&quantize, std::move(readers), *coding};
+  auto readers = qdq::dequantizers(context.graph, context.uses.of(quantize.output(0)),
+                                   quantize.output(0), *grid);
+  if (!readers) return std::nullopt;
+  return SymmetricPair{&quantize, std::move(*readers), *grid};
 }
 
 namespace {
 
 /// The ends of its range of codes beyond which the values go: what a larger scale would not cut.
 Bounds cut_off(const RepairContext& context, const SymmetricPair& pair, double largest) {
-  const double scale = pair.coding.scales[0];
+  const double scale = pair.grid.scale_at(0);
   if (scale == largest) return {};
   const ValueId x = pair.quantize->input(0);
   Range possible = range_by_operators(context.graph, x);
@@ -37,10 +45,10 @@ Bounds cut_off(const RepairContext& context, const SymmetricPair& pair, double l
 std::optional<Repair>
 unify(const RepairContext& context, std::span<const SymmetricPair> pairs, const std::string& why) {
   const auto by_scale = [](const SymmetricPair& a, const SymmetricPair& b) {
-    return a.coding.scales[0] < b.coding.scales[0];
+    return a.grid.scale_at(0) < b.grid.scale_at(0);
   };
   const auto [low, high] = std::minmax_element(pairs.begin(), pairs.end(), by_scale);
-  const double smallest = low->coding.scales[0], largest = high->coding.scales[0];
+  const double smallest = low->grid.scale_at(0), largest = high->grid.scale_at(0);
   if (smallest == largest) return std::nullopt;
   std::vector<Bounds> clips;
   for (const SymmetricPair& pair : pairs)
@@ -52,20 +60,20 @@ unify(const RepairContext& context, std::span<const SymmetricPair> pairs, const 
               Exactness::kInexact);
   for (size_t i = 0; i < pairs.size(); ++i) {
     const SymmetricPair& pair = pairs[i];
-    if (pair.coding.scales[0] == largest) continue;
-    const Coding coding = int8_coding(largest, pair.coding.real);
+    if (pair.grid.scale_at(0) == largest) continue;
+    const qdq::Grid grid = qdq::Grid::int8(largest, pair.grid.real());
     const std::string name = name_of(context.graph, *pair.quantize);
     patch.from(*pair.quantize);
     const ValueId x = emit_clip(patch, context.graph, pair.quantize->input(0), clips[i],
-                                coding.real, name + "_clip");
-    const ValueId codes = emit_quantize(patch, coding, x, name);
+                                grid.real(), name + "_clip");
+    const ValueId codes = qdq::emit_quantize(patch, grid, x, name);
     for (const Node* reader : pair.readers)
       patch.replace(reader->output(0),
-                    emit_dequantize(patch, coding, codes, name_of(context.graph, *reader)));
+                    qdq::emit_dequantize(patch, grid, codes, name_of(context.graph, *reader)));
   }
   Repair repair{std::move(patch), (largest + smallest) / 2};
-  repair.probe = Probe{context.graph.value(low->quantize->input(0)).name, probe_graph(low->coding),
-                       probe_graph(int8_coding(largest, low->coding.real),
+  repair.probe = Probe{context.graph.value(low->quantize->input(0)).name, probe_graph(low->grid),
+                       probe_graph(qdq::Grid::int8(largest, low->grid.real()),
                                    clips[static_cast<size_t>(low - pairs.begin())])};
   return repair;
 }

@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "targets/repair/coding.h"
+#include "ops/qdq/grid.h"
+#include "targets/repair/rule.h"
 
 namespace octet {
 
@@ -13,7 +14,7 @@ namespace octet {
 struct SymmetricPair {
   const Node* quantize;
   std::vector<const Node*> readers;
-  Coding coding;
+  qdq::Grid grid;
 };
 std::optional<SymmetricPair> symmetric_pair(const RepairContext& context, const Node& quantize);
 

@@ -5,6 +5,7 @@
 // only where it is asked for. Source: docs/targets.md 2.1 rule 9.
 #include <algorithm>
 
+#include "ops/qdq/site.h"
 #include "targets/repair/rules.h"
 #include "targets/repair/unify.h"
 

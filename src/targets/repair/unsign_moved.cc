@@ -6,9 +6,12 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
+#include "passes/emit.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/onnxruntime_versions.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 #include "targets/repair/unsigned_codes.h"
 
@@ -17,22 +20,22 @@ namespace octet {
 namespace {
 
 /// Whether the values of codes, coded again, are the same codes: products of normal numbers.
-bool survives(const Coding& coding) {
-  const double s = coding.scales[0];
-  if (coding.real == DType::kFloat32) return s < 1e36;
-  return coding.real == DType::kFloat16 && s >= 0x1p-14 && s <= 256;
+bool survives(const qdq::Grid& grid) {
+  const double s = grid.scale_at(0);
+  if (grid.real() == DType::kFloat32) return s < 1e36;
+  return grid.real() == DType::kFloat16 && s >= 0x1p-14 && s <= 256;
 }
 
 std::optional<Repair>
-quantize_behind(const RepairContext& context, const Node& last, const Coding& coding) {
-  if (!survives(coding)) return std::nullopt;
+quantize_behind(const RepairContext& context, const Node& last, const qdq::Grid& grid) {
+  if (!survives(grid)) return std::nullopt;
   const Graph& graph = context.graph;
   Patch patch(graph, "int8 codes stay, coded again behind what moves them", Exactness::kExact);
   patch.from(last);
   const std::string name = name_of(graph, last);
   const ValueId x = emit_with_input(patch, last, 0, last.input(0));
-  const ValueId codes = emit_quantize(patch, coding, x, name + "_quantize");
-  patch.replace(last.output(0), emit_dequantize(patch, coding, codes, name + "_dequantize"));
+  const ValueId codes = qdq::emit_quantize(patch, grid, x, name + "_quantize");
+  patch.replace(last.output(0), qdq::emit_dequantize(patch, grid, codes, name + "_dequantize"));
   return Repair::exact(std::move(patch));
 }
 
@@ -42,13 +45,14 @@ std::optional<Repair> unsign_moved(const RepairContext& context, const Node& nod
   const Graph& graph = context.graph;
   if (is_cuda(context.target)) return std::nullopt;
   const auto moved = onnxruntime_moved_int8(graph, context.uses, node);
-  const auto coding = moved ? coding_of(graph, *moved->dequantize) : std::nullopt;
-  if (!coding || coding->per_channel() || coding->codes != DType::kInt8) return std::nullopt;
+  if (!moved) return std::nullopt;
+  const auto grid = qdq::grid_of(graph, *moved->dequantize);
+  if (!grid || !grid->per_tensor() || grid->codes != DType::kInt8) return std::nullopt;
   const Node* quantize = graph.producer(moved->dequantize->input(0));
   if (quantize != nullptr)
     if (auto patch = unsigned_codes(graph, *quantize, context.uses.of(quantize->output(0))))
       return Repair::exact(std::move(*patch));
-  return quantize_behind(context, *moved->last, *coding);
+  return quantize_behind(context, *moved->last, *grid);
 }
 
 } // namespace octet

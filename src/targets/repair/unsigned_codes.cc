@@ -2,19 +2,19 @@
 //   x ─▶ Q(s, z, i8) ─▶ DQ ...    =>    x ─▶ Q(s, z + 128, u8) ─▶ DQ ...
 #include "targets/repair/unsigned_codes.h"
 
-#include "targets/repair/coding.h"
+#include "graph/label.h"
+#include "ops/qdq/emit.h"
+#include "ops/qdq/site.h"
 
 namespace octet {
 
 namespace {
 
-std::optional<Coding> as_unsigned(const Graph& graph, const Node& qdq) {
+std::optional<qdq::Grid> as_unsigned(const Graph& graph, const Node& node) {
   constexpr double kSignedToUnsigned = 128;
-  auto coding = coding_of(graph, qdq);
-  if (!coding || coding->per_channel() || coding->codes != DType::kInt8) return std::nullopt;
-  coding->codes = DType::kUint8;
-  coding->zeros[0] += kSignedToUnsigned;
-  return coding;
+  const auto grid = qdq::grid_of(graph, node);
+  if (!grid || !grid->per_tensor() || grid->codes != DType::kInt8) return std::nullopt;
+  return grid->with(DType::kUint8, {grid->zero_at(0) + kSignedToUnsigned});
 }
 
 } // namespace
@@ -26,14 +26,16 @@ unsigned_codes(const Graph& graph, const Node& quantize, std::span<const Uses::U
   if (!made || graph.is_output(old) || readers.empty()) return std::nullopt;
   Patch patch(graph, "the same codes as uint8, the zero point 128 more", Exactness::kExact);
   patch.from(quantize);
-  const ValueId codes = emit_quantize(patch, *made, quantize.input(0), name_of(graph, quantize));
+  const ValueId codes =
+      qdq::emit_quantize(patch, *made, quantize.input(0), name_of(graph, quantize));
   for (const Uses::Use& use : readers) {
     const Node& reader = graph.node(use.node);
     const bool reads = is_dequantize(reader) && use.input == 0;
     const auto read = reads ? as_unsigned(graph, reader) : std::nullopt;
     if (!read) return std::nullopt;
     patch.from(reader);
-    patch.replace(reader.output(0), emit_dequantize(patch, *read, codes, name_of(graph, reader)));
+    patch.replace(reader.output(0),
+                  qdq::emit_dequantize(patch, *read, codes, name_of(graph, reader)));
   }
   return patch;
 }

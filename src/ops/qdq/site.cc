@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/qdq/site.h"
+
+#include <cmath>
+
+namespace octet::qdq {
+
+namespace {
+
+/// The type of codes without a zero point.
+DType implied_type(const Graph& graph, const Node& node) {
+  if (is_dequantize(node)) return graph.value(node.input(0)).type.type;
+  const auto said = static_cast<DType>(node.attr_int("output_dtype", 0));
+  return said == DType::kUndefined ? DType::kUint8 : said;
+}
+
+bool has_shape_for(const Tensor& scale, const Reading& reading) {
+  return reading.most == Reading::Most::kTensor ? scale.count() == 1 : scale.rank() <= 1;
+}
+
+std::optional<WhyNot> fault_of(const Grid& grid, const Reading& reading) {
+  if (reading.byte_codes && !is_byte(grid.codes)) return WhyNot::kCodesType;
+  if (reading.usable_scales && !grid.is_usable()) return WhyNot::kScaleNotUsable;
+  for (int64_t c = 0; reading.positive_scales && c < grid.count(); ++c)
+    if (!(grid.scale_at(c) > 0) || std::isinf(grid.scale_at(c))) return WhyNot::kScaleNotUsable;
+  if (reading.known_axis && !grid.per_tensor() && !grid.axis) return WhyNot::kAxis;
+  return std::nullopt;
+}
+
+std::optional<int64_t> normalized(int64_t axis, const TypeInfo& type) {
+  if (!type.has_rank()) return std::nullopt;
+  const auto rank = static_cast<int64_t>(type.rank());
+  if (axis < 0) axis += rank;
+  return axis >= 0 && axis < rank ? std::optional(axis) : std::nullopt;
+}
+
+/// Types, counts and shapes of scale and zero point.
+Found<Grid> numbers_of(const Graph& graph, const Node& node, const Written& w, const Reading& r) {
+  if (w.scales == nullptr) return WhyNot::kScaleComputed;
+  if (w.zero.valid() && w.zeros == nullptr) return WhyNot::kZeroComputed;
+  if (!w.zero.valid() && r.written_zero) return WhyNot::kZeroMissing;
+  if (w.scales->count() == 0) return WhyNot::kScaleEmpty;
+  if (!is_float(w.scales->type()) || (r.f32_scale && w.scales->type() != DType::kFloat32))
+    return WhyNot::kScaleType;
+  if (!has_shape_for(*w.scales, r) || (r.most == Reading::Most::kAxis && w.block != 0))
+    return WhyNot::kGranularity;
+  Grid out;
+  out.scale = *w.scales;
+  out.codes = implied_type(graph, node);
+  if (w.zeros != nullptr) {
+    if (w.zeros->count() != w.scales->count()) return WhyNot::kZeroCount;
+    if (!has_shape_for(*w.zeros, r)) return WhyNot::kGranularity;
+    out.codes = w.zeros->type();
+    auto shaped = w.zeros->reshaped(w.scales->shape());
+    if (!shaped.ok()) return WhyNot::kZeroCount;
+    out.zero = std::move(*shaped);
+  }
+  if (out.codes == DType::kUndefined) return WhyNot::kCodesType;
+  if (!out.per_tensor()) {
+    out.axis_written = w.axis;
+    out.axis = normalized(w.axis, graph.value(w.codes).type);
+  }
+  return out;
+}
+
+} // namespace
+
+std::string_view text(WhyNot why) {
+  switch (why) {
+  case WhyNot::kNotQdq:
+    return "is no QuantizeLinear or DequantizeLinear";
+  case WhyNot::kOtherDomain:
+    return "is of com.microsoft";
+  case WhyNot::kScaleComputed:
+    return "its scale is computed";
+  case WhyNot::kZeroComputed:
+    return "its zero point is computed";
+  case WhyNot::kZeroMissing:
+    return "it has no zero point";
+  case WhyNot::kScaleEmpty:
+    return "it has no scale";
+  case WhyNot::kScaleType:
+    return "its scale is of another type";
+  case WhyNot::kCodesType:
+    return "its codes are of another type";
+  case WhyNot::kZeroCount:
+    return "it has another number of zero points than of scales";
+  case WhyNot::kGranularity:
+    return "its scales are of several axes or of blocks";
+  case WhyNot::kAxis:
+    return "its axis is none of the tensor's";
+  case WhyNot::kScaleNotUsable:
+    return "one of its scales is not positive, finite and normal";
+  case WhyNot::kSeveralZeros:
+    return "its zero points differ";
+  case WhyNot::kOutOfInt8:
+    return "its codes less the zero point leave int8";
+  case WhyNot::kCodesComputed:
+    return "its codes are computed";
+  case WhyNot::kOtherReaders:
+    return "its codes are read by something else too";
+  case WhyNot::kOtherGrid:
+    return "Q and DQ do not say the same";
+  }
+  return "";
+}
+
+Written written(const Graph& graph, const Node& node) {
+  Written out;
+  const bool quantizes = is_quantize(node);
+  out.real = quantizes ? node.input(0) : node.output(0);
+  out.codes = codes_of_qdq(node);
+  out.scale = node.input(1);
+  out.zero = node.input(2);
+  out.scales = graph.constant(out.scale);
+  out.zeros = graph.constant(out.zero);
+  if (out.codes.valid()) out.codes_type = graph.value(out.codes).type.type;
+  out.has_axis = node.has_attr("axis");
+  out.axis = node.attr_int("axis", 1);
+  out.block = node.attr_int("block_size", 0);
+  return out;
+}
+
+Found<Site> read(const Graph& graph, const Node& node, const Reading& reading) {
+  if (!is_qdq(node)) return WhyNot::kNotQdq;
+  if (!reading.microsoft && !node.domain.empty()) return WhyNot::kOtherDomain;
+  const Written w = written(graph, node);
+  auto grid = numbers_of(graph, node, w, reading);
+  if (!grid) return grid.why();
+  if (const auto fault = fault_of(*grid, reading)) return *fault;
+  return Site{node.id, is_quantize(node), w.real, w.codes, w.scale, w.zero, std::move(*grid)};
+}
+
+Found<Grid> grid_of(const Graph& graph, const Node& node, const Reading& reading) {
+  auto site = read(graph, node, reading);
+  if (!site) return site.why();
+  return std::move(site->grid);
+}
+
+Found<Site> read_dequantize(const Graph& graph, ValueId real, const Reading& reading) {
+  const Node* node = real.valid() ? graph.producer(real) : nullptr;
+  if (node == nullptr || !is_dequantize(*node)) return WhyNot::kNotQdq;
+  return read(graph, *node, reading);
+}
+
+Found<std::vector<const Node*>> dequantizers(const Graph& graph,
+                                             std::span<const Uses::Use> readers,
+                                             ValueId codes,
+                                             const Grid& grid) {
+  std::vector<const Node*> out;
+  if (!codes.valid() || graph.is_output(codes) || readers.empty()) return WhyNot::kOtherReaders;
+  for (const Uses::Use& use : readers) {
+    const Node& reader = graph.node(use.node);
+    if (!is_dequantize(reader) || use.input != 0) return WhyNot::kOtherReaders;
+    const auto theirs = read(graph, reader);
+    if (!theirs) return theirs.why();
+    if (!same(theirs->grid, grid, Same::kNumbers)) return WhyNot::kOtherGrid;
+    out.push_back(&reader);
+  }
+  return out;
+}
+
+} // namespace octet::qdq
