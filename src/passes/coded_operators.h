@@ -10,46 +10,13 @@
 
 #include "graph/domains.h"
 #include "graph/label.h"
+#include "ops/qdq/operand.h"
 #include "passes/rewrite.h"
 
 namespace octet {
 
 /// com.microsoft's QLinear operators: functions, sums and means of codes, no products.
 bool is_qlinear(const Node& node);
-
-/// A tensor of codes with its scale and zero point (which may be omitted).
-struct CodedInput {
-  ValueId codes, scale, zero;
-};
-/// Inputs first, first + 1 and first + 2 of a node.
-CodedInput coded_input(const Node& node, size_t first);
-
-/// DQ of it; `axis` is written where there are several scales or zero points, and the lone number
-/// of the other is then repeated. Nullopt where the scale is computed, where zero points vary along
-/// two axes or along an unknown one (`axis` < 0), or where the operator set is too old for several.
-std::optional<ValueId> emit_values(Patch& patch,
-                                   const Graph& graph,
-                                   const CodedInput& input,
-                                   int64_t axis,
-                                   const std::string& name);
-/// The same with `scale`, for an input that has no scale of its own (`input.scale` is invalid).
-std::optional<ValueId> emit_values(Patch& patch,
-                                   const Graph& graph,
-                                   const CodedInput& input,
-                                   const Tensor& scale,
-                                   int64_t axis,
-                                   const std::string& name);
-/// Q of `y` with the scale and zero point of two inputs, in place of the node's output.
-void replace_by_codes(Patch& patch,
-                      const Node& node,
-                      ValueId y,
-                      ValueId scale,
-                      ValueId zero,
-                      const std::string& name);
-/// int32 codes with scale `factor` * `scale` (one, or one for each of the last axis' elements, or
-/// of the first where there is one axis) as a float constant.
-std::optional<Tensor>
-float_bias(const Graph& graph, ValueId codes, double factor, const Tensor& scale);
 
 /// Each is null for other operators, and where a scale that it needs is computed.
 using DecomposeFn = std::optional<Patch>(const Graph&, const Node&);

@@ -9,18 +9,20 @@ namespace octet {
 std::optional<Patch> decompose_qgemm(const Graph& graph, const Node& node) {
   if (!node.is("QGemm", kMicrosoft)) return std::nullopt;
   const std::string name = name_of(graph, node);
-  const Tensor *as = graph.constant(node.input(1)), *bs = graph.constant(node.input(4));
-  if (as == nullptr || as->count() != 1 || bs == nullptr) return std::nullopt;
+  const qdq::Operand a_codes = qdq::operand_at(node, 0), b_codes = qdq::operand_at(node, 3);
+  const auto a_scale = qdq::one_scale(graph, a_codes);
+  const Tensor* b_scales = qdq::scales_of(graph, b_codes);
+  if (!a_scale || b_scales == nullptr) return std::nullopt;
   Patch patch(graph, "QGemm becomes Gemm between DQ and Q", Exactness::kRounding);
   patch.from(node);
   const int64_t axis = node.attr_int("transB", 0) != 0 ? 0 : 1;
-  const auto a = emit_values(patch, graph, coded_input(node, 0), 1, name + "_a");
-  const auto b = emit_values(patch, graph, coded_input(node, 3), axis, name + "_b");
+  const auto a = qdq::emit_operand(patch, graph, a_codes, 1, name + "_a");
+  const auto b = qdq::emit_operand(patch, graph, b_codes, axis, name + "_b");
   if (!a || !b) return std::nullopt;
   std::vector<ValueId> inputs = {*a, *b};
-  const double factor = as->at(0) * static_cast<double>(node.attr_float("alpha", 1));
+  const double factor = *a_scale * static_cast<double>(node.attr_float("alpha", 1));
   if (node.input(6).valid()) {
-    const auto c = float_bias(graph, node.input(6), factor, *bs);
+    const auto c = qdq::float_bias(graph, node.input(6), factor, *b_scales);
     if (!c) return std::nullopt;
     inputs.push_back(patch.constant(name + "_c", *c));
   } else if (graph.opset() < 11) {
@@ -31,7 +33,7 @@ std::optional<Patch> decompose_qgemm(const Graph& graph, const Node& node) {
     patch.replace(node.output(0), y);
     return patch;
   }
-  replace_by_codes(patch, node, y, node.input(7), node.input(8), name);
+  qdq::replace_by_codes(patch, node, y, node.input(7), node.input(8), name);
   return patch;
 }
 

@@ -76,8 +76,8 @@ std::optional<Patch> decompose_qlinear_pointwise(const Graph& graph, const Node&
   for (size_t i = 0; i < layout->plain; ++i)
     inputs.push_back(node.input(i));
   for (size_t t = 0; t < tensors; ++t) {
-    const auto x = emit_values(patch, graph, coded_input(node, first + 3 * t), 1,
-                               name + "_input_" + std::to_string(t));
+    const auto x = qdq::emit_operand(patch, graph, qdq::operand_at(node, first + 3 * t), 1,
+                                     name + "_input_" + std::to_string(t));
     if (!x) return std::nullopt;
     inputs.push_back(*x);
   }
@@ -86,7 +86,7 @@ std::optional<Patch> decompose_qlinear_pointwise(const Graph& graph, const Node&
   if (layout->standard == "Softmax") attributes["axis"].value = node.attr_int("axis", -1);
   const ValueId y =
       patch.emit(std::string(layout->standard), std::move(inputs), std::move(attributes), name);
-  replace_by_codes(patch, node, y, node.input(output), node.input(output + 1), name);
+  qdq::replace_by_codes(patch, node, y, node.input(output), node.input(output + 1), name);
   return patch;
 }
 

@@ -27,7 +27,7 @@ std::optional<Patch> decompose_qlinear_pool(const Graph& graph, const Node& node
   Patch patch(graph, node.op_type + " becomes the float operator between DQ and Q",
               Exactness::kRounding);
   patch.from(node);
-  auto x = emit_values(patch, graph, coded_input(node, 0), 1, name + "_x");
+  auto x = qdq::emit_operand(patch, graph, qdq::operand_at(node, 0), 1, name + "_x");
   if (!x) return std::nullopt;
   std::vector<int64_t> to_first = {0}, to_last = {0};
   if (last) {
@@ -44,7 +44,7 @@ std::optional<Patch> decompose_qlinear_pool(const Graph& graph, const Node& node
   ValueId y =
       patch.emit(global ? "GlobalAveragePool" : "AveragePool", {*x}, std::move(attributes), name);
   if (last) y = transpose(patch, y, to_last, name + "_last");
-  replace_by_codes(patch, node, y, node.input(3), node.input(4), name);
+  qdq::replace_by_codes(patch, node, y, node.input(3), node.input(4), name);
   return patch;
 }
 

@@ -32,20 +32,6 @@ bool is_number(const Graph& graph, ValueId id, double want) {
   return std::abs(*have - want) <= tolerance * std::abs(want);
 }
 
-std::optional<ClampBounds> clamp_bounds(const Graph& graph, const Node& node) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  if (node.is("Relu")) return ClampBounds{0, kInfinity};
-  if (!node.is("Clip")) return std::nullopt;
-  ClampBounds out{node.attr_float("min", -kInfinity), node.attr_float("max", kInfinity)};
-  for (const auto& [input, bound] : {std::pair{size_t{1}, &out.lo}, {size_t{2}, &out.hi}}) {
-    if (!node.input(input).valid()) continue;
-    const Tensor* t = graph.constant(node.input(input));
-    if (t == nullptr || t->count() != 1) return std::nullopt;
-    *bound = t->at(0);
-  }
-  return out;
-}
-
 ValueId other_than(const Node& node, ValueId one) {
   if (node.inputs.size() != 2) return {};
   if (node.inputs[0] == one) return node.inputs[1];

@@ -19,13 +19,6 @@ const Node* only_consumer(const RuleContext& context, ValueId id, std::string_vi
 std::optional<double> number(const Graph& graph, ValueId id);
 /// Whether it is `want`, as close as its type comes.
 bool is_number(const Graph& graph, ValueId id, double want);
-/// What Relu or Clip lets through.
-struct ClampBounds {
-  double lo, hi;
-};
-/// Of Clip by its attributes (before operator set 11) or inputs; nullopt where one is computed or
-/// has several elements, and for other operators.
-std::optional<ClampBounds> clamp_bounds(const Graph& graph, const Node& node);
 /// The other operand of a node of two, when one of them is `one`.
 ValueId other_than(const Node& node, ValueId one);
 /// The other operand, when one of them is the number.

@@ -10,6 +10,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
+#include "ops/qdq/site.h"
 #include "passes/lower/lower.h"
 #include "quant/debug_graph.h"
 
@@ -100,8 +101,8 @@ void LoweringComparison::Impl::find_quantizers() {
   for (const NodeId id : order) {
     const Node& node = literal.node(id);
     if (!node.is("QuantizeLinear") || literal.constant(node.input(0)) != nullptr) continue;
-    const Tensor* scale = literal.constant(node.input(1));
-    const Tensor* zero = literal.constant(node.input(2));
+    const Tensor* scale = qdq::written(literal, node).scales;
+    const Tensor* zero = qdq::written(literal, node).zeros;
     if (scale == nullptr || scale->count() != 1 || zero == nullptr) continue;
     if (zero->type() != DType::kInt8 && zero->type() != DType::kUint8) continue;
     QuantizerInfo q;

@@ -9,6 +9,7 @@
 #include "graph/edit.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
+#include "ops/qdq/site.h"
 #include "passes/evaluate.h"
 #include "quant/apply.h"
 #include "quant/prepare.h"
@@ -41,7 +42,7 @@ Status finish(Graph& graph) {
 /// QuantizeLinear of a constant, evaluated: the codes under the name that Q's output had.
 Status store_codes(Graph& graph, NodeId id) {
   const Node node = graph.node(id);
-  const Tensor* scale = graph.constant(node.input(1));
+  const Tensor* scale = qdq::written(graph, node).scales;
   if (scale == nullptr) return ok_status();
   const std::vector<double> scales = OCTET_TRY(scale->to_doubles());
   for (const double s : scales)

@@ -22,8 +22,8 @@ std::string kind_of(const Graph& graph, const Value& value) {
 
 /// What codes of this type, scale and zero point can stand for.
 void add_range(const Graph& graph, const Node& node, GraphView::Value& out) {
-  const Tensor* scale = graph.constant(node.input(1));
-  const Tensor* zero = graph.constant(node.input(2));
+  const Tensor* scale = qdq::written(graph, node).scales;
+  const Tensor* zero = qdq::written(graph, node).zeros;
   const ValueId codes = is_quantize(node) ? node.output(0) : node.input(0);
   const DType type = graph.value(codes).type.type;
   const std::optional<CodeRange> codes_range = code_range(type);

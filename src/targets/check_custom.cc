@@ -27,7 +27,7 @@ bool is_symmetric(const Graph& graph, const Node& node) {
   const DType type = graph.value(codes_of_qdq(node)).type.type;
   const double middle = type == DType::kUint8 ? 128 : 0;
   if (!node.input(2).valid()) return middle == 0;
-  const Tensor* zero = graph.constant(node.input(2));
+  const Tensor* zero = qdq::written(graph, node).zeros;
   if (zero == nullptr) return false;
   for (int64_t i = 0; i < zero->count(); ++i)
     if (zero->at(i) != middle) return false;

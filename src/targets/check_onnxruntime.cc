@@ -31,7 +31,7 @@ void zero_point_rule(const CheckContext& context, const Node& node) {
 
 void scale_rule(const CheckContext& context, const Node& node) {
   if (!is_quantize(node)) return;
-  const Tensor* scale = context.graph.constant(node.input(1));
+  const Tensor* scale = qdq::written(context.graph, node).scales;
   if (scale == nullptr) return;
   const DType type = context.graph.value(node.input(0)).type.type;
   if (context.graph.opset() >= 23 && type != DType::kUndefined && type != scale->type())

@@ -15,8 +15,8 @@ namespace octet {
 
 namespace {
 
-bool has_several(const Graph& graph, const Node& qdq) {
-  return static_count(graph, qdq.input(1)).value_or(1) > 1;
+bool has_several(const Graph& graph, const Node& node) {
+  return static_count(graph, qdq::written(graph, node).scale).value_or(1) > 1;
 }
 
 bool takes_wide_codes(const Graph& graph, const Node& dequantize) {
@@ -34,8 +34,8 @@ bool is_weight_with_columns(const Graph& graph, const Node& node, const Node& de
 
 /// QLinearConcat builds no table for an input whose scale is that of its output.
 bool is_copied(const Graph& graph, const Node& dequantize, const Node& quantize) {
-  for (const size_t i : {size_t{1}, size_t{2}}) {
-    const Tensor *a = graph.constant(dequantize.input(i)), *b = graph.constant(quantize.input(i));
+  const qdq::Written in = qdq::written(graph, dequantize), out = qdq::written(graph, quantize);
+  for (const auto& [a, b] : {std::pair(in.scales, out.scales), std::pair(in.zeros, out.zeros)}) {
     if (a == nullptr || b == nullptr) return false;
     for (const Tensor* t : {a, b})
       for (int64_t k = 0; k < t->count(); ++k)

@@ -21,7 +21,7 @@ std::string fix_of_scale(const Node& node, const Tensor& scale, int64_t index) {
 
 void odd_scale(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
-  const Tensor* scale = context.graph.constant(node.input(1));
+  const Tensor* scale = qdq::written(context.graph, node).scales;
   if (scale == nullptr || !is_float(scale->type())) return;
   for (int64_t i = 0; i < scale->count(); ++i) {
     const double s = scale->at(i);

@@ -15,7 +15,7 @@ namespace {
 void scale_rules(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
   const std::string name = label(context.graph, node);
-  const Tensor* scale = context.graph.constant(node.input(1));
+  const Tensor* scale = qdq::written(context.graph, node).scales;
   if (scale == nullptr) {
     const TypeInfo& type = context.graph.value(node.input(1)).type;
     if (type.has_rank() && type.rank() == 1 && !type.shape->front().maybe_value())
@@ -137,7 +137,7 @@ bool all_zero(const Tensor& tensor) {
 }
 
 void hidden_zero_point(const CheckContext& context, const Node& node) {
-  const Tensor* zero = traced(context.graph, node.input(2));
+  const Tensor* zero = traced(context.graph, qdq::written(context.graph, node).zero);
   const std::string name = label(context.graph, node);
   if (zero != nullptr && context.at_least(1000) && !all_zero(*zero))
     context.add("zero-point-not-zero", Severity::kError, name, std::string(not_symmetric(context)),
@@ -153,9 +153,9 @@ void zero_point_rules(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
   if (!node.input(2).valid()) return missing_zero_point(context, node);
   const std::string name = label(context.graph, node);
-  const Tensor* zero = context.graph.constant(node.input(2));
+  const Tensor* zero = qdq::written(context.graph, node).zeros;
   if (zero == nullptr) return hidden_zero_point(context, node);
-  const Tensor* scale = context.graph.constant(node.input(1));
+  const Tensor* scale = qdq::written(context.graph, node).scales;
   if (scale != nullptr && scale->count() != zero->count())
     context.add("zero-point-volume", Severity::kError, name,
                 fmt::format("\"The scale and zero point must have the same volume. Size of zero "
@@ -173,7 +173,7 @@ void zero_point_rules(const CheckContext& context, const Node& node) {
 
 void axis_rules(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
-  const Tensor* scale = context.graph.constant(node.input(1));
+  const Tensor* scale = qdq::written(context.graph, node).scales;
   const TypeInfo& x = context.graph.value(node.input(0)).type;
   const std::string name = label(context.graph, node);
   if (scale == nullptr || scale->count() <= 1 || scale->rank() != 1 || !x.has_rank()) return;
@@ -212,7 +212,7 @@ void axis_rules(const CheckContext& context, const Node& node) {
 
 void block_rules(const CheckContext& context, const Node& node) {
   if (!is_qdq(node)) return;
-  const Tensor* scale = context.graph.constant(node.input(1));
+  const Tensor* scale = qdq::written(context.graph, node).scales;
   const TypeInfo& x = context.graph.value(node.input(0)).type;
   if (scale == nullptr || scale->count() <= 1 || !x.has_rank() || scale->rank() == 1) return;
   const std::string name = label(context.graph, node);
@@ -275,14 +275,10 @@ void output_type_rule(const CheckContext& context, const Node& node) {
 /// Equal Q on one tensor: the later one is named.
 void sharing_rule(const CheckContext& context, const Node& node) {
   if (!is_quantize(node) || context.graph.constant(node.input(0)) != nullptr) return;
-  const auto same = [&](ValueId a, ValueId b) {
-    const Tensor *x = context.graph.constant(a), *y = context.graph.constant(b);
-    return x != nullptr && y != nullptr && x->identical(*y);
-  };
   for (const Uses::Use& use : context.uses.of(node.input(0))) {
     const Node& other = context.graph.node(use.node);
     if (use.input != 0 || !is_quantize(other) || !(other.id < node.id)) continue;
-    if (!same(node.input(1), other.input(1)) || !same(node.input(2), other.input(2))) continue;
+    if (!qdq::have_same_parameters(context.graph, node, other)) continue;
     context.add("duplicate-quantize", Severity::kWarning, label(context.graph, node),
                 "the tensor is quantized alike by " + label(context.graph, other),
                 "let one Q feed both: TensorRT takes several DQ behind it", "6 E8");

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "core/format.h"
-#include "passes/bias_codes.h"
+#include "ops/qdq/bias.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_integer.h"
 #include "targets/onnxruntime_versions.h"
@@ -263,14 +263,14 @@ class OnnxRuntimeExplainer {
     if (!bias.present) return {};
     if (bias.type != DType::kInt32) return {"its bias has codes that are not int32", kBiasMend};
     const auto scales = [&](size_t input) {
-      return graph_.constant(codes_.of_input(node.input(input)).dequantize->input(1));
+      return qdq::written(graph_, *codes_.of_input(node.input(input)).dequantize).scales;
     };
     const Tensor *x = scales(0), *w = scales(1), *b = scales(2);
-    const Tensor* zero = graph_.constant(bias.dequantize->input(2));
+    const Tensor* zero = qdq::written(graph_, *bias.dequantize).zeros;
     for (int64_t i = 0; zero != nullptr && i < zero->count(); ++i)
       if (zero->at(i) != 0) return {"its bias has a zero point", kBiasMend};
     if (x == nullptr || w == nullptr || b == nullptr || x->count() != 1) return {};
-    const auto steps = sum_steps(x->at(0), w->to_doubles().value());
+    const auto steps = qdq::sum_steps(x->at(0), w->to_doubles().value());
     const auto count = static_cast<int64_t>(steps.size());
     for (int64_t i = 0; i < std::max(count, b->count()); ++i) {
       const double step = steps[static_cast<size_t>(count == 1 ? 0 : i % count)];
@@ -313,7 +313,7 @@ class OnnxRuntimeExplainer {
     if (codes_.of_input(node.input(0)).present || !codes_.is_stored(node.input(1))) return false;
     const Node& dq = *graph_.producer(node.input(1));
     const TypeInfo& type = graph_.value(node.input(1)).type;
-    const Tensor* scale = graph_.constant(dq.input(1));
+    const Tensor* scale = qdq::written(graph_, dq).scales;
     if (!type.has_rank() || type.rank() != 2 || scale == nullptr || node.input(2).valid() ||
         codes_.only_reader(dq.output(0)) != &node || node.attr_int("transB", 0) != 0)
       return false;

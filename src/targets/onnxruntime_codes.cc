@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "passes/match.h"
+#include "ops/qdq/clamp.h"
 #include "targets/checks.h"
 
 namespace octet {
@@ -70,7 +70,7 @@ const Node* OnnxRuntimeCodes::only_reader(ValueId value) const {
 
 bool OnnxRuntimeCodes::has_scalar_zero(const Node& dequantize) const {
   if (!dequantize.input(2).valid()) return true;
-  const Tensor* zero = graph_.constant(dequantize.input(2));
+  const Tensor* zero = qdq::written(graph_, dequantize).zeros;
   return zero != nullptr && zero->type() == DType::kInt8 && zero->count() == 1;
 }
 
@@ -84,7 +84,7 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_quantize(const Node& quantize) cons
     return out;
   }
   out.why_int8 = "int8 codes with several readers";
-  const Tensor* zero = graph_.constant(quantize.input(2));
+  const Tensor* zero = qdq::written(graph_, quantize).zeros;
   if (zero == nullptr || zero->count() != 1) out.why_int8 = "int8 codes without one zero point";
   const bool own = reader != nullptr && has_scalar_zero(*reader) && zero != nullptr &&
                    zero->count() == 1 && uses_.count(reader->output(0)) <= 1;
@@ -92,19 +92,17 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_quantize(const Node& quantize) cons
   return out;
 }
 
-bool OnnxRuntimeCodes::has_one_scale(const Node& qdq) const {
-  const Tensor* scale = graph_.constant(qdq.input(1));
+bool OnnxRuntimeCodes::has_one_scale(const Node& node) const {
+  const Tensor* scale = qdq::written(graph_, node).scales;
   return scale != nullptr && scale->count() == 1;
 }
 
 bool OnnxRuntimeCodes::have_one_scale(const Node& dequantize, const Node& quantize) const {
-  for (const size_t i : {size_t{1}, size_t{2}}) {
-    const ValueId a = dequantize.input(i), b = quantize.input(i);
-    if (!a.valid() && !b.valid()) continue;
-    const Tensor *x = graph_.constant(a), *y = graph_.constant(b);
-    if (x == nullptr || y == nullptr || !x->identical(*y)) return false;
-  }
-  return true;
+  const qdq::Written a = qdq::written(graph_, dequantize), b = qdq::written(graph_, quantize);
+  const bool constants = a.scales != nullptr && b.scales != nullptr &&
+                         (a.zeros != nullptr || !a.zero.valid()) &&
+                         (b.zeros != nullptr || !b.zero.valid());
+  return constants && qdq::have_same_parameters(graph_, dequantize, quantize);
 }
 
 OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
@@ -147,15 +145,15 @@ bool OnnxRuntimeCodes::is_stored(ValueId value) const {
 }
 
 bool OnnxRuntimeCodes::absorbs(const Node& quantize, const Node& clamp) const {
-  const Tensor* zero = graph_.constant(quantize.input(2));
-  const Tensor* scale = graph_.constant(quantize.input(1));
+  const Tensor* zero = qdq::written(graph_, quantize).zeros;
+  const Tensor* scale = qdq::written(graph_, quantize).scales;
   if (scale == nullptr || scale->count() != 1) return false;
   if (zero != nullptr && !is_byte(zero->type())) return false;
   const bool is_signed = zero != nullptr && zero->type() == DType::kInt8;
   const double z = zero != nullptr && zero->count() == 1 ? zero->at(0) : 0;
   const double lowest = ((is_signed ? -128 : 0) - z) * scale->at(0);
   const double highest = ((is_signed ? 127 : 255) - z) * scale->at(0);
-  const auto bounds = clamp_bounds(graph_, clamp);
+  const auto bounds = qdq::clamp_of(graph_, clamp);
   return bounds && lowest >= bounds->lo && highest <= bounds->hi;
 }
 

@@ -35,7 +35,7 @@ class OnnxRuntimeCodes {
   Codes of_quantize(const Node& quantize) const;
 
   /// A constant scale for the whole tensor.
-  bool has_one_scale(const Node& qdq) const;
+  bool has_one_scale(const Node& node) const;
   /// Scale and zero point of both are constants, and the same.
   bool have_one_scale(const Node& dequantize, const Node& quantize) const;
 

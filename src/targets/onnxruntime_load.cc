@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "passes/bias_codes.h"
+#include "ops/qdq/bias.h"
 #include "passes/evaluate.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_codes.h"
@@ -54,7 +54,7 @@ onnxruntime_moved_int8(const Graph& graph, const Uses& uses, const Node& node) {
   if (dq == nullptr || !is_dequantize(*dq) || !dq->input(2).valid() ||
       graph.value(dq->input(0)).type.type != DType::kInt8 || are_folded(graph, dq->input(0)))
     return std::nullopt;
-  const Tensor* scale = graph.constant(dq->input(1));
+  const Tensor* scale = qdq::written(graph, *dq).scales;
   if (scale != nullptr && scale->count() != 1) return std::nullopt;
   const Node* last = &node;
   const Node* next = nullptr;
@@ -86,7 +86,7 @@ bool onnxruntime_keeps_output_type(const Graph& graph, const Uses& uses, const N
   if (!is_quantize(quantize) || !quantize.has_attr("output_dtype") || !quantize.input(2).valid() ||
       graph.value(quantize.output(0)).type.type != DType::kInt8)
     return false;
-  const Tensor* scale = graph.constant(quantize.input(1));
+  const Tensor* scale = qdq::written(graph, quantize).scales;
   if (scale != nullptr && scale->count() != 1) return false;
   const Node* reader = lone_reader(graph, uses, quantize.output(0));
   return reader != nullptr && is_dequantize(*reader) && uses.count(reader->output(0)) <= 1;
@@ -97,13 +97,13 @@ bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, cons
     return false;
   const auto scale = [&](size_t input) -> const Tensor* {
     const Node* dq = graph.producer(node.input(input));
-    return dq != nullptr && is_dequantize(*dq) ? graph.constant(dq->input(1)) : nullptr;
+    return dq != nullptr && is_dequantize(*dq) ? qdq::written(graph, *dq).scales : nullptr;
   };
   const Tensor *x = scale(0), *w = scale(1);
   if (x == nullptr || x->count() != 1 || w == nullptr) return false;
   const auto bias =
-      bias_in_steps(graph, node.input(2), sum_steps(x->at(0), w->to_doubles().value()),
-                    [&](ValueId id) { return constant_value(graph, id); });
+      qdq::bias_in_steps(graph, node.input(2), qdq::sum_steps(x->at(0), w->to_doubles().value()),
+                         [&](ValueId id) { return constant_value(graph, id); });
   if (!bias || bias->are_stored()) return false;
   // Files are full of layers that this does not concern: the fusion is replayed for few.
   const std::string form = onnxruntime_layer(graph, target, node).form;

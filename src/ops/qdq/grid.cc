@@ -129,4 +129,8 @@ int64_t code_of(const Grid& grid, float x) {
       std::clamp(code, static_cast<double>(range->lo), static_cast<double>(range->hi)));
 }
 
+float value_of(const Grid& grid, int64_t code) {
+  return static_cast<float>(code - grid.one_zero()) * grid.one_scale();
+}
+
 } // namespace octet::qdq

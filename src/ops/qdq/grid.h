@@ -31,6 +31,9 @@ struct Grid {
   DType real() const { return scale.type(); }
   int64_t count() const { return scale.count(); }
   bool per_tensor() const { return count() == 1; }
+  /// Of a grid with one scale, as kernels take them.
+  float one_scale() const { return static_cast<float>(scale_at(0)); }
+  int64_t one_zero() const { return static_cast<int64_t>(zero_at(0)); }
   double scale_at(int64_t channel) const { return scale.at(per_tensor() ? 0 : channel); }
   double zero_at(int64_t channel) const {
     return zero.empty() ? 0.0 : zero.at(zero.count() == 1 ? 0 : channel);
@@ -73,5 +76,7 @@ bool same(const Grid& a, const Grid& b, Same how);
 double unclamped_code(const Grid& grid, double x);
 /// Clamped; of NaN the zero point. For integer codes and one scale.
 int64_t code_of(const Grid& grid, float x);
+/// What DequantizeLinear gives of one code in f32. For one scale.
+float value_of(const Grid& grid, int64_t code);
 
 } // namespace octet::qdq

@@ -107,6 +107,7 @@ std::string_view text(WhyNot why) {
 
 Written written(const Graph& graph, const Node& node) {
   Written out;
+  if (!is_qdq(node)) return out;
   const bool quantizes = is_quantize(node);
   out.real = quantizes ? node.input(0) : node.output(0);
   out.codes = codes_of_qdq(node);
@@ -119,6 +120,16 @@ Written written(const Graph& graph, const Node& node) {
   out.axis = node.attr_int("axis", 1);
   out.block = node.attr_int("block_size", 0);
   return out;
+}
+
+bool have_same_parameters(const Graph& graph, const Node& a, const Node& b) {
+  const Written x = written(graph, a), y = written(graph, b);
+  const auto same_bytes = [](ValueId p, const Tensor* tp, ValueId q, const Tensor* tq) {
+    if (p == q) return true;
+    return tp != nullptr && tq != nullptr && tp->identical(*tq);
+  };
+  return same_bytes(x.scale, x.scales, y.scale, y.scales) &&
+         same_bytes(x.zero, x.zeros, y.zero, y.zeros);
 }
 
 Found<Site> read(const Graph& graph, const Node& node, const Reading& reading) {

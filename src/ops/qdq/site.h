@@ -85,8 +85,12 @@ struct Written {
   bool has_axis = false;
   int64_t axis = 1, block = 0;
 };
-/// Of a node that is_qdq.
+/// Nothing of a node that is no Q or DQ.
 Written written(const Graph& graph, const Node& node);
+
+/// Whether two Q or DQ read scales and zero points of the same bytes: one constant, equal ones, or
+/// neither has a zero point.
+bool have_same_parameters(const Graph& graph, const Node& a, const Node& b);
 
 /// Where a Q or DQ stands, with its numbers. Ids stay valid while the node is there.
 struct Site {
@@ -116,16 +120,6 @@ struct Reading {
 inline constexpr Reading kUsable{.usable_scales = true};
 /// Whatever the scales are.
 inline constexpr Reading kAnyScale{};
-/// Operators on codes of ONNX Runtime.
-inline constexpr Reading kForForms{.f32_scale = true, .known_axis = true};
-/// Activations of integer kernels.
-inline constexpr Reading kForKernels{.most = Reading::Most::kTensor,
-                                     .positive_scales = true,
-                                     .written_zero = false,
-                                     .f32_scale = true,
-                                     .byte_codes = true,
-                                     .microsoft = false};
-
 /// Never touches more than the node's own inputs; the cost grows with the scales only where
 /// `reading` asks for them.
 Found<Site> read(const Graph& graph, const Node& node, const Reading& reading = kUsable);

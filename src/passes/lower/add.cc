@@ -50,12 +50,13 @@ Result<bool> lower_add(Context& c, const Node& node) {
   made.origin = {node.name};
   const Operands operands = in_one_order(c, a, b, same);
   made.inputs = {operands.a.id, operands.b.id};
-  const QuantParams pa = c.source(a).quant, pb = c.source(b).quant;
-  const auto ratio = [&](const QuantParams& q) {
-    return static_cast<float>(static_cast<double>(q.scale) / static_cast<double>(e.quant.scale));
+  const qdq::Grid pa = c.source(a).quant, pb = c.source(b).quant;
+  const auto ratio = [&](const qdq::Grid& q) {
+    return static_cast<float>(static_cast<double>(q.one_scale()) /
+                              static_cast<double>(e.quant.one_scale()));
   };
-  made.set("a_zero_point", pa.zero_point);
-  made.set("b_zero_point", pb.zero_point);
+  made.set("a_zero_point", pa.one_zero());
+  made.set("b_zero_point", pb.one_zero());
   made.set("a_ratio", ratio(pa));
   made.set("b_ratio", ratio(pb));
   c.set_attributes(made, e);

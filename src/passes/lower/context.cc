@@ -73,8 +73,8 @@ Form Context::real(ValueId id) {
   node.op_type = "Dequantize";
   node.domain = "octet.native";
   node.inputs = {s.codes->id};
-  node.set("scale", s.quant.scale);
-  node.set("zero_point", s.quant.zero_point);
+  node.set("scale", s.quant.one_scale());
+  node.set("zero_point", s.quant.one_zero());
   node.origin = {in_.producer(id)->name};
   s.real = s.codes->ordered(emit(std::move(node), v.name));
   return *s.real;
@@ -148,7 +148,7 @@ Form Context::to_nhwc(Form form, ValueId like) {
           Layout::kNhwc};
 }
 
-void Context::set_codes(ValueId id, Form form, const QuantParams& quant) {
+void Context::set_codes(ValueId id, Form form, const qdq::Grid& quant) {
   source(id).codes = form;
   source(id).quant = quant;
 }

@@ -8,24 +8,26 @@
 #include <string>
 #include <vector>
 
+#include "ops/qdq/site.h"
 #include "passes/lower/lower.h"
 
 #include "octet/graph.h"
 
 namespace octet::lowering {
 
+/// Activations of integer kernels.
+inline constexpr qdq::Reading kForKernels{.most = qdq::Reading::Most::kTensor,
+                                          .positive_scales = true,
+                                          .written_zero = false,
+                                          .f32_scale = true,
+                                          .byte_codes = true,
+                                          .microsoft = false};
+
 /// How the elements of a lowered tensor are ordered, compared with the source's.
 enum class Layout {
   kPlain,    ///< as in the source
   kNhwc,     ///< source [N, C, H, W], stored [N, H, W, C]
   kFlatNhwc, ///< source [N, C*H*W], stored [N, H*W*C]
-};
-
-struct QuantParams {
-  DType type = DType::kInt8;
-  float scale = 1;
-  int64_t zero_point = 0;
-  bool operator==(const QuantParams&) const = default;
 };
 
 struct Form {
@@ -47,13 +49,13 @@ struct Source {
   std::optional<Form> plain; ///< `real` brought back to the source's order
   std::optional<Form> codes;
   std::optional<Form> plain_codes; ///< `codes` brought back to the source's order
-  QuantParams quant;               ///< of `codes`
+  qdq::Grid quant;                 ///< of `codes`: one scale, 8 bits
 };
 
 /// What follows a product and is computed with it: [+ residual] [Relu or Clip] [Q].
 struct Epilogue {
   DType to = DType::kFloat32;
-  QuantParams quant;               ///< of the output, when `to` is i8 or u8
+  qdq::Grid quant;                 ///< of the output, when `to` is i8 or u8
   float min, max;                  ///< of the fused Relu or Clip, before quantization
   std::optional<ValueId> residual; ///< source value with codes, added before the clamp
   ValueId end;                     ///< source value that the output stands for (before Q)
@@ -95,10 +97,10 @@ class Context {
   Form codes_nhwc(ValueId id);
 
   /// The codes take the place of the value, dequantized where someone needs the numbers.
-  void set_codes(ValueId id, Form form, const QuantParams& quant);
+  void set_codes(ValueId id, Form form, const qdq::Grid& quant);
 
   /// Q or DQ with constant per-tensor i8/u8 parameters.
-  std::optional<QuantParams> per_tensor(const Node& node) const;
+  std::optional<qdq::Grid> per_tensor(const Node& node) const;
   /// Weights behind DQ, stored or quantized in the graph; nullopt with a reason.
   std::optional<Weights> weights(ValueId id, std::string& why) const;
   /// Constant behind a value (also through DQ): biases.
@@ -109,7 +111,7 @@ class Context {
 
   /// The bias behind DQ as int32 codes at s_x * s_w (the form of ONNX Runtime's files), when it is
   /// whole steps of them.
-  std::optional<Tensor> int_bias(ValueId id, const QuantParams& x, const Weights& w) const;
+  std::optional<Tensor> int_bias(ValueId id, const qdq::Grid& x, const Weights& w) const;
 
   /// Looks along the single consumers of a product's output.
   Epilogue epilogue(ValueId product, bool allow_residual);
@@ -153,7 +155,7 @@ Result<bool> lower_normalization(Context& c, const Node& node);
 struct Product {
   const Node& node;
   Form x; ///< codes when `weights` is set, else float
-  QuantParams x_quant;
+  qdq::Grid x_quant;
   std::optional<Weights> weights;   ///< codes already in the native layout, axis 0
   Tensor real_weights;              ///< float weights in the native layout otherwise
   ValueId bias;                     ///< source value, may be invalid
@@ -172,22 +174,19 @@ Result<bool> emit_product(Context& c, const Product& product);
 std::optional<std::array<int64_t, 3>> known_image(const TypeInfo& type);
 
 // Shared arithmetic.
-/// The code that QuantizeLinear gives (NUMERICS, "Quantize and dequantize").
-int64_t quantize_code(float x, const QuantParams& q);
-std::pair<int64_t, int64_t> byte_range(DType type);
 /// Multiplier of each channel and the bias in units of the output, prepared in double.
 struct Scales {
   Tensor multiplier;
   std::optional<Tensor> bias;
 };
-Scales fold_scales(const QuantParams& x,
+Scales fold_scales(const qdq::Grid& x,
                    const Weights& w,
                    const std::optional<Tensor>& bias,
                    const Epilogue& e);
 /// An error when max over channels of Σ|w| · max|x - z| + |bias| reaches 2^31. `codes` is [N, K].
 Status check_accumulator(const Node& node,
                          const Tensor& codes,
-                         const QuantParams& x,
+                         const qdq::Grid& x,
                          const std::optional<Tensor>& int_bias);
 /// A copy with axes permuted (constants only).
 Tensor permuted(const Tensor& t, std::span<const int64_t> perm);

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/qdq/clamp.h"
 #include "passes/lower/context.h"
-#include "passes/match.h"
 
 namespace octet::lowering {
 namespace {
@@ -39,7 +39,7 @@ void Context::clamp_step(Epilogue& e) {
   const NodeId next = uses_.single_consumer(e.end);
   if (!next.valid() || done(next)) return;
   const Node& node = in_.node(next);
-  const auto bounds = clamp_bounds(in_, node);
+  const auto bounds = qdq::clamp_of(in_, node);
   if (!bounds || !(bounds->lo <= bounds->hi)) return;
   e.min = static_cast<float>(bounds->lo);
   e.max = static_cast<float>(bounds->hi);
@@ -52,16 +52,17 @@ void Context::quantize_step(Epilogue& e) {
     e.why_float = "its result is an output of the model";
     return;
   }
-  std::optional<QuantParams> shared;
+  std::optional<qdq::Grid> shared;
   std::vector<NodeId> quantizers;
   for (const Uses::Use& use : uses_.of(e.end)) {
     const Node& node = in_.node(use.node);
-    const auto q = node.is("QuantizeLinear") && use.input == 0 ? per_tensor(node) : std::nullopt;
+    const bool quantizes = is_quantize(node) && use.input == 0;
+    const auto q = quantizes ? per_tensor(node) : std::nullopt;
     if (!q) {
       e.why_float = node.label() + " reads its result in float";
       return;
     }
-    if (shared && !(*shared == *q)) {
+    if (shared && !qdq::same(*shared, *q, qdq::Same::kNumbers)) {
       e.why_float = "its consumers quantize it with different scales";
       return;
     }
@@ -69,7 +70,7 @@ void Context::quantize_step(Epilogue& e) {
     quantizers.push_back(use.node);
   }
   if (!shared) return;
-  e.to = shared->type;
+  e.to = shared->codes;
   e.quant = *shared;
   e.quantizers = std::move(quantizers);
 }
@@ -97,15 +98,15 @@ void Context::set_attributes(Node& node, const Epilogue& e) const {
     if (e.max < kInfinity) node.set("max", e.max);
     return;
   }
-  const auto [low, high] = byte_range(e.to);
-  node.set("y_zero_point", e.quant.zero_point);
-  node.set("lo", e.min > -kInfinity ? quantize_code(e.min, e.quant) : low);
-  node.set("hi", e.max < kInfinity ? quantize_code(e.max, e.quant) : high);
+  const CodeRange range = *code_range(e.to);
+  node.set("y_zero_point", e.quant.one_zero());
+  node.set("lo", e.min > -kInfinity ? qdq::code_of(e.quant, e.min) : int64_t{range.lo});
+  node.set("hi", e.max < kInfinity ? qdq::code_of(e.quant, e.max) : int64_t{range.hi});
   if (!e.residual) return;
-  const QuantParams& r = sources_[static_cast<size_t>(e.residual->index)].quant;
-  node.set("residual_zero_point", r.zero_point);
-  node.set("residual_ratio",
-           static_cast<float>(static_cast<double>(r.scale) / static_cast<double>(e.quant.scale)));
+  const qdq::Grid& r = sources_[static_cast<size_t>(e.residual->index)].quant;
+  node.set("residual_zero_point", r.one_zero());
+  node.set("residual_ratio", static_cast<float>(static_cast<double>(r.one_scale()) /
+                                                static_cast<double>(e.quant.one_scale())));
 }
 
 void Context::finish(const Node& node, const Epilogue& e, Form result) {

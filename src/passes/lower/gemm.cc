@@ -48,14 +48,14 @@ Result<bool> lower_activations(Context& c, const Node& node) {
     return true;
   }
   const Epilogue e = c.epilogue(node.outputs[0], false);
-  const QuantParams qa = c.source(node.input(0)).quant, qb = c.source(node.input(1)).quant;
+  const qdq::Grid qa = c.source(node.input(0)).quant, qb = c.source(node.input(1)).quant;
   made.op_type = "QMatMul";
   made.inputs = {c.codes_plain(node.input(0)).id, c.codes_plain(node.input(1)).id};
-  const double out = e.to == DType::kFloat32 ? 1.0 : static_cast<double>(e.quant.scale);
-  made.set("multiplier",
-           static_cast<float>(static_cast<double>(qa.scale) * static_cast<double>(qb.scale) / out));
-  made.set("a_zero_point", qa.zero_point);
-  made.set("b_zero_point", qb.zero_point);
+  const double out = e.to == DType::kFloat32 ? 1.0 : static_cast<double>(e.quant.one_scale());
+  made.set("multiplier", static_cast<float>(static_cast<double>(qa.one_scale()) *
+                                            static_cast<double>(qb.one_scale()) / out));
+  made.set("a_zero_point", qa.one_zero());
+  made.set("b_zero_point", qb.one_zero());
   c.set_attributes(made, e);
   const ValueId named = e.quantizers.empty() ? e.end : c.in().node(e.quantizers[0]).outputs[0];
   c.finish(node, e, Form{c.emit(std::move(made), c.in().value(named).name)});

@@ -36,7 +36,7 @@ bool lower_quantize(Context& c, const Node& node) {
     c.note(node, LowerForm::kCodes, "constant");
     return true;
   }
-  const auto q = node.is("QuantizeLinear") ? c.per_tensor(node) : std::nullopt;
+  const auto q = is_quantize(node) ? c.per_tensor(node) : std::nullopt;
   if (!q || c.in().value(node.input(0)).type.type != DType::kFloat32) return false;
   const ValueId x = node.input(0), y = node.outputs[0];
   Node made;
@@ -44,18 +44,18 @@ bool lower_quantize(Context& c, const Node& node) {
   made.name = node.name;
   made.origin = {node.name};
   if (const auto codes = c.codes(x)) {
-    const QuantParams from = c.source(x).quant;
-    if (from == *q) {
+    const qdq::Grid from = c.source(x).quant;
+    if (qdq::same(from, *q, qdq::Same::kNumbers)) {
       c.source(y).real = *codes;
       c.note(node, LowerForm::kCodes, "nothing: the codes are the same");
       return true;
     }
-    Tensor table = Tensor::zeros(q->type, {256}).value();
-    const int64_t low = byte_range(from.type).first;
+    Tensor table = Tensor::zeros(q->codes, {256}).value();
+    const int64_t low = from.code_range()->lo;
     for (int64_t i = 0; i < 256; ++i) {
-      const float v = static_cast<float>(low + i - from.zero_point) * from.scale;
+      const float v = qdq::value_of(from, low + i);
       table.mutable_bytes()[static_cast<size_t>(i)] =
-          static_cast<std::byte>(quantize_code(v, *q) & 0xff);
+          static_cast<std::byte>(qdq::code_of(*q, v) & 0xff);
     }
     made.op_type = "QTable";
     made.inputs = {codes->id, c.out().add_constant(node.name + "/table", table)};
@@ -66,9 +66,9 @@ bool lower_quantize(Context& c, const Node& node) {
   const Form from = c.real(x);
   made.op_type = "Quantize";
   made.inputs = {from.id};
-  made.set("scale", q->scale);
-  made.set("zero_point", q->zero_point);
-  made.set("to", static_cast<int64_t>(q->type));
+  made.set("scale", q->one_scale());
+  made.set("zero_point", q->one_zero());
+  made.set("to", static_cast<int64_t>(q->codes));
   c.note(node, LowerForm::kCodes, "Quantize");
   c.source(y).real = from.ordered(c.emit(std::move(made), c.in().value(y).name));
   return true;

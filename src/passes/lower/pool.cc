@@ -98,9 +98,9 @@ Result<bool> lower_pool(Context& c, const Node& node) {
   }
   made.op_type = "QAveragePool";
   made.inputs = {c.codes_nhwc(x).id};
-  made.set("x_zero_point", c.source(x).quant.zero_point);
-  made.set("x_scale", c.source(x).quant.scale);
-  made.set("y_scale", e.quant.scale);
+  made.set("x_zero_point", c.source(x).quant.one_zero());
+  made.set("x_scale", c.source(x).quant.one_scale());
+  made.set("y_scale", e.quant.one_scale());
   c.set_attributes(made, e);
   const ValueId named = c.in().node(e.quantizers[0]).outputs[0];
   c.finish(node, e, Form{c.emit(std::move(made), c.in().value(named).name), Layout::kNhwc});

@@ -57,7 +57,7 @@ Result<bool> emit_quantized(Context& c, const Product& p) {
         p.layout == Layout::kNhwc ? c.codes_nhwc(*e.residual) : c.codes_plain(*e.residual);
     node.inputs.push_back(residual.id);
   }
-  node.set("x_zero_point", p.x_quant.zero_point);
+  node.set("x_zero_point", p.x_quant.one_zero());
   c.set_attributes(node, e);
   const ValueId named = e.quantizers.empty() ? e.end : c.in().node(e.quantizers[0]).outputs[0];
   const ValueId y = c.emit(std::move(node), c.in().value(named).name);

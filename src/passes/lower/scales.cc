@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "core/format.h"
-#include "passes/bias_codes.h"
+#include "ops/qdq/bias.h"
 #include "passes/evaluate.h"
 #include "passes/lower/context.h"
 
@@ -35,44 +35,11 @@ std::optional<Tensor> symmetric_codes(const Tensor& codes, const std::optional<T
   return std::move(out).value();
 }
 
-bool is_eight_bit(DType t) {
-  return t == DType::kInt8 || t == DType::kUint8;
-}
-
 } // namespace
 
-std::pair<int64_t, int64_t> byte_range(DType type) {
-  return type == DType::kUint8 ? std::pair<int64_t, int64_t>{0, 255}
-                               : std::pair<int64_t, int64_t>{-128, 127};
-}
-
-int64_t quantize_code(float x, const QuantParams& q) {
-  const auto [low, high] = byte_range(q.type);
-  if (std::isnan(x)) return q.zero_point;
-  const float r = std::nearbyint(x / q.scale);
-  const float clamped = std::clamp(r, -1e6F, 1e6F);
-  return std::clamp(static_cast<int64_t>(clamped) + q.zero_point, low, high);
-}
-
-std::optional<QuantParams> Context::per_tensor(const Node& node) const {
-  const bool quantizes = node.is("QuantizeLinear");
-  if (!quantizes && !node.is("DequantizeLinear")) return std::nullopt;
-  const Tensor* scale = in_.constant(node.input(1));
-  if (!scale || scale->count() != 1 || scale->type() != DType::kFloat32) return std::nullopt;
-  QuantParams q;
-  q.scale = scale->aligned().data<float>()[0];
-  const ValueId zero = node.input(2);
-  if (zero.valid()) {
-    const Tensor* z = in_.constant(zero);
-    if (!z || z->count() != 1) return std::nullopt;
-    q.zero_point = static_cast<int64_t>(z->at(0));
-    q.type = z->type();
-  } else {
-    q.type = quantizes ? static_cast<DType>(node.attr_int("output_dtype", 2))
-                       : in_.value(node.input(0)).type.type;
-  }
-  if (!is_eight_bit(q.type) || !(q.scale > 0) || std::isinf(q.scale)) return std::nullopt;
-  return q;
+std::optional<qdq::Grid> Context::per_tensor(const Node& node) const {
+  auto grid = qdq::grid_of(in_, node, kForKernels);
+  return grid ? std::optional(std::move(*grid)) : std::nullopt;
 }
 
 std::optional<Weights> Context::weights(ValueId id, std::string& why) const {
@@ -88,7 +55,7 @@ std::optional<Weights> Context::weights(ValueId id, std::string& why) const {
     why = "the weights or their scales are not constant";
     return std::nullopt;
   }
-  if (!is_eight_bit(codes->type()) || scale->type() != DType::kFloat32 || scale->rank() > 1) {
+  if (!is_byte(codes->type()) || scale->type() != DType::kFloat32 || scale->rank() > 1) {
     why = fmt::format("weights of type {} have no integer kernel", name(codes->type()));
     return std::nullopt;
   }
@@ -125,23 +92,23 @@ bool Context::is_constant(ValueId id) const {
   return constant(id).has_value();
 }
 
-std::optional<Tensor> Context::int_bias(ValueId id, const QuantParams& x, const Weights& w) const {
+std::optional<Tensor> Context::int_bias(ValueId id, const qdq::Grid& x, const Weights& w) const {
   const std::vector<double> scales(w.scales.begin(), w.scales.end());
-  const auto bias =
-      bias_in_steps(in_, id, sum_steps(x.scale, scales), [&](ValueId v) { return constant(v); });
+  const auto bias = qdq::bias_in_steps(in_, id, qdq::sum_steps(x.scale_at(0), scales),
+                                       [&](ValueId v) { return constant(v); });
   return bias ? bias->codes() : std::nullopt;
 }
 
-Scales fold_scales(const QuantParams& x,
+Scales fold_scales(const qdq::Grid& x,
                    const Weights& w,
                    const std::optional<Tensor>& bias,
                    const Epilogue& e) {
   const bool to_codes = e.to != DType::kFloat32;
-  const double out_scale = to_codes ? static_cast<double>(e.quant.scale) : 1.0;
+  const double out_scale = to_codes ? static_cast<double>(e.quant.one_scale()) : 1.0;
   std::vector<float> m;
   for (const float s : w.scales)
-    m.push_back(
-        static_cast<float>(static_cast<double>(x.scale) * static_cast<double>(s) / out_scale));
+    m.push_back(static_cast<float>(static_cast<double>(x.one_scale()) * static_cast<double>(s) /
+                                   out_scale));
   Scales out{Tensor::of<float>({static_cast<int64_t>(m.size())}, m), std::nullopt};
   if (bias) {
     std::vector<float> b;
@@ -154,10 +121,10 @@ Scales fold_scales(const QuantParams& x,
 
 Status check_accumulator(const Node& node,
                          const Tensor& codes,
-                         const QuantParams& x,
+                         const qdq::Grid& x,
                          const std::optional<Tensor>& int_bias) {
-  const auto [low, high] = byte_range(x.type);
-  const int64_t reach = std::max(std::abs(low - x.zero_point), std::abs(high - x.zero_point));
+  const auto [low, high] = *x.code_range();
+  const int64_t reach = std::max(std::abs(low - x.one_zero()), std::abs(high - x.one_zero()));
   const int64_t channels = codes.dim(0);
   const int64_t depth = channels ? codes.count() / channels : 0;
   const auto w = codes.data<int8_t>();

@@ -32,12 +32,11 @@ bool is_unary(const Context& c, const Node& node) {
 
 /// f on the numbers that the 256 codes stand for, quantized.
 Result<Tensor>
-make_table(const Context& c, const Node& node, const QuantParams& from, const QuantParams& to) {
+make_table(const Context& c, const Node& node, const qdq::Grid& from, const qdq::Grid& to) {
   Tensor x = OCTET_TRY(Tensor::zeros(DType::kFloat32, {256}));
-  const int64_t low = byte_range(from.type).first;
+  const int64_t low = from.code_range()->lo;
   for (int64_t i = 0; i < 256; ++i)
-    x.mutable_data<float>()[static_cast<size_t>(i)] =
-        static_cast<float>(low + i - from.zero_point) * from.scale;
+    x.mutable_data<float>()[static_cast<size_t>(i)] = qdq::value_of(from, low + i);
   EvalContext context{
       .node = node, .version = c.in().opset(node.domain), .inputs = {x}, .run_body = {}, .seed = 0};
   for (size_t i = 1; i < node.inputs.size(); ++i) {
@@ -45,10 +44,10 @@ make_table(const Context& c, const Node& node, const QuantParams& from, const Qu
     context.inputs.push_back(t ? *t : Tensor{});
   }
   const std::vector<Tensor> y = OCTET_TRY(find_op(node.domain, node.op_type)->eval.fn(context));
-  Tensor table = OCTET_TRY(Tensor::zeros(to.type, {256}));
+  Tensor table = OCTET_TRY(Tensor::zeros(to.codes, {256}));
   for (size_t i = 0; i < 256; ++i)
     table.mutable_bytes()[i] =
-        static_cast<std::byte>(quantize_code(y[0].data<float>()[i], to) & 0xff);
+        static_cast<std::byte>(qdq::code_of(to, y[0].data<float>()[i]) & 0xff);
   return table;
 }
 

@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "graph/label.h"
 #include "ops/infer.h"
+#include "ops/qdq/site.h"
 #include "passes/inline_functions.h"
 #include "targets/certify/products.h"
 #include "targets/certify/reduce.h"
@@ -107,8 +108,9 @@ Status Certification::Impl::prepare(const ExecutorFactory& make) {
     if (p.dynamic) codes = out.emit("DynamicQuantizeLinear", {codes}, {}, {}, {}, 3);
     if (p.requantize.valid()) {
       const Node dq = out.node(p.requantize);
-      std::vector<ValueId> inputs = {codes, dq.input(1)};
-      if (dq.input(2).valid()) inputs.push_back(dq.input(2));
+      const qdq::Written parameters = qdq::written(out, dq);
+      std::vector<ValueId> inputs = {codes, parameters.scale};
+      if (parameters.zero.valid()) inputs.push_back(parameters.zero);
       codes = out.emit("QuantizeLinear", std::move(inputs));
     }
     if (p.computed_zero.valid()) {

@@ -22,16 +22,17 @@ const Tensor* single_value(const Graph& graph, ValueId id) {
 }
 
 CodeSpan of_quantize(const Graph& graph, const Node& q, int32_t offset) {
-  const Tensor *scale = single_value(graph, q.input(1)), *zero = single_value(graph, q.input(2));
-  if (scale == nullptr || !qdq::is_usable_scale(scale->at(0))) return {};
-  if (q.input(2).valid() && zero == nullptr) return {};
-  const double middle = (zero != nullptr ? zero->at(0) : 0) + offset;
+  const auto grid = qdq::grid_of(
+      graph, q,
+      {.most = qdq::Reading::Most::kTensor, .usable_scales = true, .written_zero = false});
+  if (!grid) return {};
+  const double middle = grid->zero_at(0) + offset;
   const Range real = range_by_operators(graph, q.input(0));
   const auto code = [&](double value) {
     return static_cast<int32_t>(std::clamp(value + middle, 0.0, 255.0));
   };
-  return {code(std::ceil(real.lo / scale->at(0) - 0.5 - kTie)),
-          code(std::floor(real.hi / scale->at(0) + 0.5 + kTie))};
+  return {code(std::ceil(real.lo / grid->scale_at(0) - 0.5 - kTie)),
+          code(std::floor(real.hi / grid->scale_at(0) + 0.5 + kTie))};
 }
 
 CodeSpan bounds_at(const Graph& graph, ValueId codes, int32_t offset, int depth) {

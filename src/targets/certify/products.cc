@@ -169,7 +169,7 @@ Look look_at_dequantized(const Graph& graph, const Node& node) {
   if (bits(type) > 8) return {}; // no integer product of 16 bits
   if (!read_activation(graph, x->input(0), x->input(2), product))
     return unexaminable(fmt::format("its activation is {}", octet::name(type)));
-  const Tensor* scale = graph.constant(x->input(1));
+  const Tensor* scale = qdq::written(graph, *x).scales;
   if (scale == nullptr || scale->count() != 1)
     return unexaminable("its activation has no scale or several");
   if (constant_value(graph, x->input(0))) {

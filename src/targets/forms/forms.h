@@ -8,35 +8,27 @@
 #include <vector>
 
 #include "graph/domains.h"
+#include "ops/qdq/site.h"
 #include "passes/rewrite.h"
 
 namespace octet {
 
-/// A value that comes through DequantizeLinear with constant parameters.
-struct CodedValue {
-  ValueId codes, scale, zero;
-  const Tensor* scales = nullptr; ///< one, or one for each channel of `axis`
-  DType type = DType::kUndefined; ///< of the codes
-  std::optional<int64_t> axis;    ///< with several scales
+/// What operators on codes take and make: f32 scales, of one axis at most.
+inline constexpr qdq::Reading kForForms{.f32_scale = true, .known_axis = true};
 
-  bool per_tensor() const { return scales->count() == 1; }
-};
-/// Nullopt where it does not come through DQ, or its parameters are computed, blocked or not f32.
-std::optional<CodedValue> coded_value(const Graph& graph, ValueId value);
-
-/// The QuantizeLinear that alone reads a value, past a clamp whose work it does by itself.
+/// The Q with one scale that alone reads a value, past a clamp whose work it does by itself.
 struct CodedOutput {
-  const Node* quantize = nullptr;
+  qdq::Site quantize;
   const Node* clamp = nullptr;
-  ValueId scale, zero;
-  DType type = DType::kUndefined;
+
+  DType type() const { return quantize.grid.codes; }
 };
 std::optional<CodedOutput> coded_output(const RuleContext& context, ValueId value);
 
 /// ONNX Runtime has kernels for few pairs of uint8 and int8: where a layer mixes them otherwise,
 /// its int8 codes become uint8, as far as their Q and DQ alone know them.
 std::optional<Patch> unsigned_layer(const RuleContext& context,
-                                    std::span<const CodedValue> inputs,
+                                    std::span<const qdq::Site> inputs,
                                     const std::optional<CodedOutput>& output);
 
 /// int32 codes of a bias for the product of `x` and `w`, at alpha / beta of its scales: of a float
@@ -47,7 +39,7 @@ struct BiasCodes {
   ValueId codes; ///< invalid: no bias
 };
 BiasCodes bias_codes(
-    Patch& patch, const Graph& graph, const Node& node, const CodedValue& x, const CodedValue& w);
+    Patch& patch, const Graph& graph, const Node& node, const qdq::Site& x, const qdq::Site& w);
 
 RuleFn one_type_of_product, one_type_around;
 RuleFn qlinear_conv, qlinear_matmul, integer_matmul, qgemm_form;

@@ -29,18 +29,16 @@ bool is_one_of(const Node& node, std::span<const std::string_view> types) {
 }
 
 /// ONNX Runtime has them with one type of codes for all tensors.
-bool fits(const std::optional<CodedValue>& in, const CodedOutput& out) {
-  return in && in->per_tensor() && in->type == out.type && is_byte(out.type);
+bool fits(const qdq::Found<qdq::Site>& in, const CodedOutput& out) {
+  return in && in->grid.per_tensor() && in->grid.codes == out.type() && is_byte(out.type());
 }
 
-void append(std::vector<ValueId>& inputs, const CodedValue& value) {
+void append(std::vector<ValueId>& inputs, const qdq::Site& value) {
   inputs.insert(inputs.end(), {value.codes, value.scale, value.zero});
 }
 
-bool same_parameters(const Graph& g, const CodedValue& in, ValueId scale, ValueId zero) {
-  return in.scales->count() == 1 && g.constant(scale)->count() == 1 &&
-         in.scales->at(0) == g.constant(scale)->at(0) && in.type == g.constant(zero)->type() &&
-         g.constant(in.zero)->at(0) == g.constant(zero)->at(0);
+bool same_parameters(const qdq::Grid& a, const qdq::Grid& b) {
+  return a.per_tensor() && qdq::same(a, b, qdq::Same::kNumbers);
 }
 
 /// MaxPool has taken codes since operator set 12.
@@ -50,12 +48,12 @@ bool takes_codes(const Graph& g, const Node& node, DType type) {
 }
 
 /// One scale, and zero points that name one value in uint8 and int8.
-bool same_values(const Graph& g, const CodedValue& in, const CodedOutput& out) {
-  const auto centered = [&](ValueId zero, DType type) {
-    return g.constant(zero)->at(0) + (type == DType::kInt8 ? 128 : 0);
+bool same_values(const qdq::Site& in, const CodedOutput& out) {
+  const auto centered = [](const qdq::Grid& grid) {
+    return grid.zero_at(0) + (grid.codes == DType::kInt8 ? 128 : 0);
   };
-  return in.per_tensor() && in.scales->at(0) == g.constant(out.scale)->at(0) &&
-         centered(in.zero, in.type) == centered(out.zero, out.type);
+  const qdq::Grid &a = in.grid, &b = out.quantize.grid;
+  return a.per_tensor() && a.scale_at(0) == b.scale_at(0) && centered(a) == centered(b);
 }
 
 } // namespace
@@ -66,16 +64,16 @@ std::optional<Patch> one_type_around(const RuleContext& context, const Node& nod
   if (!moves && !is_one_of(node, kAround) && !node.is("Concat") && !node.is("Where"))
     return std::nullopt;
   const auto out = coded_output(context, node.output(0));
-  if (!out || !is_byte(out->type)) return std::nullopt;
-  std::vector<CodedValue> inputs;
+  if (!out || !is_byte(out->type())) return std::nullopt;
+  std::vector<qdq::Site> inputs;
   bool mixes = false;
   for (size_t i = node.is("Where") ? 1 : 0; i < (moves ? 1 : node.inputs.size()); ++i) {
-    const auto in = coded_value(g, node.inputs[i]);
-    if (!in || !in->per_tensor() || !is_byte(in->type)) return std::nullopt;
-    mixes = mixes || in->type != out->type;
+    const auto in = qdq::read_dequantize(g, node.inputs[i], kForForms);
+    if (!in || !in->grid.per_tensor() || !is_byte(in->grid.codes)) return std::nullopt;
+    mixes = mixes || in->grid.codes != out->type();
     inputs.push_back(*in);
   }
-  if (!mixes || (moves && !same_values(g, inputs[0], *out))) return std::nullopt;
+  if (!mixes || (moves && !same_values(inputs[0], *out))) return std::nullopt;
   return unsigned_layer(context, inputs, out);
 }
 
@@ -86,11 +84,11 @@ std::optional<Patch> qlinear_around(const RuleContext& context, const Node& node
   if (!out) return std::nullopt;
   std::vector<ValueId> inputs;
   for (const ValueId id : node.inputs) {
-    const auto in = coded_value(g, id);
+    const auto in = qdq::read_dequantize(g, id, kForForms);
     if (!fits(in, *out) || !computes_on_codes(g, node, *in, *out)) return std::nullopt;
     append(inputs, *in);
   }
-  inputs.insert(inputs.end(), {out->scale, out->zero});
+  inputs.insert(inputs.end(), {out->quantize.scale, out->quantize.zero});
   Attributes attributes = node.attributes;
   if (node.is("Softmax")) attributes["opset"].value = g.opset();
   // It pools without dilations.
@@ -100,9 +98,9 @@ std::optional<Patch> qlinear_around(const RuleContext& context, const Node& node
       return std::nullopt;
   }
   Patch patch(g, node.op_type + " between DQ and Q", Exactness::kRounding);
-  patch.from(node).from(*out->quantize).import_opset(kMicrosoft, 1);
-  patch.replace(out->quantize->output(0), patch.emit("QLinear" + node.op_type, std::move(inputs),
-                                                     std::move(attributes), node.name, kMicrosoft));
+  patch.from(node).from(g.node(out->quantize.node)).import_opset(kMicrosoft, 1);
+  patch.replace(out->quantize.codes, patch.emit("QLinear" + node.op_type, std::move(inputs),
+                                                std::move(attributes), node.name, kMicrosoft));
   return patch;
 }
 
@@ -111,16 +109,16 @@ std::optional<Patch> qlinear_concat(const RuleContext& context, const Node& node
   if (!node.is("Concat")) return std::nullopt;
   const auto out = coded_output(context, node.output(0));
   if (!out) return std::nullopt;
-  std::vector<ValueId> inputs = {out->scale, out->zero};
+  std::vector<ValueId> inputs = {out->quantize.scale, out->quantize.zero};
   for (const ValueId id : node.inputs) {
-    const auto in = coded_value(g, id);
+    const auto in = qdq::read_dequantize(g, id, kForForms);
     if (!fits(in, *out)) return std::nullopt;
     append(inputs, *in);
   }
   Patch patch(g, "Concat between DQ and Q", Exactness::kRounding);
-  patch.from(node).from(*out->quantize).import_opset(kMicrosoft, 1);
-  patch.replace(out->quantize->output(0), patch.emit("QLinearConcat", std::move(inputs),
-                                                     node.attributes, node.name, kMicrosoft));
+  patch.from(node).from(g.node(out->quantize.node)).import_opset(kMicrosoft, 1);
+  patch.replace(out->quantize.codes, patch.emit("QLinearConcat", std::move(inputs), node.attributes,
+                                                node.name, kMicrosoft));
   return patch;
 }
 
@@ -131,14 +129,14 @@ std::optional<Patch> qlinear_where(const RuleContext& context, const Node& node)
   if (!out) return std::nullopt;
   std::vector<ValueId> inputs = {node.input(0)};
   for (const size_t i : {size_t{1}, size_t{2}}) {
-    const auto in = coded_value(g, node.input(i));
+    const auto in = qdq::read_dequantize(g, node.input(i), kForForms);
     if (!fits(in, *out)) return std::nullopt;
     append(inputs, *in);
   }
-  inputs.insert(inputs.end(), {out->scale, out->zero});
+  inputs.insert(inputs.end(), {out->quantize.scale, out->quantize.zero});
   Patch patch(g, "Where between DQ and Q", Exactness::kRounding);
-  patch.from(node).from(*out->quantize).import_opset(kMicrosoft, 1);
-  patch.replace(out->quantize->output(0),
+  patch.from(node).from(g.node(out->quantize.node)).import_opset(kMicrosoft, 1);
+  patch.replace(out->quantize.codes,
                 patch.emit("QLinearWhere", std::move(inputs), {}, node.name, kMicrosoft));
   return patch;
 }
@@ -146,16 +144,16 @@ std::optional<Patch> qlinear_where(const RuleContext& context, const Node& node)
 std::optional<Patch> move_on_codes(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
   if (!is_one_of(node, kMovements) || node.outputs.size() != 1) return std::nullopt;
-  const auto in = coded_value(g, node.input(0));
+  const auto in = qdq::read_dequantize(g, node.input(0), kForForms);
   const auto out = coded_output(context, node.output(0));
-  if (!in || !out || out->clamp != nullptr || !same_parameters(g, *in, out->scale, out->zero) ||
-      !takes_codes(g, node, in->type))
+  if (!in || !out || out->clamp != nullptr || !same_parameters(in->grid, out->quantize.grid) ||
+      !takes_codes(g, node, in->grid.codes))
     return std::nullopt;
   std::vector<ValueId> inputs = node.inputs;
   inputs[0] = in->codes;
   Patch patch(g, "it moves codes, and scales are equal", Exactness::kExact);
-  patch.from(node).from(*out->quantize);
-  patch.replace(out->quantize->output(0),
+  patch.from(node).from(g.node(out->quantize.node));
+  patch.replace(out->quantize.codes,
                 patch.emit(node.op_type, std::move(inputs), node.attributes, node.name));
   return patch;
 }
@@ -163,10 +161,9 @@ std::optional<Patch> move_on_codes(const RuleContext& context, const Node& node)
 std::optional<Patch> drop_pair(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
   if (!is_quantize(node)) return std::nullopt;
-  const auto in = coded_value(g, node.input(0));
-  if (!in || g.constant(node.input(1)) == nullptr || g.constant(node.input(2)) == nullptr ||
-      !same_parameters(g, *in, node.input(1), node.input(2)) ||
-      !can_replace(g, node.output(0), in->codes))
+  const auto in = qdq::read_dequantize(g, node.input(0), kForForms);
+  const auto out = qdq::grid_of(g, node, kForForms);
+  if (!in || !out || !same_parameters(in->grid, *out) || !can_replace(g, node.output(0), in->codes))
     return std::nullopt;
   Patch patch(g, "Q undoes DQ", Exactness::kExact);
   patch.from(node);

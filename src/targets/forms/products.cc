@@ -20,20 +20,22 @@ namespace octet {
 namespace {
 
 struct ProductOperands {
-  CodedValue a, b;
+  qdq::Site a, b;
 };
 /// Both operands as 8-bit codes, the first with one scale.
 std::optional<ProductOperands> operands(const Graph& graph, const Node& node) {
-  const auto a = coded_value(graph, node.input(0)), b = coded_value(graph, node.input(1));
-  if (!a || !b || !a->per_tensor() || !is_byte(a->type) || !is_byte(b->type)) return std::nullopt;
+  const auto a = qdq::read_dequantize(graph, node.input(0), kForForms),
+             b = qdq::read_dequantize(graph, node.input(1), kForForms);
+  if (!a || !b || !a->grid.per_tensor() || !is_byte(a->grid.codes) || !is_byte(b->grid.codes))
+    return std::nullopt;
   return ProductOperands{*a, *b};
 }
 
 /// ONNX Runtime takes a scale for each column of a matrix, not of a stack of them.
-bool per_column(const Graph& graph, const CodedValue& b, bool transposed) {
-  if (b.per_tensor()) return true;
+bool per_column(const Graph& graph, const qdq::Site& b, bool transposed) {
+  if (b.grid.per_tensor()) return true;
   const TypeInfo& type = graph.value(b.codes).type;
-  return type.has_rank() && type.rank() == 2 && *b.axis == (transposed ? 0 : 1);
+  return type.has_rank() && type.rank() == 2 && *b.grid.axis == (transposed ? 0 : 1);
 }
 
 /// `y`: kFloat32 where no Q follows.
@@ -55,7 +57,8 @@ bool has_kernel(const Graph& graph,
                 const Node& node,
                 const ProductOperands& in,
                 const std::optional<CodedOutput>& out) {
-  return has_kernel(graph, node, in.a.type, in.b.type, out ? out->type : DType::kFloat32);
+  return has_kernel(graph, node, in.a.grid.codes, in.b.grid.codes,
+                    out ? out->type() : DType::kFloat32);
 }
 
 /// stored uint8 codes ─▶ DQ(z)   =>   int8 codes, 128 less ─▶ DQ(z - 128)
@@ -87,10 +90,10 @@ std::optional<Patch> one_type_of_product(const RuleContext& context, const Node&
   if (!node.is("Conv") && !node.is("MatMul") && !node.is("Gemm")) return std::nullopt;
   const auto in = operands(g, node);
   const auto out = coded_output(context, node.output(0));
-  if (!in || (node.is("Conv") && !out) || (out && !is_byte(out->type)) ||
+  if (!in || (node.is("Conv") && !out) || (out && !is_byte(out->type())) ||
       has_kernel(g, node, *in, out))
     return std::nullopt;
-  if (in->a.type == DType::kInt8 && in->b.type == DType::kUint8)
+  if (in->a.grid.codes == DType::kInt8 && in->b.grid.codes == DType::kUint8)
     if (auto patch = signed_weight(g, *g.producer(node.input(1)))) return patch;
   return unsigned_layer(context, {&in->a, 1}, out);
 }
@@ -100,17 +103,18 @@ std::optional<Patch> qlinear_conv(const RuleContext& context, const Node& node) 
   if (!node.is("Conv")) return std::nullopt;
   const auto in = operands(g, node);
   const auto out = coded_output(context, node.output(0));
-  if (!in || !out || !is_byte(out->type) || g.constant(in->b.codes) == nullptr) return std::nullopt;
-  if (!in->b.per_tensor() && *in->b.axis != 0) return std::nullopt;
+  if (!in || !out || !is_byte(out->type()) || g.constant(in->b.codes) == nullptr)
+    return std::nullopt;
+  if (!in->b.grid.per_tensor() && *in->b.grid.axis != 0) return std::nullopt;
   if (!has_kernel(g, node, *in, out)) return std::nullopt;
   Patch patch(g, "Conv between DQ and Q", Exactness::kRounding);
   const BiasCodes bias = bias_codes(patch, g, node, in->a, in->b);
   if (!bias.ok) return std::nullopt;
-  patch.from(node).from(*out->quantize);
-  std::vector<ValueId> inputs = {in->a.codes, in->a.scale, in->a.zero, in->b.codes,
-                                 in->b.scale, in->b.zero,  out->scale, out->zero};
+  patch.from(node).from(g.node(out->quantize.node));
+  std::vector<ValueId> inputs = {in->a.codes, in->a.scale, in->a.zero,          in->b.codes,
+                                 in->b.scale, in->b.zero,  out->quantize.scale, out->quantize.zero};
   if (bias.codes.valid()) inputs.push_back(bias.codes);
-  patch.replace(out->quantize->output(0),
+  patch.replace(out->quantize.codes,
                 patch.emit("QLinearConv", std::move(inputs), node.attributes, node.name));
   return patch;
 }
@@ -120,15 +124,15 @@ std::optional<Patch> qlinear_matmul(const RuleContext& context, const Node& node
   if (!node.is("MatMul")) return std::nullopt;
   const auto in = operands(g, node);
   const auto out = coded_output(context, node.output(0));
-  if (!in || !out || !is_byte(out->type) || !per_column(g, in->b, false) ||
+  if (!in || !out || !is_byte(out->type()) || !per_column(g, in->b, false) ||
       !has_kernel(g, node, *in, out))
     return std::nullopt;
   Patch patch(g, "MatMul between DQ and Q", Exactness::kRounding);
-  patch.from(node).from(*out->quantize);
-  patch.replace(out->quantize->output(0),
+  patch.from(node).from(g.node(out->quantize.node));
+  patch.replace(out->quantize.codes,
                 patch.emit("QLinearMatMul",
                            {in->a.codes, in->a.scale, in->a.zero, in->b.codes, in->b.scale,
-                            in->b.zero, out->scale, out->zero},
+                            in->b.zero, out->quantize.scale, out->quantize.zero},
                            {}, node.name));
   return patch;
 }
@@ -166,13 +170,13 @@ std::optional<Patch> qgemm_form(const RuleContext& context, const Node& node) {
   std::vector<ValueId> inputs = {in->a.codes, in->a.scale, in->a.zero, in->b.codes,
                                  in->b.scale, in->b.zero,  bias.codes};
   if (out) {
-    patch.from(*out->quantize);
-    inputs.insert(inputs.end(), {out->scale, out->zero});
+    patch.from(g.node(out->quantize.node));
+    inputs.insert(inputs.end(), {out->quantize.scale, out->quantize.zero});
   } else if (!bias.codes.valid()) {
     inputs.pop_back();
   }
   patch.replace(
-      out ? out->quantize->output(0) : node.output(0),
+      out ? out->quantize.codes : node.output(0),
       patch.emit("QGemm", std::move(inputs), std::move(attributes), node.name, kMicrosoft));
   return patch;
 }

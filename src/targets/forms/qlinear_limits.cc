@@ -42,17 +42,17 @@ bool global_average_on_codes(double from, double to) {
 
 bool computes_on_codes(const Graph& graph,
                        const Node& node,
-                       const CodedValue& in,
+                       const qdq::Site& in,
                        const CodedOutput& out) {
-  const double scale = graph.constant(out.scale)->at(0);
+  const double scale = out.quantize.grid.scale_at(0);
   if (node.is("Softmax")) return softmax_on_codes(graph, node, scale);
-  if (node.is("GlobalAveragePool")) return global_average_on_codes(in.scales->at(0), scale);
+  if (node.is("GlobalAveragePool")) return global_average_on_codes(in.grid.scale_at(0), scale);
   if (!node.is("AveragePool")) return true;
   // It divides windows that ceil_mode lets pass the padding by another count than AveragePool, and
   // runs one window over the whole image as a global pool.
   const bool counts_alike =
       node.attr_int("ceil_mode", 0) == 0 || node.attr_int("count_include_pad", 0) == 0;
-  return counts_alike && global_average_on_codes(in.scales->at(0), scale);
+  return counts_alike && global_average_on_codes(in.grid.scale_at(0), scale);
 }
 
 void make_parameters_scalar(Graph& graph) {

@@ -10,7 +10,7 @@ namespace octet {
 /// False: the operator with this input and output has to stay between DQ and Q.
 bool computes_on_codes(const Graph& graph,
                        const Node& node,
-                       const CodedValue& in,
+                       const qdq::Site& in,
                        const CodedOutput& out);
 
 /// Scales and zero points of one element become scalars, as com.microsoft's operators want them.

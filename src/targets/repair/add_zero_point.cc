@@ -11,7 +11,7 @@ namespace octet {
 
 std::optional<Repair> add_zero_point(const RepairContext& context, const Node& node) {
   if (!is_qdq(node) || node.input(2).valid()) return std::nullopt;
-  const Tensor* scale = context.graph.constant(node.input(1));
+  const Tensor* scale = qdq::written(context.graph, node).scales;
   const DType type = context.graph.value(codes_of_qdq(node)).type.type;
   if (scale == nullptr || type == DType::kUndefined) return std::nullopt;
   auto zeros = Tensor::zeros(type, scale->shape());

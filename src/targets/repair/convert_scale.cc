@@ -43,7 +43,7 @@ DType wanted_type(const RepairContext& context, const Node& node, DType scale) {
 
 std::optional<Repair> convert_scale(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  const Tensor* scale = is_qdq(node) ? graph.constant(node.input(1)) : nullptr;
+  const Tensor* scale = is_qdq(node) ? qdq::written(graph, node).scales : nullptr;
   if (scale == nullptr || scale->type() == DType::kFloat8E8M0) return std::nullopt;
   const DType from = scale->type(), to = wanted_type(context, node, from);
   if (to == DType::kUndefined) return std::nullopt;

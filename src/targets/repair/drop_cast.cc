@@ -19,7 +19,7 @@ std::optional<Repair> drop_cast(const RepairContext& context, const Node& node) 
   const bool wide = to == DType::kInt32 || to == from ||
                     (code_range(to) && narrow && code_range(to)->lo <= narrow->lo &&
                      code_range(to)->hi >= narrow->hi);
-  const Tensor* zero = graph.constant(node.input(2));
+  const Tensor* zero = qdq::written(graph, node).zeros;
   if (!narrow || !wide || zero == nullptr) return std::nullopt;
   const auto zeros = zero->to_doubles();
   if (!zeros.ok()) return std::nullopt;

@@ -39,7 +39,7 @@ std::optional<Repair> drop_output_type(const RepairContext& context, const Node&
   patch.replace(node.output(0), y);
   Repair repair{std::move(patch)};
   if (rounds) {
-    const Tensor* scales = context.graph.constant(node.input(1));
+    const Tensor* scales = qdq::written(context.graph, node).scales;
     double largest = 0;
     for (int64_t i = 0; scales != nullptr && i < scales->count(); ++i)
       largest = std::max(largest, scales->at(i));

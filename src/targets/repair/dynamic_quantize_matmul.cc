@@ -25,8 +25,8 @@ std::optional<Repair> dynamic_quantize_matmul(const RepairContext& context, cons
   patch.from(node);
   const ValueId codes = qdq::emit_quantize(patch, grid, node.input(0), name + "_a_quantize");
   const ValueId a = qdq::emit_dequantize(patch, grid, codes, name + "_a");
-  const auto b = emit_values(patch, graph, {node.input(1), node.input(2), node.input(3)},
-                             b_type.rank() - 1, name + "_b");
+  const auto b = qdq::emit_operand(patch, graph, {node.input(1), node.input(2), node.input(3)},
+                                   b_type.rank() - 1, name + "_b");
   if (!b) return std::nullopt;
   ValueId y = patch.emit("MatMul", {a, *b}, {}, name);
   if (node.input(4).valid()) y = patch.emit("Add", {y, node.input(4)}, {}, name + "_bias");

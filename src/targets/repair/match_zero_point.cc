@@ -12,8 +12,8 @@ namespace octet {
 
 std::optional<Repair> match_zero_point(const RepairContext& context, const Node& node) {
   if (!is_qdq(node)) return std::nullopt;
-  const Tensor* scale = context.graph.constant(node.input(1));
-  const Tensor* zero = context.graph.constant(node.input(2));
+  const Tensor* scale = qdq::written(context.graph, node).scales;
+  const Tensor* zero = qdq::written(context.graph, node).zeros;
   if (scale == nullptr || zero == nullptr || zero->count() == 0 || scale->count() == zero->count())
     return std::nullopt;
   const double first = zero->at(0);

@@ -48,7 +48,7 @@ Graph without_broken_pairs(const Graph& graph) {
     const Node& node = graph.node(id);
     const Node* before = is_dequantize(node) ? graph.producer(node.input(0)) : nullptr;
     if (before == nullptr || !is_quantize(*before)) continue;
-    const Tensor* scale = graph.constant(node.input(1));
+    const Tensor* scale = qdq::written(graph, node).scales;
     bool usable = true;
     for (int64_t i = 0; scale != nullptr && i < scale->count(); ++i)
       usable = usable && qdq::is_usable_scale(scale->at(i));

@@ -7,7 +7,7 @@
 namespace octet {
 
 std::optional<Repair> set_axis(const RepairContext& context, const Node& node) {
-  const Tensor* scale = is_qdq(node) ? context.graph.constant(node.input(1)) : nullptr;
+  const Tensor* scale = is_qdq(node) ? qdq::written(context.graph, node).scales : nullptr;
   if (scale == nullptr || scale->rank() != 1 || scale->count() < 2 || node.has_attr("axis"))
     return std::nullopt;
   Patch patch(context.graph, "several scales without an axis: ONNX means axis 1",

@@ -9,7 +9,7 @@ namespace octet {
 
 std::optional<Repair> standard_domain(const RepairContext& context, const Node& node) {
   if (!is_qdq(node) || node.domain.empty()) return std::nullopt;
-  const Tensor* scale = context.graph.constant(node.input(1));
+  const Tensor* scale = qdq::written(context.graph, node).scales;
   const bool vector = scale == nullptr || scale->count() > 1;
   if (context.graph.opset() < (vector ? 13 : 10)) return std::nullopt;
   Patch patch(context.graph, "written with the operator of ai.onnx", Exactness::kExact);

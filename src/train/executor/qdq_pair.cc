@@ -4,15 +4,10 @@
 
 #include <algorithm>
 
+#include "ops/qdq/site.h"
+
 namespace octet::train {
 namespace {
-
-bool same_constant(const Graph& graph, ValueId a, ValueId b) {
-  if (a == b) return true;
-  if (!a.valid() || !b.valid()) return false;
-  const Tensor *x = graph.constant(a), *y = graph.constant(b);
-  return x != nullptr && y != nullptr && x->identical(*y);
-}
 
 /// The code type: of the zero point, else the attribute of later operator sets, else u8.
 DType code_type(const Graph& graph, const Node& quantize) {
@@ -25,8 +20,7 @@ DType code_type(const Graph& graph, const Node& quantize) {
 
 bool mirrors(const Graph& graph, const Node& quantize, const Node& dequantize) {
   return dequantize.is("DequantizeLinear") &&
-         same_constant(graph, quantize.inputs[1], dequantize.input(1)) &&
-         same_constant(graph, quantize.input(2), dequantize.input(2)) &&
+         qdq::have_same_parameters(graph, quantize, dequantize) &&
          quantize.attr_int("axis", 1) == dequantize.attr_int("axis", 1) &&
          dequantize.attr_int("block_size", 0) == 0 && dequantize.attr_int("output_dtype", 0) == 0;
 }
@@ -44,7 +38,7 @@ bool fill_spec(const Graph& graph, const Node& quantize, const Tensor& scale, Qd
     if (!values.ok()) return false;
     zeros = *values;
   }
-  const auto [low, high] = code_range(spec.type);
+  const auto [low, high] = train::code_range(spec.type);
   for (const double z : zeros) {
     spec.low.push_back(static_cast<float>(low - z));
     spec.high.push_back(static_cast<float>(high - z));

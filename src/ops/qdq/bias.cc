@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/bias_codes.h"
+#include "ops/qdq/bias.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "ops/quant_layout.h"
 
-namespace octet {
+namespace octet::qdq {
 
 namespace {
 
@@ -97,4 +97,4 @@ std::optional<BiasInSteps> bias_in_steps(const Graph& graph,
   return out;
 }
 
-} // namespace octet
+} // namespace octet::qdq

@@ -10,7 +10,7 @@
 
 #include "octet/graph.h"
 
-namespace octet {
+namespace octet::qdq {
 
 /// The constant behind a value; nullopt where there is none.
 using ConstantOf = std::function<std::optional<Tensor>(ValueId)>;
@@ -36,4 +36,4 @@ std::optional<BiasInSteps> bias_in_steps(const Graph& graph,
                                          const std::vector<double>& steps,
                                          const ConstantOf& constant);
 
-} // namespace octet
+} // namespace octet::qdq

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Relu or Clip beside Q: quantization saturates too.
+#pragma once
+
+#include <optional>
+
+#include "ops/qdq/grid.h"
+
+#include "octet/graph.h"
+
+namespace octet::qdq {
+
+/// What Relu or Clip lets through.
+struct Clamp {
+  double lo, hi;
+};
+/// Of Clip by its attributes (before operator set 11) or inputs; nullopt where one is computed or
+/// has several elements, and for other operators.
+std::optional<Clamp> clamp_of(const Graph& graph, const Node& node);
+
+/// Q(clamp(x)) is Q(x) for every float x: the bounds' codes lie on or beyond the last ones. What a
+/// runtime does with a clamp is another matter. For integer codes and one scale; else false.
+bool saturation_does(const Grid& grid, const Clamp& clamp);
+
+} // namespace octet::qdq
