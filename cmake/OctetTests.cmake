@@ -94,6 +94,8 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
     endif()
   endforeach()
 
+  include(OctetGuides)
+
   file(GLOB example_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.cc)
   foreach(source IN LISTS example_sources)
     cmake_path(GET source STEM stem)
