@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //   QEmbedLayerNormalization(ids, segments, tables and gains as codes, mask, scales, zero points)
 //        =>    EmbedLayerNormalization of DQ of each
-// Rounding. What comes of it is
-// decompose_embed_layer_norm's. Source: ONNX Runtime, docs/ContribOperators.md.
+// Rounding. What comes of it is decompose_embed_layer_norm's.
+// Source: ONNX Runtime, docs/ContribOperators.md.
 #include "passes/standard_operators.h"
 
 namespace octet {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//   x ─▶ Pad(0 around height and width) ─▶ Conv(pads: p) ─▶ y    =>    x ─▶ Conv(pads: p + pad) ─▶
-//   y
-//        (also AveragePool, which then counts what is padded)
+//   x ─▶ Pad(0 around height and width) ─▶ Conv(pads: p) ─▶ y
+//                                                      =>    x ─▶ Conv(pads: p + pad) ─▶ y
+// Also AveragePool, which then counts what is padded.
 // Exact. Wanted: constant pads that are nowhere negative nor on batch or channels, padded with 0.
 #include <algorithm>
 

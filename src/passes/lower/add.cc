@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DQ, DQ ─ Add ─ [Relu | Clip] ─ Q   becomes QAdd; adds of two tensors in one order stay in that
-// order.
+//   DQ, DQ ─ Add ─ [Relu | Clip] ─ Q   becomes QAdd
+// Adds of two tensors in one order stay in that order.
 #include <algorithm>
 
 #include "passes/lower/context.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//   operator set 23, file format 11   =>   operator set 20, file format 9, as the target's release
-//   reads
+//   operator set 23, file format 11   =>   operator set 20, file format 9: what the target reads
 // The file format is exact; of operators that became chains each is a change of its own.
 #include "core/format.h"
 #include "quant/runtime_limits.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //   ConvInteger(x, w u8, zx, [z, z, z])    =>    ConvInteger(x, w, zx, z)
-//   ConvInteger(x, w u8, zx, [z0, z1, z2]) =>    ConvInteger(x, w - z, zx, 0), where w - z fits
-//   int8
+//   ConvInteger(x, w u8, zx, [z0, z1, z2]) =>    ConvInteger(x, w - z, zx, 0)    if int8 holds w - z
 // ONNX Runtime's kernels take one zero point for an operand. What fits neither becomes a product of
 // floats (integer_product). Exact but for that. Source: docs/targets.md 8.
 #include <algorithm>
