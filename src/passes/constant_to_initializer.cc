@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //   Constant ─▶ y        =>      initializer y
 // Exact. A Constant that is a graph output stays (an output must come from a node).
-#include "passes/evaluate.h"
+#include "ops/evaluate.h"
 #include "passes/rules.h"
 
 namespace octet {

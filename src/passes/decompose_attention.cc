@@ -13,8 +13,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "ops/evaluate.h"
 #include "passes/attention_parts.h"
-#include "passes/evaluate.h"
 
 namespace octet {
 

@@ -7,7 +7,7 @@
 
 #include "graph/bodies.h"
 #include "graph/label.h"
-#include "passes/evaluate.h"
+#include "ops/evaluate.h"
 #include "passes/match.h"
 #include "passes/rules.h"
 

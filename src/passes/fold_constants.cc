@@ -3,7 +3,7 @@
 // Exact: the reference evaluates it. Not folded: QuantizeLinear and DequantizeLinear (they say what
 // is stored in 8 bits), operators with subgraphs or random numbers, graph outputs, and results
 // larger than both the byte budget and the constants that they come from.
-#include "passes/evaluate.h"
+#include "ops/evaluate.h"
 #include "passes/rules.h"
 
 namespace octet {

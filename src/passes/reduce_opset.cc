@@ -16,9 +16,9 @@
 #include "graph/bodies.h"
 #include "graph/edit.h"
 #include "graph/label.h"
+#include "ops/schema_types.h"
 #include "passes/match.h"
 #include "passes/raise_opset.h"
-#include "passes/schema_types.h"
 #include "passes/standard_operators.h"
 
 namespace octet {

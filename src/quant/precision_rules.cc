@@ -12,8 +12,8 @@
 #include "graph/bodies.h"
 #include "ops/infer.h"
 #include "ops/ms/matrix_order.h"
+#include "ops/schema_types.h"
 #include "passes/coded_operators.h"
-#include "passes/schema_types.h"
 
 namespace octet {
 

@@ -2,7 +2,7 @@
 // Types that the operator set of a file does not have yet, whoever reads it: FP8 codes before 19,
 // INT4 and 16 bits before 21, FP4 before 23. Source: ONNX's schemas, by version.
 #include "core/format.h"
-#include "passes/schema_types.h"
+#include "ops/schema_types.h"
 #include "targets/checks.h"
 
 namespace octet {

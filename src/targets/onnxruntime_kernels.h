@@ -5,7 +5,7 @@
 
 #include <span>
 
-#include "passes/schema_types.h"
+#include "ops/schema_types.h"
 
 namespace octet {
 
@@ -13,7 +13,7 @@ namespace octet {
 const OperatorTypes& onnxruntime_cpu_kernels();
 
 /// The kernels of com.microsoft, one a line and sorted: `QGemm C,f,0,Cc,1,3,i,1,C>Cf`. Letters and
-/// positions as in passes/schema_types.h, but that a number says: of the same type as position n.
+/// positions as in ops/schema_types.h, but that a number says: of the same type as position n.
 std::string_view onnxruntime_microsoft_kernels();
 
 /// The same of ai.onnx, for those operators whose types depend on each other; the operator set from

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The types for which ONNX Runtime 1.31 has a kernel on the CPU, in the format of
-// passes/schema_types.h; * where ONNX defines the operator by others. Source: the registry of the
+// ops/schema_types.h; * where ONNX defines the operator by others. Source: the registry of the
 // PyPI wheel, printed by bench/onnxruntime_operators.py.
 #include "targets/onnxruntime_kernels.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/bias.h"
-#include "passes/evaluate.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_codes.h"
 #include "targets/onnxruntime_versions.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes may be computed ahead of a run, or once for two.
 #include "graph/bodies.h"
-#include "passes/evaluate.h"
+#include "ops/evaluate.h"
 #include "passes/pass_support.h"
 
 namespace octet {

@@ -5,8 +5,8 @@
 #include <cstdlib>
 
 #include "core/format.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/bias.h"
-#include "passes/evaluate.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {

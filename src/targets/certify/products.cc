@@ -6,8 +6,8 @@
 
 #include "core/format.h"
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/site.h"
-#include "passes/evaluate.h"
 #include "targets/certify/code_bounds.h"
 #include "targets/certify/unexamined.h"
 #include "targets/repair/coding.h"

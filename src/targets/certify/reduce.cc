@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "core/format.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/bias.h"
-#include "passes/evaluate.h"
 #include "targets/certify/saturation.h"
 #include "targets/checks.h"
 

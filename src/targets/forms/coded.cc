@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/evaluate.h"
 #include "ops/qdq/bias.h"
 #include "ops/qdq/clamp.h"
-#include "passes/evaluate.h"
 #include "quant/apply.h"
 #include "targets/checks.h"
 #include "targets/forms/forms.h"

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <array>
 
-#include "passes/schema_types.h"
+#include "ops/schema_types.h"
 #include "targets/checks.h"
 #include "targets/forms/forms.h"
 #include "targets/forms/qlinear_limits.h"

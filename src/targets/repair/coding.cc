@@ -6,7 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "octet/executor.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/site.h"
+#include "passes/standard_operators.h"
 
 namespace octet {
 

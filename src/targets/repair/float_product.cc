@@ -4,7 +4,7 @@
 // A layer that ONNX Runtime fuses with Q/DQ whose scales the fused kernel does not take: without
 // the DQ before its weight it stays float, and runs. Exact: the weight is what DQ gives. Source:
 // docs/targets.md 8.
-#include "passes/evaluate.h"
+#include "ops/evaluate.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/repair/rules.h"

@@ -3,9 +3,9 @@
 // What TensorRT 8's guide wants, and what trains. Exact: a code times its scale divides back to the
 // code. Source: docs/targets.md 1.3, 6 (E5).
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/emit.h"
 #include "ops/qdq/site.h"
-#include "passes/evaluate.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

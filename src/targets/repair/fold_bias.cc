@@ -5,8 +5,8 @@
 // that quantize_static codes like activations. Exact: the reference evaluates the DQ. Source:
 // docs/targets.md 1.3, 6.
 #include "core/format.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/site.h"
-#include "passes/evaluate.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/repair/rules.h"
 

@@ -4,7 +4,7 @@
 // Exact: the reference evaluates it. Source: docs/targets.md 1.3 (Clip on weights of Brevitas).
 #include <algorithm>
 
-#include "passes/evaluate.h"
+#include "ops/evaluate.h"
 #include "targets/checks.h"
 #include "targets/repair/rules.h"
 

@@ -3,7 +3,7 @@
 //   => an initializer
 // Exact: the reference evaluates it.
 #include "core/format.h"
-#include "passes/evaluate.h"
+#include "ops/evaluate.h"
 #include "targets/checks.h"
 #include "targets/repair/rules.h"
 

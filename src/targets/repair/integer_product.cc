@@ -4,9 +4,9 @@
 // The exact integer sum becomes a float one: rounding. Dynamic quantization is taken first by
 // dynamic_quantize, which makes m constant. Source: docs/targets.md 1.3, 9.
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/grid.h"
 #include "ops/qdq/site.h"
-#include "passes/evaluate.h"
 #include "targets/repair/qoperator.h"
 #include "targets/repair/rules.h"
 

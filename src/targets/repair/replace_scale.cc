@@ -10,9 +10,9 @@
 
 #include "core/format.h"
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/emit.h"
 #include "ops/qdq/site.h"
-#include "passes/evaluate.h"
 #include "targets/repair/probe.h"
 #include "targets/repair/recode.h"
 #include "targets/repair/rules.h"

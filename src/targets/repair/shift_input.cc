@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The side of shift_activation before Q.
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/site.h"
 #include "passes/emit.h"
-#include "passes/evaluate.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/shift.h"
 

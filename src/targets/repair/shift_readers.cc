@@ -5,8 +5,8 @@
 #include <set>
 
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "passes/emit.h"
-#include "passes/evaluate.h"
 #include "passes/standard_operators.h"
 #include "targets/repair/coding.h"
 #include "targets/repair/shift.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "passes/emit.h"
-#include "passes/evaluate.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/onnxruntime_versions.h"
 #include "targets/repair/rules.h"

@@ -3,9 +3,9 @@
 // Exact: the codes are those that Q gives. Done where stored weights are asked for.
 // Source: docs/targets.md 6 (E5).
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/emit.h"
 #include "ops/qdq/site.h"
-#include "passes/evaluate.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

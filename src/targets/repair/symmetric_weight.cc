@@ -8,9 +8,9 @@
 
 #include "core/format.h"
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "ops/qdq/emit.h"
 #include "ops/qdq/site.h"
-#include "passes/evaluate.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

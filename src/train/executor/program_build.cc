@@ -7,8 +7,8 @@
 
 #include "core/format.h"
 #include "graph/label.h"
+#include "ops/evaluate.h"
 #include "ops/infer.h"
-#include "passes/evaluate.h"
 #include "train/convert.h"
 #include "train/executor/fusions.h"
 #include "train/executor/program.h"

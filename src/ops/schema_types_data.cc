@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The types and attributes of the operators of ai.onnx, operator sets 7 to 26, in the format of
 // schema_types.h. Source: ONNX's operator schemas, printed by bench/onnxruntime_operators.py.
-#include "passes/schema_types.h"
+#include "ops/schema_types.h"
 
 namespace octet {
 

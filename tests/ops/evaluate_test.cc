@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // What constants alone lead to.
-#include "passes/evaluate.h"
-#include "passes/pass_support.h"
+#include "ops/evaluate.h"
+#include <gtest/gtest.h>
+
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {
 
-using test::parse;
-
 /// The value `y` of a graph with an input x and a constant c = [1, 2].
 std::optional<Tensor> value_of(const std::string& lines) {
-  const Graph g = parse("graph g opset(\"\"=17, \"mine\"=1)\ninput x: f32[2]\n"
-                        "const c: f32[2] = [1, 2]\n" +
-                        lines);
-  return constant_value(g, g.find_value("y").value());
+  const auto parsed = parse_graph("graph g opset(\"\"=17, \"mine\"=1)\ninput x: f32[2]\n"
+                                  "const c: f32[2] = [1, 2]\n" +
+                                  lines);
+  if (!parsed.ok()) {
+    ADD_FAILURE() << parsed.error().text();
+    return std::nullopt;
+  }
+  return constant_value(*parsed, parsed->find_value("y").value());
 }
 
 std::string chain(const std::string& op, int length, const std::string& from) {

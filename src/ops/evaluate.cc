@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/evaluate.h"
+#include "ops/evaluate.h"
 
 #include <algorithm>
 #include <array>

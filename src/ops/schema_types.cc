@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/schema_types.h"
+#include "ops/schema_types.h"
 
 #include <algorithm>
 #include <charconv>
