@@ -28,6 +28,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,
+    .motion = nothing_moves,
+    .range = not_negative,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.idempotent = true, .exact = true, .by_magnitude = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Abs

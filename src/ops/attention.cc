@@ -288,6 +288,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = quant,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.products = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Attention

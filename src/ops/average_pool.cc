@@ -34,6 +34,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = elementwise_all,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.by_magnitude = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_AveragePool

@@ -26,6 +26,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_BitwiseAnd

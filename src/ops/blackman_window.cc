@@ -19,6 +19,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::onnx::op_BlackmanWindow

@@ -37,6 +37,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = quant,
+    .motion = moves_first<Motion::Kind::kCast>,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_CastLike

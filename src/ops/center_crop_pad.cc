@@ -67,6 +67,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = moves_data,
+    .motion = moves_first<Motion::Kind::kFill>,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_CenterCropPad

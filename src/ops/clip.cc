@@ -54,18 +54,19 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   return one(OCTET_TRY(map_unary(ctx.inputs[0], f)));
 }
 
-QuantTrait quant(const Node& node, std::span<const InputInfo> inputs) {
-  QuantTrait t = unary_table(node, inputs);
-  const auto limit = [&](size_t i, const char* attribute) -> std::optional<double> {
-    if (i < inputs.size() && inputs[i].constant != nullptr && inputs[i].constant->count() == 1)
-      return inputs[i].constant->at(0);
-    if (node.has_attr(attribute)) return node.attr_float(attribute, 0);
-    return std::nullopt;
-  };
-  const auto low = limit(1, "min");
-  const auto high = limit(2, "max");
-  if (low && high && *low <= *high) t.output_range = {*low, *high};
-  return t;
+/// Where a bound may lie: one number, when it is known.
+Range range_of_bound(const RangeContext& c, size_t i, const char* attribute, double absent) {
+  if (const Tensor* t = c.constant(i); t != nullptr && t->count() == 1) return {t->at(0), t->at(0)};
+  if (c.node.input(i).valid()) return c.in(i);
+  const double bound =
+      c.node.has_attr(attribute) ? static_cast<double>(c.node.attr_float(attribute, 0)) : absent;
+  return {bound, bound};
+}
+
+Range range(const RangeContext& c) {
+  const Range x = c.in(0), low = range_of_bound(c, 1, "min", kEverything.lo),
+              high = range_of_bound(c, 2, "max", kEverything.hi);
+  return {std::min(std::max(x.lo, low.lo), high.lo), std::min(std::max(x.hi, low.hi), high.hi)};
 }
 
 } // namespace
@@ -77,7 +78,11 @@ extern const OpDef def = {
     .infer = infer,
     .eval = eval,
     .roles = first_is_data,
-    .quant = quant,
+    .quant = unary_table,
+    .motion = nothing_moves,
+    .range = range,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_Clip

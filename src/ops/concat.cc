@@ -89,6 +89,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = moves_all,
+    .motion = joins_all,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.of_one_is_it = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Concat

@@ -121,6 +121,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.products = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_DeformConv

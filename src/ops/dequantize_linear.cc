@@ -86,6 +86,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = quant,
+    .motion = nothing_moves,
+    .range = dequantized_range,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_DequantizeLinear

@@ -53,6 +53,11 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
                              OCTET_TRY(Tensor::from_doubles(mask_type, x.shape(), keep))};
 }
 
+/// In training it drops and scales.
+Motion motion(const Node& node) {
+  return {.kind = node.input(2).valid() ? Motion::Kind::kNone : Motion::Kind::kView};
+}
+
 } // namespace
 
 extern const OpDef def = {
@@ -63,6 +68,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = moves_data,
+    .motion = motion,
+    .range = of_sources,
+    .determinism = Determinism::kRandom,
+    .facts = Facts{.optional_outputs = 0b10},
 };
 
 } // namespace octet::onnx::op_Dropout

@@ -50,6 +50,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = quant,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.on_codes = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_DynamicQuantizeLinear

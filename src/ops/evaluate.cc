@@ -2,10 +2,8 @@
 #include "ops/evaluate.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "graph/bodies.h"
 #include "ops/op.h"
@@ -14,16 +12,11 @@ namespace octet {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kRandom = {
-    "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
-    "Multinomial",  "Bernoulli",        "Dropout"};
-
 /// How many nodes one constant may come from.
 constexpr size_t kMaxNodes = 64;
 
 bool can_evaluate(const Node& node) {
-  return is_deterministic(node) && !has_bodies(node) &&
-         find_op(node.domain, node.op_type) != nullptr;
+  return is_deterministic(node) && !has_bodies(node);
 }
 
 std::optional<std::vector<Tensor>>
@@ -67,8 +60,8 @@ class ConstantNodes {
 } // namespace
 
 bool is_deterministic(const Node& node) {
-  if (std::find(kRandom.begin(), kRandom.end(), node.op_type) != kRandom.end()) return false;
-  if (!node.domain.empty() && find_op(node.domain, node.op_type) == nullptr) return false;
+  const OpDef* op = find_op(node.domain, node.op_type);
+  if (op == nullptr || op->determinism.value == Determinism::kRandom) return false;
   const std::vector<Body> bodies = bodies_of(node);
   return std::all_of(bodies.begin(), bodies.end(), [](const Body& body) {
     const std::vector<NodeId> nodes = body.graph->nodes();

@@ -11,7 +11,7 @@ namespace octet {
 
 /// Whether two runs on the same inputs give the same: neither it nor its subgraphs draw random
 /// numbers. Nothing else may be computed ahead of a run, or once for several nodes; so not what an
-/// unknown operator of another domain does.
+/// unknown operator does.
 bool is_deterministic(const Node& node);
 
 /// One tensor for each output; nullopt when an input is not constant, the operator is unknown,

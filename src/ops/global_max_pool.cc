@@ -46,6 +46,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = moves_data,
+    .motion = moves_first<Motion::Kind::kOrder>,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.by_magnitude = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_GlobalMaxPool

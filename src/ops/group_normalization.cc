@@ -62,6 +62,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = normalization_roles,
     .quant = normalizes,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::onnx::op_GroupNormalization

@@ -48,6 +48,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = normalization_roles,
     .quant = normalizes,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_InstanceNormalization

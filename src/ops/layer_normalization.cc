@@ -75,6 +75,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = normalization_roles,
     .quant = normalizes,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.unchanged = true, .optional_outputs = 0b110},
 };
 
 } // namespace octet::onnx::op_LayerNormalization

@@ -36,6 +36,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_LeakyRelu

@@ -53,6 +53,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = recurrent_roles,
     .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.products = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_LSTM

@@ -33,6 +33,11 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = elementwise_all,
+    .motion = orders_all,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts =
+        Facts{.broadcasts = true, .of_one_is_it = true, .by_magnitude = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Max

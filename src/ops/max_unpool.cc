@@ -90,6 +90,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = not_quantizable,
+    .motion = moves_first<Motion::Kind::kFill>,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_MaxUnpool

@@ -26,6 +26,11 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = elementwise_all,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts =
+        Facts{.broadcasts = true, .of_one_is_it = true, .by_magnitude = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Mean

@@ -57,6 +57,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = normalizes,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_MeanVarianceNormalization

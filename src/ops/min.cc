@@ -33,6 +33,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = elementwise_all,
+    .motion = orders_all,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .of_one_is_it = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Min

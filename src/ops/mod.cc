@@ -49,6 +49,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Mod

@@ -31,6 +31,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = elementwise_all,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Mul

@@ -105,6 +105,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_NonMaxSuppression

@@ -149,6 +149,12 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   return one(OCTET_TRY(take(std::vector<Tensor>{x, fill}, shape, index)));
 }
 
+/// Its other modes repeat elements of x.
+Motion motion(const Node& node) {
+  const bool fills = node.attr_string("mode", "constant") == "constant";
+  return {.kind = fills ? Motion::Kind::kFill : Motion::Kind::kSelect};
+}
+
 } // namespace
 
 extern const OpDef def = {
@@ -159,6 +165,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = moves_data,
+    .motion = motion,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_Pad

@@ -63,6 +63,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Pow

@@ -45,6 +45,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = quant,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_PRelu

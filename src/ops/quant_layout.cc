@@ -2,6 +2,9 @@
 // Which scale belongs to which element.
 #include "ops/quant_layout.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/format.h"
 #include "ops/validate.h"
 
@@ -51,6 +54,21 @@ std::optional<CodeRange> code_range(DType type) {
   default:
     return std::nullopt;
   }
+}
+
+Range dequantized_range(const RangeContext& context) {
+  const Tensor *scale = context.constant(1), *zero = context.constant(2);
+  if (scale == nullptr || zero == nullptr || scale->count() == 0) return kEverything;
+  const auto codes = code_range(zero->type());
+  if (!codes || scale->rank() > 1 || zero->count() != scale->count()) return kEverything;
+  Range out{kEverything.hi, kEverything.lo};
+  for (int64_t i = 0; i < scale->count(); ++i)
+    for (const int32_t code : {codes->lo, codes->hi}) {
+      const double value = (code - zero->at(i)) * scale->at(i);
+      if (!std::isfinite(value)) return kEverything;
+      out = {std::min(out.lo, value), std::max(out.hi, value)};
+    }
+  return out;
 }
 
 Status

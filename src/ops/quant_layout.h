@@ -30,6 +30,10 @@ struct CodeRange {
 /// Nullopt for the floating formats.
 std::optional<CodeRange> code_range(DType type);
 
+/// Of a DequantizeLinear: what the codes of its zero point's type may mean, by scales that are
+/// constant. Unbounded with scales in blocks.
+Range dequantized_range(const RangeContext& context);
+
 /// Checks the shape of `scale` against `x` as far as dims are known. `block_size` is 0 unless
 /// blocked. Errors: a scale that fits no granularity.
 Status

@@ -43,6 +43,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::onnx::op_ReduceLogSumExp

@@ -48,6 +48,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = not_quantizable,
+    .motion = nothing_moves, // over nothing an element comes out that x does not have
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.exact = true},
 };
 
 } // namespace octet::onnx::op_ReduceMin

@@ -46,6 +46,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.by_magnitude = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_ReduceSum

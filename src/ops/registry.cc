@@ -53,11 +53,71 @@ QuantTrait not_quantizable(const Node& node, std::span<const InputInfo>) {
   return QuantTrait::none("no target runs " + node.op_type + " in integers");
 }
 
+Facts facts_of(const Node& node) {
+  const OpDef* op = find_op(node.domain, node.op_type);
+  return op == nullptr ? kNoFacts : op->facts.value;
+}
+
+Motion motion_of(const Node& node) {
+  const OpDef* op = find_op(node.domain, node.op_type);
+  return op == nullptr ? Motion{} : op->motion.fn(node);
+}
+
+bool moves_values(const Node& node) {
+  const Motion motion = motion_of(node);
+  switch (motion.kind) {
+  case Motion::Kind::kNone:
+  case Motion::Kind::kJoin:
+  case Motion::Kind::kFill:
+  case Motion::Kind::kCast:
+    return false;
+  case Motion::Kind::kView:
+  case Motion::Kind::kPermute:
+  case Motion::Kind::kSelect:
+  case Motion::Kind::kOrder:
+    break;
+  }
+  if (motion.inputs != 1 || !node.output(0).valid()) return false;
+  return std::none_of(node.outputs.begin() + 1, node.outputs.end(),
+                      [](ValueId id) { return id.valid(); });
+}
+
 QuantTrait moves_data(const Node&, std::span<const InputInfo>) {
   QuantTrait t;
   t.kind = QuantTrait::Kind::kSameScale;
   t.inputs = {0};
   return t;
+}
+
+Motion nothing_moves(const Node&) {
+  return {};
+}
+
+Motion joins_all(const Node&) {
+  return {.kind = Motion::Kind::kJoin, .inputs = Motion::kAll};
+}
+
+Motion orders_all(const Node&) {
+  return {.kind = Motion::Kind::kOrder, .inputs = Motion::kAll};
+}
+
+Range unbounded(const RangeContext&) {
+  return kEverything;
+}
+
+Range of_sources(const RangeContext& context) {
+  const Motion motion = motion_of(context.node);
+  Range out{kEverything.hi, kEverything.lo};
+  for (size_t i = 0; i < context.node.inputs.size(); ++i) {
+    if (!motion.takes(i) || !context.node.inputs[i].valid()) continue;
+    const Range in = context.in(i);
+    out = {std::min(out.lo, in.lo), std::max(out.hi, in.hi)};
+  }
+  return out.lo <= out.hi ? out : kEverything;
+}
+
+Range not_negative(const RangeContext&) {
+  return {0, kEverything.hi};
 }
 
 } // namespace octet

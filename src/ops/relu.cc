@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Relu (opset 6). y = max(0, x); NaN stays NaN.
+#include <algorithm>
+
 #include "ops/elementwise.h"
 
 namespace octet::onnx::op_Relu {
@@ -16,6 +18,11 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
                      .natural = {}});
 }
 
+Range range(const RangeContext& c) {
+  const Range in = c.in(0);
+  return {std::max(in.lo, 0.0), std::max(in.hi, 0.0)};
+}
+
 } // namespace
 
 extern const OpDef def = {
@@ -26,6 +33,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,
+    .motion = nothing_moves,
+    .range = range,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.idempotent = true, .exact = true, .by_magnitude = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Relu

@@ -208,6 +208,15 @@ QuantTrait quant(const Node& node, std::span<const InputInfo> inputs) {
   return QuantTrait::none("interpolation between elements has no integer form here");
 }
 
+/// Interpolation computes, and tf_crop_and_resize fills in what lies outside.
+Motion motion(const Node& node) {
+  const bool selects =
+      node.attr_string("mode", "nearest") == "nearest" &&
+      node.attr_string("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize" &&
+      node.attr_int("exclude_outside", 0) == 0 && node.attr_int("antialias", 0) == 0;
+  return {.kind = selects ? Motion::Kind::kSelect : Motion::Kind::kNone};
+}
+
 } // namespace
 
 extern const OpDef def = {
@@ -218,6 +227,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = quant,
+    .motion = motion,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_Resize

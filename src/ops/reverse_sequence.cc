@@ -68,6 +68,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = moves_data,
+    .motion = moves_first<Motion::Kind::kPermute>,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_ReverseSequence

@@ -125,6 +125,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_Scan

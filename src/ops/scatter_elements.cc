@@ -71,6 +71,11 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
   return t;
 }
 
+Motion motion(const Node& node) {
+  const bool adds_up = node.attr_string("reduction", "none") != "none";
+  return {.kind = adds_up ? Motion::Kind::kNone : Motion::Kind::kJoin, .inputs = 0b101};
+}
+
 } // namespace
 
 extern const OpDef def = {
@@ -81,6 +86,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = quant,
+    .motion = motion,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_ScatterElements
@@ -96,6 +105,10 @@ extern const OpDef def = {
     .eval = op_ScatterElements::eval,
     .roles = op_ScatterElements::roles,
     .quant = op_ScatterElements::quant,
+    .motion = op_ScatterElements::motion,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::onnx::op_Scatter

@@ -68,6 +68,11 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
   return t;
 }
 
+Motion motion(const Node& node) {
+  const bool adds_up = node.attr_string("reduction", "none") != "none";
+  return {.kind = adds_up ? Motion::Kind::kNone : Motion::Kind::kJoin, .inputs = 0b101};
+}
+
 } // namespace
 
 extern const OpDef def = {
@@ -78,6 +83,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = quant,
+    .motion = motion,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_ScatterND

@@ -54,6 +54,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_Shape

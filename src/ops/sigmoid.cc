@@ -32,7 +32,11 @@ extern const OpDef def = {
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = unary_table_in<0, 1>,
+    .quant = unary_table,
+    .motion = nothing_moves,
+    .range = within<0, 1>,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_Sigmoid

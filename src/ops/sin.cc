@@ -25,7 +25,11 @@ extern const OpDef def = {
     .infer = infer,
     .eval = eval,
     .roles = all_data,
-    .quant = unary_table_in<-1, 1>,
+    .quant = unary_table,
+    .motion = nothing_moves,
+    .range = within<-1, 1>,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_Sin

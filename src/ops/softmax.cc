@@ -15,9 +15,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 }
 
 QuantTrait quant(const Node&, std::span<const InputInfo>) {
-  QuantTrait t = QuantTrait::none("the exponentials of a row run in float");
-  t.output_range = {0, 1};
-  return t;
+  return QuantTrait::none("the exponentials of a row run in float");
 }
 
 } // namespace
@@ -30,6 +28,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = quant,
+    .motion = nothing_moves,
+    .range = within<0, 1>,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_Softmax

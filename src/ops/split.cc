@@ -97,6 +97,10 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   return parts;
 }
 
+Motion motion(const Node&) {
+  return {.kind = Motion::Kind::kSelect, .outputs = Motion::kAll};
+}
+
 } // namespace
 
 extern const OpDef def = {
@@ -107,6 +111,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = moves_data,
+    .motion = motion,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::onnx::op_Split

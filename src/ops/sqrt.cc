@@ -26,6 +26,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,
+    .motion = nothing_moves,
+    .range = not_negative,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_Sqrt

@@ -101,13 +101,6 @@ Result<std::vector<Tensor>> eval_reshaped(InferFn* infer, const EvalContext& ctx
 Role first_is_data(const Node& node, size_t input); ///< input 0 data, the rest constants
 /// kUnary on input 0.
 QuantTrait unary_table(const Node& node, std::span<const InputInfo> inputs);
-/// kUnary on input 0 with a fixed output range.
-template <int kLow, int kHigh>
-QuantTrait unary_table_in(const Node& node, std::span<const InputInfo> inputs) {
-  QuantTrait t = unary_table(node, inputs);
-  t.output_range = {kLow, kHigh};
-  return t;
-}
 /// kElementwise on every input.
 QuantTrait elementwise_all(const Node& node, std::span<const InputInfo> inputs);
 /// kSameScale from every input.

@@ -96,6 +96,11 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   return one(OCTET_TRY(rounded(x.type(), shape, resized(values, x.shape(), shape, scales, mode))));
 }
 
+Motion motion(const Node& node) {
+  const bool selects = node.attr_string("mode", "nearest") == "nearest";
+  return {.kind = selects ? Motion::Kind::kSelect : Motion::Kind::kNone};
+}
+
 } // namespace
 
 extern const OpDef def = {
@@ -106,6 +111,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = not_quantizable,
+    .motion = motion,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::onnx::op_Upsample

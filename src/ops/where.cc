@@ -71,6 +71,10 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
   return t;
 }
 
+Motion motion(const Node&) {
+  return {.kind = Motion::Kind::kJoin, .inputs = 0b110};
+}
+
 } // namespace
 
 extern const OpDef def = {
@@ -81,6 +85,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = quant,
+    .motion = motion,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .unchanged = true},
 };
 
 } // namespace octet::onnx::op_Where

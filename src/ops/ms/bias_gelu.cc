@@ -36,6 +36,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::ms::op_BiasGelu

@@ -2,6 +2,7 @@
 // DequantizeLinear (com.microsoft 1): as DequantizeLinear of ai.onnx with opset 21 has it, for the
 // types that older opsets of ai.onnx lack.
 #include "ops/definitions.h"
+#include "ops/quant_layout.h"
 #include "ops/types.h"
 
 namespace octet::ms::op_DequantizeLinear {
@@ -32,6 +33,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = quant,
+    .motion = nothing_moves,
+    .range = dequantized_range,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::ms::op_DequantizeLinear

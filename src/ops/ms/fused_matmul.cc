@@ -79,6 +79,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.products = true},
 };
 
 } // namespace octet::ms::op_FusedMatMul

@@ -27,6 +27,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = normalization_roles,
     .quant = normalizes,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::ms::op_LayerNormalization

@@ -21,6 +21,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = is_quantized_already,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.on_codes = true},
 };
 
 } // namespace octet::ms::op_QLinearLeakyRelu

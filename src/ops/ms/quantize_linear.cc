@@ -32,6 +32,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = quant,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::ms::op_QuantizeLinear

@@ -38,6 +38,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = is_quantized_already,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::ms::op_QuantizeWithOrder

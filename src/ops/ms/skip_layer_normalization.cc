@@ -73,6 +73,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = roles,
     .quant = normalizes,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::ms::op_SkipLayerNormalization

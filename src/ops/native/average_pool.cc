@@ -51,6 +51,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = is_lowered,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::native::op_AveragePool

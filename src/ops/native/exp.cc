@@ -20,6 +20,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = is_lowered,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::native::op_Exp

@@ -46,6 +46,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = normalization_roles,
     .quant = is_lowered,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::native::op_LayerNormalization

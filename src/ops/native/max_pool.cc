@@ -76,6 +76,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = is_lowered,
+    .motion = moves_first<Motion::Kind::kOrder>,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
 };
 
 } // namespace octet::native::op_MaxPool

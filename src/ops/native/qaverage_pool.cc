@@ -63,6 +63,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = all_data,
     .quant = is_lowered,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.on_codes = true},
 };
 
 } // namespace octet::native::op_QAveragePool

@@ -71,6 +71,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = is_lowered,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.products = true, .on_codes = true},
 };
 
 } // namespace octet::native::op_QDynamicGemm

@@ -36,6 +36,10 @@ extern const OpDef def = {
     .eval = eval,
     .roles = first_is_data,
     .quant = is_lowered,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.on_codes = true},
 };
 
 } // namespace octet::native::op_QTable

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/op.h"
 #include "ops/qdq/grid.h"
 #include "ops/qdq/site.h"
-#include "targets/repair/coding.h"
+#include "ops/value_range.h"
 
 namespace octet {
 
@@ -27,7 +28,7 @@ CodeSpan of_quantize(const Graph& graph, const Node& q, int32_t offset) {
       {.most = qdq::Reading::Most::kTensor, .usable_scales = true, .written_zero = false});
   if (!grid) return {};
   const double middle = grid->zero_at(0) + offset;
-  const Range real = range_by_operators(graph, q.input(0));
+  const Range real = range_of(graph, q.input(0));
   const auto code = [&](double value) {
     return static_cast<int32_t>(std::clamp(value + middle, 0.0, 255.0));
   };

@@ -7,10 +7,10 @@
 #include "core/format.h"
 #include "graph/label.h"
 #include "ops/evaluate.h"
+#include "ops/op.h"
 #include "ops/qdq/site.h"
 #include "targets/certify/code_bounds.h"
 #include "targets/certify/unexamined.h"
-#include "targets/repair/coding.h"
 
 namespace octet {
 

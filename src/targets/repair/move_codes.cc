@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "graph/label.h"
+#include "ops/op.h"
 #include "ops/qdq/emit.h"
 #include "ops/qdq/site.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

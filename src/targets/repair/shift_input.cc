@@ -2,9 +2,9 @@
 // The side of shift_activation before Q.
 #include "graph/label.h"
 #include "ops/evaluate.h"
+#include "ops/op.h"
 #include "ops/qdq/site.h"
 #include "passes/emit.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/shift.h"
 
 namespace octet {

@@ -6,9 +6,9 @@
 
 #include "graph/label.h"
 #include "ops/evaluate.h"
+#include "ops/op.h"
 #include "passes/emit.h"
 #include "passes/standard_operators.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/shift.h"
 
 namespace octet {

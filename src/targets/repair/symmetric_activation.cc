@@ -14,8 +14,8 @@
 #include "graph/label.h"
 #include "ops/qdq/emit.h"
 #include "ops/qdq/site.h"
+#include "ops/value_range.h"
 #include "passes/emit.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/probe.h"
 #include "targets/repair/rules.h"
 #include "targets/repair/shift.h"
@@ -32,7 +32,7 @@ struct Span {
 };
 
 Span span_of(const RepairContext& context, ValueId x, const qdq::Grid& grid, CodeRange range) {
-  Span out{0, 0, range_by_operators(context.graph, x), 0, 0};
+  Span out{0, 0, range_of(context.graph, x), 0, 0};
   for (int64_t c = 0; c < grid.count(); ++c) {
     out.lo = std::min(out.lo, (range.lo - grid.zero_at(c)) * grid.scale_at(c));
     out.hi = std::max(out.hi, (range.hi - grid.zero_at(c)) * grid.scale_at(c));

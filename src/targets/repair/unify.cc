@@ -6,8 +6,8 @@
 #include "graph/label.h"
 #include "ops/qdq/emit.h"
 #include "ops/qdq/site.h"
+#include "ops/value_range.h"
 #include "passes/emit.h"
-#include "targets/repair/coding.h"
 #include "targets/repair/probe.h"
 
 namespace octet {
@@ -31,7 +31,7 @@ Bounds cut_off(const RepairContext& context, const SymmetricPair& pair, double l
   const double scale = pair.grid.scale_at(0);
   if (scale == largest) return {};
   const ValueId x = pair.quantize->input(0);
-  Range possible = range_by_operators(context.graph, x);
+  Range possible = range_of(context.graph, x);
   if (const Range* seen = context.range_of(x))
     possible = {std::max(possible.lo, seen->lo), std::min(possible.hi, seen->hi)};
   Bounds out;
