@@ -5,7 +5,6 @@
 #include "passes/drop_input.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "core/format.h"
@@ -47,11 +46,9 @@ std::string number_text(double value) {
   return value == 0 ? "zeros" : value == 1 ? "ones" : fmt::format("{} throughout", value);
 }
 
-/// Elements of the input are what comes out.
+/// Elements of input 0 are what comes out.
 bool passes_elements(const Node& node) {
-  constexpr std::array<std::string_view, 8> kOps = {"Cast",    "Identity",  "Reshape", "Flatten",
-                                                    "Squeeze", "Unsqueeze", "Expand",  "Slice"};
-  return node.domain.empty() && std::find(kOps.begin(), kOps.end(), node.op_type) != kOps.end();
+  return moves_values(node) || motion_of(node).kind == Motion::Kind::kCast;
 }
 
 /// An error where the number is an index beyond what a Gather, also behind such nodes, takes from.

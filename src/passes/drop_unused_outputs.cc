@@ -2,27 +2,19 @@
 //   y, indices = MaxPool(x), nobody reads indices      =>      y = MaxPool(x)
 //   (also LayerNormalization, Dropout)
 // Exact.
-#include <algorithm>
-#include <array>
-
+#include "ops/op.h"
 #include "passes/rules.h"
 
 namespace octet {
-
-namespace {
-
-constexpr std::array<std::string_view, 3> kOptional = {"MaxPool", "LayerNormalization", "Dropout"};
-
-} // namespace
 
 std::optional<Patch> drop_unused_outputs(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
   if (!node.domain.empty() || node.outputs.size() < 2 || !node.outputs[0].valid())
     return std::nullopt;
-  if (std::find(kOptional.begin(), kOptional.end(), node.op_type) == kOptional.end())
-    return std::nullopt;
+  const uint32_t optional = facts_of(node).optional_outputs;
   for (size_t k = 1; k < node.outputs.size(); ++k)
-    if (context.uses.count(node.outputs[k]) > 0) return std::nullopt;
+    if (k >= 32 || (optional >> k & 1) == 0 || context.uses.count(node.outputs[k]) > 0)
+      return std::nullopt;
   Patch patch(g, "nobody reads the other outputs", Exactness::kExact);
   patch.from(node);
   // What random numbers it draws follows from the name (ops/seed.h).

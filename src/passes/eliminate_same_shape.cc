@@ -5,8 +5,8 @@
 // Exact. The shapes must be equal for every value of their symbols; a Slice that runs backwards
 // keeps the shape too and stays.
 #include <algorithm>
-#include <array>
 
+#include "ops/op.h"
 #include "passes/match.h"
 #include "passes/reshape_target.h"
 #include "passes/rules.h"
@@ -14,8 +14,6 @@
 namespace octet {
 
 namespace {
-
-constexpr std::array<std::string_view, 5> kOfOne = {"Concat", "Sum", "Max", "Min", "Mean"};
 
 bool all(const std::optional<std::vector<int64_t>>& values, int64_t want) {
   return values &&
@@ -46,9 +44,7 @@ bool keeps_all(const RuleContext& context, const Node& node) {
            node.attr_string("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
   }
   if (node.is("Split")) return node.outputs.size() == 1;
-  const bool of_one =
-      std::find(kOfOne.begin(), kOfOne.end(), node.op_type) != kOfOne.end() && node.domain.empty();
-  return (of_one && node.inputs.size() == 1) || is_pointwise_pool(node);
+  return (facts_of(node).of_one_is_it && node.inputs.size() == 1) || is_pointwise_pool(node);
 }
 
 } // namespace

@@ -2,14 +2,13 @@
 #include "passes/only_broadcast.h"
 
 #include <algorithm>
-#include <array>
+
+#include "ops/op.h"
 
 namespace octet {
 namespace {
 
 constexpr int kMaxShapeDepth = 16;
-constexpr std::array<std::string_view, 12> kElementwise = {
-    "Add", "Sub", "Mul", "Div", "And", "Or", "Equal", "Less", "Greater", "Where", "Min", "Max"};
 
 bool fits_everywhere(const Graph& graph, const LiveUses& uses, ValueId at, int depth) {
   if (depth > kMaxShapeDepth || graph.is_output(at)) return false;
@@ -20,8 +19,7 @@ bool fits_everywhere(const Graph& graph, const LiveUses& uses, ValueId at, int d
     if (node.is("Cast") || node.is("Unsqueeze") || node.is("Not") ||
         (node.is("Gather") && use.input == 1))
       return fits_everywhere(graph, uses, y, depth + 1);
-    if (std::find(kElementwise.begin(), kElementwise.end(), node.op_type) == kElementwise.end())
-      return false;
+    if (!facts_of(node).broadcasts) return false;
     const auto carries = [&](ValueId other) {
       return other != at && same_shape(graph.value(other).type, graph.value(y).type);
     };

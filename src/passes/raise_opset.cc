@@ -3,14 +3,13 @@
 #include "passes/raise_opset.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "graph/edit.h"
 #include "graph/label.h"
 #include "ops/infer.h"
+#include "ops/schema_types.h"
 #include "passes/raise_to_13.h"
 
 namespace octet {
@@ -19,32 +18,14 @@ namespace {
 /// The first that is read.
 constexpr int64_t kFirstOpset = 7;
 
-/// Operators that mean the same in opsets 13 to 23 with the attributes and inputs of 13.
-constexpr std::string_view kSame =
-    " Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh Attention AveragePool BitShift "
-    "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu CenterCropPad Clip "
-    "Col2Im Compress Concat Constant ConstantOfShape Conv ConvInteger ConvTranspose Cos Cosh "
-    "CumSum DeformConv DepthToSpace DequantizeLinear Det Div DynamicQuantizeLinear Einsum Elu "
-    "Equal Erf Exp Expand EyeLike Flatten Floor GRU Gather GatherElements GatherND Gelu Gemm "
-    "GlobalAveragePool GlobalLpPool GlobalMaxPool Greater GreaterOrEqual HardSigmoid HardSwish "
-    "Hardmax Identity If InstanceNormalization IsInf IsNaN LRN LSTM LayerNormalization LeakyRelu "
-    "Less LessOrEqual Log LogSoftmax Loop LpNormalization MatMul MatMulInteger Max MaxPool "
-    "MaxUnpool "
-    "Mean MeanVarianceNormalization Min Mish Mod Mul Neg NonMaxSuppression NonZero Not OneHot Or "
-    "PRelu Pad Pow QLinearConv QLinearMatMul QuantizeLinear RMSNormalization RNN Range "
-    "Reciprocal ReduceSum Relu Reshape Resize ReverseSequence RotaryEmbedding Round "
-    "Scan ScatterElements ScatterND Selu Shape Shrink Sigmoid Sign Sin Sinh Size Slice Softmax "
-    "Softplus Softsign SpaceToDepth Sqrt Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK "
-    "Transpose Trilu Unique Unsqueeze Where Xor ";
 /// Operators of opsets before 13 that 13 has under another name.
-constexpr std::string_view kRenamed = " Scatter Upsample ";
-/// Their axes are an input from opset 18 on.
-constexpr std::array<std::string_view, 9> kReductions = {
-    "ReduceMean", "ReduceMax",    "ReduceMin",       "ReduceProd",     "ReduceL1",
-    "ReduceL2",   "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
+bool is_renamed(const Node& node) {
+  return node.is("Scatter") || node.is("Upsample");
+}
 
-bool is_in(std::string_view list, const Node& node) {
-  return list.find(" " + node.op_type + " ") != std::string_view::npos;
+/// GlobalLpPool is nothing that octet computes, so that no definition says it.
+bool is_unchanged(const Node& node) {
+  return facts_of(node).unchanged || node.is("GlobalLpPool");
 }
 
 std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t version) {
@@ -52,11 +33,11 @@ std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t 
       fmt::format("the operator is not known to mean the same in opsets {} and {}", from, version);
   if (from < kOldestOpset)
     if (std::string why = why_not_13(graph, node, from); !why.empty()) return why;
-  if (!node.domain.empty() || (from < kOldestOpset && is_in(kRenamed, node))) return {};
+  if (!node.domain.empty() || (from < kOldestOpset && is_renamed(node))) return {};
   if (node.is("AveragePool") && node.attr_int("ceil_mode", 0) != 0 && version >= 19) return unknown;
   // Only the outputs for training changed (opset 14), and nobody sets those in inference.
   if (node.op_type == "BatchNormalization" && (from >= 14 || node.outputs.size() == 1)) return {};
-  const bool passes = is_in(kSame, node) || version == from || node.op_type == "Dropout" ||
+  const bool passes = is_unchanged(node) || version == from || node.op_type == "Dropout" ||
                       is_reduction(node) || node.op_type == "Split";
   return passes ? "" : unknown;
 }
@@ -101,8 +82,12 @@ Status raise(Graph& graph, int64_t from, int64_t version, const Graph& typed) {
 } // namespace
 
 bool is_reduction(const Node& node) {
-  return node.domain.empty() &&
-         std::find(kReductions.begin(), kReductions.end(), node.op_type) != kReductions.end();
+  const auto has_axes = [&](int64_t opset) {
+    const OperatorTypes::Version* schema = onnx_schemas().find(node.op_type, opset);
+    return schema != nullptr && std::find(schema->attributes.begin(), schema->attributes.end(),
+                                          "axes") != schema->attributes.end();
+  };
+  return node.domain.empty() && has_axes(17) && !has_axes(18);
 }
 
 Status raise_opset(Graph& graph, int64_t version) {

@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //   x ─▶ Expand(shape) ─▶ Add(z) ─▶ y      =>      x ─▶ Add(z) ─▶ y
-//        (also Sub, Mul, Div, And, Or, Equal, Less, Greater and Where)
+//        (also Sub, Mul, Div, Where and all that broadcasts)
 // Exact. Wanted: the other operands alone give the result its shape, so that x is broadcast anyway.
 #include <algorithm>
-#include <array>
 
+#include "ops/op.h"
 #include "passes/match.h"
 #include "passes/rules.h"
 
 namespace octet {
 
 namespace {
-
-constexpr std::array<std::string_view, 12> kBroadcast = {"Add",
-                                                         "Sub",
-                                                         "Mul",
-                                                         "Div",
-                                                         "And",
-                                                         "Or",
-                                                         "Equal",
-                                                         "Less",
-                                                         "LessOrEqual",
-                                                         "Greater",
-                                                         "GreaterOrEqual",
-                                                         "Where"};
 
 /// Whether some size of the result comes from `id`: it is not 1 there.
 bool gives(const TypeInfo& type, const std::vector<Dim>& result, size_t axis) {
@@ -35,9 +22,7 @@ bool gives(const TypeInfo& type, const std::vector<Dim>& result, size_t axis) {
 
 std::optional<Patch> skip_expand(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
-  if (!node.domain.empty() ||
-      std::find(kBroadcast.begin(), kBroadcast.end(), node.op_type) == kBroadcast.end())
-    return std::nullopt;
+  if (!facts_of(node).broadcasts) return std::nullopt;
   const auto& result = g.value(node.output(0)).type.shape;
   if (!result) return std::nullopt;
   for (size_t i = 0; i < node.inputs.size(); ++i) {

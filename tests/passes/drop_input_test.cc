@@ -41,6 +41,23 @@ TEST(DropInput, BecomesOneRowThatIsBroadcast) {
   }
 }
 
+TEST(DropInput, IsFollowedThroughWhatMovesToAnIndex) {
+  Graph g = parse(R"(graph g opset(""=17)
+input ids: i64[N, S]
+input kinds: i64[S, N]
+const words: f32[2, 3] = [1, 2, 3, 4, 5, 6]
+turned = Transpose(kinds) {perm=[1, 0]}
+a = Gather(words, ids)
+b = Gather(words, turned)
+y = Add(a, b)
+output y: f32[N, S, 3]
+)");
+  const auto outside = drop_input(g, "kinds", 2);
+  ASSERT_FALSE(outside.ok());
+  EXPECT_NE(outside.error().text().find("takes from 2 rows"), std::string::npos)
+      << outside.error().text();
+}
+
 TEST(DropInput, IsExpandedWhereItsShapeCounts) {
   const Graph before = parse(R"(graph g opset(""=17)
 input x: f32[N, S]

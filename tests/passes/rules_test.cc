@@ -127,6 +127,16 @@ y = Exp(d)
 output y: f32[3]
 )",
      "a = Relu(x)\ny = Exp(a)\n"},
+    {"bits that are turned over twice",
+     {eliminate_repeated},
+     R"(graph g opset(""=18)
+input x: i32[3]
+a = BitwiseNot(x)
+b = BitwiseNot(a)
+y = Abs(b)
+output y: i32[3]
+)",
+     "y = Abs(x)\n"},
     {"transposes that undo each other",
      {merge_transposes},
      R"(graph g opset(""=17)
@@ -255,6 +265,17 @@ y = Add(z, a)
 output y: f32[N, 4, 6]
 )",
      "y = Add(z, x)\n"},
+    {"an Expand before any operator that broadcasts",
+     {skip_expand},
+     R"(graph g opset(""=17)
+input x: f32[N, 1, 6]
+input z: f32[N, 4, 6]
+t = Shape(z)
+a = Expand(x, t)
+y = Max(z, a)
+output y: f32[N, 4, 6]
+)",
+     "y = Max(z, x)\n"},
     {"the bias of a product stands second",
      {order_bias},
      R"(graph g opset(""=17)

@@ -18,36 +18,13 @@ bool is_half(DType type) {
   return type == DType::kFloat16 || type == DType::kBfloat16;
 }
 
-/// Nothing is rounded: elements are copied, compared or negated, or are what codes mean.
+/// Nothing is rounded: elements are copied, compared or negated, or are what codes mean. What fills
+/// may fill in a number that 16 bits do not hold.
 bool keeps_elements(const Node& node) {
-  constexpr std::string_view kOps[] = {"DequantizeLinear",
-                                       "Reshape",
-                                       "Flatten",
-                                       "Squeeze",
-                                       "Unsqueeze",
-                                       "Transpose",
-                                       "Identity",
-                                       "Slice",
-                                       "Expand",
-                                       "Gather",
-                                       "GatherND",
-                                       "GatherElements",
-                                       "Concat",
-                                       "Split",
-                                       "SpaceToDepth",
-                                       "DepthToSpace",
-                                       "Tile",
-                                       "MaxPool",
-                                       "Where",
-                                       "Relu",
-                                       "Abs",
-                                       "Neg",
-                                       "Max",
-                                       "Min",
-                                       "ReduceMax",
-                                       "ReduceMin"};
-  return node.domain.empty() &&
-         std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
+  const Motion::Kind moves = motion_of(node).kind;
+  return node.is("DequantizeLinear") || facts_of(node).exact ||
+         (moves != Motion::Kind::kNone && moves != Motion::Kind::kFill &&
+          moves != Motion::Kind::kCast);
 }
 
 Result<Tensor> widened(const Tensor& half) {

@@ -166,10 +166,7 @@ void finish_outputs(Context& c) {
 } // namespace lowering
 
 bool computes_with_codes(const Node& node) {
-  constexpr std::array<std::string_view, 7> kOnCodes = {
-      "QAdd", "QAveragePool", "QConv", "QDynamicGemm", "QGemm", "QMatMul", "QTable"};
-  return node.domain == "octet.native" &&
-         std::find(kOnCodes.begin(), kOnCodes.end(), node.op_type) != kOnCodes.end();
+  return node.domain == "octet.native" && facts_of(node).on_codes;
 }
 
 Status to_standard_operators(Graph& graph, bool integer) {

@@ -2,19 +2,15 @@
 // Functions of one tensor:
 //   DQ ─ f ─ Q    becomes QTable: f on all 256 codes, evaluated by the reference
 //   x ─ f         keeps its order; exp, erf, tanh, sigmoid and GELU become octet's own
-#include <algorithm>
-#include <array>
-
 #include "ops/infer.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
 namespace {
 
-constexpr std::array<std::string_view, 5> kOwn = {"Exp", "Erf", "Tanh", "Sigmoid", "Gelu"};
-
+/// octet.native specifies the function to the bit.
 bool is_own(const Node& node) {
-  return std::find(kOwn.begin(), kOwn.end(), node.op_type) != kOwn.end();
+  return find_op("octet.native", node.op_type) != nullptr;
 }
 
 bool is_unary(const Context& c, const Node& node) {
