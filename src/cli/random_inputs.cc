@@ -2,21 +2,21 @@
 #include "cli/random_inputs.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <set>
 
 #include "core/format.h"
 #include "core/philox.h"
 #include "core/string_util.h"
+#include "ops/op.h"
 
 namespace octet::cli {
 namespace {
 
-/// Operators whose output holds the same integers as their first input.
-constexpr std::array<std::string_view, 11> kKeepsIntegers = {
-    "Cast",   "Identity", "Unsqueeze", "Squeeze", "Reshape", "Flatten",
-    "Expand", "Slice",    "Transpose", "Clip",    "Dropout"};
+/// Output 0 holds the integers of input 0, or bounds of a Clip in their place.
+bool keeps_integers(const Node& node) {
+  return moves_values(node) || motion_of(node).kind == Motion::Kind::kCast || node.is("Clip");
+}
 
 /// What an index into the first axis (or `axis`) of the node's data must stay below; 0: no index.
 int64_t table_length(const Graph& graph, const Node& node, size_t input) {
@@ -47,8 +47,7 @@ int64_t index_bound(const Graph& graph, const Uses& uses, ValueId input) {
       const Node& node = graph.node(use.node);
       if (const int64_t length = table_length(graph, node, use.input); length > 0)
         bound = bound == 0 ? length : std::min(bound, length);
-      const bool keeps = use.input == 0 && std::find(kKeepsIntegers.begin(), kKeepsIntegers.end(),
-                                                     node.op_type) != kKeepsIntegers.end();
+      const bool keeps = use.input == 0 && keeps_integers(node);
       if (keeps && node.output(0).valid() && seen.insert(node.output(0)).second)
         work.push_back(node.output(0));
     }

@@ -4,7 +4,6 @@
 #include "ops/parameters.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 
@@ -16,14 +15,13 @@ namespace {
 
 constexpr double kMaskValue = -5000;
 
-/// Input 0 comes out of these with its elements unchanged, moved or rounded to a grid.
+/// Elements of the input come out unchanged, moved or rounded to a grid. Not of what chooses by
+/// their order, nor of one that others are put into.
 bool passes_through(const Node& node, size_t input) {
-  static constexpr std::array<std::string_view, 14> kMovers = {
-      "Identity", "Cast",  "Reshape", "Flatten", "Transpose", "Squeeze",        "Unsqueeze",
-      "Expand",   "Slice", "Split",   "Pad",     "Tile",      "QuantizeLinear", "DequantizeLinear"};
-  if (node.is("Concat")) return true;
-  return input == 0 && node.domain.empty() &&
-         std::find(kMovers.begin(), kMovers.end(), node.op_type) != kMovers.end();
+  if (node.is("QuantizeLinear") || node.is("DequantizeLinear")) return input == 0;
+  const Motion motion = motion_of(node);
+  if (!motion.takes(input) || motion.kind == Motion::Kind::kOrder) return false;
+  return motion.kind != Motion::Kind::kJoin || motion.inputs == Motion::kAll;
 }
 
 bool is_trainable(Role role) {
@@ -33,9 +31,7 @@ bool is_trainable(Role role) {
 /// Scalars (epsilons, square roots) and masks (very negative values) that an elementwise operator
 /// takes are no parameters, though a vector in their place would be a bias or a gain.
 bool is_plain_constant(const Node& node, const Tensor& tensor) {
-  static constexpr std::array<std::string_view, 4> kElementwise = {"Add", "Sub", "Mul", "Div"};
-  if (std::find(kElementwise.begin(), kElementwise.end(), node.op_type) == kElementwise.end())
-    return false;
+  if (!facts_of(node).broadcasts) return false;
   if (tensor.count() <= 1) return true;
   for (int64_t i = 0; i < tensor.count(); ++i)
     if (!(tensor.at(i) > kMaskValue)) return true;
@@ -51,15 +47,13 @@ std::optional<Role> trainable_role(const Graph& graph, const Uses& uses, ValueId
     for (const Uses::Use& use : uses.of(value)) {
       const Node& node = graph.node(use.node);
       if (use.input >= node.inputs.size()) continue; // a capture
-      if (passes_through(node, use.input)) {
-        for (const ValueId out : node.outputs)
-          if (out.valid() && seen.insert(out).second) pending.push_back(out);
-        continue;
-      }
       const OpDef* op = find_op(node.domain, node.op_type);
       const Role role = op == nullptr ? Role::kData : op->roles.fn(node, use.input);
       if (is_trainable(role) && !is_plain_constant(node, graph.value(constant).constant))
         return role;
+      if (is_trainable(role) || !passes_through(node, use.input)) continue;
+      for (const ValueId out : node.outputs)
+        if (out.valid() && seen.insert(out).second) pending.push_back(out);
     }
   }
   return std::nullopt;

@@ -2,17 +2,12 @@
 #include "passes/coded_operators.h"
 
 #include <algorithm>
-#include <array>
 
 namespace octet {
 
 bool is_qlinear(const Node& node) {
-  constexpr std::array<std::string_view, 10> kOperators = {
-      "QLinearAdd",     "QLinearMul",       "QLinearAveragePool", "QLinearGlobalAveragePool",
-      "QLinearConcat",  "QLinearWhere",     "QLinearSigmoid",     "QLinearLeakyRelu",
-      "QLinearSoftmax", "QLinearReduceMean"};
-  return node.domain == kMicrosoft &&
-         std::find(kOperators.begin(), kOperators.end(), node.op_type) != kOperators.end();
+  return node.domain == kMicrosoft && node.op_type.starts_with("QLinear") &&
+         node.op_type != "QLinearConv";
 }
 
 std::optional<Patch> decompose_coded_operator(const Graph& graph, const Node& node) {

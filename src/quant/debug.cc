@@ -43,12 +43,26 @@ Tensor as_double(const Tensor& x) {
 }
 
 /// Operators whose error and magnitude follow from running them on magnitudes.
-bool is_monotone(const Node& node) {
-  constexpr std::string_view kOps[] = {"Relu",      "MaxPool", "AveragePool", "GlobalAveragePool",
-                                       "Reshape",   "Flatten", "Transpose",   "Squeeze",
-                                       "Unsqueeze", "Concat",  "Add",         "Identity",
-                                       "Slice",     "Gather"};
-  return std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
+bool is_bounded_by_magnitudes(const Node& node) {
+  switch (motion_of(node).kind) {
+  case Motion::Kind::kView:
+  case Motion::Kind::kPermute:
+  case Motion::Kind::kSelect:
+  case Motion::Kind::kJoin:
+    return true;
+  case Motion::Kind::kNone:
+  case Motion::Kind::kOrder:
+  case Motion::Kind::kFill:
+  case Motion::Kind::kCast:
+    break;
+  }
+  return facts_of(node).by_magnitude;
+}
+/// Windows and reductions.
+bool adds_up_many(const Node& node) {
+  const Facts facts = facts_of(node);
+  return facts.by_magnitude && !facts.broadcasts && !facts.exact &&
+         motion_of(node).kind == Motion::Kind::kNone;
 }
 bool is_product(const Node& node) {
   return node.is("Conv") || node.is("Gemm") || node.is("MatMul");
@@ -204,10 +218,10 @@ Status LoweringComparison::Impl::derive(const Node& node, const std::vector<Tens
     if (out.exact.type() != DType::kFloat64) out.exact = as_double(out.exact);
     if (is_product(node)) {
       OCTET_TRY(product_terms(node, out));
-    } else if (is_monotone(node)) {
+    } else if (is_bounded_by_magnitudes(node)) {
       out.magnitude = OCTET_TRY(evaluate_node(literal, node, magnitudes)).at(0);
       out.terms = OCTET_TRY(evaluate_node(literal, node, terms)).at(0);
-      out.sums += node.is("AveragePool") || node.is("GlobalAveragePool") ? 64 : 0;
+      out.sums += adds_up_many(node) ? 64 : 0;
     } else if (node.is("Clip") && reading(node.input(0)).terms.shape() == out.real.shape()) {
       out.magnitude = reading(node.input(0)).magnitude;
       out.terms = reading(node.input(0)).terms;

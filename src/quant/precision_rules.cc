@@ -41,11 +41,7 @@ bool is_one_of(const std::array<std::string_view, N>& list, const Node& node) {
 }
 
 bool takes_float_scales(const Node& node) {
-  constexpr std::string_view kOnCodes[] = {
-      "QLinearConv", "QLinearMatMul",         "DynamicQuantizeLinear", "QGemm",
-      "QAttention",  "DynamicQuantizeMatMul", "MatMulIntegerToFloat"};
-  return is_qlinear(node) || ms::is_ordered(node) ||
-         std::find(std::begin(kOnCodes), std::end(kOnCodes), node.op_type) != std::end(kOnCodes);
+  return is_qlinear(node) || ms::is_ordered(node) || facts_of(node).on_codes;
 }
 
 /// Whether the operator takes the type: asked of its own inference, with everything f32 replaced.

@@ -2,7 +2,6 @@
 // Operators that TensorRT's parser does not import, or imports as something else. Source:
 // docs/targets.md 1.3 and 7 (measured).
 #include <algorithm>
-#include <array>
 
 #include "core/format.h"
 #include "targets/checks.h"
@@ -40,10 +39,7 @@ bool means_the_same(const Node& node) {
 }
 
 bool is_integer_form(const Node& node) {
-  constexpr std::array<std::string_view, 5> kInteger = {
-      "QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger", "DynamicQuantizeLinear"};
-  return node.domain.empty() &&
-         std::find(kInteger.begin(), kInteger.end(), node.op_type) != kInteger.end();
+  return node.domain.empty() && facts_of(node).on_codes;
 }
 
 std::string not_imported(const CheckContext& context, const Node& node) {

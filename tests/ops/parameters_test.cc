@@ -36,6 +36,21 @@ TEST(Parameters, AreConstantsWithATrainableRole) {
   EXPECT_EQ(names(graph, trainable_parameters(graph)), (std::vector<std::string>{"w", "b"}));
 }
 
+TEST(Parameters, AreFollowedThroughWhatMovesByPlace) {
+  const Result<Graph> graph = parse_graph(
+      "graph g opset(\"\"=19)\ninput x: f32[N, 2]\nconst table: f32[3, 2] = [1, 2, 3, 4, 5, 6]\n"
+      "const ids: i64[2] = [0, 2]\nconst low: f32[2, 2] = [1, 2, 3, 4]\n"
+      "const zero: f32[1] = [0]\nconst on: bool[2, 2] = [1, 0, 0, 1]\n"
+      "const images: f32[1, 4, 1, 1] = [1, 2, 3, 4]\nconst shape: i64[2] = [2, 2]\n"
+      "e = Gather(table, ids)\na = MatMul(x, e)\n" // its role is said by Gather itself
+      "d = DepthToSpace(images) {blocksize=2}\nw = Reshape(d, shape)\nb = MatMul(a, w)\n"
+      "m = Where(on, low, zero)\ny = MatMul(b, m)\n" // the zero in its holes is no parameter
+      "output y: f32[N, 2]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(names(*graph, trainable_parameters(*graph)),
+            (std::vector<std::string>{"table", "images"}));
+}
+
 TEST(Parameters, FollowNamePatterns) {
   const Graph graph = attention_like();
   const std::vector<std::string> train = {"ro*"}, freeze = {"w"}, wrong = {"i64"};

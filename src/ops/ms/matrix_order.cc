@@ -50,15 +50,8 @@ Shape transposed(Shape shape) {
 } // namespace
 
 bool is_ordered(const Node& node) {
-  constexpr std::array<std::string_view, 7> kOperators = {"QuantizeWithOrder",
-                                                          "DequantizeWithOrder",
-                                                          "QOrderedMatMul",
-                                                          "QOrderedGelu",
-                                                          "QOrderedAttention",
-                                                          "QOrderedLayerNormalization",
-                                                          "QOrderedLongformerAttention"};
   return node.domain == kMicrosoft &&
-         std::find(kOperators.begin(), kOperators.end(), node.op_type) != kOperators.end();
+         (node.op_type.starts_with("QOrdered") || node.op_type.ends_with("WithOrder"));
 }
 
 std::string_view name(MatrixOrder order) {

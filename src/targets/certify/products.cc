@@ -2,7 +2,6 @@
 #include "targets/certify/products.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/format.h"
 #include "graph/label.h"
@@ -191,9 +190,10 @@ Look look_at_dequantized(const Graph& graph, const Node& node) {
 
 /// Operators of floats that a runtime might make integer ones of, given Q/DQ.
 bool may_become_integer(const Graph& graph, const Node& node) {
-  constexpr std::array<std::string_view, 8> kProducts = {
-      "ConvTranspose", "Einsum", "FusedConv", "FusedGemm", "FusedMatMul", "LSTM", "GRU", "RNN"};
-  if (std::find(kProducts.begin(), kProducts.end(), node.op_type) == kProducts.end()) return false;
+  const Facts facts = facts_of(node);
+  const bool multiplies = (facts.products && !facts.on_codes) || node.is("FusedConv", kMicrosoft) ||
+                          node.is("FusedGemm", kMicrosoft);
+  if (!multiplies) return false;
   return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
     const Node* dq = dequantizer_of(graph, id);
     return dq != nullptr && graph.value(dq->input(0)).type.type == DType::kInt8;

@@ -2,10 +2,10 @@
 #include "targets/certify/unexamined.h"
 
 #include <algorithm>
-#include <array>
 
 #include "core/format.h"
 #include "graph/bodies.h"
+#include "ops/op.h"
 #include "passes/coded_operators.h"
 #include "targets/checks.h"
 
@@ -15,27 +15,36 @@ namespace {
 
 constexpr std::string_view kNative = "octet.native";
 
-template <size_t N>
-bool is_named(const std::array<std::string_view, N>& names, const Node& node) {
-  return std::find(names.begin(), names.end(), node.op_type) != names.end();
-}
-
-/// com.microsoft's other operators on codes that add up no products.
-constexpr std::array<std::string_view, 7> kNoProducts = {
-    "QuantizeLinear",      "DequantizeLinear", "QEmbedLayerNormalization",  "QuantizeWithOrder",
-    "DequantizeWithOrder", "QOrderedGelu",     "QOrderedLayerNormalization"};
-
 bool is_8_bit(const Graph& graph, ValueId id) {
   if (!id.valid()) return false;
   const DType type = graph.value(id).type.type;
   return is_byte(type) || type == DType::kUndefined;
 }
 
+bool reads_codes(const Graph& graph, const Node& node) {
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [&](ValueId id) { return is_8_bit(graph, id); });
+}
+
+/// An operator of ONNX Runtime that octet does not compute; its QLinear family adds up no products.
+bool is_unknown(const Node& node) {
+  return node.domain == kMicrosoft && find_op(node.domain, node.op_type) == nullptr &&
+         !is_qlinear(node) && node.op_type != "QEmbedLayerNormalization";
+}
+
+/// It adds the products up in integers.
+bool multiplies_codes(const Node& node) {
+  const Facts facts = facts_of(node);
+  return facts.products && facts.on_codes;
+}
+
 bool body_multiplies(const Graph& body, int depth) {
   if (depth > 64) return true;
   for (const NodeId id : body.nodes()) {
     const Node& node = body.node(id);
-    if (is_dequantize(node) || multiplies_codes(node)) return true;
+    if (is_dequantize(node) || multiplies_codes(node) ||
+        (is_unknown(node) && reads_codes(body, node)))
+      return true;
     for (const Body& inner : bodies_of(node))
       if (body_multiplies(*inner.graph, depth + 1)) return true;
   }
@@ -43,27 +52,6 @@ bool body_multiplies(const Graph& body, int depth) {
 }
 
 } // namespace
-
-bool multiplies_codes(const Node& node) {
-  constexpr std::array<std::string_view, 4> kStandard = {"QLinearConv", "QLinearMatMul",
-                                                         "ConvInteger", "MatMulInteger"};
-  constexpr std::array<std::string_view, 11> kMicrosofts = {"QGemm",
-                                                            "MatMulIntegerToFloat",
-                                                            "DynamicQuantizeMatMul",
-                                                            "QAttention",
-                                                            "QLinearConv",
-                                                            "DynamicQuantizeLSTM",
-                                                            "QOrderedMatMul",
-                                                            "QOrderedAttention",
-                                                            "MatMulNBits",
-                                                            "QMoE",
-                                                            "QOrderedLongformerAttention"};
-  constexpr std::array<std::string_view, 4> kNatives = {"QGemm", "QConv", "QMatMul",
-                                                        "QDynamicGemm"};
-  if (node.domain.empty()) return is_named(kStandard, node);
-  if (node.domain == kMicrosoft) return is_named(kMicrosofts, node);
-  return node.domain == kNative && is_named(kNatives, node);
-}
 
 std::optional<std::string> may_multiply_codes(const Graph& graph, const Node& node) {
   for (const auto& [key, body] : bodies_of(node)) {
@@ -77,11 +65,8 @@ std::optional<std::string> may_multiply_codes(const Graph& graph, const Node& no
   if (multiplies_codes(node)) return "products of this form are not known";
   if (node.domain.empty() || node.domain == "ai.onnx.ml" || node.domain == kNative)
     return std::nullopt;
-  if (is_qlinear(node) || (node.domain == kMicrosoft && is_named(kNoProducts, node)))
-    return std::nullopt;
-  const bool codes = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                 [&](ValueId id) { return is_8_bit(graph, id); });
-  if (!codes) return std::nullopt;
+  if (node.domain == kMicrosoft && !is_unknown(node)) return std::nullopt;
+  if (!reads_codes(graph, node)) return std::nullopt;
   return fmt::format("what {} of the domain {} does with codes is not known", node.op_type,
                      node.domain);
 }

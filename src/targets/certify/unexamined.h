@@ -4,14 +4,11 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "octet/graph.h"
 
 namespace octet {
 
-/// Whether an operator multiplies codes and adds the products up in integers, by its name.
-bool multiplies_codes(const Node& node);
 /// Why a node that is none of the products in known forms may hold such a product all the same: its
 /// bodies, operators of other domains on codes. Nullopt: it holds none.
 std::optional<std::string> may_multiply_codes(const Graph& graph, const Node& node);

@@ -7,7 +7,6 @@
 // 0 to 1, the output v's scale, as rows of probabilities add up to 1): not exact.
 // Source: docs/targets.md 2.4.
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/format.h"
@@ -33,11 +32,10 @@ std::optional<std::pair<double, size_t>> factor_of(const Graph& graph, const Nod
   return std::nullopt;
 }
 
+/// Each element of input 0 comes out once.
 bool only_moves(const Node& node) {
-  constexpr std::array<std::string_view, 6> kMoves = {"Transpose", "Reshape",   "Flatten",
-                                                      "Squeeze",   "Unsqueeze", "Identity"};
-  return node.domain.empty() &&
-         std::find(kMoves.begin(), kMoves.end(), node.op_type) != kMoves.end();
+  const Motion::Kind moves = motion_of(node).kind;
+  return moves == Motion::Kind::kView || moves == Motion::Kind::kPermute;
 }
 
 /// What stands between Q and DQ further up and a product, from the product up.

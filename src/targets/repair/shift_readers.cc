@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The side of shift_activation behind DQ.
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "graph/label.h"
@@ -15,13 +14,9 @@ namespace octet {
 
 namespace {
 
-/// What multiplies an input with another one, or sums it over a window that may hang over the edge:
-/// an Add before these would keep them out of int8.
+/// What multiplies an input with another one: an Add before it would keep it out of int8.
 bool is_product(const Node& node) {
-  constexpr std::array<std::string_view, 9> kProducts = {
-      "MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "Attention", "LSTM", "GRU", "RNN"};
-  return !node.domain.empty() ||
-         std::find(kProducts.begin(), kProducts.end(), node.op_type) != kProducts.end();
+  return !node.domain.empty() || facts_of(node).products;
 }
 
 /// Sums of a tensor's elements for each index of `axis`.
