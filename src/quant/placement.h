@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -34,9 +33,8 @@ struct PlacementRule {
   std::string_view clause;
   std::string_view why;
   /// Only where the softmax option asks for it, and then in codes on both sides, whatever stands
-  /// before and behind it.
+  /// before and behind it. The range of its output is the operator's, the same for all data.
   bool on_request = false;
-  std::optional<Range> range = {}; ///< of its output, where it is the same for all data
 };
 
 enum class DynamicForm { kNone, kOnnx, kOctet };

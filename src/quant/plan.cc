@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "core/pages.h"
 #include "ops/infer.h"
+#include "ops/value_range.h"
 #include "passes/raise_opset.h"
 #include "passes/simplify.h"
 #include "quant/calibrate.h"
@@ -191,7 +192,7 @@ class Planner {
   std::optional<Range> fixed_range(ValueId id) const {
     const Node* producer = graph_.producer(id);
     const PlacementRule* rule = producer != nullptr ? placement_.rule(*producer) : nullptr;
-    return rule != nullptr ? rule->range : std::nullopt;
+    return rule != nullptr && rule->on_request ? std::optional(range_of(graph_, id)) : std::nullopt;
   }
 
   std::optional<Range> given_range(ValueId id) const {

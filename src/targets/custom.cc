@@ -208,7 +208,6 @@ class TargetReader {
       OCTET_TRY(s.finish());
       if (const PlacementRule* known = base.rule(rule.op)) {
         rule.on_request = known->on_request;
-        rule.range = known->range;
       }
       out_.rules.push_back(rule);
     }

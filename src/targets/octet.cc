@@ -25,7 +25,7 @@ constexpr PlacementRule kOctetRules[] = {
     {"Gelu", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
     {"HardSwish", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
     {"Softmax", Treatment::kAround, OutputCodes::kAlways, "octet",
-     "float softmax between codes, with the fixed scale 1/255", true, Range{0, 1}},
+     "float softmax between codes, with the fixed scale 1/255", true},
     {"Relu", Treatment::kAbsorbed, OutputCodes::kAlways, "octet",
      "the Q after it has its lowest code at 0 and clamps by itself"},
     {"Clip", Treatment::kAbsorbed, OutputCodes::kAlways, "octet",

@@ -31,7 +31,7 @@ constexpr PlacementRule kOnnxRuntimeRules[] = {
     {"LeakyRelu", Treatment::kAround, OutputCodes::kAlways, "4.2", "becomes QLinearLeakyRelu"},
     {"Sigmoid", Treatment::kAround, OutputCodes::kAlways, "4.2", "becomes QLinearSigmoid"},
     {"Softmax", Treatment::kAround, OutputCodes::kAlways, "4.2",
-     "becomes QLinearSoftmax, with the fixed scale 1/255", true, Range{0, 1}},
+     "becomes QLinearSoftmax, with the fixed scale 1/255", true},
     {"Relu", Treatment::kAbsorbed, OutputCodes::kAlways, "8",
      "the Q after it has its lowest code at 0 and clamps by itself"},
     {"Clip", Treatment::kAbsorbed, OutputCodes::kAlways, "8",

@@ -30,7 +30,7 @@ constexpr PlacementRule kTensorRtRules[] = {
     {"GlobalAveragePool", Treatment::kAround, OutputCodes::kNever, "2.1 rule 5",
      "quantized on both sides: its input here, its output by the reader's Q, which moves back"},
     {"Softmax", Treatment::kAround, OutputCodes::kNever, "2.4",
-     "quantized with the fixed scale 1/127", true, Range{0, 1}},
+     "quantized with the fixed scale 1/127", true},
     {"Relu", Treatment::kCommutes, OutputCodes::kNever, "2.1 rule 3", kFuses},
     {"Clip", Treatment::kCommutes, OutputCodes::kNever, "2.1 rule 3", kFuses},
     {"BatchNormalization", Treatment::kCommutes, OutputCodes::kNever, "2.1 rule 3", kFuses},
