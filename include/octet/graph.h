@@ -4,6 +4,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -202,6 +203,8 @@ class Graph {
 
   /// Removes a node; its outputs stay as nameless holes that nothing produces.
   void remove_node(NodeId node);
+  /// Removes a constant or a capture that nothing uses; it stays as such a hole.
+  void remove_value(ValueId value);
   /// Redirects every use of `from` (nodes, captures, graph outputs) to `to`.
   void replace_uses(ValueId from, ValueId to);
   void set_node_input(NodeId node, size_t index, ValueId value);
@@ -210,7 +213,8 @@ class Graph {
   void set_type(ValueId value, TypeInfo type);
   /// A new name for a value; a taken one gets a suffix. Returns the name that it got.
   std::string rename(ValueId value, std::string new_name);
-  std::string unique_name(std::string_view base) const;
+  /// `base`, or the first of base_1, base_2, ... that no value has.
+  std::string unique_name(std::string_view base);
 
   const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id.index)]; }
   Node& mutable_node(NodeId id) { return nodes_[static_cast<size_t>(id.index)]; }
@@ -247,11 +251,15 @@ class Graph {
   uint64_t content_hash() const;
 
  private:
+  void free_name(const std::string& value_name);
+
   std::vector<Node> nodes_;
   std::vector<bool> node_alive_;
   std::vector<Value> values_;
   std::vector<ValueId> inputs_, outputs_;
   std::map<std::string, ValueId, std::less<>> by_name_;
+  /// By base: all of base_1, ..., base_(n - 1) are taken.
+  std::map<std::string, int64_t, std::less<>> next_suffix_;
 };
 
 /// Who uses each value, made once for many questions; valid until the graph changes.
@@ -261,16 +269,37 @@ class Uses {
   struct Use {
     NodeId node;
     size_t input; ///< index in inputs; inputs.size() + k for capture k
+    auto operator<=>(const Use&) const = default;
   };
+  /// Uses by nodes, in order of node and input.
   std::span<const Use> of(ValueId id) const;
   /// Uses by nodes plus uses as a graph output.
   int count(ValueId id) const;
   /// The only consumer when there is one and the value is no graph output, else an invalid id.
   NodeId single_consumer(ValueId id) const;
 
- private:
-  std::vector<std::vector<Use>> uses_;
-  std::vector<int> output_uses_;
+ protected:
+  /// The uses of one value. Those by nodes may hold gaps and be out of order until somebody looks,
+  /// so that a change to one reader of a constant that half of the graph reads costs no more than
+  /// others (graph/live_uses.h).
+  struct Users {
+    std::vector<Use> nodes;
+    size_t gaps = 0;
+    bool sorted = true;
+    int outputs = 0; ///< uses as a graph output
+
+    int count() const { return static_cast<int>(nodes.size() - gaps) + outputs; }
+    void add(const Use& use);
+    void tidy();
+  };
+  static constexpr size_t kGap = SIZE_MAX; ///< in place of an input
+
+  bool knows(ValueId id) const {
+    return id.valid() && static_cast<size_t>(id.index) < users_.size();
+  }
+  void add_node(const Node& node);
+
+  mutable std::vector<Users> users_; ///< looking tidies
 };
 
 } // namespace octet

@@ -4,10 +4,16 @@
 namespace octet {
 
 void replace_node(Graph& graph, NodeId node, ValueId result) {
+  LiveUses uses(graph);
+  replace_node(graph, uses, node, result);
+}
+
+void replace_node(Graph& graph, LiveUses& uses, NodeId node, ValueId result) {
   const ValueId replaced = graph.node(node).output(0);
   const std::string name = graph.value(replaced).name;
   if (!graph.value(result).is_constant()) graph.set_type(result, graph.value(replaced).type);
-  graph.replace_uses(replaced, result);
+  uses.replace(graph, replaced, result);
+  uses.remove(graph.node(node));
   graph.remove_node(node);
   graph.rename(result, name);
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "graph/live_uses.h"
+
 #include "octet/graph.h"
 
 namespace octet {
@@ -13,6 +15,8 @@ namespace octet {
 /// Removes a node; `result` takes the uses and the name of its first output, and its type unless
 /// it is a constant, which has one.
 void replace_node(Graph& graph, NodeId node, ValueId result);
+/// The same with `uses` kept up to date, which costs no walk over the graph.
+void replace_node(Graph& graph, LiveUses& uses, NodeId node, ValueId result);
 
 /// A shape or a list of axes as a constant i64[n].
 Tensor int_list(std::span<const int64_t> values);

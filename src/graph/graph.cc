@@ -3,6 +3,8 @@
 #include "octet/graph.h"
 
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 #include "core/check.h"
 #include "graph/bodies.h"
@@ -14,13 +16,28 @@ int64_t Graph::opset(std::string_view domain) const {
   return found == opsets.end() ? 0 : found->second;
 }
 
-std::string Graph::unique_name(std::string_view base) const {
+std::string Graph::unique_name(std::string_view base) {
   std::string candidate(base.empty() ? "value" : base);
   if (!by_name_.contains(candidate)) return candidate;
-  for (int64_t k = 1;; ++k) {
+  int64_t& k = next_suffix_.try_emplace(candidate, 1).first->second;
+  for (;; ++k) {
     std::string next = candidate + "_" + std::to_string(k);
     if (!by_name_.contains(next)) return next;
   }
+}
+
+void Graph::free_name(const std::string& value_name) {
+  by_name_.erase(value_name);
+  const size_t line = value_name.rfind('_');
+  if (line == std::string::npos || line + 1 == value_name.size() || value_name[line + 1] == '0')
+    return;
+  const auto known = next_suffix_.find(std::string_view(value_name).substr(0, line));
+  if (known == next_suffix_.end()) return;
+  int64_t suffix = 0;
+  const char* end = value_name.data() + value_name.size();
+  const auto read = std::from_chars(value_name.data() + line + 1, end, suffix);
+  if (read.ec == std::errc() && read.ptr == end && suffix > 0)
+    known->second = std::min(known->second, suffix);
 }
 
 ValueId Graph::add_value(std::string value_name, TypeInfo type) {
@@ -94,11 +111,20 @@ void Graph::remove_node(NodeId id) {
   for (const ValueId out : nodes_[index].outputs) {
     if (!out.valid()) continue;
     mutable_value(out).producer = NodeId{};
-    by_name_.erase(mutable_value(out).name);
+    free_name(mutable_value(out).name);
   }
   node_alive_[index] = false;
   nodes_[index] = Node{};
   nodes_[index].id = id;
+}
+
+void Graph::remove_value(ValueId id) {
+  Value& v = mutable_value(id);
+  if (v.kind != ValueKind::kConstant && v.kind != ValueKind::kCapture) return;
+  v.kind = ValueKind::kNodeOutput;
+  v.captured = ValueId{};
+  v.constant = Tensor{};
+  free_name(v.name);
 }
 
 void Graph::replace_uses(ValueId from, ValueId to) {
@@ -129,7 +155,7 @@ std::string Graph::rename(ValueId id, std::string new_name) {
   Value& v = mutable_value(id);
   if (v.name == new_name) return new_name;
   const auto own = by_name_.find(v.name);
-  if (own != by_name_.end() && own->second == id) by_name_.erase(own);
+  if (own != by_name_.end() && own->second == id) free_name(v.name);
   v.name = unique_name(new_name);
   by_name_.emplace(v.name, id);
   return v.name;
@@ -213,14 +239,8 @@ int Graph::remove_dead() {
     count(gone.inputs, -1, &work);
     count(gone.captures, -1, &work);
   }
-  for (Value& v : values_) {
-    const bool goes = v.kind == ValueKind::kConstant || v.kind == ValueKind::kCapture;
-    if (!goes || uses[static_cast<size_t>(v.id.index)] > 0) continue;
-    v.kind = ValueKind::kNodeOutput;
-    v.captured = ValueId{};
-    v.constant = Tensor{};
-    by_name_.erase(v.name);
-  }
+  for (const Value& v : values_)
+    if (uses[static_cast<size_t>(v.id.index)] == 0) remove_value(v.id);
   return removed;
 }
 

@@ -2,63 +2,24 @@
 #include "graph/live_uses.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <tuple>
-#include <utility>
 
 #include "graph/bodies.h"
 
 namespace octet {
-namespace {
 
-constexpr size_t kGap = SIZE_MAX; ///< in place of an input
-
-} // namespace
-
-void LiveUses::Users::add(const Uses::Use& use) {
-  sorted = sorted && (uses.empty() || uses.back().node <= use.node);
-  uses.push_back(use);
-}
-
-void LiveUses::Users::remove(NodeId node) {
-  auto at = uses.begin(), end = uses.end();
-  if (sorted)
-    std::tie(at, end) =
-        std::equal_range(at, end, Uses::Use{node, 0},
-                         [](const Uses::Use& a, const Uses::Use& b) { return a.node < b.node; });
+void LiveUses::forget(ValueId id, NodeId node) {
+  if (!knows(id)) return;
+  Users& users = users_[static_cast<size_t>(id.index)];
+  auto at = users.nodes.begin(), end = users.nodes.end();
+  if (users.sorted)
+    std::tie(at, end) = std::equal_range(
+        at, end, Use{node, 0}, [](const Use& a, const Use& b) { return a.node < b.node; });
   for (; at != end; ++at) {
     if (at->node != node || at->input == kGap) continue;
     at->input = kGap;
-    ++gaps;
+    ++users.gaps;
   }
-}
-
-void LiveUses::Users::close_gaps() {
-  if (gaps == 0) return;
-  std::erase_if(uses, [](const Uses::Use& use) { return use.input == kGap; });
-  gaps = 0;
-}
-
-LiveUses::LiveUses(const Graph& graph) : users_(static_cast<size_t>(graph.value_bound())) {
-  for (const NodeId id : graph.nodes())
-    add(graph.node(id));
-  for (const ValueId out : graph.outputs())
-    ++users_[static_cast<size_t>(out.index)].outputs;
-}
-
-std::span<const Uses::Use> LiveUses::of(ValueId id) const {
-  if (!knows(id)) return {};
-  Users& users = users_[static_cast<size_t>(id.index)];
-  users.close_gaps();
-  return users.uses;
-}
-
-int LiveUses::count(ValueId id) const {
-  return knows(id) ? users_[static_cast<size_t>(id.index)].count() : 0;
-}
-
-NodeId LiveUses::single_consumer(ValueId id) const {
-  return count(id) == 1 && of(id).size() == 1 ? of(id).front().node : NodeId{};
 }
 
 void LiveUses::grow(ValueId id) {
@@ -66,26 +27,43 @@ void LiveUses::grow(ValueId id) {
   if (users_.size() < size) users_.resize(size);
 }
 
-void LiveUses::add(const Node& node) {
-  const auto use = [&](ValueId id, size_t input) {
-    if (!id.valid()) return;
-    grow(id);
-    users_[static_cast<size_t>(id.index)].add({node.id, input});
-  };
-  for (size_t i = 0; i < node.inputs.size(); ++i)
-    use(node.inputs[i], i);
-  for (size_t k = 0; k < node.captures.size(); ++k)
-    use(node.captures[k], node.inputs.size() + k);
+void LiveUses::add_from(const Graph& graph, NodeId first) {
+  for (NodeId id = first; id.index < graph.node_bound(); ++id.index)
+    if (graph.alive(id)) add(graph.node(id));
 }
 
 void LiveUses::remove(const Node& node) {
-  const auto forget = [&](ValueId id) {
-    if (knows(id)) users_[static_cast<size_t>(id.index)].remove(node.id);
-  };
   for (const ValueId id : node.inputs)
-    forget(id);
+    forget(id, node.id);
   for (const ValueId id : node.captures)
-    forget(id);
+    forget(id, node.id);
+}
+
+void LiveUses::set_input(Graph& graph, NodeId id, size_t index, ValueId value) {
+  // A longer list of inputs moves the numbers of the captures.
+  const Node& node = graph.node(id);
+  if (index >= node.inputs.size()) {
+    remove(node);
+    graph.set_node_input(id, index, value);
+    add(graph.node(id));
+    return;
+  }
+  const ValueId before = node.inputs[index];
+  forget(before, id);
+  graph.set_node_input(id, index, value);
+  const auto use_again = [&](ValueId used) {
+    if (!used.valid()) return;
+    grow(used);
+    Users& users = users_[static_cast<size_t>(used.index)];
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i] == used) users.add({id, i});
+    for (size_t k = 0; k < node.captures.size(); ++k)
+      if (node.captures[k] == used) users.add({id, node.inputs.size() + k});
+  };
+  use_again(before);
+  if (value == before) return;
+  forget(value, id);
+  use_again(value);
 }
 
 void LiveUses::replace(Graph& graph, ValueId from, ValueId to) {
@@ -93,8 +71,8 @@ void LiveUses::replace(Graph& graph, ValueId from, ValueId to) {
   grow(std::max(from, to));
   Users& before = users_[static_cast<size_t>(from.index)];
   Users& after = users_[static_cast<size_t>(to.index)];
-  before.close_gaps();
-  for (const Uses::Use& use : before.uses) {
+  before.tidy();
+  for (const Use& use : before.nodes) {
     replace_uses(graph.mutable_node(use.node), from, to);
     after.add(use);
   }
@@ -107,14 +85,18 @@ void LiveUses::replace(Graph& graph, ValueId from, ValueId to) {
   before = {};
 }
 
-int LiveUses::remove_dead(Graph& graph, std::vector<ValueId> freed) {
+int LiveUses::remove_dead(Graph& graph, std::vector<ValueId> freed, DeadConstants dead_constants) {
   int removed = 0;
   while (!freed.empty()) {
     const ValueId id = freed.back();
     freed.pop_back();
     const Node* maker = graph.producer(id);
-    if (maker == nullptr ||
-        !std::all_of(maker->outputs.begin(), maker->outputs.end(),
+    if (maker == nullptr) {
+      if (dead_constants == DeadConstants::kGo && id.valid() && count(id) == 0)
+        graph.remove_value(id);
+      continue;
+    }
+    if (!std::all_of(maker->outputs.begin(), maker->outputs.end(),
                      [&](ValueId out) { return !out.valid() || count(out) == 0; }))
       continue;
     remove(*maker);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order and uses: who comes before whom, who uses what.
+#include <algorithm>
 #include <queue>
 
 #include "core/format.h"
@@ -48,30 +49,47 @@ Result<std::vector<NodeId>> Graph::topological() const {
   return error(ErrorCode::kInternal, "the order of nodes lost one");
 }
 
-Uses::Uses(const Graph& graph)
-    : uses_(static_cast<size_t>(graph.value_bound())),
-      output_uses_(static_cast<size_t>(graph.value_bound()), 0) {
-  for (const NodeId id : graph.nodes()) {
-    const Node& node = graph.node(id);
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-      if (node.inputs[i].valid())
-        uses_[static_cast<size_t>(node.inputs[i].index)].push_back({id, i});
-    for (size_t k = 0; k < node.captures.size(); ++k)
-      uses_[static_cast<size_t>(node.captures[k].index)].push_back({id, node.inputs.size() + k});
-  }
+void Uses::Users::add(const Use& use) {
+  sorted = sorted && (nodes.empty() || nodes.back() < use);
+  nodes.push_back(use);
+}
+
+void Uses::Users::tidy() {
+  if (gaps > 0) std::erase_if(nodes, [](const Use& use) { return use.input == kGap; });
+  if (!sorted) std::sort(nodes.begin(), nodes.end());
+  gaps = 0;
+  sorted = true;
+}
+
+Uses::Uses(const Graph& graph) : users_(static_cast<size_t>(graph.value_bound())) {
+  for (const NodeId id : graph.nodes())
+    add_node(graph.node(id));
   for (const ValueId out : graph.outputs())
-    ++output_uses_[static_cast<size_t>(out.index)];
+    ++users_[static_cast<size_t>(out.index)].outputs;
+}
+
+void Uses::add_node(const Node& node) {
+  const auto use = [&](ValueId id, size_t input) {
+    if (!id.valid()) return;
+    const auto size = static_cast<size_t>(id.index) + 1;
+    if (users_.size() < size) users_.resize(size);
+    users_[size - 1].add({node.id, input});
+  };
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    use(node.inputs[i], i);
+  for (size_t k = 0; k < node.captures.size(); ++k)
+    use(node.captures[k], node.inputs.size() + k);
 }
 
 std::span<const Uses::Use> Uses::of(ValueId id) const {
-  if (!id.valid() || static_cast<size_t>(id.index) >= uses_.size()) return {};
-  return uses_[static_cast<size_t>(id.index)];
+  if (!knows(id)) return {};
+  Users& users = users_[static_cast<size_t>(id.index)];
+  users.tidy();
+  return users.nodes;
 }
 
 int Uses::count(ValueId id) const {
-  if (!id.valid() || static_cast<size_t>(id.index) >= uses_.size()) return 0;
-  const auto i = static_cast<size_t>(id.index);
-  return static_cast<int>(uses_[i].size()) + output_uses_[i];
+  return knows(id) ? users_[static_cast<size_t>(id.index)].count() : 0;
 }
 
 NodeId Uses::single_consumer(ValueId id) const {

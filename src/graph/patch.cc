@@ -108,9 +108,7 @@ Result<std::vector<NodeId>> Patch::apply(Graph& graph, LiveUses& uses) const {
         return error("node {}: reads value #{}", full_label(graph, graph.node(id)), in.index);
   for (const Redirect& r : redirects_) {
     if (!known(r.value)) return error("a redirected input reads value #{}", r.value.index);
-    uses.remove(graph.node(r.node));
-    graph.set_node_input(r.node, r.index, r.value);
-    uses.add(graph.node(r.node));
+    uses.set_input(graph, r.node, r.index, r.value);
   }
   for (const auto& [from, to] : replacements_) {
     if (!known(to)) return error("value #{} cannot stand in: no such value", to.index);

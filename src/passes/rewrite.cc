@@ -62,7 +62,7 @@ class Driver {
               patch.why(), patch.exactness()};
     const std::vector<ValueId> freed = patch.frees(graph_);
     const std::vector<NodeId> made = OCTET_TRY(patch.apply(graph_, uses_));
-    uses_.remove_dead(graph_, freed);
+    uses_.remove_dead(graph_, freed, DeadConstants::kStay);
     for (const NodeId id : made)
       if (graph_.alive(id)) OCTET_TRY(infer_node(graph_, id));
     renew_types(patch.narrowed());

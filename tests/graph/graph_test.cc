@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ids, uses, order, dead code, the verifier and patches.
+#include "core/philox.h"
 #include "graph/patch.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
@@ -35,6 +36,44 @@ TEST(Graph, RemovingDeadNodesKeepsIds) {
   EXPECT_FALSE(g.find_value("d"));
   EXPECT_EQ(*g.find_node("n2"), last);
   EXPECT_TRUE(verify(g).ok());
+}
+
+/// As its contract says it, by asking for one after the other.
+std::string first_free_name(const Graph& graph, const std::string& base) {
+  std::string out = base;
+  for (int k = 1; graph.find_value(out); ++k)
+    out = base + "_" + std::to_string(k);
+  return out;
+}
+
+TEST(Graph, NamesThatAreFreeAgainAreTakenAgain) {
+  const std::vector<std::string> bases = {"a",   "a_1", "a_2", "a_02", "a_",
+                                          "a_x", "_1",  "a_0", "a_1_2"};
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    Philox random(seed, 0);
+    Graph g;
+    std::vector<ValueId> values;
+    for (int change = 0; change < 300; ++change) {
+      const std::string base =
+          bases[static_cast<size_t>(random.below(static_cast<int64_t>(bases.size())))];
+      const std::string expected = first_free_name(g, base);
+      ASSERT_EQ(g.unique_name(base), expected);
+      const double choice = random.uniform();
+      if (choice < 0.6 || values.empty()) {
+        values.push_back(g.add_constant(base, Tensor::scalar(1.0F)));
+        ASSERT_EQ(g.value(values.back()).name, expected);
+        continue;
+      }
+      const auto at = static_cast<size_t>(random.below(static_cast<int64_t>(values.size())));
+      if (choice < 0.75) {
+        g.rename(values[at], base);
+        continue;
+      }
+      g.remove_value(values[at]);
+      values.erase(values.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
 }
 
 TEST(Graph, OrderFollowsDataNotInsertion) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses that are kept change by change are those that are counted from nothing.
-#include <algorithm>
-
 #include "core/philox.h"
 #include "graph/live_uses.h"
 #include "graph/verify.h"
@@ -16,7 +14,6 @@ std::vector<std::pair<int32_t, size_t>> listed(std::span<const Uses::Use> uses) 
   std::vector<std::pair<int32_t, size_t>> out;
   for (const Uses::Use& use : uses)
     out.emplace_back(use.node.index, use.input);
-  std::sort(out.begin(), out.end());
   return out;
 }
 
@@ -65,20 +62,51 @@ TEST(LiveUses, AreThoseOfTheGraphAfterEveryChange) {
       };
       NodeId early = any(), late = any();
       if (late < early) std::swap(early, late);
+      ValueId freed;
       if (random.uniform() < 0.5) {
         const ValueId from = g.node(late).output(0), to = g.node(early).output(0);
         uses.replace(g, from, to);
-        uses.remove_dead(g, {from});
+        freed = from;
       } else {
-        const ValueId before = g.node(late).input(0);
-        uses.remove(g.node(late));
-        g.set_node_input(late, 0, g.node(early).input(1));
-        uses.add(g.node(late));
-        uses.remove_dead(g, {before});
+        const auto input = static_cast<size_t>(random.below(4)); // one more than there is
+        freed = g.node(late).input(input);
+        uses.set_input(g, late, input, g.node(early).input(1));
       }
+      uses.remove_dead(g, {freed}, DeadConstants::kStay);
       expect_as_counted(uses, g);
       if (HasFatalFailure()) return;
       EXPECT_TRUE(verify(g).ok());
+    }
+  }
+}
+
+std::vector<std::string> names_found(const Graph& graph) {
+  std::vector<std::string> out;
+  for (int32_t i = 0; i < graph.value_bound(); ++i)
+    if (graph.find_value(graph.value(ValueId{i}).name) == ValueId{i})
+      out.push_back(graph.value(ValueId{i}).name);
+  return out;
+}
+
+TEST(LiveUses, WhatIsDeadIsWhatTheWholeGraphSays) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Philox random(seed, 2);
+    Graph g = random_graph(random, 60);
+    g.remove_dead();
+    LiveUses uses(g);
+    for (int change = 0; change < 60; ++change) {
+      const std::vector<NodeId> nodes = g.nodes();
+      if (nodes.size() < 5) break;
+      const NodeId id =
+          nodes[static_cast<size_t>(random.below(static_cast<int64_t>(nodes.size())))];
+      const ValueId freed = g.node(id).input(1);
+      uses.set_input(g, id, 1, g.node(nodes.front()).input(0));
+      Graph whole = g;
+      EXPECT_EQ(uses.remove_dead(g, {freed}, DeadConstants::kGo), whole.remove_dead());
+      EXPECT_EQ(g.nodes(), whole.nodes());
+      EXPECT_EQ(g.constants(), whole.constants());
+      EXPECT_EQ(names_found(g), names_found(whole));
     }
   }
 }
