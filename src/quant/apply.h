@@ -2,6 +2,11 @@
 // The forms that a plan can be written in. Each changes a prepared graph in place.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
 #include "quant/placement.h"
 
 #include "octet/quantize.h"
@@ -24,11 +29,26 @@ enum class EmbeddingRanges { kPlanned, kObserved };
 /// Embeddings: int8 rows and their scales are gathered. See apply_embeddings.cc.
 Status apply_embeddings(Graph& graph, const QuantizationPlan& plan, EmbeddingRanges ranges);
 
-/// The node that an entry of the plan names; an error when none or several have that name.
-Result<NodeId> find_planned(const Graph& graph, const NodePlan& plan);
-/// The plan of a value; an error that names the value and the node that needs it.
-Result<const TensorPlan*>
-find_planned(const Graph& graph, const QuantizationPlan& plan, ValueId value, const Node& node);
+/// A plan and the graph that it is applied to, by names: those of the nodes as they are now, those
+/// of values as they are when asked for. The plan and the graph must outlive it.
+class PlanIndex {
+ public:
+  PlanIndex(const Graph& graph, const QuantizationPlan& plan);
+
+  /// The node that an entry of the plan names; an error when none or several have that name.
+  Result<NodeId> node(const NodePlan& plan) const;
+  /// The plan of a value; an error that names the value and the node that needs it.
+  Result<const TensorPlan*> tensor(ValueId value, const Node& node) const;
+
+ private:
+  struct Named {
+    NodeId node;
+    int count = 0;
+  };
+  const Graph& graph_;
+  std::unordered_map<std::string, Named> nodes_;
+  std::unordered_map<std::string_view, const TensorPlan*> tensors_;
+};
 
 /// int32 codes of a bias at scales s_x * s_w (`x_scale` holds a factor alpha too); nullopt when the
 /// bias is no f32 vector of that many channels or a code does not fit into int32.

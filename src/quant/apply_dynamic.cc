@@ -20,14 +20,15 @@ namespace {
 class DynamicWriter {
  public:
   DynamicWriter(Graph& graph, const QuantizationPlan& plan, const Placement& placement)
-      : graph_(graph), plan_(plan), placement_(placement), writer_(graph) {}
+      : graph_(graph), plan_(plan), placement_(placement), index_(graph, plan), uses_(graph),
+        writer_(graph) {}
 
   Status run() {
     for (const NodePlan& node_plan : plan_.nodes) {
       if (!node_plan.quantized || !node_plan.weight || node_plan.rule != "dynamic") continue;
       if (placement_.dynamic == DynamicForm::kNone)
         return error("target {} has no dynamic quantization (targets 1.3)", placement_.target);
-      const NodeId id = OCTET_TRY(find_planned(graph_, node_plan));
+      const NodeId id = OCTET_TRY(index_.node(node_plan));
       if (*node_plan.weight != 1)
         return error("plan: {} has its weight at input 1, not {}", graph_.node(id).label(),
                      *node_plan.weight);
@@ -49,7 +50,7 @@ class DynamicWriter {
     Layer layer;
     layer.node = graph_.node(id);
     const Node& node = layer.node;
-    const TensorPlan* tensor = OCTET_TRY(find_planned(graph_, plan_, node.input(1), node));
+    const TensorPlan* tensor = OCTET_TRY(index_.tensor(node.input(1), node));
     if (!tensor->scheme.symmetric || tensor->scheme.type != DType::kInt8)
       return error("plan: dynamic layers take symmetric int8 weights, not {}",
                    scheme_text(tensor->scheme));
@@ -66,6 +67,7 @@ class DynamicWriter {
     const bool wants_k_first = placement_.dynamic == DynamicForm::kOnnx;
     if (product && k_first != wants_k_first) layer.codes = transposed(layer.codes);
     layer.codes = OCTET_TRY(made_.keep(layer.codes));
+    const NodeId first_new{graph_.node_bound()};
     layer.bias = scaled_bias(node);
     ValueId y;
     if (node.is("Conv"))
@@ -74,7 +76,8 @@ class DynamicWriter {
       y = onnx_product(layer);
     else
       y = octet_product(layer);
-    replace_node(graph_, id, y);
+    uses_.add_from(graph_, first_new);
+    replace_node(graph_, uses_, id, y);
     return ok_status();
   }
 
@@ -190,6 +193,8 @@ class DynamicWriter {
   Graph& graph_;
   const QuantizationPlan& plan_;
   const Placement& placement_;
+  PlanIndex index_;
+  LiveUses uses_;
   QdqWriter writer_;
   MadeTensors made_;
   std::map<ValueId, Dynamic> inputs_;

@@ -12,7 +12,9 @@ namespace octet {
 
 namespace {
 
-Status write_embedding(Graph& graph, QdqWriter& writer, NodeId id, const TensorPlan& tensor) {
+Status write_embedding(
+    Graph& graph, LiveUses& uses, QdqWriter& writer, NodeId id, const TensorPlan& tensor) {
+  const NodeId first_new{graph.node_bound()};
   const Node node = graph.node(id);
   const std::string table = graph.value(node.input(0)).name;
   const Tensor* rows_of = graph.constant(node.input(0));
@@ -43,7 +45,8 @@ Status write_embedding(Graph& graph, QdqWriter& writer, NodeId id, const TensorP
   } else {
     result = writer.dequantize(rows, tensor, node.name);
   }
-  replace_node(graph, id, result);
+  uses.add_from(graph, first_new);
+  replace_node(graph, uses, id, result);
   return ok_status();
 }
 
@@ -60,19 +63,21 @@ Result<TensorPlan> observed_again(const TensorPlan& plan, const Tensor& table) {
 } // namespace
 
 Status apply_embeddings(Graph& graph, const QuantizationPlan& plan, EmbeddingRanges ranges) {
+  const PlanIndex index(graph, plan);
+  LiveUses uses(graph);
   QdqWriter writer(graph);
   for (const NodePlan& node_plan : plan.nodes) {
     if (!node_plan.quantized || node_plan.rule != kEmbeddingRule) continue;
-    const NodeId id = OCTET_TRY(find_planned(graph, node_plan));
+    const NodeId id = OCTET_TRY(index.node(node_plan));
     const ValueId table = graph.node(id).input(0);
-    const TensorPlan* planned = OCTET_TRY(find_planned(graph, plan, table, graph.node(id)));
+    const TensorPlan* planned = OCTET_TRY(index.tensor(table, graph.node(id)));
     const Tensor* values = graph.constant(table);
     if (ranges == EmbeddingRanges::kPlanned || values == nullptr) {
-      OCTET_TRY(write_embedding(graph, writer, id, *planned));
+      OCTET_TRY(write_embedding(graph, uses, writer, id, *planned));
       continue;
     }
     const TensorPlan again = OCTET_TRY(observed_again(*planned, *values));
-    OCTET_TRY(write_embedding(graph, writer, id, again));
+    OCTET_TRY(write_embedding(graph, uses, writer, id, again));
   }
   return ok_status();
 }

@@ -23,7 +23,8 @@ class StaticWriter {
                const QuantizationPlan& plan,
                const Placement& placement,
                WeightStorage storage)
-      : graph_(graph), plan_(plan), placement_(placement), storage_(storage), writer_(graph) {}
+      : graph_(graph), plan_(plan), placement_(placement), storage_(storage), index_(graph, plan),
+        writer_(graph) {}
 
   Status run() {
     const Uses uses(graph_);
@@ -36,7 +37,7 @@ class StaticWriter {
     if (storage_ == WeightStorage::kFloat) return ok_status();
     for (const NodePlan& node_plan : plan_.nodes)
       if (through_codes(node_plan) && node_plan.int32_bias)
-        OCTET_TRY(store_bias(graph_, writer_, OCTET_TRY(find_planned(graph_, node_plan))));
+        OCTET_TRY(store_bias(graph_, writer_, OCTET_TRY(index_.node(node_plan))));
     return ok_status();
   }
 
@@ -53,7 +54,7 @@ class StaticWriter {
   }
 
   Status collect(const NodePlan& node_plan, const Uses& uses) {
-    const NodeId id = OCTET_TRY(find_planned(graph_, node_plan));
+    const NodeId id = OCTET_TRY(index_.node(node_plan));
     const Node& node = graph_.node(id);
     for (const int64_t i : node_plan.inputs) {
       const ValueId value = node.input(static_cast<size_t>(i));
@@ -74,8 +75,7 @@ class StaticWriter {
   }
 
   Status write_activation(ValueId value, const Readers& readers) {
-    const TensorPlan* tensor =
-        OCTET_TRY(find_planned(graph_, plan_, value, graph_.node(readers.wanted_by)));
+    const TensorPlan* tensor = OCTET_TRY(index_.tensor(value, graph_.node(readers.wanted_by)));
     if (tensor->axis)
       return error("plan: activation \"{}\" has an axis; activations take one scale",
                    tensor->value);
@@ -96,10 +96,10 @@ class StaticWriter {
   }
 
   Status write_weight(const NodePlan& node_plan) {
-    const NodeId id = OCTET_TRY(find_planned(graph_, node_plan));
+    const NodeId id = OCTET_TRY(index_.node(node_plan));
     const auto input = static_cast<size_t>(*node_plan.weight);
     const ValueId w = graph_.node(id).input(input);
-    const TensorPlan* tensor = OCTET_TRY(find_planned(graph_, plan_, w, graph_.node(id)));
+    const TensorPlan* tensor = OCTET_TRY(index_.tensor(w, graph_.node(id)));
     const bool stored = storage_ == WeightStorage::kTarget && placement_.stored_weights;
     graph_.set_node_input(id, input, OCTET_TRY(writer_.weight(w, *tensor, stored)));
     return ok_status();
@@ -109,6 +109,7 @@ class StaticWriter {
   const QuantizationPlan& plan_;
   const Placement& placement_;
   WeightStorage storage_;
+  PlanIndex index_;
   QdqWriter writer_;
   std::set<ValueId> whole_; ///< quantized for all of their readers
   std::map<ValueId, Readers> readers_;

@@ -7,15 +7,16 @@
 namespace octet {
 
 Status apply_weights(Graph& graph, const QuantizationPlan& plan, const Placement& placement) {
+  const PlanIndex index(graph, plan);
   QdqWriter writer(graph);
   for (const NodePlan& node_plan : plan.nodes) {
     if (!node_plan.quantized || !node_plan.weight || node_plan.rule == "dynamic" ||
         node_plan.rule == kEmbeddingRule)
       continue;
-    const NodeId id = OCTET_TRY(find_planned(graph, node_plan));
+    const NodeId id = OCTET_TRY(index.node(node_plan));
     const auto input = static_cast<size_t>(*node_plan.weight);
     const ValueId w = graph.node(id).input(input);
-    const TensorPlan* tensor = OCTET_TRY(find_planned(graph, plan, w, graph.node(id)));
+    const TensorPlan* tensor = OCTET_TRY(index.tensor(w, graph.node(id)));
     graph.set_node_input(id, input, OCTET_TRY(writer.weight(w, *tensor, placement.stored_weights)));
   }
   return ok_status();

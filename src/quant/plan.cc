@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/format.h"
 #include "core/pages.h"
@@ -28,7 +30,10 @@ constexpr int64_t kQdqOpset = 13;
 class Planner {
  public:
   Planner(Graph graph, const Placement& placement, const QuantizeOptions& options)
-      : graph_(std::move(graph)), placement_(placement), options_(options) {}
+      : graph_(std::move(graph)), placement_(placement), options_(options) {
+    for (const NodeId id : graph_.nodes())
+      nodes_.try_emplace(graph_.node(id).name, id);
+  }
 
   const Graph& graph() const { return graph_; }
 
@@ -50,9 +55,7 @@ class Planner {
   }
 
  private:
-  const Node& node_of(const NodePlan& plan) const {
-    return graph_.node(*graph_.find_node(plan.node));
-  }
+  const Node& node_of(const NodePlan& plan) const { return graph_.node(nodes_.at(plan.node)); }
   QuantTrait trait(const Node& node) const {
     return find_op(node.domain, node.op_type)->quant.fn(node, input_infos(graph_, node));
   }
@@ -78,10 +81,10 @@ class Planner {
   }
 
   Status plan_weight(const std::string& value, const Tensor& w, std::optional<int64_t> axis) {
-    for (TensorPlan& known : plan_.tensors) {
-      if (known.value != value || known.axis == axis) continue;
-      known.axis.reset(); // two readers want different axes: one scale serves both
-      axis.reset();
+    const bool shared = !weights_.insert(value).second;
+    if (shared) {
+      const TensorPlan& known = *plan_.tensor(value);
+      if (known.axis != axis) axis.reset(); // two readers want different axes: one scale for both
     }
     Scheme scheme = placement_.weight;
     scheme.bits = options_.weight_bits;
@@ -96,7 +99,7 @@ class Planner {
     out.ranges = OCTET_TRY(observer.ranges());
     if (observer.infinities() > 0) return error("it holds {} infinities", observer.infinities());
     note_replaced(out);
-    std::erase_if(plan_.tensors, [&](const TensorPlan& t) { return t.value == value; });
+    if (shared) std::erase_if(plan_.tensors, [&](const TensorPlan& t) { return t.value == value; });
     plan_.tensors.push_back(std::move(out));
     return ok_status();
   }
@@ -182,6 +185,8 @@ class Planner {
     const Calibration calibration =
         OCTET_TRY(calibrate(graph_, unknown, source, options_, samples));
     plan_.samples = calibration.samples;
+    for (size_t i = 0; i < plan_.tensors.size(); ++i)
+      tensors_.try_emplace(plan_.tensors[i].value, i);
     for (const ObserveRequest& request : requests_)
       add_activation(request, calibration);
     for (const NodePlan& node_plan : plan_.nodes)
@@ -219,24 +224,32 @@ class Planner {
       if (seen.infinities > 0)
         out.note = fmt::format("{} infinities were left out of the range", seen.infinities);
     }
-    plan_.tensors.push_back(std::move(out));
+    add(std::move(out));
   }
 
   void add_moved(const Node& node) {
-    const TensorPlan* source = plan_.tensor(graph_.value(node.input(0)).name);
-    if (source == nullptr) return;
-    TensorPlan out = *source;
+    const auto source = tensors_.find(graph_.value(node.input(0)).name);
+    if (source == tensors_.end()) return;
+    TensorPlan out = plan_.tensors[source->second];
+    out.algorithm = "same as " + out.value;
     out.value = graph_.value(node.output(0)).name;
-    out.algorithm = "same as " + source->value;
     out.note.clear();
-    plan_.tensors.push_back(std::move(out));
+    add(std::move(out));
+  }
+
+  void add(TensorPlan tensor) {
+    tensors_.try_emplace(tensor.value, plan_.tensors.size());
+    plan_.tensors.push_back(std::move(tensor));
   }
 
   Graph graph_;
   const Placement& placement_;
   const QuantizeOptions& options_;
+  std::unordered_map<std::string, NodeId> nodes_; ///< by name
   Scheme scheme_;
   QuantizationPlan plan_;
+  std::unordered_map<std::string, size_t> tensors_; ///< of the plan, by value; when weights are in
+  std::unordered_set<std::string> weights_;         ///< values that have a plan
   std::set<ValueId> seen_;
   std::vector<ObserveRequest> requests_;
 };
@@ -271,13 +284,17 @@ Result<QuantMode> parse_quant_mode(std::string_view text) {
 
 /// Plans name nodes: those without a name of their own take their first output's.
 static void name_nodes(Graph& graph) {
-  std::set<std::string> taken;
+  std::unordered_set<std::string> taken;
+  std::unordered_map<std::string, int> next; // by base: all before are taken
   for (const NodeId id : graph.nodes()) {
     Node& node = graph.mutable_node(id);
     if (node.name.empty() && node.output(0).valid()) node.name = graph.value(node.output(0)).name;
+    if (taken.insert(node.name).second) continue;
     const std::string base = node.name;
-    for (int k = 1; !taken.insert(node.name).second; ++k)
-      node.name = fmt::format("{}_{}", base, k);
+    int& k = next.try_emplace(base, 1).first->second;
+    do
+      node.name = fmt::format("{}_{}", base, k++);
+    while (!taken.insert(node.name).second);
   }
 }
 

@@ -2,8 +2,8 @@
 // Applying a plan: the graph is prepared as it was for planning, matched with the plan, and written
 // in the form that the mode and the target ask for.
 #include <algorithm>
-#include <cmath>
-#include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include "core/format.h"
 #include "graph/edit.h"
@@ -26,11 +26,14 @@ PlanMismatch mismatch(const Graph& prepared, const QuantizationPlan& plan) {
   PlanMismatch out;
   for (const TensorPlan& tensor : plan.tensors)
     if (!prepared.find_value(tensor.value)) out.unmatched.push_back(tensor.value);
-  for (const NodePlan& node : plan.nodes)
-    if (!find_planned(prepared, node).ok()) out.unmatched.push_back(node.node);
+  const PlanIndex index(prepared, plan);
+  std::unordered_set<std::string_view> planned;
+  for (const NodePlan& node : plan.nodes) {
+    planned.insert(node.node);
+    if (!index.node(node).ok()) out.unmatched.push_back(node.node);
+  }
   for (const NodeId id : prepared.nodes())
-    if (plan.node(prepared.node(id).name) == nullptr)
-      out.unplanned.push_back(prepared.node(id).name);
+    if (!planned.contains(prepared.node(id).name)) out.unplanned.push_back(prepared.node(id).name);
   return out;
 }
 
@@ -41,7 +44,7 @@ Status finish(Graph& graph) {
 }
 
 /// QuantizeLinear of a constant, evaluated: the codes under the name that Q's output had.
-Status store_codes(Graph& graph, NodeId id) {
+Status store_codes(Graph& graph, LiveUses& uses, NodeId id) {
   const Node node = graph.node(id);
   const Tensor* scale = qdq::written(graph, node).scales;
   if (scale == nullptr) return ok_status();
@@ -53,7 +56,7 @@ Status store_codes(Graph& graph, NodeId id) {
   const auto codes = evaluate_constant(graph, node);
   if (!codes) return error("node {}: its codes cannot be computed", node.label());
   const std::string name = graph.value(node.output(0)).name;
-  replace_node(graph, id, graph.add_constant(name + "_stored", (*codes)[0]));
+  replace_node(graph, uses, id, graph.add_constant(name + "_stored", (*codes)[0]));
   return ok_status();
 }
 
@@ -102,33 +105,6 @@ Status check_something_changes(const Graph& graph, const QuantizationPlan& plan)
 }
 
 } // namespace
-
-Result<NodeId> find_planned(const Graph& graph, const NodePlan& plan) {
-  std::optional<NodeId> found;
-  for (const NodeId id : graph.nodes()) {
-    if (graph.node(id).name != plan.node) continue;
-    if (found) return error("plan: several nodes are named \"{}\"; rename them", plan.node);
-    found = id;
-  }
-  if (!found) return error("plan: the graph has no node \"{}\"", plan.node);
-  return *found;
-}
-
-Result<const TensorPlan*>
-find_planned(const Graph& graph, const QuantizationPlan& plan, ValueId value, const Node& node) {
-  const std::string name = value.valid() ? graph.value(value).name : "";
-  const TensorPlan* tensor = plan.tensor(name);
-  if (tensor == nullptr)
-    return error("plan: no range for value \"{}\", which {} needs", name, node.label());
-  OCTET_TRY_WITH(check_scheme(tensor->scheme), fmt::format("plan: value \"{}\"", name));
-  bool valid = !tensor->ranges.empty() && (tensor->axis || tensor->ranges.size() == 1);
-  for (const Range& r : tensor->ranges)
-    valid = valid && std::isfinite(r.lo) && std::isfinite(r.hi) && r.lo <= r.hi;
-  if (!valid)
-    return error("plan: value \"{}\" needs one finite range [lo, hi], or one for each channel",
-                 name);
-  return tensor;
-}
 
 Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& plan) {
   const Graph prepared = OCTET_TRY_WITH(prepare_for_quantization(graph), "plan");
@@ -183,10 +159,12 @@ Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan
       if (out.node(id).is("Gemm") && !read_by_quantize(out, uses, out.node(id).output(0)))
         OCTET_TRY_WITH(store_bias(out, writer, id), "finalize");
   }
-  if (placement->stored_weights)
+  if (placement->stored_weights) {
+    LiveUses uses(out);
     for (const NodeId id : trained.nodes())
       if (out.node(id).is("QuantizeLinear") && out.constant(out.node(id).input(0)) != nullptr)
-        OCTET_TRY_WITH(store_codes(out, id), "finalize");
+        OCTET_TRY_WITH(store_codes(out, uses, id), "finalize");
+  }
   OCTET_TRY_WITH(finish(out), "finalize");
   OCTET_TRY_WITH(round_biases(out), "finalize");
   return out;
