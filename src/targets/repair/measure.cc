@@ -3,7 +3,10 @@
 // that it meets, and the outputs of both graphs.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
+#include "graph/live_uses.h"
 #include "ops/qdq/grid.h"
 #include "quant/calibrate.h"
 #include "targets/attention.h"
@@ -25,10 +28,9 @@ Result<std::unique_ptr<Executor>> make(const Graph& graph, const RepairOptions& 
   return options.executor ? options.executor(graph) : make_reference_executor(graph);
 }
 
-/// One probe with its executors, and the place of its value among what the graph gives.
+/// One probe with its executors.
 struct RunningProbe {
   size_t change;
-  ValueId value;
   std::unique_ptr<Executor> before, after;
   double worst = 0;
 
@@ -44,6 +46,7 @@ struct RunningProbe {
 /// they read goes on in their place.
 Graph without_broken_pairs(const Graph& graph) {
   Graph out = graph;
+  LiveUses uses(out);
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     const Node* before = is_dequantize(node) ? graph.producer(node.input(0)) : nullptr;
@@ -52,7 +55,7 @@ Graph without_broken_pairs(const Graph& graph) {
     bool usable = true;
     for (int64_t i = 0; scale != nullptr && i < scale->count(); ++i)
       usable = usable && qdq::is_usable_scale(scale->at(i));
-    if (!usable) out.replace_uses(node.output(0), before->input(0));
+    if (!usable) uses.replace(out, node.output(0), before->input(0));
   }
   return out;
 }
@@ -70,14 +73,13 @@ class Measurement {
       const auto& probe = all_probes_[i];
       const auto value = probe ? repaired_.graph.find_value(probe->value) : std::nullopt;
       if (!value) continue;
-      probes_.push_back({i, *value, OCTET_TRY(make(probe->before, options_)),
-                         OCTET_TRY(make(probe->after, options_)), 0});
+      probes_[*value].push_back({i, OCTET_TRY(make(probe->before, options_)),
+                                 OCTET_TRY(make(probe->after, options_)), 0});
     }
     Graph tapped = repaired_.graph;
-    for (const RunningProbe& probe : probes_)
-      if (tapped.value(probe.value).kind == ValueKind::kNodeOutput &&
-          !tapped.is_output(probe.value))
-        tapped.mark_output(probe.value);
+    for (const auto& [value, probes] : probes_)
+      if (tapped.value(value).kind == ValueKind::kNodeOutput && !repaired_.graph.is_output(value))
+        tapped.mark_output(value);
     tapped_ = tapped.outputs();
     was_ = OCTET_TRY(make(before_, options_));
     is_ = OCTET_TRY(make(tapped, options_));
@@ -101,11 +103,12 @@ class Measurement {
   }
 
   void finish() {
-    for (const RunningProbe& probe : probes_) {
-      Change& change = repaired_.changes[probe.change];
-      change.max_error = probe.worst;
-      change.measured = true;
-    }
+    for (const auto& [value, probes] : probes_)
+      for (const RunningProbe& probe : probes) {
+        Change& change = repaired_.changes[probe.change];
+        change.max_error = probe.worst;
+        change.measured = true;
+      }
     for (size_t i = 0; i < differences_.size(); ++i)
       repaired_.outputs.push_back({before_.value(before_.outputs()[i]).name, differences_[i]});
   }
@@ -113,8 +116,10 @@ class Measurement {
  private:
   /// To the probes of one value.
   Status add(ValueId value, const Tensor& tensor) {
-    for (RunningProbe& probe : probes_)
-      if (probe.value == value) OCTET_TRY(probe.add(tensor));
+    const auto found = probes_.find(value);
+    if (found == probes_.end()) return ok_status();
+    for (RunningProbe& probe : found->second)
+      OCTET_TRY(probe.add(tensor));
     return ok_status();
   }
 
@@ -122,16 +127,11 @@ class Measurement {
   const RepairOptions& options_;
   std::span<const std::optional<Probe>> all_probes_;
   Repaired& repaired_;
-  std::vector<RunningProbe> probes_;
-  std::vector<ValueId> tapped_; ///< the outputs of the tapped graph
+  std::map<ValueId, std::vector<RunningProbe>> probes_; ///< by what they run on
+  std::vector<ValueId> tapped_;                         ///< the outputs of the tapped graph
   std::unique_ptr<Executor> was_, is_;
   std::vector<double> differences_;
 };
-
-bool is_requested(std::span<const ObserveRequest> requests, ValueId value) {
-  return std::any_of(requests.begin(), requests.end(),
-                     [&](const ObserveRequest& r) { return r.value == value; });
-}
 
 /// Where Q and DQ may be placed.
 std::vector<ValueId> attention_values(const Graph& graph, const RepairOptions& options) {
@@ -152,12 +152,14 @@ std::vector<ValueId> attention_values(const Graph& graph, const RepairOptions& o
 Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions& options) {
   const Graph graph = without_broken_pairs(original);
   std::vector<ObserveRequest> requests;
+  std::set<ValueId> requested;
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
     const bool dynamic =
         node.is("DynamicQuantizeLinear") || node.is("DynamicQuantizeMatMul", kMicrosoft);
     const ValueId x = node.input(0);
-    if ((!dynamic && !is_quantize(node)) || !is_float_value(graph, x) || is_requested(requests, x))
+    if ((!dynamic && !is_quantize(node)) || !is_float_value(graph, x) ||
+        !requested.insert(x).second)
       continue;
     if (dynamic)
       requests.push_back({x, dynamic_scheme(options.zero_points), MinMax{}});
@@ -165,7 +167,7 @@ Result<ObservedRanges> observe_ranges(const Graph& original, const RepairOptions
       requests.push_back({x, Scheme{}});
   }
   for (const ValueId x : attention_values(graph, options))
-    if (is_float_value(graph, x) && !is_requested(requests, x)) requests.push_back({x, Scheme{}});
+    if (is_float_value(graph, x) && requested.insert(x).second) requests.push_back({x, Scheme{}});
   QuantizeOptions how;
   how.executor = options.executor;
   how.mask_input = options.mask_input;
