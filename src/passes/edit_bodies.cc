@@ -3,6 +3,7 @@
 #include "passes/edit_bodies.h"
 
 #include <memory>
+#include <optional>
 
 #include "core/format.h"
 #include "graph/bodies.h"
@@ -16,7 +17,7 @@ namespace {
 Result<GraphPtr> edited(Graph& outer,
                         const Graph& body,
                         const std::string& path,
-                        const NameSet& taken,
+                        const TakenNames& taken,
                         const EditBody& edit) {
   Graph copy = standing_alone(outer, body);
   if (!OCTET_TRY_WITH(edit(copy, path, taken), fmt::format("body {}", path))) return GraphPtr();
@@ -49,13 +50,19 @@ bool drop_unused_captures(Graph& graph, NodeId id) {
   return std::erase_if(node.captures, [&](ValueId v) { return !used.contains(v); }) > 0;
 }
 
-NameSet with_names_of(const Graph& graph, NameSet names) {
-  for (int32_t i = 0; i < graph.value_bound(); ++i)
-    names.insert(graph.value(ValueId{i}).name);
-  return names;
+bool TakenNames::contains(std::string_view name) const {
+  return own.contains(name) || (around != nullptr && around->contains(name));
 }
 
-void keep_apart(Graph& graph, ValueId id, const NameSet& taken) {
+TakenNames names_of(const Graph& graph, const TakenNames* around) {
+  TakenNames out;
+  out.around = around;
+  for (int32_t i = 0; i < graph.value_bound(); ++i)
+    out.own.insert(graph.value(ValueId{i}).name);
+  return out;
+}
+
+void keep_apart(Graph& graph, ValueId id, const TakenNames& taken) {
   const std::string name = graph.value(id).name;
   std::string free = name;
   for (int k = 1; taken.contains(free) || (free != name && graph.find_value(free)); ++k)
@@ -63,22 +70,25 @@ void keep_apart(Graph& graph, ValueId id, const NameSet& taken) {
   if (free != name) graph.rename(id, free);
 }
 
-Result<bool> edit_bodies(Graph& graph,
-                         NodeId id,
-                         const std::string& path,
-                         const NameSet& outer_names,
-                         const EditBody& edit) {
-  const std::string name = name_of(graph, graph.node(id));
-  bool any = false;
-  for (const auto& [key, body] : bodies_of(graph.mutable_node(id))) {
-    const std::string inside = fmt::format("{}{}/{}/", path, name, key);
-    GraphPtr changed =
-        OCTET_TRY(edited(graph, *body, inside, with_names_of(graph, outer_names), edit));
-    if (changed == nullptr) continue;
-    body = std::move(changed);
-    any = true;
+Result<bool>
+edit_bodies(Graph& graph, const std::string& path, const TakenNames* around, const EditBody& edit) {
+  std::optional<TakenNames> taken;
+  bool needs_less = false;
+  for (const NodeId id : graph.nodes()) {
+    if (!has_bodies(graph.node(id))) continue;
+    if (!taken) taken = names_of(graph, around);
+    const std::string name = name_of(graph, graph.node(id));
+    bool any = false;
+    for (const auto& [key, body] : bodies_of(graph.mutable_node(id))) {
+      const std::string inside = fmt::format("{}{}/{}/", path, name, key);
+      GraphPtr changed = OCTET_TRY(edited(graph, *body, inside, *taken, edit));
+      if (changed == nullptr) continue;
+      body = std::move(changed);
+      any = true;
+    }
+    needs_less = (any && drop_unused_captures(graph, id)) || needs_less;
   }
-  return any && drop_unused_captures(graph, id);
+  return needs_less;
 }
 
 } // namespace octet

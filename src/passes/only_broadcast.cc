@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kMaxShapeDepth = 16;
 
-bool fits_everywhere(const Graph& graph, const LiveUses& uses, ValueId at, int depth) {
+bool fits_everywhere(const Graph& graph, const Uses& uses, ValueId at, int depth) {
   if (depth > kMaxShapeDepth || graph.is_output(at)) return false;
   const auto fits = [&](const Uses::Use& use) {
     const Node& node = graph.node(use.node);
@@ -38,7 +38,7 @@ bool same_shape(const TypeInfo& a, const TypeInfo& b) {
   return a.shape && b.shape && *a.shape == *b.shape;
 }
 
-bool only_broadcast(const Graph& graph, const LiveUses& uses, ValueId value) {
+bool only_broadcast(const Graph& graph, const Uses& uses, ValueId value) {
   return fits_everywhere(graph, uses, value, 0);
 }
 

@@ -17,11 +17,11 @@ class Driver {
     limit_ = 20 * std::max<int64_t>(static_cast<int64_t>(graph.nodes().size()), 10);
   }
 
-  Result<std::vector<Step>> run(std::span<const Rule> rules) {
-    OCTET_TRY(infer_types(graph_, elements_));
+  Result<std::vector<Step>> run(std::span<const BoundRule> rules) {
+    if (options_.types_before == TypesBefore::kInferred) OCTET_TRY(infer_types(graph_, elements_));
     for (bool changed = true; changed && !done();) {
       changed = false;
-      for (const Rule& rule : rules)
+      for (const BoundRule& rule : rules)
         changed = OCTET_TRY(sweep(rule)) || changed;
       if (!changed) break;
       OCTET_TRY_WITH(infer_types(graph_, elements_), "types after the rewrite");
@@ -38,7 +38,7 @@ class Driver {
   }
 
   /// Nodes that a rule makes are looked at by the next rule, or in the next round.
-  Result<bool> sweep(const Rule& rule) {
+  Result<bool> sweep(const BoundRule& rule) {
     if (!order_is_current_) order_ = OCTET_TRY(graph_.topological());
     order_is_current_ = true;
     bool changed = false;
@@ -57,12 +57,16 @@ class Driver {
     return changed;
   }
 
-  Status apply(const Rule& rule, const Patch& patch, const Node& node) {
+  Status apply(const BoundRule& rule, const Patch& patch, const Node& node) {
     Step step{static_cast<int>(steps_.size()) + 1, std::string(rule.name), name_of(graph_, node),
               patch.why(), patch.exactness()};
     const std::vector<ValueId> freed = patch.frees(graph_);
+    const int32_t first_new = graph_.value_bound();
     const std::vector<NodeId> made = OCTET_TRY(patch.apply(graph_, uses_));
-    uses_.remove_dead(graph_, freed, DeadConstants::kStay);
+    if (options_.name_value)
+      for (int32_t i = first_new; i < graph_.value_bound(); ++i)
+        options_.name_value(graph_, ValueId{i});
+    uses_.remove_dead(graph_, freed, options_.dead_constants);
     for (const NodeId id : made)
       if (graph_.alive(id)) OCTET_TRY(infer_node(graph_, id));
     renew_types(patch.narrowed());
@@ -104,8 +108,17 @@ class Driver {
 } // namespace
 
 Result<std::vector<Step>>
-rewrite(Graph& graph, std::span<const Rule> rules, const RewriteOptions& options) {
+rewrite(Graph& graph, std::span<const BoundRule> rules, const RewriteOptions& options) {
   return Driver(graph, options).run(rules);
+}
+
+Result<std::vector<Step>>
+rewrite(Graph& graph, std::span<const Rule> rules, const RewriteOptions& options) {
+  std::vector<BoundRule> bound;
+  bound.reserve(rules.size());
+  for (const Rule& rule : rules)
+    bound.push_back({rule.name, rule.apply});
+  return rewrite(graph, bound, options);
 }
 
 } // namespace octet

@@ -16,7 +16,7 @@ class BodyRewriter {
       : rules_(rules), options_(options) {}
 
   Result<std::vector<Step>> run(Graph& graph) {
-    OCTET_TRY(graph_and_bodies(graph, "", {}));
+    OCTET_TRY(graph_and_bodies(graph, "", nullptr));
     return std::move(steps_);
   }
 
@@ -25,16 +25,13 @@ class BodyRewriter {
     return options_.max_steps >= 0 && static_cast<int>(steps_.size()) >= options_.max_steps;
   }
 
-  Status graph_and_bodies(Graph& graph, const std::string& path, const NameSet& outer_names) {
+  Status graph_and_bodies(Graph& graph, const std::string& path, const TakenNames* around) {
     OCTET_TRY(one(graph, path));
-    bool needs_less = false;
-    for (const NodeId id : graph.nodes())
-      needs_less = OCTET_TRY(edit_bodies(
-                       graph, id, path, outer_names,
-                       [this](Graph& body, const std::string& inside, const NameSet& names) {
-                         return rewritten(body, inside, names);
-                       })) ||
-                   needs_less;
+    const bool needs_less = OCTET_TRY(
+        edit_bodies(graph, path, around,
+                    [this](Graph& body, const std::string& inside, const TakenNames& names) {
+                      return rewritten(body, inside, names);
+                    }));
     if (!needs_less) return ok_status();
     graph.remove_dead();
     return one(graph, path);
@@ -56,12 +53,12 @@ class BodyRewriter {
     return ok_status();
   }
 
-  Result<bool> rewritten(Graph& body, const std::string& path, const NameSet& outer_names) {
+  Result<bool> rewritten(Graph& body, const std::string& path, const TakenNames& around) {
     if (done()) return false;
     Graph typed = body;
     // A branch that does not fit the types at hand is one that is not taken with them.
     if (!infer_types(typed).ok()) return false;
-    OCTET_TRY(graph_and_bodies(body, path, outer_names));
+    OCTET_TRY(graph_and_bodies(body, path, &around));
     return true;
   }
 

@@ -31,8 +31,7 @@ std::vector<Rule> standard_operator_rules() {
           {"decompose_gelu", named<decompose_gelu>}};
 }
 
-std::optional<Patch> decompose_standard(const Graph& graph, const Node& node) {
-  const LiveUses uses(graph);
+std::optional<Patch> decompose_standard(const Graph& graph, const Uses& uses, const Node& node) {
   const KnownElements elements;
   for (const Rule& rule : standard_operator_rules())
     if (auto patch = rule.apply({graph, uses, elements}, node)) return patch;

@@ -14,7 +14,7 @@ namespace octet {
 std::vector<Rule> standard_operator_rules();
 
 /// The first of them that takes the node.
-std::optional<Patch> decompose_standard(const Graph& graph, const Node& node);
+std::optional<Patch> decompose_standard(const Graph& graph, const Uses& uses, const Node& node);
 
 /// Emits y = layer norm of x over the last axis: the operator from opset 17 on, else its chain.
 /// `bias` may be invalid. `rank`: of x. `type`: of x, where `gain` is no value of the graph.

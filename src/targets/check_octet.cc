@@ -17,7 +17,7 @@ namespace {
 
 void known_operator(const CheckContext& context, const Node& node) {
   if (find_op(node.domain, node.op_type) != nullptr) return;
-  if (decompose_standard(context.graph, node)) return; // as lowering does
+  if (decompose_standard(context.graph, context.uses, node)) return; // as lowering does
   context.add(
       "unknown-operator", Severity::kError, label(context.graph, node),
       fmt::format("octet has no definition of {} (domain \"{}\")", node.op_type, node.domain),

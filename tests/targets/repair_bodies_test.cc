@@ -458,7 +458,7 @@ output y: f32[2, 4]
   const auto is = result_of(repaired.graph).to_doubles().value();
   for (size_t i = 0; i < was.size(); ++i)
     EXPECT_NEAR(was[i], is[i], 1e-5 * (1 + largest_of(was)));
-  const NameSet outer = with_names_of(repaired.graph, {});
+  const TakenNames outer = names_of(repaired.graph, nullptr);
   for (const NodeId id : repaired.graph.nodes())
     if (const Attribute* a = repaired.graph.node(id).attr("then_branch")) {
       const Graph& body = *std::get<GraphPtr>(a->value);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies repairs one by one: each patch, its dead nodes removed, types inferred, the graph
-// verified. Bodies of If, Loop and Scan are repaired as graphs of their own; codes that cross the
-// border of one have readers or makers that no rule sees, so that every rule leaves both sides.
+// Hands repairs to the rewrite driver and keeps what they cost. Bodies of If, Loop and Scan are
+// repaired as graphs of their own; codes that cross the border of one have readers or makers that
+// no rule sees, so that every rule leaves both sides.
 #include <algorithm>
-#include <memory>
 
 #include "core/format.h"
 #include "graph/bodies.h"
-#include "graph/verify.h"
 #include "ops/infer.h"
+#include "passes/rewrite.h"
 #include "targets/checks.h"
 #include "targets/repair/rule.h"
 
@@ -33,13 +32,15 @@ size_t count_nodes(const Graph& graph) {
 }
 
 /// What a new value must not be called: what one of the graphs around is, or one of those within.
-NameSet names_in_bodies(const Graph& graph, NameSet names) {
+TakenNames names_in_bodies(const Graph& graph, const TakenNames* around) {
+  TakenNames out;
+  out.around = around;
   for_each_body(graph, [&](const Graph& body) {
     for (int32_t i = 0; i < body.value_bound(); ++i)
       if (const Value& v = body.value(ValueId{i}); v.kind != ValueKind::kCapture)
-        names.insert(v.name);
+        out.own.insert(v.name);
   });
-  return names;
+  return out;
 }
 
 } // namespace
@@ -51,23 +52,20 @@ const Range* RepairContext::range_of(ValueId value) const {
 
 Status RepairDriver::run(std::span<const RepairRule> rules) {
   limit_ = kChangesPerNode * std::max<size_t>(count_nodes(graph_), 10);
-  return graph_and_bodies({graph_, "", {}}, rules);
+  return graph_and_bodies({graph_, "", nullptr}, rules);
 }
 
 Status RepairDriver::graph_and_bodies(const Place& place, std::span<const RepairRule> rules) {
   OCTET_TRY(to_fixed_point(place, rules));
   if (take_codes_out(place)) OCTET_TRY(to_fixed_point(place, rules));
-  const auto edit = [&](Graph& inner, const std::string& path, const NameSet& names) {
-    return body({inner, path, names}, rules);
+  const auto edit = [&](Graph& inner, const std::string& path, const TakenNames& names) {
+    return body({inner, path, &names}, rules);
   };
   const BodyBounds before = body_bounds(place.graph);
-  bool needs_less = false;
-  for (const NodeId id : place.graph.nodes())
-    needs_less =
-        OCTET_TRY(edit_bodies(place.graph, id, place.path, place.outer_names, edit)) || needs_less;
+  const bool needs_less = OCTET_TRY(edit_bodies(place.graph, place.path, place.around, edit));
   // ONNX Runtime may want copies: separate_constants.
   if (target_.family == TargetFamily::kTensorRt && !before.empty())
-    share_constants(place.graph, before, names_in_bodies(place.graph, place.outer_names));
+    share_constants(place.graph, before, names_in_bodies(place.graph, place.around));
   return needs_less ? to_fixed_point(place, rules) : ok_status();
 }
 
@@ -82,7 +80,7 @@ bool RepairDriver::take_codes_out(const Place& place) {
       changes_.push_back(std::move(change));
       probes_.emplace_back();
     }
-  const NameSet taken = names_in_bodies(place.graph, place.outer_names);
+  const TakenNames taken = names_in_bodies(place.graph, place.around);
   for (int32_t i = first_new; i < place.graph.value_bound(); ++i)
     keep_apart(place.graph, ValueId{i}, taken);
   return changes_.size() > before;
@@ -109,66 +107,39 @@ Result<bool> RepairDriver::body(const Place& place, std::span<const RepairRule> 
 Status RepairDriver::to_fixed_point(const Place& place, std::span<const RepairRule> rules) {
   Graph& graph = place.graph;
   graph.remove_dead();
-  const NameSet taken = names_in_bodies(graph, place.outer_names);
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (const RepairRule& rule : rules)
-      changed = OCTET_TRY(sweep(place, taken, rule)) || changed;
-    if (changed) OCTET_TRY_WITH(infer_types(graph), "types after the repair");
-  }
-  return ok_status();
-}
-
-Result<bool> RepairDriver::sweep(const Place& place, const NameSet& taken, const RepairRule& rule) {
-  static const ObservedRanges kNoRanges;
-  Graph& graph = place.graph;
-  bool changed = false;
-  auto uses = std::make_unique<Uses>(graph);
-  for (const NodeId id : OCTET_TRY(graph.topological())) {
-    if (!graph.alive(id)) continue;
-    const RepairContext context{graph,
-                                *uses,
-                                target_,
-                                place.path.empty() ? observed_ : kNoRanges,
-                                options_.weights,
-                                options_.scales,
-                                options_.attention,
-                                options_.zero_points};
-    const std::optional<Repair> repair = rule.apply(context, graph.node(id));
-    if (!repair) continue;
-    const std::string node = name_of(graph, graph.node(id));
-    const std::string where =
-        fmt::format("repair {}: node {}", rule.name, full_label(graph, graph.node(id)));
-    OCTET_TRY_WITH(apply(place, taken, rule, *repair, node), where);
-    uses = std::make_unique<Uses>(graph);
-    changed = true;
-  }
-  return changed;
-}
-
-Status RepairDriver::apply(const Place& place,
-                           const NameSet& taken,
-                           const RepairRule& rule,
-                           const Repair& repair,
-                           const std::string& node) {
-  Graph& graph = place.graph;
-  const int32_t first_new = graph.value_bound();
-  const std::vector<NodeId> made = OCTET_TRY(repair.patch.apply(graph));
   const bool is_model = place.path.empty(); // whose outputs have names that others know
-  for (int32_t i = first_new; i < graph.value_bound(); ++i)
-    if (!is_model || !graph.is_output(ValueId{i})) keep_apart(graph, ValueId{i}, taken);
-  graph.remove_dead();
-  for (const NodeId id : made)
-    if (graph.alive(id)) OCTET_TRY(infer_node(graph, id));
-  OCTET_TRY(verify(graph));
-  Change change;
-  change.rule = rule.name;
-  change.node = place.path + node;
-  change.why = repair.patch.why();
-  change.exact = repair.patch.exactness() == Exactness::kExact;
-  change.max_error = repair.max_error;
-  changes_.push_back(std::move(change));
-  probes_.push_back(is_model ? repair.probe : std::nullopt);
+  const ObservedRanges none;
+  const TakenNames taken = names_in_bodies(graph, place.around);
+  std::optional<Repair> found; // by the rule that matched last
+  std::vector<BoundRule> bound;
+  for (const RepairRule& rule : rules)
+    bound.push_back({rule.name, [&, apply = rule.apply](const RuleContext& at, const Node& node) {
+                       const RepairContext context{at.graph,
+                                                   at.uses,
+                                                   target_,
+                                                   is_model ? observed_ : none,
+                                                   options_.weights,
+                                                   options_.scales,
+                                                   options_.attention,
+                                                   options_.zero_points};
+                       found = apply(context, node);
+                       return found ? std::optional(found->patch) : std::nullopt;
+                     }});
+  RewriteOptions options;
+  options.types_before = TypesBefore::kAsTheyAre;
+  options.dead_constants = DeadConstants::kGo;
+  options.name_value = [&](Graph& changed, ValueId value) {
+    if (!is_model || !changed.is_output(value)) keep_apart(changed, value, taken);
+  };
+  options.log = [&](const Step& step) {
+    changes_.push_back({.rule = step.rule,
+                        .node = place.path + step.node,
+                        .why = step.why,
+                        .exact = step.exactness == Exactness::kExact,
+                        .max_error = found->max_error});
+    probes_.push_back(is_model ? std::move(found->probe) : std::nullopt);
+  };
+  OCTET_TRY_WITH(rewrite(graph, bound, options), "repair");
   if (changes_.size() > limit_)
     return error(ErrorCode::kInternal, "does not converge: {} repairs and no end", limit_);
   return ok_status();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a repair is: a pure function that looks at one node and returns the patch that mends it,
-// with its cost. One repair a file; rules.h lists them, driver.cc applies them.
+// with its cost. One repair a file; rules.h lists them, the rewrite driver of passes applies them.
 #pragma once
 
 #include <map>
@@ -84,19 +84,13 @@ class RepairDriver {
   struct Place {
     Graph& graph;
     std::string path;
-    NameSet outer_names;
+    const TakenNames* around;
   };
 
   Status graph_and_bodies(const Place& place, std::span<const RepairRule> rules);
   bool take_codes_out(const Place& place);
   Result<bool> body(const Place& place, std::span<const RepairRule> rules);
   Status to_fixed_point(const Place& place, std::span<const RepairRule> rules);
-  Result<bool> sweep(const Place& place, const NameSet& taken, const RepairRule& rule);
-  Status apply(const Place& place,
-               const NameSet& taken,
-               const RepairRule& rule,
-               const Repair& repair,
-               const std::string& node);
 
   Graph& graph_;
   const TargetDef& target_;
@@ -115,7 +109,7 @@ using BodyBounds = std::map<NodeId, std::vector<int32_t>>;
 BodyBounds body_bounds(const Graph& graph);
 /// Keeps large constants that bodies got since then, and that are equal to one another or to one of
 /// the graph, once in the graph. New names are none of `taken`.
-void share_constants(Graph& graph, const BodyBounds& before, const NameSet& taken);
+void share_constants(Graph& graph, const BodyBounds& before, const TakenNames& taken);
 /// Adds to the fixes of what check finds after repair why it is left, where a body is why.
 void explain_what_bodies_leave(const Graph& graph, std::vector<Finding>& left);
 

@@ -94,7 +94,7 @@ BodyBounds body_bounds(const Graph& graph) {
   return out;
 }
 
-void share_constants(Graph& graph, const BodyBounds& before, const NameSet& taken) {
+void share_constants(Graph& graph, const BodyBounds& before, const TakenNames& taken) {
   for (EqualConstants& group : new_constants(graph, before)) {
     if (!group.outer.valid() && group.copies.size() < 2) continue;
     if (!group.outer.valid()) {

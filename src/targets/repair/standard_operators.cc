@@ -32,7 +32,7 @@ std::optional<double> bound(const Graph& graph, const Node& node, Exactness exac
 }
 
 std::optional<Repair> decomposed(const RepairContext& context, const Node& node) {
-  auto patch = decompose_standard(context.graph, node);
+  auto patch = decompose_standard(context.graph, context.uses, node);
   if (!patch) return std::nullopt;
   const auto cost = bound(context.graph, node, patch->exactness());
   return Repair{std::move(*patch), cost};
