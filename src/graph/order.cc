@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Order and uses: who comes before whom, who uses what.
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <queue>
 
 #include "core/format.h"
@@ -11,35 +13,44 @@
 namespace octet {
 
 Result<std::vector<NodeId>> Graph::topological() const {
-  // Kahn's algorithm with the lowest id first keeps the order of insertion where it is one.
+  std::vector<NodeId> out = nodes();
+  const size_t living = out.size();
   std::vector<int> waits(nodes_.size(), 0);
-  std::vector<std::vector<int32_t>> followers(nodes_.size());
-  const auto depend = [&](const std::vector<ValueId>& ids, size_t node_index) {
-    for (const ValueId id : ids) {
-      if (!id.valid()) continue;
-      const NodeId before = value(id).producer;
-      if (!before.valid()) continue;
-      followers[static_cast<size_t>(before.index)].push_back(static_cast<int32_t>(node_index));
-      ++waits[node_index];
-    }
+  // The followers of node i are those from first[i] to first[i + 1].
+  std::vector<size_t> first(nodes_.size() + 1, 0);
+  bool in_order = true;
+  const auto for_each_before = [&](size_t i, const auto& visit) {
+    for (const std::vector<ValueId>* ids : {&nodes_[i].inputs, &nodes_[i].captures})
+      for (const ValueId id : *ids)
+        if (id.valid() && value(id).producer.valid())
+          visit(static_cast<size_t>(value(id).producer.index));
   };
-  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
-  size_t living = 0;
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (!node_alive_[i]) continue;
-    ++living;
-    depend(nodes_[i].inputs, i);
-    depend(nodes_[i].captures, i);
-    if (waits[i] == 0) ready.push(static_cast<int32_t>(i));
+  for (const NodeId id : out) {
+    const auto i = static_cast<size_t>(id.index);
+    for_each_before(i, [&](size_t before) {
+      in_order = in_order && before < i;
+      ++first[before + 1];
+      ++waits[i];
+    });
   }
-  std::vector<NodeId> out;
-  out.reserve(living);
+  if (in_order) return out;
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<int32_t> followers(first.back());
+  std::vector<size_t> next(first.begin(), first.end() - 1);
+  for (const NodeId id : out)
+    for_each_before(static_cast<size_t>(id.index),
+                    [&](size_t before) { followers[next[before]++] = id.index; });
+  // Kahn's algorithm with the lowest id first keeps the order of insertion where it is one.
+  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+  for (const NodeId id : out)
+    if (waits[static_cast<size_t>(id.index)] == 0) ready.push(id.index);
+  out.clear();
   while (!ready.empty()) {
     const int32_t i = ready.top();
     ready.pop();
     out.push_back(NodeId{i});
-    for (const int32_t next : followers[static_cast<size_t>(i)])
-      if (--waits[static_cast<size_t>(next)] == 0) ready.push(next);
+    for (size_t k = first[static_cast<size_t>(i)]; k < first[static_cast<size_t>(i) + 1]; ++k)
+      if (--waits[static_cast<size_t>(followers[k])] == 0) ready.push(followers[k]);
   }
   if (out.size() == living) return out;
   for (size_t i = 0; i < nodes_.size(); ++i)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ids, uses, order, dead code, the verifier and patches.
+#include <algorithm>
+
 #include "core/philox.h"
 #include "graph/patch.h"
 #include "graph/verify.h"
@@ -73,6 +75,53 @@ TEST(Graph, NamesThatAreFreeAgainAreTakenAgain) {
       g.remove_value(values[at]);
       values.erase(values.begin() + static_cast<std::ptrdiff_t>(at));
     }
+  }
+}
+
+/// The lowest of those whose producers are all in, one after the other.
+std::vector<NodeId> lowest_first(const Graph& graph) {
+  std::vector<NodeId> out, open = graph.nodes();
+  const auto is_ready = [&](NodeId id) {
+    return std::all_of(graph.node(id).inputs.begin(), graph.node(id).inputs.end(), [&](ValueId in) {
+      const NodeId before = graph.value(in).producer;
+      return !before.valid() || std::find(out.begin(), out.end(), before) != out.end();
+    });
+  };
+  while (!open.empty()) {
+    const auto next = std::find_if(open.begin(), open.end(), is_ready);
+    out.push_back(*next);
+    open.erase(next);
+  }
+  return out;
+}
+
+TEST(Graph, OrderTakesTheLowestIdThatCanGo) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE(seed);
+    Philox random(seed, 3);
+    Graph g;
+    std::vector<ValueId> values = {g.add_input("x", tensor_type(DType::kFloat32, Shape{1}))};
+    for (int i = 0; i < 40; ++i)
+      values.push_back(g.add_value("v"));
+    std::vector<Node> nodes; // each reads values before its own
+    for (size_t i = 1; i < values.size(); ++i) {
+      const auto any = [&] {
+        return values[static_cast<size_t>(random.below(static_cast<int64_t>(i)))];
+      };
+      Node node;
+      node.op_type = "Sum";
+      node.inputs = {any(), any()};
+      node.outputs = {values[i]};
+      nodes.push_back(node);
+    }
+    const int64_t moves =
+        static_cast<int64_t>(seed) % 10 * 4; // none: the order of insertion is one
+    for (int64_t k = 0; k < moves; ++k)
+      std::swap(nodes[static_cast<size_t>(random.below(40))],
+                nodes[static_cast<size_t>(random.below(40))]);
+    for (const Node& node : nodes)
+      g.add_node(node);
+    EXPECT_EQ(g.topological().value(), lowest_first(g));
   }
 }
 
