@@ -10,7 +10,6 @@
 #include "graph/verify.h"
 #include "ops/evaluate.h"
 #include "ops/infer.h"
-#include "ops/evaluate.h"
 #include "ops/qdq/site.h"
 #include "quant/apply.h"
 #include "quant/prepare.h"
