@@ -63,6 +63,37 @@ struct TensorPlan {
   std::string note; ///< what was noticed: all-zero channels, infinities left out
 };
 
+/// The rule that decided what one node becomes. The comment is its name in plans.
+enum class Placed : uint8_t {
+  kProduct,              ///< `product`: codes times stored codes, summed in int32
+  kProductOfActivations, ///< `product-of-activations`
+  kAround,               ///< `around`: in integers since what it reads and makes is in codes
+  kResidual,             ///< `residual`: the shortcut of a sum is quantized
+  kMoves,                ///< `moves`: codes pass with their scale
+  kAbsorbed,             ///< `absorbed`: a clamp that the producer's Q does by itself
+  kEmbedding,            ///< `embedding`: rows of a stored table
+  kDynamic,              ///< `dynamic`: activations are quantized at every run
+  kWeightOnly,           ///< `weight-only`: stored weights, float arithmetic
+  kExcluded,             ///< `excluded`: by a pattern
+  kNotIncluded,          ///< `not-included`: no include pattern names it
+  kInCodes,              ///< `in-codes`: the file has it in 8 bits already
+  kBodies,               ///< `bodies`: it holds graphs of its own
+  kNoRule,               ///< `no-rule`: the target says nothing of the operator
+  kFloat,                ///< `float`: the target wants it so
+  kCommutes,             ///< `commutes`: the target moves Q and DQ through it
+  kNotF32,               ///< `not-f32`: its output is of another type
+  kSoftmax,              ///< `softmax`: only on request
+  kNoProduct,            ///< `no-product`: its inputs make it none
+  kNoWeights,            ///< `no-weights`
+  kWeightNotF32,         ///< `weight-not-f32`: or no constant
+  kWeightNotConstant,    ///< `weight-not-constant`
+  kConstantInput,        ///< `constant-input`: an activation is constant or not f32
+  kOverflow,             ///< `overflow`: an int32 sum could
+};
+std::string_view name(Placed rule);
+/// Errors list what there is.
+Result<Placed> parse_placed(std::string_view text);
+
 /// What happens to one node, and why.
 struct NodePlan {
   std::string node;
@@ -72,7 +103,7 @@ struct NodePlan {
   std::optional<int64_t> weight; ///< input that is stored in 8 bits
   bool output = false;           ///< every reader of its output 0 reads it through Q/DQ
   bool int32_bias = false;       ///< the bias is stored as int32 with scale s_x * s_w
-  std::string rule;              ///< "product", "around", "moves", "absorbed", "excluded", ...
+  Placed rule = Placed::kNoRule;
   std::string why;
   std::string clause; ///< of docs/targets.md
 };

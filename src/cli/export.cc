@@ -14,8 +14,8 @@
 #include "core/format.h"
 #include "core/json.h"
 #include "passes/inline_functions.h"
-#include "quant/placement.h"
-#include "quant/runtime_limits.h"
+#include "targets/runtime_limits.h"
+#include "targets/tables.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -49,7 +49,7 @@ void note_float_tables(const QuantizationPlan& plan) {
   for (const NodePlan& node : plan.nodes) {
     if (node.op != "Gather") continue;
     if (node.quantized) return;
-    if (first == nullptr || node.rule == "float") first = &node;
+    if (first == nullptr || node.rule == Placed::kFloat) first = &node;
   }
   fmt::print(stderr, "--embeddings: no table is stored in 8 bits for {}: {}\n", plan.target,
              first == nullptr ? "the model gathers no rows of one" : first->why);

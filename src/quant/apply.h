@@ -13,6 +13,15 @@
 
 namespace octet {
 
+/// octet::quantize for a target that is known.
+Result<Graph> apply_plan(const Graph& graph,
+                         const QuantizationPlan& plan,
+                         const Placement& placement,
+                         WeightStorage storage);
+/// octet::finalize_quantization for a target that is known.
+Result<Graph>
+store_trained(const Graph& trained, const QuantizationPlan& plan, const Placement& placement);
+
 /// Static and QAT: Q/DQ around activations and weights. See apply_static.cc.
 Status apply_static(Graph& graph,
                     const QuantizationPlan& plan,

@@ -25,7 +25,7 @@ class DynamicWriter {
 
   Status run() {
     for (const NodePlan& node_plan : plan_.nodes) {
-      if (!node_plan.quantized || !node_plan.weight || node_plan.rule != "dynamic") continue;
+      if (!node_plan.quantized || !node_plan.weight || node_plan.rule != Placed::kDynamic) continue;
       if (placement_.dynamic == DynamicForm::kNone)
         return error("target {} has no dynamic quantization (targets 1.3)", placement_.target);
       const NodeId id = OCTET_TRY(index_.node(node_plan));

@@ -5,7 +5,6 @@
 #include "core/format.h"
 #include "graph/edit.h"
 #include "quant/apply.h"
-#include "quant/place.h"
 #include "quant/qdq_writer.h"
 
 namespace octet {
@@ -67,7 +66,7 @@ Status apply_embeddings(Graph& graph, const QuantizationPlan& plan, EmbeddingRan
   LiveUses uses(graph);
   QdqWriter writer(graph);
   for (const NodePlan& node_plan : plan.nodes) {
-    if (!node_plan.quantized || node_plan.rule != kEmbeddingRule) continue;
+    if (!node_plan.quantized || node_plan.rule != Placed::kEmbedding) continue;
     const NodeId id = OCTET_TRY(index.node(node_plan));
     const ValueId table = graph.node(id).input(0);
     const TensorPlan* planned = OCTET_TRY(index.tensor(table, graph.node(id)));

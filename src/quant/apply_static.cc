@@ -10,7 +10,6 @@
 
 #include "core/format.h"
 #include "quant/apply.h"
-#include "quant/place.h"
 #include "quant/qdq_writer.h"
 
 namespace octet {
@@ -50,7 +49,7 @@ class StaticWriter {
   };
 
   static bool through_codes(const NodePlan& node_plan) {
-    return node_plan.quantized && node_plan.rule != kEmbeddingRule;
+    return node_plan.quantized && node_plan.rule != Placed::kEmbedding;
   }
 
   Status collect(const NodePlan& node_plan, const Uses& uses) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //   op(x, w)  =>  op(x, DQ(w8))
 #include "quant/apply.h"
-#include "quant/place.h"
 #include "quant/qdq_writer.h"
 
 namespace octet {
@@ -10,8 +9,8 @@ Status apply_weights(Graph& graph, const QuantizationPlan& plan, const Placement
   const PlanIndex index(graph, plan);
   QdqWriter writer(graph);
   for (const NodePlan& node_plan : plan.nodes) {
-    if (!node_plan.quantized || !node_plan.weight || node_plan.rule == "dynamic" ||
-        node_plan.rule == kEmbeddingRule)
+    if (!node_plan.quantized || !node_plan.weight || node_plan.rule == Placed::kDynamic ||
+        node_plan.rule == Placed::kEmbedding)
       continue;
     const NodeId id = OCTET_TRY(index.node(node_plan));
     const auto input = static_cast<size_t>(*node_plan.weight);

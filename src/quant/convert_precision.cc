@@ -62,7 +62,7 @@ class Converter {
     std::string first;
     for (const NodeId id : graph_.nodes()) {
       const Node& node = graph_.node(id);
-      if (!concerns(node) || !pattern_verdict(patterns_, node).empty()) continue;
+      if (!concerns(node) || pattern_verdict(patterns_, node)) continue;
       const int64_t since = half_since(graph_, node, to_);
       if (since <= wanted || since > options_.max_opset) continue;
       wanted = since;
@@ -78,7 +78,7 @@ class Converter {
   }
 
   std::optional<std::string> why_float(const Node& node) const {
-    if (!pattern_verdict(patterns_, node).empty()) return "kept by pattern";
+    if (pattern_verdict(patterns_, node)) return "kept by pattern";
     if (std::any_of(node.outputs.begin(), node.outputs.end(),
                     [&](ValueId out) { return captured_.contains(out); }))
       return "the body of another node reads it";

@@ -39,10 +39,10 @@ bool matches(const std::vector<std::string>& patterns, const Node& node) {
 
 } // namespace
 
-std::string pattern_verdict(const QuantizeOptions& options, const Node& node) {
-  if (matches(options.exclude, node)) return std::string(kExcluded);
-  if (!options.include.empty() && !matches(options.include, node)) return "not-included";
-  return "";
+std::optional<Placed> pattern_verdict(const QuantizeOptions& options, const Node& node) {
+  if (matches(options.exclude, node)) return Placed::kExcluded;
+  if (!options.include.empty() && !matches(options.include, node)) return Placed::kNotIncluded;
+  return std::nullopt;
 }
 
 Status check_patterns(const Graph& graph, const QuantizeOptions& options) {

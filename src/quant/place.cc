@@ -11,7 +11,6 @@
 #include "ops/infer.h"
 #include "ops/qdq/site.h"
 #include "ops/quant_layout.h"
-#include "quant/runtime_limits.h"
 
 namespace octet {
 
@@ -24,8 +23,7 @@ bool is_clamp(const Node& node) {
 class Placer {
  public:
   Placer(const Graph& graph, const Placement& placement, const QuantizeOptions& options)
-      : graph_(graph), placement_(placement), options_(options), uses_(graph),
-        float_bias_(runtime_limits(placement.target).float_bias) {}
+      : graph_(graph), placement_(placement), options_(options), uses_(graph) {}
 
   Result<std::vector<NodePlan>> run() {
     OCTET_TRY(check_patterns(graph_, options_));
@@ -52,34 +50,36 @@ class Placer {
 
   /// Empty when the node may be quantized, else the rule and the reason why not.
   struct Refusal {
-    std::string rule, why, clause;
+    Placed rule;
+    std::string why, clause;
   };
   std::optional<Refusal> refusal(const Node& node, const PlacementRule* rule) const {
-    const std::string verdict = pattern_verdict(options_, node);
-    if (!verdict.empty())
-      return Refusal{verdict,
-                     verdict == kExcluded ? "excluded by pattern" : "no include pattern names it",
-                     ""};
+    const auto verdict = pattern_verdict(options_, node);
+    if (verdict)
+      return Refusal{
+          *verdict,
+          verdict == Placed::kExcluded ? "excluded by pattern" : "no include pattern names it", ""};
     if (const std::string_view why = in_codes_already(graph_, node); !why.empty())
-      return Refusal{std::string(kInCodes), std::string(why), ""};
+      return Refusal{Placed::kInCodes, std::string(why), ""};
     if (has_bodies(node))
-      return Refusal{"bodies", "what stands in its bodies is not quantized", ""};
+      return Refusal{Placed::kBodies, "what stands in its bodies is not quantized", ""};
     if (rule == nullptr && works_on_codes(node))
-      return Refusal{std::string(kInCodes), trait(node).reason, ""};
+      return Refusal{Placed::kInCodes, trait(node).reason, ""};
     if (rule == nullptr)
-      return Refusal{"no-rule", std::string(placement_.otherwise),
+      return Refusal{Placed::kNoRule, std::string(placement_.otherwise),
                      std::string(placement_.otherwise_clause)};
     if (rule->treatment == Treatment::kFloat || rule->treatment == Treatment::kCommutes)
-      return Refusal{rule->treatment == Treatment::kFloat ? "float" : "commutes",
+      return Refusal{rule->treatment == Treatment::kFloat ? Placed::kFloat : Placed::kCommutes,
                      std::string(rule->why), std::string(rule->clause)};
     if (is_done_behind(node, *rule))
-      return Refusal{std::string(kInCodes), "Q of the file takes its output", ""};
+      return Refusal{Placed::kInCodes, "Q of the file takes its output", ""};
     if (!is_float32(node.output(0)))
       return Refusal{
-          "not-f32",
+          Placed::kNotF32,
           fmt::format("its output is {}, not f32", graph_.value(node.output(0)).type.text()), ""};
     if (rule->on_request && !options_.softmax)
-      return Refusal{"softmax", node.op_type + " stays in float unless asked for (softmax option)",
+      return Refusal{Placed::kSoftmax,
+                     node.op_type + " stays in float unless asked for (softmax option)",
                      std::string(rule->clause)};
     return std::nullopt;
   }
@@ -114,14 +114,15 @@ class Placer {
     plan.node = node.name;
     plan.op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
     const PlacementRule* rule = placement_.rule(node);
-    if (options_.embeddings && node.is("Gather") && pattern_verdict(options_, node) != kExcluded &&
+    if (options_.embeddings && node.is("Gather") &&
+        pattern_verdict(options_, node) != Placed::kExcluded &&
         graph_.constant(node.input(0)) != nullptr)
       return place_embedding(graph_, placement_, node, plan);
     if (const auto no = refusal(node, rule)) {
       plan.rule = no->rule;
       plan.why = no->why;
       plan.clause = no->clause;
-      if (no->rule == "commutes" && upstream_.contains(node.input(0)))
+      if (no->rule == Placed::kCommutes && upstream_.contains(node.input(0)))
         upstream_.insert(node.output(0));
       return plan;
     }
@@ -190,40 +191,41 @@ class Placer {
 
   void product(const Node& node, const PlacementRule& rule, NodePlan& plan) {
     const QuantTrait t = trait(node);
-    const auto refuse = [&](std::string name, std::string why) {
-      plan.rule = std::move(name);
+    const auto refuse = [&](Placed decided, std::string why) {
+      plan.rule = decided;
       plan.why = std::move(why);
       plan.clause.clear();
     };
     if (t.kind != QuantTrait::Kind::kWeighted && t.kind != QuantTrait::Kind::kProduct)
-      return refuse("no-product", t.reason.empty() ? "not a product of two tensors" : t.reason);
+      return refuse(Placed::kNoProduct,
+                    t.reason.empty() ? "not a product of two tensors" : t.reason);
     if (t.weight) {
       const Tensor* w = graph_.constant(node.input(*t.weight));
       if (w == nullptr || w->type() != DType::kFloat32)
-        return refuse("weight-not-f32", "its weight is not an f32 constant");
+        return refuse(Placed::kWeightNotF32, "its weight is not an f32 constant");
       plan.weight = static_cast<int64_t>(*t.weight);
     } else if (node.op_type == "Conv" || node.op_type == "ConvTranspose") {
-      return refuse("weight-not-constant", "its weight is computed, not stored");
+      return refuse(Placed::kWeightNotConstant, "its weight is computed, not stored");
     }
     for (const size_t i : t.inputs) {
       if (graph_.constant(node.input(i)) != nullptr || !is_float32(node.input(i)))
-        return refuse("constant-input", "an activation input is constant or not f32");
+        return refuse(Placed::kConstantInput, "an activation input is constant or not f32");
       plan.inputs.push_back(static_cast<int64_t>(i));
     }
     plan.quantized = true;
-    plan.rule = t.weight ? "product" : "product-of-activations";
+    plan.rule = t.weight ? Placed::kProduct : Placed::kProductOfActivations;
     plan.output = output_here(node, rule.output);
     upstream_.insert(node.output(0));
     const bool gemm = placement_.int32_gemm_bias && node.is("Gemm") && !plan.output &&
                       clamp_after(node) == nullptr;
-    if (t.bias && node.input(*t.bias).valid() && (!float_bias_ || gemm)) {
+    if (t.bias && node.input(*t.bias).valid() && (!placement_.float_bias || gemm)) {
       const Tensor* bias = graph_.constant(node.input(*t.bias));
       plan.int32_bias = bias != nullptr && bias->type() == DType::kFloat32;
     }
   }
 
   void around(const Node& node, const PlacementRule& rule, NodePlan& plan) {
-    plan.rule = "around";
+    plan.rule = Placed::kAround;
     const QuantTrait t = trait(node);
     std::vector<size_t> inputs = t.inputs;
     if (inputs.empty()) inputs = {0};
@@ -246,7 +248,7 @@ class Placer {
   }
 
   void residual(const Node& node, NodePlan& plan) {
-    plan.rule = "residual";
+    plan.rule = Placed::kResidual;
     if (node.inputs.size() != 2 || graph_.constant(node.input(0)) != nullptr ||
         graph_.constant(node.input(1)) != nullptr)
       return stay_float(plan, "not a sum of two activations");
@@ -265,7 +267,7 @@ class Placer {
   }
 
   void moves(const Node& node, NodePlan& plan) {
-    plan.rule = "moves";
+    plan.rule = Placed::kMoves;
     if (!integer_.contains(node.input(0)))
       return stay_float(plan, "its input is not in codes already");
     if (!wanted_.contains(node.output(0))) return stay_float(plan, "nothing after it reads codes");
@@ -275,7 +277,7 @@ class Placer {
   }
 
   void absorbed(const Node& node, NodePlan& plan) {
-    plan.rule = "absorbed";
+    plan.rule = Placed::kAbsorbed;
     if (clamped_.contains(node.id)) {
       plan.quantized = true;
       plan.output = true;
@@ -313,7 +315,6 @@ class Placer {
   const Placement& placement_;
   const QuantizeOptions& options_;
   Uses uses_;
-  bool float_bias_;            ///< the runtime takes a float bias beside codes
   std::set<ValueId> wanted_;   ///< some integer node reads it, if it gets the chance
   std::set<ValueId> integer_;  ///< quantized at its producer
   std::set<ValueId> upstream_; ///< made by an integer node, perhaps moved or clamped since

@@ -19,21 +19,17 @@ place(const Graph& graph, const Placement& placement, const QuantizeOptions& opt
 Result<std::vector<NodePlan>>
 place_weights(const Graph& graph, const Placement& placement, const QuantizeOptions& options);
 
-/// The rule of nodes that gather rows of a stored table.
-inline constexpr std::string_view kEmbeddingRule = "embedding";
 /// Completes the entry of a Gather: quantized when it gathers rows of an f32 table and the target
 /// takes codes there.
 NodePlan
 place_embedding(const Graph& graph, const Placement& placement, const Node& node, NodePlan plan);
 
-/// The rule of nodes that the file has in 8 bits already: they stay as they are.
-inline constexpr std::string_view kInCodes = "in-codes";
-/// Why a node counts as such: it is Q or DQ, or reads what DQ makes; empty: it does not.
+/// Why a node counts as in codes already: it is Q or DQ, or reads what DQ makes; empty: it does
+/// not.
 std::string_view in_codes_already(const Graph& graph, const Node& node);
 
-/// What the include and exclude patterns say of a node: empty, `kExcluded` or "not-included".
-inline constexpr std::string_view kExcluded = "excluded";
-std::string pattern_verdict(const QuantizeOptions& options, const Node& node);
+/// What the include and exclude patterns say of a node: nothing, `kExcluded` or `kNotIncluded`.
+std::optional<Placed> pattern_verdict(const QuantizeOptions& options, const Node& node);
 /// An error for a pattern that matches no node and no operator.
 Status check_patterns(const Graph& graph, const QuantizeOptions& options);
 

@@ -19,29 +19,29 @@ class WeightPlacer {
     NodePlan plan;
     plan.node = node.name;
     plan.op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
-    const std::string verdict = pattern_verdict(options_, node);
-    if (!verdict.empty())
-      return stays_float(plan, verdict,
-                         verdict == kExcluded ? "excluded by pattern"
-                                              : "no include pattern names it");
+    const auto verdict = pattern_verdict(options_, node);
+    if (verdict)
+      return stays_float(plan, *verdict,
+                         verdict == Placed::kExcluded ? "excluded by pattern"
+                                                      : "no include pattern names it");
     if (const std::string_view why = in_codes_already(graph_, node);
         !why.empty() && options_.mode == QuantMode::kDynamic)
-      return stays_float(plan, std::string(kInCodes), std::string(why));
+      return stays_float(plan, Placed::kInCodes, std::string(why));
     if (has_bodies(node))
-      return stays_float(plan, "bodies", "what stands in its bodies is not quantized");
+      return stays_float(plan, Placed::kBodies, "what stands in its bodies is not quantized");
     if (node.is("Gather")) return place_embedding(graph_, placement_, node, plan);
     const OpDef* op = find_op(node.domain, node.op_type);
     const QuantTrait t = op == nullptr ? QuantTrait::none("octet has no definition of it")
                                        : op->quant.fn(node, input_infos(graph_, node));
-    if (!t.weight) return stays_float(plan, "no-weights", "it has no weights");
+    if (!t.weight) return stays_float(plan, Placed::kNoWeights, "it has no weights");
     const Tensor* w = graph_.constant(node.input(*t.weight));
     if (w == nullptr || w->type() != DType::kFloat32 || w->rank() < 2)
-      return stays_float(plan, "weight-not-f32", "its weight is not an f32 constant");
+      return stays_float(plan, Placed::kWeightNotF32, "its weight is not an f32 constant");
     const std::string no = options_.mode == QuantMode::kDynamic ? no_dynamic(node, *w) : "";
     const bool dynamic = options_.mode == QuantMode::kDynamic && no.empty();
     plan.quantized = true;
     plan.weight = static_cast<int64_t>(*t.weight);
-    plan.rule = dynamic ? "dynamic" : "weight-only";
+    plan.rule = dynamic ? Placed::kDynamic : Placed::kWeightOnly;
     plan.why = dynamic ? "int8 weights, activations quantized at every run"
                        : (no.empty() ? "" : no + ": ") + "int8 weights, computed in float";
     plan.clause = dynamic ? "4.1" : "6 E5";
@@ -49,8 +49,8 @@ class WeightPlacer {
   }
 
  private:
-  static NodePlan stays_float(NodePlan plan, std::string rule, std::string why) {
-    plan.rule = std::move(rule);
+  static NodePlan stays_float(NodePlan plan, Placed rule, std::string why) {
+    plan.rule = rule;
     plan.why = std::move(why);
     return plan;
   }
@@ -78,7 +78,7 @@ class WeightPlacer {
 NodePlan
 place_embedding(const Graph& graph, const Placement& placement, const Node& node, NodePlan plan) {
   if (!placement.gathers_codes) {
-    plan.rule = "float";
+    plan.rule = Placed::kFloat;
     plan.why = "int8 constants feed DequantizeLinear alone there, which would make the whole table";
     plan.clause = "9";
     return plan;
@@ -86,13 +86,13 @@ place_embedding(const Graph& graph, const Placement& placement, const Node& node
   const Tensor* table = graph.constant(node.input(0));
   if (table == nullptr || table->type() != DType::kFloat32 || table->rank() != 2 ||
       node.attr_int("axis", 0) != 0) {
-    plan.rule = "no-weights";
+    plan.rule = Placed::kNoWeights;
     plan.why = "it gathers no rows of an f32 table";
     return plan;
   }
   plan.quantized = true;
   plan.weight = 0;
-  plan.rule = kEmbeddingRule;
+  plan.rule = Placed::kEmbedding;
   plan.why = "int8 rows and their scales are gathered, then multiplied";
   plan.clause = "9";
   return plan;

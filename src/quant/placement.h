@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: what a target wants Q/DQ to look like, as data. The tables stand in src/targets/, one
-// file a target; quantization reads them here.
+// Placement: what a target wants Q/DQ to look like, as data. Whoever knows targets fills it in
+// (src/targets/, one file a target) and hands it to planning and applying.
 #pragma once
 
-#include <memory>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "octet/graph.h"
 #include "octet/observer.h"
-#include "octet/result.h"
 
 namespace octet {
 
@@ -53,6 +53,10 @@ struct Placement {
   bool gathers_codes;
   DynamicForm dynamic;
   int64_t min_opset, max_opset;
+  /// Of ONNX files, the highest that the runtime reads.
+  int64_t max_ir_version = std::numeric_limits<int64_t>::max();
+  /// Whether a product with a float bias still becomes integer; else the bias is stored as int32.
+  bool float_bias = true;
   std::span<const PlacementRule> rules;
   std::string_view otherwise_clause; ///< for operators without a rule
   std::string_view otherwise;
@@ -60,9 +64,5 @@ struct Placement {
   const PlacementRule* rule(std::string_view op) const;
   const PlacementRule* rule(const Node& node) const;
 };
-
-/// The placement of a target by name, which owns what it points to; an error names the nearest one.
-/// Defined in src/targets/.
-Result<std::shared_ptr<const Placement>> find_placement(std::string_view target);
 
 } // namespace octet

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a plan: places Q/DQ by the target's rules, calibrates what needs a range, takes the ranges
 // of the weights, and notes what was odd.
+#include "quant/plan.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -132,7 +134,7 @@ class Planner {
     node_plan.weight.reset();
     node_plan.output = false;
     node_plan.int32_bias = false;
-    node_plan.rule = "overflow";
+    node_plan.rule = Placed::kOverflow;
     node_plan.why = std::move(why);
   }
 
@@ -167,7 +169,8 @@ class Planner {
   Status plan_activations(const CalibrationSource& source, int64_t samples) {
     std::set<ValueId> moved;
     for (const NodePlan& node_plan : plan_.nodes)
-      if (node_plan.rule == "moves" && node_plan.output) moved.insert(node_of(node_plan).output(0));
+      if (node_plan.rule == Placed::kMoves && node_plan.output)
+        moved.insert(node_of(node_plan).output(0));
     for (const NodePlan& node_plan : plan_.nodes) {
       if (!node_plan.quantized) continue;
       const Node& node = node_of(node_plan);
@@ -190,7 +193,7 @@ class Planner {
     for (const ObserveRequest& request : requests_)
       add_activation(request, calibration);
     for (const NodePlan& node_plan : plan_.nodes)
-      if (node_plan.rule == "moves" && node_plan.output) add_moved(node_of(node_plan));
+      if (node_plan.rule == Placed::kMoves && node_plan.output) add_moved(node_of(node_plan));
     return ok_status();
   }
 
@@ -307,24 +310,16 @@ Result<Graph> prepare_for_quantization(const Graph& graph) {
   return out;
 }
 
-Result<QuantizationPlan> plan_quantization(const Graph& graph,
-                                           const CalibrationSource& source,
-                                           const QuantizeOptions& options,
-                                           int64_t samples) {
-  const auto placement = OCTET_TRY_WITH(find_placement(options.target), "plan");
-  OCTET_TRY_WITH(check_mode(*placement, options), "plan");
-  Planner planner(OCTET_TRY_WITH(prepare_for_quantization(graph), "plan"), *placement, options);
+Result<QuantizationPlan> make_plan(const Graph& graph,
+                                   const Placement& placement,
+                                   const CalibrationSource& source,
+                                   const QuantizeOptions& options,
+                                   int64_t samples) {
+  OCTET_TRY_WITH(check_mode(placement, options), "plan");
+  Planner planner(OCTET_TRY_WITH(prepare_for_quantization(graph), "plan"), placement, options);
   QuantizationPlan plan = OCTET_TRY_WITH(planner.run(source, samples), "plan");
   plan.graph_hash = graph.content_hash();
   return plan;
-}
-
-Result<QuantizationPlan>
-plan_quantization(const Graph& graph, const Dataset& data, const QuantizeOptions& options) {
-  const int64_t samples =
-      options.samples <= 0 ? data.size() : std::min(options.samples, data.size());
-  return plan_quantization(graph, batches_of(graph, data, options.samples, options.batch_size),
-                           options, samples);
 }
 
 const TensorPlan* QuantizationPlan::tensor(std::string_view value) const {

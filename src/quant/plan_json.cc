@@ -37,10 +37,16 @@ OrderedJson tensor_json(const TensorPlan& t) {
 }
 
 OrderedJson node_json(const NodePlan& n) {
-  OrderedJson out = {
-      {"node", n.node},    {"op", n.op},         {"quantized", n.quantized},   {"inputs", n.inputs},
-      {"weight", nullptr}, {"output", n.output}, {"int32_bias", n.int32_bias}, {"rule", n.rule},
-      {"why", n.why},      {"clause", n.clause}};
+  OrderedJson out = {{"node", n.node},
+                     {"op", n.op},
+                     {"quantized", n.quantized},
+                     {"inputs", n.inputs},
+                     {"weight", nullptr},
+                     {"output", n.output},
+                     {"int32_bias", n.int32_bias},
+                     {"rule", std::string(name(n.rule))},
+                     {"why", n.why},
+                     {"clause", n.clause}};
   if (n.weight) out["weight"] = *n.weight;
   return out;
 }
@@ -156,9 +162,14 @@ Result<NodePlan> read_node(const Json& json, size_t index) {
   r.read_optional("weight", out.weight);
   r.read("output", out.output);
   r.read("int32_bias", out.int32_bias);
-  r.read("rule", out.rule);
+  std::string rule;
+  r.read("rule", rule);
   r.read("why", out.why);
   r.read("clause", out.clause);
+  if (const auto parsed = parse_placed(rule); parsed.ok())
+    out.rule = *parsed;
+  else
+    r.fail(parsed.error().text());
   OCTET_TRY(r.finish());
   return out;
 }

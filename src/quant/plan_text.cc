@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "quant/place.h"
 #include "quant/scheme.h"
 
 #include "octet/quantize.h"
@@ -52,10 +51,10 @@ std::string QuantizationPlan::text() const {
   std::vector<Row> rows = {{"node", "operator", "runs in", "why", "source"}};
   for (const NodePlan& n : nodes)
     rows.push_back({n.node, n.op,
-                    n.quantized            ? "8 bit"
-                    : n.rule == "commutes" ? "as its neighbours"
-                    : n.rule == kInCodes   ? "as the file has it"
-                                           : "float",
+                    n.quantized                   ? "8 bit"
+                    : n.rule == Placed::kCommutes ? "as its neighbours"
+                    : n.rule == Placed::kInCodes  ? "as the file has it"
+                                                  : "float",
                     n.why, n.clause.empty() ? "" : "targets " + n.clause});
   out += "\n\n" + table(rows);
   rows = {{"tensor", "format", "granularity", "range", "parameters", "by", "note"}};

@@ -14,7 +14,6 @@
 #include "quant/apply.h"
 #include "quant/prepare.h"
 #include "quant/qdq_writer.h"
-#include "quant/runtime_limits.h"
 #include "quant/scheme.h"
 
 namespace octet {
@@ -112,8 +111,10 @@ Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& pl
   return out;
 }
 
-Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightStorage storage) {
-  const auto placement = OCTET_TRY_WITH(find_placement(plan.target), "quantize");
+Result<Graph> apply_plan(const Graph& graph,
+                         const QuantizationPlan& plan,
+                         const Placement& placement,
+                         WeightStorage storage) {
   Graph out = OCTET_TRY_WITH(prepare_for_quantization(graph), "quantize");
   const bool fewer = std::any_of(plan.tensors.begin(), plan.tensors.end(),
                                  [](const TensorPlan& t) { return t.scheme.bits < 8; });
@@ -131,34 +132,34 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
       OCTET_TRY(apply_embeddings(out, plan, EmbeddingRanges::kPlanned));
     switch (plan.mode) {
     case QuantMode::kStatic:
-      return apply_static(out, plan, *placement, storage);
+      return apply_static(out, plan, placement, storage);
     case QuantMode::kDynamic:
-      OCTET_TRY(apply_dynamic(out, plan, *placement));
-      return apply_weights(out, plan, *placement);
+      OCTET_TRY(apply_dynamic(out, plan, placement));
+      return apply_weights(out, plan, placement);
     case QuantMode::kWeightOnly:
-      return apply_weights(out, plan, *placement);
+      return apply_weights(out, plan, placement);
     }
     return ok_status();
   };
   OCTET_TRY_WITH(apply(), "quantize");
-  out.info.ir_version = std::min(out.info.ir_version, runtime_limits(plan.target).ir_version);
+  out.info.ir_version = std::min(out.info.ir_version, placement.max_ir_version);
   OCTET_TRY_WITH(finish(out), "quantize");
   if (storage == WeightStorage::kTarget) OCTET_TRY_WITH(round_biases(out), "quantize");
   return out;
 }
 
-Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan& plan) {
-  const auto placement = OCTET_TRY_WITH(find_placement(plan.target), "finalize");
+Result<Graph>
+store_trained(const Graph& trained, const QuantizationPlan& plan, const Placement& placement) {
   Graph out = trained;
   OCTET_TRY_WITH(apply_embeddings(out, plan, EmbeddingRanges::kObserved), "finalize");
-  if (placement->int32_gemm_bias) {
+  if (placement.int32_gemm_bias) {
     QdqWriter writer(out);
     const Uses uses(out);
     for (const NodeId id : trained.nodes())
       if (out.node(id).is("Gemm") && !read_by_quantize(out, uses, out.node(id).output(0)))
         OCTET_TRY_WITH(store_bias(out, writer, id), "finalize");
   }
-  if (placement->stored_weights) {
+  if (placement.stored_weights) {
     LiveUses uses(out);
     for (const NodeId id : trained.nodes())
       if (out.node(id).is("QuantizeLinear") && out.constant(out.node(id).input(0)) != nullptr)

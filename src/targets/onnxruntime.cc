@@ -100,6 +100,8 @@ struct OnnxRuntimeTable {
     names.push_back(std::move(name));
     placement.target = names.back();
     placement.max_opset = release.opset;
+    placement.max_ir_version = release.ir_version;
+    placement.float_bias = release.version >= kFloatBiasSince;
     placements.push_back(placement);
     targets.push_back(
         {names.back(), TargetFamily::kOnnxRuntime, release.version, &placements.back()});

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "quant/runtime_limits.h"
+#include "targets/runtime_limits.h"
 
 namespace octet {
 
@@ -37,8 +37,7 @@ RuntimeLimits runtime_limits(std::string_view target) {
   if ((*def)->custom != nullptr) out.opset = (*def)->placement->max_opset;
   if ((*def)->family != TargetFamily::kOnnxRuntime) return out;
   out.opset = std::min(out.opset, release_of(**def).opset);
-  out.ir_version = release_of(**def).ir_version;
-  out.float_bias = (*def)->version >= kFloatBiasSince;
+  out.ir_version = (*def)->placement->max_ir_version;
   return out;
 }
 

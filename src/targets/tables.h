@@ -7,6 +7,8 @@
 
 #include "quant/placement.h"
 
+#include "octet/result.h"
+
 namespace octet {
 
 enum class TargetFamily { kTensorRt, kOnnxRuntime, kOctet };
@@ -31,5 +33,7 @@ std::vector<const TargetDef*> all_targets();
 /// A target by name, or from a file in TOML. It owns what it points to, a file's texts too; an
 /// error names the nearest one.
 Result<std::shared_ptr<const TargetDef>> find_target(std::string_view name);
+/// The placement of a target by name, which owns what it points to; errors as find_target.
+Result<std::shared_ptr<const Placement>> find_placement(std::string_view target);
 
 } // namespace octet

@@ -38,7 +38,7 @@ TEST(Plan, OnnxRuntimeQuantizesOutputsAndAbsorbsClamps) {
     ASSERT_NE(node, nullptr) << e.node;
     EXPECT_EQ(node->quantized, e.quantized) << e.node;
     EXPECT_EQ(node->output, e.output) << e.node;
-    EXPECT_EQ(node->rule, e.rule) << e.node;
+    EXPECT_EQ(name(node->rule), e.rule) << e.node;
     EXPECT_FALSE(node->why.empty());
     EXPECT_FALSE(node->clause.empty()) << e.node;
   }
@@ -97,11 +97,11 @@ TEST(Plan, SoftmaxHasAFixedRange) {
 TEST(Plan, PatternsChooseLayers) {
   const QuantizationPlan plan = plan_for("onnxruntime", {.exclude = {"conv1", "Gem?"}});
   EXPECT_FALSE(plan.node("conv1")->quantized);
-  EXPECT_EQ(plan.node("conv1")->rule, "excluded");
+  EXPECT_EQ(plan.node("conv1")->rule, Placed::kExcluded);
   EXPECT_FALSE(plan.node("fc1")->quantized);
   EXPECT_TRUE(plan.node("conv2")->quantized);
   const QuantizationPlan only = plan_for("onnxruntime", {.include = {"Gemm"}});
-  EXPECT_EQ(only.node("conv1")->rule, "not-included");
+  EXPECT_EQ(only.node("conv1")->rule, Placed::kNotIncluded);
   EXPECT_TRUE(only.node("fc1")->quantized);
   const auto bad = plan_quantization(cnn(), cnn_data(), {.exclude = {"cnv1"}});
   ASSERT_FALSE(bad.ok());
@@ -162,6 +162,11 @@ TEST(Plan, JsonWithMistakesIsRefused) {
   EXPECT_FALSE(replaced("\"static\"", "\"statik\"").ok());
   EXPECT_FALSE(replaced("\"octet_plan\": 1", "\"octet_plan\": 2").ok());
   EXPECT_FALSE(replaced("\"symmetric\": ", "\"symmetric\": 1, \"x\": ").ok());
+  const auto rule = replaced("\"rule\": \"product\"", "\"rule\": \"produkt\"");
+  ASSERT_FALSE(rule.ok());
+  EXPECT_NE(rule.error().text().find("unknown rule \"produkt\"; there are product, "),
+            std::string::npos)
+      << rule.error().text();
   EXPECT_FALSE(QuantizationPlan::from_json("{").ok());
   EXPECT_FALSE(QuantizationPlan::from_json("[]").ok());
 }
@@ -186,7 +191,7 @@ TEST(Plan, EditedPlansAreCheckedWhenApplied) {
   EXPECT_FALSE(applied([](QuantizationPlan& p) { p.target = "nothing"; }));
   EXPECT_FALSE(applied([](QuantizationPlan& p) {
     p.mode = QuantMode::kDynamic;
-    p.nodes[0].rule = "dynamic";
+    p.nodes[0].rule = Placed::kDynamic;
     p.nodes[0].weight = 2;
   }));
 }
@@ -228,7 +233,7 @@ output y: f32[1, 2, 4, 4]
   const auto source = [] { return test::random_source({1, 2, 4, 4}, 2); };
   const QuantizationPlan trt =
       plan_quantization(graph, source(), {.target = "tensorrt-10"}).value();
-  EXPECT_EQ(trt.node("sum")->rule, "residual");
+  EXPECT_EQ(trt.node("sum")->rule, Placed::kResidual);
   EXPECT_EQ(trt.node("sum")->inputs, std::vector<int64_t>{1}); // r, the shortcut
   EXPECT_TRUE(trt.tensor("r"));
 }

@@ -320,8 +320,8 @@ TEST(Quantize, PatternsNamePartsOfPaths) {
   const QuantizationPlan kept =
       embedding_plan(graph, {.exclude = {"classifier", "words"}, .embeddings = true});
   EXPECT_TRUE(kept.node("encoder.0/dense")->quantized);
-  EXPECT_EQ(kept.node("head.classifier/dense")->rule, "excluded");
-  EXPECT_EQ(kept.node("embeddings/words")->rule, "excluded");
+  EXPECT_EQ(kept.node("head.classifier/dense")->rule, Placed::kExcluded);
+  EXPECT_EQ(kept.node("embeddings/words")->rule, Placed::kExcluded);
   const auto unknown = plan_quantization(graph, CalibrationSource{}, {.exclude = {"class"}});
   ASSERT_FALSE(unknown.ok());
   EXPECT_NE(unknown.error().text().find("\"class\" matches no node"), std::string::npos);

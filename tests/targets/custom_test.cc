@@ -104,7 +104,7 @@ output p: f32[*]
     const NodePlan* softmax = plan->node("shares");
     ASSERT_NE(softmax, nullptr);
     EXPECT_EQ(softmax->quantized, asked);
-    EXPECT_EQ(softmax->rule, asked ? "around" : "softmax");
+    EXPECT_EQ(softmax->rule, asked ? Placed::kAround : Placed::kSoftmax);
     const TensorPlan* shares = plan->tensor("p");
     ASSERT_EQ(shares != nullptr, asked);
     if (asked) {

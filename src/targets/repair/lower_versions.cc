@@ -2,8 +2,8 @@
 //   operator set 23, file format 11   =>   operator set 20, file format 9: what the target reads
 // The file format is exact; of operators that became chains each is a change of its own.
 #include "core/format.h"
-#include "quant/runtime_limits.h"
 #include "targets/repair/rule.h"
+#include "targets/runtime_limits.h"
 
 #include "octet/export.h"
 

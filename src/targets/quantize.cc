@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantization by the name of a target: its placement is found here and handed to src/quant/.
+#include "octet/quantize.h"
+
+#include <algorithm>
+
+#include "quant/apply.h"
+#include "quant/calibrate.h"
+#include "quant/plan.h"
+#include "targets/tables.h"
+
+namespace octet {
+
+Result<QuantizationPlan> plan_quantization(const Graph& graph,
+                                           const CalibrationSource& source,
+                                           const QuantizeOptions& options,
+                                           int64_t samples) {
+  const auto placement = OCTET_TRY_WITH(find_placement(options.target), "plan");
+  return make_plan(graph, *placement, source, options, samples);
+}
+
+Result<QuantizationPlan>
+plan_quantization(const Graph& graph, const Dataset& data, const QuantizeOptions& options) {
+  const int64_t samples =
+      options.samples <= 0 ? data.size() : std::min(options.samples, data.size());
+  return plan_quantization(graph, batches_of(graph, data, options.samples, options.batch_size),
+                           options, samples);
+}
+
+Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightStorage storage) {
+  const auto placement = OCTET_TRY_WITH(find_placement(plan.target), "quantize");
+  return apply_plan(graph, plan, *placement, storage);
+}
+
+Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan& plan) {
+  const auto placement = OCTET_TRY_WITH(find_placement(plan.target), "finalize");
+  return store_trained(trained, plan, *placement);
+}
+
+} // namespace octet
