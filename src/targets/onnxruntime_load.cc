@@ -102,8 +102,7 @@ bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, cons
   const Tensor *x = scale(0), *w = scale(1);
   if (x == nullptr || x->count() != 1 || w == nullptr) return false;
   const auto bias =
-      qdq::bias_in_steps(graph, node.input(2), qdq::sum_steps(x->at(0), w->to_doubles().value()),
-                         [&](ValueId id) { return constant_value(graph, id); });
+      qdq::bias_in_steps(graph, node.input(2), qdq::sum_steps(x->at(0), w->to_doubles().value()));
   if (!bias || bias->are_stored()) return false;
   // Files are full of layers that this does not concern: the fusion is replayed for few.
   const std::string form = onnxruntime_layer(graph, target, node).form;

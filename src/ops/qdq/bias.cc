@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/evaluate.h"
 #include "ops/quant_layout.h"
 
 namespace octet::qdq {
@@ -65,12 +66,11 @@ bool BiasInSteps::are_stored() const {
   return true;
 }
 
-std::optional<BiasInSteps> bias_in_steps(const Graph& graph,
-                                         ValueId bias,
-                                         const std::vector<double>& steps,
-                                         const ConstantOf& constant) {
+std::optional<BiasInSteps>
+bias_in_steps(const Graph& graph, ValueId bias, const std::vector<double>& steps) {
   const Node* dq = bias.valid() ? graph.producer(bias) : nullptr;
   if (dq == nullptr || !dq->is("DequantizeLinear") || steps.empty()) return std::nullopt;
+  const auto constant = [&](ValueId id) { return constant_value(graph, id); };
   const std::optional<Tensor> codes = constant(dq->input(0)), scale = constant(dq->input(1));
   const bool has_zero = dq->input(2).valid();
   const std::optional<Tensor> zero = has_zero ? constant(dq->input(2)) : std::nullopt;

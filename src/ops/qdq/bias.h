@@ -3,7 +3,6 @@
 // that reads the scale and the zero point of such a bias.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,9 +10,6 @@
 #include "octet/graph.h"
 
 namespace octet::qdq {
-
-/// The constant behind a value; nullopt where there is none.
-using ConstantOf = std::function<std::optional<Tensor>(ValueId)>;
 
 /// What one step of a sum of codes is worth: factor · s_x · s_w, one or one for each column.
 std::vector<double> sum_steps(double x_scale, std::span<const double> w_scales, double factor = 1);
@@ -31,9 +27,7 @@ struct BiasInSteps {
 };
 /// The last axis of the bias runs along `steps`. Nullopt: the value is no constant int32 behind DQ,
 /// its scales or `steps` do not fit its shape, or a step is 0 or no number.
-std::optional<BiasInSteps> bias_in_steps(const Graph& graph,
-                                         ValueId bias,
-                                         const std::vector<double>& steps,
-                                         const ConstantOf& constant);
+std::optional<BiasInSteps>
+bias_in_steps(const Graph& graph, ValueId bias, const std::vector<double>& steps);
 
 } // namespace octet::qdq

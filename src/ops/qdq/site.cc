@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "ops/evaluate.h"
+
 namespace octet::qdq {
 
 namespace {
@@ -15,6 +17,7 @@ DType implied_type(const Graph& graph, const Node& node) {
 }
 
 bool has_shape_for(const Tensor& scale, const Reading& reading) {
+  if (reading.most == Reading::Most::kAny) return true;
   return reading.most == Reading::Most::kTensor ? scale.count() == 1 : scale.rank() <= 1;
 }
 
@@ -34,28 +37,43 @@ std::optional<int64_t> normalized(int64_t axis, const TypeInfo& type) {
   return axis >= 0 && axis < rank ? std::optional(axis) : std::nullopt;
 }
 
+std::optional<Tensor> parameter(const Graph& graph, ValueId id, const Reading& reading) {
+  if (reading.folded) return constant_value(graph, id);
+  const Tensor* stored = graph.constant(id);
+  return stored == nullptr ? std::nullopt : std::optional(*stored);
+}
+
+/// In the shape of the scales, where there are as many.
+Found<Tensor> shaped_zero(const Tensor& zero, const Tensor& scale, const Reading& reading) {
+  if (zero.count() == 1 && reading.lone_zero) return zero;
+  if (zero.count() != scale.count()) return WhyNot::kZeroCount;
+  if (!has_shape_for(zero, reading)) return WhyNot::kGranularity;
+  return zero.reshaped(scale.shape()).value();
+}
+
 /// Types, counts and shapes of scale and zero point.
 Found<Grid> numbers_of(const Graph& graph, const Node& node, const Written& w, const Reading& r) {
-  if (w.scales == nullptr) return WhyNot::kScaleComputed;
-  if (w.zero.valid() && w.zeros == nullptr) return WhyNot::kZeroComputed;
-  if (!w.zero.valid() && r.written_zero) return WhyNot::kZeroMissing;
-  if (w.scales->count() == 0) return WhyNot::kScaleEmpty;
-  if (!is_float(w.scales->type()) || (r.f32_scale && w.scales->type() != DType::kFloat32))
+  const auto scale = parameter(graph, w.scale, r);
+  if (!scale) return WhyNot::kScaleComputed;
+  const auto zero = w.zero.valid() ? parameter(graph, w.zero, r) : std::nullopt;
+  if (w.zero.valid() && !zero) return WhyNot::kZeroComputed;
+  if (!zero && r.written_zero) return WhyNot::kZeroMissing;
+  if (scale->count() == 0) return WhyNot::kScaleEmpty;
+  if (!is_float(scale->type()) || (r.f32_scale && scale->type() != DType::kFloat32))
     return WhyNot::kScaleType;
-  if (!has_shape_for(*w.scales, r) || (r.most == Reading::Most::kAxis && w.block != 0))
+  if (!has_shape_for(*scale, r) || (r.most == Reading::Most::kAxis && w.block != 0))
     return WhyNot::kGranularity;
   Grid out;
-  out.scale = *w.scales;
+  out.scale = *scale;
   out.codes = implied_type(graph, node);
-  if (w.zeros != nullptr) {
-    if (w.zeros->count() != w.scales->count()) return WhyNot::kZeroCount;
-    if (!has_shape_for(*w.zeros, r)) return WhyNot::kGranularity;
-    out.codes = w.zeros->type();
-    auto shaped = w.zeros->reshaped(w.scales->shape());
-    if (!shaped.ok()) return WhyNot::kZeroCount;
+  if (zero) {
+    out.codes = zero->type();
+    auto shaped = shaped_zero(*zero, *scale, r);
+    if (!shaped) return shaped.why();
     out.zero = std::move(*shaped);
   }
   if (out.codes == DType::kUndefined) return WhyNot::kCodesType;
+  out.block = w.block;
   if (!out.per_tensor()) {
     out.axis_written = w.axis;
     out.axis = normalized(w.axis, graph.value(w.codes).type);

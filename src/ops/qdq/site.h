@@ -106,6 +106,7 @@ struct Reading {
   enum class Most : uint8_t {
     kTensor, ///< one element, of any rank
     kAxis,   ///< rank 0 or 1
+    kAny,    ///< blocks too
   };
   Most most = Most::kAxis;
   bool usable_scales = false;   ///< every scale: is_usable_scale
@@ -114,6 +115,8 @@ struct Reading {
   bool f32_scale = false;
   bool byte_codes = false;
   bool known_axis = false; ///< with several scales: the axis is one of the tensor's
+  bool lone_zero = false;  ///< one zero point may stand for all scales
+  bool folded = false;     ///< what constants alone lead to counts as constant, too
   bool microsoft = true;   ///< com.microsoft's too
 };
 /// Repairs: what may be written again.

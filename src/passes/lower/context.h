@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/qdq/site.h"
+#include "ops/qdq/stored.h"
 #include "passes/lower/lower.h"
 
 #include "octet/graph.h"
@@ -64,13 +64,6 @@ struct Epilogue {
   std::string why_float;           ///< when `to` is f32: why no Q could be fused
 };
 
-/// Constant weights as int8 codes with one scale a channel (or one in all).
-struct Weights {
-  Tensor codes; ///< i8, the source's layout
-  std::vector<float> scales;
-  int64_t axis = 0;
-};
-
 class Context {
  public:
   Context(const Graph& source, bool integer);
@@ -101,8 +94,8 @@ class Context {
 
   /// Q or DQ with constant per-tensor i8/u8 parameters.
   std::optional<qdq::Grid> per_tensor(const Node& node) const;
-  /// Weights behind DQ, stored or quantized in the graph; nullopt with a reason.
-  std::optional<Weights> weights(ValueId id, std::string& why) const;
+  /// Weights behind DQ as int8 codes with zero point 0; nullopt with a reason.
+  std::optional<qdq::StoredCodes> weights(ValueId id, std::string& why) const;
   /// Constant behind a value (also through DQ): biases.
   std::optional<Tensor> constant(ValueId id) const;
   /// Whether there is one. Stored codes stay as they are: products multiply them, and the numbers
@@ -111,7 +104,7 @@ class Context {
 
   /// The bias behind DQ as int32 codes at s_x * s_w (the form of ONNX Runtime's files), when it is
   /// whole steps of them.
-  std::optional<Tensor> int_bias(ValueId id, const qdq::Grid& x, const Weights& w) const;
+  std::optional<Tensor> int_bias(ValueId id, const qdq::Grid& x, const qdq::StoredCodes& w) const;
 
   /// Looks along the single consumers of a product's output.
   Epilogue epilogue(ValueId product, bool allow_residual);
@@ -156,11 +149,11 @@ struct Product {
   const Node& node;
   Form x; ///< codes when `weights` is set, else float
   qdq::Grid x_quant;
-  std::optional<Weights> weights;   ///< codes already in the native layout, axis 0
-  Tensor real_weights;              ///< float weights in the native layout otherwise
-  ValueId bias;                     ///< source value, may be invalid
-  std::optional<Tensor> added_bias; ///< a constant that a following Add brought
-  ValueId result;                   ///< source value that the product makes
+  std::optional<qdq::StoredCodes> weights; ///< codes already in the native layout, axis 0
+  Tensor real_weights;                     ///< float weights in the native layout otherwise
+  ValueId bias;                            ///< source value, may be invalid
+  std::optional<Tensor> added_bias;        ///< a constant that a following Add brought
+  ValueId result;                          ///< source value that the product makes
   std::vector<NodeId> absorbed;
   std::string why_float;
   Attributes attributes;    ///< strides and the like
@@ -180,7 +173,7 @@ struct Scales {
   std::optional<Tensor> bias;
 };
 Scales fold_scales(const qdq::Grid& x,
-                   const Weights& w,
+                   const qdq::StoredCodes& w,
                    const std::optional<Tensor>& bias,
                    const Epilogue& e);
 /// An error when max over channels of Σ|w| · max|x - z| + |bias| reaches 2^31. `codes` is [N, K].

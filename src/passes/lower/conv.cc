@@ -53,8 +53,9 @@ Result<bool> lower_conv(Context& c, const Node& node) {
   if (!x.has_rank() || x.rank() != 4 || x.type != DType::kFloat32) return false;
   if (node.input(2).valid() && !c.constant(node.input(2))) return false;
   std::string why;
-  std::optional<Weights> w = c.weights(node.input(1), why);
-  if (w && w->scales.size() > 1 && w->axis != 0) why = "its weight scales do not run along axis 0";
+  std::optional<qdq::StoredCodes> w = c.weights(node.input(1), why);
+  if (w && !w->grid.per_tensor() && w->grid.axis != 0)
+    why = "its weight scales do not run along axis 0";
   if (w && !c.codes(node.input(0))) why = "its input is not quantized";
   if (!why.empty()) w.reset();
   const std::optional<Tensor> real = w ? std::nullopt : c.constant(node.input(1));

@@ -78,9 +78,9 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
   if (gemm && (!plain_gemm(node) || (node.input(2).valid() && !c.constant(node.input(2)))))
     return false;
   std::string why;
-  std::optional<Weights> w = c.weights(node.input(1), why);
+  std::optional<qdq::StoredCodes> w = c.weights(node.input(1), why);
   const bool turned = gemm && node.attr_int("transB", 0) != 0; // already [N, K]
-  if (w && w->scales.size() > 1 && w->axis != (turned ? 0 : w->codes.rank() - 1))
+  if (w && !w->grid.per_tensor() && w->grid.axis != (turned ? 0 : w->codes.rank() - 1))
     why = "its weight scales do not run along the output channels";
   if (w && !c.codes(x)) why = "its input is not quantized";
   if (!why.empty()) w.reset();

@@ -27,7 +27,7 @@ Result<std::optional<Tensor>> real_bias(Context& c, const Product& p) {
 }
 
 Result<bool> emit_quantized(Context& c, const Product& p) {
-  const Weights& w = *p.weights;
+  const qdq::StoredCodes& w = *p.weights;
   const Epilogue e = c.epilogue(p.result, true);
   Node node;
   node.op_type = p.quantized_op;

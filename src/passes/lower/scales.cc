@@ -12,27 +12,32 @@
 namespace octet::lowering {
 namespace {
 
-/// int8 codes of u8 or i8 codes and their zero points, when that changes no weight.
-std::optional<Tensor> symmetric_codes(const Tensor& codes, const std::optional<Tensor>& zero) {
-  std::vector<int64_t> zeros{0};
-  if (zero) {
-    auto z = zero->to_ints();
-    if (!z.ok()) return std::nullopt;
-    zeros = *z;
+/// What is surely evaluated. What type inference leaves open: a zero point for each scale, or one.
+constexpr qdq::Reading kStoredConstant{
+    .most = qdq::Reading::Most::kAny, .written_zero = false, .lone_zero = true, .microsoft = false};
+
+std::string no_weights(const Graph& graph, ValueId id, qdq::WhyNot why) {
+  switch (why) {
+  case qdq::WhyNot::kNotQdq:
+  case qdq::WhyNot::kOtherDomain:
+    return "the weights are not quantized";
+  case qdq::WhyNot::kScaleComputed:
+  case qdq::WhyNot::kZeroComputed:
+  case qdq::WhyNot::kCodesComputed:
+    return "the weights or their scales are not constant";
+  case qdq::WhyNot::kSeveralZeros:
+  case qdq::WhyNot::kOutOfInt8:
+    return "the weights have a zero point that int8 cannot hold";
+  case qdq::WhyNot::kCodesType:
+  case qdq::WhyNot::kScaleType:
+  case qdq::WhyNot::kGranularity: {
+    const ValueId codes = codes_of_qdq(*graph.producer(id));
+    return fmt::format("weights of type {} have no integer kernel",
+                       name(graph.value(codes).type.type));
   }
-  const bool shared =
-      std::all_of(zeros.begin(), zeros.end(), [&](int64_t z) { return z == zeros.front(); });
-  if (zeros.empty() || !shared) return std::nullopt;
-  if (codes.type() == DType::kInt8 && zeros.front() == 0) return codes;
-  Result<Tensor> out = Tensor::zeros(DType::kInt8, codes.shape());
-  if (!out.ok()) return std::nullopt;
-  const auto to = out->mutable_data<int8_t>();
-  for (int64_t i = 0; i < codes.count(); ++i) {
-    const double v = codes.at(i) - static_cast<double>(zeros.front());
-    if (v < -128 || v > 127) return std::nullopt;
-    to[static_cast<size_t>(i)] = static_cast<int8_t>(v);
+  default:
+    return fmt::format("of the weights' DequantizeLinear {}", qdq::text(why));
   }
-  return std::move(out).value();
 }
 
 } // namespace
@@ -42,35 +47,16 @@ std::optional<qdq::Grid> Context::per_tensor(const Node& node) const {
   return grid ? std::optional(std::move(*grid)) : std::nullopt;
 }
 
-std::optional<Weights> Context::weights(ValueId id, std::string& why) const {
-  const Node* dq = in_.producer(id);
-  if (!dq || !dq->is("DequantizeLinear")) {
-    why = "the weights are not quantized";
+std::optional<qdq::StoredCodes> Context::weights(ValueId id, std::string& why) const {
+  const auto stored = qdq::stored_codes(in_, id);
+  if (!stored) {
+    why = no_weights(in_, id, stored.why());
     return std::nullopt;
   }
-  const std::optional<Tensor> codes = constant_value(in_, dq->input(0));
-  const std::optional<Tensor> scale = constant_value(in_, dq->input(1));
-  const std::optional<Tensor> zero = constant_value(in_, dq->input(2));
-  if (!codes || !scale || (dq->input(2).valid() && !zero)) {
-    why = "the weights or their scales are not constant";
-    return std::nullopt;
-  }
-  if (!is_byte(codes->type()) || scale->type() != DType::kFloat32 || scale->rank() > 1) {
-    why = fmt::format("weights of type {} have no integer kernel", name(codes->type()));
-    return std::nullopt;
-  }
-  std::optional<Tensor> symmetric = symmetric_codes(*codes, zero);
-  if (!symmetric) {
-    why = "the weights have a zero point that int8 cannot hold";
-    return std::nullopt;
-  }
-  Weights w;
-  w.codes = std::move(*symmetric);
-  const Tensor s = scale->aligned();
-  w.scales.assign(s.data<float>().begin(), s.data<float>().end());
-  w.axis = dq->attr_int("axis", 1);
-  if (w.axis < 0) w.axis += w.codes.rank();
-  return w;
+  auto symmetric = qdq::symmetric_int8(*stored);
+  if (symmetric) return std::move(*symmetric);
+  why = no_weights(in_, id, symmetric.why());
+  return std::nullopt;
 }
 
 std::optional<Tensor> Context::constant(ValueId id) const {
@@ -78,37 +64,26 @@ std::optional<Tensor> Context::constant(ValueId id) const {
 }
 
 bool Context::is_constant(ValueId id) const {
-  const Node* dq = in_.producer(id);
-  if (dq != nullptr && dq->is("DequantizeLinear")) {
-    const Tensor* codes = in_.constant(dq->input(0));
-    const Tensor* scale = in_.constant(dq->input(1));
-    const Tensor* zero = in_.constant(dq->input(2));
-    // What type inference leaves open: a zero point for each scale, or one.
-    const bool zeros_fit =
-        !dq->input(2).valid() || (zero != nullptr && scale != nullptr &&
-                                  (zero->count() == 1 || zero->count() == scale->count()));
-    if (codes != nullptr && scale != nullptr && zeros_fit) return true;
-  }
+  const auto dq = qdq::read_dequantize(in_, id, kStoredConstant);
+  if (dq && in_.constant(dq->codes) != nullptr) return true;
   return constant(id).has_value();
 }
 
-std::optional<Tensor> Context::int_bias(ValueId id, const qdq::Grid& x, const Weights& w) const {
-  const std::vector<double> scales(w.scales.begin(), w.scales.end());
-  const auto bias = qdq::bias_in_steps(in_, id, qdq::sum_steps(x.scale_at(0), scales),
-                                       [&](ValueId v) { return constant(v); });
+std::optional<Tensor>
+Context::int_bias(ValueId id, const qdq::Grid& x, const qdq::StoredCodes& w) const {
+  const auto bias = qdq::bias_in_steps(in_, id, qdq::sum_steps(x.scale_at(0), w.grid.scales()));
   return bias ? bias->codes() : std::nullopt;
 }
 
 Scales fold_scales(const qdq::Grid& x,
-                   const Weights& w,
+                   const qdq::StoredCodes& w,
                    const std::optional<Tensor>& bias,
                    const Epilogue& e) {
   const bool to_codes = e.to != DType::kFloat32;
   const double out_scale = to_codes ? static_cast<double>(e.quant.one_scale()) : 1.0;
   std::vector<float> m;
-  for (const float s : w.scales)
-    m.push_back(static_cast<float>(static_cast<double>(x.one_scale()) * static_cast<double>(s) /
-                                   out_scale));
+  for (const double s : w.grid.scales())
+    m.push_back(static_cast<float>(x.scale_at(0) * s / out_scale));
   Scales out{Tensor::of<float>({static_cast<int64_t>(m.size())}, m), std::nullopt};
   if (bias) {
     std::vector<float> b;

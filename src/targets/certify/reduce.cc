@@ -225,9 +225,8 @@ class Reducer {
     const Node& dequantize = graph_.node(p.bias.node);
     const auto constant = [&](ValueId id) { return constant_value(graph_, id); };
     const auto w_scale = constant(graph_.node(p.scale.node).input(p.scale.input));
-    const auto bias =
-        qdq::bias_in_steps(graph_, dequantize.output(0),
-                           qdq::sum_steps(p.x_scale, w_scale->to_doubles().value()), constant);
+    const auto bias = qdq::bias_in_steps(graph_, dequantize.output(0),
+                                         qdq::sum_steps(p.x_scale, w_scale->to_doubles().value()));
     const auto codes = bias ? bias->codes() : std::nullopt;
     const bool one = factors.size() == 1;
     if (!codes || (!one && (codes->rank() != 1 || codes->count() != p.channels)))

@@ -53,8 +53,7 @@ BiasCodes bias_codes(
   const std::string name = graph.value(bias).name + "_codes";
   if (const Node* dq = graph.producer(bias)) {
     const auto steps = qdq::sum_steps(x.grid.scale_at(0), w.grid.scales(), alpha / beta);
-    const auto counted = qdq::bias_in_steps(graph, bias, steps,
-                                            [&](ValueId id) { return constant_value(graph, id); });
+    const auto counted = qdq::bias_in_steps(graph, bias, steps);
     const auto codes = counted ? counted->codes() : std::nullopt;
     if (!codes) return kNone;
     const Tensor* stored = graph.constant(dq->input(0));

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights behind DequantizeLinear as integer products multiply them.
+#pragma once
+
+#include "ops/qdq/site.h"
+
+namespace octet::qdq {
+
+/// 8-bit codes of a constant, in the file or made of constants alone, with f32 scales.
+struct StoredCodes {
+  Tensor codes;
+  Grid grid;
+};
+/// Of what DQ makes of them; one zero point may stand for all scales.
+Found<StoredCodes> stored_codes(const Graph& graph, ValueId real);
+/// The same numbers as int8 codes with zero point 0. kSeveralZeros, kOutOfInt8.
+Found<StoredCodes> symmetric_int8(const StoredCodes& stored);
+
+} // namespace octet::qdq
