@@ -9,7 +9,7 @@
 #include "borrow.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
-#include "passes/inline_functions.h"
+#include "passes/standardize/inline_functions.h"
 #include "replay/seeds.h"
 
 namespace {

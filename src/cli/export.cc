@@ -13,7 +13,7 @@
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/json.h"
-#include "passes/inline_functions.h"
+#include "passes/standardize/inline_functions.h"
 #include "targets/runtime_limits.h"
 #include "targets/tables.h"
 #include <CLI/CLI.hpp>

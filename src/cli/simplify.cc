@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet simplify: the same model said shorter, with a record of every rewrite.
-#include "passes/simplify.h"
+#include "passes/simplify/simplify.h"
 
 #include <algorithm>
 #include <chrono>
@@ -17,8 +17,8 @@
 #include "core/json.h"
 #include "core/string_util.h"
 #include "ops/infer.h"
-#include "passes/inline_functions.h"
-#include "passes/raise_opset.h"
+#include "passes/standardize/inline_functions.h"
+#include "passes/standardize/raise_opset.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

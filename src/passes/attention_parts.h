@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/standard_operators.h"
+#include "passes/standardize/standard_operators.h"
 
 namespace octet {
 

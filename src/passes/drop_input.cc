@@ -11,7 +11,7 @@
 #include "core/string_util.h"
 #include "graph/label.h"
 #include "ops/infer.h"
-#include "passes/only_broadcast.h"
+#include "passes/simplify/only_broadcast.h"
 
 namespace octet {
 namespace {

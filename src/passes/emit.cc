@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/emit.h"
 
-#include "passes/standard_operators.h"
+#include "passes/standardize/standard_operators.h"
 
 namespace octet {
 

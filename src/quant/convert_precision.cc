@@ -11,7 +11,7 @@
 #include "core/format.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
-#include "passes/raise_opset.h"
+#include "passes/standardize/raise_opset.h"
 #include "quant/place.h"
 #include "quant/precision_rules.h"
 #include "quant/scheme.h"

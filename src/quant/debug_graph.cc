@@ -6,7 +6,7 @@
 
 #include "core/format.h"
 #include "ops/op.h"
-#include "ops/seed.h"
+#include "ops/shared/seed.h"
 #include "passes/lower/lower.h"
 
 namespace octet {

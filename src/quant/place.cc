@@ -9,8 +9,8 @@
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/infer.h"
+#include "ops/qdq/quant_layout.h"
 #include "ops/qdq/site.h"
-#include "ops/quant_layout.h"
 
 namespace octet {
 

@@ -11,9 +11,9 @@
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/infer.h"
-#include "ops/ms/matrix_order.h"
+#include "ops/microsoft/matrix_order.h"
 #include "ops/schema_types.h"
-#include "passes/coded_operators.h"
+#include "passes/standardize/coded_operators.h"
 
 namespace octet {
 

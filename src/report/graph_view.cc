@@ -6,7 +6,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
-#include "ops/quant_layout.h"
+#include "ops/qdq/quant_layout.h"
 #include "targets/checks.h"
 #include "targets/work.h"
 

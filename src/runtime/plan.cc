@@ -9,8 +9,8 @@
 #include "core/format.h"
 #include "core/threads.h"
 #include "graph/label.h"
-#include "ops/elementwise.h"
 #include "ops/infer.h"
+#include "ops/shared/elementwise.h"
 
 namespace octet::runtime {
 int64_t Operand::count() const {

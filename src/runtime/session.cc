@@ -14,7 +14,7 @@
 #include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
-#include "passes/simplify.h"
+#include "passes/simplify/simplify.h"
 #include "runtime/plan.h"
 #include "runtime/workers.h"
 

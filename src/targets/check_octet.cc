@@ -7,7 +7,7 @@
 #include "core/string_util.h"
 #include "ops/op.h"
 #include "passes/lower/lower.h"
-#include "passes/standard_operators.h"
+#include "passes/standardize/standard_operators.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_integer.h"
 

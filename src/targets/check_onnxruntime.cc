@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ONNX Runtime refuses, or reads as something else. Source: docs/targets.md 4.2 and 8.
 #include "core/format.h"
-#include "passes/raise_opset.h"
+#include "passes/standardize/raise_opset.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/onnxruntime_parameters.h"

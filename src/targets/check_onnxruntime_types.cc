@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "passes/coded_operators.h"
+#include "passes/standardize/coded_operators.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_kernels.h"
 #include "targets/onnxruntime_versions.h"

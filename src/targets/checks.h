@@ -9,8 +9,8 @@
 
 #include "graph/domains.h"
 #include "graph/label.h"
+#include "ops/qdq/quant_layout.h"
 #include "ops/qdq/site.h"
-#include "ops/quant_layout.h"
 #include "targets/tables.h"
 
 #include "octet/target.h"

@@ -4,7 +4,7 @@
 // operator. Kernels: docs/OperatorKernels.md of microsoft/onnxruntime, CUDAExecutionProvider.
 #include <algorithm>
 
-#include "ops/ms/matrix_order.h"
+#include "ops/microsoft/matrix_order.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_versions.h"
 

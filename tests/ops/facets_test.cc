@@ -10,7 +10,7 @@
 #include "core/philox.h"
 #include "ops/op_runner.h"
 #include "ops/schema_types.h"
-#include "ops/types.h"
+#include "ops/shared/types.h"
 #include "support/backend.h"
 #include "support/expectations.h"
 #include <gtest/gtest.h>

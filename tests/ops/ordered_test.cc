@@ -3,7 +3,7 @@
 // numbers against the standard operators on every code. A whole layer: ordered_peer.py.
 #include <numeric>
 
-#include "ops/ms/matrix_order.h"
+#include "ops/microsoft/matrix_order.h"
 #include "ops/op_runner.h"
 
 #include "octet/executor.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "passes/simplify.h"
+#include "passes/simplify/simplify.h"
 #include "support/backend.h"
 #include "support/expectations.h"
 #include <gtest/gtest.h>

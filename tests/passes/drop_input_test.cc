@@ -2,7 +2,7 @@
 // An input that is one number from now on: what it becomes, and that nothing else changes.
 #include "passes/drop_input.h"
 #include "passes/pass_support.h"
-#include "passes/simplify.h"
+#include "passes/simplify/simplify.h"
 
 namespace octet {
 namespace {

@@ -7,7 +7,7 @@
 #include "graph/verify.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
-#include "passes/inline_functions.h"
+#include "passes/standardize/inline_functions.h"
 #include <gtest/gtest.h>
 
 #include "octet/graph_text.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "passes/rules.h"
-#include "passes/standard_operators.h"
+#include "passes/simplify/rules.h"
+#include "passes/standardize/standard_operators.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"

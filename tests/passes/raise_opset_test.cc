@@ -2,8 +2,8 @@
 // A graph written for a later operator set gives the same bits, or an error that names why not.
 #include "core/format.h"
 #include "passes/pass_support.h"
-#include "passes/raise_opset.h"
-#include "passes/simplify.h"
+#include "passes/simplify/simplify.h"
+#include "passes/standardize/raise_opset.h"
 
 namespace octet {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simplify in the bodies of If, Loop and Scan: fewer nodes, the same bits.
 #include "passes/pass_support.h"
-#include "passes/simplify.h"
+#include "passes/simplify/simplify.h"
 
 namespace octet {
 namespace {

@@ -3,8 +3,8 @@
 #include <random>
 
 #include "passes/pass_support.h"
-#include "passes/rules.h"
-#include "passes/simplify.h"
+#include "passes/simplify/rules.h"
+#include "passes/simplify/simplify.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"

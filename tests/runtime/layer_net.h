@@ -9,7 +9,7 @@
 #include "core/cpu.h"
 #include "core/philox.h"
 #include "passes/lower/lower.h"
-#include "passes/simplify.h"
+#include "passes/simplify/simplify.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"

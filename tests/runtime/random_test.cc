@@ -3,7 +3,7 @@
 // draws the same.
 #include "core/cpu.h"
 #include "passes/lower/lower.h"
-#include "passes/simplify.h"
+#include "passes/simplify/simplify.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"

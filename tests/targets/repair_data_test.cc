@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "passes/standard_operators.h"
+#include "passes/standardize/standard_operators.h"
 #include "targets/findings.h"
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include "core/format.h"
 #include "core/numerics/epilogue.h"
-#include "ops/quant_layout.h"
+#include "ops/qdq/quant_layout.h"
 
 namespace octet::native {
 

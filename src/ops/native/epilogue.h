@@ -3,7 +3,7 @@
 // validation, and its evaluation by the scalar functions of core/numerics/epilogue.h.
 #pragma once
 
-#include "ops/validate.h"
+#include "ops/shared/validate.h"
 
 namespace octet::native {
 

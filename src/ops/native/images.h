@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ops/native/epilogue.h"
-#include "ops/window.h"
+#include "ops/shared/window.h"
 
 namespace octet::native {
 

@@ -3,7 +3,7 @@
 // attribute epsilon. numerics::layer_norm_row of core/numerics/reduce.h.
 #include "core/numerics/reduce.h"
 #include "ops/native/unary.h"
-#include "ops/normalization.h"
+#include "ops/shared/normalization.h"
 
 namespace octet::native::op_LayerNormalization {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet.native MatMul (1). a: [.., M, K], b: [.., K, N] f32, leading dimensions broadcast. Each
 // output is one chain of fused multiply-adds over k. docs/native-operators.md, docs/numerics.md.
-#include "ops/matrix_product.h"
 #include "ops/native/chain.h"
 #include "ops/native/epilogue.h"
+#include "ops/shared/matrix_product.h"
 
 namespace octet::native::op_MatMul {
 namespace {

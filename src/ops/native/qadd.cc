@@ -4,8 +4,8 @@
 // docs/native-operators.md, docs/numerics.md.
 #include "core/format.h"
 #include "core/numerics/epilogue.h"
-#include "ops/movement.h"
 #include "ops/native/epilogue.h"
+#include "ops/shared/movement.h"
 
 namespace octet::native::op_QAdd {
 namespace {

@@ -2,8 +2,8 @@
 // octet.native QMatMul (1), a product of two activations. a: [.., M, K], b: [.., K, N] i8/u8,
 // leading dimensions broadcast. Attributes: a_zero_point, b_zero_point, multiplier and those of the
 // epilogue without residual. docs/native-operators.md, docs/numerics.md.
-#include "ops/matrix_product.h"
 #include "ops/native/epilogue.h"
+#include "ops/shared/matrix_product.h"
 
 namespace octet::native::op_QMatMul {
 namespace {

@@ -4,7 +4,7 @@
 #include "core/format.h"
 #include "core/numerics/round.h"
 #include "ops/native/epilogue.h"
-#include "ops/quant_layout.h"
+#include "ops/qdq/quant_layout.h"
 
 namespace octet::native::op_Quantize {
 namespace {

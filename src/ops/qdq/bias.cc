@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ops/evaluate.h"
-#include "ops/quant_layout.h"
+#include "ops/qdq/quant_layout.h"
 
 namespace octet::qdq {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "ops/quant_layout.h"
+#include "ops/qdq/quant_layout.h"
 
 #include "octet/observer.h"
 #include "octet/tensor.h"

@@ -9,10 +9,10 @@
 #include "graph/bodies.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
-#include "passes/coded_operators.h"
 #include "passes/lower/chains.h"
 #include "passes/lower/context.h"
-#include "passes/standard_operators.h"
+#include "passes/standardize/coded_operators.h"
+#include "passes/standardize/standard_operators.h"
 
 namespace octet {
 namespace lowering {

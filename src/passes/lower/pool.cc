@@ -4,7 +4,7 @@
 //                           ones as well
 //   DQ ─ AveragePool ─ Q    becomes QAveragePool
 //   x  ─ AveragePool        becomes native AveragePool
-#include "ops/quant_layout.h"
+#include "ops/qdq/quant_layout.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {

@@ -2,7 +2,7 @@
 // octet.native MatMul and QMatMul: batched products of two activations.
 #include "core/format.h"
 #include "core/threads.h"
-#include "ops/matrix_product.h"
+#include "ops/shared/matrix_product.h"
 #include "runtime/kernels/qmatmul.h"
 #include "runtime/kernels/sgemm.h"
 #include "runtime/steps/call.h"

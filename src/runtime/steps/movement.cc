@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transpose, Slice, Expand, Concat and Split as strided copies, Gather by rows. Elements of whole
 // bytes; strings and packed types run by reference.
-#include "ops/movement.h"
+#include "ops/shared/movement.h"
 
 #include <algorithm>
 
 #include "core/format.h"
 #include "core/threads.h"
-#include "ops/types.h"
+#include "ops/shared/types.h"
 #include "runtime/kernels/strided.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReduceSum, ReduceMean, ReduceMax and ReduceMin over axes that are known.
-#include "ops/reduce.h"
+#include "ops/shared/reduce.h"
 
 #include "core/format.h"
 #include "core/threads.h"

@@ -4,7 +4,7 @@
 
 #include "core/format.h"
 #include "ops/op.h"
-#include "ops/seed.h"
+#include "ops/shared/seed.h"
 #include "runtime/step.h"
 
 namespace octet::runtime {

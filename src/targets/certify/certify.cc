@@ -9,7 +9,7 @@
 #include "graph/label.h"
 #include "ops/infer.h"
 #include "ops/qdq/site.h"
-#include "passes/inline_functions.h"
+#include "passes/standardize/inline_functions.h"
 #include "targets/certify/products.h"
 #include "targets/certify/reduce.h"
 #include "targets/certify/saturation.h"

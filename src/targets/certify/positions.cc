@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "ops/window.h"
+#include "ops/shared/window.h"
 #include "targets/certify/products.h"
 
 namespace octet {

@@ -6,7 +6,7 @@
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/op.h"
-#include "passes/coded_operators.h"
+#include "passes/standardize/coded_operators.h"
 #include "targets/checks.h"
 
 namespace octet {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "graph/verify.h"
-#include "passes/decompose_dynamic_gemm.h"
 #include "passes/export_note.h"
+#include "passes/standardize/decompose_dynamic_gemm.h"
 
 #include "octet/export.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //   octet.native.QDynamicGemm   =>   DynamicQuantizeLinear ─▶ MatMulInteger ─▶ Cast ─▶ Mul [─▶ Add]
 // Not exact: one range for the tensor instead of one for each row.
-#include "passes/decompose_dynamic_gemm.h"
+#include "passes/standardize/decompose_dynamic_gemm.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

@@ -5,7 +5,7 @@
 
 #include "graph/bodies.h"
 #include "ops/infer.h"
-#include "ops/quant_layout.h"
+#include "ops/qdq/quant_layout.h"
 #include "targets/checks.h"
 #include "targets/repair/rule.h"
 

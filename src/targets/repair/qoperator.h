@@ -2,7 +2,7 @@
 // What the repairs of operators on codes cost.
 #pragma once
 
-#include "passes/coded_operators.h"
+#include "passes/standardize/coded_operators.h"
 
 namespace octet {
 

@@ -4,7 +4,7 @@
 
 #include "core/format.h"
 #include "ops/infer.h"
-#include "passes/raise_opset.h"
+#include "passes/standardize/raise_opset.h"
 #include "targets/checks.h"
 #include "targets/repair/rules.h"
 

@@ -6,7 +6,7 @@
 #include "graph/domains.h"
 #include "graph/label.h"
 #include "ops/infer.h"
-#include "passes/raise_opset.h"
+#include "passes/standardize/raise_opset.h"
 #include "targets/repair/rules.h"
 
 namespace octet {

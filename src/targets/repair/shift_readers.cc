@@ -7,7 +7,7 @@
 #include "ops/evaluate.h"
 #include "ops/op.h"
 #include "passes/emit.h"
-#include "passes/standard_operators.h"
+#include "passes/standardize/standard_operators.h"
 #include "targets/repair/shift.h"
 
 namespace octet {

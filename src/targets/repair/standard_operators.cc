@@ -4,7 +4,7 @@
 // for ONNX Runtime on the CPU those that it has no kernel for there.
 // QAttention becomes products behind DQ, QOrdered operators stand between DQ and Q. Rounding.
 // Source: docs/targets.md 1.3, 9.
-#include "passes/standard_operators.h"
+#include "passes/standardize/standard_operators.h"
 
 #include "ops/op.h"
 #include "targets/onnxruntime_versions.h"

@@ -7,7 +7,7 @@
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/op.h"
-#include "ops/seed.h"
+#include "ops/shared/seed.h"
 #include "train/convert.h"
 
 #include "octet/executor.h"

@@ -7,7 +7,7 @@
 #include "core/cpu.h"
 #include "core/format.h"
 #include "ops/infer.h"
-#include "passes/simplify.h"
+#include "passes/simplify/simplify.h"
 #include "runner/bounds.h"
 
 #include "octet/export.h"

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// BitwiseNot (opset 18).
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_BitwiseNot {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kIntegerTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(infer, ctx,
+                    {.real = {},
+                     .integer = [](int64_t x) { return ~x; },
+                     .natural = [](uint64_t x) { return ~x; }});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "BitwiseNot",
+    .since = 18,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.involution = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_BitwiseNot

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// BitwiseXor (opset 18). c = a ^ b with broadcasting.
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_BitwiseXor {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_binary(ctx, kIntegerTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_binary(infer, ctx,
+                     {.real = {},
+                      .integer = [](int64_t a, int64_t b) { return a ^ b; },
+                      .natural = [](uint64_t a, uint64_t b) { return a ^ b; }});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "BitwiseXor",
+    .since = 18,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_BitwiseXor

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// LessOrEqual (opset 12). True where a is at most b, with broadcasting; false for NaN.
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_LessOrEqual {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_binary(ctx, kNumericTypes, DType::kBool);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_binary(infer, ctx,
+                     {.real = [](double a, double b) { return a <= b ? 1.0 : 0.0; },
+                      .integer = [](int64_t a, int64_t b) { return int64_t{a <= b}; },
+                      .natural = [](uint64_t a, uint64_t b) { return uint64_t{a <= b}; }},
+                     DType::kBool);
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "LessOrEqual",
+    .since = 12,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_LessOrEqual

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Or (opset 7). True where either of a and b holds, with broadcasting.
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Or {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_binary(ctx, kBoolType);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_binary(infer, ctx, {.real = {}, .integer = {}, .natural = [](uint64_t a, uint64_t b) {
+                                    return uint64_t{a != 0 || b != 0};
+                                  }});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Or",
+    .since = 7,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_Or

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Add (opset 7). c = a + b with broadcasting. A constant vector or matrix that is added is a bias.
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Add {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_binary(ctx, kNumericTypes, DType::kUndefined,
+                      [](const Dim& a, const Dim& b) { return a + b; });
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_binary(infer, ctx,
+                     {.real = [](double a, double b) { return a + b; },
+                      .integer = [](int64_t a, int64_t b) { return wrap_add(a, b); },
+                      .natural = [](uint64_t a, uint64_t b) { return a + b; }});
+}
+
+Role roles(const Node&, size_t) {
+  return Role::kBias;
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Add",
+    .since = 7,
+    .infer = infer,
+    .eval = eval,
+    .roles = roles,
+    .quant = elementwise_all,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.broadcasts = true, .by_magnitude = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_Add

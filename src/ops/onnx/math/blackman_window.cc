@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// BlackmanWindow (opset 17). y[n] = 0.42 - 0.5 cos(2 pi n / N) + 0.08 cos(4 pi n / N).
+#include "ops/shared/cosine_window.h"
+
+namespace octet::onnx::op_BlackmanWindow {
+namespace {
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_cosine_window(ctx, {.a0 = 0.42, .a1 = 0.5, .a2 = 0.08});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "BlackmanWindow",
+    .since = 17,
+    .infer = infer_cosine_window,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kNoFacts,
+};
+
+} // namespace octet::onnx::op_BlackmanWindow

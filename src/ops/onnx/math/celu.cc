@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Celu (opset 12). y = x for x > 0, alpha * (e^(x / alpha) - 1) below.
+#include <cmath>
+
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Celu {
+namespace {
+
+struct CeluAttrs {
+  double alpha = 1.0;
+};
+
+CeluAttrs parse(const Node& node) {
+  return {
+      .alpha = node.attr_float("alpha", 1.0F),
+  };
+}
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  const CeluAttrs a = parse(ctx.node);
+  return eval_unary(
+      infer, ctx,
+      {.real = [a](double x) { return x > 0 ? x : a.alpha * std::expm1(x / a.alpha); },
+       .integer = {},
+       .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Celu",
+    .since = 12,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
+};
+
+} // namespace octet::onnx::op_Celu

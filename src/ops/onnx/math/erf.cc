@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Erf (opset 9). Integer types round the result towards zero, as the reference evaluator does.
+#include <cmath>
+
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Erf {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kNumericTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(
+      infer, ctx,
+      {.real = [](double x) { return std::erf(x); },
+       .integer = [](int64_t x) { return static_cast<int64_t>(std::erf(static_cast<double>(x))); },
+       .natural = [](uint64_t x) { return uint64_t{std::erf(static_cast<double>(x)) >= 1}; }});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Erf",
+    .since = 9,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+    .motion = nothing_moves,
+    .range = within<-1, 1>,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
+};
+
+} // namespace octet::onnx::op_Erf

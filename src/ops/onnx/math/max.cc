@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Max (opset 8). The largest of all inputs with broadcasting; NaN wins.
+#include <cmath>
+
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Max {
+namespace {
+
+Dim larger(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return a.value() > b.value() ? a : b;
+  return a == b ? a : Dim::unknown();
+}
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_variadic(ctx, kNumericTypes, larger);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_variadic(infer, ctx,
+                       {.real = [](double a, double b) { return std::isnan(a) || a > b ? a : b; },
+                        .integer = [](int64_t a, int64_t b) { return a > b ? a : b; },
+                        .natural = [](uint64_t a, uint64_t b) { return a > b ? a : b; }});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Max",
+    .since = 8,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = elementwise_all,
+    .motion = orders_all,
+    .range = of_sources,
+    .determinism = Determinism::kPure,
+    .facts =
+        Facts{.broadcasts = true, .of_one_is_it = true, .by_magnitude = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_Max

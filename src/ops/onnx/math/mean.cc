@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mean (opset 8). The mean of all inputs with broadcasting, rounded once.
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Mean {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_variadic(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  const auto n = static_cast<double>(ctx.inputs.size());
+  return eval_variadic(
+      infer, ctx, {.real = [](double a, double b) { return a + b; }, .integer = {}, .natural = {}},
+      [n](double sum) { return sum / n; });
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Mean",
+    .since = 8,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = elementwise_all,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts =
+        Facts{.broadcasts = true, .of_one_is_it = true, .by_magnitude = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_Mean

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mish (opset 18). y = x * tanh(ln(1 + e^x)).
+#include <algorithm>
+#include <cmath>
+
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Mish {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(infer, ctx,
+                    {.real =
+                         [](double x) {
+                           return x *
+                                  std::tanh(std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))));
+                         },
+                     .integer = {},
+                     .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Mish",
+    .since = 18,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
+};
+
+} // namespace octet::onnx::op_Mish

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reciprocal (opset 6). y = 1 / x.
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Reciprocal {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(infer, ctx,
+                    {.real = [](double x) { return 1 / x; }, .integer = {}, .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Reciprocal",
+    .since = 6,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = kUnchanged,
+};
+
+} // namespace octet::onnx::op_Reciprocal

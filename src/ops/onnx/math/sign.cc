@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sign (opset 9). -1, 0 or 1; NaN stays NaN.
+#include <cmath>
+
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Sign {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_unary(ctx, kNumericTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_unary(
+      infer, ctx,
+      {.real = [](double x) { return std::isnan(x) || x == 0 ? x : std::copysign(1.0, x); },
+       .integer = [](int64_t x) { return int64_t{x > 0} - int64_t{x < 0}; },
+       .natural = [](uint64_t x) { return uint64_t{x != 0}; }});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Sign",
+    .since = 9,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = unary_table,
+    .motion = nothing_moves,
+    .range = within<-1, 1>,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.idempotent = true, .exact = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_Sign

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sum (opset 8). The sum of all inputs with broadcasting, rounded once.
+#include "ops/shared/elementwise.h"
+
+namespace octet::onnx::op_Sum {
+namespace {
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_variadic(ctx, kFloatTypes);
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_variadic(
+      infer, ctx, {.real = [](double a, double b) { return a + b; }, .integer = {}, .natural = {}});
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "Sum",
+    .since = 8,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = elementwise_all,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts =
+        Facts{.broadcasts = true, .of_one_is_it = true, .by_magnitude = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_Sum

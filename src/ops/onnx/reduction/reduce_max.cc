@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReduceMax (opset 1 to 20). The largest element over the axes, NaN where there is one; over
+// nothing the type's lowest value.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/shared/reduce.h"
+
+namespace octet::onnx::op_ReduceMax {
+namespace {
+
+constexpr TypeSet kTypes = kReducible | TypeSet{DType::kInt8, DType::kUint8, DType::kBool};
+
+double real(std::span<const double> x) {
+  double r = -std::numeric_limits<double>::infinity();
+  for (double v : x)
+    if (v > r || std::isnan(v)) r = v;
+  return r;
+}
+
+int64_t integer(std::span<const int64_t> x, DType type) {
+  if (x.empty()) return lowest_integer(type);
+  return *std::max_element(x.begin(), x.end());
+}
+
+const Reduction& reduction() {
+  static const Reduction r = {
+      .types = kTypes, .axes_input_since = 18, .real = real, .integer = integer};
+  return r;
+}
+
+Result<std::vector<OutputInfo>> infer(const InferContext& c) {
+  return infer_reduction(c, reduction());
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& c) {
+  return eval_reduction(c, infer, reduction());
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "ReduceMax",
+    .since = 1,
+    .infer = infer,
+    .eval = eval,
+    .roles = first_is_data,
+    .quant = not_quantizable,
+    .motion = nothing_moves, // over nothing an element comes out that x does not have
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.exact = true},
+};
+
+} // namespace octet::onnx::op_ReduceMax

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// RNN (opset 7). h = f(W x + Wb + R h + Rb).
+#include "ops/shared/recurrent.h"
+
+namespace octet::onnx::op_RNN {
+namespace {
+
+const RecurrentKind& kind() {
+  static const RecurrentKind k{.gates = 1, .activations = {"Tanh"}, .has_cell = false};
+  return k;
+}
+
+void step(const RecurrentStep& s) {
+  std::vector<double> h(static_cast<size_t>(s.hidden));
+  for (int64_t i = 0; i < s.hidden; ++i)
+    h[static_cast<size_t>(i)] = s.activations[0](s.input[i] + s.recurrent(0, i, s.h));
+  std::copy(h.begin(), h.end(), s.h);
+}
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  return infer_recurrent(ctx, kind());
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  return eval_recurrent(infer, ctx, kind(), step);
+}
+
+} // namespace
+
+extern const OpDef def = {
+    .domain = "",
+    .name = "RNN",
+    .since = 7,
+    .infer = infer,
+    .eval = eval,
+    .roles = recurrent_roles,
+    .quant = not_quantizable,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .determinism = Determinism::kPure,
+    .facts = Facts{.products = true, .unchanged = true},
+};
+
+} // namespace octet::onnx::op_RNN
