@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The definition of every operator: octet::<domain>::op_<Name>::def, as ops.def lists them.
+// The facets of every operator: octet::<domain>::op_<Name>::facets, as ops.def lists them.
 #pragma once
 
 #include "ops/op.h"
 
 #define OP(domain, name, file)                                                                     \
   namespace octet::domain::op_##name {                                                             \
-    extern const OpDef def;                                                                        \
+    extern const OpFacets facets;                                                                  \
   }
 #include "ops/ops.def"
 #undef OP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpDef: everything octet knows of an operator, in one struct that each file of this room fills.
-// ops.def lists the operators once; the registry and CMake read that list.
+// OpDef: everything octet knows of an operator. Each file of this room fills OpFacets; ops.def lists
+// the operators once, and the registry and CMake read that list.
 #pragma once
 
 #include <cstdint>
@@ -156,7 +156,7 @@ using MotionFn = Motion(const Node&);
 /// Of output 0, and of the outputs that its motion gives; holds for all inputs but NaN.
 using ValueRangeFn = Range(const RangeContext&);
 
-/// A facet has no default: leaving one out of an OpDef does not compile.
+/// A facet has no default: leaving one out of OpFacets does not compile.
 template <class Fn>
 struct Facet {
   Fn* fn;
@@ -171,9 +171,8 @@ struct Fixed {
   Fixed() = delete;
 };
 
-struct OpDef {
-  std::string_view domain;
-  std::string_view name;
+/// What an operator's file says of it.
+struct OpFacets {
   int64_t since; ///< first operator set version that this file understands
   Facet<InferFn> infer;
   Facet<EvalFn> eval;
@@ -185,10 +184,16 @@ struct OpDef {
   Fixed<Facts> facts;
 };
 
+/// An operator: the domain and name of its line in ops.def, and its facets.
+struct OpDef : OpFacets {
+  std::string_view domain; ///< "" is ai.onnx
+  std::string_view name;
+};
+
 /// The definition for domain and type ("" and "ai.onnx" are one), or null.
 const OpDef* find_op(std::string_view domain, std::string_view op_type);
 /// All definitions, in the order of ops.def.
-std::span<const OpDef* const> all_ops();
+std::span<const OpDef> all_ops();
 /// What is true of the node's operator; nothing, of one that octet does not know.
 Facts facts_of(const Node& node);
 /// Which elements come out of the node; none, of an operator that octet does not know.

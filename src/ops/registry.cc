@@ -4,26 +4,32 @@
 #include <map>
 #include <string>
 
+#include "graph/domains.h"
 #include "ops/definitions.h"
 
+namespace octet::onnx {
+constexpr std::string_view kDomain = "";
+}
+namespace octet::ms {
+constexpr std::string_view kDomain = kMicrosoft;
+}
+namespace octet::training {
+constexpr std::string_view kDomain = "ai.onnx.preview.training";
+}
+namespace octet::native {
+constexpr std::string_view kDomain = kNative;
+}
+
 namespace octet {
-
 namespace {
-
-// A trailing null keeps the array non-empty whatever the list holds.
-const OpDef* const kOps[] = {
-#define OP(domain, name, file) &domain::op_##name::def,
-#include "ops/ops.def"
-#undef OP
-    nullptr};
 
 using OpKey = std::pair<std::string_view, std::string_view>;
 
 const std::map<OpKey, const OpDef*>& index() {
   static const std::map<OpKey, const OpDef*> table = [] {
     std::map<OpKey, const OpDef*> t;
-    for (const OpDef* op : all_ops())
-      t.emplace(OpKey{op->domain, op->name}, op);
+    for (const OpDef& op : all_ops())
+      t.emplace(OpKey{op.domain, op.name}, &op);
     return t;
   }();
   return table;
@@ -31,8 +37,13 @@ const std::map<OpKey, const OpDef*>& index() {
 
 } // namespace
 
-std::span<const OpDef* const> all_ops() {
-  return {kOps, std::size(kOps) - 1};
+std::span<const OpDef> all_ops() {
+  static const OpDef ops[] = {
+#define OP(domain, name, file) {octet::domain::op_##name::facets, octet::domain::kDomain, #name},
+#include "ops/ops.def"
+#undef OP
+  };
+  return ops;
 }
 
 const OpDef* find_op(std::string_view domain, std::string_view op_type) {

@@ -2,14 +2,13 @@
 // The table: operator -> candidates, best first.
 #include <array>
 
+#include "graph/domains.h"
 #include "ops/op.h"
 #include "runtime/step.h"
 #include "runtime/steps/steps.h"
 
 namespace octet::runtime {
 namespace {
-
-constexpr std::string_view kNative = "octet.native";
 
 constexpr KernelRow kTable[] = {
     {kNative, "QConv", prepare_qconv},

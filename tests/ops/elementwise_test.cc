@@ -180,10 +180,10 @@ TEST(Traits, OfWhatMovesSelectsAndMaps) {
 
 TEST(Registry, NamesEachOperatorOnce) {
   std::set<std::pair<std::string_view, std::string_view>> seen;
-  for (const OpDef* op : all_ops()) {
-    EXPECT_TRUE(seen.emplace(op->domain, op->name).second) << op->name;
-    EXPECT_GE(op->since, 1) << op->name;
-    EXPECT_EQ(op, find_op(op->domain, op->name));
+  for (const OpDef& op : all_ops()) {
+    EXPECT_TRUE(seen.emplace(op.domain, op.name).second) << op.name;
+    EXPECT_GE(op.since, 1) << op.name;
+    EXPECT_EQ(&op, find_op(op.domain, op.name));
   }
   EXPECT_EQ(find_op("", "Add"), find_op("ai.onnx", "Add"));
   EXPECT_EQ(nullptr, find_op("", "NoSuchOperator"));

@@ -142,10 +142,10 @@ TEST(Motion, IsWhatTheReferenceDoes) {
   }
   // Without a case in ONNX's tests.
   const std::set<std::string_view> others = {"octet.native.MaxPool", ".Scatter"};
-  for (const OpDef* op : all_ops()) {
-    const std::string name = std::string(op->domain) + "." + std::string(op->name);
-    if (op->motion.fn != nothing_moves && !others.contains(name)) {
-      EXPECT_GT(seen[op], 0) << name << " says that it moves elements, and no case looks at it";
+  for (const OpDef& op : all_ops()) {
+    const std::string name = std::string(op.domain) + "." + std::string(op.name);
+    if (op.motion.fn != nothing_moves && !others.contains(name)) {
+      EXPECT_GT(seen[&op], 0) << name << " says that it moves elements, and no case looks at it";
     }
   }
 }
@@ -177,10 +177,10 @@ TEST(Range, HoldsWhatTheReferenceGives) {
     ++seen[example.op];
   }
   const std::set<std::string_view> others = {"com.microsoft.DequantizeLinear", ".Scatter"};
-  for (const OpDef* op : all_ops()) {
-    const std::string name = std::string(op->domain) + "." + std::string(op->name);
-    if (!is_unsaid(op->range.fn) && !others.contains(name)) {
-      EXPECT_GT(seen[op], 0) << name << " says what comes out, and no case looks at it";
+  for (const OpDef& op : all_ops()) {
+    const std::string name = std::string(op.domain) + "." + std::string(op.name);
+    if (!is_unsaid(op.range.fn) && !others.contains(name)) {
+      EXPECT_GT(seen[&op], 0) << name << " says what comes out, and no case looks at it";
     }
   }
 }
@@ -265,9 +265,9 @@ Tensor again(const OpDef& op, std::vector<Tensor> inputs) {
 template <class Test>
 void for_each_with(bool Facts::*fact, const Test& look) {
   int count = 0;
-  for (const OpDef* op : all_ops())
-    if (op->facts.value.*fact) {
-      look(*op);
+  for (const OpDef& op : all_ops())
+    if (op.facts.value.*fact) {
+      look(op);
       ++count;
     }
   EXPECT_GT(count, 0);
@@ -362,22 +362,22 @@ TEST(Facts, AgreeWithWhatQuantizationIsTold) {
   const Tensor some = drawn(DType::kFloat32, {4, 4}, 1);
   InputInfo weight = x;
   weight.constant = &some;
-  for (const OpDef* op : all_ops()) {
+  for (const OpDef& op : all_ops()) {
     Node node;
-    node.op_type = op->name;
-    node.domain = op->domain;
+    node.op_type = op.name;
+    node.domain = op.domain;
     node.inputs = {ValueId{0}, ValueId{1}, ValueId{2}};
-    const QuantTrait trait = op->quant.fn(node, std::vector<InputInfo>{x, weight, weight});
-    const Facts& facts = op->facts.value;
+    const QuantTrait trait = op.quant.fn(node, std::vector<InputInfo>{x, weight, weight});
+    const Facts& facts = op.facts.value;
     if (trait.kind == QuantTrait::Kind::kWeighted || trait.kind == QuantTrait::Kind::kProduct) {
-      EXPECT_TRUE(facts.products) << op->name;
+      EXPECT_TRUE(facts.products) << op.name;
     }
     if (facts.on_codes) {
-      EXPECT_EQ(QuantTrait::Kind::kNone, trait.kind) << op->name;
+      EXPECT_EQ(QuantTrait::Kind::kNone, trait.kind) << op.name;
     }
     if (trait.reason == "the operator works on codes already") {
-      const bool steps = op->name.find("uantizeWith") != std::string_view::npos;
-      EXPECT_NE(steps, facts.on_codes) << op->name;
+      const bool steps = op.name.find("uantizeWith") != std::string_view::npos;
+      EXPECT_NE(steps, facts.on_codes) << op.name;
     }
   }
 }

@@ -83,9 +83,9 @@ TEST(LayerTraits, StateWeightsAxesAndProducts) {
   EXPECT_EQ(QuantTrait::Kind::kProduct, trait("MatMul", product).kind);
   EXPECT_EQ(QuantTrait::Kind::kSameScale, trait("MaxPool", {x}).kind);
   EXPECT_EQ(QuantTrait::Kind::kElementwise, trait("AveragePool", {x}).kind);
-  for (const OpDef* op : all_ops()) {
-    const QuantTrait t = op->quant.fn(node, weighted);
-    EXPECT_TRUE(t.kind != QuantTrait::Kind::kNone || !t.reason.empty()) << op->name;
+  for (const OpDef& op : all_ops()) {
+    const QuantTrait t = op.quant.fn(node, weighted);
+    EXPECT_TRUE(t.kind != QuantTrait::Kind::kNone || !t.reason.empty()) << op.name;
   }
   EXPECT_EQ(Role::kStatistic, find_op("", "BatchNormalization")->roles.fn(node, 4));
   EXPECT_EQ(Role::kGain, find_op("", "LayerNormalization")->roles.fn(node, 1));

@@ -36,9 +36,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "Attention",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -28,9 +28,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "BiasGelu",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -11,11 +11,11 @@ namespace {
 constexpr int64_t kVersion = 21;
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return onnx::op_DequantizeLinear::def.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
+  return onnx::op_DequantizeLinear::facets.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return onnx::op_DequantizeLinear::def.eval.fn(
+  return onnx::op_DequantizeLinear::facets.eval.fn(
       {.node = ctx.node, .version = kVersion, .inputs = ctx.inputs, .run_body = {}, .seed = 0});
 }
 
@@ -25,9 +25,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "DequantizeLinear",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -27,7 +27,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
-  const auto a = OCTET_TRY(onnx::op_DynamicQuantizeLinear::def.eval.fn(
+  const auto a = OCTET_TRY(onnx::op_DynamicQuantizeLinear::facets.eval.fn(
       {.node = ctx.node, .version = 11, .inputs = {ctx.inputs[0]}, .run_body = {}, .seed = 0}));
   const ms::ScaledProduct p{.a = a[0],
                             .a_zero = a[2],
@@ -42,9 +42,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "DynamicQuantizeMatMul",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -37,9 +37,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "FastGelu",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

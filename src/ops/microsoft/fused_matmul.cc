@@ -71,9 +71,7 @@ Role roles(const Node&, size_t) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "FusedMatMul",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -8,26 +8,16 @@
 namespace octet::ms::op_Gelu {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
-Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_unary(
-      infer, ctx,
-      {.real = [](double x) { return x / 2 * (1 + std::erf(x / std::numbers::sqrt2)); },
-       .integer = {},
-       .natural = {}});
+double value(double x) {
+  return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "Gelu",
+extern const OpFacets facets = {
     .since = 1,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_unary<kFloatTypes>,
+    .eval = eval_real<value>,
     .roles = all_data,
     .quant = unary_table,
     .motion = nothing_moves,

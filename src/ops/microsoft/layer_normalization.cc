@@ -9,19 +9,17 @@ namespace {
 constexpr int64_t kVersion = 17;
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return onnx::op_LayerNormalization::def.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
+  return onnx::op_LayerNormalization::facets.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return onnx::op_LayerNormalization::def.eval.fn(
+  return onnx::op_LayerNormalization::facets.eval.fn(
       {.node = ctx.node, .version = kVersion, .inputs = ctx.inputs, .run_body = {}, .seed = 0});
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "LayerNormalization",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -12,9 +12,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "QLinearAdd",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer_binary_codes,
     .eval = eval,

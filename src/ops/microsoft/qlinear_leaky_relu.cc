@@ -13,9 +13,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "QLinearLeakyRelu",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer_unary_codes,
     .eval = eval,

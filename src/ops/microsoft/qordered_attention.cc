@@ -150,9 +150,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "QOrderedAttention",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

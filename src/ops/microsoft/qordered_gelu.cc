@@ -25,7 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const auto values = OCTET_TRY(ms::dequantized(ctx.inputs[0], ctx.inputs[1].at(0)));
   const Tensor x = OCTET_TRY(rounded(DType::kFloat32, shape, values));
-  const auto y = OCTET_TRY(ms::op_Gelu::def.eval.fn(
+  const auto y = OCTET_TRY(ms::op_Gelu::facets.eval.fn(
       {.node = ctx.node, .version = 1, .inputs = one(x), .run_body = {}, .seed = 0}));
   return one(OCTET_TRY(ms::quantized(DType::kInt8, shape, OCTET_TRY(y[0].to_doubles()),
                                      static_cast<float>(ctx.inputs[2].at(0)))));
@@ -33,9 +33,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "QOrderedGelu",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -50,11 +50,11 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const auto values = OCTET_TRY(ms::dequantized(codes, ctx.inputs[1].at(0)));
   std::vector<Tensor> inputs = {OCTET_TRY(rounded(DType::kFloat32, shape, values)), ctx.inputs[2]};
   if (ctx.has(3)) inputs.push_back(ctx.inputs[3]);
-  const auto y = OCTET_TRY(onnx::op_LayerNormalization::def.eval.fn({.node = ctx.node,
-                                                                     .version = kVersion,
-                                                                     .inputs = std::move(inputs),
-                                                                     .run_body = {},
-                                                                     .seed = 0}));
+  const auto y = OCTET_TRY(onnx::op_LayerNormalization::facets.eval.fn({.node = ctx.node,
+                                                                        .version = kVersion,
+                                                                        .inputs = std::move(inputs),
+                                                                        .run_body = {},
+                                                                        .seed = 0}));
   const Tensor rows = OCTET_TRY(ms::quantized(DType::kInt8, shape, OCTET_TRY(y[0].to_doubles()),
                                               static_cast<float>(ctx.inputs[4].at(0))));
   return one(OCTET_TRY(ms::reorder(rows, ms::MatrixOrder::kRows, order)));
@@ -62,9 +62,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "QOrderedLayerNormalization",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

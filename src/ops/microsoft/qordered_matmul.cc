@@ -115,9 +115,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "QOrderedMatMul",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

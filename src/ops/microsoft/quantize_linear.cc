@@ -10,11 +10,11 @@ namespace {
 constexpr int64_t kVersion = 21;
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return onnx::op_QuantizeLinear::def.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
+  return onnx::op_QuantizeLinear::facets.infer.fn({ctx.node, kVersion, ctx.inputs, {}});
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return onnx::op_QuantizeLinear::def.eval.fn(
+  return onnx::op_QuantizeLinear::facets.eval.fn(
       {.node = ctx.node, .version = kVersion, .inputs = ctx.inputs, .run_body = {}, .seed = 0});
 }
 
@@ -24,9 +24,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "QuantizeLinear",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

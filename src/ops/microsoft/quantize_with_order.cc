@@ -30,9 +30,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "com.microsoft",
-    .name = "QuantizeWithOrder",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -27,9 +27,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "octet.native",
-    .name = "Dequantize",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

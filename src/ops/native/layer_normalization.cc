@@ -38,9 +38,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "octet.native",
-    .name = "LayerNormalization",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -68,9 +68,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "octet.native",
-    .name = "MaxPool",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -44,9 +44,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "octet.native",
-    .name = "QAdd",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

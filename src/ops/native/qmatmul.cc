@@ -37,9 +37,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "octet.native",
-    .name = "QMatMul",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -32,9 +32,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "octet.native",
-    .name = "Quantize",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

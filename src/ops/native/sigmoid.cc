@@ -4,20 +4,11 @@
 #include "ops/native/unary.h"
 
 namespace octet::native::op_Sigmoid {
-namespace {
 
-Result<std::vector<Tensor>> eval(const EvalContext& c) {
-  return map_float(c, infer_float, numerics::sigmoid);
-}
-
-} // namespace
-
-extern const OpDef def = {
-    .domain = "octet.native",
-    .name = "Sigmoid",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer_float,
-    .eval = eval,
+    .eval = eval_float<numerics::sigmoid>,
     .roles = all_data,
     .quant = is_lowered,
     .motion = nothing_moves,

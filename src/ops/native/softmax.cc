@@ -24,9 +24,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "octet.native",
-    .name = "Softmax",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -23,4 +23,10 @@ Result<std::vector<Tensor>> map_float(const EvalContext& c, InferFn* infer, F f)
   return one(std::move(y));
 }
 
+/// The same as a facet.
+template <float (*kFn)(float)>
+Result<std::vector<Tensor>> eval_float(const EvalContext& c) {
+  return map_float(c, infer_float, kFn);
+}
+
 } // namespace octet::native

@@ -35,6 +35,20 @@ Result<std::vector<OutputInfo>> infer_binary(const InferContext& ctx,
 Result<std::vector<OutputInfo>>
 infer_variadic(const InferContext& ctx, TypeSet allowed, const DimFn& on_dims = {});
 
+/// The same as facets.
+template <const TypeSet& kAllowed>
+Result<std::vector<OutputInfo>> infer_unary(const InferContext& ctx) {
+  return infer_unary(ctx, kAllowed);
+}
+template <const TypeSet& kAllowed, DType kOutput = DType::kUndefined>
+Result<std::vector<OutputInfo>> infer_binary(const InferContext& ctx) {
+  return infer_binary(ctx, kAllowed, kOutput);
+}
+template <const TypeSet& kAllowed>
+Result<std::vector<OutputInfo>> infer_variadic(const InferContext& ctx) {
+  return infer_variadic(ctx, kAllowed);
+}
+
 /// y = f(x) on one tensor of a type that `f` has a function for.
 Result<Tensor> map_unary(const Tensor& x, const UnaryFn& f);
 /// z = f(x, y) with broadcasting; `output` as in infer_binary.
@@ -43,6 +57,11 @@ map_binary(const Tensor& x, const Tensor& y, const BinaryFn& f, DType output = D
 
 /// The validated evaluation of an operator whose `infer` is given.
 Result<std::vector<Tensor>> eval_unary(InferFn* infer, const EvalContext& ctx, const UnaryFn& f);
+/// The facet of an operator that is a function of real numbers alone (infer_unary<kFloatTypes>).
+template <double (*kFn)(double)>
+Result<std::vector<Tensor>> eval_real(const EvalContext& ctx) {
+  return eval_unary(infer_unary<kFloatTypes>, ctx, {.real = kFn, .integer = {}, .natural = {}});
+}
 Result<std::vector<Tensor>> eval_binary(InferFn* infer,
                                         const EvalContext& ctx,
                                         const BinaryFn& f,

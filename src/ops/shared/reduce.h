@@ -3,8 +3,6 @@
 // of the list of elements that fall together. Over no axes, that list holds one element.
 #pragma once
 
-#include <functional>
-
 #include "ops/shared/types.h"
 
 namespace octet {
@@ -13,11 +11,11 @@ struct Reduction {
   TypeSet types;            ///< of the input, which the output has too
   int64_t axes_input_since; ///< operator set version in which axes became an input
   /// The result for the elements that fall together, possibly none.
-  std::function<double(std::span<const double>)> real;
+  double (*real)(std::span<const double>);
   /// The same for integers and bool; without it, `real` is truncated. The type gives the limits.
-  std::function<int64_t(std::span<const int64_t>, DType)> integer = {};
+  int64_t (*integer)(std::span<const int64_t>, DType) = nullptr;
   /// For shape computations: the result of two dims, when folding them gives the reduction.
-  std::function<Dim(const Dim&, const Dim&)> on_dims = {};
+  Dim (*on_dims)(const Dim&, const Dim&) = nullptr;
 };
 
 /// Limits of an integer type or bool, as int64 (u64: those of int64).
@@ -34,5 +32,14 @@ reduced_axes(const Node& node, std::span<const int64_t> stated, int64_t rank);
 Result<std::vector<OutputInfo>> infer_reduction(const InferContext& ctx, const Reduction& r);
 Result<std::vector<Tensor>>
 eval_reduction(const EvalContext& ctx, InferFn* infer, const Reduction& r);
+/// The same as facets.
+template <const Reduction& kReduction>
+Result<std::vector<OutputInfo>> infer_reduction(const InferContext& ctx) {
+  return infer_reduction(ctx, kReduction);
+}
+template <const Reduction& kReduction>
+Result<std::vector<Tensor>> eval_reduction(const EvalContext& ctx) {
+  return eval_reduction(ctx, infer_reduction<kReduction>, kReduction);
+}
 
 } // namespace octet

@@ -3,6 +3,7 @@
 // Adds of two tensors in one order stay in that order.
 #include <algorithm>
 
+#include "graph/domains.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
@@ -45,7 +46,7 @@ Result<bool> lower_add(Context& c, const Node& node) {
   if (e.to == DType::kFloat32) return false;
   Node made;
   made.op_type = "QAdd";
-  made.domain = "octet.native";
+  made.domain = kNative;
   made.name = node.name;
   made.origin = {node.name};
   const Operands operands = in_one_order(c, a, b, same);

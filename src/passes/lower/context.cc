@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "graph/domains.h"
 
 namespace octet::lowering {
 namespace {
@@ -40,7 +41,7 @@ Context::Context(const Graph& source, bool integer)
   out_.name = source.name;
   out_.info = source.info;
   out_.opsets = source.opsets;
-  out_.opsets["octet.native"] = 1;
+  out_.opsets[kNative] = 1;
   for (const ValueId id : source.inputs()) {
     const Value& v = source.value(id);
     this->source(id).real = Form{out_.add_input(v.name, v.type)};
@@ -71,7 +72,7 @@ Form Context::real(ValueId id) {
   Node node;
   node.name = v.name + "/dequantize";
   node.op_type = "Dequantize";
-  node.domain = "octet.native";
+  node.domain = kNative;
   node.inputs = {s.codes->id};
   node.set("scale", s.quant.one_scale());
   node.set("zero_point", s.quant.one_zero());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //   x ─▶ Div(sqrt 2) ─▶ Erf ─▶ Add(1) ─▶ Mul(x) ─▶ Mul(0.5) ─▶ y    =>    x ─▶ Gelu ─▶ y
 // in octet.native; see passes/match_gelu.cc. Rounding: equal in real arithmetic.
+#include "graph/domains.h"
 #include "passes/chains.h"
 #include "passes/lower/chains.h"
 
@@ -12,8 +13,8 @@ std::optional<Patch> fuse_gelu(const RuleContext& c, const Node& node) {
     return std::nullopt;
   Patch patch(c.graph, "the chain is GELU", Exactness::kRounding);
   patch.from(node);
-  patch.import_opset("octet.native", 1);
-  patch.replace(chain->y, patch.emit("Gelu", {chain->x}, {}, node.name + "/gelu", "octet.native"));
+  patch.import_opset(kNative, 1);
+  patch.replace(chain->y, patch.emit("Gelu", {chain->x}, {}, node.name + "/gelu", kNative));
   return patch;
 }
 

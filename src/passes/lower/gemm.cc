@@ -5,6 +5,7 @@
 // and the float forms native Gemm. MatMul of two activations becomes QMatMul or native MatMul.
 #include <array>
 
+#include "graph/domains.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
@@ -37,7 +38,7 @@ Result<bool> lower_activations(Context& c, const Node& node) {
   const bool integer = c.codes(node.input(0)) && c.codes(node.input(1));
   Node made;
   made.name = node.name;
-  made.domain = "octet.native";
+  made.domain = kNative;
   made.origin = {node.name};
   if (!integer) {
     made.op_type = "MatMul";

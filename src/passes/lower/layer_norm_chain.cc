@@ -2,6 +2,7 @@
 //   d = x - ReduceMean(x),  y = d / Sqrt(ReduceMean(d^2) + epsilon) * gain + bias
 //                                                      =>    x ─▶ LayerNormalization ─▶ y
 // in octet.native; see passes/match_layer_norm.cc. Rounding: equal in real arithmetic.
+#include "graph/domains.h"
 #include "passes/chains.h"
 #include "passes/lower/chains.h"
 
@@ -14,11 +15,11 @@ std::optional<Patch> fuse_layer_norm(const RuleContext& c, const Node& node) {
     return std::nullopt;
   Patch patch(g, "the chain is layer normalization", Exactness::kRounding);
   patch.from(node);
-  patch.import_opset("octet.native", 1);
+  patch.import_opset(kNative, 1);
   Attributes attributes;
   attributes["epsilon"].value = chain->epsilon;
   const ValueId y = patch.emit("LayerNormalization", {chain->x, chain->gain, chain->bias},
-                               attributes, node.name + "/layer_norm", "octet.native");
+                               attributes, node.name + "/layer_norm", kNative);
   patch.replace(chain->y, y);
   return patch;
 }

@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "graph/bodies.h"
+#include "graph/domains.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
 #include "passes/lower/chains.h"
@@ -40,7 +41,7 @@ bool lower_quantize(Context& c, const Node& node) {
   if (!q || c.in().value(node.input(0)).type.type != DType::kFloat32) return false;
   const ValueId x = node.input(0), y = node.outputs[0];
   Node made;
-  made.domain = "octet.native";
+  made.domain = kNative;
   made.name = node.name;
   made.origin = {node.name};
   if (const auto codes = c.codes(x)) {
@@ -166,7 +167,7 @@ void finish_outputs(Context& c) {
 } // namespace lowering
 
 bool computes_with_codes(const Node& node) {
-  return node.domain == "octet.native" && facts_of(node).on_codes;
+  return node.domain == kNative && facts_of(node).on_codes;
 }
 
 Status to_standard_operators(Graph& graph, bool integer) {

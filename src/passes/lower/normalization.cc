@@ -3,6 +3,7 @@
 // where gain and bias have that axis alone.
 #include <algorithm>
 
+#include "graph/domains.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
@@ -56,7 +57,7 @@ Result<bool> lower_normalization(Context& c, const Node& node) {
     if (!fits_row(c, node.input(0), node.inputs[k])) return false;
   Node made;
   made.op_type = node.op_type;
-  made.domain = "octet.native";
+  made.domain = kNative;
   made.name = node.name;
   made.origin = {node.name};
   made.inputs = {c.plain(node.input(0)).id};

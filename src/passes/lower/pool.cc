@@ -4,6 +4,7 @@
 //                           ones as well
 //   DQ ─ AveragePool ─ Q    becomes QAveragePool
 //   x  ─ AveragePool        becomes native AveragePool
+#include "graph/domains.h"
 #include "ops/qdq/quant_layout.h"
 #include "passes/lower/context.h"
 
@@ -77,7 +78,7 @@ Result<bool> lower_pool(Context& c, const Node& node) {
   if (node.outputs.size() > 1 && node.outputs[1].valid()) return false;
   Node made;
   made.name = node.name;
-  made.domain = "octet.native";
+  made.domain = kNative;
   made.origin = {node.name};
   if (global)
     made.set("global", 1);

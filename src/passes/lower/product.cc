@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with weights: the one place where QConv, QGemm, Conv and Gemm are made.
 #include "core/format.h"
+#include "graph/domains.h"
 #include "graph/label.h"
 #include "passes/lower/context.h"
 
@@ -31,7 +32,7 @@ Result<bool> emit_quantized(Context& c, const Product& p) {
   const Epilogue e = c.epilogue(p.result, true);
   Node node;
   node.op_type = p.quantized_op;
-  node.domain = "octet.native";
+  node.domain = kNative;
   node.name = p.node.name;
   node.attributes = p.attributes;
   node.origin = {p.node.name};
@@ -82,7 +83,7 @@ Result<bool> emit_product(Context& c, const Product& p) {
   e.why_float = p.why_float;
   Node node;
   node.op_type = p.float_op;
-  node.domain = "octet.native";
+  node.domain = kNative;
   node.name = p.node.name;
   node.attributes = p.attributes;
   node.origin = {p.node.name};

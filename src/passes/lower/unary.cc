@@ -2,6 +2,7 @@
 // Functions of one tensor:
 //   DQ ─ f ─ Q    becomes QTable: f on all 256 codes, evaluated by the reference
 //   x ─ f         keeps its order; exp, erf, tanh, sigmoid and GELU become octet's own
+#include "graph/domains.h"
 #include "ops/infer.h"
 #include "passes/lower/context.h"
 
@@ -10,11 +11,11 @@ namespace {
 
 /// octet.native specifies the function to the bit.
 bool is_own(const Node& node) {
-  return find_op("octet.native", node.op_type) != nullptr;
+  return find_op(kNative, node.op_type) != nullptr;
 }
 
 bool is_unary(const Context& c, const Node& node) {
-  if (node.is("Gelu", "octet.native")) return true;
+  if (node.is("Gelu", kNative)) return true;
   if (!node.domain.empty() || node.outputs.size() != 1 || !node.captures.empty()) return false;
   const OpDef* op = find_op(node.domain, node.op_type);
   if (!op || node.inputs.empty()) return false;
@@ -59,7 +60,7 @@ Result<bool> lower_unary(Context& c, const Node& node) {
     if (e.to != DType::kFloat32 && e.absorbed.empty()) {
       Node made;
       made.op_type = "QTable";
-      made.domain = "octet.native";
+      made.domain = kNative;
       made.name = node.name;
       made.origin = {node.name};
       const Tensor table = OCTET_TRY(make_table(c, node, c.source(x).quant, e.quant));
@@ -72,7 +73,7 @@ Result<bool> lower_unary(Context& c, const Node& node) {
   Node made = node;
   made.outputs.clear();
   made.origin = {node.name};
-  if (is_own(node)) made.domain = "octet.native";
+  if (is_own(node)) made.domain = kNative;
   const Form in = c.real(x);
   made.inputs[0] = in.id;
   for (size_t i = 1; i < made.inputs.size(); ++i)

@@ -2,7 +2,7 @@
 //   Range(0, n) >= 0, and x      =>      x
 // Exact: a range that counts up from 0 is nowhere below a constant of 0 or less. Kept where the
 // comparison makes the result larger than x and someone would notice. Left by transformers' masks.
-#include "passes/iota.h"
+#include "passes/linear_index.h"
 #include "passes/match.h"
 #include "passes/simplify/only_broadcast.h"
 #include "passes/simplify/rules.h"

@@ -4,7 +4,7 @@
 // Exact: what is gathered lies in this order already. How both of torch's exporters write the
 // masks of transformers.
 #include "graph/edit.h"
-#include "passes/iota.h"
+#include "passes/linear_index.h"
 #include "passes/match.h"
 #include "passes/reshape_target.h"
 #include "passes/simplify/rules.h"

@@ -7,6 +7,7 @@
 // (quant/apply_dynamic.cc).
 #include "passes/standardize/decompose_dynamic_gemm.h"
 
+#include "graph/domains.h"
 #include "graph/edit.h"
 #include "graph/label.h"
 
@@ -44,7 +45,7 @@ ValueId bound(Patch& patch, const Node& node, const char* key) {
 
 std::optional<Patch>
 decompose_dynamic_gemm(const Graph& graph, const Node& node, std::span<const Uses::Use> uses_of_x) {
-  if (!node.is("QDynamicGemm", "octet.native") || graph.opset() < 11) return std::nullopt;
+  if (!node.is("QDynamicGemm", kNative) || graph.opset() < 11) return std::nullopt;
   const Tensor* weights = graph.constant(node.input(1));
   if (weights == nullptr || weights->type() != DType::kInt8 || weights->rank() != 2 ||
       weights->dim(1) > kMostTerms)

@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/domains.h"
+
 namespace octet::runtime {
 namespace {
 
 /// Views and largest elements keep the range; everything else states it or may use all of it. A
 /// window of ONNX's MaxPool may lie wholly in the padding.
 bool keeps_range(const Node& node) {
-  return node.is("MaxPool", "octet.native") || node.is("Reshape") || node.is("Flatten") ||
+  return node.is("MaxPool", kNative) || node.is("Reshape") || node.is("Flatten") ||
          node.is("Transpose");
 }
 
@@ -22,7 +24,7 @@ kernels::XRange code_range_of(const Graph& graph, ValueId id) {
   const Node* node = graph.producer(id);
   while (node && keeps_range(*node))
     node = graph.producer(node->input(0));
-  if (!node || node->domain != "octet.native") return range;
+  if (!node || node->domain != kNative) return range;
   range.lo = static_cast<int32_t>(node->attr_int("lo", range.lo));
   range.hi = static_cast<int32_t>(node->attr_int("hi", range.hi));
   if (node->op_type == "QAveragePool") {

@@ -5,6 +5,7 @@
 
 #include "core/format.h"
 #include "graph/bodies.h"
+#include "graph/domains.h"
 #include "ops/op.h"
 #include "passes/standardize/coded_operators.h"
 #include "targets/checks.h"
@@ -12,8 +13,6 @@
 namespace octet {
 
 namespace {
-
-constexpr std::string_view kNative = "octet.native";
 
 bool is_8_bit(const Graph& graph, ValueId id) {
   if (!id.valid()) return false;

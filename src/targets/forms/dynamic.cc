@@ -2,6 +2,7 @@
 // octet's dynamic products as ONNX's.
 #include <algorithm>
 
+#include "graph/domains.h"
 #include "graph/verify.h"
 #include "passes/export_note.h"
 #include "passes/standardize/decompose_dynamic_gemm.h"
@@ -30,8 +31,8 @@ Result<std::vector<ExportNote>> convert_dynamic(Graph& graph) {
     graph.remove_dead();
     const std::vector<NodeId> nodes = graph.nodes();
     if (std::none_of(nodes.begin(), nodes.end(),
-                     [&](NodeId id) { return graph.node(id).domain == "octet.native"; }))
-      graph.opsets.erase("octet.native");
+                     [&](NodeId id) { return graph.node(id).domain == kNative; }))
+      graph.opsets.erase(kNative);
     OCTET_TRY(infer_types(graph));
     return verify(graph);
   };

@@ -48,9 +48,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Constant",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

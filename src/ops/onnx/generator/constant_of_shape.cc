@@ -49,9 +49,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "ConstantOfShape",
+extern const OpFacets facets = {
     .since = 9,
     .infer = infer,
     .eval = eval,

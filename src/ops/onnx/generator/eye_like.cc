@@ -41,9 +41,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "EyeLike",
+extern const OpFacets facets = {
     .since = 9,
     .infer = infer,
     .eval = eval,

@@ -75,9 +75,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Range",
+extern const OpFacets facets = {
     .since = 11,
     .infer = infer,
     .eval = eval,

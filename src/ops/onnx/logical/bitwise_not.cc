@@ -5,12 +5,8 @@
 namespace octet::onnx::op_BitwiseNot {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kIntegerTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_unary(infer, ctx,
+  return eval_unary(infer_unary<kIntegerTypes>, ctx,
                     {.real = {},
                      .integer = [](int64_t x) { return ~x; },
                      .natural = [](uint64_t x) { return ~x; }});
@@ -18,11 +14,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "BitwiseNot",
+extern const OpFacets facets = {
     .since = 18,
-    .infer = infer,
+    .infer = infer_unary<kIntegerTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = no_real_output,

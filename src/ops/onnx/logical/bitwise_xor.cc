@@ -5,12 +5,8 @@
 namespace octet::onnx::op_BitwiseXor {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_binary(ctx, kIntegerTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_binary(infer, ctx,
+  return eval_binary(infer_binary<kIntegerTypes>, ctx,
                      {.real = {},
                       .integer = [](int64_t a, int64_t b) { return a ^ b; },
                       .natural = [](uint64_t a, uint64_t b) { return a ^ b; }});
@@ -18,11 +14,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "BitwiseXor",
+extern const OpFacets facets = {
     .since = 18,
-    .infer = infer,
+    .infer = infer_binary<kIntegerTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = no_real_output,

@@ -5,12 +5,8 @@
 namespace octet::onnx::op_Greater {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_binary(ctx, kNumericTypes, DType::kBool);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_binary(infer, ctx,
+  return eval_binary(infer_binary<kNumericTypes, DType::kBool>, ctx,
                      {.real = [](double a, double b) { return a > b ? 1.0 : 0.0; },
                       .integer = [](int64_t a, int64_t b) { return int64_t{a > b}; },
                       .natural = [](uint64_t a, uint64_t b) { return uint64_t{a > b}; }},
@@ -19,11 +15,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Greater",
+extern const OpFacets facets = {
     .since = 7,
-    .infer = infer,
+    .infer = infer_binary<kNumericTypes, DType::kBool>,
     .eval = eval,
     .roles = all_data,
     .quant = no_real_output,

@@ -5,23 +5,18 @@
 namespace octet::onnx::op_Xor {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_binary(ctx, kBoolType);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_binary(infer, ctx, {.real = {}, .integer = {}, .natural = [](uint64_t a, uint64_t b) {
-                                    return uint64_t{(a != 0) != (b != 0)};
-                                  }});
+  return eval_binary(infer_binary<kBoolType>, ctx,
+                     {.real = {}, .integer = {}, .natural = [](uint64_t a, uint64_t b) {
+                        return uint64_t{(a != 0) != (b != 0)};
+                      }});
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Xor",
+extern const OpFacets facets = {
     .since = 7,
-    .infer = infer,
+    .infer = infer_binary<kBoolType>,
     .eval = eval,
     .roles = all_data,
     .quant = no_real_output,

@@ -5,23 +5,17 @@
 namespace octet::onnx::op_Not {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kBoolType);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_unary(infer, ctx, {.real = {}, .integer = {}, .natural = [](uint64_t x) {
-                                   return uint64_t{x == 0};
-                                 }});
+  return eval_unary(
+      infer_unary<kBoolType>, ctx,
+      {.real = {}, .integer = {}, .natural = [](uint64_t x) { return uint64_t{x == 0}; }});
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Not",
+extern const OpFacets facets = {
     .since = 1,
-    .infer = infer,
+    .infer = infer_unary<kBoolType>,
     .eval = eval,
     .roles = all_data,
     .quant = no_real_output,

@@ -7,12 +7,8 @@
 namespace octet::onnx::op_Abs {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kNumericTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_unary(infer, ctx,
+  return eval_unary(infer_unary<kNumericTypes>, ctx,
                     {.real = [](double x) { return std::abs(x); },
                      .integer = [](int64_t x) { return x < 0 ? wrap_sub(0, x) : x; },
                      .natural = [](uint64_t x) { return x; }});
@@ -20,11 +16,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Abs",
+extern const OpFacets facets = {
     .since = 6,
-    .infer = infer,
+    .infer = infer_unary<kNumericTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

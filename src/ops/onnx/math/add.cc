@@ -23,9 +23,7 @@ Role roles(const Node&, size_t) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Add",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

@@ -7,23 +7,16 @@
 namespace octet::onnx::op_Asinh {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
-Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_unary(infer, ctx,
-                    {.real = [](double x) { return std::asinh(x); }, .integer = {}, .natural = {}});
+double value(double x) {
+  return std::asinh(x);
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Asinh",
+extern const OpFacets facets = {
     .since = 9,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_unary<kFloatTypes>,
+    .eval = eval_real<value>,
     .roles = all_data,
     .quant = unary_table,
     .motion = nothing_moves,

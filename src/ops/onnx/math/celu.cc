@@ -17,14 +17,10 @@ CeluAttrs parse(const Node& node) {
   };
 }
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const CeluAttrs a = parse(ctx.node);
   return eval_unary(
-      infer, ctx,
+      infer_unary<kFloatTypes>, ctx,
       {.real = [a](double x) { return x > 0 ? x : a.alpha * std::expm1(x / a.alpha); },
        .integer = {},
        .natural = {}});
@@ -32,11 +28,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Celu",
+extern const OpFacets facets = {
     .since = 12,
-    .infer = infer,
+    .infer = infer_unary<kFloatTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

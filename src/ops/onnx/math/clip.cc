@@ -71,9 +71,7 @@ Range range(const RangeContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Clip",
+extern const OpFacets facets = {
     .since = 6,
     .infer = infer,
     .eval = eval,

@@ -17,9 +17,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "CumSum",
+extern const OpFacets facets = {
     .since = 11,
     .infer = infer,
     .eval = eval,

@@ -56,9 +56,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Det",
+extern const OpFacets facets = {
     .since = 11,
     .infer = infer,
     .eval = eval,

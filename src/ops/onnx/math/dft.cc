@@ -125,9 +125,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "DFT",
+extern const OpFacets facets = {
     .since = 17,
     .infer = infer,
     .eval = eval,

@@ -34,9 +34,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Div",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

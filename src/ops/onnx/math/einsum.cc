@@ -208,9 +208,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Einsum",
+extern const OpFacets facets = {
     .since = 12,
     .infer = infer,
     .eval = eval,

@@ -17,13 +17,9 @@ EluAttrs parse(const Node& node) {
   };
 }
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const EluAttrs a = parse(ctx.node);
-  return eval_unary(infer, ctx,
+  return eval_unary(infer_unary<kFloatTypes>, ctx,
                     {.real = [a](double x) { return x < 0 ? a.alpha * std::expm1(x) : x; },
                      .integer = {},
                      .natural = {}});
@@ -31,11 +27,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Elu",
+extern const OpFacets facets = {
     .since = 6,
-    .infer = infer,
+    .infer = infer_unary<kFloatTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

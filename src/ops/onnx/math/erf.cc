@@ -7,13 +7,9 @@
 namespace octet::onnx::op_Erf {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kNumericTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   return eval_unary(
-      infer, ctx,
+      infer_unary<kNumericTypes>, ctx,
       {.real = [](double x) { return std::erf(x); },
        .integer = [](int64_t x) { return static_cast<int64_t>(std::erf(static_cast<double>(x))); },
        .natural = [](uint64_t x) { return uint64_t{std::erf(static_cast<double>(x)) >= 1}; }});
@@ -21,11 +17,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Erf",
+extern const OpFacets facets = {
     .since = 9,
-    .infer = infer,
+    .infer = infer_unary<kNumericTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

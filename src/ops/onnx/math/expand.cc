@@ -30,9 +30,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Expand",
+extern const OpFacets facets = {
     .since = 8,
     .infer = infer,
     .eval = eval,

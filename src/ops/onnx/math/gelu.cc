@@ -42,9 +42,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Gelu",
+extern const OpFacets facets = {
     .since = 20,
     .infer = infer,
     .eval = eval,

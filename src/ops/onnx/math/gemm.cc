@@ -103,9 +103,7 @@ QuantTrait quant(const Node& node, std::span<const InputInfo> inputs) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Gemm",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

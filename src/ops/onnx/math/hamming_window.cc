@@ -11,9 +11,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "HammingWindow",
+extern const OpFacets facets = {
     .since = 17,
     .infer = infer_cosine_window,
     .eval = eval,

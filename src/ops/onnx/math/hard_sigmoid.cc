@@ -20,13 +20,9 @@ HardSigmoidAttrs parse(const Node& node) {
   };
 }
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const HardSigmoidAttrs a = parse(ctx.node);
-  return eval_unary(infer, ctx,
+  return eval_unary(infer_unary<kFloatTypes>, ctx,
                     {.real = [a](double x) { return std::clamp(a.alpha * x + a.beta, 0.0, 1.0); },
                      .integer = {},
                      .natural = {}});
@@ -34,11 +30,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "HardSigmoid",
+extern const OpFacets facets = {
     .since = 6,
-    .infer = infer,
+    .infer = infer_unary<kFloatTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

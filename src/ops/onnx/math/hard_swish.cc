@@ -7,25 +7,16 @@
 namespace octet::onnx::op_HardSwish {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
-Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_unary(infer, ctx,
-                    {.real = [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); },
-                     .integer = {},
-                     .natural = {}});
+double value(double x) {
+  return x * std::clamp(x / 6 + 0.5, 0.0, 1.0);
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "HardSwish",
+extern const OpFacets facets = {
     .since = 14,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_unary<kFloatTypes>,
+    .eval = eval_real<value>,
     .roles = all_data,
     .quant = unary_table,
     .motion = nothing_moves,

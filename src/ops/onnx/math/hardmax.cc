@@ -25,9 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Hardmax",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer_along_axis,
     .eval = eval,

@@ -15,24 +15,18 @@ LeakyReluAttrs parse(const Node& node) {
   };
 }
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const LeakyReluAttrs a = parse(ctx.node);
   return eval_unary(
-      infer, ctx,
+      infer_unary<kFloatTypes>, ctx,
       {.real = [a](double x) { return x < 0 ? a.alpha * x : x; }, .integer = {}, .natural = {}});
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "LeakyRelu",
+extern const OpFacets facets = {
     .since = 6,
-    .infer = infer,
+    .infer = infer_unary<kFloatTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

@@ -42,9 +42,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "MatMulInteger",
+extern const OpFacets facets = {
     .since = 10,
     .infer = infer,
     .eval = eval,

@@ -5,24 +5,19 @@
 namespace octet::onnx::op_Mean {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_variadic(ctx, kFloatTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const auto n = static_cast<double>(ctx.inputs.size());
   return eval_variadic(
-      infer, ctx, {.real = [](double a, double b) { return a + b; }, .integer = {}, .natural = {}},
+      infer_variadic<kFloatTypes>, ctx,
+      {.real = [](double a, double b) { return a + b; }, .integer = {}, .natural = {}},
       [n](double sum) { return sum / n; });
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Mean",
+extern const OpFacets facets = {
     .since = 8,
-    .infer = infer,
+    .infer = infer_variadic<kFloatTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = elementwise_all,

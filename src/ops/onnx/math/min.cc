@@ -25,9 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Min",
+extern const OpFacets facets = {
     .since = 8,
     .infer = infer,
     .eval = eval,

@@ -8,12 +8,8 @@
 namespace octet::onnx::op_Mish {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_unary(infer, ctx,
+  return eval_unary(infer_unary<kFloatTypes>, ctx,
                     {.real =
                          [](double x) {
                            return x *
@@ -25,11 +21,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Mish",
+extern const OpFacets facets = {
     .since = 18,
-    .infer = infer,
+    .infer = infer_unary<kFloatTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

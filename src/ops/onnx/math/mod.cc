@@ -41,9 +41,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Mod",
+extern const OpFacets facets = {
     .since = 10,
     .infer = infer,
     .eval = eval,

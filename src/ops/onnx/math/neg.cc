@@ -18,9 +18,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Neg",
+extern const OpFacets facets = {
     .since = 6,
     .infer = infer,
     .eval = eval,

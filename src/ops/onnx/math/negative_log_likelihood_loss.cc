@@ -15,9 +15,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "NegativeLogLikelihoodLoss",
+extern const OpFacets facets = {
     .since = 12,
     .infer = infer_class_loss,
     .eval = eval,

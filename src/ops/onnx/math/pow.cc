@@ -55,9 +55,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Pow",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

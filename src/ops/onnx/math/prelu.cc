@@ -37,9 +37,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "PRelu",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

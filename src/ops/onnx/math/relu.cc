@@ -25,9 +25,7 @@ Range range(const RangeContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Relu",
+extern const OpFacets facets = {
     .since = 6,
     .infer = infer,
     .eval = eval,

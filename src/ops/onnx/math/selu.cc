@@ -19,14 +19,10 @@ SeluAttrs parse(const Node& node) {
   };
 }
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const SeluAttrs a = parse(ctx.node);
   return eval_unary(
-      infer, ctx,
+      infer_unary<kFloatTypes>, ctx,
       {.real = [a](double x) { return a.gamma * (x > 0 ? x : a.alpha * std::expm1(x)); },
        .integer = {},
        .natural = {}});
@@ -34,11 +30,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Selu",
+extern const OpFacets facets = {
     .since = 6,
-    .infer = infer,
+    .infer = infer_unary<kFloatTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

@@ -20,9 +20,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Softmax",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer_along_axis,
     .eval = eval,

@@ -29,9 +29,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "SoftmaxCrossEntropyLoss",
+extern const OpFacets facets = {
     .since = 12,
     .infer = infer,
     .eval = eval,

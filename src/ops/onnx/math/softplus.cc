@@ -8,26 +8,16 @@
 namespace octet::onnx::op_Softplus {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
-Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_unary(
-      infer, ctx,
-      {.real = [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); },
-       .integer = {},
-       .natural = {}});
+double value(double x) {
+  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Softplus",
+extern const OpFacets facets = {
     .since = 1,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_unary<kFloatTypes>,
+    .eval = eval_real<value>,
     .roles = all_data,
     .quant = unary_table,
     .motion = nothing_moves,

@@ -88,9 +88,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "STFT",
+extern const OpFacets facets = {
     .since = 17,
     .infer = infer,
     .eval = eval,

@@ -19,9 +19,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Sub",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

@@ -5,22 +5,17 @@
 namespace octet::onnx::op_Sum {
 namespace {
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_variadic(ctx, kFloatTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   return eval_variadic(
-      infer, ctx, {.real = [](double a, double b) { return a + b; }, .integer = {}, .natural = {}});
+      infer_variadic<kFloatTypes>, ctx,
+      {.real = [](double a, double b) { return a + b; }, .integer = {}, .natural = {}});
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Sum",
+extern const OpFacets facets = {
     .since = 8,
-    .infer = infer,
+    .infer = infer_variadic<kFloatTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = elementwise_all,

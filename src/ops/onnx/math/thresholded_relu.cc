@@ -15,24 +15,18 @@ ThresholdedReluAttrs parse(const Node& node) {
   };
 }
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kFloatTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const ThresholdedReluAttrs a = parse(ctx.node);
   return eval_unary(
-      infer, ctx,
+      infer_unary<kFloatTypes>, ctx,
       {.real = [a](double x) { return x > a.alpha ? x : 0; }, .integer = {}, .natural = {}});
 }
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "ThresholdedRelu",
+extern const OpFacets facets = {
     .since = 10,
-    .infer = infer,
+    .infer = infer_unary<kFloatTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

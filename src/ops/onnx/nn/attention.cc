@@ -280,9 +280,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Attention",
+extern const OpFacets facets = {
     .since = 23,
     .infer = infer,
     .eval = eval,

@@ -26,9 +26,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "AveragePool",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

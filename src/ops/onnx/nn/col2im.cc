@@ -105,9 +105,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Col2Im",
+extern const OpFacets facets = {
     .since = 18,
     .infer = infer,
     .eval = eval,

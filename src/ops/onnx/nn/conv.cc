@@ -55,9 +55,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo> inputs) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Conv",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

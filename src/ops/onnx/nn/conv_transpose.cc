@@ -157,9 +157,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo> inputs) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "ConvTranspose",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -113,9 +113,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "DeformConv",
+extern const OpFacets facets = {
     .since = 19,
     .infer = infer,
     .eval = eval,

@@ -60,9 +60,7 @@ Motion motion(const Node& node) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Dropout",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

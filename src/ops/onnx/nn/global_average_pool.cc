@@ -35,9 +35,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "GlobalAveragePool",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -38,9 +38,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "GlobalMaxPool",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

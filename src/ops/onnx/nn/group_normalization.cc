@@ -54,9 +54,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "GroupNormalization",
+extern const OpFacets facets = {
     .since = 18,
     .infer = infer,
     .eval = eval,

@@ -67,9 +67,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "LayerNormalization",
+extern const OpFacets facets = {
     .since = 17,
     .infer = infer,
     .eval = eval,

@@ -45,9 +45,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "LpNormalization",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

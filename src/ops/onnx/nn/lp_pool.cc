@@ -37,9 +37,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "LpPool",
+extern const OpFacets facets = {
     .since = 2,
     .infer = infer,
     .eval = eval,

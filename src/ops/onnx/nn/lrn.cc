@@ -46,9 +46,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "LRN",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

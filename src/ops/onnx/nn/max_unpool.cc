@@ -82,9 +82,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "MaxUnpool",
+extern const OpFacets facets = {
     .since = 9,
     .infer = infer,
     .eval = eval,

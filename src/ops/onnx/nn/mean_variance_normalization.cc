@@ -49,9 +49,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "MeanVarianceNormalization",
+extern const OpFacets facets = {
     .since = 9,
     .infer = infer,
     .eval = eval,

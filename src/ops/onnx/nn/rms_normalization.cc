@@ -40,9 +40,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "RMSNormalization",
+extern const OpFacets facets = {
     .since = 23,
     .infer = infer,
     .eval = eval,

@@ -31,14 +31,10 @@ ShrinkAttrs parse(const Node& node) {
   };
 }
 
-Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_unary(ctx, kNumericTypes);
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const ShrinkAttrs a = parse(ctx.node);
   return eval_unary(
-      infer, ctx,
+      infer_unary<kNumericTypes>, ctx,
       {.real = [a](double x) { return shrink(a, x); },
        .integer = [a](int64_t x) { return cut_off(shrink(a, static_cast<double>(x))); },
        .natural =
@@ -49,11 +45,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Shrink",
+extern const OpFacets facets = {
     .since = 9,
-    .infer = infer,
+    .infer = infer_unary<kNumericTypes>,
     .eval = eval,
     .roles = all_data,
     .quant = unary_table,

@@ -97,9 +97,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "NonMaxSuppression",
+extern const OpFacets facets = {
     .since = 10,
     .infer = infer,
     .eval = eval,

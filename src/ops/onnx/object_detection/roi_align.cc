@@ -170,9 +170,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "RoiAlign",
+extern const OpFacets facets = {
     .since = 10,
     .infer = infer,
     .eval = eval,

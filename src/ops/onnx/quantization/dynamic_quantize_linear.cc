@@ -42,9 +42,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "DynamicQuantizeLinear",
+extern const OpFacets facets = {
     .since = 11,
     .infer = infer,
     .eval = eval,

@@ -110,9 +110,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "QuantizeLinear",
+extern const OpFacets facets = {
     .since = 10,
     .infer = infer,
     .eval = eval,

@@ -15,9 +15,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "ArgMax",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

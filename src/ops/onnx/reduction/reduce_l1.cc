@@ -21,28 +21,15 @@ int64_t integer(std::span<const int64_t> x, DType) {
   return static_cast<int64_t>(r);
 }
 
-const Reduction& reduction() {
-  static const Reduction r = {
-      .types = kReducible, .axes_input_since = 18, .real = real, .integer = integer};
-  return r;
-}
-
-Result<std::vector<OutputInfo>> infer(const InferContext& c) {
-  return infer_reduction(c, reduction());
-}
-
-Result<std::vector<Tensor>> eval(const EvalContext& c) {
-  return eval_reduction(c, infer, reduction());
-}
+constexpr Reduction kReduction = {
+    .types = kReducible, .axes_input_since = 18, .real = real, .integer = integer};
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "ReduceL1",
+extern const OpFacets facets = {
     .since = 1,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_reduction<kReduction>,
+    .eval = eval_reduction<kReduction>,
     .roles = first_is_data,
     .quant = not_quantizable,
     .motion = nothing_moves,

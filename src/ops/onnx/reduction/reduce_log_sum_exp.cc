@@ -20,27 +20,14 @@ double real(std::span<const double> x) {
   return std::log(r) + shift;
 }
 
-const Reduction& reduction() {
-  static const Reduction r = {.types = kReducible, .axes_input_since = 18, .real = real};
-  return r;
-}
-
-Result<std::vector<OutputInfo>> infer(const InferContext& c) {
-  return infer_reduction(c, reduction());
-}
-
-Result<std::vector<Tensor>> eval(const EvalContext& c) {
-  return eval_reduction(c, infer, reduction());
-}
+constexpr Reduction kReduction = {.types = kReducible, .axes_input_since = 18, .real = real};
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "ReduceLogSumExp",
+extern const OpFacets facets = {
     .since = 1,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_reduction<kReduction>,
+    .eval = eval_reduction<kReduction>,
     .roles = first_is_data,
     .quant = not_quantizable,
     .motion = nothing_moves,

@@ -19,31 +19,18 @@ int64_t integer(std::span<const int64_t> x, DType) {
   return static_cast<int64_t>(r);
 }
 
-const Reduction& reduction() {
-  static const Reduction r = {.types = kReducible,
-                              .axes_input_since = 13,
-                              .real = real,
-                              .integer = integer,
-                              .on_dims = [](const Dim& a, const Dim& b) { return a + b; }};
-  return r;
-}
-
-Result<std::vector<OutputInfo>> infer(const InferContext& c) {
-  return infer_reduction(c, reduction());
-}
-
-Result<std::vector<Tensor>> eval(const EvalContext& c) {
-  return eval_reduction(c, infer, reduction());
-}
+constexpr Reduction kReduction = {.types = kReducible,
+                                  .axes_input_since = 13,
+                                  .real = real,
+                                  .integer = integer,
+                                  .on_dims = [](const Dim& a, const Dim& b) { return a + b; }};
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "ReduceSum",
+extern const OpFacets facets = {
     .since = 1,
-    .infer = infer,
-    .eval = eval,
+    .infer = infer_reduction<kReduction>,
+    .eval = eval_reduction<kReduction>,
     .roles = first_is_data,
     .quant = not_quantizable,
     .motion = nothing_moves,

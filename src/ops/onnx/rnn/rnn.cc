@@ -27,9 +27,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "RNN",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

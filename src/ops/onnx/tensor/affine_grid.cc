@@ -78,9 +78,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "AffineGrid",
+extern const OpFacets facets = {
     .since = 20,
     .infer = infer,
     .eval = eval,

@@ -35,9 +35,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "BitCast",
+extern const OpFacets facets = {
     .since = 26,
     .infer = infer,
     .eval = eval,

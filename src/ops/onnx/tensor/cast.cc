@@ -41,9 +41,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Cast",
+extern const OpFacets facets = {
     .since = 6,
     .infer = infer,
     .eval = eval,

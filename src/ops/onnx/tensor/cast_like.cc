@@ -29,9 +29,7 @@ QuantTrait quant(const Node&, std::span<const InputInfo>) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "CastLike",
+extern const OpFacets facets = {
     .since = 15,
     .infer = infer,
     .eval = eval,

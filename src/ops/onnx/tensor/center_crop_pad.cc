@@ -59,9 +59,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "CenterCropPad",
+extern const OpFacets facets = {
     .since = 18,
     .infer = infer,
     .eval = eval,

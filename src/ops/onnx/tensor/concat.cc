@@ -81,9 +81,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Concat",
+extern const OpFacets facets = {
     .since = 4,
     .infer = infer,
     .eval = eval,

@@ -70,9 +70,7 @@ Role roles(const Node&, size_t input) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Gather",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

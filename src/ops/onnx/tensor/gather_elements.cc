@@ -53,9 +53,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "GatherElements",
+extern const OpFacets facets = {
     .since = 11,
     .infer = infer,
     .eval = eval,

@@ -94,9 +94,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "GridSample",
+extern const OpFacets facets = {
     .since = 16,
     .infer = infer,
     .eval = eval,

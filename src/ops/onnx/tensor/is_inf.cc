@@ -39,9 +39,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "IsInf",
+extern const OpFacets facets = {
     .since = 10,
     .infer = infer,
     .eval = eval,

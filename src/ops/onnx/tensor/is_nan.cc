@@ -27,9 +27,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "IsNaN",
+extern const OpFacets facets = {
     .since = 9,
     .infer = infer,
     .eval = eval,

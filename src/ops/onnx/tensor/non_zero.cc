@@ -32,9 +32,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "NonZero",
+extern const OpFacets facets = {
     .since = 9,
     .infer = infer,
     .eval = eval,

@@ -67,9 +67,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "OneHot",
+extern const OpFacets facets = {
     .since = 9,
     .infer = infer,
     .eval = eval,

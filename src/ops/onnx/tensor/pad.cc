@@ -157,9 +157,7 @@ Motion motion(const Node& node) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Pad",
+extern const OpFacets facets = {
     .since = 2,
     .infer = infer,
     .eval = eval,

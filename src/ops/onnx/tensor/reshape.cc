@@ -113,9 +113,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Reshape",
+extern const OpFacets facets = {
     .since = 5,
     .infer = infer,
     .eval = eval,

@@ -219,9 +219,7 @@ Motion motion(const Node& node) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Resize",
+extern const OpFacets facets = {
     .since = 10,
     .infer = infer,
     .eval = eval,

@@ -78,9 +78,7 @@ Motion motion(const Node& node) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "ScatterElements",
+extern const OpFacets facets = {
     .since = 11,
     .infer = infer,
     .eval = eval,
@@ -97,9 +95,7 @@ extern const OpDef def = {
 // The operator's name before operator set 11.
 namespace octet::onnx::op_Scatter {
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Scatter",
+extern const OpFacets facets = {
     .since = 9,
     .infer = op_ScatterElements::infer,
     .eval = op_ScatterElements::eval,

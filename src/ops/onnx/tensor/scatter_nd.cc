@@ -75,9 +75,7 @@ Motion motion(const Node& node) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "ScatterND",
+extern const OpFacets facets = {
     .since = 11,
     .infer = infer,
     .eval = eval,

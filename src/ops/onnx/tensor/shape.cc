@@ -46,9 +46,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Shape",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

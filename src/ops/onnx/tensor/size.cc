@@ -25,9 +25,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Size",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

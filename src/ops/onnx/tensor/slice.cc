@@ -153,9 +153,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Slice",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

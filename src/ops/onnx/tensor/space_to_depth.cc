@@ -47,9 +47,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "SpaceToDepth",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

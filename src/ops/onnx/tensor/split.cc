@@ -103,9 +103,7 @@ Motion motion(const Node&) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Split",
+extern const OpFacets facets = {
     .since = 2,
     .infer = infer,
     .eval = eval,

@@ -43,9 +43,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Tile",
+extern const OpFacets facets = {
     .since = 6,
     .infer = infer,
     .eval = eval,

@@ -45,9 +45,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Trilu",
+extern const OpFacets facets = {
     .since = 14,
     .infer = infer,
     .eval = eval,

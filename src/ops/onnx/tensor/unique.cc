@@ -115,9 +115,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Unique",
+extern const OpFacets facets = {
     .since = 11,
     .infer = infer,
     .eval = eval,

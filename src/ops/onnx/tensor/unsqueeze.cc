@@ -35,9 +35,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Unsqueeze",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

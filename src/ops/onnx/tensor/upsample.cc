@@ -103,9 +103,7 @@ Motion motion(const Node& node) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Upsample",
+extern const OpFacets facets = {
     .since = 7,
     .infer = infer,
     .eval = eval,

@@ -77,9 +77,7 @@ Motion motion(const Node&) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "Where",
+extern const OpFacets facets = {
     .since = 9,
     .infer = infer,
     .eval = eval,

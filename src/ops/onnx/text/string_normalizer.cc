@@ -84,9 +84,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "",
-    .name = "StringNormalizer",
+extern const OpFacets facets = {
     .since = 10,
     .infer = infer,
     .eval = eval,

@@ -29,9 +29,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
 
 } // namespace
 
-extern const OpDef def = {
-    .domain = "ai.onnx.preview.training",
-    .name = "Momentum",
+extern const OpFacets facets = {
     .since = 1,
     .infer = infer,
     .eval = eval,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/iota.h"
+#include "passes/linear_index.h"
 
 #include <algorithm>
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "graph/bodies.h"
+#include "graph/domains.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
 
@@ -125,8 +126,8 @@ class Widener {
     Attributes to;
     to["to"].value = static_cast<int64_t>(type_of(out));
     const std::string name = graph_.value(out).name;
-    const ValueId y = made_of(
-        out, graph_.emit("RoundHalf", {out}, std::move(to), name + "/rounded", "octet.native"));
+    const ValueId y =
+        made_of(out, graph_.emit("RoundHalf", {out}, std::move(to), name + "/rounded", kNative));
     move_uses(out, y);
     rounded_.emplace(out, y);
   }
@@ -156,7 +157,7 @@ class Widener {
 void compute_half_in_float(Graph& graph) {
   if (!applies(graph)) return;
   Graph wide = graph;
-  wide.opsets["octet.native"] = 1;
+  wide.opsets[kNative] = 1;
   if (Widener(wide).run().ok()) graph = std::move(wide);
 }
 
