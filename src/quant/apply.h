@@ -59,18 +59,6 @@ class PlanIndex {
   std::unordered_map<std::string_view, const TensorPlan*> tensors_;
 };
 
-/// int32 codes of a bias at scales s_x * s_w (`x_scale` holds a factor alpha too); nullopt when the
-/// bias is no f32 vector of that many channels or a code does not fit into int32.
-struct Int32Bias {
-  std::vector<int32_t> codes;
-  std::vector<float> scales; ///< one, or one for each code
-
-  float scale(size_t i) const { return scales[scales.size() == 1 ? 0 : i]; }
-};
-std::optional<Int32Bias> int32_bias(const Graph& graph,
-                                    const Node& product,
-                                    float x_scale,
-                                    const std::vector<float>& w_scales);
 class QdqWriter;
 /// The bias of a product of codes as int32 codes at s_x * s_w; left in float where that can't be.
 /// See bias.cc.

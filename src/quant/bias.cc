@@ -3,59 +3,33 @@
 // * s_w: ONNX Runtime rounds a float bias to them by itself. So the float biases of a quantized
 // file are rounded to the same grid here, and every runtime then adds the same value, whether it
 // keeps it in float or not.
-#include <cmath>
-#include <limits>
+#include "ops/qdq/bias.h"
 
 #include "ops/op.h"
+#include "ops/qdq/site.h"
 #include "quant/apply.h"
 #include "quant/qdq_writer.h"
 
 namespace octet {
 
-std::optional<Int32Bias> int32_bias(const Graph& graph,
-                                    const Node& product,
-                                    float x_scale,
-                                    const std::vector<float>& w_scales) {
-  const Tensor* bias = graph.constant(product.input(2));
-  if (bias == nullptr || bias->type() != DType::kFloat32 || bias->rank() != 1) return std::nullopt;
-  if (w_scales.size() != 1 && static_cast<int64_t>(w_scales.size()) != bias->count())
-    return std::nullopt;
-  const auto beta = static_cast<double>(product.attr_float("beta", 1.0F));
-  constexpr int32_t kLargestCode = std::numeric_limits<int32_t>::max() / 2;
-  Int32Bias out;
-  for (const float w : w_scales)
-    out.scales.push_back(x_scale * w);
-  for (int64_t i = 0; i < bias->count(); ++i) {
-    const float scale = out.scale(static_cast<size_t>(i));
-    const double code = std::nearbyint(beta * bias->at(i) / static_cast<double>(scale));
-    if (!std::isnormal(scale) || !(std::fabs(code) <= kLargestCode)) return std::nullopt;
-    out.codes.push_back(static_cast<int32_t>(code));
-  }
-  return out;
-}
-
 namespace {
 
-/// The same by the scales of the codes that the product reads; nullopt unless both inputs come from
-/// codes.
-Result<std::optional<Int32Bias>> int32_bias(const Graph& graph, const Node& product) {
-  const Node* x = graph.producer(product.input(0));
-  const Node* w = graph.producer(product.input(1));
-  if (x == nullptr || w == nullptr || !x->is("DequantizeLinear") || !w->is("DequantizeLinear"))
-    return std::optional<Int32Bias>();
-  const Tensor* x_scale = graph.constant(x->input(1));
-  const Tensor* w_scale = graph.constant(w->input(1));
-  if (x_scale == nullptr || w_scale == nullptr || x_scale->count() != 1)
-    return std::optional<Int32Bias>();
-  if (product.attr_float("alpha", 1.0F) != 1.0F) return std::optional<Int32Bias>();
-  return int32_bias(graph, product, OCTET_TRY(x_scale->to_floats())[0],
-                    OCTET_TRY(w_scale->to_floats()));
+/// By the scales of the codes that the product reads; nullopt unless both inputs come from codes.
+std::optional<qdq::RoundedBias> rounded_bias(const Graph& graph, const Node& product) {
+  constexpr qdq::Reading kReading{.written_zero = false, .microsoft = false};
+  const auto x = qdq::read_dequantize(graph, product.input(0), kReading);
+  const auto w = qdq::read_dequantize(graph, product.input(1), kReading);
+  const Tensor* bias = graph.constant(product.input(2));
+  if (!x || !w || !x->grid.per_tensor() || bias == nullptr) return std::nullopt;
+  if (product.attr_float("alpha", 1.0F) != 1.0F) return std::nullopt;
+  return qdq::round_to_steps(*bias, static_cast<double>(product.attr_float("beta", 1.0F)),
+                             x->grid.one_scale(), w->grid.scales());
 }
 
 } // namespace
 
 Status store_bias(Graph& graph, QdqWriter& writer, NodeId id) {
-  const auto bias = OCTET_TRY(int32_bias(graph, graph.node(id)));
+  const auto bias = rounded_bias(graph, graph.node(id));
   if (!bias) return ok_status(); // stays float: the layer then runs in float there
   const std::string name = graph.value(graph.node(id).input(2)).name;
   graph.mutable_node(id).attributes.erase("beta");
@@ -69,7 +43,7 @@ Status round_biases(Graph& graph) {
     const Node& node = graph.node(id);
     const OpDef* op = find_op(node.domain, node.op_type);
     if (op == nullptr || !node.input(2).valid() || op->roles.fn(node, 2) != Role::kBias) continue;
-    const auto bias = OCTET_TRY(int32_bias(graph, node));
+    const auto bias = rounded_bias(graph, node);
     if (!bias) continue;
     std::vector<float> values;
     for (size_t i = 0; i < bias->codes.size(); ++i)

@@ -10,6 +10,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/codec.h"
+#include "ops/qdq/quant_layout.h"
 #include "train/fake_quant_rows.h"
 #include "train/ops/mapping.h"
 #include <ATen/Parallel.h>
@@ -275,10 +277,10 @@ bool can_fake_quantize(DType type) {
 }
 
 std::pair<double, double> code_range(DType type) {
-  if (type == DType::kFloat8E4M3FN) return {-448, 448};
-  if (type == DType::kFloat8E5M2) return {-57344, 57344};
-  const double span = std::ldexp(1.0, bits(type));
-  return is_signed(type) ? std::pair(-span / 2, span / 2 - 1) : std::pair(0.0, span - 1);
+  if (const auto codes = octet::code_range(type))
+    return {static_cast<double>(codes->lo), static_cast<double>(codes->hi)};
+  const double largest = max_finite(*float_format(type));
+  return {-largest, largest};
 }
 
 at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec) {

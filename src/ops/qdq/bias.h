@@ -30,4 +30,17 @@ struct BiasInSteps {
 std::optional<BiasInSteps>
 bias_in_steps(const Graph& graph, ValueId bias, const std::vector<double>& steps);
 
+/// A float bias rounded to steps of the sum.
+struct RoundedBias {
+  std::vector<int32_t> codes;
+  std::vector<float> scales; ///< the steps: one, or one for each code
+
+  float scale(size_t i) const { return scales[scales.size() == 1 ? 0 : i]; }
+};
+/// factor · bias in steps of x_scale · w_scale. Nullopt: the bias is no f32 vector of as many
+/// elements as there are scales (or there is one scale), a step is not normal, or a code leaves the
+/// lower half of int32's range, in which the sum has room beside it.
+std::optional<RoundedBias>
+round_to_steps(const Tensor& bias, double factor, float x_scale, std::span<const double> w_scales);
+
 } // namespace octet::qdq

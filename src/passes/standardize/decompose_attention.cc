@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "ops/evaluate.h"
+#include "ops/qdq/site.h"
 #include "passes/attention_parts.h"
 
 namespace octet {
@@ -47,18 +48,13 @@ Tensor columns_of(const Tensor& t, int64_t begin, int64_t size) {
 }
 
 /// The DQ behind a weight with one scale, or one for each column.
-const Node* stored_weight(const Graph& g, ValueId weight) {
-  const Node* node = weight.valid() ? g.producer(weight) : nullptr;
-  if (node == nullptr || !node->is("DequantizeLinear")) return nullptr;
-  const Tensor* codes = g.constant(node->input(0));
-  const Tensor* scale = g.constant(node->input(1));
-  const Tensor* zero = g.constant(node->input(2));
-  if (codes == nullptr || scale == nullptr || codes->rank() != 2) return nullptr;
-  if (zero == nullptr ? node->input(2).valid() : zero->count() != scale->count()) return nullptr;
-  const int64_t axis = node->attr_int("axis", 1);
-  const bool columns = scale->rank() == 1 && scale->count() == codes->dim(1) &&
-                       (axis == 1 || axis == -1) && g.opset() >= 13;
-  return scale->count() == 1 || columns ? node : nullptr;
+std::optional<qdq::Site> stored_weight(const Graph& g, ValueId weight) {
+  const auto site = qdq::read_dequantize(g, weight, {.written_zero = false, .microsoft = false});
+  const Tensor* codes = site ? g.constant(site->codes) : nullptr;
+  if (codes == nullptr || codes->rank() != 2) return std::nullopt;
+  const qdq::Grid& grid = site->grid;
+  const bool columns = grid.axis == 1 && grid.count() == codes->dim(1) && g.opset() >= 13;
+  return grid.per_tensor() || columns ? std::optional(*site) : std::nullopt;
 }
 
 enum class Projection { kFloat, kDequantized, kInteger };
@@ -70,7 +66,7 @@ class Decomposition {
         integer_(kind == Projection::kInteger), place_(coded_ ? kCoded : kAttention),
         patch_(g_, node.op_type + " is products, softmax and movement", Exactness::kRounding),
         type_(g_.value(node.input(coded_ ? 3 : 0)).type.type), parts_(g_, node, patch_, type_),
-        stored_(coded_ ? nullptr : stored_weight(g_, node.input(1))),
+        stored_(coded_ ? std::nullopt : stored_weight(g_, node.input(1))),
         bias_(constant_value(g_, node.input(2))), x_(node.input(0)) {
     patch_.from(node);
   }
@@ -107,11 +103,11 @@ class Decomposition {
 
   ValueId project(const char* part, int64_t begin, int64_t size) {
     const std::string base = name(part);
-    const ValueId codes = stored_ != nullptr ? stored_->input(0) : node_.input(1);
+    const ValueId codes = stored_ ? stored_->codes : node_.input(1);
     ValueId w = columns(codes, base + ".weight", begin, size);
-    if (coded_ || stored_ != nullptr) {
-      const ValueId scale = stored_ != nullptr ? stored_->input(1) : node_.input(4);
-      const ValueId zero = stored_ != nullptr ? stored_->input(2) : node_.input(7);
+    if (coded_ || stored_) {
+      const ValueId scale = stored_ ? stored_->scale : node_.input(4);
+      const ValueId zero = stored_ ? stored_->zero : node_.input(7);
       Attributes axis;
       if (g_.constant(scale)->count() > 1) axis["axis"].value = int64_t{1};
       const ValueId scales = columns(scale, base + ".weight_scale", begin, size);
@@ -166,7 +162,7 @@ class Decomposition {
   Patch patch_;
   DType type_;
   AttentionParts parts_;
-  const Node* stored_; ///< DQ of the weights, where they are codes
+  std::optional<qdq::Site> stored_; ///< DQ of the weights, where they are codes
   std::optional<Tensor> bias_;
   ValueId x_; ///< float
 };
@@ -193,8 +189,8 @@ std::optional<Patch> decompose(const RuleContext& context, const Node& node, Pro
   const Graph& g = context.graph;
   const bool coded = kind != Projection::kFloat;
   if ((!coded && !node.is("Attention", kMicrosoft)) || g.opset() < 11) return std::nullopt;
-  const Node* stored = coded ? nullptr : stored_weight(g, node.input(1));
-  const Tensor* w = g.constant(stored != nullptr ? stored->input(0) : node.input(1));
+  const auto stored = coded ? std::nullopt : stored_weight(g, node.input(1));
+  const Tensor* w = g.constant(stored ? stored->codes : node.input(1));
   if (w == nullptr || w->rank() != 2 ||
       (node.input(2).valid() && !constant_value(g, node.input(2))))
     return std::nullopt;

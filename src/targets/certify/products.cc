@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "graph/domains.h"
 #include "graph/label.h"
 #include "ops/evaluate.h"
 #include "ops/op.h"
@@ -32,7 +33,7 @@ constexpr ProductForm kProductForms[] = {
     {"QGemm", kMicrosoft, 0, 2, 3, 4, 5, 6},
     {"DynamicQuantizeMatMul", kMicrosoft, 0, kNoInput, 1, 2, 3, kNoInput, true},
     {"QAttention", kMicrosoft, 0, 6, 1, 4, 7, kNoInput},
-    {"QDynamicGemm", "octet.native", 0, kNoInput, 1, 2, kNoInput, kNoInput, true, true},
+    {"QDynamicGemm", kNative, 0, kNoInput, 1, 2, kNoInput, kNoInput, true, true},
 };
 
 ValueId input_at(const Node& node, int index) {
@@ -166,9 +167,10 @@ Look look_at_dequantized(const Graph& graph, const Node& node) {
   product.scale = {w->id, 1};
   const DType type = graph.value(x->input(0)).type.type;
   if (bits(type) > 8) return {}; // no integer product of 16 bits
-  if (!read_activation(graph, x->input(0), x->input(2), product))
+  const qdq::Written says = qdq::written(graph, *x);
+  if (!read_activation(graph, says.codes, says.zero, product))
     return unexaminable(fmt::format("its activation is {}", octet::name(type)));
-  const Tensor* scale = qdq::written(graph, *x).scales;
+  const Tensor* scale = says.scales;
   if (scale == nullptr || scale->count() != 1)
     return unexaminable("its activation has no scale or several");
   if (constant_value(graph, x->input(0))) {
@@ -180,7 +182,7 @@ Look look_at_dequantized(const Graph& graph, const Node& node) {
     product.activation = node.input(0);
     product.requantize = x->id;
   }
-  Look out = read_weights(graph, node, w->input(2), std::move(product));
+  Look out = read_weights(graph, node, qdq::written(graph, *w).zero, std::move(product));
   if (out.product && w->output(0) != node.input(1))
     return unexaminable("its weights are moved after they were dequantized");
   const Node* bias = graph.producer(node.input(2));

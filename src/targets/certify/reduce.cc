@@ -106,7 +106,7 @@ Result<Tensor> multiplied(const Tensor& scale, const std::vector<double>& factor
 bool along_channels(const Graph& graph, const StoredProduct& p, const Tensor& scale) {
   const Node& holder = graph.node(p.scale.node);
   if (!is_dequantize(holder)) return true;
-  const int64_t axis = holder.attr_int("axis", 1), rank = p.stored.rank();
+  const int64_t axis = qdq::written(graph, holder).axis, rank = p.stored.rank();
   return scale.rank() == 1 && (axis < 0 ? axis + rank : axis) == (p.convolution || p.rows ? 0 : 1);
 }
 

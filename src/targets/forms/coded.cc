@@ -60,11 +60,10 @@ BiasCodes bias_codes(
     const bool stays = stored != nullptr && stored->identical(*codes);
     return {.ok = true, .codes = stays ? dq->input(0) : patch.constant(name, *codes)};
   }
-  std::vector<float> w_scales;
-  for (const double scale : w.grid.scales())
-    w_scales.push_back(static_cast<float>(scale));
+  const Tensor* real = graph.constant(bias);
+  if (real == nullptr) return kNone;
   const auto scale = static_cast<float>(alpha * x.grid.scale_at(0));
-  const auto rounded = int32_bias(graph, node, scale, w_scales);
+  const auto rounded = qdq::round_to_steps(*real, beta, scale, w.grid.scales());
   if (!rounded) return kNone;
   const Tensor codes = Tensor::of<int32_t>({static_cast<int64_t>(rounded->codes.size())},
                                            std::span<const int32_t>(rounded->codes));

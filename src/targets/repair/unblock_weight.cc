@@ -17,17 +17,17 @@ namespace octet {
 
 std::optional<Repair> unblock_weight(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (!is_dequantize(node) || node.attr_int("block_size", 0) == 0) return std::nullopt;
-  const Tensor* codes = graph.constant(node.input(0));
+  const qdq::Written says = qdq::written(graph, node);
+  if (!is_dequantize(node) || says.block == 0) return std::nullopt;
+  const Tensor* codes = graph.constant(says.codes);
   if (codes == nullptr || !code_range(codes->type())) return std::nullopt;
   const bool taken = codes->type() == DType::kInt4 && context.target.version >= 1000;
   const auto values = taken ? std::nullopt : evaluate_constant(graph, node);
   if (!values) return std::nullopt;
   const Tensor& weight = values->front();
-  const int64_t blocked = node.attr_int("axis", 1);
   qdq::Grid grid = qdq::Grid::int8(1, weight.type());
   const bool vector = weight.rank() == 2 && graph.opset() >= 13;
-  if (vector) grid.axis_written = blocked == 0 || blocked == -2 ? 1 : 0;
+  if (vector) grid.axis_written = says.axis == 0 || says.axis == -2 ? 1 : 0;
   const int64_t channels = vector ? weight.dim(grid.axis_written) : 1;
   std::vector<double> largest(static_cast<size_t>(channels), 0);
   const int64_t inner = vector && grid.axis_written == 0 ? weight.dim(1) : 1;
