@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// check and explain: run the rules of the target's family over every node.
+// check and explain: the rules of the target over the model and every node, and how its layers
+// run.
 #include <algorithm>
 #include <map>
 
 #include "graph/bodies.h"
 #include "ops/infer.h"
-#include "targets/custom.h"
+#include "targets/rule.h"
 #include "targets/work.h"
 
 namespace octet {
 
 namespace {
-
-std::span<CheckFn* const> checks_of(TargetFamily family) {
-  switch (family) {
-  case TargetFamily::kTensorRt:
-    return tensorrt_checks();
-  case TargetFamily::kOnnxRuntime:
-    return onnxruntime_checks();
-  case TargetFamily::kOctet:
-    return octet_checks();
-  }
-  return {};
-}
 
 Result<std::vector<LayerForm>> layers_of(const Graph& graph, const TargetDef& target) {
   switch (target.family) {
@@ -36,48 +25,62 @@ Result<std::vector<LayerForm>> layers_of(const Graph& graph, const TargetDef& ta
   return std::vector<LayerForm>{};
 }
 
-Status add_findings(const Graph& graph,
-                    const TargetDef& target,
-                    const std::string& path,
-                    std::vector<Finding>& findings);
-
-/// What stands in the bodies of If, Loop and Scan, each named by the path to it. A body whose types
-/// do not fit is looked at with those that it declares.
-Status add_findings_in_bodies(const Graph& graph,
-                              const Node& node,
-                              const TargetDef& target,
-                              const std::string& path,
-                              std::vector<Finding>& findings) {
-  for (const auto& [key, body] : bodies_of(node)) {
-    Graph typed = standing_alone(graph, *body);
-    if (const Status types = infer_types(typed); !types.ok()) typed = standing_alone(graph, *body);
-    OCTET_TRY(add_findings(typed, target, path + label(graph, node) + " " + key + ": ", findings));
+/// Looks at a model and at the bodies in it. Findings come in the order of nodes, for each in that
+/// of the rules; what is said of the model as a whole stands among those of the node that was added
+/// first.
+class Checker {
+ public:
+  explicit Checker(const TargetDef& target) : target_(target) {
+    add_rules(rules_of(target.family));
+    if (target.custom != nullptr) add_rules(custom_rules());
   }
-  return ok_status();
-}
 
-Status add_findings(const Graph& graph,
-                    const TargetDef& target,
-                    const std::string& path,
-                    std::vector<Finding>& findings) {
-  const Uses uses(graph);
-  const std::vector<NodeId> nodes = graph.nodes();
-  const NodeId first = path.empty() && !nodes.empty() ? nodes.front() : NodeId{};
-  const CheckContext context{graph, uses, target, findings, path, first};
-  for (const NodeId id : OCTET_TRY(graph.topological())) {
-    for (CheckFn* rule : checks_of(target.family))
-      rule(context, graph.node(id));
-    if (target.custom != nullptr) check_custom(context, *target.custom, graph.node(id));
-    OCTET_TRY(add_findings_in_bodies(graph, graph.node(id), target, path, findings));
+  Result<std::vector<Finding>> check(const Graph& graph) {
+    const std::vector<NodeId> nodes = graph.nodes();
+    OCTET_TRY(look(graph, "", nodes.empty() ? NodeId{} : nodes.front()));
+    return std::move(findings_);
   }
-  return ok_status();
-}
 
-Result<std::vector<Finding>> findings_of(const Graph& graph, const TargetDef& target) {
-  std::vector<Finding> findings;
-  OCTET_TRY(add_findings(graph, target, "", findings));
-  return findings;
-}
+ private:
+  void add_rules(RuleList rules) {
+    for (const TargetRule* rule : rules)
+      if (rule->holds(target_)) rules_.push_back(rule);
+  }
+
+  /// `first`: the node with which rules of the model are asked; none in a body.
+  Status look(const Graph& graph, const std::string& path, NodeId first) {
+    const Uses uses(graph);
+    const CheckContext context{graph, uses, target_};
+    for (const NodeId id : OCTET_TRY(graph.topological())) {
+      const Node& node = graph.node(id);
+      for (const TargetRule* rule : rules_) {
+        Found found(context, *rule, path, findings_);
+        if (const auto* of_node = std::get_if<FindInNode*>(&rule->find))
+          (*of_node)(context, node, found);
+        else if (id == first)
+          std::get<FindInModel*>(rule->find)(context, found);
+      }
+      OCTET_TRY(bodies(graph, node, path));
+    }
+    return ok_status();
+  }
+
+  /// What stands in the bodies of If, Loop and Scan, each named by the path to it. A body whose
+  /// types do not fit is looked at with those that it declares.
+  Status bodies(const Graph& graph, const Node& node, const std::string& path) {
+    for (const auto& [key, body] : bodies_of(node)) {
+      Graph typed = standing_alone(graph, *body);
+      if (const Status types = infer_types(typed); !types.ok())
+        typed = standing_alone(graph, *body);
+      OCTET_TRY(look(typed, path + label(graph, node) + " " + key + ": ", {}));
+    }
+    return ok_status();
+  }
+
+  const TargetDef& target_;
+  std::vector<const TargetRule*> rules_;
+  std::vector<Finding> findings_;
+};
 
 using Layers = std::vector<LayerForm>;
 
@@ -127,22 +130,6 @@ void mark_refused(const Graph& graph, const std::vector<Finding>& findings, Laye
 
 } // namespace
 
-void CheckContext::add(std::string_view rule,
-                       Severity severity,
-                       const std::string& node,
-                       std::string message,
-                       std::string fix,
-                       std::string_view source) const {
-  Finding out;
-  out.rule = rule;
-  out.severity = severity;
-  out.node = path + node;
-  out.message = std::move(message);
-  out.fix = std::move(fix);
-  out.source = "targets " + std::string(source);
-  findings.push_back(std::move(out));
-}
-
 std::string label(const Graph& graph, const Node& node) {
   return node.op_type + " \"" + name_of(graph, node) + "\"";
 }
@@ -152,7 +139,7 @@ Result<std::vector<Finding>> check(const Graph& graph, std::string_view target) 
   Graph typed = graph;
   Status types = infer_types(typed);
   // Types that do not fit together may be what the target refuses: a scale of integers.
-  std::vector<Finding> findings = OCTET_TRY_WITH(findings_of(typed, *def), "check");
+  std::vector<Finding> findings = OCTET_TRY_WITH(Checker(*def).check(typed), "check");
   if (!types.ok() && accepted(findings)) {
     Finding invalid;
     invalid.rule = "invalid-types";
@@ -179,7 +166,7 @@ Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view targ
     work.emplace(name_of(typed, typed.node(id)), multiply_adds(typed, typed.node(id)));
   for (LayerForm& layer : layers)
     if (const auto found = work.find(layer.node); found != work.end()) layer.work = found->second;
-  mark_refused(typed, OCTET_TRY_WITH(findings_of(typed, *def), "explain"), layers);
+  mark_refused(typed, OCTET_TRY_WITH(Checker(*def).check(typed), "explain"), layers);
   return layers;
 }
 

@@ -34,7 +34,5 @@ struct CustomTarget {
 bool is_target_file(std::string_view name);
 /// Reads a file. Errors name the key, its line and the nearest known one.
 Result<std::shared_ptr<const TargetDef>> load_target(const std::string& path);
-/// Operators, the operator set and codes that the file does not allow.
-void check_custom(const CheckContext& context, const CustomTarget& custom, const Node& node);
 
 } // namespace octet

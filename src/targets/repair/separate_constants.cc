@@ -6,6 +6,7 @@
 #include <span>
 
 #include "targets/checks.h"
+#include "targets/onnxruntime/exact_mode.h"
 #include "targets/onnxruntime_versions.h"
 #include "targets/repair/rules.h"
 

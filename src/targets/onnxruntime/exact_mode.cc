@@ -3,12 +3,13 @@
 // bits into uint8, under a name of its own for each constant: that fails for the second reader of
 // one, and products of int8 activations have no kernel for uint8 weights. Source:
 // docs/targets.md 8.
+#include "targets/onnxruntime/exact_mode.h"
+
 #include <algorithm>
 #include <span>
 #include <string_view>
 
-#include "targets/checks.h"
-#include "targets/onnxruntime_versions.h"
+#include "targets/onnxruntime/rules.h"
 
 namespace octet {
 
@@ -41,8 +42,11 @@ bool becomes_uint8(const Graph& graph, const Node& node) {
   return is_dequantize(node) && has_codes_beyond_7_bits(graph.constant(node.input(0)));
 }
 
-void onnxruntime_exact_mode_kernel(const CheckContext& context, const Node& node) {
-  if (is_cuda(context.target)) return;
+namespace onnxruntime {
+
+namespace {
+
+void find_exact_mode_kernel(const CheckContext& context, const Node& node, Found& found) {
   const Graph& graph = context.graph;
   const auto* product =
       std::find_if(std::begin(kIntegerProducts), std::end(kIntegerProducts), [&](const auto& p) {
@@ -52,18 +56,16 @@ void onnxruntime_exact_mode_kernel(const CheckContext& context, const Node& node
       graph.value(node.input(0)).type.type != DType::kInt8 ||
       !has_codes_beyond_7_bits(graph.constant(node.input(product->weight))))
     return;
-  context.add(
-      "exact-mode-kernel", Severity::kWarning, label(graph, node),
-      "\"Failed to find kernel\": in its exact mode (session.x64quantprecision) ONNX Runtime "
-      "1.31 has none for int8 activations, since int8 weights become uint8 there",
-      "quantize activations to uint8, or write the file as Q/DQ (quantize_static: "
-      "activation_type=QuantType.QUInt8 or quant_format=QuantFormat.QDQ)",
-      "8");
+  found.add(node,
+            "\"Failed to find kernel\": in its exact mode (session.x64quantprecision) ONNX Runtime "
+            "1.31 has none for int8 activations, since int8 weights become uint8 there",
+            "quantize activations to uint8, or write the file as Q/DQ (quantize_static: "
+            "activation_type=QuantType.QUInt8 or quant_format=QuantFormat.QDQ)");
 }
 
-void onnxruntime_shared_constant(const CheckContext& context, const Node& node) {
+void find_shared_constant(const CheckContext& context, const Node& node, Found& found) {
   const Graph& graph = context.graph;
-  if (is_cuda(context.target) || !is_dequantize(node)) return;
+  if (!is_dequantize(node)) return;
   int codes = 0, zeros = 0;
   for (const Uses::Use& use : context.uses.of(node.input(0)))
     codes += context.uses.count(graph.node(use.node).output(0));
@@ -74,12 +76,28 @@ void onnxruntime_shared_constant(const CheckContext& context, const Node& node) 
   for (const Uses::Use& use : of_zero_point)
     zeros += use.input == 2 && becomes_uint8(graph, graph.node(use.node)) ? 1 : 0;
   if (codes < 2 && zeros < 2) return;
-  context.add("shared-constant", Severity::kWarning, label(graph, node),
-              std::string("\"Attempt to replace the existing tensor\": in its exact mode "
-                          "(session.x64quantprecision) ONNX Runtime 1.31 fails to load int8 "
-                          "weights whose ") +
-                  (codes < 2 ? "zero point several weights share" : "codes several operators read"),
-              "give each reader its own codes and zero point: octet repair does", "8");
+  found.add(node,
+            std::string("\"Attempt to replace the existing tensor\": in its exact mode "
+                        "(session.x64quantprecision) ONNX Runtime 1.31 fails to load int8 "
+                        "weights whose ") +
+                (codes < 2 ? "zero point several weights share" : "codes several operators read"),
+            "give each reader its own codes and zero point: octet repair does");
 }
+
+} // namespace
+
+constexpr TargetRule kSharedConstant = {.id = "shared-constant",
+                                        .clause = "8",
+                                        .provider = Provider::kCpu,
+                                        .severity = Severity::kWarning,
+                                        .find = find_shared_constant,
+                                        .mends = {separate_constants}};
+constexpr TargetRule kExactModeKernel = {.id = "exact-mode-kernel",
+                                         .clause = "8",
+                                         .provider = Provider::kCpu,
+                                         .severity = Severity::kWarning,
+                                         .find = find_exact_mode_kernel};
+
+} // namespace onnxruntime
 
 } // namespace octet

@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What octet itself cannot run, and how it runs the rest: lowering says so.
+// How octet itself runs a graph: lowering says so.
 #include <algorithm>
 #include <map>
 
 #include "core/format.h"
 #include "core/string_util.h"
-#include "ops/op.h"
 #include "passes/lower/lower.h"
-#include "passes/standardize/standard_operators.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime_integer.h"
 
 namespace octet {
 
 namespace {
-
-void known_operator(const CheckContext& context, const Node& node) {
-  if (find_op(node.domain, node.op_type) != nullptr) return;
-  if (decompose_standard(context.graph, context.uses, node)) return; // as lowering does
-  context.add(
-      "unknown-operator", Severity::kError, label(context.graph, node),
-      fmt::format("octet has no definition of {} (domain \"{}\")", node.op_type, node.domain),
-      "replace it by standard operators", "octet");
-}
-
-constexpr CheckFn* kOctetChecks[] = {known_operator, odd_scale, codes_of_later_opset};
 
 const char* precision_of(LowerForm runs) {
   switch (runs) {
@@ -99,10 +86,6 @@ void of_parts(std::span<const LowerNote* const> parts, LayerForm& form) {
 }
 
 } // namespace
-
-std::span<CheckFn* const> octet_checks() {
-  return kOctetChecks;
-}
 
 Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef&) {
   Graph named = graph; // notes speak of nodes by name

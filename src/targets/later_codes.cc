@@ -3,7 +3,7 @@
 // INT4 and 16 bits before 21, FP4 before 23. Source: ONNX's schemas, by version.
 #include "core/format.h"
 #include "ops/schema_types.h"
-#include "targets/checks.h"
+#include "targets/shared_rules.h"
 
 namespace octet {
 
@@ -41,17 +41,24 @@ std::string fix_of_type(const Graph& graph, const Node& node) {
                    : fix;
 }
 
-void codes_of_later_opset(const CheckContext& context, const Node& node) {
+namespace {
+
+void find_codes_of_later_opset(const CheckContext& context, const Node& node, Found& found) {
   const Graph& graph = context.graph;
   if (!node.domain.empty()) return;
   const OperatorTypes::Version* schema = onnx_schemas().find(node.op_type, graph.opset());
   if (schema == nullptr || schema->missing || schema->unknown) return;
   const auto fault = fault_of_codes(graph, node, *schema);
   if (!fault) return;
-  context.add("operator-type", Severity::kError, label(graph, node),
-              fmt::format("no valid ONNX: {} of operator set {} does not take {}", node.op_type,
-                          graph.opset(), text_of(graph, node, *fault)),
-              fix_of_type(graph, node), "8, types");
+  found.add(node,
+            fmt::format("no valid ONNX: {} of operator set {} does not take {}", node.op_type,
+                        graph.opset(), text_of(graph, node, *fault)),
+            fix_of_type(graph, node));
 }
+
+} // namespace
+
+constexpr TargetRule kCodesOfLaterOpset = {
+    .id = "operator-type", .clause = "8, types", .find = find_codes_of_later_opset};
 
 } // namespace octet

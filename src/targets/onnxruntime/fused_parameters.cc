@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that ONNX Runtime fuses with their Q and DQ without a look at how many scales these have,
-// or at 32-bit codes: the file loads without optimizations, and fails with them, when it is loaded
-// or run. Source: docs/targets.md 8 (measured).
+// Layers that ONNX Runtime fuses with their Q and DQ without a look at how many scales these
+// have, or at 32-bit codes: the file loads without optimizations, and fails with them, when it is
+// loaded or run. Source: docs/targets.md 8 (measured).
 #include <algorithm>
 #include <vector>
 
 #include "core/format.h"
-#include "targets/checks.h"
+#include "targets/onnxruntime/rules.h"
 #include "targets/onnxruntime_codes.h"
 #include "targets/onnxruntime_load.h"
 #include "targets/onnxruntime_versions.h"
@@ -150,16 +150,30 @@ std::optional<std::string> onnxruntime_fused_fault(const Graph& graph,
   return FusedLayer(graph, uses, target, node).fault();
 }
 
-void onnxruntime_fused(const CheckContext& context, const Node& node) {
+namespace onnxruntime {
+
+namespace {
+
+void find_fused_parameters(const CheckContext& context, const Node& node, Found& found) {
   const auto fault = onnxruntime_fused_fault(context.graph, context.uses, context.target, node);
   if (!fault) return;
-  context.add("fused-parameters", measured(context), label(context.graph, node),
-              "ONNX Runtime 1.31 fuses it with its Q/DQ, whose kernel takes no such scales or "
-              "codes: " +
-                  *fault,
-              "give activations one scale and 8-bit codes, weights a scale for each column "
-              "(MatMul, axis 1) or filter (Conv, axis 0); octet repair takes the layer to float",
-              "8");
+  found.add(node,
+            "ONNX Runtime 1.31 fuses it with its Q/DQ, whose kernel takes no such scales or "
+            "codes: " +
+                *fault,
+            "give activations one scale and 8-bit codes, weights a scale for each column "
+            "(MatMul, axis 1) or filter (Conv, axis 0); octet repair takes the layer to float");
 }
+
+} // namespace
+
+constexpr TargetRule kFusedParameters = {.id = "fused-parameters",
+                                         .clause = "8",
+                                         .provider = Provider::kCpu,
+                                         .measured = 131,
+                                         .find = find_fused_parameters,
+                                         .mends = {float_product, float_input}};
+
+} // namespace onnxruntime
 
 } // namespace octet

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/rule.h"
+
+#include "targets/custom.h"
+
+namespace octet {
+
+void Found::add(const Node& node, std::string message, std::string fix) {
+  add(label(context_.graph, node), std::move(message), std::move(fix));
+}
+
+void Found::add(const std::string& name, std::string message, std::string fix) {
+  Finding out;
+  out.rule = rule_.id;
+  out.severity = rule_.severity_for(context_.target);
+  out.node = path_ + name;
+  out.message = std::move(message);
+  out.fix = std::move(fix);
+  out.source = "targets ";
+  out.source +=
+      rule_.clause.empty() ? std::string_view(context_.target.custom->name) : rule_.clause;
+  findings_.push_back(std::move(out));
+}
+
+RuleList rules_of(TargetFamily family) {
+  switch (family) {
+  case TargetFamily::kTensorRt:
+    return tensorrt_rules();
+  case TargetFamily::kOnnxRuntime:
+    return onnxruntime_rules();
+  case TargetFamily::kOctet:
+    return octet_rules();
+  }
+  return {};
+}
+
+} // namespace octet
