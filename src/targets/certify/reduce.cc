@@ -239,7 +239,7 @@ class Reducer {
     const auto factor_of = [&](int64_t i) { return one ? 0 : i; };
     put_input({mine, p.bias.input}, OCTET_TRY(divided(*codes, factors, factor_of)));
     put_input({mine, 1}, OCTET_TRY(Tensor::from_doubles(w_scale->type(), shape, scales)));
-    if (dequantize.input(2).valid())
+    if (qdq::written(graph_, dequantize).zero.valid())
       put_input({mine, 2}, OCTET_TRY(Tensor::zeros(DType::kInt32, shape)));
     if (!one) out_.mutable_node(mine).set("axis", int64_t{0});
     return ok_status();

@@ -25,13 +25,12 @@ bool is_weight(const Graph& graph, const Node& node) {
 
 /// Zero, or for uint8 the middle.
 bool is_symmetric(const Graph& graph, const Node& node) {
-  const DType type = graph.value(codes_of_qdq(node)).type.type;
-  const double middle = type == DType::kUint8 ? 128 : 0;
-  if (!node.input(2).valid()) return middle == 0;
-  const Tensor* zero = qdq::written(graph, node).zeros;
-  if (zero == nullptr) return false;
-  for (int64_t i = 0; i < zero->count(); ++i)
-    if (zero->at(i) != middle) return false;
+  const qdq::Written said = qdq::written(graph, node);
+  const double middle = said.codes_type == DType::kUint8 ? 128 : 0;
+  if (!said.zero.valid()) return middle == 0;
+  if (said.zeros == nullptr) return false;
+  for (int64_t i = 0; i < said.zeros->count(); ++i)
+    if (said.zeros->at(i) != middle) return false;
   return true;
 }
 

@@ -65,7 +65,7 @@ void make_parameters_scalar(Graph& graph) {
     return found->second;
   };
   for (const NodeId id : graph.nodes()) {
-    if (!is_qdq(graph.node(id)) || graph.node(id).attr_int("block_size", 0) != 0) continue;
+    if (!is_qdq(graph.node(id)) || qdq::written(graph, graph.node(id)).block != 0) continue;
     for (size_t i = 1; i < graph.node(id).inputs.size(); ++i) {
       const ValueId parameter = graph.node(id).input(i);
       const Tensor* value = graph.constant(parameter);

@@ -69,8 +69,8 @@ void find_shared_constant(const CheckContext& context, const Node& node, Found& 
   int codes = 0, zeros = 0;
   for (const Uses::Use& use : context.uses.of(node.input(0)))
     codes += context.uses.count(graph.node(use.node).output(0));
-  const auto of_zero_point =
-      node.input(2).valid() ? context.uses.of(node.input(2)) : std::span<const Uses::Use>();
+  const ValueId zero = qdq::written(graph, node).zero;
+  const auto of_zero_point = zero.valid() ? context.uses.of(zero) : std::span<const Uses::Use>();
   // The weights are read only where something is shared.
   if ((codes < 2 && of_zero_point.size() < 2) || !becomes_uint8(graph, node)) return;
   for (const Uses::Use& use : of_zero_point)

@@ -6,7 +6,8 @@ namespace octet::onnxruntime {
 namespace {
 
 void find_zero_point_missing(const CheckContext& context, const Node& node, Found& found) {
-  if (!is_quantize(node) || node.input(2).valid()) return; // DQ takes the type of its codes
+  if (!is_quantize(node) || qdq::written(context.graph, node).zero.valid())
+    return; // DQ takes the type of its codes
   const DType codes = context.graph.value(node.output(0)).type.type;
   if (codes != DType::kUint8 && codes != DType::kUndefined) return; // said by output_dtype
   found.add(node, "without a zero point it is UINT8 with zero point 0: negative values become 0",

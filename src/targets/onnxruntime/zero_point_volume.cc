@@ -8,9 +8,10 @@ namespace octet::onnxruntime {
 namespace {
 
 void find_zero_point_volume(const CheckContext& context, const Node& node, Found& found) {
-  if (!is_qdq(node) || !node.input(2).valid()) return;
-  const auto scales = static_count(context.graph, node.input(1));
-  const auto zeros = static_count(context.graph, node.input(2));
+  const qdq::Written said = qdq::written(context.graph, node);
+  if (!said.zero.valid()) return;
+  const auto scales = static_count(context.graph, said.scale);
+  const auto zeros = static_count(context.graph, said.zero);
   if (!scales || !zeros || scales == zeros) return;
   found.add(node,
             fmt::format("{} zero points for {} scales: at run time \"{}\"", *zeros, *scales,

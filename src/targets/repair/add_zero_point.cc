@@ -10,17 +10,16 @@
 namespace octet {
 
 std::optional<Repair> add_zero_point(const RepairContext& context, const Node& node) {
-  if (!is_qdq(node) || node.input(2).valid()) return std::nullopt;
-  const Tensor* scale = qdq::written(context.graph, node).scales;
-  const DType type = context.graph.value(codes_of_qdq(node)).type.type;
-  if (scale == nullptr || type == DType::kUndefined) return std::nullopt;
-  auto zeros = Tensor::zeros(type, scale->shape());
+  const qdq::Written said = qdq::written(context.graph, node);
+  const DType type = said.codes_type;
+  if (said.zero.valid() || said.scales == nullptr || type == DType::kUndefined) return std::nullopt;
+  auto zeros = Tensor::zeros(type, said.scales->shape());
   if (!zeros.ok()) return std::nullopt;
   Patch patch(context.graph,
               fmt::format("no zero point: ONNX means {} with zero point 0", octet::name(type)),
               Exactness::kExact);
   patch.from(node);
-  std::vector<ValueId> inputs = {node.input(0), node.input(1)};
+  std::vector<ValueId> inputs = {node.input(0), said.scale};
   inputs.push_back(patch.constant(name_of(context.graph, node) + "_zero_point", *zeros));
   Attributes attributes = node.attributes;
   if (is_quantize(node)) attributes.erase("output_dtype"); // the zero point says it

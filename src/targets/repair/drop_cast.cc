@@ -19,7 +19,8 @@ std::optional<Repair> drop_cast(const RepairContext& context, const Node& node) 
   const bool wide = to == DType::kInt32 || to == from ||
                     (code_range(to) && narrow && code_range(to)->lo <= narrow->lo &&
                      code_range(to)->hi >= narrow->hi);
-  const Tensor* zero = qdq::written(graph, node).zeros;
+  const qdq::Written said = qdq::written(graph, node);
+  const Tensor* zero = said.zeros;
   if (!narrow || !wide || zero == nullptr) return std::nullopt;
   const auto zeros = zero->to_doubles();
   if (!zeros.ok()) return std::nullopt;
@@ -33,9 +34,8 @@ std::optional<Repair> drop_cast(const RepairContext& context, const Node& node) 
       Exactness::kExact);
   patch.from(node).from(*cast);
   const ValueId point = patch.constant(name_of(graph, node) + "_zero_point", *same);
-  patch.replace(node.output(0),
-                patch.emit("DequantizeLinear", {cast->input(0), node.input(1), point},
-                           node.attributes, node.name, node.domain));
+  patch.replace(node.output(0), patch.emit("DequantizeLinear", {cast->input(0), said.scale, point},
+                                           node.attributes, node.name, node.domain));
   return Repair::exact(std::move(patch));
 }
 

@@ -37,6 +37,7 @@ std::optional<Repair> separate_constants(const RepairContext& context, const Nod
   if (is_cuda(context.target) || !is_dequantize(node) ||
       (readers.size() < 2 && !is_shared(0) && !is_shared(2)) || !becomes_uint8(graph, node))
     return std::nullopt;
+  const qdq::Written said = qdq::written(graph, node);
   bool any = false;
   Patch patch(graph, "each reader gets codes and a zero point of its own", Exactness::kExact);
   patch.from(node);
@@ -54,8 +55,8 @@ std::optional<Repair> separate_constants(const RepairContext& context, const Nod
     const Node& reader = graph.node(readers[i].node);
     if (readers[i].input >= reader.inputs.size()) return std::nullopt; // read by a subgraph
     const std::string own = name + "_for_" + name_of(graph, reader);
-    std::vector<ValueId> inputs = {copy(0, own), node.input(1)};
-    if (node.input(2).valid()) inputs.push_back(copy(2, own));
+    std::vector<ValueId> inputs = {copy(0, own), said.scale};
+    if (said.zero.valid()) inputs.push_back(copy(2, own));
     patch.set_input(reader.id, readers[i].input,
                     patch.emit(node.op_type, std::move(inputs), node.attributes, own, node.domain));
   }

@@ -7,8 +7,9 @@
 namespace octet {
 
 std::optional<Repair> set_axis(const RepairContext& context, const Node& node) {
-  const Tensor* scale = is_qdq(node) ? qdq::written(context.graph, node).scales : nullptr;
-  if (scale == nullptr || scale->rank() != 1 || scale->count() < 2 || node.has_attr("axis"))
+  const qdq::Written said = qdq::written(context.graph, node);
+  const Tensor* scale = said.scales;
+  if (scale == nullptr || scale->rank() != 1 || scale->count() < 2 || said.has_axis)
     return std::nullopt;
   Patch patch(context.graph, "several scales without an axis: ONNX means axis 1",
               Exactness::kExact);

@@ -17,13 +17,13 @@ struct Channels {
 
 /// Of Q and DQ with several scales along one axis.
 std::optional<Channels> channels_of(const CheckContext& context, const Node& node) {
-  const Tensor* scale = qdq::written(context.graph, node).scales;
+  const qdq::Written said = qdq::written(context.graph, node);
+  const Tensor* scale = said.scales;
   if (scale == nullptr || scale->count() <= 1 || scale->rank() != 1) return std::nullopt;
   const TypeInfo& x = context.graph.value(node.input(0)).type;
   if (!x.has_rank()) return std::nullopt;
-  Channels out{scale->count(), x.rank(), node.has_attr("axis")};
-  out.written = node.attr_int("axis", 1);
-  out.axis = out.written < 0 ? out.written + out.rank : out.written;
+  Channels out{scale->count(), x.rank(), said.has_axis, said.axis};
+  out.axis = said.axis < 0 ? said.axis + out.rank : said.axis;
   return out;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that the parser does not import, or imports as something else.
-#include <algorithm>
 
 #include "core/format.h"
+#include "ops/op.h"
 #include "targets/tensorrt/rules.h"
 #include "targets/tensorrt_operators.h"
 

@@ -38,7 +38,7 @@ constexpr std::string_view kBytesAsFloat =
 
 void find_scale_shape(const CheckContext& context, const Node& node, Found& found) {
   if (scale_of(context, node) != Scale::kComputed) return;
-  const TypeInfo& type = context.graph.value(node.input(1)).type;
+  const TypeInfo& type = context.graph.value(qdq::written(context.graph, node).scale).type;
   if (!type.has_rank() || type.rank() != 1 || type.shape->front().maybe_value()) return;
   found.add(node,
             context.at_least(1010) ? "\"Invalid rank for the scale tensor. Rank = 1.\""

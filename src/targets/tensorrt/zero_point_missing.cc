@@ -9,8 +9,9 @@ namespace octet::tensorrt {
 namespace {
 
 void find_zero_point_missing(const CheckContext& context, const Node& node, Found& found) {
-  if (!is_qdq(node) || node.input(2).valid()) return;
-  const DType codes = context.graph.value(codes_of_qdq(node)).type.type;
+  const qdq::Written said = qdq::written(context.graph, node);
+  if (!is_qdq(node) || said.zero.valid()) return;
+  const DType codes = said.codes_type;
   const std::string type(codes == DType::kUndefined ? "UINT8" : octet::name(codes));
   std::string message =
       is_quantize(node)

@@ -28,14 +28,14 @@ bool all_zero(const Tensor& tensor) {
 }
 
 bool is_computed(const CheckContext& context, const Node& node) {
-  return is_qdq(node) && node.input(2).valid() &&
-         qdq::written(context.graph, node).zeros == nullptr;
+  const qdq::Written said = qdq::written(context.graph, node);
+  return said.zero.valid() && said.zeros == nullptr;
 }
 
 /// Of a computed zero point: where TensorRT sees one that is not all zeros.
 bool is_traced_and_not_zero(const CheckContext& context, const Node& node) {
   if (!context.at_least(1000)) return false;
-  ValueId value = node.input(2);
+  ValueId value = qdq::written(context.graph, node).zero;
   for (int hops = 0; hops < 16; ++hops) {
     if (const Tensor* zero = context.graph.constant(value)) return !all_zero(*zero);
     const Node* before = context.graph.producer(value);
