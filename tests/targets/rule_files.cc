@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/rule_files.h"
 
+#include <fstream>
+#include <span>
+
 #include "targets/bad_files.h"
+#include <gtest/gtest.h>
 
 namespace octet::test {
 
@@ -157,15 +161,41 @@ const RuleFile kOctetFiles[] = {
      "const t: f8e4m3fn[] = [0]\nq = QuantizeLinear(x, s, t)\ny = DequantizeLinear(q, s, t)"},
 };
 
+constexpr const char* kCoded =
+    "const u: u8[] = [100]\nconst k: i8[4, 4] = [1, -128, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, "
+    "15, 16]\nconst v: i8[] = [3]\nq = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
+    "e = DequantizeLinear(k, s, v)\ny = MatMul(d, e)";
+
+const RuleFile kCustomFiles[] = {
+    {"opset", kError, "own-opset", 17, "y = Relu(x)", true, 0, "opset = 13"},
+    {"operator", kError, "own-operator", 17, "y = Relu(x)", false, 0,
+     "[operators]\nrefuse = [\"Relu\"]"},
+    {"activation-type", kError, "own-activation", 17, kCoded, false, 0,
+     "[activations]\ntype = \"int8\""},
+    {"zero-point-not-zero", kError, "own-zero", 17, kCoded, false, 0,
+     "[activations]\nsymmetric-only = true"},
+    {"weight-zero-point", kError, "own-weight-zero", 17, kCoded, false, 0,
+     "[weights]\nsymmetric = true"},
+    {"stored-weight", kError, "own-stored", 17, kCoded, false, 0, "[weights]\nstored = false"},
+    {"weight-range", kError, "own-range", 17, kCoded, false, 0, "[weights]\nnarrow = true"},
+};
+
 } // namespace
 
 std::vector<RuleFile> rule_files() {
   std::vector<RuleFile> out;
   for (const std::span<const RuleFile> files :
        {std::span<const RuleFile>(kTensorRtFiles), std::span<const RuleFile>(kOnnxRuntimeFiles),
-        std::span<const RuleFile>(kOctetFiles)})
+        std::span<const RuleFile>(kOctetFiles), std::span<const RuleFile>(kCustomFiles)})
     out.insert(out.end(), files.begin(), files.end());
   return out;
+}
+
+std::string target_of(const RuleFile& file) {
+  if (file.toml == nullptr) return file.target;
+  std::string path = testing::TempDir() + file.target + ".toml";
+  std::ofstream(path) << "base = \"onnxruntime\"\n" << file.toml << "\n";
+  return path;
 }
 
 Graph parse_rule_file(const RuleFile& file) {

@@ -16,12 +16,15 @@ struct RuleFile {
   Severity severity;
   const char* target;
   int opset;
-  const char* body;   ///< from x: f32[2, 4] to y, as in a BadFile
-  bool mended = true; ///< by repair, where octet has a mend for the rule
-  int ir_version = 0; ///< 0: as parsed
+  const char* body;           ///< from x: f32[2, 4] to y, as in a BadFile
+  bool mended = true;         ///< by repair, where octet has a mend for the rule
+  int ir_version = 0;         ///< 0: as parsed
+  const char* toml = nullptr; ///< of a target of the user's own, which `target` names; null: none
 };
 
 std::vector<RuleFile> rule_files();
+/// Its name, or the path of a file that is written for it.
+std::string target_of(const RuleFile& file);
 Graph parse_rule_file(const RuleFile& file);
 
 } // namespace octet::test

@@ -12,6 +12,7 @@
 #include "ops/infer.h"
 #include "support/paths.h"
 #include "targets/bad_files.h"
+#include "targets/findings.h"
 #include "targets/rule.h"
 #include "targets/rule_files.h"
 #include <gtest/gtest.h>
@@ -80,6 +81,14 @@ std::function<CalibrationSource()> two_rows() {
   };
 }
 
+/// The rules of its family, then those of a target of the user's own.
+std::vector<const TargetRule*> rules_for(const TargetDef& target) {
+  const RuleList family = rules_of(target.family), own = custom_rules();
+  std::vector<const TargetRule*> out(family.begin(), family.end());
+  if (target.custom != nullptr) out.insert(out.end(), own.begin(), own.end());
+  return out;
+}
+
 /// Every file that a rule or a repair is tested with.
 std::vector<Broken> broken_files() {
   std::vector<Broken> out;
@@ -91,7 +100,7 @@ std::vector<Broken> broken_files() {
   }
   for (const test::RuleFile& file : test::rule_files())
     out.push_back({std::string(file.rule) + " for " + file.target,
-                   file.target,
+                   test::target_of(file),
                    test::parse_rule_file(file),
                    {},
                    file.mended});
@@ -127,22 +136,24 @@ TEST(RuleList, EveryRuleIsBrokenByAFile) {
   std::set<const TargetRule*> broken;
   for (const Broken& file : broken_files()) {
     const auto target = find_target(file.target).value();
-    for (const TargetRule* rule : rules_of(target->family))
+    for (const TargetRule* rule : rules_for(*target))
       if (found_by(*rule, file.graph, *target) > 0) broken.insert(rule);
   }
   for (const TargetFamily family : kFamilies)
     for (const TargetRule* rule : rules_of(family))
       EXPECT_TRUE(broken.contains(rule)) << rule->id << ", " << rule->clause;
+  for (const TargetRule* rule : custom_rules())
+    EXPECT_TRUE(broken.contains(rule)) << rule->id << " of a target of one's own";
 }
 
-/// Where a rule has a mend, what it finds is gone after repair; and each mend that it names does so
-/// for a file at least.
+/// Where a rule has a mend, what it finds is gone after repair, or is said to be left; and each
+/// mend that it names takes it away in a file at least.
 TEST(RuleList, MendsTakeAwayWhatTheRuleFinds) {
   std::map<const TargetRule*, std::set<std::string>> mended;
   for (const Broken& file : broken_files()) {
     const auto target = find_target(file.target).value();
     std::vector<const TargetRule*> found;
-    for (const TargetRule* rule : rules_of(target->family))
+    for (const TargetRule* rule : rules_for(*target))
       if (found_by(*rule, file.graph, *target) > 0) found.push_back(rule);
     const auto repaired = repair(file.graph, file.target, file.options);
     for (const TargetRule* rule : found) {
@@ -150,6 +161,9 @@ TEST(RuleList, MendsTakeAwayWhatTheRuleFinds) {
       SCOPED_TRACE(file.name + ": " + std::string(rule->id));
       const bool gone = repaired.ok() && found_by(*rule, repaired->graph, *target) == 0;
       EXPECT_EQ(gone, file.mended);
+      if (!gone && repaired.ok()) {
+        EXPECT_TRUE(test::has_rule(repaired->left, rule->id));
+      }
       if (!gone) continue;
       for (const Change& change : repaired->changes)
         mended[rule].insert(change.rule);

@@ -16,14 +16,14 @@ TEST(CheckRules, EachIsFoundWithItsSeverityAndAWayOut) {
   for (const test::RuleFile& broken : test::rule_files()) {
     SCOPED_TRACE(std::string(broken.rule) + " for " + broken.target);
     const Graph graph = test::parse_rule_file(broken);
-    const auto findings = check(graph, broken.target).value();
+    const auto findings = check(graph, test::target_of(broken)).value();
     const auto found = std::find_if(findings.begin(), findings.end(),
                                     [&](const Finding& f) { return f.rule == broken.rule; });
     ASSERT_NE(found, findings.end());
     EXPECT_EQ(found->severity, broken.severity);
     EXPECT_FALSE(found->fix.empty());
     if (found->fix.find("octet repair does") != std::string::npos) {
-      const Repaired repaired = repair(graph, broken.target).value();
+      const Repaired repaired = repair(graph, test::target_of(broken)).value();
       EXPECT_FALSE(test::has_rule(repaired.left, broken.rule));
     }
     EXPECT_TRUE(broken.severity == Severity::kWarning || !accepted(findings));
