@@ -3,10 +3,12 @@
 // docs/targets.md.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "octet/dtype.h"
 #include "octet/graph.h"
 
 namespace octet {
@@ -31,6 +33,7 @@ struct Finding {
   std::string message;
   std::string fix;
   std::string source; ///< section of docs/targets.md
+  NodeId id; ///< of the graph that was checked; invalid: a value, the model, or inside a body
 };
 
 /// Everything that the target would refuse or misread; empty: accepted. Types that do not fit
@@ -38,29 +41,46 @@ struct Finding {
 Result<std::vector<Finding>> check(const Graph& graph, std::string_view target);
 bool accepted(const std::vector<Finding>& findings); ///< no finding is an error
 
+/// What a layer runs in.
+enum class LayerPrecision : uint8_t {
+  kFloat, ///< a floating type that the target chooses
+  kTyped, ///< LayerForm::type, as the file says: TensorRT 11
+  kInt8,
+  kFp8,
+  kFp4,
+  kCodes,   ///< moves codes without computing
+  kFused,   ///< done by another layer
+  kRefused, ///< the target does not take it: `why` says by which rule
+};
+/// "float", "int8", "fp8", "fp4", "codes", "fused", "refused"; of kTyped "fp32", "fp16", "bf16", or
+/// what octet calls the type.
+std::string_view name(LayerPrecision precision, DType type = DType::kUndefined);
+
 /// How one layer will run.
 struct LayerForm {
   std::string node;
   std::string op;
   std::string form; ///< the operator that runs: "QLinearConv", "FusedConv", "Conv"
-  /// "int8", "fp8", "fp4", "float", "codes" (moves codes without computing), "fused", "refused";
-  /// TensorRT 11: "fp32", "fp16", "bf16" for "float"
-  std::string precision;
-  std::string why; ///< where it falls back: the condition that failed
+  LayerPrecision precision = LayerPrecision::kFloat;
+  DType type = DType::kUndefined; ///< of kTyped
+  std::string why;                ///< where it falls back: the condition that failed
   std::string source;
   std::string fusion; ///< what it is computed with: `attention "softmax_3"`; empty: by itself
   std::string mend;   ///< the change that would put it into 8 bits; empty where none would
   std::vector<std::string> wants_codes; ///< values on which the mend puts Q/DQ
   int64_t work = 0; ///< multiply-adds of a product; dimensions that are not known count as 1
+  NodeId id;        ///< of the graph that was explained; invalid: what several nodes became
+
+  std::string_view precision_name() const { return name(precision, type); }
 };
 
 /// One entry for each node that computes something (constants, Q and DQ are left out, and what
 /// another node absorbs is named there).
 Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view target);
 /// Share of the multiply-adds that run in a precision, 0 to 1.
-double share_in(const std::vector<LayerForm>& layers, std::string_view precision);
+double share_in(const std::vector<LayerForm>& layers, LayerPrecision precision);
 inline double int8_share(const std::vector<LayerForm>& layers) {
-  return share_in(layers, "int8");
+  return share_in(layers, LayerPrecision::kInt8);
 }
 
 /// A layer that runs otherwise in another file or on another target.

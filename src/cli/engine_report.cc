@@ -94,7 +94,7 @@ nlohmann::ordered_json report_json(const EngineReport& report) {
     const EngineLayer* layer = layer_of(report, n);
     nodes.push_back({{"node", predicted.node},
                      {"op", predicted.op},
-                     {"predicted", predicted.precision},
+                     {"predicted", predicted.precision_name()},
                      {"precision", layer == nullptr ? "" : layer->precision},
                      {"layer", layer == nullptr ? "" : layer->name},
                      {"verdict", std::string(name(n.verdict))},
@@ -128,7 +128,7 @@ std::string nodes_text(const EngineReport& report, ShowNodes which) {
     shown = true;
     const LayerForm& predicted = report.predicted[n.predicted];
     const EngineLayer* layer = layer_of(report, n);
-    table.add({predicted.node, predicted.op, predicted.precision,
+    table.add({predicted.node, predicted.op, std::string(predicted.precision_name()),
                layer == nullptr ? "-" : or_dash(layer->precision),
                layer == nullptr ? "-" : clipped(layer->name),
                n.note.empty() ? std::string(name(n.verdict)) : n.note});

@@ -81,7 +81,7 @@ class Explain final : public Command {
       out.push_back({{"node", l.node},
                      {"op", l.op},
                      {"form", l.form},
-                     {"precision", l.precision},
+                     {"precision", l.precision_name()},
                      {"fusion", l.fusion},
                      {"work", l.work},
                      {"why", l.why},
@@ -93,13 +93,13 @@ class Explain final : public Command {
   static nlohmann::ordered_json json(const std::vector<Explanation>& all) {
     nlohmann::ordered_json out;
     for (const Explanation& one : all) {
-      const auto share = [&](std::string_view precision) -> nlohmann::ordered_json {
+      const auto share = [&](LayerPrecision precision) -> nlohmann::ordered_json {
         if (one.errors > 0) return nullptr; // a refused file runs in nothing
         return share_in(one.layers, precision);
       };
-      out[one.target] = {{"errors", one.errors}, {"int8_share", share("int8")}};
-      for (const std::string_view precision : kOtherCodes)
-        out[one.target][fmt::format("{}_share", precision)] = share(precision);
+      out[one.target] = {{"errors", one.errors}, {"int8_share", share(LayerPrecision::kInt8)}};
+      for (const LayerPrecision precision : kOtherCodes)
+        out[one.target][fmt::format("{}_share", octet::name(precision))] = share(precision);
       out[one.target]["layers"] = json(one.layers);
     }
     return out;
@@ -108,15 +108,16 @@ class Explain final : public Command {
   void show(const Explanation& one) const {
     Table table({"node", "operator", "runs as", "precision", "why"});
     for (const LayerForm& l : one.layers)
-      table.add({l.node, l.op, l.fusion.empty() ? l.form : l.form + " in " + l.fusion, l.precision,
+      table.add({l.node, l.op, l.fusion.empty() ? l.form : l.form + " in " + l.fusion,
+                 std::string(l.precision_name()),
                  l.mend.empty() ? l.why : fmt::format("{}; to mend it, {}", l.why, l.mend)});
     fmt::print("{} on {}\n{}{}\n", model_, one.target, table.text(), shares_text(one));
     print_refusal(one);
   }
 
   static std::vector<std::string> share_row(const std::vector<Explanation>& all,
-                                            std::string_view precision) {
-    std::vector<std::string> out = {fmt::format("share of work in {}", precision), ""};
+                                            LayerPrecision precision) {
+    std::vector<std::string> out = {fmt::format("share of work in {}", octet::name(precision)), ""};
     for (const Explanation& one : all)
       out.push_back(share_text(one, precision));
     return out;
@@ -135,12 +136,12 @@ class Explain final : public Command {
             std::find_if(one.layers.begin(), one.layers.end(), [&](const LayerForm& l) {
               return l.node == layer.node && l.op == layer.op;
             });
-        row.push_back(same == one.layers.end() ? "-" : same->precision);
+        row.push_back(same == one.layers.end() ? "-" : std::string(same->precision_name()));
       }
       table.add(std::move(row));
     }
-    table.add(share_row(all, "int8"));
-    for (const std::string_view precision : kOtherCodes)
+    table.add(share_row(all, LayerPrecision::kInt8));
+    for (const LayerPrecision precision : kOtherCodes)
       if (std::any_of(all.begin(), all.end(),
                       [&](const Explanation& one) { return share_in(one.layers, precision) > 0; }))
         table.add(share_row(all, precision));

@@ -28,15 +28,15 @@ Result<Explanation> explanation(const Graph& graph, const std::string& target) {
   return out;
 }
 
-std::string share_text(const Explanation& one, std::string_view precision) {
+std::string share_text(const Explanation& one, LayerPrecision precision) {
   return one.errors > 0 ? "-" : fmt::format("{:.1f} %", 100 * share_in(one.layers, precision));
 }
 
 std::string shares_text(const Explanation& one) {
-  std::string out = share_text(one, "int8") + " of the multiply-adds in int8";
-  for (const std::string_view precision : kOtherCodes)
+  std::string out = share_text(one, LayerPrecision::kInt8) + " of the multiply-adds in int8";
+  for (const LayerPrecision precision : kOtherCodes)
     if (one.errors == 0 && share_in(one.layers, precision) > 0)
-      out += fmt::format(", {} in {}", share_text(one, precision), precision);
+      out += fmt::format(", {} in {}", share_text(one, precision), name(precision));
   return out;
 }
 
@@ -64,8 +64,8 @@ Result<Answer> show_changes(const std::string& before,
         {c.node, c.op, c.before.empty() ? "-" : c.before, c.after.empty() ? "-" : c.after, c.why});
   fmt::print("{} and {} on {}\n{}", before, after, target,
              changes.empty() ? "every layer runs alike\n" : table.text());
-  fmt::print("multiply-adds in int8: {} and {}\n", share_text(old, "int8"),
-             share_text(now, "int8"));
+  fmt::print("multiply-adds in int8: {} and {}\n", share_text(old, LayerPrecision::kInt8),
+             share_text(now, LayerPrecision::kInt8));
   for (const auto& [file, one] : {std::pair(&before, &old), std::pair(&after, &now)})
     if (one->errors > 0) {
       fmt::print("{} is ", *file);

@@ -22,9 +22,10 @@ struct Explanation {
 Result<Explanation> explanation(const Graph& graph, const std::string& target);
 
 /// Of 8 bits and less, beside int8.
-inline constexpr std::array<std::string_view, 2> kOtherCodes = {"fp8", "fp4"};
+inline constexpr std::array<LayerPrecision, 2> kOtherCodes = {LayerPrecision::kFp8,
+                                                              LayerPrecision::kFp4};
 /// "15.4 %", or "-" of a file that the target refuses.
-std::string share_text(const Explanation& one, std::string_view precision);
+std::string share_text(const Explanation& one, LayerPrecision precision);
 /// "15.4 % of the multiply-adds in int8", and in the others where there are any.
 std::string shares_text(const Explanation& one);
 /// The line that says so; nothing where the file is accepted.

@@ -119,7 +119,8 @@ class Inspect final : public Command {
         std::string rules;
         for (const Finding& finding : node.findings)
           rules += (rules.empty() ? "" : ", ") + finding.rule;
-        row.insert(row.end(), {node.precision, std::move(rules)});
+        row.emplace_back(node.layer ? node.layer->precision_name() : "");
+        row.push_back(std::move(rules));
       }
       table.add(std::move(row));
     }

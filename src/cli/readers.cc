@@ -31,7 +31,8 @@ reader_of(const Graph& graph, const std::string& target, const std::string& writ
     return out;
   }
   const std::vector<LayerForm> layers = OCTET_TRY(explain(graph, target));
-  out.share = share_in(layers, "int8") + share_in(layers, "fp8") + share_in(layers, "fp4");
+  out.share = share_in(layers, LayerPrecision::kInt8) + share_in(layers, LayerPrecision::kFp8) +
+              share_in(layers, LayerPrecision::kFp4);
   out.has_products = std::any_of(layers.begin(), layers.end(),
                                  [](const LayerForm& layer) { return layer.work > 0; });
   return out;

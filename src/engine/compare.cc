@@ -54,15 +54,15 @@ void fill_regions(const NodePlaces& index,
   }
 }
 
-bool claims_precision(std::string_view predicted) {
-  return predicted != "codes" && predicted != "fused";
+bool claims_precision(LayerPrecision predicted) {
+  return predicted != LayerPrecision::kCodes && predicted != LayerPrecision::kFused;
 }
 
-/// "float" promises no particular float.
-bool same_precision(std::string_view predicted, std::string_view real) {
-  if (predicted == "float")
+/// kFloat promises no particular float. `real`: what the engine calls it.
+bool same_precision(const LayerForm& predicted, std::string_view real) {
+  if (predicted.precision == LayerPrecision::kFloat)
     return real == "fp32" || real == "fp16" || real == "bf16" || real == "fp64";
-  return predicted == real;
+  return predicted.precision_name() == real;
 }
 
 EngineVerdict verdict_of(const LayerForm& predicted, const EngineLayer& layer, bool has_product) {
@@ -71,8 +71,8 @@ EngineVerdict verdict_of(const LayerForm& predicted, const EngineLayer& layer, b
   if (layer.work == EngineWork::kComputes && has_product && predicted.work == 0)
     return EngineVerdict::kFused;
   if (layer.precision.empty()) return EngineVerdict::kUntold;
-  return same_precision(predicted.precision, layer.precision) ? EngineVerdict::kAsPredicted
-                                                              : EngineVerdict::kOtherwise;
+  return same_precision(predicted, layer.precision) ? EngineVerdict::kAsPredicted
+                                                    : EngineVerdict::kOtherwise;
 }
 
 /// For each layer, whether it computes a product; the rest of what it computes is fused with that.
@@ -157,12 +157,12 @@ std::vector<std::string> predicted_precisions(const std::vector<LayerForm>& pred
   std::vector<std::vector<std::string_view>> of(layers.size());
   for (const EngineNode& n : nodes) {
     const LayerForm& form = predicted[n.predicted];
-    const std::string& precision = form.precision;
-    if (n.layer < 0 || !claims_precision(precision)) continue;
+    if (n.layer < 0 || !claims_precision(form.precision)) continue;
     const auto at = static_cast<size_t>(n.layer);
     if (products[at] && form.work == 0) continue;
     auto& seen = of[at];
-    if (std::find(seen.begin(), seen.end(), precision) == seen.end()) seen.push_back(precision);
+    if (std::find(seen.begin(), seen.end(), form.precision_name()) == seen.end())
+      seen.push_back(form.precision_name());
   }
   std::vector<std::string> out(layers.size());
   for (size_t i = 0; i < of.size(); ++i)

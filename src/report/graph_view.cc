@@ -69,24 +69,21 @@ GraphView::Node view_node(const Graph& graph, const Node& node) {
   return out;
 }
 
-Status add_target(const Graph& graph, std::string_view target, GraphView& view) {
+/// `order`: the nodes of the graph in the order of the view's.
+Status add_target(const Graph& graph,
+                  std::string_view target,
+                  const std::vector<NodeId>& order,
+                  GraphView& view) {
   view.target = target;
-  std::map<std::string, std::vector<GraphView::Node*>> by_name, by_label;
-  for (GraphView::Node& node : view.nodes) {
-    by_name[node.name].push_back(&node);
-    by_label[node.op + " \"" + node.name + "\""].push_back(&node);
-  }
-  for (const LayerForm& layer : OCTET_TRY(explain(graph, target)))
-    for (GraphView::Node* node : by_name[layer.node]) {
-      if (node->op != layer.op) continue;
-      node->form = layer.form;
-      node->precision = layer.precision;
-      node->fusion = layer.fusion;
-      node->why = layer.why;
-    }
-  for (const Finding& finding : OCTET_TRY(check(graph, target)))
-    for (GraphView::Node* node : by_label[finding.node])
-      node->findings.push_back(finding);
+  std::map<NodeId, GraphView::Node*> nodes;
+  for (size_t i = 0; i < order.size(); ++i)
+    nodes.emplace(order[i], &view.nodes[i]);
+  for (LayerForm& layer : OCTET_TRY(explain(graph, target)))
+    if (const auto node = nodes.find(layer.id); node != nodes.end())
+      node->second->layer = std::move(layer);
+  for (Finding& finding : OCTET_TRY(check(graph, target)))
+    if (const auto node = nodes.find(finding.id); node != nodes.end())
+      node->second->findings.push_back(std::move(finding));
   return ok_status();
 }
 
@@ -100,13 +97,26 @@ std::string dot_text(std::string_view text) {
   return out + '"';
 }
 
-std::string_view fill_of(std::string_view precision) {
-  if (precision == "int8") return "#b7e1c0";
-  if (precision == "codes") return "#d6eef0";
-  if (precision == "fused") return "#e8e8e8";
-  if (precision == "float") return "#fbe3c0";
-  if (precision == "refused") return "#f2b8b5";
-  return "#ffffff";
+std::string_view fill_of(const std::optional<LayerForm>& layer) {
+  constexpr std::string_view kPlain = "#ffffff";
+  if (!layer) return kPlain;
+  switch (layer->precision) {
+  case LayerPrecision::kInt8:
+    return "#b7e1c0";
+  case LayerPrecision::kCodes:
+    return "#d6eef0";
+  case LayerPrecision::kFused:
+    return "#e8e8e8";
+  case LayerPrecision::kFloat:
+    return "#fbe3c0";
+  case LayerPrecision::kRefused:
+    return "#f2b8b5";
+  case LayerPrecision::kTyped:
+  case LayerPrecision::kFp8:
+  case LayerPrecision::kFp4:
+    break;
+  }
+  return kPlain;
 }
 
 std::string bytes_of(int64_t bytes) {
@@ -123,15 +133,17 @@ std::string dot_node(const GraphView::Node& node, size_t index) {
   if (!point) {
     const std::string name = dot_text(node.name);
     label += "\\n" + name.substr(1, name.size() - 2);
-    if (!node.form.empty() && node.form != node.op) {
-      const std::string form = dot_text(node.form);
+    if (node.layer && node.layer->form != node.op) {
+      const std::string form = dot_text(node.layer->form);
       label += "\\n" + form.substr(1, form.size() - 2);
     }
     if (node.bytes > 0) label += "\\n" + bytes_of(node.bytes);
   }
-  const std::string tip = node.findings.empty() ? node.why : node.findings.front().message;
+  const std::string tip = !node.findings.empty() ? node.findings.front().message
+                          : node.layer           ? node.layer->why
+                                                 : "";
   return fmt::format("  n{} [label={}\", shape={}, fillcolor=\"{}\", color=\"{}\", tooltip={}];\n",
-                     index, label, point ? "circle" : "box", fill_of(node.precision),
+                     index, label, point ? "circle" : "box", fill_of(node.layer),
                      node.findings.empty() ? "#808080" : "#c00000", dot_text(tip));
 }
 
@@ -152,14 +164,15 @@ Result<GraphView> view_graph(const Graph& graph, std::string_view target) {
     if (value.is_constant()) view.bytes = static_cast<int64_t>(value.constant.bytes().size());
     out.values.push_back(std::move(view));
   }
-  for (const NodeId id : OCTET_TRY_WITH(typed.topological(), "view")) {
+  const std::vector<NodeId> order = OCTET_TRY_WITH(typed.topological(), "view");
+  for (const NodeId id : order) {
     const Node& node = typed.node(id);
     out.nodes.push_back(view_node(typed, node));
     if (is_qdq(node) && node.output(0).valid())
       for (const ValueId v : {node.input(0), node.output(0)})
         add_range(typed, node, out.values[place[static_cast<size_t>(v.index)]]);
   }
-  if (!target.empty()) OCTET_TRY_WITH(add_target(graph, target, out), "view");
+  if (!target.empty()) OCTET_TRY_WITH(add_target(graph, target, order, out), "view");
   return out;
 }
 

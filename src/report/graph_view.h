@@ -20,7 +20,7 @@ struct GraphView {
     std::string name; ///< its own, or that of its first output
     std::string op, domain;
     std::vector<std::string> inputs, outputs; ///< names of values; "" for an omitted one
-    std::string form, precision, fusion, why; ///< of explain, when there is a target
+    std::optional<LayerForm> layer;           ///< of explain; none: no target, Q, DQ or a Constant
     int64_t bytes = 0;                        ///< of the constants that it reads
     int64_t work = 0;                         ///< multiply-adds
     std::vector<Finding> findings;            ///< of check, when there is a target

@@ -13,11 +13,13 @@ nlohmann::ordered_json json_of(const GraphView::Node& node) {
   out["outputs"] = node.outputs;
   out["bytes"] = node.bytes;
   out["work"] = node.work;
-  for (const auto& [key, text] : {std::pair{"form", &node.form},
-                                  {"precision", &node.precision},
-                                  {"fusion", &node.fusion},
-                                  {"why", &node.why}})
-    if (!text->empty()) out[key] = *text;
+  if (node.layer) {
+    out["form"] = node.layer->form;
+    out["precision"] = node.layer->precision_name();
+    for (const auto& [key, text] :
+         {std::pair{"fusion", &node.layer->fusion}, {"why", &node.layer->why}})
+      if (!text->empty()) out[key] = *text;
+  }
   for (const Finding& f : node.findings)
     out["findings"].push_back({{"rule", f.rule},
                                {"severity", f.severity == Severity::kError ? "error" : "warning"},

@@ -105,21 +105,15 @@ std::vector<NodeId> layers_around(const Graph& graph, const Uses& uses, NodeId i
 void mark_refused(const Graph& graph, const std::vector<Finding>& findings, Layers& layers) {
   if (accepted(findings)) return;
   const Uses uses(graph);
-  std::multimap<std::string, NodeId> nodes;
-  for (const NodeId id : graph.nodes())
-    nodes.emplace(label(graph, graph.node(id)), id);
-  std::map<std::string, const Finding*> refused; // by label of the layer
-  for (const Finding& finding : findings) {
-    if (finding.severity != Severity::kError) continue;
-    const auto [begin, end] = nodes.equal_range(finding.node);
-    for (auto it = begin; it != end; ++it)
-      for (const NodeId id : layers_around(graph, uses, it->second))
-        refused.emplace(label(graph, graph.node(id)), &finding);
-  }
+  std::map<NodeId, const Finding*> refused;
+  for (const Finding& finding : findings)
+    if (finding.severity == Severity::kError && finding.id.valid())
+      for (const NodeId id : layers_around(graph, uses, finding.id))
+        refused.emplace(id, &finding);
   for (LayerForm& layer : layers) {
-    const auto found = refused.find(layer.op + " \"" + layer.node + "\"");
+    const auto found = refused.find(layer.id);
     if (found == refused.end()) continue;
-    layer.precision = "refused";
+    layer.precision = LayerPrecision::kRefused;
     layer.why = found->second->rule + " (" + found->second->node + "): " + found->second->message;
     layer.mend = found->second->fix;
     layer.wants_codes.clear();

@@ -2,6 +2,7 @@
 // How the layers of a graph run on a target.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,8 +20,23 @@ namespace octet {
 /// How layers run, by target family.
 Result<std::vector<LayerForm>> explain_tensorrt(const Graph& graph, const TargetDef& target);
 Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef& target);
-/// One layer alone. The graph has its types.
-LayerForm onnxruntime_layer(const Graph& graph, const TargetDef& target, const Node& node);
+
+/// What ONNX Runtime (x64, CPU) runs for a node.
+enum class OnnxRuntimeForm : uint8_t {
+  kAsWritten,
+  kQLinear, ///< QLinear and the name of the operator
+  kQGemm,
+  kMatMulIntegerToFloat,
+  kDynamicQuantizeMatMul,
+  kMatMulNBits, ///< float, on stored codes
+  kFusedFloat,  ///< with the activation behind it: Fused and the name of the operator
+  kGone,        ///< another layer computes it, or it is folded
+};
+/// The operator that runs; of kGone none.
+std::string operator_of(OnnxRuntimeForm form, const Node& node);
+/// Of one layer alone. The graph has its types.
+OnnxRuntimeForm onnxruntime_form(const Graph& graph, const TargetDef& target, const Node& node);
+
 Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef& target);
 
 /// `Conv "c1"`, or the operator and its first output where the node has no name.

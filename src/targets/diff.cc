@@ -1,12 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two explanations have in common, and what changed between them.
+// What an explanation adds up to, and what changed from one to another.
 #include <map>
+
+#include "core/format.h"
 
 #include "octet/target.h"
 
 namespace octet {
 
-double share_in(const std::vector<LayerForm>& layers, std::string_view precision) {
+std::string_view name(LayerPrecision precision, DType type) {
+  switch (precision) {
+  case LayerPrecision::kFloat:
+    return "float";
+  case LayerPrecision::kTyped:
+    return type == DType::kFloat32    ? "fp32"
+           : type == DType::kFloat16  ? "fp16"
+           : type == DType::kBfloat16 ? "bf16"
+                                      : name(type);
+  case LayerPrecision::kInt8:
+    return "int8";
+  case LayerPrecision::kFp8:
+    return "fp8";
+  case LayerPrecision::kFp4:
+    return "fp4";
+  case LayerPrecision::kCodes:
+    return "codes";
+  case LayerPrecision::kFused:
+    return "fused";
+  case LayerPrecision::kRefused:
+    return "refused";
+  }
+  return {};
+}
+
+double share_in(const std::vector<LayerForm>& layers, LayerPrecision precision) {
   double all = 0, part = 0;
   for (const LayerForm& layer : layers) {
     all += static_cast<double>(layer.work);
@@ -18,7 +45,8 @@ double share_in(const std::vector<LayerForm>& layers, std::string_view precision
 std::vector<LayerChange> diff(const std::vector<LayerForm>& before,
                               const std::vector<LayerForm>& after) {
   const auto runs_as = [](const LayerForm& l) {
-    return l.form + " (" + l.precision + (l.fusion.empty() ? "" : ", with " + l.fusion) + ")";
+    return fmt::format("{} ({}{})", l.form, l.precision_name(),
+                       l.fusion.empty() ? "" : ", with " + l.fusion);
   };
   std::map<std::string_view, const LayerForm*> old;
   for (const LayerForm& layer : before)

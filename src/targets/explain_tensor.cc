@@ -82,8 +82,7 @@ Beside look_beside(const Graph& graph,
     if (is_qdq(*node)) out.quantized = true;
     if (!is_quantizable(target, *node)) return;
     for (const LayerForm& layer : layers)
-      if (layer.node == name_of(graph, *node) && layer.op == node->op_type)
-        return out.layers.push_back(&layer);
+      if (layer.id == node->id) return out.layers.push_back(&layer);
   };
   for (const Uses::Use& use : uses.of(id))
     look(&graph.node(use.node));
@@ -111,7 +110,7 @@ void without_qdq(const TargetDef& target, const Beside& beside, TensorAnswer& ou
 }
 
 bool runs_in_8_bits(const LayerForm& layer) {
-  return layer.precision == "int8" || layer.precision == "fp8";
+  return layer.precision == LayerPrecision::kInt8 || layer.precision == LayerPrecision::kFp8;
 }
 
 /// A file with Q/DQ: each layer says for itself how it runs. Q/DQ on this very tensor would mend
@@ -131,7 +130,7 @@ void with_qdq(const Beside& beside, TensorAnswer& out) {
   }
   if (other == nullptr) {
     out.why = fmt::format("{} runs in {} without it: {}", said(*beside.layers.front()),
-                          beside.layers.front()->precision, beside.layers.front()->why);
+                          beside.layers.front()->precision_name(), beside.layers.front()->why);
     return;
   }
   out.why =

@@ -34,12 +34,12 @@ class TensorRtExplainer {
 
   LayerForm layer(const Node& node) const {
     LayerForm out;
+    out.id = node.id;
     out.node = name_of(graph_, node);
     out.op = node.op_type;
     out.form = node.op_type;
     const PlacementRule* rule = target_.placement->rule(node);
     out.source = "targets " + std::string(rule != nullptr ? rule->clause : "2.1");
-    out.precision = "float";
     const auto [codes, reals] = count_inputs(node);
     const bool product = rule != nullptr && rule->treatment == Treatment::kProduct;
     if (product) {
@@ -56,7 +56,7 @@ class TensorRtExplainer {
     if (const auto found = epilogue_of_.find(node.id); found != epilogue_of_.end())
       out.fusion = epilogues_[found->second];
     with_attention(node, out);
-    if (is_strongly_typed() && out.precision == "float") out.precision = type_name(node);
+    if (is_strongly_typed() && out.precision == LayerPrecision::kFloat) in_own_type(node, out);
     return out;
   }
 
@@ -64,23 +64,11 @@ class TensorRtExplainer {
   /// From 11 on a layer computes in the types that the file says.
   bool is_strongly_typed() const { return target_.version >= 1100; }
 
-  std::string type_name(const Node& node) const {
+  void in_own_type(const Node& node, LayerForm& out) const {
     const auto made = std::find_if(node.outputs.begin(), node.outputs.end(),
                                    [](ValueId id) { return id.valid(); });
-    const DType type =
-        made != node.outputs.end() ? graph_.value(*made).type.type : DType::kUndefined;
-    switch (type) {
-    case DType::kFloat32:
-      return "fp32";
-    case DType::kFloat16:
-      return "fp16";
-    case DType::kBfloat16:
-      return "bf16";
-    case DType::kUndefined:
-      return "float";
-    default:
-      return std::string(octet::name(type));
-    }
+    if (made != node.outputs.end()) out.type = graph_.value(*made).type.type;
+    if (out.type != DType::kUndefined) out.precision = LayerPrecision::kTyped;
   }
 
   struct Kernel {
@@ -90,19 +78,19 @@ class TensorRtExplainer {
 
   const std::string& name(ValueId id) const { return graph_.value(id).name; }
 
-  /// What a layer between codes of one type runs in; empty: TensorRT has no such kernel.
-  static std::string_view precision_of(DType codes) {
+  /// What a layer between codes of one type runs in: in float, where TensorRT has no such kernel.
+  static LayerPrecision precision_of(DType codes) {
     switch (codes) {
     case DType::kInt8:
     case DType::kUint8:     // read as int8
     case DType::kUndefined: // of an operator that octet does not know
-      return "int8";
+      return LayerPrecision::kInt8;
     case DType::kFloat8E4M3FN:
-      return "fp8";
+      return LayerPrecision::kFp8;
     case DType::kFloat4E2M1:
-      return "fp4";
+      return LayerPrecision::kFp4;
     default:
-      return "";
+      return LayerPrecision::kFloat;
     }
   }
 
@@ -117,8 +105,8 @@ class TensorRtExplainer {
   void between_codes(const std::vector<DType>& types, const char* why, LayerForm& out) const {
     const bool alike =
         std::all_of(types.begin(), types.end(), [&](DType type) { return type == types.front(); });
-    const std::string_view precision = alike ? precision_of(types.front()) : "";
-    if (!precision.empty()) {
+    const LayerPrecision precision = alike ? precision_of(types.front()) : LayerPrecision::kFloat;
+    if (precision != LayerPrecision::kFloat) {
       out.precision = precision;
       out.why = why;
       return;
@@ -156,7 +144,7 @@ class TensorRtExplainer {
 
   void of_commuting(const Node& node, const PlacementRule& rule, LayerForm& out) const {
     const bool fused = epilogue_of_.find(node.id) != epilogue_of_.end();
-    out.precision = behind_codes(node) ? "codes" : "float";
+    out.precision = behind_codes(node) ? LayerPrecision::kCodes : LayerPrecision::kFloat;
     if (fused || (behind_codes(node) && !is_activation(node)))
       out.why = rule.why;
     else
@@ -277,7 +265,8 @@ class TensorRtExplainer {
       out.source = "targets 2.4";
     } else if (kernel.verdict.fused) {
       out.fusion = kernel.name;
-      out.precision = kernel.verdict.quantized ? precision_of(kernel.verdict.codes) : "float";
+      out.precision =
+          kernel.verdict.quantized ? precision_of(kernel.verdict.codes) : LayerPrecision::kFloat;
       out.why = kernel.verdict.quantized ? "Q/DQ at all places that the fused kernel asks for"
                                          : "no Q/DQ in it: the fused kernel runs in 16 bits";
       out.mend.clear();

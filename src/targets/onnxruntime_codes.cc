@@ -11,7 +11,6 @@ namespace octet {
 namespace {
 
 constexpr int kMostMoves = 16;
-constexpr const char* kUint8Mend = "give each reader its own Q, or use uint8 with zero point 128";
 
 bool can_be_folded(const Node& node) {
   constexpr std::string_view kDrawn[] = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
@@ -40,10 +39,10 @@ bool onnxruntime_drops_codes_around(const Node& node) {
 }
 
 bool has_scales_along(const Graph& graph, const Node& dequantize, int64_t axis) {
-  const TypeInfo& type = graph.value(dequantize.output(0)).type;
+  const qdq::Written dq = qdq::written(graph, dequantize);
+  const TypeInfo& type = graph.value(dq.real).type;
   const int64_t rank = type.has_rank() ? static_cast<int64_t>(type.rank()) : 0;
-  const int64_t given = dequantize.attr_int("axis", 1);
-  return dequantize.attr_int("block_size", 0) == 0 && (given < 0 ? given + rank : given) == axis;
+  return dq.block == 0 && (dq.axis < 0 ? dq.axis + rank : dq.axis) == axis;
 }
 
 OnnxRuntimeCodes::OnnxRuntimeCodes(const Graph& graph) : graph_(graph), uses_(graph) {
@@ -69,26 +68,30 @@ const Node* OnnxRuntimeCodes::only_reader(ValueId value) const {
 }
 
 bool OnnxRuntimeCodes::has_scalar_zero(const Node& dequantize) const {
-  if (!dequantize.input(2).valid()) return true;
-  const Tensor* zero = qdq::written(graph_, dequantize).zeros;
-  return zero != nullptr && zero->type() == DType::kInt8 && zero->count() == 1;
+  const qdq::Written dq = qdq::written(graph_, dequantize);
+  if (!dq.zero.valid()) return true;
+  return dq.zeros != nullptr && dq.zeros->type() == DType::kInt8 && dq.zeros->count() == 1;
+}
+
+OnnxRuntimeCodes::Codes OnnxRuntimeCodes::behind_operator(Codes codes, const Node& between) {
+  codes.kept = KeptInt8::kBehindOperator;
+  codes.between = &between;
+  return codes;
 }
 
 OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_quantize(const Node& quantize) const {
-  Codes out{true, graph_.value(quantize.output(0)).type.type, "", kUint8Mend, nullptr};
+  const qdq::Written q = qdq::written(graph_, quantize);
+  Codes out{true, q.codes_type};
   if (out.type != DType::kInt8) return out;
-  const Node* reader = only_reader(quantize.output(0));
-  if (reader != nullptr && !is_dequantize(*reader)) {
-    out.why_int8 = "int8 codes that go through " + reader->op_type + " before DQ";
-    out.mend = "use uint8, or let DQ follow Q directly";
-    return out;
-  }
-  out.why_int8 = "int8 codes with several readers";
-  const Tensor* zero = qdq::written(graph_, quantize).zeros;
-  if (zero == nullptr || zero->count() != 1) out.why_int8 = "int8 codes without one zero point";
-  const bool own = reader != nullptr && has_scalar_zero(*reader) && zero != nullptr &&
-                   zero->count() == 1 && uses_.count(reader->output(0)) <= 1;
-  if (own) out.type = DType::kUint8;
+  const Node* reader = only_reader(q.codes);
+  if (reader != nullptr && !is_dequantize(*reader)) return behind_operator(out, *reader);
+  const bool scalar_zero = q.zeros != nullptr && q.zeros->count() == 1;
+  const bool own = reader != nullptr && has_scalar_zero(*reader) && scalar_zero &&
+                   uses_.count(reader->output(0)) <= 1;
+  if (own)
+    out.type = DType::kUint8;
+  else
+    out.kept = scalar_zero ? KeptInt8::kSeveralReaders : KeptInt8::kNoScalarZero;
   return out;
 }
 
@@ -116,11 +119,10 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
     dq = graph_.producer(value);
   }
   if (dq == nullptr || !is_dequantize(*dq)) return {};
-  Codes out{true, graph_.value(dq->input(0)).type.type, "", kUint8Mend, dq};
+  Codes out{true, graph_.value(dq->input(0)).type.type, KeptInt8::kNo, nullptr, dq};
   if (out.type != DType::kInt8) return out;
   if (is_folded(dq->input(0))) {
-    out.why_int8 = "int8 codes that no Q makes";
-    out.mend = "use uint8";
+    out.kept = KeptInt8::kStored;
     return out;
   }
   if (moved && has_scalar_zero(*dq)) { // the pair behind the move is one's own
@@ -133,9 +135,8 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
     out.dequantize = dq;
     return out;
   }
-  out.why_int8 = before == nullptr ? "int8 codes that no Q makes"
-                                   : "int8 codes that go through " + before->op_type + " before DQ";
-  out.mend = "use uint8, or let DQ follow Q directly";
+  if (before != nullptr) return behind_operator(out, *before);
+  out.kept = KeptInt8::kNoQuantize;
   return out;
 }
 

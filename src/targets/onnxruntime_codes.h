@@ -4,8 +4,8 @@
 // it can. Source: docs/targets.md 4.2 and 8.
 #pragma once
 
+#include <cstdint>
 #include <set>
-#include <string>
 
 #include "octet/graph.h"
 
@@ -23,10 +23,20 @@ class OnnxRuntimeCodes {
  public:
   explicit OnnxRuntimeCodes(const Graph& graph);
 
+  /// Why int8 codes cannot be turned into uint8.
+  enum class KeptInt8 : uint8_t {
+    kNo,
+    kStored,         ///< constants, which are no weights
+    kNoQuantize,     ///< an input of the graph
+    kBehindOperator, ///< `between` stands between Q and DQ
+    kSeveralReaders,
+    kNoScalarZero,
+  };
   struct Codes {
     bool present = false;
-    DType type = DType::kUndefined;   ///< int8: what could not be turned into uint8
-    std::string why_int8, mend;       ///< why it could not
+    DType type = DType::kUndefined; ///< int8: what could not be turned into uint8
+    KeptInt8 kept = KeptInt8::kNo;
+    const Node* between = nullptr;
     const Node* dequantize = nullptr; ///< that an input comes through
   };
   /// The codes behind the DQ that `value` comes through; absent where there is none.
@@ -62,6 +72,7 @@ class OnnxRuntimeCodes {
   const Node* quantize_behind(ValueId value, bool& moved) const;
   bool absorbs(const Node& quantize, const Node& clamp) const;
   bool has_scalar_zero(const Node& dequantize) const;
+  static Codes behind_operator(Codes codes, const Node& between);
 
   const Graph& graph_;
   Uses uses_;

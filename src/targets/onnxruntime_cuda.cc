@@ -75,10 +75,11 @@ Result<std::vector<LayerForm>> explain_onnxruntime_cuda(const Graph& graph) {
     const Node& node = graph.node(id);
     if (is_qdq(node) || node.is("Constant")) continue;
     LayerForm layer;
+    layer.id = id;
     layer.node = name_of(graph, node);
     layer.op = node.op_type;
     layer.form = node.op_type;
-    layer.precision = computes_in_int8(node) ? "int8" : "float";
+    layer.precision = computes_in_int8(node) ? LayerPrecision::kInt8 : LayerPrecision::kFloat;
     layer.source = "targets 4.2";
     if (!has_cuda_kernel(node)) {
       layer.form += " on the CPU";

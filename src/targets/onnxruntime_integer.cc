@@ -107,14 +107,15 @@ void DynamicProducts::fuse(const Node& product) {
       scales->input(0) == quantize->output(1) && only_for(quantize->output(0), product) &&
       only_for(quantize->output(1), *scales) && only_for(quantize->output(2), product);
   if (whole) parts.push_back(quantize);
-  forms_[product.id] = whole ? "DynamicQuantizeMatMul" : "MatMulIntegerToFloat";
+  forms_[product.id] =
+      whole ? OnnxRuntimeForm::kDynamicQuantizeMatMul : OnnxRuntimeForm::kMatMulIntegerToFloat;
   for (const Node* part : parts)
     product_of_[part->id] = product.id;
 }
 
-std::string DynamicProducts::form(const Node& product) const {
+OnnxRuntimeForm DynamicProducts::form(const Node& product) const {
   const auto found = forms_.find(product.id);
-  return found == forms_.end() ? "" : found->second;
+  return found == forms_.end() ? OnnxRuntimeForm::kAsWritten : found->second;
 }
 
 const Node* DynamicProducts::product_of(const Node& node) const {

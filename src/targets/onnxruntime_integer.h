@@ -4,8 +4,8 @@
 #pragma once
 
 #include <map>
-#include <string>
 
+#include "targets/checks.h"
 #include "targets/onnxruntime_codes.h"
 
 namespace octet {
@@ -18,8 +18,8 @@ class DynamicProducts {
  public:
   DynamicProducts(const Graph& graph, const OnnxRuntimeCodes& codes);
 
-  /// DynamicQuantizeMatMul or MatMulIntegerToFloat; empty where it stays.
-  std::string form(const Node& product) const;
+  /// kDynamicQuantizeMatMul or kMatMulIntegerToFloat; kAsWritten where it stays.
+  OnnxRuntimeForm form(const Node& product) const;
   /// The product that computes the node; nullptr: none does.
   const Node* product_of(const Node& node) const;
 
@@ -29,7 +29,7 @@ class DynamicProducts {
 
   const Graph& graph_;
   const OnnxRuntimeCodes& codes_;
-  std::map<NodeId, std::string> forms_;
+  std::map<NodeId, OnnxRuntimeForm> forms_;
   std::map<NodeId, NodeId> product_of_;
 };
 

@@ -51,11 +51,11 @@ std::optional<MovedCodes>
 onnxruntime_moved_int8(const Graph& graph, const Uses& uses, const Node& node) {
   if (graph.opset() < 21 || !onnxruntime_moves_codes_past(node)) return std::nullopt;
   const Node* dq = graph.producer(node.input(0));
-  if (dq == nullptr || !is_dequantize(*dq) || !dq->input(2).valid() ||
-      graph.value(dq->input(0)).type.type != DType::kInt8 || are_folded(graph, dq->input(0)))
+  if (dq == nullptr || !is_dequantize(*dq)) return std::nullopt;
+  const qdq::Written said = qdq::written(graph, *dq);
+  if (!said.zero.valid() || said.codes_type != DType::kInt8 || are_folded(graph, said.codes))
     return std::nullopt;
-  const Tensor* scale = qdq::written(graph, *dq).scales;
-  if (scale != nullptr && scale->count() != 1) return std::nullopt;
+  if (said.scales != nullptr && said.scales->count() != 1) return std::nullopt;
   const Node* last = &node;
   const Node* next = nullptr;
   for (int hops = 0; hops < kMostHops; ++hops) {
@@ -83,12 +83,11 @@ const Node* onnxruntime_half_concat(const Graph& graph, const Uses& uses, const 
 }
 
 bool onnxruntime_keeps_output_type(const Graph& graph, const Uses& uses, const Node& quantize) {
-  if (!is_quantize(quantize) || !quantize.has_attr("output_dtype") || !quantize.input(2).valid() ||
-      graph.value(quantize.output(0)).type.type != DType::kInt8)
-    return false;
-  const Tensor* scale = qdq::written(graph, quantize).scales;
-  if (scale != nullptr && scale->count() != 1) return false;
-  const Node* reader = lone_reader(graph, uses, quantize.output(0));
+  if (!is_quantize(quantize) || !quantize.has_attr("output_dtype")) return false;
+  const qdq::Written said = qdq::written(graph, quantize);
+  if (!said.zero.valid() || said.codes_type != DType::kInt8) return false;
+  if (said.scales != nullptr && said.scales->count() != 1) return false;
+  const Node* reader = lone_reader(graph, uses, said.codes);
   return reader != nullptr && is_dequantize(*reader) && uses.count(reader->output(0)) <= 1;
 }
 
@@ -105,8 +104,8 @@ bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, cons
       qdq::bias_in_steps(graph, node.input(2), qdq::sum_steps(x->at(0), w->to_doubles().value()));
   if (!bias || bias->are_stored()) return false;
   // Files are full of layers that this does not concern: the fusion is replayed for few.
-  const std::string form = onnxruntime_layer(graph, target, node).form;
-  return form == "QLinearConv" || form == "QGemm";
+  const OnnxRuntimeForm form = onnxruntime_form(graph, target, node);
+  return form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm;
 }
 
 std::optional<size_t> onnxruntime_wide_zero_point(const Graph& graph, const Node& node) {

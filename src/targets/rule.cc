@@ -7,6 +7,7 @@ namespace octet {
 
 void Found::add(const Node& node, std::string message, std::string fix) {
   add(label(context_.graph, node), std::move(message), std::move(fix));
+  if (path_.empty()) findings_.back().id = node.id;
 }
 
 void Found::add(const std::string& name, std::string message, std::string fix) {

@@ -204,10 +204,11 @@ TEST(Precision, StronglyTypedTensorRtIsExplainedByTypes) {
   convert(half);
   const std::vector<LayerForm> layers = explain(half, "tensorrt-11").value();
   for (const LayerForm& layer : layers) {
-    EXPECT_NE(layer.precision, "float") << layer.node;
+    EXPECT_NE(layer.precision, LayerPrecision::kFloat) << layer.node;
     const bool product = layer.op == "Conv" || layer.op == "Gemm";
-    EXPECT_TRUE(!product || layer.precision == "int8") << layer.node;
-    EXPECT_TRUE(layer.op != "Softmax" || layer.precision == "fp16") << layer.precision;
+    EXPECT_TRUE(!product || layer.precision == LayerPrecision::kInt8) << layer.node;
+    EXPECT_TRUE(layer.op != "Softmax" || layer.precision_name() == "fp16")
+        << layer.precision_name();
   }
 }
 

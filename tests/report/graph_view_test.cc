@@ -47,18 +47,22 @@ TEST(GraphView, HoldsShapesRangesSizesAndWork) {
   EXPECT_FALSE(named(view.values, "y").range.has_value());
   EXPECT_EQ(named(view.nodes, "wd").bytes, 12 + 3 * 4 + 3);
   EXPECT_EQ(named(view.nodes, "y").work, 2 * 4 * 3);
-  EXPECT_TRUE(named(view.nodes, "y").precision.empty());
+  EXPECT_FALSE(named(view.nodes, "y").layer.has_value());
 }
 
 TEST(GraphView, WithATargetHoldsPrecisionAndFindings) {
   const GraphView view = view_graph(model(), "tensorrt-10").value();
-  EXPECT_EQ(named(view.nodes, "y").precision, "refused"); // for its input's zero point
+  ASSERT_TRUE(named(view.nodes, "y").layer.has_value());
+  EXPECT_EQ(named(view.nodes, "y").layer->precision,
+            LayerPrecision::kRefused); // for its input's zero point
   ASSERT_FALSE(named(view.nodes, "q").findings.empty());
   EXPECT_EQ(named(view.nodes, "q").findings[0].rule, "zero-point-not-zero");
   EXPECT_FALSE(view_graph(model(), "tensorrt-1").ok());
   const nlohmann::ordered_json json = graph_json(view);
   EXPECT_EQ(json["target"], "tensorrt-10");
   EXPECT_EQ(json["nodes"].size(), 4U);
+  EXPECT_EQ(json["nodes"][3]["precision"], "refused");
+  EXPECT_FALSE(json["nodes"][0].contains("precision")); // a Q
   EXPECT_EQ(json["nodes"][0]["findings"][0]["severity"], "error");
 }
 

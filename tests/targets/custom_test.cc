@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/format.h"
 #include "quant/support.h"
 #include "support/paths.h"
 #include "targets/custom.h"
@@ -164,7 +165,8 @@ output y: f32[*]
     std::vector<std::string> out;
     const std::vector<LayerForm> layers = explain(graph, target).value();
     for (const LayerForm& layer : layers)
-      out.push_back(layer.node + ": " + layer.form + ", " + layer.precision + ", " + layer.why);
+      out.push_back(
+          fmt::format("{}: {}, {}, {}", layer.node, layer.form, layer.precision_name(), layer.why));
     const std::vector<Finding> findings = check(graph, target).value();
     for (const Finding& f : findings)
       out.push_back(f.rule + " " + f.node + ": " + f.message);

@@ -61,12 +61,12 @@ TEST(ExplainTensorRt, AttentionIsOneKernelWhereAllConditionsHold) {
     for (const char* node : {"scores", "p", "context"}) {
       const LayerForm l = layer(attention({.length = 512, .head = head}), node, "tensorrt-10");
       EXPECT_EQ(l.fusion, "attention \"p\"");
-      EXPECT_EQ(l.precision, "int8");
+      EXPECT_EQ(l.precision, LayerPrecision::kInt8);
       EXPECT_TRUE(l.mend.empty());
     }
   const Graph real = attention({false, false, false, false, false, 2048, 128});
   EXPECT_EQ(layer(real, "scores", "tensorrt-10").fusion, "attention \"p\"");
-  EXPECT_EQ(layer(real, "scores", "tensorrt-10").precision, "float");
+  EXPECT_EQ(layer(real, "scores", "tensorrt-10").precision, LayerPrecision::kFloat);
 }
 
 TEST(ExplainTensorRt, AttentionNamesTheConditionThatFailed) {
@@ -115,11 +115,11 @@ Graph quantized() {
 
 TEST(ExplainTensorRt, SaysWhatWouldMendALayerAndWhatItWeighs) {
   const LayerForm half = layer(half_quantized(), "m", "tensorrt-10");
-  EXPECT_EQ(half.precision, "float");
+  EXPECT_EQ(half.precision, LayerPrecision::kFloat);
   EXPECT_EQ(half.mend, "put Q/DQ on \"w\"");
   EXPECT_EQ(half.work, 2 * 4 * 3);
   const LayerForm full = layer(quantized(), "m", "tensorrt-10");
-  EXPECT_EQ(full.precision, "int8");
+  EXPECT_EQ(full.precision, LayerPrecision::kInt8);
   EXPECT_TRUE(full.mend.empty());
   EXPECT_EQ(int8_share(explain(half_quantized(), "tensorrt-10").value()), 0);
   EXPECT_EQ(int8_share(explain(quantized(), "tensorrt-10").value()), 1);
@@ -179,7 +179,7 @@ TEST(ExplainTensorRt, AShortcutInFloatIsNamed) {
                                 "a = Add(d, d)\no = QuantizeLinear(a, s, z)\n"
                                 "y = DequantizeLinear(o, s, z)\noutput y: f32[2, 4]\n")
                         .value();
-  EXPECT_EQ(layer(sum, "a", "tensorrt-10").precision, "int8");
+  EXPECT_EQ(layer(sum, "a", "tensorrt-10").precision, LayerPrecision::kInt8);
 }
 
 TEST(Explain, RefusedLayersSaySo) {
@@ -192,11 +192,11 @@ TEST(Explain, RefusedLayersSaySo) {
                   "output y: f32[2, 4]\n")
           .value();
   const LayerForm product = layer(graph, "m", "tensorrt-10");
-  EXPECT_EQ(product.precision, "refused");
+  EXPECT_EQ(product.precision, LayerPrecision::kRefused);
   EXPECT_EQ(product.why.rfind("zero-point-not-zero", 0), 0U) << product.why;
-  EXPECT_EQ(layer(graph, "y", "tensorrt-10").precision, "float");
+  EXPECT_EQ(layer(graph, "y", "tensorrt-10").precision, LayerPrecision::kFloat);
   EXPECT_EQ(int8_share(explain(graph, "tensorrt-10").value()), 0);
-  EXPECT_EQ(layer(graph, "m", "onnxruntime").precision, "int8");
+  EXPECT_EQ(layer(graph, "m", "onnxruntime").precision, LayerPrecision::kInt8);
 }
 
 TEST(Explain, NodesWithoutANameAreKnownByTheirFirstOutput) {
@@ -205,7 +205,7 @@ TEST(Explain, NodesWithoutANameAreKnownByTheirFirstOutput) {
     graph.mutable_node(id).name.clear();
   for (const char* target : {"octet", "onnxruntime", "tensorrt-10"}) {
     const LayerForm product = layer(graph, "m", target);
-    EXPECT_EQ(product.precision, "int8") << target;
+    EXPECT_EQ(product.precision, LayerPrecision::kInt8) << target;
     EXPECT_EQ(product.work, 2 * 4 * 3) << target;
   }
 }
@@ -218,7 +218,7 @@ TEST(ExplainOctet, ItsOwnOperatorsAndIntegerOnes) {
                         .value();
   const LayerForm product = layer(own, "y", "octet");
   EXPECT_EQ(product.op, "QDynamicGemm");
-  EXPECT_EQ(product.precision, "int8");
+  EXPECT_EQ(product.precision, LayerPrecision::kInt8);
   EXPECT_EQ(product.why, "octet's own operator");
   EXPECT_EQ(product.work, 2 * 4 * 3);
   EXPECT_EQ(int8_share(explain(own, "octet").value()), 1);
@@ -231,7 +231,7 @@ TEST(ExplainOctet, AChainIsFusedAndWhatItBecameIsThere) {
                   "a = Div(x, r)\nb = Erf(a)\nc = Add(b, one)\nd = Mul(x, c)\ny = Mul(d, half)\n"
                   "output y: f32[2, 4]\n")
           .value();
-  EXPECT_EQ(layer(graph, "b", "octet").precision, "fused");
+  EXPECT_EQ(layer(graph, "b", "octet").precision, LayerPrecision::kFused);
   const std::vector<LayerForm> layers = explain(graph, "octet").value();
   EXPECT_TRUE(
       std::any_of(layers.begin(), layers.end(), [](const LayerForm& l) { return l.op == "Gelu"; }));
@@ -314,7 +314,7 @@ TEST(ExplainTensorRt, ALayerWithoutItsFirstOutputHasTheTypeOfTheNext) {
           .value();
   const std::vector<LayerForm> layers = explain(graph, "tensorrt-11").value();
   ASSERT_EQ(layers.size(), 1U);
-  EXPECT_EQ(layers[0].precision, "i64");
+  EXPECT_EQ(layers[0].precision_name(), "i64");
 }
 
 /// Names are no syntax: the words of notes in them change nothing.
@@ -347,7 +347,9 @@ TEST(ExplainOctet, NamesMayHoldAnything) {
     const std::vector<LayerForm> layers = explain(graph, "octet").value();
     for (const LayerForm& layer : layers) {
       EXPECT_TRUE(names.contains(layer.node)) << layer.node;
-      EXPECT_TRUE(layer.precision == "float" || layer.precision == "fused") << layer.precision;
+      EXPECT_TRUE(layer.precision == LayerPrecision::kFloat ||
+                  layer.precision == LayerPrecision::kFused)
+          << layer.precision_name();
     }
   }
 }
@@ -372,7 +374,8 @@ output y: f32[*]
     const std::vector<LayerForm> layers = explain(graph, "tensorrt-10").value();
     ASSERT_FALSE(layers.empty());
     EXPECT_EQ(layers[0].form, "GlobalAveragePool");
-    EXPECT_EQ(layers[0].precision, plugin ? "float" : "int8") << layers[0].why;
+    EXPECT_EQ(layers[0].precision, plugin ? LayerPrecision::kFloat : LayerPrecision::kInt8)
+        << layers[0].why;
   }
 }
 

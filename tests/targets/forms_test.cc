@@ -258,7 +258,8 @@ TEST(Forms, OctetComputesThemByItsOwnKernels) {
     const auto layers = explain(converted, "octet");
     ASSERT_TRUE(layers.ok()) << layers.error().text();
     for (const LayerForm& layer : *layers)
-      EXPECT_TRUE(layer.work == 0 || layer.precision == "int8") << layer.op << ": " << layer.form;
+      EXPECT_TRUE(layer.work == 0 || layer.precision == LayerPrecision::kInt8)
+          << layer.op << ": " << layer.form;
   }
 }
 

@@ -50,21 +50,23 @@ TEST(Fp8, TensorRtTakesItFrom9AndInt4From10) {
 }
 
 TEST(Fp8, AProductRunsInTheTypeOfItsCodes) {
+  using Runs = LayerPrecision;
   struct Case {
-    const char *input, *weight, *precision;
+    const char *input, *weight;
+    LayerPrecision precision;
   };
-  for (const Case& c : {Case{"i8", "i8", "int8"}, Case{"f8e4m3fn", "f8e4m3fn", "fp8"},
-                        Case{"f4e2m1", "f4e2m1", "fp4"}, Case{"f8e4m3fn", "i8", "float"},
-                        Case{"i8", "f8e4m3fn", "float"}, Case{"i8", "i4", "float"},
-                        Case{"", "i4", "float"}, Case{"", "i8", "float"}}) {
+  for (const Case& c : {Case{"i8", "i8", Runs::kInt8}, Case{"f8e4m3fn", "f8e4m3fn", Runs::kFp8},
+                        Case{"f4e2m1", "f4e2m1", Runs::kFp4}, Case{"f8e4m3fn", "i8", Runs::kFloat},
+                        Case{"i8", "f8e4m3fn", Runs::kFloat}, Case{"i8", "i4", Runs::kFloat},
+                        Case{"", "i4", Runs::kFloat}, Case{"", "i8", Runs::kFloat}}) {
     SCOPED_TRACE(std::string(c.input) + " x " + c.weight);
     const Graph graph = coded_product(c.input, c.weight);
     const LayerForm form = layer_in(graph, "product", "tensorrt-10");
     EXPECT_EQ(form.precision, c.precision) << form.why;
     EXPECT_FALSE(form.why.empty());
     const std::vector<LayerForm> layers = explain(graph, "tensorrt-10").value();
-    for (const std::string_view precision : {"int8", "fp8", "fp4"})
-      EXPECT_EQ(share_in(layers, precision), c.precision == precision ? 1 : 0) << precision;
+    for (const Runs precision : {Runs::kInt8, Runs::kFp8, Runs::kFp4})
+      EXPECT_EQ(share_in(layers, precision), c.precision == precision ? 1 : 0) << name(precision);
   }
 }
 
@@ -79,7 +81,8 @@ TEST(Fp8, WhatWantsCodesIsListed) {
 }
 
 TEST(Fp8, LayersBetweenCodesToo) {
-  for (const auto& [behind, precision] : {std::pair("f8e4m3fn", "fp8"), std::pair("i8", "float")}) {
+  for (const auto& [behind, precision] :
+       {std::pair("f8e4m3fn", LayerPrecision::kFp8), std::pair("i8", LayerPrecision::kFloat)}) {
     const Graph graph =
         parse_graph("graph g opset(\"\"=23)\ninput x: f32[1, 2, 4, 4]\nconst s: f32[] = [0.5]\n"
                     "const z: f8e4m3fn[] = [0]\nconst o: " +
@@ -119,9 +122,9 @@ TEST(Fp8, AttentionHasItsOwnSizes) {
   const auto runs = [&](const char* type, const char* last, int head) {
     return layer_in(attention(type, last, head), "p", "tensorrt-10");
   };
-  EXPECT_EQ(runs("f8e4m3fn", "f8e4m3fn", 128).precision, "fp8");
+  EXPECT_EQ(runs("f8e4m3fn", "f8e4m3fn", 128).precision, LayerPrecision::kFp8);
   EXPECT_EQ(runs("i8", "i8", 128).fusion, "");
-  EXPECT_EQ(runs("i8", "i8", 64).precision, "int8");
+  EXPECT_EQ(runs("i8", "i8", 64).precision, LayerPrecision::kInt8);
   EXPECT_EQ(runs("f8e4m3fn", "f8e4m3fn", 8).fusion, "");
   EXPECT_EQ(runs("f8e4m3fn", "i8", 64).fusion, "");
 }

@@ -68,7 +68,8 @@ std::map<std::string, int> predicted(const Graph& graph) {
   std::map<std::string, int> out;
   const std::vector<LayerForm> layers = explain(graph, "onnxruntime").value();
   for (const LayerForm& layer : layers)
-    if (layer.precision != "fused" && layer.precision != "codes") ++out[layer.form];
+    if (layer.precision != LayerPrecision::kFused && layer.precision != LayerPrecision::kCodes)
+      ++out[layer.form];
   return out;
 }
 

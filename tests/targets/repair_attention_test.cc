@@ -102,7 +102,7 @@ std::string kernel(const Graph& graph) {
   for (const LayerForm& layer : all)
     if (!layer.fusion.empty()) {
       ++layers;
-      out = layer.precision;
+      out = layer.precision_name();
     }
   return layers >= 3 ? out : "";
 }

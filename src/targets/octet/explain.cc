@@ -13,25 +13,26 @@ namespace octet {
 
 namespace {
 
-const char* precision_of(LowerForm runs) {
+LayerPrecision precision_of(LowerForm runs) {
   switch (runs) {
   case LowerForm::kIntegers:
-    return "int8";
+    return LayerPrecision::kInt8;
   case LowerForm::kCodes:
-    return "codes";
+    return LayerPrecision::kCodes;
   case LowerForm::kFused:
-    return "fused";
+    return LayerPrecision::kFused;
   case LowerForm::kFloat:
   case LowerForm::kKept:
     break;
   }
-  return "float";
+  return LayerPrecision::kFloat;
 }
 
 /// An operator that is not lowered: octet's own, or one that is integer in the file.
 void as_it_is(const Node& node, LayerForm& form) {
   if (node.domain == "octet.native") form.why = "octet's own operator";
-  if (computes_with_codes(node) || computes_in_integers(node)) form.precision = "int8";
+  if (computes_with_codes(node) || computes_in_integers(node))
+    form.precision = LayerPrecision::kInt8;
 }
 
 void read(const LowerNote& note, LayerForm& form) {
@@ -50,10 +51,10 @@ LayerForm of_chain(const LowerNote& note) {
   return out;
 }
 
-/// float or int8 where the part is a product; else nothing.
-std::optional<std::string> product_precision(const LowerNote& part) {
+/// Float or int8 where the part is a product; else nothing.
+std::optional<LayerPrecision> product_precision(const LowerNote& part) {
   const std::string& op = part.op_type;
-  if (op == "MatMulInteger" || op == "ConvInteger") return "int8";
+  if (op == "MatMulInteger" || op == "ConvInteger") return LayerPrecision::kInt8;
   if (op != "Conv" && op != "Gemm" && op != "MatMul") return std::nullopt;
   return precision_of(part.runs);
 }
@@ -73,14 +74,15 @@ void of_parts(std::span<const LowerNote* const> parts, LayerForm& form) {
       forms.push_back(part->form);
     const auto of_product = product_precision(*part);
     products = products || of_product.has_value();
-    int8_product = int8_product || of_product == "int8";
-    const bool is_int8 = of_product ? of_product == "int8" : part->runs == LowerForm::kIntegers;
+    const bool is_int8 = of_product.value_or(precision_of(part->runs)) == LayerPrecision::kInt8;
+    int8_product = int8_product || (of_product && is_int8);
     all_int8 = all_int8 && is_int8;
     if (!is_int8 && why_float.empty() && (of_product || !products)) why_float = part->why;
   }
   form.form = join(forms, ", ");
-  form.precision = int8_product || (!products && all_int8) ? "int8" : "float";
-  form.why = form.precision == "int8" && !why_float.empty() && products
+  const bool int8 = int8_product || (!products && all_int8);
+  form.precision = int8 ? LayerPrecision::kInt8 : LayerPrecision::kFloat;
+  form.why = int8 && !why_float.empty() && products
                  ? "another product of it runs in float: " + why_float
                  : why_float;
 }
@@ -108,6 +110,7 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
     const auto found = notes.find(node.label());
     const auto made = parts.find(node.name);
     LayerForm form;
+    form.id = id;
     form.node = node.name;
     form.op = node.op_type;
     form.source = "native-operators";
@@ -121,7 +124,7 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
       if (made != parts.end())
         chains.insert(chains.end(), made->second.begin(), made->second.end());
       form.form = "fused";
-      form.precision = "fused";
+      form.precision = LayerPrecision::kFused;
       form.why = "part of a chain that runs as one operator, a Gelu or a LayerNormalization";
     }
     if (!is_qdq(node) && !node.is("Constant")) out.push_back(std::move(form));

@@ -62,8 +62,9 @@ class FusedLayer {
     for (size_t i = 0; i < inputs_.size(); ++i)
       several = several || reads_several(i);
     if (!several || node_.is("Gemm")) return std::nullopt;
-    const std::string form = onnxruntime_layer(graph_, target_, node_).form;
-    if (form != "MatMulIntegerToFloat" && !form.starts_with("QLinear")) return std::nullopt;
+    const OnnxRuntimeForm form = onnxruntime_form(graph_, target_, node_);
+    if (form != OnnxRuntimeForm::kMatMulIntegerToFloat && form != OnnxRuntimeForm::kQLinear)
+      return std::nullopt;
     const Node* quantize = OnnxRuntimeCodes(graph_).output_of(node_).quantize;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const bool copied = node_.is("Concat") && quantize != nullptr && inputs_[i] != nullptr &&
@@ -121,15 +122,15 @@ class FusedLayer {
                        moves ? "QuantizeLinear" : "MatMulIntegerToFloat");
   }
 
-  static std::string said(const std::string& form, bool weight) {
-    if (form == "QLinearAdd" || form == "QLinearMul" || form == "QLinearAveragePool")
+  std::string said(OnnxRuntimeForm form, bool weight) const {
+    if (node_.is("Add") || node_.is("Mul") || node_.is("AveragePool"))
       return "\"[TypeInferenceError] Scale and Zero-point must be a scalar\"";
-    if (form == "QLinearConv" && weight) return "\"QLinearConv : filter scale shape invalid\"";
+    if (node_.is("Conv") && weight) return "\"QLinearConv : filter scale shape invalid\"";
     if (weight)
-      return form +
+      return operator_of(form, node_) +
              ": \"weight zero point must be a scalar, 1D tensor of size 1, or last to second "
              "dimension is 1\"";
-    return form + ": \"zero point must be a scalar or 1D tensor of size 1\"";
+    return operator_of(form, node_) + ": \"zero point must be a scalar or 1D tensor of size 1\"";
   }
 
   const Graph& graph_;
