@@ -15,26 +15,25 @@ bool begins_with(const Shape& shape, const Shape& start) {
   return start.size() <= shape.size() && std::equal(start.begin(), start.end(), shape.begin());
 }
 
-/// The graph with the requested values as its outputs; requests for inputs are taken from what is
-/// fed.
+/// The graph with the wanted values as its outputs; graph inputs are taken from what is fed.
 struct Taps {
   Graph graph;
-  std::vector<std::pair<size_t, size_t>> inputs; ///< request, graph input
-  std::vector<size_t> outputs;                   ///< graph output -> request
+  std::vector<std::pair<size_t, size_t>> inputs; ///< place in the list, graph input
+  std::vector<size_t> outputs;                   ///< graph output -> place in the list
 };
 
-Taps tap(const Graph& graph, std::span<const ObserveRequest> requests) {
+Taps tap(const Graph& graph, std::span<const ValueId> values) {
   Taps taps{graph, {}, {}};
   std::vector<ValueId> outputs;
-  for (size_t r = 0; r < requests.size(); ++r) {
+  for (size_t r = 0; r < values.size(); ++r) {
     const auto& inputs = graph.inputs();
-    const auto found = std::find(inputs.begin(), inputs.end(), requests[r].value);
+    const auto found = std::find(inputs.begin(), inputs.end(), values[r]);
     if (found != inputs.end()) {
       taps.inputs.emplace_back(r, static_cast<size_t>(found - inputs.begin()));
       continue;
     }
     taps.outputs.push_back(r);
-    outputs.push_back(requests[r].value);
+    outputs.push_back(values[r]);
   }
   if (!outputs.empty()) {
     taps.graph.set_outputs(std::move(outputs));
@@ -47,20 +46,46 @@ int64_t samples_in(std::span<const Tensor> inputs) {
   return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
 }
 
+/// Takes the value at a place in the list.
+using See = std::function<Status(size_t place, const Tensor& value, const Tensor* mask)>;
+
 class TapRunner {
  public:
   /// `total`: samples, for progress.
   TapRunner(const Graph& graph,
-            std::span<const ObserveRequest> requests,
+            std::span<const ValueId> values,
             const QuantizeOptions& options,
-            int64_t total)
-      : graph_(graph), requests_(requests), options_(options), total_(total),
-        taps_(tap(graph, requests)) {}
+            int64_t total,
+            See see)
+      : graph_(graph), values_(values), options_(options), total_(total), taps_(tap(graph, values)),
+        see_(std::move(see)) {}
 
+  /// Runs the graph over all batches.
+  Status run(const CalibrationSource& source) {
+    if (!source) return error("calibration: no data was given");
+    OCTET_TRY(prepare());
+    for (int64_t number = 0;; ++number) {
+      const auto inputs = OCTET_TRY_WITH(source(), fmt::format("calibration: batch {}", number));
+      if (!inputs) break;
+      OCTET_TRY_WITH(batch(*inputs), fmt::format("calibration: batch {}", number));
+    }
+    if (samples_ == 0) return error("calibration: the data holds no sample");
+    return ok_status();
+  }
+
+  int64_t samples() const { return samples_; }
+
+  Status report() const {
+    if (!options_.progress || options_.progress(samples_, total_)) return ok_status();
+    return error(ErrorCode::kCancelled, "stopped after {} samples", samples_);
+  }
+
+  std::string label(size_t place) const {
+    return fmt::format("value \"{}\"", graph_.value(values_[place]).name);
+  }
+
+ private:
   Status prepare() {
-    for (const ObserveRequest& request : requests_)
-      observers_.push_back(OCTET_TRY(
-          Observer::create(request.calibrator.value_or(options_.calibrator), request.scheme)));
     if (!options_.mask_input.empty()) {
       const auto mask = graph_.find_value(options_.mask_input);
       const auto& inputs = graph_.inputs();
@@ -80,50 +105,28 @@ class TapRunner {
       return error("calibration: the graph has {} inputs, the data brings {}",
                    graph_.inputs().size(), inputs.size());
     const Tensor* mask = mask_ ? &inputs[*mask_] : nullptr;
-    for (const auto& [request, input] : taps_.inputs)
-      OCTET_TRY(observe(request, inputs[input], mask));
+    for (const auto& [place, input] : taps_.inputs)
+      OCTET_TRY(see(place, inputs[input], mask));
     if (executor_)
       OCTET_TRY(executor_->stream(inputs, [&](size_t output, const Tensor& value) {
-        return observe(taps_.outputs[output], value, mask);
+        return see(taps_.outputs[output], value, mask);
       }));
     samples_ += samples_in(inputs);
     return report();
   }
 
-  int64_t samples() const { return samples_; }
-
-  Result<std::map<ValueId, Observation>> finish() const {
-    std::map<ValueId, Observation> out;
-    for (size_t r = 0; r < requests_.size(); ++r) {
-      OCTET_TRY(report()); // a range may be searched for
-      const std::vector<Range> ranges = OCTET_TRY_WITH(observers_[r].ranges(), label(r));
-      out[requests_[r].value] = {ranges.at(0), observers_[r].infinities()};
-    }
-    return out;
-  }
-
- private:
-  Status observe(size_t request, const Tensor& value, const Tensor* mask) {
+  Status see(size_t place, const Tensor& value, const Tensor* mask) {
     const bool masked = mask != nullptr && begins_with(value.shape(), mask->shape());
-    OCTET_TRY_WITH(observers_[request].observe(value, masked ? mask : nullptr), label(request));
+    OCTET_TRY_WITH(see_(place, value, masked ? mask : nullptr), label(place));
     return report();
   }
 
-  Status report() const {
-    if (!options_.progress || options_.progress(samples_, total_)) return ok_status();
-    return error(ErrorCode::kCancelled, "stopped after {} samples", samples_);
-  }
-
-  std::string label(size_t r) const {
-    return fmt::format("value \"{}\"", graph_.value(requests_[r].value).name);
-  }
-
   const Graph& graph_;
-  std::span<const ObserveRequest> requests_;
+  std::span<const ValueId> values_;
   const QuantizeOptions& options_;
   int64_t total_ = 0, samples_ = 0;
   Taps taps_;
-  std::vector<Observer> observers_;
+  See see_;
   std::unique_ptr<Executor> executor_;
   std::optional<size_t> mask_;
 };
@@ -137,18 +140,42 @@ Result<Calibration> calibrate(const Graph& graph,
                               int64_t samples) {
   Calibration out;
   if (requests.empty()) return out;
-  if (!source) return error("calibration: no data was given");
-  TapRunner calibrator(graph, requests, options, samples);
-  OCTET_TRY(calibrator.prepare());
-  for (int64_t number = 0;; ++number) {
-    const auto inputs = OCTET_TRY_WITH(source(), fmt::format("calibration: batch {}", number));
-    if (!inputs) break;
-    OCTET_TRY_WITH(calibrator.batch(*inputs), fmt::format("calibration: batch {}", number));
+  std::vector<ValueId> values;
+  std::vector<Observer> observers;
+  for (const ObserveRequest& request : requests) {
+    values.push_back(request.value);
+    observers.push_back(OCTET_TRY(
+        Observer::create(request.calibrator.value_or(options.calibrator), request.scheme)));
   }
-  out.samples = calibrator.samples();
-  if (out.samples == 0) return error("calibration: the data holds no sample");
-  out.values = OCTET_TRY_WITH(calibrator.finish(), "calibration");
+  TapRunner runner(graph, values, options, samples,
+                   [&](size_t place, const Tensor& value, const Tensor* mask) {
+                     return observers[place].observe(value, mask);
+                   });
+  OCTET_TRY(runner.run(source));
+  out.samples = runner.samples();
+  for (size_t r = 0; r < requests.size(); ++r) {
+    OCTET_TRY_WITH(runner.report(), "calibration"); // a range may be searched for
+    const std::vector<Range> ranges =
+        OCTET_TRY_WITH(observers[r].ranges(), fmt::format("calibration: {}", runner.label(r)));
+    out.values[requests[r].value] = {ranges.at(0), observers[r].infinities()};
+  }
   return out;
+}
+
+Status collect(const Graph& graph,
+               std::span<const StatisticRequest> requests,
+               const CalibrationSource& source,
+               const QuantizeOptions& options,
+               int64_t samples) {
+  std::vector<ValueId> values;
+  values.reserve(requests.size());
+  for (const StatisticRequest& request : requests)
+    values.push_back(request.value);
+  TapRunner runner(graph, values, options, samples,
+                   [&](size_t place, const Tensor& value, const Tensor* mask) {
+                     return requests[place].statistic->observe(value, mask);
+                   });
+  return runner.run(source);
 }
 
 CalibrationSource

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "quant/statistics/statistic.h"
 
 #include "octet/quantize.h"
 
@@ -33,6 +36,17 @@ Result<Calibration> calibrate(const Graph& graph,
                               const CalibrationSource& source,
                               const QuantizeOptions& options,
                               int64_t samples);
+
+struct StatisticRequest {
+  ValueId value; ///< a graph input or a node's output
+  Statistic* statistic;
+};
+/// One pass that hands each value to its statistic; errors as calibrate.
+Status collect(const Graph& graph,
+               std::span<const StatisticRequest> requests,
+               const CalibrationSource& source,
+               const QuantizeOptions& options,
+               int64_t samples);
 
 /// Evenly spaced examples of a data set, in batches. The graph and the data set must outlive it.
 CalibrationSource

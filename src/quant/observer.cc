@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "quant/channels.h"
 #include "quant/observers/channel.h"
 #include "quant/scheme.h"
 
@@ -46,43 +47,6 @@ Status check_calibrator(const Calibrator& calibrator) {
   }
   return ok_status();
 }
-
-/// How the elements of a tensor fall into channels: element (o, c, i) is at (o*channels + c)*inner
-/// + i.
-struct Layout {
-  int64_t outer = 1, channels = 1, inner = 1;
-};
-
-Layout layout_of(const Tensor& tensor, std::optional<int64_t> axis) {
-  Layout out;
-  if (!axis) {
-    out.inner = tensor.count();
-    return out;
-  }
-  const int64_t a = *axis < 0 ? *axis + tensor.rank() : *axis;
-  for (int64_t d = 0; d < tensor.rank(); ++d)
-    (d < a ? out.outer : d == a ? out.channels : out.inner) *= tensor.dim(d);
-  return out;
-}
-
-/// Whether element `index` counts.
-class Mask {
- public:
-  Mask(const Tensor& values, const Tensor* mask) {
-    if (mask == nullptr) return;
-    span_ = mask->count() == 0 ? 1 : std::max<int64_t>(1, values.count() / mask->count());
-    keep_.resize(static_cast<size_t>(mask->count()));
-    for (int64_t i = 0; i < mask->count(); ++i)
-      keep_[static_cast<size_t>(i)] = mask->at(i) != 0;
-  }
-  bool operator()(int64_t index) const {
-    return keep_.empty() || keep_[static_cast<size_t>(index / span_)];
-  }
-
- private:
-  std::vector<bool> keep_;
-  int64_t span_ = 1;
-};
 
 /// Collects finite values and hands them on in chunks.
 class Feeder {
@@ -179,38 +143,19 @@ Observer::create(const Calibrator& calibrator, const Scheme& scheme, std::option
 }
 
 Status Observer::check_batch(const Tensor& values, const Tensor* mask) const {
-  if (!is_float(values.type()))
-    return error("observer: cannot take the range of a tensor of type {}", name(values.type()));
-  if (axis_) {
-    const int64_t a = *axis_ < 0 ? *axis_ + values.rank() : *axis_;
-    if (a < 0 || a >= values.rank())
-      return error("observer: axis {} is out of range for shape {}", *axis_,
-                   to_string(values.shape()));
-    if (!channels_.empty() && values.dim(a) != static_cast<int64_t>(channels_.size()))
-      return error("observer: {} channels, {} before", values.dim(a), channels_.size());
-  }
-  if (mask != nullptr) {
-    bool fits = mask->rank() <= values.rank();
-    for (int64_t d = 0; fits && d < mask->rank(); ++d)
-      fits = mask->dim(d) == values.dim(d);
-    if (!fits)
-      return error("observer: mask of shape {} is not how shape {} begins",
-                   to_string(mask->shape()), to_string(values.shape()));
+  OCTET_TRY(octet::check_batch(values, mask, axis_));
+  if (axis_ && !channels_.empty()) {
+    const int64_t channels = layout_of(values, axis_).channels;
+    if (channels != static_cast<int64_t>(channels_.size()))
+      return error("observer: {} channels, {} before", channels, channels_.size());
   }
   return ok_status();
 }
 
 Status Observer::observe(const Tensor& values, const Tensor* mask) {
   OCTET_TRY(check_batch(values, mask));
-  std::vector<float> converted;
-  const Tensor aligned = values.type() == DType::kFloat32 ? values.aligned() : values;
-  std::span<const float> x;
-  if (values.type() == DType::kFloat32) {
-    x = aligned.data<float>();
-  } else {
-    converted = OCTET_TRY(values.to_floats());
-    x = converted;
-  }
+  const Floats floats = OCTET_TRY(Floats::of(values));
+  const std::span<const float> x = floats.get();
   const Mask keep(values, mask);
   for (size_t i = 0; i < x.size(); ++i)
     if (std::isnan(x[i]) && keep(static_cast<int64_t>(i)))
