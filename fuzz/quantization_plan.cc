@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include "graph/verify.h"
+#include "quant/plan.h"
 #include "replay/seeds.h"
+#include "targets/tables.h"
 
 #include "octet/graph_text.h"
 #include "octet/quantize.h"
@@ -49,12 +51,19 @@ std::string plan_text(const QuantizeOptions& options) {
   return plan_quantization(network(), one_batch(), options).value().to_json();
 }
 
+std::string text_with_steps() {
+  const QuantizeOptions options = {.steps = {"smooth", "correct-bias"}};
+  const auto placement = find_placement(options.target).value();
+  const OpenCalibration open = []() -> Result<CalibrationSource> { return one_batch(); };
+  return make_plan(network(), *placement, open, options, 0).value().to_json();
+}
+
 } // namespace
 
 std::vector<std::string> seeds() {
   return {plan_text({.target = "tensorrt-10"}), plan_text({.target = "onnxruntime"}),
           plan_text({.target = "octet", .mode = QuantMode::kDynamic}),
-          plan_text({.target = "octet", .mode = QuantMode::kWeightOnly})};
+          plan_text({.target = "octet", .mode = QuantMode::kWeightOnly}), text_with_steps()};
 }
 
 } // namespace octet::fuzz

@@ -14,6 +14,7 @@
 #include "octet/dataset.h"
 #include "octet/executor.h"
 #include "octet/observer.h"
+#include "octet/plan_steps.h"
 
 namespace octet {
 
@@ -42,7 +43,11 @@ struct QuantizeOptions {
   bool embeddings = false;
   /// Ranges of activations that are known, by value name; they are not observed (octet/ranges.h).
   std::map<std::string, Range> ranges;
-  int64_t samples = 512; ///< of the data set, evenly spaced; 0: all
+  /// Algorithms whose steps the plan gets where they help (step_names()); static mode only. They
+  /// take several passes over the data, so that a data set is needed.
+  std::vector<std::string> steps;
+  std::vector<std::string> exclude_steps; ///< patterns (* and ?) of ids of steps that are left out
+  int64_t samples = 512;                  ///< of the data set, evenly spaced; 0: all
   int64_t batch_size = 64;
   /// Input that is 0 where the others hold padding; it masks tensors whose shape begins with its.
   std::string mask_input;
@@ -116,15 +121,26 @@ struct QuantizationPlan {
   int64_t samples = 0; ///< that were seen
   std::vector<TensorPlan> tensors;
   std::vector<NodePlan> nodes;
+  std::vector<PlanStep> steps; ///< in the order in which they are applied
+  /// content_hash() of the prepared graph behind the steps of the stage `float`, which ranges and
+  /// later steps are for; 0 in a plan without steps.
+  uint64_t stepped_hash = 0;
 
   const TensorPlan* tensor(std::string_view value) const;
   const NodePlan* node(std::string_view name) const;
   /// A table for people.
   std::string text() const;
-  /// Parses back to an equal plan.
+  /// Parses back to an equal plan, the numbers of steps included. A plan without steps is of
+  /// version 1, one with steps of version 2.
   std::string to_json() const;
   static Result<QuantizationPlan> from_json(std::string_view json);
 };
+
+/// Takes steps that match a pattern (* and ?) out of a plan, and with them those that need them,
+/// whose ids are returned. Errors: a pattern that matches none, a step of the stage `float`: ranges
+/// were taken behind it, so that the plan is to be made again without it.
+Result<std::vector<std::string>> exclude_steps(QuantizationPlan& plan,
+                                               const std::vector<std::string>& patterns);
 
 /// The next inputs of the graph, one tensor for each, or nullopt at the end.
 using CalibrationSource = std::function<Result<std::optional<std::vector<Tensor>>>()>;
@@ -132,7 +148,7 @@ using CalibrationSource = std::function<Result<std::optional<std::vector<Tensor>
 /// Plans the quantization of a float graph. Batches stream; nothing of them is kept. `samples`: how
 /// many the source will bring, for progress (0: not known). Errors: an unknown target or pattern
 /// that matches nothing, a source that brings nothing, NaN in an activation, a mode that the target
-/// cannot run, cancellation.
+/// cannot run, steps (a source is read once), cancellation.
 Result<QuantizationPlan> plan_quantization(const Graph& graph,
                                            const CalibrationSource& source,
                                            const QuantizeOptions& options = {},
@@ -155,10 +171,11 @@ enum class WeightStorage {
            ///< takes
 };
 
-/// Applies a plan to the float graph: simplifies it for inference, then writes Q/DQ (or the dynamic
-/// or weight-only form) as the target wants it. Errors: something the plan names is missing or
-/// ambiguous in the graph, a scale that cannot be, an operator set below 13, a plan by which
-/// nothing becomes 8 bits (kRefused, with the reason of each layer).
+/// Applies a plan to the float graph: simplifies it for inference, takes the plan's steps, then
+/// writes Q/DQ (or the dynamic or weight-only form) as the target wants it. Errors: something the
+/// plan names is missing or ambiguous in the graph, a scale that cannot be, an operator set below
+/// 13, a plan by which nothing becomes 8 bits (kRefused, with the reason of each layer), a step
+/// that cannot be taken, a plan with steps for another graph than this.
 Result<Graph> quantize(const Graph& graph,
                        const QuantizationPlan& plan,
                        WeightStorage storage = WeightStorage::kTarget);

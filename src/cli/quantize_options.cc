@@ -80,6 +80,14 @@ void QuantizeFlags::define(CLI::App& app, For use) {
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");
   app.add_flag("--softmax", softmax_, "quantize Softmax too");
   app.add_flag("--embeddings", embeddings_, "store embedding tables in 8 bits too");
+  if (!trains) // there it counts updates; a plan with steps comes by --plan
+    add_list_option(app, "--steps", steps_,
+                    fmt::format("what the plan does beside ranges, where it helps: {}",
+                                fmt::join(step_names(), ", "))
+                        .c_str(),
+                    ',');
+  add_list_option(app, "--exclude-steps", exclude_steps_,
+                  "leave steps with ids like this out (* and ?)", ',');
   app.add_option("--mask-input", mask_input_, "input that is 0 where the others hold padding");
   add_list_option(app, "--include,--quantize", include_,
                   "quantize only nodes or operators like this (* and ?)", ',');
@@ -116,6 +124,8 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.exclude = exclude_;
   o.softmax = softmax_;
   o.embeddings = embeddings_;
+  o.steps = steps_;
+  o.exclude_steps = exclude_steps_;
   o.samples = samples_;
   o.batch_size = batch_;
   o.mask_input = mask_input_;
@@ -133,7 +143,14 @@ Result<QuantizationPlan>
 QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Common& common) const {
   if (!plan_file.empty()) {
     const std::string json = OCTET_TRY(read_file(plan_file, kMaxPlanBytes));
-    return QuantizationPlan::from_json(json).with(plan_file);
+    QuantizationPlan plan = OCTET_TRY(QuantizationPlan::from_json(json).with(plan_file));
+    if (!steps_.empty()) return error("{} has its steps already; leave --steps out", plan_file);
+    const std::vector<std::string> dependent =
+        OCTET_TRY_WITH(exclude_steps(plan, exclude_steps_), plan_file);
+    if (!dependent.empty())
+      fmt::print(stderr, "left out too, as they were fitted behind a step that is: {}\n",
+                 fmt::join(dependent, ", "));
+    return plan;
   }
   QuantizeOptions o = OCTET_TRY(options(common));
   note_unknown_ranges(o.ranges, ranges_file, graph);

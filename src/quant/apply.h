@@ -18,6 +18,12 @@ Result<Graph> apply_plan(const Graph& graph,
                          const QuantizationPlan& plan,
                          const Placement& placement,
                          WeightStorage storage);
+/// What follows the steps of the stage `float`: those of later stages, and the written form.
+/// `graph` is prepared and behind the former.
+Status apply_behind_ranges(Graph& graph,
+                           const QuantizationPlan& plan,
+                           const Placement& placement,
+                           WeightStorage storage);
 /// octet::finalize_quantization for a target that is known.
 Result<Graph>
 store_trained(const Graph& trained, const QuantizationPlan& plan, const Placement& placement);

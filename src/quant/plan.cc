@@ -46,13 +46,14 @@ class Planner {
     plan_.nodes = OCTET_TRY(options_.mode == QuantMode::kStatic
                                 ? place(graph_, placement_, options_)
                                 : place_weights(graph_, placement_, options_));
-    OCTET_TRY(plan_weights());
+    OCTET_TRY(list_weights());
     if (options_.mode == QuantMode::kStatic) {
       OCTET_TRY(choose_schemes());
       OCTET_TRY(plan_activations(source, samples));
     } else {
       plan_.calibrator.clear();
     }
+    OCTET_TRY(observe_weights());
     return std::move(plan_);
   }
 
@@ -62,7 +63,8 @@ class Planner {
     return find_op(node.domain, node.op_type)->quant.fn(node, input_infos(graph_, node));
   }
 
-  Status plan_weights() {
+  /// Which weights there are, along which axis; ranges come last.
+  Status list_weights() {
     for (NodePlan& node_plan : plan_.nodes) {
       if (!node_plan.weight) continue;
       const Node& node = node_of(node_plan);
@@ -73,8 +75,7 @@ class Planner {
         const int64_t a = node.is("Gather") ? 0 : trait(node).weight_axis;
         axis = a < 0 ? a + w.rank() : a;
       }
-      OCTET_TRY_WITH(plan_weight(graph_.value(id).name, w, axis),
-                     fmt::format("weight \"{}\" of {}", graph_.value(id).name, node.label()));
+      list_weight({id, node.id}, axis);
       if (options_.mode != QuantMode::kWeightOnly && !fits_int32(node, w))
         leave_float(node_plan, fmt::format("an int32 sum of more than {} products could overflow",
                                            kSafeTerms));
@@ -82,27 +83,46 @@ class Planner {
     return ok_status();
   }
 
-  Status plan_weight(const std::string& value, const Tensor& w, std::optional<int64_t> axis) {
-    const bool shared = !weights_.insert(value).second;
-    if (shared) {
-      const TensorPlan& known = *plan_.tensor(value);
-      if (known.axis != axis) axis.reset(); // two readers want different axes: one scale for both
-    }
-    Scheme scheme = placement_.weight;
-    scheme.bits = options_.weight_bits;
-    Observer observer = OCTET_TRY(Observer::create(options_.weight_calibrator, scheme, axis));
-    OCTET_TRY(observer.observe(w));
-    if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
+  struct Weight {
+    ValueId value;
+    NodeId reader; ///< the last of them, for messages
+  };
+
+  void list_weight(const Weight& weight, std::optional<int64_t> axis) {
     TensorPlan out;
-    out.value = value;
-    out.scheme = scheme;
+    out.value = graph_.value(weight.value).name;
+    if (weights_.contains(out.value)) {
+      const TensorPlan& known = *plan_.tensor(out.value);
+      if (known.axis != axis) axis.reset(); // two readers want different axes: one scale for both
+      std::erase_if(plan_.tensors, [&](const TensorPlan& t) { return t.value == out.value; });
+    }
+    out.scheme = placement_.weight;
+    out.scheme.bits = options_.weight_bits;
     out.axis = axis;
     out.algorithm = name(options_.weight_calibrator);
-    out.ranges = OCTET_TRY(observer.ranges());
-    if (observer.infinities() > 0) return error("it holds {} infinities", observer.infinities());
-    note_replaced(out);
-    if (shared) std::erase_if(plan_.tensors, [&](const TensorPlan& t) { return t.value == value; });
+    weights_[out.value] = weight;
     plan_.tensors.push_back(std::move(out));
+  }
+
+  Status observe_weights() {
+    for (TensorPlan& tensor : plan_.tensors) {
+      const auto weight = weights_.find(tensor.value);
+      if (weight == weights_.end()) continue;
+      OCTET_TRY_WITH(observe_weight(tensor, *graph_.constant(weight->second.value)),
+                     fmt::format("weight \"{}\" of {}", tensor.value,
+                                 graph_.node(weight->second.reader).label()));
+    }
+    return ok_status();
+  }
+
+  Status observe_weight(TensorPlan& tensor, const Tensor& w) const {
+    Observer observer =
+        OCTET_TRY(Observer::create(options_.weight_calibrator, tensor.scheme, tensor.axis));
+    OCTET_TRY(observer.observe(w));
+    if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
+    tensor.ranges = OCTET_TRY(observer.ranges());
+    if (observer.infinities() > 0) return error("it holds {} infinities", observer.infinities());
+    note_replaced(tensor);
     return ok_status();
   }
 
@@ -251,8 +271,8 @@ class Planner {
   std::unordered_map<std::string, NodeId> nodes_; ///< by name
   Scheme scheme_;
   QuantizationPlan plan_;
-  std::unordered_map<std::string, size_t> tensors_; ///< of the plan, by value; when weights are in
-  std::unordered_set<std::string> weights_;         ///< values that have a plan
+  std::unordered_map<std::string, size_t> tensors_; ///< of the plan, by value, when weights are in
+  std::unordered_map<std::string, Weight> weights_; ///< by name
   std::set<ValueId> seen_;
   std::vector<ObserveRequest> requests_;
 };
@@ -310,16 +330,67 @@ Result<Graph> prepare_for_quantization(const Graph& graph) {
   return out;
 }
 
-Result<QuantizationPlan> make_plan(const Graph& graph,
-                                   const Placement& placement,
-                                   const CalibrationSource& source,
-                                   const QuantizeOptions& options,
-                                   int64_t samples) {
-  OCTET_TRY_WITH(check_mode(placement, options), "plan");
-  Planner planner(OCTET_TRY_WITH(prepare_for_quantization(graph), "plan"), placement, options);
-  QuantizationPlan plan = OCTET_TRY_WITH(planner.run(source, samples), "plan");
+namespace {
+
+/// Adds the steps of one stage to a plan; those of the stage `float` are taken in `graph` as well.
+Status fit_steps(Graph& graph,
+                 QuantizationPlan& plan,
+                 const Placement& placement,
+                 const OpenCalibration& open,
+                 const QuantizeOptions& options,
+                 int64_t samples,
+                 StepStage at) {
+  for (const StepAlgorithm& algorithm : step_algorithms()) {
+    const auto& wanted = options.steps;
+    if (algorithm.stage != at ||
+        std::find(wanted.begin(), wanted.end(), algorithm.name) == wanted.end())
+      continue;
+    const std::vector<PlanStep> steps =
+        OCTET_TRY_WITH(algorithm.fit({graph, plan, placement, options, open, samples}),
+                       std::string(algorithm.name));
+    if (at == StepStage::kFloat) OCTET_TRY(apply_steps(graph, steps, at));
+    plan.steps.insert(plan.steps.end(), steps.begin(), steps.end());
+  }
+  return ok_status();
+}
+
+Status check_step_options(const QuantizeOptions& options) {
+  OCTET_TRY(check_step_names(options.steps));
+  if (!options.steps.empty() && options.mode != QuantMode::kStatic)
+    return error(ErrorCode::kUnsupported, "steps are for static quantization, not for the {} mode",
+                 name(options.mode));
+  if (options.steps.empty() && !options.exclude_steps.empty())
+    return error("steps are left out of a plan that takes none; name those that it takes");
+  return ok_status();
+}
+
+Result<QuantizationPlan> plan_with_steps(const Graph& graph,
+                                         const Placement& placement,
+                                         const OpenCalibration& open,
+                                         const QuantizeOptions& options,
+                                         int64_t samples) {
+  OCTET_TRY(check_mode(placement, options));
+  OCTET_TRY(check_step_options(options));
+  Graph prepared = OCTET_TRY(prepare_for_quantization(graph));
+  QuantizationPlan float_part;
+  OCTET_TRY(fit_steps(prepared, float_part, placement, open, options, samples, StepStage::kFloat));
+  Planner planner(prepared, placement, options);
+  QuantizationPlan plan = OCTET_TRY(planner.run(OCTET_TRY(open()), samples));
+  plan.steps = std::move(float_part.steps);
+  OCTET_TRY(fit_steps(prepared, plan, placement, open, options, samples, StepStage::kBias));
+  if (!plan.steps.empty()) plan.stepped_hash = prepared.content_hash();
   plan.graph_hash = graph.content_hash();
   return plan;
+}
+
+} // namespace
+
+Result<QuantizationPlan> make_plan(const Graph& graph,
+                                   const Placement& placement,
+                                   const OpenCalibration& open,
+                                   const QuantizeOptions& options,
+                                   int64_t samples) {
+  return OCTET_TRY_WITH(plan_with_steps(graph, placement, open, options, samples), "plan");
 }
 
 const TensorPlan* QuantizationPlan::tensor(std::string_view value) const {

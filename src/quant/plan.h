@@ -3,15 +3,17 @@
 #pragma once
 
 #include "quant/placement.h"
+#include "quant/steps/step.h"
 
 #include "octet/quantize.h"
 
 namespace octet {
 
-/// octet::plan_quantization with the placement handed in; `options.target` is not read.
+/// octet::plan_quantization with the placement handed in; `options.target` is not read. The data is
+/// opened once, and for each pass of the steps.
 Result<QuantizationPlan> make_plan(const Graph& graph,
                                    const Placement& placement,
-                                   const CalibrationSource& source,
+                                   const OpenCalibration& open,
                                    const QuantizeOptions& options,
                                    int64_t samples);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/string_util.h"
 #include "quant/scheme.h"
 
 #include "octet/quantize.h"
@@ -62,6 +63,12 @@ std::string QuantizationPlan::text() const {
     rows.push_back({t.value, scheme_text(t.scheme),
                     t.axis ? fmt::format("axis {}", *t.axis) : "per tensor", range_text(t),
                     parameters_text(t), t.algorithm, t.note});
+  out += "\n" + table(rows);
+  if (steps.empty()) return out;
+  rows = {{"step", "stage", "error before", "after", "why", "needs"}};
+  for (const PlanStep& s : steps)
+    rows.push_back({s.id, std::string(name(stage(s.kind))), fmt::format("{:.3g}", s.before),
+                    fmt::format("{:.3g}", s.after), s.why, join_some(s.needs, 3)});
   return out + "\n" + table(rows);
 }
 

@@ -15,6 +15,7 @@
 #include "quant/prepare.h"
 #include "quant/qdq_writer.h"
 #include "quant/scheme.h"
+#include "quant/steps/step.h"
 
 namespace octet {
 
@@ -105,7 +106,8 @@ Status check_something_changes(const Graph& graph, const QuantizationPlan& plan)
 } // namespace
 
 Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& plan) {
-  const Graph prepared = OCTET_TRY_WITH(prepare_for_quantization(graph), "plan");
+  Graph prepared = OCTET_TRY_WITH(prepare_for_quantization(graph), "plan");
+  OCTET_TRY_WITH(apply_steps(prepared, plan.steps, StepStage::kFloat), "plan");
   PlanMismatch out = mismatch(prepared, plan);
   out.same_graph = graph.content_hash() == plan.graph_hash;
   return out;
@@ -121,31 +123,44 @@ Result<Graph> apply_plan(const Graph& graph,
   if (fewer && storage == WeightStorage::kFloat)
     return error(ErrorCode::kUnsupported,
                  "quantize: quantization-aware training takes 8 bits; the plan has fewer");
+  OCTET_TRY_WITH(check_steps(plan.steps), "quantize");
+  OCTET_TRY_WITH(apply_steps(out, plan.steps, StepStage::kFloat), "quantize");
   const PlanMismatch difference = mismatch(out, plan);
   if (!difference.unmatched.empty())
     return error("quantize: the plan is for another graph: {} not found or ambiguous; make a plan "
                  "for this one",
                  listed(difference.unmatched));
+  if (!plan.steps.empty() && out.content_hash() != plan.stepped_hash)
+    return error("quantize: ranges and steps of the plan are for another graph or behind other "
+                 "steps (hash {:016x}, not {:016x}); make a plan for this one",
+                 plan.stepped_hash, out.content_hash());
   OCTET_TRY_WITH(check_something_changes(graph, plan), "quantize");
-  const auto apply = [&]() -> Status {
-    if (storage == WeightStorage::kTarget)
-      OCTET_TRY(apply_embeddings(out, plan, EmbeddingRanges::kPlanned));
-    switch (plan.mode) {
-    case QuantMode::kStatic:
-      return apply_static(out, plan, placement, storage);
-    case QuantMode::kDynamic:
-      OCTET_TRY(apply_dynamic(out, plan, placement));
-      return apply_weights(out, plan, placement);
-    case QuantMode::kWeightOnly:
-      return apply_weights(out, plan, placement);
-    }
-    return ok_status();
-  };
-  OCTET_TRY_WITH(apply(), "quantize");
-  out.info.ir_version = std::min(out.info.ir_version, placement.max_ir_version);
-  OCTET_TRY_WITH(finish(out), "quantize");
-  if (storage == WeightStorage::kTarget) OCTET_TRY_WITH(round_biases(out), "quantize");
+  OCTET_TRY_WITH(apply_behind_ranges(out, plan, placement, storage), "quantize");
   return out;
+}
+
+Status apply_behind_ranges(Graph& out,
+                           const QuantizationPlan& plan,
+                           const Placement& placement,
+                           WeightStorage storage) {
+  OCTET_TRY(apply_steps(out, plan.steps, StepStage::kBias));
+  if (storage == WeightStorage::kTarget)
+    OCTET_TRY(apply_embeddings(out, plan, EmbeddingRanges::kPlanned));
+  switch (plan.mode) {
+  case QuantMode::kStatic:
+    OCTET_TRY(apply_static(out, plan, placement, storage));
+    break;
+  case QuantMode::kDynamic:
+    OCTET_TRY(apply_dynamic(out, plan, placement));
+    OCTET_TRY(apply_weights(out, plan, placement));
+    break;
+  case QuantMode::kWeightOnly:
+    OCTET_TRY(apply_weights(out, plan, placement));
+    break;
+  }
+  out.info.ir_version = std::min(out.info.ir_version, placement.max_ir_version);
+  OCTET_TRY(finish(out));
+  return storage == WeightStorage::kTarget ? round_biases(out) : ok_status();
 }
 
 Result<Graph>

@@ -16,15 +16,22 @@ Result<QuantizationPlan> plan_quantization(const Graph& graph,
                                            const QuantizeOptions& options,
                                            int64_t samples) {
   const auto placement = OCTET_TRY_WITH(find_placement(options.target), "plan");
-  return make_plan(graph, *placement, source, options, samples);
+  if (!options.steps.empty())
+    return error("plan: steps take several passes over the data, and a source is read once; plan "
+                 "with a data set");
+  return make_plan(
+      graph, *placement, [&]() -> Result<CalibrationSource> { return source; }, options, samples);
 }
 
 Result<QuantizationPlan>
 plan_quantization(const Graph& graph, const Dataset& data, const QuantizeOptions& options) {
   const int64_t samples =
       options.samples <= 0 ? data.size() : std::min(options.samples, data.size());
-  return plan_quantization(graph, batches_of(graph, data, options.samples, options.batch_size),
-                           options, samples);
+  const auto placement = OCTET_TRY_WITH(find_placement(options.target), "plan");
+  const auto open = [&]() -> Result<CalibrationSource> {
+    return batches_of(graph, data, options.samples, options.batch_size);
+  };
+  return make_plan(graph, *placement, open, options, samples);
 }
 
 Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightStorage storage) {

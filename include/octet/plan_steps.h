@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a quantization plan does to a network beside storing it in fewer bits. A step is a decision
+// with its numbers: it can be printed, saved, left out and applied again without data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "octet/tensor.h"
+
+namespace octet {
+
+/// An input of a node, by the names of the prepared graph.
+struct InputOf {
+  std::string node;
+  int64_t input = 0;
+  bool operator==(const InputOf&) const = default;
+};
+
+/// x becomes x / s and the weights W that it is multiplied with become s W, channel by channel:
+/// what the float network computes stays, up to rounding, and outliers of x move into W, which has
+/// a scale for each output channel. Source: Xiao et al. 2023 (SmoothQuant), equation 4.
+struct Smooth {
+  std::string value;              ///< x: its channels are axis 1 before Conv, else the last axis
+  std::vector<InputOf> consumers; ///< the weights
+  /// The node whose constants take 1 / s: a LayerNormalization, or a product with at most a Relu
+  /// behind it; nothing but the consumers reads x then. Empty: a Mul is put before the consumers.
+  std::string into;
+  Tensor s;         ///< f32 [channels of x], each above 0
+  double alpha = 0; ///< s = max|x|^alpha / max|W|^(1 - alpha); for people, s says all
+};
+
+/// b becomes b + delta: what rounding moves the mean of a layer's output by is taken back.
+/// Source: Nagel et al. 2019 (Data-Free Quantization), section 4.2, with measured means.
+struct CorrectBias {
+  InputOf bias; ///< f32 vector; an omitted one of Conv or Gemm is made
+  Tensor delta; ///< f32 [output channels], in the unit of the output
+};
+
+/// The kinds of steps; octet::name(kind) is what plans and options call them.
+using StepKind = std::variant<Smooth, CorrectBias>;
+
+/// When a step is taken. A plan's steps are in this order.
+enum class StepStage : uint8_t {
+  kFloat, ///< `float`: changes the float network before placement and ranges
+  kBias,  ///< `bias`: fitted on the quantized network, changes biases
+};
+
+struct PlanStep {
+  std::string id; ///< "smooth/norm1": unique in a plan; what patterns exclude
+  StepKind kind;
+  std::string why;                ///< for people
+  std::vector<std::string> needs; ///< ids of earlier steps that its numbers were fitted behind
+  /// The error that it was chosen by, before it and with it, in the unit of the output; 0 and 0:
+  /// not known. Smooth: predicted rounding error of the consumers' outputs, root mean square.
+  /// CorrectBias: measured error of the output's mean, root mean square over channels.
+  double before = 0, after = 0;
+};
+
+std::string_view name(const StepKind& kind);
+StepStage stage(const StepKind& kind);
+std::string_view name(StepStage stage);
+/// What `--steps` takes, in the order in which they are taken.
+std::vector<std::string> step_names();
+
+} // namespace octet

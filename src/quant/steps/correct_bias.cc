@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//   op(x, W, b)  =>  op(x, W, b + delta)      MatMul(x, W) ─▶ Add(b) alike
+// delta is the mean that an output has in the float network less the one that it has in the
+// quantized network, where all layers before it are corrected already: one pass over the data for
+// each layer in a row, layers side by side share one.
+// Source: Nagel et al. 2019 (Data-Free Quantization), section 4.2.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/format.h"
+#include "graph/live_uses.h"
+#include "quant/apply.h"
+#include "quant/calibrate.h"
+#include "quant/statistics/channel_mean.h"
+#include "quant/steps/step.h"
+
+namespace octet {
+
+namespace {
+
+/// Where a layer's bias is, and the value that it is added to the last time.
+struct Site {
+  NodeId node;
+  size_t input = 2;
+  int64_t axis = -1; ///< of the output: its channels
+  int64_t channels = 0;
+  int level = 0;              ///< how many sites are before it, on the longest way
+  std::vector<double> wanted; ///< means in the float network
+};
+
+const Tensor* vector_at(const Graph& graph, const Node& node, size_t input) {
+  const Tensor* tensor = graph.constant(node.input(input));
+  const bool fits = tensor != nullptr && tensor->type() == DType::kFloat32 && tensor->rank() == 1;
+  return fits ? tensor : nullptr;
+}
+
+/// Channels of a bias that may be changed there; an error says why there is none.
+Result<int64_t> bias_channels(const Graph& graph, const Node& node, size_t input) {
+  const bool product = node.is("Conv") || node.is("Gemm");
+  if (node.is("Add") ? input > 1 : !product || input != 2)
+    return error("{} has no bias at input {}", node.label(), input);
+  if (node.is("Gemm") && node.attr_float("beta", 1.0F) != 1.0F)
+    return error("{} multiplies its bias by beta", node.label());
+  if (const Tensor* bias = vector_at(graph, node, input)) return bias->dim(0);
+  const Tensor* w = graph.constant(node.input(1));
+  if (!product || node.input(2).valid() || w == nullptr || w->rank() < 2)
+    return error("{}: its bias is no constant f32 vector", node.label());
+  return w->dim(node.is("Gemm") && node.attr_int("transB", 0) == 0 ? 1 : 0);
+}
+
+class Finder {
+ public:
+  Finder(const Fitting& f) : f_(f), uses_(f.graph) {}
+
+  Result<std::vector<Site>> run() {
+    std::vector<Site> out;
+    std::map<ValueId, int> behind; ///< sites before a value
+    std::map<NodeId, Site> found;
+    for (const NodePlan& plan : f_.plan.nodes)
+      if (plan.quantized && plan.rule == Placed::kProduct && plan.weight)
+        if (const auto site = site_of(f_.graph.node(*f_.graph.find_node(plan.node))))
+          found.emplace(site->node, *site);
+    for (const NodeId id : OCTET_TRY(f_.graph.topological())) {
+      const Node& node = f_.graph.node(id);
+      int level = 0;
+      for (const ValueId in : node.inputs)
+        if (const auto known = behind.find(in); known != behind.end())
+          level = std::max(level, known->second);
+      if (const auto site = found.find(id); site != found.end()) {
+        out.push_back(site->second);
+        out.back().level = level++;
+      }
+      if (level > 0)
+        for (const ValueId result : node.outputs)
+          behind[result] = level;
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Site& a, const Site& b) { return a.level < b.level; });
+    return out;
+  }
+
+ private:
+  std::optional<Site> site_of(const Node& product) const {
+    Site site;
+    const Node* node = &product;
+    if (product.is("MatMul")) {
+      const NodeId next = uses_.single_consumer(product.output(0));
+      if (!next.valid() || !f_.graph.node(next).is("Add")) return std::nullopt;
+      node = &f_.graph.node(next);
+      site.input = node->input(0) == product.output(0) ? 1 : 0;
+      const Tensor* w = f_.graph.constant(product.input(1));
+      const Tensor* bias = vector_at(f_.graph, *node, site.input);
+      if (w == nullptr || bias == nullptr || bias->dim(0) != w->dim(w->rank() - 1))
+        return std::nullopt;
+    }
+    const auto channels = bias_channels(f_.graph, *node, site.input);
+    if (!channels.ok() || f_.excluded("correct-bias/" + node->name)) return std::nullopt;
+    // A bias that is not there has no int32 form in the plan: those runtimes would leave the layer
+    // in float with one.
+    const bool made = !node->input(site.input).valid();
+    if (made && (!f_.placement.float_bias || (f_.placement.int32_gemm_bias && node->is("Gemm"))))
+      return std::nullopt;
+    site.node = node->id;
+    site.axis = node->is("Conv") ? 1 : -1;
+    site.channels = *channels;
+    return site;
+  }
+
+  const Fitting& f_;
+  LiveUses uses_;
+};
+
+/// The means of the sites' outputs in a graph that has their nodes by name.
+Result<std::vector<std::vector<double>>>
+means_in(const Fitting& f, const Graph& graph, std::span<const Site> sites) {
+  std::vector<ChannelMean> seen;
+  seen.reserve(sites.size());
+  std::vector<StatisticRequest> requests;
+  for (const Site& site : sites) {
+    const std::string& name = f.graph.node(site.node).name;
+    const auto id = graph.find_node(name);
+    if (!id) return error("the quantized graph has no node \"{}\"", name);
+    seen.emplace_back(site.axis, site.channels);
+    requests.push_back({graph.node(*id).output(0), &seen.back()});
+  }
+  OCTET_TRY(collect(graph, requests, OCTET_TRY(f.open()), f.options, f.samples));
+  std::vector<std::vector<double>> out;
+  for (const ChannelMean& mean : seen)
+    out.push_back(OCTET_TRY(mean.means()));
+  return out;
+}
+
+double root_mean_square(std::span<const double> errors) {
+  double sum = 0;
+  for (const double e : errors)
+    sum += e * e;
+  return std::sqrt(sum / static_cast<double>(errors.size()));
+}
+
+std::vector<double> errors_of(const Site& site, std::span<const double> means) {
+  std::vector<double> out;
+  for (size_t c = 0; c < means.size(); ++c)
+    out.push_back(site.wanted[c] - means[c]);
+  return out;
+}
+
+class Fitter {
+ public:
+  explicit Fitter(const Fitting& f) : f_(f), plan_(f.plan) {}
+
+  Result<std::vector<PlanStep>> run() {
+    sites_ = OCTET_TRY(Finder(f_).run());
+    if (sites_.empty()) return std::vector<PlanStep>();
+    auto wanted = OCTET_TRY_WITH(means_in(f_, f_.graph, sites_), "float network");
+    for (size_t i = 0; i < sites_.size(); ++i)
+      sites_[i].wanted = std::move(wanted[i]);
+    const size_t first = plan_.steps.size();
+    for (size_t begin = 0, end = 0; begin < sites_.size(); begin = end) {
+      while (end < sites_.size() && sites_[end].level == sites_[begin].level)
+        ++end;
+      OCTET_TRY(correct(std::span(sites_).subspan(begin, end - begin)));
+    }
+    std::vector<PlanStep> out(plan_.steps.begin() + static_cast<std::ptrdiff_t>(first),
+                              plan_.steps.end());
+    const auto after = OCTET_TRY(means_in(f_, OCTET_TRY(quantized()), sites_));
+    for (size_t i = 0; i < sites_.size(); ++i)
+      out[i].after = root_mean_square(errors_of(sites_[i], after[i]));
+    return out;
+  }
+
+ private:
+  /// The quantized network with the corrections so far.
+  Result<Graph> quantized() const {
+    Graph out = f_.graph;
+    OCTET_TRY(apply_behind_ranges(out, plan_, f_.placement, WeightStorage::kTarget));
+    return out;
+  }
+
+  Status correct(std::span<const Site> sites) {
+    const auto means = OCTET_TRY(means_in(f_, OCTET_TRY(quantized()), sites));
+    std::vector<std::string> needs;
+    for (const PlanStep& step : plan_.steps)
+      if (stage(step.kind) == StepStage::kFloat || latest_.contains(step.id))
+        needs.push_back(step.id);
+    latest_.clear();
+    for (size_t i = 0; i < sites.size(); ++i) {
+      const std::string& name = f_.graph.node(sites[i].node).name;
+      const std::vector<double> errors = errors_of(sites[i], means[i]);
+      const std::vector<float> delta(errors.begin(), errors.end());
+      PlanStep step;
+      step.id = "correct-bias/" + name;
+      step.kind =
+          CorrectBias{{name, static_cast<int64_t>(sites[i].input)},
+                      Tensor::of<float>({sites[i].channels}, std::span<const float>(delta))};
+      step.needs = needs;
+      step.before = root_mean_square(errors);
+      step.why = fmt::format("rounding moves the mean of its {} outputs", sites[i].channels);
+      latest_.insert(step.id);
+      plan_.steps.push_back(std::move(step));
+    }
+    return ok_status();
+  }
+
+  const Fitting& f_;
+  QuantizationPlan plan_;
+  std::vector<Site> sites_;
+  std::set<std::string> latest_; ///< steps of the level before, which need those of theirs
+};
+
+} // namespace
+
+Status apply(SteppedGraph& stepped, const CorrectBias& step) {
+  const NodeId id = OCTET_TRY(stepped.node(step.bias.node));
+  const Graph& graph = stepped.graph();
+  const Node& node = graph.node(id);
+  if (step.bias.input < 0) return error("{} has no input {}", node.label(), step.bias.input);
+  const auto input = static_cast<size_t>(step.bias.input);
+  const int64_t channels = OCTET_TRY(bias_channels(graph, node, input));
+  if (step.delta.type() != DType::kFloat32 || step.delta.shape() != Shape{channels})
+    return error("delta has the shape {}, the bias of {} has {} channels",
+                 to_string(step.delta.shape()), node.label(), channels);
+  std::vector<float> values(static_cast<size_t>(channels));
+  const Tensor* bias = vector_at(graph, node, input);
+  if (bias != nullptr) values = OCTET_TRY(bias->to_floats());
+  const std::vector<float> delta = OCTET_TRY(step.delta.to_floats());
+  for (size_t c = 0; c < values.size(); ++c)
+    values[c] += delta[c];
+  const std::string name =
+      bias != nullptr ? graph.value(node.input(input)).name + "_corrected" : node.name + "_bias";
+  stepped.set_constant(id, input, Tensor::of<float>({channels}, std::span<const float>(values)),
+                       name);
+  return ok_status();
+}
+
+void members(CorrectBias& step, StepMembers& to) {
+  to.input("bias", step.bias);
+  to.vector("delta", step.delta);
+}
+
+Result<std::vector<PlanStep>> fit_correct_bias(const Fitting& fitting) {
+  return Fitter(fitting).run();
+}
+
+} // namespace octet

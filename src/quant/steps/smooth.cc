@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+//   x ─▶ op(., W)            =>   x ─▶ Mul(1 / s) ─▶ op(., s W)       other readers of x stay
+//   Norm(g, b) ─▶ op(., W)   =>   Norm(g / s, b / s) ─▶ op(., s W)    x has no other reader
+//   op(V, b) ─▶ [Relu] ─▶ op(., W)   alike: rows of V and b are divided (s > 0 passes Relu)
+// The numbers of the float network stay up to rounding.
+// Source: Xiao et al. 2023 (SmoothQuant); into a product: Nagel et al. 2019 (cross-layer scales).
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "quant/calibrate.h"
+#include "quant/channels.h"
+#include "quant/place.h"
+#include "quant/statistics/channel_magnitude.h"
+#include "quant/steps/step.h"
+
+namespace octet {
+
+namespace {
+
+/// Where s is put: the input of a node and the axis of its constant.
+struct Factor {
+  NodeId node;
+  size_t input = 0;
+  int64_t axis = 0;
+};
+
+const Tensor* f32_constant(const Graph& graph, const Node& node, size_t input) {
+  const Tensor* tensor = graph.constant(node.input(input));
+  return tensor != nullptr && tensor->type() == DType::kFloat32 ? tensor : nullptr;
+}
+
+/// The axis of x that holds the channels of a product's input: 1 before Conv, else the last (-1).
+int64_t channel_axis(const Node& product) {
+  return product.is("Conv") ? 1 : -1;
+}
+
+/// The weights of a product along the channels of its input 0; nullopt where it has none of its own
+/// for each channel.
+std::optional<Factor> weights_of(const Graph& graph, const Node& node) {
+  const Tensor* w = f32_constant(graph, node, 1);
+  if (w == nullptr) return std::nullopt;
+  if (node.is("MatMul") && w->rank() == 2) return Factor{node.id, 1, 0};
+  if (node.is("Gemm") && w->rank() == 2 && node.attr_int("transA", 0) == 0)
+    return Factor{node.id, 1, node.attr_int("transB", 0) != 0 ? 1 : 0};
+  if (!node.is("Conv") || w->rank() < 3) return std::nullopt;
+  const int64_t group = node.attr_int("group", 1);
+  if (group == 1) return Factor{node.id, 1, 1};
+  if (group == w->dim(0) && w->dim(1) == 1) return Factor{node.id, 1, 0}; // depthwise
+  return std::nullopt;
+}
+
+/// The constants that make x what it is, each divided along its axis; empty: there are none.
+std::vector<Factor>
+makers_of(const Graph& graph, const LiveUses& uses, ValueId x, int64_t axis, int64_t channels) {
+  const Node* node = graph.producer(x);
+  if (node != nullptr && node->is("Relu")) {
+    if (!uses.single_consumer(node->input(0)).valid()) return {};
+    node = graph.producer(node->input(0));
+  }
+  if (node == nullptr) return {};
+  Factor main{node->id, 1, 0};
+  std::optional<size_t> bias;
+  if (node->is("LayerNormalization") && axis == -1) {
+    const int64_t over = node->attr_int("axis", -1);
+    const TypeInfo& type = graph.value(x).type;
+    if (over != -1 && !(type.has_rank() && over == type.rank() - 1)) return {};
+    bias = 2;
+  } else if (node->is("Conv") && axis == 1) {
+    bias = 2;
+  } else if (node->is("Gemm") && axis == -1) {
+    main.axis = node->attr_int("transB", 0) != 0 ? 0 : 1;
+    bias = 2;
+  } else if (node->is("MatMul") && axis == -1) {
+    main.axis = 1;
+  } else {
+    return {};
+  }
+  const Tensor* gain = f32_constant(graph, *node, 1);
+  const bool norm = node->is("LayerNormalization");
+  if (gain == nullptr || gain->rank() <= main.axis || gain->dim(main.axis) != channels ||
+      (norm ? gain->rank() != 1 : gain->rank() < 2) || (node->is("MatMul") && gain->rank() != 2))
+    return {};
+  std::vector<Factor> out = {main};
+  if (!bias || !node->input(*bias).valid()) return out;
+  const Tensor* b = f32_constant(graph, *node, *bias);
+  if (b == nullptr || b->rank() != 1 || b->dim(0) != channels) return {};
+  out.push_back({node->id, *bias, 0});
+  return out;
+}
+
+/// What may be done to x: all that fitting and applying must agree on.
+struct Place {
+  std::vector<Factor> consumers;
+  std::vector<Factor> makers; ///< empty: a Mul before the consumers
+  int64_t axis = -1, channels = 0;
+};
+
+/// Whether nothing but the products reads x.
+bool read_by_them_alone(const LiveUses& uses, ValueId x, size_t products) {
+  return uses.count(x) == static_cast<int>(products);
+}
+
+Result<Place>
+place_of(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& products) {
+  const Graph& graph = stepped.graph();
+  Place out;
+  for (const NodeId id : products) {
+    const Node& node = graph.node(id);
+    if (std::count(products.begin(), products.end(), id) > 1)
+      return error("{} is a consumer twice", node.label());
+    if (node.input(0) != x || node.input(1) == x)
+      return error("{} does not read \"{}\" at input 0", node.label(), graph.value(x).name);
+    const auto weights = weights_of(graph, node);
+    if (!weights) return error("{} has no weights for each channel of its input", node.label());
+    const int64_t channels = graph.constant(node.input(1))->dim(weights->axis);
+    if (out.consumers.empty()) {
+      out.axis = channel_axis(node);
+      out.channels = channels;
+    }
+    if (channels != out.channels || channel_axis(node) != out.axis)
+      return error("{} has {} channels on another axis than the other readers, or not {}",
+                   node.label(), channels, out.channels);
+    out.consumers.push_back(*weights);
+  }
+  if (out.consumers.empty()) return error("it has no consumers");
+  if (read_by_them_alone(stepped.uses(), x, products.size()))
+    out.makers = makers_of(graph, stepped.uses(), x, out.axis, out.channels);
+  return out;
+}
+
+/// `tensor` with index c of the axis multiplied by factors[c].
+Tensor scaled(const Tensor& tensor, int64_t axis, std::span<const double> factors) {
+  std::vector<float> values = tensor.to_floats().value();
+  int64_t inner = 1;
+  for (int64_t d = axis + 1; d < tensor.rank(); ++d)
+    inner *= tensor.dim(d);
+  const int64_t channels = tensor.dim(axis);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto c = static_cast<size_t>(static_cast<int64_t>(i) / inner % channels);
+    values[i] = static_cast<float>(static_cast<double>(values[i]) * factors[c]);
+  }
+  return Tensor::of<float>(tensor.shape(), std::span<const float>(values));
+}
+
+void multiply(SteppedGraph& stepped, const Factor& at, std::span<const double> factors) {
+  const Graph& graph = stepped.graph();
+  const ValueId old = graph.node(at.node).input(at.input);
+  stepped.set_constant(at.node, at.input, scaled(*graph.constant(old), at.axis, factors),
+                       graph.value(old).name + "_smoothed");
+}
+
+/// The products that one value feeds, and what was seen of it.
+struct Candidate {
+  ValueId value;
+  std::vector<NodeId> products;
+  Place place;
+  ChannelMagnitude seen;
+};
+
+/// The largest |w| of each channel of the input, over all consumers.
+std::vector<double> weight_magnitudes(const Graph& graph, const Place& place) {
+  std::vector<double> out(static_cast<size_t>(place.channels));
+  for (const Factor& w : place.consumers) {
+    const Tensor& tensor = *graph.constant(graph.node(w.node).input(w.input));
+    const std::vector<float> values = tensor.to_floats().value();
+    const Layout layout = layout_of(tensor, w.axis);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto c = static_cast<size_t>(static_cast<int64_t>(i) / layout.inner % layout.channels);
+      out[c] = std::max(out[c], static_cast<double>(std::fabs(values[i])));
+    }
+  }
+  return out;
+}
+
+/// What rounding x / s and s W does to the outputs of the consumers: root mean square, by the usual
+/// model of rounding as independent noise of variance step^2 / 12.
+class PredictedError {
+ public:
+  PredictedError(const Graph& graph, const Candidate& candidate, const QuantizeOptions& options)
+      : graph_(graph), candidate_(candidate), options_(options),
+        squares_(candidate.seen.mean_squares()) {}
+
+  double operator()(std::span<const double> s) const {
+    double largest = 0;
+    for (size_t c = 0; c < s.size(); ++c)
+      largest = std::max(largest, static_cast<double>(candidate_.seen.largest()[c]) / s[c]);
+    const double x_step = 2 * largest / (std::exp2(options_.activation_bits) - 1);
+    double sum = 0, outputs = 0;
+    for (const Factor& w : candidate_.place.consumers)
+      add(w, s, x_step * x_step / 12, sum, outputs);
+    return outputs == 0 ? 0 : std::sqrt(sum / outputs);
+  }
+
+ private:
+  void add(const Factor& w,
+           std::span<const double> s,
+           double x_noise,
+           double& sum,
+           double& outputs) const {
+    const Node& node = graph_.node(w.node);
+    const Tensor& tensor = *graph_.constant(node.input(w.input));
+    const std::vector<float> values = tensor.to_floats().value();
+    const Layout in = layout_of(tensor, w.axis);
+    const int64_t out_axis = node.is("Conv") ? 0 : 1 - w.axis;
+    const Layout out = layout_of(tensor, out_axis);
+    std::vector<double> largest(static_cast<size_t>(out.channels));
+    std::vector<double> power(largest.size()); ///< of x / s under the weights of a channel
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto at = static_cast<int64_t>(i);
+      const auto c = static_cast<size_t>(at / in.inner % in.channels);
+      const auto n = static_cast<size_t>(at / out.inner % out.channels);
+      const double scaled_w = static_cast<double>(values[i]) * s[c];
+      sum += x_noise * scaled_w * scaled_w;
+      largest[n] = std::max(largest[n], std::fabs(scaled_w));
+      power[n] += squares_[c] / (s[c] * s[c]);
+    }
+    const double levels = std::exp2(options_.weight_bits - 1) - 1;
+    const double tensor_largest = *std::max_element(largest.begin(), largest.end());
+    for (size_t n = 0; n < largest.size(); ++n) {
+      const double step = (options_.per_channel ? largest[n] : tensor_largest) / levels;
+      sum += step * step / 12 * power[n];
+    }
+    outputs += static_cast<double>(out.channels);
+  }
+
+  const Graph& graph_;
+  const Candidate& candidate_;
+  const QuantizeOptions& options_;
+  std::vector<double> squares_;
+};
+
+/// s of one alpha; 1 where a channel is all zero on either side.
+std::vector<double>
+factors_for(const ChannelMagnitude& x, std::span<const double> w, double alpha) {
+  constexpr double kSmallest = 1e-4, kLargest = 1e4;
+  std::vector<double> out(w.size(), 1.0);
+  for (size_t c = 0; c < out.size(); ++c) {
+    const auto xc = static_cast<double>(x.largest()[c]);
+    if (!(xc > 0) || !(w[c] > 0)) continue;
+    const double s = std::pow(xc, alpha) / std::pow(w[c], 1 - alpha);
+    out[c] = static_cast<double>(static_cast<float>(std::clamp(s, kSmallest, kLargest)));
+  }
+  return out;
+}
+
+/// A change that costs nothing when the model runs is made for less than one that costs a pass over
+/// the value.
+constexpr double kWorthFolded = 0.95, kWorthMul = 0.8;
+
+std::optional<PlanStep>
+best_step(const SteppedGraph& stepped, const Candidate& candidate, const QuantizeOptions& options) {
+  const Graph& graph = stepped.graph();
+  const std::vector<double> w = weight_magnitudes(graph, candidate.place);
+  const PredictedError predicted(graph, candidate, options);
+  const std::vector<double> ones(w.size(), 1.0);
+  const double before = predicted(ones);
+  double best = before, best_alpha = 0;
+  std::vector<double> s;
+  for (const double alpha : {0.2, 0.35, 0.5, 0.65, 0.8}) {
+    const std::vector<double> tried = factors_for(candidate.seen, w, alpha);
+    const double after = predicted(tried);
+    if (!(after < best)) continue;
+    best = after;
+    best_alpha = alpha;
+    s = tried;
+  }
+  const bool folded = !candidate.place.makers.empty();
+  if (s.empty() || best > before * (folded ? kWorthFolded : kWorthMul)) return std::nullopt;
+  Smooth step;
+  step.value = graph.value(candidate.value).name;
+  for (const Factor& f : candidate.place.consumers)
+    step.consumers.push_back({graph.node(f.node).name, static_cast<int64_t>(f.input)});
+  if (folded) step.into = graph.node(candidate.place.makers.front().node).name;
+  const std::vector<float> numbers(s.begin(), s.end());
+  step.s = Tensor::of<float>({candidate.place.channels}, std::span<const float>(numbers));
+  step.alpha = best_alpha;
+  PlanStep out;
+  out.id = "smooth/" + step.value;
+  out.why = fmt::format("predicted rounding error {:.0f} % of before; {}", 100 * best / before,
+                        folded ? fmt::format("1 / s goes into {}", step.into)
+                               : "1 / s is a Mul, since others read the value or nothing takes it");
+  out.kind = std::move(step);
+  out.before = before;
+  out.after = best;
+  return out;
+}
+
+/// Values that only quantized products with weights of their own read through codes, with those.
+Result<std::vector<Candidate>> candidates(const Fitting& f, const SteppedGraph& stepped) {
+  std::map<ValueId, std::vector<NodeId>> products;
+  for (const NodePlan& node : OCTET_TRY(place(f.graph, f.placement, f.options))) {
+    if (!node.quantized || node.rule != Placed::kProduct || node.weight != 1) continue;
+    const NodeId id = *f.graph.find_node(node.node);
+    products[f.graph.node(id).input(0)].push_back(id);
+  }
+  std::vector<Candidate> out;
+  for (const auto& [value, nodes] : products) {
+    auto placed = place_of(stepped, value, nodes);
+    if (!placed.ok() || placed->channels < 2) continue; // one channel: nothing to even out
+    if (f.excluded("smooth/" + f.graph.value(value).name)) continue;
+    const ChannelMagnitude seen(placed->axis, placed->channels);
+    out.push_back({value, nodes, std::move(*placed), seen});
+  }
+  return out;
+}
+
+} // namespace
+
+Status apply(SteppedGraph& stepped, const Smooth& step) {
+  const ValueId x = OCTET_TRY(stepped.value(step.value));
+  std::vector<NodeId> products;
+  for (const InputOf& consumer : step.consumers) {
+    products.push_back(OCTET_TRY(stepped.node(consumer.node)));
+    if (consumer.input != 1)
+      return error("node \"{}\": its weights are input 1, not {}", consumer.node, consumer.input);
+  }
+  const Place at = OCTET_TRY(place_of(stepped, x, products));
+  if (step.s.type() != DType::kFloat32 || step.s.shape() != Shape{at.channels})
+    return error("s has the shape {}, \"{}\" has {} channels", to_string(step.s.shape()),
+                 step.value, at.channels);
+  std::vector<double> s = OCTET_TRY(step.s.to_doubles());
+  std::vector<double> reciprocal;
+  for (const double v : s) {
+    if (!std::isfinite(v) || !(v > 0)) return error("s holds {}, which is not above 0", v);
+    reciprocal.push_back(1 / v);
+  }
+  if (!step.into.empty()) {
+    const NodeId into = OCTET_TRY(stepped.node(step.into));
+    if (at.makers.empty() || at.makers.front().node != into)
+      return error("1 / s cannot go into \"{}\": something else makes or reads \"{}\"; leave "
+                   "\"into\" empty for a Mul",
+                   step.into, step.value);
+    for (const Factor& maker : at.makers)
+      multiply(stepped, maker, reciprocal);
+  } else {
+    const Graph& graph = stepped.graph();
+    Shape shape = {at.channels};
+    const Tensor* w = graph.constant(graph.node(at.consumers.front().node).input(1));
+    if (at.axis == 1) shape.resize(static_cast<size_t>(w->rank() - 1), 1);
+    const std::vector<float> factor(reciprocal.begin(), reciprocal.end());
+    const ValueId y = stepped.multiplied(
+        x, Tensor::of<float>(shape, std::span<const float>(factor)), step.value + "_smoothed");
+    for (const Factor& consumer : at.consumers)
+      stepped.set_input(consumer.node, 0, y);
+  }
+  for (const Factor& consumer : at.consumers)
+    multiply(stepped, consumer, s);
+  return ok_status();
+}
+
+void members(Smooth& step, StepMembers& to) {
+  to.text("value", step.value);
+  to.inputs("consumers", step.consumers);
+  to.text("into", step.into);
+  to.vector("s", step.s);
+  to.number("alpha", step.alpha);
+}
+
+Result<std::vector<PlanStep>> fit_smooth(const Fitting& f) {
+  Graph graph = f.graph;
+  const SteppedGraph stepped(graph);
+  std::vector<Candidate> all = OCTET_TRY(candidates(f, stepped));
+  std::vector<StatisticRequest> requests;
+  for (Candidate& candidate : all)
+    requests.push_back({candidate.value, &candidate.seen});
+  if (requests.empty()) return std::vector<PlanStep>();
+  OCTET_TRY(collect(f.graph, requests, OCTET_TRY(f.open()), f.options, f.samples));
+  std::vector<PlanStep> out;
+  for (const Candidate& candidate : all)
+    if (auto step = best_step(stepped, candidate, f.options)) out.push_back(std::move(*step));
+  return out;
+}
+
+} // namespace octet

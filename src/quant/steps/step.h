@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of a plan: fitted with data, applied without. An algorithm is one file of this folder with
+// the three functions of its kind, one alternative of StepKind and one line in list.cc.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "quant/placement.h"
+#include "quant/steps/stepped_graph.h"
+
+#include "octet/plan_steps.h"
+#include "octet/quantize.h"
+
+namespace octet {
+
+/// Opens the calibration data from its beginning.
+using OpenCalibration = std::function<Result<CalibrationSource>()>;
+
+/// What a step is fitted with.
+struct Fitting {
+  const Graph& graph;           ///< prepared, with types, behind the steps of the plan
+  const QuantizationPlan& plan; ///< so far: ranges and placement too in the bias stage
+  const Placement& placement;
+  const QuantizeOptions& options;
+  const OpenCalibration& open;
+  int64_t samples; ///< of the data, for progress; 0: not known
+
+  /// Whether the user left out the step of that id.
+  bool excluded(std::string_view id) const;
+};
+
+/// What is written of a kind's members, for reading and for writing: each is named once.
+class StepMembers {
+ public:
+  virtual ~StepMembers() = default;
+  virtual void text(const char* key, std::string& member) = 0;
+  virtual void number(const char* key, double& member) = 0;
+  virtual void input(const char* key, InputOf& member) = 0;
+  virtual void inputs(const char* key, std::vector<InputOf>& member) = 0;
+  /// f32 vectors, finite.
+  virtual void vector(const char* key, Tensor& member) = 0;
+};
+
+struct StepAlgorithm {
+  std::string_view name;
+  StepStage stage;
+  StepKind (*empty)();
+  /// Steps in the order in which they are to be applied; their ids begin with the name.
+  Result<std::vector<PlanStep>> (*fit)(const Fitting& fitting);
+};
+/// In the order in which they are taken.
+std::span<const StepAlgorithm> step_algorithms();
+
+/// One file a kind: smooth.cc, correct_bias.cc. Errors of apply: a name that the graph lacks,
+/// numbers that do not fit, a change that would not keep the network's function.
+Status apply(SteppedGraph& graph, const Smooth& step);
+Status apply(SteppedGraph& graph, const CorrectBias& step);
+void members(Smooth& step, StepMembers& to);
+void members(CorrectBias& step, StepMembers& to);
+Result<std::vector<PlanStep>> fit_smooth(const Fitting& fitting);
+Result<std::vector<PlanStep>> fit_correct_bias(const Fitting& fitting);
+
+/// Applies those of one stage; errors begin with the step's id.
+Status apply_steps(Graph& graph, std::span<const PlanStep> steps, StepStage stage);
+/// Errors: an id twice, a need that no earlier step has, a stage before the one of an earlier step.
+Status check_steps(std::span<const PlanStep> steps);
+/// Names out of a list of `--steps`. Errors list what there is.
+Status check_step_names(std::span<const std::string> names);
+
+} // namespace octet
