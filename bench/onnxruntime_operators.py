@@ -5,8 +5,8 @@
 schemas: the types and attributes that ONNX's schemas allow; kernels: the types that ONNX Runtime has CPU kernels for.
 microsoft: the same of com.microsoft, a line for each kernel, since their types depend on each other; joint: such lines for
 the operators of ai.onnx of which that is true. The first comes from onnx.defs, the others from the registry of the
-installed ONNX Runtime. Formats: src/ops/schema_types_data.cc, src/targets/onnxruntime_kernels_data.cc,
-src/targets/onnxruntime_microsoft_data.cc and src/targets/onnxruntime_joint_data.cc, which hold the output.
+installed ONNX Runtime. Formats: src/ops/schema_types_data.cc, src/targets/onnxruntime/kernels_data.cc,
+src/targets/onnxruntime/microsoft_data.cc and src/targets/onnxruntime/joint_types_data.cc, which hold the output.
 """
 
 import sys

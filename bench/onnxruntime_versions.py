@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What one release of ONNX Runtime takes, and which layers of a Q/DQ file become integer in it: the rows behind
-# src/targets/onnxruntime_versions.cc. Prints one JSON object. Run it with the release in front, for example
+# src/targets/onnxruntime/releases.cc. Prints one JSON object. Run it with the release in front, for example
 #
 #   pip install --no-deps --target /tmp/ort-1.20 onnxruntime==1.20.1
 # usage: PYTHONPATH=/tmp/ort-1.20 tools/setup-peers --run bench/onnxruntime_versions.py   (releases below 1.19 want numpy 1)

@@ -10,7 +10,7 @@
 #include "graph/sizes.h"
 #include "passes/lower/lower.h"
 #include "targets/checks.h"
-#include "targets/onnxruntime_integer.h"
+#include "targets/onnxruntime/integer.h"
 #include <sys/resource.h>
 
 #include "octet/model_folder.h"

@@ -8,7 +8,7 @@
 #include "ops/infer.h"
 #include "ops/qdq/quant_layout.h"
 #include "targets/checks.h"
-#include "targets/work.h"
+#include "targets/multiply_adds.h"
 
 namespace octet {
 

@@ -6,8 +6,8 @@
 
 #include "graph/bodies.h"
 #include "ops/infer.h"
+#include "targets/multiply_adds.h"
 #include "targets/rule.h"
-#include "targets/work.h"
 
 namespace octet {
 

@@ -6,7 +6,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
-#include "targets/custom.h"
+#include "targets/custom/target.h"
 
 #include "octet/target.h"
 

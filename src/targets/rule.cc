@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/rule.h"
 
-#include "targets/custom.h"
+#include "targets/custom/target.h"
 
 namespace octet {
 

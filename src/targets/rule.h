@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "targets/checks.h"
-#include "targets/repair/rules.h"
+#include "targets/mend.h"
 #include "targets/tables.h"
 
 #include "octet/target.h"
@@ -75,8 +75,8 @@ struct TargetRule {
   Severity severity = Severity::kError;
   int measured = 0; ///< the version that it was seen on: of earlier ones it is a warning
   std::variant<FindInNode*, FindInModel*> find;
-  std::array<RepairFn*, 8> mends = {}; ///< in no order; null: no more
-  std::string_view lowered_by = {};    ///< the change that writes the model for older versions
+  std::array<Mend, 8> mends = {};   ///< in no order; kNone: no more
+  std::string_view lowered_by = {}; ///< the change that writes the model for older versions
 
   bool holds(const TargetDef& target) const {
     return versions.hold(target.version) &&

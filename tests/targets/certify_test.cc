@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // certify against the instruction that it is about, against every pair of codes, and on models
 // whose damage is worked out by hand.
+#include "certify/saturation.h"
 #include "core/philox.h"
-#include "targets/certify/saturation.h"
 #include <gtest/gtest.h>
 #include <tmmintrin.h>
 

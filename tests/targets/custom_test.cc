@@ -7,7 +7,7 @@
 #include "core/format.h"
 #include "quant/support.h"
 #include "support/paths.h"
-#include "targets/custom.h"
+#include "targets/custom/target.h"
 #include "targets/findings.h"
 #include <gtest/gtest.h>
 

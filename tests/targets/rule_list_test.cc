@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ops/infer.h"
+#include "repair/rule.h"
 #include "support/paths.h"
 #include "targets/bad_files.h"
 #include "targets/findings.h"
@@ -25,19 +26,17 @@ namespace {
 constexpr TargetFamily kFamilies[] = {TargetFamily::kTensorRt, TargetFamily::kOnnxRuntime,
                                       TargetFamily::kOctet};
 
-std::vector<RepairFn*> mends_of(const TargetRule& rule) {
-  std::vector<RepairFn*> out;
-  for (RepairFn* mend : rule.mends)
-    if (mend != nullptr) out.push_back(mend);
+std::vector<Mend> mends_of(const TargetRule& rule) {
+  std::vector<Mend> out;
+  for (const Mend mend : rule.mends)
+    if (mend != Mend::kNone) out.push_back(mend);
   return out;
 }
 
-/// What the family's list calls a repair; empty: it is not in there.
-std::string name_of_mend(TargetFamily family, RepairFn* mend) {
+bool repairs_with(TargetFamily family, Mend mend) {
   for (const auto list : {form_repairs(family), number_repairs(family)})
-    for (const RepairRule& repair : list)
-      if (repair.apply == mend) return std::string(repair.name);
-  return "";
+    if (std::find(list.begin(), list.end(), mend) != list.end()) return true;
+  return false;
 }
 
 std::string text_of_version(int version) {
@@ -128,8 +127,8 @@ TEST(RuleList, HasNoRuleThatSaysTooLittle) {
 TEST(RuleList, MendsAreRepairsOfTheFamily) {
   for (const TargetFamily family : kFamilies)
     for (const TargetRule* rule : rules_of(family))
-      for (RepairFn* mend : mends_of(*rule))
-        EXPECT_NE(name_of_mend(family, mend), "") << rule->id;
+      for (const Mend mend : mends_of(*rule))
+        EXPECT_TRUE(repairs_with(family, mend)) << name(mend) << " for " << rule->id;
 }
 
 TEST(RuleList, EveryRuleIsBrokenByAFile) {
@@ -171,10 +170,9 @@ TEST(RuleList, MendsTakeAwayWhatTheRuleFinds) {
   }
   for (const TargetFamily family : kFamilies)
     for (const TargetRule* rule : rules_of(family))
-      for (RepairFn* mend : mends_of(*rule)) {
-        const std::string name = name_of_mend(family, mend);
-        EXPECT_TRUE(mended[rule].contains(name)) << name << " for " << rule->id;
-      }
+      for (const Mend mend : mends_of(*rule))
+        EXPECT_TRUE(mended[rule].contains(std::string(name(mend))))
+            << name(mend) << " for " << rule->id;
   for (const auto& [rule, changes] : mended) {
     if (rule->lowered_by.empty()) continue;
     EXPECT_TRUE(changes.contains(std::string(rule->lowered_by))) << rule->id;
@@ -210,10 +208,10 @@ std::string text_of_severity(const TargetRule& rule) {
   return rule.measured == 0 ? "error" : "error; warning before " + text_of_version(rule.measured);
 }
 
-std::string text_of_mends(const TargetRule& rule, TargetFamily family) {
+std::string text_of_mends(const TargetRule& rule) {
   std::string out = rule.lowered_by.empty() ? "" : "`" + std::string(rule.lowered_by) + "`";
-  for (RepairFn* mend : mends_of(rule))
-    out += (out.empty() ? "`" : ", `") + name_of_mend(family, mend) + "`";
+  for (const Mend mend : mends_of(rule))
+    out += (out.empty() ? "`" : ", `") + std::string(name(mend)) + "`";
   return out.empty() ? "-" : out;
 }
 
@@ -224,7 +222,7 @@ std::string table_of_rules() {
     for (const TargetRule* rule : rules_of(family)) {
       out += "| `" + std::string(rule->id) + "` | " + name_of_family(family, rule->provider) +
              " | " + text_of(rule->versions) + " | " + text_of_severity(*rule) + " | " +
-             std::string(rule->clause) + " | " + text_of_mends(*rule, family) + " |\n";
+             std::string(rule->clause) + " | " + text_of_mends(*rule) + " |\n";
     }
   for (const TargetRule* rule : custom_rules())
     out += "| `" + std::string(rule->id) + "` | your own | all | error | 10 | " +

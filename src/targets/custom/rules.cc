@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "targets/custom.h"
+#include "targets/custom/target.h"
 #include "targets/rule.h"
 
 namespace octet::custom {

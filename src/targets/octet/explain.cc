@@ -7,7 +7,7 @@
 #include "core/string_util.h"
 #include "passes/lower/lower.h"
 #include "targets/checks.h"
-#include "targets/onnxruntime_integer.h"
+#include "targets/onnxruntime/integer.h"
 
 namespace octet {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_load.h"
 
 namespace octet::onnxruntime {
 
@@ -21,6 +21,6 @@ constexpr TargetRule kBiasScale = {.id = "bias-scale",
                                    .provider = Provider::kCpu,
                                    .measured = 131,
                                    .find = find_bias_scale,
-                                   .mends = {fold_misread_bias}};
+                                   .mends = {Mend::kFoldMisreadBias}};
 
 } // namespace octet::onnxruntime

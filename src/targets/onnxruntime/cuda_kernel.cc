@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that one of the two providers alone has a kernel for.
 #include "core/format.h"
+#include "targets/onnxruntime/releases.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_versions.h"
 
 namespace octet::onnxruntime {
 
@@ -35,6 +35,6 @@ constexpr TargetRule kCudaOnly = {.id = "no-cpu-kernel",
                                   .clause = "4.4",
                                   .provider = Provider::kCpu,
                                   .find = find_cuda_only,
-                                  .mends = {standard_operators}};
+                                  .mends = {Mend::kStandardOperators}};
 
 } // namespace octet::onnxruntime

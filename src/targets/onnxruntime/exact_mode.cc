@@ -91,7 +91,7 @@ constexpr TargetRule kSharedConstant = {.id = "shared-constant",
                                         .provider = Provider::kCpu,
                                         .severity = Severity::kWarning,
                                         .find = find_shared_constant,
-                                        .mends = {separate_constants}};
+                                        .mends = {Mend::kSeparateConstants}};
 constexpr TargetRule kExactModeKernel = {.id = "exact-mode-kernel",
                                          .clause = "8",
                                          .provider = Provider::kCpu,

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/format.h"
+#include "targets/onnxruntime/codes.h"
+#include "targets/onnxruntime/load.h"
+#include "targets/onnxruntime/releases.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_codes.h"
-#include "targets/onnxruntime_load.h"
-#include "targets/onnxruntime_versions.h"
 
 namespace octet {
 
@@ -173,7 +173,7 @@ constexpr TargetRule kFusedParameters = {.id = "fused-parameters",
                                          .provider = Provider::kCpu,
                                          .measured = 131,
                                          .find = find_fused_parameters,
-                                         .mends = {float_product, float_input}};
+                                         .mends = {Mend::kFloatProduct, Mend::kFloatInput}};
 
 } // namespace onnxruntime
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // QLinearConcat, which it makes of Q/DQ around a Concat, takes float32 scales only.
+#include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_load.h"
 
 namespace octet::onnxruntime {
 
@@ -24,6 +24,6 @@ constexpr TargetRule kHalfConcat = {.id = "half-concat",
                                     .provider = Provider::kCpu,
                                     .measured = 131,
                                     .find = find_half_concat,
-                                    .mends = {widen_concat}};
+                                    .mends = {Mend::kWidenConcat}};
 
 } // namespace octet::onnxruntime

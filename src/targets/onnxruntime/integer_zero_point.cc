@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_load.h"
 
 namespace octet::onnxruntime {
 
@@ -23,6 +23,6 @@ constexpr TargetRule kIntegerZeroPoint = {.id = "integer-zero-point",
                                           .clause = "8",
                                           .provider = Provider::kCpu,
                                           .find = find_integer_zero_point,
-                                          .mends = {single_zero_point}};
+                                          .mends = {Mend::kSingleZeroPoint}};
 
 } // namespace octet::onnxruntime

@@ -6,9 +6,9 @@
 
 #include "core/format.h"
 #include "passes/standardize/coded_operators.h"
+#include "targets/onnxruntime/kernels.h"
+#include "targets/onnxruntime/releases.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_kernels.h"
-#include "targets/onnxruntime_versions.h"
 #include "targets/shared_rules.h"
 
 namespace octet::onnxruntime {
@@ -160,7 +160,7 @@ constexpr TargetRule kJointTypes = {.id = "no-cpu-kernel",
                                     .clause = "8, types",
                                     .provider = Provider::kCpu,
                                     .find = find_joint_types,
-                                    .mends = {qoperator_without_kernel}};
+                                    .mends = {Mend::kQOperatorWithoutKernel}};
 constexpr TargetRule kNoKernel = {.id = "no-cpu-kernel",
                                   .clause = "8, types",
                                   .provider = Provider::kCpu,

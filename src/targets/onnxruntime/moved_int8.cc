@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // It puts a Q of its own behind what DQ moves past, says INT8 in output_dtype, and then turns the
 // codes into UINT8.
+#include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_load.h"
 
 namespace octet::onnxruntime {
 
@@ -24,6 +24,6 @@ constexpr TargetRule kMovedInt8 = {.id = "moved-int8",
                                    .provider = Provider::kCpu,
                                    .measured = 131,
                                    .find = find_moved_int8,
-                                   .mends = {unsign_moved}};
+                                   .mends = {Mend::kUnsignMoved}};
 
 } // namespace octet::onnxruntime

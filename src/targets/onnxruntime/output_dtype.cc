@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_load.h"
 
 namespace octet::onnxruntime {
 
@@ -21,6 +21,6 @@ constexpr TargetRule kOutputDtype = {.id = "output-dtype",
                                      .provider = Provider::kCpu,
                                      .measured = 131,
                                      .find = find_output_dtype,
-                                     .mends = {drop_kept_output_type}};
+                                     .mends = {Mend::kDropKeptOutputType}};
 
 } // namespace octet::onnxruntime

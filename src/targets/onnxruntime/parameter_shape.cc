@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/format.h"
+#include "targets/onnxruntime/parameters.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_parameters.h"
 
 namespace octet::onnxruntime {
 
@@ -24,6 +24,6 @@ void find_parameter_shape(const CheckContext& context, const Node& node, Found& 
 constexpr TargetRule kParameterShape = {.id = "parameter-shape",
                                         .clause = "8",
                                         .find = find_parameter_shape,
-                                        .mends = {scalar_parameter}};
+                                        .mends = {Mend::kScalarParameter}};
 
 } // namespace octet::onnxruntime

@@ -20,16 +20,16 @@ void find_scale_type(const CheckContext& context, const Node& node, Found& found
 } // namespace
 
 constexpr TargetRule kScaleType = {
-    .id = "scale-type", .clause = "4.2", .find = find_scale_type, .mends = {convert_scale}};
+    .id = "scale-type", .clause = "4.2", .find = find_scale_type, .mends = {Mend::kConvertScale}};
 constexpr TargetRule kScaleNotPositive = {.id = "scale-not-positive",
                                           .clause = "1.1, 7",
                                           .severity = Severity::kWarning,
                                           .find = find_scale_not_positive,
-                                          .mends = {replace_scale}};
+                                          .mends = {Mend::kReplaceScale}};
 constexpr TargetRule kScaleInfinite = {.id = "scale-not-normal",
                                        .clause = "1.1, 7",
                                        .severity = Severity::kWarning,
                                        .find = find_scale_infinite,
-                                       .mends = {replace_scale}};
+                                       .mends = {Mend::kReplaceScale}};
 
 } // namespace octet::onnxruntime

@@ -25,6 +25,6 @@ constexpr TargetRule kSharedInt8 = {.id = "shared-int8",
                                     .clause = "8",
                                     .severity = Severity::kWarning,
                                     .find = find_shared_int8,
-                                    .mends = {split_quantize}};
+                                    .mends = {Mend::kSplitQuantize}};
 
 } // namespace octet::onnxruntime

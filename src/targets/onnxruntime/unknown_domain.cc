@@ -15,7 +15,9 @@ void find_unknown_domain(const CheckContext&, const Node& node, Found& found) {
 
 } // namespace
 
-constexpr TargetRule kUnknownDomain = {
-    .id = "unknown-domain", .clause = "1.3", .find = find_unknown_domain, .mends = {dynamic_gemm}};
+constexpr TargetRule kUnknownDomain = {.id = "unknown-domain",
+                                       .clause = "1.3",
+                                       .find = find_unknown_domain,
+                                       .mends = {Mend::kDynamicGemm}};
 
 } // namespace octet::onnxruntime

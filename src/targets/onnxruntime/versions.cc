@@ -2,8 +2,8 @@
 // Operator sets and file formats that came after a release.
 #include "core/format.h"
 #include "passes/standardize/raise_opset.h"
+#include "targets/onnxruntime/releases.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_versions.h"
 
 namespace octet::onnxruntime {
 

@@ -20,6 +20,6 @@ constexpr TargetRule kZeroPointMissing = {.id = "zero-point-missing",
                                           .clause = "8",
                                           .severity = Severity::kWarning,
                                           .find = find_zero_point_missing,
-                                          .mends = {add_zero_point}};
+                                          .mends = {Mend::kAddZeroPoint}};
 
 } // namespace octet::onnxruntime

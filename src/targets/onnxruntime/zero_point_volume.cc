@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/format.h"
+#include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/rules.h"
-#include "targets/onnxruntime_load.h"
 
 namespace octet::onnxruntime {
 
@@ -27,6 +27,6 @@ void find_zero_point_volume(const CheckContext& context, const Node& node, Found
 constexpr TargetRule kZeroPointVolume = {.id = "zero-point-volume",
                                          .clause = "8",
                                          .find = find_zero_point_volume,
-                                         .mends = {match_zero_point}};
+                                         .mends = {Mend::kMatchZeroPoint}};
 
 } // namespace octet::onnxruntime

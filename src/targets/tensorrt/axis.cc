@@ -77,7 +77,7 @@ void find_activation_per_channel(const CheckContext& context, const Node& node, 
 } // namespace
 
 constexpr TargetRule kAxisMissing = {
-    .id = "axis-missing", .clause = "1.1, 7", .find = find_axis_missing, .mends = {set_axis}};
+    .id = "axis-missing", .clause = "1.1, 7", .find = find_axis_missing, .mends = {Mend::kSetAxis}};
 constexpr TargetRule kAxisRange = {
     .id = "axis-range", .clause = "1.1 row 15", .find = find_axis_range};
 constexpr TargetRule kAxisChannels = {
@@ -85,6 +85,6 @@ constexpr TargetRule kAxisChannels = {
 constexpr TargetRule kActivationPerChannel = {.id = "activation-per-channel",
                                               .clause = "1.4",
                                               .find = find_activation_per_channel,
-                                              .mends = {symmetric_activation}};
+                                              .mends = {Mend::kSymmetricActivation}};
 
 } // namespace octet::tensorrt

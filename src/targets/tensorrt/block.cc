@@ -75,6 +75,6 @@ constexpr TargetRule kBlockDimensions = {
 constexpr TargetRule kBlockSize = {
     .id = "block-size", .clause = "1.1 row 18", .find = find_block_size};
 constexpr TargetRule kBlockInt8 = {
-    .id = "block-int8", .clause = "1.4", .find = find_block_int8, .mends = {unblock_weight}};
+    .id = "block-int8", .clause = "1.4", .find = find_block_int8, .mends = {Mend::kUnblockWeight}};
 
 } // namespace octet::tensorrt

@@ -24,6 +24,6 @@ void find_clip_on_codes(const CheckContext& context, const Node& node, Found& fo
 constexpr TargetRule kClipOnCodes = {.id = "clip-on-codes",
                                      .clause = "1.3, 7",
                                      .find = find_clip_on_codes,
-                                     .mends = {clip_codes, fold_codes}};
+                                     .mends = {Mend::kClipCodes, Mend::kFoldCodes}};
 
 } // namespace octet::tensorrt

@@ -24,6 +24,6 @@ constexpr TargetRule kDuplicateQuantize = {.id = "duplicate-quantize",
                                            .clause = "6 E8",
                                            .severity = Severity::kWarning,
                                            .find = find_duplicate_quantize,
-                                           .mends = {merge_quantize}};
+                                           .mends = {Mend::kMergeQuantize}};
 
 } // namespace octet::tensorrt

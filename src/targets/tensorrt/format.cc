@@ -42,10 +42,10 @@ void find_format(const CheckContext& context, const Node& node, Found& found) {
 constexpr TargetRule kInt32Dequantize = {.id = "int32-dequantize",
                                          .clause = "1.3, 7",
                                          .find = find_int32_dequantize,
-                                         .mends = {fold_bias, drop_cast}};
+                                         .mends = {Mend::kFoldBias, Mend::kDropCast}};
 constexpr TargetRule kFormat = {.id = "format",
                                 .clause = "7",
                                 .find = find_format,
-                                .mends = {symmetric_activation, symmetric_weight}};
+                                .mends = {Mend::kSymmetricActivation, Mend::kSymmetricWeight}};
 
 } // namespace octet::tensorrt

@@ -38,7 +38,7 @@ constexpr TargetRule kInt4TooNew = {.id = "format-too-new",
                                     .clause = "7",
                                     .versions = {.until = 999},
                                     .find = find_int4_too_new,
-                                    .mends = {symmetric_weight, unblock_weight}};
+                                    .mends = {Mend::kSymmetricWeight, Mend::kUnblockWeight}};
 constexpr TargetRule kFp4TooNew = {
     .id = "format-too-new", .clause = "1.2", .versions = {.until = 1007}, .find = find_fp4_too_new};
 

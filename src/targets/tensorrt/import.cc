@@ -3,8 +3,8 @@
 
 #include "core/format.h"
 #include "ops/op.h"
+#include "targets/tensorrt/operators.h"
 #include "targets/tensorrt/rules.h"
-#include "targets/tensorrt_operators.h"
 
 namespace octet::tensorrt {
 
@@ -85,19 +85,19 @@ void find_unknown_operator(const CheckContext& context, const Node& node, Found&
 
 } // namespace
 
-constexpr TargetRule kIntegerOperator = {
-    .id = "integer-operator",
-    .clause = "1.3, 7",
-    .find = find_integer_operator,
-    .mends = {qlinear_conv, qlinear_matmul, integer_product, dynamic_quantize}};
+constexpr TargetRule kIntegerOperator = {.id = "integer-operator",
+                                         .clause = "1.3, 7",
+                                         .find = find_integer_operator,
+                                         .mends = {Mend::kQLinearConv, Mend::kQLinearMatMul,
+                                                   Mend::kIntegerProduct, Mend::kDynamicQuantize}};
 constexpr TargetRule kIgnoredDomain = {
     .id = "unknown-domain", .clause = "7", .find = find_ignored_domain};
-constexpr TargetRule kUnknownDomain = {.id = "unknown-domain",
-                                       .clause = "1.3, 7",
-                                       .find = find_unknown_domain,
-                                       .mends = {standard_operators, qgemm, qlinear_pointwise,
-                                                 qlinear_pool, matmul_integer_to_float,
-                                                 dynamic_quantize_matmul}};
+constexpr TargetRule kUnknownDomain = {
+    .id = "unknown-domain",
+    .clause = "1.3, 7",
+    .find = find_unknown_domain,
+    .mends = {Mend::kStandardOperators, Mend::kQGemm, Mend::kQLinearPointwise, Mend::kQLinearPool,
+              Mend::kMatMulIntegerToFloat, Mend::kDynamicQuantizeMatMul}};
 constexpr TargetRule kOperatorTooNew = {
     .id = "operator-too-new", .clause = "1.3, 7", .find = find_operator_too_new};
 constexpr TargetRule kUnknownOperator = {

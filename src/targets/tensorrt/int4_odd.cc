@@ -27,7 +27,9 @@ void find_int4_odd(const CheckContext& context, const Node& node, Found& found) 
 
 } // namespace
 
-constexpr TargetRule kInt4Odd = {
-    .id = "int4-odd", .clause = "1.1 row 20", .find = find_int4_odd, .mends = {symmetric_weight}};
+constexpr TargetRule kInt4Odd = {.id = "int4-odd",
+                                 .clause = "1.1 row 20",
+                                 .find = find_int4_odd,
+                                 .mends = {Mend::kSymmetricWeight}};
 
 } // namespace octet::tensorrt

@@ -19,6 +19,6 @@ void find_output_dtype(const CheckContext& context, const Node& node, Found& fou
 constexpr TargetRule kOutputDtype = {.id = "output-dtype",
                                      .clause = "1.1 row 9, 7",
                                      .find = find_output_dtype,
-                                     .mends = {drop_output_type}};
+                                     .mends = {Mend::kDropOutputType}};
 
 } // namespace octet::tensorrt

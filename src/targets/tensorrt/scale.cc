@@ -98,25 +98,25 @@ constexpr TargetRule kScaleNotConstant = {.id = "scale-not-constant",
                                           .clause = "7",
                                           .severity = Severity::kWarning,
                                           .find = find_scale_not_constant,
-                                          .mends = {fold_parameter}};
+                                          .mends = {Mend::kFoldParameter}};
 constexpr TargetRule kScaleHalf = {.id = "scale-f16",
                                    .clause = "1.2",
                                    .versions = {.until = 999},
                                    .find = find_scale_half,
-                                   .mends = {convert_scale}};
+                                   .mends = {Mend::kConvertScale}};
 constexpr TargetRule kScaleType = {.id = "scale-type",
                                    .clause = "1.1 row 4, 7",
                                    .find = find_scale_type,
-                                   .mends = {convert_scale}};
+                                   .mends = {Mend::kConvertScale}};
 constexpr TargetRule kScaleEmpty = {
     .id = "scale-empty", .clause = "1.1 row 3", .find = find_scale_empty};
 constexpr TargetRule kScaleNotPositive = {.id = "scale-not-positive",
                                           .clause = "1.1 row 4",
                                           .find = find_scale_not_positive,
-                                          .mends = {replace_scale}};
+                                          .mends = {Mend::kReplaceScale}};
 constexpr TargetRule kScaleNotNormal = {.id = "scale-not-normal",
                                         .clause = "7",
                                         .find = find_scale_not_normal,
-                                        .mends = {replace_scale}};
+                                        .mends = {Mend::kReplaceScale}};
 
 } // namespace octet::tensorrt

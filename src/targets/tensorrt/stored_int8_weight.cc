@@ -19,6 +19,6 @@ constexpr TargetRule kStoredInt8Weight = {.id = "stored-int8-weight",
                                           .versions = {.until = 999},
                                           .severity = Severity::kWarning,
                                           .find = find_stored_int8_weight,
-                                          .mends = {float_weight}};
+                                          .mends = {Mend::kFloatWeight}};
 
 } // namespace octet::tensorrt

@@ -23,6 +23,6 @@ constexpr TargetRule kUint8Data = {
     .id = "uint8-data",
     .clause = "1.1 row 1, 7",
     .find = find_uint8_data,
-    .mends = {symmetric_weight, fold_row, shift_table, decompose_input}};
+    .mends = {Mend::kSymmetricWeight, Mend::kFoldRow, Mend::kShiftTable, Mend::kDecomposeInput}};
 
 } // namespace octet::tensorrt

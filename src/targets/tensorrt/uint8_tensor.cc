@@ -19,6 +19,6 @@ constexpr TargetRule kUint8Tensor = {.id = "uint8-tensor",
                                      .clause = "1.3, 7",
                                      .versions = {.since = 806},
                                      .find = find_uint8_tensor,
-                                     .mends = {drop_cast, move_codes}};
+                                     .mends = {Mend::kDropCast, Mend::kMoveCodes}};
 
 } // namespace octet::tensorrt

@@ -37,6 +37,6 @@ void find_zero_point_missing(const CheckContext& context, const Node& node, Foun
 constexpr TargetRule kZeroPointMissing = {.id = "zero-point-missing",
                                           .clause = "1.1, 7",
                                           .find = find_zero_point_missing,
-                                          .mends = {add_zero_point}};
+                                          .mends = {Mend::kAddZeroPoint}};
 
 } // namespace octet::tensorrt

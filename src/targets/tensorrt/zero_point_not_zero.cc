@@ -70,15 +70,16 @@ constexpr TargetRule kZeroPointTraced = {.id = "zero-point-not-zero",
                                          .clause = "1.1 row 12, 7",
                                          .versions = {.since = 1000},
                                          .find = find_zero_point_traced,
-                                         .mends = {fold_parameter}};
+                                         .mends = {Mend::kFoldParameter}};
 constexpr TargetRule kZeroPointHidden = {.id = "zero-point-hidden",
                                          .clause = "1.1 row 12, 7",
                                          .find = find_zero_point_hidden,
-                                         .mends = {fold_parameter}};
+                                         .mends = {Mend::kFoldParameter}};
 constexpr TargetRule kZeroPointNotZero = {
     .id = "zero-point-not-zero",
     .clause = "1.1 row 12",
     .find = find_zero_point_not_zero,
-    .mends = {shift_activation, symmetric_activation, symmetric_weight, shift_table, fold_row}};
+    .mends = {Mend::kShiftActivation, Mend::kSymmetricActivation, Mend::kSymmetricWeight,
+              Mend::kShiftTable, Mend::kFoldRow}};
 
 } // namespace octet::tensorrt

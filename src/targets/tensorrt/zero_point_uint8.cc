@@ -24,6 +24,7 @@ constexpr TargetRule kZeroPointUint8 = {
     .id = "zero-point-uint8",
     .clause = "1.1 row 10, 7",
     .find = find_zero_point_uint8,
-    .mends = {shift_activation, symmetric_activation, symmetric_weight, shift_table, fold_row}};
+    .mends = {Mend::kShiftActivation, Mend::kSymmetricActivation, Mend::kSymmetricWeight,
+              Mend::kShiftTable, Mend::kFoldRow}};
 
 } // namespace octet::tensorrt

@@ -23,6 +23,6 @@ void find_zero_point_volume(const CheckContext& context, const Node& node, Found
 constexpr TargetRule kZeroPointVolume = {.id = "zero-point-volume",
                                          .clause = "1.1 row 13",
                                          .find = find_zero_point_volume,
-                                         .mends = {match_zero_point}};
+                                         .mends = {Mend::kMatchZeroPoint}};
 
 } // namespace octet::tensorrt

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/onnxruntime/codes.h"
+
+#include <algorithm>
+
+#include "ops/qdq/clamp.h"
+#include "targets/checks.h"
+
+namespace octet {
+
+namespace {
+
+constexpr int kMostMoves = 16;
+
+bool can_be_folded(const Node& node) {
+  constexpr std::string_view kDrawn[] = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                         "RandomUniformLike", "Bernoulli",        "Multinomial"};
+  if (std::find(std::begin(kDrawn), std::end(kDrawn), node.op_type) != std::end(kDrawn))
+    return false;
+  return !is_dequantize(node) && node.captures.empty() && !node.inputs.empty();
+}
+
+} // namespace
+
+bool onnxruntime_moves_codes_past(const Node& node) {
+  constexpr std::string_view kOps[] = {"MaxPool", "Transpose", "Reshape",
+                                       "Squeeze", "Unsqueeze", "Slice"};
+  return node.domain.empty() && node.outputs.size() == 1 &&
+         std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
+}
+
+bool onnxruntime_drops_codes_around(const Node& node) {
+  constexpr std::string_view kOps[] = {"Flatten", "Gather",    "GatherElements",
+                                       "Expand",  "Tile",      "DepthToSpace",
+                                       "Split",   "ReduceMax", "ReduceMin"};
+  if (node.is("Resize")) return node.attr_string("mode", "nearest") == "nearest";
+  return node.domain.empty() &&
+         std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
+}
+
+bool has_scales_along(const Graph& graph, const Node& dequantize, int64_t axis) {
+  const qdq::Written dq = qdq::written(graph, dequantize);
+  const TypeInfo& type = graph.value(dq.real).type;
+  const int64_t rank = type.has_rank() ? static_cast<int64_t>(type.rank()) : 0;
+  return dq.block == 0 && (dq.axis < 0 ? dq.axis + rank : dq.axis) == axis;
+}
+
+OnnxRuntimeCodes::OnnxRuntimeCodes(const Graph& graph) : graph_(graph), uses_(graph) {
+  const auto order = graph.topological();
+  if (!order.ok()) return;
+  for (const NodeId id : *order) {
+    const Node& node = graph.node(id);
+    const bool folds = node.is("Constant") ||
+                       (can_be_folded(node) &&
+                        std::all_of(node.inputs.begin(), node.inputs.end(),
+                                    [&](ValueId in) { return !in.valid() || is_folded(in); }));
+    if (folds) folded_.insert(node.outputs.begin(), node.outputs.end());
+  }
+}
+
+bool OnnxRuntimeCodes::is_folded(ValueId value) const {
+  return graph_.constant(value) != nullptr || folded_.count(value) != 0;
+}
+
+const Node* OnnxRuntimeCodes::only_reader(ValueId value) const {
+  const NodeId next = uses_.single_consumer(value);
+  return next.valid() ? &graph_.node(next) : nullptr;
+}
+
+bool OnnxRuntimeCodes::has_scalar_zero(const Node& dequantize) const {
+  const qdq::Written dq = qdq::written(graph_, dequantize);
+  if (!dq.zero.valid()) return true;
+  return dq.zeros != nullptr && dq.zeros->type() == DType::kInt8 && dq.zeros->count() == 1;
+}
+
+OnnxRuntimeCodes::Codes OnnxRuntimeCodes::behind_operator(Codes codes, const Node& between) {
+  codes.kept = KeptInt8::kBehindOperator;
+  codes.between = &between;
+  return codes;
+}
+
+OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_quantize(const Node& quantize) const {
+  const qdq::Written q = qdq::written(graph_, quantize);
+  Codes out{true, q.codes_type};
+  if (out.type != DType::kInt8) return out;
+  const Node* reader = only_reader(q.codes);
+  if (reader != nullptr && !is_dequantize(*reader)) return behind_operator(out, *reader);
+  const bool scalar_zero = q.zeros != nullptr && q.zeros->count() == 1;
+  const bool own = reader != nullptr && has_scalar_zero(*reader) && scalar_zero &&
+                   uses_.count(reader->output(0)) <= 1;
+  if (own)
+    out.type = DType::kUint8;
+  else
+    out.kept = scalar_zero ? KeptInt8::kSeveralReaders : KeptInt8::kNoScalarZero;
+  return out;
+}
+
+bool OnnxRuntimeCodes::has_one_scale(const Node& node) const {
+  const Tensor* scale = qdq::written(graph_, node).scales;
+  return scale != nullptr && scale->count() == 1;
+}
+
+bool OnnxRuntimeCodes::have_one_scale(const Node& dequantize, const Node& quantize) const {
+  const qdq::Written a = qdq::written(graph_, dequantize), b = qdq::written(graph_, quantize);
+  const bool constants = a.scales != nullptr && b.scales != nullptr &&
+                         (a.zeros != nullptr || !a.zero.valid()) &&
+                         (b.zeros != nullptr || !b.zero.valid());
+  return constants && qdq::have_same_parameters(graph_, dequantize, quantize);
+}
+
+OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
+  const Node* dq = graph_.producer(value);
+  bool moved = false;
+  for (int hops = 0; dq != nullptr && onnxruntime_moves_codes_past(*dq) && hops < kMostMoves;
+       ++hops) {
+    if (uses_.count(value) > 1) return {};
+    moved = true;
+    value = dq->input(0);
+    dq = graph_.producer(value);
+  }
+  if (dq == nullptr || !is_dequantize(*dq)) return {};
+  Codes out{true, graph_.value(dq->input(0)).type.type, KeptInt8::kNo, nullptr, dq};
+  if (out.type != DType::kInt8) return out;
+  if (is_folded(dq->input(0))) {
+    out.kept = KeptInt8::kStored;
+    return out;
+  }
+  if (moved && has_scalar_zero(*dq)) { // the pair behind the move is one's own
+    out.type = DType::kUint8;
+    return out;
+  }
+  const Node* before = graph_.producer(dq->input(0));
+  if (before != nullptr && is_quantize(*before)) {
+    out = of_quantize(*before);
+    out.dequantize = dq;
+    return out;
+  }
+  if (before != nullptr) return behind_operator(out, *before);
+  out.kept = KeptInt8::kNoQuantize;
+  return out;
+}
+
+bool OnnxRuntimeCodes::is_stored(ValueId value) const {
+  const Node* dq = graph_.producer(value);
+  return dq != nullptr && is_dequantize(*dq) && is_folded(dq->input(0));
+}
+
+bool OnnxRuntimeCodes::absorbs(const Node& quantize, const Node& clamp) const {
+  const Tensor* zero = qdq::written(graph_, quantize).zeros;
+  const Tensor* scale = qdq::written(graph_, quantize).scales;
+  if (scale == nullptr || scale->count() != 1) return false;
+  if (zero != nullptr && !is_byte(zero->type())) return false;
+  const bool is_signed = zero != nullptr && zero->type() == DType::kInt8;
+  const double z = zero != nullptr && zero->count() == 1 ? zero->at(0) : 0;
+  const double lowest = ((is_signed ? -128 : 0) - z) * scale->at(0);
+  const double highest = ((is_signed ? 127 : 255) - z) * scale->at(0);
+  const auto bounds = qdq::clamp_of(graph_, clamp);
+  return bounds && lowest >= bounds->lo && highest <= bounds->hi;
+}
+
+const Node* OnnxRuntimeCodes::quantize_behind(ValueId value, bool& moved) const {
+  const Node* next = only_reader(value);
+  for (int hops = 0; next != nullptr && onnxruntime_moves_codes_past(*next) && hops < kMostMoves;
+       ++hops) {
+    moved = true;
+    next = only_reader(next->output(0));
+  }
+  return next;
+}
+
+const Node* OnnxRuntimeCodes::quantize_of(ValueId value) const {
+  bool moved = false;
+  const Node* next = quantize_behind(value, moved);
+  return next != nullptr && is_quantize(*next) ? next : nullptr;
+}
+
+bool OnnxRuntimeCodes::is_absorbed(const Node& clamp) const {
+  if (!clamp.is("Relu") && !clamp.is("Clip")) return false;
+  bool moved = false;
+  const Node* after = quantize_behind(clamp.output(0), moved);
+  return after != nullptr && is_quantize(*after) && absorbs(*after, clamp);
+}
+
+OnnxRuntimeCodes::Output OnnxRuntimeCodes::output_of(const Node& node) const {
+  bool moved = false;
+  const Node* next = quantize_behind(node.output(0), moved);
+  if (next == nullptr) return {};
+  if (is_quantize(*next)) return {next, nullptr};
+  if (moved || !is_absorbed(*next)) return {};
+  return {quantize_behind(next->output(0), moved), next};
+}
+
+} // namespace octet

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/onnxruntime/load.h"
+
+#include <algorithm>
+
+#include "core/format.h"
+#include "ops/evaluate.h"
+#include "ops/qdq/bias.h"
+#include "targets/checks.h"
+#include "targets/onnxruntime/codes.h"
+#include "targets/onnxruntime/releases.h"
+
+namespace octet {
+
+namespace {
+
+constexpr int kMostHops = 16;
+
+/// What alone reads a value, which is no graph output; null: nothing does.
+const Node* lone_reader(const Graph& graph, const Uses& uses, ValueId value) {
+  const NodeId reader = uses.single_consumer(value);
+  return reader.valid() ? &graph.node(reader) : nullptr;
+}
+
+/// Stored codes, and those of a stored float tensor, are folded with what moves them.
+bool are_folded(const Graph& graph, ValueId codes) {
+  if (graph.constant(codes) != nullptr) return true;
+  const Node* maker = graph.producer(codes);
+  return maker != nullptr && is_quantize(*maker) && graph.constant(maker->input(0)) != nullptr;
+}
+
+} // namespace
+
+const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, ValueId value) {
+  const Node* maker = graph.producer(value);
+  for (int hops = 0; hops < kMostHops && maker != nullptr && onnxruntime_moves_codes_past(*maker);
+       ++hops) {
+    if (uses.count(maker->output(0)) > 1) return nullptr;
+    maker = graph.producer(maker->input(0));
+  }
+  return maker != nullptr && is_dequantize(*maker) ? maker : nullptr;
+}
+
+std::optional<int64_t> static_count(const Graph& graph, ValueId value) {
+  const auto shape = graph.value(value).type.static_shape();
+  const auto count = shape ? element_count(*shape) : Result<int64_t>(error("not known"));
+  return count.ok() ? std::optional(*count) : std::nullopt;
+}
+
+std::optional<MovedCodes>
+onnxruntime_moved_int8(const Graph& graph, const Uses& uses, const Node& node) {
+  if (graph.opset() < 21 || !onnxruntime_moves_codes_past(node)) return std::nullopt;
+  const Node* dq = graph.producer(node.input(0));
+  if (dq == nullptr || !is_dequantize(*dq)) return std::nullopt;
+  const qdq::Written said = qdq::written(graph, *dq);
+  if (!said.zero.valid() || said.codes_type != DType::kInt8 || are_folded(graph, said.codes))
+    return std::nullopt;
+  if (said.scales != nullptr && said.scales->count() != 1) return std::nullopt;
+  const Node* last = &node;
+  const Node* next = nullptr;
+  for (int hops = 0; hops < kMostHops; ++hops) {
+    if (uses.count(last->output(0)) > 1) return std::nullopt;
+    next = lone_reader(graph, uses, last->output(0));
+    if (next == nullptr || !onnxruntime_moves_codes_past(*next)) break;
+    last = next;
+  }
+  if (next != nullptr && is_quantize(*next)) return std::nullopt;
+  return MovedCodes{dq, last};
+}
+
+const Node* onnxruntime_half_concat(const Graph& graph, const Uses& uses, const Node& concat) {
+  if (!concat.is("Concat") || graph.value(concat.output(0)).type.type != DType::kFloat16)
+    return nullptr;
+  const Node* reader = lone_reader(graph, uses, concat.output(0));
+  for (int hops = 0; hops < kMostHops && reader != nullptr && onnxruntime_moves_codes_past(*reader);
+       ++hops)
+    reader = lone_reader(graph, uses, reader->output(0));
+  if (reader == nullptr || !is_quantize(*reader)) return nullptr;
+  const bool all = std::all_of(concat.inputs.begin(), concat.inputs.end(), [&](ValueId in) {
+    return onnxruntime_dequantize_before(graph, uses, in) != nullptr;
+  });
+  return all ? reader : nullptr;
+}
+
+bool onnxruntime_keeps_output_type(const Graph& graph, const Uses& uses, const Node& quantize) {
+  if (!is_quantize(quantize) || !quantize.has_attr("output_dtype")) return false;
+  const qdq::Written said = qdq::written(graph, quantize);
+  if (!said.zero.valid() || said.codes_type != DType::kInt8) return false;
+  if (said.scales != nullptr && said.scales->count() != 1) return false;
+  const Node* reader = lone_reader(graph, uses, said.codes);
+  return reader != nullptr && is_dequantize(*reader) && uses.count(reader->output(0)) <= 1;
+}
+
+bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, const Node& node) {
+  if (is_cuda(target) || (!node.is("Conv") && !node.is("Gemm")) || !node.input(2).valid())
+    return false;
+  const auto scale = [&](size_t input) -> const Tensor* {
+    const Node* dq = graph.producer(node.input(input));
+    return dq != nullptr && is_dequantize(*dq) ? qdq::written(graph, *dq).scales : nullptr;
+  };
+  const Tensor *x = scale(0), *w = scale(1);
+  if (x == nullptr || x->count() != 1 || w == nullptr) return false;
+  const auto bias =
+      qdq::bias_in_steps(graph, node.input(2), qdq::sum_steps(x->at(0), w->to_doubles().value()));
+  if (!bias || bias->are_stored()) return false;
+  // Files are full of layers that this does not concern: the fusion is replayed for few.
+  const OnnxRuntimeForm form = onnxruntime_form(graph, target, node);
+  return form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm;
+}
+
+std::optional<size_t> onnxruntime_wide_zero_point(const Graph& graph, const Node& node) {
+  const bool convolution = node.is("ConvInteger");
+  if (!convolution && !node.is("MatMulInteger")) return std::nullopt;
+  for (const size_t i : {size_t{2}, size_t{3}}) {
+    if (!node.input(i).valid() || (i == 3 && !convolution)) continue;
+    if (static_count(graph, node.input(i)).value_or(1) != 1) return i;
+  }
+  return std::nullopt;
+}
+
+} // namespace octet
