@@ -199,6 +199,29 @@ TEST(Explain, RefusedLayersSaySo) {
   EXPECT_EQ(layer(graph, "m", "onnxruntime").precision, LayerPrecision::kInt8);
 }
 
+/// Names are for people: two nodes may share one.
+TEST(Explain, OnlyTheRefusedOneOfTwoNamesakesIsRefused) {
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[2, 4]\nconst s: f32[] = [0.1]\n"
+                  "const z: i8[] = [0]\nconst seven: i8[] = [7]\n"
+                  "const w: i8[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]\n"
+                  "q = QuantizeLinear(x, s, seven)\nd = DequantizeLinear(q, s, seven)\n"
+                  "wd = DequantizeLinear(w, s, z)\nm = MatMul(d, wd) \"twin\"\n"
+                  "p = QuantizeLinear(m, s, z)\ne = DequantizeLinear(p, s, z)\n"
+                  "y = MatMul(e, wd) \"twin\"\noutput y: f32[2, 4]\n")
+          .value();
+  std::vector<LayerPrecision> precisions;
+  const std::vector<LayerForm> layers = explain(graph, "tensorrt-10").value();
+  for (const LayerForm& one : layers) {
+    EXPECT_EQ(one.node, "twin");
+    EXPECT_EQ(graph.node(one.id).op_type, "MatMul");
+    precisions.push_back(one.precision);
+  }
+  EXPECT_EQ(precisions, (std::vector{LayerPrecision::kRefused, LayerPrecision::kInt8}));
+  const TensorAnswer answer = explain_tensor(graph, "y", "tensorrt-10").value();
+  EXPECT_NE(answer.why.find("runs in int8 without it"), std::string::npos) << answer.why;
+}
+
 TEST(Explain, NodesWithoutANameAreKnownByTheirFirstOutput) {
   Graph graph = quantized();
   for (const NodeId id : graph.nodes())
