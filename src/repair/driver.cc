@@ -50,12 +50,23 @@ const Range* RepairContext::range_of(ValueId value) const {
   return found == observed.end() ? nullptr : &found->second;
 }
 
-Status RepairDriver::run(std::span<const Mend> rules) {
+std::vector<RepairRule> repair_rules(std::span<const Mend> mends) {
+  std::vector<RepairRule> out;
+  for (const Mend mend : mends)
+    out.push_back({name(mend), function_of(mend)});
+  return out;
+}
+
+Status RepairDriver::run(std::span<const Mend> mends) {
+  return run(repair_rules(mends));
+}
+
+Status RepairDriver::run(std::span<const RepairRule> rules) {
   limit_ = kChangesPerNode * std::max<size_t>(count_nodes(graph_), 10);
   return graph_and_bodies({graph_, "", nullptr}, rules);
 }
 
-Status RepairDriver::graph_and_bodies(const Place& place, std::span<const Mend> rules) {
+Status RepairDriver::graph_and_bodies(const Place& place, std::span<const RepairRule> rules) {
   OCTET_TRY(to_fixed_point(place, rules));
   if (take_codes_out(place)) OCTET_TRY(to_fixed_point(place, rules));
   const auto edit = [&](Graph& inner, const std::string& path, const TakenNames& names) {
@@ -87,13 +98,14 @@ bool RepairDriver::take_codes_out(const Place& place) {
 }
 
 /// Whether anything was repaired.
-Result<bool> RepairDriver::body(const Place& place, std::span<const Mend> rules) {
+Result<bool> RepairDriver::body(const Place& place, std::span<const RepairRule> rules) {
   const size_t before = changes_.size();
   const Graph as_it_came = place.graph;
   if (!infer_types(place.graph).ok()) {
     place.graph = as_it_came;
     const bool fits = target_.family != TargetFamily::kOctet &&
-                      graph_and_bodies(place, type_repairs()).ok() && infer_types(place.graph).ok();
+                      graph_and_bodies(place, repair_rules(type_repairs())).ok() &&
+                      infer_types(place.graph).ok();
     if (!fits) {
       changes_.erase(changes_.begin() + static_cast<std::ptrdiff_t>(before), changes_.end());
       probes_.resize(before);
@@ -104,7 +116,7 @@ Result<bool> RepairDriver::body(const Place& place, std::span<const Mend> rules)
   return changes_.size() > before;
 }
 
-Status RepairDriver::to_fixed_point(const Place& place, std::span<const Mend> rules) {
+Status RepairDriver::to_fixed_point(const Place& place, std::span<const RepairRule> rules) {
   Graph& graph = place.graph;
   graph.remove_dead();
   const bool is_model = place.path.empty(); // whose outputs have names that others know
@@ -112,20 +124,19 @@ Status RepairDriver::to_fixed_point(const Place& place, std::span<const Mend> ru
   const TakenNames taken = names_in_bodies(graph, place.around);
   std::optional<Repair> found; // by the rule that matched last
   std::vector<BoundRule> bound;
-  for (const Mend mend : rules)
-    bound.push_back(
-        {name(mend), [&, apply = function_of(mend)](const RuleContext& at, const Node& node) {
-           const RepairContext context{at.graph,
-                                       at.uses,
-                                       target_,
-                                       is_model ? observed_ : none,
-                                       options_.weights,
-                                       options_.scales,
-                                       options_.attention,
-                                       options_.zero_points};
-           found = apply(context, node);
-           return found ? std::optional(found->patch) : std::nullopt;
-         }});
+  for (const RepairRule& rule : rules)
+    bound.push_back({rule.name, [&, apply = rule.apply](const RuleContext& at, const Node& node) {
+                       const RepairContext context{at.graph,
+                                                   at.uses,
+                                                   target_,
+                                                   is_model ? observed_ : none,
+                                                   options_.weights,
+                                                   options_.scales,
+                                                   options_.attention,
+                                                   options_.zero_points};
+                       found = apply(context, node);
+                       return found ? std::optional(found->patch) : std::nullopt;
+                     }});
   RewriteOptions options;
   options.types_before = TypesBefore::kAsTheyAre;
   options.dead_constants = DeadConstants::kGo;

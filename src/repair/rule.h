@@ -53,6 +53,13 @@ struct Repair {
 
 using RepairFn = std::optional<Repair>(const RepairContext&, const Node&);
 
+struct RepairRule {
+  std::string_view name; ///< what reports call it
+  RepairFn* apply;
+};
+
+std::vector<RepairRule> repair_rules(std::span<const Mend> mends);
+
 /// What must be mended before types can be inferred.
 std::span<const Mend> type_repairs();
 /// Applied to a fixed point, in the order of the list: forms first (numbers may only change in the
@@ -69,7 +76,8 @@ class RepairDriver {
   RepairDriver(Graph& graph, const TargetDef& target, const RepairOptions& options)
       : graph_(graph), target_(target), options_(options) {}
 
-  Status run(std::span<const Mend> rules);
+  Status run(std::span<const Mend> mends);
+  Status run(std::span<const RepairRule> rules);
   void set_ranges(ObservedRanges ranges) { observed_ = std::move(ranges); }
   std::vector<Change>& changes() { return changes_; }
   /// In the order of `changes`.
@@ -83,10 +91,10 @@ class RepairDriver {
     const TakenNames* around;
   };
 
-  Status graph_and_bodies(const Place& place, std::span<const Mend> rules);
+  Status graph_and_bodies(const Place& place, std::span<const RepairRule> rules);
   bool take_codes_out(const Place& place);
-  Result<bool> body(const Place& place, std::span<const Mend> rules);
-  Status to_fixed_point(const Place& place, std::span<const Mend> rules);
+  Result<bool> body(const Place& place, std::span<const RepairRule> rules);
+  Status to_fixed_point(const Place& place, std::span<const RepairRule> rules);
 
   Graph& graph_;
   const TargetDef& target_;

@@ -226,7 +226,7 @@ std::string table_of_rules() {
     }
   for (const TargetRule* rule : custom_rules())
     out += "| `" + std::string(rule->id) + "` | your own | all | error | 10 | " +
-           text_of_mends(*rule, TargetFamily::kOctet) + " |\n";
+           text_of_mends(*rule) + " |\n";
   return out;
 }
 
