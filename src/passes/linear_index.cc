@@ -9,7 +9,7 @@
 namespace octet {
 namespace {
 
-constexpr int kMaxDepth = 12;
+constexpr int kDeepestIndex = 12;
 
 std::optional<LinearIndex> index_of(const RuleContext& c, ValueId id, int depth);
 
@@ -107,7 +107,7 @@ std::optional<LinearIndex> of_product(const RuleContext& c, const Node& node, in
 
 std::optional<LinearIndex> index_of(const RuleContext& c, ValueId id, int depth) {
   const Graph& g = c.graph;
-  if (!id.valid() || depth > kMaxDepth) return std::nullopt;
+  if (!id.valid() || depth > kDeepestIndex) return std::nullopt;
   if (const Tensor* t = g.constant(id)) return iota_of(*t);
   const Node* node = g.producer(id);
   const auto& shape = g.value(id).type.shape;
