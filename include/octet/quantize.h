@@ -136,6 +136,16 @@ struct QuantizationPlan {
   static Result<QuantizationPlan> from_json(std::string_view json);
 };
 
+/// Writes a plan as JSON. Vectors of its steps with more than 64 elements go into the .npz file
+/// beside it (plan.json: plan.npz), which is written first; the JSON has their hashes.
+/// Errors: a file exists without `overwrite`, or cannot be written.
+Status save_plan(const QuantizationPlan& plan, const std::string& path, bool overwrite);
+/// Reads what save_plan or to_json wrote. Errors: no such file, another form than a plan's, numbers
+/// beside it that are missing or of another plan.
+Result<QuantizationPlan> load_plan(const std::string& path);
+/// Where save_plan puts the numbers of the plan at `path`.
+std::string plan_numbers_path(const std::string& path);
+
 /// Takes steps that match a pattern (* and ?) out of a plan, and with them those that need them,
 /// whose ids are returned. Errors: a pattern that matches none, a step of the stage `float`: ranges
 /// were taken behind it, so that the plan is to be made again without it.

@@ -10,7 +10,6 @@
 #include "cli/quantize_options.h"
 #include "cli/readers.h"
 #include "cli/terminal.h"
-#include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/json.h"
 #include <CLI/CLI.hpp>
@@ -57,7 +56,10 @@ class Quantize final : public Command {
     used.push_back(model_);
     OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), used, common));
     used.push_back(output_);
-    if (!save_plan_.empty()) OCTET_TRY(check_output(save_plan_, used, common));
+    if (!save_plan_.empty()) {
+      OCTET_TRY(check_output(save_plan_, used, common));
+      OCTET_TRY(check_output(plan_numbers_path(save_plan_), used, common));
+    }
     const FileForm form = OCTET_TRY(parse_file_form(form_));
     if (form == FileForm::kQOperator || form == FileForm::kFused)
       flags_.prefer_target("onnxruntime");
@@ -89,9 +91,7 @@ class Quantize final : public Command {
     }
     OCTET_TRY(check_result(original, quantized, plan.target, form));
     OCTET_TRY(write_model(quantized, output_, common, model_));
-    if (!save_plan_.empty())
-      OCTET_TRY(
-          write_file(save_plan_, plan.to_json(), common.force ? Overwrite::kYes : Overwrite::kNo));
+    if (!save_plan_.empty()) OCTET_TRY(save_plan(plan, save_plan_, common.force));
     report(common, plan, OCTET_TRY_WITH(readers_of(quantized, plan.target, output_), output_));
     return Answer::kDone;
   }

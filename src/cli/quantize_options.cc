@@ -20,7 +20,7 @@
 namespace octet::cli {
 namespace {
 
-constexpr size_t kMaxPlanBytes = size_t{1} << 30;
+constexpr size_t kMaxRangesBytes = size_t{1} << 30;
 
 /// A file of ranges may name what a runtime has fused away, so another name is no error.
 void note_unknown_ranges(const std::map<std::string, Range>& ranges,
@@ -130,7 +130,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.batch_size = batch_;
   o.mask_input = mask_input_;
   if (!ranges_file.empty()) {
-    const std::string text = OCTET_TRY(read_file(ranges_file, kMaxPlanBytes));
+    const std::string text = OCTET_TRY(read_file(ranges_file, kMaxRangesBytes));
     const auto ranges = OCTET_TRY(parse_ranges(text, guess_range_format(text)).with(ranges_file));
     for (const TensorRange& r : ranges)
       o.ranges[r.tensor] = r.range;
@@ -142,8 +142,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
 Result<QuantizationPlan>
 QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Common& common) const {
   if (!plan_file.empty()) {
-    const std::string json = OCTET_TRY(read_file(plan_file, kMaxPlanBytes));
-    QuantizationPlan plan = OCTET_TRY(QuantizationPlan::from_json(json).with(plan_file));
+    QuantizationPlan plan = OCTET_TRY(load_plan(plan_file));
     if (!steps_.empty()) return error("{} has its steps already; leave --steps out", plan_file);
     const std::vector<std::string> dependent =
         OCTET_TRY_WITH(exclude_steps(plan, exclude_steps_), plan_file);

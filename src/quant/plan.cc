@@ -339,14 +339,15 @@ Status fit_steps(Graph& graph,
                  const OpenCalibration& open,
                  const QuantizeOptions& options,
                  int64_t samples,
-                 StepStage at) {
+                 StepStage at,
+                 std::set<std::string>& met) {
   for (const StepAlgorithm& algorithm : step_algorithms()) {
     const auto& wanted = options.steps;
     if (algorithm.stage != at ||
         std::find(wanted.begin(), wanted.end(), algorithm.name) == wanted.end())
       continue;
     const std::vector<PlanStep> steps =
-        OCTET_TRY_WITH(algorithm.fit({graph, plan, placement, options, open, samples}),
+        OCTET_TRY_WITH(algorithm.fit({graph, plan, placement, options, open, samples, met}),
                        std::string(algorithm.name));
     if (at == StepStage::kFloat) OCTET_TRY(apply_steps(graph, steps, at));
     plan.steps.insert(plan.steps.end(), steps.begin(), steps.end());
@@ -372,12 +373,17 @@ Result<QuantizationPlan> plan_with_steps(const Graph& graph,
   OCTET_TRY(check_mode(placement, options));
   OCTET_TRY(check_step_options(options));
   Graph prepared = OCTET_TRY(prepare_for_quantization(graph));
+  std::set<std::string> met;
   QuantizationPlan float_part;
-  OCTET_TRY(fit_steps(prepared, float_part, placement, open, options, samples, StepStage::kFloat));
+  OCTET_TRY(
+      fit_steps(prepared, float_part, placement, open, options, samples, StepStage::kFloat, met));
   Planner planner(prepared, placement, options);
   QuantizationPlan plan = OCTET_TRY(planner.run(OCTET_TRY(open()), samples));
   plan.steps = std::move(float_part.steps);
-  OCTET_TRY(fit_steps(prepared, plan, placement, open, options, samples, StepStage::kBias));
+  OCTET_TRY(fit_steps(prepared, plan, placement, open, options, samples, StepStage::kBias, met));
+  for (const std::string& pattern : options.exclude_steps)
+    if (!met.contains(pattern))
+      return error("pattern \"{}\" matches no step that could be taken", pattern);
   if (!plan.steps.empty()) plan.stepped_hash = prepared.content_hash();
   plan.graph_hash = graph.content_hash();
   return plan;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as JSON, for saving and editing. An unknown key is an error: it is a misspelled one.
+// For saving and editing. An unknown key is an error: it is a misspelled one.
+#include "quant/plan_json.h"
+
 #include <charconv>
 #include <initializer_list>
 
@@ -8,8 +10,6 @@
 #include "quant/plan_json_reader.h"
 #include "quant/steps/steps_json.h"
 #include <nlohmann/json.hpp>
-
-#include "octet/quantize.h"
 
 namespace octet {
 
@@ -106,29 +106,29 @@ bool read_hash(const std::string& text, uint64_t& out) {
 
 } // namespace
 
-std::string QuantizationPlan::to_json() const {
+std::string plan_json(const QuantizationPlan& plan, PlanNumbers* apart) {
   OrderedJson tensor_list = OrderedJson::array();
-  for (const TensorPlan& t : tensors)
+  for (const TensorPlan& t : plan.tensors)
     tensor_list.push_back(tensor_json(t));
   OrderedJson node_list = OrderedJson::array();
-  for (const NodePlan& n : nodes)
+  for (const NodePlan& n : plan.nodes)
     node_list.push_back(node_json(n));
-  OrderedJson out = {{"octet_plan", steps.empty() ? kVersion : kVersionOfSteps},
-                     {"target", target},
-                     {"mode", std::string(name(mode))},
-                     {"graph", fmt::format("{:016x}", graph_hash)},
-                     {"calibrator", calibrator},
-                     {"samples", samples},
+  OrderedJson out = {{"octet_plan", plan.steps.empty() ? kVersion : kVersionOfSteps},
+                     {"target", plan.target},
+                     {"mode", std::string(name(plan.mode))},
+                     {"graph", fmt::format("{:016x}", plan.graph_hash)},
+                     {"calibrator", plan.calibrator},
+                     {"samples", plan.samples},
                      {"tensors", std::move(tensor_list)},
                      {"nodes", std::move(node_list)}};
-  if (!steps.empty()) {
-    out["stepped"] = fmt::format("{:016x}", stepped_hash);
-    out["steps"] = steps_json(steps);
+  if (!plan.steps.empty()) {
+    out["stepped"] = fmt::format("{:016x}", plan.stepped_hash);
+    out["steps"] = steps_json(plan.steps, apart);
   }
   return json_text(out, 1) + "\n";
 }
 
-Result<QuantizationPlan> QuantizationPlan::from_json(std::string_view text) {
+Result<QuantizationPlan> parse_plan(std::string_view text, const OpenPlanNumbers& open) {
   const Json json = OCTET_TRY_WITH(parse_json(text), "plan");
   QuantizationPlan out;
   PlanReader r(json, "top level");
@@ -165,8 +165,18 @@ Result<QuantizationPlan> QuantizationPlan::from_json(std::string_view text) {
     out.tensors.push_back(OCTET_TRY(read_tensor((*tensor_list)[i], i)));
   for (size_t i = 0; i < node_list->size(); ++i)
     out.nodes.push_back(OCTET_TRY(read_node((*node_list)[i], i)));
-  if (step_list != nullptr) out.steps = OCTET_TRY(read_steps(*step_list));
+  if (step_list != nullptr) out.steps = OCTET_TRY(read_steps(*step_list, open));
   return out;
+}
+
+std::string QuantizationPlan::to_json() const {
+  return plan_json(*this, nullptr);
+}
+
+Result<QuantizationPlan> QuantizationPlan::from_json(std::string_view json) {
+  return parse_plan(json, []() -> Result<PlanNumbers> {
+    return error("its numbers are in the .npz file beside it; read it with load_plan");
+  });
 }
 
 } // namespace octet

@@ -16,7 +16,7 @@ Result<QuantizationPlan> plan_quantization(const Graph& graph,
                                            const QuantizeOptions& options,
                                            int64_t samples) {
   const auto placement = OCTET_TRY_WITH(find_placement(options.target), "plan");
-  if (!options.steps.empty())
+  if (!options.steps.empty() && options.mode == QuantMode::kStatic)
     return error("plan: steps take several passes over the data, and a source is read once; plan "
                  "with a data set");
   return make_plan(

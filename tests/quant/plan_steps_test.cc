@@ -2,14 +2,18 @@
 // Steps of plans: what they do to the numbers of a network, by arithmetic of this file; that plans
 // keep them, and what is refused.
 #include <cmath>
+#include <filesystem>
 #include <functional>
 
+#include "core/atomic_file.h"
+#include "data/npz.h"
 #include "quant/plan.h"
 #include "quant/prepare.h"
 #include "quant/steps/step.h"
 #include "quant/support.h"
 #include "targets/tables.h"
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace octet {
 namespace {
@@ -230,6 +234,56 @@ TEST(PlanSteps, JsonKeepsThemAndPlansWithoutAreAsBefore) {
   EXPECT_NE(replaced("\"stepped\"", "\"steped\"").find("stepped"), std::string::npos);
 }
 
+TEST(PlanSteps, FilesKeepLongVectorsBesideTheJson) {
+  const Graph graph = with_weights(R"(graph g opset(""=17)
+input x: f32[N, 4]
+const w: f32[4, 100] = ?
+const v: f32[100, 3] = ?
+const c: f32[3] = [0, 0, 0]
+p = MatMul(x, w) "first"
+q = Gemm(p, v, c) "second"
+output q: f32[N, 3]
+)");
+  const QuantizationPlan plan =
+      planned(graph, {16, 4}, {.weight_bits = 4, .steps = {"smooth", "correct-bias"}});
+  const std::string folder = testing::TempDir() + "octet-plan-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  const std::string path = folder + "/plan.json", beside = folder + "/plan.npz";
+  ASSERT_EQ(plan_numbers_path(path), beside);
+  ASSERT_TRUE(save_plan(plan, path, false).ok());
+  EXPECT_EQ(load_plan(path).value().to_json(), plan.to_json());
+  const std::string json = read_file(path, 1 << 20).value();
+  EXPECT_NE(json.find("{\n    \"npz\": \"step000/s\""), std::string::npos) << json;
+  EXPECT_NE(json.find("\"delta\": ["), std::string::npos); // 3 elements
+  const NamedTensors arrays = read_npz(beside).value();
+  ASSERT_EQ(arrays.size(), 1U);
+  EXPECT_TRUE(arrays[0].second.identical(smooth_of(plan, "smooth/p").s));
+  const auto refused = [&] {
+    const auto read = load_plan(path);
+    return read.ok() ? std::string() : read.error().text();
+  };
+  EXPECT_NE(QuantizationPlan::from_json(json).error().text().find("load_plan"), std::string::npos);
+  EXPECT_FALSE(save_plan(plan, path, false).ok());
+  std::vector<float> values = arrays[0].second.to_floats().value();
+  values[3] *= 2;
+  const Tensor other = Tensor::of<float>({100}, std::span<const float>(values));
+  ASSERT_TRUE(write_npz(beside, {{"step000/s", other}}, Overwrite::kYes).ok());
+  EXPECT_NE(refused().find("of another plan"), std::string::npos);
+  const Tensor shorter = Tensor::of<float>({2}, {1.0F, 2.0F});
+  ASSERT_TRUE(write_npz(beside, {{"step000/s", shorter}}, Overwrite::kYes).ok());
+  EXPECT_NE(refused().find("f32[100] expected"), std::string::npos) << refused();
+  ASSERT_TRUE(write_npz(beside, {{"step001/s", arrays[0].second}}, Overwrite::kYes).ok());
+  EXPECT_NE(refused().find("no array \"step000/s\""), std::string::npos);
+  std::filesystem::remove(beside);
+  EXPECT_NE(refused().find(beside), std::string::npos);
+  // A plan without long vectors is one file, which an .npz beside it says nothing about.
+  const QuantizationPlan plain = planned(graph, {16, 4}, {});
+  ASSERT_TRUE(save_plan(plain, path, true).ok());
+  EXPECT_EQ(load_plan(path).value().to_json(), plain.to_json());
+  EXPECT_FALSE(std::filesystem::exists(beside));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(PlanSteps, EditedStepsAreCheckedWhenApplied) {
   const Graph graph = block(false);
   const QuantizationPlan plan =
@@ -303,6 +357,9 @@ TEST(PlanSteps, WhatCannotBePlannedIsRefused) {
   EXPECT_NE(message({.steps = {"smoth"}}).find("there are smooth, correct-bias"),
             std::string::npos);
   EXPECT_NE(message({.mode = QuantMode::kDynamic, .steps = {"smooth"}}).find("dynamic"),
+            std::string::npos);
+  EXPECT_NE(message({.steps = {"smooth"}, .exclude_steps = {"smooth/n", "smooth/nobody"}})
+                .find("\"smooth/nobody\" matches no step"),
             std::string::npos);
   EXPECT_NE(message({.exclude_steps = {"*"}}).find("takes none"), std::string::npos);
   const auto once =

@@ -62,7 +62,13 @@ Status check_step_names(std::span<const std::string> names) {
 }
 
 bool Fitting::excluded(std::string_view id) const {
-  return matches_any(options.exclude_steps, id);
+  bool out = false;
+  for (const std::string& pattern : options.exclude_steps) {
+    if (!glob_match(pattern, id)) continue;
+    met.insert(pattern);
+    out = true;
+  }
+  return out;
 }
 
 Status apply_steps(Graph& graph, std::span<const PlanStep> steps, StepStage at) {

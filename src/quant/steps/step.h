@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct Fitting {
   const QuantizeOptions& options;
   const OpenCalibration& open;
   int64_t samples; ///< of the data, for progress; 0: not known
+  /// Patterns of options.exclude_steps that some step met.
+  std::set<std::string>& met;
 
   /// Whether the user left out the step of that id.
   bool excluded(std::string_view id) const;

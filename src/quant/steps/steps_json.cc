@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/hash.h"
 #include "core/string_util.h"
 #include "quant/plan_json_reader.h"
 #include "quant/steps/step.h"
@@ -17,9 +18,14 @@ namespace {
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
+std::string hash_of(const Tensor& tensor) {
+  return fmt::format("{:016x}", hash_bytes(tensor.bytes()));
+}
+
 class Writer final : public StepMembers {
  public:
-  explicit Writer(OrderedJson& out) : out_(out) {}
+  Writer(OrderedJson& out, size_t step, PlanNumbers* apart)
+      : out_(out), step_(step), apart_(apart) {}
 
   void text(const char* key, std::string& member) override { out_[key] = member; }
   void number(const char* key, double& member) override { out_[key] = member; }
@@ -30,6 +36,12 @@ class Writer final : public StepMembers {
       out_[key].push_back(json(one));
   }
   void vector(const char* key, Tensor& member) override {
+    if (apart_ != nullptr && member.count() > kInlineNumbers) {
+      const std::string name = fmt::format("step{:03}/{}", step_, key);
+      out_[key] = {{"npz", name}, {"shape", member.shape()}, {"xxh64", hash_of(member)}};
+      apart_->emplace_back(name, member);
+      return;
+    }
     out_[key] = OrderedJson::array();
     for (int64_t i = 0; i < member.count(); ++i)
       out_[key].push_back(member.at(i));
@@ -38,11 +50,32 @@ class Writer final : public StepMembers {
  private:
   static OrderedJson json(const InputOf& of) { return {{"node", of.node}, {"input", of.input}}; }
   OrderedJson& out_;
+  size_t step_;
+  PlanNumbers* apart_;
+};
+
+/// What stands apart, opened when it is asked for the first time.
+class Apart {
+ public:
+  explicit Apart(const OpenPlanNumbers& open) : open_(open) {}
+
+  Result<Tensor> find(const std::string& name) {
+    if (!numbers_) numbers_ = OCTET_TRY(open_());
+    for (const auto& [key, tensor] : *numbers_)
+      if (key == name) return tensor;
+    return error("there is no array \"{}\" beside the plan; keep the .npz file that was written "
+                 "with it",
+                 name);
+  }
+
+ private:
+  const OpenPlanNumbers& open_;
+  std::optional<PlanNumbers> numbers_;
 };
 
 class Members final : public StepMembers {
  public:
-  explicit Members(PlanReader& reader) : reader_(reader) {}
+  Members(PlanReader& reader, Apart& apart) : reader_(reader), apart_(apart) {}
 
   void text(const char* key, std::string& member) override { reader_.read(key, member); }
   void number(const char* key, double& member) override { reader_.read(key, member); }
@@ -59,6 +92,11 @@ class Members final : public StepMembers {
   void vector(const char* key, Tensor& member) override {
     const Json* list = reader_.find(key);
     if (list == nullptr) return;
+    if (list->is_object()) {
+      const Status status = take(key, *list, member);
+      if (!status.ok()) reader_.fail(status.error().text());
+      return;
+    }
     if (!list->is_array()) return reader_.fail(fmt::format("\"{}\" is not a list", key));
     std::vector<float> values;
     for (const Json& item : *list) {
@@ -78,10 +116,33 @@ class Members final : public StepMembers {
     inner.read("input", member.input);
     if (const Status status = inner.finish(); !status.ok()) reader_.fail(status.error().text());
   }
+  /// A vector that stands apart.
+  Status take(const char* key, const Json& item, Tensor& member) const {
+    PlanReader inner(item, key);
+    std::string name, hash;
+    Shape shape;
+    inner.read("npz", name);
+    inner.read_ints("shape", shape);
+    inner.read("xxh64", hash);
+    OCTET_TRY(inner.finish());
+    const Tensor array = OCTET_TRY_WITH(apart_.find(name), fmt::format("\"{}\"", key));
+    if (array.type() != DType::kFloat32 || array.rank() != 1 || array.shape() != shape)
+      return error("\"{}\": array \"{}\" is {}{}, f32{} expected", key, name,
+                   octet::name(array.type()), to_string(array.shape()), to_string(shape));
+    if (hash_of(array) != hash)
+      return error("\"{}\": array \"{}\" has the hash {}, not {}: it is of another plan", key, name,
+                   hash_of(array), hash);
+    for (const float value : array.aligned().data<float>())
+      if (!std::isfinite(value)) return error("\"{}\": array \"{}\" holds {}", key, name, value);
+    member = array;
+    return ok_status();
+  }
+
   PlanReader& reader_;
+  Apart& apart_;
 };
 
-Result<PlanStep> read_step(const Json& json, size_t index) {
+Result<PlanStep> read_step(const Json& json, size_t index, Apart& apart) {
   PlanReader r(json, fmt::format("steps[{}]", index));
   std::string kind, stage_name;
   PlanStep out;
@@ -101,7 +162,7 @@ Result<PlanStep> read_step(const Json& json, size_t index) {
   if (name(found->stage) != stage_name)
     r.fail(fmt::format("{} is of the stage {}, not \"{}\"", kind, name(found->stage), stage_name));
   out.kind = found->empty();
-  Members to(r);
+  Members to(r, apart);
   std::visit([&](auto& step) { members(step, to); }, out.kind);
   OCTET_TRY(r.finish());
   return out;
@@ -109,9 +170,10 @@ Result<PlanStep> read_step(const Json& json, size_t index) {
 
 } // namespace
 
-OrderedJson steps_json(std::span<const PlanStep> steps) {
+OrderedJson steps_json(std::span<const PlanStep> steps, PlanNumbers* apart) {
   OrderedJson out = OrderedJson::array();
-  for (const PlanStep& step : steps) {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const PlanStep& step = steps[i];
     OrderedJson json = {{"id", step.id},
                         {"kind", std::string(name(step.kind))},
                         {"stage", std::string(name(stage(step.kind)))},
@@ -120,17 +182,18 @@ OrderedJson steps_json(std::span<const PlanStep> steps) {
                         {"before", step.before},
                         {"after", step.after}};
     StepKind kind = step.kind;
-    Writer to(json);
+    Writer to(json, i, apart);
     std::visit([&](auto& one) { members(one, to); }, kind);
     out.push_back(std::move(json));
   }
   return out;
 }
 
-Result<std::vector<PlanStep>> read_steps(const Json& list) {
+Result<std::vector<PlanStep>> read_steps(const Json& list, const OpenPlanNumbers& open) {
+  Apart apart(open);
   std::vector<PlanStep> out;
   for (size_t i = 0; i < list.size(); ++i)
-    out.push_back(OCTET_TRY(read_step(list[i], i)));
+    out.push_back(OCTET_TRY(read_step(list[i], i, apart)));
   OCTET_TRY_WITH(check_steps(out), "plan");
   return out;
 }

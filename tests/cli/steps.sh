@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Steps of plans on the command line: asked for, printed, saved, edited, left out, refused.
+set -euo pipefail
+source "$OCTET_SOURCE_DIR/tests/support/cli.sh"
+export PYTHONPATH=$OCTET_SOURCE_DIR/tests/support PYTHONDONTWRITEBYTECODE=1
+
+"$octet" train cnn --data generated --steps 40 --seed 1 --no-checkpoint --no-validation -o cnn.onnx >/dev/null
+quantize=("$octet" quantize cnn.onnx --samples 64 --weight-bits 4 --force)
+
+# Asked for and printed.
+"${quantize[@]}" --data generated --steps smooth,correct-bias --explain --save-plan plan.json -o steps.onnx >printed
+grep -q '^smooth/fc1 .* float ' printed || fail "smooth/fc1 is not printed: $(cat printed)"
+grep -q '^correct-bias/conv1 .* bias ' printed || fail "correct-bias/conv1 is not printed"
+"$octet" explain cnn.onnx --data generated --steps smooth --samples 64 --weight-bits 4 | grep -q '^smooth/fc1 ' ||
+  fail "explain prints no steps"
+
+# Saved, with long vectors beside, and applied without data to the same file.
+[ -s plan.npz ] || fail "no plan.npz"
+"${quantize[@]}" --plan plan.json -o again.onnx >/dev/null
+cmp steps.onnx again.onnx || fail "the saved plan gives another file"
+"$octet" debug again.onnx --data generated --limit 20 >/dev/null || fail "debug: $(cat printed)"
+
+# Plans without steps stay one file of version 1.
+"${quantize[@]}" --data generated --save-plan plain.json -o plain.onnx >/dev/null
+[ ! -e plain.npz ] || fail "a plan without steps has numbers beside it"
+grep -q '"octet_plan": 1' plain.json || fail "a plan without steps is not of version 1"
+cmp -s plain.onnx steps.onnx && fail "steps change nothing"
+
+# Left out, with what was fitted behind it, and edited.
+"${quantize[@]}" --plan plan.json --exclude-steps 'correct-bias/conv2' -o fewer.onnx >/dev/null 2>left_out
+grep -qx 'left out too, as they were fitted behind a step that is: correct-bias/fc1, correct-bias/fc2' left_out ||
+  fail "what was left out is not listed: $(cat left_out)"
+cmp -s fewer.onnx steps.onnx && fail "leaving steps out changes nothing"
+python3 - <<'PY'
+import json
+
+plan = json.load(open("plan.json"))
+last = plan["steps"][-1]
+assert last["id"] == "correct-bias/fc2" and len(last["delta"]) == 10, last
+last["delta"][0] += 1
+json.dump(plan, open("edited.json", "w"))
+PY
+cp plan.npz edited.npz
+"${quantize[@]}" --plan edited.json -o edited.onnx >/dev/null
+cmp -s edited.onnx steps.onnx && fail "an edited number changes nothing"
+"${quantize[@]}" --data generated --steps smooth,correct-bias --exclude-steps 'smooth/*' --save-plan none.json -o none.onnx >/dev/null
+grep -q '"id": "smooth/' none.json && fail "steps that are left out are in the plan"
+
+# Training takes a plan with steps.
+"$octet" qat cnn.onnx --data generated --plan edited.json --steps 2 -o qat.onnx >/dev/null 2>err.txt &&
+  fail "qat takes 4 bits" # the plan has fewer than 8 bits
+"$octet" quantize cnn.onnx --samples 64 --data generated --steps smooth,correct-bias --save-plan eight.json -o eight.onnx >/dev/null
+"$octet" qat cnn.onnx --data generated --plan eight.json --steps 2 --no-checkpoint --no-validation -o qat.onnx >/dev/null
+"$octet" debug qat.onnx --data generated --limit 20 >/dev/null || fail "what was trained with steps does not run as it says"
+
+# Refused.
+refused 'unknown step "smoth"; there are smooth, correct-bias' "${quantize[@]}" --data generated --steps smoth -o x.onnx
+refused 'steps are for static quantization, not for the dynamic mode' \
+  "${quantize[@]}" --mode dynamic --steps smooth -o x.onnx
+refused 'has its steps already' "${quantize[@]}" --plan plan.json --steps smooth -o x.onnx
+refused 'matches no step' "${quantize[@]}" --plan plan.json --exclude-steps 'smooth/nobody' -o x.onnx
+refused 'matches no step' "${quantize[@]}" --data generated --steps smooth --exclude-steps 'smooth/nobody' -o x.onnx
+refused 'make the plan again without it' "${quantize[@]}" --plan plan.json --exclude-steps 'smooth/*' -o x.onnx
+refused 'steps are left out of a plan that takes none' "${quantize[@]}" --data generated --exclude-steps '*' -o x.onnx
+rm plan.npz
+refused 'plan.npz' "${quantize[@]}" --plan plan.json -o x.onnx
