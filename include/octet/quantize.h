@@ -26,6 +26,13 @@ enum class QuantMode {
 std::string_view name(QuantMode mode);
 Result<QuantMode> parse_quant_mode(std::string_view text);
 
+/// How the weights of some layers are stored, where it is not as of the others.
+struct LayerFormat {
+  std::string pattern; ///< as QuantizeOptions::include
+  std::optional<int> weight_bits;
+  std::optional<bool> per_channel;
+};
+
 struct QuantizeOptions {
   std::string target = "octet"; ///< see octet/target.h
   QuantMode mode = QuantMode::kStatic;
@@ -37,7 +44,10 @@ struct QuantizeOptions {
   std::vector<std::string> include; ///< patterns (* and ?) of node names or operators, or whole
                                     ///< components of names ("pooler" of "bert.pooler/dense");
   std::vector<std::string> exclude; ///< empty include: all. exclude wins
-  bool softmax = false;             ///< Softmax too, with its fixed range [0, 1]
+  /// In order: each says what differs for the layers that it matches, the last one wins. A weight
+  /// that several layers read takes the most bits of theirs.
+  std::vector<LayerFormat> layers;
+  bool softmax = false; ///< Softmax too, with its fixed range [0, 1]
   /// Static mode: rows of embedding tables are stored in 8 bits, one scale each (per tensor if
   /// `per_channel` is false), and computed with in float. The other modes always do so.
   bool embeddings = false;

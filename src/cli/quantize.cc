@@ -58,7 +58,8 @@ class Quantize final : public Command {
     used.push_back(output_);
     if (!save_plan_.empty()) {
       OCTET_TRY(check_output(save_plan_, used, common));
-      OCTET_TRY(check_output(plan_numbers_path(save_plan_), used, common));
+      if (flags_.may_have_steps())
+        OCTET_TRY(check_output(plan_numbers_path(save_plan_), used, common));
     }
     const FileForm form = OCTET_TRY(parse_file_form(form_));
     if (form == FileForm::kQOperator || form == FileForm::kFused)

@@ -55,6 +55,29 @@ void note_float_tables(const QuantizationPlan& plan) {
              first == nullptr ? "the model gathers no rows of one" : first->why);
 }
 
+/// PATTERN:KEY=VALUE,...: how the weights of layers are stored.
+Result<LayerFormat> parse_layer(const std::string& text) {
+  constexpr std::string_view kForm = "PATTERN:weights=4 or PATTERN:weights=4,per=tensor";
+  const size_t colon = text.rfind(':'); // names may hold colons
+  if (colon == std::string::npos || colon == 0)
+    return error("--layer: \"{}\" names no pattern; write {}", text, kForm);
+  LayerFormat out{text.substr(0, colon), {}, {}};
+  for (const std::string_view item : split(std::string_view(text).substr(colon + 1), ',')) {
+    if (item.starts_with("weights=")) {
+      const int64_t bits = whole_number(item.substr(item.find('=') + 1));
+      if (bits < 2 || bits > 8)
+        return error("--layer: \"{}\": {}: weights have 2 to 8 bits", text, item);
+      out.weight_bits = static_cast<int>(bits);
+    } else if (item == "per=tensor" || item == "per=channel") {
+      out.per_channel = item == "per=channel";
+    } else {
+      return error("--layer: \"{}\": \"{}\" says nothing that can be chosen for a layer; write {}",
+                   text, item, kForm);
+    }
+  }
+  return out;
+}
+
 } // namespace
 
 void QuantizeFlags::define(CLI::App& app, For use) {
@@ -75,6 +98,10 @@ void QuantizeFlags::define(CLI::App& app, For use) {
   add_count_option(
       app, "--activation-bits", activation_bits_,
       trains ? only : "bits of activations, 2 to 8; below 8 a Clip follows each quantizer", bits);
+  if (!trains)
+    add_list_option(app, "--layer", layers_,
+                    "PATTERN:weights=BITS,per=tensor: other bits or another granularity of weights "
+                    "for nodes or operators like this (* and ?), the last one wins");
   app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");
@@ -122,6 +149,8 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   if (symmetric_ || asymmetric_) o.symmetric = symmetric_;
   o.include = include_;
   o.exclude = exclude_;
+  for (const std::string& layer : layers_)
+    o.layers.push_back(OCTET_TRY(parse_layer(layer)));
   o.softmax = softmax_;
   o.embeddings = embeddings_;
   o.steps = steps_;

@@ -41,6 +41,8 @@ class QuantizeFlags {
   std::string plan_file, ranges_file;
   /// What these options read.
   UsedFiles used_files() const { return {data, plan_file, ranges_file, target_}; }
+  /// Whether the plan can have steps, and so numbers beside its file.
+  bool may_have_steps() const { return !steps_.empty() || !plan_file.empty(); }
   const std::string& target() const { return target_; } ///< as given
   /// The target where none is given.
   void prefer_target(const char* target);
@@ -55,7 +57,7 @@ class QuantizeFlags {
   std::string target_ = "octet", mode_ = "static", calibrator_ = "min-max", mask_input_;
   bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
        embeddings_ = false;
-  std::vector<std::string> include_, exclude_, steps_, exclude_steps_;
+  std::vector<std::string> include_, exclude_, layers_, steps_, exclude_steps_;
   int weight_bits_ = 8, activation_bits_ = 8;
   int64_t samples_ = 512, max_length_ = 0, batch_ = QuantizeOptions{}.batch_size;
   const CLI::Option* target_option_ = nullptr;

@@ -45,9 +45,21 @@ std::optional<Placed> pattern_verdict(const QuantizeOptions& options, const Node
   return std::nullopt;
 }
 
+WeightFormat weight_format(const QuantizeOptions& options, const Node& node) {
+  WeightFormat out{options.weight_bits, options.per_channel};
+  for (const LayerFormat& layer : options.layers) {
+    if (!matches(layer.pattern, node)) continue;
+    out.bits = layer.weight_bits.value_or(out.bits);
+    out.per_channel = layer.per_channel.value_or(out.per_channel);
+  }
+  return out;
+}
+
 Status check_patterns(const Graph& graph, const QuantizeOptions& options) {
   std::vector<std::string> all = options.include;
   all.insert(all.end(), options.exclude.begin(), options.exclude.end());
+  for (const LayerFormat& layer : options.layers)
+    all.push_back(layer.pattern);
   const std::vector<NodeId> nodes = graph.nodes();
   for (const std::string& pattern : all) {
     if (std::any_of(nodes.begin(), nodes.end(),

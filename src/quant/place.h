@@ -30,6 +30,12 @@ std::string_view in_codes_already(const Graph& graph, const Node& node);
 
 /// What the include and exclude patterns say of a node: nothing, `kExcluded` or `kNotIncluded`.
 std::optional<Placed> pattern_verdict(const QuantizeOptions& options, const Node& node);
+/// How a node's weights are stored.
+struct WeightFormat {
+  int bits = 8;
+  bool per_channel = true;
+};
+WeightFormat weight_format(const QuantizeOptions& options, const Node& node);
 /// An error for a pattern that matches no node and no operator.
 Status check_patterns(const Graph& graph, const QuantizeOptions& options);
 

@@ -70,12 +70,13 @@ class Planner {
       const Node& node = node_of(node_plan);
       const ValueId id = node.input(static_cast<size_t>(*node_plan.weight));
       const Tensor& w = *graph_.constant(id);
+      const WeightFormat format = weight_format(options_, node);
       std::optional<int64_t> axis;
-      if (options_.per_channel && w.rank() > 1) {
+      if (format.per_channel && w.rank() > 1) {
         const int64_t a = node.is("Gather") ? 0 : trait(node).weight_axis;
         axis = a < 0 ? a + w.rank() : a;
       }
-      list_weight({id, node.id}, axis);
+      list_weight({id, node.id}, axis, format.bits);
       if (options_.mode != QuantMode::kWeightOnly && !fits_int32(node, w))
         leave_float(node_plan, fmt::format("an int32 sum of more than {} products could overflow",
                                            kSafeTerms));
@@ -88,16 +89,17 @@ class Planner {
     NodeId reader; ///< the last of them, for messages
   };
 
-  void list_weight(const Weight& weight, std::optional<int64_t> axis) {
+  void list_weight(const Weight& weight, std::optional<int64_t> axis, int bits) {
     TensorPlan out;
     out.value = graph_.value(weight.value).name;
     if (weights_.contains(out.value)) {
       const TensorPlan& known = *plan_.tensor(out.value);
       if (known.axis != axis) axis.reset(); // two readers want different axes: one scale for both
+      bits = std::max(bits, known.scheme.bits);
       std::erase_if(plan_.tensors, [&](const TensorPlan& t) { return t.value == out.value; });
     }
     out.scheme = placement_.weight;
-    out.scheme.bits = options_.weight_bits;
+    out.scheme.bits = bits;
     out.axis = axis;
     out.algorithm = name(options_.weight_calibrator);
     weights_[out.value] = weight;

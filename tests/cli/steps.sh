@@ -54,6 +54,12 @@ grep -q '"id": "smooth/' none.json && fail "steps that are left out are in the p
 "$octet" qat cnn.onnx --data generated --plan eight.json --steps 2 --no-checkpoint --no-validation -o qat.onnx >/dev/null
 "$octet" debug qat.onnx --data generated --limit 20 >/dev/null || fail "what was trained with steps does not run as it says"
 
+# Numbers beside a plan are no reason to lose other files.
+cp plan.npz other.npz
+refused 'other.npz' "$octet" quantize cnn.onnx --data generated --samples 8 --steps smooth --save-plan other.json -o x.onnx
+"$octet" quantize cnn.onnx --data generated --samples 8 --save-plan other.json -o x.onnx >/dev/null
+cmp plan.npz other.npz || fail "a plan without steps changed other.npz"
+
 # Refused.
 refused 'unknown step "smoth"; there are smooth, correct-bias' "${quantize[@]}" --data generated --steps smoth -o x.onnx
 refused 'steps are for static quantization, not for the dynamic mode' \

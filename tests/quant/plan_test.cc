@@ -108,6 +108,71 @@ TEST(Plan, PatternsChooseLayers) {
   EXPECT_NE(bad.error().text().find("conv1"), std::string::npos);
 }
 
+TEST(Plan, LayersHaveWeightsOfTheirOwnFormat) {
+  QuantizeOptions options;
+  options.target = "octet";
+  options.weight_bits = 7;
+  options.layers = {{"Conv", 4, {}}, {"conv2", 3, false}, {"fc2", {}, false}};
+  const QuantizationPlan plan = plan_quantization(cnn(), cnn_data(), options).value();
+  const struct {
+    const char* weight;
+    int bits;
+    bool per_channel;
+  } expected[] = {{"conv1.weight", 4, true},
+                  {"conv2.weight", 3, false}, // the last that matches wins
+                  {"fc1.weight", 7, true},
+                  {"fc2.weight", 7, false}};
+  const Graph quantized = quantize(cnn(), plan).value();
+  for (const auto& e : expected) {
+    SCOPED_TRACE(e.weight);
+    const TensorPlan& tensor = *plan.tensor(e.weight);
+    EXPECT_EQ(tensor.scheme.bits, e.bits);
+    EXPECT_EQ(tensor.axis.has_value(), e.per_channel);
+    // The largest code of the file says the bits: one of each symmetric range is at its end.
+    const std::string stem = e.weight;
+    double largest = 0;
+    for (const NodeId id : quantized.nodes()) {
+      const Node& node = quantized.node(id);
+      const Tensor* codes = quantized.constant(node.input(0));
+      if (codes == nullptr || !node.is("DequantizeLinear") || codes->rank() < 2 ||
+          !quantized.value(node.input(0)).name.starts_with(stem))
+        continue;
+      for (int64_t i = 0; i < codes->count(); ++i)
+        largest = std::max(largest, std::fabs(codes->at(i)));
+    }
+    EXPECT_EQ(largest, (1 << (e.bits - 1)) - 1);
+  }
+  options.layers = {{"cnv1", 4, {}}};
+  const auto unknown = plan_quantization(cnn(), cnn_data(), options);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().text().find("\"cnv1\" matches no node"), std::string::npos);
+  options.layers = {{"conv1", 9, {}}};
+  EXPECT_FALSE(plan_quantization(cnn(), cnn_data(), options).ok());
+}
+
+TEST(Plan, AWeightThatTwoLayersReadTakesTheMostBits) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: f32[N, 2]
+const w: f32[2, 2] = [1, 2, -3, 4]
+p = MatMul(x, w) "first"
+r = Relu(p) "relu"
+y = MatMul(r, w) "second"
+output y: f32[N, 2]
+)")
+                          .value();
+  const auto bits = [&](std::vector<LayerFormat> layers) {
+    QuantizeOptions options;
+    options.layers = std::move(layers);
+    return plan_quantization(graph, test::random_source({4, 2}, 1), options)
+        .value()
+        .tensor("w")
+        ->scheme.bits;
+  };
+  EXPECT_EQ(bits({{"first", 4, {}}, {"second", 5, {}}}), 5);
+  EXPECT_EQ(bits({{"first", 6, {}}, {"second", 5, {}}}), 6);
+  EXPECT_EQ(bits({{"first", 4, {}}}), 8);
+}
+
 TEST(Plan, ErrorsSayWhatIsWrong) {
   const auto target = plan_quantization(cnn(), cnn_data(), {.target = "tensort-10"});
   ASSERT_FALSE(target.ok());

@@ -216,10 +216,11 @@ class PredictedError {
       largest[n] = std::max(largest[n], std::fabs(scaled_w));
       power[n] += squares_[c] / (s[c] * s[c]);
     }
-    const double levels = std::exp2(options_.weight_bits - 1) - 1;
+    const WeightFormat format = weight_format(options_, node);
+    const double levels = std::exp2(format.bits - 1) - 1;
     const double tensor_largest = *std::max_element(largest.begin(), largest.end());
     for (size_t n = 0; n < largest.size(); ++n) {
-      const double step = (options_.per_channel ? largest[n] : tensor_largest) / levels;
+      const double step = (format.per_channel ? largest[n] : tensor_largest) / levels;
       sum += step * step / 12 * power[n];
     }
     outputs += static_cast<double>(out.channels);
