@@ -127,6 +127,8 @@ struct Node {
   void set(std::string key, Tensor v);
 };
 
+struct SerializedValue;
+
 /// Where a value comes from.
 enum class ValueKind { kNodeOutput, kInput, kConstant, kCapture };
 
@@ -140,13 +142,9 @@ struct Value {
   ValueId captured; ///< for kCapture: the value of the enclosing graph
   std::string doc;
   Metadata metadata;
-  std::string quant_parameters; ///< quantization_annotation as serialized, kept
-  bool declared = false;        ///< had a value_info in the file
-  /// For kConstant: the place among the file's graph inputs of an initializer that is one too.
-  int32_t input_position = -1;
-  std::string type_proto; ///< field as read, with its tag, where `type` gives another (denotations)
-  std::string sparse;     ///< SparseTensorProto that the constant was made from
-  std::string extra;      ///< serialized TensorProto fields of an initializer (doc, ...)
+  bool declared = false; ///< its type is stated in the file, beside what operators say
+  /// What else the file says of it; null for most. Opaque: it is kept for writing the file again.
+  std::shared_ptr<const SerializedValue> serialized;
 
   bool is_constant() const { return kind == ValueKind::kConstant; }
 };
@@ -187,6 +185,9 @@ class Graph {
   ValueId add_capture(std::string value_name, ValueId outer, TypeInfo type);
   /// A value that nothing produces yet; `add_node` makes a node its producer.
   ValueId add_value(std::string value_name, TypeInfo type = {});
+  /// A value as another graph has it, but for what belongs to that graph: its id, its producer, its
+  /// place among the inputs. A capture captures `outer`.
+  ValueId add_like(const Value& other, ValueId outer = {});
   /// Takes inputs, outputs and attributes of `node`; its id is assigned. Outputs must be values
   /// without a producer.
   NodeId add_node(Node node);
@@ -199,18 +200,27 @@ class Graph {
                int outputs = 1);
   void mark_output(ValueId value) { outputs_.push_back(value); }
   void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
-  void set_inputs(std::vector<ValueId> inputs) { inputs_ = std::move(inputs); }
+  /// Makes inputs of values that no node produces. Former inputs that are not listed stay as values
+  /// that nothing produces, so their users must get something else.
+  void set_inputs(std::vector<ValueId> inputs);
 
   /// Removes a node; its outputs stay as nameless holes that nothing produces.
   void remove_node(NodeId node);
-  /// Removes a constant or a capture that nothing uses; it stays as such a hole.
+  /// Removes a value that nothing uses; it stays as such a hole. Inputs, and values that a node
+  /// produces, are left alone.
   void remove_value(ValueId value);
   /// Redirects every use of `from` (nodes, captures, graph outputs) to `to`.
   void replace_uses(ValueId from, ValueId to);
   void set_node_input(NodeId node, size_t index, ValueId value);
-  /// Turns a value that no node produces into a constant, or replaces a constant's tensor.
+  /// Turns a value that no node produces into a constant, or replaces a constant's tensor. Its type
+  /// becomes the tensor's; it is no input any more.
   void set_constant(ValueId value, Tensor tensor);
+  /// Turns a constant into a capture of `outer`, or a capture into one of another value.
+  void set_captured(ValueId value, ValueId outer);
   void set_type(ValueId value, TypeInfo type);
+  void set_declared(ValueId value) { at(value).declared = true; }
+  void set_doc(ValueId value, std::string doc, Metadata metadata);
+  void set_serialized(ValueId value, std::shared_ptr<const SerializedValue> serialized);
   /// A new name for a value; a taken one gets a suffix. Returns the name that it got.
   std::string rename(ValueId value, std::string new_name);
   /// `base`, or the first of base_1, base_2, ... that no value has.
@@ -219,7 +229,6 @@ class Graph {
   const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id.index)]; }
   Node& mutable_node(NodeId id) { return nodes_[static_cast<size_t>(id.index)]; }
   const Value& value(ValueId id) const { return values_[static_cast<size_t>(id.index)]; }
-  Value& mutable_value(ValueId id) { return values_[static_cast<size_t>(id.index)]; }
   bool alive(NodeId id) const { return node_alive_[static_cast<size_t>(id.index)]; }
 
   const std::vector<ValueId>& inputs() const { return inputs_; }
@@ -251,6 +260,7 @@ class Graph {
   uint64_t content_hash() const;
 
  private:
+  Value& at(ValueId id) { return values_[static_cast<size_t>(id.index)]; }
   void free_name(const std::string& value_name);
 
   std::vector<Node> nodes_;

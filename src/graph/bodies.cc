@@ -23,8 +23,8 @@ std::vector<B> collect(N& node) {
 GraphPtr recaptured(const GraphPtr& body, ValueId from, ValueId to) {
   auto copy = std::make_shared<Graph>(*body);
   for (int32_t i = 0; i < copy->value_bound(); ++i) {
-    Value& v = copy->mutable_value(ValueId{i});
-    if (v.kind == ValueKind::kCapture && v.captured == from) v.captured = to;
+    const Value& v = copy->value(ValueId{i});
+    if (v.kind == ValueKind::kCapture && v.captured == from) copy->set_captured(v.id, to);
   }
   return copy;
 }

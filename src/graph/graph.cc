@@ -53,8 +53,8 @@ ValueId Graph::add_value(std::string value_name, TypeInfo type) {
 
 ValueId Graph::add_input(std::string value_name, TypeInfo type) {
   const ValueId id = add_value(std::move(value_name), std::move(type));
-  mutable_value(id).kind = ValueKind::kInput;
-  mutable_value(id).declared = true;
+  at(id).kind = ValueKind::kInput;
+  at(id).declared = true;
   inputs_.push_back(id);
   return id;
 }
@@ -67,8 +67,22 @@ ValueId Graph::add_constant(std::string value_name, Tensor tensor) {
 
 ValueId Graph::add_capture(std::string value_name, ValueId outer, TypeInfo type) {
   const ValueId id = add_value(std::move(value_name), std::move(type));
-  mutable_value(id).kind = ValueKind::kCapture;
-  mutable_value(id).captured = outer;
+  at(id).kind = ValueKind::kCapture;
+  at(id).captured = outer;
+  return id;
+}
+
+ValueId Graph::add_like(const Value& other, ValueId outer) {
+  OCTET_CHECK(outer.valid() == (other.kind == ValueKind::kCapture));
+  const ValueId id = add_value(other.name, other.type);
+  Value& v = at(id);
+  v.kind = other.kind == ValueKind::kInput ? ValueKind::kNodeOutput : other.kind;
+  v.constant = other.constant;
+  v.captured = outer;
+  v.doc = other.doc;
+  v.metadata = other.metadata;
+  v.declared = other.declared;
+  v.serialized = other.serialized;
   return id;
 }
 
@@ -76,7 +90,7 @@ NodeId Graph::add_node(Node node) {
   node.id = NodeId{node_bound()};
   for (const ValueId out : node.outputs) {
     if (!out.valid()) continue;
-    Value& v = mutable_value(out);
+    Value& v = at(out);
     OCTET_CHECK(v.kind == ValueKind::kNodeOutput && !v.producer.valid());
     v.producer = node.id;
   }
@@ -110,8 +124,8 @@ void Graph::remove_node(NodeId id) {
   if (!node_alive_[index]) return;
   for (const ValueId out : nodes_[index].outputs) {
     if (!out.valid()) continue;
-    mutable_value(out).producer = NodeId{};
-    free_name(mutable_value(out).name);
+    at(out).producer = NodeId{};
+    free_name(at(out).name);
   }
   node_alive_[index] = false;
   nodes_[index] = Node{};
@@ -119,12 +133,12 @@ void Graph::remove_node(NodeId id) {
 }
 
 void Graph::remove_value(ValueId id) {
-  Value& v = mutable_value(id);
-  if (v.kind != ValueKind::kConstant && v.kind != ValueKind::kCapture) return;
+  Value& v = at(id);
+  if (v.producer.valid() || v.kind == ValueKind::kInput) return;
   v.kind = ValueKind::kNodeOutput;
   v.captured = ValueId{};
   v.constant = Tensor{};
-  free_name(v.name);
+  if (find_value(v.name) == id) free_name(v.name);
 }
 
 void Graph::replace_uses(ValueId from, ValueId to) {
@@ -139,23 +153,54 @@ void Graph::set_node_input(NodeId id, size_t index, ValueId value) {
   node.inputs[index] = value;
 }
 
+void Graph::set_inputs(std::vector<ValueId> inputs) {
+  for (const ValueId id : inputs_)
+    if (at(id).kind == ValueKind::kInput) at(id).kind = ValueKind::kNodeOutput;
+  for (const ValueId id : inputs) {
+    Value& v = at(id);
+    OCTET_CHECK(!v.producer.valid());
+    v.kind = ValueKind::kInput;
+    v.constant = Tensor{};
+    v.captured = ValueId{};
+  }
+  inputs_ = std::move(inputs);
+}
+
 void Graph::set_constant(ValueId id, Tensor tensor) {
-  Value& v = mutable_value(id);
-  OCTET_CHECK(!v.producer.valid() && v.kind != ValueKind::kCapture);
+  Value& v = at(id);
+  OCTET_CHECK(!v.producer.valid());
+  if (v.kind == ValueKind::kInput) std::erase(inputs_, id);
   v.kind = ValueKind::kConstant;
+  v.captured = ValueId{};
   v.type = tensor_type(tensor.type(), tensor.shape());
   v.constant = std::move(tensor);
 }
 
+void Graph::set_captured(ValueId id, ValueId outer) {
+  Value& v = at(id);
+  OCTET_CHECK(v.kind == ValueKind::kConstant || v.kind == ValueKind::kCapture);
+  v.kind = ValueKind::kCapture;
+  v.constant = Tensor{};
+  v.captured = outer;
+}
+
 void Graph::set_type(ValueId id, TypeInfo type) {
-  mutable_value(id).type = std::move(type);
+  at(id).type = std::move(type);
+}
+
+void Graph::set_doc(ValueId id, std::string doc, Metadata metadata) {
+  at(id).doc = std::move(doc);
+  at(id).metadata = std::move(metadata);
+}
+
+void Graph::set_serialized(ValueId id, std::shared_ptr<const SerializedValue> serialized) {
+  at(id).serialized = std::move(serialized);
 }
 
 std::string Graph::rename(ValueId id, std::string new_name) {
-  Value& v = mutable_value(id);
+  Value& v = at(id);
   if (v.name == new_name) return new_name;
-  const auto own = by_name_.find(v.name);
-  if (own != by_name_.end() && own->second == id) free_name(v.name);
+  if (find_value(v.name) == id) free_name(v.name);
   v.name = unique_name(new_name);
   by_name_.emplace(v.name, id);
   return v.name;
@@ -240,7 +285,9 @@ int Graph::remove_dead() {
     count(gone.captures, -1, &work);
   }
   for (const Value& v : values_)
-    if (uses[static_cast<size_t>(v.id.index)] == 0) remove_value(v.id);
+    if (uses[static_cast<size_t>(v.id.index)] == 0 &&
+        (v.kind == ValueKind::kConstant || v.kind == ValueKind::kCapture))
+      remove_value(v.id);
   return removed;
 }
 

@@ -48,15 +48,15 @@ Status GraphReader::declare(std::string_view name, ValueId id) {
 }
 
 void GraphReader::apply(ValueId id, Info& info) {
-  Value& v = graph_.mutable_value(id);
-  if (!v.is_constant()) v.type = std::move(info.type.type);
-  v.type_proto = std::move(info.type.as_read);
-  if (v.is_constant() && v.type_proto.empty()) {
+  const Value& v = graph_.value(id);
+  std::string as_read = std::move(info.type.as_read);
+  if (v.is_constant() && as_read.empty()) {
     std::string written = encode_type(info.type.type);
-    if (written != encode_type(v.type)) v.type_proto = std::move(written);
+    if (written != encode_type(v.type)) as_read = std::move(written);
   }
-  v.doc = std::move(info.doc);
-  v.metadata = std::move(info.metadata);
+  if (!v.is_constant()) graph_.set_type(id, std::move(info.type.type));
+  if (!as_read.empty() || serialized_.contains(id)) serialized_[id].type = std::move(as_read);
+  graph_.set_doc(id, std::move(info.doc), std::move(info.metadata));
 }
 
 ValueId GraphReader::resolve(std::string_view name) {
@@ -103,10 +103,10 @@ Status GraphReader::add_constants(const Fields& fields) {
     if (name.empty()) return error("has no name");
     const ValueId id = graph_.add_constant(std::string(name), std::move(read.tensor));
     OCTET_TRY(declare(name, id));
-    graph_.mutable_value(id).extra = std::move(read.extra);
+    if (!read.extra.empty()) serialized_[id].tensor = std::move(read.extra);
     const auto input = defaulted_.find(name);
     if (input == defaulted_.end()) return ok_status();
-    graph_.mutable_value(id).input_position = input->second.position;
+    serialized_[id].input_position = input->second.position;
     apply(id, input->second);
     return ok_status();
   };
@@ -121,7 +121,7 @@ Status GraphReader::add_constants(const Fields& fields) {
     const auto frame = [&] { return fmt::format("sparse_initializer[{}]", i); };
     ReadTensor read = OCTET_TRY_WITH(read_sparse_tensor(message, source_), frame());
     OCTET_TRY_WITH(add(read, name), frame());
-    graph_.mutable_value(names_.at(name)).sparse = std::string(message);
+    serialized_[names_.at(name)].sparse = std::string(message);
   }
   return ok_status();
 }
@@ -144,15 +144,16 @@ Status GraphReader::add_types(const Fields& fields) {
       late_.push_back(std::move(info));
       continue;
     }
-    Value& v = graph_.mutable_value(found->second);
-    if (v.kind != ValueKind::kInput && v.input_position < 0) apply(found->second, info);
-    v.declared = true;
+    const bool is_input =
+        graph_.value(found->second).kind == ValueKind::kInput || defaulted_.contains(info.name);
+    if (!is_input) apply(found->second, info);
+    graph_.set_declared(found->second);
   }
   for (size_t i = 0; i < fields.outputs.size(); ++i) {
     Info info = OCTET_TRY_WITH(read_info(fields.outputs[i]), fmt::format("output[{}]", i));
     const auto found = names_.find(info.name);
     if (found == names_.end()) continue;
-    Value& v = graph_.mutable_value(found->second);
+    const Value& v = graph_.value(found->second);
     if (v.kind == ValueKind::kNodeOutput && (info.type.says_something() || !v.declared))
       apply(v.id, info);
   }
@@ -210,7 +211,7 @@ void GraphReader::add_late_types() {
   for (Info& info : late_) {
     const ValueId id = stray(info.name);
     apply(id, info);
-    graph_.mutable_value(id).declared = true;
+    graph_.set_declared(id);
   }
 }
 
@@ -227,7 +228,8 @@ Status GraphReader::add_annotations(const Fields& fields) {
     }
     OCTET_TRY_WITH(reader.finish(), fmt::format("quantization_annotation[{}]", i));
     if (name.empty()) return error("quantization_annotation[{}]: has no tensor_name", i);
-    graph_.mutable_value(stray(name)).quant_parameters.append(parameters);
+    const ValueId id = stray(name);
+    if (!parameters.empty()) serialized_[id].quantization.append(parameters);
   }
   return ok_status();
 }
@@ -257,6 +259,8 @@ Result<Graph> GraphReader::finish(const Fields& fields) {
   OCTET_TRY(add_outputs(fields));
   add_late_types();
   OCTET_TRY(add_annotations(fields));
+  for (auto& [id, said] : serialized_)
+    graph_.set_serialized(id, std::make_shared<const SerializedValue>(std::move(said)));
   return std::move(graph_);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/serialized.h"
 #include "onnx/source.h"
 #include "onnx/types.h"
 
@@ -96,6 +97,7 @@ class GraphReader {
   std::unordered_map<std::string_view, Info> defaulted_;
   std::vector<NodeFields> nodes_;
   std::vector<Info> late_; ///< value infos of names that are not of this graph (yet)
+  std::map<ValueId, SerializedValue> serialized_;
   std::vector<ValueId> outputs_;
 };
 

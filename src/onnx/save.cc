@@ -9,6 +9,7 @@
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/pages.h"
+#include "graph/serialized.h"
 #include "graph/sizes.h"
 #include "graph/verify.h"
 #include "onnx/schema.h"
@@ -29,7 +30,7 @@ constexpr uint64_t kMaxModelBytes = INT32_MAX;
 int64_t ir_version(const Graph& graph) {
   if (graph.info.ir_version >= 4) return graph.info.ir_version;
   for (const ValueId id : graph.constants())
-    if (graph.value(id).input_position < 0) return 4;
+    if (serialized(graph.value(id)).input_position < 0) return 4;
   return graph.info.ir_version;
 }
 

@@ -4,6 +4,7 @@
 #include "onnx/types.h"
 
 #include "core/format.h"
+#include "graph/serialized.h"
 #include "onnx/schema.h"
 
 namespace octet::onnx {
@@ -144,13 +145,14 @@ std::string encode_type(const TypeInfo& type) {
 }
 
 std::string type_to_write(const Value& value) {
-  if (value.type_proto.empty()) return encode_type(value.type);
-  const auto bytes = std::as_bytes(std::span<const char>(value.type_proto));
+  const std::string& as_read = serialized(value).type;
+  if (as_read.empty()) return encode_type(value.type);
+  const auto bytes = std::as_bytes(std::span<const char>(as_read));
   const Source source{Buffer::borrow(bytes), nullptr};
   Reader field = source.reader(source.all());
   if (!field.next()) return encode_type(value.type);
   const Result<ReadType> read = read_type(field, source);
-  return read.ok() && says_the_same(read->type, value) ? value.type_proto : encode_type(value.type);
+  return read.ok() && says_the_same(read->type, value) ? as_read : encode_type(value.type);
 }
 
 } // namespace octet::onnx

@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "graph/label.h"
+#include "graph/serialized.h"
 #include "onnx/read_tensor.h"
 #include "onnx/schema.h"
 #include "onnx/types.h"
@@ -97,14 +98,15 @@ class GraphWriter {
       const Value& v = graph_.value(id);
       if (add_sparse(v)) continue;
       out_.message(graph_proto::kInitializer,
-                   encode_tensor(v.constant, name(id), v.extra, external_));
+                   encode_tensor(v.constant, name(id), serialized(v).tensor, external_));
     }
   }
 
   /// Writes a constant that was sparse in the file, and has not changed, as it was.
   bool add_sparse(const Value& v) {
-    if (v.sparse.empty()) return false;
-    const Source source = borrowed(v.sparse);
+    const std::string& sparse = serialized(v).sparse;
+    if (sparse.empty()) return false;
+    const Source source = borrowed(sparse);
     const Result<ReadTensor> read = read_sparse_tensor(source.all(), source);
     if (!read.ok() || !read->tensor.identical(v.constant)) return false;
     Encoder out;
@@ -133,19 +135,20 @@ class GraphWriter {
     return out;
   }
 
+  int32_t input_position(ValueId id) const { return serialized(graph_.value(id)).input_position; }
+
   /// The graph inputs with those initializers that are inputs too, each at its place.
   std::vector<ValueId> all_inputs() const {
     std::vector<ValueId> defaulted;
     for (const ValueId id : graph_.constants())
-      if (graph_.value(id).input_position >= 0) defaulted.push_back(id);
-    std::stable_sort(defaulted.begin(), defaulted.end(), [&](ValueId a, ValueId b) {
-      return graph_.value(a).input_position < graph_.value(b).input_position;
-    });
+      if (input_position(id) >= 0) defaulted.push_back(id);
+    std::stable_sort(defaulted.begin(), defaulted.end(),
+                     [&](ValueId a, ValueId b) { return input_position(a) < input_position(b); });
     std::vector<ValueId> out;
     auto next = defaulted.begin();
     const auto place = [&](bool all) {
       while (next != defaulted.end() &&
-             (all || graph_.value(*next).input_position <= static_cast<int32_t>(out.size())))
+             (all || input_position(*next) <= static_cast<int32_t>(out.size())))
         out.push_back(*next++);
     };
     for (const ValueId id : graph_.inputs()) {
@@ -164,15 +167,16 @@ class GraphWriter {
     for (int32_t i = 0; i < graph_.value_bound(); ++i) {
       const Value& v = graph_.value(ValueId{i});
       const bool is_hole = graph_.find_value(v.name) != v.id;
-      if (is_hole || v.kind == ValueKind::kInput || v.input_position >= 0) continue;
+      if (is_hole || v.kind == ValueKind::kInput || input_position(v.id) >= 0) continue;
       if (v.declared) out_.message(graph_proto::kValueInfo, encode_info(v));
     }
     for (int32_t i = 0; i < graph_.value_bound(); ++i) {
       const Value& v = graph_.value(ValueId{i});
-      if (v.quant_parameters.empty() || graph_.find_value(v.name) != v.id) continue;
+      const std::string& quantization = serialized(v).quantization;
+      if (quantization.empty() || graph_.find_value(v.name) != v.id) continue;
       Encoder annotated;
       annotated.bytes(annotation::kTensorName, name(v.id));
-      annotated.raw(v.quant_parameters);
+      annotated.raw(quantization);
       out_.message(graph_proto::kQuantizationAnnotation, annotated);
     }
   }

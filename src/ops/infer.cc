@@ -178,14 +178,12 @@ Graph standing_alone(const Graph& outer, const Graph& body) {
   Graph out = body;
   if (out.opsets.empty()) out.opsets = outer.opsets;
   for (int32_t i = 0; i < out.value_bound(); ++i) {
-    Value& v = out.mutable_value(ValueId{i});
+    const Value& v = out.value(ValueId{i});
     if (v.kind != ValueKind::kCapture) continue;
-    v.type = outer.value(v.captured).type;
-    const Tensor* constant = outer.constant(v.captured);
-    if (constant == nullptr) continue;
-    v.kind = ValueKind::kConstant;
-    v.constant = *constant;
-    v.captured = ValueId{};
+    if (const Tensor* constant = outer.constant(v.captured))
+      out.set_constant(v.id, *constant);
+    else
+      out.set_type(v.id, outer.value(v.captured).type);
   }
   return out;
 }

@@ -9,7 +9,7 @@ namespace octet {
 namespace {
 
 /// How far back a value is followed, and over how many nodes in all: paths may join.
-constexpr int kMaxDepth = 16, kMaxNodes = 64;
+constexpr int kMaxRangeDepth = 16, kMaxRangeNodes = 64;
 
 class RangeWalk {
  public:
@@ -17,7 +17,7 @@ class RangeWalk {
 
   Range of(ValueId value, int depth = 0) {
     const Node* node = value.valid() ? graph_.producer(value) : nullptr;
-    if (node == nullptr || depth == kMaxDepth || ++nodes_ > kMaxNodes) return kEverything;
+    if (node == nullptr || depth == kMaxRangeDepth || ++nodes_ > kMaxRangeNodes) return kEverything;
     const OpDef* op = find_op(node->domain, node->op_type);
     if (op == nullptr || !speaks_of(*op, *node, value)) return kEverything;
     const RangeContext context{

@@ -105,7 +105,6 @@ Result<std::string> drop_input(Graph& graph, const std::string& name, double val
   }
   const Tensor constant = OCTET_TRY(filled(type.type, narrow, value));
   if (type.static_shape() || only_broadcast(graph, uses, input)) {
-    graph.set_inputs(inputs);
     graph.set_constant(input, constant);
     return taken + ": a constant " + graph.value(input).type.text();
   }
@@ -118,7 +117,7 @@ Result<std::string> drop_input(Graph& graph, const std::string& name, double val
   const ValueId one = graph.add_constant(name + "/value", constant);
   const ValueId wide = graph.emit("Expand", {one, shape}, {}, name + "/expand");
   graph.replace_uses(input, wide);
-  graph.mutable_value(input).kind = ValueKind::kNodeOutput;
+  graph.remove_value(input);
   return taken +
          fmt::format(": a constant expanded to the shape of \"{}\"", graph.value(*other).name);
 }

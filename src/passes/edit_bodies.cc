@@ -24,11 +24,8 @@ Result<GraphPtr> edited(Graph& outer,
   copy.remove_dead();
   for (int32_t i = 0; i < body.value_bound(); ++i) {
     const Value& was = body.value(ValueId{i});
-    Value& v = copy.mutable_value(ValueId{i});
-    if (was.kind != ValueKind::kCapture || !v.is_constant()) continue;
-    v.kind = ValueKind::kCapture;
-    v.constant = Tensor{};
-    v.captured = was.captured;
+    if (was.kind == ValueKind::kCapture && copy.value(was.id).is_constant())
+      copy.set_captured(was.id, was.captured);
   }
   for (int32_t i = body.value_bound(); i < copy.value_bound(); ++i)
     keep_apart(copy, ValueId{i}, taken);

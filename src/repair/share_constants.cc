@@ -74,10 +74,7 @@ void capture(Graph& graph, const BodyConstant& copy, ValueId outer) {
       body = std::move(changed);
       return;
     }
-  Value& value = changed->mutable_value(copy.id);
-  value.kind = ValueKind::kCapture;
-  value.constant = Tensor{};
-  value.captured = outer;
+  changed->set_captured(copy.id, outer);
   changed->rename(copy.id, graph.value(outer).name);
   body = std::move(changed);
   if (std::find(node.captures.begin(), node.captures.end(), outer) == node.captures.end())

@@ -172,6 +172,80 @@ TEST(Graph, CopyingSharesWeights) {
   EXPECT_EQ(copy.value(w).constant.bytes().data(), g.value(w).constant.bytes().data());
 }
 
+TEST(Graph, ConstantsAndInputsKeepApart) {
+  Graph g;
+  const ValueId x = g.add_input("x", tensor_type(DType::kFloat32, Shape{2}));
+  const ValueId w = g.add_input("w", tensor_type(DType::kFloat32, Shape{2}));
+  g.mark_output(g.emit("Add", {x, w}));
+  g.set_constant(w, Tensor::of<float>({1}, {1}));
+  EXPECT_EQ(g.inputs(), std::vector<ValueId>{x});
+  EXPECT_EQ(g.value(w).type.text(), "f32[1]");
+  EXPECT_TRUE(verify(g).ok());
+
+  g.set_inputs({w});
+  EXPECT_EQ(g.value(w).kind, ValueKind::kInput);
+  EXPECT_EQ(g.constant(w), nullptr);
+  EXPECT_TRUE(g.value(w).constant.empty()) << "an input holds no tensor";
+  EXPECT_EQ(verify(g).error().text(),
+            "node Add \"Add_0\": input 0: value \"x\": nothing produces it");
+
+  g.replace_uses(x, w);
+  g.remove_value(w);
+  EXPECT_TRUE(g.find_value("w")) << "an input stays";
+  g.remove_value(x);
+  EXPECT_FALSE(g.find_value("x"));
+  EXPECT_EQ(g.value(g.add_value("x")).name, "x");
+  g.remove_value(x);
+  EXPECT_TRUE(g.find_value("x")) << "the name is another value's by now";
+}
+
+TEST(Graph, ConstantsBecomeCapturesAndBack) {
+  Graph body;
+  const ValueId w = body.add_constant("w", Tensor::of<float>({2}, {1, 2}));
+  body.set_captured(w, ValueId{7});
+  EXPECT_EQ(body.value(w).kind, ValueKind::kCapture);
+  EXPECT_EQ(body.value(w).captured, ValueId{7});
+  EXPECT_TRUE(body.value(w).constant.empty());
+  body.set_captured(w, ValueId{8});
+  EXPECT_EQ(body.value(w).captured, ValueId{8});
+  body.set_constant(w, Tensor::of<float>({1}, {3}));
+  EXPECT_TRUE(body.value(w).is_constant());
+  EXPECT_FALSE(body.value(w).captured.valid());
+}
+
+TEST(GraphDeathTest, ProducedValuesBecomeNothingElse) {
+  Graph g;
+  const ValueId x = g.add_input("x", {});
+  const ValueId y = g.emit("Neg", {x});
+  EXPECT_DEATH(g.set_inputs({y}), "check failed");
+  EXPECT_DEATH(g.set_constant(y, Tensor::scalar(1.0F)), "check failed");
+  EXPECT_DEATH(g.set_captured(y, x), "check failed");
+  EXPECT_DEATH(g.set_captured(x, y), "check failed") << "an input is given by a caller";
+}
+
+TEST(Graph, ValuesLikeThoseOfAnotherGraph) {
+  Graph from;
+  const ValueId x = from.add_input("x", tensor_type(DType::kInt8, Shape{3}));
+  from.set_doc(x, "what it is", {{"unit", "m"}});
+  const ValueId w = from.add_constant("w", Tensor::of<float>({2}, {1, 2}));
+  const ValueId c = from.add_capture("c", ValueId{4}, {});
+  const ValueId y = from.emit("Neg", {x}, {}, "y");
+
+  Graph to;
+  const ValueId xs = to.add_like(from.value(x));
+  EXPECT_EQ(to.value(xs).name, "x");
+  EXPECT_EQ(to.value(xs).type.text(), "i8[3]");
+  EXPECT_EQ(to.value(xs).doc, "what it is");
+  EXPECT_EQ(to.value(xs).metadata, (Metadata{{"unit", "m"}}));
+  EXPECT_TRUE(to.value(xs).declared);
+  EXPECT_EQ(to.value(xs).kind, ValueKind::kNodeOutput) << "which inputs there are is set_inputs'";
+  const ValueId ws = to.add_like(from.value(w));
+  EXPECT_EQ(to.value(ws).constant.bytes().data(), from.value(w).constant.bytes().data());
+  EXPECT_EQ(to.value(to.add_like(from.value(c), xs)).captured, xs);
+  EXPECT_FALSE(to.value(to.add_like(from.value(y))).producer.valid());
+  EXPECT_EQ(to.value(to.add_like(from.value(x))).name, "x_1") << "names stay unique";
+}
+
 TEST(Verify, NamesTheBrokenThing) {
   Graph g = parse(kChain);
   g.remove_node(*g.find_node("n1"));

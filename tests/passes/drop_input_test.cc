@@ -69,6 +69,12 @@ output y: f32[N, 2*S]
   const Result<std::string> words = drop_input(after, "z", 3);
   ASSERT_TRUE(words.ok()) << words.error().text();
   EXPECT_NE(words->find("expanded to the shape of \"x\""), std::string::npos) << *words;
+  for (int32_t i = 0; i < after.value_bound(); ++i) {
+    const Value& v = after.value(ValueId{i});
+    EXPECT_TRUE(v.kind != ValueKind::kNodeOutput || v.producer.valid() ||
+                after.find_value(v.name) != v.id)
+        << v.name << ": nothing produces it, and a file would state its type";
+  }
   const Tensor x = Tensor::of<float>({1, 2}, {1, 2});
   const Tensor z = Tensor::of<float>({1, 2}, {3, 3});
   EXPECT_TRUE(run(before, {x, z}).identical(run(after, {x})));

@@ -99,8 +99,8 @@ bool lower_dequantize(Context& c, const Node& node) {
 GraphPtr with_captures(const Graph& body, const std::function<ValueId(ValueId)>& map) {
   auto copy = std::make_shared<Graph>(body);
   for (int32_t i = 0; i < copy->value_bound(); ++i) {
-    Value& v = copy->mutable_value(ValueId{i});
-    if (v.kind == ValueKind::kCapture) v.captured = map(v.captured);
+    const Value& v = copy->value(ValueId{i});
+    if (v.kind == ValueKind::kCapture) copy->set_captured(v.id, map(v.captured));
   }
   return copy;
 }

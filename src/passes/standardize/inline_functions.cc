@@ -17,7 +17,7 @@
 namespace octet {
 namespace {
 
-constexpr int kMaxNodes = 250000;
+constexpr int kMaxInlinedNodes = 250000;
 constexpr size_t kMaxInlinedBytes = size_t{1} << 30; ///< of function messages, counted once a call
 constexpr size_t kMaxNesting = 64;
 constexpr size_t kMaxPrefix = 200;
@@ -158,17 +158,12 @@ class Inliner {
     for (int32_t i = 0; i < in.value_bound(); ++i) {
       const Value& old = in.value(ValueId{i});
       if (in.find_value(old.name) != old.id) continue;
-      const ValueId made = out.add_value(old.name);
-      map[static_cast<size_t>(i)] = made;
-      Value& v = out.mutable_value(made);
-      v = old;
-      v.id = made;
-      v.producer = {};
-      if (old.kind != ValueKind::kCapture) continue;
-      v.captured = look_up(*outer, old.captured);
-      if (!v.captured.valid())
+      const bool is_capture = old.kind == ValueKind::kCapture;
+      const ValueId captured = is_capture ? look_up(*outer, old.captured) : ValueId{};
+      if (is_capture && !captured.valid())
         return error(ErrorCode::kUnsupported, "a subgraph uses \"{}\", which the call leaves out",
                      old.name);
+      map[static_cast<size_t>(i)] = out.add_like(old, captured);
     }
     const auto all = [&](const std::vector<ValueId>& ids) {
       std::vector<ValueId> mapped;
@@ -189,7 +184,8 @@ class Inliner {
   Status add(const Node& old, const Place& place) {
     const Level level(depth_);
     if (level.too_deep()) return error("functions and subgraphs nest too deep");
-    if (++nodes_ > kMaxNodes) return error("inlining makes more than {} nodes", kMaxNodes);
+    if (++nodes_ > kMaxInlinedNodes)
+      return error("inlining makes more than {} nodes", kMaxInlinedNodes);
     Node node = old;
     for (std::vector<ValueId>* ids : {&node.inputs, &node.outputs, &node.captures})
       for (ValueId& id : *ids)

@@ -38,8 +38,6 @@ Graph isolate(const Graph& graph, const Node& node) {
         inputs.push_back(v);
   for (const NodeId other : graph.nodes())
     if (other != node.id) alone.remove_node(other);
-  for (const ValueId v : inputs)
-    alone.mutable_value(v).kind = ValueKind::kInput;
   alone.set_inputs(inputs);
   std::vector<ValueId> outputs;
   for (const ValueId v : node.outputs)
