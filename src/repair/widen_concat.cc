@@ -3,6 +3,7 @@
 // ONNX Runtime makes QLinearConcat of the left form and fails to load it: that has no f16.
 // Rounding: Q divides in f32 instead of f16 (ONNX Runtime does so for f16 too), a tie may take the
 // other code. Source: docs/targets.md 8.
+#include "ops/qdq/site.h"
 #include "repair/qoperator.h"
 #include "repair/rules.h"
 #include "targets/onnxruntime/load.h"
@@ -27,18 +28,19 @@ std::optional<Repair> widen_concat(const RepairContext& context, const Node& nod
   };
   std::vector<ValueId> inputs = quantize->inputs;
   inputs[0] = to_float(inputs[0], name + "_cast");
-  if (const Tensor* scale = graph.constant(inputs[1])) {
+  const qdq::Written said = qdq::written(graph, *quantize);
+  if (const Tensor* scale = said.scales) {
     const auto values = scale->to_doubles();
     if (!values.ok()) return std::nullopt;
     auto wide = Tensor::from_doubles(DType::kFloat32, scale->shape(), *values);
     if (!wide.ok()) return std::nullopt;
     inputs[1] = patch.constant(name + "_scale", *wide);
   } else {
-    inputs[1] = to_float(inputs[1], name + "_scale");
+    inputs[1] = to_float(said.scale, name + "_scale");
   }
   patch.replace(quantize->output(0), patch.emit("QuantizeLinear", std::move(inputs),
                                                 quantize->attributes, name, quantize->domain));
-  return Repair{std::move(patch), one_step(graph, quantize->input(1))};
+  return Repair{std::move(patch), one_step(graph, said.scale)};
 }
 
 } // namespace octet

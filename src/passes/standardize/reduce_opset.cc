@@ -16,6 +16,7 @@
 #include "graph/bodies.h"
 #include "graph/edit.h"
 #include "graph/label.h"
+#include "ops/qdq/site.h"
 #include "ops/schema_types.h"
 #include "passes/match.h"
 #include "passes/standardize/raise_opset.h"
@@ -138,7 +139,7 @@ class Reducer {
       return in_the_way(graph_, node, version_,
                         fmt::format("lacks the operator; it came with {}", since->second));
     if ((node.is("QuantizeLinear") || node.is("DequantizeLinear")) && version_ < 19) {
-      const DType scale = graph_.value(node.input(1)).type.type;
+      const DType scale = graph_.value(qdq::written(graph_, node).scale).type.type;
       if (scale != DType::kFloat32 && scale != DType::kUndefined)
         return in_the_way(graph_, node, version_,
                           fmt::format("takes scales of f32 only, not of {}", name(scale)));
@@ -163,8 +164,8 @@ class Reducer {
     for (const NewAttribute& a : kAttributes) {
       if (node.op_type != a.op || a.since <= version_ || !node.has_attr(a.name)) continue;
       const std::string value = text_of(node, a.name);
-      const bool said_by_zero_point =
-          a.name == "output_dtype" && node.is("QuantizeLinear") && node.input(2).valid();
+      const bool said_by_zero_point = a.name == "output_dtype" && node.is("QuantizeLinear") &&
+                                      qdq::written(graph_, node).zero.valid();
       if (value != a.usual && !said_by_zero_point)
         return in_the_way(graph_, node, version_, fmt::format("has no {} = {}", a.name, value));
       node.attributes.erase(node.attributes.find(a.name));
