@@ -25,12 +25,7 @@ Status write_embedding(
                                   graph.unique_name(node.name + "_codes"));
   ValueId result;
   if (tensor.axis) {
-    std::vector<float> scales;
-    for (const QuantParameters& p : parameters_for(tensor.scheme, tensor.ranges))
-      scales.push_back(p.scale);
-    const ValueId all =
-        writer.constant(table + "_scale", Tensor::of<float>({static_cast<int64_t>(scales.size())},
-                                                            std::span<const float>(scales)));
+    const ValueId all = writer.constant(table + "_scale", grid_for(tensor).scale);
     const ValueId axes = writer.constant("last_axis", Tensor::of<int64_t>({1}, {-1}));
     const ValueId picked = graph.emit("Gather", {all, node.input(1)}, node.attributes,
                                       graph.unique_name(node.name + "_scales"));

@@ -20,6 +20,23 @@ std::string key_of(const Tensor& tensor) {
 
 } // namespace
 
+qdq::Grid grid_for(const TensorPlan& plan) {
+  std::vector<float> scales;
+  std::vector<double> zeros;
+  for (const QuantParameters& p : parameters_for(plan.scheme, plan.ranges)) {
+    scales.push_back(p.scale);
+    zeros.push_back(p.zero_point);
+  }
+  const Shape shape = plan.axis ? Shape{static_cast<int64_t>(scales.size())} : Shape{};
+  qdq::Grid out;
+  out.scale = Tensor::of<float>(shape, std::span<const float>(scales));
+  out.zero = Tensor::from_doubles(plan.scheme.type, shape, zeros).value();
+  out.codes = plan.scheme.type;
+  out.axis = plan.axis;
+  out.axis_written = plan.axis.value_or(1);
+  return out;
+}
+
 ValueId QdqWriter::constant(const std::string& name, const Tensor& tensor) {
   const std::pair key(static_cast<int32_t>(tensor.type()), key_of(tensor));
   const auto found = constants_.find(key);
@@ -29,23 +46,13 @@ ValueId QdqWriter::constant(const std::string& name, const Tensor& tensor) {
   return id;
 }
 
-ValueId QdqWriter::scale(const std::vector<QuantParameters>& parameters, bool vector) {
-  std::vector<float> values;
-  values.reserve(parameters.size());
-  for (const QuantParameters& p : parameters)
-    values.push_back(p.scale);
-  const Shape shape = vector ? Shape{static_cast<int64_t>(values.size())} : Shape{};
-  return constant("scale", Tensor::of<float>(shape, std::span<const float>(values)));
-}
-
-ValueId
-QdqWriter::zero_point(const std::vector<QuantParameters>& parameters, DType type, bool vector) {
-  std::vector<double> values;
-  values.reserve(parameters.size());
-  for (const QuantParameters& p : parameters)
-    values.push_back(p.zero_point);
-  const Shape shape = vector ? Shape{static_cast<int64_t>(values.size())} : Shape{};
-  return constant("zero_point", Tensor::from_doubles(type, shape, values).value());
+ValueId QdqWriter::zero_point(const Tensor& zero, const std::string& of) {
+  bool all_zero = true;
+  for (int64_t i = 0; i < zero.count(); ++i)
+    all_zero = all_zero && zero.at(i) == 0;
+  if (!all_zero) return constant(of + "_zero_point", zero);
+  const std::string channels = zero.rank() == 0 ? "" : fmt::format("_{}", zero.count());
+  return constant(fmt::format("zero_point_{}{}", octet::name(zero.type()), channels), zero);
 }
 
 ValueId QdqWriter::emit(const char* op,
@@ -59,18 +66,17 @@ ValueId QdqWriter::emit(const char* op,
 
 ValueId QdqWriter::pair(const char* op,
                         ValueId x,
-                        const TensorPlan& plan,
-                        const std::string& name,
+                        const qdq::Grid& grid,
+                        std::string of, // no reference into the graph, which grows here
                         ValueId own_zero_point) {
-  const auto parameters = parameters_for(plan.scheme, plan.ranges);
-  const bool vector = plan.axis.has_value();
-  const ValueId zero =
-      own_zero_point.valid() ? own_zero_point : zero_point(parameters, plan.scheme.type, vector);
-  return emit(op, {x, scale(parameters, vector), zero}, plan.axis, name);
+  const bool quantizes = std::string_view(op) == "QuantizeLinear";
+  const ValueId zero = own_zero_point.valid() ? own_zero_point : zero_point(grid.zero, of);
+  return emit(op, {x, constant(of + "_scale", grid.scale), zero}, grid.axis,
+              of + (quantizes ? "_quantized" : "_dequantized"));
 }
 
 ValueId QdqWriter::quantize(ValueId x, const TensorPlan& plan) {
-  const ValueId codes = pair("QuantizeLinear", x, plan, graph_.value(x).name + "_quantized");
+  const ValueId codes = pair("QuantizeLinear", x, grid_for(plan), graph_.value(x).name);
   return plan.scheme.bits < 8 ? clipped(codes, plan.scheme) : codes;
 }
 
@@ -79,34 +85,30 @@ ValueId QdqWriter::clipped(ValueId y, const Scheme& scheme) {
   std::vector<ValueId> inputs = {y};
   for (const double code : {limits.lowest, limits.highest})
     inputs.push_back(
-        constant("clip", Tensor::from_doubles(scheme.type, {}, std::vector<double>{code}).value()));
+        constant(fmt::format("code_{}", code),
+                 Tensor::from_doubles(scheme.type, {}, std::vector<double>{code}).value()));
   return emit("Clip", std::move(inputs), std::nullopt, graph_.value(y).name + "_clip");
 }
 
 ValueId QdqWriter::dequantize(ValueId codes, const TensorPlan& plan, const std::string& of) {
-  return pair("DequantizeLinear", codes, plan, of + "_dequantized");
+  return pair("DequantizeLinear", codes, grid_for(plan), of);
 }
 
 Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, bool stored) {
   const std::string name = graph_.value(id).name;
+  const qdq::Grid grid = grid_for(plan);
   auto found = stored_.find(id);
   if (found == stored_.end()) {
     const Tensor* tensor = graph_.constant(id);
     if (tensor == nullptr) return error("weight \"{}\" is not constant", name);
     const Tensor codes = OCTET_TRY_WITH(weight_codes(*tensor, plan), fmt::format("\"{}\"", name));
-    std::vector<double> zeros;
-    for (const QuantParameters& p : parameters_for(plan.scheme, plan.ranges))
-      zeros.push_back(p.zero_point);
-    const Shape shape = plan.axis ? Shape{static_cast<int64_t>(zeros.size())} : Shape{};
     Stored entry;
-    entry.zero_point = graph_.add_constant(
-        name + "_zero_point", OCTET_TRY(Tensor::from_doubles(plan.scheme.type, shape, zeros)));
+    entry.zero_point = graph_.add_constant(name + "_zero_point", grid.zero);
     entry.codes = stored ? graph_.add_constant(name + "_quantized", OCTET_TRY(made_.keep(codes)))
-                         : pair("QuantizeLinear", id, plan, name + "_quantized", entry.zero_point);
+                         : pair("QuantizeLinear", id, grid, name, entry.zero_point);
     found = stored_.emplace(id, entry).first;
   }
-  return pair("DequantizeLinear", found->second.codes, plan, name + "_dequantized",
-              found->second.zero_point);
+  return pair("DequantizeLinear", found->second.codes, grid, name, found->second.zero_point);
 }
 
 ValueId QdqWriter::int32_bias(const std::string& name,
@@ -118,9 +120,9 @@ ValueId QdqWriter::int32_bias(const std::string& name,
   const ValueId q = graph_.add_constant(
       name + "_quantized",
       Tensor::of<int32_t>({static_cast<int64_t>(codes.size())}, std::span<const int32_t>(codes)));
-  const ValueId s = constant("scale", Tensor::of<float>(shape, std::span<const float>(scales)));
-  const ValueId z =
-      constant("zero_point", Tensor::of<int32_t>(shape, std::span<const int32_t>(zeros)));
+  const ValueId s =
+      constant(name + "_scale", Tensor::of<float>(shape, std::span<const float>(scales)));
+  const ValueId z = zero_point(Tensor::of<int32_t>(shape, std::span<const int32_t>(zeros)), name);
   return emit("DequantizeLinear", {q, s, z}, vector ? std::optional<int64_t>(0) : std::nullopt,
               name + "_dequantized");
 }

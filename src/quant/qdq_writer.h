@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes Q and DQ nodes with their scales and zero points. Equal scales and zero points are one
-// initializer, except that each weight has a zero point of its own: ONNX Runtime 1.31 with
+// initializer, named after the tensor that had it first (zero points of 0 after their type), except
+// that each weight has a zero point of its own: ONNX Runtime 1.31 with
 // session.x64quantprecision=1 refuses files in which weights share one ("Attempt to replace the
 // existing tensor"). Every node has all three inputs; only per-channel nodes have an axis.
 #pragma once
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "core/pages.h"
+#include "ops/qdq/grid.h"
 #include "quant/scheme.h"
 
 #include "octet/graph.h"
@@ -37,13 +39,13 @@ class QdqWriter {
   ValueId constant(const std::string& name, const Tensor& tensor);
 
  private:
-  ValueId scale(const std::vector<QuantParameters>& parameters, bool vector);
-  ValueId zero_point(const std::vector<QuantParameters>& parameters, DType type, bool vector);
+  ValueId zero_point(const Tensor& zero, const std::string& of);
   ValueId clipped(ValueId codes, const Scheme& scheme);
+  /// A node `<of>_quantized` or `<of>_dequantized`.
   ValueId pair(const char* op,
                ValueId x,
-               const TensorPlan& plan,
-               const std::string& name,
+               const qdq::Grid& grid,
+               std::string of,
                ValueId own_zero_point = {});
   ValueId emit(const char* op,
                std::vector<ValueId> inputs,
@@ -59,6 +61,8 @@ class QdqWriter {
   MadeTensors made_;
 };
 
+/// The scales and zero points of a plan's ranges: f32, of rank 0, or [C] along the plan's axis.
+qdq::Grid grid_for(const TensorPlan& plan);
 /// The codes of a constant weight. Errors: a channel count that is not the plan's, NaN.
 Result<Tensor> weight_codes(const Tensor& weight, const TensorPlan& plan);
 
