@@ -22,6 +22,14 @@ namespace octet {
 
 class Graph;
 
+/// What an ONNX file says of a part of a model and a graph has no place for. Opaque, and null for
+/// most: it goes along with copies, so that a file which is written again says it again.
+struct SerializedNode;
+struct SerializedValue;
+struct SerializedAttribute;
+struct SerializedTensors;
+struct SerializedModel;
+
 /// Index of a node in its graph.
 struct NodeId {
   int32_t index = -1;
@@ -55,12 +63,7 @@ TypeInfo tensor_type(DType type, std::span<const int64_t> shape);
 using GraphPtr = std::shared_ptr<const Graph>;
 
 /// An attribute's value, and for a node of a local function the name of the function's attribute
-/// that it stands for. `RawProto` keeps sparse tensors and type protos as serialized.
-struct RawProto {
-  int32_t field = 0; ///< field number in AttributeProto
-  std::string bytes; ///< the message; for a repeated field all of them, each with its tag
-  bool operator==(const RawProto&) const = default;
-};
+/// that it stands for. Sparse tensors and types, which no operator computes with, stay serialized.
 struct Attribute {
   std::variant<std::monostate,
                int64_t,
@@ -73,12 +76,12 @@ struct Attribute {
                std::vector<std::string>,
                std::vector<Tensor>,
                std::vector<GraphPtr>,
-               RawProto>
+               std::shared_ptr<const SerializedAttribute>>
       value;
   std::string reference; ///< ref_attr_name, inside functions
   int32_t onnx_type = 0; ///< AttributeProto.AttributeType as read; 0: derived from the value
   std::string doc;
-  std::string extra; ///< serialized TensorProto fields that Tensor has no place for (name, ...)
+  std::shared_ptr<const SerializedTensors> tensors; ///< of those in `value`
 };
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 
@@ -100,7 +103,7 @@ struct Node {
   Metadata metadata;
   /// Names of the source nodes that this node was made from; empty for a node as read.
   std::vector<std::string> origin;
-  std::string extra; ///< serialized NodeProto fields that have no place here
+  std::shared_ptr<const SerializedNode> serialized;
 
   bool is(std::string_view type, std::string_view dom = "") const {
     return op_type == type && domain == dom;
@@ -127,8 +130,6 @@ struct Node {
   void set(std::string key, Tensor v);
 };
 
-struct SerializedValue;
-
 /// Where a value comes from.
 enum class ValueKind { kNodeOutput, kInput, kConstant, kCapture };
 
@@ -143,7 +144,6 @@ struct Value {
   std::string doc;
   Metadata metadata;
   bool declared = false; ///< its type is stated in the file, beside what operators say
-  /// What else the file says of it; null for most. Opaque: it is kept for writing the file again.
   std::shared_ptr<const SerializedValue> serialized;
 
   bool is_constant() const { return kind == ValueKind::kConstant; }
@@ -163,10 +163,8 @@ struct ModelInfo {
   Metadata metadata;
   std::string graph_doc;
   Metadata graph_metadata;
-  std::string graph_extra; ///< serialized GraphProto fields that have no place here
   std::vector<LocalFunction> functions;
-  std::vector<std::string>
-      unknown_fields; ///< serialized fields kept as they came (training_info, ...)
+  std::shared_ptr<const SerializedModel> serialized;
 };
 
 /// The graph. Copying one copies no weights.

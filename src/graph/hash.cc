@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "core/pages.h"
+#include "graph/serialized.h"
 
 #include "octet/graph.h"
 
@@ -34,9 +35,10 @@ struct AttributeHasher {
   void operator()(const std::string& v) const { h.bytes(v); }
   void operator()(const Tensor& v) const { h.number(v.content_hash()); }
   void operator()(const GraphPtr& v) const { h.number(v ? v->content_hash() : 0); }
-  void operator()(const RawProto& v) const {
-    h.number(static_cast<uint64_t>(v.field));
-    h.bytes(v.bytes);
+  void operator()(const std::shared_ptr<const SerializedAttribute>& v) const {
+    if (!v) return h.number(0);
+    h.number(static_cast<uint64_t>(v->field));
+    h.bytes(v->bytes);
   }
   template <class T>
   void operator()(const std::vector<T>& list) const {

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/format.h"
+#include "graph/serialized.h"
 #include "graph/text_lexer.h"
 #include "graph/verify.h"
 
@@ -366,11 +367,11 @@ class TextParser {
       OCTET_TRY(expect(','));
       a.onnx_type = static_cast<int32_t>(OCTET_TRY(integer()));
     } else {
-      RawProto raw;
+      SerializedAttribute raw;
       raw.field = static_cast<int32_t>(OCTET_TRY(integer()));
       OCTET_TRY(expect(','));
       raw.bytes = unhex(OCTET_TRY(name_token("hex digits")));
-      a.value = std::move(raw);
+      a.value = std::make_shared<const SerializedAttribute>(std::move(raw));
     }
     return expect(')');
   }

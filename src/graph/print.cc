@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "graph/serialized.h"
 #include "graph/text_words.h"
 
 #include "octet/graph_text.h"
@@ -139,8 +140,8 @@ class Printer {
   std::string attr_value(float v) const { return number(v); }
   std::string attr_value(const std::string& v) const { return quoted(v); }
   std::string attr_value(const Tensor& v) const { return "tensor(" + tensor(v, ", ") + ")"; }
-  std::string attr_value(const RawProto& v) const {
-    return fmt::format("raw({}, {})", v.field, quoted(hex(v.bytes)));
+  std::string attr_value(const std::shared_ptr<const SerializedAttribute>& v) const {
+    return v == nullptr ? "none" : fmt::format("raw({}, {})", v->field, quoted(hex(v->bytes)));
   }
   std::string attr_value(const GraphPtr& v) const {
     std::string text = Printer(options_, indent_ + 1).graph(*v);

@@ -134,18 +134,22 @@ Result<AttributeFields> scan(Bytes message, const Source& source) {
   return out;
 }
 
-/// AttributeFields of several tensors that Tensor has no place for: empty when none has any.
-void keep_extra(const std::vector<ReadTensor>& tensors, Attribute& out) {
-  Encoder all;
+/// Fields of tensors that Tensor has no place for: none when no tensor has any.
+void keep_fields(const std::vector<ReadTensor>& tensors, Attribute& out) {
+  SerializedTensors kept;
   bool any = false;
   for (const ReadTensor& t : tensors) {
-    Encoder extra;
-    extra.text(tensor_proto::kName, t.name);
-    extra.raw(t.extra);
-    any = any || extra.size() > 0;
-    all.message(attribute::kTensors, extra);
+    Encoder fields;
+    fields.text(tensor_proto::kName, t.name);
+    fields.raw(t.fields);
+    any = any || fields.size() > 0;
+    kept.fields.push_back(fields.str());
   }
-  if (any) out.extra = all.str();
+  if (any) out.tensors = std::make_shared<const SerializedTensors>(std::move(kept));
+}
+
+std::shared_ptr<const SerializedAttribute> as_read(int32_t field, std::string bytes) {
+  return std::make_shared<const SerializedAttribute>(SerializedAttribute{field, std::move(bytes)});
 }
 
 Status set_tensors(const AttributeFields& fields, const Source& source, Attribute& out) {
@@ -154,7 +158,7 @@ Status set_tensors(const AttributeFields& fields, const Source& source, Attribut
     read.push_back(OCTET_TRY(read_tensor(fields.message, source)));
   for (const Bytes message : fields.messages)
     read.push_back(OCTET_TRY(read_tensor(message, source)));
-  keep_extra(read, out);
+  keep_fields(read, out);
   if (fields.set & 1u << kind::kTensor) {
     out.value = std::move(read.front().tensor);
     return ok_status();
@@ -191,10 +195,10 @@ Status set_value(AttributeFields& fields, int32_t which, GraphReader& scope, Att
   case kind::kTensors:
     return set_tensors(fields, scope.source(), out);
   case kind::kSparses:
-    out.value = RawProto{attribute::kSparses, std::move(fields.repeated_raw)};
+    out.value = as_read(attribute::kSparses, std::move(fields.repeated_raw));
     return ok_status();
   case kind::kTypes:
-    out.value = RawProto{attribute::kTypes, std::move(fields.repeated_raw)};
+    out.value = as_read(attribute::kTypes, std::move(fields.repeated_raw));
     return ok_status();
   case kind::kGraphs: {
     std::vector<GraphPtr> graphs;
@@ -212,8 +216,8 @@ Status set_value(AttributeFields& fields, int32_t which, GraphReader& scope, Att
     out.value = OCTET_TRY(scope.read_subgraph(fields.message));
   else
     out.value =
-        RawProto{which == kind::kSparse ? int32_t{attribute::kSparse} : int32_t{attribute::kType},
-                 std::string(fields.message)};
+        as_read(which == kind::kSparse ? int32_t{attribute::kSparse} : int32_t{attribute::kType},
+                std::string(fields.message));
   return ok_status();
 }
 

@@ -103,7 +103,7 @@ Status GraphReader::add_constants(const Fields& fields) {
     if (name.empty()) return error("has no name");
     const ValueId id = graph_.add_constant(std::string(name), std::move(read.tensor));
     OCTET_TRY(declare(name, id));
-    if (!read.extra.empty()) serialized_[id].tensor = std::move(read.extra);
+    if (!read.fields.empty()) serialized_[id].tensor = std::move(read.fields);
     const auto input = defaulted_.find(name);
     if (input == defaulted_.end()) return ok_status();
     serialized_[id].input_position = input->second.position;

@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/serialized.h"
 #include "graph/verify.h"
 #include "onnx/read_graph.h"
 #include "onnx/read_tensor.h"
@@ -55,6 +56,7 @@ Result<LocalFunction> read_function_header(Bytes message, const Source& source) 
 struct ModelFields {
   ModelInfo info;
   std::map<std::string, int64_t> opsets;
+  SerializedModel kept;
   Bytes graph;
   bool has_graph = false;
 };
@@ -95,7 +97,7 @@ Status read_field(Reader& reader, const Source& source, ModelFields& out) {
                                             fmt::format("functions[{}]", info.functions.size())));
     break;
   default:
-    info.unknown_fields.emplace_back(reader.raw());
+    out.kept.fields.append(reader.raw());
   }
   return ok_status();
 }
@@ -150,7 +152,9 @@ Result<Graph> read_model(const Source& source) {
   Graph graph = OCTET_TRY_WITH(graph_reader.read(fields.graph), "graph");
   std::swap(fields.info.graph_doc, graph.info.graph_doc);
   std::swap(fields.info.graph_metadata, graph.info.graph_metadata);
-  std::swap(fields.info.graph_extra, graph.info.graph_extra);
+  fields.kept.graph = serialized(graph.info).graph;
+  if (!fields.kept.fields.empty() || !fields.kept.graph.empty())
+    fields.info.serialized = std::make_shared<const SerializedModel>(std::move(fields.kept));
   graph.info = std::move(fields.info);
   OCTET_TRY_WITH(verify(graph), "graph");
   return graph;

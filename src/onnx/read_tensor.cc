@@ -13,7 +13,8 @@ namespace octet::onnx {
 namespace {
 
 struct TensorFields {
-  std::string name, extra;
+  std::string name;
+  std::string others; ///< fields that this reader does not know, each with its tag
   Shape dims;
   DType type = DType::kUndefined;
   bool has_raw = false, is_external = false;
@@ -102,7 +103,7 @@ Status read_field(Reader& reader, const Source& source, TensorFields& out) {
     out.is_external = reader.integer() == 1;
     break;
   default:
-    out.extra.append(reader.raw());
+    out.others.append(reader.raw());
   }
   return ok_status();
 }
@@ -246,7 +247,7 @@ Result<ReadTensor> read_tensor(Bytes message, const Source& source) {
   const auto frame = [&] { return fmt::format("tensor \"{}\"", fields.name); };
   OCTET_TRY_WITH(std::move(status), frame());
   Tensor tensor = OCTET_TRY_WITH(make_tensor(fields, source), frame());
-  return ReadTensor{std::move(fields.name), std::move(tensor), std::move(fields.extra)};
+  return ReadTensor{std::move(fields.name), std::move(tensor), std::move(fields.others)};
 }
 
 } // namespace octet::onnx

@@ -11,7 +11,8 @@ namespace octet::onnx {
 struct ReadTensor {
   std::string name;
   Tensor tensor;
-  std::string extra; ///< serialized: doc string, metadata and fields that this reader does not know
+  std::string
+      fields; ///< serialized: doc string, metadata and fields that this reader does not know
 };
 
 Result<ReadTensor> read_tensor(Bytes message, const Source& source);

@@ -56,8 +56,7 @@ Result<Encoder> encode_model(const Graph& graph, ExternalPlan* external) {
     out.message(model::kMetadataProps, onnx::encode_entry(key, value));
   for (const LocalFunction& f : info.functions)
     out.bytes(model::kFunctions, f.bytes);
-  for (const std::string& field : info.unknown_fields)
-    out.raw(field);
+  out.raw(serialized(info).fields);
   return out;
 }
 

@@ -21,6 +21,7 @@ Bytes find_field(Bytes message, uint32_t field, const Source& source) {
 
 Status GraphReader::scan_node(Bytes message, NodeFields& out) {
   Node& node = out.node;
+  SerializedNode kept;
   Reader reader = source_.reader(message);
   while (reader.next()) {
     switch (reader.field()) {
@@ -52,7 +53,7 @@ Status GraphReader::scan_node(Bytes message, NodeFields& out) {
       node.metadata.push_back(OCTET_TRY(read_entry(reader.bytes(), source_)));
       break;
     default:
-      node.extra.append(reader.raw());
+      kept.fields.append(reader.raw());
     }
   }
   OCTET_TRY(reader.finish());
@@ -60,11 +61,14 @@ Status GraphReader::scan_node(Bytes message, NodeFields& out) {
   node.name = std::string(out.name);
   node.op_type = std::string(out.op_type);
   if (node.domain == "ai.onnx") node.domain.clear();
+  if (!kept.fields.empty())
+    node.serialized = std::make_shared<const SerializedNode>(std::move(kept));
   return ok_status();
 }
 
 Status GraphReader::scan(Bytes message, Fields& out) {
   Reader reader = source_.reader(message);
+  SerializedModel kept;
   graph_.name.clear();
   while (reader.next()) {
     switch (reader.field()) {
@@ -106,9 +110,11 @@ Status GraphReader::scan(Bytes message, Fields& out) {
       graph_.info.graph_metadata.push_back(OCTET_TRY(read_entry(reader.bytes(), source_)));
       break;
     default:
-      graph_.info.graph_extra.append(reader.raw());
+      kept.graph.append(reader.raw());
     }
   }
+  if (!kept.graph.empty())
+    graph_.info.serialized = std::make_shared<const SerializedModel>(std::move(kept));
   return reader.finish();
 }
 

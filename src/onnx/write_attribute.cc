@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attribute to AttributeProto. Source: onnx.proto, AttributeProto.
 #include "core/format.h"
+#include "graph/serialized.h"
 #include "onnx/schema.h"
 #include "onnx/write_graph.h"
 
@@ -9,12 +10,10 @@ namespace {
 
 namespace kind = attribute_type;
 
-/// The serialized fields of tensor `index` that the reader kept; see Attribute::extra.
-std::string_view extra_of(const std::string& extra, size_t index) {
-  Reader reader(extra, extra.data());
-  for (size_t i = 0; reader.next(); ++i)
-    if (i == index) return reader.bytes();
-  return {};
+/// The fields of tensor `index` that the reader kept.
+std::string_view fields_of(const Attribute& attribute, size_t index) {
+  const std::vector<std::string>& all = serialized_tensors(attribute).fields;
+  return index < all.size() ? std::string_view(all[index]) : std::string_view();
 }
 
 /// Writes the value and returns its AttributeType.
@@ -40,7 +39,7 @@ struct ValueWriter {
     return kind::kString;
   }
   Kind operator()(const Tensor& v) const {
-    out.message(attribute::kTensor, encode_tensor(v, {}, extra_of(attribute.extra, 0), nullptr));
+    out.message(attribute::kTensor, encode_tensor(v, {}, fields_of(attribute, 0), nullptr));
     return kind::kTensor;
   }
   Kind operator()(const GraphPtr& v) const {
@@ -65,8 +64,7 @@ struct ValueWriter {
   }
   Kind operator()(const std::vector<Tensor>& v) const {
     for (size_t i = 0; i < v.size(); ++i)
-      out.message(attribute::kTensors,
-                  encode_tensor(v[i], {}, extra_of(attribute.extra, i), nullptr));
+      out.message(attribute::kTensors, encode_tensor(v[i], {}, fields_of(attribute, i), nullptr));
     return kind::kTensors;
   }
   Kind operator()(const std::vector<GraphPtr>& v) const {
@@ -76,22 +74,23 @@ struct ValueWriter {
     }
     return kind::kGraphs;
   }
-  Kind operator()(const RawProto& v) const {
-    switch (v.field) {
+  Kind operator()(const std::shared_ptr<const SerializedAttribute>& v) const {
+    if (!v) return error("holds no sparse tensor or type");
+    switch (v->field) {
     case attribute::kSparses:
-      out.raw(v.bytes);
+      out.raw(v->bytes);
       return kind::kSparses;
     case attribute::kTypes:
-      out.raw(v.bytes);
+      out.raw(v->bytes);
       return kind::kTypes;
     case attribute::kSparse:
-      out.bytes(attribute::kSparse, v.bytes);
+      out.bytes(attribute::kSparse, v->bytes);
       return kind::kSparse;
     case attribute::kType:
-      out.bytes(attribute::kType, v.bytes);
+      out.bytes(attribute::kType, v->bytes);
       return kind::kType;
     default:
-      return error(ErrorCode::kInternal, "keeps field {}, which is none of an attribute", v.field);
+      return error(ErrorCode::kInternal, "keeps field {}, which is none of an attribute", v->field);
     }
   }
 };

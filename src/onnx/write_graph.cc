@@ -66,7 +66,7 @@ class GraphWriter {
     add_interface();
     for (const auto& [key, value] : graph_.info.graph_metadata)
       out_.message(graph_proto::kMetadataProps, encode_entry(key, value));
-    out_.raw(graph_.info.graph_extra);
+    out_.raw(serialized(graph_.info).graph);
     return std::move(out_);
   }
 
@@ -89,7 +89,7 @@ class GraphWriter {
     out.text(node_proto::kOverload, node.overload);
     for (const auto& [key, value] : node.metadata)
       out.message(node_proto::kMetadataProps, encode_entry(key, value));
-    out.raw(node.extra);
+    out.raw(serialized(node).fields);
     return out;
   }
 

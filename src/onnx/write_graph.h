@@ -42,10 +42,10 @@ class ExternalPlan {
   std::map<std::pair<const std::byte*, size_t>, int64_t> offsets_;
 };
 
-/// A TensorProto. `extra`: serialized fields to add. `external` may be null.
+/// A TensorProto. `fields`: serialized ones to add. `external` may be null.
 Encoder encode_tensor(const Tensor& tensor,
                       std::string_view name,
-                      std::string_view extra,
+                      std::string_view fields,
                       ExternalPlan* external);
 Encoder encode_entry(std::string_view key, std::string_view value);
 

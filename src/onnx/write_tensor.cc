@@ -36,14 +36,14 @@ Encoder encode_entry(std::string_view key, std::string_view value) {
 
 Encoder encode_tensor(const Tensor& tensor,
                       std::string_view name,
-                      std::string_view extra,
+                      std::string_view fields,
                       ExternalPlan* external) {
   Encoder out;
   for (const int64_t d : tensor.shape())
     out.integer(tensor_proto::kDims, d);
   out.integer(tensor_proto::kDataType, static_cast<int64_t>(tensor.type()));
   out.text(tensor_proto::kName, name);
-  out.raw(extra);
+  out.raw(fields);
   if (tensor.type() == DType::kString) {
     for (const std::string& s : tensor.string_values())
       out.bytes(tensor_proto::kStringData, s);

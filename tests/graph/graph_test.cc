@@ -4,6 +4,7 @@
 
 #include "core/philox.h"
 #include "graph/patch.h"
+#include "graph/serialized.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
 #include "passes/rewrite.h"
@@ -11,6 +12,7 @@
 
 #include "octet/graph.h"
 #include "octet/graph_text.h"
+#include "octet/onnx.h"
 
 namespace octet {
 namespace {
@@ -244,6 +246,53 @@ TEST(Graph, ValuesLikeThoseOfAnotherGraph) {
   EXPECT_EQ(to.value(to.add_like(from.value(c), xs)).captured, xs);
   EXPECT_FALSE(to.value(to.add_like(from.value(y))).producer.valid());
   EXPECT_EQ(to.value(to.add_like(from.value(x))).name, "x_1") << "names stay unique";
+}
+
+/// A node with an attribute that no operator computes with: a TypeProto.
+constexpr const char* kTyped = R"(graph g opset(""=17)
+input x: f32[2]
+y = Neg(x) {type=raw(14, "0a020801")} "n"
+output y: f32[2]
+)";
+
+TEST(Serialized, AttributesAreTextHashAndBytes) {
+  const Graph g = parse(kTyped);
+  EXPECT_NE(print(g).find("{type=raw(14, \"0a020801\")}"), std::string::npos) << print(g);
+  EXPECT_EQ(parse(print(g).c_str()).content_hash(), g.content_hash());
+  Graph other = g;
+  other.mutable_node(*other.find_node("n")).attributes.at("type").value =
+      std::make_shared<const SerializedAttribute>(SerializedAttribute{14, "\n\2\b\2"});
+  EXPECT_NE(other.content_hash(), g.content_hash());
+  const std::string bytes = serialize_onnx(g).value();
+  EXPECT_NE(bytes.find("\x72\4\n\2\b\1"), std::string::npos) << "field 14, four bytes";
+}
+
+TEST(Serialized, AnAttributeOfNothingIsAnErrorWhenWritten) {
+  Graph g = parse(kTyped);
+  g.mutable_node(*g.find_node("n")).attributes.at("type").value =
+      std::shared_ptr<const SerializedAttribute>();
+  EXPECT_NE(g.content_hash(), 0U);
+  EXPECT_NE(print(g).find("{type=none}"), std::string::npos) << print(g);
+  const Result<std::string> bytes = serialize_onnx(g);
+  ASSERT_FALSE(bytes.ok());
+  EXPECT_NE(bytes.error().text().find("attribute \"type\": holds no sparse tensor or type"),
+            std::string::npos)
+      << bytes.error().text();
+}
+
+TEST(Serialized, GoesAlongWithCopies) {
+  Graph from = parse(kChain);
+  const NodeId n = *from.find_node("n0");
+  from.mutable_node(n).serialized =
+      std::make_shared<const SerializedNode>(SerializedNode{"\x7a\1a"});
+  const ValueId x = *from.find_value("x");
+  from.set_serialized(x, std::make_shared<const SerializedValue>(SerializedValue{.sparse = "s"}));
+  const Graph copy = from;
+  EXPECT_EQ(serialized(copy.node(n)).fields, "\x7a\1a");
+  EXPECT_EQ(serialized(copy.value(x)).sparse, "s");
+  EXPECT_EQ(serialized(copy.node(*from.find_node("n1"))).fields, "");
+  Graph to;
+  EXPECT_EQ(serialized(to.value(to.add_like(copy.value(x)))).sparse, "s");
 }
 
 TEST(Verify, NamesTheBrokenThing) {

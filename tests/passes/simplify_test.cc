@@ -138,6 +138,19 @@ output y: f32[4096, 4096]
   EXPECT_TRUE(apply(g, fold_constants).empty());
 }
 
+TEST(EliminateDuplicates, ComparesWhatStaysSerialized) {
+  const auto nodes_left = [](const std::string& second) {
+    Graph g =
+        parse("graph g opset(\"\"=17)\ninput x: f32[2]\na = Neg(x) {type=raw(14, \"0a020801\")}\n"
+              "b = Neg(x) {type=raw(14, \"" +
+              second + "\")}\ny = Add(a, b)\noutput y: f32[2]\n");
+    apply(g, eliminate_duplicates);
+    return g.nodes().size();
+  };
+  EXPECT_EQ(nodes_left("0a020801"), 2U);
+  EXPECT_EQ(nodes_left("0a020802"), 3U);
+}
+
 TEST(FoldConstants, LargeGraphsKeepWhatIsLarge) {
   Graph g = parse(R"(graph g opset(""=17)
 input x: f32[2, 1100000]

@@ -7,6 +7,7 @@
 
 #include "graph/bodies.h"
 #include "graph/label.h"
+#include "graph/serialized.h"
 #include "ops/evaluate.h"
 #include "passes/match.h"
 #include "passes/simplify/rules.h"
@@ -19,6 +20,10 @@ bool same_attribute(const Attribute& a, const Attribute& b) {
   if (const auto* t = std::get_if<Tensor>(&a.value)) {
     const auto* u = std::get_if<Tensor>(&b.value);
     return u != nullptr && t->identical(*u);
+  }
+  if (const auto* s = std::get_if<std::shared_ptr<const SerializedAttribute>>(&a.value)) {
+    const auto* t = std::get_if<std::shared_ptr<const SerializedAttribute>>(&b.value);
+    return t != nullptr && (*s == *t || (*s && *t && **s == **t));
   }
   return std::visit(
       [&](const auto& value) {
