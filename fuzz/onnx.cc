@@ -9,8 +9,9 @@
 #include "borrow.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
-#include "passes/standardize/inline_functions.h"
 #include "replay/seeds.h"
+
+#include "octet/passes.h"
 
 namespace {
 

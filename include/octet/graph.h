@@ -149,7 +149,7 @@ struct Value {
   bool is_constant() const { return kind == ValueKind::kConstant; }
 };
 
-/// A local function, kept as it was serialized and inlined on demand (passes/inline_functions.h).
+/// A local function, kept as it was serialized and inlined on demand (octet/passes.h).
 struct LocalFunction {
   std::string domain, name, overload;
   std::string bytes; ///< FunctionProto

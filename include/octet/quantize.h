@@ -165,6 +165,14 @@ Result<std::vector<std::string>> exclude_steps(QuantizationPlan& plan,
 /// The next inputs of the graph, one tensor for each, or nullopt at the end.
 using CalibrationSource = std::function<Result<std::optional<std::vector<Tensor>>>()>;
 
+/// Evenly spaced examples of a data set, `samples` of them (0 or less: all), in batches of
+/// `batch_size`, bound to the inputs of the graph. Where the graph fixes the first dimension it is
+/// the size of every batch, and the last one is filled up from the first example on. Graph and data
+/// set must outlive it, and one source is gone through once. Errors come with the batch: what
+/// Dataset::batch and bind_inputs say.
+CalibrationSource
+batches_of(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size);
+
 /// Plans the quantization of a float graph. Batches stream; nothing of them is kept. `samples`: how
 /// many the source will bring, for progress (0: not known). Errors: an unknown target or pattern
 /// that matches nothing, a source that brings nothing, NaN in an activation, a mode that the target

@@ -12,7 +12,8 @@
 #include "graph/label.h"
 #include "ops/infer.h"
 #include "ops/qdq/site.h"
-#include "passes/standardize/inline_functions.h"
+
+#include "octet/passes.h"
 
 namespace octet {
 

@@ -4,7 +4,8 @@
 #include <cstdlib>
 
 #include "core/format.h"
-#include "passes/drop_input.h"
+
+#include "octet/passes.h"
 
 namespace octet::cli {
 

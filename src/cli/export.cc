@@ -13,13 +13,13 @@
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/json.h"
-#include "passes/standardize/inline_functions.h"
 #include "targets/runtime_limits.h"
 #include "targets/tables.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "octet/passes.h"
 #include "octet/target.h"
 
 namespace octet::cli {

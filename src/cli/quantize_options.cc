@@ -10,10 +10,10 @@
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/string_util.h"
-#include "quant/calibrate.h"
 #include <CLI/CLI.hpp>
 
 #include "octet/export.h"
+#include "octet/quantize.h"
 #include "octet/ranges.h"
 #include "octet/target.h"
 

@@ -9,11 +9,12 @@
 #include "cli/outputs.h"
 #include "core/format.h"
 #include "core/json.h"
-#include "quant/calibrate.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "octet/quantize.h"
 
 namespace octet::cli {
 namespace {

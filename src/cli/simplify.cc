@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet simplify: the same model said shorter, with a record of every rewrite.
-#include "passes/simplify/simplify.h"
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -17,11 +15,12 @@
 #include "core/json.h"
 #include "core/string_util.h"
 #include "ops/infer.h"
-#include "passes/standardize/inline_functions.h"
 #include "passes/standardize/raise_opset.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "octet/passes.h"
 
 namespace octet::cli {
 namespace {
@@ -94,7 +93,7 @@ class Simplify final : public Command {
     OCTET_TRY_WITH(drop(graph), model_);
     if (opset_ > 0) OCTET_TRY_WITH(raise_opset(graph, opset_), model_);
     SimplifyOptions options;
-    options.rewrite.max_steps = max_steps_;
+    options.max_steps = max_steps_;
     options.neutral_parameters =
         keep_parameters_ ? NeutralParameters::kKeep : NeutralParameters::kEliminate;
     if (drop_dropout_) options.training_dropout = TrainingDropout::kRemove;

@@ -9,16 +9,9 @@
 
 #include "graph/live_uses.h"
 
-#include "octet/graph.h"
+#include "octet/passes.h"
 
 namespace octet {
-
-/// Whether a rewrite changes numbers.
-enum class Exactness {
-  kExact,    ///< every output bit stays
-  kRounding, ///< equal in real arithmetic, rounded in another order
-  kInexact,  ///< changes the meaning; `why` says how
-};
 
 class Patch {
  public:

@@ -2,8 +2,6 @@
 //   ids: i64[N, S] ─▶ Gather(table) ─▶ Add(words)    =>    constant [1, 1] ─▶ Gather ─▶ Add(words)
 //   ids: i64[N, S] ─▶ other                          =>    Expand(constant, Shape(words)) ─▶ other
 // Changes the meaning as asked for: the input is the number from now on.
-#include "passes/drop_input.h"
-
 #include <algorithm>
 #include <set>
 
@@ -12,6 +10,8 @@
 #include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/simplify/only_broadcast.h"
+
+#include "octet/passes.h"
 
 namespace octet {
 namespace {
@@ -95,6 +95,7 @@ Result<std::string> drop_input(Graph& graph, const std::string& name, double val
   const std::optional<ValueId> other = like(graph, input);
   LiveUses uses(graph);
   OCTET_TRY(check_indices(graph, uses, input, value));
+  const Tensor constant = OCTET_TRY(filled(type.type, narrow, value));
   if (other) {
     // Whoever asks for its shape only may ask the other input.
     const std::vector<Uses::Use> all(uses.of(input).begin(), uses.of(input).end());
@@ -103,7 +104,6 @@ Result<std::string> drop_input(Graph& graph, const std::string& name, double val
         graph.set_node_input(use.node, use.input, *other);
     uses = LiveUses(graph);
   }
-  const Tensor constant = OCTET_TRY(filled(type.type, narrow, value));
   if (type.static_shape() || only_broadcast(graph, uses, input)) {
     graph.set_constant(input, constant);
     return taken + ": a constant " + graph.value(input).type.text();

@@ -14,7 +14,7 @@
 #include "graph/patch.h"
 #include "ops/infer.h"
 
-#include "octet/graph.h"
+#include "octet/passes.h"
 
 namespace octet {
 
@@ -38,15 +38,6 @@ struct Rule {
 struct BoundRule {
   std::string_view name;
   std::function<RuleFn> apply;
-};
-
-/// One applied patch, for logs and reports.
-struct Step {
-  int number; ///< from 1
-  std::string rule;
-  std::string node;
-  std::string why;
-  Exactness exactness;
 };
 
 /// When the verifier looks at the whole graph.

@@ -48,8 +48,4 @@ Status collect(const Graph& graph,
                const QuantizeOptions& options,
                int64_t samples);
 
-/// Evenly spaced examples of a data set, in batches. The graph and the data set must outlive it.
-CalibrationSource
-batches_of(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size);
-
 } // namespace octet

@@ -13,12 +13,13 @@
 #include "core/pages.h"
 #include "ops/infer.h"
 #include "ops/value_range.h"
-#include "passes/simplify/simplify.h"
 #include "passes/standardize/raise_opset.h"
 #include "quant/calibrate.h"
 #include "quant/place.h"
 #include "quant/prepare.h"
 #include "quant/scheme.h"
+
+#include "octet/passes.h"
 
 namespace octet {
 

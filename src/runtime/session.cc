@@ -14,9 +14,10 @@
 #include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
-#include "passes/simplify/simplify.h"
 #include "runtime/plan.h"
 #include "runtime/workers.h"
+
+#include "octet/passes.h"
 
 namespace octet {
 namespace {

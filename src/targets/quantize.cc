@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "quant/apply.h"
-#include "quant/calibrate.h"
 #include "quant/plan.h"
 #include "targets/tables.h"
 

@@ -7,13 +7,13 @@
 #include <map>
 #include <set>
 
-#include "passes/simplify/simplify.h"
 #include "support/backend.h"
 #include "support/expectations.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
 #include "octet/onnx.h"
+#include "octet/passes.h"
 
 namespace octet {
 namespace {

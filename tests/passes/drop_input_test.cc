@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // An input that is one number from now on: what it becomes, and that nothing else changes.
-#include "passes/drop_input.h"
 #include "passes/pass_support.h"
-#include "passes/simplify/simplify.h"
+
+#include "octet/passes.h"
 
 namespace octet {
 namespace {

@@ -7,11 +7,11 @@
 #include "graph/verify.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
-#include "passes/standardize/inline_functions.h"
 #include <gtest/gtest.h>
 
 #include "octet/graph_text.h"
 #include "octet/onnx.h"
+#include "octet/passes.h"
 
 namespace octet {
 namespace {

@@ -2,8 +2,9 @@
 // A graph written for a later operator set gives the same bits, or an error that names why not.
 #include "core/format.h"
 #include "passes/pass_support.h"
-#include "passes/simplify/simplify.h"
 #include "passes/standardize/raise_opset.h"
+
+#include "octet/passes.h"
 
 namespace octet {
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // simplify in the bodies of If, Loop and Scan: fewer nodes, the same bits.
 #include "passes/pass_support.h"
-#include "passes/simplify/simplify.h"
+
+#include "octet/passes.h"
 
 namespace octet {
 namespace {
@@ -63,7 +64,7 @@ TEST(SimplifyBodies, StopsAfterSteps) {
     const Graph before = parse(kIf);
     Graph after = before;
     SimplifyOptions options;
-    options.rewrite.max_steps = static_cast<int>(limit);
+    options.max_steps = static_cast<int>(limit);
     ASSERT_EQ(simplify(after, options)->size(), limit);
     expect_same_numbers(before, after, 0);
   }

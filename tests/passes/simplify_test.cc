@@ -4,11 +4,11 @@
 
 #include "passes/pass_support.h"
 #include "passes/simplify/rules.h"
-#include "passes/simplify/simplify.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
 #include "octet/graph_text.h"
+#include "octet/passes.h"
 
 namespace octet {
 namespace {

@@ -9,10 +9,10 @@
 #include "core/cpu.h"
 #include "core/philox.h"
 #include "passes/lower/lower.h"
-#include "passes/simplify/simplify.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
+#include "octet/passes.h"
 #include "octet/session.h"
 
 namespace octet::test {

@@ -3,11 +3,11 @@
 // draws the same.
 #include "core/cpu.h"
 #include "passes/lower/lower.h"
-#include "passes/simplify/simplify.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
 #include "octet/graph_text.h"
+#include "octet/passes.h"
 #include "octet/session.h"
 
 namespace octet {

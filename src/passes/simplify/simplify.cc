@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/simplify/simplify.h"
-
 #include "graph/sizes.h"
 #include "passes/rewrite_bodies.h"
 #include "passes/simplify/rules.h"
 #include "passes/standardize/standard_operators.h"
+
+#include "octet/passes.h"
 
 namespace octet {
 
@@ -45,9 +45,8 @@ constexpr Rule kRules[] = {
     {"eliminate_nan_guard", eliminate_nan_guard},
 };
 
-} // namespace
-
-std::vector<Rule> simplify_rules(const SimplifyOptions& options) {
+/// In the order in which each round of the driver tries them.
+std::vector<Rule> rules_for(const SimplifyOptions& options) {
   std::vector<Rule> out(std::begin(kRules), std::end(kRules));
   if (options.training_dropout == TrainingDropout::kRemove)
     out.push_back({"remove_training_dropout", remove_training_dropout});
@@ -59,13 +58,15 @@ std::vector<Rule> simplify_rules(const SimplifyOptions& options) {
   return out;
 }
 
+} // namespace
+
 Result<std::vector<Step>> simplify(Graph& graph, const SimplifyOptions& options) {
   graph.remove_dead();
-  std::vector<Rule> rules = simplify_rules(options);
+  std::vector<Rule> rules = rules_for(options);
   for (Rule& rule : rules)
     if (rule.apply == fold_constants && constant_bytes(graph) > kLargeConstantBytes)
       rule.apply = fold_small_constants;
-  return rewrite_with_bodies(graph, rules, options.rewrite);
+  return rewrite_with_bodies(graph, rules, {.max_steps = options.max_steps});
 }
 
 } // namespace octet

@@ -2,8 +2,6 @@
 // Source: the ONNX IR specification, "Functions": an attribute that the call does not have and that
 // has no default is left out of the nodes that refer to it; a missing input is a missing input of
 // the nodes that use it.
-#include "passes/standardize/inline_functions.h"
-
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -13,6 +11,8 @@
 #include "graph/label.h"
 #include "graph/verify.h"
 #include "onnx/function.h"
+
+#include "octet/passes.h"
 
 namespace octet {
 namespace {

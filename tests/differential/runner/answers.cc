@@ -7,11 +7,11 @@
 #include "core/cpu.h"
 #include "core/format.h"
 #include "ops/infer.h"
-#include "passes/simplify/simplify.h"
 #include "runner/bounds.h"
 
 #include "octet/export.h"
 #include "octet/onnx.h"
+#include "octet/passes.h"
 #include "octet/session.h"
 #include "octet/target.h"
 
