@@ -10,8 +10,8 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/paths.cc.in ${PROJECT_BINARY_DIR}/gen
 file(GLOB support_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/*.cc)
 add_library(octet_test_support STATIC ${support_sources} ${PROJECT_BINARY_DIR}/generated/paths.cc)
 target_include_directories(octet_test_support PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-target_link_libraries(octet_test_support PUBLIC octet_flags liboctet octet_dependencies GTest::gtest)
-target_compile_options(octet_test_support PUBLIC $<$<CONFIG:Release>:-O0>) # what is tested is optimized, in liboctet
+target_link_libraries(octet_test_support PUBLIC octet_flags octet_internals GTest::gtest)
+target_compile_options(octet_test_support PUBLIC $<$<CONFIG:Release>:-O0>) # what is tested is optimized, in octet_internals
 # Only executables link it, and they use its precompiled headers: compiled as they are.
 set_target_properties(octet_test_support PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(octet_test_support PRIVATE -fPIE)
@@ -77,7 +77,7 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
   file(GLOB differential_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/differential/runner/*.cc)
   add_executable(octet_differential ${differential_sources})
   target_include_directories(octet_differential PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests/differential)
-  target_link_libraries(octet_differential PRIVATE octet_flags liboctet octet_dependencies)
+  target_link_libraries(octet_differential PRIVATE octet_flags octet_internals)
 
   file(GLOB test_scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*.sh ${PROJECT_SOURCE_DIR}/tests/*/*.py)
   foreach(script IN LISTS test_scripts)
@@ -110,7 +110,7 @@ endif()
 
 add_library(octet_fuzz_replay OBJECT EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/fuzz/replay/replay.cc)
 target_include_directories(octet_fuzz_replay PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/fuzz)
-target_link_libraries(octet_fuzz_replay PRIVATE octet_flags liboctet octet_dependencies)
+target_link_libraries(octet_fuzz_replay PRIVATE octet_flags octet_internals)
 # As with the tests' support, executables use its precompiled headers.
 set_target_properties(octet_fuzz_replay PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 target_compile_options(octet_fuzz_replay PRIVATE -fPIE PUBLIC $<$<CONFIG:Release>:-O0>)
@@ -121,7 +121,7 @@ foreach(source IN LISTS fuzz_sources)
   cmake_path(GET source STEM stem)
   add_executable(octet_fuzz_${stem} ${source})
   target_include_directories(octet_fuzz_${stem} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/fuzz)
-  target_link_libraries(octet_fuzz_${stem} PRIVATE octet_flags liboctet octet_dependencies)
+  target_link_libraries(octet_fuzz_${stem} PRIVATE octet_flags octet_internals)
   if(stem STREQUAL config) # the command's own sources are in no library
     target_sources(octet_fuzz_config PRIVATE ${PROJECT_SOURCE_DIR}/src/cli/config.cc)
     target_link_libraries(octet_fuzz_config PRIVATE CLI11::CLI11)
