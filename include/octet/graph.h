@@ -110,8 +110,6 @@ struct Node {
   }
   ValueId input(size_t i) const { return i < inputs.size() ? inputs[i] : ValueId{}; }
   ValueId output(size_t i) const { return i < outputs.size() ? outputs[i] : ValueId{}; }
-  /// `Conv "conv1"`.
-  std::string label() const;
 
   int64_t attr_int(std::string_view key, int64_t otherwise) const;
   float attr_float(std::string_view key, float otherwise) const;

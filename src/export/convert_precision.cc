@@ -10,6 +10,7 @@
 
 #include "core/format.h"
 #include "export/precision_rules.h"
+#include "graph/label.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
 #include "passes/standardize/raise_opset.h"
@@ -89,7 +90,7 @@ class Converter {
 
   Status convert(NodeId id) {
     const auto why = why_float(graph_.node(id));
-    if (why) notes_.push_back({"keep_float", graph_.node(id).label(), *why, true});
+    if (why) notes_.push_back({"keep_float", label(graph_, graph_.node(id)), *why, true});
     const size_t count = graph_.node(id).inputs.size();
     for (size_t i = 0; i < count; ++i) {
       const ValueId in = graph_.node(id).inputs[i];
@@ -160,7 +161,7 @@ class Converter {
                         fmt::format("{} of {} numbers, up to {:.4g}, become {:.6g}: {} reads them "
                                     "as input {}",
                                     clamped, tensor.count(), worst, std::copysign(largest, worst),
-                                    graph_.node(reader).label(), input),
+                                    label(graph_, graph_.node(reader)), input),
                         false});
     return Tensor::from_doubles(to_, tensor.shape(), values);
   }

@@ -11,7 +11,7 @@ std::string name_of(const Graph& graph, const Node& node) {
   return {};
 }
 
-std::string full_label(const Graph& graph, const Node& node) {
+std::string label(const Graph& graph, const Node& node) {
   const std::string op = node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
   return op + " \"" + name_of(graph, node) + "\"";
 }

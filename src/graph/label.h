@@ -12,6 +12,6 @@ namespace octet {
 /// The node's name, or that of its first output. Takes nodes of graphs that are not valid, too.
 std::string name_of(const Graph& graph, const Node& node);
 /// `Conv "name"`, `com.microsoft.QGemm "name"`.
-std::string full_label(const Graph& graph, const Node& node);
+std::string label(const Graph& graph, const Node& node);
 
 } // namespace octet

@@ -34,11 +34,6 @@ TypeInfo tensor_type(DType type, std::span<const int64_t> shape) {
   return info;
 }
 
-std::string Node::label() const {
-  std::string out = domain.empty() ? op_type : domain + "." + op_type;
-  return out + " \"" + name + "\"";
-}
-
 const Attribute* Node::attr(std::string_view key) const {
   const auto found = attributes.find(key);
   return found == attributes.end() ? nullptr : &found->second;

@@ -56,7 +56,7 @@ Result<std::vector<NodeId>> Graph::topological() const {
   for (size_t i = 0; i < nodes_.size(); ++i)
     if (node_alive_[i] && waits[i] > 0)
       return error("node {}: is on a cycle: it needs a value that depends on its own output",
-                   full_label(*this, nodes_[i]));
+                   label(*this, nodes_[i]));
   return error(ErrorCode::kInternal, "the order of nodes lost one");
 }
 

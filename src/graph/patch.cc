@@ -105,7 +105,7 @@ Result<std::vector<NodeId>> Patch::apply(Graph& graph, LiveUses& uses) const {
   for (const NodeId id : made)
     for (const ValueId in : graph.node(id).inputs)
       if (!known(in))
-        return error("node {}: reads value #{}", full_label(graph, graph.node(id)), in.index);
+        return error("node {}: reads value #{}", label(graph, graph.node(id)), in.index);
   for (const Redirect& r : redirects_) {
     if (!known(r.value)) return error("a redirected input reads value #{}", r.value.index);
     uses.set_input(graph, r.node, r.index, r.value);

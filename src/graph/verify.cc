@@ -57,7 +57,7 @@ class Verifier {
       const auto& outs = graph_.node(v.producer).outputs;
       if (std::find(outs.begin(), outs.end(), v.id) == outs.end())
         return error("value \"{}\": {} does not list it as an output", v.name,
-                     full_label(graph_, graph_.node(v.producer)));
+                     label(graph_, graph_.node(v.producer)));
     }
     const bool used = v.kind != ValueKind::kNodeOutput || v.producer.valid();
     if (used && !names_.insert(v.name).second)
@@ -69,21 +69,20 @@ class Verifier {
     if (n.op_type.empty()) return error("node \"{}\": has no operator type", n.name);
     for (size_t i = 0; i < n.inputs.size(); ++i)
       if (n.inputs[i].valid())
-        OCTET_TRY_WITH(usable(n.inputs[i]),
-                       fmt::format("node {}: input {}", full_label(graph_, n), i));
+        OCTET_TRY_WITH(usable(n.inputs[i]), fmt::format("node {}: input {}", label(graph_, n), i));
     for (const ValueId id : n.captures)
-      OCTET_TRY_WITH(usable(id), fmt::format("node {}: capture", full_label(graph_, n)));
+      OCTET_TRY_WITH(usable(id), fmt::format("node {}: capture", label(graph_, n)));
     for (const ValueId id : n.outputs) {
       if (!id.valid()) continue;
       if (!known(id))
-        return error("node {}: output #{}: no such value", full_label(graph_, n), id.index);
+        return error("node {}: output #{}: no such value", label(graph_, n), id.index);
       if (graph_.value(id).producer != n.id)
-        return error("node {}: output \"{}\" has another producer", full_label(graph_, n),
+        return error("node {}: output \"{}\" has another producer", label(graph_, n),
                      graph_.value(id).name);
     }
     for (const auto& [key, inner] : bodies_of(n))
       OCTET_TRY_WITH(body(n, inner),
-                     fmt::format("node {}: attribute \"{}\"", full_label(graph_, n), key));
+                     fmt::format("node {}: attribute \"{}\"", label(graph_, n), key));
     return ok_status();
   }
 

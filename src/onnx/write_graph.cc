@@ -58,7 +58,7 @@ class GraphWriter {
     for (const NodeId id : OCTET_TRY(graph_.topological())) {
       const Node& node = graph_.node(id);
       out_.message(graph_proto::kNode,
-                   OCTET_TRY_WITH(encode_node(node), "node " + full_label(graph_, node)));
+                   OCTET_TRY_WITH(encode_node(node), "node " + label(graph_, node)));
     }
     out_.text(graph_proto::kName, graph_.name);
     add_constants();

@@ -110,8 +110,8 @@ class Inference {
     if (!op) {
       if (unknown_ == UnknownOp::kIgnore) return ok_status();
       return error(ErrorCode::kUnsupported,
-                   "node {}: octet has no definition of this operator (domain \"{}\")",
-                   full_label(g, n), n.domain);
+                   "node {}: octet has no definition of this operator (domain \"{}\")", label(g, n),
+                   n.domain);
     }
     InferContext context{.node = n, .version = g.opset(n.domain), .inputs = {}, .infer_body = {}};
     for (const ValueId in : n.inputs)
@@ -120,13 +120,13 @@ class Inference {
       return this->body(g, n, body, types);
     };
     const std::vector<OutputInfo> outputs =
-        OCTET_TRY_WITH(op->infer.fn(context), fmt::format("node {}", full_label(g, n)));
+        OCTET_TRY_WITH(op->infer.fn(context), fmt::format("node {}", label(g, n)));
     const std::vector<ValueId> out_ids = n.outputs;
     for (size_t k = 0; k < out_ids.size() && k < outputs.size(); ++k) {
       if (!out_ids[k].valid()) continue;
       TypeInfo merged = OCTET_TRY_WITH(
           combine(g.value(out_ids[k]).type, outputs[k].type),
-          fmt::format("node {}: output \"{}\"", full_label(g, n), g.value(out_ids[k]).name));
+          fmt::format("node {}: output \"{}\"", label(g, n), g.value(out_ids[k]).name));
       if (outputs[k].value) values_[out_ids[k]] = *outputs[k].value;
       g.set_type(out_ids[k], std::move(merged));
     }
@@ -157,7 +157,7 @@ class Inference {
     }
     if (copy.opsets.empty()) copy.opsets = outer.opsets;
     Inference inside(unknown_, depth_ + 1, declared_);
-    OCTET_TRY_WITH(inside.graph(copy), fmt::format("body of {}", full_label(outer, n)));
+    OCTET_TRY_WITH(inside.graph(copy), fmt::format("body of {}", label(outer, n)));
     trusted_ = trusted_ || inside.trusted_;
     std::vector<TypeInfo> out;
     for (const ValueId id : copy.outputs())

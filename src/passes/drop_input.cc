@@ -71,7 +71,7 @@ Status check_indices(const Graph& graph, const LiveUses& uses, ValueId input, do
       if (rows && (value >= static_cast<double>(*rows) || value < -static_cast<double>(*rows)))
         return error("input \"{}\" as {}: an index of {}, which takes from {} rows; give one of "
                      "0 to {}",
-                     graph.value(input).name, value, full_label(graph, node), *rows, *rows - 1);
+                     graph.value(input).name, value, label(graph, node), *rows, *rows - 1);
     }
   }
   return ok_status();

@@ -48,9 +48,9 @@ class Driver {
       const std::optional<Patch> patch =
           rule.apply(RuleContext{graph_, uses_, elements_}, graph_.node(id));
       if (!patch) continue;
-      const std::string label = full_label(graph_, graph_.node(id));
+      const std::string place = label(graph_, graph_.node(id));
       OCTET_TRY_WITH(apply(rule, *patch, graph_.node(id)),
-                     fmt::format("step {}: pass {}: node {}", steps_.size() + 1, rule.name, label));
+                     fmt::format("step {}: pass {}: node {}", steps_.size() + 1, rule.name, place));
       changed = true;
       order_is_current_ = false;
     }

@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "graph/edit.h"
+#include "graph/label.h"
 #include "graph/verify.h"
 #include "ops/evaluate.h"
 #include "ops/infer.h"
@@ -50,10 +51,10 @@ Status store_codes(Graph& graph, LiveUses& uses, NodeId id) {
   const std::vector<double> scales = OCTET_TRY(scale->to_doubles());
   for (const double s : scales)
     if (!(s > 0))
-      return error("node {}: scale {} is not positive; clamp scales while training", node.label(),
-                   s);
+      return error("node {}: scale {} is not positive; clamp scales while training",
+                   label(graph, node), s);
   const auto codes = evaluate_constant(graph, node);
-  if (!codes) return error("node {}: its codes cannot be computed", node.label());
+  if (!codes) return error("node {}: its codes cannot be computed", label(graph, node));
   const std::string name = graph.value(node.output(0)).name;
   replace_node(graph, uses, id, graph.add_constant(name + "_stored", (*codes)[0]));
   return ok_status();

@@ -10,6 +10,7 @@
 
 #include "core/format.h"
 #include "graph/edit.h"
+#include "graph/label.h"
 #include "quant/apply.h"
 #include "quant/qdq_writer.h"
 
@@ -30,9 +31,9 @@ class DynamicWriter {
         return error("target {} has no dynamic quantization (targets 1.3)", placement_.target);
       const NodeId id = OCTET_TRY(index_.node(node_plan));
       if (*node_plan.weight != 1)
-        return error("plan: {} has its weight at input 1, not {}", graph_.node(id).label(),
+        return error("plan: {} has its weight at input 1, not {}", label(graph_, graph_.node(id)),
                      *node_plan.weight);
-      OCTET_TRY_WITH(write(id), fmt::format("node {}", graph_.node(id).label()));
+      OCTET_TRY_WITH(write(id), fmt::format("node {}", label(graph_, graph_.node(id))));
     }
     return ok_status();
   }

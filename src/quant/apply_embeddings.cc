@@ -4,6 +4,7 @@
 // every run. Source: docs/targets.md section 9.
 #include "core/format.h"
 #include "graph/edit.h"
+#include "graph/label.h"
 #include "quant/apply.h"
 #include "quant/qdq_writer.h"
 
@@ -18,7 +19,7 @@ Status write_embedding(
   const std::string table = graph.value(node.input(0)).name;
   const Tensor* rows_of = graph.constant(node.input(0));
   if (rows_of == nullptr)
-    return error("plan: {} gathers from \"{}\", which is not constant", node.label(), table);
+    return error("plan: {} gathers from \"{}\", which is not constant", label(graph, node), table);
   const Tensor codes = OCTET_TRY(weight_codes(*rows_of, tensor));
   const ValueId stored = graph.add_constant(table + "_quantized", codes);
   const ValueId rows = graph.emit("Gather", {stored, node.input(1)}, node.attributes,

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "quant/apply.h"
 #include "quant/qdq_writer.h"
 
@@ -57,7 +58,8 @@ class StaticWriter {
     const Node& node = graph_.node(id);
     for (const int64_t i : node_plan.inputs) {
       const ValueId value = node.input(static_cast<size_t>(i));
-      if (i < 0 || !value.valid()) return error("plan: node {} has no input {}", node.label(), i);
+      if (i < 0 || !value.valid())
+        return error("plan: node {} has no input {}", label(graph_, node), i);
       Readers& readers = readers_[value];
       readers.wanted_by = id;
       if (!whole_.contains(value)) readers.nodes.emplace_back(id, static_cast<size_t>(i));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "ops/op.h"
 #include "ops/shared/seed.h"
 #include "passes/lower/lower.h"
@@ -114,7 +115,8 @@ class Walk {
       }
       if (cancel_ != nullptr && cancel_->cancelled())
         return Error("stopped by the user", ErrorCode::kCancelled);
-      OCTET_TRY_WITH(plan_.step(node, theirs), fmt::format("debug: node {}", node.label()));
+      OCTET_TRY_WITH(plan_.step(node, theirs),
+                     fmt::format("debug: node {}", label(plan_.graph, node)));
     }
     return ok_status();
   }

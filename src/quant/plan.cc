@@ -11,6 +11,7 @@
 
 #include "core/format.h"
 #include "core/pages.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 #include "ops/value_range.h"
 #include "passes/standardize/raise_opset.h"
@@ -113,7 +114,7 @@ class Planner {
       if (weight == weights_.end()) continue;
       OCTET_TRY_WITH(observe_weight(tensor, *graph_.constant(weight->second.value)),
                      fmt::format("weight \"{}\" of {}", tensor.value,
-                                 graph_.node(weight->second.reader).label()));
+                                 label(graph_, graph_.node(weight->second.reader))));
     }
     return ok_status();
   }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "quant/apply.h"
 #include "quant/scheme.h"
 
@@ -30,7 +31,7 @@ Result<const TensorPlan*> PlanIndex::tensor(ValueId value, const Node& node) con
   const std::string name = value.valid() ? graph_.value(value).name : "";
   const auto found = tensors_.find(name);
   if (found == tensors_.end())
-    return error("plan: no range for value \"{}\", which {} needs", name, node.label());
+    return error("plan: no range for value \"{}\", which {} needs", name, label(graph_, node));
   const TensorPlan* tensor = found->second;
   OCTET_TRY_WITH(check_scheme(tensor->scheme), fmt::format("plan: value \"{}\"", name));
   bool valid = !tensor->ranges.empty() && (tensor->axis || tensor->ranges.size() == 1);

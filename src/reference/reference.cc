@@ -132,8 +132,7 @@ class Run {
   }
 
   Status run_node(NodeId id) {
-    OCTET_TRY_WITH(step(graph_.node(id)),
-                   fmt::format("node {}", full_label(graph_, graph_.node(id))));
+    OCTET_TRY_WITH(step(graph_.node(id)), fmt::format("node {}", label(graph_, graph_.node(id))));
     return ok_status();
   }
 

@@ -114,21 +114,19 @@ Status Plan::bind(const Graph& shaped) {
     const Node& node = shaped.node(id);
     if (!makes_needed(node, needed)) continue;
     if (is_view(node)) {
-      OCTET_TRY_WITH(operand(shaped, node.outputs[0]),
-                     fmt::format("node {}", full_label(shaped, node)));
+      OCTET_TRY_WITH(operand(shaped, node.outputs[0]), fmt::format("node {}", label(shaped, node)));
       storage_[static_cast<size_t>(node.outputs[0].index)] =
           storage_[static_cast<size_t>(node.inputs[0].index)];
       continue;
     }
     std::vector<Operand> in, out;
     for (const ValueId v : node.inputs)
-      in.push_back(
-          OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", full_label(shaped, node))));
+      in.push_back(OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", label(shaped, node))));
     for (const ValueId v : node.outputs)
       out.push_back(
-          OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", full_label(shaped, node))));
+          OCTET_TRY_WITH(operand(shaped, v), fmt::format("node {}", label(shaped, node))));
     steps_.push_back(OCTET_TRY_WITH(prepared_->nodes[static_cast<size_t>(id.index)]->bind(in, out),
-                                    fmt::format("node {}", full_label(shaped, node))));
+                                    fmt::format("node {}", label(shaped, node))));
     step_nodes_.push_back(id);
   }
   return ok_status();
@@ -257,16 +255,16 @@ void Plan::feed(std::span<const std::byte* const> inputs) {
 }
 
 Status Plan::run_step(size_t step, ParallelFor& parallel) {
-  const auto label = [&] {
+  const auto where = [&] {
     return fmt::format("node {}",
-                       full_label(prepared_->graph, prepared_->graph.node(step_nodes_[step])));
+                       label(prepared_->graph, prepared_->graph.node(step_nodes_[step])));
   };
   const StepEnd end =
-      OCTET_TRY_WITH(steps_[step]->run(slots_, shared_places_[step], parallel), label());
+      OCTET_TRY_WITH(steps_[step]->run(slots_, shared_places_[step], parallel), where());
   if (end == StepEnd::kDone) return ok_status();
   met_other_shape_ = true;
   return Error("an output is not of the type and shape that were planned", ErrorCode::kInternal)
-      .with(label());
+      .with(where());
 }
 
 /// One output, copied to its place where it lies elsewhere.

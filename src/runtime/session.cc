@@ -282,12 +282,12 @@ Result<Session> Session::prepare(const Graph& graph, const SessionOptions& optio
       runtime::needed_values(prepared->graph, prepared->order, is_known);
   for (const NodeId id : prepared->order) {
     const Node& node = prepared->graph.node(id);
-    PlannedNode planned{full_label(prepared->graph, node), "view", {}, node.origin};
+    PlannedNode planned{label(prepared->graph, node), "view", {}, node.origin};
     if (!runtime::is_view(node)) {
       const runtime::PrepareContext context{prepared->graph, node, impl->isa, is_known};
       runtime::Choice choice = runtime::choose(context);
       if (!choice.prepared)
-        return error(ErrorCode::kUnsupported, "node {}: {}", full_label(prepared->graph, node),
+        return error(ErrorCode::kUnsupported, "node {}: {}", label(prepared->graph, node),
                      choice.reason);
       const bool runs = runtime::makes_needed(node, needed);
       planned.kernel = runs ? choice.name : "shape";

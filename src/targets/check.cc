@@ -5,6 +5,7 @@
 #include <map>
 
 #include "graph/bodies.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 #include "targets/multiply_adds.h"
 #include "targets/rule.h"
@@ -123,10 +124,6 @@ void mark_refused(const Graph& graph, const std::vector<Finding>& findings, Laye
 }
 
 } // namespace
-
-std::string label(const Graph& graph, const Node& node) {
-  return node.op_type + " \"" + name_of(graph, node) + "\"";
-}
 
 Result<std::vector<Finding>> check(const Graph& graph, std::string_view target) {
   const auto def = OCTET_TRY_WITH(find_target(target), "check");

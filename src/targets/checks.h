@@ -39,7 +39,4 @@ OnnxRuntimeForm onnxruntime_form(const Graph& graph, const TargetDef& target, co
 
 Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef& target);
 
-/// `Conv "c1"`, or the operator and its first output where the node has no name.
-std::string label(const Graph& graph, const Node& node);
-
 } // namespace octet

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "graph/label.h"
 #include "graph/verify.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
@@ -83,8 +84,8 @@ TEST(InlineFunctions, NestedCallsBecomeNodesAndTheFunctionsGo) {
   EXPECT_EQ(g.opset("local"), 0);
   const auto order = g.topological().value();
   ASSERT_EQ(order.size(), 2u);
-  EXPECT_EQ(g.node(order[0]).label(), "Relu \"call/Inner/Relu\"");
-  EXPECT_EQ(g.node(order[1]).label(), "Add \"call/Add\"");
+  EXPECT_EQ(label(g, g.node(order[0])), "Relu \"call/Inner/Relu\"");
+  EXPECT_EQ(label(g, g.node(order[1])), "Add \"call/Add\"");
   EXPECT_EQ(g.node(order[0]).origin, std::vector<std::string>{"call"});
   EXPECT_EQ(g.value(g.outputs()[0]).name, "y");
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/label.h"
 #include "passes/simplify/rules.h"
 #include "passes/standardize/standard_operators.h"
 #include <gtest/gtest.h>
@@ -81,7 +82,7 @@ inline void expect_standard(const Graph& before, double tolerance) {
   ASSERT_TRUE(steps.ok()) << steps.error().text();
   EXPECT_FALSE(steps->empty());
   for (const NodeId id : after.nodes())
-    EXPECT_EQ(after.node(id).domain, "") << after.node(id).label();
+    EXPECT_EQ(after.node(id).domain, "") << label(after, after.node(id));
   expect_same_numbers(before, after, tolerance);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of com.microsoft against what they are written as, by the reference.
+#include "graph/label.h"
 #include "passes/pass_support.h"
 
 namespace octet {
@@ -169,7 +170,7 @@ TEST(StandardOperators, EmbeddingOfCodes) {
       "beta, mask, s, s, s, s, s, z, z, z, z, z)\noutput y: f32[2, 3, 4]\noutput index: i32[2]\n");
   ASSERT_TRUE(rewrite(coded, standard_operator_rules()).ok());
   for (const NodeId id : coded.nodes())
-    EXPECT_EQ(coded.node(id).domain, "") << coded.node(id).label();
+    EXPECT_EQ(coded.node(id).domain, "") << label(coded, coded.node(id));
   const auto values = [](const std::string& name, const std::string& shape, int count) {
     std::string out = "const " + name + ": f32" + shape + " = [";
     for (int i = 0; i < count; ++i)

@@ -2,6 +2,7 @@
 // 16 bits with float islands: what is kept and why, what is clamped, and that codes stay.
 #include <cmath>
 
+#include "graph/label.h"
 #include "quant/support.h"
 #include <gtest/gtest.h>
 
@@ -180,10 +181,10 @@ TEST(Precision, CodesStayWhereScalesAreRoundedFirst) {
     for (const char* op : {"QuantizeLinear", "DequantizeLinear"})
       for (const Node* node : nodes_of(half, op)) {
         const Tensor& scale = *half.constant(node->input(1));
-        EXPECT_EQ(scale.type(), type) << node->label();
+        EXPECT_EQ(scale.type(), type) << label(half, *node);
         const Node& before = wide.node(*wide.find_node(node->name));
         EXPECT_EQ(scale.to_doubles().value(), wide.constant(before.input(1))->to_doubles().value())
-            << node->label();
+            << label(half, *node);
         ++scales;
       }
     EXPECT_GT(scales, 8);

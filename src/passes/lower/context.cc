@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "graph/domains.h"
+#include "graph/label.h"
 
 namespace octet::lowering {
 namespace {
@@ -155,12 +156,12 @@ void Context::set_codes(ValueId id, Form form, const qdq::Grid& quant) {
 }
 
 void Context::note(const Node& node, LowerForm runs, std::string form, std::string why) {
-  notes_.push_back(
-      {node.label(), node.op_type, node.name, runs, std::move(form), std::move(why), node.origin});
+  notes_.push_back({label(in_, node), node.op_type, node.name, runs, std::move(form),
+                    std::move(why), node.origin});
 }
 
 void Context::note_fused(const Node& node, const Node& into) {
-  note(node, LowerForm::kFused, "fused into " + into.label());
+  note(node, LowerForm::kFused, "fused into " + label(in_, into));
 }
 
 } // namespace octet::lowering

@@ -177,7 +177,8 @@ Scales fold_scales(const qdq::Grid& x,
                    const std::optional<Tensor>& bias,
                    const Epilogue& e);
 /// An error when max over channels of Σ|w| · max|x - z| + |bias| reaches 2^31. `codes` is [N, K].
-Status check_accumulator(const Node& node,
+Status check_accumulator(const Graph& graph,
+                         const Node& node,
                          const Tensor& codes,
                          const qdq::Grid& x,
                          const std::optional<Tensor>& int_bias);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/label.h"
 #include "ops/qdq/clamp.h"
 #include "passes/lower/context.h"
 
@@ -59,7 +60,7 @@ void Context::quantize_step(Epilogue& e) {
     const bool quantizes = is_quantize(node) && use.input == 0;
     const auto q = quantizes ? per_tensor(node) : std::nullopt;
     if (!q) {
-      e.why_float = node.label() + " reads its result in float";
+      e.why_float = label(in_, node) + " reads its result in float";
       return;
     }
     if (shared && !qdq::same(*shared, *q, qdq::Same::kNumbers)) {

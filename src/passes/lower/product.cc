@@ -20,7 +20,7 @@ Result<std::optional<Tensor>> real_bias(Context& c, const Product& p) {
     bias = c.constant(p.bias);
     if (!bias || bias->type() != DType::kFloat32)
       return error(ErrorCode::kUnsupported, "node {}: its bias is not a constant of type f32",
-                   full_label(c.in(), p.node));
+                   label(c.in(), p.node));
   }
   if (p.added_bias) return p.added_bias;
   if (bias) bias = as_vector(*bias);
@@ -41,7 +41,7 @@ Result<bool> emit_quantized(Context& c, const Product& p) {
   for (const NodeId id : e.absorbed)
     node.origin.push_back(c.in().node(id).name);
   const std::optional<Tensor> int_bias = c.int_bias(p.bias, p.x_quant, w);
-  OCTET_TRY(check_accumulator(p.node, w.codes, p.x_quant, int_bias));
+  OCTET_TRY(check_accumulator(c.in(), p.node, w.codes, p.x_quant, int_bias));
   std::optional<Tensor> bias;
   if (!int_bias) bias = OCTET_TRY(real_bias(c, p));
   const Scales scales = fold_scales(p.x_quant, w, bias, e);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "ops/evaluate.h"
 #include "ops/qdq/bias.h"
 #include "passes/lower/context.h"
@@ -94,7 +95,8 @@ Scales fold_scales(const qdq::Grid& x,
   return out;
 }
 
-Status check_accumulator(const Node& node,
+Status check_accumulator(const Graph& graph,
+                         const Node& node,
                          const Tensor& codes,
                          const qdq::Grid& x,
                          const std::optional<Tensor>& int_bias) {
@@ -114,7 +116,7 @@ Status check_accumulator(const Node& node,
       return error(
           "node {}: output channel {} can reach {} in its int32 sum, which holds less than "
           "2^31; keep this layer in float",
-          node.label(), n, bound);
+          label(graph, node), n, bound);
   }
   return ok_status();
 }

@@ -86,7 +86,7 @@ std::optional<Patch> eliminate_duplicates(const RuleContext& context, const Node
     if (use.node >= node.id) continue;
     const Node& other = g.node(use.node);
     if (!same_computation(g, node, other)) continue;
-    Patch patch(g, "the same as " + full_label(g, other), Exactness::kExact);
+    Patch patch(g, "the same as " + label(g, other), Exactness::kExact);
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (!node.outputs[k].valid()) continue;
       if (!can_replace(g, node.outputs[k], other.outputs[k])) return std::nullopt;

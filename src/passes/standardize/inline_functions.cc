@@ -176,7 +176,7 @@ class Inliner {
     out.set_outputs(all(in.outputs()));
     const Place place{out, map, arguments, "", nullptr};
     for (const NodeId id : OCTET_TRY(in.topological()))
-      OCTET_TRY_WITH(add(in.node(id), place), fmt::format("node {}", full_label(in, in.node(id))));
+      OCTET_TRY_WITH(add(in.node(id), place), fmt::format("node {}", label(in, in.node(id))));
     return out;
   }
 
@@ -249,8 +249,7 @@ class Inliner {
     const Arguments arguments{&caller.attributes, &function.defaults};
     const Place place{out, map, arguments, prefix, &caller};
     for (const NodeId id : OCTET_TRY(body.topological()))
-      OCTET_TRY_WITH(add(body.node(id), place),
-                     fmt::format("node {}", full_label(body, body.node(id))));
+      OCTET_TRY_WITH(add(body.node(id), place), fmt::format("node {}", label(body, body.node(id))));
     for (const auto& [inner, to] : copies) {
       Node identity;
       identity.name = unique(prefix + "/" + body.value(inner).name);

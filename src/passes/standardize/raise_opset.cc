@@ -49,7 +49,7 @@ Status raise_bodies(Graph& graph, NodeId id, int64_t from, int64_t version, cons
     Graph raised = *body, typed = standing_alone(outer, *body);
     static_cast<void>(infer_types(typed, UnknownOp::kIgnore));
     OCTET_TRY_WITH(raise(raised, from, version, typed),
-                   fmt::format("{} of node {}", key, full_label(graph, graph.node(id))));
+                   fmt::format("{} of node {}", key, label(graph, graph.node(id))));
     body = std::make_shared<const Graph>(std::move(raised));
   }
   return ok_status();
@@ -60,8 +60,8 @@ Status raise(Graph& graph, int64_t from, int64_t version, const Graph& typed) {
     const Node& node = graph.node(id);
     const std::string why = why_not(graph, node, from, version);
     if (!why.empty())
-      return error(ErrorCode::kUnsupported, "node {}: {}; keep opset {}", full_label(graph, node),
-                   why, from);
+      return error(ErrorCode::kUnsupported, "node {}: {}; keep opset {}", label(graph, node), why,
+                   from);
   }
   for (const NodeId id : graph.nodes())
     OCTET_TRY(raise_bodies(graph, id, from, version, typed));

@@ -78,7 +78,7 @@ class WriterFor13 {
     node.attributes.erase(attribute);
     const DType type = typed_.value(node.output(0)).type.type;
     if (type == DType::kUndefined)
-      return error("node {}: the type of \"{}\" is not known; declare it", full_label(graph_, node),
+      return error("node {}: the type of \"{}\" is not known; declare it", label(graph_, node),
                    graph_.value(node.output(0)).name);
     const double wide = value;
     give(input, attribute, OCTET_TRY(Tensor::from_doubles(type, {}, {&wide, 1})));

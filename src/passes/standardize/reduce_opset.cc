@@ -100,8 +100,7 @@ std::string text_of(const Node& node, std::string_view name) {
 }
 
 Error in_the_way(const Graph& graph, const Node& node, int64_t version, const std::string& why) {
-  return error(ErrorCode::kUnsupported, "node {}: opset {} {}", full_label(graph, node), version,
-               why);
+  return error(ErrorCode::kUnsupported, "node {}: opset {} {}", label(graph, node), version, why);
 }
 
 class Reducer {
@@ -128,7 +127,7 @@ class Reducer {
   }
 
   void note(const Node& node, const char* rule, std::string why) {
-    steps_.push_back({static_cast<int>(steps_.size()) + 1, rule, full_label(graph_, node),
+    steps_.push_back({static_cast<int>(steps_.size()) + 1, rule, label(graph_, node),
                       std::move(why), Exactness::kExact});
   }
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "graph/live_uses.h"
 #include "quant/apply.h"
 #include "quant/calibrate.h"
@@ -40,13 +41,13 @@ const Tensor* vector_at(const Graph& graph, const Node& node, size_t input) {
 Result<int64_t> bias_channels(const Graph& graph, const Node& node, size_t input) {
   const bool product = node.is("Conv") || node.is("Gemm");
   if (node.is("Add") ? input > 1 : !product || input != 2)
-    return error("{} has no bias at input {}", node.label(), input);
+    return error("{} has no bias at input {}", label(graph, node), input);
   if (node.is("Gemm") && node.attr_float("beta", 1.0F) != 1.0F)
-    return error("{} multiplies its bias by beta", node.label());
+    return error("{} multiplies its bias by beta", label(graph, node));
   if (const Tensor* bias = vector_at(graph, node, input)) return bias->dim(0);
   const Tensor* w = graph.constant(node.input(1));
   if (!product || node.input(2).valid() || w == nullptr || w->rank() < 2)
-    return error("{}: its bias is no constant f32 vector", node.label());
+    return error("{}: its bias is no constant f32 vector", label(graph, node));
   return w->dim(node.is("Gemm") && node.attr_int("transB", 0) == 0 ? 1 : 0);
 }
 
@@ -215,12 +216,12 @@ Status apply(SteppedGraph& stepped, const CorrectBias& step) {
   const NodeId id = OCTET_TRY(stepped.node(step.bias.node));
   const Graph& graph = stepped.graph();
   const Node& node = graph.node(id);
-  if (step.bias.input < 0) return error("{} has no input {}", node.label(), step.bias.input);
+  if (step.bias.input < 0) return error("{} has no input {}", label(graph, node), step.bias.input);
   const auto input = static_cast<size_t>(step.bias.input);
   const int64_t channels = OCTET_TRY(bias_channels(graph, node, input));
   if (step.delta.type() != DType::kFloat32 || step.delta.shape() != Shape{channels})
     return error("delta has the shape {}, the bias of {} has {} channels",
-                 to_string(step.delta.shape()), node.label(), channels);
+                 to_string(step.delta.shape()), label(graph, node), channels);
   std::vector<float> values(static_cast<size_t>(channels));
   const Tensor* bias = vector_at(graph, node, input);
   if (bias != nullptr) values = OCTET_TRY(bias->to_floats());

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 
+#include "graph/label.h"
 #include "quant/calibrate.h"
 #include "quant/channels.h"
 #include "quant/place.h"
@@ -109,11 +110,11 @@ place_of(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& prod
   for (const NodeId id : products) {
     const Node& node = graph.node(id);
     if (std::count(products.begin(), products.end(), id) > 1)
-      return error("{} is a consumer twice", node.label());
+      return error("{} is a consumer twice", label(graph, node));
     if (node.input(0) != x || node.input(1) == x)
-      return error("{} does not read \"{}\" at input 0", node.label(), graph.value(x).name);
+      return error("{} does not read \"{}\" at input 0", label(graph, node), graph.value(x).name);
     const auto weights = weights_of(graph, node);
-    if (!weights) return error("{} has no weights for each channel of its input", node.label());
+    if (!weights) return error("{} has no weights for each channel of its input", label(graph, node));
     const int64_t channels = graph.constant(node.input(1))->dim(weights->axis);
     if (out.consumers.empty()) {
       out.axis = channel_axis(node);
@@ -121,7 +122,7 @@ place_of(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& prod
     }
     if (channels != out.channels || channel_axis(node) != out.axis)
       return error("{} has {} channels on another axis than the other readers, or not {}",
-                   node.label(), channels, out.channels);
+                   label(graph, node), channels, out.channels);
     out.consumers.push_back(*weights);
   }
   if (out.consumers.empty()) return error("it has no consumers");

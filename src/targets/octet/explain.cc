@@ -107,7 +107,7 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
   std::vector<const LowerNote*> chains;
   for (const NodeId id : OCTET_TRY(named.topological())) {
     const Node& node = named.node(id);
-    const auto found = notes.find(node.label());
+    const auto found = notes.find(label(named, node));
     const auto made = parts.find(node.name);
     LayerForm form;
     form.id = id;

@@ -52,7 +52,7 @@ Status Program::run_steps(std::vector<at::Tensor> inputs,
     Error error = current_error();
     if (at_step == steps_.size()) return error;
     return std::move(error).with(
-        fmt::format("node {}", full_label(graph_, graph_.node(steps_[at_step].node))));
+        fmt::format("node {}", label(graph_, graph_.node(steps_[at_step].node))));
   }
 }
 

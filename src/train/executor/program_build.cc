@@ -65,7 +65,7 @@ class ProgramBuilder {
     for (const NodeId id : order)
       if (needed_.contains(id))
         OCTET_TRY_WITH(add(graph_.node(id)),
-                       fmt::format("node {}", full_label(graph_, graph_.node(id))));
+                       fmt::format("node {}", label(graph_, graph_.node(id))));
     find_releases();
     return ok_status();
   }
@@ -151,7 +151,7 @@ class ProgramBuilder {
       for (const ValueId v : node.outputs)
         if (traced && v.valid()) traced_.insert(v);
     } else if (traced) {
-      program_.without_gradient_.push_back(full_label(graph_, node));
+      program_.without_gradient_.push_back(label(graph_, node));
     }
     return apply;
   }

@@ -2,6 +2,7 @@
 #include "runner/bounds.h"
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "quant/debug_graph.h"
 #include "runner/arrays.h"
 #include "runner/rules.h"
@@ -65,7 +66,7 @@ bound_outputs(const Graph& graph, std::span<const Tensor> inputs, Rounding round
     values[static_cast<size_t>(graph.inputs()[i].index)].value = widened(inputs[i]);
   for (const NodeId id : OCTET_TRY(graph.topological()))
     OCTET_TRY_WITH(walk(graph, graph.node(id), rounding, values),
-                   fmt::format("bounds: node {}", graph.node(id).label()));
+                   fmt::format("bounds: node {}", label(graph, graph.node(id))));
   std::vector<Bounded> out;
   for (const ValueId id : graph.outputs())
     out.push_back(values[static_cast<size_t>(id.index)]);
