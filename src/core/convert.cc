@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bulk conversion between the bytes of a tensor and doubles, floats and 64-bit integers.
+#include "core/convert.h"
+
 #include <array>
 #include <bit>
 #include <cmath>
@@ -8,7 +10,6 @@
 #include <type_traits>
 
 #include "core/check.h"
-#include "core/codec.h"
 #include "core/format.h"
 
 namespace octet {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "core/codec.h"
+#include "core/convert.h"
 #include "core/format.h"
 #include "core/hash.h"
 

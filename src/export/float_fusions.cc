@@ -4,8 +4,8 @@
 // all of com.microsoft. Rounding: equal in real arithmetic. A residual sum and its normalization
 // stay two operators: SkipLayerNormalization takes longer than both on the CPU (docs/export.md).
 #include "export/coded_product.h"
-#include "passes/chains.h"
 #include "passes/match.h"
+#include "passes/match_gelu.h"
 
 namespace octet {
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens external data, and only inside its folder. Source: onnx.proto, TensorProto.external_data.
+#include "onnx/external.h"
+
 #include <algorithm>
 #include <filesystem>
 
 #include "core/format.h"
-#include "onnx/source.h"
 
 namespace octet::onnx {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/format.h"
 #include "graph/verify.h"
-#include "onnx/read_graph.h"
+#include "onnx/read_attribute.h"
 #include "onnx/read_model.h"
 #include "onnx/schema.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // AttributeProto to Attribute. The type field says which value counts; files of IR version 1 lack
 // it and the field that is set decides. Source: onnx.proto, AttributeProto.
+#include "onnx/read_attribute.h"
+
 #include "core/format.h"
-#include "onnx/read_graph.h"
 #include "onnx/read_tensor.h"
 #include "onnx/schema.h"
 

@@ -9,7 +9,8 @@
 
 #include "core/format.h"
 #include "graph/verify.h"
-#include "onnx/read_tensor.h"
+#include "onnx/read_attribute.h"
+#include "onnx/read_sparse.h"
 #include "onnx/schema.h"
 
 namespace octet::onnx {

@@ -101,7 +101,4 @@ class GraphReader {
   std::vector<ValueId> outputs_;
 };
 
-/// An AttributeProto and its name. Subgraphs are read in `scope`.
-Result<std::pair<std::string, Attribute>> read_attribute(Bytes message, GraphReader& scope);
-
 } // namespace octet::onnx

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SparseTensorProto to a dense Tensor. Indices are linear ([nnz]) or coordinates ([nnz, rank]), in
 // ascending order without repetition. Source: onnx.proto, SparseTensorProto.
+#include "onnx/read_sparse.h"
+
 #include <cstring>
 
 #include "core/format.h"
-#include "onnx/read_tensor.h"
 #include "onnx/schema.h"
 
 namespace octet::onnx {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorProto and SparseTensorProto to Tensor. Raw data becomes a view of the file.
+// TensorProto to Tensor. Raw data becomes a view of the file.
 #pragma once
 
 #include <string>
@@ -16,9 +16,6 @@ struct ReadTensor {
 };
 
 Result<ReadTensor> read_tensor(Bytes message, const Source& source);
-
-/// Dense. Errors: indices out of range or out of order, more than 1 GiB when dense, external data.
-Result<ReadTensor> read_sparse_tensor(Bytes message, const Source& source);
 
 /// Key and value of a StringStringEntryProto.
 Result<std::pair<std::string, std::string>> read_entry(Bytes message, const Source& source);

@@ -3,30 +3,14 @@
 // can be views of it, and the external data files.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <string>
 
+#include "onnx/external.h"
 #include "onnx/wire.h"
 
 #include "octet/tensor.h"
 
 namespace octet::onnx {
-
-/// The external data files of one model, each mapped once.
-class ExternalFiles {
- public:
-  /// `folder`: where locations start; empty: every location is refused.
-  explicit ExternalFiles(std::string folder) : folder_(std::move(folder)) {}
-
-  /// The mapped file. Refused: absolute locations, "..", links that lead out of the folder, and
-  /// whatever is no regular file.
-  Result<std::shared_ptr<const Buffer>> open(const std::string& location);
-
- private:
-  std::string folder_;
-  std::map<std::string, std::shared_ptr<const Buffer>> files_;
-};
 
 struct Source {
   std::shared_ptr<const Buffer> buffer;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attribute to AttributeProto. Source: onnx.proto, AttributeProto.
+#include "onnx/write_attribute.h"
+
 #include "core/format.h"
 #include "graph/serialized.h"
 #include "onnx/schema.h"
-#include "onnx/write_graph.h"
 
 namespace octet::onnx {
 namespace {

@@ -9,9 +9,10 @@
 #include "core/format.h"
 #include "graph/label.h"
 #include "graph/serialized.h"
-#include "onnx/read_tensor.h"
+#include "onnx/read_sparse.h"
 #include "onnx/schema.h"
 #include "onnx/types.h"
+#include "onnx/write_attribute.h"
 
 namespace octet::onnx {
 namespace {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor to TensorProto: raw data, external data, or string_data. Source: onnx.proto, TensorProto.
+#include "onnx/write_tensor.h"
+
 #include "onnx/schema.h"
-#include "onnx/write_graph.h"
 
 namespace octet::onnx {
 namespace {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The argument of Erf or Tanh is read as a polynomial of x, so that every order of its factors and
 // every way to write a cube is one form.
+#include "passes/match_gelu.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
-#include "passes/chains.h"
 #include "passes/match.h"
 
 namespace octet {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lies between x and the Mul may be read by others too; it then stays.
+#include "passes/match_layer_norm.h"
+
 #include <cmath>
 
-#include "passes/chains.h"
 #include "passes/match.h"
 
 namespace octet {

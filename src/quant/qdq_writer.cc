@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/codec.h"
+#include "core/convert.h"
 #include "core/format.h"
 #include "core/pages.h"
 

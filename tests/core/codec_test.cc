@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/codec.h"
+#include "core/convert.h"
 #include <gtest/gtest.h>
 
 namespace octet {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "core/codec.h"
+#include "core/convert.h"
 #include "core/format.h"
 #include "ops/shared/elementwise.h"
 

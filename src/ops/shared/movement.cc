@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "core/codec.h"
+#include "core/convert.h"
 #include "core/format.h"
 
 namespace octet {

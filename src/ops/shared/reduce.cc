@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/codec.h"
+#include "core/convert.h"
 #include "core/format.h"
 #include "ops/shared/movement.h"
 #include "ops/shared/validate.h"

@@ -2,8 +2,8 @@
 //   x ─▶ Div(sqrt 2) ─▶ Erf ─▶ Add(1) ─▶ Mul(x) ─▶ Mul(0.5) ─▶ y    =>    x ─▶ Gelu ─▶ y
 // in octet.native; see passes/match_gelu.cc. Rounding: equal in real arithmetic.
 #include "graph/domains.h"
-#include "passes/chains.h"
 #include "passes/lower/chains.h"
+#include "passes/match_gelu.h"
 
 namespace octet::lowering {
 

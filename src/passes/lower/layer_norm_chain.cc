@@ -3,8 +3,8 @@
 //                                                      =>    x ─▶ LayerNormalization ─▶ y
 // in octet.native; see passes/match_layer_norm.cc. Rounding: equal in real arithmetic.
 #include "graph/domains.h"
-#include "passes/chains.h"
 #include "passes/lower/chains.h"
+#include "passes/match_layer_norm.h"
 
 namespace octet::lowering {
 

@@ -2,7 +2,7 @@
 //   x ─▶ Div(sqrt 2) ─▶ Erf ─▶ Add(1) ─▶ Mul(x) ─▶ Mul(0.5) ─▶ y    =>    x ─▶ Gelu ─▶ y
 //   gelu_new, by Tanh                                               =>    Gelu(approximate: tanh)
 // Rounding: equal in real arithmetic. Wanted: opset 20, which has the operator. See match_gelu.cc.
-#include "passes/chains.h"
+#include "passes/match_gelu.h"
 #include "passes/simplify/rules.h"
 
 namespace octet {

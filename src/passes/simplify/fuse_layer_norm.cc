@@ -3,7 +3,7 @@
 //                                                      =>    x ─▶ LayerNormalization ─▶ y
 // over the last axis. Rounding: equal in real arithmetic. Wanted: opset 17, which has the operator.
 // See match_layer_norm.cc.
-#include "passes/chains.h"
+#include "passes/match_layer_norm.h"
 #include "passes/simplify/rules.h"
 
 namespace octet {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/codec.h"
+#include "core/convert.h"
 #include "core/format.h"
 #include "ops/shared/movement.h"
 #include "ops/shared/validate.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul (opset 1 to 13). y = a @ b as numpy.matmul; leading dimensions broadcast.
 #include "core/codec.h"
+#include "core/convert.h"
 #include "ops/shared/matrix_product.h"
 #include "ops/shared/validate.h"
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/codec.h"
+#include "core/convert.h"
 #include "core/format.h"
 #include "ops/qdq/quant_layout.h"
 #include "ops/shared/validate.h"
