@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applying a plan: the graph is prepared as it was for planning, matched with the plan, and written
 // in the form that the mode and the target ask for.
+#include "quant/apply.h"
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_set>
@@ -12,7 +14,6 @@
 #include "ops/evaluate.h"
 #include "ops/infer.h"
 #include "ops/qdq/site.h"
-#include "quant/apply.h"
 #include "quant/prepare.h"
 #include "quant/qdq_writer.h"
 #include "quant/scheme.h"

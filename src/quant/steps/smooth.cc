@@ -114,7 +114,8 @@ place_of(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& prod
     if (node.input(0) != x || node.input(1) == x)
       return error("{} does not read \"{}\" at input 0", label(graph, node), graph.value(x).name);
     const auto weights = weights_of(graph, node);
-    if (!weights) return error("{} has no weights for each channel of its input", label(graph, node));
+    if (!weights)
+      return error("{} has no weights for each channel of its input", label(graph, node));
     const int64_t channels = graph.constant(node.input(1))->dim(weights->axis);
     if (out.consumers.empty()) {
       out.axis = channel_axis(node);
