@@ -18,10 +18,9 @@ set(CMAKE_CXX_FLAGS_SANITIZETHREAD "-O1 -g1 -fno-omit-frame-pointer -fsanitize=t
 set(CMAKE_UNITY_BUILD ON CACHE BOOL "compile files of a target together")
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 28)
 
-# What ccache's manual asks for where headers are precompiled.
 find_program(OCTET_CCACHE ccache)
 if(OCTET_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${OCTET_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/compile_cached)
 endif()
 
 # Designated initializers leave the other members at their defaults, so nothing warns about missing ones. Files that are
