@@ -233,6 +233,24 @@ TEST(Explain, NodesWithoutANameAreKnownByTheirFirstOutput) {
   }
 }
 
+TEST(ExplainOnnxRuntime, CodesOfSixteenBitsSaySo) {
+  const Graph graph = parse_graph("graph g opset(\"\"=21)\n"
+                                  "input x: f32[1, 4]\n"
+                                  "const s: f32[] = [0.1]\nconst z: i16[] = [0]\n"
+                                  "const w: i8[4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]\n"
+                                  "const zw: i8[] = [0]\n"
+                                  "q = QuantizeLinear(x, s, z)\n"
+                                  "d = DequantizeLinear(q, s, z)\n"
+                                  "dw = DequantizeLinear(w, s, zw)\n"
+                                  "y = MatMul(d, dw) \"product\"\n"
+                                  "output y: f32[1, 2]\n")
+                          .value();
+  const LayerForm product = layer(graph, "product", "onnxruntime");
+  EXPECT_EQ(product.why,
+            "codes of i16: only uint8 becomes integer, and int8 that can be turned into it");
+  EXPECT_EQ(product.mend, "quantize to 8 bits");
+}
+
 TEST(ExplainOctet, ItsOwnOperatorsAndIntegerOnes) {
   const Graph own = parse_graph("graph g opset(\"\"=17, \"octet.native\"=1)\ninput x: f32[2, 4]\n"
                                 "const w: i8[3, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]\n"

@@ -23,7 +23,7 @@ struct Layer {
   LayerForm said;
 };
 
-/// Why int8 codes stay, and what would make them uint8.
+/// Why codes stay as they are, and what would make them uint8.
 struct KeptText {
   std::string why, mend;
 };
@@ -34,7 +34,7 @@ KeptText text_of(const OnnxRuntimeCodes::Codes& codes) {
   constexpr const char* kDirectly = "use uint8, or let DQ follow Q directly";
   switch (codes.kept) {
   case Kept::kNo:
-    break;
+    return {fmt::format("codes of {}", octet::name(codes.type)), "quantize to 8 bits"};
   case Kept::kStored:
     return {"int8 codes that no Q makes", "use uint8"};
   case Kept::kNoQuantize:
