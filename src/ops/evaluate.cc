@@ -61,7 +61,7 @@ class ConstantNodes {
 
 bool is_deterministic(const Node& node) {
   const OpDef* op = find_op(node.domain, node.op_type);
-  if (op == nullptr || op->determinism.value == Determinism::kRandom) return false;
+  if (op == nullptr || op->facts.value.random) return false;
   const std::vector<Body> bodies = bodies_of(node);
   return std::all_of(bodies.begin(), bodies.end(), [](const Body& body) {
     const std::vector<NodeId> nodes = body.graph->nodes();

@@ -125,9 +125,6 @@ struct RangeContext {
 inline constexpr Range kEverything{-std::numeric_limits<double>::infinity(),
                                    std::numeric_limits<double>::infinity()};
 
-/// Whether two runs on the same inputs give the same.
-enum class Determinism : uint8_t { kPure, kRandom };
-
 /// Small truths that rewrites ask for. False: not so, or nobody has said so.
 struct Facts {
   bool broadcasts = false;   ///< its inputs, by NumPy's rule; then it works element by element
@@ -138,6 +135,7 @@ struct Facts {
   bool exact = false;
   bool by_magnitude = false; ///< |f(x)| <= f(|x|) for each element
   bool products = false;     ///< adds up products of elements of two inputs
+  bool random = false;       ///< two runs on the same inputs differ (Dropout that trains)
   bool on_codes = false;     ///< computes with codes; Q and DQ only step between them and numbers
   /// From operator set 13 to the newest that is written (kNewestOpset), a node means the same with
   /// the attributes and inputs that it has.
@@ -180,7 +178,6 @@ struct OpFacets {
   Facet<QuantFn> quant;
   Facet<MotionFn> motion;
   Facet<ValueRangeFn> range;
-  Fixed<Determinism> determinism;
   Fixed<Facts> facts;
 };
 

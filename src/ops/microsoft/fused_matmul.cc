@@ -79,7 +79,6 @@ extern const OpFacets facets = {
     .quant = not_quantizable,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.products = true},
 };
 

@@ -158,7 +158,6 @@ extern const OpFacets facets = {
     .quant = is_quantized_already,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.products = true, .on_codes = true},
 };
 

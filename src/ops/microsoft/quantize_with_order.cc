@@ -38,7 +38,6 @@ extern const OpFacets facets = {
     .quant = is_quantized_already,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kNoFacts,
 };
 

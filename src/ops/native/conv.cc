@@ -65,7 +65,6 @@ extern const OpFacets facets = {
     .quant = is_lowered,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.products = true},
 };
 

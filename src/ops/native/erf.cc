@@ -13,7 +13,6 @@ extern const OpFacets facets = {
     .quant = is_lowered,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kNoFacts,
 };
 

@@ -76,7 +76,6 @@ extern const OpFacets facets = {
     .quant = is_lowered,
     .motion = moves_first<Motion::Kind::kOrder>,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kNoFacts,
 };
 

@@ -71,7 +71,6 @@ extern const OpFacets facets = {
     .quant = is_lowered,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.products = true, .on_codes = true},
 };
 

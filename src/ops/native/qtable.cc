@@ -36,7 +36,6 @@ extern const OpFacets facets = {
     .quant = is_lowered,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.on_codes = true},
 };
 

@@ -79,7 +79,6 @@ extern const OpFacets facets = {
     .quant = unary_table,
     .motion = nothing_moves,
     .range = range,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

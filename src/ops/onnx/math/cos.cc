@@ -21,7 +21,6 @@ extern const OpFacets facets = {
     .quant = unary_table,
     .motion = nothing_moves,
     .range = within<-1, 1>,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

@@ -25,7 +25,6 @@ extern const OpFacets facets = {
     .quant = not_quantizable,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

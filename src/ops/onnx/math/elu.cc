@@ -35,7 +35,6 @@ extern const OpFacets facets = {
     .quant = unary_table,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

@@ -33,7 +33,6 @@ extern const OpFacets facets = {
     .quant = elementwise_all,
     .motion = orders_all,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts =
         Facts{.broadcasts = true, .of_one_is_it = true, .by_magnitude = true, .unchanged = true},
 };

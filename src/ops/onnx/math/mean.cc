@@ -23,7 +23,6 @@ extern const OpFacets facets = {
     .quant = elementwise_all,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts =
         Facts{.broadcasts = true, .of_one_is_it = true, .by_magnitude = true, .unchanged = true},
 };

@@ -26,7 +26,6 @@ extern const OpFacets facets = {
     .quant = unary_table,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.involution = true, .exact = true, .unchanged = true},
 };
 

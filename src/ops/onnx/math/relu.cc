@@ -33,7 +33,6 @@ extern const OpFacets facets = {
     .quant = unary_table,
     .motion = nothing_moves,
     .range = range,
-    .determinism = Determinism::kPure,
     .facts = Facts{.idempotent = true, .exact = true, .by_magnitude = true, .unchanged = true},
 };
 

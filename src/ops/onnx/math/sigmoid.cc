@@ -29,7 +29,6 @@ extern const OpFacets facets = {
     .quant = unary_table,
     .motion = nothing_moves,
     .range = within<0, 1>,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

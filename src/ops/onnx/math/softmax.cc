@@ -28,7 +28,6 @@ extern const OpFacets facets = {
     .quant = quant,
     .motion = nothing_moves,
     .range = within<0, 1>,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

@@ -21,7 +21,6 @@ extern const OpFacets facets = {
     .quant = unary_table,
     .motion = nothing_moves,
     .range = not_negative,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

@@ -27,7 +27,6 @@ extern const OpFacets facets = {
     .quant = elementwise_all,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.broadcasts = true, .unchanged = true},
 };
 

@@ -288,7 +288,6 @@ extern const OpFacets facets = {
     .quant = quant,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.products = true, .unchanged = true},
 };
 

@@ -34,7 +34,6 @@ extern const OpFacets facets = {
     .quant = elementwise_all,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.by_magnitude = true, .unchanged = true},
 };
 

@@ -68,8 +68,7 @@ extern const OpFacets facets = {
     .quant = moves_data,
     .motion = motion,
     .range = of_sources,
-    .determinism = Determinism::kRandom,
-    .facts = Facts{.optional_outputs = 0b10},
+    .facts = Facts{.random = true, .optional_outputs = 0b10},
 };
 
 } // namespace octet::onnx::op_Dropout

@@ -62,7 +62,6 @@ extern const OpFacets facets = {
     .quant = normalizes,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kNoFacts,
 };
 

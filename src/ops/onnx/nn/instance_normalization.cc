@@ -48,7 +48,6 @@ extern const OpFacets facets = {
     .quant = normalizes,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

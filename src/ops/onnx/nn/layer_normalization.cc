@@ -75,7 +75,6 @@ extern const OpFacets facets = {
     .quant = normalizes,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.unchanged = true, .optional_outputs = 0b110},
 };
 

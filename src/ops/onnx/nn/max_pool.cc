@@ -66,7 +66,6 @@ extern const OpFacets facets = {
     .quant = moves_data,
     .motion = moves_first<Motion::Kind::kOrder>,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = Facts{.by_magnitude = true, .unchanged = true, .optional_outputs = 0b10},
 };
 

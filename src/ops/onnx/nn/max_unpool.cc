@@ -90,7 +90,6 @@ extern const OpFacets facets = {
     .quant = not_quantizable,
     .motion = moves_first<Motion::Kind::kFill>,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

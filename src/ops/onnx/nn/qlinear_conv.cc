@@ -78,7 +78,6 @@ extern const OpFacets facets = {
     .quant = quant,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.products = true, .on_codes = true, .unchanged = true},
 };
 

@@ -86,7 +86,6 @@ extern const OpFacets facets = {
     .quant = quant,
     .motion = nothing_moves,
     .range = dequantized_range,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

@@ -119,7 +119,6 @@ extern const OpFacets facets = {
     .quant = quant,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

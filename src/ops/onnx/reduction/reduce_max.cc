@@ -37,7 +37,6 @@ extern const OpFacets facets = {
     .quant = not_quantizable,
     .motion = nothing_moves, // over nothing an element comes out that x does not have
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.exact = true},
 };
 

@@ -35,7 +35,6 @@ extern const OpFacets facets = {
     .quant = not_quantizable,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.by_magnitude = true, .unchanged = true},
 };
 

@@ -49,7 +49,6 @@ extern const OpFacets facets = {
     .quant = not_quantizable,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = Facts{.products = true, .unchanged = true},
 };
 

@@ -49,7 +49,6 @@ extern const OpFacets facets = {
     .quant = quant,
     .motion = moves_first<Motion::Kind::kCast>,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

@@ -89,7 +89,6 @@ extern const OpFacets facets = {
     .quant = moves_all,
     .motion = joins_all,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = Facts{.of_one_is_it = true, .unchanged = true},
 };
 

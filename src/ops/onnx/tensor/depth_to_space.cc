@@ -61,7 +61,6 @@ extern const OpFacets facets = {
     .quant = moves_data,
     .motion = moves_first<Motion::Kind::kPermute>,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

@@ -78,7 +78,6 @@ extern const OpFacets facets = {
     .quant = moves_data,
     .motion = moves_first<Motion::Kind::kSelect>,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

@@ -28,7 +28,6 @@ extern const OpFacets facets = {
     .quant = moves_data,
     .motion = moves_first<Motion::Kind::kView>,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

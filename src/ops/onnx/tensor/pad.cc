@@ -165,7 +165,6 @@ extern const OpFacets facets = {
     .quant = moves_data,
     .motion = motion,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

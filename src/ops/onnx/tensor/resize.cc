@@ -227,7 +227,6 @@ extern const OpFacets facets = {
     .quant = quant,
     .motion = motion,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

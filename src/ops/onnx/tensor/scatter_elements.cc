@@ -86,7 +86,6 @@ extern const OpFacets facets = {
     .quant = quant,
     .motion = motion,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 
@@ -103,7 +102,6 @@ extern const OpFacets facets = {
     .quant = op_ScatterElements::quant,
     .motion = op_ScatterElements::motion,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = kNoFacts,
 };
 

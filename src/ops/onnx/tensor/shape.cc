@@ -54,7 +54,6 @@ extern const OpFacets facets = {
     .quant = no_real_output,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

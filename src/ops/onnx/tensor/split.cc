@@ -111,7 +111,6 @@ extern const OpFacets facets = {
     .quant = moves_data,
     .motion = motion,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = kNoFacts,
 };
 

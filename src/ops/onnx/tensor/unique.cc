@@ -123,7 +123,6 @@ extern const OpFacets facets = {
     .quant = moves_data,
     .motion = moves_first<Motion::Kind::kOrder>,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = kUnchanged,
 };
 

@@ -85,7 +85,6 @@ extern const OpFacets facets = {
     .quant = quant,
     .motion = motion,
     .range = of_sources,
-    .determinism = Determinism::kPure,
     .facts = Facts{.broadcasts = true, .unchanged = true},
 };
 

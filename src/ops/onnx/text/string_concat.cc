@@ -42,7 +42,6 @@ extern const OpFacets facets = {
     .quant = no_real_output,
     .motion = nothing_moves,
     .range = unbounded,
-    .determinism = Determinism::kPure,
     .facts = kNoFacts,
 };
 
