@@ -195,8 +195,8 @@ Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& pl
 
 enum class WeightStorage {
   kTarget, ///< as the plan's target wants it
-  kFloat,  ///< float weight, QuantizeLinear, DequantizeLinear: what quantization-aware training
-           ///< takes
+  kFloat,  ///< float weight, QuantizeLinear, DequantizeLinear, and below 8 bits a Clip between the
+           ///< two: what quantization-aware training takes
 };
 
 /// Applies a plan to the float graph: simplifies it for inference, takes the plan's steps, then
@@ -210,8 +210,8 @@ Result<Graph> quantize(const Graph& graph,
 
 /// After quantization-aware training with a plan applied with WeightStorage::kFloat: weights that
 /// are read through Q/DQ are stored as the target wants them, biases likewise. Codes are what the
-/// trained graph's QuantizeLinear gives. Embeddings that the plan quantizes were trained in float;
-/// they are stored with the ranges that they have now.
+/// trained graph's QuantizeLinear gives, with the Clip behind it. Embeddings that the plan quantizes
+/// were trained in float; they are stored with the ranges that they have now.
 Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan& plan);
 
 } // namespace octet

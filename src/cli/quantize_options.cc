@@ -91,17 +91,13 @@ void QuantizeFlags::define(CLI::App& app, For use) {
                  "min-max, moving-average[:momentum], percentile[:p], entropy, mse");
   add_count_option(app, "--samples", samples_, "examples for calibration, 0: all");
   add_max_length(app, max_length_);
-  const CountRange bits = {trains ? 8 : 2, 8};
-  const char* const only = "8: training is in as many";
-  add_count_option(app, "--weight-bits", weight_bits_, trains ? only : "bits of weights, 2 to 8",
-                   bits);
-  add_count_option(
-      app, "--activation-bits", activation_bits_,
-      trains ? only : "bits of activations, 2 to 8; below 8 a Clip follows each quantizer", bits);
-  if (!trains)
-    add_list_option(app, "--layer", layers_,
-                    "PATTERN:weights=BITS,per=tensor: other bits or another granularity of weights "
-                    "for nodes or operators like this (* and ?), the last one wins");
+  constexpr CountRange kBits = {2, 8};
+  add_count_option(app, "--weight-bits", weight_bits_, "bits of weights, 2 to 8", kBits);
+  add_count_option(app, "--activation-bits", activation_bits_,
+                   "bits of activations, 2 to 8; below 8 a Clip follows each quantizer", kBits);
+  add_list_option(app, "--layer", layers_,
+                  "PATTERN:weights=BITS,per=tensor: other bits or another granularity of weights "
+                  "for nodes or operators like this (* and ?), the last one wins");
   app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");

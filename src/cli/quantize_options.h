@@ -20,7 +20,7 @@ namespace octet::cli {
 
 class QuantizeFlags {
  public:
-  /// `training`: without the bits and modes that training refuses.
+  /// Training: static quantization alone, and `--steps` are its updates.
   enum class For { kQuantizing, kTraining };
   void define(CLI::App& app, For use = For::kQuantizing);
   /// `--batch`, where the command has no other use for it.

@@ -9,6 +9,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
+#include "ops/qdq/clamp.h"
 
 namespace octet {
 namespace {
@@ -17,8 +18,9 @@ constexpr double kMaskValue = -5000;
 
 /// Elements of the input come out unchanged, moved or rounded to a grid. Not of what chooses by
 /// their order, nor of one that others are put into.
-bool passes_through(const Node& node, size_t input) {
-  if (node.is("QuantizeLinear") || node.is("DequantizeLinear")) return input == 0;
+bool passes_through(const Graph& graph, const Node& node, size_t input) {
+  if (node.is("QuantizeLinear") || node.is("DequantizeLinear") || qdq::clamps_codes(graph, node))
+    return input == 0;
   const Motion motion = motion_of(node);
   if (!motion.takes(input) || motion.kind == Motion::Kind::kOrder) return false;
   return motion.kind != Motion::Kind::kJoin || motion.inputs == Motion::kAll;
@@ -51,7 +53,7 @@ std::optional<Role> trainable_role(const Graph& graph, const Uses& uses, ValueId
       const Role role = op == nullptr ? Role::kData : op->roles.fn(node, use.input);
       if (is_trainable(role) && !is_plain_constant(node, graph.value(constant).constant))
         return role;
-      if (is_trainable(role) || !passes_through(node, use.input)) continue;
+      if (is_trainable(role) || !passes_through(graph, node, use.input)) continue;
       for (const ValueId out : node.outputs)
         if (out.valid() && seen.insert(out).second) pending.push_back(out);
     }

@@ -13,6 +13,7 @@
 #include "graph/verify.h"
 #include "ops/evaluate.h"
 #include "ops/infer.h"
+#include "ops/qdq/clamp.h"
 #include "ops/qdq/site.h"
 #include "quant/prepare.h"
 #include "quant/qdq_writer.h"
@@ -44,21 +45,61 @@ Status finish(Graph& graph) {
   return verify(graph);
 }
 
-/// QuantizeLinear of a constant, evaluated: the codes under the name that Q's output had.
+/// QuantizeLinear of a constant, with the Clip behind it, evaluated: the codes under the name that
+/// Q's output had.
 Status store_codes(Graph& graph, LiveUses& uses, NodeId id) {
   const Node node = graph.node(id);
-  const Tensor* scale = qdq::written(graph, node).scales;
-  if (scale == nullptr) return ok_status();
-  const std::vector<double> scales = OCTET_TRY(scale->to_doubles());
-  for (const double s : scales)
-    if (!(s > 0))
-      return error("node {}: scale {} is not positive; clamp scales while training",
-                   label(graph, node), s);
-  const auto codes = evaluate_constant(graph, node);
+  const Node* clamp = qdq::clamp_behind(graph, uses, node.output(0));
+  const auto codes = constant_value(graph, (clamp != nullptr ? *clamp : node).output(0));
   if (!codes) return error("node {}: its codes cannot be computed", label(graph, node));
   const std::string name = graph.value(node.output(0)).name;
-  replace_node(graph, uses, id, graph.add_constant(name + "_stored", (*codes)[0]));
+  const ValueId stored = graph.add_constant(name + "_stored", *codes);
+  if (clamp != nullptr) replace_node(graph, uses, clamp->id, stored);
+  replace_node(graph, uses, id, stored);
   return ok_status();
+}
+
+/// Where weights stay float, the Clip behind Q goes, which runtimes of such files take for another:
+/// elements beyond its bounds move onto them.
+Status clamp_weight(Graph& graph, LiveUses& uses, NodeId id) {
+  const Node node = graph.node(id);
+  const ValueId codes = node.output(0);
+  const Node* clamp = qdq::clamp_behind(graph, uses, codes);
+  if (clamp == nullptr) return ok_status();
+  const ValueId clamped = clamp->output(0);
+  const NodeId reader = uses.of(clamped).empty() ? NodeId{} : uses.of(clamped)[0].node;
+  const auto before = constant_value(graph, codes), after = constant_value(graph, clamped);
+  const auto real =
+      reader.valid() ? constant_value(graph, graph.node(reader).output(0)) : std::nullopt;
+  if (!before || !after || !real)
+    return error("node {}: its codes cannot be computed", label(graph, node));
+  uses.replace(graph, clamped, codes);
+  if (before->identical(*after)) return ok_status();
+  const ValueId weight = node.input(0);
+  const Tensor& old = *graph.constant(weight);
+  std::vector<double> values = OCTET_TRY(old.to_doubles());
+  for (int64_t i = 0; i < old.count(); ++i)
+    if (before->at(i) != after->at(i)) values[static_cast<size_t>(i)] = real->at(i);
+  Tensor moved = OCTET_TRY(Tensor::from_doubles(old.type(), old.shape(), values));
+  if (uses.count(weight) == 1)
+    graph.set_constant(weight, std::move(moved));
+  else
+    uses.set_input(graph, id, 0,
+                   graph.add_constant(graph.unique_name(graph.value(weight).name + "_clamped"),
+                                      std::move(moved)));
+  return ok_status();
+}
+
+/// A weight's QuantizeLinear as the target wants it.
+Status store_weight(Graph& graph, LiveUses& uses, NodeId id, const Placement& placement) {
+  const Node& node = graph.node(id);
+  const Tensor* scale = qdq::written(graph, node).scales;
+  if (scale == nullptr) return ok_status();
+  for (const double s : OCTET_TRY(scale->to_doubles()))
+    if (!(s > 0))
+      return error("node {}: scale {} is not positive; clamp scales while training", label(graph, node),
+                   s);
+  return placement.stored_weights ? store_codes(graph, uses, id) : clamp_weight(graph, uses, id);
 }
 
 bool read_by_quantize(const Graph& graph, const Uses& uses, ValueId value) {
@@ -120,11 +161,6 @@ Result<Graph> apply_plan(const Graph& graph,
                          const Placement& placement,
                          WeightStorage storage) {
   Graph out = OCTET_TRY_WITH(prepare_for_quantization(graph), "quantize");
-  const bool fewer = std::any_of(plan.tensors.begin(), plan.tensors.end(),
-                                 [](const TensorPlan& t) { return t.scheme.bits < 8; });
-  if (fewer && storage == WeightStorage::kFloat)
-    return error(ErrorCode::kUnsupported,
-                 "quantize: quantization-aware training takes 8 bits; the plan has fewer");
   OCTET_TRY_WITH(check_steps(plan.steps), "quantize");
   OCTET_TRY_WITH(apply_steps(out, plan.steps, StepStage::kFloat), "quantize");
   const PlanMismatch difference = mismatch(out, plan);
@@ -176,12 +212,10 @@ store_trained(const Graph& trained, const QuantizationPlan& plan, const Placemen
       if (out.node(id).is("Gemm") && !read_by_quantize(out, uses, out.node(id).output(0)))
         OCTET_TRY_WITH(store_bias(out, writer, id), "finalize");
   }
-  if (placement.stored_weights) {
-    LiveUses uses(out);
-    for (const NodeId id : trained.nodes())
-      if (out.node(id).is("QuantizeLinear") && out.constant(out.node(id).input(0)) != nullptr)
-        OCTET_TRY_WITH(store_codes(out, uses, id), "finalize");
-  }
+  LiveUses uses(out);
+  for (const NodeId id : trained.nodes())
+    if (out.node(id).is("QuantizeLinear") && out.constant(out.node(id).input(0)) != nullptr)
+      OCTET_TRY_WITH(store_weight(out, uses, id, placement), "finalize");
   OCTET_TRY_WITH(finish(out), "finalize");
   OCTET_TRY_WITH(round_biases(out), "finalize");
   return out;

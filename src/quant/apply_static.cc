@@ -101,9 +101,14 @@ class StaticWriter {
     const auto input = static_cast<size_t>(*node_plan.weight);
     const ValueId w = graph_.node(id).input(input);
     const TensorPlan* tensor = OCTET_TRY(index_.tensor(w, graph_.node(id)));
-    const bool stored = storage_ == WeightStorage::kTarget && placement_.stored_weights;
-    graph_.set_node_input(id, input, OCTET_TRY(writer_.weight(w, *tensor, stored)));
+    graph_.set_node_input(id, input, OCTET_TRY(writer_.weight(w, *tensor, weight_form())));
     return ok_status();
+  }
+
+  QdqWriter::WeightForm weight_form() const {
+    if (storage_ == WeightStorage::kFloat) return QdqWriter::WeightForm::kTrained;
+    return placement_.stored_weights ? QdqWriter::WeightForm::kStored
+                                     : QdqWriter::WeightForm::kFloat;
   }
 
   Graph& graph_;

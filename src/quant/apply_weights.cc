@@ -7,6 +7,8 @@ namespace octet {
 
 Status apply_weights(Graph& graph, const QuantizationPlan& plan, const Placement& placement) {
   const PlanIndex index(graph, plan);
+  const auto form =
+      placement.stored_weights ? QdqWriter::WeightForm::kStored : QdqWriter::WeightForm::kFloat;
   QdqWriter writer(graph);
   for (const NodePlan& node_plan : plan.nodes) {
     if (!node_plan.quantized || !node_plan.weight || node_plan.rule == Placed::kDynamic ||
@@ -16,7 +18,7 @@ Status apply_weights(Graph& graph, const QuantizationPlan& plan, const Placement
     const auto input = static_cast<size_t>(*node_plan.weight);
     const ValueId w = graph.node(id).input(input);
     const TensorPlan* tensor = OCTET_TRY(index.tensor(w, graph.node(id)));
-    graph.set_node_input(id, input, OCTET_TRY(writer.weight(w, *tensor, placement.stored_weights)));
+    graph.set_node_input(id, input, OCTET_TRY(writer.weight(w, *tensor, form)));
   }
   return ok_status();
 }

@@ -94,7 +94,7 @@ ValueId QdqWriter::dequantize(ValueId codes, const TensorPlan& plan, const std::
   return pair("DequantizeLinear", codes, grid_for(plan), of);
 }
 
-Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, bool stored) {
+Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, WeightForm form) {
   const std::string name = graph_.value(id).name;
   const qdq::Grid grid = grid_for(plan);
   auto found = stored_.find(id);
@@ -104,8 +104,11 @@ Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, bool store
     const Tensor codes = OCTET_TRY_WITH(weight_codes(*tensor, plan), fmt::format("\"{}\"", name));
     Stored entry;
     entry.zero_point = graph_.add_constant(name + "_zero_point", grid.zero);
-    entry.codes = stored ? graph_.add_constant(name + "_quantized", OCTET_TRY(made_.keep(codes)))
-                         : pair("QuantizeLinear", id, grid, name, entry.zero_point);
+    entry.codes = form == WeightForm::kStored
+                      ? graph_.add_constant(name + "_quantized", OCTET_TRY(made_.keep(codes)))
+                      : pair("QuantizeLinear", id, grid, name, entry.zero_point);
+    if (form == WeightForm::kTrained && plan.scheme.bits < 8)
+      entry.codes = clipped(entry.codes, plan.scheme);
     found = stored_.emplace(id, entry).first;
   }
   return pair("DequantizeLinear", found->second.codes, grid, name, found->second.zero_point);

@@ -28,9 +28,15 @@ class QdqWriter {
   ValueId quantize(ValueId x, const TensorPlan& plan);
   /// The float value of codes, by a new DequantizeLinear named after `of`.
   ValueId dequantize(ValueId codes, const TensorPlan& plan, const std::string& of);
-  /// A weight through 8 bits: stored codes and DQ, or the float constant, Q and DQ. Readers of the
-  /// same weight share what is stored. Errors: the constant does not fit the plan.
-  Result<ValueId> weight(ValueId constant, const TensorPlan& plan, bool stored);
+  /// How a weight is written.
+  enum class WeightForm {
+    kStored,  ///< codes, DQ
+    kFloat,   ///< the float constant, Q, DQ
+    kTrained, ///< the same with a Clip between the two below 8 bits: the constant will change
+  };
+  /// The float value of a weight. Readers of the same weight share what is stored. Errors: the
+  /// constant does not fit the plan.
+  Result<ValueId> weight(ValueId constant, const TensorPlan& plan, WeightForm form);
   /// An int32 bias with the given scales (one, or one a channel) and its DQ.
   ValueId int32_bias(const std::string& name,
                      const std::vector<int32_t>& codes,

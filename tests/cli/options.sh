@@ -58,10 +58,13 @@ refused "--seconds: nan is out of range" "$octet" bench one.onnx --seconds nan
 refused "--tolerance: nan is out of range" "$octet" simplify one.onnx -o s.onnx --verify 1 --tolerance nan
 [ -z "$(find . -name '[cqrsv].*' -o -name v)" ] || fail "something was written: $(ls)"
 
-# Training is in 8 bits, and says so before it is asked for others.
-"$octet" qat --help >help.txt
-grep -q "weight-bits INT:8 .*8: training is in as many" help.txt || fail "qat --help: $(grep bits help.txt)"
-refused "--weight-bits: 4 is out of range" "$octet" qat one.onnx "${data[@]}" --weight-bits 4 -o q.onnx
+# Quantizing and training take as many bits.
+for command in quantize qat; do
+  "$octet" $command --help >help.txt
+  grep -q "weight-bits INT:.*2 to 8" help.txt || fail "$command --help: $(grep bits help.txt)"
+  refused "--weight-bits: 1 is out of range" "$octet" $command one.onnx "${data[@]}" --weight-bits 1 -o q.onnx
+  refused "--activation-bits: 9 is out of range" "$octet" $command one.onnx "${data[@]}" --activation-bits 9 -o q.onnx
+done
 
 # Lists: several values, before or behind the model.
 sum() { # sum ARGUMENTS...: runs two.onnx; the first value of the sum is 1 + 10

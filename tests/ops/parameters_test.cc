@@ -51,6 +51,17 @@ TEST(Parameters, AreFollowedThroughWhatMovesByPlace) {
             (std::vector<std::string>{"table", "images"}));
 }
 
+TEST(Parameters, AreFollowedThroughAClipOfCodesAlone) {
+  const Result<Graph> graph = parse_graph(
+      "graph g opset(\"\"=19)\ninput x: f32[N, 2]\nconst w: f32[2, 2] = [1, 2, 3, 4]\n"
+      "const v: f32[2, 2] = [1, 2, 3, 4]\nconst s: f32[] = [0.1]\nconst z: i8[] = [0]\n"
+      "const lo: i8[] = [-8]\nconst hi: i8[] = [7]\nconst least: f32[] = [-3]\n"
+      "q = QuantizeLinear(w, s, z)\nc = Clip(q, lo, hi)\nd = DequantizeLinear(c, s, z)\n"
+      "h = MatMul(x, d)\nk = Clip(v, least)\ny = MatMul(h, k)\noutput y: f32[N, 2]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(names(*graph, trainable_parameters(*graph)), (std::vector<std::string>{"w"}));
+}
+
 TEST(Parameters, FollowNamePatterns) {
   const Graph graph = attention_like();
   const std::vector<std::string> train = {"ro*"}, freeze = {"w"}, wrong = {"i64"};

@@ -14,6 +14,7 @@
 #include "ops/qdq/site.h"
 
 #include "octet/executor.h"
+#include "octet/graph_text.h"
 
 namespace octet::test {
 namespace {
@@ -124,6 +125,22 @@ TEST(Clamp, ReadsBothFormsOfClip) {
   EXPECT_EQ(qdq::clamp_of(graph, node("Clip", {x, lo}))->lo, -1);
   EXPECT_FALSE(qdq::clamp_of(graph, node("Clip", {x, x}))); // computed
   EXPECT_FALSE(qdq::clamp_of(graph, node("Abs", {x})));
+}
+
+TEST(Clamp, BehindCodesIsTheirOneReader) {
+  Graph graph = parse_graph("graph g opset(\"\"=13)\ninput x: f32[4]\nconst s: f32[] = [0.1]\n"
+                            "const z: i8[] = [0]\nconst lo: i8[] = [-8]\n"
+                            "q = QuantizeLinear(x, s, z)\nc = Clip(q, lo)\n"
+                            "y = DequantizeLinear(c, s, z)\nv = Clip(y)\noutput v: f32[4]\n")
+                    .value();
+  const ValueId q = *graph.find_value("q"), c = *graph.find_value("c"), y = *graph.find_value("y");
+  const Node* clamp = qdq::clamp_behind(graph, Uses(graph), q);
+  ASSERT_NE(clamp, nullptr);
+  EXPECT_EQ(clamp->output(0), c);
+  EXPECT_FALSE(qdq::clamp_behind(graph, Uses(graph), c));
+  EXPECT_FALSE(qdq::clamp_behind(graph, Uses(graph), y)); // of real numbers
+  graph.set_outputs({*graph.find_value("v"), q});
+  EXPECT_FALSE(qdq::clamp_behind(graph, Uses(graph), q));
 }
 
 class ReadQdq : public ::testing::Test {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applied plans: the written form against each target's rules, codes against the definition, and
 // results against the float graph.
+#include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "core/format.h"
+#include "ops/evaluate.h"
 #include "quant/support.h"
 #include <gtest/gtest.h>
 
@@ -195,6 +198,60 @@ TEST(Quantize, FinalizingTheTrainingFormIsTheTargetsForm) {
     EXPECT_TRUE(run_reference(final_form, x).identical(run_reference(direct, x))) << target;
     EXPECT_EQ(test::constant_bytes(final_form), test::constant_bytes(direct)) << target;
     EXPECT_TRUE(check(final_form, target).value().empty()) << target;
+  }
+}
+
+/// Fewer bits: the Clip between the float weight and its codes goes with training.
+TEST(Quantize, FinalizingFewerBitsIsTheTargetsForm) {
+  const Graph graph = cnn();
+  const Tensor x = random_tensor({2, 1, 28, 28}, 8);
+  for (const char* target : kTargets)
+    for (const int bits : {2, 3, 6}) {
+      SCOPED_TRACE(fmt::format("{} {} bits", target, bits));
+      const int activations = std::string_view(target).starts_with("tensorrt") ? 8 : bits;
+      const QuantizeOptions options = {
+          .target = target, .weight_bits = bits, .activation_bits = activations};
+      const QuantizationPlan plan = plan_quantization(graph, cnn_data(), options).value();
+      const Graph training = quantize(graph, plan, WeightStorage::kFloat).value();
+      const Graph final_form = finalize_quantization(training, plan).value();
+      const Graph direct = quantize(graph, plan).value();
+      EXPECT_EQ(nodes_of(training, "Clip").size(), nodes_of(direct, "Clip").size() + 4);
+      EXPECT_EQ(nodes_of(final_form, "Clip").size(), nodes_of(direct, "Clip").size());
+      EXPECT_TRUE(run_reference(final_form, x).identical(run_reference(direct, x)));
+      EXPECT_EQ(test::constant_bytes(final_form), test::constant_bytes(direct));
+      EXPECT_TRUE(final_form.find_value("conv1.weight_quantized"));
+      EXPECT_TRUE(check(final_form, target).value().empty());
+    }
+}
+
+/// A learned scale leaves weights beyond the codes: they are written as they were trained, clipped.
+TEST(Quantize, WeightsBeyondTheirBitsAreClippedAsTheyWereTrained) {
+  const Graph graph = cnn();
+  const Tensor& weight = *graph.constant(*graph.find_value("conv1.weight"));
+  for (const char* target : {"octet", "tensorrt-8.6"}) {
+    const QuantizationPlan plan =
+        plan_quantization(graph, cnn_data(),
+                          {.target = target, .weight_bits = 4, .per_channel = false})
+            .value();
+    Graph training = quantize(graph, plan, WeightStorage::kFloat).value();
+    const double lowest = plan.tensor("conv1.weight")->scheme.narrow ? -7 : -8;
+    const Node& conv = training.node(*training.find_node("conv1"));
+    const ValueId scale = training.producer(conv.input(1))->input(1);
+    const auto halved = static_cast<float>(training.constant(scale)->at(0) / 2);
+    training.set_constant(scale, Tensor::of<float>({}, {halved}));
+    const Graph written = finalize_quantization(training, plan).value();
+    const Node& dq = *written.producer(written.node(*written.find_node("conv1")).input(1));
+    ASSERT_TRUE(dq.is("DequantizeLinear")) << target;
+    const Tensor real = constant_value(written, dq.output(0)).value();
+    int beyond = 0;
+    for (int64_t i = 0; i < weight.count(); ++i) {
+      const double code = std::nearbyint(static_cast<float>(weight.at(i)) / halved);
+      beyond += code < lowest || code > 7 ? 1 : 0;
+      const auto kept = static_cast<float>(std::clamp(code, lowest, 7.0));
+      EXPECT_EQ(real.at(i), static_cast<double>(kept * halved)) << target;
+    }
+    EXPECT_GT(beyond, 0);
+    EXPECT_TRUE(check(written, target).value().empty()) << target;
   }
 }
 

@@ -44,15 +44,21 @@ Tensor hard_values(const Shape& shape, float scale) {
 struct Pair {
   std::string name, scale, zero, type, axis;
   float step;
+  std::string lowest = "", highest = ""; ///< of a Clip on the codes; empty: none
 };
 class FakeQuant : public testing::TestWithParam<Pair> {};
 
 TEST_P(FakeQuant, EqualsTheReferenceBitForBit) {
   const Pair& p = GetParam();
+  const std::string clip = p.lowest.empty() ? ""
+                                            : "\nconst lo: " + p.type + "[] = [" + p.lowest +
+                                                  "]\nconst hi: " + p.type + "[] = [" + p.highest +
+                                                  "]\nc = Clip(q, lo, hi)";
   const Graph graph =
       must_parse("graph g opset(\"\"=19)\ninput x: f32[N, 3, 700]\nconst s: f32" + p.scale +
-                 "\nconst z: " + p.type + p.zero + "\nq = QuantizeLinear(x, s, z)" + p.axis +
-                 "\ny = DequantizeLinear(q, s, z)" + p.axis + "\noutput y: f32[*]\n");
+                 "\nconst z: " + p.type + p.zero + "\nq = QuantizeLinear(x, s, z)" + p.axis + clip +
+                 "\ny = DequantizeLinear(" + (p.lowest.empty() ? "q" : "c") + ", s, z)" + p.axis +
+                 "\noutput y: f32[*]\n");
   const std::vector<Tensor> inputs = {hard_values({2, 3, 700}, p.step)};
   const auto reference = make_reference_executor(graph).value();
   const auto torch = train::make_torch_executor(graph, {}).value();
@@ -75,6 +81,12 @@ const Pair kPairs[] = {
     {"Int8Channels", "[3] = [0.1, 0.02, 3]", "[3] = [0, 0, 0]", "i8", " {axis=1}", 0.1F},
     {"Uint8Channels", "[3] = [0.1, 0.02, 3]", "[3] = [0, 128, 255]", "u8", " {axis=-2}", 0.1F},
     {"Int16", "[] = [0.001]", "[] = [100]", "i16", "", 0.001F},
+    {"Int8As4Bits", "[] = [0.1]", "[] = [0]", "i8", "", 0.1F, "-8", "7"},
+    {"Int8As3BitsOddZero", "[] = [7]", "[] = [-3]", "i8", "", 0.1F, "-4", "3"},
+    {"Uint8As6Bits", "[] = [0.02]", "[] = [20]", "u8", "", 0.02F, "0", "63"},
+    {"Int8ChannelsAs2Bits", "[3] = [0.1, 2, 30]", "[3] = [0, 1, -2]", "i8", " {axis=1}", 0.1F, "-2",
+     "1"},
+    {"ZeroOutOfTheClip", "[] = [0.1]", "[] = [20]", "u8", "", 0.1F, "30", "63"},
     {"E4M3", "[] = [0.1]", "[] = [0]", "f8e4m3fn", "", 0.1F},
     {"E5M2", "[] = [0.1]", "[] = [0]", "f8e5m2", "", 1.0F},
 };
@@ -82,13 +94,19 @@ INSTANTIATE_TEST_SUITE_P(All, FakeQuant, testing::ValuesIn(kPairs), [](const aut
   return row.param.name;
 });
 
-/// x / s from -200 to 200 through an i8 pair with zero point 0.
+/// x / s from -200 to 200 through an i8 pair with zero point 0, the codes being of `bits`.
 struct Learned {
-  Graph graph = must_parse(
-      "graph g opset(\"\"=19)\ninput x: f32[1, 401]\nconst s: f32[] = [0.5]\nconst z: i8[] = [0]\n"
-      "q = QuantizeLinear(x, s, z)\ny = DequantizeLinear(q, s, z)\noutput y: f32[*]\n");
+  int lowest, highest;
+  Graph graph;
   GradientRequest request;
-  Learned() {
+  explicit Learned(int bits = 8)
+      : lowest(-(1 << (bits - 1))), highest((1 << (bits - 1)) - 1),
+        graph(must_parse("graph g opset(\"\"=19)\ninput x: f32[1, 401]\nconst s: f32[] = [0.5]\n"
+                         "const z: i8[] = [0]\nconst lo: i8[] = [" +
+                         std::to_string(lowest) + "]\nconst hi: i8[] = [" +
+                         std::to_string(highest) + "]\nq = QuantizeLinear(x, s, z)\n" +
+                         (bits < 8 ? "c = Clip(q, lo, hi)\n" : "") + "y = DequantizeLinear(" +
+                         (bits < 8 ? "c" : "q") + ", s, z)\noutput y: f32[*]\n")) {
     std::vector<float> x, g;
     for (int i = -200; i <= 200; ++i) {
       x.push_back((static_cast<float>(i) + 0.3F) * 0.5F);
@@ -101,33 +119,38 @@ struct Learned {
 };
 
 TEST(StraightThrough, PassesTheGradientInRangeAndStopsItBeyond) {
-  Learned l;
-  const Result<std::vector<Tensor>> got = train::graph_gradients(l.graph, l.request);
-  ASSERT_TRUE(got.ok()) << got.error().text();
-  for (int64_t i = 0; i < 401; ++i) {
-    const double r = l.request.inputs[0].at(i) / 0.5;
-    const bool inside = std::nearbyint(r) >= -128 && std::nearbyint(r) <= 127;
-    ASSERT_EQ((*got)[0].at(i), inside ? l.request.output_gradients[0].at(i) : 0.0) << r;
+  for (const int bits : {8, 6, 4, 3, 2}) {
+    const Learned l(bits);
+    const Result<std::vector<Tensor>> got = train::graph_gradients(l.graph, l.request);
+    ASSERT_TRUE(got.ok()) << got.error().text();
+    for (int64_t i = 0; i < 401; ++i) {
+      const double r = l.request.inputs[0].at(i) / 0.5;
+      const bool inside = std::nearbyint(r) >= l.lowest && std::nearbyint(r) <= l.highest;
+      ASSERT_EQ((*got)[0].at(i), inside ? l.request.output_gradients[0].at(i) : 0.0)
+          << r << " in " << bits << " bits";
+    }
   }
 }
 
 TEST(LearnedStep, HasThePublishedGradient) {
-  Learned l;
-  l.request.wrt = {"x", "s"};
-  l.request.activation_scales = ActivationScales::kLearned;
-  l.request.weight_scales = WeightScales::kLearned;
-  const Result<std::vector<Tensor>> got = train::graph_gradients(l.graph, l.request);
-  ASSERT_TRUE(got.ok()) << got.error().text();
-  double expected = 0;
-  for (int64_t i = 0; i < 401; ++i) {
-    const double r = l.request.inputs[0].at(i) / 0.5, q = std::nearbyint(r);
-    const double slope = q < -128 ? -128 : q > 127 ? 127 : q - r;
-    expected += slope * l.request.output_gradients[0].at(i);
+  for (const int bits : {8, 6, 4, 3, 2}) {
+    Learned l(bits);
+    l.request.wrt = {"x", "s"};
+    l.request.activation_scales = ActivationScales::kLearned;
+    l.request.weight_scales = WeightScales::kLearned;
+    const Result<std::vector<Tensor>> got = train::graph_gradients(l.graph, l.request);
+    ASSERT_TRUE(got.ok()) << got.error().text();
+    double expected = 0;
+    for (int64_t i = 0; i < 401; ++i) {
+      const double r = l.request.inputs[0].at(i) / 0.5, q = std::nearbyint(r);
+      const double slope = q < l.lowest ? l.lowest : q > l.highest ? l.highest : q - r;
+      expected += slope * l.request.output_gradients[0].at(i);
+    }
+    expected /= std::sqrt(401.0 * l.highest);
+    EXPECT_NEAR((*got)[1].at(0), expected, 1e-4 * std::abs(expected)) << bits;
+    EXPECT_EQ((*got)[0].at(0), 0.0);
+    EXPECT_EQ((*got)[0].at(200), l.request.output_gradients[0].at(200));
   }
-  expected /= std::sqrt(401.0 * 127.0);
-  EXPECT_NEAR((*got)[1].at(0), expected, 1e-4 * std::abs(expected));
-  EXPECT_EQ((*got)[0].at(0), 0.0);
-  EXPECT_EQ((*got)[0].at(200), l.request.output_gradients[0].at(200));
 }
 
 TEST(FakeQuantPair, ServesSeveralDequantizersWithCopiesOfTheScale) {

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "ops/qdq/site.h"
+
 namespace octet::qdq {
 
 std::optional<Clamp> clamp_of(const Graph& graph, const Node& node) {
@@ -24,6 +26,19 @@ bool saturation_does(const Grid& grid, const Clamp& clamp) {
   const auto range = grid.code_range();
   return range && grid.per_tensor() && unclamped_code(grid, clamp.lo) <= range->lo &&
          unclamped_code(grid, clamp.hi) >= range->hi;
+}
+
+bool clamps_codes(const Graph& graph, const Node& node) {
+  if (!node.is("Relu") && !node.is("Clip")) return false;
+  const Node* before = graph.producer(node.input(0));
+  return before != nullptr && is_quantize(*before);
+}
+
+const Node* clamp_behind(const Graph& graph, const Uses& uses, ValueId codes) {
+  const NodeId reader = uses.single_consumer(codes);
+  if (!reader.valid()) return nullptr;
+  const Node& node = graph.node(reader);
+  return node.input(0) == codes && clamps_codes(graph, node) ? &node : nullptr;
 }
 
 } // namespace octet::qdq

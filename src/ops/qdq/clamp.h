@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Relu or Clip beside Q: quantization saturates too.
+// A Relu or Clip beside Q: quantization saturates too. One behind Q leaves codes of fewer bits.
 #pragma once
 
 #include <optional>
@@ -21,5 +21,11 @@ std::optional<Clamp> clamp_of(const Graph& graph, const Node& node);
 /// Q(clamp(x)) is Q(x) for every float x: the bounds' codes lie on or beyond the last ones. What a
 /// runtime does with a clamp is another matter. For integer codes and one scale; else false.
 bool saturation_does(const Grid& grid, const Clamp& clamp);
+
+/// A Relu or Clip of the codes that a Q makes.
+bool clamps_codes(const Graph& graph, const Node& node);
+/// The one through which alone `codes` are read, as in Q ─▶ Clip ─▶ DQ: codes of fewer bits than
+/// their type has. Null: none, or something else reads them too.
+const Node* clamp_behind(const Graph& graph, const Uses& uses, ValueId codes);
 
 } // namespace octet::qdq

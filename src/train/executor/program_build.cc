@@ -179,10 +179,15 @@ class ProgramBuilder {
 
   std::optional<QdqPair> find_pair(const Node& node) {
     if (!node.is("QuantizeLinear")) return std::nullopt;
-    const std::vector<ValueId>& wanted = program_.wanted_;
-    if (std::find(wanted.begin(), wanted.end(), node.output(0)) != wanted.end())
+    const auto wanted = [&](ValueId codes) {
+      const std::vector<ValueId>& all = program_.wanted_;
+      return std::find(all.begin(), all.end(), codes) != all.end();
+    };
+    if (wanted(node.output(0))) return std::nullopt;
+    std::optional<QdqPair> pair = match_qdq_pair(graph_, uses_, node);
+    if (pair && pair->clamp.valid() && wanted(graph_.node(pair->clamp).output(0)))
       return std::nullopt;
-    return match_qdq_pair(graph_, uses_, node);
+    return pair;
   }
 
   Status add_pair(const Node& node, const QdqPair& pair) {
@@ -202,6 +207,7 @@ class ProgramBuilder {
     Program::Step step;
     step.node = node.id;
     step.inputs = {node.inputs[0].index, pair.scale.index};
+    if (pair.clamp.valid()) fused_.insert(pair.clamp);
     for (const NodeId dq : pair.dequantizers) {
       fused_.insert(dq);
       step.outputs.push_back(graph_.node(dq).outputs[0].index);

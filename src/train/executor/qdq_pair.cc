@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/qdq/clamp.h"
 #include "ops/qdq/site.h"
 
 namespace octet::train {
@@ -18,13 +19,20 @@ bool mirrors(const Graph& graph, const Node& quantize, const Node& dequantize) {
          dq.block == 0 && dequantize.attr_int("output_dtype", 0) == 0;
 }
 
-bool fill_spec(const qdq::Grid& grid, QdqPair& pair) {
+/// Of codes that `clamp` lets through, if there is one.
+bool fill_spec(const qdq::Grid& grid, const std::optional<qdq::Clamp>& clamp, QdqPair& pair) {
   FakeQuant& spec = pair.spec;
   spec.type = grid.codes;
   if (!can_fake_quantize(spec.type)) return false;
-  const auto [low, high] = train::code_range(spec.type);
+  auto [low, high] = train::code_range(spec.type);
+  if (clamp) {
+    if (!is_integer(spec.type)) return false;
+    low = std::max(low, clamp->lo);
+    high = std::min(high, clamp->hi);
+  }
   const std::vector<double> zeros = grid.zeros();
   for (const double z : zeros) {
+    if (z < low || z > high) return false; // no code would stand for 0, nor for NaN
     spec.low.push_back(static_cast<float>(low - z));
     spec.high.push_back(static_cast<float>(high - z));
   }
@@ -42,9 +50,17 @@ std::optional<QdqPair> match_qdq_pair(const Graph& graph, const Uses& uses, cons
   if (graph.value(site->real).type.type != site->grid.real()) return std::nullopt;
   QdqPair pair;
   pair.scale = site->scale;
-  if (!fill_spec(site->grid, pair)) return std::nullopt;
+  ValueId codes = site->codes;
+  std::optional<qdq::Clamp> bounds;
+  if (const Node* clamp = qdq::clamp_behind(graph, uses, codes)) {
+    bounds = qdq::clamp_of(graph, *clamp);
+    if (!bounds || graph.is_output(clamp->output(0))) return std::nullopt;
+    pair.clamp = clamp->id;
+    codes = clamp->output(0);
+  }
+  if (!fill_spec(site->grid, bounds, pair)) return std::nullopt;
   int scale_uses = 1;
-  for (const Uses::Use& use : uses.of(site->codes)) {
+  for (const Uses::Use& use : uses.of(codes)) {
     const Node& node = graph.node(use.node);
     if (use.input != 0 || !mirrors(graph, quantize, node)) return std::nullopt;
     pair.dequantizers.push_back(node.id);

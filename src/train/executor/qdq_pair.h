@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A QuantizeLinear whose result only DequantizeLinears with the same scale and zero point read.
+// A QuantizeLinear whose result only DequantizeLinears with the same scale and zero point read, at
+// once or through the Clip that leaves codes of fewer bits.
 #pragma once
 
 #include <optional>
@@ -12,6 +13,7 @@
 namespace octet::train {
 
 struct QdqPair {
+  NodeId clamp; ///< between the two sides; its bounds are in `spec`. Invalid: none
   std::vector<NodeId> dequantizers;
   ValueId scale;                     ///< of the quantizer, a constant
   std::vector<ValueId> scale_copies; ///< other constants with the same scale, at the dequantizers

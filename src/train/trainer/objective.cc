@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "ops/parameters.h"
+#include "ops/qdq/clamp.h"
 #include "train/convert.h"
 #include "train/guard.h"
 #include <ATen/TensorOperators.h>
@@ -36,8 +37,8 @@ bool is_softmax_of_classes(const Graph& graph, const Node& node) {
 ValueId logits_of(const Graph& graph, ValueId output) {
   ValueId value = output;
   const Node* node = graph.producer(value);
-  while (node != nullptr &&
-         (node->is("QuantizeLinear") || node->is("DequantizeLinear") || node->is("Identity"))) {
+  while (node != nullptr && (node->is("QuantizeLinear") || node->is("DequantizeLinear") ||
+                             node->is("Identity") || qdq::clamps_codes(graph, *node))) {
     value = node->inputs[0];
     node = graph.producer(value);
   }
