@@ -264,7 +264,9 @@ struct LearnedStep : torch::autograd::Function<LearnedStep> {
     const double shared =
         static_cast<double>(x.numel()) /
         static_cast<double>(batch * (spec.axis == 0 && !spec.is_weight ? 1 : scale.numel()));
-    ds = ds / std::sqrt(std::max(1.0, shared) * std::abs(static_cast<double>(spec.high[0])));
+    // Of values that are never positive no code is above the zero point.
+    const double highest = std::max(1.0, static_cast<double>(spec.high[0]));
+    ds = ds / std::sqrt(std::max(1.0, shared) * highest);
     return {g, ds.reshape(scale.sizes()), {}};
   }
 };

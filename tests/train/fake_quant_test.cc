@@ -153,6 +153,16 @@ TEST(LearnedStep, HasThePublishedGradient) {
   }
 }
 
+TEST(LearnedStep, IsFiniteWhereNoCodeIsAboveTheZeroPoint) {
+  Learned l;
+  l.graph.set_constant(*l.graph.find_value("z"), Tensor::of<int8_t>({}, {127}));
+  l.request.wrt = {"s"};
+  l.request.activation_scales = ActivationScales::kLearned;
+  const Result<std::vector<Tensor>> got = train::graph_gradients(l.graph, l.request);
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  EXPECT_TRUE(std::isfinite((*got)[0].at(0))) << (*got)[0].at(0);
+}
+
 TEST(FakeQuantPair, ServesSeveralDequantizersWithCopiesOfTheScale) {
   const Graph graph = must_parse(
       "graph g opset(\"\"=19)\ninput x: f32[4]\nconst s: f32[] = [0.5]\nconst s2: f32[] = [0.5]\n"
