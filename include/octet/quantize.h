@@ -26,11 +26,15 @@ enum class QuantMode {
 std::string_view name(QuantMode mode);
 Result<QuantMode> parse_quant_mode(std::string_view text);
 
-/// How the weights of some layers are stored, where it is not as of the others.
+/// What is in codes of some layers and how, where it is not as of the others.
 struct LayerFormat {
   std::string pattern; ///< as QuantizeOptions::include
-  std::optional<int> weight_bits;
-  std::optional<bool> per_channel;
+  std::optional<int> weight_bits = std::nullopt;
+  std::optional<bool> per_channel = std::nullopt;
+  /// Static mode: of the activations that the layers read, and of their output where no layer reads
+  /// it in codes.
+  std::optional<int> activation_bits = std::nullopt;
+  std::optional<Calibrator> calibrator = std::nullopt; ///< of the same activations
 };
 
 struct QuantizeOptions {
@@ -44,8 +48,8 @@ struct QuantizeOptions {
   std::vector<std::string> include; ///< patterns (* and ?) of node names or operators, or whole
                                     ///< components of names ("pooler" of "bert.pooler/dense");
   std::vector<std::string> exclude; ///< empty include: all. exclude wins
-  /// In order: each says what differs for the layers that it matches, the last one wins. A weight
-  /// that several layers read takes the most bits of theirs.
+  /// In order: each says what differs for the layers that it matches, the last one wins. What
+  /// several layers read takes the most bits of theirs; calibrators that differ are an error.
   std::vector<LayerFormat> layers;
   bool softmax = false; ///< Softmax too, with its fixed range [0, 1]
   /// Static mode: rows of embedding tables are stored in 8 bits, one scale each (per tensor if
@@ -210,7 +214,7 @@ Result<Graph> quantize(const Graph& graph,
 
 /// After quantization-aware training with a plan applied with WeightStorage::kFloat: weights that
 /// are read through Q/DQ are stored as the target wants them, biases likewise. Codes are what the
-/// trained graph's QuantizeLinear gives, with the Clip behind it. Embeddings that the plan quantizes
+/// trained graph's QuantizeLinear and the Clip behind it give. Embeddings that the plan quantizes
 /// were trained in float; they are stored with the ranges that they have now.
 Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan& plan);
 

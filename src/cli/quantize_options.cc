@@ -55,26 +55,51 @@ void note_float_tables(const QuantizationPlan& plan) {
              first == nullptr ? "the model gathers no rows of one" : first->why);
 }
 
-/// PATTERN:KEY=VALUE,...: how the weights of layers are stored.
-Result<LayerFormat> parse_layer(const std::string& text) {
-  constexpr std::string_view kForm = "PATTERN:weights=4 or PATTERN:weights=4,per=tensor";
-  const size_t colon = text.rfind(':'); // names may hold colons
-  if (colon == std::string::npos || colon == 0)
-    return error("--layer: \"{}\" names no pattern; write {}", text, kForm);
-  LayerFormat out{text.substr(0, colon), {}, {}};
-  for (const std::string_view item : split(std::string_view(text).substr(colon + 1), ',')) {
-    if (item.starts_with("weights=")) {
-      const int64_t bits = whole_number(item.substr(item.find('=') + 1));
-      if (bits < 2 || bits > 8)
-        return error("--layer: \"{}\": {}: weights have 2 to 8 bits", text, item);
-      out.weight_bits = static_cast<int>(bits);
-    } else if (item == "per=tensor" || item == "per=channel") {
-      out.per_channel = item == "per=channel";
-    } else {
-      return error("--layer: \"{}\": \"{}\" says nothing that can be chosen for a layer; write {}",
-                   text, item, kForm);
-    }
+/// Where what is chosen for a layer begins: behind the last colon before a word and "=", as names
+/// and calibrators may hold colons. Npos: nowhere.
+size_t colon_of_layer(std::string_view text) {
+  for (size_t colon = text.rfind(':'); colon != std::string_view::npos && colon > 0;
+       colon = text.rfind(':', colon - 1)) {
+    const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz", colon + 1);
+    if (end != std::string_view::npos && end > colon + 1 && text[end] == '=') return colon;
   }
+  return text.rfind(':');
+}
+
+Result<int> parse_layer_bits(std::string_view item) {
+  const size_t equals = item.find('=');
+  const int64_t bits = whole_number(item.substr(equals + 1));
+  if (bits < 2 || bits > 8) return error("{}: {} have 2 to 8 bits", item, item.substr(0, equals));
+  return static_cast<int>(bits);
+}
+
+Status parse_layer_item(std::string_view item, LayerFormat& out) {
+  if (item.starts_with("weights=")) {
+    out.weight_bits = OCTET_TRY(parse_layer_bits(item));
+  } else if (item.starts_with("activations=")) {
+    out.activation_bits = OCTET_TRY(parse_layer_bits(item));
+  } else if (item.starts_with("calibrator=")) {
+    out.calibrator = OCTET_TRY(parse_calibrator(item.substr(item.find('=') + 1)));
+  } else if (item == "per=tensor" || item == "per=channel") {
+    out.per_channel = item == "per=channel";
+  } else {
+    return error("\"{}\" says nothing that can be chosen for a layer; there are weights=BITS, "
+                 "per=tensor, per=channel, activations=BITS and calibrator=NAME",
+                 item);
+  }
+  return ok_status();
+}
+
+/// PATTERN:KEY=VALUE,...: how layers are stored.
+Result<LayerFormat> parse_layer(const std::string& text) {
+  const size_t colon = colon_of_layer(text);
+  if (colon == std::string::npos || colon == 0)
+    return error("--layer: \"{}\" names no pattern; write PATTERN:weights=4 or "
+                 "PATTERN:weights=4,per=tensor,activations=6,calibrator=mse",
+                 text);
+  LayerFormat out{.pattern = text.substr(0, colon)};
+  for (const std::string_view item : split(std::string_view(text).substr(colon + 1), ','))
+    OCTET_TRY_WITH(parse_layer_item(item, out), fmt::format("--layer: \"{}\"", text));
   return out;
 }
 
@@ -96,7 +121,7 @@ void QuantizeFlags::define(CLI::App& app, For use) {
   add_count_option(app, "--activation-bits", activation_bits_,
                    "bits of activations, 2 to 8; below 8 a Clip follows each quantizer", kBits);
   add_list_option(app, "--layer", layers_,
-                  "PATTERN:weights=BITS,per=tensor: other bits or another granularity of weights "
+                  "PATTERN:weights=BITS,per=tensor,activations=BITS,calibrator=NAME: what differs "
                   "for nodes or operators like this (* and ?), the last one wins");
   app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");

@@ -59,7 +59,7 @@ Status store_codes(Graph& graph, LiveUses& uses, NodeId id) {
   return ok_status();
 }
 
-/// Where weights stay float, the Clip behind Q goes, which runtimes of such files take for another:
+/// Where weights stay float, the Clip behind Q goes, as TensorRT misreads it (docs/targets.md 7):
 /// elements beyond its bounds move onto them.
 Status clamp_weight(Graph& graph, LiveUses& uses, NodeId id) {
   const Node node = graph.node(id);
@@ -97,8 +97,8 @@ Status store_weight(Graph& graph, LiveUses& uses, NodeId id, const Placement& pl
   if (scale == nullptr) return ok_status();
   for (const double s : OCTET_TRY(scale->to_doubles()))
     if (!(s > 0))
-      return error("node {}: scale {} is not positive; clamp scales while training", label(graph, node),
-                   s);
+      return error("node {}: scale {} is not positive; clamp scales while training",
+                   label(graph, node), s);
   return placement.stored_weights ? store_codes(graph, uses, id) : clamp_weight(graph, uses, id);
 }
 

@@ -45,12 +45,18 @@ std::optional<Placed> pattern_verdict(const QuantizeOptions& options, const Node
   return std::nullopt;
 }
 
-WeightFormat weight_format(const QuantizeOptions& options, const Node& node) {
-  WeightFormat out{options.weight_bits, options.per_channel};
+bool matches(const LayerFormat& layer, const Node& node) {
+  return matches(layer.pattern, node);
+}
+
+NodeFormat node_format(const QuantizeOptions& options, const Node& node) {
+  NodeFormat out{options.weight_bits, options.per_channel, options.activation_bits, {}};
   for (const LayerFormat& layer : options.layers) {
-    if (!matches(layer.pattern, node)) continue;
-    out.bits = layer.weight_bits.value_or(out.bits);
+    if (!matches(layer, node)) continue;
+    out.weight_bits = layer.weight_bits.value_or(out.weight_bits);
     out.per_channel = layer.per_channel.value_or(out.per_channel);
+    out.activation_bits = layer.activation_bits.value_or(out.activation_bits);
+    if (layer.calibrator) out.calibrator = layer.calibrator;
   }
   return out;
 }

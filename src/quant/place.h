@@ -30,12 +30,16 @@ std::string_view in_codes_already(const Graph& graph, const Node& node);
 
 /// What the include and exclude patterns say of a node: nothing, `kExcluded` or `kNotIncluded`.
 std::optional<Placed> pattern_verdict(const QuantizeOptions& options, const Node& node);
-/// How a node's weights are stored.
-struct WeightFormat {
-  int bits = 8;
+/// How the weights of a node, and the activations that it reads, are stored.
+struct NodeFormat {
+  int weight_bits = 8;
   bool per_channel = true;
+  int activation_bits = 8;
+  std::optional<Calibrator> calibrator; ///< of activations, where a layer's format says so
 };
-WeightFormat weight_format(const QuantizeOptions& options, const Node& node);
+NodeFormat node_format(const QuantizeOptions& options, const Node& node);
+/// Whether the pattern of a layer's format matches a node.
+bool matches(const LayerFormat& layer, const Node& node);
 /// An error for a pattern that matches no node and no operator.
 Status check_patterns(const Graph& graph, const QuantizeOptions& options);
 

@@ -15,6 +15,7 @@
 #include "ops/infer.h"
 #include "ops/value_range.h"
 #include "passes/standardize/raise_opset.h"
+#include "quant/activation_formats.h"
 #include "quant/calibrate.h"
 #include "quant/place.h"
 #include "quant/prepare.h"
@@ -51,6 +52,7 @@ class Planner {
     OCTET_TRY(list_weights());
     if (options_.mode == QuantMode::kStatic) {
       OCTET_TRY(choose_schemes());
+      formats_ = OCTET_TRY(activation_formats(graph_, plan_.nodes, options_));
       OCTET_TRY(plan_activations(source, samples));
     } else {
       plan_.calibrator.clear();
@@ -72,13 +74,13 @@ class Planner {
       const Node& node = node_of(node_plan);
       const ValueId id = node.input(static_cast<size_t>(*node_plan.weight));
       const Tensor& w = *graph_.constant(id);
-      const WeightFormat format = weight_format(options_, node);
+      const NodeFormat format = node_format(options_, node);
       std::optional<int64_t> axis;
       if (format.per_channel && w.rank() > 1) {
         const int64_t a = node.is("Gather") ? 0 : trait(node).weight_axis;
         axis = a < 0 ? a + w.rank() : a;
       }
-      list_weight({id, node.id}, axis, format.bits);
+      list_weight({id, node.id}, axis, format.weight_bits);
       if (options_.mode != QuantMode::kWeightOnly && !fits_int32(node, w))
         leave_float(node_plan, fmt::format("an int32 sum of more than {} products could overflow",
                                            kSafeTerms));
@@ -164,8 +166,11 @@ class Planner {
 
   Status choose_schemes() {
     scheme_ = placement_.activation;
-    scheme_.bits = options_.activation_bits;
-    if (scheme_.bits < 8 && placement_.symmetric_only)
+    const bool fewer =
+        options_.activation_bits < 8 ||
+        std::any_of(options_.layers.begin(), options_.layers.end(),
+                    [](const LayerFormat& l) { return l.activation_bits.value_or(8) < 8; });
+    if (fewer && placement_.symmetric_only)
       return error("target {} takes activations of 8 bits only: below them there is a Clip on "
                    "codes, which it misreads (targets 7)",
                    placement_.target);
@@ -177,8 +182,9 @@ class Planner {
     return ok_status();
   }
 
-  Scheme scheme_of(const Node* producer) const {
+  Scheme scheme_of(const Node* producer, int bits) const {
     Scheme scheme = scheme_;
+    scheme.bits = bits;
     const bool clamp = producer != nullptr && (producer->is("Relu") || producer->is("Clip"));
     if (clamp && placement_.asymmetric_after_clamp) scheme.symmetric = false;
     return scheme;
@@ -186,8 +192,8 @@ class Planner {
 
   void want(ValueId id) {
     if (!seen_.insert(id).second) return;
-    const Node* producer = graph_.producer(id);
-    requests_.push_back({id, scheme_of(producer)});
+    const ActivationFormat& format = formats_.at(id);
+    requests_.push_back({id, scheme_of(graph_.producer(id), format.bits), format.calibrator});
   }
 
   Status plan_activations(const CalibrationSource& source, int64_t samples) {
@@ -236,7 +242,7 @@ class Planner {
     TensorPlan out;
     out.value = graph_.value(request.value).name;
     out.scheme = request.scheme;
-    out.algorithm = name(options_.calibrator);
+    out.algorithm = name(request.calibrator.value_or(options_.calibrator));
     if (const auto fixed = fixed_range(request.value)) {
       out.algorithm = "fixed";
       out.ranges = {*fixed};
@@ -273,7 +279,8 @@ class Planner {
   const Placement& placement_;
   const QuantizeOptions& options_;
   std::unordered_map<std::string, NodeId> nodes_; ///< by name
-  Scheme scheme_;
+  Scheme scheme_;                                 ///< of activations, but for the bits
+  std::map<ValueId, ActivationFormat> formats_;
   QuantizationPlan plan_;
   std::unordered_map<std::string, size_t> tensors_; ///< of the plan, by value, when weights are in
   std::unordered_map<std::string, Weight> weights_; ///< by name
@@ -286,6 +293,12 @@ Status check_mode(const Placement& placement, const QuantizeOptions& options) {
     return error(ErrorCode::kUnsupported,
                  "target {} has no dynamic quantization (targets 1.3); use static or weight-only",
                  placement.target);
+  for (const LayerFormat& layer : options.layers)
+    if (options.mode != QuantMode::kStatic && (layer.activation_bits || layer.calibrator))
+      return error(ErrorCode::kUnsupported,
+                   "pattern \"{}\": bits and calibrators of activations are for static "
+                   "quantization, not for the {} mode",
+                   layer.pattern, name(options.mode));
   return ok_status();
 }
 

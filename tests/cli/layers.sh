@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Formats of single layers: on the command line and in a configuration, in the plan, refused.
+# Formats and calibrators of single layers: on the command line and in a configuration, in the plan, refused.
 set -euo pipefail
 source "$OCTET_SOURCE_DIR/tests/support/cli.sh"
 
@@ -22,17 +22,36 @@ formats() {
 import json, sys
 for t in json.load(open(sys.argv[1]))["tensors"]:
     if t["value"] in "vw":
-        print(t["value"], t["bits"], t["axis"])' "$1"
+        print(t["value"], t.get("bits", 8), t["axis"])' "$1"
 }
 "${quantize[@]}" --layer 'enc:oder.0*:weights=4,per=tensor' --layer 'encoder.1*:weights=5' --save-plan one.json >/dev/null
 [ "$(formats one.json)" = $'v 4 None\nw 5 0' ] || fail "$(formats one.json)"
 printf 'layer = ["Conv:weights=3", "encoder.1*:per=tensor"]\n' >layers.toml
 "${quantize[@]}" --config layers.toml --save-plan two.json >/dev/null
 [ "$(formats two.json)" = $'v 3 0\nw 3 None' ] || fail "$(formats two.json)"
+# activations PLAN: value:bits:calibrator
+activations() {
+  python3 -c '
+import json, sys
+for t in json.load(open(sys.argv[1]))["tensors"]:
+    if t["value"] in ("x", "a"):
+        print(t["value"], t.get("bits", 8), t["algorithm"])' "$1"
+}
+"${quantize[@]}" --activation-bits 7 --layer 'enc:oder.0*:activations=5,weights=4' 'encoder.1*:calibrator=percentile:99.5' --save-plan three.json >/dev/null
+[ "$(activations three.json)" = $'x 5 min-max\na 7 percentile:99.5' ] || fail "$(activations three.json)"
+[ "$(formats three.json)" = $'v 4 0\nw 8 0' ] || fail "$(formats three.json)"
+printf 'layer = ["Conv:activations=6", "encoder.1*:calibrator=mse,activations=3"]\n' >layers.toml
+"${quantize[@]}" --config layers.toml --save-plan four.json >/dev/null
+[ "$(activations four.json)" = $'x 6 min-max\na 3 mse' ] || fail "$(activations four.json)"
 "$octet" debug int8.onnx --data generated --limit 8 >/dev/null || fail "what has layers of 3 bits does not run as it says"
 
 refused 'names no pattern; write PATTERN:weights=4' "${quantize[@]}" --layer 'weights=4'
 refused 'weights have 2 to 8 bits' "${quantize[@]}" --layer 'Conv:weights=9'
 refused 'weights have 2 to 8 bits' "${quantize[@]}" --layer 'Conv:weights=int4'
-refused '"activations=4" says nothing that can be chosen for a layer' "${quantize[@]}" --layer 'Conv:activations=4'
+refused '"format=fp8" says nothing that can be chosen for a layer; there are weights=BITS' "${quantize[@]}" --layer 'Conv:format=fp8'
+refused 'activations have 2 to 8 bits' "${quantize[@]}" --layer 'Conv:activations=int4'
+refused 'unknown calibrator "entrpy"; use min-max' "${quantize[@]}" --layer 'Conv:calibrator=entrpy'
+refused 'p = 20 is out of bounds' "${quantize[@]}" --layer 'Conv:calibrator=percentile:20'
+refused 'not for the weight-only mode' "${quantize[@]}" --mode weight-only --layer 'Conv:activations=4'
+refused 'takes activations of 8 bits only' "${quantize[@]}" --target tensorrt-10 --layer 'Conv:activations=4'
 refused 'matches no node and no operator' "${quantize[@]}" --layer 'Cnv:weights=4'

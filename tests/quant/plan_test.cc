@@ -150,6 +150,93 @@ TEST(Plan, LayersHaveWeightsOfTheirOwnFormat) {
   EXPECT_FALSE(plan_quantization(cnn(), cnn_data(), options).ok());
 }
 
+TEST(Plan, LayersReadActivationsOfTheirOwnFormat) {
+  QuantizeOptions options;
+  options.target = "onnxruntime";
+  options.activation_bits = 7;
+  options.layers = {{.pattern = "Conv", .activation_bits = 5},
+                    {.pattern = "fc1", .activation_bits = 4, .calibrator = Mse{}}};
+  const QuantizationPlan plan = plan_quantization(cnn(), cnn_data(), options).value();
+  const struct {
+    const char* value;
+    int bits;
+    const char* algorithm;
+  } expected[] = {{"x", 5, "min-max"},
+                  {"relu1", 5, "min-max"}, // conv2 reads it
+                  {"relu2", 7, "min-max"}, // the pool does
+                  {"pool", 4, "mse"},      // fc1, behind what moves codes
+                  {"flatten", 4, "same as pool"},
+                  {"fc1", 7, "min-max"}};
+  const Graph quantized = quantize(cnn(), plan).value();
+  for (const auto& e : expected) {
+    SCOPED_TRACE(e.value);
+    EXPECT_EQ(plan.tensor(e.value)->scheme.bits, e.bits);
+    EXPECT_EQ(plan.tensor(e.value)->algorithm, e.algorithm);
+    const auto clip = quantized.find_value(std::string(e.value) + "_quantized_clip");
+    ASSERT_TRUE(clip);
+    const Node& node = *quantized.producer(*clip);
+    EXPECT_EQ(quantized.constant(node.input(2))->at(0) - quantized.constant(node.input(1))->at(0),
+              (1 << e.bits) - 1);
+  }
+  EXPECT_EQ(QuantizationPlan::from_json(plan.to_json()).value().to_json(), plan.to_json());
+
+  // The range is the one of a plan whose layers all have this format.
+  QuantizeOptions all;
+  all.target = "onnxruntime";
+  all.activation_bits = 4;
+  all.calibrator = Mse{};
+  EXPECT_EQ(plan.tensor("pool")->ranges,
+            plan_quantization(cnn(), cnn_data(), all).value().tensor("pool")->ranges);
+}
+
+TEST(Plan, AnActivationThatSeveralLayersReadHasOneFormat) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: f32[N, 2]
+const v: f32[2, 2] = [1, 2, -3, 4]
+const w: f32[2, 2] = [1, 2, -3, 4]
+p = MatMul(x, v) "first"
+q = MatMul(x, w) "second"
+y = Add(p, q) "sum"
+output y: f32[N, 2]
+)")
+                          .value();
+  const auto plan = [&](std::vector<LayerFormat> layers, const char* target = "octet",
+                        QuantMode mode = QuantMode::kStatic) {
+    QuantizeOptions options;
+    options.target = target;
+    options.mode = mode;
+    options.layers = std::move(layers);
+    return plan_quantization(graph, test::random_source({4, 2}, 3), options);
+  };
+  const auto bits = [&](std::vector<LayerFormat> layers) {
+    return plan(std::move(layers)).value().tensor("x")->scheme.bits;
+  };
+  EXPECT_EQ(bits({{.pattern = "first", .activation_bits = 4}}), 8);
+  EXPECT_EQ(bits({{.pattern = "first", .activation_bits = 4},
+                  {.pattern = "second", .activation_bits = 5}}),
+            5);
+  EXPECT_EQ(plan({{.pattern = "first", .calibrator = Entropy{}}}).value().tensor("x")->algorithm,
+            "entropy");
+
+  const auto refusal = [](const Result<QuantizationPlan>& got) {
+    return got.ok() ? std::string() : got.error().text();
+  };
+  const auto says = [&](const Result<QuantizationPlan>& got, const char* text) {
+    EXPECT_NE(refusal(got).find(text), std::string::npos) << refusal(got);
+  };
+  says(plan({{.pattern = "first", .calibrator = Entropy{}},
+             {.pattern = "second", .calibrator = Mse{}}}),
+       "\"x\" has one range");
+  says(plan({{.pattern = "first", .activation_bits = 4}}, "tensorrt-10"),
+       "takes activations of 8 bits only");
+  says(plan({{.pattern = "first", .activation_bits = 4}}, "octet", QuantMode::kDynamic),
+       "not for the dynamic mode");
+  says(plan_quantization(
+           cnn(), cnn_data(),
+           {.target = "onnxruntime", .layers = {{.pattern = "flatten", .activation_bits = 4}}}),
+       "\"flatten\" decides on no activation");
+}
+
 TEST(Plan, AWeightThatTwoLayersReadTakesTheMostBits) {
   const Graph graph = parse_graph(R"(graph g opset(""=17)
 input x: f32[N, 2]

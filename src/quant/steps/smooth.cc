@@ -188,7 +188,10 @@ class PredictedError {
     double largest = 0;
     for (size_t c = 0; c < s.size(); ++c)
       largest = std::max(largest, static_cast<double>(candidate_.seen.largest()[c]) / s[c]);
-    const double x_step = 2 * largest / (std::exp2(options_.activation_bits) - 1);
+    int bits = 0;
+    for (const Factor& w : candidate_.place.consumers)
+      bits = std::max(bits, node_format(options_, graph_.node(w.node)).activation_bits);
+    const double x_step = 2 * largest / (std::exp2(bits) - 1);
     double sum = 0, outputs = 0;
     for (const Factor& w : candidate_.place.consumers)
       add(w, s, x_step * x_step / 12, sum, outputs);
@@ -218,8 +221,8 @@ class PredictedError {
       largest[n] = std::max(largest[n], std::fabs(scaled_w));
       power[n] += squares_[c] / (s[c] * s[c]);
     }
-    const WeightFormat format = weight_format(options_, node);
-    const double levels = std::exp2(format.bits - 1) - 1;
+    const NodeFormat format = node_format(options_, node);
+    const double levels = std::exp2(format.weight_bits - 1) - 1;
     const double tensor_largest = *std::max_element(largest.begin(), largest.end());
     for (size_t n = 0; n < largest.size(); ++n) {
       const double step = (format.per_channel ? largest[n] : tensor_largest) / levels;

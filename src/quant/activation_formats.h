@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bits and calibrators of activations, from what is said of the layers that read them.
+#pragma once
+
+#include <map>
+#include <span>
+
+#include "octet/quantize.h"
+
+namespace octet {
+
+/// How one activation is stored.
+struct ActivationFormat {
+  int bits = 8;
+  std::optional<Calibrator> calibrator; ///< else the one of the options
+};
+
+/// Of every value that `nodes` (in topological order) read or make in codes, except what layers
+/// make that move codes: that is as what they read, which in turn is as their readers say. The most
+/// bits of the readers; of an output that none of them reads, what its own layer says. Errors: two
+/// readers name different calibrators, a pattern that speaks of activations and decides on none.
+Result<std::map<ValueId, ActivationFormat>> activation_formats(const Graph& graph,
+                                                               std::span<const NodePlan> nodes,
+                                                               const QuantizeOptions& options);
+
+} // namespace octet
