@@ -34,7 +34,7 @@ compare() {
 compare post.onnx qat.onnx "conv1:4 conv2:4 fc1:4 fc2:4 "
 
 # Options, layer by layer.
-layers=(--weight-bits 5 --layer 'conv2:weights=2' 'fc*:weights=3')
+layers=(--weight-bits 5 --layer 'conv2:weights=2' 'fc*:weights=3,activations=6')
 "${quantize[@]}" "${layers[@]}" -o layers.onnx >/dev/null
 "${train[@]}" --samples 64 "${layers[@]}" -o layers.qat.onnx >/dev/null
 compare layers.onnx layers.qat.onnx "conv1:5 conv2:2 fc1:3 fc2:3 "
