@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/coded_product.h"
+
 #include "ops/evaluate.h"
 #include "ops/qdq/bias.h"
 #include "ops/qdq/clamp.h"

@@ -16,8 +16,7 @@ namespace octet {
 std::optional<Repair> drop_output_type(const RepairContext& context, const Node& node) {
   const bool precision = is_quantize(node) && node.has_attr("precision");
   const qdq::Written said = qdq::written(context.graph, node);
-  if (!said.zero.valid() || !(node.has_attr("output_dtype") || precision))
-    return std::nullopt;
+  if (!said.zero.valid() || !(node.has_attr("output_dtype") || precision)) return std::nullopt;
   const DType scale = context.graph.value(said.scale).type.type;
   const auto out = static_cast<DType>(node.attr_int("output_dtype", 0));
   const bool casts = is_dequantize(node) && out != DType::kUndefined && out != scale;
