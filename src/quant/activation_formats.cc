@@ -62,7 +62,7 @@ class Wishes {
   std::map<ValueId, ActivationFormat> take() {
     std::map<ValueId, ActivationFormat> out;
     for (auto& [value, wish] : wishes_)
-      out.emplace(value, std::move(wish.format));
+      out.emplace(value, wish.format);
     return out;
   }
 

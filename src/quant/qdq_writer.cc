@@ -67,7 +67,7 @@ ValueId QdqWriter::emit(const char* op,
 ValueId QdqWriter::pair(const char* op,
                         ValueId x,
                         const qdq::Grid& grid,
-                        std::string of, // no reference into the graph, which grows here
+                        const std::string& of,
                         ValueId own_zero_point) {
   const bool quantizes = std::string_view(op) == "QuantizeLinear";
   const ValueId zero = own_zero_point.valid() ? own_zero_point : zero_point(grid.zero, of);
@@ -76,7 +76,8 @@ ValueId QdqWriter::pair(const char* op,
 }
 
 ValueId QdqWriter::quantize(ValueId x, const TensorPlan& plan) {
-  const ValueId codes = pair("QuantizeLinear", x, grid_for(plan), graph_.value(x).name);
+  const std::string name = graph_.value(x).name; // a copy: values move where constants are added
+  const ValueId codes = pair("QuantizeLinear", x, grid_for(plan), name);
   return plan.scheme.bits < 8 ? clipped(codes, plan.scheme) : codes;
 }
 

@@ -51,7 +51,7 @@ class QdqWriter {
   ValueId pair(const char* op,
                ValueId x,
                const qdq::Grid& grid,
-               std::string of,
+               const std::string& of,
                ValueId own_zero_point = {});
   ValueId emit(const char* op,
                std::vector<ValueId> inputs,

@@ -59,7 +59,7 @@ TEST(Graph, NamesThatAreFreeAgainAreTakenAgain) {
     Graph g;
     std::vector<ValueId> values;
     for (int change = 0; change < 300; ++change) {
-      const std::string base =
+      const std::string& base =
           bases[static_cast<size_t>(random.below(static_cast<int64_t>(bases.size())))];
       const std::string expected = first_free_name(g, base);
       ASSERT_EQ(g.unique_name(base), expected);

@@ -10,7 +10,7 @@ namespace octet::qdq {
 
 std::optional<Clamp> clamp_of(const Graph& graph, const Node& node) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  if (node.is("Relu")) return Clamp{0, kInfinity};
+  if (node.is("Relu")) return Clamp{0, static_cast<double>(kInfinity)};
   if (!node.is("Clip")) return std::nullopt;
   Clamp out{node.attr_float("min", -kInfinity), node.attr_float("max", kInfinity)};
   for (const auto& [input, bound] : {std::pair{size_t{1}, &out.lo}, {size_t{2}, &out.hi}}) {

@@ -53,7 +53,7 @@ Result<int64_t> bias_channels(const Graph& graph, const Node& node, size_t input
 
 class Finder {
  public:
-  Finder(const Fitting& f) : f_(f), uses_(f.graph) {}
+  explicit Finder(const Fitting& f) : f_(f), uses_(f.graph) {}
 
   Result<std::vector<Site>> run() {
     std::vector<Site> out;
@@ -128,6 +128,7 @@ means_in(const Fitting& f, const Graph& graph, std::span<const Site> sites) {
   }
   OCTET_TRY(collect(graph, requests, OCTET_TRY(f.open()), f.options, f.samples));
   std::vector<std::vector<double>> out;
+  out.reserve(seen.size());
   for (const ChannelMean& mean : seen)
     out.push_back(OCTET_TRY(mean.means()));
   return out;

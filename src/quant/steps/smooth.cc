@@ -369,6 +369,7 @@ Result<std::vector<PlanStep>> fit_smooth(const Fitting& f) {
   const SteppedGraph stepped(graph);
   std::vector<Candidate> all = OCTET_TRY(candidates(f, stepped));
   std::vector<StatisticRequest> requests;
+  requests.reserve(all.size());
   for (Candidate& candidate : all)
     requests.push_back({candidate.value, &candidate.seen});
   if (requests.empty()) return std::vector<PlanStep>();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runner/bounds.h"
@@ -21,7 +22,7 @@ struct Step {
   std::vector<Tensor> values() const;
   /// The node on other operands.
   Result<std::vector<Tensor>> run(std::vector<Tensor> operands) const {
-    return run(node, operands);
+    return run(node, std::move(operands));
   }
   Result<std::vector<Tensor>> run(const Node& other, std::vector<Tensor> operands) const;
   /// A binary operator with ONNX's broadcast.
