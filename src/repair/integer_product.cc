@@ -45,9 +45,9 @@ std::optional<Repair> integer_product(const RepairContext& context, const Node& 
   const bool convolution = node.is("ConvInteger");
   if (!convolution && !node.is("MatMulInteger")) return std::nullopt;
   const Node* quantize = graph.producer(node.input(0));
-  const Tensor* a_scale = quantize != nullptr && is_quantize(*quantize)
-                              ? qdq::written(graph, *quantize).scales
-                              : nullptr;
+  const bool is_coded = quantize != nullptr && is_quantize(*quantize);
+  const qdq::Written said = is_coded ? qdq::written(graph, *quantize) : qdq::Written();
+  const Tensor* a_scale = said.scales;
   const Node* cast = only_reader(context, node.output(0), "Cast");
   const Node* mul = cast == nullptr ? nullptr : only_reader(context, cast->output(0), "Mul");
   if (a_scale == nullptr || a_scale->count() != 1 || mul == nullptr ||
@@ -67,7 +67,7 @@ std::optional<Repair> integer_product(const RepairContext& context, const Node& 
   // A MatMulInteger may have a zero point for each row of a.
   const TypeInfo& a_type = graph.value(node.input(0)).type;
   const int64_t row = a_type.has_rank() ? a_type.rank() - 2 : -1;
-  const auto a = qdq::emit_operand(patch, graph, {node.input(0), quantize->input(1), node.input(2)},
+  const auto a = qdq::emit_operand(patch, graph, {node.input(0), said.scale, node.input(2)},
                                    convolution ? 1 : row, name + "_a");
   const auto b = qdq::emit_operand(patch, graph, {node.input(1), {}, node.input(3)}, *tensor,
                                    convolution ? int64_t{0} : b_type.rank() - 1, name + "_b");
