@@ -58,6 +58,29 @@ TEST(Quantize, KeepsInputsAndOutputs) {
     }
 }
 
+/// Of a long chain: what is added to a graph moves the values whose names are read.
+TEST(Quantize, NamesWhatItAddsAfterTheTensor) {
+  std::string text = "graph g opset(\"\"=17)\ninput v0: f32[1, 4]\n";
+  constexpr int kLayers = 100;
+  for (int i = 0; i < kLayers; ++i)
+    text += fmt::format("const w{0}: f32[4, 4] = [{1}, 0, 0, 0, 0, {1}, 0, 0, 0, 0, {1}, 0, 0, 0, "
+                        "0, {1}]\nv{2} = MatMul(v{0}, w{0}) \"m{0}\"\n",
+                        i, 1.01 + 0.01 * i, i + 1);
+  text += fmt::format("output v{}: f32[1, 4]\n", kLayers);
+  const Graph graph = parse_graph(text).value();
+  const auto plan =
+      plan_quantization(graph, test::random_source({1, 4}, 1), {.target = "onnxruntime"}).value();
+  const Graph q = quantize(graph, plan).value();
+  int pairs = 0;
+  for (const Node* node : nodes_of(q, "QuantizeLinear")) {
+    const std::string& of = q.value(node->input(0)).name;
+    EXPECT_EQ(q.value(node->input(1)).name, of + "_scale");
+    EXPECT_EQ(q.value(node->output(0)).name, of + "_quantized");
+    ++pairs;
+  }
+  EXPECT_GE(pairs, kLayers);
+}
+
 TEST(Quantize, EveryTargetTakesItsOwnFile) {
   for (const char* target : kTargets)
     for (const bool softmax : {false, true}) {
