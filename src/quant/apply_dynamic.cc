@@ -9,6 +9,7 @@
 #include <map>
 
 #include "core/format.h"
+#include "graph/domains.h"
 #include "graph/edit.h"
 #include "graph/label.h"
 #include "quant/apply.h"
@@ -142,7 +143,7 @@ class DynamicWriter {
   }
 
   ValueId octet_product(const Layer& layer) {
-    graph_.opsets["octet.native"] = 1;
+    graph_.opsets[kNative] = 1;
     const Tensor& codes = layer.codes;
     const ValueId w =
         graph_.add_constant(graph_.value(layer.node.input(1)).name + "_quantized", codes);
@@ -155,7 +156,7 @@ class DynamicWriter {
     std::vector<ValueId> inputs = {layer.node.input(0), w, s};
     if (inside) inputs.push_back(layer.bias);
     const ValueId y = graph_.emit("QDynamicGemm", std::move(inputs), {},
-                                  graph_.unique_name(layer.node.name), "octet.native");
+                                  graph_.unique_name(layer.node.name), kNative);
     if (inside || !layer.bias.valid()) return y;
     return emit("Add", {y, layer.bias}, layer.node.name + "_biased");
   }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/format.h"
+#include "graph/domains.h"
 #include "ops/infer.h"
 #include "quant/debug_graph.h"
 
@@ -80,7 +81,7 @@ void LayerComparison::Impl::find_layers() {
   for (const NodeId id : order) {
     const Node& node = literal.node(id);
     if (node.is("DynamicQuantizeLinear")) tap(node.input(0), "input of a dynamic layer");
-    if (node.is("QDynamicGemm", "octet.native")) {
+    if (node.is("QDynamicGemm", kNative)) {
       tap(node.input(0), "input of a dynamic layer");
       tap(node.output(0), node.op_type);
     }

@@ -3,8 +3,11 @@
 // Exact: a bound of the form k s divides back to k. At 8 bits the Clip is folded away: exact where
 // it keeps all codes, within one step where it leaves out the lowest or the highest (QCDQ with
 // narrow range). Source: docs/targets.md 1.3, 6, 7, 9.
+#include <algorithm>
+
 #include "core/format.h"
 #include "graph/label.h"
+#include "ops/qdq/clamp.h"
 #include "ops/qdq/emit.h"
 #include "ops/qdq/site.h"
 #include "passes/emit.h"
@@ -16,18 +19,11 @@ namespace {
 
 /// The clip's range of codes; nullopt where a bound is computed.
 std::optional<CodeRange> clipped_range(const Graph& graph, const Node& node, CodeRange all) {
-  for (const size_t i : {size_t{1}, size_t{2}}) {
-    if (!node.input(i).valid()) continue;
-    const Tensor* t = graph.constant(node.input(i));
-    if (t == nullptr || t->count() != 1) return std::nullopt;
-    const auto bound = static_cast<int32_t>(t->at(0));
-    if (i == 1)
-      all.lo = std::max(all.lo, bound);
-    else
-      all.hi = std::min(all.hi, bound);
-  }
-  if (all.lo > all.hi) return std::nullopt;
-  return all;
+  const auto clamp = qdq::clamp_of(graph, node);
+  if (!clamp) return std::nullopt;
+  const double lo = std::max<double>(all.lo, clamp->lo), hi = std::min<double>(all.hi, clamp->hi);
+  if (!(lo <= hi)) return std::nullopt;
+  return CodeRange{static_cast<int32_t>(lo), static_cast<int32_t>(hi)};
 }
 
 } // namespace

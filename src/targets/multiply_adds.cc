@@ -57,7 +57,7 @@ int64_t multiply_adds(const Graph& graph, const Node& node) {
   const std::string_view op = node.op_type;
   if (op == "Conv" || op == "ConvInteger" || op == "FusedConv")
     return times(volume(y), volume(type(node.input(1)), 1)); // [O, I/groups, taps...]
-  if (node.is("QConv", "octet.native")) return times(volume(y), volume(type(node.input(1)), 1));
+  if (node.is("QConv", kNative)) return times(volume(y), volume(type(node.input(1)), 1));
   if (op == "QLinearConv") return times(volume(y), volume(type(node.input(3)), 1));
   if (op == "ConvTranspose")
     return times(volume(type(node.input(0))), volume(type(node.input(1)), 1));

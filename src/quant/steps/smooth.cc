@@ -135,12 +135,9 @@ place_of(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& prod
 /// `tensor` with index c of the axis multiplied by factors[c].
 Tensor scaled(const Tensor& tensor, int64_t axis, std::span<const double> factors) {
   std::vector<float> values = tensor.to_floats().value();
-  int64_t inner = 1;
-  for (int64_t d = axis + 1; d < tensor.rank(); ++d)
-    inner *= tensor.dim(d);
-  const int64_t channels = tensor.dim(axis);
+  const Layout layout = layout_of(tensor, axis);
   for (size_t i = 0; i < values.size(); ++i) {
-    const auto c = static_cast<size_t>(static_cast<int64_t>(i) / inner % channels);
+    const auto c = static_cast<size_t>(static_cast<int64_t>(i) / layout.inner % layout.channels);
     values[i] = static_cast<float>(static_cast<double>(values[i]) * factors[c]);
   }
   return Tensor::of<float>(tensor.shape(), std::span<const float>(values));

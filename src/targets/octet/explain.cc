@@ -5,6 +5,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/domains.h"
 #include "passes/lower/lower.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime/integer.h"
@@ -30,7 +31,7 @@ LayerPrecision precision_of(LowerForm runs) {
 
 /// An operator that is not lowered: octet's own, or one that is integer in the file.
 void as_it_is(const Node& node, LayerForm& form) {
-  if (node.domain == "octet.native") form.why = "octet's own operator";
+  if (node.domain == kNative) form.why = "octet's own operator";
   if (computes_with_codes(node) || computes_in_integers(node))
     form.precision = LayerPrecision::kInt8;
 }
