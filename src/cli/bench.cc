@@ -6,8 +6,10 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/input_files.h"
 #include "cli/models.h"
 #include "cli/options.h"
+#include "cli/profile.h"
 #include "cli/random_inputs.h"
 #include "cli/terminal.h"
 #include "core/format.h"
@@ -37,28 +39,36 @@ class Bench final : public Command {
     app.add_option("model", model_, "model folder or ONNX file")->required();
     add_list_option(app, "--shape", shapes_,
                     "NAME=1x128, once for each input; open sizes count as 1");
+    add_input_options(app, files_, archive_);
     add_number_option(app, "--seconds", seconds_, "how long to measure; one run at least", 0, 3600)
         ->capture_default_str();
     app.add_option("--executor", executor_, "native, reference or torch")->capture_default_str();
     app.add_flag("--plan", plan_, "print which kernel runs each node (native)");
+    app.add_flag("--profile", profile_, "print what each node takes of the time (native)");
   }
 
   Result<Answer> run(const Common& common) override {
-    if (plan_ && executor_ != "native")
-      return error("--plan is of the native executor, --executor is {}; leave one out", executor_);
+    for (const auto& [asked, option] : {std::pair{plan_, "--plan"}, {profile_, "--profile"}})
+      if (asked && executor_ != "native")
+        return error("{} is of the native executor, --executor is {}; leave one out", option,
+                     executor_);
+    const bool from_files = !files_.empty() || !archive_.empty();
+    if (from_files && !shapes_.empty())
+      return error("--shape is for random inputs, and inputs were given; leave one out");
     const auto begin = Clock::now();
     const Graph graph = OCTET_TRY(open_model(model_));
     Runner runner = OCTET_TRY_WITH(make_runner(graph, common), model_);
-    const InputShapes shapes = OCTET_TRY_WITH(parse_input_shapes(graph, shapes_), model_);
-    const std::vector<Tensor> inputs =
-        OCTET_TRY_WITH(random_inputs(graph, shapes, {}, common.seed), model_);
+    const std::vector<Tensor> inputs = OCTET_TRY_WITH(
+        from_files ? read_inputs(graph, files_, archive_) : made_inputs(graph, common), model_);
     const auto first = Clock::now();
     OCTET_TRY_WITH(runner.run(inputs), model_);
     const double first_ms = milliseconds(Clock::now() - first);
     const double load_ms = milliseconds(Clock::now() - begin);
     if (plan_) print_plan(*runner.session);
     const std::vector<double> times = OCTET_TRY_WITH(measure(runner, inputs, first_ms), model_);
-    print_result(common, runner, times, inputs, load_ms);
+    std::optional<Profile> profile;
+    if (profile_) profile = OCTET_TRY_WITH(profile_of(runner, inputs, times), model_);
+    print_result(common, runner, times, inputs, load_ms, profile);
     return Answer::kDone;
   }
 
@@ -109,6 +119,19 @@ class Bench final : public Command {
     return times;
   }
 
+  Result<std::vector<Tensor>> made_inputs(const Graph& graph, const Common& common) const {
+    const InputShapes shapes = OCTET_TRY(parse_input_shapes(graph, shapes_));
+    return random_inputs(graph, shapes, {}, common.seed);
+  }
+
+  /// As many runs as were measured, 1,000 at most.
+  static Result<Profile>
+  profile_of(Runner& runner, const std::vector<Tensor>& inputs, const std::vector<double>& times) {
+    const int runs = static_cast<int>(std::min<size_t>(times.size(), 1000));
+    const std::vector<double> ms = OCTET_TRY(runner.context->profile(inputs, runs));
+    return make_profile(runner.session->plan(), ms);
+  }
+
   static void print_plan(const Session& session) {
     for (const PlannedNode& n : session.plan())
       fmt::print("{:<40} {}{}{}\n", n.node, n.kernel, n.why.empty() ? "" : ": ", n.why);
@@ -118,7 +141,8 @@ class Bench final : public Command {
                     const Runner& runner,
                     const std::vector<double>& times,
                     const std::vector<Tensor>& inputs,
-                    double load_ms) const {
+                    double load_ms,
+                    const std::optional<Profile>& profile) const {
     const double median = quantile(times, 0.5);
     const int64_t batch = inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
     const double rate = static_cast<double>(batch) / (median / 1e3);
@@ -135,9 +159,11 @@ class Bench final : public Command {
         out["threads"] = runner.session->threads();
         out["isa"] = std::string(runner.session->isa());
       }
+      if (profile) out["profile"] = profile_json(*profile);
       fmt::print("{}\n", json_text(out));
       return;
     }
+    if (profile) fmt::print("{}\n", text(*profile));
     const std::string how =
         runner.session
             ? fmt::format("{} threads, {}", runner.session->threads(), runner.session->isa())
@@ -149,9 +175,10 @@ class Bench final : public Command {
   }
 
   std::string model_, executor_ = "native";
-  std::vector<std::string> shapes_;
+  std::vector<std::string> shapes_, files_;
+  std::string archive_;
   double seconds_ = 2;
-  bool plan_ = false;
+  bool plan_ = false, profile_ = false;
 };
 
 } // namespace

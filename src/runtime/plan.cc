@@ -259,8 +259,11 @@ Status Plan::run_step(size_t step, ParallelFor& parallel) {
     return fmt::format("node {}",
                        label(prepared_->graph, prepared_->graph.node(step_nodes_[step])));
   };
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = clock_ ? Clock::now() : Clock::time_point();
   const StepEnd end =
       OCTET_TRY_WITH(steps_[step]->run(slots_, shared_places_[step], parallel), where());
+  if (clock_) clock_(step_nodes_[step], Clock::now() - begin);
   if (end == StepEnd::kDone) return ok_status();
   met_other_shape_ = true;
   return Error("an output is not of the type and shape that were planned", ErrorCode::kInternal)

@@ -3,6 +3,7 @@
 // value.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -43,6 +44,9 @@ enum class Outputs {
   kHandedOver ///< each is looked at when it is made, and has its place no longer than steps read it
 };
 
+/// Told what each step took, after it.
+using StepClock = std::function<void(NodeId node, std::chrono::nanoseconds took)>;
+
 class Plan {
  public:
   /// Errors: shapes that the graph does not take, or that some node cannot say its output's for
@@ -64,6 +68,8 @@ class Plan {
   /// The same for Outputs::kHandedOver.
   Status
   stream(std::span<const std::byte* const> inputs, ParallelFor& parallel, const OutputTap& tap);
+  /// From now on `clock` is told; an empty one ends it.
+  void set_clock(StepClock clock) { clock_ = std::move(clock); }
   /// Whether the last run ended because an operator gave another shape than was planned.
   bool met_other_shape() const { return met_other_shape_; }
 
@@ -116,6 +122,7 @@ class Plan {
   std::map<int32_t, Tensor> known_;
   std::vector<Tensor> outputs_;
   bool met_other_shape_ = false;
+  StepClock clock_;
 };
 
 } // namespace octet::runtime

@@ -2,6 +2,7 @@
 #include "octet/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -182,6 +183,28 @@ struct SessionContext::Impl {
     return outputs;
   }
 
+  Result<std::vector<double>> profile(std::span<const Tensor> given, int runs) {
+    const std::vector<NodeId>& order = session->prepared->order;
+    std::vector<size_t> place(static_cast<size_t>(session->prepared->graph.node_bound()));
+    for (size_t i = 0; i < order.size(); ++i)
+      place[static_cast<size_t>(order[i].index)] = i;
+    std::vector<double> ms(order.size(), 0.0);
+    const int times = std::max(runs, 1);
+    const double share = 1e-6 / times;
+    runtime::Plan* plan = OCTET_TRY(prepare(given, runtime::Outputs::kKept));
+    plan->set_clock([&](NodeId node, std::chrono::nanoseconds took) {
+      ms[place[static_cast<size_t>(node.index)]] += share * static_cast<double>(took.count());
+    });
+    Status status = ok_status();
+    for (int i = 0; i < times && status.ok(); ++i) {
+      const auto outputs = run(given);
+      if (!outputs.ok()) status = outputs.error();
+    }
+    plan->set_clock({});
+    OCTET_TRY(std::move(status));
+    return ms;
+  }
+
   Status stream(std::span<const Tensor> given, const OutputTap& tap) {
     if (session->literal) { // it may have to start over: nothing is handed over before the end
       const std::span<const Tensor> outputs = OCTET_TRY(run(given));
@@ -223,6 +246,10 @@ Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inpu
 
 Status SessionContext::stream(std::span<const Tensor> inputs, const OutputTap& tap) {
   return guarded(kUseSmallerBatch, [&] { return impl_->stream(inputs, tap); });
+}
+
+Result<std::vector<double>> SessionContext::profile(std::span<const Tensor> inputs, int runs) {
+  return guarded(kUseSmallerBatch, [&] { return impl_->profile(inputs, runs); });
 }
 
 Status SessionContext::run(std::span<const Tensor> inputs,
@@ -282,7 +309,7 @@ Result<Session> Session::prepare(const Graph& graph, const SessionOptions& optio
       runtime::needed_values(prepared->graph, prepared->order, is_known);
   for (const NodeId id : prepared->order) {
     const Node& node = prepared->graph.node(id);
-    PlannedNode planned{label(prepared->graph, node), "view", {}, node.origin};
+    PlannedNode planned{label(prepared->graph, node), "view", {}, node.origin, node.op_type};
     if (!runtime::is_view(node)) {
       const runtime::PrepareContext context{prepared->graph, node, impl->isa, is_known};
       runtime::Choice choice = runtime::choose(context);

@@ -111,6 +111,7 @@ for executor in native reference; do
 done
 refused 'unknown executor "referenc"; did you mean "reference"?' "$octet" bench one.onnx --executor referenc
 refused "--plan is of the native executor" "$octet" bench one.onnx --executor reference --plan
+refused "--profile is of the native executor" "$octet" bench one.onnx --executor reference --profile
 
 # Names and files that are something else.
 refused 'unknown target "tensorrt"; did you mean "tensorrt-11' "$octet" check one.onnx --target tensorrt
