@@ -3,6 +3,7 @@
 #include "passes/lower/context.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/check.h"
 #include "graph/domains.h"
@@ -17,9 +18,35 @@ Attributes one_attribute(std::string key, std::vector<int64_t> v) {
   return a;
 }
 
-/// One channel or one pixel.
-bool same_in_both_orders(const std::array<int64_t, 3>& image) {
-  return image[0] == 1 || (image[1] == 1 && image[2] == 1);
+/// The shape of `type`'s axes in the order of `stored`, as Reshape takes it of a tensor whose axes
+/// are stored in the order of `before`; nullopt where too little is known.
+std::optional<Tensor> target_shape(const TypeInfo& type,
+                                   const std::vector<int64_t>& before,
+                                   const std::vector<int64_t>& stored) {
+  std::vector<int64_t> sizes;
+  bool open = false;
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const auto size = (*type.shape)[static_cast<size_t>(stored[i])].maybe_value();
+    if (size && *size <= 0) return std::nullopt;
+    const bool copied = !size && before[i] == stored[i];
+    if (!size && !copied && std::exchange(open, true)) return std::nullopt;
+    sizes.push_back(size ? *size : copied ? 0 : -1);
+  }
+  const auto rank = static_cast<int64_t>(sizes.size());
+  return Tensor::of<int64_t>({rank}, sizes);
+}
+
+/// Whether turning moves nothing, since only axes of size 1 change their place.
+bool moves_nothing(const TypeInfo& type,
+                   const std::vector<int64_t>& before,
+                   const std::vector<int64_t>& stored) {
+  const auto longer = [&](const std::vector<int64_t>& axes) {
+    std::vector<int64_t> out;
+    for (const int64_t axis : axes)
+      if ((*type.shape)[static_cast<size_t>(axis)] != Dim(1)) out.push_back(axis);
+    return out;
+  };
+  return longer(before) == longer(stored);
 }
 
 } // namespace
@@ -82,49 +109,54 @@ Form Context::real(ValueId id) {
   return *s.real;
 }
 
+Form Context::find_or_turn(const Form& form,
+                           std::vector<Form>& turned,
+                           const Layout& layout,
+                           ValueId like) {
+  if (form.layout == layout) return form;
+  for (const Form& other : turned)
+    if (other.layout == layout) return other;
+  turned.push_back(turn(form, layout, like));
+  return turned.back();
+}
+
+Form Context::ordered(ValueId id, const Layout& layout) {
+  const Form form = real(id);
+  return find_or_turn(form, source(id).turned, layout, id);
+}
+
 Form Context::plain(ValueId id) {
-  if (source(id).plain) return *source(id).plain;
-  const Form form = to_plain(real(id), id);
-  source(id).plain = form;
-  return form;
+  return ordered(id, Layout::kPlain);
 }
 
 Form Context::nhwc(ValueId id) {
-  const Form form = real(id);
-  return form.layout == Layout::kNhwc ? form : to_nhwc(plain(id), id);
+  return ordered(id, Layout::kNhwc);
 }
 
 std::optional<Form> Context::codes(ValueId id) const {
   return sources_[static_cast<size_t>(id.index)].codes;
 }
 
-Form Context::codes_plain(ValueId id) {
+Form Context::codes_ordered(ValueId id, const Layout& layout) {
   Source& s = source(id);
   OCTET_CHECK(s.codes.has_value());
-  if (!s.plain_codes) s.plain_codes = to_plain(*s.codes, id);
-  return *s.plain_codes;
+  return find_or_turn(*s.codes, s.turned_codes, layout, id);
+}
+
+Form Context::codes_plain(ValueId id) {
+  return codes_ordered(id, Layout::kPlain);
 }
 
 Form Context::codes_nhwc(ValueId id) {
+  const Form form = codes_ordered(id, Layout::kNhwc);
   Source& s = source(id);
-  OCTET_CHECK(s.codes.has_value());
-  if (s.codes->layout != Layout::kNhwc) s.codes = to_nhwc(codes_plain(id), id);
-  return *s.codes;
+  if (s.codes->layout != Layout::kNhwc) s.turned_codes.push_back(*s.codes);
+  s.codes = form; // readers that take any order take this one
+  return form;
 }
 
-Form Context::to_plain(Form form, ValueId like) {
-  if (form.layout == Layout::kPlain) return form;
+Form Context::unflatten(const Form& form) {
   const std::string name = out_.value(form.id).name + "/plain";
-  if (form.layout == Layout::kNhwc) {
-    const auto image = known_image(in_.value(like).type);
-    if (!image || !same_in_both_orders(*image))
-      return {out_.emit("Transpose", {form.id},
-                        one_attribute("perm", std::vector<int64_t>{0, 3, 1, 2}), name)};
-    const auto [c, h, w] = *image;
-    const ValueId shape =
-        out_.add_constant(name + "_shape", Tensor::of<int64_t>({4}, {0, c, h, w}));
-    return {out_.emit("Reshape", {form.id, shape}, {}, name)};
-  }
   const auto [c, h, w] = form.image;
   const ValueId four = out_.add_constant(name + "_4d", Tensor::of<int64_t>({4}, {-1, h, w, c}));
   const ValueId two = out_.add_constant(name + "_2d", Tensor::of<int64_t>({2}, {-1, c * h * w}));
@@ -135,24 +167,51 @@ Form Context::to_plain(Form form, ValueId like) {
   return {out_.emit("Reshape", {turned, two}, {}, name)};
 }
 
-Form Context::to_nhwc(Form form, ValueId like) {
-  form = to_plain(form, like);
-  const std::string name = out_.value(form.id).name + "/nhwc";
-  const auto image = known_image(in_.value(like).type);
-  if (image && same_in_both_orders(*image)) {
-    const auto [c, h, w] = *image;
-    const ValueId shape =
-        out_.add_constant(name + "_shape", Tensor::of<int64_t>({4}, {0, h, w, c}));
-    return {out_.emit("Reshape", {form.id, shape}, {}, name), Layout::kNhwc};
+Form Context::turn(const Form& form, const Layout& layout, ValueId like) {
+  if (form.layout == layout) return form;
+  if (form.layout.is_flat()) return turn(unflatten(form), layout, like);
+  const TypeInfo& type = in_.value(like).type;
+  const std::vector<int64_t> before = form.layout.axes(type.rank());
+  const std::vector<int64_t> stored = layout.axes(type.rank());
+  const std::string name = out_.value(form.id).name + (layout.is_plain()         ? "/plain"
+                                                       : layout == Layout::kNhwc ? "/nhwc"
+                                                                                 : "/turned");
+  const std::vector<int64_t> perm = permutation(form.layout, layout, type.rank());
+  if (const Tensor* constant = out_.constant(form.id); constant && bits(constant->type()) >= 8) {
+    const Tensor turned = permuted(*constant, perm);
+    return {out_.add_constant(name, turned), layout};
   }
-  return {out_.emit("Transpose", {form.id}, one_attribute("perm", std::vector<int64_t>{0, 2, 3, 1}),
-                    name),
-          Layout::kNhwc};
+  if (moves_nothing(type, before, stored))
+    if (const auto shape = target_shape(type, before, stored)) {
+      const ValueId target = out_.add_constant(name + "_shape", *shape);
+      return {out_.emit("Reshape", {form.id, target}, {}, name), layout};
+    }
+  return {out_.emit("Transpose", {form.id}, one_attribute("perm", perm), name), layout};
 }
 
 void Context::set_codes(ValueId id, Form form, const qdq::Grid& quant) {
-  source(id).codes = form;
-  source(id).quant = quant;
+  Source& s = source(id);
+  s.codes = form;
+  s.turned_codes.clear();
+  s.quant = quant;
+}
+
+std::optional<Form> Context::at_hand(ValueId id) const {
+  const Source& s = sources_[static_cast<size_t>(id.index)];
+  const std::optional<Form>& form = s.codes ? s.codes : s.real;
+  if (!form || form->layout.is_flat()) return std::nullopt;
+  return form;
+}
+
+void Context::set_moved(const Node& node, ValueId from, ValueId to, Form form) {
+  const Source& s = source(from);
+  const bool codes = s.codes.has_value();
+  if (codes)
+    set_codes(to, form, s.quant);
+  else
+    source(to).real = form;
+  note(node, codes ? LowerForm::kCodes : LowerForm::kFloat,
+       codes ? node.op_type + " on codes" : node.op_type);
 }
 
 void Context::note(const Node& node, LowerForm runs, std::string form, std::string why) {

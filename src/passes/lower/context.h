@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ops/qdq/stored.h"
+#include "passes/lower/layout.h"
 #include "passes/lower/lower.h"
 
 #include "octet/graph.h"
@@ -22,13 +23,6 @@ inline constexpr qdq::Reading kForKernels{.most = qdq::Reading::Most::kTensor,
                                           .f32_scale = true,
                                           .byte_codes = true,
                                           .microsoft = false};
-
-/// How the elements of a lowered tensor are ordered, compared with the source's.
-enum class Layout {
-  kPlain,    ///< as in the source
-  kNhwc,     ///< source [N, C, H, W], stored [N, H, W, C]
-  kFlatNhwc, ///< source [N, C*H*W], stored [N, H*W*C]
-};
 
 struct Form {
   ValueId id; ///< in the lowered graph
@@ -46,10 +40,10 @@ struct Form {
 /// A source value in the lowered graph: as itself, or as codes still to be dequantized, or both.
 struct Source {
   std::optional<Form> real;
-  std::optional<Form> plain; ///< `real` brought back to the source's order
+  std::vector<Form> turned; ///< `real` in other orders
   std::optional<Form> codes;
-  std::optional<Form> plain_codes; ///< `codes` brought back to the source's order
-  qdq::Grid quant;                 ///< of `codes`: one scale, 8 bits
+  std::vector<Form> turned_codes; ///< `codes` in other orders
+  qdq::Grid quant;                ///< of `codes`: one scale, 8 bits
 };
 
 /// What follows a product and is computed with it: [+ residual] [Relu or Clip] [Q].
@@ -80,10 +74,14 @@ class Context {
   /// The value in the lowered graph, float or as it is; dequantizes and copies constants on demand.
   Form real(ValueId id);
   Form plain(ValueId id);
+  /// As `real`, in an order of axes; made once.
+  Form ordered(ValueId id, const Layout& layout);
   /// As `real`, in NHWC order; the source must have rank 4.
   Form nhwc(ValueId id);
   /// The codes, if the value is DQ of a tensor that is not constant.
   std::optional<Form> codes(ValueId id) const;
+  /// The codes in an order of axes; made once.
+  Form codes_ordered(ValueId id, const Layout& layout);
   /// Codes in the source's order.
   Form codes_plain(ValueId id);
   /// Codes of a rank-4 value in NHWC order.
@@ -112,6 +110,14 @@ class Context {
   void set_attributes(Node& node, const Epilogue& e) const;
   /// The lowered value takes the place of what the epilogue ends in.
   void finish(const Node& node, const Epilogue& e, Form result);
+  /// The same without a note of the node.
+  void settle(const Node& node, const Epilogue& e, Form result);
+
+  /// The value as it is at hand, in any order: its codes, or itself. nullopt: a flattened image, or
+  /// nothing is at hand but a constant.
+  std::optional<Form> at_hand(ValueId id) const;
+  /// What moves elements of `from` became `form`: codes if those of `from` were taken.
+  void set_moved(const Node& node, ValueId from, ValueId to, Form form);
 
   /// Adds a native node with one output.
   ValueId emit(Node node, const std::string& output_name);
@@ -120,8 +126,11 @@ class Context {
   std::vector<LowerNote> take_notes() { return std::move(notes_); }
 
  private:
-  Form to_plain(Form form, ValueId like);
-  Form to_nhwc(Form form, ValueId like);
+  /// The elements of `form`, a form of the source value `like`, in another order that is not flat.
+  Form turn(const Form& form, const Layout& layout, ValueId like);
+  Form unflatten(const Form& form);
+  Form
+  find_or_turn(const Form& form, std::vector<Form>& turned, const Layout& layout, ValueId like);
   void clamp_step(Epilogue& e);
   void residual_step(Epilogue& e);
   void quantize_step(Epilogue& e);
@@ -141,7 +150,14 @@ Result<bool> lower_gemm(Context& c, const Node& node);
 Result<bool> lower_pool(Context& c, const Node& node);
 Result<bool> lower_unary(Context& c, const Node& node);
 Result<bool> lower_add(Context& c, const Node& node);
+/// Transpose, Squeeze, Unsqueeze, Slice, Pad, Expand and Identity: what moves elements.
 Result<bool> lower_movement(Context& c, const Node& node);
+/// Reshape and Flatten.
+Result<bool> lower_reshape(Context& c, const Node& node);
+/// Concat and Split.
+Result<bool> lower_joint(Context& c, const Node& node);
+/// Reductions of axes that are known.
+Result<bool> lower_reduction(Context& c, const Node& node);
 Result<bool> lower_normalization(Context& c, const Node& node);
 
 /// Float or quantized product: what Conv and Gemm share once weights are `[N, ...]`, K fastest.
@@ -182,6 +198,8 @@ Status check_accumulator(const Graph& graph,
                          const Tensor& codes,
                          const qdq::Grid& x,
                          const std::optional<Tensor>& int_bias);
+/// For QTable: the code on one grid of the number that each of 256 codes of another stands for.
+Tensor rescale_table(const qdq::Grid& from, const qdq::Grid& to);
 /// A copy with axes permuted (constants only).
 Tensor permuted(const Tensor& t, std::span<const int64_t> perm);
 

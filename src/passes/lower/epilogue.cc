@@ -114,6 +114,10 @@ void Context::finish(const Node& node, const Epilogue& e, Form result) {
   const Node& made = out_.node(out_.value(result.id).producer);
   note(node, computes_with_codes(made) ? LowerForm::kIntegers : LowerForm::kFloat, made.op_type,
        e.to == DType::kFloat32 ? e.why_float : "");
+  settle(node, e, result);
+}
+
+void Context::settle(const Node& node, const Epilogue& e, Form result) {
   for (const NodeId id : e.absorbed) {
     mark_done(id);
     note_fused(in_.node(id), node);

@@ -97,9 +97,11 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
   Form input = w ? *c.codes(x) : c.real(x);
   if (input.layout == Layout::kFlatNhwc) {
     weights = columns_to_hwc(weights, input.image);
-  } else if (input.layout == Layout::kNhwc) {
+  } else if (!input.layout.is_plain() &&
+             input.layout.stored_axis(x_type.rank() - 1, x_type.rank()) != x_type.rank() - 1) {
     input = w ? c.codes_plain(x) : c.plain(x);
   }
+  const Layout rows = input.layout.is_flat() ? Layout::kPlain : input.layout;
   Product p{.node = node,
             .x = input,
             .x_quant = c.source(x).quant,
@@ -113,7 +115,7 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
             .attributes = {},
             .quantized_op = "QGemm",
             .float_op = "Gemm",
-            .layout = Layout::kPlain};
+            .layout = rows};
   NodeId add;
   if (!p.bias.valid()) p.added_bias = bias_of_add(c, p.result, columns, add);
   if (p.added_bias) {

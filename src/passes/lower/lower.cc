@@ -20,9 +20,9 @@ namespace lowering {
 namespace {
 
 using LowerFn = Result<bool>(Context&, const Node&);
-constexpr std::array<LowerFn*, 7> kLowerings = {lower_conv, lower_gemm,     lower_pool,
-                                                lower_add,  lower_movement, lower_normalization,
-                                                lower_unary};
+constexpr LowerFn* kLowerings[] = {
+    lower_conv,  lower_gemm,      lower_pool,     lower_add,           lower_reshape,
+    lower_joint, lower_reduction, lower_movement, lower_normalization, lower_unary};
 
 /// Q whose operands are all constant: it waits until someone asks for its codes.
 bool quantizes_constant(const Context& c, const Node& node) {
@@ -51,15 +51,8 @@ bool lower_quantize(Context& c, const Node& node) {
       c.note(node, LowerForm::kCodes, "nothing: the codes are the same");
       return true;
     }
-    Tensor table = Tensor::zeros(q->codes, {256}).value();
-    const int64_t low = from.code_range()->lo;
-    for (int64_t i = 0; i < 256; ++i) {
-      const float v = qdq::value_of(from, low + i);
-      table.mutable_bytes()[static_cast<size_t>(i)] =
-          static_cast<std::byte>(qdq::code_of(*q, v) & 0xff);
-    }
     made.op_type = "QTable";
-    made.inputs = {codes->id, c.out().add_constant(node.name + "/table", table)};
+    made.inputs = {codes->id, c.out().add_constant(node.name + "/table", rescale_table(from, *q))};
     c.note(node, LowerForm::kIntegers, "QTable");
     c.source(y).real = codes->ordered(c.emit(std::move(made), c.in().value(y).name));
     return true;

@@ -54,8 +54,8 @@ Result<bool> emit_quantized(Context& c, const Product& p) {
     node.inputs.push_back(c.out().add_constant(p.node.name + "/bias", *scales.bias));
   if (e.residual) {
     node.inputs.resize(4);
-    const Form residual =
-        p.layout == Layout::kNhwc ? c.codes_nhwc(*e.residual) : c.codes_plain(*e.residual);
+    const Form residual = p.layout == Layout::kNhwc ? c.codes_nhwc(*e.residual)
+                                                    : c.codes_ordered(*e.residual, p.layout);
     node.inputs.push_back(residual.id);
   }
   node.set("x_zero_point", p.x_quant.one_zero());

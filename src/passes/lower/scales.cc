@@ -121,6 +121,17 @@ Status check_accumulator(const Graph& graph,
   return ok_status();
 }
 
+Tensor rescale_table(const qdq::Grid& from, const qdq::Grid& to) {
+  Tensor table = Tensor::zeros(to.codes, {256}).value();
+  const int64_t low = from.code_range()->lo;
+  for (int64_t i = 0; i < 256; ++i) {
+    const float v = qdq::value_of(from, low + i);
+    table.mutable_bytes()[static_cast<size_t>(i)] =
+        static_cast<std::byte>(qdq::code_of(to, v) & 0xff);
+  }
+  return table;
+}
+
 Tensor permuted(const Tensor& t, std::span<const int64_t> perm) {
   const size_t rank = perm.size();
   Shape shape(rank);
