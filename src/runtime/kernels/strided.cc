@@ -5,8 +5,11 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "core/threads.h"
+#include "runtime/kernels/cut.h"
+#include "runtime/kernels/turn.h"
 
 namespace octet::kernels {
 namespace {
@@ -47,6 +50,56 @@ void copy_run(int64_t width,
   }
 }
 
+/// Where one run of a copy's outer axes begins.
+struct Start {
+  int64_t from, to;
+};
+
+/// Of run `r` over the first `outer` axes of `copy`, or all of them but `without`.
+Start start_of(const StridedCopy& copy, int64_t r, size_t outer, size_t without) {
+  Start at{copy.from_start, copy.to_start};
+  for (size_t i = outer; i-- > 0;) {
+    if (i == without) continue;
+    const int64_t index = r % copy.sizes[i];
+    r /= copy.sizes[i];
+    at.from += index * copy.from[i];
+    at.to += index * copy.to[i];
+  }
+  return at;
+}
+
+/// The axis along which x is dense, where y is along another one; long enough to be read in blocks.
+std::optional<size_t> turned_axis(const StridedCopy& copy) {
+  constexpr int64_t kLeastRun = 8;
+  if (copy.to.back() != 1 || copy.from.back() == 1 || copy.sizes.back() < 2) return std::nullopt;
+  for (size_t i = 0; i + 1 < copy.sizes.size(); ++i)
+    if (copy.from[i] == 1 && copy.sizes[i] >= kLeastRun) return i;
+  return std::nullopt;
+}
+
+/// Matrices whose rows are `copy`'s last axis and whose columns are axis `columns`, some at a time.
+void copy_turned(
+    const StridedCopy& copy, size_t columns, const void* x, void* y, ParallelFor& parallel) {
+  constexpr double kTurnedByteNs = 0.15;
+  const size_t outer = copy.sizes.size() - 1;
+  int64_t matrices = 1;
+  for (size_t i = 0; i < outer; ++i)
+    if (i != columns) matrices *= copy.sizes[i];
+  const Blocks blocks(copy.sizes[columns], int64_t{256});
+  if (matrices <= 0 || copy.sizes.back() <= 0) return;
+  const double ns =
+      kTurnedByteNs * static_cast<double>(blocks.size * copy.sizes.back() * copy.width);
+  parallel.run(matrices * blocks.count, grain_for(ns), [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      const Start at = start_of(copy, chunk / blocks.count, outer, columns);
+      const Range some = blocks[chunk % blocks.count];
+      turn({copy.sizes.back(), some.count(), copy.from.back(), copy.to[columns]}, copy.width,
+           static_cast<const std::byte*>(x) + (at.from + some.begin) * copy.width,
+           static_cast<std::byte*>(y) + (at.to + some.begin * copy.to[columns]) * copy.width);
+    }
+  });
+}
+
 int64_t row_at(const GatherArgs& args, int64_t i) {
   const int64_t row = args.wide ? static_cast<const int64_t*>(args.index)[i]
                                 : int64_t{static_cast<const int32_t*>(args.index)[i]};
@@ -82,6 +135,7 @@ StridedCopy simplified(const StridedCopy& copy) {
 }
 
 void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& parallel) {
+  if (const auto rows = turned_axis(copy)) return copy_turned(copy, *rows, x, y, parallel);
   const size_t outer = copy.sizes.size() - 1;
   const int64_t run = copy.sizes.back();
   int64_t runs = 1;
@@ -95,17 +149,10 @@ void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& 
                         (dense ? static_cast<double>(copy.width) / kBytesPerNs : kStridedElementNs);
   parallel.run(runs, grain_for(ns), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      int64_t from = copy.from_start;
-      int64_t to = copy.to_start;
-      int64_t rest = r;
-      for (size_t i = outer; i-- > 0;) {
-        const int64_t at = rest % copy.sizes[i];
-        rest /= copy.sizes[i];
-        from += at * copy.from[i];
-        to += at * copy.to[i];
-      }
-      copy_run(copy.width, static_cast<const std::byte*>(x) + from * copy.width, copy.from.back(),
-               static_cast<std::byte*>(y) + to * copy.width, copy.to.back(), run);
+      const Start at = start_of(copy, r, outer, outer);
+      copy_run(copy.width, static_cast<const std::byte*>(x) + at.from * copy.width,
+               copy.from.back(), static_cast<std::byte*>(y) + at.to * copy.width, copy.to.back(),
+               run);
     }
   });
 }

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernels/turn.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace octet::kernels {
+namespace {
+
+/// 16 bytes: what every x86-64 and NEON have, and no more is needed to keep up with the cache.
+template <typename T>
+struct VecOf {
+  typedef T Type __attribute__((vector_size(16)));
+};
+template <typename T>
+using Vec = typename VecOf<T>::Type;
+template <typename T>
+constexpr int kLanes = static_cast<int>(16 / sizeof(T));
+
+/// Elements of a's and b's lower or upper half in turn.
+template <typename T, int kFrom, int... kLane>
+inline Vec<T> interleaved(Vec<T> a, Vec<T> b, std::integer_sequence<int, kLane...> /*lanes*/) {
+  return __builtin_shufflevector(a, b, (kFrom + kLane / 2 + (kLane % 2 == 0 ? 0 : kLanes<T>))...);
+}
+
+/// A square of as many rows as a vector has lanes: each of log2(lanes) rounds interleaves row i
+/// with row i + lanes / 2.
+template <typename T>
+inline void turn_square(const T* x, int64_t from_step, T* y, int64_t to_step) {
+  constexpr int kN = kLanes<T>;
+  constexpr auto kIndices = std::make_integer_sequence<int, kN>();
+  Vec<T> rows[kN], next[kN];
+  for (int i = 0; i < kN; ++i)
+    std::memcpy(&rows[i], x + i * from_step, 16);
+  for (int round = 1; round < kN; round *= 2) {
+    for (int i = 0; i < kN / 2; ++i) {
+      next[2 * i] = interleaved<T, 0>(rows[i], rows[i + kN / 2], kIndices);
+      next[2 * i + 1] = interleaved<T, kN / 2>(rows[i], rows[i + kN / 2], kIndices);
+    }
+    for (int i = 0; i < kN; ++i)
+      rows[i] = next[i];
+  }
+  for (int i = 0; i < kN; ++i)
+    std::memcpy(y + i * to_step, &rows[i], 16);
+}
+
+/// Few rows, whose number the compiler knows: what is written runs on.
+template <typename T, int kRows>
+void turn_rows(const T* x, int64_t from_step, int64_t columns, T* y, int64_t to_step) {
+  for (int64_t c = 0; c < columns; ++c)
+    for (int r = 0; r < kRows; ++r)
+      std::memcpy(y + c * to_step + r, x + r * from_step + c, sizeof(T));
+}
+
+template <typename T>
+void turn_some_rows(
+    int64_t rows, const T* x, int64_t from_step, int64_t columns, T* y, int64_t to_step) {
+  for (; rows >= 4; rows -= 4, x += 4 * from_step, y += 4)
+    turn_rows<T, 4>(x, from_step, columns, y, to_step);
+  if (rows == 3) turn_rows<T, 3>(x, from_step, columns, y, to_step);
+  if (rows == 2) turn_rows<T, 2>(x, from_step, columns, y, to_step);
+  if (rows == 1) turn_rows<T, 1>(x, from_step, columns, y, to_step);
+}
+
+/// Elements are copied as bytes, whatever type they have: T only says how many.
+template <typename T>
+void turn_matrix(const Turn& s, const std::byte* from, std::byte* to) {
+  constexpr int64_t kN = kLanes<T>;
+  constexpr int64_t kColumns = 128; ///< so many lines of y are written side by side
+  const T* x = reinterpret_cast<const T*>(from);
+  T* y = reinterpret_cast<T*>(to);
+  const int64_t squares = s.columns / kN * kN;
+  for (int64_t begin = 0; begin < squares; begin += kColumns) {
+    const int64_t end = std::min(begin + kColumns, squares);
+    int64_t r = 0;
+    for (; r + kN <= s.rows; r += kN)
+      for (int64_t c = begin; c < end; c += kN)
+        turn_square(x + r * s.from_step + c, s.from_step, y + c * s.to_step + r, s.to_step);
+    turn_some_rows(s.rows - r, x + r * s.from_step + begin, s.from_step, end - begin,
+                   y + begin * s.to_step + r, s.to_step);
+  }
+  for (int64_t c = squares; c < s.columns; ++c)
+    for (int64_t r = 0; r < s.rows; ++r)
+      std::memcpy(y + c * s.to_step + r, x + r * s.from_step + c, sizeof(T));
+}
+
+} // namespace
+
+void turn(const Turn& shape, int64_t width, const std::byte* x, std::byte* y) {
+  switch (width) {
+  case 1:
+    return turn_matrix<uint8_t>(shape, x, y);
+  case 2:
+    return turn_matrix<uint16_t>(shape, x, y);
+  case 4:
+    return turn_matrix<uint32_t>(shape, x, y);
+  case 8:
+    return turn_matrix<uint64_t>(shape, x, y);
+  default:
+    break;
+  }
+  for (int64_t c = 0; c < shape.columns; ++c)
+    for (int64_t r = 0; r < shape.rows; ++r)
+      std::memcpy(y + (c * shape.to_step + r) * 16, x + (r * shape.from_step + c) * 16, 16);
+}
+
+} // namespace octet::kernels
