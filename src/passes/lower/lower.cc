@@ -181,9 +181,13 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   OCTET_TRY_WITH(verify(source), "lower");
   OCTET_TRY_WITH(infer_types(source), "lower");
   OCTET_TRY_WITH(to_standard_operators(source, options.integer), "lower");
-  constexpr Rule kChains[] = {{"fuse_gelu", lowering::fuse_gelu},
+  std::vector<Rule> chains = {{"fuse_gelu", lowering::fuse_gelu},
                               {"fuse_layer_norm", lowering::fuse_layer_norm}};
-  OCTET_TRY_WITH(rewrite(source, kChains), "lower");
+  if (options.integer) {
+    chains.push_back({"quantize_before_moving", lowering::quantize_before_moving});
+    chains.push_back({"scale_by_quantizing", lowering::scale_by_quantizing});
+  }
+  OCTET_TRY_WITH(rewrite(source, chains), "lower");
   std::vector<bool> is_output(static_cast<size_t>(source.value_bound()), false);
   for (const ValueId id : source.outputs())
     is_output[static_cast<size_t>(id.index)] = true;

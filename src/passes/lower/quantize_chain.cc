@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Q moves up to the product before it, whose epilogue then writes codes:
+//   x ─ Reshape | Transpose | ... ─ Q     =>    x ─ Q ─ Reshape | Transpose | ...
+//   x ─ Mul(c) | Div(1/c) ─ Q(s)          =>    x ─ Q(s / c)
+// The first changes no code. The second changes none where c is a power of two; elsewhere a number
+// that lies at a tie but for rounding may get the code beside it.
+#include <cmath>
+
+#include "ops/op.h"
+#include "ops/qdq/site.h"
+#include "passes/lower/chains.h"
+#include "passes/lower/context.h"
+#include "passes/match.h"
+
+namespace octet::lowering {
+namespace {
+
+/// The node that makes what `quantize` reads, when nothing else reads it.
+const Node* before(const RuleContext& c, const Node& quantize) {
+  const ValueId x = quantize.input(0);
+  const Node* node = c.graph.producer(x);
+  const bool alone = node && !c.graph.is_output(x) && c.uses.single_consumer(x).valid();
+  return alone && node->domain.empty() ? node : nullptr;
+}
+
+bool moves_all(const Node& node) {
+  const Motion::Kind kind = motion_of(node).kind;
+  return moves_values(node) && (kind == Motion::Kind::kView || kind == Motion::Kind::kPermute);
+}
+
+/// Whether a value is codes that were dequantized, moved or not: tables do better there.
+bool is_of_codes(const Graph& g, ValueId id) {
+  const Node* node = g.producer(id);
+  while (node && moves_all(*node))
+    node = g.producer(node->input(0));
+  return node && is_dequantize(*node);
+}
+
+/// The grid of Q where it quantizes f32 to one scale for kernels.
+std::optional<qdq::Grid> kernel_grid(const RuleContext& c, const Node& node) {
+  if (!is_quantize(node) || c.graph.value(node.input(0)).type.type != DType::kFloat32)
+    return std::nullopt;
+  const auto grid = qdq::grid_of(c.graph, node, kForKernels);
+  return grid ? std::optional(*grid) : std::nullopt;
+}
+
+} // namespace
+
+std::optional<Patch> quantize_before_moving(const RuleContext& c, const Node& node) {
+  if (!is_quantize(node)) return std::nullopt;
+  const Node* move = before(c, node);
+  if (!move || !moves_all(*move) || !kernel_grid(c, node)) return std::nullopt;
+  Patch patch(c.graph, "codes move as their numbers do", Exactness::kExact);
+  patch.from(node);
+  patch.from(*move);
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[0] = move->input(0);
+  std::vector<ValueId> moved = move->inputs;
+  moved[0] = patch.emit(node.op_type, std::move(inputs), node.attributes, node.name, node.domain);
+  patch.replace(node.outputs[0],
+                patch.emit(move->op_type, std::move(moved), move->attributes, move->name));
+  return patch;
+}
+
+std::optional<Patch> scale_by_quantizing(const RuleContext& c, const Node& node) {
+  if (!is_quantize(node)) return std::nullopt;
+  const Node* scaled = before(c, node);
+  if (!scaled || (!scaled->is("Mul") && !scaled->is("Div"))) return std::nullopt;
+  const auto grid = kernel_grid(c, node);
+  if (!grid) return std::nullopt;
+  const ValueId first = scaled->input(0), second = scaled->input(1);
+  const bool constant_first = scaled->is("Mul") && number(c.graph, first).has_value();
+  const std::optional<double> factor = number(c.graph, constant_first ? first : second);
+  const ValueId x = constant_first ? second : first;
+  if (!factor || !(*factor > 0) || is_of_codes(c.graph, x) ||
+      !same_type(c.graph.value(x).type, c.graph.value(node.input(0)).type))
+    return std::nullopt;
+  // Far from where f32 ends, so that neither product rounds to nothing or overflows before the
+  // codes do.
+  constexpr double kLeast = 0x1p-100, kMost = 0x1p100;
+  const double old_scale = static_cast<double>(grid->one_scale());
+  const double scale = scaled->is("Mul") ? old_scale / *factor : old_scale * *factor;
+  if (!(scale >= kLeast && scale <= kMost && old_scale >= kLeast && old_scale <= kMost))
+    return std::nullopt;
+  int exponent = 0;
+  const bool is_power = std::frexp(*factor, &exponent) == 0.5;
+  Patch patch(c.graph, "the scale takes the factor",
+              is_power ? Exactness::kExact : Exactness::kRounding);
+  patch.from(node);
+  patch.from(*scaled);
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[0] = x;
+  inputs[1] = patch.constant(node.name + "/scale", Tensor::scalar(static_cast<float>(scale)));
+  patch.replace(node.outputs[0], patch.emit(node.op_type, std::move(inputs), node.attributes,
+                                            node.name, node.domain));
+  return patch;
+}
+
+} // namespace octet::lowering
