@@ -32,10 +32,6 @@ void copy_run(int64_t width,
               std::byte* to,
               int64_t to_step,
               int64_t count) {
-  if (from_step == 1 && to_step == 1) {
-    std::memcpy(to, from, static_cast<size_t>(count * width));
-    return;
-  }
   switch (width) {
   case 1:
     return copy_elements<1>(from, from_step, to, to_step, count);
@@ -100,6 +96,38 @@ void copy_turned(
   });
 }
 
+/// Lines of `bytes` each, of kBytes at a time where that is known to fit: the last ones overlap.
+template <int64_t kBytes>
+void copy_short_lines(const std::byte* from,
+                      int64_t from_step,
+                      std::byte* to,
+                      int64_t to_step,
+                      int64_t bytes,
+                      int64_t lines) {
+  for (int64_t i = 0; i < lines; ++i, from += from_step, to += to_step) {
+    int64_t at = 0;
+    for (; at + kBytes < bytes; at += kBytes)
+      std::memcpy(to + at, from + at, kBytes);
+    std::memcpy(to + bytes - kBytes, from + bytes - kBytes, kBytes);
+  }
+}
+
+/// Short lines are copied without a call.
+void copy_lines(const std::byte* from,
+                int64_t from_step,
+                std::byte* to,
+                int64_t to_step,
+                int64_t bytes,
+                int64_t lines) {
+  constexpr int64_t kMostInline = 256;
+  if (bytes >= 16 && bytes <= kMostInline)
+    return copy_short_lines<16>(from, from_step, to, to_step, bytes, lines);
+  if (bytes >= 4 && bytes < 16)
+    return copy_short_lines<4>(from, from_step, to, to_step, bytes, lines);
+  for (int64_t i = 0; i < lines; ++i)
+    std::memcpy(to + i * to_step, from + i * from_step, static_cast<size_t>(bytes));
+}
+
 int64_t row_at(const GatherArgs& args, int64_t i) {
   const int64_t row = args.wide ? static_cast<const int64_t*>(args.index)[i]
                                 : int64_t{static_cast<const int32_t*>(args.index)[i]};
@@ -147,12 +175,23 @@ void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& 
   const double ns = kStridedRunNs +
                     static_cast<double>(run) *
                         (dense ? static_cast<double>(copy.width) / kBytesPerNs : kStridedElementNs);
+  // Runs of the innermost outer axis follow one another by a step each.
+  const int64_t lines = outer > 0 ? copy.sizes[outer - 1] : 1;
+  const int64_t from_step = outer > 0 ? copy.from[outer - 1] * copy.width : 0;
+  const int64_t to_step = outer > 0 ? copy.to[outer - 1] * copy.width : 0;
   parallel.run(runs, grain_for(ns), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
+    for (int64_t r = begin; r < end;) {
       const Start at = start_of(copy, r, outer, outer);
-      copy_run(copy.width, static_cast<const std::byte*>(x) + at.from * copy.width,
-               copy.from.back(), static_cast<std::byte*>(y) + at.to * copy.width, copy.to.back(),
-               run);
+      const int64_t some = std::min(end - r, lines - r % lines);
+      const auto* from = static_cast<const std::byte*>(x) + at.from * copy.width;
+      auto* to = static_cast<std::byte*>(y) + at.to * copy.width;
+      if (dense)
+        copy_lines(from, from_step, to, to_step, run * copy.width, some);
+      else
+        for (int64_t i = 0; i < some; ++i)
+          copy_run(copy.width, from + i * from_step, copy.from.back(), to + i * to_step,
+                   copy.to.back(), run);
+      r += some;
     }
   });
 }
