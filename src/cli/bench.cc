@@ -47,7 +47,7 @@ class Bench final : public Command {
     if (plan_ && executor_ != "native")
       return error("--plan is of the native executor, --executor is {}; leave one out", executor_);
     const auto begin = Clock::now();
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     Runner runner = OCTET_TRY_WITH(make_runner(graph, common), model_);
     const InputShapes shapes = OCTET_TRY_WITH(parse_input_shapes(graph, shapes_), model_);
     const std::vector<Tensor> inputs =

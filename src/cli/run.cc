@@ -39,7 +39,7 @@ class Run final : public Command {
     UsedFiles used = inputs_;
     used.insert(used.end(), {model_, archive_});
     OCTET_TRY(check_output(output_, used, common));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     const NamedTensors given = OCTET_TRY(read_inputs());
     const std::vector<Tensor> inputs = OCTET_TRY(order(graph, given));
     const std::unique_ptr<Executor> executor =

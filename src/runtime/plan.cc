@@ -95,10 +95,8 @@ Result<std::unique_ptr<Plan>> Plan::make(std::shared_ptr<const PreparedGraph> pr
     shaped.set_type(id, tensor_type(shaped.value(id).type.type, shapes[i]));
   }
   // What was inferred for symbolic shapes stays as the declared type and is refined.
-  KnownElements elements;
-  bool trusted = false;
-  OCTET_TRY_WITH(infer_types_to_run(shaped, elements, trusted), "plan");
-  OCTET_TRY_WITH(plan->find_known(shaped, elements), "plan");
+  const Inferred found = OCTET_TRY_WITH(infer(shaped), "plan");
+  OCTET_TRY_WITH(plan->find_known(shaped, found.elements), "plan");
   OCTET_TRY_WITH(plan->bind(shaped), "plan");
   OCTET_TRY_WITH(plan->place(shaped), "plan");
   return plan;

@@ -264,19 +264,17 @@ Result<Session> Session::prepare(const Graph& graph, const SessionOptions& optio
   OCTET_TRY(check_threads(options.threads));
   auto prepared = std::make_shared<runtime::PreparedGraph>();
   prepared->graph = graph;
-  KnownElements elements;
-  bool trusted = false;
-  OCTET_TRY(infer_types_to_run(prepared->graph, elements, trusted));
-  if (trusted) impl->literal = graph;
+  Inferred found = OCTET_TRY(infer(prepared->graph));
+  if (found.trusted) impl->literal = graph;
   if (options.lower) {
     Graph simple = std::move(prepared->graph);
     OCTET_TRY(simplify(simple));
     prepared->graph = OCTET_TRY(lower(simple, {.integer = options.integer})).graph;
-    OCTET_TRY(infer_types(prepared->graph, elements));
+    found = OCTET_TRY(infer(prepared->graph));
   }
   prepared->order = OCTET_TRY(prepared->graph.topological());
   prepared->nodes.resize(static_cast<size_t>(prepared->graph.node_bound()));
-  const std::vector<bool> known = fully_known(prepared->graph, elements);
+  const std::vector<bool> known = fully_known(prepared->graph, found.elements);
   const auto is_known = [&](ValueId v) { return known[static_cast<size_t>(v.index)]; };
   const std::vector<bool> needed =
       runtime::needed_values(prepared->graph, prepared->order, is_known);
