@@ -16,7 +16,9 @@ namespace {
 /// Integer tensors up to this many elements are followed through shape computations.
 constexpr int64_t kMaxShapeElements = 64;
 
-std::optional<std::vector<Dim>> known_elements(const Tensor& t) {
+} // namespace
+
+std::optional<std::vector<Dim>> small_integers(const Tensor& t) {
   if (t.rank() > 1 || t.count() > kMaxShapeElements) return std::nullopt;
   if (t.type() != DType::kInt64 && t.type() != DType::kInt32) return std::nullopt;
   std::vector<Dim> out;
@@ -29,6 +31,13 @@ std::optional<std::vector<Dim>> known_elements(const Tensor& t) {
   return out;
 }
 
+namespace {
+
+void forget_shape(Graph& graph, ValueId id) {
+  const TypeInfo& known = graph.value(id).type;
+  graph.set_type(id, {known.type, std::nullopt, known.opaque});
+}
+
 InputInfo describe(const Graph& graph, ValueId id, const KnownElements* values) {
   InputInfo info;
   if (!id.valid()) return info;
@@ -36,7 +45,7 @@ InputInfo describe(const Graph& graph, ValueId id, const KnownElements* values) 
   info.type = graph.value(id).type;
   info.constant = graph.constant(id);
   if (info.constant) {
-    info.value = known_elements(*info.constant);
+    info.value = small_integers(*info.constant);
     if (info.type.type == DType::kUndefined)
       info.type = tensor_type(info.constant->type(), info.constant->shape());
   } else if (values) {
@@ -92,21 +101,14 @@ class Inference {
 
   Status node(Graph& g, NodeId id) {
     const Node& n = g.node(id);
-    const OpDef* op = find_op(n.domain, n.op_type);
-    if (!op) {
+    if (!find_op(n.domain, n.op_type)) {
       if (unknown_ == UnknownOp::kIgnore) return ok_status();
       return error(ErrorCode::kUnsupported,
                    "node {}: octet has no definition of this operator (domain \"{}\")", label(g, n),
                    n.domain);
     }
-    InferContext context{.node = n, .version = g.opset(n.domain), .inputs = {}, .infer_body = {}};
-    for (const ValueId in : n.inputs)
-      context.inputs.push_back(describe(g, in, &found_.elements));
-    context.infer_body = [this, &g, &n](const Graph& body, std::span<const TypeInfo> types) {
-      return this->body(g, n, body, types);
-    };
     const std::vector<OutputInfo> outputs =
-        OCTET_TRY_WITH(op->infer.fn(context), fmt::format("node {}", label(g, n)));
+        OCTET_TRY_WITH(outputs_of(g, n), fmt::format("node {}", label(g, n)));
     const std::vector<ValueId> out_ids = n.outputs;
     for (size_t k = 0; k < out_ids.size() && k < outputs.size(); ++k) {
       if (!out_ids[k].valid()) continue;
@@ -114,13 +116,33 @@ class Inference {
       if (contradict(v.type, outputs[k].type))
         found_.disagreements.push_back({place_ + v.name, depth_ > 0, v.type, outputs[k].type});
       TypeInfo merged = filled(v.type, outputs[k].type, found_.trusted);
-      if (outputs[k].value) found_.elements[out_ids[k]] = *outputs[k].value;
+      if (outputs[k].value && told_.count(out_ids[k]) == 0)
+        found_.elements[out_ids[k]] = *outputs[k].value;
       g.set_type(out_ids[k], std::move(merged));
     }
     return ok_status();
   }
 
   Inferred take() { return std::move(found_); }
+  void tell(const KnownElements& elements) {
+    told_ = elements;
+    found_.elements = elements;
+  }
+
+  Result<std::vector<OutputInfo>> outputs_of(const Graph& g, const Node& n) {
+    const OpDef* op = find_op(n.domain, n.op_type);
+    if (!op) return std::vector<OutputInfo>(n.outputs.size());
+    InferContext context{.node = n, .version = g.opset(n.domain), .inputs = {}, .infer_body = {}};
+    for (const ValueId in : n.inputs)
+      context.inputs.push_back(describe(g, in, &found_.elements));
+    context.infer_body = [this, &g, &n](const Graph& body, std::span<const TypeInfo> types) {
+      into_bodies_[&body].assign(types.begin(), types.end());
+      return this->body(g, n, body, types);
+    };
+    return op->infer.fn(context);
+  }
+
+  BodyTypes take_body_types() { return std::move(into_bodies_); }
 
  private:
   Result<std::vector<TypeInfo>>
@@ -148,6 +170,8 @@ class Inference {
   int depth_;
   std::string place_; ///< of the graph: what leads to a body
   Inferred found_;
+  KnownElements told_;
+  BodyTypes into_bodies_; ///< of the bodies that were looked at, as they were last
 };
 
 } // namespace
@@ -170,10 +194,34 @@ Status infer_types(Graph& graph, UnknownOp unknown) {
   return Inference(unknown, 0).graph(graph);
 }
 
-Result<Inferred> infer(Graph& graph) {
+Result<Inferred> infer(Graph& graph, const KnownElements& told) {
   Inference inference(UnknownOp::kIgnore, 0);
+  inference.tell(told);
   OCTET_TRY(inference.graph(graph));
   return inference.take();
+}
+
+Result<std::vector<OutputInfo>>
+infer_outputs(const Graph& graph, NodeId node, const KnownElements& elements) {
+  Inference inference(UnknownOp::kIgnore, 0);
+  inference.tell(elements);
+  return inference.outputs_of(graph, graph.node(node));
+}
+
+BodyTypes types_into_bodies(const Graph& graph, const Node& node) {
+  Inference inference(UnknownOp::kIgnore, 0);
+  // A branch that does not fit has its types all the same.
+  static_cast<void>(inference.outputs_of(graph, node));
+  return inference.take_body_types();
+}
+
+Graph typed_body(const Graph& outer, const Graph& body, const BodyTypes& types) {
+  Graph out = standing_alone(outer, body);
+  const auto found = types.find(&body);
+  if (found == types.end()) return out;
+  for (size_t i = 0; i < out.inputs().size() && i < found->second.size(); ++i)
+    out.set_type(out.inputs()[i], found->second[i]);
+  return out;
 }
 
 Status infer_agreeing(Graph& graph, NodeId node) {
@@ -208,22 +256,14 @@ std::vector<Disagreement> disagreements(const Graph& graph) {
 }
 
 void forget_declared_shapes(Graph& graph) {
-  for (int32_t i = 0; i < graph.value_bound(); ++i) {
-    const Value& v = graph.value(ValueId{i});
-    if (v.kind != ValueKind::kNodeOutput || !v.type.shape) continue;
-    TypeInfo type = v.type;
-    type.shape.reset();
-    graph.set_type(v.id, std::move(type));
-  }
+  for (int32_t i = 0; i < graph.value_bound(); ++i)
+    if (graph.value(ValueId{i}).kind == ValueKind::kNodeOutput) forget_shape(graph, ValueId{i});
   for (const NodeId id : graph.nodes()) {
     if (!has_bodies(graph.node(id))) continue;
     for (const MutableBody& body : bodies_of(graph.mutable_node(id))) {
       auto copy = std::make_shared<Graph>(*body.graph);
-      for (const ValueId in : copy->inputs()) {
-        TypeInfo type = copy->value(in).type;
-        type.shape.reset();
-        copy->set_type(in, std::move(type));
-      }
+      for (const ValueId in : copy->inputs())
+        forget_shape(*copy, in);
       forget_declared_shapes(*copy);
       body.graph = std::move(copy);
     }

@@ -22,6 +22,8 @@ Status infer_types(Graph& graph, UnknownOp unknown = UnknownOp::kIgnore);
 /// A body of one of the graph's nodes as a graph to look at by itself: with the operator sets and
 /// the captures' types of the graph around it, and captured constants as constants.
 Graph standing_alone(const Graph& outer, const Graph& body);
+/// The elements of an integer tensor that is small enough to be followed through inference.
+std::optional<std::vector<Dim>> small_integers(const Tensor& tensor);
 /// What is known of small integer tensors (shape computations), by value.
 using KnownElements = std::map<ValueId, std::vector<Dim>>;
 /// A value whose declared type cannot be true.
@@ -39,8 +41,16 @@ struct Inferred {
   /// Sizes that are only declared were filled in.
   bool trusted = false;
 };
-/// As infer_types.
-Result<Inferred> infer(Graph& graph);
+/// As infer_types. `told`: elements of integer tensors that are known beforehand.
+Result<Inferred> infer(Graph& graph, const KnownElements& told = {});
+/// What the operator of one node says of its outputs when `elements` are known.
+Result<std::vector<OutputInfo>>
+infer_outputs(const Graph& graph, NodeId node, const KnownElements& elements);
+/// The types that a node gives to the inputs of its bodies, from those of its own inputs.
+using BodyTypes = std::map<const Graph*, std::vector<TypeInfo>>;
+BodyTypes types_into_bodies(const Graph& graph, const Node& node);
+/// standing_alone, with those types of its inputs.
+Graph typed_body(const Graph& outer, const Graph& body, const BodyTypes& types);
 /// An error where types that the graph holds, not counting bodies, were contradicted.
 Status must_agree(const Inferred& found);
 /// As infer_node; an error where that contradicts the types that the outputs have.
