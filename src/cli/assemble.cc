@@ -4,6 +4,7 @@
 #include "cli/models.h"
 #include "cli/outputs.h"
 #include "core/atomic_file.h"
+#include "core/format.h"
 #include "ops/infer.h"
 #include <CLI/CLI.hpp>
 
@@ -34,8 +35,10 @@ class Assemble final : public Command {
     OCTET_TRY(check_model_output(output_, writes_folder(output_, {}), {text_, weights_}, common));
     const std::string text = OCTET_TRY(read_file(text_, kMaxTextBytes));
     Graph weights;
-    if (!weights_.empty()) weights = OCTET_TRY(open_model(weights_));
+    if (!weights_.empty()) weights = OCTET_TRY(open_model(weights_, common));
     Graph graph = OCTET_TRY_WITH(parse_graph(text, weights_.empty() ? nullptr : &weights), text_);
+    for (const Disagreement& one : disagreements(graph))
+      return error("{}: {}; write what it computes", text_, one.text());
     OCTET_TRY_WITH(infer_types(graph), text_);
     OCTET_TRY(write_model(graph, output_, common));
     return Answer::kDone;

@@ -56,7 +56,7 @@ class Bench final : public Command {
     if (from_files && !shapes_.empty())
       return error("--shape is for random inputs, and inputs were given; leave one out");
     const auto begin = Clock::now();
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     Runner runner = OCTET_TRY_WITH(make_runner(graph, common), model_);
     const std::vector<Tensor> inputs = OCTET_TRY_WITH(
         from_files ? read_inputs(graph, files_, archive_) : made_inputs(graph, common), model_);

@@ -52,7 +52,7 @@ class Calibrate final : public Command {
     o.calibrator = OCTET_TRY(parse_calibrator(calibrator_));
     o.samples = samples_;
     o.batch_size = batch_;
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     o.mask_input = padding_mask(graph, mask_input_, data_);
     const auto examples = OCTET_TRY(
         open_model_data({data_, Split::kTrain, max_length_, samples_, {}}, graph, model_, common));

@@ -51,7 +51,7 @@ class Certify final : public Command {
     if (!output_.empty())
       OCTET_TRY(
           check_model_output(output_, writes_folder(output_, model_), {model_, data_}, common));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     Certification certification = OCTET_TRY_WITH(Certification::create(graph), model_);
     if (!data_.empty()) OCTET_TRY(simulate(graph, certification, common));
     common.json ? print_json(certification) : print_table(certification);

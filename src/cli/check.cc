@@ -37,7 +37,7 @@ class Check final : public Command {
 
   Result<Answer> run(const Common& common) override {
     const std::string target = OCTET_TRY(parse_target(target_));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(common.strict ? open_model(model_, common) : open_model(model_));
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(graph, target), model_);
     const bool ok = accepted(findings);
     const std::optional<Mending> mended = mending(graph, model_, target, findings);

@@ -19,6 +19,7 @@ namespace octet::cli {
 struct Common {
   bool json = false;
   bool force = false;
+  bool strict = false; ///< models that declare other types than they compute are refused
   int threads = 0;
   uint64_t seed = 0;
   std::string config; ///< TOML file that options were read from

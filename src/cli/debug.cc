@@ -76,7 +76,7 @@ class Debug final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     const auto data = OCTET_TRY(
         open_model_data({data_, Split::kTest, max_length_, limit_}, graph, model_, common));
     Session session = OCTET_TRY_WITH(

@@ -62,7 +62,7 @@ class EngineBuild final : public Command {
     if (!timing_cache_.empty())
       OCTET_TRY(check_unused(timing_cache_, {model_, target_, output_}, common));
     const std::string target = OCTET_TRY(engine_target(target_, api->tensorrt_version()));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     OCTET_TRY_WITH(set_options(graph), model_);
     const auto begin = std::chrono::steady_clock::now();
     const BuiltEngine built = OCTET_TRY(build(*api));

@@ -39,7 +39,7 @@ class EngineCompare final : public Command {
   Result<Answer> run(const Common& common) override {
     constexpr size_t kLargest = size_t{1} << 30;
     const std::string target = OCTET_TRY(engine_target(target_, ""));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     EngineReport report = OCTET_TRY_WITH(
         make_engine_report(graph, model_, target, OCTET_TRY(read_file(layers_, kLargest))),
         layers_);

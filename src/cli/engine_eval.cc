@@ -46,7 +46,7 @@ class EngineEval final : public Command {
     EngineApi* api = OCTET_TRY(engine_api());
     if (executors_.empty()) executors_ = {"native"};
     if (executors_ == std::vector<std::string>{"none"}) executors_.clear();
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     const std::unique_ptr<Engine> engine = OCTET_TRY(open_engine(*api, engine_, graph));
     const ModelData spec{data_, Split::kTest, max_length_, options_.limit, {}};
     const auto data = OCTET_TRY_WITH(open_model_data(spec, graph, model_, common), model_);

@@ -42,7 +42,7 @@ class EngineProfile final : public Command {
     if (!times_file_.empty())
       OCTET_TRY(check_output(times_file_, {model_, engine_, target_}, common));
     const std::string target = OCTET_TRY(engine_target(target_, api->tensorrt_version()));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     const std::unique_ptr<Engine> engine = OCTET_TRY(open_engine(*api, engine_, graph));
     InputShapes shapes = OCTET_TRY_WITH(parse_input_shapes(graph, shapes_), model_);
     for (const EnginePort& port : engine->inputs())

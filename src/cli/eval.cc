@@ -48,7 +48,7 @@ class Eval final : public Command {
       OCTET_TRY(check_executor(executor));
     std::vector<Graph> graphs;
     for (const std::string& path : models_)
-      graphs.push_back(OCTET_TRY(open_model(path)));
+      graphs.push_back(OCTET_TRY(open_model(path, common)));
     const auto lms = std::count_if(graphs.begin(), graphs.end(), is_language_model);
     if (lms == 0) return compare<Evaluation>(graphs, evaluate, common);
     if (lms == static_cast<std::ptrdiff_t>(graphs.size()))

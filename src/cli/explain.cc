@@ -41,7 +41,7 @@ class Explain final : public Command {
   Result<Answer> run(const Common& common) override {
     if (!other_.empty() && flags_.target().find(',') == std::string::npos)
       return show_changes(model_, other_, OCTET_TRY(parse_target(flags_.target())), common);
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     if (!flags_.data.empty() || !flags_.plan_file.empty() || !flags_.ranges_file.empty()) {
       const QuantizationPlan plan = OCTET_TRY_WITH(flags_.plan(graph, model_, common), model_);
       fmt::print("{}", common.json ? plan.to_json() + "\n" : plan.text());

@@ -64,7 +64,7 @@ class Export final : public Command {
     if (!target_.empty()) target = OCTET_TRY(parse_target(target_));
     if (precision_.empty() && !keep_float_.empty())
       return error("--keep-float is for --precision; quantize has its own");
-    Graph graph = OCTET_TRY(open_model(model_));
+    Graph graph = OCTET_TRY(open_model(model_, common));
     OCTET_TRY_WITH(convert(graph, form, target), model_);
     graph.info.ir_version = std::min(graph.info.ir_version, runtime_limits(target).ir_version);
     std::vector<Finding> findings;

@@ -29,7 +29,7 @@ class ExportHf final : public Command {
 
   Result<Answer> run(const Common& common) override {
     OCTET_TRY(check_model_output(output_, true, {model_}, common));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     ModelFolderWriter folder = OCTET_TRY(ModelFolderWriter::create(output_, common.force));
     OCTET_TRY(export_hugging_face(graph, folder.path(), false).with(model_));
     const Result<std::string> companions = companion_folder(model_);

@@ -93,7 +93,7 @@ class FillMask final : public Command {
                                     const Encoding& text,
                                     const std::vector<int64_t>& places,
                                     const Common& common) const {
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     const size_t output = OCTET_TRY(logits_of(graph));
     const auto tokens = static_cast<int64_t>(text.ids.size());
     if (const auto bert = bert_options(graph); bert.ok() && tokens > bert->positions)

@@ -41,7 +41,7 @@ class Inspect final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    Graph graph = OCTET_TRY(open_model(model_));
+    Graph graph = OCTET_TRY(open_model(model_, common));
     OCTET_TRY_WITH(infer_types(graph), model_);
     if (lowered_) graph = OCTET_TRY_WITH(lower(graph), model_).graph;
     if (text_) {

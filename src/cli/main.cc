@@ -81,6 +81,9 @@ CLI::App* subcommand(CLI::App& app, std::string_view name, std::string_view summ
 void add_common(CLI::App& app, Common& common) {
   app.add_flag("--json", common.json, "machine-readable output")->group("Common");
   app.add_flag("--force", common.force, "overwrite existing files")->group("Common");
+  app.add_flag("--strict", common.strict,
+               "refuse a model that declares other types than it computes")
+      ->group("Common");
   add_count_option(app, "--threads", common.threads, "threads, 0: one for each core",
                    {0, kMaxThreads})
       ->group("Common");

@@ -8,6 +8,7 @@
 #include "core/string_util.h"
 #include "graph/bodies.h"
 #include "graph/sizes.h"
+#include "ops/infer.h"
 #include "passes/lower/lower.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime/integer.h"
@@ -23,6 +24,22 @@ namespace fs = std::filesystem;
 
 Result<Graph> open_model(const std::string& path) {
   return load_onnx(OCTET_TRY(resolve_model(path)));
+}
+
+Result<Graph> open_model(const std::string& path, const Common& common) {
+  Graph graph = OCTET_TRY(open_model(path));
+  const std::vector<Disagreement> found = disagreements(graph);
+  if (found.empty()) return graph;
+  if (common.strict)
+    return error("{}: {}; leave out --strict to go on with what is computed", path,
+                 found.front().text());
+  constexpr size_t kShown = 5;
+  for (size_t i = 0; i < std::min(found.size(), kShown); ++i)
+    fmt::print(stderr, "{}: {}: what is computed counts\n", path, found[i].text());
+  if (found.size() > kShown)
+    fmt::print(stderr, "{}: {} more values are not what is declared\n", path,
+               found.size() - kShown);
+  return graph;
 }
 
 bool holds_codes(const Graph& graph) {

@@ -16,6 +16,9 @@ namespace octet::cli {
 
 /// An ONNX file, or the one of a model folder; errors name it.
 Result<Graph> open_model(const std::string& path);
+/// The same; says on stderr which declared types are not what is computed, which counts. With
+/// --strict the first is an error.
+Result<Graph> open_model(const std::string& path, const Common& common);
 /// For commands that want a float model. Errors: a graph with 8-bit codes in it; `why` ends the
 /// sentence that begins with the model.
 Status check_float(const Graph& graph, const std::string& path, std::string_view why);

@@ -47,7 +47,7 @@ class Qat final : public Command {
     used.push_back(model_);
     OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), used, common));
     OCTET_TRY(training_.check(output_, common));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     const std::string recipe = OCTET_TRY(choose_defaults(graph));
     OCTET_TRY(check_float(graph, model_, "qat trains the float model that it came from"));
     const TrainingData data = OCTET_TRY(training_.open_data([&](Split split, int64_t limit) {

@@ -64,7 +64,7 @@ class Quantize final : public Command {
     const FileForm form = OCTET_TRY(parse_file_form(form_));
     if (form == FileForm::kQOperator || form == FileForm::kFused)
       flags_.prefer_target("onnxruntime");
-    Graph graph = OCTET_TRY(open_model(model_));
+    Graph graph = OCTET_TRY(open_model(model_, common));
     if (holds_codes(graph))
       fmt::print(stderr,
                  "{} is quantized already: what is in 8 bits stays as it is; for other settings "

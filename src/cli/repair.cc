@@ -68,7 +68,7 @@ class RepairModel final : public Command {
     const std::string target = OCTET_TRY(parse_target(target_));
     OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), {model_, data_, target_},
                                  common));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     RepairOptions options;
     options.weights = weights_ == "stored"  ? WeightForm::kStored
                       : weights_ == "float" ? WeightForm::kFloat

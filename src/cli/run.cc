@@ -36,7 +36,7 @@ class Run final : public Command {
     UsedFiles used = inputs_;
     used.insert(used.end(), {model_, archive_});
     OCTET_TRY(check_output(output_, used, common));
-    const Graph graph = OCTET_TRY(open_model(model_));
+    const Graph graph = OCTET_TRY(open_model(model_, common));
     const std::vector<Tensor> inputs =
         OCTET_TRY_WITH(read_inputs(graph, inputs_, archive_), model_);
     const std::unique_ptr<Executor> executor =

@@ -86,7 +86,7 @@ class Simplify final : public Command {
     OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), {model_}, common));
     if (executor_ != "reference" && executor_ != "native")
       return error("--executor {}: wants reference or native", executor_);
-    const Graph original = OCTET_TRY(open_model(model_));
+    const Graph original = OCTET_TRY(open_model(model_, common));
     const auto begin = std::chrono::steady_clock::now();
     Graph graph = original;
     if (!graph.info.functions.empty()) OCTET_TRY_WITH(inline_functions(graph), model_);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inference walks the graph in order, carries what is known of small integer tensors beside their
-// types, and merges what operators say with what the file declared.
+// types, and fills in what the file declared where operators leave something open.
 #include "ops/infer.h"
 
+#include <algorithm>
+
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/label.h"
 #include "graph/verify.h"
 
@@ -13,9 +16,9 @@ namespace {
 /// Integer tensors up to this many elements are followed through shape computations.
 constexpr int64_t kMaxShapeElements = 64;
 
-using Values = KnownElements;
+} // namespace
 
-std::optional<std::vector<Dim>> known_elements(const Tensor& t) {
+std::optional<std::vector<Dim>> small_integers(const Tensor& t) {
   if (t.rank() > 1 || t.count() > kMaxShapeElements) return std::nullopt;
   if (t.type() != DType::kInt64 && t.type() != DType::kInt32) return std::nullopt;
   std::vector<Dim> out;
@@ -28,14 +31,21 @@ std::optional<std::vector<Dim>> known_elements(const Tensor& t) {
   return out;
 }
 
-InputInfo describe(const Graph& graph, ValueId id, const Values* values) {
+namespace {
+
+void forget_shape(Graph& graph, ValueId id) {
+  const TypeInfo& known = graph.value(id).type;
+  graph.set_type(id, {known.type, std::nullopt, known.opaque});
+}
+
+InputInfo describe(const Graph& graph, ValueId id, const KnownElements* values) {
   InputInfo info;
   if (!id.valid()) return info;
   info.present = true;
   info.type = graph.value(id).type;
   info.constant = graph.constant(id);
   if (info.constant) {
-    info.value = known_elements(*info.constant);
+    info.value = small_integers(*info.constant);
     if (info.type.type == DType::kUndefined)
       info.type = tensor_type(info.constant->type(), info.constant->shape());
   } else if (values) {
@@ -45,15 +55,25 @@ InputInfo describe(const Graph& graph, ValueId id, const Values* values) {
   return info;
 }
 
-/// What a declared shape is to what the operators say.
-enum class Declared {
-  kBinds,  ///< as good: a contradiction is an error
-  kYields, ///< fills in what they leave open
-};
+/// Whether two types cannot both be true of a tensor.
+bool contradict(const TypeInfo& a, const TypeInfo& b) {
+  if (a.type != b.type && a.type != DType::kUndefined && b.type != DType::kUndefined) return true;
+  if (!a.shape || !b.shape) return false;
+  if (a.rank() != b.rank()) return true;
+  for (size_t i = 0; i < a.shape->size(); ++i) {
+    const auto x = (*a.shape)[i].maybe_value(), y = (*b.shape)[i].maybe_value();
+    if (x && y && *x != *y) return true;
+  }
+  return false;
+}
 
 /// What the operators say, and what is declared where they leave something open. `trusted` becomes
 /// true when that brings a size.
 TypeInfo filled(const TypeInfo& declared, TypeInfo inferred, bool& trusted) {
+  const bool computes_tensor = inferred.type != DType::kUndefined || inferred.shape;
+  if (!inferred.opaque.empty() || (!declared.opaque.empty() && computes_tensor)) return inferred;
+  if (!declared.opaque.empty()) return declared;
+  if (inferred.type == DType::kUndefined) inferred.type = declared.type;
   if (!declared.shape) return inferred;
   if (!inferred.shape) inferred.shape.emplace(declared.shape->size(), Dim::unknown());
   if (declared.rank() != inferred.rank()) return inferred;
@@ -66,35 +86,10 @@ TypeInfo filled(const TypeInfo& declared, TypeInfo inferred, bool& trusted) {
   return inferred;
 }
 
-/// The more precise of two statements; an error when they contradict each other.
-Result<TypeInfo> merge(const TypeInfo& declared, const TypeInfo& inferred) {
-  if (!declared.opaque.empty() || !inferred.opaque.empty())
-    return inferred.opaque.empty() ? declared : inferred;
-  TypeInfo out = inferred;
-  if (out.type == DType::kUndefined) out.type = declared.type;
-  if (declared.type != DType::kUndefined && declared.type != out.type)
-    return error("is declared {} but computes {}", name(declared.type), name(out.type));
-  if (!declared.shape) return out;
-  if (!out.shape) {
-    out.shape = declared.shape;
-    return out;
-  }
-  if (declared.rank() != out.rank())
-    return error("is declared {} but computes {}", declared.text(), out.text());
-  for (size_t i = 0; i < out.shape->size(); ++i) {
-    const Dim& d = (*declared.shape)[i];
-    Dim& mine = (*out.shape)[i];
-    if (d.is_constant() && mine.is_constant() && d.value() != mine.value())
-      return error("is declared {} but computes {}", declared.text(), inferred.text());
-    if (!mine.is_known() || (d.is_constant() && !mine.is_constant())) mine = d;
-  }
-  return out;
-}
-
 class Inference {
  public:
-  Inference(UnknownOp unknown, int depth, Declared declared = Declared::kBinds)
-      : unknown_(unknown), declared_(declared), depth_(depth) {}
+  Inference(UnknownOp unknown, int depth, std::string place = {})
+      : unknown_(unknown), depth_(depth), place_(std::move(place)) {}
 
   Status graph(Graph& g) {
     if (depth_ > kMaxSubgraphDepth)
@@ -106,46 +101,50 @@ class Inference {
 
   Status node(Graph& g, NodeId id) {
     const Node& n = g.node(id);
-    const OpDef* op = find_op(n.domain, n.op_type);
-    if (!op) {
+    if (!find_op(n.domain, n.op_type)) {
       if (unknown_ == UnknownOp::kIgnore) return ok_status();
       return error(ErrorCode::kUnsupported,
                    "node {}: octet has no definition of this operator (domain \"{}\")", label(g, n),
                    n.domain);
     }
-    InferContext context{.node = n, .version = g.opset(n.domain), .inputs = {}, .infer_body = {}};
-    for (const ValueId in : n.inputs)
-      context.inputs.push_back(describe(g, in, &values_));
-    context.infer_body = [this, &g, &n](const Graph& body, std::span<const TypeInfo> types) {
-      return this->body(g, n, body, types);
-    };
     const std::vector<OutputInfo> outputs =
-        OCTET_TRY_WITH(op->infer.fn(context), fmt::format("node {}", label(g, n)));
+        OCTET_TRY_WITH(outputs_of(g, n), fmt::format("node {}", label(g, n)));
     const std::vector<ValueId> out_ids = n.outputs;
     for (size_t k = 0; k < out_ids.size() && k < outputs.size(); ++k) {
       if (!out_ids[k].valid()) continue;
-      TypeInfo merged = OCTET_TRY_WITH(
-          combine(g.value(out_ids[k]).type, outputs[k].type),
-          fmt::format("node {}: output \"{}\"", label(g, n), g.value(out_ids[k]).name));
-      if (outputs[k].value) values_[out_ids[k]] = *outputs[k].value;
+      const Value& v = g.value(out_ids[k]);
+      if (contradict(v.type, outputs[k].type))
+        found_.disagreements.push_back({place_ + v.name, depth_ > 0, v.type, outputs[k].type});
+      TypeInfo merged = filled(v.type, outputs[k].type, found_.trusted);
+      if (outputs[k].value && told_.count(out_ids[k]) == 0)
+        found_.elements[out_ids[k]] = *outputs[k].value;
       g.set_type(out_ids[k], std::move(merged));
     }
     return ok_status();
   }
 
-  Values take_values() { return std::move(values_); }
-  /// Declared shapes that yield filled something in.
-  bool trusted() const { return trusted_; }
-
- private:
-  Result<TypeInfo> combine(const TypeInfo& declared, const TypeInfo& inferred) {
-    const bool tensors = declared.opaque.empty() && inferred.opaque.empty();
-    if (declared_ == Declared::kBinds || !tensors) return merge(declared, inferred);
-    TypeInfo types_only = declared;
-    types_only.shape.reset();
-    return filled(declared, OCTET_TRY(merge(types_only, inferred)), trusted_);
+  Inferred take() { return std::move(found_); }
+  void tell(const KnownElements& elements) {
+    told_ = elements;
+    found_.elements = elements;
   }
 
+  Result<std::vector<OutputInfo>> outputs_of(const Graph& g, const Node& n) {
+    const OpDef* op = find_op(n.domain, n.op_type);
+    if (!op) return std::vector<OutputInfo>(n.outputs.size());
+    InferContext context{.node = n, .version = g.opset(n.domain), .inputs = {}, .infer_body = {}};
+    for (const ValueId in : n.inputs)
+      context.inputs.push_back(describe(g, in, &found_.elements));
+    context.infer_body = [this, &g, &n](const Graph& body, std::span<const TypeInfo> types) {
+      into_bodies_[&body].assign(types.begin(), types.end());
+      return this->body(g, n, body, types);
+    };
+    return op->infer.fn(context);
+  }
+
+  BodyTypes take_body_types() { return std::move(into_bodies_); }
+
+ private:
   Result<std::vector<TypeInfo>>
   body(const Graph& outer, const Node& n, const Graph& inner, std::span<const TypeInfo> types) {
     Graph copy = inner;
@@ -156,9 +155,11 @@ class Inference {
       if (v.kind == ValueKind::kCapture) copy.set_type(v.id, outer.value(v.captured).type);
     }
     if (copy.opsets.empty()) copy.opsets = outer.opsets;
-    Inference inside(unknown_, depth_ + 1, declared_);
+    Inference inside(unknown_, depth_ + 1, fmt::format("{}{}: ", place_, label(outer, n)));
     OCTET_TRY_WITH(inside.graph(copy), fmt::format("body of {}", label(outer, n)));
-    trusted_ = trusted_ || inside.trusted_;
+    found_.trusted = found_.trusted || inside.found_.trusted;
+    for (Disagreement& one : inside.found_.disagreements)
+      found_.disagreements.push_back(std::move(one));
     std::vector<TypeInfo> out;
     for (const ValueId id : copy.outputs())
       out.push_back(copy.value(id).type);
@@ -166,10 +167,11 @@ class Inference {
   }
 
   UnknownOp unknown_;
-  Declared declared_;
   int depth_;
-  bool trusted_ = false;
-  Values values_;
+  std::string place_; ///< of the graph: what leads to a body
+  Inferred found_;
+  KnownElements told_;
+  BodyTypes into_bodies_; ///< of the bodies that were looked at, as they were last
 };
 
 } // namespace
@@ -192,19 +194,80 @@ Status infer_types(Graph& graph, UnknownOp unknown) {
   return Inference(unknown, 0).graph(graph);
 }
 
-Status infer_types(Graph& graph, KnownElements& elements) {
+Result<Inferred> infer(Graph& graph, const KnownElements& told) {
   Inference inference(UnknownOp::kIgnore, 0);
+  inference.tell(told);
   OCTET_TRY(inference.graph(graph));
-  elements = inference.take_values();
+  return inference.take();
+}
+
+Result<std::vector<OutputInfo>>
+infer_outputs(const Graph& graph, NodeId node, const KnownElements& elements) {
+  Inference inference(UnknownOp::kIgnore, 0);
+  inference.tell(elements);
+  return inference.outputs_of(graph, graph.node(node));
+}
+
+BodyTypes types_into_bodies(const Graph& graph, const Node& node) {
+  Inference inference(UnknownOp::kIgnore, 0);
+  // A branch that does not fit has its types all the same.
+  static_cast<void>(inference.outputs_of(graph, node));
+  return inference.take_body_types();
+}
+
+Graph typed_body(const Graph& outer, const Graph& body, const BodyTypes& types) {
+  Graph out = standing_alone(outer, body);
+  const auto found = types.find(&body);
+  if (found == types.end()) return out;
+  for (size_t i = 0; i < out.inputs().size() && i < found->second.size(); ++i)
+    out.set_type(out.inputs()[i], found->second[i]);
+  return out;
+}
+
+Status infer_agreeing(Graph& graph, NodeId node) {
+  Inference inference(UnknownOp::kIgnore, 0);
+  OCTET_TRY(inference.node(graph, node));
+  return must_agree(inference.take());
+}
+
+Status must_agree(const Inferred& found) {
+  for (const Disagreement& one : found.disagreements)
+    if (!one.in_body) return Error(one.text());
   return ok_status();
 }
 
-Status infer_types_to_run(Graph& graph, KnownElements& elements, bool& trusted) {
-  Inference inference(UnknownOp::kIgnore, 0, Declared::kYields);
-  OCTET_TRY(inference.graph(graph));
-  elements = inference.take_values();
-  trusted = inference.trusted();
-  return ok_status();
+std::string Disagreement::text() const {
+  return fmt::format("\"{}\" is declared {} but computes {}", value, declared.text(),
+                     computed.text());
+}
+
+std::vector<Disagreement> disagreements(const Graph& graph) {
+  Graph typed = graph;
+  Inference inference(UnknownOp::kIgnore, 0);
+  static_cast<void>(inference.graph(typed)); // what comes before an error counts all the same
+  std::vector<Disagreement> out;
+  for (Disagreement& one : inference.take().disagreements) {
+    const bool known = std::any_of(out.begin(), out.end(), [&](const Disagreement& other) {
+      return other.value == one.value;
+    });
+    if (!known) out.push_back(std::move(one));
+  }
+  return out;
+}
+
+void forget_declared_shapes(Graph& graph) {
+  for (int32_t i = 0; i < graph.value_bound(); ++i)
+    if (graph.value(ValueId{i}).kind == ValueKind::kNodeOutput) forget_shape(graph, ValueId{i});
+  for (const NodeId id : graph.nodes()) {
+    if (!has_bodies(graph.node(id))) continue;
+    for (const MutableBody& body : bodies_of(graph.mutable_node(id))) {
+      auto copy = std::make_shared<Graph>(*body.graph);
+      for (const ValueId in : copy->inputs())
+        forget_shape(*copy, in);
+      forget_declared_shapes(*copy);
+      body.graph = std::move(copy);
+    }
+  }
 }
 
 Status infer_node(Graph& graph, NodeId node, UnknownOp unknown) {

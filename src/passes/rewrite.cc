@@ -18,13 +18,15 @@ class Driver {
   }
 
   Result<std::vector<Step>> run(std::span<const BoundRule> rules) {
-    if (options_.types_before == TypesBefore::kInferred) OCTET_TRY(infer_types(graph_, elements_));
+    if (options_.types_before == TypesBefore::kInferred) take(OCTET_TRY(infer(graph_)));
     for (bool changed = true; changed && !done();) {
       changed = false;
       for (const BoundRule& rule : rules)
         changed = OCTET_TRY(sweep(rule)) || changed;
       if (!changed) break;
-      OCTET_TRY_WITH(infer_types(graph_, elements_), "types after the rewrite");
+      Inferred after = OCTET_TRY_WITH(infer(graph_), "types after the rewrite");
+      if (exact_) OCTET_TRY_WITH(must_agree(after), "types after the rewrite");
+      take(std::move(after));
       if (options_.verify == VerifyAfter::kRounds)
         OCTET_TRY_WITH(verify(graph_), fmt::format("after step {}", steps_.size()));
     }
@@ -35,6 +37,11 @@ class Driver {
  private:
   bool done() const {
     return options_.max_steps >= 0 && static_cast<int>(steps_.size()) >= options_.max_steps;
+  }
+
+  void take(Inferred found) {
+    exact_ = !found.trusted;
+    elements_ = std::move(found.elements);
   }
 
   /// Nodes that a rule makes are looked at by the next rule, or in the next round.
@@ -68,7 +75,7 @@ class Driver {
         options_.name_value(graph_, ValueId{i});
     uses_.remove_dead(graph_, freed, options_.dead_constants);
     for (const NodeId id : made)
-      if (graph_.alive(id)) OCTET_TRY(infer_node(graph_, id));
+      if (graph_.alive(id)) OCTET_TRY(exact_ ? infer_agreeing(graph_, id) : infer_node(graph_, id));
     renew_types(patch.narrowed());
     if (options_.verify == VerifyAfter::kSteps) OCTET_TRY(verify(graph_));
     steps_.push_back(std::move(step));
@@ -99,6 +106,9 @@ class Driver {
   const RewriteOptions& options_;
   LiveUses uses_;
   KnownElements elements_;
+  /// All types follow from operators: what a patch makes must have the same. Where a file alone
+  /// says a size, a patch may show that it is another.
+  bool exact_ = false;
   std::vector<NodeId> order_;
   bool order_is_current_ = false;
   int64_t limit_ = 0;

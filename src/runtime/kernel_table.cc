@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table: operator -> candidates, best first.
+#include <algorithm>
 #include <array>
 
 #include "graph/domains.h"
@@ -81,25 +82,38 @@ std::span<const KernelRow> kernel_table() {
   return kTable;
 }
 
-bool is_view(const Node& node) {
-  if (!node.domain.empty()) return false;
+bool is_view(const Graph& graph, const Node& node) {
+  if (!node.domain.empty() || graph.value(node.outputs[0]).type.type == DType::kString)
+    return false;
   for (const std::string_view view : kViews)
     if (node.op_type == view) return true;
   return false;
 }
 
-Choice choose(const PrepareContext& context) {
+Choice choose_kernel(const PrepareContext& context) {
+  const auto is_text = [&](ValueId v) {
+    return v.valid() && context.graph.value(v).type.type == DType::kString;
+  };
+  const Node& node = context.node;
+  if (std::any_of(node.inputs.begin(), node.inputs.end(), is_text) ||
+      std::any_of(node.outputs.begin(), node.outputs.end(), is_text))
+    return Choice::refuse("no kernel takes strings");
   std::string reasons;
   for (const KernelRow& row : kTable) {
-    if (row.domain != context.node.domain || row.op != context.node.op_type) continue;
+    if (row.domain != node.domain || row.op != node.op_type) continue;
     Choice choice = row.prepare(context);
     if (choice.prepared) return choice;
     reasons += (reasons.empty() ? "" : "; ") + choice.reason;
   }
-  if (!find_op(context.node.domain, context.node.op_type))
-    return Choice::refuse("octet cannot run this operator");
-  if (reasons.empty()) reasons = "the operator has no kernel";
-  return {prepare_reference(context), "reference", reasons};
+  return Choice::refuse(reasons.empty() ? "the operator has no kernel" : reasons);
+}
+
+Choice choose(const PrepareContext& context) {
+  Choice choice = choose_kernel(context);
+  if (choice.prepared) return choice;
+  Choice reference = prepare_reference(context);
+  if (reference.prepared) reference.reason = choice.reason;
+  return reference;
 }
 
 } // namespace octet::runtime

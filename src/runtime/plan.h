@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plan: a prepared graph bound to the shapes of its inputs, with a place in an arena for every
-// value.
+// value. Where extents depend on data a plan goes as far as shapes are known; what is left becomes
+// a plan of its own, the rest, once they are, and rests are kept.
 #pragma once
 
 #include <chrono>
@@ -11,8 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "ops/infer.h"
 #include "runtime/arena.h"
-#include "runtime/step.h"
+#include "runtime/prepare.h"
+#include "runtime/slot.h"
 
 #include "octet/executor.h"
 
@@ -22,21 +25,7 @@ class ParallelFor;
 
 namespace octet::runtime {
 
-/// A graph with kernels chosen and weights packed; immutable and shared by all contexts.
-struct PreparedGraph {
-  Graph graph;
-  std::vector<NodeId> order;
-  std::vector<std::unique_ptr<Prepared>> nodes; ///< by node id; null for views
-  std::vector<Tensor> constants;                ///< by value id, aligned; empty for what is none
-};
-
-/// By value id: what some step must make. Not what `is_known` says, nor what is only needed for the
-/// shape of a view.
-std::vector<bool> needed_values(const Graph& graph,
-                                std::span<const NodeId> order,
-                                const std::function<bool(ValueId)>& is_known);
-/// Whether a node has an output that is needed.
-bool makes_needed(const Node& node, const std::vector<bool>& needed);
+class PlanSet;
 
 /// What becomes of the outputs of a run.
 enum class Outputs {
@@ -49,11 +38,11 @@ using StepClock = std::function<void(NodeId node, std::chrono::nanoseconds took)
 
 class Plan {
  public:
-  /// Errors: shapes that the graph does not take, or that some node cannot say its output's for
-  /// (the node is named).
+  /// Errors: shapes that the graph does not take (the node is named).
   static Result<std::unique_ptr<Plan>> make(std::shared_ptr<const PreparedGraph> prepared,
                                             std::span<const Shape> shapes,
                                             Outputs outputs);
+  ~Plan();
 
   bool fits(std::span<const Shape> shapes, Outputs outputs) const;
   bool fits(std::span<const Tensor> inputs, Outputs outputs) const;
@@ -61,28 +50,74 @@ class Plan {
   /// Places all values in `arena`, which has at least arena_bytes(). Plans that do not run at the
   /// same time may share one.
   Status attach(const std::shared_ptr<Buffer>& arena);
-  /// `inputs`: bytes of the shapes planned for, aligned to 64. The outputs lie in the arena. For
-  /// Outputs::kKept.
+  /// `inputs`: bytes of the shapes planned for, aligned to 64; of strings the Tensor. The outputs
+  /// lie in the arena, or in that of a rest. For Outputs::kKept.
   Result<std::span<const Tensor>> run(std::span<const std::byte* const> inputs,
                                       ParallelFor& parallel);
   /// The same for Outputs::kHandedOver.
   Status
   stream(std::span<const std::byte* const> inputs, ParallelFor& parallel, const OutputTap& tap);
-  /// From now on `clock` is told; an empty one ends it.
+  /// From now on `clock` is told, by the rests too; an empty one ends it.
   void set_clock(StepClock clock) { clock_ = std::move(clock); }
-  /// Whether the last run ended because an operator gave another shape than was planned.
-  bool met_other_shape() const { return met_other_shape_; }
 
  private:
-  Plan() = default;
+  /// A value that is there before the first step.
+  struct Given {
+    ValueId id;
+    DType type;
+    Shape shape;
+  };
+  /// What a plan begins with.
+  struct Start {
+    Graph shaped; ///< with the types that are known so far
+    std::vector<Given> given;
+    KnownElements elements;      ///< of integer tensors that data has told
+    std::vector<NodeId> nodes;   ///< that have not run, in order
+    std::vector<size_t> outputs; ///< of the graph, that nobody has made
+  };
+  /// A node that could run but for the extents of its outputs.
+  struct Open {
+    NodeId node;
+    std::unique_ptr<Evaluation> evaluation;
+  };
+  /// What data tells about the open nodes: what they made, or elements that tell what they will.
+  struct Told {
+    std::vector<int64_t> key; ///< equal for runs that have the same rest
+    std::vector<Given> made;
+    std::vector<Tensor> tensors; ///< of `made`
+    std::vector<NodeId> done;
+    KnownElements elements;
+  };
+
+  Plan();
+  static Result<std::unique_ptr<Plan>>
+  build(std::shared_ptr<const PreparedGraph> prepared, Start start, Outputs outputs);
   Result<Operand> operand(const Graph& shaped, ValueId id) const;
-  Status find_known(const Graph& shaped, const std::map<ValueId, std::vector<Dim>>& elements);
-  Status bind(const Graph& shaped);
+  std::vector<Operand> ready_operands(const Graph& shaped, const Node& node) const;
+  Result<Inferred>
+  find_known(Graph& shaped, const std::vector<NodeId>& nodes, const KnownElements& told);
+  Status keep_known(const Graph& shaped, const Inferred& found, const KnownElements& told);
+  bool evaluate_known(Graph& shaped, const Node& node, KnownElements& told);
+  const Tensor* known_tensor(const Graph& shaped, ValueId id) const;
+  Status bind(const Graph& shaped, const std::vector<NodeId>& nodes);
+  Status bind_node(const Graph& shaped, const Node& node);
+  const Prepared& prepared_for(const Graph& shaped, const Node& node);
+  std::vector<bool> needed_by_rest(const Graph& shaped) const;
   Result<std::vector<Lifetime>> lifetimes(const Graph& shaped) const;
-  Status place(const Graph& shaped);
+  Status place(const Graph& shaped, const std::vector<size_t>& outputs);
   void feed(std::span<const std::byte* const> inputs);
   Status run_step(size_t step, ParallelFor& parallel);
   const Tensor& output(size_t index);
+  Status run_into(std::span<const std::byte* const> inputs,
+                  ParallelFor& parallel,
+                  std::vector<Tensor>& results);
+
+  KnownElements readable(const Node& node) const;
+  bool foretold(const Open& open, Told& told) const;
+  Status evaluate(const Open& open, ParallelFor& parallel, Told& told);
+  /// The plan for what is left, made if there is none for what data tells. `inputs` becomes the
+  /// bytes of what it is given.
+  Result<Plan*> rest(ParallelFor& parallel, std::vector<const std::byte*>& inputs);
 
   struct Placed {
     size_t value;
@@ -94,6 +129,7 @@ class Plan {
     size_t offset_bytes;
   };
   struct Output {
+    size_t index; ///< among the graph's
     int32_t value;
     DType type;
     Shape shape;
@@ -103,26 +139,41 @@ class Plan {
   };
 
   std::shared_ptr<const PreparedGraph> prepared_;
-  std::vector<Shape> shapes_;
+  std::vector<Given> given_;
   Outputs outputs_are_ = Outputs::kKept;
+  std::vector<std::unique_ptr<Prepared>> chosen_; ///< kernels that take a node of these shapes
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<NodeId> step_nodes_;
+  std::vector<bool> available_; ///< by value id: there before the first step, or made by one
   std::vector<std::byte*> slots_;
   std::vector<int32_t> storage_; ///< by value id: the value whose memory it shares
-  /// For each graph input: the values that are views of it.
-  std::vector<std::vector<int32_t>> input_views_;
+  /// For each given value: the values that are views of it.
+  std::vector<std::vector<int32_t>> given_views_;
   std::vector<Placed> placed_;
+  std::map<size_t, Tensor> strings_; ///< by value id: tensors of strings, which have no bytes
   std::vector<Shared> shared_;
   std::vector<std::byte*> shared_places_; ///< by step; null for one that shares nothing
   std::vector<Output> output_places_;
   std::vector<size_t> as_made_; ///< outputs in the order in which steps make them
   size_t arena_bytes_ = 0;
   std::shared_ptr<Buffer> arena_;
-  /// Results of shape computations, which need no step.
+  /// What follows from shapes, and needs no step.
   std::map<int32_t, Tensor> known_;
   std::vector<Tensor> outputs_;
-  bool met_other_shape_ = false;
   StepClock clock_;
+
+  // Of a plan with a rest.
+  std::unique_ptr<Graph> shaped_;
+  KnownElements told_before_; ///< by data, to this plan
+  KnownElements elements_;    ///< all that is known
+  std::vector<Open> open_;
+  std::vector<NodeId> left_; ///< nodes, the open ones too
+  std::vector<size_t> left_outputs_;
+  std::vector<Given> handed_on_; ///< what the rest reads
+  std::vector<int64_t> key_;     ///< of a rest: what data had told
+  std::unique_ptr<PlanSet> rests_;
+  std::vector<Tensor> results_;
+  Told told_;
 };
 
 } // namespace octet::runtime

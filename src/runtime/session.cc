@@ -12,10 +12,10 @@
 #include "core/cpu.h"
 #include "core/format.h"
 #include "core/fp_env.h"
-#include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
-#include "runtime/plan.h"
+#include "runtime/plan_set.h"
+#include "runtime/slot.h"
 #include "runtime/workers.h"
 
 #include "octet/passes.h"
@@ -23,8 +23,6 @@
 namespace octet {
 namespace {
 
-/// Plans for so many input shapes are kept in a context; the least recently used goes.
-constexpr size_t kMaxPlans = 8;
 constexpr size_t kKernelAlignment = 64;
 
 Status check_fed(const Value& v, const Tensor& t) {
@@ -58,22 +56,10 @@ auto guarded(std::string_view no_memory, Fn&& fn) -> decltype(fn()) {
   }
 }
 
-/// By value id: whether all elements of an integer tensor follow from the sizes of the inputs.
-std::vector<bool> fully_known(const Graph& graph, const KnownElements& elements) {
-  std::vector<bool> known(static_cast<size_t>(graph.value_bound()), false);
-  for (const auto& [id, dims] : elements)
-    known[static_cast<size_t>(id.index)] =
-        std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.is_known(); });
-  return known;
-}
-
 } // namespace
 
 struct Session::Impl {
-  std::shared_ptr<runtime::PreparedGraph> prepared;
-  /// The graph as it came, where shapes that only the file declares were taken on trust.
-  std::optional<Graph> literal;
-  std::vector<PlannedNode> nodes;
+  std::shared_ptr<const runtime::PreparedGraph> prepared;
   std::unique_ptr<runtime::Workers> workers;
   Isa isa = Isa::kScalar;
   /// Contexts of the session's own that nobody runs at the moment. They point back at it.
@@ -83,35 +69,16 @@ struct Session::Impl {
 
 struct SessionContext::Impl {
   std::shared_ptr<Session::Impl> session;
-  std::vector<std::unique_ptr<runtime::Plan>> plans; // most recently used first
-  std::shared_ptr<Buffer> arena;                     // of all plans, for they take turns
+  runtime::PlanSet plans;
   /// Bytes of the inputs of a run; copies of those that are not aligned.
   std::vector<const std::byte*> inputs;
   std::vector<std::shared_ptr<Buffer>> aligned;
   /// The workers have the scratch memory that the plans need.
   bool settled = false;
-  std::vector<Tensor> literal_outputs; ///< of the last run, when a declared shape proved wrong
 
   Result<runtime::Plan*> plan_for(std::span<const Shape> shapes, runtime::Outputs outputs) {
-    std::unique_ptr<runtime::Plan> plan =
-        OCTET_TRY(runtime::Plan::make(session->prepared, shapes, outputs));
-    if (!arena || arena->bytes().size() < plan->arena_bytes()) {
-      std::shared_ptr<Buffer> larger = Buffer::allocate(plan->arena_bytes());
-      if (!larger)
-        return error("no memory for the {} bytes of activations; use a smaller batch",
-                     plan->arena_bytes());
-      arena = std::move(larger);
-      // None is kept that does not get to lie there.
-      auto others = std::exchange(plans, {});
-      for (const auto& other : others)
-        OCTET_TRY(other->attach(arena));
-      plans = std::move(others);
-    }
-    OCTET_TRY(plan->attach(arena));
-    if (plans.size() == kMaxPlans) plans.pop_back();
-    plans.insert(plans.begin(), std::move(plan));
     settled = false;
-    return plans.front().get();
+    return plans.add(OCTET_TRY(runtime::Plan::make(session->prepared, shapes, outputs)));
   }
 
   Status check(std::span<const Tensor> given) const {
@@ -125,13 +92,9 @@ struct SessionContext::Impl {
 
   /// A plan whose shapes are those of the inputs, made if there is none.
   Result<runtime::Plan*> find(std::span<const Tensor> given, runtime::Outputs outputs) {
-    for (size_t i = 0; i < plans.size(); ++i) {
-      if (!plans[i]->fits(given, outputs)) continue;
-      if (i != 0)
-        std::rotate(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(i),
-                    plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-      return plans.front().get();
-    }
+    if (runtime::Plan* found =
+            plans.find([&](const runtime::Plan& plan) { return plan.fits(given, outputs); }))
+      return found;
     std::vector<Shape> shapes;
     for (const Tensor& t : given)
       shapes.push_back(t.shape());
@@ -145,21 +108,14 @@ struct SessionContext::Impl {
     return find(given, outputs);
   }
 
-  /// A run that a wrong declared shape stopped: what the file computes all the same.
-  Result<std::span<const Tensor>> run_literally(std::span<const Tensor> given) {
-    const auto executor = OCTET_TRY(make_reference_executor(*session->literal));
-    literal_outputs = OCTET_TRY(executor->run(given));
-    return std::span<const Tensor>(literal_outputs);
-  }
-
   /// Fills `inputs`.
   Status align(std::span<const Tensor> given) {
     inputs.resize(given.size());
     aligned.resize(given.size());
     for (size_t i = 0; i < given.size(); ++i) {
       const Tensor& t = given[i];
-      inputs[i] = t.bytes().data();
-      if (t.is_aligned(kKernelAlignment)) continue;
+      inputs[i] = runtime::slot_of(t);
+      if (t.type() == DType::kString || t.is_aligned(kKernelAlignment)) continue;
       std::shared_ptr<Buffer>& copy = aligned[i];
       const size_t size_bytes = t.bytes().size();
       if (!copy || copy->bytes().size() < size_bytes) copy = Buffer::allocate(size_bytes);
@@ -179,21 +135,18 @@ struct SessionContext::Impl {
     auto outputs = plan->run(inputs, workers.loop());
     if (outputs.ok() && !settled) workers.settle();
     settled = outputs.ok();
-    if (!outputs.ok() && session->literal && plan->met_other_shape()) return run_literally(given);
     return outputs;
   }
 
   Result<std::vector<double>> profile(std::span<const Tensor> given, int runs) {
-    const std::vector<NodeId>& order = session->prepared->order;
-    std::vector<size_t> place(static_cast<size_t>(session->prepared->graph.node_bound()));
-    for (size_t i = 0; i < order.size(); ++i)
-      place[static_cast<size_t>(order[i].index)] = i;
-    std::vector<double> ms(order.size(), 0.0);
+    const runtime::PreparedGraph& prepared = *session->prepared;
+    std::vector<double> ms(prepared.planned.size(), 0.0);
     const int times = std::max(runs, 1);
     const double share = 1e-6 / times;
     runtime::Plan* plan = OCTET_TRY(prepare(given, runtime::Outputs::kKept));
     plan->set_clock([&](NodeId node, std::chrono::nanoseconds took) {
-      ms[place[static_cast<size_t>(node.index)]] += share * static_cast<double>(took.count());
+      ms[prepared.planned_at[static_cast<size_t>(node.index)]] +=
+          share * static_cast<double>(took.count());
     });
     Status status = ok_status();
     for (int i = 0; i < times && status.ok(); ++i) {
@@ -206,12 +159,6 @@ struct SessionContext::Impl {
   }
 
   Status stream(std::span<const Tensor> given, const OutputTap& tap) {
-    if (session->literal) { // it may have to start over: nothing is handed over before the end
-      const std::span<const Tensor> outputs = OCTET_TRY(run(given));
-      for (size_t i = 0; i < outputs.size(); ++i)
-        OCTET_TRY(tap(i, outputs[i]));
-      return ok_status();
-    }
     runtime::Plan* plan = OCTET_TRY(prepare(given, runtime::Outputs::kHandedOver));
     const FpEnvGuard guard;
     // The workers may sleep while the tap works.
@@ -228,8 +175,10 @@ Status SessionContext::reserve(std::span<const Shape> shapes) {
   if (shapes.size() != impl_->session->prepared->graph.inputs().size())
     return error("the model has {} inputs but got {} shapes",
                  impl_->session->prepared->graph.inputs().size(), shapes.size());
-  for (const auto& plan : impl_->plans)
-    if (plan->fits(shapes, runtime::Outputs::kKept)) return ok_status();
+  const auto fits = [&](const runtime::Plan& plan) {
+    return plan.fits(shapes, runtime::Outputs::kKept);
+  };
+  if (impl_->plans.find(fits) != nullptr) return ok_status();
   return guarded(kUseSmallerBatch, [&]() -> Status {
     OCTET_TRY(impl_->plan_for(shapes, runtime::Outputs::kKept));
     return ok_status();
@@ -237,7 +186,7 @@ Status SessionContext::reserve(std::span<const Shape> shapes) {
 }
 
 size_t SessionContext::arena_bytes() const {
-  return impl_->arena ? impl_->arena->bytes().size() : 0;
+  return impl_->plans.arena_bytes();
 }
 
 Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inputs) {
@@ -289,44 +238,13 @@ Result<Session> Session::prepare(const Graph& graph, const SessionOptions& optio
   auto impl = std::make_shared<Impl>();
   impl->isa = options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
   OCTET_TRY(check_threads(options.threads));
-  auto prepared = std::make_shared<runtime::PreparedGraph>();
-  prepared->graph = graph;
-  KnownElements elements;
-  bool trusted = false;
-  OCTET_TRY(infer_types_to_run(prepared->graph, elements, trusted));
-  if (trusted) impl->literal = graph;
+  Graph ready = graph;
+  forget_declared_shapes(ready);
   if (options.lower) {
-    Graph simple = std::move(prepared->graph);
-    OCTET_TRY(simplify(simple));
-    prepared->graph = OCTET_TRY(lower(simple, {.integer = options.integer})).graph;
-    OCTET_TRY(infer_types(prepared->graph, elements));
+    OCTET_TRY(simplify(ready));
+    ready = OCTET_TRY(lower(ready, {.integer = options.integer})).graph;
   }
-  prepared->order = OCTET_TRY(prepared->graph.topological());
-  prepared->nodes.resize(static_cast<size_t>(prepared->graph.node_bound()));
-  const std::vector<bool> known = fully_known(prepared->graph, elements);
-  const auto is_known = [&](ValueId v) { return known[static_cast<size_t>(v.index)]; };
-  const std::vector<bool> needed =
-      runtime::needed_values(prepared->graph, prepared->order, is_known);
-  for (const NodeId id : prepared->order) {
-    const Node& node = prepared->graph.node(id);
-    PlannedNode planned{label(prepared->graph, node), "view", {}, node.origin, node.op_type};
-    if (!runtime::is_view(node)) {
-      const runtime::PrepareContext context{prepared->graph, node, impl->isa, is_known};
-      runtime::Choice choice = runtime::choose(context);
-      if (!choice.prepared)
-        return error(ErrorCode::kUnsupported, "node {}: {}", label(prepared->graph, node),
-                     choice.reason);
-      const bool runs = runtime::makes_needed(node, needed);
-      planned.kernel = runs ? choice.name : "shape";
-      planned.why = runs ? choice.reason : "";
-      prepared->nodes[static_cast<size_t>(id.index)] = std::move(choice.prepared);
-    }
-    impl->nodes.push_back(std::move(planned));
-  }
-  prepared->constants.resize(static_cast<size_t>(prepared->graph.value_bound()));
-  for (const ValueId v : prepared->graph.constants())
-    prepared->constants[static_cast<size_t>(v.index)] = prepared->graph.value(v).constant.aligned();
-  impl->prepared = std::move(prepared);
+  impl->prepared = OCTET_TRY(runtime::prepare_graph(std::move(ready), impl->isa));
   impl->workers = runtime::make_workers(options);
   return Session(std::move(impl));
 }
@@ -378,7 +296,7 @@ const Graph& Session::lowered() const {
   return impl_->prepared->graph;
 }
 const std::vector<PlannedNode>& Session::plan() const {
-  return impl_->nodes;
+  return impl_->prepared->planned;
 }
 std::string_view Session::isa() const {
   return isa_name(impl_->isa);

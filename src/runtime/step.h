@@ -15,6 +15,7 @@
 #include "core/cpu.h"
 
 #include "octet/graph.h"
+#include "octet/session.h"
 
 namespace octet {
 class ParallelFor;
@@ -53,11 +54,24 @@ struct Operand {
   int64_t count() const;
 };
 
+/// Runs a node by its operator's eval on tensors of any shape, its bodies by kernels. One thread's.
+class Evaluation {
+ public:
+  virtual ~Evaluation() = default;
+  /// `captures`: in the order of Node::captures. The results may look into the inputs.
+  virtual Result<std::vector<Tensor>> operator()(std::vector<Tensor> inputs,
+                                                 std::span<const Tensor> captures,
+                                                 ParallelFor& parallel) = 0;
+};
+
 class Prepared {
  public:
   virtual ~Prepared() = default;
+  /// `inputs`: behind those of the node, what its bodies capture.
   virtual Result<std::unique_ptr<Step>> bind(std::span<const Operand> inputs,
                                              std::span<const Operand> outputs) const = 0;
+  /// Null for kernels, which need to know the shapes of their outputs.
+  virtual std::unique_ptr<Evaluation> evaluation() const { return nullptr; }
 };
 
 struct PrepareContext {
@@ -80,6 +94,8 @@ struct Choice {
   std::unique_ptr<Prepared> prepared;
   std::string name;   ///< shown in plans: `igemm avx2`
   std::string reason; ///< when `prepared` is null
+  bool by_reference = false;
+  std::vector<PlannedNode> inside; ///< of bodies: `then_branch: Conv "c"`
   static Choice refuse(std::string why) { return {nullptr, {}, std::move(why)}; }
 };
 
@@ -94,13 +110,16 @@ struct KernelRow {
 /// Operator -> candidates, best first. An operator without a row runs by its reference.
 std::span<const KernelRow> kernel_table();
 
-/// The first candidate that takes the node, else its reference with the reasons of the others.
-/// An operator without a definition gives a Choice without `prepared`.
+/// The first candidate that takes the node, or the reasons of all.
+Choice choose_kernel(const PrepareContext& context);
+/// The same, or the operator's reference with those reasons. An operator without a definition gives
+/// a Choice without `prepared`.
 Choice choose(const PrepareContext& context);
-/// Runs the operator's eval; allocates. For operators without a kernel.
-std::unique_ptr<Prepared> prepare_reference(const PrepareContext& context);
+/// Runs the operator's eval; allocates. For operators without a kernel, strings, and outputs whose
+/// shapes depend on data.
+Choice prepare_reference(const PrepareContext& context);
 
-/// Operators whose output is their first input's bytes under another shape.
-bool is_view(const Node& node);
+/// Whether the output is the first input's bytes under another shape.
+bool is_view(const Graph& graph, const Node& node);
 
 } // namespace octet::runtime

@@ -31,7 +31,9 @@ Result<std::vector<LayerForm>> layers_of(const Graph& graph, const TargetDef& ta
 /// first.
 class Checker {
  public:
-  explicit Checker(const TargetDef& target) : target_(target) {
+  /// `declared`: what the graph declares otherwise than it computes.
+  Checker(const TargetDef& target, std::span<const Disagreement> declared)
+      : target_(target), declared_(declared) {
     add_rules(rules_of(target.family));
     if (target.custom != nullptr) add_rules(custom_rules());
   }
@@ -51,7 +53,8 @@ class Checker {
   /// `first`: the node with which rules of the model are asked; none in a body.
   Status look(const Graph& graph, const std::string& path, NodeId first) {
     const Uses uses(graph);
-    const CheckContext context{graph, uses, target_};
+    const CheckContext context{graph, uses, target_,
+                               first.valid() ? declared_ : std::span<const Disagreement>()};
     for (const NodeId id : OCTET_TRY(graph.topological())) {
       const Node& node = graph.node(id);
       for (const TargetRule* rule : rules_) {
@@ -79,6 +82,7 @@ class Checker {
   }
 
   const TargetDef& target_;
+  std::span<const Disagreement> declared_;
   std::vector<const TargetRule*> rules_;
   std::vector<Finding> findings_;
 };
@@ -130,7 +134,8 @@ Result<std::vector<Finding>> check(const Graph& graph, std::string_view target) 
   Graph typed = graph;
   Status types = infer_types(typed);
   // Types that do not fit together may be what the target refuses: a scale of integers.
-  std::vector<Finding> findings = OCTET_TRY_WITH(Checker(*def).check(typed), "check");
+  const std::vector<Disagreement> declared = disagreements(graph);
+  std::vector<Finding> findings = OCTET_TRY_WITH(Checker(*def, declared).check(typed), "check");
   if (!types.ok() && accepted(findings)) {
     Finding invalid;
     invalid.rule = "invalid-types";
@@ -157,7 +162,8 @@ Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view targ
     work.emplace(name_of(typed, typed.node(id)), multiply_adds(typed, typed.node(id)));
   for (LayerForm& layer : layers)
     if (const auto found = work.find(layer.node); found != work.end()) layer.work = found->second;
-  mark_refused(typed, OCTET_TRY_WITH(Checker(*def).check(typed), "explain"), layers);
+  mark_refused(typed, OCTET_TRY_WITH(Checker(*def, disagreements(graph)).check(typed), "explain"),
+               layers);
   return layers;
 }
 

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "ops/infer.h"
 #include "targets/checks.h"
 #include "targets/mend.h"
 #include "targets/tables.h"
@@ -24,6 +25,8 @@ struct CheckContext {
   const Graph& graph;
   const Uses& uses;
   const TargetDef& target;
+  /// Of the model and of all bodies; empty where a body is looked at.
+  std::span<const Disagreement> declared = {};
 
   bool at_least(int version) const { return target.version >= version; } ///< major * 100 + minor
 };

@@ -110,5 +110,62 @@ INSTANTIATE_TEST_SUITE_P(Ops, ShapeInference, testing::ValuesIn(kCases), [](cons
   return std::string(param.param.name);
 });
 
+struct DeclaredCase {
+  const char* name;
+  const char* text;
+  const char* y;    ///< type that counts
+  const char* want; ///< the disagreements, one a line
+};
+
+/// What is declared fills in what operators leave open, and yields to what they compute.
+TEST(DeclaredTypes, YieldAndAreNamedOnce) {
+  const DeclaredCase cases[] = {
+      {"agrees", "input x: f32[2]\ny = Relu(x)\noutput y: f32[2]", "f32[2]", ""},
+      {"says less", "input x: f32[2]\ny = Relu(x)\noutput y: f32[M]", "f32[2]", ""},
+      {"says more", "input x: f32[2]\ny = NonZero(x)\noutput y: i64[1, 5]", "i64[1, 5]", ""},
+      {"open in the computed one", "input x: f32[N]\ny = Relu(x)\noutput y: f32[1]", "f32[N]", ""},
+      {"size", "input x: f32[2]\ny = Relu(x)\noutput y: f32[3]", "f32[2]",
+       "\"y\" is declared f32[3] but computes f32[2]\n"},
+      {"rank", "input x: f32[2]\ny = Relu(x)\noutput y: f32[]", "f32[2]",
+       "\"y\" is declared f32[] but computes f32[2]\n"},
+      {"type", "input x: f32[2]\ny = Relu(x)\noutput y: i8[2]", "f32[2]",
+       "\"y\" is declared i8[2] but computes f32[2]\n"},
+      {"between",
+       "input x: f32[2]\nh = Relu(x)\ny = Shape(h)\noutput y: i64[1]\noutput h: i8[4, 4]", "i64[1]",
+       "\"h\" is declared i8[4, 4] but computes f32[2]\n"},
+      {"in a body",
+       "input c: bool[]\ninput x: f32[2]\ny = If(c) {then_branch={ graph a\n  capture x: f32[2]\n"
+       "  t = Neg(x)\n  output t: f32[7]\n}, else_branch={ graph b\n  capture x: f32[2]\n"
+       "  u = Abs(x)\n  output u: f32[2]\n}}\noutput y: f32[2]",
+       "f32[2]", "\"If \"y\": t\" is declared f32[7] but computes f32[2]\n"},
+  };
+  for (const DeclaredCase& c : cases) {
+    SCOPED_TRACE(c.name);
+    auto graph = parse_graph(std::string("graph main opset(\"\"=17)\n") + c.text + "\n");
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    std::string have;
+    for (const Disagreement& one : disagreements(*graph))
+      have += one.text() + "\n";
+    EXPECT_EQ(have, c.want);
+    ASSERT_TRUE(infer_types(*graph).ok());
+    EXPECT_EQ(graph->value(graph->outputs()[0]).type.text(), c.y);
+    const auto again = infer(*graph);
+    ASSERT_TRUE(again.ok());
+    EXPECT_TRUE(must_agree(*again).ok());
+  }
+}
+
+TEST(DeclaredTypes, ForgottenShapesFollowFromInputsAlone) {
+  auto graph = parse_graph("graph main opset(\"\"=17)\ninput x: f32[2]\nn = NonZero(x)\n"
+                           "y = Cast(n) {to=1}\noutput y: f32[1, 5]\n");
+  ASSERT_TRUE(graph.ok());
+  EXPECT_TRUE(infer(*graph)->trusted);
+  forget_declared_shapes(*graph);
+  const auto found = infer(*graph);
+  ASSERT_TRUE(found.ok());
+  EXPECT_FALSE(found->trusted);
+  EXPECT_EQ(graph->value(graph->outputs()[0]).type.text(), "f32[1, ?]");
+}
+
 } // namespace
 } // namespace octet

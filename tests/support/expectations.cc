@@ -95,6 +95,11 @@ Expectations::Expectations(const std::string& file) : file_(file) {
   }
 }
 
+bool Expectations::lists(const std::string& name, const std::set<std::string>& operators) const {
+  return std::any_of(lines_.begin(), lines_.end(),
+                     [&](const Line& line) { return line.matches(name, operators); });
+}
+
 void Expectations::judge(const std::string& name,
                          const std::set<std::string>& operators,
                          const Status& status) {

@@ -32,6 +32,7 @@ class Expectations {
   /// `file`: relative to the source tree. A line without a reason is a test failure.
   explicit Expectations(const std::string& file);
 
+  bool lists(const std::string& name, const std::set<std::string>& operators) const;
   /// A test failure when a case fails that is not listed, or passes though it is.
   void judge(const std::string& name, const std::set<std::string>& operators, const Status& status);
   /// A test failure for each line that named no case.

@@ -76,6 +76,8 @@ const RuleFile kTensorRtFiles[] = {
 const RuleFile kOnnxRuntimeFiles[] = {
     {"opset", kError, "onnxruntime-1.17", 21, "y = Relu(x)"},
     {"ir-version", kError, "onnxruntime", 17, "y = Relu(x)", true, 99},
+    {"declared-type", kError, "onnxruntime", 17, "m = Neg(x)\noutput m: i8[2, 4]\ny = Relu(x)"},
+    {"declared-shape", kWarning, "onnxruntime", 17, "m = Neg(x)\noutput m: f32[3, 4]\ny = Relu(x)"},
     {"unknown-domain", kError, "onnxruntime", 17,
      "const a: f32[4] = [0.1, 0.2, 0.3, 0.4]\ny = octet.native.QDynamicGemm(x, w8, a)"},
     {"zero-point-missing", kWarning, "onnxruntime", 17,
@@ -152,6 +154,8 @@ const RuleFile kOnnxRuntimeFiles[] = {
 };
 
 const RuleFile kOctetFiles[] = {
+    {"declared-type", kWarning, "octet", 17, "m = Neg(x)\noutput m: i8[2, 4]\ny = Relu(x)"},
+    {"declared-shape", kWarning, "octet", 17, "m = Neg(x)\noutput m: f32[6]\ny = Relu(x)"},
     {"unknown-operator", kError, "octet", 17, "y = Unheard(x)"},
     {"scale-not-positive", kWarning, "octet", 17,
      "const t: f32[] = [0.0]\nq = QuantizeLinear(x, t, z)\ny = DequantizeLinear(q, t, z)"},

@@ -49,7 +49,8 @@ size_t found_by(const TargetRule& rule, const Graph& graph, const TargetDef& tar
   Graph typed = graph;
   (void)infer_types(typed).ok(); // a file may be refused for its types
   const Uses uses(typed);
-  const CheckContext context{typed, uses, target};
+  const std::vector<Disagreement> declared = disagreements(graph);
+  const CheckContext context{typed, uses, target, declared};
   const std::string path;
   std::vector<Finding> findings;
   Found found(context, rule, path, findings);

@@ -160,6 +160,10 @@ Result<bool> lower_joint(Context& c, const Node& node);
 Result<bool> lower_reduction(Context& c, const Node& node);
 Result<bool> lower_normalization(Context& c, const Node& node);
 
+/// Lowers the bodies of `made`, which stands for `node`, and makes them capture lowered values. A
+/// body that cannot be lowered stays as it is: it may be a branch that no types at hand fit.
+void lower_bodies(Context& c, const Node& node, Node& made);
+
 /// Float or quantized product: what Conv and Gemm share once weights are `[N, ...]`, K fastest.
 struct Product {
   const Node& node;

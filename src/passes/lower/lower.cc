@@ -6,7 +6,6 @@
 #include <array>
 
 #include "core/format.h"
-#include "graph/bodies.h"
 #include "graph/domains.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
@@ -88,25 +87,11 @@ bool lower_dequantize(Context& c, const Node& node) {
   return true;
 }
 
-/// The subgraphs of a kept node with captures pointing into the lowered graph.
-GraphPtr with_captures(const Graph& body, const std::function<ValueId(ValueId)>& map) {
-  auto copy = std::make_shared<Graph>(body);
-  for (int32_t i = 0; i < copy->value_bound(); ++i) {
-    const Value& v = copy->value(ValueId{i});
-    if (v.kind == ValueKind::kCapture) copy->set_captured(v.id, map(v.captured));
-  }
-  return copy;
-}
-
 void keep(Context& c, const Node& node) {
   Node made = node;
-  const auto map = [&](ValueId id) { return id.valid() ? c.plain(id).id : id; };
   for (ValueId& id : made.inputs)
-    id = map(id);
-  for (ValueId& id : made.captures)
-    id = map(id);
-  for (const MutableBody& body : bodies_of(made))
-    body.graph = with_captures(*body.graph, map);
+    if (id.valid()) id = c.plain(id).id;
+  lower_bodies(c, node, made);
   for (ValueId& id : made.outputs) {
     if (!id.valid()) continue;
     const Value& v = c.in().value(id);

@@ -1,85 +1,155 @@
 // SPDX-License-Identifier: Apache-2.0
-// An operator without a kernel runs by its eval, on copies of its operands.
+// An operator without a kernel runs by its eval, which looks at its operands where they lie; the
+// bodies of If, Loop and Scan run by kernels.
+#include <algorithm>
 #include <cstring>
 
 #include "core/format.h"
+#include "graph/bodies.h"
+#include "graph/label.h"
 #include "ops/op.h"
 #include "ops/shared/seed.h"
+#include "runtime/body_run.h"
+#include "runtime/slot.h"
 #include "runtime/step.h"
 
 namespace octet::runtime {
 namespace {
 
+struct ReferenceNode {
+  Node node;
+  int64_t version;
+  uint64_t seed;
+  const OpDef* op;
+  std::vector<PreparedBody> bodies;
+};
+
+class ReferenceEvaluation final : public Evaluation {
+ public:
+  explicit ReferenceEvaluation(std::shared_ptr<const ReferenceNode> of) : of_(std::move(of)) {
+    for (const PreparedBody& body : of_->bodies)
+      bodies_.emplace_back(body);
+  }
+
+  Result<std::vector<Tensor>> operator()(std::vector<Tensor> inputs,
+                                         std::span<const Tensor> captures,
+                                         ParallelFor& parallel) override {
+    EvalContext context{.node = of_->node,
+                        .version = of_->version,
+                        .inputs = std::move(inputs),
+                        .run_body = {},
+                        .seed = of_->seed};
+    context.run_body = [&](const Graph& body, std::span<const Tensor> in) {
+      return run(body, in, captures, parallel);
+    };
+    return of_->op->eval.fn(context);
+  }
+
+ private:
+  /// Copies: an operator that runs its body again reads what came out before.
+  Result<std::vector<Tensor>> run(const Graph& body,
+                                  std::span<const Tensor> inputs,
+                                  std::span<const Tensor> captures,
+                                  ParallelFor& parallel) {
+    const auto found = std::find_if(bodies_.begin(), bodies_.end(),
+                                    [&](const BodyRun& b) { return b.source() == &body; });
+    if (found == bodies_.end()) return error(ErrorCode::kInternal, "a body that is not the node's");
+    std::vector<Tensor> out;
+    for (const Tensor& t : OCTET_TRY((*found)(inputs, captures, parallel)))
+      out.push_back(t.clone());
+    return out;
+  }
+
+  std::shared_ptr<const ReferenceNode> of_;
+  std::vector<BodyRun> bodies_;
+};
+
 class ReferenceStep final : public Step {
  public:
-  ReferenceStep(const Node& node,
-                int64_t version,
-                uint64_t seed,
+  ReferenceStep(const std::shared_ptr<const ReferenceNode>& of,
                 std::span<const Operand> in,
                 std::span<const Operand> out)
-      : node_(node), version_(version), seed_(seed), op_(find_op(node.domain, node.op_type)),
-        in_(in.begin(), in.end()), out_(out.begin(), out.end()) {}
+      : evaluation_(std::make_unique<ReferenceEvaluation>(of)),
+        inputs_(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(of->node.inputs.size())),
+        captures_(in.begin() + static_cast<std::ptrdiff_t>(of->node.inputs.size()), in.end()),
+        out_(out.begin(), out.end()) {}
 
-  Result<StepEnd> run(Slots slots, std::byte*, ParallelFor&) const override {
-    EvalContext context{
-        .node = node_, .version = version_, .inputs = {}, .run_body = {}, .seed = seed_};
-    for (const Operand& o : in_) {
-      if (!o.present()) {
-        context.inputs.emplace_back();
-        continue;
-      }
-      Tensor t = OCTET_TRY(Tensor::zeros(o.type, o.shape));
-      const auto to = t.mutable_bytes();
-      if (!to.empty()) std::memcpy(to.data(), slots[static_cast<size_t>(o.id)], to.size());
-      context.inputs.push_back(std::move(t));
-    }
-    const std::vector<Tensor> results = OCTET_TRY(op_->eval.fn(context));
+  Result<StepEnd> run(Slots slots, std::byte*, ParallelFor& parallel) const override {
+    const std::vector<Tensor> captures = OCTET_TRY(view(captures_, slots));
+    const std::vector<Tensor> results =
+        OCTET_TRY((*evaluation_)(OCTET_TRY(view(inputs_, slots)), captures, parallel));
     for (size_t k = 0; k < out_.size(); ++k) {
       if (!out_[k].present()) continue;
       if (k >= results.size() || results[k].type() != out_[k].type ||
           results[k].shape() != out_[k].shape)
         return StepEnd::kOtherShape;
+      std::byte* slot = slots[static_cast<size_t>(out_[k].id)];
+      if (out_[k].type == DType::kString) {
+        string_at(slot) = results[k];
+        continue;
+      }
       const auto from = results[k].bytes();
-      if (!from.empty())
-        std::memcpy(slots[static_cast<size_t>(out_[k].id)], from.data(), from.size());
+      if (!from.empty()) std::memcpy(slot, from.data(), from.size());
     }
     return StepEnd::kDone;
   }
 
  private:
-  Node node_;
-  int64_t version_;
-  uint64_t seed_;
-  const OpDef* op_;
-  std::vector<Operand> in_, out_;
+  static Result<std::vector<Tensor>> view(const std::vector<Operand>& operands, Slots slots) {
+    std::vector<Tensor> out;
+    for (const Operand& o : operands)
+      out.push_back(o.present() ? OCTET_TRY(tensor_at(o, slots)) : Tensor{});
+    return out;
+  }
+
+  std::unique_ptr<ReferenceEvaluation> evaluation_;
+  std::vector<Operand> inputs_, captures_, out_;
 };
 
 class ReferencePrepared final : public Prepared {
  public:
-  ReferencePrepared(const Node& node, int64_t version, uint64_t seed)
-      : node_(node), version_(version), seed_(seed) {}
+  explicit ReferencePrepared(std::shared_ptr<const ReferenceNode> of) : of_(std::move(of)) {}
   Result<std::unique_ptr<Step>> bind(std::span<const Operand> in,
                                      std::span<const Operand> out) const override {
-    if (!node_.captures.empty())
-      return error(ErrorCode::kUnsupported,
-                   "bodies run in the reference executor only; run the model there");
-    for (const Operand& o : in)
-      if (o.type == DType::kString)
-        return error(ErrorCode::kUnsupported, "strings run in the reference executor only");
-    return std::unique_ptr<Step>(std::make_unique<ReferenceStep>(node_, version_, seed_, in, out));
+    return std::unique_ptr<Step>(std::make_unique<ReferenceStep>(of_, in, out));
+  }
+  std::unique_ptr<Evaluation> evaluation() const override {
+    return std::make_unique<ReferenceEvaluation>(of_);
   }
 
  private:
-  Node node_;
-  int64_t version_;
-  uint64_t seed_;
+  std::shared_ptr<const ReferenceNode> of_;
 };
 
 } // namespace
 
-std::unique_ptr<Prepared> prepare_reference(const PrepareContext& context) {
-  return std::make_unique<ReferencePrepared>(context.node, context.graph.opset(context.node.domain),
-                                             random_seed(context.graph, context.node));
+Choice prepare_reference(const PrepareContext& context) {
+  const Node& node = context.node;
+  auto of = std::make_shared<ReferenceNode>();
+  of->node = node;
+  of->version = context.graph.opset(node.domain);
+  of->seed = random_seed(context.graph, node);
+  of->op = find_op(node.domain, node.op_type);
+  if (!of->op) return Choice::refuse("octet cannot run this operator");
+  if (has_bodies(node)) of->bodies = prepare_bodies(context.graph, of->node, context.isa);
+  Choice choice;
+  for (const PreparedBody& body : of->bodies) {
+    if (!body.prepared.ok()) continue;
+    for (const PlannedNode& inside : (*body.prepared)->planned)
+      choice.inside.push_back(
+          {body.key + ": " + inside.node, inside.kernel, inside.why, inside.origin});
+  }
+  choice.prepared = std::make_unique<ReferencePrepared>(std::move(of));
+  choice.name = "reference";
+  choice.by_reference = true;
+  return choice;
+}
+
+std::unique_ptr<Evaluation>
+evaluation_of(const PreparedGraph& prepared, const Graph& shaped, const Node& node) {
+  const auto index = static_cast<size_t>(node.id.index);
+  if (prepared.by_reference[index]) return prepared.nodes[index]->evaluation();
+  return prepare_reference({shaped, node, prepared.isa, {}}).prepared->evaluation();
 }
 
 } // namespace octet::runtime

@@ -28,8 +28,18 @@ constexpr TargetRule kScaleInfinite = {.id = "scale-not-normal",
                                        .severity = Severity::kWarning,
                                        .find = find_scale_infinite};
 
-constexpr const TargetRule* kRuleList[] = {&kUnknownOperator, &kScaleNotPositive, &kScaleInfinite,
-                                           &kCodesOfLaterOpset};
+constexpr TargetRule kDeclaredType = {.id = "declared-type",
+                                      .clause = "8",
+                                      .severity = Severity::kWarning,
+                                      .find = find_declared_type};
+constexpr TargetRule kDeclaredShape = {.id = "declared-shape",
+                                       .clause = "8",
+                                       .severity = Severity::kWarning,
+                                       .find = find_declared_shape};
+
+constexpr const TargetRule* kRuleList[] = {&kDeclaredType,    &kDeclaredShape,
+                                           &kUnknownOperator, &kScaleNotPositive,
+                                           &kScaleInfinite,   &kCodesOfLaterOpset};
 
 } // namespace
 

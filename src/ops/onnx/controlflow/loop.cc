@@ -8,6 +8,15 @@
 namespace octet::onnx::op_Loop {
 namespace {
 
+/// Whether the body hands on what it carries in the shapes that it takes.
+bool keeps_shapes(std::span<const TypeInfo> in, std::span<const TypeInfo> out) {
+  for (size_t i = 2; i < in.size(); ++i) {
+    if (i - 1 >= out.size() || !in[i].shape || !out[i - 1].shape) return false;
+    if (*in[i].shape != *out[i - 1].shape) return false;
+  }
+  return true;
+}
+
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   if (ctx.inputs.size() < 2) return error("Loop has {} inputs, takes 2 or more", ctx.inputs.size());
   if (ctx.has(0)) OCTET_TRY(check_input(ctx, 0, kInt64Type));
@@ -17,13 +26,16 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   const GraphPtr body = OCTET_TRY(body_of(ctx.node, "body"));
   const size_t carried = ctx.inputs.size() - 2;
   std::vector<TypeInfo> types = {tensor_type(DType::kInt64, {}), tensor_type(DType::kBool, {})};
-  for (size_t i = 2; i < ctx.inputs.size(); ++i) {
-    // Shapes may change from one iteration to the next: only types and ranks are promised.
-    TypeInfo t = ctx.input(i).type;
-    t.shape.reset();
-    types.push_back(std::move(t));
+  for (size_t i = 2; i < ctx.inputs.size(); ++i)
+    types.push_back(ctx.input(i).type);
+  auto first = infer_body(ctx, *body, types);
+  if (!first.ok() || !keeps_shapes(types, *first)) {
+    // They may change from one iteration to the next: only element types are promised.
+    for (size_t i = 2; i < types.size(); ++i)
+      types[i].shape.reset();
+    first = infer_body(ctx, *body, types);
   }
-  const auto out = OCTET_TRY(infer_body(ctx, *body, types));
+  const auto out = OCTET_TRY(std::move(first));
   if (out.size() < 1 + carried)
     return error("the body has {} outputs, needs {} or more; give the condition and every value "
                  "that is carried",

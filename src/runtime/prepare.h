@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph with kernels chosen and weights packed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/step.h"
+
+#include "octet/session.h"
+
+namespace octet::runtime {
+
+/// Immutable and shared by all contexts.
+struct PreparedGraph {
+  Graph graph; ///< lowered, types inferred
+  Isa isa = Isa::kScalar;
+  std::vector<NodeId> order;
+  std::vector<std::unique_ptr<Prepared>> nodes; ///< by node id; null for views
+  std::vector<bool> by_reference;               ///< by node id
+  std::vector<Tensor> constants;                ///< by value id, aligned; empty for what is none
+  std::vector<PlannedNode> planned;             ///< bodies behind the node that they belong to
+  std::vector<size_t> planned_at;               ///< by node id: its place in `planned`
+};
+
+/// Errors: types that do not fit, an operator that octet cannot run (the node is named).
+Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph, Isa isa);
+
+/// For a node that cannot be bound, since the shapes of its outputs depend on data.
+std::unique_ptr<Evaluation>
+evaluation_of(const PreparedGraph& prepared, const Graph& shaped, const Node& node);
+
+/// By value id: what some step must make. Not what `is_known` says.
+std::vector<bool> needed_values(const Graph& graph,
+                                std::span<const NodeId> order,
+                                const std::function<bool(ValueId)>& is_known);
+/// Whether a node has an output that is needed.
+bool makes_needed(const Node& node, const std::vector<bool>& needed);
+
+} // namespace octet::runtime
