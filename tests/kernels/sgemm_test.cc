@@ -115,6 +115,19 @@ TEST(Sgemm, BlocksOfKContinueTheChain) {
   check({.m = 130, .n = 300, .k = 300}, random, pool);
 }
 
+TEST(Sgemm, FewRowsTakeSeveralPanels) {
+  std::mt19937 random(5);
+  ThreadPool pool(3);
+  for (const int64_t m : {1, 2, 3}) {
+    for (const int64_t n : {63, 64, 65, 96, 127, 128, 129, 130, 160, 257}) {
+      for (const int64_t k : {1, 7, 256, 300}) {
+        check({.m = m, .n = n, .k = k, .extra_stride = 1, .specials = true}, random, pool);
+        check({.m = m, .n = n, .k = k, .bias = false, .lo = -1.0F, .hi = 2.0F}, random, pool);
+      }
+    }
+  }
+}
+
 TEST(Sgemm, ReluAndSpecialValues) {
   std::mt19937 random(3);
   SerialFor serial;

@@ -14,15 +14,6 @@ namespace {
 
 using Activation = std::function<double(double)>;
 
-enum class Way { kForward, kReverse, kBoth };
-
-struct RecurrentAttrs {
-  Way way = Way::kForward;
-  bool batch_first = false;
-  std::vector<Activation> activations; ///< of all directions
-  int64_t directions() const { return way == Way::kBoth ? 2 : 1; }
-};
-
 double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
@@ -33,29 +24,28 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-/// A named function of alpha and beta and what they are when they are not given.
+/// `activation` with its defaults, and how many of alpha and beta it has.
 struct NamedActivation {
-  const char* name;
+  RecurrentActivation activation;
   int parameters;
-  double alpha, beta;
-  double (*f)(double x, double alpha, double beta);
 };
 constexpr NamedActivation kRecurrentActivations[] = {
-    {"relu", 0, 0, 0, [](double x, double, double) { return x > 0 ? x : 0; }},
-    {"tanh", 0, 0, 0, [](double x, double, double) { return std::tanh(x); }},
-    {"sigmoid", 0, 0, 0, [](double x, double, double) { return sigmoid(x); }},
-    {"softsign", 0, 0, 0, [](double x, double, double) { return x / (1 + std::fabs(x)); }},
-    {"softplus", 0, 0, 0, [](double x, double, double) { return std::log1p(std::exp(x)); }},
-    {"affine", 2, 1, 0, [](double x, double a, double b) { return a * x + b; }},
-    {"leakyrelu", 1, 0.01, 0, [](double x, double a, double) { return x >= 0 ? x : a * x; }},
-    {"thresholdedrelu", 1, 1, 0, [](double x, double a, double) { return x >= a ? x : 0; }},
-    {"scaledtanh", 2, 1, 1, [](double x, double a, double b) { return a * std::tanh(b * x); }},
-    {"hardsigmoid", 2, 0.2, 0.5,
-     [](double x, double a, double b) { return std::clamp(a * x + b, 0.0, 1.0); }},
-    {"elu", 1, 1, 0, [](double x, double a, double) { return x >= 0 ? x : a * std::expm1(x); }},
+    {{"relu", 0, 0, [](double x, double, double) { return x > 0 ? x : 0; }}, 0},
+    {{"tanh", 0, 0, [](double x, double, double) { return std::tanh(x); }}, 0},
+    {{"sigmoid", 0, 0, [](double x, double, double) { return sigmoid(x); }}, 0},
+    {{"softsign", 0, 0, [](double x, double, double) { return x / (1 + std::fabs(x)); }}, 0},
+    {{"softplus", 0, 0, [](double x, double, double) { return std::log1p(std::exp(x)); }}, 0},
+    {{"affine", 1, 0, [](double x, double a, double b) { return a * x + b; }}, 2},
+    {{"leakyrelu", 0.01, 0, [](double x, double a, double) { return x >= 0 ? x : a * x; }}, 1},
+    {{"thresholdedrelu", 1, 0, [](double x, double a, double) { return x >= a ? x : 0; }}, 1},
+    {{"scaledtanh", 1, 1, [](double x, double a, double b) { return a * std::tanh(b * x); }}, 2},
+    {{"hardsigmoid", 0.2, 0.5,
+      [](double x, double a, double b) { return std::clamp(a * x + b, 0.0, 1.0); }},
+     2},
+    {{"elu", 1, 0, [](double x, double a, double) { return x >= 0 ? x : a * std::expm1(x); }}, 1},
 };
 
-Result<std::vector<Activation>>
+Result<std::vector<RecurrentActivation>>
 parse_activations(const Node& node, const RecurrentKind& kind, int64_t directions) {
   std::vector<std::string> names;
   if (const Attribute* a = node.attr("activations"))
@@ -68,40 +58,20 @@ parse_activations(const Node& node, const RecurrentKind& kind, int64_t direction
     return error("activations names {} functions; name {}", names.size(), wanted);
   const auto alphas = node.attr_floats("activation_alpha"),
              betas = node.attr_floats("activation_beta");
-  const double clip = node.has_attr("clip") ? static_cast<double>(node.attr_float("clip", 0)) : 0;
   size_t alpha_at = 0, beta_at = 0;
-  std::vector<Activation> out;
+  std::vector<RecurrentActivation> out;
   for (const std::string& name : names) {
     const NamedActivation* found = nullptr;
     for (const NamedActivation& a : kRecurrentActivations)
-      if (lower_case(name) == a.name) found = &a;
+      if (lower_case(name) == a.activation.name) found = &a;
     if (found == nullptr) return error("activation \"{}\" is not one of ONNX's", name);
-    double alpha = found->alpha, beta = found->beta;
+    out.push_back(found->activation);
     if (found->parameters > 0 && alpha_at < alphas.size())
-      alpha = static_cast<double>(alphas[alpha_at++]);
+      out.back().alpha = static_cast<double>(alphas[alpha_at++]);
     if (found->parameters > 1 && beta_at < betas.size())
-      beta = static_cast<double>(betas[beta_at++]);
-    out.emplace_back([f = found->f, alpha, beta, clip](double x) {
-      return f(clip > 0 ? std::clamp(x, -clip, clip) : x, alpha, beta);
-    });
+      out.back().beta = static_cast<double>(betas[beta_at++]);
   }
   return out;
-}
-
-Result<RecurrentAttrs> parse(const Node& node, const RecurrentKind& kind) {
-  RecurrentAttrs a;
-  const std::string direction = node.attr_string("direction", "forward");
-  if (direction == "reverse")
-    a.way = Way::kReverse;
-  else if (direction == "bidirectional")
-    a.way = Way::kBoth;
-  else if (direction != "forward")
-    return error("direction is \"{}\"; use forward, reverse or bidirectional", direction);
-  const int64_t layout = node.attr_int("layout", 0);
-  if (layout != 0 && layout != 1) return error("layout is {}; use 0 or 1", layout);
-  a.batch_first = layout == 1;
-  a.activations = OCTET_TRY(parse_activations(node, kind, a.directions()));
-  return a;
 }
 
 /// Dimension `axis` of an input, if its rank is known.
@@ -121,48 +91,27 @@ Status check_dims(const InferContext& ctx, size_t input, std::vector<Dim> want, 
   return ok_status();
 }
 
-struct Sizes {
-  int64_t steps, batch, inputs, hidden, directions, gates;
-};
-
 /// Everything that one run reads, in double.
 struct Operands {
-  Sizes sizes;
+  RecurrentSizes sizes;
   RecurrentAttrs attrs;
+  std::vector<Activation> activations; ///< with the clip in front
   std::vector<double> x, w, r, b, p;
   std::vector<int64_t> lengths;
-
-  int64_t x_at(int64_t t, int64_t n) const {
-    return (attrs.batch_first ? n * sizes.steps + t : t * sizes.batch + n) * sizes.inputs;
-  }
-  int64_t y_at(int64_t t, int64_t d, int64_t n) const {
-    return (attrs.batch_first ? (n * sizes.steps + t) * sizes.directions + d
-                              : (t * sizes.directions + d) * sizes.batch + n) *
-           sizes.hidden;
-  }
-  int64_t state_at(int64_t d, int64_t n) const {
-    return (attrs.batch_first ? n * sizes.directions + d : d * sizes.batch + n) * sizes.hidden;
-  }
 };
 
 Result<Operands> read_operands(const EvalContext& ctx, const RecurrentKind& kind) {
   Operands o;
-  o.attrs = OCTET_TRY(parse(ctx.node, kind));
-  const Shape& x = ctx.inputs[0].shape();
-  const bool batch_first = o.attrs.batch_first;
-  o.sizes = {x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2],
-             ctx.inputs[2].dim(2),   o.attrs.directions(),   kind.gates};
+  o.attrs = OCTET_TRY(parse_recurrent(ctx.node, kind));
+  o.activations = recurrent_functions(o.attrs);
+  o.sizes = recurrent_sizes(o.attrs, kind, ctx.inputs[0].shape(), ctx.inputs[2].dim(2));
   o.x = OCTET_TRY(ctx.inputs[0].to_doubles());
   o.w = OCTET_TRY(ctx.inputs[1].to_doubles());
   o.r = OCTET_TRY(ctx.inputs[2].to_doubles());
   o.b.resize(static_cast<size_t>(o.sizes.directions * 2 * kind.gates * o.sizes.hidden));
   if (ctx.has(3)) o.b = OCTET_TRY(ctx.inputs[3].to_doubles());
   if (kind.has_cell && ctx.has(7)) o.p = OCTET_TRY(ctx.inputs[7].to_doubles());
-  o.lengths.assign(static_cast<size_t>(o.sizes.batch), o.sizes.steps);
-  if (ctx.has(4)) o.lengths = OCTET_TRY(integer_values(ctx.inputs[4]));
-  for (const int64_t length : o.lengths)
-    if (length < 0 || length > o.sizes.steps)
-      return error("sequence_lens holds {}; X has {} steps", length, o.sizes.steps);
+  o.lengths = OCTET_TRY(sequence_lengths(ctx.has(4) ? ctx.inputs[4] : Tensor{}, o.sizes));
   return o;
 }
 
@@ -174,7 +123,7 @@ void run_sequence(const Operands& o,
                   std::vector<double>& y,
                   double* h,
                   double* c) {
-  const Sizes& s = o.sizes;
+  const RecurrentSizes& s = o.sizes;
   const int64_t rows = s.gates * s.hidden;
   std::vector<double> input(static_cast<size_t>(rows));
   const double* bias = o.b.data() + d * 2 * rows;
@@ -184,16 +133,16 @@ void run_sequence(const Operands& o,
   state.weights = o.r.data() + d * rows * s.hidden;
   state.bias = bias + rows;
   state.peepholes = o.p.empty() ? nullptr : o.p.data() + d * 3 * s.hidden;
-  const size_t functions = o.attrs.activations.size() / static_cast<size_t>(s.directions);
+  const size_t functions = o.activations.size() / static_cast<size_t>(s.directions);
   state.activations =
-      std::span(o.attrs.activations).subspan(static_cast<size_t>(d) * functions, functions);
+      std::span(o.activations).subspan(static_cast<size_t>(d) * functions, functions);
   state.h = h;
   state.c = c;
-  const bool backwards = o.attrs.way == Way::kReverse || d == 1;
+  const bool backwards = o.attrs.backwards(d);
   const int64_t length = o.lengths[static_cast<size_t>(n)];
   for (int64_t k = 0; k < length; ++k) {
     const int64_t t = backwards ? length - 1 - k : k;
-    const double* x = o.x.data() + o.x_at(t, n);
+    const double* x = o.x.data() + s.x_at(t, n);
     for (int64_t i = 0; i < rows; ++i) {
       const double* w = o.w.data() + (d * rows + i) * s.inputs;
       double sum = bias[i];
@@ -202,11 +151,76 @@ void run_sequence(const Operands& o,
       input[static_cast<size_t>(i)] = sum;
     }
     step(state);
-    std::copy_n(h, s.hidden, y.data() + o.y_at(t, d, n));
+    std::copy_n(h, s.hidden, y.data() + s.y_at(t, d, n));
   }
 }
 
 } // namespace
+
+std::vector<std::function<double(double)>> recurrent_functions(const RecurrentAttrs& attrs) {
+  std::vector<std::function<double(double)>> out;
+  for (const RecurrentActivation& a : attrs.activations)
+    out.emplace_back([a, clip = attrs.clip](double x) {
+      return a.f(clip > 0 ? std::clamp(x, -clip, clip) : x, a.alpha, a.beta);
+    });
+  return out;
+}
+
+const RecurrentKind& rnn_kind() {
+  static const RecurrentKind k{.gates = 1, .activations = {"Tanh"}, .has_cell = false};
+  return k;
+}
+
+const RecurrentKind& gru_kind() {
+  static const RecurrentKind k{.gates = 3, .activations = {"Sigmoid", "Tanh"}, .has_cell = false};
+  return k;
+}
+
+const RecurrentKind& lstm_kind() {
+  static const RecurrentKind k{
+      .gates = 4, .activations = {"Sigmoid", "Tanh", "Tanh"}, .has_cell = true};
+  return k;
+}
+
+Result<RecurrentAttrs> parse_recurrent(const Node& node, const RecurrentKind& kind) {
+  using Way = RecurrentAttrs::Way;
+  RecurrentAttrs a;
+  const std::string direction = node.attr_string("direction", "forward");
+  if (direction == "reverse")
+    a.way = Way::kReverse;
+  else if (direction == "bidirectional")
+    a.way = Way::kBoth;
+  else if (direction != "forward")
+    return error("direction is \"{}\"; use forward, reverse or bidirectional", direction);
+  const int64_t layout = node.attr_int("layout", 0);
+  if (layout != 0 && layout != 1) return error("layout is {}; use 0 or 1", layout);
+  a.batch_first = layout == 1;
+  a.clip = std::max(0.0, static_cast<double>(node.attr_float("clip", 0)));
+  a.activations = OCTET_TRY(parse_activations(node, kind, a.directions()));
+  return a;
+}
+
+RecurrentSizes recurrent_sizes(const RecurrentAttrs& attrs,
+                               const RecurrentKind& kind,
+                               std::span<const int64_t> x,
+                               int64_t hidden) {
+  return {.steps = x[attrs.batch_first ? 1 : 0],
+          .batch = x[attrs.batch_first ? 0 : 1],
+          .inputs = x[2],
+          .hidden = hidden,
+          .directions = attrs.directions(),
+          .gates = kind.gates,
+          .batch_first = attrs.batch_first};
+}
+
+Result<std::vector<int64_t>> sequence_lengths(const Tensor& lengths, const RecurrentSizes& sizes) {
+  std::vector<int64_t> out(static_cast<size_t>(sizes.batch), sizes.steps);
+  if (!lengths.empty()) out = OCTET_TRY(integer_values(lengths));
+  for (const int64_t length : out)
+    if (length < 0 || length > sizes.steps)
+      return error("sequence_lens holds {}; X has {} steps", length, sizes.steps);
+  return out;
+}
 
 double RecurrentStep::recurrent(int64_t gate, int64_t i, const double* v) const {
   const int64_t row = gate * hidden + i;
@@ -225,7 +239,7 @@ Result<std::vector<OutputInfo>> infer_recurrent(const InferContext& ctx,
   }
   for (size_t i = 3; i < 8; ++i)
     OCTET_TRY(check_optional(ctx, i, i == 4 ? TypeSet{DType::kInt32} : kFloatTypes));
-  const RecurrentAttrs a = OCTET_TRY(parse(ctx.node, kind));
+  const RecurrentAttrs a = OCTET_TRY(parse_recurrent(ctx.node, kind));
   const Dim directions = a.directions();
   Dim hidden = dim_of(ctx, 2, 2);
   if (ctx.node.has_attr("hidden_size"))
@@ -266,7 +280,8 @@ Result<std::vector<Tensor>> eval_recurrent(InferFn* infer,
   if (kind.has_cell && ctx.has(6)) c = OCTET_TRY(ctx.inputs[6].to_doubles());
   for (int64_t d = 0; d < o.sizes.directions; ++d)
     for (int64_t n = 0; n < o.sizes.batch; ++n)
-      run_sequence(o, d, n, step, y, h.data() + o.state_at(d, n), c.data() + o.state_at(d, n));
+      run_sequence(o, d, n, step, y, h.data() + o.sizes.state_at(d, n),
+                   c.data() + o.sizes.state_at(d, n));
   const DType type = ctx.inputs[0].type();
   std::vector<Tensor> results = {OCTET_TRY(rounded(type, all, y)),
                                  OCTET_TRY(rounded(type, state, h))};

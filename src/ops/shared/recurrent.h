@@ -32,6 +32,55 @@ struct RecurrentKind {
   std::vector<std::string> activations; ///< of one direction, when none are named
   bool has_cell = false;                ///< LSTM: initial_c, peepholes and Y_c
 };
+const RecurrentKind& rnn_kind();
+const RecurrentKind& gru_kind();
+const RecurrentKind& lstm_kind();
+
+/// One of ONNX's functions with its parameters.
+struct RecurrentActivation {
+  std::string_view name; ///< in lower case
+  double alpha, beta;
+  double (*f)(double x, double alpha, double beta);
+};
+
+struct RecurrentAttrs {
+  enum class Way { kForward, kReverse, kBoth };
+  Way way = Way::kForward;
+  bool batch_first = false;                     ///< layout 1
+  double clip = 0;                              ///< 0: none
+  std::vector<RecurrentActivation> activations; ///< of all directions
+  int64_t directions() const { return way == Way::kBoth ? 2 : 1; }
+  /// Whether direction `d` begins with the last step.
+  bool backwards(int64_t d) const { return way == Way::kReverse || d == 1; }
+};
+/// Of all directions, with the clip in front.
+std::vector<std::function<double(double)>> recurrent_functions(const RecurrentAttrs& attrs);
+/// Errors: an attribute that the operator does not have in this form.
+Result<RecurrentAttrs> parse_recurrent(const Node& node, const RecurrentKind& kind);
+
+/// Sizes of a run, and where its parts lie: offsets in elements.
+struct RecurrentSizes {
+  int64_t steps, batch, inputs, hidden, directions, gates;
+  bool batch_first;
+
+  int64_t x_at(int64_t t, int64_t n) const {
+    return (batch_first ? n * steps + t : t * batch + n) * inputs;
+  }
+  int64_t y_at(int64_t t, int64_t d, int64_t n) const {
+    return (batch_first ? (n * steps + t) * directions + d : (t * directions + d) * batch + n) *
+           hidden;
+  }
+  int64_t state_at(int64_t d, int64_t n) const {
+    return (batch_first ? n * directions + d : d * batch + n) * hidden;
+  }
+};
+RecurrentSizes recurrent_sizes(const RecurrentAttrs& attrs,
+                               const RecurrentKind& kind,
+                               std::span<const int64_t> x,
+                               int64_t hidden);
+/// Steps of each sequence: those of `lengths`, or all where it is empty. Errors: below 0, or more
+/// than X has.
+Result<std::vector<int64_t>> sequence_lengths(const Tensor& lengths, const RecurrentSizes& sizes);
 
 Result<std::vector<OutputInfo>> infer_recurrent(const InferContext& ctx, const RecurrentKind& kind);
 /// `infer` is the operator's; `step` updates h (and c).

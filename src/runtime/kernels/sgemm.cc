@@ -17,32 +17,37 @@ constexpr int64_t kBlockK = 256;
 // Products per nanosecond of one core; only sets how much work a chunk has.
 constexpr double kSgemmProductsPerNs = 40.0;
 
-Cut cut_by_shape(int64_t m, const PackedFloat& w) {
+} // namespace
+
+Cut cut_product(int64_t m, const PackedFloat& w) {
   const Blocks rows = even_blocks(m, FloatBlock::kMaxRows, kFloatTileRows);
   ChunkCost cost;
   cost.panel_ns = static_cast<double>(rows.longest() * w.k * w.width) / kSgemmProductsPerNs;
   return cut_panels(rows, panel_count(w), cost);
 }
 
-} // namespace
-
 FloatTileKernels float_tile_kernels(Isa isa, int64_t n) {
   // They fill no more than half of a vector of AVX-512.
   if (n <= 8 && isa > Isa::kAvx2) isa = Isa::kAvx2;
   return {.width = for_isa<int64_t{16}, 16, 32>(isa),
-          .run = for_isa<float_tile_scalar, float_tile_avx2, float_tile_avx512>(isa)};
+          .run = for_isa<float_tile_scalar, float_tile_avx2, float_tile_avx512>(isa),
+          .run_rows = for_isa<FloatTileFn{nullptr}, float_rows_avx2, float_rows_avx512>(isa)};
 }
 
 void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out) {
   const int64_t columns = std::min(width, weights.n - column);
-  for (int64_t i = 0; i < weights.k; ++i) {
-    const float* from = weights.w + i * weights.k_stride + column * weights.n_stride;
-    for (int64_t c = 0; c < columns; ++c) {
-      out[i * width + c] = from[c * weights.n_stride];
+  const float* from = weights.w + column * weights.n_stride;
+  if (weights.k_stride == 1) {
+    turn_columns(from, weights.n_stride, columns, weights.k, width, out);
+  } else {
+    for (int64_t i = 0; i < weights.k; ++i) {
+      for (int64_t c = 0; c < columns; ++c) {
+        out[i * width + c] = from[i * weights.k_stride + c * weights.n_stride];
+      }
     }
-    for (int64_t c = columns; c < width; ++c) {
-      out[i * width + c] = 0.0F;
-    }
+  }
+  for (int64_t i = 0; columns < width && i < weights.k; ++i) {
+    std::fill(out + i * width + columns, out + (i + 1) * width, 0.0F);
   }
 }
 
@@ -64,9 +69,13 @@ void run_block(const FloatBlock& b) {
   FloatTile tile;
   tile.pitch = b.pitch;
   tile.y_stride = b.y_stride;
+  const bool packed = b.w_pitch == 0;
+  tile.w_pitch = packed ? b.kernels.width : b.w_pitch;
   tile.lo = b.epilogue.lo;
   tile.hi = b.epilogue.hi;
   const int64_t width = b.kernels.width;
+  const int64_t together =
+      b.kernels.run_rows != nullptr && b.count <= 2 ? kPanelsOfRows[b.count - 1] : 1;
   const int64_t all = b.segments * b.run;
   // Blocks of k are several whole runs, or parts of one.
   const int64_t whole = std::clamp<int64_t>(kBlockK / std::max<int64_t>(b.run, 1), 1, b.segments);
@@ -78,13 +87,23 @@ void run_block(const FloatBlock& b) {
     tile.segments = std::min(whole, b.segments - segment);
     tile.k = std::min(kBlockK, b.run - inside);
     tile.offset = segment * b.pitch + inside;
-    tile.first = at == 0;
+    tile.first = at == 0 && !b.continues;
     tile.last = at + tile.segments * tile.k >= all;
-    for (int64_t p = b.panels.begin; p < b.panels.end; ++p) {
+    for (int64_t p = b.panels.begin; p < b.panels.end;) {
       const int64_t column = p * width;
       tile.columns = std::min(width, b.n - column);
-      tile.w = b.w + column * all + at * width;
+      tile.w = b.w + at * tile.w_pitch + column * (packed ? all : 1);
       tile.bias = b.epilogue.bias == nullptr ? nullptr : b.epilogue.bias + column;
+      if (together > 1 && p + together <= b.panels.end && (p + together) * width <= b.n) {
+        tile.rows = b.count;
+        tile.x = b.rows;
+        tile.y = b.y + b.row * b.y_stride + column;
+        tile.panel_stride = packed ? width * all : width;
+        b.kernels.run_rows(tile);
+        p += together;
+        continue;
+      }
+      ++p;
       for (int64_t row = 0; row < b.count; row += kFloatTileRows) {
         tile.rows = std::min(kFloatTileRows, b.count - row);
         tile.x = b.rows + row;
@@ -99,7 +118,7 @@ void run_block(const FloatBlock& b) {
 void sgemm(const SgemmArgs& args, ParallelFor& parallel) {
   const PackedFloat& w = *args.w;
   if (args.m <= 0 || w.n <= 0) return;
-  const Cut cut = cut_by_shape(args.m, w);
+  const Cut cut = cut_product(args.m, w);
   parallel.run(cut.chunks(), cut.grain, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const Range rows = cut.rows_of(chunk);
@@ -118,32 +137,81 @@ void sgemm(const SgemmArgs& args, ParallelFor& parallel) {
   });
 }
 
+namespace {
+
+// Panels that are packed at a time stay in the second-level cache.
+constexpr int64_t kPackedFloats = int64_t{1} << 16;
+
+/// Some panels of one product of a batch. For so few rows that each weight is read by one tile,
+/// they are read where they lie, but for a last panel that is not whole.
+class OneProduct {
+ public:
+  OneProduct(const BatchedSgemmArgs& args, const FloatTileKernels& kernels, int64_t i)
+      : a_(args), x_(args.x + args.x_offsets[i]), weights_(args.weights) {
+    weights_.w += args.w_offsets[i];
+    block_.run = weights_.k;
+    block_.kernels = kernels;
+    block_.y_stride = args.y_stride;
+    y_ = args.y + args.y_offsets[i];
+  }
+
+  void run(Range panels) {
+    const int64_t width = block_.kernels.width;
+    if (a_.m <= kFloatTileRows && weights_.n_stride == 1 && weights_.k > 0) {
+      const Range whole{panels.begin, std::min(panels.end, weights_.n / width)};
+      if (whole.count() > 0)
+        run_block_of(whole, weights_.w + whole.begin * width, weights_.k_stride);
+      panels.begin = std::max(panels.begin, whole.end);
+    }
+    const int64_t together =
+        std::max<int64_t>(kPackedFloats / std::max<int64_t>(width * weights_.k, 1), 4);
+    for (int64_t p = panels.begin; p < panels.end; p += together) {
+      const Range some{p, std::min(p + together, panels.end)};
+      auto* packed = reinterpret_cast<float*>(chunk_scratch(
+          Scratch::kTile, static_cast<size_t>(some.count() * width * weights_.k) * sizeof(float)));
+      for (int64_t k = some.begin; k < some.end; ++k) {
+        pack_float_panel(weights_, k * width, width, packed + (k - p) * width * weights_.k);
+      }
+      run_block_of(some, packed, 0);
+    }
+  }
+
+ private:
+  /// `w`: the first of the panels.
+  void run_block_of(Range panels, const float* w, int64_t pitch) {
+    const int64_t first = panels.begin * block_.kernels.width;
+    FloatBlock block = block_;
+    block.w = w;
+    block.w_pitch = pitch;
+    block.n = std::min(panels.end * block_.kernels.width, weights_.n) - first;
+    block.panels = {0, panels.count()};
+    block.epilogue = a_.epilogue;
+    if (block.epilogue.bias != nullptr) block.epilogue.bias += first;
+    block.y = y_ + first;
+    run_rows(block, x_, a_.x_stride, a_.m);
+  }
+
+  const BatchedSgemmArgs& a_;
+  const float* x_;
+  float* y_;
+  FloatWeights weights_;
+  FloatBlock block_;
+};
+
+} // namespace
+
 void batched_sgemm(const BatchedSgemmArgs& args, ParallelFor& parallel) {
   const int64_t n = args.weights.n;
   const int64_t k = args.weights.k;
   if (args.m <= 0 || n <= 0 || args.batch <= 0) return;
-  FloatBlock block;
-  block.run = k;
-  block.n = n;
-  block.kernels = float_tile_kernels(args.isa, n);
-  block.epilogue = args.epilogue;
-  block.y_stride = args.y_stride;
-  const int64_t columns = round_up(n, block.kernels.width);
-  block.panels = {0, columns / block.kernels.width};
-  const int64_t grain = grain_for(static_cast<double>(args.m * n * k) / kSgemmProductsPerNs);
-  parallel.run(args.batch, grain, [&](int64_t begin, int64_t end) {
-    auto* panels = reinterpret_cast<float*>(
-        chunk_scratch(Scratch::kTile, static_cast<size_t>(columns * k) * sizeof(float)));
-    for (int64_t i = begin; i < end; ++i) {
-      FloatWeights weights = args.weights;
-      weights.w += args.w_offsets[i];
-      for (int64_t c = 0; c < columns; c += block.kernels.width) {
-        pack_float_panel(weights, c, block.kernels.width, panels + c * k);
-      }
-      FloatBlock one = block;
-      one.y = args.y + args.y_offsets[i];
-      one.w = panels;
-      run_rows(one, args.x + args.x_offsets[i], args.x_stride, args.m);
+  const FloatTileKernels kernels = float_tile_kernels(args.isa, n);
+  ChunkCost cost;
+  cost.panel_ns = static_cast<double>(args.m * k * kernels.width) / kSgemmProductsPerNs;
+  cost.panels_together = kPanelsOfRows[0];
+  const Cut cut = cut_panels({args.batch, 1}, round_up(n, kernels.width) / kernels.width, cost);
+  parallel.run(cut.chunks(), cut.grain, [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      OneProduct(args, kernels, cut.rows_of(chunk).begin).run(cut.panels_of(chunk));
     }
   });
 }

@@ -8,7 +8,6 @@
 namespace octet::kernels {
 
 void float_tile_scalar(const FloatTile& tile) {
-  constexpr int64_t kWidth = 16;
   for (int64_t r = 0; r < tile.rows; ++r) {
     for (int64_t c = 0; c < tile.columns; ++c) {
       float* y = tile.y + r * tile.y_stride + c;
@@ -16,7 +15,7 @@ void float_tile_scalar(const FloatTile& tile) {
       const float* w = tile.w + c;
       for (int64_t s = 0; s < tile.segments; ++s) {
         const float* x = tile.x[r] + tile.offset + s * tile.pitch;
-        for (int64_t i = 0; i < tile.k; ++i, w += kWidth) {
+        for (int64_t i = 0; i < tile.k; ++i, w += tile.w_pitch) {
           sum = std::fma(x[i], *w, sum);
         }
       }

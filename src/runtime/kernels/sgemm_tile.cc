@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector tile of the float product: 6 rows x 2 vectors (or 1), one accumulator each, named so that
-// they stay in registers. Bit for bit sgemm_scalar.cc: lanes are columns, so each keeps its own
+// Vector tile of the float product: 6 rows x 2 vectors (or 1; for few rows more panels at a time),
+// one accumulator each, named so that they stay in registers. Bit for bit sgemm_scalar.cc: lanes are columns, so each keeps its own
 // chain over k.
 // clang-format off: foreach_target.h re-includes this file for each target, before anything else.
 #include "runtime/kernels/highway_targets.h"
@@ -68,12 +68,21 @@ HWY_INLINE void finish(Row& row, const Finish& f) {
   row = {clamped(row.a, f.lo, f.hi), clamped(row.b, f.lo, f.hi)};
 }
 
+// A row of a whole panel, with the bias at its first column.
+HWY_INLINE void store_finished(const FloatTile& t, Row row, float* y, const float* bias) {
+  const Tag d;
+  const bool add_bias = bias != nullptr;
+  const Row zero{hn::Zero(d), hn::Zero(d)};
+  finish(row, {t.last, t.last && add_bias ? load_row<false>(bias) : zero, hn::Set(d, t.lo),
+               hn::Set(d, t.hi), add_bias});
+  store_row<false>(row, y);
+}
+
 // A full tile: y and bias hold all its columns.
 template <int kRows, bool kHalf>
 void full_tile(const FloatTile& t) {
   const Tag d;
   const Row zero{hn::Zero(d), hn::Zero(d)};
-  const size_t width = 2 * hn::Lanes(d);
   float* y = t.y;
   const int64_t ys = t.y_stride;
   Row s0 = t.first ? zero : load_row<kHalf>(y);
@@ -98,7 +107,7 @@ void full_tile(const FloatTile& t) {
       if constexpr (kRows > 3) add<kHalf>(s3, x3 + i, ws);
       if constexpr (kRows > 4) add<kHalf>(s4, x4 + i, ws);
       if constexpr (kRows > 5) add<kHalf>(s5, x5 + i, ws);
-      w += width;
+      w += t.w_pitch;
     }
     x0 += t.pitch;
     if constexpr (kRows > 1) x1 += t.pitch;
@@ -180,7 +189,83 @@ void partial_tile(const FloatTile& t, int64_t width) {
   }
 }
 
+// One row times four panels.
+void one_row(const FloatTile& t) {
+  const Tag d;
+  const size_t width = 2 * hn::Lanes(d);
+  const Row zero{hn::Zero(d), hn::Zero(d)};
+  float* y = t.y;
+  Row s0 = t.first ? zero : load_row<false>(y);
+  Row s1 = t.first ? zero : load_row<false>(y + width);
+  Row s2 = t.first ? zero : load_row<false>(y + 2 * width);
+  Row s3 = t.first ? zero : load_row<false>(y + 3 * width);
+  const float* x = t.x[0] + t.offset;
+  const float* w0 = t.w;
+  const float* w1 = w0 + t.panel_stride;
+  const float* w2 = w1 + t.panel_stride;
+  const float* w3 = w2 + t.panel_stride;
+  const auto pitch = static_cast<size_t>(t.w_pitch);
+  size_t at = 0;
+  for (int64_t segment = 0; segment < t.segments; ++segment) {
+    for (int64_t i = 0; i < t.k; ++i) {
+      add<false>(s0, x + i, load_row<false>(w0 + at));
+      add<false>(s1, x + i, load_row<false>(w1 + at));
+      add<false>(s2, x + i, load_row<false>(w2 + at));
+      add<false>(s3, x + i, load_row<false>(w3 + at));
+      at += pitch;
+    }
+    x += t.pitch;
+  }
+  store_finished(t, s0, y, t.bias);
+  const float* bias = t.bias;
+  store_finished(t, s1, y + width, bias == nullptr ? bias : bias + width);
+  store_finished(t, s2, y + 2 * width, bias == nullptr ? bias : bias + 2 * width);
+  store_finished(t, s3, y + 3 * width, bias == nullptr ? bias : bias + 3 * width);
+}
+
+// Two rows times two panels.
+void two_rows(const FloatTile& t) {
+  const Tag d;
+  const size_t width = 2 * hn::Lanes(d);
+  const Row zero{hn::Zero(d), hn::Zero(d)};
+  float* y0 = t.y;
+  float* y1 = t.y + t.y_stride;
+  Row s00 = t.first ? zero : load_row<false>(y0);
+  Row s01 = t.first ? zero : load_row<false>(y0 + width);
+  Row s10 = t.first ? zero : load_row<false>(y1);
+  Row s11 = t.first ? zero : load_row<false>(y1 + width);
+  const float* x0 = t.x[0] + t.offset;
+  const float* x1 = t.x[1] + t.offset;
+  const float* w0 = t.w;
+  const float* w1 = w0 + t.panel_stride;
+  const auto pitch = static_cast<size_t>(t.w_pitch);
+  size_t at = 0;
+  for (int64_t segment = 0; segment < t.segments; ++segment) {
+    for (int64_t i = 0; i < t.k; ++i) {
+      const Row a = load_row<false>(w0 + at);
+      const Row b = load_row<false>(w1 + at);
+      add<false>(s00, x0 + i, a);
+      add<false>(s01, x0 + i, b);
+      add<false>(s10, x1 + i, a);
+      add<false>(s11, x1 + i, b);
+      at += pitch;
+    }
+    x0 += t.pitch;
+    x1 += t.pitch;
+  }
+  const float* bias = t.bias;
+  const float* next = bias == nullptr ? bias : bias + width;
+  store_finished(t, s00, y0, bias);
+  store_finished(t, s01, y0 + width, next);
+  store_finished(t, s10, y1, bias);
+  store_finished(t, s11, y1 + width, next);
+}
+
 } // namespace
+
+void float_rows(const FloatTile& t) {
+  return t.rows == 1 ? one_row(t) : two_rows(t);
+}
 
 void float_tile(const FloatTile& t) {
   const auto half = static_cast<int64_t>(hn::Lanes(Tag()));
@@ -201,6 +286,12 @@ void float_tile_avx2(const FloatTile& tile) {
 }
 void float_tile_avx512(const FloatTile& tile) {
   N_AVX3::float_tile(tile);
+}
+void float_rows_avx2(const FloatTile& tile) {
+  N_AVX2::float_rows(tile);
+}
+void float_rows_avx512(const FloatTile& tile) {
+  N_AVX3::float_rows(tile);
 }
 #endif
 } // namespace octet::kernels

@@ -20,9 +20,11 @@ struct FloatTile {
   int64_t segments = 1;
   int64_t pitch = 0;
   int64_t k = 0;
-  const float* w = nullptr; ///< [segments * k][width] at the first k of the range
+  const float* w = nullptr; ///< [segments * k][w_pitch] at the first k of the range
+  int64_t w_pitch = 0;      ///< width, or the distance between rows of w where it is not packed
   int64_t rows = 0;         ///< 1 to 6
   int64_t columns = 0;      ///< 1 to width
+  int64_t panel_stride = 0; ///< of float_rows_*: floats between the panels of w
   float* y = nullptr;
   int64_t y_stride = 0;
   bool first = true;           ///< start from 0, else continue from y
@@ -37,13 +39,23 @@ using FloatTileFn = void (*)(const FloatTile& tile);
 struct FloatTileKernels {
   int64_t width = 16;
   FloatTileFn run = nullptr;
+  /// Of one or two rows, several whole panels at a time, for one panel has too few sums to keep the
+  /// multipliers busy: kPanelsOfRows[rows - 1]. Null: there is none.
+  FloatTileFn run_rows = nullptr;
 };
+constexpr int64_t kPanelsOfRows[] = {4, 2};
 /// For products of n columns.
 FloatTileKernels float_tile_kernels(Isa isa, int64_t n);
 
 void float_tile_scalar(const FloatTile& tile);
 void float_tile_avx2(const FloatTile& tile);
 void float_tile_avx512(const FloatTile& tile);
+void float_rows_avx2(const FloatTile& tile);
+void float_rows_avx512(const FloatTile& tile);
+
+/// out[i * width + c] = from[c * stride + i] for c < columns, i < k.
+void turn_columns(
+    const float* from, int64_t stride, int64_t columns, int64_t k, int64_t width, float* out);
 
 /// Packs one panel of `width` columns from `column` on into out [k][width].
 void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out);
@@ -51,6 +63,9 @@ void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width
 inline int64_t panel_count(const PackedFloat& w) {
   return (w.n + w.width - 1) / w.width;
 }
+
+/// Chunks of a product of m rows, m at least 1.
+Cut cut_product(int64_t m, const PackedFloat& w);
 
 /// Runs a range of panels over rows of x, all of k, in blocks of k: row i of the block is row
 /// `row + i` of y. In x it is `segments` runs of `run` floats, `pitch` apart, from rows[i] on;
@@ -65,10 +80,12 @@ struct FloatBlock {
   int64_t pitch = 0;
   int64_t count = 0;
   int64_t row = 0;
-  const float* w = nullptr; ///< packed panels
+  const float* w = nullptr; ///< packed panels, or [k][w_pitch]
+  int64_t w_pitch = 0;      ///< 0: packed; else n is whole panels
   int64_t n = 0;
   FloatTileKernels kernels;
   FloatEpilogue epilogue;
+  bool continues = false; ///< the chains start from what y holds, not from 0
   float* y = nullptr;
   int64_t y_stride = 0;
   Range panels;

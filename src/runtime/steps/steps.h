@@ -33,6 +33,7 @@ PrepareFn prepare_qgemm;
 PrepareFn prepare_qmatmul;
 PrepareFn prepare_quantize;
 PrepareFn prepare_range;
+PrepareFn prepare_recur;
 PrepareFn prepare_reduce;
 PrepareFn prepare_slice;
 PrepareFn prepare_softmax;

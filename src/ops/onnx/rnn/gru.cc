@@ -7,11 +7,6 @@
 namespace octet::onnx::op_GRU {
 namespace {
 
-const RecurrentKind& kind() {
-  static const RecurrentKind k{.gates = 3, .activations = {"Sigmoid", "Tanh"}, .has_cell = false};
-  return k;
-}
-
 void step(const RecurrentStep& s, bool linear_before_reset) {
   const auto n = static_cast<size_t>(s.hidden);
   std::vector<double> z(n), r(n), reset(n), h(n);
@@ -31,12 +26,13 @@ void step(const RecurrentStep& s, bool linear_before_reset) {
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_recurrent(ctx, kind());
+  return infer_recurrent(ctx, gru_kind());
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const bool linear = ctx.node.attr_int("linear_before_reset", 0) != 0;
-  return eval_recurrent(infer, ctx, kind(), [linear](const RecurrentStep& s) { step(s, linear); });
+  return eval_recurrent(infer, ctx, gru_kind(),
+                        [linear](const RecurrentStep& s) { step(s, linear); });
 }
 
 } // namespace

@@ -7,12 +7,6 @@
 namespace octet::onnx::op_LSTM {
 namespace {
 
-const RecurrentKind& kind() {
-  static const RecurrentKind k{
-      .gates = 4, .activations = {"Sigmoid", "Tanh", "Tanh"}, .has_cell = true};
-  return k;
-}
-
 void step(const RecurrentStep& s, bool input_forget) {
   const auto n = static_cast<size_t>(s.hidden);
   std::vector<double> h(n);
@@ -34,12 +28,12 @@ void step(const RecurrentStep& s, bool input_forget) {
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_recurrent(ctx, kind());
+  return infer_recurrent(ctx, lstm_kind());
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const bool coupled = ctx.node.attr_int("input_forget", 0) != 0;
-  return eval_recurrent(infer, ctx, kind(),
+  return eval_recurrent(infer, ctx, lstm_kind(),
                         [coupled](const RecurrentStep& s) { step(s, coupled); });
 }
 

@@ -5,11 +5,6 @@
 namespace octet::onnx::op_RNN {
 namespace {
 
-const RecurrentKind& kind() {
-  static const RecurrentKind k{.gates = 1, .activations = {"Tanh"}, .has_cell = false};
-  return k;
-}
-
 void step(const RecurrentStep& s) {
   std::vector<double> h(static_cast<size_t>(s.hidden));
   for (int64_t i = 0; i < s.hidden; ++i)
@@ -18,11 +13,11 @@ void step(const RecurrentStep& s) {
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  return infer_recurrent(ctx, kind());
+  return infer_recurrent(ctx, rnn_kind());
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_recurrent(infer, ctx, kind(), step);
+  return eval_recurrent(infer, ctx, rnn_kind(), step);
 }
 
 } // namespace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// LSTM, GRU and RNN over sequences: octet.native's operators to the bit (ops/native/recurrent.h,
+// core/numerics/cell.h). The sums of x are a product over many steps at a time; then each step
+// continues them over h, and a cell makes h (and c) of them. One chunk of the recurrent loop has
+// some sequences of one direction, step after step.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/numerics/cell.h"
+#include "runtime/kernels/sgemm.h"
+
+namespace octet::kernels {
+
+enum class Cell : uint8_t {
+  kRnn,       ///< one gate
+  kGru,       ///< z, r, h; the candidate's chain goes on over r h
+  kGruLinear, ///< z, r, h; linear_before_reset
+  kLstm,      ///< i, o, f, c
+};
+
+/// Of one direction, borrowed from the step that owns them.
+struct RecurWeights {
+  PackedFloat input;                     ///< x to the G H sums
+  PackedFloat recurrent;                 ///< h to them; of GRU to those of z and r
+  PackedFloat candidate;                 ///< of GRU to the last H
+  const float* bias = nullptr;           ///< [G H], or null
+  const float* candidate_bias = nullptr; ///< [H] of kGruLinear, or null
+  const float* peepholes = nullptr;      ///< [3 H] of LSTM, or null
+  numerics::CellRules rules;
+  bool backwards = false;
+};
+
+struct RecurArgs {
+  Cell cell = Cell::kLstm;
+  int64_t steps = 0, batch = 0, inputs = 0, hidden = 0;
+  std::span<const RecurWeights> directions;
+  const float* x = nullptr;
+  int64_t x_step = 0, x_row = 0;    ///< elements between steps and between sequences
+  const int32_t* lengths = nullptr; ///< [batch], each within [0, steps]; null: all
+  const float* initial_h = nullptr; ///< null: 0
+  const float* initial_c = nullptr;
+  int64_t state_direction = 0, state_row = 0; ///< of initial_h, initial_c, y_h and y_c
+  float* y = nullptr;                         ///< null: nobody reads it; 0 behind a sequence's end
+  int64_t y_step = 0, y_direction = 0, y_row = 0;
+  float* y_h = nullptr; ///< null: nobody reads it
+  float* y_c = nullptr;
+  std::byte* shared = nullptr;
+  Isa isa = Isa::kScalar;
+
+  int64_t sums() const { return hidden * (cell == Cell::kLstm ? 4 : cell == Cell::kRnn ? 1 : 3); }
+};
+
+size_t shared_bytes(const RecurArgs& args);
+void recur(const RecurArgs& args, ParallelFor& parallel);
+
+/// The cells of one sequence at one step. `sums` [G H]; h, and c of LSTM, become the next step's.
+struct CellArgs {
+  const numerics::CellRules* rules = nullptr;
+  int64_t hidden = 0;
+  float* sums = nullptr;
+  float* h = nullptr;
+  float* c = nullptr;
+  const float* peepholes = nullptr; ///< LSTM: [3 H], or null
+  float* other = nullptr;           ///< GRU: r h, a result; linear: the chain over h, an operand
+};
+struct CellKernels {
+  void (*lstm)(const CellArgs&);
+  void (*rnn)(const CellArgs&);
+  void (*gru_reset)(const CellArgs&);  ///< z takes the place of its sum, other = r h
+  void (*gru)(const CellArgs&);        ///< of z and the candidate's sum
+  void (*gru_linear)(const CellArgs&); ///< of all sums and `other`
+};
+CellKernels cell_kernels(Isa isa);
+CellKernels cell_kernels_avx2();
+CellKernels cell_kernels_avx512();
+
+} // namespace octet::kernels

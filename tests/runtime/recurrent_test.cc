@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// LSTM, GRU and RNN: the native bits are those of the lowered graph's reference on every
+// instruction set, and near the ONNX operator in double.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/cpu.h"
+#include "core/philox.h"
+#include "graph/domains.h"
+#include "passes/lower/lower.h"
+#include <gtest/gtest.h>
+
+#include "octet/executor.h"
+#include "octet/session.h"
+
+namespace octet {
+namespace {
+
+/// One layer as it is drawn, with inputs for a run.
+struct Drawn {
+  Graph graph;
+  std::vector<Tensor> inputs;
+  bool bounded;     ///< with Relu, states may grow without end
+  std::string text; ///< for messages
+};
+
+struct Source {
+  Philox random;
+
+  int64_t pick(std::initializer_list<int64_t> from) {
+    return from.begin()[random.below(static_cast<uint32_t>(from.size()))];
+  }
+  bool chance(double p) { return random.uniform(0, 1) < p; }
+  Tensor floats(const Shape& shape, double spread) {
+    Tensor t = Tensor::zeros(DType::kFloat32, shape).value();
+    for (float& v : t.mutable_data<float>())
+      v = static_cast<float>(random.uniform(-spread, spread));
+    return t;
+  }
+};
+
+TypeInfo tensor(DType type, const Shape& shape) {
+  return {type, std::vector<Dim>(shape.begin(), shape.end()), {}};
+}
+
+class Maker {
+ public:
+  Maker(uint64_t seed, bool odd_values) : s_{Philox(seed)}, odd_values_(odd_values) {}
+
+  Drawn make() {
+    const std::string op = std::string(s_.pick({0, 1, 2}) == 0 ? "LSTM"
+                                       : s_.chance(0.6)        ? "GRU"
+                                                               : "RNN");
+    const int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
+    const int64_t h = s_.pick({1, 3, 7, 8, 10, 16, 19, 32, 33, 48}), i = s_.pick({1, 2, 5, 16, 21});
+    const int64_t n = s_.pick({1, 1, 2, 3, 5, 8, 50}), t = s_.pick({0, 1, 2, 5, 9, 23});
+    const std::string way = std::array{"forward", "reverse", "bidirectional"}[s_.random.below(3)];
+    const int64_t d = way == "bidirectional" ? 2 : 1;
+    const bool batch_first = s_.chance(0.4);
+    graph_.opsets[""] = 17;
+    node_.op_type = op;
+    node_.name = "layer";
+    node_.set("direction", way);
+    node_.set("hidden_size", h);
+    node_.set("layout", int64_t{batch_first});
+    const double spread = 2 / std::sqrt(static_cast<double>(h));
+    Tensor x = s_.floats(batch_first ? Shape{n, t, i} : Shape{t, n, i}, 2);
+    if (odd_values_)
+      for (float& v : x.mutable_data<float>())
+        if (s_.chance(0.02)) v = s_.chance(0.5) ? NAN : std::numeric_limits<float>::infinity();
+    input("x", x);
+    constant("w", s_.floats({d, gates * h, i}, 1.0));
+    constant("r", s_.floats({d, gates * h, h}, spread));
+    if (s_.chance(0.8)) constant("b", s_.floats({d, 2 * gates * h}, 0.5), 3);
+    if (s_.chance(0.4)) {
+      Tensor lengths = Tensor::zeros(DType::kInt32, {n}).value();
+      for (int32_t& v : lengths.mutable_data<int32_t>())
+        v = static_cast<int32_t>(s_.random.below(static_cast<uint32_t>(t + 1)));
+      input("lengths", lengths, 4);
+    }
+    const Shape state = batch_first ? Shape{n, d, h} : Shape{d, n, h};
+    if (s_.chance(0.5)) input("h0", s_.floats(state, 1), 5);
+    if (gates == 4 && s_.chance(0.5)) input("c0", s_.floats(state, 1), 6);
+    if (gates == 4 && s_.chance(0.3)) constant("p", s_.floats({d, 3 * h}, 0.5), 7);
+    rules(gates, d);
+    outputs(gates == 4 ? 3 : 2);
+    graph_.add_node(node_);
+    return {graph_, inputs_, bounded_,
+            op + " " + way + " h=" + std::to_string(h) + " i=" + std::to_string(i) +
+                " n=" + std::to_string(n) + " t=" + std::to_string(t)};
+  }
+
+ private:
+  void rules(int64_t gates, int64_t directions) {
+    if (gates == 3 && s_.chance(0.5)) node_.set("linear_before_reset", int64_t{1});
+    if (gates == 4 && s_.chance(0.2)) node_.set("input_forget", int64_t{1});
+    if (s_.chance(0.2)) node_.set("clip", 0.75F);
+    if (!s_.chance(0.3)) return;
+    std::vector<std::string> names;
+    const int64_t functions = gates == 4 ? 3 : gates == 3 ? 2 : 1;
+    for (int64_t k = 0; k < functions * directions; ++k)
+      names.emplace_back(std::array{"Sigmoid", "Tanh", "Relu", "HardSigmoid"}[s_.random.below(4)]);
+    bounded_ = std::count(names.begin(), names.end(), "Relu") == 0;
+    node_.attributes["activations"].value = names;
+    if (s_.chance(0.5)) node_.attributes["activation_alpha"].value = std::vector<float>{0.3F};
+  }
+
+  void outputs(int64_t count) {
+    const int64_t kept = s_.pick({0, 0, 1, 2});
+    for (int64_t k = 0; k < count; ++k) {
+      if (kept != 0 && k == kept - 1) {
+        node_.outputs.emplace_back();
+        continue;
+      }
+      const ValueId id = graph_.add_value(std::array{"y", "yh", "yc"}[static_cast<size_t>(k)]);
+      node_.outputs.push_back(id);
+      graph_.mark_output(id);
+    }
+  }
+
+  void at(size_t place, ValueId id) {
+    if (node_.inputs.size() <= place) node_.inputs.resize(place + 1);
+    node_.inputs[place] = id;
+  }
+  void input(const std::string& name, const Tensor& t, size_t place = 0) {
+    at(place, graph_.add_input(name, tensor(t.type(), t.shape())));
+    inputs_.push_back(t);
+  }
+  void constant(const std::string& name, const Tensor& t, size_t place = 0) {
+    at(place != 0 ? place : name == "w" ? 1 : 2, graph_.add_constant(name, t));
+  }
+
+  Source s_;
+  bool odd_values_;
+  bool bounded_ = true;
+  Graph graph_;
+  Node node_;
+  std::vector<Tensor> inputs_;
+};
+
+void expect_same_bits(const Tensor& got, const Tensor& want) {
+  ASSERT_EQ(got.shape(), want.shape());
+  const auto a = got.data<float>(), b = want.data<float>();
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (std::isnan(a[i]) && std::isnan(b[i])) continue;
+    ASSERT_TRUE(a[i] == b[i] && std::signbit(a[i]) == std::signbit(b[i]))
+        << "element " << i << ": " << a[i] << ", want " << b[i];
+  }
+}
+
+void check(const Drawn& drawn, bool near) {
+  SCOPED_TRACE(drawn.text);
+  const auto lowered = lower(drawn.graph);
+  ASSERT_TRUE(lowered.ok()) << lowered.error().text();
+  const auto want = make_reference_executor(lowered->graph).value()->run(drawn.inputs);
+  ASSERT_TRUE(want.ok()) << want.error().text();
+  const auto exact = make_reference_executor(drawn.graph).value()->run(drawn.inputs);
+  ASSERT_TRUE(exact.ok()) << exact.error().text();
+  for (size_t k = 0; near && drawn.bounded && k < want->size(); ++k)
+    for (int64_t i = 0; i < (*want)[k].count(); ++i)
+      ASSERT_NEAR((*want)[k].at(i), (*exact)[k].at(i), 2e-4);
+  for (const Isa isa : known_isas()) {
+    if (!isa_supported(isa)) continue;
+    for (const int threads : {1, 3}) {
+      SCOPED_TRACE(std::string(isa_name(isa)) + " threads " + std::to_string(threads));
+      auto session = Session::create(
+          drawn.graph, {.threads = threads, .isa = std::string(isa_name(isa)), .lower = true});
+      ASSERT_TRUE(session.ok()) << session.error().text();
+      for (const PlannedNode& node : session->plan())
+        EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;
+      const auto got = session->run(drawn.inputs);
+      ASSERT_TRUE(got.ok()) << got.error().text();
+      for (size_t k = 0; k < want->size(); ++k)
+        expect_same_bits((*got)[k], (*want)[k]);
+    }
+  }
+}
+
+TEST(Recurrent, KernelsEqualTheReference) {
+  for (uint64_t seed = 0; seed < 150; ++seed)
+    check(Maker(seed, false).make(), true);
+}
+
+TEST(Recurrent, NanAndInfinityPass) {
+  for (uint64_t seed = 1000; seed < 1040; ++seed)
+    check(Maker(seed, true).make(), false);
+}
+
+/// x [t, 2, 4] through an LSTM of 3 units with the input `lengths`.
+Graph with_lengths(bool constant_weights, const std::string& activation) {
+  Source s{Philox(3)};
+  Graph g;
+  g.opsets[""] = 17;
+  Node node;
+  node.op_type = "LSTM";
+  node.name = "layer";
+  const ValueId x = g.add_input("x", tensor(DType::kFloat32, {5, 2, 4}));
+  const ValueId w = constant_weights ? g.add_constant("w", s.floats({1, 12, 4}, 1))
+                                     : g.add_input("w", tensor(DType::kFloat32, {1, 12, 4}));
+  node.inputs = {x, w, g.add_constant("r", s.floats({1, 12, 3}, 1)), ValueId{},
+                 g.add_input("lengths", tensor(DType::kInt32, {2}))};
+  node.attributes["activations"].value = std::vector<std::string>{"Sigmoid", "Tanh", activation};
+  node.outputs = {g.add_value("y")};
+  g.mark_output(node.outputs[0]);
+  g.add_node(node);
+  return g;
+}
+
+TEST(Recurrent, LengthsOutsideTheSequenceAreErrors) {
+  auto session = Session::create(with_lengths(true, "Tanh"), {.lower = true}).value();
+  const Tensor x = Tensor::zeros(DType::kFloat32, {5, 2, 4}).value();
+  for (const int32_t bad : {-1, 6, std::numeric_limits<int32_t>::max()}) {
+    const auto y = session.run(std::vector<Tensor>{x, Tensor::of<int32_t>({2}, {5, bad})});
+    ASSERT_FALSE(y.ok());
+    EXPECT_NE(y.error().text().find(std::to_string(bad) + "; X has 5 steps"), std::string::npos)
+        << y.error().text();
+  }
+  EXPECT_TRUE(session.run(std::vector<Tensor>{x, Tensor::of<int32_t>({2}, {5, 0})}).ok());
+}
+
+TEST(Recurrent, ThePlanSaysWhatKeepsALayerFromTheKernel) {
+  const auto why = [](const Graph& g) {
+    const auto session = Session::create(g, {.lower = true}).value();
+    EXPECT_EQ(session.plan().at(0).kernel, "reference");
+    return session.plan().at(0).why;
+  };
+  EXPECT_NE(why(with_lengths(false, "Tanh")).find("W is not constant"), std::string::npos);
+  EXPECT_NE(why(with_lengths(true, "Softsign")).find("softsign has no native form"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace octet
