@@ -62,7 +62,6 @@ PackedFloat pack_float(const FloatWeights& weights, Isa isa) {
 
 void run_block(const FloatBlock& b) {
   FloatTile tile;
-  tile.pitch = b.pitch;
   tile.y_stride = b.y_stride;
   tile.lo = b.epilogue.lo;
   tile.hi = b.epilogue.hi;
@@ -77,7 +76,8 @@ void run_block(const FloatBlock& b) {
     const int64_t inside = at - segment * b.run;
     tile.segments = std::min(whole, b.segments - segment);
     tile.k = std::min(kBlockK, b.run - inside);
-    tile.offset = segment * b.pitch + inside;
+    tile.runs = b.runs + segment;
+    tile.offset = inside;
     tile.first = at == 0;
     tile.last = at + tile.segments * tile.k >= all;
     for (int64_t p = b.panels.begin; p < b.panels.end; ++p) {

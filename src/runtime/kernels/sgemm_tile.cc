@@ -90,7 +90,8 @@ void full_tile(const FloatTile& t) {
   const float* x5 = kRows > 5 ? t.x[5] + t.offset : x0;
   const float* w = t.w;
   for (int64_t segment = 0; segment < t.segments; ++segment) {
-    for (int64_t i = 0; i < t.k; ++i) {
+    const int64_t end = t.runs[segment] + t.k;
+    for (int64_t i = t.runs[segment]; i < end; ++i) {
       const Row ws = load_row<kHalf>(w);
       add<kHalf>(s0, x0 + i, ws);
       if constexpr (kRows > 1) add<kHalf>(s1, x1 + i, ws);
@@ -100,12 +101,6 @@ void full_tile(const FloatTile& t) {
       if constexpr (kRows > 5) add<kHalf>(s5, x5 + i, ws);
       w += width;
     }
-    x0 += t.pitch;
-    if constexpr (kRows > 1) x1 += t.pitch;
-    if constexpr (kRows > 2) x2 += t.pitch;
-    if constexpr (kRows > 3) x3 += t.pitch;
-    if constexpr (kRows > 4) x4 += t.pitch;
-    if constexpr (kRows > 5) x5 += t.pitch;
   }
   const bool add_bias = t.bias != nullptr;
   const Finish f{t.last, t.last && add_bias ? load_row<kHalf>(t.bias) : zero, hn::Set(d, t.lo),
