@@ -42,13 +42,13 @@ struct NarrowLine {
   FloatEpilogue epilogue;
   Range panels;
   Range taps_h; ///< rows of the window that lie inside the image
-  const float* x =
-      nullptr;          ///< row 0 of the window (inside the image or not), column 0 of the image,
-                        ///< first channel of the first panel
-  int64_t row = 0;      ///< elements between the rows of the window
-  int64_t pixel = 0;    ///< elements between pixels of x
-  int64_t readable = 0; ///< channels that may be read from x on, at every pixel
-  float* y = nullptr;   ///< first pixel of the line, channel 0
+  /// Row 0 of the window, inside the image or not, column 0 of the image, first channel of the
+  /// first panel.
+  const float* x = nullptr;
+  float* y = nullptr; ///< first pixel of the line, channel 0
+
+  /// Elements of x between the rows of the window.
+  int64_t row() const { return shape->dilation_h * shape->in_w * shape->in_c; }
 };
 using NarrowLineFn = void (*)(const NarrowLine& line);
 void narrow_line_scalar(const NarrowLine& line);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector form of the convolution of narrow groups: 6 pixels of a line by one vector of output
-// channels, one named accumulator each so that they stay in registers. Bit for bit
-// narrow_line_scalar.
+// Vector form of the convolution of narrow groups: a few pixels of a line by one vector of output
+// channels, one accumulator each. Windows of depthwise layers that are 3, 5 or 7 wide slide over a
+// line, which loads each pixel once. Bit for bit narrow_line_scalar.
 // clang-format off: foreach_target.h re-includes this file for each target, before anything else.
 #include "runtime/kernels/highway_targets.h"
 #undef HWY_TARGET_INCLUDE
@@ -28,12 +28,12 @@ enum class Edge { kNone, kMasked };
 
 using Mask = hn::Mask<F32>;
 
-// Neighbouring pixels of y that have the same taps, and their panel.
+// Neighbouring pixels of y and a panel of them.
 struct Tile {
   const NarrowLine* line;
   const float* x; ///< tap (0, 0) of the first pixel, first channel of the panel
   int64_t step;   ///< elements of x from pixel to pixel
-  Range taps_w;
+  Range taps_w;   ///< columns of the window inside the image, the same for all pixels
   const float* w;
   const float* bias; ///< null, or of the panel
   float* y;
@@ -60,11 +60,11 @@ void run_tile(const Tile& t) {
   const ConvShape& s = *t.line->shape;
   const int64_t in = kLanes == Lanes::kOwn ? 1 : s.group_in();
   const auto* index = t.line->w->index.as<int32_t>();
-  const int64_t step = t.step, next = s.dilation_w * t.line->pixel;
+  const int64_t step = t.step, next = s.dilation_w * s.in_c;
   VecF s0 = splat(0.0F), s1 = s0, s2 = s0, s3 = s0, s4 = s0, s5 = s0;
   for (int64_t i = t.line->taps_h.begin; i < t.line->taps_h.end; ++i) {
     const float* w = t.w + (i * s.kernel_w + t.taps_w.begin) * in * kWidth;
-    const float* x = t.x + i * t.line->row + t.taps_w.begin * next;
+    const float* x = t.x + i * t.line->row() + t.taps_w.begin * next;
     for (int64_t j = t.taps_w.begin; j < t.taps_w.end; ++j, x += next) {
       const VecF x0 = load<kEdge>(x, t.in);
       const VecF x1 = kCount > 1 ? load<kEdge>(x + step, t.in) : x0;
@@ -104,28 +104,30 @@ void run_tile(const Tile& t) {
   if constexpr (kCount > 5) finish<kEdge>(t, s5, bias, t.y + 5 * s.out_c);
 }
 
-// All panels of pixels [column, column + kCount), whose taps `taps` are.
-template <int kCount, Lanes kLanes>
-void run_pixels(const NarrowLine& line, int64_t column, Range taps) {
+// Calls run(tile, edge) for each panel of some pixels of y, the first of which is `column`; tap 0
+// lies at column `first` of x, neighbouring pixels of the tile `step` elements apart.
+template <typename Run>
+HWY_INLINE void each_panel(
+    const NarrowLine& line, int64_t column, int64_t first, int64_t step, Range taps, Run&& run) {
   const ConvShape& s = *line.shape;
   const NarrowWeights& w = *line.w;
+  const int64_t channel = line.panels.begin * w.outputs;
   Tile tile;
   tile.line = &line;
-  tile.step = s.stride_w * line.pixel;
+  tile.step = step;
   tile.taps_w = taps;
-  const int64_t first = line.panels.begin * w.outputs;
-  tile.x = line.x + (column * s.stride_w - s.pad_left) * line.pixel;
+  tile.x = line.x + first * s.in_c;
   tile.w = w.data.as<float>() + line.panels.begin * s.k() * kWidth;
-  tile.bias = line.epilogue.bias == nullptr ? nullptr : line.epilogue.bias + first;
-  tile.y = line.y + column * s.out_c + first;
-  int64_t readable = line.readable, left = s.out_c - first;
+  tile.bias = line.epilogue.bias == nullptr ? nullptr : line.epilogue.bias + channel;
+  tile.y = line.y + column * s.out_c + channel;
+  int64_t readable = s.in_c - line.panels.begin * w.inputs, left = s.out_c - channel;
   for (int64_t p = line.panels.begin; p < line.panels.end; ++p) {
     if (readable >= kWidth && left >= kWidth && w.outputs == kWidth) {
-      run_tile<kCount, kLanes, Edge::kNone>(tile);
+      run(tile, Edge::kNone);
     } else {
       tile.in = hn::FirstN(F32(), static_cast<size_t>(std::min(readable, w.inputs)));
       tile.out = hn::FirstN(F32(), static_cast<size_t>(std::min(left, w.outputs)));
-      run_tile<kCount, kLanes, Edge::kMasked>(tile);
+      run(tile, Edge::kMasked);
     }
     tile.x += w.inputs;
     tile.w += s.k() * kWidth;
@@ -134,6 +136,17 @@ void run_pixels(const NarrowLine& line, int64_t column, Range taps) {
     readable -= w.inputs;
     left -= w.outputs;
   }
+}
+
+// Pixels [column, column + kCount), whose taps `taps` are.
+template <int kCount, Lanes kLanes>
+void run_pixels(const NarrowLine& line, int64_t column, Range taps) {
+  const ConvShape& s = *line.shape;
+  each_panel(line, column, column * s.stride_w - s.pad_left, s.stride_w * s.in_c, taps,
+             [](const Tile& t, Edge edge) HWY_ATTR {
+               edge == Edge::kNone ? run_tile<kCount, kLanes, Edge::kNone>(t)
+                                   : run_tile<kCount, kLanes, Edge::kMasked>(t);
+             });
 }
 
 template <Lanes kLanes>
@@ -154,16 +167,17 @@ void run_some(const NarrowLine& line, int64_t column, int64_t count, Range taps)
   }
 }
 
+// Pixels [column, end), those with the same taps together.
 template <Lanes kLanes>
-void run_line(const NarrowLine& line) {
+void run_line(const NarrowLine& line, int64_t column, int64_t end) {
   const ConvShape& s = *line.shape;
-  const auto taps_at = [&s](int64_t column) {
-    return taps_inside(column, s.stride_w, s.pad_left, s.dilation_w, s.kernel_w, s.in_w);
+  const auto taps_at = [&s](int64_t at) {
+    return taps_inside(at, s.stride_w, s.pad_left, s.dilation_w, s.kernel_w, s.in_w);
   };
-  for (int64_t column = 0; column < s.out_w;) {
+  while (column < end) {
     const Range taps = taps_at(column);
     int64_t count = 1;
-    for (; count < kPixels && column + count < s.out_w; ++count) {
+    for (; count < kPixels && column + count < end; ++count) {
       const Range other = taps_at(column + count);
       if (other.begin != taps.begin || other.end != taps.end) break;
     }
@@ -172,11 +186,103 @@ void run_line(const NarrowLine& line) {
   }
 }
 
+// Neighbouring pixels whose windows slide. ImageNet's sizes are multiples of 7.
+constexpr int kSliding = 7;
+
+template <int kWindow, int kStride>
+constexpr int kSpan = (kSliding - 1) * kStride + kWindow;
+
+// Pixel kAt of x under the windows, times the weight of tap kTap and of those before.
+template <int kWindow, int kStride, int kAt, int kTap>
+HWY_INLINE void add_taps(VecF (&sums)[kSliding], const VecF (&w)[kWindow], VecF x) {
+  // Each sum meets its taps in order, for kAt goes up.
+  if constexpr ((kAt - kTap) % kStride == 0 && kAt >= kTap && (kAt - kTap) / kStride < kSliding) {
+    VecF& sum = sums[(kAt - kTap) / kStride];
+    sum = hn::MulAdd(x, w[kTap], sum);
+  }
+  if constexpr (kTap > 0) add_taps<kWindow, kStride, kAt, kTap - 1>(sums, w, x);
+}
+
+template <int kWindow, int kTap>
+HWY_INLINE void load_weights(const float* p, VecF (&w)[kWindow]) {
+  w[kTap] = hn::Load(F32(), p + kTap * kWidth);
+  if constexpr (kTap + 1 < kWindow) load_weights<kWindow, kTap + 1>(p, w);
+}
+
+template <int kWindow, int kStride, Edge kEdge, bool kInside, int kAt>
+HWY_INLINE void
+slide(const Tile& t, const float* x, VecF (&sums)[kSliding], const VecF (&w)[kWindow]) {
+  if (kInside || (kAt >= t.taps_w.begin && kAt < t.taps_w.end))
+    add_taps<kWindow, kStride, kAt, kWindow - 1>(sums, w, load<kEdge>(x, t.in));
+  if constexpr (kAt + 1 < kSpan<kWindow, kStride>)
+    slide<kWindow, kStride, kEdge, kInside, kAt + 1>(t, x + t.step, sums, w);
+}
+
+template <Edge kEdge, int kAt>
+HWY_INLINE void finish_sliding(const Tile& t, const VecF (&sums)[kSliding], VecF bias) {
+  finish<kEdge>(t, sums[kAt], bias, t.y + kAt * t.line->shape->out_c);
+  if constexpr (kAt + 1 < kSliding) finish_sliding<kEdge, kAt + 1>(t, sums, bias);
+}
+
+// `t.taps_w` are the pixels of x under the tile that lie inside the image, `t.step` leads from one
+// to the next.
+template <int kWindow, int kStride, Edge kEdge, bool kInside>
+void run_sliding_tile(const Tile& t) {
+  const VecF zero = splat(0.0F);
+  VecF sums[kSliding] = {zero, zero, zero, zero, zero, zero, zero};
+  for (int64_t i = t.line->taps_h.begin; i < t.line->taps_h.end; ++i) {
+    VecF w[kWindow];
+    load_weights<kWindow, 0>(t.w + i * kWindow * kWidth, w);
+    slide<kWindow, kStride, kEdge, kInside, 0>(t, t.x + i * t.line->row(), sums, w);
+  }
+  const VecF bias = t.bias != nullptr ? load<kEdge>(t.bias, t.out) : zero;
+  finish_sliding<kEdge, 0>(t, sums, bias);
+}
+
+template <int kWindow, int kStride>
+void run_sliding(const NarrowLine& line) {
+  const ConvShape& s = *line.shape;
+  if (s.out_w < kSliding) return run_line<Lanes::kOwn>(line, 0, s.out_w);
+  for (int64_t at = 0; at < s.out_w; at += kSliding) {
+    // The last tile may run over pixels of the one before again.
+    const int64_t column = std::min(at, s.out_w - kSliding);
+    const int64_t first = column * kStride - s.pad_left;
+    const Range inside{std::max<int64_t>(-first, 0), std::min<int64_t>(s.in_w - first, 1 << 20)};
+    const bool whole = inside.begin == 0 && inside.end >= kSpan<kWindow, kStride>;
+    each_panel(line, column, first, s.in_c, inside, [whole](const Tile& t, Edge edge) HWY_ATTR {
+      if (edge == Edge::kNone)
+        whole ? run_sliding_tile<kWindow, kStride, Edge::kNone, true>(t)
+              : run_sliding_tile<kWindow, kStride, Edge::kNone, false>(t);
+      else
+        whole ? run_sliding_tile<kWindow, kStride, Edge::kMasked, true>(t)
+              : run_sliding_tile<kWindow, kStride, Edge::kMasked, false>(t);
+    });
+  }
+}
+
+using LineFn = void (*)(const NarrowLine& line);
+
+template <int kWindow>
+LineFn sliding_of(int64_t stride) {
+  if (stride == 1) return run_sliding<kWindow, 1>;
+  return stride == 2 ? run_sliding<kWindow, 2> : nullptr;
+}
+
+// Null where windows do not slide.
+LineFn sliding_of(const ConvShape& s) {
+  if (s.dilation_w != 1) return nullptr;
+  if (s.kernel_w == 3) return sliding_of<3>(s.stride_w);
+  if (s.kernel_w == 5) return sliding_of<5>(s.stride_w);
+  return s.kernel_w == 7 ? sliding_of<7>(s.stride_w) : nullptr;
+}
+
 } // namespace
 
 void narrow_line(const NarrowLine& line) {
-  const bool own = line.shape->group_in() == 1 && line.shape->group_out() == 1;
-  own ? run_line<Lanes::kOwn>(line) : run_line<Lanes::kPicked>(line);
+  const ConvShape& s = *line.shape;
+  if (s.group_in() != 1 || s.group_out() != 1) return run_line<Lanes::kPicked>(line, 0, s.out_w);
+  if (const LineFn sliding = sliding_of(s)) return sliding(line);
+  run_line<Lanes::kOwn>(line, 0, s.out_w);
 }
 #endif
 } // namespace octet::kernels::HWY_NAMESPACE

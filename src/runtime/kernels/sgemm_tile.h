@@ -11,7 +11,6 @@
 namespace octet::kernels {
 
 constexpr int64_t kFloatTileRows = 6;
-constexpr int64_t kMaxFloatWidth = 32;
 
 /// The offset of a row that is one run.
 inline constexpr int64_t kOneRun[] = {0};
