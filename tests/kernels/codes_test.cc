@@ -251,6 +251,8 @@ TEST(Pool, Bytes) {
           run_pool(args, isa, pool);
           args.y = mean.data();
           args.count_padding = padding;
+          args.padded_h = s.in_h + s.pad_top;
+          args.padded_w = s.in_w + s.pad_left;
           args.x_scale = 0.5;
           args.y_scale = 0.3;
           args.x_zero_point = 3;

@@ -62,23 +62,35 @@ void products(const ConvShape& s, int64_t pixel, int64_t out, Visit visit) {
 }
 
 const ConvProblem kConvProblems[] = {
-    {2, 28, 28, 1, 8, 3, 3, 2},           // small network, first layer
-    {2, 13, 13, 8, 64, 3, 3, 2},          // and second
-    {1, 7, 5, 3, 5, 3, 3, 1, 1},          // padding on all sides
-    {1, 9, 9, 4, 17, 1, 1},               // pointwise
-    {1, 9, 9, 4, 16, 1, 1, 2},            // strided pointwise
-    {1, 11, 10, 6, 8, 3, 2, 2, 2, 2},     // dilation, odd kernel
-    {2, 6, 6, 8, 12, 3, 3, 1, 1, 1, 2},   // groups
-    {1, 6, 7, 16, 16, 3, 3, 1, 1, 1, 16}, // depthwise, one panel
-    {1, 6, 7, 35, 35, 3, 3, 2, 1, 1, 35}, // depthwise with a tail
-    {1, 8, 8, 48, 48, 2, 2, 1, 0, 2, 48}, // depthwise, even taps, dilated
-    {1, 5, 5, 4, 8, 3, 3, 1, 1, 1, 4},    // channel multiplier 2
-    {1, 1, 50, 7, 9, 1, 5, 1, 0},         // one-dimensional
-    {1, 3, 3, 2, 3, 7, 7, 1, 3},          // kernel larger than the image
-    {1, 20, 20, 40, 70, 3, 3, 1, 1},      // several panels and chunks
-    {1, 3, 3, 16, 90, 3, 3},              // one pixel, six panels
-    {2, 3, 3, 12, 70, 3, 3},              // two pixels
-    {1, 5, 5, 8, 48, 3, 3},               // a tile and a row, three panels
+    {2, 28, 28, 1, 8, 3, 3, 2},               // small network, first layer
+    {2, 13, 13, 8, 64, 3, 3, 2},              // and second
+    {1, 7, 5, 3, 5, 3, 3, 1, 1},              // padding on all sides
+    {1, 9, 9, 4, 17, 1, 1},                   // pointwise
+    {1, 9, 9, 4, 16, 1, 1, 2},                // strided pointwise
+    {1, 11, 10, 6, 8, 3, 2, 2, 2, 2},         // dilation, odd kernel
+    {2, 6, 6, 8, 12, 3, 3, 1, 1, 1, 2},       // groups
+    {1, 6, 7, 16, 16, 3, 3, 1, 1, 1, 16},     // depthwise, one panel
+    {1, 6, 7, 35, 35, 3, 3, 2, 1, 1, 35},     // depthwise with a tail
+    {1, 8, 8, 48, 48, 2, 2, 1, 0, 2, 48},     // depthwise, even taps, dilated
+    {1, 5, 5, 4, 8, 3, 3, 1, 1, 1, 4},        // channel multiplier 2
+    {1, 1, 50, 7, 9, 1, 5, 1, 0},             // one-dimensional
+    {1, 3, 3, 2, 3, 7, 7, 1, 3},              // kernel larger than the image
+    {1, 20, 20, 40, 70, 3, 3, 1, 1},          // several panels and chunks
+    {1, 3, 3, 16, 90, 3, 3},                  // one pixel, six panels
+    {2, 3, 3, 12, 70, 3, 3},                  // two pixels
+    {1, 5, 5, 8, 48, 3, 3},                   // a tile and a row, three panels
+    {2, 9, 17, 64, 64, 3, 3, 1, 1, 1, 64},    // depthwise, full vectors and runs of pixels
+    {2, 8, 7, 256, 256, 3, 3, 2, 1, 1, 256},  // depthwise, pixels that share sets of the cache
+    {1, 9, 30, 3, 3, 5, 5, 1, 2, 2, 3},       // depthwise of few channels
+    {2, 6, 5, 7, 21, 3, 3, 1, 1, 1, 7},       // channel multiplier 3
+    {1, 5, 9, 512, 1024, 3, 1, 1, 1, 1, 512}, // channel multiplier 2, shared sets
+    {2, 7, 15, 32, 32, 3, 3, 1, 1, 2, 8},     // groups of 4, dilated
+    {1, 7, 9, 24, 36, 3, 3, 2, 1, 1, 6},      // groups of 4 to 6
+    {1, 6, 9, 40, 40, 3, 3, 1, 1, 1, 5},      // groups of 8, not whole vectors
+    {2, 6, 9, 64, 128, 3, 3, 2, 1, 2, 2},     // wide groups, dilated and strided
+    {1, 6, 9, 6, 64, 3, 3, 1, 2, 1, 2},       // groups of 3 to 32
+    {1, 9, 9, 5, 11, 3, 3, 1, 2, 3},          // dilated columns
+    {1, 4, 4, 2, 2, 1, 1, 1, 3, 1, 2},        // windows wholly in the padding
 };
 
 void check_int(const ConvProblem& p,
@@ -227,6 +239,41 @@ TEST(Conv, FloatsMatchOneChainInOrder) {
         sum += bias[i % s.out_c];
         ASSERT_EQ(y[i], sum < 0.0F ? 0.0F : sum)
             << isa_name(isa) << " problem " << &p - kConvProblems << " at " << i;
+      }
+    }
+  }
+}
+
+TEST(Conv, WeightsThatAreNotFiniteMeetNoPadding) {
+  constexpr float kOdd[] = {NAN, INFINITY, -INFINITY};
+  std::mt19937 random(4);
+  ThreadPool pool(2);
+  for (const ConvProblem& p : kConvProblems) {
+    const ConvShape s = shape_of(p);
+    std::vector<float> w(static_cast<size_t>(s.out_c * s.k()));
+    Guarded<float> x(s.batch * s.in_h * s.in_w * s.in_c);
+    fill(w.data(), static_cast<int64_t>(w.size()), -9, 9, Fill::kUniform, random);
+    fill(x.data(), x.size(), 1, 9, Fill::kUniform, random);
+    for (size_t i = 0; i < w.size(); i += 5)
+      w[i] = kOdd[i % 3];
+    for (const Isa isa : covered_isas("fconv")) {
+      const PackedFloatConv packed = pack_float_conv(w.data(), s, isa);
+      Guarded<float> y(s.pixels() * s.out_c);
+      FconvArgs args;
+      args.shape = s;
+      args.x = x.data();
+      args.w = &packed;
+      args.y = y.data();
+      fconv(args, pool);
+      ASSERT_TRUE(y.guards_intact());
+      for (int64_t i = 0; i < y.size(); ++i) {
+        float sum = 0.0F;
+        products(s, i / s.out_c, i % s.out_c, [&](int64_t xi, int64_t wi) {
+          if (xi >= 0) sum = std::fma(x[xi], w[static_cast<size_t>(wi)], sum);
+        });
+        ASSERT_TRUE(y[i] == sum || (std::isnan(y[i]) && std::isnan(sum)))
+            << isa_name(isa) << " problem " << &p - kConvProblems << " at " << i << ": " << y[i]
+            << ", not " << sum;
       }
     }
   }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet.native AveragePool (1). x: [N, H, W, C] f32. Attributes: kernel_shape [2], strides, pads,
-// dilations, count_include_pad, global. From 0, one float addition for each tap inside the image in
-// the order (kh, kw), then one division by their count. docs/native-operators.md.
+// auto_pad, ceil_mode, dilations, count_include_pad, global. From 0, one float addition for each tap
+// inside the image in the order (kh, kw), then one division by their count, with count_include_pad
+// by that of the taps inside the image and its padding, by 1 where there are none.
+// docs/native-operators.md.
+#include <algorithm>
+
 #include "ops/native/images.h"
+#include "ops/shared/pooling.h"
 
 namespace octet::native::op_AveragePool {
 namespace {
@@ -33,7 +38,8 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
       for (int64_t k = 0; k < channels; ++k)
         out[k] += x[static_cast<size_t>(pixel + k)];
     });
-    if (count_padding) n = g.kernel_count();
+    if (count_padding) n = padded_taps(g, 0, h, w);
+    n = std::max<int64_t>(n, 1);
     for (int64_t k = 0; k < channels; ++k)
       out[k] /= static_cast<float>(n);
     out += channels;

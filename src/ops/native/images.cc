@@ -30,13 +30,14 @@ parse_image_conv(const Node& node, const TypeInfo& x, const TypeInfo& w) {
 }
 
 Result<std::optional<WindowAttrs>> parse_image_pool(const Node& node, const TypeInfo& x) {
-  auto kernel = node.attr_ints("kernel_shape");
   if (node.attr_int("global", 0) != 0) {
     if (!x.has_rank()) return std::optional<WindowAttrs>();
     const Dim &h = (*x.shape)[1], &w = (*x.shape)[2];
     if (!h.is_constant() || !w.is_constant()) return std::optional<WindowAttrs>();
-    kernel = {h.value(), w.value()};
+    // Whatever the size, which an image may have and a kernel not.
+    return std::optional(WindowAttrs{{h.value(), w.value()}, {1, 1}, {1, 1}, {0, 0, 0, 0}});
   }
+  auto kernel = node.attr_ints("kernel_shape");
   if (kernel.size() != 2) return error("kernel_shape has {} values; give 2", kernel.size());
   return std::optional(OCTET_TRY(parse_window(node, std::move(kernel))));
 }

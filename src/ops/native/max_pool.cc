@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet.native MaxPool (1). x: [N, H, W, C] f32/i8/u8. Attributes: kernel_shape [2], strides, pads,
-// dilations. Padding never wins; a NaN in the window gives NaN; a window of padding alone gives the
+// auto_pad, ceil_mode, dilations, global. Padding never wins; a NaN in the window gives NaN; a window of padding alone gives the
 // type's lowest value. docs/native-operators.md.
 #include <cmath>
 #include <limits>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet.native QAveragePool (1). x: [N, H, W, C] i8/u8. Attributes: kernel_shape [2], strides,
-// pads, dilations, count_include_pad, global, x_zero_point, x_scale, y_scale, y_zero_point, to, lo,
-// hi. y = sat(rne(float(sum of (x - z_x)) * float(x_scale / (n * y_scale))) + z), the quotient in
+// pads, auto_pad, ceil_mode, dilations, count_include_pad, global, x_zero_point, x_scale, y_scale,
+// y_zero_point, to, lo, hi; n as of AveragePool. y = sat(rne(float(sum of (x - z_x)) * float(x_scale / (n * y_scale))) + z), the quotient in
 // double.
 #include <algorithm>
 
 #include "core/format.h"
 #include "core/numerics/epilogue.h"
 #include "ops/native/images.h"
+#include "ops/shared/pooling.h"
 
 namespace octet::native::op_QAveragePool {
 namespace {
@@ -45,7 +46,8 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
       for (int64_t k = 0; k < channels; ++k)
         sums[static_cast<size_t>(k)] += x[static_cast<size_t>(pixel + k)];
     });
-    if (count_padding) n = g.kernel_count();
+    if (count_padding) n = padded_taps(g, 0, h, w);
+    n = std::max<int64_t>(n, 1);
     const auto m = static_cast<float>(x_scale / (static_cast<double>(n) * y_scale));
     for (int32_t sum : sums)
       *out++ = static_cast<std::byte>(numerics::average_quantized(sum, m, a.zero, a.lo, a.hi));

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that lowering runs first: chains of small operators that are one operator of octet.native,
-// and quantizers that move to where codes can be made.
+// quantizers that move to where codes can be made, and lines and volumes that are images.
 #pragma once
 
 #include "passes/rewrite.h"
 
 namespace octet::lowering {
 
+RuleFn cancel_height;
 RuleFn fuse_gelu;
 RuleFn fuse_layer_norm;
 RuleFn quantize_before_moving;
 RuleFn scale_by_quantizing;
+RuleFn lines_to_images;
+RuleFn sink_squeeze;
+RuleFn volume_conv_to_images;
+RuleFn volume_pool_to_images;
 
 } // namespace octet::lowering

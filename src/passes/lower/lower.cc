@@ -168,7 +168,12 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   OCTET_TRY_WITH(infer_types(source), "lower");
   OCTET_TRY_WITH(to_standard_operators(source, options.integer), "lower");
   std::vector<Rule> chains = {{"fuse_gelu", lowering::fuse_gelu},
-                              {"fuse_layer_norm", lowering::fuse_layer_norm}};
+                              {"fuse_layer_norm", lowering::fuse_layer_norm},
+                              {"lines_to_images", lowering::lines_to_images},
+                              {"sink_squeeze", lowering::sink_squeeze},
+                              {"cancel_height", lowering::cancel_height},
+                              {"volume_conv_to_images", lowering::volume_conv_to_images},
+                              {"volume_pool_to_images", lowering::volume_pool_to_images}};
   if (options.integer) {
     chains.push_back({"quantize_before_moving", lowering::quantize_before_moving});
     chains.push_back({"scale_by_quantizing", lowering::scale_by_quantizing});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution windows read where they lie: the taps of one row of a window are contiguous in NHWC
-// (columns not dilated, one group). Lines of the images are copied with their padding, a few output
+// where columns are not dilated and there is one group. Lines of the images are copied with their padding, a few output
 // lines at a time, or used in place where there is no padding.
 #pragma once
 
@@ -33,7 +33,7 @@ inline int64_t lines_under(const ConvShape& s, int64_t lines) {
 inline LinePlan plan_lines(
     const ConvShape& s, int64_t pixels, int64_t elements, int64_t multiple, bool may_read_x) {
   LinePlan plan;
-  const int64_t columns = (s.out_w - 1) * s.stride_w + s.kernel_w;
+  const int64_t columns = (s.out_w - 1) * s.stride_w + (s.kernel_w - 1) * s.dilation_w + 1;
   const bool inside =
       s.pad_left == 0 && s.pad_top == 0 && columns <= s.in_w && lines_under(s, s.out_h) <= s.in_h;
   plan.in_place = inside && may_read_x;

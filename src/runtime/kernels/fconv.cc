@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing and driver of the float convolution: windows where they
-// lie (conv_lines.h) or gathered patches of a few pixels, then the tiles of sgemm.
+// Packing and driver of the float convolution: windows where they lie (conv_lines.h) on the tiles of
+// sgemm, groups narrower than a vector by narrow_conv.
 #include "runtime/kernels/fconv.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/threads.h"
 #include "runtime/kernels/conv_lines.h"
@@ -13,9 +14,20 @@
 namespace octet::kernels {
 namespace {
 
-// Gathered patches and copied lines stay in a share of the second-level cache.
+// Copied lines stay in a share of the second-level cache.
 constexpr int64_t kScratchFloats = int64_t{32} << 10;
 constexpr double kFconvProductsPerNs = 40.0;
+
+/// The contiguous runs of a window.
+struct Runs {
+  int64_t count = 0;
+  int64_t length = 0;
+};
+
+Runs runs_of(const ConvShape& s) {
+  if (s.groups == 1 && s.dilation_w == 1) return {s.kernel_h, s.kernel_w * s.in_c};
+  return {s.kernel_h * s.kernel_w, s.group_in()};
+}
 
 FloatBlock block_of(const FconvArgs& args, int64_t group) {
   const ConvShape& s = args.shape;
@@ -41,52 +53,65 @@ void run_lines(const FconvArgs& args, const LinePlan& plan, int64_t chunk) {
         chunk_scratch(Scratch::kRowsFloat, static_cast<size_t>(plan.size) * sizeof(float)));
     copy_lines(s, plan, args.x, some, 0.0F, lines);
   }
-  FloatBlock block = block_of(args, 0);
-  block.segments = s.kernel_h;
-  block.run = s.kernel_w * s.in_c;
-  block.pitch = s.dilation_h * plan.pitch;
-  block.row = some.begin * s.out_w;
-  RowCollector rows(block);
-  each_window<float>(s, plan, args.x, lines, some, [&](const float* start) { rows.add(start); });
-  rows.flush();
+  const Runs runs = runs_of(s);
+  auto* offsets = reinterpret_cast<int64_t*>(
+      chunk_scratch(Scratch::kTile, static_cast<size_t>(runs.count) * sizeof(int64_t)));
+  const int64_t in_row = runs.count / s.kernel_h;
+  for (int64_t i = 0; i < runs.count; ++i)
+    offsets[i] = i / in_row * s.dilation_h * plan.pitch + i % in_row * s.dilation_w * s.in_c;
+  for (int64_t group = 0; group < s.groups; ++group) {
+    FloatBlock block = block_of(args, group);
+    block.segments = runs.count;
+    block.run = runs.length;
+    block.runs = offsets;
+    block.row = some.begin * s.out_w;
+    RowCollector rows(block);
+    each_window<float>(
+        s, plan, args.x, lines, some,
+        [&rows, first = group * s.group_in()](const float* start) { rows.add(start + first); });
+    rows.flush();
+  }
 }
 
-void run_patches(const FconvArgs& args, int64_t group, Range pixels) {
+/// One pixel, tap by tap, as weights need that are not finite: times the 0 of the padding they
+/// would give NaN.
+void run_pixel(const FconvArgs& args, int64_t pixel) {
   const ConvShape& s = args.shape;
-  const int64_t k = s.k();
-  auto* patches = reinterpret_cast<float*>(chunk_scratch(
-      Scratch::kRowsFloat, static_cast<size_t>(pixels.count() * k) * sizeof(float) + kGatherSlack));
-  gather_patches(s, args.x, pixels.begin, pixels.count(), group, 0.0F, patches, k);
-  FloatBlock block = block_of(args, group);
-  block.run = k;
-  block.row = pixels.begin;
-  run_rows(block, patches, k, pixels.count());
-}
-
-void by_lines(const FconvArgs& args, ParallelFor& parallel) {
-  const ConvShape& s = args.shape;
-  const LinePlan plan = plan_lines(s, FloatBlock::kMaxRows, kScratchFloats, 1, true);
-  const double chunk_ns =
-      static_cast<double>(plan.blocks.size * s.out_w * s.k() * s.out_c) / kFconvProductsPerNs;
-  parallel.run(plan.blocks.count, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-      run_lines(args, plan, chunk);
+  const int64_t row = pixel / s.out_w % s.out_h, column = pixel % s.out_w;
+  const float* image = args.x + pixel / s.out_w / s.out_h * s.in_h * s.in_w * s.in_c;
+  const Range taps_h = taps_inside(row, s.stride_h, s.pad_top, s.dilation_h, s.kernel_h, s.in_h);
+  const Range taps_w =
+      taps_inside(column, s.stride_w, s.pad_left, s.dilation_w, s.kernel_w, s.in_w);
+  const int64_t taps = taps_h.count() * taps_w.count();
+  for (int64_t group = 0; group < s.groups; ++group) {
+    const FloatBlock block = block_of(args, group);
+    for (int64_t panel = 0; panel < block.panels.end; ++panel) {
+      const int64_t first = panel * block.kernels.width;
+      FloatTile tile;
+      tile.k = taps == 0 ? 0 : s.group_in();
+      tile.rows = 1;
+      tile.columns = std::min(block.kernels.width, block.n - first);
+      tile.y = block.y + pixel * s.out_c + first;
+      tile.y_stride = s.out_c;
+      tile.bias = block.epilogue.bias == nullptr ? nullptr : block.epilogue.bias + first;
+      tile.lo = block.epilogue.lo;
+      tile.hi = block.epilogue.hi;
+      // A sum over nothing still gets its bias.
+      for (int64_t tap = 0; tap < std::max<int64_t>(taps, 1); ++tap) {
+        const int64_t i = taps == 0 ? 0 : taps_h.begin + tap / taps_w.count();
+        const int64_t j = taps == 0 ? 0 : taps_w.begin + tap % taps_w.count();
+        const int64_t at_h = row * s.stride_h - s.pad_top + i * s.dilation_h;
+        const int64_t at_w = column * s.stride_w - s.pad_left + j * s.dilation_w;
+        const float* x = image + (at_h * s.in_w + at_w) * s.in_c + group * s.group_in();
+        tile.x = &x;
+        tile.w =
+            block.w + first * s.k() + (i * s.kernel_w + j) * s.group_in() * block.kernels.width;
+        tile.first = tap == 0;
+        tile.last = tap + 1 >= taps;
+        block.kernels.run(tile);
+      }
     }
-  });
-}
-
-void by_patches(const FconvArgs& args, ParallelFor& parallel) {
-  const ConvShape& s = args.shape;
-  const int64_t pixels = s.pixels();
-  const int64_t fit = std::max<int64_t>(kScratchFloats / std::max<int64_t>(s.k(), 1), 1);
-  const double pixel_ns = static_cast<double>(s.k() * s.group_out()) / kFconvProductsPerNs;
-  const Blocks blocks(pixels, round_up(std::min(fit, grain_for(pixel_ns)), kFloatTileRows));
-  const double chunk_ns = static_cast<double>(blocks.size) * pixel_ns;
-  parallel.run(s.groups * blocks.count, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
-    for (int64_t chunk = begin; chunk < end; ++chunk) {
-      run_patches(args, chunk / blocks.count, blocks[chunk % blocks.count]);
-    }
-  });
+  }
 }
 
 } // namespace
@@ -94,6 +119,10 @@ void by_patches(const FconvArgs& args, ParallelFor& parallel) {
 PackedFloatConv pack_float_conv(const float* w, const ConvShape& shape, Isa isa) {
   PackedFloatConv packed;
   packed.shape = shape;
+  packed.finite =
+      std::all_of(w, w + shape.out_c * shape.k(), [](float v) { return std::isfinite(v); });
+  packed.narrow = pack_narrow(w, shape, isa);
+  if (packed.narrow.lanes > 0) return packed;
   for (int64_t g = 0; g < shape.groups; ++g) {
     const float* first = w + g * shape.group_out() * shape.k();
     packed.groups.push_back(pack_float({first, 1, shape.k(), shape.group_out(), shape.k()}, isa));
@@ -104,8 +133,20 @@ PackedFloatConv pack_float_conv(const float* w, const ConvShape& shape, Isa isa)
 void fconv(const FconvArgs& args, ParallelFor& parallel) {
   const ConvShape& s = args.shape;
   if (s.pixels() <= 0 || s.out_c <= 0) return;
-  if (s.groups == 1 && s.dilation_w == 1) return by_lines(args, parallel);
-  by_patches(args, parallel);
+  if (args.w->narrow.lanes > 0)
+    return narrow_conv({s, args.x, &args.w->narrow, args.epilogue, args.y}, parallel);
+  const LinePlan plan = plan_lines(s, FloatBlock::kMaxRows, kScratchFloats, 1, true);
+  const double pixel_ns = static_cast<double>(s.k() * s.out_c) / kFconvProductsPerNs;
+  if (!plan.in_place && !args.w->finite)
+    return parallel.run(s.pixels(), grain_for(pixel_ns), [&](int64_t begin, int64_t end) {
+      for (int64_t pixel = begin; pixel < end; ++pixel)
+        run_pixel(args, pixel);
+    });
+  const double chunk_ns = static_cast<double>(plan.blocks.size * s.out_w) * pixel_ns;
+  parallel.run(plan.blocks.count, grain_for(chunk_ns), [&](int64_t begin, int64_t end) {
+    for (int64_t chunk = begin; chunk < end; ++chunk)
+      run_lines(args, plan, chunk);
+  });
 }
 
 } // namespace octet::kernels

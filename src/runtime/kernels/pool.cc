@@ -2,6 +2,7 @@
 // Chunks, windows, dispatch and scalar form of the pools.
 #include "runtime/kernels/pool.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -32,6 +33,11 @@ PoolPixelFn kernel_of(const PoolArgs& args, Isa isa) {
   return max ? kernels.max_float : kernels.average_float;
 }
 
+/// Taps of one axis that lie before `end`; the first lies at `first`.
+int64_t taps_before(int64_t first, int64_t dilation, int64_t kernel, int64_t end) {
+  return first >= end ? 0 : std::min((end - first + dilation - 1) / dilation, kernel);
+}
+
 Window find_window(const PoolArgs& args, int64_t pixel, int64_t* at) {
   const ConvShape& s = args.shape;
   const int64_t y0 = pixel / s.out_w % s.out_h * s.stride_h - s.pad_top;
@@ -46,8 +52,11 @@ Window find_window(const PoolArgs& args, int64_t pixel, int64_t* at) {
       if (x >= 0 && x < s.in_w) at[window.count++] = ((image + y) * s.in_w + x) * s.in_c;
     }
   }
-  window.divisor =
-      args.count_padding == CountPadding::kYes ? s.kernel_h * s.kernel_w : window.count;
+  const int64_t taps = args.count_padding == CountPadding::kNo
+                           ? window.count
+                           : taps_before(y0, s.dilation_h, s.kernel_h, args.padded_h) *
+                                 taps_before(x0, s.dilation_w, s.kernel_w, args.padded_w);
+  window.divisor = std::max<int64_t>(taps, 1);
   return window;
 }
 

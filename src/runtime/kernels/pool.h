@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools over NHWC images. Taps outside the image do not count. Float averages add the taps in the
-// order of the window and divide by their number; 8-bit averages are exact sums of (x - z_x)
+// order of the window and divide by their number, 1 where there are none; 8-bit averages are exact sums of (x - z_x)
 // through numerics::average_quantized. A window of a ConvShape: groups and out_c are not read.
 #pragma once
 
@@ -28,7 +28,9 @@ struct PoolArgs {
   const void* x = nullptr; ///< [batch, in_h, in_w, in_c]
   void* y = nullptr;       ///< [batch, out_h, out_w, in_c]
   // Averages:
-  CountPadding count_padding = CountPadding::kNo; ///< divide by the window's size everywhere
+  /// Whether taps in the padding count; rows and columns up to these, from those of x on, are it.
+  CountPadding count_padding = CountPadding::kNo;
+  int64_t padded_h = 0, padded_w = 0;
   // 8-bit averages:
   double x_scale = 1.0;
   double y_scale = 1.0;

@@ -67,7 +67,6 @@ PackedFloat pack_float(const FloatWeights& weights, Isa isa) {
 
 void run_block(const FloatBlock& b) {
   FloatTile tile;
-  tile.pitch = b.pitch;
   tile.y_stride = b.y_stride;
   const bool packed = b.w_pitch == 0;
   tile.w_pitch = packed ? b.kernels.width : b.w_pitch;
@@ -86,7 +85,8 @@ void run_block(const FloatBlock& b) {
     const int64_t inside = at - segment * b.run;
     tile.segments = std::min(whole, b.segments - segment);
     tile.k = std::min(kBlockK, b.run - inside);
-    tile.offset = segment * b.pitch + inside;
+    tile.runs = b.runs + segment;
+    tile.offset = inside;
     tile.first = at == 0 && !b.continues;
     tile.last = at + tile.segments * tile.k >= all;
     for (int64_t p = b.panels.begin; p < b.panels.end;) {

@@ -14,7 +14,7 @@ void float_tile_scalar(const FloatTile& tile) {
       float sum = tile.first ? 0.0F : *y;
       const float* w = tile.w + c;
       for (int64_t s = 0; s < tile.segments; ++s) {
-        const float* x = tile.x[r] + tile.offset + s * tile.pitch;
+        const float* x = tile.x[r] + tile.offset + tile.runs[s];
         for (int64_t i = 0; i < tile.k; ++i, w += tile.w_pitch) {
           sum = std::fma(x[i], *w, sum);
         }

@@ -10,8 +10,6 @@
 #include <hwy/highway.h>
 // clang-format on
 
-#include <cstring>
-
 #include "runtime/kernels/sgemm_tile.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -34,12 +32,31 @@ HWY_INLINE Row load_row(const float* p) {
   return {hn::LoadU(d, p), kHalf ? hn::Zero(d) : hn::LoadU(d, p + (kHalf ? 0 : hn::Lanes(d)))};
 }
 
-template <bool kHalf>
-HWY_INLINE void store_row(const Row& row, float* p) {
-  const Tag d;
-  hn::StoreU(row.a, d, p);
-  if constexpr (!kHalf) hn::StoreU(row.b, d, p + hn::Lanes(d));
-}
+// Which columns of a tile's last vector are there: only those are read from y and bias, and written.
+template <bool kHalf, bool kWhole>
+struct Columns {
+  hn::Mask<Tag> last;
+
+  HWY_INLINE Row load(const float* p) const {
+    const Tag d;
+    if constexpr (kWhole) return load_row<kHalf>(p);
+    if constexpr (kHalf) return {hn::MaskedLoad(last, d, p), hn::Zero(d)};
+    return {hn::LoadU(d, p), hn::MaskedLoad(last, d, p + hn::Lanes(d))};
+  }
+  HWY_INLINE void store(const Row& row, float* p) const {
+    const Tag d;
+    if constexpr (kHalf && !kWhole) {
+      hn::BlendedStore(row.a, last, d, p);
+      return;
+    }
+    hn::StoreU(row.a, d, p);
+    if constexpr (kHalf) return;
+    if constexpr (kWhole)
+      hn::StoreU(row.b, d, p + hn::Lanes(d));
+    else
+      hn::BlendedStore(row.b, last, d, p + hn::Lanes(d));
+  }
+};
 
 template <bool kHalf>
 HWY_INLINE void add(Row& acc, const float* x, const Row& w) {
@@ -75,22 +92,25 @@ HWY_INLINE void store_finished(const FloatTile& t, Row row, float* y, const floa
   const Row zero{hn::Zero(d), hn::Zero(d)};
   finish(row, {t.last, t.last && add_bias ? load_row<false>(bias) : zero, hn::Set(d, t.lo),
                hn::Set(d, t.hi), add_bias});
-  store_row<false>(row, y);
+  hn::StoreU(row.a, d, y);
+  hn::StoreU(row.b, d, y + hn::Lanes(d));
 }
 
-// A full tile: y and bias hold all its columns.
-template <int kRows, bool kHalf>
-void full_tile(const FloatTile& t) {
+template <int kRows, bool kHalf, bool kWhole>
+void run_tile(const FloatTile& t) {
   const Tag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto in_last = static_cast<size_t>(kHalf ? t.columns : t.columns - lanes);
+  const Columns<kHalf, kWhole> columns{hn::FirstN(d, in_last)};
   const Row zero{hn::Zero(d), hn::Zero(d)};
   float* y = t.y;
   const int64_t ys = t.y_stride;
-  Row s0 = t.first ? zero : load_row<kHalf>(y);
-  Row s1 = t.first || kRows < 2 ? zero : load_row<kHalf>(y + ys);
-  Row s2 = t.first || kRows < 3 ? zero : load_row<kHalf>(y + 2 * ys);
-  Row s3 = t.first || kRows < 4 ? zero : load_row<kHalf>(y + 3 * ys);
-  Row s4 = t.first || kRows < 5 ? zero : load_row<kHalf>(y + 4 * ys);
-  Row s5 = t.first || kRows < 6 ? zero : load_row<kHalf>(y + 5 * ys);
+  Row s0 = t.first ? zero : columns.load(y);
+  Row s1 = t.first || kRows < 2 ? zero : columns.load(y + ys);
+  Row s2 = t.first || kRows < 3 ? zero : columns.load(y + 2 * ys);
+  Row s3 = t.first || kRows < 4 ? zero : columns.load(y + 3 * ys);
+  Row s4 = t.first || kRows < 5 ? zero : columns.load(y + 4 * ys);
+  Row s5 = t.first || kRows < 6 ? zero : columns.load(y + 5 * ys);
   const float* x0 = t.x[0] + t.offset;
   const float* x1 = kRows > 1 ? t.x[1] + t.offset : x0;
   const float* x2 = kRows > 2 ? t.x[2] + t.offset : x0;
@@ -99,7 +119,8 @@ void full_tile(const FloatTile& t) {
   const float* x5 = kRows > 5 ? t.x[5] + t.offset : x0;
   const float* w = t.w;
   for (int64_t segment = 0; segment < t.segments; ++segment) {
-    for (int64_t i = 0; i < t.k; ++i) {
+    const int64_t end = t.runs[segment] + t.k;
+    for (int64_t i = t.runs[segment]; i < end; ++i) {
       const Row ws = load_row<kHalf>(w);
       add<kHalf>(s0, x0 + i, ws);
       if constexpr (kRows > 1) add<kHalf>(s1, x1 + i, ws);
@@ -109,83 +130,34 @@ void full_tile(const FloatTile& t) {
       if constexpr (kRows > 5) add<kHalf>(s5, x5 + i, ws);
       w += t.w_pitch;
     }
-    x0 += t.pitch;
-    if constexpr (kRows > 1) x1 += t.pitch;
-    if constexpr (kRows > 2) x2 += t.pitch;
-    if constexpr (kRows > 3) x3 += t.pitch;
-    if constexpr (kRows > 4) x4 += t.pitch;
-    if constexpr (kRows > 5) x5 += t.pitch;
   }
   const bool add_bias = t.bias != nullptr;
-  const Finish f{t.last, t.last && add_bias ? load_row<kHalf>(t.bias) : zero, hn::Set(d, t.lo),
+  const Finish f{t.last, t.last && add_bias ? columns.load(t.bias) : zero, hn::Set(d, t.lo),
                  hn::Set(d, t.hi), add_bias};
   finish(s0, f);
-  store_row<kHalf>(s0, y);
-  if constexpr (kRows > 1) finish(s1, f), store_row<kHalf>(s1, y + ys);
-  if constexpr (kRows > 2) finish(s2, f), store_row<kHalf>(s2, y + 2 * ys);
-  if constexpr (kRows > 3) finish(s3, f), store_row<kHalf>(s3, y + 3 * ys);
-  if constexpr (kRows > 4) finish(s4, f), store_row<kHalf>(s4, y + 4 * ys);
-  if constexpr (kRows > 5) finish(s5, f), store_row<kHalf>(s5, y + 5 * ys);
+  columns.store(s0, y);
+  if constexpr (kRows > 1) finish(s1, f), columns.store(s1, y + ys);
+  if constexpr (kRows > 2) finish(s2, f), columns.store(s2, y + 2 * ys);
+  if constexpr (kRows > 3) finish(s3, f), columns.store(s3, y + 3 * ys);
+  if constexpr (kRows > 4) finish(s4, f), columns.store(s4, y + 4 * ys);
+  if constexpr (kRows > 5) finish(s5, f), columns.store(s5, y + 5 * ys);
 }
 
-template <bool kHalf>
-void full_tile_rows(const FloatTile& t) {
+template <bool kHalf, bool kWhole>
+void run_tile_rows(const FloatTile& t) {
   switch (t.rows) {
   case 1:
-    return full_tile<1, kHalf>(t);
+    return run_tile<1, kHalf, kWhole>(t);
   case 2:
-    return full_tile<2, kHalf>(t);
+    return run_tile<2, kHalf, kWhole>(t);
   case 3:
-    return full_tile<3, kHalf>(t);
+    return run_tile<3, kHalf, kWhole>(t);
   case 4:
-    return full_tile<4, kHalf>(t);
+    return run_tile<4, kHalf, kWhole>(t);
   case 5:
-    return full_tile<5, kHalf>(t);
+    return run_tile<5, kHalf, kWhole>(t);
   default:
-    return full_tile<6, kHalf>(t);
-  }
-}
-
-#if HWY_TARGET == HWY_AVX3
-HWY_INLINE void copy_some(const float* from, float* to, int64_t count) {
-  const Tag d;
-  const auto mask = hn::FirstN(d, static_cast<size_t>(count));
-  hn::BlendedStore(hn::MaskedLoad(mask, d, from), mask, d, to);
-}
-#else
-HWY_INLINE void copy_some(const float* from, float* to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    to[i] = from[i];
-  }
-}
-#endif
-
-HWY_INLINE void copy_columns(const float* from, float* to, int64_t count) {
-  const auto lanes = static_cast<int64_t>(hn::Lanes(Tag()));
-  copy_some(from, to, count < lanes ? count : lanes);
-  if (count > lanes) copy_some(from + lanes, to + lanes, count - lanes);
-}
-
-// Fewer columns: the same arithmetic on a copy, so that nothing is read or written past them.
-template <bool kHalf>
-void partial_tile(const FloatTile& t, int64_t width) {
-  HWY_ALIGN float y[kFloatTileRows * kMaxFloatWidth];
-  HWY_ALIGN float bias[kMaxFloatWidth] = {};
-  FloatTile copy = t;
-  copy.columns = width;
-  copy.y = y;
-  copy.y_stride = width;
-  if (t.bias != nullptr) {
-    copy_columns(t.bias, bias, t.columns);
-    copy.bias = bias;
-  }
-  for (int64_t r = 0; r < t.rows && !t.first; ++r) {
-    std::memset(y + r * width, 0, static_cast<size_t>(width) * sizeof(float));
-    copy_columns(t.y + r * t.y_stride, y + r * width, t.columns);
-  }
-  full_tile_rows<kHalf>(copy);
-  for (int64_t r = 0; r < t.rows; ++r) {
-    copy_columns(y + r * width, t.y + r * t.y_stride, t.columns);
+    return run_tile<6, kHalf, kWhole>(t);
   }
 }
 
@@ -207,14 +179,14 @@ void one_row(const FloatTile& t) {
   const auto pitch = static_cast<size_t>(t.w_pitch);
   size_t at = 0;
   for (int64_t segment = 0; segment < t.segments; ++segment) {
-    for (int64_t i = 0; i < t.k; ++i) {
+    const int64_t end = t.runs[segment] + t.k;
+    for (int64_t i = t.runs[segment]; i < end; ++i) {
       add<false>(s0, x + i, load_row<false>(w0 + at));
       add<false>(s1, x + i, load_row<false>(w1 + at));
       add<false>(s2, x + i, load_row<false>(w2 + at));
       add<false>(s3, x + i, load_row<false>(w3 + at));
       at += pitch;
     }
-    x += t.pitch;
   }
   store_finished(t, s0, y, t.bias);
   const float* bias = t.bias;
@@ -241,7 +213,8 @@ void two_rows(const FloatTile& t) {
   const auto pitch = static_cast<size_t>(t.w_pitch);
   size_t at = 0;
   for (int64_t segment = 0; segment < t.segments; ++segment) {
-    for (int64_t i = 0; i < t.k; ++i) {
+    const int64_t end = t.runs[segment] + t.k;
+    for (int64_t i = t.runs[segment]; i < end; ++i) {
       const Row a = load_row<false>(w0 + at);
       const Row b = load_row<false>(w1 + at);
       add<false>(s00, x0 + i, a);
@@ -250,8 +223,6 @@ void two_rows(const FloatTile& t) {
       add<false>(s11, x1 + i, b);
       at += pitch;
     }
-    x0 += t.pitch;
-    x1 += t.pitch;
   }
   const float* bias = t.bias;
   const float* next = bias == nullptr ? bias : bias + width;
@@ -269,10 +240,10 @@ void float_rows(const FloatTile& t) {
 
 void float_tile(const FloatTile& t) {
   const auto half = static_cast<int64_t>(hn::Lanes(Tag()));
-  if (t.columns == 2 * half) return full_tile_rows<false>(t);
-  if (t.columns == half) return full_tile_rows<true>(t);
-  if (t.columns < half) return partial_tile<true>(t, half);
-  partial_tile<false>(t, 2 * half);
+  if (t.columns == 2 * half) return run_tile_rows<false, true>(t);
+  if (t.columns == half) return run_tile_rows<true, true>(t);
+  if (t.columns < half) return run_tile_rows<true, false>(t);
+  run_tile_rows<false, false>(t);
 }
 #endif
 } // namespace octet::kernels::HWY_NAMESPACE

@@ -11,14 +11,16 @@
 namespace octet::kernels {
 
 constexpr int64_t kFloatTileRows = 6;
-constexpr int64_t kMaxFloatWidth = 32;
 
-/// Row r of x is `segments` runs of `k` floats, `pitch` apart, from rows[r] + offset on.
+/// The offset of a row that is one run.
+inline constexpr int64_t kOneRun[] = {0};
+
+/// Row r of x is `segments` runs of `k` floats; run i lies at x[r] + offset + runs[i].
 struct FloatTile {
   const float* const* x = nullptr;
   int64_t offset = 0;
   int64_t segments = 1;
-  int64_t pitch = 0;
+  const int64_t* runs = kOneRun;
   int64_t k = 0;
   const float* w = nullptr; ///< [segments * k][w_pitch] at the first k of the range
   int64_t w_pitch = 0;      ///< width, or the distance between rows of w where it is not packed
@@ -68,7 +70,7 @@ inline int64_t panel_count(const PackedFloat& w) {
 Cut cut_product(int64_t m, const PackedFloat& w);
 
 /// Runs a range of panels over rows of x, all of k, in blocks of k: row i of the block is row
-/// `row + i` of y. In x it is `segments` runs of `run` floats, `pitch` apart, from rows[i] on;
+/// `row + i` of y. In x it is `segments` runs of `run` floats, run j at rows[i] + runs[j];
 /// k = segments * run.
 struct FloatBlock {
   using Element = float;
@@ -77,7 +79,7 @@ struct FloatBlock {
   const float* const* rows = nullptr;
   int64_t segments = 1;
   int64_t run = 0;
-  int64_t pitch = 0;
+  const int64_t* runs = kOneRun;
   int64_t count = 0;
   int64_t row = 0;
   const float* w = nullptr; ///< packed panels, or [k][w_pitch]

@@ -41,7 +41,9 @@ kernels::XRange code_range_of(const Graph& graph, ValueId id) {
 kernels::XRange read_range_of(const Graph& graph, const Node& conv) {
   kernels::XRange range = code_range_of(graph, conv.input(0));
   const std::vector<int64_t> pads = conv.attr_ints("pads");
-  if (std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; })) return range;
+  if (!conv.has_attr("auto_pad") &&
+      std::all_of(pads.begin(), pads.end(), [](int64_t p) { return p == 0; }))
+    return range;
   const auto zero = static_cast<int32_t>(conv.attr_int("x_zero_point", 0));
   range.lo = std::min(range.lo, zero);
   range.hi = std::max(range.hi, zero);

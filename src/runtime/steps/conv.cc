@@ -11,6 +11,7 @@ namespace octet::runtime {
 namespace {
 
 struct ConvState {
+  ImageWindow window;
   kernels::PackedFloatConv weights;
   Tensor bias;
   kernels::FloatEpilogue epilogue;
@@ -26,13 +27,16 @@ Choice prepare_conv(const PrepareContext& c) {
   auto state = std::make_shared<ConvState>();
   state->bias = *bias;
   const int64_t kernel[] = {weights->dim(1), weights->dim(2)};
-  const kernels::ConvShape shape =
+  auto window =
       window_of(c.node, kernel, weights->dim(3) * c.node.attr_int("group", 1), weights->dim(0));
-  state->weights = kernels::pack_float_conv(weights->data<float>().data(), shape, c.isa);
+  if (!window.ok()) return Choice::refuse(window.error().message());
+  state->window = *std::move(window);
+  state->weights =
+      kernels::pack_float_conv(weights->data<float>().data(), state->window.shape, c.isa);
   state->epilogue = float_epilogue_of(c.node, state->bias);
-  auto bind = [state, shape](std::span<const Operand> in, std::span<const Operand> out) {
+  auto bind = [state](std::span<const Operand> in, std::span<const Operand> out) {
     kernels::FconvArgs args;
-    args.shape = with_images(shape, in[0], out[0]);
+    args.shape = state->window.on(in[0], out[0]);
     args.w = &state->weights;
     args.epilogue = state->epilogue;
     return call_step(

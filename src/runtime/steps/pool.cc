@@ -26,18 +26,22 @@ Choice prepare_pool(const PrepareContext& c, kernels::PoolArgs args) {
   const std::vector<int64_t> kernel =
       global ? std::vector<int64_t>{1, 1} : c.node.attr_ints("kernel_shape");
   args.type = pool_type(c.type(0).type);
-  args.shape = window_of(c.node, kernel, channels->value(), channels->value());
-  args.shape.groups = 1;
+  auto window = window_of(c.node, kernel, channels->value(), channels->value());
+  if (!window.ok()) return Choice::refuse(window.error().message());
   args.count_padding = c.node.attr_int("count_include_pad", 0) != 0 ? kernels::CountPadding::kYes
                                                                     : kernels::CountPadding::kNo;
-  auto bind = [args, global, isa = c.isa](std::span<const Operand> in,
-                                          std::span<const Operand> out) {
+  auto bind = [args, global, isa = c.isa, window = *std::move(window)](
+                  std::span<const Operand> in, std::span<const Operand> out) {
     kernels::PoolArgs bound = args;
-    bound.shape = with_images(args.shape, in[0], out[0]);
+    bound.shape = window.on(in[0], out[0]);
     if (global) {
       bound.shape.kernel_h = bound.shape.in_h;
       bound.shape.kernel_w = bound.shape.in_w;
     }
+    const int64_t sizes[] = {bound.shape.in_h, bound.shape.in_w};
+    const std::vector<int64_t> pads = resolve_pads(window.attrs, sizes);
+    bound.padded_h = sizes[0] + pads[2];
+    bound.padded_w = sizes[1] + pads[3];
     return call_step([bound, isa, x = in[0].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
       kernels::PoolArgs a = bound;
       a.x = at<const void>(slots, x);

@@ -11,6 +11,7 @@ namespace octet::runtime {
 namespace {
 
 struct IntegerConv {
+  ImageWindow window;
   kernels::PackedConv weights;
   std::vector<kernels::IgemmColumns> columns;
   kernels::Epilogue epilogue;
@@ -24,23 +25,24 @@ Choice prepare_qconv(const PrepareContext& c) {
   if (!operands.ok()) return Choice::refuse(operands.error().message());
   const Tensor& codes = operands->codes;
   const int64_t kernel[] = {codes.dim(1), codes.dim(2)};
-  const kernels::ConvShape shape =
-      window_of(c.node, kernel, codes.dim(3) * c.node.attr_int("group", 1), codes.dim(0));
+  auto window = window_of(c.node, kernel, codes.dim(3) * c.node.attr_int("group", 1), codes.dim(0));
+  if (!window.ok()) return Choice::refuse(window.error().message());
   const kernels::ColumnArgs columns = operands->columns(c.node);
   auto conv = std::make_shared<IntegerConv>();
+  conv->window = *std::move(window);
   conv->x_zero_point = columns.x_zero_point;
-  conv->weights =
-      kernels::pack_conv(codes.data<int8_t>().data(), shape, read_range_of(c.graph, c.node), c.isa);
+  conv->weights = kernels::pack_conv(codes.data<int8_t>().data(), conv->window.shape,
+                                     read_range_of(c.graph, c.node), c.isa);
   conv->columns = kernels::make_conv_columns(conv->weights, columns);
   conv->epilogue = epilogue_of(c);
-  auto bind = [conv, shape](std::span<const Operand> in, std::span<const Operand> out) {
+  auto bind = [conv](std::span<const Operand> in, std::span<const Operand> out) {
     kernels::IconvArgs args;
-    args.shape = with_images(shape, in[0], out[0]);
+    args.shape = conv->window.on(in[0], out[0]);
     args.x_zero_point = conv->x_zero_point;
     args.w = &conv->weights;
     args.columns = conv->columns.data();
     args.epilogue = conv->epilogue;
-    args.epilogue.residual_stride = shape.out_c;
+    args.epilogue.residual_stride = args.shape.out_c;
     return bind_product(conv, args, kernels::iconv, in, out);
   };
   return {bind_with(std::move(bind)), fmt::format("iconv {}", isa_name(c.isa)), {}};
