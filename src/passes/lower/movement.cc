@@ -143,7 +143,7 @@ bool pad(Context& c, const Node& node, Form x) {
                             ? Tensor::of<int8_t>({}, {static_cast<int8_t>(grid.one_zero())})
                             : Tensor::of<uint8_t>({}, {static_cast<uint8_t>(grid.one_zero())});
     made.inputs.push_back(c.out().add_constant(node.name + "/zero", zero));
-  } else if (given.valid()) {
+  } else if (given.valid() && !codes) { // other modes fill in nothing
     made.inputs.push_back(c.plain(given).id);
   }
   c.set_moved(node, source, node.outputs[0],

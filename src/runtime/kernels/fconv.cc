@@ -90,6 +90,7 @@ void run_pixel(const FconvArgs& args, int64_t pixel) {
       FloatTile tile;
       tile.k = taps == 0 ? 0 : s.group_in();
       tile.rows = 1;
+      tile.w_pitch = block.kernels.width;
       tile.columns = std::min(block.kernels.width, block.n - first);
       tile.y = block.y + pixel * s.out_c + first;
       tile.y_stride = s.out_c;

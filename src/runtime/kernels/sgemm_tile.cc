@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector tile of the float product: 6 rows x 2 vectors (or 1; for few rows more panels at a time),
-// one accumulator each, named so that they stay in registers. Bit for bit sgemm_scalar.cc: lanes are columns, so each keeps its own
-// chain over k.
+// one accumulator each, named so that they stay in registers. Bit for bit sgemm_scalar.cc: lanes are
+// columns, so each keeps its own chain over k.
 // clang-format off: foreach_target.h re-includes this file for each target, before anything else.
 #include "runtime/kernels/highway_targets.h"
 #undef HWY_TARGET_INCLUDE
