@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules that lowering runs first: chains of small operators that are one operator of octet.native.
+// Rules that lowering runs first: chains of small operators that are one operator of
+// octet.native, and operators that are several.
 #pragma once
 
 #include "passes/rewrite.h"
@@ -8,5 +9,7 @@ namespace octet::lowering {
 
 RuleFn fuse_gelu;
 RuleFn fuse_layer_norm;
+RuleFn multiply_matrices;
+RuleFn split_gemm;
 
 } // namespace octet::lowering

@@ -189,7 +189,9 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   OCTET_TRY_WITH(infer_types(source), "lower");
   OCTET_TRY_WITH(to_standard_operators(source, options.integer), "lower");
   constexpr Rule kChains[] = {{"fuse_gelu", lowering::fuse_gelu},
-                              {"fuse_layer_norm", lowering::fuse_layer_norm}};
+                              {"fuse_layer_norm", lowering::fuse_layer_norm},
+                              {"multiply_matrices", lowering::multiply_matrices},
+                              {"split_gemm", lowering::split_gemm}};
   OCTET_TRY_WITH(rewrite(source, kChains), "lower");
   std::vector<bool> is_output(static_cast<size_t>(source.value_bound()), false);
   for (const ValueId id : source.outputs())
