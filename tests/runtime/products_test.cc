@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemm and MatMul in the forms that models have: no node runs by its reference, the bits
+// Einsum, Gemm and MatMul in the forms that models have: no node runs by its reference, the bits
 // are those of the lowered graph, and the numbers those of the ONNX operators in double. Sizes N
 // and S are open.
 #include <cmath>
@@ -35,6 +35,17 @@ std::string numbers(const std::string& name, const Shape& shape) {
   return "const " + name + ": f32[" + sizes + "] = [" + values + "]\n";
 }
 
+std::string einsum(const std::string& equation, const std::string& a, const std::string& b) {
+  return "input a: f32[" + a + "]\ninput b: f32[" + b + "]\ny = Einsum(a, b) {equation=\"" +
+         equation + "\"}\noutput y: f32[*]";
+}
+
+std::string
+einsum_constant(const std::string& equation, const std::string& a, const Shape& b, bool first) {
+  return "input a: f32[" + a + "]\n" + numbers("b", b) + "y = Einsum(" + (first ? "b, a" : "a, b") +
+         ") {equation=\"" + equation + "\"}\noutput y: f32[*]";
+}
+
 std::string gemm(const std::string& attributes, const std::string& head) {
   return head + "\ny = Gemm(a, b, c) {" + attributes + "}\noutput y: f32[*]";
 }
@@ -43,6 +54,30 @@ std::vector<ProductForm> product_forms() {
   const std::string a = "input a: f32[N, 5]\n", b = numbers("b", {5, 7}),
                     turned = "input a: f32[5, N]\n";
   return {
+      {"EinsumMatrices", einsum("ij,jk->ik", "N, 5", "5, S")},
+      {"EinsumImplicit", einsum("kj,ik", "5, N", "S, 5")},
+      {"EinsumAttention", einsum("bhid,bhjd->bhij", "N, 3, S, 8", "N, 3, S, 8")},
+      {"EinsumContext", einsum("bhij,bjhd->bihd", "N, 3, S, S", "N, S, 3, 8")},
+      {"EinsumBatchLast", einsum("ijb,jkb->bik", "3, 4, N", "4, S, N")},
+      {"EinsumEllipsis", einsum("...ij,...jk->...ik", "N, 1, S, 4", "3, 4, S")},
+      {"EinsumBroadcastBatch", einsum("bij,bjk->bik", "N, 3, 4", "1, 4, S")},
+      {"EinsumTwoSummed", einsum("bhwc,ochw->bo", "N, 3, 4, 5", "6, 5, 3, 4")},
+      {"EinsumManyRows", einsum("abcij,cjk->abcik", "2, 3, N, 3, 4", "N, 4, S")},
+      {"EinsumOuter", einsum("i,j->ij", "N", "S")},
+      {"EinsumDot", einsum("i,i->", "N", "N")},
+      {"EinsumRowTimesMatrix", einsum("j,jk->k", "5", "5, S")},
+      {"EinsumElementwise", einsum("bi,bi->ib", "N, S", "N, S")},
+      {"EinsumScale", einsum("bij,b->bji", "N, S, 3", "N")},
+      {"EinsumSummedInOne", einsum("bij,jk->bk", "N, S, 3", "3, 4")},
+      {"EinsumConstant", einsum_constant("bsd,dhe->bshe", "N, S, 6", {6, 2, 4}, false)},
+      {"EinsumConstantMerged", einsum_constant("bshe,hed->bsd", "N, S, 2, 4", {2, 4, 6}, false)},
+      {"EinsumConstantFirst", einsum_constant("od,bsd->bos", "N, S, 6", {4, 6}, true)},
+      {"EinsumConstantBatched", einsum_constant("bgi,gij->bgj", "N, 3, 4", {3, 4, 5}, false)},
+      {"EinsumOne",
+       "input a: f32[N, S, 3]\ny = Einsum(a) {equation=\"ijk->kj\"}\noutput y: f32[*]"},
+      {"EinsumThree", "input a: f32[N, 4]\ninput b: f32[4, S]\ninput c: f32[S, 3]\n"
+                      "y = Einsum(a, b, c) {equation=\"ij,jk,kl->li\"}\noutput y: f32[*]"},
+      {"EinsumOldAxes", einsum("bij,jk->bk", "N, S, 3", "3, 4"), 12},
       {"GemmAlphaBeta", gemm("alpha=0.5, beta=-2.0", a + b + numbers("c", {7}))},
       {"GemmTurned", gemm("transA=1, alpha=0.3", turned + b + numbers("c", {1, 7}))},
       {"GemmScalar", gemm("beta=0.7", a + b + numbers("c", {}))},
@@ -140,6 +175,26 @@ INSTANTIATE_TEST_SUITE_P(Forms,
                          Products,
                          ::testing::ValuesIn(product_forms()),
                          [](const auto& test) { return test.param.name; });
+
+/// What Einsum sums over an axis of size 1 that another operand has more of stays as it is.
+TEST(Einsum, OfSizesThatBroadcastUnderASumIsKept) {
+  for (const char* equation : {"ij,jk->ik", "ii,ij->j"}) {
+    const std::string b = std::string(equation) == "ij,jk->ik" ? "4, 2" : "3, 2";
+    const auto model = parse_graph(
+        "graph g opset(\"\"=17)\n" +
+        einsum(equation, std::string(equation) == "ij,jk->ik" ? "3, 1" : "3, 3", b) + "\n");
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    Philox random(1);
+    std::vector<Tensor> inputs;
+    for (const ValueId id : model->inputs())
+      inputs.push_back(random_input(model->value(id), 1, 1, random));
+    const auto want = make_reference_executor(*model).value()->run(inputs);
+    const auto got = Session::create(*model, {.lower = true}).value().run(inputs);
+    ASSERT_TRUE(want.ok() && got.ok());
+    for (int64_t i = 0; i < (*want)[0].count(); ++i)
+      EXPECT_EQ((*got)[0].at(i), (*want)[0].at(i));
+  }
+}
 
 } // namespace
 } // namespace octet

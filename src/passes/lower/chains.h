@@ -7,6 +7,7 @@
 
 namespace octet::lowering {
 
+RuleFn decompose_einsum;
 RuleFn fuse_gelu;
 RuleFn fuse_layer_norm;
 RuleFn multiply_matrices;

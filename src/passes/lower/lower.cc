@@ -188,7 +188,8 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   OCTET_TRY_WITH(verify(source), "lower");
   OCTET_TRY_WITH(infer_types(source), "lower");
   OCTET_TRY_WITH(to_standard_operators(source, options.integer), "lower");
-  constexpr Rule kChains[] = {{"fuse_gelu", lowering::fuse_gelu},
+  constexpr Rule kChains[] = {{"decompose_einsum", lowering::decompose_einsum},
+                              {"fuse_gelu", lowering::fuse_gelu},
                               {"fuse_layer_norm", lowering::fuse_layer_norm},
                               {"multiply_matrices", lowering::multiply_matrices},
                               {"split_gemm", lowering::split_gemm}};
