@@ -109,6 +109,26 @@ def float_cases():
             qx, qw, b, scale(0.02), scale(0.01), mask, zero(np.uint8, 5), zero(d, 0)]
 
 
+def recurrent_cases():
+    for d in (np.uint8, np.int8):
+        for way, directions in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
+            w, r = weights(d, directions, 6, 16), weights(d, directions, 4, 16)
+            whole, zeros = scale([0.01] * directions), np.full(directions, zero(d, 0), d)
+            columns = (0.005 + 0.005 * rng.random((directions, 16))).astype(np.float32)
+            column_zeros = np.full((directions, 16), zero(d, 0), d)
+            plain = {"hidden_size": 4, "direction": way}
+            yield "DynamicQuantizeLSTM", plain, [
+                f32(5, 3, 6), w, r, f32(directions, 32), None, None, None, None, whole, zeros, whole, zeros]
+            yield "DynamicQuantizeLSTM", {**plain, "clip": 0.7}, [
+                f32(5, 1, 6), w, r, None, np.array([4], np.int32), f32(directions, 1, 4), f32(directions, 1, 4),
+                f32(directions, 12), columns, column_zeros, columns, column_zeros]
+            yield "DynamicQuantizeLSTM", {**plain, "activations": ["HardSigmoid", "Relu", "Tanh"] * directions}, [
+                f32(4, 2, 6), w, r, f32(directions, 32), None, None, None, None, columns, column_zeros, whole, zeros]
+
+
+OUTPUTS = {"EmbedLayerNormalization": 2, "DynamicQuantizeLSTM": 3}
+
+
 def model_of(op, attributes, inputs, outputs):
     """Weights and the like are constants, the first input is the graph's."""
     names = ["" if v is None else f"i{k}" for k, v in enumerate(inputs)]
@@ -135,14 +155,15 @@ def run_octet(model, x, folder):
 
 def main():
     cases = [c for d in (np.uint8, np.int8) for c in qlinear_cases(d)]
-    cases += [*product_cases(), *float_cases()]
+    cases += [*product_cases(), *float_cases(), *recurrent_cases()]
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = 1  # more of them quantize parts of a batch by themselves
     failures = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for number, (op, attributes, inputs) in enumerate(cases):
-            model = model_of(op, attributes, inputs, 2 if op == "EmbedLayerNormalization" else 1)
+            model = model_of(op, attributes, inputs, OUTPUTS.get(op, 1))
             session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
             want = session.run(None, {"i0": inputs[0]})
             try:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules that lowering runs first: chains of small operators that are one operator of octet.native,
-// quantizers that move to where codes can be made, and lines and volumes that are images.
+// operators that are several, quantizers that move to where codes can be made, and lines and volumes
+// that are images.
 #pragma once
 
 #include "passes/rewrite.h"
@@ -8,12 +9,15 @@
 namespace octet::lowering {
 
 RuleFn cancel_height;
+RuleFn decompose_einsum;
 RuleFn fuse_gelu;
 RuleFn fuse_layer_norm;
+RuleFn lines_to_images;
+RuleFn multiply_matrices;
 RuleFn quantize_before_moving;
 RuleFn scale_by_quantizing;
-RuleFn lines_to_images;
 RuleFn sink_squeeze;
+RuleFn split_gemm;
 RuleFn volume_conv_to_images;
 RuleFn volume_pool_to_images;
 

@@ -3,6 +3,7 @@
 //   DQ ─ Gemm(DQ weights, bias) ─ epilogue                 becomes QGemm
 //   DQ ─ MatMul(DQ weights) ─ [Add constant] ─ epilogue    becomes QGemm
 // and the float forms native Gemm. MatMul of two activations becomes QMatMul or native MatMul.
+#include <algorithm>
 #include <array>
 
 #include "graph/domains.h"
@@ -33,6 +34,27 @@ std::optional<Tensor> bias_of_add(const Context& c, ValueId y, int64_t columns, 
   return t->reshaped({columns}).value();
 }
 
+/// The right operand of a float MatMul. A Transpose that makes the last axis of its input the one
+/// that is summed moves nothing: the product takes it turned.
+ValueId right_operand(Context& c, const Node& node, Node& made) {
+  const ValueId b = node.input(1);
+  const Node* turn = c.in().producer(b);
+  if (turn == nullptr || !turn->is("Transpose")) return c.plain(b).id;
+  const int64_t rank = c.in().value(b).type.rank();
+  std::vector<int64_t> perm = turn->attr_ints("perm");
+  if (perm.empty())
+    for (int64_t i = rank; i > 0; --i)
+      perm.push_back(i - 1);
+  if (rank < 2 || *(perm.end() - 2) != rank - 1) return c.plain(b).id;
+  made.set("trans_b", int64_t{1});
+  std::swap(perm.back(), *(perm.end() - 2));
+  const ValueId from = c.plain(turn->input(0)).id;
+  if (std::is_sorted(perm.begin(), perm.end())) return from;
+  Attributes attributes;
+  attributes["perm"].value = std::move(perm);
+  return c.out().emit("Transpose", {from}, std::move(attributes), c.in().value(b).name + "/turned");
+}
+
 /// Activation times activation.
 Result<bool> lower_activations(Context& c, const Node& node) {
   const bool integer = c.codes(node.input(0)) && c.codes(node.input(1));
@@ -42,7 +64,7 @@ Result<bool> lower_activations(Context& c, const Node& node) {
   made.origin = {node.name};
   if (!integer) {
     made.op_type = "MatMul";
-    made.inputs = {c.plain(node.input(0)).id, c.plain(node.input(1)).id};
+    made.inputs = {c.plain(node.input(0)).id, right_operand(c, node, made)};
     c.note(node, LowerForm::kFloat, "MatMul", "an operand is not quantized");
     c.source(node.outputs[0]).real =
         Form{c.emit(std::move(made), c.in().value(node.outputs[0]).name)};
@@ -88,6 +110,7 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
   const std::optional<Tensor> real = w ? std::nullopt : c.constant(node.input(1));
   if (!w && !real) return gemm ? Result<bool>(false) : lower_activations(c, node);
   Tensor weights = w ? w->codes : *real;
+  if (!w && !gemm && weights.rank() != 2) return lower_activations(c, node);
   if (weights.rank() != 2 || (!w && weights.type() != DType::kFloat32)) return false;
   if (!turned) weights = permuted(weights, kTurn);
   const int64_t columns = weights.dim(0);

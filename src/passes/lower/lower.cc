@@ -142,6 +142,25 @@ void finish_outputs(Context& c) {
   c.out().set_outputs(outputs);
 }
 
+/// Rules of chains.h. Quantizers stay where they are when nothing may compute with codes.
+std::vector<Rule> chain_rules(bool integer) {
+  std::vector<Rule> rules = {{"decompose_einsum", decompose_einsum},
+                             {"fuse_gelu", fuse_gelu},
+                             {"fuse_layer_norm", fuse_layer_norm},
+                             {"multiply_matrices", multiply_matrices},
+                             {"split_gemm", split_gemm},
+                             {"lines_to_images", lines_to_images},
+                             {"sink_squeeze", sink_squeeze},
+                             {"cancel_height", cancel_height},
+                             {"volume_conv_to_images", volume_conv_to_images},
+                             {"volume_pool_to_images", volume_pool_to_images}};
+  if (integer) {
+    rules.push_back({"quantize_before_moving", quantize_before_moving});
+    rules.push_back({"scale_by_quantizing", scale_by_quantizing});
+  }
+  return rules;
+}
+
 } // namespace
 } // namespace lowering
 
@@ -167,18 +186,7 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   OCTET_TRY_WITH(verify(source), "lower");
   OCTET_TRY_WITH(infer_types(source), "lower");
   OCTET_TRY_WITH(to_standard_operators(source, options.integer), "lower");
-  std::vector<Rule> chains = {{"fuse_gelu", lowering::fuse_gelu},
-                              {"fuse_layer_norm", lowering::fuse_layer_norm},
-                              {"lines_to_images", lowering::lines_to_images},
-                              {"sink_squeeze", lowering::sink_squeeze},
-                              {"cancel_height", lowering::cancel_height},
-                              {"volume_conv_to_images", lowering::volume_conv_to_images},
-                              {"volume_pool_to_images", lowering::volume_pool_to_images}};
-  if (options.integer) {
-    chains.push_back({"quantize_before_moving", lowering::quantize_before_moving});
-    chains.push_back({"scale_by_quantizing", lowering::scale_by_quantizing});
-  }
-  OCTET_TRY_WITH(rewrite(source, chains), "lower");
+  OCTET_TRY_WITH(rewrite(source, lowering::chain_rules(options.integer)), "lower");
   std::vector<bool> is_output(static_cast<size_t>(source.value_bound()), false);
   for (const ValueId id : source.outputs())
     is_output[static_cast<size_t>(id.index)] = true;

@@ -12,15 +12,21 @@
 namespace octet::runtime {
 
 Choice prepare_matmul(const PrepareContext& c) {
-  auto bind = [isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
-    auto sizes = std::make_shared<MatmulSizes>(matmul_sizes(in[0].shape, in[1].shape));
+  const bool turned = c.node.attr_int("trans_b", 0) != 0;
+  auto bind = [turned, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
+    Shape b_shape = in[1].shape;
+    if (turned) std::swap(b_shape.back(), *(b_shape.end() - 2));
+    auto sizes = std::make_shared<MatmulSizes>(matmul_sizes(in[0].shape, b_shape));
     kernels::BatchedSgemmArgs args;
     args.batch = static_cast<int64_t>(sizes->a_offsets.size());
     args.m = sizes->m;
     args.x_offsets = sizes->a_offsets.data();
     args.x_stride = sizes->k;
-    args.weights = {
-        .w = nullptr, .k_stride = sizes->n, .n_stride = 1, .n = sizes->n, .k = sizes->k};
+    args.weights = {.w = nullptr,
+                    .k_stride = turned ? 1 : sizes->n,
+                    .n_stride = turned ? sizes->k : 1,
+                    .n = sizes->n,
+                    .k = sizes->k};
     args.w_offsets = sizes->b_offsets.data();
     args.y_stride = sizes->n;
     args.isa = isa;

@@ -57,6 +57,34 @@ def gemm(s, x):
     return s.finish(s.node("Gemm", inputs, (batch, out), **attributes))
 
 
+def einsum(s, x):
+    """x and a constant, or x and another value of its shape; some axes shared, some summed."""
+    if s.opset < 12 or x in s.open_planes:
+        raise Impossible("version")
+    own = "abcd"[:s.rank(x)]
+    shape = dict(zip(own, s.shape(x)))
+    inner = [c for c in own[1:] if s.chance(0.4)] or [own[-1]]
+    if s.chance(0.3):
+        other = "".join(c if c in inner or s.chance(0.5) else c.upper() for c in own[1:])
+        other = (own[0] if s.open_batch or s.chance(0.7) else "A") + other
+        shape.update((c, shape[c.lower()]) for c in other)
+        values = [v for v in s.values if s.shape(v) == s.shape(x) and v not in s.open_planes]
+        y = s.choose(*values)
+    else:
+        shared = [c for c in own[1:] if c not in inner and s.chance(0.3)]
+        other = "".join(s.random.permutation(list("xy"[:s.choose(0, 1, 1, 2)]) + inner + shared))
+        shape.update((c, s.size(9)) for c in "xy" if c in other)
+        y = s.weights([shape[c] for c in other], int(np.prod([shape[c] for c in inner])))
+    left = [c for c in dict.fromkeys(own + other) if c not in inner]
+    spend(s, int(np.prod([shape[c] for c in dict.fromkeys(own + other)])))
+    first = left[:1] if s.open_batch else []
+    out = "".join(first + list(s.random.permutation(left[len(first):])))
+    if not 2 <= len(out) <= 4:
+        raise Impossible("rank")
+    inputs, terms = ([x, y], [own, other]) if s.chance(0.7) else ([y, x], [other, own])
+    return s.finish(s.node("Einsum", inputs, tuple(shape[c] for c in out), equation=",".join(terms) + "->" + out))
+
+
 def product_of_activations(s, x):
     """x times the transpose of x or of another value of its shape, or the other way round."""
     if s.rank(x) < 2 or x in s.open_planes or (s.open_batch and s.rank(x) < 3):
@@ -129,6 +157,6 @@ def softmax(s, x):
     return s.finish(s.node("Softmax", [x], s.shape(x), axis=axis))
 
 
-MAKERS = {"matmul": (matmul, 2), "matmul_left": (matmul_left, 0.6), "gemm": (gemm, 3),
+MAKERS = {"matmul": (matmul, 2), "matmul_left": (matmul_left, 0.6), "gemm": (gemm, 3), "einsum": (einsum, 1),
           "product_of_activations": (product_of_activations, 1), "attention": (attention, 0.7),
           "layer_normalization": (layer_normalization, 0.8), "softmax": (softmax, 0.6)}

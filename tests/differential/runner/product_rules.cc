@@ -4,12 +4,30 @@
 // eight standard deviations. Where terms of one sign add up, partial sums grow to the sum itself,
 // and those of equal terms may all be rounded in one direction.
 #include <algorithm>
+#include <map>
 
+#include "ops/shared/einsum.h"
 #include "runner/arrays.h"
 #include "runner/rules.h"
 
 namespace octet::differential {
 namespace {
+
+/// Of an Einsum: elements of the axes that the output lacks.
+double summed(const Step& s) {
+  const int64_t ranks[] = {s.in[0].value.rank(), s.in[1].value.rank()};
+  const auto equation = parse_einsum(s.node.attr_string("equation", ""), ranks);
+  std::map<int, int64_t> sizes;
+  for (size_t i = 0; equation.ok() && i < 2; ++i)
+    for (size_t k = 0; k < equation->inputs[i].size(); ++k)
+      sizes[equation->inputs[i][k]] = s.in[i].value.dim(static_cast<int64_t>(k));
+  double out = 1;
+  for (const auto& [label, size] : sizes)
+    if (std::find(equation->output.begin(), equation->output.end(), label) ==
+        equation->output.end())
+      out *= static_cast<double>(size);
+  return out;
+}
 
 /// Number of terms behind one element of the product.
 double terms(const Step& s) {
@@ -20,6 +38,7 @@ double terms(const Step& s) {
   };
   if (s.node.is("Conv")) return share(w, w.dim(0));
   if (s.node.is("ConvTranspose")) return share(w, w.dim(1));
+  if (s.node.is("Einsum")) return summed(s);
   if (s.node.is("Gemm"))
     return static_cast<double>(x.dim(s.node.attr_int("transA", 0) != 0 ? 0 : 1));
   return static_cast<double>(x.dim(x.rank() - 1));
@@ -89,7 +108,7 @@ Result<std::vector<Bounded>> product(const Step& s) {
 } // namespace
 
 Rule* find_product_rule(std::string_view op) {
-  for (const std::string_view known : {"Conv", "ConvTranspose", "Gemm", "MatMul"})
+  for (const std::string_view known : {"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
     if (op == known) return product;
   return nullptr;
 }

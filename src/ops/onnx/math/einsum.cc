@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Einsum (opset 12, 28). y[output labels] = sum over the other labels of the product of the
 // operands, in NumPy's notation with `...` and with an implicit output. Dimensions of 1 broadcast.
+#include "ops/shared/einsum.h"
+
 #include <algorithm>
 #include <map>
 
@@ -13,81 +15,7 @@
 namespace octet::onnx::op_Einsum {
 namespace {
 
-/// A letter, or -k for the k-th axis from the end under an ellipsis.
-using Labels = std::vector<int>;
-
-struct Equation {
-  std::vector<Labels> inputs;
-  Labels output;
-};
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/// `hidden`: axes that the ellipsis stands for.
-Result<Labels> parse_term(std::string_view term, int64_t hidden) {
-  Labels out;
-  for (size_t i = 0; i < term.size(); ++i) {
-    if (is_letter(term[i])) {
-      out.push_back(term[i]);
-    } else if (term.substr(i, 3) == "...") {
-      for (int64_t k = hidden; k > 0; --k)
-        out.push_back(static_cast<int>(-k));
-      i += 2;
-    } else {
-      return error("equation: \"{}\" is no letter; use letters, commas, ... and ->", term[i]);
-    }
-  }
-  return out;
-}
-
-int64_t letters(std::string_view term) {
-  return std::count_if(term.begin(), term.end(), is_letter);
-}
-
-/// Without `->`: the hidden axes, then the labels that occur once, sorted.
-Labels implicit_output(const std::vector<Labels>& inputs) {
-  std::map<int, int> count;
-  for (const Labels& labels : inputs)
-    for (int label : labels)
-      ++count[label];
-  Labels out;
-  for (const auto& [label, times] : count)
-    if (label < 0 || times == 1) out.push_back(label);
-  return out;
-}
-
-Result<Equation> parse(std::string equation, std::span<const int64_t> ranks) {
-  equation.erase(std::remove(equation.begin(), equation.end(), ' '), equation.end());
-  const size_t arrow = equation.find("->");
-  std::string_view left = std::string_view(equation).substr(0, arrow);
-  Equation e;
-  int64_t most_hidden = 0;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const size_t comma = left.find(',');
-    const std::string_view term = left.substr(0, comma);
-    if ((comma == std::string_view::npos) != (i + 1 == ranks.size()))
-      return error("equation \"{}\" does not have {} terms; give one for each input", equation,
-                   ranks.size());
-    const int64_t hidden =
-        term.find("...") == std::string_view::npos ? 0 : ranks[i] - letters(term);
-    const auto labels = OCTET_TRY(parse_term(term, std::max<int64_t>(hidden, 0)));
-    if (static_cast<int64_t>(labels.size()) != ranks[i])
-      return error("equation: term {} has {} labels for rank {}; name every axis", i, labels.size(),
-                   ranks[i]);
-    most_hidden = std::max(most_hidden, hidden);
-    e.inputs.push_back(labels);
-    if (comma != std::string_view::npos) left.remove_prefix(comma + 1);
-  }
-  if (arrow == std::string::npos)
-    e.output = implicit_output(e.inputs);
-  else
-    e.output = OCTET_TRY(parse_term(std::string_view(equation).substr(arrow + 2), most_hidden));
-  return e;
-}
-
-Result<std::map<int, Dim>> label_sizes(const Equation& e, const InferContext& c) {
+Result<std::map<int, Dim>> label_sizes(const EinsumEquation& e, const InferContext& c) {
   std::map<int, Dim> sizes;
   for (size_t i = 0; i < e.inputs.size(); ++i)
     for (size_t k = 0; k < e.inputs[i].size(); ++k) {
@@ -100,11 +28,11 @@ Result<std::map<int, Dim>> label_sizes(const Equation& e, const InferContext& c)
   return sizes;
 }
 
-Result<Equation> equation_of(const InferContext& c) {
+Result<EinsumEquation> equation_of(const InferContext& c) {
   std::vector<int64_t> ranks;
   for (const InputInfo& in : c.inputs)
     ranks.push_back(in.type.rank());
-  return parse(c.node.attr_string("equation", ""), ranks);
+  return parse_einsum(c.node.attr_string("equation", ""), ranks);
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -114,7 +42,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   const DType type = OCTET_TRY(common_type(c, 0, c.inputs.size() - 1));
   for (const InputInfo& in : c.inputs)
     if (!in.type.has_rank()) return one(type, std::nullopt);
-  const Equation e = OCTET_TRY(equation_of(c));
+  const EinsumEquation e = OCTET_TRY(equation_of(c));
   const auto sizes = OCTET_TRY(label_sizes(e, c));
   std::vector<Dim> shape;
   for (int label : e.output) {
@@ -128,8 +56,8 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
 
 /// Offsets in an operand for every combination of `labels`, the last one fastest.
 std::vector<int64_t> offsets(const Tensor& x,
-                             const Labels& own,
-                             const Labels& labels,
+                             const EinsumLabels& own,
+                             const EinsumLabels& labels,
                              const std::map<int, int64_t>& sizes) {
   const Shape steps = strides_of(x.shape());
   Shape shape, strides;
@@ -164,9 +92,9 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   std::vector<int64_t> ranks;
   for (const Tensor& x : c.inputs)
     ranks.push_back(x.rank());
-  const Equation e = OCTET_TRY(parse(c.node.attr_string("equation", ""), ranks));
+  const EinsumEquation e = OCTET_TRY(parse_einsum(c.node.attr_string("equation", ""), ranks));
   std::map<int, int64_t> sizes;
-  Labels summed;
+  EinsumLabels summed;
   for (size_t i = 0; i < e.inputs.size(); ++i)
     for (size_t k = 0; k < e.inputs[i].size(); ++k) {
       const int label = e.inputs[i][k];
