@@ -62,6 +62,42 @@ HWY_INLINE VecF exp(VecF x0) {
   return hn::IfThenElse(hn::Eq(x0, x0), hn::Mul(hn::Mul(y, first), second), x0);
 }
 
+HWY_INLINE VecF expm1(VecF x0) {
+  const I32 di;
+  const VecF magic = splat(nc::kMagic);
+  const VecF x = at_most(at_least(x0, splat(nc::kExpm1Low)), splat(nc::kExpHigh));
+  const VecF t = hn::MulAdd(x, splat(nc::kLog2E), magic);
+  const VecF n = hn::Sub(t, magic);
+  VecF r = hn::MulAdd(n, splat(-nc::kLn2High), x);
+  r = hn::MulAdd(n, splat(-nc::kLn2Low), r);
+  const VecF p = hn::MulAdd(polynomial(nc::kExp, r), hn::Mul(r, r), r);
+  const VecI power = hn::Sub(hn::BitCast(di, t), hn::Set(di, nc::kMagicBits - 126));
+  const VecF half = hn::BitCast(F32(), hn::ShiftLeft<23>(power));
+  const VecF y = hn::MulAdd(p, half, hn::Sub(half, splat(0.5F)));
+  return hn::IfThenElse(hn::Eq(x0, x0), hn::CopySign(hn::Add(y, y), x0), x0);
+}
+
+HWY_INLINE VecF log_sum(VecF n, VecF f) {
+  VecF y = hn::MulAdd(hn::Mul(f, f), hn::MulAdd(f, polynomial(nc::kLog, f), splat(-0.5F)), f);
+  y = hn::MulAdd(n, splat(nc::kLn2Low), y);
+  return hn::MulAdd(n, splat(nc::kLn2High), y);
+}
+
+HWY_INLINE VecF log(VecF x) {
+  const I32 di;
+  const F32 df;
+  const auto subnormal = hn::Lt(x, splat(0x1p-126F));
+  const VecI bits = hn::BitCast(di, hn::IfThenElse(subnormal, hn::Mul(x, splat(0x1p23F)), x));
+  const VecI power = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, nc::kSqrtHalfBits)));
+  const VecF m = hn::BitCast(df, hn::Sub(bits, hn::ShiftLeft<23>(power)));
+  const VecF n = hn::Sub(hn::ConvertTo(df, power), hn::IfThenElseZero(subnormal, splat(23.0F)));
+  VecF y = log_sum(n, hn::Sub(m, splat(1.0F)));
+  y = hn::IfThenElse(hn::Eq(x, hn::Inf(df)), x, y);
+  const VecF zero = hn::Zero(df);
+  const VecF none = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(hn::Inf(df)), hn::NaN(df));
+  return hn::IfThenElse(hn::Gt(x, zero), y, none);
+}
+
 HWY_INLINE VecF erf(VecF x) {
   const VecF small = hn::MulAdd(x, polynomial(nc::kErfSmall, hn::Mul(x, x)), x);
   const VecF a = at_most(hn::Abs(x), splat(nc::kErfEnd));
@@ -86,6 +122,31 @@ HWY_INLINE VecF sigmoid(VecF x) {
   return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(F32())), e, one), hn::Add(one, e));
 }
 
+HWY_INLINE VecF silu(VecF x) {
+  return hn::Mul(x, sigmoid(x));
+}
+
+HWY_INLINE VecF softplus(VecF x) {
+  const VecF one = splat(1.0F);
+  const VecF e = exp(hn::Neg(hn::Abs(x)));
+  const auto above = hn::Gt(e, splat(nc::kSqrt2Less1));
+  const VecF f = hn::IfThenElse(above, hn::Mul(splat(0.5F), hn::Sub(e, one)), e);
+  const VecF tail = log_sum(hn::IfThenElseZero(above, one), f);
+  return hn::Add(at_least(x, hn::Zero(F32())), tail);
+}
+
+HWY_INLINE VecF mish(VecF x) {
+  const VecF two = splat(2.0F);
+  const VecF e = exp(at_most(x, splat(nc::kMishEnd)));
+  const VecF w = hn::Mul(e, hn::Add(e, two));
+  return hn::Mul(x, hn::Div(w, hn::Add(w, two)));
+}
+
+HWY_INLINE VecF hard_swish(VecF x) {
+  const VecF gate = hn::MulAdd(x, splat(nc::kSixth), splat(0.5F));
+  return hn::Mul(x, at_most(at_least(gate, hn::Zero(F32())), splat(1.0F)));
+}
+
 HWY_INLINE VecF gelu(VecF x) {
   const VecF h = hn::Mul(splat(0.5F), x);
   return hn::MulAdd(h, erf(hn::Mul(x, splat(nc::kInvSqrt2))), h);
@@ -99,6 +160,48 @@ HWY_INLINE VecF gelu_tanh(VecF x) {
 
 HWY_INLINE VecF relu(VecF x) {
   return at_least(x, hn::Zero(F32()));
+}
+
+HWY_INLINE VecF cube(VecF x) {
+  using F64 = hn::Repartition<double, F32>;
+  using Half = hn::Half<F32>;
+  const auto cubed = [](hn::Vec<Half> half) HWY_ATTR {
+    const auto v = hn::PromoteTo(F64(), half);
+    return hn::DemoteTo(Half(), hn::Mul(hn::Mul(v, v), v));
+  };
+  return hn::Combine(F32(), cubed(hn::UpperHalf(Half(), x)), cubed(hn::LowerHalf(Half(), x)));
+}
+HWY_INLINE VecF half_power(VecF x) {
+  const VecF size = hn::Abs(x);
+  const auto infinite = hn::Eq(size, hn::Inf(F32()));
+  return hn::IfThenElse(infinite, size, hn::Sqrt(hn::Add(x, splat(0.0F))));
+}
+
+// As numerics::round_to_f16.
+HWY_INLINE VecF round_f16(VecF x) {
+  using U32 = hn::RebindToUnsigned<F32>;
+  const U32 u;
+  const F32 d;
+  const VecF size = hn::Abs(x);
+  const auto bits = hn::BitCast(u, size);
+  const auto odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(u, 1U));
+  const auto kept = hn::And(hn::Add(bits, hn::Add(odd, hn::Set(u, 0xfffU))), hn::Set(u, ~0x1fffU));
+  VecF r = hn::BitCast(d, kept);
+  r = hn::IfThenElse(hn::Ge(r, splat(65536.0F)), hn::Inf(d), r);
+  const VecF half = splat(0.5F);
+  r = hn::IfThenElse(hn::Lt(size, splat(0x1p-14F)), hn::Sub(hn::Add(size, half), half), r);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(r, x));
+}
+
+// As numerics::round_to_bf16.
+HWY_INLINE VecF round_bf16(VecF x) {
+  using U32 = hn::RebindToUnsigned<F32>;
+  const U32 u;
+  const auto bits = hn::BitCast(u, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1U));
+  const auto kept =
+      hn::And(hn::Add(bits, hn::Add(odd, hn::Set(u, 0x7fffU))), hn::Set(u, 0xffff0000U));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::BitCast(F32(), kept));
 }
 
 // numerics::larger. Highway's Ne is an ordered comparison on x86, false for NaN: Not(Eq) is not.
