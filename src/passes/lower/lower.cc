@@ -12,6 +12,7 @@
 #include "ops/infer.h"
 #include "passes/lower/chains.h"
 #include "passes/lower/context.h"
+#include "passes/lower/fuse_maps.h"
 #include "passes/standardize/coded_operators.h"
 #include "passes/standardize/standard_operators.h"
 
@@ -20,9 +21,9 @@ namespace lowering {
 namespace {
 
 using LowerFn = Result<bool>(Context&, const Node&);
-constexpr std::array<LowerFn*, 7> kLowerings = {lower_conv, lower_gemm,     lower_pool,
-                                                lower_add,  lower_movement, lower_normalization,
-                                                lower_unary};
+constexpr std::array<LowerFn*, 9> kLowerings = {
+    lower_conv,     lower_gemm,          lower_pool,        lower_table, lower_add,
+    lower_movement, lower_normalization, lower_elementwise, lower_unary};
 
 /// Q whose operands are all constant: it waits until someone asks for its codes.
 bool quantizes_constant(const Context& c, const Node& node) {
@@ -203,7 +204,9 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   c.out().remove_dead();
   OCTET_TRY_WITH(verify(c.out()), "the lowered graph");
   OCTET_TRY_WITH(infer_types(c.out()), "the lowered graph");
-  return Lowered{std::move(c.out()), c.take_notes()};
+  Lowered lowered{std::move(c.out()), c.take_notes()};
+  if (options.fuse) OCTET_TRY_WITH(lowering::fuse_maps(lowered.graph, lowered.notes), "lower");
+  return lowered;
 }
 
 } // namespace octet
