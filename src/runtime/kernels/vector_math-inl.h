@@ -27,12 +27,21 @@ HWY_INLINE VecF splat(float x) {
   return hn::Set(F32(), x);
 }
 
-// Comparisons instead of bare minimum and maximum: NaN passes on every target.
+// x < lo ? lo : x and x > hi ? hi : x. The instruction is defined as lo > x ? lo : x, with NaN and
+// zeros as there; Highway's functions leave them open.
 HWY_INLINE VecF at_least(VecF x, VecF lo) {
-  return hn::IfThenElse(hn::Lt(x, lo), lo, x);
+#if HWY_TARGET == HWY_AVX3
+  return VecF{_mm512_max_ps(lo.raw, x.raw)};
+#else
+  return VecF{_mm256_max_ps(lo.raw, x.raw)};
+#endif
 }
 HWY_INLINE VecF at_most(VecF x, VecF hi) {
-  return hn::IfThenElse(hn::Gt(x, hi), hi, x);
+#if HWY_TARGET == HWY_AVX3
+  return VecF{_mm512_min_ps(hi.raw, x.raw)};
+#else
+  return VecF{_mm256_min_ps(hi.raw, x.raw)};
+#endif
 }
 
 template <int kCount>
@@ -44,37 +53,68 @@ HWY_INLINE VecF polynomial(const float (&c)[kCount], VecF x) {
   return y;
 }
 
-HWY_INLINE VecF exp(VecF x0) {
-  const I32 di;
-  const F32 df;
+// x = n * ln 2 + r; t holds n in its low bits. All are NaN where x is.
+struct Reduced {
+  VecF t, n, r;
+};
+
+HWY_INLINE Reduced reduced(VecF x) {
   const VecF magic = splat(nc::kMagic);
-  const VecF x = at_most(at_least(x0, splat(nc::kExpLow)), splat(nc::kExpHigh));
   const VecF t = hn::MulAdd(x, splat(nc::kLog2E), magic);
   const VecF n = hn::Sub(t, magic);
   VecF r = hn::MulAdd(n, splat(-nc::kLn2High), x);
   r = hn::MulAdd(n, splat(-nc::kLn2Low), r);
-  const VecF y = hn::Add(hn::MulAdd(polynomial(nc::kExp, r), hn::Mul(r, r), r), splat(1.0F));
-  const VecI power = hn::Sub(hn::BitCast(di, t), hn::Set(di, nc::kMagicBits));
+  return {t, n, r};
+}
+
+// e^r for a reduced r.
+HWY_INLINE VecF exp_of_rest(VecF r) {
+  return hn::Add(hn::MulAdd(polynomial(nc::kExp, r), hn::Mul(r, r), r), splat(1.0F));
+}
+
+// e^x for x from kExpLow to kExpHigh. y * 2^n is rounded where it is subnormal, in both forms once.
+HWY_INLINE VecF exp_within(VecF x) {
+  const Reduced v = reduced(x);
+  const VecF y = exp_of_rest(v.r);
+#if HWY_TARGET == HWY_AVX3
+  return VecF{_mm512_scalef_ps(y.raw, v.n.raw)};
+#else
+  const I32 di;
+  const F32 df;
+  const VecI power = hn::Sub(hn::BitCast(di, v.t), hn::Set(di, nc::kMagicBits));
   const VecI half = hn::ShiftRight<1>(power);
   const VecI bias = hn::Set(di, 127);
   const VecF first = hn::BitCast(df, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const VecF second = hn::BitCast(df, hn::ShiftLeft<23>(hn::Add(hn::Sub(power, half), bias)));
-  return hn::IfThenElse(hn::Eq(x0, x0), hn::Mul(hn::Mul(y, first), second), x0);
+  return hn::Mul(hn::Mul(y, first), second);
+#endif
 }
 
-HWY_INLINE VecF expm1(VecF x0) {
+// e^x for x from -80 to 80, where y * 2^n is exact.
+HWY_INLINE VecF exp_small(VecF x) {
   const I32 di;
-  const VecF magic = splat(nc::kMagic);
-  const VecF x = at_most(at_least(x0, splat(nc::kExpm1Low)), splat(nc::kExpHigh));
-  const VecF t = hn::MulAdd(x, splat(nc::kLog2E), magic);
-  const VecF n = hn::Sub(t, magic);
-  VecF r = hn::MulAdd(n, splat(-nc::kLn2High), x);
-  r = hn::MulAdd(n, splat(-nc::kLn2Low), r);
-  const VecF p = hn::MulAdd(polynomial(nc::kExp, r), hn::Mul(r, r), r);
-  const VecI power = hn::Sub(hn::BitCast(di, t), hn::Set(di, nc::kMagicBits - 126));
+  const Reduced v = reduced(x);
+  const VecI power = hn::Sub(hn::BitCast(di, v.t), hn::Set(di, nc::kMagicBits - 127));
+  return hn::Mul(exp_of_rest(v.r), hn::BitCast(F32(), hn::ShiftLeft<23>(power)));
+}
+
+// e^x for x up to 0.
+HWY_INLINE VecF exp_of_negative(VecF x) {
+  return exp_within(at_least(x, splat(nc::kExpLow)));
+}
+
+HWY_INLINE VecF exp(VecF x) {
+  return exp_of_negative(at_most(x, splat(nc::kExpHigh)));
+}
+
+HWY_INLINE VecF expm1(VecF x) {
+  const I32 di;
+  const Reduced v = reduced(at_most(at_least(x, splat(nc::kExpm1Low)), splat(nc::kExpHigh)));
+  const VecF p = hn::MulAdd(polynomial(nc::kExp, v.r), hn::Mul(v.r, v.r), v.r);
+  const VecI power = hn::Sub(hn::BitCast(di, v.t), hn::Set(di, nc::kMagicBits - 126));
   const VecF half = hn::BitCast(F32(), hn::ShiftLeft<23>(power));
   const VecF y = hn::MulAdd(p, half, hn::Sub(half, splat(0.5F)));
-  return hn::IfThenElse(hn::Eq(x0, x0), hn::CopySign(hn::Add(y, y), x0), x0);
+  return hn::CopySign(hn::Add(y, y), x);
 }
 
 HWY_INLINE VecF log_sum(VecF n, VecF f) {
@@ -101,7 +141,7 @@ HWY_INLINE VecF log(VecF x) {
 HWY_INLINE VecF erf(VecF x) {
   const VecF small = hn::MulAdd(x, polynomial(nc::kErfSmall, hn::Mul(x, x)), x);
   const VecF a = at_most(hn::Abs(x), splat(nc::kErfEnd));
-  const VecF e = exp(hn::Neg(hn::Mul(polynomial(nc::kErfLarge, a), a)));
+  const VecF e = exp_small(hn::Neg(hn::Mul(polynomial(nc::kErfLarge, a), a)));
   const VecF large = hn::CopySign(hn::Sub(splat(1.0F), e), x);
   return hn::IfThenElse(hn::Lt(a, splat(nc::kErfSplit)), small, large);
 }
@@ -111,14 +151,14 @@ HWY_INLINE VecF tanh(VecF x) {
   const VecF small = hn::MulAdd(hn::Mul(x, s), polynomial(nc::kTanh, s), x);
   const VecF a = at_most(hn::Abs(x), splat(nc::kTanhEnd));
   const VecF one = splat(1.0F);
-  const VecF q = hn::Div(splat(2.0F), hn::Add(exp(hn::Add(a, a)), one));
+  const VecF q = hn::Div(splat(2.0F), hn::Add(exp_small(hn::Add(a, a)), one));
   const VecF large = hn::CopySign(hn::Sub(one, q), x);
   return hn::IfThenElse(hn::Lt(a, splat(nc::kTanhSplit)), small, large);
 }
 
 HWY_INLINE VecF sigmoid(VecF x) {
   const VecF one = splat(1.0F);
-  const VecF e = exp(hn::Neg(hn::Abs(x)));
+  const VecF e = exp_of_negative(hn::Neg(hn::Abs(x)));
   return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(F32())), e, one), hn::Add(one, e));
 }
 
@@ -128,7 +168,7 @@ HWY_INLINE VecF silu(VecF x) {
 
 HWY_INLINE VecF softplus(VecF x) {
   const VecF one = splat(1.0F);
-  const VecF e = exp(hn::Neg(hn::Abs(x)));
+  const VecF e = exp_of_negative(hn::Neg(hn::Abs(x)));
   const auto above = hn::Gt(e, splat(nc::kSqrt2Less1));
   const VecF f = hn::IfThenElse(above, hn::Mul(splat(0.5F), hn::Sub(e, one)), e);
   const VecF tail = log_sum(hn::IfThenElseZero(above, one), f);
