@@ -89,6 +89,14 @@ class LayerNet {
   int next_ = 0;
 };
 
+/// Random tensors for all inputs, whose shapes are known.
+inline std::vector<Tensor> inputs_of(LayerNet& net, const Graph& g) {
+  std::vector<Tensor> out;
+  for (const ValueId id : g.inputs())
+    out.push_back(net.random_tensor(*g.value(id).type.static_shape()));
+  return out;
+}
+
 /// How many nodes of an operator of octet.native the graph becomes.
 inline int count_lowered(const Graph& graph, std::string_view op) {
   const Lowered lowered = lower(graph).value();

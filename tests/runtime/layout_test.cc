@@ -9,6 +9,7 @@ namespace {
 using test::Coding;
 using test::count_lowered;
 using test::expect_meaning;
+using test::inputs_of;
 using test::LayerNet;
 
 constexpr Coding kIn{.scale = 0.05F};
@@ -23,13 +24,6 @@ ValueId image(LayerNet& net, Made made, int64_t c, int64_t h, int64_t w, const C
   const ValueId x = net.codes(net.input({2, made == Made::kImage ? 2 : c, h, w}), kIn);
   if (made == Made::kPlain) return net.op("Relu", {x});
   return net.codes(net.conv(x, net.weights({c, 2, 3, 3}, 0.01F), {1, 1, 1, 1}), coding);
-}
-
-std::vector<Tensor> inputs_of(LayerNet& net, const Graph& g) {
-  std::vector<Tensor> out;
-  for (const ValueId id : g.inputs())
-    out.push_back(net.random_tensor(*g.value(id).type.static_shape()));
-  return out;
 }
 
 void check(LayerNet& net, ValueId y, double step) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// exp, erf, tanh, sigmoid and GELU in float: octet's own polynomials, the specification of
-// octet.native operators and of the vector kernels, which repeat these steps lane by lane.
+// exp, log, erf, tanh, sigmoid and what is made of them in float: octet's own polynomials, the
+// specification of octet.native operators and of the vector kernels, which repeat these steps lane
+// by lane.
 // Coefficients: weighted minimax fits in 113-bit arithmetic, rounded one by one. The worst error
 // over all floats, against the exact value, is stated with each function and found by
-// tests/kernels/unary_test.cc.
+// tests/kernels/map_functions_test.cc.
 #pragma once
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 namespace octet::numerics {
 
@@ -27,6 +29,15 @@ inline constexpr float kExpHigh = 89.0F;  // above it to infinity
 inline constexpr float kMagic = 12582912.0F;
 inline constexpr int32_t kMagicBits = 0x4B400000;
 
+// (log(1 + f) - f + f^2 / 2) / f^3 on [sqrt(1/2) - 1, sqrt(2) - 1].
+inline constexpr float kLog[] = {0x1.555554p-2F, -0x1.000226p-2F, 0x1.99a01ap-3F, -0x1.54728ap-3F,
+                                 0x1.22d964p-3F, -0x1.0d826ap-3F, 0x1.055d44p-3F, -0x1.38c576p-4F};
+inline constexpr int32_t kSqrtHalfBits = 0x3F3504F3;
+inline constexpr float kSqrt2Less1 = 0x1.a8279ap-2F;
+// Above it log(1 + e^x) is x, and tanh of that 1.
+inline constexpr float kMishEnd = 20.0F;
+inline constexpr float kExpm1Low = -25.0F; // below it e^x - 1 rounds to -1
+
 // erf(x) / x - 1 in x^2 on [0, 0.9].
 inline constexpr float kErfSmall[] = {0x1.06eba8p-3F, -0x1.81274p-2F, 0x1.ce2d62p-4F,
                                       -0x1.b800dp-6F, 0x1.5446bp-8F,  -0x1.a5ea68p-11F,
@@ -44,6 +55,7 @@ inline constexpr float kTanh[] = {-0x1.555554p-2F, 0x1.111076p-3F,  -0x1.b9f038p
 inline constexpr float kTanhSplit = 0.625F;
 inline constexpr float kTanhEnd = 10.0F;
 
+inline constexpr float kSixth = 1.0F / 6.0F;
 inline constexpr float kInvSqrt2 = 0x1.6a09e6p-1F;
 inline constexpr float kGeluCubic = 0.044715F;
 inline constexpr float kSqrt2OverPi = 0x1.988454p-1F;
@@ -79,6 +91,43 @@ inline float exp(float x) {
   return y * first * second;
 }
 
+/// e^x - 1. Worst error 1.47 ulp.
+inline float expm1(float x) {
+  using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
+  if (x != x) return x;
+  float a = x < kExpm1Low ? kExpm1Low : x;
+  a = a > kExpHigh ? kExpHigh : a;
+  const float t = std::fma(a, kLog2E, kMagic);
+  const float n = t - kMagic;
+  float r = std::fma(n, -kLn2High, a);
+  r = std::fma(n, -kLn2Low, r);
+  const float p = std::fma(polynomial(kExp, r), r * r, r);
+  // Twice 2^(n - 1), for n reaches 128.
+  const auto half = std::bit_cast<float>((std::bit_cast<int32_t>(t) - kMagicBits + 126) << 23);
+  return std::copysign(2.0F * std::fma(p, half, half - 0.5F), x);
+}
+
+/// n * ln 2 + log(1 + f) for 1 + f from sqrt(1/2) to sqrt(2).
+inline float log_sum(float n, float f) {
+  using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
+  float y = std::fma(f * f, std::fma(f, polynomial(kLog, f), -0.5F), f);
+  y = std::fma(n, kLn2Low, y);
+  return std::fma(n, kLn2High, y);
+}
+
+/// The natural logarithm; NaN below 0. Worst error 0.94 ulp.
+inline float log(float x) {
+  using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (!(x > 0.0F)) return x == 0.0F ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
+  if (x == kInfinity) return x;
+  const bool subnormal = x < 0x1p-126F;
+  const auto bits = std::bit_cast<int32_t>(subnormal ? x * 0x1p23F : x);
+  const int32_t power = (bits - kSqrtHalfBits) >> 23;
+  const auto m = std::bit_cast<float>(bits - (power << 23));
+  return log_sum(static_cast<float>(power) - (subnormal ? 23.0F : 0.0F), m - 1.0F);
+}
+
 /// The error function. Worst error 1.1 ulp.
 inline float erf(float x) {
   using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
@@ -106,6 +155,28 @@ inline float sigmoid(float x) {
   return (x < 0.0F ? e : 1.0F) / (1.0F + e);
 }
 
+/// x * sigmoid(x), rounded after each.
+inline float silu(float x) {
+  return x * sigmoid(x);
+}
+
+/// max(x, 0) + log(1 + e^-|x|). Worst error 1.75 ulp; subnormal results are rounded once more.
+inline float softplus(float x) {
+  const float e = exp(-std::fabs(x));
+  const bool above = e > coefficients::kSqrt2Less1;
+  const float tail = log_sum(above ? 1.0F : 0.0F, above ? 0.5F * (e - 1.0F) : e);
+  return (x < 0.0F ? 0.0F : x) + tail;
+}
+
+/// x * tanh(softplus(x)) = x * w / (w + 2) with w = e^x * (e^x + 2). Worst error 4.7 ulp; of results
+/// below 2^-112, ulp of that number.
+inline float mish(float x) {
+  using namespace coefficients; // NOLINT(google-build-using-namespace): constants, in one function
+  const float e = exp(x > kMishEnd ? kMishEnd : x);
+  const float w = e * (e + 2.0F);
+  return x * (w / (w + 2.0F));
+}
+
 /// GELU by the error function: x / 2 * (1 + erf(x / sqrt 2)). Worst error 1e-7, absolute below 1
 /// and relative above; NaN at -infinity, as the formula is.
 inline float gelu(float x) {
@@ -119,6 +190,13 @@ inline float gelu_tanh(float x) {
   const float h = 0.5F * x;
   const float inner = kSqrt2OverPi * std::fma(kGeluCubic * x, x * x, x);
   return std::fma(h, tanh(inner), h);
+}
+
+/// x * min(max(x / 6 + 0.5, 0), 1), the sixth a product and the sum in one rounding.
+inline float hard_swish(float x) {
+  float gate = std::fma(x, coefficients::kSixth, 0.5F);
+  gate = gate < 0.0F ? 0.0F : gate;
+  return x * (gate > 1.0F ? 1.0F : gate);
 }
 
 /// max(x, 0) that keeps NaN and the sign of a zero.

@@ -31,17 +31,7 @@ Result<bool> lower_add(Context& c, const Node& node) {
   const auto& dims_b = c.in().value(b).type.shape;
   const bool same = dims_a && dims_b && dims_a->size() == dims_b->size() &&
                     std::equal(dims_a->begin(), dims_a->end(), dims_b->begin());
-  if (!c.codes(a) || !c.codes(b)) {
-    const auto& ra = c.source(a).real;
-    const auto& rb = c.source(b).real;
-    if (!same || !ra || !rb || !ra->same_order(*rb) || ra->layout == Layout::kPlain) return false;
-    Node made = node;
-    made.inputs = {ra->id, rb->id};
-    made.origin = {node.name};
-    c.note(node, LowerForm::kFloat, "Add", "an operand is not quantized");
-    c.source(y).real = ra->ordered(c.emit(std::move(made), c.in().value(y).name));
-    return true;
-  }
+  if (!c.codes(a) || !c.codes(b)) return false;
   const Epilogue e = c.epilogue(y, false);
   if (e.to == DType::kFloat32) return false;
   Node made;

@@ -148,6 +148,8 @@ class Context {
 Result<bool> lower_conv(Context& c, const Node& node);
 Result<bool> lower_gemm(Context& c, const Node& node);
 Result<bool> lower_pool(Context& c, const Node& node);
+Result<bool> lower_table(Context& c, const Node& node);
+Result<bool> lower_elementwise(Context& c, const Node& node);
 Result<bool> lower_unary(Context& c, const Node& node);
 Result<bool> lower_add(Context& c, const Node& node);
 /// Transpose, Squeeze, Unsqueeze, Slice, Pad, Expand and Identity: what moves elements.

@@ -11,6 +11,7 @@
 #include "ops/infer.h"
 #include "passes/lower/chains.h"
 #include "passes/lower/context.h"
+#include "passes/lower/fuse_maps.h"
 #include "passes/standardize/coded_operators.h"
 #include "passes/standardize/standard_operators.h"
 
@@ -19,10 +20,10 @@ namespace lowering {
 namespace {
 
 using LowerFn = Result<bool>(Context&, const Node&);
-constexpr LowerFn* kLowerings[] = {lower_conv,      lower_gemm,     lower_pool,
-                                   lower_add,       lower_reshape,  lower_joint,
-                                   lower_reduction, lower_movement, lower_normalization,
-                                   lower_recurrent, lower_unary};
+constexpr LowerFn* kLowerings[] = {
+    lower_conv,      lower_gemm,        lower_pool,      lower_table,    lower_add,
+    lower_reshape,   lower_joint,       lower_reduction, lower_movement, lower_normalization,
+    lower_recurrent, lower_elementwise, lower_unary};
 
 /// Q whose operands are all constant: it waits until someone asks for its codes.
 bool quantizes_constant(const Context& c, const Node& node) {
@@ -199,7 +200,9 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   c.out().remove_dead();
   OCTET_TRY_WITH(verify(c.out()), "the lowered graph");
   OCTET_TRY_WITH(infer_types(c.out()), "the lowered graph");
-  return Lowered{std::move(c.out()), c.take_notes()};
+  Lowered lowered{std::move(c.out()), c.take_notes()};
+  if (options.fuse) OCTET_TRY_WITH(lowering::fuse_maps(lowered.graph, lowered.notes), "lower");
+  return lowered;
 }
 
 } // namespace octet

@@ -41,6 +41,8 @@ struct LowerOptions {
   /// false: every Q and DQ stays where it is and products are float, as the file says it literally;
   /// only what is float gets octet's own operators.
   bool integer = true;
+  /// false: elementwise nodes stay apart. The bits are the same.
+  bool fuse = true;
 };
 
 /// What lowering starts from: operators of com.microsoft that standard ones can compute become

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/broadcast.h"
 
-#include "core/for_isa.h"
 #include "runtime/kernels/broadcast_runs.h"
 
 namespace octet::kernels {
@@ -73,21 +72,6 @@ BroadcastPlan plan_broadcast(std::span<const std::vector<int64_t>> inputs,
     }
   }
   return plan;
-}
-
-void binary_broadcast(Binary op,
-                      const BroadcastPlan& plan,
-                      const float* a,
-                      const float* b,
-                      float* y,
-                      Isa isa,
-                      ParallelFor& parallel) {
-  const auto run = for_isa<binary_scalar, binary_avx2, binary_avx512>(isa);
-  const int64_t a_step = plan.strides[0].back();
-  const int64_t b_step = plan.strides[1].back();
-  each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t count) {
-    run(op, {a + from[0], a_step, b + from[1], b_step, count, y + to});
-  });
 }
 
 void where_broadcast(const BroadcastPlan& plan,

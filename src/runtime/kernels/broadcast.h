@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise functions of two or three tensors that broadcast by NumPy's rule. Each result is one
-// correctly rounded operation, so that the bits do not depend on how loops are run.
+// Tensors that broadcast by NumPy's rule: the loops over them, choices, comparisons and logic.
+// Functions of floats are programs (map.h).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "runtime/kernels/unary.h"
+namespace octet {
+class ParallelFor;
+}
 
 namespace octet::kernels {
 
@@ -21,14 +23,6 @@ struct BroadcastPlan {
 /// Axes of size 1 are left out, neighbours joined where all inputs run on or all repeat.
 BroadcastPlan plan_broadcast(std::span<const std::vector<int64_t>> inputs,
                              std::span<const int64_t> output);
-
-void binary_broadcast(Binary op,
-                      const BroadcastPlan& plan,
-                      const float* a,
-                      const float* b,
-                      float* y,
-                      Isa isa,
-                      ParallelFor& parallel);
 
 /// y = condition (bytes, not 0) ? a : b; elements of 4 bytes.
 void where_broadcast(const BroadcastPlan& plan,

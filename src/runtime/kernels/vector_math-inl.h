@@ -27,12 +27,21 @@ HWY_INLINE VecF splat(float x) {
   return hn::Set(F32(), x);
 }
 
-// Comparisons instead of bare minimum and maximum: NaN passes on every target.
+// x < lo ? lo : x and x > hi ? hi : x. The instruction is defined as lo > x ? lo : x, with NaN and
+// zeros as there; Highway's functions leave them open.
 HWY_INLINE VecF at_least(VecF x, VecF lo) {
-  return hn::IfThenElse(hn::Lt(x, lo), lo, x);
+#if HWY_TARGET == HWY_AVX3
+  return VecF{_mm512_max_ps(lo.raw, x.raw)};
+#else
+  return VecF{_mm256_max_ps(lo.raw, x.raw)};
+#endif
 }
 HWY_INLINE VecF at_most(VecF x, VecF hi) {
-  return hn::IfThenElse(hn::Gt(x, hi), hi, x);
+#if HWY_TARGET == HWY_AVX3
+  return VecF{_mm512_min_ps(hi.raw, x.raw)};
+#else
+  return VecF{_mm256_min_ps(hi.raw, x.raw)};
+#endif
 }
 
 template <int kCount>
@@ -44,28 +53,95 @@ HWY_INLINE VecF polynomial(const float (&c)[kCount], VecF x) {
   return y;
 }
 
-HWY_INLINE VecF exp(VecF x0) {
-  const I32 di;
-  const F32 df;
+// x = n * ln 2 + r; t holds n in its low bits. All are NaN where x is.
+struct Reduced {
+  VecF t, n, r;
+};
+
+HWY_INLINE Reduced reduced(VecF x) {
   const VecF magic = splat(nc::kMagic);
-  const VecF x = at_most(at_least(x0, splat(nc::kExpLow)), splat(nc::kExpHigh));
   const VecF t = hn::MulAdd(x, splat(nc::kLog2E), magic);
   const VecF n = hn::Sub(t, magic);
   VecF r = hn::MulAdd(n, splat(-nc::kLn2High), x);
   r = hn::MulAdd(n, splat(-nc::kLn2Low), r);
-  const VecF y = hn::Add(hn::MulAdd(polynomial(nc::kExp, r), hn::Mul(r, r), r), splat(1.0F));
-  const VecI power = hn::Sub(hn::BitCast(di, t), hn::Set(di, nc::kMagicBits));
+  return {t, n, r};
+}
+
+// e^r for a reduced r.
+HWY_INLINE VecF exp_of_rest(VecF r) {
+  return hn::Add(hn::MulAdd(polynomial(nc::kExp, r), hn::Mul(r, r), r), splat(1.0F));
+}
+
+// e^x for x from kExpLow to kExpHigh. y * 2^n is rounded where it is subnormal, in both forms once.
+HWY_INLINE VecF exp_within(VecF x) {
+  const Reduced v = reduced(x);
+  const VecF y = exp_of_rest(v.r);
+#if HWY_TARGET == HWY_AVX3
+  return VecF{_mm512_scalef_ps(y.raw, v.n.raw)};
+#else
+  const I32 di;
+  const F32 df;
+  const VecI power = hn::Sub(hn::BitCast(di, v.t), hn::Set(di, nc::kMagicBits));
   const VecI half = hn::ShiftRight<1>(power);
   const VecI bias = hn::Set(di, 127);
   const VecF first = hn::BitCast(df, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const VecF second = hn::BitCast(df, hn::ShiftLeft<23>(hn::Add(hn::Sub(power, half), bias)));
-  return hn::IfThenElse(hn::Eq(x0, x0), hn::Mul(hn::Mul(y, first), second), x0);
+  return hn::Mul(hn::Mul(y, first), second);
+#endif
+}
+
+// e^x for x from -80 to 80, where y * 2^n is exact.
+HWY_INLINE VecF exp_small(VecF x) {
+  const I32 di;
+  const Reduced v = reduced(x);
+  const VecI power = hn::Sub(hn::BitCast(di, v.t), hn::Set(di, nc::kMagicBits - 127));
+  return hn::Mul(exp_of_rest(v.r), hn::BitCast(F32(), hn::ShiftLeft<23>(power)));
+}
+
+// e^x for x up to 0.
+HWY_INLINE VecF exp_of_negative(VecF x) {
+  return exp_within(at_least(x, splat(nc::kExpLow)));
+}
+
+HWY_INLINE VecF exp(VecF x) {
+  return exp_of_negative(at_most(x, splat(nc::kExpHigh)));
+}
+
+HWY_INLINE VecF expm1(VecF x) {
+  const I32 di;
+  const Reduced v = reduced(at_most(at_least(x, splat(nc::kExpm1Low)), splat(nc::kExpHigh)));
+  const VecF p = hn::MulAdd(polynomial(nc::kExp, v.r), hn::Mul(v.r, v.r), v.r);
+  const VecI power = hn::Sub(hn::BitCast(di, v.t), hn::Set(di, nc::kMagicBits - 126));
+  const VecF half = hn::BitCast(F32(), hn::ShiftLeft<23>(power));
+  const VecF y = hn::MulAdd(p, half, hn::Sub(half, splat(0.5F)));
+  return hn::CopySign(hn::Add(y, y), x);
+}
+
+HWY_INLINE VecF log_sum(VecF n, VecF f) {
+  VecF y = hn::MulAdd(hn::Mul(f, f), hn::MulAdd(f, polynomial(nc::kLog, f), splat(-0.5F)), f);
+  y = hn::MulAdd(n, splat(nc::kLn2Low), y);
+  return hn::MulAdd(n, splat(nc::kLn2High), y);
+}
+
+HWY_INLINE VecF log(VecF x) {
+  const I32 di;
+  const F32 df;
+  const auto subnormal = hn::Lt(x, splat(0x1p-126F));
+  const VecI bits = hn::BitCast(di, hn::IfThenElse(subnormal, hn::Mul(x, splat(0x1p23F)), x));
+  const VecI power = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, nc::kSqrtHalfBits)));
+  const VecF m = hn::BitCast(df, hn::Sub(bits, hn::ShiftLeft<23>(power)));
+  const VecF n = hn::Sub(hn::ConvertTo(df, power), hn::IfThenElseZero(subnormal, splat(23.0F)));
+  VecF y = log_sum(n, hn::Sub(m, splat(1.0F)));
+  y = hn::IfThenElse(hn::Eq(x, hn::Inf(df)), x, y);
+  const VecF zero = hn::Zero(df);
+  const VecF none = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(hn::Inf(df)), hn::NaN(df));
+  return hn::IfThenElse(hn::Gt(x, zero), y, none);
 }
 
 HWY_INLINE VecF erf(VecF x) {
   const VecF small = hn::MulAdd(x, polynomial(nc::kErfSmall, hn::Mul(x, x)), x);
   const VecF a = at_most(hn::Abs(x), splat(nc::kErfEnd));
-  const VecF e = exp(hn::Neg(hn::Mul(polynomial(nc::kErfLarge, a), a)));
+  const VecF e = exp_small(hn::Neg(hn::Mul(polynomial(nc::kErfLarge, a), a)));
   const VecF large = hn::CopySign(hn::Sub(splat(1.0F), e), x);
   return hn::IfThenElse(hn::Lt(a, splat(nc::kErfSplit)), small, large);
 }
@@ -75,15 +151,40 @@ HWY_INLINE VecF tanh(VecF x) {
   const VecF small = hn::MulAdd(hn::Mul(x, s), polynomial(nc::kTanh, s), x);
   const VecF a = at_most(hn::Abs(x), splat(nc::kTanhEnd));
   const VecF one = splat(1.0F);
-  const VecF q = hn::Div(splat(2.0F), hn::Add(exp(hn::Add(a, a)), one));
+  const VecF q = hn::Div(splat(2.0F), hn::Add(exp_small(hn::Add(a, a)), one));
   const VecF large = hn::CopySign(hn::Sub(one, q), x);
   return hn::IfThenElse(hn::Lt(a, splat(nc::kTanhSplit)), small, large);
 }
 
 HWY_INLINE VecF sigmoid(VecF x) {
   const VecF one = splat(1.0F);
-  const VecF e = exp(hn::Neg(hn::Abs(x)));
+  const VecF e = exp_of_negative(hn::Neg(hn::Abs(x)));
   return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(F32())), e, one), hn::Add(one, e));
+}
+
+HWY_INLINE VecF silu(VecF x) {
+  return hn::Mul(x, sigmoid(x));
+}
+
+HWY_INLINE VecF softplus(VecF x) {
+  const VecF one = splat(1.0F);
+  const VecF e = exp_of_negative(hn::Neg(hn::Abs(x)));
+  const auto above = hn::Gt(e, splat(nc::kSqrt2Less1));
+  const VecF f = hn::IfThenElse(above, hn::Mul(splat(0.5F), hn::Sub(e, one)), e);
+  const VecF tail = log_sum(hn::IfThenElseZero(above, one), f);
+  return hn::Add(at_least(x, hn::Zero(F32())), tail);
+}
+
+HWY_INLINE VecF mish(VecF x) {
+  const VecF two = splat(2.0F);
+  const VecF e = exp(at_most(x, splat(nc::kMishEnd)));
+  const VecF w = hn::Mul(e, hn::Add(e, two));
+  return hn::Mul(x, hn::Div(w, hn::Add(w, two)));
+}
+
+HWY_INLINE VecF hard_swish(VecF x) {
+  const VecF gate = hn::MulAdd(x, splat(nc::kSixth), splat(0.5F));
+  return hn::Mul(x, at_most(at_least(gate, hn::Zero(F32())), splat(1.0F)));
 }
 
 HWY_INLINE VecF gelu(VecF x) {
@@ -99,6 +200,48 @@ HWY_INLINE VecF gelu_tanh(VecF x) {
 
 HWY_INLINE VecF relu(VecF x) {
   return at_least(x, hn::Zero(F32()));
+}
+
+HWY_INLINE VecF cube(VecF x) {
+  using F64 = hn::Repartition<double, F32>;
+  using Half = hn::Half<F32>;
+  const auto cubed = [](hn::Vec<Half> half) HWY_ATTR {
+    const auto v = hn::PromoteTo(F64(), half);
+    return hn::DemoteTo(Half(), hn::Mul(hn::Mul(v, v), v));
+  };
+  return hn::Combine(F32(), cubed(hn::UpperHalf(Half(), x)), cubed(hn::LowerHalf(Half(), x)));
+}
+HWY_INLINE VecF half_power(VecF x) {
+  const VecF size = hn::Abs(x);
+  const auto infinite = hn::Eq(size, hn::Inf(F32()));
+  return hn::IfThenElse(infinite, size, hn::Sqrt(hn::Add(x, splat(0.0F))));
+}
+
+// As numerics::round_to_f16.
+HWY_INLINE VecF round_f16(VecF x) {
+  using U32 = hn::RebindToUnsigned<F32>;
+  const U32 u;
+  const F32 d;
+  const VecF size = hn::Abs(x);
+  const auto bits = hn::BitCast(u, size);
+  const auto odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(u, 1U));
+  const auto kept = hn::And(hn::Add(bits, hn::Add(odd, hn::Set(u, 0xfffU))), hn::Set(u, ~0x1fffU));
+  VecF r = hn::BitCast(d, kept);
+  r = hn::IfThenElse(hn::Ge(r, splat(65536.0F)), hn::Inf(d), r);
+  const VecF half = splat(0.5F);
+  r = hn::IfThenElse(hn::Lt(size, splat(0x1p-14F)), hn::Sub(hn::Add(size, half), half), r);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(r, x));
+}
+
+// As numerics::round_to_bf16.
+HWY_INLINE VecF round_bf16(VecF x) {
+  using U32 = hn::RebindToUnsigned<F32>;
+  const U32 u;
+  const auto bits = hn::BitCast(u, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u, 1U));
+  const auto kept =
+      hn::And(hn::Add(bits, hn::Add(odd, hn::Set(u, 0x7fffU))), hn::Set(u, 0xffff0000U));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::BitCast(F32(), kept));
 }
 
 // numerics::larger. Highway's Ne is an ordered comparison on x86, false for NaN: Not(Eq) is not.

@@ -1,48 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the elements of one tensor, or of two or three that broadcast.
-#include <limits>
-
+// Functions of the elements of one tensor, or of two or three that broadcast, which are no programs
+// of floats (map.cc).
 #include "core/format.h"
 #include "core/threads.h"
 #include "runtime/kernels/codes.h"
 #include "runtime/kernels/convert.h"
-#include "runtime/kernels/unary.h"
+#include "runtime/kernels/power.h"
 #include "runtime/steps/broadcast.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
 
 namespace octet::runtime {
 namespace {
-
-std::optional<kernels::Unary> unary_of(const Node& node) {
-  if (node.op_type == "Exp") return kernels::Unary::kExp;
-  if (node.op_type == "Erf") return kernels::Unary::kErf;
-  if (node.op_type == "Tanh") return kernels::Unary::kTanh;
-  if (node.op_type == "Sigmoid") return kernels::Unary::kSigmoid;
-  if (node.op_type == "Relu") return kernels::Unary::kRelu;
-  if (node.op_type == "Sqrt") return kernels::Unary::kSqrt;
-  if (node.op_type == "Reciprocal") return kernels::Unary::kReciprocal;
-  if (node.op_type == "Neg") return kernels::Unary::kNeg;
-  if (node.op_type == "Abs") return kernels::Unary::kAbs;
-  if (node.op_type == "RoundHalf")
-    return node.attr_int("to", 0) == static_cast<int64_t>(DType::kFloat16)
-               ? kernels::Unary::kRoundF16
-               : kernels::Unary::kRoundBf16;
-  if (node.op_type == "Gelu")
-    return node.attr_string("approximate", "none") == "tanh" ? kernels::Unary::kGeluTanh
-                                                             : kernels::Unary::kGelu;
-  return std::nullopt;
-}
-
-std::optional<kernels::Binary> binary_of(const Node& node) {
-  if (node.op_type == "Add") return kernels::Binary::kAdd;
-  if (node.op_type == "Sub") return kernels::Binary::kSub;
-  if (node.op_type == "Mul") return kernels::Binary::kMul;
-  if (node.op_type == "Div") return kernels::Binary::kDiv;
-  if (node.op_type == "Min") return kernels::Binary::kMin;
-  if (node.op_type == "Max") return kernels::Binary::kMax;
-  return std::nullopt;
-}
 
 std::optional<kernels::Compare> compare_of(const Node& node) {
   if (node.op_type == "Equal") return kernels::Compare::kEqual;
@@ -72,23 +41,7 @@ Choice compare_step(kernels::Compare op) {
   return {bind_with(std::move(bind)), "compare", {}};
 }
 
-Choice unary_step(kernels::Unary f, Isa isa) {
-  auto bind = [f, isa](std::span<const Operand> in, std::span<const Operand> out) {
-    return call_step([f, isa, x = in[0].id, y = out[0].id,
-                      count = in[0].count()](Slots slots, ParallelFor& parallel) {
-      kernels::unary(f, at<const float>(slots, x), count, at<float>(slots, y), isa, parallel);
-    });
-  };
-  return {bind_with(std::move(bind)), fmt::format("unary {}", isa_name(isa)), {}};
-}
-
 } // namespace
-
-Choice prepare_unary(const PrepareContext& c) {
-  const auto f = unary_of(c.node);
-  if (!f || c.type(0).type != DType::kFloat32) return Choice::refuse("unary: not of type f32");
-  return unary_step(*f, c.isa);
-}
 
 Choice prepare_pow(const PrepareContext& c) {
   if (c.type(0).type != DType::kFloat32) return Choice::refuse("pow: not of type f32");
@@ -96,7 +49,6 @@ Choice prepare_pow(const PrepareContext& c) {
   if (!exponent || exponent->count() != 1)
     return Choice::refuse("pow: the exponent is not one constant");
   const double e = exponent->at(0);
-  if (const auto f = kernels::unary_power(e)) return unary_step(*f, c.isa);
   auto bind = [e](std::span<const Operand> in, std::span<const Operand> out) {
     return call_step([e, x = in[0].id, y = out[0].id,
                       count = in[0].count()](Slots slots, ParallelFor& parallel) {
@@ -104,42 +56,6 @@ Choice prepare_pow(const PrepareContext& c) {
     });
   };
   return {bind_with(std::move(bind)), "pow", {}};
-}
-
-Choice prepare_clip(const PrepareContext& c) {
-  if (c.type(0).type != DType::kFloat32) return Choice::refuse("clip: not of type f32");
-  // A bound that is absent is one that no number is beyond.
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  float least = -kInfinity, most = kInfinity;
-  if (c.graph.opset("") < 11) {
-    least = c.node.attr_float("min", least);
-    most = c.node.attr_float("max", most);
-  }
-  auto bind = [least, most, isa = c.isa](std::span<const Operand> in,
-                                         std::span<const Operand> out) {
-    const auto id_of = [in](size_t i) { return i < in.size() ? in[i].id : -1; };
-    return call_step([least, most, isa, x = in[0].id, lo = id_of(1), hi = id_of(2), y = out[0].id,
-                      count = in[0].count()](Slots slots, ParallelFor& parallel) {
-      kernels::clip(at<const float>(slots, x), count, lo < 0 ? least : *at<const float>(slots, lo),
-                    hi < 0 ? most : *at<const float>(slots, hi), at<float>(slots, y), isa,
-                    parallel);
-    });
-  };
-  return {bind_with(std::move(bind)), fmt::format("clip {}", isa_name(c.isa)), {}};
-}
-
-Choice prepare_binary(const PrepareContext& c) {
-  const auto op = binary_of(c.node);
-  if (!op || c.type(0).type != DType::kFloat32) return Choice::refuse("binary: not of type f32");
-  if (c.node.inputs.size() != 2) return Choice::refuse("binary: not of two operands");
-  auto bind = [op = *op, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
-    return call_step([op, isa, plan = broadcast_of(in, out[0]), a = in[0].id, b = in[1].id,
-                      y = out[0].id](Slots slots, ParallelFor& parallel) {
-      kernels::binary_broadcast(op, plan, at<const float>(slots, a), at<const float>(slots, b),
-                                at<float>(slots, y), isa, parallel);
-    });
-  };
-  return {bind_with(std::move(bind)), fmt::format("binary {}", isa_name(c.isa)), {}};
 }
 
 Choice prepare_where(const PrepareContext& c) {

@@ -8,9 +8,7 @@ namespace octet::runtime {
 
 PrepareFn prepare_add_codes;
 PrepareFn prepare_average_pool;
-PrepareFn prepare_binary;
 PrepareFn prepare_cast;
-PrepareFn prepare_clip;
 PrepareFn prepare_compare;
 PrepareFn prepare_concat;
 PrepareFn prepare_conv;
@@ -22,6 +20,7 @@ PrepareFn prepare_gather;
 PrepareFn prepare_gemm;
 PrepareFn prepare_layer_norm;
 PrepareFn prepare_logic;
+PrepareFn prepare_map;
 PrepareFn prepare_matmul;
 PrepareFn prepare_matmul_integer;
 PrepareFn prepare_max_pool;
@@ -41,7 +40,6 @@ PrepareFn prepare_softmax;
 PrepareFn prepare_split;
 PrepareFn prepare_table;
 PrepareFn prepare_transpose;
-PrepareFn prepare_unary;
 PrepareFn prepare_where;
 
 } // namespace octet::runtime

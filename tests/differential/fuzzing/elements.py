@@ -41,15 +41,27 @@ def gelu_chain(s, x):
 
 def unary(s, x):
     ops = ["Relu", "Relu", "Relu", "Sigmoid", "Tanh", "LeakyRelu", "Erf", "Abs", "Neg", "Identity", "HardSigmoid", "Elu",
-           "Softplus", "swish"]
+           "Softplus", "Selu", "Softsign", "swish", "mish", "hard_swish"]
+    if s.opset >= 12:
+        ops.append("Celu")
     if s.opset >= 14:
         ops.append("HardSwish")
+    if s.opset >= 18:
+        ops.append("Mish")
     if s.opset >= 20:
         ops.append("Gelu")
     op = s.choose(*ops)
     if op == "swish":
         return s.finish(s.node("Mul", [x, s.node("Sigmoid", [x], s.shape(x))], s.shape(x)))
-    attributes = {"alpha": float(s.choose(0.1, 0.01, 0.3))} if op == "LeakyRelu" and s.chance(0.7) else {}
+    if op == "mish":
+        gate = s.node("Tanh", [s.node("Softplus", [x], s.shape(x))], s.shape(x))
+        return s.finish(s.node("Mul", [x, gate], s.shape(x)))
+    if op == "hard_swish":
+        gate = s.node("HardSigmoid", [x], s.shape(x), alpha=1 / 6, beta=0.5)
+        return s.finish(s.node("Mul", [gate, x], s.shape(x)))
+    attributes = {}
+    if op in ("LeakyRelu", "Elu", "Celu") and s.chance(0.7):
+        attributes["alpha"] = float(s.choose(0.1, 0.01, 0.3))
     if op == "Gelu" and s.chance(0.4):
         attributes["approximate"] = "tanh"
     return s.finish(s.node(op, [x], s.shape(x), **attributes))

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of core/numerics/program.h over tensors that broadcast: each instruction runs over a
+// tile of elements that stays in the first cache, so that a chain of functions reads and writes
+// memory once. Bit for bit Program::eval of each element.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/cpu.h"
+#include "core/numerics/program.h"
+#include "runtime/kernels/broadcast.h"
+
+namespace octet {
+class ParallelFor;
+}
+
+namespace octet::kernels {
+
+/// y[i] = op(a[i], b[i], c[i]) for i < count; an operand that repeats is one number. y may be any
+/// of the operands that do not repeat.
+struct MapCall {
+  struct From {
+    const float* p = nullptr;
+    bool repeats = false;
+  };
+  numerics::MapOp op = numerics::MapOp::kAdd;
+  From a, b, c;
+  int64_t count = 0;
+  float* y = nullptr;
+};
+void map_scalar(const MapCall& call);
+void map_avx2(const MapCall& call);
+void map_avx512(const MapCall& call);
+
+/// A program bound to shapes.
+class MapPlan {
+ public:
+  MapPlan(numerics::Program program,
+          std::span<const std::vector<int64_t>> inputs,
+          std::span<const int64_t> output);
+
+  /// y may be no input that broadcasts.
+  void run(std::span<const float* const> inputs, float* y, Isa isa, ParallelFor& parallel) const;
+
+ private:
+  /// How a tile finds the elements of an input.
+  enum class Way : uint8_t {
+    kDense,   ///< they run on as those of the output
+    kRepeats, ///< one for the whole tile
+    kPattern, ///< each row has the same: written out once for a chunk
+    kRows,    ///< written out for each tile
+  };
+  struct Tile;
+  struct Chunk;
+
+  void choose_tiles();
+  void assign_buffers();
+  Tile tile(int64_t index) const;
+  int64_t offset(size_t input, int64_t row) const;
+  void write_rows(size_t input, const float* x, const Tile& tile, float* to) const;
+  void run_chunk(Chunk& chunk, int64_t begin, int64_t end) const;
+
+  numerics::Program program_;
+  BroadcastPlan loops_;
+  std::vector<Way> ways_;
+  int64_t rows_ = 1;      ///< along the last axis
+  int64_t tile_rows_ = 1; ///< in a tile
+  int64_t piece_ = 1;     ///< elements of a row in a tile
+  int64_t pieces_ = 1;    ///< of a row
+  int64_t tiles_ = 0;
+  int64_t grain_ = 1;
+  int64_t buffer_size_ = 0; ///< elements
+  /// By input or instruction; -1: it needs none.
+  std::vector<int> input_buffers_, result_buffers_;
+  int buffers_ = 0;
+};
+
+} // namespace octet::kernels
