@@ -21,6 +21,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "Quantize", prepare_quantize},
     {kNative, "Dequantize", prepare_dequantize},
     {kNative, "Conv", prepare_conv},
+    {kNative, "ConvTranspose", prepare_conv_transpose},
     {kNative, "Gemm", prepare_gemm},
     {kNative, "MatMul", prepare_matmul},
     {kNative, "MaxPool", prepare_max_pool},

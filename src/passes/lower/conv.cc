@@ -2,7 +2,8 @@
 // Conv with constant weights over images:
 //   DQ ─ Conv(DQ weights, bias) ─ epilogue     becomes QConv
 //   x  ─ Conv(float weights, bias) ─ epilogue  becomes native Conv
-// Both in NHWC, weights turned from OIHW to OHWI.
+//   x  ─ ConvTranspose(...) ─ epilogue         becomes native ConvTranspose
+// All in NHWC, weights turned from OIHW, and IOHW within each group, to OHWI.
 #include <algorithm>
 
 #include "passes/lower/context.h"
@@ -12,7 +13,8 @@ namespace {
 
 constexpr int64_t kOhwi[] = {0, 2, 3, 1};
 
-/// Explicit [top, left, bottom, right] pads; nullopt when auto_pad needs sizes that are not known.
+/// Explicit [top, left, bottom, right] pads; nullopt when auto_pad needs sizes that are known once
+/// the operator is bound to them.
 std::optional<std::vector<int64_t>> explicit_pads(const Context& c,
                                                   const Node& node,
                                                   const Shape& kernel,
@@ -45,9 +47,45 @@ std::vector<int64_t> ones_if_empty(std::vector<int64_t> v) {
   return v;
 }
 
+/// [I, O / group, kh, kw] as [O, kh, kw, I / group].
+Tensor turned(const Tensor& w, int64_t group) {
+  const int64_t per = w.dim(0) / group;
+  const Tensor split = w.reshaped({group, per, w.dim(1), w.dim(2), w.dim(3)}).value();
+  constexpr int64_t kOrder[] = {0, 2, 3, 4, 1};
+  return permuted(split, kOrder).reshaped({group * w.dim(1), w.dim(2), w.dim(3), per}).value();
+}
+
+/// ConvTranspose of floats; DQ of weights that are stored as codes is done ahead.
+Result<bool> lower_conv_transpose(Context& c, const Node& node) {
+  const TypeInfo& x = c.in().value(node.input(0)).type;
+  if (!x.has_rank() || x.rank() != 4 || x.type != DType::kFloat32) return false;
+  if (node.input(2).valid() && !c.constant(node.input(2))) return false;
+  const std::optional<Tensor> w = c.constant(node.input(1));
+  const int64_t group = node.attr_int("group", 1);
+  if (!w || w->type() != DType::kFloat32 || w->rank() != 4 || group < 1 || w->dim(0) % group != 0)
+    return false;
+  Product p{.node = node,
+            .x = c.nhwc(node.input(0)),
+            .x_quant = {},
+            .weights = std::nullopt,
+            .real_weights = turned(*w, group),
+            .bias = node.input(2),
+            .added_bias = std::nullopt,
+            .result = node.outputs[0],
+            .absorbed = {},
+            .why_float = "octet has no ConvTranspose on codes",
+            .attributes = node.attributes,
+            .quantized_op = "",
+            .float_op = "ConvTranspose",
+            .layout = Layout::kNhwc};
+  p.attributes.erase("kernel_shape");
+  return emit_product(c, p);
+}
+
 } // namespace
 
 Result<bool> lower_conv(Context& c, const Node& node) {
+  if (node.is("ConvTranspose")) return lower_conv_transpose(c, node);
   if (!node.is("Conv")) return false;
   const TypeInfo& x = c.in().value(node.input(0)).type;
   if (!x.has_rank() || x.rank() != 4 || x.type != DType::kFloat32) return false;
@@ -65,7 +103,6 @@ Result<bool> lower_conv(Context& c, const Node& node) {
   const auto strides = ones_if_empty(node.attr_ints("strides"));
   const auto dilations = ones_if_empty(node.attr_ints("dilations"));
   const auto pads = explicit_pads(c, node, {any.dim(2), any.dim(3)}, strides, dilations);
-  if (!pads) return false;
 
   Product p{.node = node,
             .x = w ? c.codes_nhwc(node.input(0)) : c.nhwc(node.input(0)),
@@ -83,7 +120,10 @@ Result<bool> lower_conv(Context& c, const Node& node) {
             .layout = Layout::kNhwc};
   p.attributes["strides"].value = strides;
   p.attributes["dilations"].value = dilations;
-  p.attributes["pads"].value = *pads;
+  if (pads)
+    p.attributes["pads"].value = *pads;
+  else
+    p.attributes["auto_pad"] = node.attributes.at("auto_pad");
   p.attributes["group"].value = node.attr_int("group", 1);
   if (w) {
     w->codes = permuted(w->codes, kOhwi);

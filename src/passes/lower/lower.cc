@@ -189,7 +189,12 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   OCTET_TRY_WITH(infer_types(source), "lower");
   OCTET_TRY_WITH(to_standard_operators(source, options.integer), "lower");
   constexpr Rule kChains[] = {{"fuse_gelu", lowering::fuse_gelu},
-                              {"fuse_layer_norm", lowering::fuse_layer_norm}};
+                              {"fuse_layer_norm", lowering::fuse_layer_norm},
+                              {"lines_to_images", lowering::lines_to_images},
+                              {"sink_squeeze", lowering::sink_squeeze},
+                              {"cancel_height", lowering::cancel_height},
+                              {"volume_conv_to_images", lowering::volume_conv_to_images},
+                              {"volume_pool_to_images", lowering::volume_pool_to_images}};
   OCTET_TRY_WITH(rewrite(source, kChains), "lower");
   std::vector<bool> is_output(static_cast<size_t>(source.value_bound()), false);
   for (const ValueId id : source.outputs())

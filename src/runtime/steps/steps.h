@@ -14,6 +14,7 @@ PrepareFn prepare_clip;
 PrepareFn prepare_compare;
 PrepareFn prepare_concat;
 PrepareFn prepare_conv;
+PrepareFn prepare_conv_transpose;
 PrepareFn prepare_dequantize;
 PrepareFn prepare_dynamic_quantize;
 PrepareFn prepare_expand;

@@ -102,14 +102,19 @@ def conv(s, x):
 
 def conv_transpose(s, x):
     batch, channels, *sizes = s.shape(x)
-    kernel, stride, dilation = draw_windows(s, x, strides=(1, 2, 2), dilations=(1,))
-    groups = channels if s.chance(0.2) else 1
+    kernel, stride, dilation = draw_windows(s, x, strides=(1, 2, 2), dilations=(1, 1, 2))
+    groups = int(s.choose(*(g for g in range(1, channels + 1) if channels % g == 0))) if s.chance(0.4) else 1
     out = s.size(12)
     begin, end = draw_pads(s, kernel, dilation)
     extra = [int(s.random.integers(0, st)) if s.chance(0.3) else 0 for st in stride]
-    planes = [(n - 1) * st + k - b - e + o for n, st, k, b, e, o in zip(sizes, stride, kernel, begin, end, extra)]
+    planes = [(n - 1) * st + (k - 1) * d + 1 - b - e + o
+              for n, st, k, d, b, e, o in zip(sizes, stride, kernel, dilation, begin, end, extra)]
+    if min(planes) < 1:
+        raise Impossible("no output is left")
     spend(s, batch * out * groups * int(np.prod(planes)) * int(np.prod(kernel)) * channels // groups)
     attributes = {"strides": stride, "pads": begin + end, "group": groups}
+    if any(d > 1 for d in dilation):
+        attributes["dilations"] = dilation
     if any(extra):
         attributes["output_padding"] = extra
     inputs = [x, s.weights((channels, out, *kernel), channels // groups * int(np.prod(kernel)))]

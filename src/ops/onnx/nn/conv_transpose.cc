@@ -6,61 +6,11 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "ops/shared/transposed_window.h"
 #include "ops/shared/validate.h"
-#include "ops/shared/window.h"
 
 namespace octet::onnx::op_ConvTranspose {
 namespace {
-
-struct ConvTransposeAttrs {
-  WindowAttrs window;
-  std::vector<int64_t> output_padding, output_shape;
-  int64_t group = 1;
-};
-
-Result<ConvTransposeAttrs> parse(const Node& node, std::vector<int64_t> kernel) {
-  ConvTransposeAttrs a;
-  const size_t rank = kernel.size();
-  const auto declared = node.attr_ints("kernel_shape");
-  if (!declared.empty() && declared != kernel)
-    return error("kernel_shape {} and weights of kernel {}; make them equal", to_string(declared),
-                 to_string(kernel));
-  a.window = OCTET_TRY(parse_window(node, std::move(kernel)));
-  a.output_padding = node.attr_ints("output_padding");
-  if (a.output_padding.empty()) a.output_padding.assign(rank, 0);
-  a.output_shape = node.attr_ints("output_shape");
-  if (a.output_shape.size() > rank) // with batch and channels in front
-    a.output_shape.erase(a.output_shape.begin(),
-                         a.output_shape.end() - static_cast<ptrdiff_t>(rank));
-  a.group = node.attr_int("group", 1);
-  if (a.group < 1) return error("group {}; use a positive number", a.group);
-  if (a.output_padding.size() != rank || (!a.output_shape.empty() && a.output_shape.size() != rank))
-    return error("output_padding or output_shape has a count other than {}", rank);
-  for (const auto& list : {a.output_padding, a.output_shape})
-    for (int64_t v : list)
-      if (v < 0 || v > (int64_t{1} << 31))
-        return error("output_padding or output_shape holds {}; use values from 0 to 2^31", v);
-  return a;
-}
-
-/// Output elements along an axis, and the padding taken off in front. Automatic padding takes off
-/// what exceeds input times stride and never adds: where the kernel is shorter than the stride, the
-/// output is.
-struct Extent {
-  int64_t size, pad;
-};
-Extent extent(const ConvTransposeAttrs& a, size_t axis, int64_t in) {
-  const WindowAttrs& w = a.window;
-  const size_t rank = w.spatial_rank();
-  const int64_t full = w.strides[axis] * (in - 1) + a.output_padding[axis] + w.extent(axis);
-  const bool same = w.auto_pad == AutoPad::kSameUpper || w.auto_pad == AutoPad::kSameLower;
-  if (a.output_shape.empty() && !same)
-    return {full - w.pads[axis] - w.pads[rank + axis], w.pads[axis]};
-  const int64_t size =
-      a.output_shape.empty() ? std::min(in * w.strides[axis], full) : a.output_shape[axis];
-  const int64_t total = std::max<int64_t>(full - size, 0);
-  return {size, w.auto_pad == AutoPad::kSameUpper ? total / 2 : total - total / 2};
-}
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   OCTET_TRY(check_count(c, 2, 3));
@@ -79,12 +29,12 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
     kernel.push_back((*w.shape)[i].maybe_value().value_or(0));
   shape.resize(x.shape->size());
   if (std::find(kernel.begin(), kernel.end(), 0) != kernel.end()) return one(type, shape);
-  const auto a = OCTET_TRY(parse(c.node, std::move(kernel)));
+  const auto a = OCTET_TRY(parse_transposed(c.node, std::move(kernel)));
   if ((*x.shape)[1].is_constant() && (*x.shape)[1].value() % a.group != 0)
     return error("{} channels in {} groups; make them divide", (*x.shape)[1].value(), a.group);
   for (size_t i = 0; i < a.window.spatial_rank(); ++i) {
     if (!(*x.shape)[i + 2].is_constant()) continue;
-    const int64_t size = extent(a, i, (*x.shape)[i + 2].value()).size;
+    const int64_t size = transposed_extent(a, i, (*x.shape)[i + 2].value()).size;
     if (size < 0) return error("the output has {} elements on spatial axis {}; pad less", size, i);
     shape[i + 2] = Dim(size);
   }
@@ -114,10 +64,10 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   const auto outputs = OCTET_TRY(infer_values(infer, c));
   const Shape shape = OCTET_TRY(shape_of(outputs[0]));
   const Shape &in = c.inputs[0].shape(), &ws = c.inputs[1].shape();
-  const auto a = OCTET_TRY(parse(c.node, slice_of(ws, 2, ws.size())));
+  const auto a = OCTET_TRY(parse_transposed(c.node, slice_of(ws, 2, ws.size())));
   Window3 g = window3(a.window, slice_of(in, 2, in.size()), slice_of(shape, 2, shape.size()));
   for (size_t i = 0; i < a.window.spatial_rank(); ++i)
-    g.pad[3 - a.window.spatial_rank() + i] = extent(a, i, in[i + 2]).pad;
+    g.pad[3 - a.window.spatial_rank() + i] = transposed_extent(a, i, in[i + 2]).pad;
   const auto x = OCTET_TRY(c.inputs[0].to_doubles());
   const auto w = OCTET_TRY(c.inputs[1].to_doubles());
   std::vector<double> y(static_cast<size_t>(OCTET_TRY(element_count(shape))));

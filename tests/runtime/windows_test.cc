@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions, transposed ones and pools of floats: a kernel takes each, has the bits of the lowered
+// graph on every instruction set, and the numbers of the file.
+#include "runtime/layer_net.h"
+
+namespace octet::test {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Attributes attributes_of(const std::vector<std::pair<std::string, Ints>>& lists,
+                         const std::string& auto_pad = {}) {
+  Attributes a;
+  for (const auto& [key, values] : lists)
+    a[key].value = values;
+  if (!auto_pad.empty()) a["auto_pad"].value = auto_pad;
+  return a;
+}
+
+/// No window runs by reference, and what runs is right but for less than `step`.
+void check(const Graph& graph, const std::vector<Tensor>& inputs, double step = 1e-4) {
+  auto session = Session::create(graph);
+  ASSERT_TRUE(session.ok()) << session.error().text();
+  for (const auto& node : session->plan())
+    if (!node.node.starts_with("Pad"))
+      EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;
+  expect_meaning(graph, inputs, step);
+}
+
+/// One operator on float weights, batch 2.
+struct Case {
+  const char* op;
+  Shape x, w;
+  Attributes attributes;
+  int64_t group = 1;
+};
+
+std::vector<Case> products() {
+  return {
+      {"Conv",
+       {2, 6, 9, 7},
+       {6, 1, 3, 3},
+       attributes_of({{"pads", {1, 0, 2, 1}}, {"strides", {2, 1}}}),
+       6},
+      {"Conv", {2, 4, 8, 9}, {12, 1, 3, 2}, attributes_of({{"dilations", {2, 3}}}), 4},
+      {"Conv",
+       {2, 8, 7, 9},
+       {12, 2, 3, 3},
+       attributes_of({{"strides", {1, 2}}, {"dilations", {2, 1}}}, "SAME_LOWER"),
+       4},
+      {"Conv",
+       {2, 5, 17},
+       {7, 5, 4},
+       attributes_of({{"pads", {2, 1}}, {"strides", {2}}, {"dilations", {2}}})},
+      {"Conv", {2, 6, 12}, {6, 1, 3}, attributes_of({}, "SAME_UPPER"), 6},
+      {"ConvTranspose",
+       {2, 5, 4, 3},
+       {5, 7, 3, 3},
+       attributes_of({{"strides", {2, 2}}, {"pads", {1, 1, 1, 1}}, {"output_padding", {1, 0}}})},
+      {"ConvTranspose",
+       {2, 6, 4, 3},
+       {6, 2, 2, 4},
+       attributes_of({{"strides", {3, 1}}, {"dilations", {1, 2}}, {"pads", {0, 2, 1, 1}}}),
+       3},
+      {"ConvTranspose",
+       {2, 3, 4, 5},
+       {3, 2, 2, 3},
+       attributes_of({{"strides", {2, 3}}, {"output_shape", {9, 12}}}, "SAME_LOWER")},
+      {"ConvTranspose",
+       {2, 3, 4, 5},
+       {3, 2, 3, 3},
+       attributes_of({{"strides", {2, 2}}}, "SAME_UPPER")},
+      {"ConvTranspose",
+       {2, 4, 9},
+       {4, 3, 5},
+       attributes_of({{"strides", {3}}, {"pads", {1, 2}}, {"output_padding", {2}}})},
+      {"ConvTranspose",
+       {2, 4, 9},
+       {4, 1, 4},
+       attributes_of({{"strides", {2}}, {"pads", {1, 1}}}),
+       4},
+      {"ConvTranspose",
+       {2, 3, 2, 2},
+       {3, 4, 1, 2},
+       attributes_of({{"strides", {3, 2}}, {"pads", {0, 1, 0, 0}}})},
+  };
+}
+
+TEST(Windows, OfFloatProducts) {
+  int number = 0;
+  for (const Case& c : products()) {
+    SCOPED_TRACE(testing::Message() << c.op << ", case " << number++);
+    LayerNet net(31);
+    const ValueId x = net.input({c.x.begin(), c.x.end()});
+    Attributes a = c.attributes;
+    a["group"].value = c.group;
+    const int64_t out = std::string(c.op) == "Conv" ? c.w[0] : c.w[1] * c.group;
+    const ValueId w = net.constant(net.random_tensor(c.w, 1)),
+                  b = net.constant(net.random_tensor({out}));
+    const ValueId y = net.op("Relu", {net.op(c.op, {x, w, b}, a)});
+    const Graph g = net.done({y});
+    check(g, {net.random_tensor(c.x)});
+  }
+}
+
+/// Sizes that the file leaves open: the padding is known once they are.
+TEST(Windows, OfOpenSizes) {
+  for (const char* mode : {"SAME_UPPER", "SAME_LOWER"})
+    for (const char* op : {"Conv", "MaxPool", "AveragePool"}) {
+      SCOPED_TRACE(testing::Message() << mode << " " << op);
+      LayerNet net(32);
+      const ValueId x = net.input({Dim::symbol("n"), 4, Dim::symbol("h"), Dim::symbol("w")});
+      std::vector<ValueId> inputs = {x};
+      Attributes a = attributes_of({{"strides", {2, 3}}, {"kernel_shape", {4, 3}}}, mode);
+      if (std::string(op) == "Conv")
+        inputs.push_back(net.constant(net.random_tensor({5, 4, 4, 3}, 1)));
+      const Graph g = net.done({net.op(op, inputs, a)});
+      for (const Shape& shape : {Shape{2, 4, 7, 9}, Shape{1, 4, 12, 5}, Shape{1, 4, 1, 1}})
+        check(g, {net.random_tensor(shape)});
+    }
+}
+
+TEST(Windows, OfPools) {
+  const std::vector<Attributes> forms = {
+      attributes_of({{"kernel_shape", {3, 2}}, {"strides", {2, 2}}}),
+      attributes_of({{"kernel_shape", {3, 3}}, {"strides", {3, 2}}, {"pads", {1, 2, 2, 0}}}),
+      attributes_of({{"kernel_shape", {2, 3}}, {"dilations", {3, 2}}, {"pads", {1, 2, 1, 2}}}),
+      attributes_of({{"kernel_shape", {2, 2}}, {"dilations", {9, 9}}, {"pads", {4, 5, 4, 5}}}),
+      attributes_of({{"kernel_shape", {3, 2}}}, "VALID"),
+  };
+  for (const char* op : {"MaxPool", "AveragePool"})
+    for (size_t i = 0; i < forms.size(); ++i)
+      for (const int64_t ceil : {0, 1})
+        for (const int64_t counts : {0, 1}) {
+          SCOPED_TRACE(testing::Message() << op << " form " << i << " " << ceil << counts);
+          LayerNet net(33, 19);
+          const ValueId x = net.input({2, 5, 8, 9});
+          Attributes a = forms[i];
+          a["ceil_mode"].value = ceil;
+          if (std::string(op) == "AveragePool") a["count_include_pad"].value = counts;
+          const Graph g = net.done({net.op(op, {x}, a)});
+          check(g, {net.random_tensor({2, 5, 8, 9})});
+        }
+}
+
+TEST(Windows, OfVolumes) {
+  const std::vector<std::pair<const char*, Attributes>> forms = {
+      {"Conv", attributes_of({{"pads", {1, 0, 2, 2, 1, 0}}, {"strides", {2, 1, 2}}})},
+      {"Conv", attributes_of({{"dilations", {2, 1, 2}}}, "SAME_UPPER")},
+      {"MaxPool",
+       attributes_of(
+           {{"kernel_shape", {2, 3, 2}}, {"strides", {2, 1, 2}}, {"pads", {1, 1, 0, 0, 2, 1}}})},
+      {"AveragePool",
+       attributes_of(
+           {{"kernel_shape", {3, 2, 2}}, {"strides", {2, 2, 3}}, {"pads", {1, 0, 1, 1, 1, 0}}})},
+      {"GlobalMaxPool", {}},
+      {"GlobalAveragePool", {}},
+  };
+  for (const auto& [op, attributes] : forms)
+    for (const int64_t flag : {0, 1}) {
+      SCOPED_TRACE(testing::Message() << op << " " << flag);
+      LayerNet net(37);
+      const ValueId x = net.input({flag ? Dim::symbol("n") : Dim(2), 4, 5, 6, 7});
+      std::vector<ValueId> inputs = {x};
+      Attributes a = attributes;
+      if (std::string(op) == "Conv") {
+        a["group"].value = flag + 1;
+        inputs.push_back(net.constant(net.random_tensor({6, 4 / (flag + 1), 3, 2, 3}, 1)));
+        inputs.push_back(net.constant(net.random_tensor({6})));
+      } else if (!a.empty()) {
+        a["ceil_mode"].value = flag;
+        if (std::string(op) == "AveragePool") a["count_include_pad"].value = flag;
+      }
+      const Graph g = net.done({net.op(op, inputs, a)});
+      check(g, {net.random_tensor({2, 4, 5, 6, 7})});
+    }
+}
+
+TEST(Windows, OfWholePlanesAndLines) {
+  for (const char* op : {"GlobalMaxPool", "GlobalAveragePool"})
+    for (const Shape& shape : {Shape{2, 5, 4, 6}, Shape{2, 5, 70'000}}) {
+      LayerNet net(34);
+      const ValueId x = net.input({shape.begin(), shape.end()});
+      const Graph g = net.done({net.op(op, {x})});
+      check(g, {net.random_tensor(shape)});
+    }
+  LayerNet net(35);
+  const ValueId x = net.input({2, 5, 11});
+  const Graph g = net.done(
+      {net.op("AveragePool",
+              {net.op("MaxPool", {x}, attributes_of({{"kernel_shape", {3}}, {"pads", {1, 1}}}))},
+              attributes_of({{"kernel_shape", {2}}, {"strides", {2}}}))});
+  check(g, {net.random_tensor({2, 5, 11})});
+}
+
+/// A network over lines stays in the order of its windows from the first to the last, and its codes
+/// reach their products.
+TEST(Windows, LinesAreImagesOfHeight1) {
+  enum class Kind { kFloat, kCoded, kBroadcast };
+  for (const Kind kind : {Kind::kFloat, Kind::kCoded, Kind::kBroadcast}) {
+    SCOPED_TRACE(static_cast<int>(kind));
+    const bool coded = kind == Kind::kCoded;
+    LayerNet net(36);
+    ValueId x = net.input({2, 8, 20});
+    if (coded) x = net.codes(x, {.scale = 0.05F, .zero = 3});
+    const auto layer = [&](ValueId in, Shape w, Ints pads, int64_t group) {
+      const ValueId weights =
+          coded ? net.weights(w, 0.01F) : net.constant(net.random_tensor(w, 0.3));
+      Attributes a = attributes_of({{"pads", std::move(pads)}});
+      a["group"].value = group;
+      const ValueId y = net.op("Relu", {net.op("Conv", {in, weights}, a)});
+      return coded ? net.codes(y, {.scale = 0.2F, .zero = -100}) : y;
+    };
+    const ValueId a = layer(x, {8, 8, 3}, {1, 1}, 1);
+    ValueId b = layer(a, {8, 1, 5}, {2, 2}, 8);
+    if (kind == Kind::kBroadcast)
+      b = net.op("Mul", {net.op("Add", {a, b}), net.constant(net.random_tensor({1, 8, 1}, 1))});
+    const Graph g = net.done({layer(b, {4, 8, 2}, {0, 0}, 1)});
+    check(g, {net.random_tensor({2, 8, 20})}, coded ? 0.2 : 1e-4);
+    EXPECT_EQ(count_lowered(g, "QConv"), coded ? 3 : 0);
+    int transposes = 0, squeezes = 0;
+    const Lowered lowered = lower(g).value();
+    for (const NodeId id : lowered.graph.nodes()) {
+      transposes += lowered.graph.node(id).is("Transpose") ? 1 : 0;
+      squeezes += lowered.graph.node(id).is("Squeeze") ? 1 : 0;
+    }
+    EXPECT_EQ(squeezes, 1) << "the output's";
+    if (kind != Kind::kBroadcast) EXPECT_EQ(transposes, 2) << "in and out";
+  }
+}
+
+} // namespace
+} // namespace octet::test
