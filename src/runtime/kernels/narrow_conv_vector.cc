@@ -45,10 +45,22 @@ HWY_INLINE VecF load(const float* p, Mask mask) {
   return kEdge == Edge::kNone ? hn::LoadU(F32(), p) : hn::MaskedLoad(mask, F32(), p);
 }
 
+// What follows the sums of a tile.
+struct Finish {
+  VecF bias, lo, hi;
+};
+
 template <Edge kEdge>
-HWY_INLINE void finish(const Tile& t, VecF sum, VecF bias, float* y) {
-  if (t.bias != nullptr) sum = hn::Add(sum, bias);
-  sum = at_most(at_least(sum, splat(t.line->epilogue.lo)), splat(t.line->epilogue.hi));
+HWY_INLINE Finish finish_of(const Tile& t) {
+  const FloatEpilogue& e = t.line->epilogue;
+  // Adding -0 changes nothing, not even the sign of a 0.
+  const VecF bias = t.bias == nullptr ? splat(-0.0F) : load<kEdge>(t.bias, t.out);
+  return {bias, splat(e.lo), splat(e.hi)};
+}
+
+template <Edge kEdge>
+HWY_INLINE void finish(const Tile& t, const Finish& f, VecF sum, float* y) {
+  sum = at_most(at_least(hn::Add(sum, f.bias), f.lo), f.hi);
   if constexpr (kEdge == Edge::kNone)
     hn::StoreU(sum, F32(), y);
   else
@@ -95,13 +107,14 @@ void run_tile(const Tile& t) {
       }
     }
   }
-  const VecF bias = t.bias != nullptr ? load<kEdge>(t.bias, t.out) : splat(0.0F);
-  finish<kEdge>(t, s0, bias, t.y);
-  if constexpr (kCount > 1) finish<kEdge>(t, s1, bias, t.y + s.out_c);
-  if constexpr (kCount > 2) finish<kEdge>(t, s2, bias, t.y + 2 * s.out_c);
-  if constexpr (kCount > 3) finish<kEdge>(t, s3, bias, t.y + 3 * s.out_c);
-  if constexpr (kCount > 4) finish<kEdge>(t, s4, bias, t.y + 4 * s.out_c);
-  if constexpr (kCount > 5) finish<kEdge>(t, s5, bias, t.y + 5 * s.out_c);
+  const Finish f = finish_of<kEdge>(t);
+  const int64_t pixel = s.out_c;
+  finish<kEdge>(t, f, s0, t.y);
+  if constexpr (kCount > 1) finish<kEdge>(t, f, s1, t.y + pixel);
+  if constexpr (kCount > 2) finish<kEdge>(t, f, s2, t.y + 2 * pixel);
+  if constexpr (kCount > 3) finish<kEdge>(t, f, s3, t.y + 3 * pixel);
+  if constexpr (kCount > 4) finish<kEdge>(t, f, s4, t.y + 4 * pixel);
+  if constexpr (kCount > 5) finish<kEdge>(t, f, s5, t.y + 5 * pixel);
 }
 
 // Calls run(tile, edge) for each panel of some pixels of y, the first of which is `column`; tap 0
@@ -219,9 +232,10 @@ slide(const Tile& t, const float* x, VecF (&sums)[kSliding], const VecF (&w)[kWi
 }
 
 template <Edge kEdge, int kAt>
-HWY_INLINE void finish_sliding(const Tile& t, const VecF (&sums)[kSliding], VecF bias) {
-  finish<kEdge>(t, sums[kAt], bias, t.y + kAt * t.line->shape->out_c);
-  if constexpr (kAt + 1 < kSliding) finish_sliding<kEdge, kAt + 1>(t, sums, bias);
+HWY_INLINE void finish_sliding(
+    const Tile& t, const Finish& f, const VecF (&sums)[kSliding], float* y, int64_t pixel) {
+  finish<kEdge>(t, f, sums[kAt], y);
+  if constexpr (kAt + 1 < kSliding) finish_sliding<kEdge, kAt + 1>(t, f, sums, y + pixel, pixel);
 }
 
 // `t.taps_w` are the pixels of x under the tile that lie inside the image, `t.step` leads from one
@@ -230,13 +244,15 @@ template <int kWindow, int kStride, Edge kEdge, bool kInside>
 void run_sliding_tile(const Tile& t) {
   const VecF zero = splat(0.0F);
   VecF sums[kSliding] = {zero, zero, zero, zero, zero, zero, zero};
-  for (int64_t i = t.line->taps_h.begin; i < t.line->taps_h.end; ++i) {
+  const Range rows = t.line->taps_h;
+  const int64_t row = t.line->row();
+  const float* x = t.x + rows.begin * row;
+  for (int64_t i = rows.begin; i < rows.end; ++i, x += row) {
     VecF w[kWindow];
     load_weights<kWindow, 0>(t.w + i * kWindow * kWidth, w);
-    slide<kWindow, kStride, kEdge, kInside, 0>(t, t.x + i * t.line->row(), sums, w);
+    slide<kWindow, kStride, kEdge, kInside, 0>(t, x, sums, w);
   }
-  const VecF bias = t.bias != nullptr ? load<kEdge>(t.bias, t.out) : zero;
-  finish_sliding<kEdge, 0>(t, sums, bias);
+  finish_sliding<kEdge, 0>(t, finish_of<kEdge>(t), sums, t.y, t.line->shape->out_c);
 }
 
 template <int kWindow, int kStride>
