@@ -52,8 +52,8 @@ Choice prepare_conv_transpose(const PrepareContext& c) {
   if (!window.ok()) return Choice::refuse(window.error().message());
   const int64_t phases = window->window.strides[0] * window->window.strides[1];
   if (phases > kMostPhases)
-    return Choice::refuse(fmt::format("transposed conv: strides of {} phases, the limit is {}",
-                                      phases, kMostPhases));
+    return Choice::refuse(
+        fmt::format("transposed conv: strides of {} phases, the limit is {}", phases, kMostPhases));
   auto state = std::make_shared<TransposedState>();
   state->window = *std::move(window);
   state->bias = *bias;
