@@ -64,6 +64,23 @@ OCTET_TORCH_REFERENCE(training, Momentum)
 OCTET_TORCH_REFERENCE(training, Adagrad)
 OCTET_TORCH_REFERENCE(training, Adam)
 
+// Finished models and what prepares features for them.
+OCTET_TORCH_REFERENCE(ml, TreeEnsembleClassifier)
+OCTET_TORCH_REFERENCE(ml, TreeEnsembleRegressor)
+OCTET_TORCH_REFERENCE(ml, TreeEnsemble)
+OCTET_TORCH_REFERENCE(ml, LinearClassifier)
+OCTET_TORCH_REFERENCE(ml, LinearRegressor)
+OCTET_TORCH_REFERENCE(ml, SVMClassifier)
+OCTET_TORCH_REFERENCE(ml, SVMRegressor)
+OCTET_TORCH_REFERENCE(ml, Scaler)
+OCTET_TORCH_REFERENCE(ml, Normalizer)
+OCTET_TORCH_REFERENCE(ml, Binarizer)
+OCTET_TORCH_REFERENCE(ml, Imputer)
+OCTET_TORCH_REFERENCE(ml, LabelEncoder)
+OCTET_TORCH_REFERENCE(ml, OneHotEncoder)
+OCTET_TORCH_REFERENCE(ml, ArrayFeatureExtractor)
+OCTET_TORCH_REFERENCE(ml, FeatureVectorizer)
+
 // Control flow runs its bodies with the reference.
 OCTET_TORCH_REFERENCE(onnx, If)
 OCTET_TORCH_REFERENCE(onnx, Loop)
