@@ -40,7 +40,16 @@ OCTET_TORCH_REFERENCE(onnx, RoiAlign)
 OCTET_TORCH_REFERENCE(onnx, STFT)
 OCTET_TORCH_REFERENCE(onnx, SoftmaxCrossEntropyLoss)
 OCTET_TORCH_REFERENCE(onnx, Scatter)
+OCTET_TORCH_REFERENCE(onnx, TensorScatter)
 OCTET_TORCH_REFERENCE(onnx, Upsample)
+
+// Drawn numbers follow from no input.
+OCTET_TORCH_REFERENCE(onnx, RandomNormal)
+OCTET_TORCH_REFERENCE(onnx, RandomUniform)
+OCTET_TORCH_REFERENCE(onnx, RandomNormalLike)
+OCTET_TORCH_REFERENCE(onnx, RandomUniformLike)
+OCTET_TORCH_REFERENCE(onnx, Bernoulli)
+OCTET_TORCH_REFERENCE(onnx, Multinomial)
 
 // Results are indices, counts or codes.
 OCTET_TORCH_REFERENCE(onnx, NonZero)
