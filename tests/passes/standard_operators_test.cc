@@ -183,6 +183,80 @@ TEST(StandardOperators, FusedProducts) {
                         "activation_alpha=0.3, alpha=0.5}\noutput y: f32[N, 3]\n"));
 }
 
+/// The graph after the rules: no node of it makes or reads a sequence.
+Graph resolved(const std::string& body) {
+  Graph graph = parse("graph g opset(\"\"=17)\ninput x: f32[2, 6]\ninput z: f32[2, 6]\n" + body);
+  const auto steps = rewrite(graph, standard_operator_rules(),
+                             {.max_steps = -1, .log = {}, .verify = VerifyAfter::kSteps});
+  EXPECT_TRUE(steps.ok()) << (steps.ok() ? "" : steps.error().text());
+  graph.remove_dead();
+  for (const NodeId id : graph.nodes())
+    EXPECT_EQ(std::string::npos, graph.node(id).op_type.find("Sequence")) << graph.node(id).op_type;
+  return graph;
+}
+
+void expect_resolved(const std::string& with_sequences, const std::string& without) {
+  SCOPED_TRACE(with_sequences);
+  expect_same_numbers(
+      parse("graph g opset(\"\"=17)\ninput x: f32[2, 6]\ninput z: f32[2, 6]\n" + without),
+      resolved(with_sequences), 0);
+}
+
+TEST(StandardOperators, SequencesWhoseElementsAreKnown) {
+  const std::string out = "output y: f32[*]\n";
+  const std::string one = "const one: i64[] = [1]\n", last = "const last: i64[] = [-1]\n";
+  expect_resolved(last + "s = SequenceConstruct(x, z)\ny = SequenceAt(s, last)\n" + out,
+                  "y = Identity(z)\n" + out);
+  expect_resolved(
+      one + last +
+          "e = SequenceEmpty()\na = SequenceInsert(e, x)\nb = SequenceInsert(a, z, one)\n"
+          "c = SequenceInsert(b, z, last)\nd = SequenceErase(c, one)\n"
+          "y = ConcatFromSequence(d) {axis=1}\n" +
+          out,
+      "y = Concat(x, z) {axis=1}\n" + out);
+  expect_resolved("s = SequenceConstruct(x, z)\ny = ConcatFromSequence(s) {axis=-1, new_axis=1}\n" +
+                      out,
+                  "const a: i64[1] = [2]\nu = Unsqueeze(x, a)\nv = Unsqueeze(z, a)\n"
+                  "y = Concat(u, v) {axis=2}\n" +
+                      out);
+  const std::string part = "const b: i64[1] = [4]\nconst e: i64[1] = [6]\nconst a: i64[1] = [1]\n"
+                           "y = Slice(x, b, e, a)\n" +
+                           out;
+  expect_resolved(one +
+                      "const n: i64[] = [4]\ns = SplitToSequence(x, n) {axis=1}\n"
+                      "y = SequenceAt(s, one)\n" +
+                      out,
+                  part);
+  expect_resolved(last +
+                      "const n: i64[3] = [1, 3, 2]\ns = SplitToSequence(x, n) {axis=-1}\n"
+                      "y = SequenceAt(s, last)\n" +
+                      out,
+                  part);
+  expect_resolved(one + "s = SplitToSequence(x) {axis=1, keepdims=0}\ny = SequenceAt(s, one)\n" +
+                      out,
+                  one + "y = Gather(x, one) {axis=1}\n" + out);
+  expect_resolved("s = SplitToSequence(x) {axis=1}\ny = SequenceLength(s)\noutput y: i64[]\n",
+                  "const six: i64[] = [6]\ny = Identity(six)\noutput y: i64[]\n");
+}
+
+TEST(StandardOperators, SequencesOfOddPlacesStay) {
+  for (const char* body :
+       {"const far: i64[] = [2]\ns = SequenceConstruct(x, z)\ny = SequenceAt(s, far)\n",
+        "const far: i64[] = [-3]\ns = SequenceConstruct(x, z)\ny = SequenceAt(s, far)\n",
+        "const n: i64[2] = [5, 5]\nconst at: i64[] = [0]\ns = SplitToSequence(x, n) {axis=1}\n"
+        "y = SequenceAt(s, at)\n",
+        "const n: i64[] = [0]\nconst at: i64[] = [0]\ns = SplitToSequence(x, n) {axis=1}\n"
+        "y = SequenceAt(s, at)\n"}) {
+    SCOPED_TRACE(body);
+    Graph graph =
+        parse(std::string("graph g opset(\"\"=17)\ninput x: f32[2, 6]\ninput z: f32[2, 6]\n") +
+              body + "output y: f32[*]\n");
+    const auto steps = rewrite(graph, standard_operator_rules(), {.max_steps = -1, .log = {}});
+    ASSERT_TRUE(steps.ok()) << steps.error().text();
+    EXPECT_TRUE(steps->empty());
+  }
+}
+
 std::string
 codes(const std::string& name, const std::string& type, const std::string& shape, int count) {
   std::string out = "const " + name + ": " + type + shape + " = [";

@@ -33,7 +33,8 @@ std::vector<Rule> standard_operator_rules() {
           {"decompose_ordered", named<decompose_ordered>},
           {"decompose_ordered_attention", named<decompose_ordered_attention>},
           {"decompose_fused_product", named<decompose_fused_product>},
-          {"decompose_gelu", named<decompose_gelu>}};
+          {"decompose_gelu", named<decompose_gelu>},
+          {"resolve_sequences", resolve_sequences}};
 }
 
 std::optional<Patch> decompose_standard(const Graph& graph, const Uses& uses, const Node& node) {

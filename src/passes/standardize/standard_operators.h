@@ -66,5 +66,6 @@ RuleFn decompose_rotary_embedding;
 RuleFn decompose_simplified_layer_norm;
 RuleFn decompose_skip_layer_norm;
 RuleFn decompose_standard_rotary_embedding; ///< that of ai.onnx, in the same way
+RuleFn resolve_sequences;                   ///< those whose elements are known
 
 } // namespace octet
