@@ -16,6 +16,9 @@ constexpr std::string_view kDomain = kMicrosoft;
 namespace octet::training {
 constexpr std::string_view kDomain = "ai.onnx.preview.training";
 }
+namespace octet::ml {
+constexpr std::string_view kDomain = "ai.onnx.ml";
+}
 namespace octet::native {
 constexpr std::string_view kDomain = kNative;
 }

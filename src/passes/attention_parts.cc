@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/attention_parts.h"
 
+#include <limits>
+
 namespace octet {
 
 std::optional<HeadSizes> head_sizes(const Node& node, int64_t columns) {
@@ -40,11 +42,12 @@ ValueId AttentionParts::softmax(ValueId scores) const {
   return patch_.emit("Softmax", {scores}, std::move(axis), name("softmax"));
 }
 
-ValueId AttentionParts::mask_term(ValueId given) const {
+ValueId AttentionParts::mask_term(ValueId given, SizedBy keys) const {
   const TypeInfo& mask = g_.value(given).type;
   if (!mask.has_rank() || mask.rank() < 1 || mask.rank() > 3 || mask.type != DType::kInt32)
     return {};
-  const ValueId counts = mask.rank() == 1 ? within_length(given) : positive(given, mask.rank());
+  const ValueId counts =
+      mask.rank() == 1 ? within_length(given, keys) : positive(given, mask.rank());
   if (!counts.valid()) return {};
   const double filter = static_cast<double>(node_.attr_float("mask_filter_value", -10000));
   return patch_.emit("Where",
@@ -56,35 +59,24 @@ ValueId AttentionParts::mask_term(ValueId given) const {
 ValueId AttentionParts::positive(ValueId mask, int64_t rank) const {
   const ValueId zero = patch_.constant(name("mask_none"), Tensor::scalar<int32_t>(0));
   const ValueId counts = patch_.emit("Greater", {mask, zero}, {}, name("mask_counts"));
-  if (rank == 3) return by_head(counts);
+  if (rank == 3) return emit_unsqueeze(patch_, g_, name("mask_by_head"), counts, 1);
   const ValueId shape = emit_ints(patch_, name("mask_shape"), {0, 1, 1, -1});
   return patch_.emit("Reshape", {counts, shape}, {}, name("mask_by_head"));
 }
 
-/// [B, S, S] to [B, 1, S, S].
-ValueId AttentionParts::by_head(ValueId counts) const {
-  Attributes axes;
-  std::vector<ValueId> inputs = {counts};
-  if (g_.opset() < 13)
-    axes["axes"].value = std::vector<int64_t>{1};
-  else
-    inputs.push_back(emit_ints(patch_, name("mask_axes"), {1}));
-  return patch_.emit("Unsqueeze", std::move(inputs), std::move(axes), name("mask_by_head"));
-}
-
 /// Key k counts when k is below the length of its row.
-ValueId AttentionParts::within_length(ValueId given) const {
+ValueId AttentionParts::within_length(ValueId given, SizedBy by) const {
   const TypeInfo& x = g_.value(node_.input(0)).type;
   const TypeInfo& mask = g_.value(given).type;
   if (!((*mask.shape)[0] == (*x.shape)[0])) return {};
-  // Codes should have no other reader than DQ: what they are made from has the same sizes.
-  const Node* made = g_.producer(node_.input(0));
-  const bool codes =
-      made != nullptr && (made->is("QuantizeLinear") || made->is("DynamicQuantizeLinear"));
-  const ValueId sized = codes ? made->input(0) : node_.input(0);
-  const ValueId shape = patch_.emit("Shape", {sized}, {}, name("mask_sizes"));
-  const ValueId at = patch_.constant(name("mask_step_axis"), Tensor::scalar<int64_t>(1));
-  const ValueId steps = patch_.emit("Gather", {shape, at}, {}, name("mask_steps"));
+  if (!by.value.valid()) {
+    // Codes should have no other reader than DQ: what they are made from has the same sizes.
+    const Node* made = g_.producer(node_.input(0));
+    const bool codes =
+        made != nullptr && (made->is("QuantizeLinear") || made->is("DynamicQuantizeLinear"));
+    by = {codes ? made->input(0) : node_.input(0), 1};
+  }
+  const ValueId steps = emit_size(patch_, name("mask_steps"), by.value, by.axis);
   Attributes to;
   to["to"].value = static_cast<int64_t>(DType::kInt32);
   const ValueId limit = patch_.emit("Cast", {steps}, std::move(to), name("mask_limit"));
@@ -97,6 +89,24 @@ ValueId AttentionParts::within_length(ValueId given) const {
       patch_.emit("Reshape", {given, emit_ints(patch_, name("mask_shape"), {-1, 1, 1, 1})}, {},
                   name("mask_lengths"));
   return patch_.emit("Less", {keys, lengths}, {}, name("mask_counts"));
+}
+
+ValueId AttentionParts::causal_term(SizedBy queries, SizedBy keys, SizedBy past) const {
+  ValueId rows = emit_count(patch_, name("causal_rows"),
+                            emit_size(patch_, name("causal_queries"), queries.value, queries.axis));
+  if (past.value.valid())
+    rows = patch_.emit("Add", {rows, emit_size(patch_, name("causal_past"), past.value, past.axis)},
+                       {}, name("causal_places"));
+  const ValueId columns = emit_count(patch_, name("causal_columns"),
+                                     emit_size(patch_, name("causal_keys"), keys.value, keys.axis));
+  const ValueId later =
+      patch_.emit("Greater", {columns, emit_unsqueeze(patch_, g_, name("causal_by_row"), rows, 1)},
+                  {}, name("causal_later"));
+  constexpr double kLowest = std::numeric_limits<float>::lowest();
+  return patch_.emit("Where",
+                     {later, emit_number(patch_, name("causal_filter"), type_, kLowest),
+                      emit_number(patch_, name("causal_zero"), type_, 0)},
+                     {}, name("causal"));
 }
 
 } // namespace octet

@@ -16,6 +16,12 @@ struct HeadSizes {
 /// Of `columns` weights in all. Nullopt where they do not split into heads.
 std::optional<HeadSizes> head_sizes(const Node& node, int64_t columns);
 
+/// A number of steps: the size of an axis of a value.
+struct SizedBy {
+  ValueId value;
+  int64_t axis = 1;
+};
+
 class AttentionParts {
  public:
   /// `type`: of the scores.
@@ -29,14 +35,15 @@ class AttentionParts {
   /// [B, count, S, size] to [B, S, columns].
   ValueId join(ValueId x, int64_t columns, const std::string& as) const;
   ValueId softmax(ValueId scores) const;
-  /// 0 where a key counts and the filter elsewhere, to be broadcast to [B, heads, S, S]; invalid
-  /// for a mask that this does not read.
-  ValueId mask_term(ValueId mask) const;
+  /// 0 where a key counts and the filter elsewhere, to be broadcast to [B, heads, S, keys]; invalid
+  /// for a mask that this does not read. Without `keys` there are as many as steps of input 0.
+  ValueId mask_term(ValueId mask, SizedBy keys = {}) const;
+  /// [S, keys]: 0 where query i sees key j, j <= past + i, and the lowest number elsewhere.
+  ValueId causal_term(SizedBy queries, SizedBy keys, SizedBy past = {}) const;
 
  private:
   ValueId positive(ValueId mask, int64_t rank) const;
-  ValueId by_head(ValueId counts) const;
-  ValueId within_length(ValueId mask) const;
+  ValueId within_length(ValueId mask, SizedBy keys) const;
 
   const Graph& g_;
   const Node& node_;

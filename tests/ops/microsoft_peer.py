@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The com.microsoft operators of octet's reference executor against ONNX Runtime, on random models of one node each:
-floats within 1e-4, codes within one step (ONNX Runtime computes some of them from rounded tables)."""
+"""The com.microsoft operators of octet's executors against ONNX Runtime, on random models of one node each: floats
+within 1e-4, codes within one step (ONNX Runtime computes some of them from rounded tables)."""
 import os
 import pathlib
 import subprocess
@@ -92,8 +92,8 @@ def float_cases():
     segments = rng.integers(0, 2, size=(2, 5)).astype(np.int32)
     tables = [f32(20, 8), f32(7, 8), f32(2, 8)]
     mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
-    yield "EmbedLayerNormalization", {"epsilon": 1e-5}, [ids, segments, *tables, gamma, beta, mask]
-    yield "EmbedLayerNormalization", {"epsilon": 1e-5}, [ids, None, *tables[:2], None, gamma, beta]
+    yield "EmbedLayerNormalization", {"epsilon": 1e-5, "outputs": 2}, [ids, segments, *tables, gamma, beta, mask]
+    yield "EmbedLayerNormalization", {"epsilon": 1e-5, "outputs": 2}, [ids, None, *tables[:2], None, gamma, beta]
     w, b = f32(8, 24), f32(24)
     for causal in (0, 1):
         heads = {"num_heads": 2, "unidirectional": causal}
@@ -116,7 +116,7 @@ def recurrent_cases():
             whole, zeros = scale([0.01] * directions), np.full(directions, zero(d, 0), d)
             columns = (0.005 + 0.005 * rng.random((directions, 16))).astype(np.float32)
             column_zeros = np.full((directions, 16), zero(d, 0), d)
-            plain = {"hidden_size": 4, "direction": way}
+            plain = {"hidden_size": 4, "direction": way, "outputs": 3}
             yield "DynamicQuantizeLSTM", plain, [
                 f32(5, 3, 6), w, r, f32(directions, 32), None, None, None, None, whole, zeros, whole, zeros]
             yield "DynamicQuantizeLSTM", {**plain, "clip": 0.7}, [
@@ -126,27 +126,132 @@ def recurrent_cases():
                 f32(4, 2, 6), w, r, f32(directions, 32), None, None, None, None, columns, column_zeros, whole, zeros]
 
 
-OUTPUTS = {"EmbedLayerNormalization": 2, "DynamicQuantizeLSTM": 3}
+def rotary_cases():
+    x, cos, sin = f32(2, 3, 16), f32(10, 4), f32(10, 4)
+    places, first = np.array([[0, 1, 2], [5, 3, 1]], np.int64), np.array([4], np.int64)
+    for interleaved in (0, 1):
+        kind = {"interleaved": interleaved}
+        yield "RotaryEmbedding", kind, [x, places, cos, sin]
+        yield "RotaryEmbedding", kind, [x, first, cos, sin]
+        yield "RotaryEmbedding", kind, [x.reshape(2, 3, 2, 8).transpose(0, 2, 1, 3).copy(), places, cos, sin]
+        yield "RotaryEmbedding", kind, [x.reshape(2, 3, 2, 8).transpose(0, 2, 1, 3).copy(), first, cos, sin]
+        yield "RotaryEmbedding", {**kind, "num_heads": 2, "rotary_embedding_dim": 4}, [
+            x, places, cos[:, :2].copy(), sin[:, :2].copy()]
 
 
-def model_of(op, attributes, inputs, outputs):
-    """Weights and the like are constants, the first input is the graph's."""
+def multi_head_cases():
+    q, k, v = f32(2, 3, 8), f32(2, 4, 8), f32(2, 4, 6)
+    heads = {"num_heads": 2}
+    lengths, padding = np.array([2, 4], np.int32), np.array([[1, 0, 1, 0], [1, 1, 1, 1]], np.int32)
+    yield "MultiHeadAttention", heads, [q, k, v]
+    yield "MultiHeadAttention", {**heads, "scale": 0.3}, [q, k, v, f32(22), None, f32(1, 2, 3, 4)]
+    yield "MultiHeadAttention", heads, [q, k, v, None, lengths]
+    yield "MultiHeadAttention", heads, [q, k, v, None, np.array([2, 4, 0, 3, 6, 0, 4, 8], np.int32)]
+    yield "MultiHeadAttention", {**heads, "mask_filter_value": -3.0}, [q, k, v, None, padding]
+    yield "MultiHeadAttention", heads, [q, k, v, None, (f32(2, 3, 4) > 0).astype(np.int32)]
+    yield "MultiHeadAttention", heads, [q, f32(2, 2, 4, 4), f32(2, 2, 4, 4)]
+    k, v, past = f32(2, 3, 8), f32(2, 3, 8), [f32(2, 2, 5, 4), f32(2, 2, 5, 4)]
+    for causal in (0, 1):
+        more = {**heads, "unidirectional": causal}
+        yield "MultiHeadAttention", more, [q, k, v]
+        yield "MultiHeadAttention", {**more, "outputs": 3}, [q, k, v, f32(24), None, None, *past]
+        yield "MultiHeadAttention", {**more, "outputs": 3}, [
+            q, k, v, None, (f32(2, 8) > -1).astype(np.int32), f32(2, 1, 3, 8), *past]
+
+
+def group_query_cases():
+    """Prompts, chunks and single steps: (rows, steps, past, index of the last step in each row, most steps)."""
+    heads = {"num_heads": 4, "kv_num_heads": 2, "outputs": 3}
+    caches = [f32(32, 8), f32(32, 8)]
+
+    def case(rows, steps, past, last, total, attributes, more=(), packed=False):
+        q, k, v = f32(rows, steps, 64), f32(rows, steps, 32), f32(rows, steps, 32)
+        head = [np.concatenate([q, k, v], 2), None, None] if packed else [q, k, v]
+        kept = [None, None] if past is None else [f32(rows, 2, past, 16), f32(rows, 2, past, 16)]
+        return "GroupQueryAttention", {**heads, **attributes}, [
+            *head, *kept, np.array(last, np.int32), np.array([total], np.int32), *more]
+
+    for attributes, more in [({}, ()), ({"do_rotary": 1}, caches), ({"do_rotary": 1, "rotary_interleaved": 1}, caches),
+                             ({"local_window_size": 2}, ()), ({"softcap": 0.5}, ()), ({"smooth_softmax": 1}, ()),
+                             ({"scale": 0.2}, ()), ({}, [None] * 4 + [f32(4)])]:
+        yield case(2, 3, None, [2, 2], 3, attributes, more)
+        yield case(2, 3, 0, [2, 1], 3, attributes, more)
+        yield case(2, 1, 5, [5, 3], 6, attributes, more)
+        yield case(1, 2, 9, [6], 7, attributes, more)
+        yield case(1, 4, 5, [8], 9, attributes, more, packed=True)
+    yield case(1, 3, 4, [6], 7, {"softcap": 0.5}, [None] * 3 + [f32(1, 4, 3, 7)])
+    yield case(1, 3, 0, [2], 3, {"causal": 0})
+    places = np.array([[7, 3, 9]], np.int64)
+    yield case(1, 3, 4, [6], 7, {"do_rotary": 1}, [*caches, places])
+    yield case(1, 3, 0, [2], 3, {"do_rotary": 1}, [*caches, places])
+    yield case(2, 3, 0, [2, 2], 3, {"do_rotary": 1}, [*caches, np.array([[7, 3, 9], [2, 2, 2]], np.int64)])
+
+
+def block_product_cases():
+    n, k = 5, 40
+    for bits in (2, 4, 8):
+        for block in (16, 32):
+            blocks = -(-k // block)
+            a, scales = f32(2, 3, k), np.abs(f32(n, blocks)) * np.float32(0.05)
+            packed = rng.integers(0, 256, size=(n, blocks, block * bits // 8)).astype(np.uint8)
+            zeros = rng.integers(0, 256, size=(n, -(-blocks * bits // 8))).astype(np.uint8)
+            sizes = {"N": n, "K": k, "bits": bits, "block_size": block}
+            yield "MatMulNBits", sizes, [a, packed, scales]
+            yield "MatMulNBits", sizes, [a, packed, scales, zeros, None, f32(n)]
+            if bits < 8:
+                yield "MatMulNBits", sizes, [a, packed, scales, f32(n, blocks)]
+            if bits == 4:
+                groups = rng.integers(0, blocks, size=k).astype(np.int32)
+                yield "MatMulNBits", sizes, [a, packed, scales, None, groups]
+
+
+def fused_cases():
+    x, w, b, z = f32(2, 3, 6, 6), f32(4, 3, 3, 3), f32(4), f32(2, 4, 6, 6)
+    for kind, parameters in [("Relu", []), ("Sigmoid", []), ("Tanh", []), ("LeakyRelu", [0.2]), ("Clip", [-0.5, 0.7]),
+                             ("HardSigmoid", [0.3, 0.4])]:
+        more = {"activation": kind, **({"activation_params": parameters} if parameters else {})}
+        yield "FusedConv", {"pads": [1] * 4, **more}, [x, w, b]
+        yield "FusedConv", {"strides": [2, 2], "dilations": [1, 2], **more}, [x, w]
+    yield "FusedConv", {"pads": [1] * 4, "activation": "Relu"}, [x, w, b, z]
+    a, m, c = f32(3, 8), f32(5, 8), f32(5)
+    for kind, parameters in [("Relu", {}), ("Sigmoid", {}), ("LeakyRelu", {"activation_alpha": 0.2}),
+                             ("HardSigmoid", {"activation_alpha": 0.3, "activation_beta": 0.4})]:
+        yield "FusedGemm", {"transB": 1, "alpha": 0.5, "activation": kind, **parameters}, [a, m, c]
+        yield "FusedGemm", {"transB": 1, "activation": kind, **parameters}, [a, m]
+
+
+def simplified_cases():
+    x, gain = f32(2, 3, 16), f32(16)
+    yield "QuickGelu", {}, [x]
+    yield "QuickGelu", {"alpha": 0.5}, [x * 100]
+    yield "SimplifiedLayerNormalization", {"epsilon": 1e-3, "domain": ""}, [x, gain]
+    yield "SimplifiedLayerNormalization", {"axis": 1, "domain": "", "outputs": 2}, [x, f32(3, 16)]
+    yield "SkipSimplifiedLayerNormalization", {"epsilon": 1e-3}, [x, f32(2, 3, 16), gain]
+    yield "SkipSimplifiedLayerNormalization", {"epsilon": 1e-3, "outputs": "o0  o3"}, [x, f32(2, 3, 16), gain, f32(16)]
+
+
+def model_of(op, attributes, inputs):
+    """Weights and the like are constants, the first input is the graph's. Of the attributes, `domain` and `outputs`
+    (how many, or their names) are the node's."""
+    attributes = {"outputs": 1, "domain": "com.microsoft", **attributes}
+    outputs, domain = attributes.pop("outputs"), attributes.pop("domain")
     names = ["" if v is None else f"i{k}" for k, v in enumerate(inputs)]
-    node = helper.make_node(op, names, [f"o{k}" for k in range(outputs)], domain="com.microsoft", **attributes)
+    made = outputs.split(" ") if isinstance(outputs, str) else [f"o{k}" for k in range(outputs)]
+    node = helper.make_node(op, names, made, domain=domain, **attributes)
     graph = helper.make_graph(
         [node], op,
         [helper.make_tensor_value_info("i0", helper.np_dtype_to_tensor_dtype(inputs[0].dtype), inputs[0].shape)],
-        [helper.make_value_info(f"o{k}", onnx.TypeProto()) for k in range(outputs)],
+        [helper.make_value_info(name, onnx.TypeProto()) for name in made if name],
         [onnx.numpy_helper.from_array(v, f"i{k}") for k, v in enumerate(inputs) if k > 0 and v is not None])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def run_octet(model, x, folder):
+def run_octet(model, x, folder, executor):
     onnx.save(model, folder / "m.onnx")
     np.save(folder / "x.npy", x)
     (folder / "y.npz").unlink(missing_ok=True)
-    command = [OCTET, "run", folder / "m.onnx", "--input", f"i0={folder / 'x.npy'}", "--executor", "reference", "-o",
+    command = [OCTET, "run", folder / "m.onnx", "--input", f"i0={folder / 'x.npy'}", "--executor", executor, "-o",
                folder / "y.npz"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -156,30 +261,35 @@ def run_octet(model, x, folder):
 def main():
     cases = [c for d in (np.uint8, np.int8) for c in qlinear_cases(d)]
     cases += [*product_cases(), *float_cases(), *recurrent_cases()]
+    twice = [*rotary_cases(), *multi_head_cases(), *group_query_cases(), *block_product_cases(), *fused_cases(),
+             *simplified_cases()]
+    cases = [(*c, ["reference"]) for c in cases] + [(*c, ["reference", "native"]) for c in twice]
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1  # more of them quantize parts of a batch by themselves
     failures = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for number, (op, attributes, inputs) in enumerate(cases):
-            model = model_of(op, attributes, inputs, OUTPUTS.get(op, 1))
+        for number, (op, attributes, inputs, executors) in enumerate(cases):
+            model = model_of(op, attributes, inputs)
             session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-            want = session.run(None, {"i0": inputs[0]})
-            try:
-                got = run_octet(model, inputs[0], folder)
-                for k, expected in enumerate(want):
-                    found = got[f"o{k}"]
-                    assert found.shape == expected.shape and found.dtype == expected.dtype, (found.shape, found.dtype)
-                    if expected.dtype == np.float32:
-                        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-                    else:
-                        step = np.abs(found.astype(int) - expected.astype(int)).max()
-                        assert step <= 1, f"{step} steps apart"
-            except AssertionError as e:
-                failures.append(f"{number} {op} {attributes} {inputs[0].dtype}: {str(e)[:400]}")
+            want = dict(zip([o.name for o in session.get_outputs()], session.run(None, {"i0": inputs[0]})))
+            for executor in executors:
+                try:
+                    got = run_octet(model, inputs[0], folder, executor)
+                    for name, expected in want.items():
+                        found = got[name]
+                        assert found.shape == expected.shape and found.dtype == expected.dtype, (
+                            name, found.shape, found.dtype, expected.shape)
+                        if expected.dtype == np.float32:
+                            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+                        else:
+                            step = np.abs(found.astype(int) - expected.astype(int)).max()
+                            assert step <= 1, f"{step} steps apart"
+                except AssertionError as e:
+                    failures.append(f"{number} {op} {attributes} {inputs[0].dtype} {executor}: {str(e)[:400]}")
     print("\n".join(failures))
-    print(f"{len(cases) - len(failures)} of {len(cases)} cases agree with ONNX Runtime")
+    print(f"{len(failures)} differences in {len(cases)} cases")
     return 1 if failures else 0
 
 

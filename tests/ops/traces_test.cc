@@ -24,7 +24,8 @@ std::string text_of(const std::string& path) {
 TEST(Traces, OnnxHasASchemaForEachOperator) {
   constexpr int64_t kOldest = 7; // of the table
   for (const OpDef& op : all_ops()) {
-    if (!op.domain.empty()) continue;
+    // ONNX Runtime's own, which it writes into ai.onnx.
+    if (!op.domain.empty() || op.name == "SimplifiedLayerNormalization") continue;
     const auto* schema = onnx_schemas().find(op.name, std::max(op.since, kOldest));
     EXPECT_NE(nullptr, schema) << op.name << " has no row in src/ops/schema_types_data.cc for "
                                << "operator set " << op.since << ", its first";

@@ -75,6 +75,188 @@ TEST(StandardOperators, AttentionWithOtherColumnsForValues) {
                         "qkv_hidden_sizes=[4, 4, 6], scale=0.25}\noutput y: f32[2, 3, 6]\n"));
 }
 
+TEST(StandardOperators, RmsNormalizations) {
+  for (const char* opset : {"13", "18", "23"}) {
+    SCOPED_TRACE(opset);
+    const std::string head = std::string("graph g opset(\"\"=") + opset +
+                             ", \"com.microsoft\"=1)\ninput x: f32[2, 3, 4]\n" +
+                             constant("gain", "[4]", 4) + constant("b", "[4]", 4);
+    expect_standard(parse(head + "y = SimplifiedLayerNormalization(x, gain) {epsilon=0.001}\n"
+                                 "output y: f32[2, 3, 4]\n"));
+    expect_standard(parse(head + "input s: f32[2, 3, 4]\n" +
+                          "y, m, d, sum = com.microsoft.SkipSimplifiedLayerNormalization(x, s, "
+                          "gain, b) {epsilon=0.001}\n"
+                          "output y: f32[2, 3, 4]\noutput sum: f32[2, 3, 4]\n"));
+  }
+}
+
+TEST(StandardOperators, QuickGelu) {
+  expect_standard(parse("graph g opset(\"\"=13, \"com.microsoft\"=1)\ninput x: f32[N, 4]\n"
+                        "y = com.microsoft.QuickGelu(x) {alpha=1.5}\noutput y: f32[N, 4]\n"));
+}
+
+TEST(StandardOperators, CausalAttention) {
+  expect_standard(parse("graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput x: f32[N, 3, 4]\n"
+                        "input m: i32[N, 3]\n" +
+                        constant("w", "[4, 12]", 48) + constant("b", "[12]", 12) +
+                        "y = com.microsoft.Attention(x, w, b, m) {num_heads=2, unidirectional=1}\n"
+                        "output y: f32[N, 3, 4]\n"));
+}
+
+struct HeadsCase {
+  const char* inputs;
+  const char* call;
+};
+
+TEST(StandardOperators, MultiHeadAttention) {
+  const char* plain = "input k: f32[N, 5, 4]\ninput v: f32[N, 5, 6]\n";
+  const char* past = "input k: f32[N, 3, 4]\ninput v: f32[N, 3, 4]\ninput pk: f32[N, 2, 2, 2]\n"
+                     "input pv: f32[N, 2, 2, 2]\n";
+  for (const HeadsCase& c :
+       {HeadsCase{plain, "(x, k, v) {num_heads=2, scale=0.3}"},
+        HeadsCase{"input k: f32[N, 5, 4]\ninput v: f32[N, 5, 6]\ninput m: i32[N]\n",
+                  "(x, k, v, _, m) {num_heads=2, mask_filter_value=-4.0}"},
+        HeadsCase{"input k: f32[N, 5, 4]\ninput v: f32[N, 5, 6]\ninput m: i32[N, 5]\n",
+                  "(x, k, v, b, m) {num_heads=2, mask_filter_value=-2.5}"},
+        HeadsCase{"input k: f32[N, 5, 4]\ninput v: f32[N, 5, 6]\ninput m: i32[N, 3, 5]\n"
+                  "input a: f32[1, 2, 3, 5]\n",
+                  "(x, k, v, _, m, a) {num_heads=2, unidirectional=1, mask_filter_value=-4.0}"},
+        HeadsCase{"input k: f32[N, 2, 5, 2]\ninput v: f32[N, 2, 5, 3]\n",
+                  "(x, k, v) {num_heads=2}"},
+        HeadsCase{past, "(x, k, v, _, _, _, pk, pv) {num_heads=2, unidirectional=1}"}}) {
+    SCOPED_TRACE(c.call);
+    const bool kept = std::string(c.inputs) == past;
+    std::string text = "graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput x: f32[N, 3, 4]\n";
+    text += c.inputs + constant("b", "[14]", 14);
+    text += (kept ? "y, nk, nv" : "y") + std::string(" = com.microsoft.MultiHeadAttention") +
+            c.call + "\noutput y: f32[*]\n";
+    if (kept) text += "output nk: f32[*]\noutput nv: f32[*]\n";
+    expect_standard(parse(text));
+  }
+}
+
+TEST(StandardOperators, RotaryEmbedding) {
+  for (const char* kind : {"", ", interleaved=1"})
+    for (const HeadsCase& c :
+         {HeadsCase{"f32[N, 3, 16]", "num_heads=2"}, HeadsCase{"f32[N, 2, 3, 8]", "num_heads=0"},
+          HeadsCase{"f32[N, 3, 24]", "num_heads=2, rotary_embedding_dim=8"}})
+      for (const char* places : {"i64[N, 3]", "i64[1]"}) {
+        SCOPED_TRACE(std::string(c.inputs) + c.call + places + kind);
+        expect_standard(parse(
+            std::string("graph g opset(\"\"=13, \"com.microsoft\"=1)\ninput x: ") + c.inputs +
+            "\ninput p: " + places + "\n" + constant("cos", "[5, 4]", 20) +
+            constant("sin", "[5, 4]", 20) + "y = com.microsoft.RotaryEmbedding(x, p, cos, sin) {" +
+            c.call + kind + "}\noutput y: " + c.inputs + "\n"));
+      }
+}
+
+TEST(StandardOperators, BlocksOfCodes) {
+  std::string text = "graph g opset(\"\"=17, \"com.microsoft\"=1)\ninput x: f32[N, 20]\n" +
+                     constant("s", "[3, 2]", 6) + constant("b", "[3]", 3);
+  for (const auto& [name, shape, count] : {std::tuple{"w", "[3, 2, 8]", 48}, {"z", "[3, 1]", 3}}) {
+    text += std::string("const ") + name + ": u8" + shape + " = [";
+    for (int i = 0; i < count; ++i)
+      text += (i == 0 ? "" : ", ") + std::to_string((i * 97 + 13) % 256);
+    text += "]\n";
+  }
+  expect_standard(parse(text +
+                        "y = com.microsoft.MatMulNBits(x, w, s, z, _, b) {N=3, K=20, bits=4, "
+                        "block_size=16}\noutput y: f32[N, 3]\n"));
+}
+
+TEST(StandardOperators, FusedProducts) {
+  for (const char* kind :
+       {"activation=\"Relu\"", "activation=\"Clip\", activation_params=[-0.5, 0.4]",
+        "activation=\"HardSigmoid\", activation_params=[0.3, 0.4]"})
+    for (const char* opset : {"10", "13"}) {
+      SCOPED_TRACE(std::string(kind) + opset);
+      expect_standard(parse(std::string("graph g opset(\"\"=") + opset +
+                            ", \"com.microsoft\"=1)\ninput x: f32[N, 2, 5, 5]\n"
+                            "input z: f32[N, 3, 3, 3]\n" +
+                            constant("w", "[3, 2, 3, 3]", 54) + constant("b", "[3]", 3) +
+                            "y = com.microsoft.FusedConv(x, w, b, z) {" + kind +
+                            "}\noutput y: f32[N, 3, 3, 3]\n"));
+    }
+  expect_standard(parse("graph g opset(\"\"=13, \"com.microsoft\"=1)\ninput x: f32[N, 4]\n" +
+                        constant("w", "[4, 3]", 12) + constant("b", "[3]", 3) +
+                        "y = com.microsoft.FusedGemm(x, w, b) {activation=\"LeakyRelu\", "
+                        "activation_alpha=0.3, alpha=0.5}\noutput y: f32[N, 3]\n"));
+}
+
+/// The graph after the rules: no node of it makes or reads a sequence.
+Graph resolved(const std::string& body) {
+  Graph graph = parse("graph g opset(\"\"=17)\ninput x: f32[2, 6]\ninput z: f32[2, 6]\n" + body);
+  const auto steps = rewrite(graph, standard_operator_rules(),
+                             {.max_steps = -1, .log = {}, .verify = VerifyAfter::kSteps});
+  EXPECT_TRUE(steps.ok()) << (steps.ok() ? "" : steps.error().text());
+  graph.remove_dead();
+  for (const NodeId id : graph.nodes())
+    EXPECT_EQ(std::string::npos, graph.node(id).op_type.find("Sequence")) << graph.node(id).op_type;
+  return graph;
+}
+
+void expect_resolved(const std::string& with_sequences, const std::string& without) {
+  SCOPED_TRACE(with_sequences);
+  expect_same_numbers(
+      parse("graph g opset(\"\"=17)\ninput x: f32[2, 6]\ninput z: f32[2, 6]\n" + without),
+      resolved(with_sequences), 0);
+}
+
+TEST(StandardOperators, SequencesWhoseElementsAreKnown) {
+  const std::string out = "output y: f32[*]\n";
+  const std::string one = "const one: i64[] = [1]\n", last = "const last: i64[] = [-1]\n";
+  expect_resolved(last + "s = SequenceConstruct(x, z)\ny = SequenceAt(s, last)\n" + out,
+                  "y = Identity(z)\n" + out);
+  expect_resolved(
+      one + last +
+          "e = SequenceEmpty()\na = SequenceInsert(e, x)\nb = SequenceInsert(a, z, one)\n"
+          "c = SequenceInsert(b, z, last)\nd = SequenceErase(c, one)\n"
+          "y = ConcatFromSequence(d) {axis=1}\n" +
+          out,
+      "y = Concat(x, z) {axis=1}\n" + out);
+  expect_resolved("s = SequenceConstruct(x, z)\ny = ConcatFromSequence(s) {axis=-1, new_axis=1}\n" +
+                      out,
+                  "const a: i64[1] = [2]\nu = Unsqueeze(x, a)\nv = Unsqueeze(z, a)\n"
+                  "y = Concat(u, v) {axis=2}\n" +
+                      out);
+  const std::string part = "const b: i64[1] = [4]\nconst e: i64[1] = [6]\nconst a: i64[1] = [1]\n"
+                           "y = Slice(x, b, e, a)\n" +
+                           out;
+  expect_resolved(one +
+                      "const n: i64[] = [4]\ns = SplitToSequence(x, n) {axis=1}\n"
+                      "y = SequenceAt(s, one)\n" +
+                      out,
+                  part);
+  expect_resolved(last +
+                      "const n: i64[3] = [1, 3, 2]\ns = SplitToSequence(x, n) {axis=-1}\n"
+                      "y = SequenceAt(s, last)\n" +
+                      out,
+                  part);
+  expect_resolved(one + "s = SplitToSequence(x) {axis=1, keepdims=0}\ny = SequenceAt(s, one)\n" +
+                      out,
+                  one + "y = Gather(x, one) {axis=1}\n" + out);
+  expect_resolved("s = SplitToSequence(x) {axis=1}\ny = SequenceLength(s)\noutput y: i64[]\n",
+                  "const six: i64[] = [6]\ny = Identity(six)\noutput y: i64[]\n");
+}
+
+TEST(StandardOperators, SequencesOfOddPlacesStay) {
+  for (const char* body :
+       {"const far: i64[] = [2]\ns = SequenceConstruct(x, z)\ny = SequenceAt(s, far)\n",
+        "const far: i64[] = [-3]\ns = SequenceConstruct(x, z)\ny = SequenceAt(s, far)\n",
+        "const n: i64[2] = [5, 5]\nconst at: i64[] = [0]\ns = SplitToSequence(x, n) {axis=1}\n"
+        "y = SequenceAt(s, at)\n",
+        "const n: i64[] = [0]\nconst at: i64[] = [0]\ns = SplitToSequence(x, n) {axis=1}\n"
+        "y = SequenceAt(s, at)\n"}) {
+    SCOPED_TRACE(body);
+    Graph graph =
+        parse(std::string("graph g opset(\"\"=17)\ninput x: f32[2, 6]\ninput z: f32[2, 6]\n") +
+              body + "output y: f32[*]\n");
+    const auto steps = rewrite(graph, standard_operator_rules(), {.max_steps = -1, .log = {}});
+    ASSERT_TRUE(steps.ok()) << steps.error().text();
+    EXPECT_TRUE(steps->empty());
+  }
+}
+
 std::string
 codes(const std::string& name, const std::string& type, const std::string& shape, int count) {
   std::string out = "const " + name + ": " + type + shape + " = [";

@@ -176,7 +176,7 @@ TEST(Repair, TurnsCodesThatComeInIntoValues) {
 }
 
 TEST(Repair, SaysWhatIsLeft) {
-  const BadFile foreign = {"foreign", "y = com.microsoft.QuickGelu(x)", "", ""};
+  const BadFile foreign = {"foreign", "y = com.microsoft.MurmurHash3(x)", "", ""};
   const Repaired repaired = repair(parse_bad_file(foreign), "tensorrt-10").value();
   EXPECT_TRUE(repaired.changes.empty());
   EXPECT_FALSE(accepted(repaired.left));

@@ -2,6 +2,8 @@
 // What the normalizations share.
 #include "ops/shared/normalization.h"
 
+#include <cmath>
+
 #include "core/format.h"
 #include "ops/shared/movement.h"
 
@@ -16,6 +18,15 @@ Moments moments(std::span<const double> x) {
     m.variance += (v - m.mean) * (v - m.mean);
   m.variance /= static_cast<double>(x.size());
   return m;
+}
+
+double standardize_rms(std::span<double> x, double epsilon) {
+  double squares = 0;
+  for (const double v : x)
+    squares += v * v;
+  const double factor = 1 / std::sqrt(squares / static_cast<double>(x.size()) + epsilon);
+  standardize(x, 0, factor);
+  return factor;
 }
 
 Status scale_and_shift(std::span<double> x,

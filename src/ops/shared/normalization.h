@@ -17,6 +17,8 @@ inline void standardize(std::span<double> x, double mean, double factor) {
   for (double& v : x)
     v = (v - mean) * factor;
 }
+/// x = x / sqrt(mean(x^2) + epsilon), in place; returns the factor. x is not empty.
+double standardize_rms(std::span<double> x, double epsilon);
 /// x[i] = x[i] * gain[i] + bias[i] with both broadcast to `shape`; an empty() bias is left out.
 Status scale_and_shift(std::span<double> x,
                        std::span<const int64_t> shape,

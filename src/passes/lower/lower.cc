@@ -177,6 +177,8 @@ Status to_standard_operators(Graph& graph, bool integer) {
   }
   for (const Rule& rule : standard_operator_rules())
     rules.push_back(rule);
+  rules.push_back({"decompose_rms_norm", decompose_rms_norm});
+  rules.push_back({"decompose_rotary_embedding", decompose_standard_rotary_embedding});
   OCTET_TRY(rewrite(graph, rules));
   compute_half_in_float(graph);
   return ok_status();

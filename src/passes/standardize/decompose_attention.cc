@@ -9,7 +9,8 @@
 //   Attention(x, DQ(W), DQ(b), ...)
 //        =>    the same with DQ of each product's columns, and b as the float values that it means
 // Rounding. The scale stands at q, where TensorRT's fused attention wants it. Wanted: constant
-// weights, no earlier keys, no causal mask, a mask of lengths, of keys or of queries and keys.
+// weights, no earlier keys, no causal mask beside codes, a mask of lengths, of keys or of queries and
+// keys.
 #include <cmath>
 #include <cstring>
 
@@ -89,6 +90,10 @@ class Decomposition {
       const ValueId mask = parts_.mask_term(node_.input(place_.mask));
       if (!mask.valid()) return std::nullopt;
       scores = patch_.emit("Add", {scores, mask}, {}, name("masked"));
+    }
+    if (node_.attr_int("unidirectional", 0) != 0) {
+      const ValueId causal = parts_.causal_term({node_.input(0)}, {node_.input(0)});
+      scores = patch_.emit("Add", {scores, causal}, {}, name("seen"));
     }
     if (given(node_, place_.bias))
       scores = patch_.emit("Add", {scores, node_.input(place_.bias)}, {}, name("biased"));
@@ -196,8 +201,9 @@ std::optional<Patch> decompose(const RuleContext& context, const Node& node, Pro
     return std::nullopt;
   if (coded && !fits_dequantize(g, node, w->dim(1))) return std::nullopt;
   const Places& place = coded ? kCoded : kAttention;
+  const bool causal = node.attr_int("unidirectional", 0) != 0;
   const bool plain = !given(node, place.past) && !given(node, place.key_positions) &&
-                     node.attr_int("unidirectional", 0) == 0 && node.attr_int("do_rotary", 0) == 0;
+                     !(causal && coded) && node.attr_int("do_rotary", 0) == 0;
   if (!plain || (node.outputs.size() > 1 && context.uses.count(node.output(1)) > 0))
     return std::nullopt;
   const TypeInfo& x = g.value(node.input(0)).type;

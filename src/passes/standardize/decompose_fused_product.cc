@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ops/microsoft/fused_activation.h"
 #include "passes/standardize/standard_operators.h"
 
 namespace octet {
@@ -53,57 +54,36 @@ std::optional<Patch> fused_matmul(const Graph& g, const Node& node) {
   return patch;
 }
 
-/// The activation of a fused node; nullopt for one that is not known.
-std::optional<ValueId> activate(Patch& patch,
-                                const Graph& g,
-                                const Node& node,
-                                ValueId x,
-                                const std::vector<double>& parameters) {
-  const std::string kind = node.attr_string("activation", "");
-  if (kind.empty()) return x;
+ValueId emit_activation(
+    Patch& patch, const Graph& g, const Node& node, const ms::FusedActivation& f, ValueId x) {
+  if (f.op.empty()) return x;
   const std::string name = node.name + "/activation";
-  const auto with = [&](std::initializer_list<const char*> names) {
-    Attributes out;
-    size_t i = 0;
-    for (const char* attribute : names) {
-      if (i < parameters.size()) out[attribute].value = static_cast<float>(parameters[i]);
-      ++i;
-    }
-    return out;
-  };
-  if (kind == "Relu" || kind == "Tanh" || kind == "Sigmoid" || kind == "Softplus" ||
-      kind == "Softsign" || kind == "Selu")
-    return patch.emit(kind, {x}, {}, name);
-  if (kind == "LeakyRelu" || kind == "Elu" || kind == "ThresholdedRelu")
-    return patch.emit(kind, {x}, with({"alpha"}), name);
-  if (kind == "HardSigmoid") return patch.emit(kind, {x}, with({"alpha", "beta"}), name);
-  if (kind != "Clip" || parameters.size() != 2) return std::nullopt;
-  if (g.opset() < 11) return patch.emit("Clip", {x}, with({"min", "max"}), name);
-  const auto limit = [&](const char* which, size_t i) {
-    return emit_number(patch, name + which, DType::kFloat32, parameters[i]);
-  };
-  return patch.emit("Clip", {x, limit("/min", 0), limit("/max", 1)}, {}, name);
+  std::vector<ValueId> inputs = {x};
+  Attributes attributes;
+  const bool limits = f.op == "Clip" && g.opset() >= 11;
+  const DType type = g.value(node.input(0)).type.type;
+  for (const auto& [parameter, value] : f.parameters) {
+    if (limits)
+      inputs.push_back(
+          emit_number(patch, name + "/" + parameter, type, static_cast<double>(value)));
+    else
+      attributes[parameter].value = value;
+  }
+  return patch.emit(f.op, std::move(inputs), std::move(attributes), name);
 }
 
-std::optional<Patch> with_activation(const Graph& g,
-                                     const Node& node,
-                                     const char* op,
-                                     const std::vector<double>& parameters) {
+std::optional<Patch> with_activation(const Graph& g, const Node& node, const char* op) {
+  const auto activation = ms::fused_activation(node);
+  if (!activation.ok() || !is_float(g.value(node.input(0)).type.type)) return std::nullopt;
   Patch patch(g, node.op_type + " is " + op + " and what follows", Exactness::kRounding);
   patch.from(node);
-  Attributes attributes = node.attributes;
-  for (const char* own : {"activation", "activation_params", "activation_alpha", "activation_beta",
-                          "activation_gamma"})
-    attributes.erase(own);
   std::vector<ValueId> inputs = node.inputs;
   if (inputs.size() > 3) inputs.resize(3);
   while (!inputs.empty() && !inputs.back().valid())
     inputs.pop_back();
-  ValueId y = patch.emit(op, std::move(inputs), std::move(attributes), node.name);
+  ValueId y = patch.emit(op, std::move(inputs), ms::without_activation(node), node.name);
   if (node.input(3).valid()) y = patch.emit("Add", {y, node.input(3)}, {}, node.name + "/sum");
-  const auto out = activate(patch, g, node, y, parameters);
-  if (!out) return std::nullopt;
-  patch.replace(node.output(0), *out);
+  patch.replace(node.output(0), emit_activation(patch, g, node, *activation, y));
   return patch;
 }
 
@@ -112,17 +92,8 @@ std::optional<Patch> with_activation(const Graph& g,
 std::optional<Patch> decompose_fused_product(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
   if (node.is("FusedMatMul", kMicrosoft)) return fused_matmul(g, node);
-  if (node.is("FusedGemm", kMicrosoft)) {
-    std::vector<double> parameters;
-    for (const char* which : {"activation_alpha", "activation_beta"})
-      if (node.has_attr(which))
-        parameters.push_back(static_cast<double>(node.attr_float(which, 0)));
-    return with_activation(g, node, "Gemm", parameters);
-  }
-  if (node.is("FusedConv", kMicrosoft)) {
-    const auto given = node.attr_floats("activation_params");
-    return with_activation(g, node, "Conv", {given.begin(), given.end()});
-  }
+  if (node.is("FusedGemm", kMicrosoft)) return with_activation(g, node, "Gemm");
+  if (node.is("FusedConv", kMicrosoft)) return with_activation(g, node, "Conv");
   return std::nullopt;
 }
 

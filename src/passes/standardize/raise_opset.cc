@@ -23,11 +23,6 @@ bool is_renamed(const Node& node) {
   return node.is("Scatter") || node.is("Upsample");
 }
 
-/// GlobalLpPool is nothing that octet computes, so that no definition says it.
-bool is_unchanged(const Node& node) {
-  return facts_of(node).unchanged || node.is("GlobalLpPool");
-}
-
 std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t version) {
   std::string unknown =
       fmt::format("the operator is not known to mean the same in opsets {} and {}", from, version);
@@ -37,7 +32,7 @@ std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t 
   if (node.is("AveragePool") && node.attr_int("ceil_mode", 0) != 0 && version >= 19) return unknown;
   // Only the outputs for training changed (opset 14), and nobody sets those in inference.
   if (node.op_type == "BatchNormalization" && (from >= 14 || node.outputs.size() == 1)) return {};
-  const bool passes = is_unchanged(node) || version == from || node.op_type == "Dropout" ||
+  const bool passes = facts_of(node).unchanged || version == from || node.op_type == "Dropout" ||
                       is_reduction(node) || node.op_type == "Split";
   return passes ? "" : unknown;
 }

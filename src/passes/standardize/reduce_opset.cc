@@ -315,34 +315,6 @@ std::optional<Patch> decompose_shape(const RuleContext& context, const Node& nod
   return patch;
 }
 
-std::optional<Patch> decompose_rms_norm(const RuleContext& context, const Node& node) {
-  const Graph& g = context.graph;
-  if (!node.is("RMSNormalization")) return std::nullopt;
-  const TypeInfo& x = g.value(node.input(0)).type;
-  const int64_t axis = node.attr_int("axis", -1);
-  if (!x.has_rank() || !is_float(x.type) || (axis != -1 && axis != x.rank() - 1))
-    return std::nullopt;
-  Patch patch(g, "the chain that RMSNormalization is", Exactness::kRounding);
-  patch.from(node);
-  const std::string& n = node.name;
-  const ValueId square = patch.emit("Mul", {node.input(0), node.input(0)}, {}, n + "/square");
-  Attributes attributes;
-  std::vector<ValueId> inputs = {square};
-  if (g.opset() < 18)
-    attributes["axes"].value = std::vector<int64_t>{-1};
-  else
-    inputs.push_back(emit_ints(patch, n + "/axes", {-1}));
-  const ValueId mean =
-      patch.emit("ReduceMean", std::move(inputs), std::move(attributes), n + "/mean");
-  const auto epsilon = static_cast<double>(node.attr_float("epsilon", 1e-5F));
-  const ValueId sum = patch.emit("Add", {mean, emit_number(patch, n + "/epsilon", x.type, epsilon)},
-                                 {}, n + "/plus");
-  const ValueId root = patch.emit("Sqrt", {sum}, {}, n + "/root");
-  const ValueId unit = patch.emit("Div", {node.input(0), root}, {}, n + "/unit");
-  patch.replace(node.output(0), patch.emit("Mul", {unit, node.input(1)}, {}, n));
-  return patch;
-}
-
 std::vector<Rule> decompositions(int64_t version) {
   std::vector<Rule> rules;
   if (version < 23) rules.push_back({"decompose_rms_norm", decompose_rms_norm});

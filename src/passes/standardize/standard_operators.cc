@@ -11,8 +11,8 @@ namespace {
 /// Runtime refuses two nodes of one name.
 template <RuleFn* kRule>
 std::optional<Patch> named(const RuleContext& context, const Node& node) {
-  if (node.domain != kMicrosoft || !node.name.empty() || !node.output(0).valid())
-    return kRule(context, node);
+  const bool theirs = node.domain == kMicrosoft || node.is("SimplifiedLayerNormalization");
+  if (!theirs || !node.name.empty() || !node.output(0).valid()) return kRule(context, node);
   Node with_name = node;
   with_name.name = context.graph.value(node.output(0)).name;
   return kRule(context, with_name);
@@ -24,11 +24,17 @@ std::vector<Rule> standard_operator_rules() {
   return {{"decompose_qembed_layer_norm", named<decompose_qembed_layer_norm>},
           {"decompose_embed_layer_norm", named<decompose_embed_layer_norm>},
           {"decompose_skip_layer_norm", named<decompose_skip_layer_norm>},
+          {"decompose_simplified_layer_norm", named<decompose_simplified_layer_norm>},
           {"decompose_attention", named<decompose_attention>},
+          {"decompose_multi_head_attention", named<decompose_multi_head_attention>},
+          {"decompose_rotary_embedding", named<decompose_rotary_embedding>},
+          {"decompose_matmul_nbits", named<decompose_matmul_nbits>},
+          {"decompose_quick_gelu", named<decompose_quick_gelu>},
           {"decompose_ordered", named<decompose_ordered>},
           {"decompose_ordered_attention", named<decompose_ordered_attention>},
           {"decompose_fused_product", named<decompose_fused_product>},
-          {"decompose_gelu", named<decompose_gelu>}};
+          {"decompose_gelu", named<decompose_gelu>},
+          {"resolve_sequences", resolve_sequences}};
 }
 
 std::optional<Patch> decompose_standard(const Graph& graph, const Uses& uses, const Node& node) {
@@ -46,10 +52,31 @@ ValueId emit_number(Patch& patch, const std::string& name, DType type, double va
   return patch.constant(name, Tensor::from_doubles(type, {}, std::vector<double>{value}).value());
 }
 
-namespace {
-
 ValueId
-mean_of_last(Patch& patch, const Graph& graph, const std::string& name, ValueId x, int64_t rank) {
+emit_unsqueeze(Patch& patch, const Graph& graph, const std::string& name, ValueId x, int64_t axis) {
+  Attributes axes;
+  std::vector<ValueId> inputs = {x};
+  if (graph.opset() < 13)
+    axes["axes"].value = std::vector<int64_t>{axis};
+  else
+    inputs.push_back(emit_ints(patch, name + "/axes", {axis}));
+  return patch.emit("Unsqueeze", std::move(inputs), std::move(axes), name);
+}
+
+ValueId emit_size(Patch& patch, const std::string& name, ValueId x, int64_t axis) {
+  const ValueId shape = patch.emit("Shape", {x}, {}, name + "/shape");
+  const ValueId at = patch.constant(name + "/axis", Tensor::scalar(axis));
+  return patch.emit("Gather", {shape, at}, {}, name);
+}
+
+ValueId emit_count(Patch& patch, const std::string& name, ValueId count) {
+  const ValueId first = patch.constant(name + "/first", Tensor::scalar<int64_t>(0));
+  const ValueId step = patch.constant(name + "/step", Tensor::scalar<int64_t>(1));
+  return patch.emit("Range", {first, count, step}, {}, name);
+}
+
+ValueId emit_mean_of_last(
+    Patch& patch, const Graph& graph, const std::string& name, ValueId x, int64_t rank) {
   Attributes attributes;
   attributes["keepdims"].value = int64_t{1};
   std::vector<ValueId> inputs = {x};
@@ -59,8 +86,6 @@ mean_of_last(Patch& patch, const Graph& graph, const std::string& name, ValueId 
     inputs.push_back(emit_ints(patch, name + "/axes", {-1}));
   return patch.emit("ReduceMean", std::move(inputs), std::move(attributes), name);
 }
-
-} // namespace
 
 ValueId emit_layer_norm(Patch& patch,
                         const Graph& graph,
@@ -81,10 +106,10 @@ ValueId emit_layer_norm(Patch& patch,
     return patch.emit("LayerNormalization", std::move(inputs), std::move(attributes), name);
   }
   const DType type = type_of_x ? *type_of_x : graph.value(gain).type.type;
-  const ValueId mean = mean_of_last(patch, graph, name + "/mean", x, rank);
+  const ValueId mean = emit_mean_of_last(patch, graph, name + "/mean", x, rank);
   const ValueId d = patch.emit("Sub", {x, mean}, {}, name + "/deviation");
   const ValueId square = patch.emit("Mul", {d, d}, {}, name + "/square");
-  const ValueId variance = mean_of_last(patch, graph, name + "/variance", square, rank);
+  const ValueId variance = emit_mean_of_last(patch, graph, name + "/variance", square, rank);
   const ValueId plus = emit_number(patch, name + "/epsilon", type, epsilon);
   const ValueId sum = patch.emit("Add", {variance, plus}, {}, name + "/plus");
   const ValueId root = patch.emit("Sqrt", {sum}, {}, name + "/root");

@@ -10,6 +10,7 @@
 #define OCTET_DECLARE_onnx(Name) extern const ::octet::train::TorchOp torch_onnx_##Name;
 #define OCTET_DECLARE_ms(Name) extern const ::octet::train::TorchOp torch_ms_##Name;
 #define OCTET_DECLARE_training(Name) extern const ::octet::train::TorchOp torch_training_##Name;
+#define OCTET_DECLARE_ml(Name) extern const ::octet::train::TorchOp torch_ml_##Name;
 #define OCTET_DECLARE_native(Name)
 #define OP(domain, Name, file) OCTET_DECLARE_##domain(Name)
 #include "ops/ops.def"
@@ -27,6 +28,7 @@ constexpr TorchOp kLowered{nullptr};
 #define OCTET_ENTRY_onnx(Name) {Key("", #Name), &torch_onnx_##Name},
 #define OCTET_ENTRY_ms(Name) {Key("com.microsoft", #Name), &torch_ms_##Name},
 #define OCTET_ENTRY_training(Name) {Key("ai.onnx.preview.training", #Name), &torch_training_##Name},
+#define OCTET_ENTRY_ml(Name) {Key("ai.onnx.ml", #Name), &torch_ml_##Name},
 #define OCTET_ENTRY_native(Name) {Key("octet.native", #Name), &kLowered},
 
 const TorchOp* find_mapping(std::string_view domain, std::string_view op_type) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RMSNormalization (opset 23). Over the axes from `axis` on: y = x / sqrt(mean(x^2) + epsilon) *
 // scale.
-#include <cmath>
-
 #include "ops/shared/normalization.h"
 
 namespace octet::onnx::op_RMSNormalization {
@@ -27,13 +25,8 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   const double epsilon = c.node.attr_float("epsilon", 1e-5F);
   auto x = OCTET_TRY(xt.to_doubles());
   const auto row = static_cast<size_t>(product(xt.shape(), axis, xt.shape().size()));
-  for (size_t at = 0; at < x.size(); at += row) {
-    const auto line = std::span(x).subspan(at, row);
-    double squares = 0;
-    for (double v : line)
-      squares += v * v;
-    standardize(line, 0, 1 / std::sqrt(squares / static_cast<double>(row) + epsilon));
-  }
+  for (size_t at = 0; at < x.size(); at += row)
+    standardize_rms(std::span(x).subspan(at, row), epsilon);
   OCTET_TRY(scale_and_shift(x, xt.shape(), c.inputs[1], Tensor()));
   return one(OCTET_TRY(rounded(c.inputs[1].type(), xt.shape(), x)));
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// LinearClassifier (ai.onnx.ml 1). x: [N, F]; scores: x coefficients^T + intercepts with
+// coefficients [classes, F]; outputs [N] labels of the largest scores and [N, classes] scores after
+// post_transform. One row of coefficients for two labels: the second label wins above 0, and the
+// scores are 1 - s and s.
+#include "core/format.h"
+#include "ops/ml/scores.h"
+
+namespace octet::ml::op_LinearClassifier {
+namespace {
+
+struct Attrs {
+  Labels labels;
+  PostTransform transform = PostTransform::kNone;
+  std::vector<float> weights, intercepts;
+
+  size_t rows() const { return intercepts.empty() ? labels.size() : intercepts.size(); }
+  bool one_score() const { return rows() == 1 && labels.size() == 2; }
+};
+
+Result<Attrs> parse(const Node& node) {
+  Attrs a{.labels = OCTET_TRY(labels_of(node, "classlabels_ints", "classlabels_strings")),
+          .transform = OCTET_TRY(post_transform_of(node)),
+          .weights = node.attr_floats("coefficients"),
+          .intercepts = node.attr_floats("intercepts")};
+  if (a.rows() != a.labels.size() && !a.one_score())
+    return error("{} intercepts for {} labels; give one for each", a.rows(), a.labels.size());
+  if (a.weights.empty() || a.weights.size() % a.rows() != 0)
+    return error("{} coefficients for {} scores; give as many for each", a.weights.size(),
+                 a.rows());
+  return a;
+}
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  OCTET_TRY(check_features(ctx));
+  const Attrs a = OCTET_TRY(parse(ctx.node));
+  const TypeInfo& x = ctx.input(0).type;
+  if (x.has_rank())
+    OCTET_TRY(merge_dims(x.shape->back(), Dim(static_cast<int64_t>(a.weights.size() / a.rows())),
+                         "features and coefficients of a score"));
+  const Dim rows = row_count(ctx), classes(static_cast<int64_t>(a.labels.size()));
+  return std::vector<OutputInfo>{one(a.labels.type(), std::vector<Dim>{rows})[0],
+                                 one(DType::kFloat32, std::vector<Dim>{rows, classes})[0]};
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
+  const Attrs a = OCTET_TRY(parse(ctx.node));
+  const Features x = OCTET_TRY(features_of(ctx.inputs[0]));
+  std::vector<size_t> tops;
+  std::vector<double> all;
+  for (int64_t r = 0; r < x.rows; ++r) {
+    std::vector<double> scores;
+    for (size_t c = 0; c < a.rows(); ++c) {
+      double sum = a.intercepts.empty() ? 0 : static_cast<double>(a.intercepts[c]);
+      for (size_t i = 0; i < static_cast<size_t>(x.columns); ++i)
+        sum += x.row(r)[i] * static_cast<double>(a.weights[c * static_cast<size_t>(x.columns) + i]);
+      scores.push_back(sum);
+    }
+    tops.push_back(a.one_score() ? (scores[0] > 0 ? 1 : 0) : largest(scores));
+    if (a.one_score()) {
+      const auto [first, other] = both_scores(scores[0], OneScore::kProbability, a.transform);
+      scores = {first, other};
+    } else {
+      transform_scores(scores, a.transform);
+    }
+    all.insert(all.end(), scores.begin(), scores.end());
+  }
+  return std::vector<Tensor>{
+      OCTET_TRY(a.labels.tensor(tops)),
+      OCTET_TRY(rounded(DType::kFloat32, OCTET_TRY(shape_of(outputs[1])), all))};
+}
+
+} // namespace
+
+extern const OpFacets facets = {
+    .since = 1,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .facts = Facts{.optional_outputs = 0b10},
+};
+
+} // namespace octet::ml::op_LinearClassifier

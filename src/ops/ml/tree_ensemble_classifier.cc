@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// TreeEnsembleClassifier (ai.onnx.ml 1 to 3). x: [N, F]; outputs [N] labels and [N, classes]
+// scores: sums of what the leaves vote for each class, plus base_values, then post_transform. The
+// label is that of the largest score of a class with votes. Of two classes whose votes all name
+// one, the score s is that of the second: it wins above 0.5, and the scores are 1 - s and s, where
+// no weight is negative; else it wins above 0 and they are -s and s.
+#include <algorithm>
+#include <set>
+
+#include "core/format.h"
+#include "ops/ml/trees.h"
+
+namespace octet::ml::op_TreeEnsembleClassifier {
+namespace {
+
+struct Attrs {
+  Labels labels;
+  PostTransform transform = PostTransform::kNone;
+  std::vector<double> base;
+  bool one_score = false; ///< two classes, and votes for one of them
+  OneScore kind = OneScore::kMargin;
+};
+
+Result<Attrs> parse(const Node& node) {
+  Attrs a{.labels = OCTET_TRY(labels_of(node, "classlabels_int64s", "classlabels_strings")),
+          .transform = OCTET_TRY(post_transform_of(node)),
+          .base = OCTET_TRY(numbers_of(node, "base_values"))};
+  const auto ids = node.attr_ints("class_ids");
+  const auto weights = OCTET_TRY(numbers_of(node, "class_weights"));
+  a.one_score = a.labels.size() == 2 && std::set<int64_t>(ids.begin(), ids.end()).size() == 1;
+  if (std::all_of(weights.begin(), weights.end(), [](double w) { return w >= 0; }))
+    a.kind = OneScore::kProbability;
+  const bool fits = a.base.empty() || a.base.size() == a.labels.size() ||
+                    (a.labels.size() == 2 && a.base.size() == 1);
+  if (!fits)
+    return error("{} base_values for {} classes; give one for each or none", a.base.size(),
+                 a.labels.size());
+  return a;
+}
+
+Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
+  OCTET_TRY(check_features(ctx));
+  const Attrs a = OCTET_TRY(parse(ctx.node));
+  const Dim rows = row_count(ctx), classes(static_cast<int64_t>(a.labels.size()));
+  return std::vector<OutputInfo>{one(a.labels.type(), std::vector<Dim>{rows})[0],
+                                 one(DType::kFloat32, std::vector<Dim>{rows, classes})[0]};
+}
+
+/// Two classes: the scores, and which wins.
+size_t finish_pair(const Attrs& a, std::span<const Score> votes, std::vector<double>& scores) {
+  scores = {votes[0].value, votes[1].value};
+  const bool second = votes[1].given;
+  const bool single = !second && a.base.size() < 2;
+  if (a.base.size() == 1) scores[0] += a.base[0];
+  if (a.base.size() == 2) {
+    scores[0] += second ? a.base[1] : a.base[0];
+    if (second) scores = {-scores[0], scores[0]}; // the votes for the first one count for both
+  }
+  if (!votes[0].given) scores[0] = 0;
+  const double one = second ? scores[1] : scores[0];
+  const bool wins = one > (a.kind == OneScore::kProbability ? 0.5 : 0);
+  if (single) {
+    const auto [first, other] = both_scores(one, a.kind, a.transform);
+    scores = {first, other};
+    return wins ? 1 : 0;
+  }
+  const size_t top = a.one_score ? (wins ? 1 : 0) : largest(scores);
+  transform_scores(scores, a.transform);
+  return top;
+}
+
+size_t finish(const Attrs& a, std::span<const Score> votes, std::vector<double>& scores) {
+  if (votes.size() == 2) return finish_pair(a, votes, scores);
+  size_t top = 0;
+  bool any = false;
+  scores.assign(votes.size(), 0.0);
+  for (size_t c = 0; c < votes.size(); ++c) {
+    scores[c] = votes[c].value + (a.base.empty() ? 0 : a.base[c]);
+    const bool counts = votes[c].given || !a.base.empty();
+    if (counts && (!any || scores[c] > scores[top])) top = c;
+    any = any || counts;
+  }
+  transform_scores(scores, a.transform);
+  return top;
+}
+
+Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
+  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
+  const Attrs a = OCTET_TRY(parse(ctx.node));
+  const auto classes = static_cast<int64_t>(a.labels.size());
+  const Trees trees = OCTET_TRY(trees_of(ctx.node, "class", classes));
+  const Features x = OCTET_TRY(features_of(ctx.inputs[0]));
+  OCTET_TRY(check_columns(trees, x.columns));
+  std::vector<size_t> tops;
+  std::vector<double> all, scores;
+  for (int64_t r = 0; r < x.rows; ++r) {
+    const auto votes = OCTET_TRY(score_row(trees, x.row(r), classes, Aggregate::kSum));
+    tops.push_back(finish(a, votes, scores));
+    all.insert(all.end(), scores.begin(), scores.end());
+  }
+  return std::vector<Tensor>{
+      OCTET_TRY(a.labels.tensor(tops)),
+      OCTET_TRY(rounded(DType::kFloat32, OCTET_TRY(shape_of(outputs[1])), all))};
+}
+
+} // namespace
+
+extern const OpFacets facets = {
+    .since = 1,
+    .infer = infer,
+    .eval = eval,
+    .roles = all_data,
+    .quant = no_real_output,
+    .motion = nothing_moves,
+    .range = unbounded,
+    .facts = Facts{.optional_outputs = 0b10},
+};
+
+} // namespace octet::ml::op_TreeEnsembleClassifier
