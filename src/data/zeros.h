@@ -11,8 +11,8 @@
 namespace octet {
 
 /// The data set with a feature of zeros for each named input of the graph, of the input's type and
-/// shape; dimensions that are open are as long as the batch. The examples do not lie along its first
-/// axis. Errors: no such input, one that the data has, one whose type or rank is not known.
+/// shape; dimensions that are open are as long as the batch. Its first axis is not the examples'.
+/// Errors: no such input, one that the data has, one whose type or rank is not known.
 Result<std::shared_ptr<const Dataset>> with_zeros(std::shared_ptr<const Dataset> data,
                                                   const Graph& graph,
                                                   const std::vector<std::string>& inputs);
