@@ -74,7 +74,7 @@ class SessionContext {
 /// How one node of the lowered graph will run.
 struct PlannedNode {
   std::string node;   ///< label
-  std::string kernel; ///< `igemm avx2`, or `reference`
+  std::string kernel; ///< `igemm avx2`, `view`, `shape`, `bodies` (entries follow), or `reference`
   std::string why;    ///< for `reference`: why no kernel took it
   std::vector<std::string> origin;
   std::string op_type; ///< of the lowered graph

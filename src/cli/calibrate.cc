@@ -42,6 +42,7 @@ class Calibrate final : public Command {
     add_count_option(app, "--batch", batch_, "examples a run: fewer take less memory", {1, 65536})
         ->capture_default_str();
     add_max_length(app, max_length_);
+    add_zeros(app, zeros_);
     app.add_option("--mask-input", mask_input_, "input that is 0 where the others hold padding");
   }
 
@@ -54,8 +55,8 @@ class Calibrate final : public Command {
     o.batch_size = batch_;
     const Graph graph = OCTET_TRY(open_model(model_, common));
     o.mask_input = padding_mask(graph, mask_input_, data_);
-    const auto examples = OCTET_TRY(
-        open_model_data({data_, Split::kTrain, max_length_, samples_, {}}, graph, model_, common));
+    const auto examples = OCTET_TRY(open_model_data(
+        {data_, Split::kTrain, max_length_, samples_, {}, zeros_}, graph, model_, common));
     o.executor = measuring_executor(common, true);
     ProgressLine progress("calibrate", "examples");
     const Interruptible interruptible;
@@ -76,6 +77,7 @@ class Calibrate final : public Command {
  private:
   std::string model_, data_, output_, format_ = "json", calibrator_ = "min-max", mask_input_;
   std::string heading_{kTensorRtHeading};
+  std::vector<std::string> zeros_;
   int64_t samples_ = 512, max_length_ = 0, batch_ = QuantizeOptions{}.batch_size;
 };
 

@@ -10,6 +10,7 @@
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include "data/zeros.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -91,6 +92,11 @@ void add_max_length(CLI::App& app, int64_t& length) {
                    {3, 65536});
 }
 
+void add_zeros(CLI::App& app, std::vector<std::string>& zeros) {
+  add_list_option(app, "--zeros", zeros,
+                  "inputs that the data has no features for and that are fed zeros: states", ',');
+}
+
 int64_t trained_length(const Graph& graph) {
   for (const auto& [key, value] : graph.info.metadata)
     if (key == kTrainedLength) return whole_number(value);
@@ -142,7 +148,8 @@ Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
                                                        const Common& common) {
   const bool language_model = is_language_model(graph);
   const std::string spec = language_model ? corpus_spec(data.spec) : data.spec;
-  if (!is_text_spec(spec)) return open_dataset(spec, data.split);
+  if (!is_text_spec(spec))
+    return with_zeros(OCTET_TRY(open_dataset(spec, data.split)), graph, data.zeros);
   const std::string folder = OCTET_TRY(companion_folder(model));
   const Tokenizer tokenizer = OCTET_TRY(Tokenizer::load(folder));
   auto texts =

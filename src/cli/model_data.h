@@ -27,6 +27,7 @@ struct ModelData {
   int64_t max_length = 0; ///< of rows of tokens; 0: what the model was trained with, else 128
   int64_t limit = 0;      ///< of texts, 0: all
   MaskingOptions masking; ///< of rows for a language model
+  std::vector<std::string> zeros = {}; ///< inputs that are fed zeros
 };
 
 /// True for a graph that predicts masked tokens.
@@ -34,6 +35,9 @@ bool is_language_model(const Graph& graph);
 
 /// The option --max-length of commands that run models.
 void add_max_length(CLI::App& app, int64_t& length);
+
+/// The option --zeros of commands that calibrate.
+void add_zeros(CLI::App& app, std::vector<std::string>& zeros);
 
 /// Tokens of a row that the model was trained with, which its metadata says; 0: not known.
 int64_t trained_length(const Graph& graph);

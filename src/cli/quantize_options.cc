@@ -116,6 +116,7 @@ void QuantizeFlags::define(CLI::App& app, For use) {
                  "min-max, moving-average[:momentum], percentile[:p], entropy, mse");
   add_count_option(app, "--samples", samples_, "examples for calibration, 0: all");
   add_max_length(app, max_length_);
+  add_zeros(app, zeros_);
   constexpr CountRange kBits = {2, 8};
   add_count_option(app, "--weight-bits", weight_bits_, "bits of weights, 2 to 8", kBits);
   add_count_option(app, "--activation-bits", activation_bits_,
@@ -210,8 +211,8 @@ QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Com
         "static quantization needs calibration data; use --data kind:path, --ranges FILE, or "
         "--mode dynamic");
   // Texts beyond the samples need no tokens.
-  const auto examples = OCTET_TRY(
-      open_model_data({data, Split::kTrain, max_length_, samples_}, graph, model, common));
+  const auto examples = OCTET_TRY(open_model_data(
+      {data, Split::kTrain, max_length_, samples_, {}, zeros_}, graph, model, common));
   o.mask_input = padding_mask(graph, o.mask_input, data);
   ProgressLine progress("calibrate", "examples");
   const Interruptible interruptible;
@@ -236,8 +237,8 @@ Result<std::map<std::string, Range>> QuantizeFlags::precision_ranges(const Graph
   // Every float value is looked at, not only what is quantized.
   constexpr int64_t kMostSamples = 128, kBatch = 16;
   const int64_t samples = samples_ > 0 ? std::min(samples_, kMostSamples) : kMostSamples;
-  const auto examples = OCTET_TRY(
-      open_model_data({data, Split::kTrain, max_length_, samples, {}}, quantized, model, common));
+  const auto examples = OCTET_TRY(open_model_data(
+      {data, Split::kTrain, max_length_, samples, {}, zeros_}, quantized, model, common));
   return octet::precision_ranges(quantized, batches_of(quantized, *examples, samples, kBatch),
                                  measuring_executor(common, false));
 }

@@ -57,7 +57,7 @@ class QuantizeFlags {
   std::string target_ = "octet", mode_ = "static", calibrator_ = "min-max", mask_input_;
   bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
        embeddings_ = false;
-  std::vector<std::string> include_, exclude_, layers_, steps_, exclude_steps_;
+  std::vector<std::string> include_, exclude_, layers_, steps_, exclude_steps_, zeros_;
   int weight_bits_ = 8, activation_bits_ = 8;
   int64_t samples_ = 512, max_length_ = 0, batch_ = QuantizeOptions{}.batch_size;
   const CLI::Option* target_option_ = nullptr;

@@ -17,7 +17,17 @@ std::string type_text(const Tensor& tensor) {
   return std::string(name(tensor.type())) + to_string(tensor.shape());
 }
 
-Result<Tensor> bind_one(const Value& input, const std::string& feature, const Tensor& tensor) {
+/// An example alone may be the whole input: a scalar, or a state whose first axis is no batch.
+bool is_whole(const TypeInfo& input, const Tensor& batch) {
+  return input.has_rank() && batch.rank() == input.rank() + 1 && batch.dim(0) == 1;
+}
+
+Result<Tensor> bind_one(const Value& input, const std::string& feature, const Tensor& given) {
+  Tensor tensor = given;
+  if (is_whole(input.type, given)) {
+    Shape shape(given.shape().begin() + 1, given.shape().end());
+    tensor = OCTET_TRY(given.reshaped(std::move(shape)));
+  }
   const auto fail = [&](const std::string& why) {
     return error("feature \"{}\" {} does not fit input \"{}\" {}: {}", feature, type_text(tensor),
                  input.name, input.type.text(), why);
@@ -25,7 +35,10 @@ Result<Tensor> bind_one(const Value& input, const std::string& feature, const Te
   if (input.type.has_rank()) {
     const std::vector<Dim>& dims = *input.type.shape;
     if (static_cast<int64_t>(dims.size()) != tensor.rank())
-      return fail(fmt::format("the ranks are {} and {}", tensor.rank(), dims.size()));
+      return fail(fmt::format("the ranks are {} and {}{}", tensor.rank(), dims.size(),
+                              tensor.rank() == input.type.rank() + 1
+                                  ? "; where an example is the whole input use batches of one"
+                                  : ""));
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       const auto fixed = dims[axis].maybe_value();
       if (!fixed || *fixed == tensor.shape()[axis]) continue;
@@ -99,7 +112,7 @@ Result<std::vector<Tensor>> bind_inputs(const Graph& graph, const Batch& batch) 
       for (const auto& entry : batch.inputs)
         given += (given.empty() ? "" : ", ") + entry.first;
       return error("the model's input \"{}\" {} has no feature of that name among {}; name the "
-                   "features like the inputs",
+                   "features like the inputs, or where a state begins at zero use --zeros",
                    input.name, input.type.text(), given);
     }
     const auto& [feature, tensor] = batch.inputs[static_cast<size_t>(feature_of[i])];

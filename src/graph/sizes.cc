@@ -16,11 +16,13 @@ int64_t constant_bytes(const Graph& graph) {
 }
 
 std::optional<int64_t> fixed_batch(const Graph& graph) {
+  bool first = true;
   for (const ValueId id : graph.inputs()) {
     const TypeInfo& type = graph.value(id).type;
     if (!type.has_rank() || type.rank() == 0) continue;
     const auto size = type.shape->front().maybe_value();
-    if (size && *size > 0) return size;
+    if (size && *size > 0 && (first || *size == 1)) return size;
+    first = false;
   }
   return std::nullopt;
 }

@@ -16,8 +16,9 @@ int64_t constant_bytes(const Graph& graph);
 /// they are neither folded into new large ones nor copied into a runtime's own layout.
 inline constexpr int64_t kLargeConstantBytes = int64_t{3} << 29;
 
-/// The first dimension that the graph fixes for an input, in the order of the inputs; nullopt where
-/// it leaves all of them free.
+/// The first dimension of the first input that has one, where the graph fixes it; where it is free,
+/// 1 if the graph fixes that for another input. What other numbers others have is no batch: states
+/// have layers and directions there.
 std::optional<int64_t> fixed_batch(const Graph& graph);
 
 } // namespace octet

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/bodies.h"
 #include "graph/domains.h"
 #include "ops/op.h"
 #include "runtime/step.h"
@@ -91,6 +92,8 @@ constexpr KernelRow kTable[] = {
     {"", "Split", prepare_split},
 };
 
+constexpr std::string_view kNoKernel = "the operator has no kernel";
+
 constexpr std::array<std::string_view, 5> kViews = {"Reshape", "Flatten", "Squeeze", "Unsqueeze",
                                                     "Identity"};
 
@@ -101,7 +104,8 @@ std::span<const KernelRow> kernel_table() {
 }
 
 bool is_view(const Graph& graph, const Node& node) {
-  if (!node.domain.empty() || graph.value(node.outputs[0]).type.type == DType::kString)
+  const ValueId out = node.output(0);
+  if (!node.domain.empty() || !out.valid() || graph.value(out).type.type == DType::kString)
     return false;
   for (const std::string_view view : kViews)
     if (node.op_type == view) return true;
@@ -123,14 +127,20 @@ Choice choose_kernel(const PrepareContext& context) {
     if (choice.prepared) return choice;
     reasons += (reasons.empty() ? "" : "; ") + choice.reason;
   }
-  return Choice::refuse(reasons.empty() ? "the operator has no kernel" : reasons);
+  return Choice::refuse(reasons.empty() ? std::string(kNoKernel) : reasons);
 }
 
 Choice choose(const PrepareContext& context) {
   Choice choice = choose_kernel(context);
   if (choice.prepared) return choice;
   Choice reference = prepare_reference(context);
-  if (reference.prepared) reference.reason = choice.reason;
+  if (!reference.prepared || has_bodies(context.node)) return reference;
+  const std::vector<ValueId>& inputs = context.node.inputs;
+  const bool is_open = std::any_of(inputs.begin(), inputs.end(), [&](ValueId v) {
+    return v.valid() && !context.graph.value(v).type.has_rank();
+  });
+  if (is_open && choice.reason != kNoKernel) reference.name = "chosen when ranks are known";
+  reference.reason = choice.reason;
   return reference;
 }
 

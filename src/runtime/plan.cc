@@ -69,7 +69,7 @@ bool Plan::evaluate_known(Graph& shaped, const Node& node, KnownElements& told) 
   constexpr int64_t kMaxCount = int64_t{1} << 16;
   const OpDef* op = find_op(node.domain, node.op_type);
   if (!op || op->facts.value.random || !node.captures.empty() || has_bodies(node)) return false;
-  bool of_shapes = false, is_told = true, all_known = true;
+  bool is_told = true, all_known = true;
   for (const ValueId v : node.outputs) {
     if (!v.valid()) continue;
     const auto shape = shaped.value(v).type.static_shape();
@@ -83,10 +83,9 @@ bool Plan::evaluate_known(Graph& shaped, const Node& node, KnownElements& told) 
   for (const ValueId v : node.inputs) {
     const Tensor* known = v.valid() ? known_tensor(shaped, v) : nullptr;
     if (v.valid() && !known) return false;
-    of_shapes = of_shapes || (known && !shaped.constant(v));
     context.inputs.push_back(known ? known->aligned() : Tensor{});
   }
-  if (all_known || (is_told && !of_shapes)) return false;
+  if (all_known) return false;
   const auto made = op->eval.fn(context);
   if (!made.ok()) return false; // the run says what is wrong
   for (size_t k = 0; k < node.outputs.size() && k < made->size(); ++k) {
@@ -140,7 +139,10 @@ Plan::build(std::shared_ptr<const PreparedGraph> prepared, Start start, Outputs 
   plan->told_before_ = std::move(start.elements);
   plan->elements_ = std::move(found.elements);
   plan->shaped_ = std::make_unique<Graph>(std::move(shaped));
-  plan->rests_ = std::make_unique<PlanSet>();
+  // Rests have rests: few are kept far down, or they would be more with every step.
+  constexpr size_t kMostRests[] = {8, 2, 1};
+  plan->depth_ = start.depth;
+  plan->rests_ = std::make_unique<PlanSet>(kMostRests[std::min(start.depth, 2)]);
   return plan;
 }
 

@@ -74,6 +74,7 @@ class Plan {
     KnownElements elements;      ///< of integer tensors that data has told
     std::vector<NodeId> nodes;   ///< that have not run, in order
     std::vector<size_t> outputs; ///< of the graph, that nobody has made
+    int depth = 0;               ///< how many plans go before
   };
   /// A node that could run but for the extents of its outputs.
   struct Open {
@@ -163,6 +164,7 @@ class Plan {
   StepClock clock_;
 
   // Of a plan with a rest.
+  int depth_ = 0;
   std::unique_ptr<Graph> shaped_;
   KnownElements told_before_; ///< by data, to this plan
   KnownElements elements_;    ///< all that is known

@@ -193,7 +193,8 @@ Result<Plan*> Plan::rest(ParallelFor& parallel, std::vector<const std::byte*>& i
                 .given = handed_on_,
                 .elements = told_.elements,
                 .nodes = {},
-                .outputs = left_outputs_};
+                .outputs = left_outputs_,
+                .depth = depth_ + 1};
     start.elements.insert(told_before_.begin(), told_before_.end());
     start.given.insert(start.given.end(), told_.made.begin(), told_.made.end());
     for (const NodeId id : left_)

@@ -8,7 +8,6 @@
 namespace octet::runtime {
 
 Result<Plan*> PlanSet::add(std::unique_ptr<Plan> plan) {
-  constexpr size_t kMaxPlans = 8;
   if (!arena_ || arena_->bytes().size() < plan->arena_bytes()) {
     std::shared_ptr<Buffer> larger = Buffer::allocate(plan->arena_bytes());
     if (!larger)
@@ -22,7 +21,7 @@ Result<Plan*> PlanSet::add(std::unique_ptr<Plan> plan) {
     plans_ = std::move(others);
   }
   OCTET_TRY(plan->attach(arena_));
-  if (plans_.size() == kMaxPlans) plans_.pop_back();
+  if (plans_.size() == most_) plans_.pop_back();
   plans_.insert(plans_.begin(), std::move(plan));
   return plans_.front().get();
 }

@@ -14,6 +14,8 @@ namespace octet::runtime {
 /// as large as the largest plan has needed.
 class PlanSet {
  public:
+  explicit PlanSet(size_t most = 8) : most_(most) {}
+
   /// The first that `fits`, or null.
   template <class Fits>
   Plan* find(const Fits& fits) {
@@ -28,6 +30,7 @@ class PlanSet {
   size_t arena_bytes() const { return arena_ ? arena_->bytes().size() : 0; }
 
  private:
+  size_t most_;
   std::vector<std::unique_ptr<Plan>> plans_;
   std::shared_ptr<Buffer> arena_;
 };

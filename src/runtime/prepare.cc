@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/label.h"
 #include "ops/infer.h"
 
@@ -17,6 +18,25 @@ std::vector<bool> fully_known(const Graph& graph, const KnownElements& elements)
     known[static_cast<size_t>(id.index)] =
         std::all_of(dims.begin(), dims.end(), [](const Dim& d) { return d.is_known(); });
   return known;
+}
+
+/// By value id: what follows from constants and the shapes of values, so that plans compute it when
+/// they are made.
+std::vector<bool> made_of_shapes(const Graph& g, std::span<const NodeId> order) {
+  std::vector<bool> out(static_cast<size_t>(g.value_bound()), false);
+  for (const ValueId v : g.constants())
+    out[static_cast<size_t>(v.index)] = true;
+  for (const NodeId id : order) {
+    const Node& node = g.node(id);
+    const bool of_shape = node.is("Shape") || node.is("Size");
+    const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId v) {
+      return !v.valid() || out[static_cast<size_t>(v.index)];
+    });
+    if (!of_shape && (!all || facts_of(node).random || has_bodies(node))) continue;
+    for (const ValueId v : node.outputs)
+      if (v.valid()) out[static_cast<size_t>(v.index)] = true;
+  }
+  return out;
 }
 
 } // namespace
@@ -59,6 +79,7 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph, Isa isa)
   const std::vector<bool> known = fully_known(g, found.elements);
   const auto is_known = [&](ValueId v) { return known[static_cast<size_t>(v.index)]; };
   const std::vector<bool> needed = needed_values(g, out->order, is_known);
+  const std::vector<bool> of_shapes = made_of_shapes(g, out->order);
   for (const NodeId id : out->order) {
     const Node& node = g.node(id);
     PlannedNode planned{label(g, node), "view", {}, node.origin, node.op_type};
@@ -70,7 +91,8 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph, Isa isa)
     Choice choice = choose({g, node, isa, is_known});
     if (!choice.prepared)
       return error(ErrorCode::kUnsupported, "node {}: {}", label(g, node), choice.reason);
-    const bool runs = makes_needed(node, needed);
+    const bool runs =
+        makes_needed(node, needed) && !(choice.by_reference && makes_needed(node, of_shapes));
     planned.kernel = runs ? choice.name : "shape";
     planned.why = runs ? choice.reason : "";
     out->planned.push_back(planned);

@@ -10,6 +10,7 @@
 #include "data/folder.h"
 #include "data/gzip.h"
 #include "data/images.h"
+#include "data/zeros.h"
 #include "support/backend.h"
 #include "support/paths.h"
 #include <gtest/gtest.h>
@@ -249,6 +250,56 @@ TEST(BindInputs, ConvertsWhatIsExactAndSaysWhatIsNot) {
   batch.inputs = {{"x", Tensor::of<float>({2}, {0.1F, 2})}};
   EXPECT_NEAR(bound(DType::kFloat16, {n}).value()[0].at(0), 0.1, 1e-4);
   EXPECT_FALSE(bound(DType::kInt64, {n}).ok());
+}
+
+TEST(BindInputs, OneExampleMayBeAWholeInput) {
+  Batch batch;
+  batch.inputs = {{"rate", Tensor::of<int64_t>({1}, {16000})},
+                  {"state", Tensor::of<float>({1, 2, 1, 2}, {1, 2, 3, 4})}};
+  const Graph graph =
+      graph_with({{"rate", type_of(DType::kInt64, {})},
+                  {"state", type_of(DType::kFloat32, {Dim(2), Dim::symbol("N"), Dim(2)})}});
+  const auto bound = bind_inputs(graph, batch);
+  ASSERT_TRUE(bound.ok()) << bound.error().text();
+  EXPECT_EQ(bound->at(0).shape(), Shape{});
+  EXPECT_EQ(bound->at(0).at(0), 16000);
+  EXPECT_EQ(bound->at(1).shape(), (Shape{2, 1, 2}));
+  batch.inputs[0].second = Tensor::of<int64_t>({2}, {16000, 8000});
+  EXPECT_TRUE(contains(bind_inputs(graph, batch).error().text(), "use batches of one"));
+}
+
+TEST(BindInputs, TheBatchIsTheFirstInputs) {
+  const Dim n = Dim::symbol("N");
+  const auto batch = [&](std::vector<std::pair<std::string, TypeInfo>> inputs) {
+    return batch_for(graph_with(std::move(inputs)), 64);
+  };
+  const auto f32 = [](std::vector<Dim> dims) { return type_of(DType::kFloat32, std::move(dims)); };
+  EXPECT_EQ(batch({{"x", f32({n, 4})}}), 64);
+  EXPECT_EQ(batch({{"x", f32({Dim(8), 4})}, {"state", f32({Dim(2), 8, 4})}}), 8);
+  EXPECT_EQ(batch({{"rate", f32({})}, {"x", f32({n, 4})}, {"state", f32({Dim(2), n, 4})}}), 64);
+  EXPECT_EQ(batch({{"x", f32({n, 4})}, {"mask", f32({Dim(1), 4})}}), 1);
+}
+
+TEST(WithZeros, FeedsStates) {
+  const test::Folder folder;
+  const auto data = open_dataset("generated", Split::kTest).value();
+  const std::string feature = data->features().front().first;
+  Graph graph = graph_with({{feature, data->features().front().second},
+                            {"h", type_of(DType::kFloat16, {Dim(2), Dim::symbol("N"), Dim(3)})}});
+  const auto both = with_zeros(data, graph, {"h"});
+  ASSERT_TRUE(both.ok()) << both.error().text();
+  EXPECT_EQ((*both)->size(), data->size());
+  EXPECT_EQ((*both)->features().size(), data->features().size() + 1);
+  const auto inputs = bind_inputs(graph, (*both)->batch(Indices{1, 2, 3}).value());
+  ASSERT_TRUE(inputs.ok()) << inputs.error().text();
+  EXPECT_EQ(inputs->at(0).dim(0), 3);
+  EXPECT_EQ(inputs->at(1).type(), DType::kFloat16);
+  EXPECT_EQ(inputs->at(1).shape(), (Shape{2, 3, 3}));
+  EXPECT_EQ(inputs->at(1).at(17), 0);
+  EXPECT_TRUE(
+      contains(bind_inputs(graph, data->batch(Indices{1}).value()).error().text(), "--zeros"));
+  EXPECT_TRUE(contains(with_zeros(data, graph, {"i"}).error().text(), "no such input"));
+  EXPECT_TRUE(contains(with_zeros(data, graph, {feature}).error().text(), "leave one"));
 }
 
 } // namespace

@@ -139,8 +139,8 @@ Choice prepare_reference(const PrepareContext& context) {
       choice.inside.push_back(
           {body.key + ": " + inside.node, inside.kernel, inside.why, inside.origin});
   }
+  choice.name = of->bodies.empty() ? "reference" : "bodies";
   choice.prepared = std::make_unique<ReferencePrepared>(std::move(of));
-  choice.name = "reference";
   choice.by_reference = true;
   return choice;
 }
