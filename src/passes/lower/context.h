@@ -143,6 +143,7 @@ Result<bool> lower_unary(Context& c, const Node& node);
 Result<bool> lower_add(Context& c, const Node& node);
 Result<bool> lower_movement(Context& c, const Node& node);
 Result<bool> lower_normalization(Context& c, const Node& node);
+Result<bool> lower_resize(Context& c, const Node& node);
 
 /// Float or quantized product: what Conv and Gemm share once weights are `[N, ...]`, K fastest.
 struct Product {

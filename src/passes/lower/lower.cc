@@ -20,9 +20,9 @@ namespace lowering {
 namespace {
 
 using LowerFn = Result<bool>(Context&, const Node&);
-constexpr std::array<LowerFn*, 7> kLowerings = {lower_conv, lower_gemm,     lower_pool,
-                                                lower_add,  lower_movement, lower_normalization,
-                                                lower_unary};
+constexpr std::array<LowerFn*, 8> kLowerings = {lower_conv,  lower_gemm,     lower_pool,
+                                                lower_add,   lower_movement, lower_normalization,
+                                                lower_unary, lower_resize};
 
 /// Q whose operands are all constant: it waits until someone asks for its codes.
 bool quantizes_constant(const Context& c, const Node& node) {
