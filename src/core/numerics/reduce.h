@@ -69,17 +69,22 @@ inline void softmax_row(const float* x, int64_t count, float* y) {
   }
 }
 
-/// Layer norm of one row: d = x - mean, y = (d * (1 / sqrt(mean of d^2 + epsilon))) * gain + bias,
-/// the last two in one rounding. gain and bias may be null (1 and 0). y may be x.
-inline void layer_norm_row(
-    const float* x, int64_t count, const float* gain, const float* bias, float epsilon, float* y) {
+/// y = x - mean of one row; the result is 1 / sqrt(mean of y^2 + epsilon). y may be x.
+inline float centre_row(const float* x, int64_t count, float epsilon, float* y) {
   const auto n = static_cast<float>(count);
   const float mean = lane_sum(count, [&](int64_t i) { return x[i]; }) / n;
   for (int64_t i = 0; i < count; ++i) {
     y[i] = x[i] - mean;
   }
   const float variance = lane_sum_of_squares(count, [&](int64_t i) { return y[i]; }) / n;
-  const float inverse = 1.0F / std::sqrt(variance + epsilon);
+  return 1.0F / std::sqrt(variance + epsilon);
+}
+
+/// Layer norm of one row: d = x - mean, y = (d * (1 / sqrt(mean of d^2 + epsilon))) * gain + bias,
+/// the last two in one rounding. gain and bias may be null (1 and 0). y may be x.
+inline void layer_norm_row(
+    const float* x, int64_t count, const float* gain, const float* bias, float epsilon, float* y) {
+  const float inverse = centre_row(x, count, epsilon, y);
   for (int64_t i = 0; i < count; ++i) {
     y[i] = std::fma(y[i] * inverse, gain == nullptr ? 1.0F : gain[i],
                     bias == nullptr ? 0.0F : bias[i]);

@@ -161,6 +161,7 @@ Result<bool> lower_joint(Context& c, const Node& node);
 /// Reductions of axes that are known.
 Result<bool> lower_reduction(Context& c, const Node& node);
 Result<bool> lower_normalization(Context& c, const Node& node);
+Result<bool> lower_resize(Context& c, const Node& node);
 Result<bool> lower_recurrent(Context& c, const Node& node);
 
 /// Lowers the bodies of `made`, which stands for `node`, and makes them capture lowered values. A

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and LayerNormalization over the last axis become octet's own float operators, the latter
-// where gain and bias have that axis alone.
+// Softmax along one axis, LayerNormalization over the last one, where gain and bias have that axis
+// alone, and normalization over groups of channels become octet's own float operators.
 #include <algorithm>
 
 #include "graph/domains.h"
@@ -43,29 +43,109 @@ Result<ValueId> row(Context& c, ValueId part) {
                               OCTET_TRY(values.reshaped({values.count()})));
 }
 
-} // namespace
-
-Result<bool> lower_normalization(Context& c, const Node& node) {
-  const bool softmax = node.is("Softmax");
-  if (!softmax && !node.is("LayerNormalization")) return false;
-  const int64_t otherwise = softmax && c.in().opset() < 13 ? 1 : -1;
-  if (!over_last_axis(c, node, otherwise)) return false;
-  for (size_t k = 1; k < node.outputs.size(); ++k)
-    if (node.outputs[k].valid()) return false;
-  const size_t parts = softmax ? 1 : node.inputs.size();
-  for (size_t k = 1; k < parts; ++k)
-    if (!fits_row(c, node.input(0), node.inputs[k])) return false;
+Node named_after(const Node& node, const char* op_type) {
   Node made;
-  made.op_type = node.op_type;
+  made.op_type = op_type;
   made.domain = kNative;
   made.name = node.name;
   made.origin = {node.name};
+  return made;
+}
+
+/// The axis along which a Softmax runs, when it is one: before operator set 13 it is all from
+/// `axis` on.
+std::optional<int64_t> softmax_axis(const Context& c, const Node& node) {
+  const TypeInfo& x = c.in().value(node.input(0)).type;
+  if (x.type != DType::kFloat32 || !x.has_rank() || x.rank() == 0) return std::nullopt;
+  const bool flattens = c.in().opset() < 13;
+  int64_t axis = node.attr_int("axis", flattens ? 1 : -1);
+  if (axis < 0) axis += x.rank();
+  if (axis < 0 || axis >= x.rank()) return std::nullopt;
+  const bool last = std::all_of(x.shape->begin() + axis + 1, x.shape->end(),
+                                [](const Dim& d) { return d == Dim(1); });
+  return flattens && !last ? std::nullopt : std::optional(axis);
+}
+
+Result<bool> lower_softmax(Context& c, const Node& node) {
+  const auto axis = softmax_axis(c, node);
+  if (!axis) return false;
+  Form from = c.real(node.input(0));
+  if (from.layout == Layout::kFlatNhwc) from = c.plain(node.input(0));
+  int64_t stored = *axis;
+  if (from.layout == Layout::kNhwc) stored = stored == 0 ? 0 : stored == 1 ? 3 : stored - 1;
+  Node made = named_after(node, "Softmax");
+  made.inputs = {from.id};
+  if (stored != c.in().value(node.input(0)).type.rank() - 1) made.set("axis", stored);
+  c.note(node, LowerForm::kFloat, made.op_type, "softmax runs in float");
+  const ValueId y = node.outputs[0];
+  c.source(y).real = from.ordered(c.emit(std::move(made), c.in().value(y).name));
+  return true;
+}
+
+/// The gain or bias of a group norm with one element for each channel: before operator set 21
+/// GroupNormalization has one for each group.
+Result<ValueId> of_channels(Context& c, ValueId part, int64_t channels) {
+  const TypeInfo& type = c.in().value(part).type;
+  const auto count = (*type.shape)[0].maybe_value();
+  if (!count || *count == channels || *count == 0) return c.plain(part).id;
+  const Tensor each = *c.constant(part);
+  const auto values = OCTET_TRY(each.to_floats());
+  std::vector<float> repeated;
+  for (int64_t k = 0; k < channels; ++k)
+    repeated.push_back(values[static_cast<size_t>(k / (channels / *count))]);
+  return c.out().add_constant(c.in().value(part).name,
+                              Tensor::of<float>({channels}, std::span<const float>(repeated)));
+}
+
+/// Whether `of_channels` can bring it.
+bool fits_channels(const Context& c, ValueId part, const Dim& channels, int64_t groups) {
+  const TypeInfo& type = c.in().value(part).type;
+  if (type.type != DType::kFloat32 || !type.has_rank() || type.rank() != 1) return false;
+  if ((*type.shape)[0] == channels) return true;
+  return channels.is_constant() && groups > 0 && channels.value() % groups == 0 &&
+         (*type.shape)[0] == Dim(groups) && c.constant(part);
+}
+
+Result<bool> lower_group_norm(Context& c, const Node& node) {
+  const TypeInfo& x = c.in().value(node.input(0)).type;
+  if (x.type != DType::kFloat32 || !x.has_rank() || x.rank() < 2) return false;
+  const bool instance = node.is("InstanceNormalization");
+  const int64_t groups = instance ? 0 : node.attr_int("num_groups", 0);
+  const Dim& channels = (*x.shape)[1];
+  if (node.inputs.size() != 3 || (!instance && groups < 1)) return false;
+  for (size_t k = 1; k < 3; ++k)
+    if (!fits_channels(c, node.input(k), channels, groups)) return false;
+  Node made = named_after(node, "GroupNormalization");
   made.inputs = {c.plain(node.input(0)).id};
-  for (size_t k = 1; k < parts; ++k)
+  for (size_t k = 1; k < 3; ++k)
+    made.inputs.push_back(
+        OCTET_TRY(of_channels(c, node.input(k), channels.maybe_value().value_or(0))));
+  if (groups != 0) made.set("groups", groups);
+  made.set("epsilon", node.attr_float("epsilon", 1e-5F));
+  c.note(node, LowerForm::kFloat, made.op_type, "a group norm runs in float");
+  const ValueId y = node.outputs[0];
+  c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name)};
+  return true;
+}
+
+} // namespace
+
+Result<bool> lower_normalization(Context& c, const Node& node) {
+  if (node.is("Softmax")) return lower_softmax(c, node);
+  if (node.is("InstanceNormalization") || node.is("GroupNormalization"))
+    return lower_group_norm(c, node);
+  if (!node.is("LayerNormalization")) return false;
+  if (!over_last_axis(c, node, -1)) return false;
+  for (size_t k = 1; k < node.outputs.size(); ++k)
+    if (node.outputs[k].valid()) return false;
+  for (size_t k = 1; k < node.inputs.size(); ++k)
+    if (!fits_row(c, node.input(0), node.inputs[k])) return false;
+  Node made = named_after(node, node.op_type.c_str());
+  made.inputs = {c.plain(node.input(0)).id};
+  for (size_t k = 1; k < node.inputs.size(); ++k)
     made.inputs.push_back(OCTET_TRY(row(c, node.inputs[k])));
-  if (!softmax) made.set("epsilon", node.attr_float("epsilon", 1e-5F));
-  c.note(node, LowerForm::kFloat, made.op_type,
-         softmax ? "softmax runs in float" : "layer norm runs in float");
+  made.set("epsilon", node.attr_float("epsilon", 1e-5F));
+  c.note(node, LowerForm::kFloat, made.op_type, "layer norm runs in float");
   c.source(node.outputs[0]).real =
       Form{c.emit(std::move(made), c.in().value(node.outputs[0]).name)};
   return true;

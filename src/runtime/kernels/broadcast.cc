@@ -4,39 +4,6 @@
 #include "runtime/kernels/broadcast_runs.h"
 
 namespace octet::kernels {
-namespace {
-
-template <typename T, typename Y, typename Op>
-void pairs(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t n, Y* y, Op op) {
-  if (a_step == 1 && b_step == 1) {
-    for (int64_t i = 0; i < n; ++i) {
-      y[i] = op(a[i], b[i]);
-    }
-    return;
-  }
-  if (a_step == 1) {
-    const T v = *b;
-    for (int64_t i = 0; i < n; ++i) {
-      y[i] = op(a[i], v);
-    }
-    return;
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    y[i] = op(*a, b[i * b_step]);
-  }
-}
-
-template <typename T, typename Y, typename Op>
-void map_pairs(
-    const BroadcastPlan& plan, const T* a, const T* b, Y* y, ParallelFor& parallel, Op op) {
-  const int64_t a_step = plan.strides[0].back();
-  const int64_t b_step = plan.strides[1].back();
-  each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t n) {
-    pairs(a + from[0], a_step, b + from[1], b_step, n, y + to, op);
-  });
-}
-
-} // namespace
 
 BroadcastPlan plan_broadcast(std::span<const std::vector<int64_t>> inputs,
                              std::span<const int64_t> output) {
@@ -74,11 +41,12 @@ BroadcastPlan plan_broadcast(std::span<const std::vector<int64_t>> inputs,
   return plan;
 }
 
+template <typename T>
 void where_broadcast(const BroadcastPlan& plan,
                      const uint8_t* condition,
-                     const uint32_t* a,
-                     const uint32_t* b,
-                     uint32_t* y,
+                     const T* a,
+                     const T* b,
+                     T* y,
                      ParallelFor& parallel) {
   const BroadcastOffsets step = {plan.strides[0].back(), plan.strides[1].back(),
                                  plan.strides[2].back()};
@@ -89,6 +57,27 @@ void where_broadcast(const BroadcastPlan& plan,
     }
   });
 }
+
+template void where_broadcast(
+    const BroadcastPlan&, const uint8_t*, const uint8_t*, const uint8_t*, uint8_t*, ParallelFor&);
+template void where_broadcast(const BroadcastPlan&,
+                              const uint8_t*,
+                              const uint16_t*,
+                              const uint16_t*,
+                              uint16_t*,
+                              ParallelFor&);
+template void where_broadcast(const BroadcastPlan&,
+                              const uint8_t*,
+                              const uint32_t*,
+                              const uint32_t*,
+                              uint32_t*,
+                              ParallelFor&);
+template void where_broadcast(const BroadcastPlan&,
+                              const uint8_t*,
+                              const uint64_t*,
+                              const uint64_t*,
+                              uint64_t*,
+                              ParallelFor&);
 
 template <typename T>
 void compare_broadcast(Compare op,
@@ -121,6 +110,10 @@ template void compare_broadcast(
     Compare, const BroadcastPlan&, const int32_t*, const int32_t*, uint8_t*, ParallelFor&);
 template void compare_broadcast(
     Compare, const BroadcastPlan&, const int64_t*, const int64_t*, uint8_t*, ParallelFor&);
+template void compare_broadcast(
+    Compare, const BroadcastPlan&, const uint8_t*, const uint8_t*, uint8_t*, ParallelFor&);
+template void compare_broadcast(
+    Compare, const BroadcastPlan&, const int8_t*, const int8_t*, uint8_t*, ParallelFor&);
 
 void logic_broadcast(Logic op,
                      const BroadcastPlan& plan,

@@ -24,16 +24,18 @@ struct BroadcastPlan {
 BroadcastPlan plan_broadcast(std::span<const std::vector<int64_t>> inputs,
                              std::span<const int64_t> output);
 
-/// y = condition (bytes, not 0) ? a : b; elements of 4 bytes.
+/// y = condition (bytes, not 0) ? a : b. Instantiated for unsigned integers of 1, 2, 4 and 8 bytes.
+template <typename T>
 void where_broadcast(const BroadcastPlan& plan,
                      const uint8_t* condition,
-                     const uint32_t* a,
-                     const uint32_t* b,
-                     uint32_t* y,
+                     const T* a,
+                     const T* b,
+                     T* y,
                      ParallelFor& parallel);
 
 enum class Compare : uint8_t { kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual };
-/// y = 1 where it holds, else 0. Instantiated for float, int32_t and int64_t.
+/// y = 1 where it holds, else 0. Instantiated for float, int32_t, int64_t, uint8_t and
+/// int8_t.
 template <typename T>
 void compare_broadcast(Compare op,
                        const BroadcastPlan& plan,

@@ -51,4 +51,36 @@ void each_run(const BroadcastPlan& plan, ParallelFor& parallel, Run&& run) {
   });
 }
 
+/// y = op(a, b) along one run; steps are 0 or 1.
+template <typename T, typename Y, typename Op>
+void pairs(const T* a, int64_t a_step, const T* b, int64_t b_step, int64_t n, Y* y, Op op) {
+  if (a_step == 1 && b_step == 1) {
+    for (int64_t i = 0; i < n; ++i) {
+      y[i] = op(a[i], b[i]);
+    }
+    return;
+  }
+  if (a_step == 1) {
+    const T v = *b;
+    for (int64_t i = 0; i < n; ++i) {
+      y[i] = op(a[i], v);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = op(*a, b[i * b_step]);
+  }
+}
+
+/// y = op(a, b).
+template <typename T, typename Y, typename Op>
+void map_pairs(
+    const BroadcastPlan& plan, const T* a, const T* b, Y* y, ParallelFor& parallel, Op op) {
+  const int64_t a_step = plan.strides[0].back();
+  const int64_t b_step = plan.strides[1].back();
+  each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t n) {
+    pairs(a + from[0], a_step, b + from[1], b_step, n, y + to, op);
+  });
+}
+
 } // namespace octet::kernels

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/convert.h"
 
+#include <limits>
+
 #include "core/codec.h"
 #include "core/threads.h"
 
@@ -47,9 +49,70 @@ void run_bool(const void* x, int64_t begin, int64_t end, void* y) {
   }
 }
 
+/// Without its fraction, the nearest number that the type has; NaN is 0.
+template <typename From, typename To>
+void run_truncated(const void* x, int64_t begin, int64_t end, void* y) {
+  // The bounds are powers of two, or what lies below them in From: both exact.
+  constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
+  constexpr From kEnd = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+  for (int64_t i = begin; i < end; ++i) {
+    const From v = static_cast<const From*>(x)[i];
+    To r = 0;
+    if (v >= kEnd) {
+      r = std::numeric_limits<To>::max();
+    } else if (v >= kLow) {
+      r = static_cast<To>(v);
+    } else if (v < kLow) {
+      // Above kLow - 1 the fraction alone is too much.
+      r = std::numeric_limits<To>::min();
+    }
+    static_cast<To*>(y)[i] = r;
+  }
+}
+
+template <typename From>
+ConvertFn from_reals(DType to) {
+  switch (to) {
+  case DType::kFloat32:
+    return run<From, float>;
+  case DType::kFloat64:
+    return run<From, double>;
+  case DType::kInt64:
+    return run_truncated<From, int64_t>;
+  case DType::kInt32:
+    return run_truncated<From, int32_t>;
+  case DType::kInt16:
+    return run_truncated<From, int16_t>;
+  case DType::kInt8:
+    return run_truncated<From, int8_t>;
+  case DType::kUint32:
+    return run_truncated<From, uint32_t>;
+  case DType::kUint16:
+    return run_truncated<From, uint16_t>;
+  case DType::kUint8:
+    return run_truncated<From, uint8_t>;
+  case DType::kBool:
+    return run_bool<From>;
+  default:
+    return nullptr;
+  }
+}
+
 template <typename From>
 ConvertFn from_integers(DType to) {
   switch (to) {
+  case DType::kInt16:
+  case DType::kUint16:
+    return run<From, uint16_t>;
+  case DType::kInt8:
+  case DType::kUint8:
+    return run<From, uint8_t>;
+  case DType::kUint32:
+    return run<From, uint32_t>;
+  case DType::kUint64:
+    return run<From, uint64_t>;
+  case DType::kFloat64:
+    return run<From, double>;
   case DType::kFloat32:
     return run<From, float>;
   case DType::kInt64:
@@ -71,16 +134,23 @@ ConvertFn conversion(DType from, DType to) {
     return from_integers<int64_t>(to);
   case DType::kInt32:
     return from_integers<int32_t>(to);
+  case DType::kInt16:
+    return from_integers<int16_t>(to);
+  case DType::kUint32:
+    return from_integers<uint32_t>(to);
+  case DType::kUint16:
+    return from_integers<uint16_t>(to);
   case DType::kInt8:
     return from_integers<int8_t>(to);
   case DType::kUint8:
   case DType::kBool:
     return from_integers<uint8_t>(to);
   case DType::kFloat32:
-    if (to == DType::kFloat32) return run<float, float>;
     if (to == DType::kFloat16) return run_to_half<f16_from_float>;
     if (to == DType::kBfloat16) return run_to_half<bf16_from_float>;
-    return to == DType::kBool ? run_bool<float> : nullptr;
+    return from_reals<float>(to);
+  case DType::kFloat64:
+    return from_reals<double>(to);
   case DType::kFloat16:
     return to == DType::kFloat32 ? run_from_half<f16_to_float> : nullptr;
   case DType::kBfloat16:

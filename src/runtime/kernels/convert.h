@@ -14,8 +14,8 @@ namespace octet::kernels {
 
 using ConvertFn = void (*)(const void* x, int64_t begin, int64_t end, void* y);
 
-/// From i64, i32, i8, u8 or bool to f32, i64, i32 or bool, and from f32 to bool, f32, f16 or bf16,
-/// and from these two to f32; null for others.
+/// Between f32, f64, bool and the integers of 8 to 64 bits, and between f32 and f16 or bf16; null
+/// for others, as from u64, f64 to u64 and u64 from floats.
 ConvertFn conversion(DType from, DType to);
 
 void convert(ConvertFn fn, const void* x, int64_t count, void* y, ParallelFor& parallel);

@@ -1,27 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs beside each other are made side by side, so that their chains of additions overlap.
+// Sixteen outputs at once where there is a vector form of their runs; a scalar form for the others.
 #include "runtime/kernels/reduce.h"
 
-#include <algorithm>
-#include <array>
+#include <cmath>
 #include <limits>
 
-#include "core/threads.h"
+#include "core/for_isa.h"
+#include "runtime/kernels/reduce_lanes.h"
 
 namespace octet::kernels {
 namespace {
 
-constexpr double kReduceElementNs = 0.4;
-constexpr double kReduceBlockNs = 20.0;
-constexpr int64_t kLanes = 8; // outputs side by side
-
+template <Term kTerm>
 struct Sum {
+  using In = float;
   using Partial = double;
   static constexpr double kStart = 0.0;
-  static double next(double r, float v) { return r + static_cast<double>(v); }
+  static double next(double r, float v) {
+    const auto d = static_cast<double>(v);
+    if constexpr (kTerm == Term::kSquare) return r + d * d;
+    if constexpr (kTerm == Term::kMagnitude) return r + std::fabs(d);
+    return r + d;
+  }
+};
+struct Product {
+  using In = float;
+  using Partial = double;
+  static constexpr double kStart = 1.0;
+  static double next(double r, float v) { return r * static_cast<double>(v); }
 };
 struct Largest {
+  using In = float;
   using Partial = float;
+  static constexpr Best kBest = Best::kLargest;
   static constexpr float kStart = -std::numeric_limits<float>::infinity();
   static float next(float r, float v) {
     const float larger = v > r ? v : r;
@@ -29,7 +40,9 @@ struct Largest {
   }
 };
 struct Smallest {
+  using In = float;
   using Partial = float;
+  static constexpr Best kBest = Best::kSmallest;
   static constexpr float kStart = std::numeric_limits<float>::infinity();
   static float next(float r, float v) {
     const float smaller = v < r ? v : r;
@@ -37,102 +50,86 @@ struct Smallest {
   }
 };
 
-template <typename Op, size_t kCount>
-using Partials = std::array<typename Op::Partial, kCount>;
-template <size_t kCount>
-using Rows = std::array<const float*, kCount>;
-
-int64_t count_of(const std::vector<int64_t>& sizes) {
-  int64_t n = 1;
-  for (const int64_t size : sizes) {
-    n *= size;
-  }
-  return n;
-}
-
-// Offset of place `i` along all axes but the last.
-int64_t offset_of(const AxisList& axes, int64_t i) {
-  int64_t offset = 0;
-  for (size_t axis = axes.sizes.size() - 1; axis-- > 0;) {
-    offset += i % axes.sizes[axis] * axes.strides[axis];
-    i /= axes.sizes[axis];
-  }
-  return offset;
-}
-
-// Of lanes that lie beside each other. Partial results go by value, so that x cannot point at them.
-template <typename Op, size_t kCount>
-Partials<Op, kCount> take_lines(const float* x, int64_t stride, int64_t n, Partials<Op, kCount> r) {
-  for (int64_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < kCount; ++k) {
-      r[k] = Op::next(r[k], x[k]);
-    }
-    x += stride;
-  }
-  return r;
-}
-
-// Of lanes anywhere.
-template <typename Op, size_t kCount>
-Partials<Op, kCount>
-take_rows(const Rows<kCount>& x, int64_t stride, int64_t n, Partials<Op, kCount> r) {
-  for (int64_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < kCount; ++k) {
-      r[k] = Op::next(r[k], x[k][i * stride]);
-    }
-  }
-  return r;
-}
-
-// The partial results of kCount outputs, the first of which starts at x.
-template <typename Op, size_t kCount>
-Partials<Op, kCount> partials_of(const ReducePlan& plan, const float* x) {
-  const int64_t lane_stride = plan.kept.strides.back();
-  const int64_t stride = plan.gone.strides.back();
+/// Calls run(x of the first output, its strides, length) for the runs of a block.
+template <typename Run>
+void each_run_of(const ReducePlan& plan, const float* x, Run&& run) {
   const int64_t n = plan.gone.sizes.back();
   const int64_t runs = n == 0 ? 0 : count_of(plan.gone.sizes) / n;
-  Partials<Op, kCount> r;
-  r.fill(Op::kStart);
-  for (int64_t run = 0; run < runs; ++run) {
-    const float* first = x + offset_of(plan.gone, run);
-    if (lane_stride == 1) {
-      r = take_lines<Op, kCount>(first, stride, n, r);
-      continue;
-    }
-    Rows<kCount> rows{};
-    for (size_t k = 0; k < kCount; ++k) {
-      rows[k] = first + static_cast<int64_t>(k) * lane_stride;
-    }
-    r = stride == 1 ? take_rows<Op, kCount>(rows, 1, n, r)
-                    : take_rows<Op, kCount>(rows, stride, n, r);
-  }
-  return r;
+  for (int64_t r = 0; r < runs; ++r)
+    run(x + offset_of(plan.gone, r), n);
 }
 
-template <typename Op, typename Finish>
-void reduce_blocks(
-    const ReducePlan& plan, const float* x, float* y, ParallelFor& parallel, Finish finish) {
-  const int64_t line = plan.kept.sizes.back();
-  const int64_t stride = plan.kept.strides.back();
-  const int64_t blocks = (line + kLanes - 1) / kLanes;
-  const int64_t lines = line == 0 ? 0 : count_of(plan.kept.sizes) / line;
-  const auto members = static_cast<double>(count_of(plan.gone.sizes));
-  const double ns = kReduceBlockNs + kReduceElementNs * kLanes * members;
-  parallel.run(lines * blocks, grain_for(ns), [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      const int64_t first = b % blocks * kLanes;
-      const int64_t lanes = std::min(kLanes, line - first);
-      const float* from = x + offset_of(plan.kept, b / blocks) + first * stride;
-      float* to = y + b / blocks * line + first;
-      if (lanes == kLanes) {
-        for (const auto r : partials_of<Op, kLanes>(plan, from)) {
-          *to++ = finish(r);
-        }
-        continue;
-      }
-      for (int64_t k = 0; k < lanes; ++k) {
-        to[k] = finish(partials_of<Op, 1>(plan, from + k * stride)[0]);
-      }
+/// Where the 16 outputs of a block lie: beside each other, or in rows.
+bool in_lines(const ReducePlan& plan) {
+  return plan.kept.strides.back() == 1;
+}
+
+template <Term kTerm, typename Finish>
+void sums(const ReducePlan& plan,
+          const float* x,
+          float* y,
+          Isa isa,
+          ParallelFor& parallel,
+          Finish finish) {
+  using Op = Sum<kTerm>;
+  const auto run =
+      in_lines(plan) ? for_isa<static_cast<SumRun*>(nullptr), sum_lines_avx2, sum_lines_avx512>(isa)
+                     : for_isa<static_cast<SumRun*>(nullptr), sum_rows_avx2, sum_rows_avx512>(isa);
+  if (run == nullptr) return reduce_lanes<Op>(plan, x, y, parallel, finish);
+  const int64_t stride = in_lines(plan) ? plan.gone.strides.back() : plan.kept.strides.back();
+  const auto whole = [&](const float* from, float* to) {
+    double partials[kReduceLanes] = {};
+    each_run_of(plan, from,
+                [&](const float* first, int64_t n) { run(kTerm, first, stride, n, partials); });
+    for (const double r : partials)
+      *to++ = finish(r);
+  };
+  reduce_blocks<kReduceLanes, Op>(plan, x, y, parallel, whole, finish);
+}
+
+template <typename Op>
+void bests(const ReducePlan& plan, const float* x, float* y, Isa isa, ParallelFor& parallel) {
+  const auto finish = [](float r) { return r; };
+  const auto run =
+      in_lines(plan)
+          ? for_isa<static_cast<BestRun*>(nullptr), best_lines_avx2, best_lines_avx512>(isa)
+          : for_isa<static_cast<BestRun*>(nullptr), best_rows_avx2, best_rows_avx512>(isa);
+  if (run == nullptr) return reduce_lanes<Op>(plan, x, y, parallel, finish);
+  const int64_t stride = in_lines(plan) ? plan.gone.strides.back() : plan.kept.strides.back();
+  const auto whole = [&](const float* from, float* to) {
+    std::fill_n(to, kReduceLanes, Op::kStart);
+    each_run_of(plan, from,
+                [&](const float* first, int64_t n) { run(Op::kBest, first, stride, n, to); });
+  };
+  reduce_blocks<kReduceLanes, Op>(plan, x, y, parallel, whole, finish);
+}
+
+/// The logarithm of the sum of exponentials, the largest number taken out first.
+double log_sum_exp(const ReducePlan& plan, const float* x) {
+  const int64_t stride = plan.gone.strides.back();
+  double largest = -std::numeric_limits<double>::infinity();
+  each_run_of(plan, x, [&](const float* first, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+      largest = std::fmax(largest, static_cast<double>(first[i * stride]));
+  });
+  const double shift = std::isfinite(largest) ? largest : 0;
+  double r = 0;
+  each_run_of(plan, x, [&](const float* first, int64_t n) {
+    for (int64_t i = 0; i < n; ++i)
+      r += std::exp(static_cast<double>(first[i * stride]) - shift);
+  });
+  return std::log(r) + shift;
+}
+
+void log_sums_exp(const ReducePlan& plan, const float* x, float* y, ParallelFor& parallel) {
+  constexpr double kExponentialNs = 10.0;
+  const int64_t line = plan.kept.sizes.back(), stride = plan.kept.strides.back();
+  const double ns =
+      kReduceBlockNs + kExponentialNs * static_cast<double>(count_of(plan.gone.sizes));
+  parallel.run(count_of(plan.kept.sizes), grain_for(ns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float* from = x + offset_of(plan.kept, i / line) + i % line * stride;
+      y[i] = static_cast<float>(log_sum_exp(plan, from));
     }
   });
 }
@@ -163,18 +160,34 @@ ReducePlan plan_reduce(std::span<const int64_t> shape, const std::vector<bool>& 
   return plan;
 }
 
-void reduce(Reduce op, const ReducePlan& plan, const float* x, float* y, ParallelFor& parallel) {
+void reduce(
+    Reduce op, const ReducePlan& plan, const float* x, float* y, Isa isa, ParallelFor& parallel) {
   const auto members = static_cast<double>(count_of(plan.gone.sizes));
+  const auto rounded = [](double r) { return static_cast<float>(r); };
   switch (op) {
   case Reduce::kSum:
-    return reduce_blocks<Sum>(plan, x, y, parallel, [](double r) { return static_cast<float>(r); });
+    return sums<Term::kItself>(plan, x, y, isa, parallel, rounded);
   case Reduce::kMean:
-    return reduce_blocks<Sum>(plan, x, y, parallel,
-                              [members](double r) { return static_cast<float>(r / members); });
+    return sums<Term::kItself>(plan, x, y, isa, parallel,
+                               [members](double r) { return static_cast<float>(r / members); });
+  case Reduce::kSumSquare:
+    return sums<Term::kSquare>(plan, x, y, isa, parallel, rounded);
+  case Reduce::kL1:
+    return sums<Term::kMagnitude>(plan, x, y, isa, parallel, rounded);
+  case Reduce::kL2:
+    return sums<Term::kSquare>(plan, x, y, isa, parallel,
+                               [](double r) { return static_cast<float>(std::sqrt(r)); });
+  case Reduce::kLogSum:
+    return sums<Term::kItself>(plan, x, y, isa, parallel,
+                               [](double r) { return static_cast<float>(std::log(r)); });
+  case Reduce::kLogSumExp:
+    return log_sums_exp(plan, x, y, parallel);
+  case Reduce::kProduct:
+    return reduce_lanes<Product>(plan, x, y, parallel, rounded);
   case Reduce::kMax:
-    return reduce_blocks<Largest>(plan, x, y, parallel, [](float r) { return r; });
+    return bests<Largest>(plan, x, y, isa, parallel);
   case Reduce::kMin:
-    return reduce_blocks<Smallest>(plan, x, y, parallel, [](float r) { return r; });
+    return bests<Smallest>(plan, x, y, isa, parallel);
   }
 }
 

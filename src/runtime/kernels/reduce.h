@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, means, largest and smallest elements of floats over any axes, bit for bit those of
-// src/ops/reduce_*.cc: the elements that fall together are taken in their order, one after the
-// other, sums in double and rounded once.
+// Reductions over any axes, bit for bit those of src/ops/onnx/reduction: the elements that fall
+// together are taken in their order, one after the other; sums and products of floats are kept in
+// double and rounded once, those of integers wrap.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "core/cpu.h"
 
 namespace octet {
 class ParallelFor;
@@ -14,9 +16,20 @@ class ParallelFor;
 
 namespace octet::kernels {
 
-/// Over nothing: 0, NaN, -infinity, +infinity. NaN wins over every number; of equal elements the
-/// first one is taken, which tells 0 from -0.
-enum class Reduce : uint8_t { kSum, kMean, kMax, kMin };
+/// Over nothing: what the operators say (0, NaN, 1, the lowest and the highest value, ...). NaN wins
+/// over every number; of equal elements the first one is taken, which tells 0 from -0.
+enum class Reduce : uint8_t {
+  kSum,
+  kMean,
+  kMax,
+  kMin,
+  kProduct,
+  kSumSquare,
+  kL1,
+  kL2,
+  kLogSum,
+  kLogSumExp,
+};
 
 /// Axes of a dense tensor, with strides in elements; none is of size 1 but a lone one.
 struct AxisList {
@@ -34,6 +47,24 @@ struct ReducePlan {
 /// Axes of size 1 are left out and neighbours joined. `reduced` says for each axis whether it goes.
 ReducePlan plan_reduce(std::span<const int64_t> shape, const std::vector<bool>& reduced);
 
-void reduce(Reduce op, const ReducePlan& plan, const float* x, float* y, ParallelFor& parallel);
+void reduce(
+    Reduce op, const ReducePlan& plan, const float* x, float* y, Isa isa, ParallelFor& parallel);
+
+/// kSum, kMax, kMin, kProduct, kSumSquare or kL1. Instantiated for int32_t and int64_t.
+template <typename T>
+void reduce_integers(Reduce op, const ReducePlan& plan, const T* x, T* y, ParallelFor& parallel);
+
+/// Outputs that vector forms make at once. Each goes on with the partial results that it is given.
+inline constexpr int64_t kReduceLanes = 16;
+enum class Term : uint8_t { kItself, kSquare, kMagnitude };
+using SumRun = void(Term term, const float* x, int64_t stride, int64_t n, double* partials);
+enum class Best : uint8_t { kLargest, kSmallest };
+using BestRun = void(Best best, const float* x, int64_t stride, int64_t n, float* partials);
+/// n lines of outputs that lie beside each other, `stride` apart.
+SumRun sum_lines_avx2, sum_lines_avx512;
+BestRun best_lines_avx2, best_lines_avx512;
+/// A row of n elements for each output, `stride` apart.
+SumRun sum_rows_avx2, sum_rows_avx512;
+BestRun best_rows_avx2, best_rows_avx512;
 
 } // namespace octet::kernels

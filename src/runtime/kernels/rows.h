@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and layer norm over rows of contiguous floats, bit for bit numerics::softmax_row and
-// numerics::layer_norm_row: 16 virtual lanes, a fixed tree, true divisions, exact square root.
+// Softmax, layer norm and group norm over rows of contiguous floats, softmax along any axis, bit for
+// bit numerics::softmax_row and numerics::layer_norm_row: 16 virtual lanes, a fixed tree, true
+// divisions, exact square root.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,15 @@ namespace octet::kernels {
 void softmax(
     const float* x, int64_t rows, int64_t length, float* y, Isa isa, ParallelFor& parallel);
 
+/// The same along the middle axis of [outer, length, inner]; y is not x.
+void softmax_lines(const float* x,
+                   int64_t outer,
+                   int64_t length,
+                   int64_t inner,
+                   float* y,
+                   Isa isa,
+                   ParallelFor& parallel);
+
 struct LayerNormArgs {
   const float* x = nullptr; ///< [rows, length]
   int64_t rows = 0;
@@ -29,6 +39,29 @@ struct LayerNormArgs {
 
 void layer_norm(const LayerNormArgs& args, Isa isa, ParallelFor& parallel);
 
+struct GroupNormArgs {
+  const float* x = nullptr; ///< [rows, channels, plane]
+  int64_t rows = 0;         ///< images times groups
+  int64_t groups = 1;       ///< of an image
+  int64_t channels = 1;     ///< of a group
+  int64_t plane = 1;
+  const float* gain = nullptr; ///< [groups * channels]
+  const float* bias = nullptr;
+  float epsilon = 1e-5F;
+  float* y = nullptr; ///< may be x
+};
+
+void group_norm(const GroupNormArgs& args, Isa isa, ParallelFor& parallel);
+
+/// Lines that softmax_lines takes at once, `inner` elements between their neighbours.
+inline constexpr int64_t kSoftmaxLines = 16;
+/// `count` of them, at most kSoftmaxLines.
+void softmax_some_lines_avx2(
+    const float* x, int64_t length, int64_t inner, int64_t count, float* y);
+void softmax_some_lines_avx512(
+    const float* x, int64_t length, int64_t inner, int64_t count, float* y);
+void group_norm_rows_avx2(const GroupNormArgs& args, int64_t begin, int64_t end);
+void group_norm_rows_avx512(const GroupNormArgs& args, int64_t begin, int64_t end);
 void softmax_rows_avx2(const float* x, int64_t rows, int64_t length, float* y);
 void softmax_rows_avx512(const float* x, int64_t rows, int64_t length, float* y);
 void layer_norm_rows_avx2(const LayerNormArgs& args, int64_t begin, int64_t end);

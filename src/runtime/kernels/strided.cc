@@ -196,7 +196,46 @@ void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& 
   });
 }
 
+namespace {
+
+/// Rows of one element of T. False for an index out of range.
+template <typename T>
+bool gather_single(const GatherArgs& args, ParallelFor& parallel) {
+  std::atomic<bool> inside{true};
+  const auto* x = static_cast<const T*>(args.x);
+  auto* y = static_cast<T*>(args.y);
+  parallel.run(args.outer * args.count, grain_for(kStridedElementNs),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end;) {
+                   const int64_t outer = i / args.count, first = i - outer * args.count;
+                   const int64_t stop = std::min(args.count, first + (end - i));
+                   const T* from = x + outer * args.size;
+                   for (int64_t k = first; k < stop; ++k, ++i) {
+                     const int64_t row = row_at(args, k);
+                     const bool fits = row >= 0 && row < args.size;
+                     if (!fits) inside.store(false, std::memory_order_relaxed);
+                     y[i] = fits ? from[row] : T{};
+                   }
+                 }
+               });
+  return inside.load();
+}
+
+} // namespace
+
 bool gather_rows(const GatherArgs& args, ParallelFor& parallel) {
+  switch (args.row_bytes) {
+  case 1:
+    return gather_single<uint8_t>(args, parallel);
+  case 2:
+    return gather_single<uint16_t>(args, parallel);
+  case 4:
+    return gather_single<uint32_t>(args, parallel);
+  case 8:
+    return gather_single<uint64_t>(args, parallel);
+  default:
+    break;
+  }
   std::atomic<bool> inside{true};
   const double ns = kStridedRunNs + static_cast<double>(args.row_bytes) / kBytesPerNs;
   const auto bytes = static_cast<size_t>(args.row_bytes);

@@ -41,6 +41,19 @@ Choice compare_step(kernels::Compare op) {
   return {bind_with(std::move(bind)), "compare", {}};
 }
 
+/// Of elements as wide as T.
+template <class T>
+Choice where_step() {
+  auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step([plan = broadcast_of(in, out[0]), condition = in[0].id, a = in[1].id,
+                      b = in[2].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
+      kernels::where_broadcast(plan, at<const uint8_t>(slots, condition), at<const T>(slots, a),
+                               at<const T>(slots, b), at<T>(slots, y), parallel);
+    });
+  };
+  return {bind_with(std::move(bind)), "where", {}};
+}
+
 } // namespace
 
 Choice prepare_pow(const PrepareContext& c) {
@@ -59,17 +72,18 @@ Choice prepare_pow(const PrepareContext& c) {
 }
 
 Choice prepare_where(const PrepareContext& c) {
-  const DType type = c.type(1).type;
-  if (bits(type) != 32) return Choice::refuse("where: elements are not of 4 bytes");
-  auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
-    return call_step([plan = broadcast_of(in, out[0]), condition = in[0].id, a = in[1].id,
-                      b = in[2].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
-      kernels::where_broadcast(plan, at<const uint8_t>(slots, condition),
-                               at<const uint32_t>(slots, a), at<const uint32_t>(slots, b),
-                               at<uint32_t>(slots, y), parallel);
-    });
-  };
-  return {bind_with(std::move(bind)), "where", {}};
+  switch (bits(c.type(1).type)) {
+  case 8:
+    return where_step<uint8_t>();
+  case 16:
+    return where_step<uint16_t>();
+  case 32:
+    return where_step<uint32_t>();
+  case 64:
+    return where_step<uint64_t>();
+  default:
+    return Choice::refuse("where: elements are not of 1, 2, 4 or 8 bytes");
+  }
 }
 
 Choice prepare_compare(const PrepareContext& c) {
@@ -77,7 +91,11 @@ Choice prepare_compare(const PrepareContext& c) {
   if (op && c.type(0).type == DType::kFloat32) return compare_step<float>(*op);
   if (op && c.type(0).type == DType::kInt32) return compare_step<int32_t>(*op);
   if (op && c.type(0).type == DType::kInt64) return compare_step<int64_t>(*op);
-  return Choice::refuse("compare: neither f32, i32 nor i64");
+  if (op && c.type(0).type == DType::kInt8) return compare_step<int8_t>(*op);
+  if (op && c.type(0).type == DType::kUint8) return compare_step<uint8_t>(*op);
+  if (op == kernels::Compare::kEqual && c.type(0).type == DType::kBool)
+    return compare_step<uint8_t>(*op);
+  return Choice::refuse("compare: neither f32, i32, i64, i8 nor u8");
 }
 
 Choice prepare_logic(const PrepareContext& c) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transpose, Slice, Expand, Concat and Split as strided copies, Gather by rows. Elements of whole
-// bytes; strings and packed types run by reference.
+// Transpose, Slice, Expand, Concat and Split as strided copies, Gather by rows.
 #include "ops/shared/movement.h"
 
 #include <algorithm>
@@ -10,26 +9,14 @@
 #include "ops/shared/types.h"
 #include "runtime/kernels/strided.h"
 #include "runtime/steps/call.h"
+#include "runtime/steps/copies.h"
+#include "runtime/steps/indices.h"
 #include "runtime/steps/steps.h"
 
 namespace octet::runtime {
 namespace {
 
 using kernels::StridedCopy;
-
-/// Bytes of an element that the copies take; 0 for others.
-int64_t width_of(DType type) {
-  if (type == DType::kString || bits(type) < 8) return 0;
-  return bits(type) / 8;
-}
-
-std::optional<std::string> refusal(const PrepareContext& c) {
-  if (width_of(c.type(0).type) == 0)
-    return fmt::format("copy: elements of type {} have no whole bytes",
-                       octet::name(c.type(0).type));
-  if (!c.type(0).has_rank()) return "copy: the rank is not known";
-  return std::nullopt;
-}
 
 /// A step of one copy for each pair of slots.
 struct Move {
@@ -64,7 +51,7 @@ StridedCopy block(const Operand& whole, const Shape& part, bool out_of_whole, in
 } // namespace
 
 Choice prepare_transpose(const PrepareContext& c) {
-  if (const auto why = refusal(c)) return Choice::refuse(*why);
+  if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
   std::vector<int64_t> perm = c.node.attr_ints("perm");
   for (int64_t i = c.type(0).rank(); i-- > 0 && !c.node.has_attr("perm");)
     perm.push_back(i);
@@ -80,7 +67,7 @@ Choice prepare_transpose(const PrepareContext& c) {
 }
 
 Choice prepare_expand(const PrepareContext& c) {
-  if (const auto why = refusal(c)) return Choice::refuse(*why);
+  if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
   if (!c.known(1)) return Choice::refuse("copy: the shape depends on data");
   auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
     StridedCopy copy{.width = width_of(in[0].type), .sizes = out[0].shape};
@@ -96,7 +83,7 @@ Choice prepare_expand(const PrepareContext& c) {
 }
 
 Choice prepare_concat(const PrepareContext& c) {
-  if (const auto why = refusal(c)) return Choice::refuse(*why);
+  if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
   auto bind = [node = c.node](std::span<const Operand> in, std::span<const Operand> out) {
     const auto axis = static_cast<size_t>(axis_of(node, std::ssize(out[0].shape)));
     const int64_t stride = strides_of(out[0].shape)[axis];
@@ -112,7 +99,7 @@ Choice prepare_concat(const PrepareContext& c) {
 }
 
 Choice prepare_split(const PrepareContext& c) {
-  if (const auto why = refusal(c)) return Choice::refuse(*why);
+  if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
   auto bind = [node = c.node](std::span<const Operand> in, std::span<const Operand> out) {
     const auto axis = static_cast<size_t>(axis_of(node, std::ssize(in[0].shape)));
     const int64_t stride = strides_of(in[0].shape)[axis];
@@ -131,7 +118,7 @@ Choice prepare_split(const PrepareContext& c) {
 }
 
 Choice prepare_slice(const PrepareContext& c) {
-  if (const auto why = refusal(c)) return Choice::refuse(*why);
+  if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
   if (c.graph.opset("") < 10) return Choice::refuse("copy: a slice by attributes");
   for (size_t i = 1; i < c.node.inputs.size(); ++i)
     if (!c.known(i)) return Choice::refuse("copy: the bounds depend on data");
@@ -175,8 +162,7 @@ class GatherStep final : public Step {
     args.index = at<const void>(slots, index_);
     args.y = at<void>(slots, y_);
     if (kernels::gather_rows(args, parallel)) return StepEnd::kDone;
-    return error("an index is not within the {} rows; use -{} to {}", args.size, args.size,
-                 args.size - 1);
+    return out_of_range({args.index, args.wide}, args.count, std::span(&args.size, 1));
   }
 
  private:
@@ -187,7 +173,7 @@ class GatherStep final : public Step {
 } // namespace
 
 Choice prepare_gather(const PrepareContext& c) {
-  if (const auto why = refusal(c)) return Choice::refuse(*why);
+  if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
   const DType index = c.type(1).type;
   if (index != DType::kInt64 && index != DType::kInt32)
     return Choice::refuse("gather: indices are neither i64 nor i32");

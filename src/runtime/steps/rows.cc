@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// octet.native Softmax and LayerNormalization over the last axis.
+// octet.native Softmax, LayerNormalization and GroupNormalization.
 #include "runtime/kernels/rows.h"
 
 #include "core/format.h"
 #include "core/threads.h"
+#include "runtime/kernels/scan.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
 
@@ -17,12 +18,16 @@ int64_t last(const Operand& o) {
 } // namespace
 
 Choice prepare_softmax(const PrepareContext& c) {
-  auto bind = [isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
-    const int64_t length = last(in[0]);
-    const int64_t rows = length ? in[0].count() / length : 0;
-    return call_step([isa, rows, length, x = in[0].id, y = out[0].id](Slots slots,
-                                                                      ParallelFor& parallel) {
-      kernels::softmax(at<const float>(slots, x), rows, length, at<float>(slots, y), isa, parallel);
+  auto bind = [isa = c.isa, axis = c.node.attr_int("axis", -1)](std::span<const Operand> in,
+                                                                std::span<const Operand> out) {
+    const kernels::Lines l = kernels::lines_of(in[0].shape, axis);
+    return call_step([isa, l, x = in[0].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
+      const float* from = at<const float>(slots, x);
+      float* to = at<float>(slots, y);
+      if (l.inner == 1)
+        kernels::softmax(from, l.size == 0 ? 0 : l.outer, l.size, to, isa, parallel);
+      else
+        kernels::softmax_lines(from, l.size == 0 ? 0 : l.outer, l.size, l.inner, to, isa, parallel);
     });
   };
   return {bind_with(std::move(bind)), fmt::format("softmax {}", isa_name(c.isa)), {}};
@@ -47,6 +52,31 @@ Choice prepare_layer_norm(const PrepareContext& c) {
     });
   };
   return {bind_with(std::move(bind)), fmt::format("layer_norm {}", isa_name(c.isa)), {}};
+}
+
+Choice prepare_group_norm(const PrepareContext& c) {
+  auto bind = [node = c.node, isa = c.isa](std::span<const Operand> in,
+                                           std::span<const Operand> out) {
+    const Shape& shape = in[0].shape;
+    kernels::GroupNormArgs args;
+    const int64_t stated = node.attr_int("groups", 0);
+    args.groups = stated == 0 ? shape[1] : stated;
+    args.channels = args.groups == 0 ? 0 : shape[1] / args.groups;
+    for (size_t i = 2; i < shape.size(); ++i)
+      args.plane *= shape[i];
+    args.rows = args.channels * args.plane == 0 ? 0 : shape[0] * args.groups;
+    args.epsilon = node.attr_float("epsilon", 1e-5F);
+    return call_step([args, isa, x = in[0].id, gain = in[1].id, bias = in[2].id,
+                      y = out[0].id](Slots slots, ParallelFor& parallel) {
+      kernels::GroupNormArgs a = args;
+      a.x = at<const float>(slots, x);
+      a.gain = at<const float>(slots, gain);
+      a.bias = at<const float>(slots, bias);
+      a.y = at<float>(slots, y);
+      kernels::group_norm(a, isa, parallel);
+    });
+  };
+  return {bind_with(std::move(bind)), fmt::format("group_norm {}", isa_name(c.isa)), {}};
 }
 
 } // namespace octet::runtime

@@ -7,17 +7,24 @@
 namespace octet::runtime {
 
 PrepareFn prepare_add_codes;
+PrepareFn prepare_arg_best;
 PrepareFn prepare_average_pool;
 PrepareFn prepare_cast;
 PrepareFn prepare_compare;
 PrepareFn prepare_concat;
 PrepareFn prepare_conv;
 PrepareFn prepare_conv_transpose;
+PrepareFn prepare_depth_to_space;
 PrepareFn prepare_dequantize;
 PrepareFn prepare_dynamic_quantize;
 PrepareFn prepare_expand;
 PrepareFn prepare_gather;
+PrepareFn prepare_gather_elements;
+PrepareFn prepare_gather_nd;
 PrepareFn prepare_gemm;
+PrepareFn prepare_group_norm;
+PrepareFn prepare_integer_binary;
+PrepareFn prepare_integer_unary;
 PrepareFn prepare_layer_norm;
 PrepareFn prepare_logic;
 PrepareFn prepare_map;
@@ -25,6 +32,8 @@ PrepareFn prepare_matmul;
 PrepareFn prepare_matmul_integer;
 PrepareFn prepare_max_pool;
 PrepareFn prepare_not;
+PrepareFn prepare_one_hot;
+PrepareFn prepare_pad;
 PrepareFn prepare_pow;
 PrepareFn prepare_qaverage_pool;
 PrepareFn prepare_qconv;
@@ -35,11 +44,20 @@ PrepareFn prepare_quantize;
 PrepareFn prepare_range;
 PrepareFn prepare_recur;
 PrepareFn prepare_reduce;
+PrepareFn prepare_resize;
+PrepareFn prepare_reverse_sequence;
+PrepareFn prepare_running;
+PrepareFn prepare_scatter_elements;
+PrepareFn prepare_scatter_nd;
 PrepareFn prepare_slice;
 PrepareFn prepare_softmax;
+PrepareFn prepare_space_to_depth;
 PrepareFn prepare_split;
 PrepareFn prepare_table;
+PrepareFn prepare_tile;
+PrepareFn prepare_top_k;
 PrepareFn prepare_transpose;
+PrepareFn prepare_trilu;
 PrepareFn prepare_where;
 
 } // namespace octet::runtime

@@ -262,7 +262,7 @@ def reduce(s, x):
     if s.rank(x) == 4 and (s.chance(0.4) or x in s.open_planes):
         axes = [2, 3]
     keep = s.rank(x) - len(axes) < 2 or s.chance(0.5)
-    op = s.choose("ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin")
+    op = s.choose("ReduceMean", "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceL2")
     if x in s.open_planes:
         op = "ReduceMean"
     shape = [1 if i in axes else d for i, d in enumerate(s.shape(x)) if keep or i not in axes]

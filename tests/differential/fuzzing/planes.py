@@ -167,7 +167,8 @@ def resize(s, x):
     planes = [n * k for n, k in zip(sizes, scales)]
     if np.prod(planes) > 600:
         raise Impossible("large planes")
-    attributes = {"mode": mode, "coordinate_transformation_mode": s.choose("half_pixel", "asymmetric")}
+    coordinates = ["half_pixel", "asymmetric"] + ["align_corners", "pytorch_half_pixel"] * (mode == "linear")
+    attributes = {"mode": mode, "coordinate_transformation_mode": s.choose(*coordinates)}
     if mode == "nearest":
         attributes["nearest_mode"] = "floor" if s.chance(0.5) else "round_prefer_floor"
     if x not in s.open_planes and not s.open_batch and s.chance(0.3):
