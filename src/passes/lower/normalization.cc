@@ -71,11 +71,11 @@ Result<bool> lower_softmax(Context& c, const Node& node) {
   if (!axis) return false;
   Form from = c.real(node.input(0));
   if (from.layout == Layout::kFlatNhwc) from = c.plain(node.input(0));
-  int64_t stored = *axis;
-  if (from.layout == Layout::kNhwc) stored = stored == 0 ? 0 : stored == 1 ? 3 : stored - 1;
+  const int64_t rank = c.in().value(node.input(0)).type.rank();
+  const int64_t stored = from.layout.stored_axis(*axis, rank);
   Node made = named_after(node, "Softmax");
   made.inputs = {from.id};
-  if (stored != c.in().value(node.input(0)).type.rank() - 1) made.set("axis", stored);
+  if (stored != rank - 1) made.set("axis", stored);
   c.note(node, LowerForm::kFloat, made.op_type, "softmax runs in float");
   const ValueId y = node.outputs[0];
   c.source(y).real = from.ordered(c.emit(std::move(made), c.in().value(y).name));

@@ -5,6 +5,7 @@
 
 #include "graph/domains.h"
 #include "ops/op.h"
+#include "passes/lower/axes.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
@@ -75,11 +76,8 @@ Result<bool> lower_resize(Context& c, const Node& node) {
     made.set("coordinate_transformation_mode", std::string("asymmetric"));
     made.set("nearest_mode", std::string("floor"));
   }
-  std::vector<int64_t> axes = axes_of(node, c.in().value(x).type.rank());
-  if (from.layout == Layout::kNhwc)
-    for (int64_t& axis : axes)
-      axis = axis == 0 ? 0 : axis == 1 ? 3 : axis - 1;
-  made.set("axes", axes);
+  const int64_t rank = c.in().value(x).type.rank();
+  made.set("axes", stored_axes(from.layout, axes_of(node, rank), rank));
   made.inputs = {from.id};
   for (const ValueId list : lists_of(c, node))
     made.inputs.push_back(list);
