@@ -44,7 +44,7 @@ class Printer {
       out += " opset(";
       bool first = true;
       for (const auto& [domain, version] : g.opsets) {
-        out += fmt::format("{}{}={}", first ? "" : ", ", quoted(domain), version);
+        out += fmt::format("{}{}={}", first ? "" : ", ", in_quotes(domain), version);
         first = false;
       }
       out += ")";
@@ -73,7 +73,7 @@ class Printer {
 
   static std::string type(const TypeInfo& t) {
     if (t.opaque.empty()) return t.text();
-    return "opaque(" + quoted(hex(t.opaque)) + ")";
+    return "opaque(" + in_quotes(hex(t.opaque)) + ")";
   }
 
   std::string tensor(const Tensor& t, std::string_view separator) const {
@@ -93,7 +93,7 @@ class Printer {
     const auto at = static_cast<size_t>(i);
     switch (t.type()) {
     case DType::kString:
-      return quoted(t.string_values()[at]);
+      return in_quotes(t.string_values()[at]);
     case DType::kInt64:
       return fmt::format("{}", t.data<int64_t>()[at]);
     case DType::kUint64:
@@ -125,23 +125,24 @@ class Printer {
       }
       out += "}";
     }
-    if (!n.name.empty()) out += " " + quoted(n.name);
+    if (!n.name.empty()) out += " " + in_quotes(n.name);
     if (options_.types && !n.outputs.empty() && n.outputs[0].valid())
       out += "  # " + graph_->value(n.outputs[0]).type.text();
     return out;
   }
 
   std::string attr(const Attribute& a) const {
-    if (!a.reference.empty()) return fmt::format("ref({}, {})", quoted(a.reference), a.onnx_type);
+    if (!a.reference.empty())
+      return fmt::format("ref({}, {})", in_quotes(a.reference), a.onnx_type);
     return std::visit([this](const auto& v) { return attr_value(v); }, a.value);
   }
   std::string attr_value(std::monostate) const { return "none"; }
   std::string attr_value(int64_t v) const { return fmt::format("{}", v); }
   std::string attr_value(float v) const { return number(v); }
-  std::string attr_value(const std::string& v) const { return quoted(v); }
+  std::string attr_value(const std::string& v) const { return in_quotes(v); }
   std::string attr_value(const Tensor& v) const { return "tensor(" + tensor(v, ", ") + ")"; }
   std::string attr_value(const std::shared_ptr<const SerializedAttribute>& v) const {
-    return v == nullptr ? "none" : fmt::format("raw({}, {})", v->field, quoted(hex(v->bytes)));
+    return v == nullptr ? "none" : fmt::format("raw({}, {})", v->field, in_quotes(hex(v->bytes)));
   }
   std::string attr_value(const GraphPtr& v) const {
     std::string text = Printer(options_, indent_ + 1).graph(*v);
@@ -154,7 +155,7 @@ class Printer {
     return v.empty() ? "floats[]" : listed(v, [](float x) { return number(x); });
   }
   std::string attr_value(const std::vector<std::string>& v) const {
-    return v.empty() ? "strings[]" : listed(v, [](const std::string& x) { return quoted(x); });
+    return v.empty() ? "strings[]" : listed(v, [](const std::string& x) { return in_quotes(x); });
   }
   std::string attr_value(const std::vector<Tensor>& v) const {
     return v.empty() ? "tensors[]" : listed(v, [this](const Tensor& x) { return attr_value(x); });

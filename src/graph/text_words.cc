@@ -25,10 +25,10 @@ std::string word(std::string_view text) {
   const bool bare = starts && text.back() != ':' &&
                     std::all_of(text.begin(), text.end(), is_word_char) &&
                     std::find(kKeywords.begin(), kKeywords.end(), text) == kKeywords.end();
-  return bare ? std::string(text) : quoted(text);
+  return bare ? std::string(text) : in_quotes(text);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto u = static_cast<unsigned char>(c);

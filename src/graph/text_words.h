@@ -12,7 +12,7 @@ bool is_word_char(char c);
 /// The text bare where it can be, else quoted.
 std::string word(std::string_view text);
 /// In double quotes; backslash, quote and control characters as escapes (\n, \xNN).
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 std::string hex(std::string_view bytes);
 
 } // namespace octet

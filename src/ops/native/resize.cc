@@ -93,11 +93,6 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   return one(Tensor::of<float>(target, values));
 }
 
-Motion motion(const Node& node) {
-  const bool selects = node.attr_string("mode", "nearest") == "nearest";
-  return {.kind = selects ? Motion::Kind::kSelect : Motion::Kind::kNone};
-}
-
 } // namespace
 
 extern const OpFacets facets = {
@@ -106,8 +101,8 @@ extern const OpFacets facets = {
     .eval = eval,
     .roles = first_is_data,
     .quant = is_lowered,
-    .motion = motion,
-    .range = of_sources,
+    .motion = nothing_moves,
+    .range = unbounded,
     .facts = kNoFacts,
 };
 

@@ -44,7 +44,7 @@ struct Order {
   int64_t rank = 0;
 };
 
-/// The order of the first operand of y's shape that is not in the source's, where all can be had in
+/// The order of the first operand as large as y that is not in the source's, where all can be had in
 /// that; else the source's.
 Order common_order(Context& c, const Node& node, const Mapped& mapped) {
   const TypeInfo& y = c.in().value(node.outputs[0]).type;
@@ -53,8 +53,7 @@ Order common_order(Context& c, const Node& node, const Mapped& mapped) {
     const TypeInfo& x = c.in().value(input.id).type;
     const auto form = form_of(c, input.id);
     if (!form || form->layout.is_plain() || !x.has_rank()) continue;
-    const bool same = mapped.inputs.size() == 1 || (y.has_rank() && *x.shape == *y.shape);
-    if (!same) continue;
+    if (mapped.inputs.size() > 1 && !covers(x, y)) continue;
     const bool all =
         std::all_of(mapped.inputs.begin(), mapped.inputs.end(), [&](const Mapped::Input& other) {
           return other.id == input.id || (other.id.valid() ? can_have(c, other.id, *form, x.rank())

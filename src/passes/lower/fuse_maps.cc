@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //   a ─▶ Add(b) ─▶ Relu ─▶ Mul(c) ─▶ y    =>    a, b ─▶ Map "add x0 x1; relu t0; mul t1 c0" ─▶ y
-// Exact. A node joins the one that alone reads its result, where the shapes are the same and the
-// program stays within its limits.
+// Exact, whatever broadcasts. A node joins the one that alone reads its result, where that computes
+// nothing twice as far as shapes are known, and the program stays within its limits.
 #include "passes/lower/fuse_maps.h"
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "passes/lower/programs.h"
-#include "passes/match.h"
 
 namespace octet::lowering {
 namespace {
@@ -59,7 +58,7 @@ class Fuser {
       const ValueId value = at(programs_, id)->inputs[k].id;
       const NodeId maker = graph_.value(value).producer;
       const bool candidate = maker.valid() && at(programs_, maker) &&
-                             same_type(graph_.value(value).type, type) && reads_alone(id, value);
+                             covers(graph_.value(value).type, type) && reads_alone(id, value);
       auto both = candidate ? joined(*at(programs_, maker), *at(programs_, id), k) : std::nullopt;
       if (!both) {
         ++k;

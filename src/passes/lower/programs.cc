@@ -391,6 +391,12 @@ std::optional<Mapped> mapped(const Graph& graph, const Node& node, Bits bits) {
   return std::nullopt;
 }
 
+bool covers(const TypeInfo& x, const TypeInfo& y) {
+  if (!x.has_rank() || !y.has_rank()) return false;
+  return std::equal(x.shape->begin(), x.shape->end(), y.shape->begin(), y.shape->end(),
+                    [](const Dim& a, const Dim& b) { return a == b || !a.is_known(); });
+}
+
 std::optional<Mapped> joined(const Mapped& producer, const Mapped& consumer, size_t k) {
   Mapped out = producer;
   Program& program = out.program;

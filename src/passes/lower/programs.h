@@ -31,6 +31,10 @@ enum class Bits {
 /// where what it needs is not known.
 std::optional<Mapped> mapped(const Graph& graph, const Node& node, Bits bits);
 
+/// Whether an operand of type `x` is as large as the result y, for all that is known: it is not where
+/// an axis surely repeats. Says what is worth while, not what is right.
+bool covers(const TypeInfo& x, const TypeInfo& y);
+
 /// `producer`, whose result is input `k` of `consumer`, and `consumer` in one; nullopt when that is
 /// more than a program holds. The bits are those of one after the other.
 std::optional<Mapped> joined(const Mapped& producer, const Mapped& consumer, size_t k);

@@ -116,6 +116,11 @@ void copy_piece(const MovePlan& plan,
   constexpr auto kWidth = static_cast<int64_t>(sizeof(T));
   if (plan.rows == MovePlan::Rows::kTable) {
     const int64_t* from = plan.table.data();
+    if (!plan.table_fills) {
+      for (int64_t i = begin; i < end; ++i)
+        store(y_row + i * kWidth, load<T>(x_row + from[i] * kWidth));
+      return;
+    }
     for (int64_t i = begin; i < end; ++i) {
       const std::byte* p =
           from[i] == kFill ? static_cast<const std::byte*>(fill) : x_row + from[i] * kWidth;
@@ -262,6 +267,7 @@ MovePlan plan_move(int64_t width, std::vector<std::vector<int64_t>> from) {
   if (!table.empty() && runs * kShortRunBytes > plan.row_length * width) {
     plan.rows = MovePlan::Rows::kTable;
     plan.table = std::move(table);
+    plan.table_fills = std::find(plan.table.begin(), plan.table.end(), kFill) != plan.table.end();
     plan.runs.clear();
   }
   return plan;

@@ -30,6 +30,7 @@ struct MovePlan {
   Rows rows = Rows::kRuns;
   std::vector<MoveRun> runs;
   std::vector<int64_t> table;              ///< offsets of the elements of a row
+  bool table_fills = false;                ///< some of them are kFill
   std::vector<std::vector<int64_t>> outer; ///< offsets along the axes before the row
   int64_t row_length = 1;
   int64_t row_count = 1;

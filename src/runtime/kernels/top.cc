@@ -27,8 +27,10 @@ struct WideKey {
 /// Order of the numbers as that of unsigned integers, NaN above all.
 uint32_t ordered(float v) {
   if (v != v) return std::numeric_limits<uint32_t>::max();
-  const auto bits = std::bit_cast<uint32_t>(v == 0 ? 0.0F : v);
-  return (bits >> 31) != 0 ? ~bits : bits | 0x80000000U;
+  const auto bits = std::bit_cast<uint32_t>(v + 0.0F); // -0 becomes 0
+  // Signs are as good as random: without a branch.
+  const auto negative = static_cast<uint32_t>(std::bit_cast<int32_t>(bits) >> 31);
+  return bits ^ (negative | 0x80000000U);
 }
 uint32_t ordered(int32_t v) {
   return static_cast<uint32_t>(v) ^ 0x80000000U;

@@ -23,6 +23,7 @@ const std::map<std::string_view, Function> kFunctions = {
     {"Sigmoid", {0.25, 16, 5}},  {"Tanh", {1, 16, 5}},       {"Erf", {1.13, 16, 5}},
     {"HardSwish", {1.5, 16, 1}}, {"HardSigmoid", {1, 8, 1}}, {"Softplus", {1, 16, 5}},
     {"Softsign", {1, 8, 0}},     {"Elu", {1, 16, 5}},        {"Mish", {1.1, 32, 10}},
+    {"Selu", {1.76, 16, 10}},    {"Celu", {1, 16, 5}},
 };
 
 Outputs function(const Step& s) {
