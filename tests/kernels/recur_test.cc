@@ -13,7 +13,7 @@ namespace {
 
 using octet::test::covered_isas;
 using octet::test::Guarded;
-using Kind = numerics::CellFunction::Kind;
+using CellKind = numerics::CellFunction::Kind;
 
 /// What a cell reads and writes.
 struct Memory {
@@ -72,11 +72,11 @@ void check(void (*CellKernels::*cell)(const CellArgs&),
 
 TEST(Recur, CellsAreTheScalarOnes) {
   numerics::CellRules usual;
-  usual.g.kind = usual.h.kind = Kind::kTanh;
+  usual.g.kind = usual.h.kind = CellKind::kTanh;
   numerics::CellRules rare;
-  rare.f = {Kind::kHardSigmoid, 0.2F, 0.5F};
-  rare.g.kind = Kind::kRelu;
-  rare.h.kind = Kind::kSigmoid;
+  rare.f = {CellKind::kHardSigmoid, 0.2F, 0.5F};
+  rare.g.kind = CellKind::kRelu;
+  rare.h.kind = CellKind::kSigmoid;
   rare.clip = 1.5F;
   rare.coupled = true;
   for (const numerics::CellRules& rules : {usual, rare}) {

@@ -22,8 +22,7 @@ void check(const Graph& graph, const std::vector<Tensor>& inputs, double step = 
   auto session = Session::create(graph);
   ASSERT_TRUE(session.ok()) << session.error().text();
   for (const auto& node : session->plan())
-    if (!node.node.starts_with("Pad"))
-      EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;
+    EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;
   expect_meaning(graph, inputs, step);
 }
 
@@ -225,7 +224,7 @@ TEST(Windows, LinesAreImagesOfHeight1) {
       squeezes += lowered.graph.node(id).is("Squeeze") ? 1 : 0;
     }
     EXPECT_EQ(squeezes, 1) << "the output's";
-    if (kind != Kind::kBroadcast) EXPECT_EQ(transposes, 2) << "in and out";
+    EXPECT_TRUE(kind == Kind::kBroadcast || transposes == 2) << transposes << ", not in and out";
   }
 }
 

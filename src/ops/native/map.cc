@@ -16,7 +16,9 @@ Result<numerics::Program> parse_map(const Node& node, size_t inputs) {
                         "program");
 }
 
-namespace op_Map {
+} // namespace octet::native
+
+namespace octet::native::op_Map {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -63,5 +65,4 @@ extern const OpFacets facets = {
     .facts = kNoFacts,
 };
 
-} // namespace op_Map
-} // namespace octet::native
+} // namespace octet::native::op_Map

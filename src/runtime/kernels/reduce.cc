@@ -59,6 +59,10 @@ void each_run_of(const ReducePlan& plan, const float* x, Run&& run) {
     run(x + offset_of(plan.gone, r), n);
 }
 
+/// The scalar form is reduce_lanes.
+constexpr SumRun* kNoSums = nullptr;
+constexpr BestRun* kNoBests = nullptr;
+
 /// Where the 16 outputs of a block lie: beside each other, or in rows.
 bool in_lines(const ReducePlan& plan) {
   return plan.kept.strides.back() == 1;
@@ -72,9 +76,8 @@ void sums(const ReducePlan& plan,
           ParallelFor& parallel,
           Finish finish) {
   using Op = Sum<kTerm>;
-  const auto run =
-      in_lines(plan) ? for_isa<static_cast<SumRun*>(nullptr), sum_lines_avx2, sum_lines_avx512>(isa)
-                     : for_isa<static_cast<SumRun*>(nullptr), sum_rows_avx2, sum_rows_avx512>(isa);
+  const auto run = in_lines(plan) ? for_isa<kNoSums, sum_lines_avx2, sum_lines_avx512>(isa)
+                                  : for_isa<kNoSums, sum_rows_avx2, sum_rows_avx512>(isa);
   if (run == nullptr) return reduce_lanes<Op>(plan, x, y, parallel, finish);
   const int64_t stride = in_lines(plan) ? plan.gone.strides.back() : plan.kept.strides.back();
   const auto whole = [&](const float* from, float* to) {
@@ -90,10 +93,8 @@ void sums(const ReducePlan& plan,
 template <typename Op>
 void bests(const ReducePlan& plan, const float* x, float* y, Isa isa, ParallelFor& parallel) {
   const auto finish = [](float r) { return r; };
-  const auto run =
-      in_lines(plan)
-          ? for_isa<static_cast<BestRun*>(nullptr), best_lines_avx2, best_lines_avx512>(isa)
-          : for_isa<static_cast<BestRun*>(nullptr), best_rows_avx2, best_rows_avx512>(isa);
+  const auto run = in_lines(plan) ? for_isa<kNoBests, best_lines_avx2, best_lines_avx512>(isa)
+                                  : for_isa<kNoBests, best_rows_avx2, best_rows_avx512>(isa);
   if (run == nullptr) return reduce_lanes<Op>(plan, x, y, parallel, finish);
   const int64_t stride = in_lines(plan) ? plan.gone.strides.back() : plan.kept.strides.back();
   const auto whole = [&](const float* from, float* to) {

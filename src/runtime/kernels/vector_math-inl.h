@@ -30,17 +30,21 @@ HWY_INLINE VecF splat(float x) {
 // x < lo ? lo : x and x > hi ? hi : x. The instruction is defined as lo > x ? lo : x, with NaN and
 // zeros as there; Highway's functions leave them open.
 HWY_INLINE VecF at_least(VecF x, VecF lo) {
-#if HWY_TARGET == HWY_AVX3
+#if defined(__x86_64__) && HWY_TARGET == HWY_AVX3
   return VecF{_mm512_max_ps(lo.raw, x.raw)};
-#else
+#elif defined(__x86_64__)
   return VecF{_mm256_max_ps(lo.raw, x.raw)};
+#else
+  return hn::IfThenElse(hn::Lt(x, lo), lo, x);
 #endif
 }
 HWY_INLINE VecF at_most(VecF x, VecF hi) {
-#if HWY_TARGET == HWY_AVX3
+#if defined(__x86_64__) && HWY_TARGET == HWY_AVX3
   return VecF{_mm512_min_ps(hi.raw, x.raw)};
-#else
+#elif defined(__x86_64__)
   return VecF{_mm256_min_ps(hi.raw, x.raw)};
+#else
+  return hn::IfThenElse(hn::Gt(x, hi), hi, x);
 #endif
 }
 
@@ -76,7 +80,7 @@ HWY_INLINE VecF exp_of_rest(VecF r) {
 HWY_INLINE VecF exp_within(VecF x) {
   const Reduced v = reduced(x);
   const VecF y = exp_of_rest(v.r);
-#if HWY_TARGET == HWY_AVX3
+#if defined(__x86_64__) && HWY_TARGET == HWY_AVX3
   return VecF{_mm512_scalef_ps(y.raw, v.n.raw)};
 #else
   const I32 di;
