@@ -6,6 +6,12 @@ namespace octet {
 namespace {
 
 const StepCase kMoveCases[] = {
+    {"SliceByAttributes", R"(input x: f32[N, 3, S, 5]
+y = Slice(x) {starts=[1, -4], ends=[3, 100], axes=[1, 3]}
+z = Slice(x) {starts=[0, 1], ends=[9, 2]}
+output y: f32[N, 2, S, 4]
+output z: f32[N, 1, S, 5])",
+     9, true},
     {"PadConstant", R"(input x: f32[N, 3, S, 5]
 input f: f32[]
 const p: i64[8] = [0, 1, 2, -1, 1, 0, 3, 2]

@@ -135,6 +135,24 @@ INSTANTIATE_TEST_SUITE_P(FloatAndCodes, Orders, ::testing::Bool(), [](const auto
   return form.param ? "Codes" : "Float";
 });
 
+/// Before operator set 10 a Slice has attributes.
+TEST(OrdersOfFloats, SlicesByAttributesStay) {
+  LayerNet net(24, 9);
+  const ValueId x = net.input({2, 3, 4, 5});
+  const auto conv = [&](ValueId v, int64_t in, int64_t out) {
+    return net.conv(v, net.constant(net.random_tensor({out, in, 3, 3}, 0.3)), {1, 1, 1, 1});
+  };
+  Attributes a = ints("starts", {1, -4});
+  a["ends"].value = std::vector<int64_t>{5, 100};
+  a["axes"].value = std::vector<int64_t>{1, 3};
+  Attributes first = ints("starts", {0, 1});
+  first["ends"].value = std::vector<int64_t>{1, 3};
+  const ValueId part = net.op("Slice", {conv(x, 3, 6)}, a);
+  const Graph g = net.done({net.op("Slice", {conv(part, 4, 3)}, first)});
+  EXPECT_EQ(transposes(g), 2) << "in and out";
+  expect_meaning(g, {net.random_tensor({2, 3, 4, 5})}, 2e-3);
+}
+
 TEST(OrdersOfCodes, CodesOfSeveralGridsAreJoinedOnTheGridOfTheResult) {
   LayerNet net(23);
   const ValueId a = net.codes(net.input({2, 3, 4, 5}), kGiven);

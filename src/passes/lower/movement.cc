@@ -73,10 +73,27 @@ bool unsqueeze(Context& c, const Node& node, Form x) {
   return true;
 }
 
+/// Slice before operator set 10, whose lists are attributes.
+bool slice_by_attributes(Context& c, const Node& node, Form x) {
+  const int64_t rank = rank_of(c, node.input(0));
+  const size_t count = node.attr_ints("starts").size();
+  auto axes = known_axes(c, node, 3, rank);
+  if (!axes || count > static_cast<size_t>(rank)) return false;
+  if (axes->empty()) {
+    axes->resize(count);
+    std::iota(axes->begin(), axes->end(), int64_t{0});
+  }
+  Node made = like(node, x);
+  made.set("axes", stored_axes(x.layout, *axes, rank));
+  c.set_moved(node, node.input(0), node.outputs[0],
+              x.ordered(c.emit(std::move(made), c.in().value(node.outputs[0]).name)));
+  return true;
+}
+
 /// Slice whose axes are inputs: starts and ends may be anything.
 bool slice(Context& c, const Node& node, Form x) {
   const int64_t rank = rank_of(c, node.input(0));
-  if (node.inputs.size() < 3) return false; // attributes, before operator set 10
+  if (node.inputs.size() < 3) return slice_by_attributes(c, node, x);
   std::optional<std::vector<int64_t>> axes;
   if (node.input(3).valid()) {
     axes = known_axes(c, node, 3, rank);

@@ -119,12 +119,17 @@ Choice prepare_split(const PrepareContext& c) {
 
 Choice prepare_slice(const PrepareContext& c) {
   if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
-  if (c.graph.opset("") < 10) return Choice::refuse("copy: a slice by attributes");
+  // Starts, ends, axes and steps by input; before operator set 10 the first three are attributes.
+  std::vector<std::vector<int64_t>> attributes(5);
+  if (c.graph.opset("") < 10) {
+    attributes[1] = c.node.attr_ints("starts");
+    attributes[3] = c.node.attr_ints("axes");
+  }
   for (size_t i = 1; i < c.node.inputs.size(); ++i)
     if (!c.known(i)) return Choice::refuse("copy: the bounds depend on data");
-  auto bind = [](std::span<const Operand> in,
-                 std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {
-    std::vector<std::vector<int64_t>> lists(5);
+  auto bind = [attributes](std::span<const Operand> in,
+                           std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {
+    std::vector<std::vector<int64_t>> lists = attributes;
     for (size_t i = 1; i < in.size(); ++i) {
       if (!in[i].present()) continue;
       if (!in[i].known)
