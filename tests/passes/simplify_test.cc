@@ -57,6 +57,22 @@ output y: f32[2]
   EXPECT_EQ(run(g, Tensor::of<float>({2}, {1, 2})), (std::vector<double>{2.5, 4.5}));
 }
 
+TEST(SumToAdd, OfTwoThatBroadcast) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[2, 3]
+const c: f32[3] = [1.5, 2.5, -1e-3]
+y = Sum(x, c)
+z = Sum(y, x, c)
+output z: f32[2, 3]
+)");
+  const Graph before = g;
+  EXPECT_EQ(apply(g, sum_to_add).size(), 1U);
+  const std::string text = printed(g);
+  EXPECT_NE(text.find("y = Add(x, c)"), std::string::npos) << text;
+  EXPECT_NE(text.find("z = Sum(y, x, c)"), std::string::npos) << text;
+  expect_same_numbers(before, g, random({2, 3}, 5), 0);
+}
+
 TEST(EliminateIdentity, KeepsNamesOfGraphOutputs) {
   Graph g = parse(R"(graph g opset(""=17)
 input x: f32[2, 3]

@@ -42,6 +42,7 @@ RuleFn merge_transposes;
 RuleFn order_bias;
 RuleFn remove_training_dropout;
 RuleFn skip_expand;
+RuleFn sum_to_add;
 
 /// Constants that folding may add: no more than this, or than the constants it came from.
 inline constexpr int64_t kFoldBudgetBytes = int64_t{4} << 20;

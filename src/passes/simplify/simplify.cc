@@ -22,6 +22,7 @@ constexpr Rule kRules[] = {
     {"eliminate_same_shape", eliminate_same_shape},
     {"eliminate_neutral", eliminate_neutral},
     {"eliminate_repeated", eliminate_repeated},
+    {"sum_to_add", sum_to_add},
     {"merge_casts", merge_casts},
     {"merge_transposes", merge_transposes},
     {"merge_reshapes", merge_reshapes},
