@@ -18,6 +18,7 @@ struct Features {
   bool avx2 = false;
   bool avx512 = false;
   bool avx512vnni = false;
+  bool avx512vbmi = false;
 };
 
 #if defined(__x86_64__)
@@ -50,6 +51,7 @@ Features detect() {
   f.avx512 =
       f.avx2 && (states & kZmm) == kZmm && bit(b, 16) && bit(b, 17) && bit(b, 30) && bit(b, 31);
   f.avx512vnni = f.avx512 && bit(c, 11);
+  f.avx512vbmi = f.avx512 && bit(c, 1);
   return f;
 }
 #else
@@ -106,6 +108,10 @@ bool isa_supported(Isa isa) {
     return features().avx512vnni;
   }
   return false;
+}
+
+bool has_avx512vbmi() {
+  return features().avx512vbmi;
 }
 
 Isa default_isa() {

@@ -23,6 +23,9 @@ const std::vector<Isa>& known_isas();
 /// kAvx2 needs AVX2 and FMA; kAvx512 needs F, BW, DQ and VL; kAvx512Vnni also VNNI.
 bool isa_supported(Isa isa);
 
+/// Whether it permutes bytes too (AVX-512 VBMI): some kernels for kAvx512 and above ask.
+bool has_avx512vbmi();
+
 /// What is used when nothing is forced: the best supported one.
 Isa default_isa();
 

@@ -32,18 +32,24 @@ int expect(float r, int z, int lo, int hi) {
 TEST(Codes, LookupOfEveryCode) {
   SerialFor serial;
   uint8_t table[256];
-  Guarded<uint8_t> x(int64_t{256} * 3, 1);
-  Guarded<uint8_t> y(int64_t{256} * 3, 3);
   for (int i = 0; i < 256; ++i) {
     table[i] = static_cast<uint8_t>(i * 7 + 3);
   }
-  for (int64_t i = 0; i < x.size(); ++i) {
-    x[i] = static_cast<uint8_t>(i * 5);
-  }
-  lookup(table, x.data(), x.size(), y.data(), serial);
-  EXPECT_TRUE(y.guards_intact());
-  for (int64_t i = 0; i < x.size(); ++i) {
-    EXPECT_EQ(y[i], table[x[i]]);
+  for (const Isa isa : covered_isas("lookup")) {
+    for (const int64_t count : {0, 1, 31, 32, 33, 63, 64, 65, 127, 768}) {
+      for (const int64_t shift : {1, 3}) {
+        Guarded<uint8_t> x(count, shift);
+        Guarded<uint8_t> y(count, 4 - shift);
+        for (int64_t i = 0; i < x.size(); ++i) {
+          x[i] = static_cast<uint8_t>(i * 5);
+        }
+        lookup(table, x.data(), x.size(), y.data(), isa, serial);
+        EXPECT_TRUE(y.guards_intact());
+        for (int64_t i = 0; i < x.size(); ++i) {
+          ASSERT_EQ(y[i], table[x[i]]) << isa_name(isa) << " " << count;
+        }
+      }
+    }
   }
 }
 

@@ -65,13 +65,24 @@ CodeKernels code_kernels_scalar() {
           .add = add_scalar};
 }
 
-void lookup(
-    const uint8_t table[256], const uint8_t* x, int64_t count, uint8_t* y, ParallelFor& parallel) {
-  parallel.run(count, grain_for(kLookupNs), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      y[i] = table[x[i]];
-    }
-  });
+void table_lookup_scalar(const uint8_t table[256], const uint8_t* x, int64_t count, uint8_t* y) {
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = table[x[i]];
+  }
+}
+
+void lookup(const uint8_t table[256],
+            const uint8_t* x,
+            int64_t count,
+            uint8_t* y,
+            Isa isa,
+            ParallelFor& parallel) {
+  const auto run =
+      has_avx512vbmi()
+          ? for_isa<table_lookup_scalar, table_lookup_avx2, table_lookup_avx512vbmi>(isa)
+          : for_isa<table_lookup_scalar, table_lookup_avx2>(isa);
+  parallel.run(count, grain_for(kLookupNs),
+               [&](int64_t begin, int64_t end) { run(table, x + begin, end - begin, y + begin); });
 }
 
 void quantize(const QuantizeArgs& args, Isa isa, ParallelFor& parallel) {

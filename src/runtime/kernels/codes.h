@@ -16,8 +16,14 @@ namespace octet::kernels {
 
 /// y[i] = table[byte x[i]]: a unary function between two 8-bit tensors. The table is indexed by the
 /// bits of the code (int8 -1 is entry 255). y may be x.
-void lookup(
-    const uint8_t table[256], const uint8_t* x, int64_t count, uint8_t* y, ParallelFor& parallel);
+void lookup(const uint8_t table[256],
+            const uint8_t* x,
+            int64_t count,
+            uint8_t* y,
+            Isa isa,
+            ParallelFor& parallel);
+using TableLookup = void(const uint8_t table[256], const uint8_t* x, int64_t count, uint8_t* y);
+TableLookup table_lookup_scalar, table_lookup_avx2, table_lookup_avx512vbmi;
 
 /// QuantizeLinear per tensor, a true division: lo and hi within int8 (is_signed) or uint8.
 struct QuantizeArgs {

@@ -111,16 +111,16 @@ Choice prepare_logic(const PrepareContext& c) {
   return {bind_with(std::move(bind)), "logic", {}};
 }
 
-Choice prepare_not(const PrepareContext&) {
-  auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
-    return call_step(
-        [x = in[0].id, y = out[0].id, count = in[0].count()](Slots slots, ParallelFor& parallel) {
-          static constexpr uint8_t kNegated[256] = {1};
-          kernels::lookup(kNegated, at<const uint8_t>(slots, x), count, at<uint8_t>(slots, y),
-                          parallel);
-        });
+Choice prepare_not(const PrepareContext& c) {
+  auto bind = [isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step([isa, x = in[0].id, y = out[0].id,
+                      count = in[0].count()](Slots slots, ParallelFor& parallel) {
+      static constexpr uint8_t kNegated[256] = {1};
+      kernels::lookup(kNegated, at<const uint8_t>(slots, x), count, at<uint8_t>(slots, y), isa,
+                      parallel);
+    });
   };
-  return {bind_with(std::move(bind)), "lookup", {}};
+  return {bind_with(std::move(bind)), fmt::format("lookup {}", isa_name(c.isa)), {}};
 }
 
 Choice prepare_cast(const PrepareContext& c) {

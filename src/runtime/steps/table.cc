@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/format.h"
 #include "core/threads.h"
 #include "runtime/kernels/codes.h"
 #include "runtime/steps/call.h"
@@ -18,14 +19,14 @@ Choice prepare_table(const PrepareContext& c) {
   const size_t half = c.type(0).type == DType::kInt8 ? 128 : 0;
   for (size_t i = 0; i < 256; ++i)
     (*codes)[(i + half) % 256] = static_cast<uint8_t>(table->bytes()[i]);
-  auto bind = [codes](std::span<const Operand> in, std::span<const Operand> out) {
-    return call_step([codes, x = in[0].id, y = out[0].id,
+  auto bind = [codes, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step([codes, isa, x = in[0].id, y = out[0].id,
                       count = in[0].count()](Slots slots, ParallelFor& parallel) {
-      kernels::lookup(codes->data(), at<const uint8_t>(slots, x), count, at<uint8_t>(slots, y),
+      kernels::lookup(codes->data(), at<const uint8_t>(slots, x), count, at<uint8_t>(slots, y), isa,
                       parallel);
     });
   };
-  return {bind_with(std::move(bind)), "lookup", {}};
+  return {bind_with(std::move(bind)), fmt::format("lookup {}", isa_name(c.isa)), {}};
 }
 
 } // namespace octet::runtime
