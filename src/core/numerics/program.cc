@@ -152,7 +152,10 @@ int operand_count(MapOp op) {
   return facts(op).operands;
 }
 
-float apply(MapOp op, float a, float b, float c) {
+namespace {
+
+/// Of the functions of one operand.
+float apply_to_one(MapOp op, float a) {
   switch (op) {
   case MapOp::kNeg:
     return -a;
@@ -204,6 +207,15 @@ float apply(MapOp op, float a, float b, float c) {
     return round_to_f16(a);
   case MapOp::kRoundBf16:
     return round_to_bf16(a);
+  default:
+    return a;
+  }
+}
+
+} // namespace
+
+float apply(MapOp op, float a, float b, float c) {
+  switch (op) {
   case MapOp::kAdd:
     return a + b;
   case MapOp::kSub:
@@ -232,10 +244,9 @@ float apply(MapOp op, float a, float b, float c) {
     return clamp_keep_nan(a, b, c);
   case MapOp::kSelect:
     return a != 0.0F ? b : c;
-  case MapOp::kCount:
-    break;
+  default:
+    return apply_to_one(op, a);
   }
-  return a;
 }
 
 float Program::eval(std::span<const float> x) const {

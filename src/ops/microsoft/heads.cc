@@ -14,7 +14,8 @@ constexpr double kNothing = -std::numeric_limits<double>::infinity();
 
 /// Scores become probabilities in place.
 void softmax(std::span<double> row, const double* sink) {
-  double largest = sink != nullptr ? *sink : kNothing;
+  double largest = kNothing;
+  if (sink != nullptr) largest = *sink;
   for (const double v : row)
     if (v > largest || std::isnan(v)) largest = v;
   if (largest == kNothing) {

@@ -32,6 +32,7 @@ Result<Graph> lowered_body(const Graph& body, bool integer, std::vector<ValueId>
   inputs = out.inputs();
   const std::vector<TypeInfo> types = [&] {
     std::vector<TypeInfo> all;
+    all.reserve(inputs.size());
     for (const ValueId id : inputs)
       all.push_back(out.value(id).type);
     return all;
@@ -61,7 +62,8 @@ void lower_bodies(Context& c, const Node& node, Node& made) {
     std::vector<ValueId> captured;
     Result<Graph> lowered =
         lowered_body(typed_body(c.in(), *body.graph, types), c.integer(), captured);
-    auto copy = std::make_shared<Graph>(lowered.ok() ? std::move(*lowered) : *body.graph);
+    auto copy = lowered.ok() ? std::make_shared<Graph>(std::move(*lowered))
+                             : std::make_shared<Graph>(*body.graph);
     for (const ValueId id : captures_in(*copy)) {
       const ValueId outer = c.plain(copy->value(id).captured).id;
       copy->set_captured(id, outer);

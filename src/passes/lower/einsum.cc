@@ -190,6 +190,7 @@ class Decomposition {
 
   static std::vector<Dim> merged_sizes(const Term& x, const std::vector<Labels>& groups) {
     std::vector<Dim> out;
+    out.reserve(groups.size());
     for (const Labels& group : groups)
       out.push_back(std::accumulate(group.begin(), group.end(), Dim(1),
                                     [&](const Dim& d, int l) { return d * x.sizes.at(l); }));

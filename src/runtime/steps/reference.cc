@@ -97,6 +97,7 @@ class ReferenceStep final : public Step {
  private:
   static Result<std::vector<Tensor>> view(const std::vector<Operand>& operands, Slots slots) {
     std::vector<Tensor> out;
+    out.reserve(operands.size());
     for (const Operand& o : operands)
       out.push_back(o.present() ? OCTET_TRY(tensor_at(o, slots)) : Tensor{});
     return out;
