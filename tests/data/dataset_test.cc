@@ -270,8 +270,8 @@ TEST(BindInputs, OneExampleMayBeAWholeInput) {
 
 TEST(BindInputs, TheBatchIsTheFirstInputs) {
   const Dim n = Dim::symbol("N");
-  const auto batch = [&](std::vector<std::pair<std::string, TypeInfo>> inputs) {
-    return batch_for(graph_with(std::move(inputs)), 64);
+  const auto batch = [&](const std::vector<std::pair<std::string, TypeInfo>>& inputs) {
+    return batch_for(graph_with(inputs), 64);
   };
   const auto f32 = [](std::vector<Dim> dims) { return type_of(DType::kFloat32, std::move(dims)); };
   EXPECT_EQ(batch({{"x", f32({n, 4})}}), 64);

@@ -68,7 +68,8 @@ TEST(MultiHeadAttention, TakesNoKeysAndNoRows) {
 TEST(GroupQueryAttention, RefusesWhatDoesNotFit) {
   const char* op = "GroupQueryAttention";
   const Tensor q = numbers({1, 2, 8}), k = numbers({1, 2, 4}), past = numbers({1, 1, 3, 4});
-  const auto call = [&](Attributes a, const Tensor& last, const Tensor& total, const char* word) {
+  const auto call = [&](const Attributes& a, const Tensor& last, const Tensor& total,
+                        const char* word) {
     refuses(op, a, {q, k, k, past, past, last, total}, word);
   };
   const Attributes fits = with({{"num_heads", 2}, {"kv_num_heads", 1}});

@@ -56,9 +56,9 @@ void expect_programs(const Graph& graph) {
     EXPECT_EQ(node.kernel.substr(0, 4), "map ") << node.node << ": " << node.kernel;
 }
 
-Attributes floats(std::vector<std::pair<std::string, float>> values) {
+Attributes floats(const std::vector<std::pair<std::string, float>>& values) {
   Attributes out;
-  for (auto& [key, value] : values)
+  for (const auto& [key, value] : values)
     out[key].value = value;
   return out;
 }
@@ -229,6 +229,7 @@ TEST(Elementwise, WhatBroadcastsIsNotComputedAgain) {
 TEST(Elementwise, LongChainsAreCutAtTheLimits) {
   LayerNet net(9);
   std::vector<ValueId> inputs;
+  inputs.reserve(9);
   for (int i = 0; i < 9; ++i)
     inputs.push_back(net.input({33}));
   ValueId y = inputs[0];

@@ -202,7 +202,7 @@ TEST(Windows, LinesAreImagesOfHeight1) {
     LayerNet net(36);
     ValueId x = net.input({2, 8, 20});
     if (coded) x = net.codes(x, {.scale = 0.05F, .zero = 3});
-    const auto layer = [&](ValueId in, Shape w, Ints pads, int64_t group) {
+    const auto layer = [&](ValueId in, const Shape& w, Ints pads, int64_t group) {
       const ValueId weights =
           coded ? net.weights(w, 0.01F) : net.constant(net.random_tensor(w, 0.3));
       Attributes a = attributes_of({{"pads", std::move(pads)}});

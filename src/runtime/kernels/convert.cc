@@ -54,7 +54,8 @@ template <typename From, typename To>
 void run_truncated(const void* x, int64_t begin, int64_t end, void* y) {
   // The bounds are powers of two, or what lies below them in From: both exact.
   constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
-  constexpr From kEnd = static_cast<From>(std::numeric_limits<To>::max() / 2 + 1) * 2;
+  constexpr To kHalfOfEnd = std::numeric_limits<To>::max() / 2 + 1;
+  constexpr From kEnd = static_cast<From>(kHalfOfEnd) * 2;
   for (int64_t i = begin; i < end; ++i) {
     const From v = static_cast<const From*>(x)[i];
     To r = 0;

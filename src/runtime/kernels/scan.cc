@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <type_traits>
 
 #include "core/threads.h"
@@ -91,11 +92,17 @@ T best_of(const T* x, int64_t size) {
 }
 
 template <typename T>
+bool is_nan(T v) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(v);
+  return false;
+}
+
+template <typename T>
 bool has_nan(const T* x, int64_t size) {
   if constexpr (std::is_floating_point_v<T>) {
     int32_t found = 0;
     for (int64_t i = 0; i < size; ++i)
-      found |= x[i] != x[i] ? 1 : 0;
+      found |= is_nan(x[i]) ? 1 : 0;
     return found != 0;
   }
   return false;
@@ -107,7 +114,7 @@ int64_t arg_of_row(const T* x, int64_t size, Rank rank, bool last) {
   const T best = nan                      ? T{}
                  : rank == Rank::kLargest ? best_of<T, Rank::kLargest>(x, size)
                                           : best_of<T, Rank::kSmallest>(x, size);
-  const auto is_best = [&](int64_t i) { return nan ? x[i] != x[i] : x[i] == best; };
+  const auto is_best = [&](int64_t i) { return nan ? is_nan(x[i]) : x[i] == best; };
   if (last) {
     int64_t i = size - 1;
     while (i > 0 && !is_best(i))
@@ -138,7 +145,7 @@ void arg_of_lines(const T* x, const Lines& l, int64_t count, int64_t* y) {
       int32_t takes = over;
       if constexpr (kLast) takes |= static_cast<int32_t>(v == mine);
       if constexpr (std::is_floating_point_v<T>) {
-        const auto odd = static_cast<int32_t>(v != v), was_odd = static_cast<int32_t>(mine != mine);
+        const int32_t odd = is_nan(v) ? 1 : 0, was_odd = is_nan(mine) ? 1 : 0;
         takes |= odd & (kLast ? 1 : was_odd ^ 1);
       }
       mine = takes != 0 ? v : mine;

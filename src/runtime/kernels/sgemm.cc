@@ -147,12 +147,12 @@ constexpr int64_t kPackedFloats = int64_t{1} << 16;
 class OneProduct {
  public:
   OneProduct(const BatchedSgemmArgs& args, const FloatTileKernels& kernels, int64_t i)
-      : a_(args), x_(args.x + args.x_offsets[i]), weights_(args.weights) {
+      : a_(args), x_(args.x + args.x_offsets[i]), y_(args.y + args.y_offsets[i]),
+        weights_(args.weights) {
     weights_.w += args.w_offsets[i];
     block_.run = weights_.k;
     block_.kernels = kernels;
     block_.y_stride = args.y_stride;
-    y_ = args.y + args.y_offsets[i];
   }
 
   void run(Range panels) {

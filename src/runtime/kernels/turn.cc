@@ -11,7 +11,7 @@ namespace {
 /// 16 bytes: what every x86-64 and NEON have, and no more is needed to keep up with the cache.
 template <typename T>
 struct VecOf {
-  typedef T Type __attribute__((vector_size(16)));
+  using Type __attribute__((vector_size(16))) = T;
 };
 template <typename T>
 using Vec = typename VecOf<T>::Type;
