@@ -159,4 +159,5 @@ def main():
         pathlib.Path(os.environ["JSON"]).write_text(json.dumps(rows, indent=1))
 
 
-main()
+if __name__ == "__main__":
+    main()
