@@ -6,8 +6,12 @@
 
 #include <immintrin.h>
 
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx2")
+#endif
 
 namespace octet::kernels {
 
@@ -17,7 +21,7 @@ void table_lookup_avx2(const uint8_t table[256], const uint8_t* x, int64_t count
   for (; i + 32 <= count; i += 32) {
     const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
     __m256i out = _mm256_setzero_si256();
-    for (int part = 0; part < 16; ++part) {
+    for (int64_t part = 0; part < 16; ++part) {
       const __m256i entries = _mm256_broadcastsi128_si256(
           _mm_loadu_si128(reinterpret_cast<const __m128i*>(table + 16 * part)));
       const __m256i offset = _mm256_sub_epi8(codes, _mm256_set1_epi8(static_cast<char>(16 * part)));
@@ -31,5 +35,9 @@ void table_lookup_avx2(const uint8_t table[256], const uint8_t* x, int64_t count
 
 } // namespace octet::kernels
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 #endif

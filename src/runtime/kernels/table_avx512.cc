@@ -5,8 +5,13 @@
 
 #include <immintrin.h>
 
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi"))),      \
+                             apply_to = function)
+#else
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512vbmi")
+#endif
 
 namespace octet::kernels {
 
@@ -28,5 +33,9 @@ void table_lookup_avx512vbmi(const uint8_t table[256],
 
 } // namespace octet::kernels
 
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
 #pragma GCC pop_options
+#endif
 #endif
