@@ -47,7 +47,8 @@ TEST(Drawn, UniformNumbersLieInTheirRange) {
   const Measured m = measure(y);
   EXPECT_NEAR(0.5, m.mean, 0.05);
   EXPECT_NEAR(3 / std::sqrt(12.0), m.deviation, 0.05);
-  for (const double v : y.to_doubles().value()) {
+  const std::vector<double> values = y.to_doubles().value();
+  for (const double v : values) {
     EXPECT_GE(v, -1);
     EXPECT_LE(v, 2);
   }

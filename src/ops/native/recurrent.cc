@@ -62,11 +62,11 @@ void sum_inputs(const Operands& o,
   const RecurrentSizes& s = o.sizes;
   const int64_t rows = s.gates * s.hidden;
   const int64_t joined = candidate == CandidateBias::kJoined ? rows : rows - s.hidden;
-  const float* bias = o.b.data() + d * 2 * rows;
+  const float* bias = o.b.empty() ? nullptr : o.b.data() + d * 2 * rows;
   for (int64_t i = 0; i < rows; ++i) {
     float sum = fma_chain(0, o.x.data() + s.x_at(t, n), 1, o.w.data() + (d * rows + i) * s.inputs,
                           1, s.inputs);
-    if (!o.b.empty()) sum += i < joined ? bias[i] + bias[rows + i] : bias[i];
+    if (bias != nullptr) sum += i < joined ? bias[i] + bias[rows + i] : bias[i];
     sums[static_cast<size_t>(i)] = sum;
   }
 }

@@ -178,7 +178,7 @@ std::optional<Patch> multiply_matrices(const RuleContext& c, const Node& node) {
                             std::all_of(weights->shape().begin(), weights->shape().end() - 2,
                                         [](int64_t d) { return d == 1; });
     if (!one_matrix) return std::nullopt;
-    const auto matrix = weights->reshaped({weights->dim(-2), weights->dim(-1)});
+    const auto matrix = weights->reshaped({weights->dim(b.rank() - 2), weights->dim(b.rank() - 1)});
     if (!matrix.ok()) return std::nullopt;
     const ValueId right = patch.constant(node.name + "/weights", *matrix);
     patch.replace(node.output(0), patch.emit("MatMul", {node.input(0), right}, {}, node.name));

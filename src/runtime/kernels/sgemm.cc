@@ -35,6 +35,7 @@ FloatTileKernels float_tile_kernels(Isa isa, int64_t n) {
 }
 
 void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out) {
+  if (weights.k == 0) return; // there may be no weights to point at
   const int64_t columns = std::min(width, weights.n - column);
   const float* from = weights.w + column * weights.n_stride;
   if (weights.k_stride == 1) {
