@@ -1,48 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: tools/setup-peers --run bench/int8_models_onnxruntime.py OCTET FILE.onnx...
-"""Float models of one float input, quantized by octet for itself and for ONNX Runtime on random data: best milliseconds in
-turn of octet's int8 and float, ONNX Runtime's float and its int8 on the file made for it. A measurement of speed alone.
+"""Float models of one float input, quantized by octet for itself and for ONNX Runtime on random data: milliseconds, best and
+median, in turn of octet's int8 and float, ONNX Runtime's float and its int8 on the file made for it. A measurement of speed
+alone.
 
-Environment: THREADS (1), ROUNDS (4), SECONDS of each in a round (0.3), EXAMPLES for calibration (4).
+Environment: THREADS (1), ROUNDS (5), SECONDS of each in a round (0.3), EXAMPLES for calibration (4).
 """
-import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
-import time
 
 import numpy
-import onnxruntime
-from models_onnxruntime import ROUNDS, SECONDS, THREADS, shape_of
+from models_onnxruntime import ROUNDS, THREADS, best_and_median, loaded, octet_says, seen_here, seen_there, shape_of
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "4"))
 
 
-def loaded(path):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = THREADS, 4
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-
-
-def seen_there(model, inputs):
-    best, end = float("inf"), time.perf_counter() + SECONDS
-    while time.perf_counter() < end:
-        begin = time.perf_counter()
-        model.run(None, inputs)
-        best = min(best, 1000 * (time.perf_counter() - begin))
-    return best
-
-
-def seen_here(octet, path, inputs):
-    done = subprocess.run([octet, "bench", path, "--inputs", inputs, "--threads", str(THREADS), "--seconds", str(SECONDS), "--json"],
-                          capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)["latency_ms_min"]
-
-
 def measured(octet, path, folder):
-    """Best times, by what ran."""
+    """Best and median times, by what ran."""
     original = loaded(path)
     (value,) = original.get_inputs()
     shape = shape_of(path, value)
@@ -53,8 +29,7 @@ def measured(octet, path, folder):
     numpy.savez(one, **inputs)
     ours, theirs = folder / "octet.onnx", folder / "onnxruntime.onnx"
     for file in (ours, theirs):
-        subprocess.run([octet, "quantize", path, "--data", f"npz:{data}", "--target", file.stem, "-o", file, "--force"],
-                       capture_output=True, check=True)
+        octet_says(octet, "quantize", path, "--data", f"npz:{data}", "--target", file.stem, "-o", file, "--force")
     quantized = loaded(theirs)
     times = {"octet int8": [], "octet float": [], "ONNX Runtime float": [], "ONNX Runtime int8": []}
     for _ in range(ROUNDS):
@@ -62,18 +37,19 @@ def measured(octet, path, folder):
         times["ONNX Runtime float"].append(seen_there(original, inputs))
         times["ONNX Runtime int8"].append(seen_there(quantized, inputs))
         times["octet float"].append(seen_here(octet, path, one))
-    return {name: min(seen) for name, seen in times.items()}
+    return {name: best_and_median(seen) for name, seen in times.items()}
 
 
 def main():
     octet, files = sys.argv[1], [pathlib.Path(file) for file in sys.argv[2:]]
-    print(f"{THREADS} threads, best ms\n\n| model | octet int8 | octet float | ONNX Runtime float | ONNX Runtime int8 | faster of the two / octet int8 |\n"
-          "|---|---|---|---|---|---|")
+    print(f"{THREADS} threads, best / median ms\n\n| model | octet int8 | octet float | ONNX Runtime float | ONNX Runtime int8 | "
+          "faster of the two / octet int8 |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         for path in files:
-            best = measured(octet, path, pathlib.Path(name))
-            gain = min(best["ONNX Runtime float"], best["ONNX Runtime int8"]) / best["octet int8"]
-            print(f"| {path.parent.name}/{path.stem} | {' | '.join(f'{ms:.3g}' for ms in best.values())} | {gain:.2f} |", flush=True)
+            seen = measured(octet, path, pathlib.Path(name))
+            gains = [min(seen["ONNX Runtime float"][i], seen["ONNX Runtime int8"][i]) / seen["octet int8"][i] for i in range(2)]
+            cells = [f"{best:.3g} / {median:.3g}" for best, median in seen.values()]
+            print(f"| {path.parent.name}/{path.stem} | {' | '.join(cells)} | {gains[0]:.2f} / {gains[1]:.2f} |", flush=True)
 
 
 main()

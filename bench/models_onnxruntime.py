@@ -85,22 +85,39 @@ def octet_says(octet, *words):
     return done.stdout
 
 
+def loaded(path):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = THREADS, 4
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def seen_here(octet, path, given):
+    """Best and median milliseconds."""
+    words = ["bench", path, "--inputs", given, "--threads", THREADS, "--json", "--seconds", SECONDS]
+    said = json.loads(octet_says(octet, *words))
+    return said["latency_ms_min"], said["latency_ms_median"]
+
+
 def seen_there(model, inputs):
+    """The same in ONNX Runtime."""
     times, end = [], time.perf_counter() + SECONDS
     while not times or time.perf_counter() < end:
         begin = time.perf_counter()
         model.run(None, inputs)
         times.append(1000 * (time.perf_counter() - begin))
-    return times
+    return min(times), statistics.median(times)
+
+
+def best_and_median(seen):
+    """Of rounds: the best of all, the median of the medians."""
+    return min(best for best, _ in seen), statistics.median(middle for _, middle in seen)
 
 
 def compare(octet, path, folder):
     """What was seen of one file; None: ONNX Runtime does not load or run it."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = THREADS, 4
     random = numpy.random.default_rng(1)
     try:
-        model = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        model = loaded(path)
         inputs = {value.name: made(path, value, random) for value in model.get_inputs()}
         want = dict(zip([value.name for value in model.get_outputs()], model.run(None, inputs)))
     except Exception:  # pylint: disable=broad-except
@@ -113,18 +130,15 @@ def compare(octet, path, folder):
         with numpy.load(made_file) as have:
             off = [difference(have[name], value) for name, value in want.items()]
         row["differs"] = next((x for x in off if isinstance(x, str)), None) or max(off, default=0.0)
-        bench = ["bench", path, "--inputs", given, "--threads", THREADS, "--json"]
-        said = json.loads(octet_says(octet, *bench, "--seconds", 0.05, "--profile"))["profile"]
+        said = json.loads(octet_says(octet, "bench", path, "--inputs", given, "--threads", THREADS, "--json",
+                                     "--seconds", 0.05, "--profile"))["profile"]
         row["by_reference"] = sum(part["nodes"] for part in said["operators"] if part["kernel"] == "reference")
         row["most"] = [f"{part['operator']} {100 * part['ms'] / said['ms']:.0f} %" for part in said["operators"][:3]]
         here, there = [], []
         for _ in range(ROUNDS):
-            said = json.loads(octet_says(octet, *bench, "--seconds", SECONDS))
-            here.append((said["latency_ms_min"], said["latency_ms_median"]))
-            times = seen_there(model, inputs)
-            there.append((min(times), statistics.median(times)))
-        for key, times in (("here", here), ("there", there)):
-            row[key] = [min(best for best, _ in times), statistics.median(middle for _, middle in times)]
+            here.append(seen_here(octet, path, given))
+            there.append(seen_there(model, inputs))
+        row["here"], row["there"] = best_and_median(here), best_and_median(there)
         row["ratio"] = [row["here"][i] / row["there"][i] for i in range(2)]
     except (RuntimeError, subprocess.TimeoutExpired) as error:
         row["refused"] = str(error)

@@ -78,11 +78,12 @@ Result<Tensor> activated(const FusedActivation& f, const Tensor& x) {
   return std::move(y[0]);
 }
 
-Attributes without_activation(const Node& node) {
-  Attributes out = node.attributes;
+Node product_of(const Node& node, std::string op_type) {
+  Node out = node;
+  out.op_type = std::move(op_type);
   for (const char* own : {"activation", "activation_params", "activation_alpha", "activation_beta",
                           "activation_gamma"})
-    out.erase(own);
+    out.attributes.erase(own);
   return out;
 }
 

@@ -19,7 +19,7 @@ Result<FusedActivation> fused_activation(const Node& node);
 /// f(x) by the operator's reference.
 Result<Tensor> activated(const FusedActivation& f, const Tensor& x);
 
-/// The attributes that the product itself has.
-Attributes without_activation(const Node& node);
+/// The product alone, `op_type` of ai.onnx with the attributes that are its own.
+Node product_of(const Node& node, std::string op_type);
 
 } // namespace octet::ms

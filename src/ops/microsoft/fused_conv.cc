@@ -11,16 +11,9 @@ namespace {
 
 constexpr int64_t kVersion = 11;
 
-Node conv_of(const Node& node) {
-  Node conv = node;
-  conv.op_type = "Conv";
-  conv.attributes = without_activation(node);
-  return conv;
-}
-
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_count(ctx, 2, 4));
-  const Node conv = conv_of(ctx.node);
+  const Node conv = product_of(ctx.node, "Conv");
   const std::vector<InputInfo> inputs(
       ctx.inputs.begin(),
       ctx.inputs.begin() + static_cast<ptrdiff_t>(std::min<size_t>(ctx.inputs.size(), 3)));
@@ -37,7 +30,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   OCTET_TRY(infer_values(infer, ctx));
-  const Node conv = conv_of(ctx.node);
+  const Node conv = product_of(ctx.node, "Conv");
   std::vector<Tensor> inputs = ctx.inputs;
   if (inputs.size() > 3) inputs.resize(3);
   Tensor y = OCTET_TRY(onnx::op_Conv::facets.eval.fn(

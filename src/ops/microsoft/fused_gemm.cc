@@ -10,22 +10,15 @@ namespace {
 
 constexpr int64_t kVersion = 13;
 
-Node gemm_of(const Node& node) {
-  Node gemm = node;
-  gemm.op_type = "Gemm";
-  gemm.attributes = without_activation(node);
-  return gemm;
-}
-
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_input(ctx, 0, kFloatTypes));
-  const Node gemm = gemm_of(ctx.node);
+  const Node gemm = product_of(ctx.node, "Gemm");
   return onnx::op_Gemm::facets.infer.fn({gemm, kVersion, ctx.inputs, {}});
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   OCTET_TRY(infer_values(infer, ctx));
-  const Node gemm = gemm_of(ctx.node);
+  const Node gemm = product_of(ctx.node, "Gemm");
   const auto y = OCTET_TRY(onnx::op_Gemm::facets.eval.fn(
       {.node = gemm, .version = kVersion, .inputs = ctx.inputs, .run_body = {}, .seed = 0}));
   return one(OCTET_TRY(activated(OCTET_TRY(fused_activation(ctx.node)), y[0])));

@@ -4,44 +4,21 @@
 // y, mean, 1 / sqrt(variance + epsilon) and s.
 #include <cmath>
 
-#include "ops/shared/movement.h"
+#include "ops/microsoft/skip_sum.h"
 #include "ops/shared/normalization.h"
 
 namespace octet::ms::op_SkipLayerNormalization {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
-  OCTET_TRY(check_count(ctx, 3, 5));
-  for (size_t i = 0; i < 5; ++i) {
-    if (i < 3) OCTET_TRY(check_present(ctx, i));
-    OCTET_TRY(check_optional(ctx, i, kFloatTypes));
-  }
-  const TypeInfo& x = ctx.input(0).type;
-  OCTET_TRY(check_broadcasts(ctx, 1));
-  TypeInfo statistic = x;
-  statistic.type = DType::kFloat32;
-  if (x.has_rank()) {
-    if (x.rank() < 1) return Error("x is a scalar; it must have an axis to normalize over");
-    for (size_t i = 2; i < 5; ++i) {
-      OCTET_TRY(check_rank(ctx, i, 1, 1));
-      OCTET_TRY(check_vector(ctx, i, x.shape->back(), "gamma, beta or bias and the last axis"));
-    }
-    statistic.shape->back() = 1;
-  }
-  return std::vector<OutputInfo>{x, statistic, statistic, x};
+  return infer_skip(ctx, 5);
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const auto outputs = OCTET_TRY(infer_values(infer, ctx));
   const Tensor& xt = ctx.inputs[0];
-  auto s = OCTET_TRY(xt.to_doubles());
-  const auto skip = OCTET_TRY(ctx.inputs[1].to_doubles());
-  const auto from = broadcast_index(ctx.inputs[1].shape(), xt.shape());
+  auto s = OCTET_TRY(skip_sum(ctx, 4));
   const auto width = static_cast<size_t>(xt.shape().back());
-  for (size_t i = 0; i < s.size(); ++i) {
-    s[i] += skip[static_cast<size_t>(from[i])];
-    if (ctx.has(4)) s[i] += ctx.inputs[4].at(static_cast<int64_t>(i % width));
-  }
   const Tensor sum = OCTET_TRY(rounded(xt.type(), xt.shape(), s));
   const auto epsilon = static_cast<double>(ctx.node.attr_float("epsilon", 1e-12F));
   std::vector<double> means, factors;

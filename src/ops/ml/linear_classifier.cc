@@ -38,37 +38,33 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   if (x.has_rank())
     OCTET_TRY(merge_dims(x.shape->back(), Dim(static_cast<int64_t>(a.weights.size() / a.rows())),
                          "features and coefficients of a score"));
-  const Dim rows = row_count(ctx), classes(static_cast<int64_t>(a.labels.size()));
-  return std::vector<OutputInfo>{one(a.labels.type(), std::vector<Dim>{rows})[0],
-                                 one(DType::kFloat32, std::vector<Dim>{rows, classes})[0]};
+  return classes_and_scores(ctx, a.labels, a.labels.size());
+}
+
+/// One row.
+size_t finish(const Attrs& a, std::span<const double> row, std::vector<double>& scores) {
+  for (size_t c = 0; c < a.rows(); ++c) {
+    double sum = a.intercepts.empty() ? 0 : static_cast<double>(a.intercepts[c]);
+    for (size_t i = 0; i < row.size(); ++i)
+      sum += row[i] * static_cast<double>(a.weights[c * row.size() + i]);
+    scores.push_back(sum);
+  }
+  if (!a.one_score()) {
+    const size_t top = largest(scores);
+    transform_scores(scores, a.transform);
+    return top;
+  }
+  const size_t top = scores[0] > 0 ? 1 : 0;
+  const auto [first, other] = both_scores(scores[0], OneScore::kProbability, a.transform);
+  scores = {first, other};
+  return top;
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const auto outputs = OCTET_TRY(infer_values(infer, ctx));
   const Attrs a = OCTET_TRY(parse(ctx.node));
-  const Features x = OCTET_TRY(features_of(ctx.inputs[0]));
-  std::vector<size_t> tops;
-  std::vector<double> all;
-  for (int64_t r = 0; r < x.rows; ++r) {
-    std::vector<double> scores;
-    for (size_t c = 0; c < a.rows(); ++c) {
-      double sum = a.intercepts.empty() ? 0 : static_cast<double>(a.intercepts[c]);
-      for (size_t i = 0; i < static_cast<size_t>(x.columns); ++i)
-        sum += x.row(r)[i] * static_cast<double>(a.weights[c * static_cast<size_t>(x.columns) + i]);
-      scores.push_back(sum);
-    }
-    tops.push_back(a.one_score() ? (scores[0] > 0 ? 1 : 0) : largest(scores));
-    if (a.one_score()) {
-      const auto [first, other] = both_scores(scores[0], OneScore::kProbability, a.transform);
-      scores = {first, other};
-    } else {
-      transform_scores(scores, a.transform);
-    }
-    all.insert(all.end(), scores.begin(), scores.end());
-  }
-  return std::vector<Tensor>{
-      OCTET_TRY(a.labels.tensor(tops)),
-      OCTET_TRY(rounded(DType::kFloat32, OCTET_TRY(shape_of(outputs[1])), all))};
+  return classify(ctx, outputs, a.labels,
+                  [&](auto row, auto& scores) -> Result<size_t> { return finish(a, row, scores); });
 }
 
 } // namespace

@@ -2,6 +2,8 @@
 // What the models of ai.onnx.ml share: features, transforms of scores, class labels.
 #pragma once
 
+#include <functional>
+
 #include "ops/shared/validate.h"
 
 namespace octet::ml {
@@ -55,6 +57,17 @@ struct Labels {
 Result<Labels> labels_of(const Node& node, const char* ints, const char* strings);
 /// The number of the largest score, the first of equals; 0 of none.
 size_t largest(std::span<const double> scores);
+
+/// Of a classifier: labels [N] and f32 scores [N, width].
+std::vector<OutputInfo>
+classes_and_scores(const InferContext& ctx, const Labels& labels, size_t width);
+/// Fills the scores of one row of features and returns its class.
+using ScoreRow = std::function<Result<size_t>(std::span<const double>, std::vector<double>&)>;
+/// Runs `row` for every row of input 0, whose outputs are `outputs`.
+Result<std::vector<Tensor>> classify(const EvalContext& ctx,
+                                     std::span<const OutputInfo> outputs,
+                                     const Labels& labels,
+                                     const ScoreRow& row);
 
 std::vector<std::string> strings_of(const Node& node, std::string_view attribute);
 /// A list of numbers that newer versions also take as a tensor, `attribute`_as_tensor.

@@ -91,9 +91,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   if (x.has_rank())
     OCTET_TRY(merge_dims(x.shape->back(), Dim(static_cast<int64_t>(a.columns)),
                          "features and elements of a vector"));
-  const Dim rows = row_count(ctx), width(static_cast<int64_t>(a.width()));
-  return std::vector<OutputInfo>{one(a.labels.type(), std::vector<Dim>{rows})[0],
-                                 one(DType::kFloat32, std::vector<Dim>{rows, width})[0]};
+  return classes_and_scores(ctx, a.labels, a.width());
 }
 
 /// The scores of the pairs, and the votes of the classes.
@@ -171,7 +169,6 @@ std::vector<double> probabilities(const Attrs& a, const std::vector<double>& sco
 
 /// One row without vectors.
 size_t finish_linear(const Attrs& a, std::span<const double> row, std::vector<double>& scores) {
-  scores.clear();
   for (size_t c = 0; c < a.classes(); ++c)
     scores.push_back(SvmKernel{}(row, std::span(a.weights).subspan(c * a.columns, a.columns)) +
                      a.rho[0]);
@@ -204,16 +201,8 @@ size_t finish(const Attrs& a, std::span<const double> row, std::vector<double>& 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const auto outputs = OCTET_TRY(infer_values(infer, ctx));
   const Attrs a = OCTET_TRY(parse(ctx.node));
-  const Features x = OCTET_TRY(features_of(ctx.inputs[0]));
-  std::vector<size_t> tops;
-  std::vector<double> all, scores;
-  for (int64_t r = 0; r < x.rows; ++r) {
-    tops.push_back(finish(a, x.row(r), scores));
-    all.insert(all.end(), scores.begin(), scores.end());
-  }
-  return std::vector<Tensor>{
-      OCTET_TRY(a.labels.tensor(tops)),
-      OCTET_TRY(rounded(DType::kFloat32, OCTET_TRY(shape_of(outputs[1])), all))};
+  return classify(ctx, outputs, a.labels,
+                  [&](auto row, auto& scores) -> Result<size_t> { return finish(a, row, scores); });
 }
 
 } // namespace

@@ -41,9 +41,7 @@ Result<Attrs> parse(const Node& node) {
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_features(ctx));
   const Attrs a = OCTET_TRY(parse(ctx.node));
-  const Dim rows = row_count(ctx), classes(static_cast<int64_t>(a.labels.size()));
-  return std::vector<OutputInfo>{one(a.labels.type(), std::vector<Dim>{rows})[0],
-                                 one(DType::kFloat32, std::vector<Dim>{rows, classes})[0]};
+  return classes_and_scores(ctx, a.labels, a.labels.size());
 }
 
 /// Two classes: the scores, and which wins.
@@ -89,18 +87,10 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const Attrs a = OCTET_TRY(parse(ctx.node));
   const auto classes = static_cast<int64_t>(a.labels.size());
   const Trees trees = OCTET_TRY(trees_of(ctx.node, "class", classes));
-  const Features x = OCTET_TRY(features_of(ctx.inputs[0]));
-  OCTET_TRY(check_columns(trees, x.columns));
-  std::vector<size_t> tops;
-  std::vector<double> all, scores;
-  for (int64_t r = 0; r < x.rows; ++r) {
-    const auto votes = OCTET_TRY(score_row(trees, x.row(r), classes, Aggregate::kSum));
-    tops.push_back(finish(a, votes, scores));
-    all.insert(all.end(), scores.begin(), scores.end());
-  }
-  return std::vector<Tensor>{
-      OCTET_TRY(a.labels.tensor(tops)),
-      OCTET_TRY(rounded(DType::kFloat32, OCTET_TRY(shape_of(outputs[1])), all))};
+  OCTET_TRY(check_columns(trees, ctx.inputs[0].shape().back()));
+  return classify(ctx, outputs, a.labels, [&](auto row, auto& scores) -> Result<size_t> {
+    return finish(a, OCTET_TRY(score_row(trees, row, classes, Aggregate::kSum)), scores);
+  });
 }
 
 } // namespace

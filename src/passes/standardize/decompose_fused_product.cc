@@ -81,7 +81,7 @@ std::optional<Patch> with_activation(const Graph& g, const Node& node, const cha
   if (inputs.size() > 3) inputs.resize(3);
   while (!inputs.empty() && !inputs.back().valid())
     inputs.pop_back();
-  ValueId y = patch.emit(op, std::move(inputs), ms::without_activation(node), node.name);
+  ValueId y = patch.emit(op, std::move(inputs), ms::product_of(node, op).attributes, node.name);
   if (node.input(3).valid()) y = patch.emit("Add", {y, node.input(3)}, {}, node.name + "/sum");
   patch.replace(node.output(0), emit_activation(patch, g, node, *activation, y));
   return patch;
