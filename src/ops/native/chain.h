@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The float product of octet.native: each output is one chain of fused multiply-adds from 0, k in
+// The float products of octet.native: each output is one chain of fused multiply-adds from 0, k in
 // order, the bias added last. docs/numerics.md "Float layers between them".
 #pragma once
 
 #include <cmath>
 #include <cstdint>
+#include <vector>
+
+#include "ops/op.h"
 
 namespace octet::native {
 
@@ -15,5 +18,18 @@ inline float fma_chain(
     acc = std::fma(x[i * x_stride], w[i * w_stride], acc);
   return acc;
 }
+
+/// Elements of the inputs x, w and bias (empty where it is omitted), and the attributes min and max.
+struct ChainOperands {
+  std::vector<float> x, w, bias;
+  float min, max;
+
+  /// clamp(chain + bias, min, max) of an output channel.
+  float finish(float chain, int64_t channel) const;
+};
+/// Of a node whose inputs passed check_chain_operands.
+Result<ChainOperands> chain_operands(const EvalContext& c);
+/// Errors: inputs other than x, w and perhaps a bias, all f32.
+Status check_chain_operands(const InferContext& c);
 
 } // namespace octet::native

@@ -3,9 +3,6 @@
 // clamp(chain over (kh, kw, c) + bias, min, max); taps in the padding are skipped. Attributes:
 // strides [2], pads [top, left, bottom, right], dilations [2], group, min, max.
 // docs/native-operators.md, docs/numerics.md.
-#include <limits>
-
-#include "core/numerics/round.h"
 #include "ops/native/chain.h"
 #include "ops/native/images.h"
 
@@ -13,9 +10,7 @@ namespace octet::native::op_Conv {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
-  OCTET_TRY(check_count(c, 2, 3));
-  for (size_t i = 0; i < 3; ++i)
-    OCTET_TRY(check_optional(c, i, kF32));
+  OCTET_TRY(check_chain_operands(c));
   OCTET_TRY(check_rank(c, 0, 4, 4));
   OCTET_TRY(check_rank(c, 1, 4, 4));
   const TypeInfo &x = c.input(0).type, &w = c.input(1).type;
@@ -26,14 +21,9 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
   Tensor y = OCTET_TRY(zeros_as_inferred(infer, c));
   const Tensor &xt = c.inputs[0], &wt = c.inputs[1];
-  const auto x = OCTET_TRY(xt.to_floats());
-  const auto w = OCTET_TRY(wt.to_floats());
-  std::vector<float> bias;
-  if (c.has(2)) bias = OCTET_TRY(c.inputs[2].to_floats());
-  const float min = c.node.attr_float("min", -kInf), max = c.node.attr_float("max", kInf);
+  const ChainOperands operands = OCTET_TRY(chain_operands(c));
   const auto attrs = OCTET_TRY(parse_image_conv(c.node, tensor_type(xt.type(), xt.shape()),
                                                 tensor_type(wt.type(), wt.shape())));
   const Window3 g = image_window(*attrs, xt.shape(), y.shape());
@@ -43,13 +33,11 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   for_each_pixel(g, xt.dim(0), channels, [&](int64_t image, int64_t h, int64_t v) {
     for_each_tap(g, image, channels, h, v, [&](int64_t tap, int64_t pixel) {
       for (int64_t o = 0; o < count; ++o)
-        out[o] = fma_chain(out[o], x.data() + pixel + o / group_out * per, 1,
-                           w.data() + (o * taps + tap) * per, 1, per);
+        out[o] = fma_chain(out[o], operands.x.data() + pixel + o / group_out * per, 1,
+                           operands.w.data() + (o * taps + tap) * per, 1, per);
     });
-    for (int64_t o = 0; o < count; ++o) {
-      if (!bias.empty()) out[o] += bias[static_cast<size_t>(o)];
-      out[o] = numerics::clamp_keep_nan(out[o], min, max);
-    }
+    for (int64_t o = 0; o < count; ++o)
+      out[o] = operands.finish(out[o], o);
     out += count;
   });
   return one(std::move(y));

@@ -4,10 +4,7 @@
 // (kh, kw, c) that hit it + bias, min, max). Attributes: strides [2], pads [top, left, bottom,
 // right] or auto_pad, dilations [2], output_padding [2], output_shape [2], group, min, max.
 // docs/native-operators.md, docs/numerics.md.
-#include <limits>
-
 #include "core/format.h"
-#include "core/numerics/round.h"
 #include "ops/native/chain.h"
 #include "ops/native/images.h"
 #include "ops/shared/transposed_window.h"
@@ -16,9 +13,7 @@ namespace octet::native::op_ConvTranspose {
 namespace {
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
-  OCTET_TRY(check_count(c, 2, 3));
-  for (size_t i = 0; i < 3; ++i)
-    OCTET_TRY(check_optional(c, i, kF32));
+  OCTET_TRY(check_chain_operands(c));
   OCTET_TRY(check_rank(c, 0, 4, 4));
   OCTET_TRY(check_rank(c, 1, 4, 4));
   const TypeInfo &x = c.input(0).type, &w = c.input(1).type;
@@ -52,14 +47,9 @@ source(int64_t out, int64_t tap, int64_t pad, int64_t stride, int64_t dilation, 
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
   Tensor y = OCTET_TRY(zeros_as_inferred(infer, c));
   const Tensor &xt = c.inputs[0], &wt = c.inputs[1];
-  const auto x = OCTET_TRY(xt.to_floats());
-  const auto w = OCTET_TRY(wt.to_floats());
-  std::vector<float> bias;
-  if (c.has(2)) bias = OCTET_TRY(c.inputs[2].to_floats());
-  const float min = c.node.attr_float("min", -kInf), max = c.node.attr_float("max", kInf);
+  const ChainOperands operands = OCTET_TRY(chain_operands(c));
   const auto a = OCTET_TRY(parse_transposed(c.node, {wt.dim(1), wt.dim(2)}));
   const std::vector<int64_t>&stride = a.window.strides, &dilation = a.window.dilations;
   const int64_t top = transposed_extent(a, 0, xt.dim(1)).pad,
@@ -75,15 +65,14 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
             const int64_t column = source(v, j, left, stride[1], dilation[1], xt.dim(2));
             if (row < 0 || column < 0) continue;
             const float* pixel =
-                x.data() + ((n * xt.dim(1) + row) * xt.dim(2) + column) * xt.dim(3);
+                operands.x.data() + ((n * xt.dim(1) + row) * xt.dim(2) + column) * xt.dim(3);
             for (int64_t o = 0; o < count; ++o)
               out[o] = fma_chain(out[o], pixel + o / group_out * per, 1,
-                                 w.data() + ((o * wt.dim(1) + i) * wt.dim(2) + j) * per, 1, per);
+                                 operands.w.data() + ((o * wt.dim(1) + i) * wt.dim(2) + j) * per, 1,
+                                 per);
           }
-        for (int64_t o = 0; o < count; ++o) {
-          if (!bias.empty()) out[o] += bias[static_cast<size_t>(o)];
-          out[o] = numerics::clamp_keep_nan(out[o], min, max);
-        }
+        for (int64_t o = 0; o < count; ++o)
+          out[o] = operands.finish(out[o], o);
       }
   return one(std::move(y));
 }

@@ -3,17 +3,16 @@
 
 #include <algorithm>
 
+#include "graph/edit.h"
+
 namespace octet::lowering {
 
 std::optional<std::vector<int64_t>> known_integers(const Context& c, ValueId id) {
   const Tensor* given = id.valid() ? c.in().constant(id) : nullptr;
   if (!given || given->rank() > 1) return std::nullopt;
-  const Tensor t = given->aligned();
-  if (t.type() == DType::kInt64)
-    return std::vector<int64_t>(t.data<int64_t>().begin(), t.data<int64_t>().end());
-  if (t.type() == DType::kInt32)
-    return std::vector<int64_t>(t.data<int32_t>().begin(), t.data<int32_t>().end());
-  return std::nullopt;
+  if (given->type() != DType::kInt64 && given->type() != DType::kInt32) return std::nullopt;
+  auto elements = given->to_ints();
+  return elements.ok() ? std::optional(*std::move(elements)) : std::nullopt;
 }
 
 std::optional<std::vector<int64_t>>
@@ -44,13 +43,9 @@ stored_axes(const Layout& layout, std::span<const int64_t> axes, int64_t rank) {
 
 void set_axes(Context& c, Node& made, size_t input, const std::vector<int64_t>& axes) {
   if (made.input(input).valid())
-    made.inputs[input] = c.out().add_constant(made.name + "/axes", index_tensor(axes));
+    made.inputs[input] = c.out().add_constant(made.name + "/axes", int_list(axes));
   else
     made.set("axes", axes);
-}
-
-Tensor index_tensor(std::span<const int64_t> values) {
-  return Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
 }
 
 } // namespace octet::lowering

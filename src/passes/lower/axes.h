@@ -20,7 +20,5 @@ known_axes(const Context& c, const Node& node, size_t input, int64_t rank);
 std::vector<int64_t> stored_axes(const Layout& layout, std::span<const int64_t> axes, int64_t rank);
 /// Puts axes where `made`, a copy of a node of the source, has them: attribute or input.
 void set_axes(Context& c, Node& made, size_t input, const std::vector<int64_t>& axes);
-/// As a list of i64.
-Tensor index_tensor(std::span<const int64_t> values);
 
 } // namespace octet::lowering

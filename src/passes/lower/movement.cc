@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/format.h"
+#include "graph/edit.h"
 #include "passes/lower/axes.h"
 #include "passes/lower/context.h"
 
@@ -108,7 +109,7 @@ bool slice(Context& c, const Node& node, Form x) {
     if (i != 3 && node.inputs[i].valid()) made.inputs[i] = c.plain(node.inputs[i]).id;
   made.inputs.resize(std::max<size_t>(made.inputs.size(), 4));
   made.inputs[3] =
-      c.out().add_constant(node.name + "/axes", index_tensor(stored_axes(x.layout, *axes, rank)));
+      c.out().add_constant(node.name + "/axes", int_list(stored_axes(x.layout, *axes, rank)));
   c.set_moved(node, node.input(0), node.outputs[0],
               x.ordered(c.emit(std::move(made), c.in().value(node.outputs[0]).name)));
   return true;
@@ -153,7 +154,7 @@ bool pad(Context& c, const Node& node, Form x) {
   const auto pads = stored_pads(c, node, x.layout, rank);
   if (!pads) return false;
   Node made = like(node, x);
-  made.inputs = {x.id, c.out().add_constant(node.name + "/pads", index_tensor(*pads))};
+  made.inputs = {x.id, c.out().add_constant(node.name + "/pads", int_list(*pads))};
   if (fills && codes) {
     const qdq::Grid& grid = c.source(source).quant;
     const Tensor zero = grid.codes == DType::kInt8

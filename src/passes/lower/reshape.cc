@@ -5,6 +5,7 @@
 // weights instead. Elsewhere the elements are brought to the source's order.
 #include <algorithm>
 
+#include "graph/edit.h"
 #include "passes/lower/axes.h"
 #include "passes/lower/context.h"
 
@@ -128,7 +129,7 @@ Result<bool> lower_reshape(Context& c, const Node& node) {
   if (view) {
     made.op_type = "Reshape";
     made.attributes.clear();
-    made.inputs = {from->id, c.out().add_constant(node.name + "/shape", index_tensor(view->shape))};
+    made.inputs = {from->id, c.out().add_constant(node.name + "/shape", int_list(view->shape))};
     view->form.id = c.emit(std::move(made), c.in().value(y).name);
     c.set_moved(node, x, y, view->form);
     return true;

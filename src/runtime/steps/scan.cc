@@ -21,9 +21,7 @@ Choice running_step(const Node& node) {
   auto bind = [args](std::span<const Operand> in,
                      std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {
     if (!in[1].known)
-      return error(ErrorCode::kUnsupported,
-                   "the axis of running results depends on data; run it with the reference "
-                   "executor");
+      return error(ErrorCode::kInternal, "the axis of running results is not known");
     const std::vector<int64_t> axis = OCTET_TRY(in[1].known->to_ints());
     kernels::RunningArgs bound = args;
     bound.lines = kernels::lines_of(in[0].shape, axis[0]);
