@@ -211,7 +211,7 @@ class Graph {
   /// Turns a value that no node produces into a constant, or replaces a constant's tensor. Its type
   /// becomes the tensor's; it is no input any more.
   void set_constant(ValueId value, Tensor tensor);
-  /// Turns a constant into a capture of `outer`, or a capture into one of another value.
+  /// Turns a constant or an input into a capture of `outer`, or a capture into one of another value.
   void set_captured(ValueId value, ValueId outer);
   void set_type(ValueId value, TypeInfo type);
   void set_declared(ValueId value) { at(value).declared = true; }

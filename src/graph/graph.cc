@@ -178,7 +178,8 @@ void Graph::set_constant(ValueId id, Tensor tensor) {
 
 void Graph::set_captured(ValueId id, ValueId outer) {
   Value& v = at(id);
-  OCTET_CHECK(v.kind == ValueKind::kConstant || v.kind == ValueKind::kCapture);
+  OCTET_CHECK(v.kind != ValueKind::kNodeOutput);
+  if (v.kind == ValueKind::kInput) std::erase(inputs_, id);
   v.kind = ValueKind::kCapture;
   v.constant = Tensor{};
   v.captured = outer;

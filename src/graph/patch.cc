@@ -38,6 +38,12 @@ ValueId Patch::emit(std::string op_type,
   return first;
 }
 
+void Patch::capture(ValueId first, std::vector<ValueId> values) {
+  for (Addition& a : additions_)
+    if (!a.node.outputs.empty() && a.node.outputs.front() == first)
+      a.node.captures = std::move(values);
+}
+
 ValueId Patch::constant(std::string value_name, Tensor tensor) {
   Addition a;
   a.output_names.push_back(std::move(value_name));
@@ -103,9 +109,10 @@ Result<std::vector<NodeId>> Patch::apply(Graph& graph, LiveUses& uses) const {
   }
   const auto known = [&](ValueId id) { return !id.valid() || id.index < next_; };
   for (const NodeId id : made)
-    for (const ValueId in : graph.node(id).inputs)
-      if (!known(in))
-        return error("node {}: reads value #{}", label(graph, graph.node(id)), in.index);
+    for (const std::vector<ValueId>* read : {&graph.node(id).inputs, &graph.node(id).captures})
+      for (const ValueId in : *read)
+        if (!known(in))
+          return error("node {}: reads value #{}", label(graph, graph.node(id)), in.index);
   for (const Redirect& r : redirects_) {
     if (!known(r.value)) return error("a redirected input reads value #{}", r.value.index);
     uses.set_input(graph, r.node, r.index, r.value);

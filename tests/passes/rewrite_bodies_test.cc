@@ -101,6 +101,81 @@ output all: f32[4, 3]
   expect_same_numbers(before, after, 0);
 }
 
+// w never changes; it comes out under a name of its own, and v changes.
+constexpr const char* kInvariant = R"(graph g opset(""=17)
+input x: f32[2, 2]
+input w: f32[2, 2]
+const n: i64[] = [3]
+const yes: bool[] = [1]
+w_end, last, all = Loop(n, yes, w, x) {body={ graph step
+  input i: i64[]
+  input go: bool[]
+  input m: f32[2, 2]
+  input v: f32[2, 2]
+  capture w: f32[2, 2]
+  t = MatMul(v, m)
+  u = Sub(t, w)
+  same = Identity(m)
+  still = Identity(go)
+  c = ReduceSum(u) {keepdims=0}
+  output still: bool[]
+  output same: f32[2, 2]
+  output u: f32[2, 2]
+  output c: f32[]
+}} "loop"
+y = Add(w_end, last)
+output y: f32[2, 2]
+output all: f32[3]
+)";
+
+TEST(SimplifyBodies, WhatALoopNeverChangesIsCaptured) {
+  const Graph before = parse(kInvariant);
+  Graph after = before;
+  const auto steps = simplify(after);
+  ASSERT_TRUE(steps.ok()) << steps.error().text();
+  EXPECT_EQ(body(after, "body").inputs().size(), 3U);
+  EXPECT_EQ(body(after, "body").outputs().size(), 3U);
+  expect_same_numbers(before, after, 0);
+}
+
+TEST(SimplifyBodies, AnOutputOfTheGraphIsNoInput) {
+  std::string text = kInvariant;
+  text += "output w_end: f32[2, 2]\n";
+  const Graph before = parse(text);
+  Graph after = before;
+  ASSERT_TRUE(simplify(after).ok());
+  EXPECT_EQ(body(after, "body").inputs().size(), 4U);
+  expect_same_numbers(before, after, 0);
+}
+
+TEST(SimplifyBodies, StatesOfScanToo) {
+  const Graph before = parse(R"(graph g opset(""=17)
+input x: f32[3, 2]
+input s: f32[2]
+const w: f32[2] = [2, -3]
+w_end, s_end, all = Scan(w, s, x) {num_scan_inputs=1, body={ graph step
+  input k: f32[2]
+  input state: f32[2]
+  input e: f32[2]
+  t = Mul(e, k)
+  next = Add(t, state)
+  same = Identity(k)
+  out = Neg(next)
+  output same: f32[2]
+  output next: f32[2]
+  output out: f32[2]
+}} "scan"
+y = Add(w_end, s_end)
+output y: f32[2]
+output all: f32[3, 2]
+)");
+  Graph after = before;
+  const auto steps = simplify(after);
+  ASSERT_TRUE(steps.ok()) << steps.error().text();
+  EXPECT_EQ(body(after, "body").inputs().size(), 2U);
+  expect_same_numbers(before, after, 0);
+}
+
 TEST(SimplifyBodies, NestedOnesToo) {
   const Graph before = parse(R"(graph g opset(""=17)
 input c: bool[]

@@ -24,6 +24,7 @@ RuleFn fold_bias;
 RuleFn fold_constants;
 RuleFn fold_expand_shape;
 RuleFn fold_if;
+RuleFn free_loop_invariants;
 RuleFn fold_known_elements;
 RuleFn fold_ordered_gather;
 RuleFn fold_pad;

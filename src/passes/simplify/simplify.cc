@@ -15,6 +15,7 @@ constexpr Rule kRules[] = {
     {"eliminate_identity", eliminate_identity},
     {"eliminate_dropout", eliminate_dropout},
     {"fold_if", fold_if},
+    {"free_loop_invariants", free_loop_invariants},
     {"fold_shape", fold_shape},
     {"fold_known_elements", fold_known_elements},
     {"fold_constants", fold_constants},

@@ -8,13 +8,33 @@
 namespace octet::onnx::op_Loop {
 namespace {
 
-/// Whether the body hands on what it carries in the shapes that it takes.
-bool keeps_shapes(std::span<const TypeInfo> in, std::span<const TypeInfo> out) {
-  for (size_t i = 2; i < in.size(); ++i) {
-    if (i - 1 >= out.size() || !in[i].shape || !out[i - 1].shape) return false;
-    if (*in[i].shape != *out[i - 1].shape) return false;
-  }
+/// Takes from the type of a carried value what `out`, its type after an iteration, does not share:
+/// sizes, or the rank, which goes anyway where `all` is said. Returns whether there was any.
+bool loosen(TypeInfo& carried, const TypeInfo& out, bool all) {
+  if (!carried.has_rank()) return false;
+  const TypeInfo both = either(carried, out);
+  bool same = both.has_rank();
+  for (size_t i = 0; same && i < both.shape->size(); ++i)
+    same = (*both.shape)[i].is_known() == (*carried.shape)[i].is_known();
+  if (same) return false;
+  carried.shape = all ? std::nullopt : both.shape;
   return true;
+}
+
+/// What the body gives in every iteration. `types`: those of its inputs in the first one; what it
+/// carries loses the sizes that it does not keep.
+Result<std::vector<TypeInfo>>
+infer_every_iteration(const InferContext& ctx, const Graph& body, std::vector<TypeInfo>& types) {
+  constexpr int kRounds = 4;
+  for (int round = 0;; ++round) {
+    auto out = infer_body(ctx, body, types);
+    bool steady = true;
+    for (size_t i = 2; i < types.size(); ++i) {
+      const bool given = out.ok() && i - 1 < out->size();
+      if (loosen(types[i], given ? (*out)[i - 1] : TypeInfo(), round >= kRounds)) steady = false;
+    }
+    if (steady) return out;
+  }
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
@@ -28,14 +48,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   std::vector<TypeInfo> types = {tensor_type(DType::kInt64, {}), tensor_type(DType::kBool, {})};
   for (size_t i = 2; i < ctx.inputs.size(); ++i)
     types.push_back(ctx.input(i).type);
-  auto first = infer_body(ctx, *body, types);
-  if (!first.ok() || !keeps_shapes(types, *first)) {
-    // They may change from one iteration to the next: only element types are promised.
-    for (size_t i = 2; i < types.size(); ++i)
-      types[i].shape.reset();
-    first = infer_body(ctx, *body, types);
-  }
-  const auto out = OCTET_TRY(std::move(first));
+  const auto out = OCTET_TRY(infer_every_iteration(ctx, *body, types));
   if (out.size() < 1 + carried)
     return error("the body has {} outputs, needs {} or more; give the condition and every value "
                  "that is carried",
