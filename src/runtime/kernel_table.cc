@@ -14,6 +14,7 @@ namespace {
 
 constexpr KernelRow kTable[] = {
     {kNative, "QConv", prepare_qconv},
+    {kNative, "ConvInteger", prepare_conv_integer},
     {kNative, "QGemm", prepare_qgemm},
     {kNative, "QDynamicGemm", prepare_qdynamic_gemm},
     {kNative, "QMatMul", prepare_qmatmul},

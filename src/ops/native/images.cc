@@ -2,6 +2,8 @@
 // Windows over NHWC images.
 #include "ops/native/images.h"
 
+#include <algorithm>
+
 #include "core/format.h"
 
 namespace octet::native {
@@ -45,6 +47,35 @@ Result<std::optional<WindowAttrs>> parse_image_pool(const Node& node, const Type
 Window3
 image_window(const WindowAttrs& window, std::span<const int64_t> x, std::span<const int64_t> y) {
   return window3(window, x.subspan(1, 2), y.subspan(1, 2));
+}
+
+Result<std::vector<int64_t>> window_sums(const Node& node,
+                                         const Tensor& codes,
+                                         std::span<const int32_t> x,
+                                         const Tensor& weights,
+                                         std::span<const int64_t> y) {
+  const auto w = OCTET_TRY(weight_codes(weights));
+  const auto attrs = OCTET_TRY(parse_image_conv(node, tensor_type(codes.type(), codes.shape()),
+                                                tensor_type(weights.type(), weights.shape())));
+  const Window3 g = image_window(*attrs, codes.shape(), y);
+  const int64_t channels = codes.dim(3), per = weights.dim(3), out = weights.dim(0),
+                group_out = out / node.attr_int("group", 1), taps = g.kernel_count();
+  std::vector<int64_t> sums(static_cast<size_t>(OCTET_TRY(element_count(y))));
+  // The taps of a pixel side by side, group by group; those in the padding stay 0.
+  std::vector<int32_t> patch(static_cast<size_t>(taps * channels));
+  int64_t* sum = sums.data();
+  for_each_pixel(g, codes.dim(0), channels, [&](int64_t image, int64_t h, int64_t v) {
+    std::fill(patch.begin(), patch.end(), 0);
+    for_each_tap(g, image, channels, h, v, [&](int64_t tap, int64_t pixel) {
+      for (int64_t first = 0; first < channels; first += per)
+        std::copy_n(x.begin() + pixel + first, per, patch.begin() + first * taps + tap * per);
+    });
+    for (int64_t o = 0; o < out; ++o)
+      sum[o] =
+          dot(patch.data() + o / group_out * taps * per, w.data() + o * taps * per, taps * per);
+    sum += out;
+  });
+  return sums;
 }
 
 } // namespace octet::native

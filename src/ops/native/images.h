@@ -22,6 +22,14 @@ Result<std::optional<WindowAttrs>> parse_image_pool(const Node& node, const Type
 Window3
 image_window(const WindowAttrs& window, std::span<const int64_t> x, std::span<const int64_t> y);
 
+/// The exact sums of the windows of codes less their zero point, `x` of the shape of `codes`, times
+/// `w` [O, kh, kw, I / group]; padding counts as 0. y: [N, h, w, O].
+Result<std::vector<int64_t>> window_sums(const Node& node,
+                                         const Tensor& codes,
+                                         std::span<const int32_t> x,
+                                         const Tensor& w,
+                                         std::span<const int64_t> y);
+
 /// Calls tap(kernel position, offset of the pixel's first channel) for each tap of output pixel
 /// (h, w) that lies inside the image, in the order (kh, kw); `image` is the offset of the image.
 template <class Tap>

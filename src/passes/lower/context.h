@@ -146,6 +146,8 @@ class Context {
 
 /// Each returns false when the operator is not its kind or has a form that it leaves to others.
 Result<bool> lower_conv(Context& c, const Node& node);
+Result<bool> lower_conv_integer(Context& c, const Node& node);
+Result<bool> lower_matmul_integer(Context& c, const Node& node);
 Result<bool> lower_gemm(Context& c, const Node& node);
 Result<bool> lower_pool(Context& c, const Node& node);
 Result<bool> lower_table(Context& c, const Node& node);

@@ -21,9 +21,10 @@ namespace {
 
 using LowerFn = Result<bool>(Context&, const Node&);
 constexpr LowerFn* kLowerings[] = {
-    lower_conv,      lower_gemm,        lower_pool,      lower_table,    lower_add,
-    lower_reshape,   lower_joint,       lower_reduction, lower_movement, lower_normalization,
-    lower_recurrent, lower_elementwise, lower_resize,    lower_unary};
+    lower_conv,     lower_conv_integer,  lower_matmul_integer, lower_gemm,        lower_pool,
+    lower_table,    lower_add,           lower_reshape,        lower_joint,       lower_reduction,
+    lower_movement, lower_normalization, lower_recurrent,      lower_elementwise, lower_resize,
+    lower_unary};
 
 /// Q whose operands are all constant: it waits until someone asks for its codes.
 bool quantizes_constant(const Context& c, const Node& node) {

@@ -13,6 +13,7 @@ PrepareFn prepare_cast;
 PrepareFn prepare_compare;
 PrepareFn prepare_concat;
 PrepareFn prepare_conv;
+PrepareFn prepare_conv_integer;
 PrepareFn prepare_conv_transpose;
 PrepareFn prepare_depth_to_space;
 PrepareFn prepare_dequantize;

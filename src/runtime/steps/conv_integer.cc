@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// octet.native ConvInteger on the int8 convolution, whose zero point is known only when it runs.
+#include "core/format.h"
+#include "runtime/kernels/iconv.h"
+#include "runtime/steps/call.h"
+#include "runtime/steps/image.h"
+#include "runtime/steps/product.h"
+#include "runtime/steps/steps.h"
+
+namespace octet::runtime {
+namespace {
+
+struct IntegerConv {
+  ImageWindow window;
+  kernels::PackedConv weights;
+};
+
+/// Of a bound step: the columns change from run to run.
+struct BoundConv {
+  std::shared_ptr<const IntegerConv> conv;
+  std::vector<kernels::IgemmColumns> columns;
+};
+
+} // namespace
+
+Choice prepare_conv_integer(const PrepareContext& c) {
+  const auto codes = constant_weights(c, "iconv");
+  if (!codes.ok()) return Choice::refuse(codes.error().message());
+  const int64_t kernel[] = {codes->dim(1), codes->dim(2)}, group = c.node.attr_int("group", 1);
+  const int64_t k = codes->dim(1) * codes->dim(2) * codes->dim(3);
+  if (k > kernels::kMaxK)
+    return Choice::refuse(
+        fmt::format("iconv: sums over {} terms, the limit is {}", k, kernels::kMaxK));
+  auto window = window_of(c.node, kernel, codes->dim(3) * group, codes->dim(0));
+  if (!window.ok()) return Choice::refuse(window.error().message());
+  const bool is_signed = c.type(0).type == DType::kInt8;
+  const kernels::XRange range{is_signed, is_signed ? -128 : 0, is_signed ? 127 : 255};
+  auto conv = std::make_shared<IntegerConv>();
+  conv->window = *std::move(window);
+  conv->weights =
+      kernels::pack_conv(codes->data<int8_t>().data(), conv->window.shape, range, c.isa);
+  auto bind = [conv, is_signed](std::span<const Operand> in, std::span<const Operand> out) {
+    auto bound = std::make_shared<BoundConv>();
+    bound->conv = conv;
+    bound->columns = kernels::make_conv_columns(conv->weights, {});
+    kernels::IconvArgs args;
+    args.shape = conv->window.on(in[0], out[0]);
+    args.w = &conv->weights;
+    args.columns = bound->columns.data();
+    args.epilogue.type = kernels::YType::kInt32;
+    const int32_t zero = in.size() > 2 ? in[2].id : -1;
+    const auto run = [args, bound, is_signed, zero, x = in[0].id,
+                      y = out[0].id](Slots slots, std::byte* shared, ParallelFor& parallel) {
+      kernels::IconvArgs a = args;
+      if (zero >= 0)
+        a.x_zero_point = is_signed ? int32_t{*at<const int8_t>(slots, zero)}
+                                   : int32_t{*at<const uint8_t>(slots, zero)};
+      for (size_t g = 0; g < bound->columns.size(); ++g)
+        kernels::fill_init(bound->conv->weights.groups[g], a.x_zero_point, nullptr,
+                           bound->columns[g].init);
+      a.shared = shared;
+      a.x = at<const void>(slots, x);
+      a.y = at<int32_t>(slots, y);
+      kernels::iconv(a, parallel);
+    };
+    return call_step(kernels::shared_bytes(args), run);
+  };
+  return {bind_with(std::move(bind)), fmt::format("iconv {}", isa_name(c.isa)), {}};
+}
+
+} // namespace octet::runtime
