@@ -42,8 +42,9 @@ inline LinePlan plan_lines(
   const int64_t all = s.batch * s.out_h;
   const int64_t one = std::max<int64_t>(lines_under(s, 1) * plan.pitch, 1);
   const int64_t fit = std::clamp<int64_t>(elements / one, 1, all);
-  const int64_t lines = std::clamp<int64_t>(pixels / s.out_w, 1, fit);
-  plan.blocks = {all, lines};
+  int64_t lines = std::clamp<int64_t>(pixels / s.out_w, 1, fit);
+  plan.blocks = even_blocks(all, lines, 1);
+  lines = plan.blocks.size;
   const int64_t images = std::min(lines, (lines - 1) / s.out_h + 2);
   plan.size = images * lines_under(s, std::min(lines, s.out_h)) * plan.pitch + multiple;
   return plan;

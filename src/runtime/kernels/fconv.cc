@@ -17,6 +17,10 @@ namespace {
 // Copied lines stay in a share of the second-level cache.
 constexpr int64_t kScratchFloats = int64_t{32} << 10;
 constexpr double kFconvProductsPerNs = 40.0;
+// Neighbouring output lines share most of the input lines under them, which are copied once a chunk: so a chunk is several
+// blocks of rows where that leaves enough chunks for the threads.
+constexpr int64_t kLongestChunk = 4 * FloatBlock::kMaxRows;
+constexpr int64_t kChunksOfImage = 8;
 
 /// The contiguous runs of a window.
 struct Runs {
@@ -136,7 +140,9 @@ void fconv(const FconvArgs& args, ParallelFor& parallel) {
   if (s.pixels() <= 0 || s.out_c <= 0) return;
   if (args.w->narrow.lanes > 0)
     return narrow_conv({s, args.x, &args.w->narrow, args.epilogue, args.y}, parallel);
-  const LinePlan plan = plan_lines(s, FloatBlock::kMaxRows, kScratchFloats, 1, true);
+  const int64_t pixels =
+      std::clamp(s.pixels() / kChunksOfImage, FloatBlock::kMaxRows, kLongestChunk);
+  const LinePlan plan = plan_lines(s, pixels, kScratchFloats, 1, true);
   const double pixel_ns = static_cast<double>(s.k() * s.out_c) / kFconvProductsPerNs;
   if (!plan.in_place && !args.w->finite)
     return parallel.run(s.pixels(), grain_for(pixel_ns), [&](int64_t begin, int64_t end) {

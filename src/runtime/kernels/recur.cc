@@ -177,7 +177,8 @@ class Run {
   }
 
   void step(int64_t first, int64_t count, ParallelFor& parallel) const {
-    const Blocks rows = even_blocks(a_.batch, kSequences, kFloatTileRows);
+    const Blocks rows =
+        even_blocks(a_.batch, kSequences, block_of(a_.directions[0].recurrent).kernels.rows);
     const double ns = static_cast<double>(count * rows.longest()) *
                       (static_cast<double>(a_.sums() * a_.hidden) / kProductsPerNs +
                        static_cast<double>(a_.sums()) * kCellNs);

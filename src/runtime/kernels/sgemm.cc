@@ -14,13 +14,15 @@ namespace {
 
 // A panel's block of k stays in the first-level cache.
 constexpr int64_t kBlockK = 256;
+// Of tiles one vector wide: more rows gain nothing there, and their addresses take more registers than there are.
+constexpr int64_t kNarrowTileRows = 8;
 // Products per nanosecond of one core; only sets how much work a chunk has.
 constexpr double kSgemmProductsPerNs = 40.0;
 
 } // namespace
 
 Cut cut_product(int64_t m, const PackedFloat& w) {
-  const Blocks rows = even_blocks(m, FloatBlock::kMaxRows, kFloatTileRows);
+  const Blocks rows = even_blocks(m, FloatBlock::kMaxRows, float_tile_kernels(w.isa, w.n).rows);
   ChunkCost cost;
   cost.panel_ns = static_cast<double>(rows.longest() * w.k * w.width) / kSgemmProductsPerNs;
   return cut_panels(rows, panel_count(w), cost);
@@ -30,6 +32,7 @@ FloatTileKernels float_tile_kernels(Isa isa, int64_t n) {
   // They fill no more than half of a vector of AVX-512.
   if (n <= 8 && isa > Isa::kAvx2) isa = Isa::kAvx2;
   return {.width = for_isa<int64_t{16}, 16, 32>(isa),
+          .rows = for_isa<int64_t{6}, 6, 12>(isa),
           .run = for_isa<float_tile_scalar, float_tile_avx2, float_tile_avx512>(isa),
           .run_rows = for_isa<FloatTileFn{nullptr}, float_rows_avx2, float_rows_avx512>(isa)};
 }
@@ -66,6 +69,23 @@ PackedFloat pack_float(const FloatWeights& weights, Isa isa) {
   return packed;
 }
 
+namespace {
+
+/// The tiles of one panel, of about equal height.
+void run_panel(const FloatBlock& b, FloatTile& tile, int64_t column) {
+  const bool narrow = 2 * tile.columns <= b.kernels.width;
+  const int64_t most = narrow ? std::min(b.kernels.rows, kNarrowTileRows) : b.kernels.rows;
+  int64_t left = Blocks(b.count, most).count;
+  for (int64_t row = 0; row < b.count; row += tile.rows, --left) {
+    tile.rows = Blocks(b.count - row, left).count;
+    tile.x = b.rows + row;
+    tile.y = b.y + (b.row + row) * b.y_stride + column;
+    b.kernels.run(tile);
+  }
+}
+
+} // namespace
+
 void run_block(const FloatBlock& b) {
   FloatTile tile;
   tile.y_stride = b.y_stride;
@@ -77,6 +97,7 @@ void run_block(const FloatBlock& b) {
   const int64_t together =
       b.kernels.run_rows != nullptr && b.count <= 2 ? kPanelsOfRows[b.count - 1] : 1;
   const int64_t all = b.segments * b.run;
+  const int64_t panel_stride = packed ? width * all : width;
   // Blocks of k are several whole runs, or parts of one.
   const int64_t whole = std::clamp<int64_t>(kBlockK / std::max<int64_t>(b.run, 1), 1, b.segments);
   int64_t at = 0;
@@ -93,24 +114,19 @@ void run_block(const FloatBlock& b) {
     for (int64_t p = b.panels.begin; p < b.panels.end;) {
       const int64_t column = p * width;
       tile.columns = std::min(width, b.n - column);
-      tile.w = b.w + at * tile.w_pitch + column * (packed ? all : 1);
+      tile.w = b.w + at * tile.w_pitch + p * panel_stride;
       tile.bias = b.epilogue.bias == nullptr ? nullptr : b.epilogue.bias + column;
       if (together > 1 && p + together <= b.panels.end && (p + together) * width <= b.n) {
         tile.rows = b.count;
         tile.x = b.rows;
         tile.y = b.y + b.row * b.y_stride + column;
-        tile.panel_stride = packed ? width * all : width;
+        tile.panel_stride = panel_stride;
         b.kernels.run_rows(tile);
         p += together;
         continue;
       }
       ++p;
-      for (int64_t row = 0; row < b.count; row += kFloatTileRows) {
-        tile.rows = std::min(kFloatTileRows, b.count - row);
-        tile.x = b.rows + row;
-        tile.y = b.y + (b.row + row) * b.y_stride + column;
-        b.kernels.run(tile);
-      }
+      run_panel(b, tile, column);
     }
     at += tile.segments * tile.k;
   } while (at < all);
@@ -158,7 +174,7 @@ class OneProduct {
 
   void run(Range panels) {
     const int64_t width = block_.kernels.width;
-    if (a_.m <= kFloatTileRows && weights_.n_stride == 1 && weights_.k > 0) {
+    if (a_.m <= block_.kernels.rows && weights_.n_stride == 1 && weights_.k > 0) {
       const Range whole{panels.begin, std::min(panels.end, weights_.n / width)};
       if (whole.count() > 0)
         run_block_of(whole, weights_.w + whole.begin * width, weights_.k_stride);

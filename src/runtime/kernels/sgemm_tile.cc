@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector tile of the float product: 6 rows x 2 vectors (or 1; for few rows more panels at a time),
-// one accumulator each, named so that they stay in registers. Bit for bit sgemm_scalar.cc: lanes are
-// columns, so each keeps its own chain over k.
+// Vector tile of the float product: 6 rows, or 12 where there are 32 registers, x 2 vectors (or 1; for few rows more
+// panels at a time), one accumulator each. Bit for bit sgemm_scalar.cc: lanes are columns, so each keeps its own chain over k.
 // clang-format off: foreach_target.h re-includes this file for each target, before anything else.
 #include "runtime/kernels/highway_targets.h"
 #undef HWY_TARGET_INCLUDE
@@ -9,6 +8,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 // clang-format on
+
+#include <utility>
 
 #include "runtime/kernels/sgemm_tile.h"
 
@@ -96,69 +97,83 @@ HWY_INLINE void store_finished(const FloatTile& t, Row row, float* y, const floa
   hn::StoreU(row.b, d, y + hn::Lanes(d));
 }
 
-template <int kRows, bool kHalf, bool kWhole>
+// The rows of a tile: sums, and where a row of x starts. Packs of indices in place of loops, so that sums stay in registers.
+template <size_t kRows, bool kHalf, bool kWhole>
+struct Rows {
+  Row sums[kRows];
+  const float* x[kRows];
+
+  template <size_t... r>
+  HWY_INLINE void
+  start(const FloatTile& t, const Columns<kHalf, kWhole>& columns, std::index_sequence<r...>) {
+    const Tag d;
+    const Row zero{hn::Zero(d), hn::Zero(d)};
+    ((x[r] = t.x[r] + t.offset), ...);
+    if (t.first) {
+      ((sums[r] = zero), ...);
+    } else {
+      ((sums[r] = columns.load(t.y + static_cast<int64_t>(r) * t.y_stride)), ...);
+    }
+  }
+  template <size_t... r>
+  HWY_INLINE void add_one(int64_t i, const float* w, std::index_sequence<r...>) {
+    const Row ws = load_row<kHalf>(w);
+    (add<kHalf>(sums[r], x[r] + i, ws), ...);
+  }
+  // Two steps of the chain, so that a row's address is loaded once for both.
+  template <size_t... r>
+  HWY_INLINE void add_two(int64_t i, const float* w, int64_t pitch, std::index_sequence<r...>) {
+    const Row first = load_row<kHalf>(w);
+    const Row second = load_row<kHalf>(w + pitch);
+    ((add<kHalf>(sums[r], x[r] + i, first), add<kHalf>(sums[r], x[r] + i + 1, second)), ...);
+  }
+  template <size_t... r>
+  HWY_INLINE void end(const FloatTile& t,
+                      const Columns<kHalf, kWhole>& columns,
+                      const Finish& f,
+                      std::index_sequence<r...>) {
+    ((finish(sums[r], f), columns.store(sums[r], t.y + static_cast<int64_t>(r) * t.y_stride)), ...);
+  }
+};
+
+template <size_t kRows, bool kHalf, bool kWhole>
 void run_tile(const FloatTile& t) {
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto in_last = static_cast<size_t>(kHalf ? t.columns : t.columns - lanes);
   const Columns<kHalf, kWhole> columns{hn::FirstN(d, in_last)};
-  const Row zero{hn::Zero(d), hn::Zero(d)};
-  float* y = t.y;
-  const int64_t ys = t.y_stride;
-  Row s0 = t.first ? zero : columns.load(y);
-  Row s1 = t.first || kRows < 2 ? zero : columns.load(y + ys);
-  Row s2 = t.first || kRows < 3 ? zero : columns.load(y + 2 * ys);
-  Row s3 = t.first || kRows < 4 ? zero : columns.load(y + 3 * ys);
-  Row s4 = t.first || kRows < 5 ? zero : columns.load(y + 4 * ys);
-  Row s5 = t.first || kRows < 6 ? zero : columns.load(y + 5 * ys);
-  const float* x0 = t.x[0] + t.offset;
-  const float* x1 = kRows > 1 ? t.x[1] + t.offset : x0;
-  const float* x2 = kRows > 2 ? t.x[2] + t.offset : x0;
-  const float* x3 = kRows > 3 ? t.x[3] + t.offset : x0;
-  const float* x4 = kRows > 4 ? t.x[4] + t.offset : x0;
-  const float* x5 = kRows > 5 ? t.x[5] + t.offset : x0;
+  constexpr std::make_index_sequence<kRows> each;
+  Rows<kRows, kHalf, kWhole> rows;
+  rows.start(t, columns, each);
   const float* w = t.w;
+  const int64_t pitch = t.w_pitch;
   for (int64_t segment = 0; segment < t.segments; ++segment) {
-    const int64_t end = t.runs[segment] + t.k;
-    for (int64_t i = t.runs[segment]; i < end; ++i) {
-      const Row ws = load_row<kHalf>(w);
-      add<kHalf>(s0, x0 + i, ws);
-      if constexpr (kRows > 1) add<kHalf>(s1, x1 + i, ws);
-      if constexpr (kRows > 2) add<kHalf>(s2, x2 + i, ws);
-      if constexpr (kRows > 3) add<kHalf>(s3, x3 + i, ws);
-      if constexpr (kRows > 4) add<kHalf>(s4, x4 + i, ws);
-      if constexpr (kRows > 5) add<kHalf>(s5, x5 + i, ws);
-      w += t.w_pitch;
+    int64_t i = t.runs[segment];
+    const int64_t end = i + t.k;
+    for (; i + 2 <= end; i += 2, w += 2 * pitch) {
+      rows.add_two(i, w, pitch, each);
+    }
+    for (; i < end; ++i, w += pitch) {
+      rows.add_one(i, w, each);
     }
   }
+  const Row zero{hn::Zero(d), hn::Zero(d)};
   const bool add_bias = t.bias != nullptr;
   const Finish f{t.last, t.last && add_bias ? columns.load(t.bias) : zero, hn::Set(d, t.lo),
                  hn::Set(d, t.hi), add_bias};
-  finish(s0, f);
-  columns.store(s0, y);
-  if constexpr (kRows > 1) finish(s1, f), columns.store(s1, y + ys);
-  if constexpr (kRows > 2) finish(s2, f), columns.store(s2, y + 2 * ys);
-  if constexpr (kRows > 3) finish(s3, f), columns.store(s3, y + 3 * ys);
-  if constexpr (kRows > 4) finish(s4, f), columns.store(s4, y + 4 * ys);
-  if constexpr (kRows > 5) finish(s5, f), columns.store(s5, y + 5 * ys);
+  rows.end(t, columns, f, each);
 }
 
+constexpr size_t kMaxRows = HWY_TARGET == HWY_AVX2 ? 6 : 12; // as float_tile_kernels() says
+
+template <bool kHalf, bool kWhole, size_t... r>
+void run_tile_rows(const FloatTile& t, std::index_sequence<r...>) {
+  static constexpr FloatTileFn kRuns[] = {run_tile<r + 1, kHalf, kWhole>...};
+  kRuns[t.rows - 1](t);
+}
 template <bool kHalf, bool kWhole>
 void run_tile_rows(const FloatTile& t) {
-  switch (t.rows) {
-  case 1:
-    return run_tile<1, kHalf, kWhole>(t);
-  case 2:
-    return run_tile<2, kHalf, kWhole>(t);
-  case 3:
-    return run_tile<3, kHalf, kWhole>(t);
-  case 4:
-    return run_tile<4, kHalf, kWhole>(t);
-  case 5:
-    return run_tile<5, kHalf, kWhole>(t);
-  default:
-    return run_tile<6, kHalf, kWhole>(t);
-  }
+  run_tile_rows<kHalf, kWhole>(t, std::make_index_sequence<kMaxRows>());
 }
 
 // One row times four panels.

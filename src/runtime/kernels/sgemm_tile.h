@@ -10,8 +10,6 @@
 
 namespace octet::kernels {
 
-constexpr int64_t kFloatTileRows = 6;
-
 /// The offset of a row that is one run.
 inline constexpr int64_t kOneRun[] = {0};
 
@@ -24,7 +22,7 @@ struct FloatTile {
   int64_t k = 0;
   const float* w = nullptr; ///< [segments * k][w_pitch] at the first k of the range
   int64_t w_pitch = 0;      ///< width, or the distance between rows of w where it is not packed
-  int64_t rows = 0;         ///< 1 to 6
+  int64_t rows = 0;         ///< 1 to FloatTileKernels::rows
   int64_t columns = 0;      ///< 1 to width
   int64_t panel_stride = 0; ///< of float_rows_*: floats between the panels of w
   float* y = nullptr;
@@ -40,6 +38,7 @@ using FloatTileFn = void (*)(const FloatTile& tile);
 
 struct FloatTileKernels {
   int64_t width = 16;
+  int64_t rows = 6; ///< at most of a tile
   FloatTileFn run = nullptr;
   /// Of one or two rows, several whole panels at a time, for one panel has too few sums to keep the
   /// multipliers busy: kPanelsOfRows[rows - 1]. Null: there is none.
