@@ -8,6 +8,7 @@
 #include "core/threads.h"
 #include "runtime/kernels/row_block.h"
 #include "runtime/kernels/sgemm_tile.h"
+#include "runtime/kernels/turn.h"
 
 namespace octet::kernels {
 namespace {
@@ -42,7 +43,8 @@ void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width
   const int64_t columns = std::min(width, weights.n - column);
   const float* from = weights.w + column * weights.n_stride;
   if (weights.k_stride == 1) {
-    turn_columns(from, weights.n_stride, columns, weights.k, width, out);
+    turn({columns, weights.k, weights.n_stride, width}, sizeof(float),
+         reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(out));
   } else {
     for (int64_t i = 0; i < weights.k; ++i) {
       for (int64_t c = 0; c < columns; ++c) {

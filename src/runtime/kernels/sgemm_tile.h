@@ -54,10 +54,6 @@ void float_tile_avx512(const FloatTile& tile);
 void float_rows_avx2(const FloatTile& tile);
 void float_rows_avx512(const FloatTile& tile);
 
-/// out[i * width + c] = from[c * stride + i] for c < columns, i < k.
-void turn_columns(
-    const float* from, int64_t stride, int64_t columns, int64_t k, int64_t width, float* out);
-
 /// Packs one panel of `width` columns from `column` on into out [k][width].
 void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out);
 
