@@ -42,6 +42,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "Gelu", prepare_map},
     {kNative, "RoundHalf", prepare_map},
     {kNative, "Map", prepare_map},
+    {kNative, "QMap", prepare_qmap},
     {kNative, "Resize", prepare_resize},
     {"", "Relu", prepare_map},
     {"", "Add", prepare_map},

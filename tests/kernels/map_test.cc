@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs over random broadcasts against Program::eval of each element.
+// Random programs over random broadcasts, of floats and of codes, against Program::eval of each
+// element.
 #include <algorithm>
 
+#include "core/numerics/round.h"
 #include "core/threads.h"
 #include "kernels/float_sweep.h"
 #include "kernels/kernel_test.h"
@@ -69,17 +71,88 @@ broadcast_at(const std::vector<int64_t>& from, const std::vector<int64_t>& to, i
   return at;
 }
 
-TEST(Map, RandomProgramsOverRandomBroadcasts) {
-  Philox random(2);
+std::vector<int64_t> random_output(Philox& random) {
+  constexpr int64_t kSizes[] = {1, 2, 3, 5, 8, 16, 17, 40, 100, 257, 700};
+  std::vector<int64_t> output;
+  for (int64_t rank = random.below(5); rank > 0; --rank)
+    output.push_back(random.below(40) == 0 ? 0 : kSizes[random.below(std::size(kSizes))]);
+  while (product(output) > 60000)
+    *std::max_element(output.begin(), output.end()) = 2;
+  return output;
+}
+
+MapFormat random_format(Philox& random, bool coded) {
+  if (!coded) return {};
+  MapFormat format;
+  const bool is_signed = random.below(2) == 0;
+  format.type = is_signed ? MapFormat::Type::kInt8 : MapFormat::Type::kUint8;
+  format.scale = 0.01F + 0.001F * static_cast<float>(random.below(100));
+  format.lo = is_signed ? -128 : 0;
+  format.hi = format.lo + 255;
+  format.zero_point = format.lo + static_cast<int32_t>(random.below(256));
+  if (random.below(3) == 0) format.lo += static_cast<int32_t>(random.below(100));
+  return format;
+}
+
+/// A tensor beside a program, and the numbers that it stands for.
+struct Stored {
+  MapFormat format;
+  std::vector<float> numbers;
+  std::vector<uint8_t> codes;
+
+  Stored(Philox& random, MapFormat f, int64_t count)
+      : format(f), numbers(static_cast<size_t>(count)), codes(f.coded() ? numbers.size() : 0) {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = odd_float(random);
+      if (!format.coded()) continue;
+      codes[i] = static_cast<uint8_t>(random.below(256));
+      const int32_t code = format.type == MapFormat::Type::kInt8
+                               ? int32_t{static_cast<int8_t>(codes[i])}
+                               : int32_t{codes[i]};
+      numbers[i] = numerics::dequantize(code, format.scale, format.zero_point);
+    }
+  }
+  const void* data() const {
+    return format.coded() ? static_cast<const void*>(codes.data()) : numbers.data();
+  }
+};
+
+/// Runs the plan everywhere and compares with the numbers that it should give.
+void expect_results(const MapPlan& plan,
+                    const std::vector<const void*>& places,
+                    const MapFormat& y_format,
+                    const std::vector<float>& want,
+                    const std::string& what) {
   SerialFor serial;
   ThreadPool pool(2);
-  constexpr int64_t kSizes[] = {1, 2, 3, 5, 8, 16, 17, 40, 100, 257, 700};
-  for (int round = 0; round < 300; ++round) {
-    std::vector<int64_t> output;
-    for (int64_t rank = random.below(5); rank > 0; --rank)
-      output.push_back(random.below(40) == 0 ? 0 : kSizes[random.below(std::size(kSizes))]);
-    while (product(output) > 60000)
-      *std::max_element(output.begin(), output.end()) = 2;
+  const auto count = static_cast<int64_t>(want.size());
+  for (const Isa isa : covered_isas("map")) {
+    for (ParallelFor* parallel :
+         {static_cast<ParallelFor*>(&serial), static_cast<ParallelFor*>(&pool)}) {
+      SCOPED_TRACE(what + ' ' + std::string(isa_name(isa)));
+      Guarded<float> y(y_format.coded() ? 0 : count, 1);
+      Guarded<uint8_t> codes(y_format.coded() ? count : 0, 1);
+      plan.run(places, y_format.coded() ? static_cast<void*>(codes.data()) : y.data(), isa,
+               *parallel);
+      ASSERT_TRUE(y.guards_intact() && codes.guards_intact());
+      for (int64_t i = 0; i < count; ++i) {
+        const float number = want[static_cast<size_t>(i)];
+        if (y_format.coded())
+          ASSERT_EQ(codes[i],
+                    static_cast<uint8_t>(numerics::quantize(
+                        number, y_format.scale, y_format.zero_point, y_format.lo, y_format.hi)));
+        else
+          ASSERT_TRUE(same_bits(number, y[i])) << y[i] << " instead of " << number;
+      }
+    }
+  }
+}
+
+TEST(Map, RandomProgramsOverRandomBroadcasts) {
+  Philox random(2);
+  for (int round = 0; round < 400; ++round) {
+    const std::vector<int64_t> output = random_output(random);
+    const bool any_coded = random.below(2) == 0;
     const auto inputs = static_cast<size_t>(1 + random.below(numerics::kMaxMapInputs));
     std::vector<std::vector<int64_t>> shapes(inputs, output);
     for (size_t k = 1; k < inputs; ++k) {
@@ -88,36 +161,29 @@ TEST(Map, RandomProgramsOverRandomBroadcasts) {
       while (!shapes[k].empty() && random.below(4) == 0)
         shapes[k].erase(shapes[k].begin());
     }
-    std::vector<std::vector<float>> x(inputs);
-    std::vector<const float*> places;
+    std::vector<Stored> x;
+    std::vector<const void*> places;
+    std::vector<MapFormat> formats;
+    x.reserve(inputs);
     for (size_t k = 0; k < inputs; ++k) {
-      x[k].resize(static_cast<size_t>(product(shapes[k])));
-      for (float& v : x[k])
-        v = odd_float(random);
+      formats.push_back(random_format(random, any_coded && random.below(2) == 0));
+      x.emplace_back(random, formats[k], product(shapes[k]));
       places.push_back(x[k].data());
     }
+    const MapFormat y_format = random_format(random, any_coded && random.below(2) == 0);
     const Program program = random_program(random, inputs);
-    const MapPlan plan(program, shapes, output);
     std::vector<float> want(static_cast<size_t>(product(output)));
     std::vector<float> element(inputs);
     for (size_t i = 0; i < want.size(); ++i) {
       for (size_t k = 0; k < inputs; ++k)
-        element[k] =
-            x[k][static_cast<size_t>(broadcast_at(shapes[k], output, static_cast<int64_t>(i)))];
+        element[k] = x[k].numbers[static_cast<size_t>(
+            broadcast_at(shapes[k], output, static_cast<int64_t>(i)))];
       want[i] = program.eval(element);
     }
-    for (const Isa isa : covered_isas("map")) {
-      for (ParallelFor* parallel :
-           {static_cast<ParallelFor*>(&serial), static_cast<ParallelFor*>(&pool)}) {
-        Guarded<float> y(product(output), 1);
-        plan.run(places, y.data(), isa, *parallel);
-        ASSERT_TRUE(y.guards_intact());
-        for (size_t i = 0; i < want.size(); ++i)
-          ASSERT_TRUE(same_bits(want[i], y[static_cast<int64_t>(i)]))
-              << numerics::program_text(program) << ' ' << isa_name(isa) << ": "
-              << y[static_cast<int64_t>(i)] << " instead of " << want[i];
-      }
-    }
+    const MapPlan plan(program, shapes, output, any_coded ? formats : std::vector<MapFormat>{},
+                       y_format);
+    expect_results(plan, places, y_format, want, numerics::program_text(program));
+    if (HasFatalFailure()) return;
   }
 }
 

@@ -86,5 +86,43 @@ TEST(Map, RefusesWhatItCannotRun) {
   EXPECT_FALSE(run_op(kNative, "Map", {{"program", attribute(int64_t{3})}}, {a}, 1).ok());
 }
 
+Result<std::vector<Tensor>> run_qmap(const Attributes& more, std::vector<Tensor> inputs) {
+  Attributes attributes = {{"program", attribute(std::string("add x0 x1"))},
+                           {"scales", attribute(std::vector<float>{0.5F, 1.0F})},
+                           {"zero_points", attribute(std::vector<int64_t>{-2, 0})}};
+  for (const auto& [key, value] : more)
+    attributes.insert_or_assign(key, value);
+  return run_op(kNative, "QMap", attributes, std::move(inputs), 1);
+}
+
+TEST(QMap, ReadsAndWritesCodes) {
+  const Tensor a = Tensor::of<int8_t>({3}, {-2, 0, 100});
+  const Tensor b = Tensor::of<float>({}, {0.5F});
+  EXPECT_TRUE(first(run_qmap({}, {a, b})).identical(Tensor::of<float>({3}, {0.5F, 1.5F, 51.5F})));
+  const Attributes to_codes = {{"to", attribute(int64_t{2})},
+                               {"scale", attribute(1.0F)},
+                               {"zero_point", attribute(int64_t{1})},
+                               {"hi", attribute(int64_t{50})}};
+  // 0.5 and 1.5 lie between two codes: the even one before the zero point.
+  EXPECT_TRUE(first(run_qmap(to_codes, {a, b})).identical(Tensor::of<uint8_t>({3}, {1, 3, 50})));
+}
+
+TEST(QMap, RefusesWhatItCannotRun) {
+  const Tensor a = Tensor::of<int8_t>({2}, {1, 2}), b = Tensor::of<float>({2}, {1, 2});
+  EXPECT_TRUE(run_qmap({}, {a, b}).ok());
+  EXPECT_FALSE(run_qmap({{"scales", attribute(std::vector<float>{1.0F})}}, {a, b}).ok());
+  EXPECT_FALSE(run_qmap({{"zero_points", attribute(std::vector<int64_t>{0})}}, {a, b}).ok());
+  EXPECT_FALSE(run_qmap({{"zero_points", attribute(std::vector<int64_t>{200, 0})}}, {a, b}).ok());
+  EXPECT_FALSE(run_qmap({{"to", attribute(int64_t{7})}}, {a, b}).ok());
+  EXPECT_FALSE(
+      run_qmap({{"to", attribute(int64_t{3})}, {"lo", attribute(int64_t{-129})}}, {a, b}).ok());
+  EXPECT_FALSE(run_qmap({{"to", attribute(int64_t{3})},
+                         {"lo", attribute(int64_t{5})},
+                         {"hi", attribute(int64_t{4})}},
+                        {a, b})
+                   .ok());
+  EXPECT_FALSE(run_qmap({}, {Tensor::of<int64_t>({2}, {1, 2}), b}).ok());
+}
+
 } // namespace
 } // namespace octet::test

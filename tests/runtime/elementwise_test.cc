@@ -246,6 +246,72 @@ TEST(Elementwise, LongChainsAreCutAtTheLimits) {
   expect_same_joined(g, inputs_of(net, g));
 }
 
+ValueId float_conv(LayerNet& net, ValueId x, int64_t from, int64_t to, int64_t stride = 1) {
+  const ValueId w = net.constant(net.random_tensor({to, from, 3, 3}, 0.1));
+  return net.op("Conv", {x, w},
+                {{"pads", {std::vector<int64_t>{1, 1, 1, 1}}},
+                 {"strides", {std::vector<int64_t>{stride, stride}}}});
+}
+
+/// A grid for codes, its Q and its DQ.
+ValueId coded(LayerNet& net, ValueId x, float scale, int8_t zero) {
+  const ValueId s = net.constant(Tensor::scalar(scale));
+  const ValueId z = net.constant(Tensor::of<int8_t>({}, {zero}));
+  return net.op("DequantizeLinear", {net.op("QuantizeLinear", {x, s, z}), s, z});
+}
+
+/// What batch normalization leaves behind a quantized tensor.
+TEST(Elementwise, ALineForEachChannelStaysInCodes) {
+  for (const bool image : {false, true}) {
+    SCOPED_TRACE(image);
+    LayerNet net(21);
+    ValueId x = net.input({2, 5, 6, 7});
+    const Shape channels = image ? Shape{5, 1, 1} : Shape{7};
+    if (image) x = float_conv(net, x, 5, 5);
+    x = coded(net, x, 0.02F, 3);
+    x = net.op("Mul", {x, net.constant(net.random_tensor(channels, 1))});
+    x = net.op("Relu", {net.op("Add", {x, net.constant(net.random_tensor(channels, 1))})});
+    x = coded(net, x, 0.01F, -128);
+    const Graph g = net.done({image ? float_conv(net, x, 5, 3) : x});
+    const Graph lowered = lower(g).value().graph;
+    EXPECT_EQ(count_nodes(lowered, "QMap", "octet.native"), 1);
+    EXPECT_EQ(count_nodes(lowered, "Map", "octet.native"), 0);
+    expect_same_joined(g, inputs_of(net, g));
+    const auto session = Session::create(g);
+    ASSERT_TRUE(session.ok()) << session.error().text();
+    int lines = 0;
+    for (const PlannedNode& node : session->plan())
+      lines += node.kernel.substr(0, 7) == "affine " ? 1 : 0;
+    EXPECT_EQ(lines, 1);
+  }
+}
+
+/// Two ways from one tensor of codes that meet again before Q.
+TEST(Elementwise, ADiamondOfCodesIsATable) {
+  LayerNet net(22);
+  ValueId x = coded(net, net.input({3, 40}), 0.05F, 7);
+  const ValueId gate =
+      net.op("Clip", {net.op("Add", {x, net.constant(Tensor::scalar(3.0F))}),
+                      net.constant(Tensor::scalar(0.0F)), net.constant(Tensor::scalar(6.0F))});
+  x = net.op("Div", {net.op("Mul", {x, gate}), net.constant(Tensor::scalar(6.0F))});
+  const Graph g = net.done({coded(net, x, 0.03F, -90)});
+  const Graph lowered = lower(g).value().graph;
+  EXPECT_EQ(count_nodes(lowered, "QTable", "octet.native"), 1);
+  EXPECT_EQ(count_nodes(lowered, "Map", "octet.native"), 0);
+  expect_same_joined(g, inputs_of(net, g));
+}
+
+/// Who else reads the numbers behind codes, or the numbers before them, still has them.
+TEST(Elementwise, CodesThatOthersReadAsNumbers) {
+  LayerNet net(23);
+  const ValueId a = coded(net, net.input({4, 6}), 0.05F, 7);
+  const ValueId b = coded(net, net.input({6}), 0.02F, 0);
+  const ValueId sum = net.op("Relu", {net.op("Add", {a, net.op("Tanh", {b})})});
+  const ValueId both = net.op("Mul", {coded(net, sum, 0.1F, -10), coded(net, sum, 0.2F, -20)});
+  const Graph g = net.done({net.op("ReduceSum", {a}), both, coded(net, both, 0.3F, 0)});
+  expect_same_joined(g, inputs_of(net, g));
+}
+
 /// Random functions of random operands that broadcast; every value may be read again.
 TEST(Elementwise, RandomGraphsHaveTheSameBitsJoined) {
   constexpr const char* kOne[] = {"Relu", "Sigmoid", "Tanh",      "Neg", "Abs",     "HardSwish",
@@ -275,6 +341,8 @@ TEST(Elementwise, RandomGraphsHaveTheSameBitsJoined) {
             {any(), net.constant(net.random_tensor(shapes[random.below(std::size(shapes))], 2))}));
       else
         values.push_back(net.op(kTwo[random.below(std::size(kTwo))], {any(), any()}));
+      if (random.below(3) == 0)
+        values.push_back(coded(net, values.back(), 0.05F, static_cast<int8_t>(random.below(256))));
     }
     std::vector<ValueId> outputs = {values.back()};
     if (random.below(2) == 0) outputs.push_back(values[values.size() - 3]);
@@ -282,13 +350,6 @@ TEST(Elementwise, RandomGraphsHaveTheSameBitsJoined) {
     expect_same_joined(g, inputs_of(net, g));
     if (HasFailure()) return;
   }
-}
-
-ValueId float_conv(LayerNet& net, ValueId x, int64_t from, int64_t to, int64_t stride = 1) {
-  const ValueId w = net.constant(net.random_tensor({to, from, 3, 3}, 0.1));
-  return net.op("Conv", {x, w},
-                {{"pads", {std::vector<int64_t>{1, 1, 1, 1}}},
-                 {"strides", {std::vector<int64_t>{stride, stride}}}});
 }
 
 /// Between convolutions images stay NHWC, whatever is computed of their elements.

@@ -11,6 +11,7 @@
 #include "ops/infer.h"
 #include "passes/lower/chains.h"
 #include "passes/lower/context.h"
+#include "passes/lower/fuse_codes.h"
 #include "passes/lower/fuse_maps.h"
 #include "passes/standardize/coded_operators.h"
 #include "passes/standardize/standard_operators.h"
@@ -204,7 +205,9 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   OCTET_TRY_WITH(verify(c.out()), "the lowered graph");
   OCTET_TRY_WITH(infer_types(c.out()), "the lowered graph");
   Lowered lowered{std::move(c.out()), c.take_notes()};
-  if (options.fuse) OCTET_TRY_WITH(lowering::fuse_maps(lowered.graph, lowered.notes), "lower");
+  if (!options.fuse) return lowered;
+  OCTET_TRY_WITH(lowering::fuse_maps(lowered.graph, lowered.notes), "lower");
+  OCTET_TRY_WITH(lowering::fuse_codes(lowered.graph, lowered.notes), "lower");
   return lowered;
 }
 

@@ -18,10 +18,6 @@ constexpr double kQuantizeNs = 0.5;
 constexpr double kRangeNs = 0.1;
 constexpr int64_t kMaxParts = 256;
 
-CodeKernels kernels_of(Isa isa) {
-  return for_isa<code_kernels_scalar, code_kernels_avx2, code_kernels_avx512>(isa)();
-}
-
 int32_t code_at(const void* p, bool is_signed, int64_t i) {
   return is_signed ? int32_t{static_cast<const int8_t*>(p)[i]}
                    : int32_t{static_cast<const uint8_t*>(p)[i]};
@@ -65,6 +61,10 @@ CodeKernels code_kernels_scalar() {
           .add = add_scalar};
 }
 
+CodeKernels code_kernels_of(Isa isa) {
+  return for_isa<code_kernels_scalar, code_kernels_avx2, code_kernels_avx512>(isa)();
+}
+
 void table_lookup_scalar(const uint8_t table[256], const uint8_t* x, int64_t count, uint8_t* y) {
   for (int64_t i = 0; i < count; ++i) {
     y[i] = table[x[i]];
@@ -86,7 +86,7 @@ void lookup(const uint8_t table[256],
 }
 
 void quantize(const QuantizeArgs& args, Isa isa, ParallelFor& parallel) {
-  const auto run = kernels_of(isa).quantize;
+  const auto run = code_kernels_of(isa).quantize;
   parallel.run(args.count, grain_for(kQuantizeNs),
                [&](int64_t begin, int64_t end) { run(args, begin, end); });
 }
@@ -98,7 +98,7 @@ void dynamic_quantize(const float* x,
                       uint8_t* zero_point,
                       Isa isa,
                       ParallelFor& parallel) {
-  const auto range = kernels_of(isa).range;
+  const auto range = code_kernels_of(isa).range;
   const int64_t grain = std::max(grain_for(kRangeNs), (count + kMaxParts - 1) / kMaxParts);
   std::array<float, kMaxParts> low{};
   std::array<float, kMaxParts> high{};
@@ -123,7 +123,7 @@ void dynamic_quantize(const float* x,
 }
 
 void dequantize(const DequantizeArgs& args, Isa isa, ParallelFor& parallel) {
-  const auto run = kernels_of(isa).dequantize;
+  const auto run = code_kernels_of(isa).dequantize;
   parallel.run(args.count, grain_for(kQuantizeNs),
                [&](int64_t begin, int64_t end) { run(args, begin, end); });
 }
@@ -132,7 +132,7 @@ void add_codes(const AddCodesArgs& args,
                const BroadcastPlan& plan,
                Isa isa,
                ParallelFor& parallel) {
-  const auto run = kernels_of(isa).add;
+  const auto run = code_kernels_of(isa).add;
   each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t count) {
     AddCodesArgs a = args;
     a.a = static_cast<const uint8_t*>(args.a) + from[0];

@@ -88,6 +88,7 @@ struct CodeKernels {
   void (*dequantize)(const DequantizeArgs& args, int64_t begin, int64_t end);
   void (*add)(const AddCodesArgs& args, int64_t count);
 };
+CodeKernels code_kernels_of(Isa isa);
 CodeKernels code_kernels_scalar();
 CodeKernels code_kernels_avx2();
 CodeKernels code_kernels_avx512();

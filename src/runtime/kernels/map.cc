@@ -10,6 +10,7 @@
 #include "core/for_isa.h"
 #include "core/threads.h"
 #include "runtime/kernels/buffer.h"
+#include "runtime/kernels/codes.h"
 
 namespace octet::kernels {
 namespace {
@@ -24,6 +25,7 @@ constexpr int64_t kLongTile = 8192;
 constexpr double kSimpleNs = 0.1;
 constexpr double kFunctionNs = 0.8;
 constexpr double kWrittenNs = 0.3;
+constexpr double kCodesNs = 0.15;
 constexpr double kTileNs = 10.0;
 
 double cost_ns(MapOp op) {
@@ -46,6 +48,20 @@ double cost_ns(MapOp op) {
   }
 }
 
+void dequantize_tile(const CodeKernels& kernels,
+                     const MapFormat& format,
+                     const uint8_t* codes,
+                     int64_t count,
+                     float* to) {
+  kernels.dequantize({.x = codes,
+                      .count = count,
+                      .is_signed = format.type == MapFormat::Type::kInt8,
+                      .scale = format.scale,
+                      .zero_point = format.zero_point,
+                      .y = to},
+                     0, count);
+}
+
 } // namespace
 
 void map_scalar(const MapCall& call) {
@@ -66,18 +82,24 @@ struct MapPlan::Tile {
 
 /// Where the operands of instructions lie.
 struct MapPlan::Chunk {
-  std::span<const float* const> inputs;
-  float* y = nullptr;
+  std::span<const void* const> inputs;
+  void* y = nullptr;
   float* buffers = nullptr;
+  uint8_t* codes = nullptr; ///< a tile of them
   void (*run)(const MapCall&) = nullptr;
+  CodeKernels code_kernels;
   std::array<MapCall::From, numerics::kMaxMapInputs> from{};
   std::array<float*, numerics::kMaxMapInstructions> results{};
 };
 
 MapPlan::MapPlan(numerics::Program program,
                  std::span<const std::vector<int64_t>> inputs,
-                 std::span<const int64_t> output)
-    : program_(std::move(program)), loops_(plan_broadcast(inputs, output)) {
+                 std::span<const int64_t> output,
+                 std::vector<MapFormat> formats,
+                 MapFormat y)
+    : program_(std::move(program)), formats_(std::move(formats)), y_format_(y),
+      loops_(plan_broadcast(inputs, output)) {
+  formats_.resize(inputs.size());
   choose_tiles();
   assign_buffers();
 }
@@ -109,7 +131,10 @@ void MapPlan::choose_tiles() {
   const bool writes = std::any_of(ways_.begin(), ways_.end(), [](Way way) {
     return way == Way::kPattern || way == Way::kRows;
   });
-  const int64_t limit = program_.code.size() == 1 && !writes ? kLongTile : kTile;
+  const auto coded = std::count_if(formats_.begin(), formats_.end(),
+                                   [](const MapFormat& f) { return f.coded(); }) +
+                     (y_format_.coded() ? 1 : 0);
+  const int64_t limit = program_.code.size() == 1 && !writes && coded == 0 ? kLongTile : kTile;
   if (pieces) {
     pieces_ = std::max<int64_t>(1, (length + limit - 1) / limit);
     piece_ = round_up((length + pieces_ - 1) / pieces_, 16);
@@ -122,7 +147,7 @@ void MapPlan::choose_tiles() {
     tiles_ = length == 0 ? 0 : (rows_ + tile_rows_ - 1) / tile_rows_;
     buffer_size_ = round_up(tile_rows_ * piece_, 16);
   }
-  double ns = 0;
+  double ns = kCodesNs * static_cast<double>(coded);
   for (const MapInstruction& each : program_.code)
     ns += cost_ns(each.op);
   ns += kWrittenNs * static_cast<double>(std::count(ways_.begin(), ways_.end(), Way::kRows));
@@ -131,8 +156,10 @@ void MapPlan::choose_tiles() {
 
 /// A result's buffer is free again behind the last instruction that reads it, which may write there.
 void MapPlan::assign_buffers() {
-  for (const Way way : ways_)
-    input_buffers_.push_back(way == Way::kPattern || way == Way::kRows ? buffers_++ : -1);
+  for (size_t k = 0; k < ways_.size(); ++k) {
+    const bool writes = ways_[k] == Way::kPattern || ways_[k] == Way::kRows || formats_[k].coded();
+    input_buffers_.push_back(writes ? buffers_++ : -1);
+  }
   const size_t count = program_.code.size();
   std::vector<size_t> last(count, 0);
   for (size_t i = 0; i < count; ++i) {
@@ -142,7 +169,7 @@ void MapPlan::assign_buffers() {
   }
   std::vector<int> free;
   result_buffers_.assign(count, -1);
-  for (size_t i = 0; i + 1 < count; ++i) {
+  for (size_t i = 0; i + (y_format_.coded() ? 0 : 1) < count; ++i) {
     for (size_t k = 0; k < i; ++k)
       if (last[k] == i) free.push_back(result_buffers_[k]);
     if (free.empty()) free.push_back(buffers_++);
@@ -178,13 +205,14 @@ int64_t MapPlan::offset(size_t input, int64_t row) const {
   return at;
 }
 
-void MapPlan::write_rows(size_t input, const float* x, const Tile& tile, float* to) const {
+template <typename T>
+void MapPlan::write_rows(size_t input, const T* x, const Tile& tile, T* to) const {
   const bool along = loops_.strides[input].back() != 0;
   const size_t axis = loops_.sizes.size() - 2; // rows lie along it
   const int64_t size = loops_.sizes[axis];
   const int64_t step = loops_.strides[input][axis];
   for (int64_t r = 0; r < tile.rows;) {
-    const float* from = x + offset(input, tile.row + r);
+    const T* from = x + offset(input, tile.row + r);
     const int64_t end = std::min(tile.rows, r + size - (tile.row + r) % size);
     for (; r < end; ++r, from += step, to += piece_) {
       if (along)
@@ -195,56 +223,99 @@ void MapPlan::write_rows(size_t input, const float* x, const Tile& tile, float* 
   }
 }
 
-void MapPlan::run_chunk(Chunk& chunk, int64_t begin, int64_t end) const {
-  const auto buffer = [&](int index) { return chunk.buffers + index * buffer_size_; };
-  for (size_t i = 0; i < program_.code.size(); ++i)
-    if (result_buffers_[i] >= 0) chunk.results[i] = buffer(result_buffers_[i]);
+/// Writes the rows of an input out, as floats.
+void MapPlan::find_rows(Chunk& chunk, size_t input, const Tile& tile) const {
+  float* to = chunk.buffers + input_buffers_[input] * buffer_size_;
+  if (!formats_[input].coded())
+    return write_rows(input, static_cast<const float*>(chunk.inputs[input]), tile, to);
+  write_rows(input, static_cast<const uint8_t*>(chunk.inputs[input]), tile, chunk.codes);
+  dequantize_tile(chunk.code_kernels, formats_[input], chunk.codes, tile.rows * piece_, to);
+}
+
+/// Where the operands of one tile are that are not the same in all of them.
+void MapPlan::find_operands(Chunk& chunk, const Tile& tile) const {
+  const bool by_pieces = tile_rows_ == 1;
   for (size_t k = 0; k < ways_.size(); ++k) {
-    chunk.from[k] = {chunk.inputs[k], ways_[k] == Way::kRepeats};
-    if (input_buffers_[k] < 0) continue;
-    chunk.from[k].p = buffer(input_buffers_[k]);
-    if (ways_[k] == Way::kPattern)
-      write_rows(k, chunk.inputs[k], {.rows = tile_rows_}, buffer(input_buffers_[k]));
+    if (ways_[k] == Way::kRows) {
+      find_rows(chunk, k, tile);
+      continue;
+    }
+    const bool dense = ways_[k] == Way::kDense;
+    if (!by_pieces && !dense) continue;
+    const int64_t at = by_pieces ? offset(k, tile.row) + (dense ? tile.first : 0) : tile.at;
+    if (!formats_[k].coded()) {
+      chunk.from[k].p = static_cast<const float*>(chunk.inputs[k]) + at;
+      continue;
+    }
+    dequantize_tile(chunk.code_kernels, formats_[k],
+                    static_cast<const uint8_t*>(chunk.inputs[k]) + at, dense ? tile.count : 1,
+                    chunk.buffers + input_buffers_[k] * buffer_size_);
   }
+}
+
+void MapPlan::run_tile(Chunk& chunk, const Tile& tile) const {
   const auto from = [&](const MapOperand& operand) -> MapCall::From {
     if (operand.kind == MapOperand::Kind::kInput) return chunk.from[operand.index];
     if (operand.kind == MapOperand::Kind::kConstant)
       return {&program_.constants[operand.index], true};
     return {chunk.results[operand.index], false};
   };
-  const bool by_pieces = tile_rows_ == 1;
+  const size_t last = program_.code.size() - 1;
+  if (!y_format_.coded()) chunk.results[last] = static_cast<float*>(chunk.y) + tile.at;
+  for (size_t i = 0; i <= last; ++i) {
+    const MapInstruction& each = program_.code[i];
+    const size_t used = each.used().size();
+    chunk.run({each.op, from(each.operands[0]), used > 1 ? from(each.operands[1]) : MapCall::From{},
+               used > 2 ? from(each.operands[2]) : MapCall::From{}, tile.count, chunk.results[i]});
+  }
+  if (!y_format_.coded()) return;
+  chunk.code_kernels.quantize({.x = chunk.results[last],
+                               .count = tile.count,
+                               .scale = y_format_.scale,
+                               .zero_point = y_format_.zero_point,
+                               .lo = y_format_.lo,
+                               .hi = y_format_.hi,
+                               .is_signed = y_format_.type == MapFormat::Type::kInt8,
+                               .y = static_cast<uint8_t*>(chunk.y) + tile.at},
+                              0, tile.count);
+}
+
+void MapPlan::run_chunk(Chunk& chunk, int64_t begin, int64_t end) const {
+  const auto buffer = [&](int index) { return chunk.buffers + index * buffer_size_; };
+  for (size_t i = 0; i < program_.code.size(); ++i)
+    if (result_buffers_[i] >= 0) chunk.results[i] = buffer(result_buffers_[i]);
+  for (size_t k = 0; k < ways_.size(); ++k) {
+    chunk.from[k] = {static_cast<const float*>(chunk.inputs[k]), ways_[k] == Way::kRepeats};
+    if (input_buffers_[k] < 0) continue;
+    chunk.from[k].p = buffer(input_buffers_[k]);
+    if (ways_[k] == Way::kPattern) {
+      find_rows(chunk, k, {.rows = tile_rows_});
+    } else if (ways_[k] == Way::kRepeats) {
+      dequantize_tile(chunk.code_kernels, formats_[k], static_cast<const uint8_t*>(chunk.inputs[k]),
+                      1, buffer(input_buffers_[k]));
+    }
+  }
   for (int64_t index = begin; index < end; ++index) {
     const Tile t = tile(index);
-    for (size_t k = 0; k < ways_.size(); ++k) {
-      if (ways_[k] == Way::kRows)
-        write_rows(k, chunk.inputs[k], t, buffer(input_buffers_[k]));
-      else if (by_pieces)
-        chunk.from[k].p =
-            chunk.inputs[k] + offset(k, t.row) + (ways_[k] == Way::kDense ? t.first : 0);
-      else if (ways_[k] == Way::kDense)
-        chunk.from[k].p = chunk.inputs[k] + t.at;
-    }
-    chunk.results[program_.code.size() - 1] = chunk.y + t.at;
-    for (size_t i = 0; i < program_.code.size(); ++i) {
-      const MapInstruction& each = program_.code[i];
-      const size_t used = each.used().size();
-      chunk.run({each.op, from(each.operands[0]),
-                 used > 1 ? from(each.operands[1]) : MapCall::From{},
-                 used > 2 ? from(each.operands[2]) : MapCall::From{}, t.count, chunk.results[i]});
-    }
+    find_operands(chunk, t);
+    run_tile(chunk, t);
   }
 }
 
-void MapPlan::run(std::span<const float* const> inputs,
-                  float* y,
+void MapPlan::run(std::span<const void* const> inputs,
+                  void* y,
                   Isa isa,
                   ParallelFor& parallel) const {
-  const auto bytes = static_cast<size_t>(buffers_ * buffer_size_) * sizeof(float);
+  const auto floats = static_cast<size_t>(buffers_ * buffer_size_) * sizeof(float);
+  const auto codes = static_cast<size_t>(buffer_size_);
   parallel.run(tiles_, grain_, [&](int64_t begin, int64_t end) {
+    std::byte* scratch = chunk_scratch(Scratch::kTile, floats + codes);
     Chunk chunk{.inputs = inputs,
                 .y = y,
-                .buffers = reinterpret_cast<float*>(chunk_scratch(Scratch::kTile, bytes)),
-                .run = for_isa<map_scalar, map_avx2, map_avx512>(isa)};
+                .buffers = reinterpret_cast<float*>(scratch),
+                .codes = reinterpret_cast<uint8_t*>(scratch + floats),
+                .run = for_isa<map_scalar, map_avx2, map_avx512>(isa),
+                .code_kernels = code_kernels_of(isa)};
     run_chunk(chunk, begin, end);
   });
 }

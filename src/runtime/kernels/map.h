@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of core/numerics/program.h over tensors that broadcast: each instruction runs over a
 // tile of elements that stays in the first cache, so that a chain of functions reads and writes
-// memory once. Bit for bit Program::eval of each element.
+// memory once. Bit for bit Program::eval of each element; codes are dequantized and quantized tile
+// by tile, as core/numerics/round.h says.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +35,30 @@ void map_scalar(const MapCall& call);
 void map_avx2(const MapCall& call);
 void map_avx512(const MapCall& call);
 
+/// How a tensor beside a program is stored. Codes that are written stay within [lo, hi].
+struct MapFormat {
+  enum class Type : uint8_t { kFloat, kInt8, kUint8 };
+  Type type = Type::kFloat;
+  float scale = 1.0F;
+  int32_t zero_point = 0;
+  int32_t lo = -128;
+  int32_t hi = 127;
+
+  bool coded() const { return type != Type::kFloat; }
+};
+
 /// A program bound to shapes.
 class MapPlan {
  public:
+  /// A format for each input, or none: all are floats.
   MapPlan(numerics::Program program,
           std::span<const std::vector<int64_t>> inputs,
-          std::span<const int64_t> output);
+          std::span<const int64_t> output,
+          std::vector<MapFormat> formats = {},
+          MapFormat y = {});
 
-  /// y may be no input that broadcasts.
-  void run(std::span<const float* const> inputs, float* y, Isa isa, ParallelFor& parallel) const;
+  /// y may be no input that broadcasts, and none of another format.
+  void run(std::span<const void* const> inputs, void* y, Isa isa, ParallelFor& parallel) const;
 
  private:
   /// How a tile finds the elements of an input.
@@ -59,10 +75,16 @@ class MapPlan {
   void assign_buffers();
   Tile tile(int64_t index) const;
   int64_t offset(size_t input, int64_t row) const;
-  void write_rows(size_t input, const float* x, const Tile& tile, float* to) const;
+  template <typename T>
+  void write_rows(size_t input, const T* x, const Tile& tile, T* to) const;
+  void find_operands(Chunk& chunk, const Tile& tile) const;
+  void find_rows(Chunk& chunk, size_t input, const Tile& tile) const;
+  void run_tile(Chunk& chunk, const Tile& tile) const;
   void run_chunk(Chunk& chunk, int64_t begin, int64_t end) const;
 
   numerics::Program program_;
+  std::vector<MapFormat> formats_; ///< by input
+  MapFormat y_format_;
   BroadcastPlan loops_;
   std::vector<Way> ways_;
   int64_t rows_ = 1;      ///< along the last axis

@@ -25,6 +25,16 @@ kernels::XRange code_range_of(const Graph& graph, ValueId id) {
   while (node && keeps_range(*node))
     node = graph.producer(node->input(0));
   if (!node || node->domain != kNative) return range;
+  if (node->op_type == "QTable") {
+    const Tensor* table = graph.constant(node->input(1));
+    if (!table || table->empty()) return range;
+    const auto codes = table->to_ints();
+    if (!codes.ok()) return range;
+    const auto [least, most] = std::minmax_element(codes->begin(), codes->end());
+    range.lo = static_cast<int32_t>(*least);
+    range.hi = static_cast<int32_t>(*most);
+    return range;
+  }
   range.lo = static_cast<int32_t>(node->attr_int("lo", range.lo));
   range.hi = static_cast<int32_t>(node->attr_int("hi", range.hi));
   if (node->op_type == "QAveragePool") {

@@ -40,6 +40,7 @@ PrepareFn prepare_qaverage_pool;
 PrepareFn prepare_qconv;
 PrepareFn prepare_qdynamic_gemm;
 PrepareFn prepare_qgemm;
+PrepareFn prepare_qmap;
 PrepareFn prepare_qmatmul;
 PrepareFn prepare_quantize;
 PrepareFn prepare_range;
