@@ -91,6 +91,13 @@ const ConvProblem kConvProblems[] = {
     {1, 6, 9, 6, 64, 3, 3, 1, 2, 1, 2},       // groups of 3 to 32
     {1, 9, 9, 5, 11, 3, 3, 1, 2, 3},          // dilated columns
     {1, 4, 4, 2, 2, 1, 1, 1, 3, 1, 2},        // windows wholly in the padding
+    {1, 10, 37, 16, 16, 3, 3, 2, 1, 1, 16},   // depthwise, strided lines of several pixels a vector
+    {2, 7, 9, 24, 24, 5, 5, 1, 2, 1, 24},     // depthwise, blocks that repeat after several pixels
+    {1, 5, 6, 129, 129, 3, 3, 1, 1, 1, 129},  // depthwise, each pixel starts a block
+    {2, 9, 11, 10, 10, 2, 2, 3, 0, 1, 10},    // depthwise, a stride beyond the kernel
+    {1, 9, 13, 20, 20, 3, 4, 2, 3, 3, 20},    // depthwise, strided and dilated
+    {3, 2, 2, 5, 5, 3, 3, 1, 1, 1, 5},        // depthwise, kernel larger than the image
+    {1, 1, 70, 33, 33, 1, 7, 1, 0, 1, 33},    // depthwise, one-dimensional
 };
 
 void check_int(const ConvProblem& p,
@@ -144,6 +151,63 @@ TEST(Conv, IntegersMatchDirectLoops) {
       check_int(p, {.is_signed = true, .lo = -128, .hi = 127}, -5, how, random, pool);
       check_int(p, {.is_signed = true, .lo = 0, .hi = 127}, 0, how, random, pool);
       check_int(p, {.is_signed = false, .lo = 0, .hi = 255}, 131, how, random, pool);
+    }
+  }
+}
+
+TEST(Conv, BytesOfDepthwiseLayersMatchScalar) {
+  std::mt19937 random(7);
+  ThreadPool pool(2);
+  for (const ConvProblem& p : kConvProblems) {
+    const ConvShape s = shape_of(p);
+    if (!s.depthwise()) continue;
+    const int64_t x_count = s.batch * s.in_h * s.in_w * s.in_c;
+    Guarded<uint8_t> x(x_count, 1);
+    std::vector<int8_t> w(static_cast<size_t>(s.out_c * s.k()));
+    fill(x.data(), x_count, 0, 255, Fill::kUniform, random);
+    fill(w.data(), static_cast<int64_t>(w.size()), -128, 127, Fill::kUniform, random);
+    std::vector<float> m(static_cast<size_t>(s.out_c)), b(m.size());
+    for (size_t i = 0; i < m.size(); ++i) {
+      m[i] = 0.0002F + 0.0001F * static_cast<float>(i % 50);
+      b[i] = static_cast<float>(i % 21) - 10.5F;
+    }
+    for (const bool bounded : {true, false}) {
+      if (!bounded) m[0] = 0.5F;
+      for (const bool is_signed : {true, false}) {
+        const XRange range{
+            .is_signed = is_signed, .lo = is_signed ? -128 : 0, .hi = is_signed ? 127 : 255};
+        Guarded<uint8_t> want(s.pixels() * s.out_c);
+        const auto run = [&](Isa isa, uint8_t* y) {
+          const PackedConv packed = pack_conv(w.data(), s, range, isa);
+          const std::vector<IgemmColumns> columns =
+              make_conv_columns(packed, {.x_zero_point = 9,
+                                         .multiplier = m.data(),
+                                         .multiplier_count = s.out_c,
+                                         .bias = b.data()});
+          EXPECT_EQ(columns[0].bounded, bounded);
+          IconvArgs args;
+          args.shape = s;
+          args.x = x.data();
+          args.x_zero_point = 9;
+          args.w = &packed;
+          args.columns = columns.data();
+          args.epilogue.type = is_signed ? YType::kUint8 : YType::kInt8;
+          args.epilogue.zero_point = is_signed ? 20 : -7;
+          args.epilogue.lo = is_signed ? 20 : -100;
+          args.epilogue.hi = is_signed ? 250 : 90;
+          args.y = y;
+          iconv(args, pool);
+        };
+        run(Isa::kScalar, want.data());
+        for (const Isa isa : covered_isas("iconv depthwise")) {
+          SCOPED_TRACE(std::string(isa_name(isa)) + " problem " +
+                       std::to_string(&p - kConvProblems));
+          Guarded<uint8_t> y(s.pixels() * s.out_c, 1);
+          run(isa, y.data());
+          ASSERT_TRUE(y.guards_intact());
+          ASSERT_TRUE(y == want);
+        }
+      }
     }
   }
 }

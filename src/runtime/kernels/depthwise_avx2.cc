@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Depthwise sums with AVX2: lanes are 16 channels, taps go two at a time through vpmaddwd on int16,
-// which is exact for every int8 or uint8 operand. A few pixels share a call of the epilogue. Also
-// used with AVX-512.
-#include "runtime/kernels/iconv.h"
-#include "runtime/kernels/igemm_tile.h"
+// Depthwise sums with AVX2: two taps of 32 elements are interleaved to pairs of int16, which
+// vpmaddwd multiplies and adds exactly. Packing the results undoes the interleaving. Also used with
+// AVX-512. Contract: depthwise.h.
+#include "runtime/kernels/depthwise.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -16,137 +15,113 @@
 #endif
 
 namespace octet::kernels {
+namespace depthwise_avx2 {
 namespace {
 
-// Pointers to the taps of one pixel, or to a row of zero points outside the image; one more for the
-// odd tap, whose weight is 0.
-struct Taps {
-  const uint8_t** at;
-  int64_t count;
-  const uint8_t* last; // of the taps inside the image, or where x starts
+constexpr int64_t kBlock = kDepthwiseAvx2.elements;
+
+struct Sums {
+  __m256i a, b, c, d;
 };
 
-void find_taps(const IconvArgs& args, int64_t pixel, const uint8_t* outside, Taps& taps) {
-  const ConvShape& s = args.shape;
-  const int64_t y0 = pixel / s.out_w % s.out_h * s.stride_h - s.pad_top;
-  const int64_t x0 = pixel % s.out_w * s.stride_w - s.pad_left;
-  const auto* image =
-      static_cast<const uint8_t*>(args.x) + pixel / s.out_w / s.out_h * s.in_h * s.in_w * s.in_c;
-  const uint8_t** out = taps.at;
-  taps.last = static_cast<const uint8_t*>(args.x);
-  for (int64_t i = 0; i < s.kernel_h; ++i) {
-    const int64_t y = y0 + i * s.dilation_h;
-    for (int64_t j = 0; j < s.kernel_w; ++j) {
-      const int64_t x = x0 + j * s.dilation_w;
-      const bool inside = y >= 0 && y < s.in_h && x >= 0 && x < s.in_w;
-      if (inside) taps.last = image + (y * s.in_w + x) * s.in_c;
-      *out++ = inside ? taps.last : outside;
-    }
-  }
-  *out = outside;
+inline __m256i load(const void* p) {
+  return _mm256_loadu_si256(static_cast<const __m256i*>(p));
 }
 
-inline __m128i load(const uint8_t* p) {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+inline __m256i add(__m256i sum, __m256i pairs, const uint8_t* w) {
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, load(w)));
 }
 
-inline __m128i load_some(const uint8_t* p, int64_t count) {
-  alignas(16) uint8_t part[16] = {};
-  for (int64_t i = 0; i < count; ++i) {
-    part[i] = p[i];
+// The sums of the block that starts `at` elements into the run. A last single tap meets a weight of
+// 0 beside its own.
+inline Sums sum_block(const DepthwiseRun& run, int64_t at, const uint8_t* w) {
+  const __m256i zero = _mm256_setzero_si256();
+  Sums sum{zero, zero, zero, zero};
+  for (int64_t t = 0; t < run.tap_count; t += 2, w += 4 * kBlock) {
+    const __m256i x0 = load(run.taps[t] + at);
+    const __m256i x1 = t + 1 < run.tap_count ? load(run.taps[t + 1] + at) : zero;
+    const __m256i low = _mm256_unpacklo_epi8(x0, x1);
+    const __m256i high = _mm256_unpackhi_epi8(x0, x1);
+    sum.a = add(sum.a, _mm256_unpacklo_epi8(low, zero), w);
+    sum.b = add(sum.b, _mm256_unpackhi_epi8(low, zero), w + 32);
+    sum.c = add(sum.c, _mm256_unpacklo_epi8(high, zero), w + 64);
+    sum.d = add(sum.d, _mm256_unpackhi_epi8(high, zero), w + 96);
   }
-  return load(part);
+  return sum;
+}
+
+inline __m256i with(__m256i sum, const int32_t* init) {
+  return _mm256_add_epi32(sum, load(init));
+}
+
+inline __m256i scaled(__m256i sum, const DepthwiseRun& run, int64_t at) {
+  const __m256 v = _mm256_cvtepi32_ps(with(sum, run.init + at));
+  return _mm256_cvtps_epi32(
+      _mm256_fmadd_ps(v, _mm256_loadu_ps(run.multiplier + at), _mm256_loadu_ps(run.bias + at)));
+}
+
+// Lane l of the k-th vector holds elements 16 l + 4 k on.
+inline void store_sums(const Sums& s, const int32_t* init, int64_t count, int32_t* y) {
+  alignas(32) int32_t part[kBlock];
+  auto* to = reinterpret_cast<__m256i*>(part);
+  _mm256_store_si256(to, with(s.a, init));
+  _mm256_store_si256(to + 1, with(s.b, init + 8));
+  _mm256_store_si256(to + 2, with(s.c, init + 16));
+  _mm256_store_si256(to + 3, with(s.d, init + 24));
+  for (int64_t i = 0; i < count; ++i)
+    y[i] = part[i % 16 / 4 * 8 + i / 16 * 4 + i % 4];
+}
+
+void run_sums(const DepthwiseRun& run) {
+  const int64_t groups = (run.tap_count + 1) / 2;
+  int64_t block = 0;
+  for (int64_t at = 0; at < run.count; at += kBlock) {
+    const Sums s = sum_block(run, at, run.weights + block * groups * 4 * kBlock);
+    const int64_t count = run.count - at < kBlock ? run.count - at : kBlock;
+    store_sums(s, run.init + block * kBlock, count, static_cast<int32_t*>(run.y) + at);
+    if (++block == run.blocks) block = 0;
+  }
 }
 
 template <bool kSigned>
-inline __m256i widen(__m128i bytes) {
-  return kSigned ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
-}
-
-// acc[0..15] for the channels from `column` on. With kWhole, 16 bytes may be read at each tap.
-template <bool kSigned, bool kWhole>
-void sum_panel(const Taps& taps, const int16_t* w, int64_t column, int64_t columns, int32_t* acc) {
-  __m256i a = _mm256_setzero_si256();
-  __m256i b = a;
-  for (int64_t t = 0; t < taps.count; t += 2) {
-    const uint8_t* p0 = taps.at[t] + column;
-    const uint8_t* p1 = taps.at[t + 1] + column;
-    const __m128i x0 = kWhole ? load(p0) : load_some(p0, columns);
-    const __m128i x1 = kWhole ? load(p1) : load_some(p1, columns);
-    const auto* ws = reinterpret_cast<const __m256i*>(w + t * kColumnsPerPanel);
-    const __m256i low = widen<kSigned>(_mm_unpacklo_epi8(x0, x1));
-    const __m256i high = widen<kSigned>(_mm_unpackhi_epi8(x0, x1));
-    a = _mm256_add_epi32(a, _mm256_madd_epi16(low, _mm256_loadu_si256(ws)));
-    b = _mm256_add_epi32(b, _mm256_madd_epi16(high, _mm256_loadu_si256(ws + 1)));
-  }
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(acc), a);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(acc + 8), b);
-}
-
-using SumFn = void (*)(const Taps&, const int16_t*, int64_t, int64_t, int32_t*);
-
-// Pixels whose taps are found together.
-constexpr int64_t kPixels = 16;
-
-// Output pixels [first, first + count).
-void run_pixels(const IconvArgs& args, const Taps* taps, int64_t first, int64_t count) {
-  const int64_t channels = args.shape.out_c;
-  const ConvShape& s = args.shape;
-  // Reading 16 bytes is safe where the image goes on behind the last channel.
-  const auto* end = static_cast<const uint8_t*>(args.x) + s.batch * s.in_h * s.in_w * s.in_c;
-  const bool is_signed = args.w->x.is_signed;
-  const SumFn whole = is_signed ? sum_panel<true, true> : sum_panel<false, true>;
-  const SumFn careful = is_signed ? sum_panel<true, false> : sum_panel<false, false>;
-  const EpilogueTileFn epilogue = tile_kernels(args.w->isa).epilogue;
-  alignas(64) int32_t acc[kPixels * kColumnsPerPanel];
-  TileOut out;
-  out.acc = acc;
-  out.rows = count;
-  out.row = first;
-  out.init = args.columns->init;
-  out.multiplier = args.columns->multiplier;
-  out.bias = args.columns->bias;
-  out.bounded = args.columns->bounded;
-  out.y = args.y;
-  out.y_stride = channels;
-  const int16_t* w = args.w->depthwise.data.as<int16_t>();
-  const int64_t panel_weights = (taps->count + 1) / 2 * kColumnsPerPanel * 2;
-  for (out.column = 0; out.column < channels; out.column += kColumnsPerPanel) {
-    out.columns =
-        channels - out.column < kColumnsPerPanel ? channels - out.column : kColumnsPerPanel;
-    for (int64_t i = 0; i < count; ++i) {
-      const bool inside =
-          out.columns == kColumnsPerPanel || taps[i].last + out.column + kColumnsPerPanel <= end;
-      (inside ? whole : careful)(taps[i], w, out.column, out.columns, acc + i * kColumnsPerPanel);
+void run_codes(const DepthwiseRun& run) {
+  const Epilogue& e = *run.epilogue;
+  const __m256i zero_point = _mm256_set1_epi16(static_cast<int16_t>(e.zero_point));
+  const __m256i lo = _mm256_set1_epi8(static_cast<char>(e.lo));
+  const __m256i hi = _mm256_set1_epi8(static_cast<char>(e.hi));
+  const int64_t groups = (run.tap_count + 1) / 2;
+  auto* y = static_cast<uint8_t*>(run.y);
+  int64_t block = 0;
+  for (int64_t at = 0; at < run.count; at += kBlock) {
+    const Sums s = sum_block(run, at, run.weights + block * groups * 4 * kBlock);
+    const int64_t from = block * kBlock;
+    const __m256i ab = _mm256_packs_epi32(scaled(s.a, run, from), scaled(s.b, run, from + 8));
+    const __m256i cd = _mm256_packs_epi32(scaled(s.c, run, from + 16), scaled(s.d, run, from + 24));
+    const __m256i first = _mm256_adds_epi16(ab, zero_point);
+    const __m256i second = _mm256_adds_epi16(cd, zero_point);
+    __m256i codes;
+    if constexpr (kSigned)
+      codes = _mm256_min_epi8(_mm256_max_epi8(_mm256_packs_epi16(first, second), lo), hi);
+    else
+      codes = _mm256_min_epu8(_mm256_max_epu8(_mm256_packus_epi16(first, second), lo), hi);
+    if (run.count - at >= kBlock) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + at), codes);
+    } else {
+      alignas(32) uint8_t part[kBlock];
+      _mm256_store_si256(reinterpret_cast<__m256i*>(part), codes);
+      __builtin_memcpy(y + at, part, static_cast<size_t>(run.count - at));
     }
-    epilogue(args.epilogue, out);
-    w += panel_weights;
+    if (++block == run.blocks) block = 0;
   }
 }
 
 } // namespace
+} // namespace depthwise_avx2
 
-void depthwise_avx2(const IconvArgs& args, int64_t begin, int64_t end) {
-  const int64_t tap_count = args.w->depthwise.taps;
-  const int64_t padded = round_up(args.shape.out_c, kColumnsPerPanel);
-  const int64_t pointers = kPixels * (tap_count + 1);
-  auto* scratch =
-      chunk_scratch(Scratch::kTile, static_cast<size_t>(padded) +
-                                        static_cast<size_t>(pointers) * sizeof(const uint8_t*));
-  auto* outside = reinterpret_cast<uint8_t*>(scratch);
-  __builtin_memset(outside, args.x_zero_point & 0xFF, static_cast<size_t>(padded));
-  auto** at = reinterpret_cast<const uint8_t**>(scratch + padded);
-  Taps taps[kPixels];
-  for (int64_t i = 0; i < kPixels; ++i) {
-    taps[i] = {at + i * (tap_count + 1), tap_count, nullptr};
-  }
-  for (int64_t pixel = begin; pixel < end; pixel += kPixels) {
-    const int64_t count = end - pixel < kPixels ? end - pixel : kPixels;
-    for (int64_t i = 0; i < count; ++i) {
-      find_taps(args, pixel + i, outside, taps[i]);
-    }
-    run_pixels(args, taps, pixel, count);
-  }
+void depthwise_run_avx2(const DepthwiseRun& run) {
+  if (run.epilogue == nullptr) return depthwise_avx2::run_sums(run);
+  if (run.epilogue->type == YType::kInt8) return depthwise_avx2::run_codes<true>(run);
+  depthwise_avx2::run_codes<false>(run);
 }
 
 } // namespace octet::kernels

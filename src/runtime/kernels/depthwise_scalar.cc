@@ -18,10 +18,7 @@ int32_t x_at(const IconvArgs& args, int64_t image, int64_t y, int64_t x, int64_t
 
 int32_t sum_at(const IconvArgs& args, int64_t pixel, int64_t channel) {
   const ConvShape& s = args.shape;
-  const int64_t pairs = (args.w->depthwise.taps + 1) / 2;
-  const int16_t* w =
-      args.w->depthwise.data.as<int16_t>() +
-      (channel / kColumnsPerPanel * pairs * kColumnsPerPanel + channel % kColumnsPerPanel) * 2;
+  const int8_t* w = args.w->depthwise.data.as<int8_t>() + channel * args.w->depthwise.taps;
   const int64_t y0 = pixel / s.out_w % s.out_h * s.stride_h - s.pad_top;
   const int64_t x0 = pixel % s.out_w * s.stride_w - s.pad_left;
   const int64_t image = pixel / s.out_w / s.out_h;
@@ -29,7 +26,7 @@ int32_t sum_at(const IconvArgs& args, int64_t pixel, int64_t channel) {
   for (int64_t t = 0; t < args.w->depthwise.taps; ++t) {
     const int64_t y = y0 + t / s.kernel_w * s.dilation_h;
     const int64_t x = x0 + t % s.kernel_w * s.dilation_w;
-    sum += x_at(args, image, y, x, channel) * w[t / 2 * kColumnsPerPanel * 2 + t % 2];
+    sum += x_at(args, image, y, x, channel) * w[t];
   }
   return sum;
 }

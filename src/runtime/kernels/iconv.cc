@@ -4,33 +4,17 @@
 
 #include <algorithm>
 
-#include "core/for_isa.h"
 #include "core/threads.h"
+#include "runtime/kernels/depthwise.h"
 #include "runtime/kernels/igemm_tile.h"
 #include "runtime/kernels/row_block.h"
 
 namespace octet::kernels {
 namespace {
 
-constexpr double kDepthwiseProductsPerNs = 10.0;
+constexpr double kScalarProductsPerNs = 0.3;
 // Fewer panels than this would make gathering patches noticeable.
 constexpr int64_t kMinConvPanels = 32;
-
-DepthwiseWeights pack_depthwise(const int8_t* w, const ConvShape& s) {
-  DepthwiseWeights packed;
-  packed.taps = s.kernel_h * s.kernel_w;
-  const int64_t pairs = (packed.taps + 1) / 2;
-  const int64_t padded = round_up(s.out_c, kColumnsPerPanel);
-  packed.data = AlignedBuffer(static_cast<size_t>(padded * pairs * 2) * sizeof(int16_t));
-  auto* out = packed.data.as<int16_t>();
-  for (int64_t c = 0; c < s.out_c; ++c) {
-    for (int64_t t = 0; t < packed.taps; ++t) {
-      const int64_t group = c / kColumnsPerPanel * pairs + t / 2;
-      out[(group * kColumnsPerPanel + c % kColumnsPerPanel) * 2 + t % 2] = w[c * packed.taps + t];
-    }
-  }
-  return packed;
-}
 
 void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
   const ConvShape& s = args.shape;
@@ -71,8 +55,8 @@ PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa)
   packed.x = x;
   packed.is_depthwise = shape.depthwise();
   if (packed.is_depthwise) {
-    packed.depthwise = pack_depthwise(w, shape);
-    // Taps are multiplied as int16, so x is never shifted; sums of taps still serve the zero point.
+    pack_depthwise(w, packed);
+    // The sums of taps serve the zero point.
     XRange unshifted = x;
     unshifted.lo = 0;
     packed.groups.push_back(
@@ -107,11 +91,10 @@ void iconv(const IconvArgs& args, ParallelFor& parallel) {
   const int64_t pixels = args.shape.pixels();
   if (pixels <= 0 || args.shape.out_c <= 0) return;
   if (args.w->is_depthwise) {
+    if (args.w->isa != Isa::kScalar) return depthwise_lines(args, parallel);
     const auto products = static_cast<double>(args.w->depthwise.taps * args.shape.out_c);
-    const auto run = for_isa<depthwise_scalar, depthwise_avx2>(args.w->isa);
-    parallel.run(pixels, grain_for(products / kDepthwiseProductsPerNs),
-                 [&](int64_t begin, int64_t end) { run(args, begin, end); });
-    return;
+    return parallel.run(pixels, grain_for(products / kScalarProductsPerNs),
+                        [&](int64_t begin, int64_t end) { depthwise_scalar(args, begin, end); });
   }
   if (!args.w->window.empty()) return iconv_direct(args, parallel);
   const Cut cut = cut_by_shape(pixels, args.w->groups.front(), kMinConvPanels);

@@ -14,10 +14,13 @@
 
 namespace octet::kernels {
 
-/// Weights of a depthwise layer: int16 pairs of taps for panels of 16 channels.
+/// Weights of a depthwise layer. In blocks as depthwise.h has them, or for scalar as they came.
 struct DepthwiseWeights {
   int64_t taps = 0;
-  AlignedBuffer data; ///< [panel][pair of taps][16 channels][2]
+  AlignedBuffer data;
+  int64_t blocks = 0;       ///< after which they repeat
+  bool whole_lines = false; ///< they repeat along a line; else each pixel starts at block 0
+  AlignedBuffer shift;      ///< int32 [channels], what reading x as unsigned adds to the sums
 };
 
 /// Where the 4 bytes of a group of weights lie from the window's first byte: `column` bytes into
@@ -68,8 +71,7 @@ void iconv_direct(const IconvArgs& args, ParallelFor& parallel);
 /// Fills packed.groups and packed.window, if the shape allows it.
 bool pack_direct(const int8_t* w, PackedConv& packed);
 
-/// Depthwise part of iconv: output pixels [begin, end).
+/// Depthwise part of iconv, which specifies that of depthwise.h: output pixels [begin, end).
 void depthwise_scalar(const IconvArgs& args, int64_t begin, int64_t end);
-void depthwise_avx2(const IconvArgs& args, int64_t begin, int64_t end);
 
 } // namespace octet::kernels
