@@ -6,21 +6,37 @@ import sys
 from fuzzing import main
 
 GRAPHS = 3000
+FREE = 1000
+
+
+def told(tally, flags):
+    if not tally.seeds:
+        return []
+    return [f"findings; reduced by: tools/differential {flags}--out found --seeds "
+            + " ".join(str(min(seeds)[1]) for seeds in tally.seeds.values())]
+
+
+def check_free():
+    """Any operators and types, by bounds from ONNX Runtime."""
+    tally = main.search(main.parse(["--free", "--graphs", str(FREE), "--seed", "1", "--jobs", "2"]))
+    print(tally.report())
+    problems = told(tally, "--free ")
+    if tally.run < 0.95 * FREE:
+        problems.append(f"only {tally.run} of {FREE} free graphs were run")
+    return problems
 
 
 def check():
     tally = main.search(main.parse(["--graphs", str(GRAPHS), "--seed", "1", "--jobs", "2"]))
     print(tally.report())
-    problems = []
-    if tally.seeds:
-        problems.append("findings; reduced by: tools/differential --out found --seeds "
-                        + " ".join(str(min(seeds)[1]) for seeds in tally.seeds.values()))
+    problems = told(tally, "")
     if tally.run < 0.95 * GRAPHS:
         problems.append(f"only {tally.run} of {GRAPHS} graphs were run")
     if sum(tally.refused.values()) > 0.02 * GRAPHS:
         problems.append(f"ONNX Runtime refuses {sum(tally.refused.values())} of {GRAPHS} graphs")
     if tally.sharp < 0.95 * tally.run or tally.wide > 0.05 * tally.run:
         problems.append("the bounds are too wide to show one wrong code")
+    problems += check_free()
     print("\n".join(problems))
     return 1 if problems else 0
 

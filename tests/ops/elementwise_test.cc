@@ -156,6 +156,20 @@ TEST(TopK, PutsTheLowerIndexFirstAmongEquals) {
   EXPECT_EQ((std::vector<int64_t>{3, 1, 2}), *(*y)[1].to_ints());
 }
 
+TEST(Slice, StartsAtTheFirstElementWhereAStartLiesBeforeIt) {
+  // Backwards too, unlike NumPy: ONNX clamps a start to [0, size - 1].
+  const auto list = [](int64_t v) { return Tensor::of<int64_t>({1}, {v}); };
+  const auto y =
+      run_op("", "Slice", {},
+             {Tensor::of<float>({3}, {5, 6, 7}), list(-9), list(INT32_MIN), list(0), list(-1)}, 13);
+  EXPECT_EQ((std::vector<float>{5}), *first(y).to_floats());
+  const auto none = run_op(
+      "", "Slice", {},
+      {Tensor::of<float>({0}, std::vector<float>{}), list(-9), list(INT32_MIN), list(0), list(-1)},
+      13);
+  EXPECT_EQ((Shape{0}), first(none).shape());
+}
+
 TEST(Traits, OfWhatMovesSelectsAndMaps) {
   const Tensor low = Tensor::scalar<float>(0), high = Tensor::scalar<float>(6);
   std::vector<InputInfo> inputs(3);

@@ -154,7 +154,10 @@ std::vector<ExtentCase> bodies() {
            "  p = MatMul(v, w)\n  q = Add(p, g)\n  o = Tanh(q)\n  e = Identity(d)\n"
            "  output e: bool[]\n  output o: f32[2, 8]\n  output p: f32[3]\n}}\nz = Neg(s)\n"
            "output y: f32[*]\noutput z: f32[*]\n",
-       {{trips(3), wave({2, 8})}, {trips(1), wave({2, 8})}, {trips(4), wave({2, 8})}},
+       {{trips(3), wave({2, 8})},
+        {trips(1), wave({2, 8})},
+        {trips(0), wave({2, 8})},
+        {trips(4), wave({2, 8})}},
        "sgemm"},
       {"a loop whose value grows",
        "input n: i64[]\ninput x: f32[1, 3]\nconst c: bool[] = [1]\ny = Loop(n, c, x) {body={ graph "

@@ -368,7 +368,7 @@ void expect_predicted_forms(const std::vector<Model>& all,
 
 /// Runs the models there and compares.
 void compare(const std::string& name, const std::vector<Model>& all) {
-  const std::string folder = ::testing::TempDir() + "octet_" + name;
+  const std::string folder = ::testing::TempDir() + "octet_onnxruntime_" + name;
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   const Tensor x = test::random_tensor({64, 1, 28, 28}, 5, -0.8F, 2.0F);
@@ -413,7 +413,7 @@ TEST(OnnxRuntime, CheckRefusesWhatItFailsToLoad) {
        false},
       {of_text("half_concat_no_q", 21, half + "y = Cast(c) {to=1}"), true},
   };
-  const std::string folder = ::testing::TempDir() + "octet_refused";
+  const std::string folder = ::testing::TempDir() + "octet_onnxruntime_refused";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   ASSERT_TRUE(

@@ -2,6 +2,7 @@
 // The index of the best element along one axis; see arg_best.h.
 #include "ops/shared/arg_best.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/format.h"
@@ -59,9 +60,11 @@ Result<std::vector<OutputInfo>> infer_arg_best(const InferContext& ctx) {
   if (!x.has_rank()) return one(DType::kInt64, std::nullopt);
   const ArgBestAttrs a = OCTET_TRY(parse(ctx.node, x.rank()));
   std::vector<Dim> out = *x.shape;
-  if (out[static_cast<size_t>(a.axis)] == Dim(0))
-    return error("axis {} of {} is empty; there is no best element", a.axis, x.text());
+  const bool empty = out[static_cast<size_t>(a.axis)] == Dim(0);
   out[static_cast<size_t>(a.axis)] = 1;
+  // Where another axis is empty too nothing is asked.
+  if (empty && std::find(out.begin(), out.end(), Dim(0)) == out.end())
+    return error("axis {} of {} is empty; there is no best element", a.axis, x.text());
   if (!a.keep_dims) out.erase(out.begin() + a.axis);
   return one(DType::kInt64, out);
 }

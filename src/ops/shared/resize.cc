@@ -85,7 +85,9 @@ resize_axes(const ResizeAttrs& a, const Shape& x, const Tensor* scales, const Te
   for (size_t i = 0; i < a.axes.size(); ++i) {
     ResizeAxis& axis = out[static_cast<size_t>(a.axes[i])];
     const double value = given.at(static_cast<int64_t>(i));
-    if (axis.in < 1) return error("axis {} of x is empty; there is nothing to resize", a.axes[i]);
+    if (axis.in < 1 && scales == nullptr && value > 0)
+      return error("axis {} of x is empty; there is nothing to resize", a.axes[i]);
+    if (axis.in < 1) continue; // stays empty
     if (!(value > 0 && value < 0x1p40))
       return error("axis {} is given {}; scales and sizes are above 0", a.axes[i], value);
     axis.scale = scales != nullptr ? value : value / static_cast<double>(axis.in);
@@ -96,6 +98,7 @@ resize_axes(const ResizeAttrs& a, const Shape& x, const Tensor* scales, const Te
   if (scales != nullptr || a.policy == "stretch") return out;
   for (int64_t i : a.axes) {
     ResizeAxis& axis = out[static_cast<size_t>(i)];
+    if (axis.in < 1) continue;
     axis.scale = common;
     axis.out = static_cast<int64_t>(std::floor(common * static_cast<double>(axis.in) + 0.5));
   }

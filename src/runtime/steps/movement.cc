@@ -147,7 +147,8 @@ Choice prepare_slice(const PrepareContext& c) {
       const auto a = static_cast<size_t>(axis);
       const int64_t step = steps.empty() ? 1 : steps[i], size = in[0].shape[a];
       const int64_t start = starts[i] < 0 ? starts[i] + size : starts[i];
-      copy.from_start += std::clamp<int64_t>(start, 0, step > 0 ? size : size - 1) * own[a];
+      const int64_t last = step > 0 ? size : size - 1; // -1 where there is none
+      copy.from_start += std::max<int64_t>(std::min(start, last), 0) * own[a];
       copy.from[a] *= step;
     }
     return moves({{copy, in[0].id, out[0].id}});

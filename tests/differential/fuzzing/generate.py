@@ -16,6 +16,7 @@ class Case:
     seed: int
     model: object  # ModelProto
     sets: list  # of {input name: array}
+    free: bool = False  # any operators and types (free/); bounds are taken from ONNX Runtime
 
     @property
     def variant(self):

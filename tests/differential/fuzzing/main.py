@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from fuzzing.free.draw import generate as draw_free  # noqa: E402
 from fuzzing.generate import Skipped, generate  # noqa: E402
 from fuzzing.reduce import Reducer, describe, signature  # noqa: E402
 from fuzzing.runner import Runner  # noqa: E402
@@ -25,12 +26,17 @@ def start_worker(seconds):
     runner = Runner(seconds=seconds)
 
 
-def judge_seeds(seeds):
+def draw(seed, free):
+    return draw_free(seed) if free else generate(seed)
+
+
+def judge_seeds(task):
     """(seed, nodes, verdict or the reason why it was skipped) for each."""
+    seeds, free = task
     out = []
     for seed in seeds:
         try:
-            case = generate(seed)
+            case = draw(seed, free)
         except Skipped as reason:
             out.append((seed, 0, str(reason)))
             continue
@@ -39,14 +45,15 @@ def judge_seeds(seeds):
 
 
 def reduce_seed(task):
-    seed, wanted = task
-    case = Reducer(generate(seed), wanted, runner).reduce()
+    seed, wanted, free = task
+    case = Reducer(draw(seed, free), wanted, runner).reduce()
     texts = [str(f) for f in judge(case, runner).findings if signature(f) == wanted]
     return seed, wanted, case, texts
 
 
 class Tally:
-    def __init__(self):
+    def __init__(self, free=False):
+        self.free = free
         self.graphs = self.nodes = self.run = self.with_findings = 0
         self.wide = self.sharp = 0.0  # sums over the graphs that were run
         self.skipped = collections.Counter()
@@ -58,6 +65,9 @@ class Tally:
         self.graphs += 1
         if isinstance(verdict, str):
             self.skipped[verdict.split(":")[0][:60]] += 1
+            return
+        if verdict.unstable:
+            self.skipped[f"rounding alone changes {verdict.unstable}"] += 1
             return
         self.nodes += nodes
         self.run += 1
@@ -74,10 +84,12 @@ class Tally:
 
     def report(self):
         run = max(self.run, 1)
-        lines = [f"{self.run} graphs of {self.nodes / run:.0f} nodes, {self.with_findings} with findings",
+        lines = [f"{self.run} graphs of {self.nodes / run:.0f} nodes, {self.with_findings} with findings"]
+        if not self.free:
+            lines.append(
                  f"on average {100 * self.sharp / run:.1f} % of a graph's codes have no leeway, and {100 * self.wide / run:.1f} % of its "
-                 "numbers have bounds wider than 2 % of the largest one",
-                 f"{sum(self.skipped.values())} not run: {dict(self.skipped.most_common(4))}",
+                 "numbers have bounds wider than 2 % of the largest one")
+        lines += [f"{sum(self.skipped.values())} not run: {dict(self.skipped.most_common(4))}",
                  f"{sum(self.refused.values())} refused by ONNX Runtime, where only octet's own were compared: "
                  f"{dict(self.refused.most_common(4))}"]
         for key, seeds in sorted(self.seeds.items(), key=lambda item: -len(item[1])):
@@ -109,9 +121,9 @@ def save(folder, number, seed, case, texts):
 
 def search(options):
     """The tally of all graphs, with reduced cases saved."""
-    tally = Tally()
+    tally = Tally(options.free)
     seeds = options.seeds or range(options.seed, options.seed + options.graphs)
-    chunks = [list(seeds[i:i + CHUNK]) for i in range(0, len(seeds), CHUNK)]
+    chunks = [(list(seeds[i:i + CHUNK]), options.free) for i in range(0, len(seeds), CHUNK)]
     start, last, done = time.monotonic(), 0, 0
     with multiprocessing.Pool(options.jobs, start_worker, (options.seconds,)) as pool:
         for results in pool.imap_unordered(judge_seeds, chunks):
@@ -126,7 +138,7 @@ def search(options):
 
 def reduce_all(options, tally, pool):
     """The smallest case of each kind; those that come out with the same operators are one."""
-    tasks = [(seed, key) for key, seeds in tally.seeds.items()
+    tasks = [(seed, key, options.free) for key, seeds in tally.seeds.items()
              for _, seed in sorted(seeds)[:2 if "refused" in key[0] else options.each]]
     seen = set()
     for seed, wanted, case, texts in pool.imap(reduce_seed, tasks):
@@ -142,6 +154,7 @@ def parse(arguments):
     parser.add_argument("--graphs", type=int, default=1000, help="how many (1000)")
     parser.add_argument("--seed", type=int, default=0, help="of the first; the others count on from it")
     parser.add_argument("--seeds", type=int, nargs="+", help="these graphs only")
+    parser.add_argument("--free", action="store_true", help="graphs of any operators and types, against ONNX Runtime alone")
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count(), help="processes (one for each core)")
     parser.add_argument("--out", type=pathlib.Path, help="folder for reduced models; without it none is reduced")
     parser.add_argument("--each", type=int, default=8, help="how many of each kind are reduced (8; of refusals 2)")

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A smaller case with the same finding: outputs, what follows, what comes before, and single nodes go."""
 import copy
+import dataclasses
 import re
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from .generate import Case, session
+from .generate import session
 from .verdict import judge
 
 
@@ -25,6 +26,16 @@ def types_of(model):
     return {v.name: v.type for v in (*graph.input, *graph.value_info, *graph.output)}
 
 
+def reads(node):
+    """Names that a node reads, in its bodies too."""
+    out = set(node.input)
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            out |= reads(inner)
+        out |= {o.name for o in attribute.g.output}
+    return out
+
+
 def pruned(model):
     graph = model.graph
     wanted = {o.name for o in graph.output}
@@ -32,7 +43,7 @@ def pruned(model):
     for node in reversed(graph.node):
         if wanted & set(node.output):
             kept.append(node)
-            wanted |= set(node.input)
+            wanted |= reads(node)
     del graph.node[:]
     graph.node.extend(reversed(kept))
     for field in (graph.initializer, graph.input):
@@ -55,7 +66,7 @@ class Reducer:
         sets = self.case.sets if sets is None else sets
         names = [i.name for i in model.graph.input]
         try:
-            case = Case(self.case.seed, model, [{name: x[name] for name in names} for x in sets])
+            case = dataclasses.replace(self.case, model=model, sets=[{name: x[name] for name in names} for x in sets])
             found = any(signature(f) == self.wanted for f in judge(case, self.runner).findings)
         except Exception:  # a model that does not hold together
             return False
@@ -207,7 +218,11 @@ def describe(case):
         kind = TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()
         lines.append(f"input {value.name}: {kind}{shape(value)}, given {[list(x[value.name].shape) for x in case.sets]}")
     for node in graph.node:
-        attributes = ", ".join(f"{a.name}={helper.get_attribute_value(a)}" for a in node.attribute)
+        attributes = ", ".join(f"{a.name}={helper.get_attribute_value(a)}" for a in node.attribute if not a.HasField("g"))
         lines.append(f"{', '.join(node.output)} = {node.op_type}({', '.join(map(word, node.input))}) {{{attributes}}}")
+        for attribute in node.attribute:
+            for inner in attribute.g.node:
+                lines.append(f"  {attribute.name}: {', '.join(inner.output)} = {inner.op_type}({', '.join(inner.input)}) "
+                             + str([a.name for a in inner.attribute]))
     lines.append("output " + ", ".join(o.name for o in graph.output))
     return "\n".join(lines)

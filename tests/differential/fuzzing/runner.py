@@ -53,7 +53,7 @@ class Runner:
         """{"outputs": {what: [arrays of a set]}, "files": {what: bytes}, "refusals": {}, "findings": []}"""
         if self.process is None:
             self.start()
-        blobs = [json.dumps({"sets": len(case.sets), "variant": case.seed}).encode(), case.model.SerializeToString()]
+        blobs = [json.dumps({"sets": len(case.sets), "variant": case.seed, "bounds": not case.free}).encode(), case.model.SerializeToString()]
         for inputs in case.sets:
             blobs += [numpy_helper.from_array(inputs[i.name]).SerializeToString() for i in case.model.graph.input]
         message = b"".join([struct.pack("<I", len(blobs))] + [struct.pack("<Q", len(b)) + b for b in blobs])

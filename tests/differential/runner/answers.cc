@@ -193,9 +193,9 @@ class Asker {
 
 } // namespace
 
-Answers answer(const Graph& graph, const InputSets& sets, int64_t variant) {
+Answers answer(const Graph& graph, const InputSets& sets, int64_t variant, bool bounds) {
   Asker ask(graph, sets);
-  ask.bounds();
+  if (bounds) ask.bounds();
   ask.keep("reference", run_reference(graph, sets));
   ask.native(variant);
   ask.literal();

@@ -22,7 +22,8 @@ struct Answers {
   std::vector<std::string> findings; ///< executors whose bits differ
 };
 
-/// `variant` chooses the instruction set that runs with several threads.
-Answers answer(const Graph& graph, const InputSets& sets, int64_t variant);
+/// `variant` chooses the instruction set that runs with several threads; `bounds` are wanted where
+/// every operator has a rule (rules.h).
+Answers answer(const Graph& graph, const InputSets& sets, int64_t variant, bool bounds);
 
 } // namespace octet::differential

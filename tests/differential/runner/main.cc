@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers requests on the standard input, one model each, on the standard output, until the end of
 // the input. A message is a number of blobs (u32), then each with its length (u64) before it.
-// Request: {"sets": n, "variant": n}, the model, then for each set of inputs one TensorProto for
+// Request: {"sets": n, "variant": n, "bounds": bool}, the model, then for each set of inputs one TensorProto for
 // each input of the model. Reply: {"blobs": [names], "refusals": {}, "findings": []}, then the
 // blobs: "<what>/<set>/<output>" are TensorProtos, "file/<what>" is a model.
 #include <cstdio>
@@ -61,7 +61,8 @@ Result<Answers> answer_request(const Blobs& request) {
     for (size_t i = 0; i < inputs; ++i)
       sets[set].push_back(
           OCTET_TRY(parse_tensor_proto(buffer(request.at(2 + set * inputs + i)))).tensor);
-  return answer(graph, sets, options.at("variant").get<int64_t>());
+  return answer(graph, sets, options.at("variant").get<int64_t>(),
+                options.at("bounds").get<bool>());
 }
 
 Blobs reply_to(const Blobs& request) {

@@ -63,6 +63,20 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   return outputs;
 }
 
+/// What a turn would collect where there is none: no graph says its shape as surely as a run of the
+/// body, which may still fail where nobody meant it to run.
+Result<std::vector<TypeInfo>>
+types_of_a_turn(const EvalContext& ctx, const Graph& body, const std::vector<Tensor>& carried) {
+  std::vector<Tensor> in = {Tensor::scalar<int64_t>(0), Tensor::scalar<bool>(true)};
+  in.insert(in.end(), carried.begin(), carried.end());
+  const auto out = run_body(ctx, body, in);
+  std::vector<TypeInfo> types;
+  for (size_t k = 1 + carried.size(); k < body.outputs().size(); ++k)
+    types.push_back(out.ok() ? tensor_type((*out)[k].type(), (*out)[k].shape())
+                             : body.value(body.outputs()[k]).type);
+  return types;
+}
+
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   OCTET_TRY(infer_values(infer, ctx));
   const GraphPtr body = OCTET_TRY(body_of(ctx.node, "body"));
@@ -86,10 +100,11 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
         collected[k - 1 - carried].push_back(out[k]);
     }
   }
-  for (size_t k = 0; k < collected.size(); ++k) {
-    const TypeInfo& type = body->value(body->outputs()[k + 1 + carried]).type;
-    values.push_back(OCTET_TRY(stack(collected[k], type)));
-  }
+  std::vector<TypeInfo> types;
+  if (!collected.empty() && collected[0].empty())
+    types = OCTET_TRY(types_of_a_turn(ctx, *body, values));
+  for (size_t k = 0; k < collected.size(); ++k)
+    values.push_back(OCTET_TRY(stack(collected[k], types.empty() ? TypeInfo{} : types[k])));
   return values;
 }
 

@@ -45,7 +45,7 @@ extern const OpFacets facets = {
     .quant = not_quantizable,
     .motion = nothing_moves,
     .range = unbounded,
-    .facts = kNoFacts,
+    .facts = kUnchanged,
 };
 
 } // namespace octet::onnx::op_LpPool

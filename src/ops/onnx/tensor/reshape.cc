@@ -72,7 +72,11 @@ output_shape(const TypeInfo& x, const std::vector<Dim>& target, const ReshapeAtt
     if (out[i] == Dim(0) && !a.allow_zero) out[i] = (*x.shape)[i];
   const auto have = r.have.maybe_value();
   const auto want = r.want.maybe_value();
-  const bool fits = !have || !want || (r.open ? *want != 0 && *have % *want == 0 : *have == *want);
+  // A size of 0 that is copied leaves nothing, whatever the others are.
+  const bool nothing =
+      !r.open && !a.allow_zero && zeros && std::find(out.begin(), out.end(), Dim(0)) != out.end();
+  const bool fits =
+      nothing || !have || !want || (r.open ? *want != 0 && *have % *want == 0 : *have == *want);
   if (!fits)
     return error("{} does not fit the shape {}; their sizes must agree", x.text(), text(target));
   if (r.several_open) {

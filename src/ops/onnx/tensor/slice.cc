@@ -67,7 +67,8 @@ Range range(int64_t size, int64_t start, int64_t end, int64_t step) {
     const int64_t to = clamped(end, 0, size);
     return {from, from < to ? (to - from - 1) / step + 1 : 0};
   }
-  const int64_t from = clamped(start, -1, size - 1);
+  // A start before the first element is the first one here, unlike NumPy's: ONNX says so.
+  const int64_t from = std::min(clamped(start, 0, size), size - 1);
   const int64_t to = clamped(end, -1, size - 1);
   // The most negative step has no positive counterpart; one element is all that it can reach.
   const int64_t back = step == INT64_MIN ? INT64_MAX : -step;
@@ -87,6 +88,9 @@ Dim symbolic_count(const Dim& size, const Dim& start, const Dim& end, int64_t st
   if (end.is_constant() && end.value() > 1 && end.value() < INT32_MAX && !size.is_constant())
     return Dim::unknown();
   const Dim count = from_front(end) - from_front(start);
+  // A start so far from the end may lie before the first element of a short axis.
+  if (count.is_constant() && start.is_constant() && start.value() < -1 && !size.is_constant())
+    return Dim::unknown();
   return count.is_constant() && count.value() < 0 ? Dim(0) : count;
 }
 

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds of a free graph: what ONNX Runtime makes of inputs that are a little off says how far rounding may lead. Where that
+changes a shape or an integer the graph tells nothing."""
+import numpy as np
+
+from .sketch import session
+
+RUNS = 6
+
+
+class Unstable(Exception):
+    """Rounding alone changes a shape, an integer or what is finite."""
+
+
+def disturbed(random, inputs, amount):
+    return {name: x if x.dtype.kind != "f" else np.asarray(x * (1 + amount * random.uniform(-1, 1, x.shape)), x.dtype)
+            for name, x in inputs.items()}
+
+
+def has_halves(model):
+    return any(t.type.tensor_type.elem_type == 10 for t in (*model.graph.input, *model.graph.output)) or any(
+        a.name == "to" and a.i == 10 for n in model.graph.node for a in n.attribute) or any(
+        t.data_type == 10 for t in model.graph.initializer)
+
+
+def bounds(case):
+    """({(set, output): value}, {(set, output): error}) by ONNX Runtime, which may refuse."""
+    random = np.random.default_rng([case.seed, 31])
+    halves = has_halves(case.model)
+    amount, floor = (2e-3, 4e-3) if halves else (1e-6, 1e-5)
+    values, errors = {}, {}
+    made = session(case.model)
+    for at, inputs in enumerate(case.sets):
+        exact = made.run(None, inputs)
+        spread = [np.zeros(np.shape(y)) for y in exact]
+        for _ in range(RUNS):
+            for k, (y, z) in enumerate(zip(exact, made.run(None, disturbed(random, inputs, amount)))):
+                y, z = np.asarray(y), np.asarray(z)
+                if y.shape != z.shape or (y.dtype.kind in "ib" and y.dtype != np.int8 and (y != z).any()):
+                    raise Unstable("an integer or a shape")
+                if y.dtype.kind == "f" and (np.isfinite(y) != np.isfinite(z)).any():
+                    raise Unstable("what is finite")
+                with np.errstate(invalid="ignore"):
+                    off = np.nan_to_num(np.abs(y.astype(np.float64) - z.astype(np.float64)), nan=0.0, posinf=0.0)
+                spread[k] = np.maximum(spread[k], off)
+        for k, y in enumerate(exact):
+            y = np.asarray(y)
+            values[at, k] = y
+            size = np.nan_to_num(np.abs(y.astype(np.float64)), nan=0.0, posinf=0.0)
+            errors[at, k] = np.zeros(y.shape)
+            if y.dtype.kind == "f":
+                errors[at, k] = 6 * spread[k] + spread[k].mean() + floor * (size + size.mean() / 3) + 1e-7 if y.size else spread[k]
+            elif spread[k].any():
+                errors[at, k] = spread[k].max() + np.zeros(y.shape)
+    return values, errors

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions, running sums, normalizations, distributions and losses."""
+import numpy as np
+
+from ..sketch import Impossible
+from .moves import axis_of
+
+REDUCTIONS = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare", "ReduceL1", "ReduceL2",
+              "ReduceLogSumExp", "ReduceLogSum"]
+
+
+def reduce(s, x):
+    array = s.need(x, "fdi", ranks=(0, 1, 2, 3, 4, 5), filled=not s.chance(0.3))
+    if array.dtype == np.int8:
+        raise Impossible("type")
+    op = s.choose(*REDUCTIONS)
+    if array.size == 0 and op in ("ReduceMean", "ReduceMax", "ReduceMin", "ReduceLogSum", "ReduceLogSumExp"):
+        raise Impossible("nothing to reduce")
+    if array.dtype.kind == "i" and op not in ("ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceMean"):
+        raise Impossible("type")
+    if op == "ReduceLogSum":
+        x = s.play("Add", [s.play("Abs", [x]), s.constant(array.dtype.type(0.5))])
+    keep = int(s.chance(0.5))
+    axes = sorted({s.integer(0, array.ndim - 1) for _ in range(s.choose(1, 1, 2, 3))}) if array.ndim else []
+    axes = [a - array.ndim if s.chance(0.3) else a for a in axes]
+    by_input = s.opset >= (13 if op == "ReduceSum" else 18)
+    if s.chance(0.15) or not axes:
+        if by_input and s.chance(0.4):
+            return s.play(op, [x] + ([s.ints([])] if s.chance(0.5) else []), keepdims=keep, noop_with_empty_axes=1)
+        return s.play(op, [x], keepdims=keep)
+    return s.play(op, [x, s.ints(axes)], keepdims=keep) if by_input else s.play(op, [x], keepdims=keep, axes=axes)
+
+
+def cum_sum(s, x):
+    axis, named = axis_of(s, x)
+    s.need(x, "fdi", filled=False)
+    if s.type(x) == np.int8:
+        raise Impossible("type")
+    axis = s.constant(s.choose(np.int64, np.int32)(named))
+    return s.play("CumSum", [x, axis], exclusive=int(s.chance(0.4)), reverse=int(s.chance(0.4)))
+
+
+def distribution(s, x):
+    axis, named = axis_of(s, x)
+    s.need(x, "fd")
+    op = s.choose("Softmax", "LogSoftmax", "Hardmax")
+    return s.play(op, [x], **({} if s.chance(0.2) else {"axis": axis if s.opset < 11 else named}))
+
+
+def normalization(s, x):
+    array = s.need(x, "fd", ranks=(2, 3, 4, 5))
+    kind = s.choose("LpNormalization", "MeanVarianceNormalization", "LRN", "InstanceNormalization", "BatchNormalization",
+                    "LayerNormalization", "GroupNormalization", "RMSNormalization", "SimplifiedLayerNormalization")
+    type_, channels = array.dtype, array.shape[1]
+    if kind == "LpNormalization":
+        return s.play(kind, [x], axis=axis_of(s, x)[1], p=s.choose(1, 2))
+    if kind == "MeanVarianceNormalization":
+        attributes = {} if s.chance(0.4) and array.ndim == 4 else {"axes": s.choose([0, 2, 3], [1, 2], [2], [0])}
+        if any(a >= array.ndim for a in attributes.get("axes", [])):
+            raise Impossible("rank")
+        return s.play(kind, [x], **attributes)
+    if kind == "LRN":
+        s.need(x, "f", ranks=(4,))
+        return s.play(kind, [x], size=int(s.choose(1, 3, 5)), alpha=float(s.choose(1e-2, 0.3)), beta=float(s.choose(0.75, 0.5)),
+                      bias=float(s.choose(1, 2)))
+    if kind == "InstanceNormalization":
+        s.need(x, "f", ranks=(3, 4, 5))
+        return s.play(kind, [x, s.numbers((channels,), type_), s.numbers((channels,), type_)], epsilon=1e-2)
+    if kind == "BatchNormalization":
+        def positive():
+            return s.constant((0.3 + s.random.random(channels)).astype(type_))
+        inputs = [x, s.numbers((channels,), type_), s.numbers((channels,), type_), s.numbers((channels,), type_), positive()]
+        if s.opset >= 14 and s.chance(0.2):
+            return s.play(kind, inputs, 3, training_mode=1, epsilon=1e-2, momentum=0.7)[0]
+        if s.chance(0.25):  # numbers of the graph as its bias
+            other = s.another(lambda y: y.dtype == type_ and y.shape == (channels,))
+            if other is not None:
+                inputs[s.choose(1, 2, 3)] = other
+        return s.play(kind, inputs)
+    if kind == "GroupNormalization":
+        if s.opset < 21 or array.dtype.char != "f":
+            raise Impossible("version")
+        groups = s.choose(*(g for g in range(1, channels + 1) if channels % g == 0))
+        return s.play(kind, [x, s.numbers((channels,)), s.numbers((channels,))], num_groups=int(groups), epsilon=1e-2)
+    axis, named = axis_of(s, x)
+    shape = array.shape[axis:]
+    if kind == "LayerNormalization":
+        if s.opset < 17:
+            raise Impossible("version")
+        inputs = [x, s.numbers(shape, type_)] + ([s.numbers(shape, type_)] if s.chance(0.6) else [])
+        return s.play(kind, inputs, axis=named, epsilon=1e-2)
+    if kind == "RMSNormalization" and s.opset < 23:
+        raise Impossible("version")
+    return s.play(kind, [x, s.numbers(shape, type_)], axis=named, epsilon=1e-2)
+
+
+def loss(s, x):
+    array = s.need(x, "f", ranks=(2, 3, 4))
+    if s.opset < 13 or s.opens:
+        raise Impossible("version")
+    target = s.ints(s.random.integers(0, array.shape[1], array.shape[:1] + array.shape[2:]))
+    attributes = {"reduction": s.choose("none", "mean", "sum")}
+    if s.chance(0.3):
+        attributes["ignore_index"] = 0
+    inputs = [x, target] + ([s.constant((0.2 + s.random.random(array.shape[1])).astype(np.float32))] if s.chance(0.4) else [])
+    op = s.choose("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
+    return s.play(op, inputs, **attributes)
+
+
+MAKERS = {"reduce": (reduce, 2), "cum_sum": (cum_sum, 0.6), "distribution": (distribution, 0.8), "normalization": (normalization, 2),
+          "loss": (loss, 0.3)}
