@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <span>
 
+#include "core/numerics/dynamic.h"
+#include "core/numerics/round.h"
 #include "core/threads.h"
 #include "kernels/kernel_test.h"
 #include "runtime/kernels/codes.h"
@@ -131,6 +135,50 @@ TEST(Codes, DynamicQuantizeTakesTheRangeOfTheWholeTensor) {
               << isa_name(isa) << " " << i;
         }
       }
+    }
+  }
+}
+
+TEST(Codes, RowsAreQuantizedByScalesOfTheirOwn) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  ThreadPool pool(2);
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal(0.0F, 3.0F);
+  for (const int64_t length : {1, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 200, 768}) {
+    constexpr int64_t kRows = 9;
+    std::vector<float> x(static_cast<size_t>(kRows * length));
+    for (float& v : x)
+      v = normal(random);
+    // Rows of nothing, of NaN beside numbers, of NaN alone, of infinity and of the least numbers;
+    // the largest magnitude is negative, first or last in others.
+    std::fill_n(x.begin() + length, length, -0.0F);
+    x[static_cast<size_t>(2 * length)] = NAN;
+    std::fill_n(x.begin() + 3 * length, length, NAN);
+    x[static_cast<size_t>(5 * length - 1)] = kInf;
+    std::fill_n(x.begin() + 5 * length, length, -1e-40F);
+    x[static_cast<size_t>(7 * length - 1)] = -100.0F;
+    x[static_cast<size_t>(7 * length)] = -101.0F;
+    std::vector<int8_t> want(x.size());
+    std::vector<float> scales(kRows);
+    for (size_t r = 0; r < kRows; ++r) {
+      const auto row =
+          std::span(x).subspan(r * static_cast<size_t>(length), static_cast<size_t>(length));
+      scales[r] = numerics::row_scale(row);
+      for (size_t i = 0; i < row.size(); ++i)
+        want[r * row.size() + i] =
+            static_cast<int8_t>(numerics::quantize(row[i], scales[r], 0, -128, 127));
+    }
+    for (const Isa isa : covered_isas("quantize rows")) {
+      Guarded<int8_t> y(kRows * length, 1);
+      Guarded<float> s(kRows);
+      quantize_rows(
+          {.x = x.data(), .rows = kRows, .length = length, .y = y.data(), .scales = s.data()}, isa,
+          pool);
+      for (int64_t r = 0; r < kRows; ++r)
+        ASSERT_EQ(s[r], scales[static_cast<size_t>(r)]) << isa_name(isa) << ' ' << length;
+      for (int64_t i = 0; i < kRows * length; ++i)
+        ASSERT_EQ(y[i], want[static_cast<size_t>(i)]) << isa_name(isa) << ' ' << length << ' ' << i;
+      EXPECT_TRUE(y.guards_intact() && s.guards_intact());
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/for_isa.h"
+#include "core/numerics/dynamic.h"
 #include "core/numerics/epilogue.h"
 #include "core/threads.h"
 #include "runtime/kernels/broadcast_runs.h"
@@ -52,10 +53,15 @@ void range_scalar(const float* x, int64_t begin, int64_t end, float& lo, float& 
   }
 }
 
+float magnitude_scalar(const float* x, int64_t count) {
+  return numerics::largest_magnitude({x, static_cast<size_t>(count)});
+}
+
 } // namespace
 
 CodeKernels code_kernels_scalar() {
   return {.range = range_scalar,
+          .magnitude = magnitude_scalar,
           .quantize = quantize_scalar,
           .dequantize = dequantize_scalar,
           .add = add_scalar};
@@ -89,6 +95,21 @@ void quantize(const QuantizeArgs& args, Isa isa, ParallelFor& parallel) {
   const auto run = code_kernels_of(isa).quantize;
   parallel.run(args.count, grain_for(kQuantizeNs),
                [&](int64_t begin, int64_t end) { run(args, begin, end); });
+}
+
+void quantize_rows(const QuantizeRowsArgs& args, Isa isa, ParallelFor& parallel) {
+  const CodeKernels run = kernels_of(isa);
+  const double row_ns = (kRangeNs + kQuantizeNs) * static_cast<double>(args.length);
+  parallel.run(args.rows, grain_for(row_ns), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      QuantizeArgs row;
+      row.x = args.x + r * args.length;
+      row.scale = numerics::scale_of_magnitude(run.magnitude(row.x, args.length));
+      row.y = args.y + r * args.length;
+      args.scales[r] = row.scale;
+      run.quantize(row, 0, args.length);
+    }
+  });
 }
 
 void dynamic_quantize(const float* x,

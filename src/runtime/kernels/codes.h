@@ -38,6 +38,16 @@ struct QuantizeArgs {
 };
 void quantize(const QuantizeArgs& args, Isa isa, ParallelFor& parallel);
 
+/// numerics::quantize of each row with a scale of its own, numerics::row_scale: int8 codes around 0.
+struct QuantizeRowsArgs {
+  const float* x = nullptr; ///< [rows, length]
+  int64_t rows = 0;
+  int64_t length = 0;
+  int8_t* y = nullptr;     ///< [rows, length]
+  float* scales = nullptr; ///< [rows]
+};
+void quantize_rows(const QuantizeRowsArgs& args, Isa isa, ParallelFor& parallel);
+
 /// ONNX's DynamicQuantizeLinear: uint8 codes, with the scale and zero point of the whole tensor's
 /// range, which always contains 0. NaN is passed over in the range.
 void dynamic_quantize(const float* x,
@@ -84,6 +94,8 @@ void add_codes(const AddCodesArgs& args, const BroadcastPlan& plan, Isa isa, Par
 struct CodeKernels {
   /// Widens [lo, hi] to the elements.
   void (*range)(const float* x, int64_t begin, int64_t end, float& lo, float& hi);
+  /// numerics::largest_magnitude.
+  float (*magnitude)(const float* x, int64_t count);
   void (*quantize)(const QuantizeArgs& args, int64_t begin, int64_t end);
   void (*dequantize)(const DequantizeArgs& args, int64_t begin, int64_t end);
   void (*add)(const AddCodesArgs& args, int64_t count);

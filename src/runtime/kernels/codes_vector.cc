@@ -65,19 +65,30 @@ void quantize_range(const QuantizeArgs& a, int64_t begin, int64_t end) {
   });
 }
 
+// A comparison waits for the one before it: several lie side by side.
+constexpr int64_t kChains = 4;
+
 // Lanes start from the range so far; NaN compares false.
 void range(const float* x, int64_t begin, int64_t end, float& lo, float& hi) {
-  VecF low = splat(lo);
-  VecF high = splat(hi);
-  int64_t i = begin;
-  for (; i + kStep <= end; i += kStep) {
-    const VecF v = hn::LoadU(F32(), x + i);
-    low = hn::IfThenElse(hn::Lt(v, low), v, low);
-    high = hn::IfThenElse(hn::Gt(v, high), v, high);
+  VecF low[kChains];
+  VecF high[kChains];
+  for (int64_t k = 0; k < kChains; ++k) {
+    low[k] = splat(lo);
+    high[k] = splat(hi);
   }
-  HWY_ALIGN float lanes[2 * kLanesF];
-  hn::Store(low, F32(), lanes);
-  hn::Store(high, F32(), lanes + kLanesF);
+  int64_t i = begin;
+  for (; i + kChains * kStep <= end; i += kChains * kStep) {
+    for (int64_t k = 0; k < kChains; ++k) {
+      const VecF v = hn::LoadU(F32(), x + i + k * kStep);
+      low[k] = hn::IfThenElse(hn::Lt(v, low[k]), v, low[k]);
+      high[k] = hn::IfThenElse(hn::Gt(v, high[k]), v, high[k]);
+    }
+  }
+  HWY_ALIGN float lanes[2 * kChains * kStep];
+  for (int64_t k = 0; k < kChains; ++k) {
+    hn::Store(low[k], F32(), lanes + 2 * k * kStep);
+    hn::Store(high[k], F32(), lanes + (2 * k + 1) * kStep);
+  }
   for (const float v : lanes) {
     if (v < lo) lo = v;
     if (v > hi) hi = v;
@@ -86,6 +97,34 @@ void range(const float* x, int64_t begin, int64_t end, float& lo, float& hi) {
     if (x[i] < lo) lo = x[i];
     if (x[i] > hi) hi = x[i];
   }
+}
+
+float magnitude(const float* x, int64_t count) {
+  VecF most[kChains];
+  for (VecF& each : most) {
+    each = hn::Zero(F32());
+  }
+  int64_t i = 0;
+  for (; i + kChains * kStep <= count; i += kChains * kStep) {
+    for (int64_t k = 0; k < kChains; ++k) {
+      const VecF v = hn::Abs(hn::LoadU(F32(), x + i + k * kStep));
+      most[k] = hn::IfThenElse(hn::Gt(v, most[k]), v, most[k]);
+    }
+  }
+  each_vector(i, count, [&](int64_t at, int64_t some) HWY_ATTR {
+    const VecF v = hn::Abs(some == kStep ? hn::LoadU(F32(), x + at) : load_some(x + at, some));
+    most[0] = hn::IfThenElse(hn::Gt(v, most[0]), v, most[0]);
+  });
+  for (int64_t k = 1; k < kChains; ++k) {
+    most[0] = hn::IfThenElse(hn::Gt(most[k], most[0]), most[k], most[0]);
+  }
+  HWY_ALIGN float lanes[kLanesF];
+  hn::Store(most[0], F32(), lanes);
+  float result = 0.0F;
+  for (const float v : lanes) {
+    result = v > result ? v : result;
+  }
+  return result;
 }
 
 void dequantize_range(const DequantizeArgs& a, int64_t begin, int64_t end) {
@@ -127,8 +166,11 @@ void add_range(const AddCodesArgs& a, int64_t count) {
 } // namespace
 
 CodeKernels code_kernels() {
-  return {
-      .range = range, .quantize = quantize_range, .dequantize = dequantize_range, .add = add_range};
+  return {.range = range,
+          .magnitude = magnitude,
+          .quantize = quantize_range,
+          .dequantize = dequantize_range,
+          .add = add_range};
 }
 #endif
 } // namespace octet::kernels::HWY_NAMESPACE
