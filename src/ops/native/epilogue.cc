@@ -2,7 +2,9 @@
 // The step after an exact sum. Source: docs/numerics.md "Integer layers".
 #include "ops/native/epilogue.h"
 
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/format.h"
 #include "core/numerics/epilogue.h"
@@ -126,6 +128,42 @@ Result<Tensor> apply_epilogue(const EpilogueAttrs& a,
                                    a.residual_zero, a.residual_ratio, a.zero, a.lo, a.hi));
     }
   }
+  return y;
+}
+
+Result<std::optional<EpilogueFunction>>
+parse_function(const Node& node, const EpilogueAttrs& attrs, bool has_residual) {
+  if (!node.has_attr("program")) return std::optional<EpilogueFunction>();
+  if (attrs.to == DType::kInt32 || has_residual)
+    return error("a program behind {}; use it where floats come before it",
+                 has_residual ? "a residual" : "sums of type i32");
+  EpilogueFunction f;
+  f.program = OCTET_TRY_WITH(
+      numerics::parse_program(node.attr_string("program", ""), node.attr_floats("constants"), 1),
+      "program");
+  f.scale = node.attr_float("y_scale", 1);
+  if (!(f.scale > 0) || std::isinf(f.scale))
+    return error("y_scale is {}; use a number above 0", f.scale);
+  return std::optional(std::move(f));
+}
+
+Result<Tensor> apply_function(const EpilogueFunction& function,
+                              const EpilogueAttrs& attrs,
+                              const EpilogueInputs& inputs,
+                              std::span<const int64_t> sums,
+                              Shape y_shape) {
+  EpilogueAttrs to_floats = attrs;
+  to_floats.to = DType::kFloat32;
+  Tensor x = OCTET_TRY(apply_epilogue(to_floats, inputs, sums, y_shape));
+  for (float& v : x.mutable_data<float>())
+    v = function.program.eval({&v, 1});
+  if (attrs.to == DType::kFloat32) return x;
+  Tensor y = OCTET_TRY(Tensor::zeros(attrs.to, std::move(y_shape)));
+  const auto from = std::as_const(x).data<float>();
+  const auto out = y.mutable_bytes();
+  for (size_t i = 0; i < from.size(); ++i)
+    out[i] = static_cast<std::byte>(
+        numerics::quantize(from[i], function.scale, attrs.zero, attrs.lo, attrs.hi));
   return y;
 }
 

@@ -3,6 +3,9 @@
 // validation, and its evaluation by the scalar functions of core/numerics/epilogue.h.
 #pragma once
 
+#include <optional>
+
+#include "core/numerics/program.h"
 #include "ops/shared/validate.h"
 
 namespace octet::native {
@@ -38,6 +41,24 @@ struct EpilogueInputs {
   const Tensor* residual = nullptr; ///< codes like y; null: none
 };
 Result<Tensor> apply_epilogue(const EpilogueAttrs& attrs,
+                              const EpilogueInputs& inputs,
+                              std::span<const int64_t> sums,
+                              Shape y_shape);
+
+/// A function of each float, behind the epilogue that makes them: attributes program, constants and,
+/// where `to` is codes, y_scale.
+struct EpilogueFunction {
+  numerics::Program program;
+  float scale = 1;
+};
+/// nullopt: there is no program. Errors: what parse_program finds; a scale that is not above 0; a
+/// function where `to` is i32 or beside a residual.
+Result<std::optional<EpilogueFunction>>
+parse_function(const Node& node, const EpilogueAttrs& attrs, bool has_residual);
+
+/// apply_epilogue to f32, then the function, then QuantizeLinear within [lo, hi] to `attrs.to`.
+Result<Tensor> apply_function(const EpilogueFunction& function,
+                              const EpilogueAttrs& attrs,
                               const EpilogueInputs& inputs,
                               std::span<const int64_t> sums,
                               Shape y_shape);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet.native QGemm (1). x: [.., K] i8/u8, w: [N, K] i8, multiplier: f32 [N] or [1], bias: f32
 // (divided by the output's scale where codes come out) or i32 [N], residual: codes like y.
-// Attributes: x_zero_point and those of the epilogue. docs/native-operators.md, docs/numerics.md.
+// Attributes: x_zero_point, those of the epilogue and of a function behind it. docs/native-operators.md, docs/numerics.md.
 #include "ops/native/epilogue.h"
 
 namespace octet::native::op_QGemm {
@@ -14,6 +14,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   OCTET_TRY(check_rank(c, 0, 1, 16));
   OCTET_TRY(check_rank(c, 1, 2, 2));
   const auto a = OCTET_TRY(parse_epilogue(c.node));
+  OCTET_TRY(parse_function(c.node, a, c.has(4)));
   OCTET_TRY(parse_zero_point(c.node, "x_zero_point", c.input(0).type.type));
   const TypeInfo &x = c.input(0).type, &w = c.input(1).type;
   if (!x.has_rank() || !w.has_rank()) return one(a.to, std::nullopt);
@@ -39,6 +40,8 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   const EpilogueInputs in{.multiplier = &c.inputs[2],
                           .bias = c.has(3) ? &c.inputs[3] : nullptr,
                           .residual = c.has(4) ? &c.inputs[4] : nullptr};
+  if (const auto function = OCTET_TRY(parse_function(c.node, epilogue, c.has(4))))
+    return one(OCTET_TRY(apply_function(*function, epilogue, in, sums, std::move(shape))));
   return one(OCTET_TRY(apply_epilogue(epilogue, in, sums, std::move(shape))));
 }
 

@@ -13,6 +13,7 @@
 #include "passes/lower/context.h"
 #include "passes/lower/fuse_codes.h"
 #include "passes/lower/fuse_maps.h"
+#include "passes/lower/fused.h"
 #include "passes/standardize/coded_operators.h"
 #include "passes/standardize/standard_operators.h"
 
@@ -164,6 +165,14 @@ std::vector<Rule> chain_rules(bool integer) {
   return rules;
 }
 
+/// Changes no bit.
+Status fuse(Lowered& lowered) {
+  constexpr Rule kBehindProducts[] = {{"fuse_function", fuse_function}};
+  OCTET_TRY(fuse_maps(lowered.graph, lowered.notes));
+  OCTET_TRY(fuse_by(kBehindProducts, lowered.graph, lowered.notes));
+  return fuse_codes(lowered.graph, lowered.notes);
+}
+
 } // namespace
 } // namespace lowering
 
@@ -205,9 +214,7 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   OCTET_TRY_WITH(verify(c.out()), "the lowered graph");
   OCTET_TRY_WITH(infer_types(c.out()), "the lowered graph");
   Lowered lowered{std::move(c.out()), c.take_notes()};
-  if (!options.fuse) return lowered;
-  OCTET_TRY_WITH(lowering::fuse_maps(lowered.graph, lowered.notes), "lower");
-  OCTET_TRY_WITH(lowering::fuse_codes(lowered.graph, lowered.notes), "lower");
+  if (options.fuse) OCTET_TRY_WITH(lowering::fuse(lowered), "lower");
   return lowered;
 }
 

@@ -98,7 +98,7 @@ void quantize(const QuantizeArgs& args, Isa isa, ParallelFor& parallel) {
 }
 
 void quantize_rows(const QuantizeRowsArgs& args, Isa isa, ParallelFor& parallel) {
-  const CodeKernels run = kernels_of(isa);
+  const CodeKernels run = code_kernels_of(isa);
   const double row_ns = (kRangeNs + kQuantizeNs) * static_cast<double>(args.length);
   parallel.run(args.rows, grain_for(row_ns), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {

@@ -10,6 +10,7 @@
 #include "core/threads.h"
 #include "runtime/kernels/igemm_tile.h"
 #include "runtime/kernels/row_block.h"
+#include "runtime/kernels/tile_function.h"
 
 namespace octet::kernels {
 namespace {
@@ -23,7 +24,7 @@ constexpr double kRowNs = 5.0;
 constexpr double kPackBytesPerNs = 10.0;
 constexpr int64_t kMinPanels = 4;
 // Sums of several tiles share one call of the epilogue.
-constexpr int64_t kEpilogueRows = 32;
+constexpr int64_t kEpilogueRows = kTileNumbers / kColumnsPerPanel;
 
 uint32_t load_word(const uint8_t* p) {
   uint32_t word = 0;
@@ -222,7 +223,10 @@ void run_block(const BlockArgs& args) {
         out.acc = acc + q * kSums;
         out.column = (p + q) * kColumnsPerPanel;
         out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
-        kernels.epilogue(*args.epilogue, out);
+        if (args.epilogue->function != nullptr)
+          epilogue_with_function(kernels.epilogue, *args.epilogue, out);
+        else
+          kernels.epilogue(*args.epilogue, out);
       }
     }
   }

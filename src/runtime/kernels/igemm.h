@@ -32,6 +32,8 @@ struct XRange {
   int32_t hi = 127;
 };
 
+class TileFunction;
+
 enum class YType : uint8_t { kInt8, kUint8, kInt32, kFloat };
 
 /// What becomes of a sum. Pointers are borrowed; arrays over n come padded from IgemmColumns.
@@ -50,6 +52,11 @@ struct Epilogue {
   float residual_multiplier = 0.0F; ///< s_r / s_y
   const float* row_multiplier =
       nullptr; ///< [m], float output: m = row_multiplier[i] * multiplier[n]
+  /// Of the float that a float output would have, clamped; no residual. Bytes are then its result,
+  /// quantized: clamp(rne(f / scale) + zero_point, lo, hi). Products alone take it, of up to
+  /// kTileNumbers sums in a tile.
+  const TileFunction* function = nullptr;
+  float scale = 1.0F;
 };
 
 /// Weights packed once for one instruction set.

@@ -86,6 +86,9 @@ void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile);
 void epilogue_tile_avx2(const Epilogue& epilogue, const TileOut& tile);
 void epilogue_tile_avx512(const Epilogue& epilogue, const TileOut& tile);
 
+/// For an epilogue with a function: `epilogue` makes the floats, up to kTileNumbers of them.
+void epilogue_with_function(EpilogueTileFn epilogue, const Epilogue& e, const TileOut& tile);
+
 /// Copies `count` bytes, shifted by 128.
 using FlipCopyFn = void (*)(const uint8_t* from, int64_t count, uint8_t* to);
 void flip_copy_scalar(const uint8_t* from, int64_t count, uint8_t* to);

@@ -253,21 +253,31 @@ void MapPlan::find_operands(Chunk& chunk, const Tile& tile) const {
   }
 }
 
-void MapPlan::run_tile(Chunk& chunk, const Tile& tile) const {
+void MapPlan::place_results(Chunk& chunk) const {
+  for (size_t i = 0; i < program_.code.size(); ++i)
+    if (result_buffers_[i] >= 0)
+      chunk.results[i] = chunk.buffers + result_buffers_[i] * buffer_size_;
+}
+
+void MapPlan::run_code(const Chunk& chunk, int64_t count) const {
   const auto from = [&](const MapOperand& operand) -> MapCall::From {
     if (operand.kind == MapOperand::Kind::kInput) return chunk.from[operand.index];
     if (operand.kind == MapOperand::Kind::kConstant)
       return {&program_.constants[operand.index], true};
     return {chunk.results[operand.index], false};
   };
-  const size_t last = program_.code.size() - 1;
-  if (!y_format_.coded()) chunk.results[last] = static_cast<float*>(chunk.y) + tile.at;
-  for (size_t i = 0; i <= last; ++i) {
+  for (size_t i = 0; i < program_.code.size(); ++i) {
     const MapInstruction& each = program_.code[i];
     const size_t used = each.used().size();
     chunk.run({each.op, from(each.operands[0]), used > 1 ? from(each.operands[1]) : MapCall::From{},
-               used > 2 ? from(each.operands[2]) : MapCall::From{}, tile.count, chunk.results[i]});
+               used > 2 ? from(each.operands[2]) : MapCall::From{}, count, chunk.results[i]});
   }
+}
+
+void MapPlan::run_tile(Chunk& chunk, const Tile& tile) const {
+  const size_t last = program_.code.size() - 1;
+  if (!y_format_.coded()) chunk.results[last] = static_cast<float*>(chunk.y) + tile.at;
+  run_code(chunk, tile.count);
   if (!y_format_.coded()) return;
   chunk.code_kernels.quantize({.x = chunk.results[last],
                                .count = tile.count,
@@ -282,8 +292,7 @@ void MapPlan::run_tile(Chunk& chunk, const Tile& tile) const {
 
 void MapPlan::run_chunk(Chunk& chunk, int64_t begin, int64_t end) const {
   const auto buffer = [&](int index) { return chunk.buffers + index * buffer_size_; };
-  for (size_t i = 0; i < program_.code.size(); ++i)
-    if (result_buffers_[i] >= 0) chunk.results[i] = buffer(result_buffers_[i]);
+  place_results(chunk);
   for (size_t k = 0; k < ways_.size(); ++k) {
     chunk.from[k] = {static_cast<const float*>(chunk.inputs[k]), ways_[k] == Way::kRepeats};
     if (input_buffers_[k] < 0) continue;
@@ -300,6 +309,17 @@ void MapPlan::run_chunk(Chunk& chunk, int64_t begin, int64_t end) const {
     find_operands(chunk, t);
     run_tile(chunk, t);
   }
+}
+
+void MapPlan::run_tile(const float* x, int64_t count, float* y, Isa isa) const {
+  const auto bytes = static_cast<size_t>(buffers_ * buffer_size_) * sizeof(float);
+  Chunk chunk{.y = y,
+              .buffers = reinterpret_cast<float*>(chunk_scratch(Scratch::kTile, bytes)),
+              .run = for_isa<map_scalar, map_avx2, map_avx512>(isa)};
+  place_results(chunk);
+  chunk.from[0] = {x, false};
+  chunk.results[program_.code.size() - 1] = y;
+  run_code(chunk, count);
 }
 
 void MapPlan::run(std::span<const void* const> inputs,

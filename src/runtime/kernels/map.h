@@ -60,6 +60,10 @@ class MapPlan {
   /// y may be no input that broadcasts, and none of another format.
   void run(std::span<const void* const> inputs, void* y, Isa isa, ParallelFor& parallel) const;
 
+  /// Of one input with the output's shape: the first `count` elements, no more than a tile has, in
+  /// the chunk of another loop. y may be x.
+  void run_tile(const float* x, int64_t count, float* y, Isa isa) const;
+
  private:
   /// How a tile finds the elements of an input.
   enum class Way : uint8_t {
@@ -79,6 +83,8 @@ class MapPlan {
   void write_rows(size_t input, const T* x, const Tile& tile, T* to) const;
   void find_operands(Chunk& chunk, const Tile& tile) const;
   void find_rows(Chunk& chunk, size_t input, const Tile& tile) const;
+  void place_results(Chunk& chunk) const;
+  void run_code(const Chunk& chunk, int64_t count) const;
   void run_tile(Chunk& chunk, const Tile& tile) const;
   void run_chunk(Chunk& chunk, int64_t begin, int64_t end) const;
 

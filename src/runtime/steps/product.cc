@@ -3,7 +3,9 @@
 
 #include <limits>
 
+#include "core/check.h"
 #include "core/format.h"
+#include "ops/native/map.h"
 #include "runtime/steps/codes.h"
 
 namespace octet::runtime {
@@ -59,6 +61,12 @@ IntegerGemm pack_gemm(const PrepareContext& c, const IntegerOperands& operands, 
                                        codes.dim(1), x, c.isa);
   gemm.columns = kernels::make_columns(gemm.weights, operands.columns(c.node));
   gemm.epilogue = epilogue_of(c);
+  if (!c.node.has_attr("program")) return gemm;
+  const auto program = native::parse_map(c.node, 1);
+  OCTET_CHECK(program.ok()); // inference has parsed it
+  gemm.function = std::make_unique<const kernels::TileFunction>(*program, c.isa);
+  gemm.epilogue.function = gemm.function.get();
+  gemm.epilogue.scale = c.node.attr_float("y_scale", 1.0F);
   return gemm;
 }
 

@@ -9,6 +9,7 @@
 #include "core/threads.h"
 #include "runtime/kernels/igemm.h"
 #include "runtime/kernels/sgemm.h"
+#include "runtime/kernels/tile_function.h"
 #include "runtime/steps/call.h"
 
 namespace octet::runtime {
@@ -37,6 +38,7 @@ Result<IntegerOperands> integer_operands(const PrepareContext& c, std::string_vi
 struct IntegerGemm {
   kernels::PackedWeights weights;
   kernels::IgemmColumns columns;
+  std::unique_ptr<const kernels::TileFunction> function; ///< behind the product; may be null
   kernels::Epilogue epilogue;
 
   /// For rows of x; memory is not set.
