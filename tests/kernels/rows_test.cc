@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "core/numerics/reduce.h"
 #include "core/threads.h"
@@ -159,6 +160,72 @@ TEST(LayerNorm, CloseToExactAndTheSameEverywhere) {
         ASSERT_TRUE(y.guards_intact());
         ASSERT_TRUE(same_bits(y.data(), want.data(), kRows * length))
             << isa_name(isa) << " " << length;
+      }
+    }
+  }
+}
+
+// Residuals, sums and codes beside the numbers, or without them.
+TEST(Rows, LayerNormWithResidualAndCodesIsThePartsApart) {
+  constexpr int64_t kRows = 5;
+  constexpr RowCodes kGrids[] = {{.scale = 0.02F, .zero_point = -3},
+                                 {.scale = 0.013F, .zero_point = 140, .is_signed = false},
+                                 {.scale = 3.0F},
+                                 {.scale = 1e-3F, .zero_point = 255, .is_signed = false}};
+  ThreadPool pool(2);
+  std::mt19937 random(9);
+  std::normal_distribution<float> normal(0.3F, 2.0F);
+  for (const int64_t length : {1, 7, 8, 15, 16, 17, 31, 48, 100, 384}) {
+    const int64_t count = kRows * length;
+    std::vector<float> x(static_cast<size_t>(count)), residual(x.size()), gain(x.size()),
+        bias(x.size());
+    for (std::vector<float>* all : {&x, &residual, &gain, &bias})
+      for (float& v : *all)
+        v = normal(random);
+    x[static_cast<size_t>(length)] = std::numeric_limits<float>::quiet_NaN();
+    x[static_cast<size_t>(2 * length)] = std::numeric_limits<float>::infinity();
+    for (int mask = 0; mask < 16; ++mask) {
+      const bool adds = (mask & 1) != 0, floats = (mask & 2) != 0, sums = adds && (mask & 4) != 0;
+      const int64_t codes = (mask & 8) != 0 ? std::ssize(kGrids) : floats ? 0 : 1;
+      std::vector<float> sum = x, want(x.size());
+      for (size_t i = 0; i < x.size() && adds; ++i)
+        sum[i] = x[i] + residual[i];
+      for (int64_t r = 0; r < kRows; ++r)
+        numerics::layer_norm_row(sum.data() + r * length, length, gain.data(), bias.data(), 1e-5F,
+                                 want.data() + r * length);
+      for (const Isa isa : covered_isas("layer norm")) {
+        Guarded<float> y(count, 1), both(count);
+        std::vector<Guarded<uint8_t>> bytes(std::size(kGrids), Guarded<uint8_t>(count, 1));
+        LayerNormArgs args;
+        args.x = x.data();
+        args.residual = adds ? residual.data() : nullptr;
+        args.rows = kRows;
+        args.length = length;
+        args.gain = gain.data();
+        args.bias = bias.data();
+        args.y = floats ? y.data() : nullptr;
+        args.sum = sums ? both.data() : nullptr;
+        args.code_count = codes;
+        for (size_t k = 0; k < std::size(kGrids); ++k) {
+          args.codes[k] = kGrids[k];
+          args.codes[k].y = bytes[k].data();
+        }
+        layer_norm(args, isa, pool);
+        const std::string what =
+            std::string(isa_name(isa)) + " " + std::to_string(length) + " " + std::to_string(mask);
+        ASSERT_TRUE(y.guards_intact() && both.guards_intact()) << what;
+        if (floats) ASSERT_TRUE(same_bits(y.data(), want.data(), count)) << what;
+        if (sums) ASSERT_TRUE(same_bits(both.data(), sum.data(), count)) << what;
+        for (size_t k = 0; k < static_cast<size_t>(codes); ++k) {
+          const RowCodes& grid = kGrids[k];
+          ASSERT_TRUE(bytes[k].guards_intact()) << what;
+          for (int64_t i = 0; i < count; ++i) {
+            const auto code = static_cast<uint8_t>(
+                numerics::quantize(want[static_cast<size_t>(i)], grid.scale, grid.zero_point,
+                                   grid.is_signed ? -128 : 0, grid.is_signed ? 127 : 255));
+            ASSERT_EQ(bytes[k][i], code) << what << " at " << i << " of codes " << k;
+          }
+        }
       }
     }
   }

@@ -167,7 +167,9 @@ std::vector<Rule> chain_rules(bool integer) {
 
 /// Changes no bit.
 Status fuse(Lowered& lowered) {
+  constexpr Rule kAroundRows[] = {{"fuse_norm", fuse_norm}};
   constexpr Rule kBehindProducts[] = {{"fuse_function", fuse_function}};
+  OCTET_TRY(fuse_by(kAroundRows, lowered.graph, lowered.notes));
   OCTET_TRY(fuse_maps(lowered.graph, lowered.notes));
   OCTET_TRY(fuse_by(kBehindProducts, lowered.graph, lowered.notes));
   return fuse_codes(lowered.graph, lowered.notes);

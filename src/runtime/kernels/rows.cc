@@ -7,6 +7,7 @@
 
 #include "core/for_isa.h"
 #include "core/numerics/reduce.h"
+#include "core/numerics/round.h"
 #include "core/threads.h"
 #include "runtime/kernels/buffer.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr double kSoftmaxNs = 1.5;
 constexpr double kLayerNormNs = 0.6;
+constexpr double kRowCodesNs = 0.3;
 
 void softmax_rows_scalar(const float* x, int64_t rows, int64_t length, float* y) {
   for (int64_t r = 0; r < rows; ++r) {
@@ -22,10 +24,23 @@ void softmax_rows_scalar(const float* x, int64_t rows, int64_t length, float* y)
   }
 }
 
-void layer_norm_rows_scalar(const LayerNormArgs& a, int64_t begin, int64_t end) {
+void layer_norm_rows_scalar(const LayerNormArgs& a, int64_t begin, int64_t end, float* row) {
   for (int64_t r = begin; r < end; ++r) {
-    numerics::layer_norm_row(a.x + r * a.length, a.length, a.gain, a.bias, a.epsilon,
-                             a.y + r * a.length);
+    const int64_t at = r * a.length;
+    for (int64_t i = 0; i < a.length; ++i) {
+      row[i] = a.residual == nullptr ? a.x[at + i] : a.x[at + i] + a.residual[at + i];
+    }
+    if (a.sum != nullptr) std::copy_n(row, a.length, a.sum + at);
+    numerics::layer_norm_row(row, a.length, a.gain, a.bias, a.epsilon, row);
+    if (a.y != nullptr) std::copy_n(row, a.length, a.y + at);
+    for (int64_t k = 0; k < a.code_count; ++k) {
+      const RowCodes& c = a.codes[k];
+      auto* y = static_cast<uint8_t*>(c.y) + at;
+      for (int64_t i = 0; i < a.length; ++i) {
+        y[i] = static_cast<uint8_t>(numerics::quantize(
+            row[i], c.scale, c.zero_point, c.is_signed ? -128 : 0, c.is_signed ? 127 : 255));
+      }
+    }
   }
 }
 
@@ -97,8 +112,13 @@ void group_norm(const GroupNormArgs& args, Isa isa, ParallelFor& parallel) {
 void layer_norm(const LayerNormArgs& args, Isa isa, ParallelFor& parallel) {
   const auto run =
       for_isa<layer_norm_rows_scalar, layer_norm_rows_avx2, layer_norm_rows_avx512>(isa);
-  parallel.run(args.rows, grain_for(kLayerNormNs * static_cast<double>(args.length)),
-               [&](int64_t begin, int64_t end) { run(args, begin, end); });
+  const double ns = kLayerNormNs + kRowCodesNs * static_cast<double>(args.code_count);
+  parallel.run(
+      args.rows, grain_for(ns * static_cast<double>(args.length)), [&](int64_t begin, int64_t end) {
+        auto* row = reinterpret_cast<float*>(
+            chunk_scratch(Scratch::kRowsFloat, static_cast<size_t>(args.length) * sizeof(float)));
+        run(args, begin, end, row);
+      });
 }
 
 } // namespace octet::kernels

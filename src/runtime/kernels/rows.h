@@ -27,14 +27,28 @@ void softmax_lines(const float* x,
                    Isa isa,
                    ParallelFor& parallel);
 
+/// Codes of what a row becomes: numerics::quantize.
+struct RowCodes {
+  float scale = 1.0F;
+  int32_t zero_point = 0;
+  bool is_signed = true;
+  void* y = nullptr; ///< [rows, length]
+};
+
 struct LayerNormArgs {
-  const float* x = nullptr; ///< [rows, length]
+  static constexpr int64_t kMaxCodes = 4;
+
+  const float* x = nullptr;        ///< [rows, length]
+  const float* residual = nullptr; ///< [rows, length], added to x first; may be null
   int64_t rows = 0;
   int64_t length = 0;
   const float* gain = nullptr; ///< [length], or null for 1
   const float* bias = nullptr; ///< [length], or null for 0
   float epsilon = 1e-5F;
-  float* y = nullptr; ///< may be x
+  float* y = nullptr;   ///< may be x; null where only codes are asked for
+  float* sum = nullptr; ///< x + residual, if not null
+  RowCodes codes[kMaxCodes];
+  int64_t code_count = 0;
 };
 
 void layer_norm(const LayerNormArgs& args, Isa isa, ParallelFor& parallel);
@@ -64,7 +78,8 @@ void group_norm_rows_avx2(const GroupNormArgs& args, int64_t begin, int64_t end)
 void group_norm_rows_avx512(const GroupNormArgs& args, int64_t begin, int64_t end);
 void softmax_rows_avx2(const float* x, int64_t rows, int64_t length, float* y);
 void softmax_rows_avx512(const float* x, int64_t rows, int64_t length, float* y);
-void layer_norm_rows_avx2(const LayerNormArgs& args, int64_t begin, int64_t end);
-void layer_norm_rows_avx512(const LayerNormArgs& args, int64_t begin, int64_t end);
+/// `row` holds a row between its passes.
+void layer_norm_rows_avx2(const LayerNormArgs& args, int64_t begin, int64_t end, float* row);
+void layer_norm_rows_avx512(const LayerNormArgs& args, int64_t begin, int64_t end, float* row);
 
 } // namespace octet::kernels

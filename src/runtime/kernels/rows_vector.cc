@@ -90,17 +90,15 @@ void softmax_row(const float* x, int64_t length, float* y) {
                           HWY_ATTR { store(hn::Div(load(y + at, count), sum), y + at, count); });
 }
 
-/// y = x - mean; the result is 1 / sqrt(mean of y^2 + epsilon).
-HWY_INLINE float centre(const float* x, int64_t length, float epsilon, float* y) {
+/// y = x - mean, whose sum has been taken; the result is 1 / sqrt(mean of y^2 + epsilon).
+HWY_INLINE float
+centre_around(const VecF (&sums)[kParts], const float* x, int64_t length, float epsilon, float* y) {
   const auto n = static_cast<float>(length);
-  VecF sums[kParts];
-  VecF squares[kParts];
-  for (size_t p = 0; p < kParts; ++p) {
-    sums[p] = squares[p] = splat(0.0F);
-  }
-  each_vector(length, [&](size_t p, int64_t at, int64_t count)
-                          HWY_ATTR { sums[p] = hn::Add(sums[p], load(x + at, count)); });
   const VecF mean = splat(fold(sums) / n);
+  VecF squares[kParts];
+  for (VecF& part : squares) {
+    part = splat(0.0F);
+  }
   each_vector(length, [&](size_t p, int64_t at, int64_t count) HWY_ATTR {
     VecF d = hn::Sub(load(x + at, count), mean);
     if (count != kStep) d = hn::IfThenElseZero(hn::FirstN(F32(), static_cast<size_t>(count)), d);
@@ -108,6 +106,32 @@ HWY_INLINE float centre(const float* x, int64_t length, float epsilon, float* y)
     store(d, y + at, count);
   });
   return 1.0F / std::sqrt(fold(squares) / n + epsilon);
+}
+
+HWY_INLINE float centre(const float* x, int64_t length, float epsilon, float* y) {
+  VecF sums[kParts];
+  for (VecF& part : sums) {
+    part = splat(0.0F);
+  }
+  each_vector(length, [&](size_t p, int64_t at, int64_t count)
+                          HWY_ATTR { sums[p] = hn::Add(sums[p], load(x + at, count)); });
+  return centre_around(sums, x, length, epsilon, y);
+}
+
+/// The same of x + residual, which is written to `sum`, or to y where that is null.
+HWY_INLINE float centre_sum(
+    const float* x, const float* residual, int64_t length, float epsilon, float* sum, float* y) {
+  VecF sums[kParts];
+  for (VecF& part : sums) {
+    part = splat(0.0F);
+  }
+  float* const both = sum == nullptr ? y : sum;
+  each_vector(length, [&](size_t p, int64_t at, int64_t count) HWY_ATTR {
+    const VecF v = hn::Add(load(x + at, count), load(residual + at, count));
+    store(v, both + at, count);
+    sums[p] = hn::Add(sums[p], v);
+  });
+  return centre_around(sums, both, length, epsilon, y);
 }
 
 void group_norm_row(const GroupNormArgs& a, int64_t row) {
@@ -124,13 +148,66 @@ void group_norm_row(const GroupNormArgs& a, int64_t row) {
   }
 }
 
-void layer_norm_row(const LayerNormArgs& a, const float* x, float* y) {
-  const VecF inverse = splat(centre(x, a.length, a.epsilon, y));
+HWY_INLINE void put_codes(VecI codes, const RowCodes& to, int64_t at, int64_t count) {
+  if (to.is_signed) {
+    auto* y = static_cast<int8_t*>(to.y) + at;
+    if (count == kStep) return store_codes(codes, y);
+    return store_some_codes(codes, y, count);
+  }
+  auto* y = static_cast<uint8_t*>(to.y) + at;
+  if (count == kStep) return store_codes(codes, y);
+  store_some_codes(codes, y, count);
+}
+
+HWY_INLINE Rounding rounding_of(const RowCodes& codes) {
+  return codes.is_signed ? rounding(codes.zero_point, -128, 127)
+                         : rounding(codes.zero_point, 0, 255);
+}
+
+/// (d * inverse) * gain + bias of a row, handed on with its place.
+template <typename Take>
+HWY_INLINE void
+normalize(const LayerNormArgs& a, const float* d, float inverse_root, const Take take) {
+  const VecF inverse = splat(inverse_root);
+  const float* const gains = a.gain;
+  const float* const biases = a.bias;
   each_vector(a.length, [&](size_t, int64_t at, int64_t count) HWY_ATTR {
-    const VecF gain = a.gain == nullptr ? splat(1.0F) : load(a.gain + at, count);
-    const VecF bias = a.bias == nullptr ? splat(0.0F) : load(a.bias + at, count);
-    store(hn::MulAdd(hn::Mul(load(y + at, count), inverse), gain, bias), y + at, count);
+    const VecF gain = gains == nullptr ? splat(1.0F) : load(gains + at, count);
+    const VecF bias = biases == nullptr ? splat(0.0F) : load(biases + at, count);
+    take(hn::MulAdd(hn::Mul(load(d + at, count), inverse), gain, bias), at, count);
   });
+}
+
+void layer_norm_row(const LayerNormArgs& a, int64_t row, float* scratch) {
+  const int64_t first = row * a.length;
+  const float* x = a.x + first;
+  float* const y = a.y == nullptr ? scratch : a.y + first;
+  const float inverse = a.residual == nullptr
+                            ? centre(x, a.length, a.epsilon, y)
+                            : centre_sum(x, a.residual + first, a.length, a.epsilon,
+                                         a.sum == nullptr ? nullptr : a.sum + first, y);
+  if (a.code_count == 0) {
+    return normalize(a, y, inverse,
+                     [y](VecF v, int64_t at, int64_t count) HWY_ATTR { store(v, y + at, count); });
+  }
+  // The first codes come with the floats, others are made of those.
+  const RowCodes codes = a.codes[0];
+  const Rounding to = rounding_of(codes);
+  const VecF scale = splat(codes.scale);
+  const bool keeps = a.y != nullptr || a.code_count > 1;
+  normalize(a, y, inverse, [&](VecF v, int64_t at, int64_t count) HWY_ATTR {
+    if (keeps) store(v, y + at, count);
+    put_codes(round_saturate(hn::Div(v, scale), to), codes, first + at, count);
+  });
+  for (int64_t k = 1; k < a.code_count; ++k) {
+    const RowCodes more = a.codes[k];
+    const Rounding other = rounding_of(more);
+    const VecF other_scale = splat(more.scale);
+    each_vector(a.length, [&](size_t, int64_t at, int64_t count) HWY_ATTR {
+      put_codes(round_saturate(hn::Div(load(y + at, count), other_scale), other), more, first + at,
+                count);
+    });
+  }
 }
 
 /// The virtual lanes of each line are vectors here, one for each place in the fold.
@@ -179,9 +256,9 @@ void softmax_rows(const float* x, int64_t rows, int64_t length, float* y) {
   }
 }
 
-void layer_norm_rows(const LayerNormArgs& a, int64_t begin, int64_t end) {
+void layer_norm_rows(const LayerNormArgs& a, int64_t begin, int64_t end, float* row) {
   for (int64_t r = begin; r < end; ++r) {
-    layer_norm_row(a, a.x + r * a.length, a.y + r * a.length);
+    layer_norm_row(a, r, row);
   }
 }
 #endif
@@ -210,11 +287,11 @@ void group_norm_rows_avx2(const GroupNormArgs& args, int64_t begin, int64_t end)
 void group_norm_rows_avx512(const GroupNormArgs& args, int64_t begin, int64_t end) {
   N_AVX3::group_norm_rows(args, begin, end);
 }
-void layer_norm_rows_avx2(const LayerNormArgs& args, int64_t begin, int64_t end) {
-  N_AVX2::layer_norm_rows(args, begin, end);
+void layer_norm_rows_avx2(const LayerNormArgs& args, int64_t begin, int64_t end, float* row) {
+  N_AVX2::layer_norm_rows(args, begin, end, row);
 }
-void layer_norm_rows_avx512(const LayerNormArgs& args, int64_t begin, int64_t end) {
-  N_AVX3::layer_norm_rows(args, begin, end);
+void layer_norm_rows_avx512(const LayerNormArgs& args, int64_t begin, int64_t end, float* row) {
+  N_AVX3::layer_norm_rows(args, begin, end, row);
 }
 } // namespace octet::kernels
 #endif

@@ -2,8 +2,11 @@
 // octet.native Softmax, LayerNormalization and GroupNormalization.
 #include "runtime/kernels/rows.h"
 
+#include <array>
+
 #include "core/format.h"
 #include "core/threads.h"
+#include "ops/native/layer_normalization.h"
 #include "runtime/kernels/scan.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
@@ -34,20 +37,39 @@ Choice prepare_softmax(const PrepareContext& c) {
 }
 
 Choice prepare_layer_norm(const PrepareContext& c) {
+  const auto parsed = native::parse_layer_norm(c.node);
+  if (!parsed.ok()) return Choice::refuse(parsed.error().message());
+  static_assert(native::LayerNormOutputs::kMaxCodes <= kernels::LayerNormArgs::kMaxCodes);
   const float epsilon = c.node.attr_float("epsilon", 1e-5F);
-  auto bind = [epsilon, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
+  auto bind = [epsilon, outputs = *parsed, isa = c.isa](std::span<const Operand> in,
+                                                        std::span<const Operand> out) {
     kernels::LayerNormArgs args;
     args.length = last(in[0]);
     args.rows = args.length ? in[0].count() / args.length : 0;
     args.epsilon = epsilon;
-    const int32_t bias = in.size() > 2 ? in[2].id : -1;
-    return call_step([args, isa, bias, x = in[0].id, gain = in[1].id,
-                      y = out[0].id](Slots slots, ParallelFor& parallel) {
+    std::array<int32_t, 4> from = {-1, -1, -1, -1};
+    for (size_t i = 0; i < in.size(); ++i)
+      from[i] = in[i].id;
+    size_t next = 0;
+    const int32_t y = outputs.floats ? out[next++].id : -1;
+    const int32_t sum = outputs.sum ? out[next++].id : -1;
+    std::array<int32_t, kernels::LayerNormArgs::kMaxCodes> codes{};
+    for (const native::LayerNormOutputs::Codes& each : outputs.codes) {
+      const auto k = static_cast<size_t>(args.code_count++);
+      args.codes[k] = {each.scale, each.zero, each.to == DType::kInt8, nullptr};
+      codes[k] = out[next++].id;
+    }
+    return call_step([args, isa, from, y, sum, codes](Slots slots, ParallelFor& parallel) {
+      const auto floats = [&](int32_t id) { return id < 0 ? nullptr : at<float>(slots, id); };
       kernels::LayerNormArgs a = args;
-      a.x = at<const float>(slots, x);
-      a.gain = at<const float>(slots, gain);
-      if (bias >= 0) a.bias = at<const float>(slots, bias);
-      a.y = at<float>(slots, y);
+      a.x = floats(from[0]);
+      a.gain = floats(from[1]);
+      a.bias = floats(from[2]);
+      a.residual = floats(from[3]);
+      a.y = floats(y);
+      a.sum = floats(sum);
+      for (size_t k = 0; k < static_cast<size_t>(a.code_count); ++k)
+        a.codes[k].y = at<void>(slots, codes[k]);
       kernels::layer_norm(a, isa, parallel);
     });
   };

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lowered operators take of their neighbours: functions and Q behind products. Fused or apart,
+// the bits are the same, and native has them on every instruction set.
+#include "runtime/layer_net.h"
+
+namespace octet {
+namespace {
+
+using test::Coding;
+using test::expect_meaning;
+using test::inputs_of;
+using test::LayerNet;
+
+constexpr Coding kGivenCodes{.scale = 0.05F};
+constexpr Coding kFunctionCodes{.scale = 0.03F, .zero = -20};
+
+int count_native(const Graph& g, std::string_view op, std::string_view domain = "octet.native") {
+  int n = 0;
+  for (const NodeId id : g.nodes())
+    n += g.node(id).is(op, domain) ? 1 : 0;
+  return n;
+}
+
+/// Checks the graph's bits and meaning; returns it lowered.
+Graph check_fused(const Graph& graph, const std::vector<Tensor>& inputs, double step) {
+  Graph simple = graph;
+  EXPECT_TRUE(simplify(simple).ok());
+  const auto run = [&](const Graph& g) {
+    return make_reference_executor(g).value()->run(inputs).value();
+  };
+  Graph joined = lower(simple).value().graph;
+  const std::vector<Tensor> apart = run(lower(simple, {.fuse = false}).value().graph);
+  const std::vector<Tensor> together = run(joined);
+  for (size_t k = 0; k < apart.size(); ++k)
+    EXPECT_TRUE(together[k].identical(apart[k])) << "output " << k;
+  expect_meaning(graph, inputs, step);
+  return joined;
+}
+
+enum class FunctionForm { kGelu, kGeluTanh, kSilu, kHardSwish, kTanh };
+
+ValueId function_of(LayerNet& net, ValueId x, FunctionForm form) {
+  Attributes a;
+  switch (form) {
+  case FunctionForm::kGelu:
+    return net.op("Gelu", {x});
+  case FunctionForm::kGeluTanh:
+    a["approximate"].value = std::string("tanh");
+    return net.op("Gelu", {x}, std::move(a));
+  case FunctionForm::kSilu:
+    return net.op("Mul", {x, net.op("Sigmoid", {x})});
+  case FunctionForm::kHardSwish:
+    return net.op("HardSwish", {x});
+  case FunctionForm::kTanh:
+    return net.op("Tanh", {x});
+  }
+  return x;
+}
+
+class BehindProducts : public ::testing::TestWithParam<FunctionForm> {};
+
+TEST_P(BehindProducts, TheFunctionAndQJoin) {
+  LayerNet net(3, 20);
+  const ValueId x = net.codes(net.input({7, 33}), kGivenCodes);
+  const ValueId y = function_of(net, net.gemm(x, 21, 33), GetParam());
+  const ValueId z = net.gemm(net.codes(y, kFunctionCodes), 5, 21);
+  const Graph g = net.done({z});
+  const Graph lowered = check_fused(g, inputs_of(net, g), 0.05);
+  EXPECT_EQ(count_native(lowered, "QGemm"), 2);
+  EXPECT_EQ(count_native(lowered, "Quantize"), 1) << "that of x alone";
+  EXPECT_EQ(count_native(lowered, "Map") + count_native(lowered, "Gelu") +
+                count_native(lowered, "Tanh"),
+            0);
+}
+
+TEST_P(BehindProducts, AlikeQuantizersAreOneAndOthersReadFloats) {
+  LayerNet net(4, 20);
+  const ValueId x = net.codes(net.input({2, 5, 17}), kGivenCodes);
+  const auto product = [&](int64_t columns) {
+    return net.op("MatMul", {x, net.weights({17, columns}, 0.003F)});
+  };
+  const ValueId alike = function_of(net, product(9), GetParam());
+  const ValueId a = net.codes(alike, kFunctionCodes), b = net.codes(alike, kFunctionCodes);
+  const ValueId unlike = function_of(net, product(9), GetParam());
+  const ValueId c = net.codes(unlike, kFunctionCodes);
+  const ValueId shown = function_of(net, product(9), GetParam());
+  const ValueId d = net.codes(shown, kFunctionCodes);
+  const Graph g =
+      net.done({net.op("MatMul", {a, net.op("Transpose", {b},
+                                            [] {
+                                              Attributes at;
+                                              at["perm"].value = std::vector<int64_t>{0, 2, 1};
+                                              return at;
+                                            }())}),
+                net.op("Add", {c, unlike}), shown, d});
+  check_fused(g, inputs_of(net, g), 0.1);
+}
+
+TEST_P(BehindProducts, ProductsThatOthersReadStay) {
+  LayerNet net(5, 20);
+  const ValueId x = net.codes(net.input({3, 16}), kGivenCodes);
+  const ValueId sums = net.gemm(x, 8, 16);
+  const ValueId y = function_of(net, sums, GetParam());
+  const Graph g = net.done({net.codes(y, kFunctionCodes), sums});
+  const Graph lowered = check_fused(g, inputs_of(net, g), 0.05);
+  EXPECT_EQ(count_native(lowered, "Quantize"), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms,
+                         BehindProducts,
+                         ::testing::Values(FunctionForm::kGelu,
+                                           FunctionForm::kGeluTanh,
+                                           FunctionForm::kSilu,
+                                           FunctionForm::kHardSwish,
+                                           FunctionForm::kTanh));
+
+ValueId norm_of(LayerNet& net, ValueId x, int64_t length) {
+  return net.op("LayerNormalization", {x, net.constant(net.random_tensor({length})),
+                                       net.constant(net.random_tensor({length}, 0.5))});
+}
+
+constexpr Coding kNormCodes{.scale = 0.1F};
+constexpr Coding kOtherNormCodes{.scale = 0.07F, .zero = 120, .type = DType::kUint8};
+
+TEST(AroundNorms, ResidualAndQJoinWhileTheNumbersGoOn) {
+  LayerNet net(6);
+  const ValueId x = net.input({2, 3, 24});
+  const ValueId y = norm_of(net, net.op("Add", {x, net.input({2, 3, 24})}), 24);
+  const ValueId product =
+      net.op("MatMul", {net.codes(y, kNormCodes), net.weights({24, 24}, 0.003F)});
+  const ValueId z = norm_of(net, net.op("Add", {product, y}), 24);
+  const Graph g = net.done({net.codes(z, kNormCodes)});
+  const Graph lowered = check_fused(g, inputs_of(net, g), 0.11);
+  EXPECT_EQ(count_native(lowered, "Quantize"), 0);
+  EXPECT_EQ(count_native(lowered, "Add", "") + count_native(lowered, "Map"), 0);
+  EXPECT_EQ(count_native(lowered, "LayerNormalization"), 2);
+}
+
+TEST(AroundNorms, SumsThatGoOnAreOutputs) {
+  LayerNet net(7);
+  const ValueId x = net.input({4, 20});
+  const ValueId h = net.op("Add", {x, net.input({4, 20})});
+  const ValueId y = net.codes(norm_of(net, h, 20), kNormCodes);
+  const ValueId next = net.op("Add", {h, net.op("MatMul", {y, net.weights({20, 20}, 0.003F)})});
+  const Graph g = net.done({norm_of(net, next, 20), next});
+  const Graph lowered = check_fused(g, inputs_of(net, g), 0.2);
+  EXPECT_EQ(count_native(lowered, "Add", "") + count_native(lowered, "Map") +
+                count_native(lowered, "Quantize"),
+            0);
+}
+
+TEST(AroundNorms, ReadersOfManyGrids) {
+  LayerNet net(8);
+  const ValueId y = norm_of(net, net.input({5, 18}), 18);
+  std::vector<ValueId> out = {net.codes(y, kNormCodes), net.codes(y, kOtherNormCodes), y};
+  for (const float scale : {0.1F, 0.03F, 0.04F, 0.05F, 0.06F})
+    out.push_back(net.op("MatMul", {net.codes(y, {.scale = scale}), net.weights({18, 4}, 0.01F)}));
+  const Graph g = net.done(out);
+  check_fused(g, inputs_of(net, g), 0.2);
+}
+
+TEST(AroundNorms, BroadcastResidualsAndOwnGainsStayApart) {
+  LayerNet net(9);
+  const ValueId x = net.input({3, 2, 16});
+  const ValueId row = net.op("Add", {x, net.input({2, 16})});
+  const ValueId h = net.op("Add", {row, net.input({3, 2, 16})});
+  // The gain is computed from the sum.
+  Attributes axes;
+  axes["axes"].value = std::vector<int64_t>{0, 1};
+  axes["keepdims"].value = int64_t{0};
+  const ValueId gain = net.op("ReduceMean", {h}, std::move(axes));
+  const ValueId y = net.op("LayerNormalization", {h, gain});
+  const Graph g = net.done({norm_of(net, row, 16), net.codes(y, kNormCodes)});
+  check_fused(g, inputs_of(net, g), 0.11);
+}
+
+TEST(AroundNorms, NothingIsNothing) {
+  LayerNet net(10);
+  const ValueId x = net.input({0, 16});
+  const ValueId y = norm_of(net, net.op("Add", {x, net.input({0, 16})}), 16);
+  const Graph g = net.done({net.codes(y, kNormCodes), y});
+  check_fused(g, inputs_of(net, g), 0.11);
+}
+
+} // namespace
+} // namespace octet
