@@ -17,6 +17,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "ConvInteger", prepare_conv_integer},
     {kNative, "QGemm", prepare_qgemm},
     {kNative, "QDynamicGemm", prepare_qdynamic_gemm},
+    {kNative, "QScaledGemm", prepare_qscaled_gemm},
     {kNative, "QMatMul", prepare_qmatmul},
     {kNative, "QTable", prepare_table},
     {kNative, "QAdd", prepare_add_codes},

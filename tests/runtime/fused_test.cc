@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Forms,
                                            FunctionForm::kHardSwish,
                                            FunctionForm::kTanh));
 
-ValueId norm_of(LayerNet& net, ValueId x, int64_t length) {
+ValueId layer_norm_of(LayerNet& net, ValueId x, int64_t length) {
   return net.op("LayerNormalization", {x, net.constant(net.random_tensor({length})),
                                        net.constant(net.random_tensor({length}, 0.5))});
 }
@@ -125,10 +125,10 @@ constexpr Coding kOtherNormCodes{.scale = 0.07F, .zero = 120, .type = DType::kUi
 TEST(AroundNorms, ResidualAndQJoinWhileTheNumbersGoOn) {
   LayerNet net(6);
   const ValueId x = net.input({2, 3, 24});
-  const ValueId y = norm_of(net, net.op("Add", {x, net.input({2, 3, 24})}), 24);
+  const ValueId y = layer_norm_of(net, net.op("Add", {x, net.input({2, 3, 24})}), 24);
   const ValueId product =
       net.op("MatMul", {net.codes(y, kNormCodes), net.weights({24, 24}, 0.003F)});
-  const ValueId z = norm_of(net, net.op("Add", {product, y}), 24);
+  const ValueId z = layer_norm_of(net, net.op("Add", {product, y}), 24);
   const Graph g = net.done({net.codes(z, kNormCodes)});
   const Graph lowered = check_fused(g, inputs_of(net, g), 0.11);
   EXPECT_EQ(count_native(lowered, "Quantize"), 0);
@@ -140,9 +140,9 @@ TEST(AroundNorms, SumsThatGoOnAreOutputs) {
   LayerNet net(7);
   const ValueId x = net.input({4, 20});
   const ValueId h = net.op("Add", {x, net.input({4, 20})});
-  const ValueId y = net.codes(norm_of(net, h, 20), kNormCodes);
+  const ValueId y = net.codes(layer_norm_of(net, h, 20), kNormCodes);
   const ValueId next = net.op("Add", {h, net.op("MatMul", {y, net.weights({20, 20}, 0.003F)})});
-  const Graph g = net.done({norm_of(net, next, 20), next});
+  const Graph g = net.done({layer_norm_of(net, next, 20), next});
   const Graph lowered = check_fused(g, inputs_of(net, g), 0.2);
   EXPECT_EQ(count_native(lowered, "Add", "") + count_native(lowered, "Map") +
                 count_native(lowered, "Quantize"),
@@ -151,7 +151,7 @@ TEST(AroundNorms, SumsThatGoOnAreOutputs) {
 
 TEST(AroundNorms, ReadersOfManyGrids) {
   LayerNet net(8);
-  const ValueId y = norm_of(net, net.input({5, 18}), 18);
+  const ValueId y = layer_norm_of(net, net.input({5, 18}), 18);
   std::vector<ValueId> out = {net.codes(y, kNormCodes), net.codes(y, kOtherNormCodes), y};
   for (const float scale : {0.1F, 0.03F, 0.04F, 0.05F, 0.06F})
     out.push_back(net.op("MatMul", {net.codes(y, {.scale = scale}), net.weights({18, 4}, 0.01F)}));
@@ -170,16 +170,93 @@ TEST(AroundNorms, BroadcastResidualsAndOwnGainsStayApart) {
   axes["keepdims"].value = int64_t{0};
   const ValueId gain = net.op("ReduceMean", {h}, std::move(axes));
   const ValueId y = net.op("LayerNormalization", {h, gain});
-  const Graph g = net.done({norm_of(net, row, 16), net.codes(y, kNormCodes)});
+  const Graph g = net.done({layer_norm_of(net, row, 16), net.codes(y, kNormCodes)});
   check_fused(g, inputs_of(net, g), 0.11);
 }
 
 TEST(AroundNorms, NothingIsNothing) {
   LayerNet net(10);
   const ValueId x = net.input({0, 16});
-  const ValueId y = norm_of(net, net.op("Add", {x, net.input({0, 16})}), 16);
+  const ValueId y = layer_norm_of(net, net.op("Add", {x, net.input({0, 16})}), 16);
   const Graph g = net.done({net.codes(y, kNormCodes), y});
   check_fused(g, inputs_of(net, g), 0.11);
+}
+
+/// A layer as quantize_dynamic writes it.
+struct DynamicLayer {
+  int64_t depth = 1, columns = 1;
+  DType type = DType::kInt8;
+  bool per_column = false; ///< scales and zero points
+  bool bias = true;
+  bool scale_first = true; ///< the operand order of its Muls
+};
+
+ValueId dynamic_layer(LayerNet& net, const std::vector<ValueId>& x, const DynamicLayer& layer) {
+  const int64_t count = layer.per_column ? layer.columns : 1;
+  const Shape shape = layer.per_column ? Shape{count} : Shape{};
+  std::vector<double> scales(static_cast<size_t>(count)), zeros(scales.size());
+  for (size_t i = 0; i < scales.size(); ++i) {
+    scales[i] = 0.002 + 0.001 * static_cast<double>(i % 5);
+    zeros[i] = layer.type == DType::kUint8 ? 128 : 0;
+  }
+  const ValueId w_scale =
+      net.constant(Tensor::from_doubles(DType::kFloat32, shape, scales).value());
+  const ValueId zero = net.constant(Tensor::from_doubles(layer.type, shape, zeros).value());
+  const ValueId w = net.plain_codes({layer.depth, layer.columns}, layer.type);
+  const ValueId sums = net.op("MatMulInteger", {x[0], w, x[2], zero});
+  Attributes to;
+  to["to"].value = static_cast<int64_t>(DType::kFloat32);
+  const ValueId floats = net.op("Cast", {sums}, std::move(to));
+  const auto mul = [&](ValueId a, ValueId b) {
+    return layer.scale_first ? net.op("Mul", {a, b}) : net.op("Mul", {b, a});
+  };
+  const ValueId y = mul(floats, mul(x[1], w_scale));
+  if (!layer.bias) return y;
+  return net.op("Add", {y, net.constant(net.random_tensor({layer.columns}))});
+}
+
+TEST(DynamicProducts, AreScaledWhereTheyAreMade) {
+  LayerNet net(11, 20);
+  const std::vector<ValueId> x = net.dynamic_codes(net.input({2, 5, 40}));
+  const ValueId q = dynamic_layer(net, x, {.depth = 40, .columns = 24});
+  const ValueId k = dynamic_layer(
+      net, x, {.depth = 40, .columns = 24, .type = DType::kUint8, .scale_first = false});
+  const ValueId v =
+      dynamic_layer(net, x, {.depth = 40, .columns = 24, .per_column = true, .bias = false});
+  const ValueId h = net.op("Add", {net.op("Mul", {q, k}), net.op("Gelu", {v})});
+  const ValueId z =
+      dynamic_layer(net, net.dynamic_codes(layer_norm_of(net, h, 24)),
+                    {.depth = 24, .columns = 7, .type = DType::kUint8, .per_column = true});
+  const Graph g = net.done({z, v});
+  const Graph lowered = check_fused(g, inputs_of(net, g), 0.2);
+  EXPECT_EQ(count_native(lowered, "QScaledGemm"), 4);
+  EXPECT_EQ(count_native(lowered, "MatMulInteger", "") + count_native(lowered, "Cast", ""), 0);
+}
+
+TEST(DynamicProducts, FunctionsJoin) {
+  for (const FunctionForm form : {FunctionForm::kGelu, FunctionForm::kSilu, FunctionForm::kTanh}) {
+    LayerNet net(12, 20);
+    const std::vector<ValueId> x = net.dynamic_codes(net.input({3, 33}));
+    const Graph g =
+        net.done({function_of(net, dynamic_layer(net, x, {.depth = 33, .columns = 21}), form)});
+    const Graph lowered = check_fused(g, inputs_of(net, g), 0.01);
+    EXPECT_EQ(count_native(lowered, "Map") + count_native(lowered, "Gelu") +
+                  count_native(lowered, "Tanh"),
+              0);
+  }
+}
+
+TEST(DynamicProducts, SumsThatOthersReadAndWideWeightsStay) {
+  LayerNet net(13, 20);
+  const std::vector<ValueId> x = net.dynamic_codes(net.input({3, 16}));
+  // Codes 0 to 255 around 0 do not fit int8.
+  const ValueId w = net.plain_codes({16, 8}, DType::kUint8);
+  const ValueId sums = net.op("MatMulInteger", {x[0], w, x[2]});
+  Attributes to;
+  to["to"].value = static_cast<int64_t>(DType::kFloat32);
+  const ValueId floats = net.op("Cast", {sums}, std::move(to));
+  const Graph g = net.done({net.op("Mul", {floats, x[1]}), sums});
+  check_fused(g, inputs_of(net, g), 0.01);
 }
 
 } // namespace

@@ -43,6 +43,18 @@ class LayerNet {
   }
   /// Q and DQ.
   ValueId codes(ValueId x, const Coding& c) { return dequantize(quantize(x, c), c); }
+  /// DynamicQuantizeLinear: codes, scale, zero point.
+  std::vector<ValueId> dynamic_codes(ValueId x) {
+    const ValueId q = g_.emit("DynamicQuantizeLinear", {x}, {}, fresh("dynamic"), {}, 3);
+    return g_.producer(q)->outputs;
+  }
+  /// Codes of any 8-bit type, not dequantized.
+  ValueId plain_codes(Shape shape, DType type) {
+    std::vector<double> codes(static_cast<size_t>(element_count(shape).value()));
+    for (double& w : codes)
+      w = static_cast<double>(random_.below(256)) - (type == DType::kInt8 ? 128 : 0);
+    return constant(Tensor::from_doubles(type, std::move(shape), codes).value());
+  }
   /// int8 codes from `low` to 127 behind DQ.
   ValueId weights(Shape shape, float scale, int64_t low = -100) {
     Tensor codes = Tensor::zeros(DType::kInt8, std::move(shape)).value();

@@ -12,6 +12,7 @@ RuleFn cancel_height;
 RuleFn decompose_einsum;
 RuleFn fuse_gelu;
 RuleFn fuse_layer_norm;
+RuleFn fuse_scaled_product;
 RuleFn lines_to_images;
 RuleFn multiply_matrices;
 RuleFn quantize_before_moving;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //   QGemm (f32) ─▶ Gelu | Map of one input [─▶ Quantize]    =>    QGemm with a program
+//   QScaledGemm ─▶ Gelu | Map of one input                  =>    QScaledGemm with a program
 // Exact: the product's eval is that of the parts after one another.
 #include <algorithm>
 
@@ -12,9 +13,10 @@ namespace octet::lowering {
 namespace {
 
 bool makes_floats(const Node* node) {
-  return node != nullptr && node->is("QGemm", kNative) && !node->has_attr("program") &&
-         node->attr_int("to", static_cast<int64_t>(DType::kInt8)) ==
-             static_cast<int64_t>(DType::kFloat32);
+  if (node == nullptr || node->has_attr("program")) return false;
+  return node->is("QScaledGemm", kNative) ||
+         (node->is("QGemm", kNative) && node->attr_int("to", static_cast<int64_t>(DType::kInt8)) ==
+                                            static_cast<int64_t>(DType::kFloat32));
 }
 
 bool reads_alone(const RuleContext& c, const Node& node, ValueId value) {
@@ -42,14 +44,15 @@ std::optional<Patch> fuse_function(const RuleContext& c, const Node& node) {
   attributes["program"].value = numerics::program_text(function->program);
   if (!function->program.constants.empty())
     attributes["constants"].value = function->program.constants;
-  const std::vector<const Node*> quantizers = alike_quantizers(c, result);
+  std::vector<const Node*> quantizers;
+  if (product->is("QGemm", kNative)) quantizers = alike_quantizers(c, result);
   if (!quantizers.empty()) {
     attributes["to"].value = quantizers[0]->attr_int("to", static_cast<int64_t>(DType::kInt8));
     attributes["y_zero_point"].value = quantizers[0]->attr_int("zero_point", 0);
     attributes["y_scale"].value = quantizers[0]->attr_float("scale", 1.0F);
   }
   const ValueId y =
-      patch.emit("QGemm", product->inputs, std::move(attributes), product->name, kNative);
+      patch.emit(product->op_type, product->inputs, std::move(attributes), product->name, kNative);
   if (quantizers.empty()) patch.replace(result, y);
   for (const Node* quantizer : quantizers) {
     patch.from(*quantizer);

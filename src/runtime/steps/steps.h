@@ -39,6 +39,7 @@ PrepareFn prepare_pow;
 PrepareFn prepare_qaverage_pool;
 PrepareFn prepare_qconv;
 PrepareFn prepare_qdynamic_gemm;
+PrepareFn prepare_qscaled_gemm;
 PrepareFn prepare_qgemm;
 PrepareFn prepare_qmap;
 PrepareFn prepare_qmatmul;

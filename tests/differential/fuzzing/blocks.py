@@ -131,6 +131,40 @@ def branches(s, x):
     return concat(s, ways[0])
 
 
+def feed_forward(s, x):
+    """What stands between two attentions: a function between products, sums that are normalized, and both go on."""
+    if s.rank(x) < 2 or s.opset < 17 or x in s.open_planes:
+        raise Impossible("rank")
+    *rows, channels = s.shape(x)
+    wide = s.size(40)
+    spend(s, 3 * int(np.prod(rows)) * channels * wide)
+
+    def product(y, depth, columns):
+        y = s.node("MatMul", [y, s.weights((depth, columns), depth)], (*rows, columns))
+        return s.node("Add", [y, s.numbers((columns,), 0.3)], s.shape(y)) if s.chance(0.7) else y
+
+    def norm(y):
+        return s.node("LayerNormalization", [y, s.numbers((channels,)), *([s.numbers((channels,), 0.3)] if s.chance(0.8) else [])],
+                      s.shape(y), axis=-1)
+
+    y = norm(x) if s.chance(0.5) else x
+    h = product(y, channels, wide)
+    function = s.choose("Gelu", "Sigmoid", "Tanh", "HardSwish", "Swish", "Relu")
+    if function == "Gelu" and s.opset >= 20:
+        h = s.node("Gelu", [h], s.shape(h), **({"approximate": "tanh"} if s.chance(0.4) else {}))
+    elif function in ("Gelu", "Swish"):
+        h = s.node("Mul", [h, s.node("Sigmoid", [h], s.shape(h))][::s.choose(1, -1)], s.shape(h))
+    else:
+        h = s.node(function, [h], s.shape(h))
+    y = s.node("Add", [product(h, wide, channels), s.choose(x, y)][::s.choose(1, -1)], s.shape(x))
+    if s.chance(0.3):
+        s.values.append(y)
+    z = norm(y)
+    if s.chance(0.5):
+        s.finish(product(z, channels, wide))
+    return s.finish(s.node("Add", [z, product(z, channels, channels)], s.shape(x)) if s.chance(0.5) else z)
+
+
 def depth_and_space(s, x):
     needs(s, x, 4)
     batch, channels, height, width = s.shape(x)
@@ -145,4 +179,4 @@ def depth_and_space(s, x):
 MAKERS = {"squeeze_and_excite": (squeeze_and_excite, 0.7), "channels_last": (channels_last, 1), "shuffle": (shuffle, 0.5),
           "tokens": (tokens, 0.8), "split_and_join": (split_and_join, 0.8), "classifier": (classifier, 0.7),
           "depth_and_space": (depth_and_space, 0.4)}
-ANY_RANK = {"branches": (branches, 0.7)}
+ANY_RANK = {"branches": (branches, 0.7), "feed_forward": (feed_forward, 0.9)}
