@@ -31,6 +31,8 @@ constexpr KernelRow kTable[] = {
     {kNative, "MaxPool", prepare_max_pool},
     {kNative, "AveragePool", prepare_average_pool},
     {kNative, "Softmax", prepare_softmax},
+    {kNative, "Attention", prepare_attention},
+    {kNative, "QAttention", prepare_attention},
     {kNative, "LayerNormalization", prepare_layer_norm},
     {kNative, "GroupNormalization", prepare_group_norm},
     {kNative, "LSTM", prepare_recur},

@@ -11,6 +11,7 @@
 #include "ops/infer.h"
 #include "passes/lower/chains.h"
 #include "passes/lower/context.h"
+#include "passes/lower/fuse_attention.h"
 #include "passes/lower/fuse_codes.h"
 #include "passes/lower/fuse_maps.h"
 #include "passes/lower/fused.h"
@@ -172,6 +173,7 @@ Status fuse(Lowered& lowered) {
   constexpr Rule kBehindProducts[] = {{"fuse_function", fuse_function}};
   OCTET_TRY(fuse_by(kAroundRows, lowered.graph, lowered.notes));
   OCTET_TRY(fuse_maps(lowered.graph, lowered.notes));
+  OCTET_TRY(fuse_attention(lowered.graph, lowered.notes));
   OCTET_TRY(fuse_by(kBehindProducts, lowered.graph, lowered.notes));
   return fuse_codes(lowered.graph, lowered.notes);
 }

@@ -41,7 +41,7 @@ struct LowerOptions {
   /// false: every Q and DQ stays where it is and products are float, as the file says it literally;
   /// only what is float gets octet's own operators.
   bool integer = true;
-  /// false: elementwise nodes stay apart. The bits are the same.
+  /// false: elementwise nodes and the steps of attention stay apart. The bits are the same.
   bool fuse = true;
 };
 

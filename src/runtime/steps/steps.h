@@ -8,6 +8,7 @@ namespace octet::runtime {
 
 PrepareFn prepare_add_codes;
 PrepareFn prepare_arg_best;
+PrepareFn prepare_attention;
 PrepareFn prepare_average_pool;
 PrepareFn prepare_cast;
 PrepareFn prepare_compare;
