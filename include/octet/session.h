@@ -36,6 +36,14 @@ struct SessionOptions {
 
 class Session;
 
+/// What the sizes that a context has seen made necessary, apart from the bodies of If, Loop and
+/// Scan.
+struct PlanCounts {
+  int64_t plans = 0;    ///< 1 for all sizes, and 1 for each part that follows once data tells sizes
+  int64_t bindings = 0; ///< of a plan to sizes; those of the last few are kept
+  int64_t layouts = 0;  ///< of memory: made again when a value has no room where it was
+};
+
 /// One thread's place to run a session: activations and plans. Not thread-safe; make one for each
 /// thread that runs. Contexts of one session may run at the same time.
 class SessionContext {
@@ -45,7 +53,8 @@ class SessionContext {
   ~SessionContext();
 
   /// One tensor for each graph input. The outputs are views into the context, valid until the next
-  /// run or reserve. Allocates nothing for shapes that were run before. Errors name the
+  /// run or reserve. Allocates nothing for the shapes of the last eight runs that differed. Errors
+  /// name the
   /// input with both types or shapes.
   Result<std::span<const Tensor>> run(std::span<const Tensor> inputs);
   /// The same into memory of the caller's: one place for each graph output, of just its size.
@@ -57,12 +66,15 @@ class SessionContext {
   /// Session::plan(): 0 for a node that takes no step of its own. Reading the clock adds some 50 ns
   /// to a step.
   Result<std::vector<double>> profile(std::span<const Tensor> inputs, int runs);
-  /// Plans for these input shapes now rather than in the first run. The plans of a context share
-  /// one block of memory, as large as the largest needs; a few are kept, the least recently used
-  /// goes.
+  /// Makes the plan, and room for inputs of these shapes, now rather than in the first run. All
+  /// sizes share one plan and one block of memory, laid out for the largest that a value ever had.
+  /// Inputs of other shapes are bound to it: what depends on their sizes is worked out anew, which
+  /// takes microseconds a node and, where every value fits into its place, no more memory.
+  /// Reserve the largest shapes first.
   Status reserve(std::span<const Shape> shapes);
   /// Size of that block.
   size_t arena_bytes() const;
+  PlanCounts plan_counts() const;
 
  private:
   friend class Session;

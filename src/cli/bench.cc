@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/bench_sizes.h"
 #include "cli/command.h"
 #include "cli/input_files.h"
 #include "cli/models.h"
@@ -39,6 +40,9 @@ class Bench final : public Command {
     app.add_option("model", model_, "model folder or ONNX file")->required();
     add_list_option(app, "--shape", shapes_,
                     "NAME=1x128, once for each input; open sizes count as 1");
+    add_list_option(app, "--sizes", sizes_,
+                    "NAME=8:256 or NAME=8:256:4, for open sizes of the inputs: run at sizes drawn "
+                    "at random and say what a new size costs (native)");
     add_input_options(app, files_, archive_);
     add_number_option(app, "--seconds", seconds_, "how long to measure; one run at least", 0, 3600)
         ->capture_default_str();
@@ -48,16 +52,23 @@ class Bench final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    for (const auto& [asked, option] : {std::pair{plan_, "--plan"}, {profile_, "--profile"}})
+    for (const auto& [asked, option] :
+         {std::pair{plan_, "--plan"}, {profile_, "--profile"}, {!sizes_.empty(), "--sizes"}})
       if (asked && executor_ != "native")
         return error("{} is of the native executor, --executor is {}; leave one out", option,
                      executor_);
     const bool from_files = !files_.empty() || !archive_.empty();
     if (from_files && !shapes_.empty())
       return error("--shape is for random inputs, and inputs were given; leave one out");
+    if (!sizes_.empty() && (from_files || !shapes_.empty() || profile_))
+      return error("--sizes draws the inputs of each run; leave out {}", profile_ ? "--profile"
+                                                                         : shapes_.empty()
+                                                                             ? "the inputs"
+                                                                             : "--shape");
     const auto begin = Clock::now();
     const Graph graph = OCTET_TRY(open_model(model_, common));
     Runner runner = OCTET_TRY_WITH(make_runner(graph, common), model_);
+    if (!sizes_.empty()) return run_sizes(common, graph, *runner.session);
     const std::vector<Tensor> inputs = OCTET_TRY_WITH(
         from_files ? read_inputs(graph, files_, archive_) : made_inputs(graph, common), model_);
     const auto first = Clock::now();
@@ -86,6 +97,15 @@ class Bench final : public Command {
       return ok_status();
     }
   };
+
+  Result<Answer> run_sizes(const Common& common, const Graph& graph, const Session& session) const {
+    const auto ranges = OCTET_TRY(parse_size_ranges(graph, sizes_));
+    if (plan_) print_plan(session);
+    const SizeTimes times =
+        OCTET_TRY_WITH(time_sizes(session, graph, ranges, seconds_, common.seed), model_);
+    fmt::print("{}", common.json ? json(times) + "\n" : text(times));
+    return Answer::kDone;
+  }
 
   Result<Runner> make_runner(const Graph& graph, const Common& common) const {
     Runner out;
@@ -175,7 +195,7 @@ class Bench final : public Command {
   }
 
   std::string model_, executor_ = "native";
-  std::vector<std::string> shapes_, files_;
+  std::vector<std::string> shapes_, sizes_, files_;
   std::string archive_;
   double seconds_ = 2;
   bool plan_ = false, profile_ = false;

@@ -67,8 +67,7 @@ bool contradict(const TypeInfo& a, const TypeInfo& b) {
   return false;
 }
 
-/// What the operators say, and what is declared where they leave something open. `trusted` becomes
-/// true when that brings a size.
+/// As filled_in. `trusted` becomes true when what is declared brings a size.
 TypeInfo filled(const TypeInfo& declared, TypeInfo inferred, bool& trusted) {
   const bool computes_tensor = inferred.type != DType::kUndefined || inferred.shape;
   if (!inferred.opaque.empty() || (!declared.opaque.empty() && computes_tensor)) return inferred;
@@ -108,7 +107,7 @@ class Inference {
                    n.domain);
     }
     const std::vector<OutputInfo> outputs =
-        OCTET_TRY_WITH(outputs_of(g, n), fmt::format("node {}", label(g, n)));
+        OCTET_TRY_WITH(outputs_of(g, n, found_.elements), fmt::format("node {}", label(g, n)));
     const std::vector<ValueId> out_ids = n.outputs;
     for (size_t k = 0; k < out_ids.size() && k < outputs.size(); ++k) {
       if (!out_ids[k].valid()) continue;
@@ -129,12 +128,13 @@ class Inference {
     found_.elements = elements;
   }
 
-  Result<std::vector<OutputInfo>> outputs_of(const Graph& g, const Node& n) {
+  Result<std::vector<OutputInfo>>
+  outputs_of(const Graph& g, const Node& n, const KnownElements& elements) {
     const OpDef* op = find_op(n.domain, n.op_type);
     if (!op) return std::vector<OutputInfo>(n.outputs.size());
     InferContext context{.node = n, .version = g.opset(n.domain), .inputs = {}, .infer_body = {}};
     for (const ValueId in : n.inputs)
-      context.inputs.push_back(describe(g, in, &found_.elements));
+      context.inputs.push_back(describe(g, in, &elements));
     context.infer_body = [this, &g, &n](const Graph& body, std::span<const TypeInfo> types) {
       into_bodies_[&body].assign(types.begin(), types.end());
       return this->body(g, n, body, types);
@@ -203,15 +203,18 @@ Result<Inferred> infer(Graph& graph, const KnownElements& told) {
 
 Result<std::vector<OutputInfo>>
 infer_outputs(const Graph& graph, NodeId node, const KnownElements& elements) {
-  Inference inference(UnknownOp::kIgnore, 0);
-  inference.tell(elements);
-  return inference.outputs_of(graph, graph.node(node));
+  return Inference(UnknownOp::kIgnore, 0).outputs_of(graph, graph.node(node), elements);
+}
+
+TypeInfo filled_in(const TypeInfo& declared, TypeInfo inferred) {
+  bool trusted = false;
+  return filled(declared, std::move(inferred), trusted);
 }
 
 BodyTypes types_into_bodies(const Graph& graph, const Node& node) {
   Inference inference(UnknownOp::kIgnore, 0);
   // A branch that does not fit has its types all the same.
-  static_cast<void>(inference.outputs_of(graph, node));
+  static_cast<void>(inference.outputs_of(graph, node, {}));
   return inference.take_body_types();
 }
 

@@ -46,6 +46,8 @@ Result<Inferred> infer(Graph& graph, const KnownElements& told = {});
 /// What the operator of one node says of its outputs when `elements` are known.
 Result<std::vector<OutputInfo>>
 infer_outputs(const Graph& graph, NodeId node, const KnownElements& elements);
+/// What an operator says of a value, and what is declared where it leaves something open.
+TypeInfo filled_in(const TypeInfo& declared, TypeInfo inferred);
 /// The types that a node gives to the inputs of its bodies, from those of its own inputs.
 using BodyTypes = std::map<const Graph*, std::vector<TypeInfo>>;
 BodyTypes types_into_bodies(const Graph& graph, const Node& node);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace octet::runtime {
 
@@ -34,6 +35,25 @@ ArenaPlan plan_arena(std::span<const Lifetime> values) {
     placed.insert(after, i);
   }
   return plan;
+}
+
+Layout::Layout(std::vector<Lifetime> values)
+    : values_(std::move(values)), places_(plan_arena(values_)) {}
+
+bool Layout::fits(std::span<const Lifetime> values) const {
+  return std::equal(
+      values.begin(), values.end(), values_.begin(), values_.end(),
+      [](const Lifetime& a, const Lifetime& b) { return a.first == b.first && a.last == b.last; });
+}
+
+bool Layout::hold(std::span<const Lifetime> values) {
+  bool grown = false;
+  for (size_t i = 0; i < values.size(); ++i) {
+    grown = grown || values[i].size_bytes > values_[i].size_bytes;
+    values_[i].size_bytes = std::max(values_[i].size_bytes, values[i].size_bytes);
+  }
+  if (grown) places_ = plan_arena(values_);
+  return grown;
 }
 
 } // namespace octet::runtime

@@ -22,4 +22,20 @@ struct ArenaPlan {
 /// First fit, largest first.
 ArenaPlan plan_arena(std::span<const Lifetime> values);
 
+/// Places for values whose sizes change from run to run while their lifetimes stay: each is as
+/// large as its value ever was.
+class Layout {
+ public:
+  explicit Layout(std::vector<Lifetime> values);
+  /// Whether these are as many values that live as long.
+  bool fits(std::span<const Lifetime> values) const;
+  /// Makes room for values that fit(); true where the places had to change.
+  bool hold(std::span<const Lifetime> values);
+  const ArenaPlan& places() const { return places_; }
+
+ private:
+  std::vector<Lifetime> values_; ///< as large as they ever were
+  ArenaPlan places_;
+};
+
 } // namespace octet::runtime

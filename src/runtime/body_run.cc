@@ -71,19 +71,13 @@ Result<std::span<const Tensor>> BodyRun::operator()(std::span<const Tensor> inpu
   for (const size_t i : body_->captures)
     given.push_back(captured[i].aligned());
   OCTET_TRY(check_types(prepared->graph, given));
-  Plan* plan = plans_.find([&](const Plan& p) { return p.fits(given, Outputs::kKept); });
-  if (plan == nullptr) {
-    std::vector<Shape> shapes;
-    shapes.reserve(given.size());
-    for (const Tensor& t : given)
-      shapes.push_back(t.shape());
-    plan = OCTET_TRY(plans_.add(OCTET_TRY(Plan::make(prepared, shapes, Outputs::kKept))));
-  }
+  if (!plan_) plan_ = std::make_unique<Plan>(prepared);
+  Binding* binding = OCTET_TRY(plan_->at(given, Outputs::kKept));
   std::vector<const std::byte*> bytes;
   bytes.reserve(given.size());
   for (const Tensor& t : given)
     bytes.push_back(slot_of(t));
-  return plan->run(bytes, parallel);
+  return binding->run(bytes, parallel);
 }
 
 } // namespace octet::runtime

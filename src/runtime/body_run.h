@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/plan_set.h"
+#include "runtime/plan.h"
 
 namespace octet::runtime {
 
@@ -35,7 +35,7 @@ class BodyRun {
 
  private:
   const PreparedBody* body_;
-  PlanSet plans_;
+  std::unique_ptr<Plan> plan_; ///< made in the first run
 };
 
 } // namespace octet::runtime

@@ -20,8 +20,8 @@ std::vector<bool> fully_known(const Graph& graph, const KnownElements& elements)
   return known;
 }
 
-/// By value id: what follows from constants and the shapes of values, so that plans compute it when
-/// they are made.
+} // namespace
+
 std::vector<bool> made_of_shapes(const Graph& g, std::span<const NodeId> order) {
   std::vector<bool> out(static_cast<size_t>(g.value_bound()), false);
   for (const ValueId v : g.constants())
@@ -38,8 +38,6 @@ std::vector<bool> made_of_shapes(const Graph& g, std::span<const NodeId> order) 
   }
   return out;
 }
-
-} // namespace
 
 std::vector<bool> needed_values(const Graph& g,
                                 std::span<const NodeId> order,

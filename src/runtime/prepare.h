@@ -33,6 +33,9 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph, Isa isa)
 std::unique_ptr<Evaluation>
 evaluation_of(const PreparedGraph& prepared, const Graph& shaped, const Node& node);
 
+/// By value id: what follows from constants and the shapes of values, so that plans compute it when
+/// they are bound.
+std::vector<bool> made_of_shapes(const Graph& graph, std::span<const NodeId> order);
 /// By value id: what some step must make. Not what `is_known` says.
 std::vector<bool> needed_values(const Graph& graph,
                                 std::span<const NodeId> order,

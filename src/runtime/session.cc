@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "core/cpu.h"
@@ -14,7 +15,7 @@
 #include "core/fp_env.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
-#include "runtime/plan_set.h"
+#include "runtime/plan.h"
 #include "runtime/slot.h"
 #include "runtime/workers.h"
 
@@ -69,16 +70,21 @@ struct Session::Impl {
 
 struct SessionContext::Impl {
   std::shared_ptr<Session::Impl> session;
-  runtime::PlanSet plans;
+  std::optional<runtime::Plan> plan; ///< made when sizes are first told
   /// Bytes of the inputs of a run; copies of those that are not aligned.
   std::vector<const std::byte*> inputs;
   std::vector<std::shared_ptr<Buffer>> aligned;
   /// The workers have the scratch memory that the plans need.
   bool settled = false;
 
-  Result<runtime::Plan*> plan_for(std::span<const Shape> shapes, runtime::Outputs outputs) {
-    settled = false;
-    return plans.add(OCTET_TRY(runtime::Plan::make(session->prepared, shapes, outputs)));
+  /// For inputs or shapes, which the graph has as many of.
+  template <class T>
+  Result<runtime::Binding*> at(std::span<const T> sizes, runtime::Outputs outputs) {
+    if (!plan) plan.emplace(session->prepared);
+    const int64_t before = plan->counts().bindings;
+    runtime::Binding* found = OCTET_TRY(plan->at(sizes, outputs));
+    settled = settled && plan->counts().bindings == before;
+    return found;
   }
 
   Status check(std::span<const Tensor> given) const {
@@ -90,22 +96,11 @@ struct SessionContext::Impl {
     return ok_status();
   }
 
-  /// A plan whose shapes are those of the inputs, made if there is none.
-  Result<runtime::Plan*> find(std::span<const Tensor> given, runtime::Outputs outputs) {
-    if (runtime::Plan* found =
-            plans.find([&](const runtime::Plan& plan) { return plan.fits(given, outputs); }))
-      return found;
-    std::vector<Shape> shapes;
-    for (const Tensor& t : given)
-      shapes.push_back(t.shape());
-    return plan_for(shapes, outputs);
-  }
-
-  /// What comes before a run: inputs that fit, aligned, and a plan for them.
-  Result<runtime::Plan*> prepare(std::span<const Tensor> given, runtime::Outputs outputs) {
+  /// What comes before a run: inputs that fit, aligned, and a binding to their sizes.
+  Result<runtime::Binding*> prepare(std::span<const Tensor> given, runtime::Outputs outputs) {
     OCTET_TRY(check(given));
     OCTET_TRY(align(given));
-    return find(given, outputs);
+    return at(given, outputs);
   }
 
   /// Fills `inputs`.
@@ -128,11 +123,11 @@ struct SessionContext::Impl {
   }
 
   Result<std::span<const Tensor>> run(std::span<const Tensor> given) {
-    runtime::Plan* plan = OCTET_TRY(prepare(given, runtime::Outputs::kKept));
+    runtime::Binding* binding = OCTET_TRY(prepare(given, runtime::Outputs::kKept));
     const FpEnvGuard guard;
     runtime::Workers& workers = *session->workers;
     const ThreadPool::KeepAwake awake(workers.own_pool());
-    auto outputs = plan->run(inputs, workers.loop());
+    auto outputs = binding->run(inputs, workers.loop());
     if (outputs.ok() && !settled) workers.settle();
     settled = outputs.ok();
     return outputs;
@@ -143,7 +138,7 @@ struct SessionContext::Impl {
     std::vector<double> ms(prepared.planned.size(), 0.0);
     const int times = std::max(runs, 1);
     const double share = 1e-6 / times;
-    runtime::Plan* plan = OCTET_TRY(prepare(given, runtime::Outputs::kKept));
+    OCTET_TRY(prepare(given, runtime::Outputs::kKept));
     plan->set_clock([&](NodeId node, std::chrono::nanoseconds took) {
       ms[prepared.planned_at[static_cast<size_t>(node.index)]] +=
           share * static_cast<double>(took.count());
@@ -159,10 +154,10 @@ struct SessionContext::Impl {
   }
 
   Status stream(std::span<const Tensor> given, const OutputTap& tap) {
-    runtime::Plan* plan = OCTET_TRY(prepare(given, runtime::Outputs::kHandedOver));
+    runtime::Binding* binding = OCTET_TRY(prepare(given, runtime::Outputs::kHandedOver));
     const FpEnvGuard guard;
     // The workers may sleep while the tap works.
-    return plan->stream(inputs, session->workers->loop(), tap);
+    return binding->stream(inputs, session->workers->loop(), tap);
   }
 };
 
@@ -175,18 +170,18 @@ Status SessionContext::reserve(std::span<const Shape> shapes) {
   if (shapes.size() != impl_->session->prepared->graph.inputs().size())
     return error("the model has {} inputs but got {} shapes",
                  impl_->session->prepared->graph.inputs().size(), shapes.size());
-  const auto fits = [&](const runtime::Plan& plan) {
-    return plan.fits(shapes, runtime::Outputs::kKept);
-  };
-  if (impl_->plans.find(fits) != nullptr) return ok_status();
   return guarded(kUseSmallerBatch, [&]() -> Status {
-    OCTET_TRY(impl_->plan_for(shapes, runtime::Outputs::kKept));
+    OCTET_TRY(impl_->at(shapes, runtime::Outputs::kKept));
     return ok_status();
   });
 }
 
 size_t SessionContext::arena_bytes() const {
-  return impl_->plans.arena_bytes();
+  return impl_->plan ? impl_->plan->arena_bytes() : 0;
+}
+
+PlanCounts SessionContext::plan_counts() const {
+  return impl_->plan ? impl_->plan->counts() : PlanCounts{};
 }
 
 Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inputs) {

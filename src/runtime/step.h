@@ -33,11 +33,19 @@ enum class StepEnd : uint8_t {
   kOtherShape, ///< its operator gave another type or shape than was planned
 };
 
+struct Operand;
+
 /// A node bound to shapes. What can go wrong with a kernel is found when it is bound; only the
 /// reference of an operator may fail while it runs. Kernels allocate nothing.
 class Step {
  public:
   virtual ~Step() = default;
+  /// The same node bound to other shapes, where runs have left something in this step that it can
+  /// use; null: it is bound anew. Only one of the two runs at a time.
+  virtual std::unique_ptr<Step> again(std::span<const Operand> /*inputs*/,
+                                      std::span<const Operand> /*outputs*/) const {
+    return nullptr;
+  }
   /// Memory that the threads of its loops share while it runs, from loop to loop.
   virtual size_t shared_bytes() const { return 0; }
   /// `shared`: so many bytes of the plan's own, aligned to 64, contents unspecified.

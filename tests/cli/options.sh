@@ -113,6 +113,19 @@ refused 'unknown executor "referenc"; did you mean "reference"?' "$octet" bench 
 refused "--plan is of the native executor" "$octet" bench one.onnx --executor reference --plan
 refused "--profile is of the native executor" "$octet" bench one.onnx --executor reference --profile
 
+"$octet" bench one.onnx --sizes N=2:20:3 --seconds 0.05 --json >bench.json
+grep -qF '"plans": 1,' bench.json || fail "sizes need no more than one plan: $(cat bench.json)"
+grep -qF '"layouts": 1,' bench.json || fail "sizes up to the largest need no other layout: $(cat bench.json)"
+python3 -c 'import json; s = {r["sizes"]["N"] for r in json.load(open("bench.json"))["runs"]}; assert s == set(range(2, 21, 3)), s'
+"$octet" bench one.onnx --sizes N=1:1 --seconds 0 >out.txt
+grep -qF "1 run; 1 plan, 1 binding, memory laid out 1 time" out.txt || fail "bench --sizes: $(cat out.txt)"
+for sizes in N N=4 N=0:4 N=5:4 N=1:4:0 N=1:4:1:1 N=1:x; do
+  refused "--sizes \"$sizes\": write NAME=LOW:HIGH" "$octet" bench one.onnx --sizes $sizes
+done
+refused 'no input has an open size "M"; known are N' "$octet" bench one.onnx --sizes M=1:4
+refused "leave out --shape" "$octet" bench one.onnx --sizes N=1:4 --shape x=1x2
+refused "--sizes is of the native executor" "$octet" bench one.onnx --executor reference --sizes N=1:4
+
 # Names and files that are something else.
 refused 'unknown target "tensorrt"; did you mean "tensorrt-11' "$octet" check one.onnx --target tensorrt
 refused 'unknown target "onnxruntime-"; did you mean "onnxruntime-1.' "$octet" check one.onnx --target onnxruntime-

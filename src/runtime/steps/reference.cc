@@ -69,10 +69,13 @@ class ReferenceStep final : public Step {
   ReferenceStep(const std::shared_ptr<const ReferenceNode>& of,
                 std::span<const Operand> in,
                 std::span<const Operand> out)
-      : evaluation_(std::make_unique<ReferenceEvaluation>(of)),
-        inputs_(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(of->node.inputs.size())),
-        captures_(in.begin() + static_cast<std::ptrdiff_t>(of->node.inputs.size()), in.end()),
-        out_(out.begin(), out.end()) {}
+      : ReferenceStep(std::make_shared<ReferenceEvaluation>(of), of->node.inputs.size(), in, out) {}
+
+  /// With the plans that its bodies have.
+  std::unique_ptr<Step> again(std::span<const Operand> in,
+                              std::span<const Operand> out) const override {
+    return std::unique_ptr<Step>(new ReferenceStep(evaluation_, inputs_.size(), in, out));
+  }
 
   Result<StepEnd> run(Slots slots, std::byte*, ParallelFor& parallel) const override {
     const std::vector<Tensor> captures = OCTET_TRY(view(captures_, slots));
@@ -95,6 +98,15 @@ class ReferenceStep final : public Step {
   }
 
  private:
+  ReferenceStep(std::shared_ptr<ReferenceEvaluation> evaluation,
+                size_t inputs,
+                std::span<const Operand> in,
+                std::span<const Operand> out)
+      : evaluation_(std::move(evaluation)),
+        inputs_(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(inputs)),
+        captures_(in.begin() + static_cast<std::ptrdiff_t>(inputs), in.end()),
+        out_(out.begin(), out.end()) {}
+
   static Result<std::vector<Tensor>> view(const std::vector<Operand>& operands, Slots slots) {
     std::vector<Tensor> out;
     out.reserve(operands.size());
@@ -103,7 +115,7 @@ class ReferenceStep final : public Step {
     return out;
   }
 
-  std::unique_ptr<ReferenceEvaluation> evaluation_;
+  std::shared_ptr<ReferenceEvaluation> evaluation_;
   std::vector<Operand> inputs_, captures_, out_;
 };
 

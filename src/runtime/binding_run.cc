@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a plan: its steps, what data tells about extents, and the rest.
+// Running a binding: its steps, what data tells about extents, and the rest.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 
+#include "core/check.h"
 #include "core/format.h"
 #include "core/threads.h"
 #include "graph/label.h"
 #include "runtime/plan.h"
-#include "runtime/plan_set.h"
 
 namespace octet::runtime {
 
@@ -32,20 +32,20 @@ class Timing {
 
 } // namespace
 
-void Plan::feed(std::span<const std::byte* const> inputs) {
+void Binding::feed(std::span<const std::byte* const> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i)
     for (const int32_t v : given_views_[i])
       slots_[static_cast<size_t>(v)] = const_cast<std::byte*>(inputs[i]);
 }
 
-Status Plan::run_step(size_t step, ParallelFor& parallel) {
+Status Binding::run_step(size_t step, ParallelFor& parallel) {
   const auto where = [&] {
-    return fmt::format("node {}",
-                       label(prepared_->graph, prepared_->graph.node(step_nodes_[step])));
+    return fmt::format(
+        "node {}", label(plan_->prepared().graph, plan_->prepared().graph.node(steps_[step].node)));
   };
-  const Timing timing(clock_, step_nodes_[step]);
+  const Timing timing(plan_->clock(), steps_[step].node);
   const StepEnd end =
-      OCTET_TRY_WITH(steps_[step]->run(slots_, shared_places_[step], parallel), where());
+      OCTET_TRY_WITH(steps_[step].step->run(slots_, shared_places_[step], parallel), where());
   timing.done();
   if (end == StepEnd::kDone) return ok_status();
   return Error("an output is not of the type and shape that were planned", ErrorCode::kInternal)
@@ -53,7 +53,7 @@ Status Plan::run_step(size_t step, ParallelFor& parallel) {
 }
 
 /// One output, copied to its place where it lies elsewhere.
-const Tensor& Plan::output(size_t index) {
+const Tensor& Binding::output(size_t index) {
   const Output& o = output_places_[index];
   Tensor& out = outputs_[index];
   std::byte* from = slots_[static_cast<size_t>(o.value)];
@@ -64,10 +64,10 @@ const Tensor& Plan::output(size_t index) {
   return out;
 }
 
-Result<std::span<const Tensor>> Plan::run(std::span<const std::byte* const> inputs,
-                                          ParallelFor& parallel) {
+Result<std::span<const Tensor>> Binding::run(std::span<const std::byte* const> inputs,
+                                             ParallelFor& parallel) {
   if (!open_.empty()) {
-    results_.resize(prepared_->graph.outputs().size());
+    results_.resize(plan_->prepared().graph.outputs().size());
     OCTET_TRY(run_into(inputs, parallel, results_));
     return std::span<const Tensor>(results_);
   }
@@ -79,9 +79,9 @@ Result<std::span<const Tensor>> Plan::run(std::span<const std::byte* const> inpu
   return std::span<const Tensor>(outputs_);
 }
 
-Status Plan::run_into(std::span<const std::byte* const> inputs,
-                      ParallelFor& parallel,
-                      std::vector<Tensor>& results) {
+Status Binding::run_into(std::span<const std::byte* const> inputs,
+                         ParallelFor& parallel,
+                         std::vector<Tensor>& results) {
   feed(inputs);
   for (size_t s = 0; s < steps_.size(); ++s)
     OCTET_TRY(run_step(s, parallel));
@@ -89,13 +89,13 @@ Status Plan::run_into(std::span<const std::byte* const> inputs,
     results[output_places_[k].index] = output(k);
   if (open_.empty()) return ok_status();
   std::vector<const std::byte*> handed_on;
-  Plan* next = OCTET_TRY(rest(parallel, handed_on));
+  Binding* next = OCTET_TRY(rest(parallel, handed_on));
   return next->run_into(handed_on, parallel, results);
 }
 
-Status Plan::stream(std::span<const std::byte* const> inputs,
-                    ParallelFor& parallel,
-                    const OutputTap& tap) {
+Status Binding::stream(std::span<const std::byte* const> inputs,
+                       ParallelFor& parallel,
+                       const OutputTap& tap) {
   feed(inputs);
   size_t next = 0;
   for (int s = -1; s < static_cast<int>(steps_.size()); ++s) {
@@ -105,17 +105,17 @@ Status Plan::stream(std::span<const std::byte* const> inputs,
   }
   if (open_.empty()) return ok_status();
   std::vector<const std::byte*> handed_on;
-  Plan* after = OCTET_TRY(rest(parallel, handed_on));
+  Binding* after = OCTET_TRY(rest(parallel, handed_on));
   return after->stream(handed_on, parallel, tap);
 }
 
 /// Elements of the node's small integer inputs that no shape told.
-KnownElements Plan::readable(const Node& node) const {
+KnownElements Binding::readable(const Shapes& shapes, const Node& node) const {
   constexpr int64_t kMaxElements = 64;
   KnownElements out;
   for (const ValueId v : node.inputs) {
-    if (!v.valid() || known_.count(v.index) != 0 || shaped_->constant(v)) continue;
-    const auto operand = this->operand(*shaped_, v);
+    if (!v.valid() || shapes.known(v) != nullptr || shapes.graph().constant(v)) continue;
+    const auto operand = shapes.operand(v);
     if (!operand.ok() || operand->shape.size() > 1 || operand->count() > kMaxElements) continue;
     if (operand->type != DType::kInt64 && operand->type != DType::kInt32) continue;
     const auto tensor = tensor_at(*operand, slots_);
@@ -126,16 +126,16 @@ KnownElements Plan::readable(const Node& node) const {
   return out;
 }
 
-/// Whether elements of a node's inputs tell the extents of its outputs: then it is planned like
+/// Whether elements of a node's inputs tell the extents of its outputs: then it is bound like
 /// others once they are read.
-bool Plan::foretold(const Open& open, Told& told) const {
-  const Node& node = shaped_->node(open.node);
-  const KnownElements read = readable(node);
+bool Binding::foretold(const Shapes& shapes, const Open& open, Told& told) const {
+  const Node& node = shapes.graph().node(open.node);
+  const KnownElements read = readable(shapes, node);
   if (read.empty()) return false;
-  KnownElements all = elements_;
+  KnownElements all = shapes.elements();
   for (const auto& [id, dims] : read)
     all.insert_or_assign(id, dims);
-  const auto outputs = infer_outputs(*shaped_, open.node, all);
+  const auto outputs = infer_outputs(shapes.graph(), open.node, all);
   if (!outputs.ok()) return false;
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     if (!node.outputs[k].valid()) continue;
@@ -152,22 +152,23 @@ bool Plan::foretold(const Open& open, Told& told) const {
   return true;
 }
 
-Status Plan::evaluate(const Open& open, ParallelFor& parallel, Told& told) {
-  const Node& node = shaped_->node(open.node);
+Status
+Binding::evaluate(const Shapes& shapes, const Open& open, ParallelFor& parallel, Told& told) {
+  const Node& node = shapes.graph().node(open.node);
   std::vector<Tensor> inputs, captures;
   for (const ValueId v : node.inputs)
-    inputs.push_back(v.valid() ? OCTET_TRY(tensor_at(OCTET_TRY(operand(*shaped_, v)), slots_))
+    inputs.push_back(v.valid() ? OCTET_TRY(tensor_at(OCTET_TRY(shapes.operand(v)), slots_))
                                : Tensor{});
   for (const ValueId v : node.captures)
-    captures.push_back(OCTET_TRY(tensor_at(OCTET_TRY(operand(*shaped_, v)), slots_)));
-  const Timing timing(clock_, open.node);
+    captures.push_back(OCTET_TRY(tensor_at(OCTET_TRY(shapes.operand(v)), slots_)));
+  const Timing timing(plan_->clock(), open.node);
   std::vector<Tensor> results =
       OCTET_TRY((*open.evaluation)(std::move(inputs), captures, parallel));
   timing.done();
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     if (!node.outputs[k].valid()) continue;
     if (k >= results.size() || results[k].empty())
-      return error("gave no output {} (\"{}\")", k, shaped_->value(node.outputs[k]).name);
+      return error("gave no output {} (\"{}\")", k, shapes.graph().value(node.outputs[k]).name);
     Tensor one = results[k].aligned();
     told.key.push_back(-1 - static_cast<int64_t>(one.type()));
     told.key.push_back(one.rank());
@@ -179,37 +180,70 @@ Status Plan::evaluate(const Open& open, ParallelFor& parallel, Told& told) {
   return ok_status();
 }
 
-Result<Plan*> Plan::rest(ParallelFor& parallel, std::vector<const std::byte*>& inputs) {
+Start Binding::start_of_rest() const {
+  Start start{.typed = typed_,
+              .given = handed_on_,
+              .elements = told_.elements,
+              .nodes = {},
+              .outputs = left_outputs_};
+  start.elements.insert(elements_.begin(), elements_.end());
+  start.typed.insert(start.typed.end(), told_.made.begin(), told_.made.end());
+  for (const Given& made : told_.made)
+    start.given.push_back(made.id);
+  for (const NodeId id : left_)
+    if (std::find(told_.done.begin(), told_.done.end(), id) == told_.done.end())
+      start.nodes.push_back(id);
+  return start;
+}
+
+Result<Binding*> Binding::rest(ParallelFor& parallel, std::vector<const std::byte*>& inputs) {
+  const Shapes& shapes = *OCTET_TRY(plan_->shapes_for(typed_, elements_));
   told_ = Told{};
+  told_.key = key_;
   for (const Open& open : open_) {
     const auto where = [&] {
-      return fmt::format("node {}", label(*shaped_, shaped_->node(open.node)));
+      return fmt::format("node {}", label(shapes.graph(), shapes.graph().node(open.node)));
     };
-    if (!foretold(open, told_)) OCTET_TRY_WITH(evaluate(open, parallel, told_), where());
+    if (!foretold(shapes, open, told_))
+      OCTET_TRY_WITH(evaluate(shapes, open, parallel, told_), where());
   }
-  Plan* found = rests_->find([&](const Plan& plan) { return plan.key_ == told_.key; });
-  if (found == nullptr) {
-    Start start{.shaped = *shaped_,
-                .given = handed_on_,
-                .elements = told_.elements,
-                .nodes = {},
-                .outputs = left_outputs_,
-                .depth = depth_ + 1};
-    start.elements.insert(told_before_.begin(), told_before_.end());
-    start.given.insert(start.given.end(), told_.made.begin(), told_.made.end());
-    for (const NodeId id : left_)
-      if (std::find(told_.done.begin(), told_.done.end(), id) == told_.done.end())
-        start.nodes.push_back(id);
-    auto made = OCTET_TRY(build(prepared_, std::move(start), outputs_are_));
-    made->key_ = told_.key;
-    found = OCTET_TRY(rests_->add(std::move(made)));
-  }
-  found->set_clock(clock_);
-  for (const Given& given : handed_on_)
-    inputs.push_back(slots_[static_cast<size_t>(given.id.index)]);
+  Binding* found = OCTET_TRY(plan_->rest(told_.key, outputs_are_, [&] { return start_of_rest(); }));
+  for (const ValueId id : handed_on_)
+    inputs.push_back(slots_[static_cast<size_t>(id.index)]);
   for (const Tensor& t : told_.tensors)
     inputs.push_back(slot_of(t));
   return found;
+}
+
+Status Binding::attach(const std::shared_ptr<Buffer>& arena) {
+  OCTET_CHECK(arena->bytes().size() >= arena_bytes_);
+  arena_ = arena;
+  slots_.assign(storage_.size(), nullptr);
+  for (const Placed& p : placed_)
+    slots_[p.value] = arena->writable() + p.offset_bytes;
+  for (auto& [value, tensor] : strings_)
+    slots_[value] = string_slot(tensor);
+  shared_places_.assign(steps_.size(), nullptr);
+  for (const Shared& s : shared_)
+    shared_places_[s.step] = arena->writable() + s.offset_bytes;
+  const std::vector<Tensor>& constants = plan_->prepared().constants;
+  for (size_t i = 0; i < constants.size(); ++i)
+    if (!constants[i].empty()) slots_[i] = slot_of(constants[i]);
+  for (const auto& [value, tensor] : known_)
+    slots_[value] = slot_of(tensor);
+  for (size_t i = 0; i < storage_.size(); ++i)
+    slots_[i] = slots_[static_cast<size_t>(storage_[i])];
+  outputs_.clear();
+  for (const Output& o : output_places_)
+    outputs_.push_back(o.type == DType::kString
+                           ? Tensor{}
+                           : OCTET_TRY(Tensor::view(o.type, o.shape, arena, o.offset_bytes)));
+  return ok_status();
+}
+
+void Binding::detach() {
+  outputs_.clear();
+  arena_ = nullptr;
 }
 
 } // namespace octet::runtime
