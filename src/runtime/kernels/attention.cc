@@ -60,7 +60,7 @@ class FloatPart {
  public:
   FloatPart(int64_t n, int64_t k, int64_t rows, bool across, Isa isa)
       : n_(n), k_(k), kernels_(float_tile_kernels(isa, n)),
-        in_place_(across && rows <= kFloatTileRows && n % kernels_.width == 0 && k > 0) {}
+        in_place_(across && rows <= kernels_.rows && n % kernels_.width == 0 && k > 0) {}
 
   int64_t bytes() const {
     return in_place_ ? 0 : round_up(n_, kernels_.width) * k_ * int64_t{sizeof(float)};
