@@ -17,6 +17,7 @@ ArenaPlan plan_arena(std::span<const Lifetime> values) {
                    [&](size_t a, size_t b) { return values[a].size_bytes > values[b].size_bytes; });
   std::vector<size_t> placed; // in order of offset
   for (const size_t i : order) {
+    if (values[i].size_bytes == 0) break; // so are all that follow
     const size_t size = (values[i].size_bytes + kAlignment - 1) / kAlignment * kAlignment;
     size_t at = 0;
     for (const size_t other : placed) {

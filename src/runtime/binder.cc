@@ -121,10 +121,8 @@ Status Binder::list_steps(Work& work, const Start& start) {
         if (v.valid()) read[static_cast<size_t>(v.index)] = true;
     const std::vector<Operand> in = ready_operands(work, node);
     const bool ready = !in.empty() || (node.inputs.empty() && node.captures.empty());
-    const bool told = std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-      return !v.valid() ||
-             (g.value(v).type.static_shape() && g.value(v).type.type != DType::kUndefined);
-    });
+    const bool told = std::all_of(node.outputs.begin(), node.outputs.end(),
+                                  [&](ValueId v) { return !v.valid() || shapes_.is_told(v); });
     if (!ready || !told) {
       to.left_.push_back(id);
       if (ready) to.open_.push_back({id, evaluation_of(node)});
@@ -167,7 +165,7 @@ std::vector<bool> Binder::needed_by_rest(const Work& work) const {
 
 /// By value id, of what steps write, views counted with what they look into; `first` is -1
 /// elsewhere.
-Result<std::vector<Lifetime>> Binder::lifetimes(const Work& work) const {
+std::vector<Lifetime> Binder::lifetimes(const Work& work) const {
   const Binding& of = *work.binding;
   std::vector<Lifetime> lives(of.storage_.size(), Lifetime{0, -1, -1});
   const auto read = [&](ValueId v, int now) {
@@ -178,10 +176,7 @@ Result<std::vector<Lifetime>> Binder::lifetimes(const Work& work) const {
     const Node& node = shapes_.graph().node(of.steps_[static_cast<size_t>(s)].node);
     for (const ValueId v : node.outputs) {
       if (!v.valid()) continue;
-      const Operand o = OCTET_TRY(shapes_.operand(v));
-      const int64_t count = o.type == DType::kString ? 0 : o.count();
-      lives[static_cast<size_t>(v.index)] =
-          Lifetime{static_cast<size_t>(bytes_for(o.type, count)), s, s};
+      lives[static_cast<size_t>(v.index)] = Lifetime{shapes_.size_bytes(v), s, s};
     }
     for (const ValueId v : node.inputs)
       read(v, s);
@@ -219,7 +214,7 @@ Status Binder::place(Work& work, const Start& start) {
   const int end = static_cast<int>(to.steps_.size());
   const bool kept = to.outputs_are_ == Outputs::kKept;
   constexpr size_t kNowhere = static_cast<size_t>(-1);
-  std::vector<Lifetime> lives = OCTET_TRY(lifetimes(work));
+  std::vector<Lifetime> lives = lifetimes(work);
   std::vector<Lifetime> in_arena;
   std::vector<size_t> entry_of(bound, kNowhere); // of in_arena, by value
   std::vector<size_t> output_entries;
@@ -239,8 +234,7 @@ Status Binder::place(Work& work, const Start& start) {
     if (is_copy) {
       // Copies that are handed over take turns before the first step.
       const int when = kept ? end : -1 - static_cast<int>(output_entries.size());
-      const int64_t count = o.type == DType::kString ? 0 : o.count();
-      in_arena.push_back({static_cast<size_t>(bytes_for(o.type, count)), when, when});
+      in_arena.push_back({shapes_.size_bytes(v), when, when});
     } else if (!placed) {
       if (kept) lives[root].last = end;
       entry_of[root] = in_arena.size();
@@ -254,17 +248,14 @@ Status Binder::place(Work& work, const Start& start) {
   }
   const size_t first_shared = in_arena.size();
   for (size_t s = 0; s < to.steps_.size(); ++s) {
-    const size_t size_bytes = to.steps_[s].step->shared_bytes();
-    if (size_bytes == 0) continue;
     const int now = static_cast<int>(s);
-    in_arena.push_back({size_bytes, now, now});
-    to.shared_.push_back({s, 0});
+    in_arena.push_back({to.steps_[s].step->shared_bytes(), now, now});
   }
   const ArenaPlan& arena = laid_out(std::move(in_arena));
   // Kernels may read up to a cache line past the end of a tensor.
   to.arena_bytes_ = arena.size_bytes + 64;
-  for (size_t i = 0; i < to.shared_.size(); ++i)
-    to.shared_[i].offset_bytes = arena.offsets[first_shared + i];
+  to.shared_.assign(arena.offsets.begin() + static_cast<std::ptrdiff_t>(first_shared),
+                    arena.offsets.end());
   for (size_t i = 0; i < bound; ++i) {
     if (entry_of[i] == kNowhere) continue;
     if (g.value(ValueId{static_cast<int32_t>(i)}).type.type == DType::kString)

@@ -43,7 +43,7 @@ class Binder {
   Status list_steps(Work& work, const Start& start);
   Evaluation* evaluation_of(const Node& node);
   std::vector<bool> needed_by_rest(const Work& work) const;
-  Result<std::vector<Lifetime>> lifetimes(const Work& work) const;
+  std::vector<Lifetime> lifetimes(const Work& work) const;
   Status place(Work& work, const Start& start);
   const ArenaPlan& laid_out(std::vector<Lifetime> values);
 

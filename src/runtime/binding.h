@@ -87,11 +87,6 @@ class Binding {
     size_t value;
     size_t offset_bytes;
   };
-  /// What the threads of a step share.
-  struct Shared {
-    size_t step;
-    size_t offset_bytes;
-  };
   struct Output {
     size_t index; ///< among the graph's
     int32_t value;
@@ -126,8 +121,8 @@ class Binding {
   std::vector<std::vector<int32_t>> given_views_;
   std::vector<Placed> placed_;
   std::vector<std::pair<size_t, Tensor>> strings_; ///< by value id: they have no bytes
-  std::vector<Shared> shared_;
-  std::vector<std::byte*> shared_places_; ///< by step; null for one that shares nothing
+  /// By step: where in the arena lies what its threads share.
+  std::vector<size_t> shared_;
   std::vector<Output> output_places_;
   std::vector<size_t> as_made_; ///< outputs in the order in which steps make them
   size_t arena_bytes_ = 0;

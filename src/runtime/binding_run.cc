@@ -44,8 +44,8 @@ Status Binding::run_step(size_t step, ParallelFor& parallel) {
         "node {}", label(plan_->prepared().graph, plan_->prepared().graph.node(steps_[step].node)));
   };
   const Timing timing(plan_->clock(), steps_[step].node);
-  const StepEnd end =
-      OCTET_TRY_WITH(steps_[step].step->run(slots_, shared_places_[step], parallel), where());
+  const StepEnd end = OCTET_TRY_WITH(
+      steps_[step].step->run(slots_, arena_->writable() + shared_[step], parallel), where());
   timing.done();
   if (end == StepEnd::kDone) return ok_status();
   return Error("an output is not of the type and shape that were planned", ErrorCode::kInternal)
@@ -223,9 +223,6 @@ Status Binding::attach(const std::shared_ptr<Buffer>& arena) {
     slots_[p.value] = arena->writable() + p.offset_bytes;
   for (auto& [value, tensor] : strings_)
     slots_[value] = string_slot(tensor);
-  shared_places_.assign(steps_.size(), nullptr);
-  for (const Shared& s : shared_)
-    shared_places_[s.step] = arena->writable() + s.offset_bytes;
   const std::vector<Tensor>& constants = plan_->prepared().constants;
   for (size_t i = 0; i < constants.size(); ++i)
     if (!constants[i].empty()) slots_[i] = slot_of(constants[i]);

@@ -80,6 +80,22 @@ Result<Operand> Shapes::operand(ValueId id) const {
                  elements != nullptr ? elements : graph_.constant(id)};
 }
 
+bool Shapes::is_told(ValueId id) const {
+  const TypeInfo& type = graph_.value(id).type;
+  return type.type != DType::kUndefined && type.shape &&
+         std::all_of(type.shape->begin(), type.shape->end(),
+                     [](const Dim& d) { return d.is_constant(); });
+}
+
+size_t Shapes::size_bytes(ValueId id) const {
+  const TypeInfo& type = graph_.value(id).type;
+  if (type.type == DType::kString) return 0;
+  int64_t count = 1;
+  for (const Dim& d : *type.shape)
+    count *= d.value();
+  return static_cast<size_t>(bytes_for(type.type, count));
+}
+
 void Shapes::start_anew() {
   whole_ = true;
   elements_.clear();
@@ -171,20 +187,42 @@ void Shapes::note(ValueId id, const State& before) {
 Status Shapes::infer(const Node& node) {
   if (!find_op(node.domain, node.op_type)) return ok_status();
   std::vector<OutputInfo> outputs = OCTET_TRY(infer_outputs(graph_, node.id, elements_));
+  outputs.resize(node.outputs.size());
+  bool only_types = true;
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const ValueId v = node.outputs[k];
+    if (!v.valid()) continue;
+    outputs[k].type = filled_in(declared(v), std::move(outputs[k].type));
+    only_types = only_types && !outputs[k].value && known(v) == nullptr && elements_.count(v) == 0;
+  }
+  if (!only_types) return take_elements(node, std::move(outputs));
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const ValueId v = node.outputs[k];
+    if (!v.valid() || same_type(graph_.value(v).type, outputs[k].type)) continue;
+    graph_.set_type(v, std::move(outputs[k].type));
+    changed_at_[static_cast<size_t>(v.index)] = now_;
+  }
+  evaluate(node);
+  for (const ValueId v : node.outputs)
+    if (v.valid() && known(v) != nullptr) changed_at_[static_cast<size_t>(v.index)] = now_;
+  return ok_status();
+}
+
+/// Takes over types and elements, of which there were some or are some now.
+Status Shapes::take_elements(const Node& node, std::vector<OutputInfo> outputs) {
   std::vector<State> before;
   before.reserve(node.outputs.size());
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     const ValueId v = node.outputs[k];
     before.push_back(v.valid() ? state(v) : State{});
     if (!v.valid()) continue;
-    graph_.set_type(v, k < outputs.size() ? filled_in(declared(v), std::move(outputs[k].type))
-                                          : declared(v));
+    graph_.set_type(v, std::move(outputs[k].type));
     if (told_.count(v) != 0) {
       if (known(v) == nullptr) OCTET_TRY(keep_elements(v));
       continue;
     }
     known_[static_cast<size_t>(v.index)] = Tensor{};
-    if (k < outputs.size() && outputs[k].value)
+    if (outputs[k].value)
       elements_.insert_or_assign(v, std::move(*outputs[k].value));
     else
       elements_.erase(v);

@@ -36,6 +36,10 @@ class Shapes {
   const Tensor* known(ValueId id) const;
   /// Errors: a shape that is not known, or too large for any machine.
   Result<Operand> operand(ValueId id) const;
+  /// Whether element type and shape are known.
+  bool is_told(ValueId id) const;
+  /// Of a value that is_told() and can be an operand(); 0 for strings, which have no bytes.
+  size_t size_bytes(ValueId id) const;
   /// Which call of follow was the last; they count from 1.
   int64_t now() const { return now_; }
   /// The last one in which type or elements of a value became others.
@@ -55,6 +59,7 @@ class Shapes {
   bool is_changed(const Node& node) const;
   const TypeInfo& declared(ValueId id) const;
   Status infer(const Node& node);
+  Status take_elements(const Node& node, std::vector<OutputInfo> outputs);
   Status keep_elements(ValueId id);
   void evaluate(const Node& node);
   State state(ValueId id) const;
