@@ -253,13 +253,6 @@ ValueId float_conv(LayerNet& net, ValueId x, int64_t from, int64_t to, int64_t s
                  {"strides", {std::vector<int64_t>{stride, stride}}}});
 }
 
-/// A grid for codes, its Q and its DQ.
-ValueId coded(LayerNet& net, ValueId x, float scale, int8_t zero) {
-  const ValueId s = net.constant(Tensor::scalar(scale));
-  const ValueId z = net.constant(Tensor::of<int8_t>({}, {zero}));
-  return net.op("DequantizeLinear", {net.op("QuantizeLinear", {x, s, z}), s, z});
-}
-
 /// What batch normalization leaves behind a quantized tensor.
 TEST(Elementwise, ALineForEachChannelStaysInCodes) {
   for (const bool image : {false, true}) {
@@ -268,10 +261,10 @@ TEST(Elementwise, ALineForEachChannelStaysInCodes) {
     ValueId x = net.input({2, 5, 6, 7});
     const Shape channels = image ? Shape{5, 1, 1} : Shape{7};
     if (image) x = float_conv(net, x, 5, 5);
-    x = coded(net, x, 0.02F, 3);
+    x = net.codes(x, {0.02F, 3});
     x = net.op("Mul", {x, net.constant(net.random_tensor(channels, 1))});
     x = net.op("Relu", {net.op("Add", {x, net.constant(net.random_tensor(channels, 1))})});
-    x = coded(net, x, 0.01F, -128);
+    x = net.codes(x, {0.01F, -128});
     const Graph g = net.done({image ? float_conv(net, x, 5, 3) : x});
     const Graph lowered = lower(g).value().graph;
     EXPECT_EQ(count_nodes(lowered, "QMap", "octet.native"), 1);
@@ -289,12 +282,12 @@ TEST(Elementwise, ALineForEachChannelStaysInCodes) {
 /// Two ways from one tensor of codes that meet again before Q.
 TEST(Elementwise, ADiamondOfCodesIsATable) {
   LayerNet net(22);
-  ValueId x = coded(net, net.input({3, 40}), 0.05F, 7);
+  ValueId x = net.codes(net.input({3, 40}), {0.05F, 7});
   const ValueId gate =
       net.op("Clip", {net.op("Add", {x, net.constant(Tensor::scalar(3.0F))}),
                       net.constant(Tensor::scalar(0.0F)), net.constant(Tensor::scalar(6.0F))});
   x = net.op("Div", {net.op("Mul", {x, gate}), net.constant(Tensor::scalar(6.0F))});
-  const Graph g = net.done({coded(net, x, 0.03F, -90)});
+  const Graph g = net.done({net.codes(x, {0.03F, -90})});
   const Graph lowered = lower(g).value().graph;
   EXPECT_EQ(count_nodes(lowered, "QTable", "octet.native"), 1);
   EXPECT_EQ(count_nodes(lowered, "Map", "octet.native"), 0);
@@ -304,11 +297,11 @@ TEST(Elementwise, ADiamondOfCodesIsATable) {
 /// Who else reads the numbers behind codes, or the numbers before them, still has them.
 TEST(Elementwise, CodesThatOthersReadAsNumbers) {
   LayerNet net(23);
-  const ValueId a = coded(net, net.input({4, 6}), 0.05F, 7);
-  const ValueId b = coded(net, net.input({6}), 0.02F, 0);
+  const ValueId a = net.codes(net.input({4, 6}), {0.05F, 7});
+  const ValueId b = net.codes(net.input({6}), {0.02F, 0});
   const ValueId sum = net.op("Relu", {net.op("Add", {a, net.op("Tanh", {b})})});
-  const ValueId both = net.op("Mul", {coded(net, sum, 0.1F, -10), coded(net, sum, 0.2F, -20)});
-  const Graph g = net.done({net.op("ReduceSum", {a}), both, coded(net, both, 0.3F, 0)});
+  const ValueId both = net.op("Mul", {net.codes(sum, {0.1F, -10}), net.codes(sum, {0.2F, -20})});
+  const Graph g = net.done({net.op("ReduceSum", {a}), both, net.codes(both, {0.3F, 0})});
   expect_same_joined(g, inputs_of(net, g));
 }
 
@@ -342,7 +335,7 @@ TEST(Elementwise, RandomGraphsHaveTheSameBitsJoined) {
       else
         values.push_back(net.op(kTwo[random.below(std::size(kTwo))], {any(), any()}));
       if (random.below(3) == 0)
-        values.push_back(coded(net, values.back(), 0.05F, static_cast<int8_t>(random.below(256))));
+        values.push_back(net.codes(values.back(), {0.05F, random.below(256) - 128}));
     }
     std::vector<ValueId> outputs = {values.back()};
     if (random.below(2) == 0) outputs.push_back(values[values.size() - 3]);

@@ -161,7 +161,9 @@ std::vector<Rule> chain_rules(bool integer) {
                              {"volume_pool_to_images", volume_pool_to_images}};
   if (integer) {
     rules.push_back({"fuse_scaled_product", fuse_scaled_product});
+    rules.push_back({"quantize_before_joining", quantize_before_joining});
     rules.push_back({"quantize_before_moving", quantize_before_moving});
+    rules.push_back({"quantize_before_pooling", quantize_before_pooling});
     rules.push_back({"scale_by_quantizing", scale_by_quantizing});
   }
   return rules;

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Q moves up to the product before it, whose epilogue then writes codes:
 //   x ─ Reshape | Transpose | ... ─ Q     =>    x ─ Q ─ Reshape | Transpose | ...
+//   a, b ─ Concat ─ Q                     =>    a ─ Q, b ─ Q ─ Concat
+//   x ─ MaxPool ─ Q                       =>    x ─ Q ─ DQ ─ MaxPool ─ Q
 //   x ─ Mul(c) | Div(1/c) ─ Q(s)          =>    x ─ Q(s / c)
-// The first changes no code. The second changes none where c is a power of two; elsewhere a number
-// that lies at a tie but for rounding may get the code beside it.
+// The first two change no code, nor does the third, where x is surely no NaN: Q is monotone. The
+// last changes none where c is a power of two; elsewhere a number that lies at a tie but for rounding
+// may get the code beside it.
+#include <algorithm>
 #include <cmath>
 
 #include "ops/op.h"
 #include "ops/qdq/site.h"
 #include "passes/lower/chains.h"
 #include "passes/lower/context.h"
+#include "passes/lower/magnitude.h"
 #include "passes/match.h"
 
 namespace octet::lowering {
@@ -59,6 +64,50 @@ std::optional<Patch> quantize_before_moving(const RuleContext& c, const Node& no
   moved[0] = patch.emit(node.op_type, std::move(inputs), node.attributes, node.name, node.domain);
   patch.replace(node.outputs[0],
                 patch.emit(move->op_type, std::move(moved), move->attributes, move->name));
+  return patch;
+}
+
+std::optional<Patch> quantize_before_joining(const RuleContext& c, const Node& node) {
+  if (!is_quantize(node)) return std::nullopt;
+  const Node* join = before(c, node);
+  if (!join || !join->is("Concat") || !kernel_grid(c, node)) return std::nullopt;
+  Patch patch(c.graph, "codes are joined as their numbers are", Exactness::kExact);
+  patch.from(node);
+  patch.from(*join);
+  std::vector<ValueId> joined;
+  joined.reserve(join->inputs.size());
+  for (const ValueId x : join->inputs) {
+    std::vector<ValueId> inputs = node.inputs;
+    inputs[0] = x;
+    joined.push_back(patch.emit(node.op_type, std::move(inputs), node.attributes,
+                                node.name + "/" + c.graph.value(x).name, node.domain));
+  }
+  patch.replace(node.outputs[0],
+                patch.emit(join->op_type, std::move(joined), join->attributes, join->name));
+  return patch;
+}
+
+std::optional<Patch> quantize_before_pooling(const RuleContext& c, const Node& node) {
+  if (!is_quantize(node)) return std::nullopt;
+  const Node* pool = before(c, node);
+  if (!pool || !pool->is("MaxPool") || pool->output(1).valid() || !kernel_grid(c, node) ||
+      is_of_codes(c.graph, pool->input(0)) || !magnitude_of(c.graph, pool->input(0)))
+    return std::nullopt;
+  Patch patch(c.graph, "the largest code is that of the largest number", Exactness::kExact);
+  patch.from(node);
+  patch.from(*pool);
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[0] = pool->input(0);
+  Attributes grid = node.attributes;
+  inputs[0] = patch.emit(node.op_type, inputs, grid, node.name + "/before", node.domain);
+  for (const char* of_codes : {"output_dtype", "saturate", "precision"})
+    grid.erase(of_codes);
+  const ValueId numbers =
+      patch.emit("DequantizeLinear", inputs, grid, node.name + "/numbers", node.domain);
+  std::vector<ValueId> pooled = node.inputs;
+  pooled[0] = patch.emit(pool->op_type, {numbers}, pool->attributes, pool->name);
+  patch.replace(node.outputs[0], patch.emit(node.op_type, std::move(pooled), node.attributes,
+                                            node.name, node.domain));
   return patch;
 }
 
