@@ -50,9 +50,18 @@ inline LinePlan plan_lines(
   return plan;
 }
 
-/// Line `y` of an image with its padding.
-template <typename T>
-void copy_line(const ConvShape& s, const T* image, int64_t y, T pad, int64_t pitch, T* to) {
+/// Copies elements as they are.
+struct CopyElements {
+  template <typename T>
+  void operator()(const T* from, int64_t count, T* to) const {
+    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
+  }
+};
+
+/// Line `y` of an image with its padding, whose elements `copy` copies.
+template <typename T, typename Copy>
+void copy_line(
+    const ConvShape& s, const T* image, int64_t y, T pad, int64_t pitch, T* to, const Copy& copy) {
   if (y < 0 || y >= s.in_h) {
     std::fill_n(to, pitch, pad);
     return;
@@ -60,13 +69,20 @@ void copy_line(const ConvShape& s, const T* image, int64_t y, T pad, int64_t pit
   const int64_t left = std::min(s.pad_left * s.in_c, pitch);
   const int64_t inside = std::min(s.in_w * s.in_c, pitch - left);
   std::fill_n(to, left, pad);
-  std::memcpy(to + left, image + y * s.in_w * s.in_c, static_cast<size_t>(inside) * sizeof(T));
+  copy(image + y * s.in_w * s.in_c, inside, to + left);
   std::fill_n(to + left + inside, pitch - left - inside, pad);
 }
 
-/// Copies what some output lines read to `to`; returns the end of it.
-template <typename T>
-T* copy_lines(const ConvShape& s, const LinePlan& plan, const T* x, Range some, T pad, T* to) {
+/// Copies what some output lines read to `to` by `copy(from, count, to)`, which may change elements;
+/// `pad` is written as it is. Returns the end of it.
+template <typename T, typename Copy = CopyElements>
+T* copy_lines(const ConvShape& s,
+              const LinePlan& plan,
+              const T* x,
+              Range some,
+              T pad,
+              T* to,
+              const Copy& copy = {}) {
   for (int64_t line = some.begin; line < some.end;) {
     const int64_t image = line / s.out_h;
     const int64_t count = std::min(some.end, (image + 1) * s.out_h) - line;
@@ -74,10 +90,10 @@ T* copy_lines(const ConvShape& s, const LinePlan& plan, const T* x, Range some, 
     const int64_t y0 = line % s.out_h * s.stride_h - s.pad_top;
     const int64_t lines = lines_under(s, count);
     if (plan.whole && y0 >= 0 && y0 + lines <= s.in_h) {
-      std::memcpy(to, from + y0 * plan.pitch, static_cast<size_t>(lines * plan.pitch) * sizeof(T));
+      copy(from + y0 * plan.pitch, lines * plan.pitch, to);
     } else {
       for (int64_t i = 0; i < lines; ++i) {
-        copy_line(s, from, y0 + i, pad, plan.pitch, to + i * plan.pitch);
+        copy_line(s, from, y0 + i, pad, plan.pitch, to + i * plan.pitch, copy);
       }
     }
     to += lines * plan.pitch;

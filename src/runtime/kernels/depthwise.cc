@@ -55,7 +55,7 @@ struct Lines {
 };
 
 /// One line of an image with its padding, phase after phase.
-void copy_line(const IconvArgs& args, const Lines& lines, const uint8_t* line, uint8_t* to) {
+void copy_phases(const IconvArgs& args, const Lines& lines, const uint8_t* line, uint8_t* to) {
   const ConvShape& s = args.shape;
   const auto pad = static_cast<uint8_t>(args.x_zero_point);
   const uint8_t* end = line + s.in_w * s.in_c;
@@ -79,27 +79,31 @@ void copy_line(const IconvArgs& args, const Lines& lines, const uint8_t* line, u
   }
 }
 
+/// Whether the kernel's own epilogue is that of the layer.
+bool writes_directly(const IconvArgs& args) {
+  const YType type = args.epilogue.type;
+  return args.columns->bounded && args.epilogue.residual == nullptr &&
+         (type == YType::kInt8 || type == YType::kUint8);
+}
+
 /// What one chunk of output lines works on.
 class Worker {
  public:
   Worker(const IconvArgs& args, RunFn run)
-      : args_(args), s_(args.shape), form_(form_of(args.w->isa)), lines_(s_), run_(run) {
+      : args_(args), s_(args.shape), form_(form_of(args.w->isa)), lines_(s_), run_(run),
+        direct_(writes_directly(args)) {
     const DepthwiseWeights& w = args.w->depthwise;
-    direct_ = args.columns->bounded && args.epilogue.residual == nullptr &&
-              (args.epilogue.type == YType::kInt8 || args.epilogue.type == YType::kUint8);
     place_memory();
     const int64_t line = lines_.line_bytes();
     std::memset(outside_, (args.x_zero_point ^ flip()) & 0xFF, static_cast<size_t>(line));
     std::fill_n(kept_, lines_.rows, int64_t{-1});
+    const auto* shift = w.shift.as<int32_t>();
+    const auto* channels = w.channels.as<int32_t>();
     for (int64_t i = 0; i < w.blocks * form_.elements; ++i) {
-      const int64_t element =
-          i / form_.elements * form_.elements + element_at(form_, i % form_.elements);
-      const int64_t c = element % (w.whole_lines ? s_.in_c : w.blocks * form_.elements);
-      const bool inside = c < s_.in_c;
-      const int64_t at = inside ? c : 0;
-      init_[i] = args.columns->init[at] - w.shift.as<int32_t>()[at];
-      multiplier_[i] = inside ? args.columns->multiplier[at] : 0.0F;
-      bias_[i] = inside ? args.columns->bias[at] : 0.0F;
+      const int32_t c = channels[i];
+      init_[i] = args.columns->init[c] - shift[c];
+      multiplier_[i] = args.columns->multiplier[c];
+      bias_[i] = args.columns->bias[c];
     }
   }
 
@@ -163,7 +167,7 @@ class Worker {
     if (kept_[place] == y) return copy;
     kept_[place] = y;
     const auto* image = static_cast<const uint8_t*>(args_.x) + image_ * s_.in_h * s_.in_w * s_.in_c;
-    copy_line(args_, lines_, image + y * s_.in_w * s_.in_c, copy);
+    copy_phases(args_, lines_, image + y * s_.in_w * s_.in_c, copy);
     if (flip() != 0) tile_kernels(args_.w->isa).flip_copy(copy, lines_.line_bytes(), copy);
     return copy;
   }
@@ -225,7 +229,7 @@ class Worker {
   DepthwiseForm form_;
   Lines lines_;
   RunFn run_;
-  bool direct_ = false;
+  bool direct_;
   int64_t image_ = -1;
   int64_t line_step_ = 0;
   int32_t* init_ = nullptr;
@@ -240,24 +244,31 @@ class Worker {
   uint8_t* copies_ = nullptr;
 };
 
+/// The channel of each place of the blocks. Places behind the last channel of a pixel are computed
+/// as the first one and not stored.
+AlignedBuffer places_of(const DepthwiseWeights& packed, int64_t in_c, const DepthwiseForm& form) {
+  AlignedBuffer places(static_cast<size_t>(packed.blocks * form.elements) * sizeof(int32_t));
+  for (int64_t i = 0; i < packed.blocks * form.elements; ++i) {
+    const int64_t element = i / form.elements * form.elements + element_at(form, i % form.elements);
+    const int64_t c = packed.whole_lines ? element % in_c : element;
+    places.as<int32_t>()[i] = static_cast<int32_t>(c < in_c ? c : 0);
+  }
+  return places;
+}
+
 template <typename T>
-void pack_blocks(const int8_t* w,
-                 const ConvShape& s,
-                 const DepthwiseForm& form,
-                 DepthwiseWeights& packed) {
+void pack_blocks(const int8_t* w, const DepthwiseForm& form, DepthwiseWeights& packed) {
   const int64_t groups = (packed.taps + form.taps - 1) / form.taps;
-  const int64_t period = packed.blocks * form.elements;
-  packed.data = AlignedBuffer(static_cast<size_t>(period * groups * form.taps) * sizeof(T));
+  const int64_t places = packed.blocks * form.elements;
+  packed.data = AlignedBuffer(static_cast<size_t>(places * groups * form.taps) * sizeof(T));
   auto* out = packed.data.as<T>();
-  for (int64_t block = 0; block < packed.blocks; ++block)
-    for (int64_t tap = 0; tap < packed.taps; ++tap)
-      for (int64_t i = 0; i < form.elements; ++i) {
-        const int64_t element = block * form.elements + element_at(form, i);
-        const int64_t c = packed.whole_lines ? element % s.in_c : element;
-        if (c >= s.in_c) continue;
-        const int64_t group = block * groups + tap / form.taps;
-        out[(group * form.elements + i) * form.taps + tap % form.taps] = w[c * packed.taps + tap];
-      }
+  for (int64_t i = 0; i < places; ++i) {
+    const int8_t* taps = w + packed.channels.as<int32_t>()[i] * packed.taps;
+    for (int64_t tap = 0; tap < packed.taps; ++tap) {
+      const int64_t group = i / form.elements * groups + tap / form.taps;
+      out[(group * form.elements + i % form.elements) * form.taps + tap % form.taps] = taps[tap];
+    }
+  }
 }
 
 } // namespace
@@ -275,10 +286,11 @@ void pack_depthwise(const int8_t* w, PackedConv& packed) {
   const int64_t period = std::lcm(s.in_c, form.elements);
   made.whole_lines = period <= kLongPeriod;
   made.blocks = (made.whole_lines ? period : round_up(s.in_c, form.elements)) / form.elements;
+  made.channels = places_of(made, s.in_c, form);
   if (packed.isa == Isa::kAvx512Vnni)
-    pack_blocks<int8_t>(w, s, form, made);
+    pack_blocks<int8_t>(w, form, made);
   else
-    pack_blocks<int16_t>(w, s, form, made);
+    pack_blocks<int16_t>(w, form, made);
   made.shift = AlignedBuffer(static_cast<size_t>(s.in_c) * sizeof(int32_t));
   for (int64_t c = 0; c < s.in_c; ++c) {
     const int8_t* taps = w + c * made.taps;

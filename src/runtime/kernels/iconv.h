@@ -21,6 +21,7 @@ struct DepthwiseWeights {
   int64_t blocks = 0;       ///< after which they repeat
   bool whole_lines = false; ///< they repeat along a line; else each pixel starts at block 0
   AlignedBuffer shift;      ///< int32 [channels], what reading x as unsigned adds to the sums
+  AlignedBuffer channels;   ///< int32 [blocks][elements], the channel of each place
 };
 
 /// Where the 4 bytes of a group of weights lie from the window's first byte: `column` bytes into

@@ -57,8 +57,11 @@ void run_chunk(const IconvArgs& args,
     lines = reinterpret_cast<uint8_t*>(
         chunk_scratch(Scratch::kRows, static_cast<size_t>(size * (args.w->permuted ? 3 : 1))));
     const auto pad = static_cast<uint8_t>(args.x_zero_point);
-    const int64_t used = copy_lines(s, plan.lines, x, some, pad, lines) - lines;
-    if (w.flip) flip_bytes(lines, used);
+    const uint8_t* end = w.flip
+                             ? copy_lines(s, plan.lines, x, some, static_cast<uint8_t>(pad ^ 0x80U),
+                                          lines, tile_kernels(w.isa).flip_copy)
+                             : copy_lines(s, plan.lines, x, some, pad, lines);
+    const int64_t used = end - lines;
     if (args.w->permuted) permute_bytes(lines, used, lines + size, lines + 2 * size);
   }
   BlockArgs block;
