@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax along all axes and norms over channels; see step_cases.h.
+// Softmax along all axes, norms over channels, and what is written as several operators; see
+// step_cases.h.
+#include <cmath>
+
+#include "passes/lower/lower.h"
 #include "runtime/step_cases.h"
+
+#include "octet/executor.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {
@@ -55,6 +62,94 @@ y = GroupNormalization(x, g, b) {num_groups=3}
 output y: f32[N, 6, S])",
      18},
 };
+
+/// Operators that lowering writes as several (passes/lower/parts.h).
+const StepCase kParts[] = {
+    {"LogSoftmax", R"(input x: f32[N, 5, S, 3]
+a = LogSoftmax(x)
+b = LogSoftmax(x) {axis=1}
+c = LogSoftmax(x) {axis=-2}
+output a: f32[N, 5, S, 3]
+output b: f32[N, 5, S, 3]
+output c: f32[N, 5, S, 3])",
+     13, false, 3, 1},
+    {"LogSoftmaxOfOpset11", R"(input x: f32[N, 5, S]
+a = LogSoftmax(x)
+b = LogSoftmax(x) {axis=-1}
+output a: f32[N, 5, S]
+output b: f32[N, 5, S])",
+     11, false, 3, 1},
+    {"MeanVarianceNormalization", R"(input x: f32[N, 3, S, 5]
+a = MeanVarianceNormalization(x)
+b = MeanVarianceNormalization(x) {axes=[1, -1]}
+output a: f32[N, 3, S, 5]
+output b: f32[N, 3, S, 5])",
+     13, false, 3, 1},
+    {"LpNormalization", R"(input x: f32[N, 3, S]
+const zero: f32[1] = [0]
+z = Mul(x, zero)
+a = LpNormalization(x)
+b = LpNormalization(x) {axis=1, p=1}
+c = LpNormalization(z) {axis=0}
+output a: f32[N, 3, S]
+output b: f32[N, 3, S]
+output c: f32[N, 3, S])",
+     18, false, 3, 1},
+    {"LRN", R"(input x: f32[N, 6, S, 5]
+a = LRN(x) {size=4, alpha=0.5, beta=0.75, bias=1.5}
+b = LRN(x) {size=3, alpha=0.5, beta=0.5}
+c = LRN(x) {size=9, alpha=0.1, beta=1.0}
+d = LRN(x) {size=1, alpha=2.0, beta=0.3}
+output a: f32[N, 6, S, 5]
+output b: f32[N, 6, S, 5]
+output c: f32[N, 6, S, 5]
+output d: f32[N, 6, S, 5])",
+     13, false, 3, 1},
+    {"BatchNormalizationOfComputed", R"(input x: f32[N, 4, S, 3]
+input z: f32[N, 4]
+input g: f32[4]
+input m: f32[4]
+const b: f32[4] = [0, 0.25, -0.5, 1]
+const v: f32[4] = [1, 0.25, 0.5, 2]
+q = Mul(g, g)
+a = BatchNormalization(x, g, b, m, v)
+c = BatchNormalization(z, b, g, m, q) {epsilon=0.01}
+output a: f32[N, 4, S, 3]
+output c: f32[N, 4])",
+     15, false, 3, 1},
+};
+
+INSTANTIATE_TEST_SUITE_P(Parts, Steps, ::testing::ValuesIn(kParts), [](const auto& made) {
+  return std::string(made.param.name);
+});
+
+TEST(Parts, AreTheOperator) {
+  for (const StepCase& c : kParts) {
+    SCOPED_TRACE(c.name);
+    const Graph g =
+        parse_graph("graph g opset(\"\"=" + std::to_string(c.opset) + ")\n" + c.text + "\n")
+            .value();
+    const auto lowered = lower(g);
+    ASSERT_TRUE(lowered.ok()) << lowered.error().text();
+    std::vector<Tensor> inputs;
+    for (const ValueId id : g.inputs()) {
+      Shape shape;
+      for (const Dim& d : *g.value(id).type.shape)
+        shape.push_back(d.maybe_value().value_or(3));
+      std::vector<float> values(static_cast<size_t>(element_count(shape).value()));
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = 2 * std::sin(0.7F * static_cast<float>(i + 1));
+      inputs.push_back(Tensor::of<float>(shape, values));
+    }
+    const auto want = make_reference_executor(g).value()->run(inputs);
+    const auto got = make_reference_executor(lowered->graph).value()->run(inputs);
+    ASSERT_TRUE(want.ok() && got.ok());
+    for (size_t k = 0; k < want->size(); ++k)
+      for (int64_t i = 0; i < (*want)[k].count(); ++i)
+        ASSERT_NEAR((*want)[k].at(i), (*got)[k].at(i), 2e-6 * (1 + std::fabs((*want)[k].at(i))))
+            << "output " << k << ", element " << i;
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(Norms, Steps, ::testing::ValuesIn(kNormCases), [](const auto& made) {
   return std::string(made.param.name);

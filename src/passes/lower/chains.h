@@ -9,7 +9,12 @@
 namespace octet::lowering {
 
 RuleFn cancel_height;
+RuleFn decompose_batch_norm;
 RuleFn decompose_einsum;
+RuleFn decompose_log_softmax;
+RuleFn decompose_lp_normalization;
+RuleFn decompose_lrn;
+RuleFn decompose_mean_variance;
 RuleFn fuse_gelu;
 RuleFn fuse_layer_norm;
 RuleFn fuse_scaled_product;

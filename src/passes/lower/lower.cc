@@ -149,7 +149,12 @@ void finish_outputs(Context& c) {
 
 /// Rules of chains.h. Quantizers stay where they are when nothing may compute with codes.
 std::vector<Rule> chain_rules(bool integer) {
-  std::vector<Rule> rules = {{"decompose_einsum", decompose_einsum},
+  std::vector<Rule> rules = {{"decompose_batch_norm", decompose_batch_norm},
+                             {"decompose_einsum", decompose_einsum},
+                             {"decompose_log_softmax", decompose_log_softmax},
+                             {"decompose_lp_normalization", decompose_lp_normalization},
+                             {"decompose_lrn", decompose_lrn},
+                             {"decompose_mean_variance", decompose_mean_variance},
                              {"fuse_gelu", fuse_gelu},
                              {"fuse_layer_norm", fuse_layer_norm},
                              {"multiply_matrices", multiply_matrices},

@@ -64,7 +64,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 /// What a turn would collect where there is none: no graph says its shape as surely as a run of the
-/// body, which may still fail where nobody meant it to run.
+/// body. Where that fails, since nobody meant it to run, only element types are known.
 Result<std::vector<TypeInfo>>
 types_of_a_turn(const EvalContext& ctx, const Graph& body, const std::vector<Tensor>& carried) {
   std::vector<Tensor> in = {Tensor::scalar<int64_t>(0), Tensor::scalar<bool>(true)};
@@ -73,7 +73,7 @@ types_of_a_turn(const EvalContext& ctx, const Graph& body, const std::vector<Ten
   std::vector<TypeInfo> types;
   for (size_t k = 1 + carried.size(); k < body.outputs().size(); ++k)
     types.push_back(out.ok() ? tensor_type((*out)[k].type(), (*out)[k].shape())
-                             : body.value(body.outputs()[k]).type);
+                             : TypeInfo{body.value(body.outputs()[k]).type.type, {}, {}});
   return types;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// STFT (opset 17). signal: [batch, n, 1 or 2]; frames of frame_length elements, frame_step apart,
+// STFT (opset 17). signal: [batch, n, 1 or 2], or real ones as [batch, n]; frames of frame_length elements, frame_step apart,
 // times the window, each transformed. y: [batch, frames, frequencies, 2]; onesided keeps
 // frame_length / 2 + 1 frequencies.
 #include <complex>
@@ -44,7 +44,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_optional(ctx, 2, kFloatTypes));
   OCTET_TRY(check_optional(ctx, 3, kIndexTypes));
   OCTET_TRY(check_scalar(ctx, 3));
-  OCTET_TRY(check_rank(ctx, 0, 3, 3));
+  OCTET_TRY(check_rank(ctx, 0, 2, 3));
   if (!ctx.has(2) && !ctx.has(3)) return error("give a window or frame_length");
   const TypeInfo& x = ctx.input(0).type;
   const auto frames = OCTET_TRY(parse(ctx));
@@ -66,7 +66,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const int64_t length =
       ctx.has(3) ? static_cast<int64_t>(ctx.inputs[3].at(0)) : ctx.inputs[2].count();
   const auto values = OCTET_TRY(x.to_doubles());
-  const int64_t parts = x.dim(2);
+  const int64_t parts = x.rank() == 3 ? x.dim(2) : 1;
   std::vector<double> y;
   y.reserve(static_cast<size_t>(product(shape)));
   std::vector<std::complex<double>> line(static_cast<size_t>(length));

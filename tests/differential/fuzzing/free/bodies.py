@@ -111,7 +111,7 @@ def loop(s, x):
     graph, captured = body.graph(s.name("g"), [step, go, carried], outputs)
     for output in graph.output:  # without a turn ONNX Runtime knows shapes from here alone
         output.CopyFrom(info(output.name, body.array(output.name), body.shape(output.name)))
-    trips = s.constant(np.int64(s.choose(0, 1, 2, 3, 5)))
+    trips = s.constant(np.int64(s.choose(1 if s.opens else 0, 1, 2, 3, 5)))
     first = s.choose("", s.constant(np.bool_(True))) if s.opens or s.chance(0.8) else s.constant(np.bool_(False))
     made = s.play("Loop", [trips, first, x], len(outputs) - 1, captures=[c for c in captured if c not in (step, go, carried)], body=graph)
     return made if isinstance(made, str) else made[0]

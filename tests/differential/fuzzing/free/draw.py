@@ -11,8 +11,10 @@ BODY_MAKERS = {**elements.MAKERS, **moves.MAKERS, **sums.MAKERS, **products.MAKE
 MAKERS = {**BODY_MAKERS, **planes.MAKERS, **recurrent.MAKERS, **codes.MAKERS, **microsoft.MAKERS, **ml.MAKERS}
 DATA_DEPENDENT = {"If", "Loop", "Scan", "NonZero", "Compress", "Unique", "Range", "ConstantOfShape", "Expand", "Slice", "Reshape", "Tile",
                   "Pad", "Squeeze", "Shape", "OneHot", "TopK", "CenterCropPad", "Resize", "Split"}
+# What ONNX Runtime makes of nothing is open: Expand broadcasts 0 against any size, MatMul of no terms is not written.
+FILLED = {"Expand", "ArgMax", "ArgMin", "LogSoftmax", "Softmax", "Hardmax", "MatMul", "Gemm", "Einsum", *sums.REDUCTIONS}
 # Whose result ONNX Runtime leaves open where a number is NaN.
-UNORDERED = {"if", "loop", "scan", "reduce", "distribution", "top_k", "arg", "unique", "pool", "global_pool", "unpool", "roi_align", "loss",
+UNORDERED = {"if", "loop", "scan", "reduce", "distribution", "top_k", "arg", "unique", "pool", "global_pool", "unpool", "roi_align", "loss", "resize", "sample",
              "cast", "trees", "non_zero", "rows_by_data"}
 VERSIONS = (11, 13, 13, 14, 16, 17, 18, 20, 21, 23, 23)
 
@@ -49,8 +51,7 @@ def input_sets(s):
         for _ in range(s.choose(1, 2, 3)):
             sizes.clear()
             made = {}
-            # ONNX Runtime broadcasts 0 against any size.
-            may_be_empty = s.chance(0.1) and not any(n.proto.op_type == "Expand" for n in s.nodes)
+            may_be_empty = s.chance(0.1) and not FILLED & {n.proto.op_type for n in s.nodes}
             for name in s.inputs:
                 shape = list(s.shape(name))
                 for axis in s.open[name]:
@@ -85,7 +86,7 @@ def build(s, outputs):
         infos.append(info(name, s.array(name), shape))
     graph = helper.make_graph([n.proto for n in kept], "free", [info(n, s.array(n), declared(s, n)) for n in s.inputs], infos,
                               [numpy_helper.from_array(a, n) for n, a in s.constants.items() if n in wanted])
-    if s.chance(0.15) and not DATA_DEPENDENT & {n.proto.op_type for n in kept}:  # what operators say counts
+    if not s.opens and s.chance(0.2) and not DATA_DEPENDENT & {n.proto.op_type for n in kept}:  # what operators say counts
         for node in kept:
             for name in node.proto.output:
                 if name and name not in outputs and s.chance(0.4) and s.rank(name):
@@ -102,7 +103,7 @@ def generate(seed):
     s.empty = s.chance(0.06)
     s.opens = "" if s.empty else s.choose("", "", "", "first", "all")
     s.body_makers = BODY_MAKERS
-    makers = {name: maker for name, maker in MAKERS.items() if not s.nonfinite or name not in {*UNORDERED, *codes.MAKERS}}
+    makers = {name: maker for name, maker in MAKERS.items() if not s.nonfinite or name not in {*UNORDERED, *codes.MAKERS, *recurrent.MAKERS}}
     s.moods = {name: float(random.exponential() ** 2) for name in MAKERS}
     for _ in range(s.choose(1, 1, 2, 3)):
         kind = np.dtype(s.choose(*[np.float32] * 10, np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8, np.bool_, np.uint32))

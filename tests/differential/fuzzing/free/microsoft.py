@@ -42,7 +42,7 @@ def fused_conv(s, x):
     if parameters:
         attributes["activation_params"] = parameters
     made = s.play("FusedConv", inputs, domain=MS, activation=kind, group=groups, **attributes)
-    if s.chance(0.3):  # a sum before the activation
+    if s.chance(0.3) and not s.opens:  # a sum before the activation
         other = s.numbers(s.shape(made))
         made = s.play("FusedConv", [*inputs, other], domain=MS, activation=kind, group=groups, **attributes)
     return made

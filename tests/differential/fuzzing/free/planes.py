@@ -64,7 +64,8 @@ def resize(s, x):
     roi = s.constant(np.zeros(0, np.float32)) if s.opset < 13 else ""
     sizes = array.shape[2:]
     if s.chance(0.5):
-        scales = np.array([1, 1, *[s.choose(0.5, 1, 2, 1.5, 3) for _ in sizes]], np.float32)
+        fractions = [] if attributes["coordinate_transformation_mode"] == "align_corners" else [0.5, 1.5]
+        scales = np.array([1, 1, *[s.choose(1, 2, 3, *fractions) for _ in sizes]], np.float32)
         return s.play("Resize", [x, roi, s.constant(scales)], **attributes)
     wanted = [*array.shape[:2], *[s.integer(1, 2 * d) for d in sizes]]
     empty = s.constant(np.zeros(0, np.float32)) if s.opset < 13 else ""
@@ -81,8 +82,9 @@ def sample(s, x):
         grid = s.play("AffineGrid", [theta, s.ints([batch, 1, 3, 4])], align_corners=int(s.chance(0.5)))
     else:
         grid = s.constant(s.random.uniform(-1.3, 1.3, (batch, 2, 3, 2)).astype(np.float32))
-    return s.play("GridSample", [x, grid], mode=s.choose("linear", "nearest", "cubic"),
-                  padding_mode=s.choose("zeros", "border", "reflection"), align_corners=int(s.chance(0.5)))
+    mode = s.choose("linear", "nearest", "cubic")
+    padding = s.choose("zeros", "reflection", *(["border"] if mode != "cubic" else []))
+    return s.play("GridSample", [x, grid], mode=mode, padding_mode=padding, align_corners=int(s.chance(0.5)))
 
 
 def roi_align(s, x):

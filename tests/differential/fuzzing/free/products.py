@@ -7,7 +7,7 @@ from ..sketch import Impossible
 
 
 def matmul(s, x):
-    array = s.need(x, "fdi" if s.chance(0.1) else "fd", ranks=(1, 2, 3, 4, 5), filled=False, small=600)
+    array = s.need(x, "fdi" if s.chance(0.1) else "fd", ranks=(1, 2, 3, 4, 5), small=600)
     if array.dtype == np.int8:
         raise Impossible("type")
     width = array.shape[-1]
@@ -27,7 +27,7 @@ def matmul(s, x):
 
 
 def gemm(s, x):
-    array = s.need(x, "fd", ranks=(2,), filled=False)
+    array = s.need(x, "fd", ranks=(2,))
     a, b = int(s.chance(0.3)), int(s.chance(0.5))
     rows, width = array.shape[::-1] if a else array.shape
     out = s.size(17)
