@@ -10,14 +10,14 @@
 namespace octet::runtime {
 namespace {
 
-struct IntegerConv {
+struct PackedIntegerConv {
   ImageWindow window;
   kernels::PackedConv weights;
 };
 
 /// Of a bound step: the columns change from run to run.
 struct BoundConv {
-  std::shared_ptr<const IntegerConv> conv;
+  std::shared_ptr<const PackedIntegerConv> conv;
   std::vector<kernels::IgemmColumns> columns;
 };
 
@@ -35,7 +35,7 @@ Choice prepare_conv_integer(const PrepareContext& c) {
   if (!window.ok()) return Choice::refuse(window.error().message());
   const bool is_signed = c.type(0).type == DType::kInt8;
   const kernels::XRange range{is_signed, is_signed ? -128 : 0, is_signed ? 127 : 255};
-  auto conv = std::make_shared<IntegerConv>();
+  auto conv = std::make_shared<PackedIntegerConv>();
   conv->window = *std::move(window);
   conv->weights =
       kernels::pack_conv(codes->data<int8_t>().data(), conv->window.shape, range, c.isa);
