@@ -64,9 +64,14 @@ TEST(QuantizeEarlier, WhatOthersReadAsNumbersIsJoinedAsNumbers) {
 
 TEST(QuantizeEarlier, LargestOfCodes) {
   LayerNet net(33);
+  const auto channels = [&net] { // as constants lie in files: anywhere
+    const Tensor t = net.random_tensor({5, 1, 1}, 1);
+    const std::shared_ptr<Buffer> memory = Buffer::allocate(t.bytes().size() + 1);
+    std::copy(t.bytes().begin(), t.bytes().end(), memory->writable() + 1);
+    return net.constant(Tensor::view(DType::kFloat32, {5, 1, 1}, memory, 1).value());
+  };
   ValueId x = net.codes(net.input({2, 5, 9, 8}), {0.02F, 3});
-  x = net.op("Mul", {x, net.constant(net.random_tensor({5, 1, 1}, 1))});
-  x = net.op("Add", {x, net.constant(net.random_tensor({5, 1, 1}, 1))});
+  x = net.op("Add", {net.op("Mul", {x, channels()}), channels()});
   x = net.op("MaxPool", {net.op("Relu", {x})}, kWindow);
   const Graph g = net.done({net.quantize(x, {0.015F, -100})});
   EXPECT_EQ(count_reading(g, "MaxPool", DType::kInt8), 1);

@@ -23,9 +23,10 @@ constexpr double kMost = 0x1p100;
 constexpr int kMostNodes = 32; // that one value is followed back through
 
 std::optional<double> of_constant(const Tensor& t) {
-  if (t.type() != DType::kFloat32) return std::nullopt;
+  const auto numbers = t.to_floats();
+  if (t.type() != DType::kFloat32 || !numbers.ok()) return std::nullopt;
   double most = 0;
-  for (const float v : t.data<float>()) {
+  for (const float v : *numbers) {
     if (!std::isfinite(v)) return std::nullopt;
     most = std::max(most, std::fabs(double{v}));
   }
