@@ -12,8 +12,11 @@
 #include "core/format.h"
 #include "core/pages.h"
 #include "graph/label.h"
+#include "graph/sizes.h"
 #include "ops/infer.h"
 #include "ops/value_range.h"
+#include "passes/rewrite.h"
+#include "passes/simplify/rules.h"
 #include "passes/standardize/raise_opset.h"
 #include "quant/activation_formats.h"
 #include "quant/calibrate.h"
@@ -344,6 +347,8 @@ Result<Graph> prepare_for_quantization(const Graph& graph) {
   if (out.opset() < kQdqOpset) OCTET_TRY(raise_opset(out, kQdqOpset));
   OCTET_TRY_WITH(simplify(out), "simplify");
   OCTET_TRY(infer_types(out));
+  if (constant_bytes(out) <= kLargeConstantBytes)
+    OCTET_TRY(rewrite(out, std::vector<Rule>{{"fold_weights", fold_weights}}));
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include "passes/pass_support.h"
 #include "passes/simplify/rules.h"
+#include "quant/prepare.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
@@ -152,6 +153,23 @@ y = Add(x, big)
 output y: f32[4096, 4096]
 )");
   EXPECT_TRUE(apply(g, fold_constants).empty());
+  EXPECT_TRUE(apply(g, fold_weights).empty()) << "no product reads it";
+}
+
+TEST(FoldConstants, WeightsOfProductsWhereAskedFor) {
+  const Graph g = parse(R"(graph g opset(""=17)
+input x: f32[1, 1100, 2, 2]
+const shape: i64[4] = [1100, 1100, 1, 1]
+w = ConstantOfShape(shape)
+y = Conv(x, w)
+output y: f32[1, 1100, 2, 2]
+)");
+  Graph simple = g;
+  EXPECT_TRUE(apply(simple, fold_constants).empty());
+  EXPECT_EQ(apply(simple, fold_weights).size(), 1U);
+  EXPECT_EQ(simple.nodes().size(), 1U);
+  Graph prepared = prepare_for_quantization(g).value();
+  EXPECT_EQ(prepared.nodes().size(), 1U);
 }
 
 TEST(EliminateDuplicates, ComparesWhatStaysSerialized) {

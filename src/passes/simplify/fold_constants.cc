@@ -2,8 +2,13 @@
 //   constants ─▶ op ─▶ y        =>      constant y
 // Exact: the reference evaluates it. Not folded: QuantizeLinear and DequantizeLinear (they say what
 // is stored in 8 bits), operators with subgraphs or random numbers, graph outputs, and results
-// larger than both the byte budget and the constants that they come from.
+// larger than both the byte budget and the constants that they come from; fold_weights takes those
+// that products read as their weights, of any size.
+#include <algorithm>
+#include <limits>
+
 #include "ops/evaluate.h"
+#include "ops/op.h"
 #include "passes/simplify/rules.h"
 
 namespace octet {
@@ -27,8 +32,8 @@ int64_t expected_bytes(const Graph& graph, const Node& node) {
   return sum;
 }
 
-/// Where the result may be as large as what it is made from.
-enum class Growth { kToSource, kToBudget };
+/// Where the result may be as large as what it is made from, or as large as it is.
+enum class Growth { kToSource, kToBudget, kAny };
 
 std::optional<Patch> fold(const RuleContext& context, const Node& node, Growth growth) {
   const Graph& graph = context.graph;
@@ -41,7 +46,9 @@ std::optional<Patch> fold(const RuleContext& context, const Node& node, Growth g
     if (constant == nullptr) return std::nullopt;
     budget += size_bytes(*constant);
   }
-  budget = growth == Growth::kToBudget ? kFoldBudgetBytes : std::max(budget, kFoldBudgetBytes);
+  budget = growth == Growth::kAny        ? std::numeric_limits<int64_t>::max()
+           : growth == Growth::kToBudget ? kFoldBudgetBytes
+                                         : std::max(budget, kFoldBudgetBytes);
   for (const ValueId id : node.outputs)
     if (id.valid() && graph.is_output(id)) return std::nullopt;
   if (expected_bytes(graph, node) > budget) return std::nullopt;
@@ -70,6 +77,22 @@ std::optional<Patch> fold_constants(const RuleContext& context, const Node& node
 
 std::optional<Patch> fold_small_constants(const RuleContext& context, const Node& node) {
   return fold(context, node, Growth::kToBudget);
+}
+
+/// Whether products read the value, all as their weights.
+static bool is_of_products(const RuleContext& context, ValueId value) {
+  const auto uses = context.uses.of(value);
+  return !uses.empty() && std::all_of(uses.begin(), uses.end(), [&](const Uses::Use& use) {
+    const Node& reader = context.graph.node(use.node);
+    const OpDef* op = find_op(reader.domain, reader.op_type);
+    return op != nullptr && facts_of(reader).products &&
+           op->roles.fn(reader, use.input) == Role::kWeight;
+  });
+}
+
+std::optional<Patch> fold_weights(const RuleContext& context, const Node& node) {
+  if (node.outputs.size() != 1 || !is_of_products(context, node.outputs[0])) return std::nullopt;
+  return fold(context, node, Growth::kAny);
 }
 
 } // namespace octet
