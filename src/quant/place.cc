@@ -243,7 +243,9 @@ class Placer {
     if (!wanted_.contains(node.output(0)) && !rule.on_request)
       return stay_float(plan, "nothing after it reads codes");
     plan.quantized = true;
-    plan.output = rule.output == OutputCodes::kAlways || rule.on_request;
+    plan.output = rule.output == OutputCodes::kBehindClamp
+                      ? output_here(node, rule.output)
+                      : rule.output == OutputCodes::kAlways || rule.on_request;
     upstream_.insert(node.output(0));
   }
 

@@ -23,8 +23,9 @@ enum class Treatment {
   kCommutes, ///< the target moves Q and DQ through it: it needs none of its own
   kFloat,    ///< never; the clause says why
 };
-/// Whether the output is quantized at the node that makes it.
-enum class OutputCodes { kNever, kWhenRead, kAlways };
+/// Whether the output is quantized at the node that makes it. kBehindClamp is kAlways for what a
+/// target computes together with the Relu or Clip that alone reads it; products always are.
+enum class OutputCodes { kNever, kWhenRead, kAlways, kBehindClamp };
 
 struct PlacementRule {
   std::string_view op; ///< of the default domain

@@ -390,6 +390,31 @@ output y: f32[1, 2, 4, 4]
   EXPECT_TRUE(trt.tensor("r"));
 }
 
+/// The clamp belongs to the sum, so that the next block finds its shortcut in codes.
+TEST(Plan, OctetQuantizesSumsBehindTheirClamps) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: f32[1, 2, 4, 4]
+const w: f32[2, 2, 1, 1] = [1, 2, 3, 4]
+a = Conv(x, w) {} "first"
+r = Relu(a) {} "relu"
+b = Conv(r, w) {} "second"
+s = Add(b, r) {} "sum"
+t = Relu(s) {} "clamp"
+c = Conv(t, w) {} "third"
+u = Add(c, t) {} "next"
+y = Conv(u, w) {} "last"
+output y: f32[1, 2, 4, 4]
+)")
+                          .value();
+  const auto source = [] { return test::random_source({1, 2, 4, 4}, 2); };
+  const QuantizationPlan plan = plan_quantization(graph, source(), {.target = "octet"}).value();
+  EXPECT_TRUE(plan.node("sum")->quantized);
+  EXPECT_FALSE(plan.node("sum")->output);
+  EXPECT_TRUE(plan.node("clamp")->output);
+  EXPECT_TRUE(plan.node("next")->quantized) << plan.node("next")->why;
+  EXPECT_TRUE(plan.node("next")->output);
+}
+
 TEST(Plan, AttentionIsLeftToTheFusedKernel) {
   const Graph graph = parse_graph(R"(graph g opset(""=17)
 input x: f32[2, 4]

@@ -18,7 +18,7 @@ constexpr PlacementRule kOctetRules[] = {
     {"AveragePool", Treatment::kAround, OutputCodes::kAlways, "octet", "runs as QAveragePool"},
     {"GlobalAveragePool", Treatment::kAround, OutputCodes::kAlways, "octet",
      "runs as QAveragePool"},
-    {"Add", Treatment::kAround, OutputCodes::kAlways, "octet", "runs as QAdd"},
+    {"Add", Treatment::kAround, OutputCodes::kBehindClamp, "octet", "runs as QAdd"},
     {"LeakyRelu", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
     {"Sigmoid", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
     {"Tanh", Treatment::kAround, OutputCodes::kAlways, "octet", kTable},
