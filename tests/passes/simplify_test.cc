@@ -308,6 +308,59 @@ output y: f32[2, 2]
   EXPECT_TRUE(apply(training, fold_batchnorm).empty());
 }
 
+TEST(FoldScale, KeepsTheNumbersOfEveryProduct) {
+  const std::string cases[] = {
+      "t = Conv(x, w, b) {group=2} \"product\"\nu = Mul(t, f)\ny = Add(u, o)",
+      "t = Conv(x, w) {group=2, strides=[2, 2]} \"product\"\nu = Mul(f, t)\ny = Add(o, u)",
+      "t = Conv(x, w, b) {group=2, pads=[1, 1, 1, 1]} \"product\"\nu = Mul(t, half)\ny = Mul(u, f)",
+      "t = ConvTranspose(x, v, b) {group=2} \"product\"\nu = Mul(t, f)\ny = Add(u, half)",
+  };
+  for (const std::string& nodes : cases) {
+    SCOPED_TRACE(nodes);
+    Graph before = parse(R"(graph g opset(""=17)
+input x: f32[2, 4, 5, 5]
+input w: f32[6, 2, 3, 3]
+input v: f32[4, 3, 3, 3]
+input b: f32[6]
+const f: f32[6, 1, 1] = [1, -2, 0.5, 0, 3, 7]
+const o: f32[1, 6, 1, 1] = [1, 2, 3, -4, 5, 6]
+const half: f32[] = [0.5]
+)" + nodes + "\noutput y: f32[*]\n");
+    before.set_inputs({before.inputs()[0]});
+    for (const char* name : {"w", "v", "b"}) {
+      const ValueId id = *before.find_value(name);
+      before.set_constant(id, random(*before.value(id).type.static_shape(), 3));
+    }
+    Graph after = before;
+    ASSERT_TRUE(simplify(after).ok());
+    EXPECT_EQ(after.nodes().size(), 1U);
+    expect_same_numbers(before, after, random({2, 4, 5, 5}, 9), 2e-4);
+  }
+}
+
+TEST(FoldScale, LeavesWhatIsNotByChannelOrReadTwice) {
+  const std::string cases[] = {
+      "t = Conv(x, w, b)\ny = Mul(t, along)",                            // along the last axis
+      "t = Conv(x, w, b)\ny = Mul(t, wide)",                             // the result is larger
+      "t = Conv(x, w, b)\nu = Mul(t, f)\ny = Add(u, t)",                 // read twice
+      "t = Conv(x, w, b)\ny = Mul(t, infinite)",                         // would make weights NaN
+      "t = Conv(x, w, b)\nu = Conv(x, w)\nm = Mul(t, f)\ny = Add(m, u)", // weights read twice
+  };
+  for (const std::string& nodes : cases) {
+    SCOPED_TRACE(nodes);
+    Graph g = parse(R"(graph g opset(""=17)
+input x: f32[1, 1, 2, 2]
+const w: f32[2, 1, 1, 1] = [1, 2]
+const b: f32[2] = [3, 4]
+const f: f32[2, 1, 1] = [5, 6]
+const along: f32[2] = [5, 6]
+const wide: f32[3, 1, 1, 1] = [5, 6, 7]
+const infinite: f32[] = [inf]
+)" + nodes + "\noutput y: f32[*]\n");
+    EXPECT_TRUE(apply(g, fold_scale).empty());
+  }
+}
+
 /// What a patch costs does not grow with the graph: a chain this long would take minutes otherwise.
 TEST(Simplify, TakesHalfOfALongChainAway) {
   constexpr int kPairs = 50000;

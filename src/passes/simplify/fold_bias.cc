@@ -3,29 +3,13 @@
 //        (also ConvTranspose)
 //   x: [M, K] ─▶ MatMul(W: [K, N]) ─▶ Add(constant: [N]) ─▶ y    =>    x ─▶ Gemm(W, B) ─▶ y
 // Rounding: the bias takes part in the accumulation. Wanted: nobody else reads the product.
-#include <algorithm>
-
 #include "passes/match.h"
+#include "passes/simplify/channel_affine.h"
 #include "passes/simplify/rules.h"
 
 namespace octet {
 
 namespace {
-
-/// A bias vector from a constant that adds one number to each channel (axis 1 of `rank`).
-std::optional<Tensor> by_channel(const Tensor& t, int64_t rank, int64_t channels) {
-  if (t.rank() > rank) return std::nullopt;
-  for (int64_t axis = 0; axis < t.rank(); ++axis)
-    if (t.dim(axis) != 1 && axis + rank - t.rank() != 1) return std::nullopt;
-  if (t.count() == channels) {
-    Result<Tensor> flat = t.reshaped({channels});
-    return flat.ok() ? std::optional(std::move(*flat)) : std::nullopt;
-  }
-  if (t.count() != 1) return std::nullopt;
-  Result<Tensor> filled = Tensor::from_doubles(
-      t.type(), {channels}, std::vector<double>(static_cast<size_t>(channels), t.at(0)));
-  return filled.ok() ? std::optional(std::move(*filled)) : std::nullopt;
-}
 
 std::optional<Patch>
 into_conv(const RuleContext& context, const Node& add, const Node& conv, ValueId constant) {

@@ -29,6 +29,7 @@ RuleFn fold_known_elements;
 RuleFn fold_ordered_gather;
 RuleFn fold_pad;
 RuleFn fold_reshape_shape;
+RuleFn fold_scale;
 RuleFn fold_shape;
 RuleFn fold_small_constants; ///< none whose result is larger than the byte budget
 RuleFn fold_weights; ///< those of products, however large: for who stores them in 8 bits

@@ -40,6 +40,7 @@ constexpr Rule kRules[] = {
     {"fold_pad", fold_pad},
     {"order_bias", order_bias},
     {"fold_bias", fold_bias},
+    {"fold_scale", fold_scale},
     {"fuse_layer_norm", fuse_layer_norm},
     {"fuse_gelu", fuse_gelu},
     {"merge_attention_scales", merge_attention_scales},
