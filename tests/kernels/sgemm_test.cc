@@ -96,7 +96,7 @@ void check(const FloatProblem& p, std::mt19937& random, ParallelFor& parallel) {
 TEST(Sgemm, AllSizesAroundTheTile) {
   std::mt19937 random(1);
   SerialFor serial;
-  for (const int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 12, 15}) {
+  for (const int64_t m : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15}) {
     for (const int64_t n : {0, 1, 7, 8, 15, 16, 17, 31, 32, 33, 35, 67}) {
       for (const int64_t k : {0, 1, 2, 9, 67}) {
         check({.m = m, .n = n, .k = k}, random, serial);
