@@ -12,9 +12,11 @@ MAKERS = {**BODY_MAKERS, **planes.MAKERS, **recurrent.MAKERS, **codes.MAKERS, **
 DATA_DEPENDENT = {"If", "Loop", "Scan", "NonZero", "Compress", "Unique", "Range", "ConstantOfShape", "Expand", "Slice", "Reshape", "Tile",
                   "Pad", "Squeeze", "Shape", "OneHot", "TopK", "CenterCropPad", "Resize", "Split"}
 # What ONNX Runtime makes of nothing is open: Expand broadcasts 0 against any size, MatMul of no terms is not written.
-FILLED = {"Expand", "ArgMax", "ArgMin", "LogSoftmax", "Softmax", "Hardmax", "MatMul", "Gemm", "Einsum", *sums.REDUCTIONS}
+FILLED = {"Expand", "ArgMax", "ArgMin", "LogSoftmax", "Softmax", "Hardmax", "MatMul", "Gemm", "Einsum", "Gather", "GatherElements", "GatherND",
+          "ScatterElements", "ScatterND", "RoiAlign", *sums.REDUCTIONS}
 # Whose result ONNX Runtime leaves open where a number is NaN.
-UNORDERED = {"if", "loop", "scan", "reduce", "distribution", "top_k", "arg", "unique", "pool", "global_pool", "unpool", "roi_align", "loss", "resize", "sample",
+UNORDERED = {"if", "loop", "scan", "reduce", "distribution", "top_k", "arg", "unique", "pool", "global_pool", "unpool", "roi_align", "loss", "resize", "sample", "gather_elements", "gather_nd",
+             "normalization", "einsum",
              "cast", "trees", "non_zero", "rows_by_data"}
 VERSIONS = (11, 13, 13, 14, 16, 17, 18, 20, 21, 23, 23)
 
