@@ -79,8 +79,6 @@ const Old kOld[] = {
     {"SoftmaxOverTheLast", 11, "y = Softmax(x) {axis=2}"},
     {"SoftmaxFromTheBack", 11, "y = Softmax(x) {axis=-2}"},
     {"LpPool", 11, "y = LpPool(x) {kernel_shape=[2], strides=[2], p=1}"},
-    {"SimplifiedLayerNormalization", 11,
-     "const g: f32[4] = [1, 2, 3, 4]\ny = SimplifiedLayerNormalization(x, g) {axis=-1}"},
     {"LogSoftmax", 12, "y = LogSoftmax(x) {axis=0}"},
     {"Hardmax", 11, "y = Hardmax(x) {axis=1}"},
     {"Clip", 7, "y = Clip(x) {min=-0.25, max=0.5}"},

@@ -16,7 +16,7 @@ FILLED = {"Expand", "ArgMax", "ArgMin", "LogSoftmax", "Softmax", "Hardmax", "Mat
           "ScatterElements", "ScatterND", "RoiAlign", *sums.REDUCTIONS}
 # Whose result ONNX Runtime leaves open where a number is NaN.
 UNORDERED = {"if", "loop", "scan", "reduce", "distribution", "top_k", "arg", "unique", "pool", "global_pool", "unpool", "roi_align", "loss", "resize", "sample", "gather_elements", "gather_nd",
-             "normalization", "einsum",
+             "normalization", "einsum", "attention",
              "cast", "trees", "non_zero", "rows_by_data"}
 VERSIONS = (11, 13, 13, 14, 16, 17, 18, 20, 21, 23, 23)
 
@@ -105,7 +105,7 @@ def generate(seed):
     s.empty = s.chance(0.06)
     s.opens = "" if s.empty else s.choose("", "", "", "first", "all")
     s.body_makers = BODY_MAKERS
-    makers = {name: maker for name, maker in MAKERS.items() if not s.nonfinite or name not in {*UNORDERED, *codes.MAKERS, *recurrent.MAKERS}}
+    makers = {name: maker for name, maker in MAKERS.items() if not s.nonfinite or name not in {*UNORDERED, *codes.MAKERS, *recurrent.MAKERS, *microsoft.MAKERS}}
     s.moods = {name: float(random.exponential() ** 2) for name in MAKERS}
     for _ in range(s.choose(1, 1, 2, 3)):
         kind = np.dtype(s.choose(*[np.float32] * 10, np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8, np.bool_, np.uint32))
