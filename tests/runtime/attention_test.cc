@@ -320,6 +320,33 @@ TEST(Attention, WhatSomebodyElseReadsIsMade) {
               "output y: f32[2, 3, 5, 6]\noutput z: f32[2, 3, 5, 7]\n");
 }
 
+/// Masks that choose: known ones and those of a run, scores on either side, numbers added behind.
+TEST(Attention, MasksOfConditions) {
+  const std::string head = R"(graph g opset(""=17)
+input q: f32[2, 3, 5, 4]
+input k: f32[2, 3, 4, 7]
+input v: f32[2, 3, 7, 6]
+input mask: f32[2, 1, 1, 7]
+input free: f32[5, 7]
+const seven: f32[] = [0.7]
+const low: f32[] = [-10000.0]
+const known: bool[1, 7] = [1, 1, 0, 1, 1, 0, 1]
+s = MatMul(q, k)
+d = Div(s, seven)
+open = Greater(free, seven)
+)";
+  const std::string tail = "p = Softmax(w)\ny = MatMul(p, v)\noutput y: f32[2, 3, 5, 6]\n";
+  for (const std::string middle :
+       {"w = Where(known, d, low)\n", "w = Where(open, low, d)\n", "w = Where(known, s, low)\n",
+        "u = Where(known, d, low)\nw = Add(u, mask)\n",
+        "u = Where(open, low, d)\nt = Add(mask, u)\nw = Where(known, t, mask)\n"}) {
+    SCOPED_TRACE(middle);
+    const Graph g = parse_graph(head + middle + tail).value();
+    EXPECT_EQ(count_lowered(simple(g), "Attention"), 1);
+    check_bits(g, inputs_of(g));
+  }
+}
+
 TEST(Attention, OtherAxesAndOtherOrdersStayApart) {
   check_apart("s = MatMul(q, k)\np = Softmax(s) {axis=2}\ny = MatMul(p, v)\n"
               "output y: f32[2, 3, 5, 6]\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//   q, k ─▶ MatMul ─▶ [Map] ─▶ Softmax ─▶ MatMul(v) ─▶ y    =>    q, k, v ─▶ Attention ─▶ y
+//   q, k ─▶ MatMul ─▶ [Map, Where] ─▶ Softmax ─▶ MatMul(v) ─▶ y    =>    q, k, v ─▶ Attention ─▶ y
 // and with QMatMul, and Quantize behind Softmax, QAttention. Exact. Transposes of q, k, v and y
 // become the order in which they are read and written, where rows stay on end.
 #include "passes/lower/fuse_attention.h"
@@ -15,6 +15,8 @@
 namespace octet::lowering {
 namespace {
 
+constexpr size_t kOperands = 3; // q, k, v
+
 using numerics::MapInstruction;
 using numerics::MapOperand;
 
@@ -27,7 +29,7 @@ struct Operand {
 /// The nodes of one attention, and what it reads.
 struct Found {
   const Node* scores = nullptr;
-  const Node* between = nullptr; ///< what becomes of the scores, or null
+  std::vector<const Node*> between; ///< what becomes of the scores, the last one first
   const Node* softmax = nullptr;
   const Node* quantize = nullptr; ///< of the probabilities, or null
   const Node* context = nullptr;
@@ -125,25 +127,66 @@ class AttentionFuser {
     return once(f) ? std::optional(std::move(f)) : std::nullopt;
   }
 
+  /// Elementwise nodes from the softmax up to a product, each for the next one alone. The last one
+  /// of `chain` reads `value`.
+  const Node* product_behind(ValueId value, std::vector<const Node*>& chain) const {
+    const Node* maker = made_for(*chain.back(), value);
+    if (maker == nullptr) return nullptr;
+    if (is_product(*maker)) return gives_sums(*maker) ? maker : nullptr;
+    const auto program = program_of(*maker);
+    if (!program) return nullptr;
+    chain.push_back(maker);
+    for (const Mapped::Input& input : program->inputs)
+      if (const Node* product = product_behind(input.id, chain)) return product;
+    chain.pop_back();
+    return nullptr;
+  }
+
+  /// Conditions stand for f32, 1 or 0, which write() makes of them.
+  std::optional<Mapped> program_of(const Node& node) const {
+    if (!node.is("Where") || type(node.output(0)).type != DType::kFloat32) {
+      auto program = mapped(graph_, node, Bits::kSame);
+      const auto made = [](const Mapped::Input& input) { return input.made.has_value(); };
+      if (program && std::any_of(program->inputs.begin(), program->inputs.end(), made))
+        return std::nullopt;
+      return program;
+    }
+    Mapped out;
+    for (const ValueId id : node.inputs)
+      out.inputs.push_back({id, std::nullopt});
+    if (node.input(1) == node.input(2)) return std::nullopt;
+    out.program.inputs = out.inputs.size();
+    using Kind = MapOperand::Kind;
+    out.program.code = {
+        {numerics::MapOp::kSelect, {{Kind::kInput, 0}, {Kind::kInput, 1}, {Kind::kInput, 2}}}};
+    return out;
+  }
+
   bool find_scores(Found& f) const {
-    const Node* before = made_for(*f.softmax, f.softmax->input(0));
-    if (before == nullptr) return false;
-    if (is_product(*before)) {
-      f.scores = before;
-      return gives_sums(*before);
+    std::vector<const Node*> chain = {f.softmax};
+    f.scores = product_behind(f.softmax->input(0), chain);
+    if (f.scores == nullptr) return false;
+    f.between.assign(chain.begin() + 1, chain.end());
+    for (const Node* node : f.between) {
+      auto program = program_of(*node);
+      if (f.program) {
+        const std::optional<size_t> k = input_of(*f.program, node->output(0));
+        program = k ? joined(*program, *f.program, *k) : std::nullopt;
+      }
+      if (!program) return false;
+      f.program = std::move(program);
     }
-    auto program = mapped(graph_, *before, Bits::kSame);
-    if (!program) return false;
-    f.between = before;
-    for (size_t i = 0; i < program->inputs.size(); ++i) {
-      if (program->inputs[i].made) return false;
-      const Node* maker = made_for(*before, program->inputs[i].id);
-      if (f.scores != nullptr || maker == nullptr || !is_product(*maker) || !gives_sums(*maker))
-        continue;
-      f.scores = maker;
-      f.program = scores_first(*program, i);
-    }
-    return f.scores != nullptr;
+    if (!f.program) return true;
+    const std::optional<size_t> k = input_of(*f.program, f.scores->output(0));
+    if (!k) return false;
+    f.program = scores_first(*f.program, *k);
+    return true;
+  }
+
+  static std::optional<size_t> input_of(const Mapped& program, ValueId id) {
+    for (size_t i = 0; i < program.inputs.size(); ++i)
+      if (program.inputs[i].id == id) return i;
+    return std::nullopt;
   }
 
   static bool on_end(const Operand& x) {
@@ -213,16 +256,41 @@ class AttentionFuser {
         made.inputs.push_back(f.program->inputs[i].id);
     }
     made.origin.clear();
-    for (const Node* node : {f.scores, f.between, f.softmax, f.quantize, f.context})
-      if (node != nullptr)
-        made.origin.insert(made.origin.end(), node->origin.begin(), node->origin.end());
+    std::vector<const Node*> gone = f.between;
+    std::reverse(gone.begin(), gone.end());
+    gone.insert(gone.begin(), f.scores);
+    gone.push_back(f.softmax);
+    if (f.quantize != nullptr) gone.push_back(f.quantize);
+    for (const Node* node : gone)
+      made.origin.insert(made.origin.end(), node->origin.begin(), node->origin.end());
+    made.origin.insert(made.origin.end(), f.context->origin.begin(), f.context->origin.end());
     write_notes(f, made.op_type);
     const NodeId id = f.context->id;
     const ValueId y = f.context->output(0);
-    for (const Node* node : {f.scores, f.between, f.softmax, f.quantize})
-      if (node != nullptr) graph_.remove_node(node->id);
+    for (const Node* node : gone)
+      graph_.remove_node(node->id);
     write_turned(made, y);
+    for (size_t i = kOperands; i < made.inputs.size(); ++i)
+      if (type(made.inputs[i]).type == DType::kBool) made.inputs[i] = as_float(made.inputs[i]);
     graph_.mutable_node(id) = std::move(made);
+  }
+
+  /// 1 where a condition holds, else 0.
+  ValueId as_float(ValueId condition) {
+    const Value& from = graph_.value(condition);
+    const std::string name = from.name + "/numbers";
+    TypeInfo numbers = from.type;
+    numbers.type = DType::kFloat32;
+    if (const Tensor* known = graph_.constant(condition)) {
+      const auto values = known->to_doubles().value();
+      return graph_.add_constant(
+          name, Tensor::from_doubles(DType::kFloat32, known->shape(), values).value());
+    }
+    Attributes to;
+    to["to"].value = static_cast<int64_t>(DType::kFloat32);
+    const ValueId made = graph_.emit("Cast", {condition}, std::move(to), name);
+    graph_.set_type(made, std::move(numbers));
+    return made;
   }
 
   /// A Transpose that alone reads the result.
@@ -250,8 +318,11 @@ class AttentionFuser {
     if (into == nullptr) return;
     into->form = op;
     if (LowerNote* scores = note(*f.scores)) scores->form = op;
-    for (const Node* node : {f.between, f.softmax, f.quantize}) {
-      LowerNote* one = node == nullptr ? nullptr : note(*node);
+    std::vector<const Node*> fused = f.between;
+    fused.push_back(f.softmax);
+    if (f.quantize != nullptr) fused.push_back(f.quantize);
+    for (const Node* node : fused) {
+      LowerNote* one = note(*node);
       if (one == nullptr) continue;
       one->runs = LowerForm::kFused;
       one->form = "fused into " + into->node;

@@ -111,25 +111,47 @@ def projected(s, x, width, heads, perm):
     return s.node("Transpose", [out], [shape[i] for i in perm] and tuple(shape[i] for i in perm), perm=perm)
 
 
+def masked(s, scores):
+    """Scores with a mask of any form added or chosen."""
+    batch, heads, queries, keys = s.shape(scores)
+    shape = s.choose((1, 1, 1, keys), (1, 1, queries, keys), (queries, keys), (keys,), (1, heads, 1, keys))
+    seen = s.random.random(shape) >= 0.2
+    if shape == (queries, keys) and s.chance(0.6):
+        seen = np.tril(np.ones(shape, bool), keys - queries)
+    low = np.float32(s.choose(-30, -10000, np.finfo(np.float32).min))
+    if s.chance(0.3):
+        order = [scores, s.constant(low)]
+        inputs = [s.constant(seen), *order] if s.chance(0.5) else [s.constant(~seen), *order[::-1]]
+        return s.node("Where", inputs, s.shape(scores))
+    mask = s.constant(np.where(seen, np.float32(0), low).astype(np.float32))
+    return s.node("Add", [scores, mask][::s.choose(1, -1)], s.shape(scores))
+
+
 def attention(s, x):
     if s.rank(x) != 3 or x in s.open_planes:
         raise Impossible("rank")
     batch, tokens, _ = s.shape(x)
+    memory = x
+    if s.chance(0.3):
+        others = [v for v in s.values if s.rank(v) == 3 and v not in s.open_planes and s.shape(v)[0] == batch]
+        memory = s.choose(*others) if others else x
+    keys = s.shape(memory)[1]
     heads, head = s.choose(1, 2, 3), s.choose(2, 4, 5, 8)
     width = heads * head
-    spend(s, batch * tokens * (3 * s.shape(x)[2] * width + 2 * tokens * width))
+    spend(s, batch * (tokens * (s.shape(x)[2] + 2 * keys) + 2 * keys * s.shape(memory)[2]) * width)
     q = projected(s, x, width, heads, [0, 2, 1, 3])
-    k = projected(s, x, width, heads, [0, 2, 3, 1])
-    v = projected(s, x, width, heads, [0, 2, 1, 3])
+    k = projected(s, memory, width, heads, [0, 2, 3, 1])
+    v = projected(s, memory, width, heads, [0, 2, 1, 3])
     factor = s.constant(np.float32(1 / np.sqrt(head)))
     if s.chance(0.3):
         q = s.node("Mul", [q, factor], s.shape(q))
-    scores = s.node("MatMul", [q, k], (batch, heads, tokens, tokens))
+    scores = s.node("MatMul", [q, k], (batch, heads, tokens, keys))
     if s.chance(0.6):
         scores = s.node(s.choose("Mul", "Div"), [scores, s.constant(np.float32(np.sqrt(head)))], s.shape(scores))
-    if s.chance(0.4):
-        mask = np.where(s.random.random((1, 1, 1, tokens)) < 0.2, np.float32(-30), np.float32(0)).astype(np.float32)
-        scores = s.node("Add", [scores, s.constant(mask)], s.shape(scores))
+    if s.chance(0.6):
+        scores = masked(s, scores)
+    if s.chance(0.1):
+        s.values.append(scores)
     attributes = {"axis": -1 if s.opset >= 13 and s.chance(0.7) else 3}
     scores = s.node("Softmax", [scores], s.shape(scores), **attributes)
     out = s.node("MatMul", [scores, v], (batch, heads, tokens, head))
