@@ -50,9 +50,9 @@ class Areas {
   int64_t total_ = 0;
 };
 
-std::byte* place(const AttentionOperand& x, int64_t item, int64_t row, int64_t size) {
-  auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(x.data)); // NOLINT
-  return data + (x.offsets[item] + row * x.row_stride) * size;
+template <class T>
+const T* place(const AttentionOperand& x, int64_t item, int64_t row) {
+  return static_cast<const T*>(x.data) + x.offsets[item] + row * x.row_stride;
 }
 
 /// A product of floats whose right operand is packed, or read where it lies by few rows.
@@ -250,11 +250,10 @@ class Chunk {
   void pack_keys(int64_t item, std::byte* scratch, float* to) {
     const AttentionOperand& k = args_.k;
     if (args_.scores_on_codes) {
-      const auto* codes = reinterpret_cast<const uint8_t*>(place(k, item, 0, 1));
+      const auto* codes = place<uint8_t>(k, item, 0);
       code_scores_.pack({codes, k.inner_stride, k.row_stride}, args_.shared, scratch);
     } else {
-      float_scores_.pack(reinterpret_cast<const float*>(place(k, item, 0, sizeof(float))),
-                         k.inner_stride, k.row_stride, to);
+      float_scores_.pack(place<float>(k, item, 0), k.inner_stride, k.row_stride, to);
     }
   }
 
@@ -262,11 +261,10 @@ class Chunk {
     const AttentionOperand& v = args_.v;
     if (args_.context_on_codes) {
       const size_t own = args_.scores_on_codes ? CodeProduct::shared_bytes(args_.depth) : 0;
-      const auto* codes = reinterpret_cast<const uint8_t*>(place(v, item, 0, 1));
+      const auto* codes = place<uint8_t>(v, item, 0);
       code_context_.pack({codes, v.row_stride, 1}, args_.shared + own, scratch);
     } else {
-      float_context_.pack(reinterpret_cast<const float*>(place(v, item, 0, sizeof(float))),
-                          v.row_stride, 1, to);
+      float_context_.pack(place<float>(v, item, 0), v.row_stride, 1, to);
     }
   }
 
@@ -275,11 +273,11 @@ class Chunk {
     if (args_.scores_on_codes) {
       Epilogue numbers;
       numbers.type = YType::kFloat;
-      code_scores_.run(reinterpret_cast<const uint8_t*>(place(q, item, rows.begin, 1)),
-                       q.row_stride, rows.count(), {&numbers, scores_, args_.keys});
+      code_scores_.run(place<uint8_t>(q, item, rows.begin), q.row_stride, rows.count(),
+                       {&numbers, scores_, args_.keys});
     } else {
-      float_scores_.run(reinterpret_cast<const float*>(place(q, item, rows.begin, sizeof(float))),
-                        q.row_stride, rows.count(), scores_, args_.keys);
+      float_scores_.run(place<float>(q, item, rows.begin), q.row_stride, rows.count(), scores_,
+                        args_.keys);
     }
   }
 
