@@ -13,7 +13,6 @@
 namespace octet::attention_test {
 namespace {
 
-using test::Coding;
 using test::count_lowered;
 using test::LayerNet;
 
