@@ -102,11 +102,10 @@ TEST(TileFunction, GeluCodesOfAllFloats) {
     for (const Isa isa : covered_isas("tile function")) {
       const TileFunction f(program(text), isa);
       const std::string what = std::string(text) + " " + std::string(isa_name(isa));
-      for (const float scale : {0.001F, 0.04F})
-        octet::test::sweep(101, [&](const std::vector<float>& batch) {
-          check_codes(f, exact, {.scale = scale, .zero_point = 3, .lo = -128, .hi = 127}, batch,
-                      what);
-        });
+      octet::test::sweep(101, [&](const std::vector<float>& batch) {
+        check_codes(f, exact, {.scale = 0.04F, .zero_point = 3, .lo = -128, .hi = 127}, batch,
+                    what);
+      });
     }
 }
 

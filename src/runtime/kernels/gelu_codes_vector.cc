@@ -44,7 +44,8 @@ template <typename Form>
 struct Coder {
   explicit Coder(const QuantizeArgs& a)
       : to(rounding(a.zero_point, a.lo, a.hi)), scale(splat(a.scale)),
-        per_step(splat(1.0F / a.scale)), error(splat(kError / a.scale)) {}
+        per_step(splat(1.0F / a.scale)), error(splat(kError / a.scale)),
+        from_magic(hn::Set(I32(), a.zero_point - nc::kMagicBits)) {}
 
   HWY_INLINE VecI operator()(VecF x) const {
     // NaN and what is below become -kEnd, whose code is that of 0 or is found by the exact steps.
@@ -54,10 +55,11 @@ struct Coder {
     const VecF gate = hn::MulAdd(near, part, splat(0.5F));
     const VecF steps = hn::Mul(hn::Mul(low, per_step), gate);
     const VecF r = at_most(at_least(steps, to.lo), to.hi);
-    const VecI code = hn::NearestInt(r);
-    const VecF off = hn::Abs(hn::Sub(r, hn::ConvertTo(F32(), code)));
+    const VecF shifted = hn::Add(r, splat(nc::kMagic)); // r rounded, in its low bits
+    const VecF off = hn::Abs(hn::Sub(r, hn::Sub(shifted, splat(nc::kMagic))));
     const VecF sure = hn::NegMulAdd(hn::Abs(low), error, splat(kNearlyHalf));
-    if (HWY_LIKELY(hn::AllTrue(F32(), hn::Lt(off, sure)))) return hn::Add(code, to.zero_point);
+    if (HWY_LIKELY(hn::AllTrue(F32(), hn::Lt(off, sure))))
+      return hn::Add(hn::BitCast(I32(), shifted), from_magic);
     return round_saturate(hn::Div(Form::of(x), scale), to);
   }
 
@@ -68,6 +70,7 @@ struct Coder {
 
   Rounding to;
   VecF scale, per_step, error;
+  VecI from_magic;
 };
 
 template <typename Form, typename T>
