@@ -259,5 +259,59 @@ TEST(DynamicProducts, SumsThatOthersReadAndWideWeightsStay) {
   check_fused(g, inputs_of(net, g), 0.01);
 }
 
+ValueId stored(LayerNet& net, Shape shape, const Coding& coding) {
+  return net.dequantize(net.plain_codes(std::move(shape), coding.type), coding);
+}
+
+// GELU as files of quantize_static hold it: Q and DQ between its parts, on its numbers too.
+TEST(TablesOfTables, AreOneTable) {
+  LayerNet net(14, 20);
+  const ValueId x = net.codes(net.input({2, 3, 40}), {.scale = 0.03F, .zero = -20});
+  const auto between = [&](ValueId y, float scale) {
+    return net.codes(y, {.scale = scale, .zero = 130, .type = DType::kUint8});
+  };
+  const ValueId root = stored(net, {}, {.scale = 0.011F});
+  const ValueId e = between(net.op("Erf", {between(net.op("Div", {x, root}), 0.02F)}), 0.008F);
+  const ValueId sum = between(net.op("Add", {e, stored(net, {1}, {.scale = 0.008F})}), 0.016F);
+  const ValueId y = between(net.op("Mul", {x, sum}), 0.04F);
+  const ValueId half = between(net.op("Mul", {y, net.constant(Tensor::scalar(0.5F))}), 0.02F);
+  const Graph g = net.done({half});
+  const Graph lowered = check_fused(g, inputs_of(net, g), 1e-6);
+  EXPECT_EQ(count_native(lowered, "QTable"), 1);
+  EXPECT_EQ(count_native(lowered, "Dequantize"), 1) << "that of the output alone";
+}
+
+TEST(TablesOfTables, OthersMayReadWhatIsBetween) {
+  LayerNet net(15, 20);
+  const ValueId x = net.codes(net.input({4, 9}), kGivenCodes);
+  const ValueId z = net.codes(net.input({4, 9}), kGivenCodes);
+  const ValueId t = net.codes(net.op("Tanh", {x}), {.scale = 0.008F});
+  const ValueId both = net.codes(net.op("Mul", {t, x}), kFunctionCodes);
+  const ValueId mixed = net.codes(net.op("Mul", {t, z}), kFunctionCodes); // of two tensors
+  // Of the same codes, but not element by element.
+  Attributes perm;
+  perm["perm"].value = std::vector<int64_t>{1, 0};
+  const ValueId square = net.codes(net.input({5, 5}), kGivenCodes);
+  const ValueId turned = net.op(
+      "Transpose", {net.codes(net.op("Tanh", {square}), {.scale = 0.008F})}, std::move(perm));
+  const ValueId crossed = net.codes(net.op("Mul", {turned, square}), kFunctionCodes);
+  const Graph g = net.done({t, both, mixed, crossed});
+  check_fused(g, inputs_of(net, g), 1e-6);
+}
+
+TEST(StoredBiases, AreAddedInCodes) {
+  for (const bool first : {false, true}) {
+    LayerNet net(16, 20);
+    const ValueId x = net.codes(net.input({2, 3, 40}), kGivenCodes);
+    const ValueId bias = stored(net, {40}, {.scale = 0.004F, .zero = 7});
+    const ValueId y = first ? net.op("Add", {bias, x}) : net.op("Add", {x, bias});
+    const Coding out{.scale = 0.05F, .zero = 90, .type = DType::kUint8};
+    const Graph g = net.done({net.codes(y, out)});
+    const Graph lowered = check_fused(g, inputs_of(net, g), out.scale);
+    EXPECT_EQ(count_native(lowered, "QAdd"), 1);
+    EXPECT_EQ(count_native(lowered, "Quantize"), 1) << "that of x alone";
+  }
+}
+
 } // namespace
 } // namespace octet

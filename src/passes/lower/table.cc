@@ -3,13 +3,18 @@
 // evaluated by the reference.
 //   DQ ─ f ─ Q                      DQ ┬ Sigmoid ─ Mul ─ Q
 //                                      └───────────┘
+// Codes that a table has made of others are functions of those:
+//   q ─ DQ ┬ Erf ─ Q ─ DQ ─ Mul ─ Q      becomes one table of q
+//          └─────────────────┘
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "graph/domains.h"
 #include "ops/infer.h"
 #include "passes/lower/context.h"
 #include "passes/lower/programs.h"
+#include "passes/match.h"
 
 namespace octet::lowering {
 namespace {
@@ -17,7 +22,8 @@ namespace {
 constexpr size_t kMaxChain = 24;
 
 struct Chain {
-  ValueId x; ///< what all of it is computed from
+  ValueId x;    ///< a value that all of it is computed from, or from the codes behind
+  ValueId root; ///< in the lowered graph: the codes that the table will be of
   std::vector<NodeId> nodes;
   Epilogue end;
 };
@@ -32,39 +38,55 @@ bool is_function_of_elements(const Context& c, const Node& node) {
          op->quant.fn(node, input_infos(c.in(), node)).kind == QuantTrait::Kind::kUnary;
 }
 
-/// A constant of one element that gives a tensor beside it no other shape.
+/// A number that gives a tensor beside it no other shape; codes may stand for it.
 bool is_number_beside(const Context& c, ValueId id, const TypeInfo& x) {
-  const Tensor* t = c.in().constant(id);
-  return t != nullptr && t->count() == 1 &&
-         (t->rank() == 0 || (x.has_rank() && t->rank() <= x.rank()));
+  const TypeInfo& type = c.in().value(id).type;
+  const auto shape = type.static_shape();
+  const bool is_one =
+      shape && std::all_of(shape->begin(), shape->end(), [](int64_t d) { return d == 1; });
+  return is_one && c.is_constant(id) &&
+         (shape->empty() || (x.has_rank() && type.rank() <= x.rank()));
 }
 
-/// Whether the node computes from `values` and numbers alone.
-bool is_of(const Context& c, const Node& node, ValueId x, const std::vector<ValueId>& values) {
+/// The node of the lowered graph that makes the codes of a value, where that is a table.
+const Node* table_of(Context& c, ValueId id) {
+  const auto codes = c.codes(id);
+  const Node* made = codes ? c.out().producer(codes->id) : nullptr;
+  return made != nullptr && made->is("QTable", kNative) ? made : nullptr;
+}
+
+/// The codes that those of the value are a table of, else its own.
+ValueId root_of(Context& c, ValueId id) {
+  const Node* table = table_of(c, id);
+  return table != nullptr ? table->input(0) : c.codes(id)->id;
+}
+
+/// Whether the value is a function of the chain's codes, element by element.
+bool is_of_codes(Context& c, ValueId id, const Chain& chain) {
+  const auto codes = c.codes(id);
+  return codes && codes->same_order(*c.codes(chain.x)) &&
+         same_type(c.in().value(id).type, c.in().value(chain.x).type) &&
+         (codes->id == chain.root || root_of(c, id) == chain.root);
+}
+
+/// Whether the node computes from `values`, functions of the same codes and numbers alone.
+bool is_of(Context& c, const Node& node, const Chain& chain, const std::vector<ValueId>& values) {
   return is_function_of_elements(c, node) &&
          std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
            return !in.valid() || std::find(values.begin(), values.end(), in) != values.end() ||
-                  is_number_beside(c, in, c.in().value(x).type);
+                  is_of_codes(c, in, chain) || is_number_beside(c, in, c.in().value(chain.x).type);
          });
 }
 
-/// The one tensor with codes that the node reads.
-ValueId codes_of(const Context& c, const Node& node) {
-  for (const ValueId in : node.inputs)
-    if (in.valid() && c.codes(in)) return in;
-  return {};
-}
-
-/// From the node to the first value that is quantized and otherwise not read.
-std::optional<Chain> chain_from(Context& c, const Node& first) {
-  const ValueId x = codes_of(c, first);
-  if (!x.valid() || c.in().value(x).type.type != DType::kFloat32) return std::nullopt;
-  Chain chain{.x = x, .nodes = {}, .end = {}};
-  std::vector<ValueId> values = {x};
+/// From the node to the first value that is quantized and otherwise not read; `root` are codes that
+/// what the node reads is made of.
+std::optional<Chain> chain_to(Context& c, const Node& first, ValueId x, ValueId root) {
+  Chain chain{.x = x, .root = root, .nodes = {}, .end = {}};
+  std::vector<ValueId> values;
   NodeId next = first.id;
   while (chain.nodes.size() < kMaxChain) {
     const Node& node = c.in().node(next);
-    if (c.done(next) || !is_of(c, node, x, values)) return std::nullopt;
+    if (c.done(next) || !is_of(c, node, chain, values)) return std::nullopt;
     chain.nodes.push_back(next);
     values.push_back(node.outputs[0]);
     chain.end = c.epilogue(node.outputs[0], false);
@@ -76,13 +98,31 @@ std::optional<Chain> chain_from(Context& c, const Node& first) {
   return std::nullopt;
 }
 
+std::optional<Chain> chain_from(Context& c, const Node& first) {
+  const auto x = std::find_if(first.inputs.begin(), first.inputs.end(),
+                              [&](ValueId in) { return in.valid() && c.codes(in).has_value(); });
+  if (x == first.inputs.end() || c.in().value(*x).type.type != DType::kFloat32) return std::nullopt;
+  const ValueId own = c.codes(*x)->id, root = root_of(c, *x);
+  auto chain = chain_to(c, first, *x, root);
+  return chain || own == root ? chain : chain_to(c, first, *x, own);
+}
+
+/// The number that each of the 256 codes of the chain's root stands for in the value.
+Result<Tensor> numbers_of(Context& c, const Chain& chain, ValueId id) {
+  Tensor out = OCTET_TRY(Tensor::zeros(DType::kFloat32, {256}));
+  const qdq::Grid& grid = c.source(id).quant;
+  std::vector<int64_t> codes(256);
+  std::iota(codes.begin(), codes.end(), int64_t{grid.code_range()->lo});
+  if (c.codes(id)->id != chain.root)
+    codes = OCTET_TRY(c.out().constant(table_of(c, id)->input(1))->to_ints());
+  for (size_t i = 0; i < codes.size(); ++i)
+    out.mutable_data<float>()[i] = qdq::value_of(grid, codes[i]);
+  return out;
+}
+
 /// The chain on the numbers that the 256 codes stand for, quantized.
-Result<Tensor> make_table(const Context& c, const Chain& chain, const qdq::Grid& from) {
-  Tensor x = OCTET_TRY(Tensor::zeros(DType::kFloat32, {256}));
-  const int64_t low = from.code_range()->lo;
-  for (int64_t i = 0; i < 256; ++i)
-    x.mutable_data<float>()[static_cast<size_t>(i)] = qdq::value_of(from, low + i);
-  std::map<ValueId, Tensor> values = {{chain.x, x}};
+Result<Tensor> make_table(Context& c, const Chain& chain) {
+  std::map<ValueId, Tensor> values;
   for (const NodeId id : chain.nodes) {
     const Node& node = c.in().node(id);
     EvalContext context{.node = node,
@@ -91,11 +131,10 @@ Result<Tensor> make_table(const Context& c, const Chain& chain, const qdq::Grid&
                         .run_body = {},
                         .seed = 0};
     for (const ValueId in : node.inputs) {
-      const auto made = values.find(in);
-      const Tensor* constant = in.valid() ? c.in().constant(in) : nullptr;
-      context.inputs.push_back(made != values.end()  ? made->second
-                               : constant != nullptr ? OCTET_TRY(constant->reshaped({}))
-                                                     : Tensor{});
+      if (in.valid() && !values.contains(in))
+        values.emplace(in, c.codes(in) ? OCTET_TRY(numbers_of(c, chain, in))
+                                       : OCTET_TRY(c.constant(in)->reshaped({})));
+      context.inputs.push_back(in.valid() ? values.at(in) : Tensor{});
     }
     const std::vector<Tensor> y = OCTET_TRY(find_op(node.domain, node.op_type)->eval.fn(context));
     values.insert_or_assign(node.outputs[0], y[0]);
@@ -120,9 +159,9 @@ Result<bool> lower_table(Context& c, const Node& node) {
   for (const NodeId id : chain->nodes)
     made.origin.push_back(c.in().node(id).name);
   chain->end.absorbed.assign(chain->nodes.begin() + 1, chain->nodes.end());
-  const Tensor table = OCTET_TRY(make_table(c, *chain, c.source(chain->x).quant));
+  const Tensor table = OCTET_TRY(make_table(c, *chain));
   const Form codes = *c.codes(chain->x);
-  made.inputs = {codes.id, c.out().add_constant(node.name + "/table", table)};
+  made.inputs = {chain->root, c.out().add_constant(node.name + "/table", table)};
   const ValueId named = c.in().node(chain->end.quantizers[0]).outputs[0];
   c.finish(node, chain->end, codes.ordered(c.emit(std::move(made), c.in().value(named).name)));
   return true;
