@@ -87,7 +87,12 @@ std::optional<Tensor> constant_value(const Graph& graph, ValueId value) {
   std::map<ValueId, Tensor> made;
   const auto known = [&](ValueId id) {
     const Tensor* constant = graph.constant(id);
-    return constant != nullptr ? constant->aligned() : made[id];
+    if (constant == nullptr) return made[id];
+    const auto element_bytes = static_cast<size_t>(std::max(bits(constant->type()) / 8, 1));
+    if (constant->is_aligned(element_bytes)) return *constant;
+    Tensor copy = constant->aligned();
+    constant->page_out();
+    return copy;
   };
   for (const Node* node : nodes.order()) {
     std::vector<Tensor> inputs;

@@ -22,9 +22,9 @@ std::optional<std::vector<Dim>> small_integers(const Tensor& t) {
   if (t.rank() > 1 || t.count() > kMaxShapeElements) return std::nullopt;
   if (t.type() != DType::kInt64 && t.type() != DType::kInt32) return std::nullopt;
   std::vector<Dim> out;
+  const Tensor a = t.aligned();
   for (int64_t i = 0; i < t.count(); ++i) {
     // Read exactly: a double does not hold every int64.
-    const Tensor a = t.aligned();
     out.emplace_back(t.type() == DType::kInt64 ? a.data<int64_t>()[static_cast<size_t>(i)]
                                                : a.data<int32_t>()[static_cast<size_t>(i)]);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 #include "core/format.h"
 #include "graph/label.h"
@@ -95,6 +96,26 @@ Scales fold_scales(const qdq::Grid& x,
   return out;
 }
 
+namespace {
+
+int64_t sum_of_magnitudes(std::span<const int8_t> codes) {
+  constexpr size_t kTogether = 64; // a count that compilers make vectors of
+  int64_t sum = 0;
+  size_t i = 0;
+  for (; i + kTogether <= codes.size(); i += kTogether) {
+    const int8_t* from = codes.data() + i;
+    int32_t part = 0;
+    for (size_t k = 0; k < kTogether; ++k)
+      part += from[k] < 0 ? -from[k] : from[k];
+    sum += part;
+  }
+  for (; i < codes.size(); ++i)
+    sum += std::abs(codes[i]);
+  return sum;
+}
+
+} // namespace
+
 Status check_accumulator(const Graph& graph,
                          const Node& node,
                          const Tensor& codes,
@@ -106,10 +127,9 @@ Status check_accumulator(const Graph& graph,
   const int64_t depth = channels ? codes.count() / channels : 0;
   const auto w = codes.data<int8_t>();
   for (int64_t n = 0; n < channels; ++n) {
-    int64_t sum = 0;
-    for (int64_t k = 0; k < depth; ++k)
-      sum += std::abs(static_cast<int64_t>(w[static_cast<size_t>(n * depth + k)]));
-    int64_t bound = sum * reach;
+    int64_t bound =
+        sum_of_magnitudes(w.subspan(static_cast<size_t>(n * depth), static_cast<size_t>(depth))) *
+        reach;
     if (int_bias && !int_bias->empty())
       bound += std::abs(static_cast<int64_t>(int_bias->at(int_bias->count() == 1 ? 0 : n)));
     if (bound >= int64_t{1} << 31)
@@ -132,32 +152,82 @@ Tensor rescale_table(const qdq::Grid& from, const qdq::Grid& to) {
   return table;
 }
 
+namespace {
+
+/// Along the axis whose neighbours lie beside each other in the source, and the last axis of the
+/// target, whose neighbours lie `source_step` elements apart in the source: both sides read and
+/// write whole cache lines.
+template <size_t kWidth>
+void turn_plane(const std::byte* source,
+                int64_t source_step,
+                int64_t rows,
+                int64_t columns,
+                std::byte* target,
+                int64_t target_step) {
+  constexpr int64_t kTile = 32;
+  for (int64_t r = 0; r < rows; r += kTile)
+    for (int64_t c = 0; c < columns; c += kTile)
+      for (int64_t i = r; i < std::min(rows, r + kTile); ++i) {
+        const std::byte* from = source + (i + c * source_step) * static_cast<int64_t>(kWidth);
+        std::byte* to = target + (i * target_step + c) * static_cast<int64_t>(kWidth);
+        for (int64_t j = c; j < std::min(columns, c + kTile); ++j) {
+          std::memcpy(to, from, kWidth);
+          from += source_step * static_cast<int64_t>(kWidth);
+          to += kWidth;
+        }
+      }
+}
+
+} // namespace
+
 Tensor permuted(const Tensor& t, std::span<const int64_t> perm) {
   const size_t rank = perm.size();
   Shape shape(rank);
-  std::vector<int64_t> strides(rank, 1), from(rank);
+  std::vector<int64_t> strides(rank, 1), from(rank), to(rank, 1);
   for (size_t i = rank; i-- > 1;)
     strides[i - 1] = strides[i] * t.shape()[i];
+  size_t beside = 0; // the axis of the target that is the last one of the source
   for (size_t i = 0; i < rank; ++i) {
     shape[i] = t.shape()[static_cast<size_t>(perm[i])];
     from[i] = strides[static_cast<size_t>(perm[i])];
+    if (perm[i] + 1 == static_cast<int64_t>(rank)) beside = i;
   }
+  for (size_t i = rank; i-- > 1;)
+    to[i - 1] = to[i] * shape[i];
   Tensor out = Tensor::zeros(t.type(), shape).value();
-  const auto width = static_cast<size_t>(bits(t.type()) / 8);
+  if (t.count() == 0 || rank == 0) {
+    std::copy(t.bytes().begin(), t.bytes().end(), out.mutable_bytes().begin());
+    return out;
+  }
+  const int64_t width = bits(t.type()) / 8;
   const std::byte* source = t.bytes().data();
   std::byte* target = out.mutable_bytes().data();
+  const size_t last = rank - 1;
+  const int64_t rows = beside == last ? 1 : shape[beside], columns = shape[last];
+  const auto turn = width == 1   ? turn_plane<1>
+                    : width == 2 ? turn_plane<2>
+                    : width == 4 ? turn_plane<4>
+                    : width == 8 ? turn_plane<8>
+                                 : turn_plane<16>;
   std::vector<int64_t> index(rank, 0);
-  for (int64_t i = 0; i < t.count(); ++i) {
-    int64_t at = 0;
-    for (size_t a = 0; a < rank; ++a)
-      at += index[a] * from[a];
-    std::copy_n(source + static_cast<size_t>(at) * width, width,
-                target + static_cast<size_t>(i) * width);
-    for (size_t a = rank; a-- > 0;) {
+  for (int64_t plane = t.count() / (rows * columns); plane > 0; --plane) {
+    int64_t source_at = 0, target_at = 0;
+    for (size_t a = 0; a < rank; ++a) {
+      source_at += index[a] * from[a];
+      target_at += index[a] * to[a];
+    }
+    if (beside == last)
+      std::copy_n(source + source_at * width, columns * width, target + target_at * width);
+    else
+      turn(source + source_at * width, from[last], rows, columns, target + target_at * width,
+           to[beside]);
+    for (size_t a = last; a-- > 0;) {
+      if (a == beside) continue;
       if (++index[a] < shape[a]) break;
       index[a] = 0;
     }
   }
+  t.page_out(); // of a mapped file: what comes is read from the copy
   return out;
 }
 
