@@ -37,9 +37,8 @@ struct Group {
   size_t order = 0; // of kOrder
 };
 
-// One panel while it is packed: groups in k order, 64 bytes each ([16 columns][4 k]).
+// Which groups of a panel are stored how.
 struct Panel {
-  std::vector<int8_t> groups;
   std::vector<Group> paired;
   std::vector<Group> plain;
   std::vector<Group> wide;
@@ -69,16 +68,18 @@ bool fits_added(const LaneSums& a, const LaneSums& b, int32_t bound) {
   return true;
 }
 
-Panel gather_panel(
-    const int8_t* w, int64_t w_stride, int64_t columns, int64_t k, int64_t group_count) {
-  Panel panel;
-  panel.groups.assign(static_cast<size_t>(group_count) * 64, 0);
+// A panel's groups in k order, 64 bytes each: [16 columns][4 k].
+void gather_panel(
+    const int8_t* w, int64_t w_stride, int64_t columns, int64_t k, std::vector<int8_t>& groups) {
+  if (columns < kColumnsPerPanel || k % 4 != 0) std::fill(groups.begin(), groups.end(), 0);
   for (int64_t c = 0; c < columns; ++c) {
-    for (int64_t i = 0; i < k; ++i) {
-      panel.groups[static_cast<size_t>(i / 4 * 64 + c * 4 + i % 4)] = w[c * w_stride + i];
+    const int8_t* from = w + c * w_stride;
+    int8_t* to = groups.data() + c * 4;
+    for (int64_t i = 0; i + 4 <= k; i += 4, to += 64) {
+      std::memcpy(to, from + i, 4);
     }
+    std::copy_n(from + k / 4 * 4, k % 4, to);
   }
-  return panel;
 }
 
 LaneSums lane_sums(const int8_t* group, size_t order) {
@@ -105,12 +106,12 @@ bool prove(const int8_t* group, int32_t bound, size_t orders, Candidate& found) 
 }
 
 // Greedy: a provable group looks for a partner among the last few that have none yet.
-void classify(Panel& panel, int32_t bound, size_t orders) {
+void classify(const std::vector<int8_t>& groups, int32_t bound, size_t orders, Panel& panel) {
   std::vector<Candidate> single;
-  for (size_t g = 0; g < panel.groups.size() / 64; ++g) {
+  for (size_t g = 0; g < groups.size() / 64; ++g) {
     Candidate now;
     now.group.index = g;
-    if (!prove(panel.groups.data() + g * 64, bound, orders, now)) {
+    if (!prove(groups.data() + g * 64, bound, orders, now)) {
       panel.wide.push_back(now.group);
       continue;
     }
@@ -145,8 +146,12 @@ void store_wide(const int8_t* group, int8_t* out) {
   }
 }
 
-void store_panel(
-    const Panel& panel, int64_t k_padded, int8_t* data, int32_t* offsets, PackedPanel& out) {
+void store_panel(const std::vector<int8_t>& groups,
+                 const Panel& panel,
+                 int64_t k_padded,
+                 int8_t* data,
+                 int32_t* offsets,
+                 PackedPanel& out) {
   out.data = data;
   out.offsets = offsets;
   out.paired = static_cast<int32_t>(panel.paired.size());
@@ -154,15 +159,20 @@ void store_panel(
   out.wide = static_cast<int32_t>(panel.wide.size());
   for (const std::vector<Group>* list : {&panel.paired, &panel.plain}) {
     for (const Group g : *list) {
-      for (size_t i = 0; i < 64; ++i) {
-        data[i] = panel.groups[g.index * 64 + i / 4 * 4 + kOrder[g.order][i % 4]];
+      const int8_t* from = groups.data() + g.index * 64;
+      if (g.order == 0) {
+        std::memcpy(data, from, 64);
+      } else {
+        for (size_t i = 0; i < 64; ++i) {
+          data[i] = from[i / 4 * 4 + kOrder[g.order][i % 4]];
+        }
       }
       data += 64;
       *offsets++ = static_cast<int32_t>(g.order * static_cast<size_t>(k_padded) + g.index * 4);
     }
   }
   for (const Group g : panel.wide) {
-    store_wide(panel.groups.data() + g.index * 64, data);
+    store_wide(groups.data() + g.index * 64, data);
     data += 128;
     *offsets++ = static_cast<int32_t>(g.index * 4);
   }
@@ -192,16 +202,22 @@ PackedWeights pack_weights(const int8_t* w,
   const size_t orders = many ? kOrders : 1;
 
   std::vector<Panel> panels;
+  panels.reserve(static_cast<size_t>(panel_count));
+  // Gathered twice rather than kept: the weights and what is packed of them are enough at a time.
+  std::vector<int8_t> groups(static_cast<size_t>(group_count) * 64, 0);
+  const auto gather = [&](int64_t p) {
+    const int64_t columns = std::min(kColumnsPerPanel, n - p * kColumnsPerPanel);
+    gather_panel(w + p * kColumnsPerPanel * w_stride, w_stride, columns, k, groups);
+  };
   size_t data_bytes = 0;
   bool permuted = false;
   for (int64_t p = 0; p < panel_count; ++p) {
-    const int64_t columns = std::min(kColumnsPerPanel, n - p * kColumnsPerPanel);
-    panels.push_back(
-        gather_panel(w + p * kColumnsPerPanel * w_stride, w_stride, columns, k, group_count));
-    Panel& panel = panels.back();
+    Panel& panel = panels.emplace_back();
     if (multiplies_in_int16(isa)) {
-      classify(panel, bound, orders);
+      gather(p);
+      classify(groups, bound, orders, panel);
     } else {
+      panel.plain.reserve(static_cast<size_t>(group_count));
       for (size_t g = 0; g < static_cast<size_t>(group_count); ++g) {
         panel.plain.push_back({.index = g});
       }
@@ -224,7 +240,8 @@ PackedWeights pack_weights(const int8_t* w,
   for (size_t p = 0; p < panels.size(); ++p) {
     auto& stored = packed.panels.as<PackedPanel>()[p];
     stored.half = n - static_cast<int64_t>(p) * kColumnsPerPanel <= kColumnsPerPanel / 2;
-    store_panel(panels[p], packed.k_padded, data, offsets, stored);
+    gather(static_cast<int64_t>(p));
+    store_panel(groups, panels[p], packed.k_padded, data, offsets, stored);
     data += stored_bytes(panels[p]);
     offsets += group_count;
   }
