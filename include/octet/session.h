@@ -29,6 +29,9 @@ struct SessionOptions {
   std::string isa = {}; ///< scalar, avx2, avx512, avx512vnni; empty: OCTET_ISA, else the best
   bool lower = true;    ///< false: the graph is lowered already
   bool integer = true;  ///< false: lowering leaves Q and DQ in place and products float
+  /// Keeps weights that kernels packed a second time, as they are, so that lowered() can be run by
+  /// other executors and written to files.
+  bool keep_weights = false;
   /// Runs all parallel loops instead of threads of the session's own, none of which are started
   /// then; `threads` is not used. Its threads allocate scratch memory when they first work.
   ParallelForFn parallel_for = {};
@@ -107,6 +110,8 @@ class Session {
   /// other: the tap may run the session.
   Status stream(std::span<const Tensor> inputs, const OutputTap& tap);
 
+  /// The graph that runs. Without `keep_weights` large constants that were packed are released: they
+  /// keep type and shape, and executors and writers refuse the graph.
   const Graph& lowered() const;
   const std::vector<PlannedNode>& plan() const;
   std::string_view isa() const;

@@ -80,7 +80,7 @@ class Debug final : public Command {
     const auto data = OCTET_TRY(
         open_model_data({data_, Split::kTest, max_length_, limit_}, graph, model_, common));
     Session session = OCTET_TRY_WITH(
-        Session::create(graph, {.threads = common.threads, .isa = {}, .lower = true}), model_);
+        Session::create(graph, {.threads = common.threads, .keep_weights = true}), model_);
     auto reference = OCTET_TRY_WITH(StoppableReference::create(session.lowered()), model_);
     if (!bits_only_) OCTET_TRY_WITH(compare_literal(graph), model_);
     const int64_t total = limit_ > 0 ? std::min(limit_, data->size()) : data->size();

@@ -11,6 +11,7 @@
 
 #include "core/format.h"
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 namespace octet {
@@ -50,6 +51,12 @@ Result<Tensor> move_to_file(const Tensor& tensor) {
 Result<Tensor> MadeTensors::keep(const Tensor& tensor) {
   bytes_ += tensor.bytes().size();
   return bytes_ > bytes_in_memory_ ? move_to_file(tensor) : tensor;
+}
+
+void give_back_freed_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 } // namespace octet

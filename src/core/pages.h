@@ -28,4 +28,7 @@ class MadeTensors {
   size_t bytes_ = 0;
 };
 
+/// Gives memory that was freed back to the system, where the C library can. Takes milliseconds.
+void give_back_freed_memory();
+
 } // namespace octet

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/format.h"
+#include "core/released.h"
 #include "graph/bodies.h"
 #include "graph/label.h"
 
@@ -49,6 +50,11 @@ class Verifier {
   Status value(const Value& v) {
     if (v.kind == ValueKind::kConstant && v.constant.empty())
       return error("constant \"{}\": has no tensor", v.name);
+    if (v.kind == ValueKind::kConstant && is_released(v.constant))
+      return error(
+          "constant \"{}\": was packed and its own bytes released; create the session with "
+          "keep_weights to use its graph",
+          v.name);
     if (v.kind != ValueKind::kNodeOutput && v.producer.valid())
       return error("value \"{}\": is no node's output but names a producer", v.name);
     if (v.producer.valid()) {

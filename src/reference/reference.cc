@@ -216,6 +216,7 @@ Status Executor::stream(std::span<const Tensor> inputs, const OutputTap& tap) {
 }
 
 Result<std::unique_ptr<Executor>> make_reference_executor(const Graph& graph) {
+  OCTET_TRY(verify(graph));
   std::vector<NodeId> order = OCTET_TRY(graph.topological());
   return std::unique_ptr<Executor>(std::make_unique<ReferenceExecutor>(graph, std::move(order)));
 }

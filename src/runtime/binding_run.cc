@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/format.h"
+#include "core/released.h"
 #include "core/threads.h"
 #include "graph/label.h"
 #include "runtime/plan.h"
@@ -161,6 +162,8 @@ Binding::evaluate(const Shapes& shapes, const Open& open, ParallelFor& parallel,
                                : Tensor{});
   for (const ValueId v : node.captures)
     captures.push_back(OCTET_TRY(tensor_at(OCTET_TRY(shapes.operand(v)), slots_)));
+  if (std::any_of(inputs.begin(), inputs.end(), is_released))
+    return error(ErrorCode::kInternal, "its weights were packed for a kernel that does not run it");
   const Timing timing(plan_->clock(), open.node);
   std::vector<Tensor> results =
       OCTET_TRY((*open.evaluation)(std::move(inputs), captures, parallel));

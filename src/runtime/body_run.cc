@@ -25,7 +25,8 @@ prepare_body(Graph body, const Node& node, Isa isa, std::vector<size_t>& capture
     inputs.push_back(v.id);
   }
   body.set_inputs(std::move(inputs));
-  return prepare_graph(std::move(body), isa);
+  // The attribute holds on to the weights in any case.
+  return prepare_graph(std::move(body), {.isa = isa, .keep_weights = true});
 }
 
 Status check_types(const Graph& body, std::span<const Tensor> given) {

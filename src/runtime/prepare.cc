@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/released.h"
 #include "graph/bodies.h"
 #include "graph/label.h"
 #include "ops/infer.h"
@@ -39,6 +40,67 @@ std::vector<bool> made_of_shapes(const Graph& g, std::span<const NodeId> order) 
   return out;
 }
 
+namespace {
+
+/// Who still reads the bytes of constants, while nodes are prepared.
+class Readers {
+ public:
+  explicit Readers(const Graph& graph)
+      : left_(static_cast<size_t>(graph.value_bound()), 0), aligned_(left_.size(), false) {
+    for (const NodeId id : graph.nodes()) {
+      for (const ValueId v : graph.node(id).inputs)
+        add(v);
+      for (const ValueId v : graph.node(id).captures)
+        add(v);
+    }
+    for (const ValueId v : graph.outputs()) {
+      add(v);
+      aligned_[static_cast<size_t>(v.index)] = true;
+    }
+  }
+
+  /// A node that is prepared. Gives the constants that nobody reads any more.
+  std::vector<ValueId> prepared(const Graph& graph, const Node& node, const Choice& choice) {
+    std::vector<ValueId> out;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId v = node.inputs[i];
+      if (!v.valid()) continue;
+      const auto names = [&](const std::vector<size_t>& inputs) {
+        return std::find(inputs.begin(), inputs.end(), i) != inputs.end();
+      };
+      const auto at = static_cast<size_t>(v.index);
+      const bool packed = names(choice.packed);
+      aligned_[at] = aligned_[at] || (!packed && !names(choice.any_address));
+      if (packed && --left_[at] == 0 && graph.value(v).is_constant()) out.push_back(v);
+    }
+    for (const ValueId v : node.captures)
+      aligned_[static_cast<size_t>(v.index)] = true;
+    return out;
+  }
+
+  bool want_aligned(ValueId v) const { return aligned_[static_cast<size_t>(v.index)]; }
+
+ private:
+  void add(ValueId v) {
+    if (v.valid()) ++left_[static_cast<size_t>(v.index)];
+  }
+
+  std::vector<int> left_;
+  std::vector<bool> aligned_; ///< somebody wants it so
+};
+
+/// Smaller ones are not worth the loss of a graph that can be looked at.
+constexpr size_t kLeastReleased = 4096;
+
+void release(Graph& graph, ValueId id) {
+  const Tensor& constant = graph.value(id).constant;
+  if (constant.bytes().size() < kLeastReleased) return;
+  constant.page_out();
+  graph.set_constant(id, released(constant));
+}
+
+} // namespace
+
 std::vector<bool> needed_values(const Graph& g,
                                 std::span<const NodeId> order,
                                 const std::function<bool(ValueId)>& is_known) {
@@ -64,11 +126,12 @@ bool makes_needed(const Node& node, const std::vector<bool>& needed) {
                      [&](ValueId v) { return v.valid() && needed[static_cast<size_t>(v.index)]; });
 }
 
-Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph, Isa isa) {
+Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph,
+                                                           const PrepareOptions& options) {
   auto out = std::make_shared<PreparedGraph>();
   const Inferred found = OCTET_TRY(infer(graph));
   out->graph = std::move(graph);
-  out->isa = isa;
+  out->isa = options.isa;
   const Graph& g = out->graph;
   out->order = OCTET_TRY(g.topological());
   out->nodes.resize(static_cast<size_t>(g.node_bound()));
@@ -78,15 +141,17 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph, Isa isa)
   const auto is_known = [&](ValueId v) { return known[static_cast<size_t>(v.index)]; };
   const std::vector<bool> needed = needed_values(g, out->order, is_known);
   const std::vector<bool> of_shapes = made_of_shapes(g, out->order);
+  Readers readers(g);
   for (const NodeId id : out->order) {
     const Node& node = g.node(id);
     PlannedNode planned{label(g, node), "view", {}, node.origin, node.op_type};
     out->planned_at[static_cast<size_t>(id.index)] = out->planned.size();
     if (is_view(g, node)) {
       out->planned.push_back(std::move(planned));
+      readers.prepared(g, node, {}); // whoever reads the view reads the constant
       continue;
     }
-    Choice choice = choose({g, node, isa, is_known});
+    Choice choice = choose({g, node, options.isa, is_known});
     if (!choice.prepared)
       return error(ErrorCode::kUnsupported, "node {}: {}", label(g, node), choice.reason);
     const bool runs =
@@ -99,10 +164,15 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph, Isa isa)
                               inside.origin, inside.op_type});
     out->by_reference[static_cast<size_t>(id.index)] = choice.by_reference;
     out->nodes[static_cast<size_t>(id.index)] = std::move(choice.prepared);
+    // A plan evaluates what it can make of shapes.
+    if (makes_needed(node, of_shapes)) choice.packed.clear();
+    for (const ValueId v : readers.prepared(g, node, choice))
+      if (!options.keep_weights) release(out->graph, v);
   }
   out->constants.resize(static_cast<size_t>(g.value_bound()));
   for (const ValueId v : g.constants())
-    out->constants[static_cast<size_t>(v.index)] = g.value(v).constant.aligned();
+    out->constants[static_cast<size_t>(v.index)] =
+        readers.want_aligned(v) ? g.value(v).constant.aligned() : g.value(v).constant;
   return std::shared_ptr<const PreparedGraph>(std::move(out));
 }
 

@@ -21,13 +21,21 @@ struct PreparedGraph {
   std::vector<NodeId> order;
   std::vector<std::unique_ptr<Prepared>> nodes; ///< by node id; null for views
   std::vector<bool> by_reference;               ///< by node id
-  std::vector<Tensor> constants;                ///< by value id, aligned; empty for what is none
-  std::vector<PlannedNode> planned;             ///< bodies behind the node that they belong to
-  std::vector<size_t> planned_at;               ///< by node id: its place in `planned`
+  /// By value id, aligned where a step asks for it; empty for what is none. Those that are packed
+  /// are released (core/released.h), here and in the graph.
+  std::vector<Tensor> constants;
+  std::vector<PlannedNode> planned; ///< bodies behind the node that they belong to
+  std::vector<size_t> planned_at;   ///< by node id: its place in `planned`
+};
+
+struct PrepareOptions {
+  Isa isa = Isa::kScalar;
+  bool keep_weights = false; ///< constants that are packed stay in the graph too
 };
 
 /// Errors: types that do not fit, an operator that octet cannot run (the node is named).
-Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph, Isa isa);
+Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph,
+                                                           const PrepareOptions& options);
 
 /// For a node that cannot be bound, since the shapes of its outputs depend on data.
 std::unique_ptr<Evaluation>

@@ -13,6 +13,8 @@
 #include "core/cpu.h"
 #include "core/format.h"
 #include "core/fp_env.h"
+#include "core/pages.h"
+#include "graph/verify.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
 #include "runtime/plan.h"
@@ -233,13 +235,16 @@ Result<Session> Session::prepare(const Graph& graph, const SessionOptions& optio
   auto impl = std::make_shared<Impl>();
   impl->isa = options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
   OCTET_TRY(check_threads(options.threads));
+  OCTET_TRY(verify(graph));
   Graph ready = graph;
   forget_declared_shapes(ready);
   if (options.lower) {
     OCTET_TRY(simplify(ready));
     ready = OCTET_TRY(lower(ready, {.integer = options.integer})).graph;
   }
-  impl->prepared = OCTET_TRY(runtime::prepare_graph(std::move(ready), impl->isa));
+  impl->prepared = OCTET_TRY(runtime::prepare_graph(
+      std::move(ready), {.isa = impl->isa, .keep_weights = options.keep_weights}));
+  give_back_freed_memory(); // what lowering made and packing released
   impl->workers = runtime::make_workers(options);
   return Session(std::move(impl));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/released.h"
 #include "graph/bodies.h"
 #include "graph/label.h"
 #include "ops/shared/elementwise.h"
@@ -59,6 +60,13 @@ Shapes::Shapes(std::shared_ptr<const PreparedGraph> prepared)
   }
 }
 
+/// Of a value that is known or a constant whose bytes are there; else null.
+const Tensor* Shapes::elements_of(ValueId id) const {
+  if (const Tensor* t = known(id)) return t;
+  const Tensor* constant = graph_.constant(id);
+  return constant != nullptr && is_released(*constant) ? nullptr : constant;
+}
+
 const Tensor* Shapes::known(ValueId id) const {
   const Tensor& t = known_[static_cast<size_t>(id.index)];
   return t.empty() ? nullptr : &t;
@@ -75,9 +83,7 @@ Result<Operand> Shapes::operand(ValueId id) const {
   if (OCTET_TRY(element_count(*shape)) > kMaxCount)
     return error("\"{}\" ({}) would have more than 2^40 elements; use smaller shapes", value.name,
                  value.type.text());
-  const Tensor* elements = known(id);
-  return Operand{id.index, value.type.type, std::move(*shape),
-                 elements != nullptr ? elements : graph_.constant(id)};
+  return Operand{id.index, value.type.type, std::move(*shape), elements_of(id)};
 }
 
 bool Shapes::is_told(ValueId id) const {
@@ -256,12 +262,8 @@ Status Shapes::keep_elements(ValueId id) {
 void Shapes::evaluate(const Node& node) {
   const int64_t most = evaluated_[static_cast<size_t>(node.id.index)];
   if (most == 0) return;
-  const auto value_of = [&](ValueId v) {
-    const Tensor* t = known(v);
-    return t != nullptr ? t : graph_.constant(v);
-  };
   for (const ValueId v : node.inputs)
-    if (v.valid() && value_of(v) == nullptr) return;
+    if (v.valid() && elements_of(v) == nullptr) return;
   bool all_known = true;
   for (const ValueId v : node.outputs) {
     if (!v.valid()) continue;
@@ -273,7 +275,7 @@ void Shapes::evaluate(const Node& node) {
   EvalContext context{
       .node = node, .version = graph_.opset(node.domain), .inputs = {}, .run_body = {}, .seed = 0};
   for (const ValueId v : node.inputs)
-    context.inputs.push_back(v.valid() ? value_of(v)->aligned() : Tensor{});
+    context.inputs.push_back(v.valid() ? elements_of(v)->aligned() : Tensor{});
   const OpDef* op = find_op(node.domain, node.op_type);
   const auto made = op->eval.fn(context);
   if (!made.ok()) return; // the run says what is wrong

@@ -104,6 +104,11 @@ struct Choice {
   std::string reason; ///< when `prepared` is null
   bool by_reference = false;
   std::vector<PlannedNode> inside; ///< of bodies: `then_branch: Conv "c"`
+  /// Constant inputs that were packed: nothing reads them again.
+  std::vector<size_t> packed = {};
+  /// Inputs that are read element by element wherever they lie, and nothing beyond them; the bytes
+  /// of others are aligned to 64.
+  std::vector<size_t> any_address = {};
   static Choice refuse(std::string why) { return {nullptr, {}, std::move(why)}; }
 };
 

@@ -234,8 +234,10 @@ void run_case(const ExtentCase& c) {
     if (!isa_supported(isa)) continue;
     for (const int threads : {1, 2}) {
       for (const bool lowered : {true, false}) {
-        auto session = Session::create(
-            *graph, {.threads = threads, .isa = std::string(isa_name(isa)), .lower = lowered});
+        auto session = Session::create(*graph, {.threads = threads,
+                                                .isa = std::string(isa_name(isa)),
+                                                .lower = lowered,
+                                                .keep_weights = true});
         ASSERT_TRUE(session.ok()) << session.error().text();
         const auto reference = make_reference_executor(session->lowered()).value();
         for (const Inputs& feed : c.feeds) {

@@ -162,7 +162,7 @@ TEST(Lower, ComputesHalfInFloatAndProductsOfCodesInIntegers) {
        {std::pair<std::string, double>{"f16", 0x1p-10}, {"bf16", 0x1p-7}}) {
     SCOPED_TRACE(type);
     const Graph model = in_half(type);
-    auto session = Session::create(model);
+    auto session = Session::create(model, {.keep_weights = true});
     ASSERT_TRUE(session.ok()) << session.error().text();
     bool integer = false;
     for (const PlannedNode& node : session->plan()) {

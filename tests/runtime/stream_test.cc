@@ -91,7 +91,7 @@ TEST(Stream, InputsConstantsViewsAndRepeatedOutputsComeOnceEach) {
   const Tensor x = Tensor::of<float>({2, 6}, {-3, 2, -1, 0, 1, 2, 3, -4, 5, 6, -7, 8});
   const std::vector<Tensor> want = reference(graph, x);
   expect_same(streamed(*make_reference_executor(graph).value(), graph, x), want);
-  Session session = Session::create(graph, {.threads = 2}).value();
+  Session session = Session::create(graph, {.threads = 2, .keep_weights = true}).value();
   SessionContext context = session.context();
   for (int i = 0; i < 2; ++i) { // both kinds of plans share a context
     expect_same(streamed(context, graph, x), want);
@@ -107,7 +107,7 @@ TEST(Stream, LayersOfImagesTakeThePlaceOfAFew) {
   const Graph graph = tapped(conv_chain(kLayers));
   const Tensor x = chain_input(2);
   const auto value_bytes = x.bytes().size();
-  const Session session = Session::create(graph, {.threads = 2}).value();
+  const Session session = Session::create(graph, {.threads = 2, .keep_weights = true}).value();
   SessionContext streams = session.context(), keeps = session.context();
   expect_same(streamed(streams, graph, x), reference(session.lowered(), x));
   EXPECT_LE(streams.arena_bytes(), 5 * value_bytes) << "its input, its result, both in NCHW too";
@@ -119,7 +119,7 @@ TEST(Stream, CodesAreDequantizedWhereTheyAreMade) {
   for (const QdqForm form : {QdqForm::kTensorRt, QdqForm::kOnnxRuntime, QdqForm::kUint8}) {
     const Graph graph = tapped(W1Builder(form).build());
     const Tensor x = random_images(16, 5);
-    const Session session = Session::create(graph, {.threads = 2}).value();
+    const Session session = Session::create(graph, {.threads = 2, .keep_weights = true}).value();
     SessionContext streams = session.context(), keeps = session.context();
     expect_same(streamed(streams, graph, x), reference(session.lowered(), x));
     ASSERT_TRUE(keeps.run(std::vector<Tensor>{x}).ok());

@@ -47,8 +47,9 @@ void backwards(int64_t chunks, const std::function<void(int64_t)>& chunk) {
 
 TEST(Context, ManyThreadsShareASession) {
   for (const int own_threads : {1, 2}) {
-    const Session session =
-        Session::create(W1Builder(QdqForm::kTensorRt).build(), {.threads = own_threads}).value();
+    const Session session = Session::create(W1Builder(QdqForm::kTensorRt).build(),
+                                            {.threads = own_threads, .keep_weights = true})
+                                .value();
     constexpr int kCallers = 4;
     std::vector<Tensor> x, want;
     for (int i = 0; i < kCallers; ++i) {
@@ -72,7 +73,9 @@ TEST(Context, ManyThreadsShareASession) {
 }
 
 TEST(Context, CallsOfTheSessionItselfMayCoincide) {
-  Session session = Session::create(W1Builder(QdqForm::kUint8).build(), {.threads = 2}).value();
+  Session session =
+      Session::create(W1Builder(QdqForm::kUint8).build(), {.threads = 2, .keep_weights = true})
+          .value();
   const Tensor x = random_images(6, 11);
   const Tensor want = expected(session, x);
   std::atomic<int> equal{0};
@@ -97,6 +100,7 @@ TEST(Context, TheCallersSchedulerChangesNoBit) {
          {ParallelForFn(on_new_threads), ParallelForFn(backwards)}) {
       std::atomic<int64_t> loops{0};
       SessionOptions options;
+      options.keep_weights = true;
       options.parallel_for = [&](int64_t chunks, const std::function<void(int64_t)>& chunk) {
         ++loops;
         scheduler(chunks, chunk);
@@ -112,7 +116,8 @@ TEST(Context, TheCallersSchedulerChangesNoBit) {
 }
 
 TEST(Context, WritesIntoMemoryOfTheCallers) {
-  const Session session = Session::create(W1Builder(QdqForm::kTensorRt).build()).value();
+  const Session session =
+      Session::create(W1Builder(QdqForm::kTensorRt).build(), {.keep_weights = true}).value();
   SessionContext context = session.context();
   const Tensor x = random_images(4, 13);
   std::vector<float> y(40, -1);
@@ -132,7 +137,8 @@ TEST(Context, WritesIntoMemoryOfTheCallers) {
 }
 
 TEST(Context, PlansShareOneArenaOfTheLargest) {
-  const Session session = Session::create(W1Builder(QdqForm::kTensorRt).build()).value();
+  const Session session =
+      Session::create(W1Builder(QdqForm::kTensorRt).build(), {.keep_weights = true}).value();
   const auto arena_of = [&](const std::vector<int64_t>& batches) {
     SessionContext context = session.context();
     EXPECT_EQ(context.arena_bytes(), 0U);
@@ -154,9 +160,10 @@ TEST(Context, PlansShareOneArenaOfTheLargest) {
 TEST(Context, ResultsSurviveAGrowingArena) {
   for (const Isa isa : known_isas()) {
     if (!isa_supported(isa)) continue;
-    const Session session = Session::create(W1Builder(QdqForm::kOnnxRuntime).build(),
-                                            {.isa = std::string(isa_name(isa))})
-                                .value();
+    const Session session =
+        Session::create(W1Builder(QdqForm::kOnnxRuntime).build(),
+                        {.isa = std::string(isa_name(isa)), .keep_weights = true})
+            .value();
     EXPECT_EQ(session.isa(), isa_name(isa));
     SessionContext context = session.context();
     for (const int64_t n : {2, 40, 2, 3, 64, 2}) {
@@ -183,7 +190,7 @@ TEST(Context, RunsOnTheThreadsThatCanBeStarted) {
   const Graph model = W1Builder(QdqForm::kTensorRt).build();
   const Tensor x = random_images(6, 15);
   const test::NoNewThreads none;
-  Session session = Session::create(model, {.threads = 8}).value();
+  Session session = Session::create(model, {.threads = 8, .keep_weights = true}).value();
   EXPECT_EQ(session.threads(), 1);
   const auto y = session.run(std::vector<Tensor>{x});
   ASSERT_TRUE(y.ok()) << y.error().text();

@@ -12,6 +12,19 @@
 
 namespace octet::test {
 
+/// Whether the tests run under a sanitizer that keeps what is freed.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// Bytes that malloc has given out and not taken back.
 inline int64_t live_bytes() {
   const struct mallinfo2 info = mallinfo2();
@@ -32,9 +45,9 @@ template <class Fn>
 int64_t peak_growth(const Fn& fn) {
   int ends[2];
   if (pipe(ends) != 0) return -1;
+  malloc_trim(0); // what others left would hide what is taken; the child's peak begins with it
   const pid_t child = fork();
   if (child == 0) {
-    malloc_trim(0); // what others left would hide what is taken
     const int64_t before = status_bytes("VmRSS");
     const bool done = fn();
     const int64_t growth = status_bytes("VmHWM") - before;

@@ -246,7 +246,7 @@ TEST(Forms, OctetComputesThemByItsOwnKernels) {
   for (const FormCase& c : all) {
     SCOPED_TRACE(c.name);
     const Graph converted = in_form(c.graph, FileForm::kQOperator);
-    auto session = Session::create(converted);
+    auto session = Session::create(converted, {.keep_weights = true});
     ASSERT_TRUE(session.ok()) << session.error().text();
     for (const PlannedNode& node : session->plan())
       EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <new>
+#include <utility>
 
 namespace octet::kernels {
 namespace {
@@ -20,10 +20,14 @@ std::array<std::atomic<size_t>, kAreas> most_bytes;
 
 AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
   const size_t total = (bytes + kLine - 1) / kLine * kLine + kLine;
-  data_.reset(std::aligned_alloc(kLine, total));
-  if (!data_) throw std::bad_alloc();
-  std::memset(data_.get(), 0, total);
+  std::shared_ptr<Buffer> made = Buffer::allocate(total);
+  if (!made) throw std::bad_alloc();
+  data_ = made->writable();
+  owner_ = std::move(made);
 }
+
+AlignedBuffer::AlignedBuffer(std::shared_ptr<const Buffer> owner, std::span<const std::byte> bytes)
+    : owner_(std::move(owner)), data_(const_cast<std::byte*>(bytes.data())), bytes_(bytes.size()) {}
 
 std::byte* chunk_scratch(Scratch area, size_t bytes) {
   thread_local std::array<AlignedBuffer, kAreas> areas;

@@ -4,35 +4,43 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
+#include <span>
+
+#include "octet/tensor.h"
 
 namespace octet::kernels {
 
-/// Zero-filled bytes aligned to a cache line, with a readable line after the last one.
+/// Bytes aligned to a cache line, with a readable line after the last one: zero-filled memory of
+/// its own, or a part of what somebody else holds.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   explicit AlignedBuffer(size_t bytes);
+  /// `bytes` lie in `owner`, aligned, with a line after them; nobody writes to them.
+  AlignedBuffer(std::shared_ptr<const Buffer> owner, std::span<const std::byte> bytes);
+  AlignedBuffer(AlignedBuffer&&) noexcept = default;
+  AlignedBuffer& operator=(AlignedBuffer&&) noexcept = default;
+  AlignedBuffer(const AlignedBuffer&) = delete;
+  AlignedBuffer& operator=(const AlignedBuffer&) = delete;
+  ~AlignedBuffer() = default;
 
+  /// Of memory of its own.
   template <typename T>
   T* as() {
-    return reinterpret_cast<T*>(data_.get());
+    return reinterpret_cast<T*>(data_);
   }
   template <typename T>
   const T* as() const {
-    return reinterpret_cast<const T*>(data_.get());
+    return reinterpret_cast<const T*>(data_);
   }
   size_t bytes() const { return bytes_; }
 
  private:
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
-  std::unique_ptr<void, Free> data_;
+  std::shared_ptr<const Buffer> owner_;
+  std::byte* data_ = nullptr;
   size_t bytes_ = 0;
 };
-
 /// Which of a chunk's scratch areas: what is used at the same time is of different areas.
 enum class Scratch : uint8_t { kRows, kTile, kRowsFloat, kCount };
 

@@ -3,6 +3,7 @@
 #include "core/format.h"
 #include "core/threads.h"
 #include "runtime/kernels/fconv.h"
+#include "runtime/packs.h"
 #include "runtime/steps/image.h"
 #include "runtime/steps/product.h"
 #include "runtime/steps/steps.h"
@@ -12,7 +13,7 @@ namespace {
 
 struct ConvState {
   ImageWindow window;
-  kernels::PackedFloatConv weights;
+  std::shared_ptr<const kernels::PackedFloatConv> weights;
   Tensor bias;
   kernels::FloatEpilogue epilogue;
 };
@@ -31,13 +32,14 @@ Choice prepare_conv(const PrepareContext& c) {
       window_of(c.node, kernel, weights->dim(3) * c.node.attr_int("group", 1), weights->dim(0));
   if (!window.ok()) return Choice::refuse(window.error().message());
   state->window = *std::move(window);
-  state->weights =
-      kernels::pack_float_conv(weights->data<float>().data(), state->window.shape, c.isa);
+  state->weights = packed(c, 1, "fconv", pack_params(state->window.shape), [&] {
+    return kernels::pack_float_conv(weights->data<float>().data(), state->window.shape, c.isa);
+  });
   state->epilogue = float_epilogue_of(c.node, state->bias);
   auto bind = [state](std::span<const Operand> in, std::span<const Operand> out) {
     kernels::FconvArgs args;
     args.shape = state->window.on(in[0], out[0]);
-    args.w = &state->weights;
+    args.w = state->weights.get();
     args.epilogue = state->epilogue;
     return call_step(
         [state, args, x = in[0].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
@@ -47,7 +49,9 @@ Choice prepare_conv(const PrepareContext& c) {
           kernels::fconv(a, parallel);
         });
   };
-  return {bind_with(std::move(bind)), fmt::format("fconv {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("fconv {}", isa_name(c.isa)),
+          .packed = {1}};
 }
 
 } // namespace octet::runtime

@@ -7,6 +7,8 @@
 #include "core/threads.h"
 #include "ops/shared/transposed_window.h"
 #include "runtime/kernels/transposed_conv.h"
+#include "runtime/packs.h"
+#include "runtime/steps/image.h"
 #include "runtime/steps/product.h"
 #include "runtime/steps/steps.h"
 
@@ -18,7 +20,7 @@ constexpr int64_t kMostPhases = 4096;
 
 struct TransposedState {
   TransposedWindow window;
-  kernels::PackedTransposedConv weights;
+  std::shared_ptr<const kernels::PackedTransposedConv> weights;
   Tensor bias;
   kernels::FloatEpilogue epilogue;
 };
@@ -57,12 +59,13 @@ Choice prepare_conv_transpose(const PrepareContext& c) {
   auto state = std::make_shared<TransposedState>();
   state->window = *std::move(window);
   state->bias = *bias;
-  state->weights =
-      kernels::pack_transposed_conv(w.data(), shape_of(state->window, *weights), c.isa);
+  const kernels::ConvShape shape = shape_of(state->window, *weights);
+  state->weights = packed(c, 1, "transposed conv", pack_params(shape),
+                          [&] { return kernels::pack_transposed_conv(w.data(), shape, c.isa); });
   state->epilogue = float_epilogue_of(c.node, state->bias);
   auto bind = [state](std::span<const Operand> in, std::span<const Operand> out) {
     kernels::TransposedConvArgs args;
-    args.shape = state->weights.shape;
+    args.shape = state->weights->shape;
     args.shape.batch = in[0].shape[0];
     args.shape.in_h = in[0].shape[1];
     args.shape.in_w = in[0].shape[2];
@@ -70,7 +73,7 @@ Choice prepare_conv_transpose(const PrepareContext& c) {
     args.shape.out_w = out[0].shape[2];
     args.shape.pad_top = transposed_extent(state->window, 0, args.shape.in_h).pad;
     args.shape.pad_left = transposed_extent(state->window, 1, args.shape.in_w).pad;
-    args.w = &state->weights;
+    args.w = state->weights.get();
     args.epilogue = state->epilogue;
     return call_step(
         [state, args, x = in[0].id, y = out[0].id](Slots slots, ParallelFor& parallel) {
@@ -80,7 +83,9 @@ Choice prepare_conv_transpose(const PrepareContext& c) {
           kernels::transposed_conv(a, parallel);
         });
   };
-  return {bind_with(std::move(bind)), fmt::format("transposed conv {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("transposed conv {}", isa_name(c.isa)),
+          .packed = {1}};
 }
 
 } // namespace octet::runtime

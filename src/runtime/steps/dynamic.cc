@@ -101,7 +101,9 @@ Choice prepare_matmul_integer(const PrepareContext& c) {
     };
     return call_step(kernels::shared_bytes(args), run);
   };
-  return {bind_with(std::move(bind)), fmt::format("igemm {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("igemm {}", isa_name(c.isa)),
+          .packed = {1}};
 }
 
 } // namespace octet::runtime

@@ -3,6 +3,7 @@
 #include "core/format.h"
 #include "core/threads.h"
 #include "runtime/kernels/sgemm.h"
+#include "runtime/packs.h"
 #include "runtime/steps/product.h"
 #include "runtime/steps/steps.h"
 
@@ -10,7 +11,7 @@ namespace octet::runtime {
 namespace {
 
 struct GemmState {
-  kernels::PackedFloat weights;
+  std::shared_ptr<const kernels::PackedFloat> weights;
   Tensor bias;
   kernels::FloatEpilogue epilogue;
 };
@@ -25,14 +26,16 @@ Choice prepare_gemm(const PrepareContext& c) {
   auto state = std::make_shared<GemmState>();
   state->bias = *bias;
   const int64_t n = weights->dim(0), k = weights->dim(1);
-  state->weights = kernels::pack_float(
-      {.w = weights->data<float>().data(), .k_stride = 1, .n_stride = k, .n = n, .k = k}, c.isa);
+  state->weights = packed(c, 1, "sgemm", {}, [&] {
+    return kernels::pack_float(
+        {.w = weights->data<float>().data(), .k_stride = 1, .n_stride = k, .n = n, .k = k}, c.isa);
+  });
   state->epilogue = float_epilogue_of(c.node, state->bias);
   auto bind = [state, n, k](std::span<const Operand> in, std::span<const Operand> out) {
     kernels::SgemmArgs args;
     args.m = in[0].count() / k;
     args.x_stride = k;
-    args.w = &state->weights;
+    args.w = state->weights.get();
     args.epilogue = state->epilogue;
     args.y_stride = n;
     return call_step(
@@ -43,7 +46,9 @@ Choice prepare_gemm(const PrepareContext& c) {
           kernels::sgemm(a, parallel);
         });
   };
-  return {bind_with(std::move(bind)), fmt::format("sgemm {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("sgemm {}", isa_name(c.isa)),
+          .packed = {1}};
 }
 
 } // namespace octet::runtime

@@ -178,6 +178,19 @@ class GatherStep final : public Step {
 
 } // namespace
 
+namespace {
+
+/// Whether rows are bytes to the kernel: short ones it reads as elements.
+bool copies_rows(const PrepareContext& c) {
+  const TypeInfo& table = c.type(0);
+  const auto shape = table.static_shape();
+  if (!shape || shape->empty()) return false;
+  const auto axis = static_cast<size_t>(axis_of(c.node, std::ssize(*shape)));
+  return strides_of(*shape)[axis] * width_of(table.type) > 8;
+}
+
+} // namespace
+
 Choice prepare_gather(const PrepareContext& c) {
   if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
   const DType index = c.type(1).type;
@@ -195,7 +208,9 @@ Choice prepare_gather(const PrepareContext& c) {
     return Result<std::unique_ptr<Step>>(
         std::make_unique<GatherStep>(args, in[0].id, in[1].id, out[0].id));
   };
-  return {bind_with(std::move(bind)), "gather", {}};
+  Choice choice{.prepared = bind_with(std::move(bind)), .name = "gather"};
+  if (copies_rows(c)) choice.any_address = {0};
+  return choice;
 }
 
 } // namespace octet::runtime

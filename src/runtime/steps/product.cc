@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/format.h"
 #include "ops/native/map.h"
+#include "runtime/packs.h"
 #include "runtime/steps/codes.h"
 
 namespace octet::runtime {
@@ -57,9 +58,11 @@ Result<IntegerOperands> integer_operands(const PrepareContext& c, std::string_vi
 IntegerGemm pack_gemm(const PrepareContext& c, const IntegerOperands& operands, kernels::XRange x) {
   const Tensor& codes = operands.codes;
   IntegerGemm gemm;
-  gemm.weights = kernels::pack_weights(codes.data<int8_t>().data(), codes.dim(1), codes.dim(0),
-                                       codes.dim(1), x, c.isa);
-  gemm.columns = kernels::make_columns(gemm.weights, operands.columns(c.node));
+  gemm.weights = packed(c, 1, "igemm", {x.is_signed, x.lo, x.hi}, [&] {
+    return kernels::pack_weights(codes.data<int8_t>().data(), codes.dim(1), codes.dim(0),
+                                 codes.dim(1), x, c.isa);
+  });
+  gemm.columns = kernels::make_columns(*gemm.weights, operands.columns(c.node));
   gemm.epilogue = epilogue_of(c);
   if (!c.node.has_attr("program")) return gemm;
   const auto program = native::parse_map(c.node, 1);
@@ -72,13 +75,13 @@ IntegerGemm pack_gemm(const PrepareContext& c, const IntegerOperands& operands, 
 
 kernels::IgemmArgs IntegerGemm::args(const Operand& x) const {
   kernels::IgemmArgs args;
-  args.m = x.count() / weights.k;
-  args.x_stride = weights.k;
-  args.w = &weights;
+  args.m = x.count() / weights->k;
+  args.x_stride = weights->k;
+  args.w = weights.get();
   args.columns = &columns;
   args.epilogue = epilogue;
-  args.epilogue.residual_stride = weights.n;
-  args.y_stride = weights.n;
+  args.epilogue.residual_stride = weights->n;
+  args.y_stride = weights->n;
   return args;
 }
 

@@ -36,7 +36,7 @@ Result<IntegerOperands> integer_operands(const PrepareContext& c, std::string_vi
 
 /// Weights [n, k] on the int8 matrix product.
 struct IntegerGemm {
-  kernels::PackedWeights weights;
+  std::shared_ptr<const kernels::PackedWeights> weights;
   kernels::IgemmColumns columns;
   std::unique_ptr<const kernels::TileFunction> function; ///< behind the product; may be null
   kernels::Epilogue epilogue;

@@ -2,6 +2,7 @@
 // octet.native QConv on the int8 convolution.
 #include "core/format.h"
 #include "runtime/kernels/iconv.h"
+#include "runtime/packs.h"
 #include "runtime/steps/codes.h"
 #include "runtime/steps/image.h"
 #include "runtime/steps/product.h"
@@ -12,7 +13,7 @@ namespace {
 
 struct IntegerConv {
   ImageWindow window;
-  kernels::PackedConv weights;
+  std::shared_ptr<const kernels::PackedConv> weights;
   std::vector<kernels::IgemmColumns> columns;
   kernels::Epilogue epilogue;
   int32_t x_zero_point = 0;
@@ -31,21 +32,27 @@ Choice prepare_qconv(const PrepareContext& c) {
   auto conv = std::make_shared<IntegerConv>();
   conv->window = *std::move(window);
   conv->x_zero_point = columns.x_zero_point;
-  conv->weights = kernels::pack_conv(codes.data<int8_t>().data(), conv->window.shape,
-                                     read_range_of(c.graph, c.node), c.isa);
-  conv->columns = kernels::make_conv_columns(conv->weights, columns);
+  const kernels::XRange x = read_range_of(c.graph, c.node);
+  std::vector<int64_t> params = pack_params(conv->window.shape);
+  params.insert(params.end(), {x.is_signed, x.lo, x.hi});
+  conv->weights = packed(c, 1, "iconv", std::move(params), [&] {
+    return kernels::pack_conv(codes.data<int8_t>().data(), conv->window.shape, x, c.isa);
+  });
+  conv->columns = kernels::make_conv_columns(*conv->weights, columns);
   conv->epilogue = epilogue_of(c);
   auto bind = [conv](std::span<const Operand> in, std::span<const Operand> out) {
     kernels::IconvArgs args;
     args.shape = conv->window.on(in[0], out[0]);
     args.x_zero_point = conv->x_zero_point;
-    args.w = &conv->weights;
+    args.w = conv->weights.get();
     args.columns = conv->columns.data();
     args.epilogue = conv->epilogue;
     args.epilogue.residual_stride = args.shape.out_c;
     return bind_product(conv, args, kernels::iconv, in, out);
   };
-  return {bind_with(std::move(bind)), fmt::format("iconv {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("iconv {}", isa_name(c.isa)),
+          .packed = {1}};
 }
 
 } // namespace octet::runtime

@@ -16,7 +16,7 @@ Choice prepare_qdynamic_gemm(const PrepareContext& c) {
   gemm->epilogue.type = kernels::YType::kFloat;
   auto bind = [gemm, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
     const kernels::IgemmArgs args = gemm->args(in[0]);
-    const int64_t k = gemm->weights.k, count = args.m;
+    const int64_t k = gemm->weights->k, count = args.m;
     // Codes and scales of the rows lie behind what the product itself shares.
     const auto codes_at = kernels::round_up(static_cast<int64_t>(kernels::shared_bytes(args)), 64);
     const int64_t scales_at = kernels::round_up(codes_at + count * k, 64);
@@ -26,7 +26,7 @@ Choice prepare_qdynamic_gemm(const PrepareContext& c) {
       kernels::QuantizeRowsArgs rows;
       rows.x = at<const float>(slots, x);
       rows.rows = args.m;
-      rows.length = gemm->weights.k;
+      rows.length = gemm->weights->k;
       rows.y = reinterpret_cast<int8_t*>(shared + codes_at);
       rows.scales = reinterpret_cast<float*>(shared + scales_at);
       kernels::quantize_rows(rows, isa, parallel);
@@ -39,7 +39,9 @@ Choice prepare_qdynamic_gemm(const PrepareContext& c) {
     };
     return call_step(bytes, run);
   };
-  return {bind_with(std::move(bind)), fmt::format("igemm {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("igemm {}", isa_name(c.isa)),
+          .packed = {1}};
 }
 
 } // namespace octet::runtime

@@ -15,7 +15,9 @@ Choice prepare_qgemm(const PrepareContext& c) {
   auto bind = [gemm](std::span<const Operand> in, std::span<const Operand> out) {
     return bind_product(gemm, gemm->args(in[0]), kernels::igemm, in, out);
   };
-  return {bind_with(std::move(bind)), fmt::format("igemm {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("igemm {}", isa_name(c.isa)),
+          .packed = {1}};
 }
 
 } // namespace octet::runtime

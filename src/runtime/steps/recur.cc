@@ -166,7 +166,9 @@ Choice prepare_recur(const PrepareContext& c) {
   auto bind = [state](std::span<const Operand> in, std::span<const Operand> out) {
     return bind_recur(state, in, out);
   };
-  return {bind_with(std::move(bind)), fmt::format("recur {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("recur {}", isa_name(c.isa)),
+          .packed = {1, 2}};
 }
 
 } // namespace octet::runtime

@@ -101,7 +101,7 @@ class Asker {
 
   /// On every instruction set with one thread, and on one with two.
   void native(int64_t variant) {
-    auto made = Session::create(graph_, {.threads = 1});
+    auto made = Session::create(graph_, {.threads = 1, .keep_weights = true});
     if (!made.ok()) {
       answers.refusals["native"] = made.error().text();
       return;
