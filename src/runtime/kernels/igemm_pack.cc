@@ -71,6 +71,7 @@ bool fits_added(const LaneSums& a, const LaneSums& b, int32_t bound) {
 // A panel's groups in k order, 64 bytes each: [16 columns][4 k].
 void gather_panel(
     const int8_t* w, int64_t w_stride, int64_t columns, int64_t k, std::vector<int8_t>& groups) {
+  if (groups.empty()) return; // there is no place to count from
   if (columns < kColumnsPerPanel || k % 4 != 0) std::fill(groups.begin(), groups.end(), 0);
   for (int64_t c = 0; c < columns; ++c) {
     const int8_t* from = w + c * w_stride;
