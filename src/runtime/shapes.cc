@@ -60,7 +60,6 @@ Shapes::Shapes(std::shared_ptr<const PreparedGraph> prepared)
   }
 }
 
-/// Of a value that is known or a constant whose bytes are there; else null.
 const Tensor* Shapes::elements_of(ValueId id) const {
   if (const Tensor* t = known(id)) return t;
   const Tensor* constant = graph_.constant(id);

@@ -34,6 +34,7 @@ class Shapes {
   const KnownElements& elements() const { return elements_; }
   /// A value that follows from shapes, or null.
   const Tensor* known(ValueId id) const;
+  /// The same, or of a constant whose bytes are there.
   const Tensor* elements_of(ValueId id) const;
   /// Errors: a shape that is not known, or too large for any machine.
   Result<Operand> operand(ValueId id) const;

@@ -49,7 +49,7 @@ Choice prepare_qscaled_gemm(const PrepareContext& c) {
       columns.init = reinterpret_cast<int32_t*>(shared + init_at);
       columns.multiplier = gemm->columns.multiplier;
       columns.bias = gemm->columns.bias;
-      kernels::fill_init(gemm->weights, code_at(slots, zero, type), nullptr, columns.init);
+      kernels::fill_init(*gemm->weights, code_at(slots, zero, type), nullptr, columns.init);
       auto* const scales = reinterpret_cast<float*>(shared + scales_at);
       std::fill_n(scales, args.m, *at<const float>(slots, scale));
       kernels::IgemmArgs a = args;
@@ -62,7 +62,9 @@ Choice prepare_qscaled_gemm(const PrepareContext& c) {
     };
     return call_step(bytes, run);
   };
-  return {bind_with(std::move(bind)), fmt::format("igemm {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("igemm {}", isa_name(c.isa)),
+          .packed = {1}};
 }
 
 } // namespace octet::runtime
