@@ -186,7 +186,9 @@ Result<std::vector<Tensor>> eval_attention(InferFn* infer, const EvalContext& c)
   return one(OCTET_TRY(transposed(std::move(y), std::move(perm))));
 }
 
-namespace op_Attention {
+} // namespace octet::native
+
+namespace octet::native::op_Attention {
 namespace {
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
@@ -206,5 +208,4 @@ extern const OpFacets facets = {
     .facts = Facts{.products = true},
 };
 
-} // namespace op_Attention
-} // namespace octet::native
+} // namespace octet::native::op_Attention
