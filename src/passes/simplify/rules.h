@@ -32,7 +32,7 @@ RuleFn fold_reshape_shape;
 RuleFn fold_scale;
 RuleFn fold_shape;
 RuleFn fold_small_constants; ///< none whose result is larger than the byte budget
-RuleFn fold_weights; ///< those of products, however large: for who stores them in 8 bits
+RuleFn fold_weights;         ///< those of products, however large: for who stores them in 8 bits
 RuleFn fuse_gelu;
 RuleFn fuse_layer_norm;
 RuleFn merge_attention_scales;
