@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/patch.h"
 
+#include <algorithm>
+
+#include "core/check.h"
 #include "core/format.h"
 #include "graph/label.h"
 
@@ -39,9 +42,11 @@ ValueId Patch::emit(std::string op_type,
 }
 
 void Patch::capture(ValueId first, std::vector<ValueId> values) {
-  for (Addition& a : additions_)
-    if (!a.node.outputs.empty() && a.node.outputs.front() == first)
-      a.node.captures = std::move(values);
+  const auto made = std::find_if(additions_.begin(), additions_.end(), [&](const Addition& a) {
+    return !a.node.outputs.empty() && a.node.outputs.front() == first;
+  });
+  OCTET_CHECK(made != additions_.end());
+  made->node.captures = std::move(values);
 }
 
 ValueId Patch::constant(std::string value_name, Tensor tensor) {

@@ -10,7 +10,6 @@ namespace octet::kernels {
 namespace {
 
 using numerics::parse_program;
-using numerics::Program;
 using octet::test::covered_isas;
 using octet::test::Guarded;
 

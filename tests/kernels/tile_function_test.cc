@@ -98,10 +98,11 @@ TEST(TileFunction, GeluCodesAreThoseOfTheStepsApart) {
 TEST(TileFunction, GeluCodesOfAllFloats) {
   const std::pair<const char*, float (*)(float)> forms[] = {{"gelu x0", numerics::gelu},
                                                             {"gelu_tanh x0", numerics::gelu_tanh}};
-  for (const auto& [text, exact] : forms)
+  for (const auto& form : forms)
     for (const Isa isa : covered_isas("tile function")) {
-      const TileFunction f(program(text), isa);
-      const std::string what = std::string(text) + " " + std::string(isa_name(isa));
+      const TileFunction f(program(form.first), isa);
+      const auto exact = form.second;
+      const std::string what = std::string(form.first) + " " + std::string(isa_name(isa));
       octet::test::sweep(101, [&](const std::vector<float>& batch) {
         check_codes(f, exact, {.scale = 0.04F, .zero_point = 3, .lo = -128, .hi = 127}, batch,
                     what);

@@ -52,7 +52,7 @@ Graph conv_chain(int layers) {
   g.opsets[""] = 17;
   ValueId x =
       g.add_input("x", {DType::kFloat32, std::vector<Dim>{Dim::symbol("N"), 8, 32, 32}, {}});
-  std::vector<float> values(8 * 8 * 3 * 3);
+  std::vector<float> values(size_t{8} * 8 * 3 * 3);
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = (static_cast<float>(i % 13) - 6) / 40;
   const ValueId w =
@@ -112,7 +112,7 @@ TEST(Stream, LayersOfImagesTakeThePlaceOfAFew) {
   expect_same(streamed(streams, graph, x), reference(session.lowered(), x));
   EXPECT_LE(streams.arena_bytes(), 5 * value_bytes) << "its input, its result, both in NCHW too";
   ASSERT_TRUE(keeps.run(std::vector<Tensor>{x}).ok());
-  EXPECT_GE(keeps.arena_bytes(), 2 * kLayers * value_bytes);
+  EXPECT_GE(keeps.arena_bytes(), size_t{2} * kLayers * value_bytes);
 }
 
 TEST(Stream, CodesAreDequantizedWhereTheyAreMade) {
