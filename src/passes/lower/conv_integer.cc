@@ -16,8 +16,8 @@ Result<bool> lower_conv_integer(Context& c, const Node& node) {
   if (group < 1 || w->dim(0) % group != 0 || (has_zero && zero == nullptr) ||
       w->dim(1) * w->dim(2) * w->dim(3) > kMostIntegerTerms)
     return false;
-  constexpr int64_t kOhwi[] = {0, 2, 3, 1};
-  const auto weights = int8_weights(permuted(*w, kOhwi), zero, group == 1);
+  constexpr int64_t kOrder[] = {0, 2, 3, 1};
+  const auto weights = int8_weights(permuted(*w, kOrder), zero, group == 1);
   if (!weights) return false;
   Node made;
   made.domain = kNative;

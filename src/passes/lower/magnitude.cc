@@ -19,7 +19,7 @@ using numerics::MapOp;
 using numerics::MapOperand;
 
 // Far from where f32 ends.
-constexpr double kMost = 0x1p100;
+constexpr double kMostTold = 0x1p100;
 constexpr int kMostNodes = 32; // that one value is followed back through
 
 std::optional<double> of_constant(const Tensor& t) {
@@ -118,7 +118,7 @@ class Follower {
           sizes[i] = results[operand.index];
       }
       const auto size = applied(each.op, sizes[0], sizes[1], sizes[2]);
-      if (!size || !(*size < kMost)) return std::nullopt;
+      if (!size || !(*size < kMostTold)) return std::nullopt;
       results.push_back(*size);
     }
     return results.back();
