@@ -64,7 +64,7 @@ std::vector<float> near_middles(float (*exact)(float), float scale) {
       (static_cast<double>(exact(mid)) < middle ? low : high) = mid;
     }
     for (int k = -3; k <= 3; ++k)
-      out.push_back(std::bit_cast<float>(std::bit_cast<int32_t>(low) + k));
+      out.push_back(std::bit_cast<float>(std::bit_cast<uint32_t>(low) + static_cast<uint32_t>(k)));
   }
   return out;
 }

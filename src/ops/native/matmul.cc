@@ -32,6 +32,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   Shape b_shape = c.inputs[1].shape();
   if (turned) std::swap(b_shape.back(), *(b_shape.end() - 2));
   const auto s = matmul_sizes(c.inputs[0].shape(), b_shape);
+  if (s.k == 0) return one(std::move(y)); // sums of nothing
   float* out = y.mutable_data<float>().data();
   for (size_t i = 0; i < s.a_offsets.size(); ++i)
     for (int64_t row = 0; row < s.m; ++row)
