@@ -97,7 +97,8 @@ HWY_INLINE void store_finished(const FloatTile& t, Row row, float* y, const floa
   hn::StoreU(row.b, d, y + hn::Lanes(d));
 }
 
-// The rows of a tile: sums, and where a row of x starts. Packs of indices in place of loops, so that sums stay in registers.
+// The rows of a tile: sums, and where a row of x starts. Packs of indices in place of loops, so that
+// sums stay in registers.
 template <size_t kRows, bool kHalf, bool kWhole>
 struct Rows {
   Row sums[kRows];
@@ -136,6 +137,10 @@ struct Rows {
   }
 };
 
+// Sums, the weights of two steps and an element of x at once: 16 registers are too few for 6 rows.
+template <size_t kRows, bool kHalf>
+constexpr bool kTwoSteps = HWY_TARGET != HWY_AVX2 || kHalf || kRows < 6;
+
 template <size_t kRows, bool kHalf, bool kWhole>
 void run_tile(const FloatTile& t) {
   const Tag d;
@@ -150,8 +155,10 @@ void run_tile(const FloatTile& t) {
   for (int64_t segment = 0; segment < t.segments; ++segment) {
     int64_t i = t.runs[segment];
     const int64_t end = i + t.k;
-    for (; i + 2 <= end; i += 2, w += 2 * pitch) {
-      rows.add_two(i, w, pitch, each);
+    if constexpr (kTwoSteps<kRows, kHalf>) {
+      for (; i + 2 <= end; i += 2, w += 2 * pitch) {
+        rows.add_two(i, w, pitch, each);
+      }
     }
     for (; i < end; ++i, w += pitch) {
       rows.add_one(i, w, each);
