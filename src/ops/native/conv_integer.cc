@@ -3,8 +3,6 @@
 // x: one of x's type, known when it runs; omitted: 0. y = exact sum of (x - zero point) * w, i32;
 // padding counts as the zero point. Attributes: strides [2], pads [top, left, bottom, right] or
 // auto_pad, dilations [2], group. docs/native-operators.md.
-#include <algorithm>
-
 #include "core/format.h"
 #include "ops/native/images.h"
 
@@ -26,20 +24,19 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
-  Tensor y = OCTET_TRY(zeros_as_inferred(infer, c));
-  const auto codes = OCTET_TRY(c.inputs[0].to_ints());
-  const auto zero = c.has(2) ? OCTET_TRY(c.inputs[2].to_ints()) : std::vector<int64_t>{0};
-  if (zero.size() != 1) return error("{} zero points for x; give one", zero.size());
-  std::vector<int32_t> x(codes.size());
-  std::transform(codes.begin(), codes.end(), x.begin(),
-                 [&](int64_t v) { return static_cast<int32_t>(v - zero[0]); });
-  const auto sums = OCTET_TRY(window_sums(c.node, c.inputs[0], x, c.inputs[1], y.shape()));
-  auto out = y.mutable_data<int32_t>();
-  for (size_t i = 0; i < sums.size(); ++i) {
-    out[i] = static_cast<int32_t>(sums[i]);
-    if (out[i] != sums[i]) return Error("a sum does not fit 32 bits; split the layer");
+  const auto outputs = OCTET_TRY(infer_values(infer, c));
+  Shape shape = OCTET_TRY(shape_of(outputs[0]));
+  auto x = OCTET_TRY(weight_codes(c.inputs[0]));
+  if (c.has(2)) {
+    const auto zero = OCTET_TRY(weight_codes(c.inputs[2]));
+    if (zero.size() != 1) return error("{} zero points for x; give one", zero.size());
+    for (int32_t& v : x)
+      v -= zero[0];
   }
-  return one(std::move(y));
+  const auto sums = OCTET_TRY(window_sums(c.node, c.inputs[0], x, c.inputs[1], shape));
+  EpilogueAttrs as_they_are;
+  as_they_are.to = DType::kInt32;
+  return one(OCTET_TRY(apply_epilogue(as_they_are, {}, sums, std::move(shape))));
 }
 
 } // namespace

@@ -6,7 +6,7 @@
 
 #include "core/numerics/dynamic.h"
 #include "core/numerics/epilogue.h"
-#include "ops/native/epilogue.h"
+#include "ops/native/rows_product.h"
 
 namespace octet::native::op_QDynamicGemm {
 namespace {
@@ -19,15 +19,8 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   OCTET_TRY(check_optional(c, 3, kF32));
   OCTET_TRY(check_rank(c, 0, 1, 16));
   OCTET_TRY(check_rank(c, 1, 2, 2));
-  const TypeInfo &x = c.input(0).type, &w = c.input(1).type;
-  if (!x.has_rank() || !w.has_rank()) return one(DType::kFloat32, std::nullopt);
-  OCTET_TRY(merge_dims(x.shape->back(), (*w.shape)[1], "inner sizes of the product"));
-  const auto scales = c.input(2).type.static_shape();
-  if (!scales || product(*scales) != 1)
-    OCTET_TRY(check_vector(c, 2, (*w.shape)[0], "scales and output channels"));
-  OCTET_TRY(check_vector(c, 3, (*w.shape)[0], "bias elements and output channels"));
-  std::vector<Dim> shape = *x.shape;
-  shape.back() = (*w.shape)[0];
+  auto shape = OCTET_TRY(rows_shape(c.input(0).type, c.input(1).type));
+  if (shape) OCTET_TRY(check_channel_scales(c, 2, 3, shape->back()));
   return one(DType::kFloat32, std::move(shape));
 }
 

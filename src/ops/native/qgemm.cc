@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet.native QGemm (1). x: [.., K] i8/u8, w: [N, K] i8, multiplier: f32 [N] or [1], bias: f32
 // (divided by the output's scale where codes come out) or i32 [N], residual: codes like y.
-// Attributes: x_zero_point, those of the epilogue and of a function behind it. docs/native-operators.md, docs/numerics.md.
-#include "ops/native/epilogue.h"
+// Attributes: x_zero_point, those of the epilogue and of a function behind it.
+// docs/native-operators.md, docs/numerics.md.
+#include "ops/native/rows_product.h"
 
 namespace octet::native::op_QGemm {
 namespace {
@@ -16,12 +17,8 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   const auto a = OCTET_TRY(parse_epilogue(c.node));
   OCTET_TRY(parse_function(c.node, a, c.has(4)));
   OCTET_TRY(parse_zero_point(c.node, "x_zero_point", c.input(0).type.type));
-  const TypeInfo &x = c.input(0).type, &w = c.input(1).type;
-  if (!x.has_rank() || !w.has_rank()) return one(a.to, std::nullopt);
-  OCTET_TRY(merge_dims(x.shape->back(), (*w.shape)[1], "inner sizes of the product"));
-  std::vector<Dim> shape = *x.shape;
-  shape.back() = (*w.shape)[0];
-  OCTET_TRY(check_epilogue_inputs(c, a, shape));
+  auto shape = OCTET_TRY(rows_shape(c.input(0).type, c.input(1).type));
+  if (shape) OCTET_TRY(check_epilogue_inputs(c, a, *shape));
   return one(a.to, std::move(shape));
 }
 
@@ -31,12 +28,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   const auto epilogue = OCTET_TRY(parse_epilogue(c.node));
   const auto x = OCTET_TRY(centered_codes(c.node, "x_zero_point", c.inputs[0]));
   const auto w = OCTET_TRY(weight_codes(c.inputs[1]));
-  const int64_t n = c.inputs[1].dim(0), k = c.inputs[1].dim(1);
-  std::vector<int64_t> sums(static_cast<size_t>(OCTET_TRY(element_count(shape))));
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    sums[i] = dot(x.data() + at / n * k, w.data() + at % n * k, k);
-  }
+  const auto sums = rows_sums(x, w, c.inputs[1].shape(), OCTET_TRY(element_count(shape)));
   const EpilogueInputs in{.multiplier = &c.inputs[2],
                           .bias = c.has(3) ? &c.inputs[3] : nullptr,
                           .residual = c.has(4) ? &c.inputs[4] : nullptr};

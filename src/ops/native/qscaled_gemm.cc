@@ -6,8 +6,7 @@
 #include <limits>
 
 #include "core/format.h"
-#include "core/numerics/epilogue.h"
-#include "ops/native/epilogue.h"
+#include "ops/native/rows_product.h"
 
 namespace octet::native::op_QScaledGemm {
 namespace {
@@ -19,10 +18,14 @@ Status check_one(const InferContext& c, size_t input, std::string_view what) {
   return ok_status();
 }
 
-Result<std::optional<EpilogueFunction>> function_of(const Node& node) {
-  EpilogueAttrs floats;
-  floats.to = DType::kFloat32;
-  return parse_function(node, floats, false);
+/// Floats without a clamp.
+EpilogueAttrs to_floats() {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EpilogueAttrs out;
+  out.to = DType::kFloat32;
+  out.min = -kInf;
+  out.max = kInf;
+  return out;
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
@@ -37,29 +40,19 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   OCTET_TRY(check_rank(c, 1, 2, 2));
   OCTET_TRY(check_one(c, 2, "a scale of x"));
   if (c.has(5)) OCTET_TRY(check_one(c, 5, "a zero point of x"));
-  OCTET_TRY(function_of(c.node));
-  const TypeInfo &x = c.input(0).type, &w = c.input(1).type;
-  if (!x.has_rank() || !w.has_rank()) return one(DType::kFloat32, std::nullopt);
-  OCTET_TRY(merge_dims(x.shape->back(), (*w.shape)[1], "inner sizes of the product"));
-  const auto scales = c.input(3).type.static_shape();
-  if (!scales || product(*scales) != 1)
-    OCTET_TRY(check_vector(c, 3, (*w.shape)[0], "scales and output channels"));
-  OCTET_TRY(check_vector(c, 4, (*w.shape)[0], "bias elements and output channels"));
-  std::vector<Dim> shape = *x.shape;
-  shape.back() = (*w.shape)[0];
+  OCTET_TRY(parse_function(c.node, to_floats(), false));
+  auto shape = OCTET_TRY(rows_shape(c.input(0).type, c.input(1).type));
+  if (shape) OCTET_TRY(check_channel_scales(c, 3, 4, shape->back()));
   return one(DType::kFloat32, std::move(shape));
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  Tensor y = OCTET_TRY(zeros_as_inferred(infer, c));
+  const auto outputs = OCTET_TRY(infer_values(infer, c));
+  Shape shape = OCTET_TRY(shape_of(outputs[0]));
   auto x = OCTET_TRY(weight_codes(c.inputs[0]));
   const auto w = OCTET_TRY(weight_codes(c.inputs[1]));
   const auto x_scale = OCTET_TRY(c.inputs[2].to_floats());
-  const auto w_scale = OCTET_TRY(c.inputs[3].to_floats());
-  const int64_t n = c.inputs[1].dim(0), k = c.inputs[1].dim(1);
-  std::vector<float> bias(static_cast<size_t>(n), 0.0F);
-  if (c.has(4)) bias = OCTET_TRY(c.inputs[4].to_floats());
+  auto scales = OCTET_TRY(c.inputs[3].to_floats());
   if (x_scale.size() != 1) return error("{} scales of x; give one", x_scale.size());
   if (c.has(5)) {
     const auto zero = OCTET_TRY(weight_codes(c.inputs[5]));
@@ -67,19 +60,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
     for (int32_t& v : x)
       v -= zero[0];
   }
-  const auto function = OCTET_TRY(function_of(c.node));
-  auto out = y.mutable_data<float>();
-  for (size_t i = 0; i < out.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    const auto channel = static_cast<size_t>(at % n);
-    const int64_t acc = dot(x.data() + at / n * k, w.data() + at % n * k, k);
-    if (static_cast<int32_t>(acc) != acc)
-      return Error("a sum does not fit 32 bits; split the layer");
-    const float m = x_scale[0] * w_scale[w_scale.size() == 1 ? 0 : channel];
-    out[i] = numerics::scale_to_float(static_cast<int32_t>(acc), m, bias[channel], -kInf, kInf);
-    if (function) out[i] = function->program.eval({&out[i], 1});
-  }
-  return one(std::move(y));
+  for (float& v : scales)
+    v = x_scale[0] * v;
+  const auto count = static_cast<int64_t>(scales.size());
+  const Tensor multiplier = Tensor::of<float>({count}, scales);
+  const auto sums = rows_sums(x, w, c.inputs[1].shape(), OCTET_TRY(element_count(shape)));
+  const EpilogueInputs in{.multiplier = &multiplier, .bias = c.has(4) ? &c.inputs[4] : nullptr};
+  if (const auto function = OCTET_TRY(parse_function(c.node, to_floats(), false)))
+    return one(OCTET_TRY(apply_function(*function, to_floats(), in, sums, std::move(shape))));
+  return one(OCTET_TRY(apply_epilogue(to_floats(), in, sums, std::move(shape))));
 }
 
 } // namespace

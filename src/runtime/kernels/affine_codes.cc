@@ -10,6 +10,7 @@
 #include "core/for_isa.h"
 #include "core/numerics/round.h"
 #include "core/threads.h"
+#include "runtime/kernels/codes.h"
 
 namespace octet::kernels {
 namespace {
@@ -22,11 +23,6 @@ constexpr double kElementNs = 0.08;
 constexpr int64_t kCodes = 256;
 constexpr int64_t kVector = 16;
 constexpr int64_t kLongPeriod = 512;
-
-int32_t code_at(const void* p, bool is_signed, int64_t i) {
-  return is_signed ? int32_t{static_cast<const int8_t*>(p)[i]}
-                   : int32_t{static_cast<const uint8_t*>(p)[i]};
-}
 
 uint8_t code_of(const AffineCodes& a, int32_t code, float factor, float offset) {
   const float r = std::fma(static_cast<float>(code), factor, offset);

@@ -19,11 +19,6 @@ constexpr double kQuantizeNs = 0.5;
 constexpr double kRangeNs = 0.1;
 constexpr int64_t kMaxParts = 256;
 
-int32_t code_at(const void* p, bool is_signed, int64_t i) {
-  return is_signed ? int32_t{static_cast<const int8_t*>(p)[i]}
-                   : int32_t{static_cast<const uint8_t*>(p)[i]};
-}
-
 void quantize_scalar(const QuantizeArgs& a, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
     static_cast<uint8_t*>(a.y)[i] =

@@ -25,6 +25,12 @@ void lookup(const uint8_t table[256],
 using TableLookup = void(const uint8_t table[256], const uint8_t* x, int64_t count, uint8_t* y);
 TableLookup table_lookup_scalar, table_lookup_avx2, table_lookup_avx512vbmi;
 
+/// Code `i` of i8 or u8 codes.
+inline int32_t code_at(const void* p, bool is_signed, int64_t i) {
+  return is_signed ? int32_t{static_cast<const int8_t*>(p)[i]}
+                   : int32_t{static_cast<const uint8_t*>(p)[i]};
+}
+
 /// QuantizeLinear per tensor, a true division: lo and hi within int8 (is_signed) or uint8.
 struct QuantizeArgs {
   const float* x = nullptr;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "graph/domains.h"
+#include "runtime/steps/call.h"
 
 namespace octet::runtime {
 namespace {
@@ -89,6 +90,12 @@ kernels::Epilogue epilogue_of(const PrepareContext& c) {
   e.residual_zero_point = static_cast<int32_t>(node.attr_int("residual_zero_point", 0));
   e.residual_multiplier = node.attr_float("residual_ratio", 0.0F);
   return e;
+}
+
+int32_t zero_point_at(Slots slots, int32_t id, DType type) {
+  if (id < 0) return 0;
+  return type == DType::kInt8 ? int32_t{*at<const int8_t>(slots, id)}
+                              : int32_t{*at<const uint8_t>(slots, id)};
 }
 
 } // namespace octet::runtime

@@ -3,6 +3,7 @@
 #include "core/format.h"
 #include "runtime/kernels/iconv.h"
 #include "runtime/steps/call.h"
+#include "runtime/steps/codes.h"
 #include "runtime/steps/image.h"
 #include "runtime/steps/product.h"
 #include "runtime/steps/steps.h"
@@ -24,22 +25,19 @@ struct BoundConv {
 } // namespace
 
 Choice prepare_conv_integer(const PrepareContext& c) {
-  const auto codes = constant_weights(c, "iconv");
+  const auto codes = constant_codes(c, "iconv");
   if (!codes.ok()) return Choice::refuse(codes.error().message());
   const int64_t kernel[] = {codes->dim(1), codes->dim(2)}, group = c.node.attr_int("group", 1);
-  const int64_t k = codes->dim(1) * codes->dim(2) * codes->dim(3);
-  if (k > kernels::kMaxK)
-    return Choice::refuse(
-        fmt::format("iconv: sums over {} terms, the limit is {}", k, kernels::kMaxK));
   auto window = window_of(c.node, kernel, codes->dim(3) * group, codes->dim(0));
   if (!window.ok()) return Choice::refuse(window.error().message());
-  const bool is_signed = c.type(0).type == DType::kInt8;
+  const DType type = c.type(0).type;
+  const bool is_signed = type == DType::kInt8;
   const kernels::XRange range{is_signed, is_signed ? -128 : 0, is_signed ? 127 : 255};
   auto conv = std::make_shared<PackedIntegerConv>();
   conv->window = *std::move(window);
   conv->weights =
       kernels::pack_conv(codes->data<int8_t>().data(), conv->window.shape, range, c.isa);
-  auto bind = [conv, is_signed](std::span<const Operand> in, std::span<const Operand> out) {
+  auto bind = [conv, type](std::span<const Operand> in, std::span<const Operand> out) {
     auto bound = std::make_shared<BoundConv>();
     bound->conv = conv;
     bound->columns = kernels::make_conv_columns(conv->weights, {});
@@ -49,12 +47,10 @@ Choice prepare_conv_integer(const PrepareContext& c) {
     args.columns = bound->columns.data();
     args.epilogue.type = kernels::YType::kInt32;
     const int32_t zero = in.size() > 2 ? in[2].id : -1;
-    const auto run = [args, bound, is_signed, zero, x = in[0].id,
+    const auto run = [args, bound, type, zero, x = in[0].id,
                       y = out[0].id](Slots slots, std::byte* shared, ParallelFor& parallel) {
       kernels::IconvArgs a = args;
-      if (zero >= 0)
-        a.x_zero_point = is_signed ? int32_t{*at<const int8_t>(slots, zero)}
-                                   : int32_t{*at<const uint8_t>(slots, zero)};
+      a.x_zero_point = zero_point_at(slots, zero, type);
       for (size_t g = 0; g < bound->columns.size(); ++g)
         kernels::fill_init(bound->conv->weights.groups[g], a.x_zero_point, nullptr,
                            bound->columns[g].init);

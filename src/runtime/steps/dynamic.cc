@@ -6,6 +6,7 @@
 #include "runtime/kernels/codes.h"
 #include "runtime/kernels/igemm.h"
 #include "runtime/steps/call.h"
+#include "runtime/steps/codes.h"
 #include "runtime/steps/steps.h"
 
 namespace octet::runtime {
@@ -71,11 +72,12 @@ Choice prepare_matmul_integer(const PrepareContext& c) {
   if (k > kernels::kMaxK)
     return Choice::refuse(
         fmt::format("igemm: sums over {} terms, the limit is {}", k, kernels::kMaxK));
-  const bool is_signed = c.type(0).type == DType::kInt8;
+  const DType type = c.type(0).type;
+  const bool is_signed = type == DType::kInt8;
   const kernels::XRange range{is_signed, is_signed ? -128 : 0, is_signed ? 127 : 255};
   auto weights = std::make_shared<kernels::PackedWeights>(
       kernels::pack_weights(codes->data(), k, n, k, range, c.isa));
-  auto bind = [weights, is_signed](std::span<const Operand> in, std::span<const Operand> out) {
+  auto bind = [weights, type](std::span<const Operand> in, std::span<const Operand> out) {
     auto state = std::make_shared<IntegerProduct>();
     state->columns = kernels::make_columns(*weights, {});
     kernels::IgemmArgs args;
@@ -86,13 +88,9 @@ Choice prepare_matmul_integer(const PrepareContext& c) {
     args.epilogue.type = kernels::YType::kInt32;
     args.y_stride = weights->n;
     const int32_t zero = in.size() > 2 ? in[2].id : -1;
-    const auto run = [args, weights, state, is_signed, zero, x = in[0].id,
+    const auto run = [args, weights, state, type, zero, x = in[0].id,
                       y = out[0].id](Slots slots, std::byte* shared, ParallelFor& parallel) {
-      int32_t z = 0;
-      if (zero >= 0)
-        z = is_signed ? int32_t{*at<const int8_t>(slots, zero)}
-                      : int32_t{*at<const uint8_t>(slots, zero)};
-      kernels::fill_init(*weights, z, nullptr, state->columns.init);
+      kernels::fill_init(*weights, zero_point_at(slots, zero, type), nullptr, state->columns.init);
       kernels::IgemmArgs a = args;
       a.shared = shared;
       a.x = at<const void>(slots, x);

@@ -18,6 +18,14 @@ Result<Tensor> constant_weights(const PrepareContext& c, std::string_view kernel
   return w->aligned();
 }
 
+Result<Tensor> constant_codes(const PrepareContext& c, std::string_view kernel) {
+  Tensor codes = OCTET_TRY(constant_weights(c, kernel));
+  const int64_t k = codes.count() / codes.dim(0);
+  if (k > kernels::kMaxK)
+    return error("{}: sums over {} terms, the limit is {}", kernel, k, kernels::kMaxK);
+  return codes;
+}
+
 Result<Tensor> constant_bias(const PrepareContext& c, size_t input, std::string_view kernel) {
   if (!c.node.input(input).valid()) return Tensor();
   if (!c.constant(input)) return error("{}: the bias is not constant", kernel);
@@ -45,10 +53,7 @@ kernels::ColumnArgs IntegerOperands::columns(const Node& node) const {
 
 Result<IntegerOperands> integer_operands(const PrepareContext& c, std::string_view kernel) {
   IntegerOperands operands;
-  operands.codes = OCTET_TRY(constant_weights(c, kernel));
-  const int64_t k = operands.codes.count() / operands.codes.dim(0);
-  if (k > kernels::kMaxK)
-    return error("{}: sums over {} terms, the limit is {}", kernel, k, kernels::kMaxK);
+  operands.codes = OCTET_TRY(constant_codes(c, kernel));
   if (!c.constant(2)) return error("{}: the multiplier is not constant", kernel);
   operands.multiplier = c.constant(2)->aligned();
   operands.bias = OCTET_TRY(constant_bias(c, 3, kernel));

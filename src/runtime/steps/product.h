@@ -16,6 +16,8 @@ namespace octet::runtime {
 
 /// Input 1, aligned. An error says why `kernel` does not take the node.
 Result<Tensor> constant_weights(const PrepareContext& c, std::string_view kernel);
+/// The same of int8 weights [n, ...], whose sums have at most kernels::kMaxK terms.
+Result<Tensor> constant_codes(const PrepareContext& c, std::string_view kernel);
 /// The same of the bias, which is empty where it is omitted.
 Result<Tensor> constant_bias(const PrepareContext& c, size_t input, std::string_view kernel);
 
@@ -31,7 +33,7 @@ struct IntegerOperands {
   /// Borrows them.
   kernels::ColumnArgs columns(const Node& node) const;
 };
-/// Sums of codes have at most kernels::kMaxK terms. Errors as of constant_weights.
+/// Errors as of constant_codes.
 Result<IntegerOperands> integer_operands(const PrepareContext& c, std::string_view kernel);
 
 /// Weights [n, k] on the int8 matrix product.

@@ -5,27 +5,15 @@
 
 #include "core/format.h"
 #include "core/threads.h"
+#include "runtime/steps/codes.h"
 #include "runtime/steps/product.h"
 #include "runtime/steps/steps.h"
 
 namespace octet::runtime {
-namespace {
-
-int32_t code_at(Slots slots, int32_t id, DType type) {
-  if (id < 0) return 0;
-  return type == DType::kInt8 ? int32_t{*at<const int8_t>(slots, id)}
-                              : int32_t{*at<const uint8_t>(slots, id)};
-}
-
-} // namespace
-
 Choice prepare_qscaled_gemm(const PrepareContext& c) {
-  const auto weights = constant_weights(c, "igemm");
+  const auto weights = constant_codes(c, "igemm");
   if (!weights.ok()) return Choice::refuse(weights.error().message());
-  const int64_t n = weights->dim(0), k = weights->dim(1);
-  if (k > kernels::kMaxK)
-    return Choice::refuse(
-        fmt::format("igemm: sums over {} terms, the limit is {}", k, kernels::kMaxK));
+  const int64_t n = weights->dim(0);
   if (!c.constant(3)) return Choice::refuse("igemm: the scales of the weights are not constant");
   const auto bias = constant_bias(c, 4, "igemm");
   if (!bias.ok()) return Choice::refuse(bias.error().message());
@@ -49,7 +37,7 @@ Choice prepare_qscaled_gemm(const PrepareContext& c) {
       columns.init = reinterpret_cast<int32_t*>(shared + init_at);
       columns.multiplier = gemm->columns.multiplier;
       columns.bias = gemm->columns.bias;
-      kernels::fill_init(*gemm->weights, code_at(slots, zero, type), nullptr, columns.init);
+      kernels::fill_init(*gemm->weights, zero_point_at(slots, zero, type), nullptr, columns.init);
       auto* const scales = reinterpret_cast<float*>(shared + scales_at);
       std::fill_n(scales, args.m, *at<const float>(slots, scale));
       kernels::IgemmArgs a = args;
