@@ -25,10 +25,12 @@ using ParallelForFn =
     std::function<void(int64_t chunks, const std::function<void(int64_t)>& chunk)>;
 
 struct SessionOptions {
-  int threads = 0;      ///< 0: one for each core; 1024 at most
-  std::string isa = {}; ///< scalar, avx2, avx512, avx512vnni; empty: OCTET_ISA, else the best
-  bool lower = true;    ///< false: the graph is lowered already
-  bool integer = true;  ///< false: lowering leaves Q and DQ in place and products float
+  int threads = 0; ///< 0: one for each core; 1024 at most
+  /// scalar, avx2, vnni256, avx512 or avx512vnni, then changes of single features, as in
+  /// `avx512vnni,-avx512vbmi`; empty: OCTET_ISA, else all that the machine has.
+  std::string isa = {};
+  bool lower = true;   ///< false: the graph is lowered already
+  bool integer = true; ///< false: lowering leaves Q and DQ in place and products float
   /// Keeps weights that kernels packed a second time, as they are, so that lowered() can be run by
   /// other executors and written to files.
   bool keep_weights = false;

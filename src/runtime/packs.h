@@ -38,7 +38,7 @@ auto packed(const PrepareContext& c,
             Make&& make) {
   using Packed = decltype(make());
   PackKey key{std::move(packer), c.constant(input)->content_hash(), std::move(params)};
-  key.params.push_back(static_cast<int64_t>(c.isa));
+  key.params.push_back(static_cast<int64_t>(c.isa.features));
   return std::static_pointer_cast<const Packed>(
       shared_pack(key, [&] { return std::make_shared<const Packed>(make()); }));
 }

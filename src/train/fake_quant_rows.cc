@@ -49,7 +49,7 @@ const FakeQuantLoops kFakeQuantScalar{forward, backward};
 const FakeQuantLoops& fake_quant_loops() {
   static const FakeQuantLoops* const chosen = [] {
     const Result<Isa> isa = selected_isa();
-    return for_isa<&kFakeQuantScalar, &kFakeQuantAvx2>(isa.ok() ? *isa : Isa::kScalar);
+    return for_isa<&kFakeQuantScalar, Isa::kAvx2, &kFakeQuantAvx2>(isa.ok() ? *isa : Isa::kScalar);
   }();
   return *chosen;
 }

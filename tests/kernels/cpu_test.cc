@@ -34,13 +34,20 @@ class ForcedIsa {
 };
 
 #if defined(__x86_64__)
-TEST(Cpu, WhatAnInstructionSetLacksIsOfTheOneBefore) {
-  static_assert(for_isa<0, 1, 2, 3>(Isa::kScalar) == 0);
-  static_assert(for_isa<0, 1, 2, 3>(Isa::kAvx2) == 1);
-  static_assert(for_isa<0, 1, 2, 3>(Isa::kAvx512) == 2);
-  static_assert(for_isa<0, 1, 2, 3>(Isa::kAvx512Vnni) == 3);
-  static_assert(for_isa<0, 1, 2>(Isa::kAvx512Vnni) == 2);
-  static_assert(for_isa<0, 1>(Isa::kAvx512) == 1);
+TEST(Cpu, TheLastFormIsTakenWhoseFeaturesAreThere) {
+  constexpr auto form = [](Isa isa) {
+    return for_isa<0, Isa::kAvx2, 1, Isa::kVnni256, 2, Isa::kAvx512, 3, Isa::kAvx512Vbmi, 4>(isa);
+  };
+  static_assert(form(Isa::kScalar) == 0);
+  static_assert(form(Isa::kAvx2) == 1);
+  static_assert(form(Isa::kAvx2.without({Isa::kFeatureFma})) == 0);
+  static_assert(form(Isa::kVnni256) == 2);
+  static_assert(form(Isa::kAvxVnni) == 2);
+  static_assert(form(Isa::kAvx512) == 3);
+  static_assert(form(Isa::kAvx512Vnni) == 3);
+  static_assert(form(Isa::kAvx512Vnni.with(Isa::kAvx512Vbmi)) == 4);
+  static_assert(form(Isa::kAvx512Vbmi.without({Isa::kFeatureAvx512bw})) == 1);
+  static_assert(for_isa<7>(Isa::kAvx512) == 7);
 }
 
 TEST(Cpu, AgreesWithTheCompilersDetection) {
@@ -53,6 +60,7 @@ TEST(Cpu, AgreesWithTheCompilersDetection) {
   EXPECT_EQ(isa_supported(Isa::kAvx2), avx2);
   EXPECT_EQ(isa_supported(Isa::kAvx512), avx512);
   EXPECT_EQ(isa_supported(Isa::kAvx512Vnni), vnni);
+  EXPECT_EQ(isa_supported(Isa::kAvx512Vbmi), avx512 && __builtin_cpu_supports("avx512vbmi") != 0);
 }
 #endif
 
@@ -75,7 +83,32 @@ TEST(Cpu, UnknownNameIsAnErrorThatListsTheNames) {
   const Result<Isa> chosen = selected_isa();
   ASSERT_FALSE(chosen.ok());
   EXPECT_EQ(chosen.error().text(), "OCTET_ISA: instruction set \"sse9\" is unknown; choose one of "
-                                   "scalar, avx2, avx512, avx512vnni");
+                                   "scalar, avx2, vnni256, avx512, avx512vnni");
+}
+
+TEST(Cpu, ChangesFollowAName) {
+  for (const Isa isa : known_isas()) {
+    if (!isa_supported(isa)) continue;
+    const std::string name(isa_name(isa));
+    EXPECT_EQ(parse_isa(name + ",-fma").value(), isa.without({Isa::kFeatureFma})) << name;
+    EXPECT_EQ(parse_isa(name + ",-avx512bw,-avx512vbmi").value(),
+              isa.without({Isa::kFeatureAvx512bw | Isa::kFeatureAvx512vbmi}))
+        << name;
+  }
+  if (isa_supported(Isa::kAvx512Vnni)) {
+    EXPECT_TRUE(parse_isa("avx512,+avx512vnni").value().has(Isa::kAvx512Vnni));
+    EXPECT_EQ(isa_name(parse_isa("avx512vnni,-avx512bw").value()), "avx2");
+  }
+}
+
+TEST(Cpu, AWrongChangeIsAnError) {
+  for (const char* text : {"scalar,avx2", "scalar,+sse9", "scalar,+", "scalar,-", "scalar,,"}) {
+    const Result<Isa> isa = parse_isa(text);
+    ASSERT_FALSE(isa.ok()) << text;
+    EXPECT_EQ(isa.error().text().rfind("change of an instruction set \"", 0), 0U) << text;
+  }
+  if (isa_supported({Isa::kFeatureVnni256})) return;
+  EXPECT_EQ(parse_isa("scalar,+vnni256").error().text().rfind("feature vnni256 is not", 0), 0U);
 }
 
 TEST(Cpu, EmptyMeansTheDefault) {
@@ -84,13 +117,9 @@ TEST(Cpu, EmptyMeansTheDefault) {
   EXPECT_EQ(*selected_isa(), default_isa());
 }
 
-TEST(Cpu, TheDefaultIsTheBestSupported) {
-  EXPECT_TRUE(isa_supported(default_isa()));
-  for (const Isa isa : known_isas()) {
-    if (isa_supported(isa)) {
-      EXPECT_LE(isa, default_isa());
-    }
-  }
+TEST(Cpu, TheDefaultIsAllThatTheMachineHas) {
+  for (const Isa isa : known_isas())
+    EXPECT_EQ(isa_supported(isa), default_isa().has(isa)) << isa_name(isa);
 }
 
 } // namespace

@@ -58,6 +58,8 @@ check() { # file, least number of hot loops that it must have
 }
 
 check igemm_avx2 12
+check igemm_avxvnni 9
+check igemm_vnni256 9
 check igemm_avx512 12
 check igemm_avx512vnni 20
 check sgemm_tile 8

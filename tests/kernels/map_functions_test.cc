@@ -37,7 +37,7 @@ constexpr double kSoftplusUlp = 1.75;
 constexpr double kMishUlp = 4.7;
 
 void run_on(Isa isa, const MapCall& call) {
-  for_isa<map_scalar, map_avx2, map_avx512>(isa)(call);
+  for_isa<map_scalar, Isa::kAvx2, map_avx2, Isa::kAvx512, map_avx512>(isa)(call);
 }
 
 // Of the fastest instruction set; another test shows that all give the same bits.

@@ -25,7 +25,7 @@ unguarded() {
       gsub(/for_isa<[^>]*>/, "", text)
       choosing = sub(/for_isa<[^>]*$/, "", text)
       if (text ~ /(^|[^A-Za-z0-9_])_mm[0-9]*_|__m(128|256|512)|immintrin\.h/ ||
-          (FILENAME !~ /\.h$/ && text ~ /[a-z0-9]_avx(2|512|512vnni|vnni)([^A-Za-z0-9_]|$)/))
+          (FILENAME !~ /\.h$/ && text ~ /[a-z0-9]_(avx(2|vnni|512|512vnni|512vbmi)|vnni256)([^A-Za-z0-9_]|$)/))
         print FILENAME ":" FNR ": " $0
     }' "$@"
 }
@@ -33,8 +33,8 @@ unguarded() {
 # The check itself: four lines that it must find, and none of the others.
 found=$(unguarded <<'END' | wc -l
 run = isa == Isa::kScalar ? depthwise_scalar : depthwise_avx2;
-run = for_isa<clip_scalar, clip_avx2>(isa);
-run = for_isa<softmax_rows_scalar,
+run = for_isa<clip_scalar, Isa::kAvx2, clip_avx2>(isa);
+run = for_isa<softmax_rows_scalar, Isa::kAvx2,
               softmax_rows_avx2>(isa); binary_avx2();
 #if defined(__x86_64__)
 return dot_tile_avx512;

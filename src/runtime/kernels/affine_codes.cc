@@ -203,7 +203,8 @@ void affine_codes(const AffineCodes& affine,
                   void* y,
                   Isa isa,
                   ParallelFor& parallel) {
-  const auto run = for_isa<affine_codes_scalar, affine_codes_avx2, affine_codes_avx512>(isa);
+  const auto run = for_isa<affine_codes_scalar, Isa::kAvx2, affine_codes_avx2, Isa::kAvx512,
+                           affine_codes_avx512>(isa);
   const AffineCall call{.affine = &affine, .x = x, .y = y};
   const auto period = static_cast<int64_t>(affine.factor.size());
   parallel.run((count + period - 1) / period, grain_for(kElementNs * static_cast<double>(period)),

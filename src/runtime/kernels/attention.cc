@@ -155,7 +155,8 @@ class CodePart {
 class ScoresProgram {
  public:
   explicit ScoresProgram(const AttentionArgs& args)
-      : args_(args), run_(for_isa<map_scalar, map_avx2, map_avx512>(args.isa)) {}
+      : args_(args),
+        run_(for_isa<map_scalar, Isa::kAvx2, map_avx2, Isa::kAvx512, map_avx512>(args.isa)) {}
 
   /// Of results between instructions.
   int64_t bytes() const {
@@ -204,7 +205,8 @@ class ScoresProgram {
 };
 
 CodeKernels code_kernels(Isa isa) {
-  return for_isa<code_kernels_scalar, code_kernels_avx2, code_kernels_avx512>(isa)();
+  return for_isa<code_kernels_scalar, Isa::kAvx2, code_kernels_avx2, Isa::kAvx512,
+                 code_kernels_avx512>(isa)();
 }
 
 void softmax_rows_plain(const float* x, int64_t rows, int64_t length, float* y) {
@@ -235,8 +237,8 @@ class Chunk {
     auto* buffers = reinterpret_cast<float*>(scratch + buffers_at);
     pack_keys(item, scratch, reinterpret_cast<float*>(scratch + k_at));
     pack_values(item, scratch, reinterpret_cast<float*>(scratch + v_at));
-    const auto softmax_rows =
-        for_isa<softmax_rows_plain, softmax_rows_avx2, softmax_rows_avx512>(args_.isa);
+    const auto softmax_rows = for_isa<softmax_rows_plain, Isa::kAvx2, softmax_rows_avx2,
+                                      Isa::kAvx512, softmax_rows_avx512>(args_.isa);
     for (int64_t row = rows.begin; row < rows.end; row += rows_) {
       const Range some{row, std::min(row + rows_, rows.end)};
       make_scores(item, some);

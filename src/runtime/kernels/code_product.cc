@@ -148,10 +148,12 @@ void dot_wide_scalar(const PackedPanel& panel,
   }
 }
 
-/// `dot` is of one panel of wide groups, `dot_panels`, where there is one, of plain ones.
+/// Of plain groups where they are exact, else `dot` is of wide ones.
 TileKernels kernels_of(Isa isa) {
   TileKernels kernels = tile_kernels(isa);
-  kernels.dot = for_isa<dot_wide_scalar, dot_tile_avx2, dot_tile_avx512>(isa);
+  if (!multiplies_in_int32(isa))
+    kernels.dot =
+        for_isa<dot_wide_scalar, Isa::kAvx2, dot_tile_avx2, Isa::kAvx512, dot_tile_avx512>(isa);
   return kernels;
 }
 
@@ -172,7 +174,8 @@ void add_terms(const int32_t* terms, int64_t rows, int32_t* acc) {
 
 CodeProduct::CodeProduct(const CodeProductForm& form, int64_t n, int64_t k, Isa isa)
     : form_(form), n_(n), k_(k), groups_(groups_of(k)), kernels_(kernels_of(isa)),
-      together_(plain() ? kPanelsTogether : 1),
+      plain_(multiplies_in_int32(isa)),
+      together_(kernels_.dot_panels != nullptr ? kPanelsTogether : 1),
       a_zero_(form.a_zero_point + (form.a_signed ? 128 : 0)),
       b_zero_(form.b_zero_point - (form.b_signed ? 0 : 128)),
       bounded_(std::fabs(form.multiplier) <= 0.25F) {
@@ -287,7 +290,7 @@ void CodeProduct::dot(const PackedPanel* panels,
                       int64_t row_count,
                       int32_t* acc,
                       int64_t step) const {
-  if (plain()) {
+  if (kernels_.dot_panels != nullptr) {
     kernels_.dot_panels(panels, count, rows, row_count, acc, step);
   } else {
     kernels_.dot(panels[0], rows, row_count, acc);

@@ -82,7 +82,7 @@ class CodeProduct {
            const CodeProductOut& out) const;
 
  private:
-  bool plain() const { return kernels_.dot_panels != nullptr; }
+  bool plain() const { return plain_; }
   void pack_panel(const RightCodes& b, int64_t column, std::byte* out) const;
   void dot(const PackedPanel* panels,
            int64_t count,
@@ -100,6 +100,7 @@ class CodeProduct {
   int64_t k_;
   int64_t groups_; ///< of 4 k each
   TileKernels kernels_;
+  bool plain_;
   int64_t together_;
   int32_t a_zero_; ///< as unsigned bytes
   int32_t b_zero_; ///< as signed bytes

@@ -63,7 +63,8 @@ CodeKernels code_kernels_scalar() {
 }
 
 CodeKernels code_kernels_of(Isa isa) {
-  return for_isa<code_kernels_scalar, code_kernels_avx2, code_kernels_avx512>(isa)();
+  return for_isa<code_kernels_scalar, Isa::kAvx2, code_kernels_avx2, Isa::kAvx512,
+                 code_kernels_avx512>(isa)();
 }
 
 void table_lookup_scalar(const uint8_t table[256], const uint8_t* x, int64_t count, uint8_t* y) {
@@ -78,10 +79,8 @@ void lookup(const uint8_t table[256],
             uint8_t* y,
             Isa isa,
             ParallelFor& parallel) {
-  const auto run =
-      has_avx512vbmi()
-          ? for_isa<table_lookup_scalar, table_lookup_avx2, table_lookup_avx512vbmi>(isa)
-          : for_isa<table_lookup_scalar, table_lookup_avx2>(isa);
+  const auto run = for_isa<table_lookup_scalar, Isa::kAvx2, table_lookup_avx2, Isa::kAvx512Vbmi,
+                           table_lookup_avx512vbmi>(isa);
   parallel.run(count, grain_for(kLookupNs),
                [&](int64_t begin, int64_t end) { run(table, x + begin, end - begin, y + begin); });
 }

@@ -22,14 +22,7 @@ using RunFn = void (*)(const DepthwiseRun&);
 
 DepthwiseForm form_of(Isa isa) {
   constexpr DepthwiseForm kNone{};
-  switch (isa) {
-  case Isa::kScalar:
-    return kNone;
-  case Isa::kAvx512Vnni:
-    return kDepthwiseAvx512Vnni;
-  default:
-    return kDepthwiseAvx2;
-  }
+  return for_isa<kNone, Isa::kAvx2, kDepthwiseAvx2, Isa::kAvx512Vnni, kDepthwiseAvx512Vnni>(isa);
 }
 
 /// The element of a block that stands at place `at`.
@@ -277,17 +270,17 @@ void pack_depthwise(const int8_t* w, PackedConv& packed) {
   const ConvShape& s = packed.shape;
   DepthwiseWeights& made = packed.depthwise;
   made.taps = s.kernel_h * s.kernel_w;
-  if (packed.isa == Isa::kScalar) {
+  const DepthwiseForm form = form_of(packed.isa);
+  if (form.elements == 0) {
     made.data = AlignedBuffer(static_cast<size_t>(s.out_c * made.taps));
     std::copy_n(w, s.out_c * made.taps, made.data.as<int8_t>());
     return;
   }
-  const DepthwiseForm form = form_of(packed.isa);
   const int64_t period = std::lcm(s.in_c, form.elements);
   made.whole_lines = period <= kLongPeriod;
   made.blocks = (made.whole_lines ? period : round_up(s.in_c, form.elements)) / form.elements;
   made.channels = places_of(made, s.in_c, form);
-  if (packed.isa == Isa::kAvx512Vnni)
+  if (form.taps == kDepthwiseAvx512Vnni.taps)
     pack_blocks<int8_t>(w, form, made);
   else
     pack_blocks<int16_t>(w, form, made);
@@ -303,7 +296,8 @@ void depthwise_lines(const IconvArgs& args, ParallelFor& parallel) {
   const ConvShape& s = args.shape;
   constexpr RunFn kNone = nullptr;
   const RunFn run =
-      for_isa<kNone, depthwise_run_avx2, depthwise_run_avx2, depthwise_run_avx512vnni>(args.w->isa);
+      for_isa<kNone, Isa::kAvx2, depthwise_run_avx2, Isa::kAvx512Vnni, depthwise_run_avx512vnni>(
+          args.w->isa);
   const auto elements = static_cast<double>(s.out_w * s.out_c);
   const double ns =
       elements * (static_cast<double>(args.w->depthwise.taps) / kProductsPerNs + kElementNs);

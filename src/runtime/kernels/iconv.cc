@@ -91,7 +91,7 @@ void iconv(const IconvArgs& args, ParallelFor& parallel) {
   const int64_t pixels = args.shape.pixels();
   if (pixels <= 0 || args.shape.out_c <= 0) return;
   if (args.w->is_depthwise) {
-    if (args.w->isa != Isa::kScalar) return depthwise_lines(args, parallel);
+    if (args.w->isa.has(Isa::kAvx2)) return depthwise_lines(args, parallel);
     const auto products = static_cast<double>(args.w->depthwise.taps * args.shape.out_c);
     return parallel.run(pixels, grain_for(products / kScalarProductsPerNs),
                         [&](int64_t begin, int64_t end) { depthwise_scalar(args, begin, end); });

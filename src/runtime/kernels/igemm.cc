@@ -132,7 +132,7 @@ void run_shared(const IgemmArgs& args, Cut cut, ParallelFor& parallel) {
 
 double panel_ns(int64_t rows, const PackedWeights& w) {
   // Products of one core; the epilogue of a row of one panel.
-  const bool vnni = w.isa == Isa::kAvx512Vnni;
+  const bool vnni = multiplies_in_int32(w.isa);
   const double products_per_ns = vnni ? 200.0 : 80.0;
   const double epilogue_ns = vnni ? 1.5 : 3.0;
   return static_cast<double>(rows) *
@@ -232,13 +232,21 @@ void run_block(const BlockArgs& args) {
   }
 }
 
+bool multiplies_in_int16(Isa isa) {
+  return for_isa<false, Isa::kAvx2, true, Isa::kVnni256, false, Isa::kAvx512, true,
+                 Isa::kAvx512Vnni, false>(isa);
+}
+
 TileKernels tile_kernels(Isa isa) {
   constexpr DotPanelsFn kNone = nullptr;
   return {
-      .dot = for_isa<dot_tile_scalar, dot_tile_avx2, dot_tile_avx512, dot_tile_avx512vnni>(isa),
-      .dot_panels = for_isa<kNone, kNone, kNone, dot_panels_avx512vnni>(isa),
-      .epilogue = for_isa<epilogue_tile_scalar, epilogue_tile_avx2, epilogue_tile_avx512>(isa),
-      .flip_copy = for_isa<flip_copy_scalar, flip_copy_avx2>(isa),
+      .dot = for_isa<dot_tile_scalar, Isa::kAvx2, dot_tile_avx2, Isa::kVnni256, dot_tile_vnni256,
+                     Isa::kAvxVnni, dot_tile_avxvnni, Isa::kAvx512, dot_tile_avx512,
+                     Isa::kAvx512Vnni, dot_tile_avx512vnni>(isa),
+      .dot_panels = for_isa<kNone, Isa::kAvx512Vnni, dot_panels_avx512vnni>(isa),
+      .epilogue = for_isa<epilogue_tile_scalar, Isa::kAvx2, epilogue_tile_avx2, Isa::kAvx512,
+                          epilogue_tile_avx512>(isa),
+      .flip_copy = for_isa<flip_copy_scalar, Isa::kAvx2, flip_copy_avx2>(isa),
   };
 }
 

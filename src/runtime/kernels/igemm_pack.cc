@@ -10,7 +10,6 @@
 #include <cstring>
 #include <vector>
 
-#include "core/for_isa.h"
 #include "runtime/kernels/igemm.h"
 #include "runtime/kernels/igemm_tile.h"
 
@@ -48,10 +47,6 @@ struct Candidate {
   Group group;
   LaneSums lanes;
 };
-
-bool multiplies_in_int16(Isa isa) {
-  return for_isa<false, true, true, false>(isa);
-}
 
 bool fits(const LaneSums& a, int32_t bound) {
   for (size_t i = 0; i < kLanes; ++i) {

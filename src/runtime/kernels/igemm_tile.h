@@ -67,6 +67,14 @@ void dot_tile_avx2(const PackedPanel& panel,
                    const uint8_t* const* rows,
                    int64_t count,
                    int32_t* acc);
+void dot_tile_vnni256(const PackedPanel& panel,
+                      const uint8_t* const* rows,
+                      int64_t count,
+                      int32_t* acc);
+void dot_tile_avxvnni(const PackedPanel& panel,
+                      const uint8_t* const* rows,
+                      int64_t count,
+                      int32_t* acc);
 void dot_tile_avx512(const PackedPanel& panel,
                      const uint8_t* const* rows,
                      int64_t count,
@@ -102,6 +110,13 @@ struct TileKernels {
   FlipCopyFn flip_copy = nullptr;
 };
 TileKernels tile_kernels(Isa isa);
+
+/// Whether dot multiplies by vpmaddubsw, whose sums saturate: groups are proven or widened then.
+bool multiplies_in_int16(Isa isa);
+/// Whether it multiplies by vpdpbusd: all groups are plain.
+inline bool multiplies_in_int32(Isa isa) {
+  return isa.has(Isa::kAvx2) && !multiplies_in_int16(isa);
+}
 
 /// Shifts `count` bytes, a multiple of 4, by 128.
 void flip_bytes(uint8_t* bytes, int64_t count);

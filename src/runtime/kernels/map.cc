@@ -315,7 +315,7 @@ void MapPlan::run_tile(const float* x, int64_t count, float* y, Isa isa) const {
   const auto bytes = static_cast<size_t>(buffers_ * buffer_size_) * sizeof(float);
   Chunk chunk{.y = y,
               .buffers = reinterpret_cast<float*>(chunk_scratch(Scratch::kTile, bytes)),
-              .run = for_isa<map_scalar, map_avx2, map_avx512>(isa)};
+              .run = for_isa<map_scalar, Isa::kAvx2, map_avx2, Isa::kAvx512, map_avx512>(isa)};
   place_results(chunk);
   chunk.from[0] = {x, false};
   chunk.results[program_.code.size() - 1] = y;
@@ -334,7 +334,7 @@ void MapPlan::run(std::span<const void* const> inputs,
                 .y = y,
                 .buffers = reinterpret_cast<float*>(scratch),
                 .codes = reinterpret_cast<uint8_t*>(scratch + floats),
-                .run = for_isa<map_scalar, map_avx2, map_avx512>(isa),
+                .run = for_isa<map_scalar, Isa::kAvx2, map_avx2, Isa::kAvx512, map_avx512>(isa),
                 .code_kernels = code_kernels_of(isa)};
     run_chunk(chunk, begin, end);
   });

@@ -54,9 +54,9 @@ NarrowWeights pack_narrow(const float* w, const ConvShape& s, Isa isa) {
   NarrowWeights packed;
   const int64_t in = s.group_in(), out = s.group_out();
   // They fill no more than half of a vector of AVX-512.
-  if (s.out_c <= 8 && isa > Isa::kAvx2) isa = Isa::kAvx2;
+  if (s.out_c <= 8 && isa.has(Isa::kAvx2)) isa = Isa::kAvx2;
   packed.isa = isa;
-  const int64_t lanes = for_isa<int64_t{16}, 8, 16>(isa);
+  const int64_t lanes = for_isa<int64_t{16}, Isa::kAvx2, 8, Isa::kAvx512, 16>(isa);
   if (s.groups == 1 || in == 0 || out == 0) return packed;
   const int64_t together = std::min({lanes / in, lanes / out, s.groups});
   // One group at a time needs no vector of its own of x: that is a product like any other.
@@ -110,7 +110,9 @@ void narrow_line_scalar(const NarrowLine& line) {
 void narrow_conv(const NarrowConvArgs& args, ParallelFor& parallel) {
   const ConvShape& s = args.shape;
   if (s.pixels() <= 0 || s.out_c <= 0) return;
-  const auto run = for_isa<narrow_line_scalar, narrow_line_avx2, narrow_line_avx512>(args.w->isa);
+  const auto run =
+      for_isa<narrow_line_scalar, Isa::kAvx2, narrow_line_avx2, Isa::kAvx512, narrow_line_avx512>(
+          args.w->isa);
   const NarrowPlan plan = plan_narrow(args);
   parallel.run(plan.panels.count * plan.lines.count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {

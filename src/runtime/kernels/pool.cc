@@ -19,8 +19,8 @@ namespace {
 constexpr double kTapNs = 0.3;
 
 PoolPixelFn kernel_of(const PoolArgs& args, Isa isa) {
-  const PoolKernels kernels =
-      for_isa<pool_kernels_scalar, pool_kernels_avx2, pool_kernels_avx512>(isa)();
+  const PoolKernels kernels = for_isa<pool_kernels_scalar, Isa::kAvx2, pool_kernels_avx2,
+                                      Isa::kAvx512, pool_kernels_avx512>(isa)();
   const bool max = args.op == PoolOp::kMax;
   switch (args.type) {
   case PoolType::kInt8:

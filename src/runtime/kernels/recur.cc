@@ -277,7 +277,8 @@ class Run {
 } // namespace
 
 CellKernels cell_kernels(Isa isa) {
-  return for_isa<cell_kernels_scalar, cell_kernels_avx2, cell_kernels_avx512>(isa)();
+  return for_isa<cell_kernels_scalar, Isa::kAvx2, cell_kernels_avx2, Isa::kAvx512,
+                 cell_kernels_avx512>(isa)();
 }
 
 size_t shared_bytes(const RecurArgs& args) {

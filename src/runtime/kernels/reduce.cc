@@ -76,8 +76,10 @@ void sums(const ReducePlan& plan,
           ParallelFor& parallel,
           Finish finish) {
   using Op = Sum<kTerm>;
-  const auto run = in_lines(plan) ? for_isa<kNoSums, sum_lines_avx2, sum_lines_avx512>(isa)
-                                  : for_isa<kNoSums, sum_rows_avx2, sum_rows_avx512>(isa);
+  const auto run =
+      in_lines(plan)
+          ? for_isa<kNoSums, Isa::kAvx2, sum_lines_avx2, Isa::kAvx512, sum_lines_avx512>(isa)
+          : for_isa<kNoSums, Isa::kAvx2, sum_rows_avx2, Isa::kAvx512, sum_rows_avx512>(isa);
   if (run == nullptr) return reduce_lanes<Op>(plan, x, y, parallel, finish);
   const int64_t stride = in_lines(plan) ? plan.gone.strides.back() : plan.kept.strides.back();
   const auto whole = [&](const float* from, float* to) {
@@ -93,8 +95,10 @@ void sums(const ReducePlan& plan,
 template <typename Op>
 void bests(const ReducePlan& plan, const float* x, float* y, Isa isa, ParallelFor& parallel) {
   const auto finish = [](float r) { return r; };
-  const auto run = in_lines(plan) ? for_isa<kNoBests, best_lines_avx2, best_lines_avx512>(isa)
-                                  : for_isa<kNoBests, best_rows_avx2, best_rows_avx512>(isa);
+  const auto run =
+      in_lines(plan)
+          ? for_isa<kNoBests, Isa::kAvx2, best_lines_avx2, Isa::kAvx512, best_lines_avx512>(isa)
+          : for_isa<kNoBests, Isa::kAvx2, best_rows_avx2, Isa::kAvx512, best_rows_avx512>(isa);
   if (run == nullptr) return reduce_lanes<Op>(plan, x, y, parallel, finish);
   const int64_t stride = in_lines(plan) ? plan.gone.strides.back() : plan.kept.strides.back();
   const auto whole = [&](const float* from, float* to) {

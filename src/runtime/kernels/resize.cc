@@ -88,8 +88,15 @@ struct ChunkMemory {
 class Resizer {
  public:
   Resizer(const ResizePass& pass, Isa isa)
-      : pass_(pass), mix_rows_(for_isa<mix_rows_scalar, mix_rows_avx2, mix_rows_avx512>(isa)),
-        mix_columns_(for_isa<mix_columns_scalar, mix_columns_avx2, mix_columns_avx512>(isa)) {}
+      : pass_(pass),
+        mix_rows_(
+            for_isa<mix_rows_scalar, Isa::kAvx2, mix_rows_avx2, Isa::kAvx512, mix_rows_avx512>(
+                isa)),
+        mix_columns_(for_isa<mix_columns_scalar,
+                             Isa::kAvx2,
+                             mix_columns_avx2,
+                             Isa::kAvx512,
+                             mix_columns_avx512>(isa)) {}
 
   /// Rows [begin, end) of y, counted through all of `outer`.
   void rows(const float* x, int64_t begin, int64_t end, float* y) const {

@@ -75,7 +75,8 @@ void group_norm_rows_scalar(const GroupNormArgs& a, int64_t begin, int64_t end) 
 
 void softmax(
     const float* x, int64_t rows, int64_t length, float* y, Isa isa, ParallelFor& parallel) {
-  const auto run = for_isa<softmax_rows_scalar, softmax_rows_avx2, softmax_rows_avx512>(isa);
+  const auto run = for_isa<softmax_rows_scalar, Isa::kAvx2, softmax_rows_avx2, Isa::kAvx512,
+                           softmax_rows_avx512>(isa);
   parallel.run(rows, grain_for(kSoftmaxNs * static_cast<double>(length)),
                [&](int64_t begin, int64_t end) {
                  run(x + begin * length, end - begin, length, y + begin * length);
@@ -89,8 +90,8 @@ void softmax_lines(const float* x,
                    float* y,
                    Isa isa,
                    ParallelFor& parallel) {
-  const auto run =
-      for_isa<softmax_some_lines_scalar, softmax_some_lines_avx2, softmax_some_lines_avx512>(isa);
+  const auto run = for_isa<softmax_some_lines_scalar, Isa::kAvx2, softmax_some_lines_avx2,
+                           Isa::kAvx512, softmax_some_lines_avx512>(isa);
   const int64_t blocks = (inner + kSoftmaxLines - 1) / kSoftmaxLines;
   const double ns = kSoftmaxNs * static_cast<double>(length * kSoftmaxLines);
   parallel.run(outer * blocks, grain_for(ns), [&](int64_t begin, int64_t end) {
@@ -103,15 +104,15 @@ void softmax_lines(const float* x,
 }
 
 void group_norm(const GroupNormArgs& args, Isa isa, ParallelFor& parallel) {
-  const auto run =
-      for_isa<group_norm_rows_scalar, group_norm_rows_avx2, group_norm_rows_avx512>(isa);
+  const auto run = for_isa<group_norm_rows_scalar, Isa::kAvx2, group_norm_rows_avx2, Isa::kAvx512,
+                           group_norm_rows_avx512>(isa);
   parallel.run(args.rows, grain_for(kLayerNormNs * static_cast<double>(args.channels * args.plane)),
                [&](int64_t begin, int64_t end) { run(args, begin, end); });
 }
 
 void layer_norm(const LayerNormArgs& args, Isa isa, ParallelFor& parallel) {
-  const auto run =
-      for_isa<layer_norm_rows_scalar, layer_norm_rows_avx2, layer_norm_rows_avx512>(isa);
+  const auto run = for_isa<layer_norm_rows_scalar, Isa::kAvx2, layer_norm_rows_avx2, Isa::kAvx512,
+                           layer_norm_rows_avx512>(isa);
   const double ns = kLayerNormNs + kRowCodesNs * static_cast<double>(args.code_count);
   parallel.run(
       args.rows, grain_for(ns * static_cast<double>(args.length)), [&](int64_t begin, int64_t end) {

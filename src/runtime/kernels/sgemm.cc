@@ -31,11 +31,15 @@ Cut cut_product(int64_t m, const PackedFloat& w) {
 
 FloatTileKernels float_tile_kernels(Isa isa, int64_t n) {
   // They fill no more than half of a vector of AVX-512.
-  if (n <= 8 && isa > Isa::kAvx2) isa = Isa::kAvx2;
-  return {.width = for_isa<int64_t{16}, 16, 32>(isa),
-          .rows = for_isa<int64_t{6}, 6, 12>(isa),
-          .run = for_isa<float_tile_scalar, float_tile_avx2, float_tile_avx512>(isa),
-          .run_rows = for_isa<FloatTileFn{nullptr}, float_rows_avx2, float_rows_avx512>(isa)};
+  if (n <= 8 && isa.has(Isa::kAvx2)) isa = Isa::kAvx2;
+  return {
+      .width = for_isa<int64_t{16}, Isa::kAvx2, 16, Isa::kAvx512, 32>(isa),
+      .rows = for_isa<int64_t{6}, Isa::kAvx2, 6, Isa::kAvx512, 12>(isa),
+      .run =
+          for_isa<float_tile_scalar, Isa::kAvx2, float_tile_avx2, Isa::kAvx512, float_tile_avx512>(
+              isa),
+      .run_rows = for_isa<FloatTileFn{nullptr}, Isa::kAvx2, float_rows_avx2, Isa::kAvx512,
+                          float_rows_avx512>(isa)};
 }
 
 void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width, float* out) {

@@ -14,9 +14,10 @@ GeluCodes* gelu_of(const numerics::Program& program, Isa isa) {
   switch (program.code[0].op) {
 #if defined(__x86_64__)
   case numerics::MapOp::kGelu:
-    return for_isa<kNone, gelu_codes_avx2, gelu_codes_avx512>(isa);
+    return for_isa<kNone, Isa::kAvx2, gelu_codes_avx2, Isa::kAvx512, gelu_codes_avx512>(isa);
   case numerics::MapOp::kGeluTanh:
-    return for_isa<kNone, gelu_tanh_codes_avx2, gelu_tanh_codes_avx512>(isa);
+    return for_isa<kNone, Isa::kAvx2, gelu_tanh_codes_avx2, Isa::kAvx512, gelu_tanh_codes_avx512>(
+        isa);
 #endif
   default:
     return kNone;
