@@ -45,6 +45,10 @@ class Mask {
   bool operator()(int64_t index) const {
     return keep_.empty() || keep_[static_cast<size_t>(index / span_)];
   }
+  /// Behind the last element, `end` at most, of which the same is true as of element `index`.
+  int64_t run_end(int64_t index, int64_t end) const {
+    return keep_.empty() ? end : std::min(end, (index / span_ + 1) * span_);
+  }
 
  private:
   std::vector<bool> keep_;

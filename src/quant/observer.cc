@@ -12,6 +12,7 @@
 #include "core/format.h"
 #include "quant/channels.h"
 #include "quant/observers/channel.h"
+#include "quant/observers/extremes.h"
 #include "quant/scheme.h"
 
 namespace octet {
@@ -48,7 +49,7 @@ Status check_calibrator(const Calibrator& calibrator) {
   return ok_status();
 }
 
-/// Collects finite values and hands them on in chunks.
+/// Collects finite values and hands them on in chunks, long runs as they lie.
 class Feeder {
  public:
   explicit Feeder(ChannelObserver& to) : to_(to) {}
@@ -58,6 +59,12 @@ class Feeder {
   void put(float x) {
     chunk_[used_++] = x;
     if (used_ == kChunk) flush();
+  }
+  void put(std::span<const float> run) {
+    if (run.size() >= kChunk) return to_.observe(run);
+    if (used_ + run.size() > kChunk) flush();
+    std::copy(run.begin(), run.end(), chunk_.begin() + static_cast<std::ptrdiff_t>(used_));
+    used_ += run.size();
   }
 
  private:
@@ -157,7 +164,8 @@ Status Observer::observe(const Tensor& values, const Tensor* mask) {
   const Floats floats = OCTET_TRY(Floats::of(values));
   const std::span<const float> x = floats.get();
   const Mask keep(values, mask);
-  for (size_t i = 0; i < x.size(); ++i)
+  const bool finite = all_finite(x);
+  for (size_t i = 0; i < x.size() && !finite; ++i)
     if (std::isnan(x[i]) && keep(static_cast<int64_t>(i)))
       return error("observer: element {} of shape {} is NaN; fix the input or the model", i,
                    to_string(values.shape()));
@@ -170,16 +178,23 @@ Status Observer::observe(const Tensor& values, const Tensor* mask) {
     ChannelObserver& channel = *channels_[static_cast<size_t>(c)];
     Feeder feeder(channel);
     for (int64_t o = 0; o < layout.outer; ++o) {
-      const int64_t begin = (o * layout.channels + c) * layout.inner;
-      for (int64_t i = begin; i < begin + layout.inner; ++i) {
-        const float value = x[static_cast<size_t>(i)];
-        if (!keep(i)) {
-          ++masked_;
-        } else if (std::isinf(value)) {
-          ++infinities_;
+      int64_t i = (o * layout.channels + c) * layout.inner;
+      for (const int64_t end = i + layout.inner; i < end;) {
+        const int64_t begin = i;
+        i = keep.run_end(begin, end);
+        const std::span<const float> run =
+            x.subspan(static_cast<size_t>(begin), static_cast<size_t>(i - begin));
+        if (!keep(begin)) {
+          masked_ += i - begin;
+        } else if (finite) {
+          observed_ += i - begin;
+          feeder.put(run);
         } else {
-          ++observed_;
-          feeder.put(value);
+          for (const float value : run) {
+            const bool counts = !std::isinf(value);
+            ++(counts ? observed_ : infinities_);
+            if (counts) feeder.put(value);
+          }
         }
       }
     }

@@ -35,18 +35,18 @@ class ForcedIsa {
 
 #if defined(__x86_64__)
 TEST(Cpu, TheLastFormIsTakenWhoseFeaturesAreThere) {
-  constexpr auto form = [](Isa isa) {
+  constexpr auto kForm = [](Isa isa) {
     return for_isa<0, Isa::kAvx2, 1, Isa::kVnni256, 2, Isa::kAvx512, 3, Isa::kAvx512Vbmi, 4>(isa);
   };
-  static_assert(form(Isa::kScalar) == 0);
-  static_assert(form(Isa::kAvx2) == 1);
-  static_assert(form(Isa::kAvx2.without({Isa::kFeatureFma})) == 0);
-  static_assert(form(Isa::kVnni256) == 2);
-  static_assert(form(Isa::kAvxVnni) == 2);
-  static_assert(form(Isa::kAvx512) == 3);
-  static_assert(form(Isa::kAvx512Vnni) == 3);
-  static_assert(form(Isa::kAvx512Vnni.with(Isa::kAvx512Vbmi)) == 4);
-  static_assert(form(Isa::kAvx512Vbmi.without({Isa::kFeatureAvx512bw})) == 1);
+  static_assert(kForm(Isa::kScalar) == 0);
+  static_assert(kForm(Isa::kAvx2) == 1);
+  static_assert(kForm(Isa::kAvx2.without({Isa::kFeatureFma})) == 0);
+  static_assert(kForm(Isa::kVnni256) == 2);
+  static_assert(kForm(Isa::kAvxVnni) == 2);
+  static_assert(kForm(Isa::kAvx512) == 3);
+  static_assert(kForm(Isa::kAvx512Vnni) == 3);
+  static_assert(kForm(Isa::kAvx512Vnni.with(Isa::kAvx512Vbmi)) == 4);
+  static_assert(kForm(Isa::kAvx512Vbmi.without({Isa::kFeatureAvx512bw})) == 1);
   static_assert(for_isa<7>(Isa::kAvx512) == 7);
 }
 

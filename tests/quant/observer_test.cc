@@ -296,6 +296,40 @@ TEST(Observer, MaskedElementsDoNotCount) {
   EXPECT_FALSE(o.observe(x, &wrong).ok());
 }
 
+// Runs are cut where the mask changes, where a channel ends and where a chunk is full.
+TEST(Observer, RunsOfAnyLengthAreTheirElements) {
+  std::mt19937 random(20);
+  for (const int64_t inner : {1, 7, 1023, 1024, 1025, 5000})
+    for (const bool infinite : {false, true}) {
+      constexpr int64_t kRows = 5;
+      constexpr int64_t kChannels = 2;
+      std::vector<float> x = normal(static_cast<size_t>(kRows * kChannels * inner), 0.3, 2, 21);
+      std::vector<int64_t> counts(kRows);
+      for (int64_t& one : counts)
+        one = static_cast<int64_t>(random() % 2);
+      counts[1] = 1;
+      for (size_t i = 0; infinite && i < x.size(); i += 1 + random() % 700)
+        x[i] = i % 2 == 0 ? std::numeric_limits<float>::infinity() : -x[i] * 0;
+      const Tensor mask = Tensor::of<int64_t>({kRows}, counts);
+      for (const Calibrator& calibrator : {Calibrator{MinMax{}}, Calibrator{Percentile{99.0}},
+                                           Calibrator{Entropy{}}, Calibrator{Mse{}}}) {
+        Observer whole = make(calibrator, kAsymmetric, 1);
+        ASSERT_TRUE(whole.observe(Tensor::of<float>({kRows, kChannels, inner}, x), &mask));
+        for (int64_t c = 0; c < kChannels; ++c) {
+          Observer single = make(calibrator, kAsymmetric);
+          for (int64_t r = 0; r < kRows; ++r)
+            for (int64_t i = 0; i < inner && counts[static_cast<size_t>(r)] != 0; ++i)
+              ASSERT_TRUE(single.observe(
+                  vector_of({x[static_cast<size_t>((r * kChannels + c) * inner + i)]})));
+          const Range want = single.ranges().value().at(0);
+          const Range got = whole.ranges().value().at(static_cast<size_t>(c));
+          EXPECT_EQ(got.lo, want.lo) << name(calibrator) << ' ' << inner;
+          EXPECT_EQ(got.hi, want.hi) << name(calibrator) << ' ' << inner;
+        }
+      }
+    }
+}
+
 TEST(Observer, NanIsAnErrorThatChangesNothing) {
   for (const Calibrator& calibrator : kAll) {
     Observer o = make(calibrator);

@@ -36,6 +36,7 @@ class Histogram {
 
  private:
   void widen(int exponent);
+  void count(std::span<const float> some); ///< as wide as their magnitudes need
 
   int exponent_ = 0; ///< width = 2^exponent_
   bool has_width_ = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "quant/observers/channel.h"
+#include "quant/observers/extremes.h"
 
 namespace octet {
 
@@ -11,11 +12,11 @@ namespace {
 class MinMaxObserver final : public ChannelObserver {
  public:
   void observe(std::span<const float> values) override {
-    for (const float x : values) {
-      range_.lo = nothing_ ? x : std::min(range_.lo, static_cast<double>(x));
-      range_.hi = nothing_ ? x : std::max(range_.hi, static_cast<double>(x));
-      nothing_ = false;
-    }
+    if (values.empty()) return;
+    const Extremes found = extremes_of(values);
+    range_.lo = nothing_ ? found.lo : std::min(range_.lo, static_cast<double>(found.lo));
+    range_.hi = nothing_ ? found.hi : std::max(range_.hi, static_cast<double>(found.hi));
+    nothing_ = false;
   }
   void merge(const ChannelObserver& other) override {
     const auto& theirs = static_cast<const MinMaxObserver&>(other);

@@ -8,6 +8,7 @@
 #include <deque>
 
 #include "quant/observers/channel.h"
+#include "quant/observers/extremes.h"
 
 namespace octet {
 
@@ -24,11 +25,11 @@ class MovingAverageObserver final : public ChannelObserver {
       : momentum_(momentum), window_(window_of(momentum)) {}
 
   void observe(std::span<const float> values) override {
-    for (const float x : values) {
-      batch_.lo = in_batch_ ? std::min(batch_.lo, x) : x;
-      batch_.hi = in_batch_ ? std::max(batch_.hi, x) : x;
-      in_batch_ = true;
-    }
+    if (values.empty()) return;
+    const Extremes found = extremes_of(values);
+    batch_.lo = in_batch_ ? std::min(batch_.lo, found.lo) : found.lo;
+    batch_.hi = in_batch_ ? std::max(batch_.hi, found.hi) : found.hi;
+    in_batch_ = true;
   }
   void end_batch() override {
     if (in_batch_) push(batch_);
@@ -54,10 +55,6 @@ class MovingAverageObserver final : public ChannelObserver {
   }
 
  private:
-  struct Extremes {
-    float lo;
-    float hi;
-  };
   void push(const Extremes& extremes) {
     batches_.push_back(extremes);
     if (batches_.size() > window_) batches_.pop_front();
