@@ -98,6 +98,13 @@ const ConvProblem kConvProblems[] = {
     {1, 9, 13, 20, 20, 3, 4, 2, 3, 3, 20},    // depthwise, strided and dilated
     {3, 2, 2, 5, 5, 3, 3, 1, 1, 1, 5},        // depthwise, kernel larger than the image
     {1, 1, 70, 33, 33, 1, 7, 1, 0, 1, 33},    // depthwise, one-dimensional
+    {1, 2, 1000, 6, 9, 2, 5, 1, 2},           // lines longer than a chunk
+    {1, 2, 900, 4, 35, 2, 3, 2, 1},           // the same with a stride
+    {1, 9, 9, 64, 200, 3, 3, 1, 1},           // weights that do not stay in the cache
+    {3, 7, 7, 32, 400, 3, 3, 1, 1},           // the same over several images
+    {2, 5, 5, 9, 40, 5, 5, 1, 2},             // windows of as many kinds as pixels
+    {1, 6, 5, 3, 4, 4, 4, 1, 6},              // windows wholly in the padding, one group
+    {1, 33, 20, 8, 24, 3, 3, 1, 12, 12},      // most taps in the padding
 };
 
 void check_int(const ConvProblem& p,

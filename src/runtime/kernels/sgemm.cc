@@ -85,7 +85,8 @@ void run_panel(const FloatBlock& b, FloatTile& tile, int64_t column) {
   for (int64_t row = 0; row < b.count; row += tile.rows, --left) {
     tile.rows = Blocks(b.count - row, left).count;
     tile.x = b.rows + row;
-    tile.y = b.y + (b.row + row) * b.y_stride + column;
+    tile.places = b.places == nullptr ? nullptr : b.places + row;
+    tile.y = b.y + (b.places == nullptr ? (b.row + row) * b.y_stride : 0) + column;
     b.kernels.run(tile);
   }
 }
@@ -103,7 +104,7 @@ void run_block(const FloatBlock& b) {
   const int64_t together =
       b.kernels.run_rows != nullptr && b.count <= 2 ? kPanelsOfRows[b.count - 1] : 1;
   const int64_t all = b.segments * b.run;
-  const int64_t panel_stride = packed ? width * all : width;
+  const int64_t panel_stride = packed ? width * (b.k == 0 ? all : b.k) : width;
   // Blocks of k are several whole runs, or parts of one.
   const int64_t whole = std::clamp<int64_t>(kBlockK / std::max<int64_t>(b.run, 1), 1, b.segments);
   int64_t at = 0;
@@ -120,12 +121,13 @@ void run_block(const FloatBlock& b) {
     for (int64_t p = b.panels.begin; p < b.panels.end;) {
       const int64_t column = p * width;
       tile.columns = std::min(width, b.n - column);
-      tile.w = b.w + at * tile.w_pitch + p * panel_stride;
+      tile.w = b.w + inside * tile.w_pitch + p * panel_stride;
       tile.bias = b.epilogue.bias == nullptr ? nullptr : b.epilogue.bias + column;
       if (together > 1 && p + together <= b.panels.end && (p + together) * width <= b.n) {
         tile.rows = b.count;
         tile.x = b.rows;
-        tile.y = b.y + b.row * b.y_stride + column;
+        tile.places = b.places;
+        tile.y = b.y + (b.places == nullptr ? b.row * b.y_stride : 0) + column;
         tile.panel_stride = panel_stride;
         b.kernels.run_rows(tile);
         p += together;

@@ -10,11 +10,11 @@ namespace octet::kernels {
 void float_tile_scalar(const FloatTile& tile) {
   for (int64_t r = 0; r < tile.rows; ++r) {
     for (int64_t c = 0; c < tile.columns; ++c) {
-      float* y = tile.y + r * tile.y_stride + c;
+      float* y = tile.row_of_y(r) + c;
       float sum = tile.first ? 0.0F : *y;
-      const float* w = tile.w + c;
       for (int64_t s = 0; s < tile.segments; ++s) {
-        const float* x = tile.x[r] + tile.offset + tile.runs[s];
+        const float* x = tile.x[r] + tile.offset + tile.runs[s].x;
+        const float* w = tile.w + tile.runs[s].k * tile.w_pitch + c;
         for (int64_t i = 0; i < tile.k; ++i, w += tile.w_pitch) {
           sum = std::fma(x[i], *w, sum);
         }

@@ -113,7 +113,7 @@ struct Rows {
     if (t.first) {
       ((sums[r] = zero), ...);
     } else {
-      ((sums[r] = columns.load(t.y + static_cast<int64_t>(r) * t.y_stride)), ...);
+      ((sums[r] = columns.load(t.row_of_y(static_cast<int64_t>(r)))), ...);
     }
   }
   template <size_t... r>
@@ -133,7 +133,7 @@ struct Rows {
                       const Columns<kHalf, kWhole>& columns,
                       const Finish& f,
                       std::index_sequence<r...>) {
-    ((finish(sums[r], f), columns.store(sums[r], t.y + static_cast<int64_t>(r) * t.y_stride)), ...);
+    ((finish(sums[r], f), columns.store(sums[r], t.row_of_y(static_cast<int64_t>(r)))), ...);
   }
 };
 
@@ -150,10 +150,10 @@ void run_tile(const FloatTile& t) {
   constexpr std::make_index_sequence<kRows> each;
   Rows<kRows, kHalf, kWhole> rows;
   rows.start(t, columns, each);
-  const float* w = t.w;
   const int64_t pitch = t.w_pitch;
   for (int64_t segment = 0; segment < t.segments; ++segment) {
-    int64_t i = t.runs[segment];
+    int64_t i = t.runs[segment].x;
+    const float* w = t.w + t.runs[segment].k * pitch;
     const int64_t end = i + t.k;
     if constexpr (kTwoSteps<kRows, kHalf>) {
       for (; i + 2 <= end; i += 2, w += 2 * pitch) {
@@ -188,7 +188,7 @@ void one_row(const FloatTile& t) {
   const Tag d;
   const size_t width = 2 * hn::Lanes(d);
   const Row zero{hn::Zero(d), hn::Zero(d)};
-  float* y = t.y;
+  float* y = t.row_of_y(0);
   Row s0 = t.first ? zero : load_row<false>(y);
   Row s1 = t.first ? zero : load_row<false>(y + width);
   Row s2 = t.first ? zero : load_row<false>(y + 2 * width);
@@ -199,10 +199,10 @@ void one_row(const FloatTile& t) {
   const float* w2 = w1 + t.panel_stride;
   const float* w3 = w2 + t.panel_stride;
   const auto pitch = static_cast<size_t>(t.w_pitch);
-  size_t at = 0;
   for (int64_t segment = 0; segment < t.segments; ++segment) {
-    const int64_t end = t.runs[segment] + t.k;
-    for (int64_t i = t.runs[segment]; i < end; ++i) {
+    const FloatRun run = t.runs[segment];
+    size_t at = static_cast<size_t>(run.k) * pitch;
+    for (int64_t i = run.x; i < run.x + t.k; ++i) {
       add<false>(s0, x + i, load_row<false>(w0 + at));
       add<false>(s1, x + i, load_row<false>(w1 + at));
       add<false>(s2, x + i, load_row<false>(w2 + at));
@@ -222,8 +222,8 @@ void two_rows(const FloatTile& t) {
   const Tag d;
   const size_t width = 2 * hn::Lanes(d);
   const Row zero{hn::Zero(d), hn::Zero(d)};
-  float* y0 = t.y;
-  float* y1 = t.y + t.y_stride;
+  float* y0 = t.row_of_y(0);
+  float* y1 = t.row_of_y(1);
   Row s00 = t.first ? zero : load_row<false>(y0);
   Row s01 = t.first ? zero : load_row<false>(y0 + width);
   Row s10 = t.first ? zero : load_row<false>(y1);
@@ -233,10 +233,10 @@ void two_rows(const FloatTile& t) {
   const float* w0 = t.w;
   const float* w1 = w0 + t.panel_stride;
   const auto pitch = static_cast<size_t>(t.w_pitch);
-  size_t at = 0;
   for (int64_t segment = 0; segment < t.segments; ++segment) {
-    const int64_t end = t.runs[segment] + t.k;
-    for (int64_t i = t.runs[segment]; i < end; ++i) {
+    const FloatRun run = t.runs[segment];
+    size_t at = static_cast<size_t>(run.k) * pitch;
+    for (int64_t i = run.x; i < run.x + t.k; ++i) {
       const Row a = load_row<false>(w0 + at);
       const Row b = load_row<false>(w1 + at);
       add<false>(s00, x0 + i, a);

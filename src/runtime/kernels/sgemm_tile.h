@@ -10,28 +10,36 @@
 
 namespace octet::kernels {
 
-/// The offset of a row that is one run.
-inline constexpr int64_t kOneRun[] = {0};
+/// Where a part of a row of x lies, from the row's start, and at which k its weights begin.
+struct FloatRun {
+  int64_t x = 0;
+  int64_t k = 0;
+};
+/// Of a row that is one run.
+inline constexpr FloatRun kOneRun[] = {{}};
 
-/// Row r of x is `segments` runs of `k` floats; run i lies at x[r] + offset + runs[i].
+/// Row r of x is `segments` runs of `k` floats; run i lies at x[r] + offset + runs[i].x.
 struct FloatTile {
   const float* const* x = nullptr;
   int64_t offset = 0;
   int64_t segments = 1;
-  const int64_t* runs = kOneRun;
+  const FloatRun* runs = kOneRun;
   int64_t k = 0;
-  const float* w = nullptr; ///< [segments * k][w_pitch] at the first k of the range
+  const float* w = nullptr; ///< those of run i: [k][w_pitch] at w + runs[i].k * w_pitch
   int64_t w_pitch = 0;      ///< width, or the distance between rows of w where it is not packed
   int64_t rows = 0;         ///< 1 to FloatTileKernels::rows
   int64_t columns = 0;      ///< 1 to width
   int64_t panel_stride = 0; ///< of float_rows_*: floats between the panels of w
   float* y = nullptr;
   int64_t y_stride = 0;
-  bool first = true;           ///< start from 0, else continue from y
-  bool last = true;            ///< add the bias and clamp
-  const float* bias = nullptr; ///< at the panel's first column, `columns` readable
+  const int64_t* places = nullptr; ///< where row r of y lies, in place of r * y_stride, or null
+  bool first = true;               ///< start from 0, else continue from y
+  bool last = true;                ///< add the bias and clamp
+  const float* bias = nullptr;     ///< at the panel's first column, `columns` readable
   float lo = 0.0F;
   float hi = 0.0F;
+
+  float* row_of_y(int64_t r) const { return y + (places == nullptr ? r * y_stride : places[r]); }
 };
 
 using FloatTileFn = void (*)(const FloatTile& tile);
@@ -65,8 +73,8 @@ inline int64_t panel_count(const PackedFloat& w) {
 Cut cut_product(int64_t m, const PackedFloat& w);
 
 /// Runs a range of panels over rows of x, all of k, in blocks of k: row i of the block is row
-/// `row + i` of y. In x it is `segments` runs of `run` floats, run j at rows[i] + runs[j];
-/// k = segments * run.
+/// `row + i` of y, or lies at places[i]. In x it is `segments` runs of `run` floats, run j at
+/// rows[i] + runs[j].x.
 struct FloatBlock {
   using Element = float;
   static constexpr int64_t kMaxRows = 96;
@@ -74,11 +82,13 @@ struct FloatBlock {
   const float* const* rows = nullptr;
   int64_t segments = 1;
   int64_t run = 0;
-  const int64_t* runs = kOneRun;
+  const FloatRun* runs = kOneRun;
   int64_t count = 0;
   int64_t row = 0;
+  const int64_t* places = nullptr;
   const float* w = nullptr; ///< packed panels, or [k][w_pitch]
   int64_t w_pitch = 0;      ///< 0: packed; else n is whole panels
+  int64_t k = 0;            ///< of a packed panel where it is not segments * run
   int64_t n = 0;
   FloatTileKernels kernels;
   FloatEpilogue epilogue;

@@ -93,12 +93,14 @@ void run_phase(const TransposedConvArgs& args, const TransposedPlan& plan, const
   const PhaseAxis& rows = args.w->rows[line.phase_h];
   const PhaseAxis& columns = args.w->columns[line.phase_w];
   const auto taps = static_cast<int64_t>(rows.taps.size() * columns.taps.size());
-  auto* runs = reinterpret_cast<int64_t*>(
-      chunk_scratch(Scratch::kTile, static_cast<size_t>(taps) * sizeof(int64_t)));
-  int64_t* run = runs;
+  auto* runs = reinterpret_cast<FloatRun*>(
+      chunk_scratch(Scratch::kTile, static_cast<size_t>(taps) * sizeof(FloatRun)));
+  int64_t tap = 0;
   for (const int64_t back_h : rows.back)
-    for (const int64_t back_w : columns.back)
-      *run++ = -back_h * plan.pitch - back_w * s.in_c;
+    for (const int64_t back_w : columns.back) {
+      runs[tap] = {-back_h * plan.pitch - back_w * s.in_c, tap * s.group_in()};
+      ++tap;
+    }
   const PhaseOutputs out = outputs_of(static_cast<int64_t>(line.phase_w), s.out_w, s.stride_w,
                                       s.pad_left, {0, plan.columns});
   for (int64_t group = 0; group < s.groups; ++group) {
