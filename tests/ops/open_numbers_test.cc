@@ -66,6 +66,19 @@ TEST(OpenNumbers, CastSaturatesAndNanIsZero) {
   EXPECT_EQ(0, wide.data<int64_t>()[0]);
 }
 
+TEST(OpenNumbers, MeansOfIntegersAtTheEndsOfTheirTypeSaturate) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max(), kWorst = -kMost - 1;
+  const auto mean = [](std::initializer_list<int64_t> x) {
+    const Shape shape = {static_cast<int64_t>(x.size())};
+    return first(run_op("", "ReduceMean", {}, {Tensor::of<int64_t>(shape, x)}, 13))
+        .to_ints()
+        .value();
+  };
+  EXPECT_EQ((std::vector<int64_t>{kMost}), mean({kMost, kMost}));
+  EXPECT_EQ((std::vector<int64_t>{kWorst}), mean({kWorst, kWorst, kWorst}));
+  EXPECT_EQ((std::vector<int64_t>{-2}), mean({-7, 2}));
+}
+
 TEST(OpenNumbers, CeluOfAlphaZeroIsReluButAtZero) {
   Attributes a;
   a["alpha"] = attribute(0.0F);

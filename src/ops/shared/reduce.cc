@@ -129,18 +129,20 @@ eval_reduction(const EvalContext& c, InferFn* infer, const Reduction& r) {
     return one(
         OCTET_TRY(rounded(type, shape, reduce<double, double>(std::span(values), g, r.real))));
   }
-  std::vector<int64_t> y;
+  Tensor out = OCTET_TRY(Tensor::zeros(type, shape));
   if (r.integer) {
     const auto values = OCTET_TRY(x.to_ints());
-    y = reduce<int64_t, int64_t>(std::span(values), g,
+    const auto y =
+        reduce<int64_t, int64_t>(std::span(values), g,
                                  [&](std::span<const int64_t> v) { return r.integer(v, type); });
+    OCTET_TRY(write_ints(type, y, out.mutable_bytes(), Saturate::kNo));
   } else {
     const auto values = OCTET_TRY(x.to_doubles());
-    for (double v : reduce<double, double>(std::span(values), g, r.real))
-      y.push_back(std::isfinite(v) ? static_cast<int64_t>(v) : 0);
+    auto y = reduce<double, double>(std::span(values), g, r.real);
+    for (double& v : y)
+      v = std::trunc(v);
+    OCTET_TRY(write_doubles(type, y, out.mutable_bytes())); // saturates, as Cast does
   }
-  Tensor out = OCTET_TRY(Tensor::zeros(type, shape));
-  OCTET_TRY(write_ints(type, y, out.mutable_bytes(), Saturate::kNo));
   return one(std::move(out));
 }
 

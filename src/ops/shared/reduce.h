@@ -12,7 +12,8 @@ struct Reduction {
   int64_t axes_input_since; ///< operator set version in which axes became an input
   /// The result for the elements that fall together, possibly none.
   double (*real)(std::span<const double>);
-  /// The same for integers and bool; without it, `real` is truncated. The type gives the limits.
+  /// The same for integers and bool; without it, `real` is truncated and saturates. The type
+  /// gives the limits.
   int64_t (*integer)(std::span<const int64_t>, DType) = nullptr;
   /// For shape computations: the result of two dims, when folding them gives the reduction.
   Dim (*on_dims)(const Dim&, const Dim&) = nullptr;

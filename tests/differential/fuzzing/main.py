@@ -2,7 +2,7 @@
 """Random graphs, run by everything that octet and ONNX Runtime make of them (docs/differential.md)."""
 import argparse
 import collections
-import multiprocessing
+import os
 import pathlib
 import sys
 import time
@@ -15,9 +15,10 @@ from fuzzing.free.draw import generate as draw_free  # noqa: E402
 from fuzzing.generate import Skipped, generate  # noqa: E402
 from fuzzing.reduce import Reducer, describe, signature  # noqa: E402
 from fuzzing.runner import Runner  # noqa: E402
-from fuzzing.verdict import judge  # noqa: E402
+from fuzzing.verdict import Finding, Verdict, judge  # noqa: E402
+from fuzzing.workers import Lost, Workers  # noqa: E402
 
-CHUNK = 25
+REDUCTION = 20  # times as long as one graph, at most
 runner = None  # of a worker process
 
 
@@ -30,25 +31,29 @@ def draw(seed, free):
     return draw_free(seed) if free else generate(seed)
 
 
-def judge_seeds(task):
-    """(seed, nodes, verdict or the reason why it was skipped) for each."""
-    seeds, free = task
-    out = []
-    for seed in seeds:
-        try:
-            case = draw(seed, free)
-        except Skipped as reason:
-            out.append((seed, 0, str(reason)))
-            continue
-        out.append((seed, len(case.model.graph.node), judge(case, runner)))
-    return out
+def judge_seed(task):
+    """(nodes, verdict or the reason why it was skipped, seconds)."""
+    seed, free = task
+    start = time.monotonic()
+    try:
+        case = draw(seed, free)
+    except Skipped as reason:
+        return 0, str(reason), time.monotonic() - start
+    return len(case.model.graph.node), judge(case, runner), time.monotonic() - start
+
+
+def without_end(lost):
+    """octet runs in a process of its own, whose death or silence the runner tells: what is lost here was lost in ONNX Runtime or while drawing."""
+    if "no end" in str(lost):
+        return 0, Verdict([Finding("no end", str(lost))]), lost.seconds
+    return 0, f"ONNX Runtime ends the process: {lost}", lost.seconds
 
 
 def reduce_seed(task):
     seed, wanted, free = task
     case = Reducer(draw(seed, free), wanted, runner).reduce()
     texts = [str(f) for f in judge(case, runner).findings if signature(f) == wanted]
-    return seed, wanted, case, texts
+    return case, texts
 
 
 class Tally:
@@ -60,9 +65,11 @@ class Tally:
         self.refused = collections.Counter()
         self.seeds = collections.defaultdict(list)  # signature: [(nodes, seed)]
         self.examples = {}
+        self.slowest = []  # (seconds, seed)
 
-    def add(self, seed, nodes, verdict):
+    def add(self, seed, nodes, verdict, seconds):
         self.graphs += 1
+        self.slowest = sorted([*self.slowest, (seconds, seed)], reverse=True)[:3]
         if isinstance(verdict, str):
             self.skipped[verdict.split(":")[0][:60]] += 1
             return
@@ -91,7 +98,8 @@ class Tally:
                  "numbers have bounds wider than 2 % of the largest one")
         lines += [f"{sum(self.skipped.values())} not run: {dict(self.skipped.most_common(4))}",
                  f"{sum(self.refused.values())} refused by ONNX Runtime, where only octet's own were compared: "
-                 f"{dict(self.refused.most_common(4))}"]
+                 f"{dict(self.refused.most_common(4))}",
+                 "slowest: " + ", ".join(f"seed {seed} ({seconds:.1f} s)" for seconds, seed in self.slowest)]
         for key, seeds in sorted(self.seeds.items(), key=lambda item: -len(item[1])):
             lines.append(f"{len(seeds)} x {self.examples[key]}\n    smallest first: seeds "
                          + ", ".join(str(seed) for _, seed in sorted(seeds)[:6]))
@@ -123,25 +131,27 @@ def search(options):
     """The tally of all graphs, with reduced cases saved."""
     tally = Tally(options.free)
     seeds = options.seeds or range(options.seed, options.seed + options.graphs)
-    chunks = [(list(seeds[i:i + CHUNK]), options.free) for i in range(0, len(seeds), CHUNK)]
-    start, last, done = time.monotonic(), 0, 0
-    with multiprocessing.Pool(options.jobs, start_worker, (options.seconds,)) as pool:
-        for results in pool.imap_unordered(judge_seeds, chunks):
-            for result in results:
-                tally.add(*result)
-            done += len(results)
-            last = progress(done, len(seeds), start, tally, last)
+    start, last = time.monotonic(), 0
+    with Workers(options.jobs, start_worker, (options.seconds,)) as workers:
+        # The runner gives up first, and then says that octet does not answer.
+        for (seed, _), result in workers.map(judge_seed, [(seed, options.free) for seed in seeds], 2 * options.seconds):
+            tally.add(seed, *(without_end(result) if isinstance(result, Lost) else result))
+            last = progress(tally.graphs, len(seeds), start, tally, last)
         if options.out:
-            reduce_all(options, tally, pool)
+            reduce_all(options, tally, workers)
     return tally
 
 
-def reduce_all(options, tally, pool):
+def reduce_all(options, tally, workers):
     """The smallest case of each kind; those that come out with the same operators are one."""
     tasks = [(seed, key, options.free) for key, seeds in tally.seeds.items()
              for _, seed in sorted(seeds)[:2 if "refused" in key[0] else options.each]]
     seen = set()
-    for seed, wanted, case, texts in pool.imap(reduce_seed, tasks):
+    for (seed, wanted, _), result in workers.map(reduce_seed, tasks, REDUCTION * options.seconds):
+        if isinstance(result, Lost):
+            print(f"seed {seed} is not reduced: {result}", flush=True)
+            continue
+        case, texts = result
         operators = wanted, tuple(sorted(n.op_type for n in case.model.graph.node))
         if operators in seen:
             continue
@@ -155,10 +165,10 @@ def parse(arguments):
     parser.add_argument("--seed", type=int, default=0, help="of the first; the others count on from it")
     parser.add_argument("--seeds", type=int, nargs="+", help="these graphs only")
     parser.add_argument("--free", action="store_true", help="graphs of any operators and types, against ONNX Runtime alone")
-    parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count(), help="processes (one for each core)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (one for each core)")
     parser.add_argument("--out", type=pathlib.Path, help="folder for reduced models; without it none is reduced")
     parser.add_argument("--each", type=int, default=8, help="how many of each kind are reduced (8; of refusals 2)")
-    parser.add_argument("--seconds", type=float, default=60, help="for one graph, after which it counts as hung (60)")
+    parser.add_argument("--seconds", type=float, default=60, help="for octet's answer to one graph, and for the rest, after which it counts as hung (60)")
     return parser.parse_args(arguments)
 
 

@@ -6,6 +6,7 @@ import pathlib
 import select
 import struct
 import subprocess
+import time
 
 import onnx
 from onnx import numpy_helper
@@ -23,6 +24,7 @@ class Runner:
         self.path = pathlib.Path(path or os.environ.get("OCTET_DIFFERENTIAL") or pathlib.Path(build) / "bin" / "octet_differential")
         self.seconds = seconds
         self.process = None
+        self.deadline = 0.0
 
     def start(self):
         self.process = subprocess.Popen([self.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -37,9 +39,9 @@ class Runner:
     def read(self, size):
         parts = []
         while size:
-            if not select.select([self.process.stdout], [], [], self.seconds)[0]:
+            if not select.select([self.process.stdout], [], [], max(self.deadline - time.monotonic(), 0))[0]:
                 self.stop()
-                raise Died(f"no answer in {self.seconds} s")
+                raise Died(f"no answer in {self.seconds:g} s")
             part = os.read(self.process.stdout.fileno(), min(size, 1 << 20))
             if not part:
                 code = self.process.wait()
@@ -57,6 +59,7 @@ class Runner:
         for inputs in case.sets:
             blobs += [numpy_helper.from_array(inputs[i.name]).SerializeToString() for i in case.model.graph.input]
         message = b"".join([struct.pack("<I", len(blobs))] + [struct.pack("<Q", len(b)) + b for b in blobs])
+        self.deadline = time.monotonic() + self.seconds
         try:
             while message:
                 message = message[self.process.stdin.write(message):]

@@ -4,6 +4,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from ..sketch import Impossible
+from .elements import cast_to
 from .sketch import Sketch, info
 
 
@@ -73,7 +74,7 @@ def if_(s, x):
         body = Body(s, around(s, x))
         y = grow(body, s.choose(1, 2, 3), makers)
         if kinds is not None and body.type(y) != kinds:
-            y = body.play("Cast", [y], to=int(helper.np_dtype_to_tensor_dtype(kinds)))
+            y = cast_to(body, y, kinds)
         kinds = body.type(y)
         graph, captured = body.graph(f"{name}_{s.name('g')}", [], [y])
         branches.append(graph)

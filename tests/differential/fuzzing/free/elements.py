@@ -148,9 +148,13 @@ def fits_together(a, b):
 
 
 def cast(s, x):
-    array = s.array(x)
     to = s.choose(np.float32, np.float32, np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8, np.bool_)
-    to = np.dtype(to)
+    return cast_to(s, x, np.dtype(to))
+
+
+def cast_to(s, x, to):
+    """As a type, by way of a range that the type has."""
+    array = s.array(x)
     if array.dtype.kind == "f" and to.kind == "b":
         raise Impossible("what underflows is not told from what does not")
     if array.dtype.kind == "f" and to.kind in "iu":
