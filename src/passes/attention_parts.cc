@@ -46,6 +46,8 @@ ValueId AttentionParts::mask_term(ValueId given, SizedBy keys) const {
   const TypeInfo& mask = g_.value(given).type;
   if (!mask.has_rank() || mask.rank() < 1 || mask.rank() > 3 || mask.type != DType::kInt32)
     return {};
+  // Whether a single column is a mask depends on how many steps and rows there are.
+  if (mask.rank() == 2 && (*mask.shape)[1] == Dim(1)) return {};
   const ValueId counts =
       mask.rank() == 1 ? within_length(given, keys) : positive(given, mask.rank());
   if (!counts.valid()) return {};

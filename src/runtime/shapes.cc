@@ -167,11 +167,6 @@ bool Shapes::is_changed(const Node& node) const {
          std::any_of(node.outputs.begin(), node.outputs.end(), changed);
 }
 
-const TypeInfo& Shapes::declared(ValueId id) const {
-  const auto typed = typed_.find(id.index);
-  return typed == typed_.end() ? prepared_->graph.value(id).type : typed->second;
-}
-
 Shapes::State Shapes::state(ValueId id) const {
   const auto elements = elements_.find(id);
   return {graph_.value(id).type,
@@ -197,7 +192,11 @@ Status Shapes::infer(const Node& node) {
   for (size_t k = 0; k < outputs.size(); ++k) {
     const ValueId v = node.outputs[k];
     if (!v.valid()) continue;
-    outputs[k].type = filled_in(declared(v), std::move(outputs[k].type));
+    // What a run has made of a node is a fact, whatever its operator says.
+    const auto made = typed_.find(v.index);
+    outputs[k].type = made != typed_.end()
+                          ? made->second
+                          : filled_in(prepared_->graph.value(v).type, std::move(outputs[k].type));
     only_types = only_types && !outputs[k].value && known(v) == nullptr && elements_.count(v) == 0;
   }
   if (!only_types) return take_elements(node, std::move(outputs));

@@ -59,7 +59,6 @@ class Shapes {
   bool same_places(std::span<const Given> typed, const KnownElements& told) const;
   Status take_told(const KnownElements& told);
   bool is_changed(const Node& node) const;
-  const TypeInfo& declared(ValueId id) const;
   Status infer(const Node& node);
   Status take_elements(const Node& node, std::vector<OutputInfo> outputs);
   Status keep_elements(ValueId id);

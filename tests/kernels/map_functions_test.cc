@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions that programs are made of: the worst error of those that core/numerics/math.h
-// states one for, against the C library's double functions, and every instruction set against the
+// and trig.h state one for, against the C library's double functions, and every instruction set against the
 // scalar specification, bit for bit. Over one float in 4093 and the neighbourhoods of every power of
 // two; with OCTET_LONG set, errors over all 2^32 floats and bits over one in 127.
 #include <bit>
@@ -34,6 +34,7 @@ constexpr double kGeluAbsolute = 1.0e-7;
 constexpr double kLogUlp = 0.94;
 constexpr double kExpm1Ulp = 1.47;
 constexpr double kSoftplusUlp = 1.75;
+constexpr double kTurnUlp = 0.501;
 constexpr double kMishUlp = 4.7;
 
 void run_on(Isa isa, const MapCall& call) {
@@ -77,6 +78,11 @@ TEST(MapFunctions, GeluError) {
 
 TEST(MapFunctions, LogError) {
   EXPECT_LE(worst_error(MapOp::kLog, [](double x) { return std::log(x); }).ulp, kLogUlp);
+}
+
+TEST(MapFunctions, SinAndCosError) {
+  EXPECT_LE(worst_error(MapOp::kSin, [](double x) { return std::sin(x); }).ulp, kTurnUlp);
+  EXPECT_LE(worst_error(MapOp::kCos, [](double x) { return std::cos(x); }).ulp, kTurnUlp);
 }
 
 TEST(MapFunctions, Expm1Error) {

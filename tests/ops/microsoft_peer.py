@@ -100,6 +100,8 @@ def float_cases():
         yield "Attention", heads, [x, w, b]
         yield "Attention", heads, [x, w, b, mask]
         yield "Attention", heads, [x, w, b, np.array([3, 5], np.int32)]
+    for stand_in in ([[0]], [[0], [1]]):  # which masks nothing
+        yield "Attention", {"num_heads": 2}, [x, w, b, np.array(stand_in, np.int32)]
     yield "Attention", {"num_heads": 2}, [x, w, b, np.array([3, 5, 1, 0], np.int32)]
     yield "Attention", {"num_heads": 2, "scale": 0.3}, [x, w, b, None, None, f32(2, 2, 5, 5)]
     yield "Attention", {"num_heads": 2, "qkv_hidden_sizes": [4, 4, 16]}, [x, w, b]

@@ -159,6 +159,13 @@ std::vector<ExtentCase> bodies() {
         {trips(0), wave({2, 8})},
         {trips(4), wave({2, 8})}},
        "sgemm"},
+      {"a loop that takes no turn and whose body would not fit",
+       "input n: i64[]\ninput x: f32[A, B]\nconst c: bool[] = [1]\n" + matrix("w", 4, 4) +
+           "y, s = Loop(n, c, x) {body={ graph b\n  input i: i64[]\n  input d: bool[]\n"
+           "  input v: f32[*]\n  capture w: f32[4, 4]\n  o = MatMul(v, w)\n  p = Relu(o)\n"
+           "  e = Identity(d)\n  output e: bool[]\n  output o: f32[*]\n  output p: f32[*]\n}}\n"
+           "z = Neg(y)\nt = Neg(s)\noutput z: f32[*]\noutput t: f32[*]\n",
+       {{trips(0), wave({2, 3})}, {trips(2), wave({2, 4})}, {trips(0), wave({5, 3})}}},
       {"a loop whose value grows",
        "input n: i64[]\ninput x: f32[1, 3]\nconst c: bool[] = [1]\ny = Loop(n, c, x) {body={ graph "
        "b\n"

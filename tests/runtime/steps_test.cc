@@ -236,6 +236,80 @@ output b: bool[N, N, S]
 output d: bool[N, N, S]
 output e: bool[N, 1, S])",
      17, true},
+    {"Classes", R"(input x: f32[N, S]
+a = IsNaN(x)
+b = IsInf(x)
+c = IsInf(x) {detect_negative=0}
+d = IsInf(x) {detect_positive=0}
+e = IsInf(x) {detect_positive=0, detect_negative=0}
+output a: bool[N, S]
+output b: bool[N, S]
+output c: bool[N, S]
+output d: bool[N, S]
+output e: bool[N, S])",
+     20, true},
+    {"BitsOfIntegers", R"(input x: i32[N, 1, S]
+input z: i32[N, 1]
+input v: u32[S]
+input w: u32[N, S]
+a = BitwiseAnd(x, z)
+b = BitwiseOr(z, x)
+c = BitwiseXor(a, b)
+d = BitwiseNot(c)
+e = BitwiseXor(v, w)
+f = BitwiseNot(e)
+g = Sub(v, w)
+output d: i32[N, N, S]
+output f: u32[N, S]
+output g: u32[N, S])",
+     18, true},
+    {"Shifts", R"(input x: u8[N, S]
+input z: u8[S]
+input v: u64[N, S]
+const by: u64[5, 1, 1] = [0, 1, 33, 63, 64]
+a = BitShift(x, z) {direction="LEFT"}
+b = BitShift(x, z) {direction="RIGHT"}
+c = Sub(v, by)
+d = BitShift(c, by) {direction="LEFT"}
+e = BitShift(c, by) {direction="RIGHT"}
+output a: u8[N, S]
+output b: u8[N, S]
+output d: u64[5, N, S]
+output e: u64[5, N, S])",
+     18, false, 9},
+    {"Hardmax", R"(input x: f32[N, 7, S]
+y = Hardmax(x) {axis=1}
+output y: f32[N, 7, S])",
+     13, true},
+    {"CastLike", R"(input x: f32[N, S]
+input t: i64[S]
+y = CastLike(x, t)
+output y: i64[N, S])",
+     19, true},
+    {"SumAndMean", R"(input x: f32[N, 1, S]
+input z: f32[S]
+input v: f32[N, 1]
+a = Sum(x, z, v)
+b = Mean(z, x, v, x)
+output a: f32[N, N, S]
+output b: f32[N, N, S])",
+     13, true},
+    {"Turns", R"(input x: f32[N, S]
+const far: f32[] = [3e9]
+const turn: f32[] = [37.5]
+a = Sin(x)
+b = Cos(x)
+w = Mul(x, turn)
+c = Sin(w)
+v = Mul(x, far)
+d = Cos(v)
+e = Sin(v)
+output a: f32[N, S]
+output b: f32[N, S]
+output c: f32[N, S]
+output d: f32[N, S]
+output e: f32[N, S])",
+     17, true},
 };
 
 INSTANTIATE_TEST_SUITE_P(Operators, Steps, ::testing::ValuesIn(kCases), [](const auto& made) {

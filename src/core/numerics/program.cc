@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "core/numerics/math.h"
 #include "core/numerics/round.h"
+#include "core/numerics/trig.h"
 #include "core/string_util.h"
 
 namespace octet::numerics {
@@ -32,6 +33,8 @@ constexpr OpFacts kOps[] = {
     {MapOp::kExp, "exp", 1},
     {MapOp::kExpm1, "expm1", 1},
     {MapOp::kLog, "log", 1},
+    {MapOp::kSin, "sin", 1},
+    {MapOp::kCos, "cos", 1},
     {MapOp::kErf, "erf", 1},
     {MapOp::kTanh, "tanh", 1},
     {MapOp::kSigmoid, "sigmoid", 1},
@@ -181,6 +184,10 @@ float apply_to_one(MapOp op, float a) {
     return expm1(a);
   case MapOp::kLog:
     return log(a);
+  case MapOp::kSin:
+    return sin(a);
+  case MapOp::kCos:
+    return cos(a);
   case MapOp::kErf:
     return erf(a);
   case MapOp::kTanh:

@@ -29,6 +29,8 @@ enum class MapOp : uint8_t {
   kExp,
   kExpm1,
   kLog,
+  kSin,
+  kCos,
   kErf,
   kTanh,
   kSigmoid,

@@ -12,11 +12,16 @@
 namespace octet::ms {
 namespace {
 
-/// Which keys count, as a term for each score: 0, or the filter.
+/// Which keys count, as a term for each score: 0, or the filter. A mask of one column that is not
+/// that of one step only stands where one is expected, as in ONNX Runtime.
 Result<std::vector<double>>
 mask_terms(const SelfAttention& a, int64_t batch, int64_t steps, const Tensor& mask) {
   std::vector<double> terms(static_cast<size_t>(batch * steps * steps));
   if (mask.empty()) return terms;
+  const bool of_keys = mask.rank() == 2 && mask.dim(0) == batch && mask.dim(1) == steps;
+  const bool stands_in =
+      mask.rank() == 2 && mask.dim(1) == 1 && (mask.dim(0) == batch || mask.dim(0) == 1);
+  if (stands_in && !of_keys) return terms;
   const auto values = OCTET_TRY(mask.to_ints());
   const auto at = [&](int64_t i) { return values[static_cast<size_t>(i)]; };
   const bool lengths = mask.rank() == 1;
@@ -24,8 +29,8 @@ mask_terms(const SelfAttention& a, int64_t batch, int64_t steps, const Tensor& m
                          : mask.rank() == 2 ? batch * steps
                                             : batch * steps * steps;
   if (mask.count() != wanted || mask.rank() > 3)
-    return error("a mask of shape {} does not fit {} x {} tokens; use [B], [2 B], [B, S] or "
-                 "[B, S, S]",
+    return error("a mask of shape {} does not fit {} x {} tokens; use [B], [2 B], [B, S], "
+                 "[B, S, S], or [1, 1] for none",
                  to_string(mask.shape()), batch, steps);
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t q = 0; q < steps; ++q)

@@ -11,6 +11,7 @@ namespace octet::lowering {
 RuleFn cancel_height;
 RuleFn decompose_batch_norm;
 RuleFn decompose_einsum;
+RuleFn decompose_hardmax;
 RuleFn decompose_log_softmax;
 RuleFn decompose_lp_normalization;
 RuleFn decompose_lrn;

@@ -151,6 +151,7 @@ void finish_outputs(Context& c) {
 std::vector<Rule> chain_rules(bool integer) {
   std::vector<Rule> rules = {{"decompose_batch_norm", decompose_batch_norm},
                              {"decompose_einsum", decompose_einsum},
+                             {"decompose_hardmax", decompose_hardmax},
                              {"decompose_log_softmax", decompose_log_softmax},
                              {"decompose_lp_normalization", decompose_lp_normalization},
                              {"decompose_lrn", decompose_lrn},
@@ -200,6 +201,7 @@ Status to_standard_operators(Graph& graph, bool integer) {
   }
   for (const Rule& rule : standard_operator_rules())
     rules.push_back(rule);
+  rules.push_back({"decompose_onnx_attention", decompose_onnx_attention});
   rules.push_back({"decompose_rms_norm", decompose_rms_norm});
   rules.push_back({"decompose_rotary_embedding", decompose_standard_rotary_embedding});
   OCTET_TRY(rewrite(graph, rules));

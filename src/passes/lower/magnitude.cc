@@ -50,6 +50,8 @@ std::optional<double> applied(MapOp op, double a, double b, double c) {
   case MapOp::kSilu:
     return a;
   case MapOp::kSign:
+  case MapOp::kSin:
+  case MapOp::kCos:
   case MapOp::kErf:
   case MapOp::kTanh:
   case MapOp::kSigmoid:

@@ -36,6 +36,9 @@ class Parts {
   ValueId number(double value) {
     return patch_.constant(name_ + "/number", Tensor::scalar<float>(static_cast<float>(value)));
   }
+  ValueId numbers(const std::vector<float>& values) {
+    return patch_.constant(name_ + "/numbers", Tensor::of<float>({std::ssize(values)}, values));
+  }
   ValueId integers(const std::vector<int64_t>& values) {
     return patch_.constant(name_ + "/list", Tensor::of<int64_t>({std::ssize(values)}, values));
   }

@@ -283,6 +283,27 @@ bool batch_normalization(Writer& w) {
   return true;
 }
 
+/// ((a + b) + c) ...
+MapOperand sum_of_all(Writer& w) {
+  MapOperand y = w.input(0);
+  for (size_t i = 1; i < w.node().inputs.size(); ++i)
+    y = w.op(MapOp::kAdd, y, w.input(i));
+  return y;
+}
+
+bool sum(Writer& w) {
+  if (w.node().inputs.size() < 2) return false;
+  sum_of_all(w);
+  return true;
+}
+
+bool mean(Writer& w) {
+  const size_t count = w.node().inputs.size();
+  if (count < 2) return false;
+  w.op(MapOp::kDiv, sum_of_all(w), w.constant(static_cast<float>(count)));
+  return true;
+}
+
 struct Written {
   std::string_view domain, op;
   Bits bits;
@@ -313,6 +334,10 @@ constexpr Written kWritten[] = {
     {"", "ThresholdedRelu", Bits::kSame, thresholded_relu},
     {"", "Shrink", Bits::kSame, shrink},
     {"", "Exp", Bits::kAny, unary<MapOp::kExp>},
+    {"", "Sum", Bits::kAny, sum},
+    {"", "Mean", Bits::kAny, mean},
+    {"", "Sin", Bits::kAny, unary<MapOp::kSin>},
+    {"", "Cos", Bits::kAny, unary<MapOp::kCos>},
     {"", "Log", Bits::kAny, unary<MapOp::kLog>},
     {"", "Erf", Bits::kAny, unary<MapOp::kErf>},
     {"", "Tanh", Bits::kAny, unary<MapOp::kTanh>},
@@ -384,9 +409,9 @@ std::optional<Mapped> mapped(const Graph& graph, const Node& node, Bits bits) {
   if (node.is("Map", kNative)) return of_map(node);
   for (const Written& rule : kWritten) {
     if (rule.domain != node.domain || rule.op != node.op_type) continue;
-    if (bits == Bits::kSame && rule.bits != Bits::kSame) return std::nullopt;
+    if (bits == Bits::kSame && rule.bits != Bits::kSame) continue;
     Writer writer(graph, node);
-    return rule.write(writer) ? writer.finish() : std::nullopt;
+    if (rule.write(writer)) return writer.finish();
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 
 namespace octet {
 
+RuleFn cast_like_to_cast;
 RuleFn constant_to_initializer;
 RuleFn drop_unused_outputs;
 RuleFn eliminate_dropout;

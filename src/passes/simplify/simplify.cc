@@ -24,6 +24,7 @@ constexpr Rule kRules[] = {
     {"eliminate_neutral", eliminate_neutral},
     {"eliminate_repeated", eliminate_repeated},
     {"sum_to_add", sum_to_add},
+    {"cast_like_to_cast", cast_like_to_cast},
     {"merge_casts", merge_casts},
     {"merge_transposes", merge_transposes},
     {"merge_reshapes", merge_reshapes},

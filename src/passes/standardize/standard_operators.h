@@ -57,6 +57,7 @@ RuleFn decompose_gelu;
 RuleFn decompose_integer_attention; ///< QAttention whose scale is computed, with MatMulInteger
 RuleFn decompose_matmul_nbits;
 RuleFn decompose_multi_head_attention;
+RuleFn decompose_onnx_attention; ///< Attention of ai.onnx, for what has no kernel for it
 RuleFn decompose_ordered;
 RuleFn decompose_ordered_attention;
 RuleFn decompose_qembed_layer_norm;

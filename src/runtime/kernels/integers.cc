@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/kernels/integers.h"
 
+#include <limits>
 #include <type_traits>
 
 #include "core/threads.h"
@@ -13,6 +14,9 @@ constexpr double kUnaryNs = 0.3;
 
 template <typename T>
 using Natural = std::make_unsigned_t<T>;
+
+template <typename T>
+constexpr int kWidth = std::numeric_limits<Natural<T>>::digits;
 
 template <typename T>
 T negated(T v) {
@@ -64,14 +68,28 @@ void integers_broadcast(
     return map([](T p, T q) { return q < p ? q : p; });
   case IntegerOp::kMax:
     return map([](T p, T q) { return q > p ? q : p; });
+  case IntegerOp::kAnd:
+    return wrapped([](auto p, auto q) { return p & q; });
+  case IntegerOp::kOr:
+    return wrapped([](auto p, auto q) { return p | q; });
+  case IntegerOp::kXor:
+    return wrapped([](auto p, auto q) { return p ^ q; });
+  case IntegerOp::kShiftLeft:
+    return wrapped([](auto p, auto q) { return q < kWidth<T> ? uint64_t{p} << q : 0; });
+  case IntegerOp::kShiftRight:
+    return wrapped([](auto p, auto q) { return q < kWidth<T> ? uint64_t{p} >> q : 0; });
   }
 }
 
 template <typename T>
 void integers(IntegerUnary op, const T* x, int64_t count, T* y, ParallelFor& parallel) {
   parallel.run(count, grain_for(kUnaryNs), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      y[i] = op == IntegerUnary::kNeg || x[i] < 0 ? negated(x[i]) : x[i];
+    for (int64_t i = begin; i < end; ++i) {
+      if (op == IntegerUnary::kNot)
+        y[i] = static_cast<T>(~x[i]);
+      else
+        y[i] = op == IntegerUnary::kNeg || x[i] < 0 ? negated(x[i]) : x[i];
+    }
   });
 }
 

@@ -33,6 +33,8 @@ double cost_ns(MapOp op) {
   case MapOp::kExp:
   case MapOp::kExpm1:
   case MapOp::kLog:
+  case MapOp::kSin:
+  case MapOp::kCos:
   case MapOp::kErf:
   case MapOp::kTanh:
   case MapOp::kSigmoid:

@@ -114,6 +114,10 @@ void run_map(const MapCall& call) {
     return unary(call, [](VecF a) HWY_ATTR { return expm1(a); });
   case MapOp::kLog:
     return unary(call, [](VecF a) HWY_ATTR { return log(a); });
+  case MapOp::kSin:
+    return unary(call, [](VecF a) HWY_ATTR { return sine_turned<0>(a); });
+  case MapOp::kCos:
+    return unary(call, [](VecF a) HWY_ATTR { return sine_turned<1>(a); });
   case MapOp::kErf:
     return unary(call, [](VecF a) HWY_ATTR { return erf(a); });
   case MapOp::kTanh:

@@ -9,6 +9,7 @@
 #endif
 
 #include "core/numerics/math.h"
+#include "core/numerics/trig.h"
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -215,6 +216,53 @@ HWY_INLINE VecF cube(VecF x) {
   };
   return hn::Combine(F32(), cubed(hn::UpperHalf(Half(), x)), cubed(hn::LowerHalf(Half(), x)));
 }
+
+// numerics::sine_turned of lanes below kTurnEnd.
+template <int kQuarters>
+HWY_INLINE hn::Vec<hn::Half<F32>> sine_of_half(hn::Vec<hn::Half<F32>> half) {
+  using F64 = hn::Repartition<double, F32>;
+  using I64 = hn::RebindToSigned<F64>;
+  const F64 d;
+  const I64 i;
+  const auto term = [&](auto s, auto y, double c)
+                        HWY_ATTR { return hn::MulAdd(s, y, hn::Set(d, c)); };
+  const auto wide = hn::PromoteTo(d, half);
+  const auto magic = hn::Set(d, nc::kMagicDouble);
+  const auto t = hn::MulAdd(wide, hn::Set(d, nc::kTwoOverPi), magic);
+  const auto n = hn::Sub(t, magic);
+  auto r = hn::MulAdd(n, hn::Set(d, -nc::kHalfPiHigh), wide);
+  r = hn::MulAdd(n, hn::Set(d, -nc::kHalfPiLow), r);
+  const auto s = hn::Mul(r, r);
+  auto odd = term(s, hn::Set(d, nc::kSin[3]), nc::kSin[2]);
+  odd = term(s, term(s, odd, nc::kSin[1]), nc::kSin[0]);
+  odd = hn::Mul(r, term(s, odd, 1.0));
+  auto even = term(s, hn::Set(d, nc::kCos[3]), nc::kCos[2]);
+  even = term(s, term(s, even, nc::kCos[1]), nc::kCos[0]);
+  even = term(s, even, 1.0);
+  const auto quadrant = hn::Add(hn::BitCast(i, t), hn::Set(i, kQuarters));
+  const auto one = hn::Set(i, 1);
+  const auto is_even = hn::Eq(hn::And(quadrant, one), one);
+  const auto y = hn::IfThenElse(hn::RebindMask(d, is_even), even, odd);
+  const auto sign = hn::ShiftLeft<62>(hn::And(quadrant, hn::Set(i, 2)));
+  return hn::DemoteTo(hn::Half<F32>(), hn::Xor(y, hn::BitCast(d, sign)));
+}
+
+// numerics::sin and, a quarter turn on, numerics::cos.
+template <int kQuarters>
+HWY_INLINE VecF sine_turned(VecF x) {
+  using Half = hn::Half<F32>;
+  const F32 d;
+  const auto low = sine_of_half<kQuarters>(hn::LowerHalf(Half(), x));
+  const auto high = sine_of_half<kQuarters>(hn::UpperHalf(Half(), x));
+  const VecF y = hn::Combine(d, high, low);
+  if (HWY_LIKELY(hn::AllFalse(d, hn::Ge(hn::Abs(x), splat(nc::kTurnEnd))))) return y;
+  HWY_ALIGN float lanes[kLanesF];
+  hn::Store(x, d, lanes);
+  for (float& lane : lanes)
+    lane = numerics::sine_turned(lane, kQuarters);
+  return hn::Load(d, lanes);
+}
+
 HWY_INLINE VecF half_power(VecF x) {
   const VecF size = hn::Abs(x);
   const auto infinite = hn::Eq(size, hn::Inf(F32()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Add, Sub, Mul, Div, Mod, Min, Max, Neg and Abs of integers.
+// Add, Sub, Mul, Div, Mod, Min, Max, Neg and Abs of integers, and what works on their bits.
 #include "runtime/kernels/integers.h"
 
 #include <array>
@@ -19,16 +19,28 @@ using kernels::IntegerOp;
 std::optional<IntegerOp> operation_of(const Node& node) {
   if (node.op_type == "Mod")
     return node.attr_int("fmod", 0) != 0 ? IntegerOp::kRemainder : IntegerOp::kMod;
-  constexpr std::array<std::pair<std::string_view, IntegerOp>, 6> kNames = {
+  if (node.op_type == "BitShift")
+    return node.attr_string("direction", "") == "LEFT" ? IntegerOp::kShiftLeft
+                                                       : IntegerOp::kShiftRight;
+  constexpr std::array<std::pair<std::string_view, IntegerOp>, 9> kNames = {
       {{"Add", IntegerOp::kAdd},
        {"Sub", IntegerOp::kSub},
        {"Mul", IntegerOp::kMul},
        {"Div", IntegerOp::kDiv},
        {"Min", IntegerOp::kMin},
-       {"Max", IntegerOp::kMax}}};
+       {"Max", IntegerOp::kMax},
+       {"BitwiseAnd", IntegerOp::kAnd},
+       {"BitwiseOr", IntegerOp::kOr},
+       {"BitwiseXor", IntegerOp::kXor}}};
   for (const auto& [name, op] : kNames)
     if (node.op_type == name) return op;
   return std::nullopt;
+}
+
+/// Whether the bits of the result are the same for signed and unsigned operands.
+bool is_modular(IntegerOp op) {
+  return op == IntegerOp::kAdd || op == IntegerOp::kSub || op == IntegerOp::kMul ||
+         op >= IntegerOp::kAnd;
 }
 
 template <class T>
@@ -60,20 +72,26 @@ Choice prepare_integer_binary(const PrepareContext& c) {
   const auto op = operation_of(c.node);
   if (!op || c.node.inputs.size() != 2) return Choice::refuse("integers: not of two operands");
   const DType type = c.type(0).type;
-  if (type == DType::kInt32) return binary_step<int32_t>(*op);
-  if (type == DType::kInt64) return binary_step<int64_t>(*op);
+  const bool modular = is_modular(*op);
+  if (type == DType::kInt32 || (modular && type == DType::kUint32))
+    return binary_step<int32_t>(*op);
+  if (type == DType::kInt64 || (modular && type == DType::kUint64))
+    return binary_step<int64_t>(*op);
   if (type == DType::kInt8) return binary_step<int8_t>(*op);
   if (type == DType::kUint8) return binary_step<uint8_t>(*op);
   return Choice::refuse("integers: neither i32, i64, i8 nor u8");
 }
 
 Choice prepare_integer_unary(const PrepareContext& c) {
-  const auto op =
-      c.node.op_type == "Neg" ? kernels::IntegerUnary::kNeg : kernels::IntegerUnary::kAbs;
+  using kernels::IntegerUnary;
+  const bool inverts = c.node.op_type == "BitwiseNot";
+  const IntegerUnary op = inverts                   ? IntegerUnary::kNot
+                          : c.node.op_type == "Neg" ? IntegerUnary::kNeg
+                                                    : IntegerUnary::kAbs;
   const DType type = c.type(0).type;
-  if (type == DType::kInt32) return unary_step<int32_t>(op);
-  if (type == DType::kInt64) return unary_step<int64_t>(op);
-  if (type == DType::kInt8) return unary_step<int8_t>(op);
+  if (type == DType::kInt32 || (inverts && type == DType::kUint32)) return unary_step<int32_t>(op);
+  if (type == DType::kInt64 || (inverts && type == DType::kUint64)) return unary_step<int64_t>(op);
+  if (type == DType::kInt8 || (inverts && type == DType::kUint8)) return unary_step<int8_t>(op);
   return Choice::refuse("integers: neither i32, i64 nor i8");
 }
 

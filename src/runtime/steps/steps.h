@@ -11,6 +11,7 @@ PrepareFn prepare_arg_best;
 PrepareFn prepare_attention;
 PrepareFn prepare_average_pool;
 PrepareFn prepare_cast;
+PrepareFn prepare_classify;
 PrepareFn prepare_compare;
 PrepareFn prepare_concat;
 PrepareFn prepare_conv;

@@ -28,7 +28,7 @@ double determinant(double* a, int64_t n) {
     int64_t pivot = c;
     for (int64_t r = c + 1; r < n; ++r)
       if (std::fabs(a[r * n + c]) > std::fabs(a[pivot * n + c])) pivot = r;
-    if (a[pivot * n + c] == 0) return 0;
+    if (a[pivot * n + c] == 0) return det * 0; // not 0 where infinity came before
     if (pivot != c) {
       std::swap_ranges(a + pivot * n, a + pivot * n + n, a + c * n);
       det = -det;

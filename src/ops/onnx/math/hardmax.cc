@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hardmax (opset 1 to 13). 1 at the first largest element along the axis, 0 elsewhere; before opset
+// Hardmax (opset 1 to 13). 1 at the first largest element along the axis (a NaN is), 0
+// elsewhere; before opset
 // 13 over rows of the matrix that the axis cuts.
 #include <algorithm>
 
@@ -10,7 +11,8 @@ namespace octet::onnx::op_Hardmax {
 namespace {
 
 void hardmax_line(std::vector<double>& line) {
-  const auto largest = std::max_element(line.begin(), line.end());
+  auto largest = std::find_if(line.begin(), line.end(), [](double v) { return v != v; });
+  if (largest == line.end()) largest = std::max_element(line.begin(), line.end());
   const auto place = static_cast<size_t>(largest - line.begin());
   std::fill(line.begin(), line.end(), 0.0);
   if (place < line.size()) line[place] = 1;

@@ -4,16 +4,16 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from ..generate import Case, Skipped
-from . import bodies, codes, elements, microsoft, ml, moves, planes, products, recurrent, sums
+from . import attention, bodies, codes, elements, microsoft, ml, moves, planes, products, recurrent, sums
 from .sketch import Sketch, info, session
 
 BODY_MAKERS = {**elements.MAKERS, **moves.MAKERS, **sums.MAKERS, **products.MAKERS, **bodies.MAKERS}
-MAKERS = {**BODY_MAKERS, **planes.MAKERS, **recurrent.MAKERS, **codes.MAKERS, **microsoft.MAKERS, **ml.MAKERS}
+MAKERS = {**BODY_MAKERS, **planes.MAKERS, **recurrent.MAKERS, **codes.MAKERS, **attention.MAKERS, **microsoft.MAKERS, **ml.MAKERS}
 DATA_DEPENDENT = {"If", "Loop", "Scan", "NonZero", "Compress", "Unique", "Range", "ConstantOfShape", "Expand", "Slice", "Reshape", "Tile",
                   "Pad", "Squeeze", "Shape", "OneHot", "TopK", "CenterCropPad", "Resize", "Split"}
 # What ONNX Runtime makes of nothing is open: Expand broadcasts 0 against any size, MatMul of no terms is not written.
 FILLED = {"Expand", "ArgMax", "ArgMin", "LogSoftmax", "Softmax", "Hardmax", "MatMul", "Gemm", "Einsum", "Gather", "GatherElements", "GatherND",
-          "ScatterElements", "ScatterND", "RoiAlign", *sums.REDUCTIONS}
+          "ScatterElements", "ScatterND", "RoiAlign", "QLinearAveragePool", *sums.REDUCTIONS}
 # Whose result ONNX Runtime leaves open where a number is NaN.
 UNORDERED = {"if", "loop", "scan", "reduce", "distribution", "top_k", "arg", "unique", "pool", "global_pool", "unpool", "roi_align", "loss", "resize", "sample", "gather_elements", "gather_nd",
              "normalization", "einsum", "attention",
@@ -105,7 +105,7 @@ def generate(seed):
     s.empty = s.chance(0.06)
     s.opens = "" if s.empty else s.choose("", "", "", "first", "all")
     s.body_makers = BODY_MAKERS
-    makers = {name: maker for name, maker in MAKERS.items() if not s.nonfinite or name not in {*UNORDERED, *codes.MAKERS, *recurrent.MAKERS, *microsoft.MAKERS}}
+    makers = {name: maker for name, maker in MAKERS.items() if not s.nonfinite or name not in {*UNORDERED, *codes.MAKERS, *recurrent.MAKERS, *attention.MAKERS, *microsoft.MAKERS}}
     s.moods = {name: float(random.exponential() ** 2) for name in MAKERS}
     for _ in range(s.choose(1, 1, 2, 3)):
         kind = np.dtype(s.choose(*[np.float32] * 10, np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8, np.bool_, np.uint32))

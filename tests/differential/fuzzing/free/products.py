@@ -144,6 +144,8 @@ def det(s, x):
     array = s.need(x, "f", ranks=(2, 3, 4))
     if array.shape[-1] != array.shape[-2]:
         raise Impossible("square")
+    if s.nonfinite:
+        raise Impossible("0 times infinity depends on the order of elimination")
     return s.play("Det", [x])
 
 
