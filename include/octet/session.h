@@ -31,6 +31,9 @@ struct SessionOptions {
   std::string isa = {};
   bool lower = true;   ///< false: the graph is lowered already
   bool integer = true; ///< false: lowering leaves Q and DQ in place and products float
+  /// Sequences of different lengths lie one behind the other, without padding: for run_packed(), and
+  /// with inputs as it has them for everything else. Session::create says why a model cannot do so.
+  bool packed = false;
   /// Keeps weights that kernels packed a second time, as they are, so that lowered() can be run by
   /// other executors and written to files.
   bool keep_weights = false;
@@ -65,6 +68,13 @@ class SessionContext {
   /// The same into memory of the caller's: one place for each graph output, of just its size.
   /// Errors name the output with both sizes; nothing is written then.
   Status run(std::span<const Tensor> inputs, std::span<const std::span<std::byte>> outputs);
+  /// Of a session that is `packed`: tokens of sequences one behind the other, those of sequence i
+  /// from offsets[i] up to offsets[i + 1], at least one each; offsets begin with 0. `values`: one
+  /// tensor [tokens] for each input of Session::lowered() but the last, which is `offsets`; these are
+  /// the model's inputs without masks. Outputs of tokens are [tokens, ..], others [sequences, ..].
+  /// Each sequence has the bits that it has alone, and in a padded batch with its mask.
+  Result<std::span<const Tensor>> run_packed(std::span<const Tensor> values,
+                                             std::span<const int64_t> offsets);
   /// As Executor::stream. The tensors lie in the context, which the tap may not run.
   Status stream(std::span<const Tensor> inputs, const OutputTap& tap);
   /// Runs so many times, at least once, and gives the mean milliseconds of each node of
@@ -134,7 +144,9 @@ class Session {
   std::shared_ptr<Impl> impl_;
 };
 
-/// The native executor behind the general interface.
+/// The native executor behind the general interface. With SessionOptions::packed it takes padded
+/// batches with their mask as ever, and runs those whose padding comes last without it; outputs of
+/// padding are 0 then.
 Result<std::unique_ptr<Executor>> make_native_executor(const Graph& graph,
                                                        const SessionOptions& options = {});
 

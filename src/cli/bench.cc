@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/bench_lengths.h"
 #include "cli/bench_sizes.h"
 #include "cli/command.h"
 #include "cli/input_files.h"
@@ -43,6 +44,10 @@ class Bench final : public Command {
     add_list_option(app, "--sizes", sizes_,
                     "NAME=8:256 or NAME=8:256:4, for open sizes of the inputs: run at sizes drawn "
                     "at random and say what a new size costs (native)");
+    app.add_option("--lengths", lengths_,
+                   "12,57,128: tokens of the sequences of a batch, or a file with such a line for "
+                   "each batch: run without padding (native)");
+    app.add_flag("--padded", padded_, "with --lengths: the same batches with padding beside it");
     add_input_options(app, files_, archive_);
     add_number_option(app, "--seconds", seconds_, "how long to measure; one run at least", 0, 3600)
         ->capture_default_str();
@@ -52,8 +57,10 @@ class Bench final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    for (const auto& [asked, option] :
-         {std::pair{plan_, "--plan"}, {profile_, "--profile"}, {!sizes_.empty(), "--sizes"}})
+    for (const auto& [asked, option] : {std::pair{plan_, "--plan"},
+                                        {profile_, "--profile"},
+                                        {!sizes_.empty(), "--sizes"},
+                                        {!lengths_.empty(), "--lengths"}})
       if (asked && executor_ != "native")
         return error("{} is of the native executor, --executor is {}; leave one out", option,
                      executor_);
@@ -65,8 +72,14 @@ class Bench final : public Command {
                                                                          : shapes_.empty()
                                                                              ? "the inputs"
                                                                              : "--shape");
+    if (!lengths_.empty() &&
+        (from_files || !shapes_.empty() || !sizes_.empty() || profile_ || plan_))
+      return error("--lengths draws the inputs of each batch; leave out other options of inputs, "
+                   "--plan and --profile");
+    if (padded_ && lengths_.empty()) return error("--padded goes with --lengths; give them too");
     const auto begin = Clock::now();
     const Graph graph = OCTET_TRY(open_model(model_, common));
+    if (!lengths_.empty()) return run_lengths(common, graph);
     Runner runner = OCTET_TRY_WITH(make_runner(graph, common), model_);
     if (!sizes_.empty()) return run_sizes(common, graph, *runner.session);
     const std::vector<Tensor> inputs = OCTET_TRY_WITH(
@@ -103,6 +116,16 @@ class Bench final : public Command {
     if (plan_) print_plan(session);
     const SizeTimes times =
         OCTET_TRY_WITH(time_sizes(session, graph, ranges, seconds_, common.seed), model_);
+    fmt::print("{}", common.json ? json(times) + "\n" : text(times));
+    return Answer::kDone;
+  }
+
+  Result<Answer> run_lengths(const Common& common, const Graph& graph) const {
+    const LengthBatches batches = OCTET_TRY(parse_lengths(lengths_));
+    const LengthTimes times =
+        OCTET_TRY_WITH(time_lengths(graph, batches, padded_ ? Beside::kPadded : Beside::kNothing,
+                                    seconds_, common),
+                       model_);
     fmt::print("{}", common.json ? json(times) + "\n" : text(times));
     return Answer::kDone;
   }
@@ -196,9 +219,9 @@ class Bench final : public Command {
 
   std::string model_, executor_ = "native";
   std::vector<std::string> shapes_, sizes_, files_;
-  std::string archive_;
+  std::string archive_, lengths_;
   double seconds_ = 2;
-  bool plan_ = false, profile_ = false;
+  bool plan_ = false, profile_ = false, padded_ = false;
 };
 
 } // namespace

@@ -15,6 +15,9 @@
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "octet/session.h"
 
 namespace octet::cli {
 namespace {
@@ -35,6 +38,8 @@ class Eval final : public Command {
     add_count_option(app, "--limit", options_.limit, "only the first examples, 0: all");
     add_max_length(app, max_length_);
     app.add_flag("--training-data", training_split_, "the training part of the data set instead");
+    app.add_flag("--padded", padded_,
+                 "texts: run batches with their padding, which otherwise is left out (native)");
     app.add_option("--report", report_, "write the table and charts as an HTML page");
     add_count_option(app, "--latency-runs", options_.latency_runs, "runs of one example, 0: none");
   }
@@ -76,6 +81,20 @@ class Eval final : public Command {
     return out;
   }
 
+  /// Texts run without padding where the model allows it, with the same bits; else stderr says why
+  /// not.
+  Result<std::unique_ptr<Executor>> executor_for(const Graph& graph,
+                                                 const std::string& kind,
+                                                 const std::string& model,
+                                                 const Common& common) const {
+    if (kind != "native" || padded_ || !is_text_spec(corpus_spec(data_)))
+      return make_executor(graph, kind, common);
+    auto packed = make_native_executor(graph, {.threads = common.threads, .packed = true});
+    if (packed.ok() || packed.error().code() != ErrorCode::kUnsupported) return packed;
+    fmt::print(stderr, "{}: runs with padding: {}\n", model, packed.error().text());
+    return make_executor(graph, kind, common);
+  }
+
   /// Every model with every executor.
   template <class One, class Evaluate>
   Result<std::vector<One>> run_all(const std::vector<Graph>& graphs,
@@ -85,7 +104,8 @@ class Eval final : public Command {
     std::vector<One> out;
     for (size_t i = 0; i < graphs.size(); ++i) {
       for (const std::string& kind : executors_) {
-        const auto executor = OCTET_TRY_WITH(make_executor(graphs[i], kind, common), models_[i]);
+        const auto executor =
+            OCTET_TRY_WITH(executor_for(graphs[i], kind, models_[i], common), models_[i]);
         out.push_back(
             OCTET_TRY_WITH(evaluate_one(graphs[i], *executor, *data[i], options_), models_[i]));
         out.back().model = models_[i];
@@ -117,7 +137,7 @@ class Eval final : public Command {
   std::vector<std::string> models_, executors_;
   std::string data_, report_;
   int64_t max_length_ = 0;
-  bool training_split_ = false;
+  bool training_split_ = false, padded_ = false;
   EvalOptions options_;
 };
 

@@ -33,6 +33,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "Softmax", prepare_softmax},
     {kNative, "Attention", prepare_attention},
     {kNative, "QAttention", prepare_attention},
+    {kNative, "Positions", prepare_positions},
     {kNative, "LayerNormalization", prepare_layer_norm},
     {kNative, "GroupNormalization", prepare_group_norm},
     {kNative, "LSTM", prepare_recur},

@@ -16,7 +16,10 @@
 #include "core/pages.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
+#include "ops/native/segments.h"
 #include "passes/lower/lower.h"
+#include "passes/pack/pack_sequences.h"
+#include "runtime/packed_executor.h"
 #include "runtime/plan.h"
 #include "runtime/slot.h"
 #include "runtime/workers.h"
@@ -65,6 +68,7 @@ struct Session::Impl {
   std::shared_ptr<const runtime::PreparedGraph> prepared;
   std::unique_ptr<runtime::Workers> workers;
   Isa isa = Isa::kScalar;
+  bool packed = false; ///< the last input are the offsets of sequences
   /// Contexts of the session's own that nobody runs at the moment. They point back at it.
   std::mutex idle_mutex;
   std::vector<SessionContext> idle;
@@ -78,6 +82,7 @@ struct SessionContext::Impl {
   std::vector<std::shared_ptr<Buffer>> aligned;
   /// The workers have the scratch memory that the plans need.
   bool settled = false;
+  std::vector<Tensor> packed_inputs; ///< of a packed run
 
   /// For inputs or shapes, which the graph has as many of.
   template <class T>
@@ -135,6 +140,24 @@ struct SessionContext::Impl {
     return outputs;
   }
 
+  Result<std::span<const Tensor>> run_packed(std::span<const Tensor> values,
+                                             std::span<const int64_t> offsets) {
+    const Graph& g = session->prepared->graph;
+    if (!session->packed)
+      return error("the session takes padded batches; create it with SessionOptions::packed");
+    if (values.size() + 1 != g.inputs().size())
+      return error("a packed run takes {} inputs and offsets but got {}", g.inputs().size() - 1,
+                   values.size());
+    OCTET_TRY(native::check_offsets(offsets, offsets.empty() ? 0 : offsets.back()));
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i].rank() != 1 || values[i].dim(0) != offsets.back())
+        return error("input \"{}\": {} tokens are offset but got {}{}", g.value(g.inputs()[i]).name,
+                     offsets.back(), name(values[i].type()), to_string(values[i].shape()));
+    packed_inputs.assign(values.begin(), values.end());
+    packed_inputs.push_back(Tensor::of<int64_t>({std::ssize(offsets)}, offsets));
+    return run(packed_inputs);
+  }
+
   Result<std::vector<double>> profile(std::span<const Tensor> given, int runs) {
     const runtime::PreparedGraph& prepared = *session->prepared;
     std::vector<double> ms(prepared.planned.size(), 0.0);
@@ -190,6 +213,11 @@ Result<std::span<const Tensor>> SessionContext::run(std::span<const Tensor> inpu
   return guarded(kUseSmallerBatch, [&] { return impl_->run(inputs); });
 }
 
+Result<std::span<const Tensor>> SessionContext::run_packed(std::span<const Tensor> values,
+                                                           std::span<const int64_t> offsets) {
+  return guarded(kUseSmallerBatch, [&] { return impl_->run_packed(values, offsets); });
+}
+
 Status SessionContext::stream(std::span<const Tensor> inputs, const OutputTap& tap) {
   return guarded(kUseSmallerBatch, [&] { return impl_->stream(inputs, tap); });
 }
@@ -239,9 +267,12 @@ Result<Session> Session::prepare(const Graph& graph, const SessionOptions& optio
   Graph ready = graph;
   forget_declared_shapes(ready);
   if (options.lower) {
+    if (options.packed) OCTET_TRY(name_sequence_axes(ready));
     OCTET_TRY(simplify(ready));
     ready = OCTET_TRY(lower(ready, {.integer = options.integer})).graph;
+    if (options.packed) ready = OCTET_TRY(pack_sequences(ready));
   }
+  impl->packed = options.packed;
   impl->prepared = OCTET_TRY(runtime::prepare_graph(
       std::move(ready), {.isa = impl->isa, .keep_weights = options.keep_weights}));
   give_back_freed_memory(); // what lowering made and packing released
@@ -325,6 +356,7 @@ class NativeExecutor final : public Executor {
 
 Result<std::unique_ptr<Executor>> make_native_executor(const Graph& graph,
                                                        const SessionOptions& options) {
+  if (options.packed) return runtime::make_packed_executor(graph, options);
   return std::unique_ptr<Executor>(
       std::make_unique<NativeExecutor>(OCTET_TRY(Session::create(graph, options))));
 }

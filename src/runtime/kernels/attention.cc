@@ -214,6 +214,23 @@ void softmax_rows_plain(const float* x, int64_t rows, int64_t length, float* y) 
   softmax(x, rows, length, y, Isa::kScalar, serial);
 }
 
+/// Of an element of y.
+int64_t y_bytes(const AttentionArgs& args) {
+  const bool codes = args.context_on_codes &&
+                     (args.epilogue.type == YType::kInt8 || args.epilogue.type == YType::kUint8);
+  return codes ? 1 : 4;
+}
+
+/// Of what shared_bytes() counts.
+void fill_shared(const AttentionArgs& args, std::byte* shared) {
+  size_t own = 0;
+  if (args.scores_on_codes) {
+    CodeProduct::fill_shared(args.depth, shared);
+    own = CodeProduct::shared_bytes(args.depth);
+  }
+  if (args.context_on_codes) CodeProduct::fill_shared(args.keys, shared + own);
+}
+
 /// Rows of one item.
 class Chunk {
  public:
@@ -230,11 +247,18 @@ class Chunk {
     const int64_t buffers_at = areas.add(program_.bytes());
     const int64_t k_at = areas.add(args_.scores_on_codes ? 0 : float_scores_.bytes());
     const int64_t v_at = areas.add(args_.context_on_codes ? 0 : float_context_.bytes());
+    const int64_t shared_at =
+        areas.add(args_.shared == nullptr ? static_cast<int64_t>(shared_bytes(args_)) : 0);
     if (args_.scores_on_codes) code_scores_.add_areas(areas);
     if (args_.context_on_codes) code_context_.add_areas(areas);
     std::byte* scratch = chunk_scratch(Scratch::kTile, static_cast<size_t>(areas.total()));
     scores_ = reinterpret_cast<float*>(scratch + scores_at);
     auto* buffers = reinterpret_cast<float*>(scratch + buffers_at);
+    shared_ = args_.shared;
+    if (shared_ == nullptr) {
+      fill_shared(args_, scratch + shared_at);
+      shared_ = scratch + shared_at;
+    }
     pack_keys(item, scratch, reinterpret_cast<float*>(scratch + k_at));
     pack_values(item, scratch, reinterpret_cast<float*>(scratch + v_at));
     const auto softmax_rows = for_isa<softmax_rows_plain, Isa::kAvx2, softmax_rows_avx2,
@@ -253,7 +277,7 @@ class Chunk {
     const AttentionOperand& k = args_.k;
     if (args_.scores_on_codes) {
       const auto* codes = place<uint8_t>(k, item, 0);
-      code_scores_.pack({codes, k.inner_stride, k.row_stride}, args_.shared, scratch);
+      code_scores_.pack({codes, k.inner_stride, k.row_stride}, shared_, scratch);
     } else {
       float_scores_.pack(place<float>(k, item, 0), k.inner_stride, k.row_stride, to);
     }
@@ -264,7 +288,7 @@ class Chunk {
     if (args_.context_on_codes) {
       const size_t own = args_.scores_on_codes ? CodeProduct::shared_bytes(args_.depth) : 0;
       const auto* codes = place<uint8_t>(v, item, 0);
-      code_context_.pack({codes, v.row_stride, 1}, args_.shared + own, scratch);
+      code_context_.pack({codes, v.row_stride, 1}, shared_ + own, scratch);
     } else {
       float_context_.pack(place<float>(v, item, 0), v.row_stride, 1, to);
     }
@@ -284,10 +308,8 @@ class Chunk {
   }
 
   void make_context(int64_t item, Range rows) const {
-    const bool bytes = args_.context_on_codes && (args_.epilogue.type == YType::kInt8 ||
-                                                  args_.epilogue.type == YType::kUint8);
     std::byte* y = static_cast<std::byte*>(args_.y) +
-                   (args_.y_offsets[item] + rows.begin * args_.y_stride) * (bytes ? 1 : 4);
+                   (args_.y_offsets[item] + rows.begin * args_.y_stride) * y_bytes(args_);
     if (!args_.context_on_codes) {
       float_context_.run(scores_, args_.keys, rows.count(), reinterpret_cast<float*>(y),
                          args_.y_stride);
@@ -323,7 +345,34 @@ class Chunk {
   FloatPart float_context_;
   CodePart code_context_;
   float* scores_ = nullptr;
+  const std::byte* shared_ = nullptr;
 };
+
+/// Blocks of `rows`, about so many.
+Blocks cut_rows(int64_t rows, int64_t wanted) {
+  return {rows, round_up(Blocks(rows, wanted).count, kRowBlocks[0])};
+}
+
+double score_ns(const AttentionArgs& args) {
+  return static_cast<double>(args.depth + args.width) / kProductsPerNs + kScoreNs;
+}
+
+/// One segment alone.
+AttentionArgs segment_of(const AttentionArgs& args, Range rows) {
+  AttentionArgs out = args;
+  const auto move = [&](AttentionOperand& x, bool codes) {
+    x.data = static_cast<const std::byte*>(x.data) +
+             rows.begin * x.row_stride * (codes ? 1 : int64_t{sizeof(float)});
+  };
+  move(out.q, args.scores_on_codes);
+  move(out.k, args.scores_on_codes);
+  move(out.v, args.context_on_codes);
+  out.y = static_cast<std::byte*>(args.y) + rows.begin * args.y_stride * y_bytes(args);
+  out.queries = rows.count();
+  out.keys = rows.count();
+  out.shared = nullptr;
+  return out;
+}
 
 } // namespace
 
@@ -334,20 +383,43 @@ size_t shared_bytes(const AttentionArgs& args) {
 
 void attention(const AttentionArgs& args, ParallelFor& parallel) {
   if (args.items <= 0 || args.queries <= 0 || args.width <= 0) return;
-  size_t own = 0;
-  if (args.scores_on_codes) {
-    CodeProduct::fill_shared(args.depth, args.shared);
-    own = CodeProduct::shared_bytes(args.depth);
-  }
-  if (args.context_on_codes) CodeProduct::fill_shared(args.keys, args.shared + own);
-  const int64_t wanted = (kPartsWanted + args.items - 1) / args.items;
-  const Blocks parts(args.queries, round_up(Blocks(args.queries, wanted).count, kRowBlocks[0]));
-  const double ns = static_cast<double>(parts.longest() * args.keys) *
-                    (static_cast<double>(args.depth + args.width) / kProductsPerNs + kScoreNs);
+  fill_shared(args, args.shared);
+  const int64_t wanted = Blocks(kPartsWanted, args.items).count;
+  const Blocks parts = cut_rows(args.queries, wanted);
+  const double ns = static_cast<double>(parts.longest() * args.keys) * score_ns(args);
   parallel.run(args.items * parts.count, grain_for(ns), [&](int64_t begin, int64_t end) {
     Chunk chunk(args, parts.longest());
     for (int64_t i = begin; i < end; ++i) {
       chunk.run(i / parts.count, parts[i % parts.count]);
+    }
+  });
+}
+
+void segment_attention(const AttentionArgs& args,
+                       std::span<const int64_t> offsets,
+                       ParallelFor& parallel) {
+  const int64_t segments = std::ssize(offsets) - 1;
+  if (args.items <= 0 || segments <= 0 || args.width <= 0) return;
+  const auto rows_of = [&](int64_t segment) {
+    const auto at = static_cast<size_t>(segment);
+    return Range{offsets[at], offsets[at + 1]};
+  };
+  const int64_t wanted = Blocks(kPartsWanted, args.items * segments).count;
+  double scores = 0.0;
+  for (int64_t s = 0; s < segments; ++s) {
+    const auto rows = static_cast<double>(rows_of(s).count());
+    scores += rows * rows;
+  }
+  const double ns = score_ns(args) * scores / static_cast<double>(segments * wanted);
+  parallel.run(segments * args.items * wanted, grain_for(ns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Range rows = rows_of(i / (args.items * wanted));
+      if (rows.count() <= 0) continue;
+      const AttentionArgs own = segment_of(args, rows);
+      const Blocks parts = cut_rows(own.queries, wanted);
+      if (i % wanted >= parts.count) continue;
+      Chunk chunk(own, parts.longest());
+      chunk.run(i / wanted % args.items, parts[i % wanted]);
     }
   });
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "core/cpu.h"
 #include "core/numerics/program.h"
@@ -59,12 +60,19 @@ struct AttentionArgs {
   const int64_t* y_offsets = nullptr;
   int64_t y_stride = 0; ///< elements between rows
   Isa isa = Isa::kScalar;
-  std::byte* shared = nullptr; ///< shared_bytes() aligned to 64
+  std::byte* shared = nullptr; ///< shared_bytes() aligned to 64; null: chunks make it themselves
 };
 
 /// Memory that the threads share; `args` need no addresses of data.
 size_t shared_bytes(const AttentionArgs& args);
 
 void attention(const AttentionArgs& args, ParallelFor& parallel);
+
+/// The same of each segment by itself: rows [offsets[s], offsets[s + 1]) of q, k, v and y, which
+/// have as many; operands of the program have strides of 0. `offsets` ascend from 0 to args.keys.
+/// Takes no shared memory.
+void segment_attention(const AttentionArgs& args,
+                       std::span<const int64_t> offsets,
+                       ParallelFor& parallel);
 
 } // namespace octet::kernels

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// octet.native Attention and QAttention: where each head of each operand lies.
+// octet.native Attention and QAttention: where each head of each operand lies, of all rows or of
+// segments of them.
 #include "runtime/kernels/attention.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include "core/format.h"
 #include "core/threads.h"
 #include "ops/native/attention.h"
+#include "ops/native/segments.h"
 #include "ops/shared/elementwise.h"
 #include "ops/shared/movement.h"
 #include "runtime/steps/call.h"
@@ -65,11 +67,64 @@ struct Operands {
   numerics::Program program;
 };
 
-Result<std::unique_ptr<Step>> bind(kernels::AttentionArgs args,
-                                   const std::vector<std::vector<int64_t>>& perms,
-                                   const std::optional<numerics::Program>& program,
-                                   std::span<const Operand> in,
-                                   std::span<const Operand> out) {
+Status check_sums(const kernels::AttentionArgs& args, int64_t keys) {
+  if ((args.scores_on_codes && args.depth > kernels::kMaxAttentionSum) ||
+      (args.context_on_codes && keys > kernels::kMaxAttentionSum))
+    return error(ErrorCode::kUnsupported,
+                 "attention sums over {} and {} products of codes, the limit is {}; keep it in "
+                 "float",
+                 args.depth, keys, kernels::kMaxAttentionSum);
+  return ok_status();
+}
+
+/// What `args` of one run look at.
+struct Bound {
+  kernels::AttentionArgs args;
+  std::shared_ptr<const Operands> kept;
+  int32_t y = -1;
+
+  kernels::AttentionArgs now(Slots slots) const {
+    kernels::AttentionArgs out = args;
+    const auto data = [&](size_t i) { return at<const void>(slots, kept->ids[i]); };
+    out.q.data = data(0);
+    out.k.data = data(1);
+    out.v.data = data(2);
+    for (size_t i = native::kAttentionOperands; i < kept->ids.size(); ++i)
+      out.inputs[i - native::kAttentionOperands].data = data(i);
+    out.y = at<void>(slots, y);
+    return out;
+  }
+};
+
+/// Rows attend within segments, which the run tells.
+class SegmentStep final : public Step {
+ public:
+  SegmentStep(Bound bound, const Operand& offsets)
+      : bound_(std::move(bound)), id_(offsets.id), count_(offsets.count()) {}
+
+  Result<StepEnd> run(Slots slots, std::byte* /*shared*/, ParallelFor& parallel) const override {
+    const auto offsets = std::span(at<const int64_t>(slots, id_), static_cast<size_t>(count_));
+    OCTET_TRY(native::check_offsets(offsets, bound_.args.keys));
+    int64_t longest = 0;
+    for (size_t i = 1; i < offsets.size(); ++i)
+      longest = std::max(longest, offsets[i] - offsets[i - 1]);
+    OCTET_TRY(check_sums(bound_.args, longest));
+    kernels::segment_attention(bound_.now(slots), offsets, parallel);
+    return StepEnd::kDone;
+  }
+
+ private:
+  Bound bound_;
+  int32_t id_;
+  int64_t count_;
+};
+
+/// `in`: without the offsets of segments.
+Result<Bound> bind_rows(kernels::AttentionArgs args,
+                        const std::vector<std::vector<int64_t>>& perms,
+                        const std::optional<numerics::Program>& program,
+                        std::span<const Operand> in,
+                        std::span<const Operand> out) {
   auto kept = std::make_shared<Operands>();
   std::vector<View> views;
   for (size_t i = 0; i < in.size(); ++i) {
@@ -93,12 +148,6 @@ Result<std::unique_ptr<Step>> bind(kernels::AttentionArgs args,
   args.width = y.shape.back();
   args.depth = views[0].shape.back();
   args.keys = *(views[2].shape.end() - 2);
-  if ((args.scores_on_codes && args.depth > kernels::kMaxAttentionSum) ||
-      (args.context_on_codes && args.keys > kernels::kMaxAttentionSum))
-    return error(ErrorCode::kUnsupported,
-                 "attention sums over {} and {} products of codes, the limit is {}; keep it in "
-                 "float",
-                 args.depth, args.keys, kernels::kMaxAttentionSum);
   args.q = operand(0);
   args.k = operand(1);
   args.v = operand(2);
@@ -110,20 +159,24 @@ Result<std::unique_ptr<Step>> bind(kernels::AttentionArgs args,
     kept->program = *program;
     args.program = &kept->program;
   }
-  const auto run = [args, kept, y = out[0].id](Slots slots, std::byte* shared,
-                                               ParallelFor& parallel) {
-    kernels::AttentionArgs now = args;
-    const auto data = [&](size_t i) { return at<const void>(slots, kept->ids[i]); };
-    now.q.data = data(0);
-    now.k.data = data(1);
-    now.v.data = data(2);
-    for (size_t i = native::kAttentionOperands; i < kept->ids.size(); ++i)
-      now.inputs[i - native::kAttentionOperands].data = data(i);
-    now.y = at<void>(slots, y);
+  return Bound{args, std::move(kept), out[0].id};
+}
+
+Result<std::unique_ptr<Step>> bind(const kernels::AttentionArgs& args,
+                                   const std::vector<std::vector<int64_t>>& perms,
+                                   const std::optional<numerics::Program>& program,
+                                   std::span<const Operand> in,
+                                   std::span<const Operand> out) {
+  Bound bound = OCTET_TRY(bind_rows(args, perms, program, in, out));
+  OCTET_TRY(check_sums(bound.args, bound.args.keys));
+  const size_t shared_bytes = kernels::shared_bytes(bound.args);
+  const auto run = [bound = std::move(bound)](Slots slots, std::byte* shared,
+                                              ParallelFor& parallel) {
+    kernels::AttentionArgs now = bound.now(slots);
     now.shared = shared;
     kernels::attention(now, parallel);
   };
-  return call_step(kernels::shared_bytes(args), run);
+  return call_step(shared_bytes, run);
 }
 
 bool below_zero(DType type) {
@@ -162,9 +215,13 @@ Choice prepare_attention(const PrepareContext& c) {
   args.context = {args.p.is_signed, args.p.zero_point, below_zero(c.type(2).type),
                   zero("v_zero_point"), node.attr_float("multiplier", 1.0F)};
   args.epilogue = epilogue_of(c);
-  auto bound = [args, perms = std::move(perms), program = std::move(*program)](
-                   std::span<const Operand> in, std::span<const Operand> out) {
-    return bind(args, perms, program, in, out);
+  const bool in_segments = native::attends_in_segments(node);
+  auto bound = [args, perms = std::move(perms), program = std::move(*program),
+                in_segments](std::span<const Operand> in,
+                             std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {
+    if (!in_segments) return bind(args, perms, program, in, out);
+    Bound rows = OCTET_TRY(bind_rows(args, perms, program, in.first(in.size() - 1), out));
+    return std::unique_ptr<Step>(std::make_unique<SegmentStep>(std::move(rows), in.back()));
   };
   return {bind_with(std::move(bound)), fmt::format("attention {}", isa_name(c.isa)), {}};
 }

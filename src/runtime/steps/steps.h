@@ -37,6 +37,7 @@ PrepareFn prepare_max_pool;
 PrepareFn prepare_not;
 PrepareFn prepare_one_hot;
 PrepareFn prepare_pad;
+PrepareFn prepare_positions;
 PrepareFn prepare_pow;
 PrepareFn prepare_qaverage_pool;
 PrepareFn prepare_qconv;
