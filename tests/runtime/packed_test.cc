@@ -229,8 +229,9 @@ TEST(Packed, SaysWhatIsNoPadding) {
     return message.find(part) != std::string::npos ? testing::AssertionSuccess()
                                                    : testing::AssertionFailure() << message;
   };
-  EXPECT_TRUE(has(reason("a = Sub(one, mask)\nb = Mul(a, far)\nm = Unsqueeze(b, axes)\n"),
-                  "makes -10000 of a score of 0, and nothing is known"));
+  EXPECT_TRUE(
+      has(reason("a = Sub(one, mask)\nb = Mul(a, far)\nm = Unsqueeze(b, axes)\n"),
+          "nothing is known of how large its scores are (a masked score of 0 becomes -10000)"));
   EXPECT_TRUE(has(reason("a = Sub(one, mask)\nb = Mul(a, little)\nm = Unsqueeze(b, axes)\n"),
                   "is padding alone"));
   EXPECT_TRUE(has(reason("b = Neg(mask)\nm = Unsqueeze(b, last)\n"), "is padding alone"));

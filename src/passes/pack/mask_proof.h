@@ -8,8 +8,6 @@
 
 #include "core/numerics/program.h"
 
-#include "octet/graph.h"
-
 namespace octet::packing {
 
 /// Numbers from lo to hi; infinities count, NaN is none of them.
@@ -20,10 +18,5 @@ struct Interval {
 /// What a program gives for operands within those intervals; nullopt where that is not known.
 std::optional<Interval> program_bounds(const numerics::Program& program,
                                        std::span<const Interval> operands);
-
-/// A number that no score q k^T of a lowered Attention or QAttention exceeds in magnitude: of codes
-/// from their types, of floats that are products of a normalization from the weights. Nullopt:
-/// nothing is known.
-std::optional<double> score_bound(const Graph& graph, const Node& attention);
 
 } // namespace octet::packing

@@ -7,8 +7,8 @@
 #include "core/numerics/math.h"
 #include "graph/label.h"
 #include "ops/native/attention.h"
-#include "passes/pack/mask_proof.h"
 #include "passes/pack/packer.h"
+#include "passes/pack/score_bound.h"
 #include "passes/reshape_target.h"
 
 namespace octet::packing {
@@ -156,38 +156,45 @@ Status Packer::set_perms(const Node& node, Node& made) const {
   return ok_status();
 }
 
+/// What the program makes of scores up to `score` in magnitude, masked or not.
+std::optional<Interval>
+Packer::score_range(const Node& node, const Program& program, Where where, double score) const {
+  std::vector<Interval> operands = {{-score, score}};
+  for (size_t i = kOperands; i < node.inputs.size(); ++i) {
+    const Form& from = form(node.inputs[i]);
+    const Tensor* constant = from.is(Kind::kMask)
+                                 ? (where == Where::kToken ? &from.real : &from.padding)
+                                 : in_.constant(node.inputs[i]);
+    const auto known = constant != nullptr ? bounds_of(*constant) : std::nullopt;
+    if (!known) return std::nullopt;
+    operands.push_back(*known);
+  }
+  return program_bounds(program, operands);
+}
+
 /// Softmax gives what is masked the probability of +0, and then trailing keys change no bit.
 Status Packer::check_masked(const Node& node, const Program& program) const {
-  const auto bound = score_bound(in_, node);
-  const double largest = bound.value_or(kLargestScore);
-  const auto result = [&](Where where, double score) -> std::optional<Interval> {
-    std::vector<Interval> operands = {{-score, score}};
-    for (size_t i = kOperands; i < node.inputs.size(); ++i) {
-      const Form& from = form(node.inputs[i]);
-      const Tensor* constant = from.is(Kind::kMask)
-                                   ? (where == Where::kToken ? &from.real : &from.padding)
-                                   : in_.constant(node.inputs[i]);
-      const auto known = constant != nullptr ? bounds_of(*constant) : std::nullopt;
-      if (!known) return std::nullopt;
-      operands.push_back(*known);
+  std::string why = "what becomes of masked scores is not known";
+  std::optional<double> bound = kLargestScore;
+  for (const auto effort :
+       {std::optional<Effort>(), std::optional(Effort::kQuick), std::optional(Effort::kFull)}) {
+    if (effort) bound = score_bound(in_, node, *effort);
+    if (!bound) {
+      why = "nothing is known of how large its scores are";
+      break;
     }
-    return program_bounds(program, operands);
-  };
-  const auto masked = result(Where::kPadding, largest), seen = result(Where::kToken, largest);
-  if (!masked || !seen)
-    return refuse(node, "what becomes of masked scores ({}) is not known",
-                  numerics::program_text(program));
-  if (masked->hi - seen->lo <= static_cast<double>(numerics::coefficients::kExpLow))
-    return ok_status();
-  if (const auto none = result(Where::kPadding, 0); !bound && none)
-    return refuse(node,
-                  "its mask makes {:g} of a score of 0, and nothing is known of how large scores "
-                  "are; a mask of {:g} is padding alone",
-                  none->hi, std::numeric_limits<float>::lowest());
-  return refuse(node,
-                "a masked score may be {:g} where others are {:g}, and so count; a mask of {:g} is "
-                "padding alone",
-                masked->hi, seen->lo, std::numeric_limits<float>::lowest());
+    const auto masked = score_range(node, program, Where::kPadding, *bound),
+               seen = score_range(node, program, Where::kToken, *bound);
+    if (!masked || !seen) break;
+    if (masked->hi - seen->lo <= static_cast<double>(numerics::coefficients::kExpLow))
+      return ok_status();
+    why = fmt::format("masked scores may be {:g} where others are {:g}, and so count", masked->hi,
+                      seen->lo);
+  }
+  const auto of_none = score_range(node, program, Where::kPadding, 0);
+  return refuse(node, "{} (a masked score of 0 becomes {:g}); a mask of {:g} is padding alone", why,
+                of_none ? of_none->hi : std::numeric_limits<double>::quiet_NaN(),
+                std::numeric_limits<float>::lowest());
 }
 
 /// The program and its operands, masks as what they are where tokens are.

@@ -11,6 +11,7 @@
 #include "core/numerics/program.h"
 #include "graph/label.h"
 #include "ops/infer.h"
+#include "passes/pack/mask_proof.h"
 
 namespace octet::packing {
 
@@ -105,6 +106,8 @@ class Packer {
   Result<bool> pack_sliced_table(const Node& node);
   Status set_perms(const Node& node, Node& made) const;
   Status add_program(const Node& node, Node& made);
+  std::optional<Interval>
+  score_range(const Node& node, const numerics::Program& program, Where where, double score) const;
   Status check_masked(const Node& node, const numerics::Program& program) const;
 
   /// Puts `made` in the place of `node`; `form_of` says what its outputs are.
