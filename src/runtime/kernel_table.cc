@@ -34,6 +34,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "Attention", prepare_attention},
     {kNative, "QAttention", prepare_attention},
     {kNative, "Positions", prepare_positions},
+    {kNative, "SegmentSum", prepare_segment_sum},
     {kNative, "LayerNormalization", prepare_layer_norm},
     {kNative, "GroupNormalization", prepare_group_norm},
     {kNative, "LSTM", prepare_recur},

@@ -25,7 +25,7 @@ class PackedBatch {
     for (const int64_t length : lengths_)
       offsets_.push_back(offsets_.back() + length);
     const auto batch = static_cast<int64_t>(lengths_.size());
-    length_ = lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
+    length_ = lengths_.empty() ? 1 : *std::max_element(lengths_.begin(), lengths_.end());
     for (const ValueId id : model.inputs()) {
       const Value& v = model.value(id);
       const bool mask = v.name.find("mask") != std::string::npos;

@@ -36,7 +36,10 @@ void expect_same(const std::vector<Tensor>& padded,
     const Tensor want = packed[k].dim(0) == batch.tokens() && padded[k].rank() > packed[k].rank()
                             ? batch.packed(padded[k])
                             : padded[k];
-    EXPECT_TRUE(packed[k].identical(want)) << where << ", output " << k;
+    EXPECT_TRUE(packed[k].identical(want))
+        << where << ", output " << k << ": " << to_string(packed[k].shape()) << ", padded "
+        << to_string(padded[k].shape()) << ", first "
+        << (want.count() > 0 && packed[k].count() > 0 ? packed[k].at(0) - want.at(0) : 0);
   }
 }
 
@@ -193,9 +196,11 @@ TEST(Packed, RefusesOffsetsThatAreNone) {
   EXPECT_FALSE(padded->context().run_packed(tokens, std::vector<int64_t>{0, 4}).ok());
 }
 
-/// One layer of attention of a text form, with `mask` made of the input of that name.
-std::string reason(const std::string& mask, const std::string& behind = {}) {
-  const std::string text = R"(graph g opset(""=17)
+const std::string kWide = "a = Sub(one, mask)\nb = Mul(a, lowest)\nm = Unsqueeze(b, axes)\n";
+
+/// One layer of attention, its mask m made of the input of that name, and what follows its result y.
+Result<Graph> one_layer(const std::string& mask, const std::string& behind) {
+  return parse_graph(R"(graph g opset(""=17)
 input ids: i64[N, S]
 input mask: f32[N, S]
 const table: f32[5, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2]
@@ -204,24 +209,89 @@ const far: f32[] = [-10000]
 const lowest: f32[] = [-3.4028235e38]
 const little: f32[] = [-50]
 const zero: i64[] = [0]
+const step: i64[] = [1]
 const first: i64[1] = [0]
 const last: i64[1] = [1]
 const axes: i64[1] = [1]
+const behind: i64[1] = [2]
+const nil: f32[] = [0]
 x = Gather(table, ids) "words"
 t = Transpose(x) {perm=[0, 2, 1]}
 scores = MatMul(x, t) "scores"
-)" + mask + R"(
-s = Add(scores, m) "add"
+)" + mask + (mask.find("s = ") == std::string::npos ? "s = Add(scores, m)" : "") +
+                     R"(
 p = Softmax(s) {axis=-1} "softmax"
 y = MatMul(p, x) "context"
-)" + (behind.empty() ? "output y: f32[N, S, 4]\n" : behind);
-  auto graph = parse_graph(text);
+)" + (behind.empty() ? "output y: f32[N, S, 4]\n" : behind));
+}
+
+/// Why it cannot be packed.
+std::string reason(const std::string& mask, const std::string& behind = {}) {
+  const auto graph = one_layer(mask, behind);
   if (!graph.ok()) return "text: " + graph.error().text();
   auto session = Session::create(*graph, {.packed = true});
   return session.ok() ? "none" : session.error().text();
 }
 
-const std::string kWide = "a = Sub(one, mask)\nb = Mul(a, lowest)\nm = Unsqueeze(b, axes)\n";
+/// The mean of what a mask leaves, as sentence encoders have it.
+TEST(Packed, MaskedMeansHaveTheBitsOfPaddedBatches) {
+  for (const char* keep : {"0", "1"})
+    for (const bool expanded : {false, true}) {
+      const std::string k = keep;
+      const auto graph = one_layer(
+          kWide,
+          "w = Unsqueeze(mask, behind)\n" +
+              std::string(expanded ? "sh = Shape(y)\ne = Expand(w, sh)\n" : "e = Identity(w)\n") +
+              "v = Mul(y, e)\ntotal = ReduceSum(v, axes) {keepdims=" + k +
+              "}\ncount = ReduceSum(e, axes) {keepdims=" + k +
+              "}\nleast = Max(count, one)\nz = Div(total, least)\noutput z: f32[*]\n");
+      ASSERT_TRUE(graph.ok()) << graph.error().text();
+      check_bits(*graph, 5);
+    }
+}
+
+/// As exporters write masks: expanded to queries, filled in, chosen by a condition.
+TEST(Packed, MasksOfAnyFormHaveTheBitsOfPaddedBatches) {
+  const std::string whole = "sh = Shape(ids)\nlen = Slice(sh, last, behind, first)\n"
+                            "to = Concat(sh, len) {axis=0}\nw = Unsqueeze(mask, axes)\n";
+  for (const std::string& mask : std::vector<std::string>{
+           whole +
+               "e = Expand(w, to)\ni = Sub(one, e)\nc = Cast(i) {to=9}\nm = Where(c, lowest, i)\n",
+           whole + "c = Equal(w, nil)\ne = Expand(c, to)\ns = Where(e, lowest, scores)\n",
+           whole + "c = Greater(w, nil)\nn = Not(c)\nd = Not(n)\nm = Where(d, nil, lowest)\n",
+           "r = Mul(mask, lowest)\nd = Sub(r, lowest)\nm = Unsqueeze(d, axes)\nh = Neg(m)\n"
+           "k = Add(scores, h)\ns = Mul(k, one)\n"}) {
+    SCOPED_TRACE(mask);
+    const auto graph = one_layer(mask, {});
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    check_bits(*graph, 5);
+  }
+}
+
+TEST(Packed, MovesBehindTheTokensHaveTheBitsOfPaddedBatches) {
+  for (const char* behind :
+       {"u = Slice(y, first, last, axes)\nz = Relu(u)\noutput z: f32[*]\n",
+        "u = Slice(y, first, last, behind)\nz = Neg(u)\noutput z: f32[*]\n",
+        "u, v = Split(y) {axis=2, num_outputs=2}\nw = Concat(v, u) {axis=-1}\nz = Neg(w)\n"
+        "output z: f32[*]\n",
+        "u = ReduceSum(y, behind) {keepdims=0}\nz = Neg(u)\noutput z: f32[*]\n",
+        "u = ReduceMax(y) {axes=[2]}\nz = Mul(u, y)\noutput z: f32[*]\n",
+        // Positions that count the tokens other than 0, as RoBERTa's do.
+        "k = Equal(ids, zero)\nl = Not(k)\nc = Cast(l) {to=7}\nr = CumSum(c, step)\n"
+        "q = Mul(r, c)\nf = Cast(q) {to=1}\ng = Unsqueeze(f, behind)\nz = Mul(y, g)\n"
+        "output z: f32[*]\n",
+        "r = CumSum(ids, step) {exclusive=1}\nf = Cast(r) {to=1}\ng = Unsqueeze(f, behind)\n"
+        "z = Mul(y, g)\noutput z: f32[*]\n",
+        "u = Gather(y, first) {axis=1}\nz = Neg(u)\noutput z: f32[*]\n",
+        "u = Gather(y, zero) {axis=2}\nz = Neg(u)\noutput z: f32[*]\n",
+        "u = Softmax(y) {axis=2}\nz = Neg(u)\noutput z: f32[*]\n"}) {
+    SCOPED_TRACE(behind);
+    auto graph = one_layer(kWide, behind);
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    graph->opsets[""] = std::string(behind).find("num_outputs") != std::string::npos ? 18 : 17;
+    check_bits(*graph, 5);
+  }
+}
 
 TEST(Packed, SaysWhatIsNoPadding) {
   EXPECT_EQ(reason(kWide), "none");
@@ -253,6 +323,8 @@ TEST(Packed, NamesTheNodeThatMixes) {
   EXPECT_EQ(behind("z = Mul(y, one)"), "none");
   EXPECT_TRUE(names("z = Gather(y, last) {axis=1} \"second\"", "second", "first token"));
   EXPECT_TRUE(names("z = ReduceMean(y) {axes=[1]} \"mean\"", "mean"));
+  EXPECT_TRUE(names("z = ReduceSum(y, axes) \"sum\"", "sum", "over padding"));
+  EXPECT_TRUE(names("v = Mul(y, mask)\nz = ReduceSum(v, axes) \"sum\"", "Mul", "each token"));
   EXPECT_TRUE(names("z = Transpose(y) {perm=[1, 0, 2]} \"turn\"", "", "axes of batch"));
   EXPECT_TRUE(names("z = Softmax(y) {axis=1} \"over\"", "over"));
   EXPECT_TRUE(names("z = CumSum(y, last) \"running\"", "running"));

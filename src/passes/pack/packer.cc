@@ -34,10 +34,6 @@ bool is_one(const Dim& d) {
   return d.is_constant() && d.value() == 1;
 }
 
-Tensor ints(std::vector<int64_t> values) {
-  return int_list(values);
-}
-
 } // namespace
 
 Dim batch_size() {
@@ -45,6 +41,10 @@ Dim batch_size() {
 }
 Dim sequence_length() {
   return Dim::symbol("length");
+}
+
+Tensor ints(const std::vector<int64_t>& values) {
+  return int_list(values);
 }
 
 bool is_attention(const Node& node) {
@@ -158,8 +158,10 @@ Status Packer::pack_node(const Node& node) {
     return ok_status();
   }
   constexpr Result<bool> (Packer::*kRules[])(const Node&) = {
-      &Packer::pack_mask, &Packer::pack_reshaped,  &Packer::pack_attention,  &Packer::pack_gather,
-      &Packer::pack_rows, &Packer::pack_transpose, &Packer::pack_elementwise};
+      &Packer::pack_reduced,   &Packer::pack_mask,       &Packer::pack_reshaped,
+      &Packer::pack_attention, &Packer::pack_gather,     &Packer::pack_slice,
+      &Packer::pack_joint,     &Packer::pack_running,    &Packer::pack_rows,
+      &Packer::pack_transpose, &Packer::pack_elementwise};
   for (const auto rule : kRules)
     if (OCTET_TRY((this->*rule)(node))) return ok_status();
   if (all(node, {Kind::kFixed, Kind::kSequences})) {
@@ -319,7 +321,7 @@ Result<bool> Packer::pack_reshaped(const Node& node) {
   Node made = node;
   made.attributes.clear();
   made.op_type = "Reshape";
-  made.inputs = {form(x).id, out_.add_constant(node.name + "/shape", ints(std::move(target)))};
+  made.inputs = {form(x).id, out_.add_constant(node.name + "/shape", ints(target))};
   place(node, std::move(made), [&](ValueId v) { return Form::tokens(v, rest); });
   return true;
 }
@@ -356,12 +358,7 @@ Result<bool> Packer::pack_gather(const Node& node) {
     place(node, std::move(made), [](ValueId v) { return Form::sequences(v); });
     return true;
   }
-  const ValueId rows = out_.emit("Gather", made.inputs, made.attributes, node.name + "/rows");
-  Node wide = node;
-  wide.attributes.clear();
-  wide.op_type = "Unsqueeze";
-  wide.inputs = {rows, out_.add_constant(node.name + "/axis", ints({1}))};
-  place(node, std::move(wide), [](ValueId v) { return Form::sequences(v); });
+  place_unsqueezed(node, out_.emit("Gather", made.inputs, made.attributes, node.name + "/rows"));
   return true;
 }
 
@@ -414,7 +411,12 @@ Result<bool> Packer::pack_transpose(const Node& node) {
 
 Result<ValueId> Packer::beside_tokens(const Node& node, ValueId source, size_t rest) {
   const Form& from = form(source);
-  if (from.is(Kind::kMask)) return real_of(source);
+  if (from.is(Kind::kMask)) {
+    if (from.axis && *from.axis != static_cast<int64_t>(rest))
+      return refuse(node, "the mask \"{}\", {}, does not go with each token by itself",
+                    in_.value(source).name, type(source).text());
+    return real_of(source);
+  }
   if (from.is(Kind::kTokens) && from.rest == rest) return from.id;
   if (from.is(Kind::kFixed) && type(source).has_rank()) {
     if (rank(source) <= rest) return from.id;
@@ -444,6 +446,7 @@ Result<bool> Packer::pack_elementwise(const Node& node) {
       made.inputs[i] = i < count ? OCTET_TRY(beside_tokens(node, id, rest)) : form(id).id;
   }
   place_tokens(node, std::move(made), rest);
+  if (zeroes_padding(node)) forms_[static_cast<size_t>(node.output(0).index)].zero_padding = true;
   return true;
 }
 

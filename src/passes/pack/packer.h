@@ -19,6 +19,9 @@ namespace octet::packing {
 Dim batch_size();
 Dim sequence_length();
 
+/// A constant i64 [n].
+Tensor ints(const std::vector<int64_t>& values);
+
 /// Inputs of Attention and QAttention before those of the program.
 inline constexpr size_t kOperands = 3;
 bool is_attention(const Node& node);
@@ -38,6 +41,8 @@ struct Form {
   Kind kind = Kind::kNone;
   ValueId id = {}; ///< of the packed graph
   size_t rest = 0; ///< of tokens: axes behind those of batch and length
+  /// Of tokens: in the graph that is packed all elements of padding are 0.
+  bool zero_padding = false;
   // Of a mask: tensors [1], and the axis that the length is, counted from the last one; none: it is
   // the same everywhere.
   Tensor real = {}, padding = {};
@@ -93,6 +98,10 @@ class Packer {
   // False: another rule's turn.
   Result<bool> pack_positions(const Node& node);
   Result<bool> pack_mask(const Node& node);
+  Result<bool> pack_reduced(const Node& node);
+  Result<bool> pack_slice(const Node& node);
+  Result<bool> pack_joint(const Node& node);
+  Result<bool> pack_running(const Node& node);
   Result<bool> pack_reshaped(const Node& node);
   Result<bool> pack_gather(const Node& node);
   Result<bool> pack_rows(const Node& node);
@@ -109,6 +118,13 @@ class Packer {
   std::optional<Interval>
   score_range(const Node& node, const numerics::Program& program, Where where, double score) const;
   Status check_masked(const Node& node, const numerics::Program& program) const;
+
+  /// Whether what the elementwise node makes of padding is 0.
+  bool zeroes_padding(const Node& node) const;
+  /// Of the attribute, or of that input, counted from the first one.
+  std::optional<std::vector<int64_t>> axes_of(const Node& node, size_t input) const;
+  Result<ValueId> lengths_like(const Node& node, const TypeInfo& wanted);
+  void place_unsqueezed(const Node& node, ValueId rows);
 
   /// Puts `made` in the place of `node`; `form_of` says what its outputs are.
   template <class FormOf>
@@ -129,12 +145,13 @@ class Packer {
   Result<ValueId> beside_tokens(const Node& node, ValueId source, size_t rest);
   ValueId positions();
   ValueId starts();
+  ValueId first_rows();
 
   Graph in_;
   Graph out_;
   KnownElements elements_;
   std::vector<Form> forms_;
-  ValueId offsets_, positions_, starts_;
+  ValueId offsets_, positions_, starts_, first_rows_;
   ValueId any_tokens_;     ///< the first input of tokens
   bool is_masked_ = false; ///< some input is a mask
 };

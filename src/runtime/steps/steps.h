@@ -55,6 +55,7 @@ PrepareFn prepare_reverse_sequence;
 PrepareFn prepare_running;
 PrepareFn prepare_scatter_elements;
 PrepareFn prepare_scatter_nd;
+PrepareFn prepare_segment_sum;
 PrepareFn prepare_slice;
 PrepareFn prepare_softmax;
 PrepareFn prepare_space_to_depth;
