@@ -309,6 +309,27 @@ TEST(Packed, SaysWhatIsNoPadding) {
   EXPECT_TRUE(has(reason("e = Cast(ids) {to=1}\nm = Unsqueeze(e, axes)\n"), "words"));
 }
 
+TEST(Packed, TakesInputsThatAreSequences) {
+  const auto message = [](const char* inputs) {
+    auto graph = parse_graph("graph g opset(\"\"=17)\n" + std::string(inputs) +
+                             "y = Neg(x)\noutput y: f32[*]\n");
+    auto session = Session::create(graph.value(), {.packed = true});
+    if (session.ok()) return std::string("none");
+    EXPECT_EQ(session.error().code(), ErrorCode::kUnsupported);
+    return session.error().text();
+  };
+  EXPECT_EQ(message("input x: f32[N, S]\n"), "none");
+  for (const char* x : {"f32[N, 3, S]", "f32[N, 8]", "f32[2, S]", "f32[N]", "f32[*]"}) {
+    const std::string text = message(("input x: " + std::string(x) + "\n").c_str());
+    EXPECT_NE(text.find("input \"x\" is " + std::string(x)), std::string::npos) << text;
+  }
+  const auto no_mask =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[N, S]\ny = Neg(x)\noutput y: f32[N, S]\n");
+  const auto executor = make_native_executor(no_mask.value(), {.packed = true});
+  ASSERT_FALSE(executor.ok());
+  EXPECT_NE(executor.error().text().find("no mask"), std::string::npos) << executor.error().text();
+}
+
 TEST(Packed, NamesTheNodeThatMixes) {
   const auto behind = [&](const std::string& node) {
     return reason(kWide, node + "\noutput z: f32[*]\n");
