@@ -52,6 +52,15 @@ struct PlanCounts {
   int64_t layouts = 0;  ///< of memory: made again when a value has no room where it was
 };
 
+/// How one node of the lowered graph will run.
+struct PlannedNode {
+  std::string node;   ///< label
+  std::string kernel; ///< `igemm avx2`, `view`, `shape`, `bodies` (entries follow), or `reference`
+  std::string why;    ///< for `reference`: why no kernel took it
+  std::vector<std::string> origin;
+  std::string op_type; ///< of the lowered graph
+};
+
 /// One thread's place to run a session: activations and plans. Not thread-safe; make one for each
 /// thread that runs. Contexts of one session may run at the same time.
 class SessionContext {
@@ -90,21 +99,15 @@ class SessionContext {
   /// Size of that block.
   size_t arena_bytes() const;
   PlanCounts plan_counts() const;
+  /// Session::plan() as it was in the last run or reserve: kernels that could be chosen only when
+  /// sizes were known, in bodies too, and nodes whose values followed from sizes.
+  std::vector<PlannedNode> plan() const;
 
  private:
   friend class Session;
   struct Impl;
   explicit SessionContext(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
-};
-
-/// How one node of the lowered graph will run.
-struct PlannedNode {
-  std::string node;   ///< label
-  std::string kernel; ///< `igemm avx2`, `view`, `shape`, `bodies` (entries follow), or `reference`
-  std::string why;    ///< for `reference`: why no kernel took it
-  std::vector<std::string> origin;
-  std::string op_type; ///< of the lowered graph
 };
 
 class Session {

@@ -68,7 +68,9 @@ std::optional<Patch> bias_gelu(const RuleContext& context, const Node& node) {
   } else {
     return std::nullopt;
   }
-  if (g.value(gelu.x).type.type != DType::kFloat32) return std::nullopt;
+  const TypeInfo& x = g.value(gelu.x).type;
+  // ONNX Runtime's FastGelu refuses scalars.
+  if (x.type != DType::kFloat32 || !x.has_rank() || x.rank() == 0) return std::nullopt;
   Patch patch(g, "one operator there", Exactness::kRounding);
   patch.from(node).import_opset(kMicrosoft, 1);
   std::vector<ValueId> inputs = {gelu.x};

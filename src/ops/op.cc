@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of operators, made from ops.def, and the usual answers for facets.
 #include <algorithm>
-#include <map>
+#include <functional>
 #include <string>
+#include <unordered_map>
 
 #include "graph/domains.h"
 #include "ops/definitions.h"
@@ -28,9 +29,18 @@ namespace {
 
 using OpKey = std::pair<std::string_view, std::string_view>;
 
-const std::map<OpKey, const OpDef*>& index() {
-  static const std::map<OpKey, const OpDef*> table = [] {
-    std::map<OpKey, const OpDef*> t;
+/// Asked for several times a node at every binding of a plan.
+struct OpHash {
+  size_t operator()(const OpKey& key) const {
+    const std::hash<std::string_view> hash;
+    return hash(key.first) * 31 + hash(key.second);
+  }
+};
+using OpIndex = std::unordered_map<OpKey, const OpDef*, OpHash>;
+
+const OpIndex& index() {
+  static const OpIndex table = [] {
+    OpIndex t;
     for (const OpDef& op : all_ops())
       t.emplace(OpKey{op.domain, op.name}, &op);
     return t;

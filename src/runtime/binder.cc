@@ -58,10 +58,13 @@ std::vector<Operand> Binder::ready_operands(const Work& work, const Node& node) 
 }
 
 /// With every shape at hand a kernel may take what it could not take before; null where none does.
-std::shared_ptr<const Prepared> Binder::chosen_for(const Node& node) const {
+std::shared_ptr<const ChosenKernel> Binder::chosen_for(const Node& node) const {
   if (!prepared_->by_reference[static_cast<size_t>(node.id.index)]) return nullptr;
   const auto is_known = [&](ValueId v) { return shapes_.known(v) != nullptr; };
-  return choose_kernel({shapes_.graph(), node, prepared_->isa, is_known}).prepared;
+  Choice choice = choose_kernel({shapes_.graph(), node, prepared_->isa, is_known});
+  if (!choice.prepared) return nullptr;
+  return std::make_shared<ChosenKernel>(
+      ChosenKernel{std::move(choice.prepared), std::move(choice.name)});
 }
 
 /// Whether nothing that a node reads or makes has changed since.
@@ -72,21 +75,35 @@ bool Binder::is_as_before(const Node& node, int64_t bound_at) const {
          std::all_of(node.outputs.begin(), node.outputs.end(), same);
 }
 
+/// Whether the last step of a node can run in this binding as it is.
+bool Binder::is_kept(const Work& work, const Node& node) const {
+  const Last& last = last_[static_cast<size_t>(node.id.index)];
+  if (last.bound.step == nullptr || !is_as_before(node, last.bound_at)) return false;
+  const auto available = [&](ValueId v) {
+    return !v.valid() || work.available[static_cast<size_t>(v.index)];
+  };
+  return std::all_of(node.inputs.begin(), node.inputs.end(), available) &&
+         std::all_of(node.captures.begin(), node.captures.end(), available);
+}
+
+void Binder::make_available(Work& work, const Node& node) {
+  for (const ValueId v : node.outputs)
+    if (v.valid()) work.available[static_cast<size_t>(v.index)] = true;
+}
+
 Status Binder::bind_node(Work& work, const Node& node, std::span<const Operand> in) {
   Last& last = last_[static_cast<size_t>(node.id.index)];
-  if (last.bound.step == nullptr || !is_as_before(node, last.bound_at)) {
-    std::vector<Operand> out;
-    out.reserve(node.outputs.size());
-    for (const ValueId v : node.outputs)
-      out.push_back(OCTET_TRY(shapes_.operand(v)));
-    std::shared_ptr<const Prepared> chosen = chosen_for(node);
-    const Prepared* kernel =
-        chosen ? chosen.get() : prepared_->nodes[static_cast<size_t>(node.id.index)].get();
-    std::unique_ptr<Step> step;
-    if (last.bound.step && last.kernel == kernel) step = last.bound.step->again(in, out);
-    if (!step) step = OCTET_TRY(kernel->bind(in, out));
-    last = {{node.id, std::move(chosen), std::move(step)}, kernel, shapes_.now()};
-  }
+  std::vector<Operand> out;
+  out.reserve(node.outputs.size());
+  for (const ValueId v : node.outputs)
+    out.push_back(OCTET_TRY(shapes_.operand(v)));
+  std::shared_ptr<const ChosenKernel> chosen = chosen_for(node);
+  const Prepared* kernel =
+      chosen ? chosen->prepared.get() : prepared_->nodes[static_cast<size_t>(node.id.index)].get();
+  std::unique_ptr<Step> step;
+  if (last.bound.step && last.kernel == kernel) step = last.bound.step->again(in, out);
+  if (!step) step = OCTET_TRY(kernel->bind(in, out));
+  last = {{node.id, std::move(chosen), std::move(step)}, kernel, shapes_.now()};
   work.binding->steps_.push_back(last.bound);
   return ok_status();
 }
@@ -115,10 +132,18 @@ Status Binder::list_steps(Work& work, const Start& start) {
       g, prepared_->order, [&](ValueId v) { return is_known[static_cast<size_t>(v.index)]; });
   for (const NodeId id : start.nodes) {
     const Node& node = g.node(id);
-    if (!makes_needed(node, needed)) continue;
+    if (!makes_needed(node, needed)) {
+      to.evaluated_.push_back(id);
+      continue;
+    }
     for (const std::vector<ValueId>* ids : {&node.inputs, &node.captures})
       for (const ValueId v : *ids)
         if (v.valid()) read[static_cast<size_t>(v.index)] = true;
+    if (is_kept(work, node)) {
+      to.steps_.push_back(last_[static_cast<size_t>(id.index)].bound);
+      make_available(work, node);
+      continue;
+    }
     const std::vector<Operand> in = ready_operands(work, node);
     const bool ready = !in.empty() || (node.inputs.empty() && node.captures.empty());
     const bool told = std::all_of(node.outputs.begin(), node.outputs.end(),
@@ -128,7 +153,7 @@ Status Binder::list_steps(Work& work, const Start& start) {
       if (ready) to.open_.push_back({id, evaluation_of(node)});
       continue;
     }
-    if (is_view(g, node)) {
+    if (prepared_->nodes[static_cast<size_t>(id.index)] == nullptr) { // a view
       static_cast<void>(
           OCTET_TRY_WITH(shapes_.operand(node.outputs[0]), fmt::format("node {}", label(g, node))));
       to.storage_[static_cast<size_t>(node.outputs[0].index)] =
@@ -136,8 +161,7 @@ Status Binder::list_steps(Work& work, const Start& start) {
     } else {
       OCTET_TRY_WITH(bind_node(work, node, in), fmt::format("node {}", label(g, node)));
     }
-    for (const ValueId v : node.outputs)
-      if (v.valid()) work.available[static_cast<size_t>(v.index)] = true;
+    make_available(work, node);
   }
   for (const ValueId v : g.outputs())
     read[static_cast<size_t>(v.index)] = true;

@@ -37,8 +37,10 @@ class Binder {
   struct Work; ///< at one binding
 
   std::vector<Operand> ready_operands(const Work& work, const Node& node) const;
-  std::shared_ptr<const Prepared> chosen_for(const Node& node) const;
+  std::shared_ptr<const ChosenKernel> chosen_for(const Node& node) const;
   bool is_as_before(const Node& node, int64_t bound_at) const;
+  bool is_kept(const Work& work, const Node& node) const;
+  static void make_available(Work& work, const Node& node);
   Status bind_node(Work& work, const Node& node, std::span<const Operand> in);
   Status list_steps(Work& work, const Start& start);
   Evaluation* evaluation_of(const Node& node);

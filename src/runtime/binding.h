@@ -44,10 +44,16 @@ struct Start {
   std::vector<size_t> outputs; ///< of the graph, that nobody has made
 };
 
+/// A kernel that was chosen for the shapes at hand.
+struct ChosenKernel {
+  std::unique_ptr<Prepared> prepared;
+  std::string name; ///< as in PlannedNode
+};
+
 /// A step, and the kernel of its node where that was chosen for these shapes.
 struct BoundStep {
   NodeId node;
-  std::shared_ptr<const Prepared> chosen;
+  std::shared_ptr<const ChosenKernel> chosen;
   std::shared_ptr<const Step> step;
 };
 
@@ -55,6 +61,10 @@ class Binding {
  public:
   const std::vector<int64_t>& key() const { return key_; }
   size_t arena_bytes() const { return arena_bytes_; }
+  /// Whether data tells extents of what this does not run.
+  bool has_rest() const { return !open_.empty(); }
+  /// Enters how the nodes run that have a step here, or need none.
+  void describe(std::vector<PlannedNode>& planned) const;
   bool is_attached() const { return arena_ != nullptr; }
   /// Places all values in `arena`, which has at least arena_bytes(). Bindings that do not run at the
   /// same time may share one.
@@ -121,6 +131,8 @@ class Binding {
   std::vector<std::vector<int32_t>> given_views_;
   std::vector<Placed> placed_;
   std::vector<std::pair<size_t, Tensor>> strings_; ///< by value id: they have no bytes
+  /// Nodes whose values follow from shapes.
+  std::vector<NodeId> evaluated_;
   /// By step: where in the arena lies what its threads share.
   std::vector<size_t> shared_;
   std::vector<Output> output_places_;

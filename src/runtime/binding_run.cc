@@ -218,6 +218,33 @@ Result<Binding*> Binding::rest(ParallelFor& parallel, std::vector<const std::byt
   return found;
 }
 
+void Binding::describe(std::vector<PlannedNode>& planned) const {
+  const PreparedGraph& prepared = plan_->prepared();
+  const auto place_of = [&](NodeId node) {
+    return prepared.planned_at[static_cast<size_t>(node.index)];
+  };
+  const auto enter_bodies = [&](size_t place, const std::vector<PlannedNode>& inside) {
+    for (size_t k = 0; k < inside.size(); ++k) {
+      planned[place + 1 + k].kernel = inside[k].kernel;
+      planned[place + 1 + k].why = inside[k].why;
+    }
+  };
+  for (const NodeId node : evaluated_) {
+    planned[place_of(node)].kernel = "shape";
+    planned[place_of(node)].why.clear();
+  }
+  for (const BoundStep& step : steps_) {
+    const size_t place = place_of(step.node);
+    if (step.chosen) {
+      planned[place].kernel = step.chosen->name;
+      planned[place].why.clear();
+    }
+    enter_bodies(place, step.step->inside());
+  }
+  for (const Open& open : open_)
+    enter_bodies(place_of(open.node), open.evaluation->inside());
+}
+
 Status Binding::attach(const std::shared_ptr<Buffer>& arena) {
   OCTET_CHECK(arena->bytes().size() >= arena_bytes_);
   arena_ = arena;

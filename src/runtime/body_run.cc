@@ -62,6 +62,11 @@ std::vector<PreparedBody> prepare_bodies(const Graph& outer, const Node& node, I
   return out;
 }
 
+std::vector<PlannedNode> BodyRun::planned() const {
+  if (plan_) return plan_->planned();
+  return body_->prepared.ok() ? (*body_->prepared)->planned : std::vector<PlannedNode>();
+}
+
 Result<std::span<const Tensor>> BodyRun::operator()(std::span<const Tensor> inputs,
                                                     std::span<const Tensor> captured,
                                                     ParallelFor& parallel) {

@@ -32,6 +32,8 @@ class BodyRun {
   Result<std::span<const Tensor>> operator()(std::span<const Tensor> inputs,
                                              std::span<const Tensor> captured,
                                              ParallelFor& parallel);
+  /// How its nodes ran last, or will run; nothing where the body could not be prepared.
+  std::vector<PlannedNode> planned() const;
 
  private:
   const PreparedBody* body_;

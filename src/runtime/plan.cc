@@ -84,6 +84,18 @@ PlanCounts Plan::counts() const {
   return {out.plans + more.plans, out.bindings + more.bindings, out.layouts + more.layouts};
 }
 
+std::vector<PlannedNode> Plan::planned() const {
+  std::vector<PlannedNode> out = prepared_->planned;
+  describe(out);
+  return out;
+}
+
+void Plan::describe(std::vector<PlannedNode>& planned) const {
+  if (bindings_.empty()) return;
+  bindings_.front()->describe(planned);
+  if (rest_ && bindings_.front()->has_rest()) rest_->describe(planned);
+}
+
 Result<const Shapes*> Plan::shapes_for(std::span<const Given> typed, const KnownElements& told) {
   OCTET_TRY(binder_.follow(typed, told));
   return &binder_.shapes();

@@ -26,6 +26,8 @@ class Plan {
   size_t arena_bytes() const { return arena_ ? arena_->bytes().size() : 0; }
   /// With those of the rests.
   PlanCounts counts() const;
+  /// PreparedGraph::planned as the binding that was used last, and the rests behind it, have it.
+  std::vector<PlannedNode> planned() const;
   /// From now on `clock` is told, by the rests too; an empty one ends it.
   void set_clock(StepClock clock) { clock_ = std::move(clock); }
   const StepClock& clock() const { return clock_; }
@@ -45,6 +47,7 @@ class Plan {
   }
 
  private:
+  void describe(std::vector<PlannedNode>& planned) const;
   template <class ShapeOf>
   Result<Binding*> at_shapes(size_t count, const ShapeOf& shape_of, Outputs outputs);
   Result<Binding*> find(std::span<const int64_t> key);

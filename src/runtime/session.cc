@@ -205,6 +205,10 @@ size_t SessionContext::arena_bytes() const {
   return impl_->plan ? impl_->plan->arena_bytes() : 0;
 }
 
+std::vector<PlannedNode> SessionContext::plan() const {
+  return impl_->plan ? impl_->plan->planned() : impl_->session->prepared->planned;
+}
+
 PlanCounts SessionContext::plan_counts() const {
   return impl_->plan ? impl_->plan->counts() : PlanCounts{};
 }

@@ -48,6 +48,8 @@ class Step {
   }
   /// Memory that the threads of its loops share while it runs, from loop to loop.
   virtual size_t shared_bytes() const { return 0; }
+  /// As Evaluation::inside.
+  virtual std::vector<PlannedNode> inside() const { return {}; }
   /// `shared`: so many bytes of the plan's own, aligned to 64, contents unspecified.
   virtual Result<StepEnd> run(Slots slots, std::byte* shared, ParallelFor& parallel) const = 0;
 };
@@ -70,6 +72,8 @@ class Evaluation {
   virtual Result<std::vector<Tensor>> operator()(std::vector<Tensor> inputs,
                                                  std::span<const Tensor> captures,
                                                  ParallelFor& parallel) = 0;
+  /// How the nodes of its bodies ran last, in the order of Choice::inside.
+  virtual std::vector<PlannedNode> inside() const { return {}; }
 };
 
 class Prepared {

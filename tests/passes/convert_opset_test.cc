@@ -60,6 +60,18 @@ output y: f32[1, 2, 3, 4]
   expect_same_numbers(g, at(g, 13), 1e-6);
 }
 
+/// ONNX Runtime's own operator in ONNX's domain, which no change log names.
+TEST(ConvertOpset, SimplifiedLayerNormalizationIsTheSameEverywhere) {
+  const Graph g = parse(R"(graph g opset(""=11)
+input x: f32[2, 4]
+const gain: f32[4] = [1, 0.5, 2, -1]
+y = SimplifiedLayerNormalization(x, gain) {epsilon=0.01}
+output y: f32[2, 4]
+)");
+  for (const int64_t version : {13, 17, 21})
+    expect_same_numbers(g, at(g, version), 1e-6);
+}
+
 TEST(ConvertOpset, GeluOfMicrosoftStaysAndNoneComes) {
   const Graph graph = parse(R"(graph g opset(""=20, "com.microsoft"=1, "foreign"=1)
 input x: f32[2, 4]

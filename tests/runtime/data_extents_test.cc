@@ -290,6 +290,35 @@ TEST(Strings, NativeEqualsReference) {
     run_case(c);
 }
 
+std::string kernel_of(const std::vector<PlannedNode>& plan, std::string_view node) {
+  for (const PlannedNode& each : plan)
+    if (each.node.find(node) != std::string::npos) return each.kernel;
+  return "none";
+}
+
+/// What is chosen once sizes are known is what a context says of its last run, in bodies too.
+TEST(ExtentsOfData, ThePlanOfAContextSaysWhatRan) {
+  const auto graph = parse_graph(
+      "graph g opset(\"\"=17)\ninput x: f32[N, 6]\ninput e: i64[1]\ninput c: bool[]\n"
+      "const a: i64[1] = [0]\nconst d: i64[1] = [1]\ns = Slice(x, a, e, d) \"cut\"\n"
+      "y = If(c) {then_branch={ graph t\n  capture x: f32[N, 6]\n  capture e: i64[1]\n"
+      "  const b: i64[1] = [1]\n  const f: i64[1] = [0]\n  u = Slice(x, b, e, f) \"inner\"\n"
+      "  output u: f32[*]\n}, else_branch={ graph f\n  capture x: f32[N, 6]\n  v = Neg(x)\n"
+      "  output v: f32[*]\n}}\noutput s: f32[*]\noutput y: f32[*]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  auto session = Session::create(*graph).value();
+  EXPECT_EQ(kernel_of(session.plan(), "\"cut\""), "reference");
+  SessionContext context = session.context();
+  EXPECT_EQ(kernel_of(context.plan(), "\"cut\""), "reference");
+  const Inputs inputs = {wave({4, 6}), list<int64_t>({3}), Tensor::scalar<bool>(true)};
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(context.run(inputs).ok());
+    EXPECT_EQ(kernel_of(context.plan(), "\"cut\""), "copy");
+    EXPECT_EQ(kernel_of(context.plan(), "\"inner\""), "copy");
+    EXPECT_EQ(context.plan().size(), session.plan().size());
+  }
+}
+
 /// An error leaves a session that runs.
 TEST(ExtentsOfData, ThatDoNotFitAreErrors) {
   const auto graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[4, 6]\ninput s: i64[2]\n"

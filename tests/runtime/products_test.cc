@@ -77,6 +77,9 @@ std::vector<ProductForm> product_forms() {
        "input a: f32[N, S, 3]\ny = Einsum(a) {equation=\"ijk->kj\"}\noutput y: f32[*]"},
       {"EinsumThree", "input a: f32[N, 4]\ninput b: f32[4, S]\ninput c: f32[S, 3]\n"
                       "y = Einsum(a, b, c) {equation=\"ij,jk,kl->li\"}\noutput y: f32[*]"},
+      {"EinsumFirstTwoAreANumber",
+       "input a: f32[N]\ninput b: f32[N]\ninput c: f32[4, S]\n"
+       "y = Einsum(a, b, c) {equation=\"a,a,xy->x\"}\noutput y: f32[*]"},
       {"EinsumOldAxes", einsum("bij,jk->bk", "N, S, 3", "3, 4"), 12},
       {"GemmAlphaBeta", gemm("alpha=0.5, beta=-2.0", a + b + numbers("c", {7}))},
       {"GemmTurned", gemm("transA=1, alpha=0.3", turned + b + numbers("c", {1, 7}))},

@@ -55,7 +55,7 @@ extern const OpFacets facets = {
     .quant = normalizes,
     .motion = nothing_moves,
     .range = unbounded,
-    .facts = Facts{.optional_outputs = 0b10},
+    .facts = Facts{.unchanged = true, .optional_outputs = 0b10},
 };
 
 } // namespace octet::onnx::op_SimplifiedLayerNormalization

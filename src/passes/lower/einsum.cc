@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "passes/lower/chains.h"
 #include "passes/lower/context.h"
@@ -246,9 +247,9 @@ std::string written(const std::vector<Labels>& inputs, const Labels& output) {
     }
     return out;
   };
-  std::string out;
-  for (const Labels& labels : inputs)
-    out += (out.empty() ? "" : ",") + term(labels);
+  std::string out = term(inputs.front());
+  for (const Labels& labels : std::span(inputs).subspan(1))
+    out += "," + term(labels); // the first may have no letter
   return out + "->" + term(output);
 }
 

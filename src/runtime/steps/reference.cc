@@ -45,6 +45,15 @@ class ReferenceEvaluation final : public Evaluation {
     return of_->op->eval.fn(context);
   }
 
+  std::vector<PlannedNode> inside() const override {
+    std::vector<PlannedNode> out;
+    for (const BodyRun& body : bodies_) {
+      const std::vector<PlannedNode> nodes = body.planned();
+      out.insert(out.end(), nodes.begin(), nodes.end());
+    }
+    return out;
+  }
+
  private:
   /// Copies: an operator that runs its body again reads what came out before.
   Result<std::vector<Tensor>> run(const Graph& body,
@@ -76,6 +85,8 @@ class ReferenceStep final : public Step {
                               std::span<const Operand> out) const override {
     return std::unique_ptr<Step>(new ReferenceStep(evaluation_, inputs_.size(), in, out));
   }
+
+  std::vector<PlannedNode> inside() const override { return evaluation_->inside(); }
 
   Result<StepEnd> run(Slots slots, std::byte*, ParallelFor& parallel) const override {
     const std::vector<Tensor> captures = OCTET_TRY(view(captures_, slots));

@@ -89,6 +89,8 @@ def mask_of(s, rows, length):
         mask = s.random.random((rows, length)) < 0.7
         mask[:, 0] = True
         return s.constant(mask.astype(np.int32))
+    if s.opens:
+        raise Impossible("3 B + 2 lengths are another mask")
     return s.constant(s.random.integers(1, length + 1, rows).astype(np.int32))
 
 

@@ -11,6 +11,8 @@ def pool(s, x):
     if s.opens == "all":
         raise Impossible("open planes")
     op = s.choose("MaxPool", "MaxPool", "AveragePool", "AveragePool", "LpPool")
+    if op == "LpPool" and s.opens:
+        raise Impossible("windows larger than the plane")
     attributes = windows(s, array.shape[2:])
     if "pads" in attributes:
         half = len(attributes["pads"]) // 2
@@ -108,8 +110,8 @@ def col2im(s, x):
 
 def spectrum(s, x):
     array = s.need(x, "f", ranks=(2, 3))
-    if s.opset < 20:
-        raise Impossible("version")
+    if s.opset < 20 or s.nonfinite:
+        raise Impossible("version, or infinities in another order")
     if array.ndim == 2 and array.shape[1] >= 4 and s.chance(0.5):
         window = s.choose("HannWindow", "HammingWindow", "BlackmanWindow")
         window = s.play(window, [s.ints(4)], periodic=int(s.chance(0.5)))
