@@ -74,6 +74,22 @@ output z: f32[2, 3]
   expect_same_numbers(before, g, random({2, 3}, 5), 0);
 }
 
+TEST(CastLikeToCast, TakesTheTypeAndKeepsTheRest) {
+  Graph g = parse(R"(graph g opset(""=19)
+input x: f32[2, 3]
+input t: i64[5]
+input u: f8e4m3fn[1]
+y = CastLike(x, t)
+z = CastLike(x, u) {saturate=0}
+output y: i64[2, 3]
+output z: f8e4m3fn[2, 3]
+)");
+  EXPECT_EQ(apply(g, cast_like_to_cast).size(), 2U);
+  const std::string text = printed(g);
+  EXPECT_NE(text.find("y = Cast(x) {to=7}"), std::string::npos) << text;
+  EXPECT_NE(text.find("z = Cast(x) {saturate=0, to=17}"), std::string::npos) << text;
+}
+
 TEST(EliminateIdentity, KeepsNamesOfGraphOutputs) {
   Graph g = parse(R"(graph g opset(""=17)
 input x: f32[2, 3]

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "octet/export.h"
+#include "octet/graph_text.h"
 #include "octet/onnx.h"
 #include "octet/session.h"
 #include "octet/target.h"
@@ -339,6 +340,18 @@ TEST(Forms, OnePlanMeansTheSameInEveryForm) {
   EXPECT_EQ(nodes_of(fused, "BiasGelu").size(), 1U);
   EXPECT_EQ(nodes_of(fused, "DequantizeLinear").size(), 0U);
   EXPECT_EQ(nodes_of(fused, "Add").size(), 1U); // the residual
+}
+
+/// ONNX Runtime's FastGelu refuses it.
+TEST(Forms, GeluOfAScalarStays) {
+  for (const char* shape : {"[]", "[3]"}) {
+    const auto graph =
+        parse_graph(std::string("graph g opset(\"\"=20)\ninput x: f32") + shape +
+                    "\ny = Gelu(x) {approximate=\"tanh\"}\noutput y: f32" + shape + "\n");
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    const Graph fused = in_form(*graph, FileForm::kFused);
+    EXPECT_EQ(nodes_of(fused, "FastGelu").size(), std::string(shape) == "[]" ? 0U : 1U) << shape;
+  }
 }
 
 TEST(Forms, FewerBitsAreStatedByClips) {

@@ -17,8 +17,12 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 void classify(FloatClass of, const float* x, int64_t count, uint8_t* y, ParallelFor& parallel) {
   const auto where = [&](auto is_one) {
     parallel.run(count, grain_for(kElementNs), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        y[i] = is_one(x[i]) ? 1 : 0;
+      // Stores of bytes may alias what a loop captures.
+      const float* const from = x + begin;
+      uint8_t* const to = y + begin;
+      const int64_t size = end - begin;
+      for (int64_t i = 0; i < size; ++i)
+        to[i] = is_one(from[i]) ? 1 : 0;
     });
   };
   switch (of) {
