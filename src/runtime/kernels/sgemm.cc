@@ -81,21 +81,22 @@ namespace {
 void run_panel(const FloatBlock& b, FloatTile& tile, int64_t column) {
   const bool narrow = 2 * tile.columns <= b.kernels.width;
   const int64_t most = narrow ? std::min(b.kernels.rows, kNarrowTileRows) : b.kernels.rows;
-  int64_t left = Blocks(b.count, most).count;
-  for (int64_t row = 0; row < b.count; row += tile.rows, --left) {
-    tile.rows = Blocks(b.count - row, left).count;
+  const int64_t tiles = std::max<int64_t>(Blocks(b.count, most).count, 1);
+  const int64_t rows = b.count / tiles, taller = b.count % tiles;
+  for (int64_t i = 0; i < tiles; i += tile.tiles) {
+    tile.tiles = i < taller ? taller : tiles - i;
+    tile.rows = rows + (i < taller ? 1 : 0);
+    const int64_t row = i * rows + std::min(i, taller);
     tile.x = b.rows + row;
-    tile.places = b.places == nullptr ? nullptr : b.places + row;
-    tile.y = b.y + (b.places == nullptr ? (b.row + row) * b.y_stride : 0) + column;
+    tile.places = b.places + row;
+    tile.y = b.y + column;
     b.kernels.run(tile);
   }
 }
 
-} // namespace
-
-void run_block(const FloatBlock& b) {
+/// Of a block whose rows of y have places.
+void run_placed(const FloatBlock& b) {
   FloatTile tile;
-  tile.y_stride = b.y_stride;
   const bool packed = b.w_pitch == 0;
   tile.w_pitch = packed ? b.kernels.width : b.w_pitch;
   tile.lo = b.epilogue.lo;
@@ -125,9 +126,10 @@ void run_block(const FloatBlock& b) {
       tile.bias = b.epilogue.bias == nullptr ? nullptr : b.epilogue.bias + column;
       if (together > 1 && p + together <= b.panels.end && (p + together) * width <= b.n) {
         tile.rows = b.count;
+        tile.tiles = 1;
         tile.x = b.rows;
         tile.places = b.places;
-        tile.y = b.y + (b.places == nullptr ? b.row * b.y_stride : 0) + column;
+        tile.y = b.y + column;
         tile.panel_stride = panel_stride;
         b.kernels.run_rows(tile);
         p += together;
@@ -138,6 +140,18 @@ void run_block(const FloatBlock& b) {
     }
     at += tile.segments * tile.k;
   } while (at < all);
+}
+
+} // namespace
+
+void run_block(const FloatBlock& b) {
+  if (b.places != nullptr) return run_placed(b);
+  int64_t places[FloatBlock::kMaxRows];
+  for (int64_t r = 0; r < b.count; ++r)
+    places[r] = (b.row + r) * b.y_stride;
+  FloatBlock placed = b;
+  placed.places = places;
+  run_placed(placed);
 }
 
 void sgemm(const SgemmArgs& args, ParallelFor& parallel) {

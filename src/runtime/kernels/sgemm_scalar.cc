@@ -8,9 +8,9 @@
 namespace octet::kernels {
 
 void float_tile_scalar(const FloatTile& tile) {
-  for (int64_t r = 0; r < tile.rows; ++r) {
+  for (int64_t r = 0; r < tile.tiles * tile.rows; ++r) {
     for (int64_t c = 0; c < tile.columns; ++c) {
-      float* y = tile.row_of_y(r) + c;
+      float* y = tile.y + tile.places[r] + c;
       float sum = tile.first ? 0.0F : *y;
       for (int64_t s = 0; s < tile.segments; ++s) {
         const float* x = tile.x[r] + tile.offset + tile.runs[s].x;

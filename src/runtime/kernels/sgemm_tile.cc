@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "runtime/kernels/sgemm_tile.h"
+#include "runtime/kernels/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace octet::kernels::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 using Tag = hn::ScalableTag<float>;
 using Vec = hn::Vec<Tag>;
@@ -67,34 +67,35 @@ HWY_INLINE void add(Row& acc, const float* x, const Row& w) {
   if constexpr (!kHalf) acc.b = hn::MulAdd(v, w.b, acc.b);
 }
 
-// clamp_keep_nan: both comparisons are false for NaN.
-HWY_INLINE Vec clamped(Vec v, Vec lo, Vec hi) {
-  v = hn::IfThenElse(hn::Lt(v, lo), lo, v);
-  return hn::IfThenElse(hn::Gt(v, hi), hi, v);
-}
-
+// What follows the sums: nothing but for the last k.
 struct Finish {
-  bool last;
   Row bias;
   Vec lo, hi;
-  bool add_bias;
 };
 
-HWY_INLINE void finish(Row& row, const Finish& f) {
-  if (!f.last) return;
-  if (f.add_bias) row = {hn::Add(row.a, f.bias.a), hn::Add(row.b, f.bias.b)};
-  row = {clamped(row.a, f.lo, f.hi), clamped(row.b, f.lo, f.hi)};
+template <typename LoadBias>
+HWY_INLINE Finish finish_of(const FloatTile& t, LoadBias&& load) {
+  const Tag d;
+  // Adding -0 changes nothing, not even the sign of a 0.
+  const Vec none = hn::Set(d, -0.0F);
+  const Row bias = t.last && t.bias != nullptr ? load(t.bias) : Row{none, none};
+  const Vec infinity = hn::Inf(d);
+  return {bias, t.last ? hn::Set(d, t.lo) : hn::Neg(infinity),
+          t.last ? hn::Set(d, t.hi) : infinity};
 }
 
-// A row of a whole panel, with the bias at its first column.
-HWY_INLINE void store_finished(const FloatTile& t, Row row, float* y, const float* bias) {
+HWY_INLINE void finish(Row& row, const Finish& f) {
+  row = {at_most(at_least(hn::Add(row.a, f.bias.a), f.lo), f.hi),
+         at_most(at_least(hn::Add(row.b, f.bias.b), f.lo), f.hi)};
+}
+
+// Two vectors of a row, `column` floats from its first.
+HWY_INLINE void store_finished(const FloatTile& t, Row row, float* y, size_t column) {
   const Tag d;
-  const bool add_bias = bias != nullptr;
-  const Row zero{hn::Zero(d), hn::Zero(d)};
-  finish(row, {t.last, t.last && add_bias ? load_row<false>(bias) : zero, hn::Set(d, t.lo),
-               hn::Set(d, t.hi), add_bias});
-  hn::StoreU(row.a, d, y);
-  hn::StoreU(row.b, d, y + hn::Lanes(d));
+  finish(row, finish_of(t, [column](const float* bias)
+                               HWY_ATTR { return load_row<false>(bias + column); }));
+  hn::StoreU(row.a, d, y + column);
+  hn::StoreU(row.b, d, y + column + hn::Lanes(d));
 }
 
 // The rows of a tile: sums, and where a row of x starts. Packs of indices in place of loops, so that
@@ -105,15 +106,18 @@ struct Rows {
   const float* x[kRows];
 
   template <size_t... r>
-  HWY_INLINE void
-  start(const FloatTile& t, const Columns<kHalf, kWhole>& columns, std::index_sequence<r...>) {
+  HWY_INLINE void start(const FloatTile& t,
+                        const float* const* starts,
+                        const int64_t* places,
+                        const Columns<kHalf, kWhole>& columns,
+                        std::index_sequence<r...>) {
     const Tag d;
     const Row zero{hn::Zero(d), hn::Zero(d)};
-    ((x[r] = t.x[r] + t.offset), ...);
+    ((x[r] = starts[r] + t.offset), ...);
     if (t.first) {
       ((sums[r] = zero), ...);
     } else {
-      ((sums[r] = columns.load(t.row_of_y(static_cast<int64_t>(r)))), ...);
+      ((sums[r] = columns.load(t.y + places[r])), ...);
     }
   }
   template <size_t... r>
@@ -129,11 +133,12 @@ struct Rows {
     ((add<kHalf>(sums[r], x[r] + i, first), add<kHalf>(sums[r], x[r] + i + 1, second)), ...);
   }
   template <size_t... r>
-  HWY_INLINE void end(const FloatTile& t,
+  HWY_INLINE void end(float* y,
+                      const int64_t* places,
                       const Columns<kHalf, kWhole>& columns,
                       const Finish& f,
                       std::index_sequence<r...>) {
-    ((finish(sums[r], f), columns.store(sums[r], t.row_of_y(static_cast<int64_t>(r)))), ...);
+    ((finish(sums[r], f), columns.store(sums[r], y + places[r])), ...);
   }
 };
 
@@ -142,33 +147,36 @@ template <size_t kRows, bool kHalf>
 constexpr bool kTwoSteps = HWY_TARGET != HWY_AVX2 || kHalf || kRows < 6;
 
 template <size_t kRows, bool kHalf, bool kWhole>
-void run_tile(const FloatTile& t) {
+void run_tile(const FloatTile& tile) {
+  const FloatTile t = tile; // which writing to y leaves as it is
   const Tag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto in_last = static_cast<size_t>(kHalf ? t.columns : t.columns - lanes);
   const Columns<kHalf, kWhole> columns{hn::FirstN(d, in_last)};
+  const Finish f =
+      finish_of(t, [&columns](const float* bias) HWY_ATTR { return columns.load(bias); });
   constexpr std::make_index_sequence<kRows> each;
-  Rows<kRows, kHalf, kWhole> rows;
-  rows.start(t, columns, each);
   const int64_t pitch = t.w_pitch;
-  for (int64_t segment = 0; segment < t.segments; ++segment) {
-    int64_t i = t.runs[segment].x;
-    const float* w = t.w + t.runs[segment].k * pitch;
-    const int64_t end = i + t.k;
-    if constexpr (kTwoSteps<kRows, kHalf>) {
-      for (; i + 2 <= end; i += 2, w += 2 * pitch) {
-        rows.add_two(i, w, pitch, each);
+  const float* const* x = t.x;
+  const int64_t* places = t.places;
+  for (int64_t left = t.tiles; left > 0; --left, x += kRows, places += kRows) {
+    Rows<kRows, kHalf, kWhole> rows;
+    rows.start(t, x, places, columns, each);
+    for (int64_t segment = 0; segment < t.segments; ++segment) {
+      int64_t i = t.runs[segment].x;
+      const float* w = t.w + t.runs[segment].k * pitch;
+      const int64_t end = i + t.k;
+      if constexpr (kTwoSteps<kRows, kHalf>) {
+        for (; i + 2 <= end; i += 2, w += 2 * pitch) {
+          rows.add_two(i, w, pitch, each);
+        }
+      }
+      for (; i < end; ++i, w += pitch) {
+        rows.add_one(i, w, each);
       }
     }
-    for (; i < end; ++i, w += pitch) {
-      rows.add_one(i, w, each);
-    }
+    rows.end(t.y, places, columns, f, each);
   }
-  const Row zero{hn::Zero(d), hn::Zero(d)};
-  const bool add_bias = t.bias != nullptr;
-  const Finish f{t.last, t.last && add_bias ? columns.load(t.bias) : zero, hn::Set(d, t.lo),
-                 hn::Set(d, t.hi), add_bias};
-  rows.end(t, columns, f, each);
 }
 
 constexpr size_t kMaxRows = HWY_TARGET == HWY_AVX2 ? 6 : 12; // as float_tile_kernels() says
@@ -188,7 +196,7 @@ void one_row(const FloatTile& t) {
   const Tag d;
   const size_t width = 2 * hn::Lanes(d);
   const Row zero{hn::Zero(d), hn::Zero(d)};
-  float* y = t.row_of_y(0);
+  float* y = t.y + t.places[0];
   Row s0 = t.first ? zero : load_row<false>(y);
   Row s1 = t.first ? zero : load_row<false>(y + width);
   Row s2 = t.first ? zero : load_row<false>(y + 2 * width);
@@ -210,11 +218,10 @@ void one_row(const FloatTile& t) {
       at += pitch;
     }
   }
-  store_finished(t, s0, y, t.bias);
-  const float* bias = t.bias;
-  store_finished(t, s1, y + width, bias == nullptr ? bias : bias + width);
-  store_finished(t, s2, y + 2 * width, bias == nullptr ? bias : bias + 2 * width);
-  store_finished(t, s3, y + 3 * width, bias == nullptr ? bias : bias + 3 * width);
+  store_finished(t, s0, y, 0);
+  store_finished(t, s1, y, width);
+  store_finished(t, s2, y, 2 * width);
+  store_finished(t, s3, y, 3 * width);
 }
 
 // Two rows times two panels.
@@ -222,8 +229,8 @@ void two_rows(const FloatTile& t) {
   const Tag d;
   const size_t width = 2 * hn::Lanes(d);
   const Row zero{hn::Zero(d), hn::Zero(d)};
-  float* y0 = t.row_of_y(0);
-  float* y1 = t.row_of_y(1);
+  float* y0 = t.y + t.places[0];
+  float* y1 = t.y + t.places[1];
   Row s00 = t.first ? zero : load_row<false>(y0);
   Row s01 = t.first ? zero : load_row<false>(y0 + width);
   Row s10 = t.first ? zero : load_row<false>(y1);
@@ -246,12 +253,10 @@ void two_rows(const FloatTile& t) {
       at += pitch;
     }
   }
-  const float* bias = t.bias;
-  const float* next = bias == nullptr ? bias : bias + width;
-  store_finished(t, s00, y0, bias);
-  store_finished(t, s01, y0 + width, next);
-  store_finished(t, s10, y1, bias);
-  store_finished(t, s11, y1 + width, next);
+  store_finished(t, s00, y0, 0);
+  store_finished(t, s01, y0, width);
+  store_finished(t, s10, y1, 0);
+  store_finished(t, s11, y1, width);
 }
 
 } // namespace

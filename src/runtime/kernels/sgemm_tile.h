@@ -28,18 +28,16 @@ struct FloatTile {
   const float* w = nullptr; ///< those of run i: [k][w_pitch] at w + runs[i].k * w_pitch
   int64_t w_pitch = 0;      ///< width, or the distance between rows of w where it is not packed
   int64_t rows = 0;         ///< 1 to FloatTileKernels::rows
+  int64_t tiles = 1;        ///< of so many rows each, one after another; float_rows_*: 1
   int64_t columns = 0;      ///< 1 to width
   int64_t panel_stride = 0; ///< of float_rows_*: floats between the panels of w
   float* y = nullptr;
-  int64_t y_stride = 0;
-  const int64_t* places = nullptr; ///< where row r of y lies, in place of r * y_stride, or null
+  const int64_t* places = nullptr; ///< row r of y lies at y + places[r]
   bool first = true;               ///< start from 0, else continue from y
   bool last = true;                ///< add the bias and clamp
   const float* bias = nullptr;     ///< at the panel's first column, `columns` readable
   float lo = 0.0F;
   float hi = 0.0F;
-
-  float* row_of_y(int64_t r) const { return y + (places == nullptr ? r * y_stride : places[r]); }
 };
 
 using FloatTileFn = void (*)(const FloatTile& tile);
