@@ -37,7 +37,7 @@ extern const OpFacets facets = {
     .roles = all_data,
     .quant = is_lowered,
     .motion = nothing_moves,
-    .range = not_negative,
+    .range = unbounded,
     .facts = kNoFacts,
 };
 
