@@ -38,18 +38,19 @@ void store_word(uint8_t* p, uint32_t word) {
 
 /// Whether rows of x are packed as they are.
 bool packs_nothing(const PackedWeights& w) {
-  return !w.flip && w.row_bytes == w.k && w.k > 0;
+  return !rows_are_flipped(w) && w.row_bytes == w.k && w.k > 0;
 }
 
 void pack_rows(const IgemmArgs& args, Range which, uint8_t* rows) {
   const PackedWeights& w = *args.w;
   const FlipCopyFn flip = tile_kernels(w.isa).flip_copy;
+  const bool flips = rows_are_flipped(w);
   const uint8_t* x = static_cast<const uint8_t*>(args.x) + which.begin * args.x_stride;
-  if (w.flip && args.x_stride == w.k && w.row_bytes == w.k) {
+  if (flips && args.x_stride == w.k && w.row_bytes == w.k) {
     return flip(x, which.count() * w.k, rows);
   }
   for (int64_t i = which.begin; i < which.end; ++i, x += args.x_stride, rows += w.row_bytes) {
-    if (w.flip) {
+    if (flips) {
       flip(x, w.k, rows);
     } else if (w.k > 0) {
       std::memcpy(rows, x, static_cast<size_t>(w.k));
@@ -128,6 +129,88 @@ void run_shared(const IgemmArgs& args, Cut cut, ParallelFor& parallel) {
   }
 }
 
+/// Panels [p, p + count) as the block reads x: by its offsets, with or without a sign.
+void panels_at(const BlockArgs& args, int64_t p, int64_t count, PackedPanel* panels) {
+  std::copy_n(args.w->panels.as<PackedPanel>() + p, count, panels);
+  const auto* first = args.w->offsets.as<int32_t>();
+  for (int64_t q = 0; q < count; ++q) {
+    panels[q].flip = args.w->flip ? 0x80 : 0;
+    if (args.offsets != nullptr) panels[q].offsets = args.offsets + (panels[q].offsets - first);
+  }
+}
+
+TileOut tile_of(const BlockArgs& args) {
+  TileOut out;
+  out.init = args.columns->init;
+  out.multiplier = args.columns->multiplier;
+  out.bias = args.columns->bias;
+  out.bounded = args.columns->bounded;
+  out.y = args.y;
+  out.y_stride = args.y_stride;
+  return out;
+}
+
+/// Whether sums become codes where they are made.
+bool makes_codes(const BlockArgs& args, const TileKernels& kernels) {
+  const Epilogue& e = *args.epilogue;
+  const bool codes = e.type == YType::kInt8 || e.type == YType::kUint8;
+  return kernels.dot_codes != nullptr && codes && e.function == nullptr && args.columns->bounded &&
+         args.count > kFewRows && e.residual == nullptr;
+}
+
+/// Returns the first panel that it leaves to run_sums: a half panel alone.
+int64_t run_codes(const BlockArgs& args, const TileKernels& kernels) {
+  TileOut out = tile_of(args);
+  out.rows = args.count;
+  out.row = args.row;
+  for (int64_t p = args.panels.begin; p < args.panels.end; p += kPanelsTogether) {
+    const int64_t count = std::min(kPanelsTogether, args.panels.end - p);
+    PackedPanel panels[kPanelsTogether];
+    panels_at(args, p, count, panels);
+    if (panels[0].half) return p;
+    out.column = p * kColumnsPerPanel;
+    out.columns = std::min(count * kColumnsPerPanel, args.w->n - out.column);
+    kernels.dot_codes(panels, count, args.rows, *args.epilogue, out);
+  }
+  return args.panels.end;
+}
+
+/// Sums go through memory to the epilogue.
+void run_sums(const BlockArgs& args, const TileKernels& kernels, Range which) {
+  const int64_t together = kernels.dot_panels == nullptr ? 1
+                           : args.count <= kFewRows      ? kPanelsOfFewRows
+                                                         : kPanelsTogether;
+  constexpr int64_t kSums = kEpilogueRows * kColumnsPerPanel;
+  alignas(64) int32_t acc[kPanelsOfFewRows * kSums];
+  // What a half panel leaves as it is.
+  const auto* all_panels = args.w->panels.as<PackedPanel>();
+  if (all_panels[which.end - 1].half) std::fill_n(acc, std::size(acc), 0);
+  TileOut out = tile_of(args);
+  for (int64_t p = which.begin; p < which.end; p += together) {
+    const int64_t count = std::min(together, which.end - p);
+    PackedPanel panels[kPanelsOfFewRows];
+    panels_at(args, p, count, panels);
+    for (int64_t i = 0; i < args.count; i += kEpilogueRows) {
+      out.rows = std::min(kEpilogueRows, args.count - i);
+      out.row = args.row + i;
+      if (together == 1) {
+        kernels.dot(panels[0], args.rows + i, out.rows, acc);
+      } else {
+        kernels.dot_panels(panels, count, args.rows + i, out.rows, acc, kSums);
+      }
+      for (int64_t q = 0; q < count; ++q) {
+        out.acc = acc + q * kSums;
+        out.column = (p + q) * kColumnsPerPanel;
+        out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
+        if (args.epilogue->function != nullptr)
+          epilogue_with_function(kernels.epilogue, *args.epilogue, out);
+        else
+          kernels.epilogue(*args.epilogue, out);
+      }
+    }
+  }
+}
+
 } // namespace
 
 double panel_ns(int64_t rows, const PackedWeights& w) {
@@ -176,60 +259,21 @@ void permute_bytes(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t
 
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
   if (w.row_bytes == w.k_padded) {
-    if (w.flip) flip_bytes(rows, count * w.k_padded);
+    if (rows_are_flipped(w)) flip_bytes(rows, count * w.k_padded);
     return;
   }
   for (int64_t r = 0; r < count; ++r) {
     uint8_t* row = rows + r * w.row_bytes;
-    if (w.flip) flip_bytes(row, w.k_padded);
+    if (rows_are_flipped(w)) flip_bytes(row, w.k_padded);
     permute_bytes(row, w.k_padded, row + w.k_padded, row + 2 * w.k_padded);
   }
 }
 
 void run_block(const BlockArgs& args) {
   const TileKernels kernels = tile_kernels(args.w->isa);
-  const auto* all_panels = args.w->panels.as<PackedPanel>();
-  const auto* first_offset = args.w->offsets.as<int32_t>();
-  const int64_t together = kernels.dot_panels == nullptr ? 1
-                           : args.count <= kFewRows      ? kPanelsOfFewRows
-                                                         : kPanelsTogether;
-  constexpr int64_t kSums = kEpilogueRows * kColumnsPerPanel;
-  alignas(64) int32_t acc[kPanelsOfFewRows * kSums];
-  // What a half panel leaves as it is.
-  if (all_panels[args.panels.end - 1].half) std::fill_n(acc, std::size(acc), 0);
-  TileOut out;
-  out.init = args.columns->init;
-  out.multiplier = args.columns->multiplier;
-  out.bias = args.columns->bias;
-  out.bounded = args.columns->bounded;
-  out.y = args.y;
-  out.y_stride = args.y_stride;
-  for (int64_t p = args.panels.begin; p < args.panels.end; p += together) {
-    const int64_t count = std::min(together, args.panels.end - p);
-    PackedPanel panels[kPanelsOfFewRows];
-    std::copy_n(all_panels + p, count, panels);
-    for (int64_t q = 0; q < count && args.offsets != nullptr; ++q) {
-      panels[q].offsets = args.offsets + (panels[q].offsets - first_offset);
-    }
-    for (int64_t i = 0; i < args.count; i += kEpilogueRows) {
-      out.rows = std::min(kEpilogueRows, args.count - i);
-      out.row = args.row + i;
-      if (together == 1) {
-        kernels.dot(panels[0], args.rows + i, out.rows, acc);
-      } else {
-        kernels.dot_panels(panels, count, args.rows + i, out.rows, acc, kSums);
-      }
-      for (int64_t q = 0; q < count; ++q) {
-        out.acc = acc + q * kSums;
-        out.column = (p + q) * kColumnsPerPanel;
-        out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
-        if (args.epilogue->function != nullptr)
-          epilogue_with_function(kernels.epilogue, *args.epilogue, out);
-        else
-          kernels.epilogue(*args.epilogue, out);
-      }
-    }
-  }
+  Range panels = args.panels;
+  if (makes_codes(args, kernels)) panels.begin = run_codes(args, kernels);
+  if (panels.count() > 0) run_sums(args, kernels, panels);
 }
 
 bool multiplies_in_int16(Isa isa) {
@@ -239,14 +283,17 @@ bool multiplies_in_int16(Isa isa) {
 
 TileKernels tile_kernels(Isa isa) {
   constexpr DotPanelsFn kNone = nullptr;
+  constexpr DotCodesFn kNoCodes = nullptr;
   return {
       .dot = for_isa<dot_tile_scalar, Isa::kAvx2, dot_tile_avx2, Isa::kVnni256, dot_tile_vnni256,
                      Isa::kAvxVnni, dot_tile_avxvnni, Isa::kAvx512, dot_tile_avx512,
                      Isa::kAvx512Vnni, dot_tile_avx512vnni>(isa),
       .dot_panels = for_isa<kNone, Isa::kAvx512Vnni, dot_panels_avx512vnni>(isa),
+      .dot_codes = for_isa<kNoCodes, Isa::kAvx512Vnni, dot_codes_avx512vnni>(isa),
       .epilogue = for_isa<epilogue_tile_scalar, Isa::kAvx2, epilogue_tile_avx2, Isa::kAvx512,
                           epilogue_tile_avx512>(isa),
       .flip_copy = for_isa<flip_copy_scalar, Isa::kAvx2, flip_copy_avx2>(isa),
+      .flips = for_isa<false, Isa::kAvx512Vnni, true>(isa),
   };
 }
 

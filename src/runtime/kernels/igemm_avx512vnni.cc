@@ -2,11 +2,18 @@
 // Sums with AVX-512 VNNI: vpdpbusd adds four u8 x s8 products to int32 without saturation, so every
 // group is plain and panels are in one order. Tiles of 8 rows x 2 panels share each broadcast of x
 // between two products; one or two rows take 4 panels, which keeps as many sums in flight. Half
-// panels use 256-bit vectors. Contract: igemm_tile.h. Accumulators are named variables: in an array
-// they would be spilled.
+// panels use 256-bit vectors. Sums that become codes do so in registers: with few k, as many steps
+// are spent on that as on products, and those of one tile run beside the products of the next. Sign
+// bits of x are flipped as it is read, which costs nothing beside two products and saves a copy.
+// Contract: igemm_tile.h. Accumulators are named variables: in an array they would be spilled.
 #include "runtime/kernels/igemm_tile.h"
 
 #if defined(__x86_64__)
+// GCC 12's own intrinsics start from vectors that it takes for uninitialized.
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 
 #if defined(__clang__)
@@ -44,39 +51,123 @@ inline Panels load_weights(const int8_t* w, int64_t step) {
 }
 
 template <int kPanels>
-inline void add(Panels& sum, const uint8_t* x, const Panels& w) {
-  const __m512i v = _mm512_set1_epi32(four_bytes(x));
+inline void add(Panels& sum, const uint8_t* x, __m512i flip, const Panels& w) {
+  const __m512i v = _mm512_xor_si512(_mm512_set1_epi32(four_bytes(x)), flip);
   sum.a = _mm512_dpbusd_epi32(sum.a, v, w.a);
   if constexpr (kPanels > 1) sum.b = _mm512_dpbusd_epi32(sum.b, v, w.b);
   if constexpr (kPanels > 2) sum.c = _mm512_dpbusd_epi32(sum.c, v, w.c);
   if constexpr (kPanels > 3) sum.d = _mm512_dpbusd_epi32(sum.d, v, w.d);
 }
 
+// Ends what the compiler knows of a sum: where it is read as floats, GCC 12 would keep it twice in
+// the loop before, as a vector of 32-bit and one of 64-bit numbers, and copy it at each turn.
 template <int kPanels>
-inline void store(const Panels& sum, int32_t* acc, int64_t acc_step) {
-  _mm512_storeu_si512(acc, sum.a);
-  if constexpr (kPanels > 1) _mm512_storeu_si512(acc + acc_step, sum.b);
-  if constexpr (kPanels > 2) _mm512_storeu_si512(acc + 2 * acc_step, sum.c);
-  if constexpr (kPanels > 3) _mm512_storeu_si512(acc + 3 * acc_step, sum.d);
+inline void settle(Panels& sum) {
+  asm("" : "+v"(sum.a));
+  if constexpr (kPanels > 1) asm("" : "+v"(sum.b));
+  if constexpr (kPanels > 2) asm("" : "+v"(sum.c));
+  if constexpr (kPanels > 3) asm("" : "+v"(sum.d));
 }
 
-// `step` bytes of weights and `acc_step` sums lie between panels.
-template <int kRows, int kPanels>
-void dot(const PackedPanel& panel,
-         int64_t step,
-         const uint8_t* const* rows,
-         int32_t* acc,
-         int64_t acc_step) {
-  const __m512i zero = _mm512_setzero_si512();
-  const Panels zeros{zero, zero, zero, zero};
-  Panels s0 = zeros;
-  Panels s1 = zeros;
-  Panels s2 = zeros;
-  Panels s3 = zeros;
-  Panels s4 = zeros;
-  Panels s5 = zeros;
-  Panels s6 = zeros;
-  Panels s7 = zeros;
+// What becomes of the sums of a tile: an Out says where they begin and takes row r and the next one
+// (the same again for an odd last row, of which it keeps one).
+
+struct ToSums {
+  int32_t* acc;
+  int64_t acc_step;
+
+  void skip(int64_t rows) { acc += rows * kColumnsPerPanel; }
+  template <int kPanels>
+  inline Panels begin() const {
+    const __m512i zero = _mm512_setzero_si512();
+    return {zero, zero, zero, zero};
+  }
+  template <int kPanels>
+  inline void store(const Panels& sum, int64_t r) const {
+    int32_t* to = acc + r * kColumnsPerPanel;
+    _mm512_storeu_si512(to, sum.a);
+    if constexpr (kPanels > 1) _mm512_storeu_si512(to + acc_step, sum.b);
+    if constexpr (kPanels > 2) _mm512_storeu_si512(to + 2 * acc_step, sum.c);
+    if constexpr (kPanels > 3) _mm512_storeu_si512(to + 3 * acc_step, sum.d);
+  }
+  template <int kPanels, bool kBoth>
+  inline void rows(int64_t r, const Panels& sum, const Panels& next) const {
+    store<kPanels>(sum, r);
+    if constexpr (kBoth) store<kPanels>(next, r + 1);
+  }
+};
+
+// Codes of one or two panels, as store_bounded of igemm_epilogue_avx512.cc makes them of sums in
+// memory.
+template <bool kSigned>
+struct ToCodes {
+  const Epilogue& e;
+  const int32_t* init; // arrays at the first column of the tile
+  const float* m;
+  const float* b;
+  uint8_t* y;
+  int64_t y_stride;
+  __mmask32 mask; // columns
+
+  void skip(int64_t rows) { y += rows * y_stride; }
+  template <int kPanels>
+  inline Panels begin() const {
+    Panels out;
+    out.a = out.b = out.c = out.d = _mm512_loadu_si512(init);
+    if constexpr (kPanels > 1) out.b = _mm512_loadu_si512(init + kColumnsPerPanel);
+    return out;
+  }
+  inline __m512i rounded(__m512i sum, int64_t column) const {
+    const __m512 v = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(m + column),
+                                     _mm512_loadu_ps(b + column));
+    return _mm512_cvtps_epi32(v);
+  }
+  // Int16 of a row: 4 columns of each panel in each 128-bit lane.
+  template <int kPanels>
+  inline __m512i narrowed(const Panels& sum) const {
+    const __m512i first = rounded(sum.a, 0);
+    const __m512i second = kPanels > 1 ? rounded(sum.b, kColumnsPerPanel) : first;
+    return _mm512_adds_epi16(_mm512_packs_epi32(first, second),
+                             _mm512_set1_epi16(static_cast<int16_t>(e.zero_point)));
+  }
+  inline void store(__m256i codes, int64_t r) const {
+    uint8_t* to = y + r * y_stride;
+    if (mask == 0xFFFFFFFF)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), codes);
+    else
+      _mm256_mask_storeu_epi8(to, mask, codes);
+  }
+  template <int kPanels, bool kBoth>
+  inline void rows(int64_t r, const Panels& sum, const Panels& next) const {
+    const __m512i one = narrowed<kPanels>(sum);
+    const __m512i two = kBoth ? narrowed<kPanels>(next) : one;
+    const __m512i lo = _mm512_set1_epi8(static_cast<char>(e.lo));
+    const __m512i hi = _mm512_set1_epi8(static_cast<char>(e.hi));
+    __m512i codes;
+    if constexpr (kSigned)
+      codes = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(one, two), lo), hi);
+    else
+      codes = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(one, two), lo), hi);
+    // Packing works within 128-bit lanes, 4 bytes of each row and panel at a time.
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    codes = _mm512_permutexvar_epi32(order, codes);
+    store(_mm512_castsi512_si256(codes), r);
+    if constexpr (kBoth) store(_mm512_extracti64x4_epi64(codes, 1), r + 1);
+  }
+};
+
+// `step` bytes of weights lie between panels.
+template <int kRows, int kPanels, typename Out>
+void dot(const PackedPanel& panel, int64_t step, const uint8_t* const* rows, const Out& out) {
+  const Panels begin = out.template begin<kPanels>();
+  Panels s0 = begin;
+  Panels s1 = begin;
+  Panels s2 = begin;
+  Panels s3 = begin;
+  Panels s4 = begin;
+  Panels s5 = begin;
+  Panels s6 = begin;
+  Panels s7 = begin;
   const uint8_t* r0 = rows[0];
   const uint8_t* r1 = kRows > 1 ? rows[1] : r0;
   const uint8_t* r2 = kRows > 2 ? rows[2] : r0;
@@ -85,33 +176,39 @@ void dot(const PackedPanel& panel,
   const uint8_t* r5 = kRows > 5 ? rows[5] : r0;
   const uint8_t* r6 = kRows > 6 ? rows[6] : r0;
   const uint8_t* r7 = kRows > 7 ? rows[7] : r0;
+  const __m512i flip = _mm512_set1_epi8(static_cast<char>(panel.flip));
   const int8_t* w = panel.data;
   const int32_t* offset = panel.offsets;
   const int32_t* end = offset + panel.plain;
   for (; offset != end; ++offset, w += 64) {
     const Panels ws = load_weights<kPanels>(w, step);
     const int64_t o = *offset;
-    add<kPanels>(s0, r0 + o, ws);
-    if constexpr (kRows > 1) add<kPanels>(s1, r1 + o, ws);
-    if constexpr (kRows > 2) add<kPanels>(s2, r2 + o, ws);
-    if constexpr (kRows > 3) add<kPanels>(s3, r3 + o, ws);
-    if constexpr (kRows > 4) add<kPanels>(s4, r4 + o, ws);
-    if constexpr (kRows > 5) add<kPanels>(s5, r5 + o, ws);
-    if constexpr (kRows > 6) add<kPanels>(s6, r6 + o, ws);
-    if constexpr (kRows > 7) add<kPanels>(s7, r7 + o, ws);
+    add<kPanels>(s0, r0 + o, flip, ws);
+    if constexpr (kRows > 1) add<kPanels>(s1, r1 + o, flip, ws);
+    if constexpr (kRows > 2) add<kPanels>(s2, r2 + o, flip, ws);
+    if constexpr (kRows > 3) add<kPanels>(s3, r3 + o, flip, ws);
+    if constexpr (kRows > 4) add<kPanels>(s4, r4 + o, flip, ws);
+    if constexpr (kRows > 5) add<kPanels>(s5, r5 + o, flip, ws);
+    if constexpr (kRows > 6) add<kPanels>(s6, r6 + o, flip, ws);
+    if constexpr (kRows > 7) add<kPanels>(s7, r7 + o, flip, ws);
   }
-  store<kPanels>(s0, acc, acc_step);
-  if constexpr (kRows > 1) store<kPanels>(s1, acc + 16, acc_step);
-  if constexpr (kRows > 2) store<kPanels>(s2, acc + 32, acc_step);
-  if constexpr (kRows > 3) store<kPanels>(s3, acc + 48, acc_step);
-  if constexpr (kRows > 4) store<kPanels>(s4, acc + 64, acc_step);
-  if constexpr (kRows > 5) store<kPanels>(s5, acc + 80, acc_step);
-  if constexpr (kRows > 6) store<kPanels>(s6, acc + 96, acc_step);
-  if constexpr (kRows > 7) store<kPanels>(s7, acc + 112, acc_step);
+  settle<kPanels>(s0);
+  if constexpr (kRows > 1) settle<kPanels>(s1);
+  if constexpr (kRows > 2) settle<kPanels>(s2);
+  if constexpr (kRows > 3) settle<kPanels>(s3);
+  if constexpr (kRows > 4) settle<kPanels>(s4);
+  if constexpr (kRows > 5) settle<kPanels>(s5);
+  if constexpr (kRows > 6) settle<kPanels>(s6);
+  if constexpr (kRows > 7) settle<kPanels>(s7);
+  out.template rows<kPanels, (kRows > 1)>(0, s0, s1);
+  if constexpr (kRows > 2) out.template rows<kPanels, (kRows > 3)>(2, s2, s3);
+  if constexpr (kRows > 4) out.template rows<kPanels, (kRows > 5)>(4, s4, s5);
+  if constexpr (kRows > 6) out.template rows<kPanels, (kRows > 7)>(6, s6, s7);
 }
 
-inline __m256i add_half(__m256i sum, const uint8_t* x, __m256i w) {
-  return _mm256_dpbusd_epi32(sum, _mm256_set1_epi32(four_bytes(x)), w);
+inline __m256i add_half(__m256i sum, const uint8_t* x, __m256i flip, __m256i w) {
+  const __m256i v = _mm256_xor_si256(_mm256_set1_epi32(four_bytes(x)), flip);
+  return _mm256_dpbusd_epi32(sum, v, w);
 }
 
 inline void store_half(__m256i sum, int32_t* acc) {
@@ -123,8 +220,8 @@ template <int kRows>
 void dot_half(const PackedPanel& panel,
               int64_t /*step*/,
               const uint8_t* const* rows,
-              int32_t* acc,
-              int64_t /*acc_step*/) {
+              const ToSums& out) {
+  int32_t* acc = out.acc;
   __m256i s0 = _mm256_setzero_si256();
   __m256i s1 = s0;
   __m256i s2 = s0;
@@ -141,20 +238,21 @@ void dot_half(const PackedPanel& panel,
   const uint8_t* r5 = kRows > 5 ? rows[5] : r0;
   const uint8_t* r6 = kRows > 6 ? rows[6] : r0;
   const uint8_t* r7 = kRows > 7 ? rows[7] : r0;
+  const __m256i flip = _mm256_set1_epi8(static_cast<char>(panel.flip));
   const int8_t* w = panel.data;
   const int32_t* offset = panel.offsets;
   const int32_t* end = offset + panel.plain;
   for (; offset != end; ++offset, w += 64) {
     const __m256i ws = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
     const int64_t o = *offset;
-    s0 = add_half(s0, r0 + o, ws);
-    if constexpr (kRows > 1) s1 = add_half(s1, r1 + o, ws);
-    if constexpr (kRows > 2) s2 = add_half(s2, r2 + o, ws);
-    if constexpr (kRows > 3) s3 = add_half(s3, r3 + o, ws);
-    if constexpr (kRows > 4) s4 = add_half(s4, r4 + o, ws);
-    if constexpr (kRows > 5) s5 = add_half(s5, r5 + o, ws);
-    if constexpr (kRows > 6) s6 = add_half(s6, r6 + o, ws);
-    if constexpr (kRows > 7) s7 = add_half(s7, r7 + o, ws);
+    s0 = add_half(s0, r0 + o, flip, ws);
+    if constexpr (kRows > 1) s1 = add_half(s1, r1 + o, flip, ws);
+    if constexpr (kRows > 2) s2 = add_half(s2, r2 + o, flip, ws);
+    if constexpr (kRows > 3) s3 = add_half(s3, r3 + o, flip, ws);
+    if constexpr (kRows > 4) s4 = add_half(s4, r4 + o, flip, ws);
+    if constexpr (kRows > 5) s5 = add_half(s5, r5 + o, flip, ws);
+    if constexpr (kRows > 6) s6 = add_half(s6, r6 + o, flip, ws);
+    if constexpr (kRows > 7) s7 = add_half(s7, r7 + o, flip, ws);
   }
   store_half(s0, acc);
   if constexpr (kRows > 1) store_half(s1, acc + 16);
@@ -166,32 +264,51 @@ void dot_half(const PackedPanel& panel,
   if constexpr (kRows > 7) store_half(s7, acc + 112);
 }
 
-using TileFn = void (*)(const PackedPanel&, int64_t, const uint8_t* const*, int32_t*, int64_t);
+template <typename Out>
+using TileFn = void (*)(const PackedPanel&, int64_t, const uint8_t* const*, const Out&);
 
 // By rows less 1.
-constexpr TileFn kHalf[8] = {dot_half<1>, dot_half<2>, dot_half<3>, dot_half<4>,
-                             dot_half<5>, dot_half<6>, dot_half<7>, dot_half<8>};
-constexpr TileFn kOne[8] = {dot<1, 1>, dot<2, 1>, dot<3, 1>, dot<4, 1>,
-                            dot<5, 1>, dot<6, 1>, dot<7, 1>, dot<8, 1>};
-constexpr TileFn kTwo[8] = {dot<1, 2>, dot<2, 2>, dot<3, 2>, dot<4, 2>,
-                            dot<5, 2>, dot<6, 2>, dot<7, 2>, dot<8, 2>};
-constexpr TileFn kFour[kFewRows] = {dot<1, 4>, dot<2, 4>};
+constexpr TileFn<ToSums> kHalf[8] = {dot_half<1>, dot_half<2>, dot_half<3>, dot_half<4>,
+                                     dot_half<5>, dot_half<6>, dot_half<7>, dot_half<8>};
+template <int kPanels, typename Out>
+constexpr TileFn<Out> kTiles[8] = {dot<1, kPanels, Out>, dot<2, kPanels, Out>, dot<3, kPanels, Out>,
+                                   dot<4, kPanels, Out>, dot<5, kPanels, Out>, dot<6, kPanels, Out>,
+                                   dot<7, kPanels, Out>, dot<8, kPanels, Out>};
+constexpr TileFn<ToSums> kFour[kFewRows] = {dot<1, 4, ToSums>, dot<2, 4, ToSums>};
 
-void dot_rows(const TileFn* tiles,
+template <typename Out>
+void dot_rows(const TileFn<Out>* tiles,
               const PackedPanel& panel,
               int64_t step,
               const uint8_t* const* rows,
               int64_t count,
-              int32_t* acc,
-              int64_t acc_step) {
+              Out out) {
   while (count > 0) {
     // The rest in two equal parts: few sums in flight would wait for each other.
     const int64_t some = count >= 16 ? 8 : count > 8 ? (count + 1) / 2 : count;
-    tiles[some - 1](panel, step, rows, acc, acc_step);
+    tiles[some - 1](panel, step, rows, out);
     rows += some;
     count -= some;
-    acc += some * kColumnsPerPanel;
+    out.skip(some);
   }
+}
+
+template <bool kSigned>
+void dot_codes(const PackedPanel* panels,
+               int64_t panel_count,
+               const uint8_t* const* rows,
+               const Epilogue& e,
+               const TileOut& t) {
+  using Out = ToCodes<kSigned>;
+  const Out out{e,
+                t.init + t.column,
+                t.multiplier + t.column,
+                t.bias + t.column,
+                static_cast<uint8_t*>(t.y) + t.row * t.y_stride + t.column,
+                t.y_stride,
+                static_cast<__mmask32>((uint64_t{1} << t.columns) - 1)};
+  const TileFn<Out>* tiles = panel_count > 1 ? kTiles<2, Out> : kTiles<1, Out>;
+  dot_rows(tiles, panels[0], int64_t{64} * panels->plain, rows, t.rows, out);
 }
 
 } // namespace
@@ -201,8 +318,9 @@ void dot_tile_avx512vnni(const PackedPanel& panel,
                          const uint8_t* const* rows,
                          int64_t count,
                          int32_t* acc) {
-  const avx512vnni::TileFn* tiles = panel.half ? avx512vnni::kHalf : avx512vnni::kOne;
-  avx512vnni::dot_rows(tiles, panel, 0, rows, count, acc, 0);
+  using avx512vnni::ToSums;
+  const auto* tiles = panel.half ? avx512vnni::kHalf : avx512vnni::kTiles<1, ToSums>;
+  avx512vnni::dot_rows(tiles, panel, 0, rows, count, ToSums{acc, 0});
 }
 
 void dot_panels_avx512vnni(const PackedPanel* panels,
@@ -211,16 +329,27 @@ void dot_panels_avx512vnni(const PackedPanel* panels,
                            int64_t count,
                            int32_t* acc,
                            int64_t acc_step) {
+  using avx512vnni::ToSums;
   const int64_t step = int64_t{64} * panels->plain;
   int64_t p = 0;
   if (panel_count == 4 && count <= kFewRows) {
-    return avx512vnni::kFour[count - 1](panels[0], step, rows, acc, acc_step);
+    return avx512vnni::kFour[count - 1](panels[0], step, rows, ToSums{acc, acc_step});
   }
   for (; p + 2 <= panel_count; p += 2) {
-    avx512vnni::dot_rows(avx512vnni::kTwo, panels[p], step, rows, count, acc + p * acc_step,
-                         acc_step);
+    avx512vnni::dot_rows(avx512vnni::kTiles<2, ToSums>, panels[p], step, rows, count,
+                         ToSums{acc + p * acc_step, acc_step});
   }
   if (p < panel_count) dot_tile_avx512vnni(panels[p], rows, count, acc + p * acc_step);
+}
+
+void dot_codes_avx512vnni(const PackedPanel* panels,
+                          int64_t panel_count,
+                          const uint8_t* const* rows,
+                          const Epilogue& e,
+                          const TileOut& tile) {
+  const auto run =
+      e.type == YType::kInt8 ? avx512vnni::dot_codes<true> : avx512vnni::dot_codes<false>;
+  run(panels, panel_count, rows, e, tile);
 }
 
 } // namespace octet::kernels

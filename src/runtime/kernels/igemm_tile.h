@@ -20,6 +20,8 @@ struct PackedPanel {
   int32_t plain = 0;
   int32_t wide = 0;
   bool half = false; ///< columns 8 to 15 are padding
+  /// What tiles that flip sign bits themselves (TileKernels::flips) read x through.
+  uint8_t flip = 0;
 };
 
 constexpr int64_t kTileRows = 8;
@@ -57,6 +59,16 @@ struct TileOut {
   int64_t y_stride = 0;
 };
 
+/// Sums of one or two panels and what becomes of them at once, for 8-bit outputs whose scaled sums are
+/// bounded (IgemmColumns::bounded), without a residual
+/// or a function.
+/// `tile` has no acc, and up to 32 columns.
+using DotCodesFn = void (*)(const PackedPanel* panels,
+                            int64_t panel_count,
+                            const uint8_t* const* rows,
+                            const Epilogue& epilogue,
+                            const TileOut& tile);
+
 using EpilogueTileFn = void (*)(const Epilogue& epilogue, const TileOut& tile);
 
 void dot_tile_scalar(const PackedPanel& panel,
@@ -89,6 +101,11 @@ void dot_panels_avx512vnni(const PackedPanel* panels,
                            int64_t count,
                            int32_t* acc,
                            int64_t acc_step);
+void dot_codes_avx512vnni(const PackedPanel* panels,
+                          int64_t panel_count,
+                          const uint8_t* const* rows,
+                          const Epilogue& epilogue,
+                          const TileOut& tile);
 
 void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile);
 void epilogue_tile_avx2(const Epilogue& epilogue, const TileOut& tile);
@@ -106,8 +123,12 @@ void flip_copy_avx2(const uint8_t* from, int64_t count, uint8_t* to);
 struct TileKernels {
   DotTileFn dot = nullptr;
   DotPanelsFn dot_panels = nullptr; ///< null where panels are taken one by one
+  DotCodesFn dot_codes = nullptr;   ///< null where sums go through memory
   EpilogueTileFn epilogue = nullptr;
   FlipCopyFn flip_copy = nullptr;
+  /// Tiles flip the sign bits of x as they read it, by PackedPanel::flip. Else rows hold them
+  /// flipped.
+  bool flips = false;
 };
 TileKernels tile_kernels(Isa isa);
 
@@ -118,6 +139,11 @@ inline bool multiplies_in_int32(Isa isa) {
   return isa.has(Isa::kAvx2) && !multiplies_in_int16(isa);
 }
 
+/// Whether packed rows hold x with its sign bits flipped.
+inline bool rows_are_flipped(const PackedWeights& w) {
+  return w.flip && !tile_kernels(w.isa).flips;
+}
+
 /// Shifts `count` bytes, a multiple of 4, by 128.
 void flip_bytes(uint8_t* bytes, int64_t count);
 /// Groups of 4 bytes in other orders: 0 2 1 3 to `second`, 0 3 2 1 to `third`; `count` is a
@@ -125,7 +151,7 @@ void flip_bytes(uint8_t* bytes, int64_t count);
 void permute_bytes(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third);
 
 /// Turns rows whose first k bytes are x into packed ones, w.row_bytes apart: shifts by 128 where
-/// w.flip and adds the permuted copies, bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k. Bytes
+/// rows_are_flipped and adds the permuted copies, bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k. Bytes
 /// between k and k_padded meet weights of 0 and may hold anything.
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count);
 
