@@ -27,7 +27,7 @@ using ParallelForFn =
 struct SessionOptions {
   int threads = 0; ///< 0: one for each core; 1024 at most
   /// scalar, avx2, vnni256, avx512 or avx512vnni, then changes of single features, as in
-  /// `avx512vnni,-avx512vbmi`; empty: OCTET_ISA, else all that the machine has.
+  /// `avx512vnni,-avx512vbmi`; empty: OCTET_ISA, else the best one that the machine has.
   std::string isa = {};
   bool lower = true;   ///< false: the graph is lowered already
   bool integer = true; ///< false: lowering leaves Q and DQ in place and products float
@@ -43,6 +43,16 @@ struct SessionOptions {
 };
 
 class Session;
+
+/// Bytes that a session takes; what its threads keep for their work is beside it.
+struct SessionMemory {
+  int64_t mapped =
+      0; ///< of its weight store: pages that processes share, in memory as they are read
+  int64_t packed = 0; ///< of weights in memory, which sessions of the process share
+  int64_t constants =
+      0;              ///< that are read as they are: in memory, or where the model's file is mapped
+  int64_t arenas = 0; ///< of activations, in all contexts that there are
+};
 
 /// What the sizes that a context has seen made necessary, apart from the bodies of If, Loop and
 /// Scan.
@@ -116,6 +126,12 @@ class Session {
   /// instruction set that this machine lacks, a number of threads that is none. Where the system
   /// starts fewer threads the session has fewer, as threads() says; no result depends on it.
   static Result<Session> create(const Graph& graph, const SessionOptions& options = {});
+  /// Of an ONNX file, or of the weight store that octet pack (octet/pack.h) made of it. A store
+  /// beside the model, MODEL.octetpack, is used where it fits the model, this version of octet, the
+  /// instruction set and the options; where it does not, the model is packed again and
+  /// pack_warning() says why. Errors: as create, no such file, a store without its model that does
+  /// not fit.
+  static Result<Session> open(const std::string& path, const SessionOptions& options = {});
 
   SessionContext context() const;
   /// Runs in a context of the session's own and returns tensors that share nothing with it. Calls
@@ -129,6 +145,11 @@ class Session {
   /// keep type and shape, and executors and writers refuse the graph.
   const Graph& lowered() const;
   const std::vector<PlannedNode>& plan() const;
+  SessionMemory memory() const;
+  /// Path of the weight store that the session runs from; empty: it packed its weights itself.
+  const std::string& pack() const;
+  /// Why a weight store that was there is not used, and what to do; empty: nothing is wrong.
+  const std::string& pack_warning() const;
   std::string_view isa() const;
   /// Threads of its own, the caller's included; 1 with a `parallel_for`.
   int threads() const;
@@ -142,14 +163,16 @@ class Session {
   struct Impl;
   explicit Session(std::shared_ptr<Impl> impl);
   static Result<Session> prepare(const Graph& graph, const SessionOptions& options);
+  static Result<Session> open_model(const std::string& path, const SessionOptions& options);
   SessionContext take_idle();
   void give_back(SessionContext context);
   std::shared_ptr<Impl> impl_;
 };
 
-/// The native executor behind the general interface. With SessionOptions::packed it takes padded
-/// batches with their mask as ever, and runs those whose padding comes last without it; outputs of
-/// padding are 0 then.
+/// The native executor behind the general interface.
+std::unique_ptr<Executor> make_native_executor(Session session);
+/// The same of a new session. With SessionOptions::packed it takes padded batches with their mask as
+/// ever, and runs those whose padding comes last without it; outputs of padding are 0 then.
 Result<std::unique_ptr<Executor>> make_native_executor(const Graph& graph,
                                                        const SessionOptions& options = {});
 

@@ -172,7 +172,20 @@ bool isa_supported(Isa isa) {
 }
 
 Isa default_isa() {
-  return machine();
+  const std::vector<Isa>& all = known_isas();
+  return *std::find_if(all.rbegin(), all.rend(), isa_supported);
+}
+
+std::string isa_text(Isa isa) {
+  const std::string_view name = isa_name(isa);
+  const Isa named = completed(find(kSets, name)->isa);
+  std::string text(name);
+  for (const Named& feature : kFeatures) {
+    if (isa.has(feature.isa) == named.has(feature.isa)) continue;
+    text += isa.has(feature.isa) ? ",+" : ",-";
+    text += feature.name;
+  }
+  return text;
 }
 
 Result<Isa> parse_isa(std::string_view text) {

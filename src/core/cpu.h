@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -63,12 +64,15 @@ const std::vector<Isa>& known_isas();
 /// True when the processor has all of it and the operating system saves its registers.
 bool isa_supported(Isa isa);
 
-/// What is used when nothing is forced: all that the machine has.
+/// What is used when nothing is forced: the best of known_isas() that the machine has.
 Isa default_isa();
 
 /// A name of known_isas(), then any number of changes: `avx512vnni,-avx512vbmi`, `avx2,+vnni256`.
 /// An unknown name or feature, or one that this machine lacks, is an error.
 Result<Isa> parse_isa(std::string_view text);
+
+/// What parse_isa() makes `isa` of on this machine.
+std::string isa_text(Isa isa);
 
 /// What OCTET_ISA says, or default_isa() where it is unset or empty. Reads the environment each
 /// time.

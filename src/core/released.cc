@@ -5,6 +5,10 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
 
 #include <sys/mman.h>
 
@@ -20,6 +24,45 @@ class Nothing final : public Buffer {
   }
 };
 
+const std::byte* map_zeros(size_t size_bytes) {
+  void* made =
+      mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return made == MAP_FAILED ? nullptr : static_cast<const std::byte*>(made);
+}
+
+/// Those that released_space gave.
+std::shared_mutex spaces_mutex;
+std::map<const std::byte*, size_t, std::less<>> spaces; // by first byte
+std::atomic<size_t> space_count = 0;
+
+class Space final : public Buffer {
+ public:
+  explicit Space(std::span<const std::byte> zeros) {
+    data_ = zeros.data();
+    size_ = zeros.size();
+    const std::unique_lock lock(spaces_mutex);
+    spaces.emplace(data_, size_);
+    space_count = spaces.size();
+  }
+  ~Space() override {
+    const std::unique_lock lock(spaces_mutex);
+    spaces.erase(data_);
+    space_count = spaces.size();
+    munmap(const_cast<std::byte*>(data_), size_);
+  }
+  Space(const Space&) = delete;
+  Space& operator=(const Space&) = delete;
+};
+
+bool in_a_space(const std::byte* at) {
+  if (space_count == 0) return false;
+  const std::shared_lock lock(spaces_mutex);
+  auto after = spaces.upper_bound(at);
+  if (after == spaces.begin()) return false;
+  --after;
+  return std::less<>()(at, after->first + after->second);
+}
+
 constexpr size_t kSmallest = size_t{1} << 16;
 constexpr size_t kSizes = 48;
 
@@ -31,12 +74,9 @@ const std::byte* mapping(size_t index) {
   const std::byte* found = mappings[index].load(std::memory_order_acquire);
   if (found != nullptr) return found;
   const size_t size_bytes = kSmallest << index;
-  void* made =
-      mmap(nullptr, size_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (made == MAP_FAILED) return nullptr;
-  const auto* mine = static_cast<const std::byte*>(made);
-  if (mappings[index].compare_exchange_strong(found, mine)) return mine;
-  munmap(made, size_bytes); // another thread was first
+  const std::byte* mine = map_zeros(size_bytes);
+  if (mine == nullptr || mappings[index].compare_exchange_strong(found, mine)) return mine;
+  munmap(const_cast<std::byte*>(mine), size_bytes); // another thread was first
   return found;
 }
 
@@ -55,9 +95,16 @@ Tensor released(const Tensor& tensor) {
 
 bool is_released(const Tensor& tensor) {
   const std::byte* at = tensor.bytes().data();
-  return at != nullptr && std::any_of(mappings.begin(), mappings.end(), [&](const auto& zeros) {
+  if (at == nullptr) return false;
+  return in_a_space(at) || std::any_of(mappings.begin(), mappings.end(), [&](const auto& zeros) {
            return zeros.load(std::memory_order_acquire) == at;
          });
+}
+
+std::shared_ptr<Buffer> released_space(size_t size_bytes) {
+  const std::byte* zeros = map_zeros(std::max<size_t>(size_bytes, 1));
+  if (zeros == nullptr) return nullptr;
+  return std::make_shared<Space>(std::span(zeros, std::max<size_t>(size_bytes, 1)));
 }
 
 } // namespace octet

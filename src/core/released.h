@@ -3,6 +3,8 @@
 // second copy of them in its graph.
 #pragma once
 
+#include <memory>
+
 #include "octet/tensor.h"
 
 namespace octet {
@@ -13,5 +15,8 @@ namespace octet {
 Tensor released(const Tensor& tensor);
 /// Whether `tensor` was made by `released`: its bytes mean nothing.
 bool is_released(const Tensor& tensor);
+/// So many bytes that read as 0 without memory of their own, at addresses of their own: tensors that
+/// look at them are released, and can be told apart. Null where there is no address space.
+std::shared_ptr<Buffer> released_space(size_t size_bytes);
 
 } // namespace octet

@@ -58,4 +58,12 @@ Result<std::shared_ptr<const Buffer>> ExternalFiles::open(const std::string& loc
   return file;
 }
 
+std::vector<std::string> ExternalFiles::locations() const {
+  std::vector<std::string> out;
+  out.reserve(files_.size());
+  for (const auto& [location, file] : files_)
+    out.push_back(location);
+  return out;
+}
+
 } // namespace octet::onnx

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "octet/tensor.h"
 
@@ -20,6 +21,8 @@ class ExternalFiles {
   /// The mapped file. Refused: absolute locations, "..", links that lead out of the folder, and
   /// whatever is no regular file.
   Result<std::shared_ptr<const Buffer>> open(const std::string& location);
+  /// What was opened so far.
+  std::vector<std::string> locations() const;
 
  private:
   std::string folder_;

@@ -168,11 +168,17 @@ Result<Graph> parse_onnx(std::shared_ptr<const Buffer> buffer, const std::string
   return onnx::read_model({std::move(buffer), &files});
 }
 
-Result<Graph> load_onnx(const std::string& path, const LoadOptions& options) {
+Result<onnx::LoadedModel> onnx::load_model(const std::string& path, const LoadOptions& options) {
   std::shared_ptr<const Buffer> buffer = OCTET_TRY(Buffer::map(path));
   std::string folder = options.external_folder;
   if (folder.empty()) folder = std::filesystem::path(path).parent_path().string();
-  return parse_onnx(std::move(buffer), folder.empty() ? "." : folder).with(path);
+  ExternalFiles files(folder.empty() ? "." : folder);
+  Graph graph = OCTET_TRY_WITH(read_model({std::move(buffer), &files}), path);
+  return LoadedModel{std::move(graph), files.locations()};
+}
+
+Result<Graph> load_onnx(const std::string& path, const LoadOptions& options) {
+  return OCTET_TRY(onnx::load_model(path, options)).graph;
 }
 
 } // namespace octet

@@ -12,8 +12,10 @@ namespace octet::runtime {
 namespace {
 
 /// The body with captures as inputs, constants among them as constants.
-Result<std::shared_ptr<const PreparedGraph>>
-prepare_body(Graph body, const Node& node, Isa isa, std::vector<size_t>& captures) {
+Result<std::shared_ptr<const PreparedGraph>> prepare_body(Graph body,
+                                                          const Node& node,
+                                                          const PrepareContext& outer,
+                                                          std::vector<size_t>& captures) {
   std::vector<ValueId> inputs = body.inputs();
   for (int32_t i = 0; i < body.value_bound(); ++i) {
     const Value& v = body.value(ValueId{i});
@@ -26,7 +28,9 @@ prepare_body(Graph body, const Node& node, Isa isa, std::vector<size_t>& capture
   }
   body.set_inputs(std::move(inputs));
   // The attribute holds on to the weights in any case.
-  return prepare_graph(std::move(body), {.isa = isa, .keep_weights = true});
+  return prepare_graph(
+      std::move(body),
+      {.isa = outer.isa, .keep_weights = true, .store = outer.store, .memory = outer.memory});
 }
 
 Status check_types(const Graph& body, std::span<const Tensor> given) {
@@ -51,12 +55,12 @@ Status check_types(const Graph& body, std::span<const Tensor> given) {
 
 } // namespace
 
-std::vector<PreparedBody> prepare_bodies(const Graph& outer, const Node& node, Isa isa) {
+std::vector<PreparedBody> prepare_bodies(const PrepareContext& outer, const Node& node) {
   std::vector<PreparedBody> out;
-  const BodyTypes types = types_into_bodies(outer, node);
+  const BodyTypes types = types_into_bodies(outer.graph, node);
   for (const auto& [key, body] : bodies_of(node)) {
     PreparedBody one{body.get(), key, Error("not prepared"), {}};
-    one.prepared = prepare_body(typed_body(outer, *body, types), node, isa, one.captures);
+    one.prepared = prepare_body(typed_body(outer.graph, *body, types), node, outer, one.captures);
     out.push_back(std::move(one));
   }
   return out;

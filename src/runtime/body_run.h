@@ -19,8 +19,8 @@ struct PreparedBody {
   std::vector<size_t> captures; ///< of the inputs behind its own: index in Node::captures
 };
 
-/// One for each body of a node of `outer`, which has its types.
-std::vector<PreparedBody> prepare_bodies(const Graph& outer, const Node& node, Isa isa);
+/// One for each body of `node`, which is outer.node or a copy that lives longer.
+std::vector<PreparedBody> prepare_bodies(const PrepareContext& outer, const Node& node);
 
 /// One thread's place to run a body.
 class BodyRun {

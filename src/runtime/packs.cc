@@ -32,6 +32,15 @@ class Table {
   std::map<PackKey, std::weak_ptr<const void>> entries_;
 };
 
+/// Bytes of somebody else.
+class Held final : public Buffer {
+ public:
+  explicit Held(std::shared_ptr<const void> owner) : owner_(std::move(owner)) {}
+
+ private:
+  std::shared_ptr<const void> owner_;
+};
+
 Table& table() {
   static Table one;
   return one;
@@ -42,7 +51,19 @@ Table& table() {
 std::shared_ptr<const void> shared_pack(const PackKey& key,
                                         const std::function<std::shared_ptr<const void>()>& make) {
   if (auto found = table().find(key)) return found;
-  return table().add(key, make());
+  std::shared_ptr<const void> made = make();
+  return made ? table().add(key, std::move(made)) : nullptr;
+}
+
+kernels::PackedFloat share_of(std::shared_ptr<const kernels::PackedFloat> pack) {
+  kernels::PackedFloat out;
+  out.isa = pack->isa;
+  out.n = pack->n;
+  out.k = pack->k;
+  out.width = pack->width;
+  const std::span bytes(pack->data.as<std::byte>(), pack->data.bytes());
+  out.data = kernels::AlignedBuffer(std::make_shared<Held>(std::move(pack)), bytes);
+  return out;
 }
 
 } // namespace octet::runtime

@@ -7,7 +7,13 @@
 #include "core/released.h"
 #include "graph/bodies.h"
 #include "graph/label.h"
+#include "graph/verify.h"
 #include "ops/infer.h"
+#include "passes/lower/lower.h"
+#include "passes/pack/pack_sequences.h"
+#include "runtime/packs.h"
+
+#include "octet/passes.h"
 
 namespace octet::runtime {
 namespace {
@@ -94,9 +100,15 @@ constexpr size_t kLeastReleased = 4096;
 
 void release(Graph& graph, ValueId id) {
   const Tensor& constant = graph.value(id).constant;
-  if (constant.bytes().size() < kLeastReleased) return;
+  if (is_released(constant)) return; // it came so
   constant.page_out();
   graph.set_constant(id, released(constant));
+}
+
+/// A file of packs says again what it holds: inputs that were packed otherwise are read again.
+void keep_common(std::vector<size_t>& inputs, const std::vector<size_t>& held) {
+  std::erase_if(inputs,
+                [&](size_t i) { return std::find(held.begin(), held.end(), i) == held.end(); });
 }
 
 } // namespace
@@ -126,12 +138,24 @@ bool makes_needed(const Node& node, const std::vector<bool>& needed) {
                      [&](ValueId v) { return v.valid() && needed[static_cast<size_t>(v.index)]; });
 }
 
+Result<Graph> ready_graph(const Graph& graph, const SessionOptions& options) {
+  OCTET_TRY(verify(graph));
+  Graph ready = graph;
+  forget_declared_shapes(ready);
+  if (!options.lower) return ready;
+  if (options.packed) OCTET_TRY(name_sequence_axes(ready));
+  OCTET_TRY(simplify(ready));
+  ready = OCTET_TRY(lower(ready, {.integer = options.integer})).graph;
+  return options.packed ? pack_sequences(ready) : Result<Graph>(std::move(ready));
+}
+
 Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph,
                                                            const PrepareOptions& options) {
   auto out = std::make_shared<PreparedGraph>();
   const Inferred found = OCTET_TRY(infer(graph));
   out->graph = std::move(graph);
   out->isa = options.isa;
+  out->store = options.store;
   const Graph& g = out->graph;
   out->order = OCTET_TRY(g.topological());
   out->nodes.resize(static_cast<size_t>(g.node_bound()));
@@ -141,7 +165,10 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph,
   const auto is_known = [&](ValueId v) { return known[static_cast<size_t>(v.index)]; };
   const std::vector<bool> needed = needed_values(g, out->order, is_known);
   const std::vector<bool> of_shapes = made_of_shapes(g, out->order);
+  PackedMemory own;
+  PackedMemory* const memory = options.memory ? options.memory : &own;
   Readers readers(g);
+  std::vector<bool> unread(static_cast<size_t>(g.value_bound()), false);
   for (const NodeId id : out->order) {
     const Node& node = g.node(id);
     PlannedNode planned{label(g, node), "view", {}, node.origin, node.op_type};
@@ -151,7 +178,7 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph,
       readers.prepared(g, node, {}); // whoever reads the view reads the constant
       continue;
     }
-    Choice choice = choose({g, node, options.isa, is_known});
+    Choice choice = choose({g, node, options.isa, is_known, options.store, memory});
     if (!choice.prepared)
       return error(ErrorCode::kUnsupported, "node {}: {}", label(g, node), choice.reason);
     const bool runs =
@@ -166,9 +193,18 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph,
     out->nodes[static_cast<size_t>(id.index)] = std::move(choice.prepared);
     // A plan evaluates what it can make of shapes.
     if (makes_needed(node, of_shapes)) choice.packed.clear();
-    for (const ValueId v : readers.prepared(g, node, choice))
+    if (options.store) keep_common(choice.packed, options.store->take_packed());
+    for (const ValueId v : readers.prepared(g, node, choice)) {
+      if (g.value(v).constant.bytes().size() < kLeastReleased) continue;
+      unread[static_cast<size_t>(v.index)] = true;
+      if (options.store) options.store->prepared(g.value(v).constant, false);
       if (!options.keep_weights) release(out->graph, v);
+    }
   }
+  for (const ValueId v : g.constants())
+    if (options.store && !unread[static_cast<size_t>(v.index)])
+      options.store->prepared(g.value(v).constant, true);
+  out->packed_bytes = own.bytes;
   out->constants.resize(static_cast<size_t>(g.value_bound()));
   for (const ValueId v : g.constants())
     out->constants[static_cast<size_t>(v.index)] =

@@ -26,12 +26,20 @@ struct PreparedGraph {
   std::vector<Tensor> constants;
   std::vector<PlannedNode> planned; ///< bodies behind the node that they belong to
   std::vector<size_t> planned_at;   ///< by node id: its place in `planned`
+  std::shared_ptr<PackStore> store; ///< null: the graph holds what its nodes are prepared with
+  int64_t packed_bytes = 0;         ///< of packs in memory, those of bodies included
 };
 
 struct PrepareOptions {
   Isa isa = Isa::kScalar;
   bool keep_weights = false; ///< constants that are packed stay in the graph too
+  /// Read, or told what is packed (packs.h); null: neither. The prepared graph holds on to it.
+  std::shared_ptr<PackStore> store = nullptr;
+  PackedMemory* memory = nullptr; ///< of packs.h, for bodies: that of the graph around them
 };
+
+/// What is prepared of a model: verified and, where the options want it, simplified and lowered.
+Result<Graph> ready_graph(const Graph& graph, const SessionOptions& options);
 
 /// Errors: types that do not fit, an operator that octet cannot run (the node is named).
 Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph,

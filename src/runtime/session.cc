@@ -2,6 +2,7 @@
 #include "octet/session.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <exception>
@@ -14,17 +15,16 @@
 #include "core/format.h"
 #include "core/fp_env.h"
 #include "core/pages.h"
-#include "graph/verify.h"
-#include "ops/infer.h"
+#include "core/released.h"
 #include "ops/native/segments.h"
-#include "passes/lower/lower.h"
-#include "passes/pack/pack_sequences.h"
+#include "runtime/model_pack.h"
 #include "runtime/packed_executor.h"
+#include "runtime/packs.h"
 #include "runtime/plan.h"
 #include "runtime/slot.h"
 #include "runtime/workers.h"
 
-#include "octet/passes.h"
+#include "octet/onnx.h"
 
 namespace octet {
 namespace {
@@ -69,13 +69,22 @@ struct Session::Impl {
   std::unique_ptr<runtime::Workers> workers;
   Isa isa = Isa::kScalar;
   bool packed = false; ///< the last input are the offsets of sequences
+  std::string pack, pack_warning;
+  int64_t mapped = 0;
+  std::atomic<int64_t> arenas = 0; ///< bytes of all contexts
   /// Contexts of the session's own that nobody runs at the moment. They point back at it.
   std::mutex idle_mutex;
   std::vector<SessionContext> idle;
 };
 
 struct SessionContext::Impl {
+  explicit Impl(std::shared_ptr<Session::Impl> of) : session(std::move(of)) {}
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl() { session->arenas -= counted; }
+
   std::shared_ptr<Session::Impl> session;
+  int64_t counted = 0;               ///< of this one in Session::Impl::arenas
   std::optional<runtime::Plan> plan; ///< made when sizes are first told
   /// Bytes of the inputs of a run; copies of those that are not aligned.
   std::vector<const std::byte*> inputs;
@@ -90,6 +99,8 @@ struct SessionContext::Impl {
     if (!plan) plan.emplace(session->prepared);
     const int64_t before = plan->counts().bindings;
     runtime::Binding* found = OCTET_TRY(plan->at(sizes, outputs));
+    const auto arena = static_cast<int64_t>(plan->arena_bytes());
+    session->arenas += arena - std::exchange(counted, arena);
     settled = settled && plan->counts().bindings == before;
     return found;
   }
@@ -267,27 +278,50 @@ Result<Session> Session::prepare(const Graph& graph, const SessionOptions& optio
   auto impl = std::make_shared<Impl>();
   impl->isa = options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
   OCTET_TRY(check_threads(options.threads));
-  OCTET_TRY(verify(graph));
-  Graph ready = graph;
-  forget_declared_shapes(ready);
-  if (options.lower) {
-    if (options.packed) OCTET_TRY(name_sequence_axes(ready));
-    OCTET_TRY(simplify(ready));
-    ready = OCTET_TRY(lower(ready, {.integer = options.integer})).graph;
-    if (options.packed) ready = OCTET_TRY(pack_sequences(ready));
-  }
   impl->packed = options.packed;
-  impl->prepared = OCTET_TRY(runtime::prepare_graph(
-      std::move(ready), {.isa = impl->isa, .keep_weights = options.keep_weights}));
+  impl->prepared =
+      OCTET_TRY(runtime::prepare_graph(OCTET_TRY(runtime::ready_graph(graph, options)),
+                                       {.isa = impl->isa, .keep_weights = options.keep_weights}));
   give_back_freed_memory(); // what lowering made and packing released
   impl->workers = runtime::make_workers(options);
   return Session(std::move(impl));
 }
 
+Result<Session> Session::open(const std::string& path, const SessionOptions& options) {
+  return guarded("no memory left for the weights; free some, or use a smaller model",
+                 [&] { return open_model(path, options); });
+}
+
+Result<Session> Session::open_model(const std::string& path, const SessionOptions& options) {
+  const Isa isa =
+      options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
+  OCTET_TRY(check_threads(options.threads));
+  runtime::FoundModel found = OCTET_TRY(runtime::find_model(path, isa, options));
+  if (found.stored) {
+    const runtime::StoredModel& stored = *found.stored;
+    auto prepared = runtime::prepare_graph(stored.graph(), {.isa = isa, .store = stored.packs()});
+    Status status = stored.check_found();
+    if (status.ok() && !prepared.ok()) status = prepared.error();
+    if (status.ok()) {
+      auto impl = std::make_shared<Impl>();
+      impl->isa = isa;
+      impl->prepared = *std::move(prepared);
+      impl->pack = found.pack;
+      impl->mapped = stored.bytes();
+      impl->workers = runtime::make_workers(options);
+      return Session(std::move(impl));
+    }
+    if (found.model.empty()) return Error(status.error()).with(found.pack);
+    found.why_not = runtime::repack_hint(found, status.error().text());
+  }
+  Session session =
+      OCTET_TRY_WITH(prepare(OCTET_TRY(load_onnx(found.model)), options), found.model);
+  session.impl_->pack_warning = found.why_not;
+  return session;
+}
+
 SessionContext Session::context() const {
-  auto impl = std::make_unique<SessionContext::Impl>();
-  impl->session = impl_;
-  return SessionContext(std::move(impl));
+  return SessionContext(std::make_unique<SessionContext::Impl>(impl_));
 }
 
 Result<std::vector<Tensor>> Session::run(std::span<const Tensor> inputs) {
@@ -333,6 +367,23 @@ const Graph& Session::lowered() const {
 const std::vector<PlannedNode>& Session::plan() const {
   return impl_->prepared->planned;
 }
+SessionMemory Session::memory() const {
+  SessionMemory out;
+  const runtime::PreparedGraph& prepared = *impl_->prepared;
+  out.mapped = impl_->mapped;
+  out.packed = prepared.packed_bytes;
+  out.arenas = impl_->arenas;
+  for (const Tensor& t : prepared.constants)
+    if (!is_released(t) && !(prepared.store && prepared.store->holds(t)))
+      out.constants += static_cast<int64_t>(t.bytes().size());
+  return out;
+}
+const std::string& Session::pack() const {
+  return impl_->pack;
+}
+const std::string& Session::pack_warning() const {
+  return impl_->pack_warning;
+}
 std::string_view Session::isa() const {
   return isa_name(impl_->isa);
 }
@@ -358,11 +409,14 @@ class NativeExecutor final : public Executor {
 
 } // namespace
 
+std::unique_ptr<Executor> make_native_executor(Session session) {
+  return std::make_unique<NativeExecutor>(std::move(session));
+}
+
 Result<std::unique_ptr<Executor>> make_native_executor(const Graph& graph,
                                                        const SessionOptions& options) {
   if (options.packed) return runtime::make_packed_executor(graph, options);
-  return std::unique_ptr<Executor>(
-      std::make_unique<NativeExecutor>(OCTET_TRY(Session::create(graph, options))));
+  return make_native_executor(OCTET_TRY(Session::create(graph, options)));
 }
 
 } // namespace octet

@@ -86,12 +86,17 @@ class Prepared {
   virtual std::unique_ptr<Evaluation> evaluation() const { return nullptr; }
 };
 
+class PackStore;
+struct PackedMemory;
+
 struct PrepareContext {
   const Graph& graph; ///< lowered, types inferred
   const Node& node;
   Isa isa;
   /// Whether the elements of a value are known once shapes are.
   std::function<bool(ValueId)> is_known = {};
+  std::shared_ptr<PackStore> store = nullptr; ///< of packs.h; null: weights are just packed
+  PackedMemory* memory = nullptr;             ///< of packs.h; null: nobody counts
 
   bool known(size_t input) const {
     const ValueId id = node.input(input);

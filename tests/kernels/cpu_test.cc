@@ -117,9 +117,23 @@ TEST(Cpu, EmptyMeansTheDefault) {
   EXPECT_EQ(*selected_isa(), default_isa());
 }
 
-TEST(Cpu, TheDefaultIsAllThatTheMachineHas) {
+TEST(Cpu, TheDefaultIsTheBestSupported) {
+  EXPECT_TRUE(isa_supported(default_isa()));
+  Isa last;
   for (const Isa isa : known_isas())
-    EXPECT_EQ(isa_supported(isa), default_isa().has(isa)) << isa_name(isa);
+    if (isa_supported(isa)) last = isa;
+  EXPECT_EQ(default_isa(), last);
+}
+
+TEST(Cpu, TextIsParsedBack) {
+  for (const Isa isa : known_isas()) {
+    if (!isa_supported(isa)) continue;
+    EXPECT_EQ(isa_text(isa), isa_name(isa));
+    for (uint32_t bit = 1; bit <= Isa::kFeatureAvxVnni; bit <<= 1U) {
+      const Isa changed = isa.without({bit});
+      EXPECT_EQ(parse_isa(isa_text(changed)).value(), changed) << isa_text(changed);
+    }
+  }
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "core/cpu.h"
 #include "core/philox.h"
 #include "passes/lower/lower.h"
+#include "runtime/stored.h"
 
 #include "octet/executor.h"
 #include "octet/graph_text.h"
@@ -92,6 +93,18 @@ TEST_P(Steps, KernelsEqualTheReference) {
       }
     }
   }
+}
+
+/// What is stored of a lowered graph says all of it again.
+TEST_P(Steps, AStoreGivesTheSameBits) {
+  const auto model = parse_graph("graph g opset(\"\"=" + std::to_string(GetParam().opset) + ")\n" +
+                                 GetParam().text + "\n");
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  Philox random(5);
+  std::vector<Tensor> inputs;
+  for (const ValueId id : model->inputs())
+    inputs.push_back(random_input(model->value(id), GetParam(), 3, 16, random));
+  test::expect_stored_bits(*model, inputs, default_isa());
 }
 
 } // namespace octet

@@ -32,7 +32,7 @@ Choice prepare_conv(const PrepareContext& c) {
       window_of(c.node, kernel, weights->dim(3) * c.node.attr_int("group", 1), weights->dim(0));
   if (!window.ok()) return Choice::refuse(window.error().message());
   state->window = *std::move(window);
-  state->weights = packed(c, 1, "fconv", pack_params(state->window.shape), [&] {
+  state->weights = packed(c, 1, "fconv", WindowForm{state->window.shape}, [&] {
     return kernels::pack_float_conv(weights->data<float>().data(), state->window.shape, c.isa);
   });
   state->epilogue = float_epilogue_of(c.node, state->bias);

@@ -2,6 +2,7 @@
 // octet.native ConvInteger on the int8 convolution, whose zero point is known only when it runs.
 #include "core/format.h"
 #include "runtime/kernels/iconv.h"
+#include "runtime/packs.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/codes.h"
 #include "runtime/steps/image.h"
@@ -13,7 +14,7 @@ namespace {
 
 struct PackedIntegerConv {
   ImageWindow window;
-  kernels::PackedConv weights;
+  std::shared_ptr<const kernels::PackedConv> weights;
 };
 
 /// Of a bound step: the columns change from run to run.
@@ -35,15 +36,16 @@ Choice prepare_conv_integer(const PrepareContext& c) {
   const kernels::XRange range{is_signed, is_signed ? -128 : 0, is_signed ? 127 : 255};
   auto conv = std::make_shared<PackedIntegerConv>();
   conv->window = *std::move(window);
-  conv->weights =
-      kernels::pack_conv(codes->data<int8_t>().data(), conv->window.shape, range, c.isa);
+  conv->weights = packed(c, 1, "iconv", WindowForm{conv->window.shape, range}, [&] {
+    return kernels::pack_conv(codes->data<int8_t>().data(), conv->window.shape, range, c.isa);
+  });
   auto bind = [conv, type](std::span<const Operand> in, std::span<const Operand> out) {
     auto bound = std::make_shared<BoundConv>();
     bound->conv = conv;
-    bound->columns = kernels::make_conv_columns(conv->weights, {});
+    bound->columns = kernels::make_conv_columns(*conv->weights, {});
     kernels::IconvArgs args;
     args.shape = conv->window.on(in[0], out[0]);
-    args.w = &conv->weights;
+    args.w = conv->weights.get();
     args.columns = bound->columns.data();
     args.epilogue.type = kernels::YType::kInt32;
     const int32_t zero = in.size() > 2 ? in[2].id : -1;
@@ -52,7 +54,7 @@ Choice prepare_conv_integer(const PrepareContext& c) {
       kernels::IconvArgs a = args;
       a.x_zero_point = zero_point_at(slots, zero, type);
       for (size_t g = 0; g < bound->columns.size(); ++g)
-        kernels::fill_init(bound->conv->weights.groups[g], a.x_zero_point, nullptr,
+        kernels::fill_init(bound->conv->weights->groups[g], a.x_zero_point, nullptr,
                            bound->columns[g].init);
       a.shared = shared;
       a.x = at<const void>(slots, x);
@@ -61,7 +63,9 @@ Choice prepare_conv_integer(const PrepareContext& c) {
     };
     return call_step(kernels::shared_bytes(args), run);
   };
-  return {bind_with(std::move(bind)), fmt::format("iconv {}", isa_name(c.isa)), {}};
+  return {.prepared = bind_with(std::move(bind)),
+          .name = fmt::format("iconv {}", isa_name(c.isa)),
+          .packed = {1}};
 }
 
 } // namespace octet::runtime

@@ -60,7 +60,7 @@ Choice prepare_conv_transpose(const PrepareContext& c) {
   state->window = *std::move(window);
   state->bias = *bias;
   const kernels::ConvShape shape = shape_of(state->window, *weights);
-  state->weights = packed(c, 1, "transposed conv", pack_params(shape),
+  state->weights = packed(c, 1, "transposed conv", WindowForm{shape},
                           [&] { return kernels::pack_transposed_conv(w.data(), shape, c.isa); });
   state->epilogue = float_epilogue_of(c.node, state->bias);
   auto bind = [state](std::span<const Operand> in, std::span<const Operand> out) {

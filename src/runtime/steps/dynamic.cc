@@ -2,9 +2,11 @@
 // ONNX's dynamic quantization: DynamicQuantizeLinear, and MatMulInteger with constant weights on
 // the int8 product, whose zero point is known only when it runs.
 #include "core/format.h"
+#include "core/released.h"
 #include "core/threads.h"
 #include "runtime/kernels/codes.h"
 #include "runtime/kernels/igemm.h"
+#include "runtime/packs.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/codes.h"
 #include "runtime/steps/steps.h"
@@ -66,7 +68,9 @@ Choice prepare_matmul_integer(const PrepareContext& c) {
       !has_zero || (c.type(2).static_shape() && element_count(*c.type(2).static_shape()).ok() &&
                     *element_count(*c.type(2).static_shape()) == 1);
   if (!one_zero) return Choice::refuse("igemm: a zero point for each row");
-  const auto codes = turned_codes(*w, has_w_zero ? c.constant(3) : nullptr);
+  // Those that a weight store has in their place did fit.
+  const auto codes = is_released(*w) ? std::optional<std::vector<int8_t>>(std::in_place)
+                                     : turned_codes(*w, has_w_zero ? c.constant(3) : nullptr);
   if (!codes) return Choice::refuse("igemm: the weights do not fit int8 around one zero point");
   const int64_t k = w->dim(0), n = w->dim(1);
   if (k > kernels::kMaxK)
@@ -75,8 +79,11 @@ Choice prepare_matmul_integer(const PrepareContext& c) {
   const DType type = c.type(0).type;
   const bool is_signed = type == DType::kInt8;
   const kernels::XRange range{is_signed, is_signed ? -128 : 0, is_signed ? 127 : 255};
-  auto weights = std::make_shared<kernels::PackedWeights>(
-      kernels::pack_weights(codes->data(), k, n, k, range, c.isa));
+  const std::string packer =
+      fmt::format("igemm less {}", has_w_zero ? c.constant(3)->content_hash() : 0);
+  const auto weights = packed(c, 1, packer, ProductForm{n, k, range}, [&] {
+    return kernels::pack_weights(codes->data(), k, n, k, range, c.isa);
+  });
   auto bind = [weights, type](std::span<const Operand> in, std::span<const Operand> out) {
     auto state = std::make_shared<IntegerProduct>();
     state->columns = kernels::make_columns(*weights, {});

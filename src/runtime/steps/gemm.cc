@@ -26,7 +26,7 @@ Choice prepare_gemm(const PrepareContext& c) {
   auto state = std::make_shared<GemmState>();
   state->bias = *bias;
   const int64_t n = weights->dim(0), k = weights->dim(1);
-  state->weights = packed(c, 1, "sgemm", {}, [&] {
+  state->weights = packed(c, 1, "sgemm", ProductForm{n, k}, [&] {
     return kernels::pack_float(
         {.w = weights->data<float>().data(), .k_stride = 1, .n_stride = k, .n = n, .k = k}, c.isa);
   });

@@ -36,10 +36,4 @@ kernels::ConvShape ImageWindow::on(const Operand& x, const Operand& y) const {
   return s;
 }
 
-std::vector<int64_t> pack_params(const kernels::ConvShape& s) {
-  return {s.batch,    s.in_h,       s.in_w,       s.in_c,     s.out_h,    s.out_w,
-          s.out_c,    s.kernel_h,   s.kernel_w,   s.stride_h, s.stride_w, s.pad_top,
-          s.pad_left, s.dilation_h, s.dilation_w, s.groups};
-}
-
 } // namespace octet::runtime

@@ -24,7 +24,4 @@ Result<ImageWindow> window_of(const Node& node,
                               int64_t channels_in,
                               int64_t channels_out);
 
-/// All of a shape, for what is packed by it (packs.h).
-std::vector<int64_t> pack_params(const kernels::ConvShape& shape);
-
 } // namespace octet::runtime

@@ -63,7 +63,7 @@ Result<IntegerOperands> integer_operands(const PrepareContext& c, std::string_vi
 IntegerGemm pack_gemm(const PrepareContext& c, const IntegerOperands& operands, kernels::XRange x) {
   const Tensor& codes = operands.codes;
   IntegerGemm gemm;
-  gemm.weights = packed(c, 1, "igemm", {x.is_signed, x.lo, x.hi}, [&] {
+  gemm.weights = packed(c, 1, "igemm", ProductForm{codes.dim(0), codes.dim(1), x}, [&] {
     return kernels::pack_weights(codes.data<int8_t>().data(), codes.dim(1), codes.dim(0),
                                  codes.dim(1), x, c.isa);
   });

@@ -33,9 +33,7 @@ Choice prepare_qconv(const PrepareContext& c) {
   conv->window = *std::move(window);
   conv->x_zero_point = columns.x_zero_point;
   const kernels::XRange x = read_range_of(c.graph, c.node);
-  std::vector<int64_t> params = pack_params(conv->window.shape);
-  params.insert(params.end(), {x.is_signed, x.lo, x.hi});
-  conv->weights = packed(c, 1, "iconv", std::move(params), [&] {
+  conv->weights = packed(c, 1, "iconv", WindowForm{conv->window.shape, x}, [&] {
     return kernels::pack_conv(codes.data<int8_t>().data(), conv->window.shape, x, c.isa);
   });
   conv->columns = kernels::make_conv_columns(*conv->weights, columns);

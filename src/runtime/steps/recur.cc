@@ -6,6 +6,7 @@
 #include "core/threads.h"
 #include "graph/domains.h"
 #include "ops/native/recurrent.h"
+#include "runtime/packs.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
 
@@ -47,19 +48,25 @@ void join_biases(RecurState& s, const Tensor& b) {
   }
 }
 
-void pack(RecurState& s, const Tensor& w, const Tensor& r) {
+void pack(const PrepareContext& c, RecurState& s, const Tensor& w, const Tensor& r) {
   const int64_t rows = s.kind->gates * s.hidden, inputs = w.dim(2);
   const bool gru = s.kind->gates == 3;
   const int64_t straight = gru ? rows - s.hidden : rows; // of R: what is summed over h itself
-  const auto packed = [&](const float* from, int64_t n, int64_t k) {
-    return kernels::pack_float({.w = from, .k_stride = 1, .n_stride = k, .n = n, .k = k}, s.isa);
+  const auto part = [&](size_t input, std::string name, const float* from, ProductForm form) {
+    return share_of(packed(c, input, std::move(name), form, [&] {
+      return kernels::pack_float(
+          {.w = from, .k_stride = 1, .n_stride = form.k, .n = form.n, .k = form.k}, s.isa);
+    }));
   };
   for (int64_t d = 0; d < w.dim(0); ++d) {
     kernels::RecurWeights& one = s.directions[static_cast<size_t>(d)];
     const float* recurrent = r.data<float>().data() + d * rows * s.hidden;
-    one.input = packed(w.data<float>().data() + d * rows * inputs, rows, inputs);
-    one.recurrent = packed(recurrent, straight, s.hidden);
-    if (gru) one.candidate = packed(recurrent + straight * s.hidden, s.hidden, s.hidden);
+    one.input = part(1, fmt::format("recur input {}", d),
+                     w.data<float>().data() + d * rows * inputs, {rows, inputs});
+    one.recurrent = part(2, fmt::format("recur state {}", d), recurrent, {straight, s.hidden});
+    if (gru)
+      one.candidate = part(2, fmt::format("recur candidate {}", d), recurrent + straight * s.hidden,
+                           {s.hidden, s.hidden});
     if (!s.bias.empty()) one.bias = s.bias.data() + d * rows;
     if (!s.candidate_bias.empty()) one.candidate_bias = s.candidate_bias.data() + d * s.hidden;
     if (!s.peepholes.empty()) one.peepholes = s.peepholes.data<float>().data() + d * 3 * s.hidden;
@@ -162,7 +169,7 @@ Choice prepare_recur(const PrepareContext& c) {
     state->directions.emplace_back();
     state->directions.back().rules = one;
   }
-  pack(*state, w, r);
+  pack(c, *state, w, r);
   auto bind = [state](std::span<const Operand> in, std::span<const Operand> out) {
     return bind_recur(state, in, out);
   };

@@ -155,7 +155,7 @@ Choice prepare_reference(const PrepareContext& context) {
   of->seed = random_seed(context.graph, node);
   of->op = find_op(node.domain, node.op_type);
   if (!of->op) return Choice::refuse("octet cannot run this operator");
-  if (has_bodies(node)) of->bodies = prepare_bodies(context.graph, of->node, context.isa);
+  if (has_bodies(node)) of->bodies = prepare_bodies(context, of->node);
   Choice choice;
   for (const PreparedBody& body : of->bodies) {
     if (!body.prepared.ok()) continue;
@@ -173,7 +173,7 @@ std::unique_ptr<Evaluation>
 evaluation_of(const PreparedGraph& prepared, const Graph& shaped, const Node& node) {
   const auto index = static_cast<size_t>(node.id.index);
   if (prepared.by_reference[index]) return prepared.nodes[index]->evaluation();
-  return prepare_reference({shaped, node, prepared.isa, {}}).prepared->evaluation();
+  return prepare_reference({shaped, node, prepared.isa, {}, prepared.store}).prepared->evaluation();
 }
 
 } // namespace octet::runtime

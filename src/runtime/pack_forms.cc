@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/pack_forms.h"
+
+#include <algorithm>
+#include <string>
+
+#include "runtime/kernels/depthwise.h"
+#include "runtime/kernels/igemm_tile.h"
+#include "runtime/kernels/sgemm_tile.h"
+
+namespace octet::runtime {
+namespace {
+
+using kernels::AlignedBuffer;
+using kernels::ConvShape;
+using kernels::DepthwiseWeights;
+using kernels::kColumnsPerPanel;
+using kernels::NarrowWeights;
+using kernels::PackedConv;
+using kernels::PackedFloat;
+using kernels::PackedFloatConv;
+using kernels::PackedPanel;
+using kernels::PackedTransposedConv;
+using kernels::PackedWeights;
+using kernels::PhaseAxis;
+using kernels::round_up;
+using kernels::WindowGroup;
+
+constexpr int64_t kGroupBytes = 64;      // 4 k x 16 columns
+constexpr int64_t kWideGroupBytes = 128; // as int16
+constexpr int32_t kRowOrders = 3;
+
+size_t bytes_of(int64_t count, size_t each) {
+  return static_cast<size_t>(count) * each;
+}
+
+/// Instruction sets whose packs hold groups of several kinds, in an order of their own.
+bool has_kinds(Isa isa) {
+  return kernels::multiplies_in_int16(isa);
+}
+
+int64_t stored_bytes(const PackedPanel& p) {
+  return (int64_t{p.paired} + p.plain) * kGroupBytes + int64_t{p.wide} * kWideGroupBytes;
+}
+
+int64_t panels_of(int64_t n) {
+  return (n + kColumnsPerPanel - 1) / kColumnsPerPanel;
+}
+
+void write_kinds(PackWriter& to, const PackedWeights& pack) {
+  const auto* panels = pack.panels.as<PackedPanel>();
+  for (int64_t p = 0; p < panels_of(pack.n); ++p) {
+    const auto& [data, offsets, paired, plain, wide, half, flip] = panels[p];
+    to.number(paired);
+    to.number(wide);
+  }
+  to.small(pack.offsets);
+}
+
+/// Fills the panels, of which data lie one behind another, and checks what kernels follow.
+void read_kinds(PackReader& from, PackedWeights& pack) {
+  const int64_t groups = pack.k_padded / 4, count = panels_of(pack.n);
+  pack.panels = AlignedBuffer(bytes_of(count, sizeof(PackedPanel)));
+  auto* panels = pack.panels.as<PackedPanel>();
+  for (int64_t p = 0; p < count; ++p) {
+    PackedPanel& panel = *new (panels + p) PackedPanel();
+    panel.half = pack.n - p * kColumnsPerPanel <= kColumnsPerPanel / 2;
+    if (has_kinds(pack.isa)) {
+      panel.paired = from.number<int32_t>();
+      panel.wide = from.number<int32_t>();
+    }
+    from.expect(panel.paired >= 0 && panel.wide >= 0 && panel.paired % 2 == 0 &&
+                int64_t{panel.paired} + panel.wide <= groups);
+    panel.plain = from.ok() ? static_cast<int32_t>(groups - panel.paired - panel.wide) : 0;
+  }
+  if (has_kinds(pack.isa)) {
+    pack.offsets = from.small();
+  } else {
+    pack.offsets = AlignedBuffer(bytes_of(count * groups, sizeof(int32_t)));
+    for (int64_t i = 0; i < count * groups; ++i)
+      pack.offsets.as<int32_t>()[i] = static_cast<int32_t>(i % groups * 4);
+  }
+  from.expect(pack.offsets.bytes() == bytes_of(count * groups, sizeof(int32_t)));
+  if (!from.ok()) return;
+  int64_t data_bytes = 0;
+  for (int64_t p = 0; p < count; ++p) {
+    PackedPanel& panel = panels[p];
+    panel.data = pack.data.as<int8_t>() + data_bytes;
+    panel.offsets = pack.offsets.as<int32_t>() + p * groups;
+    const int64_t narrow = int64_t{panel.paired} + panel.plain;
+    for (int64_t g = 0; g < groups; ++g)
+      from.expect(panel.offsets[g] >= 0 && panel.offsets[g] % 4 == 0 &&
+                  panel.offsets[g] < (g < narrow ? pack.row_bytes : pack.k_padded));
+    data_bytes += stored_bytes(panel);
+  }
+  from.expect(static_cast<int64_t>(pack.data.bytes()) == data_bytes);
+}
+
+/// The packed form of float columns.
+int64_t float_bytes(const PackedFloat& pack) {
+  return round_up(pack.n, pack.width) * pack.k * int64_t{sizeof(float)};
+}
+
+void write_narrow(PackWriter& to, const NarrowWeights& pack) {
+  const auto& [isa, lanes, outputs, inputs, panels, data, index] = pack;
+  to.number(lanes);
+  to.section(data);
+}
+
+/// All but the weights follows from the shape.
+void read_narrow(PackReader& from, NarrowWeights& pack, const ConvShape& shape, Isa isa) {
+  const auto lanes = from.number<int64_t>();
+  AlignedBuffer data = from.section();
+  if (!from.ok() || lanes == 0) return;
+  const auto count = static_cast<size_t>(shape.out_c * shape.k());
+  from.expect(data.bytes() / sizeof(float) >= count);
+  if (!from.ok()) return;
+  const std::vector<float> zeros(count, 0.0F);
+  pack = kernels::pack_narrow(zeros.data(), shape, isa);
+  from.expect(pack.lanes == lanes && pack.data.bytes() == data.bytes());
+  if (from.ok()) pack.data = std::move(data);
+}
+
+void write_depthwise(PackWriter& to, const DepthwiseWeights& pack) {
+  const auto& [taps, data, blocks, whole_lines, shift, channels] = pack;
+  to.section(data);
+  to.small(shift);
+}
+
+/// All but the weights and what is made of them follows from the shape.
+void read_depthwise(PackReader& from, PackedConv& pack) {
+  AlignedBuffer data = from.section();
+  AlignedBuffer shift = from.small();
+  const auto count = static_cast<size_t>(pack.shape.out_c * pack.shape.k());
+  from.expect(data.bytes() >= count);
+  if (!from.ok()) return;
+  const std::vector<int8_t> zeros(count, 0);
+  kernels::pack_depthwise(zeros.data(), pack);
+  DepthwiseWeights& made = pack.depthwise;
+  from.expect(made.data.bytes() == data.bytes() && made.shift.bytes() == shift.bytes());
+  if (!from.ok()) return;
+  made.data = std::move(data);
+  made.shift = std::move(shift);
+}
+
+void write_windows(PackWriter& to, const std::vector<WindowGroup>& groups) {
+  std::vector<int32_t> numbers;
+  numbers.reserve(groups.size() * 3);
+  for (const auto& [order, row, column] : groups)
+    numbers.insert(numbers.end(), {order, row, column});
+  to.list(numbers);
+}
+
+void read_windows(PackReader& from, PackedConv& pack) {
+  const std::vector<int32_t> numbers = from.list<int32_t>();
+  from.expect(numbers.size() % 3 == 0);
+  if (!from.ok()) return;
+  const ConvShape& s = pack.shape;
+  const int64_t line = round_up(s.kernel_w * s.in_c, 4);
+  pack.window.reserve(numbers.size() / 3);
+  for (size_t i = 0; i < numbers.size(); i += 3) {
+    const WindowGroup g{numbers[i], numbers[i + 1], numbers[i + 2]};
+    from.expect(g.order >= 0 && g.order < (pack.permuted ? kRowOrders : 1) && g.row >= 0 &&
+                g.row < s.kernel_h && g.column >= 0 && g.column % 4 == 0 && g.column < line);
+    pack.window.push_back(g);
+  }
+}
+
+void write_axis(PackWriter& to, const std::vector<PhaseAxis>& phases) {
+  for (const auto& [taps, back] : phases) {
+    to.list(taps);
+    to.list(back);
+  }
+}
+
+std::vector<PhaseAxis>
+read_axis(PackReader& from, int64_t kernel, int64_t stride, int64_t dilation) {
+  std::vector<PhaseAxis> phases;
+  for (int64_t i = 0; i < stride && from.ok(); ++i) {
+    PhaseAxis& phase = phases.emplace_back();
+    phase.taps = from.list<int64_t>();
+    phase.back = from.list<int64_t>();
+    const auto within = [](const std::vector<int64_t>& list, int64_t most) {
+      return std::all_of(list.begin(), list.end(),
+                         [most](int64_t v) { return v >= 0 && v <= most; });
+    };
+    from.expect(phase.taps.size() == phase.back.size() && within(phase.taps, kernel - 1) &&
+                within(phase.back, (kernel - 1) * dilation / stride));
+  }
+  return phases;
+}
+
+} // namespace
+
+std::vector<int64_t> numbers_of(const ProductForm& f) {
+  return {f.n, f.k, f.x.is_signed, f.x.lo, f.x.hi};
+}
+
+std::vector<int64_t> numbers_of(const WindowForm& f) {
+  const ConvShape& s = f.shape;
+  return {s.batch,      s.in_h,     s.in_w,        s.in_c,     s.out_h,   s.out_w,    s.out_c,
+          s.kernel_h,   s.kernel_w, s.stride_h,    s.stride_w, s.pad_top, s.pad_left, s.dilation_h,
+          s.dilation_w, s.groups,   f.x.is_signed, f.x.lo,     f.x.hi};
+}
+
+void write_pack(PackWriter& to, const PackedWeights& pack) {
+  const auto& [isa, x, flip, n, k, k_padded, row_bytes, data, panels, offsets, sums] = pack;
+  to.number(row_bytes);
+  to.section(data);
+  to.small(sums);
+  if (has_kinds(isa)) write_kinds(to, pack);
+}
+
+void read_pack(PackReader& from, PackedWeights& pack, const ProductForm& form, Isa isa) {
+  pack.isa = isa;
+  pack.x = form.x;
+  pack.flip = form.x.is_signed && form.x.lo < 0;
+  pack.n = form.n;
+  pack.k = form.k;
+  pack.k_padded = round_up(form.k, 4);
+  pack.row_bytes = from.number<int64_t>();
+  pack.data = from.section();
+  pack.sums = from.small();
+  from.expect(form.n >= 0 && form.k >= 0 && form.k <= kernels::kMaxK);
+  from.expect(pack.row_bytes == pack.k_padded ||
+              (has_kinds(isa) && pack.row_bytes == pack.k_padded * kRowOrders));
+  if (!from.ok()) return;
+  const int64_t columns = panels_of(form.n) * kColumnsPerPanel;
+  from.expect(pack.sums.bytes() == bytes_of(columns, sizeof(int32_t)) &&
+              pack.data.bytes() >= bytes_of(columns, static_cast<size_t>(pack.k_padded)));
+  if (from.ok()) read_kinds(from, pack);
+}
+
+void write_pack(PackWriter& to, const PackedConv& pack) {
+  const auto& [isa, shape, x, groups, depthwise, is_depthwise, window, permuted] = pack;
+  to.number(is_depthwise);
+  to.number(permuted);
+  write_windows(to, window);
+  if (is_depthwise) write_depthwise(to, depthwise);
+  for (const PackedWeights& group : groups)
+    write_pack(to, group);
+}
+
+void read_pack(PackReader& from, PackedConv& pack, const WindowForm& form, Isa isa) {
+  const ConvShape& s = form.shape;
+  pack.isa = isa;
+  pack.shape = s;
+  pack.x = form.x;
+  pack.is_depthwise = from.number<bool>();
+  pack.permuted = from.number<bool>();
+  read_windows(from, pack);
+  from.expect(pack.is_depthwise == s.depthwise());
+  if (!from.ok()) return;
+  ProductForm group{s.group_out(), s.k(), form.x};
+  int64_t count = s.groups;
+  if (pack.is_depthwise) {
+    read_depthwise(from, pack);
+    from.expect(pack.window.empty());
+    group = {s.out_c, s.k(), form.x};
+    group.x.lo = 0; // pack_conv: only the sums are used
+    isa = Isa::kScalar;
+    count = 1;
+  } else if (!pack.window.empty()) {
+    group = {s.out_c, s.kernel_h * round_up(s.kernel_w * s.in_c, 4), form.x};
+    from.expect(s.groups == 1 && s.dilation_w == 1 &&
+                std::ssize(pack.window) == panels_of(group.n) * (group.k / 4));
+  }
+  for (int64_t g = 0; g < count && from.ok(); ++g)
+    read_pack(from, pack.groups.emplace_back(), group, isa);
+}
+
+void write_pack(PackWriter& to, const PackedFloat& pack) {
+  const auto& [isa, n, k, width, data] = pack;
+  to.section(data);
+}
+
+void read_pack(PackReader& from, PackedFloat& pack, const ProductForm& form, Isa isa) {
+  pack.isa = isa;
+  pack.n = form.n;
+  pack.k = form.k;
+  pack.width = kernels::float_tile_kernels(isa, form.n).width;
+  pack.data = from.section();
+  from.expect(form.n >= 0 && form.k >= 0 &&
+              static_cast<int64_t>(pack.data.bytes()) == float_bytes(pack));
+}
+
+void write_pack(PackWriter& to, const PackedFloatConv& pack) {
+  const auto& [shape, narrow, groups, finite] = pack;
+  to.number(finite);
+  write_narrow(to, narrow);
+  for (const PackedFloat& group : groups)
+    write_pack(to, group);
+}
+
+void read_pack(PackReader& from, PackedFloatConv& pack, const WindowForm& form, Isa isa) {
+  const ConvShape& s = form.shape;
+  pack.shape = s;
+  pack.finite = from.number<bool>();
+  read_narrow(from, pack.narrow, s, isa);
+  if (pack.narrow.lanes > 0) return;
+  for (int64_t g = 0; g < s.groups && from.ok(); ++g)
+    read_pack(from, pack.groups.emplace_back(), ProductForm{s.group_out(), s.k()}, isa);
+}
+
+void write_pack(PackWriter& to, const PackedTransposedConv& pack) {
+  const auto& [shape, rows, columns, weights] = pack;
+  write_axis(to, rows);
+  write_axis(to, columns);
+  for (const PackedFloat& one : weights)
+    write_pack(to, one);
+}
+
+void read_pack(PackReader& from, PackedTransposedConv& pack, const WindowForm& form, Isa isa) {
+  const ConvShape& s = form.shape;
+  pack.shape = s;
+  pack.rows = read_axis(from, s.kernel_h, s.stride_h, s.dilation_h);
+  pack.columns = read_axis(from, s.kernel_w, s.stride_w, s.dilation_w);
+  for (const PhaseAxis& row : pack.rows)
+    for (const PhaseAxis& column : pack.columns)
+      for (int64_t g = 0; g < s.groups && from.ok(); ++g) {
+        const auto taps = static_cast<int64_t>(row.taps.size() * column.taps.size());
+        read_pack(from, pack.weights.emplace_back(),
+                  ProductForm{s.group_out(), taps * s.group_in()}, isa);
+      }
+}
+
+} // namespace octet::runtime
