@@ -38,7 +38,7 @@ class Bench final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "model folder or ONNX file")->required();
+    app.add_option("model", model_, "model folder, ONNX file or weight store")->required();
     add_list_option(app, "--shape", shapes_,
                     "NAME=1x128, once for each input; open sizes count as 1");
     add_list_option(app, "--sizes", sizes_,
@@ -78,9 +78,9 @@ class Bench final : public Command {
                    "--plan and --profile");
     if (padded_ && lengths_.empty()) return error("--padded goes with --lengths; give them too");
     const auto begin = Clock::now();
-    const Graph graph = OCTET_TRY(open_model(model_, common));
-    if (!lengths_.empty()) return run_lengths(common, graph);
-    Runner runner = OCTET_TRY_WITH(make_runner(graph, common), model_);
+    if (!lengths_.empty()) return run_lengths(common, OCTET_TRY(open_model(model_, common)));
+    Runner runner = OCTET_TRY(make_runner(common));
+    const Graph& graph = runner.graph;
     if (!sizes_.empty()) return run_sizes(common, graph, *runner.session);
     const std::vector<Tensor> inputs = OCTET_TRY_WITH(
         from_files ? read_inputs(graph, files_, archive_) : made_inputs(graph, common), model_);
@@ -98,6 +98,7 @@ class Bench final : public Command {
 
  private:
   struct Runner {
+    Graph graph;                      ///< its inputs and outputs
     std::unique_ptr<Session> session; ///< null: another executor than the native one
     std::optional<SessionContext> context;
     std::unique_ptr<Executor> other;
@@ -130,14 +131,17 @@ class Bench final : public Command {
     return Answer::kDone;
   }
 
-  Result<Runner> make_runner(const Graph& graph, const Common& common) const {
+  Result<Runner> make_runner(const Common& common) const {
     Runner out;
     if (executor_ != "native") {
-      out.other = OCTET_TRY(make_executor(graph, executor_, common));
+      OpenedModel opened = OCTET_TRY(open_executor(model_, executor_, common));
+      out.graph = std::move(opened.graph);
+      out.other = std::move(opened.executor);
       return out;
     }
-    out.session = std::make_unique<Session>(
-        OCTET_TRY(Session::create(graph, {.threads = common.threads, .isa = {}, .lower = true})));
+    OpenedSession opened = OCTET_TRY(open_session(model_, common));
+    out.graph = std::move(opened.graph);
+    out.session = std::make_unique<Session>(std::move(opened.session));
     out.context.emplace(out.session->context());
     return out;
   }

@@ -68,6 +68,7 @@ Command& explain_command();
 Command& diff_command();
 Command& calibrate_command();
 Command& simplify_command();
+Command& pack_command();
 Command& repair_command();
 Command& quantize_command();
 Command& qat_command();

@@ -31,7 +31,7 @@ class Eval final : public Command {
   }
 
   void define(CLI::App& app) override {
-    add_list_argument(app, "models", models_, "model folders or ONNX files");
+    add_list_argument(app, "models", models_, "model folders, ONNX files or weight stores");
     app.add_option("--data", data_, "data set, kind:path")->required();
     add_list_option(app, "--executor", executors_, "native, reference or torch; may be repeated");
     add_count_option(app, "--batch", options_.batch, "examples a run", {1, 65536});
@@ -53,7 +53,7 @@ class Eval final : public Command {
       OCTET_TRY(check_executor(executor));
     std::vector<Graph> graphs;
     for (const std::string& path : models_)
-      graphs.push_back(OCTET_TRY(open_model(path, common)));
+      graphs.push_back(OCTET_TRY(open_inputs(path, common)));
     const auto lms = std::count_if(graphs.begin(), graphs.end(), is_language_model);
     if (lms == 0) return compare<Evaluation>(graphs, evaluate, common);
     if (lms == static_cast<std::ptrdiff_t>(graphs.size()))
@@ -87,12 +87,14 @@ class Eval final : public Command {
                                                  const std::string& kind,
                                                  const std::string& model,
                                                  const Common& common) const {
-    if (kind != "native" || padded_ || !is_text_spec(corpus_spec(data_)))
-      return make_executor(graph, kind, common);
-    auto packed = make_native_executor(graph, {.threads = common.threads, .packed = true});
-    if (packed.ok() || packed.error().code() != ErrorCode::kUnsupported) return packed;
-    fmt::print(stderr, "{}: runs with padding: {}\n", model, packed.error().text());
-    return make_executor(graph, kind, common);
+    if (kind == "native" && !padded_ && is_text_spec(corpus_spec(data_))) {
+      auto packed = make_native_executor(graph, {.threads = common.threads, .packed = true});
+      if (packed.ok()) return packed;
+      if (packed.error().code() != ErrorCode::kUnsupported)
+        return std::move(packed).error().with(model);
+      fmt::print(stderr, "{}: runs with padding: {}\n", model, packed.error().text());
+    }
+    return OCTET_TRY(open_executor(model, kind, common)).executor;
   }
 
   /// Every model with every executor.
@@ -104,8 +106,7 @@ class Eval final : public Command {
     std::vector<One> out;
     for (size_t i = 0; i < graphs.size(); ++i) {
       for (const std::string& kind : executors_) {
-        const auto executor =
-            OCTET_TRY_WITH(executor_for(graphs[i], kind, models_[i], common), models_[i]);
+        const auto executor = OCTET_TRY(executor_for(graphs[i], kind, models_[i], common));
         out.push_back(
             OCTET_TRY_WITH(evaluate_one(graphs[i], *executor, *data[i], options_), models_[i]));
         out.back().model = models_[i];

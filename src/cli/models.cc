@@ -16,6 +16,7 @@
 
 #include "octet/model_folder.h"
 #include "octet/onnx.h"
+#include "octet/pack.h"
 #include "octet/session.h"
 #include "octet/train.h"
 
@@ -100,6 +101,51 @@ make_executor(const Graph& graph, const std::string& executor, const Common& com
   if (executor == "reference") return make_reference_executor(graph);
   TrainApi* api = OCTET_TRY(train_api());
   return api->make_executor(graph, {.device = Device::kCpu, .threads = common.threads});
+}
+
+namespace {
+
+bool is_store(const std::string& path) {
+  return fs::path(path).extension() == ".octetpack";
+}
+
+/// Whether Session::open finds a weight store for it.
+bool may_be_packed(const std::string& resolved) {
+  std::error_code none;
+  return is_store(resolved) || fs::is_regular_file(pack_path(resolved), none);
+}
+
+} // namespace
+
+Result<Graph> open_inputs(const std::string& path, const Common& common) {
+  if (!is_store(path)) return open_model(path, common);
+  return OCTET_TRY(open_session(path, common)).graph;
+}
+
+Result<OpenedSession> open_session(const std::string& path, const Common& common) {
+  const SessionOptions options{.threads = common.threads, .isa = {}, .lower = true};
+  const std::string resolved = OCTET_TRY(resolve_model(path));
+  if (is_store(resolved) || (may_be_packed(resolved) && !common.strict)) {
+    Session session = OCTET_TRY(Session::open(resolved, options));
+    if (!session.pack_warning().empty()) fmt::print(stderr, "{}\n", session.pack_warning());
+    Graph graph = session.lowered();
+    return OpenedSession{std::move(graph), std::move(session)};
+  }
+  Graph graph = OCTET_TRY(open_model(path, common));
+  Session session = OCTET_TRY_WITH(Session::create(graph, options), path);
+  return OpenedSession{std::move(graph), std::move(session)};
+}
+
+Result<OpenedModel>
+open_executor(const std::string& path, const std::string& executor, const Common& common) {
+  OCTET_TRY(check_executor(executor));
+  if (executor == "native") {
+    OpenedSession opened = OCTET_TRY(open_session(path, common));
+    return OpenedModel{std::move(opened.graph), make_native_executor(std::move(opened.session))};
+  }
+  Graph graph = OCTET_TRY(open_model(path, common));
+  auto made = OCTET_TRY_WITH(make_executor(graph, executor, common), path);
+  return OpenedModel{std::move(graph), std::move(made)};
 }
 
 int64_t peak_rss_bytes() {

@@ -11,6 +11,7 @@
 
 #include "octet/executor.h"
 #include "octet/graph.h"
+#include "octet/session.h"
 
 namespace octet::cli {
 
@@ -35,6 +36,26 @@ ExecutorFactory measuring_executor(const Common& common, bool integer);
 /// `native`, `reference` or `torch`.
 Result<std::unique_ptr<Executor>>
 make_executor(const Graph& graph, const std::string& executor, const Common& common);
+
+/// A model that runs.
+struct OpenedModel {
+  Graph graph; ///< with the model's inputs and outputs: as in the file, or of a weight store
+  std::unique_ptr<Executor> executor;
+};
+/// open_model and make_executor; the native executor takes a weight store in place of a model, or
+/// the one beside it, and says on stderr why it does not. With --strict the model's types are
+/// looked at as ever.
+Result<OpenedModel>
+open_executor(const std::string& path, const std::string& executor, const Common& common);
+/// open_model, or for a weight store the graph that it runs, of which inputs and outputs count.
+Result<Graph> open_inputs(const std::string& path, const Common& common);
+/// open_executor with a session of its own.
+struct OpenedSession {
+  Graph graph;
+  Session session;
+};
+Result<OpenedSession> open_session(const std::string& path, const Common& common);
+
 const std::vector<std::string>& executor_names();
 /// Errors: no such executor, or one that is not installed.
 Status check_executor(const std::string& executor);

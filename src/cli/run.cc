@@ -26,7 +26,7 @@ class Run final : public Command {
   }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "model folder or ONNX file")->required();
+    app.add_option("model", model_, "model folder, ONNX file or weight store")->required();
     add_input_options(app, inputs_, archive_);
     app.add_option("-o,--output", output_, "npz file to write")->required();
     app.add_option("--executor", executor_, "native, reference or torch");
@@ -36,12 +36,11 @@ class Run final : public Command {
     UsedFiles used = inputs_;
     used.insert(used.end(), {model_, archive_});
     OCTET_TRY(check_output(output_, used, common));
-    const Graph graph = OCTET_TRY(open_model(model_, common));
+    const OpenedModel opened = OCTET_TRY(open_executor(model_, executor_, common));
+    const Graph& graph = opened.graph;
     const std::vector<Tensor> inputs =
         OCTET_TRY_WITH(read_inputs(graph, inputs_, archive_), model_);
-    const std::unique_ptr<Executor> executor =
-        OCTET_TRY_WITH(make_executor(graph, executor_, common), model_);
-    const std::vector<Tensor> outputs = OCTET_TRY_WITH(executor->run(inputs), model_);
+    const std::vector<Tensor> outputs = OCTET_TRY_WITH(opened.executor->run(inputs), model_);
     NamedTensors named;
     nlohmann::ordered_json json;
     for (size_t i = 0; i < outputs.size(); ++i) {

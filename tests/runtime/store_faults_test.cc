@@ -184,7 +184,7 @@ TEST(StoreFaults, ForgedAnywhere) {
     runtime::StoreHeader header;
     runtime::PackReader fields(std::string_view(whole).substr(0, runtime::kHeaderBytes));
     header.read(fields);
-    Philox random(static_cast<uint64_t>(isa));
+    Philox random(isa.features);
     for (int i = 0; i < 400; ++i) {
       std::string forged = whole;
       const auto at = static_cast<size_t>(runtime::kHeaderBytes + random.below(header.table_bytes));
@@ -194,7 +194,8 @@ TEST(StoreFaults, ForgedAnywhere) {
       const std::shared_ptr<Buffer> copy = Buffer::allocate(forged.size());
       std::copy_n(reinterpret_cast<const std::byte*>(forged.data()), forged.size(),
                   copy->writable());
-      const auto stored = runtime::StoredModel::read(copy, {-2, static_cast<int64_t>(isa), i});
+      const auto stored =
+          runtime::StoredModel::read(copy, {-2, static_cast<int64_t>(isa.features), i});
       if (!stored.ok() || !isa_supported(stored->isa())) continue;
       runs(forged);
     }
