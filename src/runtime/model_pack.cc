@@ -194,26 +194,26 @@ std::string pack_path(const std::string& model) {
 
 Result<PackReport>
 pack_model(const std::string& model, const std::string& path, const PackOptions& options) {
-  using namespace runtime;
   const Isa isa =
       options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
   const std::string target = path.empty() ? pack_path(model) : path;
   const onnx::LoadedModel loaded = OCTET_TRY(onnx::load_model(model));
-  const std::vector<ModelFile> files = OCTET_TRY(files_of(model, loaded.external));
-  const Graph graph = OCTET_TRY_WITH(ready_graph(loaded.graph, {}), model);
-  const auto recorder = std::make_shared<PackRecorder>();
+  const std::vector<runtime::ModelFile> files =
+      OCTET_TRY(runtime::files_of(model, loaded.external));
+  const Graph graph = OCTET_TRY_WITH(runtime::ready_graph(loaded.graph, {}), model);
+  const auto recorder = std::make_shared<runtime::PackRecorder>();
   const auto prepared =
-      OCTET_TRY_WITH(prepare_graph(graph, {.isa = isa, .store = recorder}), model);
-  OCTET_TRY(write_store({&graph, recorder.get(), isa, files}, target,
-                        options.overwrite ? Overwrite::kYes : Overwrite::kNo)
+      OCTET_TRY_WITH(runtime::prepare_graph(graph, {.isa = isa, .store = recorder}), model);
+  OCTET_TRY(runtime::write_store({&graph, recorder.get(), isa, files}, target,
+                                 options.overwrite ? Overwrite::kYes : Overwrite::kNo)
                 .with(target));
-  if (Status read_back = check_written(*prepared, target); !read_back.ok()) {
+  if (Status read_back = runtime::check_written(*prepared, target); !read_back.ok()) {
     std::error_code none;
     std::filesystem::remove(target, none);
     return std::move(read_back).error().with(target);
   }
   return PackReport{target, isa_text(isa),
-                    static_cast<int64_t>(OCTET_TRY(status_of(target)).st_size),
+                    static_cast<int64_t>(OCTET_TRY(runtime::status_of(target)).st_size),
                     std::ssize(recorder->packs())};
 }
 

@@ -74,9 +74,9 @@ class PackReader {
  public:
   /// `fields` and `owner` outlive what is read; sections lie in `owner`, aligned to 64, with a line
   /// after each.
-  PackReader(std::string_view fields,
-             std::span<const std::span<const std::byte>> sections = {},
-             std::shared_ptr<const Buffer> owner = nullptr)
+  explicit PackReader(std::string_view fields,
+                      std::span<const std::span<const std::byte>> sections = {},
+                      std::shared_ptr<const Buffer> owner = nullptr)
       : left_(fields), sections_(sections), owner_(std::move(owner)) {}
 
   template <PackNumber T>

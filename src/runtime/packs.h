@@ -54,8 +54,9 @@ class PackStore {
   virtual bool holds(const Tensor& /*constant*/) const { return false; }
 
   /// A constant input was packed. `write` may be called as long as the store lives.
-  virtual void
-  packed(size_t /*input*/, const PackKey& /*key*/, std::function<void(PackWriter&)> /*write*/) {}
+  virtual void packed(size_t /*input*/,
+                      const PackKey& /*key*/,
+                      const std::function<void(PackWriter&)>& /*write*/) {}
   /// Inputs that were packed since the last call.
   virtual std::vector<size_t> take_packed() { return {}; }
   /// A constant of a graph that was prepared, and whether anybody still reads it.

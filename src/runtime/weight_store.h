@@ -33,7 +33,8 @@ class PackRecorder final : public PackStore {
   };
 
   uint64_t content_of(const Tensor& weights) const override;
-  void packed(size_t input, const PackKey& key, std::function<void(PackWriter&)> write) override;
+  void
+  packed(size_t input, const PackKey& key, const std::function<void(PackWriter&)>& write) override;
   std::vector<size_t> take_packed() override;
   void prepared(const Tensor& constant, bool is_read) override;
 

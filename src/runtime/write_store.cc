@@ -21,8 +21,8 @@ uint64_t PackRecorder::content_of(const Tensor& weights) const {
 
 void PackRecorder::packed(size_t input,
                           const PackKey& key,
-                          std::function<void(PackWriter&)> write) {
-  packs_.push_back({key, std::move(write)});
+                          const std::function<void(PackWriter&)>& write) {
+  packs_.push_back({key, write});
   inputs_.push_back(input);
 }
 
