@@ -313,5 +313,28 @@ TEST(StoredBiases, AreAddedInCodes) {
   }
 }
 
+/// Whichever of two branches comes first in the file.
+TEST(Sums, OfProductsTakeCodesThatComeBehindThem) {
+  for (const bool first : {false, true})
+    for (const int64_t group : {1, 8}) {
+      LayerNet net(17, 20);
+      const ValueId x = net.codes(net.input({2, 8, 5, 6}), kGivenCodes);
+      const auto sums = [&] {
+        return net.conv(x, net.weights({8, 8 / group, 3, 3}, 0.002F), {1, 1, 1, 1}, group);
+      };
+      const auto codes = [&] {
+        return net.codes(net.conv(x, net.weights({8, 8, 1, 1}, 0.004F)), {.scale = 0.04F});
+      };
+      const ValueId a = first ? sums() : codes();
+      const ValueId b = first ? codes() : sums();
+      const Coding out{.scale = 0.06F, .zero = -128};
+      const Graph g = net.done({net.codes(net.op("Relu", {net.op("Add", {a, b})}), out)});
+      const Graph lowered = check_fused(g, inputs_of(net, g), out.scale);
+      EXPECT_EQ(count_native(lowered, "QConv"), 2);
+      for (const char* op : {"QAdd", "QMap", "Map", "Conv"})
+        EXPECT_EQ(count_native(lowered, op), 0) << op;
+    }
+}
+
 } // namespace
 } // namespace octet

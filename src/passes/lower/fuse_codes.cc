@@ -40,6 +40,31 @@ std::optional<float> least(const numerics::Program& program) {
   return std::nullopt;
 }
 
+/// Makes one input of those that read the same codes in the same way, as each reader of Q has a
+/// Dequantize of its own.
+void merge_alike(Mapped& made, std::vector<MapGrid>& grids) {
+  std::vector<uint8_t> place;
+  std::vector<Mapped::Input> inputs;
+  std::vector<MapGrid> kept;
+  for (size_t i = 0; i < made.inputs.size(); ++i) {
+    size_t at = made.inputs[i].id.valid() ? 0 : inputs.size();
+    while (at < inputs.size() && (inputs[at].id != made.inputs[i].id || kept[at] != grids[i]))
+      ++at;
+    if (at == inputs.size()) {
+      inputs.push_back(made.inputs[i]);
+      kept.push_back(grids[i]);
+    }
+    place.push_back(static_cast<uint8_t>(at));
+  }
+  for (MapInstruction& each : made.program.code)
+    for (MapOperand& operand : each.operands)
+      if (operand.kind == MapOperand::Kind::kInput && operand.index < place.size())
+        operand.index = place[operand.index];
+  made.program.inputs = inputs.size();
+  made.inputs = std::move(inputs);
+  grids = std::move(kept);
+}
+
 class CodeFuser {
  public:
   CodeFuser(Graph& graph, std::vector<LowerNote>& notes) : graph_(graph), uses_(graph) {
@@ -86,8 +111,10 @@ class CodeFuser {
 
   void fuse(NodeId id, Mapped made) {
     std::vector<MapGrid> grids;
+    grids.reserve(made.inputs.size());
     for (Mapped::Input& input : made.inputs)
       grids.push_back(take_codes(input));
+    merge_alike(made, grids);
     const bool coded =
         std::any_of(grids.begin(), grids.end(), [](const MapGrid& grid) { return grid.coded(); });
     const std::vector<NodeId> ends = quantizers(graph_.node(id).outputs[0]);

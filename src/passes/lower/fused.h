@@ -12,6 +12,7 @@ namespace octet::lowering {
 
 RuleFn fuse_function;
 RuleFn fuse_norm;
+RuleFn map_before_joining;
 
 /// The nodes that read the value, where all of them are Quantize of octet.native with the same
 /// attributes and one can take the place of all; else none. A graph output is read by others.

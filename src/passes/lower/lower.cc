@@ -147,6 +147,36 @@ void finish_outputs(Context& c) {
   c.out().set_outputs(outputs);
 }
 
+/// Whether the sums of a product go to an Add of what DQ makes and nowhere else.
+bool is_summed(const Graph& graph, const Uses& uses, const Node& node) {
+  if (!node.is("Conv") && !node.is("Gemm") && !node.is("MatMul")) return false;
+  const NodeId next = uses.single_consumer(node.output(0));
+  if (!next.valid() || !graph.node(next).is("Add")) return false;
+  const Node& add = graph.node(next);
+  const ValueId other = add.input(add.input(0) == node.output(0) ? 1 : 0);
+  const Node* maker = other.valid() ? graph.producer(other) : nullptr;
+  return maker != nullptr && is_dequantize(*maker);
+}
+
+/// The nodes in an order in which the codes that a product adds to its sums are there before it: it
+/// comes right before the Add.
+Result<std::vector<NodeId>> lowering_order(const Graph& graph) {
+  const Uses uses(graph);
+  const std::vector<NodeId> all = OCTET_TRY(graph.topological());
+  std::vector<NodeId> out;
+  out.reserve(all.size());
+  for (const NodeId id : all) {
+    const Node& node = graph.node(id);
+    if (is_summed(graph, uses, node)) continue;
+    for (const ValueId in : node.is("Add") ? node.inputs : std::vector<ValueId>{}) {
+      const Node* maker = in.valid() ? graph.producer(in) : nullptr;
+      if (maker != nullptr && is_summed(graph, uses, *maker)) out.push_back(maker->id);
+    }
+    out.push_back(id);
+  }
+  return out;
+}
+
 /// Rules of chains.h. Quantizers stay where they are when nothing may compute with codes.
 std::vector<Rule> chain_rules(bool integer) {
   std::vector<Rule> rules = {{"decompose_batch_norm", decompose_batch_norm},
@@ -178,7 +208,8 @@ std::vector<Rule> chain_rules(bool integer) {
 /// Changes no bit.
 Status fuse(Lowered& lowered) {
   constexpr Rule kAroundRows[] = {{"fuse_norm", fuse_norm}};
-  constexpr Rule kBehindProducts[] = {{"fuse_function", fuse_function}};
+  constexpr Rule kBehindProducts[] = {{"fuse_function", fuse_function},
+                                      {"map_before_joining", map_before_joining}};
   OCTET_TRY(fuse_by(kAroundRows, lowered.graph, lowered.notes));
   OCTET_TRY(fuse_maps(lowered.graph, lowered.notes));
   OCTET_TRY(fuse_attention(lowered.graph, lowered.notes));
@@ -219,7 +250,7 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   for (const ValueId id : source.outputs())
     is_output[static_cast<size_t>(id.index)] = true;
   lowering::Context c(source, options.integer);
-  for (const NodeId id : OCTET_TRY(source.topological())) {
+  for (const NodeId id : OCTET_TRY(lowering::lowering_order(source))) {
     if (!c.done(id)) OCTET_TRY_WITH(lowering::lower_node(c, source.node(id)), "lower");
     lowering::emit_outputs(c, source.node(id), is_output);
   }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise chains behind what is joined: codes stay codes, bits stay those of the graph as it is.
+#include "runtime/layer_net.h"
+
+namespace octet {
+namespace {
+
+using test::Coding;
+using test::inputs_of;
+using test::LayerNet;
+
+/// Bytes that the lowered graph's Concats of a type write, in elements of one image.
+int64_t joined_elements(const Graph& graph, DType type) {
+  Graph simple = graph;
+  EXPECT_TRUE(simplify(simple).ok());
+  const Graph lowered = lower(simple).value().graph;
+  int64_t elements = 0;
+  for (const NodeId id : lowered.nodes()) {
+    const Node& node = lowered.node(id);
+    const Value& y = lowered.value(node.outputs[0]);
+    if (!node.is("Concat") || y.type.type != type) continue;
+    elements += element_count(y.type.static_shape().value_or(Shape{1})).value();
+  }
+  return elements;
+}
+
+void expect_same_bits(const Graph& graph, const std::vector<Tensor>& inputs) {
+  Graph simple = graph;
+  ASSERT_TRUE(simplify(simple).ok());
+  const auto by_reference = [&](const Graph& g) {
+    return make_reference_executor(g).value()->run(inputs).value();
+  };
+  const auto apart = by_reference(lower(simple, {.fuse = false}).value().graph);
+  const auto together = by_reference(lower(simple).value().graph);
+  ASSERT_EQ(apart.size(), together.size());
+  for (size_t k = 0; k < apart.size(); ++k)
+    EXPECT_TRUE(together[k].identical(apart[k])) << "output " << k;
+  for (const Isa isa : known_isas()) {
+    if (!isa_supported(isa)) continue;
+    for (const int threads : {1, 2}) {
+      auto session =
+          Session::create(graph, {.threads = threads, .isa = std::string(isa_name(isa))});
+      ASSERT_TRUE(session.ok()) << session.error().text();
+      const auto native = session->run(inputs);
+      ASSERT_TRUE(native.ok()) << native.error().text();
+      for (size_t k = 0; k < apart.size(); ++k)
+        EXPECT_TRUE((*native)[k].identical(apart[k])) << isa_name(isa) << ", output " << k;
+    }
+  }
+}
+
+const Attributes kChannels = {{"axis", {int64_t{1}}}};
+
+/// Relu(x * a + b) by channels, in codes.
+ValueId scaled(LayerNet& net, ValueId x, int64_t channels, const Coding& to) {
+  const auto numbers = [&] { return net.constant(net.random_tensor({channels, 1, 1}, 1)); };
+  const ValueId y = net.op("Add", {net.op("Mul", {x, numbers()}), numbers()});
+  return net.codes(net.op("Relu", {y}), to);
+}
+
+/// A layer of a dense block: what was joined so far, scaled, then 4 more channels.
+ValueId dense_layer(LayerNet& net, ValueId x, int64_t channels, const Coding& to) {
+  const ValueId y =
+      net.conv(scaled(net, x, channels, {0.03F, -128}), net.weights({4, channels, 1, 1}, 0.002F));
+  return net.op("Concat", {x, net.codes(y, to)}, kChannels);
+}
+
+ValueId dense_block(LayerNet& net, ValueId first, const std::vector<Coding>& grids) {
+  int64_t channels = 8;
+  for (const Coding& grid : grids) {
+    first = dense_layer(net, first, channels, grid);
+    channels += 4;
+  }
+  return net.conv(scaled(net, first, channels, {0.02F, -128}),
+                  net.weights({3, channels, 1, 1}, 0.002F));
+}
+
+TEST(JoinedMaps, ADenseBlockStaysInCodes) {
+  LayerNet net(51);
+  const ValueId x = net.codes(
+      net.conv(net.codes(net.input({2, 4, 5, 7}), {0.04F, 3}), net.weights({8, 4, 1, 1}, 0.004F)),
+      {0.02F, 4});
+  const Graph g = net.done({dense_block(net, x, {{0.02F, 0}, {0.03F, -7}, {0.01F, 0}})});
+  EXPECT_EQ(joined_elements(g, DType::kFloat32), 0);
+  EXPECT_GT(joined_elements(g, DType::kInt8), 0);
+  expect_same_bits(g, inputs_of(net, g));
+}
+
+TEST(JoinedMaps, NumbersAreMappedBesideCodes) {
+  LayerNet net(52);
+  const ValueId x = net.op("Sin", {net.conv(net.codes(net.input({2, 4, 5, 7}), {0.04F, 3}),
+                                            net.weights({8, 4, 1, 1}, 0.004F))});
+  const Graph g = net.done({dense_block(net, x, {{0.02F, 0}, {0.03F, 0}, {0.02F, 0}})});
+  EXPECT_EQ(joined_elements(g, DType::kFloat32), 0);
+  expect_same_bits(g, inputs_of(net, g));
+}
+
+TEST(JoinedMaps, WhatIsReadAsNumbersStays) {
+  LayerNet net(53);
+  const ValueId a = net.codes(net.input({2, 8, 3, 4}), {0.04F, 3});
+  const ValueId b = net.codes(net.input({2, 4, 3, 4}), {0.02F, 5, DType::kUint8});
+  const ValueId joined = net.op("Concat", {a, net.op("Abs", {b}), b}, kChannels);
+  const Graph g = net.done({scaled(net, joined, 16, {0.02F, -128}), net.op("Neg", {joined})});
+  expect_same_bits(g, inputs_of(net, g));
+}
+
+TEST(JoinedMaps, FunctionsOfOneTensorBecomeTables) {
+  LayerNet net(54);
+  const ValueId a = net.codes(net.input({2, 8, 3, 4}), {0.04F, 3});
+  const ValueId b = net.codes(net.input({2, 5, 3, 4}), {0.02F, -5});
+  const ValueId joined = net.op("Concat", {a, b, a}, kChannels);
+  const ValueId y = net.op("Mul", {joined, net.op("Sigmoid", {joined})});
+  const Graph g = net.done({net.codes(y, {0.03F, -20})});
+  EXPECT_EQ(joined_elements(g, DType::kFloat32), 0);
+  EXPECT_EQ(test::count_lowered(g, "QMap"), 0);
+  expect_same_bits(g, inputs_of(net, g));
+}
+
+TEST(JoinedMaps, ManyNumbersLeaveNoRoomForGrids) {
+  LayerNet net(55);
+  const ValueId a = net.codes(net.input({1, 8, 3, 4}), {0.04F, 3});
+  const ValueId b = net.codes(net.input({1, 4, 3, 4}), {0.02F, -5});
+  ValueId y = net.op("Concat", {a, b}, kChannels);
+  for (int i = 0; i < 4; ++i)
+    y = net.op(i % 2 == 0 ? "Mul" : "Max", {y, net.constant(net.random_tensor({12, 1, 1}, 1))});
+  const Graph g = net.done({net.codes(y, {0.03F, -20})});
+  expect_same_bits(g, inputs_of(net, g));
+}
+
+TEST(JoinedMaps, NumbersAlongOtherAxesAndOpenSizes) {
+  LayerNet net(56);
+  const ValueId a = net.codes(net.input({Dim(2), Dim(4), Dim(3), Dim(4)}), {0.04F, 3});
+  const ValueId b = net.codes(net.input({Dim(2), Dim(4), Dim(3), Dim(4)}), {0.02F, 3});
+  const auto behind = [&](int64_t axis, const Shape& shape) {
+    const ValueId joined = net.op("Concat", {a, b}, {{"axis", {axis}}});
+    const ValueId y = net.op("Mul", {joined, net.constant(net.random_tensor(shape, 1))});
+    return net.codes(y, {0.03F, -20});
+  };
+  const Graph g = net.done({behind(-1, {8}), behind(1, {8, 3, 4}), behind(2, {6, 1}),
+                            behind(3, {1, 1, 1, 8}), behind(1, {2, 1, 1, 1})});
+  expect_same_bits(g, inputs_of(net, g));
+}
+
+} // namespace
+} // namespace octet
