@@ -11,6 +11,7 @@
 #include "ops/infer.h"
 #include "ops/qdq/quant_layout.h"
 #include "ops/qdq/site.h"
+#include "passes/match.h"
 
 namespace octet {
 
@@ -102,9 +103,9 @@ class Placer {
     const std::vector<size_t> inputs = trait(node).inputs;
     const auto is_constant = [&](size_t i) { return graph_.constant(node.input(i)) != nullptr; };
     // A sum with a bias stays in float, so the product before it should not end in codes.
-    if (rule->treatment == Treatment::kAround &&
-        std::any_of(inputs.begin(), inputs.end(), is_constant))
-      return;
+    const bool around =
+        rule->treatment == Treatment::kAround || rule->treatment == Treatment::kSummed;
+    if (around && std::any_of(inputs.begin(), inputs.end(), is_constant)) return;
     for (const size_t i : inputs)
       if (!is_constant(i)) wanted_.insert(node.input(i));
   }
@@ -133,6 +134,7 @@ class Placer {
       product(node, *rule, plan);
       break;
     case Treatment::kAround:
+    case Treatment::kSummed:
       around(node, *rule, plan);
       break;
     case Treatment::kResidual:
@@ -189,6 +191,22 @@ class Placer {
     return false;
   }
 
+  /// Whether the product adds codes, which are there already, to its sums: what it hands to the Add
+  /// behind it stays as it is.
+  bool is_summed(const Node& node) const {
+    if (!node.is("Conv") && !node.is("Gemm")) return false;
+    const ValueId y = node.output(0);
+    const NodeId next = uses_.single_consumer(y);
+    if (!next.valid()) return false;
+    const Node& add = graph_.node(next);
+    const PlacementRule* rule = placement_.rule(add);
+    if (rule == nullptr || rule->treatment != Treatment::kSummed || refusal(add, rule) ||
+        add.inputs.size() != 2 || !wanted_.contains(add.output(0)))
+      return false;
+    const ValueId other = add.input(0) == y ? add.input(1) : add.input(0);
+    return integer_.contains(other) && same_type(graph_.value(y).type, graph_.value(other).type);
+  }
+
   void product(const Node& node, const PlacementRule& rule, NodePlan& plan) {
     const QuantTrait t = trait(node);
     const auto refuse = [&](Placed decided, std::string why) {
@@ -214,7 +232,9 @@ class Placer {
     }
     plan.quantized = true;
     plan.rule = t.weight ? Placed::kProduct : Placed::kProductOfActivations;
-    plan.output = output_here(node, rule.output);
+    const bool summed = is_summed(node);
+    if (summed) summed_.insert(node.output(0));
+    plan.output = !summed && output_here(node, rule.output);
     upstream_.insert(node.output(0));
     const bool gemm = placement_.int32_gemm_bias && node.is("Gemm") && !plan.output &&
                       clamp_after(node) == nullptr;
@@ -231,7 +251,7 @@ class Placer {
     if (inputs.empty()) inputs = {0};
     for (const size_t i : inputs) {
       const ValueId in = node.input(i);
-      if (!in.valid()) continue;
+      if (!in.valid() || summed_.contains(in)) continue;
       const bool codes = placement_.symmetric_only ? upstream_.contains(in) : integer_.contains(in);
       if (graph_.constant(in) != nullptr)
         return stay_float(plan, "an input is constant: in float it costs less than in codes");
@@ -320,6 +340,7 @@ class Placer {
   std::set<ValueId> wanted_;   ///< some integer node reads it, if it gets the chance
   std::set<ValueId> integer_;  ///< quantized at its producer
   std::set<ValueId> upstream_; ///< made by an integer node, perhaps moved or clamped since
+  std::set<ValueId> summed_;   ///< sums of a product that it adds codes to
   std::set<NodeId> clamped_;   ///< clamps that Q absorbs
   std::map<ValueId, int> depths_;
 };

@@ -17,6 +17,8 @@ namespace octet {
 enum class Treatment {
   kProduct,  ///< inputs and weights quantized, sum in int32
   kAround,   ///< in integers only when inputs and output are quantized
+  kSummed,   ///< Add: as kAround, but a Conv or Gemm before it adds the codes of the other side to
+             ///< its sums before it rounds
   kResidual, ///< Add: the shortcut alone is quantized
   kMoves,    ///< moves codes: the output has the input's scale
   kAbsorbed, ///< a clamp that the producer's Q does by itself

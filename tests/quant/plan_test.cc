@@ -415,6 +415,37 @@ output y: f32[1, 2, 4, 4]
   EXPECT_TRUE(plan.node("next")->output);
 }
 
+/// A convolution adds codes that are there before it to its own sums, so that only these are rounded.
+TEST(Plan, OctetAddsCodesToTheSumsOfTheProductBehindThem) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: f32[1, 2, 4, 4]
+const w: f32[2, 2, 1, 1] = [1, 2, 3, 4]
+const half: f32[2, 2, 1, 1] = [0.5, 0.25, -0.25, 0.75]
+a = Conv(x, w) {} "shortcut"
+b = Conv(x, half) {} "branch"
+s = Add(b, a) {} "sum"
+c = Conv(s, half) {} "second"
+t = Add(s, c) {} "next"
+d = Conv(t, w) {} "third"
+u = Add(d, t) {} "shown"
+e = Conv(u, w) {} "fourth"
+y = Add(u, d) {} "twice"
+output e: f32[1, 2, 4, 4]
+output y: f32[1, 2, 4, 4]
+)")
+                          .value();
+  const auto source = [] { return test::random_source({1, 2, 4, 4}, 2); };
+  const QuantizationPlan plan = plan_quantization(graph, source(), {.target = "octet"}).value();
+  EXPECT_TRUE(plan.node("shortcut")->output);
+  EXPECT_FALSE(plan.node("branch")->output);
+  EXPECT_EQ(plan.node("sum")->inputs, std::vector<int64_t>{1});
+  EXPECT_TRUE(plan.node("sum")->output);
+  EXPECT_FALSE(plan.node("second")->output);
+  EXPECT_EQ(plan.node("next")->inputs, std::vector<int64_t>{0});
+  EXPECT_TRUE(plan.node("third")->output) << "another reads it too";
+  EXPECT_EQ(plan.node("shown")->inputs, (std::vector<int64_t>{0, 1}));
+}
+
 TEST(Plan, AttentionIsLeftToTheFusedKernel) {
   const Graph graph = parse_graph(R"(graph g opset(""=17)
 input x: f32[2, 4]

@@ -23,9 +23,9 @@ using Choices = std::vector<std::pair<std::string, T>>;
 const Choices<Treatment>& treatments() {
   static const Choices<Treatment> all = {
       {"product", Treatment::kProduct},   {"around", Treatment::kAround},
-      {"residual", Treatment::kResidual}, {"moves", Treatment::kMoves},
-      {"absorbed", Treatment::kAbsorbed}, {"commutes", Treatment::kCommutes},
-      {"float", Treatment::kFloat}};
+      {"summed", Treatment::kSummed},     {"residual", Treatment::kResidual},
+      {"moves", Treatment::kMoves},       {"absorbed", Treatment::kAbsorbed},
+      {"commutes", Treatment::kCommutes}, {"float", Treatment::kFloat}};
   return all;
 }
 const Choices<OutputCodes>& outputs() {
