@@ -38,6 +38,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "LayerNormalization", prepare_layer_norm},
     {kNative, "GroupNormalization", prepare_group_norm},
     {kNative, "LSTM", prepare_recur},
+    {kNative, "QLSTM", prepare_qlstm},
     {kNative, "GRU", prepare_recur},
     {kNative, "RNN", prepare_recur},
     {kNative, "Exp", prepare_map},

@@ -10,6 +10,7 @@ namespace octet::lowering {
 
 RuleFn cancel_height;
 RuleFn decompose_batch_norm;
+RuleFn decompose_dynamic_lstm;
 RuleFn decompose_einsum;
 RuleFn decompose_hardmax;
 RuleFn decompose_log_softmax;

@@ -196,6 +196,7 @@ std::vector<Rule> chain_rules(bool integer) {
                              {"volume_conv_to_images", volume_conv_to_images},
                              {"volume_pool_to_images", volume_pool_to_images}};
   if (integer) {
+    rules.push_back({"decompose_dynamic_lstm", decompose_dynamic_lstm});
     rules.push_back({"fuse_scaled_product", fuse_scaled_product});
     rules.push_back({"quantize_before_joining", quantize_before_joining});
     rules.push_back({"quantize_before_moving", quantize_before_moving});

@@ -7,6 +7,8 @@
 
 #include "core/for_isa.h"
 #include "core/threads.h"
+#include "runtime/kernels/codes.h"
+#include "runtime/kernels/igemm_tile.h"
 #include "runtime/kernels/row_block.h"
 #include "runtime/kernels/sgemm_tile.h"
 
@@ -19,6 +21,7 @@ constexpr int64_t kSumFloats = int64_t{1} << 18;
 constexpr int64_t kSequences = 48;
 // Only set how much work a chunk has.
 constexpr double kProductsPerNs = 16.0;
+constexpr double kCodeProductsPerNs = 64.0;
 constexpr double kCellNs = 1.0;
 
 void lstm_scalar(const CellArgs& a) {
@@ -69,24 +72,41 @@ void gru_linear_scalar(const CellArgs& a) {
   }
 }
 
+void scaled_scalar(const ScaledSums& a) {
+  for (int64_t i = 0; i < a.count; ++i) {
+    a.to[i] = std::fma(static_cast<float>(a.acc[i]), a.scale * a.scales[i], a.from[i]);
+  }
+}
+
 CellKernels cell_kernels_scalar() {
-  return {lstm_scalar, rnn_scalar, gru_reset_scalar, gru_scalar, gru_linear_scalar};
+  return {lstm_scalar, rnn_scalar, gru_reset_scalar, gru_scalar, gru_linear_scalar, scaled_scalar};
 }
 
 /// Where things lie in the shared memory, each [direction][..][sequence].
 struct Layout {
   int64_t together = 1; ///< steps whose sums are there at a time
-  int64_t sums = 0, h = 0, c = 0, other = 0, end = 0;
+  int64_t sums = 0, h = 0, c = 0, other = 0, acc = 0, init = 0, codes = 0, end = 0;
 
   explicit Layout(const RecurArgs& a) {
     const int64_t cells = std::ssize(a.directions) * a.batch * a.hidden;
     const int64_t one = std::ssize(a.directions) * a.batch * a.sums();
-    together = std::clamp<int64_t>(kSumFloats / std::max<int64_t>(one, 1), 1,
-                                   std::max<int64_t>(a.steps, 1));
+    if (!a.on_codes)
+      together = std::clamp<int64_t>(kSumFloats / std::max<int64_t>(one, 1), 1,
+                                     std::max<int64_t>(a.steps, 1));
     h = together * one;
     c = h + cells;
     other = c + (a.cell == Cell::kLstm ? cells : 0);
     end = other + (a.cell == Cell::kGru || a.cell == Cell::kGruLinear ? cells : 0);
+    if (!a.on_codes) return;
+    acc = end;
+    init = acc + one;
+    codes = init + std::ssize(a.directions) * init_of_one(a);
+    end = codes + std::ssize(a.directions) * codes_of_one(a);
+  }
+  /// Of one direction: the columns' constants; codes of h, behind which a product may read.
+  static int64_t init_of_one(const RecurArgs& a) { return round_up(a.sums(), kColumnsPerPanel); }
+  static int64_t codes_of_one(const RecurArgs& a) {
+    return round_up(a.batch * a.hidden + 3, 64) / int64_t{sizeof(float)};
   }
 };
 
@@ -98,7 +118,8 @@ class Run {
 
   void all(ParallelFor& parallel) const {
     begin_states();
-    for (int64_t first = 0; first < a_.steps; first += at_.together) {
+    if (a_.on_codes) step_on_codes(parallel);
+    for (int64_t first = 0; !a_.on_codes && first < a_.steps; first += at_.together) {
       const int64_t count = std::min(at_.together, a_.steps - first);
       sum_inputs(first, count, parallel);
       step(first, count, parallel);
@@ -259,13 +280,65 @@ class Run {
       run_rows(candidate, other, a_.hidden, range.count());
       cell = cells_.gru;
     }
-    each_active(range, k, [&](int64_t n) {
-      const CellArgs args = cell_of(d, slot, n);
-      cell(args);
-      if (a_.y != nullptr)
-        std::copy_n(args.h, a_.hidden,
-                    a_.y + time(d, k, n) * a_.y_step + d * a_.y_direction + n * a_.y_row);
+    each_active(range, k, [&](int64_t n) { run_cell(cell, d, k, slot, n); });
+  }
+
+  void
+  run_cell(void (*cell)(const CellArgs&), int64_t d, int64_t k, int64_t slot, int64_t n) const {
+    const CellArgs args = cell_of(d, slot, n);
+    cell(args);
+    if (a_.y != nullptr)
+      std::copy_n(args.h, a_.hidden,
+                  a_.y + time(d, k, n) * a_.y_step + d * a_.y_direction + n * a_.y_row);
+  }
+
+  void step_on_codes(ParallelFor& parallel) const {
+    const double ns = static_cast<double>(a_.steps * a_.batch * a_.sums()) *
+                      (static_cast<double>(a_.hidden) / kCodeProductsPerNs + kCellNs);
+    parallel.run(std::ssize(a_.directions), grain_for(ns), [&](int64_t begin, int64_t end) {
+      for (int64_t d = begin; d < end; ++d) {
+        for (int64_t k = 0; k < a_.steps; ++k) {
+          one_step_on_codes(d, k);
+        }
+      }
     });
+  }
+
+  /// Step k of all sequences of a direction.
+  void one_step_on_codes(int64_t d, int64_t k) const {
+    const RecurCodes& r = a_.directions[static_cast<size_t>(d)].codes;
+    auto* const codes =
+        reinterpret_cast<uint8_t*>(memory_ + at_.codes + d * Layout::codes_of_one(a_));
+    SerialFor serial;
+    float scale = 1.0F;
+    uint8_t zero = 0;
+    dynamic_quantize(memory_ + at_.h + state(d, 0), a_.batch * a_.hidden, codes, &scale, &zero,
+                     a_.isa, serial);
+    IgemmColumns columns;
+    columns.init = reinterpret_cast<int32_t*>(memory_ + at_.init) + d * Layout::init_of_one(a_);
+    columns.multiplier = r.columns.multiplier;
+    columns.bias = r.columns.bias;
+    fill_init(r.weights, zero, nullptr, columns.init);
+    Epilogue sums;
+    sums.type = YType::kInt32;
+    auto* const acc = reinterpret_cast<int32_t*>(memory_ + at_.acc) + d * a_.batch * a_.sums();
+    BlockArgs block;
+    block.w = &r.weights;
+    block.columns = &columns;
+    block.epilogue = &sums;
+    block.y = acc;
+    block.y_stride = a_.sums();
+    block.panels = {0, panel_count(r.weights)};
+    run_rows(block, codes, a_.hidden, a_.batch);
+    for (int64_t n = 0; n < a_.batch; ++n) {
+      cells_.scaled({.acc = acc + n * a_.sums(),
+                     .scale = scale,
+                     .scales = r.scales,
+                     .from = a_.given[d] + (time(d, k, n) * a_.batch + n) * a_.sums(),
+                     .count = a_.sums(),
+                     .to = this->sums(d, 0, n)});
+      run_cell(cells_.lstm, d, k, 0, n);
+    }
   }
 
   const RecurArgs& a_;

@@ -2,13 +2,16 @@
 // LSTM, GRU and RNN over sequences: octet.native's operators to the bit (ops/native/recurrent.h,
 // core/numerics/cell.h). The sums of x are a product over many steps at a time; then each step
 // continues them over h, and a cell makes h (and c) of them. One chunk of the recurrent loop has
-// some sequences of one direction, step after step.
+// some sequences of one direction, step after step. QLSTM (ops/native/qlstm.cc) has its sums of x
+// given and multiplies codes of h: a chunk has all sequences of a direction, over which the range
+// of h is taken.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
 #include "core/numerics/cell.h"
+#include "runtime/kernels/igemm.h"
 #include "runtime/kernels/sgemm.h"
 
 namespace octet::kernels {
@@ -20,11 +23,19 @@ enum class Cell : uint8_t {
   kLstm,      ///< i, o, f, c
 };
 
+/// R of one direction as codes. Rows of h are read where they are made: packed for u8, in one order.
+struct RecurCodes {
+  PackedWeights weights;
+  IgemmColumns columns;          ///< of no use but for their memory: sums leave as int32
+  const float* scales = nullptr; ///< [G H]
+};
+
 /// Of one direction, borrowed from the step that owns them.
 struct RecurWeights {
   PackedFloat input;                     ///< x to the G H sums
   PackedFloat recurrent;                 ///< h to them; of GRU to those of z and r
   PackedFloat candidate;                 ///< of GRU to the last H
+  RecurCodes codes;                      ///< of QLSTM in place of them
   const float* bias = nullptr;           ///< [G H], or null
   const float* candidate_bias = nullptr; ///< [H] of kGruLinear, or null
   const float* peepholes = nullptr;      ///< [3 H] of LSTM, or null
@@ -38,6 +49,8 @@ struct RecurArgs {
   std::span<const RecurWeights> directions;
   const float* x = nullptr;
   int64_t x_step = 0, x_row = 0;    ///< elements between steps and between sequences
+  const float* given[2] = {};       ///< QLSTM: sums of x by direction, [steps, batch, G H]
+  bool on_codes = false;            ///< QLSTM
   const int32_t* lengths = nullptr; ///< [batch], each within [0, steps]; null: all
   const float* initial_h = nullptr; ///< null: 0
   const float* initial_c = nullptr;
@@ -65,12 +78,22 @@ struct CellArgs {
   const float* peepholes = nullptr; ///< LSTM: [3 H], or null
   float* other = nullptr;           ///< GRU: r h, a result; linear: the chain over h, an operand
 };
+/// to[i] = fma(float(acc[i]), scale * scales[i], from[i])
+struct ScaledSums {
+  const int32_t* acc = nullptr;
+  float scale = 1.0F;
+  const float* scales = nullptr;
+  const float* from = nullptr;
+  int64_t count = 0;
+  float* to = nullptr;
+};
 struct CellKernels {
   void (*lstm)(const CellArgs&);
   void (*rnn)(const CellArgs&);
   void (*gru_reset)(const CellArgs&);  ///< z takes the place of its sum, other = r h
   void (*gru)(const CellArgs&);        ///< of z and the candidate's sum
   void (*gru_linear)(const CellArgs&); ///< of all sums and `other`
+  void (*scaled)(const ScaledSums&);
 };
 CellKernels cell_kernels(Isa isa);
 CellKernels cell_kernels_avx2();

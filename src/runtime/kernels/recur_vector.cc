@@ -127,10 +127,24 @@ void gru_linear(const CellArgs& a) {
   });
 }
 
+void scaled(const ScaledSums& a) {
+  const hn::RebindToSigned<F32> i32;
+  const VecF scale = splat(a.scale);
+  int64_t i = 0;
+  for (; i + kStep <= a.count; i += kStep) {
+    const VecF factor = hn::Mul(scale, hn::LoadU(F32(), a.scales + i));
+    const VecF sum = hn::ConvertTo(F32(), hn::LoadU(i32, a.acc + i));
+    hn::StoreU(hn::MulAdd(sum, factor, hn::LoadU(F32(), a.from + i)), F32(), a.to + i);
+  }
+  for (; i < a.count; ++i) {
+    a.to[i] = std::fma(static_cast<float>(a.acc[i]), a.scale * a.scales[i], a.from[i]);
+  }
+}
+
 } // namespace
 
 CellKernels cells() {
-  return {lstm, rnn, gru_reset, gru, gru_linear};
+  return {lstm, rnn, gru_reset, gru, gru_linear, scaled};
 }
 #endif
 } // namespace octet::kernels::HWY_NAMESPACE

@@ -44,6 +44,7 @@ PrepareFn prepare_qconv;
 PrepareFn prepare_qdynamic_gemm;
 PrepareFn prepare_qscaled_gemm;
 PrepareFn prepare_qgemm;
+PrepareFn prepare_qlstm;
 PrepareFn prepare_qmap;
 PrepareFn prepare_qmatmul;
 PrepareFn prepare_quantize;
