@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 product of every pair of codes, and of every four corner codes with every four corner
 // weights, on every instruction set: where sums of neighbours leave 16 bits, they may not saturate.
+#include <algorithm>
 #include <array>
+#include <random>
 
 #include "core/threads.h"
 #include "kernels/kernel_test.h"
@@ -28,12 +30,18 @@ void check_corners(const CornerRows& rows, XRange range, int zero) {
   const int64_t m = static_cast<int64_t>(rows.x.size()) / rows.k;
   const int64_t n = static_cast<int64_t>(rows.w.size()) / rows.k;
   std::vector<uint8_t> x(rows.x.begin(), rows.x.end());
-  std::vector<int8_t> w(rows.w.begin(), rows.w.end());
+  std::vector<int8_t> w(rows.w.size()), excess(rows.w.size());
+  for (size_t i = 0; i < w.size(); ++i) {
+    w[i] = static_cast<int8_t>(std::clamp(rows.w[i], -128, 127));
+    excess[i] = static_cast<int8_t>(rows.w[i] - w[i]);
+  }
+  const bool wide = std::any_of(excess.begin(), excess.end(), [](int8_t v) { return v != 0; });
   SerialFor serial;
   for (const Isa isa : covered_isas("igemm corners")) {
     SCOPED_TRACE(std::string(isa_name(isa)) + " x=[" + std::to_string(range.lo) + "," +
                  std::to_string(range.hi) + "]");
-    const PackedWeights packed = pack_weights(w.data(), rows.k, n, rows.k, range, isa);
+    const PackedWeights packed = pack_weights(w.data(), rows.k, n, rows.k, range, isa,
+                                              RowOrders::kMany, wide ? excess.data() : nullptr);
     const IgemmColumns columns = make_columns(packed, {.x_zero_point = zero});
     std::vector<int32_t> y(static_cast<size_t>(m * n));
     IgemmArgs args;
@@ -109,6 +117,31 @@ TEST(IgemmCorners, EveryFourCornersBesideOthers) {
                      .x = strings_of(corners(range), {hi, hi, hi, hi, hi, range.lo, hi}),
                      .w = strings_of({-128, -127, 64, 127}, {w, w, w, w, w, w, 127})},
                     range, 3);
+    }
+  }
+}
+
+// What int8 does not hold stands in groups of its own: of no, few and all places.
+TEST(IgemmCorners, WeightsThatInt8DoesNotHold) {
+  std::mt19937 random(11);
+  const auto between = [&](int lo, int hi) {
+    return lo + static_cast<int>(random() % static_cast<uint32_t>(hi - lo + 1));
+  };
+  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8}) {
+    for (const int64_t k : {1, 3, 4, 5, 16, 63, 130}) {
+      for (const int64_t n : {1, 8, 15, 16, 33, 70}) {
+        for (const int64_t m : {1, 2, 9, 40}) {
+          CornerRows rows{.k = k, .x = {}, .w = {}};
+          const uint32_t rare = random() % 3 == 0 ? 1 : 40;
+          for (int64_t i = 0; i < m * k; ++i) {
+            rows.x.push_back(between(range.lo, range.hi));
+          }
+          for (int64_t i = 0; i < n * k; ++i) {
+            rows.w.push_back(random() % rare == 0 ? between(-256, 254) : between(-128, 127));
+          }
+          check_corners(rows, range, range.hi / 3);
+        }
+      }
     }
   }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ConvInteger and MatMulInteger with zero points that are known when they run, and weights of any
-// zero point: kernels on every instruction set give the sums of the ONNX operators. Sizes N and S
-// are open.
+// zero point: kernels on every instruction set give the sums of the ONNX operators. Products that
+// scale such sums: the bits of the lowered graph. Sizes N and S are open.
 #include "core/cpu.h"
 #include "core/philox.h"
+#include "passes/lower/lower.h"
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
@@ -110,6 +111,112 @@ TEST_P(IntegerProducts, KernelsGiveTheSumsOfTheOperators) {
     }
   }
 }
+
+/// Codes with zero points that int8 does not hold codes around, behind DQ or in the operators that
+/// scale their sums.
+std::vector<IntegerForm> scaled_forms() {
+  const std::string scale_of_each = "const ws: f32[20] = [" + [] {
+    std::string values;
+    for (int i = 0; i < 20; ++i)
+      values += (i == 0 ? "0.0" : ", 0.0") + std::to_string(11 + i);
+    return values;
+  }() + "]\n";
+  std::string zero_of_each = "const wz: u8[20] = [";
+  for (int i = 0; i < 20; ++i)
+    zero_of_each += (i == 0 ? "" : ", ") + std::to_string(10 + 12 * i);
+  zero_of_each += "]\n";
+  const std::string one = "const ws: f32[] = [0.02]\nconst wz: u8[] = [99]\n";
+  const std::string grid = "const xs: f32[] = [0.03]\nconst xz: u8[] = [120]\n";
+  const std::string quantized =
+      "input x: f32[N, S, 33]\n" + grid +
+      "xq = QuantizeLinear(x, xs, xz)\nxd = DequantizeLinear(xq, xs, xz)\n";
+  const std::string w = codes("w", "u8", {33, 20}, 4);
+  const std::string out = "const ys: f32[] = [0.4]\nyq = QuantizeLinear(t, ys, xz)\n"
+                          "y = DequantizeLinear(yq, ys, xz)\noutput y: f32[*]";
+  return {
+      {"DequantizedToCodes",
+       quantized + w + one + "wd = DequantizeLinear(w, ws, wz)\nt = MatMul(xd, wd)\n" + out},
+      {"DequantizedToFloats", quantized + w + one +
+                                  "wd = DequantizeLinear(w, ws, wz)\ny = MatMul(xd, wd)\n"
+                                  "output y: f32[*]"},
+      {"ZeroOfEach", quantized + w + scale_of_each + zero_of_each +
+                         "wd = DequantizeLinear(w, ws, wz) {axis=1}\nt = MatMul(xd, wd)\n" + out},
+      {"DynamicProduct", "input x: f32[N, S, 33]\n" + w + one +
+                             "y = com.microsoft.DynamicQuantizeMatMul(x, w, ws, wz)\n"
+                             "output y: f32[*]"},
+      {"DynamicProductZeroOfEach",
+       "input x: f32[N, S, 33]\n" + w + scale_of_each + zero_of_each + "const b: f32[20] = [" +
+           [] {
+             std::string values = "0.5";
+             for (int i = 1; i < 20; ++i)
+               values += ", -0." + std::to_string(i + 10);
+             return values;
+           }() +
+           "]\ny = com.microsoft.DynamicQuantizeMatMul(x, w, ws, wz, b)\noutput y: f32[*]"},
+      {"ProductToFloat", "input x: f32[N, S, 33]\n" + w + one +
+                             "q, s, z = DynamicQuantizeLinear(x)\n"
+                             "y = com.microsoft.MatMulIntegerToFloat(q, w, s, ws, z, wz)\n"
+                             "output y: f32[*]"},
+      {"ProductToFloatOfSignedCodes",
+       "input x: i8[N, S, 33]\ninput s: f32[]\n" + codes("w", "i8", {33, 20}, 6) +
+           "const ws: f32[1] = [0.02]\n"
+           "y = com.microsoft.MatMulIntegerToFloat(x, w, s, ws)\noutput y: f32[*]"},
+      {"Chain", "input x: f32[N, S, 33]\n" + w + one +
+                    "q, s, z = DynamicQuantizeLinear(x)\nsums = MatMulInteger(q, w, z, wz)\n"
+                    "f = Cast(sums) {to=1}\nsw = Mul(s, ws)\ny = Mul(f, sw)\noutput y: f32[*]"},
+  };
+}
+
+class ScaledProducts : public ::testing::TestWithParam<IntegerForm> {};
+
+TEST_P(ScaledProducts, KernelsHaveTheBitsOfTheLoweredGraphNearTheFile) {
+  const auto model =
+      parse_graph("graph g opset(\"\"=17, \"com.microsoft\"=1)\n" + GetParam().text + "\n");
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  const auto lowered = lower(*model);
+  ASSERT_TRUE(lowered.ok()) << lowered.error().text();
+  const auto literal = make_reference_executor(*model).value();
+  const auto exact = make_reference_executor(lowered->graph).value();
+  const bool to_codes = GetParam().text.find("yq") != std::string::npos;
+  Philox random(7);
+  for (const auto& [n, s, threads] : {std::tuple{1, 3, 1}, {2, 16, 2}, {3, 40, 1}, {2, 0, 1}}) {
+    std::vector<Tensor> inputs;
+    for (const ValueId id : model->inputs()) {
+      const TypeInfo& type = model->value(id).type;
+      Shape shape;
+      for (const Dim& d : *type.shape)
+        shape.push_back(d.is_constant() ? d.value() : d.symbol_name() == "N" ? n : s);
+      std::vector<double> values(static_cast<size_t>(element_count(shape).value()));
+      for (double& v : values)
+        v = type.type == DType::kInt8 ? static_cast<int>(random.uniform(-128, 127.99))
+                                      : random.uniform(-3, 3);
+      inputs.push_back(Tensor::from_doubles(type.type, shape, values).value());
+    }
+    const auto near = literal->run(inputs), want = exact->run(inputs);
+    ASSERT_TRUE(near.ok()) << near.error().text();
+    ASSERT_TRUE(want.ok()) << want.error().text();
+    for (int64_t i = 0; i < (*want)[0].count(); ++i)
+      ASSERT_NEAR((*want)[0].at(i), (*near)[0].at(i), to_codes ? 0.41 : 1e-3);
+    for (const Isa isa : known_isas()) {
+      if (!isa_supported(isa)) continue;
+      auto session = Session::create(
+          *model, {.threads = threads, .isa = std::string(isa_name(isa)), .lower = true});
+      ASSERT_TRUE(session.ok()) << session.error().text();
+      for (const PlannedNode& node : session->plan()) {
+        EXPECT_NE(node.kernel, "reference") << node.node << ": " << node.why;
+        EXPECT_EQ(node.kernel.find("sgemm"), std::string::npos) << node.node;
+      }
+      const auto got = session->run(inputs);
+      ASSERT_TRUE(got.ok()) << got.error().text();
+      EXPECT_TRUE((*got)[0].identical((*want)[0])) << isa_name(isa) << " n " << n << " s " << s;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms,
+                         ScaledProducts,
+                         ::testing::ValuesIn(scaled_forms()),
+                         [](const auto& test) { return test.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(Forms,
                          IntegerProducts,

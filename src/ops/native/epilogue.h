@@ -11,6 +11,10 @@
 namespace octet::native {
 
 inline constexpr TypeSet kCodes{DType::kInt8, DType::kUint8};
+/// Weights of products: i16 within kLeastWideWeight and kMostWideWeight where int8 does not hold
+/// codes less their zero point.
+inline constexpr TypeSet kWeights{DType::kInt8, DType::kInt16};
+inline constexpr int64_t kLeastWideWeight = -256, kMostWideWeight = 254;
 inline constexpr TypeSet kF32{DType::kFloat32};
 
 /// Attributes to, y_zero_point, lo, hi, min, max, residual_zero_point, residual_ratio.

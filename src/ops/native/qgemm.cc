@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// octet.native QGemm (1). x: [.., K] i8/u8, w: [N, K] i8, multiplier: f32 [N] or [1], bias: f32
+// octet.native QGemm (1). x: [.., K] i8/u8, w: [N, K] i8/i16, multiplier: f32 [N] or [1], bias: f32
 // (divided by the output's scale where codes come out) or i32 [N], residual: codes like y.
 // Attributes: x_zero_point, those of the epilogue and of a function behind it.
 // docs/native-operators.md, docs/numerics.md.
@@ -11,7 +11,7 @@ namespace {
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   OCTET_TRY(check_count(c, 3, 5));
   OCTET_TRY(check_input(c, 0, kCodes));
-  OCTET_TRY(check_input(c, 1, {DType::kInt8}));
+  OCTET_TRY(check_input(c, 1, kWeights));
   OCTET_TRY(check_rank(c, 0, 1, 16));
   OCTET_TRY(check_rank(c, 1, 2, 2));
   const auto a = OCTET_TRY(parse_epilogue(c.node));

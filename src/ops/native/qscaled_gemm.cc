@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// octet.native QScaledGemm (1). x: [.., K] i8/u8, w: [N, K] i8, x_scale: f32 of one element, w_scale:
+// octet.native QScaledGemm (1). x: [.., K] i8/u8, w: [N, K] i8/i16, x_scale: f32 of one element, w_scale:
 // f32 [N] or [1], bias: f32 [N], x_zero: one code like x. What is known of x when it runs only are
 // its scale and zero point: DynamicQuantizeLinear's. Attributes: program and constants of a
 // function of one number (optional). docs/native-operators.md, docs/numerics.md.
@@ -31,7 +31,7 @@ EpilogueAttrs to_floats() {
 Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   OCTET_TRY(check_count(c, 4, 6));
   OCTET_TRY(check_input(c, 0, kCodes));
-  OCTET_TRY(check_input(c, 1, {DType::kInt8}));
+  OCTET_TRY(check_input(c, 1, kWeights));
   OCTET_TRY(check_input(c, 2, kF32));
   OCTET_TRY(check_input(c, 3, kF32));
   OCTET_TRY(check_optional(c, 4, kF32));

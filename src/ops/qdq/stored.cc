@@ -41,4 +41,40 @@ Found<StoredCodes> symmetric_int8(const StoredCodes& stored) {
   return out;
 }
 
+Found<StoredCodes> less_zeros(const StoredCodes& stored, int64_t least, int64_t most) {
+  if (auto symmetric = symmetric_int8(stored)) return symmetric;
+  const Grid& grid = stored.grid;
+  if (grid.block != 0 || (!grid.per_tensor() && !grid.axis)) return WhyNot::kGranularity;
+  const auto codes = stored.codes.to_ints();
+  if (!codes.ok()) return WhyNot::kCodesType;
+  const std::vector<double> zeros = grid.zeros();
+  // Elements between neighbours of the axis; one channel of all where there is one scale.
+  int64_t inner = stored.codes.count();
+  if (grid.axis) {
+    inner = 1;
+    for (int64_t i = *grid.axis + 1; i < stored.codes.rank(); ++i)
+      inner *= stored.codes.dim(i);
+  }
+  StoredCodes out = stored;
+  out.grid.codes = DType::kInt8;
+  out.grid.zero = Tensor();
+  std::vector<int16_t> less(codes->size());
+  bool fits_int8 = true;
+  for (size_t i = 0; i < less.size(); ++i) {
+    const size_t channel = i / static_cast<size_t>(inner) % zeros.size();
+    const int64_t code = (*codes)[i] - static_cast<int64_t>(zeros[channel]);
+    if (code < least || code > most) return WhyNot::kOutOfInt8;
+    fits_int8 = fits_int8 && code >= -128 && code <= 127;
+    less[i] = static_cast<int16_t>(code);
+  }
+  if (!fits_int8) {
+    out.codes = Tensor::of<int16_t>(stored.codes.shape(), std::span<const int16_t>(less));
+    return out;
+  }
+  out.codes = Tensor::zeros(DType::kInt8, stored.codes.shape()).value();
+  std::transform(less.begin(), less.end(), out.codes.mutable_data<int8_t>().begin(),
+                 [](int16_t v) { return static_cast<int8_t>(v); });
+  return out;
+}
+
 } // namespace octet::qdq

@@ -16,4 +16,8 @@ Found<StoredCodes> stored_codes(const Graph& graph, ValueId real);
 /// The same numbers as int8 codes with zero point 0. kSeveralZeros, kOutOfInt8.
 Found<StoredCodes> symmetric_int8(const StoredCodes& stored);
 
+/// The same numbers as codes less their zero points, which may differ by channel: int8 where that
+/// holds them, else i16 in [least, most]. kOutOfInt8 beyond, kGranularity of blocks.
+Found<StoredCodes> less_zeros(const StoredCodes& stored, int64_t least, int64_t most);
+
 } // namespace octet::qdq

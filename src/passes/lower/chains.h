@@ -26,6 +26,7 @@ RuleFn quantize_before_joining;
 RuleFn quantize_before_moving;
 RuleFn quantize_before_pooling;
 RuleFn scale_by_quantizing;
+RuleFn scale_float_product;
 RuleFn sink_squeeze;
 RuleFn split_gemm;
 RuleFn volume_conv_to_images;

@@ -94,6 +94,9 @@ class Context {
   std::optional<qdq::Grid> per_tensor(const Node& node) const;
   /// Weights behind DQ as int8 codes with zero point 0; nullopt with a reason.
   std::optional<qdq::StoredCodes> weights(ValueId id, std::string& why) const;
+  /// The same of products of rows, which take i16 where int8 does not hold codes less their zero
+  /// points.
+  std::optional<qdq::StoredCodes> wide_weights(ValueId id, std::string& why) const;
   /// Constant behind a value (also through DQ): biases.
   std::optional<Tensor> constant(ValueId id) const;
   /// Whether there is one. Stored codes stay as they are: products multiply them, and the numbers

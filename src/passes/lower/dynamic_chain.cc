@@ -2,53 +2,13 @@
 //   MatMulInteger(x, w, z_x, z_w) ─▶ Cast(f32) ─▶ Mul(s_x * s_w) [─▶ Add(bias)]    =>    QScaledGemm
 // in octet.native, for constant w, z_w and s_w and one s_x: the layers that quantize_dynamic writes.
 // Rounding: product and sum are one fused multiply-add.
-#include <algorithm>
-
 #include "graph/domains.h"
 #include "passes/lower/chains.h"
+#include "passes/lower/dynamic_weights.h"
 #include "passes/match.h"
 
 namespace octet::lowering {
 namespace {
-
-/// More terms might not fit 32 bits.
-constexpr int64_t kMostTerms = 65536;
-
-bool has_one_element(const Graph& g, ValueId id) {
-  const auto shape = g.value(id).type.static_shape();
-  return shape && std::all_of(shape->begin(), shape->end(), [](int64_t d) { return d == 1; });
-}
-
-/// The constant with one float, or one for each of n columns.
-const Tensor* scales_of(const Graph& g, ValueId id, int64_t n) {
-  const Tensor* t = g.constant(id);
-  const bool fits =
-      t != nullptr && t->type() == DType::kFloat32 &&
-      (t->count() == 1 || (t->count() == n && t->rank() > 0 && t->shape().back() == n));
-  return fits ? t : nullptr;
-}
-
-/// Codes [N, K] around 0 of weights [K, N] with a zero point for all or one a column; nullopt where
-/// int8 does not hold them.
-std::optional<Tensor> turned_weights(const Tensor& w, const Tensor* zero) {
-  const int64_t k = w.dim(0), n = w.dim(1);
-  const auto values = w.to_ints();
-  const auto zeros =
-      zero == nullptr ? Result<std::vector<int64_t>>(std::vector<int64_t>{0}) : zero->to_ints();
-  if (!values.ok() || !zeros.ok()) return std::nullopt;
-  const auto zero_count = static_cast<int64_t>(zeros->size());
-  if (zero_count != 1 && (zero_count != n || zero->rank() != 1)) return std::nullopt;
-  Tensor out = Tensor::zeros(DType::kInt8, {n, k}).value();
-  const auto to = out.mutable_data<int8_t>();
-  for (int64_t i = 0; i < k; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      const int64_t v = (*values)[static_cast<size_t>(i * n + j)] -
-                        (*zeros)[static_cast<size_t>(zero_count == 1 ? 0 : j)];
-      if (v < -128 || v > 127) return std::nullopt;
-      to[static_cast<size_t>(j * k + i)] = static_cast<int8_t>(v);
-    }
-  return out;
-}
 
 /// The sums of a product with constant weights that a Cast alone makes floats of.
 const Node* sums_before(const RuleContext& c, ValueId floats) {
@@ -63,7 +23,7 @@ const Node* sums_before(const RuleContext& c, ValueId floats) {
   const Tensor* w = g.constant(sums->input(1));
   const ValueId x_zero = sums->input(2), w_zero = sums->input(3);
   const bool fits = x.has_rank() && x.rank() > 1 && w != nullptr && w->rank() == 2 &&
-                    w->count() > 0 && w->dim(0) <= kMostTerms &&
+                    w->count() > 0 && w->dim(0) <= kMostScaledTerms &&
                     (!x_zero.valid() || has_one_element(g, x_zero)) &&
                     (!w_zero.valid() || g.constant(w_zero) != nullptr);
   return fits ? sums : nullptr;

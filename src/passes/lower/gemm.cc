@@ -101,7 +101,7 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
   if (gemm && (!plain_gemm(node) || (node.input(2).valid() && !c.constant(node.input(2)))))
     return false;
   std::string why;
-  std::optional<qdq::StoredCodes> w = c.weights(node.input(1), why);
+  std::optional<qdq::StoredCodes> w = c.wide_weights(node.input(1), why);
   const bool turned = gemm && node.attr_int("transB", 0) != 0; // already [N, K]
   if (w && !w->grid.per_tensor() && w->grid.axis != (turned ? 0 : w->codes.rank() - 1))
     why = "its weight scales do not run along the output channels";

@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "graph/label.h"
 #include "ops/evaluate.h"
+#include "ops/native/epilogue.h"
 #include "ops/qdq/bias.h"
 #include "passes/lower/context.h"
 
@@ -42,6 +43,20 @@ std::string no_weights(const Graph& graph, ValueId id, qdq::WhyNot why) {
   }
 }
 
+template <class AroundZero>
+std::optional<qdq::StoredCodes>
+stored_weights(const Graph& graph, ValueId id, AroundZero&& around_zero, std::string& why) {
+  const auto stored = qdq::stored_codes(graph, id);
+  if (!stored) {
+    why = no_weights(graph, id, stored.why());
+    return std::nullopt;
+  }
+  auto centered = around_zero(*stored);
+  if (centered) return std::move(*centered);
+  why = no_weights(graph, id, centered.why());
+  return std::nullopt;
+}
+
 } // namespace
 
 std::optional<qdq::Grid> Context::per_tensor(const Node& node) const {
@@ -50,15 +65,14 @@ std::optional<qdq::Grid> Context::per_tensor(const Node& node) const {
 }
 
 std::optional<qdq::StoredCodes> Context::weights(ValueId id, std::string& why) const {
-  const auto stored = qdq::stored_codes(in_, id);
-  if (!stored) {
-    why = no_weights(in_, id, stored.why());
-    return std::nullopt;
-  }
-  auto symmetric = qdq::symmetric_int8(*stored);
-  if (symmetric) return std::move(*symmetric);
-  why = no_weights(in_, id, symmetric.why());
-  return std::nullopt;
+  return stored_weights(in_, id, qdq::symmetric_int8, why);
+}
+
+std::optional<qdq::StoredCodes> Context::wide_weights(ValueId id, std::string& why) const {
+  const auto around_zero = [](const qdq::StoredCodes& stored) {
+    return qdq::less_zeros(stored, native::kLeastWideWeight, native::kMostWideWeight);
+  };
+  return stored_weights(in_, id, around_zero, why);
 }
 
 std::optional<Tensor> Context::constant(ValueId id) const {
@@ -98,12 +112,13 @@ Scales fold_scales(const qdq::Grid& x,
 
 namespace {
 
-int64_t sum_of_magnitudes(std::span<const int8_t> codes) {
+template <class T>
+int64_t sum_of_magnitudes(std::span<const T> codes) {
   constexpr size_t kTogether = 64; // a count that compilers make vectors of
   int64_t sum = 0;
   size_t i = 0;
   for (; i + kTogether <= codes.size(); i += kTogether) {
-    const int8_t* from = codes.data() + i;
+    const T* from = codes.data() + i;
     int32_t part = 0;
     for (size_t k = 0; k < kTogether; ++k)
       part += from[k] < 0 ? -from[k] : from[k];
@@ -125,11 +140,13 @@ Status check_accumulator(const Graph& graph,
   const int64_t reach = std::max(std::abs(low - x.one_zero()), std::abs(high - x.one_zero()));
   const int64_t channels = codes.dim(0);
   const int64_t depth = channels ? codes.count() / channels : 0;
-  const auto w = codes.data<int8_t>();
+  const auto row_sum = [&]<class T>(std::span<const T> all, int64_t n) {
+    return sum_of_magnitudes(
+        all.subspan(static_cast<size_t>(n * depth), static_cast<size_t>(depth)));
+  };
   for (int64_t n = 0; n < channels; ++n) {
-    int64_t bound =
-        sum_of_magnitudes(w.subspan(static_cast<size_t>(n * depth), static_cast<size_t>(depth))) *
-        reach;
+    int64_t bound = reach * (codes.type() == DType::kInt8 ? row_sum(codes.data<int8_t>(), n)
+                                                          : row_sum(codes.data<int16_t>(), n));
     if (int_bias && !int_bias->empty())
       bound += std::abs(static_cast<int64_t>(int_bias->at(int_bias->count() == 1 ? 0 : n)));
     if (bound >= int64_t{1} << 31)

@@ -87,14 +87,17 @@ struct IgemmColumns {
 /// Whether rows of x may be stored in three orders of bytes, so that fewer weights are widened.
 enum class RowOrders : uint8_t { kOne, kMany };
 
-/// Packs w[n, k] (row stride w_stride elements). n >= 0, 0 <= k <= kMaxK.
+/// Packs w[n, k] (row stride w_stride elements). n >= 0, 0 <= k <= kMaxK. `excess`, laid out as w,
+/// is what int8 does not hold of the weights (null: nothing): the sum of both is multiplied. Each
+/// four k with some of it are one group more.
 PackedWeights pack_weights(const int8_t* w,
                            int64_t w_stride,
                            int64_t n,
                            int64_t k,
                            XRange x,
                            Isa isa,
-                           RowOrders orders = RowOrders::kMany);
+                           RowOrders orders = RowOrders::kMany,
+                           const int8_t* excess = nullptr);
 
 /// What columns are made from; null is zeros.
 struct ColumnArgs {

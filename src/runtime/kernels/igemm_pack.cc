@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "runtime/kernels/igemm.h"
@@ -65,7 +67,7 @@ bool fits_added(const LaneSums& a, const LaneSums& b, int32_t bound) {
 
 // A panel's groups in k order, 64 bytes each: [16 columns][4 k].
 void gather_panel(
-    const int8_t* w, int64_t w_stride, int64_t columns, int64_t k, std::vector<int8_t>& groups) {
+    const int8_t* w, int64_t w_stride, int64_t columns, int64_t k, std::span<int8_t> groups) {
   if (groups.empty()) return; // there is no place to count from
   if (columns < kColumnsPerPanel || k % 4 != 0) std::fill(groups.begin(), groups.end(), 0);
   for (int64_t c = 0; c < columns; ++c) {
@@ -75,6 +77,38 @@ void gather_panel(
       std::memcpy(to, from + i, 4);
     }
     std::copy_n(from + k / 4 * 4, k % 4, to);
+  }
+}
+
+// The groups of four k in which a column has any excess.
+std::vector<size_t> groups_with_excess(const int8_t* excess, int64_t stride, int64_t n, int64_t k) {
+  std::vector<size_t> found;
+  for (int64_t i = 0; excess != nullptr && i < k; i += 4) {
+    const int64_t count = std::min<int64_t>(4, k - i);
+    for (int64_t c = 0; c < n; ++c) {
+      const int8_t* from = excess + c * stride + i;
+      if (std::all_of(from, from + count, [](int8_t v) { return v == 0; })) continue;
+      found.push_back(static_cast<size_t>(i / 4));
+      break;
+    }
+  }
+  return found;
+}
+
+// Some groups of a panel, as gather_panel has all of them.
+void gather_some(const int8_t* w,
+                 int64_t w_stride,
+                 int64_t columns,
+                 int64_t k,
+                 std::span<const size_t> which,
+                 std::span<int8_t> groups) {
+  std::fill(groups.begin(), groups.end(), 0);
+  for (size_t g = 0; g < which.size(); ++g) {
+    const auto first = static_cast<int64_t>(which[g] * 4);
+    for (int64_t c = 0; c < columns; ++c) {
+      std::copy_n(w + c * w_stride + first, std::min<int64_t>(4, k - first),
+                  groups.data() + static_cast<int64_t>(g) * 64 + c * 4);
+    }
   }
 }
 
@@ -142,7 +176,9 @@ void store_wide(const int8_t* group, int8_t* out) {
   }
 }
 
+// places[i]: where in k group i stands.
 void store_panel(const std::vector<int8_t>& groups,
+                 const std::vector<size_t>& places,
                  const Panel& panel,
                  int64_t k_padded,
                  int8_t* data,
@@ -164,13 +200,14 @@ void store_panel(const std::vector<int8_t>& groups,
         }
       }
       data += 64;
-      *offsets++ = static_cast<int32_t>(g.order * static_cast<size_t>(k_padded) + g.index * 4);
+      *offsets++ =
+          static_cast<int32_t>(g.order * static_cast<size_t>(k_padded) + places[g.index] * 4);
     }
   }
   for (const Group g : panel.wide) {
     store_wide(groups.data() + g.index * 64, data);
     data += 128;
-    *offsets++ = static_cast<int32_t>(g.index * 4);
+    *offsets++ = static_cast<int32_t>(places[g.index] * 4);
   }
 }
 
@@ -182,7 +219,8 @@ PackedWeights pack_weights(const int8_t* w,
                            int64_t k,
                            XRange x,
                            Isa isa,
-                           RowOrders row_orders) {
+                           RowOrders row_orders,
+                           const int8_t* excess) {
   PackedWeights packed;
   packed.isa = isa;
   packed.x = x;
@@ -192,7 +230,12 @@ PackedWeights pack_weights(const int8_t* w,
   packed.k_padded = round_up(k, 4);
   const int32_t bound = std::max(x.hi + (packed.flip ? 128 : 0), 1);
   const int64_t panel_count = (n + kColumnsPerPanel - 1) / kColumnsPerPanel;
-  const int64_t group_count = packed.k_padded / 4;
+  const auto own_groups = static_cast<size_t>(packed.k_padded / 4);
+  const std::vector<size_t> more = groups_with_excess(excess, w_stride, n, k);
+  std::vector<size_t> places(own_groups);
+  std::iota(places.begin(), places.end(), size_t{0});
+  places.insert(places.end(), more.begin(), more.end());
+  const auto group_count = static_cast<int64_t>(places.size());
 
   const bool many = row_orders == RowOrders::kMany && panel_count >= kMinPanelsForOrders;
   const size_t orders = many ? kOrders : 1;
@@ -203,7 +246,11 @@ PackedWeights pack_weights(const int8_t* w,
   std::vector<int8_t> groups(static_cast<size_t>(group_count) * 64, 0);
   const auto gather = [&](int64_t p) {
     const int64_t columns = std::min(kColumnsPerPanel, n - p * kColumnsPerPanel);
-    gather_panel(w + p * kColumnsPerPanel * w_stride, w_stride, columns, k, groups);
+    const int64_t first = p * kColumnsPerPanel * w_stride;
+    const std::span all(groups);
+    gather_panel(w + first, w_stride, columns, k, all.first(own_groups * 64));
+    if (!more.empty())
+      gather_some(excess + first, w_stride, columns, k, more, all.subspan(own_groups * 64));
   };
   size_t data_bytes = 0;
   bool permuted = false;
@@ -237,14 +284,14 @@ PackedWeights pack_weights(const int8_t* w,
     auto& stored = packed.panels.as<PackedPanel>()[p];
     stored.half = n - static_cast<int64_t>(p) * kColumnsPerPanel <= kColumnsPerPanel / 2;
     gather(static_cast<int64_t>(p));
-    store_panel(groups, panels[p], packed.k_padded, data, offsets, stored);
+    store_panel(groups, places, panels[p], packed.k_padded, data, offsets, stored);
     data += stored_bytes(panels[p]);
     offsets += group_count;
   }
   for (int64_t c = 0; c < n; ++c) {
     int32_t sum = 0;
     for (int64_t i = 0; i < k; ++i) {
-      sum += w[c * w_stride + i];
+      sum += w[c * w_stride + i] + (excess == nullptr ? 0 : excess[c * w_stride + i]);
     }
     packed.sums.as<int32_t>()[c] = sum;
   }

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/steps/product.h"
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "core/check.h"
 #include "core/format.h"
+#include "ops/native/epilogue.h"
 #include "ops/native/map.h"
 #include "runtime/packs.h"
 #include "runtime/steps/codes.h"
 
 namespace octet::runtime {
+namespace {
+
+/// 255 times the largest i16 weight, so often, stays below 2^31.
+constexpr int64_t kMaxWideK = 32768;
+
+} // namespace
 
 Result<Tensor> constant_weights(const PrepareContext& c, std::string_view kernel) {
   const Tensor* w = c.constant(1);
@@ -23,6 +32,13 @@ Result<Tensor> constant_codes(const PrepareContext& c, std::string_view kernel) 
   const int64_t k = codes.count() / codes.dim(0);
   if (k > kernels::kMaxK)
     return error("{}: sums over {} terms, the limit is {}", kernel, k, kernels::kMaxK);
+  if (codes.type() == DType::kInt8) return codes;
+  if (k > kMaxWideK)
+    return error("{}: sums over {} terms with i16 weights, the limit is {}", kernel, k, kMaxWideK);
+  for (const int16_t v : codes.data<int16_t>())
+    if (v < native::kLeastWideWeight || v > native::kMostWideWeight)
+      return error("{}: a weight is {}; they go from {} to {}", kernel, v, native::kLeastWideWeight,
+                   native::kMostWideWeight);
   return codes;
 }
 
@@ -60,13 +76,29 @@ Result<IntegerOperands> integer_operands(const PrepareContext& c, std::string_vi
   return operands;
 }
 
+namespace {
+
+kernels::PackedWeights pack_codes(const Tensor& codes, kernels::XRange x, Isa isa) {
+  const int64_t n = codes.dim(0), k = codes.dim(1);
+  if (codes.type() == DType::kInt8)
+    return kernels::pack_weights(codes.data<int8_t>().data(), k, n, k, x, isa);
+  const auto wide = codes.data<int16_t>();
+  std::vector<int8_t> own(wide.size()), excess(wide.size());
+  for (size_t i = 0; i < wide.size(); ++i) {
+    own[i] = static_cast<int8_t>(std::clamp<int16_t>(wide[i], -128, 127));
+    excess[i] = static_cast<int8_t>(wide[i] - own[i]);
+  }
+  return kernels::pack_weights(own.data(), k, n, k, x, isa, kernels::RowOrders::kMany,
+                               excess.data());
+}
+
+} // namespace
+
 IntegerGemm pack_gemm(const PrepareContext& c, const IntegerOperands& operands, kernels::XRange x) {
   const Tensor& codes = operands.codes;
   IntegerGemm gemm;
-  gemm.weights = packed(c, 1, "igemm", ProductForm{codes.dim(0), codes.dim(1), x}, [&] {
-    return kernels::pack_weights(codes.data<int8_t>().data(), codes.dim(1), codes.dim(0),
-                                 codes.dim(1), x, c.isa);
-  });
+  gemm.weights = packed(c, 1, "igemm", ProductForm{codes.dim(0), codes.dim(1), x},
+                        [&] { return pack_codes(codes, x, c.isa); });
   gemm.columns = kernels::make_columns(*gemm.weights, operands.columns(c.node));
   gemm.epilogue = epilogue_of(c);
   if (!c.node.has_attr("program")) return gemm;

@@ -16,7 +16,8 @@ namespace octet::runtime {
 
 /// Input 1, aligned. An error says why `kernel` does not take the node.
 Result<Tensor> constant_weights(const PrepareContext& c, std::string_view kernel);
-/// The same of int8 weights [n, ...], whose sums have at most kernels::kMaxK terms.
+/// The same of int8 weights [n, ...], whose sums have at most kernels::kMaxK terms, or of i16 ones
+/// that QGemm and QScaledGemm take.
 Result<Tensor> constant_codes(const PrepareContext& c, std::string_view kernel);
 /// The same of the bias, which is empty where it is omitted.
 Result<Tensor> constant_bias(const PrepareContext& c, size_t input, std::string_view kernel);
@@ -26,7 +27,7 @@ kernels::FloatEpilogue float_epilogue_of(const Node& node, const Tensor& bias);
 
 /// Inputs 1 to 3 of an integer product, aligned.
 struct IntegerOperands {
-  Tensor codes;      ///< i8, [n, ...]
+  Tensor codes;      ///< i8 (or i16 of products of rows), [n, ...]
   Tensor multiplier; ///< f32, [1] or [n]
   Tensor bias;       ///< i32 or f32, [n]; empty where there is none
 
