@@ -47,7 +47,20 @@ int64_t panels_of(int64_t n) {
   return (n + kColumnsPerPanel - 1) / kColumnsPerPanel;
 }
 
+/// Of each panel: one for four k, and one more where they exceed int8.
+int64_t groups_of(const PackedWeights& pack) {
+  const auto all = static_cast<int64_t>(pack.offsets.bytes() / sizeof(int32_t));
+  return pack.n == 0 ? pack.k_padded / 4 : all / panels_of(pack.n);
+}
+
+/// Whether the order of the groups says itself.
+bool in_order(const PackedWeights& pack, int64_t groups) {
+  return !has_kinds(pack.isa) && groups == pack.k_padded / 4;
+}
+
 void write_kinds(PackWriter& to, const PackedWeights& pack) {
+  to.number(groups_of(pack));
+  if (in_order(pack, groups_of(pack))) return;
   const auto* panels = pack.panels.as<PackedPanel>();
   for (int64_t p = 0; p < panels_of(pack.n); ++p) {
     const auto& [data, offsets, paired, plain, wide, half, flip] = panels[p];
@@ -59,21 +72,25 @@ void write_kinds(PackWriter& to, const PackedWeights& pack) {
 
 /// Fills the panels, of which data lie one behind another, and checks what kernels follow.
 void read_kinds(PackReader& from, PackedWeights& pack) {
-  const int64_t groups = pack.k_padded / 4, count = panels_of(pack.n);
+  const int64_t own = pack.k_padded / 4, count = panels_of(pack.n);
+  const auto groups = from.number<int64_t>();
+  from.expect(groups >= own && groups <= 2 * own);
+  if (!from.ok()) return;
+  const bool says_itself = in_order(pack, groups);
   pack.panels = AlignedBuffer(bytes_of(count, sizeof(PackedPanel)));
   auto* panels = pack.panels.as<PackedPanel>();
   for (int64_t p = 0; p < count; ++p) {
     PackedPanel& panel = *new (panels + p) PackedPanel();
     panel.half = pack.n - p * kColumnsPerPanel <= kColumnsPerPanel / 2;
-    if (has_kinds(pack.isa)) {
+    if (!says_itself) {
       panel.paired = from.number<int32_t>();
       panel.wide = from.number<int32_t>();
     }
     from.expect(panel.paired >= 0 && panel.wide >= 0 && panel.paired % 2 == 0 &&
-                int64_t{panel.paired} + panel.wide <= groups);
+                int64_t{panel.paired} + panel.wide <= (has_kinds(pack.isa) ? groups : 0));
     panel.plain = from.ok() ? static_cast<int32_t>(groups - panel.paired - panel.wide) : 0;
   }
-  if (has_kinds(pack.isa)) {
+  if (!says_itself) {
     pack.offsets = from.small();
   } else {
     pack.offsets = AlignedBuffer(bytes_of(count * groups, sizeof(int32_t)));
@@ -208,7 +225,7 @@ void write_pack(PackWriter& to, const PackedWeights& pack) {
   to.number(row_bytes);
   to.section(data);
   to.small(sums);
-  if (has_kinds(isa)) write_kinds(to, pack);
+  write_kinds(to, pack);
 }
 
 void read_pack(PackReader& from, PackedWeights& pack, const ProductForm& form, Isa isa) {

@@ -132,9 +132,8 @@ eval_reduction(const EvalContext& c, InferFn* infer, const Reduction& r) {
   Tensor out = OCTET_TRY(Tensor::zeros(type, shape));
   if (r.integer) {
     const auto values = OCTET_TRY(x.to_ints());
-    const auto y =
-        reduce<int64_t, int64_t>(std::span(values), g,
-                                 [&](std::span<const int64_t> v) { return r.integer(v, type); });
+    const auto y = reduce<int64_t, int64_t>(
+        std::span(values), g, [&](std::span<const int64_t> v) { return r.integer(v, type); });
     OCTET_TRY(write_ints(type, y, out.mutable_bytes(), Saturate::kNo));
   } else {
     const auto values = OCTET_TRY(x.to_doubles());
