@@ -55,15 +55,14 @@ void replace_file(const std::string& path, std::string_view bytes) {
 
 /// Header and table hold their hashes again, so that what reads them looks further.
 void seal(std::string& bytes) {
-  using namespace runtime;
-  StoreHeader header;
-  PackReader fields(std::string_view(bytes).substr(0, kHeaderBytes));
+  runtime::StoreHeader header;
+  runtime::PackReader fields(std::string_view(bytes).substr(0, runtime::kHeaderBytes));
   header.read(fields);
   if (header.table_offset > bytes.size() || header.table_bytes > bytes.size() - header.table_offset)
     return;
   header.table_hash =
       hash_bytes(std::string_view(bytes).substr(header.table_offset, header.table_bytes));
-  bytes.replace(0, kHeaderBytes, header_bytes(header));
+  bytes.replace(0, runtime::kHeaderBytes, runtime::header_bytes(header));
 }
 
 /// As Session::open does with a store alone, in memory of just its size. Whether it ran.
