@@ -384,6 +384,8 @@ TEST(Facts, AgreeWithWhatQuantizationIsTold) {
 
 TEST(Facts, UnchangedOperatorsKeepTheirAttributes) {
   for_each_with(&Facts::unchanged, [](const OpDef& op) {
+    // ONNX Runtime's own, in ONNX's domain: there is one version of it.
+    if (op.name == "SimplifiedLayerNormalization") return;
     const auto* versions = onnx_schemas().versions(op.name);
     ASSERT_NE(nullptr, versions) << op.name;
     const OperatorTypes::Version* before = nullptr;

@@ -153,8 +153,6 @@ void run_tile(const FloatTile& tile) {
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto in_last = static_cast<size_t>(kHalf ? t.columns : t.columns - lanes);
   const Columns<kHalf, kWhole> columns{hn::FirstN(d, in_last)};
-  const Finish f =
-      finish_of(t, [&columns](const float* bias) HWY_ATTR { return columns.load(bias); });
   constexpr std::make_index_sequence<kRows> each;
   const int64_t pitch = t.w_pitch;
   const float* const* x = t.x;
@@ -175,6 +173,10 @@ void run_tile(const FloatTile& tile) {
         rows.add_one(i, w, each);
       }
     }
+    const FloatTile* told = &tile;
+    __asm__("" : "+r"(told)); // or what follows the sums would take registers from them
+    const Finish f =
+        finish_of(*told, [&columns](const float* bias) HWY_ATTR { return columns.load(bias); });
     rows.end(t.y, places, columns, f, each);
   }
 }
