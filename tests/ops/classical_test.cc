@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators of ai.onnx.ml under attributes that nobody meant, and where they differ from ONNX
 // Runtime (docs/numerics.md); classical_peer.py compares the rest.
+#include <cmath>
+#include <limits>
+
 #include "ops/op_runner.h"
 
 namespace octet::test {
@@ -185,6 +188,17 @@ TEST(Features, WhatIsOutOfRangeIsRefused) {
   rows["coefficients"] = floats({1, 2, 3});
   rows["targets"] = attribute(int64_t{-2});
   expect_refused(run_op(kMl, "LinearRegressor", rows, {vector_of({5})}, 1), "targets");
+}
+
+TEST(Normalizer, NanIsNeverTheLargest) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::of<float>({2, 3}, {nan, -3, 2, 4, 1, nan});
+  const Tensor y = first(run_op(kMl, "Normalizer", {{"norm", {std::string("MAX")}}}, {x}, 1));
+  EXPECT_TRUE(std::isnan(y.at(0)) && std::isnan(y.at(5)));
+  EXPECT_EQ(y.at(1), -1.5);
+  EXPECT_EQ(y.at(2), 1);
+  EXPECT_EQ(y.at(3), 1);
+  EXPECT_EQ(y.at(4), 0.25);
 }
 
 TEST(Features, EmptyRowsGiveEmptyResults) {

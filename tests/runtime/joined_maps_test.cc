@@ -51,9 +51,18 @@ void expect_same_bits(const Graph& graph, const std::vector<Tensor>& inputs) {
 
 const Attributes kChannels = {{"axis", {int64_t{1}}}};
 
+/// The same at an odd address, as files may have numbers.
+Tensor unaligned(const Tensor& t) {
+  const std::shared_ptr<Buffer> buffer = Buffer::allocate(t.bytes().size() + 1);
+  std::copy(t.bytes().begin(), t.bytes().end(), buffer->writable() + 1);
+  return Tensor::view(t.type(), t.shape(), buffer, 1).value();
+}
+
 /// Relu(x * a + b) by channels, in codes.
 ValueId scaled(LayerNet& net, ValueId x, int64_t channels, const Coding& to) {
-  const auto numbers = [&] { return net.constant(net.random_tensor({channels, 1, 1}, 1)); };
+  const auto numbers = [&] {
+    return net.constant(unaligned(net.random_tensor({channels, 1, 1}, 1)));
+  };
   const ValueId y = net.op("Add", {net.op("Mul", {x, numbers()}), numbers()});
   return net.codes(net.op("Relu", {y}), to);
 }

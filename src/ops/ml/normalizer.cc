@@ -4,6 +4,7 @@
 // that is 0 stays.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/format.h"
 #include "ops/ml/scores.h"
@@ -30,7 +31,13 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 double divisor(std::span<const double> row, Norm norm) {
-  if (norm == Norm::kMax) return *std::max_element(row.begin(), row.end());
+  if (norm == Norm::kMax) {
+    // As ONNX Runtime compares: NaN is never larger.
+    double largest = std::numeric_limits<float>::lowest();
+    for (const double v : row)
+      largest = std::max(largest, v);
+    return largest;
+  }
   double sum = 0;
   for (const double v : row)
     sum += norm == Norm::kL1 ? std::fabs(v) : v * v;

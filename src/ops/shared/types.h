@@ -16,7 +16,11 @@ class TypeSet {
     for (DType t : types)
       bits_ |= uint64_t{1} << static_cast<int>(t);
   }
-  constexpr bool has(DType t) const { return (bits_ >> static_cast<int>(t) & 1) != 0; }
+  /// `t` may be a code that is no type: files hold any.
+  constexpr bool has(DType t) const {
+    const auto code = static_cast<uint64_t>(t);
+    return code < 64 && (bits_ >> code & 1) != 0;
+  }
   friend constexpr TypeSet operator|(TypeSet a, TypeSet b) {
     TypeSet r({});
     r.bits_ = a.bits_ | b.bits_;

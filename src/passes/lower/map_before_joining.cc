@@ -112,7 +112,7 @@ bool take_numbers(const Graph& g, int64_t rank, Match& m) {
     if (t == nullptr || t->type() != DType::kFloat32 || t->rank() > rank) return false;
     const int64_t at = m.axis - (rank - t->rank());
     if (t->count() != 1 && (at < 0 || t->count() != m.total || t->dim(at) != m.total)) return false;
-    m.numbers[i] = *t;
+    m.numbers[i] = t->aligned();
   }
   return true;
 }
