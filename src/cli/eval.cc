@@ -94,7 +94,7 @@ class Eval final : public Command {
         return std::move(packed).error().with(model);
       fmt::print(stderr, "{}: runs with padding: {}\n", model, packed.error().text());
     }
-    return OCTET_TRY(open_executor(model, kind, common)).executor;
+    return executor_of(graph, model, kind, common);
   }
 
   /// Every model with every executor.

@@ -148,6 +148,15 @@ open_executor(const std::string& path, const std::string& executor, const Common
   return OpenedModel{std::move(graph), std::move(made)};
 }
 
+Result<std::unique_ptr<Executor>> executor_of(const Graph& graph,
+                                              const std::string& path,
+                                              const std::string& executor,
+                                              const Common& common) {
+  if (executor == "native" && may_be_packed(OCTET_TRY(resolve_model(path))))
+    return OCTET_TRY(open_executor(path, executor, common)).executor;
+  return make_executor(graph, executor, common).with(path);
+}
+
 int64_t peak_rss_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

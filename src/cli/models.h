@@ -47,6 +47,11 @@ struct OpenedModel {
 /// looked at as ever.
 Result<OpenedModel>
 open_executor(const std::string& path, const std::string& executor, const Common& common);
+/// The same for a model that is open already as `graph`.
+Result<std::unique_ptr<Executor>> executor_of(const Graph& graph,
+                                              const std::string& path,
+                                              const std::string& executor,
+                                              const Common& common);
 /// open_model, or for a weight store the graph that it runs, of which inputs and outputs count.
 Result<Graph> open_inputs(const std::string& path, const Common& common);
 /// open_executor with a session of its own.

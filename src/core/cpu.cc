@@ -212,4 +212,8 @@ Result<Isa> selected_isa() {
   return parse_isa(forced).with("OCTET_ISA");
 }
 
+Result<Isa> isa_or_selected(std::string_view text) {
+  return text.empty() ? selected_isa() : parse_isa(text);
+}
+
 } // namespace octet

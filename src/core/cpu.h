@@ -78,4 +78,7 @@ std::string isa_text(Isa isa);
 /// time.
 Result<Isa> selected_isa();
 
+/// What a user asked for, or selected_isa() where that is empty.
+Result<Isa> isa_or_selected(std::string_view text);
+
 } // namespace octet

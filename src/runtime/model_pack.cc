@@ -194,8 +194,7 @@ std::string pack_path(const std::string& model) {
 
 Result<PackReport>
 pack_model(const std::string& model, const std::string& path, const PackOptions& options) {
-  const Isa isa =
-      options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
+  const Isa isa = OCTET_TRY(isa_or_selected(options.isa));
   const std::string target = path.empty() ? pack_path(model) : path;
   const onnx::LoadedModel loaded = OCTET_TRY(onnx::load_model(model));
   const std::vector<runtime::ModelFile> files =

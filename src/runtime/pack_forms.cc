@@ -34,11 +34,6 @@ size_t bytes_of(int64_t count, size_t each) {
   return static_cast<size_t>(count) * each;
 }
 
-/// Instruction sets whose packs hold groups of several kinds, in an order of their own.
-bool has_kinds(Isa isa) {
-  return kernels::multiplies_in_int16(isa);
-}
-
 int64_t stored_bytes(const PackedPanel& p) {
   return (int64_t{p.paired} + p.plain) * kGroupBytes + int64_t{p.wide} * kWideGroupBytes;
 }
@@ -55,7 +50,8 @@ int64_t groups_of(const PackedWeights& pack) {
 
 /// Whether the order of the groups says itself.
 bool in_order(const PackedWeights& pack, int64_t groups) {
-  return !has_kinds(pack.isa) && groups == pack.k_padded / 4;
+  // multiplying in int16 takes groups of several kinds, in an order of their own
+  return !kernels::multiplies_in_int16(pack.isa) && groups == pack.k_padded / 4;
 }
 
 void write_kinds(PackWriter& to, const PackedWeights& pack) {
@@ -87,7 +83,8 @@ void read_kinds(PackReader& from, PackedWeights& pack) {
       panel.wide = from.number<int32_t>();
     }
     from.expect(panel.paired >= 0 && panel.wide >= 0 && panel.paired % 2 == 0 &&
-                int64_t{panel.paired} + panel.wide <= (has_kinds(pack.isa) ? groups : 0));
+                int64_t{panel.paired} + panel.wide <=
+                    (kernels::multiplies_in_int16(pack.isa) ? groups : 0));
     panel.plain = from.ok() ? static_cast<int32_t>(groups - panel.paired - panel.wide) : 0;
   }
   if (!says_itself) {
@@ -240,7 +237,7 @@ void read_pack(PackReader& from, PackedWeights& pack, const ProductForm& form, I
   pack.sums = from.small();
   from.expect(form.n >= 0 && form.k >= 0 && form.k <= kernels::kMaxK);
   from.expect(pack.row_bytes == pack.k_padded ||
-              (has_kinds(isa) && pack.row_bytes == pack.k_padded * kRowOrders));
+              (kernels::multiplies_in_int16(isa) && pack.row_bytes == pack.k_padded * kRowOrders));
   if (!from.ok()) return;
   const int64_t columns = panels_of(form.n) * kColumnsPerPanel;
   from.expect(pack.sums.bytes() == bytes_of(columns, sizeof(int32_t)) &&

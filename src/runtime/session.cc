@@ -276,7 +276,7 @@ Result<Session> Session::create(const Graph& graph, const SessionOptions& option
 
 Result<Session> Session::prepare(const Graph& graph, const SessionOptions& options) {
   auto impl = std::make_shared<Impl>();
-  impl->isa = options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
+  impl->isa = OCTET_TRY(isa_or_selected(options.isa));
   OCTET_TRY(check_threads(options.threads));
   impl->packed = options.packed;
   impl->prepared =
@@ -293,8 +293,7 @@ Result<Session> Session::open(const std::string& path, const SessionOptions& opt
 }
 
 Result<Session> Session::open_model(const std::string& path, const SessionOptions& options) {
-  const Isa isa =
-      options.isa.empty() ? OCTET_TRY(selected_isa()) : OCTET_TRY(parse_isa(options.isa));
+  const Isa isa = OCTET_TRY(isa_or_selected(options.isa));
   OCTET_TRY(check_threads(options.threads));
   runtime::FoundModel found = OCTET_TRY(runtime::find_model(path, isa, options));
   if (found.stored) {

@@ -14,7 +14,9 @@ namespace octet::attention_test {
 namespace {
 
 using test::count_lowered;
+using test::expect_fused_bits;
 using test::LayerNet;
+using test::simplified;
 
 enum class Mask { kNone, kKeys, kWhole, kMatrix, kCausal, kScalar, kCount };
 enum class Scaling { kNone, kMul, kDiv, kQuery, kBehindMask, kCount };
@@ -179,41 +181,6 @@ class Builder {
   std::vector<size_t> masks_; ///< inputs that are masks
 };
 
-Graph simple(const Graph& g) {
-  Graph out = g;
-  EXPECT_TRUE(simplify(out).ok());
-  return out;
-}
-
-std::vector<Tensor> by_reference(const Graph& g, const std::vector<Tensor>& inputs) {
-  auto out = make_reference_executor(g).value()->run(inputs);
-  EXPECT_TRUE(out.ok()) << out.error().text();
-  return out.ok() ? *out : std::vector<Tensor>{};
-}
-
-/// Apart, as one, and as one by kernels: the same bits.
-void check_bits(const Graph& graph, const std::vector<Tensor>& inputs) {
-  const Graph source = simple(graph);
-  const auto want = by_reference(lower(source, {.fuse = false}).value().graph, inputs);
-  ASSERT_EQ(want.size(), graph.outputs().size());
-  const auto fused = by_reference(lower(source).value().graph, inputs);
-  ASSERT_EQ(fused.size(), want.size());
-  for (size_t k = 0; k < want.size(); ++k)
-    EXPECT_TRUE(fused[k].identical(want[k])) << "as one by the reference, output " << k;
-  for (const Isa isa : known_isas()) {
-    if (!isa_supported(isa)) continue;
-    for (const int threads : {1, 2}) {
-      auto session =
-          Session::create(graph, {.threads = threads, .isa = std::string(isa_name(isa))});
-      ASSERT_TRUE(session.ok()) << session.error().text();
-      const auto native = session->run(inputs);
-      ASSERT_TRUE(native.ok()) << native.error().text();
-      for (size_t k = 0; k < want.size(); ++k)
-        EXPECT_TRUE((*native)[k].identical(want[k])) << isa_name(isa) << ", output " << k;
-    }
-  }
-}
-
 std::string_view operator_of(const Attention& a) {
   return a.scores_on_codes || a.context_on_codes ? "QAttention" : "Attention";
 }
@@ -222,13 +189,13 @@ void check(const Attention& a, uint64_t seed) {
   SCOPED_TRACE(describe(a));
   Builder builder(a, seed);
   const Graph graph = builder.build();
-  EXPECT_EQ(count_lowered(simple(graph), operator_of(a)), 1);
-  EXPECT_EQ(count_lowered(simple(graph), "Softmax"), 0);
-  check_bits(graph, builder.inputs());
+  EXPECT_EQ(count_lowered(simplified(graph), operator_of(a)), 1);
+  EXPECT_EQ(count_lowered(simplified(graph), "Softmax"), 0);
+  expect_fused_bits(graph, builder.inputs());
 }
 
 int transposes(const Graph& g) {
-  const Lowered lowered = lower(simple(g)).value();
+  const Lowered lowered = lower(simplified(g)).value();
   int count = 0;
   for (const NodeId id : lowered.graph.nodes())
     count += lowered.graph.node(id).is("Transpose") ? 1 : 0;
@@ -285,7 +252,7 @@ TEST(Attention, NothingToLookAt) {
       SCOPED_TRACE(describe(a));
       Builder builder(a, 3);
       const Graph graph = builder.build();
-      check_bits(graph, builder.inputs());
+      expect_fused_bits(graph, builder.inputs());
     }
 }
 
@@ -306,8 +273,8 @@ std::vector<Tensor> inputs_of(const Graph& g) {
 
 void check_apart(const std::string& body) {
   const Graph g = parse(body);
-  EXPECT_EQ(count_lowered(simple(g), "Attention"), 0) << body;
-  check_bits(g, inputs_of(g));
+  EXPECT_EQ(count_lowered(simplified(g), "Attention"), 0) << body;
+  expect_fused_bits(g, inputs_of(g));
 }
 
 TEST(Attention, WhatSomebodyElseReadsIsMade) {
@@ -341,8 +308,8 @@ open = Greater(free, seven)
         "u = Where(open, low, d)\nt = Add(mask, u)\nw = Where(known, t, mask)\n"}) {
     SCOPED_TRACE(middle);
     const Graph g = parse_graph(head + middle + tail).value();
-    EXPECT_EQ(count_lowered(simple(g), "Attention"), 1);
-    check_bits(g, inputs_of(g));
+    EXPECT_EQ(count_lowered(simplified(g), "Attention"), 1);
+    expect_fused_bits(g, inputs_of(g));
   }
 }
 
@@ -366,8 +333,8 @@ y = MatMul(p, v)
 output y: f32[2, 3, 5, 6]
 )")
                       .value();
-  EXPECT_EQ(count_lowered(simple(g), "Attention"), 0);
-  check_bits(g, inputs_of(g));
+  EXPECT_EQ(count_lowered(simplified(g), "Attention"), 0);
+  expect_fused_bits(g, inputs_of(g));
 }
 
 /// One head of k and v for several of q; a result that is an output and read through a Transpose.
@@ -385,8 +352,8 @@ output y: f32[2, 3, 5, 6]
 output z: f32[2, 5, 3, 6]
 )")
                       .value();
-  EXPECT_EQ(count_lowered(simple(g), "Attention"), 1);
-  check_bits(g, inputs_of(g));
+  EXPECT_EQ(count_lowered(simplified(g), "Attention"), 1);
+  expect_fused_bits(g, inputs_of(g));
 }
 
 /// The result of one is a head of the next: its Transpose is one's to write or the other's to read.
@@ -406,8 +373,8 @@ y2 = MatMul(p2, t)
 output y2: f32[2, 5, 3, 4]
 )")
                       .value();
-  EXPECT_EQ(count_lowered(simple(g), "Attention"), 2);
-  check_bits(g, inputs_of(g));
+  EXPECT_EQ(count_lowered(simplified(g), "Attention"), 2);
+  expect_fused_bits(g, inputs_of(g));
 }
 
 TEST(Attention, ATransposeBetweenTwoIsOneOfTheirs) {
@@ -427,9 +394,9 @@ y2 = MatMul(p2, v2)
 output y2: f32[2, 5, 3, 4]
 )")
                       .value();
-  EXPECT_EQ(count_lowered(simple(g), "Attention"), 2);
+  EXPECT_EQ(count_lowered(simplified(g), "Attention"), 2);
   EXPECT_EQ(transposes(g), 0);
-  check_bits(g, inputs_of(g));
+  expect_fused_bits(g, inputs_of(g));
 }
 
 } // namespace

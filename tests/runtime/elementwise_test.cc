@@ -24,30 +24,6 @@ int count_nodes(const Graph& g, std::string_view op, std::string_view domain = "
   return n;
 }
 
-/// Joined or apart, the bits are the same; native has them too, on one thread and on two.
-void expect_same_joined(const Graph& graph, const std::vector<Tensor>& inputs) {
-  Graph simple = graph;
-  ASSERT_TRUE(simplify(simple).ok());
-  const auto run = [&](const Graph& g) {
-    auto out = make_reference_executor(g).value()->run(inputs);
-    EXPECT_TRUE(out.ok()) << out.error().text();
-    return out.ok() ? *out : std::vector<Tensor>{};
-  };
-  const std::vector<Tensor> apart = run(lower(simple, {.fuse = false}).value().graph);
-  const std::vector<Tensor> joined = run(lower(simple).value().graph);
-  ASSERT_EQ(apart.size(), joined.size());
-  for (size_t k = 0; k < apart.size(); ++k)
-    EXPECT_TRUE(apart[k].identical(joined[k])) << "output " << k;
-  for (const int threads : {1, 2}) {
-    auto session = Session::create(graph, {.threads = threads});
-    ASSERT_TRUE(session.ok()) << session.error().text();
-    const auto native = session->run(inputs);
-    ASSERT_TRUE(native.ok()) << native.error().text();
-    for (size_t k = 0; k < joined.size(); ++k)
-      EXPECT_TRUE((*native)[k].identical(joined[k])) << threads << " threads, output " << k;
-  }
-}
-
 /// Every node that runs is a program.
 void expect_programs(const Graph& graph) {
   auto session = Session::create(graph);
@@ -165,7 +141,7 @@ output y: f32[2, 3, 40]
   EXPECT_EQ(map.attr_string("program", ""),
             "silu x0; mul t0 x1; add t1 x2; add t2 x3; clamp t3 c0 c1");
   LayerNet net(5);
-  expect_same_joined(g, inputs_of(net, g));
+  test::expect_fused_bits(g, inputs_of(net, g));
 }
 
 /// As those of files do.
@@ -181,7 +157,7 @@ TEST(Elementwise, ConstantsMayLieAnywhere) {
   const ValueId y = net.op("MaxPool", {net.op("Add", {x, odd({1})})},
                            {{"kernel_shape", {std::vector<int64_t>{2, 2}}}});
   const Graph g = net.done({net.op("PRelu", {net.op("Mul", {y, odd({2, 1, 1})}), odd({2, 1, 1})})});
-  expect_same_joined(g, inputs_of(net, g));
+  test::expect_fused_bits(g, inputs_of(net, g));
 }
 
 TEST(Elementwise, WhatOthersReadStays) {
@@ -202,7 +178,7 @@ output t: f32[5, 4]
   EXPECT_EQ(count_nodes(lowered, "Abs"), 1);
   EXPECT_EQ(count_nodes(lowered, "Map", "octet.native"), 0);
   LayerNet net(6);
-  expect_same_joined(g, inputs_of(net, g));
+  test::expect_fused_bits(g, inputs_of(net, g));
 }
 
 /// Two ways from one value that meet again.
@@ -214,7 +190,7 @@ TEST(Elementwise, ADiamondIsOneMap) {
   const Graph lowered = lower(g).value().graph;
   EXPECT_EQ(lowered.nodes().size(), 1U);
   EXPECT_EQ(count_nodes(lowered, "Map", "octet.native"), 1);
-  expect_same_joined(g, inputs_of(net, g));
+  test::expect_fused_bits(g, inputs_of(net, g));
 }
 
 TEST(Elementwise, WhatBroadcastsIsNotComputedAgain) {
@@ -223,7 +199,7 @@ TEST(Elementwise, WhatBroadcastsIsNotComputedAgain) {
   const Graph g = net.done({net.op("Mul", {net.input({2, 3, 4, 5}), gate})});
   const Graph lowered = lower(g).value().graph;
   EXPECT_EQ(count_nodes(lowered, "Sigmoid", "octet.native"), 1);
-  expect_same_joined(g, inputs_of(net, g));
+  test::expect_fused_bits(g, inputs_of(net, g));
 }
 
 TEST(Elementwise, LongChainsAreCutAtTheLimits) {
@@ -243,7 +219,7 @@ TEST(Elementwise, LongChainsAreCutAtTheLimits) {
   const Graph lowered = lower(g).value().graph;
   EXPECT_GE(lowered.nodes().size(), 3U);
   EXPECT_LE(lowered.nodes().size(), 8U);
-  expect_same_joined(g, inputs_of(net, g));
+  test::expect_fused_bits(g, inputs_of(net, g));
 }
 
 ValueId float_conv(LayerNet& net, ValueId x, int64_t from, int64_t to, int64_t stride = 1) {
@@ -269,7 +245,7 @@ TEST(Elementwise, ALineForEachChannelStaysInCodes) {
     const Graph lowered = lower(g).value().graph;
     EXPECT_EQ(count_nodes(lowered, "QMap", "octet.native"), 1);
     EXPECT_EQ(count_nodes(lowered, "Map", "octet.native"), 0);
-    expect_same_joined(g, inputs_of(net, g));
+    test::expect_fused_bits(g, inputs_of(net, g));
     const auto session = Session::create(g);
     ASSERT_TRUE(session.ok()) << session.error().text();
     int lines = 0;
@@ -291,7 +267,7 @@ TEST(Elementwise, ADiamondOfCodesIsATable) {
   const Graph lowered = lower(g).value().graph;
   EXPECT_EQ(count_nodes(lowered, "QTable", "octet.native"), 1);
   EXPECT_EQ(count_nodes(lowered, "Map", "octet.native"), 0);
-  expect_same_joined(g, inputs_of(net, g));
+  test::expect_fused_bits(g, inputs_of(net, g));
 }
 
 /// Who else reads the numbers behind codes, or the numbers before them, still has them.
@@ -302,7 +278,7 @@ TEST(Elementwise, CodesThatOthersReadAsNumbers) {
   const ValueId sum = net.op("Relu", {net.op("Add", {a, net.op("Tanh", {b})})});
   const ValueId both = net.op("Mul", {net.codes(sum, {0.1F, -10}), net.codes(sum, {0.2F, -20})});
   const Graph g = net.done({net.op("ReduceSum", {a}), both, net.codes(both, {0.3F, 0})});
-  expect_same_joined(g, inputs_of(net, g));
+  test::expect_fused_bits(g, inputs_of(net, g));
 }
 
 /// Random functions of random operands that broadcast; every value may be read again.
@@ -340,7 +316,7 @@ TEST(Elementwise, RandomGraphsHaveTheSameBitsJoined) {
     std::vector<ValueId> outputs = {values.back()};
     if (random.below(2) == 0) outputs.push_back(values[values.size() - 3]);
     const Graph g = net.done(outputs);
-    expect_same_joined(g, inputs_of(net, g));
+    test::expect_fused_bits(g, inputs_of(net, g));
     if (HasFailure()) return;
   }
 }
@@ -370,7 +346,7 @@ TEST(Elementwise, StaysInTheOrderOfImages) {
     for (const int64_t size : {6, 9}) {
       if (!open && size != 6) continue;
       const std::vector<Tensor> inputs = {net.random_tensor({2, 2, size, 13})};
-      expect_same_joined(g, inputs);
+      test::expect_fused_bits(g, inputs);
       expect_meaning(g, inputs, 1e-3);
     }
   }
@@ -385,7 +361,7 @@ TEST(Elementwise, ImagesInBothOrders) {
                             net.op("Sub", {image, net.input({4, 1, 1})}),
                             net.op("Add", {net.op("Flatten", {image}), net.input({2, 64})})});
   const std::vector<Tensor> inputs = inputs_of(net, g);
-  expect_same_joined(g, inputs);
+  test::expect_fused_bits(g, inputs);
   expect_meaning(g, inputs, 1e-4);
 }
 

@@ -23,18 +23,9 @@ int count_native(const Graph& g, std::string_view op, std::string_view domain = 
 
 /// Checks the graph's bits and meaning; returns it lowered.
 Graph check_fused(const Graph& graph, const std::vector<Tensor>& inputs, double step) {
-  Graph simple = graph;
-  EXPECT_TRUE(simplify(simple).ok());
-  const auto run = [&](const Graph& g) {
-    return make_reference_executor(g).value()->run(inputs).value();
-  };
-  Graph joined = lower(simple).value().graph;
-  const std::vector<Tensor> apart = run(lower(simple, {.fuse = false}).value().graph);
-  const std::vector<Tensor> together = run(joined);
-  for (size_t k = 0; k < apart.size(); ++k)
-    EXPECT_TRUE(together[k].identical(apart[k])) << "output " << k;
+  test::expect_fused_bits(graph, inputs);
   expect_meaning(graph, inputs, step);
-  return joined;
+  return lower(test::simplified(graph)).value().graph;
 }
 
 enum class FunctionForm { kGelu, kGeluTanh, kSilu, kHardSwish, kTanh };

@@ -6,14 +6,13 @@ namespace octet {
 namespace {
 
 using test::Coding;
+using test::expect_fused_bits;
 using test::inputs_of;
 using test::LayerNet;
 
 /// Bytes that the lowered graph's Concats of a type write, in elements of one image.
 int64_t joined_elements(const Graph& graph, DType type) {
-  Graph simple = graph;
-  EXPECT_TRUE(simplify(simple).ok());
-  const Graph lowered = lower(simple).value().graph;
+  const Graph lowered = lower(test::simplified(graph)).value().graph;
   int64_t elements = 0;
   for (const NodeId id : lowered.nodes()) {
     const Node& node = lowered.node(id);
@@ -22,31 +21,6 @@ int64_t joined_elements(const Graph& graph, DType type) {
     elements += element_count(y.type.static_shape().value_or(Shape{1})).value();
   }
   return elements;
-}
-
-void expect_same_bits(const Graph& graph, const std::vector<Tensor>& inputs) {
-  Graph simple = graph;
-  ASSERT_TRUE(simplify(simple).ok());
-  const auto by_reference = [&](const Graph& g) {
-    return make_reference_executor(g).value()->run(inputs).value();
-  };
-  const auto apart = by_reference(lower(simple, {.fuse = false}).value().graph);
-  const auto together = by_reference(lower(simple).value().graph);
-  ASSERT_EQ(apart.size(), together.size());
-  for (size_t k = 0; k < apart.size(); ++k)
-    EXPECT_TRUE(together[k].identical(apart[k])) << "output " << k;
-  for (const Isa isa : known_isas()) {
-    if (!isa_supported(isa)) continue;
-    for (const int threads : {1, 2}) {
-      auto session =
-          Session::create(graph, {.threads = threads, .isa = std::string(isa_name(isa))});
-      ASSERT_TRUE(session.ok()) << session.error().text();
-      const auto native = session->run(inputs);
-      ASSERT_TRUE(native.ok()) << native.error().text();
-      for (size_t k = 0; k < apart.size(); ++k)
-        EXPECT_TRUE((*native)[k].identical(apart[k])) << isa_name(isa) << ", output " << k;
-    }
-  }
 }
 
 const Attributes kChannels = {{"axis", {int64_t{1}}}};
@@ -92,7 +66,7 @@ TEST(JoinedMaps, ADenseBlockStaysInCodes) {
   const Graph g = net.done({dense_block(net, x, {{0.02F, 0}, {0.03F, -7}, {0.01F, 0}})});
   EXPECT_EQ(joined_elements(g, DType::kFloat32), 0);
   EXPECT_GT(joined_elements(g, DType::kInt8), 0);
-  expect_same_bits(g, inputs_of(net, g));
+  expect_fused_bits(g, inputs_of(net, g));
 }
 
 TEST(JoinedMaps, NumbersAreMappedBesideCodes) {
@@ -101,7 +75,7 @@ TEST(JoinedMaps, NumbersAreMappedBesideCodes) {
                                             net.weights({8, 4, 1, 1}, 0.004F))});
   const Graph g = net.done({dense_block(net, x, {{0.02F, 0}, {0.03F, 0}, {0.02F, 0}})});
   EXPECT_EQ(joined_elements(g, DType::kFloat32), 0);
-  expect_same_bits(g, inputs_of(net, g));
+  expect_fused_bits(g, inputs_of(net, g));
 }
 
 TEST(JoinedMaps, WhatIsReadAsNumbersStays) {
@@ -110,7 +84,7 @@ TEST(JoinedMaps, WhatIsReadAsNumbersStays) {
   const ValueId b = net.codes(net.input({2, 4, 3, 4}), {0.02F, 5, DType::kUint8});
   const ValueId joined = net.op("Concat", {a, net.op("Abs", {b}), b}, kChannels);
   const Graph g = net.done({scaled(net, joined, 16, {0.02F, -128}), net.op("Neg", {joined})});
-  expect_same_bits(g, inputs_of(net, g));
+  expect_fused_bits(g, inputs_of(net, g));
 }
 
 TEST(JoinedMaps, FunctionsOfOneTensorBecomeTables) {
@@ -122,7 +96,7 @@ TEST(JoinedMaps, FunctionsOfOneTensorBecomeTables) {
   const Graph g = net.done({net.codes(y, {0.03F, -20})});
   EXPECT_EQ(joined_elements(g, DType::kFloat32), 0);
   EXPECT_EQ(test::count_lowered(g, "QMap"), 0);
-  expect_same_bits(g, inputs_of(net, g));
+  expect_fused_bits(g, inputs_of(net, g));
 }
 
 TEST(JoinedMaps, ManyNumbersLeaveNoRoomForGrids) {
@@ -133,7 +107,7 @@ TEST(JoinedMaps, ManyNumbersLeaveNoRoomForGrids) {
   for (int i = 0; i < 4; ++i)
     y = net.op(i % 2 == 0 ? "Mul" : "Max", {y, net.constant(net.random_tensor({12, 1, 1}, 1))});
   const Graph g = net.done({net.codes(y, {0.03F, -20})});
-  expect_same_bits(g, inputs_of(net, g));
+  expect_fused_bits(g, inputs_of(net, g));
 }
 
 TEST(JoinedMaps, NumbersAlongOtherAxesAndOpenSizes) {
@@ -147,7 +121,7 @@ TEST(JoinedMaps, NumbersAlongOtherAxesAndOpenSizes) {
   };
   const Graph g = net.done({behind(-1, {8}), behind(1, {8, 3, 4}), behind(2, {6, 1}),
                             behind(3, {1, 1, 1, 8}), behind(1, {2, 1, 1, 1})});
-  expect_same_bits(g, inputs_of(net, g));
+  expect_fused_bits(g, inputs_of(net, g));
 }
 
 } // namespace

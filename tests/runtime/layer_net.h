@@ -118,18 +118,54 @@ inline int count_lowered(const Graph& graph, std::string_view op) {
   return count;
 }
 
+/// What the reference executor makes of it.
+inline std::vector<Tensor> by_reference(const Graph& graph, const std::vector<Tensor>& inputs) {
+  auto out = make_reference_executor(graph).value()->run(inputs);
+  EXPECT_TRUE(out.ok()) << out.error().text();
+  return out.ok() ? *out : std::vector<Tensor>{};
+}
+
+inline Graph simplified(Graph graph) {
+  EXPECT_TRUE(simplify(graph).ok());
+  return graph;
+}
+
+/// Native has the bits of `want` on every instruction set.
+inline void expect_native(const Graph& graph,
+                          const std::vector<Tensor>& inputs,
+                          const std::vector<Tensor>& want,
+                          int threads) {
+  for (const Isa isa : known_isas()) {
+    if (!isa_supported(isa)) continue;
+    auto session = Session::create(graph, {.threads = threads, .isa = std::string(isa_name(isa))});
+    ASSERT_TRUE(session.ok()) << session.error().text();
+    const auto native = session->run(inputs);
+    ASSERT_TRUE(native.ok()) << native.error().text();
+    ASSERT_EQ(native->size(), want.size());
+    for (size_t k = 0; k < want.size(); ++k)
+      EXPECT_TRUE((*native)[k].identical(want[k]))
+          << isa_name(isa) << ", " << threads << " threads, output " << k;
+  }
+}
+
+/// Fusing changes no bit, and native has those bits with one thread and two.
+inline void expect_fused_bits(const Graph& graph, const std::vector<Tensor>& inputs) {
+  const Graph source = simplified(graph);
+  const auto apart = by_reference(lower(source, {.fuse = false}).value().graph, inputs);
+  const auto together = by_reference(lower(source).value().graph, inputs);
+  ASSERT_EQ(apart.size(), graph.outputs().size());
+  ASSERT_EQ(together.size(), apart.size());
+  for (size_t k = 0; k < apart.size(); ++k)
+    EXPECT_TRUE(together[k].identical(apart[k])) << "as one by the reference, output " << k;
+  for (const int threads : {1, 2})
+    expect_native(graph, inputs, apart, threads);
+}
+
 /// Native has the bits of the lowered graph by the reference; that differs from the graph as it is
 /// by less than `step`, which is one code of the outputs and less than what other mistakes give.
 inline void expect_meaning(const Graph& graph, const std::vector<Tensor>& inputs, double step) {
-  const auto by_reference = [&](const Graph& g) {
-    auto out = make_reference_executor(g).value()->run(inputs);
-    EXPECT_TRUE(out.ok()) << out.error().text();
-    return out.ok() ? *out : std::vector<Tensor>{};
-  };
-  const std::vector<Tensor> literal = by_reference(graph);
-  Graph simple = graph;
-  ASSERT_TRUE(simplify(simple).ok());
-  const std::vector<Tensor> lowered = by_reference(lower(simple).value().graph);
+  const std::vector<Tensor> literal = by_reference(graph, inputs);
+  const std::vector<Tensor> lowered = by_reference(lower(simplified(graph)).value().graph, inputs);
   ASSERT_EQ(literal.size(), lowered.size());
   for (size_t k = 0; k < literal.size(); ++k) {
     ASSERT_EQ(literal[k].shape(), lowered[k].shape());
@@ -138,15 +174,7 @@ inline void expect_meaning(const Graph& graph, const std::vector<Tensor>& inputs
       worst = std::max(worst, std::abs(literal[k].at(i) - lowered[k].at(i)));
     EXPECT_LT(worst, step * 1.01) << "output " << k;
   }
-  for (const Isa isa : known_isas()) {
-    if (!isa_supported(isa)) continue;
-    auto session = Session::create(graph, {.threads = 2, .isa = std::string(isa_name(isa))});
-    ASSERT_TRUE(session.ok()) << session.error().text();
-    const auto native = session->run(inputs);
-    ASSERT_TRUE(native.ok()) << native.error().text();
-    for (size_t k = 0; k < lowered.size(); ++k)
-      EXPECT_TRUE((*native)[k].identical(lowered[k])) << isa_name(isa) << ", output " << k;
-  }
+  expect_native(graph, inputs, lowered, 2);
 }
 
 } // namespace octet::test

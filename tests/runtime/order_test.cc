@@ -15,9 +15,7 @@ constexpr Coding kBetween{.scale = 0.04F};
 constexpr Coding kLast{.scale = 0.06F};
 
 int transposes(const Graph& graph) {
-  Graph simple = graph;
-  EXPECT_TRUE(simplify(simple).ok());
-  const Lowered lowered = lower(simple).value();
+  const Lowered lowered = lower(test::simplified(graph)).value();
   int count = 0;
   for (const NodeId id : lowered.graph.nodes())
     count += lowered.graph.node(id).is("Transpose") ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "quant/channels.h"
+#include "quant/observers/extremes.h"
 #include "quant/statistics/long_sum.h"
 
 namespace octet {
@@ -20,6 +21,7 @@ class FiniteChannels {
     if (out.layout_.channels != static_cast<int64_t>(channels))
       return error("observer: {} channels, {} expected", out.layout_.channels, channels);
     const std::span<const float> x = out.floats_.get();
+    if (all_finite(x)) return out;
     for (size_t i = 0; i < x.size(); ++i)
       if (!std::isfinite(x[i]) && out.keep_(static_cast<int64_t>(i)))
         return error("observer: element {} of shape {} is {}; fix the input or the model", i,

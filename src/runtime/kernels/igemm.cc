@@ -258,13 +258,14 @@ void permute_bytes(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t
 }
 
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
+  const bool flips = rows_are_flipped(w);
   if (w.row_bytes == w.k_padded) {
-    if (rows_are_flipped(w)) flip_bytes(rows, count * w.k_padded);
+    if (flips) flip_bytes(rows, count * w.k_padded);
     return;
   }
   for (int64_t r = 0; r < count; ++r) {
     uint8_t* row = rows + r * w.row_bytes;
-    if (rows_are_flipped(w)) flip_bytes(row, w.k_padded);
+    if (flips) flip_bytes(row, w.k_padded);
     permute_bytes(row, w.k_padded, row + w.k_padded, row + 2 * w.k_padded);
   }
 }
