@@ -61,6 +61,7 @@ Command& assemble_command();
 Command& run_command();
 Command& eval_command();
 Command& debug_command();
+Command& formats_command();
 Command& bench_command();
 Command& certify_command();
 Command& check_command();

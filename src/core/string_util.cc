@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 namespace octet {
 namespace {
@@ -112,6 +113,14 @@ int64_t whole_number(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
   return failure == std::errc() && stop == end && value > 0 ? value : 0;
+}
+
+std::optional<double> decimal_number(std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
+  return value;
 }
 
 bool glob_match(std::string_view pattern, std::string_view text) {

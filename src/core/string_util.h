@@ -28,6 +28,8 @@ std::vector<std::string_view> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 /// Decimal digits alone, above 0 and within int64; 0: something else.
 int64_t whole_number(std::string_view text);
+/// A decimal number that is the whole text and finite.
+std::optional<double> decimal_number(std::string_view text);
 /// `1 example`, `2 examples`; nouns that take an s.
 std::string counted(int64_t count, std::string_view noun);
 std::string join(std::span<const std::string> parts, std::string_view separator);

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
 #include "core/format.h"
+#include "core/string_util.h"
 #include "quant/channels.h"
 #include "quant/observers/channel.h"
 #include "quant/observers/extremes.h"
@@ -107,11 +107,8 @@ Result<Calibrator> parse_calibrator(std::string_view text) {
   std::optional<double> parameter;
   if (colon != std::string_view::npos) {
     const std::string_view digits = text.substr(colon + 1);
-    double value = 0;
-    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (status != std::errc{} || end != digits.data() + digits.size())
-      return error("calibrator \"{}\": \"{}\" is not a number", text, digits);
-    parameter = value;
+    parameter = decimal_number(digits);
+    if (!parameter) return error("calibrator \"{}\": \"{}\" is not a number", text, digits);
   }
   Calibrator out;
   if (kind == "moving-average")
