@@ -218,7 +218,7 @@ std::vector<int64_t> numbers_of(const WindowForm& f) {
 }
 
 void write_pack(PackWriter& to, const PackedWeights& pack) {
-  const auto& [isa, x, flip, n, k, k_padded, row_bytes, data, panels, offsets, sums] = pack;
+  const auto& [isa, x, shift, n, k, k_padded, row_bytes, data, panels, offsets, sums] = pack;
   to.number(row_bytes);
   to.section(data);
   to.small(sums);
@@ -228,7 +228,7 @@ void write_pack(PackWriter& to, const PackedWeights& pack) {
 void read_pack(PackReader& from, PackedWeights& pack, const ProductForm& form, Isa isa) {
   pack.isa = isa;
   pack.x = form.x;
-  pack.flip = form.x.is_signed && form.x.lo < 0;
+  pack.shift = kernels::shift_of(form.x, isa);
   pack.n = form.n;
   pack.k = form.k;
   pack.k_padded = round_up(form.k, 4);

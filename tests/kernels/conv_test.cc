@@ -157,6 +157,7 @@ TEST(Conv, IntegersMatchDirectLoops) {
     for (const Fill how : {Fill::kExtremes, Fill::kUniform, Fill::kBell}) {
       check_int(p, {.is_signed = true, .lo = -128, .hi = 127}, -5, how, random, pool);
       check_int(p, {.is_signed = true, .lo = 0, .hi = 127}, 0, how, random, pool);
+      check_int(p, {.is_signed = true, .lo = -9, .hi = 127}, -7, how, random, pool);
       check_int(p, {.is_signed = false, .lo = 0, .hi = 255}, 131, how, random, pool);
     }
   }

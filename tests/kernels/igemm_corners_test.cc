@@ -18,6 +18,7 @@ using octet::test::share;
 constexpr XRange kCornersS8{.is_signed = true, .lo = -128, .hi = 127};
 constexpr XRange kCornersRelu{.is_signed = true, .lo = 0, .hi = 127};
 constexpr XRange kCornersU8{.is_signed = false, .lo = 0, .hi = 255};
+constexpr XRange kCornersTilted{.is_signed = true, .lo = -9, .hi = 127};
 
 // x[m, k] against w[n, k], row by row as they are given.
 struct CornerRows {
@@ -86,7 +87,7 @@ std::array<int, 4> corners(XRange range) {
 }
 
 TEST(IgemmCorners, EveryPairOfCodes) {
-  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8}) {
+  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8, kCornersTilted}) {
     CornerRows rows{.k = 1, .x = {}, .w = {}};
     for (int code = range.lo; code <= range.hi; ++code) {
       rows.x.push_back(code);
@@ -101,7 +102,7 @@ TEST(IgemmCorners, EveryPairOfCodes) {
 }
 
 TEST(IgemmCorners, EveryFourCornersAlone) {
-  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8}) {
+  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8, kCornersTilted}) {
     check_corners(
         {.k = 4, .x = strings_of(corners(range), {}), .w = strings_of({-128, -127, 64, 127}, {})},
         range, 0);
@@ -110,7 +111,7 @@ TEST(IgemmCorners, EveryFourCornersAlone) {
 
 // Beside a second group, with which sums may be joined, and an odd tail.
 TEST(IgemmCorners, EveryFourCornersBesideOthers) {
-  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8}) {
+  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8, kCornersTilted}) {
     const int hi = range.hi;
     for (const int w : {-128, 127, 1}) {
       check_corners({.k = 11,
@@ -127,7 +128,7 @@ TEST(IgemmCorners, WeightsThatInt8DoesNotHold) {
   const auto between = [&](int lo, int hi) {
     return lo + static_cast<int>(random() % static_cast<uint32_t>(hi - lo + 1));
   };
-  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8}) {
+  for (const XRange range : {kCornersS8, kCornersRelu, kCornersU8, kCornersTilted}) {
     for (const int64_t k : {1, 3, 4, 5, 16, 63, 130}) {
       for (const int64_t n : {1, 8, 15, 16, 33, 70}) {
         for (const int64_t m : {1, 2, 9, 40}) {

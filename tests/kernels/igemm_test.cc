@@ -8,6 +8,7 @@
 #include "core/threads.h"
 #include "kernels/kernel_test.h"
 #include "runtime/kernels/igemm.h"
+#include "runtime/kernels/igemm_tile.h"
 
 namespace octet::kernels {
 namespace {
@@ -92,11 +93,14 @@ void check_raw(const Problem& p, std::mt19937& random, ParallelFor& parallel) {
 constexpr XRange kS8{.is_signed = true, .lo = -128, .hi = 127};
 constexpr XRange kRelu{.is_signed = true, .lo = 0, .hi = 127};
 constexpr XRange kU8{.is_signed = false, .lo = 0, .hi = 255};
+// As GELU and SiLU make them, and none that is positive.
+constexpr XRange kTilted{.is_signed = true, .lo = -9, .hi = 127};
+constexpr XRange kNegative{.is_signed = true, .lo = -128, .hi = -3};
 
 TEST(Igemm, ExtremesNeverSaturate) {
   std::mt19937 random(1);
   SerialFor serial;
-  for (const XRange x : {kS8, kRelu, kU8}) {
+  for (const XRange x : {kS8, kRelu, kU8, kTilted, kNegative}) {
     for (const Fill how : {Fill::kExtremes, Fill::kUniform}) {
       for (const auto& [lo, hi] :
            {std::pair{-127, 127}, {-128, 127}, {-128, -128}, {127, 127}, {-127, -127}}) {
@@ -116,6 +120,8 @@ TEST(Igemm, AllSizesAroundTheTile) {
     for (const int64_t n : {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 35, 56, 64, 67, 88}) {
       for (const int64_t k : {0, 1, 3, 4, 5, 31, 32, 33, 67}) {
         check_raw({.m = m, .n = n, .k = k, .x = kS8, .x_zero = 3, .how = Fill::kBell}, random,
+                  serial);
+        check_raw({.m = m, .n = n, .k = k, .x = kTilted, .x_zero = -2, .how = Fill::kBell}, random,
                   serial);
         check_raw({.m = m,
                    .n = n,
@@ -145,6 +151,41 @@ TEST(Igemm, ZeroPointsStridesAndLargeShapes) {
   check_raw({.m = 3, .n = 1100, .k = 2050, .x = kU8, .x_zero = 117, .how = Fill::kBell}, random,
             pool);
   check_raw({.m = 150, .n = 20, .k = 4099, .x = kRelu, .how = Fill::kBell}, random, pool);
+}
+
+// Where sums are proven to stay within 16 bits, groups of weights come in couples, which take fewer
+// instructions; wide ones take more.
+TEST(Igemm, GroupsFindPartners) {
+  constexpr int64_t kN = 64, kK = 768;
+  std::mt19937 random(5);
+  std::vector<int8_t> w(kN * kK);
+  fill(w.data(), kN * kK, -127, 127, Fill::kBell, random);
+  const auto shares = [&](XRange x, Isa isa) {
+    const PackedWeights packed = pack_weights(w.data(), kK, kN, kK, x, isa);
+    std::pair<double, double> coupled_and_wide = {0, 0};
+    const int64_t panels = panel_count(packed);
+    for (int64_t p = 0; p < panels; ++p) {
+      const PackedPanel& panel = packed.panels.as<PackedPanel>()[p];
+      const auto all = static_cast<double>(panels * (panel.paired + panel.plain + panel.wide));
+      coupled_and_wide.first += panel.paired / all;
+      coupled_and_wide.second += panel.wide / all;
+    }
+    EXPECT_EQ(packed.row_bytes, x.hi - x.lo == 255 ? 3 * kK : kK) << "orders of x";
+    return coupled_and_wide;
+  };
+  for (const Isa isa : covered_isas("igemm")) {
+    if (!multiplies_in_int16(isa)) continue;
+    for (const XRange x : {kS8, kU8}) {
+      const auto [coupled, wide] = shares(x, isa);
+      EXPECT_GT(coupled, 0.4) << isa_name(isa);
+      EXPECT_LT(wide, 0.2) << isa_name(isa);
+    }
+    for (const XRange x : {kRelu, kTilted}) {
+      const auto [coupled, wide] = shares(x, isa);
+      EXPECT_GT(coupled, 0.98) << isa_name(isa);
+      EXPECT_EQ(wide, 0.0) << isa_name(isa);
+    }
+  }
 }
 
 // The epilogue written with nearbyint and doubles where they are exact.

@@ -207,7 +207,7 @@ void CodeProduct::pack_rows(const uint8_t* a, int64_t stride, int64_t count, uin
   for (int64_t i = 0; i < count; ++i) {
     std::memcpy(out + i * row_bytes(), a + i * stride, static_cast<size_t>(k_));
   }
-  if (form_.a_signed) flip_bytes(out, count * row_bytes());
+  if (form_.a_signed) kernels_.shift_copy(out, count * row_bytes(), 128, out);
 }
 
 /// Zero point of b times (zero point of a for each k, less the sum of the row).

@@ -161,7 +161,7 @@ class Worker {
     kept_[place] = y;
     const auto* image = static_cast<const uint8_t*>(args_.x) + image_ * s_.in_h * s_.in_w * s_.in_c;
     copy_phases(args_, lines_, image + y * s_.in_w * s_.in_c, copy);
-    if (flip() != 0) tile_kernels(args_.w->isa).flip_copy(copy, lines_.line_bytes(), copy);
+    if (flip() != 0) tile_kernels(args_.w->isa).shift_copy(copy, lines_.line_bytes(), 128, copy);
     return copy;
   }
 

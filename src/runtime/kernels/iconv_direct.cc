@@ -30,7 +30,7 @@ DirectPlan plan_direct(const IconvArgs& args) {
   const ConvShape& s = args.shape;
   const PackedWeights& w = args.w->groups.front();
   DirectPlan plan;
-  const bool as_it_is = !rows_are_flipped(w) && !args.w->permuted && s.kernel_w * s.in_c % 4 == 0;
+  const bool as_it_is = !rows_are_shifted(w) && !args.w->permuted && s.kernel_w * s.in_c % 4 == 0;
   plan.lines = plan_lines(s, BlockArgs::kMaxRows, kLineBytes, 4, as_it_is);
   const int64_t pixels = plan.lines.blocks.longest() * s.out_w;
   ChunkCost cost;
@@ -57,12 +57,16 @@ void run_chunk(const IconvArgs& args,
     lines = reinterpret_cast<uint8_t*>(
         chunk_scratch(Scratch::kRows, static_cast<size_t>(size * (args.w->permuted ? 3 : 1))));
     const auto pad = static_cast<uint8_t>(args.x_zero_point);
-    const uint8_t* end = rows_are_flipped(w)
-                             ? copy_lines(s, plan.lines, x, some, static_cast<uint8_t>(pad ^ 0x80U),
-                                          lines, tile_kernels(w.isa).flip_copy)
+    const TileKernels kernels = tile_kernels(w.isa);
+    const auto shifted = [&](const uint8_t* from, int64_t count, uint8_t* to) {
+      kernels.shift_copy(from, count, w.shift, to);
+    };
+    const uint8_t* end = rows_are_shifted(w)
+                             ? copy_lines(s, plan.lines, x, some,
+                                          static_cast<uint8_t>(pad + w.shift), lines, shifted)
                              : copy_lines(s, plan.lines, x, some, pad, lines);
     const int64_t used = end - lines;
-    if (args.w->permuted) permute_bytes(lines, used, lines + size, lines + 2 * size);
+    if (args.w->permuted) kernels.permute(lines, used, lines + size, lines + 2 * size);
   }
   BlockArgs block;
   block.w = &w;

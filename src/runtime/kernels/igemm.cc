@@ -26,37 +26,27 @@ constexpr int64_t kMinPanels = 4;
 // Sums of several tiles share one call of the epilogue.
 constexpr int64_t kEpilogueRows = kTileNumbers / kColumnsPerPanel;
 
-uint32_t load_word(const uint8_t* p) {
-  uint32_t word = 0;
-  std::memcpy(&word, p, sizeof(word));
-  return word;
-}
-
-void store_word(uint8_t* p, uint32_t word) {
-  std::memcpy(p, &word, sizeof(word));
-}
-
 /// Whether rows of x are packed as they are.
 bool packs_nothing(const PackedWeights& w) {
-  return !rows_are_flipped(w) && w.row_bytes == w.k && w.k > 0;
+  return !rows_are_shifted(w) && w.row_bytes == w.k && w.k > 0;
 }
 
 void pack_rows(const IgemmArgs& args, Range which, uint8_t* rows) {
   const PackedWeights& w = *args.w;
-  const FlipCopyFn flip = tile_kernels(w.isa).flip_copy;
-  const bool flips = rows_are_flipped(w);
+  const TileKernels kernels = tile_kernels(w.isa);
+  const bool shifts = rows_are_shifted(w);
   const uint8_t* x = static_cast<const uint8_t*>(args.x) + which.begin * args.x_stride;
-  if (flips && args.x_stride == w.k && w.row_bytes == w.k) {
-    return flip(x, which.count() * w.k, rows);
+  if (shifts && args.x_stride == w.k && w.row_bytes == w.k) {
+    return kernels.shift_copy(x, which.count() * w.k, w.shift, rows);
   }
   for (int64_t i = which.begin; i < which.end; ++i, x += args.x_stride, rows += w.row_bytes) {
-    if (flips) {
-      flip(x, w.k, rows);
+    if (shifts) {
+      kernels.shift_copy(x, w.k, w.shift, rows);
     } else if (w.k > 0) {
       std::memcpy(rows, x, static_cast<size_t>(w.k));
     }
     if (w.row_bytes > w.k_padded) {
-      permute_bytes(rows, w.k_padded, rows + w.k_padded, rows + 2 * w.k_padded);
+      kernels.permute(rows, w.k_padded, rows + w.k_padded, rows + 2 * w.k_padded);
     }
   }
 }
@@ -134,7 +124,7 @@ void panels_at(const BlockArgs& args, int64_t p, int64_t count, PackedPanel* pan
   std::copy_n(args.w->panels.as<PackedPanel>() + p, count, panels);
   const auto* first = args.w->offsets.as<int32_t>();
   for (int64_t q = 0; q < count; ++q) {
-    panels[q].flip = args.w->flip ? 0x80 : 0;
+    panels[q].flip = args.w->shift != 0 ? 0x80 : 0;
     if (args.offsets != nullptr) panels[q].offsets = args.offsets + (panels[q].offsets - first);
   }
 }
@@ -235,38 +225,17 @@ Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels) {
   return cut_panels(rows, panel_count(w), cost);
 }
 
-void flip_bytes(uint8_t* bytes, int64_t count) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes + i, sizeof(word));
-    word ^= 0x8080808080808080U;
-    std::memcpy(bytes + i, &word, sizeof(word));
-  }
-  for (; i < count; i += 4) {
-    store_word(bytes + i, load_word(bytes + i) ^ 0x80808080U);
-  }
-}
-
-void permute_bytes(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third) {
-  for (int64_t i = 0; i < count; i += 4) {
-    const uint32_t v = load_word(bytes + i);
-    store_word(second + i, (v & 0xFF0000FFU) | ((v & 0x0000FF00U) << 8) | ((v & 0x00FF0000U) >> 8));
-    store_word(third + i,
-               (v & 0x00FF00FFU) | ((v & 0x0000FF00U) << 16) | ((v & 0xFF000000U) >> 16));
-  }
-}
-
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
-  const bool flips = rows_are_flipped(w);
+  const TileKernels kernels = tile_kernels(w.isa);
+  const bool shifts = rows_are_shifted(w);
   if (w.row_bytes == w.k_padded) {
-    if (flips) flip_bytes(rows, count * w.k_padded);
+    if (shifts) kernels.shift_copy(rows, count * w.k_padded, w.shift, rows);
     return;
   }
   for (int64_t r = 0; r < count; ++r) {
     uint8_t* row = rows + r * w.row_bytes;
-    if (flips) flip_bytes(row, w.k_padded);
-    permute_bytes(row, w.k_padded, row + w.k_padded, row + 2 * w.k_padded);
+    if (shifts) kernels.shift_copy(row, w.k_padded, w.shift, row);
+    kernels.permute(row, w.k_padded, row + w.k_padded, row + 2 * w.k_padded);
   }
 }
 
@@ -293,7 +262,8 @@ TileKernels tile_kernels(Isa isa) {
       .dot_codes = for_isa<kNoCodes, Isa::kAvx512Vnni, dot_codes_avx512vnni>(isa),
       .epilogue = for_isa<epilogue_tile_scalar, Isa::kAvx2, epilogue_tile_avx2, Isa::kAvx512,
                           epilogue_tile_avx512>(isa),
-      .flip_copy = for_isa<flip_copy_scalar, Isa::kAvx2, flip_copy_avx2>(isa),
+      .shift_copy = for_isa<shift_copy_scalar, Isa::kAvx2, shift_copy_avx2>(isa),
+      .permute = for_isa<permute_scalar, Isa::kAvx2, permute_avx2>(isa),
       .flips = for_isa<false, Isa::kAvx512Vnni, true>(isa),
   };
 }

@@ -3,8 +3,8 @@
 // int32 on every instruction set. Specification: igemm_scalar.cc with core/numerics/epilogue.h.
 //
 // Overflow: the caller proves max over n of sum |w| * max |x - z_x| + |bias| < 2^31 when it plans.
-// Inside, x is read as unsigned: int8 that may be negative is shifted by 128, and the shift joins
-// z_x in `init` = bias - (z_x + shift) * sum of w. Partial sums then stay below k * 255 * 128 <
+// Inside, x is read as unsigned: int8 that may be negative is shifted, by 128 or by no more than its
+// range asks for, and the shift joins z_x in `init` = bias - (z_x + shift) * sum of w. Partial sums then stay below k * 255 * 128 <
 // 2^31 for k <= kMaxK, and int32 wraps consistently in any case.
 #pragma once
 
@@ -63,7 +63,7 @@ struct Epilogue {
 struct PackedWeights {
   Isa isa = Isa::kScalar;
   XRange x;
-  bool flip = false; ///< x is read as x + 128 (two's complement sign bit flipped)
+  int32_t shift = 0; ///< x is read as x + shift, which is not negative
   int64_t n = 0;
   int64_t k = 0;
   int64_t k_padded = 0; ///< k rounded up to a multiple of 4
@@ -83,6 +83,10 @@ struct IgemmColumns {
   float* bias = nullptr;       ///< b'
   bool bounded = false;        ///< no sum times m plus b' leaves int32 before it is rounded
 };
+
+/// PackedWeights::shift. Where sums are proven to stay within int16 (igemm_pack.cc), the smaller the
+/// largest x the better.
+int32_t shift_of(XRange x, Isa isa);
 
 /// Whether rows of x may be stored in three orders of bytes, so that fewer weights are widened.
 enum class RowOrders : uint8_t { kOne, kMany };

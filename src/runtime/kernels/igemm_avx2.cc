@@ -173,21 +173,38 @@ void dot_tile_avx2(const PackedPanel& panel,
   avx2::dot_rows<false>(panel, rows, count, acc);
 }
 
-void flip_copy_avx2(const uint8_t* from, int64_t count, uint8_t* to) {
-  const __m256i sign = _mm256_set1_epi8(-128);
+void shift_copy_avx2(const uint8_t* from, int64_t count, int32_t shift, uint8_t* to) {
+  const __m256i more = _mm256_set1_epi8(static_cast<char>(shift));
   int64_t i = 0;
   for (; i + 32 <= count; i += 32) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i),
-                        _mm256_xor_si256(avx2::load(from + i), sign));
+                        _mm256_add_epi8(avx2::load(from + i), more));
   }
   for (; i + 8 <= count; i += 8) {
-    uint64_t word = 0;
-    __builtin_memcpy(&word, from + i, 8);
-    word ^= 0x8080808080808080U;
-    __builtin_memcpy(to + i, &word, 8);
+    const __m128i some = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + i));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to + i),
+                     _mm_add_epi8(some, _mm256_castsi256_si128(more)));
   }
   for (; i < count; ++i) {
-    to[i] = from[i] ^ 0x80;
+    to[i] = static_cast<uint8_t>(from[i] + shift);
+  }
+}
+
+void permute_avx2(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third) {
+  const __m128i two = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
+  const __m128i three = _mm_setr_epi8(0, 3, 2, 1, 4, 7, 6, 5, 8, 11, 10, 9, 12, 15, 14, 13);
+  const __m256i two_both = _mm256_broadcastsi128_si256(two);
+  const __m256i three_both = _mm256_broadcastsi128_si256(three);
+  int64_t i = 0;
+  for (; i + 32 <= count; i += 32) {
+    const __m256i v = avx2::load(bytes + i);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(second + i), _mm256_shuffle_epi8(v, two_both));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(third + i), _mm256_shuffle_epi8(v, three_both));
+  }
+  for (; i < count; i += 4) {
+    const __m128i v = _mm_loadu_si32(bytes + i);
+    _mm_storeu_si32(second + i, _mm_shuffle_epi8(v, two));
+    _mm_storeu_si32(third + i, _mm_shuffle_epi8(v, three));
   }
 }
 

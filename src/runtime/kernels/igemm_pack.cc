@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,12 +20,13 @@ namespace octet::kernels {
 namespace {
 
 constexpr int32_t kInt16Max = 32767;
-constexpr size_t kLanes = 32; // int16 lanes of a group: 16 columns x 2 pairs of k
-constexpr size_t kCoupleWindow = 16;
+constexpr size_t kColumns = 16;
+constexpr size_t kLanes = 2 * kColumns; // int16 lanes of a group: 16 columns x 2 pairs of k
 
+/// Of each lane of a group the sum of positive weights, then what is to be subtracted for the negative
+/// ones.
 struct LaneSums {
-  std::array<int16_t, kLanes> positive{};
-  std::array<int16_t, kLanes> negative{};
+  alignas(64) std::array<int16_t, 2 * kLanes> of{};
 };
 
 constexpr int64_t kOrders = 3;
@@ -32,6 +34,10 @@ constexpr std::array<std::array<size_t, 4>, kOrders> kOrder = {
     {{0, 1, 2, 3}, {0, 2, 1, 3}, {0, 3, 2, 1}}};
 // With fewer panels than this, packing x in three orders costs more than widened weights.
 constexpr int64_t kMinPanelsForOrders = 4;
+// Partners are that near to each other, so that what they read of x stays in the first-level cache.
+constexpr size_t kNearGroups = 256;
+// A group whose partners are that rare stays single.
+constexpr int kMaxTries = 300;
 
 struct Group {
   size_t index = 0; // in k order
@@ -45,24 +51,28 @@ struct Panel {
   std::vector<Group> wide;
 };
 
+// A group that is exact in one order or several.
 struct Candidate {
-  Group group;
-  LaneSums lanes;
+  size_t index = 0;
+  size_t orders = 0; // how many
+  std::array<size_t, kOrders> order{};
+  std::array<LaneSums, kOrders> lanes{}; // in those orders
+  int32_t total = 0;                     // of all weights: the larger, the fewer partners it has
 };
 
-bool fits(const LaneSums& a, int32_t bound) {
-  for (size_t i = 0; i < kLanes; ++i) {
-    if (bound * a.positive[i] > kInt16Max || bound * -a.negative[i] > kInt16Max) return false;
-  }
-  return true;
+int16_t largest(const LaneSums& a) {
+  int16_t most = 0;
+  for (const int16_t sum : a.of)
+    most = std::max(most, sum);
+  return most;
 }
 
-bool fits_added(const LaneSums& a, const LaneSums& b, int32_t bound) {
-  for (size_t i = 0; i < kLanes; ++i) {
-    if (bound * (a.positive[i] + b.positive[i]) > kInt16Max) return false;
-    if (bound * -(a.negative[i] + b.negative[i]) > kInt16Max) return false;
-  }
-  return true;
+/// The largest sum where two groups are added.
+int16_t largest(const LaneSums& a, const LaneSums& b) {
+  int16_t most = 0;
+  for (size_t i = 0; i < a.of.size(); ++i)
+    most = std::max(most, static_cast<int16_t>(a.of[i] + b.of[i]));
+  return most;
 }
 
 // A panel's groups in k order, 64 bytes each: [16 columns][4 k].
@@ -112,54 +122,107 @@ void gather_some(const int8_t* w,
   }
 }
 
-LaneSums lane_sums(const int8_t* group, size_t order) {
-  LaneSums sums;
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    for (size_t i = 0; i < 2; ++i) {
-      const int8_t v = group[lane / 2 * 4 + kOrder[order][lane % 2 * 2 + i]];
-      auto& side = v > 0 ? sums.positive : sums.negative;
-      side[lane] = static_cast<int16_t>(side[lane] + v);
+/// The orders in which x times the group's sums stay within int16, where `most` is the largest sum that does.
+Candidate prove(const int8_t* group, int32_t most, size_t orders) {
+  std::array<std::array<int16_t, kColumns>, 4> positive;
+  std::array<std::array<int16_t, kColumns>, 4> negative;
+  Candidate found;
+  for (size_t i = 0; i < 4; ++i) {
+    for (size_t c = 0; c < kColumns; ++c) {
+      const auto v = static_cast<int16_t>(group[c * 4 + i]);
+      positive[i][c] = std::max<int16_t>(v, 0);
+      negative[i][c] = std::max<int16_t>(static_cast<int16_t>(-v), 0);
+      found.total += positive[i][c] + negative[i][c];
     }
   }
-  return sums;
-}
-
-// The first order in which the group is exact, or none.
-bool prove(const int8_t* group, int32_t bound, size_t orders, Candidate& found) {
   for (size_t order = 0; order < orders; ++order) {
-    found.group.order = order;
-    found.lanes = lane_sums(group, order);
-    if (fits(found.lanes, bound)) return true;
+    LaneSums& lanes = found.lanes[found.orders];
+    for (size_t pair = 0; pair < 2; ++pair) {
+      const size_t i = kOrder[order][pair * 2], j = kOrder[order][pair * 2 + 1];
+      int16_t* to = lanes.of.data() + pair * kColumns;
+      for (size_t c = 0; c < kColumns; ++c) {
+        to[c] = static_cast<int16_t>(positive[i][c] + positive[j][c]);
+        to[kLanes + c] = static_cast<int16_t>(negative[i][c] + negative[j][c]);
+      }
+    }
+    if (largest(lanes) <= most) found.order[found.orders++] = order;
   }
-  found.group.order = 0;
-  return false;
+  return found;
 }
 
-// Greedy: a provable group looks for a partner among the last few that have none yet.
-void classify(const std::vector<int8_t>& groups, int32_t bound, size_t orders, Panel& panel) {
-  std::vector<Candidate> single;
-  for (size_t g = 0; g < groups.size() / 64; ++g) {
-    Candidate now;
-    now.group.index = g;
-    if (!prove(groups.data() + g * 64, bound, orders, now)) {
-      panel.wide.push_back(now.group);
+/// Orders in which both may be added in int16, if there are any. `tries` counts down.
+std::optional<std::pair<size_t, size_t>>
+couple(const Candidate& a, const Candidate& b, int32_t most, int& tries) {
+  for (size_t i = 0; i < a.orders; ++i)
+    for (size_t j = 0; j < b.orders; ++j, --tries)
+      if (largest(a.lanes[i], b.lanes[j]) <= most) return std::pair(a.order[i], b.order[j]);
+  return std::nullopt;
+}
+
+/// Finds partners among groups that are near one another. Those of large weights choose first, among
+/// those of the smallest ones: nearly every one of those that are left finds a partner then.
+void match(std::span<const Candidate> found, int32_t most, Panel& panel) {
+  std::vector<const Candidate*> left;
+  left.reserve(found.size());
+  for (const Candidate& candidate : found)
+    left.push_back(&candidate);
+  std::stable_sort(left.begin(), left.end(),
+                   [](const Candidate* a, const Candidate* b) { return a->total > b->total; });
+  std::vector<std::pair<Group, Group>> couples;
+  couples.reserve(found.size() / 2);
+  for (size_t i = 0; i < left.size(); ++i) {
+    const Candidate& now = *left[i];
+    std::optional<std::pair<size_t, size_t>> chosen;
+    size_t partner = left.size();
+    for (int tries = kMaxTries; !chosen && tries > 0 && partner > i + 1;)
+      chosen = couple(now, *left[--partner], most, tries);
+    if (!chosen) {
+      panel.plain.push_back({.index = now.index, .order = now.order[0]});
       continue;
     }
-    const size_t first = single.size() > kCoupleWindow ? single.size() - kCoupleWindow : 0;
-    const auto partner = std::find_if(
-        single.begin() + static_cast<std::ptrdiff_t>(first), single.end(),
-        [&](const Candidate& other) { return fits_added(now.lanes, other.lanes, bound); });
-    if (partner == single.end()) {
-      single.push_back(now);
-    } else {
-      panel.paired.push_back(partner->group);
-      panel.paired.push_back(now.group);
-      single.erase(partner);
-    }
+    Group one{.index = now.index, .order = chosen->first};
+    Group other{.index = left[partner]->index, .order = chosen->second};
+    if (other.index < one.index) std::swap(one, other);
+    couples.emplace_back(one, other);
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(partner));
   }
-  for (const Candidate& candidate : single) {
-    panel.plain.push_back(candidate.group);
+  std::sort(couples.begin(), couples.end(),
+            [](const auto& a, const auto& b) { return a.first.index < b.first.index; });
+  for (const auto& [one, other] : couples)
+    panel.paired.insert(panel.paired.end(), {one, other});
+}
+
+void classify(const std::vector<int8_t>& groups, int32_t bound, size_t orders, Panel& panel) {
+  const int32_t most = kInt16Max / bound;
+  const size_t count = groups.size() / 64;
+  std::vector<Candidate> found;
+  found.reserve(std::min(count, kNearGroups));
+  for (size_t g = 0; g < count; ++g) {
+    Candidate now = prove(groups.data() + g * 64, most, orders);
+    now.index = g;
+    if (now.orders == 0)
+      panel.wide.push_back({.index = g});
+    else
+      found.push_back(now);
+    if ((g + 1) % kNearGroups != 0 && g + 1 < count) continue;
+    match(found, most, panel);
+    found.clear();
   }
+  std::sort(panel.plain.begin(), panel.plain.end(),
+            [](Group a, Group b) { return a.index < b.index; });
+}
+
+/// Whether copies of x in other orders would hardly pay: nearly every group has a partner as it is.
+bool needs_one_order(const std::vector<int8_t>& groups, int32_t bound) {
+  Panel panel;
+  classify(groups, bound, 1, panel);
+  return panel.wide.empty() && panel.plain.size() * 16 <= groups.size() / 64 + 16;
+}
+
+bool is_permuted(const Panel& panel) {
+  const auto moved = [](Group g) { return g.order != 0; };
+  return std::any_of(panel.paired.begin(), panel.paired.end(), moved) ||
+         std::any_of(panel.plain.begin(), panel.plain.end(), moved);
 }
 
 size_t stored_bytes(const Panel& panel) {
@@ -211,7 +274,22 @@ void store_panel(const std::vector<int8_t>& groups,
   }
 }
 
+void fill_sums(const int8_t* w, const int8_t* excess, int64_t stride, PackedWeights& packed) {
+  auto* sums = packed.sums.as<int32_t>();
+  for (int64_t c = 0; c < packed.n; ++c) {
+    const int64_t first = c * stride;
+    sums[c] = std::accumulate(w + first, w + first + packed.k, 0);
+    if (excess != nullptr)
+      sums[c] = std::accumulate(excess + first, excess + first + packed.k, sums[c]);
+  }
+}
+
 } // namespace
+
+int32_t shift_of(XRange x, Isa isa) {
+  if (!x.is_signed || x.lo >= 0) return 0;
+  return multiplies_in_int16(isa) ? -x.lo : 128;
+}
 
 PackedWeights pack_weights(const int8_t* w,
                            int64_t w_stride,
@@ -224,11 +302,11 @@ PackedWeights pack_weights(const int8_t* w,
   PackedWeights packed;
   packed.isa = isa;
   packed.x = x;
-  packed.flip = x.is_signed && x.lo < 0;
+  packed.shift = shift_of(x, isa);
   packed.n = n;
   packed.k = k;
   packed.k_padded = round_up(k, 4);
-  const int32_t bound = std::max(x.hi + (packed.flip ? 128 : 0), 1);
+  const int32_t bound = std::max(x.hi + packed.shift, 1);
   const int64_t panel_count = (n + kColumnsPerPanel - 1) / kColumnsPerPanel;
   const auto own_groups = static_cast<size_t>(packed.k_padded / 4);
   const std::vector<size_t> more = groups_with_excess(excess, w_stride, n, k);
@@ -238,7 +316,7 @@ PackedWeights pack_weights(const int8_t* w,
   const auto group_count = static_cast<int64_t>(places.size());
 
   const bool many = row_orders == RowOrders::kMany && panel_count >= kMinPanelsForOrders;
-  const size_t orders = many ? kOrders : 1;
+  size_t orders = many ? kOrders : 1;
 
   std::vector<Panel> panels;
   panels.reserve(static_cast<size_t>(panel_count));
@@ -258,6 +336,7 @@ PackedWeights pack_weights(const int8_t* w,
     Panel& panel = panels.emplace_back();
     if (multiplies_in_int16(isa)) {
       gather(p);
+      if (p == 0 && orders > 1 && needs_one_order(groups, bound)) orders = 1;
       classify(groups, bound, orders, panel);
     } else {
       panel.plain.reserve(static_cast<size_t>(group_count));
@@ -266,10 +345,7 @@ PackedWeights pack_weights(const int8_t* w,
       }
     }
     data_bytes += stored_bytes(panel);
-    for (const std::vector<Group>* list : {&panel.paired, &panel.plain}) {
-      permuted =
-          permuted || std::any_of(list->begin(), list->end(), [](Group g) { return g.order != 0; });
-    }
+    permuted = permuted || is_permuted(panel);
   }
   packed.row_bytes = packed.k_padded * (permuted ? kOrders : 1);
 
@@ -288,13 +364,7 @@ PackedWeights pack_weights(const int8_t* w,
     data += stored_bytes(panels[p]);
     offsets += group_count;
   }
-  for (int64_t c = 0; c < n; ++c) {
-    int32_t sum = 0;
-    for (int64_t i = 0; i < k; ++i) {
-      sum += w[c * w_stride + i] + (excess == nullptr ? 0 : excess[c * w_stride + i]);
-    }
-    packed.sums.as<int32_t>()[c] = sum;
-  }
+  fill_sums(w, excess, w_stride, packed);
   return packed;
 }
 
@@ -302,7 +372,7 @@ void fill_init(const PackedWeights& w,
                int32_t x_zero_point,
                const int32_t* bias_i32,
                int32_t* init) {
-  const int32_t zero = x_zero_point + (w.flip ? 128 : 0);
+  const int32_t zero = x_zero_point + w.shift;
   const int64_t padded = round_up(w.n, kColumnsPerPanel);
   const int32_t* sums = w.sums.as<int32_t>();
   for (int64_t c = 0; c < padded; ++c) {

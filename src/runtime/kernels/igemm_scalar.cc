@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scalar sums and epilogue: plain loops over the specification in core/numerics.
 #include <cmath>
+#include <cstring>
 
 #include "core/numerics/epilogue.h"
 #include "runtime/kernels/igemm_tile.h"
@@ -54,9 +55,19 @@ void dot_tile_scalar(const PackedPanel& panel,
   }
 }
 
-void flip_copy_scalar(const uint8_t* from, int64_t count, uint8_t* to) {
+void shift_copy_scalar(const uint8_t* from, int64_t count, int32_t shift, uint8_t* to) {
   for (int64_t i = 0; i < count; ++i) {
-    to[i] = from[i] ^ 0x80;
+    to[i] = static_cast<uint8_t>(from[i] + shift);
+  }
+}
+
+void permute_scalar(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third) {
+  for (int64_t i = 0; i < count; i += 4) {
+    const uint8_t* v = bytes + i;
+    const uint8_t two[] = {v[0], v[2], v[1], v[3]};
+    const uint8_t three[] = {v[0], v[3], v[2], v[1]};
+    std::memcpy(second + i, two, sizeof(two));
+    std::memcpy(third + i, three, sizeof(three));
   }
 }
 

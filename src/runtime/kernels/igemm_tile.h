@@ -114,10 +114,16 @@ void epilogue_tile_avx512(const Epilogue& epilogue, const TileOut& tile);
 /// For an epilogue with a function: `epilogue` makes the floats, up to kTileNumbers of them.
 void epilogue_with_function(EpilogueTileFn epilogue, const Epilogue& e, const TileOut& tile);
 
-/// Copies `count` bytes, shifted by 128.
-using FlipCopyFn = void (*)(const uint8_t* from, int64_t count, uint8_t* to);
-void flip_copy_scalar(const uint8_t* from, int64_t count, uint8_t* to);
-void flip_copy_avx2(const uint8_t* from, int64_t count, uint8_t* to);
+/// Copies `count` bytes, each shifted by `shift` modulo 256; `to` may be `from`.
+using ShiftCopyFn = void (*)(const uint8_t* from, int64_t count, int32_t shift, uint8_t* to);
+void shift_copy_scalar(const uint8_t* from, int64_t count, int32_t shift, uint8_t* to);
+void shift_copy_avx2(const uint8_t* from, int64_t count, int32_t shift, uint8_t* to);
+
+/// Groups of 4 bytes in other orders: 0 2 1 3 to `second`, 0 3 2 1 to `third`; `count` is a multiple
+/// of 4.
+using PermuteFn = void (*)(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third);
+void permute_scalar(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third);
+void permute_avx2(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third);
 
 /// What an instruction set supplies.
 struct TileKernels {
@@ -125,9 +131,9 @@ struct TileKernels {
   DotPanelsFn dot_panels = nullptr; ///< null where panels are taken one by one
   DotCodesFn dot_codes = nullptr;   ///< null where sums go through memory
   EpilogueTileFn epilogue = nullptr;
-  FlipCopyFn flip_copy = nullptr;
-  /// Tiles flip the sign bits of x as they read it, by PackedPanel::flip. Else rows hold them
-  /// flipped.
+  ShiftCopyFn shift_copy = nullptr;
+  PermuteFn permute = nullptr;
+  /// Tiles flip the sign bits of x as they read it, by PackedPanel::flip. Else rows hold x shifted.
   bool flips = false;
 };
 TileKernels tile_kernels(Isa isa);
@@ -139,19 +145,13 @@ inline bool multiplies_in_int32(Isa isa) {
   return isa.has(Isa::kAvx2) && !multiplies_in_int16(isa);
 }
 
-/// Whether packed rows hold x with its sign bits flipped.
-inline bool rows_are_flipped(const PackedWeights& w) {
-  return w.flip && !tile_kernels(w.isa).flips;
+/// Whether packed rows hold x + w.shift in place of x.
+inline bool rows_are_shifted(const PackedWeights& w) {
+  return w.shift != 0 && !tile_kernels(w.isa).flips;
 }
 
-/// Shifts `count` bytes, a multiple of 4, by 128.
-void flip_bytes(uint8_t* bytes, int64_t count);
-/// Groups of 4 bytes in other orders: 0 2 1 3 to `second`, 0 3 2 1 to `third`; `count` is a
-/// multiple of 4.
-void permute_bytes(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third);
-
-/// Turns rows whose first k bytes are x into packed ones, w.row_bytes apart: shifts by 128 where
-/// rows_are_flipped and adds the permuted copies, bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k. Bytes
+/// Turns rows whose first k bytes are x into packed ones, w.row_bytes apart: shifts where
+/// rows_are_shifted and adds the permuted copies, bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k. Bytes
 /// between k and k_padded meet weights of 0 and may hold anything.
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count);
 

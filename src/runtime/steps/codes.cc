@@ -2,9 +2,12 @@
 #include "runtime/steps/codes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "core/numerics/program.h"
 #include "graph/domains.h"
+#include "ops/native/map.h"
 #include "runtime/steps/call.h"
 
 namespace octet::runtime {
@@ -15,6 +18,44 @@ namespace {
 bool keeps_range(const Node& node) {
   return node.is("MaxPool", kNative) || node.is("Reshape") || node.is("Flatten") ||
          node.is("Transpose");
+}
+
+/// The least number that a function gives, NaN aside. Minima below 0 are rounded down, by more than the
+/// functions err.
+float least_of(numerics::MapOp op) {
+  using numerics::MapOp;
+  switch (op) {
+  case MapOp::kGelu:
+  case MapOp::kGeluTanh:
+    return -0.1702F;
+  case MapOp::kSilu:
+    return -0.2786F;
+  case MapOp::kMish:
+    return -0.3090F;
+  case MapOp::kHardSwish:
+    return -0.3751F;
+  case MapOp::kAbs:
+  case MapOp::kRelu:
+  case MapOp::kSigmoid:
+  case MapOp::kSoftplus:
+    return 0.0F;
+  default:
+    return -std::numeric_limits<float>::infinity();
+  }
+}
+
+/// The least code of a QMap or QGemm whose program ends in such a function.
+int32_t least_code(const Node& node, int32_t lo) {
+  const bool map = node.op_type == "QMap";
+  const size_t inputs = map ? node.inputs.size() : 1;
+  const auto program = native::parse_map(node, inputs);
+  if (!program.ok() || program->code.empty()) return lo;
+  const double scale = node.attr_float(map ? "scale" : "y_scale", 1.0F);
+  const auto zero =
+      static_cast<int32_t>(node.attr_int(map ? "zero_point" : "y_zero_point", 0)); // NaN is that
+  const double steps = std::floor(double{least_of(program->code.back().op)} / scale) - 1.0;
+  if (!(scale > 0.0) || !(steps > -256.0)) return lo;
+  return std::max(lo, std::min(zero, zero + static_cast<int32_t>(steps)));
 }
 
 } // namespace
@@ -38,6 +79,8 @@ kernels::XRange code_range_of(const Graph& graph, ValueId id) {
   }
   range.lo = static_cast<int32_t>(node->attr_int("lo", range.lo));
   range.hi = static_cast<int32_t>(node->attr_int("hi", range.hi));
+  if (node->op_type == "QMap" || (node->op_type == "QGemm" && node->has_attr("program")))
+    range.lo = std::min(least_code(*node, range.lo), range.hi);
   if (node->op_type == "QAveragePool") {
     // The average of numbers that are not negative is not either, padding or not; its clamp may
     // still end below.
