@@ -15,6 +15,11 @@ namespace octet {
 /// stay. An error ends the run, which returns it.
 using OutputTap = std::function<Status(size_t output, const Tensor& value)>;
 
+/// Takes output `output` of a run as it lies in memory: axis i of `stored` is axis axes[i] of the
+/// output, and without axes `stored` is the output. Otherwise as OutputTap.
+using StoredTap =
+    std::function<Status(size_t output, const Tensor& stored, std::span<const int64_t> axes)>;
+
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -25,6 +30,9 @@ class Executor {
   /// the graph itself needs it: what a graph of many outputs takes is what it takes without them.
   /// In the order in which they are made. One that cannot do so hands them over at the end.
   virtual Status stream(std::span<const Tensor> inputs, const OutputTap& tap);
+  /// The same for those who take elements in any order, without the work of putting them into the
+  /// order of the outputs.
+  virtual Status stream_stored(std::span<const Tensor> inputs, const StoredTap& tap);
 };
 
 using ExecutorFactory = std::function<Result<std::unique_ptr<Executor>>(const Graph&)>;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -85,6 +86,9 @@ class Observer {
   /// and each of its elements stands for all that follows. Errors leave the observer as it was: a
   /// NaN (named with its index), another number of channels than before, a mask that does not fit.
   Status observe(const Tensor& values, const Tensor* mask = nullptr);
+  /// Takes a batch whose elements lie in another order: axis i of `stored` is axis axes[i] of the
+  /// tensor (empty: it is the tensor). The result is that of observe(). For observers of one range.
+  Status observe_stored(const Tensor& stored, std::span<const int64_t> axes);
   /// Afterwards this one is, bit for bit, what observing the other's batches after its own makes.
   /// Errors: another calibrator, scheme, axis or number of channels.
   Status merge(const Observer& other);
@@ -102,6 +106,7 @@ class Observer {
  private:
   Observer() = default;
   Status check_batch(const Tensor& values, const Tensor* mask) const;
+  Status take(const Tensor& values, std::span<const int64_t> axes, const Tensor* mask);
 
   Calibrator calibrator_;
   Scheme scheme_;

@@ -96,6 +96,8 @@ class SessionContext {
                                              std::span<const int64_t> offsets);
   /// As Executor::stream. The tensors lie in the context, which the tap may not run.
   Status stream(std::span<const Tensor> inputs, const OutputTap& tap);
+  /// As Executor::stream_stored, likewise.
+  Status stream_stored(std::span<const Tensor> inputs, const StoredTap& tap);
   /// Runs so many times, at least once, and gives the mean milliseconds of each node of
   /// Session::plan(): 0 for a node that takes no step of its own. Reading the clock adds some 50 ns
   /// to a step.
@@ -140,6 +142,7 @@ class Session {
   /// As Executor::stream, in a context of the session's own. Calls may coincide, also within each
   /// other: the tap may run the session.
   Status stream(std::span<const Tensor> inputs, const OutputTap& tap);
+  Status stream_stored(std::span<const Tensor> inputs, const StoredTap& tap);
 
   /// The graph that runs. Without `keep_weights` large constants that were packed are released: they
   /// keep type and shape, and executors and writers refuse the graph.

@@ -46,8 +46,18 @@ int64_t samples_in(std::span<const Tensor> inputs) {
   return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
 }
 
+/// A value in the order in which it lies (StoredTap); with a mask, and where the runner was asked
+/// for it, in its own.
+struct Seen {
+  const Tensor& stored;
+  std::span<const int64_t> axes;
+  const Tensor* mask;
+};
+
 /// Takes the value at a place in the list.
-using See = std::function<Status(size_t place, const Tensor& value, const Tensor* mask)>;
+using See = std::function<Status(size_t place, const Seen& value)>;
+
+enum class Order { kOwn, kAsStored };
 
 class TapRunner {
  public:
@@ -56,9 +66,10 @@ class TapRunner {
             std::span<const ValueId> values,
             const QuantizeOptions& options,
             int64_t total,
+            Order order,
             See see)
-      : graph_(graph), values_(values), options_(options), total_(total), taps_(tap(graph, values)),
-        see_(std::move(see)) {}
+      : graph_(graph), values_(values), options_(options), total_(total), order_(order),
+        taps_(tap(graph, values)), see_(std::move(see)) {}
 
   /// Runs the graph over all batches.
   Status run(const CalibrationSource& source) {
@@ -106,18 +117,23 @@ class TapRunner {
                    graph_.inputs().size(), inputs.size());
     const Tensor* mask = mask_ ? &inputs[*mask_] : nullptr;
     for (const auto& [place, input] : taps_.inputs)
-      OCTET_TRY(see(place, inputs[input], mask));
-    if (executor_)
+      OCTET_TRY(see(place, inputs[input], {}, mask));
+    if (executor_ && (mask != nullptr || order_ == Order::kOwn))
       OCTET_TRY(executor_->stream(inputs, [&](size_t output, const Tensor& value) {
-        return see(taps_.outputs[output], value, mask);
+        return see(taps_.outputs[output], value, {}, mask);
       }));
+    else if (executor_)
+      OCTET_TRY(executor_->stream_stored(
+          inputs, [&](size_t output, const Tensor& stored, std::span<const int64_t> axes) {
+            return see(taps_.outputs[output], stored, axes, nullptr);
+          }));
     samples_ += samples_in(inputs);
     return report();
   }
 
-  Status see(size_t place, const Tensor& value, const Tensor* mask) {
+  Status see(size_t place, const Tensor& value, std::span<const int64_t> axes, const Tensor* mask) {
     const bool masked = mask != nullptr && begins_with(value.shape(), mask->shape());
-    OCTET_TRY_WITH(see_(place, value, masked ? mask : nullptr), label(place));
+    OCTET_TRY_WITH(see_(place, {value, axes, masked ? mask : nullptr}), label(place));
     return report();
   }
 
@@ -125,6 +141,7 @@ class TapRunner {
   std::span<const ValueId> values_;
   const QuantizeOptions& options_;
   int64_t total_ = 0, samples_ = 0;
+  Order order_;
   Taps taps_;
   See see_;
   std::unique_ptr<Executor> executor_;
@@ -147,10 +164,12 @@ Result<Calibration> calibrate(const Graph& graph,
     observers.push_back(OCTET_TRY(
         Observer::create(request.calibrator.value_or(options.calibrator), request.scheme)));
   }
-  TapRunner runner(graph, values, options, samples,
-                   [&](size_t place, const Tensor& value, const Tensor* mask) {
-                     return observers[place].observe(value, mask);
-                   });
+  TapRunner runner(
+      graph, values, options, samples, Order::kAsStored, [&](size_t place, const Seen& value) {
+        Observer& observer = observers[place];
+        return value.mask != nullptr ? observer.observe(value.stored, value.mask)
+                                     : observer.observe_stored(value.stored, value.axes);
+      });
   OCTET_TRY(runner.run(source));
   out.samples = runner.samples();
   for (size_t r = 0; r < requests.size(); ++r) {
@@ -171,9 +190,9 @@ Status collect(const Graph& graph,
   values.reserve(requests.size());
   for (const StatisticRequest& request : requests)
     values.push_back(request.value);
-  TapRunner runner(graph, values, options, samples,
-                   [&](size_t place, const Tensor& value, const Tensor* mask) {
-                     return requests[place].statistic->observe(value, mask);
+  TapRunner runner(graph, values, options, samples, Order::kOwn,
+                   [&](size_t place, const Seen& value) {
+                     return requests[place].statistic->observe(value.stored, value.mask);
                    });
   return runner.run(source);
 }

@@ -12,7 +12,6 @@
 #include "core/string_util.h"
 #include "quant/channels.h"
 #include "quant/observers/channel.h"
-#include "quant/observers/extremes.h"
 #include "quant/scheme.h"
 
 namespace octet {
@@ -61,7 +60,7 @@ class Feeder {
     if (used_ == kChunk) flush();
   }
   void put(std::span<const float> run) {
-    if (run.size() >= kChunk) return to_.observe(run);
+    if (run.size() >= kChunk) return to_.observe(run, extremes_of(run));
     if (used_ + run.size() > kChunk) flush();
     std::copy(run.begin(), run.end(), chunk_.begin() + static_cast<std::ptrdiff_t>(used_));
     used_ += run.size();
@@ -69,13 +68,88 @@ class Feeder {
 
  private:
   void flush() {
-    if (used_ > 0) to_.observe({chunk_.data(), used_});
+    const std::span<const float> used{chunk_.data(), used_};
+    if (used_ > 0) to_.observe(used, extremes_of(used));
     used_ = 0;
   }
   ChannelObserver& to_;
   std::array<float, kChunk> chunk_{};
   size_t used_ = 0;
 };
+
+/// The place among the elements of a tensor of one that lies at `at` in `stored`, whose axis i is
+/// axis axes[i] of the tensor.
+int64_t source_place(int64_t at, const Shape& stored, std::span<const int64_t> axes) {
+  std::vector<int64_t> place(axes.size()), size(axes.size());
+  for (size_t i = axes.size(); i-- > 0; at /= std::max<int64_t>(stored[i], 1)) {
+    place[static_cast<size_t>(axes[i])] = at % stored[i];
+    size[static_cast<size_t>(axes[i])] = stored[i];
+  }
+  int64_t out = 0;
+  for (size_t i = 0; i < axes.size(); ++i)
+    out = out * size[i] + place[i];
+  return out;
+}
+
+Shape source_shape(const Shape& stored, std::span<const int64_t> axes) {
+  Shape out = stored;
+  for (size_t i = 0; i < axes.size(); ++i)
+    out[static_cast<size_t>(axes[i])] = stored[i];
+  return out;
+}
+
+/// The first NaN that counts, in the order of the tensor.
+std::optional<int64_t> first_nan(std::span<const float> x,
+                                 const Mask& keep,
+                                 const Shape& shape,
+                                 std::span<const int64_t> axes) {
+  std::optional<int64_t> first;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    if (!std::isnan(x[i]) || !keep(at)) continue;
+    const int64_t place = axes.empty() ? at : source_place(at, shape, axes);
+    first = std::min(first.value_or(place), place);
+  }
+  return first;
+}
+
+struct Counts {
+  int64_t observed = 0, infinities = 0, masked = 0;
+};
+
+/// Hands each channel those of its elements that count; `finite`: all are.
+Counts feed(std::span<const std::unique_ptr<ChannelObserver>> channels,
+            std::span<const float> x,
+            const Layout& layout,
+            const Mask& keep,
+            bool finite) {
+  Counts out;
+  for (int64_t c = 0; c < layout.channels; ++c) {
+    Feeder feeder(*channels[static_cast<size_t>(c)]);
+    for (int64_t o = 0; o < layout.outer; ++o) {
+      int64_t i = (o * layout.channels + c) * layout.inner;
+      for (const int64_t end = i + layout.inner; i < end;) {
+        const int64_t begin = i;
+        i = keep.run_end(begin, end);
+        const std::span<const float> run =
+            x.subspan(static_cast<size_t>(begin), static_cast<size_t>(i - begin));
+        if (!keep(begin)) {
+          out.masked += i - begin;
+        } else if (finite) {
+          out.observed += i - begin;
+          feeder.put(run);
+        } else {
+          for (const float value : run) {
+            const bool counts = !std::isinf(value);
+            ++(counts ? out.observed : out.infinities);
+            if (counts) feeder.put(value);
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
 
 } // namespace
 
@@ -157,44 +231,38 @@ Status Observer::check_batch(const Tensor& values, const Tensor* mask) const {
 }
 
 Status Observer::observe(const Tensor& values, const Tensor* mask) {
+  return take(values, {}, mask);
+}
+
+Status Observer::observe_stored(const Tensor& stored, std::span<const int64_t> axes) {
+  if (axis_ && !axes.empty())
+    return error("observer: one range for each index of an axis needs the order of the tensor");
+  return take(stored, axes, nullptr);
+}
+
+Status Observer::take(const Tensor& values, std::span<const int64_t> axes, const Tensor* mask) {
   OCTET_TRY(check_batch(values, mask));
   const Floats floats = OCTET_TRY(Floats::of(values));
   const std::span<const float> x = floats.get();
   const Mask keep(values, mask);
-  const bool finite = all_finite(x);
-  for (size_t i = 0; i < x.size() && !finite; ++i)
-    if (std::isnan(x[i]) && keep(static_cast<int64_t>(i)))
-      return error("observer: element {} of shape {} is NaN; fix the input or the model", i,
-                   to_string(values.shape()));
+  const auto extremes = x.empty() ? std::nullopt : finite_extremes(x);
+  if (!extremes)
+    if (const auto nan = first_nan(x, keep, values.shape(), axes))
+      return error("observer: element {} of shape {} is NaN; fix the input or the model", *nan,
+                   to_string(source_shape(values.shape(), axes)));
 
   const Layout layout = layout_of(values, axis_);
   if (channels_.empty())
     for (int64_t c = 0; c < layout.channels; ++c)
       channels_.push_back(make_channel(calibrator_, scheme_));
-  for (int64_t c = 0; c < layout.channels; ++c) {
-    ChannelObserver& channel = *channels_[static_cast<size_t>(c)];
-    Feeder feeder(channel);
-    for (int64_t o = 0; o < layout.outer; ++o) {
-      int64_t i = (o * layout.channels + c) * layout.inner;
-      for (const int64_t end = i + layout.inner; i < end;) {
-        const int64_t begin = i;
-        i = keep.run_end(begin, end);
-        const std::span<const float> run =
-            x.subspan(static_cast<size_t>(begin), static_cast<size_t>(i - begin));
-        if (!keep(begin)) {
-          masked_ += i - begin;
-        } else if (finite) {
-          observed_ += i - begin;
-          feeder.put(run);
-        } else {
-          for (const float value : run) {
-            const bool counts = !std::isinf(value);
-            ++(counts ? observed_ : infinities_);
-            if (counts) feeder.put(value);
-          }
-        }
-      }
-    }
+  if (extremes && mask == nullptr && !axis_) {
+    channels_[0]->observe(x, *extremes);
+    observed_ += std::ssize(x);
+  } else {
+    const Counts counts = feed(channels_, x, layout, keep, extremes.has_value());
+    observed_ += counts.observed;
+    infinities_ += counts.infinities;
+    masked_ += counts.masked;
   }
   for (const auto& channel : channels_)
     channel->end_batch();

@@ -208,6 +208,10 @@ class ReferenceExecutor final : public Executor {
 
 } // namespace
 
+Status Executor::stream_stored(std::span<const Tensor> inputs, const StoredTap& tap) {
+  return stream(inputs, [&](size_t output, const Tensor& value) { return tap(output, value, {}); });
+}
+
 Status Executor::stream(std::span<const Tensor> inputs, const OutputTap& tap) {
   std::vector<Tensor> outputs = OCTET_TRY(run(inputs));
   for (size_t i = 0; i < outputs.size(); ++i)

@@ -17,9 +17,17 @@ int64_t Operand::count() const {
   return n;
 }
 
+/// What stands for an output: itself, or what a Transpose would make it of.
+struct HandedOver {
+  ValueId value;
+  std::vector<int64_t> axes; ///< as StoredTap has them
+};
+
 struct Binder::Work {
   std::unique_ptr<Binding> binding;
-  std::vector<bool> available; ///< by value id: there before the first step, or made by one
+  std::vector<bool> available;     ///< by value id: there before the first step, or made by one
+  std::vector<HandedOver> outputs; ///< for each of the graph
+  std::vector<bool> is_left_out;   ///< by node id: the Transpose of an output that goes as it lies
 };
 
 Binder::Binder(std::shared_ptr<const PreparedGraph> prepared)
@@ -32,8 +40,9 @@ Status Binder::follow(std::span<const Given> typed, const KnownElements& told) {
 Result<std::unique_ptr<Binding>>
 Binder::bind(Plan& plan, const Start& start, std::span<const int64_t> key, Outputs outputs) {
   OCTET_TRY(shapes_.follow(start.typed, start.elements));
-  Work work{std::unique_ptr<Binding>(new Binding(plan, outputs)), {}};
+  Work work{std::unique_ptr<Binding>(new Binding(plan, outputs)), {}, {}, {}};
   work.binding->key_.assign(key.begin(), key.end());
+  choose_outputs(work);
   OCTET_TRY(list_steps(work, start));
   OCTET_TRY(place(work, start));
   if (!work.binding->open_.empty()) {
@@ -41,6 +50,33 @@ Binder::bind(Plan& plan, const Start& start, std::span<const int64_t> key, Outpu
     work.binding->elements_ = start.elements;
   }
   return std::move(work.binding);
+}
+
+void Binder::choose_outputs(Work& work) const {
+  const Graph& g = shapes_.graph();
+  work.is_left_out.assign(static_cast<size_t>(g.node_bound()), false);
+  work.outputs.reserve(g.outputs().size());
+  for (const ValueId v : g.outputs())
+    work.outputs.push_back({v, {}});
+  if (work.binding->outputs_are_ != Outputs::kHandedOverAsStored) return;
+  std::vector<bool> read(static_cast<size_t>(g.value_bound()), false);
+  for (const NodeId id : g.nodes())
+    for (const std::vector<ValueId>* ids : {&g.node(id).inputs, &g.node(id).captures})
+      for (const ValueId v : *ids)
+        if (v.valid()) read[static_cast<size_t>(v.index)] = true;
+  for (HandedOver& output : work.outputs) {
+    const Node* maker = g.producer(output.value);
+    if (maker == nullptr || !maker->is("Transpose") || shapes_.known(output.value) != nullptr ||
+        read[static_cast<size_t>(output.value.index)])
+      continue;
+    const std::vector<int64_t> perm = maker->attr_ints("perm");
+    if (perm.empty()) continue; // its axes are reversed, as many as there are
+    output.axes.resize(perm.size());
+    for (size_t i = 0; i < perm.size(); ++i)
+      output.axes[static_cast<size_t>(perm[i])] = static_cast<int64_t>(i);
+    output.value = maker->input(0);
+    work.is_left_out[static_cast<size_t>(maker->id.index)] = true;
+  }
 }
 
 /// Of a node that can be bound: inputs, then captures; empty where one is not there yet.
@@ -132,6 +168,7 @@ Status Binder::list_steps(Work& work, const Start& start) {
       g, prepared_->order, [&](ValueId v) { return is_known[static_cast<size_t>(v.index)]; });
   for (const NodeId id : start.nodes) {
     const Node& node = g.node(id);
+    if (work.is_left_out[static_cast<size_t>(id.index)]) continue;
     if (!makes_needed(node, needed)) {
       to.evaluated_.push_back(id);
       continue;
@@ -163,8 +200,8 @@ Status Binder::list_steps(Work& work, const Start& start) {
     }
     make_available(work, node);
   }
-  for (const ValueId v : g.outputs())
-    read[static_cast<size_t>(v.index)] = true;
+  for (const HandedOver& output : work.outputs)
+    read[static_cast<size_t>(output.value.index)] = true;
   for (size_t i = 0; i < bound; ++i)
     if (read[i] && is_known[i])
       to.known_.emplace_back(i, *shapes_.known(ValueId{static_cast<int32_t>(i)}));
@@ -243,7 +280,7 @@ Status Binder::place(Work& work, const Start& start) {
   std::vector<size_t> entry_of(bound, kNowhere); // of in_arena, by value
   std::vector<size_t> output_entries;
   for (const size_t index : start.outputs) {
-    const ValueId v = g.outputs()[index];
+    const ValueId v = work.outputs[index].value;
     if (!work.available[static_cast<size_t>(v.index)]) {
       to.left_outputs_.push_back(index);
       continue;
@@ -252,8 +289,8 @@ Status Binder::place(Work& work, const Start& start) {
     const auto root = static_cast<size_t>(to.storage_[static_cast<size_t>(v.index)]);
     const bool made = lives[root].first >= 0, placed = entry_of[root] != kNowhere;
     const bool is_copy = !made || (kept && placed);
-    to.output_places_.push_back(
-        {index, v.index, o.type, o.shape, 0, is_copy, made ? lives[root].first : -1});
+    to.output_places_.push_back({index, v.index, o.type, o.shape, 0, is_copy,
+                                 made ? lives[root].first : -1, work.outputs[index].axes});
     output_entries.push_back(is_copy || !placed ? in_arena.size() : entry_of[root]);
     if (is_copy) {
       // Copies that are handed over take turns before the first step.

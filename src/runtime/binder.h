@@ -36,6 +36,7 @@ class Binder {
   };
   struct Work; ///< at one binding
 
+  void choose_outputs(Work& work) const;
   std::vector<Operand> ready_operands(const Work& work, const Node& node) const;
   std::shared_ptr<const ChosenKernel> chosen_for(const Node& node) const;
   bool is_as_before(const Node& node, int64_t bound_at) const;

@@ -28,8 +28,9 @@ class Plan;
 
 /// What becomes of the outputs of a run.
 enum class Outputs {
-  kKept,      ///< they stay in the arena until the next run
-  kHandedOver ///< each is looked at when it is made, and has its place no longer than steps read it
+  kKept,       ///< they stay in the arena until the next run
+  kHandedOver, ///< each is looked at when it is made, and has its place no longer than steps read it
+  kHandedOverAsStored, ///< likewise, before a Transpose that is made for nobody else
 };
 
 /// Told what each step took, after it.
@@ -74,9 +75,9 @@ class Binding {
   /// the arena, or in that of a rest. For Outputs::kKept.
   Result<std::span<const Tensor>> run(std::span<const std::byte* const> inputs,
                                       ParallelFor& parallel);
-  /// The same for Outputs::kHandedOver.
+  /// The same where outputs are handed over.
   Status
-  stream(std::span<const std::byte* const> inputs, ParallelFor& parallel, const OutputTap& tap);
+  stream(std::span<const std::byte* const> inputs, ParallelFor& parallel, const StoredTap& tap);
 
  private:
   friend class Binder;
@@ -103,8 +104,9 @@ class Binding {
     DType type;
     Shape shape;
     size_t offset_bytes;
-    bool is_copy; ///< of what lies elsewhere: an input, a constant, another output
-    int made_by;  ///< step; -1: it is there before the first
+    bool is_copy;              ///< of what lies elsewhere: an input, a constant, another output
+    int made_by;               ///< step; -1: it is there before the first
+    std::vector<int64_t> axes; ///< as StoredTap has them
   };
 
   Binding(Plan& plan, Outputs outputs) : plan_(&plan), outputs_are_(outputs) {}

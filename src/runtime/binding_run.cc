@@ -96,13 +96,15 @@ Status Binding::run_into(std::span<const std::byte* const> inputs,
 
 Status Binding::stream(std::span<const std::byte* const> inputs,
                        ParallelFor& parallel,
-                       const OutputTap& tap) {
+                       const StoredTap& tap) {
   feed(inputs);
   size_t next = 0;
   for (int s = -1; s < static_cast<int>(steps_.size()); ++s) {
     if (s >= 0) OCTET_TRY(run_step(static_cast<size_t>(s), parallel));
-    for (; next < as_made_.size() && output_places_[as_made_[next]].made_by == s; ++next)
-      OCTET_TRY(tap(output_places_[as_made_[next]].index, output(as_made_[next])));
+    for (; next < as_made_.size() && output_places_[as_made_[next]].made_by == s; ++next) {
+      const Output& o = output_places_[as_made_[next]];
+      OCTET_TRY(tap(o.index, output(as_made_[next]), o.axes));
+    }
   }
   if (open_.empty()) return ok_status();
   std::vector<const std::byte*> handed_on;

@@ -189,8 +189,8 @@ struct SessionContext::Impl {
     return ms;
   }
 
-  Status stream(std::span<const Tensor> given, const OutputTap& tap) {
-    runtime::Binding* binding = OCTET_TRY(prepare(given, runtime::Outputs::kHandedOver));
+  Status stream(std::span<const Tensor> given, runtime::Outputs outputs, const StoredTap& tap) {
+    runtime::Binding* binding = OCTET_TRY(prepare(given, outputs));
     const FpEnvGuard guard;
     // The workers may sleep while the tap works.
     return binding->stream(inputs, session->workers->loop(), tap);
@@ -234,7 +234,16 @@ Result<std::span<const Tensor>> SessionContext::run_packed(std::span<const Tenso
 }
 
 Status SessionContext::stream(std::span<const Tensor> inputs, const OutputTap& tap) {
-  return guarded(kUseSmallerBatch, [&] { return impl_->stream(inputs, tap); });
+  const StoredTap in_order = [&](size_t output, const Tensor& value, std::span<const int64_t>) {
+    return tap(output, value);
+  };
+  return guarded(kUseSmallerBatch,
+                 [&] { return impl_->stream(inputs, runtime::Outputs::kHandedOver, in_order); });
+}
+
+Status SessionContext::stream_stored(std::span<const Tensor> inputs, const StoredTap& tap) {
+  return guarded(kUseSmallerBatch,
+                 [&] { return impl_->stream(inputs, runtime::Outputs::kHandedOverAsStored, tap); });
 }
 
 Result<std::vector<double>> SessionContext::profile(std::span<const Tensor> inputs, int runs) {
@@ -347,6 +356,15 @@ Status Session::stream(std::span<const Tensor> inputs, const OutputTap& tap) {
   });
 }
 
+Status Session::stream_stored(std::span<const Tensor> inputs, const StoredTap& tap) {
+  return guarded(kUseSmallerBatch, [&] {
+    SessionContext mine = take_idle();
+    Status status = mine.stream_stored(inputs, tap);
+    give_back(std::move(mine));
+    return status;
+  });
+}
+
 SessionContext Session::take_idle() {
   const std::lock_guard lock(impl_->idle_mutex);
   if (impl_->idle.empty()) return context();
@@ -400,6 +418,9 @@ class NativeExecutor final : public Executor {
   }
   Status stream(std::span<const Tensor> inputs, const OutputTap& tap) override {
     return session_.stream(inputs, tap);
+  }
+  Status stream_stored(std::span<const Tensor> inputs, const StoredTap& tap) override {
+    return session_.stream_stored(inputs, tap);
   }
 
  private:

@@ -4,8 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 
+#include "core/cpu.h"
 #include "quant/observers/histogram.h"
+#include "quant/observers/loops.h"
 #include "quant/scheme.h"
 #include <gtest/gtest.h>
 
@@ -82,6 +85,60 @@ TEST(Histogram, IsTheHistogramOfAllValuesWhateverTheirOrder) {
   EXPECT_TRUE(std::ranges::equal(backward.positive(), positive));
   EXPECT_TRUE(std::ranges::equal(backward.negative(), negative));
   EXPECT_EQ(forward.zeros(), 1);
+}
+
+TEST(Histogram, CountsMoreThanASmallCounterHolds) {
+  std::vector<float> x(700'001, 0.75F);
+  for (size_t i = 0; i < x.size(); i += 5)
+    x[i] = i % 2 == 0 ? 0.0F : -0.5F;
+  std::vector<float> pieces = x;
+  Histogram whole, apart;
+  whole.add(x);
+  for (size_t i = 0; i < x.size(); i += 10'000)
+    apart.add(std::span(pieces).subspan(i, std::min<size_t>(10'000, x.size() - i)));
+  const double width = whole.width();
+  EXPECT_EQ(whole.positive()[static_cast<size_t>(0.75 / width)], 560'000U);
+  EXPECT_EQ(whole.negative()[static_cast<size_t>(0.5 / width)], 70'000U);
+  EXPECT_EQ(whole.zeros(), 70'001);
+  EXPECT_TRUE(std::ranges::equal(whole.positive(), apart.positive()));
+  EXPECT_TRUE(std::ranges::equal(whole.negative(), apart.negative()));
+  EXPECT_EQ(whole.zeros(), apart.zeros());
+}
+
+/// What the scalar loops say in every form that this machine runs.
+TEST(ObserverLoops, AreTheScalarOnes) {
+  if (!isa_supported(Isa::kAvx2)) GTEST_SKIP() << "this machine has no AVX2";
+  for (const int64_t count : {1, 7, 8, 9, 31, 32, 33, 63, 65, 1000})
+    for (const float scale : {1.0F, 1e-44F, 1e-38F, 1e30F, 1e38F}) {
+      std::vector<float> x =
+          normal(static_cast<size_t>(count), 0, 0.7, static_cast<uint32_t>(count));
+      double largest = 0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = i % 5 == 3 ? (i % 2 == 0 ? 0.0F : -0.0F) : x[i] * scale;
+        largest = std::max(largest, std::fabs(static_cast<double>(x[i])));
+      }
+      int exponent = 0;
+      std::frexp(largest, &exponent);
+      for (const int wider : {0, 1, 30}) {
+        std::vector<uint16_t> want(x.size(), 77), got(x.size(), 77);
+        kObserverScalar.places(x.data(), count, exponent - kBinsLog2 + wider, want.data());
+        kObserverAvx2.places(x.data(), count, exponent - kBinsLog2 + wider, got.data());
+        EXPECT_EQ(got, want) << count << ' ' << scale << ' ' << wider;
+      }
+      Extremes want, got;
+      ASSERT_TRUE(kObserverScalar.extremes(x.data(), count, want));
+      ASSERT_TRUE(kObserverAvx2.extremes(x.data(), count, got));
+      EXPECT_EQ(got.lo, want.lo) << count;
+      EXPECT_EQ(got.hi, want.hi) << count;
+      for (const float odd : {std::nanf(""), -std::nanf(""), std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity()})
+        for (size_t at = 0; at < x.size(); at += 1 + x.size() / 40) {
+          const float was = std::exchange(x[at], odd);
+          EXPECT_FALSE(kObserverScalar.extremes(x.data(), count, want));
+          EXPECT_FALSE(kObserverAvx2.extremes(x.data(), count, got)) << at << " of " << count;
+          x[at] = was;
+        }
+    }
 }
 
 TEST(Observer, MinMaxIsExact) {
@@ -344,6 +401,47 @@ TEST(Observer, NanIsAnErrorThatChangesNothing) {
   Observer masked = make(MinMax{});
   const Tensor mask = Tensor::of<bool>({2}, {true, false});
   EXPECT_TRUE(masked.observe(vector_of({1, NAN}), &mask));
+}
+
+// [2, 3, 4], and the same stored as [4, 2, 3].
+TEST(Observer, ElementsMayLieInAnyOrder) {
+  const std::vector<float> x = normal(24, 0.2, 1, 30);
+  const std::vector<int64_t> axes = {2, 0, 1};
+  const auto stored = [&](const std::vector<float>& from) {
+    std::vector<float> to(24);
+    for (size_t a = 0; a < 2; ++a)
+      for (size_t b = 0; b < 3; ++b)
+        for (size_t c = 0; c < 4; ++c)
+          to[(c * 2 + a) * 3 + b] = from[(a * 3 + b) * 4 + c];
+    return Tensor::of<float>({4, 2, 3}, std::span<const float>(to));
+  };
+  for (const Calibrator& calibrator : kAll) {
+    Observer plain = make(calibrator, kAsymmetric);
+    Observer other = make(calibrator, kAsymmetric);
+    ASSERT_TRUE(plain.observe(Tensor::of<float>({2, 3, 4}, std::span<const float>(x))));
+    ASSERT_TRUE(other.observe_stored(stored(x), axes));
+    EXPECT_EQ(other.ranges().value(), plain.ranges().value()) << name(calibrator);
+    std::vector<float> bad = x;
+    bad[21] = bad[11] = NAN; // the first of them lies behind the other one
+    const std::string want =
+        plain.observe(Tensor::of<float>({2, 3, 4}, std::span<const float>(bad))).error().text();
+    EXPECT_EQ(other.observe_stored(stored(bad), axes).error().text(), want);
+    bad = x;
+    bad[5] = INFINITY;
+    ASSERT_TRUE(other.observe_stored(stored(bad), axes));
+    EXPECT_EQ(other.infinities(), 1);
+  }
+  EXPECT_FALSE(make(MinMax{}, {}, 1).observe_stored(stored(x), axes).ok());
+}
+
+TEST(Observer, ZerosHaveNoSign) {
+  for (const std::vector<float>& x : {std::vector<float>{-0.0F, -1.0F}, {-0.0F, 1.0F}}) {
+    Observer o = make(MinMax{});
+    ASSERT_TRUE(o.observe(vector_of(x)));
+    const Range r = o.ranges().value().at(0);
+    EXPECT_FALSE(std::signbit(r.lo) && r.lo == 0);
+    EXPECT_FALSE(std::signbit(r.hi) && r.hi == 0);
+  }
 }
 
 TEST(Observer, NothingObservedIsAnError) {

@@ -102,6 +102,109 @@ TEST(Stream, InputsConstantsViewsAndRepeatedOutputsComeOnceEach) {
   expect_same(streamed(*make_native_executor(graph).value(), graph, x), want);
 }
 
+/// A tensor whose axis axes[i] is axis i of `stored`, element by element.
+Tensor in_own_order(const Tensor& stored, std::span<const int64_t> axes) {
+  if (axes.empty()) return stored.clone();
+  const auto rank = axes.size();
+  Shape shape(rank);
+  std::vector<int64_t> strides(rank);
+  int64_t stride = 1;
+  for (size_t i = rank; i-- > 0; stride *= stored.shape()[i]) {
+    shape[static_cast<size_t>(axes[i])] = stored.shape()[i];
+    strides[static_cast<size_t>(axes[i])] = stride;
+  }
+  std::vector<float> out(static_cast<size_t>(stored.count()));
+  for (size_t at = 0; at < out.size(); ++at) {
+    auto left = static_cast<int64_t>(at);
+    int64_t from = 0;
+    for (size_t i = rank; i-- > 0; left /= shape[i])
+      from += left % shape[i] * strides[i];
+    out[at] = stored.data<float>()[static_cast<size_t>(from)];
+  }
+  return Tensor::of<float>(shape, std::span<const float>(out));
+}
+
+/// As `streamed`, of outputs as they lie; `turned` counts those in another order.
+template <class Runner>
+std::vector<Tensor>
+streamed_as_stored(Runner& runner, const Graph& graph, const Tensor& x, int& turned) {
+  std::vector<Tensor> out(graph.outputs().size());
+  turned = 0;
+  const Status ran = runner.stream_stored(
+      std::vector<Tensor>{x},
+      [&](size_t output, const Tensor& stored, std::span<const int64_t> axes) -> Status {
+        EXPECT_TRUE(out.at(output).empty()) << "output " << output << " came twice";
+        out[output] = in_own_order(stored, axes);
+        turned += axes.empty() ? 0 : 1;
+        return ok_status();
+      });
+  EXPECT_TRUE(ran.ok()) << ran.error().text();
+  return out;
+}
+
+TEST(Stream, OutputsComeAsTheyLieToWhoTakesThemSo) {
+  const Graph graph = tapped(conv_chain(5));
+  const Session session = Session::create(graph, {.threads = 2, .keep_weights = true}).value();
+  SessionContext context = session.context();
+  for (const int64_t batch : {2, 1, 3}) {
+    const Tensor x = chain_input(batch);
+    const std::vector<Tensor> want = reference(session.lowered(), x);
+    int turned = 0;
+    expect_same(streamed_as_stored(context, graph, x, turned), want);
+    EXPECT_EQ(turned, 10) << "all are channels-last";
+    expect_same(streamed(context, graph, x), want); // the plans do not mix
+  }
+  const Tensor x = chain_input(1);
+  int turned = 0;
+  expect_same(streamed_as_stored(*make_reference_executor(graph).value(), graph, x, turned),
+              reference(graph, x));
+  EXPECT_EQ(turned, 0);
+}
+
+/// Transposes that are read, repeated, made of an input or a constant, tapped on both sides, and
+/// that only a rest reaches, which begins once data has told extents.
+Graph transposes() {
+  Graph g;
+  g.opsets[""] = 17;
+  const auto perm = [](std::vector<int64_t> axes) {
+    Attributes out;
+    out["perm"].value = std::move(axes);
+    return out;
+  };
+  const ValueId x =
+      g.add_input("x", {DType::kFloat32, std::vector<Dim>{Dim::symbol("N"), 3, 4}, {}});
+  const ValueId c = g.add_constant("c", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  const ValueId relu = g.emit("Relu", {x}, {});
+  const ValueId of_input = g.emit("Transpose", {x}, perm({2, 0, 1}));
+  const ValueId of_constant = g.emit("Transpose", {c}, perm({1, 0}));
+  const ValueId only_output = g.emit("Transpose", {relu}, perm({1, 2, 0}));
+  const ValueId is_read = g.emit("Transpose", {relu}, perm({0, 2, 1}));
+  const ValueId reader = g.emit("Neg", {is_read}, {});
+  const ValueId reversed = g.emit("Transpose", {reader}, {});
+  const ValueId places = g.emit("NonZero", {relu}, {});
+  Attributes f32;
+  f32["to"].value = int64_t{1};
+  const ValueId floats = g.emit("Cast", {places}, f32);
+  const ValueId late = g.emit("Transpose", {floats}, perm({1, 0}));
+  g.set_outputs({of_input, of_constant, only_output, relu, is_read, reader, reversed, only_output,
+                 floats, late});
+  return g;
+}
+
+TEST(Stream, TransposesOfOutputsAreLeftOutWhereNobodyElseReadsThem) {
+  const Graph graph = transposes();
+  Session session = Session::create(graph, {.threads = 1, .keep_weights = true}).value();
+  SessionContext context = session.context();
+  for (const int64_t rows : {2, 1, 2}) {
+    const Tensor x = Tensor::of<float>({rows, 3, 4}, random_images(1, static_cast<uint32_t>(rows))
+                                                         .data<float>()
+                                                         .first(static_cast<size_t>(rows * 12)));
+    int turned = 0;
+    expect_same(streamed_as_stored(context, graph, x, turned), reference(graph, x));
+    EXPECT_GE(turned, 2);
+  }
+}
+
 TEST(Stream, LayersOfImagesTakeThePlaceOfAFew) {
   constexpr int kLayers = 24;
   const Graph graph = tapped(conv_chain(kLayers));

@@ -5,6 +5,8 @@
 #include <memory>
 #include <span>
 
+#include "quant/observers/extremes.h"
+
 #include "octet/observer.h"
 
 namespace octet {
@@ -12,8 +14,8 @@ namespace octet {
 class ChannelObserver {
  public:
   virtual ~ChannelObserver() = default;
-  /// Takes finite values of the current batch.
-  virtual void observe(std::span<const float> values) = 0;
+  /// Takes finite values of the current batch, at least one, in any order.
+  virtual void observe(std::span<const float> values, Extremes extremes) = 0;
   /// The batch is over (for observers that weigh batches).
   virtual void end_batch() {}
   /// `other` is of the same kind and has the same parameters.

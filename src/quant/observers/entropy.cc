@@ -48,9 +48,71 @@ double divergence(std::span<const double> bins, size_t n, double tail) {
   return sum;
 }
 
+/// The same up to rounding for any number of bins, by sums from the first bin on: a logarithm for
+/// each level in place of one for each bin.
+class Estimates {
+ public:
+  explicit Estimates(std::span<const double> bins)
+      : bins_(bins), mass_(bins.size() + 1), used_(bins.size() + 1), entropy_(bins.size() + 1) {
+    for (size_t i = 0; i < bins.size(); ++i) {
+      mass_[i + 1] = mass_[i] + bins[i];
+      used_[i + 1] = used_[i] + (bins[i] > 0 ? 1 : 0);
+      entropy_[i + 1] = entropy_[i] + times_log(bins[i]);
+    }
+  }
+
+  double at(size_t n, double tail) const {
+    const double last = bins_[n - 1];
+    if (mass_[n] == 0 || (last == 0 && tail > 0)) return std::numeric_limits<double>::infinity();
+    const double reference_sum = mass_[n] + tail;
+    double sum = entropy_[n] - times_log(last) + times_log(last + tail);
+    size_t begin = 0;
+    for (size_t level = 0; level < kLevels; ++level) {
+      const size_t end = ((level + 1) * n + kLevels - 1) / kLevels;
+      const double mass = mass_[end] - mass_[begin];
+      const double used = used_[end] - used_[begin];
+      if (mass > 0) sum += (mass + (end == n ? tail : 0)) * std::log(used / mass);
+      begin = end;
+    }
+    return sum / reference_sum + std::log(mass_[n] / reference_sum);
+  }
+
+ private:
+  static double times_log(double x) { return x > 0 ? x * std::log(x) : 0; }
+
+  std::span<const double> bins_;
+  std::vector<double> mass_, used_, entropy_; ///< of the bins before one
+};
+
+/// The number of bins to keep.
+size_t best_threshold(std::span<const double> bins) {
+  constexpr double kDoubt = 1e-9; // of estimates: their rounding is less
+  if (bins.size() < kLevels) return bins.size();
+  const double infinite = std::numeric_limits<double>::infinity();
+  const Estimates estimates(bins);
+  std::vector<double> estimate(bins.size() + 1), tails(bins.size() + 1);
+  for (size_t n = bins.size(); n-- > kLevels;)
+    tails[n] = tails[n + 1] + bins[n];
+  for (size_t n = kLevels; n <= bins.size(); ++n)
+    estimate[n] = estimates.at(n, tails[n]);
+  const double least = *std::min_element(estimate.begin() + kLevels, estimate.end());
+  double best = infinite;
+  size_t out = bins.size();
+  for (size_t n = kLevels; n <= bins.size(); ++n) {
+    if (estimate[n] > least + kDoubt) continue;
+    const double d = divergence(bins, n, tails[n]);
+    if (d > best) continue;
+    best = d;
+    out = n;
+  }
+  return out;
+}
+
 class EntropyObserver final : public ChannelObserver {
  public:
-  void observe(std::span<const float> values) override { histogram_.add(values); }
+  void observe(std::span<const float> values, Extremes extremes) override {
+    histogram_.add(values, extremes);
+  }
   void merge(const ChannelObserver& other) override {
     histogram_.merge(static_cast<const EntropyObserver&>(other).histogram_);
   }
@@ -61,20 +123,8 @@ class EntropyObserver final : public ChannelObserver {
     const std::vector<uint64_t> counts = h.magnitudes();
     std::vector<double> bins(counts.begin(), counts.end());
     bins[0] = bins[1];
-    double tail = 0;
-    for (size_t i = kLevels; i < bins.size(); ++i)
-      tail += bins[i];
-    double best = std::numeric_limits<double>::infinity();
-    size_t best_bins = bins.size();
-    for (size_t n = kLevels; n <= bins.size(); ++n) {
-      const double d = divergence(bins, n, tail);
-      if (d <= best) {
-        best = d;
-        best_bins = n;
-      }
-      if (n < bins.size()) tail -= bins[n];
-    }
-    const double edge = std::min(static_cast<double>(best_bins) * h.width(), h.max_magnitude());
+    const double edge =
+        std::min(static_cast<double>(best_threshold(bins)) * h.width(), h.max_magnitude());
     return {std::max(h.min(), -edge), std::min(h.max(), edge)};
   }
   size_t state_bytes() const override { return sizeof(*this) + histogram_.state_bytes(); }

@@ -2,19 +2,17 @@
 // What most observers ask of a span of numbers.
 #pragma once
 
+#include <optional>
 #include <span>
+
+#include "quant/observers/loops.h"
 
 namespace octet {
 
-struct Extremes {
-  float lo = 0;
-  float hi = 0;
-};
-
-/// The smallest and the largest of finite numbers; at least one. A zero may be of either sign.
+/// The smallest and the largest of finite numbers; at least one. Zeros are without a sign.
 Extremes extremes_of(std::span<const float> finite);
 
-/// Whether none is NaN or infinite.
-bool all_finite(std::span<const float> values);
+/// The same of any numbers; nullopt where one is NaN or infinite.
+std::optional<Extremes> finite_extremes(std::span<const float> values);
 
 } // namespace octet

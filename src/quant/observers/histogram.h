@@ -10,15 +10,19 @@
 #include <span>
 #include <vector>
 
+#include "quant/observers/extremes.h"
+
 #include "octet/observer.h"
 
 namespace octet {
 
 class Histogram {
  public:
-  static constexpr int kBins = 2048;
+  static constexpr int kBins = 1 << kBinsLog2;
 
   void add(std::span<const float> finite);
+  /// The same of at least one number whose extremes are known.
+  void add(std::span<const float> finite, Extremes extremes);
   void merge(const Histogram& other);
 
   int64_t count() const { return count_; }
@@ -37,6 +41,7 @@ class Histogram {
  private:
   void widen(int exponent);
   void count(std::span<const float> some); ///< as wide as their magnitudes need
+  void count_many(std::span<const float> many);
 
   int exponent_ = 0; ///< width = 2^exponent_
   bool has_width_ = false;

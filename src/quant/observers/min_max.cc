@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "quant/observers/channel.h"
-#include "quant/observers/extremes.h"
 
 namespace octet {
 
@@ -11,9 +10,7 @@ namespace {
 
 class MinMaxObserver final : public ChannelObserver {
  public:
-  void observe(std::span<const float> values) override {
-    if (values.empty()) return;
-    const Extremes found = extremes_of(values);
+  void observe(std::span<const float> /*values*/, Extremes found) override {
     range_.lo = nothing_ ? found.lo : std::min(range_.lo, static_cast<double>(found.lo));
     range_.hi = nothing_ ? found.hi : std::max(range_.hi, static_cast<double>(found.hi));
     nothing_ = false;

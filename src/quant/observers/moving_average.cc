@@ -8,7 +8,6 @@
 #include <deque>
 
 #include "quant/observers/channel.h"
-#include "quant/observers/extremes.h"
 
 namespace octet {
 
@@ -24,9 +23,7 @@ class MovingAverageObserver final : public ChannelObserver {
   explicit MovingAverageObserver(double momentum)
       : momentum_(momentum), window_(window_of(momentum)) {}
 
-  void observe(std::span<const float> values) override {
-    if (values.empty()) return;
-    const Extremes found = extremes_of(values);
+  void observe(std::span<const float> /*values*/, Extremes found) override {
     batch_.lo = in_batch_ ? std::min(batch_.lo, found.lo) : found.lo;
     batch_.hi = in_batch_ ? std::max(batch_.hi, found.hi) : found.hi;
     in_batch_ = true;

@@ -3,8 +3,10 @@
 // grid. Every element counts as the middle of its bin, zeros as zeros. The search walks fractions
 // of the extremes, coarse then fine, one side after the other.
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
 
 #include "quant/observers/channel.h"
 #include "quant/observers/histogram.h"
@@ -17,11 +19,64 @@ namespace {
 constexpr int kCoarse = 100; ///< fractions 1/100, 2/100, ... 1
 constexpr int kFine = 8;     ///< and eighths of a step around the best
 
+/// The bins that hold something, as numbers: the largest magnitudes first, whose error tells soonest
+/// that a range is too small.
+class Counted {
+ public:
+  Counted(const Histogram& histogram, const Scheme& scheme) : scheme_(scheme) {
+    for (size_t i = Histogram::kBins; i-- > 0;) {
+      const double x = (static_cast<double>(i) + 0.5) * histogram.width();
+      for (const auto& [bins, sign] :
+           {std::pair(histogram.positive(), 1), std::pair(histogram.negative(), -1)})
+        if (!bins.empty() && bins[i] > 0)
+          numbers_.push_back({sign * x, static_cast<double>(bins[i])});
+    }
+  }
+
+  /// The sum of squared errors, or at least `enough`.
+  double error(const Range& range, double enough) const {
+    const QuantParameters parameters = parameters_for(scheme_, range);
+    if (!is_integer(scheme_.type))
+      return sum(enough, [&](double x) { return round_trip(scheme_, parameters, x); });
+    const Codes c = codes(scheme_);
+    const auto scale = static_cast<double>(parameters.scale);
+    const double zero = parameters.zero_point;
+    return sum(enough, [&](double x) {      // round_trip, taken apart
+      constexpr double kRounder = 0x1.8p52; // adding and taking it away rounds half to even
+      const double code = ((x / scale + kRounder) - kRounder) + zero;
+      return (std::clamp(code, c.lowest, c.highest) - zero) * scale;
+    });
+  }
+
+ private:
+  struct Number {
+    double x, count;
+  };
+
+  template <class RoundTrip>
+  double sum(double enough, RoundTrip round_trip) const {
+    constexpr size_t kAtOnce = 64;
+    double sum = 0;
+    for (size_t begin = 0; begin < numbers_.size() && sum < enough; begin += kAtOnce)
+      for (size_t i = begin; i < std::min(begin + kAtOnce, numbers_.size()); ++i) {
+        const auto [x, count] = numbers_[i];
+        const double d = x - round_trip(x);
+        sum += count * d * d;
+      }
+    return sum;
+  }
+
+  const Scheme& scheme_;
+  std::vector<Number> numbers_;
+};
+
 class MseObserver final : public ChannelObserver {
  public:
   explicit MseObserver(const Scheme& scheme) : scheme_(scheme) {}
 
-  void observe(std::span<const float> values) override { histogram_.add(values); }
+  void observe(std::span<const float> values, Extremes extremes) override {
+    histogram_.add(values, extremes);
+  }
   void merge(const ChannelObserver& other) override {
     histogram_.merge(static_cast<const MseObserver&>(other).histogram_);
   }
@@ -30,17 +85,18 @@ class MseObserver final : public ChannelObserver {
     const Histogram& h = histogram_;
     if (h.count() == 0 || h.max_magnitude() == 0) return {};
     const Range full{h.min(), h.max()};
+    const Counted counted(h, scheme_);
     if (scheme_.symmetric || !is_integer(scheme_.type)) {
       const double m = h.max_magnitude();
-      const double best = search([&](double f) { return Range{-f * m, f * m}; });
+      const double best = search(counted, [&](double f) { return Range{-f * m, f * m}; });
       return {std::max(full.lo, -best * m), std::min(full.hi, best * m)};
     }
     Range best = full;
     for (int round = 0; round < 2; ++round) {
       if (full.hi > 0)
-        best.hi = full.hi * search([&](double f) { return Range{best.lo, f * full.hi}; });
+        best.hi = full.hi * search(counted, [&](double f) { return Range{best.lo, f * full.hi}; });
       if (full.lo < 0)
-        best.lo = full.lo * search([&](double f) { return Range{f * full.lo, best.hi}; });
+        best.lo = full.lo * search(counted, [&](double f) { return Range{f * full.lo, best.hi}; });
     }
     return best;
   }
@@ -48,11 +104,11 @@ class MseObserver final : public ChannelObserver {
 
  private:
   template <class MakeRange>
-  double search(MakeRange make_range) const {
+  static double search(const Counted& counted, MakeRange make_range) {
     double best = 1;
-    double best_error = error(make_range(1));
+    double best_error = counted.error(make_range(1), std::numeric_limits<double>::infinity());
     const auto consider = [&](double fraction) {
-      const double e = error(make_range(fraction));
+      const double e = counted.error(make_range(fraction), best_error);
       if (e < best_error) {
         best = fraction;
         best_error = e;
@@ -66,23 +122,6 @@ class MseObserver final : public ChannelObserver {
       if (fraction > 0 && fraction <= 1) consider(fraction);
     }
     return best;
-  }
-
-  double error(const Range& range) const {
-    const QuantParameters parameters = parameters_for(scheme_, range);
-    const double width = histogram_.width();
-    double sum = 0;
-    const auto add = [&](std::span<const uint64_t> bins, double sign) {
-      for (size_t i = 0; i < bins.size(); ++i) {
-        if (bins[i] == 0) continue;
-        const double x = sign * (static_cast<double>(i) + 0.5) * width;
-        const double d = x - round_trip(scheme_, parameters, x);
-        sum += static_cast<double>(bins[i]) * d * d;
-      }
-    };
-    add(histogram_.positive(), 1);
-    add(histogram_.negative(), -1);
-    return sum;
   }
 
   Scheme scheme_;

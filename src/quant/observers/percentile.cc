@@ -43,7 +43,9 @@ class PercentileObserver final : public ChannelObserver {
  public:
   PercentileObserver(double p, bool symmetric) : p_(p), symmetric_(symmetric) {}
 
-  void observe(std::span<const float> values) override { histogram_.add(values); }
+  void observe(std::span<const float> values, Extremes extremes) override {
+    histogram_.add(values, extremes);
+  }
   void merge(const ChannelObserver& other) override {
     histogram_.merge(static_cast<const PercentileObserver&>(other).histogram_);
   }
