@@ -62,10 +62,17 @@ struct Mse {
   bool operator==(const Mse&) const = default;
 };
 
-using Calibrator = std::variant<MinMax, MovingAverage, Percentile, Entropy, Mse>;
+/// Of activations: whichever of min-max, percentile, entropy and mse brings the outputs of the
+/// quantized network closest to the float network's on examples held back from calibration. An
+/// observer by itself gives the extremes.
+struct Auto {
+  bool operator==(const Auto&) const = default;
+};
 
-/// `min-max`, `moving-average:0.01`, `percentile:99.99`, `entropy`, `mse`; parse takes them back,
-/// the parameter being optional. Errors name the known ones, or the bounds of the parameter.
+using Calibrator = std::variant<MinMax, MovingAverage, Percentile, Entropy, Mse, Auto>;
+
+/// `min-max`, `moving-average:0.01`, `percentile:99.99`, `entropy`, `mse`, `auto`; parse takes them
+/// back, the parameter being optional. Errors name the known ones, or the bounds of the parameter.
 std::string name(const Calibrator& calibrator);
 Result<Calibrator> parse_calibrator(std::string_view text);
 
@@ -95,6 +102,9 @@ class Observer {
 
   /// One range, or one for each channel. An error when nothing finite was observed.
   Result<std::vector<Range>> ranges() const;
+  /// What an observer of another calibrator would say that has seen the same. Errors: a moving
+  /// average, here or there, and one of min-max, which keep no histogram.
+  Result<std::vector<Range>> ranges_by(const Calibrator& other) const;
 
   int64_t observed() const { return observed_; }     ///< finite elements that were counted
   int64_t infinities() const { return infinities_; } ///< seen and left out of the range

@@ -108,6 +108,7 @@ enum class Placed : uint8_t {
   kWeightNotConstant,    ///< `weight-not-constant`
   kConstantInput,        ///< `constant-input`: an activation is constant or not f32
   kOverflow,             ///< `overflow`: an int32 sum could
+  kCostsAccuracy,        ///< `costs-accuracy`: the calibrator `auto` measured that float is better
 };
 std::string_view name(Placed rule);
 /// Errors list what there is.
@@ -127,12 +128,20 @@ struct NodePlan {
   std::string clause; ///< of docs/targets.md
 };
 
+/// What the calibrator `auto` measured: the network with some ranges, on examples held back.
+struct PlanTrial {
+  std::string what; ///< a calibrator, for all activations or for those from one value to another
+  double sqnr = 0;  ///< of the outputs, decibels: power over squared error, 200 at most
+};
+
 struct QuantizationPlan {
   std::string target;
   QuantMode mode = QuantMode::kStatic;
   uint64_t graph_hash = 0; ///< content_hash() of the graph that it was made for
   std::string calibrator;
-  int64_t samples = 0; ///< that were seen
+  int64_t samples = 0;           ///< that were seen
+  int64_t held_back = 0;         ///< examples that the calibrator `auto` measured with
+  std::vector<PlanTrial> trials; ///< each calibrator for all, then the changes that were kept
   std::vector<TensorPlan> tensors;
   std::vector<NodePlan> nodes;
   std::vector<PlanStep> steps; ///< in the order in which they are applied

@@ -34,7 +34,8 @@ class Calibrate final : public Command {
     app.add_option("--format", format_, "json, tensorrt (8 to 10) or onnxruntime")
         ->capture_default_str();
     app.add_option("--calibrator", calibrator_,
-                   "min-max, moving-average[:momentum], percentile[:p], entropy, mse")
+                   "auto (the best of the next four on examples held back), min-max, "
+                   "percentile[:p], entropy, mse, moving-average[:momentum]")
         ->capture_default_str();
     app.add_option("--heading", heading_, "first line of a TensorRT cache: version and calibrator")
         ->capture_default_str();
@@ -64,6 +65,8 @@ class Calibrate final : public Command {
       progress.update(done, total);
       return !interruptible.stopped();
     };
+    if (std::holds_alternative<Auto>(o.calibrator))
+      o.calibrator = OCTET_TRY_WITH(best_calibrator(graph, *examples, o, format), model_);
     const auto ranges = OCTET_TRY_WITH(observe_ranges(graph, *examples, o), model_);
     const std::string text = OCTET_TRY_WITH(format_ranges(ranges, format, heading_), model_);
     OCTET_TRY(write_file(output_, text, common.force ? Overwrite::kYes : Overwrite::kNo));
@@ -75,7 +78,24 @@ class Calibrate final : public Command {
   }
 
  private:
-  std::string model_, data_, output_, format_ = "json", calibrator_ = "min-max", mask_input_;
+  /// With which a plan of the model errs least, as `auto` measures it; min-max where it plans
+  /// nothing.
+  static Result<Calibrator> best_calibrator(const Graph& graph,
+                                            const Dataset& examples,
+                                            QuantizeOptions options,
+                                            RangeFormat format) {
+    options.target = format == RangeFormat::kTensorRt      ? "tensorrt-10"
+                     : format == RangeFormat::kOnnxRuntime ? "onnxruntime"
+                                                           : "octet";
+    const QuantizationPlan plan = OCTET_TRY(plan_quantization(graph, examples, options));
+    const PlanTrial* best = nullptr;
+    for (const PlanTrial& trial : plan.trials)
+      if (parse_calibrator(trial.what).ok() && (best == nullptr || trial.sqnr > best->sqnr))
+        best = &trial;
+    return best == nullptr ? Calibrator(MinMax{}) : parse_calibrator(best->what);
+  }
+
+  std::string model_, data_, output_, format_ = "json", calibrator_ = "auto", mask_input_;
   std::string heading_{kTensorRtHeading};
   std::vector<std::string> zeros_;
   int64_t samples_ = 512, max_length_ = 0, batch_ = QuantizeOptions{}.batch_size;

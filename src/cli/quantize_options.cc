@@ -113,7 +113,9 @@ void QuantizeFlags::define(CLI::App& app, For use) {
   app.add_option("--mode", mode_,
                  trains ? "static: training observes ranges" : "static, dynamic or weight-only");
   app.add_option("--calibrator", calibrator_,
-                 "min-max, moving-average[:momentum], percentile[:p], entropy, mse");
+                 "auto (the best of the next four on examples held back), min-max, percentile[:p], "
+                 "entropy, mse, moving-average[:momentum]")
+      ->capture_default_str();
   add_count_option(app, "--samples", samples_, "examples for calibration, 0: all");
   add_max_length(app, max_length_);
   add_zeros(app, zeros_);

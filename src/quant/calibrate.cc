@@ -86,6 +86,16 @@ class TapRunner {
 
   int64_t samples() const { return samples_; }
 
+  /// Hands over the values of one more batch, in their own order.
+  Status values_of(std::span<const Tensor> inputs, const OutputTap& tap) {
+    for (const auto& [place, input] : taps_.inputs)
+      OCTET_TRY(tap(place, inputs[input]));
+    if (!executor_) return ok_status();
+    return executor_->stream(inputs, [&](size_t output, const Tensor& value) {
+      return tap(taps_.outputs[output], value);
+    });
+  }
+
   Status report() const {
     if (!options_.progress || options_.progress(samples_, total_)) return ok_status();
     return error(ErrorCode::kCancelled, "stopped after {} samples", samples_);
@@ -148,13 +158,28 @@ class TapRunner {
   std::optional<size_t> mask_;
 };
 
+/// Outputs of the float network; they are the values from `first` on.
+Status run_held_back(TapRunner& runner, size_t first, HeldBack& held) {
+  for (HeldBack::Batch& batch : held.batches) {
+    OCTET_TRY(runner.values_of(batch.inputs, [&](size_t place, const Tensor& value) {
+      if (place < first) return ok_status();
+      batch.outputs.resize(std::max(batch.outputs.size(), place - first + 1));
+      batch.outputs[place - first] = value.clone();
+      return ok_status();
+    }));
+    OCTET_TRY(runner.report());
+  }
+  return ok_status();
+}
+
 } // namespace
 
 Result<Calibration> calibrate(const Graph& graph,
                               std::span<const ObserveRequest> requests,
                               const CalibrationSource& source,
                               const QuantizeOptions& options,
-                              int64_t samples) {
+                              int64_t samples,
+                              HeldBack* held) {
   Calibration out;
   if (requests.empty()) return out;
   std::vector<ValueId> values;
@@ -164,19 +189,28 @@ Result<Calibration> calibrate(const Graph& graph,
     observers.push_back(OCTET_TRY(
         Observer::create(request.calibrator.value_or(options.calibrator), request.scheme)));
   }
+  if (held != nullptr) values.insert(values.end(), graph.outputs().begin(), graph.outputs().end());
   TapRunner runner(
       graph, values, options, samples, Order::kAsStored, [&](size_t place, const Seen& value) {
+        if (place >= observers.size()) return ok_status();
         Observer& observer = observers[place];
         return value.mask != nullptr ? observer.observe(value.stored, value.mask)
                                      : observer.observe_stored(value.stored, value.axes);
       });
-  OCTET_TRY(runner.run(source));
+  OCTET_TRY(runner.run(
+      held == nullptr ? source : hold_back(graph, source, examples_to_hold(samples), *held)));
   out.samples = runner.samples();
+  if (held != nullptr)
+    OCTET_TRY_WITH(run_held_back(runner, observers.size(), *held), "calibration");
   for (size_t r = 0; r < requests.size(); ++r) {
     OCTET_TRY_WITH(runner.report(), "calibration"); // a range may be searched for
     const std::vector<Range> ranges =
         OCTET_TRY_WITH(observers[r].ranges(), fmt::format("calibration: {}", runner.label(r)));
-    out.values[requests[r].value] = {ranges.at(0), observers[r].infinities()};
+    Observation& seen = out.values[requests[r].value];
+    seen = {ranges.at(0), {}, observers[r].infinities()};
+    if (std::holds_alternative<Auto>(requests[r].calibrator.value_or(options.calibrator)))
+      for (const Calibrator& calibrator : kAutoCalibrators)
+        seen.choices.push_back(OCTET_TRY(observers[r].ranges_by(calibrator)).at(0));
   }
   return out;
 }

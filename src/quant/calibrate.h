@@ -2,16 +2,22 @@
 // Calibration: runs a graph over a stream of batches and observes some of its values.
 #pragma once
 
+#include <array>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "quant/held_back.h"
 #include "quant/statistics/statistic.h"
 
 #include "octet/quantize.h"
 
 namespace octet {
+
+/// What the calibrator `auto` chooses among. All take their ranges from one histogram.
+inline const std::array<Calibrator, 4> kAutoCalibrators = {MinMax{}, Percentile{}, Entropy{},
+                                                           Mse{}};
 
 struct ObserveRequest {
   ValueId value; ///< a graph input or a node's output
@@ -21,6 +27,7 @@ struct ObserveRequest {
 
 struct Observation {
   Range range;
+  std::vector<Range> choices; ///< of the calibrator `auto`: by each of kAutoCalibrators
   int64_t infinities = 0;
 };
 
@@ -30,12 +37,14 @@ struct Calibration {
 };
 
 /// Errors name the value: NaN, nothing finite; a source without batches; an input that does not
-/// fit; kCancelled when progress says so.
+/// fit; kCancelled when progress says so. `held`: takes some examples, which are not observed, and
+/// the graph's outputs on them; null: all are observed.
 Result<Calibration> calibrate(const Graph& graph,
                               std::span<const ObserveRequest> requests,
                               const CalibrationSource& source,
                               const QuantizeOptions& options,
-                              int64_t samples);
+                              int64_t samples,
+                              HeldBack* held = nullptr);
 
 struct StatisticRequest {
   ValueId value; ///< a graph input or a node's output

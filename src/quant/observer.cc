@@ -12,6 +12,7 @@
 #include "core/string_util.h"
 #include "quant/channels.h"
 #include "quant/observers/channel.h"
+#include "quant/observers/histogram_ranges.h"
 #include "quant/scheme.h"
 
 namespace octet {
@@ -21,19 +22,10 @@ namespace {
 constexpr size_t kChunk = 1024;
 
 std::unique_ptr<ChannelObserver> make_channel(const Calibrator& calibrator, const Scheme& scheme) {
-  struct Maker {
-    const Scheme& scheme;
-    std::unique_ptr<ChannelObserver> operator()(const MinMax&) const { return make_min_max(); }
-    std::unique_ptr<ChannelObserver> operator()(const MovingAverage& m) const {
-      return make_moving_average(m);
-    }
-    std::unique_ptr<ChannelObserver> operator()(const Percentile& p) const {
-      return make_percentile(p, scheme);
-    }
-    std::unique_ptr<ChannelObserver> operator()(const Entropy&) const { return make_entropy(); }
-    std::unique_ptr<ChannelObserver> operator()(const Mse&) const { return make_mse(scheme); }
-  };
-  return std::visit(Maker{scheme}, calibrator);
+  if (std::holds_alternative<MinMax>(calibrator)) return make_min_max();
+  if (const auto* average = std::get_if<MovingAverage>(&calibrator))
+    return make_moving_average(*average);
+  return make_histogram_observer(calibrator, scheme);
 }
 
 Status check_calibrator(const Calibrator& calibrator) {
@@ -171,6 +163,7 @@ std::string name(const Calibrator& calibrator) {
     std::string operator()(const Percentile& p) const { return fmt::format("percentile:{}", p.p); }
     std::string operator()(const Entropy&) const { return "entropy"; }
     std::string operator()(const Mse&) const { return "mse"; }
+    std::string operator()(const Auto&) const { return "auto"; }
   };
   return std::visit(Namer{}, calibrator);
 }
@@ -197,9 +190,11 @@ Result<Calibrator> parse_calibrator(std::string_view text) {
     out = Entropy{};
   else if (kind == "mse")
     out = Mse{};
+  else if (kind == "auto")
+    out = Auto{};
   else
     return error("unknown calibrator \"{}\"; use min-max, moving-average[:momentum], "
-                 "percentile[:p], entropy or mse",
+                 "percentile[:p], entropy, mse or auto",
                  text);
   OCTET_TRY(check_calibrator(out));
   return out;
@@ -297,6 +292,24 @@ Result<std::vector<Range>> Observer::ranges() const {
   out.reserve(channels_.size());
   for (const auto& channel : channels_)
     out.push_back(channel->range());
+  return out;
+}
+
+Result<std::vector<Range>> Observer::ranges_by(const Calibrator& other) const {
+  if (std::holds_alternative<MovingAverage>(other))
+    return error(
+        "observer: a moving average needs the order of batches, not what a histogram holds");
+  OCTET_TRY(check_calibrator(other));
+  OCTET_TRY(ranges());
+  std::vector<Range> out;
+  out.reserve(channels_.size());
+  for (const auto& channel : channels_) {
+    const Histogram* histogram = channel->histogram();
+    if (histogram == nullptr)
+      return error("observer: {} keeps no histogram, which {} needs", name(calibrator_),
+                   name(other));
+    out.push_back(histogram_range(*histogram, other, scheme_));
+  }
   return out;
 }
 

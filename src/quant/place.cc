@@ -23,8 +23,12 @@ bool is_clamp(const Node& node) {
 
 class Placer {
  public:
-  Placer(const Graph& graph, const Placement& placement, const QuantizeOptions& options)
-      : graph_(graph), placement_(placement), options_(options), uses_(graph) {}
+  Placer(const Graph& graph,
+         const Placement& placement,
+         const QuantizeOptions& options,
+         const std::set<std::string>& in_float)
+      : graph_(graph), placement_(placement), options_(options), in_float_(in_float), uses_(graph) {
+  }
 
   Result<std::vector<NodePlan>> run() {
     OCTET_TRY(check_patterns(graph_, options_));
@@ -62,6 +66,9 @@ class Placer {
           verdict == Placed::kExcluded ? "excluded by pattern" : "no include pattern names it", ""};
     if (const std::string_view why = in_codes_already(graph_, node); !why.empty())
       return Refusal{Placed::kInCodes, std::string(why), ""};
+    if (in_float_.contains(node.name))
+      return Refusal{Placed::kCostsAccuracy, "in 8 bits it costs more accuracy than it is worth",
+                     ""};
     if (has_bodies(node))
       return Refusal{Placed::kBodies, "what stands in its bodies is not quantized", ""};
     if (rule == nullptr && works_on_codes(node))
@@ -336,6 +343,7 @@ class Placer {
   const Graph& graph_;
   const Placement& placement_;
   const QuantizeOptions& options_;
+  const std::set<std::string>& in_float_;
   Uses uses_;
   std::set<ValueId> wanted_;   ///< some integer node reads it, if it gets the chance
   std::set<ValueId> integer_;  ///< quantized at its producer
@@ -367,9 +375,11 @@ const PlacementRule* Placement::rule(std::string_view op) const {
   return found == rules.end() ? nullptr : &*found;
 }
 
-Result<std::vector<NodePlan>>
-place(const Graph& graph, const Placement& placement, const QuantizeOptions& options) {
-  return Placer(graph, placement, options).run();
+Result<std::vector<NodePlan>> place(const Graph& graph,
+                                    const Placement& placement,
+                                    const QuantizeOptions& options,
+                                    const std::set<std::string>& in_float) {
+  return Placer(graph, placement, options, in_float).run();
 }
 
 } // namespace octet

@@ -2,6 +2,8 @@
 // Decides, from the graph and a target's placement alone, what each node becomes.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "quant/placement.h"
@@ -10,10 +12,13 @@
 
 namespace octet {
 
-/// One entry for each node, in topological order. The graph is simplified and has types. Errors: an
-/// include or exclude pattern that matches no node.
-Result<std::vector<NodePlan>>
-place(const Graph& graph, const Placement& placement, const QuantizeOptions& options);
+/// One entry for each node, in topological order. The graph is simplified and has types. Nodes named
+/// in `in_float` stay there, with the rule kCostsAccuracy. Errors: an include or exclude pattern
+/// that matches no node.
+Result<std::vector<NodePlan>> place(const Graph& graph,
+                                    const Placement& placement,
+                                    const QuantizeOptions& options,
+                                    const std::set<std::string>& in_float = {});
 
 /// The same for the dynamic and the weight-only mode: which weights are stored in 8 bits.
 Result<std::vector<NodePlan>>

@@ -11,7 +11,7 @@ namespace octet {
 
 namespace {
 
-constexpr std::array<std::pair<Placed, std::string_view>, 24> kNames = {{
+constexpr std::array<std::pair<Placed, std::string_view>, 25> kNames = {{
     {Placed::kProduct, "product"},
     {Placed::kProductOfActivations, "product-of-activations"},
     {Placed::kAround, "around"},
@@ -36,6 +36,7 @@ constexpr std::array<std::pair<Placed, std::string_view>, 24> kNames = {{
     {Placed::kWeightNotConstant, "weight-not-constant"},
     {Placed::kConstantInput, "constant-input"},
     {Placed::kOverflow, "overflow"},
+    {Placed::kCostsAccuracy, "costs-accuracy"},
 }};
 
 } // namespace

@@ -20,6 +20,7 @@
 #include "passes/standardize/raise_opset.h"
 #include "quant/activation_formats.h"
 #include "quant/calibrate.h"
+#include "quant/choose.h"
 #include "quant/place.h"
 #include "quant/prepare.h"
 #include "quant/scheme.h"
@@ -61,6 +62,8 @@ class Planner {
       plan_.calibrator.clear();
     }
     OCTET_TRY(observe_weights());
+    if (!choices_.empty())
+      OCTET_TRY_WITH(choose_ranges({graph_, placement_, options_, choices_, held_}, plan_), "auto");
     return std::move(plan_);
   }
 
@@ -218,8 +221,11 @@ class Planner {
     if (!unknown.empty() && !source && !options_.ranges.empty())
       return error("{} activations have no range, the first is \"{}\"; add calibration data",
                    unknown.size(), graph_.value(unknown.front().value).name);
+    const bool choose = std::any_of(unknown.begin(), unknown.end(), [&](const auto& request) {
+      return std::holds_alternative<Auto>(request.calibrator.value_or(options_.calibrator));
+    });
     const Calibration calibration =
-        OCTET_TRY(calibrate(graph_, unknown, source, options_, samples));
+        OCTET_TRY(calibrate(graph_, unknown, source, options_, samples, choose ? &held_ : nullptr));
     plan_.samples = calibration.samples;
     for (size_t i = 0; i < plan_.tensors.size(); ++i)
       tensors_.try_emplace(plan_.tensors[i].value, i);
@@ -256,6 +262,7 @@ class Planner {
     } else {
       const Observation& seen = calibration.values.at(request.value);
       out.ranges = {seen.range};
+      if (!seen.choices.empty()) choices_[out.value] = seen.choices;
       note_replaced(out);
       if (seen.infinities > 0)
         out.note = fmt::format("{} infinities were left out of the range", seen.infinities);
@@ -289,6 +296,8 @@ class Planner {
   std::unordered_map<std::string, Weight> weights_; ///< by name
   std::set<ValueId> seen_;
   std::vector<ObserveRequest> requests_;
+  RangeChoices choices_;
+  HeldBack held_;
 };
 
 Status check_mode(const Placement& placement, const QuantizeOptions& options) {

@@ -99,6 +99,22 @@ Result<NodePlan> read_node(const Json& json, size_t index) {
   return out;
 }
 
+OrderedJson trials_json(const std::vector<PlanTrial>& trials) {
+  OrderedJson out = Json::array();
+  for (const PlanTrial& trial : trials)
+    out.push_back({{"what", trial.what}, {"sqnr", trial.sqnr}});
+  return out;
+}
+
+Result<PlanTrial> read_trial(const Json& json, size_t index) {
+  PlanTrial out;
+  PlanReader r(json, fmt::format("trials[{}]", index));
+  r.read("what", out.what);
+  r.read("sqnr", out.sqnr);
+  OCTET_TRY(r.finish());
+  return out;
+}
+
 bool read_hash(const std::string& text, uint64_t& out) {
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
   return status == std::errc{} && end == text.data() + text.size();
@@ -121,6 +137,10 @@ std::string plan_json(const QuantizationPlan& plan, PlanNumbers* apart) {
                      {"samples", plan.samples},
                      {"tensors", std::move(tensor_list)},
                      {"nodes", std::move(node_list)}};
+  if (!plan.trials.empty()) {
+    out["held_back"] = plan.held_back;
+    out["trials"] = trials_json(plan.trials);
+  }
   if (!plan.steps.empty()) {
     out["stepped"] = fmt::format("{:016x}", plan.stepped_hash);
     out["steps"] = steps_json(plan.steps, apart);
@@ -141,6 +161,12 @@ Result<QuantizationPlan> parse_plan(std::string_view text, const OpenPlanNumbers
   r.read("graph", hash);
   r.read("calibrator", out.calibrator);
   r.read("samples", out.samples);
+  const Json* trial_list = nullptr;
+  if (json.is_object() && json.contains("trials")) {
+    r.read("held_back", out.held_back);
+    trial_list = r.find("trials");
+    if (!trial_list->is_array()) r.fail("\"trials\" is not a list");
+  }
   const Json* tensor_list = r.find("tensors");
   const Json* node_list = r.find("nodes");
   if (version != kVersion && version != kVersionOfSteps)
@@ -165,6 +191,8 @@ Result<QuantizationPlan> parse_plan(std::string_view text, const OpenPlanNumbers
     out.tensors.push_back(OCTET_TRY(read_tensor((*tensor_list)[i], i)));
   for (size_t i = 0; i < node_list->size(); ++i)
     out.nodes.push_back(OCTET_TRY(read_node((*node_list)[i], i)));
+  for (size_t i = 0; trial_list != nullptr && i < trial_list->size(); ++i)
+    out.trials.push_back(OCTET_TRY(read_trial((*trial_list)[i], i)));
   if (step_list != nullptr) out.steps = OCTET_TRY(read_steps(*step_list, open));
   return out;
 }

@@ -20,6 +20,8 @@ for batch in 1 7 64; do
   done
   "$octet" calibrate model.onnx --data generated --samples 30 --batch $batch --calibrator moving-average -o average.$batch >/dev/null
 done
+"$octet" calibrate model.onnx --data generated --samples 30 -o auto.1 >/dev/null
+cmp auto.1 min-max.1 || fail "auto clips where there is no product to measure"
 ! cmp -s average.1 average.7 || fail "--batch does nothing"
 refused "--batch" "$octet" calibrate model.onnx --data generated --batch 0 -o none
 refused "--batch" "$octet" quantize model.onnx --data generated --batch 70000 -o none

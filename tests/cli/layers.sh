@@ -37,11 +37,11 @@ for t in json.load(open(sys.argv[1]))["tensors"]:
     if t["value"] in ("x", "a"):
         print(t["value"], t.get("bits", 8), t["algorithm"])' "$1"
 }
-"${quantize[@]}" --activation-bits 7 --layer 'enc:oder.0*:activations=5,weights=4' 'encoder.1*:calibrator=percentile:99.5' --save-plan three.json >/dev/null
+"${quantize[@]}" --calibrator min-max --activation-bits 7 --layer 'enc:oder.0*:activations=5,weights=4' 'encoder.1*:calibrator=percentile:99.5' --save-plan three.json >/dev/null
 [ "$(activations three.json)" = $'x 5 min-max\na 7 percentile:99.5' ] || fail "$(activations three.json)"
 [ "$(formats three.json)" = $'v 4 0\nw 8 0' ] || fail "$(formats three.json)"
 printf 'layer = ["Conv:activations=6", "encoder.1*:calibrator=mse,activations=3"]\n' >layers.toml
-"${quantize[@]}" --config layers.toml --save-plan four.json >/dev/null
+"${quantize[@]}" --calibrator min-max --config layers.toml --save-plan four.json >/dev/null
 [ "$(activations four.json)" = $'x 6 min-max\na 3 mse' ] || fail "$(activations four.json)"
 "$octet" debug int8.onnx --data generated --limit 8 >/dev/null || fail "what has layers of 3 bits does not run as it says"
 

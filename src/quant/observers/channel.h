@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "quant/observers/extremes.h"
+#include "quant/observers/histogram.h"
 
 #include "octet/observer.h"
 
@@ -24,14 +24,15 @@ class ChannelObserver {
   virtual bool nothing() const = 0;
   /// The range; {0, 0} when nothing was observed.
   virtual Range range() const = 0;
+  /// What it counted, or null where it keeps less.
+  virtual const Histogram* histogram() const { return nullptr; }
   virtual size_t state_bytes() const = 0;
 };
 
 std::unique_ptr<ChannelObserver> make_min_max();
 std::unique_ptr<ChannelObserver> make_moving_average(const MovingAverage& parameters);
-std::unique_ptr<ChannelObserver> make_percentile(const Percentile& parameters,
-                                                 const Scheme& scheme);
-std::unique_ptr<ChannelObserver> make_entropy();
-std::unique_ptr<ChannelObserver> make_mse(const Scheme& scheme);
+/// Of the calibrators that need no more than a histogram.
+std::unique_ptr<ChannelObserver> make_histogram_observer(const Calibrator& calibrator,
+                                                         const Scheme& scheme);
 
 } // namespace octet

@@ -9,8 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "quant/observers/channel.h"
-#include "quant/observers/histogram.h"
+#include "quant/observers/histogram_ranges.h"
 
 namespace octet {
 
@@ -108,35 +107,15 @@ size_t best_threshold(std::span<const double> bins) {
   return out;
 }
 
-class EntropyObserver final : public ChannelObserver {
- public:
-  void observe(std::span<const float> values, Extremes extremes) override {
-    histogram_.add(values, extremes);
-  }
-  void merge(const ChannelObserver& other) override {
-    histogram_.merge(static_cast<const EntropyObserver&>(other).histogram_);
-  }
-  bool nothing() const override { return histogram_.count() == 0; }
-  Range range() const override {
-    const Histogram& h = histogram_;
-    if (h.count() == 0 || h.max_magnitude() == 0) return {};
-    const std::vector<uint64_t> counts = h.magnitudes();
-    std::vector<double> bins(counts.begin(), counts.end());
-    bins[0] = bins[1];
-    const double edge =
-        std::min(static_cast<double>(best_threshold(bins)) * h.width(), h.max_magnitude());
-    return {std::max(h.min(), -edge), std::min(h.max(), edge)};
-  }
-  size_t state_bytes() const override { return sizeof(*this) + histogram_.state_bytes(); }
-
- private:
-  Histogram histogram_;
-};
-
 } // namespace
 
-std::unique_ptr<ChannelObserver> make_entropy() {
-  return std::make_unique<EntropyObserver>();
+Range entropy_range(const Histogram& h) {
+  const std::vector<uint64_t> counts = h.magnitudes();
+  std::vector<double> bins(counts.begin(), counts.end());
+  bins[0] = bins[1];
+  const double edge =
+      std::min(static_cast<double>(best_threshold(bins)) * h.width(), h.max_magnitude());
+  return {std::max(h.min(), -edge), std::min(h.max(), edge)};
 }
 
 } // namespace octet

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "quant/observers/channel.h"
-#include "quant/observers/histogram.h"
+#include "quant/observers/histogram_ranges.h"
 #include "quant/scheme.h"
 
 namespace octet {
@@ -70,68 +69,45 @@ class Counted {
   std::vector<Number> numbers_;
 };
 
-class MseObserver final : public ChannelObserver {
- public:
-  explicit MseObserver(const Scheme& scheme) : scheme_(scheme) {}
-
-  void observe(std::span<const float> values, Extremes extremes) override {
-    histogram_.add(values, extremes);
-  }
-  void merge(const ChannelObserver& other) override {
-    histogram_.merge(static_cast<const MseObserver&>(other).histogram_);
-  }
-  bool nothing() const override { return histogram_.count() == 0; }
-  Range range() const override {
-    const Histogram& h = histogram_;
-    if (h.count() == 0 || h.max_magnitude() == 0) return {};
-    const Range full{h.min(), h.max()};
-    const Counted counted(h, scheme_);
-    if (scheme_.symmetric || !is_integer(scheme_.type)) {
-      const double m = h.max_magnitude();
-      const double best = search(counted, [&](double f) { return Range{-f * m, f * m}; });
-      return {std::max(full.lo, -best * m), std::min(full.hi, best * m)};
+template <class MakeRange>
+double search(const Counted& counted, MakeRange make_range) {
+  double best = 1;
+  double best_error = counted.error(make_range(1), std::numeric_limits<double>::infinity());
+  const auto consider = [&](double fraction) {
+    const double e = counted.error(make_range(fraction), best_error);
+    if (e < best_error) {
+      best = fraction;
+      best_error = e;
     }
-    Range best = full;
-    for (int round = 0; round < 2; ++round) {
-      if (full.hi > 0)
-        best.hi = full.hi * search(counted, [&](double f) { return Range{best.lo, f * full.hi}; });
-      if (full.lo < 0)
-        best.lo = full.lo * search(counted, [&](double f) { return Range{f * full.lo, best.hi}; });
-    }
-    return best;
+  };
+  for (int i = kCoarse - 1; i >= 1; --i)
+    consider(static_cast<double>(i) / kCoarse);
+  const double middle = best;
+  for (int i = -kFine + 1; i < kFine; ++i) {
+    const double fraction = middle + static_cast<double>(i) / (kCoarse * kFine);
+    if (fraction > 0 && fraction <= 1) consider(fraction);
   }
-  size_t state_bytes() const override { return sizeof(*this) + histogram_.state_bytes(); }
-
- private:
-  template <class MakeRange>
-  static double search(const Counted& counted, MakeRange make_range) {
-    double best = 1;
-    double best_error = counted.error(make_range(1), std::numeric_limits<double>::infinity());
-    const auto consider = [&](double fraction) {
-      const double e = counted.error(make_range(fraction), best_error);
-      if (e < best_error) {
-        best = fraction;
-        best_error = e;
-      }
-    };
-    for (int i = kCoarse - 1; i >= 1; --i)
-      consider(static_cast<double>(i) / kCoarse);
-    const double middle = best;
-    for (int i = -kFine + 1; i < kFine; ++i) {
-      const double fraction = middle + static_cast<double>(i) / (kCoarse * kFine);
-      if (fraction > 0 && fraction <= 1) consider(fraction);
-    }
-    return best;
-  }
-
-  Scheme scheme_;
-  Histogram histogram_;
-};
+  return best;
+}
 
 } // namespace
 
-std::unique_ptr<ChannelObserver> make_mse(const Scheme& scheme) {
-  return std::make_unique<MseObserver>(scheme);
+Range mse_range(const Histogram& h, const Scheme& scheme) {
+  const Range full{h.min(), h.max()};
+  const Counted counted(h, scheme);
+  if (scheme.symmetric || !is_integer(scheme.type)) {
+    const double m = h.max_magnitude();
+    const double best = search(counted, [&](double f) { return Range{-f * m, f * m}; });
+    return {std::max(full.lo, -best * m), std::min(full.hi, best * m)};
+  }
+  Range best = full;
+  for (int round = 0; round < 2; ++round) {
+    if (full.hi > 0)
+      best.hi = full.hi * search(counted, [&](double f) { return Range{best.lo, f * full.hi}; });
+    if (full.lo < 0)
+      best.lo = full.lo * search(counted, [&](double f) { return Range{f * full.lo, best.hi}; });
+  }
+  return best;
 }
 
 } // namespace octet

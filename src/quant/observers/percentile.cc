@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quant/observers/channel.h"
-#include "quant/observers/histogram.h"
+#include "quant/observers/histogram_ranges.h"
 
 namespace octet {
 
@@ -39,44 +38,19 @@ double upper_edge(std::span<const uint64_t> below,
   return static_cast<double>(above.size()) * width;
 }
 
-class PercentileObserver final : public ChannelObserver {
- public:
-  PercentileObserver(double p, bool symmetric) : p_(p), symmetric_(symmetric) {}
-
-  void observe(std::span<const float> values, Extremes extremes) override {
-    histogram_.add(values, extremes);
-  }
-  void merge(const ChannelObserver& other) override {
-    histogram_.merge(static_cast<const PercentileObserver&>(other).histogram_);
-  }
-  bool nothing() const override { return histogram_.count() == 0; }
-  Range range() const override {
-    const Histogram& h = histogram_;
-    if (h.count() == 0) return {};
-    const uint64_t rank = rank_of(p_, h.count());
-    if (symmetric_) {
-      const std::vector<uint64_t> bins = h.magnitudes();
-      const double edge = std::min(upper_edge({}, 0, bins, h.width(), rank), h.max_magnitude());
-      return {std::max(h.min(), -edge), std::min(h.max(), edge)};
-    }
-    const auto zeros = static_cast<uint64_t>(h.zeros());
-    const double hi = upper_edge(h.negative(), zeros, h.positive(), h.width(), rank);
-    const double lo = -upper_edge(h.positive(), zeros, h.negative(), h.width(), rank);
-    return {std::max(h.min(), lo), std::min(h.max(), hi)};
-  }
-  size_t state_bytes() const override { return sizeof(*this) + histogram_.state_bytes(); }
-
- private:
-  double p_;
-  bool symmetric_;
-  Histogram histogram_;
-};
-
 } // namespace
 
-std::unique_ptr<ChannelObserver> make_percentile(const Percentile& parameters,
-                                                 const Scheme& scheme) {
-  return std::make_unique<PercentileObserver>(parameters.p, scheme.symmetric);
+Range percentile_range(const Histogram& h, double p, const Scheme& scheme) {
+  const uint64_t rank = rank_of(p, h.count());
+  if (scheme.symmetric) {
+    const std::vector<uint64_t> bins = h.magnitudes();
+    const double edge = std::min(upper_edge({}, 0, bins, h.width(), rank), h.max_magnitude());
+    return {std::max(h.min(), -edge), std::min(h.max(), edge)};
+  }
+  const auto zeros = static_cast<uint64_t>(h.zeros());
+  const double hi = upper_edge(h.negative(), zeros, h.positive(), h.width(), rank);
+  const double lo = -upper_edge(h.positive(), zeros, h.negative(), h.width(), rank);
+  return {std::max(h.min(), lo), std::min(h.max(), hi)};
 }
 
 } // namespace octet

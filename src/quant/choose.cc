@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/choose.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <set>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "quant/apply.h"
+#include "quant/place.h"
+
+namespace octet {
+
+namespace {
+
+/// Of the outputs' power: 20 dB. Nobody looks for better ranges below.
+constexpr double kGoodEnough = 0.01;
+
+using Pick = std::vector<size_t>; ///< of kAutoCalibrators, for each value that has a choice
+
+/// How many networks are quantized and run: a few, and more where calibration itself takes long.
+int64_t most_trials(int64_t samples) {
+  constexpr int64_t kSamplesEach = 64, kMost = 16;
+  return std::min<int64_t>(std::ssize(kAutoCalibrators) + samples / kSamplesEach, kMost);
+}
+
+class Chooser {
+ public:
+  Chooser(const Choosing& choosing, QuantizationPlan& plan)
+      : c_(choosing), plan_(plan), left_(most_trials(plan.samples)) {
+    list_values();
+  }
+
+  Status run() {
+    if (values_.empty() || c_.held.batches.empty()) return ok_status();
+    plan_.held_back = c_.held.examples;
+    std::vector<double> errors;
+    for (size_t k = 0; k < kAutoCalibrators.size(); ++k) {
+      errors.push_back(OCTET_TRY(of_all(k, errors)));
+      note(name(kAutoCalibrators[k]), errors.back());
+    }
+    // The first of equals: min-max clips nothing.
+    std::vector<size_t> by_error(errors.size());
+    std::iota(by_error.begin(), by_error.end(), size_t{0});
+    std::stable_sort(by_error.begin(), by_error.end(),
+                     [&](size_t a, size_t b) { return errors[a] < errors[b]; });
+    best_.assign(values_.size(), by_error[0]);
+    best_error_ = errors[by_error[0]];
+    OCTET_TRY(ask_for_float());
+    OCTET_TRY(refine(by_error));
+    take(plan_, best_);
+    return ok_status();
+  }
+
+ private:
+  void list_values() {
+    values_.clear();
+    for (const TensorPlan& tensor : plan_.tensors)
+      if (c_.choices.contains(tensor.value)) values_.push_back(tensor.value);
+  }
+
+  /// With one calibrator for all values. `before`: the errors of those in front of it.
+  Result<double> of_all(size_t k, std::span<const double> before) {
+    for (size_t other = 0; other < k; ++other)
+      if (std::all_of(values_.begin(), values_.end(), [&](const std::string& value) {
+            return c_.choices.at(value)[other] == c_.choices.at(value)[k];
+          }))
+        return before[other];
+    return measure(plan_, Pick(values_.size(), k));
+  }
+
+  /// Operators between products that nobody asked for by name.
+  std::vector<std::string> may_stay_float() const {
+    std::vector<std::string> out;
+    for (const NodePlan& plan : plan_.nodes) {
+      if (!plan.quantized || plan.rule != Placed::kAround || !c_.options.include.empty()) continue;
+      const auto id = c_.graph.find_node(plan.node);
+      const PlacementRule* rule = id ? c_.placement.rule(c_.graph.node(*id)) : nullptr;
+      if (rule != nullptr && !rule->on_request) out.push_back(plan.node);
+    }
+    return out;
+  }
+
+  /// Operators between products, all together and then as few of them as do.
+  Status ask_for_float() {
+    constexpr double kPays = 0.5, kAsGood = 1.1;
+    std::vector<std::string> nodes = may_stay_float();
+    if (nodes.empty() || left_ <= 0 || best_error_ < kGoodEnough) return ok_status();
+    auto kept = OCTET_TRY(with_float(nodes));
+    if (!kept || !(kept->error < kPays * best_error_)) return ok_status();
+    for (size_t width = (nodes.size() + 1) / 2; width > 0 && left_ > 0; width /= 2)
+      for (size_t begin = 0; begin < nodes.size() && nodes.size() > 1 && left_ > 0;) {
+        std::vector<std::string> fewer = nodes;
+        const auto first = fewer.begin() + static_cast<std::ptrdiff_t>(begin);
+        fewer.erase(first,
+                    first + static_cast<std::ptrdiff_t>(std::min(width, fewer.size() - begin)));
+        auto trial = fewer.empty() ? std::nullopt : OCTET_TRY(with_float(fewer));
+        if (trial && trial->error <= kAsGood * kept->error) {
+          nodes = std::move(fewer);
+          kept = std::move(trial);
+        } else {
+          begin += width;
+        }
+      }
+    plan_ = std::move(kept->plan);
+    best_error_ = kept->error;
+    list_values();
+    best_.resize(values_.size()); // one calibrator is everybody's so far
+    note(fmt::format("{} in float: {}", nodes.size(), join_some(nodes, 5)), best_error_);
+    return ok_status();
+  }
+
+  struct Placing {
+    QuantizationPlan plan;
+    double error;
+  };
+  /// nullopt: some activation would be in codes that no range is known of.
+  Result<std::optional<Placing>> with_float(const std::vector<std::string>& nodes) {
+    const std::set<std::string> names(nodes.begin(), nodes.end());
+    QuantizationPlan plan = plan_;
+    plan.nodes = OCTET_TRY(place(c_.graph, c_.placement, c_.options, names));
+    for (size_t i = 0; i < plan.nodes.size(); ++i)
+      if (plan_.nodes[i].rule == Placed::kOverflow) plan.nodes[i] = plan_.nodes[i];
+    if (!keep_needed(plan)) return std::optional<Placing>();
+    const double error = OCTET_TRY(measure(plan, best_));
+    return std::optional(Placing{std::move(plan), error});
+  }
+
+  /// Leaves the tensors that the nodes of a plan have in codes; false: there are others.
+  bool keep_needed(QuantizationPlan& plan) const {
+    std::set<std::string_view> needed;
+    for (const NodePlan& node_plan : plan.nodes) {
+      if (!node_plan.quantized) continue;
+      const auto id = c_.graph.find_node(node_plan.node);
+      if (!id) return false;
+      const Node& node = c_.graph.node(*id);
+      const auto need = [&](ValueId v) { needed.insert(c_.graph.value(v).name); };
+      for (const int64_t i : node_plan.inputs)
+        need(node.input(static_cast<size_t>(i)));
+      if (node_plan.weight) need(node.input(static_cast<size_t>(*node_plan.weight)));
+      if (node_plan.output) need(node.output(0));
+    }
+    std::erase_if(plan.tensors, [&](const TensorPlan& t) { return !needed.contains(t.value); });
+    return plan.tensors.size() == needed.size();
+  }
+
+  /// Halves of the network, then quarters and so on, by the calibrators that did next best.
+  Status refine(std::span<const size_t> by_error) {
+    constexpr double kPays = 0.9;
+    constexpr size_t kOthers = 2, kLeastValues = 2;
+    for (size_t width = (values_.size() + 1) / 2; width >= kLeastValues; width = (width + 1) / 2) {
+      for (size_t begin = 0; begin < values_.size(); begin += width)
+        for (const size_t k : by_error.subspan(1, kOthers)) {
+          if (left_ <= 0 || best_error_ < kGoodEnough) return ok_status();
+          const size_t end = std::min(begin + width, values_.size());
+          Pick pick = best_;
+          std::fill(pick.begin() + static_cast<std::ptrdiff_t>(begin),
+                    pick.begin() + static_cast<std::ptrdiff_t>(end), k);
+          if (pick == best_) continue;
+          const double error = OCTET_TRY(measure(plan_, pick));
+          if (error >= kPays * best_error_) continue;
+          note(fmt::format("{} from \"{}\" to \"{}\"", name(kAutoCalibrators[k]), values_[begin],
+                           values_[end - 1]),
+               error);
+          best_ = std::move(pick);
+          best_error_ = error;
+        }
+      if (width == kLeastValues) break;
+    }
+    return ok_status();
+  }
+
+  void note(std::string what, double error) {
+    plan_.trials.push_back({std::move(what), decibels(error)});
+  }
+
+  void take(QuantizationPlan& plan, const Pick& pick) const {
+    std::map<std::string_view, size_t> chosen;
+    for (size_t v = 0; v < values_.size(); ++v)
+      chosen[values_[v]] = pick[v];
+    std::map<std::string_view, const TensorPlan*> taken;
+    constexpr std::string_view kSameAs = "same as ";
+    for (TensorPlan& tensor : plan.tensors) {
+      const std::string_view algorithm = tensor.algorithm;
+      if (const auto found = chosen.find(tensor.value); found != chosen.end()) {
+        tensor.ranges = {c_.choices.at(tensor.value)[found->second]};
+        tensor.algorithm = name(kAutoCalibrators[found->second]);
+      } else if (algorithm.starts_with(kSameAs)) {
+        if (const auto source = taken.find(algorithm.substr(kSameAs.size())); source != taken.end())
+          tensor.ranges = source->second->ranges;
+      } else {
+        continue;
+      }
+      taken[tensor.value] = &tensor;
+    }
+  }
+
+  /// The error of the outputs with these ranges.
+  Result<double> measure(QuantizationPlan plan, const Pick& pick) {
+    --left_;
+    take(plan, pick);
+    Graph quantized = c_.graph;
+    OCTET_TRY(apply_behind_ranges(quantized, plan, c_.placement, WeightStorage::kTarget));
+    // The one before shares its packed weights with this one.
+    std::unique_ptr<Executor> executor = OCTET_TRY(
+        c_.options.executor ? c_.options.executor(quantized) : make_reference_executor(quantized));
+    std::swap(executor, executor_);
+    executor = nullptr;
+    OutputError error;
+    for (const HeldBack::Batch& batch : c_.held.batches) {
+      if (c_.options.progress && !c_.options.progress(plan.samples, plan.samples))
+        return Error("stopped while ranges were chosen", ErrorCode::kCancelled);
+      error.add(batch.outputs, OCTET_TRY(executor_->run(batch.inputs)), mask_of(batch));
+    }
+    return error.mean();
+  }
+
+  const Tensor* mask_of(const HeldBack::Batch& batch) const {
+    for (size_t i = 0; i < c_.graph.inputs().size(); ++i)
+      if (!c_.options.mask_input.empty() &&
+          c_.graph.value(c_.graph.inputs()[i]).name == c_.options.mask_input)
+        return &batch.inputs[i];
+    return nullptr;
+  }
+
+  const Choosing& c_;
+  QuantizationPlan& plan_;
+  int64_t left_;
+  std::vector<std::string> values_; ///< that have a choice, in the order of the plan
+  Pick best_;
+  double best_error_ = std::numeric_limits<double>::infinity();
+  std::unique_ptr<Executor> executor_; ///< of the last trial
+};
+
+} // namespace
+
+Status choose_ranges(const Choosing& choosing, QuantizationPlan& plan) {
+  return Chooser(choosing, plan).run();
+}
+
+} // namespace octet

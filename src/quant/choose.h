@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calibrator `auto`: which ranges a plan takes, by the error of the network's outputs.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "quant/calibrate.h"
+#include "quant/placement.h"
+
+#include "octet/quantize.h"
+
+namespace octet {
+
+/// Ranges by each of kAutoCalibrators, in their order, by the name of a value.
+using RangeChoices = std::map<std::string, std::vector<Range>>;
+
+struct Choosing {
+  const Graph& graph; ///< prepared, with types, behind the steps of the stage `float`
+  const Placement& placement;
+  const QuantizeOptions& options; ///< executor, mask
+  const RangeChoices& choices;
+  const HeldBack& held;
+};
+
+/// Gives each activation of the plan that there is a choice for the range with which the outputs of
+/// the quantized network come closest to the float network's on the examples held back: one
+/// calibrator for all is tried after the other. Where the best of them errs by more than 1 % of the
+/// outputs' power, operators that are in codes only since what they read is are tried in float, and
+/// stay there if that halves the error; then other calibrators for parts of the network.
+/// plan.trials says what was measured. How many trials there are depends on plan.samples alone.
+Status choose_ranges(const Choosing& choosing, QuantizationPlan& plan);
+
+} // namespace octet

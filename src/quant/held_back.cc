@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/held_back.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "quant/channels.h"
+
+namespace octet {
+
+namespace {
+
+constexpr int64_t kShare = 8; ///< one of so many is held back
+
+int64_t examples_in(std::span<const Tensor> inputs) {
+  return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
+}
+
+/// Whether a batch may be cut: the graph leaves the size of each input open, and all have one size.
+bool can_be_cut(const Graph& graph, std::span<const Tensor> inputs) {
+  if (inputs.empty() || inputs.size() != graph.inputs().size()) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TypeInfo& type = graph.value(graph.inputs()[i]).type;
+    const bool open =
+        type.has_rank() && type.rank() > 0 && !(*type.shape)[0].maybe_value().has_value();
+    if (!open || inputs[i].type() == DType::kString || inputs[i].rank() == 0 ||
+        inputs[i].dim(0) != inputs[0].dim(0) || bits(inputs[i].type()) < 8)
+      return false;
+  }
+  return true;
+}
+
+/// Some rows of each input.
+std::vector<Tensor> rows_of(std::span<const Tensor> inputs, std::span<const int64_t> rows) {
+  std::vector<Tensor> out;
+  out.reserve(inputs.size());
+  for (const Tensor& input : inputs) {
+    Shape shape = input.shape();
+    shape[0] = std::ssize(rows);
+    out.push_back(Tensor::zeros(input.type(), std::move(shape)).value());
+    const size_t row = input.bytes().size() / static_cast<size_t>(input.dim(0));
+    auto to = out.back().mutable_bytes().begin();
+    for (const int64_t r : rows) {
+      const auto from = input.bytes().subspan(static_cast<size_t>(r) * row, row);
+      to = std::copy(from.begin(), from.end(), to);
+    }
+  }
+  return out;
+}
+
+std::vector<Tensor> copies_of(std::span<const Tensor> inputs) {
+  std::vector<Tensor> out;
+  out.reserve(inputs.size());
+  for (const Tensor& input : inputs)
+    out.push_back(input.clone());
+  return out;
+}
+
+bool is_held(int64_t number) {
+  return number % kShare == 1;
+}
+
+void hold(HeldBack& held, std::vector<Tensor> inputs) {
+  held.examples += examples_in(inputs);
+  held.batches.push_back({std::move(inputs), {}});
+}
+
+} // namespace
+
+int64_t examples_to_hold(int64_t samples) {
+  constexpr int64_t kUsual = 8, kMost = 32;
+  return samples <= 0 ? kUsual : std::clamp<int64_t>(samples / kShare, 1, kMost);
+}
+
+CalibrationSource
+hold_back(const Graph& graph, CalibrationSource source, int64_t wanted, HeldBack& held) {
+  if (!source) return source;
+  struct State {
+    CalibrationSource source;
+    int64_t batches = 0, examples = 0; ///< that came so far
+    std::vector<Tensor> first;         ///< until something is held back
+  };
+  auto state = std::make_shared<State>(State{std::move(source), 0, 0, {}});
+  return [&graph, &held, state, wanted]() -> Result<std::optional<std::vector<Tensor>>> {
+    for (;;) {
+      auto batch = OCTET_TRY(state->source());
+      if (!batch) {
+        if (held.batches.empty() && !state->first.empty()) {
+          held.observed = true;
+          hold(held, std::move(state->first));
+        }
+        return batch;
+      }
+      const int64_t number = state->batches++, begin = state->examples;
+      state->examples += examples_in(*batch);
+      if (held.examples >= wanted) return batch;
+      if (held.batches.empty() && number == 0) state->first = copies_of(*batch);
+      std::vector<int64_t> back, on;
+      if (can_be_cut(graph, *batch)) {
+        const int64_t left = wanted - held.examples;
+        for (int64_t i = 0; i < examples_in(*batch); ++i)
+          (is_held(begin + i) && std::ssize(back) < left ? back : on).push_back(i);
+        if (!back.empty()) hold(held, rows_of(*batch, back));
+      } else if (is_held(number)) {
+        hold(held, copies_of(*batch));
+        back.push_back(number);
+      }
+      if (!held.batches.empty()) state->first.clear();
+      if (back.empty()) return batch;
+      if (!on.empty()) return std::optional(rows_of(*batch, on));
+    }
+  };
+}
+
+void OutputError::add(std::span<const Tensor> wanted,
+                      std::span<const Tensor> got,
+                      const Tensor* mask) {
+  outputs_.resize(wanted.size());
+  for (size_t k = 0; k < wanted.size(); ++k) {
+    const Tensor &want = wanted[k], &is = got[k];
+    One& one = outputs_[k];
+    if (want.type() == DType::kString) continue;
+    if (want.shape() != is.shape() || want.type() != is.type()) {
+      one.noise = std::numeric_limits<double>::infinity();
+      continue;
+    }
+    const bool masked =
+        mask != nullptr && mask->rank() <= want.rank() &&
+        std::equal(mask->shape().begin(), mask->shape().end(), want.shape().begin());
+    const Mask keep(want, masked ? mask : nullptr);
+    const Result<std::vector<double>> x = want.to_doubles(), y = is.to_doubles();
+    if (!x.ok() || !y.ok()) continue; // complex numbers
+    for (size_t i = 0; i < x->size(); ++i)
+      if (keep(static_cast<int64_t>(i))) one.take((*x)[i], (*y)[i], is_float(want.type()));
+  }
+}
+
+void OutputError::One::take(double x, double y, bool real) {
+  if (!real) {
+    power += 1;
+    if (x != y) noise += 1;
+  } else if (std::isfinite(x)) {
+    power += x * x;
+    if (std::isfinite(y))
+      noise += (x - y) * (x - y);
+    else
+      noise = std::numeric_limits<double>::infinity();
+  }
+}
+
+double OutputError::mean() const {
+  double sum = 0;
+  for (const One& one : outputs_)
+    if (one.noise > 0) sum += one.noise / std::max(one.power, std::numeric_limits<double>::min());
+  return outputs_.empty() ? 0 : sum / static_cast<double>(outputs_.size());
+}
+
+double decibels(double error) {
+  constexpr double kMost = 200;
+  return error > 0 ? std::min(-10 * std::log10(error), kMost) : kMost;
+}
+
+} // namespace octet

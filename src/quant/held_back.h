@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Examples that calibration does not observe, so that what it decides can be measured on them.
+#pragma once
+
+#include <vector>
+
+#include "octet/quantize.h"
+
+namespace octet {
+
+/// Batches of examples with what the float network makes of them.
+struct HeldBack {
+  struct Batch {
+    std::vector<Tensor> inputs;
+    std::vector<Tensor> outputs; ///< in the order of the graph's
+  };
+  std::vector<Batch> batches;
+  int64_t examples = 0; ///< sum of the batches' first dimensions
+  /// The data brings too little to hold any of it back: the examples were observed too.
+  bool observed = false;
+};
+
+/// How many of `samples` (0: not known) are held back: an eighth, 32 at most.
+int64_t examples_to_hold(int64_t samples);
+
+/// What is left of a source when `wanted` of its examples go to `held`, which must outlive it: the
+/// second of every eight, until there are as many. Where the graph fixes the size of a batch it is
+/// batches, not examples, that are counted. Of data with one of them the first goes to both.
+CalibrationSource
+hold_back(const Graph& graph, CalibrationSource source, int64_t wanted, HeldBack& held);
+
+/// Noise over power of a network's outputs beside the float network's, the mean over outputs: 0 where
+/// all are equal. Of outputs that are no floats the share that differs. Elements behind a `mask`
+/// that is 0 do not count where its shape begins an output's. Infinite where an output is not finite.
+class OutputError {
+ public:
+  void add(std::span<const Tensor> wanted, std::span<const Tensor> got, const Tensor* mask);
+  double mean() const;
+
+ private:
+  struct One {
+    double noise = 0, power = 0;
+    void take(double x, double y, bool real);
+  };
+  std::vector<One> outputs_;
+};
+
+/// Decibels of an error, 200 at most.
+double decibels(double error);
+
+} // namespace octet

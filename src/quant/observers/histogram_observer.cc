@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The observers that take a range from a histogram: one of them takes all of these ranges.
+#include "quant/observers/channel.h"
+#include "quant/observers/histogram_ranges.h"
+
+namespace octet {
+
+namespace {
+
+class HistogramObserver final : public ChannelObserver {
+ public:
+  HistogramObserver(const Calibrator& calibrator, const Scheme& scheme)
+      : calibrator_(calibrator), scheme_(scheme) {}
+
+  void observe(std::span<const float> values, Extremes extremes) override {
+    histogram_.add(values, extremes);
+  }
+  void merge(const ChannelObserver& other) override {
+    histogram_.merge(static_cast<const HistogramObserver&>(other).histogram_);
+  }
+  bool nothing() const override { return histogram_.count() == 0; }
+  Range range() const override { return histogram_range(histogram_, calibrator_, scheme_); }
+  const Histogram* histogram() const override { return &histogram_; }
+  size_t state_bytes() const override { return sizeof(*this) + histogram_.state_bytes(); }
+
+ private:
+  Calibrator calibrator_;
+  Scheme scheme_;
+  Histogram histogram_;
+};
+
+} // namespace
+
+std::unique_ptr<ChannelObserver> make_histogram_observer(const Calibrator& calibrator,
+                                                         const Scheme& scheme) {
+  return std::make_unique<HistogramObserver>(calibrator, scheme);
+}
+
+Range histogram_range(const Histogram& h, const Calibrator& calibrator, const Scheme& scheme) {
+  if (h.count() == 0 || h.max_magnitude() == 0) return {};
+  if (const auto* percentile = std::get_if<Percentile>(&calibrator))
+    return percentile_range(h, percentile->p, scheme);
+  if (std::holds_alternative<Entropy>(calibrator)) return entropy_range(h);
+  if (std::holds_alternative<Mse>(calibrator)) return mse_range(h, scheme);
+  return {h.min(), h.max()};
+}
+
+} // namespace octet

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The range that each calibrator takes from a histogram, one file a calibrator.
+#pragma once
+
+#include "quant/observers/histogram.h"
+
+#include "octet/observer.h"
+
+namespace octet {
+
+/// {0, 0} where nothing but zeros was counted. Of a histogram that holds something else:
+/// min-max and `auto` the extremes, the others as below.
+Range histogram_range(const Histogram& histogram,
+                      const Calibrator& calibrator,
+                      const Scheme& scheme);
+
+Range percentile_range(const Histogram& histogram, double p, const Scheme& scheme);
+Range entropy_range(const Histogram& histogram);
+Range mse_range(const Histogram& histogram, const Scheme& scheme);
+
+} // namespace octet

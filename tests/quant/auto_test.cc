@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calibrator `auto` beside each of those that it chooses among, on networks made so that one or
+// another of them falls, measured by the reference on data that no plan has seen.
+#include <cmath>
+#include <random>
+
+#include "quant/held_back.h"
+#include "quant/support.h"
+#include <gtest/gtest.h>
+
+namespace octet {
+namespace {
+
+constexpr int64_t kFeatures = 16;
+
+struct Outliers {
+  float value = 0;
+  uint32_t one_in = 1; ///< so many examples
+};
+constexpr Outliers kNone{};
+constexpr Outliers kRare{400, 1000};
+constexpr Outliers kOften{40, 12};
+
+/// Numbers between -1 and 1, and feature 0 of some examples.
+Tensor examples(int64_t count, uint32_t seed, const Outliers& outliers) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> draw(-1, 1);
+  std::vector<float> x(static_cast<size_t>(count * kFeatures));
+  for (float& v : x)
+    v = draw(random);
+  for (size_t row = 0; outliers.value != 0 && row < static_cast<size_t>(count); ++row)
+    if (random() % outliers.one_in == 0) x[row * kFeatures] = outliers.value;
+  return Tensor::of<float>({count, kFeatures}, std::span<const float>(x));
+}
+
+/// 4,096 examples in batches of `batch`.
+CalibrationSource rows_in_batches(const Outliers& outliers, int64_t batch = 256) {
+  constexpr int64_t kExamples = 4096;
+  const Tensor all = examples(kExamples, 7, outliers);
+  auto next = std::make_shared<int64_t>(0);
+  return [=]() -> Result<std::optional<std::vector<Tensor>>> {
+    if (*next >= kExamples) return std::optional<std::vector<Tensor>>();
+    const int64_t n = std::min(batch, kExamples - *next);
+    const auto part = all.data<float>().subspan(static_cast<size_t>(*next * kFeatures),
+                                                static_cast<size_t>(n * kFeatures));
+    *next += n;
+    return std::optional(std::vector<Tensor>{Tensor::of<float>({n, kFeatures}, part)});
+  };
+}
+
+Graph begin_graph(ValueId& x) {
+  Graph g;
+  g.opsets[""] = 17;
+  x = g.add_input("x", {DType::kFloat32, std::vector<Dim>{Dim::symbol("N"), kFeatures}, {}});
+  return g;
+}
+
+/// Two products with a hidden layer. Outliers of feature 0 are hidden unit 0 alone and blow up both
+/// ranges; the last product leaves them out, or makes most of the outputs of them.
+Graph two_products(bool outliers_matter, int64_t hidden_units = kFeatures) {
+  ValueId x;
+  Graph g = begin_graph(x);
+  const auto units = static_cast<size_t>(hidden_units);
+  const float small = 1.2F / std::sqrt(static_cast<float>(hidden_units));
+  const Tensor in = test::random_tensor({kFeatures, hidden_units}, 3, -0.3F, 0.3F);
+  const Tensor out = test::random_tensor({hidden_units, kFeatures}, 4, -small, small);
+  std::vector<float> w1(in.data<float>().begin(), in.data<float>().end());
+  std::vector<float> w2(out.data<float>().begin(), out.data<float>().end());
+  for (size_t unit = 0; unit < units; ++unit)
+    w1[unit] = unit == 0 ? 1 : 0;
+  for (size_t i = 0; i < size_t{kFeatures}; ++i) {
+    if (i > 0) w1[i * units] = 0;
+    w2[i] = outliers_matter ? 1.0F : 0.0F;
+  }
+  const ValueId first = g.add_constant(
+      "w1", Tensor::of<float>({kFeatures, hidden_units}, std::span<const float>(w1)));
+  const ValueId second = g.add_constant(
+      "w2", Tensor::of<float>({hidden_units, kFeatures}, std::span<const float>(w2)));
+  const ValueId hidden = g.emit("Relu", {g.emit("MatMul", {x, first}, {})}, {});
+  g.mark_output(g.emit("MatMul", {hidden, second}, {}, "y"));
+  return g;
+}
+
+/// x A + x B with B = -A but for small differences: codes of the two large products leave nothing of
+/// the sum, which all that follows is made of.
+Graph cancelling_sum() {
+  ValueId x;
+  Graph g = begin_graph(x);
+  std::mt19937 random(5);
+  std::vector<float> a(size_t{kFeatures * kFeatures}), b(a.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    a[i] = i < size_t{kFeatures} ? 127 : static_cast<float>(random() % 241) - 120;
+    b[i] = i < size_t{kFeatures} ? -127 : static_cast<float>(random() % 3) - 1 - a[i];
+  }
+  const auto weights = [&](const char* name, const std::vector<float>& w) {
+    return g.add_constant(name,
+                          Tensor::of<float>({kFeatures, kFeatures}, std::span<const float>(w)));
+  };
+  const ValueId one = g.emit("MatMul", {x, weights("a", a)}, {}, "one");
+  const ValueId other = g.emit("MatMul", {x, weights("b", b)}, {}, "other");
+  const ValueId sum = g.emit("Add", {one, other}, {}, "sum");
+  const Tensor last = test::random_tensor({kFeatures, kFeatures}, 9);
+  g.mark_output(g.emit("MatMul", {sum, g.add_constant("c", last)}, {}, "y"));
+  return g;
+}
+
+QuantizationPlan
+plan_of(const Graph& graph, const Calibrator& calibrator, const Outliers& outliers) {
+  return plan_quantization(graph, rows_in_batches(outliers), {.calibrator = calibrator}, 4096)
+      .value();
+}
+
+/// Of the outputs on data of its own.
+double quality(const Graph& graph, const QuantizationPlan& plan, const Outliers& outliers) {
+  const Tensor x = examples(4096, 99, outliers);
+  return test::sqnr(test::run_reference(graph, x),
+                    test::run_reference(quantize(graph, plan).value(), x));
+}
+
+struct Compared {
+  double automatic, best, worst, min_max;
+};
+
+Compared compare(const Graph& graph, const Outliers& outliers) {
+  Compared out{quality(graph, plan_of(graph, Auto{}, outliers), outliers), -1e9, 1e9, 0};
+  for (const Calibrator& calibrator :
+       {Calibrator(MinMax{}), Calibrator(Percentile{}), Calibrator(Entropy{}), Calibrator(Mse{})}) {
+    const double one = quality(graph, plan_of(graph, calibrator, outliers), outliers);
+    out.best = std::max(out.best, one);
+    out.worst = std::min(out.worst, one);
+    if (calibrator == Calibrator(MinMax{})) out.min_max = one;
+  }
+  return out;
+}
+
+TEST(AutoCalibrator, IsAsGoodAsTheBestWhereTheExtremesCollapse) {
+  const Graph graph = two_products(false);
+  const Compared c = compare(graph, kRare);
+  EXPECT_GT(c.best, c.min_max + 10) << "the network is to fall with min-max";
+  EXPECT_GE(c.automatic, c.best - 0.5);
+  const QuantizationPlan plan = plan_of(graph, Auto{}, kRare);
+  EXPECT_NE(plan.tensor("x")->algorithm, "min-max");
+}
+
+TEST(AutoCalibrator, IsAsGoodAsTheBestWhereClippingHurts) {
+  const Graph graph = two_products(true, 1024);
+  const Compared c = compare(graph, kOften);
+  EXPECT_LT(c.worst, c.best - 5) << "some calibrator is to clip what the outputs are made of";
+  EXPECT_GE(c.automatic, c.best - 0.5);
+}
+
+TEST(AutoCalibrator, LeavesInFloatWhatCodesDestroy) {
+  const Graph graph = cancelling_sum();
+  const Compared c = compare(graph, kNone);
+  EXPECT_LT(c.best, 20) << "ranges alone are not to help";
+  EXPECT_GT(c.automatic, c.best + 10);
+  const QuantizationPlan plan = plan_of(graph, Auto{}, kNone);
+  EXPECT_EQ(plan.node("sum")->rule, Placed::kCostsAccuracy);
+  EXPECT_FALSE(plan.node("sum")->quantized);
+  EXPECT_TRUE(plan.node("one")->quantized) << "the products stay";
+  EXPECT_TRUE(plan.node("y")->quantized);
+}
+
+TEST(AutoCalibrator, SaysWhatItMeasured) {
+  const QuantizationPlan plan = plan_of(two_products(false), Auto{}, kRare);
+  EXPECT_EQ(plan.calibrator, "auto");
+  EXPECT_EQ(plan.held_back, 32);
+  EXPECT_EQ(plan.samples, 4096 - 32) << "those held back are not observed";
+  ASSERT_GE(plan.trials.size(), 4U);
+  EXPECT_EQ(plan.trials[0].what, "min-max");
+  EXPECT_EQ(plan.trials[3].what, "mse");
+  for (const TensorPlan& tensor : plan.tensors)
+    EXPECT_NE(tensor.algorithm, "auto");
+  EXPECT_NE(plan.text().find("held back"), std::string::npos);
+  const QuantizationPlan again = QuantizationPlan::from_json(plan.to_json()).value();
+  EXPECT_EQ(again.to_json(), plan.to_json());
+  EXPECT_EQ(again.trials.size(), plan.trials.size());
+}
+
+TEST(AutoCalibrator, DoesNotDependOnHowTheDataIsCut) {
+  const Graph graph = two_products(false);
+  const auto plan = [&](int64_t batch) {
+    return plan_quantization(graph, rows_in_batches(kRare, batch), {.calibrator = Auto{}}, 4096)
+        .value()
+        .to_json();
+  };
+  const std::string want = plan(256);
+  for (const int64_t batch : {1, 7, 4096})
+    EXPECT_EQ(plan(batch), want) << batch;
+}
+
+TEST(AutoCalibrator, LayersMayNameTheirOwn) {
+  const Graph graph = two_products(false);
+  const QuantizationPlan plan =
+      plan_quantization(graph, rows_in_batches(kRare),
+                        {.calibrator = Auto{}, .layers = {{.pattern = "y", .calibrator = Mse{}}}},
+                        4096)
+          .value();
+  for (const TensorPlan& tensor : plan.tensors) {
+    if (tensor.value == "x" || tensor.axis) continue;
+    EXPECT_EQ(tensor.algorithm, "mse") << tensor.value;
+  }
+}
+
+TEST(HeldBack, OneExampleIsObservedToo) {
+  const Graph graph = two_products(true);
+  auto once = std::make_shared<bool>(false);
+  const QuantizationPlan plan =
+      plan_quantization(graph,
+                        [once]() -> Result<std::optional<std::vector<Tensor>>> {
+                          if (std::exchange(*once, true))
+                            return std::optional<std::vector<Tensor>>();
+                          return std::optional(std::vector<Tensor>{examples(1, 1, kNone)});
+                        },
+                        {.calibrator = Auto{}})
+          .value();
+  EXPECT_EQ(plan.samples, 1);
+  EXPECT_EQ(plan.held_back, 1);
+}
+
+TEST(HeldBack, BatchesOfAFixedSizeStayWhole) {
+  Graph graph = two_products(true);
+  graph.set_type(graph.inputs()[0],
+                 {DType::kFloat32, std::vector<Dim>{Dim(4), Dim(kFeatures)}, {}});
+  HeldBack held;
+  const CalibrationSource source = hold_back(graph, rows_in_batches(kNone, 4), 10, held);
+  int64_t passed = 0;
+  for (auto batch = source().value(); batch; batch = source().value()) {
+    EXPECT_EQ((*batch)[0].dim(0), 4);
+    passed += (*batch)[0].dim(0);
+  }
+  EXPECT_EQ(held.examples, 12);
+  EXPECT_EQ(passed, 4096 - 12);
+  EXPECT_FALSE(held.observed);
+}
+
+TEST(OutputError, IsNoiseOverPowerOfEachOutput) {
+  OutputError error;
+  const std::vector<Tensor> want = {Tensor::of<float>({2}, {3, 4}),
+                                    Tensor::of<int64_t>({4}, {1, 2, 3, 4})};
+  const std::vector<Tensor> got = {Tensor::of<float>({2}, {3, 3}),
+                                   Tensor::of<int64_t>({4}, {1, 2, 0, 4})};
+  error.add(want, got, nullptr);
+  EXPECT_DOUBLE_EQ(error.mean(), (1.0 / 25 + 1.0 / 4) / 2);
+  EXPECT_DOUBLE_EQ(decibels(0.01), 20);
+  EXPECT_EQ(decibels(0), 200);
+  const Tensor mask = Tensor::of<int64_t>({2}, {1, 0});
+  OutputError masked;
+  masked.add(std::vector<Tensor>{want[0]}, std::vector<Tensor>{got[0]}, &mask);
+  EXPECT_EQ(masked.mean(), 0);
+  OutputError broken;
+  broken.add(std::vector<Tensor>{want[0]}, std::vector<Tensor>{Tensor::of<float>({2}, {3, NAN})},
+             nullptr);
+  EXPECT_TRUE(std::isinf(broken.mean()));
+}
+
+} // namespace
+} // namespace octet
