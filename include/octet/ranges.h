@@ -20,7 +20,8 @@ struct TensorRange {
 };
 
 /// Ranges of every float input and float result of a graph, names as in the file. The calibrator,
-/// samples, batch size, mask, executor and progress of the options count. Errors: as calibration.
+/// samples, batch size, mask, executor and progress of the options count. Errors: as calibration, the
+/// calibrator `auto`.
 Result<std::vector<TensorRange>>
 observe_ranges(const Graph& graph, const Dataset& data, const QuantizeOptions& options = {});
 

@@ -87,9 +87,15 @@ class Calibrate final : public Command {
     options.target = format == RangeFormat::kTensorRt      ? "tensorrt-10"
                      : format == RangeFormat::kOnnxRuntime ? "onnxruntime"
                                                            : "octet";
-    const QuantizationPlan plan = OCTET_TRY(plan_quantization(graph, examples, options));
+    const Result<QuantizationPlan> plan = plan_quantization(graph, examples, options);
+    if (!plan.ok()) {
+      if (plan.error().code() == ErrorCode::kCancelled) return plan.error();
+      fmt::print(stderr, "auto measures nothing: {}; ranges are those of min-max\n",
+                 plan.error().text());
+      return Calibrator(MinMax{});
+    }
     const PlanTrial* best = nullptr;
-    for (const PlanTrial& trial : plan.trials)
+    for (const PlanTrial& trial : plan->trials)
       if (parse_calibrator(trial.what).ok() && (best == nullptr || trial.sqnr > best->sqnr))
         best = &trial;
     return best == nullptr ? Calibrator(MinMax{}) : parse_calibrator(best->what);

@@ -78,5 +78,13 @@ TEST(Ranges, QuantizeAsTheDataTheyCameFrom) {
   EXPECT_NE(missing.error().text().find("no range"), std::string::npos) << missing.error().text();
 }
 
+TEST(Ranges, AutoComparesNetworksNotRanges) {
+  const auto data = open_dataset("generated", Split::kTrain).value();
+  const auto none = observe_ranges(test::cnn(), *data, {.calibrator = Auto{}, .samples = 8});
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.error().text().find("plan with it"), std::string::npos) << none.error().text();
+  EXPECT_TRUE(observe_ranges(test::cnn(), *data, {.samples = 8}).ok());
+}
+
 } // namespace
 } // namespace octet

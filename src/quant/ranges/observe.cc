@@ -9,6 +9,10 @@ namespace octet {
 
 Result<std::vector<TensorRange>>
 observe_ranges(const Graph& graph, const Dataset& data, const QuantizeOptions& options) {
+  if (std::holds_alternative<Auto>(options.calibrator))
+    return error(
+        "calibrate: auto compares quantized networks, and ranges alone make none; plan with "
+        "it, and name the calibrator that the plan took");
   Graph typed = graph;
   OCTET_TRY_WITH(infer_types(typed), "calibrate");
   std::vector<ObserveRequest> requests;
