@@ -85,6 +85,10 @@ class Binding {
   struct Open {
     NodeId node;
     Evaluation* evaluation;
+    /// Elements that foretold its outputs in the last run, and how often on end they were others
+    /// while the outputs were small.
+    std::vector<int64_t> read = {};
+    int changes = 0;
   };
   /// What data tells about the open nodes: what they made, or elements that tell what they will.
   struct Told {
@@ -117,8 +121,8 @@ class Binding {
                   ParallelFor& parallel,
                   std::vector<Tensor>& results);
   KnownElements readable(const Shapes& shapes, const Node& node) const;
-  bool foretold(const Shapes& shapes, const Open& open, Told& told) const;
-  Status evaluate(const Shapes& shapes, const Open& open, ParallelFor& parallel, Told& told);
+  bool foretold(const Shapes& shapes, Open& open, Told& told) const;
+  Status evaluate(const Shapes& shapes, Open& open, ParallelFor& parallel, Told& told);
   Start start_of_rest() const;
   /// The rest for what data tells. `inputs` becomes the bytes of what it is given.
   Result<Binding*> rest(ParallelFor& parallel, std::vector<const std::byte*>& inputs);

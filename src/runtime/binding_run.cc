@@ -15,6 +15,12 @@ namespace octet::runtime {
 
 namespace {
 
+/// Where elements that tell extents were others so often on end (a Slice at the counter of a loop),
+/// small results are made before the rest is looked for: it then depends on their shapes alone, and
+/// is there from the second run on.
+constexpr int kMostChanges = 3;
+constexpr size_t kMostEvaluatedBytes = size_t{1} << 14;
+
 /// Tells a clock, if there is one, how long something took.
 class Timing {
  public:
@@ -131,32 +137,41 @@ KnownElements Binding::readable(const Shapes& shapes, const Node& node) const {
 
 /// Whether elements of a node's inputs tell the extents of its outputs: then it is bound like
 /// others once they are read.
-bool Binding::foretold(const Shapes& shapes, const Open& open, Told& told) const {
+bool Binding::foretold(const Shapes& shapes, Open& open, Told& told) const {
   const Node& node = shapes.graph().node(open.node);
   const KnownElements read = readable(shapes, node);
   if (read.empty()) return false;
+  std::vector<int64_t> key;
+  for (const auto& [id, dims] : read) {
+    key.push_back(id.index);
+    for (const Dim& d : dims)
+      key.push_back(d.value());
+  }
   KnownElements all = shapes.elements();
   for (const auto& [id, dims] : read)
     all.insert_or_assign(id, dims);
   const auto outputs = infer_outputs(shapes.graph(), open.node, all);
   if (!outputs.ok()) return false;
+  size_t size_bytes = 0;
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     if (!node.outputs[k].valid()) continue;
-    if (k >= outputs->size() || !(*outputs)[k].type.static_shape() ||
-        (*outputs)[k].type.type == DType::kUndefined)
-      return false;
+    const auto shape = k < outputs->size() ? (*outputs)[k].type.static_shape() : std::nullopt;
+    if (!shape || (*outputs)[k].type.type == DType::kUndefined) return false;
+    const DType type = (*outputs)[k].type.type;
+    const auto count = element_count(*shape);
+    const bool counts = count.ok() && type != DType::kString;
+    size_bytes += counts ? static_cast<size_t>(bytes_for(type, *count)) : kMostEvaluatedBytes;
   }
-  for (const auto& [id, dims] : read) {
-    told.key.push_back(id.index);
-    for (const Dim& d : dims)
-      told.key.push_back(d.value());
+  told.key.insert(told.key.end(), key.begin(), key.end());
+  for (const auto& [id, dims] : read)
     told.elements.insert_or_assign(id, dims);
-  }
+  const bool counts = key != open.read && size_bytes < kMostEvaluatedBytes;
+  open.changes = counts ? open.changes + 1 : 0;
+  open.read = std::move(key);
   return true;
 }
 
-Status
-Binding::evaluate(const Shapes& shapes, const Open& open, ParallelFor& parallel, Told& told) {
+Status Binding::evaluate(const Shapes& shapes, Open& open, ParallelFor& parallel, Told& told) {
   const Node& node = shapes.graph().node(open.node);
   std::vector<Tensor> inputs, captures;
   for (const ValueId v : node.inputs)
@@ -170,6 +185,7 @@ Binding::evaluate(const Shapes& shapes, const Open& open, ParallelFor& parallel,
   std::vector<Tensor> results =
       OCTET_TRY((*open.evaluation)(std::move(inputs), captures, parallel));
   timing.done();
+  size_t size_bytes = 0;
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     if (!node.outputs[k].valid()) continue;
     if (k >= results.size() || results[k].empty())
@@ -179,8 +195,10 @@ Binding::evaluate(const Shapes& shapes, const Open& open, ParallelFor& parallel,
     told.key.push_back(one.rank());
     told.key.insert(told.key.end(), one.shape().begin(), one.shape().end());
     told.made.push_back({node.outputs[k], one.type(), one.shape()});
+    size_bytes += one.bytes().size();
     told.tensors.push_back(std::move(one));
   }
+  if (size_bytes >= kMostEvaluatedBytes) open.changes = 0;
   told.done.push_back(open.node);
   return ok_status();
 }
@@ -205,11 +223,11 @@ Result<Binding*> Binding::rest(ParallelFor& parallel, std::vector<const std::byt
   const Shapes& shapes = *OCTET_TRY(plan_->shapes_for(typed_, elements_));
   told_ = Told{};
   told_.key = key_;
-  for (const Open& open : open_) {
+  for (Open& open : open_) {
     const auto where = [&] {
       return fmt::format("node {}", label(shapes.graph(), shapes.graph().node(open.node)));
     };
-    if (!foretold(shapes, open, told_))
+    if (open.changes > kMostChanges || !foretold(shapes, open, told_))
       OCTET_TRY_WITH(evaluate(shapes, open, parallel, told_), where());
   }
   Binding* found = OCTET_TRY(plan_->rest(told_.key, outputs_are_, [&] { return start_of_rest(); }));

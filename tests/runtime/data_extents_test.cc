@@ -319,6 +319,63 @@ TEST(ExtentsOfData, ThePlanOfAContextSaysWhatRan) {
   }
 }
 
+/// Bounds that are others in each run, as those that follow a counter, make no new binding each time
+/// once they did so often: neither by themselves nor in bodies.
+TEST(ExtentsOfData, SmallResultsAtACounterAreBoundOnce) {
+  const auto graph = parse_graph(
+      "graph g opset(\"\"=17)\ninput x: f32[40, 6]\ninput b: i64[1]\nconst d: i64[1] = [1]\n"
+      "const a: i64[1] = [0]\nconst n: i64[1] = [40]\nconst i: i64[] = [1]\nq = Add(b, d)\n"
+      "e = Min(q, n)\ns = Slice(x, b, e, a)\nt = Neg(s)\nf = Squeeze(b)\nk = Squeeze(e)\n"
+      "r = Range(f, k, i)\nm = Cast(r) {to=1}\nh = Slice(x, a, b, a)\no = Abs(h)\n"
+      "output t: f32[*]\noutput m: f32[*]\noutput o: f32[*]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  auto session = Session::create(*graph).value();
+  const auto reference = make_reference_executor(*graph).value();
+  SessionContext context = session.context();
+  const auto run_at = [&](int64_t at) {
+    const Inputs inputs = {wave({40, 6}), list<int64_t>({at})};
+    const auto have = context.run(inputs);
+    ASSERT_TRUE(have.ok()) << have.error().text();
+    expect_equal_bits({have->begin(), have->end()}, reference->run(inputs).value());
+  };
+  for (int64_t at = 0; at < 10; ++at)
+    run_at(3);
+  const int64_t steady = context.plan_counts().bindings;
+  EXPECT_EQ(steady, 2) << "one, and its rest";
+  for (int64_t at = 4; at < 12; ++at)
+    run_at(at);
+  const int64_t moving = context.plan_counts().bindings;
+  // What o has is another extent each time.
+  for (int64_t at = 12; at < 30; ++at)
+    run_at(at);
+  EXPECT_EQ(context.plan_counts().bindings, moving + 18);
+  for (int64_t round = 0; round < 5; ++round)
+    for (int64_t at = 20; at < 24; ++at)
+      run_at(at);
+  EXPECT_LE(context.plan_counts().bindings, moving + 18 + 4);
+  run_at(40);
+  run_at(39);
+}
+
+TEST(ExtentsOfData, LargeResultsAtACounterGoByKernels) {
+  const auto graph = parse_graph(
+      "graph g opset(\"\"=17)\ninput x: f32[N, 600]\ninput b: i64[1]\ninput e: i64[1]\n"
+      "const a: i64[1] = [0]\ns = Slice(x, b, e, a) \"cut\"\nt = Neg(s)\noutput t: f32[*]\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  auto session = Session::create(*graph).value();
+  const auto reference = make_reference_executor(*graph).value();
+  SessionContext context = session.context();
+  for (int64_t at = 0; at < 24; ++at) {
+    // Small ones first, then large ones.
+    const Inputs inputs = {wave({64, 600}), list<int64_t>({at}),
+                           list<int64_t>({at + (at < 8 ? 1 : 30)})};
+    const auto have = context.run(inputs);
+    ASSERT_TRUE(have.ok()) << have.error().text();
+    expect_equal_bits({have->begin(), have->end()}, reference->run(inputs).value());
+  }
+  EXPECT_EQ(kernel_of(context.plan(), "\"cut\""), "copy");
+}
+
 /// An error leaves a session that runs.
 TEST(ExtentsOfData, ThatDoNotFitAreErrors) {
   const auto graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[4, 6]\ninput s: i64[2]\n"
