@@ -201,5 +201,46 @@ TEST(Lower, InputsAndOutputsKeepTheirHalf) {
   EXPECT_EQ(lowered.value(lowered.outputs()[0]).type.type, DType::kFloat16);
 }
 
+/// Weights [N, K] behind DQ and a Transpose, as PyTorch's exporters leave them.
+std::string turned_product(const std::string& weights) {
+  return "graph g opset(\"\"=20)\ninput x: f32[2, 3, 4]\nconst s: f32[] = [0.02]\n"
+         "const z: u8[] = [120]\nconst t: f32[3] = [0.01, 0.02, 0.005]\n"
+         "const n: i8[3] = [0, 0, 0]\nconst f: f32[3] = [0.1, -0.2, 0.3]\n" +
+         weights +
+         "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+         "r = Transpose(w) {perm=[1, 0]}\np = MatMul(d, r)\ny = Add(p, f)\n"
+         "output y: f32[2, 3, 3]\n";
+}
+
+TEST(Lower, ProductsTakeStoredCodesThroughTransposes) {
+  const std::string codes = "const c: i8[3, 4] = [1, -20, 127, 4, 5, -128, 7, 80, -9, 10, 11, 0]\n";
+  const std::string cases[] = {
+      codes + "w = DequantizeLinear(c, t, n) {axis=0}\n",
+      codes + "w = DequantizeLinear(c, t) {axis=-2}\n",
+      codes + "const u: f32[] = [0.01]\nconst m: i8[] = [3]\nw = DequantizeLinear(c, u, m)\n",
+      // As Brevitas leaves them: quantized in the file, with bounds that state the bits.
+      "const c: f32[3, 4] = [0.1, -0.2, 2.0, 0.4, 0.5, -0.6, 0.7, -0.8, -0.09, 0.1, 0.2, 0.0]\n"
+      "const lo: i8[] = [-127]\nconst hi: i8[] = [127]\nb = QuantizeLinear(c, t, n) {axis=0}\n"
+      "k = Clip(b, lo, hi)\nw = DequantizeLinear(k, t, n) {axis=0}\n"};
+  for (const std::string& weights : cases) {
+    SCOPED_TRACE(weights);
+    const Graph model = parse_graph(turned_product(weights)).value();
+    const Graph lowered = lower(model).value().graph;
+    int products = 0;
+    for (const NodeId id : lowered.nodes())
+      products += lowered.node(id).is("QGemm", "octet.native") ? 1 : 0;
+    EXPECT_EQ(products, 1);
+    EXPECT_EQ(lowered.nodes().size(), 2U) << print(lowered);
+    Tensor x = Tensor::zeros(DType::kFloat32, {2, 3, 4}).value();
+    for (int64_t i = 0; i < x.count(); ++i)
+      x.mutable_data<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 11) * 0.4F - 2.0F;
+    const auto want = make_reference_executor(model).value()->run(std::vector<Tensor>{x}).value();
+    auto session = Session::create(model).value();
+    const auto have = session.run(std::vector<Tensor>{x}).value();
+    for (int64_t i = 0; i < want[0].count(); ++i)
+      EXPECT_NEAR(have[0].at(i), want[0].at(i), 1e-5) << i;
+  }
+}
+
 } // namespace
 } // namespace octet

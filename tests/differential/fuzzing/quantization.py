@@ -168,6 +168,13 @@ class Annotator:
             q = s.name("q")
             self.nodes.append(Node("QuantizeLinear", [name, *parameters], [q], attributes))
             self.nodes.append(Node("DequantizeLinear", [q, *parameters], [out], attributes))
+        elif array.ndim > 1 and s.chance(0.15):  # in another order in the file, as PyTorch leaves weights
+            perm = [int(i) for i in s.random.permutation(array.ndim)]
+            stored, d = codes.transpose(np.argsort(perm)), s.name("d")
+            if axis is not None:
+                attributes = {"axis": perm[axis]}
+            self.nodes.append(Node("DequantizeLinear", [self.add(np.ascontiguousarray(stored), "w"), *parameters], [d], attributes))
+            self.nodes.append(Node("Transpose", [d], [out], {"perm": perm}))
         else:
             self.nodes.append(Node("DequantizeLinear", [self.add(codes, "w"), *parameters], [out], attributes))
         return out, scale
