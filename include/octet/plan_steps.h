@@ -20,6 +20,18 @@ struct InputOf {
   bool operator==(const InputOf&) const = default;
 };
 
+/// Two products with nothing between but what a factor above 0 passes (Relu, pools, Reshape): the
+/// weights and the bias of the first are divided by s, the weights of the second multiplied with
+/// it, channel by channel. What the float network computes stays, up to rounding. Then what a
+/// channel never comes below goes from the first's bias through the Relu into the second's, which
+/// keeps what the network computes as long as that is true.
+/// Source: Nagel et al. 2019 (Data-Free Quantization), sections 4.1.2 and 4.1.3.
+struct Equalize {
+  std::string first, second; ///< nodes: Conv, Gemm or MatMul
+  Tensor s;                  ///< f32 [output channels of the first], each above 0
+  Tensor absorbed; ///< f32, likewise, 0 or more: taken from the bias b / s, in the unit of x / s
+};
+
 /// x becomes x / s and the weights W that it is multiplied with become s W, channel by channel:
 /// what the float network computes stays, up to rounding, and outliers of x move into W, which has
 /// a scale for each output channel. Source: Xiao et al. 2023 (SmoothQuant), equation 4.
@@ -41,7 +53,7 @@ struct CorrectBias {
 };
 
 /// The kinds of steps; octet::name(kind) is what plans and options call them.
-using StepKind = std::variant<Smooth, CorrectBias>;
+using StepKind = std::variant<Equalize, Smooth, CorrectBias>;
 
 /// When a step is taken. A plan's steps are in this order.
 enum class StepStage : uint8_t {
@@ -55,8 +67,8 @@ struct PlanStep {
   std::string why;                ///< for people
   std::vector<std::string> needs; ///< ids of earlier steps that its numbers were fitted behind
   /// The error that it was chosen by, before it and with it, in the unit of the output; 0 and 0:
-  /// not known. Smooth: predicted rounding error of the consumers' outputs, root mean square.
-  /// CorrectBias: measured error of the output's mean, root mean square over channels.
+  /// not known. Equalize, Smooth: predicted rounding error of the consumers' outputs, root mean
+  /// square. CorrectBias: measured error of the output's mean, root mean square over channels.
   double before = 0, after = 0;
 };
 

@@ -377,10 +377,15 @@ Status fit_steps(Graph& graph,
     if (algorithm.stage != at ||
         std::find(wanted.begin(), wanted.end(), algorithm.name) == wanted.end())
       continue;
-    const std::vector<PlanStep> steps =
+    std::vector<PlanStep> steps =
         OCTET_TRY_WITH(algorithm.fit({graph, plan, placement, options, open, samples, met}),
                        std::string(algorithm.name));
-    if (at == StepStage::kFloat) OCTET_TRY(apply_steps(graph, steps, at));
+    if (at == StepStage::kFloat) {
+      OCTET_TRY(apply_steps(graph, steps, at));
+      for (PlanStep& step : steps)
+        for (const PlanStep& earlier : plan.steps)
+          step.needs.push_back(earlier.id);
+    }
     plan.steps.insert(plan.steps.end(), steps.begin(), steps.end());
   }
   return ok_status();

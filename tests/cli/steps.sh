@@ -58,7 +58,7 @@ refused 'other.npz' "$octet" quantize cnn.onnx --data generated --samples 8 --st
 cmp plan.npz other.npz || fail "a plan without steps changed other.npz"
 
 # Refused.
-refused 'unknown step "smoth"; there are smooth, correct-bias' "${quantize[@]}" --data generated --steps smoth -o x.onnx
+refused 'unknown step "smoth"; there are equalize, smooth' "${quantize[@]}" --data generated --steps smoth -o x.onnx
 refused 'steps are for static quantization, not for the dynamic mode' \
   "${quantize[@]}" --mode dynamic --steps smooth -o x.onnx
 refused 'has its steps already' "${quantize[@]}" --plan plan.json --steps smooth -o x.onnx

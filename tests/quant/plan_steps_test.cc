@@ -20,30 +20,7 @@ namespace {
 
 using test::random_tensor;
 using test::run_reference;
-
-/// A graph from its text, where "= ?" stands for random weights.
-Graph with_weights(std::string text) {
-  std::vector<std::string> names;
-  for (size_t at = text.find("= ?"); at != std::string::npos; at = text.find("= ?")) {
-    const size_t line = text.rfind("const ", at) + 6;
-    names.push_back(text.substr(line, text.find(':', line) - line));
-    const size_t shape = text.rfind('[', at);
-    int64_t count = 1;
-    for (size_t i = shape; text[i] != ']'; i = text.find_first_of(",]", i + 1))
-      count *= std::stoll(text.substr(i + 1));
-    std::string zeros = "0";
-    for (int64_t i = 1; i < count; ++i)
-      zeros += ", 0";
-    text.replace(at, 3, "= [" + zeros + "]");
-  }
-  Graph graph = parse_graph(text).value();
-  for (const std::string& name : names) {
-    const ValueId id = *graph.find_value(name);
-    graph.set_constant(id,
-                       random_tensor(graph.constant(id)->shape(), static_cast<uint32_t>(id.index)));
-  }
-  return graph;
-}
+using test::with_weights;
 
 /// A pre-norm block, whose product alone reads the norm, and one that a sum reads too.
 Graph block(bool shared) {
@@ -72,14 +49,11 @@ output q: f32[N, 4]
 }
 
 OpenCalibration data(const Shape& shape) {
-  return [=]() -> Result<CalibrationSource> { return test::random_source(shape, 6); };
+  return test::calibration(shape, 6);
 }
 
 QuantizationPlan planned(const Graph& graph, const Shape& shape, const QuantizeOptions& options) {
-  const auto placement = find_placement(options.target).value();
-  const auto plan = make_plan(graph, *placement, data(shape), options, 0);
-  EXPECT_TRUE(plan.ok()) << plan.error().text();
-  return plan.value();
+  return test::planned(graph, data(shape), options);
 }
 
 /// Means of each channel (the last axis) of a graph's first output over the calibration data.
@@ -223,7 +197,7 @@ TEST(PlanSteps, JsonKeepsThemAndPlansWithoutAreAsBefore) {
     const auto read = QuantizationPlan::from_json(out);
     return read.ok() ? std::string() : read.error().text();
   };
-  EXPECT_NE(replaced("\"kind\": \"smooth\"", "\"kind\": \"smoth\"").find("there are smooth, "),
+  EXPECT_NE(replaced("\"kind\": \"smooth\"", "\"kind\": \"smoth\"").find("there are equalize, "),
             std::string::npos);
   EXPECT_NE(replaced("\"stage\": \"float\"", "\"stage\": \"bias\"").find("stage"),
             std::string::npos);
@@ -354,8 +328,7 @@ TEST(PlanSteps, WhatCannotBePlannedIsRefused) {
     const auto plan = make_plan(graph, *placement, data({16, 8}), options, 0);
     return plan.ok() ? std::string() : plan.error().text();
   };
-  EXPECT_NE(message({.steps = {"smoth"}}).find("there are smooth, correct-bias"),
-            std::string::npos);
+  EXPECT_NE(message({.steps = {"smoth"}}).find("there are equalize, smooth"), std::string::npos);
   EXPECT_NE(message({.mode = QuantMode::kDynamic, .steps = {"smooth"}}).find("dynamic"),
             std::string::npos);
   EXPECT_NE(message({.steps = {"smooth"}, .exclude_steps = {"smooth/n", "smooth/nobody"}})

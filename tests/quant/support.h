@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "quant/plan.h"
+#include "targets/tables.h"
+#include <gtest/gtest.h>
+
 #include "octet/graph_text.h"
 #include "octet/models.h"
 #include "octet/quantize.h"
@@ -22,6 +26,30 @@ inline Tensor random_tensor(Shape shape, uint32_t seed, float lo = -1, float hi 
   return Tensor::of<float>(std::move(shape), std::span<const float>(values));
 }
 
+/// A graph from its text, where "= ?" stands for random weights.
+inline Graph with_weights(std::string text) {
+  std::vector<std::string> names;
+  for (size_t at = text.find("= ?"); at != std::string::npos; at = text.find("= ?")) {
+    const size_t line = text.rfind("const ", at) + 6;
+    names.push_back(text.substr(line, text.find(':', line) - line));
+    const size_t shape = text.rfind('[', at);
+    int64_t count = 1;
+    for (size_t i = shape; text[i] != ']'; i = text.find_first_of(",]", i + 1))
+      count *= std::stoll(text.substr(i + 1));
+    std::string zeros = "0";
+    for (int64_t i = 1; i < count; ++i)
+      zeros += ", 0";
+    text.replace(at, 3, "= [" + zeros + "]");
+  }
+  Graph graph = parse_graph(text).value();
+  for (const std::string& name : names) {
+    const ValueId id = *graph.find_value(name);
+    graph.set_constant(id,
+                       random_tensor(graph.constant(id)->shape(), static_cast<uint32_t>(id.index)));
+  }
+  return graph;
+}
+
 /// `batches` random tensors for a graph with one input.
 inline CalibrationSource
 random_source(const Shape& shape, int batches, float lo = -1, float hi = 1, uint32_t seed = 100) {
@@ -31,6 +59,20 @@ random_source(const Shape& shape, int batches, float lo = -1, float hi = 1, uint
     const auto n = static_cast<uint32_t>((*next)++);
     return std::optional(std::vector<Tensor>{random_tensor(shape, seed + n, lo, hi)});
   };
+}
+
+/// The same each time that it is opened.
+inline OpenCalibration
+calibration(const Shape& shape, int batches, float lo = -1, float hi = 1, uint32_t seed = 100) {
+  return [=]() -> Result<CalibrationSource> { return random_source(shape, batches, lo, hi, seed); };
+}
+
+inline QuantizationPlan
+planned(const Graph& graph, const OpenCalibration& open, const QuantizeOptions& options) {
+  const auto placement = find_placement(options.target).value();
+  const auto plan = make_plan(graph, *placement, open, options, 0);
+  EXPECT_TRUE(plan.ok()) << plan.error().text();
+  return plan.value();
 }
 
 inline Graph cnn(CnnOptions options = {}) {

@@ -17,6 +17,7 @@ StepKind empty() {
 }
 
 constexpr StepAlgorithm kAlgorithms[] = {
+    {"equalize", StepStage::kFloat, empty<Equalize>, fit_equalize},
     {"smooth", StepStage::kFloat, empty<Smooth>, fit_smooth},
     {"correct-bias", StepStage::kBias, empty<CorrectBias>, fit_correct_bias},
 };

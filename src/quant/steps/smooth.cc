@@ -5,7 +5,6 @@
 // The numbers of the float network stay up to rounding.
 // Source: Xiao et al. 2023 (SmoothQuant); into a product: Nagel et al. 2019 (cross-layer scales).
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -14,87 +13,47 @@
 #include "quant/channels.h"
 #include "quant/place.h"
 #include "quant/statistics/channel_magnitude.h"
+#include "quant/steps/channel_constants.h"
+#include "quant/steps/rounding_noise.h"
 #include "quant/steps/step.h"
 
 namespace octet {
 
 namespace {
 
-/// Where s is put: the input of a node and the axis of its constant.
-struct Factor {
-  NodeId node;
-  size_t input = 0;
-  int64_t axis = 0;
-};
-
-const Tensor* f32_constant(const Graph& graph, const Node& node, size_t input) {
-  const Tensor* tensor = graph.constant(node.input(input));
-  return tensor != nullptr && tensor->type() == DType::kFloat32 ? tensor : nullptr;
-}
-
-/// The axis of x that holds the channels of a product's input: 1 before Conv, else the last (-1).
-int64_t channel_axis(const Node& product) {
-  return product.is("Conv") ? 1 : -1;
-}
-
-/// The weights of a product along the channels of its input 0; nullopt where it has none of its own
-/// for each channel.
-std::optional<Factor> weights_of(const Graph& graph, const Node& node) {
-  const Tensor* w = f32_constant(graph, node, 1);
-  if (w == nullptr) return std::nullopt;
-  if (node.is("MatMul") && w->rank() == 2) return Factor{node.id, 1, 0};
-  if (node.is("Gemm") && w->rank() == 2 && node.attr_int("transA", 0) == 0)
-    return Factor{node.id, 1, node.attr_int("transB", 0) != 0 ? 1 : 0};
-  if (!node.is("Conv") || w->rank() < 3) return std::nullopt;
-  const int64_t group = node.attr_int("group", 1);
-  if (group == 1) return Factor{node.id, 1, 1};
-  if (group == w->dim(0) && w->dim(1) == 1) return Factor{node.id, 1, 0}; // depthwise
-  return std::nullopt;
+/// The gain and the shift of a LayerNormalization of rank 1; empty: they are no such constants.
+std::vector<ChannelConstant>
+norm_constants(const Graph& graph, const Node& norm, int64_t channels) {
+  const int64_t over = norm.attr_int("axis", -1);
+  const TypeInfo& type = graph.value(norm.output(0)).type;
+  if (over != -1 && !(type.has_rank() && over == type.rank() - 1)) return {};
+  std::vector<ChannelConstant> out;
+  for (const size_t input : {size_t{1}, size_t{2}}) {
+    if (input == 2 && !norm.input(input).valid()) break;
+    const Tensor* tensor = f32_constant(graph, norm, input);
+    if (tensor == nullptr || tensor->shape() != Shape{channels}) return {};
+    out.push_back({norm.id, input, 0});
+  }
+  return out;
 }
 
 /// The constants that make x what it is, each divided along its axis; empty: there are none.
-std::vector<Factor>
+std::vector<ChannelConstant>
 makers_of(const Graph& graph, const LiveUses& uses, ValueId x, int64_t axis, int64_t channels) {
   const Node* node = graph.producer(x);
   if (node != nullptr && node->is("Relu")) {
     if (!uses.single_consumer(node->input(0)).valid()) return {};
     node = graph.producer(node->input(0));
   }
-  if (node == nullptr) return {};
-  Factor main{node->id, 1, 0};
-  std::optional<size_t> bias;
-  if (node->is("LayerNormalization") && axis == -1) {
-    const int64_t over = node->attr_int("axis", -1);
-    const TypeInfo& type = graph.value(x).type;
-    if (over != -1 && !(type.has_rank() && over == type.rank() - 1)) return {};
-    bias = 2;
-  } else if (node->is("Conv") && axis == 1) {
-    bias = 2;
-  } else if (node->is("Gemm") && axis == -1) {
-    main.axis = node->attr_int("transB", 0) != 0 ? 0 : 1;
-    bias = 2;
-  } else if (node->is("MatMul") && axis == -1) {
-    main.axis = 1;
-  } else {
-    return {};
-  }
-  const Tensor* gain = f32_constant(graph, *node, 1);
-  const bool norm = node->is("LayerNormalization");
-  if (gain == nullptr || gain->rank() <= main.axis || gain->dim(main.axis) != channels ||
-      (norm ? gain->rank() != 1 : gain->rank() < 2) || (node->is("MatMul") && gain->rank() != 2))
-    return {};
-  std::vector<Factor> out = {main};
-  if (!bias || !node->input(*bias).valid()) return out;
-  const Tensor* b = f32_constant(graph, *node, *bias);
-  if (b == nullptr || b->rank() != 1 || b->dim(0) != channels) return {};
-  out.push_back({node->id, *bias, 0});
-  return out;
+  if (node == nullptr || axis != channel_axis(*node)) return {};
+  if (node->is("LayerNormalization")) return norm_constants(graph, *node, channels);
+  return output_constants(graph, *node, channels);
 }
 
 /// What may be done to x: all that fitting and applying must agree on.
 struct Place {
-  std::vector<Factor> consumers;
-  std::vector<Factor> makers; ///< empty: a Mul before the consumers
+  std::vector<ChannelConstant> consumers;
+  std::vector<ChannelConstant> makers; ///< empty: a Mul before the consumers
   int64_t axis = -1, channels = 0;
 };
 
@@ -113,7 +72,7 @@ place_of(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& prod
       return error("{} is a consumer twice", label(graph, node));
     if (node.input(0) != x || node.input(1) == x)
       return error("{} does not read \"{}\" at input 0", label(graph, node), graph.value(x).name);
-    const auto weights = weights_of(graph, node);
+    const auto weights = input_weights(graph, node);
     if (!weights)
       return error("{} has no weights for each channel of its input", label(graph, node));
     const int64_t channels = graph.constant(node.input(1))->dim(weights->axis);
@@ -132,24 +91,6 @@ place_of(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& prod
   return out;
 }
 
-/// `tensor` with index c of the axis multiplied by factors[c].
-Tensor scaled(const Tensor& tensor, int64_t axis, std::span<const double> factors) {
-  std::vector<float> values = tensor.to_floats().value();
-  const Layout layout = layout_of(tensor, axis);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto c = static_cast<size_t>(static_cast<int64_t>(i) / layout.inner % layout.channels);
-    values[i] = static_cast<float>(static_cast<double>(values[i]) * factors[c]);
-  }
-  return Tensor::of<float>(tensor.shape(), std::span<const float>(values));
-}
-
-void multiply(SteppedGraph& stepped, const Factor& at, std::span<const double> factors) {
-  const Graph& graph = stepped.graph();
-  const ValueId old = graph.node(at.node).input(at.input);
-  stepped.set_constant(at.node, at.input, scaled(*graph.constant(old), at.axis, factors),
-                       graph.value(old).name + "_smoothed");
-}
-
 /// The products that one value feeds, and what was seen of it.
 struct Candidate {
   ValueId value;
@@ -161,7 +102,7 @@ struct Candidate {
 /// The largest |w| of each channel of the input, over all consumers.
 std::vector<double> weight_magnitudes(const Graph& graph, const Place& place) {
   std::vector<double> out(static_cast<size_t>(place.channels));
-  for (const Factor& w : place.consumers) {
+  for (const ChannelConstant& w : place.consumers) {
     const Tensor& tensor = *graph.constant(graph.node(w.node).input(w.input));
     const std::vector<float> values = tensor.to_floats().value();
     const Layout layout = layout_of(tensor, w.axis);
@@ -173,8 +114,7 @@ std::vector<double> weight_magnitudes(const Graph& graph, const Place& place) {
   return out;
 }
 
-/// What rounding x / s and s W does to the outputs of the consumers: root mean square, by the usual
-/// model of rounding as independent noise of variance step^2 / 12.
+/// What rounding x / s and s W does to the outputs of the consumers: root mean square.
 class PredictedError {
  public:
   PredictedError(const Graph& graph, const Candidate& candidate, const QuantizeOptions& options)
@@ -182,52 +122,23 @@ class PredictedError {
         squares_(candidate.seen.mean_squares()) {}
 
   double operator()(std::span<const double> s) const {
-    double largest = 0;
-    for (size_t c = 0; c < s.size(); ++c)
-      largest = std::max(largest, static_cast<double>(candidate_.seen.largest()[c]) / s[c]);
     int bits = 0;
-    for (const Factor& w : candidate_.place.consumers)
+    for (const ChannelConstant& w : candidate_.place.consumers)
       bits = std::max(bits, node_format(options_, graph_.node(w.node)).activation_bits);
-    const double x_step = 2 * largest / (std::exp2(bits) - 1);
+    const double step = input_step(candidate_.seen.largest(), s, bits);
     double sum = 0, outputs = 0;
-    for (const Factor& w : candidate_.place.consumers)
-      add(w, s, x_step * x_step / 12, sum, outputs);
+    for (const ChannelConstant& w : candidate_.place.consumers) {
+      const std::vector<double> noise = rounding_noise(
+          graph_, {.weights = w, .squares = squares_, .in = s, .out = {}, .input_step = step},
+          node_format(options_, graph_.node(w.node)));
+      for (const double n : noise)
+        sum += n;
+      outputs += static_cast<double>(noise.size());
+    }
     return outputs == 0 ? 0 : std::sqrt(sum / outputs);
   }
 
  private:
-  void add(const Factor& w,
-           std::span<const double> s,
-           double x_noise,
-           double& sum,
-           double& outputs) const {
-    const Node& node = graph_.node(w.node);
-    const Tensor& tensor = *graph_.constant(node.input(w.input));
-    const std::vector<float> values = tensor.to_floats().value();
-    const Layout in = layout_of(tensor, w.axis);
-    const int64_t out_axis = node.is("Conv") ? 0 : 1 - w.axis;
-    const Layout out = layout_of(tensor, out_axis);
-    std::vector<double> largest(static_cast<size_t>(out.channels));
-    std::vector<double> power(largest.size()); ///< of x / s under the weights of a channel
-    for (size_t i = 0; i < values.size(); ++i) {
-      const auto at = static_cast<int64_t>(i);
-      const auto c = static_cast<size_t>(at / in.inner % in.channels);
-      const auto n = static_cast<size_t>(at / out.inner % out.channels);
-      const double scaled_w = static_cast<double>(values[i]) * s[c];
-      sum += x_noise * scaled_w * scaled_w;
-      largest[n] = std::max(largest[n], std::fabs(scaled_w));
-      power[n] += squares_[c] / (s[c] * s[c]);
-    }
-    const NodeFormat format = node_format(options_, node);
-    const double levels = std::exp2(format.weight_bits - 1) - 1;
-    const double tensor_largest = *std::max_element(largest.begin(), largest.end());
-    for (size_t n = 0; n < largest.size(); ++n) {
-      const double step = (format.per_channel ? largest[n] : tensor_largest) / levels;
-      sum += step * step / 12 * power[n];
-    }
-    outputs += static_cast<double>(out.channels);
-  }
-
   const Graph& graph_;
   const Candidate& candidate_;
   const QuantizeOptions& options_;
@@ -273,7 +184,7 @@ best_step(const SteppedGraph& stepped, const Candidate& candidate, const Quantiz
   if (s.empty() || best > before * (folded ? kWorthFolded : kWorthMul)) return std::nullopt;
   Smooth step;
   step.value = graph.value(candidate.value).name;
-  for (const Factor& f : candidate.place.consumers)
+  for (const ChannelConstant& f : candidate.place.consumers)
     step.consumers.push_back({graph.node(f.node).name, static_cast<int64_t>(f.input)});
   if (folded) step.into = graph.node(candidate.place.makers.front().node).name;
   const std::vector<float> numbers(s.begin(), s.end());
@@ -335,8 +246,8 @@ Status apply(SteppedGraph& stepped, const Smooth& step) {
       return error("1 / s cannot go into \"{}\": something else makes or reads \"{}\"; leave "
                    "\"into\" empty for a Mul",
                    step.into, step.value);
-    for (const Factor& maker : at.makers)
-      multiply(stepped, maker, reciprocal);
+    for (const ChannelConstant& maker : at.makers)
+      multiply(stepped, maker, reciprocal, "_smoothed");
   } else {
     const Graph& graph = stepped.graph();
     Shape shape = {at.channels};
@@ -345,11 +256,11 @@ Status apply(SteppedGraph& stepped, const Smooth& step) {
     const std::vector<float> factor(reciprocal.begin(), reciprocal.end());
     const ValueId y = stepped.multiplied(
         x, Tensor::of<float>(shape, std::span<const float>(factor)), step.value + "_smoothed");
-    for (const Factor& consumer : at.consumers)
+    for (const ChannelConstant& consumer : at.consumers)
       stepped.set_input(consumer.node, 0, y);
   }
-  for (const Factor& consumer : at.consumers)
-    multiply(stepped, consumer, s);
+  for (const ChannelConstant& consumer : at.consumers)
+    multiply(stepped, consumer, s, "_smoothed");
   return ok_status();
 }
 

@@ -57,12 +57,15 @@ struct StepAlgorithm {
 /// In the order in which they are taken.
 std::span<const StepAlgorithm> step_algorithms();
 
-/// One file a kind: smooth.cc, correct_bias.cc. Errors of apply: a name that the graph lacks,
+/// One file a kind: equalize.cc, smooth.cc, correct_bias.cc. Errors of apply: a name that the graph lacks,
 /// numbers that do not fit, a change that would not keep the network's function.
+Status apply(SteppedGraph& graph, const Equalize& step);
 Status apply(SteppedGraph& graph, const Smooth& step);
 Status apply(SteppedGraph& graph, const CorrectBias& step);
+void members(Equalize& step, StepMembers& to);
 void members(Smooth& step, StepMembers& to);
 void members(CorrectBias& step, StepMembers& to);
+Result<std::vector<PlanStep>> fit_equalize(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_smooth(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_correct_bias(const Fitting& fitting);
 
