@@ -45,6 +45,19 @@ struct Smooth {
   double alpha = 0; ///< s = max|x|^alpha / max|W|^(1 - alpha); for people, s says all
 };
 
+/// The codes of a weight, chosen so that its layer's output moves least on calibration data: the
+/// weight becomes codes times scales, which the plan's range gives back as the same codes.
+struct RoundedWeight {
+  InputOf weight; ///< f32, read by that node alone
+  Tensor codes;   ///< i8 [elements of the weight]
+  Tensor scales;  ///< f32 [output channels] or [1], each above 0
+};
+/// Each code lies beside the weight; which side is learned. Source: Nagel et al. 2020 (AdaRound).
+struct AdaRound : RoundedWeight {};
+/// Codes are taken column by column, and each makes up for those before it. Source: Frantar et al.
+/// 2023 (GPTQ).
+struct Gptq : RoundedWeight {};
+
 /// b becomes b + delta: what rounding moves the mean of a layer's output by is taken back.
 /// Source: Nagel et al. 2019 (Data-Free Quantization), section 4.2, with measured means.
 struct CorrectBias {
@@ -53,12 +66,13 @@ struct CorrectBias {
 };
 
 /// The kinds of steps; octet::name(kind) is what plans and options call them.
-using StepKind = std::variant<Equalize, Smooth, CorrectBias>;
+using StepKind = std::variant<Equalize, Smooth, AdaRound, Gptq, CorrectBias>;
 
 /// When a step is taken. A plan's steps are in this order.
 enum class StepStage : uint8_t {
-  kFloat, ///< `float`: changes the float network before placement and ranges
-  kBias,  ///< `bias`: fitted on the quantized network, changes biases
+  kFloat,   ///< `float`: changes the float network before placement and ranges
+  kWeights, ///< `weights`: fitted behind ranges, changes weights within the ranges that they have
+  kBias,    ///< `bias`: fitted on the quantized network, changes biases
 };
 
 struct PlanStep {
@@ -68,7 +82,8 @@ struct PlanStep {
   std::vector<std::string> needs; ///< ids of earlier steps that its numbers were fitted behind
   /// The error that it was chosen by, before it and with it, in the unit of the output; 0 and 0:
   /// not known. Equalize, Smooth: predicted rounding error of the consumers' outputs, root mean
-  /// square. CorrectBias: measured error of the output's mean, root mean square over channels.
+  /// square. AdaRound, Gptq: the same of the layer's output, measured on examples that the codes
+  /// were not fitted to. CorrectBias: measured error of the output's mean, root mean square over channels.
   double before = 0, after = 0;
 };
 

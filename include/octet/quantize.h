@@ -57,9 +57,11 @@ struct QuantizeOptions {
   bool embeddings = false;
   /// Ranges of activations that are known, by value name; they are not observed (octet/ranges.h).
   std::map<std::string, Range> ranges;
-  /// Algorithms whose steps the plan gets where they help (step_names()); static mode only. They
-  /// take several passes over the data, so that a data set is needed.
+  /// Algorithms whose steps the plan gets where they help (step_names()); in the dynamic and the
+  /// weight-only mode those of the stage `weights` alone. They take several passes over the data,
+  /// so that a data set is needed.
   std::vector<std::string> steps;
+  int threads = 1; ///< that fit steps, 0: one for each core; what they find does not depend on it
   std::vector<std::string> exclude_steps; ///< patterns (* and ?) of ids of steps that are left out
   int64_t samples = 512;                  ///< of the data set, evenly spaced; 0: all
   int64_t batch_size = 64;

@@ -178,6 +178,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.softmax = softmax_;
   o.embeddings = embeddings_;
   o.steps = steps_;
+  o.threads = common.threads;
   o.exclude_steps = exclude_steps_;
   o.samples = samples_;
   o.batch_size = batch_;

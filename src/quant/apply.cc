@@ -181,7 +181,8 @@ Status apply_behind_ranges(Graph& out,
                            const QuantizationPlan& plan,
                            const Placement& placement,
                            WeightStorage storage) {
-  OCTET_TRY(apply_steps(out, plan.steps, StepStage::kBias));
+  for (const StepStage at : {StepStage::kWeights, StepStage::kBias})
+    OCTET_TRY(apply_steps(out, plan.steps, at));
   if (storage == WeightStorage::kTarget)
     OCTET_TRY(apply_embeddings(out, plan, EmbeddingRanges::kPlanned));
   switch (plan.mode) {

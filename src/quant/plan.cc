@@ -393,9 +393,12 @@ Status fit_steps(Graph& graph,
 
 Status check_step_options(const QuantizeOptions& options) {
   OCTET_TRY(check_step_names(options.steps));
-  if (!options.steps.empty() && options.mode != QuantMode::kStatic)
-    return error(ErrorCode::kUnsupported, "steps are for static quantization, not for the {} mode",
-                 name(options.mode));
+  for (const StepAlgorithm& algorithm : step_algorithms())
+    if (options.mode != QuantMode::kStatic && algorithm.stage != StepStage::kWeights &&
+        std::count(options.steps.begin(), options.steps.end(), algorithm.name) > 0)
+      return error(ErrorCode::kUnsupported,
+                   "\"{}\": such steps are for static quantization, not for the {} mode",
+                   algorithm.name, name(options.mode));
   if (options.steps.empty() && !options.exclude_steps.empty())
     return error("steps are left out of a plan that takes none; name those that it takes");
   return ok_status();
@@ -408,6 +411,8 @@ Result<QuantizationPlan> plan_with_steps(const Graph& graph,
                                          int64_t samples) {
   OCTET_TRY(check_mode(placement, options));
   OCTET_TRY(check_step_options(options));
+  if (!options.steps.empty() && !OCTET_TRY(open()))
+    return error("steps are fitted with a data set, and none was given");
   Graph prepared = OCTET_TRY(prepare_for_quantization(graph));
   std::set<std::string> met;
   QuantizationPlan float_part;
@@ -416,7 +421,8 @@ Result<QuantizationPlan> plan_with_steps(const Graph& graph,
   Planner planner(prepared, placement, options);
   QuantizationPlan plan = OCTET_TRY(planner.run(OCTET_TRY(open()), samples));
   plan.steps = std::move(float_part.steps);
-  OCTET_TRY(fit_steps(prepared, plan, placement, open, options, samples, StepStage::kBias, met));
+  for (const StepStage at : {StepStage::kWeights, StepStage::kBias})
+    OCTET_TRY(fit_steps(prepared, plan, placement, open, options, samples, at, met));
   for (const std::string& pattern : options.exclude_steps)
     if (!met.contains(pattern))
       return error("pattern \"{}\" matches no step that could be taken", pattern);

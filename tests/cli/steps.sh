@@ -47,6 +47,25 @@ cmp -s edited.onnx steps.onnx && fail "an edited number changes nothing"
 "${quantize[@]}" --data generated --steps smooth,correct-bias --exclude-steps 'smooth/*' --save-plan none.json -o none.onnx >/dev/null
 grep -q '"id": "smooth/' none.json && fail "steps that are left out are in the plan"
 
+# Codes that are chosen for each layer's output, with any number of threads, and again without data.
+for step in adaround gptq; do
+  "${quantize[@]}" --data generated --steps "equalize,$step" --threads 1 --explain --save-plan "$step.json" -o "$step.onnx" >printed
+  grep -q "^$step/conv2 .* weights " printed || fail "$step/conv2 is not printed: $(cat printed)"
+  "${quantize[@]}" --data generated --steps "equalize,$step" --threads 2 --batch 7 --save-plan "$step.2.json" -o "$step.2.onnx" >/dev/null
+  cmp "$step.npz" "$step.2.npz" || fail "$step: codes depend on threads or batches"
+  cmp "$step.onnx" "$step.2.onnx" || fail "$step: the file depends on threads or batches"
+  "${quantize[@]}" --plan "$step.json" -o again.onnx >/dev/null
+  cmp "$step.onnx" again.onnx || fail "$step: the saved plan gives another file"
+  "$octet" debug again.onnx --data generated --limit 20 >/dev/null || fail "debug of $step"
+  "${quantize[@]}" --mode weight-only --data generated --steps "$step" --save-plan "w$step.json" -o "w$step.onnx" >/dev/null
+  "${quantize[@]}" --plan "w$step.json" -o again.onnx >/dev/null
+  cmp "w$step.onnx" again.onnx || fail "$step: the saved plan of weights alone gives another file"
+done
+"${quantize[@]}" --plan gptq.json --exclude-steps 'gptq/fc?' -o fewer.onnx >/dev/null
+cmp -s fewer.onnx gptq.onnx && fail "leaving codes out changes nothing"
+"$octet" qat cnn.onnx --data generated --plan adaround.json --steps 2 --no-checkpoint --no-validation -o rounded.onnx >/dev/null
+refused 'data set' "${quantize[@]}" --mode weight-only --steps gptq -o x.onnx
+
 # Training takes a plan with steps.
 "$octet" qat cnn.onnx --data generated --plan edited.json --steps 2 --no-checkpoint --no-validation -o qat.onnx >/dev/null
 "$octet" debug qat.onnx --data generated --limit 20 >/dev/null || fail "what was trained with steps does not run as it says"

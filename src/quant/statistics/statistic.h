@@ -20,7 +20,8 @@ class Statistic {
   /// finite (with its index), another number of channels than it was made for.
   virtual Status observe(const Tensor& values, const Tensor* mask) = 0;
   /// Bit for bit what observing the other's batches too makes, in any order: only integers are
-  /// added and extremes taken. Errors: another kind or number of channels.
+  /// added and extremes taken. Errors: another kind or number of channels; sums that the order of
+  /// the data rounds (Gram).
   virtual Status merge(const Statistic& other) = 0;
   /// All of it, as named tensors: what has seen the same has the same bytes here.
   virtual std::vector<std::pair<std::string, Tensor>> state() const = 0;

@@ -184,7 +184,7 @@ class Fitter {
     const auto means = OCTET_TRY(means_in(f_, OCTET_TRY(quantized()), sites));
     std::vector<std::string> needs;
     for (const PlanStep& step : plan_.steps)
-      if (stage(step.kind) == StepStage::kFloat || latest_.contains(step.id))
+      if (stage(step.kind) != StepStage::kBias || latest_.contains(step.id))
         needs.push_back(step.id);
     latest_.clear();
     for (size_t i = 0; i < sites.size(); ++i) {

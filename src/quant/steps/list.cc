@@ -19,6 +19,8 @@ StepKind empty() {
 constexpr StepAlgorithm kAlgorithms[] = {
     {"equalize", StepStage::kFloat, empty<Equalize>, fit_equalize},
     {"smooth", StepStage::kFloat, empty<Smooth>, fit_smooth},
+    {"adaround", StepStage::kWeights, empty<AdaRound>, fit_adaround},
+    {"gptq", StepStage::kWeights, empty<Gptq>, fit_gptq},
     {"correct-bias", StepStage::kBias, empty<CorrectBias>, fit_correct_bias},
 };
 // A kind's place in the variant is its algorithm's in the list.
@@ -44,7 +46,15 @@ StepStage stage(const StepKind& kind) {
 }
 
 std::string_view name(StepStage stage) {
-  return stage == StepStage::kFloat ? "float" : "bias";
+  switch (stage) {
+  case StepStage::kFloat:
+    return "float";
+  case StepStage::kWeights:
+    return "weights";
+  case StepStage::kBias:
+    return "bias";
+  }
+  return "float";
 }
 
 std::vector<std::string> step_names() {

@@ -23,7 +23,7 @@ using OpenCalibration = std::function<Result<CalibrationSource>()>;
 /// What a step is fitted with.
 struct Fitting {
   const Graph& graph;           ///< prepared, with types, behind the steps of the plan
-  const QuantizationPlan& plan; ///< so far: ranges and placement too in the bias stage
+  const QuantizationPlan& plan; ///< so far: ranges and placement too behind the float stage
   const Placement& placement;
   const QuantizeOptions& options;
   const OpenCalibration& open;
@@ -45,6 +45,8 @@ class StepMembers {
   virtual void inputs(const char* key, std::vector<InputOf>& member) = 0;
   /// f32 vectors, finite.
   virtual void vector(const char* key, Tensor& member) = 0;
+  /// i8 vectors.
+  virtual void codes(const char* key, Tensor& member) = 0;
 };
 
 struct StepAlgorithm {
@@ -57,16 +59,22 @@ struct StepAlgorithm {
 /// In the order in which they are taken.
 std::span<const StepAlgorithm> step_algorithms();
 
-/// One file a kind: equalize.cc, smooth.cc, correct_bias.cc. Errors of apply: a name that the graph lacks,
+/// One file a kind: equalize.cc, smooth.cc, adaround.cc, ... Errors of apply: a name that the graph lacks,
 /// numbers that do not fit, a change that would not keep the network's function.
 Status apply(SteppedGraph& graph, const Equalize& step);
 Status apply(SteppedGraph& graph, const Smooth& step);
+Status apply(SteppedGraph& graph, const AdaRound& step);
+Status apply(SteppedGraph& graph, const Gptq& step);
 Status apply(SteppedGraph& graph, const CorrectBias& step);
 void members(Equalize& step, StepMembers& to);
 void members(Smooth& step, StepMembers& to);
+void members(AdaRound& step, StepMembers& to);
+void members(Gptq& step, StepMembers& to);
 void members(CorrectBias& step, StepMembers& to);
 Result<std::vector<PlanStep>> fit_equalize(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_smooth(const Fitting& fitting);
+Result<std::vector<PlanStep>> fit_adaround(const Fitting& fitting);
+Result<std::vector<PlanStep>> fit_gptq(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_correct_bias(const Fitting& fitting);
 
 /// Applies those of one stage; errors begin with the step's id.

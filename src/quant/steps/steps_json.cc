@@ -35,7 +35,12 @@ class Writer final : public StepMembers {
     for (const InputOf& one : member)
       out_[key].push_back(json(one));
   }
-  void vector(const char* key, Tensor& member) override {
+  void vector(const char* key, Tensor& member) override { list(key, member); }
+  void codes(const char* key, Tensor& member) override { list(key, member); }
+
+ private:
+  static OrderedJson json(const InputOf& of) { return {{"node", of.node}, {"input", of.input}}; }
+  void list(const char* key, const Tensor& member) {
     if (apart_ != nullptr && member.count() > kInlineNumbers) {
       const std::string name = fmt::format("step{:03}/{}", step_, key);
       out_[key] = {{"npz", name}, {"shape", member.shape()}, {"xxh64", hash_of(member)}};
@@ -43,12 +48,14 @@ class Writer final : public StepMembers {
       return;
     }
     out_[key] = OrderedJson::array();
-    for (int64_t i = 0; i < member.count(); ++i)
-      out_[key].push_back(member.at(i));
+    for (int64_t i = 0; i < member.count(); ++i) {
+      if (is_integer(member.type()))
+        out_[key].push_back(static_cast<int64_t>(member.at(i)));
+      else
+        out_[key].push_back(member.at(i));
+    }
   }
 
- private:
-  static OrderedJson json(const InputOf& of) { return {{"node", of.node}, {"input", of.input}}; }
   OrderedJson& out_;
   size_t step_;
   PlanNumbers* apart_;
@@ -89,25 +96,8 @@ class Members final : public StepMembers {
     for (const Json& item : *list)
       take(key, item, member.emplace_back());
   }
-  void vector(const char* key, Tensor& member) override {
-    const Json* list = reader_.find(key);
-    if (list == nullptr) return;
-    if (list->is_object()) {
-      const Status status = take(key, *list, member);
-      if (!status.ok()) reader_.fail(status.error().text());
-      return;
-    }
-    if (!list->is_array()) return reader_.fail(fmt::format("\"{}\" is not a list", key));
-    std::vector<float> values;
-    for (const Json& item : *list) {
-      const double value = item.is_number() ? item.get<double>() : NAN;
-      if (!(std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max())))
-        return reader_.fail(fmt::format("\"{}\" holds something else than an f32 number", key));
-      values.push_back(static_cast<float>(value));
-    }
-    member =
-        Tensor::of<float>({static_cast<int64_t>(values.size())}, std::span<const float>(values));
-  }
+  void vector(const char* key, Tensor& member) override { list(key, member, DType::kFloat32); }
+  void codes(const char* key, Tensor& member) override { list(key, member, DType::kInt8); }
 
  private:
   void take(const char* key, const Json& item, InputOf& member) {
@@ -116,8 +106,33 @@ class Members final : public StepMembers {
     inner.read("input", member.input);
     if (const Status status = inner.finish(); !status.ok()) reader_.fail(status.error().text());
   }
-  /// A vector that stands apart.
-  Status take(const char* key, const Json& item, Tensor& member) const {
+  void list(const char* key, Tensor& member, DType type) {
+    const Json* list = reader_.find(key);
+    if (list == nullptr) return;
+    if (list->is_object()) {
+      const Status status = take(key, *list, member, type);
+      if (!status.ok()) reader_.fail(status.error().text());
+      return;
+    }
+    if (!list->is_array()) return reader_.fail(fmt::format("\"{}\" is not a list", key));
+    const bool codes = type == DType::kInt8;
+    const double most = codes ? 127 : static_cast<double>(std::numeric_limits<float>::max());
+    std::vector<double> values;
+    values.reserve(list->size());
+    for (const Json& item : *list) {
+      const bool fits = codes ? item.is_number_integer() : item.is_number();
+      const double value = fits ? item.get<double>() : NAN;
+      if (!(value <= most && value >= (codes ? -128 : -most)))
+        return reader_.fail(fmt::format("\"{}\" holds something else than {}", key,
+                                        codes ? "codes of 8 bits" : "an f32 number"));
+      values.push_back(value);
+    }
+    auto made = Tensor::from_doubles(type, {static_cast<int64_t>(values.size())}, values);
+    if (!made.ok()) return reader_.fail(made.error().text());
+    member = std::move(*made);
+  }
+  /// A list that stands apart.
+  Status take(const char* key, const Json& item, Tensor& member, DType type) const {
     PlanReader inner(item, key);
     std::string name, hash;
     Shape shape;
@@ -126,13 +141,14 @@ class Members final : public StepMembers {
     inner.read("xxh64", hash);
     OCTET_TRY(inner.finish());
     const Tensor array = OCTET_TRY_WITH(apart_.find(name), fmt::format("\"{}\"", key));
-    if (array.type() != DType::kFloat32 || array.rank() != 1 || array.shape() != shape)
-      return error("\"{}\": array \"{}\" is {}{}, f32{} expected", key, name,
-                   octet::name(array.type()), to_string(array.shape()), to_string(shape));
+    if (array.type() != type || array.rank() != 1 || array.shape() != shape)
+      return error("\"{}\": array \"{}\" is {}{}, {}{} expected", key, name,
+                   octet::name(array.type()), to_string(array.shape()), octet::name(type),
+                   to_string(shape));
     if (hash_of(array) != hash)
       return error("\"{}\": array \"{}\" has the hash {}, not {}: it is of another plan", key, name,
                    hash_of(array), hash);
-    for (const float value : array.aligned().data<float>())
+    for (const float value : OCTET_TRY(array.to_floats()))
       if (!std::isfinite(value)) return error("\"{}\": array \"{}\" holds {}", key, name, value);
     member = array;
     return ok_status();

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/gram/rounding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "quant/gram/panels.h"
+
+namespace octet {
+
+namespace {
+
+/// d of one output.
+void differences(const RoundingProblem& p,
+                 int64_t output,
+                 std::span<const double> codes,
+                 std::span<double> d) {
+  const int64_t first = output * p.columns;
+  const double step = p.steps[place(output)];
+  for (int64_t k = 0; k < p.columns; ++k)
+    d[place(k)] = codes[place(first + k)] * step - p.weights[place(first + k)];
+}
+
+/// How long one output takes that goes through the matrix `times` times.
+int64_t grain(const RoundingProblem& p, double times) {
+  return grain_for(times * static_cast<double>(p.columns) * static_cast<double>(p.columns));
+}
+
+} // namespace
+
+double RoundingProblem::to_code(int64_t output, double weight) const {
+  return std::clamp(std::nearbyint(weight / steps[place(output)]), lowest, highest);
+}
+
+Codes2d nearest_codes(const RoundingProblem& p) {
+  Codes2d out(p.weights.size());
+  for (int64_t m = 0; m < p.outputs; ++m)
+    for (int64_t k = 0; k < p.columns; ++k)
+      out[place(m * p.columns + k)] = p.to_code(m, p.weights[place(m * p.columns + k)]);
+  return out;
+}
+
+double output_error(const RoundingProblem& p,
+                    std::span<const double> codes,
+                    std::span<const double> gram,
+                    ParallelFor& workers) {
+  std::vector<double> errors(place(p.outputs));
+  workers.run(p.outputs, grain(p, 1), [&](int64_t begin, int64_t end) {
+    std::vector<double> d(place(p.columns));
+    for (int64_t m = begin; m < end; ++m) {
+      differences(p, m, codes, d);
+      double sum = 0;
+      for (int64_t r = 0; r < p.columns; ++r) {
+        const double* row = gram.data() + r * p.columns;
+        double product = 0;
+        for (int64_t c = 0; c < p.columns; ++c)
+          product += row[c] * d[place(c)];
+        sum += d[place(r)] * product;
+      }
+      errors[place(m)] = sum;
+    }
+  });
+  return std::accumulate(errors.begin(), errors.end(), 0.0);
+}
+
+std::vector<double> damped(std::span<const double> gram, int64_t columns, double share) {
+  std::vector<double> out(gram.begin(), gram.end());
+  double sum = 0;
+  for (int64_t k = 0; k < columns; ++k)
+    sum += gram[place(k * columns + k)];
+  for (int64_t k = 0; k < columns; ++k)
+    out[place(k * columns + k)] += share * sum / static_cast<double>(std::max<int64_t>(columns, 1));
+  return out;
+}
+
+namespace {
+
+/// One output, of which codes move to the other side of their weight.
+class Descent {
+ public:
+  Descent(const RoundingProblem& p,
+          std::span<const double> gram,
+          int64_t output,
+          std::span<double> codes)
+      : columns_(p.columns), gram_(gram), codes_(codes), slope_(place(columns_)),
+        step_(p.steps[place(output)]), by_(place(columns_)), alone_(place(columns_)) {
+    std::vector<double> d(place(columns_));
+    for (int64_t k = 0; k < columns_; ++k) {
+      const double weight = p.weights[place(output * columns_ + k)];
+      d[place(k)] = codes_[place(k)] * step_ - weight;
+      const double below = std::floor(weight / step_);
+      const double other =
+          std::clamp(codes_[place(k)] == below ? below + 1 : below, p.lowest, p.highest);
+      by_[place(k)] = other - codes_[place(k)];
+    }
+    for (int64_t k = 0; k < columns_; ++k) {
+      const double* row = gram_.data() + k * columns_;
+      for (int64_t c = 0; c < columns_; ++c)
+        slope_[place(k)] += row[c] * d[place(c)];
+    }
+  }
+
+  void run() {
+    for (int64_t moves = 0; moves < 4 * columns_; ++moves)
+      if (!move_one() && !(columns_ <= kMostForPairs && move_two())) return;
+  }
+
+ private:
+  /// Columns for which two codes are tried together.
+  static constexpr int64_t kMostForPairs = 256;
+  /// Of the error that a move makes alone: less is rounding.
+  static constexpr double kNothing = 1e-9;
+
+  /// What the error becomes more when the code moves alone.
+  double change(int64_t k) {
+    const double by = by_[place(k)] * step_;
+    alone_[place(k)] = gram_[place(k * columns_ + k)] * by * by;
+    return 2 * by * slope_[place(k)] + alone_[place(k)];
+  }
+
+  bool move_one() {
+    int64_t best = -1;
+    double least = 0;
+    for (int64_t k = 0; k < columns_; ++k) {
+      const double more = change(k);
+      if (more >= least || more >= -kNothing * alone_[place(k)]) continue;
+      least = more;
+      best = k;
+    }
+    if (best < 0) return false;
+    move(best);
+    return true;
+  }
+
+  bool move_two() {
+    std::vector<double> more(place(columns_));
+    for (int64_t k = 0; k < columns_; ++k)
+      more[place(k)] = change(k);
+    int64_t first = -1, second = -1;
+    double least = 0;
+    for (int64_t a = 0; a < columns_; ++a)
+      for (int64_t b = a + 1; b < columns_; ++b) {
+        const double both =
+            2 * by_[place(a)] * by_[place(b)] * step_ * step_ * gram_[place(a * columns_ + b)];
+        const double sum = more[place(a)] + more[place(b)] + both;
+        if (sum >= least || sum >= -kNothing * (alone_[place(a)] + alone_[place(b)])) continue;
+        least = sum;
+        first = a;
+        second = b;
+      }
+    if (first < 0) return false;
+    move(first);
+    move(second);
+    return true;
+  }
+
+  void move(int64_t k) {
+    double& by = by_[place(k)];
+    const double* row = gram_.data() + k * columns_;
+    for (int64_t c = 0; c < columns_; ++c)
+      slope_[place(c)] += row[c] * by * step_;
+    codes_[place(k)] += by;
+    by = -by;
+  }
+
+  int64_t columns_;
+  std::span<const double> gram_;
+  std::span<double> codes_;
+  std::vector<double> slope_; ///< G d
+  double step_;
+  std::vector<double> by_, alone_; ///< to the other code; what that costs with all others exact
+};
+
+} // namespace
+
+void descend(const RoundingProblem& p,
+             std::span<const double> gram,
+             Codes2d& codes,
+             ParallelFor& workers) {
+  workers.run(p.outputs, grain(p, 1), [&](int64_t begin, int64_t end) {
+    for (int64_t m = begin; m < end; ++m)
+      Descent(p, gram, m, std::span(codes).subspan(place(m * p.columns), place(p.columns))).run();
+  });
+}
+
+} // namespace octet
