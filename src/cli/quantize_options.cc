@@ -116,6 +116,11 @@ void QuantizeFlags::define(CLI::App& app, For use) {
                  "auto (the best of the next four on examples held back), min-max, percentile[:p], "
                  "entropy, mse, moving-average[:momentum]")
       ->capture_default_str();
+  app.add_option(
+         "--weight-calibrator", weight_calibrator_,
+         "of weights: min-max, percentile[:p], entropy, mse, which clips what costs more than "
+         "it is worth")
+      ->capture_default_str();
   add_count_option(app, "--samples", samples_, "examples for calibration, 0: all");
   add_max_length(app, max_length_);
   add_zeros(app, zeros_);
@@ -166,6 +171,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.target = OCTET_TRY(parse_target(target_));
   o.mode = OCTET_TRY(parse_quant_mode(mode_));
   o.calibrator = OCTET_TRY(parse_calibrator(calibrator_));
+  o.weight_calibrator = OCTET_TRY(parse_calibrator(weight_calibrator_));
   o.weight_bits = weight_bits_;
   o.activation_bits = activation_bits_;
   o.per_channel = !per_tensor_;

@@ -54,7 +54,8 @@ class QuantizeFlags {
   Result<QuantizationPlan>
   make_plan(const Graph& graph, const std::string& model, const Common& common) const;
 
-  std::string target_ = "octet", mode_ = "static", calibrator_ = "auto", mask_input_;
+  std::string target_ = "octet", mode_ = "static", calibrator_ = "auto",
+              weight_calibrator_ = "min-max", mask_input_;
   bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
        embeddings_ = false;
   std::vector<std::string> include_, exclude_, layers_, steps_, exclude_steps_, zeros_;

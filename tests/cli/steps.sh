@@ -66,6 +66,12 @@ cmp -s fewer.onnx gptq.onnx && fail "leaving codes out changes nothing"
 "$octet" qat cnn.onnx --data generated --plan adaround.json --steps 2 --no-checkpoint --no-validation -o rounded.onnx >/dev/null
 refused 'data set' "${quantize[@]}" --mode weight-only --steps gptq -o x.onnx
 
+# Ranges of weights that leave the largest out.
+"${quantize[@]}" --data generated --weight-calibrator mse --save-plan mse.json -o mse.onnx >/dev/null
+grep -q '"algorithm": "mse"' mse.json || fail "weights have no ranges by mse"
+cmp -s mse.onnx plain.onnx && fail "--weight-calibrator changes nothing"
+refused 'unknown calibrator' "${quantize[@]}" --data generated --weight-calibrator msa -o x.onnx
+
 # Training takes a plan with steps.
 "$octet" qat cnn.onnx --data generated --plan edited.json --steps 2 --no-checkpoint --no-validation -o qat.onnx >/dev/null
 "$octet" debug qat.onnx --data generated --limit 20 >/dev/null || fail "what was trained with steps does not run as it says"
