@@ -393,6 +393,8 @@ Status fit_steps(Graph& graph,
 
 Status check_step_options(const QuantizeOptions& options) {
   OCTET_TRY(check_step_names(options.steps));
+  if (std::holds_alternative<Auto>(options.weight_calibrator))
+    return error("weight calibrator: auto measures ranges of activations; take min-max or mse");
   for (const StepAlgorithm& algorithm : step_algorithms())
     if (options.mode != QuantMode::kStatic && algorithm.stage != StepStage::kWeights &&
         std::count(options.steps.begin(), options.steps.end(), algorithm.name) > 0)
