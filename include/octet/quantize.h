@@ -141,8 +141,8 @@ struct QuantizationPlan {
   QuantMode mode = QuantMode::kStatic;
   uint64_t graph_hash = 0; ///< content_hash() of the graph that it was made for
   std::string calibrator;
-  int64_t samples = 0;           ///< that were seen
-  int64_t held_back = 0;         ///< examples that the calibrator `auto` measured with
+  int64_t samples = 0;   ///< that were seen
+  int64_t held_back = 0; ///< examples that `auto` measured with; 0: those that were observed
   std::vector<PlanTrial> trials; ///< each calibrator for all, then the changes that were kept
   std::vector<TensorPlan> tensors;
   std::vector<NodePlan> nodes;

@@ -35,7 +35,7 @@ class Chooser {
 
   Status run() {
     if (values_.empty() || c_.held.batches.empty()) return ok_status();
-    plan_.held_back = c_.held.examples;
+    plan_.held_back = c_.held.observed ? 0 : c_.held.examples;
     std::vector<double> errors;
     for (size_t k = 0; k < kAutoCalibrators.size(); ++k) {
       errors.push_back(OCTET_TRY(of_all(k, errors)));

@@ -50,8 +50,9 @@ std::string QuantizationPlan::text() const {
   std::string out = fmt::format("{} quantization for {}", name(mode), target);
   if (mode == QuantMode::kStatic) out += fmt::format(", {} on {} samples", calibrator, samples);
   for (const PlanTrial& trial : trials)
-    out += fmt::format("\n{}: {:.1f} dB of the outputs on {} examples held back", trial.what,
-                       trial.sqnr, held_back);
+    out += fmt::format("\n{}: {:.1f} dB of the outputs on {}", trial.what, trial.sqnr,
+                       held_back > 0 ? fmt::format("{} examples held back", held_back)
+                                     : "examples that were observed too");
   std::vector<Row> rows = {{"node", "operator", "runs in", "why", "source"}};
   for (const NodePlan& n : nodes)
     rows.push_back({n.node, n.op,

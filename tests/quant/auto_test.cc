@@ -215,7 +215,8 @@ TEST(HeldBack, OneExampleIsObservedToo) {
                         {.calibrator = Auto{}})
           .value();
   EXPECT_EQ(plan.samples, 1);
-  EXPECT_EQ(plan.held_back, 1);
+  EXPECT_EQ(plan.held_back, 0);
+  EXPECT_NE(plan.text().find("observed too"), std::string::npos);
 }
 
 TEST(HeldBack, BatchesOfAFixedSizeStayWhole) {
