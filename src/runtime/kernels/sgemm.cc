@@ -49,6 +49,10 @@ void pack_float_panel(const FloatWeights& weights, int64_t column, int64_t width
   if (weights.k_stride == 1) {
     turn({columns, weights.k, weights.n_stride, width}, sizeof(float),
          reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(out));
+  } else if (weights.n_stride == 1) {
+    for (int64_t i = 0; i < weights.k; ++i) {
+      std::copy_n(from + i * weights.k_stride, columns, out + i * width);
+    }
   } else {
     for (int64_t i = 0; i < weights.k; ++i) {
       for (int64_t c = 0; c < columns; ++c) {
