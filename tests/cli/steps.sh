@@ -51,9 +51,9 @@ grep -q '"id": "smooth/' none.json && fail "steps that are left out are in the p
 for step in adaround gptq; do
   "${quantize[@]}" --data generated --steps "equalize,$step" --threads 1 --explain --save-plan "$step.json" -o "$step.onnx" >printed
   grep -q "^$step/conv2 .* weights " printed || fail "$step/conv2 is not printed: $(cat printed)"
-  "${quantize[@]}" --data generated --steps "equalize,$step" --threads 2 --batch 7 --save-plan "$step.2.json" -o "$step.2.onnx" >/dev/null
-  cmp "$step.npz" "$step.2.npz" || fail "$step: codes depend on threads or batches"
-  cmp "$step.onnx" "$step.2.onnx" || fail "$step: the file depends on threads or batches"
+  OCTET_ISA=scalar "${quantize[@]}" --data generated --steps "equalize,$step" --threads 2 --batch 7 --save-plan "$step.2.json" -o "$step.2.onnx" >/dev/null
+  cmp "$step.npz" "$step.2.npz" || fail "$step: codes depend on threads, batches or instruction sets"
+  cmp "$step.onnx" "$step.2.onnx" || fail "$step: the file depends on threads, batches or instruction sets"
   "${quantize[@]}" --plan "$step.json" -o again.onnx >/dev/null
   cmp "$step.onnx" again.onnx || fail "$step: the saved plan gives another file"
   "$octet" debug again.onnx --data generated --limit 20 >/dev/null || fail "debug of $step"
