@@ -59,7 +59,8 @@ void write_kinds(PackWriter& to, const PackedWeights& pack) {
   if (in_order(pack, groups_of(pack))) return;
   const auto* panels = pack.panels.as<PackedPanel>();
   for (int64_t p = 0; p < panels_of(pack.n); ++p) {
-    const auto& [data, offsets, paired, plain, wide, half, flip] = panels[p];
+    const auto& [data, offsets, paired, plain, wide, half, flip, runs, run_count, shift, more] =
+        panels[p];
     to.number(paired);
     to.number(wide);
   }
@@ -246,10 +247,11 @@ void read_pack(PackReader& from, PackedWeights& pack, const ProductForm& form, I
 }
 
 void write_pack(PackWriter& to, const PackedConv& pack) {
-  const auto& [isa, shape, x, groups, depthwise, is_depthwise, window, permuted] = pack;
+  const auto& [isa, shape, x, groups, depthwise, is_depthwise, window, permuted, tap_sums] = pack;
   to.number(is_depthwise);
   to.number(permuted);
   write_windows(to, window);
+  to.small(tap_sums);
   if (is_depthwise) write_depthwise(to, depthwise);
   for (const PackedWeights& group : groups)
     write_pack(to, group);
@@ -263,7 +265,11 @@ void read_pack(PackReader& from, PackedConv& pack, const WindowForm& form, Isa i
   pack.is_depthwise = from.number<bool>();
   pack.permuted = from.number<bool>();
   read_windows(from, pack);
+  pack.tap_sums = from.small();
   from.expect(pack.is_depthwise == s.depthwise());
+  const bool has_sums = !pack.window.empty() && kernels::tile_kernels(isa).takes_runs;
+  const int64_t sums = has_sums ? s.kernel_h * s.kernel_w * panels_of(s.out_c) : 0;
+  from.expect(pack.tap_sums.bytes() == bytes_of(sums * kColumnsPerPanel, sizeof(int32_t)));
   if (!from.ok()) return;
   ProductForm group{s.group_out(), s.k(), form.x};
   int64_t count = s.groups;

@@ -107,13 +107,12 @@ const ConvProblem kConvProblems[] = {
     {1, 33, 20, 8, 24, 3, 3, 1, 12, 12},      // most taps in the padding
 };
 
-void check_int(const ConvProblem& p,
+void check_int(const ConvShape& s,
                XRange range,
                int32_t zero,
                Fill how,
                std::mt19937& random,
                ParallelFor& loop) {
-  const ConvShape s = shape_of(p);
   const int64_t x_count = s.batch * s.in_h * s.in_w * s.in_c;
   Guarded<uint8_t> x(x_count, 1);
   std::vector<int8_t> w(static_cast<size_t>(s.out_c * s.k()));
@@ -122,7 +121,7 @@ void check_int(const ConvProblem& p,
   std::vector<int32_t> bias(static_cast<size_t>(s.out_c));
   fill(bias.data(), s.out_c, -500, 500, Fill::kUniform, random);
   for (const Isa isa : covered_isas("iconv")) {
-    SCOPED_TRACE(std::string(isa_name(isa)) + " problem " + std::to_string(&p - kConvProblems));
+    SCOPED_TRACE(std::string(isa_name(isa)));
     const PackedConv packed = pack_conv(w.data(), s, range, isa);
     const std::vector<IgemmColumns> columns =
         make_conv_columns(packed, {.x_zero_point = zero, .bias_i32 = bias.data()});
@@ -150,72 +149,158 @@ void check_int(const ConvProblem& p,
   }
 }
 
+void check_int(const ConvShape& s, std::mt19937& random, ParallelFor& loop) {
+  for (const Fill how : {Fill::kExtremes, Fill::kUniform, Fill::kBell}) {
+    check_int(s, {.is_signed = true, .lo = -128, .hi = 127}, -5, how, random, loop);
+    check_int(s, {.is_signed = true, .lo = 0, .hi = 127}, 0, how, random, loop);
+    check_int(s, {.is_signed = true, .lo = -9, .hi = 127}, -7, how, random, loop);
+    check_int(s, {.is_signed = false, .lo = 0, .hi = 255}, 131, how, random, loop);
+  }
+}
+
 TEST(Conv, IntegersMatchDirectLoops) {
   std::mt19937 random(1);
   ThreadPool pool(2);
   for (const ConvProblem& p : kConvProblems) {
-    for (const Fill how : {Fill::kExtremes, Fill::kUniform, Fill::kBell}) {
-      check_int(p, {.is_signed = true, .lo = -128, .hi = 127}, -5, how, random, pool);
-      check_int(p, {.is_signed = true, .lo = 0, .hi = 127}, 0, how, random, pool);
-      check_int(p, {.is_signed = true, .lo = -9, .hi = 127}, -7, how, random, pool);
-      check_int(p, {.is_signed = false, .lo = 0, .hi = 255}, 131, how, random, pool);
+    SCOPED_TRACE("problem " + std::to_string(&p - kConvProblems));
+    check_int(shape_of(p), random, pool);
+  }
+}
+
+TEST(Conv, IntegersOfDilatedRowsAndPaddingOfOneSideMatchDirectLoops) {
+  std::mt19937 random(5);
+  ThreadPool pool(2);
+  struct Sides {
+    int64_t top, left, below, right, dilation_h, stride_h, stride_w;
+  };
+  for (const Sides& p : {Sides{2, 0, 2, 0, 2, 1, 1}, Sides{0, 1, 0, 0, 1, 1, 1},
+                         Sides{1, 0, 0, 2, 1, 2, 1}, Sides{4, 3, 9, 5, 3, 1, 2}}) {
+    for (const int64_t in : {4, 6}) {
+      ConvShape s = shape_of({2, 9, 11, in, 36, 3, 3});
+      s.pad_top = p.top;
+      s.pad_left = p.left;
+      s.dilation_h = p.dilation_h;
+      s.stride_h = p.stride_h;
+      s.stride_w = p.stride_w;
+      s.out_h = (s.in_h + p.top + p.below - 2 * p.dilation_h - 1) / p.stride_h + 1;
+      s.out_w = (s.in_w + p.left + p.right - 3) / p.stride_w + 1;
+      SCOPED_TRACE("pad at the top " + std::to_string(p.top) + ", channels " + std::to_string(in));
+      check_int(s, random, pool);
     }
   }
 }
 
-TEST(Conv, BytesOfDepthwiseLayersMatchScalar) {
+/// Bytes of a convolution and a residual, none or of a type, on every instruction set.
+struct BytesProblem {
+  ConvShape shape;
+  bool bounded = true;
+  bool is_signed = true;
+  YType residual = YType::kFloat; ///< none
+};
+
+void check_bytes(const BytesProblem& p, std::mt19937& random, ParallelFor& loop) {
+  const ConvShape& s = p.shape;
+  const int64_t x_count = s.batch * s.in_h * s.in_w * s.in_c;
+  Guarded<uint8_t> x(x_count, 1);
+  Guarded<uint8_t> residual(s.pixels() * s.out_c, 1);
+  std::vector<int8_t> w(static_cast<size_t>(s.out_c * s.k()));
+  fill(x.data(), x_count, 0, 255, Fill::kUniform, random);
+  fill(residual.data(), residual.size(), 0, 255, Fill::kUniform, random);
+  fill(w.data(), static_cast<int64_t>(w.size()), -128, 127, Fill::kUniform, random);
+  std::vector<float> m(static_cast<size_t>(s.out_c)), b(m.size());
+  for (size_t i = 0; i < m.size(); ++i) {
+    m[i] = 0.0002F + 0.0001F * static_cast<float>(i % 50);
+    b[i] = static_cast<float>(i % 21) - 10.5F;
+  }
+  if (!p.bounded) m[0] = 0.5F;
+  const XRange range{
+      .is_signed = p.is_signed, .lo = p.is_signed ? -128 : 0, .hi = p.is_signed ? 127 : 255};
+  Guarded<uint8_t> want(s.pixels() * s.out_c);
+  const auto run = [&](Isa isa, uint8_t* y) {
+    const PackedConv packed = pack_conv(w.data(), s, range, isa);
+    const std::vector<IgemmColumns> columns = make_conv_columns(
+        packed,
+        {.x_zero_point = 9, .multiplier = m.data(), .multiplier_count = s.out_c, .bias = b.data()});
+    EXPECT_EQ(columns[0].bounded, p.bounded);
+    IconvArgs args;
+    args.shape = s;
+    args.x = x.data();
+    args.x_zero_point = 9;
+    args.w = &packed;
+    args.columns = columns.data();
+    args.epilogue.type = p.is_signed ? YType::kUint8 : YType::kInt8;
+    args.epilogue.zero_point = p.is_signed ? 20 : -7;
+    args.epilogue.lo = p.is_signed ? 20 : -100;
+    args.epilogue.hi = p.is_signed ? 250 : 90;
+    if (p.residual != YType::kFloat) {
+      args.epilogue.residual = residual.data();
+      args.epilogue.residual_stride = s.out_c;
+      args.epilogue.residual_signed = p.residual == YType::kInt8;
+      args.epilogue.residual_zero_point = args.epilogue.residual_signed ? -4 : 131;
+      args.epilogue.residual_multiplier = 0.37F;
+    }
+    args.y = y;
+    const AlignedBuffer shared = share(args);
+    iconv(args, loop);
+  };
+  run(Isa::kScalar, want.data());
+  for (const Isa isa : covered_isas("iconv bytes")) {
+    SCOPED_TRACE(isa_name(isa));
+    Guarded<uint8_t> y(s.pixels() * s.out_c, 1);
+    run(isa, y.data());
+    ASSERT_TRUE(y.guards_intact());
+    ASSERT_TRUE(y == want);
+  }
+}
+
+TEST(Conv, BytesMatchScalar) {
   std::mt19937 random(7);
   ThreadPool pool(2);
+  int turn = 0;
   for (const ConvProblem& p : kConvProblems) {
-    const ConvShape s = shape_of(p);
-    if (!s.depthwise()) continue;
-    const int64_t x_count = s.batch * s.in_h * s.in_w * s.in_c;
-    Guarded<uint8_t> x(x_count, 1);
-    std::vector<int8_t> w(static_cast<size_t>(s.out_c * s.k()));
-    fill(x.data(), x_count, 0, 255, Fill::kUniform, random);
-    fill(w.data(), static_cast<int64_t>(w.size()), -128, 127, Fill::kUniform, random);
-    std::vector<float> m(static_cast<size_t>(s.out_c)), b(m.size());
-    for (size_t i = 0; i < m.size(); ++i) {
-      m[i] = 0.0002F + 0.0001F * static_cast<float>(i % 50);
-      b[i] = static_cast<float>(i % 21) - 10.5F;
-    }
+    SCOPED_TRACE("problem " + std::to_string(&p - kConvProblems));
     for (const bool bounded : {true, false}) {
-      if (!bounded) m[0] = 0.5F;
       for (const bool is_signed : {true, false}) {
-        const XRange range{
-            .is_signed = is_signed, .lo = is_signed ? -128 : 0, .hi = is_signed ? 127 : 255};
-        Guarded<uint8_t> want(s.pixels() * s.out_c);
-        const auto run = [&](Isa isa, uint8_t* y) {
-          const PackedConv packed = pack_conv(w.data(), s, range, isa);
-          const std::vector<IgemmColumns> columns =
-              make_conv_columns(packed, {.x_zero_point = 9,
-                                         .multiplier = m.data(),
-                                         .multiplier_count = s.out_c,
-                                         .bias = b.data()});
-          EXPECT_EQ(columns[0].bounded, bounded);
-          IconvArgs args;
-          args.shape = s;
-          args.x = x.data();
-          args.x_zero_point = 9;
-          args.w = &packed;
-          args.columns = columns.data();
-          args.epilogue.type = is_signed ? YType::kUint8 : YType::kInt8;
-          args.epilogue.zero_point = is_signed ? 20 : -7;
-          args.epilogue.lo = is_signed ? 20 : -100;
-          args.epilogue.hi = is_signed ? 250 : 90;
-          args.y = y;
-          iconv(args, pool);
-        };
-        run(Isa::kScalar, want.data());
-        for (const Isa isa : covered_isas("iconv depthwise")) {
-          SCOPED_TRACE(std::string(isa_name(isa)) + " problem " +
-                       std::to_string(&p - kConvProblems));
-          Guarded<uint8_t> y(s.pixels() * s.out_c, 1);
-          run(isa, y.data());
-          ASSERT_TRUE(y.guards_intact());
-          ASSERT_TRUE(y == want);
-        }
+        const YType residual = is_signed ? YType::kUint8 : YType::kInt8;
+        check_bytes({shape_of(p), bounded, is_signed, turn++ % 3 == 0 ? YType::kFloat : residual},
+                    random, pool);
       }
+    }
+  }
+}
+
+TEST(Conv, ResidualsOfLargeMultipliersMatchScalar) {
+  std::mt19937 random(8);
+  SerialFor serial;
+  const ConvShape s = shape_of({1, 6, 6, 16, 48, 3, 3, 1, 1});
+  const int64_t size = s.pixels() * s.out_c;
+  std::vector<int8_t> x(static_cast<size_t>(6 * 6 * 16)), w(static_cast<size_t>(s.out_c * s.k()));
+  std::vector<int8_t> residual(static_cast<size_t>(size));
+  fill(x.data(), std::ssize(x), -128, 127, Fill::kUniform, random);
+  fill(w.data(), std::ssize(w), -127, 127, Fill::kUniform, random);
+  fill(residual.data(), size, -128, 127, Fill::kUniform, random);
+  const float multiplier = 0.2F;
+  for (const float most : {0.0F, 1.0F, 0x1p20F, -0x1p20F, 0x1.8p24F, 1e38F, -INFINITY, NAN}) {
+    SCOPED_TRACE(most);
+    std::vector<int8_t> want;
+    for (const Isa isa : covered_isas("iconv residual")) {
+      const PackedConv packed = pack_conv(w.data(), s, {}, isa);
+      const std::vector<IgemmColumns> columns =
+          make_conv_columns(packed, {.multiplier = &multiplier, .multiplier_count = 1});
+      std::vector<int8_t> y(static_cast<size_t>(size));
+      IconvArgs args;
+      args.shape = s;
+      args.x = x.data();
+      args.w = &packed;
+      args.columns = columns.data();
+      args.epilogue.residual = residual.data();
+      args.epilogue.residual_stride = s.out_c;
+      args.epilogue.residual_multiplier = most;
+      args.y = y.data();
+      const AlignedBuffer shared = share(args);
+      iconv(args, serial);
+      if (want.empty()) want = y;
+      ASSERT_EQ(y, want) << isa_name(isa);
     }
   }
 }

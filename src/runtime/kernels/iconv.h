@@ -41,6 +41,9 @@ struct PackedConv {
   bool is_depthwise = false;
   std::vector<WindowGroup> window; ///< of groups[0]; empty where patches are gathered
   bool permuted = false;           ///< some group of `window` wants another order than 0
+  /// int32 [kernel_h * kernel_w][out_c, padded to panels], sums of a tap's weights: what leaving it
+  /// out takes from the sums of y. With `window`, where tiles take runs of groups.
+  AlignedBuffer tap_sums;
 };
 
 /// Packs w[out_c, kernel_h, kernel_w, in_c / groups]. `x` holds z_x as well where windows leave the

@@ -3,8 +3,11 @@
 #include "runtime/kernels/igemm.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstring>
 #include <iterator>
+#include <numeric>
 
 #include "core/for_isa.h"
 #include "core/threads.h"
@@ -125,6 +128,7 @@ void panels_at(const BlockArgs& args, int64_t p, int64_t count, PackedPanel* pan
   const auto* first = args.w->offsets.as<int32_t>();
   for (int64_t q = 0; q < count; ++q) {
     panels[q].flip = args.w->shift != 0 ? 0x80 : 0;
+    panels[q].more = p + 2 * kPanelsTogether <= panel_count(*args.w);
     if (args.offsets != nullptr) panels[q].offsets = args.offsets + (panels[q].offsets - first);
   }
 }
@@ -140,18 +144,50 @@ TileOut tile_of(const BlockArgs& args) {
   return out;
 }
 
+/// Whether scaled sums that are bounded (IgemmColumns::bounded) stay within int32 with a residual.
+bool has_bounded_residual(const Epilogue& e) {
+  // |v| <= 2^30 and |codes - zero point| < 2^9. False for NaN.
+  return std::fabs(e.residual_multiplier) <= static_cast<float>(1 << 20);
+}
+
 /// Whether sums become codes where they are made.
 bool makes_codes(const BlockArgs& args, const TileKernels& kernels) {
   const Epilogue& e = *args.epilogue;
   const bool codes = e.type == YType::kInt8 || e.type == YType::kUint8;
-  return kernels.dot_codes != nullptr && codes && e.function == nullptr && args.columns->bounded &&
-         args.count > kFewRows && e.residual == nullptr;
+  const bool bounded = args.columns->bounded && (e.residual == nullptr || has_bounded_residual(e));
+  return kernels.dot_codes != nullptr && codes && e.function == nullptr && bounded &&
+         args.count > kFewRows;
+}
+
+constexpr auto kInOrder = [] {
+  std::array<int64_t, BlockArgs::kMaxRows> places{};
+  std::iota(places.begin(), places.end(), int64_t{0});
+  return places;
+}();
+
+const int64_t* places_of(const BlockArgs& args) {
+  return args.places == nullptr ? kInOrder.data() : args.places;
+}
+
+/// Calls visit(class) for the rows of a block, class by class.
+template <typename Visit>
+void each_class(const BlockArgs& args, const Visit& visit) {
+  if (args.classes.empty()) return visit({.rows = {0, args.count}, .init = args.columns->init});
+  for (const RowClass& some : args.classes)
+    visit(some);
+}
+
+void set_runs(const RowClass& some, int64_t count, PackedPanel* panels) {
+  for (int64_t q = 0; q < count; ++q) {
+    panels[q].runs = some.runs;
+    panels[q].run_count = some.run_count;
+    panels[q].shift = some.shift;
+  }
 }
 
 /// Returns the first panel that it leaves to run_sums: a half panel alone.
 int64_t run_codes(const BlockArgs& args, const TileKernels& kernels) {
   TileOut out = tile_of(args);
-  out.rows = args.count;
   out.row = args.row;
   for (int64_t p = args.panels.begin; p < args.panels.end; p += kPanelsTogether) {
     const int64_t count = std::min(kPanelsTogether, args.panels.end - p);
@@ -160,9 +196,30 @@ int64_t run_codes(const BlockArgs& args, const TileKernels& kernels) {
     if (panels[0].half) return p;
     out.column = p * kColumnsPerPanel;
     out.columns = std::min(count * kColumnsPerPanel, args.w->n - out.column);
-    kernels.dot_codes(panels, count, args.rows, *args.epilogue, out);
+    each_class(args, [&](const RowClass& some) {
+      set_runs(some, count, panels);
+      out.init = some.init;
+      out.rows = some.rows.count();
+      out.places = places_of(args) + some.rows.begin;
+      kernels.dot_codes(panels, count, args.rows + some.rows.begin, *args.epilogue, out);
+    });
   }
   return args.panels.end;
+}
+
+/// What becomes of the sums of rows that come to `places`: those that follow one another together.
+void end_sums(const BlockArgs& args, EpilogueTileFn epilogue, const int64_t* places, TileOut out) {
+  const int64_t all = out.rows;
+  for (int64_t i = 0; i < all; i += out.rows, out.acc += out.rows * kColumnsPerPanel) {
+    out.rows = 1;
+    while (i + out.rows < all && places[i + out.rows] == places[i] + out.rows)
+      ++out.rows;
+    out.row = args.row + places[i];
+    if (args.epilogue->function != nullptr)
+      epilogue_with_function(epilogue, *args.epilogue, out);
+    else
+      epilogue(*args.epilogue, out);
+  }
 }
 
 /// Sums go through memory to the epilogue.
@@ -180,24 +237,24 @@ void run_sums(const BlockArgs& args, const TileKernels& kernels, Range which) {
     const int64_t count = std::min(together, which.end - p);
     PackedPanel panels[kPanelsOfFewRows];
     panels_at(args, p, count, panels);
-    for (int64_t i = 0; i < args.count; i += kEpilogueRows) {
-      out.rows = std::min(kEpilogueRows, args.count - i);
-      out.row = args.row + i;
-      if (together == 1) {
-        kernels.dot(panels[0], args.rows + i, out.rows, acc);
-      } else {
-        kernels.dot_panels(panels, count, args.rows + i, out.rows, acc, kSums);
+    each_class(args, [&](const RowClass& some) {
+      set_runs(some, count, panels);
+      out.init = some.init;
+      for (int64_t i = some.rows.begin; i < some.rows.end; i += kEpilogueRows) {
+        out.rows = std::min(kEpilogueRows, some.rows.end - i);
+        if (together == 1) {
+          kernels.dot(panels[0], args.rows + i, out.rows, acc);
+        } else {
+          kernels.dot_panels(panels, count, args.rows + i, out.rows, acc, kSums);
+        }
+        for (int64_t q = 0; q < count; ++q) {
+          out.acc = acc + q * kSums;
+          out.column = (p + q) * kColumnsPerPanel;
+          out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
+          end_sums(args, kernels.epilogue, places_of(args) + i, out);
+        }
       }
-      for (int64_t q = 0; q < count; ++q) {
-        out.acc = acc + q * kSums;
-        out.column = (p + q) * kColumnsPerPanel;
-        out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
-        if (args.epilogue->function != nullptr)
-          epilogue_with_function(kernels.epilogue, *args.epilogue, out);
-        else
-          kernels.epilogue(*args.epilogue, out);
-      }
-    }
+    });
   }
 }
 
@@ -265,6 +322,7 @@ TileKernels tile_kernels(Isa isa) {
       .shift_copy = for_isa<shift_copy_scalar, Isa::kAvx2, shift_copy_avx2>(isa),
       .permute = for_isa<permute_scalar, Isa::kAvx2, permute_avx2>(isa),
       .flips = for_isa<false, Isa::kAvx512Vnni, true>(isa),
+      .takes_runs = for_isa<false, Isa::kAvx512Vnni, true>(isa),
   };
 }
 

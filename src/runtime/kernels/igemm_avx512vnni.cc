@@ -5,7 +5,9 @@
 // panels use 256-bit vectors. Sums that become codes do so in registers: with few k, as many steps
 // are spent on that as on products, and those of one tile run beside the products of the next. Sign
 // bits of x are flipped as it is read, which costs nothing beside two products and saves a copy.
-// Contract: igemm_tile.h. Accumulators are named variables: in an array they would be spilled.
+// While a tile multiplies, weights of the next panels are brought near: few rows wait for them longer
+// than they multiply. Contract: igemm_tile.h. Accumulators are named variables: in an array they
+// would be spilled.
 #include "runtime/kernels/igemm_tile.h"
 
 #if defined(__x86_64__)
@@ -69,47 +71,59 @@ inline void settle(Panels& sum) {
   if constexpr (kPanels > 3) asm("" : "+v"(sum.d));
 }
 
-// What becomes of the sums of a tile: an Out says where they begin and takes row r and the next one
-// (the same again for an odd last row, of which it keeps one).
+// What becomes of the sums of a tile: an Out says where they begin, and its Rest, made when they are
+// there, takes row r and the next one (the same again for an odd last row, of which it keeps one).
 
 struct ToSums {
   int32_t* acc;
   int64_t acc_step;
 
   void skip(int64_t rows) { acc += rows * kColumnsPerPanel; }
+  template <int kRows>
+  inline void fetch() const {}
   template <int kPanels>
   inline Panels begin() const {
     const __m512i zero = _mm512_setzero_si512();
     return {zero, zero, zero, zero};
   }
+
   template <int kPanels>
-  inline void store(const Panels& sum, int64_t r) const {
-    int32_t* to = acc + r * kColumnsPerPanel;
-    _mm512_storeu_si512(to, sum.a);
-    if constexpr (kPanels > 1) _mm512_storeu_si512(to + acc_step, sum.b);
-    if constexpr (kPanels > 2) _mm512_storeu_si512(to + 2 * acc_step, sum.c);
-    if constexpr (kPanels > 3) _mm512_storeu_si512(to + 3 * acc_step, sum.d);
-  }
-  template <int kPanels, bool kBoth>
-  inline void rows(int64_t r, const Panels& sum, const Panels& next) const {
-    store<kPanels>(sum, r);
-    if constexpr (kBoth) store<kPanels>(next, r + 1);
-  }
+  struct Rest {
+    int32_t* acc;
+    int64_t acc_step;
+
+    explicit Rest(const ToSums& o) : acc(o.acc), acc_step(o.acc_step) {}
+    inline void store(const Panels& sum, int64_t r) const {
+      int32_t* to = acc + r * kColumnsPerPanel;
+      _mm512_storeu_si512(to, sum.a);
+      if constexpr (kPanels > 1) _mm512_storeu_si512(to + acc_step, sum.b);
+      if constexpr (kPanels > 2) _mm512_storeu_si512(to + 2 * acc_step, sum.c);
+      if constexpr (kPanels > 3) _mm512_storeu_si512(to + 3 * acc_step, sum.d);
+    }
+    template <bool kBoth>
+    inline void rows(int64_t r, const Panels& sum, const Panels& next) const {
+      store(sum, r);
+      if constexpr (kBoth) store(next, r + 1);
+    }
+  };
 };
 
 // Codes of one or two panels, as store_bounded of igemm_epilogue_avx512.cc makes them of sums in
-// memory.
-template <bool kSigned>
+// memory, or store_any of sums and bounded residuals.
+template <bool kSigned, bool kResidual>
 struct ToCodes {
   const Epilogue& e;
   const int32_t* init; // arrays at the first column of the tile
   const float* m;
   const float* b;
-  uint8_t* y;
+  uint8_t* y; // at row 0 of the tile, as is `residual`
   int64_t y_stride;
+  const uint8_t* residual;
+  int64_t residual_stride;
+  const int64_t* places;
   __mmask32 mask; // columns
 
-  void skip(int64_t rows) { y += rows * y_stride; }
+  void skip(int64_t rows) { places += rows; }
   template <int kPanels>
   inline Panels begin() const {
     Panels out;
@@ -117,48 +131,115 @@ struct ToCodes {
     if constexpr (kPanels > 1) out.b = _mm512_loadu_si512(init + kColumnsPerPanel);
     return out;
   }
-  inline __m512i rounded(__m512i sum, int64_t column) const {
-    const __m512 v = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(m + column),
-                                     _mm512_loadu_ps(b + column));
-    return _mm512_cvtps_epi32(v);
+  // What the tile will read has the time of its products to arrive.
+  template <int kRows>
+  inline void fetch() const {
+    if constexpr (kResidual) {
+      for (int r = 0; r < kRows; ++r)
+        _mm_prefetch(reinterpret_cast<const char*>(residual + places[r] * residual_stride),
+                     _MM_HINT_T0);
+    }
   }
-  // Int16 of a row: 4 columns of each panel in each 128-bit lane.
+
+  // Of all rows of a tile: stores to y would have them read again.
   template <int kPanels>
-  inline __m512i narrowed(const Panels& sum) const {
-    const __m512i first = rounded(sum.a, 0);
-    const __m512i second = kPanels > 1 ? rounded(sum.b, kColumnsPerPanel) : first;
-    return _mm512_adds_epi16(_mm512_packs_epi32(first, second),
-                             _mm512_set1_epi16(static_cast<int16_t>(e.zero_point)));
-  }
-  inline void store(__m256i codes, int64_t r) const {
-    uint8_t* to = y + r * y_stride;
-    if (mask == 0xFFFFFFFF)
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), codes);
-    else
-      _mm256_mask_storeu_epi8(to, mask, codes);
-  }
-  template <int kPanels, bool kBoth>
-  inline void rows(int64_t r, const Panels& sum, const Panels& next) const {
-    const __m512i one = narrowed<kPanels>(sum);
-    const __m512i two = kBoth ? narrowed<kPanels>(next) : one;
-    const __m512i lo = _mm512_set1_epi8(static_cast<char>(e.lo));
-    const __m512i hi = _mm512_set1_epi8(static_cast<char>(e.hi));
-    __m512i codes;
-    if constexpr (kSigned)
-      codes = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(one, two), lo), hi);
-    else
-      codes = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(one, two), lo), hi);
-    // Packing works within 128-bit lanes, 4 bytes of each row and panel at a time.
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    codes = _mm512_permutexvar_epi32(order, codes);
-    store(_mm512_castsi512_si256(codes), r);
-    if constexpr (kBoth) store(_mm512_extracti64x4_epi64(codes, 1), r + 1);
-  }
+  struct Rest {
+    __m512 m[kPanels], b[kPanels];
+    __m512i zero_point, lo, hi, order;
+    __m512 residual_m;
+    __m512i residual_zero;
+    __m256i flip;
+    uint8_t* y;
+    int64_t y_stride;
+    const uint8_t* residual;
+    int64_t residual_stride;
+    const int64_t* places;
+    __mmask32 mask;
+
+    explicit Rest(const ToCodes& o)
+        : zero_point(_mm512_set1_epi16(static_cast<int16_t>(o.e.zero_point))),
+          lo(_mm512_set1_epi8(static_cast<char>(o.e.lo))),
+          hi(_mm512_set1_epi8(static_cast<char>(o.e.hi))),
+          // Packing works within 128-bit lanes, 4 bytes of each row and panel at a time.
+          order(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)), y(o.y),
+          y_stride(o.y_stride), residual(o.residual), residual_stride(o.residual_stride),
+          places(o.places), mask(o.mask) {
+      for (int p = 0; p < kPanels; ++p) {
+        m[p] = _mm512_loadu_ps(o.m + p * kColumnsPerPanel);
+        b[p] = _mm512_loadu_ps(o.b + p * kColumnsPerPanel);
+      }
+      if constexpr (kResidual) {
+        // Its codes are read as unsigned.
+        const int32_t shift = o.e.residual_signed ? 128 : 0;
+        residual_m = _mm512_set1_ps(o.e.residual_multiplier);
+        residual_zero = _mm512_set1_epi32(o.e.residual_zero_point + shift);
+        flip = _mm256_set1_epi8(static_cast<char>(shift));
+      }
+    }
+    [[gnu::always_inline]] inline __m512 added(__m512 v, __m128i codes) const {
+      const __m512i wide = _mm512_sub_epi32(_mm512_cvtepu8_epi32(codes), residual_zero);
+      return _mm512_fmadd_ps(_mm512_cvtepi32_ps(wide), residual_m, v);
+    }
+    // Int16 of a row: 4 columns of each panel in each 128-bit lane.
+    [[gnu::always_inline]] inline __m512i narrowed(const Panels& sum, int64_t r) const {
+      constexpr int kLast = kPanels - 1;
+      __m512 first = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum.a), m[0], b[0]);
+      __m512 second = first;
+      if constexpr (kPanels > 1)
+        second = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum.b), m[kLast], b[kLast]);
+      if constexpr (kResidual) {
+        const uint8_t* from = residual + places[r] * residual_stride;
+        const __m256i codes = _mm256_xor_si256(_mm256_maskz_loadu_epi8(mask, from), flip);
+        first = added(first, _mm256_castsi256_si128(codes));
+        if constexpr (kPanels > 1) second = added(second, _mm256_extracti128_si256(codes, 1));
+      }
+      const __m512i low = _mm512_cvtps_epi32(first);
+      const __m512i high = kPanels > 1 ? _mm512_cvtps_epi32(second) : low;
+      return _mm512_adds_epi16(_mm512_packs_epi32(low, high), zero_point);
+    }
+    [[gnu::always_inline]] inline void store(__m256i codes, int64_t r) const {
+      uint8_t* to = y + places[r] * y_stride;
+      if (mask == 0xFFFFFFFF)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), codes);
+      else
+        _mm256_mask_storeu_epi8(to, mask, codes);
+    }
+    template <bool kBoth>
+    [[gnu::always_inline]] inline void
+    rows(int64_t r, const Panels& sum, const Panels& next) const {
+      const __m512i one = narrowed(sum, r);
+      const __m512i two = kBoth ? narrowed(next, r + 1) : one;
+      __m512i codes;
+      if constexpr (kSigned)
+        codes = _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(one, two), lo), hi);
+      else
+        codes = _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(one, two), lo), hi);
+      codes = _mm512_permutexvar_epi32(order, codes);
+      store(_mm512_castsi512_si256(codes), r);
+      if constexpr (kBoth) store(_mm512_extracti64x4_epi64(codes, 1), r + 1);
+    }
+  };
 };
 
-// `step` bytes of weights lie between panels.
+// The groups of a panel that are multiplied.
+struct Runs {
+  const GroupRun* begin;
+  const GroupRun* end;
+
+  // `all` says all of them.
+  Runs(const PackedPanel& panel, const GroupRun& all)
+      : begin(panel.runs == nullptr ? &all : panel.runs),
+        end(begin + (panel.runs == nullptr ? 1 : panel.run_count)) {}
+};
+
+// `step` bytes of weights lie between panels, and `ahead` to those that are brought near meanwhile.
 template <int kRows, int kPanels, typename Out>
-void dot(const PackedPanel& panel, int64_t step, const uint8_t* const* rows, const Out& out) {
+void dot(const PackedPanel& panel,
+         int64_t step,
+         int64_t ahead,
+         const uint8_t* const* rows,
+         const Out& out) {
+  out.template fetch<kRows>();
   const Panels begin = out.template begin<kPanels>();
   Panels s0 = begin;
   Panels s1 = begin;
@@ -177,20 +258,26 @@ void dot(const PackedPanel& panel, int64_t step, const uint8_t* const* rows, con
   const uint8_t* r6 = kRows > 6 ? rows[6] : r0;
   const uint8_t* r7 = kRows > 7 ? rows[7] : r0;
   const __m512i flip = _mm512_set1_epi8(static_cast<char>(panel.flip));
-  const int8_t* w = panel.data;
-  const int32_t* offset = panel.offsets;
-  const int32_t* end = offset + panel.plain;
-  for (; offset != end; ++offset, w += 64) {
-    const Panels ws = load_weights<kPanels>(w, step);
-    const int64_t o = *offset;
-    add<kPanels>(s0, r0 + o, flip, ws);
-    if constexpr (kRows > 1) add<kPanels>(s1, r1 + o, flip, ws);
-    if constexpr (kRows > 2) add<kPanels>(s2, r2 + o, flip, ws);
-    if constexpr (kRows > 3) add<kPanels>(s3, r3 + o, flip, ws);
-    if constexpr (kRows > 4) add<kPanels>(s4, r4 + o, flip, ws);
-    if constexpr (kRows > 5) add<kPanels>(s5, r5 + o, flip, ws);
-    if constexpr (kRows > 6) add<kPanels>(s6, r6 + o, flip, ws);
-    if constexpr (kRows > 7) add<kPanels>(s7, r7 + o, flip, ws);
+  const GroupRun all{0, panel.plain};
+  const Runs runs(panel, all);
+  const int64_t shift = panel.shift;
+  for (const GroupRun* run = runs.begin; run != runs.end; ++run) {
+    const int8_t* w = panel.data + int64_t{64} * run->first;
+    const int32_t* offset = panel.offsets + run->first;
+    const int32_t* end = offset + run->count;
+    for (; offset != end; ++offset, w += 64) {
+      const Panels ws = load_weights<kPanels>(w, step);
+      _mm_prefetch(reinterpret_cast<const char*>(w + ahead), _MM_HINT_T1);
+      const int64_t o = *offset + shift;
+      add<kPanels>(s0, r0 + o, flip, ws);
+      if constexpr (kRows > 1) add<kPanels>(s1, r1 + o, flip, ws);
+      if constexpr (kRows > 2) add<kPanels>(s2, r2 + o, flip, ws);
+      if constexpr (kRows > 3) add<kPanels>(s3, r3 + o, flip, ws);
+      if constexpr (kRows > 4) add<kPanels>(s4, r4 + o, flip, ws);
+      if constexpr (kRows > 5) add<kPanels>(s5, r5 + o, flip, ws);
+      if constexpr (kRows > 6) add<kPanels>(s6, r6 + o, flip, ws);
+      if constexpr (kRows > 7) add<kPanels>(s7, r7 + o, flip, ws);
+    }
   }
   settle<kPanels>(s0);
   if constexpr (kRows > 1) settle<kPanels>(s1);
@@ -200,10 +287,11 @@ void dot(const PackedPanel& panel, int64_t step, const uint8_t* const* rows, con
   if constexpr (kRows > 5) settle<kPanels>(s5);
   if constexpr (kRows > 6) settle<kPanels>(s6);
   if constexpr (kRows > 7) settle<kPanels>(s7);
-  out.template rows<kPanels, (kRows > 1)>(0, s0, s1);
-  if constexpr (kRows > 2) out.template rows<kPanels, (kRows > 3)>(2, s2, s3);
-  if constexpr (kRows > 4) out.template rows<kPanels, (kRows > 5)>(4, s4, s5);
-  if constexpr (kRows > 6) out.template rows<kPanels, (kRows > 7)>(6, s6, s7);
+  const typename Out::template Rest<kPanels> rest(out);
+  rest.template rows<(kRows > 1)>(0, s0, s1);
+  if constexpr (kRows > 2) rest.template rows<(kRows > 3)>(2, s2, s3);
+  if constexpr (kRows > 4) rest.template rows<(kRows > 5)>(4, s4, s5);
+  if constexpr (kRows > 6) rest.template rows<(kRows > 7)>(6, s6, s7);
 }
 
 inline __m256i add_half(__m256i sum, const uint8_t* x, __m256i flip, __m256i w) {
@@ -219,6 +307,7 @@ inline void store_half(__m256i sum, int32_t* acc) {
 template <int kRows>
 void dot_half(const PackedPanel& panel,
               int64_t /*step*/,
+              int64_t /*ahead*/,
               const uint8_t* const* rows,
               const ToSums& out) {
   int32_t* acc = out.acc;
@@ -239,20 +328,25 @@ void dot_half(const PackedPanel& panel,
   const uint8_t* r6 = kRows > 6 ? rows[6] : r0;
   const uint8_t* r7 = kRows > 7 ? rows[7] : r0;
   const __m256i flip = _mm256_set1_epi8(static_cast<char>(panel.flip));
-  const int8_t* w = panel.data;
-  const int32_t* offset = panel.offsets;
-  const int32_t* end = offset + panel.plain;
-  for (; offset != end; ++offset, w += 64) {
-    const __m256i ws = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
-    const int64_t o = *offset;
-    s0 = add_half(s0, r0 + o, flip, ws);
-    if constexpr (kRows > 1) s1 = add_half(s1, r1 + o, flip, ws);
-    if constexpr (kRows > 2) s2 = add_half(s2, r2 + o, flip, ws);
-    if constexpr (kRows > 3) s3 = add_half(s3, r3 + o, flip, ws);
-    if constexpr (kRows > 4) s4 = add_half(s4, r4 + o, flip, ws);
-    if constexpr (kRows > 5) s5 = add_half(s5, r5 + o, flip, ws);
-    if constexpr (kRows > 6) s6 = add_half(s6, r6 + o, flip, ws);
-    if constexpr (kRows > 7) s7 = add_half(s7, r7 + o, flip, ws);
+  const GroupRun all{0, panel.plain};
+  const Runs runs(panel, all);
+  const int64_t shift = panel.shift;
+  for (const GroupRun* run = runs.begin; run != runs.end; ++run) {
+    const int8_t* w = panel.data + int64_t{64} * run->first;
+    const int32_t* offset = panel.offsets + run->first;
+    const int32_t* end = offset + run->count;
+    for (; offset != end; ++offset, w += 64) {
+      const __m256i ws = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
+      const int64_t o = *offset + shift;
+      s0 = add_half(s0, r0 + o, flip, ws);
+      if constexpr (kRows > 1) s1 = add_half(s1, r1 + o, flip, ws);
+      if constexpr (kRows > 2) s2 = add_half(s2, r2 + o, flip, ws);
+      if constexpr (kRows > 3) s3 = add_half(s3, r3 + o, flip, ws);
+      if constexpr (kRows > 4) s4 = add_half(s4, r4 + o, flip, ws);
+      if constexpr (kRows > 5) s5 = add_half(s5, r5 + o, flip, ws);
+      if constexpr (kRows > 6) s6 = add_half(s6, r6 + o, flip, ws);
+      if constexpr (kRows > 7) s7 = add_half(s7, r7 + o, flip, ws);
+    }
   }
   store_half(s0, acc);
   if constexpr (kRows > 1) store_half(s1, acc + 16);
@@ -265,7 +359,7 @@ void dot_half(const PackedPanel& panel,
 }
 
 template <typename Out>
-using TileFn = void (*)(const PackedPanel&, int64_t, const uint8_t* const*, const Out&);
+using TileFn = void (*)(const PackedPanel&, int64_t, int64_t, const uint8_t* const*, const Out&);
 
 // By rows less 1.
 constexpr TileFn<ToSums> kHalf[8] = {dot_half<1>, dot_half<2>, dot_half<3>, dot_half<4>,
@@ -283,33 +377,45 @@ void dot_rows(const TileFn<Out>* tiles,
               const uint8_t* const* rows,
               int64_t count,
               Out out) {
+  // The next two panels, in turn: a tile has half as many steps as they have lines.
+  int64_t ahead = panel.more ? 2 * step : 0;
   while (count > 0) {
     // The rest in two equal parts: few sums in flight would wait for each other.
     const int64_t some = count >= 16 ? 8 : count > 8 ? (count + 1) / 2 : count;
-    tiles[some - 1](panel, step, rows, out);
+    tiles[some - 1](panel, step, ahead, rows, out);
+    if (panel.more) ahead = 5 * step - ahead;
     rows += some;
     count -= some;
     out.skip(some);
   }
 }
 
-template <bool kSigned>
+template <bool kSigned, bool kResidual>
 void dot_codes(const PackedPanel* panels,
                int64_t panel_count,
                const uint8_t* const* rows,
                const Epilogue& e,
                const TileOut& t) {
-  using Out = ToCodes<kSigned>;
+  using Out = ToCodes<kSigned, kResidual>;
+  const uint8_t* residual = nullptr;
+  if constexpr (kResidual)
+    residual = static_cast<const uint8_t*>(e.residual) + t.row * e.residual_stride + t.column;
   const Out out{e,
                 t.init + t.column,
                 t.multiplier + t.column,
                 t.bias + t.column,
                 static_cast<uint8_t*>(t.y) + t.row * t.y_stride + t.column,
                 t.y_stride,
+                residual,
+                e.residual_stride,
+                t.places,
                 static_cast<__mmask32>((uint64_t{1} << t.columns) - 1)};
   const TileFn<Out>* tiles = panel_count > 1 ? kTiles<2, Out> : kTiles<1, Out>;
   dot_rows(tiles, panels[0], int64_t{64} * panels->plain, rows, t.rows, out);
 }
+
+template <bool kSigned>
+constexpr DotCodesFn kDotCodes[2] = {dot_codes<kSigned, false>, dot_codes<kSigned, true>};
 
 } // namespace
 } // namespace avx512vnni
@@ -333,7 +439,7 @@ void dot_panels_avx512vnni(const PackedPanel* panels,
   const int64_t step = int64_t{64} * panels->plain;
   int64_t p = 0;
   if (panel_count == 4 && count <= kFewRows) {
-    return avx512vnni::kFour[count - 1](panels[0], step, rows, ToSums{acc, acc_step});
+    return avx512vnni::kFour[count - 1](panels[0], step, 0, rows, ToSums{acc, acc_step});
   }
   for (; p + 2 <= panel_count; p += 2) {
     avx512vnni::dot_rows(avx512vnni::kTiles<2, ToSums>, panels[p], step, rows, count,
@@ -347,8 +453,9 @@ void dot_codes_avx512vnni(const PackedPanel* panels,
                           const uint8_t* const* rows,
                           const Epilogue& e,
                           const TileOut& tile) {
-  const auto run =
-      e.type == YType::kInt8 ? avx512vnni::dot_codes<true> : avx512vnni::dot_codes<false>;
+  const DotCodesFn* forms =
+      e.type == YType::kInt8 ? avx512vnni::kDotCodes<true> : avx512vnni::kDotCodes<false>;
+  const DotCodesFn run = forms[e.residual != nullptr ? 1 : 0];
   run(panels, panel_count, rows, e, tile);
 }
 

@@ -4,11 +4,18 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "runtime/kernels/cut.h"
 #include "runtime/kernels/igemm.h"
 
 namespace octet::kernels {
+
+/// Some of the groups of a panel, in the order that they are stored.
+struct GroupRun {
+  int32_t first = 0;
+  int32_t count = 0;
+};
 
 /// Groups of 4 k for 16 columns, stored one after another: `paired` come two by two and may be
 /// added in int16, `plain` may not, `wide` are int16 and need x as int16. Offsets follow the same
@@ -22,6 +29,11 @@ struct PackedPanel {
   bool half = false; ///< columns 8 to 15 are padding
   /// What tiles that flip sign bits themselves (TileKernels::flips) read x through.
   uint8_t flip = 0;
+  /// The groups that tiles which take runs (TileKernels::takes_runs) multiply; null: all.
+  const GroupRun* runs = nullptr;
+  int64_t run_count = 0;
+  int64_t shift = 0; ///< such tiles add this to offsets
+  bool more = false; ///< two panels follow that will be multiplied next: such tiles bring them near
 };
 
 constexpr int64_t kTileRows = 8;
@@ -57,11 +69,12 @@ struct TileOut {
   bool bounded = false; ///< IgemmColumns::bounded
   void* y = nullptr;    ///< at row 0, column 0
   int64_t y_stride = 0;
+  /// For DotCodesFn alone: the row of y, from `row` on, that each row comes to.
+  const int64_t* places = nullptr;
 };
 
-/// Sums of one or two panels and what becomes of them at once, for 8-bit outputs whose scaled sums are
-/// bounded (IgemmColumns::bounded), without a residual
-/// or a function.
+/// Sums of one or two panels and what becomes of them at once, for 8-bit outputs whose scaled sums
+/// are bounded (IgemmColumns::bounded), also with the residual, without a function.
 /// `tile` has no acc, and up to 32 columns.
 using DotCodesFn = void (*)(const PackedPanel* panels,
                             int64_t panel_count,
@@ -135,6 +148,7 @@ struct TileKernels {
   PermuteFn permute = nullptr;
   /// Tiles flip the sign bits of x as they read it, by PackedPanel::flip. Else rows hold x shifted.
   bool flips = false;
+  bool takes_runs = false; ///< PackedPanel::runs
 };
 TileKernels tile_kernels(Isa isa);
 
@@ -165,7 +179,17 @@ inline int64_t panel_count(const PackedWeights& w) {
   return (w.n + kColumnsPerPanel - 1) / kColumnsPerPanel;
 }
 
-/// Runs a range of panels over packed rows: row i of the block is row `row + i` of y.
+/// Rows of a block that meet some groups of weights alone.
+struct RowClass {
+  Range rows;
+  const GroupRun* runs = nullptr; ///< as PackedPanel has them
+  int64_t run_count = 0;
+  int64_t shift = 0;
+  const int32_t* init = nullptr; ///< in place of IgemmColumns::init
+};
+
+/// Runs a range of panels over packed rows: row i of the block is row `row + i` of y, or
+/// `row + places[i]`.
 struct BlockArgs {
   using Element = uint8_t;
   static constexpr int64_t kMaxRows = 128;
@@ -175,8 +199,10 @@ struct BlockArgs {
   const Epilogue* epilogue = nullptr;
   const uint8_t* const* rows = nullptr; ///< where each packed row starts
   const int32_t* offsets = nullptr;     ///< in place of w->offsets, if not null
-  int64_t count = 0;
+  int64_t count = 0;                    ///< up to kMaxRows where places is null
   int64_t row = 0;
+  const int64_t* places = nullptr;
+  std::span<const RowClass> classes; ///< of all rows; none: all rows meet all groups
   void* y = nullptr;
   int64_t y_stride = 0;
   Range panels;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/cpu.h"
+#include "runtime/kernels/conv_axis.h"
 #include "runtime/kernels/conv_shape.h"
 #include "runtime/kernels/cut.h"
 #include "runtime/kernels/sgemm.h"
@@ -54,16 +55,5 @@ using NarrowLineFn = void (*)(const NarrowLine& line);
 void narrow_line_scalar(const NarrowLine& line);
 void narrow_line_avx2(const NarrowLine& line);
 void narrow_line_avx512(const NarrowLine& line);
-
-/// Columns of the window that lie inside the image at a column of y.
-inline Range taps_inside(
-    int64_t out, int64_t stride, int64_t pad, int64_t dilation, int64_t kernel, int64_t in) {
-  const int64_t first = out * stride - pad; // where tap 0 lies
-  const int64_t begin = first >= 0 ? 0 : (-first + dilation - 1) / dilation;
-  int64_t end = kernel;
-  if (first + (kernel - 1) * dilation >= in)
-    end = first >= in ? 0 : (in - first + dilation - 1) / dilation;
-  return {std::min(begin, end), end};
-}
 
 } // namespace octet::kernels
