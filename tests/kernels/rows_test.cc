@@ -57,10 +57,10 @@ TEST(Softmax, CloseToExactAndTheSameEverywhere) {
   std::mt19937 random(1);
   ThreadPool pool(3);
   for (const int64_t length : kLengths) {
-    constexpr int64_t kRows = 5;
-    const Guarded<float> x = random_values(kRows * length, random);
-    std::vector<float> want(static_cast<size_t>(kRows * length));
-    for (int64_t r = 0; r < kRows; ++r) {
+    const int64_t rows = length <= 8 ? 37 : 5; // short rows are taken together
+    const Guarded<float> x = random_values(rows * length, random);
+    std::vector<float> want(static_cast<size_t>(rows * length));
+    for (int64_t r = 0; r < rows; ++r) {
       numerics::softmax_row(x.data() + r * length, length, want.data() + r * length);
       double max = -1e30;
       double sum = 0.0;
@@ -76,13 +76,13 @@ TEST(Softmax, CloseToExactAndTheSameEverywhere) {
       }
     }
     for (const Isa isa : covered_isas("softmax")) {
-      Guarded<float> y(kRows * length, 1);
-      softmax(x.data(), kRows, length, y.data(), isa, pool);
+      Guarded<float> y(rows * length, 1);
+      softmax(x.data(), rows, length, y.data(), isa, pool);
       ASSERT_TRUE(y.guards_intact());
-      ASSERT_TRUE(same_bits(y.data(), want.data(), kRows * length))
+      ASSERT_TRUE(same_bits(y.data(), want.data(), rows * length))
           << isa_name(isa) << " " << length;
       Guarded<float> in_place = x;
-      softmax(in_place.data(), kRows, length, in_place.data(), isa, pool);
+      softmax(in_place.data(), rows, length, in_place.data(), isa, pool);
       ASSERT_TRUE(in_place == y);
     }
   }

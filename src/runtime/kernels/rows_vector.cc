@@ -236,6 +236,19 @@ void softmax_vector(const float* x, int64_t length, int64_t inner, int64_t count
   }
 }
 
+/// Of rows that leave most of a vector empty: a vector has one place of several rows.
+constexpr int64_t kShortRow = 8;
+void softmax_short_rows(const float* x, int64_t rows, int64_t length, float* y) {
+  HWY_ALIGN float turned[kShortRow * kLanesF];
+  for (int64_t i = 0; i < length; ++i)
+    for (int64_t r = 0; r < rows; ++r)
+      turned[i * kStep + r] = x[r * length + i];
+  softmax_vector(turned, length, kStep, rows, turned);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t i = 0; i < length; ++i)
+      y[r * length + i] = turned[i * kStep + r];
+}
+
 } // namespace
 
 void softmax_some_lines(const float* x, int64_t length, int64_t inner, int64_t count, float* y) {
@@ -251,6 +264,11 @@ void group_norm_rows(const GroupNormArgs& a, int64_t begin, int64_t end) {
 }
 
 void softmax_rows(const float* x, int64_t rows, int64_t length, float* y) {
+  if (length <= kShortRow) {
+    for (int64_t r = 0; r < rows; r += kStep)
+      softmax_short_rows(x + r * length, std::min(kStep, rows - r), length, y + r * length);
+    return;
+  }
   for (int64_t r = 0; r < rows; ++r) {
     softmax_row(x + r * length, length, y + r * length);
   }
