@@ -41,8 +41,8 @@ void check_corners(const CornerRows& rows, XRange range, int zero) {
   for (const Isa isa : covered_isas("igemm corners")) {
     SCOPED_TRACE(std::string(isa_name(isa)) + " x=[" + std::to_string(range.lo) + "," +
                  std::to_string(range.hi) + "]");
-    const PackedWeights packed = pack_weights(w.data(), rows.k, n, rows.k, range, isa,
-                                              RowOrders::kMany, wide ? excess.data() : nullptr);
+    const PackedWeights packed =
+        pack_weights(w.data(), rows.k, n, rows.k, range, isa, 1, wide ? excess.data() : nullptr);
     const IgemmColumns columns = make_columns(packed, {.x_zero_point = zero});
     std::vector<int32_t> y(static_cast<size_t>(m * n));
     IgemmArgs args;

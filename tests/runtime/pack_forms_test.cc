@@ -93,8 +93,7 @@ std::map<std::string, uint64_t> hashes(Isa isa) {
     for (size_t i = 0; i < excess.size(); i += 997)
       excess[i] = codes[i] > 0 ? 100 : -100;
     out["wide igemm" + sign] =
-        check(kernels::pack_weights(codes.data(), 203, 77, 203, x, isa, kernels::RowOrders::kMany,
-                                    excess.data()),
+        check(kernels::pack_weights(codes.data(), 203, 77, 203, x, isa, 1, excess.data()),
               ProductForm{77, 203, x}, isa);
     const std::pair<const char*, ConvShape> shapes[] = {{"direct", window(16, 70, 3, 1)},
                                                         {"gathered", window(3, 20, 2, 1)},

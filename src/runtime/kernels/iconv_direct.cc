@@ -263,8 +263,9 @@ bool pack_direct(const int8_t* w, PackedConv& packed) {
   }
   // Groups keep to one grid of 4 bytes if windows do.
   const bool grid = s.stride_w * s.in_c % 4 == 0;
-  packed.groups.push_back(pack_weights(rows.data(), k, s.out_c, k, packed.x, packed.isa,
-                                       grid ? RowOrders::kMany : RowOrders::kOne));
+  const int64_t reads = std::max<int64_t>(s.kernel_h * s.kernel_w / (s.stride_h * s.stride_w), 1);
+  packed.groups.push_back(
+      pack_weights(rows.data(), k, s.out_c, k, packed.x, packed.isa, grid ? reads : 0));
   const PackedWeights& made = packed.groups.front();
   const auto* offsets = made.offsets.as<int32_t>();
   for (int64_t i = 0; i < panel_count(made) * (k / 4); ++i) {

@@ -88,19 +88,18 @@ struct IgemmColumns {
 /// largest x the better.
 int32_t shift_of(XRange x, Isa isa);
 
-/// Whether rows of x may be stored in three orders of bytes, so that fewer weights are widened.
-enum class RowOrders : uint8_t { kOne, kMany };
-
 /// Packs w[n, k] (row stride w_stride elements). n >= 0, 0 <= k <= kMaxK. `excess`, laid out as w,
 /// is what int8 does not hold of the weights (null: nothing): the sum of both is multiplied. Each
-/// four k with some of it are one group more.
+/// four k with some of it are one group more. `reads` is how often a panel reads each byte of x, which says
+/// whether it pays to store rows of x in three orders of bytes, so that fewer weights are widened; 0: x
+/// is read as it lies.
 PackedWeights pack_weights(const int8_t* w,
                            int64_t w_stride,
                            int64_t n,
                            int64_t k,
                            XRange x,
                            Isa isa,
-                           RowOrders orders = RowOrders::kMany,
+                           int64_t reads = 1,
                            const int8_t* excess = nullptr);
 
 /// What columns are made from; null is zeros.

@@ -32,8 +32,8 @@ struct LaneSums {
 constexpr int64_t kOrders = 3;
 constexpr std::array<std::array<size_t, 4>, kOrders> kOrder = {
     {{0, 1, 2, 3}, {0, 2, 1, 3}, {0, 3, 2, 1}}};
-// With fewer panels than this, packing x in three orders costs more than widened weights.
-constexpr int64_t kMinPanelsForOrders = 4;
+// Where panels read each byte of x less often, packing it in three orders costs more than widened weights.
+constexpr int64_t kMinReadsForOrders = 4;
 // Partners are that near to each other, so that what they read of x stays in the first-level cache.
 constexpr size_t kNearGroups = 256;
 // A group whose partners are that rare stays single.
@@ -297,7 +297,7 @@ PackedWeights pack_weights(const int8_t* w,
                            int64_t k,
                            XRange x,
                            Isa isa,
-                           RowOrders row_orders,
+                           int64_t reads,
                            const int8_t* excess) {
   PackedWeights packed;
   packed.isa = isa;
@@ -315,8 +315,7 @@ PackedWeights pack_weights(const int8_t* w,
   places.insert(places.end(), more.begin(), more.end());
   const auto group_count = static_cast<int64_t>(places.size());
 
-  const bool many = row_orders == RowOrders::kMany && panel_count >= kMinPanelsForOrders;
-  size_t orders = many ? kOrders : 1;
+  size_t orders = reads * panel_count >= kMinReadsForOrders ? kOrders : 1;
 
   std::vector<Panel> panels;
   panels.reserve(static_cast<size_t>(panel_count));
