@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "core/codec.h"
@@ -44,9 +45,8 @@ std::optional<FloatFormat> finite_format(std::string_view name) {
 std::optional<std::vector<double>> integers_of(std::string_view name) {
   for (int bits = kLeastInteger; bits <= kMostInteger; ++bits) {
     if (name != fmt::format("int{}", bits)) continue;
-    std::vector<double> out;
-    for (int code = 0; code < 1 << (bits - 1); ++code)
-      out.push_back(code);
+    std::vector<double> out(size_t{1} << (bits - 1));
+    std::iota(out.begin(), out.end(), 0);
     return out;
   }
   return std::nullopt;
