@@ -15,7 +15,7 @@ DATA_DEPENDENT = {"If", "Loop", "Scan", "NonZero", "Compress", "Unique", "Range"
 FILLED = {"Expand", "ArgMax", "ArgMin", "LogSoftmax", "Softmax", "Hardmax", "MatMul", "Gemm", "Einsum", "Gather", "GatherElements", "GatherND",
           "ScatterElements", "ScatterND", "RoiAlign", "QLinearAveragePool", "DynamicQuantizeLSTM", "Concat", "DFT", *sums.REDUCTIONS}
 # Whose result ONNX Runtime leaves open where a number is NaN.
-UNORDERED = {"if", "loop", "scan", "reduce", "distribution", "top_k", "arg", "unique", "pool", "global_pool", "unpool", "roi_align", "loss", "resize", "sample", "gather_elements", "gather_nd",
+UNORDERED = {"if", "loop", "scan", "reduce", "distribution", "top_k", "arg", "unique", "pool", "global_pool", "unpool", "roi_align", "loss", "resize", "sample", "deform", "gather_elements", "gather_nd",
              "normalization", "einsum", "attention",
              "cast", "trees", "non_zero", "rows_by_data"}
 VERSIONS = (11, 13, 13, 14, 16, 17, 18, 20, 21, 23, 23)
