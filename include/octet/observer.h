@@ -114,6 +114,7 @@ class Observer {
   static constexpr size_t kMaxBytesPerChannel = size_t{40} * 1024;
 
  private:
+  friend class ObserverState; // writes and reads what an observer holds
   Observer() = default;
   Status check_batch(const Tensor& values, const Tensor* mask) const;
   Status take(const Tensor& values, std::span<const int64_t> axes, const Tensor* mask);

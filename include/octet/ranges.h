@@ -4,6 +4,7 @@
 // Source: docs/targets.md 3.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,8 @@ struct TensorRange {
 };
 
 /// Ranges of every float input and float result of a graph, names as in the file. The calibrator,
-/// samples, batch size, mask, executor and progress of the options count. Errors: as calibration, the
-/// calibrator `auto`.
+/// samples, batch size, mask, executor and progress of the options count, and `symmetric` (default:
+/// true) for the grid that percentile and mse look at. Errors: as calibration, the calibrator `auto`.
 Result<std::vector<TensorRange>>
 observe_ranges(const Graph& graph, const Dataset& data, const QuantizeOptions& options = {});
 
@@ -44,5 +45,21 @@ Result<std::string> format_ranges(const std::vector<TensorRange>& ranges,
 Result<std::vector<TensorRange>> parse_ranges(std::string_view text, RangeFormat format);
 /// What a file seems to be: JSON begins with a brace, a cache with "TRT-".
 RangeFormat guess_range_format(std::string_view text);
+
+/// How far two ranges of a tensor lie apart.
+struct RangeDifference {
+  std::string tensor;
+  std::optional<Range> before, after; ///< none where a file lacks the tensor
+  /// The ends that lie further apart, in steps of the codes of `before` (of `after` where `before`
+  /// is empty); of symmetric codes the magnitudes.
+  double steps = 0;
+  double percent = 0; ///< by which the width, or the magnitude, of the same range changes
+};
+/// Tensors that differ by more than `tolerance_steps` or are in one list alone: these first, then the
+/// most steps.
+std::vector<RangeDifference> compare_ranges(const std::vector<TensorRange>& before,
+                                            const std::vector<TensorRange>& after,
+                                            bool symmetric,
+                                            double tolerance_steps);
 
 } // namespace octet

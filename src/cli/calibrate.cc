@@ -5,13 +5,16 @@
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/range_files.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
+#include "core/format.h"
 #include "core/json.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "octet/range_shards.h"
 #include "octet/ranges.h"
 
 namespace octet::cli {
@@ -30,15 +33,16 @@ class Calibrate final : public Command {
   void define(CLI::App& app) override {
     app.add_option("model", model_, "float model, folder or ONNX file")->required();
     app.add_option("--data", data_, "calibration data, kind:path (its training part)")->required();
-    app.add_option("-o,--output", output_, "file to write")->required();
-    app.add_option("--format", format_, "json, tensorrt (8 to 10) or onnxruntime")
-        ->capture_default_str();
+    output_.define(app);
     app.add_option("--calibrator", calibrator_,
                    "auto (the best of the next four on examples held back), min-max, "
                    "percentile[:p], entropy, mse, moving-average[:momentum]")
         ->capture_default_str();
-    app.add_option("--heading", heading_, "first line of a TensorRT cache: version and calibrator")
-        ->capture_default_str();
+    app.add_flag("--asymmetric", asymmetric_,
+                 "ranges for codes with a zero point, which percentile and mse clip side by side");
+    app.add_option("--shard", shard_,
+                   "1/8 to 8/8: observe one of eight parts of the data; octet ranges merge makes "
+                   "ranges of all");
     add_count_option(app, "--samples", samples_, "examples, 0: all")->capture_default_str();
     add_count_option(app, "--batch", batch_, "examples a run: fewer take less memory", {1, 65536})
         ->capture_default_str();
@@ -48,12 +52,17 @@ class Calibrate final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_output(output_, {model_, data_}, common));
-    const RangeFormat format = OCTET_TRY(parse_range_format(format_));
+    OCTET_TRY(output_.check({model_, data_}, common));
     QuantizeOptions o;
     o.calibrator = OCTET_TRY(parse_calibrator(calibrator_));
+    if (asymmetric_) o.symmetric = false;
     o.samples = samples_;
     o.batch_size = batch_;
+    std::optional<Shard> shard;
+    if (!shard_.empty()) {
+      shard = OCTET_TRY_WITH(parse_shard(shard_), "--shard");
+      OCTET_TRY(check_shard_options(o));
+    }
     const Graph graph = OCTET_TRY(open_model(model_, common));
     o.mask_input = padding_mask(graph, mask_input_, data_);
     const auto examples = OCTET_TRY(open_model_data(
@@ -65,19 +74,47 @@ class Calibrate final : public Command {
       progress.update(done, total);
       return !interruptible.stopped();
     };
+    if (shard) return observe_part(graph, *examples, o, *shard, common);
     if (std::holds_alternative<Auto>(o.calibrator))
-      o.calibrator = OCTET_TRY_WITH(best_calibrator(graph, *examples, o, format), model_);
+      o.calibrator =
+          OCTET_TRY_WITH(best_calibrator(graph, *examples, o, OCTET_TRY(output_.format())), model_);
     const auto ranges = OCTET_TRY_WITH(observe_ranges(graph, *examples, o), model_);
-    const std::string text = OCTET_TRY_WITH(format_ranges(ranges, format, heading_), model_);
-    OCTET_TRY(write_file(output_, text, common.force ? Overwrite::kYes : Overwrite::kNo));
-    if (common.json)
-      fmt::print("{}\n", json_text(nlohmann::ordered_json{{"tensors", ranges.size()}}, -1));
-    else
-      fmt::print("{}: ranges of {} tensors\n", output_, ranges.size());
+    OCTET_TRY_WITH(output_.write(ranges, common), model_);
     return Answer::kDone;
   }
 
  private:
+  Status check_shard_options(const QuantizeOptions& options) const {
+    if (std::holds_alternative<Auto>(options.calibrator))
+      return error("--shard: auto measures quantized networks on examples held back, of which a "
+                   "part has too few; say --calibrator min-max, percentile, entropy, mse or "
+                   "moving-average (octet calibrate with auto and few --samples finds one)");
+    if (output_.formatted())
+      return error("--shard: --format and --heading are for octet ranges merge, which writes "
+                   "ranges");
+    return ok_status();
+  }
+
+  Result<Answer> observe_part(const Graph& graph,
+                              const Dataset& examples,
+                              const QuantizeOptions& options,
+                              const Shard& part,
+                              const Common& common) const {
+    const RangeShard shard = OCTET_TRY_WITH(observe_shard(graph, examples, options, part), model_);
+    OCTET_TRY(write_file(output_.path(), shard_text(shard),
+                         common.force ? Overwrite::kYes : Overwrite::kNo));
+    if (common.json)
+      fmt::print("{}\n", json_text(nlohmann::ordered_json{{"shard", part.index},
+                                                          {"of", part.count},
+                                                          {"seen", shard.samples},
+                                                          {"tensors", shard.tensors.size()}},
+                                   -1));
+    else
+      fmt::print("{}: shard {} of {}, {} of {} samples, {} tensors\n", output_.path(), part.index,
+                 part.count, shard.samples, shard.run.samples, shard.tensors.size());
+    return Answer::kDone;
+  }
+
   /// With which a plan of the model errs least, as `auto` measures it; min-max where it plans
   /// nothing.
   static Result<Calibrator> best_calibrator(const Graph& graph,
@@ -87,6 +124,7 @@ class Calibrate final : public Command {
     options.target = format == RangeFormat::kTensorRt      ? "tensorrt-10"
                      : format == RangeFormat::kOnnxRuntime ? "onnxruntime"
                                                            : "octet";
+    if (format != RangeFormat::kJson) options.symmetric.reset(); // as the runtime wants it
     const Result<QuantizationPlan> plan = plan_quantization(graph, examples, options);
     if (!plan.ok()) {
       if (plan.error().code() == ErrorCode::kCancelled) return plan.error();
@@ -101,8 +139,9 @@ class Calibrate final : public Command {
     return best == nullptr ? Calibrator(MinMax{}) : parse_calibrator(best->what);
   }
 
-  std::string model_, data_, output_, format_ = "json", calibrator_ = "auto", mask_input_;
-  std::string heading_{kTensorRtHeading};
+  std::string model_, data_, calibrator_ = "auto", mask_input_, shard_;
+  RangeOutput output_;
+  bool asymmetric_ = false;
   std::vector<std::string> zeros_;
   int64_t samples_ = 512, max_length_ = 0, batch_ = QuantizeOptions{}.batch_size;
 };

@@ -6,21 +6,18 @@
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
+#include "cli/range_files.h"
 #include "cli/terminal.h"
-#include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
 
 #include "octet/export.h"
 #include "octet/quantize.h"
-#include "octet/ranges.h"
 #include "octet/target.h"
 
 namespace octet::cli {
 namespace {
-
-constexpr size_t kMaxRangesBytes = size_t{1} << 30;
 
 /// A file of ranges may name what a runtime has fused away, so another name is no error.
 void note_unknown_ranges(const std::map<std::string, Range>& ranges,
@@ -190,9 +187,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.batch_size = batch_;
   o.mask_input = mask_input_;
   if (!ranges_file.empty()) {
-    const std::string text = OCTET_TRY(read_file(ranges_file, kMaxRangesBytes));
-    const auto ranges = OCTET_TRY(parse_ranges(text, guess_range_format(text)).with(ranges_file));
-    for (const TensorRange& r : ranges)
+    for (const TensorRange& r : OCTET_TRY(read_ranges(ranges_file)))
       o.ranges[r.tensor] = r.range;
   }
   o.executor = measuring_executor(common, true);

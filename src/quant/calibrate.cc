@@ -72,7 +72,7 @@ class TapRunner {
         taps_(tap(graph, values)), see_(std::move(see)) {}
 
   /// Runs the graph over all batches.
-  Status run(const CalibrationSource& source) {
+  Status run(const CalibrationSource& source, Nothing nothing = Nothing::kError) {
     if (!source) return error("calibration: no data was given");
     OCTET_TRY(prepare());
     for (int64_t number = 0;; ++number) {
@@ -80,7 +80,8 @@ class TapRunner {
       if (!inputs) break;
       OCTET_TRY_WITH(batch(*inputs), fmt::format("calibration: batch {}", number));
     }
-    if (samples_ == 0) return error("calibration: the data holds no sample");
+    if (samples_ == 0 && nothing == Nothing::kError)
+      return error("calibration: the data holds no sample");
     return ok_status();
   }
 
@@ -172,7 +173,45 @@ Status run_held_back(TapRunner& runner, size_t first, HeldBack& held) {
   return ok_status();
 }
 
+struct Requested {
+  std::vector<ValueId> values;
+  std::vector<Observer> observers;
+};
+
+Result<Requested> requested(std::span<const ObserveRequest> requests,
+                            const QuantizeOptions& options) {
+  Requested out;
+  for (const ObserveRequest& request : requests) {
+    out.values.push_back(request.value);
+    out.observers.push_back(OCTET_TRY(
+        Observer::create(request.calibrator.value_or(options.calibrator), request.scheme)));
+  }
+  return out;
+}
+
+/// Hands what is seen to the observer of its place, if there is one.
+See observe_by(std::vector<Observer>& observers) {
+  return [&observers](size_t place, const Seen& value) {
+    if (place >= observers.size()) return ok_status();
+    Observer& observer = observers[place];
+    return value.mask != nullptr ? observer.observe(value.stored, value.mask)
+                                 : observer.observe_stored(value.stored, value.axes);
+  };
+}
+
 } // namespace
+
+Result<Observed> observe(const Graph& graph,
+                         std::span<const ObserveRequest> requests,
+                         const CalibrationSource& source,
+                         const QuantizeOptions& options,
+                         int64_t samples,
+                         Nothing nothing) {
+  auto [values, observers] = OCTET_TRY(requested(requests, options));
+  TapRunner runner(graph, values, options, samples, Order::kAsStored, observe_by(observers));
+  OCTET_TRY(runner.run(source, nothing));
+  return Observed{std::move(observers), runner.samples()};
+}
 
 Result<Calibration> calibrate(const Graph& graph,
                               std::span<const ObserveRequest> requests,
@@ -182,21 +221,9 @@ Result<Calibration> calibrate(const Graph& graph,
                               HeldBack* held) {
   Calibration out;
   if (requests.empty()) return out;
-  std::vector<ValueId> values;
-  std::vector<Observer> observers;
-  for (const ObserveRequest& request : requests) {
-    values.push_back(request.value);
-    observers.push_back(OCTET_TRY(
-        Observer::create(request.calibrator.value_or(options.calibrator), request.scheme)));
-  }
+  auto [values, observers] = OCTET_TRY(requested(requests, options));
   if (held != nullptr) values.insert(values.end(), graph.outputs().begin(), graph.outputs().end());
-  TapRunner runner(
-      graph, values, options, samples, Order::kAsStored, [&](size_t place, const Seen& value) {
-        if (place >= observers.size()) return ok_status();
-        Observer& observer = observers[place];
-        return value.mask != nullptr ? observer.observe(value.stored, value.mask)
-                                     : observer.observe_stored(value.stored, value.axes);
-      });
+  TapRunner runner(graph, values, options, samples, Order::kAsStored, observe_by(observers));
   OCTET_TRY(runner.run(
       held == nullptr ? source : hold_back(graph, source, examples_to_hold(samples), *held)));
   out.samples = runner.samples();
@@ -231,21 +258,30 @@ Status collect(const Graph& graph,
   return runner.run(source);
 }
 
+Batches::Batches(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size)
+    : graph_(&graph), data_(&data),
+      samples_(samples <= 0 ? data.size() : std::min(samples, data.size())),
+      size_(fixed_batch(graph).value_or(std::max<int64_t>(batch_size, 1))),
+      fixed_(fixed_batch(graph).has_value()) {}
+
+CalibrationSource Batches::source(int64_t first, int64_t end) const {
+  auto next = std::make_shared<int64_t>(first);
+  return [*this, end, next]() -> Result<std::optional<std::vector<Tensor>>> {
+    if (*next >= end) return std::optional<std::vector<Tensor>>();
+    const int64_t begin = *next * size_;
+    std::vector<int64_t> indices;
+    for (int64_t i = begin; i < begin + size_ && (fixed_ || i < samples_); ++i)
+      indices.push_back(i % samples_ * data_->size() / samples_);
+    ++*next;
+    const Batch batch = OCTET_TRY(data_->batch(indices));
+    return std::optional(OCTET_TRY(bind_inputs(*graph_, batch)));
+  };
+}
+
 CalibrationSource
 batches_of(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size) {
-  const int64_t n = samples <= 0 ? data.size() : std::min(samples, data.size());
-  const auto fixed = fixed_batch(graph);
-  const int64_t size = fixed.value_or(std::max<int64_t>(batch_size, 1));
-  auto next = std::make_shared<int64_t>(0);
-  return [&graph, &data, n, size, fixed, next]() -> Result<std::optional<std::vector<Tensor>>> {
-    if (*next >= n) return std::optional<std::vector<Tensor>>();
-    std::vector<int64_t> indices;
-    for (int64_t i = *next; i < *next + size && (fixed || i < n); ++i)
-      indices.push_back(i % n * data.size() / n); // a fixed batch is filled up from the first
-    *next += size;
-    const Batch batch = OCTET_TRY(data.batch(indices));
-    return std::optional(OCTET_TRY(bind_inputs(graph, batch)));
-  };
+  const Batches all(graph, data, samples, batch_size);
+  return all.source(0, all.count());
 }
 
 } // namespace octet

@@ -46,6 +46,36 @@ Result<Calibration> calibrate(const Graph& graph,
                               int64_t samples,
                               HeldBack* held = nullptr);
 
+/// The batches of batches_of(), of which parts can be gone through.
+class Batches {
+ public:
+  Batches(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size);
+  int64_t samples() const { return samples_; }
+  int64_t size() const { return size_; } ///< of each but the last, which may be smaller
+  int64_t count() const { return (samples_ + size_ - 1) / size_; }
+  /// From `first` up to `end`, which is not one of them. Graph and data set must outlive it.
+  CalibrationSource source(int64_t first, int64_t end) const;
+
+ private:
+  const Graph* graph_;
+  const Dataset* data_;
+  int64_t samples_, size_;
+  bool fixed_; ///< by the graph: the last batch is filled up from the first example on
+};
+
+struct Observed {
+  std::vector<Observer> observers; ///< one for each request
+  int64_t samples = 0;             ///< as of Calibration
+};
+enum class Nothing { kError, kFine }; ///< What a source without batches is.
+/// As calibrate, with what was observed in place of ranges.
+Result<Observed> observe(const Graph& graph,
+                         std::span<const ObserveRequest> requests,
+                         const CalibrationSource& source,
+                         const QuantizeOptions& options,
+                         int64_t samples,
+                         Nothing nothing = Nothing::kError);
+
 struct StatisticRequest {
   ValueId value; ///< a graph input or a node's output
   Statistic* statistic;

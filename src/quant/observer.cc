@@ -21,13 +21,6 @@ namespace {
 
 constexpr size_t kChunk = 1024;
 
-std::unique_ptr<ChannelObserver> make_channel(const Calibrator& calibrator, const Scheme& scheme) {
-  if (std::holds_alternative<MinMax>(calibrator)) return make_min_max();
-  if (const auto* average = std::get_if<MovingAverage>(&calibrator))
-    return make_moving_average(*average);
-  return make_histogram_observer(calibrator, scheme);
-}
-
 Status check_calibrator(const Calibrator& calibrator) {
   if (const auto* m = std::get_if<MovingAverage>(&calibrator)) {
     if (!(m->momentum >= 0.005 && m->momentum <= 1))
@@ -145,6 +138,14 @@ Counts feed(std::span<const std::unique_ptr<ChannelObserver>> channels,
 
 } // namespace
 
+std::unique_ptr<ChannelObserver> make_channel_observer(const Calibrator& calibrator,
+                                                       const Scheme& scheme) {
+  if (std::holds_alternative<MinMax>(calibrator)) return make_min_max();
+  if (const auto* average = std::get_if<MovingAverage>(&calibrator))
+    return make_moving_average(*average);
+  return make_histogram_observer(calibrator, scheme);
+}
+
 std::string scheme_text(const Scheme& scheme) {
   if (!is_integer(scheme.type))
     return scheme.type == DType::kFloat8E5M2 ? "float8e5m2" : "float8e4m3fn";
@@ -249,7 +250,7 @@ Status Observer::take(const Tensor& values, std::span<const int64_t> axes, const
   const Layout layout = layout_of(values, axis_);
   if (channels_.empty())
     for (int64_t c = 0; c < layout.channels; ++c)
-      channels_.push_back(make_channel(calibrator_, scheme_));
+      channels_.push_back(make_channel_observer(calibrator_, scheme_));
   if (extremes && mask == nullptr && !axis_) {
     channels_[0]->observe(x, *extremes);
     observed_ += std::ssize(x);
@@ -272,7 +273,7 @@ Status Observer::merge(const Observer& other) {
   if (other.channels_.empty()) return ok_status();
   if (channels_.empty())
     for (size_t c = 0; c < other.channels_.size(); ++c)
-      channels_.push_back(make_channel(calibrator_, scheme_));
+      channels_.push_back(make_channel_observer(calibrator_, scheme_));
   if (channels_.size() != other.channels_.size())
     return error("observers of {} and of {} channels cannot be merged", channels_.size(),
                  other.channels_.size());

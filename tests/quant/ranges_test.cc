@@ -4,6 +4,7 @@
 
 #include "quant/prepare.h"
 #include "quant/support.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "octet/ranges.h"
@@ -76,6 +77,32 @@ TEST(Ranges, QuantizeAsTheDataTheyCameFrom) {
   const auto missing = plan_quantization(graph, CalibrationSource{}, options);
   ASSERT_FALSE(missing.ok());
   EXPECT_NE(missing.error().text().find("no range"), std::string::npos) << missing.error().text();
+}
+
+TEST(Ranges, DifferInStepsOfTheFirst) {
+  const std::vector<TensorRange> before = {{"same", {-3, 2}},
+                                           {"magnitude", {-127, 5}},
+                                           {"lower", {-55, 200}},
+                                           {"gone", {0, 1}},
+                                           {"empty", {}}};
+  const std::vector<TensorRange> after = {{"empty", {-2, 2}},
+                                          {"lower", {-57, 200}},
+                                          {"magnitude", {-4, 130}},
+                                          {"new", {1, 2}},
+                                          {"same", {-3, 2}}};
+  const auto said = [&](bool symmetric, double tolerance) {
+    std::string out;
+    for (const RangeDifference& d : compare_ranges(before, after, symmetric, tolerance))
+      out += fmt::format("{} {:.3f} {:+.3f}%\n", d.tensor, d.steps, d.percent);
+    return out;
+  };
+  // Symmetric: 130 - 127 in steps of 127 / 127; asymmetric: 125 in steps of 132 / 255, 2 of 255 / 255.
+  EXPECT_EQ(said(true, 0), "gone 0.000 +0.000%\nnew 0.000 +0.000%\nempty 127.000 +100.000%\n"
+                           "magnitude 3.000 +2.362%\n");
+  EXPECT_EQ(said(false, 1), "gone 0.000 +0.000%\nnew 0.000 +0.000%\nmagnitude 241.477 +1.515%\n"
+                            "empty 127.500 +100.000%\nlower 2.000 +0.784%\n");
+  EXPECT_EQ(said(true, 3), "gone 0.000 +0.000%\nnew 0.000 +0.000%\nempty 127.000 +100.000%\n");
+  EXPECT_TRUE(compare_ranges(before, before, true, 0).empty());
 }
 
 TEST(Ranges, AutoComparesNetworksNotRanges) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "quant/observers/histogram.h"
+#include <nlohmann/json_fwd.hpp>
 
 #include "octet/observer.h"
 
@@ -27,8 +28,14 @@ class ChannelObserver {
   /// What it counted, or null where it keeps less.
   virtual const Histogram* histogram() const { return nullptr; }
   virtual size_t state_bytes() const = 0;
+  /// What it keeps, with every bit of its numbers; something was observed.
+  virtual nlohmann::ordered_json state() const = 0;
+  /// Becomes what gave the state. Errors: what no observer keeps.
+  virtual Status restore(const nlohmann::json& state) = 0;
 };
 
+std::unique_ptr<ChannelObserver> make_channel_observer(const Calibrator& calibrator,
+                                                       const Scheme& scheme);
 std::unique_ptr<ChannelObserver> make_min_max();
 std::unique_ptr<ChannelObserver> make_moving_average(const MovingAverage& parameters);
 /// Of the calibrators that need no more than a histogram.

@@ -15,13 +15,6 @@ constexpr size_t kTogether = 1024;
 /// From here on it pays to count neighbours apart.
 constexpr size_t kMany = 16384;
 
-/// The smallest e with magnitude < kBins * 2^e.
-int exponent_for(double magnitude) {
-  int e = 0;
-  std::frexp(magnitude, &e); // magnitude < 2^e, and it is the smallest such e
-  return e - kBinsLog2;
-}
-
 void halve(std::vector<uint64_t>& bins, int doublings) {
   if (bins.empty()) return;
   std::vector<uint64_t> merged(bins.size(), 0);
@@ -40,6 +33,12 @@ void add_bins(std::vector<uint64_t>& to, std::span<const uint64_t> from) {
 }
 
 } // namespace
+
+int Histogram::exponent_for(double magnitude) {
+  int e = 0;
+  std::frexp(magnitude, &e); // magnitude < 2^e, and it is the smallest such e
+  return e - kBinsLog2;
+}
 
 void Histogram::widen(int exponent) {
   if (has_width_ && exponent > exponent_) {

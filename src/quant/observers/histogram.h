@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "quant/observers/extremes.h"
+#include <nlohmann/json_fwd.hpp>
 
 #include "octet/observer.h"
 
@@ -37,8 +38,15 @@ class Histogram {
   /// Both signs and the zeros together, up to the bin of the largest magnitude.
   std::vector<uint64_t> magnitudes() const;
   size_t state_bytes() const;
+  /// {"extremes": [least, largest], "zeros": n, "positive": [bin, count, ...], "negative": [...]}:
+  /// counts from the first bin that holds something to the last. The width follows from the extremes.
+  nlohmann::ordered_json state() const;
+  /// Becomes what gave the state. Errors: what no numbers leave behind.
+  Status restore(const nlohmann::json& state);
 
  private:
+  /// The smallest e with magnitude < kBins * 2^e.
+  static int exponent_for(double magnitude);
   void widen(int exponent);
   void count(std::span<const float> some); ///< as wide as their magnitudes need
   void count_many(std::span<const float> many);

@@ -2,6 +2,7 @@
 // The observers that take a range from a histogram: one of them takes all of these ranges.
 #include "quant/observers/channel.h"
 #include "quant/observers/histogram_ranges.h"
+#include <nlohmann/json.hpp>
 
 namespace octet {
 
@@ -22,6 +23,8 @@ class HistogramObserver final : public ChannelObserver {
   Range range() const override { return histogram_range(histogram_, calibrator_, scheme_); }
   const Histogram* histogram() const override { return &histogram_; }
   size_t state_bytes() const override { return sizeof(*this) + histogram_.state_bytes(); }
+  nlohmann::ordered_json state() const override { return histogram_.state(); }
+  Status restore(const nlohmann::json& state) override { return histogram_.restore(state); }
 
  private:
   Calibrator calibrator_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "quant/observers/channel.h"
+#include "quant/observers/state.h"
+#include <nlohmann/json.hpp>
 
 namespace octet {
 
@@ -25,6 +27,13 @@ class MinMaxObserver final : public ChannelObserver {
   bool nothing() const override { return nothing_; }
   Range range() const override { return range_; }
   size_t state_bytes() const override { return sizeof(*this); }
+  nlohmann::ordered_json state() const override { return {range_.lo, range_.hi}; }
+  Status restore(const nlohmann::json& state) override {
+    const Extremes found = OCTET_TRY(read_extremes(state));
+    range_ = {found.lo, found.hi};
+    nothing_ = false;
+    return ok_status();
+  }
 
  private:
   Range range_;

@@ -7,7 +7,10 @@
 #include <cmath>
 #include <deque>
 
+#include "core/format.h"
 #include "quant/observers/channel.h"
+#include "quant/observers/state.h"
+#include <nlohmann/json.hpp>
 
 namespace octet {
 
@@ -49,6 +52,20 @@ class MovingAverageObserver final : public ChannelObserver {
   }
   size_t state_bytes() const override {
     return sizeof(*this) + std::max<size_t>(batches_.size(), 64) * sizeof(Extremes);
+  }
+  nlohmann::ordered_json state() const override {
+    auto out = nlohmann::ordered_json::array();
+    for (const Extremes& batch : batches_)
+      out.push_back({batch.lo, batch.hi});
+    return out;
+  }
+  Status restore(const nlohmann::json& state) override {
+    if (!state.is_array() || state.empty() || state.size() > window_)
+      return error("no list of the extremes of 1 to {} batches", window_);
+    batches_.clear();
+    for (const nlohmann::json& batch : state)
+      push(OCTET_TRY(read_extremes(batch)));
+    return ok_status();
   }
 
  private:
