@@ -16,6 +16,7 @@ using kernels::ConvShape;
 using kernels::DepthwiseWeights;
 using kernels::kColumnsPerPanel;
 using kernels::NarrowWeights;
+using kernels::PackedCodes;
 using kernels::PackedConv;
 using kernels::PackedFloat;
 using kernels::PackedFloatConv;
@@ -218,6 +219,10 @@ std::vector<int64_t> numbers_of(const WindowForm& f) {
           s.dilation_w, s.groups,   f.x.is_signed, f.x.lo,     f.x.hi};
 }
 
+std::vector<int64_t> numbers_of(const CodesForm& f) {
+  return {f.n, f.k, static_cast<int64_t>(f.type)};
+}
+
 void write_pack(PackWriter& to, const PackedWeights& pack) {
   const auto& [isa, x, shift, n, k, k_padded, row_bytes, data, panels, offsets, sums] = pack;
   to.number(row_bytes);
@@ -302,6 +307,25 @@ void read_pack(PackReader& from, PackedFloat& pack, const ProductForm& form, Isa
   pack.data = from.section();
   from.expect(form.n >= 0 && form.k >= 0 &&
               static_cast<int64_t>(pack.data.bytes()) == float_bytes(pack));
+}
+
+void write_pack(PackWriter& to, const PackedCodes& pack) {
+  const auto& [isa, type, n, k, width, has_nan, data] = pack;
+  to.number(has_nan);
+  to.section(data);
+}
+
+void read_pack(PackReader& from, PackedCodes& pack, const CodesForm& form, Isa isa) {
+  pack.isa = isa;
+  pack.type = form.type;
+  pack.n = form.n;
+  pack.k = form.k;
+  pack.width = kernels::float_tile_kernels(isa, form.n).width;
+  pack.has_nan = from.number<bool>();
+  pack.data = from.section();
+  from.expect(form.n >= 0 && form.k >= 0 &&
+              static_cast<int64_t>(pack.data.bytes()) ==
+                  round_up(form.n, pack.width) / pack.width * pack.panel_bytes());
 }
 
 void write_pack(PackWriter& to, const PackedFloatConv& pack) {

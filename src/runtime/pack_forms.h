@@ -10,6 +10,7 @@
 #include "runtime/kernels/iconv.h"
 #include "runtime/kernels/igemm.h"
 #include "runtime/kernels/sgemm.h"
+#include "runtime/kernels/stored_codes.h"
 #include "runtime/kernels/transposed_conv.h"
 #include "runtime/pack_archive.h"
 
@@ -17,7 +18,7 @@ namespace octet::runtime {
 
 /// Raised with every change of what a packer makes of the same weights: packs of other versions are
 /// not read.
-constexpr uint32_t kPackersVersion = 2;
+constexpr uint32_t kPackersVersion = 3;
 
 /// What a packer is told beside weights and instruction set, and what its pack must then fit.
 struct ProductForm {
@@ -28,13 +29,19 @@ struct WindowForm {
   kernels::ConvShape shape; ///< batch, sizes of images and pads may differ when it runs
   kernels::XRange x = {};   ///< of convolutions of codes
 };
+struct CodesForm {
+  int64_t n = 0, k = 0;
+  DType type = DType::kInt8;
+};
 /// All of it, for keys.
 std::vector<int64_t> numbers_of(const ProductForm& form);
 std::vector<int64_t> numbers_of(const WindowForm& form);
+std::vector<int64_t> numbers_of(const CodesForm& form);
 
 void write_pack(PackWriter& to, const kernels::PackedWeights& pack);
 void write_pack(PackWriter& to, const kernels::PackedConv& pack);
 void write_pack(PackWriter& to, const kernels::PackedFloat& pack);
+void write_pack(PackWriter& to, const kernels::PackedCodes& pack);
 void write_pack(PackWriter& to, const kernels::PackedFloatConv& pack);
 void write_pack(PackWriter& to, const kernels::PackedTransposedConv& pack);
 
@@ -43,6 +50,7 @@ void write_pack(PackWriter& to, const kernels::PackedTransposedConv& pack);
 void read_pack(PackReader& from, kernels::PackedWeights& pack, const ProductForm& form, Isa isa);
 void read_pack(PackReader& from, kernels::PackedConv& pack, const WindowForm& form, Isa isa);
 void read_pack(PackReader& from, kernels::PackedFloat& pack, const ProductForm& form, Isa isa);
+void read_pack(PackReader& from, kernels::PackedCodes& pack, const CodesForm& form, Isa isa);
 void read_pack(PackReader& from, kernels::PackedFloatConv& pack, const WindowForm& form, Isa isa);
 void read_pack(PackReader& from,
                kernels::PackedTransposedConv& pack,

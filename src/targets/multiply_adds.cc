@@ -33,10 +33,19 @@ int64_t volume(const TypeInfo& type, int64_t from = 0) {
   return out;
 }
 
-constexpr std::string_view kProducts[] = {
-    "Gemm",      "MatMul",       "MatMulInteger",         "QLinearMatMul",        "QGemm",
-    "QMatMul",   "QDynamicGemm", "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "MatMulNBits",
-    "FusedGemm", "FusedMatMul"};
+constexpr std::string_view kProducts[] = {"Gemm",
+                                          "MatMul",
+                                          "MatMulInteger",
+                                          "QLinearMatMul",
+                                          "QGemm",
+                                          "QMatMul",
+                                          "QDynamicGemm",
+                                          "DynamicQuantizeMatMul",
+                                          "MatMulIntegerToFloat",
+                                          "MatMulNBits",
+                                          "FusedGemm",
+                                          "FusedMatMul",
+                                          "CodedGemm"};
 
 /// com.microsoft's Attention of x [batch, length, width] and w [width, 3 widths]: the projections,
 /// and the two products of the softmax.

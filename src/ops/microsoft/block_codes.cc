@@ -6,12 +6,6 @@
 namespace octet::ms {
 namespace {
 
-/// Code `i` of packed bytes.
-int64_t code_at(const uint8_t* bytes, int64_t i, int64_t bits) {
-  const int64_t each = 8 / bits;
-  return bytes[i / each] >> (i % each * bits) & ((1 << bits) - 1);
-}
-
 /// The input holds as many elements as any of the two shapes.
 Status check_shape(const InferContext& ctx, size_t i, const Shape& wanted) {
   if (!ctx.has(i)) return ok_status();
@@ -59,6 +53,24 @@ Status check_block_codes(const InferContext& ctx, const BlockCodes& w) {
   return ok_status();
 }
 
+std::optional<std::vector<Tensor>>
+constant_block_codes(const Graph& graph, const Node& node, const BlockCodes& w) {
+  std::vector<Tensor> inputs(5);
+  InferContext types{node, 1, {}, {}};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    InputInfo info;
+    info.present = node.input(i).valid();
+    if (i > 0 && info.present) {
+      info.constant = graph.constant(node.input(i));
+      if (info.constant == nullptr) return std::nullopt;
+      inputs[i] = *info.constant;
+      info.type = tensor_type(inputs[i].type(), inputs[i].shape());
+    }
+    types.inputs.push_back(std::move(info));
+  }
+  return check_block_codes(types, w).ok() ? std::optional(std::move(inputs)) : std::nullopt;
+}
+
 Result<std::vector<double>> block_values(const BlockCodes& w, std::span<const Tensor> inputs) {
   const Tensor zeros = inputs.size() > 3 ? inputs[3] : Tensor();
   const bool packed = zeros.type() == DType::kUint8;
@@ -82,11 +94,11 @@ Result<std::vector<double>> block_values(const BlockCodes& w, std::span<const Te
       const auto place = static_cast<size_t>(r * w.blocks() + block);
       const uint8_t* bytes = codes.data() + (r * w.blocks() + own) * w.block_bytes();
       const double zero =
-          packed ? static_cast<double>(code_at(zero_codes + r * w.zero_bytes(), block, w.bits))
+          packed ? static_cast<double>(packed_code(zero_codes + r * w.zero_bytes(), block, w.bits))
           : !numbers.empty() ? numbers[place]
                              : static_cast<double>(1 << (w.bits - 1));
       out[static_cast<size_t>(r * w.columns + c)] =
-          (static_cast<double>(code_at(bytes, c % w.block, w.bits)) - zero) * scales[place];
+          (static_cast<double>(packed_code(bytes, c % w.block, w.bits)) - zero) * scales[place];
     }
   return out;
 }

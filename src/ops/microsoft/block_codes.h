@@ -6,6 +6,9 @@
 // g_idx? ([K]: the block whose scale a column takes).
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "ops/shared/validate.h"
 
 namespace octet::ms {
@@ -23,6 +26,14 @@ struct BlockCodes {
 Result<BlockCodes> parse_block_codes(const Node& node);
 /// Inputs 1 to 4 of the node, as far as is known.
 Status check_block_codes(const InferContext& ctx, const BlockCodes& w);
+/// Inputs 0 to 4 of the node where 1 to 4 are constants that fit, the first empty; else nothing.
+std::optional<std::vector<Tensor>>
+constant_block_codes(const Graph& graph, const Node& node, const BlockCodes& w);
+/// Code `i` of packed bytes.
+inline uint8_t packed_code(const uint8_t* bytes, int64_t i, int64_t bits) {
+  const int64_t each = 8 / bits;
+  return static_cast<uint8_t>(bytes[i / each] >> (i % each * bits) & ((1 << bits) - 1));
+}
 /// [N, K]: (code - zero point) * scale. `inputs`: of the node, and checked.
 Result<std::vector<double>> block_values(const BlockCodes& w, std::span<const Tensor> inputs);
 

@@ -13,6 +13,14 @@ float ChainOperands::finish(float chain, int64_t channel) const {
   return numerics::clamp_keep_nan(chain, min, max);
 }
 
+void rows_chain(const ChainOperands& o, int64_t n, int64_t k, std::span<float> y) {
+  for (size_t i = 0; i < y.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    const float* row = o.x.data() + at / n * k;
+    y[i] = o.finish(fma_chain(0, row, 1, o.w.data() + at % n * k, 1, k), at % n);
+  }
+}
+
 Result<ChainOperands> chain_operands(const EvalContext& c) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   ChainOperands out{.x = OCTET_TRY(c.inputs[0].to_floats()),

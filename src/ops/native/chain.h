@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ops/op.h"
@@ -27,6 +28,8 @@ struct ChainOperands {
   /// clamp(chain + bias, min, max) of an output channel.
   float finish(float chain, int64_t channel) const;
 };
+/// y [.., n] of rows x [.., k] and w [n, k].
+void rows_chain(const ChainOperands& operands, int64_t n, int64_t k, std::span<float> y);
 /// Of a node whose inputs passed check_chain_operands.
 Result<ChainOperands> chain_operands(const EvalContext& c);
 /// Errors: inputs other than x, w and perhaps a bias, all f32.

@@ -23,13 +23,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
   Tensor y = OCTET_TRY(zeros_as_inferred(infer, c));
   const ChainOperands o = OCTET_TRY(chain_operands(c));
-  const int64_t n = c.inputs[1].dim(0), k = c.inputs[1].dim(1);
-  auto out = y.mutable_data<float>();
-  for (size_t i = 0; i < out.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    const float* row = o.x.data() + at / n * k;
-    out[i] = o.finish(fma_chain(0, row, 1, o.w.data() + at % n * k, 1, k), at % n);
-  }
+  rows_chain(o, c.inputs[1].dim(0), c.inputs[1].dim(1), y.mutable_data<float>());
   return one(std::move(y));
 }
 

@@ -29,6 +29,7 @@ RuleFn scale_by_quantizing;
 RuleFn scale_float_product;
 RuleFn sink_squeeze;
 RuleFn split_gemm;
+RuleFn store_matmul_nbits;
 RuleFn turn_stored;
 RuleFn volume_conv_to_images;
 RuleFn volume_pool_to_images;

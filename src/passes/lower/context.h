@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ops/qdq/stored.h"
+#include "passes/lower/coded_weights.h"
 #include "passes/lower/layout.h"
 #include "passes/lower/lower.h"
 
@@ -179,6 +180,7 @@ struct Product {
   Form x; ///< codes when `weights` is set, else float
   qdq::Grid x_quant;
   std::optional<qdq::StoredCodes> weights; ///< codes already in the native layout, axis 0
+  std::optional<CodedWeights> coded;       ///< of a Gemm whose x is float
   Tensor real_weights;                     ///< float weights in the native layout otherwise
   ValueId bias;                            ///< source value, may be invalid
   std::optional<Tensor> added_bias;        ///< a constant that a following Add brought

@@ -2,7 +2,8 @@
 // Gemm and MatMul with constant weights:
 //   DQ ─ Gemm(DQ weights, bias) ─ epilogue                 becomes QGemm
 //   DQ ─ MatMul(DQ weights) ─ [Add constant] ─ epilogue    becomes QGemm
-// and the float forms native Gemm. MatMul of two activations becomes QMatMul or native MatMul.
+// and the float forms native Gemm, or CodedGemm where DQ makes their weights. MatMul of two
+// activations becomes QMatMul or native MatMul.
 #include <algorithm>
 #include <array>
 
@@ -107,18 +108,25 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
     why = "its weight scales do not run along the output channels";
   if (w && !c.codes(x)) why = "its input is not quantized";
   if (!why.empty()) w.reset();
-  const std::optional<Tensor> real = w ? std::nullopt : c.constant(node.input(1));
-  if (!w && !real) return gemm ? Result<bool>(false) : lower_activations(c, node);
-  Tensor weights = w ? w->codes : *real;
-  if (!w && !gemm && weights.rank() != 2) return lower_activations(c, node);
-  if (weights.rank() != 2 || (!w && weights.type() != DType::kFloat32)) return false;
-  if (!turned) weights = permuted(weights, kTurn);
+  std::optional<CodedWeights> coded;
+  if (!w) coded = coded_weights(c.in(), node.input(1), turned);
+  const std::optional<Tensor> real = w || coded ? std::nullopt : c.constant(node.input(1));
+  if (!w && !coded && !real) return gemm ? Result<bool>(false) : lower_activations(c, node);
+  Tensor weights = w ? w->codes : coded ? coded->codes : *real;
+  if (real && !gemm && weights.rank() != 2) return lower_activations(c, node);
+  if (weights.rank() != 2 || (real && weights.type() != DType::kFloat32)) return false;
+  if (!turned && !coded) weights = permuted(weights, kTurn);
   const int64_t columns = weights.dim(0);
   if (const std::optional<Tensor> bias = gemm ? c.constant(node.input(2)) : std::nullopt)
     if (bias->rank() > 1 || bias->count() != columns) return false;
 
   Form input = w ? *c.codes(x) : c.real(x);
-  if (input.layout == Layout::kFlatNhwc) {
+  if (coded && coded->block != 0 && input.layout.is_flat()) {
+    input = c.plain(x); // blocks are of neighbours in the source's order
+  } else if (coded && input.layout == Layout::kFlatNhwc) {
+    coded->codes = moved_codes(
+        coded->codes, [&](const Tensor& codes) { return columns_to_hwc(codes, input.image); });
+  } else if (input.layout == Layout::kFlatNhwc) {
     weights = columns_to_hwc(weights, input.image);
   } else if (!input.layout.is_plain() &&
              input.layout.stored_axis(x_type.rank() - 1, x_type.rank()) != x_type.rank() - 1) {
@@ -129,6 +137,7 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
             .x = input,
             .x_quant = c.source(x).quant,
             .weights = std::nullopt,
+            .coded = std::move(coded),
             .real_weights = {},
             .bias = gemm ? node.input(2) : ValueId{},
             .added_bias = std::nullopt,
@@ -148,7 +157,7 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
   if (w) {
     w->codes = weights;
     p.weights = std::move(w);
-  } else {
+  } else if (!p.coded) {
     p.real_weights = weights;
   }
   return emit_product(c, p);

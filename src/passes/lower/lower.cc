@@ -93,6 +93,16 @@ bool lower_dequantize(Context& c, const Node& node) {
   return true;
 }
 
+/// What turns weights that constants dequantize to waits as they do: products take them as codes.
+bool lower_stored_transpose(Context& c, const Node& node) {
+  if (!node.is("Transpose") || !node.input(0).valid()) return false;
+  const Node* from = c.in().producer(node.input(0));
+  if (from == nullptr || !from->is("DequantizeLinear") || !c.is_constant(node.input(0)))
+    return false;
+  c.note(node, LowerForm::kCodes, "constant");
+  return true;
+}
+
 void keep(Context& c, const Node& node) {
   Node made = node;
   for (ValueId& id : made.inputs)
@@ -111,7 +121,8 @@ void keep(Context& c, const Node& node) {
 }
 
 Status lower_node(Context& c, const Node& node) {
-  if (lower_dequantize(c, node) || lower_quantize(c, node)) return ok_status();
+  if (lower_dequantize(c, node) || lower_stored_transpose(c, node) || lower_quantize(c, node))
+    return ok_status();
   for (LowerFn* lowering : kLowerings)
     if (OCTET_TRY(lowering(c, node))) return ok_status();
   keep(c, node);
@@ -233,6 +244,7 @@ Status to_standard_operators(Graph& graph, bool integer) {
     rules = coded_operator_rules();
     rules.push_back({"decompose_integer_attention", decompose_integer_attention});
   }
+  rules.push_back({"store_matmul_nbits", lowering::store_matmul_nbits}); // before it becomes floats
   for (const Rule& rule : standard_operator_rules())
     rules.push_back(rule);
   rules.push_back({"decompose_onnx_attention", decompose_onnx_attention});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weights: the one place where QConv, QGemm, Conv and Gemm are made.
+// Products with weights: the one place where QConv, QGemm, Conv, Gemm and CodedGemm are made.
 #include "core/format.h"
 #include "graph/domains.h"
 #include "graph/label.h"
@@ -87,9 +87,20 @@ Result<bool> emit_product(Context& c, const Product& p) {
   node.name = p.node.name;
   node.attributes = p.attributes;
   node.origin = {p.node.name};
-  node.inputs = {p.x.id, c.out().add_constant(p.node.name + "/weights", p.real_weights)};
-  if (const std::optional<Tensor> bias = OCTET_TRY(real_bias(c, p)))
-    node.inputs.push_back(c.out().add_constant(p.node.name + "/bias", *bias));
+  const auto constant = [&](const char* part, const Tensor& t) {
+    return c.out().add_constant(p.node.name + part, t);
+  };
+  node.inputs = {p.x.id, constant("/weights", p.coded ? p.coded->codes : p.real_weights)};
+  if (p.coded) {
+    node.op_type = "CodedGemm";
+    if (p.coded->block != 0) node.set("block", p.coded->block);
+    node.inputs.push_back(constant("/scales", p.coded->scales));
+    if (!p.coded->zeros.empty()) node.inputs.push_back(constant("/zeros", p.coded->zeros));
+  }
+  if (const std::optional<Tensor> bias = OCTET_TRY(real_bias(c, p))) {
+    if (p.coded) node.inputs.resize(4);
+    node.inputs.push_back(constant("/bias", *bias));
+  }
   c.set_attributes(node, e);
   node.attributes.erase("to");
   const ValueId y = c.emit(std::move(node), c.in().value(e.end).name);

@@ -16,10 +16,11 @@ bool is_matrix(const TypeInfo& type) {
   return type.type == DType::kFloat32 && type.has_rank() && type.rank() == 2;
 }
 
-/// A constant, or stored codes that stand for one.
+/// A constant, or stored codes that stand for one, turned or not.
 bool is_weight(const Graph& g, ValueId id) {
   if (g.constant(id) != nullptr) return true;
   const Node* node = g.producer(id);
+  if (node != nullptr && node->is("Transpose")) node = g.producer(node->input(0));
   return node != nullptr && node->is("DequantizeLinear") && g.constant(node->input(0)) != nullptr;
 }
 

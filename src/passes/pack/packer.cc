@@ -18,7 +18,8 @@ constexpr std::string_view kPointwise[] = {"Map",      "QMap",       "QAdd", "QT
                                            "Quantize", "Dequantize", "Exp",  "Erf",
                                            "Tanh",     "Sigmoid",    "Gelu", "RoundHalf"};
 /// Each row of the last axis by itself, with constants behind it.
-constexpr std::string_view kRowWise[] = {"Gemm", "QGemm", "QDynamicGemm", "LayerNormalization"};
+constexpr std::string_view kRowWise[] = {"Gemm", "CodedGemm", "QGemm", "QDynamicGemm",
+                                         "LayerNormalization"};
 
 bool is_native(const Node& node, std::span<const std::string_view> names) {
   return node.domain == kNative &&

@@ -8,6 +8,7 @@
 
 #include "graph/domains.h"
 #include "ops/native/attention.h"
+#include "ops/native/coded_gemm.h"
 #include "passes/lower/programs.h"
 #include "passes/reshape_target.h"
 
@@ -144,16 +145,31 @@ double dynamic_rounding(int64_t width) {
   return 1 + std::sqrt(static_cast<double>(width)) / 254;
 }
 
-/// A product of what is normalized: Gemm, or QDynamicGemm, which rounds its rows before.
+/// Of Gemm and QDynamicGemm as they are, of CodedGemm what they mean.
+std::vector<double> weights_of(const Graph& graph, const Node& node) {
+  if (!node.is("CodedGemm", kNative)) return doubles(graph, node.input(1));
+  const Tensor *codes = graph.constant(node.input(1)), *scales = graph.constant(node.input(2)),
+               *zeros = graph.constant(node.input(3));
+  if (codes == nullptr || scales == nullptr || (zeros == nullptr && node.input(3).valid()))
+    return {};
+  const auto numbers = native::decoded_weights(
+      *codes, *scales, zeros == nullptr ? Tensor() : *zeros, native::block_of(node, codes->dim(1)));
+  return numbers.ok() ? std::vector<double>(numbers->begin(), numbers->end())
+                      : std::vector<double>();
+}
+
+/// A product of what is normalized: Gemm, CodedGemm, or QDynamicGemm, which rounds its rows before.
 std::optional<Affine> product_of_normalized(const Graph& graph, const Node& node) {
   const bool dynamic = node.is("QDynamicGemm", kNative);
-  if ((!dynamic && !node.is("Gemm", kNative)) || node.has_attr("min") || node.has_attr("max"))
+  const bool coded = node.is("CodedGemm", kNative);
+  if ((!dynamic && !coded && !node.is("Gemm", kNative)) || node.has_attr("min") ||
+      node.has_attr("max"))
     return std::nullopt;
   const auto x = normalized(graph, node.input(0));
   const Tensor* weights = graph.constant(node.input(1));
   if (!x || weights == nullptr || weights->rank() != 2) return std::nullopt;
-  const ValueId bias = node.input(dynamic ? 3 : 2);
-  Affine out{weights->dim(1), doubles(graph, node.input(1)), doubles(graph, bias), 0};
+  const ValueId bias = node.input(coded ? 4 : dynamic ? 3 : 2);
+  Affine out{weights->dim(1), weights_of(graph, node), doubles(graph, bias), 0};
   const auto rows = static_cast<size_t>(weights->dim(0)), width = x->gain.size();
   if (!bias.valid()) out.shift.assign(rows, 0);
   std::vector<double> scales = dynamic ? doubles(graph, node.input(2)) : std::vector<double>{1};

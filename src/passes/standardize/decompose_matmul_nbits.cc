@@ -12,21 +12,9 @@ namespace {
 std::optional<Tensor> weights(const Graph& g, const Node& node, DType type) {
   const auto codes = ms::parse_block_codes(node);
   if (!codes.ok()) return std::nullopt;
-  std::vector<Tensor> inputs(5);
-  InferContext types{node, 1, {}, {}};
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    InputInfo info;
-    info.present = node.input(i).valid();
-    if (i > 0 && info.present) {
-      info.constant = g.constant(node.input(i));
-      if (info.constant == nullptr) return std::nullopt;
-      inputs[i] = *info.constant;
-      info.type = tensor_type(inputs[i].type(), inputs[i].shape());
-    }
-    types.inputs.push_back(std::move(info));
-  }
-  if (!ms::check_block_codes(types, *codes).ok()) return std::nullopt;
-  const auto values = ms::block_values(*codes, inputs);
+  const auto inputs = ms::constant_block_codes(g, node, *codes);
+  if (!inputs) return std::nullopt;
+  const auto values = ms::block_values(*codes, *inputs);
   if (!values.ok()) return std::nullopt;
   const auto n = static_cast<size_t>(codes->rows), k = static_cast<size_t>(codes->columns);
   std::vector<double> turned(values->size());

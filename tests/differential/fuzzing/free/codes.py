@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Codes of 8 bits, that several nodes read, and operators on them: of ONNX and of com.microsoft."""
+import ml_dtypes
 import numpy as np
 
 from ..sketch import Impossible
@@ -147,6 +148,36 @@ def integer_to_float(s, x):
     return s.play("MatMulIntegerToFloat", [codes, w, x_scale, scale, x_zero, zero, *bias], domain="com.microsoft")
 
 
+def stored_product(s, x):
+    """A product of numbers with weights that are stored as codes, of one scale, one a channel or in blocks."""
+    array = s.need(x, "f", ranks=(2, 3), small=600)
+    k, n = array.shape[-1], s.size(9)
+    gemm = array.ndim == 2 and s.chance(0.5)
+    along = 1 if gemm else 0
+    shape = (n, k) if gemm else (k, n)
+    blocks = s.opset >= 21
+    type_ = s.choose(np.int8, np.uint8, *([ml_dtypes.int4, ml_dtypes.uint4] if blocks else []))
+    low, high = int(ml_dtypes.iinfo(type_).min), int(ml_dtypes.iinfo(type_).max)
+    kind = s.choose("tensor", *(["channel"] if s.opset >= 13 else []), *(["blocks", "blocks"] if blocks else []))
+    attributes, scales = {}, ()
+    if kind == "channel":
+        attributes, scales = {"axis": 1 - along}, (n,)
+    elif kind == "blocks":
+        size = s.choose(1, 3, 16)
+        attributes = {"axis": along, "block_size": size}
+        scales = tuple(-(-d // size) if axis == along else d for axis, d in enumerate(shape))
+    def drawn(of, low, high):
+        return s.constant(s.random.integers(low, high + 1, of).astype(type_))
+    inputs = [drawn(shape, low, high), s.constant(s.random.uniform(0.002, 0.02, scales).astype(np.float32))]
+    if s.chance(0.6):
+        inputs.append(drawn(scales, low // 2, high // 2))
+    w = s.play("DequantizeLinear", inputs, **attributes)
+    if gemm:
+        return s.play("Gemm", [x, w, *([s.numbers((n,))] if s.chance(0.5) else [])], transB=1)
+    made = s.play("MatMul", [x, w])
+    return s.play("Add", [made, s.numbers((n,))]) if s.chance(0.4) else made
+
+
 MAKERS = {"pair": (pair, 1), "qlinear_conv": (qlinear_conv, 0.8), "qlinear_matmul": (qlinear_matmul, 0.6),
           "integer_product": (integer_product, 0.8), "on_codes": (on_codes, 1), "q_gemm": (q_gemm, 0.5),
-          "integer_to_float": (integer_to_float, 0.5)}
+          "integer_to_float": (integer_to_float, 0.5), "stored_product": (stored_product, 1)}
