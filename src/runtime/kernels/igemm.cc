@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <iterator>
 #include <numeric>
@@ -142,12 +141,6 @@ TileOut tile_of(const BlockArgs& args) {
   out.y = args.y;
   out.y_stride = args.y_stride;
   return out;
-}
-
-/// Whether scaled sums that are bounded (IgemmColumns::bounded) stay within int32 with a residual.
-bool has_bounded_residual(const Epilogue& e) {
-  // |v| <= 2^30 and |codes - zero point| < 2^9. False for NaN.
-  return std::fabs(e.residual_multiplier) <= static_cast<float>(1 << 20);
 }
 
 /// Whether sums become codes where they are made.

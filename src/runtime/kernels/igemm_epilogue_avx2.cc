@@ -195,10 +195,10 @@ struct Narrow {
   }
 };
 
-inline __m256i scaled_and_rounded(const int32_t* acc, __m256i init, __m256 m, __m256 b) {
+inline __m256 scaled_sum(const int32_t* acc, __m256i init, __m256 m, __m256 b) {
   const __m256i sum =
       _mm256_add_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(acc)), init);
-  return _mm256_cvtps_epi32(_mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), m, b));
+  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), m, b);
 }
 
 // 8 columns, four rows at a time.
@@ -212,7 +212,7 @@ void store_narrow_bounded(const TileOut& t, const Narrow<kSigned> narrow) {
   auto* y = static_cast<uint8_t*>(t.y) + t.row * stride + t.column;
   const int32_t* acc = t.acc;
   const auto row = [&](int64_t r) {
-    return scaled_and_rounded(acc + r * kColumnsPerPanel, init, m, b);
+    return _mm256_cvtps_epi32(scaled_sum(acc + r * kColumnsPerPanel, init, m, b));
   };
   int64_t r = 0;
   for (; r + 4 <= rows; r += 4, y += 4 * stride) {
@@ -235,25 +235,70 @@ void store_narrow_bounded(const TileOut& t, const Narrow<kSigned> narrow) {
   }
 }
 
-template <bool kSigned>
-void store_bounded(const TileOut& t, const Narrow<kSigned> narrow) {
-  if (t.columns == kColumnsPerPanel / 2) return store_narrow_bounded<kSigned>(t, narrow);
+struct NoResidual {
+  NoResidual(const Epilogue& /*e*/, const TileOut& /*t*/) {}
+  void add_to(WideF& /*v*/, int64_t /*row*/) const {}
+};
+
+// Of a tile whose scaled sums stay bounded with it.
+struct Residual {
+  const uint8_t* p; // at the first row and column of the tile
+  int64_t stride;
+  int64_t columns;
+  __m128i flip; // its codes are read as unsigned
+  __m256i zero;
+  __m256 m;
+
+  Residual(const Epilogue& e, const TileOut& t)
+      : p(static_cast<const uint8_t*>(e.residual) + t.row * e.residual_stride + t.column),
+        stride(e.residual_stride), columns(t.columns),
+        flip(_mm_set1_epi8(static_cast<char>(e.residual_signed ? 128 : 0))),
+        zero(_mm256_set1_epi32(e.residual_zero_point + (e.residual_signed ? 128 : 0))),
+        m(_mm256_set1_ps(e.residual_multiplier)) {}
+
+  __m256 added(__m256 v, __m128i codes) const {
+    const __m256i wide = _mm256_sub_epi32(_mm256_cvtepu8_epi32(codes), zero);
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(wide), m, v);
+  }
+  void add_to(WideF& v, int64_t row) const {
+    const uint8_t* from = p + row * stride;
+    alignas(16) uint8_t part[16] = {};
+    if (columns != kColumnsPerPanel) {
+      copy_some(from, part, columns);
+      from = part;
+    }
+    const __m128i codes =
+        _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)), flip);
+    v = {added(v.a, codes), added(v.b, _mm_srli_si128(codes, 8))};
+  }
+};
+
+template <bool kSigned, typename Added>
+void store_bounded(const Epilogue& e, const TileOut& t, const Narrow<kSigned> narrow) {
   const WideF m = load(t.multiplier + t.column);
   const WideF b = load(t.bias + t.column);
   const auto* init = reinterpret_cast<const __m256i*>(t.init + t.column);
   const __m256i ia = _mm256_loadu_si256(init);
   const __m256i ib = _mm256_loadu_si256(init + 1);
+  const Added residual(e, t);
   const bool whole = t.columns == kColumnsPerPanel;
   const int64_t stride = t.y_stride;
   const int64_t rows = t.rows;
   auto* y = static_cast<uint8_t*>(t.y) + t.row * stride + t.column;
   const int32_t* acc = t.acc;
-  for (int64_t r = 0; r < rows; r += 2, y += 2 * stride, acc += 2 * kColumnsPerPanel) {
+  const auto row = [&](int64_t r, __m256i& low, __m256i& high) {
+    WideF v = {scaled_sum(acc + r * kColumnsPerPanel, ia, m.a, b.a),
+               scaled_sum(acc + r * kColumnsPerPanel + 8, ib, m.b, b.b)};
+    residual.add_to(v, r);
+    low = _mm256_cvtps_epi32(v.a);
+    high = _mm256_cvtps_epi32(v.b);
+  };
+  for (int64_t r = 0; r < rows; r += 2, y += 2 * stride) {
     const bool two = r + 1 < rows;
-    const int32_t* second = two ? acc + kColumnsPerPanel : acc;
-    const __m256i bytes = narrow(
-        scaled_and_rounded(acc, ia, m.a, b.a), scaled_and_rounded(acc + 8, ib, m.b, b.b),
-        scaled_and_rounded(second, ia, m.a, b.a), scaled_and_rounded(second + 8, ib, m.b, b.b));
+    __m256i low, high, next_low, next_high;
+    row(r, low, high);
+    row(two ? r + 1 : r, next_low, next_high);
+    const __m256i bytes = narrow(low, high, next_low, next_high);
     if (whole && two) {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(y), _mm256_castsi256_si128(bytes));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(y + stride), _mm256_extracti128_si256(bytes, 1));
@@ -266,15 +311,17 @@ void store_bounded(const TileOut& t, const Narrow<kSigned> narrow) {
 
 template <bool kSigned>
 void store_bounded(const Epilogue& e, const TileOut& t) {
-  store_bounded<kSigned>(t, Narrow<kSigned>{_mm256_set1_epi16(static_cast<int16_t>(e.zero_point)),
-                                            _mm256_set1_epi8(static_cast<char>(e.lo)),
-                                            _mm256_set1_epi8(static_cast<char>(e.hi))});
+  const Narrow<kSigned> narrow{_mm256_set1_epi16(static_cast<int16_t>(e.zero_point)),
+                               _mm256_set1_epi8(static_cast<char>(e.lo)),
+                               _mm256_set1_epi8(static_cast<char>(e.hi))};
+  if (e.residual != nullptr) return store_bounded<kSigned, Residual>(e, t, narrow);
+  if (t.columns == kColumnsPerPanel / 2) return store_narrow_bounded<kSigned>(t, narrow);
+  store_bounded<kSigned, NoResidual>(e, t, narrow);
 }
 
 void store_bytes(const Epilogue& e, const TileOut& t) {
-  if (t.bounded && e.residual == nullptr) {
+  if (t.bounded && (e.residual == nullptr || has_bounded_residual(e)))
     return e.type == YType::kInt8 ? store_bounded<true>(e, t) : store_bounded<false>(e, t);
-  }
   const ByteConstants k{_mm256_set1_ps(static_cast<float>(e.lo - e.zero_point)),
                         _mm256_set1_ps(static_cast<float>(e.hi - e.zero_point)),
                         _mm256_set1_ps(e.residual_multiplier),

@@ -3,6 +3,7 @@
 // tile.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -119,6 +120,12 @@ void dot_codes_avx512vnni(const PackedPanel* panels,
                           const uint8_t* const* rows,
                           const Epilogue& epilogue,
                           const TileOut& tile);
+
+/// Whether scaled sums that are bounded (IgemmColumns::bounded) stay within int32 with a residual.
+inline bool has_bounded_residual(const Epilogue& e) {
+  // |v| <= 2^30 and |codes - zero point| < 2^9. False for NaN.
+  return std::fabs(e.residual_multiplier) <= static_cast<float>(1 << 20);
+}
 
 void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile);
 void epilogue_tile_avx2(const Epilogue& epilogue, const TileOut& tile);
