@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 and float convolution on every instruction set against direct loops. Bit-exact.
 #include <cmath>
+#include <utility>
 
 #include "core/threads.h"
 #include "kernels/kernel_test.h"
 #include "runtime/kernels/fconv.h"
 #include "runtime/kernels/iconv.h"
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace octet::kernels {
 namespace {
@@ -105,6 +108,13 @@ const ConvProblem kConvProblems[] = {
     {2, 5, 5, 9, 40, 5, 5, 1, 2},             // windows of as many kinds as pixels
     {1, 6, 5, 3, 4, 4, 4, 1, 6},              // windows wholly in the padding, one group
     {1, 33, 20, 8, 24, 3, 3, 1, 12, 12},      // most taps in the padding
+    {2, 9, 8, 24, 36, 1, 1, 1, 0, 1, 4},      // pointwise groups of 6, half panels
+    {1, 13, 21, 136, 136, 1, 1, 1, 0, 1, 4},  // of 34, several blocks of pixels
+    {1, 5, 6, 56, 224, 1, 1, 1, 0, 1, 2},     // of 28, which need no padding
+    {2, 3, 4, 272, 544, 1, 1, 1, 0, 1, 4},    // of 68, several panels
+    {1, 3, 3, 2, 6, 1, 1, 1, 0, 1, 2},        // of one channel: less than is read together
+    {1, 4, 5, 8, 8, 1, 1, 2, 0, 1, 2},        // pointwise groups, strided
+    {1, 4, 5, 8, 8, 1, 1, 1, 1, 1, 2},        // and padded
 };
 
 void check_int(const ConvShape& s,
@@ -164,6 +174,59 @@ TEST(Conv, IntegersMatchDirectLoops) {
   for (const ConvProblem& p : kConvProblems) {
     SCOPED_TRACE("problem " + std::to_string(&p - kConvProblems));
     check_int(shape_of(p), random, pool);
+  }
+}
+
+/// Bytes that end where no memory follows.
+class AtTheEnd {
+ public:
+  explicit AtTheEnd(size_t count) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    bytes_ = (count + page_ - 1) / page_ * page_ + page_;
+    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto* end = static_cast<uint8_t*>(memory_) + bytes_ - page_;
+    EXPECT_NE(memory_, MAP_FAILED);
+    EXPECT_EQ(mprotect(end, page_, PROT_NONE), 0);
+    data_ = end - count;
+  }
+  AtTheEnd(const AtTheEnd&) = delete;
+  AtTheEnd& operator=(const AtTheEnd&) = delete;
+  ~AtTheEnd() { munmap(memory_, bytes_); }
+  uint8_t* data() { return data_; }
+
+ private:
+  size_t page_, bytes_ = 0;
+  void* memory_ = nullptr;
+  uint8_t* data_ = nullptr;
+};
+
+// Groups of channels that are no multiple of 4 are read up to one, where more of x follows.
+TEST(Conv, PointwiseGroupsReadNothingBehindX) {
+  std::mt19937 random(7);
+  SerialFor serial;
+  for (const auto& [in, groups] : {std::pair<int64_t, int64_t>{2, 2}, {3, 3}, {6, 2}, {136, 4}}) {
+    const ConvShape s = shape_of({1, 3, 5, in, 2 * in, 1, 1, 1, 0, 1, groups});
+    std::vector<int8_t> w(static_cast<size_t>(s.out_c * s.k()));
+    fill(w.data(), static_cast<int64_t>(w.size()), -127, 127, Fill::kBell, random);
+    AtTheEnd x(static_cast<size_t>(s.pixels() * in));
+    fill(x.data(), s.pixels() * in, 0, 255, Fill::kUniform, random);
+    std::vector<int32_t> want;
+    for (const Isa isa : covered_isas("iconv")) {
+      const PackedConv packed =
+          pack_conv(w.data(), s, {.is_signed = false, .lo = 0, .hi = 255}, isa);
+      const std::vector<IgemmColumns> columns = make_conv_columns(packed, {});
+      std::vector<int32_t> y(static_cast<size_t>(s.pixels() * s.out_c));
+      IconvArgs args;
+      args.shape = s;
+      args.x = x.data();
+      args.w = &packed;
+      args.columns = columns.data();
+      args.epilogue.type = YType::kInt32;
+      args.y = y.data();
+      const AlignedBuffer shared = share(args);
+      iconv(args, serial);
+      if (want.empty()) want = y;
+      EXPECT_EQ(y, want) << isa_name(isa);
+    }
   }
 }
 

@@ -16,6 +16,39 @@ constexpr double kScalarProductsPerNs = 0.3;
 // Fewer panels than this would make gathering patches noticeable.
 constexpr int64_t kMinConvPanels = 32;
 
+/// Whether windows are the pixels of x, one after another: their channels are rows of a product.
+bool windows_are_pixels(const ConvShape& s) {
+  return s.kernel_h * s.kernel_w * s.stride_h * s.stride_w == 1 && s.pad_top == 0 &&
+         s.pad_left == 0 && s.out_h == s.in_h && s.out_w == s.in_w;
+}
+
+void gather_rows(
+    const IconvArgs& args, const PackedWeights& w, Range pixels, int64_t group, uint8_t* rows) {
+  const auto pad = static_cast<uint8_t>(args.x_zero_point);
+  gather_patches(args.shape, static_cast<const uint8_t*>(args.x), pixels.begin, pixels.count(),
+                 group, pad, rows, w.row_bytes);
+  finish_rows(w, rows, pixels.count());
+}
+
+/// Products of pixels whose channels are read where they lie. Behind those of the last pixels there
+/// may be nothing that could be read up to a multiple of 4.
+void run_in_place(const IconvArgs& args, Range pixels, int64_t group, BlockArgs& block) {
+  const ConvShape& s = args.shape;
+  const PackedWeights& w = *block.w;
+  const int64_t at = group * s.group_in();
+  const int64_t beyond = std::max<int64_t>(at + w.k_padded - s.in_c, 0);
+  const int64_t end =
+      std::clamp(s.pixels() - Blocks(beyond, s.in_c).count, pixels.begin, pixels.end);
+  run_rows(block, static_cast<const uint8_t*>(args.x) + pixels.begin * s.in_c + at, s.in_c,
+           end - pixels.begin);
+  const Range rest{end, pixels.end};
+  if (rest.count() == 0) return;
+  auto* rows = reinterpret_cast<uint8_t*>(chunk_scratch(
+      Scratch::kRows, static_cast<size_t>(rest.count() * w.row_bytes + kGatherSlack)));
+  gather_rows(args, w, rest, group, rows);
+  run_rows(block, rows, w.row_bytes, rest.count());
+}
+
 void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
   const ConvShape& s = args.shape;
   const int64_t group = chunk / cut.chunks();
@@ -37,12 +70,16 @@ void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
   }
   block.epilogue = &epilogue;
 
+  const bool as_they_are = !rows_are_shifted(w) && w.row_bytes == w.k_padded;
+  if (windows_are_pixels(s) && as_they_are) return run_in_place(args, pixels, group, block);
   auto* rows = reinterpret_cast<uint8_t*>(chunk_scratch(
       Scratch::kRows, static_cast<size_t>(pixels.count() * w.row_bytes + kGatherSlack)));
-  const auto pad = static_cast<uint8_t>(args.x_zero_point);
-  gather_patches(s, static_cast<const uint8_t*>(args.x), pixels.begin, pixels.count(), group, pad,
-                 rows, w.row_bytes);
-  finish_rows(w, rows, pixels.count());
+  if (windows_are_pixels(s)) {
+    pack_rows(w, static_cast<const uint8_t*>(args.x) + pixels.begin * s.in_c + group * s.group_in(),
+              s.in_c, pixels.count(), rows);
+  } else {
+    gather_rows(args, w, pixels, group, rows);
+  }
   run_rows(block, rows, w.row_bytes, pixels.count());
 }
 

@@ -34,23 +34,8 @@ bool packs_nothing(const PackedWeights& w) {
 }
 
 void pack_rows(const IgemmArgs& args, Range which, uint8_t* rows) {
-  const PackedWeights& w = *args.w;
-  const TileKernels kernels = tile_kernels(w.isa);
-  const bool shifts = rows_are_shifted(w);
   const uint8_t* x = static_cast<const uint8_t*>(args.x) + which.begin * args.x_stride;
-  if (shifts && args.x_stride == w.k && w.row_bytes == w.k) {
-    return kernels.shift_copy(x, which.count() * w.k, w.shift, rows);
-  }
-  for (int64_t i = which.begin; i < which.end; ++i, x += args.x_stride, rows += w.row_bytes) {
-    if (shifts) {
-      kernels.shift_copy(x, w.k, w.shift, rows);
-    } else if (w.k > 0) {
-      std::memcpy(rows, x, static_cast<size_t>(w.k));
-    }
-    if (w.row_bytes > w.k_padded) {
-      kernels.permute(rows, w.k_padded, rows + w.k_padded, rows + 2 * w.k_padded);
-    }
-  }
+  pack_rows(*args.w, x, args.x_stride, which.count(), rows);
 }
 
 /// A chunk of packed rows that are `stride` apart, the first of them at `packed`.
@@ -273,6 +258,23 @@ Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels) {
   cost.min_panels = min_panels;
   cost.panels_together = kPanelsTogether;
   return cut_panels(rows, panel_count(w), cost);
+}
+
+void pack_rows(
+    const PackedWeights& w, const uint8_t* x, int64_t stride, int64_t count, uint8_t* rows) {
+  const TileKernels kernels = tile_kernels(w.isa);
+  const bool shifts = rows_are_shifted(w);
+  if (shifts && stride == w.k && w.row_bytes == w.k)
+    return kernels.shift_copy(x, count * w.k, w.shift, rows);
+  for (int64_t i = 0; i < count; ++i, x += stride, rows += w.row_bytes) {
+    if (shifts) {
+      kernels.shift_copy(x, w.k, w.shift, rows);
+    } else if (w.k > 0) {
+      std::memcpy(rows, x, static_cast<size_t>(w.k));
+    }
+    if (w.row_bytes > w.k_padded)
+      kernels.permute(rows, w.k_padded, rows + w.k_padded, rows + 2 * w.k_padded);
+  }
 }
 
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {

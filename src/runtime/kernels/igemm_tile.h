@@ -171,6 +171,10 @@ inline bool rows_are_shifted(const PackedWeights& w) {
   return w.shift != 0 && !tile_kernels(w.isa).flips;
 }
 
+/// Packs `count` rows of x, `stride` bytes apart, as finish_rows leaves them.
+void pack_rows(
+    const PackedWeights& w, const uint8_t* x, int64_t stride, int64_t count, uint8_t* rows);
+
 /// Turns rows whose first k bytes are x into packed ones, w.row_bytes apart: shifts where
 /// rows_are_shifted and adds the permuted copies, bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k. Bytes
 /// between k and k_padded meet weights of 0 and may hold anything.
