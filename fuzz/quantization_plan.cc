@@ -61,9 +61,17 @@ std::string text_with_steps() {
 } // namespace
 
 std::vector<std::string> seeds() {
-  return {plan_text({.target = "tensorrt-10"}), plan_text({.target = "onnxruntime"}),
-          plan_text({.target = "octet", .mode = QuantMode::kDynamic}),
-          plan_text({.target = "octet", .mode = QuantMode::kWeightOnly}), text_with_steps()};
+  return {
+      plan_text({.target = "tensorrt-10"}),
+      plan_text({.target = "onnxruntime"}),
+      plan_text({.target = "octet", .mode = QuantMode::kDynamic}),
+      plan_text({.target = "octet", .mode = QuantMode::kWeightOnly}),
+      plan_text(
+          {.mode = QuantMode::kWeightOnly, .weights = parse_number_format("int4/16").value()}),
+      plan_text({.mode = QuantMode::kWeightOnly, .weights = parse_number_format("nvfp4").value()}),
+      plan_text({.weights = parse_number_format("fp8-e5m2").value(),
+                 .activations = parse_number_format("fp8-e4m3fn").value()}),
+      text_with_steps()};
 }
 
 } // namespace octet::fuzz

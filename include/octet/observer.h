@@ -26,13 +26,14 @@ struct Range {
 
 /// The integer or floating-point grid that a range is mapped onto.
 struct Scheme {
-  DType type = DType::kInt8; ///< kInt8, kUint8, kFloat8E4M3FN or kFloat8E5M2
+  DType type = DType::kInt8; ///< an integer of 2 to 16 bits, an FP8 type or f4e2m1
   bool symmetric = true;     ///< the zero point is the middle of the codes (0 for int8)
   bool narrow = false;       ///< leave out the lowest code (weights: [-127, 127])
-  int bits = 8;              ///< of an integer grid, 2 to 8; the codes stay in `type`
+  int bits = 8; ///< of an integer grid, 2 to those of `type`, in which the codes stay; else 8
+  DType scale = DType::kFloat32; ///< of the scale as it is stored, see NumberFormat
   bool operator==(const Scheme&) const = default;
 };
-/// `int8 symmetric`, `uint8 asymmetric`, `int8 symmetric narrow 4 bits`, `float8e4m3fn`.
+/// `int8 symmetric`, `uint8 asymmetric`, `int8 symmetric narrow 4 bits`, `fp8-e4m3fn`.
 std::string scheme_text(const Scheme& scheme);
 
 /// The smallest and the largest value seen.

@@ -13,6 +13,7 @@
 
 #include "octet/dataset.h"
 #include "octet/executor.h"
+#include "octet/number_format.h"
 #include "octet/observer.h"
 #include "octet/plan_steps.h"
 
@@ -21,7 +22,7 @@ namespace octet {
 enum class QuantMode {
   kStatic,     ///< activations and weights, ranges from calibration data
   kDynamic,    ///< weights stored; linear layers take the ranges of activations at every run
-  kWeightOnly, ///< weights stored in 8 bits, everything computed in float
+  kWeightOnly, ///< weights stored in codes, everything computed in float
 };
 std::string_view name(QuantMode mode);
 Result<QuantMode> parse_quant_mode(std::string_view text);
@@ -35,6 +36,8 @@ struct LayerFormat {
   /// it in codes.
   std::optional<int> activation_bits = std::nullopt;
   std::optional<Calibrator> calibrator = std::nullopt; ///< of the same activations
+  /// Of weights, and of the same activations; they go before bits.
+  std::optional<NumberFormat> weights = std::nullopt, activations = std::nullopt;
 };
 
 struct QuantizeOptions {
@@ -43,8 +46,16 @@ struct QuantizeOptions {
   Calibrator calibrator = MinMax{};         ///< of activations
   Calibrator weight_calibrator = MinMax{};  ///< of weights
   int weight_bits = 8, activation_bits = 8; ///< 2 to 8; below 8 the codes stay in 8-bit types
-  bool per_channel = true;                  ///< weights: one scale for each output channel
-  std::optional<bool> symmetric;            ///< activations; default: what the target wants
+  /// Formats of their own, which go before bits; none: 8-bit codes as the target wants them. Products
+  /// alone read activations that are not int8 or uint8, and embedding tables stay in int8. Weights of
+  /// the format `float` leave a layer as it is; activations, in the static mode, too: its weights
+  /// are then stored and computed with in float.
+  std::optional<NumberFormat> weights, activations;
+  /// E5M2 (and E5M2FNUZ) holds weights or activations as they are, with scale 1 and no calibrator
+  /// (arXiv:2309.14592); a calibrator of a layer goes before.
+  bool direct_weights = true, direct_activations = true;
+  bool per_channel = true;          ///< weights: one scale for each output channel
+  std::optional<bool> symmetric;    ///< activations; default: what the target wants
   std::vector<std::string> include; ///< patterns (* and ?) of node names or operators, or whole
                                     ///< components of names ("pooler" of "bert.pooler/dense");
   std::vector<std::string> exclude; ///< empty include: all. exclude wins
@@ -79,7 +90,10 @@ struct TensorPlan {
   std::string value;
   Scheme scheme;
   std::optional<int64_t> axis; ///< one range for each index of this axis
-  std::string algorithm;       ///< a calibrator's name, "fixed", or "same as <value>"
+  /// With blocks `axis` is the one that is cut, the last block may be short, and there is one range
+  /// for each scale: as many as the tensor has elements, were the axis as long as it has blocks.
+  int64_t block = 0;
+  std::string algorithm; ///< a calibrator's name, "fixed", "given", "direct" or "same as <value>"
   std::vector<Range> ranges;
   std::string note; ///< what was noticed: all-zero channels, infinities left out
 };
@@ -216,8 +230,8 @@ enum class WeightStorage {
 
 /// Applies a plan to the float graph: simplifies it for inference, takes the plan's steps, then
 /// writes Q/DQ (or the dynamic or weight-only form) as the target wants it. Errors: something the
-/// plan names is missing or ambiguous in the graph, a scale that cannot be, an operator set below
-/// 13, a plan by which nothing becomes 8 bits (kRefused, with the reason of each layer), a step
+/// plan names is missing or ambiguous in the graph, a scale that cannot be, an operator set
+/// that cannot be raised to that of its formats, a plan by which nothing becomes 8 bits (kRefused, with the reason of each layer), a step
 /// that cannot be taken, a plan with steps for another graph than this.
 Result<Graph> quantize(const Graph& graph,
                        const QuantizationPlan& plan,

@@ -108,6 +108,16 @@ std::string read_layout(const Node& node, StoredProduct& out) {
   return "";
 }
 
+/// Of 4 bits and fewer two products fit into 16 bits whatever they are: 2 · 255 · 15 < 2^15.
+bool never_saturates(DType weights) {
+  return is_integer(weights) && bits(weights) <= 4;
+}
+
+/// Whether no runtime multiplies such codes as 8-bit integers: FP8 and FP4, and integers of 16 bits.
+bool no_bytes(DType codes) {
+  return is_float(codes) || bits(codes) > 8;
+}
+
 /// The weights' side. `product` knows the activation's type by then.
 Look read_weights(const Graph& graph, const Node& node, ValueId zero, StoredProduct product) {
   const ValueId value = graph.node(product.codes.node).input(product.codes.input);
@@ -117,9 +127,11 @@ Look read_weights(const Graph& graph, const Node& node, ValueId zero, StoredProd
     // Two activations: uint8 there whatever they were, unless the file says that they differ.
     if (type == DType::kUint8 || (type == DType::kInt8 && product.offset != 0)) return {};
     if (type == DType::kInt8) return unexaminable("both factors are computed, uint8 and int8");
+    if (no_bytes(type)) return {};
     return unexaminable("its second factor is computed and has no 8 bits");
   }
   if (codes->type() == DType::kUint8) return {}; // both sides uint8: exact
+  if (no_bytes(codes->type()) || never_saturates(codes->type())) return {};
   if (codes->type() != DType::kInt8)
     return unexaminable(fmt::format("its weights are {}", octet::name(codes->type())));
   const auto zeros = zero.valid() ? constant_value(graph, zero) : std::nullopt;
@@ -166,7 +178,7 @@ Look look_at_dequantized(const Graph& graph, const Node& node) {
   product.codes = {w->id, 0};
   product.scale = {w->id, 1};
   const DType type = graph.value(x->input(0)).type.type;
-  if (bits(type) > 8) return {}; // no integer product of 16 bits
+  if (no_bytes(type)) return {};
   const qdq::Written says = qdq::written(graph, *x);
   if (!read_activation(graph, says.codes, says.zero, product))
     return unexaminable(fmt::format("its activation is {}", octet::name(type)));

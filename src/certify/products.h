@@ -44,8 +44,8 @@ struct Products {
 
 /// Q/DQ around Conv, Gemm and MatMul (also with a Clip between them), QLinearConv, QLinearMatMul,
 /// ConvInteger, MatMulInteger, com.microsoft's MatMulIntegerToFloat, QGemm, DynamicQuantizeMatMul
-/// and QAttention, octet.native's QDynamicGemm. Not listed, because exact: float products, uint8
-/// weights. What else may multiply codes is unexamined.
+/// and QAttention, octet.native's QDynamicGemm. Not listed, because exact: float products (those of
+/// FP8, FP4 and 16-bit codes among them), uint8 weights, weights of 4 bits and fewer. What else may multiply codes is unexamined.
 Products find_products(const Graph& graph);
 
 /// The weights of one output channel, in the order in which they are added.

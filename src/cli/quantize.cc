@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet quantize: a float model to 8 bits, by a plan that can be kept and edited.
+#include <algorithm>
+
 #include "cli/command.h"
 #include "cli/drop_inputs.h"
 #include "cli/export_notes.h"
@@ -25,7 +27,7 @@ namespace {
 class Quantize final : public Command {
  public:
   std::string_view name() const override { return "quantize"; }
-  std::string_view summary() const override { return "quantize a float model to 8 bits"; }
+  std::string_view summary() const override { return "quantize a float model to 8 bits or fewer"; }
   std::string_view example() const override {
     return "octet quantize cnn.onnx --data fashion-mnist:DIR --target tensorrt-10 -o "
            "cnn.int8.onnx";
@@ -120,6 +122,19 @@ class Quantize final : public Command {
                  first->node, first->message);
   }
 
+  /// "8 bits", or the formats that there are where one has a name of its own.
+  static std::string formats_text(const QuantizationPlan& plan) {
+    std::vector<std::string> names;
+    bool bytes = true;
+    for (const TensorPlan& tensor : plan.tensors) {
+      const NumberFormat format{tensor.scheme.type, tensor.scheme.scale, tensor.block};
+      bytes = bytes && is_byte(format);
+      const std::string known = octet::name(format);
+      if (std::find(names.begin(), names.end(), known) == names.end()) names.push_back(known);
+    }
+    return bytes ? "8 bits" : fmt::format("{}", fmt::join(names, ", "));
+  }
+
   void report(const Common& common,
               const QuantizationPlan& plan,
               const std::vector<Reader>& readers) const {
@@ -142,8 +157,8 @@ class Quantize final : public Command {
       fmt::print("{}\n", json_text(out));
       return;
     }
-    fmt::print("{}: {} of {} nodes in 8 bits for {}, {} ({:.0f} % of {})\n", output_, quantized,
-               plan.nodes.size(), plan.target, bytes_text(after),
+    fmt::print("{}: {} of {} nodes in {} for {}, {} ({:.0f} % of {})\n", output_, quantized,
+               plan.nodes.size(), formats_text(plan), plan.target, bytes_text(after),
                100.0 * static_cast<double>(after) / static_cast<double>(before),
                bytes_text(before));
     fmt::print("{}", text(readers));

@@ -63,25 +63,43 @@ size_t colon_of_layer(std::string_view text) {
   return text.rfind(':');
 }
 
-Result<int> parse_layer_bits(std::string_view item) {
+/// Activations whose scale is 1 whatever they are.
+bool takes_as_it_is(const QuantizeOptions& o) {
+  return o.activations && o.direct_activations &&
+         (o.activations->type == DType::kFloat8E5M2 ||
+          o.activations->type == DType::kFloat8E5M2FNUZ);
+}
+
+/// A number is bits in 8-bit codes, a word a format.
+Status parse_layer_format(std::string_view item,
+                          std::optional<int>& bits,
+                          std::optional<NumberFormat>& format) {
   const size_t equals = item.find('=');
-  const int64_t bits = whole_number(item.substr(equals + 1));
-  if (bits < 2 || bits > 8) return error("{}: {} have 2 to 8 bits", item, item.substr(0, equals));
-  return static_cast<int>(bits);
+  const std::string_view text = item.substr(equals + 1);
+  if (text.find_first_not_of("0123456789") != std::string_view::npos) {
+    format = OCTET_TRY_WITH(parse_number_format(text), std::string(item.substr(0, equals)));
+    return ok_status();
+  }
+  const int64_t number = whole_number(text);
+  if (number < 2 || number > 8)
+    return error("{}: {} have 2 to 8 bits", item, item.substr(0, equals));
+  bits = static_cast<int>(number);
+  return ok_status();
 }
 
 Status parse_layer_item(std::string_view item, LayerFormat& out) {
   if (item.starts_with("weights=")) {
-    out.weight_bits = OCTET_TRY(parse_layer_bits(item));
+    OCTET_TRY(parse_layer_format(item, out.weight_bits, out.weights));
   } else if (item.starts_with("activations=")) {
-    out.activation_bits = OCTET_TRY(parse_layer_bits(item));
+    OCTET_TRY(parse_layer_format(item, out.activation_bits, out.activations));
   } else if (item.starts_with("calibrator=")) {
     out.calibrator = OCTET_TRY(parse_calibrator(item.substr(item.find('=') + 1)));
   } else if (item == "per=tensor" || item == "per=channel") {
     out.per_channel = item == "per=channel";
   } else {
-    return error("\"{}\" says nothing that can be chosen for a layer; there are weights=BITS, "
-                 "per=tensor, per=channel, activations=BITS and calibrator=NAME",
+    return error("\"{}\" says nothing that can be chosen for a layer; there are weights=BITS "
+                 "or FORMAT, per=tensor, per=channel, activations=BITS or FORMAT and "
+                 "calibrator=NAME",
                  item);
   }
   return ok_status();
@@ -109,15 +127,18 @@ void QuantizeFlags::define(CLI::App& app, For use) {
                                   "what will run the file: octet, onnxruntime, tensorrt-10, ...");
   app.add_option("--mode", mode_,
                  trains ? "static: training observes ranges" : "static, dynamic or weight-only");
-  app.add_option("--calibrator", calibrator_,
-                 "auto (the best of the next four on examples held back), min-max, percentile[:p], "
-                 "entropy, mse, moving-average[:momentum]")
-      ->capture_default_str();
-  app.add_option(
-         "--weight-calibrator", weight_calibrator_,
-         "of weights: min-max, percentile[:p], entropy, mse, which clips what costs more than "
-         "it is worth")
-      ->capture_default_str();
+  calibrator_option_ =
+      app.add_option(
+             "--calibrator", calibrator_,
+             "auto (the best of the next four on examples held back), min-max, percentile[:p], "
+             "entropy, mse, moving-average[:momentum]")
+          ->capture_default_str();
+  weight_calibrator_option_ =
+      app.add_option(
+             "--weight-calibrator", weight_calibrator_,
+             "of weights: min-max, percentile[:p], entropy, mse, which clips what costs more than "
+             "it is worth")
+          ->capture_default_str();
   add_count_option(app, "--samples", samples_, "examples for calibration, 0: all");
   add_max_length(app, max_length_);
   add_zeros(app, zeros_);
@@ -125,9 +146,14 @@ void QuantizeFlags::define(CLI::App& app, For use) {
   add_count_option(app, "--weight-bits", weight_bits_, "bits of weights, 2 to 8", kBits);
   add_count_option(app, "--activation-bits", activation_bits_,
                    "bits of activations, 2 to 8; below 8 a Clip follows each quantizer", kBits);
+  const std::string formats = fmt::format("{}", fmt::join(number_format_names(), ", "));
+  app.add_option("--weights", weights_,
+                 fmt::format("format of weights: {}; blocks as in int4/32", formats));
+  app.add_option("--activations", activations_,
+                 "format of activations, of the same: fp8-e4m3fn, int16, ...");
   add_list_option(app, "--layer", layers_,
-                  "PATTERN:weights=BITS,per=tensor,activations=BITS,calibrator=NAME: what differs "
-                  "for nodes or operators like this (* and ?), the last one wins");
+                  "PATTERN:weights=BITS|FORMAT,per=tensor,activations=BITS|FORMAT,calibrator=NAME: "
+                  "what differs for nodes or operators like this (* and ?), the last one wins");
   app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");
@@ -171,6 +197,14 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.weight_calibrator = OCTET_TRY(parse_calibrator(weight_calibrator_));
   o.weight_bits = weight_bits_;
   o.activation_bits = activation_bits_;
+  if (!weights_.empty()) o.weights = OCTET_TRY_WITH(parse_number_format(weights_), "--weights");
+  if (!activations_.empty())
+    o.activations = OCTET_TRY_WITH(parse_number_format(activations_), "--activations");
+  if ((o.weights && weight_bits_ != 8) || (o.activations && activation_bits_ != 8))
+    return error("bits are those of 8-bit codes: leave --{} out beside a format",
+                 o.weights && weight_bits_ != 8 ? "weight-bits" : "activation-bits");
+  o.direct_weights = weight_calibrator_option_->count() == 0;
+  o.direct_activations = calibrator_option_->count() == 0;
   o.per_channel = !per_tensor_;
   if (symmetric_ && asymmetric_) return error("--symmetric and --asymmetric exclude each other");
   if (symmetric_ || asymmetric_) o.symmetric = symmetric_;
@@ -208,8 +242,8 @@ QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Com
   }
   QuantizeOptions o = OCTET_TRY(options(common));
   note_unknown_ranges(o.ranges, ranges_file, graph);
-  if ((o.mode != QuantMode::kStatic || !o.ranges.empty()) && data.empty())
-    return plan_quantization(graph, CalibrationSource{}, o);
+  const bool needs_ranges = o.mode == QuantMode::kStatic && o.ranges.empty() && !takes_as_it_is(o);
+  if (!needs_ranges && data.empty()) return plan_quantization(graph, CalibrationSource{}, o);
   if (data.empty())
     return error(
         "static quantization needs calibration data; use --data kind:path, --ranges FILE, or "

@@ -61,7 +61,9 @@ class QuantizeFlags {
   std::vector<std::string> include_, exclude_, layers_, steps_, exclude_steps_, zeros_;
   int weight_bits_ = 8, activation_bits_ = 8;
   int64_t samples_ = 512, max_length_ = 0, batch_ = QuantizeOptions{}.batch_size;
-  const CLI::Option* target_option_ = nullptr;
+  std::string weights_, activations_; ///< formats; empty: 8-bit codes
+  const CLI::Option *target_option_ = nullptr, *calibrator_option_ = nullptr,
+                    *weight_calibrator_option_ = nullptr;
 };
 
 } // namespace octet::cli

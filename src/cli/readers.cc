@@ -31,11 +31,24 @@ reader_of(const Graph& graph, const std::string& target, const std::string& writ
     return out;
   }
   const std::vector<LayerForm> layers = OCTET_TRY(explain(graph, target));
-  out.share = share_in(layers, LayerPrecision::kInt8) + share_in(layers, LayerPrecision::kFp8) +
-              share_in(layers, LayerPrecision::kFp4);
+  out.int8 = share_in(layers, LayerPrecision::kInt8);
+  out.fp8 = share_in(layers, LayerPrecision::kFp8);
+  out.fp4 = share_in(layers, LayerPrecision::kFp4);
   out.has_products = std::any_of(layers.begin(), layers.end(),
                                  [](const LayerForm& layer) { return layer.work > 0; });
   return out;
+}
+
+/// "99.4 % of the multiply-adds in 8 bits", "100.0 % of the multiply-adds in FP8".
+std::string reader_shares(const Reader& reader) {
+  const std::pair<double, const char*> shares[] = {
+      {reader.int8, "in 8 bits"}, {reader.fp8, "in FP8"}, {reader.fp4, "in FP4"}};
+  std::string out;
+  for (const auto& [share, where] : shares)
+    if (share > 0)
+      out += out.empty() ? fmt::format("{:.1f} % of the multiply-adds {}", 100 * share, where)
+                         : fmt::format(", {:.1f} % {}", 100 * share, where);
+  return out.empty() ? "0.0 % of the multiply-adds in 8 bits" : out;
 }
 
 } // namespace
@@ -64,11 +77,10 @@ std::string text(const std::vector<Reader>& readers) {
     else if (!reader.has_products)
       out += "loads it\n";
     else
-      out +=
-          fmt::format("loads it, {:.1f} % of the multiply-adds in 8 bits{}\n", 100 * reader.share,
-                      reader.share < kMostly ? ": most of it in float, little or no faster than "
-                                               "the float model"
-                                             : "");
+      out += fmt::format("loads it, {}{}\n", reader_shares(reader),
+                         reader.int8 + reader.fp8 + reader.fp4 < kMostly
+                             ? ": most of it in float, little or no faster than the float model"
+                             : "");
   }
   return out;
 }
@@ -77,10 +89,10 @@ nlohmann::ordered_json readers_json(const std::vector<Reader>& readers) {
   auto out = nlohmann::ordered_json::array();
   for (const Reader& reader : readers) {
     nlohmann::ordered_json one = {{"target", reader.target}, {"loads", reader.refused_for.empty()}};
-    if (reader.refused_for.empty())
-      one["share_in_8_bits"] = reader.share;
-    else
-      one["rule"] = reader.refused_for;
+    if (reader.refused_for.empty()) one["share_in_8_bits"] = reader.int8 + reader.fp8;
+    if (reader.fp8 > 0) one["share_in_fp8"] = reader.fp8;
+    if (reader.fp4 > 0) one["share_in_fp4"] = reader.fp4;
+    if (!reader.refused_for.empty()) one["rule"] = reader.refused_for;
     if (!reader.command.empty()) one["command"] = reader.command;
     out.push_back(std::move(one));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who can load a quantized file, and how much of it runs in 8 bits there.
+// Who can load a quantized file, and how much of it runs in 8 bits or fewer there.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace octet::cli {
 
 struct Reader {
   std::string target;
-  std::string refused_for; ///< the rule of the first error; empty: it loads the file
-  std::string command;     ///< what makes a file that it loads; empty: octet has no way
-  double share = 0;        ///< of the multiply-adds in 8 bits, 0 to 1
+  std::string refused_for;           ///< the rule of the first error; empty: it loads the file
+  std::string command;               ///< what makes a file that it loads; empty: octet has no way
+  double int8 = 0, fp8 = 0, fp4 = 0; ///< shares of the multiply-adds, 0 to 1
   bool has_products = false;
 };
 

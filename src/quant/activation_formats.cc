@@ -17,13 +17,15 @@ namespace {
 /// What the readers of one value say.
 struct Wish {
   ActivationFormat format;
+  NodeId node;          ///< whose wish it is, the last of them
   NodeId calibrated_by; ///< whose calibrator it is
 };
 
 /// From the last layer to the first, so that readers come before what they read.
 class Wishes {
  public:
-  Wishes(const Graph& graph, const QuantizeOptions& options) : graph_(graph), options_(options) {
+  Wishes(const Graph& graph, const QuantizeOptions& options, DType bytes)
+      : graph_(graph), options_(options), bytes_(bytes) {
     for (const NodeId id : graph.nodes())
       nodes_.try_emplace(graph.node(id).name, id);
   }
@@ -39,7 +41,8 @@ class Wishes {
       return merge(node.input(0), wish);
     }
     const NodeFormat own = node_format(options_, node);
-    const Wish wish{{own.activation_bits, own.calibrator}, node.id};
+    const NumberFormat format = own.activations.value_or(NumberFormat{bytes_});
+    const Wish wish{{format, own.activation_bits, own.calibrator}, node.id, node.id};
     if (!plan.inputs.empty() || (plan.output && !read)) deciding_.insert(node.id);
     if (plan.output && !read && plan.rule != Placed::kMoves) wishes_.emplace(node.output(0), wish);
     for (const int64_t i : plan.inputs)
@@ -49,7 +52,8 @@ class Wishes {
 
   Status check_effects() const {
     for (const LayerFormat& layer : options_.layers)
-      if ((layer.activation_bits || layer.calibrator) &&
+      if ((layer.activation_bits || layer.calibrator ||
+           (layer.activations && !is_float(*layer.activations))) &&
           std::none_of(deciding_.begin(), deciding_.end(),
                        [&](NodeId id) { return matches(layer, graph_.node(id)); }))
         return error(
@@ -71,6 +75,12 @@ class Wishes {
     const auto [found, is_new] = wishes_.try_emplace(value, wish);
     if (is_new) return ok_status();
     Wish& known = found->second;
+    if (known.format.format != wish.format.format)
+      return error("\"{}\" is stored once and is read by {} in {} and by {} in {}; name one format "
+                   "for both",
+                   graph_.value(value).name, label(graph_, graph_.node(wish.node)),
+                   name(wish.format.format), label(graph_, graph_.node(known.node)),
+                   name(known.format.format));
     known.format.bits = std::max(known.format.bits, wish.format.bits);
     if (!wish.format.calibrator) return ok_status();
     if (!known.format.calibrator) {
@@ -89,6 +99,7 @@ class Wishes {
 
   const Graph& graph_;
   const QuantizeOptions& options_;
+  DType bytes_;
   std::unordered_map<std::string_view, NodeId> nodes_; ///< by name
   std::map<ValueId, Wish> wishes_;
   std::set<NodeId> deciding_;
@@ -98,8 +109,9 @@ class Wishes {
 
 Result<std::map<ValueId, ActivationFormat>> activation_formats(const Graph& graph,
                                                                std::span<const NodePlan> nodes,
-                                                               const QuantizeOptions& options) {
-  Wishes wishes(graph, options);
+                                                               const QuantizeOptions& options,
+                                                               DType bytes) {
+  Wishes wishes(graph, options, bytes);
   for (size_t i = nodes.size(); i-- > 0;)
     OCTET_TRY(wishes.add(nodes[i]));
   OCTET_TRY(wishes.check_effects());

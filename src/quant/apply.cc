@@ -15,6 +15,8 @@
 #include "ops/infer.h"
 #include "ops/qdq/clamp.h"
 #include "ops/qdq/site.h"
+#include "passes/standardize/raise_opset.h"
+#include "quant/format_rules.h"
 #include "quant/prepare.h"
 #include "quant/qdq_writer.h"
 #include "quant/scheme.h"
@@ -177,12 +179,33 @@ Result<Graph> apply_plan(const Graph& graph,
   return out;
 }
 
+namespace {
+
+/// The operator set and the file format that the plan's codes need.
+Status raise_for_formats(Graph& graph, const QuantizationPlan& plan, WeightStorage storage) {
+  const PlanVersions needed = versions_of(plan);
+  for (const TensorPlan& tensor : plan.tensors) {
+    OCTET_TRY_WITH(check_scheme(tensor.scheme), fmt::format("\"{}\"", tensor.value));
+    if (storage == WeightStorage::kFloat && !is_byte(format_of(tensor.scheme, tensor.block)))
+      return error(ErrorCode::kUnsupported,
+                   "\"{}\" is in {}: training quantizes to int8 and uint8 alone", tensor.value,
+                   scheme_text(tensor.scheme));
+  }
+  if (graph.opset() < needed.opset)
+    OCTET_TRY_WITH(raise_opset(graph, needed.opset), "formats of the plan");
+  graph.info.ir_version = std::max(graph.info.ir_version, needed.ir_version);
+  return ok_status();
+}
+
+} // namespace
+
 Status apply_behind_ranges(Graph& out,
                            const QuantizationPlan& plan,
                            const Placement& placement,
                            WeightStorage storage) {
   for (const StepStage at : {StepStage::kWeights, StepStage::kBias})
     OCTET_TRY(apply_steps(out, plan.steps, at));
+  OCTET_TRY(raise_for_formats(out, plan, storage));
   if (storage == WeightStorage::kTarget)
     OCTET_TRY(apply_embeddings(out, plan, EmbeddingRanges::kPlanned));
   switch (plan.mode) {

@@ -53,8 +53,8 @@ class DynamicWriter {
     layer.node = graph_.node(id);
     const Node& node = layer.node;
     const TensorPlan* tensor = OCTET_TRY(index_.tensor(node.input(1), node));
-    if (!tensor->scheme.symmetric || tensor->scheme.type != DType::kInt8)
-      return error("plan: dynamic layers take symmetric int8 weights, not {}",
+    if (!tensor->scheme.symmetric || tensor->scheme.type != DType::kInt8 || tensor->block > 0)
+      return error("plan: dynamic layers take symmetric int8 weights without blocks, not {}",
                    scheme_text(tensor->scheme));
     const Tensor* w = graph_.constant(node.input(1));
     const bool product = node.is("Gemm") || node.is("MatMul");

@@ -16,7 +16,7 @@ namespace {
 
 /// By the scales of the codes that the product reads; nullopt unless both inputs come from codes.
 std::optional<qdq::RoundedBias> rounded_bias(const Graph& graph, const Node& product) {
-  constexpr qdq::Reading kReading{.written_zero = false, .microsoft = false};
+  constexpr qdq::Reading kReading{.written_zero = false, .byte_codes = true, .microsoft = false};
   const auto x = qdq::read_dequantize(graph, product.input(0), kReading);
   const auto w = qdq::read_dequantize(graph, product.input(1), kReading);
   const Tensor* bias = graph.constant(product.input(2));

@@ -147,12 +147,11 @@ std::unique_ptr<ChannelObserver> make_channel_observer(const Calibrator& calibra
 }
 
 std::string scheme_text(const Scheme& scheme) {
-  if (!is_integer(scheme.type))
-    return scheme.type == DType::kFloat8E5M2 ? "float8e5m2" : "float8e4m3fn";
-  std::string out = scheme.type == DType::kUint8 ? "uint8" : "int8";
+  std::string out = name(format_of(scheme, 0));
+  if (!is_integer(scheme.type)) return out;
   out += scheme.symmetric ? " symmetric" : " asymmetric";
   if (scheme.narrow) out += " narrow";
-  return scheme.bits < 8 ? out + fmt::format(" {} bits", scheme.bits) : out;
+  return scheme.bits < bits(scheme.type) ? out + fmt::format(" {} bits", scheme.bits) : out;
 }
 
 std::string name(const Calibrator& calibrator) {
@@ -209,6 +208,10 @@ Result<Observer>
 Observer::create(const Calibrator& calibrator, const Scheme& scheme, std::optional<int64_t> axis) {
   OCTET_TRY(check_calibrator(calibrator));
   OCTET_TRY(check_scheme(scheme));
+  if (std::holds_alternative<Entropy>(calibrator) && !has_entropy_levels(scheme))
+    return error("entropy: its 128 levels are those of 8-bit codes, not of {}; use min-max, "
+                 "percentile or mse",
+                 scheme_text(scheme));
   Observer out;
   out.calibrator_ = calibrator;
   out.scheme_ = scheme;

@@ -5,6 +5,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "quant/place.h"
+#include "quant/scheme.h"
 
 namespace octet {
 
@@ -50,14 +51,23 @@ bool matches(const LayerFormat& layer, const Node& node) {
 }
 
 NodeFormat node_format(const QuantizeOptions& options, const Node& node) {
-  NodeFormat out{options.weight_bits, options.per_channel, options.activation_bits, {}};
+  NodeFormat out{options.weight_bits, options.per_channel, options.activation_bits, {},
+                 options.weights,     options.activations};
+  // Rows of tables are gathered as bytes, whatever products take.
+  if (node.is("Gather") && !out.byte_weights()) out.weights.reset();
   for (const LayerFormat& layer : options.layers) {
     if (!matches(layer, node)) continue;
+    if (layer.weight_bits) out.weights.reset();
+    if (layer.activation_bits) out.activations.reset();
     out.weight_bits = layer.weight_bits.value_or(out.weight_bits);
     out.per_channel = layer.per_channel.value_or(out.per_channel);
     out.activation_bits = layer.activation_bits.value_or(out.activation_bits);
     if (layer.calibrator) out.calibrator = layer.calibrator;
+    if (layer.weights) out.weights = layer.weights;
+    if (layer.activations) out.activations = layer.activations;
   }
+  if (out.weights) out.weight_bits = all_bits(out.weights->type);
+  if (out.activations) out.activation_bits = all_bits(out.activations->type);
   return out;
 }
 

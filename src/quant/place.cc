@@ -79,6 +79,13 @@ class Placer {
     if (rule->treatment == Treatment::kFloat || rule->treatment == Treatment::kCommutes)
       return Refusal{rule->treatment == Treatment::kFloat ? Placed::kFloat : Placed::kCommutes,
                      std::string(rule->why), std::string(rule->clause)};
+    const NodeFormat format = node_format(options_, node);
+    if (rule->treatment != Treatment::kProduct && !format.byte_activations())
+      return Refusal{format.float_activations() ? Placed::kExcluded : Placed::kFloat,
+                     format.float_activations()
+                         ? "it stays float by its format"
+                         : fmt::format("products alone read {}", name(*format.activations)),
+                     ""};
     if (is_done_behind(node, *rule))
       return Refusal{Placed::kInCodes, "Q of the file takes its output", ""};
     if (!is_float32(node.output(0)))
@@ -104,6 +111,9 @@ class Placer {
         wanted_.contains(node.output(0)))
       wanted_.insert(node.input(0));
     if (refusal(node, rule)) return;
+    const NodeFormat format = node_format(options_, node);
+    if (format.float_weights() || format.float_activations()) return;
+    std::set<ValueId>& into = format.byte_activations() ? wanted_ : foreign_;
     const bool wants = rule->treatment == Treatment::kProduct || rule->on_request ||
                        wanted_.contains(node.output(0));
     if (!wants) return;
@@ -114,7 +124,7 @@ class Placer {
         rule->treatment == Treatment::kAround || rule->treatment == Treatment::kSummed;
     if (around && std::any_of(inputs.begin(), inputs.end(), is_constant)) return;
     for (const size_t i : inputs)
-      if (!is_constant(i)) wanted_.insert(node.input(i));
+      if (!is_constant(i)) into.insert(node.input(i));
   }
 
   NodePlan decide(const Node& node) {
@@ -125,7 +135,7 @@ class Placer {
     if (options_.embeddings && node.is("Gather") &&
         pattern_verdict(options_, node) != Placed::kExcluded &&
         graph_.constant(node.input(0)) != nullptr)
-      return place_embedding(graph_, placement_, node, plan);
+      return place_embedding(graph_, placement_, options_, node, plan);
     if (const auto no = refusal(node, rule)) {
       plan.rule = no->rule;
       plan.why = no->why;
@@ -191,6 +201,7 @@ class Placer {
     if (rule == OutputCodes::kNever) return false;
     const Node* clamp = clamp_after(node);
     const ValueId read = (clamp != nullptr ? *clamp : node).output(0);
+    if (foreign_.contains(read)) return false; // codes of another format come in front of readers
     if (rule == OutputCodes::kWhenRead && !wanted_.contains(read)) return false;
     if (goes_into_codes(read)) return false;
     if (clamp == nullptr) return true;
@@ -232,6 +243,19 @@ class Placer {
     } else if (node.op_type == "Conv" || node.op_type == "ConvTranspose") {
       return refuse(Placed::kWeightNotConstant, "its weight is computed, not stored");
     }
+    const NodeFormat format = node_format(options_, node);
+    if (format.float_weights() || (format.float_activations() && !t.weight)) {
+      plan.weight.reset();
+      return refuse(Placed::kExcluded, "it stays float by its format");
+    }
+    if (format.float_activations()) {
+      plan.quantized = true;
+      plan.rule = Placed::kWeightOnly;
+      plan.why = fmt::format("{} weights, computed in float",
+                             name(format.weights.value_or(NumberFormat{})));
+      plan.clause = "6 E5";
+      return;
+    }
     for (const size_t i : t.inputs) {
       if (graph_.constant(node.input(i)) != nullptr || !is_float32(node.input(i)))
         return refuse(Placed::kConstantInput, "an activation input is constant or not f32");
@@ -239,6 +263,15 @@ class Placer {
     }
     plan.quantized = true;
     plan.rule = t.weight ? Placed::kProduct : Placed::kProductOfActivations;
+    if (!format.byte_activations() || (t.weight && !format.byte_weights())) {
+      const std::string x =
+          name(format.activations.value_or(NumberFormat{placement_.activation.type}));
+      plan.why = t.weight ? fmt::format("{} activations and {} weights", x,
+                                        name(format.weights.value_or(NumberFormat{})))
+                          : fmt::format("two activations in {}", x);
+      plan.clause.clear();
+      return; // in codes that no int32 sum holds, the output is float
+    }
     const bool summed = is_summed(node);
     if (summed) summed_.insert(node.output(0));
     plan.output = !summed && output_here(node, rule.output);
@@ -262,6 +295,9 @@ class Placer {
       const bool codes = placement_.symmetric_only ? upstream_.contains(in) : integer_.contains(in);
       if (graph_.constant(in) != nullptr)
         return stay_float(plan, "an input is constant: in float it costs less than in codes");
+      if (foreign_.contains(in))
+        return stay_float(plan, fmt::format("its input \"{}\" is in another format for a product",
+                                            graph_.value(in).name));
       if (!codes && !rule.on_request)
         return stay_float(
             plan, fmt::format("its input \"{}\" is not in codes already", graph_.value(in).name));
@@ -290,6 +326,8 @@ class Placer {
       return stay_float(plan, "it adds an attention mask: Q/DQ there breaks the fused attention");
     }
     const size_t shortcut = depth(node.input(0)) <= depth(node.input(1)) ? 0 : 1;
+    if (foreign_.contains(node.input(shortcut)))
+      return stay_float(plan, "its shortcut is in another format for a product");
     plan.quantized = true;
     plan.inputs = {static_cast<int64_t>(shortcut)};
     upstream_.insert(node.output(0));
@@ -346,6 +384,7 @@ class Placer {
   const std::set<std::string>& in_float_;
   Uses uses_;
   std::set<ValueId> wanted_;   ///< some integer node reads it, if it gets the chance
+  std::set<ValueId> foreign_;  ///< some product reads it in codes that are no bytes
   std::set<ValueId> integer_;  ///< quantized at its producer
   std::set<ValueId> upstream_; ///< made by an integer node, perhaps moved or clamped since
   std::set<ValueId> summed_;   ///< sums of a product that it adds codes to

@@ -26,8 +26,11 @@ place_weights(const Graph& graph, const Placement& placement, const QuantizeOpti
 
 /// Completes the entry of a Gather: quantized when it gathers rows of an f32 table and the target
 /// takes codes there.
-NodePlan
-place_embedding(const Graph& graph, const Placement& placement, const Node& node, NodePlan plan);
+NodePlan place_embedding(const Graph& graph,
+                         const Placement& placement,
+                         const QuantizeOptions& options,
+                         const Node& node,
+                         NodePlan plan);
 
 /// Why a node counts as in codes already: it is Q or DQ, or reads what DQ makes; empty: it does
 /// not.
@@ -41,6 +44,12 @@ struct NodeFormat {
   bool per_channel = true;
   int activation_bits = 8;
   std::optional<Calibrator> calibrator; ///< of activations, where a layer's format says so
+  std::optional<NumberFormat> weights, activations; ///< none: bytes, of so many bits
+
+  bool byte_weights() const { return !weights || is_byte(*weights); }
+  bool byte_activations() const { return !activations || is_byte(*activations); }
+  bool float_weights() const { return weights && is_float(*weights); }
+  bool float_activations() const { return activations && is_float(*activations); }
 };
 NodeFormat node_format(const QuantizeOptions& options, const Node& node);
 /// Whether the pattern of a layer's format matches a node.

@@ -2,6 +2,7 @@
 // Which weights are stored in 8 bits when activations stay float until run time: those of every
 // product and embedding. In dynamic mode linear layers compute in integers, and Conv does where an
 // include pattern names it (its ONNX form, ConvInteger, is slow); the others as in weight-only.
+#include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/infer.h"
 #include "quant/place.h"
@@ -29,7 +30,10 @@ class WeightPlacer {
       return stays_float(plan, Placed::kInCodes, std::string(why));
     if (has_bodies(node))
       return stays_float(plan, Placed::kBodies, "what stands in its bodies is not quantized");
-    if (node.is("Gather")) return place_embedding(graph_, placement_, node, plan);
+    if (node.is("Gather")) return place_embedding(graph_, placement_, options_, node, plan);
+    const NodeFormat format = node_format(options_, node);
+    if (format.float_weights())
+      return stays_float(plan, Placed::kExcluded, "its weights stay float by their format");
     const OpDef* op = find_op(node.domain, node.op_type);
     const QuantTrait t = op == nullptr ? QuantTrait::none("octet has no definition of it")
                                        : op->quant.fn(node, input_infos(graph_, node));
@@ -37,13 +41,14 @@ class WeightPlacer {
     const Tensor* w = graph_.constant(node.input(*t.weight));
     if (w == nullptr || w->type() != DType::kFloat32 || w->rank() < 2)
       return stays_float(plan, Placed::kWeightNotF32, "its weight is not an f32 constant");
-    const std::string no = options_.mode == QuantMode::kDynamic ? no_dynamic(node, *w) : "";
+    const std::string no = options_.mode == QuantMode::kDynamic ? no_dynamic(node, *w, format) : "";
     const bool dynamic = options_.mode == QuantMode::kDynamic && no.empty();
     plan.quantized = true;
     plan.weight = static_cast<int64_t>(*t.weight);
     plan.rule = dynamic ? Placed::kDynamic : Placed::kWeightOnly;
     plan.why = dynamic ? "int8 weights, activations quantized at every run"
-                       : (no.empty() ? "" : no + ": ") + "int8 weights, computed in float";
+                       : fmt::format("{}{} weights, computed in float", no.empty() ? "" : no + ": ",
+                                     name(format.weights.value_or(NumberFormat{})));
     plan.clause = dynamic ? "4.1" : "6 E5";
     return plan;
   }
@@ -55,7 +60,9 @@ class WeightPlacer {
     return plan;
   }
 
-  std::string no_dynamic(const Node& node, const Tensor& w) const {
+  std::string no_dynamic(const Node& node, const Tensor& w, const NodeFormat& format) const {
+    if (format.weights && *format.weights != NumberFormat{})
+      return name(*format.weights) + " weights have no dynamic form";
     if (node.is("Conv")) {
       if (placement_.dynamic != DynamicForm::kOnnx) return "the target has no dynamic convolution";
       return options_.include.empty()
@@ -75,8 +82,11 @@ class WeightPlacer {
 
 } // namespace
 
-NodePlan
-place_embedding(const Graph& graph, const Placement& placement, const Node& node, NodePlan plan) {
+NodePlan place_embedding(const Graph& graph,
+                         const Placement& placement,
+                         const QuantizeOptions& options,
+                         const Node& node,
+                         NodePlan plan) {
   if (!placement.gathers_codes) {
     plan.rule = Placed::kFloat;
     plan.why = "int8 constants feed DequantizeLinear alone there, which would make the whole table";
@@ -88,6 +98,14 @@ place_embedding(const Graph& graph, const Placement& placement, const Node& node
       node.attr_int("axis", 0) != 0) {
     plan.rule = Placed::kNoWeights;
     plan.why = "it gathers no rows of an f32 table";
+    return plan;
+  }
+  const NodeFormat format = node_format(options, node);
+  if (!format.byte_weights()) {
+    plan.rule = Placed::kFloat;
+    plan.why = fmt::format("rows of tables are gathered as int8 or uint8, not as {}",
+                           name(*format.weights));
+    plan.clause = "9";
     return plan;
   }
   plan.quantized = true;

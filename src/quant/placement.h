@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "octet/graph.h"
+#include "octet/number_format.h"
 #include "octet/observer.h"
 
 namespace octet {
@@ -42,6 +43,13 @@ struct PlacementRule {
 
 enum class DynamicForm { kNone, kOnnx, kOctet };
 
+/// Codes beyond int8 and uint8 that a target takes as weights.
+struct StoredFormat {
+  NumberFormat format; ///< without blocks of one's own choice
+  bool blocks;         ///< it may have those
+  bool activations;    ///< it may be that of activations
+};
+
 struct Placement {
   std::string_view target;
   Scheme activation;
@@ -61,6 +69,9 @@ struct Placement {
   /// Whether a product with a float bias still becomes integer; else the bias is stored as int32.
   bool float_bias = true;
   std::span<const PlacementRule> rules;
+  std::span<const StoredFormat> formats;
+  /// Blocks divide the axis, which is one of the last two.
+  bool whole_blocks = false;
   std::string_view otherwise_clause; ///< for operators without a rule
   std::string_view otherwise;
 

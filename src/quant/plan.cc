@@ -10,7 +10,6 @@
 #include <unordered_set>
 
 #include "core/format.h"
-#include "core/pages.h"
 #include "graph/label.h"
 #include "graph/sizes.h"
 #include "ops/infer.h"
@@ -21,9 +20,11 @@
 #include "quant/activation_formats.h"
 #include "quant/calibrate.h"
 #include "quant/choose.h"
+#include "quant/format_rules.h"
 #include "quant/place.h"
 #include "quant/prepare.h"
 #include "quant/scheme.h"
+#include "quant/weight_plans.h"
 
 #include "octet/passes.h"
 
@@ -31,8 +32,6 @@ namespace octet {
 
 namespace {
 
-/// Products of int8 codes that surely fit into int32 together: 2^31 / (128 * 255), rounded down.
-constexpr int64_t kSafeTerms = 65000;
 /// The first operator set whose Q and DQ have an axis.
 constexpr int64_t kQdqOpset = 13;
 
@@ -53,15 +52,17 @@ class Planner {
     plan_.nodes = OCTET_TRY(options_.mode == QuantMode::kStatic
                                 ? place(graph_, placement_, options_)
                                 : place_weights(graph_, placement_, options_));
-    OCTET_TRY(list_weights());
+    WeightPlans weights(graph_, placement_, options_, plan_);
+    OCTET_TRY(weights.list());
     if (options_.mode == QuantMode::kStatic) {
       OCTET_TRY(choose_schemes());
-      formats_ = OCTET_TRY(activation_formats(graph_, plan_.nodes, options_));
+      formats_ =
+          OCTET_TRY(activation_formats(graph_, plan_.nodes, options_, placement_.activation.type));
       OCTET_TRY(plan_activations(source, samples));
     } else {
       plan_.calibrator.clear();
     }
-    OCTET_TRY(observe_weights());
+    OCTET_TRY(weights.observe());
     if (!choices_.empty())
       OCTET_TRY_WITH(choose_ranges({graph_, placement_, options_, choices_, held_}, plan_), "auto");
     return std::move(plan_);
@@ -69,106 +70,6 @@ class Planner {
 
  private:
   const Node& node_of(const NodePlan& plan) const { return graph_.node(nodes_.at(plan.node)); }
-  QuantTrait trait(const Node& node) const {
-    return find_op(node.domain, node.op_type)->quant.fn(node, input_infos(graph_, node));
-  }
-
-  /// Which weights there are, along which axis; ranges come last.
-  Status list_weights() {
-    for (NodePlan& node_plan : plan_.nodes) {
-      if (!node_plan.weight) continue;
-      const Node& node = node_of(node_plan);
-      const ValueId id = node.input(static_cast<size_t>(*node_plan.weight));
-      const Tensor& w = *graph_.constant(id);
-      const NodeFormat format = node_format(options_, node);
-      std::optional<int64_t> axis;
-      if (format.per_channel && w.rank() > 1) {
-        const int64_t a = node.is("Gather") ? 0 : trait(node).weight_axis;
-        axis = a < 0 ? a + w.rank() : a;
-      }
-      list_weight({id, node.id}, axis, format.weight_bits);
-      if (options_.mode != QuantMode::kWeightOnly && !fits_int32(node, w))
-        leave_float(node_plan, fmt::format("an int32 sum of more than {} products could overflow",
-                                           kSafeTerms));
-    }
-    return ok_status();
-  }
-
-  struct Weight {
-    ValueId value;
-    NodeId reader; ///< the last of them, for messages
-  };
-
-  void list_weight(const Weight& weight, std::optional<int64_t> axis, int bits) {
-    TensorPlan out;
-    out.value = graph_.value(weight.value).name;
-    if (weights_.contains(out.value)) {
-      const TensorPlan& known = *plan_.tensor(out.value);
-      if (known.axis != axis) axis.reset(); // two readers want different axes: one scale for both
-      bits = std::max(bits, known.scheme.bits);
-      std::erase_if(plan_.tensors, [&](const TensorPlan& t) { return t.value == out.value; });
-    }
-    out.scheme = placement_.weight;
-    out.scheme.bits = bits;
-    out.axis = axis;
-    out.algorithm = name(options_.weight_calibrator);
-    weights_[out.value] = weight;
-    plan_.tensors.push_back(std::move(out));
-  }
-
-  Status observe_weights() {
-    for (TensorPlan& tensor : plan_.tensors) {
-      const auto weight = weights_.find(tensor.value);
-      if (weight == weights_.end()) continue;
-      OCTET_TRY_WITH(observe_weight(tensor, *graph_.constant(weight->second.value)),
-                     fmt::format("weight \"{}\" of {}", tensor.value,
-                                 label(graph_, graph_.node(weight->second.reader))));
-    }
-    return ok_status();
-  }
-
-  Status observe_weight(TensorPlan& tensor, const Tensor& w) const {
-    Observer observer =
-        OCTET_TRY(Observer::create(options_.weight_calibrator, tensor.scheme, tensor.axis));
-    OCTET_TRY(observer.observe(w));
-    if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
-    tensor.ranges = OCTET_TRY(observer.ranges());
-    if (observer.infinities() > 0) return error("it holds {} infinities", observer.infinities());
-    note_replaced(tensor);
-    return ok_status();
-  }
-
-  static void note_replaced(TensorPlan& tensor) {
-    const auto parameters = parameters_for(tensor.scheme, tensor.ranges);
-    std::string channels;
-    int count = 0;
-    for (size_t c = 0; c < parameters.size(); ++c) {
-      if (!parameters[c].replaced) continue;
-      if (++count <= 8) channels += (count > 1 ? ", " : "") + std::to_string(c);
-    }
-    if (count == 0) return;
-    tensor.note = tensor.axis ? fmt::format("{} channels are all zero ({}{}): they take the "
-                                            "smallest other scale",
-                                            count, channels, count > 8 ? ", ..." : "")
-                              : "it is all zero: scale 1";
-  }
-
-  /// Whether the codes' products fit into int32 for every output channel.
-  bool fits_int32(const Node& node, const Tensor& w) const {
-    if (node.is("Gather") || w.rank() < 2) return true;
-    const int64_t a = trait(node).weight_axis;
-    return w.count() <= kSafeTerms * std::max<int64_t>(w.dim(a < 0 ? a + w.rank() : a), 1);
-  }
-
-  static void leave_float(NodePlan& node_plan, std::string why) {
-    node_plan.quantized = false;
-    node_plan.inputs.clear();
-    node_plan.weight.reset();
-    node_plan.output = false;
-    node_plan.int32_bias = false;
-    node_plan.rule = Placed::kOverflow;
-    node_plan.why = std::move(why);
-  }
 
   Status choose_schemes() {
     scheme_ = placement_.activation;
@@ -188,9 +89,10 @@ class Planner {
     return ok_status();
   }
 
-  Scheme scheme_of(const Node* producer, int bits) const {
-    Scheme scheme = scheme_;
-    scheme.bits = bits;
+  Scheme activation_scheme(const Node* producer, const ActivationFormat& format) const {
+    Scheme scheme = scheme_of(format.format, scheme_);
+    scheme.bits = format.bits;
+    if (!is_integer(scheme.type)) return scheme;
     const bool clamp = producer != nullptr && (producer->is("Relu") || producer->is("Clip"));
     if (clamp && placement_.asymmetric_after_clamp) scheme.symmetric = false;
     return scheme;
@@ -199,7 +101,7 @@ class Planner {
   void want(ValueId id) {
     if (!seen_.insert(id).second) return;
     const ActivationFormat& format = formats_.at(id);
-    requests_.push_back({id, scheme_of(graph_.producer(id), format.bits), format.calibrator});
+    requests_.push_back({id, activation_scheme(graph_.producer(id), format), format.calibrator});
   }
 
   Status plan_activations(const CalibrationSource& source, int64_t samples) {
@@ -217,7 +119,8 @@ class Planner {
     }
     std::vector<ObserveRequest> unknown;
     for (const ObserveRequest& request : requests_)
-      if (!fixed_range(request.value) && !given_range(request.value)) unknown.push_back(request);
+      if (!fixed_range(request.value) && !given_range(request.value) && !taken_as_it_is(request))
+        unknown.push_back(request);
     if (!unknown.empty() && !source && !options_.ranges.empty())
       return error("{} activations have no range, the first is \"{}\"; add calibration data",
                    unknown.size(), graph_.value(unknown.front().value).name);
@@ -247,6 +150,10 @@ class Planner {
     return found == options_.ranges.end() ? std::nullopt : std::optional(found->second);
   }
 
+  std::optional<Range> taken_as_it_is(const ObserveRequest& request) const {
+    return direct_range(request.scheme, options_.direct_activations && !request.calibrator);
+  }
+
   void add_activation(const ObserveRequest& request, const Calibration& calibration) {
     TensorPlan out;
     out.value = graph_.value(request.value).name;
@@ -258,12 +165,15 @@ class Planner {
     } else if (const auto given = given_range(request.value)) {
       out.algorithm = "given";
       out.ranges = {*given};
-      note_replaced(out);
+      out.note = replaced_note(out);
+    } else if (const auto direct = taken_as_it_is(request)) {
+      out.algorithm = kDirect;
+      out.ranges = {*direct};
     } else {
       const Observation& seen = calibration.values.at(request.value);
       out.ranges = {seen.range};
       if (!seen.choices.empty()) choices_[out.value] = seen.choices;
-      note_replaced(out);
+      out.note = replaced_note(out);
       if (seen.infinities > 0)
         out.note = fmt::format("{} infinities were left out of the range", seen.infinities);
     }
@@ -293,7 +203,6 @@ class Planner {
   std::map<ValueId, ActivationFormat> formats_;
   QuantizationPlan plan_;
   std::unordered_map<std::string, size_t> tensors_; ///< of the plan, by value, when weights are in
-  std::unordered_map<std::string, Weight> weights_; ///< by name
   std::set<ValueId> seen_;
   std::vector<ObserveRequest> requests_;
   RangeChoices choices_;
@@ -305,6 +214,7 @@ Status check_mode(const Placement& placement, const QuantizeOptions& options) {
     return error(ErrorCode::kUnsupported,
                  "target {} has no dynamic quantization (targets 1.3); use static or weight-only",
                  placement.target);
+  OCTET_TRY(check_formats(placement, options));
   for (const LayerFormat& layer : options.layers)
     if (options.mode != QuantMode::kStatic && (layer.activation_bits || layer.calibrator))
       return error(ErrorCode::kUnsupported,

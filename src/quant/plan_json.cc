@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "core/json.h"
 #include "quant/plan_json_reader.h"
+#include "quant/scheme.h"
 #include "quant/steps/steps_json.h"
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 constexpr int kVersionOfSteps = 2;
+constexpr int64_t kMostBlock = int64_t{1} << 31;
 
 OrderedJson tensor_json(const TensorPlan& t) {
   OrderedJson ranges = Json::array();
@@ -34,7 +36,9 @@ OrderedJson tensor_json(const TensorPlan& t) {
                      {"ranges", std::move(ranges)},
                      {"note", t.note}};
   if (t.axis) out["axis"] = *t.axis;
-  if (t.scheme.bits != 8) out["bits"] = t.scheme.bits;
+  if (t.scheme.bits != all_bits(t.scheme.type)) out["bits"] = t.scheme.bits;
+  if (t.scheme.scale != DType::kFloat32) out["scale"] = std::string(name(t.scheme.scale));
+  if (t.block > 0) out["block"] = t.block;
   return out;
 }
 
@@ -65,11 +69,23 @@ Result<TensorPlan> read_tensor(const Json& json, size_t index) {
   r.read("algorithm", out.algorithm);
   r.read_ranges("ranges", out.ranges);
   r.read("note", out.note);
-  if (json.is_object() && json.contains("bits")) r.read("bits", out.scheme.bits);
   if (const auto parsed = parse_dtype(type))
     out.scheme.type = *parsed;
   else
     r.fail(fmt::format("unknown type \"{}\"", type));
+  out.scheme.bits = all_bits(out.scheme.type);
+  if (json.is_object() && json.contains("bits")) r.read("bits", out.scheme.bits);
+  if (json.is_object() && json.contains("scale")) {
+    std::string scale;
+    r.read("scale", scale);
+    const auto parsed = parse_dtype(scale);
+    if (!parsed) r.fail(fmt::format("unknown type of scales \"{}\"", scale));
+    out.scheme.scale = parsed.value_or(DType::kFloat32);
+  }
+  if (json.is_object() && json.contains("block")) r.read("block", out.block);
+  if (out.block < 0 || out.block > kMostBlock || (out.block > 0 && !out.axis))
+    r.fail(
+        fmt::format("blocks of {}; they have an axis and up to {} numbers", out.block, kMostBlock));
   if (out.ranges.empty() || (!out.axis && out.ranges.size() != 1))
     r.fail(
         fmt::format("{} ranges; one a channel with an axis, else exactly one", out.ranges.size()));

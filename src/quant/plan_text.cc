@@ -65,8 +65,10 @@ std::string QuantizationPlan::text() const {
   rows = {{"tensor", "format", "granularity", "range", "parameters", "by", "note"}};
   for (const TensorPlan& t : tensors)
     rows.push_back({t.value, scheme_text(t.scheme),
-                    t.axis ? fmt::format("axis {}", *t.axis) : "per tensor", range_text(t),
-                    parameters_text(t), t.algorithm, t.note});
+                    !t.axis       ? "per tensor"
+                    : t.block > 0 ? fmt::format("blocks of {}, axis {}", t.block, *t.axis)
+                                  : fmt::format("axis {}", *t.axis),
+                    range_text(t), parameters_text(t), t.algorithm, t.note});
   out += "\n" + table(rows);
   if (steps.empty()) return out;
   rows = {{"step", "stage", "error before", "after", "why", "needs"}};

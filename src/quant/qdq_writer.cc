@@ -7,6 +7,8 @@
 #include "core/convert.h"
 #include "core/format.h"
 #include "core/pages.h"
+#include "quant/channels.h"
+#include "quant/format_rules.h"
 
 namespace octet {
 
@@ -20,20 +22,23 @@ std::string key_of(const Tensor& tensor) {
 
 } // namespace
 
-qdq::Grid grid_for(const TensorPlan& plan) {
+qdq::Grid grid_for(const TensorPlan& plan, const Shape& weight) {
   std::vector<float> scales;
   std::vector<double> zeros;
   for (const QuantParameters& p : parameters_for(plan.scheme, plan.ranges)) {
     scales.push_back(p.scale);
     zeros.push_back(p.zero_point);
   }
-  const Shape shape = plan.axis ? Shape{static_cast<int64_t>(scales.size())} : Shape{};
+  const Shape shape = plan.block > 0 ? scale_shape(weight, plan.axis, plan.block)
+                      : plan.axis    ? Shape{static_cast<int64_t>(scales.size())}
+                                     : Shape{};
   qdq::Grid out;
   out.scale = Tensor::of<float>(shape, std::span<const float>(scales));
   out.zero = Tensor::from_doubles(plan.scheme.type, shape, zeros).value();
   out.codes = plan.scheme.type;
   out.axis = plan.axis;
   out.axis_written = plan.axis.value_or(1);
+  out.block = plan.block;
   return out;
 }
 
@@ -51,16 +56,21 @@ ValueId QdqWriter::zero_point(const Tensor& zero, const std::string& of) {
   for (int64_t i = 0; i < zero.count(); ++i)
     all_zero = all_zero && zero.at(i) == 0;
   if (!all_zero) return constant(of + "_zero_point", zero);
-  const std::string channels = zero.rank() == 0 ? "" : fmt::format("_{}", zero.count());
+  std::string channels;
+  for (const int64_t dim : zero.shape())
+    channels += fmt::format("_{}", dim);
   return constant(fmt::format("zero_point_{}{}", octet::name(zero.type()), channels), zero);
 }
 
 ValueId QdqWriter::emit(const char* op,
                         std::vector<ValueId> inputs,
-                        std::optional<int64_t> axis,
+                        const qdq::Grid& grid,
                         const std::string& name) {
   Attributes attributes;
-  if (axis) attributes["axis"].value = *axis;
+  if (grid.axis) attributes["axis"].value = *grid.axis;
+  if (grid.block > 0) attributes["block_size"].value = grid.block;
+  if (graph_.value(inputs[1]).type.type == DType::kFloat8E8M0) // else ONNX takes the scale's type
+    attributes["output_dtype"].value = static_cast<int64_t>(DType::kFloat32);
   return graph_.emit(op, std::move(inputs), std::move(attributes), graph_.unique_name(name));
 }
 
@@ -68,17 +78,33 @@ ValueId QdqWriter::pair(const char* op,
                         ValueId x,
                         const qdq::Grid& grid,
                         const std::string& of,
-                        ValueId own_zero_point) {
+                        ValueId own_zero_point,
+                        ValueId own_scale) {
   const bool quantizes = std::string_view(op) == "QuantizeLinear";
   const ValueId zero = own_zero_point.valid() ? own_zero_point : zero_point(grid.zero, of);
-  return emit(op, {x, constant(of + "_scale", grid.scale), zero}, grid.axis,
-              of + (quantizes ? "_quantized" : "_dequantized"));
+  const ValueId scale = own_scale.valid() ? own_scale : constant(of + "_scale", grid.scale);
+  return emit(op, {x, scale, zero}, grid, of + (quantizes ? "_quantized" : "_dequantized"));
+}
+
+ValueId
+QdqWriter::weight_scale(const qdq::Grid& grid, const TensorPlan& plan, const std::string& of) {
+  const DType stored = plan.scheme.scale;
+  if (stored == DType::kFloat32) return constant(of + "_scale", grid.scale);
+  std::vector<double> scales = grid.scales();
+  const float unit = stored == DType::kFloat8E4M3FN ? scale_unit(plan.scheme, plan.ranges) : 1.0F;
+  for (double& scale : scales)
+    scale /= static_cast<double>(unit); // a code times the unit, rounded to f32: exact but for that
+  const ValueId codes =
+      constant(of + "_scale", Tensor::from_doubles(stored, grid.scale.shape(), scales).value());
+  if (stored == DType::kFloat8E8M0) return codes;
+  return pair("DequantizeLinear", codes, qdq::Grid::per_tensor_of(stored, unit, 0, DType::kFloat32),
+              of + "_scale");
 }
 
 ValueId QdqWriter::quantize(ValueId x, const TensorPlan& plan) {
   const std::string name = graph_.value(x).name; // a copy: values move where constants are added
   const ValueId codes = pair("QuantizeLinear", x, grid_for(plan), name);
-  return plan.scheme.bits < 8 ? clipped(codes, plan.scheme) : codes;
+  return plan.scheme.bits < all_bits(plan.scheme.type) ? clipped(codes, plan.scheme) : codes;
 }
 
 ValueId QdqWriter::clipped(ValueId y, const Scheme& scheme) {
@@ -88,31 +114,39 @@ ValueId QdqWriter::clipped(ValueId y, const Scheme& scheme) {
     inputs.push_back(
         constant(fmt::format("code_{}", code),
                  Tensor::from_doubles(scheme.type, {}, std::vector<double>{code}).value()));
-  return emit("Clip", std::move(inputs), std::nullopt, graph_.value(y).name + "_clip");
+  return emit("Clip", std::move(inputs), {}, graph_.value(y).name + "_clip");
 }
 
 ValueId QdqWriter::dequantize(ValueId codes, const TensorPlan& plan, const std::string& of) {
   return pair("DequantizeLinear", codes, grid_for(plan), of);
 }
 
+Result<qdq::Grid> QdqWriter::weight_grid(ValueId id, const TensorPlan& plan) const {
+  const Tensor* tensor = graph_.constant(id);
+  if (tensor == nullptr) return error("it is not constant");
+  OCTET_TRY(check_weight(*tensor, plan));
+  return grid_for(plan, tensor->shape());
+}
+
 Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, WeightForm form) {
   const std::string name = graph_.value(id).name;
-  const qdq::Grid grid = grid_for(plan);
+  const qdq::Grid grid = OCTET_TRY_WITH(weight_grid(id, plan), fmt::format("\"{}\"", name));
   auto found = stored_.find(id);
   if (found == stored_.end()) {
-    const Tensor* tensor = graph_.constant(id);
-    if (tensor == nullptr) return error("weight \"{}\" is not constant", name);
-    const Tensor codes = OCTET_TRY_WITH(weight_codes(*tensor, plan), fmt::format("\"{}\"", name));
+    const Tensor codes =
+        OCTET_TRY_WITH(weight_codes(*graph_.constant(id), plan), fmt::format("\"{}\"", name));
     Stored entry;
     entry.zero_point = graph_.add_constant(name + "_zero_point", grid.zero);
+    entry.scale = weight_scale(grid, plan, name);
     entry.codes = form == WeightForm::kStored
                       ? graph_.add_constant(name + "_quantized", OCTET_TRY(made_.keep(codes)))
-                      : pair("QuantizeLinear", id, grid, name, entry.zero_point);
-    if (form == WeightForm::kTrained && plan.scheme.bits < 8)
+                      : pair("QuantizeLinear", id, grid, name, entry.zero_point, entry.scale);
+    if (form == WeightForm::kTrained && plan.scheme.bits < all_bits(plan.scheme.type))
       entry.codes = clipped(entry.codes, plan.scheme);
     found = stored_.emplace(id, entry).first;
   }
-  return pair("DequantizeLinear", found->second.codes, grid, name, found->second.zero_point);
+  const Stored& stored = found->second;
+  return pair("DequantizeLinear", stored.codes, grid, name, stored.zero_point, stored.scale);
 }
 
 ValueId QdqWriter::int32_bias(const std::string& name,
@@ -127,8 +161,9 @@ ValueId QdqWriter::int32_bias(const std::string& name,
   const ValueId s =
       constant(name + "_scale", Tensor::of<float>(shape, std::span<const float>(scales)));
   const ValueId z = zero_point(Tensor::of<int32_t>(shape, std::span<const int32_t>(zeros)), name);
-  return emit("DequantizeLinear", {q, s, z}, vector ? std::optional<int64_t>(0) : std::nullopt,
-              name + "_dequantized");
+  qdq::Grid grid;
+  if (vector) grid.axis = 0;
+  return emit("DequantizeLinear", {q, s, z}, grid, name + "_dequantized");
 }
 
 namespace {
@@ -138,24 +173,8 @@ class WeightCoder {
  public:
   WeightCoder(const Tensor& weight, const TensorPlan& plan)
       : weight_(weight), plan_(plan), limits_(codes(plan.scheme)),
-        parameters_(parameters_for(plan.scheme, plan.ranges)) {}
-
-  Status prepare() {
-    if (plan_.axis) {
-      if (*plan_.axis < 0 || *plan_.axis >= weight_.rank())
-        return error("axis {} is out of range for shape {}", *plan_.axis,
-                     to_string(weight_.shape()));
-      channels_ = weight_.dim(*plan_.axis);
-      for (int64_t d = *plan_.axis + 1; d < weight_.rank(); ++d)
-        inner_ *= weight_.dim(d);
-    }
-    if (channels_ != static_cast<int64_t>(parameters_.size()))
-      return error("{} channels, but the plan has {} ranges", channels_, parameters_.size());
-    if (!is_integer(plan_.scheme.type))
-      return error(ErrorCode::kUnsupported, "weights in {} are not written yet; use int8",
-                   scheme_text(plan_.scheme));
-    return ok_status();
-  }
+        parameters_(parameters_for(plan.scheme, plan.ranges)), at_(layout_of(weight, plan.axis)),
+        block_(std::max<int64_t>(plan.block, 1)), blocks_((at_.channels + block_ - 1) / block_) {}
 
   /// In pieces: a weight of gigabytes is never in memory as a whole, nor in doubles.
   Result<Tensor> run() const {
@@ -181,9 +200,18 @@ class WeightCoder {
   }
 
  private:
+  /// The scale of an element.
+  int64_t scale_of(int64_t element) const {
+    const int64_t channel = element / at_.inner % at_.channels;
+    if (plan_.block == 0) return channel;
+    const int64_t outer = element / (at_.inner * at_.channels);
+    return (outer * blocks_ + channel / block_) * at_.inner + element % at_.inner;
+  }
+
   double code(float value, int64_t element) const {
-    const QuantParameters& p = parameters_[static_cast<size_t>(element / inner_ % channels_)];
+    const QuantParameters& p = parameters_[static_cast<size_t>(scale_of(element))];
     const float ratio = value / p.scale; // in float, as QuantizeLinear divides
+    if (!is_integer(plan_.scheme.type)) return static_cast<double>(ratio);
     return std::clamp(static_cast<double>(std::nearbyint(ratio)) + p.zero_point, limits_.lowest,
                       limits_.highest);
   }
@@ -198,15 +226,28 @@ class WeightCoder {
   const TensorPlan& plan_;
   Codes limits_;
   std::vector<QuantParameters> parameters_;
-  int64_t inner_ = 1, channels_ = 1;
+  Layout at_;
+  int64_t block_, blocks_;
 };
 
 } // namespace
 
+Status check_weight(const Tensor& weight, const TensorPlan& plan) {
+  OCTET_TRY(check_scheme(plan.scheme));
+  if (plan.axis && (*plan.axis < 0 || *plan.axis >= weight.rank()))
+    return error("axis {} is out of range for shape {}", *plan.axis, to_string(weight.shape()));
+  if (plan.block < 0 || (plan.block > 0 && !plan.axis))
+    return error("blocks of {} need an axis", plan.block);
+  const Shape scales = scale_shape(weight.shape(), plan.axis, plan.block);
+  if (OCTET_TRY(element_count(scales)) != static_cast<int64_t>(plan.ranges.size()))
+    return error("its scales have the shape {}, but the plan has {} ranges", to_string(scales),
+                 plan.ranges.size());
+  return ok_status();
+}
+
 Result<Tensor> weight_codes(const Tensor& weight, const TensorPlan& plan) {
-  WeightCoder coder(weight, plan);
-  OCTET_TRY(coder.prepare());
-  return coder.run();
+  OCTET_TRY(check_weight(weight, plan));
+  return WeightCoder(weight, plan).run();
 }
 
 } // namespace octet

@@ -24,7 +24,7 @@ class QdqWriter {
  public:
   explicit QdqWriter(Graph& graph) : graph_(graph) {}
 
-  /// The codes of `x` (i8, u8, ...), by a new QuantizeLinear, below 8 bits with a Clip behind it.
+  /// The codes of `x`, by a new QuantizeLinear; below the bits of their type with a Clip behind it.
   ValueId quantize(ValueId x, const TensorPlan& plan);
   /// The float value of codes, by a new DequantizeLinear named after `of`.
   ValueId dequantize(ValueId codes, const TensorPlan& plan, const std::string& of);
@@ -45,6 +45,7 @@ class QdqWriter {
   ValueId constant(const std::string& name, const Tensor& tensor);
 
  private:
+  Result<qdq::Grid> weight_grid(ValueId constant, const TensorPlan& plan) const;
   ValueId zero_point(const Tensor& zero, const std::string& of);
   ValueId clipped(ValueId codes, const Scheme& scheme);
   /// A node `<of>_quantized` or `<of>_dequantized`.
@@ -52,24 +53,29 @@ class QdqWriter {
                ValueId x,
                const qdq::Grid& grid,
                const std::string& of,
-               ValueId own_zero_point = {});
-  ValueId emit(const char* op,
-               std::vector<ValueId> inputs,
-               std::optional<int64_t> axis,
-               const std::string& name);
+               ValueId own_zero_point = {},
+               ValueId own_scale = {});
+  /// The scales of a weight: f32, E8M0, or what a DQ of their own makes of codes of E4M3FN.
+  ValueId weight_scale(const qdq::Grid& grid, const TensorPlan& plan, const std::string& of);
+  ValueId
+  emit(const char* op, std::vector<ValueId> inputs, const qdq::Grid& grid, const std::string& name);
 
   Graph& graph_;
   std::map<std::pair<int32_t, std::string>, ValueId> constants_; ///< by type and bytes with shape
   struct Stored {
-    ValueId codes, zero_point;
+    ValueId codes, zero_point, scale;
   };
   std::map<ValueId, Stored> stored_; ///< by weight
   MadeTensors made_;
 };
 
-/// The scales and zero points of a plan's ranges: f32, of rank 0, or [C] along the plan's axis.
-qdq::Grid grid_for(const TensorPlan& plan);
-/// The codes of a constant weight. Errors: a channel count that is not the plan's, NaN.
+/// The scales and zero points of a plan's ranges: f32, of rank 0, or [C] along the plan's axis, or of
+/// the rank of `weight` with blocks.
+qdq::Grid grid_for(const TensorPlan& plan, const Shape& weight = {});
+/// Errors: a plan with an axis or blocks that the weight does not have, another number of ranges
+/// than scales, a scheme that cannot be.
+Status check_weight(const Tensor& weight, const TensorPlan& plan);
+/// The codes of a constant weight. Errors: those of check_weight, NaN.
 Result<Tensor> weight_codes(const Tensor& weight, const TensorPlan& plan);
 
 } // namespace octet

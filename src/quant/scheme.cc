@@ -15,7 +15,7 @@ namespace octet {
 namespace {
 
 /// Only asked of types that check_scheme takes.
-const FloatFormat& format_of(DType type) {
+const FloatFormat& float_of(DType type) {
   const FloatFormat* format = float_format(type);
   OCTET_CHECK(format != nullptr);
   return *format;
@@ -27,43 +27,89 @@ float usable_scale(double scale) {
   return std::isnormal(rounded) && rounded > 0 ? rounded : 0.0F;
 }
 
+double largest_magnitude(const Range& range) {
+  return std::max(std::fabs(range.lo), std::fabs(range.hi));
+}
+
+/// The nearest scale that is a code of E4M3FN times `unit`; one that rounds to 0 is none.
+void in_units(double unit, QuantParameters& parameters) {
+  if (parameters.replaced) return;
+  const double code =
+      decode(kE4M3FN, encode(kE4M3FN, static_cast<double>(parameters.scale) / unit));
+  parameters.scale = usable_scale(code * unit);
+  if (parameters.scale != 0) return;
+  parameters.scale = 1;
+  parameters.replaced = true;
+}
+
 /// Middle code of a symmetric scheme.
 int32_t middle(const Scheme& scheme) {
-  return scheme.type == DType::kUint8 ? 1 << (scheme.bits - 1) : 0;
+  return is_signed(scheme.type) ? 0 : 1 << (scheme.bits - 1);
 }
 
 } // namespace
 
+int all_bits(DType type) {
+  return is_integer(type) ? bits(type) : 8;
+}
+
+Scheme scheme_of(const NumberFormat& format, const Scheme& like) {
+  Scheme out = like;
+  out.type = format.type;
+  out.bits = all_bits(format.type);
+  out.scale = format.scale;
+  if (is_integer(format.type)) return out;
+  out.symmetric = true;
+  out.narrow = false;
+  return out;
+}
+
+NumberFormat format_of(const Scheme& scheme, int64_t block) {
+  return {scheme.type, scheme.scale, block};
+}
+
 Codes codes(const Scheme& scheme) {
   const double half = std::ldexp(1.0, scheme.bits - 1);
   const double cut = scheme.narrow ? 1 : 0;
-  if (scheme.type == DType::kUint8) return {cut, 2 * half - 1};
-  if (scheme.type == DType::kInt8) return {cut - half, half - 1};
-  const double max = max_finite(format_of(scheme.type));
-  return {-max, max};
+  if (!is_integer(scheme.type)) {
+    const double max = max_finite(float_of(scheme.type));
+    return {-max, max};
+  }
+  return is_signed(scheme.type) ? Codes{cut - half, half - 1} : Codes{cut, 2 * half - 1};
 }
 
 Status check_scheme(const Scheme& scheme) {
-  if (scheme.bits < 2 || scheme.bits > 8 || (scheme.bits < 8 && !is_integer(scheme.type)))
-    return error("{} bits of {}; integer codes have 2 to 8", scheme.bits, name(scheme.type));
-  switch (scheme.type) {
-  case DType::kInt8:
-  case DType::kUint8:
-  case DType::kFloat8E4M3FN:
-  case DType::kFloat8E5M2:
-    return ok_status();
-  default:
+  if (!is_quantized(scheme.type))
     return error(ErrorCode::kUnsupported,
-                 "no quantization scheme for type {}; use i8, u8, f8e4m3fn or f8e5m2",
+                 "no quantization scheme for type {}; use i8, u8, f8e4m3fn or another of 2 to 16 "
+                 "bits",
                  name(scheme.type));
-  }
+  const int all = all_bits(scheme.type);
+  if (scheme.bits < 2 || scheme.bits > all || (scheme.bits < all && !is_integer(scheme.type)))
+    return error("{} bits of {}; its codes have {}", scheme.bits, name(scheme.type),
+                 is_integer(scheme.type) ? fmt::format("2 to {}", all) : "all of theirs");
+  if (scheme.scale != DType::kFloat32 && scheme.scale != DType::kFloat8E8M0 &&
+      scheme.scale != DType::kFloat8E4M3FN)
+    return error("scales of type {}; they are f32, f8e8m0 or f8e4m3fn", name(scheme.scale));
+  return ok_status();
+}
+
+float scale_unit(const Scheme& scheme, std::span<const Range> ranges) {
+  double largest = 0;
+  for (const Range& range : ranges)
+    largest = std::max(largest, largest_magnitude(range));
+  const float unit = usable_scale(largest / (codes(scheme).highest * max_finite(kE4M3FN)));
+  return unit == 0 ? 1.0F : unit;
 }
 
 QuantParameters parameters_for(const Scheme& scheme, const Range& range) {
-  const double magnitude = std::max(std::fabs(range.lo), std::fabs(range.hi));
+  const double magnitude = largest_magnitude(range);
   QuantParameters out;
-  if (!is_integer(scheme.type)) {
-    out.scale = usable_scale(magnitude / max_finite(format_of(scheme.type)));
+  if (scheme.scale == DType::kFloat8E8M0) {
+    const int most = std::ilogb(codes(scheme).highest);
+    out.scale = magnitude > 0 ? usable_scale(std::ldexp(1.0, std::ilogb(magnitude) - most)) : 0.0F;
+  } else if (!is_integer(scheme.type)) {
+    out.scale = usable_scale(magnitude / max_finite(float_of(scheme.type)));
   } else if (scheme.symmetric) {
     out.scale = usable_scale(magnitude / (std::ldexp(1.0, scheme.bits - 1) - 1));
     out.zero_point = middle(scheme);
@@ -87,8 +133,11 @@ std::vector<QuantParameters> parameters_for(const Scheme& scheme, std::span<cons
   std::vector<QuantParameters> out;
   out.reserve(ranges.size());
   float smallest = std::numeric_limits<float>::infinity();
+  const double unit =
+      scheme.scale == DType::kFloat8E4M3FN ? static_cast<double>(scale_unit(scheme, ranges)) : 0;
   for (const Range& range : ranges) {
     out.push_back(parameters_for(scheme, range));
+    if (unit > 0) in_units(unit, out.back());
     if (!out.back().replaced) smallest = std::min(smallest, out.back().scale);
   }
   for (QuantParameters& p : out)
@@ -99,7 +148,7 @@ std::vector<QuantParameters> parameters_for(const Scheme& scheme, std::span<cons
 double round_trip(const Scheme& scheme, const QuantParameters& parameters, double x) {
   const auto scale = static_cast<double>(parameters.scale);
   if (!is_integer(scheme.type)) {
-    const FloatFormat& format = format_of(scheme.type);
+    const FloatFormat& format = float_of(scheme.type);
     return decode(format, encode(format, x / scale)) * scale;
   }
   const Codes c = codes(scheme);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "octet/number_format.h"
 #include "octet/observer.h"
 
 namespace octet {
@@ -26,17 +27,33 @@ struct Codes {
   double highest;
 };
 Codes codes(const Scheme& scheme);
+/// Bits of an integer grid that has all codes of its type; 8 for floating formats.
+int all_bits(DType type);
+/// The grid of a format, else as `like` is: floating formats are symmetric, integer ones have all
+/// their codes but those that `like` leaves out.
+Scheme scheme_of(const NumberFormat& format, const Scheme& like);
+/// The format that a tensor is stored in.
+NumberFormat format_of(const Scheme& scheme, int64_t block);
 /// An error for a type that no scheme may have.
 Status check_scheme(const Scheme& scheme);
 
-/// Symmetric: scale = max(|lo|, |hi|) / 127 (int8 and uint8; FP8: / largest finite value).
+/// Symmetric: scale = max(|lo|, |hi|) / 127 (int8 and uint8; int4: / 7; FP8: / largest finite
+/// value).
 /// Asymmetric: the range is widened to hold 0, scale = (hi - lo) / (highest - lowest), the zero
 /// point is rounded half to even and clipped. The scale is positive, finite and not subnormal.
 QuantParameters parameters_for(const Scheme& scheme, const Range& range);
 
+/// With scales of E8M0 (OCP Microscaling Formats 1.0, 6.3): 2^(floor(log2 magnitude) - the largest
+/// exponent of the codes); magnitudes above their largest number then saturate.
+
 /// The same for each channel; a channel without a usable scale takes the smallest usable one of the
-/// others, or 1 when there is none, and is marked as replaced.
+/// others, or 1 when there is none, and is marked as replaced. With scales of E4M3FN they are codes
+/// times scale_unit().
 std::vector<QuantParameters> parameters_for(const Scheme& scheme, std::span<const Range> ranges);
+
+/// What scales stored as E4M3FN are multiplied by: with it the largest of all magnitudes has the
+/// largest finite code and the largest finite scale (NVFP4). 1 where all are zero.
+float scale_unit(const Scheme& scheme, std::span<const Range> ranges);
 
 /// DQ(Q(x)) in double; what an observer compares `x` with.
 double round_trip(const Scheme& scheme, const QuantParameters& parameters, double x);

@@ -45,11 +45,27 @@ printf 'layer = ["Conv:activations=6", "encoder.1*:calibrator=mse,activations=3"
 [ "$(activations four.json)" = $'x 6 min-max\na 3 mse' ] || fail "$(activations four.json)"
 "$octet" debug int8.onnx --data generated --limit 8 >/dev/null || fail "what has layers of 3 bits does not run as it says"
 
+# Formats of their own: in the plan, in the file, in the last lines.
+"${quantize[@]}" --layer 'enc:oder.0*:weights=fp8-e5m2,activations=fp8-e4m3fn' 'encoder.1*:weights=int4' --save-plan five.json >out.txt
+python3 -c '
+import json
+plan = {t["value"]: (t["type"], t["algorithm"]) for t in json.load(open("five.json"))["tensors"]}
+assert plan["v"] == ("f8e5m2", "direct") and plan["x"][0] == "f8e4m3fn" and plan["w"][0] == "i4" and plan["a"][0] == "i8", plan'
+grep -q '2 of 2 nodes in fp8-e5m2, int4, fp8-e4m3fn, int8 for octet' out.txt || fail "$(cat out.txt)"
+grep -q 'octet: loads it, 0.0 % of the multiply-adds in 8 bits' out.txt || fail "$(cat out.txt)"
+"$octet" debug int8.onnx --data generated --limit 8 >/dev/null || fail "what mixes formats does not run as it says"
+"${quantize[@]}" --plan five.json >again.txt
+cmp out.txt again.txt || fail "the plan is not applied as it was made"
+"${quantize[@]}" --target tensorrt-10 --weights fp8-e4m3fn --activations fp8-e4m3fn >out.txt
+grep -q 'tensorrt-10: loads it, 100.0 % of the multiply-adds in FP8' out.txt || fail "$(cat out.txt)"
+
 refused 'names no pattern; write PATTERN:weights=4' "${quantize[@]}" --layer 'weights=4'
 refused 'weights have 2 to 8 bits' "${quantize[@]}" --layer 'Conv:weights=9'
-refused 'weights have 2 to 8 bits' "${quantize[@]}" --layer 'Conv:weights=int4'
+refused 'unknown number format "int5"' "${quantize[@]}" --layer 'Conv:weights=int5'
 refused '"format=fp8" says nothing that can be chosen for a layer; there are weights=BITS' "${quantize[@]}" --layer 'Conv:format=fp8'
-refused 'activations have 2 to 8 bits' "${quantize[@]}" --layer 'Conv:activations=int4'
+refused 'did you mean "fp8-e4m3fn"' "${quantize[@]}" --layer 'Conv:activations=fp8-e4m3'
+refused 'leave --weight-bits out beside a format' "${quantize[@]}" --weights int4 --weight-bits 4
+refused 'takes no weights in fp8-e5m2; it takes int8, fp8-e4m3fn, int4' "${quantize[@]}" --target tensorrt-10 --weights fp8-e5m2
 refused 'unknown calibrator "entrpy"; use min-max' "${quantize[@]}" --layer 'Conv:calibrator=entrpy'
 refused 'p = 20 is out of bounds' "${quantize[@]}" --layer 'Conv:calibrator=percentile:20'
 refused 'not for the weight-only mode' "${quantize[@]}" --mode weight-only --layer 'Conv:activations=4'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: the operators' change logs of ONNX, opsets 7 to 23.
+// Source: the operators' change logs of ONNX, opsets 7 to 25.
 #include "passes/standardize/raise_opset.h"
 
 #include <algorithm>
@@ -29,6 +29,7 @@ std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t 
   if (from < kOldestOpset)
     if (std::string why = why_not_13(graph, node, from); !why.empty()) return why;
   if (!node.domain.empty() || (from < kOldestOpset && is_renamed(node))) return {};
+  if (node.is("Attention") && from < 24 && version >= 24) return unknown;
   if (node.is("AveragePool") && node.attr_int("ceil_mode", 0) != 0 && version >= 19) return unknown;
   // Only the outputs for training changed (opset 14), and nobody sets those in inference.
   if (node.op_type == "BatchNormalization" && (from >= 14 || node.outputs.size() == 1)) return {};

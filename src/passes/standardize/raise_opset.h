@@ -10,12 +10,12 @@
 namespace octet {
 
 /// Operator sets between which graphs are rewritten; older ones are read.
-inline constexpr int64_t kOldestOpset = 13, kNewestOpset = 23;
+inline constexpr int64_t kOldestOpset = 13, kNewestOpset = 25;
 
 /// A reduction whose axes are an input from opset 18 on, an attribute before.
 bool is_reduction(const Node& node);
 
-/// Writes a graph of opset 7 or later for `version`, 13 to 23, with the bodies in it. Numbers do
+/// Writes a graph of opset 7 or later for `version`, 13 to 25, with the bodies in it. Numbers do
 /// not change: only operators pass that mean the same in both, or whose old form the later set can
 /// say (attributes that became inputs, Softmax over several axes, Upsample). The graph is unchanged
 /// on an error. Errors: versions outside those, a lower version than the graph's, a node of another

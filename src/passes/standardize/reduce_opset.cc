@@ -4,7 +4,7 @@
 //   axes of reductions below 18, num_outputs of Split below 18, axes of Pad below 18, start and end
 //   of Shape below 15                    =>   attributes and inputs of the earlier set: exact
 // Types that the earlier set's operators do not take are refused (schema_types.h).
-// Source: the operators' change logs of ONNX, opsets 13 to 23.
+// Source: the operators' change logs of ONNX, opsets 13 to 25.
 #include "passes/standardize/reduce_opset.h"
 
 #include <algorithm>
@@ -54,7 +54,9 @@ const std::map<std::string_view, int64_t>& introduced() {
                                                                {"StringConcat", 20},
                                                                {"StringSplit", 20},
                                                                {"Attention", 23},
-                                                               {"RotaryEmbedding", 23}};
+                                                               {"RotaryEmbedding", 23},
+                                                               {"Swish", 24},
+                                                               {"TensorScatter", 24}};
   return versions;
 }
 

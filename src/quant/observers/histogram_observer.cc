@@ -39,11 +39,16 @@ std::unique_ptr<ChannelObserver> make_histogram_observer(const Calibrator& calib
   return std::make_unique<HistogramObserver>(calibrator, scheme);
 }
 
+bool has_entropy_levels(const Scheme& scheme) {
+  return scheme.type == DType::kInt8 || scheme.type == DType::kUint8;
+}
+
 Range histogram_range(const Histogram& h, const Calibrator& calibrator, const Scheme& scheme) {
   if (h.count() == 0 || h.max_magnitude() == 0) return {};
   if (const auto* percentile = std::get_if<Percentile>(&calibrator))
     return percentile_range(h, percentile->p, scheme);
-  if (std::holds_alternative<Entropy>(calibrator)) return entropy_range(h);
+  if (std::holds_alternative<Entropy>(calibrator) && has_entropy_levels(scheme))
+    return entropy_range(h);
   if (std::holds_alternative<Mse>(calibrator)) return mse_range(h, scheme);
   return {h.min(), h.max()};
 }

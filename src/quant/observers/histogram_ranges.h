@@ -16,6 +16,8 @@ Range histogram_range(const Histogram& histogram,
 
 Range percentile_range(const Histogram& histogram, double p, const Scheme& scheme);
 Range entropy_range(const Histogram& histogram);
+/// Whether its levels are codes of the scheme; of others histogram_range takes the extremes.
+bool has_entropy_levels(const Scheme& scheme);
 Range mse_range(const Histogram& histogram, const Scheme& scheme);
 
 } // namespace octet

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/codec.h"
 #include "quant/observers/histogram_ranges.h"
 #include "quant/scheme.h"
 
@@ -35,13 +36,21 @@ class Counted {
   /// The sum of squared errors, or at least `enough`.
   double error(const Range& range, double enough) const {
     const QuantParameters parameters = parameters_for(scheme_, range);
-    if (!is_integer(scheme_.type))
-      return sum(enough, [&](double x) { return round_trip(scheme_, parameters, x); });
     const Codes c = codes(scheme_);
     const auto scale = static_cast<double>(parameters.scale);
+    constexpr double kRounder = 0x1.8p52; // adding and taking it away rounds half to even
+    if (const FloatFormat* format = float_format(scheme_.type)) {
+      const double least = min_normal(*format);
+      return sum(enough, [&](double x) { // round_trip, taken apart
+        const double value = std::fabs(x / scale);
+        const double step =
+            std::ldexp(1.0, std::ilogb(std::max(value, least)) - format->mantissa_bits);
+        const double rounded = ((value / step + kRounder) - kRounder) * step;
+        return std::copysign(std::min(rounded, c.highest) * scale, x);
+      });
+    }
     const double zero = parameters.zero_point;
-    return sum(enough, [&](double x) {      // round_trip, taken apart
-      constexpr double kRounder = 0x1.8p52; // adding and taking it away rounds half to even
+    return sum(enough, [&](double x) { // the same
       const double code = ((x / scale + kRounder) - kRounder) + zero;
       return (std::clamp(code, c.lowest, c.highest) - zero) * scale;
     });

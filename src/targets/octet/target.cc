@@ -39,6 +39,25 @@ constexpr PlacementRule kOctetRules[] = {
     {"Unsqueeze", Treatment::kMoves, OutputCodes::kAlways, "octet", kCodes},
 };
 
+/// Products of such codes run in float, behind Q and DQ.
+constexpr StoredFormat kOctetFormats[] = {
+    {{DType::kFloat8E4M3FN}, true, true},
+    {{DType::kFloat8E4M3FNUZ}, true, true},
+    {{DType::kFloat8E5M2}, true, true},
+    {{DType::kFloat8E5M2FNUZ}, true, true},
+    {{DType::kInt16}, false, true},
+    {{DType::kUint16}, false, true},
+    {{DType::kInt8}, true, false},
+    {{DType::kUint8}, true, false},
+    {{DType::kInt4}, true, true},
+    {{DType::kUint4}, true, true},
+    {{DType::kInt2}, true, true},
+    {{DType::kUint2}, true, true},
+    {{DType::kFloat8E4M3FN, DType::kFloat8E8M0, 32}, false, false},
+    {{DType::kFloat4E2M1, DType::kFloat8E8M0, 32}, false, false},
+    {{DType::kFloat4E2M1, DType::kFloat8E4M3FN, 16}, false, false},
+};
+
 constexpr Placement kOctetPlacement = {
     .target = "octet",
     .activation = {DType::kInt8, false, false},
@@ -52,6 +71,7 @@ constexpr Placement kOctetPlacement = {
     .min_opset = 13,
     .max_opset = 28,
     .rules = kOctetRules,
+    .formats = kOctetFormats,
     .otherwise_clause = "octet",
     .otherwise = "octet's runtime has no integer form for it",
 };

@@ -57,6 +57,17 @@ constexpr PlacementRule kCudaRules[] = {
     {"MatMul", Treatment::kFloat, OutputCodes::kNever, "4.2", kNoFusion},
 };
 
+/// It runs Q and DQ of such codes as they are, and what is between them in float; measured with 1.31
+/// (section 8).
+constexpr StoredFormat kOnnxRuntimeFormats[] = {
+    {{DType::kFloat8E4M3FN}, true, true}, {{DType::kFloat8E4M3FNUZ}, true, true},
+    {{DType::kFloat8E5M2}, true, true},   {{DType::kFloat8E5M2FNUZ}, true, true},
+    {{DType::kInt16}, false, true},       {{DType::kUint16}, false, true},
+    {{DType::kInt8}, true, false},        {{DType::kUint8}, true, false},
+    {{DType::kInt4}, true, true},         {{DType::kUint4}, true, true},
+    {{DType::kInt2}, true, true},         {{DType::kUint2}, true, true},
+};
+
 constexpr Placement kOnnxRuntimePlacement = {
     .target = "onnxruntime",
     .activation = {DType::kUint8, false, false},
@@ -70,6 +81,7 @@ constexpr Placement kOnnxRuntimePlacement = {
     .min_opset = 13,
     .max_opset = 23,
     .rules = kOnnxRuntimeRules,
+    .formats = kOnnxRuntimeFormats,
     .otherwise_clause = "4.2",
     .otherwise = "ONNX Runtime's Q/DQ fusion has no integer form for it",
 };

@@ -58,6 +58,16 @@ constexpr int64_t max_opset(int version) {
   return version < 1010 ? 20 : 23;
 }
 
+/// E4M3FN alone from 9 on, int4 weights from 10 on (sections 1.2, 1.4 and 7).
+constexpr StoredFormat kTensorRtFormats[] = {
+    {{DType::kFloat8E4M3FN}, true, true},
+    {{DType::kInt4}, true, false},
+};
+std::span<const StoredFormat> stored_formats(int version) {
+  const size_t count = version < 900 ? 0 : version < 1000 ? 1 : 2;
+  return std::span(kTensorRtFormats).first(count);
+}
+
 Placement placement(std::string_view name, int version) {
   return {.target = name,
           .activation = {DType::kInt8, true, false},
@@ -71,6 +81,8 @@ Placement placement(std::string_view name, int version) {
           .min_opset = 13,
           .max_opset = max_opset(version),
           .rules = kTensorRtRules,
+          .formats = stored_formats(version),
+          .whole_blocks = true,
           .otherwise_clause = "2.1",
           .otherwise = "TensorRT's guide names no int8 form for it"};
 }

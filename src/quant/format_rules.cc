@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/format_rules.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "quant/scheme.h"
+
+namespace octet {
+
+namespace {
+
+enum class FormatSide { kWeights, kActivations };
+
+std::string_view side_name(FormatSide side) {
+  return side == FormatSide::kWeights ? "weights" : "activations";
+}
+
+/// Whether a target takes a format, apart from the operator set.
+bool takes(const Placement& placement, const NumberFormat& format, FormatSide side) {
+  if (is_float(format)) return true;
+  if (is_byte(format)) return !placement.symmetric_only || format.type == placement.weight.type;
+  if (side == FormatSide::kActivations && format.block > 0) return false;
+  return std::any_of(
+      placement.formats.begin(), placement.formats.end(), [&](const StoredFormat& known) {
+        NumberFormat without = format;
+        if (known.blocks) without.block = known.format.block;
+        return without == known.format && (side == FormatSide::kWeights || known.activations);
+      });
+}
+
+std::string all_taken(const Placement& placement, FormatSide side) {
+  std::vector<std::string> names;
+  for (const NumberFormat& format : {NumberFormat{DType::kInt8}, NumberFormat{DType::kUint8}})
+    if (takes(placement, format, side)) names.push_back(name(format));
+  for (const StoredFormat& known : placement.formats)
+    if (first_opset(known.format) <= placement.max_opset &&
+        (side == FormatSide::kWeights || known.activations))
+      names.push_back(name(known.format));
+  return join(names, ", ");
+}
+
+Status check_format(const Placement& placement, const NumberFormat& format, FormatSide side) {
+  if (side == FormatSide::kActivations && format.block > 0)
+    return error(ErrorCode::kUnsupported,
+                 "activations in {}: blocks are for weights; activations take one scale",
+                 name(format));
+  if (!takes(placement, format, side))
+    return error(ErrorCode::kUnsupported, "target {} takes no {} in {}; it takes {}",
+                 placement.target, side_name(side), name(format), all_taken(placement, side));
+  if (!is_float(format) && first_opset(format) > placement.max_opset)
+    return error(ErrorCode::kUnsupported,
+                 "{} in {} need operator set {}, and target {} reads up to {}; it takes {}",
+                 side_name(side), name(format), first_opset(format), placement.target,
+                 placement.max_opset, all_taken(placement, side));
+  return ok_status();
+}
+
+/// Formats of weights and activations, of all layers and of some.
+template <class Visit>
+Status visit_formats(const QuantizeOptions& options, const Visit& visit) {
+  if (options.weights) OCTET_TRY(visit(*options.weights, FormatSide::kWeights));
+  if (options.activations) OCTET_TRY(visit(*options.activations, FormatSide::kActivations));
+  for (const LayerFormat& layer : options.layers) {
+    const std::string where = fmt::format("pattern \"{}\"", layer.pattern);
+    if (layer.weights) OCTET_TRY_WITH(visit(*layer.weights, FormatSide::kWeights), where);
+    if (layer.activations)
+      OCTET_TRY_WITH(visit(*layer.activations, FormatSide::kActivations), where);
+  }
+  return ok_status();
+}
+
+bool has_step(const QuantizeOptions& options, std::initializer_list<std::string_view> names) {
+  return std::any_of(names.begin(), names.end(), [&](std::string_view step) {
+    return std::find(options.steps.begin(), options.steps.end(), step) != options.steps.end();
+  });
+}
+
+Status check_format_steps(const QuantizeOptions& options, const NumberFormat& format) {
+  if (is_float(format)) return ok_status();
+  if (!is_integer(format.type) && has_step(options, {"equalize", "smooth", "adaround", "gptq"}))
+    return error(ErrorCode::kUnsupported,
+                 "equalize, smooth, adaround and gptq reckon with steps of one size, which {} does "
+                 "not have; leave them out, or take an integer format",
+                 name(format));
+  if (format.block > 0 && has_step(options, {"adaround", "gptq"}))
+    return error(ErrorCode::kUnsupported,
+                 "adaround and gptq choose codes of one step for each output, not of the blocks of "
+                 "{}; leave them out, or take {}",
+                 name(format), name(NumberFormat{format.type}));
+  return ok_status();
+}
+
+} // namespace
+
+Status check_formats(const Placement& placement, const QuantizeOptions& options) {
+  return visit_formats(options, [&](const NumberFormat& format, FormatSide side) -> Status {
+    OCTET_TRY(check_format(placement, format, side));
+    if (side == FormatSide::kActivations && options.mode != QuantMode::kStatic)
+      return error(ErrorCode::kUnsupported,
+                   "activations in {}: formats of activations are for static quantization, not for "
+                   "the {} mode",
+                   name(format), octet::name(options.mode));
+    return check_format_steps(options, format);
+  });
+}
+
+Shape scale_shape(const Shape& weight, std::optional<int64_t> axis, int64_t block) {
+  if (!axis) return {};
+  const auto at = static_cast<size_t>(*axis);
+  if (block == 0) return {weight[at]};
+  Shape out = weight;
+  out[at] = (weight[at] + block - 1) / block;
+  return out;
+}
+
+std::optional<Range> direct_range(const Scheme& scheme, bool direct) {
+  const bool e5m2 = scheme.type == DType::kFloat8E5M2 || scheme.type == DType::kFloat8E5M2FNUZ;
+  if (!e5m2 || !direct) return std::nullopt;
+  const Codes all = codes(scheme);
+  return Range{all.lowest, all.highest};
+}
+
+PlanVersions versions_of(const QuantizationPlan& plan) {
+  PlanVersions out{0, 0};
+  for (const TensorPlan& tensor : plan.tensors) {
+    const NumberFormat format = format_of(tensor.scheme, tensor.block);
+    out.opset = std::max(out.opset, first_opset(format));
+    out.ir_version = std::max(out.ir_version, first_ir_version(format));
+  }
+  return out;
+}
+
+} // namespace octet

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/weight_plans.h"
+
+#include <algorithm>
+
+#include "core/format.h"
+#include "core/pages.h"
+#include "graph/label.h"
+#include "ops/infer.h"
+#include "quant/block_ranges.h"
+#include "quant/format_rules.h"
+#include "quant/scheme.h"
+
+namespace octet {
+
+namespace {
+
+/// Products of int8 codes that surely fit into int32 together: 2^31 / (128 * 255), rounded down.
+constexpr int64_t kSafeTerms = 65000;
+
+/// The axis along which blocks of a weight lie: the one that a product sums, in front of a
+/// kernel's window.
+std::optional<int64_t> summed_axis(const Node& node, int64_t rank, int64_t channels) {
+  if (node.is("Conv")) return 1;
+  if (node.is("ConvTranspose")) return 0;
+  if (channels == rank - 1) return rank - 2;
+  return channels == rank - 2 ? std::optional(rank - 1) : std::nullopt;
+}
+
+void leave_float(NodePlan& node_plan, std::string why) {
+  node_plan.quantized = false;
+  node_plan.inputs.clear();
+  node_plan.weight.reset();
+  node_plan.output = false;
+  node_plan.int32_bias = false;
+  node_plan.rule = Placed::kOverflow;
+  node_plan.why = std::move(why);
+}
+
+} // namespace
+
+std::string replaced_note(const TensorPlan& tensor) {
+  const auto parameters = parameters_for(tensor.scheme, tensor.ranges);
+  std::string channels;
+  int count = 0;
+  for (size_t c = 0; c < parameters.size(); ++c) {
+    if (!parameters[c].replaced) continue;
+    if (++count <= 8) channels += (count > 1 ? ", " : "") + std::to_string(c);
+  }
+  if (count == 0) return {};
+  if (!tensor.axis) return "it is all zero: scale 1";
+  return fmt::format("{} {} are all zero ({}{}): they take the smallest other scale", count,
+                     tensor.block > 0 ? "blocks" : "channels", channels, count > 8 ? ", ..." : "");
+}
+
+QuantTrait WeightPlans::trait(const Node& node) const {
+  return find_op(node.domain, node.op_type)->quant.fn(node, input_infos(graph_, node));
+}
+
+Status WeightPlans::list() {
+  std::unordered_map<std::string_view, NodeId> nodes;
+  for (const NodeId id : graph_.nodes())
+    nodes.try_emplace(graph_.node(id).name, id);
+  for (NodePlan& node_plan : plan_.nodes) {
+    if (!node_plan.weight) continue;
+    const Node& node = graph_.node(nodes.at(node_plan.node));
+    const ValueId id = node.input(static_cast<size_t>(*node_plan.weight));
+    const Tensor& w = *graph_.constant(id);
+    const NodeFormat format = node_format(options_, node);
+    TensorPlan planned = plan_of(node, w, format);
+    OCTET_TRY(check_blocks(node, w, planned));
+    OCTET_TRY(add({id, node.id}, std::move(planned)));
+    const bool sums_bytes =
+        node_plan.rule != Placed::kWeightOnly && format.byte_weights() && format.byte_activations();
+    if (sums_bytes && !fits_int32(node, w))
+      leave_float(node_plan,
+                  fmt::format("an int32 sum of more than {} products could overflow", kSafeTerms));
+  }
+  return ok_status();
+}
+
+/// Everything but the range.
+TensorPlan WeightPlans::plan_of(const Node& node, const Tensor& w, const NodeFormat& format) const {
+  TensorPlan out;
+  out.scheme = placement_.weight;
+  if (format.weights)
+    out.scheme = scheme_of(*format.weights, placement_.weight);
+  else
+    out.scheme.bits = format.weight_bits;
+  out.algorithm = name(options_.weight_calibrator);
+  if (direct_range(out.scheme, options_.direct_weights)) {
+    out.algorithm = kDirect;
+    return out;
+  }
+  if (w.rank() < 2) return out;
+  const int64_t a = node.is("Gather") ? 0 : trait(node).weight_axis;
+  const int64_t channels = a < 0 ? a + w.rank() : a;
+  if (format.per_channel) out.axis = channels;
+  const int64_t block = format.weights ? format.weights->block : 0;
+  const auto summed = block > 0 ? summed_axis(node, w.rank(), channels) : std::nullopt;
+  if (!summed) return out;
+  out.axis = summed;
+  out.block = block;
+  return out;
+}
+
+Status WeightPlans::check_blocks(const Node& node, const Tensor& w, const TensorPlan& plan) const {
+  if (plan.block == 0 || !placement_.whole_blocks) return ok_status();
+  const int64_t size = w.dim(*plan.axis);
+  if (size % plan.block == 0 && *plan.axis >= w.rank() - 2) return ok_status();
+  return error(
+      ErrorCode::kUnsupported,
+      "{} sums {} numbers along axis {} of {}: target {} takes blocks that divide one of the "
+      "last two axes; choose another size, or none for this layer",
+      label(graph_, node), size, *plan.axis, to_string(w.shape()), placement_.target);
+}
+
+Status WeightPlans::add(const Weight& weight, TensorPlan out) {
+  out.value = graph_.value(weight.value).name;
+  if (weights_.contains(out.value)) {
+    const TensorPlan& known = *plan_.tensor(out.value);
+    const NumberFormat theirs = format_of(known.scheme, known.block),
+                       ours = format_of(out.scheme, out.block);
+    if (theirs != ours || (out.block > 0 && known.axis != out.axis))
+      return error(
+          "weight \"{}\" is stored once and is read by {} in {} along axis {} and by {} in "
+          "{} along axis {}; name one format for both, without blocks",
+          out.value, label(graph_, graph_.node(weights_.at(out.value).reader)), name(theirs),
+          known.axis.value_or(0), label(graph_, graph_.node(weight.reader)), name(ours),
+          out.axis.value_or(0));
+    if (known.axis != out.axis) out.axis.reset(); // two readers want different axes: one scale
+    out.scheme.bits = std::max(out.scheme.bits, known.scheme.bits);
+    std::erase_if(plan_.tensors, [&](const TensorPlan& t) { return t.value == out.value; });
+  }
+  weights_[out.value] = weight;
+  plan_.tensors.push_back(std::move(out));
+  return ok_status();
+}
+
+Status WeightPlans::observe() {
+  for (TensorPlan& tensor : plan_.tensors) {
+    const auto weight = weights_.find(tensor.value);
+    if (weight == weights_.end()) continue;
+    OCTET_TRY_WITH(observe(tensor, *graph_.constant(weight->second.value)),
+                   fmt::format("weight \"{}\" of {}", tensor.value,
+                               label(graph_, graph_.node(weight->second.reader))));
+  }
+  return ok_status();
+}
+
+Status WeightPlans::observe(TensorPlan& tensor, const Tensor& w) const {
+  if (tensor.algorithm == kDirect) {
+    tensor.ranges = {direct_range(tensor.scheme, true).value()};
+    return ok_status();
+  }
+  if (tensor.block > 0) {
+    tensor.ranges = OCTET_TRY(block_ranges(w, tensor, options_.weight_calibrator));
+  } else {
+    Observer observer =
+        OCTET_TRY(Observer::create(options_.weight_calibrator, tensor.scheme, tensor.axis));
+    OCTET_TRY(observer.observe(w));
+    tensor.ranges = OCTET_TRY(observer.ranges());
+    if (observer.infinities() > 0) return error("it holds {} infinities", observer.infinities());
+  }
+  if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
+  tensor.note = replaced_note(tensor);
+  return ok_status();
+}
+
+/// Whether the codes' products fit into int32 for every output channel.
+bool WeightPlans::fits_int32(const Node& node, const Tensor& w) const {
+  if (node.is("Gather") || w.rank() < 2) return true;
+  const int64_t a = trait(node).weight_axis;
+  return w.count() <= kSafeTerms * std::max<int64_t>(w.dim(a < 0 ? a + w.rank() : a), 1);
+}
+
+} // namespace octet

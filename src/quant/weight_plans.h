@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights of a plan: which there are, along which axis or in which blocks they are cut, and over
+// which ranges.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "ops/op.h"
+#include "quant/place.h"
+
+namespace octet {
+
+/// What algorithms are called where numbers are taken as they are, with scale 1.
+inline constexpr std::string_view kDirect = "direct";
+
+/// What a plan notes of ranges that give no usable scale; empty: all do.
+std::string replaced_note(const TensorPlan& tensor);
+
+class WeightPlans {
+ public:
+  /// All of them must outlive it. The plan has its nodes.
+  WeightPlans(const Graph& graph,
+              const Placement& placement,
+              const QuantizeOptions& options,
+              QuantizationPlan& plan)
+      : graph_(graph), placement_(placement), options_(options), plan_(plan) {}
+
+  /// Adds the weights to the plan, without ranges. Products whose int32 sums could overflow become
+  /// float. Errors: readers of one weight that want different formats, blocks that the target does
+  /// not take.
+  Status list();
+  /// Takes their ranges. Errors name the weight: NaN, infinities.
+  Status observe();
+
+ private:
+  struct Weight {
+    ValueId value;
+    NodeId reader; ///< the last of them, for messages
+  };
+
+  QuantTrait trait(const Node& node) const;
+  TensorPlan plan_of(const Node& node, const Tensor& w, const NodeFormat& format) const;
+  Status check_blocks(const Node& node, const Tensor& w, const TensorPlan& plan) const;
+  Status add(const Weight& weight, TensorPlan out);
+  Status observe(TensorPlan& tensor, const Tensor& w) const;
+  bool fits_int32(const Node& node, const Tensor& w) const;
+
+  const Graph& graph_;
+  const Placement& placement_;
+  const QuantizeOptions& options_;
+  QuantizationPlan& plan_;
+  std::unordered_map<std::string, Weight> weights_; ///< by name
+};
+
+} // namespace octet
