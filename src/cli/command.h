@@ -62,6 +62,8 @@ Command& run_command();
 Command& eval_command();
 Command& debug_command();
 Command& formats_command();
+Command& fp8_outliers_command();
+Command& fp8_pass_rates_command();
 Command& bench_command();
 Command& certify_command();
 Command& check_command();

@@ -75,6 +75,8 @@ std::vector<Command*> commands() {
       &data_fetch_command(),
       &tokenize_command(),
       &train_vocabulary_command(),
+      &fp8_outliers_command(),
+      &fp8_pass_rates_command(),
   };
 }
 
@@ -94,7 +96,8 @@ CLI::App* subcommand(CLI::App& app, std::string_view name, std::string_view summ
         {"ranges", "files of ranges: merge those of shards, show, compare"},
         {"train", "train a model"},
         {"pretrain", "train a language model on plain text"},
-        {"import", "models of other tools to octet's"}};
+        {"import", "models of other tools to octet's"},
+        {"fp8", "experiments with 8-bit floats on small networks that are trained here"}};
     parent = app.add_subcommand(group, summaries.at(group));
     parent->require_subcommand(1);
   }

@@ -7,6 +7,7 @@
 #include "data/arrays.h"
 #include "data/images.h"
 #include "data/kinds.h"
+#include "data/token_tasks.h"
 
 #include "octet/text_source.h"
 
@@ -25,6 +26,7 @@ constexpr SourceKind kSources[] = {
     {"npz", "FILE", open_npz},
     {"npy", "x=FILE,y=FILE", open_npy},
     {"generated", "", [](const std::string&, Split split) { return open_generated(split); }},
+    {"generated-tokens", "TASK", open_token_task},
 };
 
 } // namespace
