@@ -8,14 +8,18 @@ namespace octet::fuzz {
 
 std::vector<std::string> seeds() {
   std::vector<std::string> out;
-  for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 3}}) {
-    const Tensor x = Tensor::zeros(DType::kFloat32, shape).value();
-    std::string file = npy_header(x).value();
-    file.append(reinterpret_cast<const char*>(x.bytes().data()), x.bytes().size());
+  const auto add = [&](const Tensor& x) {
+    const NpyParts parts = npy_parts(x).value();
+    std::string file = parts.header;
+    file.append(reinterpret_cast<const char*>(parts.elements.bytes().data()),
+                parts.elements.bytes().size());
     out.push_back(file);
     const size_t at = file.find("False");
     out.push_back(file.replace(at, 5, "True "));
-  }
+  };
+  for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 3}})
+    add(Tensor::zeros(DType::kFloat32, shape).value());
+  add(Tensor::strings({2, 2}, {"a", "", "\xC3\xA9", "abc"}).value());
   return out;
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/utf8.h"
 #include "replay/seeds.h"
-#include "text/unicode.h"
 
 #include "octet/tokenizer.h"
 
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   uint32_t characters = 0;
   for (size_t i = 0; i < size; ++characters)
-    i += octet::text::decode_utf8(text.data() + i, text.data() + size).bytes;
+    i += octet::decode_utf8(text.data() + i, text.data() + size).bytes;
   for (const bool lowercase : {true, false}) {
     const octet::Tokenizer& t = tokenizer(lowercase);
     const octet::Encoding whole =

@@ -78,6 +78,7 @@ class ArrayDataset final : public Dataset {
  private:
   static Result<Tensor> gather(const Tensor& tensor, std::span<const int64_t> indices) {
     Shape shape = tensor.shape();
+    if (tensor.type() == DType::kString) return gather_strings(tensor, indices);
     const size_t row = tensor.bytes().size() / static_cast<size_t>(shape[0]);
     shape[0] = static_cast<int64_t>(indices.size());
     Tensor out = OCTET_TRY(Tensor::zeros(tensor.type(), std::move(shape)));
@@ -85,6 +86,17 @@ class ArrayDataset final : public Dataset {
     for (size_t i = 0; i < indices.size() && row > 0; ++i, to += row)
       std::memcpy(to, tensor.bytes().data() + static_cast<size_t>(indices[i]) * row, row);
     return out;
+  }
+
+  static Result<Tensor> gather_strings(const Tensor& tensor, std::span<const int64_t> indices) {
+    const std::vector<std::string>& all = tensor.string_values();
+    Shape shape = tensor.shape();
+    const auto row = static_cast<ptrdiff_t>(all.size()) / shape[0];
+    shape[0] = std::ssize(indices);
+    std::vector<std::string> out;
+    for (const int64_t index : indices)
+      out.insert(out.end(), all.begin() + index * row, all.begin() + (index + 1) * row);
+    return Tensor::strings(std::move(shape), std::move(out));
   }
 
   /// No result computed with a nan means anything, and few operators let one be seen in it.

@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "data/byte_order.h"
+#include "data/npy_strings.h"
 
 namespace octet {
 namespace {
@@ -123,6 +124,8 @@ class HeaderParser {
 struct NumpyType {
   DType type;
   bool swapped;
+  size_t element; ///< bytes
+  size_t word;    ///< bytes that `swapped` turns
 };
 
 Result<NumpyType> type_of(const std::string& descr, const std::string& name) {
@@ -138,12 +141,18 @@ Result<NumpyType> type_of(const std::string& descr, const std::string& name) {
   const std::string_view code = std::string_view(descr).substr(descr.empty() ? 0 : 1);
   const bool known_order = order == '<' || order == '>' || order == '|' || order == '=';
   for (const auto& row : kTypes) {
-    if (known_order && row.code == code) return NumpyType{row.type, order == '>'};
+    if (!known_order || row.code != code) continue;
+    const auto element = static_cast<size_t>(bits(row.type) / 8);
+    const bool complex = row.type == DType::kComplex64 || row.type == DType::kComplex128;
+    return NumpyType{row.type, order == '>', element, complex ? element / 2 : element};
   }
+  if (const size_t element = known_order ? npy_string_bytes(code) : 0; element > 0)
+    return NumpyType{DType::kString, order == '>', element, code[0] == 'U' ? size_t{4} : 1};
   if (code.substr(0, 1) == "O")
     return error("{} holds Python objects, which are never unpickled; save numbers", name);
-  return error("{} has elements of type '{}'; save it as float32, int64 or another number type",
-               name, descr);
+  return error(
+      "{} has elements of type '{}'; save it as float32, int64, text or another type of fixed size",
+      name, descr);
 }
 
 /// The same elements in C order: the file has the first index fastest.
@@ -205,26 +214,33 @@ Result<Tensor> parse_npy(std::shared_ptr<const Buffer> buffer,
   auto [header, begin] = OCTET_TRY(read_header(bytes, name));
   const NumpyType type = OCTET_TRY(type_of(header.descr, name));
   const int64_t count = OCTET_TRY_WITH(element_count(header.shape), name);
-  const int64_t wanted = bytes_for(type.type, count);
-  const auto payload = static_cast<int64_t>(length - begin);
-  if (wanted != payload) {
-    return error("{} {}: shape {} of '{}' takes {} bytes, {} follow its header; save it again",
-                 name, wanted > payload ? "is truncated" : "has extra bytes",
-                 to_string(header.shape), header.descr, wanted, payload);
+  const size_t payload = length - begin;
+  const auto elements_there = static_cast<int64_t>(payload / type.element);
+  if (count != elements_there || payload % type.element != 0) {
+    return error("{} {}: shape {} of '{}' takes {} elements of {} bytes, {} bytes follow its "
+                 "header; save it again",
+                 name, count > elements_there ? "is truncated" : "has extra bytes",
+                 to_string(header.shape), header.descr, count, type.element, payload);
   }
   const bool reordered = header.fortran_order && header.shape.size() > 1 && count > 0;
-  if (!type.swapped && !reordered)
-    return Tensor::view(type.type, std::move(header.shape), std::move(buffer), offset + begin);
-  const auto element = static_cast<size_t>(bits(type.type) / 8);
+  const bool strings = type.type == DType::kString;
   const auto elements = bytes.subspan(begin);
-  Tensor out = OCTET_TRY_WITH(Tensor::zeros(type.type, header.shape), name);
+  if (!type.swapped && !reordered) {
+    if (strings)
+      return npy_strings(std::move(header.shape), elements, type.element, type.word, name);
+    return Tensor::view(type.type, std::move(header.shape), std::move(buffer), offset + begin);
+  }
+  Tensor out = OCTET_TRY_WITH(strings ? Tensor::zeros(DType::kUint8, {std::ssize(elements)})
+                                      : Tensor::zeros(type.type, header.shape),
+                              name);
   if (reordered) {
-    OCTET_TRY(from_fortran(elements, header.shape, element, out.mutable_bytes()));
+    OCTET_TRY(from_fortran(elements, header.shape, type.element, out.mutable_bytes()));
   } else if (!elements.empty()) {
     std::memcpy(out.mutable_bytes().data(), elements.data(), elements.size());
   }
-  const bool complex = type.type == DType::kComplex64 || type.type == DType::kComplex128;
-  if (type.swapped) swap_words(out.mutable_bytes(), complex ? element / 2 : element);
+  if (type.swapped) swap_words(out.mutable_bytes(), type.word);
+  if (strings)
+    return npy_strings(std::move(header.shape), out.bytes(), type.element, type.word, name);
   return out;
 }
 
@@ -234,10 +250,15 @@ Result<Tensor> read_npy(const std::string& path) {
   return parse_npy(std::move(file), 0, length, path);
 }
 
-Result<std::string> npy_header(const Tensor& tensor) {
+Result<NpyParts> npy_parts(const Tensor& tensor) {
   std::string descr;
+  Tensor elements = tensor;
   const DType type = tensor.type();
-  if (type == DType::kFloat16 || type == DType::kFloat32 || type == DType::kFloat64) {
+  if (type == DType::kString) {
+    NpyTexts texts = OCTET_TRY(npy_texts(tensor));
+    descr = fmt::format("<U{}", texts.characters);
+    elements = std::move(texts.codes);
+  } else if (type == DType::kFloat16 || type == DType::kFloat32 || type == DType::kFloat64) {
     descr = fmt::format("<f{}", bits(type) / 8);
   } else if (type == DType::kComplex64 || type == DType::kComplex128) {
     descr = fmt::format("<c{}", bits(type) / 8);
@@ -266,14 +287,14 @@ Result<std::string> npy_header(const Tensor& tensor) {
   out += '\x00';
   out += static_cast<char>(dict.size() & 0xff);
   out += static_cast<char>(dict.size() >> 8);
-  return out + dict;
+  return NpyParts{out + dict, std::move(elements)};
 }
 
 Status write_npy(const std::string& path, const Tensor& tensor, Overwrite overwrite) {
-  const std::string header = OCTET_TRY(npy_header(tensor));
+  const NpyParts parts = OCTET_TRY(npy_parts(tensor));
   AtomicFile file = OCTET_TRY(AtomicFile::create(path, overwrite));
-  OCTET_TRY(file.write(header));
-  OCTET_TRY(file.write(tensor.bytes()));
+  OCTET_TRY(file.write(parts.header));
+  OCTET_TRY(file.write(parts.elements.bytes()));
   return file.commit();
 }
 

@@ -268,14 +268,14 @@ Status write_npz(const std::string& path, const NamedTensors& tensors, Overwrite
   for (const auto& [name, tensor] : tensors) {
     if (!names.insert(name).second || name.size() > 1000)
       return error("{} cannot hold the array name \"{}\" twice or that long", path, name);
-    const std::string header = OCTET_TRY_WITH(npy_header(tensor), "array " + name);
+    const auto [header, elements] = OCTET_TRY_WITH(npy_parts(tensor), "array " + name);
     Member member;
     member.name = name + ".npy";
     member.flags = 0x800;
-    member.size = header.size() + tensor.bytes().size();
+    member.size = header.size() + elements.bytes().size();
     member.compressed = member.size;
     member.header_at = at;
-    member.crc = crc_of_member(header, tensor.bytes());
+    member.crc = crc_of_member(header, elements.bytes());
     // An empty extra field of id 0xd935 pads the data to a multiple of 64.
     const size_t unpadded = at + kLocalBytes + member.name.size() + 4;
     const size_t padding = (64 - unpadded % 64) % 64;
@@ -295,7 +295,7 @@ Status write_npz(const std::string& path, const NamedTensors& tensors, Overwrite
     directory += member.name;
     OCTET_TRY(file.write(local));
     OCTET_TRY(file.write(header));
-    OCTET_TRY(file.write(tensor.bytes()));
+    OCTET_TRY(file.write(elements.bytes()));
     at += local.size() + member.size;
     if (at + directory.size() >= 0xffffffff || names.size() >= 0xffff)
       return error("{} would reach 4 GiB or 65,535 arrays; write .npy files instead", path);

@@ -26,7 +26,7 @@ Result<NamedTensors> parse_npz(const std::shared_ptr<const Buffer>& buffer,
 /// The file, mapped.
 Result<NamedTensors> read_npz(const std::string& path);
 
-/// Writes stored (not deflated) members, each aligned to 64 bytes. Errors: as npy_header, a name
+/// Writes stored (not deflated) members, each aligned to 64 bytes. Errors: as npy_parts, a name
 /// used twice, 4 GiB or more (write .npy files then).
 Status write_npz(const std::string& path, const NamedTensors& tensors, Overwrite overwrite);
 

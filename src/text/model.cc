@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/format.h"
-#include "text/unicode.h"
+#include "core/utf8.h"
 
 namespace octet {
 namespace text {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/utf8.h"
 #include "text/unicode.h"
 
 #include "octet/tokenizer.h"

@@ -12,9 +12,9 @@
 #include "core/format.h"
 #include "core/hash.h"
 #include "core/threads.h"
+#include "core/utf8.h"
 #include "text/model.h"
 #include "text/tokenizer_json.h"
-#include "text/unicode.h"
 
 namespace octet {
 namespace {
@@ -35,7 +35,7 @@ Tokens tokenize(const Tokenizer::Impl& model,
     model.wordpiece.encode(split.before, limit, out);
     if (split.added < 0 || out.ids.size() >= limit) break;
     const auto characters = static_cast<uint32_t>(
-        text::count_characters(text.substr(split.before.size(), split.added_bytes)));
+        count_characters(text.substr(split.before.size(), split.added_bytes)));
     out.emit(split.added, out.characters, out.characters + characters);
     ++out.word_count;
     out.characters += characters;

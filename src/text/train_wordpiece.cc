@@ -8,8 +8,8 @@
 
 #include "core/format.h"
 #include "core/progress.h"
+#include "core/utf8.h"
 #include "text/pair_merger.h"
-#include "text/unicode.h"
 #include "text/word_counts.h"
 
 #include "octet/tokenizer.h"
@@ -61,7 +61,7 @@ struct CharacterUse {
 template <class Each>
 void for_each_character(std::string_view word, Each&& each) {
   for (const char* p = word.data(); p < word.data() + word.size();) {
-    const text::Decoded c = text::decode_utf8(p, word.data() + word.size());
+    const Decoded c = decode_utf8(p, word.data() + word.size());
     each(c.code, p == word.data());
     p += c.bytes;
   }
@@ -69,7 +69,7 @@ void for_each_character(std::string_view word, Each&& each) {
 
 std::string piece_of(uint32_t code, bool begins) {
   std::string out = begins ? "" : "##";
-  text::append_utf8(out, code);
+  append_utf8(out, code);
   return out;
 }
 

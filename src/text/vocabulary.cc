@@ -4,6 +4,7 @@
 
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/utf8.h"
 #include "text/model.h"
 #include "text/tokenizer_json.h"
 #include "text/unicode.h"

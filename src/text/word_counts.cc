@@ -6,8 +6,8 @@
 
 #include "core/hash.h"
 #include "core/threads.h"
+#include "core/utf8.h"
 #include "text/normalizer.h"
-#include "text/unicode.h"
 
 namespace octet::text {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/utf8.h"
 #include "text/unicode.h"
 
 namespace octet::text {

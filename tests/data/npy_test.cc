@@ -67,24 +67,31 @@ TEST(Npy, ErrorsNameTheFileAndTheReason) {
     std::string content, expected;
   };
   const std::string header = dict("<f4", "False", "(2,)");
-  for (const Case& c :
-       std::vector<Case>{{"hello world", "does not begin like an .npy file"},
-                         {npy(header, "1234567"), "[2] of '<f4' takes 8 bytes, 7 follow"},
-                         {npy(header, "123456789"), "extra bytes"},
-                         {npy(header, "12345678").substr(0, 20), "truncated"},
-                         {npy(header, "12345678", 9), "format version 9.0"},
-                         {npy(dict("|O", "False", "(2,)"), ""), "Python objects"},
-                         {npy(dict("<U5", "False", "(2,)"), ""), "'<U5'"},
-                         {npy(dict("?f4", "False", "(2,)"), ""), "'?f4'"},
-                         {npy("{'descr': [('a', '<f4')], 'shape': (2,)}", ""), "structured array"},
-                         {npy("{'descr': '<f4'}", ""), "without"},
-                         {npy("{'descr': '<f4", ""), "closing quote"},
-                         {npy("{'other': 3}", ""), "'other'"},
-                         {npy(dict("<f4", "Maybe", "(2,)"), ""), "True or False"},
-                         {npy(dict("<f4", "False", "(-2,)"), ""), "a dimension"},
-                         {npy(dict("<f4", "False", "(99999999999999999999,)"), ""), "a dimension"},
-                         {npy(dict("<f4", "False", "(4294967296, 4294967296)"), ""), "2^62"},
-                         {npy(dict("<f4", "False", "(2 3)"), ""), "')'"}}) {
+  for (const Case& c : std::vector<Case>{
+           {"hello world", "does not begin like an .npy file"},
+           {npy(header, "1234567"), "[2] of '<f4' takes 2 elements of 4 bytes, 7 bytes follow"},
+           {npy(header, "123456789"), "extra bytes"},
+           {npy(header, "12345678").substr(0, 20), "truncated"},
+           {npy(header, "12345678", 9), "format version 9.0"},
+           {npy(dict("|O", "False", "(2,)"), ""), "Python objects"},
+           {npy(dict("<U5", "False", "(2,)"), ""), "2 elements of 20 bytes, 0 bytes follow"},
+           {npy(dict("<U0", "False", "(2,)"), ""), "'<U0'"},
+           {npy(dict("<U9999999999", "False", "(0,)"), ""), "'<U9999999999'"},
+           {npy(dict("<U1", "False", "(1,)"), std::string("\0\xD8\0\0", 4)),
+            "element 0 holds a code point"},
+           {npy(dict("<U1", "False", "(2,)"), std::string("a\0\0\0\0\0\x11\0", 8)),
+            "element 1 holds a code point"},
+           {npy(dict("<M8", "False", "(2,)"), ""), "'<M8'"},
+           {npy(dict("?f4", "False", "(2,)"), ""), "'?f4'"},
+           {npy("{'descr': [('a', '<f4')], 'shape': (2,)}", ""), "structured array"},
+           {npy("{'descr': '<f4'}", ""), "without"},
+           {npy("{'descr': '<f4", ""), "closing quote"},
+           {npy("{'other': 3}", ""), "'other'"},
+           {npy(dict("<f4", "Maybe", "(2,)"), ""), "True or False"},
+           {npy(dict("<f4", "False", "(-2,)"), ""), "a dimension"},
+           {npy(dict("<f4", "False", "(99999999999999999999,)"), ""), "a dimension"},
+           {npy(dict("<f4", "False", "(4294967296, 4294967296)"), ""), "2^62"},
+           {npy(dict("<f4", "False", "(2 3)"), ""), "')'"}}) {
     const Result<Tensor> result = parse_npy(c.content);
     ASSERT_FALSE(result.ok()) << c.expected;
     EXPECT_TRUE(contains(result.error().text(), "a.npy")) << result.error().text();
@@ -96,12 +103,9 @@ TEST(Npy, WritesWhatItReads) {
   const test::Folder folder;
   for (int32_t code = 1; is_valid(code); ++code) {
     const auto type = static_cast<DType>(code);
-    if (bits(type) < 8 && type != DType::kString) continue;
+    if (bits(type) < 8) continue;
     const std::string path = folder.path(std::string(name(type)) + ".npy");
-    if (type == DType::kString) {
-      EXPECT_FALSE(write_npy(path, Tensor::strings({1}, {"a"}).value(), Overwrite::kNo).ok());
-      continue;
-    }
+    if (type == DType::kString) continue;
     Tensor x = Tensor::zeros(type, {3, 2}).value();
     for (size_t i = 0; i < x.bytes().size(); ++i)
       x.mutable_bytes()[i] = static_cast<std::byte>(type == DType::kBool ? i % 2 : i * 7 + 1);
@@ -116,11 +120,48 @@ TEST(Npy, WritesWhatItReads) {
   }
   for (const Shape& shape : {Shape{}, Shape{1}, Shape{0}, Shape{5, 1, 1}}) {
     const Tensor x = Tensor::zeros(DType::kFloat32, shape).value();
-    const std::string header = npy_header(x).value();
+    const std::string header = npy_parts(x).value().header;
     EXPECT_EQ(header.size() % 64, 0U);
     const std::string path = folder.path("shape.npy");
     ASSERT_TRUE(write_npy(path, x, Overwrite::kYes).ok());
     EXPECT_TRUE(read_npy(path).value().identical(x));
+  }
+}
+
+TEST(Npy, ReadsTextsOfEitherOrderAndBytes) {
+  const std::string little("a\0\0\0\0\0\0\0\xE9\0\0\0\x00\xF6\x01\0", 16),
+      big("\0\0\0a\0\0\0\0\0\0\0\xE9\0\x01\xF6\0", 16);
+  const std::vector<std::string> expected = {"a", "\xC3\xA9\xF0\x9F\x98\x80"};
+  for (const auto& [descr, payload] : {std::pair("<U2", little), std::pair(">U2", big)}) {
+    const Tensor x = parse_npy(npy(dict(descr, "False", "(2,)"), payload)).value();
+    EXPECT_EQ(x.string_values(), expected) << descr;
+    const Tensor turned = parse_npy(npy(dict(descr, "True", "(1, 2)"), payload)).value();
+    EXPECT_EQ(turned.string_values(), expected) << descr;
+  }
+  const Tensor bytes =
+      parse_npy(npy(dict("|S2", "True", "(2, 2)"), std::string("a\0bbc\0\0d", 8))).value();
+  EXPECT_EQ(bytes.shape(), (Shape{2, 2}));
+  EXPECT_EQ(bytes.string_values(),
+            (std::vector<std::string>{"a", "c", "bb", std::string("\0d", 2)}));
+}
+
+TEST(Npy, WritesTextsAsLongAsTheLongest) {
+  const test::Folder folder;
+  const std::string path = folder.path("x.npy");
+  for (const Tensor& x : {Tensor::strings({3}, {"", "\xC3\xA9\xF0\x9F\x98\x80", "abc"}).value(),
+                          Tensor::strings({}, {""}).value(), Tensor::strings({0, 2}, {}).value()}) {
+    ASSERT_TRUE(write_npy(path, x, Overwrite::kYes).ok());
+    EXPECT_TRUE(read_npy(path).value().identical(x));
+    ASSERT_TRUE(write_npz(folder.path("x.npz"), {{"x", x}}, Overwrite::kYes).ok());
+    EXPECT_TRUE(read_npz(folder.path("x.npz")).value()[0].second.identical(x));
+  }
+  struct Case {
+    std::string text, expected;
+  };
+  for (const Case& c : {Case{"\xFF", "no UTF-8"}, Case{std::string("a\0", 2), "ends in NUL"}}) {
+    const Status written = write_npy(path, Tensor::strings({1}, {c.text}).value(), Overwrite::kYes);
+    ASSERT_FALSE(written.ok());
+    EXPECT_TRUE(contains(written.error().text(), c.expected)) << written.error().text();
   }
 }
 
