@@ -147,7 +147,13 @@ struct NodePlan {
 /// What the calibrator `auto` measured: the network with some ranges, on examples held back.
 struct PlanTrial {
   std::string what; ///< a calibrator, for all activations or for those from one value to another
-  double sqnr = 0;  ///< of the outputs, decibels: power over squared error, 200 at most
+  double sqnr = 0;  ///< of the outputs, decibels: power over squared error, -200 to 200
+};
+
+/// A layer, and the outputs with nothing but it in codes.
+struct LayerCost {
+  std::string node;
+  double sqnr = 0; ///< as PlanTrial::sqnr
 };
 
 struct QuantizationPlan {
@@ -158,6 +164,8 @@ struct QuantizationPlan {
   int64_t samples = 0;   ///< that were seen
   int64_t held_back = 0; ///< examples that `auto` measured with; 0: those that were observed
   std::vector<PlanTrial> trials; ///< each calibrator for all, then the changes that were kept
+  /// The layers that cost most, the worst first, where the best of the trials stays below 10 dB.
+  std::vector<LayerCost> costly;
   std::vector<TensorPlan> tensors;
   std::vector<NodePlan> nodes;
   std::vector<PlanStep> steps; ///< in the order in which they are applied
@@ -167,6 +175,8 @@ struct QuantizationPlan {
 
   const TensorPlan* tensor(std::string_view value) const;
   const NodePlan* node(std::string_view name) const;
+  /// Decibels of the outputs as the plan has them, if `auto` measured them: the best of the trials.
+  std::optional<double> sqnr() const;
   /// A table for people.
   std::string text() const;
   /// Parses back to an equal plan, the numbers of steps included. A plan without steps is of

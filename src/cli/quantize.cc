@@ -143,17 +143,20 @@ class Quantize final : public Command {
       quantized += n.quantized ? 1 : 0;
     const int64_t before = model_bytes(model_), after = model_bytes(output_);
     if (common.json) {
-      const nlohmann::ordered_json out = {{"target", plan.target},
-                                          {"mode", std::string(octet::name(plan.mode))},
-                                          {"nodes", plan.nodes.size()},
-                                          {"quantized", quantized},
-                                          {"samples", plan.samples},
-                                          {"size_bytes", after},
-                                          {"float_bytes", before},
-                                          {"peak_rss_bytes", peak_rss_bytes()},
-                                          {"form", form_},
-                                          {"readers", readers_json(readers)},
-                                          {"notes", export_notes_json(notes_)}};
+      nlohmann::ordered_json out = {{"target", plan.target},
+                                    {"mode", std::string(octet::name(plan.mode))},
+                                    {"nodes", plan.nodes.size()},
+                                    {"quantized", quantized},
+                                    {"samples", plan.samples},
+                                    {"size_bytes", after},
+                                    {"float_bytes", before},
+                                    {"peak_rss_bytes", peak_rss_bytes()},
+                                    {"form", form_},
+                                    {"readers", readers_json(readers)},
+                                    {"notes", export_notes_json(notes_)}};
+      if (const auto sqnr = plan.sqnr()) out["sqnr_db"] = *sqnr;
+      for (const LayerCost& layer : plan.costly)
+        out["costly"].push_back({{"node", layer.node}, {"sqnr_alone_db", layer.sqnr}});
       fmt::print("{}\n", json_text(out));
       return;
     }

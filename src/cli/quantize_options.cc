@@ -52,6 +52,28 @@ void note_float_tables(const QuantizationPlan& plan) {
              first == nullptr ? "the model gathers no rows of one" : first->why);
 }
 
+/// Says it where `auto` found nothing that keeps the outputs.
+void warn_of_collapse(const QuantizationPlan& plan, const std::string& model) {
+  constexpr double kLeast = 10;
+  const auto sqnr = plan.sqnr();
+  if (!sqnr || *sqnr >= kLeast) return;
+  std::string text = fmt::format(
+      "{}: warning: with the best ranges found the outputs are at {:.1f} dB, power over squared "
+      "error, on {}",
+      model, *sqnr,
+      plan.held_back > 0 ? counted(plan.held_back, "example") + " held back"
+                         : "what calibration saw");
+  std::vector<std::string> costs, names;
+  for (const LayerCost& layer : plan.costly) {
+    costs.push_back(fmt::format("{} ({:.1f} dB)", layer.node, layer.sqnr));
+    names.push_back(layer.node);
+  }
+  if (!names.empty())
+    text += fmt::format("; layers that alone cost most: {}; --exclude '{}' leaves them in float",
+                        fmt::join(costs, ", "), fmt::join(names, ","));
+  fmt::print(stderr, "{}\n", text);
+}
+
 /// Where what is chosen for a layer begins: behind the last colon before a word and "=", as names
 /// and calibrators may hold colons. Npos: nowhere.
 size_t colon_of_layer(std::string_view text) {
@@ -265,6 +287,7 @@ Result<QuantizationPlan>
 QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& common) const {
   QuantizationPlan out = OCTET_TRY(make_plan(graph, model, common));
   if (embeddings_) note_float_tables(out);
+  warn_of_collapse(out, model);
   return out;
 }
 

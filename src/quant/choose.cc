@@ -9,6 +9,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "quant/apply.h"
+#include "quant/costly.h"
 #include "quant/place.h"
 
 namespace octet {
@@ -51,7 +52,7 @@ class Chooser {
     OCTET_TRY(ask_for_float());
     OCTET_TRY(refine(by_error));
     take(plan_, best_);
-    return ok_status();
+    return best_error_ > kCollapsed ? look_for_costly() : ok_status();
   }
 
  private:
@@ -169,6 +170,25 @@ class Chooser {
         }
       if (width == kLeastValues) break;
     }
+    return ok_status();
+  }
+
+  /// Layers, each alone in codes with the ranges that were chosen.
+  Status look_for_costly() {
+    constexpr size_t kNamed = 3;
+    std::vector<std::string> layers;
+    for (const NodePlan& node : plan_.nodes)
+      if (node.quantized && node.rule != Placed::kMoves && node.rule != Placed::kAbsorbed)
+        layers.push_back(node.node);
+    plan_.costly = OCTET_TRY(find_costly(
+        layers, kNamed, [&](std::span<const std::string> alone) -> Result<std::optional<double>> {
+          const std::set<std::string_view> in_codes(alone.begin(), alone.end());
+          std::vector<std::string> others;
+          std::copy_if(layers.begin(), layers.end(), std::back_inserter(others),
+                       [&](const std::string& layer) { return !in_codes.contains(layer); });
+          const auto trial = OCTET_TRY(with_float(others));
+          return trial ? std::optional(trial->error) : std::nullopt;
+        }));
     return ok_status();
   }
 

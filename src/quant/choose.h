@@ -30,6 +30,7 @@ struct Choosing {
 /// outputs' power, operators that are in codes only since what they read is are tried in float, and
 /// stay there if that halves the error; then other calibrators for parts of the network.
 /// plan.trials says what was measured. How many trials there are depends on plan.samples alone.
+/// Where the error stays above 10 %, plan.costly names the layers that cost most.
 Status choose_ranges(const Choosing& choosing, QuantizationPlan& plan);
 
 } // namespace octet

@@ -158,7 +158,7 @@ double OutputError::mean() const {
 
 double decibels(double error) {
   constexpr double kMost = 200;
-  return error > 0 ? std::min(-10 * std::log10(error), kMost) : kMost;
+  return error > 0 ? std::clamp(-10 * std::log10(error), -kMost, kMost) : kMost;
 }
 
 } // namespace octet

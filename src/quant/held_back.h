@@ -45,7 +45,10 @@ class OutputError {
   std::vector<One> outputs_;
 };
 
-/// Decibels of an error, 200 at most.
+/// Error above which outputs are said to have collapsed: 10 dB.
+constexpr double kCollapsed = 0.1;
+
+/// Decibels of an error, -200 to 200.
 double decibels(double error);
 
 } // namespace octet

@@ -365,4 +365,11 @@ const NodePlan* QuantizationPlan::node(std::string_view node_name) const {
   return found == nodes.end() ? nullptr : &*found;
 }
 
+std::optional<double> QuantizationPlan::sqnr() const {
+  std::optional<double> out;
+  for (const PlanTrial& trial : trials)
+    out = std::max(out.value_or(trial.sqnr), trial.sqnr);
+  return out;
+}
+
 } // namespace octet

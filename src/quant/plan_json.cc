@@ -131,6 +131,22 @@ Result<PlanTrial> read_trial(const Json& json, size_t index) {
   return out;
 }
 
+OrderedJson costly_json(const std::vector<LayerCost>& layers) {
+  OrderedJson out = Json::array();
+  for (const LayerCost& layer : layers)
+    out.push_back({{"node", layer.node}, {"sqnr", layer.sqnr}});
+  return out;
+}
+
+Result<LayerCost> read_costly(const Json& json, size_t index) {
+  LayerCost out;
+  PlanReader r(json, fmt::format("costly[{}]", index));
+  r.read("node", out.node);
+  r.read("sqnr", out.sqnr);
+  OCTET_TRY(r.finish());
+  return out;
+}
+
 bool read_hash(const std::string& text, uint64_t& out) {
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
   return status == std::errc{} && end == text.data() + text.size();
@@ -157,6 +173,7 @@ std::string plan_json(const QuantizationPlan& plan, PlanNumbers* apart) {
     out["held_back"] = plan.held_back;
     out["trials"] = trials_json(plan.trials);
   }
+  if (!plan.costly.empty()) out["costly"] = costly_json(plan.costly);
   if (!plan.steps.empty()) {
     out["stepped"] = fmt::format("{:016x}", plan.stepped_hash);
     out["steps"] = steps_json(plan.steps, apart);
@@ -182,6 +199,11 @@ Result<QuantizationPlan> parse_plan(std::string_view text, const OpenPlanNumbers
     r.read("held_back", out.held_back);
     trial_list = r.find("trials");
     if (!trial_list->is_array()) r.fail("\"trials\" is not a list");
+  }
+  const Json* costly_list = nullptr;
+  if (json.is_object() && json.contains("costly")) {
+    costly_list = r.find("costly");
+    if (!costly_list->is_array()) r.fail("\"costly\" is not a list");
   }
   const Json* tensor_list = r.find("tensors");
   const Json* node_list = r.find("nodes");
@@ -209,6 +231,8 @@ Result<QuantizationPlan> parse_plan(std::string_view text, const OpenPlanNumbers
     out.nodes.push_back(OCTET_TRY(read_node((*node_list)[i], i)));
   for (size_t i = 0; trial_list != nullptr && i < trial_list->size(); ++i)
     out.trials.push_back(OCTET_TRY(read_trial((*trial_list)[i], i)));
+  for (size_t i = 0; costly_list != nullptr && i < costly_list->size(); ++i)
+    out.costly.push_back(OCTET_TRY(read_costly((*costly_list)[i], i)));
   if (step_list != nullptr) out.steps = OCTET_TRY(read_steps(*step_list, open));
   return out;
 }

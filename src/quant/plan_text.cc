@@ -53,6 +53,8 @@ std::string QuantizationPlan::text() const {
     out += fmt::format("\n{}: {:.1f} dB of the outputs on {}", trial.what, trial.sqnr,
                        held_back > 0 ? fmt::format("{} examples held back", held_back)
                                      : "examples that were observed too");
+  for (const LayerCost& layer : costly)
+    out += fmt::format("\n{} alone in 8 bits: {:.1f} dB", layer.node, layer.sqnr);
   std::vector<Row> rows = {{"node", "operator", "runs in", "why", "source"}};
   for (const NodePlan& n : nodes)
     rows.push_back({n.node, n.op,

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <random>
 
+#include "quant/costly.h"
 #include "quant/held_back.h"
 #include "quant/support.h"
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace octet {
@@ -159,6 +161,84 @@ TEST(AutoCalibrator, LeavesInFloatWhatCodesDestroy) {
   EXPECT_FALSE(plan.node("sum")->quantized);
   EXPECT_TRUE(plan.node("one")->quantized) << "the products stay";
   EXPECT_TRUE(plan.node("y")->quantized);
+}
+
+/// Five products in a row. All but `worst` round next to nothing away; what that one makes is lost
+/// beside a constant that the next layer takes out again.
+Graph one_layer_collapses(int worst) {
+  ValueId x;
+  Graph g = begin_graph(x);
+  constexpr size_t kSquare = size_t{kFeatures * kFeatures};
+  for (int layer = 0; layer < 5; ++layer) {
+    const std::string name = fmt::format("layer{}", layer);
+    std::vector<float> w(kSquare), after(size_t{kFeatures}), before(size_t{kFeatures});
+    for (size_t i = 0; i < size_t{kFeatures}; ++i) {
+      w[i * kFeatures + i] = 1;
+      after[i] = layer == worst ? 2000.0F : 0.0F;
+      before[i] = layer == worst + 1 ? -2000.0F : 0.0F;
+    }
+    const auto constant = [&](const char* what, Shape shape, const std::vector<float>& values) {
+      return g.add_constant(name + what,
+                            Tensor::of<float>(std::move(shape), std::span<const float>(values)));
+    };
+    for (size_t i = 0; i < size_t{kFeatures}; ++i)
+      after[i] += before[i];
+    x = g.emit("Gemm",
+               {x, constant(".w", {kFeatures, kFeatures}, w), constant(".b", {kFeatures}, after)},
+               {}, name);
+  }
+  g.mark_output(x);
+  return g;
+}
+
+TEST(AutoCalibrator, NamesTheLayersThatCostMost) {
+  for (const int worst : {0, 2, 3}) {
+    const QuantizationPlan plan = plan_of(one_layer_collapses(worst), Auto{}, kNone);
+    ASSERT_TRUE(plan.sqnr().has_value());
+    EXPECT_LT(*plan.sqnr(), 10) << "the network is to collapse";
+    ASSERT_FALSE(plan.costly.empty());
+    // The codes that lose it are those that the layer behind reads.
+    EXPECT_EQ(plan.costly[0].node, fmt::format("layer{}", worst + 1));
+    EXPECT_LT(plan.costly[0].sqnr, 10);
+    for (size_t i = 1; i < plan.costly.size(); ++i)
+      EXPECT_GE(plan.costly[i].sqnr, plan.costly[i - 1].sqnr);
+    const QuantizationPlan again = QuantizationPlan::from_json(plan.to_json()).value();
+    EXPECT_EQ(again.to_json(), plan.to_json());
+    ASSERT_EQ(again.costly.size(), plan.costly.size());
+    EXPECT_EQ(again.costly[0].node, plan.costly[0].node);
+    // What the warning says to do does it.
+    const QuantizationPlan better =
+        plan_quantization(one_layer_collapses(worst), rows_in_batches(kNone),
+                          {.calibrator = Auto{}, .exclude = {plan.costly[0].node}}, 4096)
+            .value();
+    EXPECT_GT(*better.sqnr(), 30);
+    EXPECT_TRUE(better.costly.empty());
+  }
+}
+
+TEST(FindCostly, MeasuresHalvesAndFindsTheWorst) {
+  std::vector<std::string> nodes;
+  for (int i = 0; i < 100; ++i)
+    nodes.push_back(fmt::format("n{}", i));
+  int runs = 0;
+  const ErrorOf error_of = [&](std::span<const std::string> alone) {
+    ++runs;
+    std::optional<double> error = 0;
+    for (const std::string& node : alone)
+      *error += node == "n71" ? 0.5 : node == "n3" ? 0.25 : node == "n70" ? 0.125 : 1e-4;
+    // A pair that is nothing without its neighbours.
+    if (alone.size() < 13 && alone.front() == "n0") error = std::nullopt;
+    return Result<std::optional<double>>(error);
+  };
+  const auto costly = find_costly(nodes, 3, error_of).value();
+  ASSERT_EQ(costly.size(), 3U);
+  EXPECT_EQ(costly[0].node, "n71");
+  EXPECT_EQ(costly[1].node, "n3");
+  EXPECT_EQ(costly[2].node, "n70");
+  EXPECT_LT(runs, 40);
+  EXPECT_EQ(find_costly({}, 3, error_of).value().size(), 0U);
+  EXPECT_EQ(find_costly(std::vector<std::string>{"n3"}, 3, error_of).value()[0].sqnr,
+            decibels(0.25));
 }
 
 TEST(AutoCalibrator, SaysWhatItMeasured) {
