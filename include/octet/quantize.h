@@ -120,7 +120,7 @@ enum class Placed : uint8_t {
   kSoftmax,              ///< `softmax`: only on request
   kNoProduct,            ///< `no-product`: its inputs make it none
   kNoWeights,            ///< `no-weights`
-  kWeightNotF32,         ///< `weight-not-f32`: or no constant
+  kWeightNotF32,         ///< `weight-not-f32`: or no constant, or with infinities
   kWeightNotConstant,    ///< `weight-not-constant`
   kConstantInput,        ///< `constant-input`: an activation is constant or not f32
   kOverflow,             ///< `overflow`: an int32 sum could

@@ -118,6 +118,10 @@ Result<std::vector<Tensor>> random_inputs(const Graph& graph,
   Philox random(seed);
   for (const ValueId id : graph.inputs()) {
     const Value& v = graph.value(id);
+    if (v.type.type == DType::kString)
+      return error("input \"{}\" takes strings, which are not made up; give inputs by --inputs "
+                   "FILE.npz",
+                   v.name);
     const Shape shape = OCTET_TRY(shape_of(v, shapes, sizes));
     const int64_t count = OCTET_TRY(element_count(shape));
     const int64_t bound = std::max<int64_t>(index_bound(graph, uses, id), 2);

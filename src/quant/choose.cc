@@ -123,7 +123,8 @@ class Chooser {
     QuantizationPlan plan = plan_;
     plan.nodes = OCTET_TRY(place(c_.graph, c_.placement, c_.options, names));
     for (size_t i = 0; i < plan.nodes.size(); ++i)
-      if (plan_.nodes[i].rule == Placed::kOverflow) plan.nodes[i] = plan_.nodes[i];
+      if (plan_.nodes[i].rule == Placed::kOverflow || plan_.nodes[i].rule == Placed::kWeightNotF32)
+        plan.nodes[i] = plan_.nodes[i];
     if (!keep_needed(plan)) return std::optional<Placing>();
     const double error = OCTET_TRY(measure(plan, best_));
     return std::optional(Placing{std::move(plan), error});

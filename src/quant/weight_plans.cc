@@ -2,6 +2,7 @@
 #include "quant/weight_plans.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/format.h"
 #include "core/pages.h"
@@ -27,13 +28,21 @@ std::optional<int64_t> summed_axis(const Node& node, int64_t rank, int64_t chann
   return channels == rank - 2 ? std::optional(rank - 1) : std::nullopt;
 }
 
-void leave_float(NodePlan& node_plan, std::string why) {
+int64_t count_infinities(const Tensor& w) {
+  const Tensor aligned = w.aligned();
+  const auto x = aligned.data<float>();
+  const auto count = std::count_if(x.begin(), x.end(), [](float v) { return std::isinf(v); });
+  if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
+  return count;
+}
+
+void leave_float(NodePlan& node_plan, Placed rule, std::string why) {
   node_plan.quantized = false;
   node_plan.inputs.clear();
   node_plan.weight.reset();
   node_plan.output = false;
   node_plan.int32_bias = false;
-  node_plan.rule = Placed::kOverflow;
+  node_plan.rule = rule;
   node_plan.why = std::move(why);
 }
 
@@ -66,6 +75,12 @@ Status WeightPlans::list() {
     const Node& node = graph_.node(nodes.at(node_plan.node));
     const ValueId id = node.input(static_cast<size_t>(*node_plan.weight));
     const Tensor& w = *graph_.constant(id);
+    if (const int64_t count = count_infinities(w); count > 0) {
+      leave_float(node_plan, Placed::kWeightNotF32,
+                  fmt::format("its weight holds {}",
+                              count == 1 ? "an infinity" : fmt::format("{} infinities", count)));
+      continue;
+    }
     const NodeFormat format = node_format(options_, node);
     TensorPlan planned = plan_of(node, w, format);
     OCTET_TRY(check_blocks(node, w, planned));
@@ -73,7 +88,7 @@ Status WeightPlans::list() {
     const bool sums_bytes =
         node_plan.rule != Placed::kWeightOnly && format.byte_weights() && format.byte_activations();
     if (sums_bytes && !fits_int32(node, w))
-      leave_float(node_plan,
+      leave_float(node_plan, Placed::kOverflow,
                   fmt::format("an int32 sum of more than {} products could overflow", kSafeTerms));
   }
   return ok_status();
@@ -160,7 +175,6 @@ Status WeightPlans::observe(TensorPlan& tensor, const Tensor& w) const {
         OCTET_TRY(Observer::create(options_.weight_calibrator, tensor.scheme, tensor.axis));
     OCTET_TRY(observer.observe(w));
     tensor.ranges = OCTET_TRY(observer.ranges());
-    if (observer.infinities() > 0) return error("it holds {} infinities", observer.infinities());
   }
   if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
   tensor.note = replaced_note(tensor);

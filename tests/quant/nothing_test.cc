@@ -2,6 +2,8 @@
 // Models of which nothing becomes 8 bits, and such as are in 8 bits already: an error with each
 // layer's reason, and what is there stays as it is.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "quant/support.h"
 #include <gtest/gtest.h>
@@ -66,6 +68,71 @@ struct Case {
   QuantMode mode;
   std::vector<std::string> targets, names;
 };
+
+/// Rows of a table added to x, and two products; minus infinity in the table or in a weight.
+Graph with_infinity(bool in_table, bool in_weight) {
+  Graph g = parse_graph(R"(graph g opset(""=17)
+input x: f32[2, 4]
+input i: i64[2]
+const t: f32[3, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+const w: f32[4, 4] = [1, -2, 3, 4, -5, 6, 7, -8, 9, 10, -11, 12, 13, -14, 15, -16]
+const v: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+rows = Gather(t, i) "rows"
+sum = Add(x, rows) "sum"
+h = MatMul(sum, w) "first"
+r = Relu(h) "clamp"
+y = MatMul(r, v) "second"
+output y: f32[2, 4]
+)")
+                .value();
+  const auto put = [&](const char* name) {
+    const ValueId id = *g.find_value(name);
+    Tensor changed = g.constant(id)->clone();
+    changed.mutable_data<float>()[2] = -std::numeric_limits<float>::infinity();
+    g.set_constant(id, std::move(changed));
+  };
+  if (in_table) put("t");
+  if (in_weight) put("w");
+  return g;
+}
+
+TEST(Infinities, LeaveTheLayerThatReadsThemInFloat) {
+  for (const QuantMode mode : {QuantMode::kStatic, QuantMode::kDynamic, QuantMode::kWeightOnly})
+    for (const auto& [in_table, in_weight] : {std::pair(true, false), std::pair(false, true)}) {
+      const Graph graph = with_infinity(in_table, in_weight);
+      const auto source = [&] {
+        auto done = std::make_shared<int>(0);
+        return [done]() -> Result<std::optional<std::vector<Tensor>>> {
+          if ((*done)++ > 3) return std::optional<std::vector<Tensor>>();
+          return std::optional(std::vector<Tensor>{test::random_tensor({2, 4}, 1),
+                                                   Tensor::of<int64_t>({2}, {1, 2})});
+        };
+      };
+      const QuantizationPlan plan =
+          plan_quantization(graph, source(),
+                            {.mode = mode, .calibrator = Auto{}, .embeddings = true})
+              .value();
+      const NodePlan& layer = *plan.node(in_table ? "rows" : "first");
+      EXPECT_FALSE(layer.quantized) << name(mode);
+      EXPECT_EQ(layer.rule, Placed::kWeightNotF32) << name(mode);
+      EXPECT_NE(layer.why.find("an infinity"), std::string::npos) << layer.why;
+      EXPECT_TRUE(plan.node("second")->quantized) << name(mode);
+      EXPECT_EQ(plan.node(in_table ? "first" : "rows")->quantized, true) << name(mode);
+      const Graph quantized = quantize(graph, plan).value();
+      const std::vector<Tensor> inputs = {test::random_tensor({2, 4}, 9),
+                                          Tensor::of<int64_t>({2}, {2, 1})};
+      const auto run = [&](const Graph& g) {
+        return make_reference_executor(g).value()->run(inputs).value()[0].to_floats().value();
+      };
+      const std::vector<float> want = run(graph), got = run(quantized);
+      for (size_t k = 0; k < want.size(); ++k) {
+        EXPECT_EQ(std::isfinite(got[k]), std::isfinite(want[k])) << name(mode) << " " << k;
+        if (std::isfinite(want[k])) {
+          EXPECT_NEAR(got[k], want[k], 0.05 * std::abs(want[k]) + 8);
+        }
+      }
+    }
+}
 
 TEST(NothingToQuantize, IsAnErrorThatNamesEachLayer) {
   const std::vector<std::string> all = {
