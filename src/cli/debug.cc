@@ -2,12 +2,13 @@
 // octet debug: proves on data that the native executor computes what the model says. The native
 // executor against the reference on the lowered graph, bit for bit; the lowered graph against the
 // literal Q/DQ graph, every difference classified; layers without stored codes (dynamic ones,
-// weights alone) by their signal-to-noise ratio.
+// weights alone) by their signal-to-noise ratio. With two models: debug_models.cc.
 #include "quant/debug.h"
 
 #include <numeric>
 
 #include "cli/command.h"
+#include "cli/debug_models.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
@@ -60,22 +61,49 @@ class Debug final : public Command {
  public:
   std::string_view name() const override { return "debug"; }
   std::string_view summary() const override {
-    return "prove on data that a quantized model runs as it says; exit 1: it does not";
+    return "prove on data that a quantized model runs as it says (exit 1: it does not), or see "
+           "where it loses accuracy beside its float model";
   }
   std::string_view example() const override {
-    return "octet debug cnn.int8.onnx --data fashion-mnist:DIR --threads 2 --batch 64";
+    return "octet debug cnn.onnx cnn.int8.onnx --data fashion-mnist:DIR --report debug.html";
   }
 
   void define(CLI::App& app) override {
-    app.add_option("model", model_, "quantized model, folder or ONNX file")->required();
+    app.add_option("model", model_, "quantized model, or the float one before it")->required();
+    app.add_option("quantized", models_.quantized_model,
+                   "quantized model, compared with the first one, its float model");
     app.add_option("--data", data_, "data set, kind:path")->required();
     add_count_option(app, "--batch", batch_, "examples a run", {1, 65536});
     add_count_option(app, "--limit", limit_, "only the first examples, 0: all");
     add_max_length(app, max_length_);
     app.add_flag("--bits-only", bits_only_, "leave out the comparison with the literal graph");
+    app.add_option("--plan", models_.plan,
+                   "two models: the plan that the file was made with; else one beside it "
+                   "(NAME.plan.json, plan.json), else what the file says");
+    app.add_option("--target", models_.target,
+                   "two models: what the file is for, where no plan says");
+    add_count_option(app, "--remedies", models_.remedies,
+                     "two models: layers that changes are tried for")
+        ->capture_default_str();
+    add_count_option(app, "--samples", models_.samples,
+                     "two models: training examples that ranges of changes are taken from", {1})
+        ->capture_default_str();
+    app.add_flag("--apply", models_.apply,
+                 "two models: write the file with the changes that help, to -o");
+    app.add_option("-o,--output", models_.output, "with --apply: ONNX file to write, or a folder");
+    app.add_option("--save-plan", models_.save_plan, "with --apply: write its plan as JSON");
+    app.add_option("--report", models_.report, "two models: write an HTML page");
   }
 
   Result<Answer> run(const Common& common) override {
+    if (!models_.quantized_model.empty()) return run_two(common);
+    for (const std::string* each :
+         {&models_.plan, &models_.target, &models_.output, &models_.save_plan, &models_.report})
+      if (!each->empty() || models_.apply)
+        return error("--plan, --target, --apply, -o, --save-plan and --report are for two models: "
+                     "octet debug "
+                     "FLOAT {} --data {}",
+                     model_, data_.empty() ? "KIND:PATH" : data_);
     const Graph graph = OCTET_TRY(open_model(model_, common));
     const auto data = OCTET_TRY(
         open_model_data({data_, Split::kTest, max_length_, limit_}, graph, model_, common));
@@ -112,6 +140,16 @@ class Debug final : public Command {
   }
 
  private:
+  Result<Answer> run_two(const Common& common) {
+    if (bits_only_) return error("--bits-only is for one model");
+    models_.float_model = model_;
+    models_.data = data_;
+    models_.max_length = max_length_;
+    models_.batch = batch_;
+    models_.limit = limit_;
+    return debug_models(models_, common);
+  }
+
   /// By codes where the graph stores those of activations, else by layers.
   Status compare_literal(const Graph& graph) {
     Result<LoweringComparison> codes = LoweringComparison::create(graph);
@@ -185,6 +223,7 @@ class Debug final : public Command {
 
   std::optional<LoweringComparison> codes_;
   std::optional<LayerComparison> layers_;
+  DebugModels models_;
   std::string model_, data_;
   int64_t max_length_ = 0, batch_ = 64, limit_ = 0;
   bool bits_only_ = false;

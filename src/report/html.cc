@@ -2,6 +2,7 @@
 #include "report/html.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,8 @@ constexpr std::string_view kStyle =
     "th,td{border-color:#30363d}th,figcaption{color:#8b949e}svg text{fill:#e6edf3}}";
 
 constexpr double kLabelWidth = 190, kBarWidth = 470, kTextWidth = 200, kRow = 28;
+constexpr double kPlotMargin = 40, kPlotWidth = 780, kPlotHeight = 110;
+constexpr double kTickDistance = 80; ///< of two labels, so that they do not lie on each other
 
 } // namespace
 
@@ -99,6 +102,50 @@ void HtmlPage::bars(std::string_view caption, const std::vector<Bar>& bars, doub
                          y + 18, html_escape(b.text));
   }
   body_ += "</svg><figcaption>" + html_escape(caption) + "</figcaption></figure>\n";
+}
+
+void HtmlPage::histogram(std::string_view caption, const Histogram& h) {
+  const double span = h.high > h.low ? h.high - h.low : 1;
+  const auto x = [&](double v) {
+    return kPlotMargin + std::clamp((v - h.low) / span, 0.0, 1.0) * kPlotWidth;
+  };
+  double most = 1;
+  for (const double count : h.counts)
+    most = std::max(most, std::log1p(count));
+  body_ +=
+      fmt::format("<figure><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n",
+                  2 * kPlotMargin + kPlotWidth, kPlotHeight + 26, html_escape(caption));
+  if (h.to > h.from)
+    body_ +=
+        fmt::format("<rect x=\"{0:.1f}\" y=\"0\" width=\"{1:.1f}\" height=\"{2:.0f}\" "
+                    "fill=\"#3fb950\" fill-opacity=\".18\"/><path d=\"M{0:.1f} 0V{2:.0f}M{3:.1f} "
+                    "0V{2:.0f}\" stroke=\"#3fb950\" stroke-width=\"2\"/>\n",
+                    x(h.from), x(h.to) - x(h.from), kPlotHeight, x(h.to));
+  const double width = kPlotWidth / static_cast<double>(std::max<size_t>(h.counts.size(), 1));
+  for (size_t i = 0; i < h.counts.size(); ++i) {
+    const double height = std::log1p(h.counts[i]) / most * (kPlotHeight - 6);
+    if (height > 0)
+      body_ += fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"#2f81f7\"/>",
+          kPlotMargin + width * static_cast<double>(i), kPlotHeight - height,
+          std::max(width - 0.6, 0.6), height);
+  }
+  std::string steps;
+  for (const double step : h.steps)
+    steps += fmt::format("M{:.1f} {:.0f}v5", x(step), kPlotHeight);
+  body_ += fmt::format("\n<path d=\"M{:.0f} {:.0f}H{:.0f}{}\" stroke=\"#8b949e\" fill=\"none\"/>\n",
+                       kPlotMargin, kPlotHeight, kPlotMargin + kPlotWidth, steps);
+  std::vector<double> labelled;
+  for (const double tick : {h.from, h.to, 0.0, h.low, h.high}) {
+    const bool crowded = std::any_of(labelled.begin(), labelled.end(), [&](double other) {
+      return std::abs(x(other) - x(tick)) < kTickDistance;
+    });
+    if (crowded || tick < h.low || tick > h.high) continue;
+    labelled.push_back(tick);
+    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{:.3g}</text>",
+                         x(tick), kPlotHeight + 20, tick);
+  }
+  body_ += "\n</svg><figcaption>" + html_escape(caption) + "</figcaption></figure>\n";
 }
 
 std::string HtmlPage::text() const {

@@ -24,6 +24,14 @@ class HtmlPage {
   };
   /// Horizontal bars; the axis starts at `from`.
   void bars(std::string_view caption, const std::vector<Bar>& bars, double from = 0);
+  /// Counts in bins of equal width from `low` to `high`, on a logarithmic axis.
+  struct Histogram {
+    double low = 0, high = 0;
+    std::vector<double> counts;
+    double from = 0, to = 0;   ///< a range that is shaded, drawn when to > from
+    std::vector<double> steps; ///< places within it that are marked
+  };
+  void histogram(std::string_view caption, const Histogram& histogram);
   std::string text() const;
 
  private:

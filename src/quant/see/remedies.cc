@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/see/remedies.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "ops/infer.h"
+#include "quant/scheme.h"
+
+namespace octet {
+
+namespace {
+
+constexpr int kAllBits = 8;
+
+const TensorPlan& tensor_in(const QuantizationPlan& plan, const std::string& value) {
+  return *plan.tensor(value);
+}
+
+TensorPlan* tensor_of(QuantizationPlan& plan, const std::string& value) {
+  const auto found = std::find_if(plan.tensors.begin(), plan.tensors.end(),
+                                  [&](const TensorPlan& t) { return t.value == value; });
+  return found == plan.tensors.end() ? nullptr : &*found;
+}
+
+/// A weight's ranges by a calibrator.
+Result<std::vector<Range>> observed(const Tensor& weight,
+                                    const Calibrator& calibrator,
+                                    const Scheme& scheme,
+                                    std::optional<int64_t> axis) {
+  Observer observer = OCTET_TRY(Observer::create(calibrator, scheme, axis));
+  OCTET_TRY(observer.observe(weight));
+  return observer.ranges();
+}
+
+/// Whether two ranges are one up to the rounding of a scale.
+bool as_good_as_equal(std::span<const Range> a, std::span<const Range> b) {
+  constexpr double kClose = 1e-3;
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double width = std::max({a[i].hi - a[i].lo, b[i].hi - b[i].lo, 1e-30});
+    if (std::fabs(a[i].lo - b[i].lo) + std::fabs(a[i].hi - b[i].hi) > kClose * width) return false;
+  }
+  return true;
+}
+
+class RemedyList {
+ public:
+  RemedyList(const RemedySource& source, const QuantizationPlan& plan, const QuantizedLayer& layer)
+      : source_(source), plan_(plan), layer_(layer), graph_(source.trials.prepared()) {}
+
+  Result<std::vector<Remedy>> run() {
+    calibrators();
+    for (const std::string& weight : layer_.weights) {
+      OCTET_TRY(weight_calibrators(weight));
+      OCTET_TRY(per_channel(weight));
+    }
+    more_bits();
+    output_in_float();
+    OCTET_TRY(steps());
+    keep_float();
+    return std::move(out_);
+  }
+
+ private:
+  static std::string quoted(const std::string& name) { return fmt::format("\"{}\"", name); }
+
+  /// A calibrator for one activation, or for all where there are several.
+  void calibrators() {
+    std::vector<std::string> known;
+    for (const std::string& value : layer_.activations)
+      if (source_.ranges.contains(value) && !is_moved(value)) known.push_back(value);
+    std::vector<std::vector<std::string>> groups;
+    for (const std::string& value : known)
+      groups.push_back({value});
+    if (known.size() > 1) groups.push_back(known);
+    for (size_t k = 0; k < kAutoCalibrators.size(); ++k)
+      for (const std::vector<std::string>& group : groups) {
+        const bool same = std::all_of(group.begin(), group.end(), [&](const std::string& value) {
+          return as_good_as_equal(tensor_in(plan_, value).ranges,
+                                  std::array{source_.ranges.at(value)[k]});
+        });
+        if (same) continue;
+        const std::string calibrator = name(kAutoCalibrators[k]);
+        out_.push_back({"calibrator", fmt::format("{} for {}", calibrator, join_some(group, 3)),
+                        [this_ranges = &source_.ranges, group, k,
+                         calibrator](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
+                          QuantizationPlan changed = plan;
+                          for (const std::string& value : group)
+                            set_range(changed, value, this_ranges->at(value)[k], calibrator);
+                          return changed;
+                        }});
+      }
+  }
+  bool is_moved(const std::string& value) const {
+    return std::string_view(tensor_in(plan_, value).algorithm).starts_with("same as ");
+  }
+
+  const Tensor* constant(const std::string& weight) const {
+    const auto id = graph_.find_value(weight);
+    return id ? graph_.constant(*id) : nullptr;
+  }
+
+  void add_weight_change(const char* kind, std::string words, const TensorPlan& tensor) {
+    out_.push_back({kind, std::move(words),
+                    [tensor](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
+                      QuantizationPlan changed = plan;
+                      if (TensorPlan* old = tensor_of(changed, tensor.value)) *old = tensor;
+                      return changed;
+                    }});
+  }
+
+  Status weight_calibrators(const std::string& weight) {
+    const Tensor* w = constant(weight);
+    if (w == nullptr || has_chosen_codes()) return ok_status();
+    for (const Calibrator& calibrator : {Calibrator{MinMax{}}, Calibrator{Mse{}}}) {
+      TensorPlan tensor = tensor_in(plan_, weight);
+      const std::vector<Range> ranges =
+          OCTET_TRY(observed(*w, calibrator, tensor.scheme, tensor.axis));
+      if (as_good_as_equal(ranges, tensor.ranges)) continue;
+      tensor.ranges = ranges;
+      tensor.algorithm = name(calibrator);
+      add_weight_change("weight-calibrator",
+                        fmt::format("{} for {}", name(calibrator), quoted(weight)), tensor);
+    }
+    return ok_status();
+  }
+
+  Status per_channel(const std::string& weight) {
+    const Tensor* w = constant(weight);
+    TensorPlan tensor = tensor_in(plan_, weight);
+    if (w == nullptr || w->rank() < 2 || tensor.axis || has_chosen_codes()) return ok_status();
+    const Node* reader = node_of_layer();
+    const OpDef* op = reader != nullptr ? find_op(reader->domain, reader->op_type) : nullptr;
+    if (op == nullptr) return ok_status();
+    const int64_t axis = op->quant.fn(*reader, input_infos(graph_, *reader)).weight_axis;
+    tensor.axis = axis < 0 ? axis + w->rank() : axis;
+    tensor.ranges = OCTET_TRY(observed(*w, MinMax{}, tensor.scheme, tensor.axis));
+    tensor.algorithm = name(Calibrator{MinMax{}});
+    add_weight_change("per-channel", fmt::format("a scale for each channel of {}", quoted(weight)),
+                      tensor);
+    return ok_status();
+  }
+
+  /// 8 bits where there are fewer.
+  void more_bits() {
+    std::vector<std::string> few;
+    for (const std::vector<std::string>* each : {&layer_.weights, &layer_.activations})
+      for (const std::string& value : *each)
+        if (tensor_in(plan_, value).scheme.bits < kAllBits) few.push_back(value);
+    if (few.empty() || has_chosen_codes()) return;
+    out_.push_back({"more-bits", fmt::format("8 bits for {}", join_some(few, 3)),
+                    [few](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
+                      QuantizationPlan changed = plan;
+                      for (const std::string& value : few)
+                        if (TensorPlan* tensor = tensor_of(changed, value))
+                          tensor->scheme.bits = kAllBits;
+                      return changed;
+                    }});
+  }
+
+  /// What the layer makes, where something reads it in float.
+  void output_in_float() {
+    const Uses uses(graph_);
+    for (const size_t entry : layer_.nodes) {
+      const NodePlan& node_plan = plan_.nodes[entry];
+      const auto id = graph_.find_node(node_plan.node);
+      if (!id || !node_plan.output || node_plan.rule == Placed::kMoves) continue;
+      const ValueId made = graph_.node(*id).output(0);
+      const bool floats =
+          graph_.is_output(made) ||
+          std::any_of(uses.of(made).begin(), uses.of(made).end(), [&](const Uses::Use& use) {
+            const NodePlan* reader = plan_.node(graph_.node(use.node).name);
+            return reader == nullptr || !reader->quantized ||
+                   std::find(reader->inputs.begin(), reader->inputs.end(),
+                             static_cast<int64_t>(use.input)) == reader->inputs.end();
+          });
+      if (!floats) continue;
+      out_.push_back({"output-in-float",
+                      fmt::format("no codes for what {} makes", quoted(node_plan.node)),
+                      [entry](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
+                        QuantizationPlan changed = plan;
+                        NodePlan& changes = changed.nodes[entry];
+                        changes.output = false;
+                        changes.quantized = changes.weight || !changes.inputs.empty();
+                        return changed;
+                      }});
+    }
+  }
+
+  /// Steps of the stages behind ranges, for this layer alone.
+  Status steps() {
+    if (!source_.open || plan_.mode != QuantMode::kStatic) return ok_status();
+    const bool few_bits =
+        std::any_of(layer_.weights.begin(), layer_.weights.end(), [&](const std::string& w) {
+          return tensor_in(plan_, w).scheme.bits < kAllBits;
+        });
+    for (const StepAlgorithm& algorithm : step_algorithms()) {
+      if (algorithm.stage == StepStage::kFloat || layer_.weights.empty()) continue;
+      // Codes are chosen for few bits; the others round as well as they can.
+      if (algorithm.stage == StepStage::kWeights && (!few_bits || has_chosen_codes())) continue;
+      OCTET_TRY_WITH(fitted(algorithm), std::string(algorithm.name));
+    }
+    return ok_status();
+  }
+
+  Status fitted(const StepAlgorithm& algorithm) {
+    const auto ours = [this](const PlanStep& step) {
+      const auto* rounded = std::get_if<AdaRound>(&step.kind);
+      const auto* gptq = std::get_if<Gptq>(&step.kind);
+      const auto* bias = std::get_if<CorrectBias>(&step.kind);
+      if (rounded != nullptr) return rounded->weight.node == layer_.node;
+      if (gptq != nullptr) return gptq->weight.node == layer_.node;
+      return bias != nullptr && (bias->bias.node == layer_.node || is_behind(bias->bias.node));
+    };
+    if (std::any_of(plan_.steps.begin(), plan_.steps.end(), ours)) return ok_status();
+    Graph fitted_on = graph_;
+    QuantizationPlan so_far = plan_;
+    std::set<std::string> met;
+    QuantizeOptions options = source_.options;
+    // Only this layer: the others' are not looked at.
+    for (const NodePlan& other : plan_.nodes)
+      if (other.node != layer_.node && !is_behind(other.node))
+        options.exclude_steps.push_back(fmt::format("{}/{}", algorithm.name, other.node));
+    std::vector<PlanStep> steps =
+        OCTET_TRY(algorithm.fit({fitted_on, so_far, source_.trials.placement(), options,
+                                 source_.open, source_.samples, met}));
+    std::erase_if(steps, [&](const PlanStep& step) { return !ours(step); });
+    if (steps.empty()) return ok_status();
+    for (PlanStep& step : steps)
+      step.needs.clear(); // the others of its kind are not taken
+    out_.push_back({std::string(algorithm.name), fmt::format("{}", steps.front().id),
+                    [steps](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
+                      QuantizationPlan changed = plan;
+                      changed.steps.insert(changed.steps.end(), steps.begin(), steps.end());
+                      std::stable_sort(changed.steps.begin(), changed.steps.end(),
+                                       [](const PlanStep& a, const PlanStep& b) {
+                                         return stage(a.kind) < stage(b.kind);
+                                       });
+                      return changed;
+                    }});
+    return ok_status();
+  }
+
+  void keep_float() {
+    const QuantizedLayer layer = layer_;
+    const Graph* graph = &graph_;
+    out_.push_back({"keep-float", fmt::format("{} in float", quoted(layer_.node)),
+                    [graph, layer](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
+                      return with_layer_in_float(*graph, plan, layer);
+                    }});
+  }
+
+  bool has_chosen_codes() const {
+    return std::any_of(plan_.steps.begin(), plan_.steps.end(), [&](const PlanStep& step) {
+      const auto* rounded = std::get_if<AdaRound>(&step.kind);
+      const auto* gptq = std::get_if<Gptq>(&step.kind);
+      return (rounded != nullptr && rounded->weight.node == layer_.node) ||
+             (gptq != nullptr && gptq->weight.node == layer_.node);
+    });
+  }
+  const Node* node_of_layer() const {
+    const auto id = graph_.find_node(layer_.node);
+    return id ? &graph_.node(*id) : nullptr;
+  }
+  /// An Add that alone reads what the layer makes: its bias.
+  bool is_behind(const std::string& node) const {
+    const Node* layer = node_of_layer();
+    const auto id = graph_.find_node(node);
+    return layer != nullptr && id && graph_.node(*id).is("Add") &&
+           (graph_.node(*id).input(0) == layer->output(0) ||
+            graph_.node(*id).input(1) == layer->output(0));
+  }
+
+  const RemedySource& source_;
+  const QuantizationPlan& plan_;
+  const QuantizedLayer& layer_;
+  const Graph& graph_;
+  std::vector<Remedy> out_;
+};
+
+} // namespace
+
+Result<std::vector<Remedy>> remedies_for(const RemedySource& source,
+                                         const QuantizationPlan& plan,
+                                         const QuantizedLayer& layer) {
+  return RemedyList(source, plan, layer).run();
+}
+
+Result<Prescription> prescribe(PlanTrials& trials,
+                               std::vector<Remedy> remedies,
+                               const QuantizationPlan& plan,
+                               double error,
+                               const HeldBack& examples) {
+  constexpr double kLeastGain = 0.1, kAsGood = 0.05, kOfFloat = 0.8;
+  Prescription out;
+  for (Remedy& remedy : remedies) {
+    const QuantizationPlan changed = OCTET_TRY_WITH(remedy.change(plan), remedy.words);
+    const double with = OCTET_TRY_WITH(trials.error_of(changed, examples), remedy.words);
+    out.all.push_back({std::move(remedy), with, decibels(with) - decibels(error)});
+  }
+  const MeasuredRemedy *best = nullptr, *in_float = nullptr;
+  for (const MeasuredRemedy& tried : out.all) {
+    if (tried.remedy.name == "keep-float")
+      in_float = &tried;
+    else if (best == nullptr || error - tried.error > (1 + kAsGood) * (error - best->error))
+      best = &tried;
+  }
+  const bool float_is_better =
+      in_float != nullptr &&
+      (best == nullptr || !(error - best->error >= kOfFloat * (error - in_float->error)));
+  if (float_is_better) best = in_float;
+  if (best != nullptr && best->gain_db >= kLeastGain) out.best = *best;
+  return out;
+}
+
+} // namespace octet
