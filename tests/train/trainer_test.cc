@@ -64,6 +64,15 @@ TEST(Trainer, ReachesTheSamePlaceWithEveryOptimizer) {
   }
 }
 
+TEST(Trainer, LearnsWithoutMomentum) {
+  const Sectors data(600);
+  TrainOptions options = small_options();
+  options.optimizer = {.kind = OptimizerKind::kSgd, .lr = 0.5, .momentum = 0};
+  options.schedule.kind = ScheduleKind::kConstant;
+  options.epochs = 20;
+  EXPECT_GT(accuracy(must_train(small_network(), data, options).graph, data), 0.9);
+}
+
 TEST(Trainer, IsAFunctionOfItsSeed) {
   const Sectors data(100);
   TrainOptions options = small_options();

@@ -80,6 +80,7 @@ void Optimizer::step_group(const Rates& rates, double decay) {
   }
   if (leaves.empty()) return;
   if (options_.kind == OptimizerKind::kSgd) {
+    if (rates.momentum == 0) first.clear(); // the kernel wants no buffers that it does not use
     at::_fused_sgd_(leaves, gradients, first, decay, rates.momentum, rates.lr, /*dampening=*/0,
                     /*nesterov=*/false,
                     /*maximize=*/false, /*is_first_step=*/false);
