@@ -16,8 +16,27 @@ class CancelToken; // core/progress.h
 
 enum class Device { kCpu, kCuda };
 /// What products and convolutions are computed in; parameters, normalizations and losses stay f32.
-/// f16 scales the loss so that small gradients survive, and needs CUDA.
-enum class Precision { kFloat32, kBfloat16, kFloat16 };
+/// f16 scales the loss so that small gradients survive, and needs CUDA. FP8: convolutions and
+/// products with a weight (linear layers), as `Fp8Options` has it; products of two activations stay
+/// f32.
+enum class Precision { kFloat32, kBfloat16, kFloat16, kFloat8 };
+
+enum class Fp8Scaling { kDelayed, kCurrent };
+enum class Fp8Amax { kMax, kMostRecent };
+/// Training in FP8 (arXiv 2209.05433, with the scaling of Transformer Engine's DelayedScaling and
+/// Float8CurrentScaling recipes): activations and weights are cast to E4M3FN, gradients of outputs
+/// to E5M2, each by a factor for the whole tensor, and all three products of a layer (forward, of
+/// the input's and of the weight's gradient) multiply such codes and add up in f32. Values beyond
+/// the format's largest saturate. Parameters and their updates stay f32.
+struct Fp8Options {
+  /// Delayed: the factor of a step follows from the largest magnitudes (amax) of those before it,
+  /// (largest of the format / amax) / 2^margin, and is 1 at the first. Current: from the tensor's
+  /// own amax.
+  Fp8Scaling scaling = Fp8Scaling::kDelayed;
+  int64_t history = 1024; ///< steps whose amax is kept
+  int margin = 0;
+  Fp8Amax amax = Fp8Amax::kMax; ///< of the history the largest, or the last step's
+};
 
 enum class OptimizerKind { kSgd, kAdam, kAdamW };
 struct OptimizerOptions {
@@ -164,6 +183,7 @@ struct TrainOptions {
   int threads = 0;   ///< 0: one for each core
   Device device = Device::kCpu;
   Precision precision = Precision::kFloat32;
+  Fp8Options fp8; ///< where `precision` is kFloat8
   World world;
   /// Names of constants, `*` stands for anything. `freeze` wins over `train`; `train` makes float
   /// constants trainable that have no trainable role.

@@ -104,7 +104,20 @@ void TrainFlags::define(CLI::App& app, bool with_data) {
   add_number_option(app, "--label-smoothing", options_.label_smoothing, "label smoothing", 0, 1);
   add_list_option(app, "--freeze", options_.freeze, "constants not to train (*)");
   app.add_option("--device", device_, "cpu or cuda")->capture_default_str();
-  app.add_option("--precision", precision_, "f32, bf16, or f16 on CUDA")->capture_default_str();
+  app.add_option("--precision", precision_, "f32, bf16, fp8, or f16 on CUDA")
+      ->capture_default_str();
+  fp8_options_ = {
+      app.add_option("--fp8-scaling", fp8_scaling_,
+                     "delayed: by the magnitudes of steps before; current: by each tensor's own")
+          ->capture_default_str(),
+      add_count_option(app, "--fp8-history", options_.fp8.history,
+                       "steps whose magnitudes count (delayed)", {1, 1 << 20})
+          ->capture_default_str(),
+      add_count_option(app, "--fp8-margin", options_.fp8.margin, "factors are divided by 2^margin",
+                       {0, 64})
+          ->capture_default_str(),
+      app.add_option("--fp8-amax", fp8_amax_, "of the history: max or most-recent (delayed)")
+          ->capture_default_str()};
   app.add_option("--log-dir", log_dir_, "folder for TensorBoard event files");
   app.add_option("--checkpoint", checkpoint_, "checkpoint file; default: OUTPUT.checkpoint");
   add_count_option(app, "--checkpoint-steps", options_.checkpoint_steps,
@@ -249,8 +262,29 @@ void TrainFlags::keep_settings(const TrainingData& examples, const TrainOptions&
   say("teacher's weight", o.teacher.graph == nullptr ? 0.0 : o.teacher.weight);
   say("patience", o.patience);
   say("precision", precision_);
+  if (o.precision == Precision::kFloat8) {
+    say("FP8 scaling", fp8_scaling_);
+    say("FP8 history", o.fp8.history);
+    say("FP8 margin", o.fp8.margin);
+    say("FP8 amax", fp8_amax_);
+  }
   say("device", device_);
   say("threads", o.threads);
+}
+
+Status TrainFlags::choose_fp8(TrainOptions& o) const {
+  if (o.precision != Precision::kFloat8) {
+    for (const CLI::Option* option : fp8_options_)
+      if (option->count() > 0)
+        return error("{} is for --precision fp8; give both or neither", option->get_name());
+    return ok_status();
+  }
+  o.fp8.scaling = OCTET_TRY(
+      choose<Fp8Scaling>("FP8 scaling", fp8_scaling_,
+                         {{"delayed", Fp8Scaling::kDelayed}, {"current", Fp8Scaling::kCurrent}}));
+  o.fp8.amax = OCTET_TRY(choose<Fp8Amax>(
+      "FP8 amax", fp8_amax_, {{"max", Fp8Amax::kMax}, {"most-recent", Fp8Amax::kMostRecent}}));
+  return ok_status();
 }
 
 Result<TrainedModel> TrainFlags::train(const Graph& graph,
@@ -272,7 +306,9 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
   o.precision = OCTET_TRY(choose<Precision>("precision", precision_,
                                             {{"f32", Precision::kFloat32},
                                              {"bf16", Precision::kBfloat16},
-                                             {"f16", Precision::kFloat16}}));
+                                             {"f16", Precision::kFloat16},
+                                             {"fp8", Precision::kFloat8}}));
+  OCTET_TRY(choose_fp8(o));
   o.world = OCTET_TRY(world_from_environment());
   rank_ = o.world.rank;
   o.seed = common.seed;

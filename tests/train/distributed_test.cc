@@ -50,6 +50,10 @@ Outcome train_here(const World& world, int64_t batch, const std::string& special
   TrainOptions options = test::sequence_options();
   options.batch_size = batch;
   options.world = world;
+  if (special == "fp8") {
+    options.precision = Precision::kFloat8;
+    options.fp8.history = 3;
+  }
   if (special == "other-options" && world.rank == 1) options.optimizer.lr *= 2;
   Outcome outcome;
   options.on_scalar = [&](std::string_view tag, int64_t, double value) {
@@ -136,6 +140,19 @@ TEST(Distributed, TwoProcessesFollowTheCurveOfOneWithTheDoubleBatch) {
   // Sums over other batches round differently; 28 steps of AdamW carry that on.
   for (size_t i = 0; i < one.losses.size(); ++i)
     EXPECT_NEAR(two[0].losses[i], one.losses[i], 1e-4 * one.losses[i]) << i;
+}
+
+/// Each process takes the largest magnitudes of both, so codes are those of one process.
+TEST(Distributed, InFp8TheProcessesShareTheirScales) {
+  const std::vector<Outcome> two = run_two("fp8");
+  EXPECT_EQ(two[0].end, two[1].end);
+  EXPECT_EQ(two[0].losses, two[1].losses);
+  const Outcome one = train_here(World{}, 16, "fp8");
+  ASSERT_EQ(two[0].losses.size(), one.losses.size()) << two[0].end;
+  // Codes are the same until a difference in the order of sums carries one across a tie, after which
+  // it grows by steps of codes.
+  for (size_t i = 0; i < 5; ++i)
+    EXPECT_NEAR(two[0].losses[i], one.losses[i], 1e-2 * one.losses[i]) << i;
 }
 
 TEST(Distributed, ALostProcessEndsTheRunWithAnError) {

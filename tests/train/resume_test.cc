@@ -57,6 +57,32 @@ TEST(Resume, AfterStoppingAtEveryStepOfAnEpochGivesTheSameModel) {
   }
 }
 
+/// The histories of FP8 scales are part of what goes on.
+TEST(Resume, InFp8GivesTheSameModel) {
+  for (const Fp8Scaling scaling : {Fp8Scaling::kDelayed, Fp8Scaling::kCurrent}) {
+    const auto options_of = [&](const char* file) {
+      TrainOptions options = options_with(fresh_path(file));
+      options.precision = Precision::kFloat8;
+      options.fp8 = {.scaling = scaling, .history = 5};
+      return options;
+    };
+    const uint64_t undisturbed = train_hash(options_of("undisturbed_fp8"));
+    for (const int64_t stop : {1, 4, 9, 10, 16, 21}) {
+      CancelToken token;
+      TrainOptions options = options_of("stopped_fp8");
+      options.cancel = &token;
+      options.on_step = [&](const TrainProgress& p) {
+        if (p.step == stop) token.cancel();
+      };
+      bool cancelled = false;
+      train_hash(options, &cancelled);
+      EXPECT_TRUE(cancelled);
+      options.cancel = nullptr;
+      EXPECT_EQ(train_hash(options), undisturbed) << "stopped after step " << stop;
+    }
+  }
+}
+
 void train_and_die(const std::string& checkpoint, int64_t at_step) {
   TrainOptions options = options_with(checkpoint);
   options.on_step = [at_step](const TrainProgress& p) {
@@ -105,6 +131,10 @@ TEST(Resume, RefusesACheckpointOfAnotherRunAndADamagedOne) {
                 "this run has batch size 8, the checkpoint batch size 16 (and another seed, "
                 "optimizer): take 16" +
                 ways);
+  other = options;
+  other.precision = Precision::kFloat8;
+  EXPECT_NE(refusal(data, other).find("this run has precision fp8, the checkpoint precision f32"),
+            std::string::npos);
   const Sectors same_name(200, 2); // other points under the same description
   EXPECT_EQ(refusal(same_name, options),
             place +

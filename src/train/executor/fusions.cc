@@ -7,6 +7,7 @@
 #include <numbers>
 #include <optional>
 
+#include "train/fp8/layer.h"
 #include "train/ops/dropout.h"
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/gelu.h>
@@ -64,7 +65,10 @@ Apply linear() {
     std::vector<int64_t> shape = x.sizes().vec();
     shape.back() = c.in(1).size(1);
     const at::Tensor rows = x.dim() == 2 ? x : x.reshape({-1, x.size(-1)});
-    c.out(at::addmm(c.in(2), rows, c.in(1)).view(shape));
+    const at::Tensor y = c.fp8() != nullptr
+                             ? c.fp8()->linear(rows, c.in(1), c.run().training) + c.in(2)
+                             : at::addmm(c.in(2), rows, c.in(1));
+    c.out(y.view(shape));
   };
 }
 
@@ -83,6 +87,7 @@ bool match_linear(Matcher& m, const Node& last) {
     m.take(last.inputs[side], "MatMul");
     m.fusion.inputs = {product->inputs[0], product->inputs[1], bias};
     m.fusion.apply = linear();
+    m.fusion.is_linear = true;
     return true;
   }
   return false;

@@ -24,6 +24,7 @@ struct Fusion {
   std::vector<NodeId> nodes; ///< all of them; the last one's output is the group's
   std::vector<ValueId> inputs;
   Apply apply;
+  bool is_linear = false; ///< the first of the above: its weight is the second input
 };
 
 /// The groups by their last node. Values of `wanted` stay visible.

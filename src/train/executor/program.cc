@@ -41,7 +41,7 @@ Status Program::run_steps(std::vector<at::Tensor> inputs,
     inputs.clear();
     for (; at_step < steps_.size(); ++at_step) {
       const Step& step = steps_[at_step];
-      Call call(slots_, step.inputs, step.outputs, step.node.index, run);
+      Call call(slots_, step.inputs, step.outputs, step.node.index, run, step.fp8.get());
       step.apply(call);
       for (const int gone : step.release)
         slots_[static_cast<size_t>(gone)].reset();

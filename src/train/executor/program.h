@@ -12,6 +12,7 @@
 
 #include "ops/op.h"
 #include "train/fake_quant.h"
+#include "train/fp8/layer.h"
 #include "train/ops/mapping.h"
 #include <ATen/core/Tensor.h>
 
@@ -26,6 +27,7 @@ struct ProgramOptions {
   std::vector<ValueId> wanted;     ///< what forward returns; empty: the graph's outputs
   WeightScales weight_scales = WeightScales::kFixed;
   ActivationScales activation_scales = ActivationScales::kFixed;
+  std::optional<Fp8Options> fp8; ///< convolutions and products with a weight are computed in FP8
 };
 
 /// Takes what forward would return, one at a time.
@@ -62,6 +64,8 @@ class Program {
   void store(Graph& graph) const;
   /// Names of nodes that run by their reference although a trained constant reaches them.
   const std::vector<std::string>& without_gradient() const { return without_gradient_; }
+  /// The factors of casts to FP8, three for each layer; null: none was asked for.
+  Fp8Scales* fp8() const { return fp8_.get(); }
   c10::Device device() const { return device_; }
   const Graph& graph() const { return graph_; }
 
@@ -75,6 +79,7 @@ class Program {
     /// Wanted slots that no later step reads, and the wanted values that this step makes.
     std::vector<int> release_wanted;
     std::vector<size_t> makes;
+    std::shared_ptr<const Fp8Layer> fp8; ///< null: not computed in FP8
   };
   /// A weight whose scale is its largest magnitude over the largest code.
   struct Followed {
@@ -99,6 +104,7 @@ class Program {
   std::vector<ValueId> statistics_;
   std::vector<Followed> followed_;
   std::vector<std::string> without_gradient_;
+  std::unique_ptr<Fp8Scales> fp8_;
 };
 
 /// Turns Constant nodes with a tensor into constants, so that they can be trained and stored.

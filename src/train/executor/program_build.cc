@@ -58,6 +58,7 @@ class ProgramBuilder {
     const std::vector<NodeId> order = OCTET_TRY(graph_.topological());
     find_needed(order);
     program_.slots_.resize(static_cast<size_t>(graph_.value_bound()));
+    if (options_.fp8) program_.fp8_ = std::make_unique<Fp8Scales>(*options_.fp8);
     OCTET_TRY(guarded([&] { return place_constants(); }));
     fusions_ = find_fusions(graph_, uses_, program_.wanted_);
     for (const auto& [last, fusion] : fusions_)
@@ -102,8 +103,10 @@ class ProgramBuilder {
       else
         program_.slot(id) = held;
     }
-    for (const ValueId id : graph_.inputs())
+    for (const ValueId id : graph_.inputs()) {
       varying_.insert(id);
+      data_.insert(id);
+    }
     return ok_status();
   }
 
@@ -243,6 +246,13 @@ class ProgramBuilder {
 
   /// Runs a step of constants now, or puts it into the schedule.
   Status schedule(const Node& node, Program::Step step) {
+    const bool reads_data =
+        !is_deterministic(node) || std::any_of(step.inputs.begin(), step.inputs.end(),
+                                               [&](int i) { return data_.contains(ValueId{i}); });
+    for (const int out : step.outputs)
+      if (reads_data) data_.insert(ValueId{out});
+    if (program_.fp8_ != nullptr && has_fp8_product(node, step))
+      step.fp8 = std::make_shared<const Fp8Layer>(*program_.fp8_);
     const bool varies = !is_deterministic(node) ||
                         std::any_of(step.inputs.begin(), step.inputs.end(),
                                     [&](int i) { return varying_.contains(ValueId{i}); });
@@ -259,6 +269,18 @@ class ProgramBuilder {
       step.apply(call);
       return ok_status();
     });
+  }
+
+  /// A convolution of data with a weight, or a product of data and the matrix of a weight behind
+  /// it: of a node, or of the group that ends with it.
+  bool has_fp8_product(const Node& node, const Program::Step& step) const {
+    const bool product = fusions_.contains(node.id) ? fusions_.at(node.id).is_linear
+                                                    : node.is("MatMul") || node.is("Gemm");
+    if (!product && !node.is("Conv")) return false;
+    const ValueId x{step.inputs[0]}, w{step.inputs[1]};
+    const TypeInfo& type = graph_.value(w).type;
+    if (!data_.contains(x) || data_.contains(w) || type.type != DType::kFloat32) return false;
+    return !product || (type.has_rank() && type.rank() == 2);
   }
 
   void find_releases() {
@@ -299,6 +321,7 @@ class ProgramBuilder {
   std::set<NodeId> needed_, fused_; ///< fused: part of another node's step
   std::map<NodeId, Fusion> fusions_;
   std::set<ValueId> used_;    ///< values that a needed node reads, or that are wanted
+  std::set<ValueId> data_;    ///< values that follow from the graph's inputs
   std::set<ValueId> varying_; ///< values that differ from run to run
   std::set<ValueId> traced_;  ///< values that a gradient may pass through
 };

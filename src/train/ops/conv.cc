@@ -2,6 +2,7 @@
 // Conv and ConvTranspose.
 #include <algorithm>
 
+#include "train/fp8/layer.h"
 #include "train/ops/mapping.h"
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/convolution.h>
@@ -36,6 +37,20 @@ bool symmetric(const std::vector<int64_t>& pads) {
   for (size_t i = 0; i < n; ++i)
     if (pads[i] != pads[n + i] || pads[i] < 0) return false;
   return true;
+}
+
+at::Tensor
+convolve(const Call& c, const at::Tensor& x, const ConvAttrs& a, const std::vector<int64_t>& pads) {
+  const std::optional<at::Tensor> bias = c.has(2) ? std::optional(c.in(2)) : std::nullopt;
+  const std::vector<int64_t> none(pads.size(), 0);
+  if (c.fp8() == nullptr)
+    return at::convolution(x, c.in(1), bias, a.strides, pads, a.dilations, false, none, a.group);
+  at::Tensor y =
+      c.fp8()->convolution(x, c.in(1), {a.strides, pads, a.dilations, a.group}, c.run().training);
+  if (!bias) return y;
+  std::vector<int64_t> shape(static_cast<size_t>(y.dim()), 1);
+  shape[1] = -1;
+  return y + bias->view(shape);
 }
 
 /// What ConvTranspose's output is cut and extended by: begins in `pads`, and extra elements at the
@@ -78,16 +93,12 @@ OCTET_TORCH(onnx, Conv) {
   return [node](Call& c) {
     const at::Tensor &x = c.in(0), &w = c.in(1);
     const ConvAttrs a = resolve(node, x, w);
-    const std::optional<at::Tensor> bias = c.has(2) ? std::optional(c.in(2)) : std::nullopt;
-    const size_t n = a.strides.size();
-    const std::vector<int64_t> none(n, 0);
-    if (symmetric(a.pads)) {
-      const at::IntArrayRef half(a.pads.data(), n);
-      c.out(at::convolution(x, w, bias, a.strides, half, a.dilations, false, none, a.group));
-    } else {
-      const at::Tensor padded = at::constant_pad_nd(x, torch_pads(a.pads));
-      c.out(at::convolution(padded, w, bias, a.strides, none, a.dilations, false, none, a.group));
-    }
+    const auto n = static_cast<std::ptrdiff_t>(a.strides.size());
+    if (symmetric(a.pads))
+      c.out(convolve(c, x, a, {a.pads.begin(), a.pads.begin() + n}));
+    else
+      c.out(convolve(c, at::constant_pad_nd(x, torch_pads(a.pads)), a,
+                     std::vector<int64_t>(a.strides.size(), 0)));
   };
 }
 

@@ -19,6 +19,8 @@
 
 namespace octet::train {
 
+class Fp8Layer;
+
 /// What a mapping may ask while it is prepared.
 struct Prepare {
   const Graph& graph;
@@ -57,8 +59,9 @@ class Call {
        std::span<const int> inputs,
        std::span<const int> outputs,
        int node,
-       const RunState& run)
-      : slots_(slots), inputs_(inputs), outputs_(outputs), node_(node), run_(run) {}
+       const RunState& run,
+       const Fp8Layer* fp8 = nullptr)
+      : slots_(slots), inputs_(inputs), outputs_(outputs), node_(node), run_(run), fp8_(fp8) {}
 
   size_t inputs() const { return inputs_.size(); }
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] >= 0; }
@@ -77,12 +80,15 @@ class Call {
   }
   const RunState& run() const { return run_; }
   int node() const { return node_; }
+  /// What computes the product of a layer that is trained in FP8; null: LibTorch.
+  const Fp8Layer* fp8() const { return fp8_; }
 
  private:
   std::vector<at::Tensor>& slots_;
   std::span<const int> inputs_, outputs_;
   int node_;
   const RunState& run_;
+  const Fp8Layer* fp8_;
 };
 
 using Apply = std::function<void(Call&)>;

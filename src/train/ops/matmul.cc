@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul, Gemm and Einsum.
+#include "train/fp8/layer.h"
 #include "train/ops/mapping.h"
+#include <ATen/ops/add.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/einsum.h>
 #include <ATen/ops/linear.h>
@@ -10,7 +12,17 @@
 using octet::train::Call;
 
 OCTET_TORCH(onnx, MatMul) {
-  return [](Call& c) { c.out(at::matmul(c.in(0), c.in(1))); };
+  return [](Call& c) {
+    const at::Tensor &a = c.in(0), &b = c.in(1);
+    if (c.fp8() == nullptr) {
+      c.out(at::matmul(a, b));
+      return;
+    }
+    std::vector<int64_t> shape = a.sizes().vec();
+    shape.back() = b.size(1);
+    const at::Tensor rows = a.reshape({-1, a.size(-1)});
+    c.out(c.fp8()->linear(rows, b, c.run().training).view(shape));
+  };
 }
 
 OCTET_TORCH(onnx, Gemm) {
@@ -20,12 +32,18 @@ OCTET_TORCH(onnx, Gemm) {
   const bool trans_b = p.node.attr_int("transB", 0) != 0;
   return [=](Call& c) {
     const at::Tensor a = trans_a ? c.in(0).t() : c.in(0);
+    const at::Tensor b = trans_b ? c.in(1).t() : c.in(1);
+    if (c.fp8() != nullptr) {
+      at::Tensor y = c.fp8()->linear(a, b, c.run().training);
+      if (alpha != 1) y = y * alpha;
+      c.out(c.has(2) ? at::add(y, c.in(2), beta) : y);
+      return;
+    }
     const bool plain = alpha == 1 && beta == 1;
     if (plain && trans_b && c.has(2) && c.in(2).dim() == 1) {
       c.out(at::linear(a, c.in(1), c.in(2)));
       return;
     }
-    const at::Tensor b = trans_b ? c.in(1).t() : c.in(1);
     if (c.has(2)) {
       c.out(at::addmm(c.in(2), a, b, beta, alpha));
     } else {

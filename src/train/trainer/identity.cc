@@ -92,7 +92,13 @@ void say_course(const TrainOptions& o, Facts& facts) {
   facts.say("seed", o.seed);
   facts.say("processes", o.world.size);
   facts.say("device", o.device, {"cpu", "cuda"});
-  facts.say("precision", o.precision, {"f32", "bf16", "f16"});
+  facts.say("precision", o.precision, {"f32", "bf16", "f16", "fp8"});
+  if (o.precision == Precision::kFloat8) {
+    facts.say("FP8 scaling", o.fp8.scaling, {"delayed", "current"});
+    facts.say("FP8 history", o.fp8.history);
+    facts.say("FP8 margin", o.fp8.margin);
+    facts.say("FP8 amax", o.fp8.amax, {"max", "most-recent"});
+  }
   facts.say("trained constants", o.train);
   facts.say("frozen constants", o.freeze);
   facts.say("weight scales", o.weight_scales, {"follow", "fixed", "learned"});

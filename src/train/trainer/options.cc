@@ -38,6 +38,8 @@ Status check_options(const TrainOptions& o) {
   OCTET_TRY(check_range("the weight of hidden values", o.teacher.hidden_weight, 0, 1e6));
   OCTET_TRY(check_range("the number of processes", o.world.size, 1, 1 << 16));
   OCTET_TRY(check_range("the rank", o.world.rank, 0, o.world.size - 1));
+  OCTET_TRY(check_range("the FP8 history", static_cast<double>(o.fp8.history), 1, 1 << 20));
+  OCTET_TRY(check_range("the FP8 margin", o.fp8.margin, -64, 64));
   if (o.precision == Precision::kFloat16 && o.device == Device::kCpu)
     return error(ErrorCode::kUnsupported,
                  "train: f16 needs a CUDA device; on the CPU use f32 or bf16");

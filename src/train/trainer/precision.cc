@@ -6,7 +6,8 @@
 namespace octet::train {
 
 AutocastScope::AutocastScope(c10::Device device, Precision precision)
-    : type_(device.type()), active_(precision != Precision::kFloat32) {
+    : type_(device.type()),
+      active_(precision == Precision::kBfloat16 || precision == Precision::kFloat16) {
   if (!active_) return;
   at::autocast::set_autocast_enabled(type_, true);
   at::autocast::set_autocast_dtype(type_,

@@ -11,7 +11,7 @@
 namespace octet::train {
 
 /// While it lives, LibTorch's products and convolutions run in the precision, and what needs range
-/// (normalizations, softmax, losses) in f32. kFloat32 changes nothing.
+/// (normalizations, softmax, losses) in f32. kFloat32 changes nothing, nor does kFloat8, which the program knows.
 class AutocastScope {
  public:
   AutocastScope(c10::Device device, Precision precision);

@@ -99,6 +99,7 @@ Result<TrainSession::Outcome> TrainSession::finish_step(const std::vector<double
   }
   OCTET_TRY_WITH(share_gradients(), "gradients");
   OCTET_TRY_WITH(guarded([&] { return apply_gradients(); }), "gradients");
+  OCTET_TRY_WITH(advance_fp8(), "FP8 scales");
   last_loss_ = loss;
   if (counters_.step == 0) counters_.first_loss = loss;
   remember_loss(counters_.recent_losses, loss);
@@ -134,6 +135,26 @@ Status TrainSession::share_gradients() {
   OCTET_TRY(peers_->sum(statistics));
   for (at::Tensor& t : statistics)
     t.div_(options_.world.size);
+  return ok_status();
+}
+
+Status TrainSession::advance_fp8() {
+  Fp8Scales* scales = program_->fp8();
+  if (scales == nullptr) return ok_status();
+  const std::vector<double> own = scales->recorded();
+  if (peers_ != nullptr && !own.empty()) {
+    // The largest of all processes, from a sum in which each has its own row.
+    const auto size = static_cast<size_t>(options_.world.size);
+    std::vector<double> all(size * own.size(), 0.0);
+    std::copy(own.begin(), own.end(),
+              all.begin() + static_cast<std::ptrdiff_t>(options_.world.rank) * std::ssize(own));
+    all = OCTET_TRY(peers_->sum(all));
+    std::vector<double> largest = own;
+    for (size_t i = 0; i < all.size(); ++i)
+      largest[i % own.size()] = std::max(largest[i % own.size()], all[i]);
+    scales->record(largest);
+  }
+  scales->advance();
   return ok_status();
 }
 

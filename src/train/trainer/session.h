@@ -50,6 +50,7 @@ class TrainSession {
   Result<Outcome> finish_step(const std::vector<double>& counts);
   Status apply_gradients();
   Status share_gradients();
+  Status advance_fp8();
   Result<Outcome> after_step();
   void end_epoch(const EvaluationRecord& evaluation);
   void report_missing_gradients();

@@ -6,6 +6,7 @@
 
 #include "core/format.h"
 #include "core/philox.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 #include "ops/parameters.h"
 #include "train/guard.h"
@@ -16,6 +17,15 @@ namespace octet::train {
 namespace {
 
 constexpr uint64_t kSplitEpoch = ~uint64_t{0}; ///< the permutation that splits off validation
+
+/// FP8 would round once more what is rounded to codes already, and no file says so.
+Status check_float_products(const Graph& graph) {
+  for (const NodeId id : graph.nodes())
+    if (graph.node(id).is("QuantizeLinear"))
+      return error("node {}: FP8 training is of float graphs; train through Q/DQ in f32 or bf16",
+                   label(graph, graph.node(id)));
+  return ok_status();
+}
 
 } // namespace
 
@@ -50,9 +60,16 @@ Status TrainSession::build_programs(const std::vector<Parameter>& parameters) {
   program.wanted = objective_.wanted();
   program.weight_scales = options_.weight_scales;
   program.activation_scales = options_.activation_scales;
+  if (options_.precision == Precision::kFloat8) {
+    OCTET_TRY(check_float_products(graph_));
+    program.fp8 = options_.fp8;
+  }
   for (const Parameter& p : parameters)
     program.parameters.push_back(p.value);
   program_ = OCTET_TRY(Program::create(graph_, program));
+  if (program_->fp8() != nullptr && program_->fp8()->count() == 0)
+    return error("no layer can be computed in FP8: the graph has no convolution and no product "
+                 "with a weight in f32; train it in f32 or bf16");
   if (options_.teacher.graph != nullptr) {
     ProgramOptions teacher;
     teacher.device = options_.device;

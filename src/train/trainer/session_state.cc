@@ -29,6 +29,9 @@ NamedTensors TrainSession::state() {
   }
   for (auto& [name, tensor] : optimizer_->state())
     out.emplace_back("optimizer/" + name, tensor);
+  if (program_->fp8() != nullptr)
+    for (auto& [name, tensor] : program_->fp8()->state())
+      out.emplace_back("fp8/" + name, tensor);
   return out;
 }
 
