@@ -49,6 +49,7 @@ struct OptimizerOptions {
   /// AdamW leaves biases, gains of normalizations and quantization scales without decay, since they
   /// are small in number and not what overfits; true: all decay.
   bool decay_all = false;
+  double clip_decay = 0; ///< of clips (ActivationScales::kClipped), in place of weight_decay
   std::vector<std::string> no_decay; ///< names of further constants without decay, `*` for anything
 };
 
@@ -110,7 +111,19 @@ enum class WeightScales {
   kFixed,  ///< stay as they are in the graph
   kLearned ///< trained by LSQ (arXiv 1902.08153)
 };
-enum class ActivationScales { kFixed, kLearned };
+enum class ActivationScales {
+  kFixed,
+  kLearned, ///< LSQ
+  /// Of a Relu's output the clip, which is the scale times the largest code, is trained by PACT (arXiv
+  /// 1805.06085): elements at and above it add up their gradients. Others stay.
+  kClipped
+};
+/// Where scales that LSQ trains start.
+enum class ScaleStart {
+  kObserved, ///< as they are in the graph
+  /// As published: 2 mean|v| / sqrt(largest code), for weights and for activations of a first batch.
+  kPublished
+};
 
 /// Where a run stands; called after each step and after each epoch.
 struct TrainProgress {
@@ -190,7 +203,12 @@ struct TrainOptions {
   std::vector<std::string> train, freeze;
   WeightScales weight_scales = WeightScales::kFollow;
   ActivationScales activation_scales = ActivationScales::kFixed;
-  bool freeze_statistics = false; ///< batch norm uses and keeps its running statistics
+  ScaleStart scale_start = ScaleStart::kObserved;
+  /// Share of the steps after which scales stay, learned ones and those that follow weights; 1: none
+  /// does.
+  double freeze_scales_after = 1;
+  bool freeze_statistics = false;     ///< batch norm uses and keeps its running statistics
+  double freeze_statistics_after = 1; ///< the same from this share of the steps on
   /// Part of the training examples that is held out (by the seed) for validation when no validation
   /// set is given; 0: none.
   double validation_split = 0;

@@ -30,11 +30,28 @@ class Qat final : public Command {
     app.add_option("model", model_, "trained float model, folder or ONNX file")->required();
     app.add_option("-o,--output", output_, "ONNX file to write, or a model folder")->required();
     app.add_flag("--learned-scales", learned_scales_, "train the scales too (LSQ)");
+    app.add_option("--scale-start", scale_start_,
+                   "of learned scales: observed, or published (2 mean|v| / sqrt(largest code))")
+        ->capture_default_str();
+    app.add_flag("--learned-clips", learned_clips_,
+                 "train the clip of each Relu's output (PACT); other activations stay as observed");
+    add_number_option(app, "--clip-decay", clip_decay_, "weight decay of learned clips", 0, 1e3)
+        ->capture_default_str();
+    add_number_option(app, "--freeze-ranges-after", freeze_ranges_after_,
+                      "share of the steps after which scales and clips stay, 1: never", 0.0, 1.0)
+        ->capture_default_str();
+    add_number_option(app, "--freeze-batch-norm-after", freeze_batch_norm_after_,
+                      "share of the steps after which a batch norm that was not folded keeps its "
+                      "statistics, 1: never",
+                      0.0, 1.0)
+        ->capture_default_str();
     app.add_flag("--distill", distill_, "learn from the float model's outputs too");
+    app.add_option("--teacher", teacher_path_,
+                   "learn from the outputs of this model, folder or ONNX file, instead");
     add_number_option(app, "--temperature", teacher_.temperature, "of distillation", 1e-3, 1e3)
         ->capture_default_str();
-    add_number_option(app, "--teacher-weight", teacher_.weight, "share of distillation in the loss",
-                      0.0, 1.0)
+    add_number_option(app, "--distill-weight,--teacher-weight", teacher_.weight,
+                      "share of distillation in the loss", 0.0, 1.0)
         ->capture_default_str();
     training_.define_limits(app);
     training_.define(app, false);
@@ -45,6 +62,7 @@ class Qat final : public Command {
   Result<Answer> run(const Common& common) override {
     UsedFiles used = quantization_.used_files();
     used.push_back(model_);
+    if (!teacher_path_.empty()) used.push_back(teacher_path_);
     OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), used, common));
     OCTET_TRY(training_.check(output_, common));
     const Graph graph = OCTET_TRY(open_model(model_, common));
@@ -66,15 +84,15 @@ class Qat final : public Command {
                    octet::name(plan.mode));
     const Graph prepared = OCTET_TRY_WITH(quantize(graph, plan, WeightStorage::kFloat), model_);
     TrainOptions options = training_.options();
-    if (learned_scales_) {
-      options.weight_scales = WeightScales::kLearned;
-      options.activation_scales = ActivationScales::kLearned;
-    }
+    OCTET_TRY(choose_scales(options));
     options.losses = language_losses(graph);
     options.settings = {{"command", "qat"}, {"data set", quantization_.data}, {"from", model_}};
-    if (distill_) {
+    const Graph other =
+        teacher_path_.empty() ? Graph() : OCTET_TRY(open_model(teacher_path_, common));
+    if (distill_ || !teacher_path_.empty()) {
       options.teacher = teacher_;
-      options.teacher.graph = &graph;
+      options.teacher.graph = teacher_path_.empty() ? &graph : &other;
+      options.settings.push_back({"teacher", teacher_path_.empty() ? model_ : teacher_path_});
     }
     const TrainedModel model =
         OCTET_TRY_WITH(training_.train(prepared, data, output_, common, options), model_);
@@ -87,6 +105,25 @@ class Qat final : public Command {
   }
 
  private:
+  /// What is trained and held of scales.
+  Status choose_scales(TrainOptions& options) const {
+    if (scale_start_ != "observed" && scale_start_ != "published")
+      return error("scale start \"{}\" is not known; it is observed or published", scale_start_);
+    if (scale_start_ == "published" && !learned_scales_)
+      return error("--scale-start is for --learned-scales; give both or neither");
+    options.scale_start =
+        scale_start_ == "published" ? ScaleStart::kPublished : ScaleStart::kObserved;
+    if (learned_scales_) {
+      options.weight_scales = WeightScales::kLearned;
+      options.activation_scales = ActivationScales::kLearned;
+    }
+    if (learned_clips_) options.activation_scales = ActivationScales::kClipped;
+    options.optimizer.clip_decay = clip_decay_;
+    options.freeze_scales_after = freeze_ranges_after_;
+    options.freeze_statistics_after = freeze_batch_norm_after_;
+    return ok_status();
+  }
+
   /// What suits a small network of images is no recipe for a pretrained encoder. What was taken.
   Result<std::string> choose_defaults(const Graph& graph) {
     if (!bert_options(graph).ok()) {
@@ -100,8 +137,9 @@ class Qat final : public Command {
     return training_.use_defaults({.epochs = 1, .lr = 5e-5, .batch = 32, .optimizer = "adamw"});
   }
 
-  std::string model_, output_;
-  bool learned_scales_ = false, distill_ = false;
+  std::string model_, output_, teacher_path_, scale_start_ = "observed";
+  bool learned_scales_ = false, learned_clips_ = false, distill_ = false;
+  double clip_decay_ = 1e-4, freeze_ranges_after_ = 1, freeze_batch_norm_after_ = 1;
   TeacherOptions teacher_;
   QuantizeFlags quantization_;
   TrainFlags training_{{.epochs = 2, .lr = 1e-3}};

@@ -259,6 +259,10 @@ void TrainFlags::keep_settings(const TrainingData& examples, const TrainOptions&
   say("label smoothing", o.label_smoothing);
   say("freezes", join(o.freeze, ","));
   say("scales", o.weight_scales == WeightScales::kLearned ? "learned" : "observed");
+  say("scales start", o.scale_start == ScaleStart::kPublished ? "published" : "observed");
+  say("clips", o.activation_scales == ActivationScales::kClipped ? "learned" : "observed");
+  say("decay of clips", o.optimizer.clip_decay);
+  say("share before scales freeze", o.freeze_scales_after);
   say("teacher's weight", o.teacher.graph == nullptr ? 0.0 : o.teacher.weight);
   say("patience", o.patience);
   say("precision", precision_);

@@ -23,6 +23,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/maximum.h>
+#include <ATen/ops/mean.h>
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/round.h>
@@ -241,6 +242,31 @@ at::Tensor composed_learned(const at::Tensor& x,
   return ds;
 }
 
+/// The clip of PACT is a = high * s, and dy/da = 1 from x = a on, else 0; x gets no gradient there.
+/// Dividing by `high` makes a step of s by gradient descent the published step of a.
+struct TrainedClip : torch::autograd::Function<TrainedClip> {
+  static at::Tensor forward(AutogradContext* ctx,
+                            const at::Tensor& x,
+                            const at::Tensor& scale,
+                            const FakeQuant* spec) {
+    const at::Tensor r = x / broadcast(scale, x, *spec);
+    const at::Tensor above = r >= bound(spec->high, x, *spec);
+    ctx->save_for_backward({above, r < bound(spec->low, x, *spec)});
+    ctx->saved_data["high"] = static_cast<double>(spec->high[0]);
+    ctx->saved_data["shape"] = scale.sizes().vec();
+    return fused(x, *spec) ? fused_forward(x, scale, *spec, nullptr) : composed(x, scale, *spec);
+  }
+  static variable_list backward(AutogradContext* ctx, variable_list& gradients) {
+    if (!gradients[0].defined()) return {{}, {}, {}};
+    const variable_list saved = ctx->get_saved_variables();
+    const at::Tensor &g = gradients[0], &above = saved[0];
+    const at::Tensor ds =
+        (g * above.to(g.scalar_type())).sum() / ctx->saved_data["high"].toDouble();
+    return {
+        g.masked_fill(above | saved[1], 0), ds.reshape(ctx->saved_data["shape"].toIntVector()), {}};
+  }
+};
+
 struct LearnedStep : torch::autograd::Function<LearnedStep> {
   static at::Tensor forward(AutogradContext* ctx,
                             const at::Tensor& x,
@@ -293,11 +319,28 @@ at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const Fak
   // Mixed precision may hand in less than f32.
   const at::Tensor dense = x.to(scale.scalar_type()).contiguous(), factor = scale.contiguous();
   if (at::GradMode::is_enabled() && scale.requires_grad())
-    return LearnedStep::apply(dense, factor, &spec);
+    return spec.clips ? TrainedClip::apply(dense, factor, &spec)
+                      : LearnedStep::apply(dense, factor, &spec);
   if (at::GradMode::is_enabled() && x.requires_grad())
     return StraightThrough::apply(dense, factor, &spec);
   return fused(dense, spec) ? fused_forward(dense, factor, spec, nullptr)
                             : composed(dense, factor, spec);
+}
+
+at::Tensor published_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuant& spec) {
+  const at::NoGradGuard no_gradient;
+  const at::Tensor size = at::abs(x.detach());
+  const std::vector<int64_t> axes = axes_but(x, spec.axis);
+  at::Tensor mean = axes.empty() ? size : at::mean(size, axes);
+  mean = mean.to(at::kCPU, at::kDouble).reshape(-1).contiguous();
+  at::Tensor out = like.detach().to(at::kCPU, at::kDouble).reshape(-1).clone();
+  for (int64_t i = 0; i < mean.numel(); ++i) {
+    const double m = mean.const_data_ptr<double>()[i];
+    const auto c = static_cast<size_t>(i);
+    const double codes = std::max({1.0F, spec.high[c], -spec.low[c] - 1});
+    if (m > 0 && std::isfinite(m)) out.mutable_data_ptr<double>()[i] = 2 * m / std::sqrt(codes);
+  }
+  return out.reshape(like.sizes()).to(like.device(), like.scalar_type());
 }
 
 at::Tensor largest_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuant& spec) {

@@ -21,6 +21,7 @@ struct FakeQuant {
   std::vector<float> low, high;
   DType type = DType::kInt8;
   bool is_weight = false; ///< its first axis is no batch
+  bool clips = false;     ///< the scale's gradient is that of PACT's clip, else LSQ's
 };
 
 /// True when `fake_quantize` can stand for a Q/DQ pair of this code type.
@@ -30,6 +31,10 @@ std::pair<double, double> code_range(DType type);
 
 /// x: a float tensor; scale: one element, or one for each channel, of x's type.
 at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec);
+
+/// LSQ's first scale, 2 mean|x| / sqrt(Q) of each channel, with Q its largest code; that of `like`
+/// where the mean is 0 or not finite.
+at::Tensor published_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuant& spec);
 
 /// The scale that the largest magnitude of each channel asks for, |x| / high; a channel of zeros
 /// takes the smallest scale of the others, or 1.

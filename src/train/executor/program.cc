@@ -98,6 +98,13 @@ void Program::follow_weight_scales() {
     slot(f.scale) = largest_scale(slot(f.weight), slot(f.scale), *f.spec);
 }
 
+std::vector<ValueId> Program::followed_scales() const {
+  std::vector<ValueId> out;
+  for (const Followed& f : followed_)
+    out.push_back(f.scale);
+  return out;
+}
+
 void Program::store(Graph& graph) const {
   const auto put = [&](ValueId value, const at::Tensor& tensor) {
     graph.set_constant(value, from_torch(tensor, graph.value(value).constant.type()));

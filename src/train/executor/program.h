@@ -43,6 +43,7 @@ class Program {
     at::Tensor leaf;
     std::vector<ValueId> copies; ///< other constants that hold the same and must follow (scales)
     bool is_scale = false;
+    bool is_clip = false; ///< a scale that is trained as PACT's clip
   };
   std::vector<Trained>& trained() { return trained_; }
   /// Running statistics: constants that a training run changes.
@@ -59,6 +60,8 @@ class Program {
   /// Takes the scales of followed weights from their largest magnitudes; before each training step
   /// and after the last.
   void follow_weight_scales();
+  /// The scales that it takes.
+  std::vector<ValueId> followed_scales() const;
 
   /// Writes trained constants, scales and statistics into a graph with the same ids.
   void store(Graph& graph) const;

@@ -196,16 +196,22 @@ class ProgramBuilder {
   Status add_pair(const Node& node, const QdqPair& pair) {
     const bool is_weight = std::any_of(options_.parameters.begin(), options_.parameters.end(),
                                        [&](ValueId v) { return v == node.inputs[0]; });
+    const ActivationScales rule = options_.activation_scales;
+    const bool clips = !is_weight && rule == ActivationScales::kClipped && has_clip(node, pair);
     const bool learned = is_weight ? options_.weight_scales == WeightScales::kLearned
-                                   : options_.activation_scales == ActivationScales::kLearned;
+                                   : rule == ActivationScales::kLearned || clips;
     auto spec = std::make_shared<FakeQuant>(pair.spec);
     spec->is_weight = is_weight;
+    spec->clips = clips;
     if (learned && !traced_.contains(pair.scale)) {
-      train(pair.scale, program_.slot(pair.scale), true).copies = pair.scale_copies;
+      Program::Trained& trained = train(pair.scale, program_.slot(pair.scale), true);
+      trained.copies = pair.scale_copies;
+      trained.is_clip = clips;
     } else if (is_weight && options_.weight_scales == WeightScales::kFollow && pair.symmetric &&
                !pair.shared) {
       program_.followed_.push_back({node.inputs[0], pair.scale, pair.scale_copies, spec});
       varying_.insert(pair.scale);
+      program_.slot(pair.scale) = program_.slot(pair.scale).clone(); // the graph's bytes stay
     }
     Program::Step step;
     step.node = node.id;
@@ -215,7 +221,10 @@ class ProgramBuilder {
       fused_.insert(dq);
       step.outputs.push_back(graph_.node(dq).outputs[0].index);
     }
-    step.apply = [spec](Call& c) {
+    const bool starts = learned && !clips;
+    step.apply = [spec, starts](Call& c) {
+      if (starts && c.run().starts_scales)
+        c.in(1).detach().copy_(published_scale(c.in(0), c.in(1), *spec));
       const at::Tensor y = fake_quantize(c.in(0), c.in(1), *spec);
       for (size_t i = 0; c.wants(i); ++i)
         c.out(y, i);
@@ -224,6 +233,13 @@ class ProgramBuilder {
     for (const int out : step.outputs)
       if (traced) traced_.insert(ValueId{out});
     return schedule(node, std::move(step));
+  }
+
+  /// A Relu's output, or what has no codes below 0, in one range for the tensor.
+  bool has_clip(const Node& node, const QdqPair& pair) const {
+    const Node* maker = graph_.producer(node.inputs[0]);
+    const bool positive = pair.spec.low[0] == 0 || (maker != nullptr && maker->is("Relu"));
+    return positive && pair.spec.axis < 0 && pair.spec.high[0] > 0;
   }
 
   /// Statistics change while training, so what reads them is not constant.

@@ -50,6 +50,7 @@ struct RunState {
   bool training = false;          ///< dropout drops, batch norm uses and updates batch statistics
   bool freeze_statistics = false; ///< batch norm keeps its running statistics while training
   uint64_t seed = 0, step = 0;    ///< what random numbers depend on, with the node
+  bool starts_scales = false;     ///< scales that LSQ trains are set by what they meet
 };
 
 /// The inputs and outputs of one node in one run.

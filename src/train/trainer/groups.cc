@@ -10,7 +10,7 @@
 namespace octet::train {
 namespace {
 
-enum class Rule { kDecays, kSmall, kNamed };
+enum class Rule { kDecays, kSmall, kNamed, kClip };
 
 } // namespace
 
@@ -26,17 +26,19 @@ Result<Groups> parameter_groups(const Graph& graph,
       if (by_role && p.value == t.value && (p.role == Role::kBias || p.role == Role::kGain))
         rule = Rule::kSmall;
     if (by_role && t.is_scale) rule = Rule::kSmall;
+    if (t.is_clip) rule = Rule::kClip;
     for (size_t i = 0; i < options.no_decay.size(); ++i) {
       if (!glob_match(options.no_decay[i], graph.value(t.value).name)) continue;
       used[i] = true;
-      rule = rule == Rule::kDecays ? Rule::kNamed : rule;
+      rule = rule == Rule::kSmall ? rule : Rule::kNamed;
     }
     return rule;
   };
   Groups groups;
   groups.list = {{by_role ? "weights" : "all", options.weight_decay, {}},
                  {"biases, gains and quantization scales", 0, {}},
-                 {"named without decay", 0, {}}};
+                 {"named without decay", 0, {}},
+                 {"trained clips", options.clip_decay, {}}};
   for (const Program::Trained& t : trained) {
     ParameterGroup& group = groups.list[static_cast<size_t>(rule_of(t))];
     group.parameters.push_back(graph.value(t.value).name);

@@ -102,8 +102,11 @@ void say_course(const TrainOptions& o, Facts& facts) {
   facts.say("trained constants", o.train);
   facts.say("frozen constants", o.freeze);
   facts.say("weight scales", o.weight_scales, {"follow", "fixed", "learned"});
-  facts.say("activation scales", o.activation_scales, {"fixed", "learned"});
+  facts.say("activation scales", o.activation_scales, {"fixed", "learned", "clipped"});
+  facts.say("start of scales", o.scale_start, {"observed", "published"});
+  facts.say("share before scales freeze", o.freeze_scales_after);
   facts.say("statistics frozen", o.freeze_statistics);
+  facts.say("share before statistics freeze", o.freeze_statistics_after);
   facts.say("validation split", o.validation_split);
   facts.say("steps between evaluations", o.evaluate_steps);
   facts.say("patience", o.patience);
@@ -120,6 +123,7 @@ void say_optimizer(const OptimizerOptions& o, Facts& facts) {
   facts.say("weight decay", o.weight_decay);
   facts.say("decay of all", o.decay_all);
   facts.say("constants without decay", o.no_decay);
+  facts.say("decay of clips", o.clip_decay);
   facts.say("clipping norm", o.clip_norm);
 }
 

@@ -24,6 +24,9 @@ Status check_options(const TrainOptions& o) {
   OCTET_TRY(check_range("beta1", o.optimizer.beta1, 0, 1));
   OCTET_TRY(check_range("beta2", o.optimizer.beta2, 0, 1));
   OCTET_TRY(check_range("weight decay", o.optimizer.weight_decay, 0, 1e3));
+  OCTET_TRY(check_range("the decay of clips", o.optimizer.clip_decay, 0, 1e3));
+  OCTET_TRY(check_range("the share before scales freeze", o.freeze_scales_after, 0, 1));
+  OCTET_TRY(check_range("the share before statistics freeze", o.freeze_statistics_after, 0, 1));
   OCTET_TRY(check_range("the clipping norm", o.optimizer.clip_norm, 0, 1e30));
   OCTET_TRY(check_range("label smoothing", o.label_smoothing, 0, 1));
   OCTET_TRY(check_range("the validation split", o.validation_split, 0, 0.9));

@@ -43,7 +43,7 @@ Result<TrainSession::Outcome> TrainSession::run_step(std::span<const int64_t> in
     batches.push_back(OCTET_TRY(read_batch(graph_, options_.teacher.graph, objective_, *examples_,
                                            own, counters_.epoch, program_->device())));
   std::vector<double> counts = OCTET_TRY(counts_of_step(batches));
-  program_->follow_weight_scales();
+  follow_scales();
   step_sums_.assign(2 * objective_.terms() + 3, 0.0);
   for (size_t i = 0; i < batches.size(); ++i)
     OCTET_TRY(run_batch(std::move(batches[i]), counts, static_cast<int64_t>(i)));
@@ -64,7 +64,9 @@ TrainSession::run_batch(TorchBatch batch, const std::vector<double>& counts, int
     const AutocastScope precision(program_->device(), options_.precision);
     taught = OCTET_TRY_WITH(teacher_->forward(std::move(batch.teacher), RunState{}), "teacher");
   }
-  const RunState run{true, options_.freeze_statistics, options_.seed, stream};
+  const RunState run{true,
+                     options_.freeze_statistics || is_behind(options_.freeze_statistics_after),
+                     options_.seed, stream};
   std::vector<at::Tensor> outputs;
   {
     const AutocastScope precision(program_->device(), options_.precision);
@@ -160,6 +162,9 @@ Status TrainSession::advance_fp8() {
 
 Status TrainSession::apply_gradients() {
   report_missing_gradients();
+  if (is_behind(options_.freeze_scales_after))
+    for (Program::Trained& t : program_->trained())
+      if (t.is_scale) t.leaf.mutable_grad().reset();
   const Rates rates = rates_at(options_.optimizer, options_.schedule, counters_.step, steps_);
   last_lr_ = rates.lr;
   const bool finite = !loss_scale_.active() || optimizer_->unscale(loss_scale_.factor());
@@ -175,6 +180,14 @@ Status TrainSession::apply_gradients() {
   for (Program::Trained& t : program_->trained())
     if (t.is_scale) t.leaf.clamp_min_(kSmallestScale);
   return ok_status();
+}
+
+bool TrainSession::is_behind(double share) const {
+  return share < 1 && static_cast<double>(counters_.step) >= share * static_cast<double>(steps_);
+}
+
+void TrainSession::follow_scales() {
+  if (!is_behind(options_.freeze_scales_after)) program_->follow_weight_scales();
 }
 
 void TrainSession::report_missing_gradients() {
@@ -196,11 +209,14 @@ bool TrainSession::ended() const {
   return counters_.stopped || counters_.step >= steps_ || counters_.epoch >= epochs_;
 }
 
-Result<TrainSession::Outcome> TrainSession::run_epoch() {
+std::vector<int64_t> TrainSession::epoch_order() const {
   const auto epoch = static_cast<uint64_t>(counters_.epoch);
-  const std::vector<int64_t> order =
-      options_.bucket_lengths ? bucketed_order(*examples_, step_examples_, options_.seed, epoch)
-                              : permutation(examples_->size(), options_.seed, epoch);
+  return options_.bucket_lengths ? bucketed_order(*examples_, step_examples_, options_.seed, epoch)
+                                 : permutation(examples_->size(), options_.seed, epoch);
+}
+
+Result<TrainSession::Outcome> TrainSession::run_epoch() {
+  const std::vector<int64_t> order = epoch_order();
   epoch_start_ = std::chrono::steady_clock::now();
   evaluation_seconds_ = 0;
   epoch_seen_here_ = 0;

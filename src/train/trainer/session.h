@@ -40,6 +40,8 @@ class TrainSession {
   Status split_examples();
   Status build_programs(const std::vector<Parameter>& parameters);
   Status resume();
+  /// Sets the scales that LSQ trains by the first batch.
+  Status start_scales();
   Status meet(int threads);
 
   // Steps, in session.cc.
@@ -51,6 +53,10 @@ class TrainSession {
   Status apply_gradients();
   Status share_gradients();
   Status advance_fp8();
+  std::vector<int64_t> epoch_order() const;
+  /// That share of the steps is done; never where it is 1.
+  bool is_behind(double share) const;
+  void follow_scales();
   Result<Outcome> after_step();
   void end_epoch(const EvaluationRecord& evaluation);
   void report_missing_gradients();
@@ -71,6 +77,8 @@ class TrainSession {
 
   // State, in session_state.cc.
   NamedTensors state();
+  /// Values beside trained ones that make the model: statistics, frozen scales.
+  std::vector<ValueId> kept_values() const;
   Status save();
   bool is_writer() const { return options_.world.rank == 0; }
   bool ended() const;
@@ -95,7 +103,7 @@ class TrainSession {
   RunIdentity identity_;
   int64_t step_examples_ = 0, epoch_steps_ = 0, steps_ = 0, epochs_ = 0;
   RunCounters counters_;
-  std::vector<at::Tensor> best_; ///< trained constants, then statistics
+  std::vector<at::Tensor> best_; ///< trained constants, then `kept_values`
   int64_t resumed_from_ = 0;
   double last_loss_ = 0, last_lr_ = 0;
   bool gradients_checked_ = false;

@@ -39,7 +39,7 @@ Status TrainSession::evaluate_batch(const Dataset& data,
 
 Result<EvaluationRecord> TrainSession::evaluate() {
   const auto start = std::chrono::steady_clock::now();
-  program_->follow_weight_scales();
+  follow_scales();
   const at::NoGradGuard no_gradient;
   const Dataset& data = *validation();
   std::vector<int64_t> order(static_cast<size_t>(data.size()));
@@ -98,7 +98,7 @@ Result<bool> TrainSession::is_sound() {
     return false;
   };
   if (course.diverged()) return lost();
-  program_->follow_weight_scales();
+  follow_scales();
   const at::NoGradGuard no_gradient;
   std::vector<int64_t> some(static_cast<size_t>(std::min(options_.batch_size, examples_->size())));
   std::iota(some.begin(), some.end(), 0);
@@ -136,7 +136,7 @@ void TrainSession::restore_best() {
   size_t next = 0;
   for (Program::Trained& t : program_->trained())
     t.leaf.copy_(best_[next++]);
-  for (const ValueId v : program_->statistics())
+  for (const ValueId v : kept_values())
     program_->slot(v) = best_[next++];
 }
 

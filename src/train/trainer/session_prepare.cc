@@ -12,6 +12,7 @@
 #include "train/guard.h"
 #include "train/trainer/session.h"
 #include "train/trainer/trainer.h"
+#include <ATen/core/grad_mode.h>
 
 namespace octet::train {
 namespace {
@@ -110,6 +111,32 @@ Status TrainSession::resume() {
                        "another checkpoint (it must be on a disk that all processes see)");
 }
 
+Status TrainSession::start_scales() {
+  const at::NoGradGuard no_gradient;
+  const std::vector<int64_t> order = epoch_order();
+  const auto first = static_cast<size_t>(std::min(step_examples_, std::ssize(order)));
+  const auto own = own_batches(std::span(order).first(first), options_.batch_size, options_.world);
+  if (!own.empty()) {
+    TorchBatch batch = OCTET_TRY(
+        read_batch(graph_, nullptr, objective_, *examples_, own[0], 0, program_->device()));
+    RunState run;
+    run.starts_scales = true;
+    OCTET_TRY_WITH(program_->forward(std::move(batch.inputs), run), "first scales");
+  }
+  if (peers_ == nullptr) return ok_status();
+  // The mean of the processes that have a part of the batch.
+  return guarded([&]() -> Status {
+    std::vector<at::Tensor> scales;
+    for (Program::Trained& t : program_->trained())
+      if (t.is_scale) scales.push_back(own.empty() ? t.leaf.detach().zero_() : t.leaf.detach());
+    const double parts = OCTET_TRY(peers_->sum(std::vector<double>{own.empty() ? 0.0 : 1.0}))[0];
+    OCTET_TRY(peers_->sum(scales));
+    for (at::Tensor& scale : scales)
+      scale.div_(parts);
+    return ok_status();
+  });
+}
+
 Status TrainSession::prepare(int threads) {
   OCTET_TRY(absorb_constant_nodes(graph_));
   OCTET_TRY(infer_types(graph_));
@@ -129,7 +156,9 @@ Status TrainSession::prepare(int threads) {
                  "other",
                  all_.description(), all_.classes().size(), objective_.name(0), classes);
   OCTET_TRY(build_programs(parameters));
-  return resume();
+  OCTET_TRY(resume());
+  const bool starts = options_.scale_start == ScaleStart::kPublished && counters_.step == 0;
+  return starts ? start_scales() : ok_status();
 }
 
 } // namespace octet::train

@@ -8,13 +8,21 @@
 
 namespace octet::train {
 
+std::vector<ValueId> TrainSession::kept_values() const {
+  std::vector<ValueId> out = program_->statistics();
+  // Frozen scales say nothing of what the weights are by now.
+  const std::vector<ValueId> followed = program_->followed_scales();
+  if (options_.freeze_scales_after < 1) out.insert(out.end(), followed.begin(), followed.end());
+  return out;
+}
+
 NamedTensors TrainSession::state() {
   NamedTensors out;
   const auto current = [&] {
     std::vector<std::pair<std::string, at::Tensor>> list;
     for (const Program::Trained& t : program_->trained())
       list.emplace_back(graph_.value(t.value).name, t.leaf.detach());
-    for (const ValueId v : program_->statistics())
+    for (const ValueId v : kept_values())
       list.emplace_back(graph_.value(v).name, program_->slot(v));
     return list;
   }();
@@ -93,7 +101,7 @@ Result<TrainedModel> TrainSession::finish(Outcome outcome) {
     diverged = !OCTET_TRY_WITH(is_sound(), "train: the last state");
   return guarded([&]() -> Result<TrainedModel> {
     restore_best();
-    program_->follow_weight_scales();
+    follow_scales();
     TrainedModel model{std::move(graph_), {}};
     program_->store(model.graph);
     TrainReport& r = model.report;
