@@ -77,6 +77,7 @@ Command& simplify_command();
 Command& pack_command();
 Command& repair_command();
 Command& quantize_command();
+Command& optimize_command();
 Command& qat_command();
 Command& train_cnn_command();
 Command& train_bert_command();

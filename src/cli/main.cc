@@ -48,6 +48,7 @@ std::vector<Command*> commands() {
       &ranges_show_command(),
       &ranges_diff_command(),
       &quantize_command(),
+      &optimize_command(),
       &qat_command(),
       &eval_command(),
       &run_command(),

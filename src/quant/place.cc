@@ -67,8 +67,7 @@ class Placer {
     if (const std::string_view why = in_codes_already(graph_, node); !why.empty())
       return Refusal{Placed::kInCodes, std::string(why), ""};
     if (in_float_.contains(node.name))
-      return Refusal{Placed::kCostsAccuracy, "in 8 bits it costs more accuracy than it is worth",
-                     ""};
+      return Refusal{Placed::kCostsAccuracy, std::string(kWhyInFloat), ""};
     if (has_bodies(node))
       return Refusal{Placed::kBodies, "what stands in its bodies is not quantized", ""};
     if (rule == nullptr && works_on_codes(node))

@@ -21,8 +21,13 @@ Result<std::vector<NodePlan>> place(const Graph& graph,
                                     const std::set<std::string>& in_float = {});
 
 /// The same for the dynamic and the weight-only mode: which weights are stored in 8 bits.
-Result<std::vector<NodePlan>>
-place_weights(const Graph& graph, const Placement& placement, const QuantizeOptions& options);
+Result<std::vector<NodePlan>> place_weights(const Graph& graph,
+                                            const Placement& placement,
+                                            const QuantizeOptions& options,
+                                            const std::set<std::string>& in_float = {});
+
+/// Why a node of `in_float` stays there.
+constexpr std::string_view kWhyInFloat = "in 8 bits it costs more accuracy than it is worth";
 
 /// Completes the entry of a Gather: quantized when it gathers rows of an f32 table and the target
 /// takes codes there.

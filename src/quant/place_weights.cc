@@ -13,8 +13,11 @@ namespace {
 
 class WeightPlacer {
  public:
-  WeightPlacer(const Graph& graph, const Placement& placement, const QuantizeOptions& options)
-      : graph_(graph), placement_(placement), options_(options) {}
+  WeightPlacer(const Graph& graph,
+               const Placement& placement,
+               const QuantizeOptions& options,
+               const std::set<std::string>& in_float)
+      : graph_(graph), placement_(placement), options_(options), in_float_(in_float) {}
 
   NodePlan decide(const Node& node) const {
     NodePlan plan;
@@ -25,6 +28,8 @@ class WeightPlacer {
       return stays_float(plan, *verdict,
                          verdict == Placed::kExcluded ? "excluded by pattern"
                                                       : "no include pattern names it");
+    if (in_float_.contains(node.name))
+      return stays_float(plan, Placed::kCostsAccuracy, std::string(kWhyInFloat));
     if (const std::string_view why = in_codes_already(graph_, node);
         !why.empty() && options_.mode == QuantMode::kDynamic)
       return stays_float(plan, Placed::kInCodes, std::string(why));
@@ -78,6 +83,7 @@ class WeightPlacer {
   const Graph& graph_;
   const Placement& placement_;
   const QuantizeOptions& options_;
+  const std::set<std::string>& in_float_;
 };
 
 } // namespace
@@ -116,10 +122,12 @@ NodePlan place_embedding(const Graph& graph,
   return plan;
 }
 
-Result<std::vector<NodePlan>>
-place_weights(const Graph& graph, const Placement& placement, const QuantizeOptions& options) {
+Result<std::vector<NodePlan>> place_weights(const Graph& graph,
+                                            const Placement& placement,
+                                            const QuantizeOptions& options,
+                                            const std::set<std::string>& in_float) {
   OCTET_TRY(check_patterns(graph, options));
-  const WeightPlacer placer(graph, placement, options);
+  const WeightPlacer placer(graph, placement, options, in_float);
   std::vector<NodePlan> out;
   for (const NodeId id : OCTET_TRY(graph.topological()))
     out.push_back(placer.decide(graph.node(id)));

@@ -37,8 +37,11 @@ constexpr int64_t kQdqOpset = 13;
 
 class Planner {
  public:
-  Planner(Graph graph, const Placement& placement, const QuantizeOptions& options)
-      : graph_(std::move(graph)), placement_(placement), options_(options) {
+  Planner(Graph graph,
+          const Placement& placement,
+          const QuantizeOptions& options,
+          const std::set<std::string>& in_float = {})
+      : graph_(std::move(graph)), placement_(placement), options_(options), in_float_(in_float) {
     for (const NodeId id : graph_.nodes())
       nodes_.try_emplace(graph_.node(id).name, id);
   }
@@ -50,8 +53,8 @@ class Planner {
     plan_.mode = options_.mode;
     plan_.calibrator = name(options_.calibrator);
     plan_.nodes = OCTET_TRY(options_.mode == QuantMode::kStatic
-                                ? place(graph_, placement_, options_)
-                                : place_weights(graph_, placement_, options_));
+                                ? place(graph_, placement_, options_, in_float_)
+                                : place_weights(graph_, placement_, options_, in_float_));
     WeightPlans weights(graph_, placement_, options_, plan_);
     OCTET_TRY(weights.list());
     if (options_.mode == QuantMode::kStatic) {
@@ -198,6 +201,7 @@ class Planner {
   Graph graph_;
   const Placement& placement_;
   const QuantizeOptions& options_;
+  std::set<std::string> in_float_;
   std::unordered_map<std::string, NodeId> nodes_; ///< by name
   Scheme scheme_;                                 ///< of activations, but for the bits
   std::map<ValueId, ActivationFormat> formats_;
@@ -344,6 +348,14 @@ Result<QuantizationPlan> plan_with_steps(const Graph& graph,
 }
 
 } // namespace
+
+Result<QuantizationPlan> plan_prepared(Graph graph,
+                                       const Placement& placement,
+                                       const CalibrationSource& source,
+                                       const QuantizeOptions& options,
+                                       const std::set<std::string>& in_float) {
+  return Planner(std::move(graph), placement, options, in_float).run(source, options.samples);
+}
 
 Result<QuantizationPlan> make_plan(const Graph& graph,
                                    const Placement& placement,

@@ -2,6 +2,9 @@
 // Planning for a target whose placement is known.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "quant/placement.h"
 #include "quant/steps/step.h"
 
@@ -16,5 +19,14 @@ Result<QuantizationPlan> make_plan(const Graph& graph,
                                    const OpenCalibration& open,
                                    const QuantizeOptions& options,
                                    int64_t samples);
+
+/// Placement and ranges alone, of a graph that is prepared and behind the steps of the stage `float`.
+/// Nodes named in `in_float` stay there. The source is read only where a range is not in
+/// `options.ranges`.
+Result<QuantizationPlan> plan_prepared(Graph graph,
+                                       const Placement& placement,
+                                       const CalibrationSource& source,
+                                       const QuantizeOptions& options,
+                                       const std::set<std::string>& in_float);
 
 } // namespace octet

@@ -148,6 +148,11 @@ void HtmlPage::histogram(std::string_view caption, const Histogram& h) {
   body_ += "\n</svg><figcaption>" + html_escape(caption) + "</figcaption></figure>\n";
 }
 
+void HtmlPage::picture(std::string_view svg, std::string_view caption) {
+  body_ +=
+      fmt::format("<figure>{}<figcaption>{}</figcaption></figure>\n", svg, html_escape(caption));
+}
+
 std::string HtmlPage::text() const {
   return fmt::format("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"

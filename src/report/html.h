@@ -32,6 +32,8 @@ class HtmlPage {
     std::vector<double> steps; ///< places within it that are marked
   };
   void histogram(std::string_view caption, const Histogram& histogram);
+  /// A picture of octet's own, as SVG.
+  void picture(std::string_view svg, std::string_view caption);
   std::string text() const;
 
  private:

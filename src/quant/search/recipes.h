@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ways to quantize a whole network that a search measures. A new one is a row of the table.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "octet/quantize.h"
+
+namespace octet {
+
+/// When a recipe is tried: always, where the default leaves operators in float and may be slower for
+/// it than need be, or where the default loses too much.
+enum class RecipeUse : uint8_t { kDefault, kFaster, kCloser };
+
+struct Recipe {
+  std::string_view name;
+  RecipeUse use;
+  QuantMode mode;
+  std::string_view calibrator, weight_calibrator;
+  std::string_view step; ///< of step_names(); empty: none
+};
+
+/// In the order in which they are tried.
+std::span<const Recipe> recipes();
+/// Null: there is none of that name.
+const Recipe* find_recipe(std::string_view name);
+/// The options with what the recipe chooses.
+QuantizeOptions with_recipe(QuantizeOptions options, const Recipe& recipe);
+
+} // namespace octet

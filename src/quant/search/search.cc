@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole networks first. Where none of them holds the bar: what each layer costs, then layers in float,
+// those first that cost most accuracy for the time that their codes save, and back into codes what
+// turns out not to matter. What is found is looked at on held-out examples once; where they
+// contradict it the search goes on with a stricter bar, twice.
+#include "quant/search/search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/format.h"
+#include "core/string_util.h"
+#include "quant/held_back.h"
+#include "quant/search/recipes.h"
+#include "quant/search/sensitivity.h"
+#include "quant/search/trials.h"
+
+namespace octet {
+
+namespace {
+
+class Search {
+ public:
+  explicit Search(const SearchTask& task) : task_(task), trials_(task) {}
+
+  Result<SearchResult> run() {
+    const SearchTrial& as_float = *OCTET_TRY(trials_.float_network());
+    out_.float_network = as_float.measured;
+    const SearchTrial* chosen = nullptr;
+    for (int strictness = 0; strictness < kStrictnesses && chosen == nullptr; ++strictness) {
+      const Bar bar = stricter(strictness);
+      OCTET_TRY(find(bar));
+      const SearchTrial* found = trials_.fastest(bar, refused_);
+      if (found == nullptr) {
+        why_not(strictness);
+        break;
+      }
+      const HeldOut check = OCTET_TRY(trials_.check(found->candidate));
+      ++out_.checks;
+      if (octet::holds(task_.bar, check)) {
+        chosen = found;
+        out_.held_out = check;
+      } else {
+        refused_.insert(found->candidate);
+      }
+    }
+    OCTET_TRY(finish(chosen != nullptr ? *chosen : as_float));
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr int kStrictnesses = 3;
+
+  Bar stricter(int strictness) const {
+    constexpr double kShare[kStrictnesses] = {1, 0.5, 0};
+    constexpr double kDecibels = 3;
+    Bar out = task_.bar;
+    if (out.max_drop) *out.max_drop *= kShare[strictness];
+    if (out.min_sqnr) *out.min_sqnr += kDecibels * strictness;
+    return out;
+  }
+
+  void why_not(int strictness) {
+    if (strictness > 0 || trials_.budget_ended()) return;
+    bool any = false;
+    for (const auto& trial : trials_.all())
+      any |= trial != trials_.all().front() && trials_.holds(*trial, task_.bar);
+    out_.why = any ? "what holds the bar is no faster than the float network"
+                   : "no network with layers in codes holds the bar";
+  }
+
+  /// Measures until a network holds the bar and is faster, or nothing is left to try.
+  Status find(const Bar& bar) {
+    const SearchTrial* simple =
+        OCTET_TRY(trials_.measure({std::string(recipes().front().name), {}}));
+    const bool enough = simple != nullptr && good(*simple, bar);
+    OCTET_TRY(try_recipes(enough ? RecipeUse::kFaster : RecipeUse::kCloser, simple));
+    for (const auto& trial : trials_.all())
+      if (is_recipe(*trial) && good(*trial, bar) && trials_.beats_float(*trial)) return ok_status();
+    const SearchTrial* base = closest_recipe();
+    return base == nullptr ? ok_status() : put_in_float(*base, bar);
+  }
+
+  /// Of a whole network in codes.
+  bool is_recipe(const SearchTrial& trial) const {
+    return &trial != trials_.all().front().get() && trial.candidate.in_float.empty();
+  }
+
+  bool good(const SearchTrial& trial, const Bar& bar) const {
+    return trials_.holds(trial, bar) && !refused_.contains(trial.candidate);
+  }
+
+  /// Faster ones can only be where the default left something in float.
+  Status try_recipes(RecipeUse use, const SearchTrial* simple) {
+    if (use == RecipeUse::kFaster && !OCTET_TRY(leaves_in_float(*simple))) return ok_status();
+    for (const Recipe& recipe : recipes())
+      if (recipe.use == use) OCTET_TRY(trials_.measure({std::string(recipe.name), {}}));
+    return ok_status();
+  }
+
+  Result<bool> leaves_in_float(const SearchTrial& trial) {
+    const QuantizationPlan plan = OCTET_TRY(trials_.plan(trial.candidate));
+    return std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                       [](const NodePlan& node) { return node.rule == Placed::kCostsAccuracy; });
+  }
+
+  /// Of those that are faster than the float network: with layers in float they would not become so.
+  const SearchTrial* closest_recipe() const {
+    const SearchTrial* best = nullptr;
+    for (const auto& trial : trials_.all()) {
+      if (!is_recipe(*trial) || !trials_.beats_float(*trial)) continue;
+      if (best == nullptr || trials_.closer(*trial, *best)) best = trial.get();
+    }
+    return best;
+  }
+
+  Status put_in_float(const SearchTrial& base, const Bar& bar) {
+    if (layers_of_ != base.candidate.recipe) {
+      layers_ = OCTET_TRY(layer_damages(trials_, base, task_.examples));
+      layers_of_ = base.candidate.recipe;
+    }
+    const std::vector<LayerDamage> order = most_damage_first(layers_, trials_);
+    const auto first = [&](size_t count) {
+      Candidate out{base.candidate.recipe, {}};
+      for (size_t i = 0; i < count; ++i)
+        out.in_float.insert(order[i].node);
+      return out;
+    };
+    // Twice as many until they do, then the fewest that do.
+    size_t fails = 0, does = 0;
+    for (size_t count = 1; fails < order.size() && does == 0; count *= 2) {
+      count = std::min(count, order.size());
+      const SearchTrial* trial = OCTET_TRY(trials_.measure(first(count)));
+      if (trial == nullptr && (trials_.budget_ended() || count == order.size())) return ok_status();
+      (trial != nullptr && good(*trial, bar) ? does : fails) = count;
+    }
+    if (does == 0) return ok_status();
+    while (does - fails > 1) {
+      const size_t middle = fails + (does - fails) / 2;
+      const SearchTrial* trial = OCTET_TRY(trials_.measure(first(middle)));
+      if (trial == nullptr && trials_.budget_ended()) return ok_status();
+      (trial != nullptr && good(*trial, bar) ? does : fails) = middle;
+    }
+    return win_back(first(does), std::span(order).first(does), bar);
+  }
+
+  /// Layers go back into codes where the bar still holds, first those that save most.
+  Status win_back(Candidate current, std::span<const LayerDamage> in_float, const Bar& bar) {
+    constexpr int kPasses = 2;
+    std::vector<LayerDamage> order(in_float.begin(), in_float.end());
+    std::stable_sort(order.begin(), order.end(),
+                     [](const LayerDamage& a, const LayerDamage& b) { return a.cost > b.cost; });
+    const SearchTrial* best = OCTET_TRY(trials_.measure(current));
+    for (int pass = 0; pass < kPasses && best != nullptr; ++pass) {
+      bool changed = false;
+      for (const LayerDamage& layer : order) {
+        Candidate fewer = current;
+        if (fewer.in_float.erase(layer.node) == 0 || fewer.in_float.empty()) continue;
+        const SearchTrial* trial = OCTET_TRY(trials_.measure(fewer));
+        if (trial == nullptr || !good(*trial, bar) || trials_.faster(*best, *trial)) continue;
+        current = std::move(fewer);
+        best = trial;
+        changed = true;
+      }
+      if (!changed) break;
+    }
+    return ok_status();
+  }
+
+  Status finish(const SearchTrial& chosen) {
+    out_.chosen = chosen.candidate;
+    out_.measured = chosen.measured;
+    out_.budget_ended = trials_.budget_ended();
+    out_.left_out = trials_.left_out();
+    if (&chosen != trials_.all().front().get()) {
+      out_.plan = OCTET_TRY(trials_.plan(chosen.candidate));
+      out_.why =
+          chosen.candidate.in_float.empty()
+              ? fmt::format("recipe {}, every layer that it has in codes", chosen.candidate.recipe)
+              : in_words(chosen.candidate);
+    } else if (out_.checks > 0) {
+      out_.why = "what held the bar in the search did not hold it on the held-out examples";
+    } else if (out_.budget_ended) {
+      out_.why = "the budget ended before a network was found that holds the bar and is faster";
+    }
+    OCTET_TRY(tell_layers());
+    if (out_.plan) {
+      for (NodePlan& node : out_.plan->nodes)
+        for (const LayerFinding& layer : out_.layers)
+          if (layer.node == node.node && out_.chosen.in_float.contains(node.node))
+            node.why = layer.why;
+      out_.quantized = OCTET_TRY(trials_.quantized(*out_.plan));
+    }
+    for (const auto& trial : trials_.all())
+      out_.trials.push_back(*trial);
+    mark_pareto();
+    return ok_status();
+  }
+
+  /// Of the chosen network; of the float one where that is kept, with what was found on the way.
+  Status tell_layers() {
+    std::vector<LayerDamage> known;
+    QuantizationPlan base;
+    if (out_.plan || !layers_.empty()) {
+      const std::string recipe = out_.plan ? out_.chosen.recipe : layers_of_;
+      base = OCTET_TRY(trials_.plan({recipe, {}}));
+      if (recipe == layers_of_) known = layers_;
+    }
+    for (const NodePlan& node : base.nodes) {
+      if (!is_layer(node) && node.rule != Placed::kCostsAccuracy) continue;
+      const NodePlan* now = out_.plan ? out_.plan->node(node.node) : nullptr;
+      LayerFinding layer{.node = node.node,
+                         .op = node.op,
+                         .format = now != nullptr && now->quantized ? "int8" : "float",
+                         .damage = std::nullopt,
+                         .cost = std::nullopt,
+                         .why = now != nullptr ? now->why : out_.why};
+      const auto found = std::find_if(known.begin(), known.end(), [&](const LayerDamage& damage) {
+        return damage.node == node.node;
+      });
+      if (found != known.end()) {
+        layer.damage = found->damage;
+        layer.cost = found->cost;
+        if (now != nullptr && (now->quantized || out_.chosen.in_float.contains(node.node)))
+          layer.why = reason(*found);
+      }
+      out_.layers.push_back(std::move(layer));
+    }
+    return ok_status();
+  }
+
+  std::string reason(const LayerDamage& layer) const {
+    const std::string damage = task_.bar.max_drop && task_.examples > 0
+                                   ? fmt::format("{:.2f} points of accuracy", layer.damage)
+                                   : fmt::format("{:.0f} % of the noise", 100 * layer.damage);
+    const std::string cost =
+        task_.costs == CostBy::kMeasured
+            ? fmt::format("{:.4f} ms", layer.cost)
+            : fmt::format("{:.1f} % of the float network's work",
+                          out_.float_network.work > 0 ? 100 * layer.cost / out_.float_network.work
+                                                      : 0.0);
+    return fmt::format("its codes cost {} and save {}", damage, cost);
+  }
+
+  void mark_pareto() {
+    const bool by_model = task_.costs == CostBy::kModel;
+    const auto no_worse = [&](const Measured& a, const Measured& b) {
+      const double cost_a = by_model ? a.work : a.ms, cost_b = by_model ? b.work : b.ms;
+      return cost_a <= cost_b && (a.right > b.right || (a.right == b.right && a.noise <= b.noise));
+    };
+    for (SearchTrial& trial : out_.trials)
+      trial.pareto =
+          std::none_of(out_.trials.begin(), out_.trials.end(), [&](const SearchTrial& other) {
+            return no_worse(other.measured, trial.measured) &&
+                   !no_worse(trial.measured, other.measured);
+          });
+  }
+
+  const SearchTask& task_;
+  Trials trials_;
+  SearchResult out_;
+  std::set<Candidate> refused_; ///< by held-out examples
+  std::string layers_of_;       ///< the recipe that layers_ are of
+  std::vector<LayerDamage> layers_;
+};
+
+} // namespace
+
+Result<SearchResult> search_plan(const SearchTask& task) {
+  return Search(task).run();
+}
+
+} // namespace octet

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The networks of a search: each is planned and measured once, in this run or an earlier one.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quant/search/search.h"
+
+namespace octet {
+
+class Trials {
+ public:
+  explicit Trials(const SearchTask& task) : task_(task) {}
+
+  /// The network as it came. It is measured whatever the budget says.
+  Result<const SearchTrial*> float_network();
+  /// Nullptr: the recipe is left out, nothing of it is in codes, or the budget is spent.
+  Result<const SearchTrial*> measure(const Candidate& candidate);
+  Result<HeldOut> check(const Candidate& candidate);
+
+  /// Of the recipe, with what the candidate has in float there. The recipe was not left out.
+  Result<QuantizationPlan> plan(const Candidate& candidate);
+  Result<Graph> quantized(const QuantizationPlan& plan) const;
+
+  /// The fastest of those that hold the bar and beat the float network, but for `refused`; nullptr:
+  /// there is none.
+  const SearchTrial* fastest(const Bar& bar, const std::set<Candidate>& refused) const;
+  bool holds(const SearchTrial& trial, const Bar& bar) const;
+  bool faster(const SearchTrial& a, const SearchTrial& b) const;
+  bool beats_float(const SearchTrial& trial) const;
+  /// Whether its predictions, or where they are about as good its outputs, are closer to what they
+  /// should be.
+  bool closer(const SearchTrial& a, const SearchTrial& b) const;
+  /// What `a` takes beyond `b`: milliseconds where they differ by more than measurements do, and
+  /// otherwise the model's work, in the same unit.
+  double extra_cost(const SearchTrial& a, const SearchTrial& b) const;
+  /// Examples by which predictions of networks that are as good differ easily.
+  int64_t coarse() const;
+
+  bool budget_ended() const { return budget_ended_; }
+  const std::vector<std::unique_ptr<SearchTrial>>& all() const { return trials_; }
+  const std::vector<std::pair<std::string, std::string>>& left_out() const { return left_out_; }
+
+ private:
+  Result<const SearchTrial*> add(const Candidate& candidate, const Measured& measured);
+  /// nullopt: it cannot be, and `why`.
+  Result<std::optional<Measured>> measure_now(const Candidate& candidate, std::string& why);
+  Result<const QuantizationPlan*> recipe_plan(const std::string& recipe);
+  void leave_out(const Candidate& candidate, std::string why);
+  Status write_best();
+  Status ask(const std::string& what) const;
+
+  const SearchTask& task_;
+  std::vector<std::unique_ptr<SearchTrial>> trials_; ///< in the order of their measurement
+  std::map<Candidate, const SearchTrial*> known_;    ///< nullptr: left out
+  std::map<std::string, QuantizationPlan> plans_;    ///< of recipes
+  std::vector<std::pair<std::string, std::string>> left_out_;
+  const SearchTrial* best_ = nullptr; ///< of task_.bar
+  bool written_ = false;              ///< the best one, by task_.improved
+  double spent_seconds_ = 0;
+  bool budget_ended_ = false;
+};
+
+/// A candidate in words.
+std::string in_words(const Candidate& candidate);
+
+} // namespace octet
