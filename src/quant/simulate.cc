@@ -92,7 +92,8 @@ Result<Graph> simulate_formats(Graph graph, const SimulatedFormats& formats) {
     const int64_t rank = type.has_rank() ? type.rank() : 0;
     const int64_t axis = said.axis < 0 ? said.axis + rank : said.axis;
     if (said.scales->rank() == 1 && (axis < 0 || axis >= rank)) return refuse("its axis is none");
-    Tensor scale = OCTET_TRY(rescaled(*said.scales, max_finite(*from) / max_finite(*to), axis, rank));
+    Tensor scale =
+        OCTET_TRY(rescaled(*said.scales, max_finite(*from) / max_finite(*to), axis, rank));
     const ValueId y = Simulation(graph, *to).round_trip(x, std::move(scale), dq.name);
     graph.replace_uses(dq.output(0), y);
   }

@@ -44,7 +44,7 @@ TEST(SearchPlan, OfHarmlessCodesIsTheDefault) {
                     .damages = {.wrong = {{"l0", 0}, {"l1", 1}, {"l2", 0}}}};
   const TemporaryFile file;
   const SearchResult found = search.run(file.path()).value();
-  EXPECT_EQ(found.chosen, (Candidate{"default", {}}));
+  EXPECT_EQ(found.chosen, (PlanCandidate{"default", {}}));
   ASSERT_TRUE(found.plan.has_value());
   const auto plan =
       plan_quantization(search.graph, search.data, {.calibrator = Auto{}, .samples = 512}).value();

@@ -111,7 +111,7 @@ Journal::~Journal() {
   if (file_ >= 0) close(file_);
 }
 
-const JournalEntry* Journal::find(std::string_view kind, const Candidate& candidate) const {
+const JournalEntry* Journal::find(std::string_view kind, const PlanCandidate& candidate) const {
   const auto found = entries_.find(std::pair(std::string(kind), candidate));
   return found == entries_.end() ? nullptr : &found->second;
 }

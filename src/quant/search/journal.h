@@ -17,16 +17,16 @@
 namespace octet {
 
 /// A network of a search: a recipe, with some of its layers in float.
-struct Candidate {
+struct PlanCandidate {
   std::string recipe; ///< "float": the network as it came
   std::set<std::string> in_float;
-  auto operator<=>(const Candidate&) const = default;
+  auto operator<=>(const PlanCandidate&) const = default;
 };
 
 /// One line: what was done with a network, and the numbers that came out. They may be infinite.
 struct JournalEntry {
   std::string kind; ///< "trial", "check", "left out"
-  Candidate candidate;
+  PlanCandidate candidate;
   std::map<std::string, double> numbers;
   std::string why = {}; ///< of what was left out
   bool operator==(const JournalEntry&) const = default;
@@ -52,7 +52,7 @@ class Journal {
   ~Journal();
 
   /// Null: not there.
-  const JournalEntry* find(std::string_view kind, const Candidate& candidate) const;
+  const JournalEntry* find(std::string_view kind, const PlanCandidate& candidate) const;
   /// When it returns the line is on the disk.
   Status append(JournalEntry entry);
   /// Lines that were there when it was opened.
@@ -65,7 +65,7 @@ class Journal {
   std::string path_;
   int file_;
   int64_t resumed_ = 0;
-  std::map<std::pair<std::string, Candidate>, JournalEntry, std::less<>> entries_;
+  std::map<std::pair<std::string, PlanCandidate>, JournalEntry, std::less<>> entries_;
 };
 
 } // namespace octet

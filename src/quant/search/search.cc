@@ -121,7 +121,7 @@ class Search {
     }
     const std::vector<LayerDamage> order = most_damage_first(layers_, trials_);
     const auto first = [&](size_t count) {
-      Candidate out{base.candidate.recipe, {}};
+      PlanCandidate out{base.candidate.recipe, {}};
       for (size_t i = 0; i < count; ++i)
         out.in_float.insert(order[i].node);
       return out;
@@ -145,7 +145,7 @@ class Search {
   }
 
   /// Layers go back into codes where the bar still holds, first those that save most.
-  Status win_back(Candidate current, std::span<const LayerDamage> in_float, const Bar& bar) {
+  Status win_back(PlanCandidate current, std::span<const LayerDamage> in_float, const Bar& bar) {
     constexpr int kPasses = 2;
     std::vector<LayerDamage> order(in_float.begin(), in_float.end());
     std::stable_sort(order.begin(), order.end(),
@@ -154,7 +154,7 @@ class Search {
     for (int pass = 0; pass < kPasses && best != nullptr; ++pass) {
       bool changed = false;
       for (const LayerDamage& layer : order) {
-        Candidate fewer = current;
+        PlanCandidate fewer = current;
         if (fewer.in_float.erase(layer.node) == 0 || fewer.in_float.empty()) continue;
         const SearchTrial* trial = OCTET_TRY(trials_.measure(fewer));
         if (trial == nullptr || !good(*trial, bar) || trials_.faster(*best, *trial)) continue;
@@ -259,8 +259,8 @@ class Search {
   const SearchTask& task_;
   Trials trials_;
   SearchResult out_;
-  std::set<Candidate> refused_; ///< by held-out examples
-  std::string layers_of_;       ///< the recipe that layers_ are of
+  std::set<PlanCandidate> refused_; ///< by held-out examples
+  std::string layers_of_;           ///< the recipe that layers_ are of
   std::vector<LayerDamage> layers_;
 };
 

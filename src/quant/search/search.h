@@ -71,7 +71,7 @@ struct SearchTask {
 };
 
 struct SearchTrial {
-  Candidate candidate;
+  PlanCandidate candidate;
   Measured measured;
   bool holds = false;  ///< the bar on the examples of the search
   bool pareto = false; ///< no trial is faster and closer to the float network
@@ -88,7 +88,7 @@ struct LayerFinding {
 };
 
 struct SearchResult {
-  Candidate chosen; ///< of the recipe "float": nothing in codes is better
+  PlanCandidate chosen; ///< of the recipe "float": nothing in codes is better
   std::optional<QuantizationPlan> plan;
   std::optional<Graph> quantized;
   Measured float_network, measured;

@@ -45,7 +45,7 @@ class Sensitivity {
     }
     if (!is_far_off(base_, drop_) || out.size() < 2) return out;
     for (LayerDamage& layer : out) {
-      Candidate alone{base_.candidate.recipe, all_};
+      PlanCandidate alone{base_.candidate.recipe, all_};
       alone.in_float.erase(layer.node);
       const SearchTrial* trial = OCTET_TRY(trials_.measure(alone));
       if (trials_.budget_ended()) return out;

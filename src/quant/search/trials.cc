@@ -40,7 +40,7 @@ Measured measured_of(const JournalEntry& entry) {
           .seconds = number_in(entry, "seconds")};
 }
 
-JournalEntry entry_of(const Candidate& candidate, const Measured& m) {
+JournalEntry entry_of(const PlanCandidate& candidate, const Measured& m) {
   return {kTrial,
           candidate,
           {{"right", static_cast<double>(m.right)},
@@ -61,7 +61,7 @@ HeldOut held_out_of(const JournalEntry& entry) {
           .noise = number_in(entry, "noise")};
 }
 
-JournalEntry entry_of(const Candidate& candidate, const HeldOut& h) {
+JournalEntry entry_of(const PlanCandidate& candidate, const HeldOut& h) {
   return {kCheck,
           candidate,
           {{"examples", static_cast<double>(h.examples)},
@@ -87,7 +87,7 @@ bool is_refusal(const Error& error) {
 
 } // namespace
 
-std::string in_words(const Candidate& candidate) {
+std::string in_words(const PlanCandidate& candidate) {
   if (candidate.in_float.empty()) return candidate.recipe;
   const std::vector<std::string> names(candidate.in_float.begin(), candidate.in_float.end());
   return fmt::format("{}, {} in float: {}", candidate.recipe, counted(std::ssize(names), "layer"),
@@ -108,7 +108,7 @@ Status Trials::ask(const std::string& what) const {
   return ok_status();
 }
 
-Result<const SearchTrial*> Trials::add(const Candidate& candidate, const Measured& measured) {
+Result<const SearchTrial*> Trials::add(const PlanCandidate& candidate, const Measured& measured) {
   trials_.push_back(std::make_unique<SearchTrial>(SearchTrial{candidate, measured, false, false}));
   SearchTrial& trial = *trials_.back();
   known_[candidate] = &trial;
@@ -124,7 +124,7 @@ Result<const SearchTrial*> Trials::add(const Candidate& candidate, const Measure
 }
 
 Result<const SearchTrial*> Trials::float_network() {
-  const Candidate candidate{"float", {}};
+  const PlanCandidate candidate{"float", {}};
   if (const JournalEntry* entry = task_.journal.find(kTrial, candidate))
     return add(candidate, measured_of(*entry));
   OCTET_TRY(ask(candidate.recipe));
@@ -151,12 +151,12 @@ Status Trials::write_best() {
   return ok_status();
 }
 
-void Trials::leave_out(const Candidate& candidate, std::string why) {
+void Trials::leave_out(const PlanCandidate& candidate, std::string why) {
   known_[candidate] = nullptr;
   if (candidate.in_float.empty()) left_out_.emplace_back(candidate.recipe, std::move(why));
 }
 
-Result<const SearchTrial*> Trials::measure(const Candidate& candidate) {
+Result<const SearchTrial*> Trials::measure(const PlanCandidate& candidate) {
   if (const auto found = known_.find(candidate); found != known_.end()) return found->second;
   // Time is that of the journal, so that a search that is resumed ends where it would have ended.
   if (task_.budget_seconds > 0 && spent_seconds_ >= task_.budget_seconds) {
@@ -192,7 +192,8 @@ Result<const SearchTrial*> Trials::measure(const Candidate& candidate) {
   return out;
 }
 
-Result<std::optional<Measured>> Trials::measure_now(const Candidate& candidate, std::string& why) {
+Result<std::optional<Measured>> Trials::measure_now(const PlanCandidate& candidate,
+                                                    std::string& why) {
   const auto refused = [&](const Error& error) -> Result<std::optional<Measured>> {
     if (!is_refusal(error)) return error;
     why = error.text();
@@ -228,7 +229,7 @@ Result<const QuantizationPlan*> Trials::recipe_plan(const std::string& name) {
   return &plans_[name];
 }
 
-Result<QuantizationPlan> Trials::plan(const Candidate& candidate) {
+Result<QuantizationPlan> Trials::plan(const PlanCandidate& candidate) {
   const QuantizationPlan& base = *OCTET_TRY(recipe_plan(candidate.recipe));
   if (candidate.in_float.empty()) return base;
   const QuantizeOptions options = with_recipe(task_.options, *find_recipe(candidate.recipe));
@@ -242,7 +243,7 @@ Result<Graph> Trials::quantized(const QuantizationPlan& plan) const {
   return apply_plan(task_.graph, plan, task_.placement, WeightStorage::kTarget);
 }
 
-Result<HeldOut> Trials::check(const Candidate& candidate) {
+Result<HeldOut> Trials::check(const PlanCandidate& candidate) {
   if (const JournalEntry* entry = task_.journal.find(kCheck, candidate)) return held_out_of(*entry);
   OCTET_TRY(ask("held-out examples: " + in_words(candidate)));
   const Graph graph = OCTET_TRY(quantized(OCTET_TRY(plan(candidate))));
@@ -290,7 +291,7 @@ double Trials::extra_cost(const SearchTrial& a, const SearchTrial& b) const {
   return as_float.work > 0 ? (x.work - y.work) / as_float.work * as_float.ms : 0;
 }
 
-const SearchTrial* Trials::fastest(const Bar& bar, const std::set<Candidate>& refused) const {
+const SearchTrial* Trials::fastest(const Bar& bar, const std::set<PlanCandidate>& refused) const {
   const SearchTrial* best = nullptr;
   for (const auto& trial : trials_) {
     if (trial == trials_.front() || refused.contains(trial->candidate)) continue;

@@ -19,16 +19,16 @@ class Trials {
   /// The network as it came. It is measured whatever the budget says.
   Result<const SearchTrial*> float_network();
   /// Nullptr: the recipe is left out, nothing of it is in codes, or the budget is spent.
-  Result<const SearchTrial*> measure(const Candidate& candidate);
-  Result<HeldOut> check(const Candidate& candidate);
+  Result<const SearchTrial*> measure(const PlanCandidate& candidate);
+  Result<HeldOut> check(const PlanCandidate& candidate);
 
   /// Of the recipe, with what the candidate has in float there. The recipe was not left out.
-  Result<QuantizationPlan> plan(const Candidate& candidate);
+  Result<QuantizationPlan> plan(const PlanCandidate& candidate);
   Result<Graph> quantized(const QuantizationPlan& plan) const;
 
   /// The fastest of those that hold the bar and beat the float network, but for `refused`; nullptr:
   /// there is none.
-  const SearchTrial* fastest(const Bar& bar, const std::set<Candidate>& refused) const;
+  const SearchTrial* fastest(const Bar& bar, const std::set<PlanCandidate>& refused) const;
   bool holds(const SearchTrial& trial, const Bar& bar) const;
   bool faster(const SearchTrial& a, const SearchTrial& b) const;
   bool beats_float(const SearchTrial& trial) const;
@@ -46,18 +46,18 @@ class Trials {
   const std::vector<std::pair<std::string, std::string>>& left_out() const { return left_out_; }
 
  private:
-  Result<const SearchTrial*> add(const Candidate& candidate, const Measured& measured);
+  Result<const SearchTrial*> add(const PlanCandidate& candidate, const Measured& measured);
   /// nullopt: it cannot be, and `why`.
-  Result<std::optional<Measured>> measure_now(const Candidate& candidate, std::string& why);
+  Result<std::optional<Measured>> measure_now(const PlanCandidate& candidate, std::string& why);
   Result<const QuantizationPlan*> recipe_plan(const std::string& recipe);
-  void leave_out(const Candidate& candidate, std::string why);
+  void leave_out(const PlanCandidate& candidate, std::string why);
   Status write_best();
   Status ask(const std::string& what) const;
 
   const SearchTask& task_;
-  std::vector<std::unique_ptr<SearchTrial>> trials_; ///< in the order of their measurement
-  std::map<Candidate, const SearchTrial*> known_;    ///< nullptr: left out
-  std::map<std::string, QuantizationPlan> plans_;    ///< of recipes
+  std::vector<std::unique_ptr<SearchTrial>> trials_;  ///< in the order of their measurement
+  std::map<PlanCandidate, const SearchTrial*> known_; ///< nullptr: left out
+  std::map<std::string, QuantizationPlan> plans_;     ///< of recipes
   std::vector<std::pair<std::string, std::string>> left_out_;
   const SearchTrial* best_ = nullptr; ///< of task_.bar
   bool written_ = false;              ///< the best one, by task_.improved
@@ -66,6 +66,6 @@ class Trials {
 };
 
 /// A candidate in words.
-std::string in_words(const Candidate& candidate);
+std::string in_words(const PlanCandidate& candidate);
 
 } // namespace octet
