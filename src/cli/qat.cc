@@ -9,6 +9,7 @@
 #include "cli/quantize_options.h"
 #include "cli/training.h"
 #include "core/format.h"
+#include "quant/apply.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -82,6 +83,7 @@ class Qat final : public Command {
     if (plan.mode != QuantMode::kStatic)
       return error("quantization-aware training is of static quantization; leave --mode {} out",
                    octet::name(plan.mode));
+    OCTET_TRY_WITH(check_trains(plan), model_);
     const Graph prepared = OCTET_TRY_WITH(quantize(graph, plan, WeightStorage::kFloat), model_);
     TrainOptions options = training_.options();
     OCTET_TRY(choose_scales(options));

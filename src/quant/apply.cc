@@ -182,15 +182,10 @@ Result<Graph> apply_plan(const Graph& graph,
 namespace {
 
 /// The operator set and the file format that the plan's codes need.
-Status raise_for_formats(Graph& graph, const QuantizationPlan& plan, WeightStorage storage) {
+Status raise_for_formats(Graph& graph, const QuantizationPlan& plan) {
   const PlanVersions needed = versions_of(plan);
-  for (const TensorPlan& tensor : plan.tensors) {
+  for (const TensorPlan& tensor : plan.tensors)
     OCTET_TRY_WITH(check_scheme(tensor.scheme), fmt::format("\"{}\"", tensor.value));
-    if (storage == WeightStorage::kFloat && !is_byte(format_of(tensor.scheme, tensor.block)))
-      return error(ErrorCode::kUnsupported,
-                   "\"{}\" is in {}: training quantizes to int8 and uint8 alone", tensor.value,
-                   scheme_text(tensor.scheme));
-  }
   if (graph.opset() < needed.opset)
     OCTET_TRY_WITH(raise_opset(graph, needed.opset), "formats of the plan");
   graph.info.ir_version = std::max(graph.info.ir_version, needed.ir_version);
@@ -199,13 +194,22 @@ Status raise_for_formats(Graph& graph, const QuantizationPlan& plan, WeightStora
 
 } // namespace
 
+Status check_trains(const QuantizationPlan& plan) {
+  for (const TensorPlan& tensor : plan.tensors)
+    if (!is_byte(format_of(tensor.scheme, tensor.block)))
+      return error(ErrorCode::kUnsupported,
+                   "\"{}\" is in {}: training quantizes to int8 and uint8 alone", tensor.value,
+                   scheme_text(tensor.scheme));
+  return ok_status();
+}
+
 Status apply_behind_ranges(Graph& out,
                            const QuantizationPlan& plan,
                            const Placement& placement,
                            WeightStorage storage) {
   for (const StepStage at : {StepStage::kWeights, StepStage::kBias})
     OCTET_TRY(apply_steps(out, plan.steps, at));
-  OCTET_TRY(raise_for_formats(out, plan, storage));
+  OCTET_TRY(raise_for_formats(out, plan));
   if (storage == WeightStorage::kTarget)
     OCTET_TRY(apply_embeddings(out, plan, EmbeddingRanges::kPlanned));
   switch (plan.mode) {

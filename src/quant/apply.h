@@ -24,6 +24,8 @@ Status apply_behind_ranges(Graph& graph,
                            const QuantizationPlan& plan,
                            const Placement& placement,
                            WeightStorage storage);
+/// An error for a plan with formats that quantization-aware training does not take.
+Status check_trains(const QuantizationPlan& plan);
 /// octet::finalize_quantization for a target that is known.
 Result<Graph>
 store_trained(const Graph& trained, const QuantizationPlan& plan, const Placement& placement);

@@ -207,17 +207,17 @@ TEST(Recipes, NameWhatOptionsTake) {
 
 // Plans with layers in float.
 
-struct Replanned {
+struct PlannedAgain {
   QuantizationPlan base, part;
   Graph quantized;
 };
 
-Replanned replanned(const Graph& graph,
-                    const QuantizeOptions& options,
-                    const Names& in_float,
-                    const OpenCalibration& open) {
+PlannedAgain planned_again(const Graph& graph,
+                           const QuantizeOptions& options,
+                           const Names& in_float,
+                           const OpenCalibration& open) {
   const auto placement = find_placement(options.target).value();
-  Replanned out{.base = test::planned(graph, open, options), .part = {}, .quantized = {}};
+  PlannedAgain out{.base = test::planned(graph, open, options), .part = {}, .quantized = {}};
   out.part = plan_in_float({graph, *placement, options, open}, out.base, in_float).value();
   out.quantized = quantize(graph, out.part).value();
   return out;
@@ -226,7 +226,7 @@ Replanned replanned(const Graph& graph,
 TEST(PlanInFloat, KeepsTheRangesOfWhatStaysInCodes) {
   const Graph graph = test::chain(4);
   const auto open = test::calibration({16, 8}, 4);
-  const Replanned r = replanned(graph, {.calibrator = Mse{}}, {"l1"}, open);
+  const PlannedAgain r = planned_again(graph, {.calibrator = Mse{}}, {"l1"}, open);
   EXPECT_EQ(test::in_codes(r.quantized), (Names{"l0", "l2", "l3"}));
   EXPECT_EQ(r.part.tensor("w1"), nullptr);
   int compared = 0;
@@ -239,13 +239,13 @@ TEST(PlanInFloat, KeepsTheRangesOfWhatStaysInCodes) {
   }
   EXPECT_GE(compared, 5);
   // With nothing in float it is the plan itself.
-  EXPECT_EQ(replanned(graph, {.calibrator = Mse{}}, {}, open).part.to_json(), r.base.to_json());
+  EXPECT_EQ(planned_again(graph, {.calibrator = Mse{}}, {}, open).part.to_json(), r.base.to_json());
 }
 
 TEST(PlanInFloat, IsWhatPlanningWithoutTheLayerGives) {
   const Graph graph = test::chain(4);
   const auto open = test::calibration({16, 8}, 4);
-  const Replanned r = replanned(graph, {.calibrator = Mse{}}, {"l0", "l2"}, open);
+  const PlannedAgain r = planned_again(graph, {.calibrator = Mse{}}, {"l0", "l2"}, open);
   const QuantizationPlan excluded =
       test::planned(graph, open, {.calibrator = Mse{}, .exclude = {"l0", "l2"}});
   EXPECT_EQ(r.quantized.content_hash(), quantize(graph, excluded).value().content_hash());
@@ -256,7 +256,7 @@ TEST(PlanInFloat, DropsStepsOfTheLayer) {
   const auto open = test::calibration({16, 8}, 4);
   const QuantizeOptions options{
       .calibrator = MinMax{}, .weight_bits = 4, .steps = {"smooth", "adaround"}};
-  const Replanned r = replanned(graph, options, {"l1"}, open);
+  const PlannedAgain r = planned_again(graph, options, {"l1"}, open);
   const auto has = [](const QuantizationPlan& plan, const std::string& id) {
     return std::any_of(plan.steps.begin(), plan.steps.end(),
                        [&](const PlanStep& step) { return step.id == id; });
@@ -307,12 +307,13 @@ TEST(PlanInFloat, TakesOtherModesAndTargets) {
   const Graph graph = test::chain(3);
   const auto open = test::calibration({16, 8}, 4);
   for (const char* target : {"octet", "onnxruntime", "tensorrt-10"}) {
-    const Replanned r = replanned(graph, {.target = target, .calibrator = Entropy{}}, {"l1"}, open);
+    const PlannedAgain r =
+        planned_again(graph, {.target = target, .calibrator = Entropy{}}, {"l1"}, open);
     EXPECT_FALSE(r.part.node("l1")->quantized) << target;
     EXPECT_TRUE(r.part.node("l2")->quantized) << target;
   }
-  const Replanned dynamic =
-      replanned(graph, {.mode = QuantMode::kDynamic, .calibrator = MinMax{}}, {"l1"}, open);
+  const PlannedAgain dynamic =
+      planned_again(graph, {.mode = QuantMode::kDynamic, .calibrator = MinMax{}}, {"l1"}, open);
   EXPECT_EQ(dynamic.part.node("l1")->rule, Placed::kCostsAccuracy);
   EXPECT_EQ(dynamic.part.node("l2")->rule, Placed::kDynamic);
 }
