@@ -184,8 +184,10 @@ def killed(folder):
     whole = time.monotonic() - begin
     want = (folder / "want.onnx").read_bytes()
     rng, kills = random.Random(9), 0
-    for round in range(3):
-        output = f"round{round}.onnx"
+    for number in range(20):
+        if kills >= 10:
+            break
+        output = f"round{number}.onnx"
         for _ in range(10):
             child = subprocess.Popen([OCTET, "optimize", "m.onnx", "--data", "npz:d.npz", "-o", output, *arguments],
                                      cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -199,7 +201,7 @@ def killed(folder):
             if (folder / output).exists():
                 onnx.load(folder / output)  # whole, whatever it is
         run(folder, *arguments, output=output)
-        assert (folder / output).read_bytes() == want, f"round {round}: another file"
+        assert (folder / output).read_bytes() == want, f"round {number}: another file"
     assert kills >= 10, f"{kills} kills met a search that ran"
     assert not list(folder.glob(".*octet-*/*"))
 
