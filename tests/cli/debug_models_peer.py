@@ -236,7 +236,7 @@ def main():
 
         def wide_activation(graph, constants):
             node = next(n for n in graph.graph.node if n.op_type == "QuantizeLinear" and n.input[0] == "r2")
-            own_scale(graph, constants, node, 16)
+            own_scale(graph, constants, node, 64)
 
         def wide_weight(graph, constants):
             node = next(n for n in graph.graph.node if n.op_type == "DequantizeLinear" and n.input[0].startswith("w2"))

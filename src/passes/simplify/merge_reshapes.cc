@@ -2,6 +2,9 @@
 //   x ─▶ Reshape | Flatten | Squeeze | Unsqueeze ─▶ the same again ─▶ y
 //                                                    =>    x ─▶ Reshape(constant) ─▶ y, or x
 // Exact. Wanted: the shape of y is known but for one size, or sizes that x has in the same place.
+// Where neither has a -1, not both of these: it says nothing of a tensor without elements.
+#include <algorithm>
+
 #include "graph/edit.h"
 #include "passes/match.h"
 #include "passes/reshape_target.h"
@@ -25,6 +28,16 @@ std::optional<Patch> merge_reshapes(const RuleContext& context, const Node& node
   if (!to.shape || !from.shape) return std::nullopt;
   const auto target = reshape_target(from, *to.shape);
   if (!target) return std::nullopt;
+  const auto holds = [](const std::vector<int64_t>& sizes, int64_t size) {
+    return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+  };
+  const auto names_all = [&](const Node& reshape) {
+    const auto sizes =
+        reshape.is("Reshape") ? ints_of(context, reshape, "shape", 1) : std::vector<int64_t>();
+    return sizes && !holds(*sizes, -1);
+  };
+  if (holds(*target, 0) && holds(*target, -1) && names_all(node) && names_all(*before))
+    return std::nullopt;
   Patch patch(g, "two reshapes are one", Exactness::kExact);
   patch.from(*before).from(node);
   const ValueId sizes = patch.constant(g.value(y).name + "/shape", int_list(*target));

@@ -26,14 +26,14 @@ Result<JournalEntry> parse_entry(std::string_view line) {
   const auto has = [&](const char* key, auto is) {
     return json.contains(key) && (json[key].*is)();
   };
-  using Json = nlohmann::json;
-  if (!json.is_object() || !has("kind", &Json::is_string) || !has("recipe", &Json::is_string) ||
-      !has("float", &Json::is_array) || !has("numbers", &Json::is_object))
+  if (!json.is_object() || !has("kind", &nlohmann::json::is_string) ||
+      !has("recipe", &nlohmann::json::is_string) || !has("float", &nlohmann::json::is_array) ||
+      !has("numbers", &nlohmann::json::is_object))
     return error("it is no measurement: kind, recipe, float and numbers make one");
   JournalEntry out;
   out.kind = json["kind"].get<std::string>();
   out.candidate.recipe = json["recipe"].get<std::string>();
-  for (const Json& name : json["float"]) {
+  for (const nlohmann::json& name : json["float"]) {
     if (!name.is_string()) return error("\"float\" holds something else than names of layers");
     out.candidate.in_float.insert(name.get<std::string>());
   }

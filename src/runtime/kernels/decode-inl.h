@@ -39,7 +39,7 @@ constexpr float kTwo23 = 0x1p23F;
 template <int32_t kLowest>
 struct CodesOf4Bits {
   static constexpr float kFactor = 1.0F;
-#if HWY_TARGET == HWY_AVX3
+#if defined(__x86_64__) && HWY_TARGET == HWY_AVX3
   static constexpr float kZero = 0.0F;
   static constexpr auto kFirst = static_cast<float>(kLowest);
   static constexpr float kNumbers[16] = {
