@@ -45,7 +45,7 @@ std::vector<StudyFormat> study_formats() {
       {"E5M2 direct", e5m2, e5m2, {}},
       {"E4M3", e4m3, e4m3, {}},
       {"E3M4", e4m3, e4m3, {.weights = &kE3M4Paper, .activations = &kE3M4Paper}},
-      {"E4M3, weights E3M4", e4m3, e4m3, {.weights = &kE3M4Paper}},
+      {"E4M3/E3M4", e4m3, e4m3, {.weights = &kE3M4Paper}},
   };
 }
 

@@ -50,7 +50,7 @@ class PassRates final : public Command {
     for (const char* name : {"int8", "E4M3"}) {
       StudyFormat corrected = *std::find_if(formats.begin(), formats.end(),
                                             [&](const StudyFormat& f) { return f.name == name; });
-      corrected.name += ", biases corrected";
+      corrected.name += " + bias"; // as `--steps correct-bias` has it
       corrected.corrected = true;
       formats.push_back(std::move(corrected));
     }

@@ -2,6 +2,7 @@
 #include "report/scatter_chart.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "report/html.h"
 #include <fmt/format.h>
@@ -10,8 +11,8 @@ namespace octet {
 namespace {
 
 constexpr double kScatterWidth = 760, kScatterHeight = 420;
-constexpr double kFieldLeft = 72, kFieldRight = 740, kFieldTop = 24, kFieldBottom = 360;
-constexpr int kGridLines = 5;
+constexpr double kFieldLeft = 72, kFieldRight = 730, kFieldTop = 24, kFieldBottom = 360;
+constexpr double kGridLines = 5; ///< at most
 
 constexpr std::string_view kScatterStyle =
     ".dot{fill:#2f81f7}.off{fill:#8b949e}.front{stroke:#2f81f7;fill:none}.grid{stroke:#d9dee3}"
@@ -37,7 +38,18 @@ struct Axis {
   double at(double v, double begin, double end) const {
     return begin + (v - low) / (high - low) * (end - begin);
   }
-  double line(int i) const { return low + (high - low) * i / kGridLines; }
+  /// Multiples of 1, 2 or 5 times a power of ten.
+  std::vector<double> lines() const {
+    const double least = (high - low) / kGridLines;
+    const double ten = std::pow(10, std::floor(std::log10(least)));
+    double step = 10 * ten;
+    for (const double times : {5.0, 2.0, 1.0})
+      if (times * ten >= least) step = times * ten;
+    std::vector<double> out;
+    for (double i = std::ceil(low / step); i * step <= high; ++i)
+      out.push_back(i * step);
+    return out;
+  }
 };
 
 } // namespace
@@ -51,13 +63,14 @@ std::string svg_of(const ScatterChart& chart) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" "
       "aria-label=\"{}\">\n<style>{}</style>\n",
       kScatterWidth, kScatterHeight, html_escape(chart.title), kScatterStyle);
-  for (int i = 0; i <= kGridLines; ++i)
-    out += fmt::format(
-        "<path class=\"grid\" d=\"M{0:.0f} {1:.1f}H{2:.0f}M{3:.1f} {4:.0f}V{5:.0f}\"/>"
-        "<text x=\"{6:.0f}\" y=\"{7:.1f}\" text-anchor=\"end\">{8:.4g}</text>"
-        "<text x=\"{3:.1f}\" y=\"{9:.0f}\" text-anchor=\"middle\">{10:.4g}</text>\n",
-        kFieldLeft, y(up.line(i)), kFieldRight, x(across.line(i)), kFieldTop, kFieldBottom,
-        kFieldLeft - 8, y(up.line(i)) + 4, up.line(i), kFieldBottom + 20, across.line(i));
+  for (const double v : up.lines())
+    out += fmt::format("<path class=\"grid\" d=\"M{:.0f} {:.1f}H{:.0f}\"/>"
+                       "<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{:.6g}</text>\n",
+                       kFieldLeft, y(v), kFieldRight, kFieldLeft - 8, y(v) + 4, v);
+  for (const double v : across.lines())
+    out += fmt::format("<path class=\"grid\" d=\"M{0:.1f} {1:.0f}V{2:.0f}\"/>"
+                       "<text x=\"{0:.1f}\" y=\"{3:.0f}\" text-anchor=\"middle\">{4:.6g}</text>\n",
+                       x(v), kFieldTop, kFieldBottom, kFieldBottom + 20, v);
   out += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n<text "
                      "transform=\"translate(16 {:.0f}) rotate(-90)\" text-anchor=\"middle\">{}"
                      "</text>\n",
