@@ -25,6 +25,7 @@
 
 #include "octet/metrics.h"
 #include "octet/quantize.h"
+#include "octet/target.h"
 
 namespace octet::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include "cli/fp8_networks.h"
 #include "cli/options.h"
 #include "core/atomic_file.h"
+#include "core/format.h"
 #include "core/json.h"
 #include "core/string_util.h"
 #include "report/line_chart.h"

@@ -161,6 +161,7 @@ void add_histograms(HtmlPage& html, const std::vector<const TensorView*>& views)
     const auto outliers = view->outliers(kChannels);
     if (outliers.empty() || outliers.front().ratio < kStandsOut) continue;
     std::vector<HtmlPage::Bar> bars;
+    bars.reserve(outliers.size());
     for (const OutlierChannel& channel : outliers)
       bars.push_back({fmt::format("channel {}", channel.channel), channel.magnitude,
                       fmt::format("{:.3g}, {:.1f} x", channel.magnitude, channel.ratio), 0, 0});

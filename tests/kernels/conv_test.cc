@@ -180,9 +180,10 @@ TEST(Conv, IntegersMatchDirectLoops) {
 /// Bytes that end where no memory follows.
 class AtTheEnd {
  public:
-  explicit AtTheEnd(size_t count) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
-    bytes_ = (count + page_ - 1) / page_ * page_ + page_;
-    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  explicit AtTheEnd(size_t count)
+      : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))),
+        bytes_((count + page_ - 1) / page_ * page_ + page_),
+        memory_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     auto* end = static_cast<uint8_t*>(memory_) + bytes_ - page_;
     EXPECT_NE(memory_, MAP_FAILED);
     EXPECT_EQ(mprotect(end, page_, PROT_NONE), 0);
@@ -194,8 +195,8 @@ class AtTheEnd {
   uint8_t* data() { return data_; }
 
  private:
-  size_t page_, bytes_ = 0;
-  void* memory_ = nullptr;
+  size_t page_, bytes_;
+  void* memory_;
   uint8_t* data_ = nullptr;
 };
 

@@ -65,8 +65,9 @@ TEST(Outliers, OfPowersOfTwoChangeNoBit) {
         changed->constant(*changed->find_value("bert.encoder.layer.0.output.dense.weight"));
     const Tensor* old =
         graph.constant(*graph.find_value("bert.encoder.layer.0.output.dense.weight"));
-    EXPECT_EQ(w->at(127 * 64), old->at(127 * 64) / 256);
-    EXPECT_EQ(w->at(123 * 64), old->at(123 * 64));
+    constexpr int64_t kWidth = 64;
+    EXPECT_EQ(w->at(127 * kWidth), old->at(127 * kWidth) / 256);
+    EXPECT_EQ(w->at(123 * kWidth), old->at(123 * kWidth));
     EXPECT_FALSE(with_outlier_channels(graph, 200, 2).ok());
     EXPECT_FALSE(with_outlier_channels(graph, 4, 0).ok());
   }

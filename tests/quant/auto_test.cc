@@ -218,6 +218,7 @@ TEST(AutoCalibrator, NamesTheLayersThatCostMost) {
 
 TEST(FindCostly, MeasuresHalvesAndFindsTheWorst) {
   std::vector<std::string> nodes;
+  nodes.reserve(100);
   for (int i = 0; i < 100; ++i)
     nodes.push_back(fmt::format("n{}", i));
   int runs = 0;

@@ -71,7 +71,7 @@ Weight weight_of(const Graph& graph, const char* product) {
 Tensor outputs_of(const Graph& graph, const Tensor& x) {
   auto session = Session::create(graph, {.keep_weights = true});
   EXPECT_TRUE(session.ok()) << session.error().text();
-  const Tensor native = session->run(std::vector<Tensor>{x}).value()[0];
+  Tensor native = session->run(std::vector<Tensor>{x}).value()[0];
   EXPECT_TRUE(native.identical(test::run_reference(session->lowered(), x)));
   EXPECT_GT(test::sqnr(test::run_reference(graph, x), native), 90); // sums in another order
   return native;
@@ -243,7 +243,8 @@ TEST(NumberFormat, BlocksOfWeightsLieAlongTheSum) {
     EXPECT_EQ(file.opset(), f.opset);
     const Weight first = weight_of(file, "first"), second = weight_of(file, "second");
     EXPECT_EQ(first.codes->type(), f.type);
-    EXPECT_EQ(static_cast<int64_t>(first.codes->bytes().size()), bytes_for(f.type, 40 * 24));
+    EXPECT_EQ(static_cast<int64_t>(first.codes->bytes().size()),
+              bytes_for(f.type, int64_t{40} * 24));
     EXPECT_EQ(first.grid.block, f.block);
     if (f.block > 0) {
       EXPECT_EQ(first.grid.scale.shape(), (Shape{(40 + f.block - 1) / f.block, 24}));

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/numerics/round.h"
+#include "ops/native/epilogue.h"
 #include "ops/shared/validate.h"
 
 namespace octet::native {

@@ -28,7 +28,7 @@ class Meeting {
     if (const auto kept = kept_.extract(pair)) return hand_over(side, pair, value, kept.mapped());
     State &own = states_[side], &other = states_[1 - side];
     if (other.waiting && other.pair == pair) {
-      const Status done = hand_over(side, pair, value, *other.value);
+      Status done = hand_over(side, pair, value, *other.value);
       other.waiting = false;
       changed_.notify_all();
       return done;

@@ -108,6 +108,7 @@ class Pairing {
   Status pair_inputs() {
     const auto names = [](const Graph& graph, const std::vector<ValueId>& values) {
       std::vector<std::string> out;
+      out.reserve(values.size());
       for (const ValueId id : values)
         out.push_back(graph.value(id).name);
       return out;

@@ -75,6 +75,7 @@ class RemedyList {
     for (const std::string& value : layer_.activations)
       if (source_.ranges.contains(value) && !is_moved(value)) known.push_back(value);
     std::vector<std::vector<std::string>> groups;
+    groups.reserve(known.size() + 1);
     for (const std::string& value : known)
       groups.push_back({value});
     if (known.size() > 1) groups.push_back(known);
