@@ -3,17 +3,14 @@
 #include "runtime/kernels/coded_gemm.h"
 
 #include "core/threads.h"
+#include "float_product.h"
 #include "side_by_side.h"
 
 namespace octet::kernels {
 namespace {
 
-struct Shape {
-  int64_t m, k, n;
-};
-
 struct Coded {
-  Coded(const Shape& s, DType type, int64_t block_size, Isa isa)
+  Coded(const ProductShape& s, DType type, int64_t block_size, Isa isa)
       : shape(s), block(block_size == 0 ? s.k : block_size),
         x(static_cast<size_t>(s.m * s.k), 0.5F), y(static_cast<size_t>(s.m * s.n)) {
     std::vector<std::byte> codes(static_cast<size_t>(s.n * s.k * bits(type) / 8));
@@ -37,7 +34,7 @@ struct Coded {
     coded_gemm(args, serial);
     benchmark::DoNotOptimize(y.data());
   }
-  Shape shape;
+  ProductShape shape;
   int64_t block;
   std::vector<float> x, y;
   PackedCodes w;
@@ -45,35 +42,12 @@ struct Coded {
   SerialFor serial;
 };
 
-struct Float {
-  Float(const Shape& s, Isa isa)
-      : shape(s), x(static_cast<size_t>(s.m * s.k), 0.5F), y(static_cast<size_t>(s.m * s.n)) {
-    const std::vector<float> weights(static_cast<size_t>(s.n * s.k), 0.25F);
-    w = pack_float({weights.data(), s.n, 1, s.n, s.k}, isa);
-  }
-  void operator()() {
-    SgemmArgs args;
-    args.m = shape.m;
-    args.x = x.data();
-    args.x_stride = shape.k;
-    args.w = &w;
-    args.y = y.data();
-    args.y_stride = shape.n;
-    sgemm(args, serial);
-    benchmark::DoNotOptimize(y.data());
-  }
-  Shape shape;
-  std::vector<float> x, y;
-  PackedFloat w;
-  SerialFor serial;
-};
-
 void coded(benchmark::State& state) {
-  const Shape s{state.range(2), state.range(3), state.range(4)};
+  const ProductShape s{state.range(2), state.range(3), state.range(4)};
   const Result<Isa> isa = selected_isa();
   if (!isa.ok()) return state.SkipWithError(isa.error().text().c_str());
   Coded ours(s, static_cast<DType>(state.range(0)), state.range(1), *isa);
-  Float peer(s, *isa);
+  FloatProduct peer(s, *isa);
   bench::side_by_side(state, 2.0 * static_cast<double>(s.m * s.k * s.n), ours, peer);
 }
 
@@ -84,11 +58,11 @@ void each_case(benchmark::internal::Benchmark* b) {
   };
   for (const Stored& stored :
        {Stored{DType::kInt8, 0}, {DType::kInt4, 32}, {DType::kFloat8E4M3FN, 0}})
-    for (const Shape& s : {Shape{1, 768, 3072},
-                           {16, 768, 3072},
-                           {128, 768, 3072},
-                           {1, 4096, 4096},
-                           {16, 4096, 4096}})
+    for (const ProductShape& s : {ProductShape{1, 768, 3072},
+                                  {16, 768, 3072},
+                                  {128, 768, 3072},
+                                  {1, 4096, 4096},
+                                  {16, 4096, 4096}})
       b->Args({static_cast<int64_t>(stored.type), stored.block, s.m, s.k, s.n});
 }
 

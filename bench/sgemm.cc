@@ -3,6 +3,7 @@
 #include "runtime/kernels/sgemm.h"
 
 #include "core/threads.h"
+#include "float_product.h"
 #include "side_by_side.h"
 
 #if OCTET_HAVE_ONEDNN
@@ -12,37 +13,9 @@
 namespace octet::kernels {
 namespace {
 
-struct Shape {
-  int64_t m, k, n;
-};
-
-struct Ours {
-  Ours(const Shape& s, Isa isa)
-      : shape(s), x(static_cast<size_t>(s.m * s.k), 0.5F), y(static_cast<size_t>(s.m * s.n)) {
-    const std::vector<float> weights(static_cast<size_t>(s.n * s.k), 0.25F);
-    w = pack_float({weights.data(), s.n, 1, s.n, s.k}, isa);
-  }
-  void operator()() {
-    SgemmArgs args;
-    args.m = shape.m;
-    args.x = x.data();
-    args.x_stride = shape.k;
-    args.w = &w;
-    args.y = y.data();
-    args.y_stride = shape.n;
-    sgemm(args, serial);
-    benchmark::DoNotOptimize(y.data());
-  }
-  Shape shape;
-  std::vector<float> x;
-  std::vector<float> y;
-  PackedFloat w;
-  SerialFor serial;
-};
-
 #if OCTET_HAVE_ONEDNN
 struct Peer {
-  Peer(const Shape& s, dnnl::memory::format_tag layout) {
+  Peer(const ProductShape& s, dnnl::memory::format_tag layout) {
     using dnnl::memory;
     bench::single_threaded_peer();
     const memory::desc x_desc({s.m, s.k}, memory::data_type::f32, memory::format_tag::ab);
@@ -68,12 +41,12 @@ struct Peer {
 };
 #else
 struct Peer {
-  Peer(const Shape&, int) {}
+  Peer(const ProductShape&, int) {}
   void operator()() {}
 };
 #endif
 
-Peer fastest_peer(const Shape& s) {
+Peer fastest_peer(const ProductShape& s) {
 #if OCTET_HAVE_ONEDNN
   using Tag = dnnl::memory::format_tag;
   return bench::fastest<Peer>(s, {Tag::any, Tag::ab, Tag::ba});
@@ -83,10 +56,10 @@ Peer fastest_peer(const Shape& s) {
 }
 
 void product(benchmark::State& state) {
-  const Shape s{state.range(0), state.range(1), state.range(2)};
+  const ProductShape s{state.range(0), state.range(1), state.range(2)};
   const Result<Isa> isa = selected_isa();
   if (!isa.ok()) return state.SkipWithError(isa.error().text().c_str());
-  Ours ours(s, *isa);
+  FloatProduct ours(s, *isa);
   Peer peer = fastest_peer(s);
   bench::side_by_side(state, 2.0 * static_cast<double>(s.m * s.k * s.n), ours, peer);
 }

@@ -8,36 +8,22 @@
 namespace octet {
 namespace {
 
-/// Multiplies the last `channels` columns of [rows, columns], or elements of a vector.
-Status scale_columns(Graph& graph, const std::string& name, int64_t channels, float factor) {
+/// Multiplies what belongs to the last `channels` of an axis of an f32 constant.
+Status
+scale_last(Graph& graph, const std::string& name, int64_t axis, int64_t channels, float factor) {
   const auto id = graph.find_value(name);
   const Tensor* old = id ? graph.constant(*id) : nullptr;
-  if (old == nullptr || old->type() != DType::kFloat32)
-    return error("there is no f32 constant \"{}\"", name);
-  const int64_t columns = old->shape().back();
-  if (channels > columns)
-    return error("\"{}\" has {} channels, fewer than {}", name, columns, channels);
+  if (old == nullptr || old->type() != DType::kFloat32 || old->rank() <= axis)
+    return error("there is no f32 constant \"{}\" with an axis {}", name, axis);
+  const int64_t size = old->dim(axis);
+  if (channels > size) return error("\"{}\" has {} channels, fewer than {}", name, size, channels);
+  int64_t inner = 1;
+  for (int64_t i = axis + 1; i < old->rank(); ++i)
+    inner *= old->dim(i);
   Tensor made = old->clone();
   const auto values = made.mutable_data<float>();
   for (size_t i = 0; i < values.size(); ++i)
-    if (static_cast<int64_t>(i) % columns >= columns - channels) values[i] *= factor;
-  graph.set_constant(*id, std::move(made));
-  return ok_status();
-}
-
-/// Multiplies the last `channels` rows of [rows, columns].
-Status scale_rows(Graph& graph, const std::string& name, int64_t channels, float factor) {
-  const auto id = graph.find_value(name);
-  const Tensor* old = id ? graph.constant(*id) : nullptr;
-  if (old == nullptr || old->type() != DType::kFloat32 || old->rank() != 2)
-    return error("there is no f32 matrix \"{}\"", name);
-  if (channels > old->dim(0))
-    return error("\"{}\" has {} rows, fewer than {}", name, old->dim(0), channels);
-  Tensor made = old->clone();
-  const auto values = made.mutable_data<float>();
-  const auto first = static_cast<size_t>((old->dim(0) - channels) * old->dim(1));
-  for (size_t i = first; i < values.size(); ++i)
-    values[i] *= factor;
+    if (static_cast<int64_t>(i) / inner % size >= size - channels) values[i] *= factor;
   graph.set_constant(*id, std::move(made));
   return ok_status();
 }
@@ -54,9 +40,9 @@ Result<Graph> with_outlier_channels(Graph bert, int64_t channels, float factor) 
     const std::string layer = fmt::format("bert.encoder.layer.{}.", i);
     for (const auto& [maker, reader] : {std::pair{"attention.self.value", "attention.output.dense"},
                                         std::pair{"intermediate.dense", "output.dense"}}) {
-      OCTET_TRY(scale_columns(bert, layer + maker + ".weight", channels, factor));
-      OCTET_TRY(scale_columns(bert, layer + maker + ".bias", channels, factor));
-      OCTET_TRY(scale_rows(bert, layer + reader + ".weight", channels, 1 / factor));
+      OCTET_TRY(scale_last(bert, layer + maker + ".weight", 1, channels, factor));
+      OCTET_TRY(scale_last(bert, layer + maker + ".bias", 0, channels, factor));
+      OCTET_TRY(scale_last(bert, layer + reader + ".weight", 0, channels, 1 / factor));
     }
   }
   return bert;
