@@ -314,7 +314,7 @@ class Debugging {
       HeldBack& again = rest_.emplace_back();
       return hold_back(models_.prepared,
                        batches_of(models_.prepared, *training_, samples_, o_.batch),
-                       examples_to_hold(samples_), again);
+                       samples_, again);
     };
   }
 

@@ -11,7 +11,19 @@ namespace octet {
 
 namespace {
 
-constexpr int64_t kShare = 8; ///< one of so many is held back
+/// Of so many one is held back: where there are few, more of them, since one or two tell nothing.
+int64_t share_of(int64_t samples) {
+  constexpr int64_t kFew = 64;
+  return samples > 0 && samples < kFew ? 4 : 8;
+}
+
+/// How many of `samples` (0: not known) are held back.
+int64_t examples_to_hold(int64_t samples) {
+  constexpr int64_t kLeast = 8, kMost = 32;
+  if (samples <= 0) return kLeast;
+  const int64_t least = std::min(kLeast, samples / share_of(samples));
+  return std::clamp<int64_t>(samples / 8, std::max<int64_t>(least, 1), kMost);
+}
 
 int64_t examples_in(std::span<const Tensor> inputs) {
   return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
@@ -57,10 +69,6 @@ std::vector<Tensor> copies_of(std::span<const Tensor> inputs) {
   return out;
 }
 
-bool is_held(int64_t number) {
-  return number % kShare == 1;
-}
-
 void hold(HeldBack& held, std::vector<Tensor> inputs) {
   held.examples += examples_in(inputs);
   held.batches.push_back({std::move(inputs), {}});
@@ -68,21 +76,17 @@ void hold(HeldBack& held, std::vector<Tensor> inputs) {
 
 } // namespace
 
-int64_t examples_to_hold(int64_t samples) {
-  constexpr int64_t kUsual = 8, kMost = 32;
-  return samples <= 0 ? kUsual : std::clamp<int64_t>(samples / kShare, 1, kMost);
-}
-
 CalibrationSource
-hold_back(const Graph& graph, CalibrationSource source, int64_t wanted, HeldBack& held) {
+hold_back(const Graph& graph, CalibrationSource source, int64_t samples, HeldBack& held) {
   if (!source) return source;
+  const int64_t wanted = examples_to_hold(samples), share = share_of(samples);
   struct State {
     CalibrationSource source;
     int64_t batches = 0, examples = 0; ///< that came so far
     std::vector<Tensor> first;         ///< until something is held back
   };
   auto state = std::make_shared<State>(State{std::move(source), 0, 0, {}});
-  return [&graph, &held, state, wanted]() -> Result<std::optional<std::vector<Tensor>>> {
+  return [&graph, &held, state, wanted, share]() -> Result<std::optional<std::vector<Tensor>>> {
     for (;;) {
       auto batch = OCTET_TRY(state->source());
       if (!batch) {
@@ -100,9 +104,9 @@ hold_back(const Graph& graph, CalibrationSource source, int64_t wanted, HeldBack
       if (can_be_cut(graph, *batch)) {
         const int64_t left = wanted - held.examples;
         for (int64_t i = 0; i < examples_in(*batch); ++i)
-          (is_held(begin + i) && std::ssize(back) < left ? back : on).push_back(i);
+          ((begin + i) % share == 1 && std::ssize(back) < left ? back : on).push_back(i);
         if (!back.empty()) hold(held, rows_of(*batch, back));
-      } else if (is_held(number)) {
+      } else if (number % share == 1) {
         hold(held, copies_of(*batch));
         back.push_back(number);
       }

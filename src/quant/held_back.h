@@ -20,14 +20,12 @@ struct HeldBack {
   bool observed = false;
 };
 
-/// How many of `samples` (0: not known) are held back: an eighth, 32 at most.
-int64_t examples_to_hold(int64_t samples);
-
-/// What is left of a source when `wanted` of its examples go to `held`, which must outlive it: the
-/// second of every eight, until there are as many. Where the graph fixes the size of a batch it is
+/// What is left of a source of `samples` examples (0: not known) when some go to `held`, which must
+/// outlive it: the second of every eight, until there are 32; of fewer than 64 examples the second of
+/// every four, until there are 8. Where the graph fixes the size of a batch it is
 /// batches, not examples, that are counted. Of data with one of them the first goes to both.
 CalibrationSource
-hold_back(const Graph& graph, CalibrationSource source, int64_t wanted, HeldBack& held);
+hold_back(const Graph& graph, CalibrationSource source, int64_t samples, HeldBack& held);
 
 /// Noise over power of a network's outputs beside the float network's, the mean over outputs: 0 where
 /// all are equal. Of outputs that are no floats the share that differs. Elements behind a `mask`

@@ -300,12 +300,25 @@ TEST(HeldBack, OneExampleIsObservedToo) {
   EXPECT_NE(plan.text().find("observed too"), std::string::npos);
 }
 
+TEST(HeldBack, OfFewExamplesMoreAreHeldBack) {
+  const Graph graph = two_products(true);
+  const std::vector<std::pair<int64_t, int64_t>> kHeldOf = {
+      {0, 8}, {2, 1}, {3, 1}, {16, 4}, {32, 8}, {63, 8}, {64, 8}, {80, 10}, {256, 32}, {4096, 32}};
+  for (const auto& [samples, want] : kHeldOf) {
+    HeldBack held;
+    const CalibrationSource source = hold_back(graph, rows_in_batches(kNone), samples, held);
+    while (source().value())
+      ;
+    EXPECT_EQ(held.examples, want) << samples;
+  }
+}
+
 TEST(HeldBack, BatchesOfAFixedSizeStayWhole) {
   Graph graph = two_products(true);
   graph.set_type(graph.inputs()[0],
                  {DType::kFloat32, std::vector<Dim>{Dim(4), Dim(kFeatures)}, {}});
   HeldBack held;
-  const CalibrationSource source = hold_back(graph, rows_in_batches(kNone, 4), 10, held);
+  const CalibrationSource source = hold_back(graph, rows_in_batches(kNone, 4), 80, held);
   int64_t passed = 0;
   for (auto batch = source().value(); batch; batch = source().value()) {
     EXPECT_EQ((*batch)[0].dim(0), 4);
