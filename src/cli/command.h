@@ -63,6 +63,7 @@ Command& eval_command();
 Command& debug_command();
 Command& formats_command();
 Command& fp8_outliers_command();
+Command& fp8_training_command();
 Command& fp8_pass_rates_command();
 Command& bench_command();
 Command& certify_command();

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/fp8_networks.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/models.h"
 #include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "core/string_util.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -49,6 +51,25 @@ std::vector<StudyFormat> study_formats() {
   };
 }
 
+Result<std::vector<SmallNetwork>> networks_named(std::span<const std::string> patterns) {
+  std::vector<SmallNetwork> out;
+  std::vector<std::string> known;
+  const auto named = [](const std::string& pattern) {
+    return [&pattern](const SmallNetwork& what) { return glob_match(pattern, what.name); };
+  };
+  for (const SmallNetwork& what : small_networks()) {
+    known.emplace_back(what.name);
+    if (patterns.empty() || std::any_of(patterns.begin(), patterns.end(),
+                                        [&](const auto& pattern) { return named(pattern)(what); }))
+      out.push_back(what);
+  }
+  for (const std::string& pattern : patterns)
+    if (std::none_of(out.begin(), out.end(), named(pattern)))
+      return error("--networks: no network is called \"{}\"{}", pattern,
+                   suggestion(pattern, known));
+  return out;
+}
+
 void StudyFlags::define(CLI::App& app) {
   app.add_option("-o,--output", folder_, "folder for networks, tables and figures")->required();
   app.add_option("--images", images_, "data set that networks for images learn, kind:path")
@@ -68,12 +89,29 @@ std::string StudyFlags::path(const std::string& name) const {
   return (fs::path(folder_) / name).string();
 }
 
-Result<StudyNetwork> StudyFlags::network(const SmallNetwork& what, const Common& common) const {
+Result<StudyNetwork> StudyFlags::fresh(const SmallNetwork& what, const Common& common) const {
   StudyNetwork out{.what = what};
   const std::string data =
       what.task.empty() ? images_ : "generated-tokens:" + std::string(what.task);
   out.train = OCTET_TRY(open_dataset(data, Split::kTrain));
   out.test = OCTET_TRY(open_dataset(data, Split::kTest));
+  out.graph = OCTET_TRY(make_small_network(what.name, common.seed));
+  return out;
+}
+
+TrainOptions StudyFlags::training(const SmallNetwork& what, const Common& common) const {
+  TrainOptions out;
+  out.optimizer.lr = kStudyRate;
+  out.epochs = what.task.empty() ? kImageEpochs : kTokenEpochs;
+  out.batch_size = kStudyBatch;
+  out.seed = common.seed;
+  out.threads = common.threads;
+  out.keep_best = false;
+  return out;
+}
+
+Result<StudyNetwork> StudyFlags::network(const SmallNetwork& what, const Common& common) const {
+  StudyNetwork out = OCTET_TRY(fresh(what, common));
   const std::string file = path(std::string(what.name) + ".onnx");
   std::error_code ignored;
   if (fs::exists(file, ignored)) {
@@ -81,22 +119,14 @@ Result<StudyNetwork> StudyFlags::network(const SmallNetwork& what, const Common&
   } else {
     const Interruptible interruptible;
     ProgressLine progress(std::string(what.name), "steps");
-    TrainOptions options;
-    options.optimizer.lr = kStudyRate;
-    options.epochs = what.task.empty() ? kImageEpochs : kTokenEpochs;
-    options.batch_size = kStudyBatch;
-    options.seed = common.seed;
-    options.threads = common.threads;
-    options.keep_best = false;
+    TrainOptions options = training(what, common);
     options.cancel = &interruptible.token();
     options.on_step = [&](const TrainProgress& p) {
       progress.update(p.step, p.steps, fmt::format("loss {:.4f}", p.loss));
     };
     TrainApi* api = OCTET_TRY(train_api());
     TrainedModel model =
-        OCTET_TRY_WITH(api->train(OCTET_TRY(make_small_network(what.name, common.seed)), *out.train,
-                                  nullptr, options),
-                       std::string(what.name));
+        OCTET_TRY_WITH(api->train(out.graph, *out.train, nullptr, options), std::string(what.name));
     if (model.report.cancelled)
       return Error("stopped by the user; networks that are trained stay in " + folder_,
                    ErrorCode::kCancelled);

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 
 #include "octet/dataset.h"
 #include "octet/number_format.h"
+#include "octet/train_options.h"
 
 namespace CLI {
 class App;
@@ -39,6 +41,10 @@ struct StudyNetwork {
   double accuracy = 0; ///< in float, on the test part
 };
 
+/// Those of small_networks() whose names match one of the patterns (* and ?) of `--networks`; all
+/// where there are none. Errors: a pattern that names none.
+Result<std::vector<SmallNetwork>> networks_named(std::span<const std::string> patterns);
+
 /// The options of these commands, and what follows from them.
 class StudyFlags {
  public:
@@ -46,6 +52,10 @@ class StudyFlags {
   /// Makes the folder. Errors: it is none and cannot be made, a results file that is there already.
   Status check(const std::vector<std::string>& results, const Common& common) const;
   std::string path(const std::string& name) const; ///< within the folder
+  /// The network with fresh weights, and its data.
+  Result<StudyNetwork> fresh(const SmallNetwork& what, const Common& common) const;
+  /// How networks of its kind are trained here, in float.
+  TrainOptions training(const SmallNetwork& what, const Common& common) const;
   /// The network of the folder, trained first where it is not there yet, with its data.
   Result<StudyNetwork> network(const SmallNetwork& what, const Common& common) const;
   /// Accuracy on the test part of the network with its numbers in a format: ranges are the extremes

@@ -46,6 +46,7 @@ class PassRates final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
+    const std::vector<SmallNetwork> networks = OCTET_TRY(networks_named(patterns_));
     OCTET_TRY(flags_.check({"pass-rates.json", "pass-rates.svg"}, common));
     std::vector<StudyFormat> formats = study_formats();
     for (const char* name : {"int8", "E4M3"}) {
@@ -56,8 +57,7 @@ class PassRates final : public Command {
       formats.push_back(std::move(corrected));
     }
     std::vector<NetworkRow> rows;
-    for (const SmallNetwork& what : small_networks()) {
-      if (!wanted(what)) continue;
+    for (const SmallNetwork& what : networks) {
       const StudyNetwork network = OCTET_TRY(flags_.network(what, common));
       NetworkRow row{what, network.accuracy, {}};
       for (const StudyFormat& format : formats)
@@ -65,7 +65,6 @@ class PassRates final : public Command {
             flags_.accuracy(network, network.graph, format, common), std::string(what.name)));
       rows.push_back(std::move(row));
     }
-    if (rows.empty()) return error("--networks {} names none", join(patterns_, ","));
     const Overwrite overwrite = common.force ? Overwrite::kYes : Overwrite::kNo;
     const std::string json = json_text(as_json(rows, formats));
     OCTET_TRY(write_file(flags_.path("pass-rates.json"), json + "\n", overwrite));
@@ -78,12 +77,6 @@ class PassRates final : public Command {
   }
 
  private:
-  bool wanted(const SmallNetwork& what) const {
-    return patterns_.empty() ||
-           std::any_of(patterns_.begin(), patterns_.end(),
-                       [&](const std::string& pattern) { return glob_match(pattern, what.name); });
-  }
-
   /// The share of the networks of a family (empty: all) that pass; below 0: there are none.
   static double
   pass_rate(const std::vector<NetworkRow>& rows, size_t format, std::string_view family) {

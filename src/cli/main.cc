@@ -59,6 +59,7 @@ std::vector<Command*> commands() {
       &data_show_command(),      &data_fetch_command(),
       &tokenize_command(),       &train_vocabulary_command(),
       &fp8_outliers_command(),   &fp8_pass_rates_command(),
+      &fp8_training_command(),
   };
 }
 

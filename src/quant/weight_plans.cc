@@ -91,6 +91,26 @@ Status WeightPlans::list() {
       leave_float(node_plan, Placed::kOverflow,
                   fmt::format("an int32 sum of more than {} products could overflow", kSafeTerms));
   }
+  return check_effects();
+}
+
+Status WeightPlans::check_effects() const {
+  for (const LayerFormat& layer : options_.layers) {
+    if (!layer.weights || is_float(*layer.weights)) continue;
+    const NodePlan* first = nullptr;
+    const bool decides =
+        std::any_of(plan_.nodes.begin(), plan_.nodes.end(), [&](const NodePlan& node_plan) {
+          const auto id = graph_.find_node(node_plan.node);
+          if (!id || !matches(layer, graph_.node(*id))) return false;
+          if (first == nullptr) first = &node_plan;
+          return node_plan.quantized && node_plan.weight.has_value();
+        });
+    if (!decides && first != nullptr)
+      return error(ErrorCode::kUnsupported,
+                   "pattern \"{}\" stores no weights in {}: no layer that it matches has its "
+                   "weights in codes; of \"{}\" ({}): {}",
+                   layer.pattern, name(*layer.weights), first->node, first->op, first->why);
+  }
   return ok_status();
 }
 

@@ -28,7 +28,7 @@ class WeightPlans {
 
   /// Adds the weights to the plan, without ranges. Products whose int32 sums could overflow become
   /// float. Errors: readers of one weight that want different formats, blocks that the target does
-  /// not take.
+  /// not take, a pattern whose format no weight takes.
   Status list();
   /// Takes their ranges. Errors name the weight: NaN, infinities.
   Status observe();
@@ -45,6 +45,7 @@ class WeightPlans {
   Status add(const Weight& weight, TensorPlan out);
   Status observe(TensorPlan& tensor, const Tensor& w) const;
   bool fits_int32(const Node& node, const Tensor& w) const;
+  Status check_effects() const;
 
   const Graph& graph_;
   const Placement& placement_;

@@ -201,11 +201,13 @@ output y: f32[N, 2]
 )")
                           .value();
   const auto plan = [&](std::vector<LayerFormat> layers, const char* target = "octet",
-                        QuantMode mode = QuantMode::kStatic) {
+                        QuantMode mode = QuantMode::kStatic,
+                        std::vector<std::string> exclude = {}) {
     QuantizeOptions options;
     options.target = target;
     options.mode = mode;
     options.layers = std::move(layers);
+    options.exclude = std::move(exclude);
     return plan_quantization(graph, test::random_source({4, 2}, 3), options);
   };
   const auto bits = [&](std::vector<LayerFormat> layers) {
@@ -235,6 +237,12 @@ output y: f32[N, 2]
            cnn(), cnn_data(),
            {.target = "onnxruntime", .layers = {{.pattern = "flatten", .activation_bits = 4}}}),
        "\"flatten\" decides on no activation");
+  const NumberFormat int4 = {.type = DType::kInt4, .block = 32};
+  says(plan({{.pattern = "first", .weights = int4}}, "octet", QuantMode::kWeightOnly, {"first"}),
+       "pattern \"first\" stores no weights in int4/32: no layer that it matches");
+  EXPECT_EQ(refusal(plan({{.pattern = "MatMul", .weights = int4}}, "octet", QuantMode::kWeightOnly,
+                         {"first"})),
+            "");
 }
 
 TEST(Plan, AWeightThatTwoLayersReadTakesTheMostBits) {
