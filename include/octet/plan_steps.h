@@ -48,9 +48,13 @@ struct Smooth {
 /// The codes of a weight, chosen so that its layer's output moves least on calibration data: the
 /// weight becomes codes times scales, which the plan's range gives back as the same codes.
 struct RoundedWeight {
-  InputOf weight; ///< f32, read by that node alone
-  Tensor codes;   ///< i8 [elements of the weight]
-  Tensor scales;  ///< f32 [output channels] or [1], each above 0
+  InputOf weight;   ///< f32, read by that node alone
+  std::string type; ///< of the codes where they are floating-point numbers: "f8e4m3fn", "f4e2m1"
+  /// Numbers along the summed axis that share a scale; 0: those of an output channel or the tensor.
+  int64_t block = 0;
+  Tensor codes; ///< i8 [elements of the weight]: whole numbers, zero point 0, or bits of `type`
+  /// f32 [output channels] or [1], or one for each block in the order of a plan's ranges; each above 0.
+  Tensor scales;
 };
 /// Each code lies beside the weight; which side is learned. Source: Nagel et al. 2020 (AdaRound).
 struct AdaRound : RoundedWeight {};

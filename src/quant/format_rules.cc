@@ -80,22 +80,30 @@ bool has_step(const QuantizeOptions& options, std::initializer_list<std::string_
 
 Status check_format_steps(const QuantizeOptions& options, const NumberFormat& format) {
   if (is_float(format)) return ok_status();
-  if (!is_integer(format.type) && has_step(options, {"equalize", "smooth", "adaround", "gptq"}))
+  if (!is_integer(format.type) && has_step(options, {"equalize", "smooth"}))
     return error(ErrorCode::kUnsupported,
-                 "equalize, smooth, adaround and gptq reckon with steps of one size, which {} does "
-                 "not have; leave them out, or take an integer format",
+                 "equalize and smooth reckon with steps of one size, which {} does not have; leave "
+                 "them out, or take an integer format",
                  name(format));
-  if (format.block > 0 && has_step(options, {"adaround", "gptq"}))
-    return error(ErrorCode::kUnsupported,
-                 "adaround and gptq choose codes of one step for each output, not of the blocks of "
-                 "{}; leave them out, or take {}",
-                 name(format), name(NumberFormat{format.type}));
   return ok_status();
+}
+
+/// Codes are chosen among few: of 16 bits the nearest are as good.
+Status check_chosen_codes(const QuantizeOptions& options) {
+  constexpr int kMostBits = 8;
+  if (!options.weights || is_float(*options.weights) || bits(options.weights->type) <= kMostBits ||
+      !has_step(options, {"adaround", "gptq"}))
+    return ok_status();
+  return error(ErrorCode::kUnsupported,
+               "adaround and gptq choose codes of at most {} bits, and weights in {} round as well "
+               "as they can; leave them out, or take fewer bits",
+               kMostBits, name(*options.weights));
 }
 
 } // namespace
 
 Status check_formats(const Placement& placement, const QuantizeOptions& options) {
+  OCTET_TRY(check_chosen_codes(options));
   return visit_formats(options, [&](const NumberFormat& format, FormatSide side) -> Status {
     OCTET_TRY(check_format(placement, format, side));
     if (side == FormatSide::kActivations && options.mode != QuantMode::kStatic)

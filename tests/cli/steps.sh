@@ -61,6 +61,17 @@ for step in adaround gptq; do
   "${quantize[@]}" --plan "w$step.json" -o again.onnx >/dev/null
   cmp "w$step.onnx" again.onnx || fail "$step: the saved plan of weights alone gives another file"
 done
+# The same in blocks and on grids of floating-point numbers.
+for form in int4/16:gptq int4/32:adaround mxfp4:gptq fp8-e4m3fn:adaround; do
+  name=${form//[:\/]/-}
+  blocks=("$octet" quantize cnn.onnx --samples 64 --force --mode weight-only)
+  "${blocks[@]}" --data generated --weights "${form%:*}" --steps "${form#*:}" --threads 1 --save-plan "$name.json" -o "$name.onnx" >/dev/null
+  grep -q "\"id\": \"${form#*:}/fc1\"" "$name.json" || fail "$form: no step for fc1"
+  OCTET_ISA=scalar "${blocks[@]}" --data generated --weights "${form%:*}" --steps "${form#*:}" --threads 2 --batch 7 -o "$name.2.onnx" >/dev/null
+  cmp "$name.onnx" "$name.2.onnx" || fail "$form: the file depends on threads, batches or instruction sets"
+  "${blocks[@]}" --plan "$name.json" -o again.onnx >/dev/null
+  cmp "$name.onnx" again.onnx || fail "$form: the saved plan gives another file"
+done
 "${quantize[@]}" --plan gptq.json --exclude-steps 'gptq/fc?' -o fewer.onnx >/dev/null
 cmp -s fewer.onnx gptq.onnx && fail "leaving codes out changes nothing"
 "$octet" qat cnn.onnx --data generated --plan adaround.json --steps 2 --no-checkpoint --no-validation -o rounded.onnx >/dev/null

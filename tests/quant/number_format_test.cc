@@ -364,7 +364,7 @@ TEST(NumberFormat, TargetsModesAndStepsRefuseWhatTheyDoNotTake) {
   EXPECT_NE(text(options).find("not for the weight-only mode"), std::string::npos);
   options = {};
   options.weights = format("fp8-e4m3fn");
-  options.steps = {"gptq"};
+  options.steps = {"smooth"};
   EXPECT_NE(text(options).find("steps of one size"), std::string::npos);
   options.steps.clear();
   options.activations = format("fp8-e4m3fn");

@@ -134,15 +134,15 @@ output y: f32[*]
 
 RoundingProblem random_problem(int64_t outputs, int64_t columns, int bits, uint32_t seed) {
   RoundingProblem out{.outputs = outputs, .columns = columns, .weights = {}, .steps = {}};
-  out.highest = std::exp2(bits - 1) - 1;
-  out.lowest = -out.highest;
+  const double highest = std::exp2(bits - 1) - 1;
+  out.grid = CodeGrid::whole(-highest, highest);
   const Tensor w = random_tensor({outputs, columns}, seed);
   out.weights = w.to_doubles().value();
   for (int64_t m = 0; m < outputs; ++m) {
     double top = 0;
     for (int64_t k = 0; k < columns; ++k)
       top = std::max(top, std::fabs(w.at(m * columns + k)));
-    out.steps.push_back(top / out.highest);
+    out.steps.push_back(top / highest);
   }
   return out;
 }
@@ -172,7 +172,7 @@ error_of(const RoundingProblem& p, std::span<const double> codes, std::span<cons
       for (int64_t b = 0; b < p.columns; ++b) {
         const auto d = [&](int64_t k) {
           const auto at = static_cast<size_t>(m * p.columns + k);
-          return codes[at] * p.steps[static_cast<size_t>(m)] - p.weights[at];
+          return codes[at] * p.step(m, k) - p.weights[at];
         };
         sum += d(a) * gram[static_cast<size_t>(a * p.columns + b)] * d(b);
       }
@@ -184,8 +184,7 @@ double best_error(const RoundingProblem& p, std::span<const double> gram) {
   double sum = 0;
   for (int64_t m = 0; m < p.outputs; ++m) {
     RoundingProblem one{.outputs = 1, .columns = p.columns, .weights = {}, .steps = {}};
-    one.lowest = p.lowest;
-    one.highest = p.highest;
+    one.grid = p.grid;
     one.steps = {p.steps[static_cast<size_t>(m)]};
     for (int64_t k = 0; k < p.columns; ++k)
       one.weights.push_back(p.weights[static_cast<size_t>(m * p.columns + k)]);
@@ -195,7 +194,7 @@ double best_error(const RoundingProblem& p, std::span<const double> gram) {
       for (int64_t k = 0; k < p.columns; ++k)
         codes.push_back(std::clamp(std::floor(one.weights[static_cast<size_t>(k)] / one.steps[0]) +
                                        static_cast<double>(choice >> k & 1),
-                                   p.lowest, p.highest));
+                                   p.grid.lowest(), p.grid.highest()));
       best = std::min(best, error_of(one, codes, gram));
     }
     sum += best;
@@ -260,9 +259,9 @@ Codes2d literal_gptq(const RoundingProblem& p, std::vector<double> h) {
   for (const int64_t j : order) {
     const double pivot = inverse[at(j, j)];
     for (int64_t m = 0; m < p.outputs; ++m) {
-      const double code = p.to_code(m, w[at(m, j)]);
+      const double code = p.grid.nearest(w[at(m, j)] / p.step(m, j));
       out[at(m, j)] = code;
-      const double error = (w[at(m, j)] - code * p.steps[static_cast<size_t>(m)]) / pivot;
+      const double error = (w[at(m, j)] - code * p.step(m, j)) / pivot;
       for (int64_t k = 0; k < n; ++k)
         if (k != j) w[at(m, k)] -= error * inverse[at(j, k)];
     }

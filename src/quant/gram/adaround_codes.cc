@@ -52,14 +52,20 @@ class Block {
       : p_(problem), panels_(panels), first_(first),
         outputs_(std::min(kPanel, problem.outputs - first)) {
     const auto size = static_cast<size_t>(in_panels(p_.columns) * kPanel);
-    for (std::vector<double>* array : {&below_, &v_, &moment_, &square_, &up_, &error_, &slope_})
+    for (std::vector<double>* array :
+         {&below_, &gap_, &step_, &v_, &moment_, &square_, &up_, &error_, &slope_})
       array->assign(size, 0.0);
     for (int64_t i = 0; i < outputs_; ++i)
       for (int64_t k = 0; k < p_.columns; ++k) {
-        const double scaled = weight(k, i) / step(i);
-        const double below = std::floor(scaled);
-        const double start = (std::clamp(scaled - below, 0.0, 1.0) - kLow) / (kHigh - kLow);
-        below_[at(k, i)] = below;
+        const double step = p_.step(first_ + i, k);
+        const double scaled = weight(k, i) / step;
+        const CodeGrid::Sides sides = p_.grid.sides(scaled);
+        const double gap = sides.above - sides.below;
+        const double up = gap > 0 ? (scaled - sides.below) / gap : 0.0;
+        const double start = (up - kLow) / (kHigh - kLow);
+        step_[at(k, i)] = step;
+        below_[at(k, i)] = sides.below;
+        gap_[at(k, i)] = gap;
         v_[at(k, i)] = static_cast<double>(numerics::log(static_cast<float>(start / (1 - start))));
       }
   }
@@ -73,7 +79,7 @@ class Block {
       for (int64_t k = 0; k < p_.columns; ++k) {
         const double up = sigmoid(v_[at(k, i)]) >= 0.5 ? 1 : 0;
         codes[static_cast<size_t>((first_ + i) * p_.columns + k)] =
-            std::clamp(below_[at(k, i)] + up, p_.lowest, p_.highest);
+            below_[at(k, i)] + up * gap_[at(k, i)];
       }
   }
 
@@ -84,7 +90,6 @@ class Block {
   double weight(int64_t column, int64_t output) const {
     return p_.weights[static_cast<size_t>((first_ + output) * p_.columns + column)];
   }
-  double step(int64_t output) const { return p_.steps[static_cast<size_t>(first_ + output)]; }
 
   /// slope = G error.
   void multiply() {
@@ -100,7 +105,8 @@ class Block {
   void measure_nearest() {
     for (int64_t i = 0; i < outputs_; ++i)
       for (int64_t k = 0; k < p_.columns; ++k)
-        error_[at(k, i)] = p_.to_code(first_ + i, weight(k, i)) * step(i) - weight(k, i);
+        error_[at(k, i)] =
+            p_.grid.nearest(weight(k, i) / step_[at(k, i)]) * step_[at(k, i)] - weight(k, i);
     multiply();
     for (int64_t i = 0; i < outputs_; ++i) {
       double sum = 0;
@@ -116,8 +122,7 @@ class Block {
         const size_t e = at(k, i);
         up_[e] = sigmoid(v_[e]);
         const double h = std::clamp(up_[e] * (kHigh - kLow) + kLow, 0.0, 1.0);
-        const double code = std::clamp(below_[e] + h, p_.lowest, p_.highest);
-        error_[e] = code * step(i) - weight(k, i);
+        error_[e] = (below_[e] + h * gap_[e]) * step_[e] - weight(k, i);
       }
     multiply();
     first_left_ *= kFirstMoment;
@@ -134,10 +139,7 @@ class Block {
     constexpr double kTiny = 1e-12;
     const double h = up_[e] * (kHigh - kLow) + kLow;
     if (!(h > 0 && h < 1)) return decay(e);
-    const double code = below_[e] + h;
-    double gradient = 0;
-    if (code >= p_.lowest && code <= p_.highest)
-      gradient = 2 * slope_[e] * step(output) / nearest_[output];
+    double gradient = 2 * slope_[e] * gap_[e] * step_[e] / nearest_[output];
     if (beta > 0) {
       const double u = 2 * h - 1;
       gradient -= kRegularizer / static_cast<double>(p_.columns) * 2 * static_cast<double>(beta) *
@@ -158,10 +160,11 @@ class Block {
   const RoundingProblem& p_;
   const std::vector<double>& panels_; ///< of G
   int64_t first_, outputs_;
-  std::vector<double> below_, v_, moment_, square_; ///< code below the weight, and Adam's state
-  std::vector<double> up_, error_, slope_;          ///< sigmoid(v), d, G d
-  double nearest_[kPanel] = {};                     ///< errors of nearest codes
-  double first_left_ = 1, second_left_ = 1;         ///< powers of the two moments' factors
+  std::vector<double> below_, gap_, step_;  ///< number below the weight, way to the one above, step
+  std::vector<double> v_, moment_, square_; ///< with Adam's state
+  std::vector<double> up_, error_, slope_;  ///< sigmoid(v), d, G d
+  double nearest_[kPanel] = {};             ///< errors of nearest codes
+  double first_left_ = 1, second_left_ = 1; ///< powers of the two moments' factors
 };
 
 } // namespace

@@ -76,8 +76,9 @@ Codes2d gptq_codes(const RoundingProblem& p, std::span<const double> gram, Paral
         w[place(j)] = p.weights[place(m * n + order[place(j)])];
       for (int64_t j = 0; j < n; ++j) {
         const double* row = u.data() + j * n;
-        const double code = p.to_code(m, w[place(j)]);
-        const double error = (w[place(j)] - code * p.steps[place(m)]) / row[j];
+        const double step = p.step(m, order[place(j)]);
+        const double code = p.grid.nearest(w[place(j)] / step);
+        const double error = (w[place(j)] - code * step) / row[j];
         out[place(m * n + order[place(j)])] = code;
         for (int64_t k = j + 1; k < n; ++k)
           w[place(k)] -= error * row[k];

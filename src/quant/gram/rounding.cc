@@ -17,9 +17,8 @@ void differences(const RoundingProblem& p,
                  std::span<const double> codes,
                  std::span<double> d) {
   const int64_t first = output * p.columns;
-  const double step = p.steps[place(output)];
   for (int64_t k = 0; k < p.columns; ++k)
-    d[place(k)] = codes[place(first + k)] * step - p.weights[place(first + k)];
+    d[place(k)] = codes[place(first + k)] * p.step(output, k) - p.weights[place(first + k)];
 }
 
 /// How long one output takes that goes through the matrix `times` times.
@@ -29,15 +28,12 @@ int64_t grain(const RoundingProblem& p, double times) {
 
 } // namespace
 
-double RoundingProblem::to_code(int64_t output, double weight) const {
-  return std::clamp(std::nearbyint(weight / steps[place(output)]), lowest, highest);
-}
-
 Codes2d nearest_codes(const RoundingProblem& p) {
   Codes2d out(p.weights.size());
   for (int64_t m = 0; m < p.outputs; ++m)
     for (int64_t k = 0; k < p.columns; ++k)
-      out[place(m * p.columns + k)] = p.to_code(m, p.weights[place(m * p.columns + k)]);
+      out[place(m * p.columns + k)] =
+          p.grid.nearest(p.weights[place(m * p.columns + k)] / p.step(m, k));
   return out;
 }
 
@@ -84,15 +80,15 @@ class Descent {
           int64_t output,
           std::span<double> codes)
       : columns_(p.columns), gram_(gram), codes_(codes), slope_(place(columns_)),
-        step_(p.steps[place(output)]), by_(place(columns_)), alone_(place(columns_)) {
+        by_(place(columns_)), alone_(place(columns_)) {
     std::vector<double> d(place(columns_));
     for (int64_t k = 0; k < columns_; ++k) {
       const double weight = p.weights[place(output * columns_ + k)];
-      d[place(k)] = codes_[place(k)] * step_ - weight;
-      const double below = std::floor(weight / step_);
-      const double other =
-          std::clamp(codes_[place(k)] == below ? below + 1 : below, p.lowest, p.highest);
-      by_[place(k)] = other - codes_[place(k)];
+      const double step = p.step(output, k);
+      d[place(k)] = codes_[place(k)] * step - weight;
+      const CodeGrid::Sides sides = p.grid.sides(weight / step);
+      const double other = codes_[place(k)] == sides.below ? sides.above : sides.below;
+      by_[place(k)] = {other - codes_[place(k)], step};
     }
     for (int64_t k = 0; k < columns_; ++k) {
       const double* row = gram_.data() + k * columns_;
@@ -107,6 +103,10 @@ class Descent {
   }
 
  private:
+  struct Move {
+    double code = 0, step = 0;
+    double weight() const { return code * step; }
+  };
   /// Columns for which two codes are tried together.
   static constexpr int64_t kMostForPairs = 256;
   /// Of the error that a move makes alone: less is rounding.
@@ -114,7 +114,7 @@ class Descent {
 
   /// What the error becomes more when the code moves alone.
   double change(int64_t k) {
-    const double by = by_[place(k)] * step_;
+    const double by = by_[place(k)].weight();
     alone_[place(k)] = gram_[place(k * columns_ + k)] * by * by;
     return 2 * by * slope_[place(k)] + alone_[place(k)];
   }
@@ -142,7 +142,7 @@ class Descent {
     for (int64_t a = 0; a < columns_; ++a)
       for (int64_t b = a + 1; b < columns_; ++b) {
         const double both =
-            2 * by_[place(a)] * by_[place(b)] * step_ * step_ * gram_[place(a * columns_ + b)];
+            2 * by_[place(a)].weight() * by_[place(b)].weight() * gram_[place(a * columns_ + b)];
         const double sum = more[place(a)] + more[place(b)] + both;
         if (sum >= least || sum >= -kNothing * (alone_[place(a)] + alone_[place(b)])) continue;
         least = sum;
@@ -156,20 +156,20 @@ class Descent {
   }
 
   void move(int64_t k) {
-    double& by = by_[place(k)];
+    Move& by = by_[place(k)];
     const double* row = gram_.data() + k * columns_;
     for (int64_t c = 0; c < columns_; ++c)
-      slope_[place(c)] += row[c] * by * step_;
-    codes_[place(k)] += by;
-    by = -by;
+      slope_[place(c)] += row[c] * by.weight();
+    codes_[place(k)] += by.code;
+    by.code = -by.code;
   }
 
   int64_t columns_;
   std::span<const double> gram_;
   std::span<double> codes_;
   std::vector<double> slope_; ///< G d
-  double step_;
-  std::vector<double> by_, alone_; ///< to the other code; what that costs with all others exact
+  std::vector<Move> by_;      ///< to the other code
+  std::vector<double> alone_; ///< what that costs with all others exact
 };
 
 } // namespace

@@ -7,18 +7,27 @@
 #include <vector>
 
 #include "core/threads.h"
+#include "quant/gram/code_grid.h"
 
 namespace octet {
 
-/// One group of a layer's weights.
+/// One group of a layer's weights. The weights of an output share one step, or have one for each
+/// part that its columns are cut into.
 struct RoundingProblem {
   int64_t outputs = 0, columns = 0;
-  std::vector<double> weights;                         ///< [outputs, columns]
-  std::vector<double> steps;                           ///< of each output, above 0
-  double lowest = 0, highest = 0;                      ///< codes
-  double to_code(int64_t output, double weight) const; ///< the nearest
+  std::vector<double> weights; ///< [outputs, columns]
+  std::vector<double> steps;   ///< [outputs, parts], above 0
+  std::vector<int64_t> part;   ///< of each column; empty: there is one
+  CodeGrid grid;
+
+  double step(int64_t output, int64_t column) const {
+    if (part.empty()) return steps[static_cast<size_t>(output)];
+    const auto parts = steps.size() / static_cast<size_t>(outputs);
+    return steps[static_cast<size_t>(output) * parts +
+                 static_cast<size_t>(part[static_cast<size_t>(column)])];
+  }
 };
-/// [outputs, columns], whole numbers.
+/// [outputs, columns], numbers of the grid.
 using Codes2d = std::vector<double>;
 
 /// The codes that are nearest to the weights.

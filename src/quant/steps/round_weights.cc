@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -29,11 +30,33 @@ struct WeightForm {
   int64_t outputs = 0, columns = 0;
   int64_t axis = 0; ///< of the outputs
   int64_t groups = 1;
+  int64_t window = 1; ///< places of a kernel
+  int64_t block = 0;  ///< input channels that share a scale; 0: all of an output do
 
   int64_t element(int64_t output, int64_t column) const {
     return axis == 0 ? output * columns + column : column * outputs + output;
   }
+  /// The axis that blocks lie along.
+  int64_t block_axis() const { return 1 - axis; }
+  /// Scales of an output.
+  int64_t parts() const {
+    if (block == 0) return 1;
+    const int64_t channels = columns / window;
+    return (channels + block - 1) / block * window;
+  }
+  int64_t part(int64_t column) const {
+    return block == 0 ? 0 : column / window / block * window + column % window;
+  }
+  /// In a plan's order of scales.
+  int64_t scale(int64_t output, int64_t part) const {
+    return axis == 0 ? output * parts() + part : part * outputs + output;
+  }
 };
+
+/// What the bytes of codes are: of whole numbers the numbers themselves.
+const FloatFormat* grid_format(DType type) {
+  return is_integer(type) ? nullptr : float_format(type);
+}
 
 Result<WeightForm> weight_form(const Graph& graph, const Node& node, size_t input) {
   const auto constants = [&]() -> std::vector<ChannelConstant> {
@@ -50,6 +73,8 @@ Result<WeightForm> weight_form(const Graph& graph, const Node& node, size_t inpu
   out.outputs = w.dim(out.axis);
   out.columns = out.outputs == 0 ? 0 : w.count() / out.outputs;
   out.groups = node.is("Conv") ? std::max<int64_t>(node.attr_int("group", 1), 1) : 1;
+  for (int64_t d = 2; d < w.rank(); ++d)
+    out.window *= w.dim(d);
   if (out.outputs == 0 || out.columns == 0 || out.outputs % out.groups != 0)
     return error("{} has weights of the shape {}", label(graph, node), to_string(w.shape()));
   return out;
@@ -59,8 +84,9 @@ struct RoundedLayer {
   NodeId node;
   WeightForm form;
   LayerRows rows;
-  std::vector<float> scales; ///< one, or one of each output
-  Codes limits;
+  std::vector<float> scales; ///< one, or those of the outputs in the plan's order
+  DType type;                ///< of the codes
+  CodeGrid grid;
 };
 
 /// Matrices of values that are read, each once; a value that layers read in more than one way is
@@ -119,24 +145,33 @@ class RoundingFitter {
   }
 
   std::optional<RoundedLayer> layer_of(const Node& node) const {
-    const auto form = weight_form(f_.graph, node, 1);
+    auto form = weight_form(f_.graph, node, 1);
     auto rows = LayerRows::of(f_.graph, node);
     const TensorPlan* tensor = f_.plan.tensor(f_.graph.value(node.input(1)).name);
-    if (!form.ok() || !rows.ok() || tensor == nullptr || !is_integer(tensor->scheme.type) ||
-        (tensor->axis && *tensor->axis != form->axis) || rows->columns() > kMostColumns)
+    if (!form.ok() || !rows.ok() || tensor == nullptr || rows->columns() > kMostColumns ||
+        bits(tensor->scheme.type) > 8)
+      return std::nullopt;
+    form->block = tensor->block;
+    if (tensor->axis && *tensor->axis != (form->block > 0 ? form->block_axis() : form->axis))
       return std::nullopt;
     RoundedLayer out{.node = node.id,
                      .form = *form,
                      .rows = std::move(*rows),
                      .scales = {},
-                     .limits = codes(tensor->scheme)};
+                     .type = tensor->scheme.type,
+                     .grid = {}};
     const std::vector<QuantParameters> parameters = parameters_for(tensor->scheme, tensor->ranges);
     out.scales.reserve(parameters.size());
     for (const QuantParameters& p : parameters) {
-      if (p.zero_point != 0) return std::nullopt;
+      if (p.zero_point != parameters.front().zero_point) return std::nullopt;
       out.scales.push_back(p.scale);
     }
-    return out;
+    if (parameters.empty()) return std::nullopt;
+    out.grid = CodeGrid::of(tensor->scheme, parameters.front().zero_point);
+    const bool fits = grid_format(out.type) != nullptr ||
+                      (out.grid.lowest() >= std::numeric_limits<int8_t>::min() &&
+                       out.grid.highest() <= std::numeric_limits<int8_t>::max());
+    return fits ? std::optional(std::move(out)) : std::nullopt;
   }
 
   void add(RoundedLayer layer) {
@@ -179,16 +214,22 @@ class RoundingFitter {
     RoundingProblem out;
     out.outputs = layer.form.outputs / layer.form.groups;
     out.columns = layer.form.columns;
-    out.lowest = layer.limits.lowest;
-    out.highest = layer.limits.highest;
-    out.steps.reserve(static_cast<size_t>(out.outputs));
+    out.grid = layer.grid;
+    const WeightForm& form = layer.form;
+    if (form.block > 0)
+      for (int64_t k = 0; k < out.columns; ++k)
+        out.part.push_back(form.part(k));
+    out.steps.reserve(static_cast<size_t>(out.outputs * form.parts()));
     out.weights.reserve(static_cast<size_t>(out.outputs * out.columns));
     for (int64_t m = 0; m < out.outputs; ++m) {
       const int64_t output = group * out.outputs + m;
-      out.steps.push_back(static_cast<double>(
-          layer.scales[layer.scales.size() == 1 ? 0 : static_cast<size_t>(output)]));
+      for (int64_t part = 0; part < form.parts(); ++part)
+        out.steps.push_back(static_cast<double>(
+            layer
+                .scales[layer.scales.size() == 1 ? 0
+                                                 : static_cast<size_t>(form.scale(output, part))]));
       for (int64_t k = 0; k < out.columns; ++k)
-        out.weights.push_back(weights_[static_cast<size_t>(layer.form.element(output, k))]);
+        out.weights.push_back(weights_[static_cast<size_t>(form.element(output, k))]);
     }
     return out;
   }
@@ -251,8 +292,15 @@ class RoundingFitter {
     int64_t moved = 0;
     for (size_t i = 0; i < best.codes.size(); ++i)
       moved += best.codes[i] != nearest.codes[i] ? 1 : 0;
-    const std::vector<int8_t> codes(best.codes.begin(), best.codes.end());
+    const FloatFormat* format = grid_format(layer.type);
+    std::vector<int8_t> codes;
+    codes.reserve(best.codes.size());
+    for (const double number : best.codes)
+      codes.push_back(format == nullptr ? static_cast<int8_t>(number)
+                                        : static_cast<int8_t>(encode(*format, number)));
     RoundedWeight numbers;
+    if (format != nullptr) numbers.type = name(layer.type);
+    numbers.block = layer.form.block;
     numbers.weight = {node.name, 1};
     numbers.codes =
         Tensor::of<int8_t>({static_cast<int64_t>(codes.size())}, std::span<const int8_t>(codes));
@@ -288,13 +336,39 @@ class RoundingFitter {
 
 } // namespace
 
+namespace {
+
+/// What the codes of a step stand for.
+Result<std::vector<float>> numbers_of(const RoundedWeight& step) {
+  std::vector<float> out = OCTET_TRY(step.codes.to_floats());
+  if (step.type.empty()) return out;
+  const auto type = parse_dtype(step.type);
+  const FloatFormat* format = type ? float_format(*type) : nullptr;
+  if (format == nullptr || format->width() > 8)
+    return error("codes of the type \"{}\": it is a floating-point format of at most 8 bits, or "
+                 "empty for whole numbers",
+                 step.type);
+  const auto limit = 1U << static_cast<uint32_t>(format->width());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto code = static_cast<uint32_t>(
+        static_cast<uint8_t>(static_cast<int8_t>(step.codes.at(static_cast<int64_t>(i)))));
+    const double number = code < limit ? decode(*format, code) : NAN;
+    if (!std::isfinite(number))
+      return error("code {} of element {} is no finite number of {}", code, i, step.type);
+    out[i] = static_cast<float>(number);
+  }
+  return out;
+}
+
+} // namespace
+
 Status apply_rounded(SteppedGraph& stepped, const RoundedWeight& step) {
   const NodeId id = OCTET_TRY(stepped.node(step.weight.node));
   const Graph& graph = stepped.graph();
   const Node& node = graph.node(id);
   if (step.weight.input != 1)
     return error("{}: its weights are input 1, not {}", label(graph, node), step.weight.input);
-  const WeightForm form = OCTET_TRY(weight_form(graph, node, 1));
+  WeightForm form = OCTET_TRY(weight_form(graph, node, 1));
   const ValueId weight = node.input(1);
   if (stepped.uses().count(weight) != 1)
     return error("others than {} read \"{}\"", label(graph, node), graph.value(weight).name);
@@ -302,19 +376,22 @@ Status apply_rounded(SteppedGraph& stepped, const RoundedWeight& step) {
   if (step.codes.type() != DType::kInt8 || step.codes.shape() != Shape{old.count()})
     return error("there are {} codes, \"{}\" has {} elements", step.codes.count(),
                  graph.value(weight).name, old.count());
+  if (step.block < 0) return error("blocks of {} numbers", step.block);
+  form.block = step.block;
+  const int64_t scale_count = form.outputs * form.parts();
   if (step.scales.type() != DType::kFloat32 ||
-      (step.scales.shape() != Shape{1} && step.scales.shape() != Shape{form.outputs}))
-    return error("scales have the shape {}, {} has {} outputs", to_string(step.scales.shape()),
-                 label(graph, node), form.outputs);
+      (step.scales.shape() != Shape{1} && step.scales.shape() != Shape{scale_count}))
+    return error("scales have the shape {}, {} has {} outputs{}", to_string(step.scales.shape()),
+                 label(graph, node), form.outputs,
+                 form.block > 0 ? fmt::format(" of {} blocks", form.parts()) : "");
   const std::vector<float> scales = OCTET_TRY(step.scales.to_floats());
   for (const float s : scales)
     if (!std::isnormal(s) || !(s > 0)) return error("scales hold {}, which is no scale", s);
-  std::vector<float> values = OCTET_TRY(step.codes.to_floats());
-  const Layout layout = layout_of(old, form.axis);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int64_t output = static_cast<int64_t>(i) / layout.inner % layout.channels;
-    values[i] *= scales[scales.size() == 1 ? 0 : static_cast<size_t>(output)];
-  }
+  std::vector<float> values = OCTET_TRY(numbers_of(step));
+  for (int64_t m = 0; m < form.outputs; ++m)
+    for (int64_t k = 0; k < form.columns; ++k)
+      values[static_cast<size_t>(form.element(m, k))] *=
+          scales[scales.size() == 1 ? 0 : static_cast<size_t>(form.scale(m, form.part(k)))];
   stepped.set_constant(id, 1, Tensor::of<float>(old.shape(), std::span<const float>(values)),
                        graph.value(weight).name);
   return ok_status();
@@ -326,6 +403,8 @@ Result<std::vector<PlanStep>> fit_rounding(const Fitting& fitting, const Roundin
 
 void rounded_members(RoundedWeight& step, StepMembers& to) {
   to.input("weight", step.weight);
+  to.text("type", step.type);
+  to.whole("block", step.block);
   to.codes("codes", step.codes);
   to.vector("scales", step.scales);
 }

@@ -41,6 +41,7 @@ class StepMembers {
   virtual ~StepMembers() = default;
   virtual void text(const char* key, std::string& member) = 0;
   virtual void number(const char* key, double& member) = 0;
+  virtual void whole(const char* key, int64_t& member) = 0;
   virtual void input(const char* key, InputOf& member) = 0;
   virtual void inputs(const char* key, std::vector<InputOf>& member) = 0;
   /// f32 vectors, finite.

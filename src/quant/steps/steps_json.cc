@@ -29,6 +29,7 @@ class Writer final : public StepMembers {
 
   void text(const char* key, std::string& member) override { out_[key] = member; }
   void number(const char* key, double& member) override { out_[key] = member; }
+  void whole(const char* key, int64_t& member) override { out_[key] = member; }
   void input(const char* key, InputOf& member) override { out_[key] = json(member); }
   void inputs(const char* key, std::vector<InputOf>& member) override {
     out_[key] = OrderedJson::array();
@@ -86,6 +87,7 @@ class Members final : public StepMembers {
 
   void text(const char* key, std::string& member) override { reader_.read(key, member); }
   void number(const char* key, double& member) override { reader_.read(key, member); }
+  void whole(const char* key, int64_t& member) override { reader_.read(key, member); }
   void input(const char* key, InputOf& member) override {
     if (const Json* item = reader_.find(key)) take(key, *item, member);
   }
