@@ -2,6 +2,8 @@
 // Builders of known networks. A built network is a graph like any other.
 #pragma once
 
+#include <vector>
+
 #include "octet/graph.h"
 
 namespace octet {
@@ -18,8 +20,14 @@ struct CnnOptions {
   double dropout = 0.05;    ///< probability of dropping, 0 leaves the dropout nodes out
   bool hidden_relu = false; ///< a relu between the linear layers
   bool batch_norm = false;  ///< one after each convolution
-  bool softmax = true;      ///< false: the output is the logits
-  uint64_t seed = 0;        ///< of the initial weights
+  /// Widths of depthwise-separable blocks, each a window of 3 x 3 for every channel by itself and a
+  /// product over the channels, with relu behind both (Howard et al., arXiv 1704.04861). Not empty:
+  /// they and the mean over the image stand in place of what is behind the first convolution, up to
+  /// the last linear layer. The first convolution has stride 2, and so have blocks that widen, but
+  /// for the first; windows are padded.
+  std::vector<int64_t> depthwise;
+  bool softmax = true; ///< false: the output is the logits
+  uint64_t seed = 0;   ///< of the initial weights
 };
 
 /// Input `x: f32[N, C, S, S]`, output `probabilities` or `logits: f32[N, classes]`, opset 17.

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/training.h"
+#include "core/string_util.h"
 #include <CLI/CLI.hpp>
 
 #include "octet/models.h"
@@ -29,13 +30,22 @@ class TrainCnn final : public Command {
     app.add_option("-o,--output", output_, "ONNX file to write, or FOLDER/")->required();
     add_count_option(app, "--channels1", cnn_.channels1, "of the first convolution", kWidths)
         ->capture_default_str();
-    add_count_option(app, "--channels2", cnn_.channels2, "of the second", kWidths)
-        ->capture_default_str();
-    add_count_option(app, "--hidden", cnn_.hidden, "width of the first linear layer", kWidths)
-        ->capture_default_str();
+    CLI::Option* second =
+        add_count_option(app, "--channels2", cnn_.channels2, "of the second", kWidths)
+            ->capture_default_str();
+    CLI::Option* hidden =
+        add_count_option(app, "--hidden", cnn_.hidden, "width of the first linear layer", kWidths)
+            ->capture_default_str();
     add_number_option(app, "--dropout", cnn_.dropout, "probability, 0: none", 0, 0.9)
         ->capture_default_str();
-    app.add_flag("--hidden-relu", cnn_.hidden_relu, "a relu between the linear layers");
+    CLI::Option* relu =
+        app.add_flag("--hidden-relu", cnn_.hidden_relu, "a relu between the linear layers");
+    add_list_option(
+        app, "--depthwise", depthwise_,
+        "widths of depthwise-separable blocks behind the first convolution, in place of "
+        "the second and of the hidden layer: 32,64,64,128,128",
+        ',');
+    replaced_ = {second, hidden, relu};
     app.add_flag("--batch-norm", cnn_.batch_norm, "batch normalization after each convolution");
     app.add_flag("--logits", logits_, "the output is the logits: no softmax");
     flags_.define(app);
@@ -44,6 +54,7 @@ class TrainCnn final : public Command {
   Result<Answer> run(const Common& common) override {
     OCTET_TRY(check_model_output(output_, writes_folder(output_, {}), {flags_.data}, common));
     OCTET_TRY(flags_.check(output_, common));
+    OCTET_TRY(read_depthwise());
     cnn_.seed = common.seed;
     cnn_.softmax = !logits_;
     const Graph graph = OCTET_TRY(make_cnn(cnn_));
@@ -59,8 +70,26 @@ class TrainCnn final : public Command {
   }
 
  private:
+  Status read_depthwise() {
+    if (depthwise_.empty()) return ok_status();
+    for (const CLI::Option* option : replaced_)
+      if (option->count() > 0)
+        return error("{} is of what --depthwise replaces; leave one of them out",
+                     option->get_name());
+    for (const std::string& width : depthwise_) {
+      cnn_.depthwise.push_back(whole_number(width));
+      const int64_t read = cnn_.depthwise.back();
+      if (read < kWidths.least || read > kWidths.most)
+        return error("--depthwise: \"{}\" is no width; widths from {} to {} by commas", width,
+                     kWidths.least, kWidths.most);
+    }
+    return ok_status();
+  }
+
   std::string output_;
   CnnOptions cnn_;
+  std::vector<std::string> depthwise_;
+  std::vector<const CLI::Option*> replaced_; ///< what goes with no --depthwise
   bool logits_ = false;
   TrainFlags flags_{{.epochs = 15, .lr = 0.01}};
 };

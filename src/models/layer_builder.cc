@@ -61,6 +61,26 @@ LayerBuilder::convolution(const std::string& name, ValueId x, const Convolution&
   return graph_.emit("Conv", std::move(inputs), std::move(attributes), name);
 }
 
+Result<ValueId>
+LayerBuilder::conv_block(const std::string& name, ValueId x, const ConvBlock& options) {
+  x = OCTET_TRY(convolution(name, x, options.convolution));
+  if (options.batch_norm) x = OCTET_TRY(batch_norm(name + "/norm", x, options.convolution.out));
+  return options.activation == nullptr ? x : plain(options.activation, {x}, name + "/active");
+}
+
+Result<ValueId>
+LayerBuilder::separable_block(const std::string& name, ValueId x, const SeparableBlock& options) {
+  const auto& [in, out, stride, batch_norm] = options;
+  x = OCTET_TRY(conv_block(
+      name + "/depthwise", x,
+      {.convolution =
+           {.in = in, .out = in, .stride = stride, .pad = 1, .groups = in, .bias = !batch_norm},
+       .batch_norm = batch_norm}));
+  return conv_block(name + "/pointwise", x,
+                    {.convolution = {.in = in, .out = out, .kernel = 1, .bias = !batch_norm},
+                     .batch_norm = batch_norm});
+}
+
 Result<ValueId> LayerBuilder::batch_norm(const std::string& name, ValueId x, int64_t channels) {
   return graph_.emit("BatchNormalization",
                      {x, OCTET_TRY(filled(name + ".weight", channels, 1)),

@@ -20,10 +20,29 @@ class LayerBuilder {
     bool bias = true;
   };
 
+  /// One convolution with what stands behind it.
+  struct ConvBlock {
+    Convolution convolution;
+    bool batch_norm = false;
+    const char* activation = "Relu"; ///< null: none
+  };
+  /// A window of 3 for each channel by itself, then a product over the channels, each with what
+  /// stands behind a block (Howard et al., arXiv 1704.04861).
+  struct SeparableBlock {
+    int64_t in, out;
+    int64_t stride = 1;
+    bool batch_norm = false; ///< in place of biases
+  };
+
   /// An f32 input of the shape [N, sizes...].
   ValueId input(const std::string& name, const Shape& sizes);
   /// Conv of square windows. Weights and biases are uniform in +-1/sqrt(fan in).
   Result<ValueId> convolution(const std::string& name, ValueId x, const Convolution& options);
+  /// `name`, `name`/norm and `name`/active.
+  Result<ValueId> conv_block(const std::string& name, ValueId x, const ConvBlock& options);
+  /// `name`/depthwise and `name`/pointwise.
+  Result<ValueId>
+  separable_block(const std::string& name, ValueId x, const SeparableBlock& options);
   /// BatchNormalization that changes nothing yet.
   Result<ValueId> batch_norm(const std::string& name, ValueId x, int64_t channels);
   /// LayerNormalization over the last axis that scales nothing yet.

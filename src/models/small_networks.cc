@@ -15,22 +15,6 @@ constexpr int64_t kImageSide = 28;
 constexpr int64_t kImagePixels = kImageSide * kImageSide;
 constexpr int64_t kImageClasses = 10;
 
-/// One convolution with what stands behind it.
-struct ConvBlock {
-  LayerBuilder::Convolution convolution;
-  bool batch_norm = false;
-  const char* activation = "Relu"; ///< null: none
-};
-
-Result<ValueId>
-conv_block(LayerBuilder& layers, const std::string& name, ValueId x, const ConvBlock& options) {
-  x = OCTET_TRY(layers.convolution(name, x, options.convolution));
-  if (options.batch_norm)
-    x = OCTET_TRY(layers.batch_norm(name + "/norm", x, options.convolution.out));
-  return options.activation == nullptr ? x
-                                       : layers.plain(options.activation, {x}, name + "/active");
-}
-
 /// Means over the image and the classes.
 Result<Graph> with_classifier(LayerBuilder& layers, ValueId x, int64_t channels) {
   x = layers.plain("GlobalAveragePool", {x}, "pool");
@@ -63,15 +47,15 @@ convolutional(LayerBuilder& layers, int64_t kernel, bool batch_norm, const char*
   ValueId x = layers.input("x", {1, kImageSide, kImageSide});
   int64_t in = 1, out = 16;
   for (int i = 1; i <= 3; ++i) {
-    x = OCTET_TRY(conv_block(layers, fmt::format("conv{}", i), x,
-                             {.convolution = {.in = in,
-                                              .out = out,
-                                              .kernel = kernel,
-                                              .stride = 2,
-                                              .pad = kernel / 2,
-                                              .bias = !batch_norm},
-                              .batch_norm = batch_norm,
-                              .activation = activation}));
+    x = OCTET_TRY(layers.conv_block(fmt::format("conv{}", i), x,
+                                    {.convolution = {.in = in,
+                                                     .out = out,
+                                                     .kernel = kernel,
+                                                     .stride = 2,
+                                                     .pad = kernel / 2,
+                                                     .bias = !batch_norm},
+                                     .batch_norm = batch_norm,
+                                     .activation = activation}));
     in = std::exchange(out, 2 * out);
   }
   return with_classifier(layers, x, in);
@@ -80,22 +64,15 @@ convolutional(LayerBuilder& layers, int64_t kernel, bool batch_norm, const char*
 /// Depthwise-separable blocks (Howard et al., arXiv 1704.04861).
 Result<Graph> depthwise(LayerBuilder& layers, bool batch_norm) {
   ValueId x = layers.input("x", {1, kImageSide, kImageSide});
-  x = OCTET_TRY(
-      conv_block(layers, "stem", x,
-                 {.convolution = {.in = 1, .out = 16, .stride = 2, .pad = 1, .bias = !batch_norm},
-                  .batch_norm = batch_norm}));
+  x = OCTET_TRY(layers.conv_block(
+      "stem", x,
+      {.convolution = {.in = 1, .out = 16, .stride = 2, .pad = 1, .bias = !batch_norm},
+       .batch_norm = batch_norm}));
   int64_t in = 16;
   for (const auto& [out, stride] : {std::pair<int64_t, int64_t>{32, 1}, {64, 2}, {64, 1}}) {
-    const std::string name = fmt::format("block{}_{}", in, stride);
-    x = OCTET_TRY(conv_block(
-        layers, name + "/depthwise", x,
-        {.convolution =
-             {.in = in, .out = in, .stride = stride, .pad = 1, .groups = in, .bias = !batch_norm},
-         .batch_norm = batch_norm}));
     x = OCTET_TRY(
-        conv_block(layers, name + "/pointwise", x,
-                   {.convolution = {.in = in, .out = out, .kernel = 1, .bias = !batch_norm},
-                    .batch_norm = batch_norm}));
+        layers.separable_block(fmt::format("block{}_{}", in, stride), x,
+                               {.in = in, .out = out, .stride = stride, .batch_norm = batch_norm}));
     in = out;
   }
   return with_classifier(layers, x, in);
@@ -105,22 +82,22 @@ Result<Graph> depthwise(LayerBuilder& layers, bool batch_norm) {
 Result<Graph> residual(LayerBuilder& layers, bool batch_norm, int64_t groups) {
   constexpr int64_t kWidth = 32;
   ValueId x = layers.input("x", {1, kImageSide, kImageSide});
-  x = OCTET_TRY(conv_block(
-      layers, "stem", x,
+  x = OCTET_TRY(layers.conv_block(
+      "stem", x,
       {.convolution = {.in = 1, .out = kWidth, .stride = 2, .pad = 1, .bias = !batch_norm},
        .batch_norm = batch_norm}));
   for (int i = 1; i <= 2; ++i) {
     const std::string name = fmt::format("block{}", i);
-    ValueId inner = OCTET_TRY(conv_block(
-        layers, name + "/conv1", x,
+    ValueId inner = OCTET_TRY(layers.conv_block(
+        name + "/conv1", x,
         {.convolution =
              {.in = kWidth, .out = kWidth, .pad = 1, .groups = groups, .bias = !batch_norm},
          .batch_norm = batch_norm}));
-    inner = OCTET_TRY(
-        conv_block(layers, name + "/conv2", inner,
-                   {.convolution = {.in = kWidth, .out = kWidth, .pad = 1, .bias = !batch_norm},
-                    .batch_norm = batch_norm,
-                    .activation = nullptr}));
+    inner = OCTET_TRY(layers.conv_block(
+        name + "/conv2", inner,
+        {.convolution = {.in = kWidth, .out = kWidth, .pad = 1, .bias = !batch_norm},
+         .batch_norm = batch_norm,
+         .activation = nullptr}));
     x = layers.plain("Relu", {layers.plain("Add", {inner, x}, name + "/add")}, name + "/active");
   }
   return with_classifier(layers, x, kWidth);

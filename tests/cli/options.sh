@@ -54,6 +54,9 @@ for option in --checkpoint-steps=-1 --steps=-1 --epochs=0 --hidden=0 --channels1
   --weight-decay=-1 --clip-norm=nan --label-smoothing=2 --validation-split=nan --warmup=-0.1 --patience=-1; do
   refused "${option%%=*}: ${option#*=} is out of range" "$octet" train cnn -o c.onnx "$option"
 done
+refused '--depthwise: "0" is no width; widths from 1 to 65536 by commas' "$octet" train cnn -o c.onnx --depthwise 8,0
+refused '--depthwise: "8x" is no width' "$octet" train cnn -o c.onnx --depthwise 8x
+refused "--hidden is of what --depthwise replaces" "$octet" train cnn -o c.onnx --depthwise 8 --hidden 9
 refused "--seconds: nan is out of range" "$octet" bench one.onnx --seconds nan
 refused "--tolerance: nan is out of range" "$octet" simplify one.onnx -o s.onnx --verify 1 --tolerance nan
 [ -z "$(find . -name '[cqrsv].*' -o -name v)" ] || fail "something was written: $(ls)"

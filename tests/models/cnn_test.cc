@@ -74,6 +74,38 @@ TEST(Cnn, FollowsItsFlags) {
   EXPECT_EQ((*out)[0].shape(), (Shape{2, 2}));
 }
 
+TEST(Cnn, HasSeparableBlocksInPlaceOfItsSecondHalf) {
+  const Graph graph = make_cnn({.image_channels = 3,
+                                .image_size = 33,
+                                .channels1 = 4,
+                                .classes = 7,
+                                .dropout = 0,
+                                .batch_norm = true,
+                                .depthwise = {6, 10, 10},
+                                .softmax = false})
+                          .value();
+  std::vector<std::string> want;
+  for (int i = 0; i < 7; ++i) // the first convolution, and two of each block
+    want.insert(want.end(), {"Conv", "BatchNormalization", "Relu"});
+  want.insert(want.end(), {"GlobalAveragePool", "Flatten", "Gemm"});
+  EXPECT_EQ(op_types(graph), want);
+  Graph typed = graph;
+  const Status status = infer_types(typed, UnknownOp::kRefuse);
+  ASSERT_TRUE(status.ok()) << status.error().text();
+  const auto type = [&](const char* name) {
+    return typed.value(*typed.find_value(name)).type.text();
+  };
+  // Strides 2 of the first convolution and where a block behind the first widens, padded: 17, 9.
+  EXPECT_EQ(type("block1/pointwise/active"), "f32[N, 6, 17, 17]");
+  EXPECT_EQ(type("block2/depthwise/active"), "f32[N, 6, 9, 9]");
+  EXPECT_EQ(type("block3/pointwise/active"), "f32[N, 10, 9, 9]");
+  EXPECT_EQ(type("logits"), "f32[N, 7]");
+  EXPECT_EQ(typed.constant(*typed.find_value("block2/depthwise.weight"))->shape(),
+            (Shape{6, 1, 3, 3}));
+  EXPECT_EQ(make_cnn({.depthwise = {8, 0}}).error().text(),
+            "cnn: depthwise is 0; it lies in 1 .. 65536");
+}
+
 TEST(Cnn, RefusesWhatCannotBe) {
   EXPECT_EQ(make_cnn({.image_size = 14}).error().text(),
             "cnn: images of 14 x 14 pixels; from 15 x 15 to 4096 x 4096 fit");
