@@ -38,6 +38,10 @@ struct LayerFormat {
   std::optional<Calibrator> calibrator = std::nullopt; ///< of the same activations
   /// Of weights, and of the same activations; they go before bits.
   std::optional<NumberFormat> weights = std::nullopt, activations = std::nullopt;
+  /// Static mode: linear layers take the range of what they read at every run, as all do in the
+  /// dynamic mode; what has no such form has stored weights and computes in float.
+  bool dynamic = false;
+  bool exact = false; ///< the pattern is a node's whole name, in which nothing is special
 };
 
 struct QuantizeOptions {

@@ -45,7 +45,7 @@ class Optimize final : public Command {
  public:
   std::string_view name() const override { return "optimize"; }
   std::string_view summary() const override {
-    return "quantize as fast as possible with at most so much accuracy lost";
+    return "quantize as fast (or as small) as possible with at most so much accuracy lost";
   }
   std::string_view example() const override {
     return "octet optimize cnn.onnx --data fashion-mnist:DIR --max-drop 0.5 --budget 10m -o "
@@ -67,9 +67,12 @@ class Optimize final : public Command {
     app.add_option("--budget", budget_, "time for the search: 90s, 10m, 2h; default: no end");
     app.add_option("--target", target_, "what will run the file; but for octet costs are a model's")
         ->capture_default_str();
+    app.add_option("--goal", goal_, "speed, or size: the smallest network that holds the bar")
+        ->check(CLI::IsMember({"speed", "size"}))
+        ->capture_default_str();
     app.add_option("--costs", costs_,
-                   "measured (on this machine) or model (multiply-adds by format: the same file in "
-                   "every run)")
+                   "measured (on this machine; the default for speed with octet) or model "
+                   "(multiply-adds by format: the same file in every run)")
         ->check(CLI::IsMember({"measured", "model"}));
     constexpr CountRange kSome = {1, CountRange::kNoLimit};
     add_count_option(app, "--samples", counts_.calibration, "examples for ranges", kSome)
@@ -97,8 +100,9 @@ class Optimize final : public Command {
     const Bar bar = OCTET_TRY(parse_bar());
     const double budget = OCTET_TRY(parse_duration(budget_));
     const std::string target = OCTET_TRY(parse_target(target_));
-    const CostBy costs =
-        costs_ == "model" || target != "octet" ? CostBy::kModel : CostBy::kMeasured;
+    const Goal goal = goal_ == "size" ? Goal::kSize : Goal::kSpeed;
+    const bool model = costs_.empty() ? goal == Goal::kSize : costs_ == "model";
+    const CostBy costs = model || target != "octet" ? CostBy::kModel : CostBy::kMeasured;
     OCTET_TRY(check_outputs(common));
     const Graph graph = OCTET_TRY(open_model(model_, common));
     OCTET_TRY(check_float(graph, model_, "a search begins with the float model"));
@@ -119,10 +123,11 @@ class Optimize final : public Command {
     const auto placement = OCTET_TRY(find_placement(target));
     SearchTask task = make_task(graph, *placement, data, bar, journal, meter_options, common);
     task.budget_seconds = budget;
+    task.goal = goal;
     const SearchResult result = OCTET_TRY_WITH(search(task, meter, common), model_);
     OCTET_TRY(write_best(result.quantized ? *result.quantized : graph, common));
     const OptimizeSummary summary{
-        result, data, bar, costs, target, output_, meter.machine(), journal.resumed()};
+        result, data, bar, goal, costs, target, output_, meter.machine(), journal.resumed()};
     if (!save_plan_.empty() && result.plan)
       OCTET_TRY(save_plan(*result.plan, save_plan_, common.force));
     if (!save_plan_.empty() && !result.plan)
@@ -182,7 +187,7 @@ class Optimize final : public Command {
                        const Meter& meter,
                        const Common& common) const {
     nlohmann::ordered_json out = {
-        {"octet_search", 1},
+        {"octet_search", 2},
         {"graph", fmt::format("{:016x}", graph.content_hash())},
         {"data", {data.training, data.test}},
         {"examples", {data.calibration->size(), data.search->size(), data.held_out->size()}},
@@ -192,6 +197,7 @@ class Optimize final : public Command {
         {"include", include_},
         {"exclude", exclude_},
         {"target", meter_options.target},
+        {"goal", goal_},
         {"seed", common.seed}};
     out["max_drop"] = bar.max_drop ? nlohmann::ordered_json(*bar.max_drop) : nullptr;
     out["min_sqnr"] = bar.min_sqnr ? nlohmann::ordered_json(*bar.min_sqnr) : nullptr;
@@ -223,6 +229,8 @@ class Optimize final : public Command {
             .examples = data.labelled ? data.search->size() : 0,
             .budget_seconds = 0,
             .costs = meter_options.costs,
+            .goal = Goal::kSpeed,
+            .reads_codes = meter_options.target == "octet",
             .journal = journal,
             .measure = {},
             .check = {},
@@ -254,8 +262,8 @@ class Optimize final : public Command {
     return write_model(best, output_, own, model_);
   }
 
-  std::string model_, output_, data_, budget_, target_ = "octet", costs_ = "measured", mask_input_,
-                                               save_plan_, report_;
+  std::string model_, output_, data_, budget_, target_ = "octet", goal_ = "speed", costs_,
+                                               mask_input_, save_plan_, report_;
   std::vector<std::string> include_, exclude_, zeros_;
   double max_drop_ = 0.5, min_sqnr_ = 0;
   CLI::Option *drop_option_ = nullptr, *sqnr_option_ = nullptr;

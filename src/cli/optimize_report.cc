@@ -55,33 +55,50 @@ Json trial_json(const OptimizeSummary& s, const SearchTrial& t) {
   const bool measured = s.costs == CostBy::kMeasured;
   return {{"recipe", t.candidate.recipe},
           {"float", t.candidate.in_float},
+          {"choices", t.candidate.choices},
           {"accuracy", or_null(s.data.labelled, search_share(s, t.measured.right))},
           {"sqnr_db", decibels(t.measured.noise)},
           {"latency_ms", or_null(measured, t.measured.ms)},
           {"work", t.measured.work},
+          {"bytes", t.measured.bytes},
           {"holds", t.holds},
           {"pareto", t.pareto},
           {"chosen", t.candidate == s.result.chosen}};
 }
 
+double work_percent(const OptimizeSummary& s, const Measured& m) {
+  const double all = s.result.float_network.work;
+  return all > 0 ? 100 * m.work / all : 0;
+}
+
+double kilobytes(const Measured& m) {
+  return static_cast<double>(m.bytes) / 1000;
+}
+
+/// What the goal counts.
+double cost_of(const OptimizeSummary& s, const Measured& m) {
+  if (s.goal == Goal::kSize) return kilobytes(m);
+  return s.costs == CostBy::kMeasured ? m.ms : work_percent(s, m);
+}
+
 std::string cost_text(const OptimizeSummary& s, const Measured& m) {
   if (s.costs == CostBy::kMeasured) return fmt::format("{:.4f}", m.ms);
-  const double all = s.result.float_network.work;
-  return fmt::format("{:.1f}", all > 0 ? 100 * m.work / all : 0);
+  return fmt::format("{:.1f}", work_percent(s, m));
 }
 std::string cost_title(const OptimizeSummary& s) {
   return s.costs == CostBy::kMeasured ? "ms" : "% of the work";
 }
 
 std::vector<std::string> trial_header(const OptimizeSummary& s) {
-  std::vector<std::string> out = {"network", cost_title(s)};
+  std::vector<std::string> out = {"network", cost_title(s), "kB"};
   if (s.data.labelled) out.insert(out.end(), {"accuracy %", "points lost"});
   out.insert(out.end(), {"SQNR dB", "bar", ""});
   return out;
 }
 
 std::vector<std::string> trial_row(const OptimizeSummary& s, const SearchTrial& t) {
-  std::vector<std::string> out = {in_words(t.candidate), cost_text(s, t.measured)};
+  std::vector<std::string> out = {in_words(t.candidate), cost_text(s, t.measured),
+                                  fmt::format("{:.1f}", kilobytes(t.measured))};
   if (s.data.labelled) {
     const double drop =
         accuracy_points(s.result.float_network.right, t.measured.right, s.data.search->size());
@@ -99,8 +116,7 @@ std::vector<const SearchTrial*> pareto_front(const OptimizeSummary& s) {
   for (const SearchTrial& t : s.result.trials)
     if (t.pareto || t.candidate == s.result.chosen) out.push_back(&t);
   std::stable_sort(out.begin(), out.end(), [&](const SearchTrial* a, const SearchTrial* b) {
-    return s.costs == CostBy::kMeasured ? a->measured.ms < b->measured.ms
-                                        : a->measured.work < b->measured.work;
+    return cost_of(s, a->measured) < cost_of(s, b->measured);
   });
   return out;
 }
@@ -111,11 +127,13 @@ std::vector<std::string> layer_row(const LayerFinding& layer) {
 
 std::string cost_sentence(const OptimizeSummary& s) {
   const Measured &now = s.result.measured, &before = s.result.float_network;
+  const std::string size = fmt::format("{:.1f} kB of numbers, float {:.1f}; ", kilobytes(now),
+                                       kilobytes(before));
   if (s.costs == CostBy::kModel)
-    return fmt::format("{} % of the float network's work by the cost model of {}",
-                       cost_text(s, now), s.target);
-  return fmt::format("{:.4f} ms a run, float {:.4f} ({:.2f} times as fast; {})", now.ms, before.ms,
-                     now.ms > 0 ? before.ms / now.ms : 0, s.machine);
+    return size + fmt::format("{} % of the float network's work by the cost model of {}",
+                              cost_text(s, now), s.target);
+  return size + fmt::format("{:.4f} ms a run, float {:.4f} ({:.2f} times as fast; {})", now.ms,
+                            before.ms, now.ms > 0 ? before.ms / now.ms : 0, s.machine);
 }
 
 /// What is known of the loss, and how well.
@@ -185,8 +203,12 @@ std::string optimize_json(const OptimizeSummary& s) {
               {"bar", verdict(s)},
               {"recipe", s.result.chosen.recipe},
               {"float", s.result.chosen.in_float},
+              {"choices", s.result.chosen.choices},
               {"work_float", s.result.float_network.work},
               {"work", s.result.measured.work},
+              {"bytes_float", s.result.float_network.bytes},
+              {"bytes", s.result.measured.bytes},
+              {"goal", s.goal == Goal::kSize ? "size" : "speed"},
               {"costs", measured ? "measured" : "model"},
               {"target", s.target},
               {"examples",
@@ -233,18 +255,16 @@ std::string optimize_page(const OptimizeSummary& s) {
     page.paragraph(sentence);
   page.paragraph(data_sentence(s));
   ScatterChart chart{.title = "networks of the search",
-                     .x_label = s.costs == CostBy::kMeasured ? "milliseconds a run"
-                                                             : "% of the float network's work",
+                     .x_label = s.goal == Goal::kSize          ? "kB of numbers"
+                                : s.costs == CostBy::kMeasured ? "milliseconds a run"
+                                                               : "% of the float network's work",
                      .y_label = s.data.labelled ? "accuracy, %" : "SQNR, dB",
                      .points = {}};
   for (const SearchTrial& t : s.result.trials) {
     const Measured& m = t.measured;
-    const double all = s.result.float_network.work;
     const bool chosen = t.candidate == s.result.chosen;
     chart.points.push_back(
-        {.x = s.costs == CostBy::kMeasured ? m.ms
-              : all > 0                    ? 100 * m.work / all
-                                           : 0,
+        {.x = cost_of(s, m),
          .y = s.data.labelled ? 100 * search_share(s, m.right) : decibels(m.noise),
          .label = chosen                          ? "chosen"
                   : t.candidate.recipe == "float" ? "float"
@@ -257,9 +277,11 @@ std::string optimize_page(const OptimizeSummary& s) {
   page.heading("Networks");
   page.picture(
       svg_of(chart),
-      "each network that was measured, on the examples of the search; joined: none is both "
-      "faster and closer");
-  page.heading("None is both faster and closer");
+      fmt::format("each network that was measured, on the examples of the search; joined: none is "
+                  "both {} and closer",
+                  s.goal == Goal::kSize ? "smaller" : "faster"));
+  page.heading(s.goal == Goal::kSize ? "None is both smaller and closer"
+                                     : "None is both faster and closer");
   std::vector<std::vector<std::string>> rows;
   for (const SearchTrial* t : pareto_front(s))
     rows.push_back(trial_row(s, *t));
@@ -268,7 +290,7 @@ std::string optimize_page(const OptimizeSummary& s) {
   rows.clear();
   for (const LayerFinding& l : s.result.layers)
     rows.push_back(layer_row(l));
-  page.table({"layer", "operator", "format", "why"}, rows);
+  page.text_table({"layer", "operator", "format", "why"}, rows);
   return page.text();
 }
 

@@ -13,6 +13,7 @@ struct OptimizeSummary {
   const SearchResult& result;
   const OptimizeData& data;
   Bar bar;
+  Goal goal;
   CostBy costs;
   std::string target, output;
   std::string machine; ///< where times were measured

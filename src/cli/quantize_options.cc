@@ -112,6 +112,8 @@ Status parse_layer_format(std::string_view item,
 Status parse_layer_item(std::string_view item, LayerFormat& out) {
   if (item.starts_with("weights=")) {
     OCTET_TRY(parse_layer_format(item, out.weight_bits, out.weights));
+  } else if (item == "activations=dynamic") {
+    out.dynamic = true;
   } else if (item.starts_with("activations=")) {
     OCTET_TRY(parse_layer_format(item, out.activation_bits, out.activations));
   } else if (item.starts_with("calibrator=")) {
@@ -120,8 +122,8 @@ Status parse_layer_item(std::string_view item, LayerFormat& out) {
     out.per_channel = item == "per=channel";
   } else {
     return error("\"{}\" says nothing that can be chosen for a layer; there are weights=BITS "
-                 "or FORMAT, per=tensor, per=channel, activations=BITS or FORMAT and "
-                 "calibrator=NAME",
+                 "or FORMAT, per=tensor, per=channel, activations=BITS, FORMAT or "
+                 "dynamic, and calibrator=NAME",
                  item);
   }
   return ok_status();
@@ -174,8 +176,8 @@ void QuantizeFlags::define(CLI::App& app, For use) {
   app.add_option("--activations", activations_,
                  "format of activations, of the same: fp8-e4m3fn, int16, ...");
   add_list_option(app, "--layer", layers_,
-                  "PATTERN:weights=BITS|FORMAT,per=tensor,activations=BITS|FORMAT,calibrator=NAME: "
-                  "what differs for nodes or operators like this (* and ?), the last one wins");
+                  "PATTERN:weights=BITS|FORMAT,per=tensor,activations=BITS|FORMAT|dynamic,"
+                  "calibrator=NAME: what differs for nodes or operators like this (* and ?), the last one wins");
   app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");

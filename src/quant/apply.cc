@@ -195,6 +195,11 @@ Status raise_for_formats(Graph& graph, const QuantizationPlan& plan) {
 } // namespace
 
 Status check_trains(const QuantizationPlan& plan) {
+  for (const NodePlan& node : plan.nodes)
+    if (node.rule == Placed::kDynamic)
+      return error(ErrorCode::kUnsupported,
+                   "\"{}\" takes ranges at every run: training is for ranges that stay",
+                   node.node);
   for (const TensorPlan& tensor : plan.tensors)
     if (!is_byte(format_of(tensor.scheme, tensor.block)))
       return error(ErrorCode::kUnsupported,
@@ -215,6 +220,7 @@ Status apply_behind_ranges(Graph& out,
   switch (plan.mode) {
   case QuantMode::kStatic:
     OCTET_TRY(apply_static(out, plan, placement, storage));
+    OCTET_TRY(apply_dynamic(out, plan, placement));
     break;
   case QuantMode::kDynamic:
     OCTET_TRY(apply_dynamic(out, plan, placement));

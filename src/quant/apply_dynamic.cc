@@ -133,10 +133,15 @@ class DynamicWriter {
     return bias.valid() ? emit("Add", {scaled, bias}, name + "_biased") : scaled;
   }
 
+  /// Other readers of the weight may have codes of it already.
+  std::string coded_name(const Layer& layer) const {
+    return graph_.unique_name(graph_.value(layer.node.input(1)).name + "_quantized");
+  }
+
   ValueId onnx_product(const Layer& layer) {
     const Dynamic x = quantized_input(layer.node.input(0));
     const ValueId w =
-        graph_.add_constant(graph_.value(layer.node.input(1)).name + "_quantized", layer.codes);
+        graph_.add_constant(coded_name(layer), layer.codes);
     const ValueId acc =
         emit("MatMulInteger", {x.codes, w, x.zero_point}, layer.node.name + "_integer");
     return rescale(layer, acc, x.scale, scale_constant(layer, 0), layer.bias);
@@ -146,7 +151,7 @@ class DynamicWriter {
     graph_.opsets[kNative] = 1;
     const Tensor& codes = layer.codes;
     const ValueId w =
-        graph_.add_constant(graph_.value(layer.node.input(1)).name + "_quantized", codes);
+        graph_.add_constant(coded_name(layer), codes);
     std::vector<float> scales = layer.scales;
     const ValueId s = writer_.constant(
         graph_.value(layer.node.input(1)).name + "_scale",
@@ -163,14 +168,13 @@ class DynamicWriter {
 
   ValueId convolution(const Layer& layer) {
     const Dynamic x = quantized_input(layer.node.input(0));
-    const std::string w_name = graph_.value(layer.node.input(1)).name;
     // ONNX Runtime's ConvInteger takes uint8 weights only: the same codes around 128.
     const std::vector<double> codes = layer.codes.to_doubles().value();
     std::vector<double> shifted(codes.size());
     for (size_t i = 0; i < codes.size(); ++i)
       shifted[i] = codes[i] + 128;
     const ValueId w = graph_.add_constant(
-        w_name + "_quantized",
+        coded_name(layer),
         Tensor::from_doubles(DType::kUint8, layer.codes.shape(), shifted).value());
     const ValueId z = writer_.constant("zero_point", Tensor::scalar<uint8_t>(128));
     const ValueId acc = emit("ConvInteger", {x.codes, w, x.zero_point, z},

@@ -50,7 +50,8 @@ class StaticWriter {
   };
 
   static bool through_codes(const NodePlan& node_plan) {
-    return node_plan.quantized && node_plan.rule != Placed::kEmbedding;
+    return node_plan.quantized && node_plan.rule != Placed::kEmbedding &&
+           node_plan.rule != Placed::kDynamic;
   }
 
   Status collect(const NodePlan& node_plan, const Uses& uses) {

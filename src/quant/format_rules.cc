@@ -104,6 +104,18 @@ Status check_chosen_codes(const QuantizeOptions& options) {
 
 Status check_formats(const Placement& placement, const QuantizeOptions& options) {
   OCTET_TRY(check_chosen_codes(options));
+  for (const LayerFormat& layer : options.layers) {
+    if (!layer.dynamic) continue;
+    if (placement.dynamic == DynamicForm::kNone)
+      return error(ErrorCode::kUnsupported,
+                   "pattern \"{}\": target {} has no dynamic quantization (targets 1.3)",
+                   layer.pattern, placement.target);
+    if (options.mode != QuantMode::kStatic)
+      return error(ErrorCode::kUnsupported,
+                   "pattern \"{}\": single layers are dynamic in static quantization, not in the {} "
+                   "mode",
+                   layer.pattern, octet::name(options.mode));
+  }
   return visit_formats(options, [&](const NumberFormat& format, FormatSide side) -> Status {
     OCTET_TRY(check_format(placement, format, side));
     if (side == FormatSide::kActivations && options.mode != QuantMode::kStatic)

@@ -10,7 +10,7 @@ namespace octet {
 
 /// Errors (kUnsupported) name the format, what refuses it and what is taken instead: a target that
 /// has no such weights or activations or reads no file of their operator set, activations in
-/// blocks, activations in a mode that quantizes none, steps that reckon with even steps where a
+/// blocks, activations in a mode that quantizes none, dynamic layers where there are none, steps that reckon with even steps where a
 /// format has none.
 Status check_formats(const Placement& placement, const QuantizeOptions& options);
 

@@ -47,7 +47,7 @@ std::optional<Placed> pattern_verdict(const QuantizeOptions& options, const Node
 }
 
 bool matches(const LayerFormat& layer, const Node& node) {
-  return matches(layer.pattern, node);
+  return layer.exact ? layer.pattern == node.name : matches(layer.pattern, node);
 }
 
 NodeFormat node_format(const QuantizeOptions& options, const Node& node) {
@@ -65,6 +65,7 @@ NodeFormat node_format(const QuantizeOptions& options, const Node& node) {
     if (layer.calibrator) out.calibrator = layer.calibrator;
     if (layer.weights) out.weights = layer.weights;
     if (layer.activations) out.activations = layer.activations;
+    if (layer.activations || layer.activation_bits || layer.dynamic) out.dynamic = layer.dynamic;
   }
   if (out.weights) out.weight_bits = all_bits(out.weights->type);
   if (out.activations) out.activation_bits = all_bits(out.activations->type);
@@ -75,7 +76,7 @@ Status check_patterns(const Graph& graph, const QuantizeOptions& options) {
   std::vector<std::string> all = options.include;
   all.insert(all.end(), options.exclude.begin(), options.exclude.end());
   for (const LayerFormat& layer : options.layers)
-    all.push_back(layer.pattern);
+    if (!layer.exact) all.push_back(layer.pattern);
   const std::vector<NodeId> nodes = graph.nodes();
   for (const std::string& pattern : all) {
     if (std::any_of(nodes.begin(), nodes.end(),

@@ -111,7 +111,7 @@ class Placer {
       wanted_.insert(node.input(0));
     if (refusal(node, rule)) return;
     const NodeFormat format = node_format(options_, node);
-    if (format.float_weights() || format.float_activations()) return;
+    if (format.float_weights() || format.float_activations() || format.dynamic) return;
     std::set<ValueId>& into = format.byte_activations() ? wanted_ : foreign_;
     const bool wants = rule->treatment == Treatment::kProduct || rule->on_request ||
                        wanted_.contains(node.output(0));
@@ -248,11 +248,12 @@ class Placer {
       return refuse(Placed::kExcluded, "it stays float by its format");
     }
     if (format.float_activations()) {
-      plan.quantized = true;
-      plan.rule = Placed::kWeightOnly;
-      plan.why = fmt::format("{} weights, computed in float",
-                             name(format.weights.value_or(NumberFormat{})));
-      plan.clause = "6 E5";
+      plan = place_weight_only(format, {}, std::move(plan));
+      return;
+    }
+    if (format.dynamic && t.weight) {
+      const Tensor& w = *graph_.constant(node.input(*t.weight));
+      plan = place_dynamic(placement_, options_, node, w, std::move(plan));
       return;
     }
     for (const size_t i : t.inputs) {

@@ -50,6 +50,7 @@ struct NodeFormat {
   int activation_bits = 8;
   std::optional<Calibrator> calibrator; ///< of activations, where a layer's format says so
   std::optional<NumberFormat> weights, activations; ///< none: bytes, of so many bits
+  bool dynamic = false; ///< as LayerFormat::dynamic
 
   bool byte_weights() const { return !weights || is_byte(*weights); }
   bool byte_activations() const { return !activations || is_byte(*activations); }
@@ -57,6 +58,17 @@ struct NodeFormat {
   bool float_activations() const { return activations && is_float(*activations); }
 };
 NodeFormat node_format(const QuantizeOptions& options, const Node& node);
+/// Completes the entry of a node with weights whose activations are quantized at every run, or
+/// where it has no such form stay in float.
+NodePlan place_dynamic(const Placement& placement,
+                       const QuantizeOptions& options,
+                       const Node& node,
+                       const Tensor& weight,
+                       NodePlan plan);
+/// The same for weights that are stored in codes and computed with in float. `instead`: why it is
+/// not dynamic; empty: nobody asked for that.
+NodePlan place_weight_only(const NodeFormat& format, std::string_view instead, NodePlan plan);
+
 /// Whether the pattern of a layer's format matches a node.
 bool matches(const LayerFormat& layer, const Node& node);
 /// An error for a pattern that matches no node and no operator.

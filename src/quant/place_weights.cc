@@ -11,6 +11,26 @@ namespace octet {
 
 namespace {
 
+/// Why a layer cannot be dynamic; empty: it can.
+std::string no_dynamic(const Placement& placement,
+                       const QuantizeOptions& options,
+                       const Node& node,
+                       const Tensor& w,
+                       const NodeFormat& format) {
+  if (format.weights && *format.weights != NumberFormat{})
+    return name(*format.weights) + " weights have no dynamic form";
+  if (node.is("Conv")) {
+    if (placement.dynamic != DynamicForm::kOnnx) return "the target has no dynamic convolution";
+    return options.mode == QuantMode::kDynamic && options.include.empty()
+               ? "dynamic quantization takes linear layers unless Conv is included by name"
+               : "";
+  }
+  if (node.is("Gemm"))
+    return node.attr_int("transA", 0) != 0 ? "its first input is transposed" : "";
+  if (node.is("MatMul")) return w.rank() == 2 ? "" : "its weight has more than two dimensions";
+  return "it has no dynamic form";
+}
+
 class WeightPlacer {
  public:
   WeightPlacer(const Graph& graph,
@@ -46,16 +66,10 @@ class WeightPlacer {
     const Tensor* w = graph_.constant(node.input(*t.weight));
     if (w == nullptr || w->type() != DType::kFloat32 || w->rank() < 2)
       return stays_float(plan, Placed::kWeightNotF32, "its weight is not an f32 constant");
-    const std::string no = options_.mode == QuantMode::kDynamic ? no_dynamic(node, *w, format) : "";
-    const bool dynamic = options_.mode == QuantMode::kDynamic && no.empty();
-    plan.quantized = true;
     plan.weight = static_cast<int64_t>(*t.weight);
-    plan.rule = dynamic ? Placed::kDynamic : Placed::kWeightOnly;
-    plan.why = dynamic ? "int8 weights, activations quantized at every run"
-                       : fmt::format("{}{} weights, computed in float", no.empty() ? "" : no + ": ",
-                                     name(format.weights.value_or(NumberFormat{})));
-    plan.clause = dynamic ? "4.1" : "6 E5";
-    return plan;
+    return options_.mode == QuantMode::kDynamic
+               ? place_dynamic(placement_, options_, node, *w, plan)
+               : place_weight_only(format, {}, plan);
   }
 
  private:
@@ -65,21 +79,6 @@ class WeightPlacer {
     return plan;
   }
 
-  std::string no_dynamic(const Node& node, const Tensor& w, const NodeFormat& format) const {
-    if (format.weights && *format.weights != NumberFormat{})
-      return name(*format.weights) + " weights have no dynamic form";
-    if (node.is("Conv")) {
-      if (placement_.dynamic != DynamicForm::kOnnx) return "the target has no dynamic convolution";
-      return options_.include.empty()
-                 ? "dynamic quantization takes linear layers unless Conv is included by name"
-                 : "";
-    }
-    if (node.is("Gemm"))
-      return node.attr_int("transA", 0) != 0 ? "its first input is transposed" : "";
-    if (node.is("MatMul")) return w.rank() == 2 ? "" : "its weight has more than two dimensions";
-    return "it has no dynamic form";
-  }
-
   const Graph& graph_;
   const Placement& placement_;
   const QuantizeOptions& options_;
@@ -87,6 +86,30 @@ class WeightPlacer {
 };
 
 } // namespace
+
+NodePlan place_dynamic(const Placement& placement,
+                       const QuantizeOptions& options,
+                       const Node& node,
+                       const Tensor& weight,
+                       NodePlan plan) {
+  const NodeFormat format = node_format(options, node);
+  const std::string no = no_dynamic(placement, options, node, weight, format);
+  if (!no.empty()) return place_weight_only(format, no, std::move(plan));
+  plan.quantized = true;
+  plan.rule = Placed::kDynamic;
+  plan.why = "int8 weights, activations quantized at every run";
+  plan.clause = "4.1";
+  return plan;
+}
+
+NodePlan place_weight_only(const NodeFormat& format, std::string_view instead, NodePlan plan) {
+  plan.quantized = true;
+  plan.rule = Placed::kWeightOnly;
+  plan.why = fmt::format("{}{}{} weights, computed in float", instead, instead.empty() ? "" : ": ",
+                         name(format.weights.value_or(NumberFormat{})));
+  plan.clause = "6 E5";
+  return plan;
+}
 
 NodePlan place_embedding(const Graph& graph,
                          const Placement& placement,

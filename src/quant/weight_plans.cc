@@ -96,7 +96,7 @@ Status WeightPlans::list() {
 
 Status WeightPlans::check_effects() const {
   for (const LayerFormat& layer : options_.layers) {
-    if (!layer.weights || is_float(*layer.weights)) continue;
+    if (layer.exact || !layer.weights || is_float(*layer.weights)) continue;
     const NodePlan* first = nullptr;
     const bool decides =
         std::any_of(plan_.nodes.begin(), plan_.nodes.end(), [&](const NodePlan& node_plan) {

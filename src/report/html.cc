@@ -15,7 +15,9 @@ constexpr std::string_view kStyle =
     "div{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}"
     "th,td{padding:.35rem .6rem;"
     "border-bottom:1px solid #d9dee3;text-align:right;white-space:nowrap}th:first-child,"
-    "td:first-child{text-align:left}th{color:#57606a;font-weight:600}figure{margin:1rem 0}"
+    "td:first-child{text-align:left}table.words th,table.words td{text-align:left;"
+    "vertical-align:top}table.words td{white-space:normal;overflow-wrap:anywhere;min-width:4.5em}"
+    "th{color:#57606a;font-weight:600}figure{margin:1rem 0}"
     "figcaption{color:#57606a;font-size:.9rem}svg text{font:13px system-ui,sans-serif;"
     "fill:#1b1f24}@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
     "th,td{border-color:#30363d}th,figcaption{color:#8b949e}svg text{fill:#e6edf3}}";
@@ -59,13 +61,24 @@ void HtmlPage::heading(std::string_view text) {
 
 void HtmlPage::table(const std::vector<std::string>& header,
                      const std::vector<std::vector<std::string>>& rows) {
+  table("<table>", header, rows);
+}
+
+void HtmlPage::text_table(const std::vector<std::string>& header,
+                          const std::vector<std::vector<std::string>>& rows) {
+  table("<table class=\"words\">", header, rows);
+}
+
+void HtmlPage::table(std::string_view opening,
+                     const std::vector<std::string>& header,
+                     const std::vector<std::vector<std::string>>& rows) {
   const auto row = [&](const std::vector<std::string>& cells, std::string_view tag) {
     std::string out = "<tr>";
     for (const std::string& cell : cells)
       out += fmt::format("<{0}>{1}</{0}>", tag, html_escape(cell));
     return out + "</tr>\n";
   };
-  body_ += "<div><table>\n" + row(header, "th");
+  body_ += fmt::format("<div>{}\n", opening) + row(header, "th");
   for (const auto& cells : rows)
     body_ += row(cells, "td");
   body_ += "</table></div>\n";

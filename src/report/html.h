@@ -16,6 +16,9 @@ class HtmlPage {
   void heading(std::string_view text);
   void table(const std::vector<std::string>& header,
              const std::vector<std::vector<std::string>>& rows);
+  /// The same with cells of words, which wrap on narrow screens.
+  void text_table(const std::vector<std::string>& header,
+                  const std::vector<std::vector<std::string>>& rows);
   struct Bar {
     std::string label;
     double value = 0;
@@ -37,6 +40,10 @@ class HtmlPage {
   std::string text() const;
 
  private:
+  void table(std::string_view opening,
+             const std::vector<std::string>& header,
+             const std::vector<std::vector<std::string>>& rows);
+
   std::string title_, body_;
 };
 

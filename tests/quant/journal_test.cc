@@ -13,11 +13,13 @@ namespace {
 const JournalEntry kOne{"trial", {"default", {"a", "b\"c"}}, {{"ms", 0.1}, {"right", 12}}, {}};
 const JournalEntry kTwo{
     "trial", {"float", {}}, {{"noise", std::numeric_limits<double>::infinity()}}, {}};
+const JournalEntry kFour{
+    "trial", {"default", {"a"}, {{"b", "dynamic"}, {"c\n", "fp8"}}}, {{"bytes", 12}}, {}};
 const JournalEntry kThree{"left out", {"gptq", {}}, {}, "no step of it\nhelps"};
 
 TEST(SearchJournal, CutAnywhereKeepsWholeLines) {
   const std::vector<std::string> lines = {"identity", journal_line(kOne), journal_line(kTwo),
-                                          journal_line(kThree)};
+                                          journal_line(kThree), journal_line(kFour)};
   std::string text;
   std::vector<size_t> ends;
   for (const std::string& line : lines) {
@@ -25,7 +27,7 @@ TEST(SearchJournal, CutAnywhereKeepsWholeLines) {
     text += line + "\n";
     ends.push_back(text.size());
   }
-  const std::vector<JournalEntry> entries = {kOne, kTwo, kThree};
+  const std::vector<JournalEntry> entries = {kOne, kTwo, kThree, kFour};
   for (size_t cut = 0; cut <= text.size(); ++cut) {
     const auto read = parse_journal(std::string_view(text).substr(0, cut));
     ASSERT_TRUE(read.ok()) << cut << ": " << read.error().text();
@@ -71,6 +73,8 @@ TEST(SearchJournal, RefusesWhatIsNotItsOwn) {
        {"", "[]", "{}", R"({"kind": 1, "recipe": "a", "float": [], "numbers": {}})",
         R"({"kind": "a", "recipe": "a", "float": [1], "numbers": {}})",
         R"({"kind": "a", "recipe": "a", "float": [], "numbers": {"ms": "1"}})",
+        R"({"kind": "a", "recipe": "a", "float": [], "choices": [], "numbers": {}})",
+        R"({"kind": "a", "recipe": "a", "float": [], "choices": {"b": 1}, "numbers": {}})",
         R"({"kind": "a", "recipe": "a", "float": [], "numbers": {}, "why": 1})"}) {
     const auto read = parse_journal("identity\n" + std::string(line) + "\n");
     ASSERT_FALSE(read.ok()) << line;

@@ -94,6 +94,15 @@ inline std::set<std::string> in_codes(const Graph& graph) {
   return out;
 }
 
+/// The type of the codes of a layer's weight in a chain(), whoever reads them; kFloat32: there are
+/// none.
+inline DType weight_type(const Graph& graph, const std::string& layer) {
+  for (const ValueId id : graph.constants())
+    if (graph.value(id).name == "w" + layer.substr(1) + "_quantized")
+      return graph.constant(id)->type();
+  return DType::kFloat32;
+}
+
 /// Products with weights as they came.
 inline std::set<std::string> in_float(const Graph& graph) {
   std::set<std::string> out;
@@ -107,12 +116,13 @@ struct Damages {
   std::map<std::string, int64_t> wrong; ///< of 1,000 examples, by the codes of a layer
   double work = 1;                      ///< of each layer in float; in codes a quarter
 
-  Measured measure(const std::set<std::string>& codes) const {
+  Measured measure(const std::set<std::string>& codes,
+                   const std::set<std::string>& harmless = {}) const {
     Measured out{.right = 1000, .noise = 0, .ms = 0, .work = 0, .seconds = 0};
     for (const auto& [layer, count] : wrong) {
       const bool coded = codes.contains(layer);
       out.work += coded ? work / 4 : work;
-      if (!coded) continue;
+      if (!coded || harmless.contains(layer)) continue;
       out.right -= count;
       out.noise += 1e-6 * static_cast<double>(count + 1);
     }
@@ -125,9 +135,12 @@ struct FakeSearch {
   Graph graph;
   Damages damages;
   Bar bar{.max_drop = 1, .min_sqnr = std::nullopt};
+  Goal goal = Goal::kSpeed;
   double budget = 0;
   int64_t most_measurements = -1; ///< then it is stopped
   std::function<HeldOut(const Graph&)> check = {};
+  /// Whether the codes that a network has of a layer do no damage, whatever `damages` says.
+  std::function<bool(const Graph&, const std::string& layer)> is_harmless = {};
 
   int64_t measured = 0;
   std::vector<std::set<std::string>> improvements; ///< layers in codes of what was written
@@ -145,6 +158,8 @@ struct FakeSearch {
                     .examples = 1000,
                     .budget_seconds = budget,
                     .costs = CostBy::kModel,
+                    .goal = goal,
+                    .reads_codes = true,
                     .journal = *journal,
                     .measure = {},
                     .check = {},
@@ -152,10 +167,13 @@ struct FakeSearch {
                     .progress = {}};
     task.measure = [&](const Graph* network, const Measured*) -> Result<Measured> {
       ++measured;
-      std::set<std::string> codes; // by whatever recipe
-      for (const auto& [layer, wrong] : damages.wrong)
-        if (network != nullptr && !in_float(*network).contains(layer)) codes.insert(layer);
-      return damages.measure(codes);
+      std::set<std::string> codes, harmless; // by whatever recipe
+      for (const auto& [layer, wrong] : damages.wrong) {
+        if (network == nullptr || in_float(*network).contains(layer)) continue;
+        codes.insert(layer);
+        if (is_harmless && is_harmless(*network, layer)) harmless.insert(layer);
+      }
+      return damages.measure(codes, harmless);
     };
     task.check = [&](const Graph& network) -> Result<HeldOut> {
       return check ? check(network) : HeldOut{.examples = 1000};

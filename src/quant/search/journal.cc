@@ -37,6 +37,13 @@ Result<JournalEntry> parse_entry(std::string_view line) {
     if (!name.is_string()) return error("\"float\" holds something else than names of layers");
     out.candidate.in_float.insert(name.get<std::string>());
   }
+  if (json.contains("choices")) {
+    if (!json["choices"].is_object()) return error("\"choices\" is no object");
+    for (const auto& [layer, choice] : json["choices"].items()) {
+      if (!choice.is_string()) return error("the choice of \"{}\" is no text", layer);
+      out.candidate.choices[layer] = choice.get<std::string>();
+    }
+  }
   for (const auto& [key, value] : json["numbers"].items()) {
     if (!value.is_number() && !value.is_null()) return error("\"{}\" is no number", key);
     out.numbers[key] =
@@ -57,8 +64,9 @@ std::string journal_line(const JournalEntry& entry) {
     numbers[key] = std::isfinite(value) ? nlohmann::ordered_json(value) : nullptr;
   nlohmann::ordered_json out = {{"kind", entry.kind},
                                 {"recipe", entry.candidate.recipe},
-                                {"float", entry.candidate.in_float},
-                                {"numbers", std::move(numbers)}};
+                                {"float", entry.candidate.in_float}};
+  if (!entry.candidate.choices.empty()) out["choices"] = entry.candidate.choices;
+  out["numbers"] = std::move(numbers);
   if (!entry.why.empty()) out["why"] = entry.why;
   return json_text(out, -1);
 }

@@ -16,10 +16,13 @@
 
 namespace octet {
 
-/// A network of a search: a recipe, with some of its layers in float.
+/// A network of a search: a recipe, with some of its layers in float, and some by a choice of their
+/// own (quant/search/layer_choices.h).
 struct PlanCandidate {
   std::string recipe; ///< "float": the network as it came
-  std::set<std::string> in_float;
+  std::set<std::string> in_float = {};
+  std::map<std::string, std::string> choices = {}; ///< by layer; no layer is in float too
+  bool is_recipe() const { return in_float.empty() && choices.empty(); }
   auto operator<=>(const PlanCandidate&) const = default;
 };
 

@@ -7,7 +7,7 @@ namespace octet {
 
 namespace {
 
-constexpr QuantMode kStatic = QuantMode::kStatic;
+constexpr QuantMode kStatic = QuantMode::kStatic, kWeightOnly = QuantMode::kWeightOnly;
 
 constexpr Recipe kRecipes[] = {
     {"default", RecipeUse::kDefault, kStatic, "auto", "min-max", ""},
@@ -22,6 +22,8 @@ constexpr Recipe kRecipes[] = {
     {"dynamic", RecipeUse::kCloser, QuantMode::kDynamic, "min-max", "min-max", ""},
     {"gptq", RecipeUse::kCloser, kStatic, "auto", "min-max", "gptq"},
     {"adaround", RecipeUse::kCloser, kStatic, "auto", "min-max", "adaround"},
+    {"int4-weights", RecipeUse::kSmaller, kWeightOnly, "min-max", "min-max", "", "int4/32"},
+    {"int8-weights", RecipeUse::kSmaller, kWeightOnly, "min-max", "min-max", ""},
 };
 
 } // namespace
@@ -41,6 +43,7 @@ QuantizeOptions with_recipe(QuantizeOptions options, const Recipe& recipe) {
   // Names of a table that the tests go through.
   options.calibrator = parse_calibrator(recipe.calibrator).value();
   options.weight_calibrator = parse_calibrator(recipe.weight_calibrator).value();
+  if (!recipe.weights.empty()) options.weights = parse_number_format(recipe.weights).value();
   options.steps.clear();
   if (!recipe.step.empty()) options.steps.emplace_back(recipe.step);
   return options;

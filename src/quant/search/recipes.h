@@ -10,15 +10,16 @@
 namespace octet {
 
 /// When a recipe is tried: always, where the default leaves operators in float and may be slower for
-/// it than need be, or where the default loses too much.
-enum class RecipeUse : uint8_t { kDefault, kFaster, kCloser };
+/// it than need be, where the default loses too much, or where size counts.
+enum class RecipeUse : uint8_t { kDefault, kFaster, kCloser, kSmaller };
 
 struct Recipe {
   std::string_view name;
   RecipeUse use;
   QuantMode mode;
   std::string_view calibrator, weight_calibrator;
-  std::string_view step; ///< of step_names(); empty: none
+  std::string_view step;         ///< of step_names(); empty: none
+  std::string_view weights = {}; ///< a number format; empty: int8
 };
 
 /// In the order in which they are tried.

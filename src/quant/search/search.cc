@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole networks first. Where none of them holds the bar: what each layer costs, then layers in float,
-// those first that cost most accuracy for the time that their codes save, and back into codes what
-// turns out not to matter. What is found is looked at on held-out examples once; where they
+// those first that cost most accuracy for the time that their codes save, back into codes what
+// turns out not to matter, and into other codes what these do not spoil. What is found is looked at on held-out examples once; where they
 // contradict it the search goes on with a stricter bar, twice.
 #include "quant/search/search.h"
 
@@ -11,6 +11,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "quant/held_back.h"
+#include "quant/search/changed_plan.h"
 #include "quant/search/recipes.h"
 #include "quant/search/sensitivity.h"
 #include "quant/search/trials.h"
@@ -30,7 +31,7 @@ class Search {
     for (int strictness = 0; strictness < kStrictnesses && chosen == nullptr; ++strictness) {
       const Bar bar = stricter(strictness);
       OCTET_TRY(find(bar));
-      const SearchTrial* found = trials_.fastest(bar, refused_);
+      const SearchTrial* found = trials_.cheapest(bar, refused_);
       if (found == nullptr) {
         why_not(strictness);
         break;
@@ -65,14 +66,16 @@ class Search {
     bool any = false;
     for (const auto& trial : trials_.all())
       any |= trial != trials_.all().front() && trials_.holds(*trial, task_.bar);
-    out_.why = any ? "what holds the bar is no faster than the float network"
+    out_.why = any ? fmt::format("what holds the bar is no {} than the float network",
+                                 task_.goal == Goal::kSize ? "smaller" : "faster")
                    : "no network with layers in codes holds the bar";
   }
 
   /// Measures until a network holds the bar and is faster, or nothing is left to try.
   Status find(const Bar& bar) {
+    if (task_.goal == Goal::kSize) return find_smaller(bar);
     const SearchTrial* simple =
-        OCTET_TRY(trials_.measure({std::string(recipes().front().name), {}}));
+        OCTET_TRY(trials_.measure({std::string(recipes().front().name)}));
     const bool enough = simple != nullptr && good(*simple, bar);
     OCTET_TRY(try_recipes(enough ? RecipeUse::kFaster : RecipeUse::kCloser, simple));
     for (const auto& trial : trials_.all())
@@ -81,9 +84,23 @@ class Search {
     return base == nullptr ? ok_status() : put_in_float(*base, bar);
   }
 
+  /// From the smallest network there is, by layers that become larger.
+  Status find_smaller(const Bar& bar) {
+    for (const Recipe& recipe : recipes())
+      if (recipe.use == RecipeUse::kDefault || recipe.use == RecipeUse::kSmaller)
+        OCTET_TRY(trials_.measure({std::string(recipe.name)}));
+    const SearchTrial* smallest = nullptr;
+    for (const auto& trial : trials_.all())
+      if (is_recipe(*trial) && trials_.beats_float(*trial) &&
+          (smallest == nullptr || trials_.cheaper(*trial, *smallest)))
+        smallest = trial.get();
+    if (smallest == nullptr || good(*smallest, bar)) return ok_status();
+    return put_in_float(*smallest, bar);
+  }
+
   /// Of a whole network in codes.
   bool is_recipe(const SearchTrial& trial) const {
-    return &trial != trials_.all().front().get() && trial.candidate.in_float.empty();
+    return &trial != trials_.all().front().get() && trial.candidate.is_recipe();
   }
 
   bool good(const SearchTrial& trial, const Bar& bar) const {
@@ -94,7 +111,7 @@ class Search {
   Status try_recipes(RecipeUse use, const SearchTrial* simple) {
     if (use == RecipeUse::kFaster && !OCTET_TRY(leaves_in_float(*simple))) return ok_status();
     for (const Recipe& recipe : recipes())
-      if (recipe.use == use) OCTET_TRY(trials_.measure({std::string(recipe.name), {}}));
+      if (recipe.use == use) OCTET_TRY(trials_.measure({std::string(recipe.name)}));
     return ok_status();
   }
 
@@ -118,10 +135,12 @@ class Search {
     if (layers_of_ != base.candidate.recipe) {
       layers_ = OCTET_TRY(layer_damages(trials_, base, task_.examples));
       layers_of_ = base.candidate.recipe;
+      base_ = OCTET_TRY(trials_.plan(base.candidate));
+      prepared_ = OCTET_TRY(trials_.prepared(base_));
     }
     const std::vector<LayerDamage> order = most_damage_first(layers_, trials_);
     const auto first = [&](size_t count) {
-      PlanCandidate out{base.candidate.recipe, {}};
+      PlanCandidate out{base.candidate.recipe};
       for (size_t i = 0; i < count; ++i)
         out.in_float.insert(order[i].node);
       return out;
@@ -141,11 +160,13 @@ class Search {
       if (trial == nullptr && trials_.budget_ended()) return ok_status();
       (trial != nullptr && good(*trial, bar) ? does : fails) = middle;
     }
-    return win_back(first(does), std::span(order).first(does), bar);
+    PlanCandidate current = first(does);
+    OCTET_TRY(win_back(current, std::span(order).first(does), bar));
+    return choose_codes(std::move(current), bar);
   }
 
   /// Layers go back into codes where the bar still holds, first those that save most.
-  Status win_back(PlanCandidate current, std::span<const LayerDamage> in_float, const Bar& bar) {
+  Status win_back(PlanCandidate& current, std::span<const LayerDamage> in_float, const Bar& bar) {
     constexpr int kPasses = 2;
     std::vector<LayerDamage> order(in_float.begin(), in_float.end());
     std::stable_sort(order.begin(), order.end(),
@@ -157,7 +178,7 @@ class Search {
         PlanCandidate fewer = current;
         if (fewer.in_float.erase(layer.node) == 0 || fewer.in_float.empty()) continue;
         const SearchTrial* trial = OCTET_TRY(trials_.measure(fewer));
-        if (trial == nullptr || !good(*trial, bar) || trials_.faster(*best, *trial)) continue;
+        if (trial == nullptr || !good(*trial, bar) || trials_.cheaper(*best, *trial)) continue;
         current = std::move(fewer);
         best = trial;
         changed = true;
@@ -165,6 +186,55 @@ class Search {
       if (!changed) break;
     }
     return ok_status();
+  }
+
+  /// Layers in float take codes of another kind where the bar still holds and something is saved:
+  /// all of them together, or else one by one.
+  Status choose_codes(PlanCandidate current, const Bar& bar) {
+    const SearchTrial* best = OCTET_TRY(trials_.measure(current));
+    for (const LayerChoice* choice : trials_.choices_of(current.recipe)) {
+      if (best == nullptr || current.in_float.empty()) break;
+      const std::vector<std::string> layers(current.in_float.begin(), current.in_float.end());
+      const PlanCandidate all = with_choice(current, layers, *choice);
+      const SearchTrial* trial = OCTET_TRY(trials_.measure(all));
+      if (trials_.budget_ended()) break;
+      if (trial != nullptr && !saves(*choice, *trial, *best)) continue;
+      if (trial != nullptr && good(*trial, bar)) {
+        current = all;
+        best = trial;
+        continue;
+      }
+      for (const std::string& layer : layers) {
+        if (layers.size() == 1 || !current.in_float.contains(layer)) continue;
+        const PlanCandidate one = with_choice(current, {layer}, *choice);
+        trial = OCTET_TRY(trials_.measure(one));
+        if (trial == nullptr || !good(*trial, bar) || !saves(*choice, *trial, *best)) continue;
+        current = one;
+        best = trial;
+      }
+    }
+    return ok_status();
+  }
+
+  /// Codes of activations that are no bytes are made for a product that is fast with them; to store
+  /// its weights alone is enough for what they save else.
+  bool saves(const LayerChoice& choice, const SearchTrial& trial, const SearchTrial& best) const {
+    return choice.codes_activations() ? trials_.extra_cost(best, trial) > 0
+                                      : trials_.cheaper(trial, best);
+  }
+
+  /// A value has one format, so that one of activations is for all products that read it in codes.
+  PlanCandidate with_choice(PlanCandidate candidate,
+                            const std::vector<std::string>& layers,
+                            const LayerChoice& choice) const {
+    for (const std::string& layer : layers) {
+      candidate.in_float.erase(layer);
+      candidate.choices[layer] = choice.name;
+      if (!choice.codes_activations()) continue;
+      for (const std::string& reader : readers_with(prepared_, base_, layer))
+        if (!candidate.in_float.contains(reader)) candidate.choices[reader] = choice.name;
+    }
+    return candidate;
   }
 
   Status finish(const SearchTrial& chosen) {
@@ -175,20 +245,20 @@ class Search {
     if (&chosen != trials_.all().front().get()) {
       out_.plan = OCTET_TRY(trials_.plan(chosen.candidate));
       out_.why =
-          chosen.candidate.in_float.empty()
+          chosen.candidate.is_recipe()
               ? fmt::format("recipe {}, every layer that it has in codes", chosen.candidate.recipe)
               : in_words(chosen.candidate);
     } else if (out_.checks > 0) {
       out_.why = "what held the bar in the search did not hold it on the held-out examples";
     } else if (out_.budget_ended) {
-      out_.why = "the budget ended before a network was found that holds the bar and is faster";
+      out_.why = fmt::format("the budget ended before a network was found that holds the bar and is {}",
+                             task_.goal == Goal::kSize ? "smaller" : "faster");
     }
     OCTET_TRY(tell_layers());
     if (out_.plan) {
       for (NodePlan& node : out_.plan->nodes)
         for (const LayerFinding& layer : out_.layers)
-          if (layer.node == node.node && out_.chosen.in_float.contains(node.node))
-            node.why = layer.why;
+          if (layer.node == node.node && is_changed(node.node)) node.why = layer.why;
       out_.quantized = OCTET_TRY(trials_.quantized(*out_.plan));
     }
     for (const auto& trial : trials_.all())
@@ -197,36 +267,45 @@ class Search {
     return ok_status();
   }
 
+  bool is_changed(const std::string& layer) const {
+    return out_.chosen.in_float.contains(layer) || out_.chosen.choices.contains(layer);
+  }
+
   /// Of the chosen network; of the float one where that is kept, with what was found on the way.
   Status tell_layers() {
-    std::vector<LayerDamage> known;
-    QuantizationPlan base;
-    if (out_.plan || !layers_.empty()) {
-      const std::string recipe = out_.plan ? out_.chosen.recipe : layers_of_;
-      base = OCTET_TRY(trials_.plan({recipe, {}}));
-      if (recipe == layers_of_) known = layers_;
-    }
-    for (const NodePlan& node : base.nodes) {
-      if (!is_layer(node) && node.rule != Placed::kCostsAccuracy) continue;
-      const NodePlan* now = out_.plan ? out_.plan->node(node.node) : nullptr;
-      LayerFinding layer{.node = node.node,
-                         .op = node.op,
-                         .format = now != nullptr && now->quantized ? "int8" : "float",
-                         .damage = std::nullopt,
-                         .cost = std::nullopt,
-                         .why = now != nullptr ? now->why : out_.why};
-      const auto found = std::find_if(known.begin(), known.end(), [&](const LayerDamage& damage) {
-        return damage.node == node.node;
-      });
-      if (found != known.end()) {
-        layer.damage = found->damage;
-        layer.cost = found->cost;
-        if (now != nullptr && (now->quantized || out_.chosen.in_float.contains(node.node)))
-          layer.why = reason(*found);
-      }
-      out_.layers.push_back(std::move(layer));
-    }
+    if (!out_.plan && layers_.empty()) return ok_status();
+    const std::string recipe = out_.plan ? out_.chosen.recipe : layers_of_;
+    const QuantizationPlan base = OCTET_TRY(trials_.plan({recipe}));
+    const Graph prepared = OCTET_TRY(trials_.prepared(base));
+    for (const NodePlan& node : base.nodes)
+      if (is_layer(node) || node.rule == Placed::kCostsAccuracy)
+        out_.layers.push_back(finding(prepared, recipe, node));
     return ok_status();
+  }
+
+  LayerFinding finding(const Graph& prepared, const std::string& recipe, const NodePlan& node) {
+    const NodePlan* now = out_.plan ? out_.plan->node(node.node) : nullptr;
+    const auto choice = out_.chosen.choices.find(node.node);
+    LayerFinding layer{.node = node.node,
+                       .op = node.op,
+                       .format = now != nullptr ? format_text(prepared, *out_.plan, *now) : "float",
+                       .damage = std::nullopt,
+                       .cost = std::nullopt,
+                       .why = now != nullptr ? now->why : out_.why};
+    const bool chosen = choice != out_.chosen.choices.end();
+    if (chosen && find_layer_choice(choice->second)->weights.empty() &&
+        !find_layer_choice(choice->second)->dynamic)
+      layer.format += ", " + choice->second;
+    const auto found = std::find_if(layers_.begin(), layers_.end(), [&](const LayerDamage& damage) {
+      return damage.node == node.node;
+    });
+    if (recipe != layers_of_ || found == layers_.end()) return layer;
+    layer.damage = found->damage;
+    layer.cost = found->cost;
+    if (now != nullptr && (now->quantized || is_changed(node.node)))
+      layer.why =
+          reason(*found) + (chosen ? fmt::format("; {} does instead", choice->second) : "");
+    return layer;
   }
 
   std::string reason(const LayerDamage& layer) const {
@@ -234,19 +313,22 @@ class Search {
                                    ? fmt::format("{:.2f} points of accuracy", layer.damage)
                                    : fmt::format("{:.0f} % of the noise", 100 * layer.damage);
     const std::string cost =
-        task_.costs == CostBy::kMeasured
+        task_.goal == Goal::kSize ? fmt::format("{:.1f} kB", layer.cost / 1000)
+        : task_.costs == CostBy::kMeasured
             ? fmt::format("{:.4f} ms", layer.cost)
             : fmt::format("{:.1f} % of the float network's work",
                           out_.float_network.work > 0 ? 100 * layer.cost / out_.float_network.work
                                                       : 0.0);
-    return fmt::format("its codes cost {} and save {}", damage, cost);
+    return fmt::format("the recipe's codes cost {} and save {}", damage, cost);
   }
 
   void mark_pareto() {
-    const bool by_model = task_.costs == CostBy::kModel;
+    const auto cost = [&](const Measured& m) {
+      if (task_.goal == Goal::kSize) return static_cast<double>(m.bytes);
+      return task_.costs == CostBy::kModel ? m.work : m.ms;
+    };
     const auto no_worse = [&](const Measured& a, const Measured& b) {
-      const double cost_a = by_model ? a.work : a.ms, cost_b = by_model ? b.work : b.ms;
-      return cost_a <= cost_b && (a.right > b.right || (a.right == b.right && a.noise <= b.noise));
+      return cost(a) <= cost(b) && (a.right > b.right || (a.right == b.right && a.noise <= b.noise));
     };
     for (SearchTrial& trial : out_.trials)
       trial.pareto =
@@ -262,6 +344,8 @@ class Search {
   std::set<PlanCandidate> refused_; ///< by held-out examples
   std::string layers_of_;           ///< the recipe that layers_ are of
   std::vector<LayerDamage> layers_;
+  QuantizationPlan base_; ///< of that recipe
+  Graph prepared_;        ///< what its names are of
 };
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches for the fastest way to quantize a network that loses no more than a bar allows. It makes
-// plans; what networks do and how fast they are is measured by whoever hands that in. The course of
+// Searches for the fastest (or smallest) way to quantize a network that loses no more than a bar
+// allows. It makes plans; what networks do and how fast they are is measured by whoever hands that in. The course of
 // a search follows from what was measured alone, which the journal holds.
 #pragma once
 
@@ -24,6 +24,7 @@ struct Measured {
   double noise = 0;  ///< of the outputs beside the float network's: squared error over power
   double ms = 0;     ///< of one run; 0: not measured
   double work = 0;   ///< of one run by the cost model: multiply-adds, each by what its format costs
+  int64_t bytes = 0;  ///< of its constants; whoever measures need not fill it in
   double seconds = 0; ///< that planning and measuring took
 };
 
@@ -43,6 +44,8 @@ struct Bar {
   std::optional<double> min_sqnr; ///< of the outputs, decibels
 };
 
+enum class Goal : uint8_t { kSpeed, kSize };
+
 enum class CostBy : uint8_t {
   kMeasured, ///< milliseconds; the model where two differ by no more than kCostMargin
   kModel,
@@ -59,6 +62,10 @@ struct SearchTask {
   int64_t examples = 0;      ///< that `measure` looks at; 0: they have no labels
   double budget_seconds = 0; ///< of trials, 0: no end
   CostBy costs = CostBy::kMeasured;
+  Goal goal = Goal::kSpeed;
+  /// Products of activations in float read stored weights as they are, so that these make them no
+  /// slower; else such layers are looked at for size alone.
+  bool reads_codes = false;
   Journal& journal;
   /// A network beside the float one, or (nullptr twice) that one. `seconds` need not be filled in.
   /// kRefused: the target does not take it.
@@ -74,16 +81,17 @@ struct SearchTrial {
   PlanCandidate candidate;
   Measured measured;
   bool holds = false;  ///< the bar on the examples of the search
-  bool pareto = false; ///< no trial is faster and closer to the float network
+  bool pareto = false; ///< no trial is faster (or smaller) and closer to the float network
 };
 
-/// What one layer costs in 8 bits, and why it is what it is.
+/// What one layer costs in codes, and why it is what it is.
 struct LayerFinding {
-  std::string node, op, format; ///< "int8" or "float"
+  std::string node, op, format; ///< format_text() of changed_plan.h
   /// Points of accuracy (without labels: share of the noise) that go with its codes; nullopt: it was
   /// not looked at.
   std::optional<double> damage;
-  std::optional<double> cost; ///< of float beside codes: milliseconds, or of the model's work
+  /// Of float beside codes: milliseconds, of the model's work, or bytes where size is the goal.
+  std::optional<double> cost;
   std::string why;
 };
 

@@ -7,10 +7,12 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/sizes.h"
 #include "quant/apply.h"
 #include "quant/held_back.h"
 #include "quant/plan.h"
-#include "quant/search/in_float.h"
+#include "quant/prepare.h"
+#include "quant/search/changed_plan.h"
 #include "quant/search/recipes.h"
 
 namespace octet {
@@ -37,6 +39,7 @@ Measured measured_of(const JournalEntry& entry) {
           .noise = number_in(entry, "noise"),
           .ms = number_in(entry, "ms"),
           .work = number_in(entry, "work"),
+          .bytes = count_in(entry, "bytes"),
           .seconds = number_in(entry, "seconds")};
 }
 
@@ -47,6 +50,7 @@ JournalEntry entry_of(const PlanCandidate& candidate, const Measured& m) {
            {"noise", m.noise},
            {"ms", m.ms},
            {"work", m.work},
+           {"bytes", static_cast<double>(m.bytes)},
            {"seconds", m.seconds}}};
 }
 
@@ -88,10 +92,19 @@ bool is_refusal(const Error& error) {
 } // namespace
 
 std::string in_words(const PlanCandidate& candidate) {
-  if (candidate.in_float.empty()) return candidate.recipe;
-  const std::vector<std::string> names(candidate.in_float.begin(), candidate.in_float.end());
-  return fmt::format("{}, {} in float: {}", candidate.recipe, counted(std::ssize(names), "layer"),
-                     join_some(names, 3));
+  std::string out = candidate.recipe;
+  if (!candidate.in_float.empty()) {
+    const std::vector<std::string> names(candidate.in_float.begin(), candidate.in_float.end());
+    out +=
+        fmt::format(", {} in float: {}", counted(std::ssize(names), "layer"), join_some(names, 3));
+  }
+  std::map<std::string, std::vector<std::string>> by_choice;
+  for (const auto& [layer, choice] : candidate.choices)
+    by_choice[choice].push_back(layer);
+  for (const auto& [choice, names] : by_choice)
+    out += fmt::format(", {} by {}: {}", counted(std::ssize(names), "layer"), choice,
+                       join_some(names, 3));
+  return out;
 }
 
 double accuracy_points(int64_t a, int64_t b, int64_t examples) {
@@ -116,7 +129,7 @@ Result<const SearchTrial*> Trials::add(const PlanCandidate& candidate, const Mea
   trial.holds = holds(trial, task_.bar);
   const bool is_float = trials_.size() == 1;
   if (is_float || (trial.holds && beats_float(trial) &&
-                   (best_ == trials_.front().get() || faster(trial, *best_)))) {
+                   (best_ == trials_.front().get() || cheaper(trial, *best_)))) {
     best_ = &trial;
     written_ = false;
   }
@@ -130,6 +143,7 @@ Result<const SearchTrial*> Trials::float_network() {
   OCTET_TRY(ask(candidate.recipe));
   const auto begin = std::chrono::steady_clock::now();
   Measured measured = OCTET_TRY(task_.measure(nullptr, nullptr));
+  measured.bytes = constant_bytes(task_.graph);
   measured.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   OCTET_TRY(task_.journal.append(entry_of(candidate, measured)));
@@ -153,7 +167,7 @@ Status Trials::write_best() {
 
 void Trials::leave_out(const PlanCandidate& candidate, std::string why) {
   known_[candidate] = nullptr;
-  if (candidate.in_float.empty()) left_out_.emplace_back(candidate.recipe, std::move(why));
+  if (candidate.is_recipe()) left_out_.emplace_back(candidate.recipe, std::move(why));
 }
 
 Result<const SearchTrial*> Trials::measure(const PlanCandidate& candidate) {
@@ -194,8 +208,11 @@ Result<const SearchTrial*> Trials::measure(const PlanCandidate& candidate) {
 
 Result<std::optional<Measured>> Trials::measure_now(const PlanCandidate& candidate,
                                                     std::string& why) {
+  // Choices of layers may contradict each other in ways that planning alone knows.
   const auto refused = [&](const Error& error) -> Result<std::optional<Measured>> {
-    if (!is_refusal(error)) return error;
+    const bool ends = candidate.choices.empty() ? !is_refusal(error)
+                                                : error.code() == ErrorCode::kCancelled;
+    if (ends) return error;
     why = error.text();
     return std::optional<Measured>();
   };
@@ -203,7 +220,7 @@ Result<std::optional<Measured>> Trials::measure_now(const PlanCandidate& candida
   if (!planned.ok()) return refused(planned.error());
   const Recipe* recipe = find_recipe(candidate.recipe);
   if (recipe != nullptr && !recipe->step.empty() && planned->steps.empty() &&
-      candidate.in_float.empty())
+      candidate.is_recipe())
     return refused(Error("no step of it helps anywhere", ErrorCode::kRefused));
   const Result<Graph> graph = quantized(*planned);
   if (!graph.ok()) return refused(graph.error());
@@ -211,6 +228,7 @@ Result<std::optional<Measured>> Trials::measure_now(const PlanCandidate& candida
   if (!measured.ok() && measured.error().code() != ErrorCode::kRefused)
     return std::move(measured).error().with(in_words(candidate));
   if (!measured.ok()) return refused(measured.error());
+  measured->bytes = constant_bytes(*graph);
   return std::optional(*measured);
 }
 
@@ -230,13 +248,35 @@ Result<const QuantizationPlan*> Trials::recipe_plan(const std::string& name) {
 }
 
 Result<QuantizationPlan> Trials::plan(const PlanCandidate& candidate) {
+  if (candidate.is_recipe()) return *OCTET_TRY(recipe_plan(candidate.recipe));
+  if (!latest_ || latest_->first != candidate)
+    latest_.emplace(candidate, OCTET_TRY(changed_plan(candidate)));
+  return latest_->second;
+}
+
+Result<QuantizationPlan> Trials::changed_plan(const PlanCandidate& candidate) {
   const QuantizationPlan& base = *OCTET_TRY(recipe_plan(candidate.recipe));
-  if (candidate.in_float.empty()) return base;
   const QuantizeOptions options = with_recipe(task_.options, *find_recipe(candidate.recipe));
   const auto open = [&]() -> Result<CalibrationSource> {
     return batches_of(task_.graph, task_.calibration, options.samples, options.batch_size);
   };
-  return plan_in_float({task_.graph, task_.placement, options, open}, base, candidate.in_float);
+  return plan_changed({task_.graph, task_.placement, options, open}, base, candidate);
+}
+
+Result<Graph> Trials::prepared(const QuantizationPlan& plan) const {
+  Graph out = OCTET_TRY(prepare_for_quantization(task_.graph));
+  OCTET_TRY(apply_steps(out, plan.steps, StepStage::kFloat));
+  return out;
+}
+
+std::vector<const LayerChoice*> Trials::choices_of(const std::string& recipe) const {
+  std::vector<const LayerChoice*> out;
+  const QuantizeOptions options = with_recipe(task_.options, *find_recipe(recipe));
+  for (const LayerChoice& choice : layer_choices())
+    if ((!choice.float_activations() || task_.reads_codes || task_.goal == Goal::kSize) &&
+        can_choose(choice, task_.placement, options))
+      out.push_back(&choice);
+  return out;
 }
 
 Result<Graph> Trials::quantized(const QuantizationPlan& plan) const {
@@ -258,17 +298,23 @@ bool Trials::holds(const SearchTrial& trial, const Bar& bar) const {
                    trial.measured.noise);
 }
 
-bool Trials::faster(const SearchTrial& a, const SearchTrial& b) const {
+bool Trials::cheaper(const SearchTrial& a, const SearchTrial& b) const {
   const Measured &x = a.measured, &y = b.measured;
-  if (task_.costs == CostBy::kMeasured &&
-      std::abs(x.ms - y.ms) > kCostMargin * std::max(x.ms, y.ms))
-    return x.ms < y.ms;
+  const auto far_apart = [](double p, double q) {
+    return std::abs(p - q) > kCostMargin * std::max(p, q);
+  };
+  if (task_.goal == Goal::kSize && x.bytes != y.bytes) return x.bytes < y.bytes;
+  if (task_.costs == CostBy::kMeasured && far_apart(x.ms, y.ms)) return x.ms < y.ms;
   if (x.work != y.work) return x.work < y.work;
-  return a.candidate.in_float.size() < b.candidate.in_float.size();
+  if (far_apart(static_cast<double>(x.bytes), static_cast<double>(y.bytes)))
+    return x.bytes < y.bytes;
+  const auto changes = [](const PlanCandidate& c) { return c.in_float.size() + c.choices.size(); };
+  return changes(a.candidate) < changes(b.candidate);
 }
 
 bool Trials::beats_float(const SearchTrial& trial) const {
   const Measured& as_float = trials_.front()->measured;
+  if (task_.goal == Goal::kSize) return trial.measured.bytes < as_float.bytes;
   if (task_.costs == CostBy::kModel) return trial.measured.work < as_float.work;
   return as_float.ms - trial.measured.ms > kCostMargin * as_float.ms;
 }
@@ -286,17 +332,18 @@ bool Trials::closer(const SearchTrial& a, const SearchTrial& b) const {
 
 double Trials::extra_cost(const SearchTrial& a, const SearchTrial& b) const {
   const Measured &as_float = trials_.front()->measured, &x = a.measured, &y = b.measured;
+  if (task_.goal == Goal::kSize) return static_cast<double>(x.bytes - y.bytes);
   if (task_.costs == CostBy::kModel) return x.work - y.work;
   if (std::abs(x.ms - y.ms) > kCostMargin * std::max(x.ms, y.ms)) return x.ms - y.ms;
   return as_float.work > 0 ? (x.work - y.work) / as_float.work * as_float.ms : 0;
 }
 
-const SearchTrial* Trials::fastest(const Bar& bar, const std::set<PlanCandidate>& refused) const {
+const SearchTrial* Trials::cheapest(const Bar& bar, const std::set<PlanCandidate>& refused) const {
   const SearchTrial* best = nullptr;
   for (const auto& trial : trials_) {
     if (trial == trials_.front() || refused.contains(trial->candidate)) continue;
     if (!holds(*trial, bar) || !beats_float(*trial)) continue;
-    if (best == nullptr || faster(*trial, *best)) best = trial.get();
+    if (best == nullptr || cheaper(*trial, *best)) best = trial.get();
   }
   return best;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "quant/search/layer_choices.h"
 #include "quant/search/search.h"
 
 namespace octet {
@@ -18,25 +19,31 @@ class Trials {
 
   /// The network as it came. It is measured whatever the budget says.
   Result<const SearchTrial*> float_network();
-  /// Nullptr: the recipe is left out, nothing of it is in codes, or the budget is spent.
+  /// Nullptr: the candidate cannot be, nothing of it is in codes, or the budget is spent.
   Result<const SearchTrial*> measure(const PlanCandidate& candidate);
   Result<HeldOut> check(const PlanCandidate& candidate);
 
-  /// Of the recipe, with what the candidate has in float there. The recipe was not left out.
+  /// Of the recipe, with the layers as the candidate has them. The recipe was not left out.
   Result<QuantizationPlan> plan(const PlanCandidate& candidate);
   Result<Graph> quantized(const QuantizationPlan& plan) const;
+  /// What the names of a plan are of.
+  Result<Graph> prepared(const QuantizationPlan& plan) const;
+  /// What may be chosen for single layers of a recipe.
+  std::vector<const LayerChoice*> choices_of(const std::string& recipe) const;
 
-  /// The fastest of those that hold the bar and beat the float network, but for `refused`; nullptr:
+  /// The cheapest of those that hold the bar and beat the float network, but for `refused`; nullptr:
   /// there is none.
-  const SearchTrial* fastest(const Bar& bar, const std::set<PlanCandidate>& refused) const;
+  const SearchTrial* cheapest(const Bar& bar, const std::set<PlanCandidate>& refused) const;
   bool holds(const SearchTrial& trial, const Bar& bar) const;
-  bool faster(const SearchTrial& a, const SearchTrial& b) const;
+  /// By the goal. Networks that are as fast are told apart by their size, where that differs by more
+  /// than kCostMargin.
+  bool cheaper(const SearchTrial& a, const SearchTrial& b) const;
   bool beats_float(const SearchTrial& trial) const;
   /// Whether its predictions, or where they are about as good its outputs, are closer to what they
   /// should be.
   bool closer(const SearchTrial& a, const SearchTrial& b) const;
-  /// What `a` takes beyond `b`: milliseconds where they differ by more than measurements do, and
-  /// otherwise the model's work, in the same unit.
+  /// What `a` takes beyond `b`: bytes where size is the goal, else milliseconds where they differ by
+  /// more than measurements do, and otherwise the model's work, in the same unit.
   double extra_cost(const SearchTrial& a, const SearchTrial& b) const;
   /// Examples by which predictions of networks that are as good differ easily.
   int64_t coarse() const;
@@ -50,6 +57,7 @@ class Trials {
   /// nullopt: it cannot be, and `why`.
   Result<std::optional<Measured>> measure_now(const PlanCandidate& candidate, std::string& why);
   Result<const QuantizationPlan*> recipe_plan(const std::string& recipe);
+  Result<QuantizationPlan> changed_plan(const PlanCandidate& candidate);
   void leave_out(const PlanCandidate& candidate, std::string why);
   Status write_best();
   Status ask(const std::string& what) const;
@@ -58,6 +66,7 @@ class Trials {
   std::vector<std::unique_ptr<SearchTrial>> trials_;  ///< in the order of their measurement
   std::map<PlanCandidate, const SearchTrial*> known_; ///< nullptr: left out
   std::map<std::string, QuantizationPlan> plans_;     ///< of recipes
+  std::optional<std::pair<PlanCandidate, QuantizationPlan>> latest_; ///< of others
   std::vector<std::pair<std::string, std::string>> left_out_;
   const SearchTrial* best_ = nullptr; ///< of task_.bar
   bool written_ = false;              ///< the best one, by task_.improved

@@ -60,7 +60,7 @@ class Finder {
     std::map<ValueId, int> behind; ///< sites before a value
     std::map<NodeId, Site> found;
     for (const NodePlan& plan : f_.plan.nodes)
-      if (plan.quantized && plan.rule == Placed::kProduct && plan.weight)
+      if (plan.quantized && plan.rule == Placed::kProduct && plan.weight && f_.takes(plan))
         if (const auto site = site_of(f_.graph.node(*f_.graph.find_node(plan.node))))
           found.emplace(site->node, *site);
     for (const NodeId id : OCTET_TRY(f_.graph.topological())) {

@@ -126,7 +126,7 @@ class RoundingFitter {
     for (const NodePlan& plan : f_.plan.nodes) {
       const bool product = plan.rule == Placed::kProduct || plan.rule == Placed::kDynamic ||
                            plan.rule == Placed::kWeightOnly;
-      if (!plan.quantized || !product || plan.weight != 1) continue;
+      if (!plan.quantized || !product || plan.weight != 1 || !f_.takes(plan)) continue;
       const Node& node = f_.graph.node(*f_.graph.find_node(plan.node));
       if (uses.count(node.input(1)) != 1 || is_rounded(node)) continue;
       auto layer = layer_of(node);

@@ -30,9 +30,13 @@ struct Fitting {
   int64_t samples; ///< of the data, for progress; 0: not known
   /// Patterns of options.exclude_steps that some step met.
   std::set<std::string>& met;
+  /// The only product that a step of the stages `weights` and `bias` is fitted for; empty: all.
+  std::string only = {};
 
   /// Whether the user left out the step of that id.
   bool excluded(std::string_view id) const;
+  /// Whether steps are fitted for a product.
+  bool takes(const NodePlan& product) const { return only.empty() || only == product.node; }
 };
 
 /// What is written of a kind's members, for reading and for writing: each is named once.
