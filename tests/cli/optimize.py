@@ -85,8 +85,11 @@ def coded(path):
             if node.op_type == "MatMul" and made_by.get(node.input[1]) == "DequantizeLinear"}
 
 
-def onnxruntime_scores(path, x):
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+def onnxruntime_scores(path, x, optimized=True):
+    options = onnxruntime.SessionOptions()
+    if not optimized:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     return session.run(None, {"x": x})[0]
 
 
@@ -182,7 +185,9 @@ def other_targets(folder):
         assert formats[BAD] == ("fp8-e4m3fn" if fp8 else "float") and formats["l0"] == "int8", formats
         types = {i.name: i.data_type for i in onnx.load(folder / (target + ".onnx")).graph.initializer}
         assert (TensorProto.FLOAT8E4M3FN in types.values()) == fp8, types
-        right = (onnxruntime_scores(folder / (target + ".onnx"), x).argmax(axis=1) == want.argmax(axis=1)).mean()
+        # Its optimizations drop a Relu in front of FP8 codes.
+        got = onnxruntime_scores(folder / (target + ".onnx"), x, optimized=not fp8)
+        right = (got.argmax(axis=1) == want.argmax(axis=1)).mean()
         assert right >= 0.97, right
         subprocess.run([OCTET, "check", target + ".onnx", "--target", target], cwd=folder, check=True,
                        capture_output=True)
@@ -204,11 +209,15 @@ def as_small_as_possible(folder):
     assert out["goal"] == "size" and out["kept"] == "quantized" and out["drop"] <= 5, out
     assert out["bytes"] == stored_bytes(folder / "best.onnx"), (out["bytes"], stored_bytes(folder / "best.onnx"))
     assert out["bytes_float"] == stored_bytes(folder / "m.onnx")
-    assert out["bytes"] < 0.6 * out["bytes_float"], out
+    assert out["bytes"] < 0.25 * out["bytes_float"], out
     # Nothing that was measured and holds the bar is smaller.
     assert all(t["bytes"] >= out["bytes"] for t in out["pareto"] if t["holds"]), out["pareto"]
-    assert BAD in out["float"] and BAD not in coded(folder / "best.onnx"), out
-    right = (onnxruntime_scores(folder / "best.onnx", x).argmax(axis=1) == want.argmax(axis=1)).mean()
+    assert (out["recipe"], out["float"], out["choices"]) == ("int4-weights", [], {BAD: "fp8-weights"}), out
+    types = {i.name: i.data_type for i in onnx.load(folder / "best.onnx").graph.initializer}
+    assert types["w0_quantized"] == TensorProto.INT4 and types["w2_quantized"] == TensorProto.FLOAT8E4M3FN, types
+    # Its optimizations round what such weights are multiplied with.
+    got = onnxruntime_scores(folder / "best.onnx", x, optimized=False)
+    right = (got.argmax(axis=1) == want.argmax(axis=1)).mean()
     assert right >= 0.93, right
     subprocess.run([OCTET, "quantize", "m.onnx", "--plan", "p.json", "-o", "again.onnx"], cwd=folder, check=True,
                    capture_output=True)

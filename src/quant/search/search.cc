@@ -198,7 +198,7 @@ class Search {
       const PlanCandidate all = with_choice(current, layers, *choice);
       const SearchTrial* trial = OCTET_TRY(trials_.measure(all));
       if (trials_.budget_ended()) break;
-      if (trial != nullptr && !saves(*choice, *trial, *best)) continue;
+      if (trial != nullptr && !trials_.cheaper(*trial, *best)) continue;
       if (trial != nullptr && good(*trial, bar)) {
         current = all;
         best = trial;
@@ -208,19 +208,12 @@ class Search {
         if (layers.size() == 1 || !current.in_float.contains(layer)) continue;
         const PlanCandidate one = with_choice(current, {layer}, *choice);
         trial = OCTET_TRY(trials_.measure(one));
-        if (trial == nullptr || !good(*trial, bar) || !saves(*choice, *trial, *best)) continue;
+        if (trial == nullptr || !good(*trial, bar) || !trials_.cheaper(*trial, *best)) continue;
         current = one;
         best = trial;
       }
     }
     return ok_status();
-  }
-
-  /// Codes of activations that are no bytes are made for a product that is fast with them; to store
-  /// its weights alone is enough for what they save else.
-  bool saves(const LayerChoice& choice, const SearchTrial& trial, const SearchTrial& best) const {
-    return choice.codes_activations() ? trials_.extra_cost(best, trial) > 0
-                                      : trials_.cheaper(trial, best);
   }
 
   /// A value has one format, so that one of activations is for all products that read it in codes.

@@ -84,6 +84,14 @@ bool is_within(const Bar& bar, double drop, double noise) {
   return !bar.min_sqnr || decibels(noise) >= *bar.min_sqnr;
 }
 
+/// Layers that have activations in a format of its own; it is looked at where they save nothing.
+int64_t in_vain(const PlanCandidate& candidate) {
+  return std::count_if(candidate.choices.begin(), candidate.choices.end(), [](const auto& choice) {
+    const LayerChoice* known = find_layer_choice(choice.second);
+    return known != nullptr && known->codes_activations();
+  });
+}
+
 /// Of a recipe: it cannot be used here. Other errors end the search.
 bool is_refusal(const Error& error) {
   return error.code() == ErrorCode::kRefused || error.code() == ErrorCode::kUnsupported;
@@ -306,10 +314,15 @@ bool Trials::cheaper(const SearchTrial& a, const SearchTrial& b) const {
   if (task_.goal == Goal::kSize && x.bytes != y.bytes) return x.bytes < y.bytes;
   if (task_.costs == CostBy::kMeasured && far_apart(x.ms, y.ms)) return x.ms < y.ms;
   if (x.work != y.work) return x.work < y.work;
+  // Codes of activations that make a product no faster only cost.
+  if (in_vain(a.candidate) != in_vain(b.candidate))
+    return in_vain(a.candidate) < in_vain(b.candidate);
   if (far_apart(static_cast<double>(x.bytes), static_cast<double>(y.bytes)))
     return x.bytes < y.bytes;
   const auto changes = [](const PlanCandidate& c) { return c.in_float.size() + c.choices.size(); };
-  return changes(a.candidate) < changes(b.candidate);
+  if (changes(a.candidate) != changes(b.candidate))
+    return changes(a.candidate) < changes(b.candidate);
+  return x.noise < y.noise;
 }
 
 bool Trials::beats_float(const SearchTrial& trial) const {

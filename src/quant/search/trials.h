@@ -35,8 +35,9 @@ class Trials {
   /// there is none.
   const SearchTrial* cheapest(const Bar& bar, const std::set<PlanCandidate>& refused) const;
   bool holds(const SearchTrial& trial, const Bar& bar) const;
-  /// By the goal. Networks that are as fast are told apart by their size, where that differs by more
-  /// than kCostMargin.
+  /// By the goal. Networks that are as fast are told apart by layers with activations in formats of
+  /// their own, which gain nothing then, by their size, where that differs by more than
+  /// kCostMargin, by the fewer layers that are changed, and by the noise.
   bool cheaper(const SearchTrial& a, const SearchTrial& b) const;
   bool beats_float(const SearchTrial& trial) const;
   /// Whether its predictions, or where they are about as good its outputs, are closer to what they
