@@ -98,6 +98,17 @@ TEST(QuantizeLinear, TakesOneScaleForEachChannelOrBlock) {
                  .to_ints());
 }
 
+TEST(QuantizeLinear, KeepsTheSignOfZeroInFp8) {
+  const Tensor x = Tensor::of<float>({3}, {-0.0F, 0.0F, -1e-30F});
+  for (const DType type : {DType::kFloat8E4M3FN, DType::kFloat8E5M2}) {
+    const Tensor y = first(
+        run_op("", "QuantizeLinear", {}, {x, Tensor::scalar(0.5F), *Tensor::zeros(type, {})}, 21));
+    EXPECT_TRUE(std::signbit(y.at(0))) << name(type);
+    EXPECT_FALSE(std::signbit(y.at(1))) << name(type);
+    EXPECT_TRUE(std::signbit(y.at(2))) << name(type);
+  }
+}
+
 TEST(QuantizeLinear, RefusesScalesThatFitNoGranularity) {
   const Tensor x = Tensor::of<float>({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   const auto wrong_count =

@@ -44,7 +44,7 @@ class Model:
         graph = helper.make_graph(self.nodes, "model", [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)],
                                   [helper.make_tensor_value_info("y", kind, None)], self.constants)
         opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
-        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8 if self.opset < 21 else 13), path)
         return path
 
 

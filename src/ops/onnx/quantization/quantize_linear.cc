@@ -94,7 +94,10 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
       for (int64_t i = 0; i < l.inner; ++i, ++at) {
         const auto s = static_cast<size_t>(l.scale_index(o, k, i));
         const double quotient = divide(x[at], scale[s], precision);
-        x[at] = range ? quantize(quotient, zero[s], *range) : quotient + zero[s];
+        // A sum with 0 would make +0 of -0.
+        x[at] = range          ? quantize(quotient, zero[s], *range)
+                : zero[s] == 0 ? quotient
+                               : quotient + zero[s];
       }
   Tensor y = OCTET_TRY(Tensor::zeros(type, c.inputs[0].shape()));
   OCTET_TRY(write_doubles(type, x, y.mutable_bytes(), a.saturate));
