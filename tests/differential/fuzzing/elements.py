@@ -180,6 +180,29 @@ def gather(s, x):
     return s.finish(s.node("Gather", [x, s.axes(indices)], shape, axis=axis))
 
 
+def embedding(s, x):
+    """Rows of a table, beside x where they fit; which ones, an input or a constant says."""
+    rows, width = s.size(33), s.shape(x)[-1] if s.chance(0.7) else s.size(17)
+    table = s.weights((rows, width), 1)
+    if s.chance(0.5) and x not in s.open_planes and s.rank(x) > 1:
+        shape = (s.shape(x)[0], *s.shape(x)[1:-1])
+        ids = s.add_ids(shape, rows)
+    else:
+        shape = (s.shape(x)[-2] if x not in s.open_planes and s.rank(x) > 2 else 1,)
+        ids = s.axes(s.random.integers(0, rows, shape))
+        if s.open_batch:
+            shape = (1, *shape)
+            ids = s.constant(s.constants[ids].reshape(shape), "i")
+    made = s.node("Gather", [table, ids], (*shape, width))
+    try:
+        joined = np.broadcast_shapes(s.shape(x), (*shape, width))
+    except ValueError:
+        joined = None
+    if joined != s.shape(x) or s.rank(made) < 2:
+        raise Impossible("shape")
+    return s.finish(s.node("Add", [x, made][::s.choose(1, -1)], joined))
+
+
 def pad(s, x):
     rank = s.rank(x)
     first = 1 if s.open_batch else 0
@@ -288,6 +311,7 @@ def expand(s, x):
 
 MAKERS = {"clip": (clip, 1.2), "prelu": (prelu, 0.5), "dropout": (dropout, 0.4), "gelu_chain": (gelu_chain, 0.4),
           "unary": (unary, 3), "binary_constant": (binary_constant, 1.5), "binary": (binary, 2.5), "where": (where, 0.4),
-          "concat": (concat, 1.2), "split": (split, 0.6), "slice": (slice_, 0.8), "gather": (gather, 0.4), "pad": (pad, 0.7),
+          "concat": (concat, 1.2), "split": (split, 0.6), "slice": (slice_, 0.8), "gather": (gather, 0.4),
+          "embedding": (embedding, 0.5), "pad": (pad, 0.7),
           "transpose": (transpose, 1), "reshape": (reshape, 1.2), "unsqueeze": (unsqueeze, 0.4), "squeeze": (squeeze, 0.6),
           "reduce": (reduce, 0.8), "expand": (expand, 0.3)}

@@ -7,6 +7,7 @@ import onnxruntime
 from onnx import TensorProto
 
 from . import structure
+from .plain import for_onnxruntime
 from .quantization import Annotator
 from .sketch import to_model
 
@@ -35,13 +36,16 @@ def session(model, exact_products=False):
     options.use_deterministic_compute = True
     if exact_products:  # u8 x s8 saturates without it on processors that lack VNNI
         options.add_session_config_entry("session.x64quantprecision", "1")
-    data = model if isinstance(model, bytes) else model.SerializeToString()
+    data = for_onnxruntime(model).SerializeToString()
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
 def draw_inputs(s, shapes):
     out = {}
     for name in s.inputs:
+        if name in s.ids:
+            out[name] = s.random.integers(0, s.ids[name], shapes[name])
+            continue
         x = s.random.standard_normal(shapes[name]) * s.choose(1, 1, 3)
         if s.chance(0.15):
             x = np.round(x * 4) / 4

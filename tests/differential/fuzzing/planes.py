@@ -132,7 +132,9 @@ def pool(s, x):
                                  dilations=(1, 1, 2) if keeps_dilation else (1,))
     strides = attributes.get("strides", [1] * len(planes))
     spans = [(m - 1) * st + k for m, st, k in zip(planes, strides, attributes["kernel_shape"])]
-    if "SAME" in attributes.get("auto_pad", "") and any(span < n for span, n in zip(spans, s.shape(x)[2:])):
+    if "SAME" in attributes.get("auto_pad", "") and any(
+            span < n or (x in s.open_planes and st > k)
+            for span, n, st, k in zip(spans, s.shape(x)[2:], strides, attributes["kernel_shape"])):
         raise Impossible("ONNX Runtime pools with a negative padding")
     if ceil and "auto_pad" not in attributes:
         attributes["ceil_mode"] = 1

@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 from onnx import TensorProto
 
+from . import formats, weights
+from .formats import INT8, UINT8
 from .sketch import Node
 
 PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
@@ -19,9 +21,17 @@ DATA_INPUTS = {"Conv": 1, "ConvTranspose": 1, "BatchNormalization": 1, "LayerNor
 @dataclasses.dataclass
 class Codes:
     """How one tensor is coded."""
-    type: type
-    scale: np.float32
-    zero: int
+    format: formats.Format
+    scale: np.ndarray
+    zero: np.ndarray
+    attributes: dict = dataclasses.field(default_factory=dict)  # axis and block_size, where there is more than one scale
+    half: bool = False  # scales are halves, and so is what is coded
+    saturate: bool = True
+
+    @property
+    def fits_others(self):
+        """Values of other shapes and ranges."""
+        return not self.attributes and self.saturate
 
 
 class Annotator:
@@ -36,10 +46,15 @@ class Annotator:
         self.weights = {}
         s = sketch
         self.coverage = s.choose(1.0, 1.0, 1.0, 0.9, 0.7, 0.4)
-        self.types = s.choose((np.int8,), (np.uint8,), (np.int8,), (np.uint8,), (np.int8, np.uint8))
+        self.types = s.choose((INT8,), (UINT8,), (INT8,), (UINT8,), (INT8, UINT8))
         self.symmetric = s.chance(0.35)
         self.own_pairs = s.choose(0.0, 0.0, 0.5, 1.0)  # a pair for each reader
-        self.weight_types = s.choose((np.int8,), (np.int8,), (np.int8,), (np.uint8,), (np.int8, np.uint8))
+        self.weight_types = s.choose((INT8,), (INT8,), (INT8,), (UINT8,), (INT8, UINT8))
+        self.formats = formats.draw(s)
+        if self.formats:
+            self.types, self.weight_types = self.formats
+        self.in_blocks = s.choose(0.0, 0.5, 0.9)
+        self.bits = s.choose(0.0, 0.0, 0.5, 0.9)  # products by MatMulNBits
         self.per_channel = s.choose(0.0, 0.5, 1.0) if s.opset >= 13 else 0.0
         self.absorbs = s.choose(0.9, 0.5, 0.0)
         self.readers = {}
@@ -54,14 +69,23 @@ class Annotator:
         self.constants[name] = np.asarray(array)
         return name
 
-    def parameters(self, scale, zero, type_, one_element=None):
-        """Scale and zero point as a scalar or as one element; a zero point of uint8 that is 0 may be left out."""
+    def domain(self, format_):
+        return "com.microsoft" if format_.since > self.s.opset else ""
+
+    def draw_weight_format(self):
+        return self.s.choose(*self.weight_types)
+
+    def parameters(self, scale, zero, format_, one_element=None, block=0, always=False, dequantizes=False):
+        """Scale and zero point as a scalar or as one element. A zero point of uint8 that is 0 may be left out, and any in front of
+        DequantizeLinear, which sees the codes."""
         s = self.s
-        scale, zero = np.asarray(scale, np.float32), np.asarray(zero, type_)
-        if scale.ndim == 0 and (s.chance(0.15) if one_element is None else one_element):
+        scale = np.asarray(scale)
+        zero = np.asarray(zero).astype(format_.type if format_ else np.int32)
+        if scale.ndim == 0 and not block and (s.chance(0.15) if one_element is None else one_element):
             scale, zero = scale.reshape(1), zero.reshape(1)
         names = [self.add(scale, "s")]
-        if type_ not in (np.uint8, np.int32) or zero.any() or s.chance(0.8):
+        optional = format_ in (UINT8, None) or (dequantizes and self.formats is not None)
+        if always or not optional or np.any(zero.astype(np.float32) != 0) or s.chance(0.8 if format_ in (UINT8, None) else 0.5):
             names.append(self.add(zero, "z"))
         return names
 
@@ -69,41 +93,100 @@ class Annotator:
 
     def draw_codes(self, value, like=None):
         s = self.s
-        if like is not None and s.chance(0.75):
+        if like is not None and like.fits_others and s.chance(0.75):
             return like
         if self.codes and s.chance(0.08):
-            return list(self.codes.values())[s.random.integers(len(self.codes))]
+            other = list(self.codes.values())[s.random.integers(len(self.codes))]
+            if other.fits_others:
+                return other
         low, high = self.ranges[value]
         low, high = min(low, 0.0), max(high, 0.0)
         width = max(high - low, 1e-3) * s.choose(1, 1, 1, 1, 0.5, 0.8, 2)
-        type_ = s.choose(*self.types)
-        bottom = -128 if type_ is np.int8 else 0
+        format_ = s.choose(*self.types)
+        if format_.is_float:
+            return self.draw_floats(value, format_, max(-low, high, 1e-3))
+        bottom, top = int(format_.lowest), int(format_.highest)
+        steps = weights.steps_of_one_sign(format_)
         if self.symmetric or s.chance(0.15):
-            scale = max(-low, high, 1e-3) * s.choose(1, 1, 0.6) / 127
-            zero = 0 if type_ is np.int8 else 128
-            if type_ is np.uint8 and low == 0:
-                scale, zero = width / 255, 0
+            scale = max(-low, high, 1e-3) * s.choose(1, 1, 0.6) / steps
+            zero = 0 if bottom < 0 else (top + 1) // 2
+            if bottom == 0 and low == 0:
+                scale, zero = width / top, 0
         else:
-            scale = width / 255
-            zero = int(np.clip(np.round(bottom - low / scale), bottom, bottom + 255))
+            scale = width / (top - bottom)
+            zero = int(np.clip(np.round(bottom - low / scale), bottom, top))
             if s.chance(0.5 if self.bounded(value) else 0.15):
-                zero = int(s.random.integers(bottom, bottom + 256))
+                zero = int(s.random.integers(bottom, top + 1))
         if s.chance(0.12):
             scale = 2.0 ** np.round(np.log2(scale))
-        return Codes(type_, np.float32(scale), zero)
+        return self.several(value, Codes(format_, np.float32(scale), np.asarray(zero)))
+
+    def draw_floats(self, value, format_, most):
+        s = self.s
+        scale = most / format_.highest * s.choose(1, 1, 0.6, 2)
+        if format_.highest > 1000 and s.chance(0.5):
+            scale = 1.0
+        if s.chance(0.2):
+            scale = 2.0 ** np.round(np.log2(scale))
+        codes = self.several(value, Codes(format_, np.float32(scale), np.asarray(0)))
+        if s.chance(0.15):  # nothing is beyond the largest number
+            codes.saturate = False
+            codes.scale = codes.scale * codes.scale.dtype.type(8)
+        return codes
+
+    def several(self, value, codes):
+        """Halves for scales; one of each channel, or of each block."""
+        s, shape = self.s, self.s.shape(value)
+        if self.formats is None:
+            return codes
+        if s.opset >= 19 and not self.domain(codes.format) and codes.scale > 2e-4 and s.chance(0.08):
+            codes.half, codes.scale = True, np.float16(codes.scale)
+            return codes
+        if s.chance(0.9) or s.opset < formats.BLOCKS or len(shape) < 2:
+            return codes
+        kind = codes.scale.dtype
+        if s.open_batch or s.chance(0.5):
+            if value in s.open_planes and len(shape) < 2:
+                return codes
+            codes.attributes = {"axis": 1}
+            scales = (shape[1],)
+        else:
+            axis, block = int(s.random.integers(len(shape))), s.choose(2, 3, 16)
+            codes.attributes = {"axis": axis, "block_size": block}
+            scales = formats.shape_of_scales(shape, axis, block)
+        codes.scale = (codes.scale * s.random.uniform(0.8, 1.5, scales)).astype(kind)
+        codes.zero = np.zeros(scales, np.int64) + codes.zero
+        return codes
 
     def bounded(self, value):
         return any(value in n.outputs and n.op == "Clip" for n in self.s.nodes)
 
     def pair(self, value, codes):
         """Q and DQ behind a value: names of the codes and of the numbers."""
-        parameters = self.parameters(codes.scale, codes.zero, codes.type)
-        again = parameters if self.s.chance(0.7) else self.parameters(codes.scale, codes.zero, codes.type)
-        q, d = self.s.name("q"), self.s.name("d")
-        self.nodes.append(Node("QuantizeLinear", [value, *parameters], [q], {}))
-        if codes.type is np.int8 and len(again) == 1:
+        s, format_, attributes = self.s, codes.format, codes.attributes
+        rank = len(s.shapes.get(value, ())) or 1
+        block, domain = attributes.get("block_size", 0), self.domain(format_)
+        parameters = self.parameters(codes.scale, codes.zero, format_, block=block)
+        again = parameters
+        if not s.chance(0.7):
+            again = self.parameters(codes.scale, codes.zero, format_, block=block, dequantizes=True)
+        own = dict(weights.negative(s, attributes, rank) if value in s.shapes else attributes)
+        if not codes.saturate:
+            own["saturate"] = 0
+        if s.opset >= formats.OUTPUT_TYPES and not domain and self.formats and not np.any(codes.zero) and s.chance(0.2):
+            parameters = parameters[:1]
+            own["output_dtype"] = format_.onnx_type
+        q, d = s.name("q"), s.name("d")
+        source, made = value, d
+        if codes.half:
+            source, made = s.name("h"), s.name("h")
+            self.nodes.append(Node("Cast", [value], [source], {"to": TensorProto.FLOAT16}))
+        self.nodes.append(Node("QuantizeLinear", [source, *parameters], [q], own, domain))
+        if format_ is INT8 and len(again) == 1 and not self.formats:
             again = parameters
-        self.nodes.append(Node("DequantizeLinear", [q, *again], [d], {}))
+        self.nodes.append(Node("DequantizeLinear", [q, *again], [made], dict(attributes), domain))
+        if codes.half:
+            self.nodes.append(Node("Cast", [made], [d], {"to": TensorProto.FLOAT}))
         return q, d
 
     def read(self, value):
@@ -115,8 +198,7 @@ class Annotator:
             return self.pairs[value]
         q, d = self.pair(value, codes)
         if self.s.chance(0.05):  # once more, with another scale
-            low, high = self.ranges[value]
-            q, d = self.pair(d, Codes(codes.type, np.float32(max(high - low, 1e-3) / 200), codes.zero))
+            q, d = self.pair(d, dataclasses.replace(codes, scale=codes.scale * codes.scale.dtype.type(1.28)))
         self.pairs[value], self.coded[value] = d, q
         return d
 
@@ -139,58 +221,18 @@ class Annotator:
             return 0 if node.attributes.get("transB") else 1
         return len(shape) - 1
 
-    def code_weights(self, name, axis):
-        """The constant behind DequantizeLinear; its name there and its scales."""
-        s = self.s
-        array = self.s.constants[name]
-        type_ = s.choose(*self.weight_types)
-        axis = axis if axis is not None and s.chance(self.per_channel) else None
-        rest = tuple(i for i in range(array.ndim) if i != axis) if axis is not None else None
-        largest = np.maximum(np.abs(array).max(axis=rest), 1e-4)
-        bottom, top = (-127, 127) if type_ is np.int8 else (0, 255)
-        scale = np.asarray(largest / 127, np.float32)
-        zero = np.zeros_like(scale, dtype=np.int64)
-        if type_ is np.uint8:
-            zero = zero + 128 if s.chance(0.6) else s.random.integers(100, 150, scale.shape)
-        elif s.chance(0.05):
-            zero = s.random.integers(-4, 5, scale.shape)
-        if s.chance(0.1):
-            scale = np.asarray(2.0 ** np.round(np.log2(scale)), np.float32)
-        spread = [1] * array.ndim
-        if axis is not None:
-            spread[axis] = -1
-        codes = np.clip(np.round(array / scale.reshape(spread if axis is not None else ()))
-                        + zero.reshape(spread if axis is not None else ()), bottom, top).astype(type_)
-        parameters = self.parameters(scale, zero, type_)
-        attributes = {"axis": axis - (array.ndim if s.chance(0.2) else 0)} if axis is not None else {}
-        out = s.name("d")
-        if s.chance(0.12):  # float in the file
-            q = s.name("q")
-            self.nodes.append(Node("QuantizeLinear", [name, *parameters], [q], attributes))
-            self.nodes.append(Node("DequantizeLinear", [q, *parameters], [out], attributes))
-        elif array.ndim > 1 and s.chance(0.15):  # in another order in the file, as PyTorch leaves weights
-            perm = [int(i) for i in s.random.permutation(array.ndim)]
-            stored, d = codes.transpose(np.argsort(perm)), s.name("d")
-            if axis is not None:
-                attributes = {"axis": perm[axis]}
-            self.nodes.append(Node("DequantizeLinear", [self.add(np.ascontiguousarray(stored), "w"), *parameters], [d], attributes))
-            self.nodes.append(Node("Transpose", [d], [out], {"perm": perm}))
-        else:
-            self.nodes.append(Node("DequantizeLinear", [self.add(codes, "w"), *parameters], [out], attributes))
-        return out, scale
-
     def read_weights(self, node, name):
         shape = self.s.constants[name].shape
         key = name, self.weight_axis(node, shape)
         if key not in self.weights or self.s.chance(0.3):
-            self.weights[key] = self.code_weights(name, key[1])
+            self.weights[key] = weights.code_constant(self, name, key[1])
         return self.weights[key]
 
     def read_bias(self, name, x_scale, w_scale):
         """int32 behind DequantizeLinear, mostly of the scale that the sum has."""
         s = self.s
         array = s.constants[name]
-        if array.ndim != 1 or s.chance(0.4):
+        if array.ndim != 1 or w_scale is None or np.ndim(x_scale) or s.chance(0.4):
             return name
         scale = np.asarray(np.float32(x_scale) * np.asarray(w_scale, np.float32), np.float32)
         if scale.ndim and scale.size != array.size:
@@ -203,7 +245,7 @@ class Annotator:
         if s.chance(0.04):
             zero = int(s.random.integers(-300, 300))
         codes = np.round(array.astype(np.float64) / scale).clip(-2**30, 2**30).astype(np.int32)
-        parameters = self.parameters(scale, np.full(scale.shape, zero), np.int32,
+        parameters = self.parameters(scale, np.full(scale.shape, zero), None,
                                      one_element=s.chance(0.3) if not scale.ndim else None)
         if len(parameters) == 2 and zero == 0 and s.chance(0.5):
             parameters = parameters[:1]
@@ -224,18 +266,28 @@ class Annotator:
                     inputs[i] = self.read(name)
                 elif (i > 0 and name in s.constants and node.op in ("Add", "Sub", "Mul", "Max", "Min", "Concat", "Where")
                       and s.constants[name].dtype == np.float32 and s.constants[name].size > 0 and s.chance(0.5)):
-                    inputs[i] = self.code_weights(name, None)[0]
-            self.rewrite_weights(node, inputs)
+                    inputs[i] = weights.code_constant(self, name, None)[0]
+            if self.rewrite_weights(node, inputs):
+                return self.code_outputs(node)
         self.nodes.append(Node(node.op, inputs, node.outputs, node.attributes))
+        self.code_outputs(node)
+
+    def code_outputs(self, node):
         for value in node.outputs:
             if self.wants_codes(node, value):
                 source = node.inputs[0] if node.op in MOVES else None
                 self.codes[value] = self.draw_codes(value, self.codes.get(source))
 
     def rewrite_weights(self, node, inputs):
+        """Whether the node itself is another one now."""
         s = self.s
+        if node.op == "Gather" and node.inputs[0] in s.constants and s.constants[node.inputs[0]].dtype == np.float32:
+            inputs[0] = weights.code_constant(self, node.inputs[0], s.choose(0, 1))[0]
         if node.op not in PRODUCTS:
-            return
+            return False
+        if node.op == "MatMul" and self.formats and node.inputs[1] in s.constants and s.constants[node.inputs[1]].ndim == 2 and s.chance(self.bits):
+            weights.product_of_bits(self, inputs[0], node.inputs[1], node.outputs[0])
+            return True
         for i in (0, 1):
             if node.inputs[i] not in s.constants or not s.chance(0.95):
                 continue
@@ -243,10 +295,11 @@ class Annotator:
             x = node.inputs[1 - i]
             if len(inputs) > 2 and inputs[1 - i] != x and x in self.codes:
                 inputs[2] = self.read_bias(node.inputs[2], self.codes[x].scale, scale)
+        return False
 
     def annotate(self):
         for name in self.s.inputs:
-            if self.s.chance(self.coverage):
+            if name not in self.s.ids and self.s.chance(self.coverage):
                 self.codes[name] = self.draw_codes(name)
         for node in self.s.nodes:
             self.rewrite(node)
@@ -257,7 +310,6 @@ class Annotator:
         if value not in self.codes or s.chance(0.1):
             return value, TensorProto.FLOAT
         d = self.read(value)
-        if s.chance(0.12) and value in self.coded:
-            type_ = self.codes[value].type
-            return self.coded[value], TensorProto.INT8 if type_ is np.int8 else TensorProto.UINT8
+        if s.chance(0.12) and value in self.coded and (s.opset >= 21 or self.codes[value].format.since < 21):
+            return self.coded[value], self.codes[value].format.onnx_type
         return d, TensorProto.FLOAT

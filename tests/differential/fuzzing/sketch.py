@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+IR_VERSIONS = {23: 11, 24: 12, 25: 13}
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 33)
 
 
@@ -14,6 +15,7 @@ class Node:
     inputs: list
     outputs: list
     attributes: dict
+    domain: str = ""
 
 
 class Sketch:
@@ -26,6 +28,7 @@ class Sketch:
         self.constants = {}
         self.shapes = {}
         self.inputs = []
+        self.ids = {}  # inputs that are indices: how many there are
         self.values = []
         self.open_batch = False
         self.open_planes = set()  # values whose height and width differ from run to run
@@ -60,6 +63,13 @@ class Sketch:
         self.inputs.append(name)
         self.shapes[name] = tuple(shape)
         self.values.append(name)
+        return name
+
+    def add_ids(self, shape, count):
+        name = self.name("x")
+        self.inputs.append(name)
+        self.shapes[name] = tuple(shape)
+        self.ids[name] = count
         return name
 
     def constant(self, array, stem="c"):
@@ -121,11 +131,12 @@ class Impossible(Exception):
 
 def to_model(sketch, nodes, constants, outputs):
     """`outputs`: (name, type, shape or None)."""
-    made = [helper.make_node(n.op, n.inputs, n.outputs, name=f"n{i}", **n.attributes) for i, n in enumerate(nodes)]
+    made = [helper.make_node(n.op, n.inputs, n.outputs, name=f"n{i}", domain=n.domain, **n.attributes) for i, n in enumerate(nodes)]
     used = {name for n in nodes for name in n.inputs}
     tensors = [numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items() if name in used]
-    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, sketch.declared(name)) for name in sketch.inputs]
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64 if name in sketch.ids else TensorProto.FLOAT, sketch.declared(name))
+              for name in sketch.inputs]
     infos = [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in outputs]
     graph = helper.make_graph(made, "fuzzed", inputs, infos, tensors)
-    version = 10 if sketch.opset > 18 else 8
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", sketch.opset)], ir_version=version)
+    opsets = [helper.make_opsetid("", sketch.opset)] + [helper.make_opsetid(d, 1) for d in sorted({n.domain for n in nodes} - {""})]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSIONS.get(sketch.opset, 10 if sketch.opset > 18 else 8))

@@ -5,6 +5,8 @@ import numpy as np
 from . import blocks, elements, matrices, planes
 from .sketch import Impossible, Sketch
 
+# Number formats came with 19, 21, 23, 24 and 25.
+VERSIONS = (10, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 21, 21, 22, 23, 23, 24, 24, 25, 25, 25)
 ANYWHERE = {**matrices.MAKERS, **elements.MAKERS, **blocks.ANY_RANK}
 PLANAR = {**ANYWHERE, **planes.MAKERS, **blocks.MAKERS}
 
@@ -51,7 +53,7 @@ def extend(s, moods):
 
 
 def draw_structure(random):
-    s = Sketch(random, int(random.choice([10, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 19, 20, 21])))
+    s = Sketch(random, int(random.choice(VERSIONS)))
     s.open_batch = s.chance(0.3)
     batch = s.choose(1, 1, 2, 3)
     for _ in range(s.choose(1, 1, 1, 2)):

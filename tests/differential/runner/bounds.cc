@@ -43,7 +43,8 @@ Tensor widened(const Tensor& x) {
 
 Status walk(const Graph& graph, const Node& node, Rounding rounding, std::vector<Bounded>& values) {
   const auto place = [&](ValueId id) -> Bounded& { return values[static_cast<size_t>(id.index)]; };
-  Rule* rule = node.domain.empty() ? find_rule(node.op_type) : nullptr;
+  // com.microsoft's QuantizeLinear and DequantizeLinear are ONNX's for other operator sets.
+  Rule* rule = find_rule(node.op_type);
   if (rule == nullptr) return error(ErrorCode::kUnsupported, "no rule bounds it");
   std::vector<Bounded> operands;
   for (const ValueId id : node.inputs)

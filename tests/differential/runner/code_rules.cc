@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantizeLinear and DequantizeLinear by their definition, apart from the library's own.
+// QuantizeLinear and DequantizeLinear by their definition, apart from the library's own; casts
+// between floats; products with weights in codes.
 #include <algorithm>
+#include <limits>
 
+#include "core/codec.h"
+#include "core/convert.h"
 #include "core/format.h"
 #include "runner/arrays.h"
 #include "runner/rules.h"
@@ -9,84 +13,192 @@
 namespace octet::differential {
 namespace {
 
-/// Which of the scales belongs to each element.
-struct Channels {
-  int64_t inner = 1, count = 1;
-  int64_t of(int64_t element) const { return count == 1 ? 0 : element / inner % count; }
+using Outputs = Result<std::vector<Bounded>>;
+
+/// Which of the scales belongs to each element: one for all, one for each index of an axis, or one
+/// for each block along it.
+struct Scales {
+  int64_t inner = 1, length = 1, count = 1; ///< of an axis: what lies behind it, its extent
+  int64_t block = 0;                        ///< elements along the axis that share a scale
+  int64_t of(int64_t element) const {
+    if (count == 1 && block == 0) return 0;
+    const int64_t place = element / inner % length;
+    if (block == 0) return place;
+    const int64_t blocks = (length + block - 1) / block;
+    return (element / inner / length * blocks + place / block) * inner + element % inner;
+  }
 };
 
-Result<Channels> channels(const Step& s) {
-  Channels out;
+Result<Scales> scales_of(const Step& s) {
+  Scales out;
   const Tensor& x = s.in[0].value;
-  out.count = s.in[1].value.count();
-  if (out.count == 1) return out;
+  const Tensor& scale = s.in[1].value;
+  out.count = scale.count();
+  out.block = s.node.attr_int("block_size", 0);
+  if (out.count == 1 && out.block == 0) return out;
   int64_t axis = s.node.attr_int("axis", 1);
   if (axis < 0) axis += x.rank();
-  if (s.in[1].value.rank() != 1 || axis >= x.rank() || x.dim(axis) != out.count)
-    return error("{} scales do not fit {}", out.count, to_string(x.shape()));
+  if (axis >= x.rank()) return error("axis {} of {}", axis, to_string(x.shape()));
+  out.length = x.dim(axis);
   for (int64_t i = axis + 1; i < x.rank(); ++i)
     out.inner *= x.dim(i);
+  Shape fits = out.block == 0 ? Shape{out.length} : x.shape();
+  if (out.block != 0) fits.at(static_cast<size_t>(axis)) = (out.length + out.block - 1) / out.block;
+  if (scale.shape() != fits)
+    return error("scales {} do not fit {}", to_string(scale.shape()), to_string(x.shape()));
   return out;
 }
 
-double zero_point(const Step& s, int64_t channel) {
+double zero_point(const Step& s, int64_t at) {
   if (!s.has(2)) return 0;
   const Tensor& z = s.in[2].value;
-  return z.at(z.count() == 1 ? 0 : channel);
+  return z.at(z.count() == 1 ? 0 : at);
 }
 
-Result<std::vector<Bounded>> dequantize(const Step& s) {
+/// A number as it is once stored in a type: codes of integers are rounded and clamped, floats cast.
+class Stored {
+ public:
+  Stored(DType type, Saturate saturate) : format_(float_format(type)), saturate_(saturate) {
+    if (format_ == nullptr && is_integer(type)) {
+      highest_ = std::ldexp(1.0, bits(type) - (is_signed(type) ? 1 : 0)) - 1;
+      lowest_ = is_signed(type) ? -highest_ - 1 : 0;
+    }
+  }
+  double operator()(double v, double zero = 0) const {
+    if (format_ != nullptr) return decode(*format_, encode(*format_, v + zero, saturate_));
+    if (highest_ == 0) return static_cast<double>(static_cast<float>(v));
+    return std::clamp((std::isnan(v) ? 0 : std::nearbyint(v)) + zero, lowest_, highest_);
+  }
+  /// How far what is stored may be from `(*this)(v)` where v may be off by `reach`.
+  double error(double v, double reach, double zero = 0) const {
+    const double centre = (*this)(v, zero), up = (*this)(v + reach, zero) - centre,
+                 down = centre - (*this)(v - reach, zero);
+    if (std::isnan(centre) && std::isnan(up) && std::isnan(down)) return 0;
+    if (std::isnan(up) || std::isnan(down)) return std::numeric_limits<double>::infinity();
+    return std::max(up, down);
+  }
+
+ private:
+  const FloatFormat* format_;
+  Saturate saturate_;
+  double lowest_ = 0, highest_ = 0;
+};
+
+/// What a DequantizeLinear makes.
+DType made_type(const Step& s) {
+  const auto said = static_cast<DType>(s.node.attr_int("output_dtype", 0));
+  if (said != DType::kUndefined) return said;
+  const DType scale = s.in[1].value.type();
+  return scale == DType::kFloat16 || scale == DType::kBfloat16 ? scale : DType::kFloat32;
+}
+
+Outputs dequantize(const Step& s) {
   const Bounded& x = s.in[0];
-  const Channels channel = OCTET_TRY(channels(s));
+  const Bounded& scales = s.in[1];
+  const Scales scale_at = OCTET_TRY(scales_of(s));
+  const DType type = made_type(s);
+  const Stored stored(type, Saturate::kNo);
   std::vector<double> value(static_cast<size_t>(x.value.count())), err(value.size());
   for (int64_t i = 0; i < x.value.count(); ++i) {
     const auto at = static_cast<size_t>(i);
-    const double scale = s.in[1].value.at(channel.of(i));
-    value[at] = (x.value.at(i) - zero_point(s, channel.of(i))) * scale;
-    const double passed_on = x.error.empty() ? 0 : x.error.at(i) * scale;
+    const int64_t k = scale_at.of(i);
+    const double scale = scales.value.at(k);
+    const double code = x.value.at(i) - zero_point(s, k);
+    value[at] = code * scale;
+    const double scale_error = scales.error.empty() ? 0 : scales.error.at(k);
+    const double passed_on =
+        (x.error.empty() ? 0 : x.error.at(i)) * std::fabs(scale) + std::fabs(code) * scale_error;
     err[at] = passed_on + kRounding * (std::fabs(value[at]) + passed_on);
+    if (type == DType::kFloat32) continue;
+    // octet hands on what codes mean unrounded (docs/numerics.md).
+    err[at] = std::max(err[at], stored.error(value[at], err[at])) +
+              std::fabs(stored(value[at]) - value[at]);
+    value[at] = stored(value[at]);
   }
   Bounded out;
   out.value = Tensor::of<double>(x.value.shape(), std::span<const double>(value));
   out.error = Tensor::of<double>(x.value.shape(), std::span<const double>(err));
-  out.scale = largest(s.in[1].value);
+  out.scale = largest(scales.value);
   return std::vector<Bounded>{std::move(out)};
 }
 
-struct CodeRange {
-  double lowest, highest;
-  double clamp(double code) const { return std::clamp(code, lowest, highest); }
-};
+DType code_type(const Step& s) {
+  const auto said = static_cast<DType>(s.node.attr_int("output_dtype", 0));
+  if (said != DType::kUndefined) return said;
+  return s.has(2) ? s.in[2].value.type() : DType::kUint8;
+}
 
-Result<std::vector<Bounded>> quantize(const Step& s) {
+Outputs quantize(const Step& s) {
   const Bounded& x = s.in[0];
-  const Channels channel = OCTET_TRY(channels(s));
-  const DType type = s.has(2) ? s.in[2].value.type() : DType::kUint8;
-  if (type != DType::kInt8 && type != DType::kUint8)
-    return error(ErrorCode::kUnsupported, "no rule for codes of type {}", name(type));
-  const CodeRange range = type == DType::kInt8 ? CodeRange{-128, 127} : CodeRange{0, 255};
+  const Scales scale_at = OCTET_TRY(scales_of(s));
+  const DType type = code_type(s);
+  const Stored stored(type, s.node.attr_int("saturate", 1) != 0 ? Saturate::kYes : Saturate::kNo);
+  // ONNX divides in the type of the scale, ONNX Runtime in f32.
+  const bool halves = s.in[1].value.type() == DType::kFloat16;
+  const Stored half(DType::kFloat16, Saturate::kNo);
   std::vector<double> value(static_cast<size_t>(x.value.count())), err(value.size());
   bool uncertain = false;
   for (int64_t i = 0; i < x.value.count(); ++i) {
     const auto at = static_cast<size_t>(i);
-    const double scale = s.in[1].value.at(channel.of(i)), zero = zero_point(s, channel.of(i));
-    const auto code = [&](double v) { return range.clamp(std::nearbyint(v) + zero); };
+    const int64_t k = scale_at.of(i);
+    const double scale = s.in[1].value.at(k), zero = zero_point(s, k);
+    double v = x.value.at(i) / scale, reach = 0;
     if (x.error.empty()) { // a float that all agree on, and a true division
-      const auto quotient = static_cast<float>(x.value.at(i)) / static_cast<float>(scale);
-      value[at] = code(static_cast<double>(quotient));
-      continue;
+      v = static_cast<double>(static_cast<float>(x.value.at(i)) / static_cast<float>(scale));
+    } else {
+      reach = x.error.at(i) / scale + 4 * kRounding * std::fabs(v);
+      if (s.rounding == Rounding::kCodes && x.is_softmax) reach += 1;
     }
-    const double v = x.value.at(i) / scale;
-    double reach = x.error.at(i) / scale + 4 * kRounding * std::fabs(v);
-    if (s.rounding == Rounding::kCodes && x.is_softmax) reach += 1;
-    value[at] = code(v);
-    err[at] = std::max(code(v + reach) - value[at], value[at] - code(v - reach));
+    if (halves) reach += half.error(v, reach) + std::fabs(half(v) - v);
+    value[at] = stored(v, zero);
+    if (reach != 0) err[at] = stored.error(v, reach, zero);
     uncertain = uncertain || err[at] != 0;
   }
   Bounded out;
-  out.value = OCTET_TRY(Tensor::from_doubles(type, x.value.shape(), value));
+  out.value = OCTET_TRY(Tensor::zeros(type, x.value.shape()));
+  OCTET_TRY(write_doubles(type, value, out.value.mutable_bytes(), Saturate::kNo));
   if (uncertain) out.error = Tensor::of<double>(x.value.shape(), std::span<const double>(err));
   return std::vector<Bounded>{std::move(out)};
+}
+
+/// Between floats; f16 and bf16 stay doubles that are such numbers.
+Outputs cast(const Step& s) {
+  const Bounded& x = s.in[0];
+  const auto type = static_cast<DType>(s.node.attr_int("to", 0));
+  if (type != DType::kFloat32 && type != DType::kFloat16 && type != DType::kBfloat16)
+    return error(ErrorCode::kUnsupported, "no rule for a cast to {}", name(type));
+  const Stored stored(type, Saturate::kNo);
+  Bounded out = x;
+  out.value = map(as_double(x.value), stored);
+  if (!x.error.empty())
+    out.error =
+        map(as_double(x.value), x.error, [&](double v, double e) { return stored.error(v, e); });
+  return std::vector<Bounded>{std::move(out)};
+}
+
+/// MatMulNBits: the weights are what it makes of the identity.
+Outputs product_with_codes(const Step& s) {
+  const int64_t k = s.node.attr_int("K", 0);
+  std::vector<float> identity(static_cast<size_t>(k * k));
+  for (int64_t i = 0; i < k; ++i)
+    identity[static_cast<size_t>(i * (k + 1))] = 1;
+  std::vector<Tensor> operands = s.values();
+  operands[0] = Tensor::of<float>(Shape{k, k}, std::span<const float>(identity));
+  for (size_t i = 2; i < operands.size(); ++i) // scales, bias
+    if (is_real(operands[i]))
+      operands[i] = OCTET_TRY(Tensor::from_doubles(DType::kFloat32, operands[i].shape(),
+                                                   OCTET_TRY(operands[i].to_doubles())));
+  if (operands.size() > 5) operands.resize(5);
+  Node matmul;
+  matmul.op_type = "MatMul";
+  const Bounded w{.value = as_double(OCTET_TRY(s.run(operands)).at(0))};
+  std::vector<Bounded> made = OCTET_TRY(find_product_rule("MatMul")(
+      {.graph = s.graph, .node = matmul, .in = {s.in[0], w}, .rounding = s.rounding}));
+  if (!s.has(5)) return made;
+  const Step sum{.graph = s.graph, .node = matmul, .in = {}, .rounding = s.rounding};
+  made[0].value = OCTET_TRY(sum.broadcast("Add", made[0].value, s.in[5].value));
+  made[0].error = plus(made[0].error, times(magnitude(made[0].value), 4 * kRounding));
+  return made;
 }
 
 } // namespace
@@ -94,6 +206,8 @@ Result<std::vector<Bounded>> quantize(const Step& s) {
 Rule* find_code_rule(std::string_view op) {
   if (op == "QuantizeLinear") return quantize;
   if (op == "DequantizeLinear") return dequantize;
+  if (op == "Cast") return cast;
+  if (op == "MatMulNBits") return product_with_codes;
   return nullptr;
 }
 
