@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random float graphs through `octet quantize` with random options (docs/differential.md): it writes a file or says why not, the
+file is what ONNX's checker, every executor and ONNX Runtime take and agree on, check says of ONNX Runtime what ONNX Runtime does, and a
+saved plan writes the same file again."""
+import argparse
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto
+from fuzzing import structure
+from fuzzing.generate import Case, Skipped, calibrate, input_sets
+from fuzzing.runner import Runner
+from fuzzing.sketch import to_model
+from fuzzing.verdict import judge
+from fuzzing.workers import Lost, Workers
+
+GRAPHS = 200
+EXAMPLES = 12
+SECONDS = 60
+TARGETS = ("octet", "onnxruntime", "onnxruntime", "tensorrt-10", "tensorrt-11")
+WEIGHTS = ("int8", "uint8", "int16", "int4", "uint4", "int2", "uint2", "fp8-e4m3fn", "fp8-e5m2", "fp8-e4m3fnuz", "fp8-e5m2fnuz", "mxfp8-e4m3",
+           "mxfp4", "nvfp4", "float", "int4/16", "int4/32", "int8/32", "uint4/16", "fp8-e4m3fn/32", "int2/16")
+ACTIVATIONS = ("int8", "uint8", "int16", "uint16", "int4", "fp8-e4m3fn", "fp8-e5m2", "fp8-e4m3fnuz", "fp8-e5m2fnuz", "float")
+CALIBRATORS = ("min-max", "min-max", "mse", "percentile:99.9", "entropy", "moving-average:0.1", "auto")
+STEPS = ("smooth", "equalize", "correct-bias", "adaround", "gptq")
+PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+OCTET = pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet"
+runner = None  # of a worker process
+optimized = False
+
+
+def start_worker(also_optimized):
+    global runner, optimized
+    runner, optimized = Runner(seconds=SECONDS), also_optimized
+
+
+def octet(*words):
+    return subprocess.run([OCTET, *map(str, words)], capture_output=True, text=True, errors="replace", timeout=SECONDS)
+
+
+def draw_options(s):
+    """Words behind `octet quantize`, without files, and the mode."""
+    products = [n.op for n in s.nodes if n.op in PRODUCTS]
+    mode = s.choose("static", "static", "static", "weight-only", "dynamic")
+    words = ["--mode", mode]
+    if s.chance(0.4):
+        words += ["--target", s.choose(*TARGETS)]
+    if s.chance(0.7 if mode != "dynamic" else 0.2):
+        words += ["--weights", s.choose(*WEIGHTS)]
+    elif s.chance(0.2):
+        words += ["--weight-bits", s.choose(2, 3, 4, 6)]
+    if mode == "static" and s.chance(0.5):
+        words += ["--activations", s.choose(*ACTIVATIONS)]
+    elif mode == "static" and s.chance(0.2):
+        words += ["--activation-bits", s.choose(2, 4, 6)]
+    if mode == "static":
+        words += ["--calibrator", s.choose(*CALIBRATORS)]
+    for _ in range(s.choose(0, 0, 1, 2)):
+        what = [f"weights={s.choose(4, 6, *WEIGHTS)}", f"activations={s.choose(4, 6, *ACTIVATIONS)}", "per=tensor", "per=channel"]
+        pattern = s.choose(*products, *products, "n1*", "*")
+        words += ["--layer", f"{pattern}:{','.join(dict.fromkeys(s.choose(*what) for _ in range(s.choose(1, 2))))}"]
+    for flags in (["--per-tensor"], ["--symmetric", "--asymmetric"], ["--softmax"], ["--embeddings"]):
+        if s.chance(0.12):
+            words.append(s.choose(*flags))
+    if s.chance(0.15):
+        words += ["--weight-calibrator", s.choose("mse", "percentile:99")]
+    if mode == "static" and s.chance(0.2):
+        words += ["--steps", ",".join(dict.fromkeys(s.choose(*STEPS) for _ in range(s.choose(1, 2))))]
+    if s.chance(0.1):
+        words += [s.choose("--exclude", "--include"), s.choose(*products)]
+    return words, mode
+
+
+def draw(seed):
+    """(sketch, model, sets of inputs, examples for calibration)."""
+    s = structure.draw_structure(np.random.default_rng([seed, 29]))
+    if not any(n.op in PRODUCTS for n in s.nodes):
+        raise Skipped("no product")
+    sets = input_sets(s)
+    calibrate(s, sets)
+    leaves = structure.live(s)[-3:]
+    model = to_model(s, s.nodes, s.constants, [(leaf, TensorProto.FLOAT, None) for leaf in leaves])
+    if len({s.shape(name)[0] for name in s.inputs}) != 1:
+        raise Skipped("batches of several sizes")
+    examples = {}
+    for name, x in sets[0].items():
+        several = (x.shape[0] * EXAMPLES, *x.shape[1:])
+        examples[name] = (s.random.integers(0, s.ids[name], several) if name in s.ids
+                          else s.random.standard_normal(several).astype(np.float32))
+    return s, model, sets, examples
+
+
+def refusal(path):
+    """Why ONNX Runtime does not load the file, as it is and where that is asked for optimized; nothing where it does."""
+    levels = onnxruntime.GraphOptimizationLevel
+    for level in (levels.ORT_DISABLE_ALL, levels.ORT_ENABLE_ALL)[:2 if optimized else 1]:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level, options.graph_optimization_level = 4, level
+        options.intra_op_num_threads = 1
+        try:
+            onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # whatever ONNX Runtime throws
+            return str(error)
+    return ""
+
+
+def look_at(path, words, mode, seed, sets):
+    """What is wrong with a file that was written."""
+    faults = []
+    model = onnx.load(path)
+    domains = {n.domain for n in model.graph.node}
+    try:
+        onnx.checker.check_model(str(path), full_check="octet" not in "".join(domains))
+    except Exception as error:
+        if "octet" not in "".join(domains):
+            faults.append(f"ONNX's checker: {str(error)[:300]}")
+    target = words[words.index("--target") + 1] if "--target" in words else ""
+    if target:
+        said = octet("check", path, "--target", target)
+        if said.returncode != 0:
+            faults.append(f"check of what was written for the target: {said.stdout[:300]} {said.stderr[:300]}")
+    said = octet("check", path, "--target", "onnxruntime", "--json")
+    refused = refusal(path)
+    # What check refuses may be what only its optimizations make.
+    if said.returncode not in (0, 1) or (said.returncode == 0 and refused):
+        rules = [f["rule"] for f in json.loads(said.stdout or '{"findings": []}')["findings"] if f["severity"] == "error"]
+        faults.append(f"check: {said.returncode} {rules}, ONNX Runtime: {refused[:300] or 'loads it'}")
+    said = octet("explain", path, "--target", target or "onnxruntime")
+    if said.returncode not in (0, 1):
+        faults.append(f"explain: {said.returncode} {said.stderr[:300]}")
+    if "octet" not in "".join(domains):
+        verdict = judge(Case(seed, model, sets, free=mode == "dynamic"), runner)
+        faults += [str(f) for f in verdict.findings]
+    return faults
+
+
+def judge_seed(task):
+    """(words, "written" or what was said instead, faults)."""
+    seed, keep = task
+    try:
+        s, model, sets, examples = draw(seed)
+    except Skipped as reason:
+        return [], f"skipped: {str(reason)[:40]}", []
+    words, mode = draw_options(s)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(keep or name)
+        folder.mkdir(parents=True, exist_ok=True)
+        onnx.save(model, folder / "float.onnx")
+        np.savez(folder / "data.npz", **examples)
+        written = folder / "quantized.onnx"
+        data = ["--data", f"npz:{folder / 'data.npz'}"] if mode == "static" or s.chance(0.3) else []
+        call = ["quantize", folder / "float.onnx", *data, *words, "--threads", 1, "--force"]
+        plan = folder / "plan.json"
+        try:
+            done = octet(*call, "-o", written, "--save-plan", plan)
+            if done.returncode == 0:
+                faults = look_at(written, words, mode, seed, sets)
+                if s.chance(0.3):
+                    again = folder / "again.onnx"
+                    repeated = octet("quantize", folder / "float.onnx", "--plan", plan, "-o", again, "--force", "--threads", 1)
+                    if repeated.returncode != 0 or again.read_bytes() != written.read_bytes():
+                        faults.append(f"--plan: {repeated.stderr[:300] or 'another file'}")
+                return words, "written", faults
+        except subprocess.TimeoutExpired as late:
+            return words, "no end", [f"no end: {late.cmd[1]}"]
+        if done.returncode not in (1, 2) or not done.stderr.strip():
+            return words, "failed", [f"exit {done.returncode}: {done.stderr[:300]}"]
+        if written.exists():
+            return words, "refused", [f"a file in spite of {done.stderr[:300]}"]
+        return words, "refused: " + done.stderr.strip().splitlines()[-1].split("float.onnx: ")[-1][:160], []
+
+
+def kind_of(fault):
+    return "".join(c for c in re.sub(r'"[^"]*"', "", fault)[:90] if not c.isdigit())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graphs", type=int, default=GRAPHS)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, nargs="+")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--optimized", action="store_true", help="what check accepts has to load with ONNX Runtime's optimizations too")
+    parser.add_argument("--out", type=pathlib.Path, help="keeps the files of --seeds here")
+    options = parser.parse_args()
+    seeds = options.seeds or range(options.seed, options.seed + options.graphs)
+    tasks = [(seed, str(options.out / str(seed)) if options.out else "") for seed in seeds]
+    counts, refusals, kinds = collections.Counter(), collections.Counter(), collections.defaultdict(list)
+    with Workers(options.jobs, start_worker, (options.optimized,)) as workers:
+        for (seed, _), result in workers.map(judge_seed, tasks, 4 * SECONDS):
+            words, outcome, faults = ([], "lost", [str(result)]) if isinstance(result, Lost) else result
+            counts[outcome.split(":")[0]] += 1
+            if outcome.startswith("refused: "):
+                refusals[kind_of(outcome)] += 1
+            for fault in faults:
+                kinds[kind_of(fault)].append((seed, words, fault))
+    print(f"{sum(counts.values())} graphs: {dict(counts)}")
+    for text, count in refusals.most_common(12):
+        print(f"  {count} x {text}")
+    for found in sorted(kinds.values(), key=len, reverse=True):
+        seed, words, fault = found[0]
+        print(f"{len(found)} x seed {seed}, {' '.join(map(str, words))}\n    {fault}\n    seeds {[f[0] for f in found[:6]]}")
+    if counts["written"] < 0.35 * len(tasks):
+        print("too few files were written to say anything")
+        return 1
+    return 1 if kinds else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
