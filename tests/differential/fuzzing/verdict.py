@@ -5,7 +5,7 @@ import dataclasses
 
 import numpy as np
 
-from .free.judge import Unstable, bounds
+from .free.judge import MORE_RUNS, RUNS, Unstable, bounds
 from .generate import session
 from .runner import Died
 
@@ -57,7 +57,8 @@ def difference(got, value, error):
 
 
 class Judge:
-    def __init__(self, case, answers):
+    def __init__(self, case, answers, runs=RUNS):
+        self.runs = runs
         self.case, self.outputs, self.answers = case, answers["outputs"], answers
         self.verdict = Verdict([])
 
@@ -122,7 +123,7 @@ class Judge:
                 self.outputs.pop(what, None)
         if refused:
             return
-        self.outputs["value float"], self.outputs["error float"] = bounds(self.case)
+        self.outputs["value float"], self.outputs["error float"] = bounds(self.case, self.runs)
         if not any(n.op_type == "DequantizeLinear" for n in self.case.model.graph.node):
             for what in ("value", "error"):
                 self.outputs[f"{what} codes"] = self.outputs[f"{what} float"]
@@ -183,6 +184,7 @@ def judge(case, runner):
     except Died as death:
         return Verdict([Finding("the runner died", str(death))])
     try:
-        return Judge(case, answers).judge()
+        verdict = Judge(case, answers).judge()
+        return Judge(case, answers, MORE_RUNS).judge() if case.free and verdict.findings else verdict
     except Unstable as reason:
         return Verdict([], unstable=str(reason))

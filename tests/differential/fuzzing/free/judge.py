@@ -9,6 +9,7 @@ from onnx import numpy_helper
 from .sketch import session
 
 RUNS = 6
+MORE_RUNS = 40  # before a difference is a finding: at a tie each run is a coin, and six may fall on one side
 
 
 class Unstable(Exception):
@@ -37,14 +38,14 @@ def has_halves(model):
         t.data_type == 10 for t in model.graph.initializer)
 
 
-def bounds(case):
-    """({(set, output): value}, {(set, output): error}) by ONNX Runtime, which may refuse."""
+def bounds(case, runs):
+    """({(set, output): value}, {(set, output): error}) by ONNX Runtime, which may refuse, and as many disturbed runs."""
     random = np.random.default_rng([case.seed, 31])
     halves = has_halves(case.model)
     amount, floor = (2e-3, 4e-3) if halves else (1e-6, 1e-5)
     values, errors = {}, {}
     made = session(case.model)
-    others = [disturbed_model(random, case.model, amount) for _ in range(RUNS)]
+    others = [disturbed_model(random, case.model, amount) for _ in range(runs)]
     for at, inputs in enumerate(case.sets):
         exact = made.run(None, inputs)
         spread = [np.zeros(np.shape(y)) for y in exact]

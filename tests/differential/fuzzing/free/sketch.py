@@ -8,6 +8,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
+from ..plain import for_onnxruntime
 from ..sketch import Impossible
 
 SIZES = (1, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17)
@@ -27,7 +28,7 @@ def session(model):
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.add_session_config_entry("session.x64quantprecision", "1")
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(for_onnxruntime(model).SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
 def type_of(array):
