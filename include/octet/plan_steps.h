@@ -45,6 +45,25 @@ struct Smooth {
   double alpha = 0; ///< s = max|x|^alpha / max|W|^(1 - alpha); for people, s says all
 };
 
+/// A few channels of x that are much larger than the others go through products of their own, so
+/// that each part has a range that fits it: op(x, W) becomes op(x with 0 there, W) +
+/// op(x[channels] / s, s W[channels]). What the float network computes stays, up to rounding.
+/// Source: Dettmers et al. 2022 (LLM.int8()), section 3.2, with channels that are chosen once.
+struct Outliers {
+  std::string value;              ///< x, whose channels are the last axis
+  std::vector<InputOf> consumers; ///< the weights
+  std::vector<int64_t> channels;  ///< ascending, fewer than all
+  Tensor s;                       ///< f32 [as many as channels], each above 0
+};
+
+/// The scales of a weight, chosen so that its layer's output moves least given what the layers before
+/// it make of calibration data once they are quantized. The plan's ranges of that weight become
+/// those of `largest`; its codes stay the nearest. Source: AIMET (Qualcomm), sequential MSE.
+struct SequentialMse {
+  InputOf weight;
+  Tensor largest; ///< f32 [ranges of the plan]: the largest magnitude that codes hold, 0 or more
+};
+
 /// The codes of a weight, chosen so that its layer's output moves least on calibration data: the
 /// weight becomes codes times scales, which the plan's range gives back as the same codes.
 struct RoundedWeight {
@@ -70,7 +89,8 @@ struct CorrectBias {
 };
 
 /// The kinds of steps; octet::name(kind) is what plans and options call them.
-using StepKind = std::variant<Equalize, Smooth, AdaRound, Gptq, CorrectBias>;
+using StepKind =
+    std::variant<Equalize, Smooth, Outliers, SequentialMse, AdaRound, Gptq, CorrectBias>;
 
 /// When a step is taken. A plan's steps are in this order.
 enum class StepStage : uint8_t {
@@ -86,8 +106,9 @@ struct PlanStep {
   std::vector<std::string> needs; ///< ids of earlier steps that its numbers were fitted behind
   /// The error that it was chosen by, before it and with it, in the unit of the output; 0 and 0:
   /// not known. Equalize, Smooth: predicted rounding error of the consumers' outputs, root mean
-  /// square. AdaRound, Gptq: the same of the layer's output, measured on examples that the codes
-  /// were not fitted to. CorrectBias: measured error of the output's mean, root mean square over channels.
+  /// square. SequentialMse, AdaRound, Gptq: the same of the layer's output, measured on examples that the codes
+  /// were not fitted to. Outliers: measured error of the consumers' outputs, root mean square, on rows of the
+  /// data. CorrectBias: measured error of the output's mean, root mean square over channels.
   double before = 0, after = 0;
 };
 

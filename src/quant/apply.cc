@@ -209,9 +209,10 @@ Status check_trains(const QuantizationPlan& plan) {
 }
 
 Status apply_behind_ranges(Graph& out,
-                           const QuantizationPlan& plan,
+                           const QuantizationPlan& planned,
                            const Placement& placement,
                            WeightStorage storage) {
+  const QuantizationPlan plan = OCTET_TRY(with_chosen_ranges(out, planned));
   for (const StepStage at : {StepStage::kWeights, StepStage::kBias})
     OCTET_TRY(apply_steps(out, plan.steps, at));
   OCTET_TRY(raise_for_formats(out, plan));

@@ -80,10 +80,10 @@ bool has_step(const QuantizeOptions& options, std::initializer_list<std::string_
 
 Status check_format_steps(const QuantizeOptions& options, const NumberFormat& format) {
   if (is_float(format)) return ok_status();
-  if (!is_integer(format.type) && has_step(options, {"equalize", "smooth"}))
+  if (!is_integer(format.type) && has_step(options, {"equalize", "smooth", "outliers"}))
     return error(ErrorCode::kUnsupported,
-                 "equalize and smooth reckon with steps of one size, which {} does not have; leave "
-                 "them out, or take an integer format",
+                 "equalize, smooth and outliers reckon with steps of one size, which {} does not "
+                 "have; leave them out, or take an integer format",
                  name(format));
   return ok_status();
 }

@@ -9,6 +9,7 @@
 #include "quant/prepare.h"
 #include "quant/scheme.h"
 #include "quant/search/layer_choices.h"
+#include "quant/steps/step.h"
 
 namespace octet {
 
@@ -101,8 +102,7 @@ const Node* changed_product(const Graph& graph, const StepKind& kind) {
     const auto id = graph.find_node(name);
     return id ? &graph.node(*id) : nullptr;
   };
-  if (const auto* step = std::get_if<AdaRound>(&kind)) return named(step->weight.node);
-  if (const auto* step = std::get_if<Gptq>(&kind)) return named(step->weight.node);
+  if (const std::string* weights = changed_weights(kind)) return named(*weights);
   const auto* step = std::get_if<CorrectBias>(&kind);
   if (step == nullptr) return nullptr;
   const Node* node = named(step->bias.node);

@@ -6,6 +6,8 @@
 #include <set>
 #include <unordered_map>
 
+#include "quant/steps/step.h"
+
 namespace octet {
 
 namespace {
@@ -71,11 +73,9 @@ void clear(NodePlan& plan, Placed rule, std::string why) {
 /// Steps behind ranges that change nodes of the plan which are in float now.
 void drop_steps_of(QuantizationPlan& plan, const std::set<std::string>& in_float) {
   std::erase_if(plan.steps, [&](const PlanStep& step) {
-    const auto* rounded = std::get_if<AdaRound>(&step.kind);
-    const auto* gptq = std::get_if<Gptq>(&step.kind);
+    const std::string* weights = changed_weights(step.kind);
     const auto* bias = std::get_if<CorrectBias>(&step.kind);
-    return (rounded != nullptr && in_float.contains(rounded->weight.node)) ||
-           (gptq != nullptr && in_float.contains(gptq->weight.node)) ||
+    return (weights != nullptr && in_float.contains(*weights)) ||
            (bias != nullptr && in_float.contains(bias->bias.node));
   });
 }

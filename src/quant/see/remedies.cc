@@ -10,6 +10,7 @@
 #include "core/string_util.h"
 #include "ops/infer.h"
 #include "quant/scheme.h"
+#include "quant/steps/step.h"
 
 namespace octet {
 
@@ -210,12 +211,10 @@ class RemedyList {
   }
 
   Status fitted(const StepAlgorithm& algorithm) {
-    const auto ours = [this](const PlanStep& step) {
-      const auto* rounded = std::get_if<AdaRound>(&step.kind);
-      const auto* gptq = std::get_if<Gptq>(&step.kind);
+    const auto ours = [this, &algorithm](const PlanStep& step) {
+      const std::string* weights = changed_weights(step.kind);
       const auto* bias = std::get_if<CorrectBias>(&step.kind);
-      if (rounded != nullptr) return rounded->weight.node == layer_.node;
-      if (gptq != nullptr) return gptq->weight.node == layer_.node;
+      if (weights != nullptr) return *weights == layer_.node && name(step.kind) == algorithm.name;
       return bias != nullptr && (bias->bias.node == layer_.node || is_behind(bias->bias.node));
     };
     if (std::any_of(plan_.steps.begin(), plan_.steps.end(), ours)) return ok_status();
@@ -258,10 +257,8 @@ class RemedyList {
 
   bool has_chosen_codes() const {
     return std::any_of(plan_.steps.begin(), plan_.steps.end(), [&](const PlanStep& step) {
-      const auto* rounded = std::get_if<AdaRound>(&step.kind);
-      const auto* gptq = std::get_if<Gptq>(&step.kind);
-      return (rounded != nullptr && rounded->weight.node == layer_.node) ||
-             (gptq != nullptr && gptq->weight.node == layer_.node);
+      const RoundedWeight* codes = chosen_codes(step.kind);
+      return codes != nullptr && codes->weight.node == layer_.node;
     });
   }
   const Node* node_of_layer() const {

@@ -19,6 +19,8 @@ StepKind empty() {
 constexpr StepAlgorithm kAlgorithms[] = {
     {"equalize", StepStage::kFloat, empty<Equalize>, fit_equalize},
     {"smooth", StepStage::kFloat, empty<Smooth>, fit_smooth},
+    {"outliers", StepStage::kFloat, empty<Outliers>, fit_outliers},
+    {"seq-mse", StepStage::kWeights, empty<SequentialMse>, fit_seq_mse},
     {"adaround", StepStage::kWeights, empty<AdaRound>, fit_adaround},
     {"gptq", StepStage::kWeights, empty<Gptq>, fit_gptq},
     {"correct-bias", StepStage::kBias, empty<CorrectBias>, fit_correct_bias},
@@ -80,6 +82,17 @@ bool Fitting::excluded(std::string_view id) const {
     out = true;
   }
   return out;
+}
+
+const RoundedWeight* chosen_codes(const StepKind& kind) {
+  if (const auto* step = std::get_if<AdaRound>(&kind)) return step;
+  return std::get_if<Gptq>(&kind);
+}
+
+const std::string* changed_weights(const StepKind& kind) {
+  if (const auto* step = std::get_if<SequentialMse>(&kind)) return &step->weight.node;
+  const RoundedWeight* codes = chosen_codes(kind);
+  return codes != nullptr ? &codes->weight.node : nullptr;
 }
 
 Status apply_steps(Graph& graph, std::span<const PlanStep> steps, StepStage at) {

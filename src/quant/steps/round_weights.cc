@@ -13,81 +13,14 @@
 #include "quant/calibrate.h"
 #include "quant/channels.h"
 #include "quant/gram/gram.h"
-#include "quant/scheme.h"
-#include "quant/steps/channel_constants.h"
+#include "quant/steps/rounded_layer.h"
 
 namespace octet {
 
 namespace {
 
-/// Larger layers keep nearest codes: their matrices would take gigabytes.
-constexpr int64_t kMostColumns = 8192;
 /// Matrices that are collected in one pass over the data, unless one alone has more.
 constexpr int64_t kBytesOfPass = int64_t{512} << 20;
-
-/// The output channels of a weight, and whether an output's weights lie behind each other.
-struct WeightForm {
-  int64_t outputs = 0, columns = 0;
-  int64_t axis = 0; ///< of the outputs
-  int64_t groups = 1;
-  int64_t window = 1; ///< places of a kernel
-  int64_t block = 0;  ///< input channels that share a scale; 0: all of an output do
-
-  int64_t element(int64_t output, int64_t column) const {
-    return axis == 0 ? output * columns + column : column * outputs + output;
-  }
-  /// The axis that blocks lie along.
-  int64_t block_axis() const { return 1 - axis; }
-  /// Scales of an output.
-  int64_t parts() const {
-    if (block == 0) return 1;
-    const int64_t channels = columns / window;
-    return (channels + block - 1) / block * window;
-  }
-  int64_t part(int64_t column) const {
-    return block == 0 ? 0 : column / window / block * window + column % window;
-  }
-  /// In a plan's order of scales.
-  int64_t scale(int64_t output, int64_t part) const {
-    return axis == 0 ? output * parts() + part : part * outputs + output;
-  }
-};
-
-/// What the bytes of codes are: of whole numbers the numbers themselves.
-const FloatFormat* grid_format(DType type) {
-  return is_integer(type) ? nullptr : float_format(type);
-}
-
-Result<WeightForm> weight_form(const Graph& graph, const Node& node, size_t input) {
-  const auto constants = [&]() -> std::vector<ChannelConstant> {
-    const Tensor* w = f32_constant(graph, node, 1);
-    if (input != 1 || w == nullptr || w->rank() < 2) return {};
-    const bool rows = node.is("Conv") || (node.is("Gemm") && node.attr_int("transB", 0) != 0);
-    return output_constants(graph, node, w->dim(rows ? 0 : 1));
-  }();
-  if (constants.empty())
-    return error("{} has no weights for each output at input {}", label(graph, node), input);
-  const Tensor& w = *graph.constant(node.input(1));
-  WeightForm out;
-  out.axis = constants.front().axis;
-  out.outputs = w.dim(out.axis);
-  out.columns = out.outputs == 0 ? 0 : w.count() / out.outputs;
-  out.groups = node.is("Conv") ? std::max<int64_t>(node.attr_int("group", 1), 1) : 1;
-  for (int64_t d = 2; d < w.rank(); ++d)
-    out.window *= w.dim(d);
-  if (out.outputs == 0 || out.columns == 0 || out.outputs % out.groups != 0)
-    return error("{} has weights of the shape {}", label(graph, node), to_string(w.shape()));
-  return out;
-}
-
-struct RoundedLayer {
-  NodeId node;
-  WeightForm form;
-  LayerRows rows;
-  std::vector<float> scales; ///< one, or those of the outputs in the plan's order
-  DType type;                ///< of the codes
-  CodeGrid grid;
-};
 
 /// Matrices of values that are read, each once; a value that layers read in more than one way is
 /// read in as many passes.
@@ -122,16 +55,10 @@ class RoundingFitter {
   std::string id_of(const Node& node) const { return fmt::format("{}/{}", with_.name, node.name); }
 
   Status find() {
-    const Uses uses(f_.graph);
-    for (const NodePlan& plan : f_.plan.nodes) {
-      const bool product = plan.rule == Placed::kProduct || plan.rule == Placed::kDynamic ||
-                           plan.rule == Placed::kWeightOnly;
-      if (!plan.quantized || !product || plan.weight != 1 || !f_.takes(plan)) continue;
-      const Node& node = f_.graph.node(*f_.graph.find_node(plan.node));
-      if (uses.count(node.input(1)) != 1 || is_rounded(node)) continue;
-      auto layer = layer_of(node);
-      if (!layer || f_.excluded(id_of(node))) continue;
-      add(std::move(*layer));
+    for (RoundedLayer& layer : OCTET_TRY(rounded_layers(f_))) {
+      const Node& node = f_.graph.node(layer.node);
+      if (is_rounded(node) || f_.excluded(id_of(node))) continue;
+      add(std::move(layer));
     }
     return ok_status();
   }
@@ -139,39 +66,9 @@ class RoundingFitter {
   /// Whether a step of the plan has chosen its codes already.
   bool is_rounded(const Node& node) const {
     return std::any_of(f_.plan.steps.begin(), f_.plan.steps.end(), [&](const PlanStep& step) {
-      return stage(step.kind) == StepStage::kWeights &&
-             step.id.substr(step.id.find('/') + 1) == node.name;
+      const RoundedWeight* codes = chosen_codes(step.kind);
+      return codes != nullptr && codes->weight.node == node.name;
     });
-  }
-
-  std::optional<RoundedLayer> layer_of(const Node& node) const {
-    auto form = weight_form(f_.graph, node, 1);
-    auto rows = LayerRows::of(f_.graph, node);
-    const TensorPlan* tensor = f_.plan.tensor(f_.graph.value(node.input(1)).name);
-    if (!form.ok() || !rows.ok() || tensor == nullptr || rows->columns() > kMostColumns ||
-        bits(tensor->scheme.type) > 8)
-      return std::nullopt;
-    form->block = tensor->block;
-    if (tensor->axis && *tensor->axis != (form->block > 0 ? form->block_axis() : form->axis))
-      return std::nullopt;
-    RoundedLayer out{.node = node.id,
-                     .form = *form,
-                     .rows = std::move(*rows),
-                     .scales = {},
-                     .type = tensor->scheme.type,
-                     .grid = {}};
-    const std::vector<QuantParameters> parameters = parameters_for(tensor->scheme, tensor->ranges);
-    out.scales.reserve(parameters.size());
-    for (const QuantParameters& p : parameters) {
-      if (p.zero_point != parameters.front().zero_point) return std::nullopt;
-      out.scales.push_back(p.scale);
-    }
-    if (parameters.empty()) return std::nullopt;
-    out.grid = CodeGrid::of(tensor->scheme, parameters.front().zero_point);
-    const bool fits = grid_format(out.type) != nullptr ||
-                      (out.grid.lowest() >= std::numeric_limits<int8_t>::min() &&
-                       out.grid.highest() <= std::numeric_limits<int8_t>::max());
-    return fits ? std::optional(std::move(out)) : std::nullopt;
   }
 
   void add(RoundedLayer layer) {
@@ -210,36 +107,12 @@ class RoundingFitter {
     double error = 0;          ///< sum of squares over the judged rows
   };
 
-  RoundingProblem problem_of(const RoundedLayer& layer, int64_t group) const {
-    RoundingProblem out;
-    out.outputs = layer.form.outputs / layer.form.groups;
-    out.columns = layer.form.columns;
-    out.grid = layer.grid;
-    const WeightForm& form = layer.form;
-    if (form.block > 0)
-      for (int64_t k = 0; k < out.columns; ++k)
-        out.part.push_back(form.part(k));
-    out.steps.reserve(static_cast<size_t>(out.outputs * form.parts()));
-    out.weights.reserve(static_cast<size_t>(out.outputs * out.columns));
-    for (int64_t m = 0; m < out.outputs; ++m) {
-      const int64_t output = group * out.outputs + m;
-      for (int64_t part = 0; part < form.parts(); ++part)
-        out.steps.push_back(static_cast<double>(
-            layer
-                .scales[layer.scales.size() == 1 ? 0
-                                                 : static_cast<size_t>(form.scale(output, part))]));
-      for (int64_t k = 0; k < out.columns; ++k)
-        out.weights.push_back(weights_[static_cast<size_t>(form.element(output, k))]);
-    }
-    return out;
-  }
-
   template <class Choose>
   Choice choose(const RoundedLayer& layer, const Gram& gram, const Choose& codes_of) {
     Choice out;
     out.codes.resize(weights_.size());
     for (int64_t g = 0; g < layer.form.groups; ++g) {
-      const RoundingProblem problem = problem_of(layer, g);
+      const RoundingProblem problem = layer.problem(weights_, g);
       const Codes2d codes = codes_of(problem, g);
       out.error += output_error(problem, codes, gram.matrix(Gram::Part::kJudged, g), workers_);
       for (int64_t m = 0; m < problem.outputs; ++m)
@@ -310,7 +183,8 @@ class RoundingFitter {
     out.id = id_of(node);
     out.kind = with_.kind(std::move(numbers));
     for (const PlanStep& step : f_.plan.steps)
-      if (stage(step.kind) == StepStage::kFloat) out.needs.push_back(step.id);
+      if (stage(step.kind) == StepStage::kFloat || of_weights(step, node.name))
+        out.needs.push_back(step.id);
     const double outputs = static_cast<double>(gram.row_count(Gram::Part::kJudged)) *
                            static_cast<double>(layer.form.outputs);
     out.before = std::sqrt(nearest.error / std::max(outputs, 1.0));
@@ -319,6 +193,12 @@ class RoundingFitter {
                           100.0 * static_cast<double>(moved) / static_cast<double>(codes.size()),
                           codes.size(), damping);
     return out;
+  }
+
+  /// Whether an earlier step took the scales of a node's weights.
+  static bool of_weights(const PlanStep& step, const std::string& node) {
+    const std::string* changed = changed_weights(step.kind);
+    return changed != nullptr && *changed == node;
   }
 
   Status report() const {

@@ -8,14 +8,11 @@
 #include <cmath>
 #include <map>
 
-#include "graph/label.h"
 #include "quant/calibrate.h"
 #include "quant/channels.h"
-#include "quant/place.h"
 #include "quant/statistics/channel_magnitude.h"
-#include "quant/steps/channel_constants.h"
 #include "quant/steps/rounding_noise.h"
-#include "quant/steps/step.h"
+#include "quant/steps/shared_input.h"
 
 namespace octet {
 
@@ -51,10 +48,8 @@ makers_of(const Graph& graph, const LiveUses& uses, ValueId x, int64_t axis, int
 }
 
 /// What may be done to x: all that fitting and applying must agree on.
-struct Place {
-  std::vector<ChannelConstant> consumers;
+struct Place : SharedInput {
   std::vector<ChannelConstant> makers; ///< empty: a Mul before the consumers
-  int64_t axis = -1, channels = 0;
 };
 
 /// Whether nothing but the products reads x.
@@ -64,30 +59,9 @@ bool read_by_them_alone(const LiveUses& uses, ValueId x, size_t products) {
 
 Result<Place>
 place_of(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& products) {
-  const Graph& graph = stepped.graph();
-  Place out;
-  for (const NodeId id : products) {
-    const Node& node = graph.node(id);
-    if (std::count(products.begin(), products.end(), id) > 1)
-      return error("{} is a consumer twice", label(graph, node));
-    if (node.input(0) != x || node.input(1) == x)
-      return error("{} does not read \"{}\" at input 0", label(graph, node), graph.value(x).name);
-    const auto weights = input_weights(graph, node);
-    if (!weights)
-      return error("{} has no weights for each channel of its input", label(graph, node));
-    const int64_t channels = graph.constant(node.input(1))->dim(weights->axis);
-    if (out.consumers.empty()) {
-      out.axis = channel_axis(node);
-      out.channels = channels;
-    }
-    if (channels != out.channels || channel_axis(node) != out.axis)
-      return error("{} has {} channels on another axis than the other readers, or not {}",
-                   label(graph, node), channels, out.channels);
-    out.consumers.push_back(*weights);
-  }
-  if (out.consumers.empty()) return error("it has no consumers");
+  Place out{OCTET_TRY(shared_input(stepped, x, products)), {}};
   if (read_by_them_alone(stepped.uses(), x, products.size()))
-    out.makers = makers_of(graph, stepped.uses(), x, out.axis, out.channels);
+    out.makers = makers_of(stepped.graph(), stepped.uses(), x, out.axis, out.channels);
   return out;
 }
 
@@ -201,14 +175,8 @@ best_step(const SteppedGraph& stepped, const Candidate& candidate, const Quantiz
   return out;
 }
 
-/// Values that only quantized products with weights of their own read through codes, with those.
 Result<std::vector<Candidate>> candidates(const Fitting& f, const SteppedGraph& stepped) {
-  std::map<ValueId, std::vector<NodeId>> products;
-  for (const NodePlan& node : OCTET_TRY(place(f.graph, f.placement, f.options))) {
-    if (!node.quantized || node.rule != Placed::kProduct || node.weight != 1) continue;
-    const NodeId id = *f.graph.find_node(node.node);
-    products[f.graph.node(id).input(0)].push_back(id);
-  }
+  const std::map<ValueId, std::vector<NodeId>> products = OCTET_TRY(products_by_input(f));
   std::vector<Candidate> out;
   for (const auto& [value, nodes] : products) {
     auto placed = place_of(stepped, value, nodes);

@@ -48,6 +48,7 @@ class StepMembers {
   virtual void whole(const char* key, int64_t& member) = 0;
   virtual void input(const char* key, InputOf& member) = 0;
   virtual void inputs(const char* key, std::vector<InputOf>& member) = 0;
+  virtual void indices(const char* key, std::vector<int64_t>& member) = 0;
   /// f32 vectors, finite.
   virtual void vector(const char* key, Tensor& member) = 0;
   /// i8 vectors.
@@ -68,19 +69,33 @@ std::span<const StepAlgorithm> step_algorithms();
 /// numbers that do not fit, a change that would not keep the network's function.
 Status apply(SteppedGraph& graph, const Equalize& step);
 Status apply(SteppedGraph& graph, const Smooth& step);
+Status apply(SteppedGraph& graph, const Outliers& step);
+Status apply(SteppedGraph& graph, const SequentialMse& step);
 Status apply(SteppedGraph& graph, const AdaRound& step);
 Status apply(SteppedGraph& graph, const Gptq& step);
 Status apply(SteppedGraph& graph, const CorrectBias& step);
 void members(Equalize& step, StepMembers& to);
 void members(Smooth& step, StepMembers& to);
+void members(Outliers& step, StepMembers& to);
+void members(SequentialMse& step, StepMembers& to);
 void members(AdaRound& step, StepMembers& to);
 void members(Gptq& step, StepMembers& to);
 void members(CorrectBias& step, StepMembers& to);
 Result<std::vector<PlanStep>> fit_equalize(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_smooth(const Fitting& fitting);
+Result<std::vector<PlanStep>> fit_outliers(const Fitting& fitting);
+Result<std::vector<PlanStep>> fit_seq_mse(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_adaround(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_gptq(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_correct_bias(const Fitting& fitting);
+
+/// The codes that a step has chosen; null: it chooses none.
+const RoundedWeight* chosen_codes(const StepKind& kind);
+/// The node of whose weights a step chooses scales or codes; null: of none.
+const std::string* changed_weights(const StepKind& kind);
+/// The plan with the ranges that its steps have chosen in place of its own. Taking it again changes
+/// nothing. Errors: another number of ranges.
+Result<QuantizationPlan> with_chosen_ranges(const Graph& graph, const QuantizationPlan& plan);
 
 /// Applies those of one stage; errors begin with the step's id.
 Status apply_steps(Graph& graph, std::span<const PlanStep> steps, StepStage stage);

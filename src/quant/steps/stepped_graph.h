@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/format.h"
+#include "graph/edit.h"
 #include "graph/live_uses.h"
 
 #include "octet/graph.h"
@@ -42,13 +43,34 @@ class SteppedGraph {
     else
       set_input(node, input, graph_.add_constant(graph_.unique_name(name), std::move(tensor)));
   }
-  /// value * factor, f32 of the value's own type.
-  ValueId multiplied(ValueId value, Tensor factor, const std::string& name) {
-    const ValueId by = graph_.add_constant(graph_.unique_name(name + "_factor"), std::move(factor));
-    const ValueId out = graph_.emit("Mul", {value, by}, {}, graph_.unique_name(name));
-    graph_.set_type(out, graph_.value(value).type);
+  /// The first output of a new node, f32, whose shape is taken by infer_types.
+  ValueId emit(const char* op,
+               std::vector<ValueId> inputs,
+               Attributes attributes,
+               const std::string& name) {
+    const ValueId out =
+        graph_.emit(op, std::move(inputs), std::move(attributes), graph_.unique_name(name));
+    TypeInfo type;
+    type.type = DType::kFloat32;
+    graph_.set_type(out, type);
     uses_.add(*graph_.producer(out));
     return out;
+  }
+  ValueId constant(Tensor tensor, const std::string& name) {
+    return graph_.add_constant(graph_.unique_name(name), std::move(tensor));
+  }
+  /// value * factor, f32 of the value's own type.
+  ValueId multiplied(ValueId value, Tensor factor, const std::string& name) {
+    const ValueId by = constant(std::move(factor), name + "_factor");
+    const ValueId out = emit("Mul", {value, by}, {}, name);
+    graph_.set_type(out, graph_.value(value).type);
+    return out;
+  }
+  /// `made` takes the uses and the name of the node's output, its producer `heir` the node's name.
+  void replace(NodeId node, ValueId made, NodeId heir) {
+    const std::string name = graph_.node(node).name;
+    replace_node(graph_, uses_, node, made);
+    graph_.mutable_node(heir).name = name;
   }
 
  private:

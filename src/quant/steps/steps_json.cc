@@ -36,6 +36,7 @@ class Writer final : public StepMembers {
     for (const InputOf& one : member)
       out_[key].push_back(json(one));
   }
+  void indices(const char* key, std::vector<int64_t>& member) override { out_[key] = member; }
   void vector(const char* key, Tensor& member) override { list(key, member); }
   void codes(const char* key, Tensor& member) override { list(key, member); }
 
@@ -97,6 +98,9 @@ class Members final : public StepMembers {
     if (!list->is_array()) return reader_.fail(fmt::format("\"{}\" is not a list", key));
     for (const Json& item : *list)
       take(key, item, member.emplace_back());
+  }
+  void indices(const char* key, std::vector<int64_t>& member) override {
+    reader_.read_ints(key, member);
   }
   void vector(const char* key, Tensor& member) override { list(key, member, DType::kFloat32); }
   void codes(const char* key, Tensor& member) override { list(key, member, DType::kInt8); }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quant/steps/shared_input.h"
+
+#include <algorithm>
+
+#include "graph/label.h"
+#include "quant/place.h"
+
+namespace octet {
+
+Result<SharedInput>
+shared_input(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& products) {
+  const Graph& graph = stepped.graph();
+  SharedInput out;
+  for (const NodeId id : products) {
+    const Node& node = graph.node(id);
+    if (std::count(products.begin(), products.end(), id) > 1)
+      return error("{} is a consumer twice", label(graph, node));
+    if (node.input(0) != x || node.input(1) == x)
+      return error("{} does not read \"{}\" at input 0", label(graph, node), graph.value(x).name);
+    const auto weights = input_weights(graph, node);
+    if (!weights)
+      return error("{} has no weights for each channel of its input", label(graph, node));
+    const int64_t channels = graph.constant(node.input(1))->dim(weights->axis);
+    if (out.consumers.empty()) {
+      out.axis = channel_axis(node);
+      out.channels = channels;
+    }
+    if (channels != out.channels || channel_axis(node) != out.axis)
+      return error("{} has {} channels on another axis than the other readers, or not {}",
+                   label(graph, node), channels, out.channels);
+    out.consumers.push_back(*weights);
+  }
+  if (out.consumers.empty()) return error("it has no consumers");
+  return out;
+}
+
+Result<std::map<ValueId, std::vector<NodeId>>> products_by_input(const Fitting& f) {
+  std::map<ValueId, std::vector<NodeId>> out;
+  for (const NodePlan& node : OCTET_TRY(place(f.graph, f.placement, f.options))) {
+    if (!node.quantized || node.rule != Placed::kProduct || node.weight != 1) continue;
+    const NodeId id = *f.graph.find_node(node.node);
+    out[f.graph.node(id).input(0)].push_back(id);
+  }
+  return out;
+}
+
+} // namespace octet

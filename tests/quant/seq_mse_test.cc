@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scales of weights that are chosen in the order of the network: against enumeration, against
+// ranges of min-max on other data, in plans.
+#include <cmath>
+#include <functional>
+
+#include "ops/evaluate.h"
+#include "quant/apply.h"
+#include "quant/prepare.h"
+#include "quant/steps/step.h"
+#include "quant/support.h"
+#include <gtest/gtest.h>
+
+namespace octet {
+namespace {
+
+using test::calibration;
+using test::planned;
+using test::random_tensor;
+using test::run_reference;
+using test::with_weights;
+
+/// Weights of which a few are large: ranges that hold them make all others coarse.
+Graph layers_with_large_weights() {
+  Graph graph = with_weights(R"(graph g opset(""=17)
+input x: f32[N, 6, 5, 5]
+const a: f32[16, 3, 3, 3] = ?
+const w1: f32[16, 40] = ?
+const b1: f32[40] = ?
+const w2: f32[12, 40] = ?
+c = Conv(x, a) {group=2, pads=[1, 1, 1, 1]} "conv"
+r = Relu(c) "relu"
+m = GlobalAveragePool(r) "pool"
+t = Flatten(m) "flatten"
+h = MatMul(t, w1) "first"
+hb = Add(h, b1) "bias"
+e = Relu(hb) "relu2"
+y = Gemm(e, w2) {transB=1} "second"
+output y: f32[N, 12]
+)");
+  for (const char* name : {"a", "w1", "w2"}) {
+    const ValueId id = *graph.find_value(name);
+    std::vector<float> values = graph.constant(id)->to_floats().value();
+    for (float& v : values)
+      v = v * v * v; // a heavier tail
+    const Shape shape = graph.constant(id)->shape();
+    graph.set_constant(id, Tensor::of<float>(shape, std::span<const float>(values)));
+  }
+  return graph;
+}
+
+OpenCalibration images() {
+  return calibration({16, 6, 5, 5}, 6, 0, 1);
+}
+
+QuantizeOptions in_four_bits(std::vector<std::string> steps) {
+  QuantizeOptions out;
+  out.calibrator = MinMax{};
+  out.weight_bits = 4;
+  out.steps = std::move(steps);
+  return out;
+}
+
+TEST(SequentialMseSteps, OutputsErrLessOnOtherData) {
+  const Graph graph = layers_with_large_weights();
+  const Tensor x = random_tensor({80, 6, 5, 5}, 4711, 0, 1);
+  const Tensor wanted = run_reference(graph, x);
+  for (const bool per_channel : {true, false})
+    for (const QuantMode mode : {QuantMode::kStatic, QuantMode::kDynamic, QuantMode::kWeightOnly})
+      for (const char* format : {"", "int4/16", "int2/16"}) {
+        SCOPED_TRACE(std::string(name(mode)) + " " + format + (per_channel ? "" : " per tensor"));
+        if (*format != 0 && (!per_channel || mode == QuantMode::kDynamic)) continue;
+        QuantizeOptions options = in_four_bits({});
+        options.mode = mode;
+        options.per_channel = per_channel;
+        if (*format != 0) options.weights = parse_number_format(format).value();
+        const Tensor plain =
+            run_reference(quantize(graph, planned(graph, images(), options)).value(), x);
+        options.steps = {"seq-mse"};
+        const QuantizationPlan plan = planned(graph, images(), options);
+        EXPECT_FALSE(plan.steps.empty());
+        const Tensor chosen = run_reference(quantize(graph, plan).value(), x);
+        EXPECT_GT(test::sqnr(wanted, chosen), test::sqnr(wanted, plain));
+        for (const PlanStep& step : plan.steps)
+          EXPECT_LT(step.after, 0.99 * step.before) << step.id;
+      }
+}
+
+/// With one layer, a scale for each output and one input the error is that of the weights, and the
+/// best share can be enumerated.
+TEST(SequentialMseSteps, TakeTheBestOfAllShares) {
+  Graph graph = with_weights(R"(graph g opset(""=17)
+input x: f32[N, 1]
+const w: f32[1, 64] = ?
+y = MatMul(x, w) "layer"
+output y: f32[N, 64]
+)");
+  std::vector<float> tailed = graph.constant(*graph.find_value("w"))->to_floats().value();
+  for (float& v : tailed)
+    v = v * v * v;
+  graph.set_constant(*graph.find_value("w"),
+                     Tensor::of<float>({1, 64}, std::span<const float>(tailed)));
+  QuantizeOptions options = in_four_bits({"seq-mse"});
+  options.mode = QuantMode::kWeightOnly;
+  options.per_channel = false;
+  const QuantizationPlan plan = planned(graph, calibration({32, 1}, 2), options);
+  ASSERT_EQ(plan.steps.size(), 1U);
+  const auto& step = std::get<SequentialMse>(plan.steps[0].kind);
+  const Tensor& w = *graph.constant(*graph.find_value("w"));
+  float top = 0;
+  for (const float v : w.data<float>())
+    top = std::max(top, std::fabs(v));
+  float best = 0;
+  double least = INFINITY;
+  for (int share = 6; share <= 20; ++share) {
+    const float largest = top * static_cast<float>(share) / 20;
+    const auto scale = static_cast<double>(static_cast<float>(static_cast<double>(largest) / 7));
+    double error = 0;
+    for (const float v : w.data<float>()) {
+      const double q =
+          std::clamp(std::nearbyint(static_cast<double>(v) / scale), -7.0, 7.0) * scale;
+      error += (q - static_cast<double>(v)) * (q - static_cast<double>(v));
+    }
+    if (error < least) best = largest;
+    least = std::min(least, error);
+  }
+  ASSERT_EQ(step.largest.count(), 1);
+  EXPECT_EQ(static_cast<float>(step.largest.at(0)), best);
+}
+
+TEST(SequentialMseSteps, TheFileHasTheirScalesAndCodesComeBehind) {
+  const Graph graph = layers_with_large_weights();
+  const QuantizationPlan plan =
+      planned(graph, images(), in_four_bits({"seq-mse", "gptq", "correct-bias"}));
+  const Graph file = quantize(graph, plan).value();
+  int scales = 0, codes = 0;
+  for (const PlanStep& step : plan.steps) {
+    const std::string* node = changed_weights(step.kind);
+    if (node == nullptr) continue;
+    const Node& dequantize = *file.producer(file.node(*file.find_node(*node)).input(1));
+    const Tensor& scale = *file.constant(dequantize.input(1));
+    if (const auto* chosen = std::get_if<SequentialMse>(&step.kind)) {
+      ++scales;
+      ASSERT_EQ(scale.count(), chosen->largest.count());
+      for (int64_t i = 0; i < scale.count(); ++i)
+        EXPECT_EQ(static_cast<float>(scale.at(i)), static_cast<float>(chosen->largest.at(i) / 7));
+      continue;
+    }
+    ++codes;
+    EXPECT_NE(std::find(step.needs.begin(), step.needs.end(), "seq-mse/" + *node),
+              step.needs.end());
+    const Tensor& stored = *file.constant(dequantize.input(0));
+    for (int64_t i = 0; i < stored.count(); ++i)
+      ASSERT_EQ(stored.at(i), chosen_codes(step.kind)->codes.at(i)) << step.id << " " << i;
+  }
+  EXPECT_GE(scales, 2);
+  EXPECT_GE(codes, 2);
+}
+
+TEST(SequentialMseSteps, ThePlanGivesTheSameFileAndIsChecked) {
+  const Graph graph = layers_with_large_weights();
+  QuantizeOptions options = in_four_bits({"seq-mse"});
+  const QuantizationPlan plan = planned(graph, images(), options);
+  options.threads = 3;
+  EXPECT_EQ(planned(graph, images(), options).to_json(), plan.to_json());
+  const QuantizationPlan back = QuantizationPlan::from_json(plan.to_json()).value();
+  EXPECT_EQ(back.to_json(), plan.to_json());
+  const uint64_t hash = quantize(graph, plan).value().content_hash();
+  EXPECT_EQ(quantize(graph, back).value().content_hash(), hash);
+  // Left out, the ranges are those that were observed.
+  QuantizationPlan without = plan;
+  ASSERT_TRUE(exclude_steps(without, {"seq-mse/*"}).ok());
+  QuantizeOptions plain = in_four_bits({});
+  EXPECT_EQ(quantize(graph, without).value().content_hash(),
+            quantize(graph, planned(graph, images(), plain)).value().content_hash());
+  const auto refused = [&](const std::function<void(SequentialMse&)>& edit) {
+    QuantizationPlan edited = plan;
+    edit(std::get<SequentialMse>(edited.steps[0].kind));
+    const auto result = quantize(graph, edited);
+    return result.ok() ? std::string() : result.error().text();
+  };
+  EXPECT_EQ(refused([](SequentialMse&) {}), "");
+  EXPECT_NE(refused([](SequentialMse& s) { s.weight.node = "nobody"; }).find("nobody"),
+            std::string::npos);
+  EXPECT_NE(refused([](SequentialMse& s) { s.weight.input = 0; }).find("at input 0"),
+            std::string::npos);
+  EXPECT_NE(refused([](SequentialMse& s) {
+              s.largest = Tensor::of<float>({2}, {1, 1});
+            }).find("has 2 scales"),
+            std::string::npos);
+  EXPECT_NE(refused([](SequentialMse& s) {
+              std::vector<float> all(static_cast<size_t>(s.largest.count()), -1.0F);
+              s.largest = Tensor::of<float>(s.largest.shape(), std::span<const float>(all));
+            }).find("hold -1"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace octet
