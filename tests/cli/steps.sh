@@ -48,7 +48,7 @@ cmp -s edited.onnx steps.onnx && fail "an edited number changes nothing"
 grep -q '"id": "smooth/' none.json && fail "steps that are left out are in the plan"
 
 # Codes that are chosen for each layer's output, with any number of threads, and again without data.
-for step in adaround gptq; do
+for step in seq-mse adaround gptq; do
   "${quantize[@]}" --data generated --steps "equalize,$step" --threads 1 --explain --save-plan "$step.json" -o "$step.onnx" >printed
   grep -q "^$step/conv2 .* weights " printed || fail "$step/conv2 is not printed: $(cat printed)"
   OCTET_ISA=scalar "${quantize[@]}" --data generated --steps "equalize,$step" --threads 2 --batch 7 --save-plan "$step.2.json" -o "$step.2.onnx" >/dev/null
