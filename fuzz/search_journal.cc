@@ -10,11 +10,11 @@ namespace octet::fuzz {
 
 std::vector<std::string> seeds() {
   const std::string first = "{\"octet_search\":1}\n";
-  return {first,
-          first + journal_line({"trial", {"default", {"conv1", "fc"}}, {{"ms", 1.5}}, {}}) + "\n",
-          first + journal_line({"trial", {"default", {}, {{"fc", "dynamic"}}}, {{"ms", 1}}, {}}) + "\n",
-          first + journal_line({"left out", {"gptq", {}}, {{"seconds", 2}}, "no step"}) +
-              "\n{\"ki"};
+  return {
+      first,
+      first + journal_line({"trial", {"default", {"conv1", "fc"}}, {{"ms", 1.5}}, {}}) + "\n",
+      first + journal_line({"trial", {"default", {}, {{"fc", "dynamic"}}}, {{"ms", 1}}, {}}) + "\n",
+      first + journal_line({"left out", {"gptq", {}}, {{"seconds", 2}}, "no step"}) + "\n{\"ki"};
 }
 
 } // namespace octet::fuzz

@@ -127,8 +127,8 @@ std::vector<std::string> layer_row(const LayerFinding& layer) {
 
 std::string cost_sentence(const OptimizeSummary& s) {
   const Measured &now = s.result.measured, &before = s.result.float_network;
-  const std::string size = fmt::format("{:.1f} kB of numbers, float {:.1f}; ", kilobytes(now),
-                                       kilobytes(before));
+  const std::string size =
+      fmt::format("{:.1f} kB of numbers, float {:.1f}; ", kilobytes(now), kilobytes(before));
   if (s.costs == CostBy::kModel)
     return size + fmt::format("{} % of the float network's work by the cost model of {}",
                               cost_text(s, now), s.target);

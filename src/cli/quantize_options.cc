@@ -177,7 +177,8 @@ void QuantizeFlags::define(CLI::App& app, For use) {
                  "format of activations, of the same: fp8-e4m3fn, int16, ...");
   add_list_option(app, "--layer", layers_,
                   "PATTERN:weights=BITS|FORMAT,per=tensor,activations=BITS|FORMAT|dynamic,"
-                  "calibrator=NAME: what differs for nodes or operators like this (* and ?), the last one wins");
+                  "calibrator=NAME: what differs for nodes or operators like this (* and ?), the "
+                  "last one wins");
   app.add_flag("--per-tensor", per_tensor_, "one scale for all output channels of a weight");
   app.add_flag("--symmetric", symmetric_, "symmetric activations whatever the target prefers");
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");

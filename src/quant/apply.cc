@@ -198,8 +198,7 @@ Status check_trains(const QuantizationPlan& plan) {
   for (const NodePlan& node : plan.nodes)
     if (node.rule == Placed::kDynamic)
       return error(ErrorCode::kUnsupported,
-                   "\"{}\" takes ranges at every run: training is for ranges that stay",
-                   node.node);
+                   "\"{}\" takes ranges at every run: training is for ranges that stay", node.node);
   for (const TensorPlan& tensor : plan.tensors)
     if (!is_byte(format_of(tensor.scheme, tensor.block)))
       return error(ErrorCode::kUnsupported,

@@ -140,8 +140,7 @@ class DynamicWriter {
 
   ValueId onnx_product(const Layer& layer) {
     const Dynamic x = quantized_input(layer.node.input(0));
-    const ValueId w =
-        graph_.add_constant(coded_name(layer), layer.codes);
+    const ValueId w = graph_.add_constant(coded_name(layer), layer.codes);
     const ValueId acc =
         emit("MatMulInteger", {x.codes, w, x.zero_point}, layer.node.name + "_integer");
     return rescale(layer, acc, x.scale, scale_constant(layer, 0), layer.bias);
@@ -150,8 +149,7 @@ class DynamicWriter {
   ValueId octet_product(const Layer& layer) {
     graph_.opsets[kNative] = 1;
     const Tensor& codes = layer.codes;
-    const ValueId w =
-        graph_.add_constant(coded_name(layer), codes);
+    const ValueId w = graph_.add_constant(coded_name(layer), codes);
     std::vector<float> scales = layer.scales;
     const ValueId s = writer_.constant(
         graph_.value(layer.node.input(1)).name + "_scale",

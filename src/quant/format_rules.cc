@@ -111,10 +111,11 @@ Status check_formats(const Placement& placement, const QuantizeOptions& options)
                    "pattern \"{}\": target {} has no dynamic quantization (targets 1.3)",
                    layer.pattern, placement.target);
     if (options.mode != QuantMode::kStatic)
-      return error(ErrorCode::kUnsupported,
-                   "pattern \"{}\": single layers are dynamic in static quantization, not in the {} "
-                   "mode",
-                   layer.pattern, octet::name(options.mode));
+      return error(
+          ErrorCode::kUnsupported,
+          "pattern \"{}\": single layers are dynamic in static quantization, not in the {} "
+          "mode",
+          layer.pattern, octet::name(options.mode));
   }
   return visit_formats(options, [&](const NumberFormat& format, FormatSide side) -> Status {
     OCTET_TRY(check_format(placement, format, side));

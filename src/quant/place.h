@@ -50,7 +50,7 @@ struct NodeFormat {
   int activation_bits = 8;
   std::optional<Calibrator> calibrator; ///< of activations, where a layer's format says so
   std::optional<NumberFormat> weights, activations; ///< none: bytes, of so many bits
-  bool dynamic = false; ///< as LayerFormat::dynamic
+  bool dynamic = false;                             ///< as LayerFormat::dynamic
 
   bool byte_weights() const { return !weights || is_byte(*weights); }
   bool byte_activations() const { return !activations || is_byte(*activations); }

@@ -137,9 +137,9 @@ TEST(SearchPlan, TakesOtherCodesForTheLayerThatRuinsIt) {
 
 TEST(SearchPlan, ChoosesForEachLayerWhatCuresIt) {
   // One layer is cured by ranges at every run, one by weights alone, one by nothing.
-  FakeSearch search{.graph = test::chain(5),
-                    .damages = {.wrong = {{"l0", 0}, {"l1", 90}, {"l2", 80}, {"l3", 70}, {"l4", 0}},
-                                .work = 1}};
+  FakeSearch search{
+      .graph = test::chain(5),
+      .damages = {.wrong = {{"l0", 0}, {"l1", 90}, {"l2", 80}, {"l3", 70}, {"l4", 0}}, .work = 1}};
   search.is_harmless = [](const Graph& graph, const std::string& layer) {
     if (is_dynamic(graph, "l0")) return false;
     return layer == "l1" ? is_dynamic(graph, layer)
@@ -147,7 +147,8 @@ TEST(SearchPlan, ChoosesForEachLayerWhatCuresIt) {
   };
   const TemporaryFile file;
   const SearchResult found = search.run(file.path()).value();
-  EXPECT_EQ(found.chosen, (PlanCandidate{"default", {"l3"}, {{"l1", "dynamic"}, {"l2", "int4-weights"}}}));
+  EXPECT_EQ(found.chosen,
+            (PlanCandidate{"default", {"l3"}, {{"l1", "dynamic"}, {"l2", "int4-weights"}}}));
   EXPECT_EQ(found.measured.right, 1000);
 }
 
@@ -171,8 +172,9 @@ TEST(SearchPlan, OfSizeIsTheSmallestThatHolds) {
       return layer != "l2" || (eight_cure && test::weight_type(graph, layer) != DType::kInt4);
     };
     const SearchResult found = search.run(file.path()).value();
-    const PlanCandidate want = eight_cure ? PlanCandidate{"int4-weights", {}, {{"l2", "int8-weights"}}}
-                                          : PlanCandidate{"int4-weights", {"l2"}};
+    const PlanCandidate want = eight_cure
+                                   ? PlanCandidate{"int4-weights", {}, {{"l2", "int8-weights"}}}
+                                   : PlanCandidate{"int4-weights", {"l2"}};
     EXPECT_EQ(found.chosen, want);
     EXPECT_EQ(found.measured.right, 1000);
     for (const SearchTrial& trial : found.trials)
@@ -289,7 +291,8 @@ TEST(Recipes, NameWhatOptionsTake) {
     EXPECT_EQ(std::count(steps.begin(), steps.end(), recipe.step), 1) << recipe.name;
   }
   for (const LayerChoice& choice : layer_choices()) {
-    EXPECT_TRUE(names.insert(std::string(choice.name)).second || find_recipe(choice.name) != nullptr);
+    EXPECT_TRUE(names.insert(std::string(choice.name)).second ||
+                find_recipe(choice.name) != nullptr);
     EXPECT_EQ(find_layer_choice(choice.name), &choice);
     EXPECT_TRUE(choice.calibrator.empty() || parse_calibrator(choice.calibrator).ok());
     for (const std::string_view format : {choice.weights, choice.activations})
@@ -405,14 +408,16 @@ TEST(PlanChanged, TakesEachChoiceOnEachTarget) {
       EXPECT_EQ(format_text(graph, *part, *part->node("l3")), "int8") << target;
       EXPECT_EQ(part->tensor("w3")->ranges, base.tensor("w3")->ranges);
       const Graph quantized = quantize(graph, *part).value();
-      EXPECT_GT(test::sqnr(want, test::run_reference(quantized, x)), choice.name == "int4-weights" ? 12 : 20)
+      EXPECT_GT(test::sqnr(want, test::run_reference(quantized, x)),
+                choice.name == "int4-weights" ? 12 : 20)
           << target << " " << chosen;
       // The plan says all of it.
       const auto again = QuantizationPlan::from_json(part->to_json()).value();
       EXPECT_EQ(quantize(graph, again).value().content_hash(), quantized.content_hash());
     }
   }
-  for (const char* name : {"min-max", "percentile", "dynamic", "fp8", "int16-activations", "int4-weights"})
+  for (const char* name :
+       {"min-max", "percentile", "dynamic", "fp8", "int16-activations", "int4-weights"})
     EXPECT_TRUE(taken["octet"].contains(name)) << name;
   EXPECT_TRUE(taken["onnxruntime"].contains("dynamic"));
   EXPECT_TRUE(taken["tensorrt-10.13"].contains("fp8"));
@@ -428,8 +433,8 @@ TEST(PlanChanged, TakesRangesOfAChoiceAnew) {
   const QuantizeOptions options{.calibrator = Percentile{90}};
   const QuantizationPlan base = test::planned(graph, open, options);
   const QuantizationPlan min_max = test::planned(graph, open, {.calibrator = MinMax{}});
-  const auto part = plan_changed({graph, *placement, options, open}, base,
-                                 {"", {}, {{"l1", "min-max"}}}).value();
+  const auto part =
+      plan_changed({graph, *placement, options, open}, base, {"", {}, {{"l1", "min-max"}}}).value();
   int anew = 0;
   for (const TensorPlan& tensor : part.tensors) {
     const bool changed = tensor.ranges != base.tensor(tensor.value)->ranges;
@@ -498,16 +503,18 @@ TEST(PlanChanged, DynamicIsWhatTheDynamicModeMakes) {
   for (const char* target : {"octet", "onnxruntime"}) {
     const LayerFormat layer{.pattern = "l1", .dynamic = true};
     const QuantizationPlan one = test::planned(
-        graph, open, {.target = target, .calibrator = MinMax{}, .include = {"l1"}, .layers = {layer}});
+        graph, open,
+        {.target = target, .calibrator = MinMax{}, .include = {"l1"}, .layers = {layer}});
     const QuantizationPlan mode = test::planned(
         graph, open, {.target = target, .mode = QuantMode::kDynamic, .include = {"l1"}});
-    EXPECT_EQ(quantize(graph, one).value().content_hash(), quantize(graph, mode).value().content_hash())
+    EXPECT_EQ(quantize(graph, one).value().content_hash(),
+              quantize(graph, mode).value().content_hash())
         << target;
     EXPECT_FALSE(check_trains(one).ok());
   }
-  const auto refused = plan_quantization(
-      graph, test::Rows(test::random_tensor({16, 8}, 1)),
-      {.target = "tensorrt-10", .layers = {{.pattern = "l1", .dynamic = true}}});
+  const auto refused =
+      plan_quantization(graph, test::Rows(test::random_tensor({16, 8}, 1)),
+                        {.target = "tensorrt-10", .layers = {{.pattern = "l1", .dynamic = true}}});
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().text().find("no dynamic quantization"), std::string::npos);
 }

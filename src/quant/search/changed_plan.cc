@@ -128,8 +128,8 @@ class ChangedPlan {
       options.ranges.erase(value);
     for (const auto& [node, choice] : candidate_.choices)
       options.layers.push_back(format_of_layer(*find_layer_choice(choice), options.mode, node));
-    out_ = OCTET_TRY(plan_prepared(prepared_, source_.placement, OCTET_TRY(source_.open()), options,
-                                   in_float));
+    out_ = OCTET_TRY(
+        plan_prepared(prepared_, source_.placement, OCTET_TRY(source_.open()), options, in_float));
     OCTET_TRY(check_choices());
     take_ranges(base_, anew, out_);
     out_.calibrator = base_.calibrator;
@@ -166,9 +166,9 @@ class ChangedPlan {
     for (const auto& [name, choice] : candidate_.choices) {
       const NodePlan* node = out_.node(name);
       const LayerChoice& chosen = *find_layer_choice(choice);
-      const bool is_it = chosen.dynamic                  ? node->rule == Placed::kDynamic
-                         : chosen.float_activations()  ? node->rule == Placed::kWeightOnly
-                                                         : node->quantized;
+      const bool is_it = chosen.dynamic               ? node->rule == Placed::kDynamic
+                         : chosen.float_activations() ? node->rule == Placed::kWeightOnly
+                                                      : node->quantized;
       if (!is_it)
         return error(ErrorCode::kRefused, "layer \"{}\" cannot be \"{}\": {}", name, choice,
                      node->why);
@@ -212,21 +212,18 @@ class ChangedPlan {
 
   Status fit(const StepAlgorithm& algorithm, const std::string& node) {
     std::set<std::string> met;
-    const std::vector<PlanStep> steps =
-        OCTET_TRY(algorithm.fit({.graph = prepared_,
-                                 .plan = out_,
-                                 .placement = source_.placement,
-                                 .options = source_.options,
-                                 .open = source_.open,
-                                 .samples = 0,
-                                 .met = met,
-                                 .only = node}));
-    if (steps.empty())
-      return error(ErrorCode::kRefused, "it does not help layer \"{}\"", node);
+    const std::vector<PlanStep> steps = OCTET_TRY(algorithm.fit({.graph = prepared_,
+                                                                 .plan = out_,
+                                                                 .placement = source_.placement,
+                                                                 .options = source_.options,
+                                                                 .open = source_.open,
+                                                                 .samples = 0,
+                                                                 .met = met,
+                                                                 .only = node}));
+    if (steps.empty()) return error(ErrorCode::kRefused, "it does not help layer \"{}\"", node);
     const auto behind =
-        std::find_if(out_.steps.begin(), out_.steps.end(), [&](const PlanStep& step) {
-          return stage(step.kind) > algorithm.stage;
-        });
+        std::find_if(out_.steps.begin(), out_.steps.end(),
+                     [&](const PlanStep& step) { return stage(step.kind) > algorithm.stage; });
     out_.steps.insert(behind, steps.begin(), steps.end());
     return ok_status();
   }
@@ -248,9 +245,8 @@ Result<QuantizationPlan> plan_changed(const PlanSource& source,
   return ChangedPlan(source, plan, candidate, std::move(prepared)).run();
 }
 
-std::set<std::string> readers_with(const Graph& prepared,
-                                   const QuantizationPlan& plan,
-                                   const std::string& layer) {
+std::set<std::string>
+readers_with(const Graph& prepared, const QuantizationPlan& plan, const std::string& layer) {
   std::set<std::string> out = {layer};
   std::set<ValueId> read;
   const auto inputs_of = [&](const std::string& name) -> std::vector<ValueId> {
@@ -266,8 +262,8 @@ std::set<std::string> readers_with(const Graph& prepared,
       for (const ValueId in : inputs_of(name))
         read.insert(in);
     for (const NodePlan& node : plan.nodes) {
-      const bool product = node.rule == Placed::kProduct ||
-                           node.rule == Placed::kProductOfActivations;
+      const bool product =
+          node.rule == Placed::kProduct || node.rule == Placed::kProductOfActivations;
       if (!node.quantized || !product || out.contains(node.node)) continue;
       const std::vector<ValueId> inputs = inputs_of(node.node);
       if (std::any_of(inputs.begin(), inputs.end(), [&](ValueId in) { return read.contains(in); }))

@@ -32,9 +32,8 @@ Result<QuantizationPlan> plan_changed(const PlanSource& source,
 
 /// Products that read a value in codes together with a layer: formats of activations are theirs too.
 /// The layer itself is among them. `prepared`: what the plan's names are of.
-std::set<std::string> readers_with(const Graph& prepared,
-                                   const QuantizationPlan& plan,
-                                   const std::string& layer);
+std::set<std::string>
+readers_with(const Graph& prepared, const QuantizationPlan& plan, const std::string& layer);
 
 /// How a node of a plan is stored and computed: "int8", "dynamic int8", "int4/32 weights",
 /// "fp8-e4m3fn", "int8 weights, int16 activations", "float".

@@ -50,6 +50,10 @@ bool LayerChoice::codes_activations() const {
   return !activations.empty() && activations != "float";
 }
 
+bool LayerChoice::is_within_recipe() const {
+  return weights.empty() && activations.empty() && !dynamic;
+}
+
 std::span<const LayerChoice> layer_choices() {
   return kLayerChoices;
 }
@@ -64,13 +68,13 @@ bool can_choose(const LayerChoice& choice,
                 const Placement& placement,
                 const QuantizeOptions& options) {
   const bool is_static = options.mode == QuantMode::kStatic;
-  if (!is_static &&
-      (choice.dynamic || choice.codes_activations() || !choice.calibrator.empty()))
+  if (!is_static && (choice.dynamic || choice.codes_activations() || !choice.calibrator.empty()))
     return false;
   if (!choice.step.empty() && !can_fit(choice.step, options)) return false;
   const LayerFormat format = format_of_layer(choice, options.mode, "");
   // Where activations are no matter of the plan the weights must be others than the recipe's.
-  if (!is_static && choice.step.empty() && format.weights == options.weights.value_or(NumberFormat{}))
+  if (!is_static && choice.step.empty() &&
+      format.weights == options.weights.value_or(NumberFormat{}))
     return false;
   QuantizeOptions with = options;
   with.layers.push_back(format);

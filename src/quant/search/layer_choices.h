@@ -22,6 +22,7 @@ struct LayerChoice {
   std::string_view step;                 ///< of step_names(), fitted for this layer alone
 
   bool codes_activations() const; ///< in a format of its own
+  bool is_within_recipe() const;  ///< other numbers of the same format
   bool float_activations() const { return activations == "float"; }
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole networks first. Where none of them holds the bar: what each layer costs, then layers in float,
 // those first that cost most accuracy for the time that their codes save, back into codes what
-// turns out not to matter, and into other codes what these do not spoil. What is found is looked at on held-out examples once; where they
-// contradict it the search goes on with a stricter bar, twice.
+// turns out not to matter, and into other codes what these do not spoil. What is found is looked at
+// on held-out examples once; where they contradict it the search goes on with a stricter bar, twice.
 #include "quant/search/search.h"
 
 #include <algorithm>
@@ -74,8 +74,7 @@ class Search {
   /// Measures until a network holds the bar and is faster, or nothing is left to try.
   Status find(const Bar& bar) {
     if (task_.goal == Goal::kSize) return find_smaller(bar);
-    const SearchTrial* simple =
-        OCTET_TRY(trials_.measure({std::string(recipes().front().name)}));
+    const SearchTrial* simple = OCTET_TRY(trials_.measure({std::string(recipes().front().name)}));
     const bool enough = simple != nullptr && good(*simple, bar);
     OCTET_TRY(try_recipes(enough ? RecipeUse::kFaster : RecipeUse::kCloser, simple));
     for (const auto& trial : trials_.all())
@@ -244,8 +243,9 @@ class Search {
     } else if (out_.checks > 0) {
       out_.why = "what held the bar in the search did not hold it on the held-out examples";
     } else if (out_.budget_ended) {
-      out_.why = fmt::format("the budget ended before a network was found that holds the bar and is {}",
-                             task_.goal == Goal::kSize ? "smaller" : "faster");
+      out_.why =
+          fmt::format("the budget ended before a network was found that holds the bar and is {}",
+                      task_.goal == Goal::kSize ? "smaller" : "faster");
     }
     OCTET_TRY(tell_layers());
     if (out_.plan) {
@@ -286,8 +286,7 @@ class Search {
                        .cost = std::nullopt,
                        .why = now != nullptr ? now->why : out_.why};
     const bool chosen = choice != out_.chosen.choices.end();
-    if (chosen && find_layer_choice(choice->second)->weights.empty() &&
-        !find_layer_choice(choice->second)->dynamic)
+    if (chosen && find_layer_choice(choice->second)->is_within_recipe())
       layer.format += ", " + choice->second;
     const auto found = std::find_if(layers_.begin(), layers_.end(), [&](const LayerDamage& damage) {
       return damage.node == node.node;
@@ -296,8 +295,7 @@ class Search {
     layer.damage = found->damage;
     layer.cost = found->cost;
     if (now != nullptr && (now->quantized || is_changed(node.node)))
-      layer.why =
-          reason(*found) + (chosen ? fmt::format("; {} does instead", choice->second) : "");
+      layer.why = reason(*found) + (chosen ? fmt::format("; {} does instead", choice->second) : "");
     return layer;
   }
 
@@ -321,7 +319,8 @@ class Search {
       return task_.costs == CostBy::kModel ? m.work : m.ms;
     };
     const auto no_worse = [&](const Measured& a, const Measured& b) {
-      return cost(a) <= cost(b) && (a.right > b.right || (a.right == b.right && a.noise <= b.noise));
+      return cost(a) <= cost(b) &&
+             (a.right > b.right || (a.right == b.right && a.noise <= b.noise));
     };
     for (SearchTrial& trial : out_.trials)
       trial.pareto =

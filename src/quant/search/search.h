@@ -24,7 +24,7 @@ struct Measured {
   double noise = 0;  ///< of the outputs beside the float network's: squared error over power
   double ms = 0;     ///< of one run; 0: not measured
   double work = 0;   ///< of one run by the cost model: multiply-adds, each by what its format costs
-  int64_t bytes = 0;  ///< of its constants; whoever measures need not fill it in
+  int64_t bytes = 0; ///< of its constants; whoever measures need not fill it in
   double seconds = 0; ///< that planning and measuring took
 };
 

@@ -218,8 +218,8 @@ Result<std::optional<Measured>> Trials::measure_now(const PlanCandidate& candida
                                                     std::string& why) {
   // Choices of layers may contradict each other in ways that planning alone knows.
   const auto refused = [&](const Error& error) -> Result<std::optional<Measured>> {
-    const bool ends = candidate.choices.empty() ? !is_refusal(error)
-                                                : error.code() == ErrorCode::kCancelled;
+    const bool ends =
+        candidate.choices.empty() ? !is_refusal(error) : error.code() == ErrorCode::kCancelled;
     if (ends) return error;
     why = error.text();
     return std::optional<Measured>();
@@ -227,8 +227,7 @@ Result<std::optional<Measured>> Trials::measure_now(const PlanCandidate& candida
   const Result<QuantizationPlan> planned = plan(candidate);
   if (!planned.ok()) return refused(planned.error());
   const Recipe* recipe = find_recipe(candidate.recipe);
-  if (recipe != nullptr && !recipe->step.empty() && planned->steps.empty() &&
-      candidate.is_recipe())
+  if (recipe != nullptr && !recipe->step.empty() && planned->steps.empty() && candidate.is_recipe())
     return refused(Error("no step of it helps anywhere", ErrorCode::kRefused));
   const Result<Graph> graph = quantized(*planned);
   if (!graph.ok()) return refused(graph.error());
