@@ -58,7 +58,8 @@ def why(done, options):
         return f"stopped after {options.timeout} s"
     lines = [line.strip() for line in done["said"].splitlines() if line.strip()]
     told = [line for line in lines if "error" in line.lower()] or lines or [""]
-    return f"exit {done['exit']}: {told[-1][:300]}"
+    told = told[-1]
+    return f"exit {done['exit']}: {told if len(told) <= 240 else f'{told[:120]} ... {told[-120:]}'}"
 
 
 def judged(file, examples, options):
@@ -125,8 +126,9 @@ def make_row(row, name, kept, options):
         return quantized([options.octet, "quantize", model, *data, "--target", "onnxruntime", "--threads", 1, *masked, *row.octet.split(),
                           "--force", "-o", file], file, examples, options)
     kept.get(f"{name}/{row.name}/octet", octet)
+    picked = chosen(options.peers, [label for label, _, _ in row.peers])
     for label, function, settings in row.peers:
-        if not any(word in label for word in options.peers.split(",")):
+        if label not in picked:
             continue
         file = folder / f"{function}-{'-'.join(map(str, settings.values()))}.onnx"
         # The same function with the same settings stands in several rows.
@@ -154,18 +156,17 @@ def arguments():
     parser.add_argument("--rows", default="", metavar="WORD;...", help="only the row of this name, else those whose name holds it")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("out/algorithms"), metavar="DIR", help="for networks, files and the table")
     parser.add_argument("--octet", default="build/release/bin/octet", metavar="FILE")
-    parser.add_argument("--peers", default="", metavar="WORD,...", help="only those whose name holds one of these; none: no others")
+    parser.add_argument("--peers", default="", metavar="WORD;...", help="only these of others, named alike; none: no others")
     parser.add_argument("--print", action="store_true", help="make nothing: the table of what is there")
     parser.add_argument("--timeout", type=int, default=900, metavar="SECONDS", help="of one process (900)")
     parser.add_argument("--memory", type=int, default=12, metavar="GIB", help="that a process may allocate (12)")
     return parser.parse_args()
 
 
-def rows_of(words):
-    """Those that a word names, or whose name holds it where it names none; without words all."""
-    words, names = [word for word in words.split(";") if word], [row.name for row in ROWS]
-    chosen = {name for word in words for name in names if name == word or (word not in names and word in name)}
-    return [row for row in ROWS if not words or row.name in chosen]
+def chosen(words, names):
+    """Those that a word names, or that hold it where it names none; without words all."""
+    words = [word for word in words.split(";") if word]
+    return {name for name in names if not words or any(name == word or (word not in names and word in name) for word in words)}
 
 
 def main():
@@ -175,9 +176,10 @@ def main():
     for name in names:
         if name not in NETWORKS:
             sys.exit(f"algorithms: no network {name}; networks: {', '.join(NETWORKS)}")
-        if NETWORKS[name].kind == "texts" and not options.imdb:
+        if NETWORKS[name].kind == "texts" and not options.imdb and not options.print:
             sys.exit(f"algorithms: {name} wants --imdb DIR")
-    rows = rows_of(options.rows)
+    picked = chosen(options.rows, [row.name for row in ROWS])
+    rows = [row for row in ROWS if row.name in picked]
     if not rows:
         sys.exit(f"algorithms: no row holds {options.rows}; rows: {'; '.join(row.name for row in ROWS)}")
     for name in names:

@@ -17,6 +17,8 @@ def accuracy(cell):
 
 
 def chance(p):
+    if p < 1e-99:
+        return "p < 1e-99"
     return f"p = {p:.2f}" if p >= 0.01 else f"p = {p:.0e}"
 
 
