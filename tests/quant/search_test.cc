@@ -196,6 +196,17 @@ TEST(SearchPlan, KeepsTheFloatNetworkWhereNothingHolds) {
     EXPECT_EQ(layer.format, "float");
 }
 
+TEST(SearchPlan, FindsTheFewLayersThatMayBeInCodes) {
+  // Six of seven spoil it: the last doubling would leave none in codes.
+  FakeSearch search{.graph = test::chain(7), .damages = {}};
+  for (int i = 0; i < 7; ++i)
+    search.damages.wrong["l" + std::to_string(i)] = i == 3 ? 0 : 60;
+  const TemporaryFile file;
+  const SearchResult found = search.run(file.path()).value();
+  EXPECT_EQ(test::in_codes(*found.quantized), Names{"l3"});
+  EXPECT_EQ(found.chosen.in_float.size(), 6U);
+}
+
 TEST(SearchPlan, IsStricterWhereHeldOutExamplesContradictIt) {
   FakeSearch search{.graph = test::chain(3),
                     .damages = {.wrong = {{"l0", 8}, {"l1", 0}, {"l2", 1}}}};

@@ -149,8 +149,10 @@ class Search {
     for (size_t count = 1; fails < order.size() && does == 0; count *= 2) {
       count = std::min(count, order.size());
       const SearchTrial* trial = OCTET_TRY(trials_.measure(first(count)));
-      if (trial == nullptr && (trials_.budget_ended() || count == order.size())) return ok_status();
-      (trial != nullptr && good(*trial, bar) ? does : fails) = count;
+      if (trial == nullptr && trials_.budget_ended()) return ok_status();
+      // With all of them nothing may be left in codes: the float network holds any bar.
+      const bool holds = trial != nullptr ? good(*trial, bar) : count == order.size();
+      (holds ? does : fails) = count;
     }
     if (does == 0) return ok_status();
     while (does - fails > 1) {
