@@ -53,6 +53,7 @@ ROWS = [
         "min-max"),
     Row("smooth", ALL, "--calibrator min-max --steps smooth",
         [nncf("SmoothQuant", ranges="MINMAX", correct=None, smooth=True)], "min-max"),
+    Row("outliers", TEXTS, "--calibrator min-max --steps outliers", [], "min-max"),
     Row("equalize", WINDOWS, "--calibrator min-max --steps equalize", [aimet("CLE", equalize=True)], "min-max"),
     # 8 bits, one scale for a weight.
     Row("per-tensor", WINDOWS, WHOLE, [ort("MinMax", method="MinMax", per_channel=False), aimet("min_max", per_channel=False)]),
@@ -63,6 +64,7 @@ ROWS = [
     Row("4 bits", ALL, FEW, MIN_MAX_4),
     Row("4 bits, clipped weights", ALL, f"{FEW} --weight-calibrator mse", [aimet("tf_enhanced", bits=4, scheme="tf_enhanced")], "4 bits"),
     Row("4 bits, correct-bias", ALL, f"{FEW} --steps correct-bias", MIN_MAX_4, "4 bits"),
+    Row("4 bits, seq-mse", ALL, f"{FEW} --steps seq-mse", [aimet("sequential MSE", bits=4, sequential=True)], "4 bits"),
     Row("4 bits, adaround", ALL, f"{FEW} --steps adaround", ADAROUND_4, "4 bits"),
     Row("4 bits, gptq", ALL, f"{FEW} --steps gptq", ADAROUND_4, "4 bits"),
     Row("4 bits, clipped weights, adaround, correct-bias", ALL, f"{FEW} --weight-calibrator mse --steps adaround,correct-bias",
