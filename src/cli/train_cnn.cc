@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/training.h"
+#include "core/format.h"
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
 
