@@ -42,6 +42,14 @@ void in_units(double unit, QuantParameters& parameters) {
   parameters.replaced = true;
 }
 
+/// Of a symmetric scheme: with less, numbers of the range would be clipped. The lowest code counts
+/// where it is one of few; of 8 bits and more both sides have the step of the upper one.
+double symmetric_step(const Scheme& scheme, const Range& range) {
+  const double top = std::ldexp(1.0, scheme.bits - 1) - 1;
+  if (scheme.narrow || bits(scheme.type) >= 8) return largest_magnitude(range) / top;
+  return std::max(std::max(range.hi, 0.0) / top, std::max(-range.lo, 0.0) / (top + 1));
+}
+
 /// Middle code of a symmetric scheme.
 int32_t middle(const Scheme& scheme) {
   return is_signed(scheme.type) ? 0 : 1 << (scheme.bits - 1);
@@ -58,6 +66,9 @@ Scheme scheme_of(const NumberFormat& format, const Scheme& like) {
   out.type = format.type;
   out.bits = all_bits(format.type);
   out.scale = format.scale;
+  // Of few codes none is given away: the lowest of 16 is worth half a bit where the extreme is
+  // negative.
+  if (bits(format.type) < 8) out.narrow = false;
   if (is_integer(format.type)) return out;
   out.symmetric = true;
   out.narrow = false;
@@ -111,7 +122,7 @@ QuantParameters parameters_for(const Scheme& scheme, const Range& range) {
   } else if (!is_integer(scheme.type)) {
     out.scale = usable_scale(magnitude / max_finite(float_of(scheme.type)));
   } else if (scheme.symmetric) {
-    out.scale = usable_scale(magnitude / (std::ldexp(1.0, scheme.bits - 1) - 1));
+    out.scale = usable_scale(symmetric_step(scheme, range));
     out.zero_point = middle(scheme);
   } else {
     const Codes c = codes(scheme);

@@ -29,16 +29,16 @@ struct Codes {
 Codes codes(const Scheme& scheme);
 /// Bits of an integer grid that has all codes of its type; 8 for floating formats.
 int all_bits(DType type);
-/// The grid of a format, else as `like` is: floating formats are symmetric, integer ones have all
-/// their codes but those that `like` leaves out.
+/// The grid of a format, else as `like` is: floating formats are symmetric, integer ones of fewer
+/// than 8 bits have all their codes, others all but those that `like` leaves out.
 Scheme scheme_of(const NumberFormat& format, const Scheme& like);
 /// The format that a tensor is stored in.
 NumberFormat format_of(const Scheme& scheme, int64_t block);
 /// An error for a type that no scheme may have.
 Status check_scheme(const Scheme& scheme);
 
-/// Symmetric: scale = max(|lo|, |hi|) / 127 (int8 and uint8; int4: / 7; FP8: / largest finite
-/// value).
+/// Symmetric: scale = max(|lo|, |hi|) / 127 (int8 and uint8; FP8: / largest finite value); of types
+/// of fewer than 8 bits that use their lowest code max(hi / 7, -lo / 8) (int4).
 /// Asymmetric: the range is widened to hold 0, scale = (hi - lo) / (highest - lowest), the zero
 /// point is rounded half to even and clipped. The scale is positive, finite and not subnormal.
 QuantParameters parameters_for(const Scheme& scheme, const Range& range);

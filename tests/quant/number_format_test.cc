@@ -225,7 +225,7 @@ TEST(NumberFormat, BlocksOfWeightsLieAlongTheSum) {
     const char* name;
     DType type;
     int64_t block, opset;
-    double most; ///< the largest code
+    double most; ///< the largest code; of fewer than 8 bits the lowest is one further from 0
   } formats[] = {{"int4/16", DType::kInt4, 16, 21, 7},
                  {"int4/32", DType::kInt4, 32, 21, 7}, // 40 = 32 + 8, and 24 < 32
                  {"int4", DType::kInt4, 0, 21, 7},
@@ -257,11 +257,15 @@ TEST(NumberFormat, BlocksOfWeightsLieAlongTheSum) {
     const int64_t block = f.block > 0 ? f.block : 40;
     for (int64_t n = 0; n < 24; ++n)
       for (int64_t begin = 0; begin < 40; begin += block) {
-        double top = 0;
-        for (int64_t k = begin; k < std::min<int64_t>(begin + block, 40); ++k)
-          top = std::max(top, std::fabs(w.at(k * 24 + n)));
+        double top = 0, bottom = 0;
+        for (int64_t k = begin; k < std::min<int64_t>(begin + block, 40); ++k) {
+          top = std::max(top, w.at(k * 24 + n));
+          bottom = std::max(bottom, -w.at(k * 24 + n));
+        }
         const double s = scale.at(begin / block * 24 + n);
-        EXPECT_EQ(s, static_cast<double>(static_cast<float>(top / f.most)));
+        const double lowest = bits(f.type) < 8 ? f.most + 1 : f.most;
+        EXPECT_EQ(s,
+                  static_cast<double>(static_cast<float>(std::max(top / f.most, bottom / lowest))));
         for (int64_t k = begin; k < std::min<int64_t>(begin + block, 40); ++k) {
           const double error =
               std::fabs(first.values[static_cast<size_t>(k * 24 + n)] - w.at(k * 24 + n));
