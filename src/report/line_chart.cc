@@ -36,7 +36,8 @@ double step_for(double span) {
   return 10 * power;
 }
 
-/// Where labels stand that want to stand at `wanted`: in their order, none closer than they may be.
+/// Where labels stand that want to stand at `wanted`: in their order, none closer than they may be
+/// and, where there is room, none below the plot.
 std::vector<double> label_heights(const std::vector<double>& wanted) {
   std::vector<size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -45,6 +46,9 @@ std::vector<double> label_heights(const std::vector<double>& wanted) {
   std::vector<double> out = wanted;
   for (size_t i = 1; i < order.size(); ++i)
     out[order[i]] = std::max(out[order[i]], out[order[i - 1]] + kLabelDistance);
+  double lowest = kPlotBottom;
+  for (size_t i = order.size(); i-- > 0; lowest -= kLabelDistance)
+    out[order[i]] = std::min(out[order[i]], lowest);
   return out;
 }
 
