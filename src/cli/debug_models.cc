@@ -313,8 +313,8 @@ class Debugging {
     return [this]() -> Result<CalibrationSource> {
       HeldBack& again = rest_.emplace_back();
       return hold_back(models_.prepared,
-                       batches_of(models_.prepared, *training_, samples_, o_.batch),
-                       samples_, again);
+                       batches_of(models_.prepared, *training_, samples_, o_.batch), samples_,
+                       again);
     };
   }
 

@@ -224,8 +224,7 @@ Result<Calibration> calibrate(const Graph& graph,
   auto [values, observers] = OCTET_TRY(requested(requests, options));
   if (held != nullptr) values.insert(values.end(), graph.outputs().begin(), graph.outputs().end());
   TapRunner runner(graph, values, options, samples, Order::kAsStored, observe_by(observers));
-  OCTET_TRY(runner.run(
-      held == nullptr ? source : hold_back(graph, source, samples, *held)));
+  OCTET_TRY(runner.run(held == nullptr ? source : hold_back(graph, source, samples, *held)));
   out.samples = runner.samples();
   if (held != nullptr)
     OCTET_TRY_WITH(run_held_back(runner, observers.size(), *held), "calibration");

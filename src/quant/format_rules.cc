@@ -78,32 +78,47 @@ bool has_step(const QuantizeOptions& options, std::initializer_list<std::string_
   });
 }
 
-Status check_format_steps(const QuantizeOptions& options, const NumberFormat& format) {
-  if (is_float(format)) return ok_status();
-  if (!is_integer(format.type) && has_step(options, {"equalize", "smooth", "outliers"}))
-    return error(ErrorCode::kUnsupported,
-                 "equalize, smooth and outliers reckon with steps of one size, which {} does not "
-                 "have; leave them out, or take an integer format",
-                 name(format));
+/// Steps are fitted for the formats that were asked for; those that a search gives single layers
+/// come behind them.
+Status check_format_steps(const QuantizeOptions& options) {
+  if (!has_step(options, {"equalize", "smooth", "outliers"})) return ok_status();
+  std::vector<NumberFormat> formats;
+  const auto add = [&](const std::optional<NumberFormat>& format) {
+    if (format) formats.push_back(*format);
+  };
+  add(options.weights);
+  add(options.activations);
+  for (const LayerFormat& layer : options.layers) {
+    if (layer.exact) continue;
+    add(layer.weights);
+    add(layer.activations);
+  }
+  for (const NumberFormat& format : formats)
+    if (!is_float(format) && !is_integer(format.type))
+      return error(ErrorCode::kUnsupported,
+                   "equalize, smooth and outliers reckon with steps of one size, which {} does not "
+                   "have; leave them out, or take an integer format",
+                   name(format));
   return ok_status();
 }
 
 /// Codes are chosen among few: of 16 bits the nearest are as good.
 Status check_chosen_codes(const QuantizeOptions& options) {
-  constexpr int kMostBits = 8;
-  if (!options.weights || is_float(*options.weights) || bits(options.weights->type) <= kMostBits ||
-      !has_step(options, {"adaround", "gptq"}))
+  constexpr int kMostChosenBits = 8;
+  if (!options.weights || is_float(*options.weights) ||
+      bits(options.weights->type) <= kMostChosenBits || !has_step(options, {"adaround", "gptq"}))
     return ok_status();
   return error(ErrorCode::kUnsupported,
                "adaround and gptq choose codes of at most {} bits, and weights in {} round as well "
                "as they can; leave them out, or take fewer bits",
-               kMostBits, name(*options.weights));
+               kMostChosenBits, name(*options.weights));
 }
 
 } // namespace
 
 Status check_formats(const Placement& placement, const QuantizeOptions& options) {
   OCTET_TRY(check_chosen_codes(options));
+  OCTET_TRY(check_format_steps(options));
   for (const LayerFormat& layer : options.layers) {
     if (!layer.dynamic) continue;
     if (placement.dynamic == DynamicForm::kNone)
@@ -124,7 +139,7 @@ Status check_formats(const Placement& placement, const QuantizeOptions& options)
                    "activations in {}: formats of activations are for static quantization, not for "
                    "the {} mode",
                    name(format), octet::name(options.mode));
-    return check_format_steps(options, format);
+    return ok_status();
   });
 }
 

@@ -159,7 +159,7 @@ at::Tensor
 composed_code(const at::Tensor& r, const at::Tensor& low, const at::Tensor& high, DType type) {
   const at::Tensor c = at::minimum(at::maximum(r, low), high);
   if (is_integer(type)) return at::round(at::nan_to_num(c, 0)) + 0.0; // + 0.0 makes -0 positive
-  return (c + 0.0).to(scalar_type(type)).to(r.scalar_type()); // the zero point is added: -0 is lost
+  return c.to(scalar_type(type)).to(r.scalar_type());
 }
 at::Tensor composed(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec) {
   const at::Tensor s = broadcast(scale, x, spec);

@@ -106,12 +106,14 @@ def one_layer_ruins_it(folder):
     # Its weights are stored in FP8, whose steps grow with the number: no codes of its input are to be had.
     assert (out["float"], out["choices"]) == ([], {BAD: "fp8-weights"}), out
     assert sum(out["examples"].values()) <= EXAMPLES, out["examples"]
-    assert coded(folder / "best.onnx") == {f"l{i}" for i in range(LAYERS)}
+    # Its outlier channels stand apart: with them the recipe comes closest.
+    assert out["recipe"] == "outliers", out["recipe"]
+    assert coded(folder / "best.onnx") == {f"l{i}" for i in range(LAYERS)} | {f"{BAD}_outliers"}
     bad = [node for node in onnx.load(folder / "best.onnx").graph.node if node.name == BAD][0]
     assert not bad.input[0].endswith("dequantized"), bad
     formats = {layer["node"]: layer for layer in out["layers"]}
     assert formats[BAD]["format"] == "fp8-e4m3fn weights" and formats["l0"]["format"] == "int8", formats
-    assert formats[BAD]["damage"] > 10 > formats["l0"]["damage"], formats
+    assert formats[BAD]["damage"] > 2 > formats["l0"]["damage"], formats
     # On all examples, by another runtime: what the search promises of those that it did not see.
     right = (onnxruntime_scores(folder / "best.onnx", x).argmax(axis=1) == want.argmax(axis=1)).mean()
     assert right >= 0.97, right
@@ -180,7 +182,7 @@ def other_targets(folder):
         # int8. In ONNX Runtime it is computed in float.
         fp8 = target == "tensorrt-10"
         assert (out["float"], out["choices"]) == (([], {BAD: "fp8"}) if fp8 else ([BAD], {})), out
-        assert out["work"] == out["work_float"] / 4 if fp8 else out["work"] < out["work_float"], out
+        assert out["work"] <= 0.26 * out["work_float"] if fp8 else out["work"] < out["work_float"], out
         formats = {layer["node"]: layer["format"] for layer in out["layers"]}
         assert formats[BAD] == ("fp8-e4m3fn" if fp8 else "float") and formats["l0"] == "int8", formats
         types = {i.name: i.data_type for i in onnx.load(folder / (target + ".onnx")).graph.initializer}
