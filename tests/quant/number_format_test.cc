@@ -280,6 +280,20 @@ TEST(NumberFormat, BlocksOfWeightsLieAlongTheSum) {
   }
 }
 
+TEST(NumberFormat, MseOfNumbersOnOneSideOfZeroUsesTheCodesOfThatSide) {
+  const Scheme scheme{.type = DType::kInt4, .symmetric = true, .bits = 4};
+  for (const float sign : {-1.0F, 1.0F}) {
+    Observer observer = Observer::create(Mse{}, scheme, std::nullopt).value();
+    const std::vector<float> values = {sign * 0.5F, sign * 0.48F, sign * 0.47F, sign * 0.45F};
+    ASSERT_TRUE(observer.observe(Tensor::of<float>({4}, std::span<const float>(values))).ok());
+    const Range range = observer.ranges().value().at(0);
+    EXPECT_LE(range.lo, range.hi) << sign;
+    const double codes = sign < 0 ? 8 : 7;
+    EXPECT_NEAR(static_cast<double>(parameters_for(scheme, range).scale) * codes, 0.475, 0.03)
+        << sign;
+  }
+}
+
 TEST(NumberFormat, ClippedBlocksErrLess) {
   const Graph graph = two_products();
   const auto squares = [&](const Calibrator& calibrator) {
