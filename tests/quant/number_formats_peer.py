@@ -66,14 +66,16 @@ def check_fp8_codes(folder):
 
 
 def integer_weights(w, bits, block):
-    """Symmetric codes and scales of [K, N] in blocks of K."""
+    """Symmetric codes and scales of [K, N] in blocks of K; of fewer than 8 bits all codes are used."""
     most = 2 ** (bits - 1) - 1
+    least = most + 1 if bits < 8 else most
     scales, codes = [], []
     for begin in range(0, len(w), block):
         part = w[begin:begin + block]
-        s = (np.abs(part).max(axis=0).astype(np.float64) / most).astype(np.float32)
+        top, bottom = np.maximum(part, 0).max(axis=0), np.maximum(-part, 0).max(axis=0)
+        s = np.maximum(top.astype(np.float64) / most, bottom.astype(np.float64) / least).astype(np.float32)
         scales.append(s)
-        codes.append(np.clip(np.rint(part / s), -most, most))
+        codes.append(np.clip(np.rint(part / s), -least, most))
     return np.concatenate(codes), np.stack(scales)
 
 
