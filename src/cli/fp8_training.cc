@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
+#include "core/format.h"
 #include "core/json.h"
 #include "report/line_chart.h"
 #include "report/table.h"

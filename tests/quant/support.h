@@ -75,7 +75,7 @@ planned(const Graph& graph, const OpenCalibration& open, const QuantizeOptions& 
   return plan.value();
 }
 
-inline Graph cnn(CnnOptions options = {}) {
+inline Graph cnn(const CnnOptions& options = {}) {
   return make_cnn(options).value();
 }
 inline CalibrationSource cnn_data() {

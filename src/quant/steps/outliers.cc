@@ -192,6 +192,7 @@ split_step(const Graph& graph, const SplitCandidate& candidate, const QuantizeOp
   if (channels.empty()) return std::nullopt;
   std::sort(channels.begin(), channels.end());
   std::vector<double> s;
+  s.reserve(channels.size());
   for (const int64_t c : channels)
     s.push_back(static_cast<double>(candidate.sample.seen().largest()[static_cast<size_t>(c)]));
   if (std::any_of(s.begin(), s.end(), [](double v) { return !std::isnormal(v); }))

@@ -259,6 +259,7 @@ class SequentialFitter {
             if (!std::isnormal(largest[at])) continue; // all zero
             const std::vector<float> shares = shares_of(tensor.ranges[at]);
             std::vector<double> steps;
+            steps.reserve(shares.size());
             for (const float share : shares)
               steps.push_back(static_cast<double>(
                   parameters_for(tensor.scheme, range_of_magnitude(share)).scale));
