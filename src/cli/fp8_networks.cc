@@ -89,12 +89,17 @@ std::string StudyFlags::path(const std::string& name) const {
   return (fs::path(folder_) / name).string();
 }
 
-Result<StudyNetwork> StudyFlags::fresh(const SmallNetwork& what, const Common& common) const {
+Result<StudyNetwork> StudyFlags::with_data(const SmallNetwork& what) const {
   StudyNetwork out{.what = what};
   const std::string data =
       what.task.empty() ? images_ : "generated-tokens:" + std::string(what.task);
   out.train = OCTET_TRY(open_dataset(data, Split::kTrain));
   out.test = OCTET_TRY(open_dataset(data, Split::kTest));
+  return out;
+}
+
+Result<StudyNetwork> StudyFlags::fresh(const SmallNetwork& what, const Common& common) const {
+  StudyNetwork out = OCTET_TRY(with_data(what));
   out.graph = OCTET_TRY(make_small_network(what.name, common.seed));
   return out;
 }
@@ -111,7 +116,7 @@ TrainOptions StudyFlags::training(const SmallNetwork& what, const Common& common
 }
 
 Result<StudyNetwork> StudyFlags::network(const SmallNetwork& what, const Common& common) const {
-  StudyNetwork out = OCTET_TRY(fresh(what, common));
+  StudyNetwork out = OCTET_TRY(with_data(what));
   const std::string file = path(std::string(what.name) + ".onnx");
   std::error_code ignored;
   if (fs::exists(file, ignored)) {
@@ -126,7 +131,9 @@ Result<StudyNetwork> StudyFlags::network(const SmallNetwork& what, const Common&
     };
     TrainApi* api = OCTET_TRY(train_api());
     TrainedModel model =
-        OCTET_TRY_WITH(api->train(out.graph, *out.train, nullptr, options), std::string(what.name));
+        OCTET_TRY_WITH(api->train(OCTET_TRY(make_small_network(what.name, common.seed)), *out.train,
+                                  nullptr, options),
+                       std::string(what.name));
     if (model.report.cancelled)
       return Error("stopped by the user; networks that are trained stay in " + folder_,
                    ErrorCode::kCancelled);

@@ -66,6 +66,8 @@ class StudyFlags {
                           const Common& common) const;
 
  private:
+  Result<StudyNetwork> with_data(const SmallNetwork& what) const; ///< without its graph
+
   std::string folder_, images_ = "generated";
 };
 

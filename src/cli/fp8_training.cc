@@ -69,7 +69,10 @@ class Fp8Training final : public Command {
     OCTET_TRY(flags_.check(results, common));
     const Overwrite overwrite = common.force ? Overwrite::kYes : Overwrite::kNo;
     nlohmann::ordered_json out = {{"runs", runs_}, {"networks", nlohmann::ordered_json::array()}};
-    Table table({"network", "seed", "f32", "FP8 delayed", "FP8 current"});
+    std::vector<std::string> header = {"network", "seed"};
+    for (const Recipe& recipe : kRecipes)
+      header.emplace_back(recipe.name);
+    Table table(std::move(header));
     for (const SmallNetwork& what : networks) {
       const std::vector<std::vector<Curve>> runs = OCTET_TRY(curves_of(what, common));
       out["networks"].push_back(to_json(what, runs, common));

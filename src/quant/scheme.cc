@@ -46,7 +46,7 @@ void in_units(double unit, QuantParameters& parameters) {
 /// where it is one of few; of 8 bits and more both sides have the step of the upper one.
 double symmetric_step(const Scheme& scheme, const Range& range) {
   const double top = std::ldexp(1.0, scheme.bits - 1) - 1;
-  if (scheme.narrow || bits(scheme.type) >= 8) return largest_magnitude(range) / top;
+  if (!uses_lowest_code(scheme)) return largest_magnitude(range) / top;
   return std::max(std::max(range.hi, 0.0) / top, std::max(-range.lo, 0.0) / (top + 1));
 }
 
@@ -68,11 +68,13 @@ Scheme scheme_of(const NumberFormat& format, const Scheme& like) {
   out.scale = format.scale;
   // Of few codes none is given away: the lowest of 16 is worth half a bit where the extreme is
   // negative.
-  if (bits(format.type) < 8) out.narrow = false;
-  if (is_integer(format.type)) return out;
-  out.symmetric = true;
-  out.narrow = false;
+  if (bits(format.type) < 8 || !is_integer(format.type)) out.narrow = false;
+  if (!is_integer(format.type)) out.symmetric = true;
   return out;
+}
+
+bool uses_lowest_code(const Scheme& scheme) {
+  return !scheme.narrow && bits(scheme.type) < 8;
 }
 
 NumberFormat format_of(const Scheme& scheme, int64_t block) {

@@ -27,6 +27,9 @@ struct Codes {
   double highest;
 };
 Codes codes(const Scheme& scheme);
+/// Whether the lowest code counts where the step of a symmetric scheme is taken: it is one of few,
+/// and the scheme does not leave it out.
+bool uses_lowest_code(const Scheme& scheme);
 /// Bits of an integer grid that has all codes of its type; 8 for floating formats.
 int all_bits(DType type);
 /// The grid of a format, else as `like` is: floating formats are symmetric, integer ones of fewer

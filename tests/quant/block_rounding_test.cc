@@ -19,6 +19,7 @@ namespace octet {
 namespace {
 
 using test::calibration;
+using test::layer_output;
 using test::planned;
 using test::random_tensor;
 using test::run_reference;
@@ -185,19 +186,6 @@ Tensor stored_weights(const Graph& file, const std::string& layer) {
   return constant_value(file, file.node(*file.find_node(layer)).input(1)).value();
 }
 
-Tensor output_with(const Graph& prepared,
-                   const std::string& layer,
-                   const std::optional<Tensor>& weights,
-                   const Tensor& x) {
-  Graph graph = prepared;
-  const Node& node = graph.node(*graph.find_node(layer));
-  const ValueId out = node.output(0);
-  if (weights) graph.set_constant(node.input(1), *weights);
-  graph.set_outputs({out});
-  graph.remove_dead();
-  return run_reference(graph, x);
-}
-
 QuantizeOptions in_format(const char* format, std::vector<std::string> steps, QuantMode mode) {
   QuantizeOptions out;
   out.mode = mode;
@@ -224,10 +212,10 @@ TEST(RoundingInBlocks, EveryLayerErrsLessOnOtherData) {
         ASSERT_EQ(plan.steps.size(), 3U);
         const Graph file = quantize(graph, plan).value();
         for (const char* layer : {"conv", "first", "second"}) {
-          const Tensor wanted = output_with(prepared, layer, std::nullopt, x);
+          const Tensor wanted = layer_output(prepared, layer, std::nullopt, x);
           EXPECT_GT(
-              test::sqnr(wanted, output_with(prepared, layer, stored_weights(file, layer), x)),
-              test::sqnr(wanted, output_with(prepared, layer, stored_weights(plain, layer), x)))
+              test::sqnr(wanted, layer_output(prepared, layer, stored_weights(file, layer), x)),
+              test::sqnr(wanted, layer_output(prepared, layer, stored_weights(plain, layer), x)))
               << layer;
         }
       }

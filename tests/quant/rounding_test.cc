@@ -20,6 +20,7 @@ namespace octet {
 namespace {
 
 using test::calibration;
+using test::layer_output;
 using test::planned;
 using test::random_tensor;
 using test::run_reference;
@@ -353,20 +354,6 @@ const RoundedWeight& numbers_of(const PlanStep& step) {
   return std::holds_alternative<Gptq>(step.kind)
              ? static_cast<const RoundedWeight&>(std::get<Gptq>(step.kind))
              : std::get<AdaRound>(step.kind);
-}
-
-/// The output of a layer where its weights alone are `weights`.
-Tensor layer_output(const Graph& prepared,
-                    const std::string& layer,
-                    const std::optional<Tensor>& weights,
-                    const Tensor& x) {
-  Graph graph = prepared;
-  const Node& node = graph.node(*graph.find_node(layer));
-  const ValueId out = node.output(0);
-  if (weights) graph.set_constant(node.input(1), *weights);
-  graph.set_outputs({out});
-  graph.remove_dead();
-  return run_reference(graph, x);
 }
 
 Tensor rounded_weights(const Graph& prepared,

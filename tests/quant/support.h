@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -85,6 +86,20 @@ inline CalibrationSource cnn_data() {
 inline Tensor run_reference(const Graph& graph, const Tensor& x) {
   auto executor = make_reference_executor(graph).value();
   return executor->run(std::vector<Tensor>{x}).value().at(0);
+}
+
+/// The output of a layer where its weights alone are `weights`.
+inline Tensor layer_output(const Graph& prepared,
+                           const std::string& layer,
+                           const std::optional<Tensor>& weights,
+                           const Tensor& x) {
+  Graph graph = prepared;
+  const Node& node = graph.node(*graph.find_node(layer));
+  const ValueId out = node.output(0);
+  if (weights) graph.set_constant(node.input(1), *weights);
+  graph.set_outputs({out});
+  graph.remove_dead();
+  return run_reference(graph, x);
 }
 
 /// 10 log10 of signal power over noise power.

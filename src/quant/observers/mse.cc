@@ -107,7 +107,7 @@ Range mse_range(const Histogram& h, const Scheme& scheme) {
   if (scheme.symmetric || !is_integer(scheme.type)) {
     const double lo = std::min(full.lo, 0.0), hi = std::max(full.hi, 0.0);
     const double best = search(counted, [&](double f) { return Range{f * lo, f * hi}; });
-    if (!scheme.narrow && bits(scheme.type) < 8) return {best * lo, best * hi};
+    if (uses_lowest_code(scheme)) return {best * lo, best * hi};
     const double m = h.max_magnitude();
     return {std::max(full.lo, -best * m), std::min(full.hi, best * m)};
   }

@@ -12,7 +12,6 @@
 
 #include "core/format.h"
 #include "graph/label.h"
-#include "quant/calibrate.h"
 #include "quant/channels.h"
 #include "quant/place.h"
 #include "quant/statistics/row_sample.h"
@@ -301,12 +300,7 @@ Tensor split_weights(const Tensor& w,
 
 Status apply(SteppedGraph& stepped, const Outliers& step) {
   const ValueId x = OCTET_TRY(stepped.value(step.value));
-  std::vector<NodeId> products;
-  for (const InputOf& consumer : step.consumers) {
-    products.push_back(OCTET_TRY(stepped.node(consumer.node)));
-    if (consumer.input != 1)
-      return error("node \"{}\": its weights are input 1, not {}", consumer.node, consumer.input);
-  }
+  const std::vector<NodeId> products = OCTET_TRY(consumer_nodes(stepped, step.consumers));
   const SharedInput at = OCTET_TRY(split_place(stepped, x, products));
   OCTET_TRY(check_channels(step, at.channels));
   const std::vector<double> s = OCTET_TRY(step.s.to_doubles());
@@ -359,12 +353,7 @@ Result<std::vector<PlanStep>> fit_outliers(const Fitting& f) {
   Graph graph = f.graph;
   const SteppedGraph stepped(graph);
   std::vector<SplitCandidate> all = OCTET_TRY(split_candidates(f, stepped));
-  std::vector<StatisticRequest> requests;
-  requests.reserve(all.size());
-  for (SplitCandidate& candidate : all)
-    requests.push_back({candidate.value, &candidate.sample});
-  if (requests.empty()) return std::vector<PlanStep>();
-  OCTET_TRY(collect(f.graph, requests, OCTET_TRY(f.open()), f.options, f.samples));
+  OCTET_TRY(observe_each(f, all, &SplitCandidate::sample));
   std::vector<PlanStep> out;
   for (const SplitCandidate& candidate : all)
     if (auto step = split_step(f.graph, candidate, f.options)) out.push_back(std::move(*step));

@@ -35,6 +35,17 @@ shared_input(const SteppedGraph& stepped, ValueId x, const std::vector<NodeId>& 
   return out;
 }
 
+Result<std::vector<NodeId>> consumer_nodes(const SteppedGraph& stepped,
+                                           std::span<const InputOf> consumers) {
+  std::vector<NodeId> out;
+  for (const InputOf& consumer : consumers) {
+    out.push_back(OCTET_TRY(stepped.node(consumer.node)));
+    if (consumer.input != 1)
+      return error("node \"{}\": its weights are input 1, not {}", consumer.node, consumer.input);
+  }
+  return out;
+}
+
 Result<std::map<ValueId, std::vector<NodeId>>> products_by_input(const Fitting& f) {
   std::map<ValueId, std::vector<NodeId>> out;
   for (const NodePlan& node : OCTET_TRY(place(f.graph, f.placement, f.options))) {

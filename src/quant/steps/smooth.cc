@@ -8,7 +8,6 @@
 #include <cmath>
 #include <map>
 
-#include "quant/calibrate.h"
 #include "quant/channels.h"
 #include "quant/statistics/channel_magnitude.h"
 #include "quant/steps/rounding_noise.h"
@@ -192,12 +191,7 @@ Result<std::vector<Candidate>> candidates(const Fitting& f, const SteppedGraph& 
 
 Status apply(SteppedGraph& stepped, const Smooth& step) {
   const ValueId x = OCTET_TRY(stepped.value(step.value));
-  std::vector<NodeId> products;
-  for (const InputOf& consumer : step.consumers) {
-    products.push_back(OCTET_TRY(stepped.node(consumer.node)));
-    if (consumer.input != 1)
-      return error("node \"{}\": its weights are input 1, not {}", consumer.node, consumer.input);
-  }
+  const std::vector<NodeId> products = OCTET_TRY(consumer_nodes(stepped, step.consumers));
   const Place at = OCTET_TRY(place_of(stepped, x, products));
   if (step.s.type() != DType::kFloat32 || step.s.shape() != Shape{at.channels})
     return error("s has the shape {}, \"{}\" has {} channels", to_string(step.s.shape()),
@@ -244,12 +238,7 @@ Result<std::vector<PlanStep>> fit_smooth(const Fitting& f) {
   Graph graph = f.graph;
   const SteppedGraph stepped(graph);
   std::vector<Candidate> all = OCTET_TRY(candidates(f, stepped));
-  std::vector<StatisticRequest> requests;
-  requests.reserve(all.size());
-  for (Candidate& candidate : all)
-    requests.push_back({candidate.value, &candidate.seen});
-  if (requests.empty()) return std::vector<PlanStep>();
-  OCTET_TRY(collect(f.graph, requests, OCTET_TRY(f.open()), f.options, f.samples));
+  OCTET_TRY(observe_each(f, all, &Candidate::seen));
   std::vector<PlanStep> out;
   for (const Candidate& candidate : all)
     if (auto step = best_step(stepped, candidate, f.options)) out.push_back(std::move(*step));
