@@ -142,6 +142,8 @@ constexpr KernelRow kTable[] = {
     {"", "ArgMax", prepare_arg_best},
     {"", "ArgMin", prepare_arg_best},
     {"", "TopK", prepare_top_k},
+    {"", "DFT", prepare_dft},
+    {"", "STFT", prepare_stft},
 };
 
 constexpr std::string_view kNoKernel = "the operator has no kernel";

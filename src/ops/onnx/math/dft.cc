@@ -3,8 +3,6 @@
 // `axis`, cut or filled with zeros to dft_length. onesided keeps the first half of a forward
 // transform of real data, and takes such a half as input of an inverse one, whose result is real.
 // The axis is an attribute (1) before opset 20, an input (-2) since.
-#include <complex>
-
 #include "core/format.h"
 #include "ops/shared/fourier.h"
 #include "ops/shared/movement.h"
@@ -13,7 +11,7 @@
 namespace octet::onnx::op_DFT {
 namespace {
 
-/// The plain sum takes the square of this in the worst case.
+/// Tables and scratch memory of a line take up to 200 bytes for each number.
 constexpr int64_t kLongest = int64_t{1} << 20;
 
 struct DftAttrs {
@@ -27,16 +25,13 @@ DftAttrs parse(const Node& node) {
 
 /// Nothing: not known before it runs.
 Result<std::optional<int64_t>> parse_axis(const InferContext& ctx, int64_t rank) {
-  int64_t axis = ctx.node.attr_int("axis", 1);
-  if (ctx.version >= 20) {
-    axis = -2;
-    if (ctx.has(2)) {
-      const auto known = known_ints(ctx.input(2));
-      if (!known || known->size() != 1) return std::optional<int64_t>();
-      axis = (*known)[0];
-    }
+  std::optional<int64_t> input;
+  if (ctx.version >= 20 && ctx.has(2)) {
+    const auto known = known_ints(ctx.input(2));
+    if (!known || known->size() != 1) return std::optional<int64_t>();
+    input = (*known)[0];
   }
-  axis = OCTET_TRY(normalize_axis(axis, rank));
+  const int64_t axis = OCTET_TRY(normalize_axis(dft_axis(ctx.node, ctx.version, input), rank));
   if (axis == rank - 1) return error("axis {} holds real and imaginary parts; use another", axis);
   return std::optional(axis);
 }
@@ -74,52 +69,20 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   return one(x.type, out);
 }
 
-using Line = std::vector<std::complex<double>>;
-
-/// The second half of a spectrum of real data mirrors the first.
-void complete(Line& half, int64_t length) {
-  half.resize(static_cast<size_t>(length / 2 + 1));
-  for (int64_t k = length / 2 + 1; k < length; ++k)
-    half.push_back(std::conj(half[static_cast<size_t>(length - k)]));
-  // The mean, and of an even length the middle, have no imaginary part.
-  half[0] = half[0].real();
-  if (length % 2 == 0)
-    half[static_cast<size_t>(length / 2)] = half[static_cast<size_t>(length / 2)].real();
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
   const Tensor& x = ctx.inputs[0];
-  const DftAttrs a = parse(ctx.node);
-  int64_t axis = ctx.node.attr_int("axis", 1);
-  if (ctx.version >= 20) axis = ctx.has(2) ? static_cast<int64_t>(ctx.inputs[2].at(0)) : -2;
-  const auto along = static_cast<size_t>(OCTET_TRY(normalize_axis(axis, x.rank())));
-  const bool to_real = a.inverse && a.onesided;
-  int64_t length = to_real ? (x.shape()[along] - 1) * 2 : x.shape()[along];
-  if (ctx.has(1)) length = static_cast<int64_t>(ctx.inputs[1].at(0));
-  const auto values = OCTET_TRY(x.to_doubles());
-  const bool is_complex = x.shape().back() == 2;
-  const Shape from = strides_of(x.shape()), to = strides_of(shape);
-  Shape lines = x.shape();
-  lines[along] = 1;
-  lines.back() = 1;
-  const auto starts = strided_index(lines, from), targets = strided_index(lines, to);
+  const auto given = [&](size_t i) {
+    return ctx.has(i) ? std::optional(static_cast<int64_t>(ctx.inputs[i].at(0))) : std::nullopt;
+  };
+  const int64_t axis =
+      OCTET_TRY(normalize_axis(dft_axis(ctx.node, ctx.version, given(2)), x.rank()));
+  FourierLines<double> lines{.layout = dft_layout(ctx.node, x.shape(), shape, axis, given(1))};
+  const std::vector<double> values = OCTET_TRY(x.to_doubles());
   std::vector<double> y(static_cast<size_t>(product(shape)));
-  for (size_t i = 0; i < starts.size(); ++i) {
-    Line line;
-    for (int64_t n = 0; n < x.shape()[along]; ++n) {
-      const auto at = static_cast<size_t>(starts[i] + n * from[along]);
-      line.emplace_back(values[at], is_complex ? values[at + 1] : 0);
-    }
-    if (to_real) complete(line, length);
-    const Line result =
-        fourier(line, length, shape[along], a.inverse ? Direction::kInverse : Direction::kForward);
-    for (int64_t k = 0; k < shape[along]; ++k) {
-      const auto at = static_cast<size_t>(targets[i] + k * to[along]);
-      y[at] = result[static_cast<size_t>(k)].real();
-      if (!to_real) y[at + 1] = result[static_cast<size_t>(k)].imag();
-    }
-  }
+  lines.x = values.data();
+  lines.y = y.data();
+  transform_lines(make_fourier(lines.layout), lines);
   return one(OCTET_TRY(rounded(x.type(), shape, y)));
 }
 

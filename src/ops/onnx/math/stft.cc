@@ -2,8 +2,6 @@
 // STFT (opset 17). signal: [batch, n, 1 or 2], or real ones as [batch, n]; frames of frame_length elements, frame_step apart,
 // times the window, each transformed. y: [batch, frames, frequencies, 2]; onesided keeps
 // frame_length / 2 + 1 frequencies.
-#include <complex>
-
 #include "core/format.h"
 #include "ops/shared/fourier.h"
 #include "ops/shared/validate.h"
@@ -65,24 +63,15 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const auto step = static_cast<int64_t>(ctx.inputs[1].at(0));
   const int64_t length =
       ctx.has(3) ? static_cast<int64_t>(ctx.inputs[3].at(0)) : ctx.inputs[2].count();
-  const auto values = OCTET_TRY(x.to_doubles());
-  const int64_t parts = x.rank() == 3 ? x.dim(2) : 1;
-  std::vector<double> y;
-  y.reserve(static_cast<size_t>(product(shape)));
-  std::vector<std::complex<double>> line(static_cast<size_t>(length));
-  for (int64_t n = 0; n < shape[0]; ++n)
-    for (int64_t frame = 0; frame < shape[1]; ++frame) {
-      for (int64_t i = 0; i < length; ++i) {
-        const auto at = static_cast<size_t>((n * x.dim(1) + frame * step + i) * parts);
-        const double weight = ctx.has(2) ? ctx.inputs[2].at(i) : 1;
-        line[static_cast<size_t>(i)] = {values[at] * weight,
-                                        parts == 2 ? values[at + 1] * weight : 0};
-      }
-      for (const auto& v : fourier(line, length, shape[2], Direction::kForward)) {
-        y.push_back(v.real());
-        y.push_back(v.imag());
-      }
-    }
+  FourierLines<double> lines{.layout = stft_layout(x.shape(), shape, step, length)};
+  const std::vector<double> values = OCTET_TRY(x.to_doubles());
+  std::vector<double> window;
+  if (ctx.has(2)) window = OCTET_TRY(ctx.inputs[2].to_doubles());
+  std::vector<double> y(static_cast<size_t>(product(shape)));
+  lines.x = values.data();
+  lines.y = y.data();
+  if (ctx.has(2)) lines.window = window.data();
+  transform_lines(make_fourier(lines.layout), lines);
   return one(OCTET_TRY(rounded(x.type(), shape, y)));
 }
 
