@@ -2,7 +2,9 @@
 #include "quant/choose.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -49,7 +51,12 @@ class Chooser {
                      [&](size_t a, size_t b) { return errors[a] < errors[b]; });
     best_.assign(values_.size(), by_error[0]);
     best_error_ = errors[by_error[0]];
-    OCTET_TRY(ask_for_float());
+    // Where the result is bad, outputs that nothing reads in codes are worth a trial more.
+    if (const std::vector<std::string> products = unread_products(); !products.empty()) {
+      left_ = std::max<int64_t>(left_, 1);
+      OCTET_TRY(ask_for_float(products, Leave::kOutputs));
+    }
+    OCTET_TRY(ask_for_float(may_stay_float(), Leave::kNodes));
     OCTET_TRY(refine(by_error));
     take(plan_, best_);
     return best_error_ > kCollapsed ? look_for_costly() : ok_status();
@@ -84,12 +91,49 @@ class Chooser {
     return out;
   }
 
-  /// Operators between products, all together and then as few of them as do.
-  Status ask_for_float() {
+  /// Products whose outputs are in codes that no layer reads.
+  std::vector<std::string> unread_products() const {
+    std::map<std::string_view, const NodePlan*> plans;
+    for (const NodePlan& plan : plan_.nodes)
+      plans[plan.node] = &plan;
+    const Uses uses(c_.graph);
+    const std::function<bool(ValueId)> is_read = [&](ValueId value) {
+      const auto readers = uses.of(value);
+      return std::any_of(readers.begin(), readers.end(), [&](const Uses::Use& use) {
+        const Node& reader = c_.graph.node(use.node);
+        const auto plan = plans.find(reader.name);
+        if (plan == plans.end() || !plan->second->quantized) return false;
+        const NodePlan& p = *plan->second;
+        if (p.rule == Placed::kMoves || p.rule == Placed::kAbsorbed)
+          return is_read(reader.output(0));
+        return std::find(p.inputs.begin(), p.inputs.end(), static_cast<int64_t>(use.input)) !=
+               p.inputs.end();
+      });
+    };
+    std::vector<std::string> out;
+    for (const NodePlan& plan : plan_.nodes) {
+      if (!plan.quantized || !plan.output) continue;
+      const auto id = c_.graph.find_node(plan.node);
+      if (!id || is_read(c_.graph.node(*id).output(0))) continue;
+      // Behind a clamp that is absorbed, the codes are those of the product before it.
+      const Node* product = plan.rule == Placed::kAbsorbed
+                                ? c_.graph.producer(c_.graph.node(*id).input(0))
+                                : &c_.graph.node(*id);
+      const PlacementRule* rule = product == nullptr ? nullptr : c_.placement.rule(*product);
+      if (rule != nullptr && rule->treatment == Treatment::kProduct) out.push_back(product->name);
+    }
+    return out;
+  }
+
+  /// What of a node is left in float. kOutputs: where the target computes it from codes to float,
+  /// its output alone.
+  enum class Leave { kNodes, kOutputs };
+
+  /// These nodes, all together and then as few of them as do.
+  Status ask_for_float(std::vector<std::string> nodes, Leave leave) {
     constexpr double kPays = 0.5, kAsGood = 1.1;
-    std::vector<std::string> nodes = may_stay_float();
     if (nodes.empty() || left_ <= 0 || best_error_ < kGoodEnough) return ok_status();
-    auto kept = OCTET_TRY(with_float(nodes));
+    auto kept = OCTET_TRY(with_float(nodes, leave));
     if (!kept || !(kept->error < kPays * best_error_)) return ok_status();
     for (size_t width = (nodes.size() + 1) / 2; width > 0 && left_ > 0; width /= 2)
       for (size_t begin = 0; begin < nodes.size() && nodes.size() > 1 && left_ > 0;) {
@@ -97,7 +141,7 @@ class Chooser {
         const auto first = fewer.begin() + static_cast<std::ptrdiff_t>(begin);
         fewer.erase(first,
                     first + static_cast<std::ptrdiff_t>(std::min(width, fewer.size() - begin)));
-        auto trial = fewer.empty() ? std::nullopt : OCTET_TRY(with_float(fewer));
+        auto trial = fewer.empty() ? std::nullopt : OCTET_TRY(with_float(fewer, leave));
         if (trial && trial->error <= kAsGood * kept->error) {
           nodes = std::move(fewer);
           kept = std::move(trial);
@@ -107,9 +151,12 @@ class Chooser {
       }
     plan_ = std::move(kept->plan);
     best_error_ = kept->error;
+    add_float(nodes, leave, in_float_, float_outputs_);
     list_values();
     best_.resize(values_.size()); // one calibrator is everybody's so far
-    note(fmt::format("{} in float: {}", nodes.size(), join_some(nodes, 5)), best_error_);
+    note(fmt::format("{}{} in float: {}", leave == Leave::kOutputs ? "outputs of " : "",
+                     nodes.size(), join_some(nodes, 5)),
+         best_error_);
     return ok_status();
   }
 
@@ -118,16 +165,30 @@ class Chooser {
     double error;
   };
   /// nullopt: some activation would be in codes that no range is known of.
-  Result<std::optional<Placing>> with_float(const std::vector<std::string>& nodes) {
-    const std::set<std::string> names(nodes.begin(), nodes.end());
+  Result<std::optional<Placing>> with_float(const std::vector<std::string>& nodes, Leave leave) {
+    std::set<std::string> in_float = in_float_, outputs = float_outputs_;
+    add_float(nodes, leave, in_float, outputs);
     QuantizationPlan plan = plan_;
-    plan.nodes = OCTET_TRY(place(c_.graph, c_.placement, c_.options, names));
+    plan.nodes = OCTET_TRY(place(c_.graph, c_.placement, c_.options, in_float, outputs));
     for (size_t i = 0; i < plan.nodes.size(); ++i)
       if (plan_.nodes[i].rule == Placed::kOverflow || plan_.nodes[i].rule == Placed::kWeightNotF32)
         plan.nodes[i] = plan_.nodes[i];
     if (!keep_needed(plan)) return std::optional<Placing>();
     const double error = OCTET_TRY(measure(plan, best_));
     return std::optional(Placing{std::move(plan), error});
+  }
+
+  void add_float(std::span<const std::string> nodes,
+                 Leave leave,
+                 std::set<std::string>& in_float,
+                 std::set<std::string>& outputs) const {
+    for (const std::string& name : nodes) {
+      const auto id = c_.graph.find_node(name);
+      const PlacementRule* rule = id ? c_.placement.rule(c_.graph.node(*id)) : nullptr;
+      const bool output =
+          leave == Leave::kOutputs && rule != nullptr && rule->output == OutputCodes::kUnlessCostly;
+      (output ? outputs : in_float).insert(name);
+    }
   }
 
   /// Leaves the tensors that the nodes of a plan have in codes; false: there are others.
@@ -187,7 +248,7 @@ class Chooser {
           std::vector<std::string> others;
           std::copy_if(layers.begin(), layers.end(), std::back_inserter(others),
                        [&](const std::string& layer) { return !in_codes.contains(layer); });
-          const auto trial = OCTET_TRY(with_float(others));
+          const auto trial = OCTET_TRY(with_float(others, Leave::kNodes));
           return trial ? std::optional(trial->error) : std::nullopt;
         }));
     return ok_status();
@@ -249,7 +310,8 @@ class Chooser {
   const Choosing& c_;
   QuantizationPlan& plan_;
   int64_t left_;
-  std::vector<std::string> values_; ///< that have a choice, in the order of the plan
+  std::vector<std::string> values_;                ///< that have a choice, in the order of the plan
+  std::set<std::string> in_float_, float_outputs_; ///< as place() takes them
   Pick best_;
   double best_error_ = std::numeric_limits<double>::infinity();
   std::unique_ptr<Executor> executor_; ///< of the last trial

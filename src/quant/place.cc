@@ -26,9 +26,10 @@ class Placer {
   Placer(const Graph& graph,
          const Placement& placement,
          const QuantizeOptions& options,
-         const std::set<std::string>& in_float)
-      : graph_(graph), placement_(placement), options_(options), in_float_(in_float), uses_(graph) {
-  }
+         const std::set<std::string>& in_float,
+         const std::set<std::string>& float_outputs)
+      : graph_(graph), placement_(placement), options_(options), in_float_(in_float),
+        float_outputs_(float_outputs), uses_(graph) {}
 
   Result<std::vector<NodePlan>> run() {
     OCTET_TRY(check_patterns(graph_, options_));
@@ -274,7 +275,10 @@ class Placer {
     }
     const bool summed = is_summed(node);
     if (summed) summed_.insert(node.output(0));
-    plan.output = !summed && output_here(node, rule.output);
+    const bool costly =
+        rule.output == OutputCodes::kUnlessCostly && float_outputs_.contains(node.name);
+    if (costly) plan.why += fmt::format("; {}", kWhyFloatOutput);
+    plan.output = !summed && !costly && output_here(node, rule.output);
     upstream_.insert(node.output(0));
     const bool gemm = placement_.int32_gemm_bias && node.is("Gemm") && !plan.output &&
                       clamp_after(node) == nullptr;
@@ -382,6 +386,7 @@ class Placer {
   const Placement& placement_;
   const QuantizeOptions& options_;
   const std::set<std::string>& in_float_;
+  const std::set<std::string>& float_outputs_;
   Uses uses_;
   std::set<ValueId> wanted_;   ///< some integer node reads it, if it gets the chance
   std::set<ValueId> foreign_;  ///< some product reads it in codes that are no bytes
@@ -417,8 +422,9 @@ const PlacementRule* Placement::rule(std::string_view op) const {
 Result<std::vector<NodePlan>> place(const Graph& graph,
                                     const Placement& placement,
                                     const QuantizeOptions& options,
-                                    const std::set<std::string>& in_float) {
-  return Placer(graph, placement, options, in_float).run();
+                                    const std::set<std::string>& in_float,
+                                    const std::set<std::string>& float_outputs) {
+  return Placer(graph, placement, options, in_float, float_outputs).run();
 }
 
 } // namespace octet

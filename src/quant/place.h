@@ -13,12 +13,13 @@
 namespace octet {
 
 /// One entry for each node, in topological order. The graph is simplified and has types. Nodes named
-/// in `in_float` stay there, with the rule kCostsAccuracy. Errors: an include or exclude pattern
-/// that matches no node.
+/// in `in_float` stay there, with the rule kCostsAccuracy; products named in `float_outputs`, whose
+/// rule is kUnlessCostly, hand on float. Errors: an include or exclude pattern that matches no node.
 Result<std::vector<NodePlan>> place(const Graph& graph,
                                     const Placement& placement,
                                     const QuantizeOptions& options,
-                                    const std::set<std::string>& in_float = {});
+                                    const std::set<std::string>& in_float = {},
+                                    const std::set<std::string>& float_outputs = {});
 
 /// The same for the dynamic and the weight-only mode: which weights are stored in 8 bits.
 Result<std::vector<NodePlan>> place_weights(const Graph& graph,
@@ -28,6 +29,9 @@ Result<std::vector<NodePlan>> place_weights(const Graph& graph,
 
 /// Why a node of `in_float` stays there.
 constexpr std::string_view kWhyInFloat = "in 8 bits it costs more accuracy than it is worth";
+/// What is said of a node of `float_outputs` beside its rule's reason.
+constexpr std::string_view kWhyFloatOutput =
+    "its output stays in float: nothing reads codes there, which cost accuracy";
 
 /// Completes the entry of a Gather: quantized when it gathers rows of an f32 table and the target
 /// takes codes there.

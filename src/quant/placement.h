@@ -28,7 +28,8 @@ enum class Treatment {
 };
 /// Whether the output is quantized at the node that makes it. kBehindClamp is kAlways for what a
 /// target computes together with the Relu or Clip that alone reads it; products always are.
-enum class OutputCodes { kNever, kWhenRead, kAlways, kBehindClamp };
+/// kUnlessCostly is kAlways for what a target also computes from codes to float.
+enum class OutputCodes { kNever, kWhenRead, kAlways, kBehindClamp, kUnlessCostly };
 
 struct PlacementRule {
   std::string_view op; ///< of the default domain

@@ -163,6 +163,63 @@ TEST(AutoCalibrator, LeavesInFloatWhatCodesDestroy) {
   EXPECT_TRUE(plan.node("y")->quantized);
 }
 
+/// A convolution makes two results whose sizes are as 1 to `ratio`; nothing behind it reads codes.
+Graph results_of_unlike_size(float ratio, bool clamped) {
+  ValueId x;
+  Graph g = begin_graph(x);
+  const auto constant = [&](const char* name, Shape shape, std::vector<float> values) {
+    return g.add_constant(name, Tensor::of<float>(shape, std::span<const float>(values)));
+  };
+  std::vector<float> same(size_t{kFeatures * kFeatures}), heads(size_t{2 * kFeatures});
+  for (size_t i = 0; i < size_t{kFeatures}; ++i)
+    same[i * kFeatures + i] = 1;
+  heads[0] = 1;
+  heads[kFeatures + 1] = ratio;
+  const ValueId axes = g.add_constant("axes", Tensor::of<int64_t>({2}, std::vector<int64_t>{2, 3}));
+  const ValueId image = g.emit("Unsqueeze", {x, axes}, {}, "image");
+  const ValueId body =
+      g.emit("Conv", {image, constant("same", {kFeatures, kFeatures, 1, 1}, same)}, {}, "body");
+  ValueId head = g.emit("Conv", {body, constant("heads", {2, kFeatures, 1, 1}, heads)}, {}, "head");
+  if (clamped) head = g.emit("Relu", {head}, {}, "clamp");
+  for (const int64_t channel : {0, 1}) {
+    const auto index = [&](const char* what, int64_t value) {
+      return g.add_constant(fmt::format("{}{}", what, channel),
+                            Tensor::of<int64_t>({1}, std::vector<int64_t>{value}));
+    };
+    g.mark_output(g.emit(
+        "Slice", {head, index("begin", channel), index("end", channel + 1), index("axis", 1)}, {}));
+  }
+  return g;
+}
+
+TEST(AutoCalibrator, LeavesOutputsInFloatThatNothingReadsInCodes) {
+  for (const bool clamped : {false, true}) {
+    const Graph graph = results_of_unlike_size(1000, clamped);
+    const Compared c = compare(graph, kNone);
+    EXPECT_LT(c.best, 20) << "ranges alone are not to help";
+    EXPECT_GT(c.automatic, 30);
+    const QuantizationPlan plan = plan_of(graph, Auto{}, kNone);
+    EXPECT_TRUE(plan.node("head")->quantized) << "octet sums codes and hands on float";
+    EXPECT_FALSE(plan.node("head")->output);
+    EXPECT_NE(plan.node("head")->why.find("stays in float"), std::string::npos);
+    EXPECT_TRUE(plan.node("body")->output);
+    if (clamped) {
+      EXPECT_FALSE(plan.node("clamp")->quantized);
+    }
+    // ONNX Runtime computes a convolution from codes to codes or in float.
+    const QuantizationPlan other =
+        plan_quantization(graph, rows_in_batches(kNone),
+                          {.target = "onnxruntime", .calibrator = Auto{}}, 4096)
+            .value();
+    EXPECT_EQ(other.node("head")->rule, Placed::kCostsAccuracy);
+    EXPECT_TRUE(other.node("body")->quantized);
+    EXPECT_GT(*other.sqnr(), 30);
+    // In codes where that costs nothing.
+    const QuantizationPlan alike = plan_of(results_of_unlike_size(1, clamped), Auto{}, kNone);
+    EXPECT_TRUE(alike.node(clamped ? "clamp" : "head")->output);
+  }
+}
+
 /// Five products in a row. All but `worst` round next to nothing away; what that one makes is lost
 /// beside a constant that the next layer takes out again.
 Graph one_layer_collapses(int worst) {

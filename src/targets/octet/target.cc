@@ -12,7 +12,7 @@ constexpr std::string_view kTable =
 constexpr std::string_view kCodes = "moves codes";
 
 constexpr PlacementRule kOctetRules[] = {
-    {"Conv", Treatment::kProduct, OutputCodes::kAlways, "octet", "runs as QConv"},
+    {"Conv", Treatment::kProduct, OutputCodes::kUnlessCostly, "octet", "runs as QConv"},
     {"Gemm", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm"},
     {"MatMul", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm or QMatMul"},
     {"AveragePool", Treatment::kAround, OutputCodes::kAlways, "octet", "runs as QAveragePool"},
