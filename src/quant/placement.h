@@ -73,6 +73,7 @@ struct Placement {
   std::span<const StoredFormat> formats;
   /// Blocks divide the axis, which is one of the last two.
   bool whole_blocks = false;
+  bool even_int4 = false;            ///< weights in int4 have an even number of elements
   std::string_view otherwise_clause; ///< for operators without a rule
   std::string_view otherwise;
 

@@ -84,6 +84,7 @@ Status WeightPlans::list() {
     const NodeFormat format = node_format(options_, node);
     TensorPlan planned = plan_of(node, w, format);
     OCTET_TRY(check_blocks(node, w, planned));
+    OCTET_TRY(check_even(node, w, planned));
     OCTET_TRY(add({id, node.id}, std::move(planned)));
     const bool sums_bytes =
         node_plan.rule != Placed::kWeightOnly && format.byte_weights() && format.byte_activations();
@@ -148,6 +149,15 @@ Status WeightPlans::check_blocks(const Node& node, const Tensor& w, const Tensor
       "{} sums {} numbers along axis {} of {}: target {} takes blocks that divide one of the "
       "last two axes; choose another size, or none for this layer",
       label(graph_, node), size, *plan.axis, to_string(w.shape()), placement_.target);
+}
+
+Status WeightPlans::check_even(const Node& node, const Tensor& w, const TensorPlan& plan) const {
+  if (plan.scheme.type != DType::kInt4 || !placement_.even_int4 || w.count() % 2 == 0)
+    return ok_status();
+  return error(ErrorCode::kUnsupported,
+               "{} has a weight {}: target {} takes int4 weights with an even number of elements "
+               "(targets 1.1 row 20); name another format for it, as in --layer {}:weights=int8",
+               label(graph_, node), to_string(w.shape()), placement_.target, node.name);
 }
 
 Status WeightPlans::add(const Weight& weight, TensorPlan out) {

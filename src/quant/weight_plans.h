@@ -27,8 +27,8 @@ class WeightPlans {
       : graph_(graph), placement_(placement), options_(options), plan_(plan) {}
 
   /// Adds the weights to the plan, without ranges. Products whose int32 sums could overflow become
-  /// float. Errors: readers of one weight that want different formats, blocks that the target does
-  /// not take, a pattern whose format no weight takes.
+  /// float. Errors: readers of one weight that want different formats, blocks or an odd number of
+  /// int4 codes that the target does not take, a pattern whose format no weight takes.
   Status list();
   /// Takes their ranges. Errors name the weight: NaN, infinities.
   Status observe();
@@ -42,6 +42,7 @@ class WeightPlans {
   QuantTrait trait(const Node& node) const;
   TensorPlan plan_of(const Node& node, const Tensor& w, const NodeFormat& format) const;
   Status check_blocks(const Node& node, const Tensor& w, const TensorPlan& plan) const;
+  Status check_even(const Node& node, const Tensor& w, const TensorPlan& plan) const;
   Status add(const Weight& weight, TensorPlan out);
   Status observe(TensorPlan& tensor, const Tensor& w) const;
   bool fits_int32(const Node& node, const Tensor& w) const;

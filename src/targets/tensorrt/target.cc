@@ -83,6 +83,7 @@ Placement placement(std::string_view name, int version) {
           .rules = kTensorRtRules,
           .formats = stored_formats(version),
           .whole_blocks = true,
+          .even_int4 = true,
           .otherwise_clause = "2.1",
           .otherwise = "TensorRT's guide names no int8 form for it"};
 }
