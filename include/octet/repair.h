@@ -90,4 +90,8 @@ struct Repaired {
 Result<Repaired>
 repair(const Graph& graph, std::string_view target, const RepairOptions& options = {});
 
+/// Only what the errors of check() ask for, and only by changes that keep every output bit; a graph
+/// that takes others comes back as it was. Errors: as of repair().
+Result<Repaired> mend_exactly(const Graph& graph, std::string_view target);
+
 } // namespace octet

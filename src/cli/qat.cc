@@ -15,6 +15,7 @@
 
 #include "octet/bert.h"
 #include "octet/quantize.h"
+#include "octet/repair.h"
 
 namespace octet::cli {
 namespace {
@@ -100,6 +101,7 @@ class Qat final : public Command {
         OCTET_TRY_WITH(training_.train(prepared, data, output_, common, options), model_);
     const auto write = [&](const std::string& record) -> Status {
       Graph written = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
+      written = OCTET_TRY_WITH(mend_exactly(written, plan.target), model_).graph;
       if (quantization_.max_length() > 0) set_trained_length(written, quantization_.max_length());
       return write_model(written, output_, common, model_, record);
     };

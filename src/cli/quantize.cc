@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "octet/export.h"
+#include "octet/repair.h"
 #include "octet/target.h"
 
 namespace octet::cli {
@@ -92,6 +93,7 @@ class Quantize final : public Command {
           precision.ranges.try_emplace(tensor.value, tensor.ranges.front());
       OCTET_TRY_WITH(append_notes(notes_, convert_precision(quantized, precision)), model_);
     }
+    if (form == FileForm::kQdq) OCTET_TRY_WITH(mend(quantized, plan.target), output_);
     OCTET_TRY(check_result(original, quantized, plan.target, form));
     OCTET_TRY(write_model(quantized, output_, common, model_));
     if (!save_plan_.empty()) OCTET_TRY(save_plan(plan, save_plan_, common.force));
@@ -100,6 +102,15 @@ class Quantize final : public Command {
   }
 
  private:
+  /// What a runtime would refuse for what stands around a layer, where an exact change helps.
+  Status mend(Graph& quantized, const std::string& target) {
+    Repaired mended = OCTET_TRY(mend_exactly(quantized, target));
+    quantized = std::move(mended.graph);
+    for (Change& change : mended.changes)
+      notes_.push_back({change.rule, change.node, std::move(change.why), change.exact});
+    return ok_status();
+  }
+
   /// Whether the target takes the result; the error says whose fault it is.
   Status check_result(const Graph& original,
                       const Graph& quantized,

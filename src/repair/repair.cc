@@ -52,8 +52,8 @@ constexpr Mend kOnnxRuntimeForms[] = {
     Mend::kAddZeroPoint,    Mend::kMatchZeroPoint,     Mend::kSingleZeroPoint,
     Mend::kScalarParameter, Mend::kDropKeptOutputType, Mend::kQOperatorWithoutKernel,
     Mend::kFoldMisreadBias, Mend::kUnsignMoved,        Mend::kWidenConcat,
-    Mend::kSplitQuantize,   Mend::kSeparateConstants,  Mend::kFloatProduct,
-    Mend::kFloatInput,
+    Mend::kSplitQuantize,   Mend::kSeparateConstants,  Mend::kHideCodes,
+    Mend::kFloatProduct,    Mend::kFloatInput,
 };
 
 constexpr Mend kOnnxRuntimeNumbers[] = {

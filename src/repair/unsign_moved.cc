@@ -52,6 +52,7 @@ std::optional<Repair> unsign_moved(const RepairContext& context, const Node& nod
   if (quantize != nullptr)
     if (auto patch = unsigned_codes(graph, *quantize, context.uses.of(quantize->output(0))))
       return Repair::exact(std::move(*patch));
+  if (moved->last == nullptr) return std::nullopt; // hide_codes
   return quantize_behind(context, *moved->last, *grid);
 }
 

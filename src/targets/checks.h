@@ -36,6 +36,8 @@ enum class OnnxRuntimeForm : uint8_t {
 std::string operator_of(OnnxRuntimeForm form, const Node& node);
 /// Of one layer alone. The graph has its types.
 OnnxRuntimeForm onnxruntime_form(const Graph& graph, const TargetDef& target, const Node& node);
+/// A layer that only moves, picks or compares elements, and does so with codes.
+bool onnxruntime_runs_on_codes(const Graph& graph, const TargetDef& target, const Node& node);
 
 Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef& target);
 

@@ -46,6 +46,12 @@ std::vector<Unloadable> moved_files() {
   const std::string three = "const z3: i8[] = [3]\nq = QuantizeLinear(x, s, z3)\n"
                             "d = DequantizeLinear(q, s, z3)\n";
   const std::string pool = "p = MaxPool(d) {kernel_shape=[2, 2]}\n";
+  // Of such steps every sum is exact.
+  const std::string product =
+      "const e: f32[] = [0.125]\nconst b: f32[4] = [1, -2, 3, 0.5]\n"
+      "const w: f32[4, 4] = [1, -2, 3, 4, 5, 6, -7, 8, 1, 2, 3, -4, 5, 6, 7, 8]\n";
+  const std::string exact =
+      product + "q = QuantizeLinear(x, e, z)\nd = DequantizeLinear(q, e, z)\n";
   const auto picked = [](const std::string& body) {
     return "m = ReduceMax(x) {keepdims=0}\npick = Greater(m, s)\n"
            "y = If(pick) {then_branch={ graph a\n  capture x: f32[1, 2, 4, 4]\n  capture s: f32[]\n"
@@ -76,6 +82,13 @@ std::vector<Unloadable> moved_files() {
       {"moved_in_a_branch", "moved-int8", "unsign_moved", 21,
        picked("  q = QuantizeLinear(x, s, z)\n  d = DequantizeLinear(q, s, z)\n"
               "  p = Transpose(d)\n  b = Neg(p)\n")},
+      {"moved_before_gemm", "moved-int8", "unsign_moved", 21,
+       exact + "m = MatMul(d, w)\ny = Add(m, b)"},
+      {"moved_before_gemm_shared", "moved-int8", "unsign_moved", 23,
+       exact + "m = MatMul(d, w)\na = Add(b, m)\ny = Add(a, d)"},
+      {"moved_before_gemm_codes", "moved-int8", "hide_codes", 21,
+       product + "q = QuantizeLinear(x, e, z)\na = Transpose(q) {perm=[0, 1, 3, 2]}\n"
+                 "d = DequantizeLinear(a, e, z)\nm = MatMul(d, w)\ny = Add(m, b)"},
       {"moved_codes_of_the_input_of_a_layer", "moved-int8", "unsign_moved", 21,
        "q = QuantizeLinear(x, s, z)\na = Transpose(q)\n"
        "d = DequantizeLinear(a, s, z)\nb = MaxPool(d) {kernel_shape=[1, 1]}\nc = Transpose(b)\n"

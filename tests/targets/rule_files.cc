@@ -105,6 +105,9 @@ const RuleFile kOnnxRuntimeFiles[] = {
      "y = Add(a, b)"},
     {"moved-int8", kError, "onnxruntime", 21,
      "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\na = Transpose(d)\ny = Neg(a)"},
+    {"moved-int8", kError, "onnxruntime", 21,
+     "const n: i64[3] = [1, 2, 4]\nq = QuantizeLinear(x, s, z)\nr = Reshape(q, n)\n"
+     "d = DequantizeLinear(r, s, z)\nm = MatMul(d, w)\ny = Add(m, s4)"},
     {"half-concat", kError, "onnxruntime", 21,
      "const h: f16[] = [0.1]\nconst u: u8[] = [128]\nt = Cast(x) {to=10}\nn = Neg(t)\n"
      "q = QuantizeLinear(t, h, u)\nd = DequantizeLinear(q, h, u)\no = QuantizeLinear(n, h, u)\n"
@@ -118,11 +121,32 @@ const RuleFile kOnnxRuntimeFiles[] = {
     {"fused-parameters", kError, "onnxruntime", 17,
      "const u: u8[] = [128]\nconst t: f32[4] = [0.1, 0.2, 0.3, 0.4]\nq = QuantizeLinear(x, s, u)\n"
      "d = DequantizeLinear(q, s, u)\nv = DequantizeLinear(w8, t, z4) {axis=0}\ny = MatMul(d, v)"},
+    {"fused-parameters", kError, "onnxruntime", 21,
+     "const u: u8[] = [128]\nconst t: f32[2, 4] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]\n"
+     "const b: i8[2, 4] = [0, 0, 0, 0, 0, 0, 0, 0]\nq = QuantizeLinear(x, s, u)\n"
+     "d = DequantizeLinear(q, s, u)\nv = DequantizeLinear(w8, t, b) {axis=0, block_size=2}\n"
+     "y = MatMul(d, v)"},
     {"fused-parameters", kError, "onnxruntime", 17,
      "const u: u8[4] = [128, 128, 128, 128]\nconst u1: u8[] = [128]\n"
      "q = QuantizeLinear(x, s4, u) {axis=1}\nd = DequantizeLinear(q, s4, u) {axis=1}\n"
      "n = Neg(x)\np = QuantizeLinear(n, s, u1)\ne = DequantizeLinear(p, s, u1)\na = Add(d, e)\n"
      "r = QuantizeLinear(a, s, u1)\ny = DequantizeLinear(r, s, u1)"},
+    {"fused-codes", kError, "onnxruntime", 21,
+     "const f: f8e4m3fn[] = [0]\nq = QuantizeLinear(x, s, f)\nd = DequantizeLinear(q, s, f)\n"
+     "v = DequantizeLinear(w8, s, z)\ny = MatMul(d, v)"},
+    {"fused-codes", kError, "onnxruntime", 25,
+     "const f: u2[] = [2]\nn = Neg(x)\na = Transpose(n)\nb = Transpose(a)\n"
+     "const e: i64[2] = [4, 2]\nr = Reshape(b, e)\nq = QuantizeLinear(r, s, f)\n"
+     "y = DequantizeLinear(q, s, f)"},
+    {"clamp-before-codes", kError, "onnxruntime", 21,
+     "const f: i4[] = [0]\nr = Relu(x)\nq = QuantizeLinear(r, s, f)\n"
+     "y = DequantizeLinear(q, s, f)"},
+    {"clamp-before-codes", kError, "onnxruntime", 21,
+     "const f: f8e5m2[] = [0]\nn = Neg(x)\nr = Clip(n)\nq = QuantizeLinear(r, s, f)\n"
+     "y = DequantizeLinear(q, s, f)"},
+    {"clamp-before-codes", kWarning, "onnxruntime-1.20", 21,
+     "const f: i4[] = [0]\nr = Relu(x)\nq = QuantizeLinear(r, s, f)\n"
+     "y = DequantizeLinear(q, s, f)"},
     {"no-cuda-kernel", kWarning, "onnxruntime-cuda", 18, "y = Mish(x)"},
     {"no-cpu-kernel", kError, "onnxruntime", 17,
      "q = com.microsoft.QuantizeWithOrder(x, s) {order_input=1, order_output=1}\n"

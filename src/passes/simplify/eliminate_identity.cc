@@ -2,6 +2,7 @@
 //   x ─▶ Identity ─▶ y                       =>      x
 //   x ─▶ Cast(to: the type of x) ─▶ y        =>      x
 //   x ─▶ Transpose(perm: 0, 1, 2, ...) ─▶ y  =>      x
+//   x ─▶ Max, Min, Sum or Mean ─▶ y          =>      x      of x alone
 // Exact. Kept where y is a graph output that x cannot stand in for (x is an input, a constant or
 // another output).
 #include "passes/simplify/rules.h"
@@ -12,6 +13,8 @@ namespace {
 
 bool does_nothing(const Graph& graph, const Node& node) {
   if (node.is("Identity")) return true;
+  if (node.is("Max") || node.is("Min") || node.is("Sum") || node.is("Mean"))
+    return node.inputs.size() == 1;
   if (node.is("Cast"))
     return graph.value(node.input(0)).type.type != DType::kUndefined &&
            static_cast<int64_t>(graph.value(node.input(0)).type.type) == node.attr_int("to", 0);

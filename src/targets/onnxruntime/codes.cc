@@ -2,6 +2,7 @@
 #include "targets/onnxruntime/codes.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ops/qdq/clamp.h"
 #include "targets/checks.h"
@@ -36,6 +37,28 @@ bool onnxruntime_drops_codes_around(const Node& node) {
   if (node.is("Resize")) return node.attr_string("mode", "nearest") == "nearest";
   return node.domain.empty() &&
          std::find(std::begin(kOps), std::end(kOps), node.op_type) != std::end(kOps);
+}
+
+bool onnxruntime_takes_for_bytes(DType type) {
+  switch (type) {
+  case DType::kFloat8E4M3FN:
+  case DType::kFloat8E4M3FNUZ:
+  case DType::kFloat8E5M2:
+  case DType::kFloat8E5M2FNUZ:
+  case DType::kInt2:
+  case DType::kUint2:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool onnxruntime_strips_codes(const Node& node, DType type) {
+  if (is_byte(type) || onnxruntime_takes_for_bytes(type)) return true;
+  const bool orders = node.is("MaxPool") || node.is("ReduceMax") || node.is("ReduceMin");
+  if (type == DType::kInt4 || type == DType::kUint4) return orders;
+  if (node.is("ArgMax")) return type == DType::kInt32;
+  return !orders && !node.is("Resize") && !node.is("DepthToSpace");
 }
 
 bool has_scales_along(const Graph& graph, const Node& dequantize, int64_t axis) {
@@ -125,10 +148,7 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
     out.kept = KeptInt8::kStored;
     return out;
   }
-  if (moved && has_scalar_zero(*dq)) { // the pair behind the move is one's own
-    out.type = DType::kUint8;
-    return out;
-  }
+  if (moved && has_scalar_zero(*dq)) return behind_move(out);
   const Node* before = graph_.producer(dq->input(0));
   if (before != nullptr && is_quantize(*before)) {
     out = of_quantize(*before);
@@ -140,6 +160,16 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
   return out;
 }
 
+OnnxRuntimeCodes::Codes OnnxRuntimeCodes::behind_move(Codes codes) const {
+  if (codes.type != DType::kInt8 || codes.kept == KeptInt8::kStored ||
+      !has_scalar_zero(*codes.dequantize))
+    return codes;
+  codes.type = DType::kUint8;
+  codes.kept = KeptInt8::kNo;
+  codes.between = nullptr;
+  return codes;
+}
+
 bool OnnxRuntimeCodes::is_stored(ValueId value) const {
   const Node* dq = graph_.producer(value);
   return dq != nullptr && is_dequantize(*dq) && is_folded(dq->input(0));
@@ -149,13 +179,20 @@ bool OnnxRuntimeCodes::absorbs(const Node& quantize, const Node& clamp) const {
   const Tensor* zero = qdq::written(graph_, quantize).zeros;
   const Tensor* scale = qdq::written(graph_, quantize).scales;
   if (scale == nullptr || scale->count() != 1) return false;
-  if (zero != nullptr && !is_byte(zero->type())) return false;
-  const bool is_signed = zero != nullptr && zero->type() == DType::kInt8;
-  const double z = zero != nullptr && zero->count() == 1 ? zero->at(0) : 0;
-  const double lowest = ((is_signed ? -128 : 0) - z) * scale->at(0);
-  const double highest = ((is_signed ? 127 : 255) - z) * scale->at(0);
+  const DType type = zero != nullptr ? zero->type() : DType::kUint8;
+  const auto range = code_range(type);
+  if (!range || (zero != nullptr && zero->count() != 1)) return false;
+  const auto z = static_cast<float>(zero != nullptr ? zero->at(0) : 0);
+  const auto lowest = static_cast<float>(range->lo), highest = static_cast<float>(range->hi);
+  if (clamp.is("Relu")) return z == lowest;
+  if (!is_byte(type) && type != DType::kInt16 && type != DType::kUint16) return false;
   const auto bounds = qdq::clamp_of(graph_, clamp);
-  return bounds && lowest >= bounds->lo && highest <= bounds->hi;
+  if (!bounds) return false;
+  // It compares floats, and takes this much for equal.
+  constexpr float kSlack = std::numeric_limits<float>::epsilon();
+  const auto s = static_cast<float>(scale->at(0));
+  const auto lo = static_cast<float>(bounds->lo), hi = static_cast<float>(bounds->hi);
+  return lo - (lowest - z) * s <= kSlack && (highest - z) * s - hi <= kSlack;
 }
 
 const Node* OnnxRuntimeCodes::quantize_behind(ValueId value, bool& moved) const {

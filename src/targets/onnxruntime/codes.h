@@ -16,6 +16,13 @@ bool onnxruntime_moves_codes_past(const Node& node);
 /// Q and DQ of one scale on both sides of these go, without moving past them.
 bool onnxruntime_drops_codes_around(const Node& node);
 
+/// FP8 and 2 bits. Q/DQ fusion knows codes of 4 and 16 bits that it has no integer kernels for, and
+/// takes these for 8 bits.
+bool onnxruntime_takes_for_bytes(DType type);
+/// Of codes that are moved, reduced or searched: whether the operator takes them without its Q/DQ,
+/// whether or not it has a kernel for them.
+bool onnxruntime_strips_codes(const Node& node, DType type);
+
 /// Scales of one axis, not of blocks.
 bool has_scales_along(const Graph& graph, const Node& dequantize, int64_t axis);
 
@@ -41,6 +48,8 @@ class OnnxRuntimeCodes {
   };
   /// The codes behind the DQ that `value` comes through; absent where there is none.
   Codes of_input(ValueId value) const;
+  /// Those of an input behind what its DQ moves past: the pair there is one's own.
+  Codes behind_move(Codes codes) const;
   /// Those that Q makes.
   Codes of_quantize(const Node& quantize) const;
 

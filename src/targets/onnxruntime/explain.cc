@@ -9,6 +9,7 @@
 #include "ops/qdq/bias.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime/integer.h"
+#include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/releases.h"
 
 namespace octet {
@@ -88,6 +89,8 @@ class OnnxRuntimeExplainer {
     if (const Obstacle half = in_half_precision(node)) return stays(out, *half);
     if (node.is("Conv")) return conv(node, out);
     if (node.is("Gemm")) return gemm(node, out);
+    if (const Node* add = onnxruntime_gemm_bias(graph_, codes_.uses(), node))
+      return as_gemm(node, *add, out);
     if (node.is("MatMul")) return matmul(node, out);
     if (node.is("ArgMax")) return arg_max(node, out);
     if (is_movement(node)) return movement(node, out);
@@ -148,7 +151,7 @@ class OnnxRuntimeExplainer {
         next != nullptr && (next->is("Relu") || next->is("LeakyRelu") || next->is("Sigmoid") ||
                             next->is("Tanh") || (next->is("Clip") && node.is("Conv")));
     if (!fuses || codes_.is_absorbed(*next)) return;
-    fused_[next->id] = &node;
+    fused_[next->id] = &graph_.node(node.id);
     take(out, node, Form::kFusedFloat);
   }
 
@@ -192,20 +195,28 @@ class OnnxRuntimeExplainer {
     for (size_t i = 0; i < 2; ++i)
       if (!codes_.of_input(node.input(i)).present) return not_through_dq(node, i);
     const DType weight = codes_.of_input(node.input(1)).type;
-    if (!is_byte(weight)) return of_other_bits(weight);
+    if (!are_fused(weight)) return of_other_bits(weight);
     return {};
   }
   Obstacle int8_input(const Node& node) const {
     const Codes x = codes_.of_input(node.input(0));
-    if (x.type == DType::kUint8) return {};
+    if (x.type == DType::kUint8 || onnxruntime_takes_for_bytes(x.type)) return {};
+    // Of Conv it does not know those of 4 bits either.
+    if (node.is("Conv") && (x.type == DType::kInt4 || x.type == DType::kUint4)) return {};
     return stays_int8(x);
+  }
+
+  /// Codes that the fusion takes for bytes; without a kernel for them the file is refused.
+  static bool are_fused(DType codes) {
+    return is_byte(codes) || onnxruntime_takes_for_bytes(codes);
   }
 
   /// A float weight, and a float bias, that it quantizes by itself when the file is loaded: Conv
   /// and Gemm between Q/DQ on input and output.
   bool gets_a_coded_weight(const Node& node, const Output& y) const {
     const Codes x = codes_.of_input(node.input(0));
-    const bool codes_come_in = x.present && codes_.has_one_scale(*x.dequantize) && is_byte(x.type);
+    const bool codes_come_in =
+        x.present && codes_.has_one_scale(*x.dequantize) && are_fused(x.type);
     return float_bias_ && codes_come_in && y.quantize != nullptr &&
            graph_.constant(node.input(1)) != nullptr &&
            (!node.input(2).valid() || graph_.constant(node.input(2)) != nullptr);
@@ -239,7 +250,7 @@ class OnnxRuntimeExplainer {
       in_the_way = Unmet{"the Relu after it stays, because no Q with its lowest code at 0 follows",
                          kLowestIsZero};
     if (!in_the_way && y.quantize == nullptr) in_the_way = no_q_behind(node);
-    if (!in_the_way) in_the_way = other_codes(DType::kUint8, y);
+    if (!in_the_way) in_the_way = other_codes(codes_.of_input(node.input(0)).type, y);
     if (!in_the_way)
       return in_integers(out, node, Form::kQLinear, own ? kOwnWeight : "Q/DQ on inputs and output");
     take_float_form(node, out);
@@ -251,7 +262,9 @@ class OnnxRuntimeExplainer {
     const Output y = codes_.output_of(node);
     const bool own = gets_a_coded_weight(node, y);
     Obstacle in_the_way = own ? Obstacle{} : float_inputs(node);
-    const Codes x = codes_.of_input(node.input(0));
+    Codes x = codes_.of_input(node.input(0));
+    const TypeInfo& matrix = graph_.value(node.input(0)).type;
+    if (x.present && matrix.has_rank() && matrix.rank() != 2) x = codes_.behind_move(x);
     const bool bias = node.input(2).valid();
     if (!in_the_way && bias && !is_plain_gemm(node))
       in_the_way = Unmet{"a bias beside alpha or beta other than 1",
@@ -261,7 +274,7 @@ class OnnxRuntimeExplainer {
     const bool quantized = y.quantize != nullptr;
     if (!in_the_way && !own && x.type == DType::kInt8 && weight_type(node) != DType::kInt8)
       in_the_way = stays_int8(x);
-    if (!in_the_way && !is_byte(x.type)) in_the_way = of_other_bits(x.type);
+    if (!in_the_way && !are_fused(x.type)) in_the_way = of_other_bits(x.type);
     if (!in_the_way && !own) in_the_way = odd_scales(node, node.attr_int("transB", 0) != 0 ? 0 : 1);
     if (!in_the_way) in_the_way = other_codes(x.type, y);
     if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
@@ -279,6 +292,20 @@ class OnnxRuntimeExplainer {
                                      : "Q/DQ on inputs, float output");
     take_float_form(node, out);
     return stays(out, *in_the_way);
+  }
+
+  /// A MatMul and the Add of its bias, as one.
+  Layer as_gemm(const Node& node, const Node& add, Layer out) {
+    Node both = node;
+    both.op_type = "Gemm";
+    both.inputs.push_back(add.input(add.input(0) == node.output(0) ? 1 : 0));
+    both.outputs = add.outputs;
+    fused_[add.id] = &node;
+    out.said.form = both.op_type;
+    const TypeInfo& bias = graph_.value(both.inputs.back()).type;
+    if (bias.rank() != 1 && codes_.of_input(both.input(0)).present)
+      return stays(out, {"its bias has rows", "give the bias one axis"});
+    return gemm(both, out);
   }
 
   /// What the second input's codes are: those of a weight stay as they are.
@@ -354,13 +381,23 @@ class OnnxRuntimeExplainer {
     return std::move(out);
   }
 
-  /// A float input and a weight of 4 or 8 bits: one scale, one for each column, or blocks of rows.
+  /// A Gemm that is MatMul and Add of a bias along the columns, or a MatMul.
+  bool has_plain_operands(const Node& node) const {
+    const TypeInfo* bias = node.input(2).valid() ? &graph_.value(node.input(2)).type : nullptr;
+    return node.attr_float("alpha", 1) == 1 && node.attr_int("transA", 0) == 0 &&
+           node.attr_int("transB", 0) == 0 &&
+           (bias == nullptr || (is_plain_gemm(node) && bias->has_rank() && bias->rank() == 1));
+  }
+
+  /// A float input and an integer weight of 2, 4 or 8 bits: one scale, one for each column, or blocks
+  /// of rows.
   bool has_stored_weight_alone(const Node& node) const {
     if (codes_.of_input(node.input(0)).present || !codes_.is_stored(node.input(1))) return false;
     const qdq::Written dq = qdq::written(graph_, *graph_.producer(node.input(1)));
+    if (!is_integer(dq.codes_type) || bits(dq.codes_type) > 8) return false;
     const TypeInfo& type = graph_.value(node.input(1)).type;
-    if (!type.has_rank() || type.rank() != 2 || dq.scales == nullptr || node.input(2).valid() ||
-        codes_.only_reader(dq.real) != &node || node.attr_int("transB", 0) != 0)
+    if (!type.has_rank() || type.rank() != 2 || dq.scales == nullptr ||
+        codes_.uses().count(dq.real) != 1 || !has_plain_operands(node))
       return false;
     const bool rows = dq.axis == 0 || dq.axis == -2;
     return dq.scales->count() == 1 || (dq.block > 0 ? rows : !rows);
@@ -369,12 +406,13 @@ class OnnxRuntimeExplainer {
   Layer matmul(const Node& node, Layer out) {
     if (has_stored_weight_alone(node)) {
       take(out, node, Form::kMatMulNBits);
-      return runs(out, LayerPrecision::kFloat, "its weight stays in codes, the product is float");
+      return runs(out, LayerPrecision::kFloat,
+                  "its weight stays in codes; the kernel rounds its input to 8 bits");
     }
     Obstacle in_the_way = float_inputs(node);
     if (!in_the_way) in_the_way = int8_input(node);
     const Output y = codes_.output_of(node);
-    if (!in_the_way) in_the_way = other_codes(DType::kUint8, y);
+    if (!in_the_way) in_the_way = other_codes(codes_.of_input(node.input(0)).type, y);
     if (in_the_way) return stays(out, *in_the_way);
     if (y.quantize == nullptr)
       return in_integers(out, node, Form::kMatMulIntegerToFloat, "Q/DQ on inputs, no Q after it");
@@ -408,7 +446,7 @@ class OnnxRuntimeExplainer {
         return stays(out, {"its inputs have codes of several types", "use one type for all"});
       in = codes.type;
     }
-    if (!is_byte(in)) return stays(out, of_other_bits(in));
+    if (!are_fused(in)) return stays(out, of_other_bits(in));
     const Output y = codes_.output_of(node);
     if (y.quantize == nullptr) return stays(out, no_q_behind(node));
     if (const Obstacle in_the_way = other_codes(in, y)) return stays(out, *in_the_way);
@@ -422,11 +460,13 @@ class OnnxRuntimeExplainer {
     const Output y = codes_.output_of(node);
     const bool quantized = y.quantize != nullptr && y.clamp == nullptr;
     if (!x.present) {
-      if (quantized && past) return on_codes(out, "Q moves before it");
+      const bool strips =
+          quantized && onnxruntime_strips_codes(node, codes_.of_quantize(*y.quantize).type);
+      if (strips && past) return on_codes(out, "Q moves before it");
       out.said.why = "its input does not come through DQ";
       return out;
     }
-    if (!moves_codes_of(node, x.type)) return stays(out, of_other_bits(x.type));
+    if (!onnxruntime_strips_codes(node, x.type)) return stays(out, of_other_bits(x.type));
     if (quantized) {
       if (takes_one_scale(node, *x.dequantize)) return on_codes(out, "Q/DQ on both sides go");
       if (past && graph_.producer(node.input(0)) != x.dequantize)
@@ -453,21 +493,14 @@ class OnnxRuntimeExplainer {
   /// The order of codes is that of values, so its DQ goes.
   Layer arg_max(const Node& node, Layer out) const {
     const Codes x = codes_.of_input(node.input(0));
-    const bool drops = x.present && x.type != DType::kInt16 && x.type != DType::kUint16 &&
-                       codes_.has_one_scale(*x.dequantize);
+    const bool drops =
+        x.present && onnxruntime_strips_codes(node, x.type) && codes_.has_one_scale(*x.dequantize);
     if (drops || holds_codes(node.input(0))) return on_codes(out, "the DQ before it goes");
     out.said.why = x.present ? "its DQ has several scales, or codes of more than 8 bits"
                              : "its input does not come through DQ";
     return out;
   }
 
-  /// Codes of 16 bits move where their order and neighbours do not matter.
-  static bool moves_codes_of(const Node& node, DType codes) {
-    if (is_byte(codes)) return true;
-    constexpr std::string_view kOps[] = {"MaxPool", "Resize", "DepthToSpace", "ReduceMax",
-                                         "ReduceMin"};
-    return std::find(std::begin(kOps), std::end(kOps), node.op_type) == std::end(kOps);
-  }
   static Unmet of_other_bits(DType codes) {
     return {fmt::format("its codes are {}: there is no such kernel", name(codes)),
             "quantize to 8 bits"};
@@ -506,6 +539,10 @@ std::string operator_of(OnnxRuntimeForm form, const Node& node) {
 
 OnnxRuntimeForm onnxruntime_form(const Graph& graph, const TargetDef& target, const Node& node) {
   return OnnxRuntimeExplainer(graph, target).layer(node).form;
+}
+
+bool onnxruntime_runs_on_codes(const Graph& graph, const TargetDef& target, const Node& node) {
+  return OnnxRuntimeExplainer(graph, target).layer(node).said.precision == LayerPrecision::kCodes;
 }
 
 Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef& target) {

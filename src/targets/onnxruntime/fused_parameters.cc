@@ -25,10 +25,13 @@ bool takes_wide_codes(const Graph& graph, const Node& dequantize) {
 }
 
 /// Scales that the kernel takes: of Conv one for each filter, of MatMul one for each column of a
-/// matrix.
+/// matrix, also as one block of all its rows.
 bool is_weight_with_columns(const Graph& graph, const Node& node, const Node& dequantize) {
   const TypeInfo& type = graph.value(node.input(1)).type;
   if (!type.has_rank() || (node.is("MatMul") && type.rank() != 2)) return false;
+  const Tensor* scales = qdq::written(graph, dequantize).scales;
+  if (node.is("MatMul") && scales != nullptr && scales->rank() == 2)
+    return scales->dim(0) == 1 && graph.producer(node.input(1)) == &dequantize;
   return has_scales_along(graph, dequantize, node.is("Conv") ? 0 : 1);
 }
 
@@ -168,12 +171,13 @@ void find_fused_parameters(const CheckContext& context, const Node& node, Found&
 
 } // namespace
 
-constexpr TargetRule kFusedParameters = {.id = "fused-parameters",
-                                         .clause = "8",
-                                         .provider = Provider::kCpu,
-                                         .measured = 131,
-                                         .find = find_fused_parameters,
-                                         .mends = {Mend::kFloatProduct, Mend::kFloatInput}};
+constexpr TargetRule kFusedParameters = {
+    .id = "fused-parameters",
+    .clause = "8",
+    .provider = Provider::kCpu,
+    .measured = 131,
+    .find = find_fused_parameters,
+    .mends = {Mend::kHideCodes, Mend::kFloatProduct, Mend::kFloatInput}};
 
 } // namespace onnxruntime
 

@@ -31,6 +31,23 @@ bool are_folded(const Graph& graph, ValueId codes) {
 
 } // namespace
 
+const Node* onnxruntime_gemm_bias(const Graph& graph, const Uses& uses, const Node& node) {
+  if (!node.is("MatMul")) return nullptr;
+  const TypeInfo& a = graph.value(node.input(0)).type;
+  const TypeInfo& b = graph.value(node.input(1)).type;
+  if (!a.has_rank() || !b.has_rank() || b.rank() != 2) return nullptr;
+  const Node* add = lone_reader(graph, uses, node.output(0));
+  if (add == nullptr || !add->is("Add")) return nullptr;
+  const ValueId bias = add->input(add->input(0) == node.output(0) ? 1 : 0);
+  const auto shape = graph.value(bias).type.static_shape();
+  const auto columns = (*b.shape)[1].maybe_value();
+  if (!shape || !columns || shape->empty() || shape->back() != *columns) return nullptr;
+  if (a.rank() != 2) return a.static_shape() && shape->size() == 1 ? add : nullptr;
+  const bool rows =
+      shape->size() == 2 && (shape->front() == 1 || (*a.shape)[0] == Dim(shape->front()));
+  return shape->size() == 1 || rows ? add : nullptr;
+}
+
 const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, ValueId value) {
   const Node* maker = graph.producer(value);
   for (int hops = 0; hops < kMostHops && maker != nullptr && onnxruntime_moves_codes_past(*maker);
@@ -49,13 +66,16 @@ std::optional<int64_t> static_count(const Graph& graph, ValueId value) {
 
 std::optional<MovedCodes>
 onnxruntime_moved_int8(const Graph& graph, const Uses& uses, const Node& node) {
-  if (graph.opset() < 21 || !onnxruntime_moves_codes_past(node)) return std::nullopt;
+  const bool gemm = onnxruntime_gemm_bias(graph, uses, node) != nullptr &&
+                    graph.value(node.input(0)).type.rank() != 2;
+  if (graph.opset() < 21 || (!gemm && !onnxruntime_moves_codes_past(node))) return std::nullopt;
   const Node* dq = graph.producer(node.input(0));
   if (dq == nullptr || !is_dequantize(*dq)) return std::nullopt;
   const qdq::Written said = qdq::written(graph, *dq);
   if (!said.zero.valid() || said.codes_type != DType::kInt8 || are_folded(graph, said.codes))
     return std::nullopt;
   if (said.scales != nullptr && said.scales->count() != 1) return std::nullopt;
+  if (gemm) return MovedCodes{dq};
   const Node* last = &node;
   const Node* next = nullptr;
   for (int hops = 0; hops < kMostHops; ++hops) {

@@ -18,12 +18,18 @@ std::optional<int64_t> static_count(const Graph& graph, ValueId value);
 /// The DQ that a value comes through, past what it moves on the way to one reader; null: none.
 const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, ValueId value);
 
+/// The Add behind a MatMul of a matrix with which it becomes a Gemm: its other side has a value for
+/// each column, of an input of two axes also a row or as many rows as that has. Of any other number
+/// of axes every size is known, and Reshapes stand around the Gemm. Null: none.
+const Node* onnxruntime_gemm_bias(const Graph& graph, const Uses& uses, const Node& node);
+
 /// A DQ of int8 codes that it moves past one or more operators, where no Q stands behind the last:
 /// it puts one there, says INT8 in output_dtype, and then turns the codes into UINT8. From operator
-/// set 21 on, which has that attribute.
+/// set 21 on, which has that attribute. The Reshape before a Gemm that was a MatMul is
+/// such a place.
 struct MovedCodes {
   const Node* dequantize = nullptr;
-  const Node* last = nullptr; ///< of what it moves past
+  const Node* last = nullptr; ///< of what it moves past; null: the Reshape before Gemm
 };
 /// `node`: the first operator behind the DQ.
 std::optional<MovedCodes>
@@ -43,6 +49,23 @@ std::optional<std::string> onnxruntime_fused_fault(const Graph& graph,
                                                    const Uses& uses,
                                                    const TargetDef& target,
                                                    const Node& node);
+
+/// Codes of FP8, 4 or 2 bits on which its rewriting of Q/DQ runs a node that it has no kernel for.
+struct MisreadCodes {
+  const Node* dequantize = nullptr; ///< before the node, past what moves them; null: none
+  const Node* quantize = nullptr;   ///< behind it
+  size_t input = 0;                 ///< of the node, through which they come
+  std::string said;                 ///< what is missing
+};
+/// Of a layer that is fused with Q/DQ as if they were bytes, of what runs on codes.
+std::optional<MisreadCodes> onnxruntime_misread_codes(const Graph& graph,
+                                                      const Uses& uses,
+                                                      const TargetDef& target,
+                                                      const Node& node);
+/// Of a Relu or Clip before a Q of such codes: the Relu is dropped although their lowest code is
+/// below 0, of the Clip the zero point is not read and the file refused.
+std::optional<MisreadCodes>
+onnxruntime_misread_clamp(const Graph& graph, const Uses& uses, const Node& node);
 
 /// A Conv or Gemm that becomes integer with a bias behind DQ whose scale and zero point are not
 /// those of the sum: ONNX Runtime adds the codes as they are.

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of one layer between Q and DQ, over types of codes, scales and operators, and how check, explain and repair compare with
+what ONNX Runtime makes of them with all of its optimizations."""
+import json
+import pathlib
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from qdq import octet, onnxruntime_outputs
+
+ZERO = {"uint8": 128, "int8": 0, "uint16": 1000, "int16": 0, "int32": 128}
+# Those that numpy has no type for.
+FEW = {"float8_e4m3fn": 0, "float8_e4m3fnuz": 0, "float8_e5m2": 0, "float8_e5m2fnuz": 0, "int4": 0, "uint4": 8, "int2": 0, "uint2": 2}
+LAST = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3), "uint8": (68, 189), "uint16": (68, 189)}
+random = np.random.default_rng(5)
+refused = []
+
+SHAPE = [2, 4, 8, 8]
+# Operator: inputs that come through DQ, attributes, further inputs.
+AROUND = {
+    "Add": (2, {}, []), "Mul": (2, {}, []), "Sub": (2, {}, []), "Max": (2, {}, []), "Concat": (2, {"axis": 1}, []),
+    "AveragePool": (1, {"kernel_shape": [2, 2]}, []), "GlobalAveragePool": (1, {}, []), "Sigmoid": (1, {}, []),
+    "LeakyRelu": (1, {}, []), "Softmax": (1, {}, []), "Tanh": (1, {}, []), "MaxPool": (1, {"kernel_shape": [2, 2]}, []),
+    "Transpose": (1, {}, []), "Flatten": (1, {}, []), "Reshape": (1, {}, [np.array([2, -1])]),
+    "Unsqueeze": (1, {}, [np.array([0])]), "Slice": (1, {}, [np.array([0]), np.array([1])]),
+    "Gather": (1, {"axis": 1}, [np.array([0, 2])]), "Expand": (1, {}, [np.array([3, *SHAPE])]),
+    "Tile": (1, {}, [np.array([1, 1, 1, 2])]), "DepthToSpace": (1, {"blocksize": 2}, []),
+    "SpaceToDepth": (1, {"blocksize": 2}, []), "Pad": (1, {}, [np.array([0, 0, 1, 1, 0, 0, 1, 1])]),
+    "Split": (1, {"axis": 1}, []), "ReduceMax": (1, {}, []), "ReduceMean": (1, {}, []), "ArgMax": (1, {"axis": 1}, []),
+    "Resize": (1, {"mode": "nearest"}, [None, np.array([1, 1, 2, 2], np.float32)]),
+    "Resize linear": (1, {"mode": "linear"}, [None, np.array([1, 1, 2, 2], np.float32)]), "MatMul": (2, {}, []),
+}
+
+
+def opset_of(*kinds):
+    return 25 if {"int2", "uint2"} & set(kinds) else 21
+
+
+class Model:
+    def __init__(self, opset):
+        self.nodes, self.constants, self.opset = [], [], opset
+
+    def constant(self, name, value):
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def codes(self, name, kind, values):
+        if kind in ZERO:
+            return self.constant(name, np.asarray(values).astype(kind))
+        of = getattr(TensorProto, kind.replace("float8_", "float8").upper())
+        self.constants.append(helper.make_tensor(name, of, np.shape(values), np.ravel(values).tolist()))
+        return name
+
+    def node(self, op, inputs, output, **attributes):
+        self.nodes.append(helper.make_node(op, inputs, output if isinstance(output, list) else [output],
+                                           name=attributes.pop("name", ""), **attributes))
+        return output
+
+    def parameters(self, name, kind, scale, count=None):
+        full = (lambda v: np.full(count, v)) if count else np.asarray
+        zero = FEW[kind] if kind in FEW else ZERO[kind]
+        return [self.constant(f"{name}/s", full(scale).astype(np.float32)), self.codes(f"{name}/z", kind, full(zero))]
+
+    def pair(self, value, name, kind, scale=0.05, count=None, axis=1):
+        """Q and DQ; of int32 a Cast between them, for Q makes no such codes."""
+        along = {"axis": axis} if count else {}
+        if kind == "int32":
+            s, z = self.parameters(f"{name}/8", "uint8", scale, count)
+            codes = self.node("Cast", [self.node("QuantizeLinear", [value, s, z], f"{name}/q8", **along)], f"{name}/q", to=6)
+            return self.node("DequantizeLinear", [codes, *self.parameters(name, kind, scale, count)], f"{name}/dq", **along)
+        s, z = self.parameters(name, kind, scale, count)
+        q = self.node("QuantizeLinear", [value, s, z], f"{name}/q", **along)
+        return self.node("DequantizeLinear", [q, s, z], f"{name}/dq", **along)
+
+    def made(self, shape, outputs, kind):
+        graph = helper.make_graph(self.nodes, "layer", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                                  [helper.make_tensor_value_info(y, kind, None) for y in outputs], self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10 if self.opset < 25 else 13)
+
+
+def around(title, kind, wide, behind):
+    """`wide`: which input, or "out", has several scales; `behind`: the scale of the Q behind, or None."""
+    op = title.split()[0]
+    count, attributes, more = AROUND[title]
+    m = Model(opset_of(kind))
+    inputs = [m.pair("x", f"in{i}", kind, count=4 if wide == f"in{i}" else None) for i in range(count)]
+    inputs += ["" if v is None else m.constant(f"more{i}", v) for i, v in enumerate(more)]
+    outputs = ["o", "p"] if op == "Split" else ["o"]
+    attributes = dict(attributes, **({"num_outputs": 2} if op == "Split" else {}))
+    m.node(op, inputs, list(outputs), name="layer", **attributes)
+    if behind and op != "ArgMax":
+        out = "uint8" if kind == "int32" else kind
+        outputs = [m.pair(o, f"{o}/behind", out, behind, 4 if wide == "out" else None) for o in outputs]
+    return m.made(SHAPE, outputs, TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT), SHAPE
+
+
+def product(op, kind, wide, weight, scales, behind, bias):
+    """`scales` of the weight: one, a column each, a row each, or blocks of rows."""
+    m = Model(opset_of(kind, weight, behind))
+    shape, of_weight, columns = {"MatMul": ([3, 4], [4, 6], 1), "batched MatMul": ([2, 3, 4], [4, 6], 1), "MatMul of 3": ([2, 3, 4], [2, 4, 6], 2),
+                                 "Gemm": ([3, 4], [4, 6], 1), "Conv": ([1, 4, 5, 5], [6, 4, 3, 3], 0)}[op]
+    x = m.pair("x", "x", kind, count=4 if wide else None, axis=1 if op == "Conv" else len(shape) - 1)
+    axis = {"one": None, "column": columns, "row": 1 - columns if columns < 2 else 1, "block": 0}[scales]
+    size = of_weight[axis] if axis is not None and scales != "block" else None
+    if weight == "float32":
+        inputs = [x, m.constant("w", random.normal(size=of_weight).astype(np.float32))]
+    else:
+        low, high = LAST.get(weight, (-60, 60))
+        codes = m.codes("w", weight, random.integers(low, high + 1, of_weight))
+        s, z = m.parameters("w", weight, 0.02, size if scales != "block" else [2, 6])
+        along = {} if axis is None else {"axis": axis}
+        inputs = [x, m.node("DequantizeLinear", [codes, s, z], "w/dq", **along, **({"block_size": 2} if scales == "block" else {}))]
+    if bias == "float":
+        inputs.append(m.constant("b", np.linspace(-1, 1, 6, dtype=np.float32)))
+    if bias == "int32":
+        each = scales == "column"
+        inputs.append(m.node("DequantizeLinear", [m.constant("b", np.arange(6, dtype=np.int32)),
+                                                  m.constant("b/s", np.full(6, 0.001, np.float32) if each else np.float32(0.001))],
+                             "b/dq", **({"axis": 0} if each else {})))
+    y = m.node(op.split()[-1] if op.startswith("batched") else op.split()[0], inputs, "o", name="layer")
+    if behind:
+        y = m.pair(y, "behind", behind)
+    return m.made(shape, [y], TensorProto.FLOAT), shape
+
+
+def precision_there(path, op):
+    graph = onnx.load(path).graph
+    makers = {value: n for n in graph.node for value in n.output}
+    integer = {"QLinear" + op, "QGemm" if op == "Gemm" else "", "MatMulIntegerToFloat" if op == "MatMul" else ""}
+    for n in graph.node:
+        if n.op_type in integer:
+            return "int8"
+        if n.op_type in (op, "FusedMatMul" if op == "MatMul" else op):
+            maker = makers.get(n.input[0])
+            return "codes" if maker is not None and maker.op_type in ("QuantizeLinear", "Cast") else "float"
+    return None
+
+
+def faults(title, model, shape, folder):
+    path, optimized = folder / "model.onnx", folder / "optimized.onnx"
+    onnx.save(model, path)
+    optimized.unlink(missing_ok=True)
+    x = random.normal(0, 2, shape).astype(np.float32)
+    plain, broken = onnxruntime_outputs(path, x)
+    if broken:
+        return []  # not what optimizations do
+    given, error = onnxruntime_outputs(path, x, optimized)
+    near = 1e-4 if "behind:None" in title else 0.0501  # one step of the Q behind
+    # It quantizes the float weight of a Conv or Gemm between Q/DQ by itself.
+    near = np.inf if "float32" in title else near
+    same = lambda outputs: all(np.allclose(a, b, rtol=1e-5, atol=near) for a, b in zip(plain, outputs))
+    accepted = octet("check", path, "--target", "onnxruntime").returncode == 0
+    if accepted != (error is None and same(given)):
+        return [f"{title}: check {'accepts' if accepted else 'refuses'} it, ONNX Runtime: {error or 'runs, ' + ('the same' if same(given) else 'other')}"]
+    if accepted:
+        said = json.loads(octet("explain", path, "--target", "onnxruntime", "--json").stdout)["onnxruntime"]["layers"]
+        mine = next(layer for layer in said if layer["node"] == "layer")
+        there = precision_there(optimized, next(n.op_type for n in model.graph.node if n.name == "layer"))
+        if there and there != mine["precision"]:
+            return [f"{title}: explain says {mine['precision']} ({mine['form']}: {mine['why']}), ONNX Runtime {there}"]
+        return []
+    refused.append(title)
+    fixed = folder / "fixed.onnx"
+    repaired = octet("repair", path, "--target", "onnxruntime", "-o", fixed, "--force")
+    if repaired.returncode != 0:
+        return [f"{title}: not repaired: {repaired.stdout[-600:]}{repaired.stderr}"]
+    again, error = onnxruntime_outputs(fixed, x, optimized)
+    if error:
+        return [f"{title}: repaired, ONNX Runtime says {error}"]
+    if not same(again):
+        return [f"{title}: repaired, other values"]
+    return []
+
+
+def report(grid):
+    """Of all the files; the exit status."""
+    found, count = [], 0
+    with tempfile.TemporaryDirectory() as name:
+        for title, (model, shape) in grid:
+            count += 1
+            found += faults(title, model, shape, pathlib.Path(name))
+    print(f"{count} files, {len(refused)} of them refused and repaired, {len(found)} faults")
+    for fault in found[:50]:
+        print(fault)
+    return 1 if found else 0
