@@ -28,10 +28,11 @@ class Skipped(Exception):
     """ONNX Runtime does not take the float graph, or there is nothing to ask."""
 
 
-def session(model, exact_products=False):
+def session(model, exact_products=False, optimized=False):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.use_deterministic_compute = True
     if exact_products:  # u8 x s8 saturates without it on processors that lack VNNI

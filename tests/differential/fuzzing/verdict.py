@@ -9,7 +9,8 @@ from .free.judge import MORE_RUNS, RUNS, Unstable, bounds
 from .generate import session
 from .runner import Died
 
-EXPORTS_ON_CODES = ("qoperator", "fused")
+OPTIMIZED = "optimized by ONNX Runtime"
+EXPORTS_ON_CODES = ("qoperator", "fused", "optimized")
 # ONNX Runtime infers one window more than it computes for some pools with ceil_mode; whether its plan of the memory then
 # fails depends on what stands around.
 FAILED_PLAN = "attempting to re-use buffer"
@@ -82,7 +83,7 @@ class Judge:
     def onnxruntime(self, what, model):
         """Runs and compares; the reason where it refuses."""
         try:
-            made = session(model, exact_products=rounding_of(what) == "codes")
+            made = session(model, exact_products=rounding_of(what) == "codes", optimized=what == OPTIMIZED)
             outputs = {(i, k): y for i, x in enumerate(self.case.sets) for k, y in enumerate(made.run(None, x))}
         except Exception as error:  # whatever ONNX Runtime throws
             return str(error)
@@ -127,6 +128,15 @@ class Judge:
         if not any(n.op_type == "DequantizeLinear" for n in self.case.model.graph.node):
             for what in ("value", "error"):
                 self.outputs[f"{what} codes"] = self.outputs[f"{what} float"]
+
+    def judge_optimized(self):
+        """What ONNX Runtime computes with all of its optimizations and exact products: sums of codes are rounded to codes
+        without floats between, as those of the forms on codes are."""
+        before = len(self.verdict.findings)
+        refused = self.onnxruntime(OPTIMIZED, self.case.model)
+        if refused:
+            self.find(OPTIMIZED, f"refused: {refused[:400]}")
+        return self.verdict.findings[before:]
 
     def judge_refusals(self, refusals):
         for what, text in refusals.items():
@@ -178,13 +188,16 @@ def essential(findings):
     return kept
 
 
-def judge(case, runner):
+def judge(case, runner, optimized=False):
+    """`optimized`: with what ONNX Runtime's optimizations make of the model, too."""
     try:
         answers = runner.ask(case)
     except Died as death:
         return Verdict([Finding("the runner died", str(death))])
     try:
         verdict = Judge(case, answers).judge()
+        if optimized and not verdict.refused:
+            verdict.findings += Judge(case, answers).judge_optimized()
         return Judge(case, answers, MORE_RUNS).judge() if case.free and verdict.findings else verdict
     except Unstable as reason:
         return Verdict([], unstable=str(reason))
