@@ -54,7 +54,7 @@ struct Percentile {
   bool operator==(const Percentile&) const = default;
 };
 /// The magnitude whose 128 levels have the smallest Kullback-Leibler divergence from the histogram,
-/// as published for TensorRT.
+/// as published for TensorRT, with single numbers that repeat spared as zero is.
 struct Entropy {
   bool operator==(const Entropy&) const = default;
 };

@@ -251,6 +251,36 @@ TEST(Observer, EntropyFindsThePublishedThreshold) {
   EXPECT_LT(observe_all(Entropy{}, tailed).hi, 0.9 * *std::ranges::max_element(tailed));
 }
 
+/// A number that repeats, such as a flat background, ends no range: it is one number before it is
+/// rounded and one after. What is clipped counts in full.
+TEST(Observer, EntropySparesNumbersThatRepeat) {
+  const std::vector<float> spread = relu(normal(60000, 0, 1, 11));
+  const double plain = observe_all(Entropy{}, spread).hi;
+  for (const float repeated : {0.5F, 1.1F, 2.0F}) {
+    std::vector<float> x = spread;
+    x.insert(x.end(), 60000, repeated);
+    Histogram h;
+    h.add(x);
+    EXPECT_LT(entropy_by_the_book(x, h.width()), 0.75 * plain) << repeated;
+    EXPECT_GT(observe_all(Entropy{}, x).hi, 0.9 * plain) << repeated;
+  }
+  // As many of them in every channel of a Relu's output.
+  std::vector<float> channels = spread;
+  for (int c = 0; c < 16; ++c)
+    channels.insert(channels.end(), 3000, 0.11F * static_cast<float>(c + 1));
+  EXPECT_GT(observe_all(Entropy{}, channels).hi, 0.9 * plain);
+  // Far out in a tail that would be clipped.
+  std::mt19937 generator(9);
+  std::exponential_distribution<float> draw(1);
+  std::vector<float> tailed(200000);
+  for (float& v : tailed)
+    v = draw(generator);
+  const float far = 0.97F * *std::ranges::max_element(tailed);
+  EXPECT_LT(observe_all(Entropy{}, tailed).hi, 0.9 * far);
+  tailed.insert(tailed.end(), 20000, far);
+  EXPECT_GE(observe_all(Entropy{}, tailed).hi, far);
+}
+
 double mean_squared_error(const std::vector<float>& x, const Scheme& scheme, const Range& range) {
   const QuantParameters parameters = parameters_for(scheme, range);
   double sum = 0;
