@@ -57,11 +57,12 @@ struct Outliers {
 };
 
 /// The scales of a weight, chosen so that its layer's output moves least given what the layers before
-/// it make of calibration data once they are quantized. The plan's ranges of that weight become
-/// those of `largest`; its codes stay the nearest. Source: AIMET (Qualcomm), sequential MSE.
+/// it make of calibration data once they are quantized. The plan's ranges of that weight are taken in
+/// proportion, so that their larger sides end at `largest`; its codes stay the nearest. Source: AIMET
+/// (Qualcomm), sequential MSE.
 struct SequentialMse {
   InputOf weight;
-  Tensor largest; ///< f32 [ranges of the plan]: the largest magnitude that codes hold, 0 or more
+  Tensor largest; ///< f32 [ranges of the plan], 0 or more
 };
 
 /// The codes of a weight, chosen so that its layer's output moves least on calibration data: the

@@ -107,7 +107,7 @@ struct World {
 
 /// What becomes of the scales of weights that pass through Q/DQ.
 enum class WeightScales {
-  kFollow, ///< symmetric ones are taken from the largest magnitude at each step
+  kFollow, ///< symmetric ones are taken from the extremes at each step
   kFixed,  ///< stay as they are in the graph
   kLearned ///< trained by LSQ (arXiv 1902.08153)
 };

@@ -223,10 +223,11 @@ Range range_with_scale(const Scheme& scheme, const Range& range, double scale, d
     const double lo = std::min(range.lo, 0.0) * (rounded / scale);
     return {lo, lo + rounded * (limits.highest - limits.lowest)};
   }
-  const double magnitude = rounded * (std::ldexp(1.0, scheme.bits - 1) - 1);
-  const bool below = -range.lo > range.hi;
-  return {below ? -magnitude : std::max(range.lo * (rounded / scale), -magnitude),
-          below ? std::min(range.hi * (rounded / scale), magnitude) : magnitude};
+  const Codes ends = reach(scheme);
+  const double lowest = rounded * ends.lowest, highest = rounded * ends.highest;
+  const bool below = range.lo * ends.highest < range.hi * ends.lowest;
+  return {below ? lowest : std::max(range.lo * (rounded / scale), lowest),
+          below ? std::min(range.hi * (rounded / scale), highest) : highest};
 }
 
 } // namespace

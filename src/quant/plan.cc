@@ -93,8 +93,7 @@ class Planner {
   }
 
   Scheme activation_scheme(const Node* producer, const ActivationFormat& format) const {
-    Scheme scheme = scheme_of(format.format, scheme_);
-    scheme.bits = format.bits;
+    Scheme scheme = with_bits(scheme_of(format.format, scheme_), format.bits);
     if (!is_integer(scheme.type)) return scheme;
     const bool clamp = producer != nullptr && (producer->is("Relu") || producer->is("Clip"));
     if (clamp && placement_.asymmetric_after_clamp) scheme.symmetric = false;

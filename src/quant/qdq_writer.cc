@@ -138,9 +138,13 @@ Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, WeightForm
     Stored entry;
     entry.zero_point = graph_.add_constant(name + "_zero_point", grid.zero);
     entry.scale = weight_scale(grid, plan, name);
+    ValueId real = id;
+    if (form == WeightForm::kFloat)
+      if (auto within = OCTET_TRY(within_codes(*graph_.constant(id), plan)))
+        real = graph_.add_constant(graph_.unique_name(name + "_clipped"), std::move(*within));
     entry.codes = form == WeightForm::kStored
                       ? graph_.add_constant(name + "_quantized", OCTET_TRY(made_.keep(codes)))
-                      : pair("QuantizeLinear", id, grid, name, entry.zero_point, entry.scale);
+                      : pair("QuantizeLinear", real, grid, name, entry.zero_point, entry.scale);
     if (form == WeightForm::kTrained && plan.scheme.bits < all_bits(plan.scheme.type))
       entry.codes = clipped(entry.codes, plan.scheme);
     found = stored_.emplace(id, entry).first;
@@ -199,6 +203,22 @@ class WeightCoder {
     return out;
   }
 
+  /// The weight with what lies beyond the codes moved onto their ends; nothing where none does.
+  Result<std::optional<Tensor>> within() const {
+    std::vector<float> values = OCTET_TRY(weight_.to_floats());
+    bool moved = false;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto element = static_cast<int64_t>(i);
+      const QuantParameters& p = parameters_[static_cast<size_t>(scale_of(element))];
+      const double kept = code(values[i], element) - p.zero_point;
+      if (kept == static_cast<double>(std::nearbyint(values[i] / p.scale))) continue;
+      values[i] = static_cast<float>(kept) * p.scale;
+      moved = true;
+    }
+    if (!moved) return std::optional<Tensor>();
+    return std::optional(Tensor::of<float>(weight_.shape(), std::span<const float>(values)));
+  }
+
  private:
   /// The scale of an element.
   int64_t scale_of(int64_t element) const {
@@ -248,6 +268,13 @@ Status check_weight(const Tensor& weight, const TensorPlan& plan) {
 Result<Tensor> weight_codes(const Tensor& weight, const TensorPlan& plan) {
   OCTET_TRY(check_weight(weight, plan));
   return WeightCoder(weight, plan).run();
+}
+
+Result<std::optional<Tensor>> within_codes(const Tensor& weight, const TensorPlan& plan) {
+  OCTET_TRY(check_weight(weight, plan));
+  const bool saturates = plan.scheme.bits == all_bits(plan.scheme.type) && !plan.scheme.narrow;
+  if (!is_integer(plan.scheme.type) || saturates) return std::optional<Tensor>();
+  return WeightCoder(weight, plan).within();
 }
 
 } // namespace octet

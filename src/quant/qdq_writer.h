@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -77,5 +78,8 @@ qdq::Grid grid_for(const TensorPlan& plan, const Shape& weight = {});
 Status check_weight(const Tensor& weight, const TensorPlan& plan);
 /// The codes of a constant weight. Errors: those of check_weight, NaN.
 Result<Tensor> weight_codes(const Tensor& weight, const TensorPlan& plan);
+/// The weight for which QuantizeLinear, which knows all codes of a type alone, makes those of the
+/// plan; nothing where the weight is one. Errors: those of check_weight.
+Result<std::optional<Tensor>> within_codes(const Tensor& weight, const TensorPlan& plan);
 
 } // namespace octet

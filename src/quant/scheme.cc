@@ -42,12 +42,10 @@ void in_units(double unit, QuantParameters& parameters) {
   parameters.replaced = true;
 }
 
-/// Of a symmetric scheme: with less, numbers of the range would be clipped. The lowest code counts
-/// where it is one of few; of 8 bits and more both sides have the step of the upper one.
+/// Of a symmetric scheme: with less, numbers of the range would be clipped.
 double symmetric_step(const Scheme& scheme, const Range& range) {
-  const double top = std::ldexp(1.0, scheme.bits - 1) - 1;
-  if (!uses_lowest_code(scheme)) return largest_magnitude(range) / top;
-  return std::max(std::max(range.hi, 0.0) / top, std::max(-range.lo, 0.0) / (top + 1));
+  const Codes all = reach(scheme);
+  return std::max(std::max(range.hi, 0.0) / all.highest, std::min(range.lo, 0.0) / all.lowest);
 }
 
 /// Middle code of a symmetric scheme.
@@ -62,19 +60,33 @@ int all_bits(DType type) {
 }
 
 Scheme scheme_of(const NumberFormat& format, const Scheme& like) {
-  Scheme out = like;
+  Scheme out = with_bits(like, all_bits(format.type));
   out.type = format.type;
-  out.bits = all_bits(format.type);
   out.scale = format.scale;
-  // Of few codes none is given away: the lowest of 16 is worth half a bit where the extreme is
-  // negative.
-  if (bits(format.type) < 8 || !is_integer(format.type)) out.narrow = false;
-  if (!is_integer(format.type)) out.symmetric = true;
+  if (is_integer(format.type)) return out;
+  out.narrow = false;
+  out.symmetric = true;
   return out;
 }
 
+Scheme with_bits(const Scheme& like, int bits) {
+  constexpr int kMany = 8;
+  Scheme out = like;
+  out.bits = bits;
+  if (bits < kMany) out.narrow = false;
+  return out;
+}
+
+Codes reach(const Scheme& scheme) {
+  const Codes all = codes(scheme);
+  if (!is_integer(scheme.type)) return all;
+  const double zero = middle(scheme);
+  return reach(Codes{all.lowest - zero, all.highest - zero});
+}
+
 bool uses_lowest_code(const Scheme& scheme) {
-  return !scheme.narrow && bits(scheme.type) < 8;
+  const Codes all = reach(scheme);
+  return -all.lowest > all.highest;
 }
 
 NumberFormat format_of(const Scheme& scheme, int64_t block) {

@@ -27,11 +27,22 @@ struct Codes {
   double highest;
 };
 Codes codes(const Scheme& scheme);
-/// Whether the lowest code counts where the step of a symmetric scheme is taken: it is one of few,
-/// and the scheme does not leave it out.
+/// Of a symmetric grid, whose codes less their zero point these are: those that its step is taken
+/// by. Of fewer than 8 bits all, since the lowest is one of few; else both sides have the step of
+/// the upper one.
+constexpr Codes reach(const Codes& codes) {
+  constexpr double kHighestOf8Bits = 127;
+  return codes.highest < kHighestOf8Bits ? codes : Codes{-codes.highest, codes.highest};
+}
+/// The same of a scheme.
+Codes reach(const Scheme& scheme);
+/// Whether it has a code more below 0 than above.
 bool uses_lowest_code(const Scheme& scheme);
 /// Bits of an integer grid that has all codes of its type; 8 for floating formats.
 int all_bits(DType type);
+/// The grid of `like` with so many bits in codes of the same type. Of few codes none is given away:
+/// the lowest of 16 is worth half a bit where the extreme is negative.
+Scheme with_bits(const Scheme& like, int bits);
 /// The grid of a format, else as `like` is: floating formats are symmetric, integer ones of fewer
 /// than 8 bits have all their codes, others all but those that `like` leaves out.
 Scheme scheme_of(const NumberFormat& format, const Scheme& like);
@@ -40,8 +51,8 @@ NumberFormat format_of(const Scheme& scheme, int64_t block);
 /// An error for a type that no scheme may have.
 Status check_scheme(const Scheme& scheme);
 
-/// Symmetric: scale = max(|lo|, |hi|) / 127 (int8 and uint8; FP8: / largest finite value); of types
-/// of fewer than 8 bits that use their lowest code max(hi / 7, -lo / 8) (int4).
+/// Symmetric: scale = max(|lo|, |hi|) / 127 (int8 and uint8; FP8: / largest finite value); of fewer
+/// than 8 bits that use their lowest code max(hi / 7, -lo / 8) (4 bits).
 /// Asymmetric: the range is widened to hold 0, scale = (hi - lo) / (highest - lowest), the zero
 /// point is rounded half to even and clipped. The scale is positive, finite and not subnormal.
 QuantParameters parameters_for(const Scheme& scheme, const Range& range);

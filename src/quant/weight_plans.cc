@@ -122,7 +122,7 @@ TensorPlan WeightPlans::plan_of(const Node& node, const Tensor& w, const NodeFor
   if (format.weights)
     out.scheme = scheme_of(*format.weights, placement_.weight);
   else
-    out.scheme.bits = format.weight_bits;
+    out.scheme = with_bits(placement_.weight, format.weight_bits);
   out.algorithm = name(options_.weight_calibrator);
   if (direct_range(out.scheme, options_.direct_weights)) {
     out.algorithm = kDirect;
@@ -174,7 +174,7 @@ Status WeightPlans::add(const Weight& weight, TensorPlan out) {
           known.axis.value_or(0), label(graph_, graph_.node(weight.reader)), name(ours),
           out.axis.value_or(0));
     if (known.axis != out.axis) out.axis.reset(); // two readers want different axes: one scale
-    out.scheme.bits = std::max(out.scheme.bits, known.scheme.bits);
+    if (known.scheme.bits > out.scheme.bits) out.scheme = known.scheme;
     std::erase_if(plan_.tensors, [&](const TensorPlan& t) { return t.value == out.value; });
   }
   weights_[out.value] = weight;

@@ -12,6 +12,7 @@
 
 #include "core/codec.h"
 #include "ops/qdq/quant_layout.h"
+#include "quant/scheme.h"
 #include "train/fake_quant_rows.h"
 #include "train/ops/mapping.h"
 #include <ATen/Parallel.h>
@@ -19,6 +20,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/amax.h>
+#include <ATen/ops/amin.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/from_blob.h>
@@ -347,16 +349,19 @@ at::Tensor largest_scale(const at::Tensor& x, const at::Tensor& like, const Fake
   const at::NoGradGuard no_gradient;
   const at::Tensor weight = x.detach();
   const std::vector<int64_t> axes = axes_but(weight, spec.axis);
-  at::Tensor amax = axes.empty() ? at::abs(weight) : at::amax(at::abs(weight), axes);
-  amax = amax.to(at::kCPU, at::kDouble).contiguous();
-  double* values = amax.mutable_data_ptr<double>();
+  const Codes ends = reach({spec.low[0], spec.high[0]});
+  const auto in_double = [](const at::Tensor& t) { return t.to(at::kCPU, at::kDouble); };
+  const at::Tensor above = in_double(axes.empty() ? weight : at::amax(weight, axes)),
+                   below = in_double(axes.empty() ? weight : at::amin(weight, axes));
+  const at::Tensor steps = at::maximum(above / ends.highest, below / ends.lowest).contiguous();
+  double* values = steps.mutable_data_ptr<double>();
   double spare = 0;
-  for (int64_t i = 0; i < amax.numel(); ++i)
+  for (int64_t i = 0; i < steps.numel(); ++i)
     if (values[i] > 0 && (spare == 0 || values[i] < spare)) spare = values[i];
-  if (spare == 0) spare = spec.high[0];
-  for (int64_t i = 0; i < amax.numel(); ++i)
+  if (spare == 0) spare = 1;
+  for (int64_t i = 0; i < steps.numel(); ++i)
     if (values[i] == 0) values[i] = spare;
-  return amax.reshape(like.sizes()).to(like.device(), like.scalar_type()).div_(spec.high[0]);
+  return steps.reshape(like.sizes()).to(like.device(), like.scalar_type());
 }
 
 } // namespace octet::train

@@ -36,8 +36,9 @@ at::Tensor fake_quantize(const at::Tensor& x, const at::Tensor& scale, const Fak
 /// where the mean is 0 or not finite.
 at::Tensor published_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuant& spec);
 
-/// The scale that the largest magnitude of each channel asks for, |x| / high; a channel of zeros
-/// takes the smallest scale of the others, or 1.
+/// The scale that the extremes of each channel ask for on a symmetric grid, as parameters_for of a
+/// plan takes it: max(max / high, min / low), in 8 bits and more |x| / high; a channel of zeros takes
+/// the smallest scale of the others, or 1.
 at::Tensor largest_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuant& spec);
 
 } // namespace octet::train

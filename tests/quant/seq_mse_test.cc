@@ -73,6 +73,7 @@ TEST(SequentialMseSteps, OutputsErrLessOnOtherData) {
         QuantizeOptions options = in_four_bits({});
         options.mode = mode;
         options.per_channel = per_channel;
+        if (!per_channel) options.weight_bits = 3;
         if (*format != 0) options.weights = parse_number_format(format).value();
         const Tensor plain =
             run_reference(quantize(graph, planned(graph, images(), options)).value(), x);
@@ -107,18 +108,22 @@ output y: f32[N, 64]
   ASSERT_EQ(plan.steps.size(), 1U);
   const auto& step = std::get<SequentialMse>(plan.steps[0].kind);
   const Tensor& w = *graph.constant(*graph.find_value("w"));
-  float top = 0;
-  for (const float v : w.data<float>())
-    top = std::max(top, std::fabs(v));
+  double hi = 0, lo = 0;
+  for (const float v : w.data<float>()) {
+    hi = std::max(hi, static_cast<double>(v));
+    lo = std::min(lo, static_cast<double>(v));
+  }
+  const double top = std::max(hi, -lo);
   float best = 0;
   double least = INFINITY;
   for (int share = 6; share <= 20; ++share) {
-    const float largest = top * static_cast<float>(share) / 20;
-    const auto scale = static_cast<double>(static_cast<float>(static_cast<double>(largest) / 7));
+    const float largest = static_cast<float>(top) * static_cast<float>(share) / 20;
+    const double part = static_cast<double>(largest) / top;
+    const auto scale = static_cast<double>(static_cast<float>(part * std::max(hi / 7, -lo / 8)));
     double error = 0;
     for (const float v : w.data<float>()) {
       const double q =
-          std::clamp(std::nearbyint(static_cast<double>(v) / scale), -7.0, 7.0) * scale;
+          std::clamp(std::nearbyint(static_cast<double>(v) / scale), -8.0, 7.0) * scale;
       error += (q - static_cast<double>(v)) * (q - static_cast<double>(v));
     }
     if (error < least) best = largest;
@@ -142,8 +147,15 @@ TEST(SequentialMseSteps, TheFileHasTheirScalesAndCodesComeBehind) {
     if (const auto* chosen = std::get_if<SequentialMse>(&step.kind)) {
       ++scales;
       ASSERT_EQ(scale.count(), chosen->largest.count());
-      for (int64_t i = 0; i < scale.count(); ++i)
-        EXPECT_EQ(static_cast<float>(scale.at(i)), static_cast<float>(chosen->largest.at(i) / 7));
+      // The planned range in proportion: [lo, hi] with steps of max(hi / 7, -lo / 8).
+      const TensorPlan& tensor =
+          *plan.tensor(graph.value(graph.node(*graph.find_node(*node)).input(1)).name);
+      for (int64_t i = 0; i < scale.count(); ++i) {
+        const auto& [lo, hi] = tensor.ranges[static_cast<size_t>(i)];
+        const double share = chosen->largest.at(i) / std::max(hi, -lo);
+        EXPECT_NEAR(scale.at(i), share * std::max(hi / 7, -lo / 8), 1e-6 * scale.at(i));
+        EXPECT_LE(share, 1.0000001);
+      }
       continue;
     }
     ++codes;

@@ -13,6 +13,7 @@
 
 #include "octet/executor.h"
 #include "octet/graph_text.h"
+#include "octet/quantize.h"
 
 namespace octet {
 namespace {
@@ -142,6 +143,48 @@ TEST(LearnedScales, StartAsPublished) {
   const Tensor hidden =
       make_reference_executor(first).value()->run(std::vector<Tensor>{x}).value()[0];
   EXPECT_NEAR(constant_of(model.graph, "sh"), published(hidden), 1e-4);
+}
+
+/// Scales that follow weights are those that a plan would take of them: of fewer than 8 bits the
+/// lowest code counts, max(max / 7, -min / 8) of 4 bits.
+TEST(FollowedScales, AreThoseOfAPlan) {
+  const Graph graph = test::small_network(0);
+  const Sectors data(200);
+  for (const int bits : {2, 3, 4, 7, 8}) {
+    for (const bool per_channel : {true, false}) {
+      SCOPED_TRACE(std::to_string(bits) + (per_channel ? " channels" : " tensor"));
+      const QuantizationPlan plan =
+          plan_quantization(
+              graph, data,
+              {.calibrator = MinMax{}, .weight_bits = bits, .per_channel = per_channel})
+              .value();
+      TrainOptions options = test::small_options();
+      options.max_steps = 3;
+      const TrainedModel model =
+          must_train(quantize(graph, plan, WeightStorage::kFloat).value(), data, options);
+      int weights = 0;
+      for (const NodeId id : model.graph.nodes()) {
+        const Node& node = model.graph.node(id);
+        const Tensor* w = node.is("QuantizeLinear") ? model.graph.constant(node.input(0)) : nullptr;
+        if (w == nullptr) continue;
+        ++weights;
+        const Tensor& scale = *model.graph.constant(node.input(1));
+        const int64_t axis = node.attr_int("axis", 1);
+        const double top = std::exp2(bits - 1) - 1, bottom = bits < 8 ? top + 1 : top;
+        ASSERT_EQ(scale.count(), per_channel ? w->dim(axis) : 1);
+        for (int64_t c = 0; c < scale.count(); ++c) {
+          double step = 0;
+          for (int64_t i = 0; i < w->count(); ++i) {
+            const int64_t channel = axis == 0 ? i / w->dim(1) : i % w->dim(1);
+            if (per_channel && channel != c) continue;
+            step = std::max({step, w->at(i) / top, -w->at(i) / bottom});
+          }
+          EXPECT_EQ(static_cast<float>(scale.at(c)), static_cast<float>(step)) << node.name;
+        }
+      }
+      EXPECT_EQ(weights, 2);
+    }
+  }
 }
 
 /// The scales of a run with `max_steps`, frozen after a share of them.

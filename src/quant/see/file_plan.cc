@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 
-#include "core/codec.h"
 #include "ops/op.h"
 #include "ops/qdq/site.h"
+#include "quant/scheme.h"
 
 namespace octet {
 
@@ -26,23 +26,23 @@ bool is_symmetric_about_middle(const qdq::Grid& grid, int bits) {
   return true;
 }
 
-TensorPlan
-tensor_of(const std::string& value, const qdq::Grid& grid, const CodeRange& codes, bool narrow) {
+TensorPlan tensor_of(const std::string& value,
+                     const qdq::Grid& grid,
+                     const CodeRange& codes,
+                     const Scheme& like) {
   TensorPlan out;
   out.value = value;
   out.algorithm = "file";
-  out.scheme.type = grid.codes;
-  out.scheme.bits = is_integer(grid.codes) ? bits_of(codes) : 8;
+  out.scheme = with_bits(scheme_of({grid.codes}, like),
+                         is_integer(grid.codes) ? bits_of(codes) : all_bits(grid.codes));
   out.scheme.symmetric =
       !is_integer(grid.codes) || is_symmetric_about_middle(grid, out.scheme.bits);
-  out.scheme.narrow = narrow && is_integer(grid.codes);
   if (!grid.per_tensor()) out.axis = grid.axis;
   for (int64_t c = 0; c < grid.count(); ++c) {
     const double scale = grid.scale_at(c);
     if (out.scheme.symmetric) {
-      const double most = is_integer(grid.codes) ? std::ldexp(1.0, out.scheme.bits - 1) - 1
-                                                 : max_finite(*float_format(grid.codes));
-      out.ranges.push_back({-most * scale, most * scale});
+      const Codes ends = reach(out.scheme);
+      out.ranges.push_back({ends.lowest * scale, ends.highest * scale});
     } else {
       out.ranges.push_back(
           {(codes.lo - grid.zero_at(c)) * scale, (codes.hi - grid.zero_at(c)) * scale});
@@ -77,14 +77,13 @@ plan_of_file(const Graph& prepared, const ModelPairs& pairs, const Placement& pl
   for (const ValuePair& value : pairs.values)
     if (value.grid && value.grid->per_tensor() && can_be_planned(*value.grid)) {
       values.emplace(value.value, &value);
-      out.tensors.push_back(tensor_of(value.value, *value.grid, value.codes, false));
+      out.tensors.push_back(tensor_of(value.value, *value.grid, value.codes, Scheme{}));
     }
   std::map<std::string, bool> weights;
   for (const WeightPair& weight : pairs.weights)
     if (can_be_planned(weight.grid)) {
       weights.emplace(weight.value, true);
-      out.tensors.push_back(
-          tensor_of(weight.value, weight.grid, weight.codes, placement.weight.narrow));
+      out.tensors.push_back(tensor_of(weight.value, weight.grid, weight.codes, placement.weight));
     }
   std::map<NodeId, const NodePair*> coded;
   for (const NodePair& pair : pairs.nodes)

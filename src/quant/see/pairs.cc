@@ -53,19 +53,19 @@ CodeRange codes_behind(const Graph& graph, const Node* clamp, const qdq::Grid& g
           static_cast<int32_t>(std::clamp<double>(bounds->hi, all.lo, all.hi))};
 }
 
-/// Of the fewest bits whose symmetric codes hold these.
+/// Of the fewest bits whose codes hold these.
 CodeRange codes_of_weight(const Graph& graph, const Coded& weight, const qdq::Grid& grid) {
   const CodeRange all = codes_behind(graph, weight.clamp, grid);
   if (grid.codes != DType::kInt8 || weight.clamp != nullptr) return all;
   const auto codes = constant_value(graph, weight.codes);
   if (!codes) return all;
-  int32_t largest = 0;
+  CodeRange met{0, 0};
   const Tensor aligned = codes->aligned();
   for (const int8_t code : aligned.data<int8_t>())
-    largest = std::max(largest, std::abs(int32_t{code}));
+    met = {std::min(met.lo, int32_t{code}), std::max(met.hi, int32_t{code})};
   for (int32_t most = 1; most < all.hi; most = 2 * most + 1)
-    if (largest <= most) return {-most, most};
-  return largest > all.hi ? all : CodeRange{-all.hi, all.hi};
+    if (met.lo >= -most - 1 && met.hi <= most) return {-most - 1, most};
+  return met.lo < -all.hi ? all : CodeRange{-all.hi, all.hi};
 }
 
 constexpr qdq::Reading kAnyGrid{.most = qdq::Reading::Most::kAny, .written_zero = false};

@@ -155,12 +155,18 @@ class RemedyList {
       for (const std::string& value : *each)
         if (tensor_in(plan_, value).scheme.bits < kAllBits) few.push_back(value);
     if (few.empty() || has_chosen_codes()) return;
+    const bool narrow = source_.trials.placement().weight.narrow;
     out_.push_back({"more-bits", fmt::format("8 bits for {}", join_some(few, 3)),
-                    [few](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
+                    [few, narrow, weights = layer_.weights](
+                        const QuantizationPlan& plan) -> Result<QuantizationPlan> {
                       QuantizationPlan changed = plan;
-                      for (const std::string& value : few)
-                        if (TensorPlan* tensor = tensor_of(changed, value))
-                          tensor->scheme.bits = kAllBits;
+                      for (const std::string& value : few) {
+                        TensorPlan* tensor = tensor_of(changed, value);
+                        if (tensor == nullptr) continue;
+                        tensor->scheme.bits = kAllBits;
+                        tensor->scheme.narrow = narrow && std::find(weights.begin(), weights.end(),
+                                                                    value) != weights.end();
+                      }
                       return changed;
                     }});
   }

@@ -25,11 +25,23 @@ namespace {
 
 constexpr int kShares = 20, kLeastShare = 6; ///< 6 / 20 to 20 / 20 of the planned range
 
-float largest_magnitude_of(const Range& range) {
-  return static_cast<float>(std::max(std::fabs(range.lo), std::fabs(range.hi)));
+double magnitude_of(const Range& range) {
+  return std::max(std::fabs(range.lo), std::fabs(range.hi));
 }
-Range range_of_magnitude(float largest) {
-  return {-static_cast<double>(largest), static_cast<double>(largest)};
+float largest_of(const Range& range) {
+  return static_cast<float>(magnitude_of(range));
+}
+
+/// The planned range in proportion, so that its larger side ends at `largest`; as planned where that
+/// is what it has. Grids that use their lowest code ask both sides for a step.
+Range share_of(const Range& planned, float largest) {
+  const double all = magnitude_of(planned), wanted = static_cast<double>(largest);
+  if (largest_of(planned) == largest) return planned;
+  if (!(all > 0)) return {-wanted, wanted};
+  const auto end = [&](double side) {
+    return std::fabs(side) == all ? std::copysign(wanted, side) : side * (wanted / all);
+  };
+  return {end(planned.lo), end(planned.hi)};
 }
 
 /// Layers that read one value alike.
@@ -155,7 +167,7 @@ class SequentialFitter {
   std::vector<float> shares_of(const Range& planned) const {
     std::vector<float> out;
     for (int share = kLeastShare; share <= kShares; ++share)
-      out.push_back(largest_magnitude_of(planned) * static_cast<float>(share) / kShares);
+      out.push_back(largest_of(planned) * static_cast<float>(share) / kShares);
     return out;
   }
 
@@ -165,14 +177,14 @@ class SequentialFitter {
     const TensorPlan& tensor = tensor_of(layer);
     std::vector<float> largest;
     for (const Range& range : tensor.ranges)
-      largest.push_back(largest_magnitude_of(range));
+      largest.push_back(largest_of(range));
     if (largest.size() == 1 && layer.form.outputs * layer.form.parts() > 1)
       choose_one(layer, gram, weights, largest);
     else
       choose_each(layer, gram, weights, largest);
     const double before = error_with(layer, gram, weights, layer.scales, Gram::Part::kJudged);
     const double after =
-        error_with(layer, gram, weights, scales_of(tensor.scheme, largest), Gram::Part::kJudged);
+        error_with(layer, gram, weights, scales_of(tensor, largest), Gram::Part::kJudged);
     constexpr double kWorth = 0.99 * 0.99; // of squares: 1 % of the error
     if (!(after <= kWorth * before)) return std::optional<PlanStep>();
     const double outputs = static_cast<double>(gram.row_count(Gram::Part::kJudged)) *
@@ -181,7 +193,7 @@ class SequentialFitter {
     out.id = "seq-mse/" + node_of(layer).name;
     int64_t less = 0;
     for (size_t i = 0; i < largest.size(); ++i)
-      less += largest[i] < largest_magnitude_of(tensor.ranges[i]) ? 1 : 0;
+      less += largest[i] < largest_of(tensor.ranges[i]) ? 1 : 0;
     out.why = fmt::format("{} of {} scales are smaller than the largest weight asks for", less,
                           largest.size());
     out.kind = SequentialMse{
@@ -194,12 +206,12 @@ class SequentialFitter {
     return std::optional(std::move(out));
   }
 
-  static std::vector<float> scales_of(const Scheme& scheme, std::span<const float> largest) {
+  static std::vector<float> scales_of(const TensorPlan& tensor, std::span<const float> largest) {
     std::vector<Range> ranges;
-    for (const float l : largest)
-      ranges.push_back(range_of_magnitude(l));
+    for (size_t i = 0; i < largest.size(); ++i)
+      ranges.push_back(share_of(tensor.ranges[i], largest[i]));
     std::vector<float> out;
-    for (const QuantParameters& p : parameters_for(scheme, ranges))
+    for (const QuantParameters& p : parameters_for(tensor.scheme, ranges))
       out.push_back(p.scale);
     return out;
   }
@@ -230,7 +242,7 @@ class SequentialFitter {
     for (const float share : shares_of(tensor.ranges.front())) {
       const float one[] = {share};
       const double tried =
-          error_with(layer, gram, weights, scales_of(tensor.scheme, one), Gram::Part::kFitted);
+          error_with(layer, gram, weights, scales_of(tensor, one), Gram::Part::kFitted);
       if (tried > least) continue;
       least = tried;
       largest = {share};
@@ -262,7 +274,7 @@ class SequentialFitter {
             steps.reserve(shares.size());
             for (const float share : shares)
               steps.push_back(static_cast<double>(
-                  parameters_for(tensor.scheme, range_of_magnitude(share)).scale));
+                  parameters_for(tensor.scheme, share_of(tensor.ranges[at], share)).scale));
             largest[at] = shares[output.choose(columns[place(part)], steps)];
           }
         }
@@ -310,8 +322,8 @@ Result<QuantizationPlan> with_chosen_ranges(const Graph& graph, const Quantizati
       return error("step \"{}\" has {} scales, the plan has {} of \"{}\"", step.id,
                    chosen->largest.count(), tensor->ranges.size(), value);
     for (size_t i = 0; i < tensor->ranges.size(); ++i)
-      tensor->ranges[i] =
-          range_of_magnitude(static_cast<float>(chosen->largest.at(static_cast<int64_t>(i))));
+      tensor->ranges[i] = share_of(tensor->ranges[i],
+                                   static_cast<float>(chosen->largest.at(static_cast<int64_t>(i))));
     tensor->algorithm = "seq-mse";
   }
   return out;

@@ -57,7 +57,7 @@ class Program {
   /// need it; for one run on the CPU or another device without gradients. An error of the tap ends
   /// it.
   Status stream(std::vector<at::Tensor> inputs, const RunState& run, const WantedTap& tap);
-  /// Takes the scales of followed weights from their largest magnitudes; before each training step
+  /// Takes the scales of followed weights from their extremes; before each training step
   /// and after the last.
   void follow_weight_scales();
   /// The scales that it takes.
@@ -84,7 +84,7 @@ class Program {
     std::vector<size_t> makes;
     std::shared_ptr<const Fp8Layer> fp8; ///< null: not computed in FP8
   };
-  /// A weight whose scale is its largest magnitude over the largest code.
+  /// A weight whose scale follows from its extremes.
   struct Followed {
     ValueId weight, scale;
     std::vector<ValueId> copies;
