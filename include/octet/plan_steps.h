@@ -89,15 +89,32 @@ struct CorrectBias {
   Tensor delta; ///< f32 [output channels], in the unit of the output
 };
 
+/// W becomes factor W and b becomes factor b + delta by output channel, in a product into which a
+/// BatchNormalization was folded: mean and variance of its output are again those of the float network.
+/// The plan's ranges of W take the factors too, so that codes stay. Source: Sun et al. 2019 (Hybrid
+/// 8-bit Floating Point) and Shen et al. 2023 (arXiv:2309.14592).
+struct ReestimateBatchNorm {
+  std::string node; ///< Conv or Gemm
+  Tensor factor;    ///< f32 [output channels], each above 0; other than 1 where the weight's scales
+                    ///< are those of output channels or blocks
+  Tensor delta;     ///< f32 [output channels], in the unit of the output
+};
+
 /// The kinds of steps; octet::name(kind) is what plans and options call them.
-using StepKind =
-    std::variant<Equalize, Smooth, Outliers, SequentialMse, AdaRound, Gptq, CorrectBias>;
+using StepKind = std::variant<Equalize,
+                              Smooth,
+                              Outliers,
+                              SequentialMse,
+                              AdaRound,
+                              Gptq,
+                              ReestimateBatchNorm,
+                              CorrectBias>;
 
 /// When a step is taken. A plan's steps are in this order.
 enum class StepStage : uint8_t {
   kFloat,   ///< `float`: changes the float network before placement and ranges
   kWeights, ///< `weights`: fitted behind ranges, changes weights within the ranges that they have
-  kBias,    ///< `bias`: fitted on the quantized network, changes biases
+  kBias,    ///< `bias`: fitted on the quantized network, changes biases and factors of outputs
 };
 
 struct PlanStep {
@@ -109,7 +126,8 @@ struct PlanStep {
   /// not known. Equalize, Smooth: predicted rounding error of the consumers' outputs, root mean
   /// square. SequentialMse, AdaRound, Gptq: the same of the layer's output, measured on examples that the codes
   /// were not fitted to. Outliers: measured error of the consumers' outputs, root mean square, on rows of the
-  /// data. CorrectBias: measured error of the output's mean, root mean square over channels.
+  /// data. CorrectBias: measured error of the output's mean, root mean square over channels;
+  /// ReestimateBatchNorm: of its mean and its standard deviation together.
   double before = 0, after = 0;
 };
 

@@ -156,7 +156,7 @@ Result<double> StudyFlags::accuracy(const StudyNetwork& network,
   options.executor = measuring_executor(common, true);
   options.weights = format.weights;
   options.activations = format.activations;
-  if (format.corrected) options.steps = {"correct-bias"};
+  options.steps = format.steps;
   const QuantizationPlan plan = OCTET_TRY(plan_quantization(graph, *network.train, options));
   const bool simulated =
       format.simulated.weights != nullptr || format.simulated.activations != nullptr;

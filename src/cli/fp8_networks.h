@@ -27,8 +27,8 @@ namespace octet::cli {
 struct StudyFormat {
   std::string name;
   NumberFormat weights, activations;
-  SimulatedFormats simulated; ///< in place of them, where ONNX has no type
-  bool corrected = false;     ///< biases are corrected behind it (the step `correct-bias`)
+  SimulatedFormats simulated;          ///< in place of them, where ONNX has no type
+  std::vector<std::string> steps = {}; ///< of the plan, behind its ranges
 };
 /// int8, E5M2 as a direct cast, E4M3, E3M4 and (`E4M3/E3M4`) E4M3 activations with E3M4 weights: those of
 /// arXiv:2309.14592, one scale for each output channel of a weight and one for an activation.

@@ -49,12 +49,21 @@ class PassRates final : public Command {
     const std::vector<SmallNetwork> networks = OCTET_TRY(networks_named(patterns_));
     OCTET_TRY(flags_.check({"pass-rates.json", "pass-rates.svg"}, common));
     std::vector<StudyFormat> formats = study_formats();
-    for (const char* name : {"int8", "E4M3"}) {
-      StudyFormat corrected = *std::find_if(formats.begin(), formats.end(),
-                                            [&](const StudyFormat& f) { return f.name == name; });
-      corrected.name += " + bias"; // as `--steps correct-bias` has it
-      corrected.corrected = true;
-      formats.push_back(std::move(corrected));
+    struct WithStep {
+      std::string_view format, step, name;
+    };
+    for (const WithStep& with : {WithStep{"int8", "correct-bias", "bias"},
+                                 {"E4M3", "correct-bias", "bias"},
+                                 {"int8", "reestimate-bn", "bn"},
+                                 {"E5M2", "reestimate-bn", "bn"},
+                                 {"E4M3", "reestimate-bn", "bn"}}) {
+      const auto plain = std::find_if(formats.begin(), formats.end(), [&](const StudyFormat& f) {
+        return f.name.starts_with(with.format);
+      });
+      StudyFormat format = *plain;
+      format.name = fmt::format("{} + {}", with.format, with.name);
+      format.steps = {std::string(with.step)};
+      formats.push_back(std::move(format));
     }
     std::vector<NetworkRow> rows;
     for (const SmallNetwork& what : networks) {

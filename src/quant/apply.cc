@@ -211,7 +211,7 @@ Status apply_behind_ranges(Graph& out,
                            const QuantizationPlan& planned,
                            const Placement& placement,
                            WeightStorage storage) {
-  const QuantizationPlan plan = OCTET_TRY(with_chosen_ranges(out, planned));
+  const QuantizationPlan plan = OCTET_TRY(with_chosen_ranges(out, planned, StepStage::kBias));
   for (const StepStage at : {StepStage::kWeights, StepStage::kBias})
     OCTET_TRY(apply_steps(out, plan.steps, at));
   OCTET_TRY(raise_for_formats(out, plan));

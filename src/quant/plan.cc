@@ -277,7 +277,8 @@ Result<Graph> prepare_for_quantization(const Graph& graph) {
 namespace {
 
 /// Adds the steps of one stage to a plan; those of the stage `float` are taken in `graph` as well.
-Status fit_steps(Graph& graph,
+Status fit_steps(const Graph& given,
+                 Graph& graph,
                  QuantizationPlan& plan,
                  const Placement& placement,
                  const OpenCalibration& open,
@@ -290,9 +291,15 @@ Status fit_steps(Graph& graph,
     if (algorithm.stage != at ||
         std::find(wanted.begin(), wanted.end(), algorithm.name) == wanted.end())
       continue;
-    std::vector<PlanStep> steps =
-        OCTET_TRY_WITH(algorithm.fit({graph, plan, placement, options, open, samples, met}),
-                       std::string(algorithm.name));
+    std::vector<PlanStep> steps = OCTET_TRY_WITH(algorithm.fit({.graph = graph,
+                                                                .plan = plan,
+                                                                .placement = placement,
+                                                                .options = options,
+                                                                .open = open,
+                                                                .samples = samples,
+                                                                .met = met,
+                                                                .given = &given}),
+                                                 std::string(algorithm.name));
     if (at == StepStage::kFloat) {
       OCTET_TRY(apply_steps(graph, steps, at));
       for (PlanStep& step : steps)
@@ -331,13 +338,13 @@ Result<QuantizationPlan> plan_with_steps(const Graph& graph,
   Graph prepared = OCTET_TRY(prepare_for_quantization(graph));
   std::set<std::string> met;
   QuantizationPlan float_part;
-  OCTET_TRY(
-      fit_steps(prepared, float_part, placement, open, options, samples, StepStage::kFloat, met));
+  OCTET_TRY(fit_steps(graph, prepared, float_part, placement, open, options, samples,
+                      StepStage::kFloat, met));
   Planner planner(prepared, placement, options);
   QuantizationPlan plan = OCTET_TRY(planner.run(OCTET_TRY(open()), samples));
   plan.steps = std::move(float_part.steps);
   for (const StepStage at : {StepStage::kWeights, StepStage::kBias})
-    OCTET_TRY(fit_steps(prepared, plan, placement, open, options, samples, at, met));
+    OCTET_TRY(fit_steps(graph, prepared, plan, placement, open, options, samples, at, met));
   for (const std::string& pattern : options.exclude_steps)
     if (!met.contains(pattern))
       return error("pattern \"{}\" matches no step that could be taken", pattern);

@@ -61,6 +61,22 @@ for step in seq-mse adaround gptq; do
   "${quantize[@]}" --plan "w$step.json" -o again.onnx >/dev/null
   cmp "w$step.onnx" again.onnx || fail "$step: the saved plan of weights alone gives another file"
 done
+# Batch normalization that is estimated again, behind codes that were chosen.
+"$octet" train cnn --data generated --steps 40 --seed 1 --batch-norm --no-checkpoint --no-validation -o norm.onnx >/dev/null
+norm=("$octet" quantize norm.onnx --samples 64 --weight-bits 3 --force)
+"${norm[@]}" --data generated --steps gptq,reestimate-bn --threads 1 --explain --save-plan norm.json -o norm.int3.onnx >printed
+grep -q '^reestimate-bn/conv1 .* bias ' printed || fail "reestimate-bn/conv1 is not printed: $(cat printed)"
+OCTET_ISA=scalar "${norm[@]}" --data generated --steps gptq,reestimate-bn --threads 2 --batch 7 --save-plan norm.2.json -o norm.2.onnx >/dev/null
+cmp norm.int3.onnx norm.2.onnx || fail "reestimate-bn: the file depends on threads, batches or instruction sets"
+"${norm[@]}" --plan norm.json -o again.onnx >/dev/null
+cmp norm.int3.onnx again.onnx || fail "reestimate-bn: the saved plan gives another file"
+"${norm[@]}" --plan norm.json --exclude-steps 'reestimate-bn/*' -o fewer.onnx >/dev/null
+cmp -s norm.int3.onnx fewer.onnx && fail "leaving reestimate-bn out changes nothing"
+"$octet" debug again.onnx --data generated --limit 20 >/dev/null || fail "debug of reestimate-bn"
+"$octet" qat norm.onnx --data generated --plan norm.json --steps 2 --no-checkpoint --no-validation -o trained.onnx >/dev/null
+"$octet" debug trained.onnx --data generated --limit 20 >/dev/null || fail "what was trained behind reestimate-bn does not run as it says"
+refused 'matches no step' "${quantize[@]}" --data generated --steps reestimate-bn --exclude-steps 'reestimate-bn/*' -o x.onnx
+
 # The same in blocks and on grids of floating-point numbers.
 for form in int4/16:gptq int4/32:adaround mxfp4:gptq fp8-e4m3fn:adaround; do
   name=${form//[:\/]/-}

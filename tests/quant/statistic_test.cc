@@ -5,6 +5,7 @@
 
 #include "quant/statistics/channel_magnitude.h"
 #include "quant/statistics/channel_mean.h"
+#include "quant/statistics/channel_moments.h"
 #include "quant/support.h"
 #include <gtest/gtest.h>
 
@@ -64,6 +65,7 @@ void expect_exact_merging() {
 TEST(Statistic, MergesExactlyInAnyOrder) {
   expect_exact_merging<ChannelMean>();
   expect_exact_merging<ChannelMagnitude>();
+  expect_exact_merging<ChannelMoments>();
   ChannelMean mean(1, 4);
   EXPECT_FALSE(mean.merge(ChannelMagnitude(1, 4)).ok());
 }
@@ -80,6 +82,14 @@ TEST(Statistic, MasksLeavePaddingOut) {
   ASSERT_TRUE(magnitude.observe(x, &mask).ok());
   EXPECT_EQ(magnitude.largest(), (std::vector<float>{5, 6}));
   EXPECT_EQ(magnitude.mean_squares(), (std::vector<double>{35.0 / 3, 56.0 / 3}));
+  ChannelMoments moments(-1, 2);
+  EXPECT_FALSE(moments.moments().ok());
+  ASSERT_TRUE(moments.observe(x, &mask).ok());
+  const auto both = moments.moments().value();
+  EXPECT_EQ(both[0].mean, 3);
+  EXPECT_NEAR(both[0].variance, 8.0 / 3, 1e-12);
+  EXPECT_EQ(both[1].mean, 0);
+  EXPECT_NEAR(both[1].variance, 56.0 / 3, 1e-12);
 }
 
 } // namespace

@@ -20,6 +20,7 @@ constexpr Recipe kRecipes[] = {
     {"outliers", RecipeUse::kCloser, kStatic, "auto", "min-max", "outliers"},
     {"equalize", RecipeUse::kCloser, kStatic, "auto", "min-max", "equalize"},
     {"correct-bias", RecipeUse::kCloser, kStatic, "auto", "min-max", "correct-bias"},
+    {"reestimate-bn", RecipeUse::kCloser, kStatic, "auto", "min-max", "reestimate-bn"},
     {"dynamic", RecipeUse::kCloser, QuantMode::kDynamic, "min-max", "min-max", ""},
     {"seq-mse", RecipeUse::kCloser, kStatic, "auto", "min-max", "seq-mse"},
     {"gptq", RecipeUse::kCloser, kStatic, "auto", "min-max", "gptq"},

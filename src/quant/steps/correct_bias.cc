@@ -15,6 +15,7 @@
 #include "quant/apply.h"
 #include "quant/calibrate.h"
 #include "quant/statistics/channel_mean.h"
+#include "quant/steps/node_levels.h"
 #include "quant/steps/step.h"
 
 namespace octet {
@@ -27,7 +28,7 @@ struct Site {
   size_t input = 2;
   int64_t axis = -1; ///< of the output: its channels
   int64_t channels = 0;
-  int level = 0;              ///< how many sites are before it, on the longest way
+  size_t level = 0;           ///< how many sites are before it, on the longest way
   std::vector<double> wanted; ///< means in the float network
 };
 
@@ -56,29 +57,19 @@ class Finder {
   explicit Finder(const Fitting& f) : f_(f), uses_(f.graph) {}
 
   Result<std::vector<Site>> run() {
-    std::vector<Site> out;
-    std::map<ValueId, int> behind; ///< sites before a value
     std::map<NodeId, Site> found;
+    std::set<NodeId> nodes;
     for (const NodePlan& plan : f_.plan.nodes)
       if (plan.quantized && plan.rule == Placed::kProduct && plan.weight && f_.takes(plan))
         if (const auto site = site_of(f_.graph.node(*f_.graph.find_node(plan.node))))
-          found.emplace(site->node, *site);
-    for (const NodeId id : OCTET_TRY(f_.graph.topological())) {
-      const Node& node = f_.graph.node(id);
-      int level = 0;
-      for (const ValueId in : node.inputs)
-        if (const auto known = behind.find(in); known != behind.end())
-          level = std::max(level, known->second);
-      if (const auto site = found.find(id); site != found.end()) {
-        out.push_back(site->second);
-        out.back().level = level++;
+          if (found.emplace(site->node, *site).second) nodes.insert(site->node);
+    std::vector<Site> out;
+    const auto levels = OCTET_TRY(levels_of(f_.graph, nodes));
+    for (size_t level = 0; level < levels.size(); ++level)
+      for (const NodeId id : levels[level]) {
+        out.push_back(found.at(id));
+        out.back().level = level;
       }
-      if (level > 0)
-        for (const ValueId result : node.outputs)
-          behind[result] = level;
-    }
-    std::stable_sort(out.begin(), out.end(),
-                     [](const Site& a, const Site& b) { return a.level < b.level; });
     return out;
   }
 

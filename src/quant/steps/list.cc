@@ -23,6 +23,7 @@ constexpr StepAlgorithm kAlgorithms[] = {
     {"seq-mse", StepStage::kWeights, empty<SequentialMse>, fit_seq_mse},
     {"adaround", StepStage::kWeights, empty<AdaRound>, fit_adaround},
     {"gptq", StepStage::kWeights, empty<Gptq>, fit_gptq},
+    {"reestimate-bn", StepStage::kBias, empty<ReestimateBatchNorm>, fit_reestimate_bn},
     {"correct-bias", StepStage::kBias, empty<CorrectBias>, fit_correct_bias},
 };
 // A kind's place in the variant is its algorithm's in the list.
@@ -91,8 +92,23 @@ const RoundedWeight* chosen_codes(const StepKind& kind) {
 
 const std::string* changed_weights(const StepKind& kind) {
   if (const auto* step = std::get_if<SequentialMse>(&kind)) return &step->weight.node;
+  if (const auto* step = std::get_if<ReestimateBatchNorm>(&kind)) return &step->node;
   const RoundedWeight* codes = chosen_codes(kind);
   return codes != nullptr ? &codes->weight.node : nullptr;
+}
+
+Result<QuantizationPlan>
+with_chosen_ranges(const Graph& graph, const QuantizationPlan& plan, StepStage last) {
+  QuantizationPlan out = plan;
+  const auto choose = [&](const auto& kind) -> Status {
+    if constexpr (requires { choose_ranges(graph, kind, out.tensors); })
+      return choose_ranges(graph, kind, out.tensors);
+    return ok_status();
+  };
+  for (const PlanStep& step : plan.steps)
+    if (stage(step.kind) <= last)
+      OCTET_TRY_WITH(std::visit(choose, step.kind), fmt::format("step \"{}\"", step.id));
+  return out;
 }
 
 Status apply_steps(Graph& graph, std::span<const PlanStep> steps, StepStage at) {

@@ -198,7 +198,7 @@ class RoundingFitter {
   /// Whether an earlier step took the scales of a node's weights.
   static bool of_weights(const PlanStep& step, const std::string& node) {
     const std::string* changed = changed_weights(step.kind);
-    return changed != nullptr && *changed == node;
+    return stage(step.kind) == StepStage::kWeights && changed != nullptr && *changed == node;
   }
 
   Status report() const {

@@ -78,7 +78,7 @@ rounded_layer(const Graph& graph, const QuantizationPlan& plan, const Node& node
 
 Result<std::vector<RoundedLayer>> rounded_layers(const Fitting& f) {
   const Graph& graph = f.graph;
-  const QuantizationPlan plan = OCTET_TRY(with_chosen_ranges(graph, f.plan));
+  const QuantizationPlan plan = OCTET_TRY(with_chosen_ranges(graph, f.plan, StepStage::kWeights));
   const Uses uses(graph);
   std::vector<RoundedLayer> out;
   for (const NodePlan& node_plan : plan.nodes) {

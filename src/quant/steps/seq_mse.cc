@@ -307,26 +307,23 @@ Status apply(SteppedGraph& stepped, const SequentialMse& step) {
   return check_magnitudes(step);
 }
 
-Result<QuantizationPlan> with_chosen_ranges(const Graph& graph, const QuantizationPlan& plan) {
-  QuantizationPlan out = plan;
-  for (const PlanStep& step : plan.steps) {
-    const auto* chosen = std::get_if<SequentialMse>(&step.kind);
-    const auto node = chosen != nullptr ? graph.find_node(chosen->weight.node) : std::nullopt;
-    if (!node || !graph.node(*node).input(1).valid()) continue; // apply says what is wrong
-    OCTET_TRY_WITH(check_magnitudes(*chosen), fmt::format("step \"{}\"", step.id));
-    const std::string& value = graph.value(graph.node(*node).input(1)).name;
-    const auto tensor = std::find_if(out.tensors.begin(), out.tensors.end(),
-                                     [&](const TensorPlan& t) { return t.value == value; });
-    if (tensor == out.tensors.end()) continue; // it stays float
-    if (chosen->largest.count() != static_cast<int64_t>(tensor->ranges.size()))
-      return error("step \"{}\" has {} scales, the plan has {} of \"{}\"", step.id,
-                   chosen->largest.count(), tensor->ranges.size(), value);
-    for (size_t i = 0; i < tensor->ranges.size(); ++i)
-      tensor->ranges[i] = share_of(tensor->ranges[i],
-                                   static_cast<float>(chosen->largest.at(static_cast<int64_t>(i))));
-    tensor->algorithm = "seq-mse";
-  }
-  return out;
+Status
+choose_ranges(const Graph& graph, const SequentialMse& step, std::vector<TensorPlan>& plans) {
+  const auto node = graph.find_node(step.weight.node);
+  if (!node || !graph.node(*node).input(1).valid()) return ok_status(); // apply says what is wrong
+  OCTET_TRY(check_magnitudes(step));
+  const std::string& value = graph.value(graph.node(*node).input(1)).name;
+  const auto tensor = std::find_if(plans.begin(), plans.end(),
+                                   [&](const TensorPlan& t) { return t.value == value; });
+  if (tensor == plans.end()) return ok_status(); // it stays float
+  if (step.largest.count() != static_cast<int64_t>(tensor->ranges.size()))
+    return error("it has {} scales, the plan has {} of \"{}\"", step.largest.count(),
+                 tensor->ranges.size(), value);
+  for (size_t i = 0; i < tensor->ranges.size(); ++i)
+    tensor->ranges[i] =
+        share_of(tensor->ranges[i], static_cast<float>(step.largest.at(static_cast<int64_t>(i))));
+  tensor->algorithm = "seq-mse";
+  return ok_status();
 }
 
 void members(SequentialMse& step, StepMembers& to) {

@@ -32,6 +32,8 @@ struct Fitting {
   std::set<std::string>& met;
   /// The only product that a step of the stages `weights` and `bias` is fitted for; empty: all.
   std::string only = {};
+  /// The float graph as it was before it was prepared; null: not known.
+  const Graph* given = nullptr;
 
   /// Whether the user left out the step of that id.
   bool excluded(std::string_view id) const;
@@ -73,6 +75,7 @@ Status apply(SteppedGraph& graph, const Outliers& step);
 Status apply(SteppedGraph& graph, const SequentialMse& step);
 Status apply(SteppedGraph& graph, const AdaRound& step);
 Status apply(SteppedGraph& graph, const Gptq& step);
+Status apply(SteppedGraph& graph, const ReestimateBatchNorm& step);
 Status apply(SteppedGraph& graph, const CorrectBias& step);
 void members(Equalize& step, StepMembers& to);
 void members(Smooth& step, StepMembers& to);
@@ -80,6 +83,7 @@ void members(Outliers& step, StepMembers& to);
 void members(SequentialMse& step, StepMembers& to);
 void members(AdaRound& step, StepMembers& to);
 void members(Gptq& step, StepMembers& to);
+void members(ReestimateBatchNorm& step, StepMembers& to);
 void members(CorrectBias& step, StepMembers& to);
 Result<std::vector<PlanStep>> fit_equalize(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_smooth(const Fitting& fitting);
@@ -87,15 +91,21 @@ Result<std::vector<PlanStep>> fit_outliers(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_seq_mse(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_adaround(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_gptq(const Fitting& fitting);
+Result<std::vector<PlanStep>> fit_reestimate_bn(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_correct_bias(const Fitting& fitting);
 
 /// The codes that a step has chosen; null: it chooses none.
 const RoundedWeight* chosen_codes(const StepKind& kind);
-/// The node of whose weights a step chooses scales or codes; null: of none.
+/// The node of whose weights a step behind ranges chooses scales or codes; null: of none.
 const std::string* changed_weights(const StepKind& kind);
-/// The plan with the ranges that its steps have chosen in place of its own. Taking it again changes
-/// nothing. Errors: another number of ranges.
-Result<QuantizationPlan> with_chosen_ranges(const Graph& graph, const QuantizationPlan& plan);
+/// The kinds that choose ranges of weights: those of the plan become theirs. What apply would refuse
+/// changes nothing. Errors: another number of ranges, ranges that cannot be so.
+Status choose_ranges(const Graph& graph, const SequentialMse& step, std::vector<TensorPlan>& plans);
+Status
+choose_ranges(const Graph& graph, const ReestimateBatchNorm& step, std::vector<TensorPlan>& plans);
+/// The plan with the ranges that its steps up to a stage have chosen in place of its own.
+Result<QuantizationPlan>
+with_chosen_ranges(const Graph& graph, const QuantizationPlan& plan, StepStage last);
 
 /// Applies those of one stage; errors begin with the step's id.
 Status apply_steps(Graph& graph, std::span<const PlanStep> steps, StepStage stage);
