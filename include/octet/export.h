@@ -19,6 +19,7 @@ enum class FileForm {
   kQcdq,      ///< the same with a Clip between them that states the bits, as Brevitas writes it
   kQOperator, ///< operators on codes: QLinearConv, QLinearMatMul, com.microsoft's QLinearAdd, ...
   kFused,     ///< kQOperator, and the float operators between as com.microsoft's fused ones
+  kQOrdered,  ///< com.microsoft's QOrdered operators, which ONNX Runtime runs on CUDA alone
 };
 std::string_view name(FileForm form);
 Result<FileForm> parse_file_form(std::string_view text);
@@ -32,7 +33,8 @@ struct ExportNote {
 };
 
 /// Rewrites a Q/DQ graph. A layer whose Q/DQ has no counterpart in the form keeps them, and a note
-/// with the rule "left" says why. Errors: a graph whose types do not fit together.
+/// with the rule "left" says why. Errors: a graph whose types do not fit together, kQOrdered of one
+/// that has no layer for it (kRefused, with reasons).
 Result<std::vector<ExportNote>> convert_form(Graph& graph, FileForm form);
 
 /// Writes products of octet's own dynamic form (a scale for each row) as DynamicQuantizeLinear and

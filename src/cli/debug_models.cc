@@ -414,7 +414,7 @@ class Debugging {
       applied_.why = "no change helps";
       return Answer::kNo;
     }
-    Graph stepped = OCTET_TRY(prepare_for_quantization(models_.original));
+    Graph stepped = OCTET_TRY(prepare_for_quantization(models_.original, *placement_));
     OCTET_TRY(apply_steps(stepped, plan.steps, StepStage::kFloat));
     plan.graph_hash = models_.original.content_hash();
     plan.stepped_hash = plan.steps.empty() ? 0 : stepped.content_hash();

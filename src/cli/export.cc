@@ -41,8 +41,9 @@ class Export final : public Command {
     app.add_option("model", model_, "model folder or ONNX file");
     app.add_option("-o,--output", output_, "ONNX file or model folder to write");
     app.add_option("--form", form_,
-                   "how codes are written: qdq, qcdq (with Clips), qoperator (QLinearConv, ...) or "
-                   "fused (com.microsoft's float operators too); from a file with Q/DQ")
+                   "how codes are written: qdq, qcdq (with Clips), qoperator (QLinearConv, ...), "
+                   "fused (com.microsoft's float operators too) or qordered (QOrderedMatMul, ..., "
+                   "for onnxruntime-cuda); from a file with Q/DQ")
         ->capture_default_str();
     app.add_option("--precision", precision_, "compute in fp16 or bf16 what is f32")
         ->check(CLI::IsMember({"fp16", "bf16"}));

@@ -40,9 +40,10 @@ class Quantize final : public Command {
     app.add_option("--save-plan", save_plan_, "write the plan as JSON");
     app.add_flag("--explain", explain_, "print the plan with its reasons");
     app.add_option("--form", form_,
-                   "how codes are written: qdq, qcdq (with Clips), qoperator (QLinearConv, ...) or "
-                   "fused (with com.microsoft's float operators too); the last two are "
-                   "onnxruntime's, unless --target says otherwise");
+                   "how codes are written: qdq, qcdq (with Clips), qoperator (QLinearConv, ...), "
+                   "fused (with com.microsoft's float operators too) or qordered (QOrderedMatMul, "
+                   "...); the last three are onnxruntime's, the last of all onnxruntime-cuda's, "
+                   "unless --target says otherwise");
     app.add_option("--precision", precision_,
                    "compute in fp16 or bf16 what is not in 8 bits; scales become such numbers")
         ->check(CLI::IsMember({"fp16", "bf16"}));
@@ -67,6 +68,7 @@ class Quantize final : public Command {
     const FileForm form = OCTET_TRY(parse_file_form(form_));
     if (form == FileForm::kQOperator || form == FileForm::kFused)
       flags_.prefer_target("onnxruntime");
+    if (form == FileForm::kQOrdered) flags_.prefer_target("onnxruntime-cuda");
     Graph graph = OCTET_TRY(open_model(model_, common));
     if (holds_codes(graph))
       fmt::print(stderr,

@@ -6,12 +6,15 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "export/coded_product.h"
+#include "export/ordered.h"
 #include "export/qcdq.h"
 #include "export/qlinear_limits.h"
 #include "graph/verify.h"
 #include "ops/infer.h"
 #include "passes/export_note.h"
+#include "passes/simplify/rules.h"
 #include "targets/checks.h"
+#include "targets/onnxruntime/ordered.h"
 
 #include "octet/export.h"
 
@@ -22,7 +25,8 @@ namespace {
 constexpr std::pair<FileForm, std::string_view> kNames[] = {{FileForm::kQdq, "qdq"},
                                                             {FileForm::kQcdq, "qcdq"},
                                                             {FileForm::kQOperator, "qoperator"},
-                                                            {FileForm::kFused, "fused"}};
+                                                            {FileForm::kFused, "fused"},
+                                                            {FileForm::kQOrdered, "qordered"}};
 
 /// Before any operator takes codes: those of all its tensors are still behind DQ and before Q.
 constexpr Rule kTypeRules[] = {{"one_type_of_product", one_type_of_product},
@@ -37,6 +41,12 @@ constexpr Rule kQOperatorRules[] = {
 /// Biases go into what follows the sum where that takes one: it is cheaper there than in a product.
 constexpr Rule kFusedRules[] = {{"bias_gelu", bias_gelu}};
 constexpr Rule kBiasRules[] = {{"add_matmul_bias", add_matmul_bias}};
+/// An attention is known by the layers around it, so it comes before them.
+constexpr Rule kAttentionRules[] = {{"qordered_attention", ordered_attention}};
+constexpr Rule kOrderedRules[] = {{"share_mask", eliminate_duplicates},
+                                  {"qordered_matmul", ordered_product},
+                                  {"qordered_gelu", ordered_gelu},
+                                  {"qordered_layer_norm", ordered_norm}};
 
 Status apply(Graph& graph, std::span<const Rule> rules, std::vector<ExportNote>& notes) {
   add_notes(OCTET_TRY(rewrite(graph, rules)), notes);
@@ -57,6 +67,34 @@ void note_left(const Graph& graph, std::vector<ExportNote>& notes) {
                      "it reads Q/DQ in a way that no operator on codes has: it computes in float",
                      true});
   }
+}
+
+/// The same for the layers that might have a QOrdered operator, each with its own reason.
+void note_unordered(const Graph& graph, std::vector<ExportNote>& notes) {
+  const Uses uses(graph);
+  const OrderedLayers layers(graph, uses, Between::kCodes);
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (const std::string why = layers.why_not(node); !why.empty())
+      notes.push_back({"left", label(graph, node), why, true});
+  }
+}
+
+Status write_ordered(Graph& graph, std::vector<ExportNote>& notes) {
+  OCTET_TRY(apply(graph, kAttentionRules, notes));
+  OCTET_TRY(apply(graph, kOrderedRules, notes));
+  const bool written = std::any_of(notes.begin(), notes.end(), [](const ExportNote& note) {
+    return note.rule.starts_with("qordered");
+  });
+  note_unordered(graph, notes);
+  if (written) return ok_status();
+  std::string reasons;
+  for (const ExportNote& note : notes)
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", note.node, note.why);
+  return error(
+      ErrorCode::kRefused,
+      "no layer has a QOrdered operator; quantize the float model for onnxruntime-cuda{}{}",
+      reasons.empty() ? "" : ": ", reasons);
 }
 
 /// Clip has taken codes since operator set 12.
@@ -96,6 +134,8 @@ Result<std::vector<ExportNote>> convert_form(Graph& graph, FileForm form) {
       OCTET_TRY(raise_for_clips(graph, notes));
       const std::vector<ExportNote> clips = write_qcdq(graph);
       notes.insert(notes.end(), clips.begin(), clips.end());
+    } else if (form == FileForm::kQOrdered) {
+      OCTET_TRY(write_ordered(graph, notes));
     } else {
       make_parameters_scalar(graph);
       OCTET_TRY(apply(graph, kTypeRules, notes));

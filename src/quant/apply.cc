@@ -150,8 +150,9 @@ Status check_something_changes(const Graph& graph, const QuantizationPlan& plan)
 
 } // namespace
 
-Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& plan) {
-  Graph prepared = OCTET_TRY_WITH(prepare_for_quantization(graph), "plan");
+Result<PlanMismatch>
+compare_plan_for(const Graph& graph, const QuantizationPlan& plan, const Placement& placement) {
+  Graph prepared = OCTET_TRY_WITH(prepare_for_quantization(graph, placement), "plan");
   OCTET_TRY_WITH(apply_steps(prepared, plan.steps, StepStage::kFloat), "plan");
   PlanMismatch out = mismatch(prepared, plan);
   out.same_graph = graph.content_hash() == plan.graph_hash;
@@ -162,7 +163,7 @@ Result<Graph> apply_plan(const Graph& graph,
                          const QuantizationPlan& plan,
                          const Placement& placement,
                          WeightStorage storage) {
-  Graph out = OCTET_TRY_WITH(prepare_for_quantization(graph), "quantize");
+  Graph out = OCTET_TRY_WITH(prepare_for_quantization(graph, placement), "quantize");
   OCTET_TRY_WITH(check_steps(plan.steps), "quantize");
   OCTET_TRY_WITH(apply_steps(out, plan.steps, StepStage::kFloat), "quantize");
   const PlanMismatch difference = mismatch(out, plan);

@@ -18,6 +18,9 @@ Result<Graph> apply_plan(const Graph& graph,
                          const QuantizationPlan& plan,
                          const Placement& placement,
                          WeightStorage storage);
+/// octet::compare_plan for a target that is known.
+Result<PlanMismatch>
+compare_plan_for(const Graph& graph, const QuantizationPlan& plan, const Placement& placement);
 /// What follows the steps of the stage `float`: those of later stages, and the written form.
 /// `graph` is prepared and behind the former.
 Status apply_behind_ranges(Graph& graph,

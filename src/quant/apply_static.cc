@@ -83,10 +83,16 @@ class StaticWriter {
                    tensor->value);
     const std::string name = graph_.value(value).name;
     const ValueId codes = writer_.quantize(value, *tensor);
+    ValueId shared;
+    const auto dequantized = [&] {
+      if (!placement_.one_dequantize || !shared.valid())
+        shared = writer_.dequantize(codes, *tensor, name);
+      return shared;
+    };
     for (const auto& [node, input] : readers.nodes)
-      graph_.set_node_input(node, input, writer_.dequantize(codes, *tensor, name));
+      graph_.set_node_input(node, input, dequantized());
     if (!readers.outputs) return ok_status();
-    const ValueId out = writer_.dequantize(codes, *tensor, name);
+    const ValueId out = dequantized();
     std::vector<ValueId> outputs = graph_.outputs();
     for (ValueId& o : outputs)
       if (o == value) o = out;

@@ -424,6 +424,7 @@ Result<std::vector<NodePlan>> place(const Graph& graph,
                                     const QuantizeOptions& options,
                                     const std::set<std::string>& in_float,
                                     const std::set<std::string>& float_outputs) {
+  if (placement.place != nullptr) return placement.place(graph, placement, options, in_float);
   return Placer(graph, placement, options, in_float, float_outputs).run();
 }
 

@@ -5,12 +5,16 @@
 
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "octet/graph.h"
 #include "octet/number_format.h"
 #include "octet/observer.h"
+#include "octet/quantize.h"
 
 namespace octet {
 
@@ -51,6 +55,16 @@ struct StoredFormat {
   bool activations;    ///< it may be that of activations
 };
 
+struct Placement;
+/// place() by patterns of a target's own, of several nodes each. What it says of the graph and errors
+/// are those of place() (quant/place.h).
+using PlaceFn = Result<std::vector<NodePlan>>(const Graph& graph,
+                                              const Placement& placement,
+                                              const QuantizeOptions& options,
+                                              const std::set<std::string>& in_float);
+/// Writes a prepared float graph as those patterns want it.
+using ArrangeFn = Status(Graph& graph);
+
 struct Placement {
   std::string_view target;
   Scheme activation;
@@ -74,6 +88,11 @@ struct Placement {
   /// Blocks divide the axis, which is one of the last two.
   bool whole_blocks = false;
   bool even_int4 = false;            ///< weights in int4 have an even number of elements
+  /// In the static mode instead of `rules`, which then say of single operators what is `on_request`.
+  PlaceFn* place = nullptr;
+  ArrangeFn* arrange = nullptr;
+  /// All readers of a value take it from one DQ.
+  bool one_dequantize = false;
   std::string_view otherwise_clause; ///< for operators without a rule
   std::string_view otherwise;
 

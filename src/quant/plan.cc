@@ -274,6 +274,14 @@ Result<Graph> prepare_for_quantization(const Graph& graph) {
   return out;
 }
 
+Result<Graph> prepare_for_quantization(const Graph& graph, const Placement& placement) {
+  Graph out = OCTET_TRY(prepare_for_quantization(graph));
+  if (placement.arrange == nullptr) return out;
+  OCTET_TRY_WITH(placement.arrange(out), "arrange");
+  name_nodes(out);
+  return out;
+}
+
 namespace {
 
 /// Adds the steps of one stage to a plan; those of the stage `float` are taken in `graph` as well.
@@ -335,7 +343,7 @@ Result<QuantizationPlan> plan_with_steps(const Graph& graph,
   OCTET_TRY(check_step_options(options));
   if (!options.steps.empty() && !OCTET_TRY(open()))
     return error("steps are fitted with a data set, and none was given");
-  Graph prepared = OCTET_TRY(prepare_for_quantization(graph));
+  Graph prepared = OCTET_TRY(prepare_for_quantization(graph, placement));
   std::set<std::string> met;
   QuantizationPlan float_part;
   OCTET_TRY(fit_steps(graph, prepared, float_part, placement, open, options, samples,

@@ -38,6 +38,11 @@ Result<Graph> quantize(const Graph& graph, const QuantizationPlan& plan, WeightS
   return apply_plan(graph, plan, *placement, storage);
 }
 
+Result<PlanMismatch> compare_plan(const Graph& graph, const QuantizationPlan& plan) {
+  const auto placement = OCTET_TRY_WITH(find_placement(plan.target), "plan");
+  return compare_plan_for(graph, plan, *placement);
+}
+
 Result<Graph> finalize_quantization(const Graph& trained, const QuantizationPlan& plan) {
   const auto placement = OCTET_TRY_WITH(find_placement(plan.target), "finalize");
   return store_trained(trained, plan, *placement);

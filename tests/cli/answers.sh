@@ -28,7 +28,7 @@ TEXT
 
 # Nothing becomes 8 bits: the answer is no, with the reason, and no file.
 exits 1 'Gemm: excluded by pattern ("first")' "$octet" quantize float.onnx --mode dynamic --exclude "*" -o no.onnx
-exits 1 "does not fuse Q/DQ" "$octet" quantize float.onnx --ranges cache --target onnxruntime-cuda -o no.onnx
+exits 1 "has no QOrdered operator" "$octet" quantize float.onnx --ranges cache --target onnxruntime-cuda -o no.onnx
 exits 1 "excluded by pattern" "$octet" quantize float.onnx --mode weight-only --exclude "*" -o no.onnx
 [ ! -e no.onnx ] || fail "a file was written"
 

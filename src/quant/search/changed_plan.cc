@@ -240,7 +240,7 @@ class ChangedPlan {
 Result<QuantizationPlan> plan_changed(const PlanSource& source,
                                       const QuantizationPlan& plan,
                                       const PlanCandidate& candidate) {
-  Graph prepared = OCTET_TRY(prepare_for_quantization(source.graph));
+  Graph prepared = OCTET_TRY(prepare_for_quantization(source.graph, source.placement));
   OCTET_TRY(apply_steps(prepared, plan.steps, StepStage::kFloat));
   return ChangedPlan(source, plan, candidate, std::move(prepared)).run();
 }

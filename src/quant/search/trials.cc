@@ -271,7 +271,7 @@ Result<QuantizationPlan> Trials::changed_plan(const PlanCandidate& candidate) {
 }
 
 Result<Graph> Trials::prepared(const QuantizationPlan& plan) const {
-  Graph out = OCTET_TRY(prepare_for_quantization(task_.graph));
+  Graph out = OCTET_TRY(prepare_for_quantization(task_.graph, task_.placement));
   OCTET_TRY(apply_steps(out, plan.steps, StepStage::kFloat));
   return out;
 }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX Runtime's CUDA provider. It does not fuse Q/DQ: a layer between them runs in float, Q and DQ
-// as operators of their own (docs/targets.md 4.2); what is integer there came as an integer
-// operator. Kernels: docs/OperatorKernels.md of microsoft/onnxruntime, CUDAExecutionProvider.
+// as operators of their own (docs/targets.md 4.2), unless it has a QOrdered operator (4.4) and octet
+// export --form qordered or onnxruntime.transformers' optimizer has written that. Explained is what
+// they write. Kernels: docs/OperatorKernels.md of microsoft/onnxruntime, CUDAExecutionProvider.
 #include <algorithm>
+#include <map>
 
+#include "core/format.h"
 #include "ops/microsoft/matrix_order.h"
 #include "targets/checks.h"
+#include "targets/onnxruntime/ordered.h"
 #include "targets/onnxruntime/releases.h"
 
 namespace octet {
@@ -56,6 +60,63 @@ bool reads_dequantized(const Graph& graph, const Node& node) {
   });
 }
 
+/// What the nodes of a Q/DQ graph become.
+class OrderedForms {
+ public:
+  explicit OrderedForms(const Graph& graph) : uses_(graph), layers_(graph, uses_, Between::kCodes) {
+    for (const NodeId id : graph.nodes())
+      add(graph.node(id));
+  }
+
+  /// Fills in a layer; false: the node is none of theirs.
+  bool explain(const Graph& graph, const Node& node, LayerForm& layer) const {
+    const auto found = forms_.find(node.id);
+    if (found == forms_.end()) return false;
+    const auto& [form, first] = found->second;
+    layer.source = "targets 4.4";
+    // Products are counted by themselves, whatever they are computed with.
+    layer.precision =
+        first == node.id || node.is("MatMul") ? LayerPrecision::kInt8 : LayerPrecision::kFused;
+    if (first != node.id) {
+      layer.fusion = fmt::format("{} \"{}\"", form, name_of(graph, graph.node(first)));
+      return true;
+    }
+    layer.form = form;
+    layer.why = "with octet export --form qordered";
+    return true;
+  }
+
+  std::string why_not(const Node& node) const { return layers_.why_not(node); }
+
+ private:
+  void add(const Node& node) {
+    if (node.is("Softmax")) {
+      if (const auto found = layers_.attention(node)) {
+        take("QOrderedAttention", found->nodes(), node.id);
+        take("QOrderedMatMul", found->projection.nodes(), found->projection.product->id);
+      }
+    } else if (node.is("MatMul")) {
+      if (const auto found = layers_.product(node); found && !forms_.contains(node.id))
+        take("QOrderedMatMul", found->nodes(), node.id);
+    } else if (node.is("Erf") || node.op_type == "Gelu") {
+      if (const auto found = layers_.gelu(node))
+        take("QOrderedGelu", found->nodes, found->nodes.front()->id);
+    } else if (node.is("LayerNormalization")) {
+      if (layers_.norm(node)) take("QOrderedLayerNormalization", {&node}, node.id);
+    }
+  }
+
+  void take(const char* form, const std::vector<const Node*>& nodes, NodeId first) {
+    for (const Node* node : nodes)
+      forms_[node->id] = {form, first};
+  }
+
+  const Uses uses_;
+  const OrderedLayers layers_;
+  /// The operator, and the node that it is named after.
+  std::map<NodeId, std::pair<std::string, NodeId>> forms_;
+};
+
 } // namespace
 
 bool has_cuda_kernel(const Node& node) {
@@ -71,6 +132,7 @@ bool needs_cuda(const Node& node) {
 
 Result<std::vector<LayerForm>> explain_onnxruntime_cuda(const Graph& graph) {
   std::vector<LayerForm> out;
+  const OrderedForms ordered(graph);
   for (const NodeId id : OCTET_TRY(graph.topological())) {
     const Node& node = graph.node(id);
     if (is_qdq(node) || node.is("Constant")) continue;
@@ -81,14 +143,18 @@ Result<std::vector<LayerForm>> explain_onnxruntime_cuda(const Graph& graph) {
     layer.form = node.op_type;
     layer.precision = computes_in_int8(node) ? LayerPrecision::kInt8 : LayerPrecision::kFloat;
     layer.source = "targets 4.2";
-    if (!has_cuda_kernel(node)) {
+    if (ordered.explain(graph, node, layer)) {
+      // all is said
+    } else if (!has_cuda_kernel(node)) {
       layer.form += " on the CPU";
       layer.why = "the CUDA provider has no kernel for it: it runs on the CPU, between two copies";
       layer.mend = "write it with operators that have one";
     } else if (reads_dequantized(graph, node)) {
-      layer.why =
-          "the CUDA provider does not fuse Q/DQ: they run by themselves, the layer in float";
-      layer.mend = "for int8 on a GPU use the TensorRT provider: --target tensorrt-10";
+      const std::string why_not = ordered.why_not(node);
+      layer.why = fmt::format("Q/DQ run by themselves, the layer in float: {}",
+                              why_not.empty() ? "it has no QOrdered operator" : why_not);
+      layer.mend = "quantize the float model for onnxruntime-cuda, or use the TensorRT provider: "
+                   "--target tensorrt-10";
     }
     out.push_back(std::move(layer));
   }

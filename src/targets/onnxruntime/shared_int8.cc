@@ -23,6 +23,7 @@ void find_shared_int8(const CheckContext& context, const Node& node, Found& foun
 
 constexpr TargetRule kSharedInt8 = {.id = "shared-int8",
                                     .clause = "8",
+                                    .provider = Provider::kCpu,
                                     .severity = Severity::kWarning,
                                     .find = find_shared_int8,
                                     .mends = {Mend::kSplitQuantize}};

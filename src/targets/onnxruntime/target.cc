@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/format.h"
+#include "targets/onnxruntime/ordered.h"
+#include "targets/onnxruntime/ordered_place.h"
 #include "targets/onnxruntime/releases.h"
 
 namespace octet {
@@ -49,12 +51,12 @@ constexpr PlacementRule kOnnxRuntimeRules[] = {
 };
 
 constexpr std::string_view kNoFusion =
-    "the CUDA provider does not fuse Q/DQ: it would run in float";
+    "the CUDA provider has no QOrdered operator for it: it runs in float";
 
+/// What is placed by patterns has one range that is the same for all data.
 constexpr PlacementRule kCudaRules[] = {
-    {"Conv", Treatment::kFloat, OutputCodes::kNever, "4.2", kNoFusion},
-    {"Gemm", Treatment::kFloat, OutputCodes::kNever, "4.2", kNoFusion},
-    {"MatMul", Treatment::kFloat, OutputCodes::kNever, "4.2", kNoFusion},
+    {"Softmax", Treatment::kAround, OutputCodes::kAlways, "4.4",
+     "becomes part of QOrderedAttention, with the fixed scale 1/127", true},
 };
 
 /// It runs Q and DQ of such codes as they are, and what is between them in float; measured with 1.31
@@ -101,7 +103,15 @@ struct OnnxRuntimeTable {
       add(fmt::format("onnxruntime-{}.{}", release.version / 100, release.version % 100), release,
           kOnnxRuntimePlacement);
     Placement cuda = kOnnxRuntimePlacement;
+    cuda.activation = {DType::kInt8, true, false};
+    cuda.symmetric_only = true;
+    cuda.int32_gemm_bias = false;
+    cuda.asymmetric_after_clamp = false;
     cuda.rules = kCudaRules;
+    cuda.place = place_ordered;
+    cuda.arrange = arrange_for_ordered;
+    cuda.one_dequantize = true;
+    cuda.otherwise_clause = "4.4";
     cuda.otherwise = kNoFusion;
     add(std::string(kCudaName), releases.back(), cuda);
     targets.back().cuda = true;
