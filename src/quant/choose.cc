@@ -154,8 +154,9 @@ class Chooser {
     add_float(nodes, leave, in_float_, float_outputs_);
     list_values();
     best_.resize(values_.size()); // one calibrator is everybody's so far
-    note(fmt::format("{}{} in float: {}", leave == Leave::kOutputs ? "outputs of " : "",
-                     nodes.size(), join_some(nodes, 5)),
+    const bool outputs = leave == Leave::kOutputs && !float_outputs_.empty();
+    note(fmt::format("{}{} in float: {}", outputs ? "outputs of " : "", nodes.size(),
+                     join_some(nodes, 5)),
          best_error_);
     return ok_status();
   }

@@ -87,7 +87,7 @@ struct Placement {
   std::span<const StoredFormat> formats;
   /// Blocks divide the axis, which is one of the last two.
   bool whole_blocks = false;
-  bool even_int4 = false;            ///< weights in int4 have an even number of elements
+  bool even_int4 = false; ///< weights in int4 have an even number of elements
   /// In the static mode instead of `rules`, which then say of single operators what is `on_request`.
   PlaceFn* place = nullptr;
   ArrangeFn* arrange = nullptr;

@@ -70,10 +70,10 @@ Scheme scheme_of(const NumberFormat& format, const Scheme& like) {
 }
 
 Scheme with_bits(const Scheme& like, int bits) {
-  constexpr int kMany = 8;
+  constexpr int kByteBits = 8;
   Scheme out = like;
   out.bits = bits;
-  if (bits < kMany) out.narrow = false;
+  if (bits < kByteBits) out.narrow = false;
   return out;
 }
 

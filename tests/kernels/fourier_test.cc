@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fourier transforms against the sum that defines them, and on every instruction set against one
 // line at a time, bit for bit.
+#include <bit>
 #include <cmath>
 #include <complex>
-#include <cstring>
 #include <limits>
 #include <numbers>
 
@@ -141,7 +141,7 @@ TEST(Fourier, LanesAndInstructionSetsChangeNoBit) {
                 ASSERT_TRUE(std::isnan(y[i])) << isa_name(isa) << ' ' << length << " at " << i;
                 continue;
               }
-              ASSERT_EQ(std::memcmp(&y[i], &w, sizeof(float)), 0)
+              ASSERT_EQ(std::bit_cast<uint32_t>(y[i]), std::bit_cast<uint32_t>(w))
                   << isa_name(isa) << ' ' << length << " at " << i << ": " << y[i] << " for " << w;
             }
           }

@@ -168,7 +168,8 @@ Graph results_of_unlike_size(float ratio, bool clamped) {
   ValueId x;
   Graph g = begin_graph(x);
   const auto constant = [&](const char* name, Shape shape, std::vector<float> values) {
-    return g.add_constant(name, Tensor::of<float>(shape, std::span<const float>(values)));
+    return g.add_constant(name,
+                          Tensor::of<float>(std::move(shape), std::span<const float>(values)));
   };
   std::vector<float> same(size_t{kFeatures * kFeatures}), heads(size_t{2 * kFeatures});
   for (size_t i = 0; i < size_t{kFeatures}; ++i)

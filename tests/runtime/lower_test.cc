@@ -191,6 +191,33 @@ TEST(Lower, ComputesHalfInFloatAndProductsOfCodesInIntegers) {
   }
 }
 
+TEST(Lower, CodesOf16BitsAreRoundedToHalf) {
+  const Graph model = parse_graph("graph g opset(\"\"=21)\ninput c: i16[N]\n"
+                                  "const s: f16[] = [0.000254]\nconst z: i16[] = [-7]\n"
+                                  "const t: f32[] = [0.000325]\nd = DequantizeLinear(c, s, z)\n"
+                                  "f = Cast(d) {to=1}\nq = QuantizeLinear(f, t, z)\n"
+                                  "output q: i16[N]\n")
+                          .value();
+  std::vector<double> codes;
+  for (int code = -32768; code < 32768; ++code)
+    codes.push_back(code);
+  const std::vector<Tensor> c = {
+      Tensor::from_doubles(DType::kInt16, {std::ssize(codes)}, codes).value()};
+  // The product is rounded to f32, then to f16.
+  const auto scale = static_cast<float>(
+      Tensor::from_doubles(DType::kFloat16, {1}, std::vector<double>{0.000254}).value().at(0));
+  std::vector<double> numbers;
+  numbers.reserve(codes.size());
+  for (const double code : codes)
+    numbers.push_back(static_cast<float>(code + 7) * scale);
+  const Tensor half = Tensor::from_doubles(DType::kFloat16, {std::ssize(numbers)}, numbers).value();
+  const Tensor got = Session::create(model, {}).value().run(c).value()[0];
+  for (int64_t i = 0; i < got.count(); ++i) {
+    const float quotient = static_cast<float>(half.at(i)) / 0.000325F;
+    ASSERT_EQ(got.at(i), std::nearbyint(quotient) - 7) << codes[static_cast<size_t>(i)];
+  }
+}
+
 TEST(Lower, InputsAndOutputsKeepTheirHalf) {
   const Graph model =
       parse_graph("graph g opset(\"\"=17)\ninput c: bool[]\ninput x: f16[2]\ninput z: f16[2]\n"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //   a: f16, b: f16 ─▶ Add ─▶ y: f16    =>    a, b: f32 ─▶ Add ─▶ RoundHalf ─▶ y: f32
 // Tensors of f16 and bf16 are kept in f32, and what an operator computes is rounded to the type. DQ
-// hands on what its codes mean unrounded, so that products of codes stay integer, as in TensorRT's
-// strongly typed networks. Rounding: the reference rounds a sum once, from double.
+// hands on what codes of 8 bits and int32 mean unrounded, so that products of codes stay integer, as
+// in TensorRT's strongly typed networks. Rounding: the reference rounds a sum once, from double.
 #include <algorithm>
 #include <map>
 
@@ -20,12 +20,15 @@ bool is_half(DType type) {
 }
 
 /// Nothing is rounded: elements are copied, compared or negated, or are what codes mean. What fills
-/// may fill in a number that 16 bits do not hold.
-bool keeps_elements(const Node& node) {
+/// may fill in a number that 16 bits do not hold. Codes of 16 bits are in no integer product.
+bool keeps_elements(const Graph& graph, const Node& node) {
   const Motion::Kind moves = motion_of(node).kind;
-  return node.is("DequantizeLinear") || facts_of(node).exact ||
-         (moves != Motion::Kind::kNone && moves != Motion::Kind::kFill &&
-          moves != Motion::Kind::kCast);
+  if (node.is("DequantizeLinear")) {
+    const DType codes = graph.value(node.input(0)).type.type;
+    return codes != DType::kInt16 && codes != DType::kUint16;
+  }
+  return facts_of(node).exact || (moves != Motion::Kind::kNone && moves != Motion::Kind::kFill &&
+                                  moves != Motion::Kind::kCast);
 }
 
 Result<Tensor> widened(const Tensor& half) {
@@ -110,7 +113,7 @@ class Widener {
     if (const Attribute* value = node.attr("value"))
       if (const Tensor* t = std::get_if<Tensor>(&value->value); t != nullptr && is_half(t->type()))
         node.set("value", OCTET_TRY(widened(*t)));
-    const bool keeps = keeps_elements(node);
+    const bool keeps = keeps_elements(graph_, node);
     const std::vector<ValueId> outputs = node.outputs;
     for (const ValueId out : outputs) {
       if (!is_half(type_of(out))) continue;
