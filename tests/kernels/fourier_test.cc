@@ -47,19 +47,21 @@ std::vector<int64_t> covered_lengths() {
   return out;
 }
 
-constexpr FourierKind kKinds[] = {FourierKind::kReal, FourierKind::kComplex, FourierKind::kInverse,
-                                  FourierKind::kInverseOfReal, FourierKind::kInverseToReal};
+struct FourierCase {
+  FourierKind kind;
+  bool real;
+};
+constexpr FourierCase kCases[] = {
+    {FourierKind::kForward, true},       {FourierKind::kForward, false},
+    {FourierKind::kInverse, true},       {FourierKind::kInverse, false},
+    {FourierKind::kInverseToReal, true}, {FourierKind::kInverseToReal, false}};
 
-bool reads_real(FourierKind kind) {
-  return kind == FourierKind::kReal || kind == FourierKind::kInverseOfReal;
-}
-
-FourierLayout layout_of(FourierKind kind, int64_t length, int64_t lines) {
-  FourierLayout l{.kind = kind, .length = length};
-  const bool to_real = kind == FourierKind::kInverseToReal;
+FourierLayout layout_of(const FourierCase& made, int64_t length, int64_t lines) {
+  FourierLayout l{.kind = made.kind, .real = made.real, .length = length};
+  const bool to_real = made.kind == FourierKind::kInverseToReal;
   l.given = to_real ? length / 2 + 1 : length;
   l.count = length;
-  l.x_step = reads_real(kind) ? 1 : 2;
+  l.x_step = made.real ? 1 : 2;
   l.y_step = to_real ? 1 : 2;
   l.x_line = l.given * l.x_step;
   l.y_line = l.count * l.y_step;
@@ -77,23 +79,23 @@ std::vector<double> random_numbers(int64_t count, uint64_t seed) {
 
 TEST(Fourier, IsTheSumThatDefinesIt) {
   for (const int64_t length : covered_lengths())
-    for (const FourierKind kind : kKinds) {
-      const FourierLayout layout = layout_of(kind, length, 1);
+    for (const FourierCase& made : kCases) {
+      const FourierLayout layout = layout_of(made, length, 1);
       const auto x = random_numbers(layout.x_line, static_cast<uint64_t>(length));
       std::vector<double> y(static_cast<size_t>(layout.y_line));
       transform_lines(make_fourier(layout), {.layout = layout, .x = x.data(), .y = y.data()});
       std::vector<FourierSum> numbers(static_cast<size_t>(length));
       for (int64_t n = 0; n < layout.given; ++n) {
         const auto at = static_cast<size_t>(n * layout.x_step);
-        numbers[static_cast<size_t>(n)] = {x[at], reads_real(kind) ? 0 : x[at + 1]};
+        numbers[static_cast<size_t>(n)] = {x[at], made.real ? 0 : x[at + 1]};
       }
-      if (kind == FourierKind::kInverseToReal) {
+      if (made.kind == FourierKind::kInverseToReal) {
         for (int64_t n = layout.given; n < length; ++n)
           numbers[static_cast<size_t>(n)] = std::conj(numbers[static_cast<size_t>(length - n)]);
         for (const int64_t n : {int64_t{0}, length % 2 == 0 ? length / 2 : 0})
           numbers[static_cast<size_t>(n)] = numbers[static_cast<size_t>(n)].real();
       }
-      const bool inverse = kind != FourierKind::kReal && kind != FourierKind::kComplex;
+      const bool inverse = made.kind != FourierKind::kForward;
       const auto want = defined_sum(numbers, length, inverse);
       // The sum of magnitudes is at most 2 length, before the division.
       const double bound = 1e-14 * (inverse ? 1.0 : static_cast<double>(length));
@@ -111,10 +113,10 @@ TEST(Fourier, IsTheSumThatDefinesIt) {
 TEST(Fourier, LanesAndInstructionSetsChangeNoBit) {
   SerialFor serial;
   for (const int64_t length : {1, 2, 3, 7, 12, 16, 67, 100, 134, 400, 512, 5000})
-    for (const FourierKind kind : kKinds)
+    for (const FourierCase& made : kCases)
       for (const int64_t count : {1, 2, 3, 8, 19})
         for (const bool windowed : {false, true}) {
-          FourierLayout layout = layout_of(kind, length, count);
+          FourierLayout layout = layout_of(made, length, count);
           layout.given -= length > 4 && count == 3 ? 2 : 0; // filled with zeros
           layout.count -= length > 4 && count == 8 ? 3 : 0;
           std::vector<double> x = random_numbers(layout.x_line * count, 7);

@@ -16,6 +16,10 @@ c = DFT(r, long) {axis=1, onesided=1}
 d = DFT(r, short) {axis=1}
 e = DFT(r) {axis=2}
 f = DFT(r) {axis=1, inverse=1}
+g = DFT(r) {axis=1, inverse=1, onesided=1}
+h = DFT(x, long) {axis=1, inverse=1, onesided=1}
+output g: f32[N, 10, S, 1]
+output h: f32[N, 10, 3, 1]
 output a: f32[N, S, 3, 2]
 output b: f32[N, S, 3, 2]
 output c: f32[N, 6, S, 2]

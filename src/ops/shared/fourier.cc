@@ -96,12 +96,10 @@ FourierLayout dft_layout(
   const bool to_real = inverse && node.attr_int("onesided", 0) != 0;
   const auto along = static_cast<size_t>(axis);
   FourierLayout l;
-  if (to_real)
-    l.kind = FourierKind::kInverseToReal;
-  else if (inverse)
-    l.kind = x.back() == 1 ? FourierKind::kInverseOfReal : FourierKind::kInverse;
-  else
-    l.kind = x.back() == 1 ? FourierKind::kReal : FourierKind::kComplex;
+  l.kind = to_real   ? FourierKind::kInverseToReal
+           : inverse ? FourierKind::kInverse
+                     : FourierKind::kForward;
+  l.real = x.back() == 1;
   l.given = x[along];
   l.count = y[along];
   l.length = length.value_or(to_real ? (l.given - 1) * 2 : l.given);
@@ -125,7 +123,7 @@ int64_t dft_axis(const Node& node, int64_t opset, std::optional<int64_t> input) 
 FourierLayout stft_layout(const Shape& x, const Shape& y, int64_t frame_step, int64_t length) {
   const int64_t parts = x.size() == 3 ? x[2] : 1;
   FourierLayout l;
-  l.kind = parts == 2 ? FourierKind::kComplex : FourierKind::kReal;
+  l.real = parts == 1;
   l.length = l.given = length;
   l.groups = y[0];
   l.inner = y[1];
@@ -141,7 +139,7 @@ FourierLayout stft_layout(const Shape& x, const Shape& y, int64_t frame_step, in
 
 Fourier make_fourier(const FourierLayout& layout) {
   Fourier f{.kind = layout.kind, .length = layout.length};
-  f.halved = f.kind == FourierKind::kReal && f.length % 2 == 0;
+  f.halved = f.kind == FourierKind::kForward && layout.real && f.length % 2 == 0;
   f.passes = make_passes(f.halved ? f.length / 2 : f.length);
   if (f.halved) f.roots = roots_of(f.length);
   return f;

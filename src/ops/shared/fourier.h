@@ -15,11 +15,9 @@
 namespace octet {
 
 enum class FourierKind : uint8_t {
-  kReal,          ///< real to complex
-  kComplex,       ///< complex to complex
-  kInverse,       ///< complex to complex, divided by the length
-  kInverseOfReal, ///< real to complex, divided by the length
-  kInverseToReal  ///< the first half of a real line's spectrum to that line, divided by the length
+  kForward,       ///< to complex numbers
+  kInverse,       ///< to complex numbers, divided by the length
+  kInverseToReal, ///< the first half of a real line's spectrum to that line, divided by the length
 };
 
 constexpr int64_t kLargestPrime = 61;
@@ -41,7 +39,7 @@ struct FourierPasses {
 
 /// A transform that is ready to run.
 struct Fourier {
-  FourierKind kind = FourierKind::kReal;
+  FourierKind kind = FourierKind::kForward;
   int64_t length = 1;
   bool halved = false; ///< pairs of real elements are complex ones
   FourierPasses passes;
@@ -54,7 +52,8 @@ struct Fourier {
 /// What is transformed, and how its lines lie in memory. Offsets and strides count elements; a
 /// complex number is two elements that lie together. Line i is line i % inner of group i / inner.
 struct FourierLayout {
-  FourierKind kind = FourierKind::kReal;
+  FourierKind kind = FourierKind::kForward;
+  bool real = false; ///< numbers of x are real, and one element each
   int64_t length = 1;
   int64_t given = 0; ///< numbers of x in a line; cut or filled with zeros to the length
   int64_t count = 0; ///< numbers of y in a line, at most the length

@@ -195,8 +195,7 @@ void transform_some(
   auto* x = static_cast<Lane*>(static_cast<void*>(work));
   Lane* y = x + 2 * f.passes.size() + 2;
   const bool to_real = f.kind == FourierKind::kInverseToReal;
-  const bool inverse = f.kind != FourierKind::kReal && f.kind != FourierKind::kComplex;
-  const bool real = f.kind == FourierKind::kReal || f.kind == FourierKind::kInverseOfReal;
+  const bool inverse = f.kind != FourierKind::kForward;
   const FourierLayout& layout = lines.layout;
   const int64_t most = to_real ? f.length / 2 + 1 : f.length;
   const int64_t terms = layout.given < most ? layout.given : most;
@@ -211,7 +210,7 @@ void transform_some(
       const T* at = from + n * layout.x_step;
       const double weight = lines.window == nullptr ? 1.0 : static_cast<double>(lines.window[n]);
       const double re = static_cast<double>(at[0]) * weight;
-      const double im = real ? 0.0 : static_cast<double>(at[1]) * weight;
+      const double im = layout.real ? 0.0 : static_cast<double>(at[1]) * weight;
       if (f.halved) {
         to[n * kLanes] = re;
         continue;
