@@ -51,13 +51,15 @@ class Chooser {
                      [&](size_t a, size_t b) { return errors[a] < errors[b]; });
     best_.assign(values_.size(), by_error[0]);
     best_error_ = errors[by_error[0]];
-    // Where the result is bad, outputs that nothing reads in codes are worth a trial more.
-    if (const std::vector<std::string> products = unread_products(); !products.empty()) {
-      left_ = std::max<int64_t>(left_, 1);
-      OCTET_TRY(ask_for_float(products, Leave::kOutputs));
+    if (best_error_ >= kGoodEnough) {
+      // Outputs that nothing reads in codes are worth a trial more.
+      if (const std::vector<std::string> products = unread_products(); !products.empty()) {
+        left_ = std::max<int64_t>(left_, 1);
+        OCTET_TRY(ask_for_float(products, Leave::kOutputs));
+      }
+      OCTET_TRY(ask_for_float(may_stay_float(), Leave::kNodes));
+      OCTET_TRY(refine(by_error));
     }
-    OCTET_TRY(ask_for_float(may_stay_float(), Leave::kNodes));
-    OCTET_TRY(refine(by_error));
     take(plan_, best_);
     return best_error_ > kCollapsed ? look_for_costly() : ok_status();
   }
@@ -183,11 +185,14 @@ class Chooser {
                  Leave leave,
                  std::set<std::string>& in_float,
                  std::set<std::string>& outputs) const {
+    if (leave == Leave::kNodes) {
+      in_float.insert(nodes.begin(), nodes.end());
+      return;
+    }
     for (const std::string& name : nodes) {
       const auto id = c_.graph.find_node(name);
       const PlacementRule* rule = id ? c_.placement.rule(c_.graph.node(*id)) : nullptr;
-      const bool output =
-          leave == Leave::kOutputs && rule != nullptr && rule->output == OutputCodes::kUnlessCostly;
+      const bool output = rule != nullptr && rule->output == OutputCodes::kUnlessCostly;
       (output ? outputs : in_float).insert(name);
     }
   }

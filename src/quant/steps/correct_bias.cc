@@ -16,6 +16,7 @@
 #include "quant/calibrate.h"
 #include "quant/statistics/channel_mean.h"
 #include "quant/steps/node_levels.h"
+#include "quant/steps/output_statistics.h"
 #include "quant/steps/step.h"
 
 namespace octet {
@@ -107,17 +108,8 @@ class Finder {
 /// The means of the sites' outputs in a graph that has their nodes by name.
 Result<std::vector<std::vector<double>>>
 means_in(const Fitting& f, const Graph& graph, std::span<const Site> sites) {
-  std::vector<ChannelMean> seen;
-  seen.reserve(sites.size());
-  std::vector<StatisticRequest> requests;
-  for (const Site& site : sites) {
-    const std::string& name = f.graph.node(site.node).name;
-    const auto id = graph.find_node(name);
-    if (!id) return error("the quantized graph has no node \"{}\"", name);
-    seen.emplace_back(site.axis, site.channels);
-    requests.push_back({graph.node(*id).output(0), &seen.back()});
-  }
-  OCTET_TRY(collect(graph, requests, OCTET_TRY(f.open()), f.options, f.samples));
+  const std::vector<ChannelMean> seen = OCTET_TRY(observe_outputs(
+      f, graph, sites, [](const Site& site) { return ChannelMean(site.axis, site.channels); }));
   std::vector<std::vector<double>> out;
   out.reserve(seen.size());
   for (const ChannelMean& mean : seen)

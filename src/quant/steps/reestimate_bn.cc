@@ -21,6 +21,7 @@
 #include "quant/statistics/channel_moments.h"
 #include "quant/steps/channel_constants.h"
 #include "quant/steps/node_levels.h"
+#include "quant/steps/output_statistics.h"
 #include "quant/steps/rounded_layer.h"
 #include "quant/weight_plans.h"
 
@@ -86,17 +87,10 @@ Status take_moments(const Fitting& f,
                     const Graph& graph,
                     std::span<const NormSite> sites,
                     std::vector<std::vector<ChannelMoments::Moments>>& out) {
-  std::vector<ChannelMoments> seen;
-  seen.reserve(sites.size());
-  std::vector<StatisticRequest> requests;
-  for (const NormSite& site : sites) {
-    const std::string& name = f.graph.node(site.node).name;
-    const auto id = graph.find_node(name);
-    if (!id) return error("the quantized graph has no node \"{}\"", name);
-    seen.emplace_back(site.axis, static_cast<int64_t>(site.floor.size()));
-    requests.push_back({graph.node(*id).output(0), &seen.back()});
-  }
-  OCTET_TRY(collect(graph, requests, OCTET_TRY(f.open()), f.options, f.samples));
+  const std::vector<ChannelMoments> seen =
+      OCTET_TRY(observe_outputs(f, graph, sites, [](const NormSite& site) {
+        return ChannelMoments(site.axis, static_cast<int64_t>(site.floor.size()));
+      }));
   out.clear();
   for (const ChannelMoments& moments : seen)
     out.push_back(OCTET_TRY(moments.moments()));
