@@ -31,6 +31,15 @@ TEST(StandardOperators, SkipLayerNormalization) {
               "y, m, d, sum = com.microsoft.SkipLayerNormalization(x, s, gain, beta, b) "
               "{epsilon=0.001}\noutput y: f32[2, 3, 4]\noutput sum: f32[2, 3, 4]\n"));
   }
+  for (const char* inputs : {"input x: f32[1, 3, 4]\ninput s: f32[2, 3, 4]\n",
+                             "input x: f32[3, 4]\ninput s: f32[2, 1, 4]\n",
+                             "input x: f32[2, 3, 4]\ninput s: f32[3, 4]\n"}) {
+    SCOPED_TRACE(inputs);
+    expect_standard(parse("graph g opset(\"\"=17, \"com.microsoft\"=1)\n" + std::string(inputs) +
+                          constant("gain", "[4]", 4) +
+                          "y, m, d, sum = com.microsoft.SkipLayerNormalization(x, s, gain)\n"
+                          "output y: f32[2, 3, 4]\noutput sum: f32[2, 3, 4]\n"));
+  }
 }
 
 TEST(StandardOperators, EmbedLayerNormalization) {

@@ -4,6 +4,7 @@
 
 #include "core/threads.h"
 #include "ops/shared/movement.h"
+#include "ops/shared/types.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
 

@@ -161,7 +161,8 @@ Outputs quantize(const Step& s) {
   return std::vector<Bounded>{std::move(out)};
 }
 
-/// Between floats; f16 and bf16 stay doubles that are such numbers.
+/// Between floats; f16 and bf16 stay doubles that are such numbers. A cast that takes back another
+/// may be left out, so that what comes in unrounded goes on so.
 Outputs cast(const Step& s) {
   const Bounded& x = s.in[0];
   const auto type = static_cast<DType>(s.node.attr_int("to", 0));
@@ -171,8 +172,8 @@ Outputs cast(const Step& s) {
   Bounded out = x;
   out.value = map(as_double(x.value), stored);
   if (!x.error.empty())
-    out.error =
-        map(as_double(x.value), x.error, [&](double v, double e) { return stored.error(v, e); });
+    out.error = map(as_double(x.value), x.error,
+                    [&](double v, double e) { return std::max(e, stored.error(v, e)); });
   return std::vector<Bounded>{std::move(out)};
 }
 

@@ -69,9 +69,15 @@ def qlinear_matmul(s, x):
     return back(s, s.play("QLinearMatMul", [*quantized(s, x, type_), *w, *y]), *y)
 
 
+def is_balanced(array):
+    """The zero point of a range that ends as far below 0 as above is 127.5: a tie."""
+    least, most = min(array.min(), 0), max(array.max(), 0)
+    return abs(least + most) <= 1e-4 * (most - least)
+
+
 def integer_product(s, x):
     array = s.need(x, "f", ranks=(2, 3, 4), small=900)
-    dynamic = s.chance(0.4)
+    dynamic = s.chance(0.4) and not is_balanced(array)
     if dynamic:
         codes, scale, zero = s.play("DynamicQuantizeLinear", [x], 3)
         type_ = np.uint8
@@ -142,7 +148,7 @@ def integer_to_float(s, x):
     type_ = s.choose(np.int8, np.uint8)
     w, scale, zero = weights(s, (array.shape[-1], out), type_, s.choose((), (out,)) if type_ is np.int8 else ())
     bias = [s.numbers((out,))] if s.chance(0.5) else []
-    if s.chance(0.5):
+    if s.chance(0.5) and not is_balanced(array):
         return s.play("DynamicQuantizeMatMul", [x, w, scale, zero, *bias], domain="com.microsoft")
     codes, x_scale, x_zero = quantized(s, x, np.uint8)
     return s.play("MatMulIntegerToFloat", [codes, w, x_scale, scale, x_zero, zero, *bias], domain="com.microsoft")

@@ -52,6 +52,15 @@ def unpool(s, x):
     return s.play("MaxUnpool", [made, indices], kernel_shape=[2, 2], strides=[2, 2])
 
 
+def places(size, wanted, coordinates, real):
+    """Where the elements of a resized axis lie on the axis, computed in the type `real`."""
+    at, size, wanted = np.arange(wanted, dtype=real), real(size), real(wanted)
+    scale = wanted / size
+    if coordinates == "align_corners":
+        return at * (size - 1) / (wanted - 1) if wanted > 1 else at
+    return at / scale if coordinates == "asymmetric" else (at + real(0.5)) / scale - real(0.5)
+
+
 def resize(s, x):
     array = s.need(x, "f", ranks=(3, 4, 5))
     mode = s.choose("nearest", "linear", "cubic")
@@ -70,6 +79,11 @@ def resize(s, x):
         scales = np.array([1, 1, *[s.choose(1, 2, 3, *fractions) for _ in sizes]], np.float32)
         return s.play("Resize", [x, roi, s.constant(scales)], **attributes)
     wanted = [*array.shape[:2], *[s.integer(1, 2 * d) for d in sizes]]
+    if mode == "nearest":
+        for size, to in zip(sizes, wanted[2:]):
+            exact, single = (places(size, to, attributes["coordinate_transformation_mode"], real) for real in (np.float64, np.float32))
+            if (np.abs(2 * exact - np.round(2 * exact)) < 1e-5).any() and (exact != single).any():
+                raise Impossible("ONNX Runtime's coordinates fall beside a tie")
     empty = s.constant(np.zeros(0, np.float32)) if s.opset < 13 else ""
     return s.play("Resize", [x, roi, empty, s.ints(wanted)], **attributes)
 

@@ -46,9 +46,17 @@ def cum_sum(s, x):
 
 def distribution(s, x):
     axis, named = axis_of(s, x)
-    s.need(x, "fd")
+    array = s.need(x, "fd")
     op = s.choose("Softmax", "LogSoftmax", "Hardmax")
-    return s.play(op, [x], **({} if s.chance(0.2) else {"axis": axis if s.opset < 11 else named}))
+    attributes = {} if s.chance(0.2) else {"axis": axis if s.opset < 11 else named}
+    if op == "Hardmax":
+        if not attributes:
+            axis = 1 if s.opset < 13 else array.ndim - 1
+        lines = np.moveaxis(array, axis, -1) if s.opset >= 13 else array.reshape(*array.shape[:axis], -1)
+        two = np.sort(lines.astype(np.float64), -1)[..., -2:]
+        if two.shape[-1] == 2 and (two[..., 1] - two[..., 0] <= 1e-4 * np.abs(two).max(-1)).any():
+            raise Impossible("rounding tells which is the largest")
+    return s.play(op, [x], **attributes)
 
 
 def normalization(s, x):
@@ -77,6 +85,11 @@ def normalization(s, x):
                       bias=float(s.choose(1, 2)))
     if kind == "InstanceNormalization":
         s.need(x, "f", ranks=(3, 4, 5))
+        if s.opens == "all":
+            raise Impossible("planes of one number")
+        planes = array.reshape(*array.shape[:2], -1)
+        if (planes.std(-1) < 0.05 * np.abs(planes).max(-1)).any():
+            raise Impossible("ONNX Runtime takes a product of the mean from the bias")
         return s.play(kind, [x, s.numbers((channels,), type_), s.numbers((channels,), type_)], epsilon=1e-2)
     if kind == "BatchNormalization":
         def positive():
