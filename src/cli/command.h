@@ -67,6 +67,8 @@ Command& fp8_training_command();
 Command& fp8_pass_rates_command();
 Command& bench_command();
 Command& certify_command();
+Command& lock_command();
+Command& verify_command();
 Command& check_command();
 Command& explain_command();
 Command& diff_command();

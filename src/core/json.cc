@@ -2,6 +2,7 @@
 #include "core/json.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/format.h"
 #include <nlohmann/json.hpp>
@@ -66,6 +67,32 @@ std::string json_text(const nlohmann::json& json, int indent) {
 }
 std::string json_text(const nlohmann::ordered_json& json, int indent) {
   return text_of(json, indent);
+}
+
+Result<const nlohmann::json*> member(const nlohmann::json& object, const char* key) {
+  if (!object.is_object()) return error("no JSON object");
+  const auto found = object.find(key);
+  if (found == object.end()) return error("\"{}\" is missing", key);
+  return &*found;
+}
+
+Result<std::string> text_at(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& item = *OCTET_TRY(member(object, key));
+  if (!item.is_string()) return error("\"{}\" is no text", key);
+  return item.get<std::string>();
+}
+
+Result<uint64_t> hash_at(const nlohmann::json& object, const char* key) {
+  const std::string text = OCTET_TRY(text_at(object, key));
+  uint64_t out = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
+  if (code != std::errc() || end != text.data() + text.size() || hash_text(out) != text)
+    return error("\"{}\": \"{}\" is no hash", key, text);
+  return out;
+}
+
+std::string hash_text(uint64_t hash) {
+  return fmt::format("{:016x}", hash);
 }
 
 } // namespace octet

@@ -3,6 +3,7 @@
 // come twice in (models/safetensors.cc).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -20,5 +21,14 @@ Result<nlohmann::json> parse_json(std::string_view text);
 /// hold, become U+FFFD.
 std::string json_text(const nlohmann::json& json, int indent = 2);
 std::string json_text(const nlohmann::ordered_json& json, int indent = 2);
+
+/// A member of an object. Errors: none of this name, or no object.
+Result<const nlohmann::json*> member(const nlohmann::json& object, const char* key);
+/// The same where it is a text.
+Result<std::string> text_at(const nlohmann::json& object, const char* key);
+/// The same where it is a text that hash_text() gives.
+Result<uint64_t> hash_at(const nlohmann::json& object, const char* key);
+/// A hash in 16 hexadecimal digits.
+std::string hash_text(uint64_t hash);
 
 } // namespace octet

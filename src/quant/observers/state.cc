@@ -31,13 +31,6 @@ Result<int64_t> count_of(const nlohmann::json& state, const char* key) {
 
 } // namespace
 
-Result<const nlohmann::json*> member(const nlohmann::json& object, const char* key) {
-  if (!object.is_object()) return error("no JSON object");
-  const auto found = object.find(key);
-  if (found == object.end()) return error("\"{}\" is missing", key);
-  return &*found;
-}
-
 Result<Extremes> read_extremes(const nlohmann::json& pair) {
   if (pair.is_array() && pair.size() == 2) {
     const auto lo = exact_float(pair[0]), hi = exact_float(pair[1]);

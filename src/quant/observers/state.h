@@ -3,6 +3,7 @@
 // read is refused or what observing leaves behind: then ranges and merges hold as ever.
 #pragma once
 
+#include "core/json.h"
 #include "quant/observers/extremes.h"
 #include <nlohmann/json_fwd.hpp>
 
@@ -27,7 +28,5 @@ class ObserverState {
 Result<Extremes> read_extremes(const nlohmann::json& pair);
 /// From 0 to kMostCounted.
 Result<int64_t> read_count(const nlohmann::json& number);
-/// A member of an object.
-Result<const nlohmann::json*> member(const nlohmann::json& object, const char* key);
 
 } // namespace octet

@@ -3,8 +3,6 @@
 // more memory than its observers.
 #include "quant/ranges/shard_text.h"
 
-#include <charconv>
-
 #include "core/format.h"
 #include "core/hash.h"
 #include "core/json.h"
@@ -22,27 +20,8 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr int kShardVersion = 1;
 constexpr std::string_view kBeginning = "{\"octet_range_shard\":";
 
-std::string hash_text(uint64_t hash) {
-  return fmt::format("{:016x}", hash);
-}
-
-Result<std::string> text_at(const Json& object, const char* key) {
-  const Json& item = *OCTET_TRY(member(object, key));
-  if (!item.is_string()) return error("\"{}\" is no text", key);
-  return item.get<std::string>();
-}
-
 Result<int64_t> number_at(const Json& object, const char* key) {
   return read_count(*OCTET_TRY(member(object, key))).with(fmt::format("\"{}\"", key));
-}
-
-Result<uint64_t> hash_at(const Json& object, const char* key) {
-  const std::string text = OCTET_TRY(text_at(object, key));
-  uint64_t out = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
-  if (code != std::errc() || end != text.data() + text.size() || hash_text(out) != text)
-    return error("\"{}\": \"{}\" is no hash", key, text);
-  return out;
 }
 
 std::string heading_line(const RangeShard& s) {

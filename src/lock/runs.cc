@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lock/runs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/format.h"
+#include "graph/label.h"
+#include "lock/parts.h"
+
+#include "octet/version.h"
+
+namespace octet {
+
+namespace {
+
+NamedOutputs named(const Graph& graph, std::vector<Tensor> tensors) {
+  NamedOutputs out;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    out.emplace_back(graph.value(graph.outputs()[i]).name, std::move(tensors[i]));
+  return out;
+}
+
+/// The lowered graph with everything that its nodes make as outputs.
+Graph with_all_values(const Graph& lowered, const std::vector<NodeId>& order) {
+  Graph all = lowered;
+  std::vector<ValueId> values;
+  for (const NodeId id : order)
+    for (const ValueId value : lowered.node(id).outputs)
+      if (value.valid() && lowered.value(value).type.opaque.empty()) values.push_back(value);
+  all.set_outputs(std::move(values));
+  return all;
+}
+
+std::string place_of(int64_t index, const Shape& shape) {
+  Shape at(shape.size());
+  for (size_t axis = shape.size(); axis-- > 0; index /= shape[axis])
+    at[axis] = index % shape[axis];
+  return to_string(at);
+}
+
+bool same(double a, double b) {
+  return a == b ? std::signbit(a) == std::signbit(b) : std::isnan(a) && std::isnan(b);
+}
+
+/// Of two tensors of one type and shape whose bytes differ.
+Result<std::string> difference(const Tensor& expected, const Tensor& got) {
+  if (expected.type() == DType::kString || bits(expected.type()) < 8)
+    return std::string("it is another");
+  const auto before = OCTET_TRY(expected.to_doubles());
+  const auto now = OCTET_TRY(got.to_doubles());
+  int64_t count = 0, worst = -1;
+  double largest = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (same(before[i], now[i])) continue;
+    ++count;
+    double off = std::fabs(before[i] - now[i]);
+    if (std::isnan(off)) off = std::numeric_limits<double>::infinity();
+    if (worst >= 0 && off <= largest) continue;
+    largest = off;
+    worst = static_cast<int64_t>(i);
+  }
+  if (worst < 0) return std::string("integers beyond 2^53 or the bits of a NaN differ");
+  const auto at = static_cast<size_t>(worst);
+  return fmt::format("{} of {} elements differ, the worst by {:.6g} at {}: {:.9g}, locked {:.9g}",
+                     count, before.size(), largest, place_of(worst, expected.shape()), now[at],
+                     before[at]);
+}
+
+bool equal_bytes(const Tensor& a, const Tensor& b) {
+  return a.content_hash() == b.content_hash();
+}
+
+/// Examples `begin` to `end` along the first axis.
+Result<Tensor> rows(const Tensor& x, int64_t begin, int64_t end) {
+  Shape shape = x.shape();
+  const size_t row = x.bytes().size() / static_cast<size_t>(shape[0]);
+  shape[0] = end - begin;
+  Tensor out = OCTET_TRY(Tensor::zeros(x.type(), shape));
+  std::memcpy(out.mutable_bytes().data(), x.bytes().data() + static_cast<size_t>(begin) * row,
+              out.bytes().size());
+  return out;
+}
+
+/// How many examples lie along the first axis of all inputs and outputs.
+Result<int64_t> common_examples(const Lock& lock) {
+  std::optional<int64_t> count;
+  for (const auto* tensors : {&lock.inputs, &lock.outputs})
+    for (const auto& [name, tensor] : *tensors) {
+      if (tensor.rank() == 0 || bits(tensor.type()) < 8 || (count && *count != tensor.dim(0)))
+        return error(
+            "\"{}\" is {}{}: examples lie along no common first axis; verify them together", name,
+            octet::name(tensor.type()), to_string(tensor.shape()));
+      count = tensor.dim(0);
+    }
+  return count.value_or(0);
+}
+
+Result<std::vector<Tensor>>
+run_in_parts(Session& session, const Lock& lock, std::span<const Tensor> inputs, int64_t batch) {
+  const int64_t examples = OCTET_TRY(common_examples(lock));
+  std::vector<Tensor> out;
+  for (const auto& [name, tensor] : lock.outputs)
+    out.push_back(OCTET_TRY(Tensor::zeros(tensor.type(), tensor.shape())));
+  for (int64_t begin = 0; begin < examples; begin += batch) {
+    const int64_t end = std::min(examples, begin + batch);
+    std::vector<Tensor> part;
+    for (const Tensor& tensor : inputs)
+      part.push_back(OCTET_TRY(rows(tensor, begin, end)));
+    const auto made = OCTET_TRY(session.run(part));
+    for (size_t k = 0; k < made.size() && k < out.size(); ++k) {
+      const size_t row = out[k].bytes().size() / static_cast<size_t>(examples);
+      if (made[k].type() != out[k].type() ||
+          made[k].bytes().size() != row * static_cast<size_t>(end - begin))
+        return error("output \"{}\" of {} examples is {}{}; verify them together",
+                     lock.outputs[k].first, end - begin, name(made[k].type()),
+                     to_string(made[k].shape()));
+      std::memcpy(out[k].mutable_bytes().data() + static_cast<size_t>(begin) * row,
+                  made[k].bytes().data(), made[k].bytes().size());
+    }
+  }
+  return out;
+}
+
+/// The lock's inputs in the order of the graph's.
+Result<std::vector<Tensor>> inputs_for(const Lock& lock, const Graph& graph) {
+  std::vector<Tensor> out;
+  for (const ValueId id : graph.inputs()) {
+    const std::string& wanted = graph.value(id).name;
+    const auto found = std::find_if(lock.inputs.begin(), lock.inputs.end(),
+                                    [&](const auto& input) { return input.first == wanted; });
+    if (found == lock.inputs.end())
+      return error("the lock has no input \"{}\", which the model wants; lock this model anew",
+                   wanted);
+    out.push_back(found->second);
+  }
+  return out;
+}
+
+/// The first value that is made otherwise, in words; empty: all that both have are the same.
+std::string first_difference(const Lock& lock, const LockedRun& run) {
+  if (run.lowered != lock.lowered && run.values.size() != lock.values.size())
+    return fmt::format("the program that runs is another: {} values, locked {}", run.values.size(),
+                       lock.values.size());
+  for (size_t i = 0; i < std::min(run.values.size(), lock.values.size()); ++i) {
+    if (run.values[i].name != lock.values[i].name)
+      return fmt::format("the program that runs is another from value \"{}\" on, locked \"{}\"",
+                         run.values[i].name, lock.values[i].name);
+    if (run.values[i].hash != lock.values[i].hash)
+      return fmt::format("the first value that differs is \"{}\" of {}, {} of {} in the model",
+                         run.values[i].name, run.made_by[i], i + 1, run.values.size());
+  }
+  return "";
+}
+
+} // namespace
+
+Result<LockedRun>
+run_and_hash(const Graph& graph, std::span<const Tensor> inputs, const SessionOptions& options) {
+  SessionOptions kept = options;
+  kept.keep_weights = true;
+  const Session session = OCTET_TRY(Session::create(graph, kept));
+  LockedRun out;
+  out.isa = session.isa();
+  const Graph& lowered = session.lowered();
+  out.lowered = lowered.content_hash();
+  const std::vector<NodeId> order = OCTET_TRY(lowered.topological());
+  const Graph all = with_all_values(lowered, order);
+  std::vector<uint64_t> hashes(all.outputs().size());
+  kept.lower = false;
+  Session whole = OCTET_TRY(Session::create(all, kept));
+  OCTET_TRY(whole.stream(inputs, [&](size_t output, const Tensor& value) {
+    hashes[output] = value.content_hash();
+    return ok_status();
+  }));
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    const ValueId id = all.outputs()[i];
+    out.values.push_back({all.value(id).name, hashes[i]});
+    out.made_by.push_back(label(all, *all.producer(id)));
+  }
+  return out;
+}
+
+Result<LockFindings> compare_outputs(const Lock& lock, const NamedOutputs& outputs) {
+  LockFindings out;
+  for (const auto& [name, expected] : lock.outputs) {
+    const auto found =
+        std::find_if(outputs.begin(), outputs.end(),
+                     [&, &n = name](const auto& output) { return output.first == n; });
+    if (found == outputs.end()) return error("there is no output \"{}\", which the lock has", name);
+    const Tensor& got = found->second;
+    if (got.type() != expected.type() || got.shape() != expected.shape())
+      return error("output \"{}\" is {}{}, locked {}{}", name, octet::name(got.type()),
+                   to_string(got.shape()), octet::name(expected.type()),
+                   to_string(expected.shape()));
+    if (!equal_bytes(got, expected))
+      out.push_back(fmt::format("output \"{}\": {}", name, OCTET_TRY(difference(expected, got))));
+  }
+  return out;
+}
+
+Result<Lock>
+make_lock(const Graph& graph, std::span<const Tensor> inputs, const SessionOptions& options) {
+  Lock lock;
+  lock.octet = version();
+  lock.parts = parts_of(graph);
+  for (size_t i = 0; i < inputs.size() && i < graph.inputs().size(); ++i)
+    lock.inputs.emplace_back(graph.value(graph.inputs()[i]).name, inputs[i]);
+  Session session = OCTET_TRY(Session::create(graph, options));
+  lock.outputs = named(graph, OCTET_TRY(session.run(inputs)));
+  LockedRun run = OCTET_TRY(run_and_hash(graph, inputs, options));
+  lock.isa = run.isa;
+  lock.lowered = run.lowered;
+  lock.values = std::move(run.values);
+  return lock;
+}
+
+Result<LockFindings> changed_results(const Lock& lock,
+                                     const Graph& graph,
+                                     const SessionOptions& options,
+                                     int64_t batch) {
+  const std::vector<Tensor> inputs = OCTET_TRY(inputs_for(lock, graph));
+  Session session = OCTET_TRY(Session::create(graph, options));
+  std::vector<Tensor> outputs = batch > 0 ? OCTET_TRY(run_in_parts(session, lock, inputs, batch))
+                                          : OCTET_TRY(session.run(inputs));
+  LockFindings out = OCTET_TRY(compare_outputs(lock, named(graph, std::move(outputs))));
+  if (out.empty()) return out;
+  const std::string first = first_difference(lock, OCTET_TRY(run_and_hash(graph, inputs, options)));
+  out.push_back(first.empty() ? "no value within the model differs when all examples run together"
+                              : first);
+  return out;
+}
+
+Result<LockFindings> changed_outputs(const Lock& lock,
+                                     std::span<const std::pair<std::string, Tensor>> outputs) {
+  return compare_outputs(lock, NamedOutputs(outputs.begin(), outputs.end()));
+}
+
+} // namespace octet
