@@ -10,6 +10,11 @@
 
 namespace octet {
 
+/// What a round multiplies counters 0 and 2 by, and what is added to the key behind it.
+inline constexpr int kPhiloxRounds = 10;
+inline constexpr std::array<uint32_t, 2> kPhiloxFactors = {0xD2511F53, 0xCD9E8D57};
+inline constexpr std::array<uint32_t, 2> kPhiloxWeyl = {0x9E3779B9, 0xBB67AE85};
+
 /// Ten rounds of Philox4x32.
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/codec.h"
 #include "ops/qdq/quant_layout.h"
@@ -29,6 +30,7 @@
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/round.h>
+#include <ATen/ops/sqrt.h>
 #include <ATen/ops/where.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -151,10 +153,24 @@ at::Tensor broadcast(const at::Tensor& values, const at::Tensor& x, const FakeQu
   shape[static_cast<size_t>(spec.axis)] = -1;
   return values.reshape(shape);
 }
-at::Tensor bound(const std::vector<float>& values, const at::Tensor& x, const FakeQuant& spec) {
-  const at::Tensor t = at::from_blob(const_cast<float*>(values.data()),
-                                     {static_cast<int64_t>(values.size())}, at::kFloat);
-  return broadcast(t.to(x.device(), x.scalar_type(), false, true), x, spec);
+at::Tensor copied(const std::vector<float>& values, c10::Device device) {
+  const auto count = static_cast<int64_t>(values.size());
+  return at::from_blob(const_cast<float*>(values.data()), {count}, at::kFloat)
+      .to(device, at::kFloat, false, /*copy=*/true);
+}
+at::Tensor low_of(const at::Tensor& x, const FakeQuant& spec) {
+  return spec.placed_low.defined() ? spec.placed_low : copied(spec.low, x.device());
+}
+at::Tensor high_of(const at::Tensor& x, const FakeQuant& spec) {
+  return spec.placed_high.defined() ? spec.placed_high : copied(spec.high, x.device());
+}
+/// Smallest and largest codes, of x's type.
+struct Bounds {
+  at::Tensor low, high;
+};
+Bounds bounds(const at::Tensor& x, const FakeQuant& spec) {
+  return {broadcast(low_of(x, spec).to(x.scalar_type()), x, spec),
+          broadcast(high_of(x, spec).to(x.scalar_type()), x, spec)};
 }
 
 at::Tensor
@@ -165,7 +181,8 @@ composed_code(const at::Tensor& r, const at::Tensor& low, const at::Tensor& high
 }
 at::Tensor composed(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec) {
   const at::Tensor s = broadcast(scale, x, spec);
-  return composed_code(x / s, bound(spec.low, x, spec), bound(spec.high, x, spec), spec.type) * s;
+  const auto [low, high] = bounds(x, spec);
+  return composed_code(x / s, low, high, spec.type) * s;
 }
 
 std::vector<int64_t> axes_but(const at::Tensor& x, int64_t axis) {
@@ -187,7 +204,7 @@ struct StraightThrough : torch::autograd::Function<StraightThrough> {
       return y;
     }
     const at::Tensor r = x / broadcast(scale, x, *spec);
-    const at::Tensor low = bound(spec->low, x, *spec), high = bound(spec->high, x, *spec);
+    const auto [low, high] = bounds(x, *spec);
     const double slack = is_integer(spec->type) ? 0.5 : 0.0;
     ctx->save_for_backward(
         {slack > 0 ? (r > low - slack) & (r < high + slack) : (r >= low) & (r <= high)});
@@ -233,7 +250,7 @@ at::Tensor composed_learned(const at::Tensor& x,
                             const FakeQuant& spec,
                             at::Tensor& g) {
   const at::Tensor r = x / broadcast(scale, x, spec);
-  const at::Tensor low = bound(spec.low, x, spec), high = bound(spec.high, x, spec);
+  const auto [low, high] = bounds(x, spec);
   const double slack = is_integer(spec.type) ? 0.5 : 0.0;
   const at::Tensor below = r <= low - slack, above = r >= high + slack;
   at::Tensor ds =
@@ -252,8 +269,8 @@ struct TrainedClip : torch::autograd::Function<TrainedClip> {
                             const at::Tensor& scale,
                             const FakeQuant* spec) {
     const at::Tensor r = x / broadcast(scale, x, *spec);
-    const at::Tensor above = r >= bound(spec->high, x, *spec);
-    ctx->save_for_backward({above, r < bound(spec->low, x, *spec)});
+    const auto [low, high] = bounds(x, *spec);
+    ctx->save_for_backward({r >= high, r < low});
     ctx->saved_data["high"] = static_cast<double>(spec->high[0]);
     ctx->saved_data["shape"] = scale.sizes().vec();
     return fused(x, *spec) ? fused_forward(x, scale, *spec, nullptr) : composed(x, scale, *spec);
@@ -333,16 +350,15 @@ at::Tensor published_scale(const at::Tensor& x, const at::Tensor& like, const Fa
   const at::NoGradGuard no_gradient;
   const at::Tensor size = at::abs(x.detach());
   const std::vector<int64_t> axes = axes_but(x, spec.axis);
-  at::Tensor mean = axes.empty() ? size : at::mean(size, axes);
-  mean = mean.to(at::kCPU, at::kDouble).reshape(-1).contiguous();
-  at::Tensor out = like.detach().to(at::kCPU, at::kDouble).reshape(-1).clone();
-  for (int64_t i = 0; i < mean.numel(); ++i) {
-    const double m = mean.const_data_ptr<double>()[i];
-    const auto c = static_cast<size_t>(i);
-    const double codes = std::max({1.0F, spec.high[c], -spec.low[c] - 1});
-    if (m > 0 && std::isfinite(m)) out.mutable_data_ptr<double>()[i] = 2 * m / std::sqrt(codes);
-  }
-  return out.reshape(like.sizes()).to(like.device(), like.scalar_type());
+  const at::Tensor mean =
+      (axes.empty() ? size : at::mean(size, axes)).to(at::kDouble).reshape({-1});
+  const at::Tensor codes =
+      at::maximum(high_of(x, spec), -low_of(x, spec) - 1).clamp_min(1).to(at::kDouble);
+  const at::Tensor usable = (mean > 0) & (mean < std::numeric_limits<double>::infinity());
+  const at::Tensor old = like.detach().to(at::kDouble).reshape({-1});
+  return at::where(usable, mean * 2 / at::sqrt(codes), old)
+      .reshape(like.sizes())
+      .to(like.scalar_type());
 }
 
 at::Tensor largest_scale(const at::Tensor& x, const at::Tensor& like, const FakeQuant& spec) {
@@ -350,18 +366,19 @@ at::Tensor largest_scale(const at::Tensor& x, const at::Tensor& like, const Fake
   const at::Tensor weight = x.detach();
   const std::vector<int64_t> axes = axes_but(weight, spec.axis);
   const Codes ends = reach({spec.low[0], spec.high[0]});
-  const auto in_double = [](const at::Tensor& t) { return t.to(at::kCPU, at::kDouble); };
-  const at::Tensor above = in_double(axes.empty() ? weight : at::amax(weight, axes)),
-                   below = in_double(axes.empty() ? weight : at::amin(weight, axes));
-  const at::Tensor steps = at::maximum(above / ends.highest, below / ends.lowest).contiguous();
-  double* values = steps.mutable_data_ptr<double>();
-  double spare = 0;
-  for (int64_t i = 0; i < steps.numel(); ++i)
-    if (values[i] > 0 && (spare == 0 || values[i] < spare)) spare = values[i];
-  if (spare == 0) spare = 1;
-  for (int64_t i = 0; i < steps.numel(); ++i)
-    if (values[i] == 0) values[i] = spare;
-  return steps.reshape(like.sizes()).to(like.device(), like.scalar_type());
+  const at::Tensor above = (axes.empty() ? weight : at::amax(weight, axes)).to(at::kDouble),
+                   below = (axes.empty() ? weight : at::amin(weight, axes)).to(at::kDouble);
+  const at::Tensor steps = at::maximum(above / ends.highest, below / ends.lowest);
+  const at::Tensor positive = steps > 0;
+  const at::Tensor smallest =
+      at::where(positive, steps, std::numeric_limits<double>::infinity()).amin();
+  const at::Tensor spare = at::where(positive.any(), smallest, 1.0);
+  return at::where(steps == 0, spare, steps).reshape(like.sizes()).to(like.scalar_type());
+}
+
+void FakeQuant::place(c10::Device device) {
+  placed_low = copied(low, device);
+  placed_high = copied(high, device);
 }
 
 } // namespace octet::train

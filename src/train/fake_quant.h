@@ -22,6 +22,10 @@ struct FakeQuant {
   DType type = DType::kInt8;
   bool is_weight = false; ///< its first axis is no batch
   bool clips = false;     ///< the scale's gradient is that of PACT's clip, else LSQ's
+
+  /// Keeps the bounds in `device`'s memory too, so that no run copies them there.
+  void place(c10::Device device);
+  at::Tensor placed_low, placed_high; ///< undefined: not placed
 };
 
 /// True when `fake_quantize` can stand for a Q/DQ pair of this code type.

@@ -63,6 +63,10 @@ bool cuda_is_there() {
   return at::hasCUDA();
 }
 
+c10::Device torch_device(Device device) {
+  return {device == Device::kCuda ? c10::kCUDA : c10::kCPU};
+}
+
 Result<int> prepare_runtime(Device device, int threads) {
   OCTET_TRY(check_threads(threads));
   static Silence silence;

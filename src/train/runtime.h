@@ -2,6 +2,8 @@
 // Process-wide settings of LibTorch: threads, determinism, where its warnings go.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include "octet/train.h"
 
 namespace octet::train {
@@ -11,6 +13,9 @@ namespace octet::train {
 Result<int> prepare_runtime(Device device, int threads);
 
 bool cuda_is_there();
+
+/// Of several CUDA devices the current one.
+c10::Device torch_device(Device device);
 
 /// While it lives, and for glibc alone: what is freed stays with the process, so that the next step
 /// finds its pages in place. A step of BERT mini took 31,000 page faults otherwise, an eighth of

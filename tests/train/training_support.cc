@@ -2,6 +2,7 @@
 #include "training_support.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 #include "core/philox.h"
@@ -91,6 +92,8 @@ TrainOptions small_options() {
   o.batch_size = 16;
   o.seed = 9;
   o.threads = 1;
+  if (const char* device = std::getenv("OCTET_TEST_DEVICE"); device != nullptr)
+    o.device = std::string(device) == "cuda" ? Device::kCuda : Device::kCpu;
   return o;
 }
 

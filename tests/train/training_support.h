@@ -41,6 +41,7 @@ Graph small_quantized_network();
 std::string
 weights(const char* name, const char* shape, int count, uint64_t stream, uint64_t seed = 5);
 
+/// On the device that OCTET_TEST_DEVICE names, cpu or cuda.
 TrainOptions small_options();
 
 /// Everything that the data set holds, in one batch.

@@ -37,7 +37,7 @@ Status Program::run_steps(std::vector<at::Tensor> inputs,
   size_t at_step = 0;
   try {
     for (size_t i = 0; i < names.size(); ++i)
-      slot(names[i]) = inputs[i].to(device_);
+      slot(names[i]) = inputs[i].device() == device_ ? inputs[i] : inputs[i].to(device_);
     inputs.clear();
     for (; at_step < steps_.size(); ++at_step) {
       const Step& step = steps_[at_step];

@@ -22,7 +22,7 @@
 namespace octet::train {
 
 struct ProgramOptions {
-  Device device = Device::kCpu;
+  c10::Device device{c10::kCPU};
   std::vector<ValueId> parameters; ///< constants that get gradients
   std::vector<ValueId> wanted;     ///< what forward returns; empty: the graph's outputs
   WeightScales weight_scales = WeightScales::kFixed;

@@ -58,7 +58,7 @@ class ProgramBuilder {
     const std::vector<NodeId> order = OCTET_TRY(graph_.topological());
     find_needed(order);
     program_.slots_.resize(static_cast<size_t>(graph_.value_bound()));
-    if (options_.fp8) program_.fp8_ = std::make_unique<Fp8Scales>(*options_.fp8);
+    if (options_.fp8) program_.fp8_ = std::make_unique<Fp8Scales>(*options_.fp8, program_.device_);
     OCTET_TRY(guarded([&] { return place_constants(); }));
     fusions_ = find_fusions(graph_, uses_, program_.wanted_);
     for (const auto& [last, fusion] : fusions_)
@@ -203,6 +203,7 @@ class ProgramBuilder {
     auto spec = std::make_shared<FakeQuant>(pair.spec);
     spec->is_weight = is_weight;
     spec->clips = clips;
+    spec->place(program_.device_);
     if (learned && !traced_.contains(pair.scale)) {
       Program::Trained& trained = train(pair.scale, program_.slot(pair.scale), true);
       trained.copies = pair.scale_copies;
@@ -348,7 +349,7 @@ Result<std::unique_ptr<Program>> Program::create(const Graph& graph,
   program->graph_ = graph;
   OCTET_TRY(absorb_constant_nodes(program->graph_));
   OCTET_TRY(infer_types(program->graph_));
-  if (options.device == Device::kCuda) program->device_ = c10::Device(c10::kCUDA);
+  program->device_ = options.device;
   ProgramBuilder builder(*program, options);
   OCTET_TRY(builder.build());
   return program;

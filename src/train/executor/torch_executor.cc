@@ -97,7 +97,7 @@ Result<std::unique_ptr<Executor>> make_torch_executor(const Graph& graph,
                                                       const TorchOptions& options) {
   OCTET_TRY(prepare_runtime(options.device, options.threads));
   ProgramOptions program_options;
-  program_options.device = options.device;
+  program_options.device = torch_device(options.device);
   std::unique_ptr<Program> program =
       OCTET_TRY_WITH(Program::create(graph, program_options), "torch executor");
   return std::unique_ptr<Executor>(std::make_unique<TorchExecutor>(std::move(program), options));

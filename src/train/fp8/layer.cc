@@ -12,9 +12,9 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// What undoes the factors of two casts.
-double undoing(float a, float b) {
-  return 1 / (static_cast<double>(a) * b);
+/// What undoes the factors of two casts: f32 after products in double.
+at::Tensor undoing(const at::Tensor& a, const at::Tensor& b) {
+  return (a.to(at::kDouble) * b.to(at::kDouble)).reciprocal().to(at::kFloat);
 }
 
 /// The casts of a forward product, kept for backward.
@@ -28,19 +28,14 @@ struct Operands {
                        const at::Tensor& w,
                        bool record) {
     Operands o{layer->input(x, record), layer->weight(w, record), layer};
-    ctx->save_for_backward({o.x.values, o.w.values});
+    ctx->save_for_backward({o.x.values, o.w.values, o.x.scale, o.w.scale});
     ctx->saved_data["layer"] = reinterpret_cast<int64_t>(layer);
-    ctx->saved_data["scale of x"] = static_cast<double>(o.x.scale);
-    ctx->saved_data["scale of w"] = static_cast<double>(o.w.scale);
     return o;
   }
   static Operands saved(AutogradContext* ctx) {
     const variable_list tensors = ctx->get_saved_variables();
-    const auto scale = [&](const char* of) {
-      return static_cast<float>(ctx->saved_data[of].toDouble());
-    };
-    return {{tensors[0], scale("scale of x")},
-            {tensors[1], scale("scale of w")},
+    return {{tensors[0], tensors[2]},
+            {tensors[1], tensors[3]},
             // NOLINTNEXTLINE(performance-no-int-to-ptr): `cast` put it there
             reinterpret_cast<const Fp8Layer*>(ctx->saved_data["layer"].toInt())};
   }

@@ -9,11 +9,20 @@
 #include "train/fp8/round_rows.h"
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/amax.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/clamp.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/from_blob.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/nan_to_num.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/roll.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
 
 namespace octet::train {
 namespace {
@@ -29,9 +38,16 @@ at::Tensor in_one_piece(const at::Tensor& x) {
   return x.is_non_overlapping_and_dense() ? x : x.contiguous();
 }
 
-float amax_of(const at::Tensor& x) {
-  if (x.numel() == 0) return 0;
-  if (!x.is_cpu()) return at::amax(at::abs(x)).item().toFloat();
+at::Tensor number_in(float value) {
+  at::Tensor t = at::empty({}, at::kFloat);
+  *t.mutable_data_ptr<float>() = value;
+  return t;
+}
+
+/// NaN where there is one.
+at::Tensor amax_of(const at::Tensor& x) {
+  if (x.numel() == 0) return at::zeros({}, x.options());
+  if (!x.is_cpu()) return at::amax(at::abs(x));
   const auto* data = x.const_data_ptr<float>();
   const int64_t blocks = (x.numel() + kGrain - 1) / kGrain;
   std::vector<float> parts(static_cast<size_t>(blocks));
@@ -40,10 +56,10 @@ float amax_of(const at::Tensor& x) {
       parts[static_cast<size_t>(b)] =
           largest_magnitude(data + b * kGrain, std::min(kGrain, x.numel() - b * kGrain));
   });
-  return largest_magnitude(parts.data(), blocks);
+  return number_in(largest_magnitude(parts.data(), blocks));
 }
 
-at::Tensor rounded(const at::Tensor& x, float scale, Fp8Format format) {
+at::Tensor rounded(const at::Tensor& x, const at::Tensor& scale, Fp8Format format) {
   if (!x.is_cpu()) {
     const float most = largest_of(format);
     const auto type = format == Fp8Format::kE4M3FN ? at::kFloat8_e4m3fn : at::kFloat8_e5m2;
@@ -52,82 +68,92 @@ at::Tensor rounded(const at::Tensor& x, float scale, Fp8Format format) {
   at::Tensor y = at::empty_like(x);
   const auto* from = x.const_data_ptr<float>();
   auto* to = y.mutable_data_ptr<float>();
+  const float factor = *scale.const_data_ptr<float>();
   const RoundRow round = format == Fp8Format::kE4M3FN ? round_row_e4m3fn : round_row_e5m2;
   at::parallel_for(0, x.numel(), kGrain, [&](int64_t first, int64_t last) {
-    round(from + first, scale, to + first, last - first);
+    round(from + first, factor, to + first, last - first);
   });
   return y;
 }
 
 } // namespace
 
+Fp8Scales::Fp8Scales(const Fp8Options& options, c10::Device device) : options_(options) {
+  const auto f32 = at::TensorOptions(device).dtype(at::kFloat);
+  largest_ = at::empty({0}, f32);
+  scales_ = at::empty({0}, f32);
+  history_ = at::empty({0, options.history}, f32);
+}
+
 size_t Fp8Scales::add(Fp8Format format) {
+  const at::NoGradGuard no_gradient;
   formats_.push_back(format);
-  scales_.push_back(1);
-  if (is_delayed()) history_.resize(history_.size() + static_cast<size_t>(options_.history));
+  const auto f32 = largest_.options();
+  largest_ = at::cat({largest_, at::full({1}, largest_of(format), f32)});
+  scales_ = at::cat({scales_, at::ones({1}, f32)});
+  if (is_delayed()) history_ = at::cat({history_, at::zeros({1, options_.history}, f32)});
   return formats_.size() - 1;
 }
 
-std::span<float> Fp8Scales::history(size_t place) {
-  const auto length = static_cast<size_t>(options_.history);
-  return std::span(history_).subspan(place * length, length);
-}
-
-float Fp8Scales::factor(size_t place, float amax, float old) const {
-  if (!(amax > 0) || !std::isfinite(amax)) return old;
-  const float scale = std::ldexp(largest_of(formats_[place]) / amax, -options_.margin);
-  return std::min(scale, std::numeric_limits<float>::max());
+at::Tensor
+Fp8Scales::factors(const at::Tensor& largest, const at::Tensor& amax, const at::Tensor& old) const {
+  const at::Tensor usable = (amax > 0) & (amax < std::numeric_limits<float>::infinity());
+  const at::Tensor scale = (largest / amax) * std::ldexp(1.0, -options_.margin);
+  return at::where(usable, scale.clamp_max(std::numeric_limits<float>::max()), old);
 }
 
 Fp8Cast Fp8Scales::cast(size_t place, const at::Tensor& x, bool record) {
   TORCH_CHECK(x.scalar_type() == at::kFloat, "FP8 products are of f32 tensors, not of ",
               x.scalar_type());
+  const at::NoGradGuard no_gradient;
   const at::Tensor dense = in_one_piece(x.detach());
-  const bool looks = record || !is_delayed();
-  const float amax = looks ? amax_of(dense) : 0.0F;
+  const auto index = static_cast<int64_t>(place);
   if (!is_delayed()) {
-    const float scale = factor(place, amax, 1);
+    const at::Tensor largest = largest_.select(0, index);
+    const at::Tensor scale = factors(largest, amax_of(dense), at::ones({}, largest.options()));
     return {rounded(dense, scale, formats_[place]), scale};
   }
   if (record) {
     // Several batches of one step; what is not finite stays seen.
-    float& newest = history(place)[0];
-    newest = std::isfinite(amax) ? std::max(newest, amax) : std::numeric_limits<float>::infinity();
+    at::Tensor newest = history_.select(0, index).select(0, 0);
+    at::maximum_out(newest, newest, amax_of(dense));
   }
-  return {rounded(dense, scales_[place], formats_[place]), scales_[place]};
+  const at::Tensor scale = scales_.select(0, index);
+  return {rounded(dense, scale, formats_[place]), scale};
 }
 
 std::vector<double> Fp8Scales::recorded() const {
-  std::vector<double> out;
-  for (size_t i = 0; is_delayed() && i < formats_.size(); ++i)
-    out.push_back(history_[i * static_cast<size_t>(options_.history)]);
-  return out;
+  if (!is_delayed()) return {};
+  const at::Tensor newest = at::nan_to_num(history_.select(1, 0).to(at::kCPU, at::kDouble),
+                                           std::numeric_limits<double>::infinity(),
+                                           std::numeric_limits<double>::infinity())
+                                .contiguous();
+  const double* data = newest.const_data_ptr<double>();
+  return {data, data + newest.numel()};
 }
 
 void Fp8Scales::record(std::span<const double> amax) {
-  for (size_t i = 0; i < amax.size(); ++i)
-    history(i)[0] = static_cast<float>(amax[i]);
+  const at::NoGradGuard no_gradient;
+  at::Tensor values = at::empty({std::ssize(amax)}, at::kDouble);
+  std::copy(amax.begin(), amax.end(), values.mutable_data_ptr<double>());
+  history_.select(1, 0).copy_(values);
 }
 
 void Fp8Scales::advance() {
-  if (!is_delayed()) return;
-  for (size_t i = 0; i < formats_.size(); ++i) {
-    const std::span<float> seen = history(i);
-    const bool overflowed = !std::isfinite(seen[0]);
-    if (overflowed) seen[0] = 0;
-    const float amax =
-        options_.amax == Fp8Amax::kMax ? *std::max_element(seen.begin(), seen.end()) : seen[0];
-    if (!overflowed) scales_[i] = factor(i, amax, scales_[i]);
-    std::rotate(seen.begin(), seen.begin() + 1, seen.end());
-    seen[0] = 0;
-  }
+  if (!is_delayed() || formats_.empty()) return;
+  const at::NoGradGuard no_gradient;
+  at::Tensor newest = history_.select(1, 0);
+  const at::Tensor finite = newest < std::numeric_limits<float>::infinity(); // false for NaN
+  newest.masked_fill_(finite.logical_not(), 0);
+  const at::Tensor amax = options_.amax == Fp8Amax::kMax ? at::amax(history_, 1) : newest;
+  scales_.copy_(at::where(finite, factors(largest_, amax, scales_), scales_));
+  history_.copy_(at::roll(history_, -1, 1));
+  history_.select(1, 0).zero_();
 }
 
 std::vector<std::pair<std::string, at::Tensor>> Fp8Scales::state() {
   if (!is_delayed()) return {};
-  const auto places = static_cast<int64_t>(formats_.size());
-  return {{"scales", at::from_blob(scales_.data(), {places}, at::kFloat)},
-          {"history", at::from_blob(history_.data(), {places, options_.history}, at::kFloat)}};
+  return {{"scales", scales_}, {"history", history_}};
 }
 
 } // namespace octet::train

@@ -17,24 +17,25 @@ namespace octet::train {
 enum class Fp8Format { kE4M3FN, kE5M2 };
 
 /// A tensor in FP8: the numbers that the codes stand for, in f32, are those of the tensor times
-/// `scale`.
+/// `scale`, one f32 number on the same device.
 struct Fp8Cast {
-  at::Tensor values;
-  float scale = 1;
+  at::Tensor values, scale;
 };
 
-/// The state of all tensors that a program casts.
+/// The state of all tensors that a program casts, on their device: the host reads none of it while
+/// steps run.
 class Fp8Scales {
  public:
-  explicit Fp8Scales(const Fp8Options& options) : options_(options) {}
+  explicit Fp8Scales(const Fp8Options& options, c10::Device device = c10::kCPU);
 
   /// A place for one tensor.
   size_t add(Fp8Format format);
-  size_t count() const { return formats_.size(); }
+  size_t count() const { return static_cast<size_t>(largest_.numel()); }
   /// x: f32. With delayed scaling `record` puts its amax into the history.
   Fp8Cast cast(size_t place, const at::Tensor& x, bool record);
 
-  /// The amax of each tensor in the running step, for processes to agree on.
+  /// The amax of each tensor in the running step, infinity where it was not finite, for processes to
+  /// agree on.
   std::vector<double> recorded() const;
   void record(std::span<const double> amax);
   /// Ends a step: new factors from the history, which makes room for the next step. An amax of 0
@@ -48,14 +49,15 @@ class Fp8Scales {
 
  private:
   bool is_delayed() const { return options_.scaling == Fp8Scaling::kDelayed; }
-  std::span<float> history(size_t place);
-  /// The factor for an amax, or `old`.
-  float factor(size_t place, float amax, float old) const;
+  /// The factors for `amax`, one for each of `largest`, or `old`.
+  at::Tensor
+  factors(const at::Tensor& largest, const at::Tensor& amax, const at::Tensor& old) const;
 
   Fp8Options options_;
   std::vector<Fp8Format> formats_;
-  std::vector<float> scales_;
-  std::vector<float> history_; ///< for each place the running step, then others, the oldest first
+  at::Tensor largest_; ///< of each place's format
+  at::Tensor scales_;  ///< of each place
+  at::Tensor history_; ///< for each place the running step, then others, the oldest first
 };
 
 } // namespace octet::train

@@ -33,7 +33,9 @@ namespace {
 /// The second operand on the device of the first; constants of computed shapes stay on the CPU.
 std::pair<at::Tensor, at::Tensor> operands(const Call& c) {
   const at::Tensor &a = c.in(0), &b = c.in(1);
-  if (a.device() == b.device()) return {a, b};
+  // LibTorch takes a scalar from the CPU's memory as it is.
+  if (a.device() == b.device() || (a.is_cpu() && a.dim() == 0) || (b.is_cpu() && b.dim() == 0))
+    return {a, b};
   return a.is_cpu() ? std::pair(a.to(b.device()), b) : std::pair(a, b.to(a.device()));
 }
 
@@ -95,10 +97,10 @@ OCTET_TORCH(onnx, Div) {
 }
 
 OCTET_TORCH(onnx, Pow) {
-  return [](Call& c) {
+  return [known = p.number(1)](Call& c) {
     const auto [a, b] = operands(c);
     if (a.is_floating_point() && b.numel() == 1 && !b.requires_grad()) {
-      const double exponent = c.number(1);
+      const double exponent = c.number(1, known);
       at::Tensor y = at::pow(a, exponent); // x * x for 2: faster, and a gradient at 0
       c.out(b.dim() > a.dim() ? y.expand(b.sizes()) : y);
       return;

@@ -4,6 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/index.h>
 #include <ATen/ops/index_put.h>
@@ -23,6 +24,24 @@ at::Tensor wrapped(const at::Tensor& indices, const at::Tensor& data, int64_t si
   const at::Tensor i = indices.to(data.device(), at::kLong);
   return at::where(i < 0, i + size, i);
 }
+
+/// The indices of a Gather. Those that shapes gave lie on the CPU: what the last run copied to the
+/// data's device serves again where they are the same.
+class GatherIndices {
+ public:
+  at::Tensor of(const at::Tensor& indices, const at::Tensor& data, int64_t size) {
+    if (!indices.is_cpu() || data.is_cpu()) return wrapped(indices, data, size);
+    if (!here_.defined() || !here_.sizes().equals(indices.sizes()) ||
+        here_.scalar_type() != indices.scalar_type() || !at::equal(here_, indices)) {
+      here_ = indices;
+      there_ = indices.to(at::TensorOptions(data.device()).dtype(at::kLong), /*non_blocking=*/true);
+    }
+    return wrapped(there_, data, size);
+  }
+
+ private:
+  at::Tensor here_, there_;
+};
 
 /// The index tensors for GatherND and ScatterND: one for each axis that the last axis of `indices`
 /// spans, after `batch` leading axes.
@@ -45,10 +64,10 @@ nd_indices(const at::Tensor& indices, const at::Tensor& data, int64_t batch) {
 
 OCTET_TORCH(onnx, Gather) {
   const int64_t axis_attr = p.node.attr_int("axis", 0);
-  return [axis_attr](Call& c) {
+  return [axis_attr, indices = GatherIndices()](Call& c) mutable {
     const at::Tensor& x = c.in(0);
     const int64_t axis = wrap_axis(axis_attr, x.dim());
-    const at::Tensor i = wrapped(c.in(1), x, x.size(axis));
+    const at::Tensor i = indices.of(c.in(1), x, x.size(axis));
     if (axis == 0 && x.dim() == 2 && x.is_floating_point()) {
       c.out(at::embedding(x, i));
       return;

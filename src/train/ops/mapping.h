@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,11 @@ struct Prepare {
   const octet::Tensor* constant(size_t i) const {
     return has(i) ? graph.constant(node.inputs[i]) : nullptr;
   }
+  /// The one number that a constant input holds: no run has to read it from a device.
+  std::optional<double> number(size_t i) const {
+    const octet::Tensor* t = constant(i);
+    return t != nullptr && t->count() == 1 ? std::optional(t->at(0)) : std::nullopt;
+  }
 };
 
 /// What is the same for all nodes of one run.
@@ -73,7 +79,8 @@ class Call {
   }
   /// The elements of an integer input (it is on the CPU unless it was computed from data).
   std::vector<int64_t> ints(size_t i) const;
-  /// The one element of an input.
+  /// The one element of an input; `known` where it was while the mapping was prepared.
+  double number(size_t i, std::optional<double> known) const { return known ? *known : number(i); }
   double number(size_t i) const;
   /// A new value for a running statistic that comes as input `i`.
   void update(size_t i, at::Tensor value) {

@@ -64,6 +64,7 @@ OCTET_TORCH(onnx, Pad) {
   if (p.node.attr_string("mode", "constant") != "constant") return {};
   const std::vector<int64_t> attribute = p.node.attr_ints("pads");
   const double value = p.node.attr_float("value", 0.0F);
+  const std::optional<double> known = p.number(2);
   return [=](Call& c) {
     const at::Tensor& x = c.in(0);
     const std::vector<int64_t> given = c.has(1) ? c.ints(1) : attribute;
@@ -81,6 +82,6 @@ OCTET_TORCH(onnx, Pad) {
       }
     }
     TORCH_CHECK(pads.size() == 2 * rank, "pads has ", pads.size(), " values for rank ", rank);
-    c.out(at::constant_pad_nd(x, torch_pads(pads), c.has(2) ? c.number(2) : value));
+    c.out(at::constant_pad_nd(x, torch_pads(pads), c.has(2) ? c.number(2, known) : value));
   };
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The examples of each step, and batches of a data set as LibTorch tensors.
+// The examples of each step, and batches of a data set as LibTorch tensors. Reading says which
+// memory is meant; training threads read through ReadAhead.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +18,27 @@ namespace octet::train {
 struct TorchBatch {
   std::vector<at::Tensor> inputs;  ///< one for each graph input
   std::vector<at::Tensor> teacher; ///< one for each input of the teacher; empty: none
-  std::vector<at::Tensor> targets; ///< one for each term
+  Objective::Labels labels;
   int64_t examples = 0;
 };
 
-/// Errors: a data set that does not fit the graph's inputs or the objective's targets.
-Result<TorchBatch> read_batch(const Graph& graph,
-                              const Graph* teacher,
-                              const Objective& objective,
+/// What batches are made for and where they will go.
+struct BatchUse {
+  const Graph* graph = nullptr;
+  const Graph* teacher = nullptr; ///< null: none
+  const Objective* objective = nullptr;
+  c10::Device device{c10::kCPU};
+};
+
+/// A batch in the host's memory; for CUDA in pages that it can copy by itself. Errors: a data set
+/// that does not fit the graph's inputs or the objective's targets.
+Result<TorchBatch> read_batch(const BatchUse& use,
                               const Dataset& data,
                               std::span<const int64_t> indices,
-                              int64_t epoch,
-                              c10::Device device);
+                              int64_t epoch);
+
+/// The same batch on the device, which copies while the host goes on.
+TorchBatch on_device(TorchBatch batch, c10::Device device);
 
 /// The batches of `size` that one process of `world` runs for a step over `indices`: batch k of the
 /// step belongs to process k modulo the number of processes.

@@ -91,7 +91,6 @@ void say_course(const TrainOptions& o, Facts& facts) {
   facts.say("lengths together", o.bucket_lengths);
   facts.say("seed", o.seed);
   facts.say("processes", o.world.size);
-  facts.say("device", o.device, {"cpu", "cuda"});
   facts.say("precision", o.precision, {"f32", "bf16", "f16", "fp8"});
   if (o.precision == Precision::kFloat8) {
     facts.say("FP8 scaling", o.fp8.scaling, {"delayed", "current"});

@@ -12,6 +12,7 @@
 #include "train/convert.h"
 #include "train/guard.h"
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/eq.h>
@@ -19,7 +20,7 @@
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/ne.h>
-#include <ATen/ops/one_hot.h>
+#include <ATen/ops/stack.h>
 
 namespace octet::train {
 namespace {
@@ -81,7 +82,8 @@ at::Tensor as_rows(const at::Tensor& output) {
 /// classes, summed over the rows that are not ignored.
 at::Tensor
 mean_square_sum(const at::Tensor& rows, const at::Tensor& targets, const at::Tensor& ignored) {
-  const at::Tensor wanted = at::one_hot(targets.masked_fill(ignored, 0), rows.size(1));
+  const at::Tensor classes = at::arange(rows.size(1), targets.options());
+  const at::Tensor wanted = at::eq(targets.masked_fill(ignored, 0).unsqueeze(1), classes);
   const at::Tensor column = ignored.unsqueeze(1);
   return at::mse_loss(rows.masked_fill(column, 0),
                       wanted.to(rows.scalar_type()).masked_fill(column, 0), kSum) /
@@ -95,7 +97,7 @@ Objective::create(const Graph& graph, const TrainOptions& options, const Batch& 
   Objective out;
   out.smoothing_ = options.label_smoothing;
   OCTET_TRY(out.find_terms(graph, options));
-  OCTET_TRY(out.targets(probe, c10::Device(c10::kCPU)));
+  OCTET_TRY(out.labels(probe));
   if (options.teacher.graph != nullptr)
     OCTET_TRY_WITH(out.find_teacher(graph, options.teacher), "teacher");
   return out;
@@ -135,18 +137,21 @@ Status Objective::find_teacher(const Graph& graph, const TeacherOptions& teacher
   return ok_status();
 }
 
-Status Objective::check_class_range(const Term& term, const octet::Tensor& labels) {
-  if (term.classes == 0) return ok_status();
-  for (const int64_t label : OCTET_TRY(labels.to_ints()))
-    if ((label < 0 || label >= term.classes) && label != term.spec.ignore_index)
+Result<double> Objective::count(const Term& term, const octet::Tensor& labels) {
+  int64_t counted = 0;
+  for (const int64_t label : OCTET_TRY(labels.to_ints())) {
+    if (label == term.spec.ignore_index) continue;
+    if (term.classes > 0 && (label < 0 || label >= term.classes))
       return error("label {} is out of range: the output \"{}\" tells {} classes apart, 0 .. {}; "
                    "give the data labels of this model, or train a model of more classes",
                    label, term.name, term.classes, term.classes - 1);
-  return ok_status();
+    ++counted;
+  }
+  return static_cast<double>(counted);
 }
 
-Result<std::vector<at::Tensor>> Objective::targets(const Batch& batch, c10::Device device) const {
-  std::vector<at::Tensor> out;
+Result<Objective::Labels> Objective::labels(const Batch& batch) const {
+  Labels out;
   for (const Term& term : terms_) {
     const octet::Tensor* found = term.spec.target.empty() ? &batch.labels : nullptr;
     for (const auto& [name, tensor] : batch.targets)
@@ -155,10 +160,9 @@ Result<std::vector<at::Tensor>> Objective::targets(const Batch& batch, c10::Devi
       return found == nullptr
                  ? error("the data set has no target \"{}\"", term.spec.target)
                  : error("the data set has no labels; training needs them for its loss");
-    OCTET_TRY(check_class_range(term, *found));
-    out.push_back(OCTET_TRY(guarded([&]() -> Result<at::Tensor> {
-      return to_torch(*found).to(device, at::kLong).reshape({-1});
-    })));
+    out.counts.push_back(OCTET_TRY(count(term, *found)));
+    out.targets.push_back(OCTET_TRY(guarded(
+        [&]() -> Result<at::Tensor> { return to_torch(*found).to(at::kLong).reshape({-1}); })));
   }
   return out;
 }
@@ -172,15 +176,13 @@ double Objective::guessing() const {
   return sum;
 }
 
-double Objective::count(size_t term, const at::Tensor& targets) const {
-  return at::ne(targets, terms_[term].spec.ignore_index).sum().item().toDouble();
-}
-
-std::vector<double> Objective::counts(const std::vector<at::Tensor>& targets) const {
-  std::vector<double> out;
-  for (size_t i = 0; i < terms_.size(); ++i)
-    out.push_back(count(i, targets[i]));
-  return out;
+at::Tensor Sums::numbers() const {
+  std::vector<at::Tensor> all;
+  for (const std::vector<at::Tensor>* list : {&loss, &correct})
+    for (const at::Tensor& number : *list)
+      all.push_back(number.detach().to(at::kDouble));
+  all.push_back(total.detach().to(at::kDouble));
+  return at::stack(all);
 }
 
 at::Tensor Objective::term_sum(size_t term,
@@ -198,9 +200,9 @@ at::Tensor Objective::term_sum(size_t term,
     loss = mean_square_sum(rows, targets, ignored);
   else
     loss = at::cross_entropy_loss(rows, targets, std::nullopt, kSum, spec.ignore_index, smoothing_);
-  sums.loss.push_back(loss.item().toDouble());
+  sums.loss.push_back(loss);
   const at::Tensor correct = at::eq(at::argmax(rows.detach(), 1), targets);
-  sums.correct.push_back(correct.masked_fill(ignored, false).sum().item().toLong());
+  sums.correct.push_back(correct.masked_fill(ignored, false).sum());
   return loss;
 }
 
@@ -220,7 +222,7 @@ at::Tensor Objective::divergence_sum(size_t term,
 
 Sums Objective::measure(const std::vector<at::Tensor>& outputs,
                         const std::vector<at::Tensor>& taught,
-                        const std::vector<at::Tensor>& targets,
+                        const Labels& labels,
                         const std::vector<double>& counts) const {
   Sums sums;
   const double from_teacher = taught.empty() ? 0 : teacher_.weight;
@@ -229,12 +231,12 @@ Sums Objective::measure(const std::vector<at::Tensor>& outputs,
   };
   for (size_t i = 0; i < terms_.size(); ++i) {
     const double scale = terms_[i].spec.weight / std::max(1.0, counts[i]);
-    add(term_sum(i, outputs[i], targets[i], sums) * (scale * (1 - from_teacher)));
+    add(term_sum(i, outputs[i], labels.targets[i], sums) * (scale * (1 - from_teacher)));
     if (from_teacher > 0)
-      add(divergence_sum(i, outputs[i], taught[i], targets[i]) * (scale * from_teacher));
+      add(divergence_sum(i, outputs[i], taught[i], labels.targets[i]) * (scale * from_teacher));
   }
   // Of a step made of several batches each counts by its share of the first term's labels.
-  const double share = counts[0] > 0 ? count(0, targets[0]) / counts[0] : 0;
+  const double share = counts[0] > 0 ? labels.counts[0] / counts[0] : 0;
   for (size_t i = terms_.size(); !taught.empty() && i < taught.size(); ++i)
     add(at::mse_loss(widened(outputs[i]), widened(taught[i])) * (teacher_.hidden_weight * share));
   return sums;

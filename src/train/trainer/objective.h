@@ -14,11 +14,13 @@
 
 namespace octet::train {
 
-/// Sums over one batch, term by term.
+/// Sums over one batch.
 struct Sums {
-  at::Tensor total; ///< differentiable: what backward starts from
-  std::vector<double> loss;
-  std::vector<int64_t> correct;
+  at::Tensor total;                      ///< differentiable: what backward starts from
+  std::vector<at::Tensor> loss, correct; ///< one number for each term
+
+  /// On the device in f64: losses of the terms, correct ones of the terms, the total.
+  at::Tensor numbers() const;
 };
 
 class Objective {
@@ -41,16 +43,19 @@ class Objective {
   const std::vector<ValueId>& wanted() const { return wanted_; }
   const std::vector<ValueId>& teacher_wanted() const { return teacher_wanted_; }
 
-  /// The labels of each term, i64 on the device. Errors: a target that the batch lacks.
-  Result<std::vector<at::Tensor>> targets(const Batch& batch, c10::Device device) const;
-  /// How many labels of each term count.
-  std::vector<double> counts(const std::vector<at::Tensor>& targets) const;
+  /// The labels of each term, and how many of them count.
+  struct Labels {
+    std::vector<at::Tensor> targets; ///< i64
+    std::vector<double> counts;
+  };
+  /// In the host's memory. Errors: a target that the batch lacks.
+  Result<Labels> labels(const Batch& batch) const;
 
   /// `counts` are over all that makes one step, so that the sum over its batches is the mean.
   /// `outputs` as `wanted`, `taught` as `teacher_wanted` (empty: without the teacher).
   Sums measure(const std::vector<at::Tensor>& outputs,
                const std::vector<at::Tensor>& taught,
-               const std::vector<at::Tensor>& targets,
+               const Labels& labels,
                const std::vector<double>& counts) const;
 
  private:
@@ -61,9 +66,8 @@ class Objective {
   };
   Status find_terms(const Graph& graph, const TrainOptions& options);
   Status find_teacher(const Graph& graph, const TeacherOptions& teacher);
-  /// Errors: a label that is no class of the term.
-  static Status check_class_range(const Term& term, const octet::Tensor& labels);
-  double count(size_t term, const at::Tensor& targets) const;
+  /// How many labels count. Errors: one that is no class of the term.
+  static Result<double> count(const Term& term, const octet::Tensor& labels);
   /// Sum over the rows with a label; adds loss and correct ones of the term to `sums`.
   at::Tensor
   term_sum(size_t term, const at::Tensor& output, const at::Tensor& targets, Sums& sums) const;

@@ -20,21 +20,22 @@ class Optimizer {
             std::vector<double> decay);
 
   /// One step from the gradients that the leaves hold (a leaf without one stays as it is); the
-  /// gradients are let go of.
-  void step(const Rates& rates);
-  /// The 2-norm of all gradients; scales them to `options.clip_norm` when that is exceeded.
-  double clip();
-  /// Divides the gradients by `factor`; false when one of them is not finite.
-  bool unscale(double factor);
-  /// Lets go of the gradients.
-  void clear();
+  /// gradients are let go of. `overflowed`, where it is defined, is 1 on the device when nothing
+  /// may change, else 0.
+  void step(const Rates& rates, const at::Tensor& overflowed = {});
+  /// Scales the gradients to a 2-norm of `options.clip_norm` when that is exceeded.
+  void clip();
+  /// Multiplies the gradients by `factor`, one f32 number on the device; returns 1 when one of
+  /// them is not finite, else 0, f32 on the device.
+  at::Tensor unscale(const at::Tensor& factor);
 
   /// The state by name, for reading and for writing into.
   std::vector<std::pair<std::string, at::Tensor>> state() const;
 
  private:
   /// One step of the leaves that decay by `decay`.
-  void step_group(const Rates& rates, double decay);
+  void step_group(const Rates& rates, double decay, const at::Tensor& overflowed);
+  std::vector<at::Tensor> gradients() const;
 
   OptimizerOptions options_;
   std::vector<at::Tensor> leaves_, first_, second_, steps_;

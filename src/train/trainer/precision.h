@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include "octet/train.h"
@@ -25,32 +26,29 @@ class AutocastScope {
 };
 
 /// The factor on the loss (Micikevicius et al., arXiv 1710.03740): halved when a gradient is not
-/// finite, and that step is left out; doubled after 2000 steps without one.
+/// finite, and that step is left out; doubled after 2000 steps without one. It lives on the device
+/// like the gradients that tell, so that no step waits for it.
 class LossScale {
  public:
-  explicit LossScale(Precision precision)
-      : active_(precision == Precision::kFloat16), factor_(active_ ? 65536 : 1) {}
+  LossScale(Precision precision, c10::Device device);
   bool active() const { return active_; }
-  double factor() const { return factor_; }
-  int64_t steps_since_change() const { return steps_; }
-  void set(double factor, int64_t steps) {
-    factor_ = factor;
-    steps_ = steps;
-  }
-  void update(bool finite) {
-    if (!active_) return;
-    steps_ = finite ? steps_ + 1 : 0;
-    if (!finite) factor_ = factor_ > 1 ? factor_ / 2 : 1;
-    if (steps_ < kGrowthSteps) return;
-    factor_ *= 2;
-    steps_ = 0;
-  }
+  /// One f32 number on the device.
+  const at::Tensor& factor() const { return factor_; }
+  /// `overflowed`: 1 on the device where the step was left out, else 0.
+  void update(const at::Tensor& overflowed);
+
+  /// What the host may know, which waits for the device.
+  struct Reading {
+    double factor = 1;
+    int64_t steps = 0;   ///< since it changed
+    int64_t skipped = 0; ///< steps of the run that were left out
+  };
+  Reading read() const;
+  void set(const Reading& reading);
 
  private:
-  static constexpr int64_t kGrowthSteps = 2000;
   bool active_;
-  double factor_;
-  int64_t steps_ = 0;
+  at::Tensor factor_, steps_, skipped_;
 };
 
 } // namespace octet::train

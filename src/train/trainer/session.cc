@@ -19,42 +19,55 @@ namespace {
 
 constexpr double kSmallestScale = 1e-8;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 } // namespace
 
 Result<std::vector<double>> TrainSession::counts_of_step(const std::vector<TorchBatch>& batches) {
   std::vector<double> counts(objective_.terms(), 0.0);
-  for (const TorchBatch& batch : batches) {
-    const std::vector<double> more = OCTET_TRY(
-        guarded([&]() -> Result<std::vector<double>> { return objective_.counts(batch.targets); }));
+  for (const TorchBatch& batch : batches)
     for (size_t i = 0; i < counts.size(); ++i)
-      counts[i] += more[i];
-  }
+      counts[i] += batch.labels.counts[i];
   return peers_ == nullptr ? Result<std::vector<double>>(std::move(counts)) : peers_->sum(counts);
 }
 
-Result<TrainSession::Outcome> TrainSession::run_step(std::span<const int64_t> indices) {
-  std::vector<TorchBatch> batches;
-  for (const std::span<const int64_t> own :
-       own_batches(indices, options_.batch_size, options_.world))
-    batches.push_back(OCTET_TRY(read_batch(graph_, options_.teacher.graph, objective_, *examples_,
-                                           own, counters_.epoch, program_->device())));
-  std::vector<double> counts = OCTET_TRY(counts_of_step(batches));
-  follow_scales();
-  step_sums_.assign(2 * objective_.terms() + 3, 0.0);
-  for (size_t i = 0; i < batches.size(); ++i)
-    OCTET_TRY(run_batch(std::move(batches[i]), counts, static_cast<int64_t>(i)));
-  const bool cancelled = options_.cancel != nullptr && options_.cancel->cancelled();
-  step_sums_.back() = cancelled ? 1 : 0;
-  if (peers_ != nullptr) step_sums_ = OCTET_TRY(peers_->sum(step_sums_));
-  return finish_step(counts);
+Result<TorchBatch> TrainSession::read(const Dataset& data,
+                                      const Graph* teacher,
+                                      std::span<const int64_t> indices,
+                                      int64_t epoch) {
+  const std::scoped_lock lock(reading_);
+  return guarded([&] { return read_batch(batch_use(teacher), data, indices, epoch); });
 }
 
-Status
-TrainSession::run_batch(TorchBatch batch, const std::vector<double>& counts, int64_t number) {
+Result<TrainSession::Outcome> TrainSession::run_step(BatchReader& reader, size_t own) {
+  std::vector<TorchBatch> batches;
+  for (size_t i = 0; i < own; ++i) {
+    TorchBatch batch = OCTET_TRY(reader.next());
+    batches.push_back(OCTET_TRY(guarded(
+        [&]() -> Result<TorchBatch> { return on_device(std::move(batch), place_.device); })));
+  }
+  StepRecord record;
+  record.counts = OCTET_TRY(counts_of_step(batches));
+  record.step = counters_.step;
+  record.lr_before = last_lr_;
+  record.lr = rates_at(options_.optimizer, options_.schedule, counters_.step, steps_).lr;
+  follow_scales();
+  for (size_t i = 0; i < batches.size(); ++i) {
+    record.examples += static_cast<double>(batches[i].examples);
+    OCTET_TRY(
+        run_batch(std::move(batches[i]), record.counts, static_cast<int64_t>(i), record.numbers));
+  }
+  unread_.push_back(std::move(record));
+  if (must_read()) {
+    const Outcome outcome = OCTET_TRY(read_numbers());
+    if (outcome != Outcome::kDone) return outcome;
+  }
+  OCTET_TRY(finish_step());
+  return Outcome::kDone;
+}
+
+Status TrainSession::run_batch(TorchBatch batch,
+                               const std::vector<double>& counts,
+                               int64_t number,
+                               at::Tensor& numbers) {
   // Each batch of a step and each process draws other random numbers.
   const auto stream = static_cast<uint64_t>(
       (counters_.step * options_.accumulate + number) * options_.world.size + options_.world.rank);
@@ -73,49 +86,26 @@ TrainSession::run_batch(TorchBatch batch, const std::vector<double>& counts, int
     outputs = OCTET_TRY(program_->forward(std::move(batch.inputs), run));
   }
   const Status status = guarded([&]() -> Status {
-    const Sums sums = objective_.measure(outputs, taught, batch.targets, counts);
-    const size_t terms = objective_.terms();
-    for (size_t i = 0; i < terms; ++i) {
-      step_sums_[i] += sums.loss[i];
-      step_sums_[terms + i] += static_cast<double>(sums.correct[i]);
-    }
-    step_sums_[2 * terms] += sums.total.item().toDouble();
-    step_sums_[2 * terms + 1] += static_cast<double>(batch.examples);
+    const Sums sums = objective_.measure(outputs, taught, batch.labels, counts);
+    const at::Tensor more = sums.numbers();
+    numbers = numbers.defined() ? numbers + more : more;
     TORCH_CHECK(sums.total.requires_grad(),
                 "no parameter reaches the loss through operators with a gradient");
     outputs.clear();
-    if (std::isfinite(step_sums_[2 * terms]))
-      (loss_scale_.active() ? sums.total * loss_scale_.factor() : sums.total).backward();
+    (loss_scale_.active() ? sums.total * loss_scale_.factor() : sums.total).backward();
     return ok_status();
   });
   OCTET_TRY_WITH(status, "loss");
   return ok_status();
 }
 
-Result<TrainSession::Outcome> TrainSession::finish_step(const std::vector<double>& counts) {
-  const size_t terms = objective_.terms();
-  const double loss = step_sums_[2 * terms], examples = step_sums_[2 * terms + 1];
-  if (!std::isfinite(loss)) {
-    find(not_finite(counters_.epoch + 1, counters_.step + 1, loss, last_lr_, has_float_inputs()));
-    return Outcome::kNotFinite;
-  }
+Status TrainSession::finish_step() {
   OCTET_TRY_WITH(share_gradients(), "gradients");
   OCTET_TRY_WITH(guarded([&] { return apply_gradients(); }), "gradients");
-  OCTET_TRY_WITH(advance_fp8(), "FP8 scales");
-  last_loss_ = loss;
-  if (counters_.step == 0) counters_.first_loss = loss;
-  remember_loss(counters_.recent_losses, loss);
-  counters_.loss_sum += loss * examples;
-  counters_.seen += static_cast<int64_t>(examples);
-  epoch_seen_here_ += static_cast<int64_t>(examples);
-  for (size_t i = 0; i < terms; ++i) {
-    counters_.term_loss[i] += step_sums_[i];
-    counters_.term_correct[i] += static_cast<int64_t>(step_sums_[terms + i]);
-    counters_.term_labels[i] += static_cast<int64_t>(counts[i]);
-  }
+  OCTET_TRY_WITH(guarded([&] { return advance_fp8(); }), "FP8 scales");
   ++counters_.step;
   ++counters_.epoch_step;
-  return Outcome::kDone;
+  return ok_status();
 }
 
 Status TrainSession::share_gradients() {
@@ -143,8 +133,8 @@ Status TrainSession::share_gradients() {
 Status TrainSession::advance_fp8() {
   Fp8Scales* scales = program_->fp8();
   if (scales == nullptr) return ok_status();
-  const std::vector<double> own = scales->recorded();
-  if (peers_ != nullptr && !own.empty()) {
+  const std::vector<double> own = peers_ == nullptr ? std::vector<double>{} : scales->recorded();
+  if (!own.empty()) {
     // The largest of all processes, from a sum in which each has its own row.
     const auto size = static_cast<size_t>(options_.world.size);
     std::vector<double> all(size * own.size(), 0.0);
@@ -167,15 +157,13 @@ Status TrainSession::apply_gradients() {
       if (t.is_scale) t.leaf.mutable_grad().reset();
   const Rates rates = rates_at(options_.optimizer, options_.schedule, counters_.step, steps_);
   last_lr_ = rates.lr;
-  const bool finite = !loss_scale_.active() || optimizer_->unscale(loss_scale_.factor());
-  loss_scale_.update(finite);
-  if (!finite) {
-    ++counters_.skipped;
-    optimizer_->clear();
-    return ok_status();
+  at::Tensor overflowed;
+  if (loss_scale_.active()) {
+    overflowed = optimizer_->unscale(loss_scale_.factor().reciprocal());
+    loss_scale_.update(overflowed);
   }
   if (options_.optimizer.clip_norm > 0) optimizer_->clip();
-  optimizer_->step(rates);
+  optimizer_->step(rates, overflowed);
   const at::NoGradGuard no_gradient;
   for (Program::Trained& t : program_->trained())
     if (t.is_scale) t.leaf.clamp_min_(kSmallestScale);
@@ -221,10 +209,22 @@ Result<TrainSession::Outcome> TrainSession::run_epoch() {
   evaluation_seconds_ = 0;
   epoch_seen_here_ = 0;
   const int64_t running = counters_.epoch;
-  while (counters_.epoch == running && !ended()) {
-    const auto begin = static_cast<size_t>(counters_.epoch_step * step_examples_);
+  const int64_t left = std::min(epoch_steps_ - counters_.epoch_step, steps_ - counters_.step);
+  std::vector<std::span<const int64_t>> batches; // those of this process, step after step
+  std::vector<size_t> own;                       // how many of them each step has
+  for (int64_t step = counters_.epoch_step; step < counters_.epoch_step + left; ++step) {
+    const auto begin = static_cast<size_t>(step * step_examples_);
     const size_t count = std::min(static_cast<size_t>(step_examples_), order.size() - begin);
-    Outcome outcome = OCTET_TRY_WITH(run_step(std::span(order).subspan(begin, count)),
+    const auto of_step =
+        own_batches(std::span(order).subspan(begin, count), options_.batch_size, options_.world);
+    batches.insert(batches.end(), of_step.begin(), of_step.end());
+    own.push_back(of_step.size());
+  }
+  BatchReader reader(std::ssize(batches), [&, running](int64_t k) {
+    return read(*examples_, options_.teacher.graph, batches[static_cast<size_t>(k)], running);
+  });
+  for (size_t step = 0; counters_.epoch == running && !ended(); ++step) {
+    Outcome outcome = OCTET_TRY_WITH(run_step(reader, own[step]),
                                      fmt::format("train: step {}", counters_.step + 1));
     if (outcome != Outcome::kDone) return outcome;
     outcome = OCTET_TRY(after_step());
@@ -234,56 +234,25 @@ Result<TrainSession::Outcome> TrainSession::run_epoch() {
 }
 
 Result<TrainSession::Outcome> TrainSession::after_step() {
-  scalar("train/lr", counters_.step, last_lr_);
-  scalar("train/step_loss", counters_.step, last_loss_);
-  if (options_.on_step) options_.on_step(progress());
-  bool cancelled = step_sums_.back() > 0;
-  // A flag that this process alone raises is acted upon once all have heard of it.
-  if (peers_ == nullptr && options_.cancel != nullptr) cancelled = options_.cancel->cancelled();
+  bool cancelled = others_cancelled_;
   const bool epoch_done = counters_.epoch_step == epoch_steps_ || counters_.step >= steps_;
   const bool validates = options_.evaluate_steps > 0 && validation() != nullptr &&
                          counters_.step % options_.evaluate_steps == 0;
+  const bool due = options_.checkpoint_steps > 0 && counters_.step % options_.checkpoint_steps == 0;
+  if (options_.on_step) options_.on_step(progress());
+  // A flag that this process alone raises is acted upon once all have heard of it.
+  if (peers_ == nullptr && options_.cancel != nullptr) cancelled = options_.cancel->cancelled();
+  if (cancelled || due || validates || epoch_done) {
+    // Nothing of a state that led nowhere is kept.
+    const Outcome outcome = OCTET_TRY(read_numbers());
+    if (outcome != Outcome::kDone) return outcome;
+  }
   EvaluationRecord evaluation;
   if (validates || (epoch_done && validation() != nullptr))
     evaluation = OCTET_TRY_WITH(evaluate(), "train: validation");
   if (epoch_done || counters_.stopped) end_epoch(evaluation);
-  const bool due = options_.checkpoint_steps > 0 && counters_.step % options_.checkpoint_steps == 0;
   if (cancelled || due || epoch_done || counters_.stopped) OCTET_TRY(save());
   return cancelled && !ended() ? Outcome::kCancelled : Outcome::kDone;
-}
-
-void TrainSession::end_epoch(const EvaluationRecord& evaluation) {
-  EpochRecord record;
-  record.epoch = counters_.epoch + 1;
-  record.train_loss = counters_.loss_sum / static_cast<double>(counters_.seen);
-  for (size_t i = 0; i < objective_.terms(); ++i) {
-    const double labels = std::max<double>(1, static_cast<double>(counters_.term_labels[i]));
-    record.terms.push_back({objective_.name(i), counters_.term_loss[i] / labels,
-                            static_cast<double>(counters_.term_correct[i]) / labels,
-                            counters_.term_labels[i]});
-  }
-  record.train_accuracy = record.terms[0].accuracy;
-  record.validation_loss = evaluation.loss;
-  record.validation_accuracy = evaluation.accuracy;
-  record.lr = last_lr_;
-  record.seconds = seconds_since(epoch_start_);
-  record.train_seconds = record.seconds - evaluation_seconds_;
-  counters_.history.push_back(record);
-  ++counters_.epoch;
-  counters_.start_epoch(objective_.terms());
-  const bool labels_alone = objective_.kind() == LossKind::kCrossEntropy &&
-                            objective_.terms() == 1 && options_.teacher.graph == nullptr;
-  const RunFacts facts{.classes = labels_alone ? objective_.classes() : 0,
-                       .max_lr = options_.optimizer.lr,
-                       .steps = counters_.step,
-                       .keeps_best = options_.keep_best,
-                       .float_inputs = has_float_inputs()};
-  for (TrainFinding& f : diagnose(counters_.history, facts))
-    find(std::move(f));
-  if (loss_course().diverged()) find_divergence();
-  scalar("train/loss", counters_.step, record.train_loss);
-  scalar("train/accuracy", counters_.step, record.train_accuracy);
-  if (options_.on_epoch) options_.on_epoch(record);
 }
 
 } // namespace octet::train

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "data/read_ahead.h"
 #include "train/distributed/peers.h"
 #include "train/executor/program.h"
 #include "train/trainer/batches.h"
@@ -19,14 +22,26 @@
 
 namespace octet::train {
 
+/// Where a run's tensors lie, and how its host gets to know what was measured there.
+struct SessionPlace {
+  c10::Device device{c10::kCPU};
+  /// The host reads losses and counts after so many steps at most: reading waits for a device.
+  int64_t reads_every = 1;
+  /// The one way by which numbers come to the host while steps run.
+  std::function<at::Tensor(const at::Tensor&)> read = [](const at::Tensor& t) {
+    return t.to(at::kCPU);
+  };
+};
+
 class TrainSession {
  public:
   TrainSession(Graph graph,
                const Dataset& examples,
                const Dataset* validation,
-               const TrainOptions& options)
+               const TrainOptions& options,
+               SessionPlace place)
       : graph_(std::move(graph)), all_(examples), given_validation_(validation), options_(options),
-        loss_scale_(options.precision) {}
+        place_(std::move(place)), loss_scale_(options.precision, place_.device) {}
 
   /// Builds the program, meets the other processes and, when resuming, reads the checkpoint.
   Status prepare(int threads);
@@ -43,13 +58,33 @@ class TrainSession {
   /// Sets the scales that LSQ trains by the first batch.
   Status start_scales();
   Status meet(int threads);
+  BatchUse batch_use(const Graph* teacher) const {
+    return {&graph_, teacher, &objective_, place_.device};
+  }
+  Result<TorchBatch>
+  read(const Dataset& data, const Graph* teacher, std::span<const int64_t> indices, int64_t epoch);
+
+  /// What a step measured, in the device's memory until the host reads it.
+  struct StepRecord {
+    at::Tensor numbers;         ///< as Sums::numbers, over this process's batches
+    std::vector<double> counts; ///< labels of each term, over all processes
+    double examples = 0;        ///< in this process
+    int64_t step = 0;           ///< steps before it
+    double lr = 0, lr_before = 0;
+  };
+  using BatchReader = ReadAhead<TorchBatch>;
 
   // Steps, in session.cc.
   Result<Outcome> run_epoch();
-  Result<Outcome> run_step(std::span<const int64_t> indices);
+  /// The next `own` batches of the reader.
+  Result<Outcome> run_step(BatchReader& reader, size_t own);
   Result<std::vector<double>> counts_of_step(const std::vector<TorchBatch>& batches);
-  Status run_batch(TorchBatch batch, const std::vector<double>& counts, int64_t number);
-  Result<Outcome> finish_step(const std::vector<double>& counts);
+  /// Adds the batch's numbers to `numbers`.
+  Status run_batch(TorchBatch batch,
+                   const std::vector<double>& counts,
+                   int64_t number,
+                   at::Tensor& numbers);
+  Status finish_step();
   Status apply_gradients();
   Status share_gradients();
   Status advance_fp8();
@@ -58,6 +93,12 @@ class TrainSession {
   bool is_behind(double share) const;
   void follow_scales();
   Result<Outcome> after_step();
+
+  // What was measured, in session_numbers.cc.
+  bool must_read() const;
+  /// Reads what is unread. kNotFinite: at a step of these the loss was no number.
+  Result<Outcome> read_numbers();
+  void account(const StepRecord& record, const std::vector<double>& numbers);
   void end_epoch(const EvaluationRecord& evaluation);
   void report_missing_gradients();
   LossCourse loss_course() const;
@@ -68,10 +109,14 @@ class TrainSession {
 
   // Validation, in session_evaluate.cc.
   const Dataset* validation() const;
+  struct Totals {
+    at::Tensor numbers; ///< as Sums::numbers, on the device
+    std::vector<double> counts;
+  };
   Result<EvaluationRecord> evaluate();
-  Status evaluate_batch(const Dataset& data,
-                        std::span<const int64_t> indices,
-                        std::vector<double>& totals);
+  Status evaluate_batch(TorchBatch batch, Totals& totals);
+  /// Of each term the loss, the correct ones and the labels.
+  Result<std::vector<double>> read_totals(const Totals& totals) const;
   void keep_best(EvaluationRecord& record);
   void restore_best();
 
@@ -92,7 +137,9 @@ class TrainSession {
   const Dataset& all_;
   const Dataset* given_validation_;
   const TrainOptions& options_;
+  SessionPlace place_;
 
+  std::mutex reading_; ///< held while a data set is read: one call at a time, from any thread
   std::unique_ptr<Subset> examples_, held_out_; ///< to train on, to validate on
   std::unique_ptr<Peers> peers_;                ///< null: this process alone
   std::unique_ptr<Program> program_, teacher_;
@@ -107,9 +154,9 @@ class TrainSession {
   int64_t resumed_from_ = 0;
   double last_loss_ = 0, last_lr_ = 0;
   bool gradients_checked_ = false;
-  /// Of the running step in this process: loss of each term, correct ones, total loss, examples, a
-  /// raised cancel flag.
-  std::vector<double> step_sums_;
+  std::vector<StepRecord> unread_;
+  bool others_cancelled_ = false; ///< one of several processes has a raised flag
+  std::chrono::steady_clock::time_point last_reading_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point epoch_start_ = started_;
   double evaluation_seconds_ = 0; ///< of the running epoch

@@ -15,25 +15,36 @@ const Dataset* TrainSession::validation() const {
   return given_validation_ != nullptr ? given_validation_ : held_out_.get();
 }
 
-Status TrainSession::evaluate_batch(const Dataset& data,
-                                    std::span<const int64_t> indices,
-                                    std::vector<double>& totals) {
-  TorchBatch batch =
-      OCTET_TRY(read_batch(graph_, nullptr, objective_, data, indices, 0, program_->device()));
+Status TrainSession::evaluate_batch(TorchBatch batch, Totals& totals) {
   std::vector<at::Tensor> outputs;
   {
     const AutocastScope precision(program_->device(), options_.precision);
     outputs = OCTET_TRY(program_->forward(std::move(batch.inputs), RunState{}));
   }
   return guarded([&]() -> Status {
-    const std::vector<double> counts = objective_.counts(batch.targets);
-    const Sums sums = objective_.measure(outputs, {}, batch.targets, counts);
-    for (size_t i = 0; i < counts.size(); ++i) {
-      totals[3 * i] += sums.loss[i];
-      totals[3 * i + 1] += static_cast<double>(sums.correct[i]);
-      totals[3 * i + 2] += counts[i];
-    }
+    const std::vector<double>& counts = batch.labels.counts;
+    const at::Tensor more = objective_.measure(outputs, {}, batch.labels, counts).numbers();
+    totals.numbers = totals.numbers.defined() ? totals.numbers + more : more;
+    totals.counts.resize(counts.size(), 0.0);
+    for (size_t i = 0; i < counts.size(); ++i)
+      totals.counts[i] += counts[i];
     return ok_status();
+  });
+}
+
+Result<std::vector<double>> TrainSession::read_totals(const Totals& totals) const {
+  const size_t terms = objective_.terms();
+  std::vector<double> out(3 * terms, 0.0);
+  if (!totals.numbers.defined()) return out;
+  return guarded([&]() -> Result<std::vector<double>> {
+    const at::Tensor numbers = place_.read(totals.numbers).contiguous();
+    const double* number = numbers.const_data_ptr<double>();
+    for (size_t i = 0; i < terms; ++i) {
+      out[3 * i] += number[i];
+      out[3 * i + 1] += number[terms + i];
+      out[3 * i + 2] += totals.counts[i];
+    }
+    return out;
   });
 }
 
@@ -46,9 +57,14 @@ Result<EvaluationRecord> TrainSession::evaluate() {
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return data.length(a) < data.length(b); });
-  std::vector<double> totals(3 * objective_.terms(), 0.0);
-  for (const std::span<const int64_t> own : own_batches(order, options_.batch_size, options_.world))
-    OCTET_TRY(evaluate_batch(data, own, totals));
+  const auto batches = own_batches(order, options_.batch_size, options_.world);
+  BatchReader reader(std::ssize(batches), [&](int64_t k) {
+    return read(data, nullptr, batches[static_cast<size_t>(k)], 0);
+  });
+  Totals here;
+  for (size_t i = 0; i < batches.size(); ++i)
+    OCTET_TRY(evaluate_batch(on_device(OCTET_TRY(reader.next()), place_.device), here));
+  std::vector<double> totals = OCTET_TRY(read_totals(here));
   if (peers_ != nullptr) totals = OCTET_TRY(peers_->sum(totals));
 
   EvaluationRecord record;
@@ -102,8 +118,10 @@ Result<bool> TrainSession::is_sound() {
   const at::NoGradGuard no_gradient;
   std::vector<int64_t> some(static_cast<size_t>(std::min(options_.batch_size, examples_->size())));
   std::iota(some.begin(), some.end(), 0);
-  std::vector<double> totals(3 * objective_.terms(), 0.0);
-  OCTET_TRY(evaluate_batch(*examples_, some, totals));
+  Totals here;
+  OCTET_TRY(evaluate_batch(on_device(OCTET_TRY(read(*examples_, nullptr, some, 0)), place_.device),
+                           here));
+  const std::vector<double> totals = OCTET_TRY(read_totals(here));
   course.now = 0;
   for (size_t i = 0; i < objective_.terms(); ++i)
     course.now += objective_.weight(i) * totals[3 * i] / std::max(1.0, totals[3 * i + 2]);

@@ -57,7 +57,7 @@ Status TrainSession::split_examples() {
 
 Status TrainSession::build_programs(const std::vector<Parameter>& parameters) {
   ProgramOptions program;
-  program.device = options_.device;
+  program.device = place_.device;
   program.wanted = objective_.wanted();
   program.weight_scales = options_.weight_scales;
   program.activation_scales = options_.activation_scales;
@@ -73,7 +73,7 @@ Status TrainSession::build_programs(const std::vector<Parameter>& parameters) {
                  "with a weight in f32; train it in f32 or bf16");
   if (options_.teacher.graph != nullptr) {
     ProgramOptions teacher;
-    teacher.device = options_.device;
+    teacher.device = place_.device;
     teacher.wanted = objective_.teacher_wanted();
     teacher_ = OCTET_TRY_WITH(Program::create(*options_.teacher.graph, teacher), "teacher");
   }
@@ -97,13 +97,12 @@ Status TrainSession::meet(int threads) {
 
 Status TrainSession::resume() {
   counters_.start_epoch(objective_.terms());
-  counters_.loss_scale = loss_scale_.factor();
   std::error_code ignored;
   if (options_.resume && std::filesystem::exists(options_.checkpoint, ignored)) {
     counters_ = OCTET_TRY(
         guarded([&] { return load_checkpoint(options_.checkpoint, identity_, state()); }));
     resumed_from_ = counters_.step;
-    loss_scale_.set(counters_.loss_scale, counters_.loss_scale_steps);
+    loss_scale_.set({counters_.loss_scale, counters_.loss_scale_steps, counters_.skipped});
     if (!counters_.history.empty()) last_lr_ = counters_.history.back().lr;
   }
   if (peers_ == nullptr) return ok_status();
@@ -117,8 +116,7 @@ Status TrainSession::start_scales() {
   const auto first = static_cast<size_t>(std::min(step_examples_, std::ssize(order)));
   const auto own = own_batches(std::span(order).first(first), options_.batch_size, options_.world);
   if (!own.empty()) {
-    TorchBatch batch = OCTET_TRY(
-        read_batch(graph_, nullptr, objective_, *examples_, own[0], 0, program_->device()));
+    TorchBatch batch = on_device(OCTET_TRY(read(*examples_, nullptr, own[0], 0)), place_.device);
     RunState run;
     run.starts_scales = true;
     OCTET_TRY_WITH(program_->forward(std::move(batch.inputs), run), "first scales");

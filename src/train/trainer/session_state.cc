@@ -45,10 +45,13 @@ NamedTensors TrainSession::state() {
 
 Status TrainSession::save() {
   if (options_.checkpoint.empty() || !is_writer()) return ok_status();
-  counters_.loss_scale = loss_scale_.factor();
-  counters_.loss_scale_steps = loss_scale_.steps_since_change();
-  return guarded(
-      [&] { return save_checkpoint(options_.checkpoint, identity_, counters_, state()); });
+  return guarded([&] {
+    const LossScale::Reading scale = loss_scale_.read();
+    counters_.loss_scale = scale.factor;
+    counters_.loss_scale_steps = scale.steps;
+    counters_.skipped = scale.skipped;
+    return save_checkpoint(options_.checkpoint, identity_, counters_, state());
+  });
 }
 
 void TrainSession::find(TrainFinding finding) {
@@ -114,7 +117,7 @@ Result<TrainedModel> TrainSession::finish(Outcome outcome) {
     r.best_epoch = kept ? counters_.best_epoch : 0;
     r.best_step = kept ? counters_.best_step : 0;
     r.steps = counters_.step;
-    r.skipped_steps = counters_.skipped;
+    r.skipped_steps = loss_scale_.read().skipped;
     r.resumed_from = resumed_from_;
     r.stopped_early = counters_.stopped;
     r.diverged = diverged;
