@@ -2,9 +2,9 @@
 // Training steps on command, so that a script can let this program and a peer take turns on the
 // same machine (bench/train_bert_pytorch.py, bench/train_qat_pytorch.py). Networks: cnn (batch
 // 128), and bert-mini (4 layers, 256 hidden, classifier; batch 32, sequence 128). usage:
-// octet_bench_train_steps cnn|bert-mini float|qat|lsq THREADS DROPOUT WEIGHTS.npz Writes the
-// initial weights, then for each line "N" on the input runs N steps and prints seconds, the last
-// loss and the peak memory in kB.
+// octet_bench_train_steps cnn|bert-mini float|qat|lsq THREADS DROPOUT WEIGHTS.npz [cpu|cuda] Writes
+// the initial weights, then for each line "N" on the input runs N steps and prints seconds, the
+// last loss and the peak memory in kB. (On a device the loss is one of the last 32 steps.)
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -133,6 +133,7 @@ Status run(const std::vector<std::string>& arguments) {
   CancelToken done;
   job.options.cancel = &done;
   job.options.threads = std::atoi(arguments[2].c_str());
+  if (arguments.size() > 5 && arguments[5] == "cuda") job.options.device = Device::kCuda;
   job.options.max_steps = 1000000;
   int64_t left = 0, asked = 0;
   auto start = std::chrono::steady_clock::now();
@@ -165,8 +166,9 @@ Status run(const std::vector<std::string>& arguments) {
 } // namespace octet::bench
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    fmt::print(stderr, "usage: {} cnn|bert-mini float|qat|lsq THREADS DROPOUT WEIGHTS.npz\n",
+  if (argc != 6 && argc != 7) {
+    fmt::print(stderr,
+               "usage: {} cnn|bert-mini float|qat|lsq THREADS DROPOUT WEIGHTS.npz [cpu|cuda]\n",
                argv[0]);
     return 2;
   }
