@@ -14,7 +14,10 @@ say() { echo "run.sh: $(date +%H:%M:%S) $*" | tee -a "$results/run.log" >&2; }
 
 # find-torch asks the first python3 of the path, and no cache of another build.
 mkdir -p "$here/tools"
-ln -sf "$python" "$here/tools/python3"
+case $python in /*) ;; *) python=$PWD/$python ;; esac
+rm -f "$here/tools/python3" # never through a link
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >"$here/tools/python3"
+chmod +x "$here/tools/python3"
 export PATH=$here/tools:$PATH XDG_CACHE_HOME=$here/cache
 torch=$("$here/sources/tools/find-torch") || { echo "run.sh: $python has no PyTorch of 2.11 or newer" >&2; exit 2; }
 say "PyTorch in $torch"
