@@ -26,7 +26,7 @@ for wheel in "$here"/wheels/*.whl; do
   "$python" -m zipfile -e "$wheel" "$here/unpacked"
 done
 unpacked_cmake=$(find "$here/unpacked" -path '*/cmake/data/bin' -type d)
-unpacked_ninja=$(find "$here/unpacked" -name ninja -type f -path '*bin/*')
+unpacked_ninja=$(find "$here/unpacked" -name ninja -type f)
 chmod +x "$unpacked_cmake"/* "$unpacked_ninja"
 cmake=$(command -v cmake || true)
 [ -n "$cmake" ] && "$cmake" -P "$here/sources/bench/gpu/is_new_enough.cmake" 2>/dev/null || cmake=$unpacked_cmake/cmake
