@@ -2,6 +2,7 @@
 // Optimizers over LibTorch's fused kernels.
 #include "train/trainer/optimizer.h"
 
+#include <cmath>
 #include <optional>
 #include <set>
 
@@ -10,7 +11,6 @@
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
-#include <ATen/ops/cumsum.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/square.h>
@@ -47,10 +47,18 @@ void Optimizer::clip() {
   for (const at::Tensor& gradient : all)
     norms.push_back(at::linalg_vector_norm(gradient, 2).to(at::kDouble));
   if (norms.empty()) return;
-  // A running sum adds in order, so the bits are the same on every machine.
-  const at::Tensor norm = at::cumsum(at::square(at::stack(norms)), 0).select(0, -1).sqrt();
+  if (norms[0].is_cpu()) {
+    double square = 0; // added in order, whatever LibTorch's vectors are
+    for (const at::Tensor& norm : norms)
+      square += *norm.const_data_ptr<double>() * *norm.const_data_ptr<double>();
+    const double norm = std::sqrt(square);
+    if (!(norm > options_.clip_norm)) return;
+    for (at::Tensor& gradient : all)
+      gradient.mul_(options_.clip_norm / norm);
+    return;
+  }
   // On a device the gradients are multiplied by 1 rather than the norm read.
-  if (norm.is_cpu() && !(*norm.const_data_ptr<double>() > options_.clip_norm)) return;
+  const at::Tensor norm = at::square(at::stack(norms)).sum().sqrt();
   const at::Tensor factor =
       at::where(norm > options_.clip_norm, at::full_like(norm, options_.clip_norm) / norm, 1.0);
   for (at::Tensor& gradient : all)
