@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
 #include <ATen/ops/_fused_adam.h>
