@@ -27,6 +27,8 @@ BIN, RESULTS = arguments.build.resolve() / "bin", arguments.results.resolve()
 CUDA = torch.cuda.is_available()
 DEVICE = "cuda" if CUDA else "cpu"
 THREADS = str(min(os.cpu_count() or 1, 16))
+# Benchmarks look for the training library on this path.
+WITH_LIBRARIES = {**os.environ, "LD_LIBRARY_PATH": f"{BIN.parent / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
 NO_DEVICE = "no CUDA device"
 found = []
 
@@ -148,7 +150,7 @@ class Octet:
     def __init__(self, network, mode):
         self.process = subprocess.Popen([str(BIN / "octet_bench_train_steps"), network, mode, THREADS, "0.1",
                                          str(RESULTS / "weights.npz"), DEVICE],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=WITH_LIBRARIES)
         if not self.process.stdout.readline():
             raise Failed(f"octet_bench_train_steps {network} {mode} {DEVICE} ended with {self.process.wait()}")
 
