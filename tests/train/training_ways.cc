@@ -103,8 +103,8 @@ const Graph& teacher() {
 
 } // namespace
 
-void PrintTo(const TrainingWay& way, std::ostream* out) {
-  *out << way.name;
+std::ostream& operator<<(std::ostream& out, const TrainingWay& way) {
+  return out << way.name;
 }
 
 const std::vector<TrainingWay>& training_ways() {

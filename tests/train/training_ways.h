@@ -19,7 +19,7 @@ struct TrainingWay {
   std::function<void(TrainOptions&)> set;
   std::function<std::unique_ptr<Dataset>()> data;
 };
-void PrintTo(const TrainingWay& way, std::ostream* out);
+std::ostream& operator<<(std::ostream& out, const TrainingWay& way);
 
 const std::vector<TrainingWay>& training_ways();
 

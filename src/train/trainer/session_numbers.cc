@@ -36,6 +36,7 @@ Result<TrainSession::Outcome> TrainSession::read_numbers() {
   const size_t width = 2 * objective_.terms() + 1;
   const at::Tensor table = OCTET_TRY(guarded([&]() -> Result<at::Tensor> {
     std::vector<at::Tensor> rows;
+    rows.reserve(records.size());
     for (const StepRecord& r : records)
       rows.push_back(r.numbers.defined()
                          ? r.numbers
