@@ -188,6 +188,17 @@ bool belongs_to(const HeldOut& held_out, int64_t index) {
   return (random.uniform() < held_out.share) == (held_out.part == Split::kTest);
 }
 
+Result<std::optional<double>> share_to_hold_out(const std::string& test) {
+  if (test.empty() || test.back() != '%') return std::optional<double>();
+  int percent = 0;
+  const char* end = test.data() + test.size() - 1;
+  const auto [at, code] = std::from_chars(test.data(), end, percent);
+  if (code != std::errc() || at != end || percent < 1 || percent > 99)
+    return error("test={} is no share to hold out; write test=1% to test=99%, or name a place",
+                 test);
+  return std::optional(percent / 100.0);
+}
+
 Result<std::shared_ptr<const TextSource>> make_record_source(std::vector<RecordFile> files,
                                                              const LabelRules& rules,
                                                              const HeldOut& held_out,

@@ -73,6 +73,10 @@ struct HeldOut {
   Split part = Split::kTrain;
 };
 
+/// The share that `test=10%` holds out; none where the value is no percentage. Errors: a share that
+/// is not possible.
+Result<std::optional<double>> share_to_hold_out(const std::string& test);
+
 /// The description is `NAME, 25000 NOUNsNOTE`.
 struct Wording {
   std::string name, noun, note;

@@ -42,20 +42,15 @@ Result<Files> choose_files(const Request& request) {
     out.shared = true;
     return out;
   }
-  if (test->back() != '%') {
-    if (request.split == Split::kTrain) return out;
-    out.test_file = true;
-    out.paths.clear();
-    for (const std::string_view path : split(*test, ','))
-      out.paths.emplace_back(path);
+  if (const auto share = OCTET_TRY(share_to_hold_out(*test))) {
+    out.held_out = {.share = *share, .part = request.split};
     return out;
   }
-  int percent = 0;
-  const char* end = test->data() + test->size() - 1;
-  const auto [at, code] = std::from_chars(test->data(), end, percent);
-  if (code != std::errc() || at != end || percent < 1 || percent > 99)
-    return error("test={} is no share to hold out; write test=1% to test=99% or test=FILE", *test);
-  out.held_out = {.share = percent / 100.0, .part = request.split};
+  if (request.split == Split::kTrain) return out;
+  out.test_file = true;
+  out.paths.clear();
+  for (const std::string_view path : split(*test, ','))
+    out.paths.emplace_back(path);
   return out;
 }
 
@@ -76,12 +71,18 @@ Result<bool> yes_or_no(const TextSpec& spec, std::string_view key, bool otherwis
   return error("{}={} of {} is neither yes nor no", key, *value, spec.kind);
 }
 
-Result<std::vector<RecordFile>> open_files(const TextSpec& spec,
-                                           const std::vector<std::string>& paths) {
+/// A test file may have names of its own.
+const std::string* column(const TextSpec& spec, const std::string& key, bool test_file) {
+  const std::string* own = test_file ? spec.find("test_" + key) : nullptr;
+  return own != nullptr ? own : spec.find(key);
+}
+
+Result<std::vector<RecordFile>>
+open_files(const TextSpec& spec, const std::vector<std::string>& paths, bool test_file) {
   RecordColumns columns;
-  if (const std::string* name = spec.find("text")) columns.text = *name;
-  if (const std::string* name = spec.find("text2")) columns.text2 = *name;
-  if (const std::string* name = spec.find("label")) columns.label = *name;
+  if (const std::string* name = column(spec, "text", test_file)) columns.text = *name;
+  if (const std::string* name = column(spec, "text2", test_file)) columns.text2 = *name;
+  if (const std::string* name = column(spec, "label", test_file)) columns.label = *name;
   std::vector<RecordFile> out;
   for (const std::string& path : paths) {
     RecordFile file{.file = OCTET_TRY(TextFile::open(path)), .reader = nullptr};
@@ -98,9 +99,13 @@ Result<std::vector<RecordFile>> open_files(const TextSpec& spec,
 }
 
 Result<Source> open_records(const Request& request) {
-  std::vector<std::string> keys = {"text", "text2", "label", "classes", "test"};
+  std::vector<std::string> keys = {"text", "text2",     "label",      "classes",
+                                   "test", "test_text", "test_text2", "test_label"};
   if (request.spec.kind != "jsonl") keys.emplace_back("header");
   OCTET_TRY(request.spec.allow(keys));
+  for (const char* key : {"test_text", "test_text2", "test_label"})
+    if (request.spec.find(key) != nullptr && request.spec.find("test") == nullptr)
+      return error("{}= names a column of a test file; name the file with test=FILE", key);
   const Files files = OCTET_TRY(choose_files(request));
   LabelRules rules;
   rules.ignore = request.purpose == Purpose::kCorpus;
@@ -113,12 +118,12 @@ Result<Source> open_records(const Request& request) {
     HeldOut training = files.held_out;
     training.part = Split::kTrain;
     const Source source = OCTET_TRY(make_record_source(
-        OCTET_TRY(open_files(request.spec, request.spec.places)), rules, training, {}));
+        OCTET_TRY(open_files(request.spec, request.spec.places, false)), rules, training, {}));
     rules.classes = source->classes();
     rules.found = true;
   }
-  return make_record_source(OCTET_TRY(open_files(request.spec, files.paths)), rules, files.held_out,
-                            wording_of(request, files, "example"));
+  return make_record_source(OCTET_TRY(open_files(request.spec, files.paths, files.test_file)),
+                            rules, files.held_out, wording_of(request, files, "example"));
 }
 
 Result<Source> open_plain(const Request& request) {
