@@ -8,11 +8,13 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 find_package(Utf8proc REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(PNG 1.6 REQUIRED)
+find_package(JPEG 62 REQUIRED)
 find_package(CURL REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 
 add_library(octet_dependencies INTERFACE)
 target_link_libraries(octet_dependencies INTERFACE
   fmt::fmt hwy::hwy protozero::protozero nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
-  utf8proc::utf8proc ZLIB::ZLIB CURL::libcurl Threads::Threads ${CMAKE_DL_LIBS})
+  utf8proc::utf8proc ZLIB::ZLIB PNG::PNG JPEG::JPEG CURL::libcurl Threads::Threads ${CMAKE_DL_LIBS})
 target_link_options(octet_dependencies INTERFACE -Wl,--as-needed)

@@ -19,14 +19,24 @@ namespace octet {
 struct Classification {
   std::vector<int64_t> labels, predictions; ///< one of each an example
   int64_t classes = 0;                      ///< of the model
+  std::vector<float> probabilities;         ///< [example, class], if they were asked for
   int64_t not_numbers = 0;                  ///< examples with a score that is NaN
   double seconds = 0;                       ///< in the executor
   double accuracy() const;
   std::pair<double, double> interval() const; ///< 95 % of the accuracy (Wilson 1927)
 };
 
+/// Scores of classes as they come out: probabilities (of a softmax or a sigmoid), or logits.
+enum class ScoreKind { kLogits, kProbabilities };
+/// By what computes the first output.
+ScoreKind score_kind(const Graph& graph);
+/// f32[n, classes]: logits become the softmax of their row, unless a row is one of probabilities as
+/// it is (within [0, 1], adding up to 1 within 1e-3). Errors: scores of another rank, no numbers.
+Result<Tensor> probabilities(const Tensor& scores, ScoreKind kind);
+
 struct ClassifyOptions {
   int64_t batch = 64;
+  bool keep_probabilities = false;
   int64_t limit = 0; ///< examples, 0: all
   /// Returns false to stop, which is the error ErrorCode::kCancelled.
   std::function<bool(int64_t done, int64_t total)> progress;

@@ -22,6 +22,8 @@ struct Batch {
   std::vector<std::pair<std::string, Tensor>> targets;
 };
 
+struct ImagePreparation; // octet/images.h
+
 enum class Split { kTrain, kTest };
 
 class Dataset {
@@ -39,10 +41,16 @@ class Dataset {
   virtual Result<Batch> batch_at(std::span<const int64_t> indices, int64_t epoch) const;
   /// Tokens of an example: batches of like lengths cost least (data/bucketing.h orders them).
   virtual int64_t length(int64_t index) const;
+  /// How its images were prepared; null: it has none, or nobody knows.
+  virtual const ImagePreparation* images() const;
+  /// The file that an example is; empty: it is none.
+  virtual std::string file(int64_t index) const;
+  /// The place of an example in what the set was drawn from.
+  virtual int64_t position(int64_t index) const;
 };
 
-/// Opens `kind:path` (see docs/data.md): fashion-mnist:DIR, mnist:DIR, npz:FILE, npy:x=FILE,...,
-/// generated. Errors name the file and what is wrong with it.
+/// Opens `kind:path` (see docs/data.md): fashion-mnist:DIR, mnist:DIR, images:DIR, npz:FILE,
+/// npy:x=FILE,..., generated. Errors name the file and what is wrong with it.
 Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split split);
 
 /// How many examples a run takes: `wanted`, or what the model's inputs fix as first dimension.

@@ -27,6 +27,13 @@ const std::vector<std::string>& companion_names();
 /// The names of classes, one a line. Empty without such a file.
 Result<std::vector<std::string>> read_labels(const std::string& folder);
 
+/// The names of a model's classes: those beside it (labels.txt), else those in its metadata. Empty:
+/// neither has them.
+Result<std::vector<std::string>> class_names(const Graph& graph, const std::string& path);
+/// The names in the metadata alone, which training writes. Errors: they are damaged.
+Result<std::vector<std::string>> class_names(const Graph& graph);
+void set_class_names(Graph& graph, const std::vector<std::string>& names);
+
 /// A folder being written beside its place, under a name of its own, that gets its name in one step
 /// once it is complete. Destroying it without commit() leaves nothing behind.
 class ModelFolderWriter {
@@ -41,7 +48,8 @@ class ModelFolderWriter {
 
   /// Where files are written before commit(), for code that writes by name.
   const std::string& path() const { return temporary_; }
-  /// model.onnx and, for a graph built as a BERT, config.json and the labels of its classifier.
+  /// model.onnx, the names of classes in its metadata and, for a graph built as a BERT,
+  /// config.json.
   Status add_model(const Graph& graph);
   Status add_labels(const std::vector<std::string>& labels);
   /// A file of this name; names with a folder are refused.

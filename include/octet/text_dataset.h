@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -42,6 +43,12 @@ Result<std::shared_ptr<const Dataset>> open_text_dataset(std::string_view spec,
                                                          Split split,
                                                          const Tokenizer& tokenizer,
                                                          const TextDatasetOptions& options);
+
+/// The features of texts that are at hand, as a batch of such a data set has them; without labels.
+/// They are pairs where the first one is. Errors: a max_length without room for a token.
+Result<Batch> text_batch(std::span<const TextExample> texts,
+                         const Tokenizer& tokenizer,
+                         const TextDatasetOptions& options);
 
 struct MaskingOptions {
   double rate = 0.15;      ///< share of a row's tokens (special ones apart) that is to be predicted

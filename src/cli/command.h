@@ -59,6 +59,7 @@ class Interruptible {
 Command& inspect_command();
 Command& assemble_command();
 Command& run_command();
+Command& predict_command();
 Command& eval_command();
 Command& debug_command();
 Command& formats_command();
@@ -94,6 +95,7 @@ Command& engine_eval_command();
 Command& engine_profile_command();
 Command& engine_compare_command();
 Command& data_show_command();
+Command& data_export_command();
 Command& data_fetch_command();
 Command& tokenize_command();
 Command& train_vocabulary_command();

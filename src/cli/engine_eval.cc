@@ -60,7 +60,7 @@ class EngineEval final : public Command {
           run_all<LmEvaluation>(graph, *engine, *data, version, evaluate_language_model, common));
       common.json ? print_json(results) : print_table(results, *data);
     } else {
-      OCTET_TRY(check_labels(*data, model_));
+      OCTET_TRY(check_labels(*data, graph, model_));
       auto results =
           OCTET_TRY(run_all<Evaluation>(graph, *engine, *data, version, evaluate, common));
       OCTET_TRY(compare_with_first(results));

@@ -12,11 +12,13 @@
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/predictions.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "octet/model_folder.h"
 #include "octet/session.h"
 
 namespace octet::cli {
@@ -41,6 +43,9 @@ class Eval final : public Command {
     app.add_flag("--padded", padded_,
                  "texts: run batches with their padding, which otherwise is left out (native)");
     app.add_option("--report", report_, "write the table and charts as an HTML page");
+    app.add_option("--save-predictions", predictions_,
+                   "of one model: index, label, predicted class and probabilities of each example; "
+                   "FILE.npz, .jsonl or .csv");
     add_count_option(app, "--latency-runs", options_.latency_runs, "runs of one example, 0: none");
   }
 
@@ -49,6 +54,7 @@ class Eval final : public Command {
     UsedFiles used = models_;
     used.push_back(data_);
     if (!report_.empty()) OCTET_TRY(check_output(report_, used, common));
+    OCTET_TRY(check_predictions(used, common));
     for (const std::string& executor : executors_)
       OCTET_TRY(check_executor(executor));
     std::vector<Graph> graphs;
@@ -56,12 +62,60 @@ class Eval final : public Command {
       graphs.push_back(OCTET_TRY(open_inputs(path, common)));
     const auto lms = std::count_if(graphs.begin(), graphs.end(), is_language_model);
     if (lms == 0) return compare<Evaluation>(graphs, evaluate, common);
+    if (!predictions_.empty()) return error("{}: --save-predictions is of classifiers", models_[0]);
     if (lms == static_cast<std::ptrdiff_t>(graphs.size()))
       return compare<LmEvaluation>(graphs, evaluate_language_model, common);
     return Error("some of the models are language models and some are not; compare them apart");
   }
 
  private:
+  Status check_predictions(const UsedFiles& used, const Common& common) {
+    if (predictions_.empty()) return ok_status();
+    if (models_.size() * executors_.size() != 1)
+      return error("--save-predictions is of one model with one executor; evaluate each by itself");
+    if (!format_of_file(predictions_) || *format_of_file(predictions_) == PredictionFormat::kText)
+      return error("--save-predictions {}: its ending says the form; name FILE.npz, FILE.jsonl or "
+                   "FILE.csv",
+                   predictions_);
+    options_.keep_probabilities = true;
+    return check_output(predictions_, used, common);
+  }
+
+  Status save_predictions(const std::vector<Evaluation>& results,
+                          const Graph& graph,
+                          const Dataset& data,
+                          const Common& common) const {
+    if (predictions_.empty()) return ok_status();
+    const Evaluation& all = results.front();
+    const size_t classes = all.probabilities.size() / all.labels.size();
+    PredictionOptions options;
+    options.format = *format_of_file(predictions_);
+    options.path = predictions_;
+    options.all_probabilities = true;
+    options.asked = data.file(0).empty() ? Asked::kExamples : Asked::kFiles;
+    options.classes = OCTET_TRY(class_names(graph, models_.front()));
+    if (options.classes.size() != classes) options.classes = data.classes();
+    for (size_t c = options.classes.size(); c < classes; ++c)
+      options.classes.push_back(std::to_string(c));
+    options.classes.resize(classes);
+    const auto writer = OCTET_TRY(PredictionWriter::create(options, common));
+    for (size_t i = 0; i < all.labels.size(); ++i) {
+      Prediction p;
+      p.index = data.position(static_cast<int64_t>(i));
+      p.file = data.file(static_cast<int64_t>(i));
+      p.label = all.labels[i];
+      p.probabilities = std::span(all.probabilities).subspan(i * classes, classes);
+      OCTET_TRY(writer->add(p));
+    }
+    return writer->finish();
+  }
+  Status save_predictions(const std::vector<LmEvaluation>&,
+                          const Graph&,
+                          const Dataset&,
+                          const Common&) const {
+    return ok_status();
+  }
+
   using OpenData = std::vector<std::shared_ptr<const Dataset>>;
 
   /// The data for each model, of texts in its own tokens, looked at before any of them is run.
@@ -75,7 +129,7 @@ class Eval final : public Command {
           shared
               ? out.front()
               : OCTET_TRY(open_model_data(data, graphs[i], models_[i], common).with(models_[i])));
-      OCTET_TRY(check_labels(*out[i], models_[i]));
+      OCTET_TRY(check_labels(*out[i], graphs[i], models_[i]));
       OCTET_TRY_WITH(check_data(graphs[i], *out[i], data_, options_.limit), models_[i]);
     }
     return out;
@@ -123,6 +177,7 @@ class Eval final : public Command {
     const OpenData data = OCTET_TRY(open_data(graphs, common));
     auto results = OCTET_TRY(run_all<One>(graphs, data, evaluate_one, common));
     OCTET_TRY(compare_with_first(results));
+    OCTET_TRY(save_predictions(results, graphs.front(), *data.front(), common));
     OCTET_TRY(write_page(results, *data.back(), common));
     common.json ? cli::print_json(results) : cli::print_table(results, *data.back());
     return Answer::kDone;
@@ -136,7 +191,7 @@ class Eval final : public Command {
   }
 
   std::vector<std::string> models_, executors_;
-  std::string data_, report_;
+  std::string data_, report_, predictions_;
   int64_t max_length_ = 0;
   bool training_split_ = false, padded_ = false;
   EvalOptions options_;

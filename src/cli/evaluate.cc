@@ -56,6 +56,7 @@ evaluate(const Graph& graph, Executor& executor, const Dataset& data, const Eval
   ClassifyOptions classify_options;
   classify_options.batch = options.batch;
   classify_options.limit = options.limit;
+  classify_options.keep_probabilities = options.keep_probabilities;
   classify_options.progress = [&](int64_t done, int64_t total) {
     progress.update(done, total);
     return !interruptible.stopped();
@@ -69,6 +70,7 @@ evaluate(const Graph& graph, Executor& executor, const Dataset& data, const Eval
   out.not_numbers = said.not_numbers;
   out.labels = std::move(said.labels);
   out.predictions = std::move(said.predictions);
+  out.probabilities = std::move(said.probabilities);
   OCTET_TRY(add_class_metrics(static_cast<int64_t>(data.classes().size()), out));
   if (options.latency_runs > 0)
     OCTET_TRY(measure_latency(graph, executor, data, options.latency_runs, out));

@@ -18,6 +18,7 @@ struct EvalOptions {
   int64_t batch = 64;
   int64_t limit = 0;          ///< examples, 0: all
   int64_t latency_runs = 200; ///< of one example each
+  bool keep_probabilities = false;
 };
 
 struct Evaluation {
@@ -28,6 +29,7 @@ struct Evaluation {
   int64_t size_bytes = 0;
   double latency_ms_median = 0, latency_ms_p99 = 0, samples_per_second = 0;
   std::vector<int64_t> predictions, labels;
+  std::vector<float> probabilities; ///< [example, class], if they were asked for
   int64_t not_numbers = 0; ///< examples with a score that is NaN: their predictions mean nothing
   double f1 = 0, matthews = 0; ///< see octet/classification.h
   std::pair<double, double> f1_interval, matthews_interval;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "cli/model_images.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/format.h"
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "octet/bert.h"
+#include "octet/images.h"
 #include "octet/model_folder.h"
 #include "octet/text_dataset.h"
 
@@ -142,12 +144,29 @@ bool is_language_model(const Graph& graph) {
   return has(graph, graph.outputs(), "mlm_logits");
 }
 
+Result<TextDatasetOptions>
+text_options(const Graph& graph, const Tokenizer& tokenizer, int64_t max_length) {
+  OCTET_TRY(check_tokenizer(graph, tokenizer));
+  TextDatasetOptions options;
+  options.max_length = OCTET_TRY(row_length(graph, max_length));
+  options.token_type_ids = has(graph, graph.inputs(), "token_type_ids");
+  options.pad_multiple = 8;
+  if (const auto length = fixed_length(graph)) {
+    options.max_length = *length;
+    options.pad_to_max = true;
+  }
+  return options;
+}
+
 Result<std::shared_ptr<const Dataset>> open_model_data(const ModelData& data,
                                                        const Graph& graph,
                                                        const std::string& model,
                                                        const Common& common) {
   const bool language_model = is_language_model(graph);
   const std::string spec = language_model ? corpus_spec(data.spec) : data.spec;
+  if (is_image_spec(spec))
+    return with_zeros(OCTET_TRY(open_model_images(spec, data.split, graph, model)), graph,
+                      data.zeros);
   if (!is_text_spec(spec))
     return with_zeros(OCTET_TRY(open_dataset(spec, data.split)), graph, data.zeros);
   const std::string folder = OCTET_TRY(companion_folder(model));
@@ -164,15 +183,7 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
                                                        const Common& common) {
   ProgressLine progress("tokenize", "texts");
   const Interruptible interruptible;
-  TextDatasetOptions options;
-  OCTET_TRY(check_tokenizer(graph, tokenizer));
-  options.max_length = OCTET_TRY(row_length(graph, data.max_length));
-  options.token_type_ids = has(graph, graph.inputs(), "token_type_ids");
-  options.pad_multiple = 8;
-  if (const auto length = fixed_length(graph)) {
-    options.max_length = *length;
-    options.pad_to_max = true;
-  }
+  TextDatasetOptions options = OCTET_TRY(text_options(graph, tokenizer, data.max_length));
   options.threads = common.threads;
   options.limit = data.limit;
   options.seed = common.seed;
@@ -186,10 +197,9 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
                                                      : Predictions::kEverywhere);
 }
 
-Status check_labels(const Dataset& data, const std::string& model) {
-  const Result<std::string> folder = companion_folder(model);
-  if (!folder.ok()) return ok_status();
-  return check_classes(OCTET_TRY(read_labels(*folder)), model, data.classes(), data.description());
+Status check_labels(const Dataset& data, const Graph& graph, const std::string& model) {
+  return check_classes(OCTET_TRY(class_names(graph, model)), model, data.classes(),
+                       data.description());
 }
 
 Status check_classes(const std::vector<std::string>& labels,
@@ -197,6 +207,7 @@ Status check_classes(const std::vector<std::string>& labels,
                      const std::vector<std::string>& classes,
                      const std::string& data) {
   if (labels.empty() || classes.empty() || same_names(labels, classes)) return ok_status();
+  if (are_numbers(classes) && classes.size() <= labels.size()) return ok_status();
   if (labels.size() != classes.size())
     return error("{}: has {} labels, {} has {} classes; they are not made for each other", model,
                  labels.size(), data, classes.size());

@@ -30,6 +30,11 @@ struct ModelData {
   std::vector<std::string> zeros = {}; ///< inputs that are fed zeros
 };
 
+/// How a model's texts become rows of tokens: their length, padding, and whether it takes types.
+/// Errors: longer rows than the model has positions, a tokenizer of another model.
+Result<TextDatasetOptions>
+text_options(const Graph& graph, const Tokenizer& tokenizer, int64_t max_length);
+
 /// True for a graph that predicts masked tokens.
 bool is_language_model(const Graph& graph);
 
@@ -71,10 +76,10 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
                                                        const Tokenizer& tokenizer,
                                                        const Common& common);
 
-/// Errors: the labels in the model's folder are not the classes of the data set: other in number,
+/// Errors: the model's labels, in its folder or its metadata, are not the classes of the data set: other in number,
 /// the same names in another order, or some of the same names. Numbers stand for any name; names of
 /// which none is the same are taken to mean the same, which is told on stderr.
-Status check_labels(const Dataset& data, const std::string& model);
+Status check_labels(const Dataset& data, const Graph& graph, const std::string& model);
 /// The same of labels and classes that are at hand.
 Status check_classes(const std::vector<std::string>& labels,
                      const std::string& model,

@@ -112,7 +112,7 @@ class Optimize final : public Command {
                        model_);
     if (bar.max_drop && !data.labelled)
       return error("{}: has no labels, so that no accuracy can be lost; use --min-sqnr", data_);
-    if (data.labelled) OCTET_TRY(check_labels(*data.search, model_));
+    if (data.labelled) OCTET_TRY(check_labels(*data.search, graph, model_));
     MeterOptions meter_options{.target = target,
                                .costs = costs,
                                .texts = is_text_spec(corpus_spec(data_)),

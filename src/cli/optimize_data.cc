@@ -26,6 +26,9 @@ class Part final : public Dataset {
   }
   const std::vector<std::string>& classes() const override { return part_.classes(); }
   int64_t length(int64_t index) const override { return part_.length(index); }
+  const ImagePreparation* images() const override { return part_.images(); }
+  std::string file(int64_t index) const override { return part_.file(index); }
+  int64_t position(int64_t index) const override { return part_.position(index); }
   Result<Batch> batch(std::span<const int64_t> indices) const override {
     return part_.batch(indices);
   }

@@ -76,7 +76,7 @@ class Qat final : public Command {
       part.limit = limit;
       return open_model_data(part, graph, model_, common);
     }));
-    OCTET_TRY(check_labels(*data.examples, model_));
+    OCTET_TRY(check_labels(*data.examples, graph, model_));
     OCTET_TRY_WITH(check_training_data(graph, *data.examples, data.test.get(), quantization_.data),
                    model_);
     if (!recipe.empty()) fmt::print(stderr, "a BERT: {}\n", recipe);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet train cnn: builds the small convolutional network and trains it in float.
+#include <algorithm>
+
 #include "cli/command.h"
 #include "cli/data_check.h"
 #include "cli/models.h"
@@ -10,6 +12,8 @@
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
 
+#include "octet/images.h"
+#include "octet/model_folder.h"
 #include "octet/models.h"
 
 namespace octet::cli {
@@ -58,19 +62,64 @@ class TrainCnn final : public Command {
     OCTET_TRY(read_depthwise());
     cnn_.seed = common.seed;
     cnn_.softmax = !logits_;
-    const Graph graph = OCTET_TRY(make_cnn(cnn_));
-    const TrainingData data = OCTET_TRY(
-        flags_.open_data([&](Split split, int64_t) { return open_dataset(flags_.data, split); }));
+    const TrainingData data = OCTET_TRY(open_parts());
+    OCTET_TRY(fit(*data.examples));
+    const Graph graph = OCTET_TRY_WITH(make_cnn(cnn_), flags_.data);
     OCTET_TRY(check_training_data(graph, *data.examples, data.test.get(), flags_.data));
     TrainOptions options = flags_.options();
     options.settings = {{"command", "train cnn"}, {"data set", flags_.data}};
-    const TrainedModel model = OCTET_TRY(flags_.train(graph, data, output_, common, options));
+    TrainedModel model = OCTET_TRY(flags_.train(graph, data, output_, common, options));
+    if (const ImagePreparation* images = data.examples->images()) {
+      set_image_preparation(model.graph, *images);
+      set_class_names(model.graph, data.examples->classes());
+    }
     return flags_.conclude(model, output_, options.settings, common, [&](const auto& record) {
       return write_model(model.graph, output_, common, {}, record);
     });
   }
 
  private:
+  /// Test images are prepared as those that are trained on.
+  Result<TrainingData> open_parts() const {
+    std::shared_ptr<const Dataset> examples;
+    return flags_.open_data([&](Split split, int64_t) -> Result<std::shared_ptr<const Dataset>> {
+      if (split == Split::kTest && is_image_spec(flags_.data) && examples)
+        return open_images(flags_.data, split, *examples->images());
+      auto part = OCTET_TRY(open_dataset(flags_.data, split));
+      if (split == Split::kTrain) examples = part;
+      return part;
+    });
+  }
+
+  /// The network takes images of the size that the data has, and tells as many classes apart.
+  Status fit(const Dataset& data) {
+    const auto& features = data.features();
+    const auto named = std::find_if(features.begin(), features.end(),
+                                    [](const auto& feature) { return feature.first == "x"; });
+    const TypeInfo& type = (named == features.end() ? features.front() : *named).second;
+    const int64_t rank = type.rank();
+    if (rank != 3 && rank != 4)
+      return error("{}: holds {}, no images [N, channels, height, width] or [N, height, width]",
+                   flags_.data, type.text());
+    const auto side = [&](int64_t axis) {
+      return (*type.shape)[static_cast<size_t>(axis)].maybe_value().value_or(0);
+    };
+    if (side(rank - 1) != side(rank - 2))
+      return error("{}: the images are {} x {}, and the network takes square ones; of image files "
+                   "?size=64 or ?size=64&crop=center makes some",
+                   flags_.data, side(rank - 1), side(rank - 2));
+    if (data.classes().empty())
+      return error(
+          "{}: has no labels to learn; {}", flags_.data,
+          is_image_spec(flags_.data)
+              ? "put each image into the folder of its class, or name them in labels=FILE.csv"
+              : "name their array y");
+    cnn_.image_channels = rank == 4 ? side(1) : 1;
+    cnn_.image_size = side(rank - 1);
+    cnn_.classes = std::max<int64_t>(std::ssize(data.classes()), 2);
+    return ok_status();
+  }
+
   Status read_depthwise() {
     if (depthwise_.empty()) return ok_status();
     for (const CLI::Option* option : replaced_)

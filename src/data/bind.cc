@@ -22,12 +22,20 @@ bool is_whole(const TypeInfo& input, const Tensor& batch) {
   return input.has_rank() && batch.rank() == input.rank() + 1 && batch.dim(0) == 1;
 }
 
+/// Images [N, H, W] for an input [N, 1, H, W].
+bool lacks_channel(const TypeInfo& input, const Tensor& batch) {
+  return input.has_rank() && input.rank() == 4 && batch.rank() == 3 &&
+         (*input.shape)[1].maybe_value() == 1;
+}
+
 Result<Tensor> bind_one(const Value& input, const std::string& feature, const Tensor& given) {
   Tensor tensor = given;
   if (is_whole(input.type, given)) {
     Shape shape(given.shape().begin() + 1, given.shape().end());
     tensor = OCTET_TRY(given.reshaped(std::move(shape)));
   }
+  if (lacks_channel(input.type, given))
+    tensor = OCTET_TRY(given.reshaped({given.dim(0), 1, given.dim(1), given.dim(2)}));
   const auto fail = [&](const std::string& why) {
     return error("feature \"{}\" {} does not fit input \"{}\" {}: {}", feature, type_text(tensor),
                  input.name, input.type.text(), why);

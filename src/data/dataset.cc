@@ -9,6 +9,7 @@
 #include "data/kinds.h"
 #include "data/token_tasks.h"
 
+#include "octet/images.h"
 #include "octet/text_source.h"
 
 namespace octet {
@@ -23,6 +24,10 @@ struct SourceKind {
 constexpr SourceKind kSources[] = {
     {"fashion-mnist", "DIR", open_fashion_mnist},
     {"mnist", "DIR", open_mnist},
+    {"images", "DIR",
+     [](const std::string& argument, Split split) {
+       return open_images("images:" + argument, split);
+     }},
     {"npz", "FILE", open_npz},
     {"npy", "x=FILE,y=FILE", open_npy},
     {"generated", "", [](const std::string&, Split split) { return open_generated(split); }},
@@ -45,6 +50,18 @@ Result<Batch> Dataset::batch_at(std::span<const int64_t> indices, int64_t /*epoc
 
 int64_t Dataset::length(int64_t /*index*/) const {
   return 1;
+}
+
+const ImagePreparation* Dataset::images() const {
+  return nullptr;
+}
+
+std::string Dataset::file(int64_t /*index*/) const {
+  return {};
+}
+
+int64_t Dataset::position(int64_t index) const {
+  return index;
 }
 
 Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split split) {

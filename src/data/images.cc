@@ -6,6 +6,8 @@
 #include "core/check.h"
 #include "core/format.h"
 
+#include "octet/images.h"
+
 namespace octet {
 namespace {
 
@@ -14,6 +16,11 @@ class ImageDataset final : public Dataset {
   explicit ImageDataset(ImageSet set) : set_(std::move(set)) {
     for (size_t i = 0; i < table_.size(); ++i)
       table_[i] = static_cast<float>((static_cast<double>(i) / 255 - set_.mean) / set_.std);
+    preparation_.width = set_.pixels.dim(2);
+    preparation_.height = set_.pixels.dim(1);
+    preparation_.channels = 1;
+    preparation_.mean = {set_.mean};
+    preparation_.std = {set_.std};
     TypeInfo type;
     type.type = DType::kFloat32;
     type.shape = {Dim::symbol("N"), Dim(1), Dim(set_.pixels.dim(1)), Dim(set_.pixels.dim(2))};
@@ -25,6 +32,7 @@ class ImageDataset final : public Dataset {
     return features_;
   }
   const std::vector<std::string>& classes() const override { return set_.classes; }
+  const ImagePreparation* images() const override { return &preparation_; }
 
   Result<Batch> batch(std::span<const int64_t> indices) const override {
     const auto n = static_cast<int64_t>(indices.size());
@@ -57,6 +65,7 @@ class ImageDataset final : public Dataset {
 
  private:
   ImageSet set_;
+  ImagePreparation preparation_;
   std::array<float, 256> table_{};
   std::vector<std::pair<std::string, TypeInfo>> features_;
 };

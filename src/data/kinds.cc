@@ -6,6 +6,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
+#include "data/image_list.h"
 
 namespace octet {
 namespace {
@@ -23,6 +24,19 @@ std::string_view kind_of_file(std::string_view path) {
   return {};
 }
 
+/// Images, or folders with images in them.
+bool holds_images(const std::string& path) {
+  constexpr int kLooked = 1000;
+  std::error_code failed;
+  int looked = 0;
+  for (fs::recursive_directory_iterator at(path, failed), end; !failed && at != end;
+       at.increment(failed)) {
+    if (is_image_name(at->path().native())) return true;
+    if (++looked == kLooked) return false;
+  }
+  return false;
+}
+
 /// What a folder is to be written as, by the files in it; empty: it cannot be told.
 std::string form_of_folder(const std::string& path) {
   std::error_code ignored;
@@ -33,6 +47,7 @@ std::string form_of_folder(const std::string& path) {
   if (holds("train/neg") || (holds("train.tsv") && holds("unsup.tsv"))) return "imdb:" + path;
   if (holds("train-images-idx3-ubyte") || holds("train-images.idx3-ubyte"))
     return fmt::format("fashion-mnist:{0} or mnist:{0}", path);
+  if (holds_images(path)) return "images:" + path;
   return {};
 }
 

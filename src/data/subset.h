@@ -32,6 +32,13 @@ class Subset final : public Dataset {
   int64_t length(int64_t index) const override {
     return all_.length(indices_[static_cast<size_t>(index)]);
   }
+  const ImagePreparation* images() const override { return all_.images(); }
+  std::string file(int64_t index) const override {
+    return all_.file(indices_[static_cast<size_t>(index)]);
+  }
+  int64_t position(int64_t index) const override {
+    return all_.position(indices_[static_cast<size_t>(index)]);
+  }
 
  private:
   std::vector<int64_t> mapped(std::span<const int64_t> indices) const {

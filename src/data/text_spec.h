@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a text data set: kind:PLACE,PLACE?key=value&key=value.
+// The name of a data set of texts or images: kind:PLACE,PLACE?key=value&key=value.
 #pragma once
 
 #include <span>

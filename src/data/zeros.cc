@@ -25,6 +25,9 @@ class WithZeros final : public Dataset {
   }
   const std::vector<std::string>& classes() const override { return data_->classes(); }
   int64_t length(int64_t index) const override { return data_->length(index); }
+  const ImagePreparation* images() const override { return data_->images(); }
+  std::string file(int64_t index) const override { return data_->file(index); }
+  int64_t position(int64_t index) const override { return data_->position(index); }
   Result<Batch> batch(std::span<const int64_t> indices) const override {
     return filled(OCTET_TRY(data_->batch(indices)), static_cast<int64_t>(indices.size()));
   }

@@ -7,9 +7,11 @@
 
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "core/json.h"
 #include "core/string_util.h"
 #include "models/bert_config.h"
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <stdio.h> // renameat2
 #include <unistd.h>
 
@@ -24,6 +26,7 @@ constexpr const char* kModel = "model.onnx";
 constexpr const char* kWeights = "model.safetensors"; // of Hugging Face's folders
 constexpr const char* kLabels = "labels.txt";
 constexpr const char* kConfig = "config.json";
+constexpr const char* kClassMetadata = "octet.classes";
 constexpr size_t kMaxLabelBytes = size_t{16} << 20;
 
 /// Makes what was written under a folder's names last.
@@ -66,6 +69,7 @@ const std::vector<std::string>& companion_names() {
                                                  "tokenizer.json",
                                                  "tokenizer_config.json",
                                                  "special_tokens_map.json",
+                                                 "preprocessor_config.json",
                                                  "training.json"};
   return names;
 }
@@ -110,6 +114,35 @@ Result<std::vector<std::string>> read_labels(const std::string& folder) {
   return out;
 }
 
+Result<std::vector<std::string>> class_names(const Graph& graph) {
+  for (const auto& [key, text] : graph.info.metadata) {
+    if (key != kClassMetadata) continue;
+    const nlohmann::json json = OCTET_TRY_WITH(parse_json(text), std::string(kClassMetadata));
+    std::vector<std::string> out;
+    for (const nlohmann::json& name : json)
+      out.push_back(name.is_string() ? name.get<std::string>() : std::string());
+    return out;
+  }
+  const Result<BertOptions> bert = bert_options(graph);
+  return bert.ok() && bert->head == BertHead::kClassification ? bert->labels
+                                                              : std::vector<std::string>();
+}
+
+Result<std::vector<std::string>> class_names(const Graph& graph, const std::string& path) {
+  if (const Result<std::string> folder = companion_folder(path); folder.ok()) {
+    std::vector<std::string> beside = OCTET_TRY(read_labels(*folder));
+    if (!beside.empty()) return beside;
+  }
+  return class_names(graph).with(path);
+}
+
+void set_class_names(Graph& graph, const std::vector<std::string>& names) {
+  std::erase_if(graph.info.metadata,
+                [](const auto& entry) { return entry.first == kClassMetadata; });
+  if (!names.empty())
+    graph.info.metadata.emplace_back(kClassMetadata, json_text(nlohmann::json(names), -1));
+}
+
 Result<ModelFolderWriter> ModelFolderWriter::create(const std::string& path, bool overwrite) {
   ModelFolderWriter out;
   out.target_ = plain_path(path);
@@ -143,10 +176,9 @@ ModelFolderWriter::~ModelFolderWriter() {
 Status ModelFolderWriter::add_model(const Graph& graph) {
   OCTET_TRY(save_onnx(graph, (fs::path(temporary_) / kModel).string(), {}));
   const Result<BertOptions> bert = bert_options(graph);
-  if (!bert.ok()) return ok_status();
-  OCTET_TRY(add_file(kConfig, bert_config_json(*bert) + "\n"));
-  if (bert->head == BertHead::kClassification) OCTET_TRY(add_labels(bert->labels));
-  return ok_status();
+  if (bert.ok()) OCTET_TRY(add_file(kConfig, bert_config_json(*bert) + "\n"));
+  const std::vector<std::string> names = OCTET_TRY(class_names(graph));
+  return names.empty() ? ok_status() : add_labels(names);
 }
 
 Status ModelFolderWriter::add_labels(const std::vector<std::string>& labels) {

@@ -58,6 +58,7 @@ Result<Classification> classify(const Graph& graph,
   const int64_t total = options.limit > 0 ? std::min(options.limit, data.size()) : data.size();
   if (total < 1) return error("{}: holds no examples", data.description());
   Classification out;
+  const ScoreKind kind = score_kind(graph);
   const int64_t batch = batch_for(graph, options.batch);
   for (int64_t begin = 0; begin < total; begin += batch) {
     std::vector<int64_t> indices(static_cast<size_t>(std::min(batch, total - begin)));
@@ -70,6 +71,11 @@ Result<Classification> classify(const Graph& graph,
     const std::chrono::duration<double> busy = std::chrono::steady_clock::now() - start;
     out.seconds += busy.count();
     OCTET_TRY(add_batch(data, examples.labels, scores.front(), out));
+    if (options.keep_probabilities) {
+      const Tensor rows = OCTET_TRY(probabilities(scores.front(), kind));
+      const auto values = rows.data<float>();
+      out.probabilities.insert(out.probabilities.end(), values.begin(), values.end());
+    }
     if (options.progress && !options.progress(std::min(begin + batch, total), total))
       return Error("stopped by the user", ErrorCode::kCancelled);
   }

@@ -9,16 +9,33 @@
 namespace octet {
 namespace {
 
+int64_t special_tokens_of(bool pairs) {
+  return pairs ? 3 : 2;
+}
+
+Row cut_row(const SpecialTokens& special,
+            std::vector<int32_t> first,
+            std::vector<int32_t> second,
+            bool pairs,
+            int64_t max_length) {
+  const auto [first_length, second_length] =
+      longest_first(std::ssize(first), std::ssize(second), max_length - special_tokens_of(pairs));
+  first.resize(static_cast<size_t>(first_length));
+  second.resize(static_cast<size_t>(second_length));
+  return pairs ? make_row(special, first, second) : make_row(special, first);
+}
+
 class TextDataset final : public Dataset {
  public:
   TextDataset(const TextSource& source,
               std::shared_ptr<const TokenStore> store,
               std::vector<int32_t> labels,
+              std::vector<int64_t> positions,
               const SpecialTokens& special,
               TextDatasetOptions options)
       : description_(source.description()), classes_(source.classes()), pairs_(source.pairs()),
-        store_(std::move(store)), labels_(std::move(labels)), special_(special),
-        options_(std::move(options)), features_(row_features(options_)) {
+        store_(std::move(store)), labels_(std::move(labels)), positions_(std::move(positions)),
+        special_(special), options_(std::move(options)), features_(row_features(options_)) {
     if (size() != source.size()) description_ += fmt::format(" ({} of them)", size());
   }
 
@@ -31,8 +48,9 @@ class TextDataset final : public Dataset {
 
   int64_t length(int64_t index) const override {
     const auto [first, second] = lengths(index);
-    return first + second + specials();
+    return first + second + special_tokens_of(pairs_);
   }
+  int64_t position(int64_t index) const override { return positions_[static_cast<size_t>(index)]; }
 
   Result<Batch> batch(std::span<const int64_t> indices) const override {
     std::vector<Row> rows;
@@ -52,26 +70,19 @@ class TextDataset final : public Dataset {
   }
 
  private:
-  int64_t specials() const { return pairs_ ? 3 : 2; }
-
   /// What is left of both texts.
   std::pair<int64_t, int64_t> lengths(int64_t index) const {
     const int64_t piece = store_->first_piece(index);
     return longest_first(store_->length(piece), pairs_ ? store_->length(piece + 1) : 0,
-                         options_.max_length - specials());
+                         options_.max_length - special_tokens_of(pairs_));
   }
 
   Row row(int64_t index) const {
     const int64_t piece = store_->first_piece(index);
-    const auto [first_length, second_length] = lengths(index);
-    std::vector<int32_t> first;
+    std::vector<int32_t> first, second;
     store_->append(piece, first);
-    first.resize(static_cast<size_t>(first_length));
-    if (!pairs_) return make_row(special_, first);
-    std::vector<int32_t> second;
-    store_->append(piece + 1, second);
-    second.resize(static_cast<size_t>(second_length));
-    return make_row(special_, first, second);
+    if (pairs_) store_->append(piece + 1, second);
+    return cut_row(special_, std::move(first), std::move(second), pairs_, options_.max_length);
   }
 
   std::string description_;
@@ -79,6 +90,7 @@ class TextDataset final : public Dataset {
   bool pairs_;
   std::shared_ptr<const TokenStore> store_;
   std::vector<int32_t> labels_;
+  std::vector<int64_t> positions_;
   SpecialTokens special_;
   TextDatasetOptions options_;
   std::vector<std::pair<std::string, TypeInfo>> features_;
@@ -90,7 +102,7 @@ Result<std::shared_ptr<const Dataset>> make_text_dataset(std::shared_ptr<const T
                                                          const Tokenizer& tokenizer,
                                                          const TextDatasetOptions& options) {
   OCTET_TRY(check_options(options, source->pairs() ? 5 : 3));
-  const std::vector<int64_t> chosen = chosen_examples(source->size(), options.limit, options.seed);
+  std::vector<int64_t> chosen = chosen_examples(source->size(), options.limit, options.seed);
   const std::shared_ptr<const TokenStore> store =
       OCTET_TRY(tokenize(*source, chosen, tokenizer, Cut::kTexts, options));
   std::vector<int32_t> labels;
@@ -98,10 +110,27 @@ Result<std::shared_ptr<const Dataset>> make_text_dataset(std::shared_ptr<const T
     if (source->classes().empty()) break;
     labels.push_back(static_cast<int32_t>(OCTET_TRY(source->label(index))));
   }
-  auto data = std::make_shared<TextDataset>(*source, store, std::move(labels),
+  auto data = std::make_shared<TextDataset>(*source, store, std::move(labels), std::move(chosen),
                                             SpecialTokens(tokenizer), options);
   source.reset(); // unpacked files are as large as their text
   return std::shared_ptr<const Dataset>(std::move(data));
+}
+
+Result<Batch> text_batch(std::span<const TextExample> texts,
+                         const Tokenizer& tokenizer,
+                         const TextDatasetOptions& options) {
+  const bool pairs = !texts.empty() && !texts.front().text2.empty();
+  OCTET_TRY(check_options(options, pairs ? 5 : 3));
+  const SpecialTokens special(tokenizer);
+  EncodeOptions plain;
+  plain.special_tokens = false;
+  std::vector<Row> rows;
+  for (const TextExample& text : texts)
+    rows.push_back(cut_row(special, tokenizer.encode(text.text, plain).ids,
+                           tokenizer.encode(text.text2, plain).ids, pairs, options.max_length));
+  Batch out;
+  OCTET_TRY(add_row_features(rows, padded_length(rows, options), special, options, out));
+  return out;
 }
 
 Result<std::shared_ptr<const Dataset>> open_text_dataset(std::string_view spec,

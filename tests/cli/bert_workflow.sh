@@ -80,7 +80,7 @@ cp -r float foreign && seq -f 'word%.0f' 500 >>foreign/vocab.txt && rm foreign/t
 refused "they do not belong together" "$octet" eval foreign "${data[@]}"
 printf 'label\ttext\n0\tbad film\n1\tgood film\n2\tso so\n' >more.tsv
 cp -r float unnamed && rm unnamed/labels.txt
-refused "tells 2 apart" "$octet" qat unnamed --data tsv:more.tsv --samples 3 --steps 1 --batch 4 --epochs 1 --lr 1e-4 --optimizer adamw -o no/
+refused "has 2 labels" "$octet" qat unnamed --data tsv:more.tsv --samples 3 --steps 1 --batch 4 --epochs 1 --lr 1e-4 --optimizer adamw -o no/
 [ ! -e no ] || fail "something was written"
 
 # Pretraining that is stopped goes on to the bytes of one that was not, on the same masks and pairs; on others it does not.

@@ -42,7 +42,7 @@ TEST(OpenDataset, ErrorsNameKnownKindsAndTheWayOut) {
   };
   EXPECT_TRUE(contains(text("fashon-mnist:x"), "did you mean \"fashion-mnist\""))
       << text("fashon-mnist:x");
-  EXPECT_TRUE(contains(text("zzz"), "known are fashion-mnist, mnist, npz, npy, generated"));
+  EXPECT_TRUE(contains(text("zzz"), "known are fashion-mnist, mnist, images, npz, npy, generated"));
   EXPECT_TRUE(contains(text("fashion-mnist"), "write fashion-mnist:DIR"));
   EXPECT_TRUE(contains(text("generated:3"), "write generated"));
   EXPECT_TRUE(contains(text("fashion-mnist:/no/such/folder"), "octet data fetch fashion-mnist"));
