@@ -70,7 +70,7 @@ bench: build-all ## every benchmark, with the peers side by side
 
 format: ## rewrite the sources with clang-format
 	@tools/setup --test
-	git ls-files -co --exclude-standard '*.cc' '*.h' | xargs clang-format-14 -i
+	git ls-files -co --exclude-standard '*.c' '*.cc' '*.h' | xargs clang-format-14 -i
 
 lint: ## include order, formatting, clang-tidy on changed files
 	@tools/setup --test

@@ -9,8 +9,7 @@
 
 static struct sigaction before;
 
-static void answer(int number, siginfo_t* info, void* context)
-{
+static void answer(int number, siginfo_t* info, void* context) {
   greg_t* of = ((ucontext_t*)context)->uc_mcontext.gregs;
   const unsigned char* at = (const unsigned char*)of[REG_RIP];
   if (at[0] != 0x0f || at[1] != 0x0b) {
@@ -27,8 +26,8 @@ static void answer(int number, siginfo_t* info, void* context)
     ecx &= ~(1u << 1 | 1u << 6 | 1u << 11 | 1u << 12 | 1u << 14);
     edx &= ~(1u << 2 | 1u << 3 | 1u << 8 | 1u << 22 | 1u << 23 | 1u << 24 | 1u << 25);
   } else if (leaf == 7 && sub == 1) {
-    eax &= ~(1u << 4 | 1u << 5 | 1u << 21);               // AVX-VNNI, AVX512-BF16, AMX-FP16
-    edx &= ~(1u << 4 | 1u << 5 | 1u << 10 | 1u << 19);    // AVX-VNNI-INT8, NE-CONVERT, INT16, AVX10
+    eax &= ~(1u << 4 | 1u << 5 | 1u << 21);            // AVX-VNNI, AVX512-BF16, AMX-FP16
+    edx &= ~(1u << 4 | 1u << 5 | 1u << 10 | 1u << 19); // AVX-VNNI-INT8, NE-CONVERT, INT16, AVX10
   }
   of[REG_RAX] = eax;
   of[REG_RBX] = ebx;
@@ -37,8 +36,7 @@ static void answer(int number, siginfo_t* info, void* context)
   of[REG_RIP] += 2;
 }
 
-__attribute__((constructor)) static void install(void)
-{
+__attribute__((constructor)) static void install(void) {
   struct sigaction ours;
   memset(&ours, 0, sizeof ours);
   ours.sa_sigaction = answer;

@@ -4,6 +4,7 @@
 # The label "sanitized" is what make test also runs under the address and undefined-behaviour sanitizers: rooms that read
 # foreign bytes or work on bare memory; "thread_sanitized" what it runs under the thread sanitizer. Their targets end in _tests.
 find_package(GTest REQUIRED)
+include(OctetC)
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12) # neighbours may use a name for different things
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/paths.cc.in ${PROJECT_BINARY_DIR}/generated/paths.cc @ONLY)
@@ -73,6 +74,15 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
     endforeach()
   endforeach()
 
+  # octet.h, as a program in C uses liboctet.so.
+  file(GLOB c_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/c/*.c)
+  add_executable(octet_test_c ${c_sources})
+  set_target_properties(octet_test_c PROPERTIES UNITY_BUILD OFF)
+  target_link_libraries(octet_test_c PRIVATE octet_c_flags liboctet Threads::Threads)
+  octet_add_test(octet_test_c octet_test_c)
+  octet_label_test(octet_test_c sanitized)
+  octet_label_test(octet_test_c thread_sanitized)
+
   # What the differential fuzzer (tests/differential/*.py) asks: all that the library makes of a model.
   file(GLOB differential_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/differential/runner/*.cc)
   add_executable(octet_differential ${differential_sources})
@@ -95,6 +105,13 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
   endforeach()
 
   include(OctetGuides)
+
+  file(GLOB c_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)
+  foreach(source IN LISTS c_examples)
+    cmake_path(GET source STEM stem)
+    add_executable(octet_example_${stem} ${source})
+    target_link_libraries(octet_example_${stem} PRIVATE octet_c_flags liboctet)
+  endforeach()
 
   file(GLOB example_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.cc)
   foreach(source IN LISTS example_sources)
