@@ -3,10 +3,12 @@
 #   OCTET_TRAIN=OFF   build without LibTorch       OCTET_WERROR=ON   warnings are errors (CI sets it)
 #   OCTET_CUDA=ON     train on CUDA devices (Torch_ROOT names a LibTorch with CUDA; docs/models.md)
 #   TENSORRT_ROOT=DIR build with TensorRT too (docs/engine.md)
+#   PREFIX=DIR        where install puts it (/usr/local); DESTDIR=DIR in front of that, for packages
 #   DATA=DIR          demo on the real Fashion-MNIST in DIR instead of the generated images; demo-bert on IMDB's reviews
 OCTET_TRAIN ?= ON
 OCTET_WERROR ?= OFF
 DATA ?=
+PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 OCTET_CUDA ?= OFF
 export OCTET_TRAIN
@@ -14,7 +16,7 @@ export OCTET_TRAIN
 release := build/release
 options := -DOCTET_TRAIN=$(OCTET_TRAIN) -DOCTET_WERROR=$(OCTET_WERROR) -DOCTET_CUDA=$(OCTET_CUDA)
 
-.PHONY: configure build build-all demo demo-bert test test-long bench format lint lint-all clean help
+.PHONY: configure build build-all install wheel demo demo-bert test test-long bench format lint lint-all clean help
 .DEFAULT_GOAL := build
 
 configure:
@@ -27,6 +29,13 @@ build: configure ## library, command and training component in build/release
 
 build-all: configure ## these with tests, fuzz replays, examples and benchmarks
 	cmake --build $(release) -j $(JOBS)
+
+install: build ## library, command, headers and training component under PREFIX
+	cmake --install $(release) --prefix $(PREFIX)
+
+wheel: build ## a Python package with the command, in build/dist
+	@tools/setup-peers >/dev/null
+	tools/setup-peers --run tools/make_wheel $(release) build/dist
 
 demo: build ## train, quantize, check and run a network; one table and report.html
 	tools/demo $(DATA)
