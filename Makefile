@@ -16,7 +16,7 @@ export OCTET_TRAIN
 release := build/release
 options := -DOCTET_TRAIN=$(OCTET_TRAIN) -DOCTET_WERROR=$(OCTET_WERROR) -DOCTET_CUDA=$(OCTET_CUDA)
 
-.PHONY: configure build build-all install wheel demo demo-bert test test-long bench format lint lint-all clean help
+.PHONY: configure build build-all install wheel package demo demo-bert test test-long bench format lint lint-all clean help
 .DEFAULT_GOAL := build
 
 configure:
@@ -36,6 +36,16 @@ install: build ## library, command, headers and training component under PREFIX
 wheel: build ## a Python package with the command, in build/dist
 	@tools/setup-peers >/dev/null
 	tools/setup-peers --run tools/make_wheel $(release) build/dist
+
+package: build ## .tar.gz, .deb and the wheel, checksums and a bill of materials, in build/dist
+	rm -rf build/dist
+	@mkdir -p build/dist
+	cd $(release) && cpack -B $(CURDIR)/build/dist >cpack.log || { cat cpack.log; exit 1; }
+	rm -rf build/dist/_CPack_Packages
+	@tools/setup-peers >/dev/null
+	tools/setup-peers --run tools/make_wheel $(release) build/dist >/dev/null
+	tools/bill_of_materials build/dist/octet.cdx.json
+	cd build/dist && sha256sum * >SHA256SUMS && cat SHA256SUMS
 
 demo: build ## train, quantize, check and run a network; one table and report.html
 	tools/demo $(DATA)

@@ -12,6 +12,16 @@ foreach(build RELEASE DEBUG SANITIZE SANITIZETHREAD)
   set(CMAKE_C_FLAGS_${build} "${CMAKE_CXX_FLAGS_${build}}")
 endforeach()
 enable_language(C)
+# A program in C: each file by itself. C++ links it where the library is sanitized, with the parts that it needs.
+function(octet_add_c_executable name)
+  add_executable(${name} ${ARGN})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  if(CMAKE_BUILD_TYPE MATCHES Sanitize)
+    set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
+  target_link_libraries(${name} PRIVATE octet_c_flags liboctet)
+endfunction()
+
 add_library(octet_c_flags INTERFACE)
 target_compile_options(octet_c_flags INTERFACE -std=c11 -pedantic -Wall -Wextra -Wno-missing-field-initializers
   $<$<BOOL:${OCTET_WERROR}>:-Werror>)

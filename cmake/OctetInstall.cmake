@@ -42,3 +42,27 @@ file(RELATIVE_PATH prefix_from_pkgconfig "/${pkgconfig_folder}" "/")
 string(REGEX REPLACE "/$" "" prefix_from_pkgconfig ${prefix_from_pkgconfig})
 configure_file(cmake/octet.pc.in ${PROJECT_BINARY_DIR}/generated/octet.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/octet.pc DESTINATION ${pkgconfig_folder} COMPONENT development)
+
+# Manual pages and completion, as the command's own help has them.
+if(TARGET octet)
+  set(help_folder ${PROJECT_BINARY_DIR}/generated/help)
+  add_custom_command(TARGET octet POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${help_folder}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${help_folder}
+    COMMAND octet help --man ${help_folder}/man1 > ${help_folder}/said
+    COMMAND octet help --completion bash > ${help_folder}/octet
+    COMMAND octet help --completion zsh > ${help_folder}/_octet
+    VERBATIM)
+  install(DIRECTORY ${help_folder}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT runtime)
+  install(FILES ${help_folder}/octet DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT runtime)
+  install(FILES ${help_folder}/_octet DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT runtime)
+endif()
+
+# In the places and under the name that Debian gives them.
+set(doc_folder ${CMAKE_INSTALL_DATADIR}/doc)
+install(FILES CHANGELOG.md DESTINATION ${doc_folder}/octet COMPONENT runtime)
+install(FILES LICENSE DESTINATION ${doc_folder}/octet COMPONENT runtime RENAME copyright)
+install(FILES LICENSE DESTINATION ${doc_folder}/octet-dev COMPONENT development RENAME copyright)
+if(TARGET octet_train)
+  install(FILES LICENSE DESTINATION ${doc_folder}/octet-train COMPONENT training RENAME copyright)
+endif()

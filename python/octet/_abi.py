@@ -8,7 +8,7 @@ from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_void_p
 class Error(RuntimeError):
     """What octet answers; `kind` is "invalid", "unsupported", "not found", "refused", "cancelled" or "internal"."""
 
-    def __init__(self, text, kind="invalid"):
+    def __init__(self, text: str, kind: str = "invalid"):
         super().__init__(text)
         self.kind = kind
 
@@ -80,6 +80,6 @@ def call(function, *arguments):
         raise Error(text, KINDS.get(code, "internal"))
 
 
-def version():
+def version() -> str:
     """Version of the library: "major.minor.patch"."""
     return library.octet_version().decode()

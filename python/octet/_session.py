@@ -3,6 +3,8 @@
 import ctypes
 import dataclasses
 import os
+from collections.abc import Mapping
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -15,8 +17,8 @@ from octet._types import STRING, code_of, dtype_of
 class Value:
     """An input or output of a session."""
     name: str
-    dtype: "np.dtype | None"  # object for strings; None where numpy has no such type
-    shape: "tuple[int | str | None, ...] | None"  # open extents by name, or None; None: only a run tells
+    dtype: Optional[np.dtype]  # object for strings; None where numpy has no such type
+    shape: Optional[tuple[Union[int, str, None], ...]]  # open extents by name, or None; None: only a run tells
     text: str  # "f32[N, 3, 224, 224]"
 
 
@@ -36,7 +38,11 @@ class Session:
     model. `threads`: 0 is one for each core. `isa`: an instruction set, None is the best. `packed`: sequences of
     different lengths one behind the other (docs/embedding.md)."""
 
-    def __init__(self, model, *, threads=0, isa=None, packed=False):
+    inputs: list[Value]
+    outputs: list[Value]
+
+    def __init__(self, model: Union[str, os.PathLike, bytes], *, threads: int = 0, isa: Optional[str] = None,
+                 packed: bool = False):
         options = _abi.SessionOptions(size=ctypes.sizeof(_abi.SessionOptions), threads=threads, packed=int(packed),
                                       isa=None if isa is None else isa.encode())
         self._handle = _Handle(library.octet_session_free)
@@ -66,23 +72,23 @@ class Session:
         return codes, values
 
     @property
-    def isa(self):
+    def isa(self) -> str:
         return library.octet_session_isa(self._handle.pointer).decode()
 
     @property
-    def threads(self):
+    def threads(self) -> int:
         return library.octet_session_threads(self._handle.pointer)
 
     @property
-    def warning(self):
+    def warning(self) -> str:
         """Why a weight store beside the model is not used; "": nothing is wrong."""
         return library.octet_session_warning(self._handle.pointer).decode()
 
-    def context(self):
+    def context(self) -> "Context":
         """A place for one thread to run, whose outputs are not copied."""
         return Context(self)
 
-    def run(self, inputs, out=None):
+    def run(self, inputs: Mapping[str, Any], out: Optional[Mapping[str, np.ndarray]] = None) -> dict[str, np.ndarray]:
         """Outputs by name, of `inputs` by name. Arrays that are contiguous are not copied. Outputs are new arrays, or
         those of `out`, which have the right type and shape. Any number of threads may call it at once."""
         out = out or {}
@@ -103,12 +109,12 @@ class Session:
 class Context:
     """One thread's place to run a session."""
 
-    def __init__(self, session):
+    def __init__(self, session: Session):
         self._session = session
         self._handle = _Handle(library.octet_context_free)
         _abi.call(library.octet_context_create, session._handle.pointer, ctypes.byref(self._handle.pointer))
 
-    def run(self, inputs):
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """As Session.run. The outputs are read-only views of the context's memory: the next run writes over them."""
         known = self._session.inputs
         for name in inputs:
@@ -125,7 +131,7 @@ class Context:
                 for value, output in zip(self._session.outputs, outputs)}
 
 
-def empty(shape, dtype="float32"):
+def empty(shape: Union[int, tuple[int, ...]], dtype: Any = "float32") -> np.ndarray:
     """An array at an address that is a multiple of 64. As an input it is read where it lies; others, numpy's own too,
     are first copied within the library."""
     dtype = np.dtype(dtype)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of octet.h.
 #include <cstring>
+#include <utility>
 
 #include "c/handles.h"
 #include "core/format.h"
@@ -28,7 +29,8 @@ octet_code octet_model_load(const char* path, octet_model** model, octet_error**
   return octet::c::guarded(error, [&]() -> Status {
     OCTET_TRY(check_pointer(path, "path"));
     OCTET_TRY(check_pointer(model, "model"));
-    *model = new octet_model{OCTET_TRY(octet::load_onnx(path))};
+    octet::Graph graph = OCTET_TRY(octet::load_onnx(path)); // a return within `new` would leak
+    *model = new octet_model{std::move(graph)};
     return octet::ok_status();
   });
 }
@@ -39,7 +41,8 @@ octet_model_parse(const void* bytes, size_t size, octet_model** model, octet_err
   return octet::c::guarded(error, [&]() -> Status {
     OCTET_TRY(check_pointer(bytes, "bytes"));
     OCTET_TRY(check_pointer(model, "model"));
-    *model = new octet_model{OCTET_TRY(octet::c::parse_copied(bytes, size))};
+    octet::Graph graph = OCTET_TRY(octet::c::parse_copied(bytes, size));
+    *model = new octet_model{std::move(graph)};
     return octet::ok_status();
   });
 }

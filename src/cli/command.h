@@ -99,5 +99,6 @@ Command& data_export_command();
 Command& data_fetch_command();
 Command& tokenize_command();
 Command& train_vocabulary_command();
+Command& help_command();
 
 } // namespace octet::cli

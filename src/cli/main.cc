@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/config.h"
+#include "cli/manual.h"
 #include "cli/options.h"
 #include "core/atomic_file.h"
 #include "core/string_util.h"
@@ -61,7 +62,7 @@ std::vector<Command*> commands() {
       &data_export_command(),    &data_fetch_command(),
       &tokenize_command(),       &train_vocabulary_command(),
       &fp8_outliers_command(),   &fp8_pass_rates_command(),
-      &fp8_training_command(),
+      &fp8_training_command(),   &help_command(),
   };
 }
 
@@ -113,7 +114,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 std::vector<std::string> subcommand_names(const CLI::App& app) {
   std::vector<std::string> names;
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* sub : subcommands(app))
     names.push_back(sub->get_name());
   return names;
 }
@@ -123,12 +124,6 @@ const CLI::App* deepest(const CLI::App& app) {
   while (!at->get_subcommands().empty())
     at = at->get_subcommands().front();
   return at;
-}
-
-/// `octet train cnn`.
-std::string command_words(const CLI::App& app) {
-  const CLI::App* parent = app.get_parent();
-  return parent == nullptr ? app.get_name() : command_words(*parent) + " " + app.get_name();
 }
 
 /// CLI11's error in our words, with the nearest name where one was not known.

@@ -39,7 +39,7 @@ bool same_tensor(const Tensor& a, const Tensor& b) {
          std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
 }
 
-bool same_type(const TypeInfo& a, const TypeInfo& b) {
+bool identical_types(const TypeInfo& a, const TypeInfo& b) {
   return a.type == b.type && a.shape == b.shape && a.opaque == b.opaque;
 }
 
@@ -130,7 +130,7 @@ Status Shapes::follow(std::span<const Given> typed, const KnownElements& told) {
   for (const Given& one : typed) {
     TypeInfo type = tensor_type(one.type, one.shape);
     TypeInfo& before = typed_[one.id.index];
-    if (!anew && same_type(before, type)) continue;
+    if (!anew && identical_types(before, type)) continue;
     before = type;
     graph_.set_type(one.id, std::move(type));
     changed_at_[static_cast<size_t>(one.id.index)] = now_;
@@ -179,7 +179,7 @@ void Shapes::note(ValueId id, const State& before) {
   const bool same_elements = elements == elements_.end()
                                  ? !before.elements
                                  : before.elements && *before.elements == elements->second;
-  if (!same_elements || !same_type(before.type, graph_.value(id).type) ||
+  if (!same_elements || !identical_types(before.type, graph_.value(id).type) ||
       !same_tensor(before.known, known_[static_cast<size_t>(id.index)]))
     changed_at_[static_cast<size_t>(id.index)] = now_;
 }
@@ -202,7 +202,7 @@ Status Shapes::infer(const Node& node) {
   if (!only_types) return take_elements(node, std::move(outputs));
   for (size_t k = 0; k < outputs.size(); ++k) {
     const ValueId v = node.outputs[k];
-    if (!v.valid() || same_type(graph_.value(v).type, outputs[k].type)) continue;
+    if (!v.valid() || identical_types(graph_.value(v).type, outputs[k].type)) continue;
     graph_.set_type(v, std::move(outputs[k].type));
     changed_at_[static_cast<size_t>(v.index)] = now_;
   }

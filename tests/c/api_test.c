@@ -207,6 +207,7 @@ int main(void) {
   test_strings_and_scalars();
   test_reserve();
   test_own_scheduler();
+  test_steady_state();
   test_hostile_arguments();
   test_threads();
   return 0;

@@ -71,6 +71,7 @@ static inline void dense(const float* x, float* h, float* y) {
 }
 
 void test_hostile_arguments(void);
+void test_steady_state(void);
 void test_threads(void);
 
 #endif

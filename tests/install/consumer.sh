@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
 C
 cat >in_cpp.cc <<'CPP'
 #include <cstdio>
+#include <octet.h>
 #include <octet/onnx.h>
 #include <octet/session.h>
 #include <octet/version.h>
@@ -59,7 +60,7 @@ octet::Result<float> run(const char* path) {
 int main(int argc, char** argv) {
   const octet::Result<float> y = run(argc == 2 ? argv[1] : "");
   if (!y.ok()) return 1;
-  std::printf("%s %g\n", octet::version(), *y);
+  std::printf("%s %g\n", octet_version(), *y);
 }
 CPP
 cat >net.txt <<'TEXT'
