@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The example in C runs a model that the command made.
+# The example in C runs a model that the command made, and its weight store.
 set -euo pipefail
 source "$OCTET_SOURCE_DIR/tests/support/cli.sh"
 cat >net.txt <<'TEXT'
@@ -16,6 +16,12 @@ TEXT
 example=$OCTET_BUILD_DIR/bin/octet_example_run_model
 "$example" net.onnx >out.txt
 [ "$(sed 1d out.txt)" = $'x: f32[N, 2]\ny: f32 [1, 3] 0.5 -1 2' ] || fail "$(cat out.txt)"
+# The same from the weight store beside it, and from the store alone.
+"$octet" pack net.onnx >/dev/null
+for model in net.onnx net.octetpack; do
+  "$example" $model >again.txt
+  cmp out.txt again.txt || fail "$model: $(cat again.txt)"
+done
 rc=0
 "$example" none.onnx 2>err.txt || rc=$?
 [ $rc = 1 ] && grep -q '^open: .*none.onnx' err.txt || fail "none.onnx: exit $rc, $(cat err.txt)"
