@@ -82,6 +82,24 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
   octet_label_test(octet_test_c sanitized)
   octet_label_test(octet_test_c thread_sanitized)
 
+  # The TensorRT component over a stand-in for TensorRT's library, for each version that differs: its call order, flags and
+  # caches are tested where no TensorRT is (tests/cli/engine_build.sh puts these folders on the library path).
+  file(GLOB tensorrt_component_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tensorrt/*.cc
+    ${PROJECT_SOURCE_DIR}/tests/engine/fake_tensorrt/*.cc)
+  foreach(version 8.6 10.1 11.1)
+    string(REPLACE "." ";" numbers ${version})
+    list(GET numbers 0 major)
+    list(GET numbers 1 minor)
+    set(component octet_fake_tensorrt_${major})
+    add_library(${component} SHARED ${tensorrt_component_sources})
+    target_include_directories(${component} SYSTEM PRIVATE ${PROJECT_SOURCE_DIR}/tests/engine/fake_tensorrt)
+    target_include_directories(${component} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_compile_definitions(${component} PRIVATE NV_TENSORRT_MAJOR=${major} NV_TENSORRT_MINOR=${minor})
+    target_link_libraries(${component} PRIVATE octet_flags liboctet octet_dependencies)
+    set_target_properties(${component} PROPERTIES OUTPUT_NAME octet_tensorrt
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake-tensorrt/${major})
+  endforeach()
+
   # What the differential fuzzer (tests/differential/*.py) asks: all that the library makes of a model.
   file(GLOB differential_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/differential/runner/*.cc)
   add_executable(octet_differential ${differential_sources})

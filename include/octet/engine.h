@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "octet/engine_calibration.h"
 #include "octet/engine_layers.h"
 #include "octet/executor.h"
 
@@ -25,28 +26,54 @@ struct EngineShapeRange {
   Shape least, best, most;
 };
 
-/// Who chooses what a layer computes in: the builder, among the precisions that are allowed, or the
-/// types in the file. TensorRT 8.6 is weakly typed only, 11 strongly typed only.
-enum class EngineTyping { kDefault, kWeak, kStrong };
+/// What layers of a weakly typed engine may compute in; the builder chooses among them, and fp32 is
+/// always one of them.
+enum class EnginePrecision { kFp32, kTf32, kFp16, kBf16, kFp8, kInt8 };
+std::string_view name(EnginePrecision precision); ///< "fp32", ...
+Result<EnginePrecision> parse_engine_precision(std::string_view text);
+
+/// How the builder is told what to compute in.
+struct EngineFlags {
+  bool strongly_typed = false; ///< each layer in the types that the file has
+  bool fp16 = false, bf16 = false, fp8 = false, int8 = false;
+  std::optional<bool> tf32; ///< none: left as TensorRT has it, which is on
+  bool operator==(const EngineFlags&) const = default;
+};
+std::string flags_text(const EngineFlags& flags); ///< "weakly typed, fp16, int8, tf32 off"
 
 struct EngineBuildOptions {
-  EngineTyping typing = EngineTyping::kDefault; ///< default: weak where the version has it
-  bool fp16 = false, bf16 = false; ///< weakly typed: what float layers may run in beside fp32
-  bool int8 = false, fp8 = false;  ///< weakly typed: needed where the file has Q/DQ of that type
-  std::vector<EngineShapeRange> shapes; ///< for every input of open shape
-  int64_t workspace_bytes = 0;          ///< bound of the kernels' scratch memory; 0: TensorRT's own
+  bool strongly_typed = false; ///< TensorRT 8.6 has no such networks, 11 no others
+  std::vector<EnginePrecision> precisions;
+  bool int8_codes = false, fp8_codes = false; ///< the file has Q/DQ of that type
+  std::optional<EngineCalibrator> calibrator; ///< implicit quantization, of TensorRT before 11
+  EngineCalibration* calibration = nullptr;   ///< what feeds that calibrator
+  std::vector<EngineShapeRange> shapes;       ///< for every input of open shape
+  int64_t workspace_bytes = 0; ///< bound of the kernels' scratch memory; 0: TensorRT's own
   std::optional<int> optimization_level; ///< 0 to 5; TensorRT's own is 3
-  std::string timing_cache; ///< what an earlier build gave; one of another GPU is left unused
+  /// What earlier builds measured; empty: nothing. It is asked for before the build, and again
+  /// behind it: what another build has added meanwhile is kept.
+  std::function<Result<std::string>()> timing_cache;
   std::function<void(std::string_view)> warn;
   /// A phase of the build and how far it is; TensorRT 10 and newer.
   std::function<void(std::string_view phase, int64_t done, int64_t total)> progress;
   const CancelToken* cancel = nullptr; ///< heeded by TensorRT 10 and newer
 };
 
+/// What became of the timing cache of earlier builds.
+enum class TimingCacheUse {
+  kNone, ///< there was none
+  kUsed,
+  kRefused, ///< it is of another TensorRT or GPU, or none at all
+};
+std::string_view name(TimingCacheUse use); ///< "none", ...
+
 struct BuiltEngine {
   std::string engine;       ///< the serialized engine
-  std::string timing_cache; ///< what was measured, for the next build
-  std::string layers;       ///< the inspector's JSON, for `parse_engine_layers`
+  std::string timing_cache; ///< what was measured, with what was known before, for the next build
+  TimingCacheUse timing_cache_use = TimingCacheUse::kNone;
+  std::string layers; ///< the inspector's JSON, for `parse_engine_layers`
+  std::string device; ///< "NVIDIA H100, compute capability 9.0"
+  EngineFlags flags;
 };
 
 /// An input or output of an engine. Open sizes are -1.
@@ -89,6 +116,11 @@ class EngineApi {
 /// Loads liboctet_tensorrt.so, which is looked for beside liboctet, then on the library path. The
 /// error says where it was looked for and how to build it.
 Result<EngineApi*> engine_api();
+
+/// What a version ("10.1.0") is told to make these options come true. Errors: a precision or a kind
+/// of network that it lacks, options that contradict each other, and precisions that the file has no
+/// numbers for.
+Result<EngineFlags> engine_flags(std::string_view version, const EngineBuildOptions& options);
 
 /// The tensor in the element type of an engine's input: integers are narrowed where they fit
 /// (TensorRT 8.6 knows no 64-bit ones). Errors: a value or a type that does not fit.

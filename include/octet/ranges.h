@@ -20,6 +20,9 @@ struct TensorRange {
   bool operator==(const TensorRange&) const = default;
 };
 
+/// Names of every float input and float result of a graph, of which calibration takes ranges.
+Result<std::vector<std::string>> calibrated_tensors(const Graph& graph);
+
 /// Ranges of every float input and float result of a graph, names as in the file. The calibrator,
 /// samples, batch size, mask, executor and progress of the options count, and `symmetric` (default:
 /// true) for the grid that percentile and mse look at. Errors: as calibration, the calibrator `auto`.

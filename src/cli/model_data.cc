@@ -184,6 +184,7 @@ Result<std::shared_ptr<const Dataset>> make_model_data(std::shared_ptr<const Tex
   ProgressLine progress("tokenize", "texts");
   const Interruptible interruptible;
   TextDatasetOptions options = OCTET_TRY(text_options(graph, tokenizer, data.max_length));
+  if (data.full_rows) options.pad_to_max = true;
   options.threads = common.threads;
   options.limit = data.limit;
   options.seed = common.seed;

@@ -28,6 +28,7 @@ struct ModelData {
   int64_t limit = 0;      ///< of texts, 0: all
   MaskingOptions masking; ///< of rows for a language model
   std::vector<std::string> zeros = {}; ///< inputs that are fed zeros
+  bool full_rows = false;              ///< all rows of tokens as long as the longest may be
 };
 
 /// How a model's texts become rows of tokens: their length, padding, and whether it takes types.

@@ -21,13 +21,7 @@ class Api final : public EngineApi {
  public:
   std::string_view octet_version() const override { return OCTET_VERSION; }
 
-  std::string tensorrt_version() const override {
-    // 8601 is 8.6.1, 100100 is 10.1.0 (NvInferVersion.h).
-    const int number = getInferLibVersion();
-    if (number < 10000)
-      return fmt::format("{}.{}.{}", number / 1000, number / 100 % 10, number % 100);
-    return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
-  }
+  std::string tensorrt_version() const override { return library_version(); }
 
   Result<BuiltEngine> build(const std::string& onnx_file,
                             const EngineBuildOptions& options) override {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // An engine from an ONNX file: parsed, given its shapes and precisions, built with a timing cache.
-// The versions differ in typing: 8.6 chooses precisions itself and needs a flag for each it may
-// use, 10 does so unless the network is made strongly typed, 11 always takes the file's types.
+// The versions differ in typing (engine/precisions.cc) and in the calibrator, which 11 lacks.
 #include <algorithm>
 #include <memory>
 
 #include "core/format.h"
 #include "core/progress.h"
+#include "tensorrt/calibrator.h"
+#include "tensorrt/cuda.h"
 #include "tensorrt/trt.h"
 
 namespace octet::tensorrt {
@@ -19,43 +20,29 @@ using Owned = std::unique_ptr<T>;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-Result<nvinfer1::NetworkDefinitionCreationFlags> network_flags(const EngineBuildOptions& options) {
-#if NV_TENSORRT_MAJOR >= 11
-  if (options.typing == EngineTyping::kWeak || options.fp16 || options.bf16)
-    return error(ErrorCode::kUnsupported,
-                 "TensorRT {} computes in the types that the file has; convert the model instead "
-                 "(octet export --precision fp16)",
-                 int{NV_TENSORRT_MAJOR});
-  return nvinfer1::NetworkDefinitionCreationFlags{0};
-#elif NV_TENSORRT_MAJOR == 10
-  if (options.typing != EngineTyping::kStrong) return nvinfer1::NetworkDefinitionCreationFlags{0};
-  if (options.fp16 || options.bf16)
-    return Error("a strongly typed engine computes in the types that the file has; convert the "
-                 "model instead (octet export --precision fp16)");
-  return nvinfer1::NetworkDefinitionCreationFlags{
-      1U << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED)};
-#else
-  if (options.typing == EngineTyping::kStrong)
-    return error(ErrorCode::kUnsupported, "TensorRT {} has no strongly typed networks; use 10",
-                 int{NV_TENSORRT_MAJOR});
-  if (options.bf16)
-    return error(ErrorCode::kUnsupported, "TensorRT {} has no bf16; use --fp16",
-                 int{NV_TENSORRT_MAJOR});
-  return nvinfer1::NetworkDefinitionCreationFlags{
-      1U << static_cast<uint32_t>(nvinfer1::NetworkDefinitionCreationFlag::kEXPLICIT_BATCH)};
+/// 8.6 to 9 have networks with an implicit batch too, 11 none that are weakly typed.
+nvinfer1::NetworkDefinitionCreationFlags network_flags([[maybe_unused]] const EngineFlags& flags) {
+  using Flag [[maybe_unused]] = nvinfer1::NetworkDefinitionCreationFlag;
+  nvinfer1::NetworkDefinitionCreationFlags out = 0;
+#if NV_TENSORRT_MAJOR < 10
+  out |= 1U << static_cast<uint32_t>(Flag::kEXPLICIT_BATCH);
 #endif
+#if NV_TENSORRT_MAJOR >= 9 && NV_TENSORRT_MAJOR < 11
+  if (flags.strongly_typed) out |= 1U << static_cast<uint32_t>(Flag::kSTRONGLY_TYPED);
+#endif
+  return out;
 }
 
-void set_precisions([[maybe_unused]] nvinfer1::IBuilderConfig& config,
-                    [[maybe_unused]] const EngineBuildOptions& options) {
+void set_precisions(nvinfer1::IBuilderConfig& config, const EngineFlags& flags) {
+  using Flag = nvinfer1::BuilderFlag;
+  if (flags.tf32) *flags.tf32 ? config.setFlag(Flag::kTF32) : config.clearFlag(Flag::kTF32);
 #if NV_TENSORRT_MAJOR < 11
-  if (options.typing == EngineTyping::kStrong) return;
-  if (options.fp16) config.setFlag(nvinfer1::BuilderFlag::kFP16);
-  if (options.int8) config.setFlag(nvinfer1::BuilderFlag::kINT8);
-  if (options.fp8) config.setFlag(nvinfer1::BuilderFlag::kFP8);
+  if (flags.fp16) config.setFlag(Flag::kFP16);
+  if (flags.int8) config.setFlag(Flag::kINT8);
 #endif
-#if NV_TENSORRT_MAJOR == 10
-  if (options.bf16) config.setFlag(nvinfer1::BuilderFlag::kBF16);
+#if NV_TENSORRT_MAJOR >= 9 && NV_TENSORRT_MAJOR < 11
+  if (flags.fp8) config.setFlag(Flag::kFP8);
+  if (flags.bf16) config.setFlag(Flag::kBF16);
 #endif
 }
 #pragma GCC diagnostic pop
@@ -175,29 +162,77 @@ class Monitor final : public nvinfer1::IProgressMonitor {
 };
 #endif
 
-/// The cache of an earlier build, or an empty one where TensorRT does not take that.
-Result<Owned<nvinfer1::ITimingCache>>
-timing_cache(nvinfer1::IBuilderConfig& config, const EngineBuildOptions& options, Logger& logger) {
-  if (!options.timing_cache.empty()) {
-    Owned<nvinfer1::ITimingCache> old(
-        config.createTimingCache(options.timing_cache.data(), options.timing_cache.size()));
-    if (old != nullptr && config.setTimingCache(*old, false)) return old;
-    const std::string why = logger.take_errors();
-    if (options.warn)
-      options.warn("the timing cache is not used, it is made anew (of another TensorRT or GPU?): " +
-                   why);
-  }
-  Owned<nvinfer1::ITimingCache> fresh(config.createTimingCache(nullptr, 0));
-  if (fresh == nullptr || !config.setTimingCache(*fresh, false))
-    return failure(logger, "TensorRT makes no timing cache");
-  return fresh;
-}
-
 std::string bytes_of(const nvinfer1::IHostMemory& memory) {
   return {static_cast<const char*>(memory.data()), memory.size()};
 }
 
-Status configure(nvinfer1::IBuilderConfig& config, const EngineBuildOptions& options) {
+/// What the builder measures: it begins with what earlier builds measured, if TensorRT takes that.
+class Timings {
+ public:
+  static Result<Timings>
+  open(nvinfer1::IBuilderConfig& config, const EngineBuildOptions& options, Logger& logger) {
+    Timings out(config, options, logger);
+    if (options.timing_cache) out.earlier_ = OCTET_TRY(options.timing_cache());
+    if (!out.earlier_.empty()) {
+      out.cache_ = out.read(out.earlier_);
+      out.use_ = TimingCacheUse::kUsed;
+      if (out.cache_ != nullptr && config.setTimingCache(*out.cache_, false)) return out;
+      out.use_ = TimingCacheUse::kRefused;
+      out.warn("the timing cache is not used (of another TensorRT or GPU?)");
+    }
+    out.cache_ = out.read({});
+    if (out.cache_ == nullptr || !config.setTimingCache(*out.cache_, false))
+      return failure(logger, "TensorRT makes no timing cache");
+    return out;
+  }
+
+  TimingCacheUse use() const { return use_; }
+
+  /// What was measured, beside what another build has added to the cache meanwhile.
+  Result<std::string> finish() const {
+    const nvinfer1::ITimingCache* measured = config_->getTimingCache();
+    if (measured == nullptr) return std::string();
+    const std::string latest = options_->timing_cache && use_ != TimingCacheUse::kRefused
+                                   ? OCTET_TRY(options_->timing_cache())
+                                   : std::string();
+    if (!latest.empty() && latest != earlier_) {
+      const Owned<nvinfer1::ITimingCache> both = read(latest);
+      if (both != nullptr && both->combine(*measured, false)) return bytes(*both);
+      warn("the timing cache was changed meanwhile, and that is not kept");
+    }
+    return bytes(*measured);
+  }
+
+ private:
+  Timings(nvinfer1::IBuilderConfig& config, const EngineBuildOptions& options, Logger& logger)
+      : config_(&config), options_(&options), logger_(&logger) {}
+
+  Owned<nvinfer1::ITimingCache> read(std::string_view text) const {
+    return Owned<nvinfer1::ITimingCache>(
+        config_->createTimingCache(text.empty() ? nullptr : text.data(), text.size()));
+  }
+
+  static std::string bytes(const nvinfer1::ITimingCache& cache) {
+    const Owned<nvinfer1::IHostMemory> memory(cache.serialize());
+    return memory == nullptr ? std::string() : bytes_of(*memory);
+  }
+
+  void warn(std::string_view what) const {
+    const std::string why = logger_->take_errors();
+    if (options_->warn) options_->warn(fmt::format("{}: {}", what, why));
+  }
+
+  nvinfer1::IBuilderConfig* config_;
+  const EngineBuildOptions* options_;
+  Logger* logger_;
+  std::string earlier_;
+  Owned<nvinfer1::ITimingCache> cache_; ///< the configuration refers to it
+  TimingCacheUse use_ = TimingCacheUse::kNone;
+};
+
+Status configure(nvinfer1::IBuilderConfig& config,
+                 const EngineBuildOptions& options,
+                 const EngineFlags& flags) {
   config.setProfilingVerbosity(nvinfer1::ProfilingVerbosity::kDETAILED);
   if (options.workspace_bytes > 0)
     config.setMemoryPoolLimit(nvinfer1::MemoryPoolType::kWORKSPACE,
@@ -207,20 +242,20 @@ Status configure(nvinfer1::IBuilderConfig& config, const EngineBuildOptions& opt
       return error("the optimization level is {}; take 0 to 5", *options.optimization_level);
     config.setBuilderOptimizationLevel(*options.optimization_level);
   }
-  set_precisions(config, options);
+  set_precisions(config, flags);
   return ok_status();
 }
 
 } // namespace
 
 Result<BuiltEngine> build_engine(const std::string& onnx_file, const EngineBuildOptions& options) {
-  const nvinfer1::NetworkDefinitionCreationFlags flags = OCTET_TRY(network_flags(options));
+  const EngineFlags flags = OCTET_TRY(engine_flags(library_version(), options));
   Logger logger(options.warn);
   load_plugins(logger);
   const Owned<nvinfer1::IBuilder> builder(nvinfer1::createInferBuilder(logger));
   if (builder == nullptr)
     return failure(logger, "TensorRT makes no builder; it needs an NVIDIA GPU and its driver");
-  const Owned<nvinfer1::INetworkDefinition> network(builder->createNetworkV2(flags));
+  const Owned<nvinfer1::INetworkDefinition> network(builder->createNetworkV2(network_flags(flags)));
   if (network == nullptr) return failure(logger, "TensorRT makes no network");
   // The network refers to weights that the parser holds.
   const Owned<nvonnxparser::IParser> parser(nvonnxparser::createParser(*network, logger));
@@ -229,26 +264,30 @@ Result<BuiltEngine> build_engine(const std::string& onnx_file, const EngineBuild
                              static_cast<int>(nvinfer1::ILogger::Severity::kWARNING)))
     return parser_error(*parser, logger, onnx_file);
 
+  // The configuration refers to the calibrator.
+  const std::unique_ptr<Calibrator> calibrator = OCTET_TRY(make_calibrator(*network, options));
   const Owned<nvinfer1::IBuilderConfig> config(builder->createBuilderConfig());
   if (config == nullptr) return failure(logger, "TensorRT makes no builder configuration");
-  OCTET_TRY(configure(*config, options));
+  OCTET_TRY(configure(*config, options, flags));
   OCTET_TRY(Shapes(*network, options).set(*builder, *config));
+  if (calibrator != nullptr) OCTET_TRY(calibrator->set(*builder, *config));
 #if NV_TENSORRT_MAJOR >= 10
   Monitor monitor(options);
   config->setProgressMonitor(&monitor);
 #endif
-  const Owned<nvinfer1::ITimingCache> cache = OCTET_TRY(timing_cache(*config, options, logger));
+  const Timings timings = OCTET_TRY(Timings::open(*config, options, logger));
   const Owned<nvinfer1::IHostMemory> plan(builder->buildSerializedNetwork(*network, *config));
   if (options.cancel != nullptr && options.cancel->cancelled())
     return Error("stopped by the user", ErrorCode::kCancelled);
+  if (calibrator != nullptr) OCTET_TRY(calibrator->status());
   if (plan == nullptr) return failure(logger, "TensorRT builds no engine");
 
   BuiltEngine out;
   out.engine = bytes_of(*plan);
-  if (const nvinfer1::ITimingCache* measured = config->getTimingCache()) {
-    const Owned<nvinfer1::IHostMemory> bytes(measured->serialize());
-    if (bytes != nullptr) out.timing_cache = bytes_of(*bytes);
-  }
+  out.timing_cache = OCTET_TRY(timings.finish());
+  out.timing_cache_use = timings.use();
+  out.device = OCTET_TRY(device_name());
+  out.flags = flags;
   out.layers = OCTET_TRY(OCTET_TRY(load_engine(out.engine, {}, {}))->layers());
   return out;
 }

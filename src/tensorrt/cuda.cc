@@ -12,6 +12,15 @@ Status cuda_status(cudaError_t code, const char* what) {
   return error(ErrorCode::kUnsupported, "CUDA cannot {}: {}", what, cudaGetErrorString(code));
 }
 
+Result<std::string> device_name() {
+  int device = 0;
+  OCTET_TRY(cuda_status(cudaGetDevice(&device), "say which GPU it uses"));
+  cudaDeviceProp properties{};
+  OCTET_TRY(cuda_status(cudaGetDeviceProperties(&properties, device), "name the GPU"));
+  return fmt::format("{}, compute capability {}.{}", properties.name, properties.major,
+                     properties.minor);
+}
+
 Result<Stream> Stream::create() {
   cudaStream_t stream = nullptr;
   OCTET_TRY(cuda_status(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <cuda_runtime_api.h>
@@ -14,6 +15,9 @@ namespace octet::tensorrt {
 
 /// An error of the runtime, with what was being done.
 Status cuda_status(cudaError_t code, const char* what);
+
+/// "NVIDIA H100, compute capability 9.0": the GPU that CUDA uses now.
+Result<std::string> device_name();
 
 class Stream {
  public:

@@ -83,6 +83,14 @@ std::string text_of(const Shape& shape) {
   return out.empty() ? "scalar" : out;
 }
 
+std::string library_version() {
+  // 8601 is 8.6.1, 100100 is 10.1.0 (NvInferVersion.h).
+  const int number = getInferLibVersion();
+  if (number < 10000)
+    return fmt::format("{}.{}.{}", number / 1000, number / 100 % 10, number % 100);
+  return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
+}
+
 void load_plugins(Logger& logger) {
   const std::string versioned =
       fmt::format("libnvinfer_plugin.so.{}", static_cast<int>(NV_TENSORRT_MAJOR));

@@ -43,6 +43,8 @@ Shape shape_of(const nvinfer1::Dims& dims);
 Result<nvinfer1::Dims> dims_of(const Shape& shape);
 std::string text_of(const Shape& shape); ///< "1x3x224x224", ? for an open size
 
+std::string library_version(); ///< of the loaded libnvinfer: "10.1.0"
+
 /// Makes the operators of NVIDIA's own plugin library known, if that is installed: the parser
 /// of 8.6 uses some of them.
 void load_plugins(Logger& logger);

@@ -45,7 +45,7 @@ TEXT
 if [ ! -e "$OCTET_LIB_DIR/liboctet_tensorrt.so" ]; then
   without="this octet was built without TensorRT"
   way_out="build it with TENSORRT_ROOT=DIR make build"
-  for command in "build model.onnx -o model.engine" "build gone.onnx -o model.engine --fp16" \
+  for command in "build model.onnx -o model.engine" "build gone.onnx -o model.engine --precision fp16" \
     "eval model.onnx model.engine --data generated" "profile model.onnx model.engine"; do
     # shellcheck disable=SC2086
     refused "$without" "$octet" engine $command

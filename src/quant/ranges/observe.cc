@@ -111,6 +111,15 @@ Result<std::vector<TensorRange>> ranges_of(const RangeShard& shard,
   return out;
 }
 
+Result<std::vector<std::string>> calibrated_tensors(const Graph& graph) {
+  Graph typed = graph;
+  OCTET_TRY_WITH(infer_types(typed), "calibrate");
+  std::vector<std::string> out;
+  for (const ValueId value : observed_values(typed))
+    out.push_back(typed.value(value).name);
+  return out;
+}
+
 Result<std::vector<TensorRange>>
 observe_ranges(const Graph& graph, const Dataset& data, const QuantizeOptions& options) {
   const RangeShard all = OCTET_TRY(observe_part(graph, data, options, {}));
