@@ -82,7 +82,8 @@ Status check_sources(const EngineBuildOptions& options) {
                  "let TensorRT calibrate (--calibrate entropy --data D)");
   if (asked(options, EnginePrecision::kFp8) && !options.fp8_codes)
     return Error("--precision fp8: the model has no fp8 Q/DQ, and TensorRT has no calibrator for "
-                 "it; quantize the model (octet quantize --mode fp8)");
+                 "it; quantize the model (octet quantize --weights fp8-e4m3fn "
+                 "--activations fp8-e4m3fn)");
   return ok_status();
 }
 
