@@ -45,7 +45,8 @@ class TensorRtEngine final : public Engine {
   static Result<std::unique_ptr<Engine>> load(std::string_view bytes,
                                               const std::vector<std::string>& inputs,
                                               const std::vector<std::string>& outputs) {
-    auto out = std::unique_ptr<TensorRtEngine>(new TensorRtEngine(OCTET_TRY(Stream::create())));
+    auto stream = OCTET_TRY(Stream::create());
+    auto out = std::unique_ptr<TensorRtEngine>(new TensorRtEngine(std::move(stream)));
     OCTET_TRY(out->open(bytes));
     OCTET_TRY(out->read_ports());
     OCTET_TRY(order(out->inputs_, inputs, "input"));
