@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kEndings = ".png, .jpg or .jpeg";
+constexpr const char* kImageEndings = ".png, .jpg or .jpeg";
 
 /// Where the examples of one split come from.
 struct ImagePlace {
@@ -64,7 +64,7 @@ Result<ImageList> list_folder(const std::string& folder) {
     if (out.files.empty())
       return error(ErrorCode::kNotFound,
                    "{} holds no images; they end in {}, each in the folder of its class", folder,
-                   kEndings);
+                   kImageEndings);
     return out;
   }
   if (!content.images.empty())
@@ -77,7 +77,7 @@ Result<ImageList> list_folder(const std::string& folder) {
       return error(
           ErrorCode::kNotFound,
           "{} holds no images, which end in {}; each folder of {} is a class, so remove it", path,
-          kEndings, folder);
+          kImageEndings, folder);
     for (const std::string& image : inner.images) {
       out.files.push_back(in_folder(path, image));
       out.labels.push_back(static_cast<int32_t>(out.classes.size()));
