@@ -24,6 +24,7 @@ struct CertifiedLayer {
   int64_t pairs = 0;            ///< neighbouring weights of one sum
   int64_t saturating_pairs = 0; ///< that some activations saturate
   int64_t largest_pair = 0;     ///< largest magnitude of two products added; int16 holds 32767
+  int64_t largest_sum = 0;      ///< largest magnitude of a sum, for any activations, without bias
   bool fits_int32 = true;       ///< octet's own sum: exact as long as this holds
   // What happened on data.
   int64_t sums = 0, wrong_sums = 0;

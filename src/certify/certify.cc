@@ -31,7 +31,7 @@ CertifiedLayer certify_layer(const Graph& graph, const StoredProduct& p) {
   out.highest = p.highest;
   for (int64_t o = 0; o < p.channels; ++o) {
     const auto weights = channel_weights(p, o);
-    int64_t sum = 0;
+    int64_t sum = 0, high = 0, low = 0;
     for (size_t k = 0; k < weights.size(); k += 2) {
       const PairBounds pair =
           pair_bounds(weights[k], k + 1 < weights.size() ? weights[k + 1] : 0, p.lowest, p.highest);
@@ -39,7 +39,10 @@ CertifiedLayer certify_layer(const Graph& graph, const StoredProduct& p) {
       out.saturating_pairs += pair.can_saturate() ? 1 : 0;
       out.largest_pair = std::max({out.largest_pair, pair.high, -pair.low});
       sum += std::max(pair.high, -pair.low);
+      high += pair.high;
+      low += pair.low;
     }
+    out.largest_sum = std::max({out.largest_sum, high, -low});
     out.fits_int32 = out.fits_int32 && sum <= 2147483647;
   }
   return out;

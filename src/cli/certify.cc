@@ -6,12 +6,15 @@
 #include <numeric>
 #include <optional>
 
+#include "cli/certificate.h"
 #include "cli/command.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/random_inputs.h"
 #include "cli/terminal.h"
+#include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/json.h"
 #include "report/table.h"
@@ -45,16 +48,22 @@ class Certify final : public Command {
     add_max_length(app, max_length_);
     app.add_option("-o,--output", output_,
                    "write the model with coarser weights in the channels that can saturate");
+    app.add_option("--certificate", certificate_,
+                   "write what a safety case cites: bounds, rules, operators, memory, and that "
+                   "results repeat on every instruction set here; an HTML page, or .json");
   }
 
   Result<Answer> run(const Common& common) override {
     if (!output_.empty())
       OCTET_TRY(
           check_model_output(output_, writes_folder(output_, model_), {model_, data_}, common));
+    if (!certificate_.empty())
+      OCTET_TRY(check_output(certificate_, {model_, data_, output_}, common));
     const Graph graph = OCTET_TRY(open_model(model_, common));
     Certification certification = OCTET_TRY_WITH(Certification::create(graph), model_);
     if (!data_.empty()) OCTET_TRY(simulate(graph, certification, common));
     common.json ? print_json(certification) : print_table(certification);
+    if (!certificate_.empty()) OCTET_TRY(write_certificate(graph, certification, common));
     if (output_.empty()) return certification.safe() ? Answer::kDone : Answer::kNo;
     const Graph reduced = OCTET_TRY_WITH(certification.reduced(), model_);
     const Certification after = OCTET_TRY_WITH(Certification::create(reduced), output_);
@@ -70,6 +79,35 @@ class Certify final : public Command {
   }
 
  private:
+  /// On the first example of the data, or random numbers.
+  Status write_certificate(const Graph& graph,
+                           const Certification& certification,
+                           const Common& common) const {
+    std::vector<Tensor> inputs;
+    if (data_.empty()) {
+      inputs =
+          OCTET_TRY_WITH(random_inputs(graph, {}, different_sizes(graph), common.seed), model_);
+    } else {
+      const auto data = OCTET_TRY(
+          open_model_data({data_, Split::kTest, max_length_, limit_, {}}, graph, model_, common));
+      std::vector<int64_t> indices(static_cast<size_t>(batch_for(graph, 1)));
+      std::iota(indices.begin(), indices.end(), 0);
+      inputs = OCTET_TRY(bind_inputs(graph, OCTET_TRY(data->batch(indices))));
+    }
+    const Certificate made =
+        OCTET_TRY_WITH(make_certificate(graph, model_, certification, inputs), model_);
+    if (!made.repeats())
+      return error(ErrorCode::kInternal,
+                   "{}: results differ between instruction sets or threads; nothing was written",
+                   model_);
+    OCTET_TRY(write_file(certificate_, certificate_text(made, certificate_),
+                         common.force ? Overwrite::kYes : Overwrite::kNo));
+    if (!common.json)
+      fmt::print("{}: results repeat in {} runs; certificate of {} layers\n", certificate_,
+                 made.runs.size(), made.layers.size());
+    return ok_status();
+  }
+
   Status simulate(const Graph& graph, Certification& certification, const Common& common) const {
     const auto data = OCTET_TRY(
         open_model_data({data_, Split::kTest, max_length_, limit_, {}}, graph, model_, common));
@@ -145,7 +183,7 @@ class Certify final : public Command {
                  model_, saturating, certification.layers().size());
   }
 
-  std::string model_, data_, output_;
+  std::string model_, data_, output_, certificate_;
   int64_t limit_ = 256, max_length_ = 0;
 };
 
