@@ -2,6 +2,7 @@
 // Locks: whatever the JSON is, a lock or an error comes out, and a lock that was read is written and
 // read again as the same text.
 #include <cstdlib>
+#include <optional>
 
 #include "lock/file.h"
 #include "replay/seeds.h"
@@ -30,19 +31,26 @@ std::vector<std::string> seeds() {
   return {lock_text(small_lock(), arrays), R"({"octet_lock": 1})", R"({"octet_lock": 2})"};
 }
 
+/// What it says, or nothing.
+std::optional<std::string> read_and_written(std::string_view text, const NamedTensors& arrays) {
+  const auto lock = parse_lock(text, [&]() -> Result<NamedTensors> { return arrays; });
+  if (!lock.ok()) return std::nullopt;
+  NamedTensors unused;
+  return lock_text(*lock, unused);
+}
+
+NamedTensors small_arrays() {
+  NamedTensors arrays;
+  lock_text(small_lock(), arrays);
+  return arrays;
+}
+
 } // namespace octet::fuzz
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace octet;
-  NamedTensors arrays;
-  lock_text(fuzz::small_lock(), arrays);
-  const auto lock = parse_lock({reinterpret_cast<const char*>(data), size},
-                               [&]() -> Result<NamedTensors> { return arrays; });
-  if (!lock.ok()) return 0;
-  NamedTensors kept;
-  const std::string text = lock_text(*lock, kept);
-  const auto again = parse_lock(text, [&]() -> Result<NamedTensors> { return kept; });
-  NamedTensors unused;
-  if (!again.ok() || lock_text(*again, unused) != text) std::abort();
+  const octet::NamedTensors arrays = octet::fuzz::small_arrays();
+  const auto text =
+      octet::fuzz::read_and_written({reinterpret_cast<const char*>(data), size}, arrays);
+  if (text && octet::fuzz::read_and_written(*text, arrays) != text) std::abort();
   return 0;
 }

@@ -80,9 +80,9 @@ void add_layers(const Certificate& c, HtmlPage& page) {
         {l.node, l.op, fmt::format("{} .. {}", l.lowest, l.highest), fmt::format("{}", l.terms),
          fmt::format("{}", l.largest_sum),
          fmt::format("{:.4f} %", 100.0 * static_cast<double>(l.largest_sum) / kMostInt32),
-         l.fits_int32 ? "exact" : "overflows", yes(l.can_saturate())});
+         l.fits_int32 ? "exact" : "overflows", l.can_saturate() ? "may saturate" : "exact"});
   page.table({"layer", "operator", "codes of the activation", "products a sum", "largest sum",
-              "of int32", "in octet", "may saturate in runtimes that add pairs in 16 bits"},
+              "of int32", "in octet", "elsewhere"},
              rows);
   page.paragraph("Largest sum: of the magnitudes of the products of the codes, for any input; the "
                  "bias is beside it.");
@@ -135,6 +135,7 @@ std::vector<Certificate::Operator> operators_of(const Session& session) {
   for (const PlannedNode& node : session.plan())
     ++counts[{node.op_type, node.kernel}];
   std::vector<Certificate::Operator> out;
+  out.reserve(counts.size());
   for (const auto& [key, count] : counts)
     out.push_back({key.first, key.second, count});
   return out;
