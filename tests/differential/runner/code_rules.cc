@@ -2,6 +2,7 @@
 // QuantizeLinear and DequantizeLinear by their definition, apart from the library's own; casts
 // between floats; products with weights in codes.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/codec.h"
@@ -151,7 +152,9 @@ Outputs quantize(const Step& s) {
     }
     if (halves) reach += half.error(v, reach) + std::fabs(half(v) - v);
     value[at] = stored(v, zero);
-    if (reach != 0) err[at] = stored.error(v, reach, zero);
+    // What ONNX Runtime makes of NaN depends on where it stands in a vector.
+    if (std::isnan(v) && is_integer(type)) err[at] = std::numeric_limits<double>::infinity();
+    if (reach != 0 && err[at] == 0) err[at] = stored.error(v, reach, zero);
     uncertain = uncertain || err[at] != 0;
   }
   Bounded out;

@@ -101,7 +101,8 @@ def on_codes(s, x):
     a = quantized(s, x, type_)
     op = s.choose("QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "QLinearConcat", "QLinearAveragePool",
                   "QLinearGlobalAveragePool", "QLinearSoftmax", "QLinearWhere")
-    y = [s.constant(np.float32(scale_of(array) * np.float32(1.7))), s.constant(type_(s.integer(3, 100)))]
+    # Times 1.7 some mean of codes would lie just between two codes.
+    y = [s.constant(np.float32(scale_of(array) * np.float32(1.70713))), s.constant(type_(s.integer(3, 100)))]
     domain = "com.microsoft"
     if op in ("QLinearAdd", "QLinearMul"):
         other = s.another(lambda v: v.dtype == np.float32 and v.shape == array.shape) or x

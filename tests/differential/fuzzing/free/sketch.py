@@ -100,6 +100,10 @@ class Sketch:
             raise Impossible("large")
         return x
 
+    def blends(self):
+        """Some numbers are means of others: equal ones may be a rounding apart, which tells where a largest one stands."""
+        return any(n.proto.op_type == "Resize" for n in self.nodes)
+
     def constant(self, array):
         name = self.name("c")
         self.constants[name] = self.arrays[name] = np.asarray(array)

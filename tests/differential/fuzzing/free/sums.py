@@ -18,7 +18,7 @@ def reduce(s, x):
         raise Impossible("type")
     if s.extreme and array.dtype.kind == "i" and op in ("ReduceSum", "ReduceMean", "ReduceProd"):
         raise Impossible("ONNX Runtime wraps or saturates")
-    if op == "ReduceProd" and array.dtype.kind == "i" and array.size > 12:
+    if op == "ReduceProd" and array.dtype.kind == "i" and (array.size > 12 or s.opens):
         raise Impossible("the same")
     if s.opens and any(n.proto.op_type in ("NonZero", "Compress", "Unique") for n in s.nodes):
         raise Impossible("of nothing ONNX Runtime gives another shape")
