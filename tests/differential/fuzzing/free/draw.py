@@ -13,7 +13,7 @@ DATA_DEPENDENT = {"If", "Loop", "Scan", "NonZero", "Compress", "Unique", "Range"
                   "Pad", "Squeeze", "Shape", "OneHot", "TopK", "CenterCropPad", "Resize", "Split"}
 # What ONNX Runtime makes of nothing is open: Expand broadcasts 0 against any size, MatMul of no terms is not written.
 FILLED = {"Expand", "ArgMax", "ArgMin", "LogSoftmax", "Softmax", "Hardmax", "MatMul", "Gemm", "Einsum", "Gather", "GatherElements", "GatherND",
-          "ScatterElements", "ScatterND", "RoiAlign", "QLinearAveragePool", "DynamicQuantizeLSTM", "Concat", "DFT", *sums.REDUCTIONS}
+          "ScatterElements", "ScatterND", "RoiAlign", "QLinearAveragePool", "DynamicQuantizeLSTM", "LSTM", "GRU", "RNN", "RotaryEmbedding", "Concat", "DFT", *sums.REDUCTIONS}
 # Whose result ONNX Runtime leaves open where a number is NaN.
 UNORDERED = {"if", "loop", "scan", "reduce", "distribution", "top_k", "arg", "unique", "pool", "global_pool", "unpool", "roi_align", "loss", "resize", "sample", "deform", "gather_elements", "gather_nd",
              "normalization", "einsum", "attention",
