@@ -90,9 +90,7 @@ class Certify final : public Command {
     } else {
       const auto data = OCTET_TRY(
           open_model_data({data_, Split::kTest, max_length_, limit_, {}}, graph, model_, common));
-      std::vector<int64_t> indices(static_cast<size_t>(batch_for(graph, 1)));
-      std::iota(indices.begin(), indices.end(), 0);
-      inputs = OCTET_TRY(bind_inputs(graph, OCTET_TRY(data->batch(indices))));
+      inputs = OCTET_TRY(first_inputs(graph, *data, 1));
     }
     const Certificate made =
         OCTET_TRY_WITH(make_certificate(graph, model_, certification, inputs), model_);

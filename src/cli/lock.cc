@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 
 #include "cli/command.h"
 #include "cli/data_check.h"
@@ -88,10 +87,7 @@ class LockModel final : public Command {
     if (data == nullptr)
       return random_inputs(graph, OCTET_TRY(parse_input_shapes(graph, shapes_)),
                            different_sizes(graph), common.seed);
-    std::vector<int64_t> indices(
-        static_cast<size_t>(std::min(batch_for(graph, samples_), data->size())));
-    std::iota(indices.begin(), indices.end(), 0);
-    return bind_inputs(graph, OCTET_TRY(data->batch(indices)));
+    return first_inputs(graph, *data, samples_);
   }
 
   static void print_json(const Lock& lock) {

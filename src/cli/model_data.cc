@@ -2,6 +2,7 @@
 #include "cli/model_data.h"
 
 #include <algorithm>
+#include <numeric>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -227,6 +228,12 @@ Status check_classes(const std::vector<std::string>& labels,
   fmt::print(stderr, "{}: its labels {} are taken for {} of {}, in this order\n", model,
              join_some(labels), join_some(classes), data);
   return ok_status();
+}
+
+Result<std::vector<Tensor>> first_inputs(const Graph& graph, const Dataset& data, int64_t count) {
+  std::vector<int64_t> indices(static_cast<size_t>(std::min(batch_for(graph, count), data.size())));
+  std::iota(indices.begin(), indices.end(), 0);
+  return bind_inputs(graph, OCTET_TRY(data.batch(indices)));
 }
 
 } // namespace octet::cli

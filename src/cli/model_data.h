@@ -87,4 +87,7 @@ Status check_classes(const std::vector<std::string>& labels,
                      const std::vector<std::string>& classes,
                      const std::string& data);
 
+/// The first `count` examples, or as many as the graph fixes or the data has, bound to its inputs.
+Result<std::vector<Tensor>> first_inputs(const Graph& graph, const Dataset& data, int64_t count);
+
 } // namespace octet::cli

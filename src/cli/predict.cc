@@ -227,11 +227,16 @@ class Predict final : public Command {
     return ok_status();
   }
 
-  Status predict_file(Texts& texts) {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(text_file_.c_str(), "rb"),
-                                                               std::fclose);
+  using OpenFile = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+  Result<OpenFile> open_text_file() const {
+    OpenFile file(std::fopen(text_file_.c_str(), "rb"), std::fclose);
     if (!file || std::filesystem::is_directory(text_file_))
       return error(ErrorCode::kNotFound, "cannot be read; name a file with a text a line");
+    return file;
+  }
+
+  Status predict_file(Texts& texts) {
+    const OpenFile file = OCTET_TRY(open_text_file());
     return predict_lines(file.get(), texts);
   }
 
@@ -370,11 +375,8 @@ class Predict final : public Command {
     for (const std::string& text : inputs_)
       OCTET_TRY(one(text));
     if (!inputs_.empty()) return Answer::kDone;
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
-        text_file_.empty() ? nullptr : std::fopen(text_file_.c_str(), "rb"),
-        [](std::FILE* f) { return f == nullptr ? 0 : std::fclose(f); });
-    if (!text_file_.empty() && !file)
-      return error(ErrorCode::kNotFound, "{} cannot be read", text_file_);
+    OpenFile file(nullptr, std::fclose);
+    if (!text_file_.empty()) file = OCTET_TRY_WITH(open_text_file(), text_file_);
     std::string line;
     while (OCTET_TRY(read_line(file ? file.get() : stdin, line)))
       OCTET_TRY(one(line));

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/format.h"
+#include "data/npz.h"
 #include "graph/label.h"
 #include "lock/parts.h"
 
@@ -16,8 +17,8 @@ namespace octet {
 
 namespace {
 
-NamedOutputs named(const Graph& graph, std::vector<Tensor> tensors) {
-  NamedOutputs out;
+NamedTensors named(const Graph& graph, std::vector<Tensor> tensors) {
+  NamedTensors out;
   for (size_t i = 0; i < tensors.size(); ++i)
     out.emplace_back(graph.value(graph.outputs()[i]).name, std::move(tensors[i]));
   return out;
@@ -69,10 +70,6 @@ Result<std::string> difference(const Tensor& expected, const Tensor& got) {
                      before[at]);
 }
 
-bool equal_bytes(const Tensor& a, const Tensor& b) {
-  return a.content_hash() == b.content_hash();
-}
-
 /// Examples `begin` to `end` along the first axis.
 Result<Tensor> rows(const Tensor& x, int64_t begin, int64_t end) {
   Shape shape = x.shape();
@@ -84,39 +81,43 @@ Result<Tensor> rows(const Tensor& x, int64_t begin, int64_t end) {
   return out;
 }
 
-/// How many examples lie along the first axis of all inputs and outputs.
-Result<int64_t> common_examples(const Lock& lock) {
+/// How many examples lie along the first axis of all inputs.
+Result<int64_t> common_examples(const NamedTensors& inputs) {
   std::optional<int64_t> count;
-  for (const auto* tensors : {&lock.inputs, &lock.outputs})
-    for (const auto& [name, tensor] : *tensors) {
-      if (tensor.rank() == 0 || bits(tensor.type()) < 8 || (count && *count != tensor.dim(0)))
-        return error(
-            "\"{}\" is {}{}: examples lie along no common first axis; verify them together", name,
-            octet::name(tensor.type()), to_string(tensor.shape()));
-      count = tensor.dim(0);
-    }
+  for (const auto& [name, tensor] : inputs) {
+    if (tensor.rank() == 0 || bits(tensor.type()) < 8 || (count && *count != tensor.dim(0)))
+      return error("\"{}\" is {}{}: examples lie along no common first axis; verify them together",
+                   name, octet::name(tensor.type()), to_string(tensor.shape()));
+    count = tensor.dim(0);
+  }
   return count.value_or(0);
 }
 
-Result<std::vector<Tensor>>
-run_in_parts(Session& session, const Lock& lock, std::span<const Tensor> inputs, int64_t batch) {
-  const int64_t examples = OCTET_TRY(common_examples(lock));
+/// Outputs of all examples, `batch` of which run at a time.
+Result<std::vector<Tensor>> run_in_parts(Session& session,
+                                         const Graph& graph,
+                                         std::span<const Tensor> inputs,
+                                         int64_t examples,
+                                         int64_t batch) {
   std::vector<Tensor> out;
-  for (const auto& [name, tensor] : lock.outputs)
-    out.push_back(OCTET_TRY(Tensor::zeros(tensor.type(), tensor.shape())));
   for (int64_t begin = 0; begin < examples; begin += batch) {
     const int64_t end = std::min(examples, begin + batch);
     std::vector<Tensor> part;
     for (const Tensor& tensor : inputs)
       part.push_back(OCTET_TRY(rows(tensor, begin, end)));
-    const auto made = OCTET_TRY(session.run(part));
-    for (size_t k = 0; k < made.size() && k < out.size(); ++k) {
-      const size_t row = out[k].bytes().size() / static_cast<size_t>(examples);
-      if (made[k].type() != out[k].type() ||
-          made[k].bytes().size() != row * static_cast<size_t>(end - begin))
+    const std::vector<Tensor> made = OCTET_TRY(session.run(part));
+    for (size_t k = 0; k < made.size(); ++k) {
+      Shape whole = made[k].shape();
+      if (whole.empty() || whole[0] != end - begin || bits(made[k].type()) < 8)
         return error("output \"{}\" of {} examples is {}{}; verify them together",
-                     lock.outputs[k].first, end - begin, name(made[k].type()),
-                     to_string(made[k].shape()));
+                     graph.value(graph.outputs()[k]).name, end - begin, name(made[k].type()),
+                     to_string(whole));
+      whole[0] = examples;
+      if (begin == 0) out.push_back(OCTET_TRY(Tensor::zeros(made[k].type(), whole)));
+      const size_t row = made[k].bytes().size() / static_cast<size_t>(end - begin);
+      if (out[k].bytes().size() != row * static_cast<size_t>(examples))
+        return error("output \"{}\" has other sizes for other examples; verify them together",
+                     graph.value(graph.outputs()[k]).name);
       std::memcpy(out[k].mutable_bytes().data() + static_cast<size_t>(begin) * row,
                   made[k].bytes().data(), made[k].bytes().size());
     }
@@ -157,11 +158,9 @@ std::string first_difference(const Lock& lock, const LockedRun& run) {
 
 } // namespace
 
-Result<LockedRun>
-run_and_hash(const Graph& graph, std::span<const Tensor> inputs, const SessionOptions& options) {
-  SessionOptions kept = options;
-  kept.keep_weights = true;
-  const Session session = OCTET_TRY(Session::create(graph, kept));
+Result<LockedRun> run_and_hash(const Session& session,
+                               std::span<const Tensor> inputs,
+                               const SessionOptions& options) {
   LockedRun out;
   out.isa = session.isa();
   const Graph& lowered = session.lowered();
@@ -169,8 +168,9 @@ run_and_hash(const Graph& graph, std::span<const Tensor> inputs, const SessionOp
   const std::vector<NodeId> order = OCTET_TRY(lowered.topological());
   const Graph all = with_all_values(lowered, order);
   std::vector<uint64_t> hashes(all.outputs().size());
-  kept.lower = false;
-  Session whole = OCTET_TRY(Session::create(all, kept));
+  SessionOptions as_it_is = options;
+  as_it_is.lower = false;
+  Session whole = OCTET_TRY(Session::create(all, as_it_is));
   OCTET_TRY(whole.stream(inputs, [&](size_t output, const Tensor& value) {
     hashes[output] = value.content_hash();
     return ok_status();
@@ -183,24 +183,6 @@ run_and_hash(const Graph& graph, std::span<const Tensor> inputs, const SessionOp
   return out;
 }
 
-Result<LockFindings> compare_outputs(const Lock& lock, const NamedOutputs& outputs) {
-  LockFindings out;
-  for (const auto& [name, expected] : lock.outputs) {
-    const auto found =
-        std::find_if(outputs.begin(), outputs.end(),
-                     [&, &n = name](const auto& output) { return output.first == n; });
-    if (found == outputs.end()) return error("there is no output \"{}\", which the lock has", name);
-    const Tensor& got = found->second;
-    if (got.type() != expected.type() || got.shape() != expected.shape())
-      return error("output \"{}\" is {}{}, locked {}{}", name, octet::name(got.type()),
-                   to_string(got.shape()), octet::name(expected.type()),
-                   to_string(expected.shape()));
-    if (!equal_bytes(got, expected))
-      out.push_back(fmt::format("output \"{}\": {}", name, OCTET_TRY(difference(expected, got))));
-  }
-  return out;
-}
-
 Result<Lock>
 make_lock(const Graph& graph, std::span<const Tensor> inputs, const SessionOptions& options) {
   Lock lock;
@@ -208,9 +190,11 @@ make_lock(const Graph& graph, std::span<const Tensor> inputs, const SessionOptio
   lock.parts = parts_of(graph);
   for (size_t i = 0; i < inputs.size() && i < graph.inputs().size(); ++i)
     lock.inputs.emplace_back(graph.value(graph.inputs()[i]).name, inputs[i]);
-  Session session = OCTET_TRY(Session::create(graph, options));
+  SessionOptions kept = options;
+  kept.keep_weights = true;
+  Session session = OCTET_TRY(Session::create(graph, kept));
   lock.outputs = named(graph, OCTET_TRY(session.run(inputs)));
-  LockedRun run = OCTET_TRY(run_and_hash(graph, inputs, options));
+  LockedRun run = OCTET_TRY(run_and_hash(session, inputs, kept));
   lock.isa = run.isa;
   lock.lowered = run.lowered;
   lock.values = std::move(run.values);
@@ -222,12 +206,16 @@ Result<LockFindings> changed_results(const Lock& lock,
                                      const SessionOptions& options,
                                      int64_t batch) {
   const std::vector<Tensor> inputs = OCTET_TRY(inputs_for(lock, graph));
-  Session session = OCTET_TRY(Session::create(graph, options));
-  std::vector<Tensor> outputs = batch > 0 ? OCTET_TRY(run_in_parts(session, lock, inputs, batch))
-                                          : OCTET_TRY(session.run(inputs));
-  LockFindings out = OCTET_TRY(compare_outputs(lock, named(graph, std::move(outputs))));
+  SessionOptions kept = options;
+  kept.keep_weights = true;
+  Session session = OCTET_TRY(Session::create(graph, kept));
+  std::vector<Tensor> outputs =
+      batch > 0 ? OCTET_TRY(run_in_parts(session, graph, inputs,
+                                         OCTET_TRY(common_examples(lock.inputs)), batch))
+                : OCTET_TRY(session.run(inputs));
+  LockFindings out = OCTET_TRY(changed_outputs(lock, named(graph, std::move(outputs))));
   if (out.empty()) return out;
-  const std::string first = first_difference(lock, OCTET_TRY(run_and_hash(graph, inputs, options)));
+  const std::string first = first_difference(lock, OCTET_TRY(run_and_hash(session, inputs, kept)));
   out.push_back(first.empty() ? "no value within the model differs when all examples run together"
                               : first);
   return out;
@@ -235,7 +223,21 @@ Result<LockFindings> changed_results(const Lock& lock,
 
 Result<LockFindings> changed_outputs(const Lock& lock,
                                      std::span<const std::pair<std::string, Tensor>> outputs) {
-  return compare_outputs(lock, NamedOutputs(outputs.begin(), outputs.end()));
+  LockFindings out;
+  for (const auto& [name, expected] : lock.outputs) {
+    const auto found =
+        std::find_if(outputs.begin(), outputs.end(),
+                     [&, &n = name](const auto& output) { return output.first == n; });
+    if (found == outputs.end()) return error("there is no output \"{}\", which the lock has", name);
+    const Tensor& got = found->second;
+    if (got.type() != expected.type() || got.shape() != expected.shape())
+      return error("output \"{}\" is {}{}, locked {}{}", name, octet::name(got.type()),
+                   to_string(got.shape()), octet::name(expected.type()),
+                   to_string(expected.shape()));
+    if (got.content_hash() != expected.content_hash())
+      out.push_back(fmt::format("output \"{}\": {}", name, OCTET_TRY(difference(expected, got))));
+  }
+  return out;
 }
 
 } // namespace octet

@@ -6,8 +6,6 @@
 
 namespace octet {
 
-using NamedOutputs = std::vector<std::pair<std::string, Tensor>>;
-
 /// What is made within a run on `inputs`.
 struct LockedRun {
   std::string isa;
@@ -15,10 +13,8 @@ struct LockedRun {
   std::vector<LockedHash> values;   ///< in the order in which they were made
   std::vector<std::string> made_by; ///< for each value, the label of its node
 };
+/// `session` keeps its weights, and `options` are what it was made with.
 Result<LockedRun>
-run_and_hash(const Graph& graph, std::span<const Tensor> inputs, const SessionOptions& options);
-
-/// The outputs that differ from those of the lock, in words. Errors: as changed_outputs.
-Result<LockFindings> compare_outputs(const Lock& lock, const NamedOutputs& outputs);
+run_and_hash(const Session& session, std::span<const Tensor> inputs, const SessionOptions& options);
 
 } // namespace octet

@@ -8,28 +8,17 @@ import os
 import pathlib
 import struct
 import subprocess
+import sys
 import tempfile
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
 import onnxruntime
+from octet_command import OCTET, octet, refused
 from PIL import Image, ImageOps
 
-OCTET = str(pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet")
 RAW = "mean=0&std=1"
-
-
-def octet(*arguments, code=0, **kwargs):
-    done = subprocess.run([OCTET, *map(str, arguments)], capture_output=True, text=True, check=False, **kwargs)
-    if "built without LibTorch" in done.stderr:
-        raise SystemExit(0)  # there is nothing to train with
-    assert done.returncode == code, f"{arguments}: exit {done.returncode}: {done.stderr}"
-    return done.stderr if code else done.stdout
-
-
-def refused(words, *arguments):
-    said = octet(*arguments, code=2)
-    assert words in said and said.count("\n") == 1, f"{arguments}: \"{words}\" is not in: {said}"
 
 
 def export(spec, *arguments):

@@ -89,6 +89,12 @@ def main(folder):
         node.op_type = "LeakyRelu"
     expect("a node", octet("verify", lock, "--model", edited(model, folder / "node.onnx", without_relu)), 1, "is another")
 
+    def without_output(model):
+        del model.graph.output[:]
+        model.graph.output.append(onnx.helper.make_tensor_value_info(quantizer.output[0], onnx.TensorProto.UINT8, None))
+    expect("another output, in parts", octet("verify", lock, "--model", edited(model, folder / "output.onnx", without_output), "--batch", "1"), 2,
+           "there is no output")
+
     # Another runtime's numbers, as they are and with what another rounding would make of one.
     expect("inputs", octet("verify", lock, "--inputs-to", folder / "x.npz"), 0)
     arrays = np.load(folder / "cnn.lock.npz")

@@ -6,29 +6,18 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
 import onnx
 import onnx.numpy_helper
 import onnxruntime
+from octet_command import OCTET, octet, refused
 from tokenizers import Tokenizer
 
-OCTET = str(pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet")
 TEXTS = ["the film was wonderful, and the plot is clever", "a dull and tiresome play", "Éclair!", "", "good " * 60]
-
-
-def octet(*arguments, code=0, **kwargs):
-    done = subprocess.run([OCTET, *map(str, arguments)], capture_output=True, text=True, check=False, **kwargs)
-    if "built without LibTorch" in done.stderr:
-        raise SystemExit(0)  # there is nothing to train with
-    assert done.returncode == code, f"{arguments}: exit {done.returncode}: {done.stderr}"
-    return done.stderr if code else done.stdout
-
-
-def refused(words, *arguments):
-    said = octet(*arguments, code=2)
-    assert words in said and said.count("\n") == 1, f"{arguments}: \"{words}\" is not in: {said}"
 
 
 def sharpen(folder):
