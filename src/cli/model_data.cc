@@ -2,9 +2,9 @@
 #include "cli/model_data.h"
 
 #include <algorithm>
-#include <numeric>
 #include <filesystem>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "cli/model_images.h"
