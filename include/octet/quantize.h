@@ -165,8 +165,9 @@ struct QuantizationPlan {
   QuantMode mode = QuantMode::kStatic;
   uint64_t graph_hash = 0; ///< content_hash() of the graph that it was made for
   std::string calibrator;
-  int64_t samples = 0;   ///< that were seen
-  int64_t held_back = 0; ///< examples that `auto` measured with; 0: those that were observed
+  int64_t samples = 0;    ///< that were seen
+  uint64_t data_hash = 0; ///< of those, where it is known: their batches' content
+  int64_t held_back = 0;  ///< examples that `auto` measured with; 0: those that were observed
   std::vector<PlanTrial> trials; ///< each calibrator for all, then the changes that were kept
   /// The layers that cost most, the worst first, where the best of the trials stays below 10 dB.
   std::vector<LayerCost> costly;

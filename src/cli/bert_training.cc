@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/history.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
@@ -213,7 +214,8 @@ Status write_bert(Graph graph,
                   const std::string& output,
                   const Common& common) {
   set_trained_length(graph, row_length);
-  if (!is_bert_folder(output)) return write_model(graph, output, common);
+  if (!is_bert_folder(output)) return write_model(graph, output, common, {}, record);
+  append_history(graph, common, {}, history_facts(record));
   ModelFolderWriter folder = OCTET_TRY(ModelFolderWriter::create(output, common.force));
   OCTET_TRY(folder.add_model(graph));
   OCTET_TRY(tokenizer.save(folder.path()));

@@ -17,6 +17,8 @@ namespace octet::cli {
 
 /// Options that every subcommand takes.
 struct Common {
+  std::string command;      ///< words after `octet`
+  std::string command_line; ///< all that was typed, for people
   bool json = false;
   bool force = false;
   bool strict = false; ///< models that declare other types than they compute are refused

@@ -8,9 +8,11 @@
 
 #include "cli/debug_findings.h"
 #include "cli/debug_setup.h"
+#include "cli/history.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/outputs.h"
+#include "cli/page_origin.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -89,7 +91,7 @@ class Debugging {
     else
       print_findings(findings_, applied_);
     if (!o_.report.empty())
-      OCTET_TRY(write_file(o_.report, findings_page(findings_),
+      OCTET_TRY(write_file(o_.report, findings_page(findings_, page_origin(common_)),
                            common_.force ? Overwrite::kYes : Overwrite::kNo));
     return answer;
   }
@@ -427,7 +429,7 @@ class Debugging {
       applied_.why = "what helps on the examples held back does not on the data";
       return Answer::kNo;
     }
-    OCTET_TRY(write_model(better, o_.output, common_, o_.float_model));
+    OCTET_TRY(write_model(better, o_.output, common_, o_.float_model, {}, history_facts(plan)));
     if (!o_.save_plan.empty()) OCTET_TRY(octet::save_plan(plan, o_.save_plan, common_.force));
     applied_.file = o_.output;
     return Answer::kDone;

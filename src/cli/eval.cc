@@ -12,6 +12,7 @@
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/page_origin.h"
 #include "cli/predictions.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
@@ -55,6 +56,7 @@ class Eval final : public Command {
     used.push_back(data_);
     if (!report_.empty()) OCTET_TRY(check_output(report_, used, common));
     OCTET_TRY(check_predictions(used, common));
+    if (!report_.empty()) options_.keep_probabilities = true;
     for (const std::string& executor : executors_)
       OCTET_TRY(check_executor(executor));
     std::vector<Graph> graphs;
@@ -178,15 +180,20 @@ class Eval final : public Command {
     auto results = OCTET_TRY(run_all<One>(graphs, data, evaluate_one, common));
     OCTET_TRY(compare_with_first(results));
     OCTET_TRY(save_predictions(results, graphs.front(), *data.front(), common));
-    OCTET_TRY(write_page(results, *data.back(), common));
+    OCTET_TRY(write_page(results, graphs.front(), *data.back(), common));
     common.json ? cli::print_json(results) : cli::print_table(results, *data.back());
     return Answer::kDone;
   }
 
   template <class Results>
-  Status write_page(const Results& results, const Dataset& data, const Common& common) const {
+  Status write_page(const Results& results,
+                    const Graph& graph,
+                    const Dataset& data,
+                    const Common& common) const {
     if (report_.empty()) return ok_status();
-    return write_file(report_, evaluation_page(results, data),
+    std::vector<std::string> classes = OCTET_TRY(class_names(graph, models_.front()));
+    if (classes.empty()) classes = data.classes();
+    return write_file(report_, evaluation_page(results, data, classes, page_origin(common)),
                       common.force ? Overwrite::kYes : Overwrite::kNo);
   }
 

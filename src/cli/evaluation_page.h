@@ -10,7 +10,15 @@
 
 namespace octet::cli {
 
-std::string evaluation_page(const std::vector<Evaluation>& results, const Dataset& data);
-std::string evaluation_page(const std::vector<LmEvaluation>& results, const Dataset& data);
+/// `origin`: page_origin(). `classes`: their names. Of what is kept of probabilities comes how
+/// reliable they are.
+std::string evaluation_page(const std::vector<Evaluation>& results,
+                            const Dataset& data,
+                            const std::vector<std::string>& classes,
+                            const std::string& origin);
+std::string evaluation_page(const std::vector<LmEvaluation>& results,
+                            const Dataset& data,
+                            const std::vector<std::string>& classes,
+                            const std::string& origin);
 
 } // namespace octet::cli

@@ -66,6 +66,13 @@ EvaluationTable scores_table(const std::vector<Evaluation>& results) {
          fmt::format("{:.0f}", e.samples_per_second)});
   out.legend = "changed: predictions other than the first model's; median and p99 of one example a "
                "run, examples/s in batches";
+  constexpr double kNoisy = 2;
+  for (const Evaluation& e : results)
+    if (e.latency_ms_p99 > kNoisy * e.latency_ms_median)
+      out.legend +=
+          fmt::format("\n{} ({}): timings vary, p99 is {:.1f} times the median; measure again "
+                      "where nothing else runs",
+                      e.model, e.executor, e.latency_ms_p99 / e.latency_ms_median);
   for (const Evaluation& e : results)
     if (e.not_numbers > 0)
       out.legend += fmt::format("\n{} ({}): {} of {} examples have scores that are NaN; what is "

@@ -71,7 +71,9 @@ class Export final : public Command {
     std::vector<Finding> findings;
     if (!target.empty()) findings = OCTET_TRY_WITH(check(graph, target), model_);
     const bool ok = accepted(findings);
-    if (ok) OCTET_TRY(write_model(graph, output_, common, model_));
+    if (ok)
+      OCTET_TRY(write_model(graph, output_, common, model_, {},
+                            {{"form", form_}, {"target", target}, {"precision", precision_}}));
     report(common, graph, findings, ok);
     return ok ? Answer::kDone : Answer::kNo;
   }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "cli/command.h"
+#include "cli/history.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
@@ -43,6 +44,10 @@ class Inspect final : public Command {
   Result<Answer> run(const Common& common) override {
     Graph graph = OCTET_TRY(open_model(model_, common));
     OCTET_TRY_WITH(infer_types(graph), model_);
+    if (Result<std::vector<nlohmann::json>> history = history_of(graph); history.ok())
+      history_ = std::move(*history);
+    else
+      fmt::print(stderr, "{}: {}\n", model_, history.error().text());
     if (lowered_) graph = OCTET_TRY_WITH(lower(graph), model_).graph;
     if (text_) {
       fmt::print("{}", print(graph, {.max_elements = max_elements_, .types = true}));
@@ -96,6 +101,7 @@ class Inspect final : public Command {
     out["operators"] = count_ops(graph);
     out["parameters"] = count_parameters(graph);
     out["size_bytes"] = model_bytes(model_);
+    if (!history_.empty()) out["history"] = history_;
     out["graph"] = graph_json(view);
     fmt::print("{}\n", json_text(out));
   }
@@ -138,11 +144,14 @@ class Inspect final : public Command {
       fmt::print("output   {}: {}\n", graph.value(id).name, graph.value(id).type.text());
     for (const auto& [op, count] : count_ops(graph))
       fmt::print("{:>7}  {}\n", count, op);
+    for (const nlohmann::json& step : history_)
+      fmt::print("made by  {}\n", history_line(step));
   }
 
   std::string model_, target_;
   bool text_ = false, lowered_ = false, dot_ = false, nodes_ = false;
   int64_t max_elements_ = 64;
+  std::vector<nlohmann::json> history_;
 };
 
 } // namespace

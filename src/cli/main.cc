@@ -205,6 +205,8 @@ int run(int argc, char** argv) {
     return 2;
   }
   Command* command = parser->by_app.at(deepest(parser->app));
+  parser->common.command = command->name();
+  parser->common.command_line = fmt::format("octet {}", fmt::join(arguments, " "));
   const Result<Answer> answer = command->run(parser->common);
   if (answer.ok()) return static_cast<int>(*answer);
   fmt::print(stderr, "octet {}: {}\n", command->name(), answer.error().text());

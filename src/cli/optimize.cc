@@ -11,11 +11,13 @@
 #include "cli/optimize_report.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/page_origin.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/json.h"
 #include "core/string_util.h"
+#include "data/dataset_hash.h"
 #include "quant/search/search.h"
 #include "targets/tables.h"
 #include <CLI/CLI.hpp>
@@ -124,6 +126,14 @@ class Optimize final : public Command {
     SearchTask task = make_task(graph, *placement, data, bar, journal, meter_options, common);
     task.budget_seconds = budget;
     task.goal = goal;
+    facts_ = {{"target", target},
+              {"goal", goal_},
+              {"seed", common.seed},
+              {"data",
+               {{"examples", data.calibration->size()},
+                {"content", hash_text(dataset_hash(*data.calibration))}}}};
+    if (bar.max_drop) facts_["max_drop"] = *bar.max_drop;
+    if (bar.min_sqnr) facts_["min_sqnr"] = *bar.min_sqnr;
     const SearchResult result = OCTET_TRY_WITH(search(task, meter, common), model_);
     OCTET_TRY(write_best(result.quantized ? *result.quantized : graph, common));
     const OptimizeSummary summary{
@@ -133,7 +143,7 @@ class Optimize final : public Command {
     if (!save_plan_.empty() && !result.plan)
       fmt::print(stderr, "{}: not written: the float network is kept\n", save_plan_);
     if (!report_.empty())
-      OCTET_TRY(write_file(report_, optimize_page(summary),
+      OCTET_TRY(write_file(report_, optimize_page(summary, page_origin(common)),
                            common.force ? Overwrite::kYes : Overwrite::kNo));
     fmt::print("{}", common.json ? optimize_json(summary) : optimize_text(summary));
     return Answer::kDone;
@@ -259,7 +269,7 @@ class Optimize final : public Command {
   Status write_best(const Graph& best, const Common& common) const {
     Common own = common;
     own.force = true; // check_outputs() saw to it that only the search's own file is there
-    return write_model(best, output_, own, model_);
+    return write_model(best, output_, own, model_, {}, facts_);
   }
 
   std::string model_, output_, data_, budget_, target_ = "octet", goal_ = "speed", costs_,
@@ -270,6 +280,7 @@ class Optimize final : public Command {
   OptimizeCounts counts_;
   int64_t max_length_ = 0;
   bool training_alone_ = false, restart_ = false;
+  nlohmann::json facts_; ///< of the history of what is found
 };
 
 } // namespace

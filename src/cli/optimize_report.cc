@@ -249,8 +249,9 @@ std::string optimize_text(const OptimizeSummary& s) {
   return out + data_sentence(s) + "\n";
 }
 
-std::string optimize_page(const OptimizeSummary& s) {
+std::string optimize_page(const OptimizeSummary& s, const std::string& origin) {
   HtmlPage page("octet: accuracy and speed");
+  page.origin(origin);
   for (const std::string& sentence : sentences(s))
     page.paragraph(sentence);
   page.paragraph(data_sentence(s));

@@ -22,6 +22,7 @@ struct OptimizeSummary {
 
 std::string optimize_json(const OptimizeSummary& summary);
 std::string optimize_text(const OptimizeSummary& summary);
-std::string optimize_page(const OptimizeSummary& summary);
+/// `origin`: page_origin().
+std::string optimize_page(const OptimizeSummary& summary, const std::string& origin);
 
 } // namespace octet::cli

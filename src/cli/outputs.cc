@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/history.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/string_util.h"
@@ -141,14 +142,19 @@ Status write_model(const Graph& graph,
                    const std::string& path,
                    const Common& common,
                    const std::string& source,
-                   const std::string& record) {
+                   const std::string& record,
+                   const nlohmann::json& facts) {
+  Graph written = graph;
+  nlohmann::json step = history_facts(record);
+  step.update(facts);
+  append_history(written, common, source, step);
   if (!writes_folder(path, source)) {
     SaveOptions options;
     options.overwrite = common.force;
-    return save_onnx(graph, path, options);
+    return save_onnx(written, path, options);
   }
   ModelFolderWriter folder = OCTET_TRY(ModelFolderWriter::create(path, common.force));
-  OCTET_TRY(folder.add_model(graph));
+  OCTET_TRY(folder.add_model(written));
   if (!record.empty()) OCTET_TRY(folder.add_file("training.json", record + "\n"));
   const Result<std::string> companions = companion_folder(source);
   if (companions.ok()) OCTET_TRY(folder.add_companions(*companions));

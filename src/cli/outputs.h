@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include <nlohmann/json.hpp>
 
 #include "octet/graph.h"
 
@@ -32,11 +33,13 @@ Status check_model_output(const std::string& path,
 /// its end while `source` is a folder.
 bool writes_folder(const std::string& path, const std::string& source);
 /// An ONNX file, or a model folder with the companions (labels, tokenizer) of `source` and, where
-/// it was trained, the `record` of that.
+/// it was trained, the `record` of that. Its history (history.h) gets a step with `facts` and the
+/// record's.
 Status write_model(const Graph& graph,
                    const std::string& path,
                    const Common& common,
                    const std::string& source = {},
-                   const std::string& record = {});
+                   const std::string& record = {},
+                   const nlohmann::json& facts = nlohmann::json::object());
 
 } // namespace octet::cli

@@ -2,6 +2,7 @@
 // octet qat: inserts Q/DQ with observed ranges, trains through them, and writes what was trained.
 #include "cli/command.h"
 #include "cli/data_check.h"
+#include "cli/history.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
@@ -103,7 +104,8 @@ class Qat final : public Command {
       Graph written = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
       written = OCTET_TRY_WITH(mend_exactly(written, plan.target), model_).graph;
       if (quantization_.max_length() > 0) set_trained_length(written, quantization_.max_length());
-      return write_model(written, output_, common, model_, record);
+      return write_model(written, output_, common, model_, record,
+                         {{"quantization", history_facts(plan)}});
     };
     return training_.conclude(model, output_, options.settings, common, write);
   }

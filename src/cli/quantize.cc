@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/drop_inputs.h"
 #include "cli/export_notes.h"
+#include "cli/history.h"
 #include "cli/mending.h"
 #include "cli/models.h"
 #include "cli/options.h"
@@ -97,13 +98,22 @@ class Quantize final : public Command {
     }
     if (form == FileForm::kQdq) OCTET_TRY_WITH(mend(quantized, plan.target), output_);
     OCTET_TRY(check_result(original, quantized, plan.target, form));
-    OCTET_TRY(write_model(quantized, output_, common, model_));
+    OCTET_TRY(write_model(quantized, output_, common, model_, {}, facts(plan, form)));
     if (!save_plan_.empty()) OCTET_TRY(save_plan(plan, save_plan_, common.force));
     report(common, plan, OCTET_TRY_WITH(readers_of(quantized, plan.target, output_), output_));
     return Answer::kDone;
   }
 
  private:
+  nlohmann::json facts(const QuantizationPlan& plan, FileForm form) const {
+    nlohmann::json out = history_facts(plan);
+    if (form != FileForm::kQdq) out["form"] = form_;
+    if (!precision_.empty()) out["precision"] = precision_;
+    if (!keep_fp32_.empty()) out["keep_fp32"] = keep_fp32_;
+    if (!drop_inputs_.empty()) out["drop_input"] = drop_inputs_;
+    return out;
+  }
+
   /// What a runtime would refuse for what stands around a layer, where an exact change helps.
   Status mend(Graph& quantized, const std::string& target) {
     Repaired mended = OCTET_TRY(mend_exactly(quantized, target));

@@ -10,6 +10,7 @@
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include "data/dataset_hash.h"
 #include <CLI/CLI.hpp>
 
 #include "octet/export.h"
@@ -283,7 +284,9 @@ QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Com
     progress.update(done, total);
     return !interruptible.stopped();
   };
-  return plan_quantization(graph, *examples, o);
+  QuantizationPlan plan = OCTET_TRY(plan_quantization(graph, *examples, o));
+  plan.data_hash = dataset_hash(*examples, o.samples);
+  return plan;
 }
 
 Result<QuantizationPlan>

@@ -92,7 +92,8 @@ class RepairModel final : public Command {
     const Repaired repaired = OCTET_TRY_WITH(repair(graph, target, options), model_);
     const bool ok = accepted(repaired.left);
     const bool written = ok || partial_;
-    if (written) OCTET_TRY(write_model(repaired.graph, output_, common, model_));
+    if (written)
+      OCTET_TRY(write_model(repaired.graph, output_, common, model_, {}, {{"target", target}}));
     if (common.json)
       print_json(repaired, ok, written);
     else

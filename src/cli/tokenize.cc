@@ -24,7 +24,9 @@ constexpr size_t kPortion = 4096;
 class Tokenize final : public Command {
  public:
   std::string_view name() const override { return "tokenize"; }
-  std::string_view summary() const override { return "token ids of each line of text"; }
+  std::string_view summary() const override {
+    return "token ids of each line of text; of a data set: octet data export";
+  }
   std::string_view example() const override {
     return "octet tokenize --vocab vocab.txt reviews.txt";
   }

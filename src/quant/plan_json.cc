@@ -164,18 +164,19 @@ std::string plan_json(const QuantizationPlan& plan, PlanNumbers* apart) {
   OrderedJson out = {{"octet_plan", plan.steps.empty() ? kVersion : kVersionOfSteps},
                      {"target", plan.target},
                      {"mode", std::string(name(plan.mode))},
-                     {"graph", fmt::format("{:016x}", plan.graph_hash)},
+                     {"graph", hash_text(plan.graph_hash)},
                      {"calibrator", plan.calibrator},
-                     {"samples", plan.samples},
-                     {"tensors", std::move(tensor_list)},
-                     {"nodes", std::move(node_list)}};
+                     {"samples", plan.samples}};
+  if (plan.data_hash != 0) out["data"] = hash_text(plan.data_hash);
+  out["tensors"] = std::move(tensor_list);
+  out["nodes"] = std::move(node_list);
   if (!plan.trials.empty()) {
     out["held_back"] = plan.held_back;
     out["trials"] = trials_json(plan.trials);
   }
   if (!plan.costly.empty()) out["costly"] = costly_json(plan.costly);
   if (!plan.steps.empty()) {
-    out["stepped"] = fmt::format("{:016x}", plan.stepped_hash);
+    out["stepped"] = hash_text(plan.stepped_hash);
     out["steps"] = steps_json(plan.steps, apart);
   }
   return json_text(out, 1) + "\n";
@@ -194,6 +195,12 @@ Result<QuantizationPlan> parse_plan(std::string_view text, const OpenPlanNumbers
   r.read("graph", hash);
   r.read("calibrator", out.calibrator);
   r.read("samples", out.samples);
+  std::string data_hash;
+  if (json.is_object() && json.contains("data")) {
+    r.read("data", data_hash);
+    if (!read_hash(data_hash, out.data_hash))
+      r.fail(fmt::format("\"data\": \"{}\" is not a hash", data_hash));
+  }
   const Json* trial_list = nullptr;
   if (json.is_object() && json.contains("trials")) {
     r.read("held_back", out.held_back);

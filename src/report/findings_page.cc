@@ -174,8 +174,9 @@ void add_histograms(HtmlPage& html, const std::vector<const TensorView*>& views)
 
 } // namespace
 
-std::string findings_page(const Findings& f) {
+std::string findings_page(const Findings& f, const std::string& origin) {
   HtmlPage html("octet: where accuracy goes");
+  html.origin(origin);
   std::string outputs = fmt::format(
       "{} beside {} over {} examples of {}: outputs {:.1f} dB, cosine {:.6f}", f.quantized_model,
       f.float_model, f.looked.examples, f.data, f.outputs.sqnr_db, f.outputs.cosine);

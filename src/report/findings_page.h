@@ -10,6 +10,7 @@ namespace octet {
 
 /// A self-contained page: the layers by their damage, the tensors as histograms with the range of
 /// their codes drawn in, the channels that stand out.
-std::string findings_page(const Findings& findings);
+/// `origin` says how and where it was made.
+std::string findings_page(const Findings& findings, const std::string& origin);
 
 } // namespace octet

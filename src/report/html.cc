@@ -3,26 +3,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "report/axis.h"
 #include <fmt/format.h>
 
 namespace octet {
 namespace {
 
 constexpr std::string_view kStyle =
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:86rem;margin:2rem auto;padding:0 1rem;"
     "color:#1b1f24;background:#fff}h1{font-size:1.6rem}h2{font-size:1.15rem;margin-top:2rem}"
+    "p,figure{max-width:60rem}figure:has(table){max-width:none}.origin{color:#57606a;font-size:."
+    "85rem}"
     "div{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}"
     "th,td{padding:.35rem .6rem;"
     "border-bottom:1px solid #d9dee3;text-align:right;white-space:nowrap}th:first-child,"
     "td:first-child{text-align:left}table.words th,table.words td{text-align:left;"
     "vertical-align:top}table.words td{white-space:normal;overflow-wrap:anywhere;min-width:4.5em}"
-    "th{color:#57606a;font-weight:600}figure{margin:1rem 0}"
+    "th{color:#57606a;font-weight:600}table.matrix{width:auto}table.matrix "
+    "td{min-width:2.6em}figure{margin:1rem 0}"
     "figcaption{color:#57606a;font-size:.9rem}svg text{font:13px system-ui,sans-serif;"
     "fill:#1b1f24}@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}"
-    "th,td{border-color:#30363d}th,figcaption{color:#8b949e}svg text{fill:#e6edf3}}";
+    "th,td{border-color:#30363d}th,figcaption,.origin{color:#8b949e}svg text{fill:#e6edf3}}"
+    "@media print{body{max-width:none;color:#000;background:#fff}div{overflow:visible}"
+    "h2,figure,tr{break-inside:avoid}table{font-size:.75rem}}";
 
-constexpr double kLabelWidth = 190, kBarWidth = 470, kTextWidth = 200, kRow = 28;
+constexpr double kLabelWidth = 190, kBarWidth = 470, kTextWidth = 200, kRow = 28, kAxisHeight = 26;
 constexpr double kPlotMargin = 40, kPlotWidth = 780, kPlotHeight = 110;
 constexpr double kTickDistance = 80; ///< of two labels, so that they do not lie on each other
 
@@ -84,37 +91,103 @@ void HtmlPage::table(std::string_view opening,
   body_ += "</table></div>\n";
 }
 
-void HtmlPage::bars(std::string_view caption, const std::vector<Bar>& bars, double from) {
-  double top = from;
+void HtmlPage::bars(std::string_view caption, const std::vector<Bar>& bars) {
+  double top = 0;
   for (const Bar& b : bars)
     top = std::max({top, b.value, b.high});
-  const auto x = [&](double v) {
-    return top > from ? std::clamp((v - from) / (top - from), 0.0, 1.0) * kBarWidth : 0.0;
-  };
-  const double height = kRow * static_cast<double>(bars.size());
+  begin_chart(caption, bars, 0);
+  for (size_t i = 0; i < bars.size(); ++i) {
+    const double y = kRow * static_cast<double>(i);
+    const double end = top > 0 ? std::clamp(bars[i].value / top, 0.0, 1.0) * kBarWidth : 0.0;
+    body_ += fmt::format("<rect x=\"{:.0f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"18\" rx=\"2\" "
+                         "fill=\"#2f81f7\"/>",
+                         kLabelWidth, y + 5, std::max(1.0, end));
+    end_row(bars[i], y, 0, top > 0 ? top : 1);
+  }
+  end_chart(caption);
+}
+
+void HtmlPage::points(std::string_view caption, const std::vector<Bar>& bars) {
+  if (bars.empty()) return;
+  constexpr double kRoom = 0.08, kLeast = 1e-6, kMarks = 6;
+  double low = bars.front().value, high = low;
+  for (const Bar& b : bars) {
+    low = std::min({low, b.value, b.high > b.low ? b.low : b.value});
+    high = std::max({high, b.value, b.high});
+  }
+  const double room = std::max(kRoom * (high - low), kLeast * std::max(1.0, std::abs(high)));
+  low -= room;
+  high += room;
+  const double below = kRow * static_cast<double>(bars.size());
+  begin_chart(caption, bars, kAxisHeight);
+  for (const double mark : axis_marks(low, high, kMarks)) {
+    const double x = kLabelWidth + (mark - low) / (high - low) * kBarWidth;
+    body_ +=
+        fmt::format("<path d=\"M{0:.1f} 0V{1:.1f}\" stroke=\"#8b949e\" stroke-opacity=\".35\"/>"
+                    "<text x=\"{0:.1f}\" y=\"{2:.1f}\" text-anchor=\"middle\">{3:g}</text>",
+                    x, below + 4, below + 19, mark);
+  }
+  for (size_t i = 0; i < bars.size(); ++i) {
+    const double y = kRow * static_cast<double>(i);
+    end_row(bars[i], y, low, high);
+    body_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"#2f81f7\"/>\n",
+                         kLabelWidth + (bars[i].value - low) / (high - low) * kBarWidth, y + 14);
+  }
+  end_chart(caption);
+}
+
+void HtmlPage::begin_chart(std::string_view caption, const std::vector<Bar>& bars, double below) {
+  const double height = kRow * static_cast<double>(bars.size()) + below;
   body_ +=
       fmt::format("<figure><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n",
                   kLabelWidth + kBarWidth + kTextWidth, height, html_escape(caption));
-  for (size_t i = 0; i < bars.size(); ++i) {
-    const Bar& b = bars[i];
-    const double y = kRow * static_cast<double>(i);
-    body_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>"
-                         "<rect x=\"{:.0f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"18\" rx=\"2\" "
-                         "fill=\"#2f81f7\"/>",
-                         kLabelWidth - 8, y + 18, html_escape(b.label), kLabelWidth, y + 5,
-                         std::max(1.0, x(b.value)));
-    double end = x(b.value);
-    if (b.high > b.low) {
-      end = x(b.high);
-      body_ +=
-          fmt::format("<path d=\"M{0:.1f} {2:.1f}H{1:.1f}M{0:.1f} {3:.1f}v8M{1:.1f} {3:.1f}v8\" "
-                      "stroke=\"#d29922\" stroke-width=\"2\" fill=\"none\"/>",
-                      kLabelWidth + x(b.low), kLabelWidth + end, y + 14, y + 10);
-    }
-    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", kLabelWidth + end + 8,
-                         y + 18, html_escape(b.text));
+  for (size_t i = 0; i < bars.size(); ++i)
+    body_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
+                         kLabelWidth - 8, kRow * static_cast<double>(i) + 18,
+                         html_escape(bars[i].label));
+}
+
+void HtmlPage::end_row(const Bar& b, double y, double from, double to) {
+  const auto x = [&](double v) {
+    return kLabelWidth + std::clamp((v - from) / (to - from), 0.0, 1.0) * kBarWidth;
+  };
+  double end = x(b.value);
+  if (b.high > b.low) {
+    end = std::max(end, x(b.high));
+    body_ += fmt::format("<path d=\"M{0:.1f} {2:.1f}H{1:.1f}M{0:.1f} {3:.1f}v8M{1:.1f} {3:.1f}v8\" "
+                         "stroke=\"#d29922\" stroke-width=\"2\" fill=\"none\"/>",
+                         x(b.low), x(b.high), y + 14, y + 10);
   }
+  body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", end + 10, y + 18,
+                       html_escape(b.text));
+}
+
+void HtmlPage::end_chart(std::string_view caption) {
   body_ += "</svg><figcaption>" + html_escape(caption) + "</figcaption></figure>\n";
+}
+
+void HtmlPage::matrix(std::string_view caption,
+                      const std::vector<std::string>& names,
+                      const std::vector<std::vector<int64_t>>& counts) {
+  body_ += "<figure><div><table class=\"matrix\"><tr><th></th>";
+  for (const std::string& name : names)
+    body_ += "<th>" + html_escape(name) + "</th>";
+  body_ += "</tr>\n";
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const double all = static_cast<double>(
+        std::max<int64_t>(std::accumulate(counts[i].begin(), counts[i].end(), int64_t{0}), 1));
+    body_ += "<tr><th>" + html_escape(names[i]) + "</th>";
+    for (size_t j = 0; j < counts[i].size(); ++j)
+      body_ += fmt::format(
+          "<td style=\"background:rgba({},{:.3f})\">{}</td>", i == j ? "47,129,247" : "248,81,73",
+          static_cast<double>(counts[i][j]) / all * (i == j ? 0.45 : 0.9), counts[i][j]);
+    body_ += "</tr>\n";
+  }
+  body_ += "</table></div><figcaption>" + html_escape(caption) + "</figcaption></figure>\n";
+}
+
+void HtmlPage::origin(std::string_view text) {
+  body_ += "<p class=\"origin\">" + html_escape(text) + "</p>\n";
 }
 
 void HtmlPage::histogram(std::string_view caption, const Histogram& h) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/axis.h"
 #include "report/html.h"
 #include <fmt/format.h>
 
@@ -38,18 +39,7 @@ struct Axis {
   double at(double v, double begin, double end) const {
     return begin + (v - low) / (high - low) * (end - begin);
   }
-  /// Multiples of 1, 2 or 5 times a power of ten.
-  std::vector<double> lines() const {
-    const double least = (high - low) / kGridLines;
-    const double ten = std::pow(10, std::floor(std::log10(least)));
-    double step = 10 * ten;
-    for (const double times : {5.0, 2.0, 1.0})
-      if (times * ten >= least) step = times * ten;
-    std::vector<double> out;
-    for (double i = std::ceil(low / step); i * step <= high; ++i)
-      out.push_back(i * step);
-    return out;
-  }
+  std::vector<double> lines() const { return axis_marks(low, high, kGridLines); }
 };
 
 } // namespace

@@ -7,7 +7,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
-#include "train/trainer/dataset_hash.h"
+#include "data/dataset_hash.h"
 
 namespace octet::train {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/trainer/dataset_hash.h"
+#include "data/dataset_hash.h"
 
 #include <algorithm>
 
 #include "core/hash.h"
 
-namespace octet::train {
+namespace octet {
 namespace {
 
 constexpr size_t kMostBytes = size_t{256} << 20;
@@ -28,21 +28,22 @@ size_t hash_batch(const Batch& batch, uint64_t& hash) {
 
 } // namespace
 
-uint64_t dataset_hash(const Dataset& data) {
+uint64_t dataset_hash(const Dataset& data, int64_t samples) {
   uint64_t hash = 0;
   int64_t stride = 1;
-  for (int64_t begin = 0; begin < data.size(); begin += kRowsAtOnce * stride) {
+  const int64_t count = samples <= 0 ? data.size() : std::min(samples, data.size());
+  for (int64_t begin = 0; begin < count; begin += kRowsAtOnce * stride) {
     std::vector<int64_t> rows;
-    for (int64_t i = begin; i < std::min(begin + kRowsAtOnce, data.size()); ++i)
-      rows.push_back(i);
+    for (int64_t i = begin; i < std::min(begin + kRowsAtOnce, count); ++i)
+      rows.push_back(i * data.size() / count);
     const Result<Batch> batch = data.batch_at(rows, 0);
     if (!batch.ok()) return hash;
     const size_t bytes = hash_batch(*batch, hash);
-    const size_t blocks = static_cast<size_t>(data.size() / kRowsAtOnce) + 1;
+    const size_t blocks = static_cast<size_t>(count / kRowsAtOnce) + 1;
     if (begin == 0)
       stride = std::max<int64_t>(1, static_cast<int64_t>(blocks * bytes / kMostBytes));
   }
   return hash;
 }
 
-} // namespace octet::train
+} // namespace octet
