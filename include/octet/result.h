@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,7 +60,9 @@ struct Unit {};
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}     // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {} // NOLINT(google-explicit-constructor)
+  /// `return {};` where success has no value: a Status alone.
+  Result() requires std::is_same_v<T, Unit> : value_(Unit{}) {}
   Result(Error error) : error_(std::move(error)) {} // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }

@@ -2,19 +2,25 @@
 // The round numbers of an axis.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 namespace octet {
 
-/// Multiples of 1, 2 or 5 times a power of ten between two numbers, low < high, about `most` of
-/// them at most.
+/// 1, 2 or 5 times a power of ten: the least step of which about `most` fit into `span`.
+inline double axis_step(double span, double most) {
+  constexpr double kLeastSpan = 1e-9;
+  const double least = std::max(span, kLeastSpan) / most;
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0})
+    if (factor * power >= least) return factor * power;
+  return 10 * power;
+}
+
+/// Multiples of that step between two numbers, low < high.
 inline std::vector<double> axis_marks(double low, double high, double most) {
-  const double least = (high - low) / most;
-  const double ten = std::pow(10, std::floor(std::log10(least)));
-  double step = 10 * ten;
-  for (const double times : {5.0, 2.0, 1.0})
-    if (times * ten >= least) step = times * ten;
+  const double step = axis_step(high - low, most);
   std::vector<double> out;
   for (double i = std::ceil(low / step); i * step <= high; ++i)
     out.push_back(i * step);

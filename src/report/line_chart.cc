@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "core/check.h"
+#include "report/axis.h"
 #include "report/html.h"
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@ namespace {
 
 constexpr double kWidth = 760, kHeight = 420;
 constexpr double kPlotLeft = 64, kPlotRight = 640, kPlotTop = 44, kPlotBottom = 352;
+constexpr double kGridSteps = 6;      ///< lines, about
 constexpr double kLabelDistance = 16; ///< of two labels, so that they do not lie on each other
 
 // Okabe and Ito's colours, which people tell apart who see few colours; black follows the text.
@@ -25,16 +27,6 @@ constexpr std::string_view kChartStyle =
     "svg{color:#1b1f24;background:#fff;font:13px system-ui,sans-serif}text{fill:currentColor}"
     ".grid{stroke:#d9dee3}.axis{fill:#57606a}@media(prefers-color-scheme:dark){svg{color:#e6edf3;"
     "background:#0d1117}.grid{stroke:#30363d}.axis{fill:#8b949e}}";
-
-/// Lines of the grid: 1, 2 or 5 times a power of ten apart, some six of them.
-double step_for(double span) {
-  constexpr double kLines = 6;
-  const double least = std::max(span, 1e-9) / kLines;
-  const double power = std::pow(10, std::floor(std::log10(least)));
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= least) return factor * power;
-  return 10 * power;
-}
 
 /// Where labels stand that want to stand at `wanted`: in their order, none closer than they may be
 /// and, where there is room, none below the plot.
@@ -63,7 +55,7 @@ std::string svg_of(const LineChart& chart) {
     low = std::min(low, *least);
     high = std::max(high, *most);
   }
-  const double step = step_for(high - low);
+  const double step = axis_step(high - low, kGridSteps);
   low = std::floor(low / step) * step;
   high = std::max(std::ceil(high / step) * step, low + step);
   const auto y_of = [&](double v) {
