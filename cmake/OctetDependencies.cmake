@@ -21,6 +21,8 @@ find_package(ZLIB REQUIRED)
 find_package(PNG 1.6 REQUIRED)
 find_package(JPEG 62 REQUIRED)
 find_package(CURL REQUIRED)
+find_package(LibArchive REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 target_link_libraries(octet_dependencies INTERFACE
-  fmt::fmt tomlplusplus::tomlplusplus utf8proc::utf8proc ZLIB::ZLIB PNG::PNG JPEG::JPEG CURL::libcurl)
+  fmt::fmt tomlplusplus::tomlplusplus utf8proc::utf8proc ZLIB::ZLIB PNG::PNG JPEG::JPEG CURL::libcurl
+  LibArchive::LibArchive)

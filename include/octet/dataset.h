@@ -18,9 +18,14 @@ namespace octet {
 struct Batch {
   std::vector<std::pair<std::string, Tensor>> inputs; ///< by feature name, first axis: the example
   Tensor labels;                                      ///< i64[n]; empty() when there are none
-  /// Further labels by name, for example "mlm_labels" i64[n, s] (-100: none here).
+  /// Further labels by name, for example "mlm_labels" i64[n, s] (-100: none here), and labels that
+  /// are numbers, no classes: kNumberLabels f32[n, ...].
   std::vector<std::pair<std::string, Tensor>> targets;
 };
+
+/// The target that holds labels which are numbers: what a regression learns, or 0 and 1 for each of
+/// several classes.
+inline constexpr const char* kNumberLabels = "labels";
 
 struct ImagePreparation; // octet/images.h
 

@@ -73,13 +73,20 @@ struct ScheduleOptions {
 enum class LossKind {
   kAuto,         ///< cross-entropy when there are labels, else an error
   kCrossEntropy, ///< on the input of a final Softmax (seen through Q/DQ), else on the output
-  kMeanSquare,   ///< of the output against the one-hot label
+  /// Of the output against the numbers that it should be; against the one-hot label where labels
+  /// are classes, of an output of one column against the label itself.
+  kMeanSquare,
+  /// Of each number of the output by itself, on the input of a final Sigmoid, else on the output;
+  /// targets from 0 to 1, or classes as for kMeanSquare.
+  kBinaryCrossEntropy,
 };
 
 /// One term of the sum that training minimizes: the mean over everything that has a label.
 struct LossTerm {
   std::string output; ///< f32[..., classes] by name; empty: the graph's first output
-  std::string target; ///< i64[...] by name among Batch::targets; empty: Batch::labels
+  /// By name among Batch::targets, i64[...] classes or f32[...] numbers; empty: Batch::labels, or
+  /// kNumberLabels among the targets.
+  std::string target;
   LossKind kind = LossKind::kCrossEntropy;
   double weight = 1;
   int64_t ignore_index = -100; ///< a label that counts for nothing
@@ -135,11 +142,18 @@ struct TrainProgress {
   double samples_per_second = 0; ///< over the running epoch, in this process
 };
 
+/// What tells how good a model is, beside its loss.
+enum class TermMetric { kAccuracy, kAbsoluteError };
+
 /// One loss term over many examples.
 struct TermRecord {
   std::string output;
-  double loss = 0, accuracy = 0; ///< accuracy: share of labels that the largest output meets
-  int64_t labels = 0;            ///< that counted
+  /// Accuracy: share of labels that the largest output meets, or of numbers 0 and 1 that each
+  /// output meets by itself; 0 of a term that has none.
+  double loss = 0, accuracy = 0;
+  int64_t labels = 0; ///< that counted
+  TermMetric metric = TermMetric::kAccuracy;
+  double absolute_error = 0; ///< mean over the numbers, where that is the metric
 };
 
 struct EpochRecord {
@@ -161,7 +175,16 @@ struct EvaluationRecord {
 
 /// Something that the user should look at.
 struct TrainFinding {
-  enum class Kind { kNotFinite, kStalled, kOverfitting, kNoGradient, kDiverged };
+  enum class Kind {
+    kNotFinite,
+    kStalled,
+    kOverfitting,
+    kNoGradient,
+    kDiverged,
+    kWorse,       ///< validation got worse within a few epochs
+    kRateTooHigh, ///< the loss jumped, or rose from where it began
+    kLabels,      ///< labels that do not fit
+  };
   Kind kind;
   int64_t epoch;
   std::string message; ///< what was seen and what usually causes it

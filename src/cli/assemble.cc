@@ -3,18 +3,11 @@
 #include "cli/command.h"
 #include "cli/models.h"
 #include "cli/outputs.h"
-#include "core/atomic_file.h"
-#include "core/format.h"
-#include "ops/infer.h"
+#include "cli/text_model.h"
 #include <CLI/CLI.hpp>
-
-#include "octet/graph_text.h"
 
 namespace octet::cli {
 namespace {
-
-/// A graph written by hand stays far below this.
-constexpr size_t kMaxTextBytes = size_t{256} << 20;
 
 class Assemble final : public Command {
  public:
@@ -33,13 +26,10 @@ class Assemble final : public Command {
 
   Result<Answer> run(const Common& common) override {
     OCTET_TRY(check_model_output(output_, writes_folder(output_, {}), {text_, weights_}, common));
-    const std::string text = OCTET_TRY(read_file(text_, kMaxTextBytes));
     Graph weights;
     if (!weights_.empty()) weights = OCTET_TRY(open_model(weights_, common));
-    Graph graph = OCTET_TRY_WITH(parse_graph(text, weights_.empty() ? nullptr : &weights), text_);
-    for (const Disagreement& one : disagreements(graph))
-      return error("{}: {}; write what it computes", text_, one.text());
-    OCTET_TRY_WITH(infer_types(graph), text_);
+    const Graph graph =
+        OCTET_TRY(open_text_model(text_, weights_.empty() ? nullptr : &weights, common.seed));
     OCTET_TRY(write_model(graph, output_, common));
     return Answer::kDone;
   }

@@ -118,6 +118,12 @@ Status BertFlags::check() const {
       return error("--cased is for a vocabulary that is learned; {} is what it is", vocabulary_);
     return ok_status();
   }
+  std::error_code ignored;
+  if (!fs::exists(from_, ignored))
+    return error(ErrorCode::kNotFound,
+                 "{}: there is no such folder; octet import hf owner/name -o {} downloads a "
+                 "pretrained encoder",
+                 from_, from_);
   if (!vocabulary_.empty() || cased_)
     return error("--{} is for new models; {} brings its own tokenizer", cased_ ? "cased" : "vocab",
                  from_);

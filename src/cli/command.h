@@ -85,6 +85,7 @@ Command& repair_command();
 Command& quantize_command();
 Command& optimize_command();
 Command& qat_command();
+Command& train_model_command(); ///< before those under it
 Command& train_cnn_command();
 Command& train_bert_command();
 Command& pretrain_bert_command();

@@ -20,12 +20,33 @@ bool is_array_spec(std::string_view spec) {
   return spec.starts_with("npz:") || spec.starts_with("npy:");
 }
 
-/// The classes that a graph's first output scores; none: not known, or no scores of classes.
+/// The classes that a graph's first output scores; none: not known, or no scores of classes (one
+/// column holds a number, or tells two apart).
 std::optional<int64_t> scored_classes(const Graph& graph) {
   if (graph.outputs().empty()) return std::nullopt;
   const TypeInfo& type = graph.value(graph.outputs()[0]).type;
   if (!type.has_rank() || type.rank() != 2) return std::nullopt;
-  return type.shape->back().maybe_value();
+  const std::optional<int64_t> columns = type.shape->back().maybe_value();
+  return columns == 1 ? std::nullopt : columns;
+}
+
+/// Labels that are numbers: as many as the output has.
+Status check_numbers(const Graph& graph, const Batch& example) {
+  if (graph.outputs().empty()) return ok_status();
+  const Value& output = graph.value(graph.outputs()[0]);
+  if (!output.type.has_rank() || output.type.rank() == 0) return ok_status();
+  int64_t count = 1;
+  for (auto dim = output.type.shape->begin() + 1; dim != output.type.shape->end(); ++dim) {
+    if (!dim->is_constant()) return ok_status();
+    count *= dim->value();
+  }
+  for (const auto& [name, tensor] : example.targets)
+    if (name == kNumberLabels && tensor.count() != count)
+      return error("the labels are {} an example, and the model's output \"{}\" is {}; give it as "
+                   "many labels as it has numbers, or train it with --classes {}",
+                   counted(tensor.count(), "number"), output.name, output.type.text(),
+                   tensor.count());
+  return ok_status();
 }
 
 Status
@@ -80,6 +101,7 @@ Status check_names(const Graph& graph, const Dataset& data, const std::string& s
 Status check_first_example(const Graph& graph, const Dataset& data) {
   if (data.size() == 0) return error("{} holds no examples", data.description());
   const Batch batch = OCTET_TRY(data.batch(std::array<int64_t, 1>{0}));
+  OCTET_TRY(check_numbers(graph, batch));
   // A graph of a fixed batch is run with as many examples.
   if (batch_for(graph, 1) != 1) return ok_status();
   OCTET_TRY(bind_inputs(graph, batch));

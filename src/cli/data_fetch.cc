@@ -20,7 +20,7 @@ class DataFetch final : public Command {
   std::string_view example() const override { return "octet data fetch fashion-mnist"; }
 
   void define(CLI::App& app) override {
-    app.add_option("name", name_, "name of the data set, such as fashion-mnist")->required();
+    app.add_option("name", name_, "fashion-mnist, mnist, imdb or sst2")->required();
     app.add_option("-o,--output", folder_, "folder; default: the user's cache");
     app.add_option("--url", url_, "take the files from this address");
   }
@@ -40,11 +40,12 @@ class DataFetch final : public Command {
       progress.update(p.done, p.total, p.note);
     };
     callbacks.log = [&](LogLevel, std::string_view text) { progress.line(text); };
-    OCTET_TRY(fetch_dataset(name_, folder_, url_, callbacks));
+    const std::string spec = OCTET_TRY(fetch_dataset(name_, folder_, url_, callbacks));
     if (common.json)
-      fmt::print("{}\n", json_text(nlohmann::ordered_json{{"name", name_}, {"folder", folder_}}));
+      fmt::print("{}\n", json_text(nlohmann::ordered_json{
+                             {"name", name_}, {"folder", folder_}, {"data", spec}}));
     else
-      fmt::print("{}: use it as --data {}:{}\n", folder_, name_, folder_);
+      fmt::print("{}: use it as --data {}\n", folder_, spec);
     return Answer::kDone;
   }
 

@@ -6,6 +6,7 @@
 #include "cli/data_check.h"
 #include "cli/evaluate.h"
 #include "cli/evaluate_lm.h"
+#include "cli/evaluate_numbers.h"
 #include "cli/evaluation_page.h"
 #include "cli/evaluation_table.h"
 #include "cli/model_data.h"
@@ -16,6 +17,7 @@
 #include "cli/predictions.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
+#include "core/format.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -63,14 +65,33 @@ class Eval final : public Command {
     for (const std::string& path : models_)
       graphs.push_back(OCTET_TRY(open_inputs(path, common)));
     const auto lms = std::count_if(graphs.begin(), graphs.end(), is_language_model);
-    if (lms == 0) return compare<Evaluation>(graphs, evaluate, common);
+    if (lms == 0) return evaluate_models(graphs, common);
     if (!predictions_.empty()) return error("{}: --save-predictions is of classifiers", models_[0]);
     if (lms == static_cast<std::ptrdiff_t>(graphs.size()))
-      return compare<LmEvaluation>(graphs, evaluate_language_model, common);
+      return compare<LmEvaluation>(graphs, OCTET_TRY(open_data(graphs, common)),
+                                   evaluate_language_model, common);
     return Error("some of the models are language models and some are not; compare them apart");
   }
 
  private:
+  using OpenData = std::vector<std::shared_ptr<const Dataset>>;
+
+  /// Classifiers, or what learns numbers.
+  Result<Answer> evaluate_models(const std::vector<Graph>& graphs, const Common& common) const {
+    const OpenData data = OCTET_TRY(open_data(graphs, common));
+    if (!OCTET_TRY(has_number_labels(graphs.front(), *data.front())))
+      return compare<Evaluation>(graphs, data, evaluate, common);
+    if (!predictions_.empty() || !report_.empty())
+      return error(
+          "{}: its labels are numbers; --save-predictions and --report are of classifiers, "
+          "and octet run writes what a model computes",
+          data_);
+    const auto results =
+        OCTET_TRY(run_all<NumberEvaluation>(graphs, data, evaluate_numbers, common));
+    common.json ? cli::print_json(results) : cli::print_table(results, *data.back());
+    return Answer::kDone;
+  }
+
   Status check_predictions(const UsedFiles& used, const Common& common) {
     if (predictions_.empty()) return ok_status();
     if (models_.size() * executors_.size() != 1)
@@ -117,8 +138,6 @@ class Eval final : public Command {
                           const Common&) const {
     return ok_status();
   }
-
-  using OpenData = std::vector<std::shared_ptr<const Dataset>>;
 
   /// The data for each model, of texts in its own tokens, looked at before any of them is run.
   Result<OpenData> open_data(const std::vector<Graph>& graphs, const Common& common) const {
@@ -174,9 +193,10 @@ class Eval final : public Command {
   }
 
   template <class One, class Evaluate>
-  Result<Answer>
-  compare(const std::vector<Graph>& graphs, Evaluate evaluate_one, const Common& common) const {
-    const OpenData data = OCTET_TRY(open_data(graphs, common));
+  Result<Answer> compare(const std::vector<Graph>& graphs,
+                         const OpenData& data,
+                         Evaluate evaluate_one,
+                         const Common& common) const {
     auto results = OCTET_TRY(run_all<One>(graphs, data, evaluate_one, common));
     OCTET_TRY(compare_with_first(results));
     OCTET_TRY(save_predictions(results, graphs.front(), *data.front(), common));

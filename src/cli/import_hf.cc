@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// octet import hf: a folder of Hugging Face's (BERT, MiniLM, DistilBERT) to a model folder.
+// octet import hf: a BERT, MiniLM or DistilBERT of Hugging Face's, in a folder or on the hub, to a
+// model folder.
 #include <filesystem>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
+#include "cli/terminal.h"
 #include "core/format.h"
 #include "core/json.h"
 #include "core/string_util.h"
+#include "data/hub.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,11 +36,15 @@ class ImportHf final : public Command {
     return "make a model folder of a BERT, MiniLM or DistilBERT of Hugging Face's";
   }
   std::string_view example() const override {
-    return "octet import hf all-MiniLM-L6-v2/ --head classification --labels neg,pos -o minilm/";
+    return "octet import hf sentence-transformers/all-MiniLM-L6-v2 --head classification --labels "
+           "neg,pos -o minilm/";
   }
 
   void define(CLI::App& app) override {
-    app.add_option("folder", folder_, "with config.json and model.safetensors")->required();
+    app.add_option("model", model_,
+                   "folder with config.json and model.safetensors, or owner/name[@revision] on the "
+                   "hub (HF_ENDPOINT, HF_TOKEN)")
+        ->required();
     app.add_option("-o,--output", output_, "folder, or ONNX file without its companions")
         ->required();
     app.add_option("--head", head_,
@@ -52,18 +60,51 @@ class ImportHf final : public Command {
   }
 
   Result<Answer> run(const Common& common) override {
-    OCTET_TRY(check_model_output(output_, writes_folder(output_, folder_), {folder_}, common));
+    OCTET_TRY(choose_head());
+    OCTET_TRY(check_model_output(output_, makes_folder(), {model_}, common));
+    const std::string folder = OCTET_TRY(find_folder());
     options_.seed = common.seed;
     options_.token_type_input = !no_token_types_;
     if (int32_) options_.index_type = DType::kInt32;
-    OCTET_TRY(choose_head());
-    const ImportedModel model = OCTET_TRY(import_hugging_face(folder_, options_));
-    OCTET_TRY(write_model(model.graph, output_, common, folder_));
+    ImportedModel model = OCTET_TRY(import_hugging_face(folder, options_));
+    if (!source_.empty()) model.graph.info.metadata.emplace_back("octet.source", source_);
+    OCTET_TRY(write_model(model.graph, output_, common, folder));
     report(model, common);
     return Answer::kDone;
   }
 
  private:
+  /// What the hub gives is a folder too.
+  bool makes_folder() const { return !output_.ends_with(".onnx"); }
+
+  /// Where the files lie, which for a model on the hub are downloaded first.
+  Result<std::string> find_folder() {
+    std::error_code ignored;
+    if (std::filesystem::exists(model_, ignored)) return model_;
+    const std::optional<HubModel> named = parse_hub_model(model_);
+    if (!named)
+      return error(ErrorCode::kNotFound,
+                   "{}: there is no such folder; octet import hf owner/name downloads a model of "
+                   "Hugging Face's",
+                   model_);
+    const HubAccess access = OCTET_TRY(hub_access());
+    if (!access.notice.empty()) fmt::print(stderr, "{}\n", access.notice);
+    ProgressLine progress("download", "bytes");
+    const Interruptible interruptible;
+    std::string stage;
+    Callbacks callbacks;
+    callbacks.cancel = &interruptible.token();
+    callbacks.progress = [&](const Progress& p) {
+      if (stage != p.stage) progress.restart(stage = p.stage);
+      progress.update(p.done, p.total, p.note);
+    };
+    const FetchedModel fetched = OCTET_TRY_WITH(fetch_hub_model(*named, access, callbacks),
+                                                model_ + ": is no folder, so it was looked for on "
+                                                         "the hub");
+    source_ = fetched.source;
+    return fetched.folder;
+  }
+
   Status choose_head() {
     for (const std::string_view label : split(labels_, ','))
       if (!trim(label).empty()) options_.labels.emplace_back(trim(label));
@@ -80,13 +121,14 @@ class ImportHf final : public Command {
   void report(const ImportedModel& model, const Common& common) const {
     if (common.json) {
       const nlohmann::ordered_json out = {{"model", output_},
+                                          {"source", source_.empty() ? model_ : source_},
                                           {"fresh", model.fresh},
                                           {"replaced", model.replaced},
                                           {"unused", model.unused}};
       fmt::print("{}\n", json_text(out));
       return;
     }
-    fmt::print("{}: imported from {}\n", output_, folder_);
+    fmt::print("{}: imported from {}\n", output_, source_.empty() ? model_ : source_);
     if (!model.fresh.empty())
       fmt::print("not in the file, so with initial values: {}\n", join(model.fresh, ", "));
     if (!model.replaced.empty())
@@ -96,7 +138,8 @@ class ImportHf final : public Command {
       fmt::print("in the file, but not of this head: {}\n", join(model.unused, ", "));
   }
 
-  std::string folder_, output_, head_, labels_;
+  std::string model_, output_, head_, labels_;
+  std::string source_; ///< of a model that was downloaded
   bool no_token_types_ = false, int32_ = false;
   HuggingFaceImport options_;
 };

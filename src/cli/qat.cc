@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/data_check.h"
 #include "cli/history.h"
+#include "cli/loss.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
@@ -56,6 +57,7 @@ class Qat final : public Command {
     add_number_option(app, "--distill-weight,--teacher-weight", teacher_.weight,
                       "share of distillation in the loss", 0.0, 1.0)
         ->capture_default_str();
+    loss_.define(app);
     training_.define_limits(app);
     training_.define(app, false);
     quantization_.define(
@@ -89,7 +91,7 @@ class Qat final : public Command {
     const Graph prepared = OCTET_TRY_WITH(quantize(graph, plan, WeightStorage::kFloat), model_);
     TrainOptions options = training_.options();
     OCTET_TRY(choose_scales(options));
-    options.losses = language_losses(graph);
+    options.losses = OCTET_TRY_WITH(loss_.choose(graph, *data.examples), model_);
     options.settings = {{"command", "qat"}, {"data set", quantization_.data}, {"from", model_}};
     const Graph other =
         teacher_path_.empty() ? Graph() : OCTET_TRY(open_model(teacher_path_, common));
@@ -147,6 +149,7 @@ class Qat final : public Command {
   bool learned_scales_ = false, learned_clips_ = false, distill_ = false;
   double clip_decay_ = 1e-4, freeze_ranges_after_ = 1, freeze_batch_norm_after_ = 1;
   TeacherOptions teacher_;
+  LossFlag loss_;
   QuantizeFlags quantization_;
   TrainFlags training_{{.epochs = 2, .lr = 1e-3}};
 };

@@ -33,16 +33,18 @@ class TrainCnn final : public Command {
 
   void define(CLI::App& app) override {
     app.add_option("-o,--output", output_, "ONNX file to write, or FOLDER/")->required();
-    add_count_option(app, "--channels1", cnn_.channels1, "of the first convolution", kWidths)
-        ->capture_default_str();
+    CLI::Option* first =
+        add_count_option(app, "--channels1", cnn_.channels1, "of the first convolution", kWidths)
+            ->capture_default_str();
     CLI::Option* second =
         add_count_option(app, "--channels2", cnn_.channels2, "of the second", kWidths)
             ->capture_default_str();
     CLI::Option* hidden =
         add_count_option(app, "--hidden", cnn_.hidden, "width of the first linear layer", kWidths)
             ->capture_default_str();
-    add_number_option(app, "--dropout", cnn_.dropout, "probability, 0: none", 0, 0.9)
-        ->capture_default_str();
+    CLI::Option* drop =
+        add_number_option(app, "--dropout", cnn_.dropout, "probability, 0: none", 0, 0.9)
+            ->capture_default_str();
     CLI::Option* relu =
         app.add_flag("--hidden-relu", cnn_.hidden_relu, "a relu between the linear layers");
     add_list_option(
@@ -51,7 +53,12 @@ class TrainCnn final : public Command {
         "the second and of the hidden layer: 32,64,64,128,128",
         ',');
     replaced_ = {second, hidden, relu};
-    app.add_flag("--batch-norm", cnn_.batch_norm, "batch normalization after each convolution");
+    app.add_option("--layers", cnn_.layers,
+                   "layers in place of the widths: \"conv 32 3, bn, relu, pool 2, linear 10\"; see "
+                   "docs/training.md");
+    CLI::Option* norm =
+        app.add_flag("--batch-norm", cnn_.batch_norm, "batch normalization after each convolution");
+    described_ = {first, second, hidden, relu, drop, norm, app.get_option("--depthwise")};
     app.add_flag("--logits", logits_, "the output is the logits: no softmax");
     flags_.define(app);
   }
@@ -59,6 +66,7 @@ class TrainCnn final : public Command {
   Result<Answer> run(const Common& common) override {
     OCTET_TRY(check_model_output(output_, writes_folder(output_, {}), {flags_.data}, common));
     OCTET_TRY(flags_.check(output_, common));
+    OCTET_TRY(check_layers());
     OCTET_TRY(read_depthwise());
     cnn_.seed = common.seed;
     cnn_.softmax = !logits_;
@@ -68,6 +76,7 @@ class TrainCnn final : public Command {
     OCTET_TRY(check_training_data(graph, *data.examples, data.test.get(), flags_.data));
     TrainOptions options = flags_.options();
     options.settings = {{"command", "train cnn"}, {"data set", flags_.data}};
+    if (!cnn_.layers.empty()) options.settings.push_back({"layers", cnn_.layers});
     TrainedModel model = OCTET_TRY(flags_.train(graph, data, output_, common, options));
     if (const ImagePreparation* images = data.examples->images()) {
       set_image_preparation(model.graph, *images);
@@ -120,6 +129,14 @@ class TrainCnn final : public Command {
     return ok_status();
   }
 
+  Status check_layers() const {
+    if (cnn_.layers.empty()) return ok_status();
+    for (const CLI::Option* option : described_)
+      if (option->count() > 0)
+        return error("{} is of what --layers describes; leave one of them out", option->get_name());
+    return ok_status();
+  }
+
   Status read_depthwise() {
     if (depthwise_.empty()) return ok_status();
     for (const CLI::Option* option : replaced_)
@@ -139,7 +156,8 @@ class TrainCnn final : public Command {
   std::string output_;
   CnnOptions cnn_;
   std::vector<std::string> depthwise_;
-  std::vector<const CLI::Option*> replaced_; ///< what goes with no --depthwise
+  std::vector<const CLI::Option*> replaced_;  ///< what goes with no --depthwise
+  std::vector<const CLI::Option*> described_; ///< nor with --layers
   bool logits_ = false;
   TrainFlags flags_{{.epochs = 15, .lr = 0.01}};
 };

@@ -35,14 +35,30 @@ Result<T> choose(std::string_view what,
   return error("{} \"{}\" is not known{}", what, text, suggestion(text, names));
 }
 
+std::string metric_text(const TermRecord& term) {
+  return term.metric == TermMetric::kAbsoluteError
+             ? fmt::format("mean absolute error {:.4f}", term.absolute_error)
+             : fmt::format("accuracy {:.2f} %", 100 * term.accuracy);
+}
+
 /// Accuracy, by output where there are several.
 std::string terms_text(const EpochRecord& e) {
-  if (e.terms.size() < 2) return fmt::format("accuracy {:.2f} %", 100 * e.train_accuracy);
+  if (e.terms.size() < 2) return e.terms.empty() ? std::string() : metric_text(e.terms[0]);
   std::vector<std::string> parts;
   for (const TermRecord& term : e.terms)
     parts.push_back(
         fmt::format("{} {:.4f} ({:.2f} %)", term.output, term.loss, 100 * term.accuracy));
   return join(parts, ", ");
+}
+
+bool is_of_numbers(const std::vector<TermRecord>& terms) {
+  return terms.size() == 1 && terms[0].metric == TermMetric::kAbsoluteError;
+}
+
+/// What is shown of the held-out part after an epoch.
+std::string validation_text(const char* part, const EpochRecord& e) {
+  return is_of_numbers(e.terms) ? fmt::format("  {} loss {:.4f}", part, e.validation_loss)
+                                : fmt::format("  {} {:.2f} %", part, 100 * e.validation_accuracy);
 }
 
 /// Numbers and truth values as such.
@@ -61,6 +77,20 @@ bool is_checkpoint(const std::string& path) {
   std::string header(in ? std::min(header_bytes, kMostHeader) : 0, ' ');
   in.read(header.data(), static_cast<std::streamsize>(header.size()));
   return header.find("octet-checkpoint-") != std::string::npos;
+}
+
+/// Few epochs are also looked at between their ends, since fine-tuning may be past its best by then:
+/// where what is looked at is held out or small beside what is trained on. 0: at their ends alone.
+int64_t steps_between_looks(const TrainingData& data, const TrainOptions& o) {
+  constexpr int64_t kFewEpochs = 3, kLooks = 4;
+  if (o.epochs > kFewEpochs || o.max_steps > 0 || o.patience > 0) return 0;
+  const int64_t examples = data.examples->size();
+  const bool small = data.test != nullptr && 10 * data.test->size() <= examples;
+  if (o.validation_split == 0 && !small) return 0;
+  const double trained = (1 - o.validation_split) * static_cast<double>(examples);
+  const int64_t steps =
+      static_cast<int64_t>(trained) / (o.batch_size * o.accumulate * o.world.size);
+  return steps / kLooks;
 }
 
 /// What was found about a run that diverged.
@@ -324,6 +354,8 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
   // Test data only informs: a model chosen by it would look better than it is.
   o.keep_best = o.validation_split > 0;
   const bool validates = examples.test != nullptr || o.keep_best;
+  const bool print_evaluations = o.evaluate_steps > 0;
+  if (!print_evaluations) o.evaluate_steps = steps_between_looks(examples, o);
   const char* const part = o.keep_best ? "validation" : "test";
   std::unique_ptr<TensorBoardWriter> log;
   if (!log_dir_.empty() && writes()) log = OCTET_TRY(TensorBoardWriter::create(log_dir_));
@@ -336,16 +368,15 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
   };
   o.on_epoch = [&](const EpochRecord& e) {
     if (!writes()) return;
-    progress.line(fmt::format(
-        "epoch {:>3}  loss {:.4f}  {}{}  {}", e.epoch, e.train_loss, terms_text(e),
-        validates ? fmt::format("  {} {:.2f} %", part, 100 * e.validation_accuracy) : "",
-        duration_text(e.seconds)));
+    progress.line(fmt::format("epoch {:>3}  loss {:.4f}  {}{}  {}", e.epoch, e.train_loss,
+                              terms_text(e), validates ? validation_text(part, e) : std::string(),
+                              duration_text(e.seconds)));
   };
-  if (o.evaluate_steps > 0)
+  if (print_evaluations)
     o.on_evaluation = [&](const EvaluationRecord& e) {
       if (writes())
-        progress.line(fmt::format("step {:>6}  {} loss {:.4f}  accuracy {:.2f} %{}", e.step, part,
-                                  e.loss, 100 * e.accuracy, e.best ? "  best so far" : ""));
+        progress.line(fmt::format("step {:>6}  {} loss {:.4f}  {}{}", e.step, part, e.loss,
+                                  metric_text(e.terms[0]), e.best ? "  best so far" : ""));
     };
   o.on_finding = [&](const TrainFinding& f) {
     progress.line(fmt::format("look: epoch {}: {}", f.epoch, f.message));
@@ -403,7 +434,7 @@ std::string TrainFlags::record(const TrainedModel& model,
                                 {"epochs", nlohmann::ordered_json::array()},
                                 {"evaluations", nlohmann::ordered_json::array()},
                                 {"findings", nlohmann::ordered_json::array()}};
-  for (const EpochRecord& e : r.history)
+  for (const EpochRecord& e : r.history) {
     out["epochs"].push_back({{"epoch", e.epoch},
                              {"train_loss", e.train_loss},
                              {"train_accuracy", e.train_accuracy},
@@ -412,6 +443,9 @@ std::string TrainFlags::record(const TrainedModel& model,
                              {"lr", e.lr},
                              {"seconds", e.seconds},
                              {"train_seconds", e.train_seconds}});
+    if (is_of_numbers(e.terms))
+      out["epochs"].back()["train_absolute_error"] = e.terms[0].absolute_error;
+  }
   for (const EvaluationRecord& e : r.evaluations)
     out["evaluations"].push_back({{"step", e.step},
                                   {"epoch", e.epoch},

@@ -32,11 +32,17 @@ std::optional<int64_t> first_nan(const Tensor& tensor) {
   return values.ok() ? find_nan(std::span<const double>(*values)) : std::nullopt;
 }
 
+/// One of them, or neither.
+struct ArrayLabels {
+  std::vector<int64_t> classes;
+  Tensor numbers; ///< f32[N, ...]
+};
+
 class ArrayDataset final : public Dataset {
  public:
-  ArrayDataset(std::string description, NamedTensors features, std::vector<int64_t> labels)
+  ArrayDataset(std::string description, NamedTensors features, ArrayLabels labels)
       : description_(std::move(description)), tensors_(std::move(features)),
-        labels_(std::move(labels)) {
+        labels_(std::move(labels.classes)), numbers_(std::move(labels.numbers)) {
     for (const auto& [name, tensor] : tensors_) {
       TypeInfo type = tensor_type(tensor.type(), tensor.shape());
       (*type.shape)[0] = Dim::symbol("N");
@@ -66,6 +72,10 @@ class ArrayDataset final : public Dataset {
     for (const auto& [name, tensor] : tensors_) {
       out.inputs.emplace_back(name, OCTET_TRY(gather(tensor, indices)));
       OCTET_TRY(check_numbers(name, out.inputs.back().second, indices));
+    }
+    if (!numbers_.empty()) {
+      out.targets.emplace_back(kNumberLabels, OCTET_TRY(gather(numbers_, indices)));
+      OCTET_TRY(check_numbers(kNumberLabels, out.targets.back().second, indices));
     }
     if (labels_.empty()) return out;
     out.labels = OCTET_TRY(Tensor::zeros(DType::kInt64, {static_cast<int64_t>(indices.size())}));
@@ -114,6 +124,7 @@ class ArrayDataset final : public Dataset {
   std::string description_;
   NamedTensors tensors_;
   std::vector<int64_t> labels_;
+  Tensor numbers_; ///< f32[N, ...], or empty
   std::vector<std::pair<std::string, TypeInfo>> features_;
   std::vector<std::string> classes_;
 };
@@ -131,20 +142,32 @@ NamedTensors of_split(const NamedTensors& arrays, Split split) {
   return out;
 }
 
-Result<std::vector<int64_t>> read_labels(const Tensor& tensor, const std::string& name) {
-  if (!is_integer(tensor.type()) || tensor.rank() != 1) {
-    return error("array \"{}\" is {} of type {}, labels are integers of shape [N]; give class "
-                 "numbers",
-                 name, to_string(tensor.shape()), octet::name(tensor.type()));
-  }
+Result<std::vector<int64_t>> read_classes(const Tensor& tensor, const std::string& name) {
   std::vector<int64_t> labels = OCTET_TRY(tensor.to_ints());
   for (size_t i = 0; i < labels.size(); ++i) {
     if (labels[i] < 0 || labels[i] >= kMaxArrayClasses) {
-      return error("array \"{}\" has the label {} at {}; give class numbers from 0 to {}", name,
-                   labels[i], i, kMaxArrayClasses - 1);
+      return error("array \"{}\" has the label {} at {}; give class numbers from 0 to {}, or "
+                   "floats where they are numbers to learn",
+                   name, labels[i], i, kMaxArrayClasses - 1);
     }
   }
   return labels;
+}
+
+/// Integers of shape [N] or [N, 1] are classes; other shapes, floats and truth values are numbers.
+Result<ArrayLabels> read_labels(const Tensor& tensor, const std::string& name) {
+  ArrayLabels out;
+  const bool one_each = tensor.rank() == 1 || (tensor.rank() == 2 && tensor.dim(1) == 1);
+  if (is_integer(tensor.type()) && one_each) {
+    out.classes = OCTET_TRY(read_classes(tensor, name));
+    return out;
+  }
+  if (!is_integer(tensor.type()) && !is_float(tensor.type()) && tensor.type() != DType::kBool)
+    return error("array \"{}\" is {} of type {}, labels are integers (classes) or floats (numbers "
+                 "to learn)",
+                 name, to_string(tensor.shape()), octet::name(tensor.type()));
+  out.numbers = Tensor::of<float>(tensor.shape(), OCTET_TRY(tensor.to_floats()));
+  return out;
 }
 
 } // namespace
@@ -152,7 +175,7 @@ Result<std::vector<int64_t>> read_labels(const Tensor& tensor, const std::string
 Result<std::shared_ptr<const Dataset>>
 make_array_dataset(const NamedTensors& all, Split split, const std::string& source) {
   NamedTensors features;
-  std::vector<int64_t> labels;
+  ArrayLabels labels;
   const std::pair<std::string, Tensor>* first = nullptr;
   const NamedTensors arrays = of_split(all, split);
   for (const auto& entry : arrays) {

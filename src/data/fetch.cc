@@ -100,7 +100,15 @@ class Download {
     std::error_code code;
     const auto size_bytes = fs::file_size(path, code);
     if (code || static_cast<int64_t>(size_bytes) != file_.size_bytes) return false;
-    return OCTET_TRY(sha256_of_file(path.string())) == file_.sha256;
+    return OCTET_TRY(checksum(path.string())) == wanted_checksum();
+  }
+
+  const std::string& wanted_checksum() const {
+    return file_.sha256.empty() ? file_.git_id : file_.sha256;
+  }
+  Result<std::string> checksum(const std::string& path) const {
+    if (!file_.sha256.empty()) return sha256_of_file(path);
+    return file_.git_id.empty() ? Result<std::string>(std::string()) : git_id_of_file(path);
   }
 
   Status report(int64_t done) const {
@@ -116,17 +124,18 @@ class Download {
     if (part.size() != file_.size_bytes) {
       return error("{} has {} bytes, expected are {}", url, part.size(), file_.size_bytes);
     }
-    const std::string found = OCTET_TRY(sha256_of_file(partial_.string()));
-    if (found == file_.sha256) return ok_status();
+    const std::string found = OCTET_TRY(checksum(partial_.string()));
+    if (found == wanted_checksum()) return ok_status();
     OCTET_TRY(part.clear());
-    return error("{} has the SHA-256 {}, expected is {}; its content is wrong", url, found,
-                 file_.sha256);
+    return error("{} has the {} {}, expected is {}; its content is wrong", url,
+                 file_.sha256.empty() ? "git id" : "SHA-256", found, wanted_checksum());
   }
 
   Status transfer(const std::string& url, PartialFile& part) const {
     HttpRequest request;
     request.url = url;
     request.resume_from = part.size();
+    request.headers = dataset_.headers;
     request.cancelled = [this] { return callbacks_.cancelled(); };
     request.on_data = [&](std::span<const std::byte> bytes) -> Status {
       if (part.size() + static_cast<int64_t>(bytes.size()) > file_.size_bytes) {
@@ -164,14 +173,32 @@ std::span<const RemoteDataset> remote_datasets() {
         {"t10k-labels-idx1-ubyte.gz", 5148,
          "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"}},
        {"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
-        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"}}};
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"}},
+      {"mnist",
+       {{"train-images-idx3-ubyte.gz", 9912422,
+         "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
+        {"train-labels-idx1-ubyte.gz", 28881,
+         "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"},
+        {"t10k-images-idx3-ubyte.gz", 1648877,
+         "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
+        {"t10k-labels-idx1-ubyte.gz", 4542,
+         "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"}},
+       {"https://storage.googleapis.com/cvdf-datasets/mnist/",
+        "https://ossci-datasets.s3.amazonaws.com/mnist/"}},
+      {"imdb",
+       {{"aclImdb_v1.tar.gz", 84125825,
+         "c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe"}},
+       {"https://ai.stanford.edu/~amaas/data/sentiment/"},
+       RemoteArchive{"aclImdb", {.files = 120'000, .bytes = int64_t{1} << 30}}},
+      {"sst2",
+       {{"SST-2.zip", 7439277, "d67e16fb55739c1b32cdce9877596db1c127dc322d93c082281f64057c16deaa"}},
+       {"https://dl.fbaipublicfiles.com/glue/data/"},
+       RemoteArchive{"SST-2", {.files = 100, .bytes = int64_t{1} << 28}}}};
   return datasets;
 }
 
-Result<std::string> dataset_cache_folder(std::string_view name) {
-  const auto folder = [&](const fs::path& base) {
-    return (base / "octet" / "data" / name).string();
-  };
+Result<std::string> cache_folder(std::string_view kind, std::string_view name) {
+  const auto folder = [&](const fs::path& base) { return (base / "octet" / kind / name).string(); };
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && fs::path(cache).is_absolute()) return folder(cache);
   const char* home = std::getenv("HOME");
@@ -179,29 +206,47 @@ Result<std::string> dataset_cache_folder(std::string_view name) {
   return Error("neither HOME nor XDG_CACHE_HOME is set; name the folder to download to");
 }
 
+Result<std::string> dataset_cache_folder(std::string_view name) {
+  return cache_folder("data", name);
+}
+
+std::string dataset_spec(const RemoteDataset& dataset, const std::string& folder) {
+  const fs::path place =
+      dataset.archive ? fs::path(folder) / dataset.archive->top : fs::path(folder);
+  return dataset.name + ":" + place.string();
+}
+
 Status
 fetch_dataset(const RemoteDataset& dataset, const std::string& folder, const Callbacks& callbacks) {
   std::error_code code;
   fs::create_directories(folder, code);
   if (code) return error("cannot make the folder {}: {}", folder, code.message());
+  if (dataset.archive && fs::is_directory(fs::path(folder) / dataset.archive->top, code))
+    return ok_status(); // it appeared when it was whole
   for (const RemoteFile& file : dataset.files) {
     OCTET_TRY(callbacks.check_cancelled());
     OCTET_TRY(Download(dataset, file, folder, callbacks).run());
   }
+  if (!dataset.archive) return ok_status();
+  const std::string archive = (fs::path(folder) / dataset.files.front().name).string();
+  OCTET_TRY(
+      unpack_folder(archive, folder, dataset.archive->top, dataset.archive->limits, callbacks));
+  fs::remove(archive, code);
   return ok_status();
 }
 
-Status fetch_dataset(std::string_view name,
-                     const std::string& folder,
-                     const std::string& base_url,
-                     const Callbacks& callbacks) {
+Result<std::string> fetch_dataset(std::string_view name,
+                                  const std::string& folder,
+                                  const std::string& base_url,
+                                  const Callbacks& callbacks) {
   std::vector<std::string> names;
   for (const RemoteDataset& dataset : remote_datasets()) {
     names.push_back(dataset.name);
     if (dataset.name != name) continue;
     RemoteDataset chosen = dataset;
     if (!base_url.empty()) chosen.mirrors = {base_url};
-    return fetch_dataset(chosen, folder, callbacks);
+    OCTET_TRY(fetch_dataset(chosen, folder, callbacks));
+    return dataset_spec(chosen, folder);
   }
   return error(ErrorCode::kNotFound, "no data set \"{}\" to fetch{}", name,
                suggestion(name, names));

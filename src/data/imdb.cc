@@ -111,7 +111,7 @@ open_imdb(const std::string& folder, ImdbPart part, Labels labels) {
   if (!fs::exists(path, code)) {
     return error(ErrorCode::kNotFound,
                  "no {}.tsv.gz, no {}.tsv and no train/neg in {}; name the folder aclImdb or one "
-                 "of {}.tsv.gz files",
+                 "of {}.tsv.gz files; octet data fetch imdb downloads it and says where",
                  name, name, folder, "{train,test,unsup}");
   }
   std::vector<RecordFile> files;

@@ -44,6 +44,7 @@ std::string form_of_folder(const std::string& path) {
     return fs::exists(fs::path(path) / name, ignored) ||
            fs::exists(fs::path(path) / (name + ".gz"), ignored);
   };
+  if (holds("train.tsv") && holds("dev.tsv")) return "sst2:" + path;
   if (holds("train/neg") || (holds("train.tsv") && holds("unsup.tsv"))) return "imdb:" + path;
   if (holds("train-images-idx3-ubyte") || holds("train-images.idx3-ubyte"))
     return fmt::format("fashion-mnist:{0} or mnist:{0}", path);

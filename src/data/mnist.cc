@@ -78,7 +78,7 @@ Result<std::shared_ptr<const Dataset>> open_mnist(const std::string& folder, Spl
   set.classes = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
   set.mean = 0.1307;
   set.std = 0.3081;
-  return open_idx_folder(folder, split, std::move(set), "put the four files of MNIST into it");
+  return open_idx_folder(folder, split, std::move(set), "get it with: octet data fetch mnist");
 }
 
 } // namespace octet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kinds of text data sets, by name.
 #include <charconv>
+#include <filesystem>
 
 #include "core/format.h"
 #include "core/string_util.h"
@@ -181,6 +182,27 @@ Result<Source> open_generated_reviews(const Request& request) {
                       request.purpose == Purpose::kCorpus ? Labels::kNo : Labels::kYes, last);
 }
 
+/// The folder of GLUE: train.tsv and dev.tsv, whose labels are known; test.tsv has none.
+Result<Source> open_sst2(const Request& request) {
+  OCTET_TRY(request.spec.allow({}));
+  if (request.spec.places.size() != 1) return error("sst2 takes one folder; write sst2:DIR");
+  const std::filesystem::path folder = request.spec.places[0];
+  std::error_code ignored;
+  for (const char* name : {"train.tsv", "dev.tsv"})
+    if (!std::filesystem::exists(folder / name, ignored))
+      return error(ErrorCode::kNotFound,
+                   "no {} in {}; octet data fetch sst2 downloads SST-2 and says where", name,
+                   folder.string());
+  Request records = request;
+  records.spec = {"tsv",
+                  {(folder / "train.tsv").string()},
+                  {{"text", "sentence"},
+                   {"label", "label"},
+                   {"classes", "negative,positive"},
+                   {"test", (folder / "dev.tsv").string()}}};
+  return open_records(records);
+}
+
 struct TextKind {
   std::string_view name;
   std::string_view form;
@@ -190,6 +212,7 @@ struct TextKind {
 
 constexpr TextKind kTextKinds[] = {
     {"imdb", "imdb:DIR", true, open_imdb_part},
+    {"sst2", "sst2:DIR", true, open_sst2},
     {"tsv", "tsv:FILE?text=COLUMN&label=COLUMN", true, open_records},
     {"csv", "csv:FILE?text=COLUMN&label=COLUMN", true, open_records},
     {"jsonl", "jsonl:FILE?text=KEY&label=KEY", true, open_records},

@@ -33,7 +33,8 @@ bool is_float_text(std::string_view t) {
 
 class TextParser {
  public:
-  TextParser(Lexer& lexer, const Graph* weights) : lexer_(lexer), weights_(weights) {}
+  TextParser(Lexer& lexer, const Graph* weights, std::vector<DrawnConstant>* drawn)
+      : lexer_(lexer), weights_(weights), drawn_(drawn) {}
 
   Status start() { return advance(); }
 
@@ -113,7 +114,7 @@ class TextParser {
         OCTET_TRY(advance());
         const std::string value_name = OCTET_TRY(name_token("a value's name"));
         OCTET_TRY(expect(':'));
-        if (word == "const") return constant(g, value_name);
+        if (word == "const") return constant(g, value_name, depth);
         TypeInfo type = OCTET_TRY(this->type());
         if (word == "output") return output(g, value_name, std::move(type));
         if (g.find_value(value_name))
@@ -149,12 +150,50 @@ class TextParser {
     return ok_status();
   }
 
-  Status constant(Graph& g, const std::string& value_name) {
-    Tensor t = OCTET_TRY(tensor('='));
+  Status constant(Graph& g, const std::string& value_name, int depth) {
+    const int line = token_.line;
+    const auto [dtype, shape] = OCTET_TRY(constant_type());
+    OCTET_TRY(expect('='));
+    const bool is_drawn = token_.kind == Kind::kWord && token_.text == "init";
+    Tensor t = is_drawn ? OCTET_TRY(drawn_later(dtype, shape, depth))
+                        : OCTET_TRY(elements(dtype, shape, line));
     if (g.find_value(value_name))
       return error("line {}: value \"{}\" is defined twice", token_.line, value_name);
-    g.add_constant(value_name, std::move(t));
+    const ValueId id = g.add_constant(value_name, std::move(t));
+    if (is_drawn) drawn_->back().value = id;
     return ok_status();
+  }
+
+  /// `init`, `init he`, `init normal 0.02`.
+  Result<Tensor> drawn_later(DType type, const Shape& shape, int depth) {
+    constexpr int64_t kMostDrawn = int64_t{1} << 28;
+    if (drawn_ == nullptr || depth > 0)
+      return at(depth > 0 ? "constants of a body are not drawn; give its numbers, or write it "
+                            "outside"
+                          : "constants are drawn by octet train and octet assemble; here they need "
+                            "their numbers");
+    OCTET_TRY(advance());
+    DrawnConstant one;
+    if (token_.kind == Kind::kWord) one.rule = OCTET_TRY(name_token("a rule"));
+    if (token_.kind == Kind::kNumber) {
+      one.number = std::strtod(token_.text.c_str(), nullptr);
+      if (one.rule != "normal" || !(one.number > 0 && std::isfinite(one.number)))
+        return at("a number above 0 goes with init normal");
+      OCTET_TRY(advance());
+    }
+    drawn_elements_ += OCTET_TRY(element_count(shape));
+    if (drawn_elements_ > kMostDrawn)
+      return at(fmt::format("more than {} elements are not drawn", kMostDrawn));
+    drawn_->push_back(std::move(one));
+    return Tensor::zeros(type, shape);
+  }
+
+  Result<std::pair<DType, Shape>> constant_type() {
+    const int line = token_.line;
+    const TypeInfo info = OCTET_TRY(type());
+    std::optional<Shape> shape = info.static_shape();
+    if (!shape) return error("line {}: a constant needs a constant shape", line);
+    return std::pair(info.type, std::move(*shape));
   }
 
   Result<TypeInfo> type() {
@@ -191,11 +230,13 @@ class TextParser {
   /// `f32[2] = [1, 2]` or `f32[2], [1, 2]`; `@hash` in place of the list.
   Result<Tensor> tensor(char separator) {
     const int line = token_.line;
-    const TypeInfo info = OCTET_TRY(type());
-    const std::optional<Shape> shape = info.static_shape();
-    if (!shape) return error("line {}: a constant needs a constant shape", line);
+    const auto [dtype, shape] = OCTET_TRY(constant_type());
     OCTET_TRY(expect(separator));
-    if (token_.is('@')) return elided(info.type, *shape);
+    return elements(dtype, shape, line);
+  }
+
+  Result<Tensor> elements(DType type, const Shape& shape, int line) {
+    if (token_.is('@')) return elided(type, shape);
     OCTET_TRY(expect('['));
     std::vector<std::string> items;
     OCTET_TRY(skip_newlines());
@@ -209,8 +250,7 @@ class TextParser {
       OCTET_TRY(skip_newlines());
     }
     OCTET_TRY(advance());
-    return OCTET_TRY_WITH(from_items(info.type, *shape, std::move(items)),
-                          fmt::format("line {}", line));
+    return OCTET_TRY_WITH(from_items(type, shape, std::move(items)), fmt::format("line {}", line));
   }
 
   static Result<Tensor> from_items(DType type, const Shape& shape, std::vector<std::string> items) {
@@ -430,15 +470,18 @@ class TextParser {
 
   Lexer& lexer_;
   const Graph* weights_;
+  std::vector<DrawnConstant>* drawn_;
+  int64_t drawn_elements_ = 0;
   std::map<uint64_t, Tensor> by_hash_;
   Token token_;
 };
 
 } // namespace
 
-Result<Graph> parse_graph(std::string_view text, const Graph* weights) {
+Result<Graph>
+parse_graph(std::string_view text, const Graph* weights, std::vector<DrawnConstant>* drawn) {
   Lexer lexer(text);
-  TextParser parser(lexer, weights);
+  TextParser parser(lexer, weights, drawn);
   OCTET_TRY(parser.start());
   Graph g = OCTET_TRY(parser.graph(nullptr, nullptr, 0));
   OCTET_TRY(verify(g));

@@ -89,6 +89,7 @@ int64_t halved(int64_t size) {
 } // namespace
 
 Result<Graph> make_cnn(const CnnOptions& options) {
+  if (!options.layers.empty()) return make_described_cnn(options);
   std::vector<std::pair<const char*, int64_t>> widths = {{"image channels", options.image_channels},
                                                          {"channels1", options.channels1},
                                                          {"channels2", options.channels2},

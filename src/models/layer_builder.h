@@ -5,6 +5,7 @@
 #include <string>
 
 #include "octet/graph.h"
+#include "octet/models.h"
 
 namespace octet {
 
@@ -65,6 +66,9 @@ class LayerBuilder {
   uint64_t seed_;
   uint64_t stream_ = 0;
 };
+
+/// make_cnn of options that describe layers.
+Result<Graph> make_described_cnn(const CnnOptions& options);
 
 /// An attribute of integers.
 Attributes ints_attribute(const char* key, std::vector<int64_t> values);

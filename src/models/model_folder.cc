@@ -60,6 +60,13 @@ Status check_target(const std::string& target, bool overwrite) {
   return ok_status();
 }
 
+/// How a model comes to be in a folder of that name, where it may be one.
+std::string way_to_model(const std::string& path) {
+  if (path.empty() || fs::path(path).has_extension()) return {};
+  return fmt::format(
+      "; octet import hf owner/name -o {} downloads a BERT, octet train makes a model", path);
+}
+
 } // namespace
 
 const std::vector<std::string>& companion_names() {
@@ -76,7 +83,12 @@ const std::vector<std::string>& companion_names() {
 
 Result<std::string> resolve_model(const std::string& path) {
   std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return path;
+  if (!fs::is_directory(path, ignored)) {
+    if (!fs::exists(path, ignored) && !path.ends_with(".onnx") && !way_to_model(path).empty())
+      return error(ErrorCode::kNotFound, "{}: there is no such file or folder{}", path,
+                   way_to_model(path));
+    return path;
+  }
   const fs::path model = fs::path(path) / kModel;
   if (!fs::exists(model, ignored)) {
     if (fs::exists(fs::path(path) / kWeights, ignored))
@@ -94,7 +106,8 @@ Result<std::string> companion_folder(const std::string& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return path;
   if (!path.empty() && !fs::exists(path, ignored))
-    return error(ErrorCode::kNotFound, "{}: there is no such file or folder", path);
+    return error(ErrorCode::kNotFound, "{}: there is no such file or folder{}", path,
+                 way_to_model(path));
   const fs::path file(path);
   if (file.filename() == kModel)
     return file.has_parent_path() ? file.parent_path().string() : std::string(".");

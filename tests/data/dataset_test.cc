@@ -161,6 +161,28 @@ TEST(Arrays, SplitsByNameAndFindsLabels) {
   EXPECT_EQ(batch.labels.to_ints().value(), (std::vector<int64_t>{1, 0}));
 }
 
+TEST(Arrays, LabelsThatAreNoClassesAreNumbers) {
+  const Tensor x = Tensor::of<float>({3, 1}, {1, 2, 3});
+  const auto numbers = [&](const Tensor& labels) {
+    const auto data = make_array_dataset({{"x", x}, {"y", labels}}, Split::kTrain, "a.npz").value();
+    EXPECT_TRUE(data->classes().empty());
+    const Batch batch = data->batch(Indices{2, 0}).value();
+    EXPECT_TRUE(batch.labels.empty());
+    EXPECT_EQ(batch.targets.at(0).first, kNumberLabels);
+    return batch.targets[0].second;
+  };
+  EXPECT_EQ(numbers(Tensor::of<double>({3}, {0.5, 1, -2})).to_doubles().value(),
+            (std::vector<double>{-2, 0.5}));
+  const Tensor two = numbers(Tensor::of<int64_t>({3, 2}, {0, 1, 1, 1, 0, 0}));
+  EXPECT_EQ(two.shape(), (Shape{2, 2}));
+  EXPECT_EQ(two.to_doubles().value(), (std::vector<double>{0, 0, 0, 1}));
+  // A column of integers is classes all the same.
+  const auto column = make_array_dataset({{"x", x}, {"y", Tensor::of<int32_t>({3, 1}, {0, 2, 1})}},
+                                         Split::kTrain, "a.npz")
+                          .value();
+  EXPECT_EQ(column->classes().size(), 3U);
+}
+
 TEST(Arrays, ErrorsNameTheArray) {
   const Tensor x = Tensor::of<float>({3, 1}, {1, 2, 3});
   const auto text = [&](const NamedTensors& arrays) {
@@ -170,7 +192,8 @@ TEST(Arrays, ErrorsNameTheArray) {
   EXPECT_TRUE(contains(text({{"x_train", x}}), "no array for the test split"));
   EXPECT_TRUE(contains(text({{"x", x}, {"y", Tensor::of<int64_t>({2}, {1, 2})}}),
                        "\"y\" has 2 examples, \"x\" has 3"));
-  EXPECT_TRUE(contains(text({{"x", x}, {"y", x}}), "labels are integers"));
+  EXPECT_TRUE(contains(text({{"x", x}, {"y", Tensor::strings({3}, {"a", "b", "c"}).value()}}),
+                       "labels are integers (classes) or floats"));
   EXPECT_TRUE(
       contains(text({{"x", x}, {"y", Tensor::of<int64_t>({3}, {0, -1, 2})}}), "label -1 at 1"));
   EXPECT_TRUE(contains(text({{"x", Tensor::scalar<float>(1)}}), "[]"));

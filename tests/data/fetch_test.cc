@@ -200,6 +200,17 @@ TEST_F(FetchTest, StopsWhenCancelledAndKeepsWhatItHas) {
   expect_whole();
 }
 
+TEST_F(FetchTest, ChecksByGitsIdWhereThatIsKnown) {
+  // git hash-object of "hello\n"
+  content_ = "hello\n";
+  source_.write("data.bin", content_);
+  dataset_.files = {{"data.bin", 6, "", "ce013625030ba8dba906f756967f9e9ca394464a"}};
+  expect_fetched({"ranges"});
+  expect_whole();
+  dataset_.files[0].git_id.front() = 'd';
+  EXPECT_TRUE(contains(fetch({"ranges"}).error().text(), "git id ce013625"));
+}
+
 TEST_F(FetchTest, RefusesToRunTwiceInOneFolder) {
   leave_part("");
   const int fd = open(part().c_str(), O_RDWR);
@@ -209,10 +220,20 @@ TEST_F(FetchTest, RefusesToRunTwiceInOneFolder) {
 }
 
 TEST(Fetch, NamesTheDatasetsThatItKnows) {
-  const Status status = fetch_dataset("fashion-mnits", "/tmp");
+  const Result<std::string> status = fetch_dataset("fashion-mnits", "/tmp");
   ASSERT_FALSE(status.ok());
   EXPECT_TRUE(contains(status.error().text(), "did you mean \"fashion-mnist\""));
   EXPECT_EQ(remote_datasets()[0].files.size(), 4U);
+  std::vector<std::string> names;
+  for (const RemoteDataset& one : remote_datasets()) {
+    names.push_back(one.name);
+    for (const RemoteFile& file : one.files) {
+      EXPECT_GT(file.size_bytes, 0);
+      EXPECT_EQ(file.sha256.size(), 64U);
+    }
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"fashion-mnist", "mnist", "imdb", "sst2"}));
+  EXPECT_EQ(dataset_spec(remote_datasets()[2], "/d"), "imdb:/d/aclImdb");
   EXPECT_TRUE(contains(dataset_cache_folder("fashion-mnist").value(), "octet/data/fashion-mnist"));
 }
 

@@ -148,11 +148,11 @@ TEST(Resume, RefusesACheckpointOfAnotherRunAndADamagedOne) {
   EXPECT_EQ(refusal(data, other), "resumed"); // alone it changes nothing
   std::string content = read_file(options.checkpoint, size_t{1} << 30).value();
   const std::string whole = content;
-  content.replace(content.find("octet-checkpoint-4"), 18, "octet-checkpoint-3");
+  content.replace(content.find("octet-checkpoint-5"), 18, "octet-checkpoint-3");
   std::ofstream(options.checkpoint, std::ios::binary) << content;
   EXPECT_EQ(refusal(data, options),
             place + "another version of octet wrote it (octet-checkpoint-3, this one writes "
-                    "octet-checkpoint-4): go on with that version, or start over with --force "
+                    "octet-checkpoint-5): go on with that version, or start over with --force "
                     "instead of --resume");
   std::ofstream(options.checkpoint, std::ios::binary) << whole;
   const auto size = std::filesystem::file_size(options.checkpoint);

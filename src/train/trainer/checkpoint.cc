@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "octet-checkpoint-4";
+constexpr const char* kFormat = "octet-checkpoint-5";
 
 std::string safetensors_type(DType type) {
   static const std::map<DType, std::string> kNames = {
@@ -34,13 +34,15 @@ std::string safetensors_type(DType type) {
 json to_json(const std::vector<TermRecord>& terms) {
   json out = json::array();
   for (const TermRecord& t : terms)
-    out.push_back({t.output, t.loss, t.accuracy, t.labels});
+    out.push_back(
+        {t.output, t.loss, t.accuracy, t.labels, static_cast<int>(t.metric), t.absolute_error});
   return out;
 }
 std::vector<TermRecord> terms_from(const json& j) {
   std::vector<TermRecord> out;
   for (const json& t : j)
-    out.push_back({t.at(0), t.at(1), t.at(2), t.at(3)});
+    out.push_back(
+        {t.at(0), t.at(1), t.at(2), t.at(3), static_cast<TermMetric>(t.at(4).get<int>()), t.at(5)});
   return out;
 }
 
@@ -78,6 +80,8 @@ void for_each_counter(Counters& c, const Fn& fn) {
   fn("best_loss", c.best_loss);
   fn("first_loss", c.first_loss);
   fn("recent_losses", c.recent_losses);
+  fn("lowest_loss", c.lowest_loss);
+  fn("lowest_step", c.lowest_step);
   fn("since_best", c.since_best);
   fn("stopped", c.stopped);
   fn("loss_scale", c.loss_scale);

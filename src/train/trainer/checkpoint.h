@@ -17,18 +17,21 @@
 namespace octet::train {
 
 struct RunCounters {
-  int64_t epoch = 0;             ///< finished epochs
-  int64_t epoch_step = 0;        ///< finished steps of the running one
-  int64_t step = 0;              ///< finished steps
-  int64_t skipped = 0;           ///< of them without effect, since a gradient overflowed
-  double loss_sum = 0;           ///< over the examples of the running epoch
-  int64_t seen = 0;              ///< examples of the running epoch
-  std::vector<double> term_loss; ///< sums of the running epoch, term by term
-  std::vector<int64_t> term_correct, term_labels;
+  int64_t epoch = 0;                ///< finished epochs
+  int64_t epoch_step = 0;           ///< finished steps of the running one
+  int64_t step = 0;                 ///< finished steps
+  int64_t skipped = 0;              ///< of them without effect, since a gradient overflowed
+  double loss_sum = 0;              ///< over the examples of the running epoch
+  int64_t seen = 0;                 ///< examples of the running epoch
+  std::vector<double> term_loss;    ///< sums of the running epoch, term by term
+  std::vector<double> term_correct; ///< right ones, or absolute errors
+  std::vector<int64_t> term_labels;
   int64_t best_epoch = 0, best_step = 0;
   double best_score = 0, best_loss = 0;
   double first_loss = 0;             ///< of the first step
   std::vector<double> recent_losses; ///< of the last steps
+  double lowest_loss = 0;            ///< of a few steps in a row
+  int64_t lowest_step = 0;           ///< after which it was; 0: none yet
   int64_t since_best = 0;            ///< validations since the best one
   bool stopped = false;              ///< patience ran out
   double loss_scale = 1;
@@ -41,7 +44,7 @@ struct RunCounters {
     epoch_step = seen = 0;
     loss_sum = 0;
     term_loss.assign(terms, 0.0);
-    term_correct.assign(terms, 0);
+    term_correct.assign(terms, 0.0);
     term_labels.assign(terms, 0);
   }
 };

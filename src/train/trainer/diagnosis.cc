@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "core/string_util.h"
 
 namespace octet::train {
 namespace {
@@ -15,17 +16,34 @@ constexpr double kFarAbove = 4; ///< times where a loss began
 constexpr size_t kRecentSteps = 8;
 constexpr int64_t kFewSteps = 200; ///< within which a loss may well stay where it is
 
+/// What was seen that explains a loss that stays; empty: nothing.
+std::string signs(const StallSigns& stall) {
+  std::vector<std::string> seen;
+  if (!stall.dead.empty())
+    seen.push_back(fmt::format("{} gives 0 for every example, so nothing is learned before it: "
+                               "start with another --seed, a lower --lr, or inputs scaled to "
+                               "about -1 .. 1",
+                               join_some(stall.dead, 3)));
+  if (stall.trained_share < 0.05)
+    seen.push_back(fmt::format("only {:.2g} % of the parameters are trained (--freeze)",
+                               100 * stall.trained_share));
+  if (stall.reach > 0 && stall.reach < 0.01)
+    seen.push_back(fmt::format("so many steps at this rate move weights by {:.2g} % of their size "
+                               "at most: a higher --lr",
+                               100 * stall.reach));
+  return seen.empty() ? std::string() : fmt::format("{}; other ", join(seen, "; "));
+}
+
 /// Still at the loss of guessing after an epoch.
 std::optional<std::string> at_chance(const EpochRecord& last, const RunFacts& run) {
-  if (run.classes < 2) return std::nullopt;
-  const double chance = std::log(static_cast<double>(run.classes));
-  if (last.train_loss < 0.98 * chance) return std::nullopt;
+  if (!run.stalled(last)) return std::nullopt;
   return fmt::format(
       "the training loss is {:.4f} after epoch {}, and guessing gives {:.4f}: nothing is learned; "
-      "usual causes: a learning rate that is far too high or too low, {}labels that do not belong "
+      "{}usual causes: a learning rate that is far too high or too low, {}labels that do not "
+      "belong "
       "to the inputs, frozen parameters, too few steps for a model that starts from nothing (the "
       "highest learning rate is {})",
-      last.train_loss, last.epoch, chance,
+      last.train_loss, last.epoch, run.guessing(), signs(run.stall),
       run.float_inputs ? "inputs that are not scaled to about -1 .. 1, " : "", run.max_lr);
 }
 
@@ -64,7 +82,84 @@ std::optional<std::string> overfitting(std::span<const EpochRecord> history, boo
       keeps_best ? "the best model is kept" : "a held-out part lets the best model be kept");
 }
 
+/// The training examples are known by heart, and others are guessed.
+std::optional<std::string> by_heart(std::span<const EpochRecord> history, const RunFacts& run) {
+  if (run.classes < 2 || history.size() < kPatience) return std::nullopt;
+  const EpochRecord& last = history.back();
+  const double chance = 1 / static_cast<double>(run.classes);
+  if (last.train_accuracy < 0.9 || last.validation_accuracy <= 0 ||
+      last.validation_accuracy > chance + 0.05)
+    return std::nullopt;
+  return fmt::format(
+      "{:.1f} % of the training examples are right and {:.1f} % of others, and guessing gives "
+      "{:.1f} %: what is learned says nothing of other examples; usual causes: labels in another "
+      "order than the inputs, or of other data (octet data show prints examples with their "
+      "labels), "
+      "a test part that is prepared in another way",
+      100 * last.train_accuracy, 100 * last.validation_accuracy, 100 * chance);
+}
+
 } // namespace
+
+double RunFacts::guessing() const {
+  if (chance > 0) return chance;
+  return classes < 2 ? 0 : std::log(static_cast<double>(classes));
+}
+
+bool RunFacts::stalled(const EpochRecord& last) const {
+  return steps >= kFewSteps && guessing() > 0 && last.train_loss >= 0.98 * guessing();
+}
+
+std::optional<TrainFinding> gets_worse(std::span<const EvaluationRecord> evaluations,
+                                       const RunFacts& run) {
+  constexpr size_t kBehindTheBest = 2;
+  constexpr int64_t kFewEpochs = 3; // behind them `overfitting` looks at epochs
+  if (evaluations.size() <= kBehindTheBest || evaluations.back().epoch > kFewEpochs)
+    return std::nullopt;
+  const auto best = std::min_element(evaluations.begin(), evaluations.end(),
+                                     [](const auto& a, const auto& b) { return a.loss < b.loss; });
+  const EvaluationRecord& last = evaluations.back();
+  if (evaluations.end() - best <= static_cast<std::ptrdiff_t>(kBehindTheBest)) return std::nullopt;
+  const bool all_above = std::all_of(evaluations.end() - kBehindTheBest, evaluations.end(),
+                                     [&](const auto& e) { return e.loss > 1.05 * best->loss; });
+  const bool less_right = last.accuracy < best->accuracy ||
+                          (!last.terms.empty() && last.terms[0].metric != TermMetric::kAccuracy);
+  if (!all_above || !less_right) return std::nullopt;
+  return TrainFinding{
+      TrainFinding::Kind::kWorse, last.epoch,
+      fmt::format(
+          "the validation loss was {:.4f} at step {} (epoch {}) and is {:.4f} at step {}: "
+          "the model gets worse; usual causes: a learning rate that is too high for weights "
+          "that know something already (it is {}: try --lr {:.2g}), more epochs than the "
+          "data bear (--epochs 1, --freeze for all but the last layers); {}",
+          best->loss, best->step, best->epoch, last.loss, last.step, run.max_lr, run.max_lr / 5,
+          run.keeps_best ? "the best model is kept"
+                         : "--validation-split 0.1 keeps the best model")};
+}
+
+std::optional<TrainFinding> jumps(const std::vector<double>& recent,
+                                  const LowestLoss& lowest,
+                                  double first,
+                                  int64_t epoch,
+                                  int64_t step,
+                                  const RunFacts& run) {
+  if (recent.size() < kRecentSteps || lowest.step == 0) return std::nullopt;
+  const double now = typical_loss(recent), scale = std::max(first, run.guessing());
+  const bool jumped = now > 2 * lowest.loss && now - lowest.loss > 0.2 * scale;
+  const bool rose = now > 1.5 * scale;
+  if (!jumped && !rose) return std::nullopt;
+  const std::string seen =
+      jumped ? fmt::format("the training loss was {:.4g} at step {} and is {:.4g} at step {}",
+                           lowest.loss, lowest.step, now, step)
+             : fmt::format("the training loss began at {:.4g} and is {:.4g} at step {}", first, now,
+                           step);
+  return TrainFinding{
+      TrainFinding::Kind::kRateTooHigh, epoch,
+      fmt::format("{}: the learning rate is too high for this model (the highest is {}: try --lr "
+                  "{:.2g}, --warmup 0.1 with --schedule linear, or --clip-norm 1){}",
+                  seen, run.max_lr, run.max_lr / 5,
+                  run.float_inputs ? ", or inputs are not scaled to about -1 .. 1" : "")};
+}
 
 std::vector<TrainFinding> diagnose(std::span<const EpochRecord> history, const RunFacts& run) {
   std::vector<TrainFinding> found;
@@ -79,6 +174,7 @@ std::vector<TrainFinding> diagnose(std::span<const EpochRecord> history, const R
   }
   if (last.validation_loss > 0)
     add(TrainFinding::Kind::kOverfitting, overfitting(history, run.keeps_best));
+  if (last.validation_loss > 0) add(TrainFinding::Kind::kLabels, by_heart(history, run));
   return found;
 }
 

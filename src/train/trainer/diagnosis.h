@@ -10,18 +10,51 @@
 
 namespace octet::train {
 
+/// What is seen of a model whose loss does not move.
+struct StallSigns {
+  std::vector<std::string> dead; ///< Relu nodes that give 0 for every example
+  double trained_share = 1;      ///< of the float parameters
+  /// What steps at the highest rate can move weights by, over their size; 0: not known.
+  double reach = 0;
+};
+
 /// What a run is, as far as causes and remedies depend on it.
 struct RunFacts {
   int64_t classes = 0; ///< 0: not known, or no classes
+  double chance = 0;   ///< the loss of guessing; 0: by `classes`, where they are known
   double max_lr = 0;
   int64_t steps = 0;         ///< so far
   bool keeps_best = false;   ///< the model of the best validation
   bool float_inputs = false; ///< rather than tokens
+  StallSigns stall = {};
+
+  /// The loss of guessing; 0: not known.
+  double guessing() const;
+  /// Still there after an epoch of as many steps as suffice to tell.
+  bool stalled(const EpochRecord& last) const;
 };
 
 /// What the newest epoch of `history` shows; of the training loss nothing is said before it has had
 /// some steps to fall.
 std::vector<TrainFinding> diagnose(std::span<const EpochRecord> history, const RunFacts& run);
+
+/// Whether validation within one to three epochs shows a model that gets worse than it was.
+std::optional<TrainFinding> gets_worse(std::span<const EvaluationRecord> evaluations,
+                                       const RunFacts& run);
+
+/// How low a loss was, so that a jump is told from a loss that was never low.
+struct LowestLoss {
+  double loss = 0;
+  int64_t step = 0; ///< 0: none yet
+};
+
+/// Whether the loss of the last steps is far above one that it had, or rose from the start.
+std::optional<TrainFinding> jumps(const std::vector<double>& recent,
+                                  const LowestLoss& lowest,
+                                  double first,
+                                  int64_t epoch,
+                                  int64_t step,
+                                  const RunFacts& run);
 
 /// Where a loss began, where it is, and what guessing gives.
 struct LossCourse {

@@ -140,7 +140,8 @@ void say_schedule(const ScheduleOptions& o, Facts& facts) {
 }
 
 void say_losses(const TrainOptions& o, Facts& facts) {
-  const std::initializer_list<const char*> kinds = {"auto", "cross-entropy", "mean square"};
+  const std::initializer_list<const char*> kinds = {"auto", "cross-entropy", "mean square",
+                                                    "binary cross-entropy"};
   facts.say("loss", o.loss, kinds);
   facts.say("label smoothing", o.label_smoothing);
   for (size_t i = 0; i < o.losses.size(); ++i) {

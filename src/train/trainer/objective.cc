@@ -11,11 +11,8 @@
 #include "ops/qdq/clamp.h"
 #include "train/convert.h"
 #include "train/guard.h"
+#include "train/trainer/losses.h"
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/argmax.h>
-#include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/eq.h>
 #include <ATen/ops/kl_div.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/mse_loss.h>
@@ -24,8 +21,6 @@
 
 namespace octet::train {
 namespace {
-
-constexpr int64_t kSum = 2; ///< at::Reduction::Sum
 
 bool is_softmax_of_classes(const Graph& graph, const Node& node) {
   if (!node.is("Softmax") && !node.is("LogSoftmax")) return false;
@@ -44,6 +39,25 @@ ValueId logits_of(const Graph& graph, ValueId output) {
     node = graph.producer(value);
   }
   return node != nullptr && is_softmax_of_classes(graph, *node) ? node->inputs[0] : output;
+}
+
+/// The value that a Sigmoid makes an output of, also where its elements then get other axes.
+ValueId sigmoid_logits_of(const Graph& graph, ValueId output) {
+  ValueId value = output;
+  const Node* node = graph.producer(value);
+  while (node != nullptr &&
+         (node->is("QuantizeLinear") || node->is("DequantizeLinear") || node->is("Identity") ||
+          node->is("Reshape") || node->is("Flatten") || node->is("Squeeze") ||
+          node->is("Unsqueeze") || qdq::clamps_codes(graph, *node))) {
+    value = node->inputs[0];
+    node = graph.producer(value);
+  }
+  return node != nullptr && node->is("Sigmoid") ? node->inputs[0] : output;
+}
+
+ValueId differentiated(const Graph& graph, ValueId output, LossKind kind) {
+  if (kind == LossKind::kCrossEntropy) return logits_of(graph, output);
+  return kind == LossKind::kBinaryCrossEntropy ? sigmoid_logits_of(graph, output) : output;
 }
 
 Result<ValueId> find_output(const Graph& graph, const std::string& name) {
@@ -68,28 +82,6 @@ std::vector<std::string> matching_values(const Graph& graph, std::span<const std
   return out;
 }
 
-/// Losses are computed in f32 at least.
-at::Tensor widened(const at::Tensor& t) {
-  return t.scalar_type() == at::kDouble ? t : t.to(at::kFloat);
-}
-
-/// [rows, classes] of an output with any leading axes.
-at::Tensor as_rows(const at::Tensor& output) {
-  return widened(output.dim() == 2 ? output : output.reshape({-1, output.size(-1)}));
-}
-
-/// The distance of each row from the unit vector of its label, squared and averaged over the
-/// classes, summed over the rows that are not ignored.
-at::Tensor
-mean_square_sum(const at::Tensor& rows, const at::Tensor& targets, const at::Tensor& ignored) {
-  const at::Tensor classes = at::arange(rows.size(1), targets.options());
-  const at::Tensor wanted = at::eq(targets.masked_fill(ignored, 0).unsqueeze(1), classes);
-  const at::Tensor column = ignored.unsqueeze(1);
-  return at::mse_loss(rows.masked_fill(column, 0),
-                      wanted.to(rows.scalar_type()).masked_fill(column, 0), kSum) /
-         rows.size(1);
-}
-
 } // namespace
 
 Result<Objective>
@@ -97,6 +89,9 @@ Objective::create(const Graph& graph, const TrainOptions& options, const Batch& 
   Objective out;
   out.smoothing_ = options.label_smoothing;
   OCTET_TRY(out.find_terms(graph, options));
+  OCTET_TRY(out.choose_targets(probe));
+  for (const Term& term : out.terms_)
+    OCTET_TRY(out.check_term(graph, term));
   OCTET_TRY(out.labels(probe));
   if (options.teacher.graph != nullptr)
     OCTET_TRY_WITH(out.find_teacher(graph, options.teacher), "teacher");
@@ -109,18 +104,54 @@ Status Objective::find_terms(const Graph& graph, const TrainOptions& options) {
   for (LossTerm& spec : specs) {
     if (spec.kind == LossKind::kAuto) spec.kind = LossKind::kCrossEntropy;
     const ValueId output = OCTET_TRY(find_output(graph, spec.output));
-    Term term{spec, graph.value(output).name, 0};
+    Term term{spec, graph.value(output).name};
     const TypeInfo& type = graph.value(output).type;
     if (type.has_rank() && type.rank() >= 1)
       term.classes = type.shape->back().maybe_value().value_or(0);
-    wanted_.push_back(spec.kind == LossKind::kCrossEntropy ? logits_of(graph, output) : output);
+    wanted_.push_back(differentiated(graph, output, spec.kind));
     terms_.push_back(std::move(term));
   }
   return ok_status();
 }
 
+Status Objective::choose_targets(const Batch& probe) {
+  for (Term& term : terms_) {
+    if (term.spec.target.empty() && probe.labels.empty()) term.spec.target = kNumberLabels;
+    term.numbers = is_float(OCTET_TRY(target_of(term, probe))->type());
+  }
+  return ok_status();
+}
+
+Status Objective::check_term(const Graph& graph, const Term& term) const {
+  const std::string_view loss = name_of(term.spec.kind);
+  if (term.spec.kind == LossKind::kCrossEntropy) {
+    if (term.numbers)
+      return error("the labels are numbers, and cross-entropy learns classes (integers from 0 on, "
+                   "one of an example); numbers are learned with --loss mean-square, 0 and 1 for "
+                   "each of several classes with --loss binary-cross-entropy");
+    if (term.classes == 1)
+      return error("the output \"{}\" has one column, and cross-entropy tells classes apart by "
+                   "one each; use --loss binary-cross-entropy, or --classes 2 for an output of two",
+                   term.name);
+    return ok_status();
+  }
+  if (smoothing_ > 0)
+    return error("label smoothing is of cross-entropy, the loss is {}; leave it out", loss);
+  const Node* last = graph.producer(OCTET_TRY(find_output(graph, term.name)));
+  if (term.spec.kind == LossKind::kBinaryCrossEntropy && last != nullptr &&
+      (last->is("Softmax") || last->is("LogSoftmax")))
+    return error("the output \"{}\" is a {} of classes that exclude each other, and binary "
+                 "cross-entropy takes each by itself; use --loss cross-entropy, or a model that "
+                 "ends in a Sigmoid or in logits",
+                 term.name, last->op_type);
+  return ok_status();
+}
+
 Status Objective::find_teacher(const Graph& graph, const TeacherOptions& teacher) {
   teacher_ = teacher;
+  for (const Term& term : terms_)
+    if (term.numbers)
+      return error("what it teaches are classes, and the labels are numbers; train without one");
   for (const Term& term : terms_)
     teacher_wanted_.push_back(
         logits_of(*teacher.graph, OCTET_TRY(find_output(*teacher.graph, term.name))));
@@ -137,14 +168,38 @@ Status Objective::find_teacher(const Graph& graph, const TeacherOptions& teacher
   return ok_status();
 }
 
+Result<const octet::Tensor*> Objective::target_of(const Term& term, const Batch& batch) {
+  const octet::Tensor* found =
+      term.spec.target.empty() && !batch.labels.empty() ? &batch.labels : nullptr;
+  for (const auto& [name, tensor] : batch.targets)
+    if (name == term.spec.target) found = &tensor;
+  if (found != nullptr) return found;
+  if (term.spec.target.empty() || term.spec.target == kNumberLabels)
+    return error("the data set has no labels; training needs them for its loss");
+  return error("the data set has no target \"{}\"", term.spec.target);
+}
+
 Result<double> Objective::count(const Term& term, const octet::Tensor& labels) {
+  if (term.numbers) {
+    if (term.spec.kind != LossKind::kBinaryCrossEntropy) return static_cast<double>(labels.count());
+    for (const float label : OCTET_TRY(labels.to_floats()))
+      if (!(label >= 0 && label <= 1))
+        return error("label {} is no 0 or 1, nor between them, which binary cross-entropy wants; "
+                     "numbers are learned with --loss mean-square",
+                     label);
+    return static_cast<double>(labels.count());
+  }
+  // The labels themselves are what one column should be.
+  const bool any_number = term.classes == 1 && term.spec.kind == LossKind::kMeanSquare;
+  const int64_t classes = term.classes == 1 ? 2 : term.classes;
   int64_t counted = 0;
   for (const int64_t label : OCTET_TRY(labels.to_ints())) {
     if (label == term.spec.ignore_index) continue;
-    if (term.classes > 0 && (label < 0 || label >= term.classes))
+    if (!any_number && classes > 0 && (label < 0 || label >= classes))
       return error("label {} is out of range: the output \"{}\" tells {} classes apart, 0 .. {}; "
-                   "give the data labels of this model, or train a model of more classes",
-                   label, term.name, term.classes, term.classes - 1);
+                   "give the data labels of this model, or train a model of more classes "
+                   "(--classes N)",
+                   label, term.name, classes, classes - 1);
     ++counted;
   }
   return static_cast<double>(counted);
@@ -153,16 +208,39 @@ Result<double> Objective::count(const Term& term, const octet::Tensor& labels) {
 Result<Objective::Labels> Objective::labels(const Batch& batch) const {
   Labels out;
   for (const Term& term : terms_) {
-    const octet::Tensor* found = term.spec.target.empty() ? &batch.labels : nullptr;
-    for (const auto& [name, tensor] : batch.targets)
-      if (name == term.spec.target) found = &tensor;
-    if (found == nullptr || (found == &batch.labels && found->empty()))
-      return found == nullptr
-                 ? error("the data set has no target \"{}\"", term.spec.target)
-                 : error("the data set has no labels; training needs them for its loss");
+    const octet::Tensor* found = OCTET_TRY(target_of(term, batch));
     out.counts.push_back(OCTET_TRY(count(term, *found)));
-    out.targets.push_back(OCTET_TRY(guarded(
-        [&]() -> Result<at::Tensor> { return to_torch(*found).to(at::kLong).reshape({-1}); })));
+    out.targets.push_back(OCTET_TRY(guarded([&]() -> Result<at::Tensor> {
+      return to_torch(*found).to(term.numbers ? at::kFloat : at::kLong).reshape({-1});
+    })));
+  }
+  return out;
+}
+
+Status Objective::learn_guessing(const Batch& some) {
+  for (Term& term : terms_) {
+    if (term.spec.kind != LossKind::kMeanSquare || (!term.numbers && term.classes != 1)) continue;
+    const std::vector<double> values = OCTET_TRY(OCTET_TRY(target_of(term, some))->to_doubles());
+    double sum = 0, squares = 0;
+    for (const double v : values) {
+      sum += v;
+      squares += v * v;
+    }
+    const auto n = static_cast<double>(std::max<size_t>(1, values.size()));
+    term.variance = std::max(0.0, squares / n - sum / n * (sum / n));
+  }
+  return ok_status();
+}
+
+TermRecord Objective::record(size_t term, double loss, double correct, int64_t labels) const {
+  const Term& t = terms_[term];
+  const double count = std::max<double>(1, static_cast<double>(labels));
+  TermRecord out{t.name, loss / count, 0, labels};
+  if (t.spec.kind == LossKind::kMeanSquare && (t.numbers || t.classes == 1)) {
+    out.metric = TermMetric::kAbsoluteError;
+    out.absolute_error = correct / count;
+  } else {
+    out.accuracy = correct / count;
   }
   return out;
 }
@@ -171,7 +249,11 @@ double Objective::guessing() const {
   double sum = 0;
   for (const Term& term : terms_) {
     const auto classes = static_cast<double>(std::max<int64_t>(term.classes, 2));
-    sum += term.spec.weight * (term.spec.kind == LossKind::kMeanSquare ? 1 : std::log(classes));
+    double loss = std::log(classes);
+    if (term.spec.kind == LossKind::kBinaryCrossEntropy) loss = std::log(2.0);
+    if (term.spec.kind == LossKind::kMeanSquare)
+      loss = term.numbers || term.classes == 1 ? term.variance : 1;
+    sum += term.spec.weight * loss;
   }
   return sum;
 }
@@ -189,21 +271,25 @@ at::Tensor Objective::term_sum(size_t term,
                                const at::Tensor& output,
                                const at::Tensor& targets,
                                Sums& sums) const {
-  const LossTerm& spec = terms_[term].spec;
-  TORCH_CHECK(output.dim() >= 2 && output.numel() / output.size(-1) == targets.size(0),
-              "the output \"", terms_[term].name, "\" of shape ", output.sizes(),
-              " does not hold classes for ", targets.size(0), " labels");
-  const at::Tensor rows = as_rows(output);
-  const at::Tensor ignored = at::eq(targets, spec.ignore_index);
-  at::Tensor loss;
-  if (spec.kind == LossKind::kMeanSquare)
-    loss = mean_square_sum(rows, targets, ignored);
-  else
-    loss = at::cross_entropy_loss(rows, targets, std::nullopt, kSum, spec.ignore_index, smoothing_);
-  sums.loss.push_back(loss);
-  const at::Tensor correct = at::eq(at::argmax(rows.detach(), 1), targets);
-  sums.correct.push_back(correct.masked_fill(ignored, false).sum());
-  return loss;
+  const auto& [spec, name, classes, numbers, variance] = terms_[term];
+  LossSum found;
+  if (numbers) {
+    TORCH_CHECK(output.numel() == targets.size(0), "the output \"", name, "\" of shape ",
+                output.sizes(), " is ", output.numel(), " numbers, and the labels are ",
+                targets.size(0), "; give each example as many labels as the output has numbers");
+    found = loss_of_numbers(spec.kind, output, targets);
+  } else {
+    TORCH_CHECK(output.dim() >= 1 && output.numel() > 0 &&
+                    (output.dim() == 1 ? output.numel() : output.numel() / output.size(-1)) ==
+                        targets.size(0),
+                "the output \"", name, "\" of shape ", output.sizes(),
+                " does not hold classes for ", targets.size(0), " labels");
+    const at::Tensor rows = output.dim() == 1 ? output.unsqueeze(1) : output;
+    found = loss_of_classes(spec.kind, as_rows(rows), targets, spec.ignore_index, smoothing_);
+  }
+  sums.loss.push_back(found.loss);
+  sums.correct.push_back(found.correct);
+  return found.loss;
 }
 
 at::Tensor Objective::divergence_sum(size_t term,

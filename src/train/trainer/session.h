@@ -54,6 +54,8 @@ class TrainSession {
   // Setting up, in session_prepare.cc.
   Status split_examples();
   Status build_programs(const std::vector<Parameter>& parameters);
+  /// What guessing gives where labels are numbers, from some of them.
+  Status learn_guessing();
   Status resume();
   /// Sets the scales that LSQ trains by the first batch.
   Status start_scales();
@@ -100,6 +102,11 @@ class TrainSession {
   Result<Outcome> read_numbers();
   void account(const StepRecord& record, const std::vector<double>& numbers);
   void end_epoch(const EvaluationRecord& evaluation);
+  RunFacts run_facts() const;
+  void look_for_jumps(int64_t step);
+  /// What may hold up a loss that stays: looked for once it does.
+  StallSigns stall_signs();
+  Result<std::vector<std::string>> dead_relus();
   void report_missing_gradients();
   LossCourse loss_course() const;
   void find_divergence();

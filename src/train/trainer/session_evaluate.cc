@@ -71,14 +71,15 @@ Result<EvaluationRecord> TrainSession::evaluate() {
   record.step = counters_.step;
   record.epoch = counters_.epoch + 1;
   for (size_t i = 0; i < objective_.terms(); ++i) {
-    const double labels = std::max(1.0, totals[3 * i + 2]);
-    record.terms.push_back({objective_.name(i), totals[3 * i] / labels, totals[3 * i + 1] / labels,
-                            static_cast<int64_t>(totals[3 * i + 2])});
+    record.terms.push_back(objective_.record(i, totals[3 * i], totals[3 * i + 1],
+                                             static_cast<int64_t>(totals[3 * i + 2])));
     record.loss += objective_.weight(i) * record.terms.back().loss;
   }
   record.accuracy = record.terms[0].accuracy;
   keep_best(record);
   counters_.evaluations.push_back(record);
+  if (std::optional<TrainFinding> found = gets_worse(counters_.evaluations, run_facts()))
+    find(std::move(*found));
   scalar("validation/loss", counters_.step, record.loss);
   scalar("validation/accuracy", counters_.step, record.accuracy);
   for (size_t i = 0; record.terms.size() > 1 && i < record.terms.size(); ++i) {

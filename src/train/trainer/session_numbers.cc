@@ -2,12 +2,18 @@
 // What steps measured: from the device to the counters of the run, in the order of the steps. The
 // host adds up in f64, whatever the device.
 #include <cmath>
+#include <numeric>
+#include <optional>
 
 #include "core/format.h"
 #include "core/progress.h"
+#include "graph/label.h"
 #include "train/guard.h"
 #include "train/trainer/diagnosis.h"
 #include "train/trainer/session.h"
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/any.h>
+#include <ATen/ops/square.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
@@ -16,6 +22,8 @@ namespace {
 
 /// Slow steps are read one by one, so that what is shown of them is new.
 constexpr std::chrono::seconds kLongestUnread{1};
+
+constexpr int64_t kStepsOfALoss = 8; ///< whose median counts as what a loss was
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -77,23 +85,89 @@ void TrainSession::account(const StepRecord& record, const std::vector<double>& 
   epoch_seen_here_ += static_cast<int64_t>(record.examples);
   for (size_t i = 0; i < terms; ++i) {
     counters_.term_loss[i] += numbers[i];
-    counters_.term_correct[i] += static_cast<int64_t>(numbers[terms + i]);
+    counters_.term_correct[i] += numbers[terms + i];
     counters_.term_labels[i] += static_cast<int64_t>(record.counts[i]);
   }
+  look_for_jumps(record.step + 1);
   scalar("train/lr", record.step + 1, record.lr);
   scalar("train/step_loss", record.step + 1, last_loss_);
+}
+
+RunFacts TrainSession::run_facts() const {
+  const bool labels_alone = objective_.terms() == 1 && options_.teacher.graph == nullptr;
+  const bool classes = labels_alone && objective_.kind() == LossKind::kCrossEntropy;
+  return {.classes = classes ? objective_.classes() : 0,
+          .chance = labels_alone && !classes ? objective_.guessing() : 0,
+          .max_lr = options_.optimizer.lr,
+          .steps = counters_.step,
+          .keeps_best = options_.keep_best,
+          .float_inputs = has_float_inputs()};
+}
+
+void TrainSession::look_for_jumps(int64_t step) {
+  if (std::optional<TrainFinding> found =
+          jumps(counters_.recent_losses, {counters_.lowest_loss, counters_.lowest_step},
+                counters_.first_loss, counters_.epoch + 1, step, run_facts()))
+    find(std::move(*found));
+  const double now = typical_loss(counters_.recent_losses);
+  if (step < kStepsOfALoss || (counters_.lowest_step > 0 && now >= counters_.lowest_loss)) return;
+  counters_.lowest_loss = now;
+  counters_.lowest_step = step;
+}
+
+StallSigns TrainSession::stall_signs() {
+  StallSigns out;
+  double all = 0, own = 0, squares = 0;
+  for (const ValueId id : graph_.constants())
+    if (is_float(graph_.value(id).constant.type()) && graph_.value(id).constant.count() > 1)
+      all += static_cast<double>(graph_.value(id).constant.count());
+  for (const Program::Trained& t : program_->trained()) {
+    own += static_cast<double>(t.leaf.numel());
+    squares += at::square(t.leaf.detach().to(at::kDouble)).sum().item<double>();
+  }
+  out.trained_share = all > 0 ? own / all : 1;
+  // Adam moves each number by the rate at most, about.
+  const double size = own > 0 ? std::sqrt(squares / own) : 0;
+  if (options_.optimizer.kind != OptimizerKind::kSgd && size > 0)
+    out.reach = options_.optimizer.lr * static_cast<double>(counters_.step) / size;
+  if (const Result<std::vector<std::string>> dead = dead_relus(); dead.ok()) out.dead = *dead;
+  return out;
+}
+
+Result<std::vector<std::string>> TrainSession::dead_relus() {
+  Graph now = graph_;
+  program_->store(now);
+  ProgramOptions options;
+  std::vector<NodeId> relus;
+  for (const NodeId id : now.nodes())
+    if (now.node(id).is("Relu")) {
+      relus.push_back(id);
+      options.wanted.push_back(now.node(id).outputs[0]);
+    }
+  std::vector<std::string> out;
+  if (relus.empty()) return out;
+  const std::unique_ptr<Program> program = OCTET_TRY(Program::create(now, options));
+  std::vector<int64_t> some(static_cast<size_t>(std::min(options_.batch_size, examples_->size())));
+  std::iota(some.begin(), some.end(), 0);
+  TorchBatch batch = OCTET_TRY(read(*examples_, nullptr, some, 0));
+  const at::NoGradGuard no_gradient;
+  const std::vector<at::Tensor> values =
+      OCTET_TRY(program->forward(std::move(batch.inputs), RunState{}));
+  OCTET_TRY(guarded([&]() -> Status {
+    for (size_t i = 0; i < values.size(); ++i)
+      if (!values[i].any().item<bool>()) out.push_back(label(now, now.node(relus[i])));
+    return ok_status();
+  }));
+  return out;
 }
 
 void TrainSession::end_epoch(const EvaluationRecord& evaluation) {
   EpochRecord record;
   record.epoch = counters_.epoch + 1;
   record.train_loss = counters_.loss_sum / static_cast<double>(counters_.seen);
-  for (size_t i = 0; i < objective_.terms(); ++i) {
-    const double labels = std::max<double>(1, static_cast<double>(counters_.term_labels[i]));
-    record.terms.push_back({objective_.name(i), counters_.term_loss[i] / labels,
-                            static_cast<double>(counters_.term_correct[i]) / labels,
-                            counters_.term_labels[i]});
-  }
+  for (size_t i = 0; i < objective_.terms(); ++i)
+    record.terms.push_back(objective_.record(i, counters_.term_loss[i], counters_.term_correct[i],
+                                             counters_.term_labels[i]));
   record.train_accuracy = record.terms[0].accuracy;
   record.validation_loss = evaluation.loss;
   record.validation_accuracy = evaluation.accuracy;
@@ -103,13 +177,8 @@ void TrainSession::end_epoch(const EvaluationRecord& evaluation) {
   counters_.history.push_back(record);
   ++counters_.epoch;
   counters_.start_epoch(objective_.terms());
-  const bool labels_alone = objective_.kind() == LossKind::kCrossEntropy &&
-                            objective_.terms() == 1 && options_.teacher.graph == nullptr;
-  const RunFacts facts{.classes = labels_alone ? objective_.classes() : 0,
-                       .max_lr = options_.optimizer.lr,
-                       .steps = counters_.step,
-                       .keeps_best = options_.keep_best,
-                       .float_inputs = has_float_inputs()};
+  RunFacts facts = run_facts();
+  if (facts.stalled(record)) facts.stall = stall_signs();
   for (TrainFinding& f : diagnose(counters_.history, facts))
     find(std::move(f));
   if (loss_course().diverged()) find_divergence();

@@ -110,6 +110,15 @@ Status TrainSession::resume() {
                        "another checkpoint (it must be on a disk that all processes see)");
 }
 
+Status TrainSession::learn_guessing() {
+  constexpr int64_t kSome = 256;
+  const int64_t count = std::min(kSome, examples_->size());
+  std::vector<int64_t> some;
+  for (int64_t i = 0; i < count; ++i)
+    some.push_back(i * examples_->size() / count);
+  return objective_.learn_guessing(OCTET_TRY(examples_->batch_at(some, 0)));
+}
+
 Status TrainSession::start_scales() {
   const at::NoGradGuard no_gradient;
   const std::vector<int64_t> order = epoch_order();
@@ -148,6 +157,7 @@ Status TrainSession::prepare(int threads) {
   const int64_t first = 0;
   const Batch probe = OCTET_TRY(examples_->batch_at(std::span(&first, 1), 0));
   objective_ = OCTET_TRY(Objective::create(graph_, options_, probe));
+  if (objective_.kind() == LossKind::kMeanSquare) OCTET_TRY(learn_guessing());
   const int64_t classes = objective_.classes();
   if (options_.losses.empty() && classes > 0 && std::ssize(all_.classes()) > classes)
     return error("{} has {} classes, the output \"{}\" tells {} apart; they are not made for each "

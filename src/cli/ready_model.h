@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of others as training takes it.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+
+#include "octet/graph.h"
+
+namespace octet::cli {
+
+/// Calls of local functions become nodes, a batch that the file fixes becomes free where a run shows
+/// that rows do not mix, and what an export left in training mode is said as for inference, which is
+/// what training sets and what is written. Says on stderr what it changed.
+Status make_ready(Graph& graph, const std::string& model, const Common& common);
+
+} // namespace octet::cli

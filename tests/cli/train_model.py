@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""octet train MODEL: textual graphs and ONNX files of others, three losses, a new head, batch norm, what is written beside
+ONNX Runtime, losses and scores beside NumPy, and the same bits each time."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import numpy as np
+import onnx
+import onnxruntime
+from octet_command import OCTET, octet, refused
+from onnx import TensorProto, helper, numpy_helper
+
+NET = """graph net opset(""=17)
+input x: f32[N, 8]
+const w1: f32[8, 24] = init
+const b1: f32[24] = init
+const w2: f32[24, {out}] = init xavier
+const b2: f32[{out}] = init zeros
+h = MatMul(x, w1)
+a = Add(h, b1)
+r = Relu(a)
+l = Gemm(r, w2, b2)
+output l: f32[N, {out}]
+"""
+QUICK = ["--epochs", "12", "--lr", "0.02", "--threads", "1", "--seed", "3", "--batch", "32"]
+
+
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 8)).astype(np.float32)
+    turn = rng.normal(size=(8, 3)).astype(np.float32)
+    scores = x @ turn
+    parts = {"x_train": x[:500], "x_test": x[500:]}
+    for name, y in (("classes", scores.argmax(1)), ("many", (scores > 0).astype(np.int64)), ("numbers", (0.5 * scores).astype(np.float32)),
+                    ("one", (scores[:, 0] > 0).astype(np.int64)), ("five", np.abs(scores).sum(1).astype(np.int64) % 5)):
+        np.savez(f"{name}.npz", y_train=y[:500], y_test=y[500:], **parts)
+    return x[500:], scores[500:]
+
+
+def run(path, x, name="x"):
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    theirs = session.run(None, {name: x})[0]
+    np.savez("in.npz", **{name: x})
+    octet("run", path, "--inputs", "in.npz", "-o", "out.npz", "--force")
+    ours = next(iter(np.load("out.npz").values()))
+    assert np.abs(ours - theirs).max() < 1e-4 * max(1, np.abs(theirs).max()), path
+    return theirs
+
+
+def scores_of(path, dataset):
+    return json.loads(octet("eval", path, "--data", f"npz:{dataset}.npz", "--latency-runs", "0", "--json"))[0]
+
+
+def losses(x, scores):
+    """Classes, several classes at once, one, numbers: learned from text, and scored as NumPy scores them."""
+    pathlib.Path("net3.txt").write_text(NET.format(out=3))
+    pathlib.Path("net1.txt").write_text(NET.format(out=1))
+    octet("train", "net3.txt", "--data", "npz:classes.npz", *QUICK, "-o", "classes.onnx")
+    right = (run("classes.onnx", x).argmax(1) == scores.argmax(1)).mean()
+    assert right > 0.9 and abs(scores_of("classes.onnx", "classes")["accuracy"] - right) < 1e-9, right
+
+    octet("train", "net3.txt", "--data", "npz:many.npz", "--loss", "binary-cross-entropy", *QUICK, "-o", "many.onnx")
+    said, wanted = run("many.onnx", x) > 0, scores > 0
+    e = scores_of("many.onnx", "many")
+    assert abs(e["accuracy"] - (said == wanted).mean()) < 1e-9 and e["accuracy"] > 0.9, e
+    assert abs(e["exact"] - (said == wanted).all(1).mean()) < 1e-9
+    f1 = [2 * (said & wanted)[:, c].sum() / (said[:, c].sum() + wanted[:, c].sum()) for c in range(3)]
+    assert abs(e["macro_f1"] - np.mean(f1)) < 1e-9, (e, f1)
+    assert abs(e["micro_f1"] - 2 * (said & wanted).sum() / (said.sum() + wanted.sum())) < 1e-9
+
+    octet("train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "mse", *QUICK, "-o", "numbers/")
+    gap = run("numbers/model.onnx", x) - 0.5 * scores
+    e = scores_of("numbers/", "numbers")
+    assert abs(e["mean_square_error"] - (gap**2).mean()) < 1e-5 and abs(e["mean_absolute_error"] - np.abs(gap).mean()) < 1e-5, e
+    spread = (0.5 * scores - 0.5 * scores.mean(0)) ** 2
+    assert abs(e["r2"] - (1 - (gap**2).sum() / spread.sum())) < 1e-4 and e["r2"] > 0.9, e
+    record = json.loads(pathlib.Path("numbers/training.json").read_text())
+    assert record["epochs"][-1]["train_absolute_error"] < record["epochs"][0]["train_absolute_error"], record["epochs"]
+    assert abs(record["epochs"][-1]["validation_loss"] - (gap**2).mean()) < 1e-4
+
+    octet("train", "net1.txt", "--data", "npz:one.npz", *QUICK, "-o", "one.onnx")  # one column: yes or no
+    right = ((run("one.onnx", x)[:, 0] > 0) == (scores[:, 0] > 0)).mean()
+    assert right > 0.9 and abs(scores_of("one.onnx", "one")["accuracy"] - right) < 1e-9, right
+
+
+def bits():
+    """Text and the ONNX file that it becomes train to the same bytes, each time; another seed to others."""
+    octet("assemble", "net3.txt", "--seed", "3", "-o", "drawn.onnx")
+    weight = {i.name: numpy_helper.to_array(i) for i in onnx.load("drawn.onnx").graph.initializer}
+    assert abs(weight["w1"].std() - np.sqrt(2 / 8)) < 0.1 and not weight["b1"].any()
+    assert np.abs(weight["w2"]).max() <= np.sqrt(6 / 27) and weight["w2"].std() > 0.2
+    few = ["--data", "npz:classes.npz", "--steps", "20", "--threads", "1", "--no-validation", "--seed", "3"]
+    for source, out in (("net3.txt", "a"), ("net3.txt", "b"), ("drawn.onnx", "c")):
+        octet("train", source, *few, "-o", f"{out}.onnx")
+    a, b, c = (pathlib.Path(f"{n}.onnx").read_bytes() for n in "abc")
+    assert a == b
+    weights = [{i.name: numpy_helper.to_array(i) for i in onnx.load_from_string(m).graph.initializer} for m in (a, c)]
+    assert weights[0].keys() == weights[1].keys() and all((weights[0][k] == weights[1][k]).all() for k in weights[0])
+    octet("train", "net3.txt", *few[:-1], "4", "-o", "d.onnx")
+    assert pathlib.Path("d.onnx").read_bytes() != a
+
+
+def picture_network(path, fixed):
+    """Conv, BatchNormalization in training mode, Relu, Conv head, mean, Reshape with the batch in it, Softmax over 10."""
+    rng = np.random.default_rng(1)
+    batch = 1 if fixed else "N"
+    init = {"w": rng.normal(0, 0.3, (6, 1, 3, 3)), "s": np.ones(6), "o": np.zeros(6), "m": np.zeros(6), "v": np.ones(6),
+            "hw": rng.normal(0, 0.3, (10, 6, 1, 1)), "hb": rng.normal(size=10)}
+    init = [numpy_helper.from_array(v.astype(np.float32), k) for k, v in init.items()]
+    init.append(numpy_helper.from_array(np.array([1 if fixed else -1, 10]), "shape"))
+    nodes = [helper.make_node("Conv", ["img", "w"], ["c"], pads=[1, 1, 1, 1]),
+             helper.make_node("BatchNormalization", ["c", "s", "o", "m", "v"], ["n", "m2", "v2"], training_mode=1),
+             helper.make_node("Relu", ["n"], ["r"]), helper.make_node("Conv", ["r", "hw", "hb"], ["h"], name="head"),
+             helper.make_node("GlobalAveragePool", ["h"], ["g"]), helper.make_node("Reshape", ["g", "shape"], ["z"]),
+             helper.make_node("Softmax", ["z"], ["p"])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("img", TensorProto.FLOAT, [batch, 1, 8, 8])],
+                              [helper.make_tensor_value_info("p", TensorProto.FLOAT, [batch, 10])], init)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def heads():
+    """Somebody's network with ten classes and a batch of one learns three, in batches."""
+    rng = np.random.default_rng(2)
+    y = np.arange(240) % 3
+    img = rng.normal(0, 0.3, (240, 1, 8, 8)).astype(np.float32)
+    for k in range(3):
+        img[y == k, 0, :, k * 2:k * 2 + 3] += 1.5 * (k + 1)
+    np.savez("img.npz", img=img, y=y)
+    for fixed in (True, False):
+        picture_network("theirs.onnx", fixed)
+        done = subprocess.run([OCTET, "train", "theirs.onnx", "--data", "npz:img.npz", "--classes", "3", "--epochs", "15", "--lr", "0.02",
+                               "--batch", "24", "--threads", "1", "--force", "-o", "mine.onnx"], capture_output=True, text=True, check=True)
+        assert "head" in done.stderr and "3 outputs instead of 10" in done.stderr, done.stderr
+        assert ("took batches of 1 alone" in done.stderr) == fixed, done.stderr
+        said = run("mine.onnx", img, "img")
+        assert said.shape == (240, 3) and (said.argmax(1) == y).mean() > 0.9, (said.argmax(1) == y).mean()
+        model = onnx.load("mine.onnx")
+        norm = next(n for n in model.graph.node if n.op_type == "BatchNormalization")
+        assert len(norm.output) == 1 and not norm.attribute or all(a.name != "training_mode" for a in norm.attribute)
+        kept = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
+        assert np.abs(kept["m"]).max() > 0.01  # running statistics were learned
+        assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim][1] == 3
+    octet("train", "theirs.onnx", "--data", "npz:img.npz", "--classes", "3", "--steps", "5", "--freeze", "w,s,o", "--freeze-batch-norm", "--threads", "1",
+          "-o", "frozen.onnx")
+    before, after = ({i.name: numpy_helper.to_array(i) for i in onnx.load(p).graph.initializer} for p in ("theirs.onnx", "frozen.onnx"))
+    assert all((before[k] == after[k]).all() for k in "wsomv")
+    described(img, y)
+    # What was trained goes on to 8 bits.
+    octet("qat", "mine.onnx", "--data", "npz:img.npz", "--epochs", "1", "--lr", "0.001", "--batch", "24", "--threads", "1", "-o", "mine.qat.onnx")
+    assert (run("mine.qat.onnx", img, "img").argmax(1) == y).mean() > 0.9
+    octet("qat", "numbers/model.onnx", "--data", "npz:numbers.npz", "--epochs", "1", "--threads", "1", "-o", "numbers.qat.onnx")
+    assert scores_of("numbers.qat.onnx", "numbers")["r2"] > 0.8
+
+
+def described(img, y):
+    """A CNN from its layers."""
+    train = ["train", "cnn", "--data", "npz:img.npz", "--epochs", "15", "--lr", "0.02", "--batch", "24", "--threads", "1", "--layers"]
+    octet(*train, "conv 8 3, bn, relu, pool 2, depthwise 3, conv 12 1 stride 2 pad 0, relu, mean, dropout 0.1, linear 3", "-o", "layers.onnx")
+    assert (run("layers.onnx", img).argmax(1) == y).mean() > 0.9
+    ops = [n.op_type for n in onnx.load("layers.onnx").graph.node]
+    assert ops == ["Conv", "BatchNormalization", "Relu", "MaxPool", "Conv", "Conv", "Relu", "GlobalAveragePool", "Flatten", "Dropout", "Gemm", "Softmax"], ops
+    for layers, words in (("conv 8 3, relu, linear 4", "end them with linear 3"), ("conv 8 3", "end them with linear 3"), ("conf 8 3, linear 3", "did you mean \"conv\"?"),
+                          ("conv 8, linear 3", "takes 2 numbers"), ("conv 8 9 pad 0, linear 3", "does not fit an image of 8 x 8"), ("conv 8 3 strid 2, linear 3", "\"strid\" is no number"),
+                          ("linear 4, conv 8 3, linear 3", "a layer before it made a row"), ("conv 8 3,, linear 3", "a layer is missing")):
+        refused(words, *train, layers, "-o", "e.onnx")
+    refused("--hidden is of what --layers describes", *train, "linear 3", "--hidden", "4", "-o", "e.onnx")
+
+
+def errors():
+    refused("no model was named", "train")
+    refused("no data was named", "train", "net3.txt", "-o", "e.onnx")
+    refused("labels are numbers, 3 of an example; say what they are: --loss mean-square", "train", "net3.txt", "--data", "npz:numbers.npz", "-o", "e.onnx")
+    refused("cross-entropy learns classes", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "cross-entropy", "-o", "e.onnx")
+    refused("is no 0 or 1", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "binary-cross-entropy", "-o", "e.onnx")
+    refused("loss \"mze\" is not known; did you mean \"mse\"?", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "mze", "-o", "e.onnx")
+    refused("--classes 5 gives it a fresh last layer", "train", "net3.txt", "--data", "npz:five.npz", "-o", "e.onnx")
+    refused("the labels are 3 numbers an example, and the model's output \"l\" is f32[N, 1]", "train", "net1.txt", "--data", "npz:many.npz",
+            "--loss", "mse", "-o", "e.onnx")
+    two = NET.format(out=3).replace("l = Gemm(r, w2, b2)", "k = Gemm(r, w2, b2)\nm = Gemm(r, w2, b2)\nl = Mul(k, m)")
+    pathlib.Path("two.txt").write_text(two)
+    refused("makes it from 2 values", "train", "two.txt", "--data", "npz:five.npz", "--classes", "5", "-o", "e.onnx")
+    for line, words in (("const q: f32[3] = init he\nq2 = Add(l, q)", "init he is of the weights of a product"), ("const q: f32[3] = init hee", "there is no init \"hee\"")):
+        pathlib.Path("bad.txt").write_text(NET.format(out=3).replace("output l", f"{line}\noutput l"))
+        refused(words, "train", "bad.txt", "--data", "npz:classes.npz", "-o", "e.onnx")
+    assert not pathlib.Path("e.onnx").exists()
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        x, scores = data()
+        losses(x, scores)
+        bits()
+        heads()
+        errors()
+        os.chdir("/")
+
+
+main()
