@@ -62,7 +62,8 @@ std::vector<Command*> commands() {
       &data_export_command(),    &data_fetch_command(),
       &tokenize_command(),       &train_vocabulary_command(),
       &fp8_outliers_command(),   &fp8_pass_rates_command(),
-      &fp8_training_command(),   &help_command(),
+      &fp8_training_command(),   &view_command(),
+      &help_command(),
   };
 }
 
