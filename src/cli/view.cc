@@ -4,18 +4,17 @@
 #include <numeric>
 
 #include "cli/command.h"
+#include "cli/debug_setup.h"
 #include "cli/engine_report.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
-#include "cli/random_inputs.h"
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/json.h"
 #include "ops/infer.h"
-#include "quant/prepare.h"
 #include "view/measured.h"
 #include "view/page.h"
 #include <CLI/CLI.hpp>
@@ -180,28 +179,33 @@ class View final : public Command {
     return ok_status();
   }
 
-  /// Of a float model and a quantized one: what became of each value. Other pairs have no error.
+  /// Of a float model and a quantized one, as debug sees them: what became of each value. Other
+  /// pairs have no error.
   Status compare(const Graph& graph, const Graph& second, const Common& common, view::Page& page) {
     if (holds_codes(graph) || !holds_codes(second)) return ok_status();
-    const std::string both = fmt::format("{} and {}", model_, other_);
-    const Graph prepared = OCTET_TRY_WITH(prepare_for_quantization(graph), model_);
-    Graph coded = second;
-    const Result<ModelPairs> pairs = pair_models(prepared, coded);
-    if (!pairs.ok()) {
-      fmt::print(stderr, "octet view: no errors are shown: {}\n", pairs.error().text());
+    DebugModels options;
+    options.float_model = model_;
+    options.quantized_model = other_;
+    options.data = data_;
+    options.max_length = max_length_;
+    options.limit = limit_;
+    const Result<TwoModels> both = open_two_models(options, common);
+    if (!both.ok()) {
+      fmt::print(stderr, "octet view: no errors are shown: {}\n", both.error().text());
       return ok_status();
     }
     const Interruptible interruptible;
     ProgressLine progress("compare", "examples");
     const Looked looked =
-        OCTET_TRY_WITH(look(prepared, coded, *pairs, OCTET_TRY(examples(prepared, model_, common)),
+        OCTET_TRY_WITH(look(both->prepared, both->quantized, both->pairs,
+                            OCTET_TRY(examples(both->prepared, model_, common)),
                             {.executor = measuring_executor(common, true),
-                             .mask_input = padding_mask(prepared, "", data_),
+                             .mask_input = both->mask,
                              .cancel = &interruptible.token(),
                              .progress = [&](int64_t done) { progress.update(done, limit_); }}),
-                       both);
+                       fmt::format("{} and {}", model_, other_));
     OCTET_TRY(interruptible.check());
-    view::add_views(*pairs, looked, coded, page.pictures[1]);
+    view::add_views(both->pairs, looked, both->quantized, page.pictures[1]);
     return ok_status();
   }
 

@@ -14,12 +14,33 @@ namespace {
 constexpr size_t kMostMembers = kMostBoxes - kMostPorts;
 constexpr size_t kDeepest = 24; ///< parts of a path that count
 /// A group of fewer nodes is not worth the way into it; one of so few needs no groups inside.
-constexpr int64_t kFewestNodes = 3, kFlat = 24;
+constexpr int64_t kFewestNodes = 3, kFlat = 30;
 constexpr size_t kStretch = 40, kLongestPeriod = 200;
 
 bool is_number(std::string_view part) {
   return !part.empty() &&
          std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::vector<std::string> parts_of(std::string_view name) {
+  std::vector<std::string> out;
+  char before = '/';
+  for (size_t begin = 0; begin <= name.size() && out.size() < kDeepest;) {
+    const size_t end = std::min(name.find_first_of("/.", begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (is_number(part) && !out.empty())
+      out.back().append(1, before).append(part);
+    else if (!part.empty())
+      out.emplace_back(part);
+    if (end < name.size()) before = name[end];
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string last_of(std::string_view name) {
+  std::vector<std::string> parts = parts_of(name);
+  return parts.empty() ? "" : std::move(parts.back());
 }
 
 struct Tree {
@@ -101,6 +122,7 @@ class Grouping {
 
   Groups run() {
     Tree root;
+    std::vector<Tree*> holder(nodes_.size(), nullptr);
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (!nodes_[i].drawn) continue;
       Tree* at = &root;
@@ -112,7 +134,14 @@ class Grouping {
         }
         at = below.get();
       }
-      at->nodes.push_back(static_cast<int32_t>(i));
+      holder[i] = at;
+    }
+    // A product of the name of a group, whose bias and turn stand in it, is its first.
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (holder[i] == nullptr) continue;
+      const auto same = holder[i]->below.find(last_of(nodes_[i].path));
+      (same == holder[i]->below.end() ? *holder[i] : *same->second)
+          .nodes.push_back(static_cast<int32_t>(i));
     }
     Cut cut = cut_tree(root);
     cut.name.clear();
@@ -288,18 +317,7 @@ class Grouping {
 } // namespace
 
 std::vector<std::string> path_of(std::string_view name) {
-  std::vector<std::string> out;
-  char before = '/';
-  for (size_t begin = 0; begin <= name.size() && out.size() < kDeepest;) {
-    const size_t end = std::min(name.find_first_of("/.", begin), name.size());
-    const std::string_view part = name.substr(begin, end - begin);
-    if (is_number(part) && !out.empty())
-      out.back().append(1, before).append(part);
-    else if (!part.empty())
-      out.emplace_back(part);
-    if (end < name.size()) before = name[end];
-    begin = end + 1;
-  }
+  std::vector<std::string> out = parts_of(name);
   if (!out.empty()) out.pop_back();
   return out;
 }

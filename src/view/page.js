@@ -64,9 +64,10 @@ for (const [a, b] of data.links || []) {
 }
 pictures.forEach((picture, p) => {
   picture.index = p;
+  picture.short = picture.title.split('/').filter(Boolean).pop() || 'model';
   picture.path = (g) => {
     const parts = [];
-    for (; g > 0; g = picture.groups[g].parent) parts.unshift(picture.groups[g].name);
+    for (; g > 0; g = picture.groups[g].parent) parts.unshift(groupName(picture, g));
     return parts.join(' / ');
   };
   picture.copies = new Map();
@@ -239,7 +240,7 @@ function colorOf(pane, member) {
 // ---- the frame
 
 let mode = modes.find((m) => m.target !== undefined) || modes.find((m) => m.id === 'difference') || modes[0];
-const title = pictures.map((p) => p.title).join('  |  ');
+const title = pictures.map((p) => p.short).join('  |  ');
 const input = el('input', {type: 'search', placeholder: 'search names and operators  ( / )', 'aria-label': 'search', autocomplete: 'off', role: 'combobox', 'aria-expanded': 'false', 'aria-controls': 'hits'});
 const hits = el('ul', {class: 'hits', id: 'hits', role: 'listbox', hidden: ''});
 const select = el('select', {'aria-label': 'colour by', onchange: () => { mode = modes.find((m) => m.id === select.value); refresh(); }});
@@ -250,7 +251,7 @@ for (const [keys, what] of [['/', 'search'], ['↑ ↓', 'to what it reads, to w
   help.append(el('p', {}, ...keys.split(' ').flatMap((k) => [el('kbd', {}, k), ' ']), ' ' + what));
 help.append(el('form', {method: 'dialog'}, el('button', {onclick: (e) => { e.preventDefault(); help.close(); }}, 'close')));
 const header = el('header', {},
-  el('h1', {title}, title),
+  el('h1', {title: pictures.map((p) => p.title).join('  |  ')}, title),
   el('div', {class: 'search'}, input, hits),
   el('label', {}, 'colour ', select),
   el('button', {title: 'up (Backspace)', onclick: () => up(active)}, 'up'),
@@ -291,7 +292,7 @@ function boxesOf(pane, g) {
 }
 function groupName(picture, g) {
   const group = picture.groups[g];
-  if (g === 0) return short(picture.title.split('/').filter(Boolean).pop() || 'model', 40);
+  if (g === 0) return short(picture.short, 40);
   if (!/^\d+ to \d+$/.test(group.name)) return group.name;
   const ends = [group.members[0], group.members[group.members.length - 1]];
   const label = (m) => m >= 0 ? shortEnd(leaf(picture.nodes[m].name), 18) : groupName(picture, ~m).split(' … ')[0];
@@ -323,6 +324,26 @@ function middle(points) {
   return [(p[0] + 3 * p[2] + 3 * p[4] + p[6]) / 8, (p[1] + 3 * p[3] + 3 * p[5] + p[7]) / 8];
 }
 
+/** f32[N, 3, h, w] with sizes that are long to write left out. */
+const typeText = (type) => type.replace(/"[^"]*"/g, '…').replace(/[^\[\], ]{11,}/g, (word) => short(word, 9));
+/** Text that is cut to a width when it is drawn: letters differ. */
+function roomy(text, attributes, room, end) {
+  const out = draw('text', attributes, text);
+  out.room = room;
+  out.cut = end ? shortEnd : short;
+  return out;
+}
+function cutTexts(root) {
+  const long = [];
+  for (const text of root.querySelectorAll('text'))
+    if (text.room) {
+      const width = text.getComputedTextLength();
+      if (width > text.room) long.push([text, Math.max(2, Math.floor(Array.from(text.textContent).length * text.room / width))]);
+    }
+  for (const [text, letters] of long) text.textContent = text.cut(text.textContent, letters);
+  return long.length;
+}
+
 function drawBox(pane, box, i, x, y) {
   const {picture} = pane;
   const port = Boolean(box.side), w = port ? PORT_W : BOX_W, h = port ? PORT_H : BOX_H;
@@ -331,7 +352,7 @@ function drawBox(pane, box, i, x, y) {
   if (port) {
     g.classList.add('port');
     g.append(draw('rect', {class: 'body', width: w, height: h, rx: 12}),
-      draw('text', {class: 'small', x: w / 2, y: h / 2 + 4, 'text-anchor': 'middle'}, shortEnd(portName(picture, box), 24)));
+      roomy(shortEnd(portName(picture, box), 60), {class: 'small', x: w / 2, y: h / 2 + 4, 'text-anchor': 'middle'}, w - 16, true));
     return g;
   }
   const isGroup = box.member < 0, color = colorOf(pane, box.member);
@@ -341,11 +362,11 @@ function drawBox(pane, box, i, x, y) {
   g.classList.toggle('group', isGroup);
   g.append(body);
   const text = color.text || '';
-  if (text) g.append(draw('text', {class: 'small', x: w - 7, y: 18, 'text-anchor': 'end'}, short(text, 12)));
+  if (text) g.append(roomy(short(text, 14), {class: 'small', x: w - 7, y: 18, 'text-anchor': 'end'}, 60));
   if (isGroup) {
     const group = picture.groups[~box.member], copies = picture.copies.get(group.alike).length;
-    g.append(draw('text', {class: 'op', x: 8, y: 18}, shortEnd(groupName(picture, ~box.member), text ? 14 : 23)),
-      draw('text', {class: 'name', x: 8, y: 34}, `${group.nodes} nodes${copies > 1 ? `, ×${copies} alike` : ''}`));
+    g.append(roomy(shortEnd(groupName(picture, ~box.member), 60), {class: 'op', x: 8, y: 18}, w - 16 - (text ? 66 : 0), true),
+      roomy(`${group.nodes} nodes${copies > 1 ? `, ×${copies} alike` : ''}`, {class: 'name', x: 8, y: 34}, w - 16 - (two ? 40 : 0)));
     let at = 0;
     for (const [fill, share, kind] of color.parts || []) {
       const part = draw('rect', {x: 4 + at * (w - 8), y: h - 7, width: Math.max(share * (w - 8), 1), height: 4});
@@ -354,7 +375,7 @@ function drawBox(pane, box, i, x, y) {
       g.append(part);
       at += share;
     }
-    if (two && picture.changedIn[~box.member]) g.append(draw('text', {class: 'warn', x: w - 8, y: 34, 'text-anchor': 'end'}, `≠${picture.changedIn[~box.member]}`));
+    if (two && picture.changedIn[~box.member]) g.append(draw('text', {class: 'warn', x: w - 8, y: 33, 'text-anchor': 'end'}, `≠${picture.changedIn[~box.member]}`));
     return g;
   }
   const node = picture.nodes[box.member];
@@ -363,8 +384,8 @@ function drawBox(pane, box, i, x, y) {
   const marks = (stored.length ? [`w ${stored[0]}`] : []);
   const changed = two && picture.changes[box.member].length > 0;
   const signs = (findings ? '!' : '') + (changed ? (linkOf[pane.p].has(box.member) ? '≠' : '+') : '');
-  g.append(draw('text', {class: 'op', x: 8, y: 18}, short(node.op, text ? 13 : 20)),
-    draw('text', {class: 'name', x: 8, y: 35}, shortEnd(leaf(node.name), marks.length ? 20 : signs ? 25 : 28)));
+  g.append(roomy(short(node.op, 60), {class: 'op', x: 8, y: 18}, w - 16 - (text ? 66 : 0)),
+    roomy(shortEnd(leaf(node.name), 60), {class: 'name', x: 8, y: 35}, w - 16 - (marks.length ? 34 : 0) - 12 * signs.length, true));
   if (marks.length) g.append(draw('text', {class: 'mark', x: w - 7 - 10 * signs.length, y: 35, 'text-anchor': 'end'}, marks[0]));
   if (signs) g.append(draw('text', {class: 'warn', x: w - 6, y: 36, 'text-anchor': 'end'}, signs));
   return g;
@@ -373,7 +394,7 @@ function drawBox(pane, box, i, x, y) {
 function drawWires(pane, to, group, layout) {
   const {picture} = pane;
   const tags = group.wires.length <= 90;
-  const top = [];
+  const top = [], said = new Set();
   group.wires.forEach((wire, i) => {
     const points = layout.routes[i];
     const value = valueOf(picture, wire[3]);
@@ -386,8 +407,11 @@ function drawWires(pane, to, group, layout) {
       const width = 7 + 5.6 * codes.length;
       top.push(draw('rect', {class: 'pill', x: x - width / 2, y: y - 7, width, height: 13, rx: 6.5}), draw('text', {class: 'pilltext', x, y: y + 3, 'text-anchor': 'middle'}, codes));
     }
-    if (tags && wire[2] === 1 && value.type)
-      top.push(draw('text', {class: 'tag', x: x + (codes ? 7 + 2.8 * codes.length : 5), y: y + 3}, short(value.type, 26)));
+    const made = value.of === undefined ? wire[3] : value.of;
+    if (tags && wire[2] === 1 && value.type && !said.has(made)) {
+      said.add(made);
+      top.push(draw('text', {class: 'tag', x: x + (codes ? 7 + 2.8 * codes.length : 5), y: y + 3}, short(typeText(value.type), 26)));
+    }
   });
   return top;
 }
@@ -407,6 +431,7 @@ function show(pane, keepView) {
   over.append(...tags);
   pane.canvas.append(wires, over, boxes);
   svg.replaceChildren(defs, pane.canvas);
+  for (let i = 0; i < 3 && cutTexts(boxes); ++i);
   pane.crumbs.replaceChildren();
   const chain = [];
   for (let g = pane.group; g >= 0; g = picture.groups[g].parent) chain.unshift(g);
@@ -424,6 +449,7 @@ function show(pane, keepView) {
 function showLegend(pane) {
   const {legend, picture} = pane;
   legend.replaceChildren();
+  legend.title = '';
   const swatch = (color, text) => {
     const box = el('span', {class: 'swatch'});
     box.style.background = color;
@@ -435,7 +461,10 @@ function showLegend(pane) {
   } else if (mode.id === 'difference') {
     swatch('var(--same)', 'as there'); swatch('var(--changed)', 'other there (≠)'); swatch('var(--only)', 'only here (+)');
   } else if (mode.share) {
-    swatch('var(--low)', 'least'); swatch('color-mix(in oklab, var(--high) 50%, var(--low))', ''); swatch('var(--high)', 'worst: ' + mode.title);
+    const more = mode.worse(1, 2) < 0 ? ['most', 'least'] : ['least', 'most'];
+    swatch('var(--low)', more[0]);
+    swatch('var(--high)', more[1]);
+    legend.title = mode.title;
   }
   legend.append(el('span', {}, `${picture.groups[0].nodes} nodes; ${pane.boxes.length} boxes here`));
 }
@@ -701,7 +730,7 @@ function valueBlock(pane, v, index, open) {
   const value = valueOf(picture, v), seen = seenOf(picture, v), grid = value.grid;
   const from = picture.maker.get(value.of === undefined ? v : value.of);
   const out = el('details', {open: open ? '' : undefined}, el('summary', {}, `${shortEnd(value.name, 44)}  `, el('span', {class: 'soft'}, value.type || '')));
-  const facts = [['name', value.name], ['kind', isStored(value) ? (value.kind === 'constant' ? 'constant' : `constant in codes: ${value.stored}`) : value.kind],
+  const facts = [['name', value.name], ['kind', isStored(value) ? (value.kind === 'constant' ? 'constant' : `constant in codes: ${value.stored}`) : value.kind === 'node' ? '' : value.kind],
     ['bytes', value.bytes === undefined ? '' : bytesText(value.bytes)]];
   if (value.of !== undefined) facts.push(['in codes of', picture.values[value.of].name]);
   if (grid) {
@@ -722,11 +751,11 @@ function valueBlock(pane, v, index, open) {
 function nodePanel(pane, n) {
   const {picture} = pane, node = picture.nodes[n];
   aside.append(el('h2', {}, `${node.domain ? node.domain + '.' : ''}${node.op}`), el('p', {class: 'long', title: node.name.slice(0, 4000)}, node.name),
-    el('p', {class: 'soft'}, [picture.title, picture.path(node.parent)].filter(Boolean).join(': ')));
+    el('p', {class: 'soft'}, [picture.short, picture.path(node.parent)].filter(Boolean).join(': ')));
   const changes = picture.changes[n] || [];
   if (two) {
     const there = linkOf[pane.p].get(n) || [], other = panes[1 - pane.p];
-    aside.append(heading(there.length ? `in ${other.picture.title}` : `not in ${other.picture.title}`));
+    aside.append(heading(there.length ? `in ${other.picture.short}` : `not in ${other.picture.short}`));
     for (const m of there.slice(0, 20)) aside.append(el('div', {}, goButton(other, m)));
     if (there.length > 20) aside.append(el('p', {class: 'soft'}, `and ${there.length - 20} more`));
     for (const change of changes) aside.append(el('p', {}, '≠ ', change));
@@ -751,7 +780,7 @@ function nodePanel(pane, n) {
 
 function groupPanel(pane, g) {
   const {picture} = pane, group = picture.groups[g];
-  aside.append(el('h2', {}, short(groupName(picture, g), 80)), el('p', {class: 'soft'}, `${group.nodes} nodes, in ${picture.title}${picture.path(g) ? ': ' + short(picture.path(g), 400) : ''}`));
+  aside.append(el('h2', {}, short(groupName(picture, g), 80)), el('p', {class: 'soft'}, `${group.nodes} nodes, in ${picture.short}${picture.path(g) ? ': ' + short(picture.path(g), 400) : ''}`));
   const facts = [];
   for (const m of candidates) {
     const x = picture.facts[m.id].groups[g];

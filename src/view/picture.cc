@@ -270,9 +270,18 @@ class GraphPicture {
     }
   }
 
+  /// Of a constant that is read through codes or made by a Constant.
+  void add_bytes(ValueId constant, int32_t reader) {
+    const Tensor* tensor = typed_.constant(constant);
+    if (tensor == nullptr || reader < 0) return;
+    Json& facts = out_.nodes[static_cast<size_t>(reader)].facts;
+    facts["bytes"] = facts.value("bytes", int64_t{0}) + std::ssize(tensor->bytes());
+  }
+
   void add_edge(ValueId read, int32_t to) {
     const auto [from, made] = source_of(read);
     if (from == -2) {
+      if (made != read || !typed_.value(made).is_constant()) add_bytes(made, to);
       if (made != read)
         out_.values[static_cast<size_t>(value(read))].facts["stored"] = typed_.value(made).name;
       return;

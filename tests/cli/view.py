@@ -105,6 +105,26 @@ def layered(path, layers):
     return path
 
 
+def check_places(what, sizes, group, layout):
+    """Boxes lie apart within the drawing, and routes begin and end at their boxes."""
+    members = len(group["members"])
+    boxes = []
+    for i in range(len(layout["at"]) // 2):
+        width, height = sizes[:2] if i < members else sizes[2:]
+        x, y = layout["at"][2 * i:2 * i + 2]
+        boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+    for i, a in enumerate(boxes):
+        check(f"{what}: box {i} {a} is out of the drawing", a[0] >= -2 and a[1] >= -2 and a[2] <= layout["w"] + 2 and a[3] <= layout["h"] + 2)
+        for j, b in enumerate(boxes[:i]):
+            check(f"{what}: boxes {j} and {i} overlap", min(a[2], b[2]) - max(a[0], b[0]) <= 2 or min(a[3], b[3]) - max(a[1], b[1]) <= 2)
+    for wire, route in zip(group["wires"], layout["routes"]):
+        check(f"{what}: a route of {len(route)} numbers", len(route) == 4 or (len(route) >= 8 and (len(route) - 2) % 6 == 0))
+        for end, point in ((wire[0], route[:2]), (wire[1], route[-2:])):
+            box = boxes[end]
+            check(f"{what}: {wire[:2]} ends at {point}, box {box}",
+                  box[0] - 14 <= point[0] <= box[2] + 14 and box[1] - 14 <= point[1] <= box[3] + 14)
+
+
 def check_drawings(what, data):
     """No drawing has more than 200 boxes, each node stands in one, and wires are the edges of the graph."""
     for picture in data["pictures"]:
@@ -123,6 +143,8 @@ def check_drawings(what, data):
                     check(f"{what}: node {member}", picture["nodes"][member]["parent"] == g)
                 else:
                     check(f"{what}: group {~member}", picture["groups"][~member]["parent"] == g)
+        for g in {group["layout"]: g for g, group in enumerate(picture["groups"])}.values():
+            check_places(f"{what}: group {g}", data["sizes"], picture["groups"][g], picture["layouts"][picture["groups"][g]["layout"]])
         drawn = [i for i, node in enumerate(picture["nodes"]) if node]
         check(f"{what}: nodes are not drawn once each", sorted(placed) == drawn)
 
