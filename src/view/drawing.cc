@@ -72,7 +72,7 @@ class Draughtsman {
       for (size_t i = 0; i < one.members.size(); ++i) {
         const int32_t member = one.members[i];
         (member >= 0 ? node_place_[static_cast<size_t>(member)]
-                     : group_place_[static_cast<size_t>(~member)]) = static_cast<int32_t>(i);
+                     : group_place_[index_of_group(member)]) = static_cast<int32_t>(i);
       }
     }
   }
@@ -177,7 +177,7 @@ class Draughtsman {
   uint64_t structure_of(int32_t g, const std::vector<uint64_t>& structures) const {
     std::vector<uint64_t> all = numbers(g);
     for (const int32_t member : group(g).members)
-      all.push_back(member < 0 ? structures[static_cast<size_t>(~member)]
+      all.push_back(member < 0 ? structures[index_of_group(member)]
                                : hash_bytes(nodes_[static_cast<size_t>(member)].op));
     return hash(all);
   }

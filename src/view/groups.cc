@@ -62,7 +62,7 @@ void flatten(const Cut& cut, std::vector<std::pair<int32_t, int32_t>>& to) {
     if (member >= 0)
       to.emplace_back(first, member);
     else
-      flatten(cut.below[static_cast<size_t>(~member)], to);
+      flatten(cut.below[index_of_group(member)], to);
 }
 
 Cut cut_tree(const Tree& tree) {
@@ -161,7 +161,7 @@ class Grouping {
     std::vector<int32_t> members;
     for (const auto& [first, member] : cut.order) {
       if (member >= 0) out_.parent[static_cast<size_t>(member)] = g;
-      members.push_back(member >= 0 ? member : ~emit(cut.below[static_cast<size_t>(~member)], g));
+      members.push_back(member >= 0 ? member : ~emit(cut.below[index_of_group(member)], g));
     }
     group(g).members = std::move(members);
     return g;
@@ -186,7 +186,7 @@ class Grouping {
     for (size_t i = 0; i < count; ++i) {
       const int32_t member = group(g).members[i];
       (member >= 0 ? node_place[static_cast<size_t>(member)]
-                   : group_place[static_cast<size_t>(~member)]) = static_cast<int32_t>(i);
+                   : group_place[index_of_group(member)]) = static_cast<int32_t>(i);
     }
     std::vector<int32_t> last(count, -1);
     for (const auto& [from, to] : edges_) {
@@ -301,7 +301,7 @@ class Grouping {
       Group& from = group(g);
       if (from.parent >= 0) from.parent = place[static_cast<size_t>(from.parent)];
       for (int32_t& member : from.members)
-        if (member < 0) member = ~place[static_cast<size_t>(~member)];
+        if (member < 0) member = ~place[index_of_group(member)];
       sorted.push_back(std::move(from));
     }
     out_.groups = std::move(sorted);

@@ -24,6 +24,12 @@ struct Group {
   int64_t nodes = 0;            ///< in it and below
 };
 
+/// Of a member that is a group.
+inline size_t index_of_group(int32_t member) {
+  const int32_t group = ~member;
+  return static_cast<size_t>(group);
+}
+
 struct Groups {
   std::vector<Group> groups;   ///< the root first, parents before what is in them
   std::vector<int32_t> parent; ///< of each node; -1: it is drawn nowhere

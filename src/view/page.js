@@ -295,8 +295,8 @@ function groupName(picture, g) {
   if (g === 0) return short(picture.short, 40);
   if (!/^\d+ to \d+$/.test(group.name)) return group.name;
   const ends = [group.members[0], group.members[group.members.length - 1]];
-  const label = (m) => m >= 0 ? shortEnd(leaf(picture.nodes[m].name), 18) : groupName(picture, ~m).split(' … ')[0];
-  return `${label(ends[0])} … ${label(ends[1])}`;
+  const label = (m, end) => m >= 0 ? shortEnd(leaf(picture.nodes[m].name), 18) : groupName(picture, ~m).split(' … ').at(end);
+  return `${label(ends[0], 0)} … ${label(ends[1], -1)}`;
 }
 function portName(picture, box) {
   const name = valueOf(picture, box.values[0]).name;
@@ -531,7 +531,8 @@ function go(pane, g, box, quiet) {
   pane.group = g;
   pane.box = box;
   pane.linked = new Set();
-  show(pane, !moved);
+  if (moved) show(pane, false);
+  else paint(pane);
   if (!moved && box >= 0) bringIn(pane);
   if (quiet) return;
   if (two) follow(pane);
@@ -596,7 +597,8 @@ function follow(pane) {
     const next = chain(n);
     return other.picture.groups[g].members.indexOf(next.length > depth ? ~next[depth] : n);
   }));
-  show(other, !moved);
+  if (moved) show(other, false);
+  else paint(other);
   bringIn(other);
 }
 
@@ -813,6 +815,7 @@ function worstTen() {
     picture.nodes.forEach((node, n) => {
       if (!node) return;
       if (mode.target !== undefined) {
+        if (two && !pane.p) return; // what came of it counts
         const precision = precisionOf(node, mode.target);
         if ((precision && !PRECISIONS[precision] && node.work) || precision === 'refused') entries.push([pane, n, node.work || 0, `${precision}, ${workText(node.work || 0)}`]);
       } else if (mode.id === 'difference') {
