@@ -104,8 +104,9 @@ Status read_plain(const std::string& text, size_t boxes, Layout& out) {
 } // namespace
 
 Result<LayoutEngine> LayoutEngine::load() {
-  static const std::string way_out = "install it (Debian: apt-get install --no-install-recommends "
-                                     "libgvc6), which places the boxes";
+  static const std::string way_out =
+      "install Graphviz' libgvc, which places the boxes of a picture "
+      "(Debian: apt-get install --no-install-recommends libgvc6)";
   const SharedLibrary gvc = OCTET_TRY(SharedLibrary::open({"libgvc.so.7", "libgvc.so.6"}, way_out));
   const SharedLibrary cgraph = OCTET_TRY(
       SharedLibrary::open({"libcgraph.so.8", "libcgraph.so.7", "libcgraph.so.6"}, way_out));
@@ -118,8 +119,12 @@ Result<LayoutEngine> LayoutEngine::load() {
   OCTET_TRY(gvc.load("gvFreeLayout", out.free_layout_));
   OCTET_TRY(gvc.load("gvRenderData", out.render_));
   OCTET_TRY(gvc.load("gvFreeRenderData", out.free_text_));
+  int (*be_quiet)(int) = nullptr;
+  OCTET_TRY(cgraph.load("agseterr", be_quiet));
   static void* const context = make(); // lives as long as the library
   if (context == nullptr) return Error("libgvc cannot start; reinstall it");
+  constexpr int kNothing = 2; // AGMAX
+  be_quiet(kNothing);
   out.context_ = context;
   return out;
 }
