@@ -24,7 +24,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME octet)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "libcurl4, libarchive13") # loaded when something is fetched
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "libcurl4, libarchive13, libgvc6") # loaded when something is fetched, or drawn
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "The command octet and the library that programs run models with.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME octet-dev)

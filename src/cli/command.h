@@ -59,6 +59,7 @@ class Interruptible {
 
 // The subcommands.
 Command& inspect_command();
+Command& view_command();
 Command& assemble_command();
 Command& run_command();
 Command& predict_command();

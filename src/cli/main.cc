@@ -63,6 +63,7 @@ std::vector<Command*> commands() {
       &lock_command(),
       &verify_command(),
       &inspect_command(),
+      &view_command(),
       &assemble_command(),
       &debug_command(),
       &formats_command(),

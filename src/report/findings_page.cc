@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "report/html.h"
+#include "report/value_histogram.h"
 
 namespace octet {
 namespace {
@@ -21,27 +22,14 @@ std::string decibel_text(const std::optional<double>& value) {
 HtmlPage::Histogram histogram_of(const TensorView& view) {
   constexpr size_t kBins = 120;
   constexpr double kMostSteps = 64;
-  const Histogram& seen = view.histogram();
+  ValueHistogram bars = value_histogram(view, kBins);
   HtmlPage::Histogram out;
   const Range range = view.grid_range().value_or(Range{});
   out.from = range.lo;
   out.to = range.hi;
-  out.low = std::min({view.lowest(), range.lo, 0.0});
-  out.high = std::max({view.highest(), range.hi, 0.0});
-  out.counts.assign(kBins, 0);
-  const double width = (out.high - out.low) / static_cast<double>(kBins);
-  const auto add = [&](double value, double count) {
-    if (!(width > 0) || count == 0) return;
-    const auto bin = static_cast<size_t>(
-        std::clamp((value - out.low) / width, 0.0, static_cast<double>(kBins - 1)));
-    out.counts[bin] += count;
-  };
-  const double step = seen.width();
-  for (size_t i = 0; i < seen.positive().size(); ++i)
-    add((static_cast<double>(i) + 0.5) * step, static_cast<double>(seen.positive()[i]));
-  for (size_t i = 0; i < seen.negative().size(); ++i)
-    add(-(static_cast<double>(i) + 0.5) * step, static_cast<double>(seen.negative()[i]));
-  add(0, static_cast<double>(seen.zeros()));
+  out.low = bars.low;
+  out.high = bars.high;
+  out.counts = std::move(bars.counts);
   if (view.grid() && view.grid()->per_tensor()) {
     const double scale = view.grid()->scale_at(0);
     if (scale > 0 && (range.hi - range.lo) / scale <= kMostSteps)
