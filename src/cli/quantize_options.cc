@@ -15,6 +15,7 @@
 #include "octet/export.h"
 #include "octet/quantize.h"
 #include "octet/target.h"
+#include "octet/train.h"
 
 namespace octet::cli {
 namespace {
@@ -250,6 +251,9 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
       o.ranges[r.tensor] = r.range;
   }
   o.executor = measuring_executor(common, true);
+  o.learn_rounding = [](const RoundingRequest& request) -> Result<LearnedRounding> {
+    return OCTET_TRY(train_api())->learn_rounding(request);
+  };
   return o;
 }
 
