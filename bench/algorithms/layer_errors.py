@@ -25,7 +25,7 @@ def stored_weights(path):
             continue
         weight = makers.get(node.input[1])
         if node.input[1] in constants:
-            out[node.name] = constants[node.input[1]].astype(numpy.float64)
+            out[node.name] = upright(node, constants[node.input[1]].astype(numpy.float64))
         elif weight is not None and weight.op_type == "DequantizeLinear" and weight.input[0] in constants:
             codes, scales = (constants[name].astype(numpy.float64) for name in weight.input[:2])
             if len(weight.input) > 2 and weight.input[2]:
@@ -35,12 +35,17 @@ def stored_weights(path):
                 scales = numpy.repeat(scales, block, axis).take(range(codes.shape[axis]), axis)
             elif scales.ndim == 1 and scales.size > 1:
                 scales = scales.reshape([-1 if d == axis % codes.ndim else 1 for d in range(codes.ndim)])
-            out[node.name] = codes * scales
+            out[node.name] = upright(node, codes * scales)
     return out
 
 
+def upright(node, weight):
+    """[inputs, outputs]."""
+    return weight.T if node.op_type == "Gemm" and attribute(node, "transB", 0) else weight
+
+
 def inputs_of(path, names, data):
-    """What the products read, as X^T X: the float network's, summed over the batches."""
+    """What the products read, as the mean of x^T x over rows x of the float network."""
     model = onnx.load(path)
     reads = {node.name: node.input[0] for node in model.graph.node if node.name in names}
     known = {o.name for o in model.graph.output} | {i.name for i in model.graph.input}
@@ -51,13 +56,14 @@ def inputs_of(path, names, data):
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     fed, wanted = [i.name for i in session.get_inputs()], sorted(set(reads.values()))
     mask = data.get("attention_mask")
-    sums = dict.fromkeys(wanted, 0)
+    sums, rows = dict.fromkeys(wanted, 0), dict.fromkeys(wanted, 0)
     for at in range(0, len(data[fed[0]]), 8):
         made = session.run(wanted, {name: data[name][at:at + 8] for name in fed})
         for name, x in zip(wanted, made):
             x = x[mask[at:at + 8] != 0] if mask is not None and x.shape[:2] == mask[at:at + 8].shape else x.reshape(-1, x.shape[-1])
             sums[name] = sums[name] + x.T.astype(numpy.float64) @ x
-    return {name: sums[value] for name, value in reads.items()}
+            rows[name] += len(x)
+    return {name: sums[value] / rows[value] for name, value in reads.items()}
 
 
 def main():
@@ -69,9 +75,7 @@ def main():
     ratios = []
     print("| product | error with nearest codes, root mean square | with these | share |\n|---|---|---|---|")
     for name in names:
-        rows = len(exact[name].T)
-        errors = [numpy.sqrt(max(numpy.einsum("km,kl,lm->", d, grams[name], d, optimize=True), 0) / rows)
-                  for d in (nearest[name] - exact[name], chosen[name] - exact[name])]
+        errors = [numpy.sqrt(max((d * (grams[name] @ d)).sum(), 0) / d.shape[1]) for d in (nearest[name] - exact[name], chosen[name] - exact[name])]
         ratios.append(errors[1] / errors[0])
         print(f"| {name} | {errors[0]:.4g} | {errors[1]:.4g} | {100 * ratios[-1]:.1f} % |")
     lower = sum(r < 1 for r in ratios)

@@ -15,9 +15,7 @@ namespace octet {
 /// Examples of a part: one tensor for each of its inputs and outputs.
 struct RoundingExamples {
   int64_t rows = 0; ///< examples, the first dimension of all tensors; 0: they are one whole
-  std::vector<Tensor> given; ///< the inputs, as the quantized network before it makes them
-  /// As the float network makes them; an empty tensor where they are no f32.
-  std::vector<Tensor> exact;
+  std::vector<Tensor> given;  ///< the inputs, as the quantized network before it makes them
   std::vector<Tensor> wanted; ///< the outputs of the float network, f32
   std::vector<Tensor> counts; ///< 1 where an element of an output counts, else 0; empty: all do
 };
@@ -35,7 +33,6 @@ struct RoundingRequest {
   std::vector<RoundingExamples> fitted, judged;
   int64_t iterations = 0;
   int64_t batch = 32; ///< examples of an iteration
-  double drop = 0;    ///< probability that an element of an f32 input is the float network's
   uint64_t seed = 0;
   int threads = 0; ///< 0: one for each core
   /// Called with the iterations done; false stops.

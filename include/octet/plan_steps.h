@@ -83,7 +83,7 @@ struct AdaRound : RoundedWeight {};
 struct Gptq : RoundedWeight {};
 
 /// Codes lie beside the weights; which side is learned for all weights of a block at once, for the
-/// block's outputs. Source: Li et al. 2021 (BRECQ), with inputs as in Wei et al. 2022 (QDrop).
+/// block's outputs. Source: Li et al. 2021 (BRECQ).
 struct Reconstruct : RoundedWeight {};
 
 /// b becomes b + delta: what rounding moves the mean of a layer's output by is taken back.

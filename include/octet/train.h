@@ -77,8 +77,8 @@ class TrainApi {
                                      const TrainOptions& options) = 0;
   virtual Result<std::vector<Tensor>> gradients(const Graph& graph,
                                                 const GradientRequest& request) = 0;
-  /// Block reconstruction (Li et al. 2021, BRECQ) with the rounding variables of AdaRound and the
-  /// inputs of QDrop. See LearnRounding. The same numbers for the same request, threads and machine.
+  /// Block reconstruction (Li et al. 2021, BRECQ) with the rounding variables of AdaRound. See
+  /// LearnRounding. The same numbers for the same request, threads and machine.
   virtual Result<LearnedRounding> learn_rounding(const RoundingRequest& request) = 0;
 };
 

@@ -7,6 +7,7 @@
 #include "ops/evaluate.h"
 #include "quant/apply.h"
 #include "quant/prepare.h"
+#include "quant/rounding_learner.h"
 #include "quant/statistics/channel_moments.h"
 #include "quant/steps/step.h"
 #include "quant/support.h"
@@ -16,6 +17,7 @@ namespace octet {
 namespace {
 
 using test::calibration;
+using test::FlippingLearner;
 using test::planned;
 using test::random_tensor;
 using test::run_reference;
@@ -259,6 +261,7 @@ TEST(ReestimatedBatchNorm, StandsBesideAllOtherSteps) {
     if (other == "reestimate-bn") continue;
     SCOPED_TRACE(other);
     QuantizeOptions options = with_steps(3, {other});
+    options.learn_rounding = FlippingLearner(4);
     const Graph without = quantize(graph, planned(graph, data(), options)).value();
     options.steps.emplace_back("reestimate-bn");
     const QuantizationPlan plan = planned(graph, data(), options);

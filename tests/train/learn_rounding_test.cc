@@ -54,11 +54,8 @@ class Tiny {
     for (const double y : outputs(exact))
       wanted.push_back(static_cast<float>(y));
     const Tensor x = Tensor::of<float>({kRows, kIn}, std::span<const float>(x_));
-    out.fitted.push_back({kRows,
-                          {x},
-                          {x},
-                          {Tensor::of<float>({kRows, kOut}, std::span<const float>(wanted))},
-                          {{}}});
+    out.fitted.push_back(
+        {kRows, {x}, {Tensor::of<float>({kRows, kOut}, std::span<const float>(wanted))}, {{}}});
     out.iterations = 2000;
     out.threads = 1;
     return out;
@@ -132,7 +129,6 @@ TEST(LearnRounding, IsAmongTheBestOfAllWays) {
 TEST(LearnRounding, TheSameRequestGivesTheSameCodes) {
   const Tiny tiny;
   RoundingRequest request = tiny.request();
-  request.drop = 0.5;
   request.batch = 16;
   request.iterations = 300;
   const auto once = train::learn_rounding(request), again = train::learn_rounding(request);

@@ -13,7 +13,6 @@
 #include "core/philox.h"
 #include "train/convert.h"
 #include "train/executor/program.h"
-#include "train/ops/dropout.h"
 #include "train/runtime.h"
 #include "train/trainer/optimizer.h"
 #include <ATen/core/grad_mode.h>
@@ -37,7 +36,7 @@ constexpr double kRate = 0.01;
 
 struct TorchExamples {
   int64_t rows;
-  std::vector<at::Tensor> given, exact, wanted, counts;
+  std::vector<at::Tensor> given, wanted, counts;
 };
 
 std::vector<at::Tensor> to_torch_all(std::span<const octet::Tensor> tensors) {
@@ -50,8 +49,7 @@ std::vector<at::Tensor> to_torch_all(std::span<const octet::Tensor> tensors) {
 std::vector<TorchExamples> to_torch_examples(std::span<const RoundingExamples> all) {
   std::vector<TorchExamples> out;
   for (const RoundingExamples& e : all)
-    out.push_back({e.rows, to_torch_all(e.given), to_torch_all(e.exact), to_torch_all(e.wanted),
-                   to_torch_all(e.counts)});
+    out.push_back({e.rows, to_torch_all(e.given), to_torch_all(e.wanted), to_torch_all(e.counts)});
   return out;
 }
 
@@ -174,8 +172,8 @@ class RoundingLearner {
     return mean;
   }
 
-  /// Some rows of one of the batches, inputs mixed.
-  TorchExamples draw(int64_t iteration) {
+  /// Some rows of one of the batches.
+  TorchExamples draw() {
     const at::NoGradGuard no_gradient;
     TorchExamples out =
         fitted_[static_cast<size_t>(random_.below(static_cast<int64_t>(fitted_.size())))];
@@ -184,20 +182,11 @@ class RoundingLearner {
       for (int64_t i = 0; i < request_.batch; ++i)
         rows.push_back(random_.below(out.rows));
       const at::Tensor picked = at::tensor(rows);
-      for (std::vector<at::Tensor>* all : {&out.given, &out.exact, &out.wanted, &out.counts})
+      for (std::vector<at::Tensor>* all : {&out.given, &out.wanted, &out.counts})
         for (at::Tensor& t : *all)
           if (t.defined()) t = at::index_select(t, 0, picked);
       out.rows = request_.batch;
     }
-    if (!(request_.drop > 0)) return out;
-    RunState run;
-    run.seed = request_.seed;
-    run.step = static_cast<uint64_t>(iteration);
-    for (size_t i = 0; i < out.given.size(); ++i)
-      if (out.exact[i].defined())
-        out.given[i] =
-            at::where(keep_mask(out.given[i], request_.drop, run, static_cast<int>(i)) == 0,
-                      out.exact[i], out.given[i]);
     return out;
   }
 
@@ -221,7 +210,7 @@ class RoundingLearner {
     for (int64_t t = 0; t < request_.iterations; ++t) {
       if (request_.progress && !request_.progress(t))
         return error(ErrorCode::kCancelled, "stopped while codes were learned");
-      const TorchExamples examples = draw(t);
+      const TorchExamples examples = draw();
       const bool warm = static_cast<double>(t) < kWarm * static_cast<double>(request_.iterations);
       at::Tensor pull;
       for (const Weight& weight : weights_) {
