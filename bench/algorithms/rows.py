@@ -64,6 +64,7 @@ ROWS = [
     # 4 bits of weights.
     Row("4 bits", ALL, FEW, MIN_MAX_4),
     Row("4 bits, clipped weights", ALL, f"{FEW} --weight-calibrator mse", [aimet("tf_enhanced", bits=4, scheme="tf_enhanced")], "4 bits"),
+    Row("4 bits, clipped weights, mse:3", ALL, f"{FEW} --weight-calibrator mse:3", [aimet("tf_enhanced", bits=4, scheme="tf_enhanced")], "4 bits"),
     Row("4 bits, correct-bias", ALL, f"{FEW} --steps correct-bias", MIN_MAX_4, "4 bits"),
     Row("4 bits, seq-mse", ALL, f"{FEW} --steps seq-mse", [aimet("sequential MSE", bits=4, sequential=True)], "4 bits"),
     Row("4 bits, adaround", ALL, f"{FEW} --steps adaround", ADAROUND_4, "4 bits"),

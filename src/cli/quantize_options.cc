@@ -158,12 +158,11 @@ void QuantizeFlags::define(CLI::App& app, For use) {
              "auto (the best of the next four on examples held back), min-max, percentile[:p], "
              "entropy, mse, moving-average[:momentum]")
           ->capture_default_str();
-  weight_calibrator_option_ =
-      app.add_option(
-             "--weight-calibrator", weight_calibrator_,
-             "of weights: min-max, percentile[:p], entropy, mse, which clips what costs more than "
-             "it is worth")
-          ->capture_default_str();
+  weight_calibrator_option_ = app.add_option("--weight-calibrator", weight_calibrator_,
+                                             "of weights: min-max, percentile[:p], entropy, "
+                                             "mse[:3], which clips what costs more than "
+                                             "it is worth")
+                                  ->capture_default_str();
   add_count_option(app, "--samples", samples_, "examples for calibration, 0: all");
   add_max_length(app, max_length_);
   add_zeros(app, zeros_);
