@@ -32,7 +32,7 @@ std::string shown(const Graph& graph, const std::vector<std::string>& products, 
   return out;
 }
 
-Graph residual() {
+Graph blocks_graph() {
   return with_weights(R"(graph g opset(""=17)
 input x: f32[N, 4]
 input mask: f32[N, 4]
@@ -56,13 +56,13 @@ output y: f32[N, 4]
 }
 
 TEST(NetworkBlocks, AShortcutKeepsABlockTogetherAndAMaskGoesPast) {
-  const Graph graph = residual();
+  const Graph graph = blocks_graph();
   EXPECT_EQ(shown(graph, {"a", "b", "c", "d", "e"}, 1),
             "a > a [x] | b c > s [a] | d > f [m s] | e > y [f]");
 }
 
 TEST(NetworkBlocks, SmallOnesAreJoined) {
-  const Graph graph = residual();
+  const Graph graph = blocks_graph();
   EXPECT_EQ(shown(graph, {"a", "b", "c", "d", "e"}, 2), "a b c > s [x] | d e > y [m s]");
   // What is left over goes to the one before.
   EXPECT_EQ(shown(graph, {"a", "b", "c", "d"}, 2), "a b c d > y [x m]");
@@ -70,7 +70,7 @@ TEST(NetworkBlocks, SmallOnesAreJoined) {
 }
 
 TEST(NetworkBlocks, APartComputesWhatTheNetworkDoes) {
-  const Graph graph = residual();
+  const Graph graph = blocks_graph();
   const auto blocks =
       network_blocks(graph, nodes_named(graph, {"a", "b", "c", "d", "e"}), 1).value();
   const Tensor x = random_tensor({3, 4}, 1), mask = random_tensor({3, 4}, 2);

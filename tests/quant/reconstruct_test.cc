@@ -9,7 +9,7 @@ namespace octet::test {
 namespace {
 
 /// A convolution, a residual block behind it and a product.
-Graph network() {
+Graph residual_network() {
   return with_weights(R"(graph g opset(""=17)
 input x: f32[N, 2, 5, 5]
 const w0: f32[3, 2, 3, 3] = ?
@@ -37,7 +37,7 @@ QuantizeOptions learned_options() {
 }
 
 TEST(Reconstruct, ErrsLessOnOtherData) {
-  const Graph graph = network();
+  const Graph graph = residual_network();
   const OpenCalibration data = calibration({8, 2, 5, 5}, 4, 0, 1);
   QuantizeOptions options = learned_options();
   const QuantizationPlan plan = planned(graph, data, options);
@@ -63,7 +63,7 @@ TEST(Reconstruct, ErrsLessOnOtherData) {
 
 /// What the learner is asked for.
 TEST(Reconstruct, AsksForBlocksWithWhatTheNetworksMake) {
-  const Graph graph = network();
+  const Graph graph = residual_network();
   std::vector<std::string> seen;
   QuantizeOptions options = learned_options();
   options.learn_rounding = [&](const RoundingRequest& request) -> Result<LearnedRounding> {
@@ -88,7 +88,7 @@ TEST(Reconstruct, AsksForBlocksWithWhatTheNetworksMake) {
 }
 
 TEST(Reconstruct, LeavesWhatOthersChoseAndSaysWhyItCannot) {
-  const Graph graph = network();
+  const Graph graph = residual_network();
   const OpenCalibration data = calibration({8, 2, 5, 5}, 4, 0, 1);
   QuantizeOptions options = learned_options();
   options.steps = {"reconstruct", "gptq"};
