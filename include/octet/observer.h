@@ -60,6 +60,7 @@ struct Entropy {
 };
 /// The range with the smallest mean squared error on the scheme's own grid.
 struct Mse {
+  double clipped = 1; ///< squares of what the range clips count so many times; 1 to 1000
   bool operator==(const Mse&) const = default;
 };
 
@@ -72,7 +73,7 @@ struct Auto {
 
 using Calibrator = std::variant<MinMax, MovingAverage, Percentile, Entropy, Mse, Auto>;
 
-/// `min-max`, `moving-average:0.01`, `percentile:99.99`, `entropy`, `mse`, `auto`; parse takes them
+/// `min-max`, `moving-average:0.01`, `percentile:99.99`, `entropy`, `mse`, `mse:3`, `auto`; parse takes them
 /// back, the parameter being optional. Errors name the known ones, or the bounds of the parameter.
 std::string name(const Calibrator& calibrator);
 Result<Calibrator> parse_calibrator(std::string_view text);

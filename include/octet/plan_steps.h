@@ -82,6 +82,10 @@ struct AdaRound : RoundedWeight {};
 /// 2023 (GPTQ).
 struct Gptq : RoundedWeight {};
 
+/// Codes lie beside the weights; which side is learned for all weights of a block at once, for the
+/// block's outputs. Source: Li et al. 2021 (BRECQ).
+struct Reconstruct : RoundedWeight {};
+
 /// b becomes b + delta: what rounding moves the mean of a layer's output by is taken back.
 /// Source: Nagel et al. 2019 (Data-Free Quantization), section 4.2, with measured means.
 struct CorrectBias {
@@ -105,6 +109,7 @@ using StepKind = std::variant<Equalize,
                               Smooth,
                               Outliers,
                               SequentialMse,
+                              Reconstruct,
                               AdaRound,
                               Gptq,
                               ReestimateBatchNorm,
@@ -125,7 +130,7 @@ struct PlanStep {
   /// The error that it was chosen by, before it and with it, in the unit of the output; 0 and 0:
   /// not known. Equalize, Smooth: predicted rounding error of the consumers' outputs, root mean
   /// square. SequentialMse, AdaRound, Gptq: the same of the layer's output, measured on examples that the codes
-  /// were not fitted to. Outliers: measured error of the consumers' outputs, root mean square, on rows of the
+  /// were not fitted to; Reconstruct: of its block's outputs, alike. Outliers: measured error of the consumers' outputs, root mean square, on rows of the
   /// data. CorrectBias: measured error of the output's mean, root mean square over channels;
   /// ReestimateBatchNorm: of its mean and its standard deviation together.
   double before = 0, after = 0;

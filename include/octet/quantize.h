@@ -13,6 +13,7 @@
 
 #include "octet/dataset.h"
 #include "octet/executor.h"
+#include "octet/learn_rounding.h"
 #include "octet/number_format.h"
 #include "octet/observer.h"
 #include "octet/plan_steps.h"
@@ -84,6 +85,8 @@ struct QuantizeOptions {
   std::string mask_input;
   /// Runs the float graph while calibrating; empty: the reference executor.
   ExecutorFactory executor;
+  /// What `reconstruct` learns by; empty: that step is refused.
+  LearnRounding learn_rounding;
   /// Called after each value that was observed and each batch, with the samples done and all (0:
   /// not known); false stops.
   std::function<bool(int64_t done, int64_t total)> progress;

@@ -12,6 +12,7 @@
 #include "octet/dataset.h"
 #include "octet/executor.h"
 #include "octet/graph.h"
+#include "octet/learn_rounding.h"
 #include "octet/train_options.h"
 
 namespace octet {
@@ -76,6 +77,9 @@ class TrainApi {
                                      const TrainOptions& options) = 0;
   virtual Result<std::vector<Tensor>> gradients(const Graph& graph,
                                                 const GradientRequest& request) = 0;
+  /// Block reconstruction (Li et al. 2021, BRECQ) with the rounding variables of AdaRound. See
+  /// LearnRounding. The same numbers for the same request, threads and machine.
+  virtual Result<LearnedRounding> learn_rounding(const RoundingRequest& request) = 0;
 };
 
 /// The run that RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT describe, as torchrun sets them;

@@ -16,6 +16,7 @@
 #include "octet/export.h"
 #include "octet/quantize.h"
 #include "octet/target.h"
+#include "octet/train.h"
 
 namespace octet::cli {
 namespace {
@@ -158,12 +159,11 @@ void QuantizeFlags::define(CLI::App& app, For use) {
              "auto (the best of the next four on examples held back), min-max, percentile[:p], "
              "entropy, mse, moving-average[:momentum]")
           ->capture_default_str();
-  weight_calibrator_option_ =
-      app.add_option(
-             "--weight-calibrator", weight_calibrator_,
-             "of weights: min-max, percentile[:p], entropy, mse, which clips what costs more than "
-             "it is worth")
-          ->capture_default_str();
+  weight_calibrator_option_ = app.add_option("--weight-calibrator", weight_calibrator_,
+                                             "of weights: min-max, percentile[:p], entropy, "
+                                             "mse[:3], which clips what costs more than "
+                                             "it is worth")
+                                  ->capture_default_str();
   add_count_option(app, "--samples", samples_, "examples for calibration, 0: all");
   add_max_length(app, max_length_);
   add_zeros(app, zeros_);
@@ -251,6 +251,9 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
       o.ranges[r.tensor] = r.range;
   }
   o.executor = measuring_executor(common, true);
+  o.learn_rounding = [](const RoundingRequest& request) -> Result<LearnedRounding> {
+    return OCTET_TRY(train_api())->learn_rounding(request);
+  };
   return o;
 }
 

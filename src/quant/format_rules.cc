@@ -106,11 +106,12 @@ Status check_format_steps(const QuantizeOptions& options) {
 Status check_chosen_codes(const QuantizeOptions& options) {
   constexpr int kMostChosenBits = 8;
   if (!options.weights || is_float(*options.weights) ||
-      bits(options.weights->type) <= kMostChosenBits || !has_step(options, {"adaround", "gptq"}))
+      bits(options.weights->type) <= kMostChosenBits ||
+      !has_step(options, {"reconstruct", "adaround", "gptq"}))
     return ok_status();
   return error(ErrorCode::kUnsupported,
-               "adaround and gptq choose codes of at most {} bits, and weights in {} round as well "
-               "as they can; leave them out, or take fewer bits",
+               "reconstruct, adaround and gptq choose codes of at most {} bits, and weights in {} "
+               "round as well as they can; leave them out, or take fewer bits",
                kMostChosenBits, name(*options.weights));
 }
 

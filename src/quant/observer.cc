@@ -30,6 +30,10 @@ Status check_calibrator(const Calibrator& calibrator) {
     if (!(p->p > 50 && p->p <= 100))
       return error("percentile: p = {} is out of bounds, use more than 50 and at most 100", p->p);
   }
+  if (const auto* m = std::get_if<Mse>(&calibrator)) {
+    if (!(m->clipped >= 1 && m->clipped <= 1000))
+      return error("mse: what is clipped cannot count {} times, use 1 to 1000", m->clipped);
+  }
   return ok_status();
 }
 
@@ -162,7 +166,9 @@ std::string name(const Calibrator& calibrator) {
     }
     std::string operator()(const Percentile& p) const { return fmt::format("percentile:{}", p.p); }
     std::string operator()(const Entropy&) const { return "entropy"; }
-    std::string operator()(const Mse&) const { return "mse"; }
+    std::string operator()(const Mse& m) const {
+      return m.clipped == 1 ? "mse" : fmt::format("mse:{}", m.clipped);
+    }
     std::string operator()(const Auto&) const { return "auto"; }
   };
   return std::visit(Namer{}, calibrator);
@@ -182,19 +188,20 @@ Result<Calibrator> parse_calibrator(std::string_view text) {
     out = MovingAverage{parameter.value_or(MovingAverage{}.momentum)};
   else if (kind == "percentile")
     out = Percentile{parameter.value_or(Percentile{}.p)};
+  else if (kind == "mse")
+    out = Mse{parameter.value_or(Mse{}.clipped)};
   else if (parameter)
-    return error("calibrator \"{}\": only moving-average and percentile take a parameter", text);
+    return error("calibrator \"{}\": only moving-average, percentile and mse take a parameter",
+                 text);
   else if (kind == "min-max" || kind == "minmax")
     out = MinMax{};
   else if (kind == "entropy")
     out = Entropy{};
-  else if (kind == "mse")
-    out = Mse{};
   else if (kind == "auto")
     out = Auto{};
   else
     return error("unknown calibrator \"{}\"; use min-max, moving-average[:momentum], "
-                 "percentile[:p], entropy, mse or auto",
+                 "percentile[:p], entropy, mse[:weight of what is clipped] or auto",
                  text);
   OCTET_TRY(check_calibrator(out));
   return out;

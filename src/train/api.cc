@@ -2,6 +2,7 @@
 // The one C entry of liboctet_train.so.
 #include "train/executor/torch_executor.h"
 #include "train/guard.h"
+#include "train/rounding/learn_rounding.h"
 #include "train/runtime.h"
 #include "train/trainer/trainer.h"
 #include <torch/headeronly/version.h>
@@ -30,6 +31,9 @@ class Api final : public TrainApi {
   Result<std::vector<Tensor>> gradients(const Graph& graph,
                                         const GradientRequest& request) override {
     return guarded([&] { return graph_gradients(graph, request); });
+  }
+  Result<LearnedRounding> learn_rounding(const RoundingRequest& request) override {
+    return guarded([&] { return octet::train::learn_rounding(request); });
   }
 };
 

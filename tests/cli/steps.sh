@@ -61,6 +61,19 @@ for step in seq-mse adaround gptq; do
   "${quantize[@]}" --plan "w$step.json" -o again.onnx >/dev/null
   cmp "w$step.onnx" again.onnx || fail "$step: the saved plan of weights alone gives another file"
 done
+# Codes that are learned for the outputs of blocks: the same ones every time, and again without data.
+learned=("${quantize[@]}" --data generated --weight-bits 3 --steps reconstruct --threads 1)
+"${learned[@]}" --explain --save-plan learned.json -o learned.onnx >printed
+grep -q '^reconstruct/conv2 .* weights ' printed || fail "reconstruct/conv2 is not printed: $(cat printed)"
+"${learned[@]}" -o again.onnx >/dev/null
+cmp learned.onnx again.onnx || fail "reconstruct: a second run gives another file"
+"${quantize[@]}" --plan learned.json -o again.onnx >/dev/null
+cmp learned.onnx again.onnx || fail "reconstruct: the saved plan gives another file"
+"${learned[@]}" --exclude-steps 'reconstruct/conv?' --save-plan fewer.json -o fewer.onnx >/dev/null
+grep -q '"id": "reconstruct/fc1"' fewer.json || fail "reconstruct leaves fc1 out"
+grep -q '"id": "reconstruct/conv' fewer.json && fail "blocks that are left out are in the plan"
+"$octet" debug learned.onnx --data generated --limit 20 >/dev/null || fail "debug of reconstruct"
+
 # Batch normalization that is estimated again, behind codes that were chosen.
 "$octet" train cnn --data generated --steps 40 --seed 1 --batch-norm --no-checkpoint --no-validation -o norm.onnx >/dev/null
 norm=("$octet" quantize norm.onnx --samples 64 --weight-bits 3 --force)

@@ -5,6 +5,7 @@
 
 #include "ops/evaluate.h"
 #include "quant/qdq_writer.h"
+#include "quant/rounding_learner.h"
 #include "quant/scheme.h"
 #include "quant/support.h"
 #include <gtest/gtest.h>
@@ -16,6 +17,7 @@ namespace octet {
 namespace {
 
 using test::calibration;
+using test::FlippingLearner;
 using test::planned;
 using test::random_tensor;
 using test::run_reference;
@@ -142,6 +144,7 @@ TEST(FewBits, EveryCalibratorAndStepTakesThem) {
                                   .weight_bits = bits,
                                   .per_channel = per_channel};
           if (!step.empty()) options.steps = {step};
+          options.learn_rounding = FlippingLearner(4);
           const QuantizationPlan plan = planned(graph, sided_data(), options);
           const Graph file = quantize(graph, plan).value();
           EXPECT_EQ(quantize(graph, QuantizationPlan::from_json(plan.to_json()).value())

@@ -315,6 +315,45 @@ TEST(Observer, MseIsAsGoodAsTheBestRangeOverAllValues) {
   EXPECT_LE(got, best * 1.01);
 }
 
+TEST(Observer, WhatMseClipsMayCountMore) {
+  std::vector<float> x = normal(20000, 0, 1, 6);
+  for (size_t i = 0; i < x.size(); i += 100)
+    x[i] *= 3;
+  const double amax =
+      std::fabs(*std::ranges::max_element(x, {}, [](float v) { return std::fabs(v); }));
+  Scheme four{DType::kInt8, true, false};
+  four.bits = 4;
+  for (const Scheme& scheme : {four, Scheme{DType::kFloat8E4M3FN, true, false}}) {
+    // The end of the range, beyond which half a step more is rounded to it.
+    const auto weighed = [&](const Range& range, double times) {
+      const QuantParameters parameters = parameters_for(scheme, range);
+      double sum = 0;
+      for (const float v : x) {
+        const double d = v - round_trip(scheme, parameters, v);
+        const double end = round_trip(scheme, parameters, v > 0 ? 1e9F : -1e9F);
+        const bool clipped =
+            std::fabs(v) >
+            std::fabs(end) + (scheme.bits == 4 ? 0.5 : 0) * static_cast<double>(parameters.scale);
+        sum += d * d * (clipped ? times : 1);
+      }
+      return sum;
+    };
+    double last = 0;
+    for (const double times : {1.0, 3.0, 30.0}) {
+      const Range found = observe_all(Mse{times}, x, scheme);
+      EXPECT_GE(found.hi, last); // the more it costs the less is clipped
+      last = found.hi;
+      double best = std::numeric_limits<double>::infinity();
+      for (int i = 1; i <= 500; ++i)
+        best = std::min(best, weighed({-amax * i / 500, amax * i / 500}, times));
+      EXPECT_LE(weighed(found, times), best * 1.02) << times;
+    }
+    EXPECT_GT(last, observe_all(Mse{}, x, scheme).hi);
+  }
+  EXPECT_EQ(name(Mse{3}), "mse:3");
+  EXPECT_EQ(parse_calibrator("mse:3").value(), Calibrator(Mse{3}));
+}
+
 TEST(Observer, MergingIsObservingBothBitForBit) {
   for (const Calibrator& calibrator : kAll) {
     for (const Scheme& scheme : {Scheme{}, kAsymmetric}) {
@@ -487,7 +526,8 @@ TEST(Calibrator, NamesParseBack) {
   for (const Calibrator& calibrator : kAll)
     EXPECT_EQ(parse_calibrator(name(calibrator)).value(), calibrator);
   EXPECT_EQ(parse_calibrator("percentile").value(), Calibrator(Percentile{}));
-  for (const char* bad : {"", "kl", "percentile:x", "percentile:30", "moving-average:0", "mse:1"})
+  for (const char* bad : {"", "kl", "percentile:x", "percentile:30", "moving-average:0", "mse:0",
+                          "mse:x", "entropy:1"})
     EXPECT_FALSE(parse_calibrator(bad).ok()) << bad;
 }
 

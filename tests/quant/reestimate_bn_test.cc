@@ -7,6 +7,7 @@
 #include "ops/evaluate.h"
 #include "quant/apply.h"
 #include "quant/prepare.h"
+#include "quant/rounding_learner.h"
 #include "quant/statistics/channel_moments.h"
 #include "quant/steps/step.h"
 #include "quant/support.h"
@@ -16,6 +17,7 @@ namespace octet {
 namespace {
 
 using test::calibration;
+using test::FlippingLearner;
 using test::planned;
 using test::random_tensor;
 using test::run_reference;
@@ -73,7 +75,7 @@ output y: f32[N, 4]
 
 constexpr int kBatches = 6, kBatch = 16;
 
-OpenCalibration data() {
+OpenCalibration bn_data() {
   return calibration({kBatch, 3, 6, 6}, kBatches, -1, 1);
 }
 
@@ -129,9 +131,9 @@ TEST(ReestimatedBatchNorm, StatisticsAreThoseOfTheFloatNetworkAgain) {
   EXPECT_TRUE(test::nodes_of(prepared, "BatchNormalization").empty());
   for (const int bits : {2, 3, 8}) {
     SCOPED_TRACE(bits);
-    const QuantizationPlan plan = planned(graph, data(), with_steps(bits, {"reestimate-bn"}));
+    const QuantizationPlan plan = planned(graph, bn_data(), with_steps(bits, {"reestimate-bn"}));
     ASSERT_EQ(plan.steps.size(), 3U);
-    const Graph plain = quantize(graph, planned(graph, data(), with_steps(bits, {}))).value();
+    const Graph plain = quantize(graph, planned(graph, bn_data(), with_steps(bits, {}))).value();
     const Graph with = quantize(graph, plan).value();
     for (const PlanStep& step : plan.steps) {
       SCOPED_TRACE(step.id);
@@ -180,10 +182,11 @@ TEST(ReestimatedBatchNorm, CodesStayAndScalesTakeTheFactors) {
         if (*format != 0) options.weights = parse_number_format(format).value();
         if (*codes != 0) options.steps.emplace_back(codes);
         const auto placement = find_placement(target).value();
-        if (!make_plan(graph, *placement, data(), options, 0).ok()) continue; // not a format of it
-        const Graph plain = quantize(graph, planned(graph, data(), options)).value();
+        if (!make_plan(graph, *placement, bn_data(), options, 0).ok())
+          continue; // not a format of it
+        const Graph plain = quantize(graph, planned(graph, bn_data(), options)).value();
         options.steps.emplace_back("reestimate-bn");
-        const QuantizationPlan plan = planned(graph, data(), options);
+        const QuantizationPlan plan = planned(graph, bn_data(), options);
         const Graph with = quantize(graph, plan).value();
         int found = 0;
         for (const PlanStep& step : plan.steps) {
@@ -213,7 +216,7 @@ TEST(ReestimatedBatchNorm, OneScaleTakesNoFactors) {
   const Graph graph = normalized();
   QuantizeOptions options = with_steps(4, {"reestimate-bn"});
   options.per_channel = false;
-  const QuantizationPlan plan = planned(graph, data(), options);
+  const QuantizationPlan plan = planned(graph, bn_data(), options);
   ASSERT_EQ(plan.steps.size(), 3U);
   for (const PlanStep& step : plan.steps) {
     const Tensor& factors = std::get<ReestimateBatchNorm>(step.kind).factor;
@@ -222,7 +225,7 @@ TEST(ReestimatedBatchNorm, OneScaleTakesNoFactors) {
     EXPECT_LT(step.after, step.before);
   }
   options.steps.clear();
-  const QuantizationPlan plain = planned(graph, data(), options);
+  const QuantizationPlan plain = planned(graph, bn_data(), options);
   EXPECT_EQ(stored(quantize(graph, plan).value(), "window").scales,
             stored(quantize(graph, plain).value(), "window").scales);
 }
@@ -241,11 +244,11 @@ n = BatchNormalization(z, g, b, m, v) "norm"
 y = Add(n, z) "sum"
 output y: f32[N, 4, 4, 4]
 )");
-  EXPECT_TRUE(planned(read_twice, data(), with_steps(4, {"reestimate-bn"})).steps.empty());
+  EXPECT_TRUE(planned(read_twice, bn_data(), with_steps(4, {"reestimate-bn"})).steps.empty());
   // Left out by name.
   QuantizeOptions options = with_steps(4, {"reestimate-bn"});
   options.exclude_steps = {"reestimate-bn/depth*"};
-  const QuantizationPlan plan = planned(normalized(), data(), options);
+  const QuantizationPlan plan = planned(normalized(), bn_data(), options);
   ASSERT_EQ(plan.steps.size(), 2U);
   for (const PlanStep& step : plan.steps)
     EXPECT_NE(step.id, "reestimate-bn/depthwise");
@@ -259,16 +262,17 @@ TEST(ReestimatedBatchNorm, StandsBesideAllOtherSteps) {
     if (other == "reestimate-bn") continue;
     SCOPED_TRACE(other);
     QuantizeOptions options = with_steps(3, {other});
-    const Graph without = quantize(graph, planned(graph, data(), options)).value();
+    options.learn_rounding = FlippingLearner(4);
+    const Graph without = quantize(graph, planned(graph, bn_data(), options)).value();
     options.steps.emplace_back("reestimate-bn");
-    const QuantizationPlan plan = planned(graph, data(), options);
+    const QuantizationPlan plan = planned(graph, bn_data(), options);
     const Graph with = quantize(graph, plan).value();
     if (other != "correct-bias") { // which sets the means alone, behind it
       EXPECT_GT(test::sqnr(y, run_reference(with, x)), test::sqnr(y, run_reference(without, x)));
     }
     options.threads = 3;
     options.batch_size = 5;
-    EXPECT_EQ(planned(graph, data(), options).to_json(), plan.to_json());
+    EXPECT_EQ(planned(graph, bn_data(), options).to_json(), plan.to_json());
     const QuantizationPlan back = QuantizationPlan::from_json(plan.to_json()).value();
     EXPECT_EQ(back.to_json(), plan.to_json());
     EXPECT_EQ(quantize(graph, back).value().content_hash(), with.content_hash());
@@ -281,7 +285,7 @@ TEST(ReestimatedBatchNorm, StandsBesideAllOtherSteps) {
 
 TEST(ReestimatedBatchNorm, IsChecked) {
   const Graph graph = normalized();
-  const QuantizationPlan plan = planned(graph, data(), with_steps(4, {"reestimate-bn"}));
+  const QuantizationPlan plan = planned(graph, bn_data(), with_steps(4, {"reestimate-bn"}));
   const auto refused = [&](const std::function<void(ReestimateBatchNorm&)>& edit) {
     QuantizationPlan edited = plan;
     edit(std::get<ReestimateBatchNorm>(edited.steps[0].kind));
@@ -302,7 +306,7 @@ TEST(ReestimatedBatchNorm, IsChecked) {
   QuantizationPlan one_scale = plan;
   QuantizeOptions options = with_steps(4, {});
   options.per_channel = false;
-  one_scale.tensors = planned(graph, data(), options).tensors;
+  one_scale.tensors = planned(graph, bn_data(), options).tensors;
   EXPECT_NE(quantize(graph, one_scale).error().text().find("take no factor"), std::string::npos);
 }
 

@@ -57,8 +57,8 @@ def check_chosen_codes(folder, model, data, x, exact):
         words = ["--mode", "weight-only", "--weights", form, "--target", "onnxruntime", *data]
         quantize(model, folder / "plain.onnx", *words)
         before = error(folder / "plain.onnx", x, exact)
-        for steps in ("gptq", "adaround", "seq-mse", "seq-mse,gptq"):
-            if form.startswith("fp8") and steps.startswith("seq"):
+        for steps in ("gptq", "adaround", "seq-mse", "seq-mse,gptq", "reconstruct"):
+            if (form.startswith("fp8") and steps.startswith("seq")) or (steps == "reconstruct" and form not in ("int4", "int4/16", "fp8-e4m3fn")):
                 continue
             quantize(model, folder / "chosen.onnx", *words, "--steps", steps, "--save-plan", folder / "plan.json")
             taken = json.loads((folder / "plan.json").read_text()).get("steps", [])

@@ -49,7 +49,7 @@ Range histogram_range(const Histogram& h, const Calibrator& calibrator, const Sc
     return percentile_range(h, percentile->p, scheme);
   if (std::holds_alternative<Entropy>(calibrator) && has_entropy_levels(scheme))
     return entropy_range(h);
-  if (std::holds_alternative<Mse>(calibrator)) return mse_range(h, scheme);
+  if (const auto* mse = std::get_if<Mse>(&calibrator)) return mse_range(h, scheme, mse->clipped);
   return {h.min(), h.max()};
 }
 

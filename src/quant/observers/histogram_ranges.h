@@ -18,6 +18,6 @@ Range percentile_range(const Histogram& histogram, double p, const Scheme& schem
 Range entropy_range(const Histogram& histogram);
 /// Whether its levels are codes of the scheme; of others histogram_range takes the extremes.
 bool has_entropy_levels(const Scheme& scheme);
-Range mse_range(const Histogram& histogram, const Scheme& scheme);
+Range mse_range(const Histogram& histogram, const Scheme& scheme, double clipped);
 
 } // namespace octet

@@ -21,6 +21,7 @@ constexpr StepAlgorithm kAlgorithms[] = {
     {"smooth", StepStage::kFloat, empty<Smooth>, fit_smooth},
     {"outliers", StepStage::kFloat, empty<Outliers>, fit_outliers},
     {"seq-mse", StepStage::kWeights, empty<SequentialMse>, fit_seq_mse},
+    {"reconstruct", StepStage::kWeights, empty<Reconstruct>, fit_reconstruct},
     {"adaround", StepStage::kWeights, empty<AdaRound>, fit_adaround},
     {"gptq", StepStage::kWeights, empty<Gptq>, fit_gptq},
     {"reestimate-bn", StepStage::kBias, empty<ReestimateBatchNorm>, fit_reestimate_bn},
@@ -86,8 +87,16 @@ bool Fitting::excluded(std::string_view id) const {
 }
 
 const RoundedWeight* chosen_codes(const StepKind& kind) {
+  if (const auto* step = std::get_if<Reconstruct>(&kind)) return step;
   if (const auto* step = std::get_if<AdaRound>(&kind)) return step;
   return std::get_if<Gptq>(&kind);
+}
+
+bool has_codes(const QuantizationPlan& plan, const std::string& node) {
+  return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) {
+    const RoundedWeight* codes = chosen_codes(step.kind);
+    return codes != nullptr && codes->weight.node == node;
+  });
 }
 
 const std::string* changed_weights(const StepKind& kind) {

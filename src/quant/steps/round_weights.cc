@@ -57,18 +57,10 @@ class RoundingFitter {
   Status find() {
     for (RoundedLayer& layer : OCTET_TRY(rounded_layers(f_))) {
       const Node& node = f_.graph.node(layer.node);
-      if (is_rounded(node) || f_.excluded(id_of(node))) continue;
+      if (has_codes(f_.plan, node.name) || f_.excluded(id_of(node))) continue;
       add(std::move(layer));
     }
     return ok_status();
-  }
-
-  /// Whether a step of the plan has chosen its codes already.
-  bool is_rounded(const Node& node) const {
-    return std::any_of(f_.plan.steps.begin(), f_.plan.steps.end(), [&](const PlanStep& step) {
-      const RoundedWeight* codes = chosen_codes(step.kind);
-      return codes != nullptr && codes->weight.node == node.name;
-    });
   }
 
   void add(RoundedLayer layer) {
@@ -165,23 +157,9 @@ class RoundingFitter {
     int64_t moved = 0;
     for (size_t i = 0; i < best.codes.size(); ++i)
       moved += best.codes[i] != nearest.codes[i] ? 1 : 0;
-    const FloatFormat* format = grid_format(layer.type);
-    std::vector<int8_t> codes;
-    codes.reserve(best.codes.size());
-    for (const double number : best.codes)
-      codes.push_back(format == nullptr ? static_cast<int8_t>(number)
-                                        : static_cast<int8_t>(encode(*format, number)));
-    RoundedWeight numbers;
-    if (format != nullptr) numbers.type = name(layer.type);
-    numbers.block = layer.form.block;
-    numbers.weight = {node.name, 1};
-    numbers.codes =
-        Tensor::of<int8_t>({static_cast<int64_t>(codes.size())}, std::span<const int8_t>(codes));
-    numbers.scales = Tensor::of<float>({static_cast<int64_t>(layer.scales.size())},
-                                       std::span<const float>(layer.scales));
     PlanStep out;
     out.id = id_of(node);
-    out.kind = with_.kind(std::move(numbers));
+    out.kind = with_.kind(layer.with_codes(node.name, best.codes));
     for (const PlanStep& step : f_.plan.steps)
       if (stage(step.kind) == StepStage::kFloat || of_weights(step, node.name))
         out.needs.push_back(step.id);
@@ -189,9 +167,10 @@ class RoundingFitter {
                            static_cast<double>(layer.form.outputs);
     out.before = std::sqrt(nearest.error / std::max(outputs, 1.0));
     out.after = std::sqrt(std::max(best.error, 0.0) / std::max(outputs, 1.0));
-    out.why = fmt::format("{:.1f} % of {} codes are not the nearest; damping {}",
-                          100.0 * static_cast<double>(moved) / static_cast<double>(codes.size()),
-                          codes.size(), damping);
+    out.why =
+        fmt::format("{:.1f} % of {} codes are not the nearest; damping {}",
+                    100.0 * static_cast<double>(moved) / static_cast<double>(best.codes.size()),
+                    best.codes.size(), damping);
     return out;
   }
 

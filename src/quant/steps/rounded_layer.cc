@@ -113,4 +113,23 @@ RoundingProblem RoundedLayer::problem(std::span<const double> weights, int64_t g
   return out;
 }
 
+RoundedWeight RoundedLayer::with_codes(const std::string& node_name,
+                                       std::span<const double> codes) const {
+  const FloatFormat* format = grid_format(type);
+  std::vector<int8_t> stored;
+  stored.reserve(codes.size());
+  for (const double number : codes)
+    stored.push_back(format == nullptr ? static_cast<int8_t>(number)
+                                       : static_cast<int8_t>(encode(*format, number)));
+  RoundedWeight out;
+  if (format != nullptr) out.type = name(type);
+  out.block = form.block;
+  out.weight = {node_name, 1};
+  out.codes =
+      Tensor::of<int8_t>({static_cast<int64_t>(stored.size())}, std::span<const int8_t>(stored));
+  out.scales =
+      Tensor::of<float>({static_cast<int64_t>(scales.size())}, std::span<const float>(scales));
+  return out;
+}
+
 } // namespace octet

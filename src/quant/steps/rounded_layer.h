@@ -53,6 +53,8 @@ struct RoundedLayer {
 
   /// Of one group; `weights` in their own order.
   RoundingProblem problem(std::span<const double> weights, int64_t group) const;
+  /// A plan's numbers for the weight of the node: `codes`, numbers of the grid in the weight's order.
+  RoundedWeight with_codes(const std::string& node_name, std::span<const double> codes) const;
 };
 
 /// The quantized Conv, Gemm and MatMul of a plan with weights of at most 8 bits that nobody else

@@ -73,6 +73,7 @@ Status apply(SteppedGraph& graph, const Equalize& step);
 Status apply(SteppedGraph& graph, const Smooth& step);
 Status apply(SteppedGraph& graph, const Outliers& step);
 Status apply(SteppedGraph& graph, const SequentialMse& step);
+Status apply(SteppedGraph& graph, const Reconstruct& step);
 Status apply(SteppedGraph& graph, const AdaRound& step);
 Status apply(SteppedGraph& graph, const Gptq& step);
 Status apply(SteppedGraph& graph, const ReestimateBatchNorm& step);
@@ -81,6 +82,7 @@ void members(Equalize& step, StepMembers& to);
 void members(Smooth& step, StepMembers& to);
 void members(Outliers& step, StepMembers& to);
 void members(SequentialMse& step, StepMembers& to);
+void members(Reconstruct& step, StepMembers& to);
 void members(AdaRound& step, StepMembers& to);
 void members(Gptq& step, StepMembers& to);
 void members(ReestimateBatchNorm& step, StepMembers& to);
@@ -89,6 +91,7 @@ Result<std::vector<PlanStep>> fit_equalize(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_smooth(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_outliers(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_seq_mse(const Fitting& fitting);
+Result<std::vector<PlanStep>> fit_reconstruct(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_adaround(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_gptq(const Fitting& fitting);
 Result<std::vector<PlanStep>> fit_reestimate_bn(const Fitting& fitting);
@@ -96,6 +99,8 @@ Result<std::vector<PlanStep>> fit_correct_bias(const Fitting& fitting);
 
 /// The codes that a step has chosen; null: it chooses none.
 const RoundedWeight* chosen_codes(const StepKind& kind);
+/// Whether a step of the plan has chosen the codes of a node's weights.
+bool has_codes(const QuantizationPlan& plan, const std::string& node);
 /// The node of whose weights a step behind ranges chooses scales or codes; null: of none.
 const std::string* changed_weights(const StepKind& kind);
 /// The kinds that choose ranges of weights: those of the plan become theirs. What apply would refuse
