@@ -7,7 +7,10 @@
 
 #include "cli/models.h"
 #include "cli/options.h"
+#include "cli/outputs.h"
+#include "cli/page_origin.h"
 #include "cli/terminal.h"
+#include "cli/training_page.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/json.h"
@@ -148,6 +151,7 @@ void TrainFlags::define(CLI::App& app, bool with_data) {
           ->capture_default_str(),
       app.add_option("--fp8-amax", fp8_amax_, "of the history: max or most-recent (delayed)")
           ->capture_default_str()};
+  app.add_option("--report", report_, "curves, findings and the recipe as an HTML page");
   app.add_option("--log-dir", log_dir_, "folder for TensorBoard event files");
   app.add_option("--checkpoint", checkpoint_, "checkpoint file; default: OUTPUT.checkpoint");
   add_count_option(app, "--checkpoint-steps", options_.checkpoint_steps,
@@ -190,6 +194,7 @@ Status TrainFlags::check(const std::string& output, const Common& common) const 
     return error("--evaluate-steps has no examples to evaluate on; hold some out with "
                  "--validation-split 0.1");
   const std::string checkpoint = checkpoint_path(output);
+  if (!report_.empty()) OCTET_TRY(check_output(report_, {data, output, checkpoint}, common));
   if (checkpoint.empty())
     return options_.resume ? Status(error("--resume wants the checkpoint that --no-checkpoint "
                                           "leaves out; leave one of them out"))
@@ -247,6 +252,7 @@ Result<Answer> TrainFlags::conclude(const TrainedModel& model,
     const std::string json = record(model, output, given);
     OCTET_TRY(write(json));
     report(model, output, json, common);
+    OCTET_TRY(write_page(model, output, given, common));
   }
   finished(output);
   if (!r.diverged) return answer;
@@ -257,6 +263,17 @@ Result<Answer> TrainFlags::conclude(const TrainedModel& model,
                            : keep_diverged_ ? output + " was written all the same"
                                             : "no model was written (--keep-diverged writes it)"),
                ErrorCode::kRefused);
+}
+
+Status TrainFlags::write_page(const TrainedModel& model,
+                              const std::string& output,
+                              const std::vector<RunSetting>& given,
+                              const Common& common) const {
+  if (report_.empty()) return {};
+  std::vector<RunSetting> settings = given;
+  settings.insert(settings.end(), settings_.begin(), settings_.end());
+  return write_file(report_, training_page(output, model.report, settings, page_origin(common)),
+                    common.force ? Overwrite::kYes : Overwrite::kNo);
 }
 
 Result<TrainingData> TrainFlags::open_data(const OpenData& open) const {

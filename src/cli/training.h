@@ -93,13 +93,17 @@ class TrainFlags {
               const std::string& output,
               const std::string& record,
               const Common& common) const;
+  Status write_page(const TrainedModel& model,
+                    const std::string& output,
+                    const std::vector<RunSetting>& given,
+                    const Common& common) const;
   /// How FP8 is scaled. Errors: an option of it with another precision, a name that is not known.
   Status choose_fp8(TrainOptions& options) const;
   void keep_settings(const TrainingData& examples, const TrainOptions& options);
 
   TrainOptions options_;
   std::string optimizer_, schedule_, device_ = "cpu", precision_ = "f32", log_dir_, checkpoint_,
-                                     fp8_scaling_ = "delayed", fp8_amax_ = "max";
+                                     report_, fp8_scaling_ = "delayed", fp8_amax_ = "max";
   bool keep_diverged_ = false, no_checkpoint_ = false, no_validation_ = false,
        has_test_data_ = true;
   const CLI::Option *epochs_option_ = nullptr, *batch_option_ = nullptr, *rate_option_ = nullptr,
