@@ -20,11 +20,16 @@ constexpr const char* kHistoryMetadata = "octet.history";
 // What a step has in all cases, apart from its facts.
 constexpr const char *kCommand = "command", *kVersion = "octet", *kFrom = "from";
 
-/// Hashes of the model at a path; an empty object where there is no ONNX file.
+/// Hashes of the model at a path, of a folder of Hugging Face's that of its weights; an empty object
+/// where there is neither.
 nlohmann::json hashes_of(const std::string& path) {
   nlohmann::json out = nlohmann::json::object();
   const Result<std::string> file = resolve_model(path);
-  if (!file.ok()) return out;
+  if (!file.ok()) {
+    if (const Result<std::string> sha = sha256_of_file(path + "/model.safetensors"); sha.ok())
+      out["sha256"] = *sha;
+    return out;
+  }
   const Result<Graph> graph = open_model(*file);
   if (!graph.ok()) return out;
   // Without OpenSSL the graph's own hash has to do.

@@ -66,9 +66,10 @@ class ImportHf final : public Command {
     options_.seed = common.seed;
     options_.token_type_input = !no_token_types_;
     if (int32_) options_.index_type = DType::kInt32;
-    ImportedModel model = OCTET_TRY(import_hugging_face(folder, options_));
-    if (!source_.empty()) model.graph.info.metadata.emplace_back("octet.source", source_);
-    OCTET_TRY(write_model(model.graph, output_, common, folder));
+    const ImportedModel model = OCTET_TRY(import_hugging_face(folder, options_));
+    nlohmann::json facts = nlohmann::json::object();
+    if (!source_.empty()) facts["source"] = source_;
+    OCTET_TRY(write_model(model.graph, output_, common, folder, {}, facts));
     report(model, common);
     return Answer::kDone;
   }

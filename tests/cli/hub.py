@@ -96,7 +96,8 @@ def fails(words, *arguments, **environment):
 
 def source_of(path):
     import onnx
-    return {p.key: p.value for p in onnx.load(path).metadata_props}.get("octet.source")
+    steps = [json.loads(p.value) for p in onnx.load(path).metadata_props if p.key == "octet.history"]
+    return steps[0][-1].get("source")
 
 
 def models():
