@@ -339,9 +339,11 @@ Picture picture_of(const std::vector<LayerForm>& predicted,
   const auto value = [&](const EngineTensor& tensor) {
     const auto [known, fresh] =
         out.value_named.emplace(tensor.name, static_cast<int32_t>(out.values.size()));
-    if (fresh)
-      out.values.push_back(
-          {tensor.name, {{"kind", "node"}, {"type", tensor.type + " " + tensor.format}}});
+    if (fresh) {
+      PictureValue made{tensor.name, {{"kind", "node"}, {"type", tensor.type}}};
+      if (!tensor.format.empty()) made.facts["format"] = tensor.format;
+      out.values.push_back(std::move(made));
+    }
     return known->second;
   };
   const std::vector<std::string> wanted = predicted_precisions(predicted, layers, nodes);
