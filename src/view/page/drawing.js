@@ -43,6 +43,12 @@ function activate(pane) {
   for (const each of panes) each.section.classList.toggle('active', each === pane);
 }
 
+/** What a node's name says beside that of its group. */
+function nameWithin(picture, node) {
+  const group = picture.groups[node.parent].name, at = group ? node.name.lastIndexOf(group) : -1;
+  const rest = at < 0 ? '' : node.name.slice(at + group.length).replace(/^[/.]/, '');
+  return rest || (node.parent === 0 ? node.name : leaf(node.name));
+}
 /** The boxes of a group: {member} or {side, values}. */
 function boxesOf(pane, g) {
   const group = pane.picture.groups[g];
@@ -144,7 +150,7 @@ function drawBox(pane, box, i, x, y) {
   const changed = two && picture.changes[box.member].length > 0;
   const signs = (findings ? '!' : '') + (changed ? (linkOf[pane.p].has(box.member) ? '≠' : '+') : '');
   g.append(roomy(short(node.op, 60), {class: 'op', x: 8, y: 18}, w - 16 - (text ? Math.min(66, 10 + 6.6 * text.length) : 0)),
-    roomy(shortEnd(leaf(node.name), 60), {class: 'name', x: 8, y: 35}, w - 16 - (marks.length ? 34 : 0) - 12 * signs.length, true));
+    roomy(shortEnd(nameWithin(picture, node), 60), {class: 'name', x: 8, y: 35}, w - 16 - (marks.length ? 34 : 0) - 12 * signs.length, true));
   if (marks.length) g.append(draw('text', {class: 'mark', x: w - 7 - 10 * signs.length, y: 35, 'text-anchor': 'end'}, marks[0]));
   if (signs) g.append(draw('text', {class: 'warn', x: w - 6, y: 36, 'text-anchor': 'end'}, signs));
   return g;

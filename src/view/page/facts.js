@@ -169,7 +169,7 @@ const candidates = [
     of: saturationOf, join: maxOf, text: (x) => `${(100 * x).toPrecision(x >= 0.0995 ? 3 : 2)} %`,
     share: (x) => Math.min(1, Math.sqrt(x / 0.05)), worse: (a, b) => b - a,
   },
-  amount('time', 'time', (_, node) => node.ms, (x) => `${x.toPrecision(3)} ms`, 'milliseconds of one run'),
+  amount('time', 'time', (_, node) => node.ms, (x) => x < 0.1 ? `${(1000 * x).toPrecision(3)} µs` : `${x.toPrecision(3)} ms`, 'milliseconds of one run'),
   amount('work', 'multiply-adds', (_, node) => node.work, workText, 'multiply-adds of one run; open sizes count as 1'),
   amount('size', 'size', (_, node) => node.bytes, bytesText, 'bytes of the constants that are read'),
 ];
