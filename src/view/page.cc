@@ -125,9 +125,9 @@ Result<WrittenPage> write_page(const Page& page) {
       "<script type=\"application/json\" id=\"data\">",
       nonce, html_escape("octet view: " + title), page_style());
   out.html += data;
-  out.html += fmt::format("</script>\n<script nonce=\"{}\">", nonce);
+  out.html += fmt::format("</script>\n<script nonce=\"{}\">'use strict';\n(() => {{\n", nonce);
   out.html += page_script();
-  out.html += "</script>\n</body></html>\n";
+  out.html += "})();\n</script>\n</body></html>\n";
   return out;
 }
 

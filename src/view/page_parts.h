@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// page.js and page.css, which the build puts into the library.
+// The files of page/, which the build puts into the library.
 #pragma once
 
 #include <string_view>

@@ -339,9 +339,11 @@ Picture picture_of(const std::vector<LayerForm>& predicted,
   const auto value = [&](const EngineTensor& tensor) {
     const auto [known, fresh] =
         out.value_named.emplace(tensor.name, static_cast<int32_t>(out.values.size()));
-    if (fresh)
-      out.values.push_back(
-          {tensor.name, {{"kind", "node"}, {"type", tensor.type + " " + tensor.format}}});
+    if (fresh) {
+      PictureValue made{tensor.name, {{"kind", "node"}, {"type", tensor.type}}};
+      if (!tensor.format.empty()) made.facts["format"] = tensor.format;
+      out.values.push_back(std::move(made));
+    }
     return known->second;
   };
   const std::vector<std::string> wanted = predicted_precisions(predicted, layers, nodes);
@@ -374,9 +376,9 @@ Picture picture_of(const std::vector<LayerForm>& predicted,
     if (!layer.origin.empty()) made.facts["origin"] = layer.origin;
     Json notes = Json::array();
     for (const EngineNode& node : nodes)
-      if (node.layer == static_cast<int64_t>(i) && node.verdict == EngineVerdict::kOtherwise)
-        notes.push_back(predicted[node.predicted].node + ": " +
-                        (node.note.empty() ? std::string(octet::name(node.verdict)) : node.note));
+      if (node.layer == static_cast<int64_t>(i) && node.verdict == EngineVerdict::kOtherwise &&
+          !node.note.empty())
+        notes.push_back(predicted[node.predicted].node + ": " + node.note);
     if (!notes.empty()) made.facts["otherwise"] = std::move(notes);
     out.node_named.emplace(made.name, static_cast<int32_t>(i));
     out.nodes.push_back(std::move(made));

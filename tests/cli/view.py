@@ -309,6 +309,23 @@ def check_models(folder):
     on = {n["name"]: n["on"][0]["precision"] for n in data["pictures"][1]["nodes"]}
     check(f"engine: {on}", on == {"conv1 + relu": "fp32", "conv2 + relu": "int8", "fc1 + relu": "int8"})
     check("engine: nothing is marked", run_page(folder / "engine.html", "return document.querySelectorAll('.warn').length"))
+    (folder / "times.json").write_text('[{"count": 2}, {"name": "conv1 + relu", "averageMs": 0.5}, {"name": "fc1 + relu", "averageMs": 0.25}]')
+    expect("times", octet("view", folder / "cnn8.onnx", folder / "engine.json", "--times", folder / "times.json", "--target", "tensorrt-10",
+                          "--force", "-o", folder / "engine.html"), 0)
+    times = {n["name"]: n.get("ms") for n in page_data(folder / "engine.html")["pictures"][1]["nodes"]}
+    check(f"engine: {times}", times == {"conv1 + relu": 0.5, "conv2 + relu": None, "fc1 + relu": 0.25})
+    expect("codes", octet("view", folder / "cnn8.onnx", "--draw-codes", "-o", folder / "codes.html"), 0)
+    data = page_data(folder / "codes.html")
+    check_drawings("codes", data)
+    ops = [n["op"] for n in data["pictures"][0]["nodes"] if n]
+    check(f"codes: {ops}", ops.count("DequantizeLinear") == sum(n.op_type == "DequantizeLinear" for n in onnx.load(folder / "cnn8.onnx").graph.node) > 4)
+    # Paper: both drawings and what is said of the network, on a few pages.
+    with tempfile.TemporaryDirectory() as profile:
+        subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--virtual-time-budget=5000",
+                        f"--print-to-pdf={folder / 'two.pdf'}", f"file://{folder / 'two.html'}"], capture_output=True, timeout=120, check=False)
+    paper = (folder / "two.pdf").read_bytes() if (folder / "two.pdf").exists() else b""
+    pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", paper))
+    check(f"{pages} pages on paper", paper.startswith(b"%PDF") and 2 <= pages <= 6)
     size = (folder / "two.html").stat().st_size
     check(f"the page of a small network takes {size} bytes", size < 400_000)
 
