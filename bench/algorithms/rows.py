@@ -35,7 +35,7 @@ def aimet(label, **settings):
 MIN_MAX = [ort("MinMax", method="MinMax"), nncf("min-max", ranges="MINMAX", correct=None), aimet("min_max")]
 THREE, TWO = (f"--calibrator min-max --weight-bits {bits}" for bits in (3, 2))
 MIN_MAX_4 = [aimet("min_max", bits=4)]
-ADAROUND_4, ADAROUND_2 = ([aimet("AdaRound", bits=bits, adaround=2000)] for bits in (4, 2))
+ADAROUND_4 = [aimet("AdaRound", bits=4, adaround=2000)]
 
 ROWS = [
     # 8 bits, a scale for each output channel: how ranges of activations are found.
@@ -72,7 +72,7 @@ ROWS = [
     Row("4 bits, clipped weights, adaround, correct-bias", ALL, f"{FEW} --weight-calibrator mse --steps adaround,correct-bias",
         [aimet("tf_enhanced, AdaRound", bits=4, scheme="tf_enhanced", adaround=2000)], "4 bits"),
     Row("4 bits, reconstruct", ALL, f"{FEW} --steps reconstruct", ADAROUND_4, "4 bits, adaround"),
-    # 3 and 2 bits of weights; AIMET exports no codes of 3.
+    # 3 and 2 bits of weights, which AIMET does not export.
     Row("3 bits", IMAGES, THREE, []),
     Row("3 bits, gptq", IMAGES, f"{THREE} --steps gptq", [], "3 bits"),
     Row("3 bits, adaround", IMAGES, f"{THREE} --steps adaround", [], "3 bits"),
@@ -80,8 +80,8 @@ ROWS = [
     Row("3 bits, adaround, correct-bias", IMAGES, f"{THREE} --steps adaround,correct-bias", [], "3 bits"),
     Row("3 bits, reconstruct, correct-bias", IMAGES, f"{THREE} --steps reconstruct,correct-bias", [], "3 bits, adaround, correct-bias"),
     Row("2 bits", IMAGES, TWO, []),
-    Row("2 bits, seq-mse, adaround", IMAGES, f"{TWO} --steps seq-mse,adaround", ADAROUND_2, "2 bits"),
-    Row("2 bits, seq-mse, reconstruct", IMAGES, f"{TWO} --steps seq-mse,reconstruct", ADAROUND_2, "2 bits, seq-mse, adaround"),
+    Row("2 bits, seq-mse, adaround", IMAGES, f"{TWO} --steps seq-mse,adaround", [], "2 bits"),
+    Row("2 bits, seq-mse, reconstruct", IMAGES, f"{TWO} --steps seq-mse,reconstruct", [], "2 bits, seq-mse, adaround"),
     # Weights alone, in blocks of 32.
     Row("int4/32", TEXTS, "--mode weight-only --weights int4/32",
         [("onnxruntime blocks", "onnxruntime_blocks", {}), ("NNCF compress_weights", "nncf_compress", {})]),

@@ -62,7 +62,7 @@ for step in seq-mse adaround gptq; do
   cmp "w$step.onnx" again.onnx || fail "$step: the saved plan of weights alone gives another file"
 done
 # Codes that are learned for the outputs of blocks: the same ones every time, and again without data.
-learned=("${quantize[@]}" --data generated --weight-bits 3 --steps reconstruct --threads 1)
+learned=("${quantize[@]}" --data generated --steps reconstruct --threads 1)
 "${learned[@]}" --explain --save-plan learned.json -o learned.onnx >printed
 grep -q '^reconstruct/conv2 .* weights ' printed || fail "reconstruct/conv2 is not printed: $(cat printed)"
 "${learned[@]}" -o again.onnx >/dev/null

@@ -344,11 +344,14 @@ TEST(Observer, WhatMseClipsMayCountMore) {
       EXPECT_GE(found.hi, last); // the more it costs the less is clipped
       last = found.hi;
       double best = std::numeric_limits<double>::infinity();
-      for (int i = 1; i <= 500; ++i)
-        best = std::min(best, weighed({-amax * i / 500, amax * i / 500}, times));
+      for (int i = 1; i <= 100; ++i)
+        best = std::min(best, weighed({-amax * i / 100, amax * i / 100}, times));
       EXPECT_LE(weighed(found, times), best * 1.02) << times;
     }
-    EXPECT_GT(last, observe_all(Mse{}, x, scheme).hi);
+    // Floating-point numbers lose little by a range that holds all.
+    if (scheme.bits == 4) {
+      EXPECT_GT(last, observe_all(Mse{}, x, scheme).hi);
+    }
   }
   EXPECT_EQ(name(Mse{3}), "mse:3");
   EXPECT_EQ(parse_calibrator("mse:3").value(), Calibrator(Mse{3}));

@@ -3,7 +3,7 @@
 // grid. Every element counts as the middle of its bin, zeros as zeros. The search walks fractions
 // of the extremes, coarse then fine, one side after the other. What a range clips may count more: the
 // errors of weights that are made smaller do not cancel as those of rounding do (AIMET's tf_enhanced
-// counts them three times).
+// weighs them by its GAMMA).
 #include <algorithm>
 #include <cmath>
 #include <limits>
