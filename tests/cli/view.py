@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """octet view: pages opened in headless Chromium (docs/view.md)."""
-import html
 import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,8 +12,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+sys.path.insert(0, str(pathlib.Path(os.environ["OCTET_SOURCE_DIR"]) / "tests" / "support"))
+import browser  # noqa: E402
+
 OCTET = pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 HOSTILE = "<script>parent.x=1</script>\"'><img src=x onerror=alert(1)>&amp;\u2028"
 problems = []
 
@@ -40,35 +40,12 @@ def page_data(path):
     return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
-def run_page(path, script, width=1400, height=900, dark=False, fragment=""):
-    """The JSON that a script, called when the page is ready, returns; with all that was logged as an error."""
-    text = path.read_text(encoding="utf-8")
-    nonce = re.search(r"'nonce-([0-9a-f]+)'", text)[1]
-    before = (f'<script nonce="{nonce}">window.bad=[];addEventListener("error",e=>bad.push(String(e.message)));'
-              'addEventListener("securitypolicyviolation",e=>bad.push("policy: "+e.violatedDirective+" "+e.blockedURI));'
-              'console.error=(...a)=>bad.push(a.join(" "));</script>')
-    after = (f'<script nonce="{nonce}">(()=>{{const key=(k,t)=>(t||document.activeElement||document.body).dispatchEvent('
-             'new KeyboardEvent("keydown",{key:k,bubbles:true,cancelable:true}));'
-             f"let out;try{{out=(()=>{{{script}}})();}}catch(e){{bad.push('test: '+e);}}"
-             'const p=document.createElement("pre");p.id="result";p.textContent=JSON.stringify({out,bad});'
-             "document.body.append(p);})();</script>")
-    probed = path.with_suffix(".probe.html")
-    # Before the page's own body ends, and where its own scripts have run.
-    probed.write_text(text.replace("<title>", before + "<title>", 1).replace("</body></html>", after + "</body></html>"), encoding="utf-8")
-    with tempfile.TemporaryDirectory() as profile:
-        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--virtual-time-budget=20000",
-                   f"--window-size={width},{height}", "--dump-dom", f"file://{probed}{fragment}"]
-        if dark:
-            command.insert(1, "--blink-settings=preferredColorScheme=0")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
-    if not found:
-        problems.append(f"{path.name}: the page did not get ready: {done.stderr[-2000:]}")
-        return None
-    result = json.loads(html.unescape(found[1]))
-    if result["bad"]:
-        problems.append(f"{path.name}: errors in the page: {result['bad']}")
-    return result.get("out")
+def run_page(path, script, **how):
+    """The JSON that a script, called when the page is ready, returns."""
+    out, bad = browser.run_page(path, script, **how)
+    if bad:
+        problems.append(f"{path.name}: {bad}")
+    return out
 
 
 def chain(names, path, inputs=("x",)):
@@ -320,10 +297,7 @@ def check_models(folder):
     ops = [n["op"] for n in data["pictures"][0]["nodes"] if n]
     check(f"codes: {ops}", ops.count("DequantizeLinear") == sum(n.op_type == "DequantizeLinear" for n in onnx.load(folder / "cnn8.onnx").graph.node) > 4)
     # Paper: both drawings and what is said of the network, on a few pages.
-    with tempfile.TemporaryDirectory() as profile:
-        subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--virtual-time-budget=5000",
-                        f"--print-to-pdf={folder / 'two.pdf'}", f"file://{folder / 'two.html'}"], capture_output=True, timeout=120, check=False)
-    paper = (folder / "two.pdf").read_bytes() if (folder / "two.pdf").exists() else b""
+    paper = browser.print_page(folder / "two.html")
     pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", paper))
     check(f"{pages} pages on paper", paper.startswith(b"%PDF") and 2 <= pages <= 6)
     size = (folder / "two.html").stat().st_size
@@ -333,7 +307,7 @@ def check_models(folder):
 def main(folder):
     check_groups(folder)
     check_errors(folder)
-    if CHROMIUM is None:
+    if browser.CHROMIUM is None:
         sys.exit("view: chromium is missing, in which pages are looked at (Debian: apt-get install chromium)")
     check_page(folder)
     check_hostile(folder)

@@ -2,6 +2,7 @@
 """Pages that octet wrote, opened in headless Chromium."""
 import html
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -41,9 +42,10 @@ def run_page(path, script, width=1400, height=900, dark=False, fragment=""):
     return result.get("out"), result["bad"]
 
 
-def print_page(path, to):
-    """The page on paper; returns the bytes of the PDF."""
+def print_page(path):
+    """The page on paper: the bytes of a PDF, none where it was not printed."""
     with tempfile.TemporaryDirectory() as profile:
-        subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", f"--print-to-pdf={to}",
-                        f"file://{path}"], capture_output=True, timeout=120, check=False)
-    return to.stat().st_size if to.exists() else 0
+        to = pathlib.Path(profile) / "page.pdf"
+        subprocess.run([CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}", "--virtual-time-budget=5000",
+                        f"--print-to-pdf={to}", f"file://{path}"], capture_output=True, timeout=120, check=False)
+        return to.read_bytes() if to.exists() else b""
