@@ -145,7 +145,7 @@ def heads():
         kept = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
         assert np.abs(kept["m"]).max() > 0.01  # running statistics were learned
         assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim][1] == 3
-    octet("train", "theirs.onnx", "--data", "npz:img.npz", "--classes", "3", "--steps", "5", "--freeze", "w,s,o", "--freeze-batch-norm", "--threads", "1",
+    octet("train", "theirs.onnx", "--data", "npz:img.npz", "--classes", "3", "--steps", "5", "--freeze", "w", "s", "o", "--freeze-batch-norm", "--threads", "1",
           "-o", "frozen.onnx")
     before, after = ({i.name: numpy_helper.to_array(i) for i in onnx.load(p).graph.initializer} for p in ("theirs.onnx", "frozen.onnx"))
     assert all((before[k] == after[k]).all() for k in "wsomv")
