@@ -174,6 +174,7 @@ def described(img, y):
 def errors():
     refused("no model was named", "train")
     refused("no data was named", "train", "net3.txt", "-o", "e.onnx")
+    refused("did you mean \"cnn\"?", "train", "cnm", "--data", "generated", "-o", "e.onnx")
     refused("labels are numbers, 3 of an example; say what they are: --loss mean-square", "train", "net3.txt", "--data", "npz:numbers.npz", "-o", "e.onnx")
     refused("cross-entropy learns classes", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "cross-entropy", "-o", "e.onnx")
     refused("is no 0 or 1", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "binary-cross-entropy", "-o", "e.onnx")
