@@ -9,6 +9,7 @@
 #include "cli/models.h"
 #include "cli/random_inputs.h"
 #include "core/format.h"
+#include "graph/edit.h"
 #include "ops/infer.h"
 #include <fmt/format.h>
 
@@ -23,14 +24,17 @@ namespace {
 void leave_training_mode(Graph& graph) {
   const Uses uses(graph);
   for (const NodeId id : graph.nodes()) {
-    Node& node = graph.mutable_node(id);
-    if (node.is("Dropout") && node.inputs.size() > 2) node.inputs.resize(2);
-    if (!node.is("BatchNormalization")) continue;
+    if (graph.node(id).is("Dropout") && graph.node(id).inputs.size() > 2)
+      graph.mutable_node(id).inputs.resize(2);
+    const Node node = graph.node(id);
+    if (!node.is("BatchNormalization") || node.attr_int("training_mode", 0) == 0) continue;
     const bool more = std::any_of(node.outputs.begin() + 1, node.outputs.end(),
                                   [&](ValueId v) { return v.valid() && uses.count(v) > 0; });
     if (more) continue;
-    node.attributes.erase("training_mode");
-    node.outputs.resize(1);
+    Attributes attributes = node.attributes;
+    attributes.erase("training_mode");
+    replace_node(graph, id,
+                 graph.emit("BatchNormalization", node.inputs, std::move(attributes), node.name));
   }
 }
 

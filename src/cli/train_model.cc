@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet train MODEL: trains any float network, an ONNX file, a model folder or a textual graph.
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/command.h"
 #include "cli/data_check.h"
@@ -61,6 +62,11 @@ class TrainModel final : public Command {
       return error(
           "no model was named: octet train MODEL.onnx --data KIND:PATH -o OUTPUT, or octet "
           "train cnn, bert or vocabulary; see octet train --help");
+    std::error_code ignored;
+    if (!std::filesystem::exists(model_, ignored))
+      return error(ErrorCode::kNotFound,
+                   "{}: there is no such model, nor a command octet train {}{}", model_, model_,
+                   suggestion(model_, std::vector<std::string>{"cnn", "bert", "vocabulary"}));
     if (data_.empty())
       return error("no data was named; --data npz:FILE, images:DIR, imdb:DIR and others are in "
                    "docs/data.md");

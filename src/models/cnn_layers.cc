@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A convolutional classifier from its description: layers apart by commas, a word and numbers each.
-#include <charconv>
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -60,6 +61,13 @@ Result<LayerWords> read_layer(std::string_view text) {
   if (out.kind.empty()) return Error("a layer is missing between two commas");
   if (named != nullptr) return in_layer(out, "its last number is missing");
   return out;
+}
+
+const std::vector<std::string>& layer_kinds() {
+  static const std::vector<std::string> kinds = {"conv",    "depthwise", "bn",    "relu",    "tanh",
+                                                 "sigmoid", "hardswish", "pool",  "avgpool", "mean",
+                                                 "flatten", "dropout",   "linear"};
+  return kinds;
 }
 
 class DescribedCnn {
@@ -133,25 +141,29 @@ class DescribedCnn {
       x_ = layers_.dropout(named("dropout"), x_, layer.numbers[0]);
       return ok_status();
     }
-    OCTET_TRY(takes(layer, 0, 0));
-    if (layer.kind == "bn") {
-      if (flat_) return in_layer(layer, "stands behind images");
-      x_ = OCTET_TRY(layers_.batch_norm(named("bn"), x_, channels_));
-      return ok_status();
-    }
-    if (layer.kind == "mean" || layer.kind == "flatten") return flatten(layer);
+    return add_plain(layer);
+  }
+
+  /// Layers without numbers.
+  Status add_plain(const LayerWords& layer) {
     constexpr std::pair<std::string_view, const char*> kActivations[] = {
         {"relu", "Relu"}, {"tanh", "Tanh"}, {"sigmoid", "Sigmoid"}, {"hardswish", "HardSwish"}};
-    for (const auto& [word, op] : kActivations)
-      if (layer.kind == word) {
-        x_ = layers_.plain(op, {x_}, named(word));
-        return ok_status();
-      }
-    const std::vector<std::string> known = {"conv",    "depthwise", "bn",    "relu",    "tanh",
-                                            "sigmoid", "hardswish", "pool",  "avgpool", "mean",
-                                            "flatten", "dropout",   "linear"};
-    return in_layer(layer, fmt::format("there is no layer \"{}\"{}", layer.kind,
-                                       suggestion(layer.kind, known)));
+    const auto* active = std::find_if(std::begin(kActivations), std::end(kActivations),
+                                      [&](const auto& row) { return row.first == layer.kind; });
+    const bool known = active != std::end(kActivations) || layer.kind == "bn" ||
+                       layer.kind == "mean" || layer.kind == "flatten";
+    if (!known)
+      return in_layer(layer, fmt::format("there is no layer \"{}\"{}", layer.kind,
+                                         suggestion(layer.kind, layer_kinds())));
+    OCTET_TRY(takes(layer, 0, 0));
+    if (active != std::end(kActivations)) {
+      x_ = layers_.plain(active->second, {x_}, named(layer.kind));
+      return ok_status();
+    }
+    if (layer.kind != "bn") return flatten(layer);
+    if (flat_) return in_layer(layer, "stands behind images");
+    x_ = OCTET_TRY(layers_.batch_norm(named("bn"), x_, channels_));
+    return ok_status();
   }
 
   /// `first`: where the size of the window stands among the numbers.

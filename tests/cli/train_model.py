@@ -145,7 +145,7 @@ def heads():
         kept = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
         assert np.abs(kept["m"]).max() > 0.01  # running statistics were learned
         assert [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim][1] == 3
-    octet("train", "theirs.onnx", "--data", "npz:img.npz", "--classes", "3", "--steps", "5", "--freeze", "w,s,o", "--freeze-batch-norm", "--threads", "1",
+    octet("train", "theirs.onnx", "--data", "npz:img.npz", "--classes", "3", "--steps", "5", "--freeze", "w", "s", "o", "--freeze-batch-norm", "--threads", "1",
           "-o", "frozen.onnx")
     before, after = ({i.name: numpy_helper.to_array(i) for i in onnx.load(p).graph.initializer} for p in ("theirs.onnx", "frozen.onnx"))
     assert all((before[k] == after[k]).all() for k in "wsomv")
@@ -174,6 +174,7 @@ def described(img, y):
 def errors():
     refused("no model was named", "train")
     refused("no data was named", "train", "net3.txt", "-o", "e.onnx")
+    refused("did you mean \"cnn\"?", "train", "cnm", "--data", "generated", "-o", "e.onnx")
     refused("labels are numbers, 3 of an example; say what they are: --loss mean-square", "train", "net3.txt", "--data", "npz:numbers.npz", "-o", "e.onnx")
     refused("cross-entropy learns classes", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "cross-entropy", "-o", "e.onnx")
     refused("is no 0 or 1", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "binary-cross-entropy", "-o", "e.onnx")

@@ -107,7 +107,7 @@ Status Objective::find_terms(const Graph& graph, const TrainOptions& options) {
     Term term{spec, graph.value(output).name};
     const TypeInfo& type = graph.value(output).type;
     if (type.has_rank() && type.rank() >= 1)
-      term.classes = type.shape->back().maybe_value().value_or(0);
+      term.classes = type.rank() == 1 ? 1 : type.shape->back().maybe_value().value_or(0);
     wanted_.push_back(differentiated(graph, output, spec.kind));
     terms_.push_back(std::move(term));
   }

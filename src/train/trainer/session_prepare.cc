@@ -159,7 +159,9 @@ Status TrainSession::prepare(int threads) {
   objective_ = OCTET_TRY(Objective::create(graph_, options_, probe));
   if (objective_.kind() == LossKind::kMeanSquare) OCTET_TRY(learn_guessing());
   const int64_t classes = objective_.classes();
-  if (options_.losses.empty() && classes > 0 && std::ssize(all_.classes()) > classes)
+  const bool of_labels =
+      options_.losses.empty() || (options_.losses.size() == 1 && options_.losses[0].target.empty());
+  if (of_labels && classes > 1 && std::ssize(all_.classes()) > classes)
     return error("{} has {} classes, the output \"{}\" tells {} apart; they are not made for each "
                  "other",
                  all_.description(), all_.classes().size(), objective_.name(0), classes);
