@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/infer.h"
 #include "quant/steps/network_blocks.h"
 #include "quant/support.h"
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@ namespace {
 
 std::vector<NodeId> nodes_named(const Graph& graph, const std::vector<std::string>& names) {
   std::vector<NodeId> out;
+  out.reserve(names.size());
   for (const std::string& name : names)
     out.push_back(graph.find_node(name).value());
   return out;
@@ -15,9 +17,9 @@ std::vector<NodeId> nodes_named(const Graph& graph, const std::vector<std::strin
 
 /// "products > outputs | ...", the inputs in brackets.
 std::string shown(const Graph& graph, const std::vector<std::string>& products, size_t least) {
+  const auto blocks = network_blocks(graph, nodes_named(graph, products), least).value();
   std::string out;
-  for (const NetworkBlock& block :
-       network_blocks(graph, nodes_named(graph, products), least).value()) {
+  for (const NetworkBlock& block : blocks) {
     out += out.empty() ? "" : " | ";
     for (const NodeId id : block.products)
       out += graph.node(id).name + " ";
@@ -33,7 +35,7 @@ std::string shown(const Graph& graph, const std::vector<std::string>& products, 
 }
 
 Graph blocks_graph() {
-  return with_weights(R"(graph g opset(""=17)
+  Graph graph = with_weights(R"(graph g opset(""=17)
 input x: f32[N, 4]
 input mask: f32[N, 4]
 const wa: f32[4, 4] = ?
@@ -53,6 +55,8 @@ f = Add(e, s) "sum2"
 y = MatMul(f, we) "e"
 output y: f32[N, 4]
 )");
+  EXPECT_TRUE(infer_types(graph).ok());
+  return graph;
 }
 
 TEST(NetworkBlocks, AShortcutKeepsABlockTogetherAndAMaskGoesPast) {
