@@ -33,6 +33,17 @@ constexpr double kLabelWidth = 190, kBarWidth = 470, kTextWidth = 200, kRow = 28
 constexpr double kPlotMargin = 40, kPlotWidth = 780, kPlotHeight = 110;
 constexpr double kTickDistance = 80; ///< of two labels, so that they do not lie on each other
 
+/// As much of a label as there is room for: its end, which tells more than its beginning.
+std::string end_of(std::string_view label) {
+  constexpr size_t kMostLetters = 24;
+  size_t letters = 0, begin = label.size();
+  while (begin > 0 && letters < kMostLetters) {
+    --begin;
+    if ((static_cast<unsigned char>(label[begin]) & 0xC0) != 0x80) ++letters; // no byte within one
+  }
+  return begin == 0 ? std::string(label) : "…" + std::string(label.substr(begin));
+}
+
 } // namespace
 
 std::string html_escape(std::string_view text) {
@@ -142,9 +153,10 @@ void HtmlPage::begin_chart(std::string_view caption, const std::vector<Bar>& bar
       fmt::format("<figure><svg viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n",
                   kLabelWidth + kBarWidth + kTextWidth, height, html_escape(caption));
   for (size_t i = 0; i < bars.size(); ++i)
-    body_ += fmt::format("<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
-                         kLabelWidth - 8, kRow * static_cast<double>(i) + 18,
-                         html_escape(bars[i].label));
+    body_ += fmt::format(
+        "<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}<title>{}</title></text>",
+        kLabelWidth - 8, kRow * static_cast<double>(i) + 18, html_escape(end_of(bars[i].label)),
+        html_escape(bars[i].label));
 }
 
 void HtmlPage::end_row(const Bar& b, double y, double from, double to) {

@@ -40,9 +40,9 @@ def page_data(path):
     return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
-def run_page(path, script, **how):
+def run_page(path, script, *how, **more):
     """The JSON that a script, called when the page is ready, returns."""
-    out, bad = browser.run_page(path, script, **how)
+    out, bad = browser.run_page(path, script, *how, **more)
     if bad:
         problems.append(f"{path.name}: {bad}")
     return out

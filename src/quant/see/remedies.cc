@@ -211,6 +211,8 @@ class RemedyList {
       if (algorithm.stage == StepStage::kFloat || layer_.weights.empty()) continue;
       // Codes are chosen for few bits; the others round as well as they can.
       if (algorithm.stage == StepStage::kWeights && (!few_bits || has_chosen_codes())) continue;
+      // Learned for what a block makes: of one layer alone it is what adaround does.
+      if (std::holds_alternative<Reconstruct>(algorithm.empty())) continue;
       OCTET_TRY_WITH(fitted(algorithm), std::string(algorithm.name));
     }
     return ok_status();
