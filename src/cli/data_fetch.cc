@@ -3,7 +3,7 @@
 #include <map>
 
 #include "cli/command.h"
-#include "cli/terminal.h"
+#include "cli/download_progress.h"
 #include "core/json.h"
 #include "data/fetch.h"
 #include <CLI/CLI.hpp>
@@ -27,20 +27,8 @@ class DataFetch final : public Command {
 
   Result<Answer> run(const Common& common) override {
     if (folder_.empty()) folder_ = OCTET_TRY(dataset_cache_folder(name_));
-    ProgressLine progress("download", "bytes");
-    const Interruptible interruptible;
-    std::string stage;
-    Callbacks callbacks;
-    callbacks.cancel = &interruptible.token();
-    callbacks.progress = [&](const Progress& p) {
-      if (stage != p.stage) {
-        stage = p.stage;
-        progress.restart(stage);
-      }
-      progress.update(p.done, p.total, p.note);
-    };
-    callbacks.log = [&](LogLevel, std::string_view text) { progress.line(text); };
-    const std::string spec = OCTET_TRY(fetch_dataset(name_, folder_, url_, callbacks));
+    DownloadProgress progress;
+    const std::string spec = OCTET_TRY(fetch_dataset(name_, folder_, url_, progress.callbacks()));
     if (common.json)
       fmt::print("{}\n", json_text(nlohmann::ordered_json{
                              {"name", name_}, {"folder", folder_}, {"data", spec}}));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <list>
-#include <numeric>
 
 #include "cli/debug_findings.h"
 #include "cli/debug_setup.h"
@@ -100,23 +99,20 @@ class Debugging {
   bool stopped() const { return interruptible_->stopped(); }
   std::string both() const { return fmt::format("{} and {}", o_.float_model, o_.quantized_model); }
 
-  /// The first examples of the data, for as long as there are some.
+  /// The first examples of the data, for as long as there are some; keeps their labels.
   CalibrationSource first_examples(int64_t count) {
-    const int64_t total = std::min(count, models_.data->size()),
-                  size = batch_for(models_.prepared, o_.batch);
-    const bool fixed = size != o_.batch; // and then no smaller batch fits
-    auto next = std::make_shared<int64_t>(0);
-    return [this, total, size, fixed, next]() -> Result<std::optional<std::vector<Tensor>>> {
-      if (*next >= total || (fixed && *next > 0 && *next + size > total) ||
-          (stopped() && *next > 0))
-        return std::optional<std::vector<Tensor>>();
-      std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - *next)));
-      std::iota(indices.begin(), indices.end(), *next);
-      *next += std::ssize(indices);
-      const Batch batch = OCTET_TRY(models_.data->batch(indices));
+    const auto keep_labels = [this](const Batch& batch) -> Status {
       labels_.push_back(batch.labels.empty() ? std::vector<int64_t>()
                                              : OCTET_TRY(batch.labels.to_ints()));
-      return std::optional(OCTET_TRY(bind_inputs(models_.prepared, batch)));
+      return {};
+    };
+    return [this, any = false,
+            source = cli::first_examples(
+                models_.prepared, models_.data, count, o_.batch,
+                keep_labels)]() mutable -> Result<std::optional<std::vector<Tensor>>> {
+      if (stopped() && any) return std::optional<std::vector<Tensor>>();
+      any = true;
+      return source();
     };
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "cli/model_data.h"
 #include "cli/models.h"
@@ -108,6 +109,27 @@ Result<TwoModels> open_two_models(const DebugModels& o, const Common& common) {
                                        out.prepared, o.float_model, common));
   out.mask = padding_mask(out.prepared, "", o.data);
   return out;
+}
+
+CalibrationSource first_examples(const Graph& graph,
+                                 std::shared_ptr<const Dataset> data,
+                                 int64_t count,
+                                 int64_t batch,
+                                 std::function<Status(const Batch&)> seen) {
+  const int64_t total = std::min(count, data->size()), size = batch_for(graph, batch);
+  const bool fixed = size != batch; // and then no smaller batch fits
+  auto next = std::make_shared<int64_t>(0);
+  return [&graph, data = std::move(data), seen = std::move(seen), total, size, fixed,
+          next]() -> Result<std::optional<std::vector<Tensor>>> {
+    if (*next >= total || (fixed && *next > 0 && *next + size > total))
+      return std::optional<std::vector<Tensor>>();
+    std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - *next)));
+    std::iota(indices.begin(), indices.end(), *next);
+    *next += std::ssize(indices);
+    const Batch examples = OCTET_TRY(data->batch(indices));
+    if (seen) OCTET_TRY(seen(examples));
+    return std::optional(OCTET_TRY(bind_inputs(graph, examples)));
+  };
 }
 
 double work_of(const Graph& graph, std::span<const Tensor> inputs) {

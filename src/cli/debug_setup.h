@@ -2,6 +2,7 @@
 // The two models of octet debug, made ready to be looked at.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +33,14 @@ int64_t examples_of(const DebugModels& options);
 /// Errors: options that do not go together, places that cannot be written, models that are not a
 /// float one and a quantized one of the same network (both are named), a plan of another.
 Result<TwoModels> open_two_models(const DebugModels& options, const Common& common);
+
+/// The first `count` examples, in batches of `batch` or of the size that the graph fixes, then as many
+/// whole ones as there are, one at least. `seen` gets each batch. The graph must outlive it.
+CalibrationSource first_examples(const Graph& graph,
+                                 std::shared_ptr<const Dataset> data,
+                                 int64_t count,
+                                 int64_t batch,
+                                 std::function<Status(const Batch&)> seen = {});
 
 /// Multiply-adds of one example of these inputs, at least 1.
 double work_of(const Graph& graph, std::span<const Tensor> inputs);

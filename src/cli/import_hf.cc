@@ -5,10 +5,10 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/download_progress.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
-#include "cli/terminal.h"
 #include "core/format.h"
 #include "core/json.h"
 #include "core/string_util.h"
@@ -90,18 +90,11 @@ class ImportHf final : public Command {
                    model_);
     const HubAccess access = OCTET_TRY(hub_access());
     if (!access.notice.empty()) fmt::print(stderr, "{}\n", access.notice);
-    ProgressLine progress("download", "bytes");
-    const Interruptible interruptible;
-    std::string stage;
-    Callbacks callbacks;
-    callbacks.cancel = &interruptible.token();
-    callbacks.progress = [&](const Progress& p) {
-      if (stage != p.stage) progress.restart(stage = p.stage);
-      progress.update(p.done, p.total, p.note);
-    };
-    const FetchedModel fetched = OCTET_TRY_WITH(fetch_hub_model(*named, access, callbacks),
-                                                model_ + ": is no folder, so it was looked for on "
-                                                         "the hub");
+    DownloadProgress progress;
+    const FetchedModel fetched =
+        OCTET_TRY_WITH(fetch_hub_model(*named, access, progress.callbacks()),
+                       model_ + ": is no folder, so it was looked for on "
+                                "the hub");
     source_ = fetched.source;
     return fetched.folder;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet view: a picture of a model on one page, alone or beside another model or an engine.
 #include <algorithm>
-#include <numeric>
 
 #include "cli/command.h"
 #include "cli/debug_setup.h"
@@ -128,19 +127,7 @@ class View final : public Command {
         open_model_data({data_, Split::kTest, max_length_, limit_}, graph, model, common));
     described_ =
         fmt::format("{} examples of {}", std::min(limit_, data->size()), data->description());
-    const int64_t total = std::min(limit_, data->size()), size = batch_for(graph, batch_);
-    const bool fixed = size != batch_;
-    auto next = std::make_shared<int64_t>(0);
-    return CalibrationSource(
-        [&graph, data, total, size, fixed, next]() -> Result<std::optional<std::vector<Tensor>>> {
-          if (*next >= total || (fixed && *next > 0 && *next + size > total))
-            return std::optional<std::vector<Tensor>>();
-          std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - *next)));
-          std::iota(indices.begin(), indices.end(), *next);
-          *next += std::ssize(indices);
-          const Batch batch = OCTET_TRY(data->batch(indices));
-          return std::optional(OCTET_TRY(bind_inputs(graph, batch)));
-        });
+    return first_examples(graph, data, limit_, batch_);
   }
 
   /// Constants; with data each value, and the times of one batch.
