@@ -52,7 +52,7 @@ def difference(got, value, error):
     error = np.zeros_like(value) if error is None else error
     with np.errstate(invalid="ignore"):
         off = np.abs(got - value)
-    bad = ~(off <= error * (1 + 1e-6) + 1e-9 * np.abs(value)) & ~((got == value) | (np.isnan(got) & np.isnan(value))) & ~np.isinf(error)
+    bad = ~(off <= error * (1 + 1e-6) + 1e-9 * np.abs(value)) & ~((got == value) | (np.isnan(got) & np.isnan(value))) & np.isfinite(error)
     if not bad.any():
         return ""
     worst = np.unravel_index(np.nanargmax(np.where(bad, np.nan_to_num(off - error, nan=np.inf), -1)), off.shape)

@@ -18,7 +18,8 @@ def reduce(s, x):
         raise Impossible("type")
     if s.extreme and array.dtype.kind == "i" and op in ("ReduceSum", "ReduceMean", "ReduceProd"):
         raise Impossible("ONNX Runtime wraps or saturates")
-    if op == "ReduceProd" and array.dtype.kind == "i" and (array.size > 12 or s.opens):
+    if op == "ReduceProd" and array.dtype.kind == "i" and (
+            array.size > 12 or s.opens or np.prod(np.maximum(np.abs(array.astype(np.float64)), 1)) >= 2**31):
         raise Impossible("the same")
     if s.opens and any(n.proto.op_type in ("NonZero", "Compress", "Unique") for n in s.nodes):
         raise Impossible("of nothing ONNX Runtime gives another shape")
