@@ -66,10 +66,10 @@ Result<NumberRows> run_all_rows(const Graph& graph,
 }
 
 void measure_numbers(const NumberRows& rows, NumberEvaluation& out) {
-  const size_t n = rows.wanted.size();
+  const size_t n = rows.wanted.size(), examples = n / rows.columns;
   std::vector<double> means(rows.columns, 0.0);
   for (size_t i = 0; i < n; ++i)
-    means[i % rows.columns] += rows.wanted[i] / static_cast<double>(n / rows.columns);
+    means[i % rows.columns] += rows.wanted[i] / static_cast<double>(examples);
   double squares = 0, apart = 0, absolute = 0;
   for (size_t i = 0; i < n; ++i) {
     const double gap = rows.given[i] - rows.wanted[i];
@@ -96,7 +96,7 @@ void measure_classes(const NumberRows& rows, double threshold, NumberEvaluation&
   std::vector<ClassCounts> counts(rows.columns);
   ClassCounts all;
   double right = 0, exact = 0;
-  const size_t n = rows.wanted.size();
+  const size_t n = rows.wanted.size(), examples = n / rows.columns;
   for (size_t begin = 0; begin < n; begin += rows.columns) {
     bool whole = true;
     for (size_t c = 0; c < rows.columns; ++c) {
@@ -112,7 +112,7 @@ void measure_classes(const NumberRows& rows, double threshold, NumberEvaluation&
     exact += whole ? 1 : 0;
   }
   out.accuracy = right / static_cast<double>(n);
-  out.exact = exact / static_cast<double>(n / rows.columns);
+  out.exact = exact / static_cast<double>(examples);
   out.micro_f1 = all.f1();
   for (const ClassCounts& one : counts)
     out.macro_f1 += one.f1() / static_cast<double>(rows.columns);

@@ -90,6 +90,7 @@ void add_confusion(HtmlPage& html, const Evaluation& e, const std::vector<std::s
                    [](const Pair& a, const Pair& b) { return a.count > b.count; });
   pairs.resize(std::min(pairs.size(), kMostPairs));
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(pairs.size());
   for (const Pair& p : pairs)
     rows.push_back({name_of(classes, p.label), name_of(classes, p.said), std::to_string(p.count)});
   html.text_table({"is", "taken for", "examples"}, rows);

@@ -58,8 +58,11 @@ std::string word_of(const nlohmann::json& value) {
   return fmt::format("[{}]", fmt::join(words, ", "));
 }
 
-bool is_path(const nlohmann::json& value) {
-  return value.is_string() && value.get_ref<const std::string&>().find('/') != std::string::npos;
+/// Paths, and texts that say nothing.
+bool is_left_out(const nlohmann::json& value) {
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  return text.empty() || text.find('/') != std::string::npos;
 }
 
 } // namespace
@@ -135,8 +138,8 @@ nlohmann::json history_facts(const std::string& training_record) {
   const auto recipe = record->find("recipe");
   if (recipe == record->end() || !recipe->is_object()) return out;
   for (const auto& [key, value] : recipe->items())
-    if (key != kCommand && key != kFrom && key != "data set" && key != "teacher" && value != "" &&
-        !is_path(value))
+    if (key != kCommand && key != kFrom && key != "data set" && key != "teacher" &&
+        !is_left_out(value))
       out[key] = value;
   if (record->contains("steps")) out["steps"] = record->at("steps");
   return out;

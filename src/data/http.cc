@@ -126,7 +126,9 @@ std::string next_place(const Curl& curl, CURL* handle, int64_t status) {
 
 /// Goes to a URL, and to where it leads. The code is that of the last transfer.
 Result<CURLcode> follow(Transfer& transfer) {
-  const auto& [curl, handle, request, reply, failure, cancelled, wrong_range] = transfer;
+  const Curl& curl = transfer.curl;
+  CURL* handle = transfer.handle;
+  const HttpRequest& request = transfer.request;
   std::string url = request.url;
   const std::string home = origin_of(url);
   const auto free_list = [&](curl_slist* list) { curl.free_list(list); };
@@ -139,7 +141,7 @@ Result<CURLcode> follow(Transfer& transfer) {
     const CURLcode code = curl.perform(handle);
     long status = 0;
     curl.info(handle, CURLINFO_RESPONSE_CODE, &status);
-    reply.status = status;
+    transfer.reply.status = status;
     const std::string next = next_place(curl, handle, status);
     if (code != CURLE_OK || next.empty() || request.head) return code;
     if (leads == kMostRedirections)
