@@ -137,7 +137,12 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
     endif()
     add_executable(octet_example_${stem} ${source})
     target_link_libraries(octet_example_${stem} PRIVATE octet_flags liboctet)
-    octet_add_test(octet_example_${stem} octet_example_${stem})
+    # Minutes of training are cut to some steps.
+    set(arguments)
+    if(stem STREQUAL train_bert)
+      set(arguments 8)
+    endif()
+    octet_add_test(octet_example_${stem} octet_example_${stem} ${arguments})
   endforeach()
 endif()
 

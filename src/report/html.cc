@@ -154,9 +154,9 @@ void HtmlPage::begin_chart(std::string_view caption, const std::vector<Bar>& bar
                   kLabelWidth + kBarWidth + kTextWidth, height, html_escape(caption));
   for (size_t i = 0; i < bars.size(); ++i)
     body_ += fmt::format(
-        "<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}<title>{}</title></text>",
-        kLabelWidth - 8, kRow * static_cast<double>(i) + 18, html_escape(end_of(bars[i].label)),
-        html_escape(bars[i].label));
+        "<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\"><title>{}</title>{}</text>",
+        kLabelWidth - 8, kRow * static_cast<double>(i) + 18, html_escape(bars[i].label),
+        html_escape(end_of(bars[i].label)));
 }
 
 void HtmlPage::end_row(const Bar& b, double y, double from, double to) {
