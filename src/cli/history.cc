@@ -8,6 +8,7 @@
 #include "core/hash.h"
 #include "core/json.h"
 #include "data/sha256.h"
+#include "graph/metadata.h"
 #include <fmt/ranges.h>
 
 #include "octet/model_folder.h"
@@ -69,15 +70,14 @@ bool is_left_out(const nlohmann::json& value) {
 
 Result<std::vector<nlohmann::json>> history_of(const Graph& graph) {
   std::vector<nlohmann::json> out;
-  for (const auto& [key, text] : graph.info.metadata) {
-    if (key != kHistoryMetadata) continue;
-    const nlohmann::json list =
-        OCTET_TRY_WITH(parse_json(text), std::string("metadata ") + kHistoryMetadata);
-    const auto is_step = [](const nlohmann::json& step) { return step.is_object(); };
-    if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_step))
-      return error("metadata {} is no list of steps", kHistoryMetadata);
-    out.assign(list.begin(), list.end());
-  }
+  const std::string* text = find_metadata(graph.info.metadata, kHistoryMetadata);
+  if (text == nullptr) return out;
+  const nlohmann::json list =
+      OCTET_TRY_WITH(parse_json(*text), std::string("metadata ") + kHistoryMetadata);
+  const auto is_step = [](const nlohmann::json& step) { return step.is_object(); };
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_step))
+    return error("metadata {} is no list of steps", kHistoryMetadata);
+  out.assign(list.begin(), list.end());
   return out;
 }
 
@@ -96,9 +96,7 @@ void append_history(Graph& graph,
     if (nlohmann::json from = hashes_of(source); !from.empty()) step[kFrom] = from;
   step.update(facts);
   steps.push_back(std::move(step));
-  std::erase_if(graph.info.metadata,
-                [](const auto& entry) { return entry.first == kHistoryMetadata; });
-  graph.info.metadata.emplace_back(kHistoryMetadata, json_text(steps, -1));
+  set_metadata(graph.info.metadata, kHistoryMetadata, json_text(steps, -1));
 }
 
 std::string history_line(const nlohmann::json& step) {

@@ -7,6 +7,7 @@
 #include "cli/training.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/metadata.h"
 #include <CLI/CLI.hpp>
 
 namespace octet::cli {
@@ -70,19 +71,13 @@ Result<std::vector<LossTerm>> LossFlag::choose(const Graph& graph, const Dataset
 }
 
 std::optional<LossKind> trained_loss(const Graph& graph) {
-  for (const auto& [key, value] : graph.info.metadata)
-    if (key == kLossMetadata) return loss_called(value);
-  return std::nullopt;
+  const std::string* loss = find_metadata(graph.info.metadata, kLossMetadata);
+  return loss == nullptr ? std::nullopt : loss_called(*loss);
 }
 
 void set_trained_loss(Graph& graph, LossKind kind) {
-  std::erase_if(graph.info.metadata,
-                [](const auto& entry) { return entry.first == kLossMetadata; });
   for (const auto& [name, one] : kLosses)
-    if (one == kind) {
-      graph.info.metadata.emplace_back(kLossMetadata, name);
-      return;
-    }
+    if (one == kind) return set_metadata(graph.info.metadata, kLossMetadata, name);
 }
 
 } // namespace octet::cli

@@ -13,6 +13,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "data/zeros.h"
+#include "graph/metadata.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -101,9 +102,8 @@ void add_zeros(CLI::App& app, std::vector<std::string>& zeros) {
 }
 
 int64_t trained_length(const Graph& graph) {
-  for (const auto& [key, value] : graph.info.metadata)
-    if (key == kTrainedLength) return whole_number(value);
-  return 0;
+  const std::string* length = find_metadata(graph.info.metadata, kTrainedLength);
+  return length == nullptr ? 0 : whole_number(*length);
 }
 
 void set_trained_length(Graph& graph, int64_t length) {

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "core/string_util.h"
 #include "data/text_spec.h"
+#include "graph/metadata.h"
 #include <nlohmann/json.hpp>
 
 #include "octet/images.h"
@@ -167,25 +168,23 @@ Result<ImagePreparation> with_image_options(ImagePreparation from, std::string_v
 }
 
 Result<std::optional<ImagePreparation>> image_preparation(const Graph& graph) {
-  for (const auto& [key, text] : graph.info.metadata) {
-    if (key != kImageMetadata) continue;
-    const auto read = [&text = text]() -> Result<ImagePreparation> {
-      const PreparationJson json = OCTET_TRY(parse_json(text));
-      if (!json.is_object()) return error("is no object");
-      ImagePreparation out;
-      out.width = whole(json, "width", 0);
-      out.height = whole(json, "height", 0);
-      out.shorter_side = whole(json, "resize", 0);
-      out.channels = whole(json, "channels", 0);
-      OCTET_TRY(take_word("crop", word(json, "crop"), kCrops, out.crop));
-      OCTET_TRY(take_word("filter", word(json, "filter"), kFilters, out.filter));
-      out.mean = numbers(json, "mean");
-      out.std = numbers(json, "std");
-      return checked(std::move(out));
-    };
-    return std::optional(OCTET_TRY_WITH(read(), std::string("metadata ") + kImageMetadata));
-  }
-  return std::optional<ImagePreparation>();
+  const std::string* text = find_metadata(graph.info.metadata, kImageMetadata);
+  if (text == nullptr) return std::optional<ImagePreparation>();
+  const auto read = [&]() -> Result<ImagePreparation> {
+    const PreparationJson json = OCTET_TRY(parse_json(*text));
+    if (!json.is_object()) return error("is no object");
+    ImagePreparation out;
+    out.width = whole(json, "width", 0);
+    out.height = whole(json, "height", 0);
+    out.shorter_side = whole(json, "resize", 0);
+    out.channels = whole(json, "channels", 0);
+    OCTET_TRY(take_word("crop", word(json, "crop"), kCrops, out.crop));
+    OCTET_TRY(take_word("filter", word(json, "filter"), kFilters, out.filter));
+    out.mean = numbers(json, "mean");
+    out.std = numbers(json, "std");
+    return checked(std::move(out));
+  };
+  return std::optional(OCTET_TRY_WITH(read(), std::string("metadata ") + kImageMetadata));
 }
 
 void set_image_preparation(Graph& graph, const ImagePreparation& p) {
@@ -197,9 +196,7 @@ void set_image_preparation(Graph& graph, const ImagePreparation& p) {
                                  {"channels", p.channels},
                                  {"mean", p.mean},
                                  {"std", p.std}};
-  std::erase_if(graph.info.metadata,
-                [](const auto& entry) { return entry.first == kImageMetadata; });
-  graph.info.metadata.emplace_back(kImageMetadata, json_text(json, -1));
+  set_metadata(graph.info.metadata, kImageMetadata, json_text(json, -1));
 }
 
 Result<ImagePreparation> parse_preprocessor_config(std::string_view text) {

@@ -11,6 +11,7 @@
 #include "core/philox.h"
 #include "core/string_util.h"
 #include "core/threads.h"
+#include "graph/metadata.h"
 #include "models/bert_config.h"
 #include "models/bert_graph.h"
 
@@ -152,9 +153,8 @@ Result<Graph> make_bert(const BertOptions& options) {
 }
 
 Result<BertOptions> bert_options(const Graph& graph) {
-  for (const auto& [key, value] : graph.info.metadata)
-    if (key == kBertMetadata)
-      return parse_bert_config(value).with("metadata " + std::string(kBertMetadata));
+  if (const std::string* config = find_metadata(graph.info.metadata, kBertMetadata))
+    return parse_bert_config(*config).with("metadata " + std::string(kBertMetadata));
   return error("graph \"{}\" was not built as a BERT: it has no metadata {}", graph.name,
                kBertMetadata);
 }

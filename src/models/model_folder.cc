@@ -9,6 +9,7 @@
 #include "core/format.h"
 #include "core/json.h"
 #include "core/string_util.h"
+#include "graph/metadata.h"
 #include "models/bert_config.h"
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -128,9 +129,8 @@ Result<std::vector<std::string>> read_labels(const std::string& folder) {
 }
 
 Result<std::vector<std::string>> class_names(const Graph& graph) {
-  for (const auto& [key, text] : graph.info.metadata) {
-    if (key != kClassMetadata) continue;
-    const nlohmann::json json = OCTET_TRY_WITH(parse_json(text), std::string(kClassMetadata));
+  if (const std::string* text = find_metadata(graph.info.metadata, kClassMetadata)) {
+    const nlohmann::json json = OCTET_TRY_WITH(parse_json(*text), std::string(kClassMetadata));
     std::vector<std::string> out;
     for (const nlohmann::json& name : json)
       out.push_back(name.is_string() ? name.get<std::string>() : std::string());
@@ -150,8 +150,7 @@ Result<std::vector<std::string>> class_names(const Graph& graph, const std::stri
 }
 
 void set_class_names(Graph& graph, const std::vector<std::string>& names) {
-  std::erase_if(graph.info.metadata,
-                [](const auto& entry) { return entry.first == kClassMetadata; });
+  erase_metadata(graph.info.metadata, kClassMetadata);
   if (!names.empty())
     graph.info.metadata.emplace_back(kClassMetadata, json_text(nlohmann::json(names), -1));
 }
