@@ -187,6 +187,7 @@ const one: f32[] = [1]
 const six: f32[] = [6]
 const g: f32[4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]
 const slope: f32[4, 1, 1] = [0.1, 0.2, 0.3, 0.4]
+const many: f32[3, 1, 1, 1, 1] = [0.1, 0.2, 0.3]
 const flat: i64[2] = [-1, 4]
 c = Conv(x, w, b) "first"
 )" + between + "\ny = " + second + " \"second\"\noutput y: f32[*]\n" +
@@ -219,6 +220,7 @@ TEST(Equalize, PairsAreThoseThatFactorsPass) {
             Found::kPair);
   EXPECT_EQ(found("r = Clip(c, zero, six)", "Conv(r, v, d)"), Found::kNo);
   EXPECT_EQ(found("r = Clip(c, one)", "Conv(r, v, d)"), Found::kNo);
+  EXPECT_EQ(found("r = PRelu(c, many)", "Conv(r, v, d)"), Found::kNo); // another axis
   EXPECT_EQ(found("r = Sigmoid(c)", "Conv(r, v, d)"), Found::kNo);
   EXPECT_EQ(found("r = Add(c, one)", "Conv(r, v, d)"), Found::kNo);
   EXPECT_EQ(found("r = Relu(c)", "Conv(r, halves, d4) {group=2}"), Found::kNo);

@@ -91,6 +91,22 @@ TEST(Elementwise, SlopesOfPRelu) {
   }
 }
 
+TEST(Elementwise, SlopesThatAreLargerThanX) {
+  for (const auto& [slope, y] : std::vector<std::pair<Shape, Shape>>{
+           {{4, 1, 3, 1}, {4, 2, 3, 7}}, {{4, 2, 3, 7}, {4, 2, 3, 7}}, {{2, 5, 7}, {2, 5, 7}}}) {
+    SCOPED_TRACE(to_string(slope));
+    LayerNet net(3);
+    const ValueId x =
+        net.input(slope.size() == 3 ? std::vector<Dim>{2, 1, 7} : std::vector<Dim>{2, 3, 7});
+    const Graph g = net.done(
+        {net.op("Neg", {net.op("PRelu", {x, net.constant(net.random_tensor(slope, 1))})})});
+    expect_meaning(g, inputs_of(net, g), 1e-9);
+    auto session = Session::create(g).value();
+    const auto outputs = session.run(inputs_of(net, g)).value();
+    EXPECT_EQ(outputs.at(0).shape(), y);
+  }
+}
+
 TEST(Elementwise, BatchNormalizationAlone) {
   for (const bool image : {false, true}) {
     LayerNet net(4);

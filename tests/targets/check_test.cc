@@ -66,6 +66,9 @@ const Case kCases[] = {
      "const lo: i8[] = [-127]\nconst hi: i8[] = [127]\nq = QuantizeLinear(x, s, z)\n"
      "c = Clip(q, lo, hi)\ny = DequantizeLinear(c, s, z)",
      "clip-on-codes"},
+    {"slope that adds a dimension",
+     "const slopes: f32[3, 1, 1] = [0.1, 0.2, 0.3]\ny = PRelu(x, slopes)", "prelu-slope"},
+    {"slopes of columns", "y = PRelu(x, s4)", ""},
     {"MatMul per channel without axis", "b = DequantizeLinear(w8, s4, z4)\ny = MatMul(x, b)",
      "axis-missing"},
     {"activation per channel",

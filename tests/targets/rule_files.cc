@@ -24,6 +24,8 @@ const RuleFile kTensorRtFiles[] = {
      "input t: f32[]\nq = QuantizeLinear(x, t, z)\ny = DequantizeLinear(q, t, z)", false},
     {"scale-not-constant", kWarning, "tensorrt-10", 17,
      "t = Identity(s)\nq = QuantizeLinear(x, t, z)\ny = DequantizeLinear(q, t, z)"},
+    {"prelu-slope", kError, "tensorrt-10", 17,
+     "const slopes: f32[3, 1, 1] = [0.1, 0.2, 0.3]\ny = PRelu(x, slopes)", false},
     {"scale-rank", kError, "tensorrt-10", 21,
      "const t: f32[1, 1, 2] = [1, 2]\nd = DequantizeLinear(w8, t) {axis=0, block_size=2}\n"
      "y = MatMul(x, d)"},

@@ -73,8 +73,12 @@ class PairWalk {
   Status pass(const Node& node) {
     if (node.is("Add")) return add(node);
     if (node.input(0) != value_) return blocked(node);
-    if (node.is("Relu") || node.is("LeakyRelu") || node.is("PRelu") || node.is("Identity"))
+    if (node.is("Relu") || node.is("LeakyRelu") || node.is("Identity"))
       return constants_alone(node);
+    if (node.is("PRelu"))
+      return graph_.value(node.output(0)).type.shape == graph_.value(value_).type.shape
+                 ? constants_alone(node)
+                 : blocked(node);
     if (node.is("Clip")) return is_relu(node) ? ok_status() : blocked(node);
     if (node.is("MaxPool") || node.is("AveragePool") || node.is("GlobalAveragePool") ||
         node.is("GlobalMaxPool"))

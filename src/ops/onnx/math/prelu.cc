@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PRelu (opset 7). y = x for x >= 0, slope * x below; slope broadcasts to x (one way).
-#include "core/format.h"
+// PRelu (opset 7). y = x for x >= 0, slope * x below. ONNX broadcasts slope to x alone. As
+// ONNX Runtime does, x is broadcast to a larger slope too; then the output has no shape before it is
+// computed, as ONNX's own inference says x's and whoever writes the true one contradicts it.
 #include "ops/shared/elementwise.h"
 #include "ops/shared/movement.h"
 
@@ -12,10 +13,12 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   const TypeInfo& x = ctx.input(0).type;
   const auto shape = x.static_shape();
   const auto both = outputs[0].type.static_shape();
-  if (shape && both && *shape != *both)
-    return error("slope {} does not broadcast to x {}; slope may not add dimensions",
-                 ctx.input(1).type.text(), x.text());
-  outputs[0].type.shape = x.shape;
+  const bool grows = ctx.input(1).type.has_rank() && x.has_rank() &&
+                     (ctx.input(1).type.rank() > x.rank() || (shape && both && *shape != *both));
+  if (grows)
+    outputs[0].type.shape.reset();
+  else
+    outputs[0].type.shape = x.shape;
   return outputs;
 }
 
