@@ -163,9 +163,11 @@ def cast_to(s, x, to):
     if array.dtype.kind == "f" and to.kind in "iu":
         if s.nonfinite:
             raise Impossible("undefined")
+        if s.opset < 12 and array.dtype.char not in "fd":
+            raise Impossible("not clipped, and so undefined at other inputs")
         low, high = (0, 200) if to.kind == "u" else (-100, 100)
-        x = s.play("Min", [x, s.constant(array.dtype.type(high))]) if s.opset >= 12 or array.dtype.char in "fd" else x
-        x = s.play("Max", [x, s.constant(array.dtype.type(low))]) if s.opset >= 12 or array.dtype.char in "fd" else x
+        x = s.play("Min", [x, s.constant(array.dtype.type(high))])
+        x = s.play("Max", [x, s.constant(array.dtype.type(low))])
         if not (s.array(x) >= low).all() or not (s.array(x) <= high).all():
             raise Impossible("undefined")
     if s.opset >= 15 and s.chance(0.2):
