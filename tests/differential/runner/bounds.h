@@ -22,7 +22,7 @@ struct Bounded {
   Tensor value;            ///< f64 for real numbers; codes and integers in their own type
   Tensor error;            ///< f64, of the same shape; empty: none
   double scale = 0;        ///< behind DequantizeLinear: its largest scale
-  bool is_softmax = false; ///< made by Softmax, perhaps moved since
+  bool is_softmax = false; ///< made by Softmax, perhaps moved or clipped since
 };
 
 /// The values of the graph's outputs. Errors: an operator without a rule, what the reference

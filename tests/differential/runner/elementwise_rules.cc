@@ -34,6 +34,9 @@ Outputs function(const Step& s) {
       s.node.is("Elu")
           ? std::max(1.0, static_cast<double>(std::fabs(s.node.attr_float("alpha", 1))))
           : f.slope;
+  // What clips nothing that codes have leaves them those of Softmax.
+  out.is_softmax = s.in[0].is_softmax && (s.node.is("Clip") || s.node.is("Relu") ||
+                                          s.node.is("Identity") || s.node.is("Dropout"));
   out.error = times(s.in[0].error, slope);
   if (f.relative != 0)
     out.error = plus(out.error, map(out.value, [f](double y) {
