@@ -2,7 +2,8 @@
 """BERTs in int8 for ONNX Runtime's CUDA provider. What octet quantizes for it goes through the optimizer of
 onnxruntime.transformers, which has to write the graph that octet export --form qordered writes: node by node, attribute by
 attribute, scale by scale. Float files come in the forms in which exporters write scales, masks, Gelu and normalizations.
-Where a layer cannot go, octet says why, and the optimizer leaves it too."""
+Where a layer cannot go, octet says why, and the optimizer leaves it too. With arguments, TITLE=FILE, the whole BERTs in
+these Q/DQ files are judged instead, each layer in four kinds of operators."""
 import collections
 import os
 import pathlib
@@ -403,6 +404,14 @@ def mini_lm(folder):
     return judge("MiniLM", qdq, folder, whole(6), {"input_ids": ids, "attention_mask": mask, "token_type_ids": 0 * ids})
 
 
+def given(title, path, folder):
+    """A Q/DQ file of a BERT that is QOrdered from its embeddings' normalization to its last but one."""
+    layers = sum(n.op_type == "Softmax" for n in onnx.load(path, load_external_data=False).graph.node)
+    ids = np.random.default_rng(2).integers(5, 2000, size=(2, STEPS))
+    mask = np.array([[1] * STEPS, [1] * 9 + [0] * 7])
+    return judge(title, path, folder, whole(layers), {"input_ids": ids, "attention_mask": mask, "token_type_ids": 0 * ids})
+
+
 def trained(folder):
     """Quantization-aware training for the provider."""
     small = ["--data", "reviews?last=2", "--limit", "64", "--test-limit", "32", "--steps", "3", "--threads", "1"]
@@ -418,7 +427,12 @@ def trained(folder):
                  {"input_ids": ids, "attention_mask": mask, "token_type_ids": 0 * ids})
 
 
-def main():
+def main(arguments):
+    if arguments:
+        with tempfile.TemporaryDirectory() as name:
+            failures = [f for a in arguments for f in given(*a.split("=", 1), pathlib.Path(name))]
+        print("\n".join(failures))
+        return 1 if failures else 0
     rng = np.random.default_rng(5)
     ids = rng.integers(0, WORDS, size=(BATCH, STEPS))
     mask = (np.arange(STEPS) < rng.integers(4, STEPS + 1, size=(BATCH, 1))).astype(np.int64)
@@ -449,4 +463,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
