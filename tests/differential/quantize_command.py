@@ -32,7 +32,7 @@ WEIGHTS = ("int8", "uint8", "int16", "int4", "uint4", "int2", "uint2", "fp8-e4m3
            "mxfp4", "nvfp4", "float", "int4/16", "int4/32", "int8/32", "uint4/16", "fp8-e4m3fn/32", "int2/16")
 ACTIVATIONS = ("int8", "uint8", "int16", "uint16", "int4", "fp8-e4m3fn", "fp8-e5m2", "fp8-e4m3fnuz", "fp8-e5m2fnuz", "float")
 CALIBRATORS = ("min-max", "min-max", "mse", "percentile:99.9", "entropy", "moving-average:0.1", "auto")
-STEPS = ("smooth", "equalize", "correct-bias", "adaround", "gptq")
+STEPS = ("smooth", "equalize", "correct-bias", "adaround", "gptq", "seq-mse", "outliers", "reconstruct")
 PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 OCTET = pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet"
 runner = None  # of a worker process
@@ -61,7 +61,7 @@ def draw_options(s):
         words += ["--weight-bits", s.choose(2, 3, 4, 6)]
     if mode == "static" and s.chance(0.5):
         words += ["--activations", s.choose(*ACTIVATIONS)]
-    elif mode == "static" and s.chance(0.2):
+    elif mode == "static" and s.chance(0.25):
         words += ["--activation-bits", s.choose(2, 4, 6)]
     if mode == "static":
         words += ["--calibrator", s.choose(*CALIBRATORS)]
@@ -73,8 +73,8 @@ def draw_options(s):
         if s.chance(0.12):
             words.append(s.choose(*flags))
     if s.chance(0.15):
-        words += ["--weight-calibrator", s.choose("mse", "percentile:99")]
-    if mode == "static" and s.chance(0.2):
+        words += ["--weight-calibrator", s.choose("mse", "mse:3", "percentile:99")]
+    if mode == "static" and s.chance(0.25):
         words += ["--steps", ",".join(dict.fromkeys(s.choose(*STEPS) for _ in range(s.choose(1, 2))))]
     if s.chance(0.1):
         words += [s.choose("--exclude", "--include"), s.choose(*products)]
