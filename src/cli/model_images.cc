@@ -62,6 +62,13 @@ model_images(const Graph& graph, const std::string& model, const std::string& op
   return out;
 }
 
+Status keep_image_preparation(Graph& graph, const std::string& model, const std::string& data) {
+  if (!is_image_spec(data)) return ok_status();
+  set_image_preparation(graph,
+                        OCTET_TRY(model_images(graph, model, OCTET_TRY(image_options_of(data)))));
+  return ok_status();
+}
+
 Result<std::shared_ptr<const Dataset>> open_model_images(const std::string& spec,
                                                          Split split,
                                                          const Graph& graph,

@@ -18,6 +18,10 @@ namespace octet::cli {
 Result<ImagePreparation>
 model_images(const Graph& graph, const std::string& model, const std::string& options);
 
+/// Where `data` is `images:DIR`, the graph says from here on how they are prepared for it, and so does
+/// what is made of it. Errors: as of model_images.
+Status keep_image_preparation(Graph& graph, const std::string& model, const std::string& data);
+
 /// A data set `images:DIR` for a model.
 Result<std::shared_ptr<const Dataset>> open_model_images(const std::string& spec,
                                                          Split split,

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/model_data.h"
+#include "cli/model_images.h"
 #include "cli/models.h"
 #include "cli/optimize_data.h"
 #include "cli/optimize_measure.h"
@@ -106,7 +107,8 @@ class Optimize final : public Command {
     const bool model = costs_.empty() ? goal == Goal::kSize : costs_ == "model";
     const CostBy costs = model || target != "octet" ? CostBy::kModel : CostBy::kMeasured;
     OCTET_TRY(check_outputs(common));
-    const Graph graph = OCTET_TRY(open_model(model_, common));
+    Graph graph = OCTET_TRY(open_model(model_, common));
+    OCTET_TRY(keep_image_preparation(graph, model_, data_));
     OCTET_TRY(check_float(graph, model_, "a search begins with the float model"));
     const OptimizeData data =
         OCTET_TRY_WITH(open_optimize_data({data_, Split::kTest, max_length_, 0, {}, zeros_},

@@ -5,6 +5,7 @@
 #include "cli/history.h"
 #include "cli/loss.h"
 #include "cli/model_data.h"
+#include "cli/model_images.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
@@ -70,7 +71,8 @@ class Qat final : public Command {
     if (!teacher_path_.empty()) used.push_back(teacher_path_);
     OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), used, common));
     OCTET_TRY(training_.check(output_, common));
-    const Graph graph = OCTET_TRY(open_model(model_, common));
+    Graph graph = OCTET_TRY(open_model(model_, common));
+    OCTET_TRY(keep_image_preparation(graph, model_, quantization_.data));
     const std::string recipe = OCTET_TRY(choose_defaults(graph));
     OCTET_TRY(check_float(graph, model_, "qat trains the float model that it came from"));
     const TrainingData data = OCTET_TRY(training_.open_data([&](Split split, int64_t limit) {

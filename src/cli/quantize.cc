@@ -7,6 +7,7 @@
 #include "cli/export_notes.h"
 #include "cli/history.h"
 #include "cli/mending.h"
+#include "cli/model_images.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
@@ -71,6 +72,7 @@ class Quantize final : public Command {
       flags_.prefer_target("onnxruntime");
     if (form == FileForm::kQOrdered) flags_.prefer_target("onnxruntime-cuda");
     Graph graph = OCTET_TRY(open_model(model_, common));
+    OCTET_TRY(keep_image_preparation(graph, model_, flags_.data));
     if (holds_codes(graph))
       fmt::print(stderr,
                  "{} is quantized already: what is in 8 bits stays as it is; for other settings "

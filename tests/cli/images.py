@@ -14,6 +14,7 @@ import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import numpy as np
+import onnx
 import onnxruntime
 from octet_command import OCTET, octet, refused
 from PIL import Image, ImageOps
@@ -222,6 +223,14 @@ def check_workflow():
     octet("train", "cnn", "--data", spec, "--epochs", "4", "--channels1", "8", "--channels2", "16", "--batch", "32", "-o", "bars.onnx")
     octet("quantize", "bars.onnx", "--data", "images:bars", "-o", "bars8.onnx")
     octet("qat", "bars8.onnx", "--data", "images:bars", "-o", "no.onnx", code=2)
+    foreign = onnx.load("bars.onnx")
+    del foreign.metadata_props[:]
+    onnx.save(foreign, "foreign.onnx")
+    octet("quantize", "foreign.onnx", "--data", spec, "-o", "foreign8.onnx")
+    octet("predict", "bars8.onnx", "--data", "images:bars", "-o", "bars8.npz")
+    octet("predict", "foreign8.onnx", "--data", "images:bars", "-o", "foreign8.npz")
+    with np.load("bars8.npz") as a, np.load("foreign8.npz") as b:
+        assert (a["probabilities"] == b["probabilities"]).all()
     octet("qat", "bars.onnx", "--data", "images:bars", "--epochs", "1", "--batch", "32", "-o", "qat/")
     assert pathlib.Path("qat/labels.txt").read_text() == "lies\nstands\n"
     accuracy = json.loads(octet("eval", "bars.onnx", "bars8.onnx", "qat", "--data", "images:bars", "--latency-runs", "0", "--json"))
