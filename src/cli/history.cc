@@ -17,7 +17,6 @@
 namespace octet::cli {
 namespace {
 
-constexpr const char* kHistoryMetadata = "octet.history";
 // What a step has in all cases, apart from its facts.
 constexpr const char *kCommand = "command", *kVersion = "octet", *kFrom = "from";
 

@@ -15,6 +15,8 @@
 
 namespace octet::cli {
 
+inline constexpr const char* kHistoryMetadata = "octet.history";
+
 /// Appends a step: the command, the version, what the model at `source` is (the SHA-256 of its ONNX
 /// file and content_hash of its graph with all weights; nothing for an empty path), then `facts`. A
 /// history that cannot be read is begun anew, which stderr says.

@@ -6,6 +6,7 @@
 #include "cli/history.h"
 #include "cli/models.h"
 #include "cli/options.h"
+#include "cli/predictions.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/json.h"
@@ -101,6 +102,8 @@ class Inspect final : public Command {
     out["operators"] = count_ops(graph);
     out["parameters"] = count_parameters(graph);
     out["size_bytes"] = model_bytes(model_);
+    for (const auto& [key, value] : graph.info.metadata)
+      if (key != kHistoryMetadata) out["metadata"][key] = value;
     if (!history_.empty()) out["history"] = history_;
     out["graph"] = graph_json(view);
     fmt::print("{}\n", json_text(out));
@@ -144,6 +147,10 @@ class Inspect final : public Command {
       fmt::print("output   {}: {}\n", graph.value(id).name, graph.value(id).type.text());
     for (const auto& [op, count] : count_ops(graph))
       fmt::print("{:>7}  {}\n", count, op);
+    constexpr size_t kMostCharacters = 160;
+    for (const auto& [key, value] : graph.info.metadata)
+      if (key != kHistoryMetadata)
+        fmt::print("says     {}: {}\n", one_line(key), one_line(value, kMostCharacters));
     for (const nlohmann::json& step : history_)
       fmt::print("made by  {}\n", history_line(step));
   }

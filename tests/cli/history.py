@@ -46,6 +46,8 @@ def steps_of(folder):
     assert str(folder) not in json.dumps(steps), "a path is in the history"
     shown = json.loads(octet("inspect", other, "--json"))["history"]
     assert shown == steps, shown
+    said = {p.key: p.value for p in onnx.load(other).metadata_props if p.key != "octet.history"}
+    assert said and json.loads(octet("inspect", other, "--json"))["metadata"] == said, said
     lines = [line for line in octet("inspect", other).splitlines() if line.startswith("made by")]
     assert len(lines) == 3 and "export" in lines[2] and steps[2]["from"]["sha256"] in lines[2], lines
     return trained, codes
