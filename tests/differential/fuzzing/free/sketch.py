@@ -104,6 +104,11 @@ class Sketch:
         """Some numbers are means of others: equal ones may be a rounding apart, which tells where a largest one stands."""
         return any(n.proto.op_type == "Resize" for n in self.nodes)
 
+    def fades(self):
+        """Some functions end in 0, and how far out they do is a matter of their approximation."""
+        names = ("Gelu", "Mish", "Softplus", "Swish", "Erf", "Tanh", "Sigmoid")
+        return any(n.proto.op_type.endswith(names) for n in self.nodes)
+
     def constant(self, array):
         name = self.name("c")
         self.constants[name] = self.arrays[name] = np.asarray(array)
