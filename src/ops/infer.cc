@@ -191,7 +191,11 @@ Graph standing_alone(const Graph& outer, const Graph& body) {
 }
 
 Status infer_types(Graph& graph, UnknownOp unknown) {
-  return Inference(unknown, 0).graph(graph);
+  Inference believing(unknown, 0);
+  Status fits = believing.graph(graph);
+  if (fits.ok() || !believing.take().trusted) return fits;
+  forget_declared_shapes(graph);
+  return Inference(unknown, 0).graph(graph).ok() ? ok_status() : fits;
 }
 
 Result<Inferred> infer(Graph& graph, const KnownElements& told) {

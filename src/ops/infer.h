@@ -17,7 +17,9 @@ enum class UnknownOp {
 
 /// Fills in the types of all values, subgraphs included. What the file declares of intermediates
 /// and outputs is a hint: it fills in what operators leave open, and where they compute another
-/// element type or shape that one counts. Errors name the node and what does not fit.
+/// element type or shape that one counts. Where nothing fits with what is declared of values that
+/// operators leave open, and all does without, shapes are not declared. Errors name the node and
+/// what does not fit.
 Status infer_types(Graph& graph, UnknownOp unknown = UnknownOp::kIgnore);
 /// A body of one of the graph's nodes as a graph to look at by itself: with the operator sets and
 /// the captures' types of the graph around it, and captured constants as constants.

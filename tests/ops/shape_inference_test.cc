@@ -180,5 +180,27 @@ TEST(DeclaredTypes, ForgottenShapesFollowFromInputsAlone) {
   EXPECT_EQ(graph->value(graph->outputs()[0]).type.text(), "f32[1, ?]");
 }
 
+TEST(DeclaredTypes, ThatNothingFitsAreForgotten) {
+  // How many elements are not 0 only the data tells; five are declared.
+  const auto with_bias = [](const std::string& bias) {
+    Graph graph = parse_graph("graph main opset(\"\"=17)\ninput x: f32[2, 3]\nconst b: f32" + bias +
+                              "\nn = NonZero(x)\nc = Cast(n) {to=1}\nt = Transpose(c)\n"
+                              "y = Add(t, b)\noutput y: f32[*]\n")
+                      .value();
+    graph.set_type(*graph.find_value("n"), tensor_type(DType::kInt64, Shape{2, 5}));
+    return graph;
+  };
+  for (const char* bias :
+       {"[5, 2] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]", "[4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]"}) {
+    Graph graph = with_bias(bias);
+    const Status fits = infer_types(graph);
+    ASSERT_TRUE(fits.ok()) << fits.error().text();
+    EXPECT_EQ(graph.value(graph.outputs()[0]).type.text(), "f32" + std::string(bias, 6));
+  }
+  // What does not fit without it either is the error that it was.
+  Graph never = with_bias("[4, 3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]");
+  EXPECT_NE(infer_types(never).error().text().find("Add"), std::string::npos);
+}
+
 } // namespace
 } // namespace octet

@@ -193,8 +193,6 @@ def prelu(s, x):
     shape = tuple(1 if s.chance(0.3) else d for d in array.shape[1 if s.opens else s.integer(0, array.ndim):])
     if s.opens == "all":
         raise Impossible("an open size against one that is not")
-    if s.chance(0.1):
-        shape = (s.integer(1, 3),) + (1,) * (array.ndim - len(shape)) + shape
     return s.play("PRelu", [x, s.numbers(shape, array.dtype, 0.3)])
 
 
