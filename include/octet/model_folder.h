@@ -54,8 +54,9 @@ class ModelFolderWriter {
   Status add_labels(const std::vector<std::string>& labels);
   /// A file of this name; names with a folder are refused.
   Status add_file(const std::string& name, std::string_view content);
-  /// Copies what another folder has beside its model, but for files that are here already.
-  Status add_companions(const std::string& folder);
+  /// Copies what another folder has beside its model, but for files that are here already and for
+  /// those that are named.
+  Status add_companions(const std::string& folder, const std::vector<std::string>& but_for = {});
   /// Makes the folder appear under its name, an old one of that name disappears.
   Status commit();
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/classifier.h"
 
+#include <cmath>
 #include <filesystem>
 
+#include "cli/loss.h"
 #include "cli/models.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -52,11 +54,6 @@ Result<Classifier> Classifier::open(const std::string& model,
 }
 
 Status Classifier::name_classes(int64_t count) {
-  if (count < 2)
-    return error(
-        "{}: its output \"{}\" has {} a row, no scores of classes; octet run writes what it "
-        "computes",
-        model_, graph_.value(graph_.outputs()[0]).name, counted(count, "number"));
   if (classes_.empty()) classes_.resize(static_cast<size_t>(count));
   if (std::ssize(classes_) != count)
     return error("{}: has {} for {} classes; name others with --labels FILE, one a line", model_,
@@ -67,17 +64,45 @@ Status Classifier::name_classes(int64_t count) {
   return ok_status();
 }
 
+Answers Classifier::answers_for(const Tensor& scores) const {
+  const bool one_column = scores.rank() == 1 || scores.dim(1) == 1;
+  switch (trained_loss(graph_).value_or(LossKind::kCrossEntropy)) {
+  case LossKind::kMeanSquare: // also learns classes, which then have names
+    return one_column || std::ssize(classes_) != scores.dim(1) ? Answers::kNumbers
+                                                               : Answers::kClasses;
+  case LossKind::kBinaryCrossEntropy:
+    return one_column ? Answers::kClasses : Answers::kSeveral;
+  default:
+    return one_column && kind_ == ScoreKind::kLogits ? Answers::kNumbers : Answers::kClasses;
+  }
+}
+
 Result<Tensor> Classifier::run(const Batch& batch) {
   const std::vector<Tensor> inputs = OCTET_TRY_WITH(bind_inputs(graph_, batch), model_);
   const std::vector<Tensor> outputs = OCTET_TRY_WITH(executor_->run(inputs), model_);
   const Tensor& scores = outputs.front();
-  if (scores.rank() != 2 || scores.type() == DType::kString)
-    return error("{}: its output \"{}\" is {} {}, no scores [n, classes]; octet run writes what it "
-                 "computes",
+  if (scores.rank() < 1 || scores.rank() > 2 || scores.count() == 0 ||
+      scores.type() == DType::kString)
+    return error("{}: its output \"{}\" is {} {}, no scores [n, classes] or numbers; octet run "
+                 "writes what it computes",
                  model_, graph_.value(graph_.outputs()[0]).name, octet::name(scores.type()),
                  to_string(scores.shape()));
-  OCTET_TRY(name_classes(scores.dim(1)));
-  return probabilities(scores, kind_).with(model_);
+  answers_ = answers_for(scores);
+  const int64_t n = scores.dim(0), columns = scores.count() / n;
+  if (answers_ == Answers::kClasses && columns > 1) {
+    OCTET_TRY(name_classes(columns));
+    return probabilities(scores, kind_).with(model_);
+  }
+  const std::vector<double> values = OCTET_TRY_WITH(scores.to_doubles(), model_);
+  std::vector<float> out;
+  for (const double v : values) {
+    const double p = kind_ == ScoreKind::kProbabilities ? v : 1 / (1 + std::exp(-v));
+    if (answers_ == Answers::kClasses) out.push_back(static_cast<float>(1 - p));
+    out.push_back(static_cast<float>(answers_ == Answers::kNumbers ? v : p));
+  }
+  const int64_t width = std::ssize(out) / n;
+  if (answers_ != Answers::kNumbers) OCTET_TRY(name_classes(width));
+  return Tensor::of<float>(Shape{n, width}, std::span<const float>(out));
 }
 
 } // namespace octet::cli

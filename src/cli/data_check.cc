@@ -128,6 +128,45 @@ std::vector<std::string> missing_names(const std::vector<std::string>& wanted,
   return out;
 }
 
+/// "1 (\"positive\")", or the number alone.
+std::string label_text(const Dataset& data, int64_t label) {
+  const bool named = label >= 0 && label < std::ssize(data.classes()) &&
+                     data.classes()[static_cast<size_t>(label)] != std::to_string(label);
+  return named ? fmt::format("{} (\"{}\")", label, data.classes()[static_cast<size_t>(label)])
+               : std::to_string(label);
+}
+
+/// Labels that teach nothing, or that make accuracy look better than it is.
+void tell_balance(const Dataset& data, const LabelCounts& labels) {
+  constexpr double kMostly = 0.9; ///< of the examples in one class
+  constexpr double kRare = 0.05;  ///< of what each class would have if all had as many
+  constexpr int64_t kFew = 20;
+  int64_t all = 0;
+  for (const auto& [label, count] : labels)
+    all += count;
+  if (all < kFew) return;
+  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto most = *std::max_element(labels.begin(), labels.end(), fewer);
+  const auto least = *std::min_element(labels.begin(), labels.end(), fewer);
+  if (labels.size() == 1) {
+    fmt::print(stderr,
+               "{}: all {} examples have the label {}, so there is nothing to tell apart; give it "
+               "examples of the other classes, or look at the labels (octet data show)\n",
+               data.description(), all, label_text(data, most.first));
+    return;
+  }
+  const double share = static_cast<double>(most.second) / static_cast<double>(all);
+  const double even = static_cast<double>(all) / static_cast<double>(labels.size());
+  if (share < kMostly && static_cast<double>(least.second) >= kRare * even) return;
+  fmt::print(stderr,
+             "{}: classes are far from balanced, {} of {} examples have the label {} and {} the "
+             "label {}: always saying the first is right for {:.1f} %. Go by F1 and Matthews' "
+             "correlation (octet eval) rather than by accuracy; more examples of the rare classes "
+             "help, or the same ones several times\n",
+             data.description(), most.second, all, label_text(data, most.first), least.second,
+             label_text(data, least.first), 100 * share);
+}
+
 } // namespace
 
 Result<std::map<int64_t, int64_t>> count_labels(const Dataset& data, int64_t limit) {
@@ -155,6 +194,10 @@ Status check_training_data(const Graph& graph,
                            const Dataset* test,
                            const std::string& spec) {
   const LabelCounts labels = OCTET_TRY(check_part(graph, examples, spec, 0));
+  // Integers for one column are classes where they are 0 and 1, and may be numbers to learn else.
+  if (scored_classes(graph) ||
+      (!labels.empty() && labels.begin()->first >= 0 && labels.rbegin()->first <= 1))
+    tell_balance(examples, labels);
   if (test == nullptr) return ok_status();
   const LabelCounts test_labels = OCTET_TRY(check_part(graph, *test, spec, 0));
   constexpr const char* kWayOut = "; --no-validation trains without test data";

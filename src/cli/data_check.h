@@ -21,7 +21,8 @@ Result<std::map<int64_t, int64_t>> count_labels(const Dataset& data, int64_t lim
 /// user called the data set.
 Status check_data(const Graph& graph, const Dataset& data, const std::string& spec, int64_t limit);
 
-/// The same for both parts. Errors also: test data without labels, or with labels that the training
+/// The same for both parts. Training labels that are all of one class, or nearly, are told on stderr.
+/// Errors also: test data without labels, or with labels that the training
 /// data, when all of it is used, never show.
 Status check_training_data(const Graph& graph,
                            const Dataset& examples,

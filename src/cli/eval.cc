@@ -84,7 +84,7 @@ class Eval final : public Command {
     if (!predictions_.empty() || !report_.empty())
       return error(
           "{}: its labels are numbers; --save-predictions and --report are of classifiers, "
-          "and octet run writes what a model computes",
+          "and octet predict --data writes what a model computes",
           data_);
     const auto results =
         OCTET_TRY(run_all<NumberEvaluation>(graphs, data, evaluate_numbers, common));

@@ -25,13 +25,6 @@ struct NumberRows {
   double seconds = 0;
 };
 
-Result<std::vector<double>> wanted_numbers(const Batch& batch) {
-  if (!batch.labels.empty()) return batch.labels.to_doubles();
-  for (const auto& [name, tensor] : batch.targets)
-    if (name == kNumberLabels) return tensor.to_doubles();
-  return error("the data set has no labels");
-}
-
 Result<NumberRows> run_all_rows(const Graph& graph,
                                 Executor& executor,
                                 const Dataset& data,
@@ -51,7 +44,8 @@ Result<NumberRows> run_all_rows(const Graph& graph,
     const auto start = std::chrono::steady_clock::now();
     const std::vector<Tensor> outputs = OCTET_TRY(executor.run(inputs));
     out.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const std::vector<double> wanted = OCTET_TRY(wanted_numbers(batch));
+    const std::vector<double> wanted = OCTET_TRY(number_labels(batch));
+    if (wanted.empty()) return error("the data set has no labels");
     const std::vector<double> given = OCTET_TRY(outputs.front().to_doubles());
     if (wanted.size() != given.size())
       return error("the output \"{}\" is {} numbers of {} examples, and the labels are {}",
@@ -123,6 +117,13 @@ bool are_truths(const std::vector<double>& labels) {
 }
 
 } // namespace
+
+Result<std::vector<double>> number_labels(const Batch& batch) {
+  if (!batch.labels.empty()) return batch.labels.to_doubles();
+  for (const auto& [name, tensor] : batch.targets)
+    if (name == kNumberLabels) return tensor.to_doubles();
+  return std::vector<double>();
+}
 
 Result<bool> has_number_labels(const Graph& graph, const Dataset& data) {
   if (data.size() < 1 || graph.outputs().empty()) return false;

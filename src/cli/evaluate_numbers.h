@@ -25,6 +25,9 @@ struct NumberEvaluation {
   double micro_f1 = 0, macro_f1 = 0; ///< of all labels together; the mean over the classes
 };
 
+/// What each example of a batch should give, one behind the other; empty: it has no labels.
+Result<std::vector<double>> number_labels(const Batch& batch);
+
 /// Whether a model is held against numbers: labels of the data set are, or classes for an output of
 /// one column.
 Result<bool> has_number_labels(const Graph& graph, const Dataset& data);

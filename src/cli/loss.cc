@@ -61,7 +61,7 @@ Result<std::vector<LossTerm>> LossFlag::choose(const Graph& graph, const Dataset
     const Batch first = OCTET_TRY(data.batch(std::array<int64_t, 1>{0}));
     for (const auto& [name, tensor] : first.targets)
       if (first.labels.empty() && name == kNumberLabels)
-        return error("{}: its labels are numbers, {} of an example; say what they are: --loss "
+        return error("{}: its labels are numbers, {} for each example; say what they are: --loss "
                      "mean-square to learn them, --loss binary-cross-entropy where each is a class "
                      "of its own, 0 or 1",
                      data.description(), tensor.count());

@@ -143,7 +143,8 @@ Status write_model(const Graph& graph,
                    const Common& common,
                    const std::string& source,
                    const std::string& record,
-                   const nlohmann::json& facts) {
+                   const nlohmann::json& facts,
+                   const std::vector<std::string>& left_out) {
   Graph written = graph;
   nlohmann::json step = history_facts(record);
   step.update(facts);
@@ -157,7 +158,7 @@ Status write_model(const Graph& graph,
   OCTET_TRY(folder.add_model(written));
   if (!record.empty()) OCTET_TRY(folder.add_file("training.json", record + "\n"));
   const Result<std::string> companions = companion_folder(source);
-  if (companions.ok()) OCTET_TRY(folder.add_companions(*companions));
+  if (companions.ok()) OCTET_TRY(folder.add_companions(*companions, left_out));
   return folder.commit();
 }
 

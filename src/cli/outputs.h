@@ -34,12 +34,13 @@ Status check_model_output(const std::string& path,
 bool writes_folder(const std::string& path, const std::string& source);
 /// An ONNX file, or a model folder with the companions (labels, tokenizer) of `source` and, where
 /// it was trained, the `record` of that. Its history (history.h) gets a step with `facts` and the
-/// record's.
+/// record's. Companions called as in `left_out` are not its own any more.
 Status write_model(const Graph& graph,
                    const std::string& path,
                    const Common& common,
                    const std::string& source = {},
                    const std::string& record = {},
-                   const nlohmann::json& facts = nlohmann::json::object());
+                   const nlohmann::json& facts = nlohmann::json::object(),
+                   const std::vector<std::string>& left_out = {});
 
 } // namespace octet::cli

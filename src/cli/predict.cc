@@ -7,6 +7,7 @@
 
 #include "cli/classifier.h"
 #include "cli/command.h"
+#include "cli/evaluate_numbers.h"
 #include "cli/masked_guesses.h"
 #include "cli/model_data.h"
 #include "cli/model_images.h"
@@ -48,7 +49,7 @@ class Predict final : public Command {
  public:
   std::string_view name() const override { return "predict"; }
   std::string_view summary() const override {
-    return "labels and probabilities for texts, images or a data set";
+    return "labels and probabilities, or numbers, for texts, images or a data set";
   }
   std::string_view example() const override {
     return "octet predict bert/ \"a film that stays with you\"\n"
@@ -158,21 +159,33 @@ class Predict final : public Command {
   /// model fixes.
   Status answer(std::span<Prediction> predictions, const Batch& batch, Asked asked) {
     const Tensor rows = OCTET_TRY(classifier_->run(batch));
+    const Answers kind = classifier_->answers();
     if (!writer_) {
       options_.asked = asked;
       options_.classes = classifier_->classes();
+      options_.of_numbers = kind == Answers::kNumbers;
+      options_.all_probabilities = kind == Answers::kSeveral;
+      if (options_.of_numbers && top_ > 1)
+        return error("{}: gives numbers, no classes; --top is of classes", model_);
       writer_ = OCTET_TRY(PredictionWriter::create(options_, *common_));
     }
     const auto values = rows.data<float>();
-    const auto classes = static_cast<size_t>(rows.dim(1));
+    const auto columns = static_cast<size_t>(rows.dim(1));
     if (rows.dim(0) < std::ssize(predictions))
       return error("{}: answers {} examples with {} rows", model_, predictions.size(), rows.dim(0));
     for (size_t i = 0; i < predictions.size(); ++i) {
-      predictions[i].probabilities = values.subspan(i * classes, classes);
-      if (predictions[i].label && *predictions[i].label >= std::ssize(classifier_->classes()))
-        return error("example {} has the label {}, the model has classes 0 .. {}",
-                     predictions[i].index, *predictions[i].label, classes - 1);
-      OCTET_TRY(writer_->add(predictions[i]));
+      Prediction& p = predictions[i];
+      (kind == Answers::kNumbers ? p.numbers : p.probabilities) =
+          values.subspan(i * columns, columns);
+      if (kind == Answers::kNumbers) {
+        p.label.reset();
+      } else {
+        p.wanted.clear();
+        if (p.label && *p.label >= std::ssize(classifier_->classes()))
+          return error("example {} has the label {}, the model has classes 0 .. {}", p.index,
+                       *p.label, columns - 1);
+      }
+      OCTET_TRY(writer_->add(p));
     }
     return ok_status();
   }
@@ -339,11 +352,14 @@ class Predict final : public Command {
       if (fixed) indices.resize(static_cast<size_t>(size), indices.back());
       const Batch batch = OCTET_TRY(data.batch(indices));
       std::vector<Prediction> predictions(static_cast<size_t>(count));
+      const std::vector<double> wanted = OCTET_TRY(number_labels(batch));
+      const int64_t width = std::ssize(wanted) / std::ssize(indices);
       for (int64_t i = 0; i < count; ++i) {
         Prediction& p = predictions[static_cast<size_t>(i)];
         p.index = data.position(begin + i);
         p.file = data.file(begin + i);
         if (!batch.labels.empty()) p.label = static_cast<int64_t>(batch.labels.at(i));
+        p.wanted.assign(wanted.begin() + i * width, wanted.begin() + (i + 1) * width);
       }
       const Asked asked = predictions.front().file.empty() ? Asked::kExamples : Asked::kFiles;
       OCTET_TRY(answer(predictions, batch, asked));

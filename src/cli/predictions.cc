@@ -76,6 +76,12 @@ class LineWriter : public PredictionWriter {
   LineSink sink_;
 };
 
+/// Numbers, a blank between.
+template <class Numbers>
+std::string numbers_text(const Numbers& numbers) {
+  return fmt::format("{:.6g}", fmt::join(numbers, " "));
+}
+
 class TextLines final : public LineWriter {
  public:
   TextLines(PredictionOptions options, LineSink sink)
@@ -87,7 +93,8 @@ class TextLines final : public LineWriter {
 
  protected:
   std::string line(const Prediction& p) override {
-    std::string out;
+    std::string out = p.numbers.empty() ? std::string() : numbers_text(p.numbers) + "  ";
+    if (!p.wanted.empty()) out += fmt::format("is {}  ", numbers_text(p.wanted));
     for (const int64_t c : likeliest(p.probabilities, options_.top))
       out += fmt::format("{:<{}} {:.4f}  ", class_name(c), width_,
                          p.probabilities[static_cast<size_t>(c)]);
@@ -109,16 +116,27 @@ class TextLines final : public LineWriter {
   size_t width_ = 1;
 };
 
+/// A number by itself, or a list of them.
+template <class Numbers>
+nlohmann::ordered_json numbers_json(const Numbers& numbers) {
+  return numbers.size() == 1 ? nlohmann::ordered_json(numbers[0]) : nlohmann::ordered_json(numbers);
+}
+
 class JsonLines final : public LineWriter {
  public:
   using LineWriter::LineWriter;
 
  protected:
   std::string line(const Prediction& p) override {
-    const std::vector<int64_t> top = likeliest(p.probabilities, options_.top);
     nlohmann::ordered_json out = {{"index", p.index}};
     for (const auto& [name, text] : strings(p))
       out[name] = *text;
+    if (options_.of_numbers) {
+      if (!p.wanted.empty()) out["label"] = numbers_json(p.wanted);
+      out["predicted"] = numbers_json(p.numbers);
+      return json_text(out, -1) + "\n";
+    }
+    const std::vector<int64_t> top = likeliest(p.probabilities, options_.top);
     if (p.label) out["label"] = class_name(*p.label);
     out["predicted"] = class_name(top.front());
     out["probability"] = p.probabilities[static_cast<size_t>(top.front())];
@@ -151,9 +169,14 @@ class CsvLines final : public LineWriter {
     const std::string begin = first_ ? header(p) : "";
     first_ = false;
     std::vector<std::string> fields = {std::to_string(p.index)};
-    const int64_t best = likeliest(p.probabilities, 1).front();
     for (const auto& [name, text] : strings(p))
       fields.push_back(csv_field(*text));
+    for (const double wanted : p.wanted)
+      fields.push_back(fmt::format("{}", wanted));
+    for (const float number : p.numbers)
+      fields.push_back(fmt::format("{}", number));
+    if (options_.of_numbers) return begin + join(fields, ",") + "\n";
+    const int64_t best = likeliest(p.probabilities, 1).front();
     if (p.label) fields.push_back(csv_field(class_name(*p.label)));
     fields.push_back(csv_field(class_name(best)));
     fields.push_back(fmt::format("{}", p.probabilities[static_cast<size_t>(best)]));
@@ -167,11 +190,20 @@ class CsvLines final : public LineWriter {
     std::vector<std::string> names = {"index"};
     for (const auto& [name, text] : strings(p))
       names.emplace_back(name);
+    add_columns(names, "label", p.wanted.size());
+    add_columns(names, "predicted", p.numbers.size());
+    if (options_.of_numbers) return join(names, ",") + "\n";
     if (p.label) names.emplace_back("label");
     names.insert(names.end(), {"predicted", "probability"});
     for (size_t c = 0; options_.all_probabilities && c < options_.classes.size(); ++c)
       names.push_back(csv_field("p " + options_.classes[c]));
     return join(names, ",") + "\n";
+  }
+
+  /// `predicted`, or `predicted 0`, `predicted 1`, ...
+  static void add_columns(std::vector<std::string>& names, const char* name, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+      names.push_back(count == 1 ? name : fmt::format("{} {}", name, i));
   }
 
   bool first_ = true;
@@ -213,6 +245,46 @@ class NpzArrays final : public PredictionWriter {
   Overwrite overwrite_;
   std::vector<int64_t> index_, predicted_, labels_;
   std::vector<float> probabilities_;
+  std::vector<std::string> files_;
+};
+
+/// Arrays index, file, label, predicted of numbers; written at the end.
+class NpzNumbers final : public PredictionWriter {
+ public:
+  NpzNumbers(PredictionOptions options, Overwrite overwrite)
+      : options_(std::move(options)), overwrite_(overwrite) {}
+
+  Status add(const Prediction& p) override {
+    index_.push_back(p.index);
+    if (!p.file.empty()) files_.push_back(p.file);
+    numbers_.insert(numbers_.end(), p.numbers.begin(), p.numbers.end());
+    wanted_.insert(wanted_.end(), p.wanted.begin(), p.wanted.end());
+    return ok_status();
+  }
+
+  Status finish() override {
+    const int64_t n = std::ssize(index_);
+    NamedTensors out = {{"index", Tensor::of<int64_t>(Shape{n}, std::span<const int64_t>(index_))}};
+    if (std::ssize(files_) == n && n > 0)
+      out.emplace_back("file", OCTET_TRY(Tensor::strings({n}, files_)));
+    if (!wanted_.empty()) out.emplace_back("label", rows<double>(wanted_, n));
+    out.emplace_back("predicted", rows<float>(numbers_, n));
+    return write_npz(options_.path, out, overwrite_);
+  }
+
+ private:
+  /// [n], or [n, numbers].
+  template <class T>
+  static Tensor rows(const std::vector<T>& values, int64_t n) {
+    const int64_t width = n > 0 ? std::ssize(values) / n : 1;
+    return Tensor::of<T>(width == 1 ? Shape{n} : Shape{n, width}, std::span<const T>(values));
+  }
+
+  PredictionOptions options_;
+  Overwrite overwrite_;
+  std::vector<int64_t> index_;
+  std::vector<float> numbers_;
+  std::vector<double> wanted_;
   std::vector<std::string> files_;
 };
 
@@ -271,8 +343,10 @@ Result<std::unique_ptr<PredictionWriter>> PredictionWriter::create(PredictionOpt
   using Made = std::unique_ptr<PredictionWriter>;
   if (options.format == PredictionFormat::kNpz) {
     if (options.path.empty()) return error("npz goes to a file; name it with -o FILE.npz");
-    return Made(std::make_unique<NpzArrays>(std::move(options),
-                                            common.force ? Overwrite::kYes : Overwrite::kNo));
+    const Overwrite overwrite = common.force ? Overwrite::kYes : Overwrite::kNo;
+    if (options.of_numbers)
+      return Made(std::make_unique<NpzNumbers>(std::move(options), overwrite));
+    return Made(std::make_unique<NpzArrays>(std::move(options), overwrite));
   }
   LineSink sink = OCTET_TRY(LineSink::open(options.path, common));
   if (options.format == PredictionFormat::kJsonLines)

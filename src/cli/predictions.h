@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a classifier predicts, written as lines of text, JSON lines, CSV or npz.
+// What a model predicts, classes or numbers, written as lines of text, JSON lines, CSV or npz.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,12 @@
 namespace octet::cli {
 
 struct Prediction {
-  int64_t index = 0;             ///< its place in what was given
-  std::string text, text2, file; ///< what was asked, as far as it is at hand
-  std::optional<int64_t> label;  ///< what it is, where that is known
-  std::span<const float> probabilities;
+  int64_t index = 0;                    ///< its place in what was given
+  std::string text, text2, file;        ///< what was asked, as far as it is at hand
+  std::optional<int64_t> label;         ///< what it is, where that is known
+  std::span<const float> probabilities; ///< of the classes
+  std::span<const float> numbers;       ///< instead, of a model that has no classes
+  std::vector<double> wanted;           ///< what these are, where that is known
 };
 
 enum class Asked { kExamples, kTexts, kPairs, kFiles }; ///< which strings predictions have
@@ -33,6 +35,7 @@ struct PredictionOptions {
   std::vector<std::string> classes; ///< a name for each class
   int64_t top = 1;                  ///< classes that a line names
   bool all_probabilities = false;   ///< of JSON lines and CSV: those of all classes
+  bool of_numbers = false;          ///< rather than of classes
 };
 
 /// Classes from the likeliest on, at most `top`; the first of equal ones first.

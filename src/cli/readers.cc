@@ -65,7 +65,7 @@ readers_of(const Graph& graph, const std::string& target, const std::string& wri
   return out;
 }
 
-std::string text(const std::vector<Reader>& readers) {
+std::string text(const std::vector<Reader>& readers, QuantMode mode) {
   constexpr double kMostly = 0.5;
   std::string out;
   for (const Reader& reader : readers) {
@@ -76,11 +76,16 @@ std::string text(const std::vector<Reader>& readers) {
                                                 : "; for a file that it takes: " + reader.command);
     else if (!reader.has_products)
       out += "loads it\n";
+    else if (reader.int8 + reader.fp8 + reader.fp4 >= kMostly)
+      out += fmt::format("loads it, {}\n", reader_shares(reader));
     else
-      out += fmt::format("loads it, {}{}\n", reader_shares(reader),
-                         reader.int8 + reader.fp8 + reader.fp4 < kMostly
-                             ? ": most of it in float, little or no faster than the float model"
-                             : "");
+      out += fmt::format(
+          "loads it, {}: most of it in float, little or no faster than the float "
+          "model{}\n",
+          reader_shares(reader),
+          mode == QuantMode::kWeightOnly || &reader == &readers.front()
+              ? ""
+              : fmt::format("; a file for it: the same with --target {}", reader.target));
   }
   return out;
 }

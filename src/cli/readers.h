@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "octet/quantize.h"
 #include "octet/target.h"
 
 namespace octet::cli {
@@ -23,8 +24,9 @@ struct Reader {
 /// file's name.
 Result<std::vector<Reader>>
 readers_of(const Graph& graph, const std::string& target, const std::string& written);
-/// A line for each; "slow" where it computes in float what the file has in 8 bits.
-std::string text(const std::vector<Reader>& readers);
+/// A line for each: who refuses the file and what mends that, who computes in float what the file
+/// has in 8 bits and what would help.
+std::string text(const std::vector<Reader>& readers, QuantMode mode);
 nlohmann::ordered_json readers_json(const std::vector<Reader>& readers);
 
 } // namespace octet::cli

@@ -17,6 +17,7 @@
 #include "core/string_util.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "octet/bert.h"
 #include "octet/images.h"
@@ -91,9 +92,15 @@ class TrainModel final : public Command {
     TrainedModel model =
         OCTET_TRY_WITH(training_.train(graph, data, output_, common, options), model_);
     OCTET_TRY(describe(*data.examples, options.losses.front().kind, model.graph));
-    return training_.conclude(model, output_, options.settings, common, [&](const auto& record) {
-      return write_model(model.graph, output_, common, model_, record);
-    });
+    const auto write = [&](const std::string& record) -> Status {
+      // Names of classes beside the source are those of another last layer, or of none.
+      const bool other = classes_ > 0 || options.losses.front().kind == LossKind::kMeanSquare;
+      std::vector<std::string> left_out;
+      if (other && OCTET_TRY(class_names(model.graph)).empty()) left_out = {"labels.txt"};
+      return write_model(model.graph, output_, common, model_, record, nlohmann::json::object(),
+                         left_out);
+    };
+    return training_.conclude(model, output_, options.settings, common, write);
   }
 
  private:
@@ -135,12 +142,18 @@ class TrainModel final : public Command {
     return classes_ > 0 ? ok_status() : check_labels(data, graph, model_);
   }
 
+  static bool has_one_column(const Graph& graph) {
+    const TypeInfo& type = graph.value(graph.outputs()[0]).type;
+    return type.has_rank() && (type.rank() < 2 || type.shape->back().maybe_value() == 1);
+  }
+
   Status describe(const Dataset& data, LossKind loss, Graph& graph) const {
     set_trained_loss(graph, loss);
     if (const ImagePreparation* images = data.images()) set_image_preparation(graph, *images);
     if (max_length_ > 0) set_trained_length(graph, max_length_);
-    if (loss == LossKind::kMeanSquare || data.classes().empty()) {
-      if (classes_ > 0) set_class_names(graph, {});
+    const bool of_squares = loss == LossKind::kMeanSquare;
+    if (data.classes().empty() || (of_squares && has_one_column(graph))) {
+      if (classes_ > 0 || of_squares) set_class_names(graph, {});
       return ok_status();
     }
     // The names of the classes before are those of another last layer.

@@ -211,9 +211,11 @@ class View final : public Command {
       return;
     }
     for (size_t i = 0; i < page.pictures.size(); ++i)
-      fmt::print("{}: {} nodes in {} drawings\n", page.pictures[i].title, written.boxes[i],
-                 written.groups[i]);
-    if (page.pictures.size() > 1) fmt::print("{} links between them\n", page.links.size());
+      fmt::print("{}: {} in {}\n", page.pictures[i].title,
+                 counted(static_cast<int64_t>(written.boxes[i]), "node"),
+                 counted(static_cast<int64_t>(written.groups[i]), "drawing"));
+    if (page.pictures.size() > 1)
+      fmt::print("{} between them\n", counted(std::ssize(page.links), "link"));
     fmt::print("{}: {:.1f} MB; open it in a browser\n", output_,
                static_cast<double>(written.html.size()) / 1e6);
   }

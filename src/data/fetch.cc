@@ -91,7 +91,8 @@ class Download {
       callbacks_.say(LogLevel::kWarning, status.error().text());
       reasons += (reasons.empty() ? "" : "; ") + status.error().text();
     }
-    return error("cannot fetch {}: {}; check the network, or put the file into {} by hand",
+    return error("cannot fetch {}: {}; check the network, name another address with --url, or put "
+                 "the file into {} by hand",
                  file_.name, reasons, target_.parent_path().string());
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "octet/model_folder.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -206,8 +207,10 @@ Status ModelFolderWriter::add_file(const std::string& name, std::string_view con
   return write_file((fs::path(temporary_) / name).string(), content, Overwrite::kYes);
 }
 
-Status ModelFolderWriter::add_companions(const std::string& folder) {
+Status ModelFolderWriter::add_companions(const std::string& folder,
+                                         const std::vector<std::string>& but_for) {
   for (const std::string& name : companion_names()) {
+    if (std::find(but_for.begin(), but_for.end(), name) != but_for.end()) continue;
     const fs::path from = fs::path(folder) / name, to = fs::path(temporary_) / name;
     std::error_code failed;
     if (!fs::exists(from, failed) || fs::exists(to, failed)) continue;

@@ -34,7 +34,7 @@ check_line() {
   done
 }
 
-for page in calibration troubleshooting predict lock training view; do
+for page in calibration troubleshooting predict lock training view walkthroughs; do
   count=0
   while read -r line; do
     check_line $page.md "$line"

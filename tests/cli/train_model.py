@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""octet train MODEL: textual graphs and ONNX files of others, three losses, a new head, batch norm, what is written beside
-ONNX Runtime, losses and scores beside NumPy, and the same bits each time."""
+"""octet train MODEL: textual graphs and ONNX files of others, three losses, a new head, batch norm, what is written and predicted
+beside ONNX Runtime, losses and scores beside NumPy, what is said of labels, and the same bits each time."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -86,6 +87,100 @@ def losses(x, scores):
     octet("train", "net1.txt", "--data", "npz:one.npz", *QUICK, "-o", "one.onnx")  # one column: yes or no
     right = ((run("one.onnx", x)[:, 0] > 0) == (scores[:, 0] > 0)).mean()
     assert right > 0.9 and abs(scores_of("one.onnx", "one")["accuracy"] - right) < 1e-9, right
+
+
+def predicted(path, dataset, *more):
+    return [json.loads(line) for line in octet("predict", path, "--data", f"npz:{dataset}.npz", "--json", *more).splitlines()]
+
+
+def sigmoid(v):
+    return 1 / (1 + np.exp(-v.astype(float)))
+
+
+def predictions(x, scores):
+    """Numbers as such, one column as yes or no, several classes each by itself: as ONNX Runtime computes them."""
+    wanted = run("numbers/model.onnx", x)
+    rows = predicted("numbers/", "numbers")
+    np.testing.assert_allclose([r["predicted"] for r in rows], wanted, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose([r["label"] for r in rows], 0.5 * scores, rtol=1e-6)
+    assert sorted(rows[0]) == ["index", "label", "predicted"]
+    octet("predict", "numbers/", "--data", "npz:numbers.npz", "-o", "p.npz")
+    octet("predict", "numbers/", "--data", "npz:numbers.npz", "-o", "p.csv")
+    with np.load("p.npz") as arrays:
+        assert sorted(arrays) == ["index", "label", "predicted"]
+        np.testing.assert_allclose(arrays["predicted"], wanted, rtol=1e-4, atol=1e-4)
+    table = pathlib.Path("p.csv").read_text().splitlines()
+    assert table[0] == "index,label 0,label 1,label 2,predicted 0,predicted 1,predicted 2" and len(table) == 101, table[:2]
+    np.testing.assert_allclose([[float(v) for v in line.split(",")[4:]] for line in table[1:]], wanted, rtol=1e-4, atol=1e-4)
+    said = octet("predict", "numbers/", "--data", "npz:numbers.npz").splitlines()[7].split()
+    np.testing.assert_allclose([float(v) for v in said[:3]], wanted[7], rtol=1e-3, atol=1e-3)
+    assert said[3] == "is" and said[-2:] == ["example", "7"]
+    refused("--top is of classes", "predict", "numbers/", "--data", "npz:numbers.npz", "--top", "2")
+
+    yes = sigmoid(run("one.onnx", x)[:, 0])
+    rows = predicted("one.onnx", "one")
+    assert [r["predicted"] for r in rows] == [str(int(p > 0.5)) for p in yes]
+    np.testing.assert_allclose([r["probability"] for r in rows], np.maximum(yes, 1 - yes), atol=1e-4)
+    assert [r["label"] for r in rows] == [str(int(s > 0)) for s in scores[:, 0]]
+    each = sigmoid(run("many.onnx", x))
+    np.testing.assert_allclose([r["probabilities"] for r in predicted("many.onnx", "many")], each, atol=1e-4)
+
+    # Somebody's file says nothing of its loss: a column is a number, or what a sigmoid makes of it a probability.
+    weight = numpy_helper.from_array(np.ones((8, 1), np.float32), "w")
+    for name, last in (("column", "Identity"), ("truth", "Sigmoid")):
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node(last, ["h"], ["y"])]
+        graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 8])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 1])], [weight])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), f"{name}.onnx")
+    sums = x.astype(float).sum(1)
+    rows = predicted("column.onnx", "one")
+    np.testing.assert_allclose([r["predicted"] for r in rows], sums, rtol=1e-4, atol=1e-4)
+    assert [r["label"] for r in rows] == list((scores[:, 0] > 0).astype(float))
+    assert [r["predicted"] for r in predicted("truth.onnx", "one")] == [str(int(s > 0)) for s in sums]
+
+
+def names():
+    """labels.txt belongs to the last layer that it was written for."""
+    few = ["--threads", "1", "--steps", "3", "--no-validation"]
+    octet("train", "net3.txt", "--data", "npz:classes.npz", *few, "-o", "named/")
+    assert pathlib.Path("named/labels.txt").read_text() == "0\n1\n2\n"
+    octet("train", "named/", "--data", "npz:classes.npz", *few, "-o", "on/")
+    assert pathlib.Path("on/labels.txt").read_text() == "0\n1\n2\n"
+    octet("train", "named/", "--data", "npz:numbers.npz", "--loss", "mse", *few, "-o", "same/")
+    octet("train", "named/", "--data", "npz:numbers.npz", "--loss", "mse", "--classes", "3", *few, "-o", "fresh/")
+    octet("train", "named/", "--data", "npz:many.npz", "--loss", "binary-cross-entropy", "--classes", "3", *few, "-o", "other/")
+    for folder in ("same", "fresh", "other"):
+        assert not pathlib.Path(folder, "labels.txt").exists(), folder
+    assert len(predicted("same/", "numbers")[0]["predicted"]) == 3
+
+
+def said_of_labels(x):
+    """Labels of one class, of nearly one, of a rare one, and numbers far from 0 are told; sound ones are not."""
+    rng = np.random.default_rng(4)
+
+    def said(name, y, net="net3.txt", *more):
+        np.savez(f"{name}.npz", x=np.resize(x, (len(y), 8)), y=y)
+        return subprocess.run([OCTET, "train", net, "--data", f"npz:{name}.npz", "--steps", "8", "--batch", "100", "--threads", "1", "--force", *more, "-o", "s.onnx"],
+                              capture_output=True, text=True, check=True).stderr
+
+    one = said("same", np.ones(400, np.int64))
+    assert "all 400 examples have the label 1, so there is nothing to tell apart" in one, one
+    mostly = said("mostly", np.arange(400) % 20 // 19)
+    assert "380 of 400 examples have the label 0 and 20 the label 1: always saying the first is right for 95.0 %" in mostly, mostly
+    rare = said("rare", np.where(np.arange(400) < 4, 2, np.arange(400) % 2))
+    assert "and 4 the label 2: always saying" in rare, rare
+    even = said("even", np.arange(400) % 3)
+    assert "balanced" not in even and "tell apart" not in even, even
+    price = 300 + 50 * x[:, 0]
+    far = said("price", price, "net1.txt", "--loss", "mse")
+    found = re.search(r"the labels lie around (\S+) \(deviation (\S+)\)", far)
+    assert found, far
+    mean, deviation = map(float, found.groups())
+    assert abs(mean - price.mean()) < 0.5 and abs(deviation - price.std()) < 0.5, far
+    assert "learn (label - " in far, far
+    near = said("near", (price - price.mean()) / price.std(), "net1.txt", "--loss", "mse")
+    assert "the labels lie around" not in near, near
+    said("counts", rng.integers(3, 6, 400), "net1.txt", "--loss", "mse")
 
 
 def bits():
@@ -175,7 +270,7 @@ def errors():
     refused("no model was named", "train")
     refused("no data was named", "train", "net3.txt", "-o", "e.onnx")
     refused("did you mean \"cnn\"?", "train", "cnm", "--data", "generated", "-o", "e.onnx")
-    refused("labels are numbers, 3 of an example; say what they are: --loss mean-square", "train", "net3.txt", "--data", "npz:numbers.npz", "-o", "e.onnx")
+    refused("labels are numbers, 3 for each example; say what they are: --loss mean-square", "train", "net3.txt", "--data", "npz:numbers.npz", "-o", "e.onnx")
     refused("cross-entropy learns classes", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "cross-entropy", "-o", "e.onnx")
     refused("is no 0 or 1", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "binary-cross-entropy", "-o", "e.onnx")
     refused("loss \"mze\" is not known; did you mean \"mse\"?", "train", "net3.txt", "--data", "npz:numbers.npz", "--loss", "mze", "-o", "e.onnx")
@@ -196,6 +291,9 @@ def main():
         os.chdir(folder)
         x, scores = data()
         losses(x, scores)
+        predictions(x, scores)
+        names()
+        said_of_labels(x)
         bits()
         heads()
         errors()

@@ -29,7 +29,6 @@ find_package(octet ${version%.*} REQUIRED)
 add_executable(in_c in_c.c)
 target_link_libraries(in_c PRIVATE octet::octet)
 add_executable(in_cpp in_cpp.cc)
-set_target_properties(in_cpp PROPERTIES CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON)
 target_link_libraries(in_cpp PRIVATE octet::octet)
 CMAKE
 cat >in_c.c <<'C'

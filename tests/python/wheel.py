@@ -50,6 +50,9 @@ def main():
         run(place / "bin/octet", "assemble", folder / "net.txt", "-o", folder / "assembled.onnx", env=clean)
         refused = subprocess.run([place / "bin/octet", "inspect", folder / "none.onnx"], env=clean, capture_output=True)
         assert refused.returncode == 2, "the command's exit code is lost"
+        # A reader that has seen enough ends it quietly, as it does programs that Python does not start.
+        cut = subprocess.run(f"{place}/bin/octet help --completion bash | true", shell=True, env=clean, capture_output=True, text=True)
+        assert not cut.stderr, cut.stderr
         run(sys.executable, "-m", "pip", "--python", python, "uninstall", "-y", "octet")
         assert not (packages / "octet").exists() and not (place / "bin/octet").exists()
 

@@ -79,6 +79,22 @@ TEST(Labels, ThatSayNothingOfOtherExamples) {
   EXPECT_TRUE(train::diagnose(history, facts).empty());
 }
 
+TEST(Labels, ThatAreFarFromTheOutputs) {
+  train::RunFacts facts{
+      .chance = 2500, .max_lr = 1e-3, .steps = 10, .label_mean = 322, .label_deviation = 50};
+  const std::vector<EpochRecord> far = {{.epoch = 1, .train_loss = 105000}};
+  auto found = train::diagnose(far, facts);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].message.find("learn (label - 322) / 50 instead"), std::string::npos)
+      << found[0].message;
+  // A model that knows them already, labels about as large as outputs, a second epoch.
+  EXPECT_TRUE(
+      train::diagnose(std::vector<EpochRecord>{{.epoch = 1, .train_loss = 900}}, facts).empty());
+  EXPECT_TRUE(train::diagnose(std::vector<EpochRecord>{far[0], far[0]}, facts).empty());
+  facts = {.chance = 0.01, .max_lr = 1e-3, .steps = 10, .label_mean = 0.5, .label_deviation = 0.1};
+  EXPECT_TRUE(train::diagnose(far, facts).empty());
+}
+
 /// Relu behind a bias that keeps it closed, whatever comes in.
 Graph dead_network(const char* bias) {
   return parse_graph(std::string("graph g opset(\"\"=17)\ninput x: f32[N, 2]\n") +

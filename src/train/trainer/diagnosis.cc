@@ -47,6 +47,22 @@ std::optional<std::string> at_chance(const EpochRecord& last, const RunFacts& ru
       run.float_inputs ? "inputs that are not scaled to about -1 .. 1, " : "", run.max_lr);
 }
 
+/// Numbers to learn that lie where the outputs of no usual initialization are.
+std::optional<std::string> far_labels(std::span<const EpochRecord> history, const RunFacts& run) {
+  constexpr double kMuchWorse = 2, kOrdinary = 5; // times the loss of guessing; size of a label
+  const double size = std::max(std::abs(run.label_mean), run.label_deviation);
+  if (history.size() != 1 || run.label_deviation <= 0 || size < kOrdinary ||
+      history[0].train_loss < kMuchWorse * run.guessing())
+    return std::nullopt;
+  return fmt::format(
+      "the labels lie around {:.4g} (deviation {:.4g}), and the outputs are still far from there: "
+      "the loss is {:.4g}, and that of always saying the mean {:.4g}. At the learning rate {} "
+      "weights take long to reach such numbers; learn (label - {:.4g}) / {:.4g} instead, or try a "
+      "rate ten to a hundred times as high",
+      run.label_mean, run.label_deviation, history[0].train_loss, run.guessing(), run.max_lr,
+      run.label_mean, run.label_deviation);
+}
+
 std::optional<std::string> plateau(std::span<const EpochRecord> history) {
   if (history.size() <= kPatience) return std::nullopt;
   const double now = history.back().train_loss;
@@ -168,7 +184,9 @@ std::vector<TrainFinding> diagnose(std::span<const EpochRecord> history, const R
   const auto add = [&](TrainFinding::Kind kind, const std::optional<std::string>& message) {
     if (message) found.push_back({kind, last.epoch, *message});
   };
-  if (run.steps >= kFewSteps) {
+  if (const std::optional<std::string> far = far_labels(history, run)) {
+    add(TrainFinding::Kind::kStalled, far);
+  } else if (run.steps >= kFewSteps) {
     const std::optional<std::string> stuck = at_chance(last, run);
     add(TrainFinding::Kind::kStalled, stuck ? stuck : plateau(history));
   }

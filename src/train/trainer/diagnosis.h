@@ -26,6 +26,8 @@ struct RunFacts {
   int64_t steps = 0;         ///< so far
   bool keeps_best = false;   ///< the model of the best validation
   bool float_inputs = false; ///< rather than tokens
+  /// Of labels that are numbers; deviation 0: they are none, or all are equal.
+  double label_mean = 0, label_deviation = 0;
   StallSigns stall = {};
 
   /// The loss of guessing; 0: not known.

@@ -227,6 +227,7 @@ Status Objective::learn_guessing(const Batch& some) {
       squares += v * v;
     }
     const auto n = static_cast<double>(std::max<size_t>(1, values.size()));
+    term.mean = sum / n;
     term.variance = std::max(0.0, squares / n - sum / n * (sum / n));
   }
   return ok_status();
@@ -271,7 +272,7 @@ at::Tensor Objective::term_sum(size_t term,
                                const at::Tensor& output,
                                const at::Tensor& targets,
                                Sums& sums) const {
-  const auto& [spec, name, classes, numbers, variance] = terms_[term];
+  const auto& [spec, name, classes, numbers, mean, variance] = terms_[term];
   LossSum found;
   if (numbers) {
     TORCH_CHECK(output.numel() == targets.size(0), "the output \"", name, "\" of shape ",

@@ -2,6 +2,7 @@
 // What training minimizes: the terms of the loss, and what a teacher adds.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -41,6 +42,10 @@ class Objective {
   double weight(size_t term) const { return terms_[term].spec.weight; }
   /// The loss of a model that knows nothing; of unknown classes that of two.
   double guessing() const;
+  /// Mean and deviation of labels that are numbers, known behind `learn_guessing`.
+  std::pair<double, double> number_labels() const {
+    return {terms_[0].mean, std::sqrt(terms_[0].variance)};
+  }
   /// What it is for numbers follows from the data: the variance of some of them.
   Status learn_guessing(const Batch& some);
   /// Sums over a part of the data, as what is reported of a term.
@@ -68,10 +73,10 @@ class Objective {
  private:
   struct Term {
     LossTerm spec;
-    std::string name;     ///< of the output
-    int64_t classes = 0;  ///< size of the output's last axis; 0: not known
-    bool numbers = false; ///< labels are numbers, no classes
-    double variance = 0;  ///< of these
+    std::string name;              ///< of the output
+    int64_t classes = 0;           ///< size of the output's last axis; 0: not known
+    bool numbers = false;          ///< labels are numbers, no classes
+    double mean = 0, variance = 0; ///< of these
   };
   Status find_terms(const Graph& graph, const TrainOptions& options);
   Status choose_targets(const Batch& probe);

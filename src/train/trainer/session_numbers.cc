@@ -96,12 +96,15 @@ void TrainSession::account(const StepRecord& record, const std::vector<double>& 
 RunFacts TrainSession::run_facts() const {
   const bool labels_alone = objective_.terms() == 1 && options_.teacher.graph == nullptr;
   const bool classes = labels_alone && objective_.kind() == LossKind::kCrossEntropy;
+  const auto [mean, deviation] = objective_.number_labels();
   return {.classes = classes ? objective_.classes() : 0,
           .chance = labels_alone && !classes ? objective_.guessing() : 0,
           .max_lr = options_.optimizer.lr,
           .steps = counters_.step,
           .keeps_best = options_.keep_best,
-          .float_inputs = has_float_inputs()};
+          .float_inputs = has_float_inputs(),
+          .label_mean = labels_alone ? mean : 0,
+          .label_deviation = labels_alone ? deviation : 0};
 }
 
 void TrainSession::look_for_jumps(int64_t step) {
