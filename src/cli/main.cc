@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <system_error>
 #include <vector>
 
 #include "cli/command.h"
@@ -246,6 +247,20 @@ int finish_output(int code) {
   return code == 0 || code == 1 ? 2 : code;
 }
 
+/// The exit code. What does not fit into the buffer of stdout is written by fmt::print, which throws
+/// where that fails; threads that cannot be started throw too.
+int run_whole(int argc, char** argv) {
+  try {
+    return finish_output(run(argc, argv));
+  } catch (const std::system_error& e) {
+    const bool output = std::ferror(stdout) != 0;
+    std::fputs(output ? "octet: standard output cannot be written: " : "octet: ", stderr);
+    std::fputs(e.code().message().c_str(), stderr);
+    std::fputs(output ? "; what it holds is not whole\n" : "\n", stderr);
+    return output ? 2 : 3;
+  }
+}
+
 } // namespace
 
 Interruptible::Interruptible() {
@@ -275,5 +290,5 @@ int main(int argc, char** argv) {
   }
   std::signal(SIGINT, octet::cli::on_signal);
   std::signal(SIGTERM, octet::cli::on_signal);
-  return octet::cli::finish_output(octet::cli::run(argc, argv));
+  return octet::cli::run_whole(argc, argv);
 }

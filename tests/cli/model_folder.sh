@@ -58,7 +58,7 @@ grep -qF -- "--embeddings: no table is stored in 8 bits for tensorrt-10: int8 co
 "$octet" quantize moved --mode dynamic --embeddings -o eight.onnx >/dev/null 2>none.txt
 [ ! -s none.txt ] || fail "a note where tables are stored in 8 bits: $(cat none.txt)"
 # A full disk under standard output.
-for words in "inspect moved" "check moved --target tensorrt-10 --json" "--version" "inspect --help"; do
+for words in "inspect moved" "inspect moved --text" "help --completion bash" "check moved --target tensorrt-10 --json" "--version" "inspect --help"; do
   refused "standard output cannot be written: No space left on device" sh -c '"$0" $1 >/dev/full' "$octet" "$words"
 done
 refused "octet import hf hf" "$octet" inspect hf
