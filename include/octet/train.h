@@ -3,6 +3,7 @@
 // loaded when `train_api` is called for the first time; no LibTorch type appears here.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,8 @@ struct TrainReport {
   /// without a best model (`best_step` 0) the graph is worth nothing. A finding says more.
   bool diverged = false;
   double seconds = 0;
+  /// Of the content of the examples, where a checkpoint or other processes need it; 0: not computed.
+  uint64_t data_hash = 0;
 };
 
 struct TrainedModel {

@@ -18,25 +18,7 @@ namespace octet::cli {
 namespace {
 
 // What a step has in all cases, apart from its facts.
-constexpr const char *kCommand = "command", *kVersion = "octet", *kFrom = "from";
-
-/// Hashes of the model at a path, of a folder of Hugging Face's that of its weights; an empty object
-/// where there is neither.
-nlohmann::json hashes_of(const std::string& path) {
-  nlohmann::json out = nlohmann::json::object();
-  const Result<std::string> file = resolve_model(path);
-  if (!file.ok()) {
-    if (const Result<std::string> sha = sha256_of_file(path + "/model.safetensors"); sha.ok())
-      out["sha256"] = *sha;
-    return out;
-  }
-  const Result<Graph> graph = open_model(*file);
-  if (!graph.ok()) return out;
-  // Without OpenSSL the graph's own hash has to do.
-  if (const Result<std::string> sha = sha256_of_file(*file); sha.ok()) out["sha256"] = *sha;
-  out["content"] = hash_text(graph->content_hash());
-  return out;
-}
+constexpr const char *kCommand = "command", *kVersion = "octet", *kFrom = kHistorySource;
 
 std::string word_of(const nlohmann::json& value);
 
@@ -67,6 +49,22 @@ bool is_left_out(const nlohmann::json& value) {
 
 } // namespace
 
+nlohmann::json history_source(const std::string& path) {
+  nlohmann::json out = nlohmann::json::object();
+  const Result<std::string> file = resolve_model(path);
+  if (!file.ok()) {
+    if (const Result<std::string> sha = sha256_of_file(path + "/model.safetensors"); sha.ok())
+      out["sha256"] = *sha;
+    return out;
+  }
+  const Result<Graph> graph = open_model(*file);
+  if (!graph.ok()) return out;
+  // Without OpenSSL the graph's own hash has to do.
+  if (const Result<std::string> sha = sha256_of_file(*file); sha.ok()) out["sha256"] = *sha;
+  out["content"] = hash_text(graph->content_hash());
+  return out;
+}
+
 Result<std::vector<nlohmann::json>> history_of(const Graph& graph) {
   std::vector<nlohmann::json> out;
   const std::string* text = find_metadata(graph.info.metadata, kHistoryMetadata);
@@ -91,8 +89,8 @@ void append_history(Graph& graph,
   else
     fmt::print(stderr, "{}; it begins anew\n", before.error().text());
   nlohmann::json step = {{kVersion, std::string(version())}, {kCommand, common.command}};
-  if (!source.empty())
-    if (nlohmann::json from = hashes_of(source); !from.empty()) step[kFrom] = from;
+  if (!source.empty() && !facts.contains(kFrom))
+    if (nlohmann::json from = history_source(source); !from.empty()) step[kFrom] = from;
   step.update(facts);
   steps.push_back(std::move(step));
   set_metadata(graph.info.metadata, kHistoryMetadata, json_text(steps, -1));
@@ -134,10 +132,20 @@ nlohmann::json history_facts(const std::string& training_record) {
   if (!record.ok()) return out;
   const auto recipe = record->find("recipe");
   if (recipe == record->end() || !recipe->is_object()) return out;
-  for (const auto& [key, value] : recipe->items())
-    if (key != kCommand && key != kFrom && key != "data set" && key != "teacher" &&
-        !is_left_out(value))
+  nlohmann::json data = nlohmann::json::object();
+  for (const auto& [key, value] : recipe->items()) {
+    if (key == kCommand || key == kFrom || key == "data set" || key == "teacher" ||
+        is_left_out(value))
+      continue;
+    if (key == "data")
+      data["description"] = value;
+    else if (key == "examples")
+      data[key] = value;
+    else
       out[key] = value;
+  }
+  if (record->contains("data_hash")) data["content"] = record->at("data_hash");
+  out["data"] = data;
   if (record->contains("steps")) out["steps"] = record->at("steps");
   return out;
 }

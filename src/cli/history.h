@@ -16,10 +16,16 @@
 namespace octet::cli {
 
 inline constexpr const char* kHistoryMetadata = "octet.history";
+inline constexpr const char* kHistorySource = "from"; ///< the key of what a model was made from
 
-/// Appends a step: the command, the version, what the model at `source` is (the SHA-256 of its ONNX
-/// file and content_hash of its graph with all weights; nothing for an empty path), then `facts`. A
-/// history that cannot be read is begun anew, which stderr says.
+/// What the model at a path is: the SHA-256 of its ONNX file and content_hash of its graph with all
+/// weights; of a folder of Hugging Face's the SHA-256 of its weights; an empty object where there is
+/// neither.
+nlohmann::json history_source(const std::string& path);
+
+/// Appends a step: the command, the version, what the model at `source` is (nothing for an empty
+/// path, or where `facts` say it), then `facts`. A history that cannot be read is begun anew, which
+/// stderr says.
 void append_history(Graph& graph,
                     const Common& common,
                     const std::string& source,

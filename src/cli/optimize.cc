@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cli/command.h"
+#include "cli/history.h"
 #include "cli/model_data.h"
 #include "cli/model_images.h"
 #include "cli/models.h"
@@ -133,7 +134,8 @@ class Optimize final : public Command {
               {"seed", common.seed},
               {"data",
                {{"examples", data.calibration->size()},
-                {"content", hash_text(dataset_hash(*data.calibration))}}}};
+                {"content", hash_text(dataset_hash(*data.calibration))}}},
+              {kHistorySource, history_source(model_)}}; // once, and not for each better network
     if (bar.max_drop) facts_["max_drop"] = *bar.max_drop;
     if (bar.min_sqnr) facts_["min_sqnr"] = *bar.min_sqnr;
     const SearchResult result = OCTET_TRY_WITH(search(task, meter, common), model_);

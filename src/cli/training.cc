@@ -15,6 +15,7 @@
 #include "core/format.h"
 #include "core/json.h"
 #include "core/string_util.h"
+#include "data/dataset_hash.h"
 #include "report/tensorboard.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -410,6 +411,8 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
                      ? "stopped by the user; without a checkpoint nothing is kept"
                      : "stopped by the user; --resume continues from " + o.checkpoint,
                  ErrorCode::kCancelled);
+  data_hash_ = model.report.data_hash;
+  if (data_hash_ == 0) data_hash_ = dataset_hash(*examples.examples);
   return model;
 }
 
@@ -440,6 +443,7 @@ std::string TrainFlags::record(const TrainedModel& model,
   nlohmann::ordered_json out = {{"model", output},
                                 {"octet", std::string(version())},
                                 {"recipe", recipe},
+                                {"data_hash", hash_text(data_hash_)},
                                 {"steps", r.steps},
                                 {"seconds", r.seconds},
                                 {"best_epoch", r.best_epoch},

@@ -111,6 +111,7 @@ class TrainFlags {
   std::vector<const CLI::Option*> fp8_options_;
   int64_t limit_ = 0, test_limit_ = 2000;
   std::vector<RunSetting> settings_; ///< of the last run
+  uint64_t data_hash_ = 0;           ///< of its examples
   int rank_ = 0;
   std::optional<Interruptible> interruptible_;
 };

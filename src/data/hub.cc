@@ -29,17 +29,6 @@ constexpr const char* kWeightIndex = "model.safetensors.index.json";
 constexpr const char* kHubFiles[] = {"config.json", "vocab.txt", "tokenizer.json",
                                      "tokenizer_config.json", "special_tokens_map.json"};
 
-bool is_hex(std::string_view text, size_t digits) {
-  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
-bool is_hub_word(std::string_view text) {
-  constexpr std::string_view kAllowed =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  return !text.empty() && text.size() <= 96 && text.find_first_not_of(kAllowed) == text.npos &&
-         text.front() != '.' && text.front() != '-' && !text.ends_with(".onnx");
-}
-
 /// Letters and the like as they are, the rest as %XX.
 std::string url_part(std::string_view text) {
   constexpr std::string_view kPlain =
@@ -73,12 +62,22 @@ bool is_this_machine(std::string_view origin) {
   return false;
 }
 
-/// One file as the hub lists it.
-struct Listed {
-  std::string name;
-  int64_t size = -1;
-  std::string sha256, git_id;
-};
+std::string string_of(const nlohmann::json& in, const char* key) {
+  const auto at = in.is_object() ? in.find(key) : in.end();
+  return at != in.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+HubFile file_of(const nlohmann::json& entry) {
+  HubFile file;
+  file.name = string_of(entry, "rfilename");
+  if (!entry.is_object()) return file;
+  if (const auto size = entry.find("size"); size != entry.end() && size->is_number_integer())
+    file.size = size->get<int64_t>();
+  if (const std::string id = string_of(entry, "blobId"); is_hex(id, 40)) file.git_id = id;
+  if (const auto lfs = entry.find("lfs"); lfs != entry.end())
+    if (const std::string id = string_of(*lfs, "sha256"); is_hex(id, 64)) file.sha256 = id;
+  return file;
+}
 
 class HubFetch {
  public:
@@ -100,7 +99,7 @@ class HubFetch {
     if (find("config.json") == nullptr)
       return error("{}: has no config.json; it is no model of transformers", title());
     for (const char* name : kHubFiles)
-      if (const Listed* file = find(name)) OCTET_TRY(download(*file, out.folder));
+      if (const HubFile* file = find(name)) OCTET_TRY(download(*file, out.folder));
     OCTET_TRY(download_weights(out.folder));
     OCTET_TRY(write_file((fs::path(out.folder) / kWholeModel).string(), out.source + "\n",
                          Overwrite::kYes));
@@ -152,36 +151,15 @@ class HubFetch {
       return ok_status();
     };
     if (const auto got = http_get(request); !got.ok()) return refused(reply, got.error());
-    return read_list(text).with(request.url);
-  }
-
-  Status read_list(const std::string& text) {
-    const nlohmann::json json = OCTET_TRY(parse_json(text));
-    const auto string_of = [](const nlohmann::json& in, const char* key) {
-      const auto at = in.is_object() ? in.find(key) : in.end();
-      return at != in.end() && at->is_string() ? at->get<std::string>() : std::string();
-    };
-    commit_ = string_of(json, "sha");
-    if (!is_hex(commit_, 40)) return error("names no commit, but \"{}\"", commit_);
-    if (!json.contains("siblings") || !json["siblings"].is_array())
-      return error("lists no files of {}", title());
-    for (const nlohmann::json& one : json["siblings"]) {
-      Listed file;
-      file.name = string_of(one, "rfilename");
-      if (one.is_object() && one.contains("size") && one["size"].is_number_integer())
-        file.size = one["size"].get<int64_t>();
-      const std::string id = string_of(one, "blobId");
-      if (is_hex(id, 40)) file.git_id = id;
-      if (one.is_object() && one.contains("lfs")) file.sha256 = string_of(one["lfs"], "sha256");
-      if (!is_hex(file.sha256, 64)) file.sha256.clear();
-      files_.push_back(std::move(file));
-    }
+    HubList list = OCTET_TRY_WITH(parse_hub_list(text), request.url);
+    commit_ = std::move(list.commit);
+    files_ = std::move(list.files);
     return ok_status();
   }
 
-  const Listed* find(std::string_view name) const {
+  const HubFile* find(std::string_view name) const {
     const auto at = std::find_if(files_.begin(), files_.end(),
-                                 [&](const Listed& file) { return file.name == name; });
+                                 [&](const HubFile& file) { return file.name == name; });
     return at == files_.end() ? nullptr : &*at;
   }
 
@@ -191,8 +169,8 @@ class HubFetch {
 
   /// What a hub says in the fields of its answer where its list does not: the id of large files is
   /// their SHA-256, of others git's.
-  Result<Listed> asked_for(const Listed& listed) const {
-    Listed file = listed;
+  Result<HubFile> asked_for(const HubFile& listed) const {
+    HubFile file = listed;
     HttpReply reply;
     HttpRequest request;
     request.url = base() + file.name;
@@ -216,8 +194,8 @@ class HubFetch {
     return file;
   }
 
-  Status download(const Listed& listed, const std::string& folder) const {
-    Listed file = listed;
+  Status download(const HubFile& listed, const std::string& folder) const {
+    HubFile file = listed;
     if (file.size < 0 || (file.sha256.empty() && file.git_id.empty()))
       file = OCTET_TRY(asked_for(listed));
     if (file.size < 0 || file.size > kMostHubFile || (file.sha256.empty() && file.git_id.empty()))
@@ -234,8 +212,8 @@ class HubFetch {
   }
 
   Status download_weights(const std::string& folder) const {
-    if (const Listed* whole = find(kWeights)) return download(*whole, folder);
-    const Listed* index = find(kWeightIndex);
+    if (const HubFile* whole = find(kWeights)) return download(*whole, folder);
+    const HubFile* index = find(kWeightIndex);
     if (index == nullptr)
       return error(
           "{}: has no {}{}", title(), kWeights,
@@ -245,15 +223,10 @@ class HubFetch {
                 "or a revision (such as @refs/pr/1) that has it");
     OCTET_TRY(download(*index, folder));
     const std::string path = (fs::path(folder) / kWeightIndex).string();
-    const nlohmann::json json =
-        OCTET_TRY_WITH(parse_json(OCTET_TRY(read_file(path, kMostHubAnswer))), path);
-    if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
-      return error("{}: has no object \"weight_map\"", path);
-    std::set<std::string> parts;
-    for (const auto& [name, part] : json["weight_map"].items())
-      if (part.is_string()) parts.insert(part.get<std::string>());
+    const std::set<std::string> parts =
+        OCTET_TRY_WITH(parse_weight_index(OCTET_TRY(read_file(path, kMostHubAnswer))), path);
     for (const std::string& part : parts) {
-      const Listed* listed = is_hub_word(part) ? find(part) : nullptr;
+      const HubFile* listed = find(part);
       if (listed == nullptr)
         return error("{}: names the part \"{}\", which the model does not have", path, part);
       OCTET_TRY(download(*listed, folder));
@@ -266,10 +239,47 @@ class HubFetch {
   const Callbacks& callbacks_;
   std::vector<std::string> headers_;
   std::string commit_;
-  std::vector<Listed> files_;
+  std::vector<HubFile> files_;
 };
 
 } // namespace
+
+bool is_hex(std::string_view text, size_t digits) {
+  return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+bool is_hub_word(std::string_view text) {
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  return !text.empty() && text.size() <= 96 && text.find_first_not_of(kAllowed) == text.npos &&
+         text.front() != '.' && text.front() != '-' && !text.ends_with(".onnx");
+}
+
+Result<HubList> parse_hub_list(std::string_view text) {
+  const nlohmann::json json = OCTET_TRY(parse_json(text));
+  HubList out;
+  out.commit = string_of(json, "sha");
+  if (!is_hex(out.commit, 40)) return error("names no commit, but \"{}\"", out.commit);
+  const auto files = json.find("siblings");
+  if (files == json.end() || !files->is_array()) return Error("lists no files");
+  for (const nlohmann::json& entry : *files)
+    out.files.push_back(file_of(entry));
+  return out;
+}
+
+Result<std::set<std::string>> parse_weight_index(std::string_view text) {
+  const nlohmann::json json = OCTET_TRY(parse_json(text));
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (map == json.end() || !map->is_object()) return Error("has no object \"weight_map\"");
+  std::set<std::string> out;
+  for (const auto& [name, part] : map->items()) {
+    if (!part.is_string()) continue;
+    const auto& file = part.get_ref<const std::string&>();
+    if (!is_hub_word(file)) return error("names the part \"{}\", which is no file's name", file);
+    out.insert(file);
+  }
+  return out;
+}
 
 std::optional<HubModel> parse_hub_model(std::string_view text) {
   HubModel out;

@@ -3,7 +3,9 @@
 // that commit, checked, and kept under it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,5 +46,31 @@ struct FetchedModel {
 /// safetensors, files that are not what the hub says of them.
 Result<FetchedModel>
 fetch_hub_model(const HubModel& model, const HubAccess& access, const Callbacks& callbacks = {});
+
+/// One file as the hub lists it.
+struct HubFile {
+  std::string name;
+  int64_t size = -1;  ///< below 0: it does not say
+  std::string sha256; ///< 64 hexadecimal digits, or empty
+  std::string git_id; ///< 40, or empty
+};
+
+/// The commit behind a revision and its files.
+struct HubList {
+  std::string commit; ///< 40 hexadecimal digits
+  std::vector<HubFile> files;
+};
+
+/// Errors: no JSON, no commit, no list of files. What an entry says otherwise than hubs do is left
+/// out.
+Result<HubList> parse_hub_list(std::string_view text);
+
+/// The files that an index of weights names: names alone, without folders. Errors: no JSON, no
+/// object "weight_map", a part that is no such name.
+Result<std::set<std::string>> parse_weight_index(std::string_view text);
+
+/// A part of a model's name, a branch's, or a file's.
+bool is_hub_word(std::string_view text);
+bool is_hex(std::string_view text, size_t digits);
 
 } // namespace octet

@@ -70,6 +70,31 @@ Result<std::string> difference(const Tensor& expected, const Tensor& got) {
                      before[at]);
 }
 
+/// What an output of another type or shape is.
+enum class OtherSizes { kError, kFinding };
+
+Result<LockFindings> compare_outputs(const Lock& lock,
+                                     std::span<const std::pair<std::string, Tensor>> outputs,
+                                     OtherSizes other) {
+  LockFindings out;
+  for (const auto& [name, expected] : lock.outputs) {
+    const auto found =
+        std::find_if(outputs.begin(), outputs.end(),
+                     [&, &n = name](const auto& output) { return output.first == n; });
+    if (found == outputs.end()) return error("there is no output \"{}\", which the lock has", name);
+    const Tensor& got = found->second;
+    if (got.type() != expected.type() || got.shape() != expected.shape()) {
+      out.push_back(fmt::format("output \"{}\" is {}{}, locked {}{}", name, octet::name(got.type()),
+                                to_string(got.shape()), octet::name(expected.type()),
+                                to_string(expected.shape())));
+      if (other == OtherSizes::kError) return Error(out.back());
+    } else if (got.content_hash() != expected.content_hash()) {
+      out.push_back(fmt::format("output \"{}\": {}", name, OCTET_TRY(difference(expected, got))));
+    }
+  }
+  return out;
+}
+
 /// Examples `begin` to `end` along the first axis.
 Result<Tensor> rows(const Tensor& x, int64_t begin, int64_t end) {
   Shape shape = x.shape();
@@ -90,7 +115,20 @@ Result<int64_t> common_examples(const NamedTensors& inputs) {
                    name, octet::name(tensor.type()), to_string(tensor.shape()));
     count = tensor.dim(0);
   }
-  return count.value_or(0);
+  if (count.value_or(0) == 0) return Error("there are no examples; verify without a batch");
+  return *count;
+}
+
+/// Errors: a model that takes all examples together alone.
+Status check_batch(const Graph& graph, int64_t examples, int64_t batch) {
+  for (const ValueId input : graph.inputs()) {
+    const TypeInfo& type = graph.value(input).type;
+    if (batch < examples && type.has_rank() && type.rank() > 0 && (*type.shape)[0].is_constant())
+      return error("input \"{}\" is {}, with no open first axis: no batch of {} fits; verify all "
+                   "examples together",
+                   graph.value(input).name, type.text(), batch);
+  }
+  return ok_status();
 }
 
 /// Outputs of all examples, `batch` of which run at a time.
@@ -99,6 +137,7 @@ Result<std::vector<Tensor>> run_in_parts(Session& session,
                                          std::span<const Tensor> inputs,
                                          int64_t examples,
                                          int64_t batch) {
+  OCTET_TRY(check_batch(graph, examples, batch));
   std::vector<Tensor> out;
   for (int64_t begin = 0; begin < examples; begin += batch) {
     const int64_t end = std::min(examples, begin + batch);
@@ -213,7 +252,8 @@ Result<LockFindings> changed_results(const Lock& lock,
       batch > 0 ? OCTET_TRY(run_in_parts(session, graph, inputs,
                                          OCTET_TRY(common_examples(lock.inputs)), batch))
                 : OCTET_TRY(session.run(inputs));
-  LockFindings out = OCTET_TRY(changed_outputs(lock, named(graph, std::move(outputs))));
+  LockFindings out =
+      OCTET_TRY(compare_outputs(lock, named(graph, std::move(outputs)), OtherSizes::kFinding));
   if (out.empty()) return out;
   const std::string first = first_difference(lock, OCTET_TRY(run_and_hash(session, inputs, kept)));
   out.push_back(first.empty() ? "no value within the model differs when all examples run together"
@@ -223,21 +263,7 @@ Result<LockFindings> changed_results(const Lock& lock,
 
 Result<LockFindings> changed_outputs(const Lock& lock,
                                      std::span<const std::pair<std::string, Tensor>> outputs) {
-  LockFindings out;
-  for (const auto& [name, expected] : lock.outputs) {
-    const auto found =
-        std::find_if(outputs.begin(), outputs.end(),
-                     [&, &n = name](const auto& output) { return output.first == n; });
-    if (found == outputs.end()) return error("there is no output \"{}\", which the lock has", name);
-    const Tensor& got = found->second;
-    if (got.type() != expected.type() || got.shape() != expected.shape())
-      return error("output \"{}\" is {}{}, locked {}{}", name, octet::name(got.type()),
-                   to_string(got.shape()), octet::name(expected.type()),
-                   to_string(expected.shape()));
-    if (got.content_hash() != expected.content_hash())
-      out.push_back(fmt::format("output \"{}\": {}", name, OCTET_TRY(difference(expected, got))));
-  }
-  return out;
+  return compare_outputs(lock, outputs, OtherSizes::kError);
 }
 
 } // namespace octet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants that a text leaves to be drawn. Sources: He et al., arXiv 1502.01852; Glorot and Bengio,
 // AISTATS 2010.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -16,6 +17,7 @@ namespace octet {
 namespace {
 
 constexpr double kEmbeddingDeviation = 0.02; ///< as BERT's
+constexpr double kWidestDeviation = 1e30;    ///< f32 holds what is drawn with it
 
 const std::vector<std::string>& known_rules() {
   static const std::vector<std::string> rules = {"he",    "xavier", "uniform",
@@ -48,11 +50,13 @@ Purpose purpose_of(const Graph& graph, const Uses& uses, ValueId value) {
     const Shape& shape = graph.value(value).constant.shape();
     if (out.role != Role::kWeight || shape.size() < 2 || !op->facts.value.products) return out;
     const std::span<const int64_t> sizes(shape);
+    // What has no groups of channels is refused where types are inferred.
+    const int64_t groups = std::max<int64_t>(node.attr_int("group", 1), 1);
     if (node.is("Conv")) {
       out.fan_in = product_of(sizes.subspan(1));
-      out.fan_out = sizes[0] * product_of(sizes.subspan(2)) / node.attr_int("group", 1);
+      out.fan_out = sizes[0] * product_of(sizes.subspan(2)) / groups;
     } else if (node.is("ConvTranspose")) {
-      out.fan_in = sizes[0] * product_of(sizes.subspan(2)) / node.attr_int("group", 1);
+      out.fan_in = sizes[0] * product_of(sizes.subspan(2)) / groups;
       out.fan_out = product_of(sizes.subspan(1));
     } else {
       const bool turned = node.attr_int("transB", 0) != 0 || use.input == 0;
@@ -90,6 +94,9 @@ Status draw(Graph& graph, const Uses& uses, const DrawnConstant& one, uint64_t s
   const bool by_fan = rule == "he" || rule == "xavier" || rule == "uniform";
   if (by_fan && purpose.fan_in == 0)
     return error("init {} is of the weights of a product; write init zeros, ones or normal", rule);
+  if (one.number > kWidestDeviation)
+    return error("init {} {:g} is wider than f32 holds; write {:g} at most", rule, one.number,
+                 kWidestDeviation);
   Tensor drawn = OCTET_TRY(Tensor::zeros(DType::kFloat32, value.constant.shape()));
   const std::string& text = value.name;
   Philox random(seed, hash_bytes(std::as_bytes(std::span(text.data(), text.size()))));

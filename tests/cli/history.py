@@ -4,9 +4,11 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
+import numpy as np
 import onnx
 
 sys.path.insert(0, str(pathlib.Path(os.environ["OCTET_SOURCE_DIR"]) / "tests" / "support"))
@@ -53,6 +55,40 @@ def steps_of(folder):
     return trained, codes
 
 
+def training_data_are_hashed(folder):
+    """The content, and not what names it: neither the seed of the weights, nor the checkpoint that asks for it anyway."""
+    def trained(name, *options):
+        output = folder / f"{name}.onnx"
+        octet("train", "cnn", "--data", "generated", "--steps", "2", *options, "-o", output)
+        return output
+    first = trained("first", "--seed", "3")
+    data = in_metadata(first)[0]["data"]
+    assert data["examples"] > 0 and re.fullmatch("[0-9a-f]{16}", data["content"]) and data["description"], data
+    assert trained("twin", "--seed", "3", "--no-checkpoint").read_bytes() == first.read_bytes(), "a checkpoint shows in the file"
+    assert in_metadata(trained("seed", "--seed", "4"))[0]["data"] == data
+    octet("qat", first, "--data", "generated", "--samples", "20", "--steps", "2", "-o", folder / "qat.onnx")
+    step = in_metadata(folder / "qat.onnx")[-1]
+    assert step["data"] == data and step["quantization"]["data"]["content"] != data["content"], step
+
+
+def bytes_of_the_examples_count(folder):
+    """One changed number or label among as many examples is another content."""
+    (folder / "net.txt").write_text('graph net opset(""=17)\ninput x: f32[N, 4]\nconst w: f32[4, 3] = init\n'
+                                    "y = MatMul(x, w)\noutput y: f32[N, 3]\n")
+    x = np.arange(400, dtype=np.float32).reshape(100, 4) / 400
+    y = np.arange(100) % 3
+    other_x, other_y = x.copy(), y.copy()
+    other_x[77, 2] += 1
+    other_y[77] = (y[77] + 1) % 3
+    found = []
+    for name, train_x, train_y in (("same", x, y), ("equal", x, y), ("x", other_x, y), ("y", x, other_y)):
+        np.savez(folder / f"{name}.npz", x_train=train_x, y_train=train_y, x_test=x, y_test=y)
+        octet("train", folder / "net.txt", "--data", f"npz:{folder / name}.npz", "--steps", "2", "-o", folder / f"net-{name}.onnx")
+        found.append(in_metadata(folder / f"net-{name}.onnx")[0]["data"])
+    assert found[0] == found[1] and len({data["content"] for data in found}) == 3, found
+    assert {data["examples"] for data in found} == {100}, found
+
+
 def same_inputs_same_bytes(folder, trained, codes):
     again = quantized(folder, "again.onnx", trained, "--data", "generated", "--target", "tensorrt-10", "--batch", "3", "--threads", "1")
     assert again.read_bytes() == codes.read_bytes(), "batch and threads show in the file"
@@ -91,6 +127,8 @@ def damaged_begins_anew(folder, trained):
 with tempfile.TemporaryDirectory() as name:
     place = pathlib.Path(name)
     files = steps_of(place)
+    training_data_are_hashed(place)
+    bytes_of_the_examples_count(place)
     same_inputs_same_bytes(place, *files)
     external_weights_count(place, files[0])
     damaged_begins_anew(place, files[0])

@@ -132,6 +132,13 @@ def main(folder):
     os.remove(model)
     expect("no model", octet("verify", lock), 2, "--model")
 
+    # A batch where the model fixes its own.
+    def fixed(model):
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 4
+    expect("fixed", octet("lock", edited(folder / "cnn.onnx", folder / "fixed.onnx", fixed), "-o", folder / "fixed.lock.json"), 0)
+    expect("its batch", octet("verify", folder / "fixed.lock.json", "--batch", "4"), 0, "nothing changed")
+    expect("a smaller batch", octet("verify", folder / "fixed.lock.json", "--batch", "1"), 2, "no open first axis")
+
     # Without data, and what has no common first axis.
     expect("random", octet("lock", folder / "cnn.onnx", "-o", folder / "random.lock.json"), 0)
     expect("random again", octet("verify", folder / "random.lock.json", "--json"), 0, '"same": true')

@@ -212,8 +212,10 @@ RunIdentity run_identity(const Graph& graph,
                 ? "none"
                 : fmt::format("{} ({} examples)", validation->description(), validation->size()));
   // Read twice, so only where somebody compares it: a later run, or other processes.
-  if (!o.checkpoint.empty() || o.world.size > 1)
-    facts.say(kContent, fmt::format("{:016x}", dataset_hash(examples)));
+  if (!o.checkpoint.empty() || o.world.size > 1) {
+    out.data_hash = dataset_hash(examples);
+    facts.say(kContent, fmt::format("{:016x}", out.data_hash));
+  }
   facts.say(kGraph, fmt::format("{:016x}", graph.content_hash()));
   out.explains = o.settings;
   return out;

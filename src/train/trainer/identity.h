@@ -2,6 +2,7 @@
 // What a training run is: two runs of the same identity compute the same.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace octet::train {
 struct RunIdentity {
   std::vector<RunSetting> decides;  ///< what the run computes follows from these
   std::vector<RunSetting> explains; ///< TrainOptions::settings: what these come from
+  uint64_t data_hash = 0;           ///< dataset_hash of the examples; 0: nobody compares it
 
   std::string text() const; ///< of what decides
 };

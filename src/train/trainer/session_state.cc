@@ -121,6 +121,7 @@ Result<TrainedModel> TrainSession::finish(Outcome outcome) {
     r.resumed_from = resumed_from_;
     r.stopped_early = counters_.stopped;
     r.diverged = diverged;
+    r.data_hash = identity_.data_hash;
     r.cancelled = outcome == Outcome::kCancelled;
     r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
     return model;
