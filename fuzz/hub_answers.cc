@@ -10,18 +10,17 @@ namespace octet::fuzz {
 
 std::vector<std::string> seeds() {
   const std::string commit(40, 'a'), sha256(64, 'b');
-  return {
-      "{\"sha\":\"" + commit +
-          "\",\"siblings\":[{\"rfilename\":\"config.json\",\"size\":12,\"blobId\":\"" + commit +
-          "\"},{\"rfilename\":\"model.safetensors\",\"size\":9223372036854775807,"
-          "\"lfs\":{\"sha256\":\"" +
-          sha256 + "\",\"size\":1}}]}",
-      "{\"sha\":\"" + commit + "\",\"siblings\":[1,{\"lfs\":[],\"size\":1e3},null,{\"size\":-1}]}",
-      "{\"metadata\":{\"total_size\":1},\"weight_map\":{\"a\":\"model-00001-of-00002.safetensors\","
-      "\"b\":\"model-00002-of-00002.safetensors\",\"c\":3}}",
-      "{\"weight_map\":{\"a\":\"../model.safetensors\"}}",
-      "owner/name@refs/pr/1",
-      "bert-base-uncased@main"};
+  return {"{\"sha\":\"" + commit +
+              "\",\"siblings\":[{\"rfilename\":\"config.json\",\"size\":12,\"blobId\":\"" + commit +
+              "\"},{\"rfilename\":\"model.safetensors\",\"size\":9223372036854775807,"
+              "\"lfs\":{\"sha256\":\"" +
+              sha256 + "\",\"size\":1}}]}",
+          "{\"sha\":\"" + commit +
+              "\",\"siblings\":[1,{\"lfs\":[],\"size\":1e3},null,{\"size\":-1}]}",
+          R"({"metadata":{"total_size":1},"weight_map":{"a":"model-00001.safetensors","b":3}})",
+          "{\"weight_map\":{\"a\":\"../model.safetensors\"}}",
+          "owner/name@refs/pr/1",
+          "bert-base-uncased@main"};
 }
 
 } // namespace octet::fuzz
