@@ -16,6 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 import onnx
 from fuzzing import structure
+from fuzzing.faults import Faults
 from fuzzing.free.draw import generate as draw_free
 from fuzzing.generate import Case, Skipped, calibrate, generate, input_sets, session
 from fuzzing.sketch import to_model
@@ -177,10 +178,6 @@ def judge_seed(seed, free, out):
             return "no end", [f"no end: {late.cmd[1]}"]
 
 
-def kind_of(fault):
-    return re.sub(r'"[^"]*"|[0-9]', "", fault)[:80]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graphs", type=int, default=GRAPHS)
@@ -191,20 +188,18 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, help="keeps what is written here")
     options = parser.parse_args()
     seeds = options.seeds or range(options.seed, options.seed + options.graphs)
-    outcomes, kinds = collections.Counter(), collections.defaultdict(list)
+    outcomes, found = collections.Counter(), Faults()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = pool.map(lambda seed: judge_seed(seed, options.free, options.out), seeds)
         for seed, (outcome, faults) in zip(seeds, results):
             outcomes[outcome] += 1
-            for fault in faults:
-                kinds[kind_of(fault)].append((seed, fault))
+            found.add(seed, faults)
     print(f"{sum(outcomes.values())} graphs: {dict(outcomes)}")
-    for found in sorted(kinds.values(), key=len, reverse=True):
-        print(f"{len(found)} x seed {found[0][0]}: {found[0][1]}\n    seeds {[f[0] for f in found[:6]]}")
+    found.print()
     if outcomes["run"] < 0.8 * len(seeds):
         print("too few graphs were run to say anything")
         return 1
-    return 1 if kinds else 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ import collections
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto
 from fuzzing import structure
+from fuzzing.faults import Faults, kind_of
 from fuzzing.generate import Case, Skipped, calibrate, input_sets
 from fuzzing.runner import Runner
 from fuzzing.sketch import to_model
@@ -198,10 +198,6 @@ def judge_seed(task):
         return words, "refused: " + done.stderr.strip().splitlines()[-1].split("float.onnx: ")[-1][:160], []
 
 
-def kind_of(fault):
-    return "".join(c for c in re.sub(r'"[^"]*"', "", fault)[:90] if not c.isdigit())
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--graphs", type=int, default=GRAPHS)
@@ -213,25 +209,22 @@ def main():
     options = parser.parse_args()
     seeds = options.seeds or range(options.seed, options.seed + options.graphs)
     tasks = [(seed, str(options.out / str(seed)) if options.out else "") for seed in seeds]
-    counts, refusals, kinds = collections.Counter(), collections.Counter(), collections.defaultdict(list)
+    counts, refusals, found = collections.Counter(), collections.Counter(), Faults()
     with Workers(options.jobs, start_worker, (options.optimized,)) as workers:
         for (seed, _), result in workers.map(judge_seed, tasks, 4 * SECONDS):
             words, outcome, faults = ([], "lost", [str(result)]) if isinstance(result, Lost) else result
             counts[outcome.split(":")[0]] += 1
             if outcome.startswith("refused: "):
                 refusals[kind_of(outcome)] += 1
-            for fault in faults:
-                kinds[kind_of(fault)].append((seed, words, fault))
+            found.add(seed, faults, words)
     print(f"{sum(counts.values())} graphs: {dict(counts)}")
     for text, count in refusals.most_common(12):
         print(f"  {count} x {text}")
-    for found in sorted(kinds.values(), key=len, reverse=True):
-        seed, words, fault = found[0]
-        print(f"{len(found)} x seed {seed}, {' '.join(map(str, words))}\n    {fault}\n    seeds {[f[0] for f in found[:6]]}")
+    found.print()
     if counts["written"] < 0.35 * len(tasks):
         print("too few files were written to say anything")
         return 1
-    return 1 if kinds else 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
