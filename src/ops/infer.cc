@@ -174,6 +174,25 @@ class Inference {
   BodyTypes into_bodies_; ///< of the bodies that were looked at, as they were last
 };
 
+/// Types of the whole graph. Where they do not fit together, because what operators leave open is
+/// declared wrong, those that follow without any declared shape; bodies stay as they are declared.
+Result<Inferred> walk(Graph& graph, UnknownOp unknown, const KnownElements& told) {
+  Inference believing(unknown, 0);
+  believing.tell(told);
+  const Status fits = believing.graph(graph);
+  Inferred found = believing.take();
+  if (fits.ok()) return found;
+  if (!found.trusted) return fits.error();
+  Graph doubted = graph;
+  forget_declared_shapes(doubted);
+  Inference doubting(unknown, 0);
+  doubting.tell(told);
+  if (!doubting.graph(doubted).ok()) return fits.error();
+  for (int32_t i = 0; i < graph.value_bound(); ++i)
+    graph.set_type(ValueId{i}, doubted.value(ValueId{i}).type);
+  return doubting.take();
+}
+
 } // namespace
 
 Graph standing_alone(const Graph& outer, const Graph& body) {
@@ -191,18 +210,12 @@ Graph standing_alone(const Graph& outer, const Graph& body) {
 }
 
 Status infer_types(Graph& graph, UnknownOp unknown) {
-  Inference believing(unknown, 0);
-  Status fits = believing.graph(graph);
-  if (fits.ok() || !believing.take().trusted) return fits;
-  forget_declared_shapes(graph);
-  return Inference(unknown, 0).graph(graph).ok() ? ok_status() : fits;
+  static_cast<void>(OCTET_TRY(walk(graph, unknown, {})));
+  return ok_status();
 }
 
 Result<Inferred> infer(Graph& graph, const KnownElements& told) {
-  Inference inference(UnknownOp::kIgnore, 0);
-  inference.tell(told);
-  OCTET_TRY(inference.graph(graph));
-  return inference.take();
+  return walk(graph, UnknownOp::kIgnore, told);
 }
 
 Result<std::vector<OutputInfo>>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes with symbols: what exported models compute from Shape folds to polynomials, and what does
 // not fit is refused with a message that names it.
+#include "graph/bodies.h"
 #include "ops/infer.h"
 #include <gtest/gtest.h>
 
@@ -192,14 +193,36 @@ TEST(DeclaredTypes, ThatNothingFitsAreForgotten) {
   };
   for (const char* bias :
        {"[5, 2] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]", "[4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]"}) {
-    Graph graph = with_bias(bias);
+    Graph graph = with_bias(bias), again = graph;
     const Status fits = infer_types(graph);
     ASSERT_TRUE(fits.ok()) << fits.error().text();
     EXPECT_EQ(graph.value(graph.outputs()[0]).type.text(), "f32" + std::string(bias, 6));
+    const auto found = infer(again);
+    ASSERT_TRUE(found.ok()) << found.error().text();
+    EXPECT_EQ(again.value(again.outputs()[0]).type.text(), "f32" + std::string(bias, 6));
   }
   // What does not fit without it either is the error that it was.
   Graph never = with_bias("[4, 3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]");
   EXPECT_NE(infer_types(never).error().text().find("Add"), std::string::npos);
+}
+
+TEST(DeclaredTypes, OfBodiesStayWhereTheyDoNotFit) {
+  // ONNX Runtime asks for the shapes of a body's inputs.
+  Graph graph = parse_graph("graph main opset(\"\"=17)\ninput x: f32[2, 3]\ninput c: bool[]\n"
+                            "const b: f32[4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]\n"
+                            "y = If(c) {then_branch={ graph a\n  capture x: f32[2, 3]\n"
+                            "  n = NonZero(x)\n  m = Cast(n) {to=1}\n  t = Transpose(m)\n"
+                            "  output t: f32[5, 2]\n}, else_branch={ graph d\n"
+                            "  capture x: f32[2, 3]\n  n = NonZero(x)\n  m = Cast(n) {to=1}\n"
+                            "  u = Transpose(m)\n  output u: f32[5, 2]\n}}\n"
+                            "z = Add(y, b)\noutput z: f32[*]\n")
+                    .value();
+  const auto found = infer(graph);
+  ASSERT_TRUE(found.ok()) << found.error().text();
+  EXPECT_EQ(graph.value(graph.outputs()[0]).type.text(), "f32[4, 2]");
+  const Node& branches = *graph.producer(*graph.find_value("y"));
+  const Graph& branch = *bodies_of(branches).front().graph;
+  EXPECT_EQ(branch.value(branch.outputs()[0]).type.text(), "f32[5, 2]");
 }
 
 } // namespace

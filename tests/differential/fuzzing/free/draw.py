@@ -145,7 +145,9 @@ def runs(model, inputs):
 
 def fills(model, inputs):
     """Whether no operator reads an empty value of whose result ONNX Runtime leaves the shape open: a Slice may have left nothing at this size."""
-    return all(np.size(value) for value in read_by(model, FILLED, inputs))
+    bodies = {node.op_type for node in model.graph.node if {*FILLED} & set(inside(node))}
+    given = [value for node in model.graph.node if node.op_type in bodies for name, value in inputs.items() if name in reads(node)]
+    return all(np.size(value) for value in given + read_by(model, FILLED | bodies, inputs))
 
 
 def tells_codes(model, inputs):
@@ -153,10 +155,24 @@ def tells_codes(model, inputs):
     return not any(np.isnan(value).any() for value in read_by(model, {"QuantizeLinear", "DynamicQuantizeLinear"}, inputs) if value.dtype.kind == "f")
 
 
+def bodies_of(node):
+    return [attribute.g for attribute in node.attribute if attribute.type == onnx.AttributeProto.GRAPH]
+
+
+def inside(node):
+    """The operators of its bodies, and of bodies in them."""
+    return [op for body in bodies_of(node) for inner in body.node for op in (inner.op_type, *inside(inner))]
+
+
+def reads(node):
+    """What it reads, through its bodies too."""
+    return {*node.input, *(name for body in bodies_of(node) for inner in body.node for name in reads(inner))}
+
+
 def read_by(model, ops, inputs):
-    """What nodes of these operators read of what others make."""
-    made = {name for node in model.graph.node for name in node.output}
-    read = sorted({name for node in model.graph.node if node.op_type in ops for name in node.input} & made)
+    """What nodes of these operators read of what others make, as numbers."""
+    made = {name for node in model.graph.node for name in node.output if name}
+    read = sorted({name for node in model.graph.node if node.op_type in ops for name in reads(node)} & made)
     if not read:
         return []
     probe = onnx.ModelProto()
