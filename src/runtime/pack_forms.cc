@@ -7,6 +7,7 @@
 #include "runtime/kernels/depthwise.h"
 #include "runtime/kernels/igemm_tile.h"
 #include "runtime/kernels/sgemm_tile.h"
+#include "runtime/kernels/winograd.h"
 
 namespace octet::runtime {
 namespace {
@@ -182,6 +183,18 @@ void read_windows(PackReader& from, PackedConv& pack) {
   }
 }
 
+/// Transformed weights and the sums.
+void read_winograd(PackReader& from, PackedConv& pack) {
+  const ConvShape& s = pack.shape;
+  from.expect(kernels::takes_winograd(s, pack.isa) && !pack.is_depthwise && pack.window.empty() &&
+              !pack.permuted && pack.tap_sums.bytes() == 0);
+  AlignedBuffer sums = from.small();
+  if (!from.ok()) return;
+  from.expect(pack.winograd.bytes() == kernels::winograd_bytes(s) &&
+              sums.bytes() == bytes_of(panels_of(s.out_c) * kColumnsPerPanel, sizeof(int32_t)));
+  pack.groups.push_back(kernels::winograd_sums(s, pack.x, pack.isa, std::move(sums)));
+}
+
 void write_axis(PackWriter& to, const std::vector<PhaseAxis>& phases) {
   for (const auto& [taps, back] : phases) {
     to.list(taps);
@@ -252,11 +265,14 @@ void read_pack(PackReader& from, PackedWeights& pack, const ProductForm& form, I
 }
 
 void write_pack(PackWriter& to, const PackedConv& pack) {
-  const auto& [isa, shape, x, groups, depthwise, is_depthwise, window, permuted, tap_sums] = pack;
+  const auto& [isa, shape, x, groups, depthwise, is_depthwise, window, permuted, tap_sums,
+               winograd] = pack;
   to.number(is_depthwise);
   to.number(permuted);
   write_windows(to, window);
   to.small(tap_sums);
+  to.section(winograd);
+  if (winograd.bytes() > 0) return to.small(groups.front().sums);
   if (is_depthwise) write_depthwise(to, depthwise);
   for (const PackedWeights& group : groups)
     write_pack(to, group);
@@ -271,7 +287,9 @@ void read_pack(PackReader& from, PackedConv& pack, const WindowForm& form, Isa i
   pack.permuted = from.number<bool>();
   read_windows(from, pack);
   pack.tap_sums = from.small();
+  pack.winograd = from.section();
   from.expect(pack.is_depthwise == s.depthwise());
+  if (pack.winograd.bytes() > 0) return read_winograd(from, pack);
   const bool has_sums = !pack.window.empty() && kernels::tile_kernels(isa).takes_runs;
   const int64_t sums = has_sums ? s.kernel_h * s.kernel_w * panels_of(s.out_c) : 0;
   from.expect(pack.tap_sums.bytes() == bytes_of(sums * kColumnsPerPanel, sizeof(int32_t)));

@@ -8,11 +8,16 @@ import time
 from fuzzing.workers import Lost, Workers
 
 
+LOST = {3: "-8", 5: "no end in 10 s", 7: "ValueError: seven"}
+
+
 def do(task):
     if task == 3:
         os.kill(os.getpid(), signal.SIGFPE)
     if task == 5:
         time.sleep(600)
+    if task == 7:
+        raise ValueError("seven")
     return task * task
 
 
@@ -28,8 +33,8 @@ def check():
         again = dict(workers.map(do, [1, 2], seconds=10))
     for task in range(12):
         result = results.get(task)
-        if task in (3, 5):
-            words = "-8" if task == 3 else "no end in 10 s"
+        if task in LOST:
+            words = LOST[task]
             if not isinstance(result, Lost) or words not in str(result):
                 problems.append(f"task {task}: {result}, expected words on {words}")
         elif result != task * task:

@@ -63,4 +63,5 @@ check igemm_vnni256 9
 check igemm_avx512 12
 check igemm_avx512vnni 20
 check sgemm_tile 8
+check winograd_vector 2
 exit "$failed"

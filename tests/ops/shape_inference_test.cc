@@ -101,6 +101,8 @@ const Case kCases[] = {
      "error: may differ only along axis 1"},
     {"SqueezeRefuses", "input x: f32[2, 3]\nconst a: i64[1] = [1]", "y = Squeeze(x, a)",
      "error: has size 3; only dimensions of size 1"},
+    {"ReductionTakesAnAxisOnce", "input x: f32[2, N, 4]", "y = ReduceMax(x) {axes=[1, 2, -1]}",
+     "f32[2, 1, 1]"},
     {"UnsqueezeRefusesTwice", "input x: f32[2]\nconst a: i64[2] = [0, -3]", "y = Unsqueeze(x, a)",
      "error: axis -3 is given twice"},
     {"RangeOfASymbol",

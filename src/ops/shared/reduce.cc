@@ -49,8 +49,9 @@ Result<std::vector<bool>>
 reduced_axes(const Node& node, std::span<const int64_t> stated, int64_t rank) {
   const bool all = stated.empty() && node.attr_int("noop_with_empty_axes", 0) == 0;
   std::vector<bool> reduced(static_cast<size_t>(rank), all);
-  for (int64_t axis : OCTET_TRY(normalize_axes(stated, rank)))
-    reduced[static_cast<size_t>(axis)] = true;
+  // An axis that is named twice counts once, as in ONNX Runtime.
+  for (const int64_t axis : stated)
+    reduced[static_cast<size_t>(OCTET_TRY(normalize_axis(axis, rank)))] = true;
   return reduced;
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/kernels/depthwise.h"
 #include "runtime/kernels/igemm_tile.h"
 #include "runtime/kernels/row_block.h"
+#include "runtime/kernels/winograd.h"
 
 namespace octet::kernels {
 namespace {
@@ -100,7 +101,10 @@ PackedConv pack_conv(const int8_t* w, const ConvShape& shape, XRange x, Isa isa)
         pack_weights(w, shape.k(), shape.out_c, shape.k(), unshifted, Isa::kScalar));
     return packed;
   }
-  if (pack_direct(w, packed)) return packed;
+  if (pack_direct(w, packed)) {
+    pack_winograd(w, packed);
+    return packed;
+  }
   for (int64_t g = 0; g < shape.groups; ++g) {
     const int8_t* first = w + g * shape.group_out() * shape.k();
     packed.groups.push_back(pack_weights(first, shape.k(), shape.group_out(), shape.k(), x, isa));
@@ -133,6 +137,7 @@ void iconv(const IconvArgs& args, ParallelFor& parallel) {
     return parallel.run(pixels, grain_for(products / kScalarProductsPerNs),
                         [&](int64_t begin, int64_t end) { depthwise_scalar(args, begin, end); });
   }
+  if (args.w->winograd.bytes() > 0) return iconv_winograd(args, parallel);
   if (!args.w->window.empty()) return iconv_direct(args, parallel);
   const Cut cut = cut_by_shape(pixels, args.w->groups.front(), kMinConvPanels);
   parallel.run(args.shape.groups * cut.chunks(), cut.grain, [&](int64_t begin, int64_t end) {

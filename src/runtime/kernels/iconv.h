@@ -44,6 +44,9 @@ struct PackedConv {
   /// int32 [kernel_h * kernel_w][out_c, padded to panels], sums of a tap's weights: what leaving it
   /// out takes from the sums of y. With `window`, where tiles take runs of groups.
   AlignedBuffer tap_sums;
+  /// int16 [panels of out_c][16 places][channels / 2][16 columns][2], transformed weights
+  /// (winograd.h); `groups` holds the sums alone then. Empty where windows are multiplied.
+  AlignedBuffer winograd;
 };
 
 /// Packs w[out_c, kernel_h, kernel_w, in_c / groups]. `x` holds z_x as well where windows leave the

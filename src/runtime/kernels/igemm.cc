@@ -193,10 +193,7 @@ void end_sums(const BlockArgs& args, EpilogueTileFn epilogue, const int64_t* pla
     while (i + out.rows < all && places[i + out.rows] == places[i] + out.rows)
       ++out.rows;
     out.row = args.row + places[i];
-    if (args.epilogue->function != nullptr)
-      epilogue_with_function(epilogue, *args.epilogue, out);
-    else
-      epilogue(*args.epilogue, out);
+    end_tile(epilogue, *args.epilogue, out);
   }
 }
 

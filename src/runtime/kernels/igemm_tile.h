@@ -133,6 +133,10 @@ void epilogue_tile_avx512(const Epilogue& epilogue, const TileOut& tile);
 
 /// For an epilogue with a function: `epilogue` makes the floats, up to kTileNumbers of them.
 void epilogue_with_function(EpilogueTileFn epilogue, const Epilogue& e, const TileOut& tile);
+/// What becomes of a tile's sums by `epilogue`, with the function if there is one.
+inline void end_tile(EpilogueTileFn epilogue, const Epilogue& e, const TileOut& tile) {
+  e.function != nullptr ? epilogue_with_function(epilogue, e, tile) : epilogue(e, tile);
+}
 
 /// Copies `count` bytes, each shifted by `shift` modulo 256; `to` may be `from`.
 using ShiftCopyFn = void (*)(const uint8_t* from, int64_t count, int32_t shift, uint8_t* to);

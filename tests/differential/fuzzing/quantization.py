@@ -2,6 +2,7 @@
 """Q/DQ on a float graph, as exporters, tools and people place it: on weights, on activations, on some of them only."""
 import dataclasses
 
+import ml_dtypes
 import numpy as np
 from onnx import TensorProto
 
@@ -140,7 +141,9 @@ class Annotator:
         s, shape = self.s, self.s.shape(value)
         if self.formats is None:
             return codes
-        if s.opset >= 19 and not self.domain(codes.format) and codes.scale > 2e-4 and s.chance(0.08):
+        # What no half holds is infinite in ONNX, of which E5M2FNUZ makes NaN, and large in ONNX Runtime, of which it makes the largest number.
+        if (s.opset >= 19 and not self.domain(codes.format) and codes.scale > 2e-4 and s.chance(0.08)
+                and codes.format.type is not ml_dtypes.float8_e5m2fnuz):
             codes.half, codes.scale = True, np.float16(codes.scale)
             return codes
         if s.chance(0.9) or s.opset < formats.BLOCKS or len(shape) < 2:

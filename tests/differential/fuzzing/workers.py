@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import time
+import traceback
 from multiprocessing import connection
 
 # Each process imports anew: one that is forked would hold the pipes of the others open.
@@ -12,7 +13,7 @@ SPAWNED = multiprocessing.get_context("spawn")
 
 
 class Lost:
-    """What comes of a task whose process ended, or took too long."""
+    """What comes of a task whose process ended, that took too long, or that raised what it does not handle."""
 
     def __init__(self, text, seconds):
         self.text, self.seconds = text, seconds
@@ -29,7 +30,12 @@ def serve(pipe, start, arguments):
             function, task = pipe.recv()
         except EOFError:
             return
-        pipe.send(function(task))
+        begun = time.monotonic()
+        try:
+            result = function(task)
+        except Exception:
+            result = Lost(f"raised {traceback.format_exc()}", time.monotonic() - begun)
+        pipe.send(result)
 
 
 class Worker:

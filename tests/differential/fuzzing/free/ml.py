@@ -82,6 +82,8 @@ def feature(s, x):
         n = s.choose(1, width)
         return s.play(op, [x], domain=ML, offset=floats(s, n), scale=floats(s, n))
     if op == "Normalizer":
+        if s.fades() and (np.abs(array).max(axis=1) < 1e-5).any():
+            raise Impossible("a share of what faded")
         return s.play(op, [x], domain=ML, norm=s.choose("MAX", "L1", "L2"))
     if op == "Binarizer":
         return s.play(op, [x], domain=ML, threshold=0.3)
