@@ -222,7 +222,8 @@ class Placer {
         add.inputs.size() != 2 || !wanted_.contains(add.output(0)))
       return false;
     const ValueId other = add.input(0) == y ? add.input(1) : add.input(0);
-    return integer_.contains(other) && same_type(graph_.value(y).type, graph_.value(other).type);
+    return (integer_.contains(other) || read_in_codes_.contains(other)) &&
+           same_type(graph_.value(y).type, graph_.value(other).type);
   }
 
   void product(const Node& node, const PlacementRule& rule, NodePlan& plan) {
@@ -273,6 +274,8 @@ class Placer {
       plan.clause.clear();
       return; // in codes that no int32 sum holds, the output is float
     }
+    for (const int64_t i : plan.inputs)
+      read_in_codes_.insert(node.input(static_cast<size_t>(i)));
     const bool summed = is_summed(node);
     if (summed) summed_.insert(node.output(0));
     const bool costly =
@@ -296,7 +299,10 @@ class Placer {
     for (const size_t i : inputs) {
       const ValueId in = node.input(i);
       if (!in.valid() || summed_.contains(in)) continue;
-      const bool codes = placement_.symmetric_only ? upstream_.contains(in) : integer_.contains(in);
+      const bool summed_in_codes =
+          rule.treatment == Treatment::kSummed && read_in_codes_.contains(in);
+      const bool codes = summed_in_codes || (placement_.symmetric_only ? upstream_.contains(in)
+                                                                       : integer_.contains(in));
       if (graph_.constant(in) != nullptr)
         return stay_float(plan, "an input is constant: in float it costs less than in codes");
       if (foreign_.contains(in))
@@ -388,12 +394,13 @@ class Placer {
   const std::set<std::string>& in_float_;
   const std::set<std::string>& float_outputs_;
   Uses uses_;
-  std::set<ValueId> wanted_;   ///< some integer node reads it, if it gets the chance
-  std::set<ValueId> foreign_;  ///< some product reads it in codes that are no bytes
-  std::set<ValueId> integer_;  ///< quantized at its producer
-  std::set<ValueId> upstream_; ///< made by an integer node, perhaps moved or clamped since
-  std::set<ValueId> summed_;   ///< sums of a product that it adds codes to
-  std::set<NodeId> clamped_;   ///< clamps that Q absorbs
+  std::set<ValueId> wanted_;        ///< some integer node reads it, if it gets the chance
+  std::set<ValueId> foreign_;       ///< some product reads it in codes that are no bytes
+  std::set<ValueId> integer_;       ///< quantized at its producer
+  std::set<ValueId> read_in_codes_; ///< bytes of it are made for a product
+  std::set<ValueId> upstream_;      ///< made by an integer node, perhaps moved or clamped since
+  std::set<ValueId> summed_;        ///< sums of a product that it adds codes to
+  std::set<NodeId> clamped_;        ///< clamps that Q absorbs
   std::map<ValueId, int> depths_;
 };
 

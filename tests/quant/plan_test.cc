@@ -454,6 +454,28 @@ output y: f32[1, 2, 4, 4]
   EXPECT_EQ(plan.node("shown")->inputs, (std::vector<int64_t>{0, 1}));
 }
 
+TEST(Plan, OctetAddsCodesThatAProductReadsToo) {
+  const Graph graph = parse_graph(R"(graph g opset(""=17)
+input x: f32[1, 2, 4, 4]
+const w: f32[2, 2, 1, 1] = [1, 2, 3, 4]
+e = Elu(x) {} "made in float"
+a = Conv(e, w) {} "branch"
+s = Add(a, e) {} "sum"
+r = Relu(s) {} "clamp"
+b = Conv(r, w) {} "next"
+f = Elu(b) {} "read in float"
+t = Add(b, f) {} "float"
+output t: f32[1, 2, 4, 4]
+)")
+                          .value();
+  const auto source = [] { return test::random_source({1, 2, 4, 4}, 2); };
+  const QuantizationPlan plan = plan_quantization(graph, source(), {.target = "octet"}).value();
+  EXPECT_FALSE(plan.node("branch")->output);
+  EXPECT_EQ(plan.node("sum")->inputs, std::vector<int64_t>{1});
+  EXPECT_TRUE(plan.node("clamp")->output);
+  EXPECT_FALSE(plan.node("float")->quantized) << "nothing makes codes of its shortcut";
+}
+
 TEST(Plan, AttentionIsLeftToTheFusedKernel) {
   const Graph graph = parse_graph(R"(graph g opset(""=17)
 input x: f32[2, 4]

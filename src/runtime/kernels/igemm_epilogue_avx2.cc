@@ -46,6 +46,52 @@ inline void copy_some(const T* from, T* to, int64_t count) {
   }
 }
 
+template <typename Word>
+inline uint64_t word(const uint8_t* p) {
+  Word w = 0;
+  __builtin_memcpy(&w, p, sizeof(w));
+  return w;
+}
+
+// 1 to 8 bytes without going through memory again: words that may overlap.
+inline uint64_t few_bytes(const uint8_t* p, int64_t count) {
+  if (count == 8) return word<uint64_t>(p);
+  if (count >= 4) return word<uint32_t>(p) | word<uint32_t>(p + count - 4) << (8 * (count - 4));
+  if (count >= 2) return word<uint16_t>(p) | word<uint16_t>(p + count - 2) << (8 * (count - 2));
+  return *p;
+}
+
+inline void store_few_bytes(uint64_t bytes, int64_t count, uint8_t* p) {
+  const auto put = [&](auto w, int64_t at) {
+    w = static_cast<decltype(w)>(bytes >> (8 * at));
+    __builtin_memcpy(p + at, &w, sizeof(w));
+  };
+  if (count == 8) return put(uint64_t{0}, 0);
+  if (count >= 4) {
+    put(uint32_t{0}, 0);
+    put(uint32_t{0}, count - 4);
+  } else if (count >= 2) {
+    put(uint16_t{0}, 0);
+    put(uint16_t{0}, count - 2);
+  } else {
+    put(uint8_t{0}, 0);
+  }
+}
+
+// 1 to 16 bytes, and 0 behind them.
+inline __m128i some_bytes(const uint8_t* p, int64_t count) {
+  if (count <= 8) return _mm_cvtsi64_si128(static_cast<int64_t>(few_bytes(p, count)));
+  return _mm_set_epi64x(static_cast<int64_t>(few_bytes(p + 8, count - 8)),
+                        static_cast<int64_t>(word<uint64_t>(p)));
+}
+
+inline void store_some_bytes(__m128i bytes, int64_t count, uint8_t* p) {
+  const auto low = static_cast<uint64_t>(_mm_cvtsi128_si64(bytes));
+  store_few_bytes(low, count < 8 ? count : 8, p);
+  if (count > 8)
+    store_few_bytes(static_cast<uint64_t>(_mm_extract_epi64(bytes, 1)), count - 8, p + 8);
+}
+
 void store_int32(const TileOut& t) {
   for (int64_t r = 0; r < t.rows; ++r) {
     const Wide s = sums(t, r);
@@ -90,12 +136,9 @@ inline __m256 bounded(__m256 v, __m256 lo, __m256 hi) {
 inline WideF residual_row(const Epilogue& e, const TileOut& t, int64_t row) {
   const auto* p =
       static_cast<const uint8_t*>(e.residual) + (t.row + row) * e.residual_stride + t.column;
-  alignas(16) uint8_t part[16] = {};
-  if (t.columns != kColumnsPerPanel) {
-    copy_some(p, part, t.columns);
-    p = part;
-  }
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+  const __m128i bytes = t.columns == kColumnsPerPanel
+                            ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(p))
+                            : some_bytes(p, t.columns);
   const __m128i high = _mm_srli_si128(bytes, 8);
   const __m256i zero = _mm256_set1_epi32(e.residual_zero_point);
   const __m256i a = e.residual_signed ? _mm256_cvtepi8_epi32(bytes) : _mm256_cvtepu8_epi32(bytes);
@@ -130,9 +173,7 @@ inline void store_row(const TileOut& t, int64_t row, __m128i bytes) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(y), bytes);
     return;
   }
-  alignas(16) uint8_t part[16];
-  _mm_store_si128(reinterpret_cast<__m128i*>(part), bytes);
-  copy_some(part, y, t.columns);
+  store_some_bytes(bytes, t.columns, y);
 }
 
 inline WideF byte_row(const Epilogue& e,
@@ -262,13 +303,10 @@ struct Residual {
   }
   void add_to(WideF& v, int64_t row) const {
     const uint8_t* from = p + row * stride;
-    alignas(16) uint8_t part[16] = {};
-    if (columns != kColumnsPerPanel) {
-      copy_some(from, part, columns);
-      from = part;
-    }
-    const __m128i codes =
-        _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)), flip);
+    const __m128i bytes = columns == kColumnsPerPanel
+                              ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(from))
+                              : some_bytes(from, columns);
+    const __m128i codes = _mm_xor_si128(bytes, flip);
     v = {added(v.a, codes), added(v.b, _mm_srli_si128(codes, 8))};
   }
 };
