@@ -3,6 +3,8 @@
 // graph on every instruction set, and the numbers of the file.
 #include "runtime/layer_net.h"
 
+#include "octet/graph_text.h"
+
 namespace octet::test {
 namespace {
 
@@ -226,6 +228,21 @@ TEST(Windows, LinesAreImagesOfHeight1) {
     EXPECT_EQ(squeezes, 1) << "the output's";
     EXPECT_TRUE(kind == Kind::kBroadcast || transposes == 2) << transposes << ", not in and out";
   }
+}
+
+/// Branches of unlike ranks leave that of what is convolved open.
+TEST(Windows, TakeTheRankOfTheirWeights) {
+  const Graph g = parse_graph("graph g opset(\"\"=17)\ninput c: bool[]\ninput x: f32[1, 2, 6]\n"
+                              "const w: f32[3, 2, 2] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3]\n"
+                              "const a: i64[1] = [2]\n"
+                              "z = If(c) {then_branch={ graph t\n  capture x: f32[1, 2, 6]\n"
+                              "  m = Relu(x)\n  output m: f32[*]\n}, else_branch={ graph e\n"
+                              "  capture x: f32[1, 2, 6]\n  capture a: i64[1]\n"
+                              "  n = Unsqueeze(x, a)\n  output n: f32[*]\n}}\n"
+                              "r = Neg(z)\ny = Conv(r, w)\noutput y: f32[*]\n")
+                      .value();
+  LayerNet net(37);
+  check(g, {Tensor::of<bool>({}, {true}), net.random_tensor({1, 2, 6})});
 }
 
 } // namespace

@@ -219,6 +219,20 @@ std::vector<Rule> chain_rules(bool integer) {
   return rules;
 }
 
+/// What branches, bodies or data leave without a rank has that of the weights that it is convolved
+/// with.
+void take_ranks_from_weights(Graph& graph) {
+  for (const NodeId id : graph.nodes()) {
+    const Node& node = graph.node(id);
+    if (!node.is("Conv") && !node.is("ConvTranspose")) continue;
+    const TypeInfo& x = graph.value(node.input(0)).type;
+    const TypeInfo& w = graph.value(node.input(1)).type;
+    if (x.has_rank() || !w.has_rank()) continue;
+    const std::vector<Dim> open(static_cast<size_t>(w.rank()), Dim::unknown());
+    graph.set_type(node.input(0), {x.type, open, x.opaque});
+  }
+}
+
 /// Changes no bit.
 Status fuse(Lowered& lowered) {
   constexpr Rule kAroundRows[] = {{"fuse_norm", fuse_norm}};
@@ -259,6 +273,7 @@ Result<Lowered> lower(const Graph& graph, const LowerOptions& options) {
   Graph source = graph;
   OCTET_TRY_WITH(verify(source), "lower");
   OCTET_TRY_WITH(infer_types(source), "lower");
+  lowering::take_ranks_from_weights(source);
   OCTET_TRY_WITH(to_standard_operators(source, options.integer), "lower");
   OCTET_TRY_WITH(rewrite(source, lowering::chain_rules(options.integer)), "lower");
   std::vector<bool> is_output(static_cast<size_t>(source.value_bound()), false);
