@@ -121,18 +121,22 @@ output y: f32[2, 3]
 }
 
 TEST(FoldBias, IntoConvAndGemm) {
-  const Graph conv = parse(R"(graph g opset(""=17)
-input x: f32[1, 1, 3, 3]
+  for (const char* sizes : {"1, 1, 3, 3", "?, 1, ?, ?"}) {
+    const Graph conv = parse(std::string("graph g opset(\"\"=17)\ninput x: f32[") + sizes + R"(]
 const w: f32[2, 1, 2, 2] = [1, 2, 3, 4, 5, 6, 7, 8]
 const b: f32[2, 1, 1] = [0.5, -1]
+const f: f32[1, 2, 1, 1] = [2, 3]
 p = Conv(x, w)
-y = Add(p, b)
-output y: f32[1, 2, 2, 2]
+s = Add(p, b)
+y = Mul(s, f)
+output y: f32[*]
 )");
-  Graph after = conv;
-  ASSERT_EQ(apply(after, {fold_bias}).size(), 1U);
-  EXPECT_EQ(operators(after), Names{"Conv"});
-  expect_same_numbers(conv, after, 1e-5);
+    Graph after = conv;
+    EXPECT_EQ(apply(after, {fold_bias, fold_scale}).size(), 2U) << sizes;
+    EXPECT_EQ(operators(after), Names{"Conv"}) << sizes;
+    if (sizes[0] == '1') expect_same_numbers(conv, after, 1e-5);
+  }
+  Graph after;
   const Graph product = parse(R"(graph g opset(""=17)
 input x: f32[N, 2]
 const w: f32[2, 3] = [1, 2, 3, 4, 5, 6]

@@ -382,17 +382,20 @@ TEST(Elementwise, ImagesInBothOrders) {
 }
 
 TEST(Elementwise, ChainsBetweenCodesAreTables) {
-  LayerNet net(12, 18);
-  ValueId x = net.codes(net.input({3, 50}), kBefore);
-  x = net.codes(net.op("Mul", {x, net.op("Sigmoid", {x})}), kAfter); // SiLU
-  const ValueId moved = net.op("Add", {x, net.constant(Tensor::scalar(3.0F))});
-  const ValueId gate = net.op("Mul", {x, net.clip(moved, 0, 6)}); // hard swish as six nodes
-  x = net.codes(net.op("Div", {gate, net.constant(Tensor::of<float>({1, 1}, {6.0F}))}), kBefore);
-  x = net.codes(net.op("Relu", {net.op("Tanh", {x})}), kAfter);
-  const Graph g = net.done({x});
-  EXPECT_EQ(count_lowered(g, "QTable"), 1) << "of chains of one tensor behind one another";
-  EXPECT_EQ(count_lowered(g, "Map"), 0);
-  expect_meaning(g, inputs_of(net, g), 1e-9);
+  for (const bool open : {false, true}) {
+    LayerNet net(12, 18);
+    ValueId x = open ? net.input({Dim::unknown(), Dim::unknown()}) : net.input({3, 50});
+    x = net.codes(x, kBefore);
+    x = net.codes(net.op("Mul", {x, net.op("Sigmoid", {x})}), kAfter); // SiLU
+    const ValueId moved = net.op("Add", {x, net.constant(Tensor::scalar(3.0F))});
+    const ValueId gate = net.op("Mul", {x, net.clip(moved, 0, 6)}); // hard swish as six nodes
+    x = net.codes(net.op("Div", {gate, net.constant(Tensor::of<float>({1, 1}, {6.0F}))}), kBefore);
+    x = net.codes(net.op("Relu", {net.op("Tanh", {x})}), kAfter);
+    const Graph g = net.done({x});
+    EXPECT_EQ(count_lowered(g, "QTable"), 1) << "of chains of one tensor behind one another";
+    EXPECT_EQ(count_lowered(g, "Map"), 0);
+    expect_meaning(g, {net.random_tensor({3, 50})}, 1e-9);
+  }
 }
 
 /// Its parameters are numbers, but it is not evaluated on codes in a row.

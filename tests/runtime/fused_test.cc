@@ -327,5 +327,28 @@ TEST(Sums, OfProductsTakeCodesThatComeBehindThem) {
     }
 }
 
+/// Images stay in their order whatever their sizes are, also where one is broadcast.
+TEST(Sums, OfImagesOfOpenSizesStayInTheirOrder) {
+  LayerNet net(18, 20);
+  const Dim open = Dim::unknown();
+  const auto codes = [&] {
+    const ValueId x = net.codes(net.input({open, 3, open, open}), kGivenCodes);
+    return net.codes(net.conv(x, net.weights({8, 3, 1, 1}, 0.004F)), {.scale = 0.04F});
+  };
+  const Coding out{.scale = 0.06F, .zero = 5};
+  const ValueId sum = net.op("Add", {codes(), codes()});
+  const Graph g = net.done({net.codes(sum, out)});
+  for (const Shape& second : {Shape{2, 3, 5, 6}, Shape{2, 3, 1, 1}, Shape{1, 3, 5, 1}}) {
+    SCOPED_TRACE(to_string(second));
+    expect_meaning(g, {net.random_tensor({2, 3, 5, 6}), net.random_tensor(second)}, out.scale);
+  }
+  const Graph lowered = lower(g).value().graph;
+  EXPECT_EQ(count_native(lowered, "QAdd"), 1);
+  int turns = 0;
+  for (const NodeId id : lowered.nodes())
+    turns += lowered.node(id).is("Transpose") ? 1 : 0;
+  EXPECT_EQ(turns, 3) << "of both inputs and the output";
+}
+
 } // namespace
 } // namespace octet

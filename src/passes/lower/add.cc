@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //   DQ, DQ ─ Add ─ [Relu | Clip] ─ Q   becomes QAdd
-// Adds of two tensors in one order stay in that order.
-#include <algorithm>
-
+// Adds of two tensors in one order stay in that order: of as many axes, each is broadcast alike.
 #include "graph/domains.h"
 #include "passes/lower/context.h"
 
@@ -14,10 +12,10 @@ struct Operands {
   Form a, b;
 };
 
-Operands in_one_order(Context& c, ValueId a, ValueId b, bool same_shape) {
+Operands in_one_order(Context& c, ValueId a, ValueId b, bool same_rank) {
   const Form fa = *c.codes(a), fb = *c.codes(b);
-  if (fa.same_order(fb) && (same_shape || fa.layout == Layout::kPlain)) return {fa, fb};
-  if (same_shape && (fa.layout == Layout::kNhwc || fb.layout == Layout::kNhwc))
+  if (fa.same_order(fb) && (same_rank || fa.layout == Layout::kPlain)) return {fa, fb};
+  if (same_rank && (fa.layout == Layout::kNhwc || fb.layout == Layout::kNhwc))
     return {c.codes_nhwc(a), c.codes_nhwc(b)};
   return {c.codes_plain(a), c.codes_plain(b)};
 }
@@ -39,9 +37,9 @@ std::optional<StoredOperand> stored_operand(const Context& c, ValueId id) {
 }
 
 /// The codes of an operand as they lie, a constant's where nothing moved the other one's.
-std::optional<Operands> operands_of(Context& c, const Node& node, bool same_shape) {
+std::optional<Operands> operands_of(Context& c, const Node& node, bool same_rank) {
   const ValueId a = node.inputs[0], b = node.inputs[1];
-  if (c.codes(a) && c.codes(b)) return in_one_order(c, a, b, same_shape);
+  if (c.codes(a) && c.codes(b)) return in_one_order(c, a, b, same_rank);
   const bool first = !c.codes(a);
   const auto stored = stored_operand(c, first ? a : b);
   const auto codes = c.codes(first ? b : a);
@@ -60,10 +58,9 @@ qdq::Grid grid_of(Context& c, ValueId id) {
 Result<bool> lower_add(Context& c, const Node& node) {
   if (!node.is("Add") || node.inputs.size() != 2) return false;
   const ValueId a = node.inputs[0], b = node.inputs[1], y = node.outputs[0];
-  const auto& dims_a = c.in().value(a).type.shape;
-  const auto& dims_b = c.in().value(b).type.shape;
-  const bool same = dims_a && dims_b && dims_a->size() == dims_b->size() &&
-                    std::equal(dims_a->begin(), dims_a->end(), dims_b->begin());
+  const TypeInfo& type_a = c.in().value(a).type;
+  const TypeInfo& type_b = c.in().value(b).type;
+  const bool same = type_a.has_rank() && type_b.has_rank() && type_a.rank() == type_b.rank();
   if (!c.codes(a) && !c.codes(b)) return false;
   const Epilogue e = c.epilogue(y, false);
   if (e.to == DType::kFloat32) return false;

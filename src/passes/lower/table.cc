@@ -61,11 +61,14 @@ ValueId root_of(Context& c, ValueId id) {
   return table != nullptr ? table->input(0) : c.codes(id)->id;
 }
 
-/// Whether the value is a function of the chain's codes, element by element.
+/// Whether the value is a function of the chain's codes, element by element: what is made of the same
+/// codes has their sizes, also where nobody knows these.
 bool is_of_codes(Context& c, ValueId id, const Chain& chain) {
   const auto codes = c.codes(id);
-  return codes && codes->same_order(*c.codes(chain.x)) &&
-         same_type(c.in().value(id).type, c.in().value(chain.x).type) &&
+  const TypeInfo& type = c.in().value(id).type;
+  const TypeInfo& x = c.in().value(chain.x).type;
+  return codes && codes->same_order(*c.codes(chain.x)) && type.type == x.type && type.has_rank() &&
+         x.has_rank() && type.rank() == x.rank() &&
          (codes->id == chain.root || root_of(c, id) == chain.root);
 }
 

@@ -15,8 +15,7 @@ std::optional<Patch>
 into_conv(const RuleContext& context, const Node& add, const Node& conv, ValueId constant) {
   const Graph& g = context.graph;
   const TypeInfo& y = g.value(conv.output(0)).type;
-  if (conv.input(2).valid() || !same_type(y, g.value(add.output(0)).type) || y.rank() < 3)
-    return std::nullopt;
+  if (conv.input(2).valid() || !y.has_rank() || y.rank() < 3) return std::nullopt;
   const auto channels = (*y.shape)[1].maybe_value();
   if (!channels) return std::nullopt;
   auto bias = by_channel(*g.constant(constant), y.rank(), *channels);

@@ -4,7 +4,8 @@
 //        (also ConvTranspose; Add without B is fold_bias)
 // What Caffe's Scale layer becomes, behind batch norm that was folded.
 // Rounding: equal in real arithmetic; the new constants are computed in double and rounded once.
-// Wanted: constants that nobody else uses, the product's output used only here, and the same shape.
+// Wanted: constants that nobody else uses, of no more than one number a channel, and the product's
+// output used only here.
 #include <cmath>
 
 #include "passes/match.h"
@@ -24,8 +25,7 @@ std::optional<Patch> fold_scale(const RuleContext& context, const Node& node) {
     if (!product->is("Conv") && !product->is("ConvTranspose")) continue;
     if (!scales && !product->input(2).valid()) return std::nullopt;
     const TypeInfo& y = g.value(product->output(0)).type;
-    if (!y.has_rank() || y.rank() < 3 || !same_type(y, g.value(node.output(0)).type))
-      return std::nullopt;
+    if (!y.has_rank() || y.rank() < 3) return std::nullopt;
     const auto channels = (*y.shape)[1].maybe_value();
     const auto numbers = channels ? by_channel(*constant, y.rank(), *channels) : std::nullopt;
     if (!numbers) return std::nullopt;
