@@ -149,6 +149,8 @@ Outputs quantize(const Step& s) {
     } else {
       reach = x.error.at(i) / scale + 4 * kRounding * std::fabs(v);
       if (s.rounding == Rounding::kCodes && x.is_softmax) reach += 1;
+      // ONNX Runtime's QLinearMul adds the zero point before it rounds.
+      if (s.rounding == Rounding::kCodes) reach += kRounding * std::fabs(zero);
     }
     if (halves) reach += half.error(v, reach) + std::fabs(half(v) - v);
     value[at] = stored(v, zero);
