@@ -162,6 +162,22 @@ def names():
     octet("train", "named/", "--data", "npz:numbers.npz", "--loss", "mse", *few, "-o", "same/")
     octet("train", "named/", "--data", "npz:numbers.npz", "--loss", "mse", "--classes", "3", *few, "-o", "fresh/")
     octet("train", "named/", "--data", "npz:many.npz", "--loss", "binary-cross-entropy", "--classes", "3", *few, "-o", "other/")
+    # Edited names are the later word, in the file and in the model, for whatever is made of it.
+    pathlib.Path("named/labels.txt").write_text("oak\nash\nelm\n")
+    done = subprocess.run([OCTET, "train", "named/", "--data", "npz:classes.npz", *few, "-o", "edited/"], capture_output=True, text=True, check=True)
+    assert "classes are called as in labels.txt: oak, ash, elm (the model says 0, 1, 2)" in done.stderr, done.stderr
+    octet("train", "named/", "--data", "npz:classes.npz", *few, "-o", "edited.onnx")
+    octet("quantize", "named/", "--data", "npz:classes.npz", "-o", "coded/")
+    octet("train", "named/", "--data", "npz:classes.npz", "--classes", "3", *few, "-o", "anew/")
+    for folder, names_there in (("edited/", ["oak", "ash", "elm"]), ("coded/", ["oak", "ash", "elm"]), ("anew/", ["0", "1", "2"])):
+        assert pathlib.Path(folder, "labels.txt").read_text().split() == names_there, folder
+    for model in ("edited.onnx", "edited/model.onnx", "coded/model.onnx"):
+        metadata = {each.key: each.value for each in onnx.load(model).metadata_props}
+        assert json.loads(metadata["octet.classes"]) == ["oak", "ash", "elm"], model
+    assert {row["predicted"] for row in predicted("edited/", "classes")} <= {"oak", "ash", "elm"}
+    pathlib.Path("named/labels.txt").write_text("oak\nash\n")
+    refused("labels.txt names 2 labels, and the model tells 3 classes apart", "train", "named/", "--data", "npz:classes.npz", *few, "-o", "z/")
+    octet("train", "named/", "--data", "npz:numbers.npz", "--loss", "mse", *few, "--force", "-o", "same/")
     for folder in ("same", "fresh", "other"):
         assert not pathlib.Path(folder, "labels.txt").exists(), folder
     assert len(predicted("same/", "numbers")[0]["predicted"]) == 3
