@@ -60,10 +60,11 @@ using LockFindings = std::vector<std::string>;
 /// new or are gone: the first `most` of each, and how many more.
 LockFindings changed_parts(const Lock& lock, const Graph& graph, size_t most = 5);
 
-/// Runs the model on the lock's inputs: outputs with other bits or sizes, and then the first value
-/// within the model that differs. `batch` above 0 runs so many examples (along the first axis of
-/// every input and output) at a time. Errors: inputs that the model no longer takes, a batch where
-/// examples lie along no common axis or the model fixes how many there are.
+/// Runs the model on the lock's inputs: outputs with other bits or sizes, or that are missing, and
+/// then the first value within the model that differs. Of a model that does not run on them: the
+/// input that the lock lacks, or what fails, as the one finding. `batch` above 0 runs so many
+/// examples (along the first axis of every input and output) at a time. Errors: a batch where
+/// examples lie along no common axis or the model fixes how many there are, a cancelled run.
 Result<LockFindings> changed_results(const Lock& lock,
                                      const Graph& graph,
                                      const SessionOptions& options = {},

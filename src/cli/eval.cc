@@ -9,6 +9,7 @@
 #include "cli/evaluate_numbers.h"
 #include "cli/evaluation_page.h"
 #include "cli/evaluation_table.h"
+#include "cli/loss.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
@@ -47,8 +48,8 @@ class Eval final : public Command {
                  "texts: run batches with their padding, which otherwise is left out (native)");
     app.add_option("--report", report_, "write the table and charts as an HTML page");
     app.add_option("--save-predictions", predictions_,
-                   "of one model: index, label, predicted class and probabilities of each example; "
-                   "FILE.npz, .jsonl or .csv");
+                   "of one model: index, label, predicted class and probabilities of each example, "
+                   "or its numbers; FILE.npz, .jsonl or .csv");
     add_count_option(app, "--latency-runs", options_.latency_runs, "runs of one example, 0: none");
   }
 
@@ -66,7 +67,9 @@ class Eval final : public Command {
       graphs.push_back(OCTET_TRY(open_inputs(path, common)));
     const auto lms = std::count_if(graphs.begin(), graphs.end(), is_language_model);
     if (lms == 0) return evaluate_models(graphs, common);
-    if (!predictions_.empty()) return error("{}: --save-predictions is of classifiers", models_[0]);
+    if (!predictions_.empty())
+      return error("{}: --save-predictions is of classes and numbers, and this is a language model",
+                   models_[0]);
     if (lms == static_cast<std::ptrdiff_t>(graphs.size()))
       return compare<LmEvaluation>(graphs, OCTET_TRY(open_data(graphs, common)),
                                    evaluate_language_model, common);
@@ -76,18 +79,20 @@ class Eval final : public Command {
  private:
   using OpenData = std::vector<std::shared_ptr<const Dataset>>;
 
-  /// Classifiers, or what learns numbers.
+  /// Classifiers, or what learns numbers, which may be truth values of several classes.
   Result<Answer> evaluate_models(const std::vector<Graph>& graphs, const Common& common) const {
     const OpenData data = OCTET_TRY(open_data(graphs, common));
     if (!OCTET_TRY(has_number_labels(graphs.front(), *data.front())))
       return compare<Evaluation>(graphs, data, evaluate, common);
-    if (!predictions_.empty() || !report_.empty())
-      return error(
-          "{}: its labels are numbers; --save-predictions and --report are of classifiers, "
-          "and octet predict --data writes what a model computes",
-          data_);
+    if (!report_.empty())
+      return error("{}: its labels are numbers; --report is of classifiers", data_);
+    if (!predictions_.empty() && trained_loss(graphs.front()) == LossKind::kBinaryCrossEntropy)
+      return error("{}: learned yes or no of each class by itself; octet predict --data writes "
+                   "their probabilities",
+                   models_.front());
     const auto results =
         OCTET_TRY(run_all<NumberEvaluation>(graphs, data, evaluate_numbers, common));
+    OCTET_TRY(save_numbers(results.front(), *data.front(), common));
     common.json ? cli::print_json(results) : cli::print_table(results, *data.back());
     return Answer::kDone;
   }
@@ -104,6 +109,36 @@ class Eval final : public Command {
     return check_output(predictions_, used, common);
   }
 
+  PredictionOptions prediction_options(const Dataset& data) const {
+    PredictionOptions out;
+    out.format = *format_of_file(predictions_);
+    out.path = predictions_;
+    out.all_probabilities = true;
+    out.asked = data.file(0).empty() ? Asked::kExamples : Asked::kFiles;
+    return out;
+  }
+
+  Status
+  save_numbers(const NumberEvaluation& all, const Dataset& data, const Common& common) const {
+    if (predictions_.empty()) return ok_status();
+    PredictionOptions options = prediction_options(data);
+    options.of_numbers = true;
+    const auto writer = OCTET_TRY(PredictionWriter::create(options, common));
+    const std::vector<float> given(all.given.begin(), all.given.end());
+    const size_t columns = given.size() / static_cast<size_t>(all.samples);
+    for (int64_t i = 0; i < all.samples; ++i) {
+      const size_t begin = static_cast<size_t>(i) * columns;
+      const auto wanted = all.wanted.begin() + static_cast<ptrdiff_t>(begin);
+      Prediction p;
+      p.index = data.position(i);
+      p.file = data.file(i);
+      p.numbers = std::span(given).subspan(begin, columns);
+      p.wanted.assign(wanted, wanted + static_cast<ptrdiff_t>(columns));
+      OCTET_TRY(writer->add(p));
+    }
+    return writer->finish();
+  }
+
   Status save_predictions(const std::vector<Evaluation>& results,
                           const Graph& graph,
                           const Dataset& data,
@@ -111,11 +146,7 @@ class Eval final : public Command {
     if (predictions_.empty()) return ok_status();
     const Evaluation& all = results.front();
     const size_t classes = all.probabilities.size() / all.labels.size();
-    PredictionOptions options;
-    options.format = *format_of_file(predictions_);
-    options.path = predictions_;
-    options.all_probabilities = true;
-    options.asked = data.file(0).empty() ? Asked::kExamples : Asked::kFiles;
+    PredictionOptions options = prediction_options(data);
     options.classes = OCTET_TRY(class_names(graph, models_.front()));
     if (options.classes.size() != classes) options.classes = data.classes();
     for (size_t c = options.classes.size(); c < classes; ++c)

@@ -16,9 +16,9 @@ namespace octet::cli {
 
 struct EvalOptions {
   int64_t batch = 64;
-  int64_t limit = 0;          ///< examples, 0: all
-  int64_t latency_runs = 200; ///< of one example each
-  bool keep_probabilities = false;
+  int64_t limit = 0;               ///< examples, 0: all
+  int64_t latency_runs = 200;      ///< of one example each
+  bool keep_probabilities = false; ///< or the numbers of a model that has no classes
 };
 
 struct Evaluation {

@@ -140,7 +140,7 @@ Result<NumberEvaluation> evaluate_numbers(const Graph& graph,
                                           Executor& executor,
                                           const Dataset& data,
                                           const EvalOptions& options) {
-  const NumberRows rows = OCTET_TRY(run_all_rows(graph, executor, data, options));
+  NumberRows rows = OCTET_TRY(run_all_rows(graph, executor, data, options));
   NumberEvaluation out;
   out.samples = static_cast<int64_t>(rows.wanted.size() / std::max<size_t>(1, rows.columns));
   out.samples_per_second = static_cast<double>(out.samples) / rows.seconds;
@@ -150,6 +150,10 @@ Result<NumberEvaluation> evaluate_numbers(const Graph& graph,
     measure_classes(rows, score_kind(graph) == ScoreKind::kProbabilities ? 0.5 : 0.0, out);
   else
     measure_numbers(rows, out);
+  if (options.keep_probabilities) {
+    out.wanted = std::move(rows.wanted);
+    out.given = std::move(rows.given);
+  }
   return out;
 }
 

@@ -23,6 +23,8 @@ struct NumberEvaluation {
   double accuracy = 0;               ///< of each label by itself
   double exact = 0;                  ///< examples of which all are right
   double micro_f1 = 0, macro_f1 = 0; ///< of all labels together; the mean over the classes
+  /// What each example should give and gives, one row behind the other, if they were asked for.
+  std::vector<double> wanted, given;
 };
 
 /// What each example of a batch should give, one behind the other; empty: it has no labels.

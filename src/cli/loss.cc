@@ -43,6 +43,10 @@ void LossFlag::define(CLI::App& app) {
                  "model says, else cross-entropy");
 }
 
+bool LossFlag::is_mean_square() const {
+  return loss_called(loss_) == LossKind::kMeanSquare;
+}
+
 Result<std::vector<LossTerm>> LossFlag::choose(const Graph& graph, const Dataset& data) const {
   std::optional<LossKind> kind = loss_called(loss_);
   if (!loss_.empty() && !kind) {

@@ -23,6 +23,8 @@ class LossFlag {
   /// of labels that are classes (of one column: binary cross-entropy). A language model has its own.
   /// Errors: no such loss, labels that are numbers and no word of what they are.
   Result<std::vector<LossTerm>> choose(const Graph& graph, const Dataset& data) const;
+  /// Numbers were asked for.
+  bool is_mean_square() const;
 
  private:
   std::string loss_;

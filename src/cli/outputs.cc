@@ -138,6 +138,15 @@ bool writes_folder(const std::string& path, const std::string& source) {
          fs::is_directory(source, ignored);
 }
 
+Result<std::vector<std::string>> edited_labels(const Graph& graph, const std::string& source) {
+  const Result<std::string> folder = companion_folder(source);
+  if (!folder.ok()) return std::vector<std::string>(); // a lone file
+  std::vector<std::string> beside = OCTET_TRY(read_labels(*folder));
+  const std::vector<std::string> inside = OCTET_TRY(class_names(graph));
+  if (inside.empty() || beside == inside) beside.clear();
+  return beside;
+}
+
 Status write_model(const Graph& graph,
                    const std::string& path,
                    const Common& common,
@@ -149,6 +158,11 @@ Status write_model(const Graph& graph,
   nlohmann::json step = history_facts(record);
   step.update(facts);
   append_history(written, common, source, step);
+  if (std::find(left_out.begin(), left_out.end(), "labels.txt") == left_out.end()) {
+    const std::vector<std::string> labels = OCTET_TRY(edited_labels(graph, source));
+    if (!labels.empty() && labels.size() == OCTET_TRY(class_names(graph)).size())
+      set_class_names(written, labels);
+  }
   if (!writes_folder(path, source)) {
     SaveOptions options;
     options.overwrite = common.force;

@@ -32,9 +32,13 @@ Status check_model_output(const std::string& path,
 /// True when `path` becomes a model folder: it ends in a slash, is a folder, or has no `.onnx` at
 /// its end while `source` is a folder.
 bool writes_folder(const std::string& path, const std::string& source);
+/// The names of classes in labels.txt beside `source` where the graph has others: a user's later
+/// word. Empty: there are none, or the graph names no classes.
+Result<std::vector<std::string>> edited_labels(const Graph& graph, const std::string& source);
 /// An ONNX file, or a model folder with the companions (labels, tokenizer) of `source` and, where
 /// it was trained, the `record` of that. Its history (history.h) gets a step with `facts` and the
-/// record's. Companions called as in `left_out` are not its own any more.
+/// record's. Companions called as in `left_out` are not its own any more; else labels.txt beside
+/// `source` names the classes, where it has as many.
 Status write_model(const Graph& graph,
                    const std::string& path,
                    const Common& common,

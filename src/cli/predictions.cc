@@ -209,7 +209,8 @@ class CsvLines final : public LineWriter {
   bool first_ = true;
 };
 
-/// Arrays index, file, label, predicted, probabilities, classes; written at the end.
+/// Arrays index, file, label, predicted; of classes probabilities and classes too. Written at the
+/// end.
 class NpzArrays final : public PredictionWriter {
  public:
   NpzArrays(PredictionOptions options, Overwrite overwrite)
@@ -217,73 +218,46 @@ class NpzArrays final : public PredictionWriter {
 
   Status add(const Prediction& p) override {
     index_.push_back(p.index);
-    predicted_.push_back(likeliest(p.probabilities, 1).front());
     if (!p.file.empty()) files_.push_back(p.file);
+    const std::span<const float> numbers = options_.of_numbers ? p.numbers : p.probabilities;
+    numbers_.insert(numbers_.end(), numbers.begin(), numbers.end());
+    wanted_.insert(wanted_.end(), p.wanted.begin(), p.wanted.end());
+    if (options_.of_numbers) return ok_status();
+    predicted_.push_back(likeliest(p.probabilities, 1).front());
     if (p.label) labels_.push_back(*p.label);
-    probabilities_.insert(probabilities_.end(), p.probabilities.begin(), p.probabilities.end());
     return ok_status();
   }
 
   Status finish() override {
     const int64_t n = std::ssize(index_), classes = std::ssize(options_.classes);
-    const auto numbers = [&](const std::vector<int64_t>& values) {
-      return Tensor::of<int64_t>(Shape{n}, std::span<const int64_t>(values));
-    };
-    NamedTensors out = {{"index", numbers(index_)}};
+    NamedTensors out = {{"index", rows<int64_t>(index_)}};
     if (std::ssize(files_) == n && n > 0)
       out.emplace_back("file", OCTET_TRY(Tensor::strings({n}, files_)));
-    if (std::ssize(labels_) == n && n > 0) out.emplace_back("label", numbers(labels_));
-    out.emplace_back("predicted", numbers(predicted_));
+    if (options_.of_numbers) {
+      if (!wanted_.empty()) out.emplace_back("label", rows<double>(wanted_));
+      out.emplace_back("predicted", rows<float>(numbers_));
+      return write_npz(options_.path, out, overwrite_);
+    }
+    if (std::ssize(labels_) == n && n > 0) out.emplace_back("label", rows<int64_t>(labels_));
+    out.emplace_back("predicted", rows<int64_t>(predicted_));
     out.emplace_back("probabilities",
-                     Tensor::of<float>(Shape{n, classes}, std::span<const float>(probabilities_)));
+                     Tensor::of<float>(Shape{n, classes}, std::span<const float>(numbers_)));
     out.emplace_back("classes", OCTET_TRY(Tensor::strings({classes}, options_.classes)));
-    return write_npz(options_.path, out, overwrite_);
-  }
-
- private:
-  PredictionOptions options_;
-  Overwrite overwrite_;
-  std::vector<int64_t> index_, predicted_, labels_;
-  std::vector<float> probabilities_;
-  std::vector<std::string> files_;
-};
-
-/// Arrays index, file, label, predicted of numbers; written at the end.
-class NpzNumbers final : public PredictionWriter {
- public:
-  NpzNumbers(PredictionOptions options, Overwrite overwrite)
-      : options_(std::move(options)), overwrite_(overwrite) {}
-
-  Status add(const Prediction& p) override {
-    index_.push_back(p.index);
-    if (!p.file.empty()) files_.push_back(p.file);
-    numbers_.insert(numbers_.end(), p.numbers.begin(), p.numbers.end());
-    wanted_.insert(wanted_.end(), p.wanted.begin(), p.wanted.end());
-    return ok_status();
-  }
-
-  Status finish() override {
-    const int64_t n = std::ssize(index_);
-    NamedTensors out = {{"index", Tensor::of<int64_t>(Shape{n}, std::span<const int64_t>(index_))}};
-    if (std::ssize(files_) == n && n > 0)
-      out.emplace_back("file", OCTET_TRY(Tensor::strings({n}, files_)));
-    if (!wanted_.empty()) out.emplace_back("label", rows<double>(wanted_, n));
-    out.emplace_back("predicted", rows<float>(numbers_, n));
     return write_npz(options_.path, out, overwrite_);
   }
 
  private:
   /// [n], or [n, numbers].
   template <class T>
-  static Tensor rows(const std::vector<T>& values, int64_t n) {
-    const int64_t width = n > 0 ? std::ssize(values) / n : 1;
+  Tensor rows(const std::vector<T>& values) const {
+    const int64_t n = std::ssize(index_), width = n > 0 ? std::ssize(values) / n : 1;
     return Tensor::of<T>(width == 1 ? Shape{n} : Shape{n, width}, std::span<const T>(values));
   }
 
   PredictionOptions options_;
   Overwrite overwrite_;
-  std::vector<int64_t> index_;
-  std::vector<float> numbers_;
+  std::vector<int64_t> index_, predicted_, labels_;
+  std::vector<float> numbers_; ///< probabilities, of classes
   std::vector<double> wanted_;
   std::vector<std::string> files_;
 };
@@ -344,8 +318,6 @@ Result<std::unique_ptr<PredictionWriter>> PredictionWriter::create(PredictionOpt
   if (options.format == PredictionFormat::kNpz) {
     if (options.path.empty()) return error("npz goes to a file; name it with -o FILE.npz");
     const Overwrite overwrite = common.force ? Overwrite::kYes : Overwrite::kNo;
-    if (options.of_numbers)
-      return Made(std::make_unique<NpzNumbers>(std::move(options), overwrite));
     return Made(std::make_unique<NpzArrays>(std::move(options), overwrite));
   }
   LineSink sink = OCTET_TRY(LineSink::open(options.path, common));

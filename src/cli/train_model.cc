@@ -96,7 +96,7 @@ class TrainModel final : public Command {
       // Names of classes beside the source are those of another last layer, or of none.
       const bool other = classes_ > 0 || options.losses.front().kind == LossKind::kMeanSquare;
       std::vector<std::string> left_out;
-      if (other && OCTET_TRY(class_names(model.graph)).empty()) left_out = {"labels.txt"};
+      if (other) left_out = {"labels.txt"};
       return write_model(model.graph, output_, common, model_, record, nlohmann::json::object(),
                          left_out);
     };
@@ -116,6 +116,7 @@ class TrainModel final : public Command {
       return error("{}: is a BERT; octet train bert --from {} gives it the classes of its data",
                    model_, model_);
     OCTET_TRY_WITH(make_ready(graph, model_, common), model_);
+    if (classes_ == 0 && !loss_.is_mean_square()) OCTET_TRY(take_labels(graph));
     if (classes_ > 0) {
       const ReplacedHead head = OCTET_TRY_WITH(replace_head(graph, classes_, common.seed), model_);
       fmt::print(stderr, "node {}: {} outputs instead of {}, fresh: {}\n", head.node, classes_,
@@ -127,6 +128,21 @@ class TrainModel final : public Command {
       if (!recipe.empty()) fmt::print(stderr, "a BERT: {}\n", recipe);
     }
     return graph;
+  }
+
+  /// Errors: names in labels.txt that are more or fewer than the model's classes.
+  Status take_labels(Graph& graph) const {
+    const std::vector<std::string> beside = OCTET_TRY(edited_labels(graph, model_));
+    if (beside.empty()) return ok_status();
+    const std::vector<std::string> inside = OCTET_TRY(class_names(graph));
+    if (beside.size() != inside.size())
+      return error("{}: labels.txt names {}, and the model tells {} classes apart; give each class "
+                   "a line, or remove the file",
+                   model_, counted(std::ssize(beside), "label"), inside.size());
+    fmt::print(stderr, "{}: classes are called as in labels.txt: {} (the model says {})\n", model_,
+               join_some(beside), join_some(inside));
+    set_class_names(graph, beside);
+    return ok_status();
   }
 
   /// With the way out that there is here: another last layer.

@@ -89,7 +89,12 @@ class Verify final : public Command {
     seen.model = changed_parts(lock, graph);
     seen.results = OCTET_TRY_WITH(changed_results(lock, graph, {.threads = common.threads}, batch_),
                                   seen.what);
-    if (!data_.empty()) OCTET_TRY(evaluate_again(lock, graph, seen, common));
+    if (data_.empty()) return seen;
+    if (const Status again = evaluate_again(lock, graph, seen, common); !again.ok()) {
+      // Of a model that differs, perhaps because of that.
+      if (seen.same() || again.error().code() == ErrorCode::kCancelled) return again.error();
+      seen.results.push_back(fmt::format("is not evaluated: {}", again.error().text()));
+    }
     return seen;
   }
 

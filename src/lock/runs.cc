@@ -70,7 +70,7 @@ Result<std::string> difference(const Tensor& expected, const Tensor& got) {
                      before[at]);
 }
 
-/// What an output of another type or shape is.
+/// What an output of another type or shape, or a missing one, is.
 enum class OtherSizes { kError, kFinding };
 
 Result<LockFindings> compare_outputs(const Lock& lock,
@@ -81,7 +81,11 @@ Result<LockFindings> compare_outputs(const Lock& lock,
     const auto found =
         std::find_if(outputs.begin(), outputs.end(),
                      [&, &n = name](const auto& output) { return output.first == n; });
-    if (found == outputs.end()) return error("there is no output \"{}\", which the lock has", name);
+    if (found == outputs.end()) {
+      out.push_back(fmt::format("there is no output \"{}\", which the lock has", name));
+      if (other == OtherSizes::kError) return Error(out.back());
+      continue;
+    }
     const Tensor& got = found->second;
     if (got.type() != expected.type() || got.shape() != expected.shape()) {
       out.push_back(fmt::format("output \"{}\" is {}{}, locked {}{}", name, octet::name(got.type()),
@@ -131,20 +135,33 @@ Status check_batch(const Graph& graph, int64_t examples, int64_t batch) {
   return ok_status();
 }
 
+/// Outputs, and what failed where the model does not run.
+struct Outcome {
+  std::vector<Tensor> outputs;
+  LockFindings failed;
+};
+
+/// What a lock holds ran once: that it fails now is a difference.
+Result<Outcome> does_not_run(const Error& why) {
+  if (why.code() == ErrorCode::kCancelled || why.code() == ErrorCode::kInternal) return why;
+  return Outcome{{}, {fmt::format("does not run, as the locked model did: {}", why.text())}};
+}
+
 /// Outputs of all examples, `batch` of which run at a time.
-Result<std::vector<Tensor>> run_in_parts(Session& session,
-                                         const Graph& graph,
-                                         std::span<const Tensor> inputs,
-                                         int64_t examples,
-                                         int64_t batch) {
-  OCTET_TRY(check_batch(graph, examples, batch));
+Result<Outcome> run_in_parts(Session& session,
+                             const Graph& graph,
+                             std::span<const Tensor> inputs,
+                             int64_t examples,
+                             int64_t batch) {
   std::vector<Tensor> out;
   for (int64_t begin = 0; begin < examples; begin += batch) {
     const int64_t end = std::min(examples, begin + batch);
     std::vector<Tensor> part;
     for (const Tensor& tensor : inputs)
       part.push_back(OCTET_TRY(rows(tensor, begin, end)));
-    const std::vector<Tensor> made = OCTET_TRY(session.run(part));
+    const Result<std::vector<Tensor>> ran = session.run(part);
+    if (!ran.ok()) return does_not_run(ran.error());
+    const std::vector<Tensor>& made = *ran;
     for (size_t k = 0; k < made.size(); ++k) {
       Shape whole = made[k].shape();
       if (whole.empty() || whole[0] != end - begin || bits(made[k].type()) < 8)
@@ -161,10 +178,16 @@ Result<std::vector<Tensor>> run_in_parts(Session& session,
                   made[k].bytes().data(), made[k].bytes().size());
     }
   }
-  return out;
+  return Outcome{std::move(out), {}};
 }
 
-/// The lock's inputs in the order of the graph's.
+Result<Outcome> run_together(Session& session, std::span<const Tensor> inputs) {
+  Result<std::vector<Tensor>> ran = session.run(inputs);
+  if (!ran.ok()) return does_not_run(ran.error());
+  return Outcome{std::move(*ran), {}};
+}
+
+/// The lock's inputs in the order of the graph's. Errors: one that the lock does not have.
 Result<std::vector<Tensor>> inputs_for(const Lock& lock, const Graph& graph) {
   std::vector<Tensor> out;
   for (const ValueId id : graph.inputs()) {
@@ -244,18 +267,22 @@ Result<LockFindings> changed_results(const Lock& lock,
                                      const Graph& graph,
                                      const SessionOptions& options,
                                      int64_t batch) {
-  const std::vector<Tensor> inputs = OCTET_TRY(inputs_for(lock, graph));
+  const int64_t examples = batch > 0 ? OCTET_TRY(common_examples(lock.inputs)) : 0;
+  if (batch > 0) OCTET_TRY(check_batch(graph, examples, batch));
+  const Result<std::vector<Tensor>> inputs = inputs_for(lock, graph);
+  if (!inputs.ok()) return OCTET_TRY(does_not_run(inputs.error())).failed;
   SessionOptions kept = options;
   kept.keep_weights = true;
-  Session session = OCTET_TRY(Session::create(graph, kept));
-  std::vector<Tensor> outputs =
-      batch > 0 ? OCTET_TRY(run_in_parts(session, graph, inputs,
-                                         OCTET_TRY(common_examples(lock.inputs)), batch))
-                : OCTET_TRY(session.run(inputs));
+  Result<Session> made = Session::create(graph, kept);
+  if (!made.ok()) return OCTET_TRY(does_not_run(made.error())).failed;
+  Session& session = *made;
+  Outcome ran = batch > 0 ? OCTET_TRY(run_in_parts(session, graph, *inputs, examples, batch))
+                          : OCTET_TRY(run_together(session, *inputs));
+  if (!ran.failed.empty()) return std::move(ran.failed);
   LockFindings out =
-      OCTET_TRY(compare_outputs(lock, named(graph, std::move(outputs)), OtherSizes::kFinding));
+      OCTET_TRY(compare_outputs(lock, named(graph, std::move(ran.outputs)), OtherSizes::kFinding));
   if (out.empty()) return out;
-  const std::string first = first_difference(lock, OCTET_TRY(run_and_hash(session, inputs, kept)));
+  const std::string first = first_difference(lock, OCTET_TRY(run_and_hash(session, *inputs, kept)));
   out.push_back(first.empty() ? "no value within the model differs when all examples run together"
                               : first);
   return out;

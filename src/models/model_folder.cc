@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "core/atomic_file.h"
 #include "core/format.h"
@@ -152,8 +153,16 @@ Result<std::vector<std::string>> class_names(const Graph& graph, const std::stri
 
 void set_class_names(Graph& graph, const std::vector<std::string>& names) {
   erase_metadata(graph.info.metadata, kClassMetadata);
-  if (!names.empty())
-    graph.info.metadata.emplace_back(kClassMetadata, json_text(nlohmann::json(names), -1));
+  if (names.empty()) return;
+  graph.info.metadata.emplace_back(kClassMetadata, json_text(nlohmann::json(names), -1));
+  // What becomes the folder's config.json, which cannot give two classes one name.
+  Result<BertOptions> bert = bert_options(graph);
+  if (!bert.ok() || bert->head != BertHead::kClassification ||
+      bert->labels.size() != names.size() ||
+      std::set<std::string>(names.begin(), names.end()).size() != names.size())
+    return;
+  bert->labels = names;
+  set_metadata(graph.info.metadata, kBertMetadata, bert_config_json(*bert));
 }
 
 Result<ModelFolderWriter> ModelFolderWriter::create(const std::string& path, bool overwrite) {

@@ -15,15 +15,17 @@ constexpr size_t kMostPortsOfSide = kMostPorts / 2;
 
 class Draughtsman {
  public:
-  Draughtsman(std::span<const NamedNode> nodes, std::span<const Edge> edges)
-      : nodes_(nodes), edges_(edges) {}
+  Draughtsman(std::span<const NamedNode> nodes,
+              std::span<const Scope> scopes,
+              std::span<const Edge> edges)
+      : nodes_(nodes), scopes_(scopes), edges_(edges) {}
 
   Result<Drawings> run() {
     const LayoutEngine engine = OCTET_TRY(LayoutEngine::load());
     std::vector<std::pair<int32_t, int32_t>> pairs;
     for (const Edge& edge : edges_)
       if (edge.from >= 0 && edge.to >= 0) pairs.emplace_back(edge.from, edge.to);
-    out_.groups = make_groups(nodes_, pairs);
+    out_.groups = make_groups(nodes_, scopes_, pairs);
     out_.drawings.resize(groups().size());
     building_.resize(groups().size());
     find_places();
@@ -194,6 +196,7 @@ class Draughtsman {
   }
 
   std::span<const NamedNode> nodes_;
+  std::span<const Scope> scopes_;
   std::span<const Edge> edges_;
   std::vector<int32_t> node_place_, group_place_;
   std::vector<Building> building_;
@@ -202,8 +205,9 @@ class Draughtsman {
 
 } // namespace
 
-Result<Drawings> draw(std::span<const NamedNode> nodes, std::span<const Edge> edges) {
-  return Draughtsman(nodes, edges).run();
+Result<Drawings>
+draw(std::span<const NamedNode> nodes, std::span<const Scope> scopes, std::span<const Edge> edges) {
+  return Draughtsman(nodes, scopes, edges).run();
 }
 
 } // namespace octet::view

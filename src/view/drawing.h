@@ -44,6 +44,7 @@ struct Drawings {
 
 inline constexpr double kBoxWidth = 176, kBoxHeight = 46, kPortWidth = 150, kPortHeight = 24;
 
-Result<Drawings> draw(std::span<const NamedNode> nodes, std::span<const Edge> edges);
+Result<Drawings>
+draw(std::span<const NamedNode> nodes, std::span<const Scope> scopes, std::span<const Edge> edges);
 
 } // namespace octet::view

@@ -47,6 +47,9 @@ struct Tree {
   std::string name;
   std::map<std::string, std::unique_ptr<Tree>, std::less<>> below;
   std::vector<int32_t> nodes;
+  /// Nodes with their bodies, and in them the bodies: groups however few nodes are in them.
+  std::vector<std::unique_ptr<Tree>> kept;
+  int32_t node = -1; ///< whose bodies are in `kept`
 };
 
 /// What becomes of a tree: members are nodes, or places in `below`.
@@ -55,40 +58,57 @@ struct Cut {
   std::vector<std::pair<int32_t, int32_t>> order; ///< first node of a member, the member
   std::vector<Cut> below;
   int64_t nodes = 0;
+  int64_t boxes = 0; ///< were there no groups but those that are kept
+  int32_t node = -1;
+  bool kept = false;
 };
 
-void flatten(const Cut& cut, std::vector<std::pair<int32_t, int32_t>>& to) {
-  for (const auto& [first, member] : cut.order)
-    if (member >= 0)
-      to.emplace_back(first, member);
-    else
-      flatten(cut.below[index_of_group(member)], to);
+void add_group(Cut group, Cut& to) {
+  to.order.emplace_back(group.order.front().first, ~static_cast<int32_t>(to.below.size()));
+  to.below.push_back(std::move(group));
+}
+
+void flatten(Cut cut, Cut& to) {
+  for (const auto& [first, member] : cut.order) {
+    if (member >= 0) {
+      to.order.emplace_back(first, member);
+      continue;
+    }
+    Cut& below = cut.below[index_of_group(member)];
+    below.kept ? add_group(std::move(below), to) : flatten(std::move(below), to);
+  }
 }
 
 Cut cut_tree(const Tree& tree) {
-  Cut out{tree.name, {}, {}, static_cast<int64_t>(tree.nodes.size())};
+  const auto own = static_cast<int64_t>(tree.nodes.size());
+  Cut out{tree.name, {}, {}, own, own, tree.node};
   for (const int32_t node : tree.nodes)
     out.order.emplace_back(node, node);
+  for (const std::unique_ptr<Tree>& kept : tree.kept) {
+    Cut cut = cut_tree(*kept);
+    cut.name = kept->name; // also of a body with nothing but one group
+    cut.kept = true;
+    out.nodes += cut.nodes;
+    ++out.boxes;
+    add_group(std::move(cut), out);
+  }
   for (const auto& [name, below] : tree.below) {
     Cut cut = cut_tree(*below);
     out.nodes += cut.nodes;
-    if (cut.nodes < kFewestNodes) {
-      flatten(cut, out.order);
-      continue;
-    }
-    out.order.emplace_back(cut.order.front().first, ~static_cast<int32_t>(out.below.size()));
-    out.below.push_back(std::move(cut));
+    out.boxes += cut.boxes;
+    if (cut.boxes < kFewestNodes)
+      flatten(std::move(cut), out);
+    else
+      add_group(std::move(cut), out);
+  }
+  if (out.boxes <= kFlat && !out.below.empty()) {
+    Cut flat{out.name, {}, {}, out.nodes, out.boxes, out.node};
+    flatten(std::move(out), flat);
+    out = std::move(flat);
   }
   std::sort(out.order.begin(), out.order.end());
-  if (out.nodes <= kFlat && !out.below.empty()) {
-    std::vector<std::pair<int32_t, int32_t>> flat;
-    flatten(out, flat);
-    std::sort(flat.begin(), flat.end());
-    out.order = std::move(flat);
-    out.below.clear();
-  }
-  if (out.order.size() == 1 && !out.below.empty()) { // nothing but one group
-    Cut only = std::move(out.below.front());
+  if (out.order.size() == 1 && !out.below.empty() && !out.below.front().kept) {
+    Cut only = std::move(out.below.front()); // nothing but one group
     if (!out.name.empty()) only.name = out.name + "/" + only.name;
     return only;
   }
@@ -115,33 +135,30 @@ size_t period_of(std::span<const int> kinds) {
 
 class Grouping {
  public:
-  Grouping(std::span<const NamedNode> nodes, std::span<const std::pair<int32_t, int32_t>> edges)
-      : nodes_(nodes), edges_(edges) {
+  Grouping(std::span<const NamedNode> nodes,
+           std::span<const Scope> scopes,
+           std::span<const std::pair<int32_t, int32_t>> edges)
+      : nodes_(nodes), scopes_(scopes), edges_(edges) {
     out_.parent.assign(nodes.size(), -1);
   }
 
   Groups run() {
     Tree root;
-    std::vector<Tree*> holder(nodes_.size(), nullptr);
+    std::vector<std::vector<size_t>> inside(scopes_.size()); // nodes of bodies
+    std::vector<size_t> outside;
+    std::vector<bool> opens(nodes_.size(), false);
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (!nodes_[i].drawn) continue;
-      Tree* at = &root;
-      for (const std::string& part : path_of(nodes_[i].path)) {
-        std::unique_ptr<Tree>& below = at->below[part];
-        if (below == nullptr) {
-          below = std::make_unique<Tree>();
-          below->name = part;
-        }
-        at = below.get();
-      }
-      holder[i] = at;
+      const int32_t scope = nodes_[i].scope;
+      (scope < 0 ? outside : inside[static_cast<size_t>(scope)]).push_back(i);
+      if (scope >= 0) opens[static_cast<size_t>(scopes_[static_cast<size_t>(scope)].node)] = true;
     }
-    // A product of the name of a group, whose bias and turn stand in it, is its first.
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (holder[i] == nullptr) continue;
-      const auto same = holder[i]->below.find(last_of(nodes_[i].path));
-      (same == holder[i]->below.end() ? *holder[i] : *same->second)
-          .nodes.push_back(static_cast<int32_t>(i));
+    opened_.assign(nodes_.size(), nullptr);
+    plant(outside, opens, root);
+    for (size_t s = 0; s < scopes_.size(); ++s) {
+      if (inside[s].empty()) continue;
+      Tree& body = keep(*opened_[static_cast<size_t>(scopes_[s].node)], scopes_[s].name);
+      plant(inside[s], opens, body);
     }
     Cut cut = cut_tree(root);
     cut.name.clear();
@@ -155,9 +172,45 @@ class Grouping {
  private:
   Group& group(int32_t g) { return out_.groups[static_cast<size_t>(g)]; }
 
+  static Tree& keep(Tree& in, std::string name) {
+    in.kept.push_back(std::make_unique<Tree>());
+    in.kept.back()->name = std::move(name);
+    return *in.kept.back();
+  }
+
+  /// Nodes of one graph; those whose bodies are drawn get a group of their own.
+  void plant(const std::vector<size_t>& nodes, const std::vector<bool>& opens, Tree& root) {
+    std::vector<Tree*> holder;
+    for (const size_t i : nodes) {
+      Tree* at = &root;
+      for (const std::string& part : path_of(nodes_[i].path)) {
+        std::unique_ptr<Tree>& below = at->below[part];
+        if (below == nullptr) {
+          below = std::make_unique<Tree>();
+          below->name = part;
+        }
+        at = below.get();
+      }
+      holder.push_back(at);
+    }
+    for (size_t k = 0; k < nodes.size(); ++k) {
+      const size_t i = nodes[k];
+      const std::string last = last_of(nodes_[i].path);
+      // A product of the name of a group, whose bias and turn stand in it, is its first.
+      const auto same = holder[k]->below.find(last);
+      Tree* at = same == holder[k]->below.end() ? holder[k] : same->second.get();
+      if (opens[i]) {
+        at = &keep(*at, last.empty() ? std::string(nodes_[i].op) : last);
+        at->node = static_cast<int32_t>(i);
+        opened_[i] = at;
+      }
+      at->nodes.push_back(static_cast<int32_t>(i));
+    }
+  }
+
   int32_t emit(const Cut& cut, int32_t parent) {
     const auto g = static_cast<int32_t>(out_.groups.size());
-    out_.groups.push_back({cut.name, parent, {}, cut.nodes});
+    out_.groups.push_back({cut.name, parent, {}, cut.nodes, cut.node});
     std::vector<int32_t> members;
     for (const auto& [first, member] : cut.order) {
       if (member >= 0) out_.parent[static_cast<size_t>(member)] = g;
@@ -310,7 +363,9 @@ class Grouping {
   }
 
   std::span<const NamedNode> nodes_;
+  std::span<const Scope> scopes_;
   std::span<const std::pair<int32_t, int32_t>> edges_;
+  std::vector<Tree*> opened_; ///< of a node whose bodies are drawn: its group
   Groups out_;
 };
 
@@ -323,8 +378,9 @@ std::vector<std::string> path_of(std::string_view name) {
 }
 
 Groups make_groups(std::span<const NamedNode> nodes,
+                   std::span<const Scope> scopes,
                    std::span<const std::pair<int32_t, int32_t>> edges) {
-  return Grouping(nodes, edges).run();
+  return Grouping(nodes, scopes, edges).run();
 }
 
 } // namespace octet::view

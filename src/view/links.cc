@@ -87,9 +87,10 @@ Links link_models(const Graph& first, const Picture& one, const Graph& second, c
   for (size_t i = 0; i < one.nodes.size(); ++i) {
     const PictureNode& node = one.nodes[i];
     if (!node.drawn || known[i]) continue;
-    int32_t there = right.node(node.name);
+    int32_t there = right.node(one.key(node.scope, node.name));
     if (there < 0 && !node.outputs.empty() && node.outputs.front() >= 0)
-      there = right.maker(one.values[static_cast<size_t>(node.outputs.front())].name);
+      there = right.maker(
+          one.key(node.scope, one.values[static_cast<size_t>(node.outputs.front())].name));
     if (there < 0 || known_there[static_cast<size_t>(there)]) continue;
     add(static_cast<int32_t>(i), there);
   }

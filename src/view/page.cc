@@ -44,9 +44,11 @@ Json group_json(const Group& group, const Drawing& drawing) {
       one.push_back(value);
     wires.push_back(std::move(one));
   }
-  return {{"name", group.name},        {"parent", group.parent},   {"members", group.members},
-          {"nodes", group.nodes},      {"in", drawing.in},         {"out", drawing.out},
-          {"wires", std::move(wires)}, {"layout", drawing.layout}, {"alike", drawing.alike}};
+  Json out = {{"name", group.name},        {"parent", group.parent},   {"members", group.members},
+              {"nodes", group.nodes},      {"in", drawing.in},         {"out", drawing.out},
+              {"wires", std::move(wires)}, {"layout", drawing.layout}, {"alike", drawing.alike}};
+  if (group.node >= 0) out["node"] = group.node;
+  return out;
 }
 
 Json node_json(const PictureNode& node, int32_t parent) {
@@ -104,8 +106,8 @@ Result<WrittenPage> write_page(const Page& page) {
   for (const Picture& picture : page.pictures) {
     std::vector<NamedNode> nodes;
     for (const PictureNode& node : picture.nodes)
-      nodes.push_back({node.path, node.op, node.drawn});
-    const Drawings drawings = OCTET_TRY(draw(nodes, picture.edges));
+      nodes.push_back({node.path, node.op, node.drawn, node.scope});
+    const Drawings drawings = OCTET_TRY(draw(nodes, picture.scopes, picture.edges));
     all["pictures"].push_back(picture_json(picture, drawings));
     out.boxes.push_back(static_cast<size_t>(drawings.groups.groups.front().nodes));
     out.groups.push_back(drawings.drawings.size());

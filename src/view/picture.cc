@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/label.h"
 #include "ops/infer.h"
 #include "ops/qdq/site.h"
@@ -134,34 +136,101 @@ Json grid_json(const qdq::Grid& grid) {
   return out;
 }
 
+/// A body as a graph with types; where those that it declares do not fit, with those that follow.
+Result<Graph> body_to_draw(const Graph& outer, const Graph& body, const BodyTypes& types) {
+  Graph out = typed_body(outer, body, types);
+  if (infer_types(out).ok()) return out;
+  out = typed_body(outer, body, types);
+  forget_declared_shapes(out);
+  OCTET_TRY(infer_types(out));
+  return out;
+}
+
+/// Adds a graph, or a body of a node, to a picture.
 class GraphPicture {
  public:
-  GraphPicture(const Graph& graph, Codes codes) : graph_(graph), codes_(codes) {}
+  GraphPicture(Picture& out, Codes codes) : out_(out), codes_(codes) {}
 
-  Result<Picture> run(const std::string& title, const std::vector<std::string>& targets) {
-    out_.title = title;
-    out_.targets = targets;
-    std::vector<GraphView> views;
-    views.push_back(OCTET_TRY(view_graph(graph_, targets.empty() ? "" : targets.front())));
-    for (size_t t = 1; t < targets.size(); ++t)
-      views.push_back(OCTET_TRY(view_graph(graph_, targets[t])));
-    typed_ = graph_;
+  Status run(const Graph& graph) {
+    views_.push_back(
+        OCTET_TRY(view_graph(graph, out_.targets.empty() ? "" : out_.targets.front())));
+    for (size_t t = 1; t < out_.targets.size(); ++t)
+      views_.push_back(OCTET_TRY(view_graph(graph, out_.targets[t])));
+    typed_ = graph;
     OCTET_TRY(infer_types(typed_));
-    for (const GraphView::Value& value : views.front().values)
-      viewed_.emplace(value.name, &value);
-    place_.assign(static_cast<size_t>(typed_.value_bound()), -1);
-    maker_.assign(static_cast<size_t>(typed_.value_bound()), -1);
-    const std::vector<NodeId> order = OCTET_TRY(typed_.topological());
-    for (size_t i = 0; i < order.size(); ++i)
-      add_node(typed_.node(order[i]), i, views);
-    for (const NodeId id : order)
-      add_codes(typed_.node(id));
-    add_edges(order);
-    add_findings(order, views);
-    return std::move(out_);
+    OCTET_TRY(add_nodes());
+    add_all_codes();
+    add_edges();
+    add_findings();
+    return ok_status();
   }
 
  private:
+  /// What a value holds was made: by a node of the picture, or not (-1: an input, -2: a constant).
+  struct Source {
+    int32_t from = -1;
+    GraphPicture* in = nullptr;
+    ValueId made;
+  };
+
+  Status add_nodes() {
+    for (const GraphView::Value& value : views_.front().values)
+      viewed_.emplace(value.name, &value);
+    place_.assign(static_cast<size_t>(typed_.value_bound()), -1);
+    maker_.assign(static_cast<size_t>(typed_.value_bound()), -1);
+    order_ = OCTET_TRY(typed_.topological());
+    first_ = out_.nodes.size();
+    for (size_t i = 0; i < order_.size(); ++i)
+      add_node(typed_.node(order_[i]), i);
+    for (size_t i = 0; i < order_.size(); ++i)
+      if (has_bodies(typed_.node(order_[i])))
+        OCTET_TRY(add_bodies(typed_.node(order_[i]), static_cast<int32_t>(first_ + i)));
+    return ok_status();
+  }
+
+  Status add_bodies(const Node& node, int32_t place) {
+    const BodyTypes types = types_into_bodies(typed_, node);
+    std::map<std::string, int> counts, number;
+    for (const Body& body : bodies_of(node))
+      ++counts[body.key];
+    for (const Body& body : bodies_of(node)) {
+      const int nth = number[body.key]++;
+      if (body.graph == nullptr) continue;
+      const std::string name =
+          counts[body.key] > 1 ? fmt::format("{}[{}]", body.key, nth) : body.key;
+      const std::string key =
+          out_.key(scope_, out_.nodes[static_cast<size_t>(place)].name) + '\n' + name + '\n';
+      auto inside = std::make_unique<GraphPicture>(out_, codes_);
+      inside->outer_ = this;
+      inside->owner_ = place;
+      inside->scope_ = static_cast<int32_t>(out_.scopes.size());
+      out_.scopes.push_back({place, name, key});
+      const auto add = [&]() -> Status {
+        inside->typed_ = OCTET_TRY(body_to_draw(typed_, *body.graph, types));
+        inside->captured_.assign(static_cast<size_t>(inside->typed_.value_bound()), {});
+        for (int32_t i = 0; i < body.graph->value_bound(); ++i)
+          if (const Value& v = body.graph->value(ValueId{i}); v.kind == ValueKind::kCapture)
+            inside->captured_[static_cast<size_t>(i)] = v.captured;
+        inside->views_.push_back(OCTET_TRY(view_graph(inside->typed_)));
+        return inside->add_nodes();
+      };
+      OCTET_TRY_WITH(add(), fmt::format("{} of {}", name, label(typed_, node)));
+      Json takes = Json::array(), gives = Json::array();
+      for (const ValueId id : inside->typed_.inputs())
+        takes.push_back(inside->value(id));
+      for (const ValueId id : inside->typed_.outputs())
+        gives.push_back(inside->value(id));
+      out_.nodes[static_cast<size_t>(place)].facts["bodies"].push_back(
+          {{"name", name}, {"takes", std::move(takes)}, {"gives", std::move(gives)}});
+      bodies_.push_back(std::move(inside));
+    }
+    return ok_status();
+  }
+
+  ValueId captured(ValueId id) const {
+    return captured_.empty() ? ValueId{} : captured_[static_cast<size_t>(id.index)];
+  }
+
   bool is_folded(const Node& node) const {
     return node.is("Constant") || (codes_ == Codes::kFolded && is_qdq(node));
   }
@@ -170,22 +239,28 @@ class GraphPicture {
     if (!id.valid()) return -1;
     int32_t& place = place_[static_cast<size_t>(id.index)];
     if (place >= 0) return place;
+    if (const ValueId outside = captured(id); outside.valid())
+      return place = outer_->value(outside);
     place = static_cast<int32_t>(out_.values.size());
     const std::string& name = typed_.value(id).name;
     PictureValue made{name, Json::object()};
     if (const auto view = viewed_.find(name); view != viewed_.end()) {
       made.facts["kind"] = view->second->kind;
+      if (outer_ != nullptr && view->second->kind != "node" && view->second->kind != "constant")
+        made.facts["kind"] =
+            view->second->kind + " of " + out_.scopes[static_cast<size_t>(scope_)].name;
       made.facts["type"] = view->second->type;
       if (view->second->bytes > 0) made.facts["bytes"] = view->second->bytes;
     }
     out_.values.push_back(std::move(made));
-    out_.value_named.emplace(name, place);
+    out_.value_named.emplace(out_.key(scope_, name), place);
     return place;
   }
 
-  void add_node(const Node& node, size_t index, const std::vector<GraphView>& views) {
-    const GraphView::Node& view = views.front().nodes[index];
-    PictureNode made{view.name, view.name, view.op, !is_folded(node), {}, {}, Json::object()};
+  void add_node(const Node& node, size_t index) {
+    const GraphView::Node& view = views_.front().nodes[index];
+    PictureNode made{view.name, view.name, view.op,        !is_folded(node),
+                     {},        {},        Json::object(), scope_};
     const auto place = static_cast<int32_t>(out_.nodes.size());
     for (const ValueId id : node.outputs)
       if (id.valid()) maker_[static_cast<size_t>(id.index)] = place;
@@ -199,12 +274,19 @@ class GraphPicture {
       if (!node.doc.empty()) made.facts["doc"] = clipped(node.doc);
       if (view.bytes > 0) made.facts["bytes"] = view.bytes;
       if (view.work > 0) made.facts["work"] = view.work;
-      if (!views.front().target.empty())
-        for (const GraphView& each : views)
+      if (!views_.front().target.empty())
+        for (const GraphView& each : views_)
           made.facts["on"].push_back(on_target(each.nodes[index]));
     }
-    out_.node_named.emplace(made.name, place);
+    out_.node_named.emplace(out_.key(scope_, made.name), place);
     out_.nodes.push_back(std::move(made));
+  }
+
+  void add_all_codes() {
+    for (const std::unique_ptr<GraphPicture>& body : bodies_)
+      body->add_all_codes();
+    for (const NodeId id : order_)
+      add_codes(typed_.node(id));
   }
 
   /// What a Q or DQ says, at the numbers on its one side and on its other.
@@ -224,25 +306,25 @@ class GraphPicture {
   }
 
   /// Findings of what is folded belong to who makes the numbers, else to who reads them.
-  void add_findings(const std::vector<NodeId>& order, const std::vector<GraphView>& views) {
-    if (views.front().target.empty()) return;
+  void add_findings() {
+    if (views_.front().target.empty()) return;
     const Uses uses(typed_);
-    for (size_t i = 0; i < order.size(); ++i) {
-      const bool none = std::all_of(views.begin(), views.end(), [i](const GraphView& view) {
+    for (size_t i = 0; i < order_.size(); ++i) {
+      const bool none = std::all_of(views_.begin(), views_.end(), [i](const GraphView& view) {
         return view.nodes[i].findings.empty();
       });
       if (out_.nodes[i].drawn || none) continue;
-      const int32_t at = drawn_beside(typed_.node(order[i]), uses);
+      const int32_t at = drawn_beside(typed_.node(order_[i]), uses);
       if (at < 0) continue;
-      for (size_t t = 0; t < views.size(); ++t)
-        for (const Json& finding : findings_json(views[t].nodes[i].findings))
+      for (size_t t = 0; t < views_.size(); ++t)
+        for (const Json& finding : findings_json(views_[t].nodes[i].findings))
           out_.nodes[static_cast<size_t>(at)].facts["on"][t]["findings"].push_back(finding);
     }
   }
 
-  int32_t drawn_beside(const Node& node, const Uses& uses) const {
+  int32_t drawn_beside(const Node& node, const Uses& uses) {
     if (node.input(0).valid())
-      if (const auto [from, made] = source_of(node.input(0)); from >= 0) return from;
+      if (const Source source = source_of(node.input(0)); source.from >= 0) return source.from;
     ValueId at = node.output(0);
     for (size_t steps = 0; at.valid() && steps < out_.nodes.size(); ++steps) {
       const auto readers = uses.of(at);
@@ -256,16 +338,17 @@ class GraphPicture {
     return -1;
   }
 
-  /// The node that made what a value holds, through codes that are folded; -1: an input, -2: none.
-  std::pair<int32_t, ValueId> source_of(ValueId id) const {
+  /// Through codes that are folded, and out of bodies.
+  Source source_of(ValueId id) {
     for (;;) {
+      if (const ValueId outside = captured(id); outside.valid()) return outer_->source_of(outside);
       const Value& at = typed_.value(id);
-      if (at.kind == ValueKind::kInput) return {-1, id};
+      if (at.kind == ValueKind::kInput) return {owner_, this, id};
       const int32_t maker = maker_[static_cast<size_t>(id.index)];
-      if (maker < 0) return {-2, id};
-      if (out_.nodes[static_cast<size_t>(maker)].drawn) return {maker, id};
+      if (maker < 0) return {-2, this, id};
+      if (out_.nodes[static_cast<size_t>(maker)].drawn) return {maker, this, id};
       const Node& node = *typed_.producer(id);
-      if (!is_qdq(node) || !node.input(0).valid()) return {-2, id};
+      if (!is_qdq(node) || !node.input(0).valid()) return {-2, this, id};
       id = node.input(0);
     }
   }
@@ -279,34 +362,44 @@ class GraphPicture {
   }
 
   void add_edge(ValueId read, int32_t to) {
-    const auto [from, made] = source_of(read);
+    if (typed_.value(read).is_constant()) return; // told where it is read
+    const auto [from, in, made] = source_of(read);
+    if (from == to && from >= 0) return; // an input of a body that the body gives as it is
+    const int32_t target = value(read);
     if (from == -2) {
-      if (made != read || !typed_.value(made).is_constant()) add_bytes(made, to);
-      if (made != read)
-        out_.values[static_cast<size_t>(value(read))].facts["stored"] = typed_.value(made).name;
+      in->add_bytes(made, to);
+      if (const std::string& stored = in->typed_.value(made).name;
+          in->place_[static_cast<size_t>(made.index)] != target)
+        out_.values[static_cast<size_t>(target)].facts["stored"] = stored;
       return;
     }
-    const int32_t source = value(made), target = value(read);
+    const int32_t source = in->value(made);
     out_.edges.push_back({from, to, source, target});
     if (source != target) out_.values[static_cast<size_t>(target)].facts["of"] = source;
   }
 
-  void add_edges(const std::vector<NodeId>& order) {
-    for (size_t i = 0; i < order.size(); ++i) {
-      if (!out_.nodes[i].drawn) continue;
-      const Node& node = typed_.node(order[i]);
-      for (const std::vector<ValueId>* each : {&node.inputs, &node.captures})
-        for (const ValueId id : *each)
-          if (id.valid()) add_edge(id, static_cast<int32_t>(i));
+  void add_edges() {
+    for (size_t i = 0; i < order_.size(); ++i) {
+      if (!out_.nodes[first_ + i].drawn) continue;
+      for (const ValueId id : typed_.node(order_[i]).inputs)
+        if (id.valid()) add_edge(id, static_cast<int32_t>(first_ + i));
     }
+    for (const std::unique_ptr<GraphPicture>& body : bodies_)
+      body->add_edges();
     for (const ValueId id : typed_.outputs())
-      add_edge(id, -1);
+      add_edge(id, owner_);
   }
 
-  const Graph& graph_;
-  Graph typed_;
+  Picture& out_;
   Codes codes_;
-  Picture out_;
+  Graph typed_;
+  GraphPicture* outer_ = nullptr;   ///< of a body: the graph around it
+  int32_t owner_ = -1, scope_ = -1; ///< of a body: the node that has it, and which it is
+  std::vector<ValueId> captured_;   ///< of a body, by value: the value of `outer_` that it is
+  std::vector<NodeId> order_;
+  size_t first_ = 0; ///< place of the first node in the picture
+  std::vector<std::unique_ptr<GraphPicture>> bodies_;
+  std::vector<GraphView> views_; ///< by target; of a body one
   std::map<std::string_view, const GraphView::Value*> viewed_;
   std::vector<int32_t> place_; ///< by value: in the picture
   std::vector<int32_t> maker_; ///< by value: the node that makes it
@@ -323,7 +416,11 @@ Result<Picture> picture_of(const Graph& graph,
                            const std::string& title,
                            const std::vector<std::string>& targets,
                            Codes codes) {
-  return GraphPicture(graph, codes).run(title, targets);
+  Picture out;
+  out.title = title;
+  out.targets = targets;
+  OCTET_TRY(GraphPicture(out, codes).run(graph));
+  return out;
 }
 
 Picture picture_of(const std::vector<LayerForm>& predicted,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a page shows of one model or engine: nodes and values with all that is said of each, and the
-// edges between them. Q, DQ and constants stand where they belong: at edges and at nodes.
+// edges between them. Q, DQ and constants stand where they belong: at edges and at nodes. Bodies of
+// If, Loop and Scan read what they capture where it is made; their inputs are made by the node that
+// has them, which reads what they give.
 #pragma once
 
 #include <map>
@@ -23,7 +25,8 @@ struct PictureNode {
   bool drawn = true;
   std::vector<int32_t> inputs, outputs; ///< values; -1: omitted
   nlohmann::ordered_json
-      facts; ///< for the page (docs/view.md): attributes, precision by target, ...
+      facts;          ///< for the page (docs/view.md): attributes, precision by target, ...
+  int32_t scope = -1; ///< the body that it stands in
 };
 
 struct PictureValue {
@@ -35,10 +38,16 @@ struct Picture {
   std::string title;
   bool is_engine = false;
   std::vector<std::string> targets; ///< in the order of the nodes' "on"
-  std::vector<PictureNode> nodes;   ///< in an order in which they run
+  std::vector<PictureNode> nodes;   ///< in an order in which they run; behind them those of bodies
+  std::vector<Scope> scopes;        ///< bodies, those around others first
   std::vector<PictureValue> values;
   std::vector<Edge> edges;
+  /// By name; what is in a body by its scope's key and its name.
   std::map<std::string, int32_t, std::less<>> node_named, value_named;
+
+  std::string key(int32_t scope, const std::string& name) const {
+    return scope < 0 ? name : scopes[static_cast<size_t>(scope)].key + name;
+  }
 };
 
 enum class Codes : uint8_t { kFolded, kDrawn }; ///< Q and DQ

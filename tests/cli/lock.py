@@ -56,6 +56,48 @@ def doubled(array):
     return (array * 2).astype(array.dtype)
 
 
+def check_broken(folder, model, lock):
+    """A changed model that does not run is a difference, told with the node; ONNX Runtime does not run it either."""
+    inputs = {v.name: np.zeros([1 if isinstance(d, str) else d for d in v.shape], np.float32)
+              for v in onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).get_inputs()}
+
+    def shorter(model):  # no product fits it
+        weight = next(t for t in model.graph.initializer if len(t.dims) == 4)
+        weight.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(weight)[:, :, :, :0], weight.name))
+
+    def beyond(model):  # known when it runs alone
+        output = model.graph.output[0]
+        model.graph.initializer.append(numpy_helper.from_array(np.array([99]), "ninety-nine"))
+        last = next(n for n in model.graph.node if output.name in n.output)
+        last.output[:] = ["before"]
+        model.graph.node.append(onnx.helper.make_node("Gather", ["before", "ninety-nine"], [output.name], name="picks", axis=1))
+        del output.type.tensor_type.shape.dim[:]
+        output.type.tensor_type.ClearField("shape")
+
+    def renamed(model):
+        name = model.graph.input[0].name
+        model.graph.input[0].name = "other"
+        for each in model.graph.node:
+            each.input[:] = ["other" if n == name else n for n in each.input]
+
+    for what, edit, words in (("a weight of no size", shorter, ("does not run, as the locked model did", "node")),
+                              ("an index beyond", beyond, ("does not run, as the locked model did", "picks", "99")),
+                              ("another input", renamed, ("does not run, as the locked model did", "other"))):
+        broken = edited(model, folder / "broken.onnx", edit)
+        try:
+            onnxruntime.InferenceSession(broken, providers=["CPUExecutionProvider"]).run(None, inputs)
+            problems.append(f"{what}: ONNX Runtime runs it")
+        except Exception:  # its errors have no common class
+            pass
+        for extra in ([], ["--batch", "1"], ["--data", "generated"]):
+            expect(f"{what} {extra}", octet("verify", lock, "--model", broken, *extra), 1, *words)
+        said = json.loads(octet("verify", lock, "--model", broken, "--json").stdout)
+        if said["same"] or words[0] not in said["results"][0]:
+            problems.append(f"{what}: {said}")
+    (folder / "torn.onnx").write_bytes(model.read_bytes()[:100])
+    expect("a torn file", octet("verify", lock, "--model", folder / "torn.onnx"), 2, "torn.onnx")
+
+
 def main(folder):
     expect("train", octet("train", "cnn", "--data", "generated", "--steps", "120", "-o", folder / "cnn.onnx"), 0)
     expect("quantize", octet("quantize", folder / "cnn.onnx", "--data", "generated", "-o", folder / "cnn.int8.onnx"), 0)
@@ -92,8 +134,9 @@ def main(folder):
     def without_output(model):
         del model.graph.output[:]
         model.graph.output.append(onnx.helper.make_tensor_value_info(quantizer.output[0], onnx.TensorProto.UINT8, None))
-    expect("another output, in parts", octet("verify", lock, "--model", edited(model, folder / "output.onnx", without_output), "--batch", "1"), 2,
-           "there is no output")
+    for extra in ([], ["--batch", "1"]):
+        expect("another output", octet("verify", lock, "--model", edited(model, folder / "output.onnx", without_output), *extra), 1, "there is no output")
+    check_broken(folder, model, lock)
 
     # Another runtime's numbers, as they are and with what another rounding would make of one.
     expect("inputs", octet("verify", lock, "--inputs-to", folder / "x.npz"), 0)

@@ -43,6 +43,12 @@ mv bert moved
 "$octet" check moved --target tensorrt-10 >/dev/null
 "$octet" bench moved --shape input_ids=1x4 --shape attention_mask=1x4 --shape token_type_ids=1x4 --seconds 0.01 >/dev/null
 "$octet" quantize moved --mode weight-only -o moved-int8 >/dev/null
+# Edited names go along, into what other tools read too.
+cp -r moved edited && printf 'nein\nja\n' >edited/labels.txt
+"$octet" quantize edited --mode weight-only -o edited-int8 >/dev/null
+[ "$(cat edited-int8/labels.txt)" = $'nein\nja' ] || fail "labels: $(cat edited-int8/labels.txt)"
+python3 -c 'import json; c = json.load(open("edited-int8/config.json")); assert c["id2label"] == {"0": "nein", "1": "ja"} and c["label2id"] == {"nein": 0, "ja": 1}, c' ||
+  fail "config.json has other names"
 cmp moved-int8/vocab.txt hf/vocab.txt
 "$octet" export hf moved -o back >/dev/null
 refused "export the" "$octet" export hf moved-int8 -o int8-hf

@@ -112,6 +112,19 @@ def predictions(x, scores):
     table = pathlib.Path("p.csv").read_text().splitlines()
     assert table[0] == "index,label 0,label 1,label 2,predicted 0,predicted 1,predicted 2" and len(table) == 101, table[:2]
     np.testing.assert_allclose([[float(v) for v in line.split(",")[4:]] for line in table[1:]], wanted, rtol=1e-4, atol=1e-4)
+    for form in ("npz", "csv", "jsonl"):
+        octet("eval", "numbers/", "--data", "npz:numbers.npz", "--batch", "33", "--latency-runs", "0", "--save-predictions", f"e.{form}")
+    with np.load("e.npz") as arrays:
+        assert sorted(arrays) == ["index", "label", "predicted"] and arrays["predicted"].shape == (100, 3)
+        np.testing.assert_allclose(arrays["predicted"], wanted, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(arrays["label"], 0.5 * scores, rtol=1e-6)
+        np.testing.assert_array_equal(arrays["index"], np.arange(100))
+        of_eval = json.loads(octet("eval", "numbers/", "--data", "npz:numbers.npz", "--latency-runs", "0", "--json"))[0]
+        np.testing.assert_allclose(((arrays["predicted"] - arrays["label"]) ** 2).mean(), of_eval["mean_square_error"], rtol=1e-5)
+    assert pathlib.Path("e.csv").read_text() == pathlib.Path("p.csv").read_text()
+    assert [json.loads(line) for line in pathlib.Path("e.jsonl").read_text().splitlines()] == rows
+    refused("octet predict --data writes their probabilities", "eval", "many.onnx", "--data", "npz:many.npz", "--save-predictions", "z.npz")
+    refused("--report is of classifiers", "eval", "numbers/", "--data", "npz:numbers.npz", "--report", "z.html")
     said = octet("predict", "numbers/", "--data", "npz:numbers.npz").splitlines()[7].split()
     np.testing.assert_allclose([float(v) for v in said[:3]], wanted[7], rtol=1e-3, atol=1e-3)
     assert said[3] == "is" and said[-2:] == ["example", "7"]
@@ -149,6 +162,22 @@ def names():
     octet("train", "named/", "--data", "npz:numbers.npz", "--loss", "mse", *few, "-o", "same/")
     octet("train", "named/", "--data", "npz:numbers.npz", "--loss", "mse", "--classes", "3", *few, "-o", "fresh/")
     octet("train", "named/", "--data", "npz:many.npz", "--loss", "binary-cross-entropy", "--classes", "3", *few, "-o", "other/")
+    # Edited names are the later word, in the file and in the model, for whatever is made of it.
+    pathlib.Path("named/labels.txt").write_text("oak\nash\nelm\n")
+    done = subprocess.run([OCTET, "train", "named/", "--data", "npz:classes.npz", *few, "-o", "edited/"], capture_output=True, text=True, check=True)
+    assert "classes are called as in labels.txt: oak, ash, elm (the model says 0, 1, 2)" in done.stderr, done.stderr
+    octet("train", "named/", "--data", "npz:classes.npz", *few, "-o", "edited.onnx")
+    octet("quantize", "named/", "--data", "npz:classes.npz", "-o", "coded/")
+    octet("train", "named/", "--data", "npz:classes.npz", "--classes", "3", *few, "-o", "anew/")
+    for folder, names_there in (("edited/", ["oak", "ash", "elm"]), ("coded/", ["oak", "ash", "elm"]), ("anew/", ["0", "1", "2"])):
+        assert pathlib.Path(folder, "labels.txt").read_text().split() == names_there, folder
+    for model in ("edited.onnx", "edited/model.onnx", "coded/model.onnx"):
+        metadata = {each.key: each.value for each in onnx.load(model).metadata_props}
+        assert json.loads(metadata["octet.classes"]) == ["oak", "ash", "elm"], model
+    assert {row["predicted"] for row in predicted("edited/", "classes")} <= {"oak", "ash", "elm"}
+    pathlib.Path("named/labels.txt").write_text("oak\nash\n")
+    refused("labels.txt names 2 labels, and the model tells 3 classes apart", "train", "named/", "--data", "npz:classes.npz", *few, "-o", "z/")
+    octet("train", "named/", "--data", "npz:numbers.npz", "--loss", "mse", *few, "--force", "-o", "same/")
     for folder in ("same", "fresh", "other"):
         assert not pathlib.Path(folder, "labels.txt").exists(), folder
     assert len(predicted("same/", "numbers")[0]["predicted"]) == 3

@@ -199,13 +199,22 @@ KEYS = """
 """
 
 
+def check_page_cuts(what, page, width, dark):
+    found = run_page(page, LAYOUT, width, 900, dark)
+    check(f"{what} at {width}, dark {dark}: {found}", found == [])
+
+
+def finish():
+    if problems:
+        sys.exit("\n".join(problems))
+
+
 def check_page(folder):
     data = page_data(folder / "layered.html")
     top = data["pictures"][0]["groups"][0]
-    for width, height in ((1400, 900), (800, 900)):
+    for width in (1400, 800):
         for dark in (False, True):
-            found = run_page(folder / "layered.html", LAYOUT, width, height, dark)
-            check(f"layered at {width}, dark {dark}: {found}", found == [])
+            check_page_cuts("layered", folder / "layered.html", width, dark)
     walk = run_page(folder / "layered.html", KEYS)
     if walk:
         check(f"keys: {walk}", walk["out"][1] != walk["out"][0] and walk["inside"] == 2 and walk["typed"] == "INPUT" and walk["hits"] == 6
@@ -312,8 +321,7 @@ def main(folder):
     check_page(folder)
     check_hostile(folder)
     check_models(folder)
-    if problems:
-        sys.exit("\n".join(problems))
+    finish()
 
 
 if __name__ == "__main__":

@@ -58,11 +58,16 @@ function boxesOf(pane, g) {
 function groupName(picture, g) {
   const group = picture.groups[g];
   if (g === 0) return short(picture.short, 40);
+  if (group.node !== undefined) {
+    const {op} = picture.nodes[group.node];
+    return group.name.startsWith(op) ? group.name : `${op} ${group.name}`;
+  }
   if (!/^\d+ to \d+$/.test(group.name)) return group.name;
   const ends = [group.members[0], group.members[group.members.length - 1]];
   const label = (m, end) => m >= 0 ? shortEnd(leaf(picture.nodes[m].name), 18) : groupName(picture, ~m).split(' … ').at(end);
   return `${label(ends[0], 0)} … ${label(ends[1], -1)}`;
 }
+const bodiesText = (node) => node.bodies.map((body) => body.name).join(', ');
 function portName(picture, box) {
   const name = valueOf(picture, box.values[0]).name;
   return box.values.length > 1 ? `${box.values.length} values: ${name}` : name;
@@ -70,7 +75,10 @@ function portName(picture, box) {
 function describe(pane, box) {
   const {picture} = pane;
   if (box.side) return `${box.side === 'in' ? 'from elsewhere' : 'to elsewhere'}: ${portName(picture, box)}`;
-  if (box.member < 0) return `group ${groupName(picture, ~box.member)}, ${picture.groups[~box.member].nodes} nodes`;
+  if (box.member < 0) {
+    const group = picture.groups[~box.member];
+    return `group ${groupName(picture, ~box.member)}, ${group.nodes} nodes${group.node === undefined ? '' : ` in ${bodiesText(picture.nodes[group.node])}`}`;
+  }
   const node = picture.nodes[box.member];
   return `${node.op} ${node.name}`;
 }
@@ -130,8 +138,9 @@ function drawBox(pane, box, i, x, y) {
   if (text) g.append(roomy(short(text, 14), {class: 'small', x: w - 7, y: 18, 'text-anchor': 'end'}, 60));
   if (isGroup) {
     const group = picture.groups[~box.member], copies = picture.copies.get(group.alike).length;
+    const bodies = group.node === undefined ? '' : `, ${bodiesText(picture.nodes[group.node])}`;
     g.append(roomy(shortEnd(groupName(picture, ~box.member), 60), {class: 'op', x: 8, y: 18}, w - 16 - (text ? Math.min(66, 10 + 6.6 * text.length) : 0), true),
-      roomy(`${group.nodes} nodes${copies > 1 ? `, ×${copies} alike` : ''}`, {class: 'name', x: 8, y: 34}, w - 16 - (two ? 40 : 0)));
+      roomy(`${group.nodes} nodes${bodies}${copies > 1 ? `, ×${copies} alike` : ''}`, {class: 'name', x: 8, y: 34}, w - 16 - (two ? 40 : 0)));
     let at = 0;
     for (const [fill, share, kind] of color.parts || []) {
       const part = draw('rect', {x: 4 + at * (w - 8), y: h - 7, width: Math.max(share * (w - 8), 1), height: 4});

@@ -72,7 +72,9 @@ pictures.forEach((picture, p) => {
   });
   picture.maker = new Map();
   picture.nodes.forEach((node, n) => {
-    if (node) for (const v of node.outputs) if (v >= 0) picture.maker.set(v, n);
+    if (!node) return;
+    for (const v of node.outputs) if (v >= 0) picture.maker.set(v, n);
+    for (const body of node.bodies || []) for (const v of body.takes) picture.maker.set(v, n);
   });
 });
 const valueOf = (picture, v) => picture.values[v];
@@ -86,6 +88,8 @@ function nodesIn(picture, g) {
     for (const m of picture.groups[open.pop()].members) m >= 0 ? out.push(m) : open.push(~m);
   return out;
 }
+/** All that a node reads, also what its bodies give. */
+const readBy = (node) => [...node.inputs, ...(node.bodies || []).flatMap((body) => body.gives)];
 const isStored = (value) => value.kind === 'constant' || value.stored !== undefined;
 
 /** What is other in the counterparts of a node. */

@@ -107,11 +107,18 @@ function nodePanel(pane, n) {
   if (node.attributes) aside.append(heading('attributes'), rows(node.attributes));
   if (node.inputs.length) aside.append(heading('reads'), ...node.inputs.slice(0, 40).map((v, i) => valueBlock(pane, v, i, i < 2)));
   if (node.inputs.length > 40) aside.append(el('p', {class: 'soft'}, `and ${node.inputs.length - 40} more`));
+  for (const body of node.bodies || [])
+    for (const [what, values] of [['hands to', body.takes], ['gets from', body.gives]])
+      if (values.length) {
+        aside.append(heading(`${what} ${body.name}`), ...values.slice(0, 40).map((v, i) => valueBlock(pane, v, i, false)));
+        if (values.length > 40) aside.append(el('p', {class: 'soft'}, `and ${values.length - 40} more`));
+      }
   if (node.outputs.length) aside.append(heading('makes'), ...node.outputs.slice(0, 40).map((v, i) => valueBlock(pane, v, i, i < 1)));
 }
 
 function groupPanel(pane, g) {
   const {picture} = pane, group = picture.groups[g];
+  if (group.node !== undefined) nodePanel(pane, group.node);
   aside.append(el('h2', {}, short(groupName(picture, g), 80)), el('p', {class: 'soft'}, `${group.nodes} nodes, in ${picture.short}${picture.path(g) ? ': ' + short(picture.path(g), 400) : ''}`));
   const facts = [];
   for (const m of candidates) {

@@ -39,7 +39,7 @@ function followPort(pane, box) {
   const n = picture.maker.get(made);
   if (box.side === 'in') { if (n !== undefined) goNode(pane, n); return; }
   const inside = new Set(nodesIn(picture, pane.group));
-  const reader = picture.nodes.findIndex((node, i) => node && !inside.has(i) && node.inputs.some((v) => v === made || (v >= 0 && valueOf(picture, v).of === made)));
+  const reader = picture.nodes.findIndex((node, i) => node && !inside.has(i) && readBy(node).some((v) => v === made || (v >= 0 && valueOf(picture, v).of === made)));
   if (reader >= 0) goNode(pane, reader);
 }
 
@@ -121,7 +121,10 @@ function recall() {
     pane.group = Number.isInteger(g) && g >= 0 && g < picture.groups.length ? g : 0;
     pane.box = -1;
     pane.linked = new Set();
-    const n = name === null ? -1 : picture.nodes.findIndex((node) => node && node.name.slice(0, 2000) === name);
+    // Names in bodies may come again: in the group first.
+    const named = (node) => node && node.name.slice(0, 2000) === name;
+    const beside = name === null ? -1 : picture.nodes.findIndex((node) => named(node) && node.parent === pane.group);
+    const n = name === null || beside >= 0 ? beside : picture.nodes.findIndex(named);
     if (n >= 0) {
       pane.group = picture.nodes[n].parent;
       pane.box = boxOfMember(pane, n);
