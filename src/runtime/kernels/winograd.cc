@@ -114,14 +114,10 @@ TilePlace place_of(const WinogradPlan& plan, int64_t tile) {
 class WinogradChunk {
  public:
   WinogradChunk(const IconvArgs& args, const WinogradPlan& plan, Range tiles)
-      : args_(args), plan_(plan), s_(args.shape), tiles_(tiles) {
-    const auto elements = static_cast<size_t>(kWinogradPlaces * plan.x_step);
-    x_ = reinterpret_cast<int16_t*>(chunk_scratch(
-        Scratch::kRows, elements * sizeof(int16_t) + static_cast<size_t>(round_up(s_.in_c, 64))));
-    pad_ = reinterpret_cast<uint8_t*>(x_ + elements);
-    sums_ = reinterpret_cast<int32_t*>(chunk_scratch(
-        Scratch::kTile, static_cast<size_t>(kWinogradPlaces * plan.sum_step) * sizeof(int32_t)));
-  }
+      : args_(args), plan_(plan), s_(args.shape), tiles_(tiles),
+        x_(scratch<int16_t>(Scratch::kRows, plan.x_step, round_up(args.shape.in_c, 64))),
+        pad_(reinterpret_cast<uint8_t*>(x_ + kWinogradPlaces * plan.x_step)),
+        sums_(scratch<int32_t>(Scratch::kTile, plan.sum_step, 0)) {}
 
   void transform() {
     constexpr WinogradTileFn* kNone = nullptr;
@@ -157,6 +153,13 @@ class WinogradChunk {
   }
 
  private:
+  /// `step` elements of each place, and so many bytes behind them.
+  template <typename T>
+  static T* scratch(Scratch area, int64_t step, int64_t more) {
+    const int64_t bytes = kWinogradPlaces * step * int64_t{sizeof(T)} + more;
+    return reinterpret_cast<T*>(chunk_scratch(area, static_cast<size_t>(bytes)));
+  }
+
   /// Where the places of a tile lie; those in the padding in a line of it.
   void find(const TilePlace& tile, const uint8_t** at) const {
     const auto* image =

@@ -124,10 +124,11 @@ Outputs softmax(const Step& s) {
       worst = std::max(worst, e[at(k)]);
       reach = std::max(reach, std::fabs(v[at(k)]));
     }
-    const double passed_on = std::expm1(std::min(2 * worst, 80.0));
+    const bool any = 2 * worst > 700; // more than a double holds
+    const double passed_on = std::expm1(std::min(2 * worst, 700.0));
     const double rounding = kRounding * (32 + 4 * reach + static_cast<double>(all.length));
     for (int64_t k = 0; k < all.length; ++k)
-      err[at(k)] = std::min(y[at(k)] * (passed_on + rounding) + 1e-9, 1.0);
+      err[at(k)] = any ? 1.0 : std::min(y[at(k)] * (passed_on + rounding) + 1e-9, 1.0);
   });
   out.error = Tensor::of<double>(x.shape(), std::span<const double>(err));
   return std::vector<Bounded>{std::move(out)};
