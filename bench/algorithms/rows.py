@@ -3,7 +3,7 @@
 same. A row is judged on each of its networks; `beside` names the row that does all but this algorithm."""
 import dataclasses
 
-IMAGES, TEXTS = ("cnn", "depthwise"), ("bert-mini", "minilm")
+IMAGES, TEXTS = ("cnn", "depthwise"), ("bert-mini", "minilm", "minilm-short")
 ALL = IMAGES + TEXTS
 WINDOWS = IMAGES + ("uneven",)
 FEW = "--calibrator min-max --weight-bits 4"
@@ -73,10 +73,10 @@ ROWS = [
         [aimet("tf_enhanced, AdaRound", bits=4, scheme="tf_enhanced", adaround=2000)], "4 bits"),
     Row("4 bits, reconstruct", ALL, f"{FEW} --steps reconstruct", ADAROUND_4, "4 bits, adaround"),
     # 3 and 2 bits of weights, which AIMET does not export.
-    Row("3 bits", IMAGES, THREE, []),
-    Row("3 bits, gptq", IMAGES, f"{THREE} --steps gptq", [], "3 bits"),
-    Row("3 bits, adaround", IMAGES, f"{THREE} --steps adaround", [], "3 bits"),
-    Row("3 bits, reconstruct", IMAGES, f"{THREE} --steps reconstruct", [], "3 bits, adaround"),
+    Row("3 bits", ALL, THREE, []),
+    Row("3 bits, gptq", ALL, f"{THREE} --steps gptq", [], "3 bits"),
+    Row("3 bits, adaround", ALL, f"{THREE} --steps adaround", [], "3 bits"),
+    Row("3 bits, reconstruct", ALL, f"{THREE} --steps reconstruct", [], "3 bits, adaround"),
     Row("3 bits, adaround, correct-bias", IMAGES, f"{THREE} --steps adaround,correct-bias", [], "3 bits"),
     Row("3 bits, reconstruct, correct-bias", IMAGES, f"{THREE} --steps reconstruct,correct-bias", [], "3 bits, adaround, correct-bias"),
     Row("2 bits", IMAGES, TWO, []),

@@ -85,7 +85,7 @@ def examples_of(name, model, options):
     if not (folder / "calibration.npz").exists():
         words = [network.kind, options.fashion_mnist if network.kind == "images" else options.imdb, folder]
         if network.kind == "texts":
-            words.append(model.parent)  # with its tokenizer.json
+            words += [model.parent, str(network.tokens)]  # with its tokenizer.json
         subprocess.run([sys.executable, HERE / "examples.py", *words], check=True)
     return folder
 

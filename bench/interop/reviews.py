@@ -20,10 +20,10 @@ def reviews(path, count):
     return [p[0] for p in pairs], numpy.array([p[1] for p in pairs])
 
 
-def tokens(folder, texts):
+def tokens(folder, texts, length=LENGTH):
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.enable_truncation(LENGTH)
-    tokenizer.enable_padding(length=LENGTH)
+    tokenizer.enable_truncation(length)
+    tokenizer.enable_padding(length=length)
     rows = tokenizer.encode_batch(texts)
     return {"input_ids": numpy.array([r.ids for r in rows], numpy.int64),
             "attention_mask": numpy.array([r.attention_mask for r in rows], numpy.int64),
