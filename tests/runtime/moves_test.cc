@@ -119,6 +119,11 @@ output b: f32[N, 2, ?, ?]
 output c: f32[?, ?, ?, ?]
 output d: f32[?, ?, ?, ?])",
      18, true, 3, 1},
+    {"ResizeCubicWhoseTapsLeaveRowsOut", R"(input x: f32[N, 2, 12, 3]
+const sizes: i64[2] = [6, 5]
+a = Resize(x, _, _, sizes) {mode="cubic", antialias=1, axes=[2, 3], coordinate_transformation_mode="asymmetric"}
+output a: f32[N, 2, 6, 5])",
+     18, true, 3, 1},
     {"ResizeBySizes", R"(input x: f32[N, S, 5]
 const sizes: i64[2] = [9, 20]
 a = Resize(x, _, _, sizes) {mode="linear", axes=[1, 2]}

@@ -63,6 +63,23 @@ void find_place(const ResizeTaps& taps, int64_t place, const float* x, int64_t s
   }
 }
 
+/// The most rows of x from the first to the last that a place reads: more than its taps where those
+/// between have no weight.
+int64_t rows_spanned(const ResizeTaps& taps) {
+  int64_t most = 1;
+  for (int64_t p = 0; p < taps.places; ++p) {
+    int64_t first = taps.index[static_cast<size_t>(p)], last = first;
+    for (int64_t k = 1; k < taps.most; ++k) {
+      const auto at = static_cast<size_t>(k * taps.places + p);
+      if (taps.weight[at] == 0) break;
+      first = std::min<int64_t>(first, taps.index[at]);
+      last = std::max<int64_t>(last, taps.index[at]);
+    }
+    most = std::max(most, last - first + 1);
+  }
+  return most;
+}
+
 /// What a chunk needs beside x and y.
 struct ChunkMemory {
   ChunkMemory(const ResizePass& pass, int64_t slots) {
@@ -89,6 +106,7 @@ class Resizer {
  public:
   Resizer(const ResizePass& pass, Isa isa)
       : pass_(pass),
+        slots_(pass.rows.places > 0 && pass.columns.places > 0 ? rows_spanned(pass.rows) : 0),
         mix_rows_(
             for_isa<mix_rows_scalar, Isa::kAvx2, mix_rows_avx2, Isa::kAvx512, mix_rows_avx512>(
                 isa)),
@@ -100,9 +118,7 @@ class Resizer {
 
   /// Rows [begin, end) of y, counted through all of `outer`.
   void rows(const float* x, int64_t begin, int64_t end, float* y) const {
-    const bool both = pass_.rows.places > 0 && pass_.columns.places > 0;
-    const int64_t slots = both ? pass_.rows.most : 0;
-    ChunkMemory memory(pass_, slots);
+    ChunkMemory memory(pass_, slots_);
     for (int64_t r = begin; r < end; ++r) {
       const int64_t image = r / pass_.out_rows, place = r % pass_.out_rows;
       const float* source = x + image * pass_.in_rows * pass_.in_row;
@@ -112,16 +128,16 @@ class Resizer {
         continue;
       }
       find_place(pass_.rows, place, source, pass_.in_row, memory.row);
-      for (int64_t k = 0; both && k < memory.row.count; ++k)
-        memory.row.from[k] = line_of(x, memory.row.from[k], slots, memory);
+      for (int64_t k = 0; slots_ > 0 && k < memory.row.count; ++k)
+        memory.row.from[k] = line_of(x, memory.row.from[k], memory);
       mix_rows_(memory.row.from, memory.row.weight, memory.row.count, pass_.out_row, out);
     }
   }
 
  private:
   /// The row of x at `from`, interpolated along its columns.
-  const float* line_of(const float* x, const float* from, int64_t slots, ChunkMemory& m) const {
-    const int64_t row = (from - x) / pass_.in_row, slot = row % slots;
+  const float* line_of(const float* x, const float* from, ChunkMemory& m) const {
+    const int64_t row = (from - x) / pass_.in_row, slot = row % slots_;
     float* line = m.lines + slot * pass_.out_row;
     if (m.held[slot] != row) columns(from, m.column, line);
     m.held[slot] = row;
@@ -137,6 +153,7 @@ class Resizer {
   }
 
   const ResizePass& pass_;
+  int64_t slots_; ///< lines that are held for the rows to come; 0: rows are not made of lines
   MixRows* mix_rows_;
   MixColumns* mix_columns_;
 };

@@ -33,7 +33,7 @@ def pool(s, x):
     reaches(array.shape[2:], attributes)
     if op == "LpPool":
         attributes["p"] = s.choose(1, 2, 3)
-    if op == "MaxPool" and s.chance(0.25) and not s.blends():
+    if op == "MaxPool" and s.chance(0.25) and not s.blends() and not s.fades():
         attributes["storage_order"] = s.choose(0, 1)
         return s.play(op, [x], 2, **attributes)[0]
     return s.play(op, [x], **attributes)
@@ -46,7 +46,7 @@ def global_pool(s, x):
 
 def unpool(s, x):
     array = s.need(x, "f", ranks=(4,))
-    if min(array.shape[2:]) < 2 or s.opens == "all" or s.blends():
+    if min(array.shape[2:]) < 2 or s.opens == "all" or s.blends() or s.fades():
         raise Impossible("the window is larger than the plane")
     made, indices = s.play("MaxPool", [x], 2, kernel_shape=[2, 2], strides=[2, 2])
     return s.play("MaxUnpool", [made, indices], kernel_shape=[2, 2], strides=[2, 2])

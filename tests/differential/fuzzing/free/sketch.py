@@ -105,8 +105,8 @@ class Sketch:
         return any(n.proto.op_type == "Resize" for n in self.nodes)
 
     def fades(self):
-        """Some functions end in 0, and how far out they do is a matter of their approximation."""
-        names = ("Gelu", "Mish", "Softplus", "Swish", "Erf", "Tanh", "Sigmoid")
+        """Some functions end in 0 or 1, and how far out they do is a matter of their approximation; bodies have such."""
+        names = ("Gelu", "Mish", "Softplus", "Swish", "Erf", "Tanh", "Sigmoid", "If", "Loop", "Scan")
         return any(n.proto.op_type.endswith(names) for n in self.nodes)
 
     def constant(self, array):
