@@ -67,14 +67,17 @@ bool contradict(const TypeInfo& a, const TypeInfo& b) {
   return false;
 }
 
-/// As filled_in. `trusted` becomes true when what is declared brings a size.
+/// As filled_in. `trusted` becomes true when what is declared brings a size or a rank.
 TypeInfo filled(const TypeInfo& declared, TypeInfo inferred, bool& trusted) {
   const bool computes_tensor = inferred.type != DType::kUndefined || inferred.shape;
   if (!inferred.opaque.empty() || (!declared.opaque.empty() && computes_tensor)) return inferred;
   if (!declared.opaque.empty()) return declared;
   if (inferred.type == DType::kUndefined) inferred.type = declared.type;
   if (!declared.shape) return inferred;
-  if (!inferred.shape) inferred.shape.emplace(declared.shape->size(), Dim::unknown());
+  if (!inferred.shape) {
+    inferred.shape.emplace(declared.shape->size(), Dim::unknown());
+    trusted = true;
+  }
   if (declared.rank() != inferred.rank()) return inferred;
   for (size_t i = 0; i < inferred.shape->size(); ++i) {
     Dim& mine = (*inferred.shape)[i];

@@ -203,6 +203,18 @@ TEST(DeclaredTypes, ThatNothingFitsAreForgotten) {
     ASSERT_TRUE(found.ok()) << found.error().text();
     EXPECT_EQ(again.value(again.outputs()[0]).type.text(), "f32" + std::string(bias, 6));
   }
+  // A rank that only is declared, which a turn of a loop or a branch changes.
+  Graph ranked = parse_graph("graph main opset(\"\"=17)\ninput c: bool[]\ninput x: f32[]\n"
+                             "const i: i64[2] = [0, 1]\n"
+                             "y = If(c) {then_branch={ graph a\n  capture x: f32[]\n"
+                             "  t = Neg(x)\n  output t: f32[]\n}, else_branch={ graph b\n"
+                             "  capture x: f32[]\n  const n: i64[1] = [0]\n"
+                             "  u = Unsqueeze(x, n)\n  output u: f32[*]\n}}\n"
+                             "z = Gather(y, i) {axis=0}\noutput z: f32[*]\n")
+                     .value();
+  ranked.set_type(*ranked.find_value("y"), tensor_type(DType::kFloat32, Shape{}));
+  const Status rank_fits = infer_types(ranked);
+  EXPECT_TRUE(rank_fits.ok()) << rank_fits.error().text();
   // What does not fit without it either is the error that it was.
   Graph never = with_bias("[4, 3] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]");
   EXPECT_NE(infer_types(never).error().text().find("Add"), std::string::npos);
