@@ -10,6 +10,8 @@
 #include "core/convert.h"
 #include "core/format.h"
 #include "ops/shared/elementwise.h"
+#include "ops/shared/reduce.h"
+#include "ops/shared/types.h"
 
 namespace octet {
 namespace {
@@ -95,6 +97,18 @@ Result<Tensor> from_reals(const Tensor& x, DType to, const CastOptions& options)
 }
 
 } // namespace
+
+std::optional<std::vector<Dim>> cast_dims(const InputInfo& x, DType to) {
+  auto dims = is_integer(to) ? known_dims(x) : std::nullopt;
+  if (!dims || to == DType::kInt64) return dims;
+  for (const Dim& dim : *dims) {
+    const auto v = dim.maybe_value();
+    // A size itself is no more than int32 holds.
+    if (v ? *v < lowest_integer(to) || *v > highest_integer(to) : to != DType::kInt32)
+      return std::nullopt;
+  }
+  return dims;
+}
 
 Result<CastOptions> parse_cast_options(const Node& node) {
   CastOptions options;

@@ -2,6 +2,11 @@
 // Conversion between any two element types by the rules of ONNX Cast.
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include "ops/op.h"
+
 #include "octet/graph.h"
 
 namespace octet {
@@ -12,6 +17,9 @@ struct CastOptions {
 };
 
 Result<CastOptions> parse_cast_options(const Node& node);
+
+/// What is known of a shape computation's elements behind a cast: nothing where one may not fit.
+std::optional<std::vector<Dim>> cast_dims(const InputInfo& x, DType to);
 
 /// Floating to integer drops the fraction; what does not fit then saturates, but in types of fewer
 /// than 8 bits keeps its low bits, as ONNX's tests do. Integer to integer keeps the low bits,

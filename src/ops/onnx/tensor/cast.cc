@@ -25,7 +25,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_count(ctx, 1, 1));
   OCTET_TRY(check_present(ctx, 0));
   auto outputs = one(a.to, ctx.input(0).type.shape);
-  if (is_integer(a.to)) outputs[0].value = known_dims(ctx.input(0));
+  outputs[0].value = cast_dims(ctx.input(0), a.to);
   return outputs;
 }
 

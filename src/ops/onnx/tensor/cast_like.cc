@@ -13,7 +13,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_present(ctx, 1));
   const DType to = ctx.input(1).type.type;
   auto outputs = one(to, ctx.input(0).type.shape);
-  if (is_integer(to)) outputs[0].value = known_dims(ctx.input(0));
+  outputs[0].value = cast_dims(ctx.input(0), to);
   return outputs;
 }
 
