@@ -291,8 +291,9 @@ std::optional<Patch> decompose_activation(const RuleContext& context, const Node
 
 std::optional<Patch> decompose_cast_like(const RuleContext& context, const Node& node) {
   const Graph& g = context.graph;
+  if (!node.is("CastLike") || !node.input(1).valid()) return std::nullopt;
   const DType type = g.value(node.input(1)).type.type;
-  if (!node.is("CastLike") || type == DType::kUndefined) return std::nullopt;
+  if (type == DType::kUndefined) return std::nullopt;
   Patch patch(g, "the type is known", Exactness::kExact);
   patch.from(node);
   Attributes attributes;
