@@ -136,16 +136,6 @@ Json grid_json(const qdq::Grid& grid) {
   return out;
 }
 
-/// A body as a graph with types; where those that it declares do not fit, with those that follow.
-Result<Graph> body_to_draw(const Graph& outer, const Graph& body, const BodyTypes& types) {
-  Graph out = typed_body(outer, body, types);
-  if (infer_types(out).ok()) return out;
-  out = typed_body(outer, body, types);
-  forget_declared_shapes(out);
-  OCTET_TRY(infer_types(out));
-  return out;
-}
-
 /// Adds a graph, or a body of a node, to a picture.
 class GraphPicture {
  public:
@@ -206,7 +196,8 @@ class GraphPicture {
       inside->scope_ = static_cast<int32_t>(out_.scopes.size());
       out_.scopes.push_back({place, name, key});
       const auto add = [&]() -> Status {
-        inside->typed_ = OCTET_TRY(body_to_draw(typed_, *body.graph, types));
+        inside->typed_ = typed_body(typed_, *body.graph, types);
+        OCTET_TRY(infer_types(inside->typed_));
         inside->captured_.assign(static_cast<size_t>(inside->typed_.value_bound()), {});
         for (int32_t i = 0; i < body.graph->value_bound(); ++i)
           if (const Value& v = body.graph->value(ValueId{i}); v.kind == ValueKind::kCapture)
