@@ -117,17 +117,6 @@ void panels_at(const BlockArgs& args, int64_t p, int64_t count, PackedPanel* pan
   }
 }
 
-TileOut tile_of(const BlockArgs& args) {
-  TileOut out;
-  out.init = args.columns->init;
-  out.multiplier = args.columns->multiplier;
-  out.bias = args.columns->bias;
-  out.bounded = args.columns->bounded;
-  out.y = args.y;
-  out.y_stride = args.y_stride;
-  return out;
-}
-
 /// Whether sums become codes where they are made.
 bool makes_codes(const BlockArgs& args, const TileKernels& kernels) {
   const Epilogue& e = *args.epilogue;
@@ -165,7 +154,7 @@ void set_runs(const RowClass& some, int64_t count, PackedPanel* panels) {
 
 /// Returns the first panel that it leaves to run_sums: a half panel alone.
 int64_t run_codes(const BlockArgs& args, const TileKernels& kernels) {
-  TileOut out = tile_of(args);
+  TileOut out = tile_of(*args.columns, args.y, args.y_stride);
   out.row = args.row;
   for (int64_t p = args.panels.begin; p < args.panels.end; p += kPanelsTogether) {
     const int64_t count = std::min(kPanelsTogether, args.panels.end - p);
@@ -193,7 +182,10 @@ void end_sums(const BlockArgs& args, EpilogueTileFn epilogue, const int64_t* pla
     while (i + out.rows < all && places[i + out.rows] == places[i] + out.rows)
       ++out.rows;
     out.row = args.row + places[i];
-    end_tile(epilogue, *args.epilogue, out);
+    if (args.epilogue->function != nullptr)
+      epilogue_with_function(epilogue, *args.epilogue, out);
+    else
+      epilogue(*args.epilogue, out);
   }
 }
 
@@ -207,7 +199,7 @@ void run_sums(const BlockArgs& args, const TileKernels& kernels, Range which) {
   // What a half panel leaves as it is.
   const auto* all_panels = args.w->panels.as<PackedPanel>();
   if (all_panels[which.end - 1].half) std::fill_n(acc, std::size(acc), 0);
-  TileOut out = tile_of(args);
+  TileOut out = tile_of(*args.columns, args.y, args.y_stride);
   for (int64_t p = which.begin; p < which.end; p += together) {
     const int64_t count = std::min(together, which.end - p);
     PackedPanel panels[kPanelsOfFewRows];

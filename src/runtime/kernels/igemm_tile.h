@@ -74,6 +74,18 @@ struct TileOut {
   const int64_t* places = nullptr;
 };
 
+/// A tile of y whose place and sums are still to be said.
+inline TileOut tile_of(const IgemmColumns& columns, void* y, int64_t y_stride) {
+  TileOut out;
+  out.init = columns.init;
+  out.multiplier = columns.multiplier;
+  out.bias = columns.bias;
+  out.bounded = columns.bounded;
+  out.y = y;
+  out.y_stride = y_stride;
+  return out;
+}
+
 /// Sums of one or two panels and what becomes of them at once, for 8-bit outputs whose scaled sums
 /// are bounded (IgemmColumns::bounded), also with the residual, without a function.
 /// `tile` has no acc, and up to 32 columns.
@@ -133,10 +145,6 @@ void epilogue_tile_avx512(const Epilogue& epilogue, const TileOut& tile);
 
 /// For an epilogue with a function: `epilogue` makes the floats, up to kTileNumbers of them.
 void epilogue_with_function(EpilogueTileFn epilogue, const Epilogue& e, const TileOut& tile);
-/// What becomes of a tile's sums by `epilogue`, with the function if there is one.
-inline void end_tile(EpilogueTileFn epilogue, const Epilogue& e, const TileOut& tile) {
-  e.function != nullptr ? epilogue_with_function(epilogue, e, tile) : epilogue(e, tile);
-}
 
 /// Copies `count` bytes, each shifted by `shift` modulo 256; `to` may be `from`.
 using ShiftCopyFn = void (*)(const uint8_t* from, int64_t count, int32_t shift, uint8_t* to);

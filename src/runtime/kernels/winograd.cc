@@ -183,20 +183,14 @@ class WinogradChunk {
     output(sums_ + (tiles.begin - tiles_.begin) * kColumnsPerPanel, plan_.sum_step, tiles.count(),
            lines[0], lines[1]);
     const TilePlace first = place_of(plan_, tiles.begin);
-    TileOut out;
-    out.init = args_.columns->init;
-    out.multiplier = args_.columns->multiplier;
-    out.bias = args_.columns->bias;
-    out.bounded = args_.columns->bounded;
-    out.y = args_.y;
-    out.y_stride = s_.out_c;
+    TileOut out = tile_of(*args_.columns, args_.y, s_.out_c);
     out.column = panel * kColumnsPerPanel;
     out.columns = std::min(kColumnsPerPanel, s_.out_c - out.column);
     out.rows = std::min(2 * tiles.count(), s_.out_w - first.column);
     for (int64_t i = 0; i < 2 && first.row + i < s_.out_h; ++i) {
       out.acc = lines[i];
       out.row = ((first.image * s_.out_h) + first.row + i) * s_.out_w + first.column;
-      end_tile(tile_kernels(args_.w->isa).epilogue, args_.epilogue, out);
+      tile_kernels(args_.w->isa).epilogue(args_.epilogue, out);
     }
   }
 
