@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dim: one dimension of a shape, a polynomial over symbols: a constant, "N", "batch*12", "seq + 2".
+// Quotients rounded down stand in it like symbols: "floor((H + 1)/2)", what a stride leaves of H.
 // Shape computations fold on these; two dims are equal when their canonical forms are.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,7 +38,13 @@ class Dim {
   friend Dim operator*(const Dim& a, const Dim& b);
   /// The quotient when it is exact for every value of the symbols, else unknown.
   friend Dim operator/(const Dim& a, const Dim& b);
+  /// The quotient rounded down or up, for a divisor of at least 1; unknown for another.
+  friend Dim floor_divide(const Dim& a, int64_t divisor);
+  friend Dim ceil_divide(const Dim& a, int64_t divisor);
   friend bool operator==(const Dim& a, const Dim& b);
+
+  /// Whether no size of the symbols can make it negative, as far as its form shows.
+  bool is_never_negative() const;
 
   /// The value for given symbols; an error names a symbol that has none.
   Result<int64_t> evaluate(const std::map<std::string, int64_t>& symbols) const;
@@ -45,7 +53,17 @@ class Dim {
   static Result<Dim> parse(std::string_view text);
 
  private:
-  using Monomial = std::vector<std::string>; // sorted, with repetition
+  struct Quotient; // a dividend that does not divide further, and its divisor
+  struct Symbol {
+    std::string name; // of a quotient its text
+    std::shared_ptr<const Quotient> quotient = nullptr;
+
+    bool operator==(const Symbol& other) const;
+    bool operator<(const Symbol& other) const;
+    std::string text() const;
+  };
+  using Monomial = std::vector<Symbol>; // sorted, with repetition
+
   void add_term(const Monomial& symbols, int64_t factor);
 
   bool known_ = false;

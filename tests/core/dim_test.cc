@@ -21,11 +21,15 @@ Dim random_dim(std::mt19937& random, int depth) {
   }
   const Dim a = random_dim(random, depth - 1);
   const Dim b = random_dim(random, depth - 1);
-  switch (random() % 3) {
+  switch (random() % 4) {
   case 0:
     return a + b;
   case 1:
     return a - b;
+  case 2: {
+    const Dim quotient = floor_divide(a, static_cast<int64_t>(random() % 6) + 1);
+    return quotient.is_known() ? quotient : a; // unknown where its text grows too long
+  }
   default:
     return a * b;
   }
@@ -56,6 +60,84 @@ TEST(Dim, AlgebraAgreesWithEvaluation) {
       EXPECT_EQ(a * b / b, a) << a.text() << " times " << b.text();
     }
   }
+}
+
+int64_t floor_of(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  while (q * b > a)
+    --q;
+  return q;
+}
+
+TEST(Dim, QuotientsAgreeWithEvaluation) {
+  std::mt19937 random(23);
+  int known = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const Dim a = random_dim(random, 3);
+    const auto point = random_point(random);
+    const int64_t n = static_cast<int64_t>(random() % 7) + 1,
+                  m = static_cast<int64_t>(random() % 4) + 1;
+    const Dim y = floor_divide(a, n);
+    if (!y.is_known()) continue;
+    ++known;
+    EXPECT_EQ(y.evaluate(point).value(), floor_of(a.evaluate(point).value(), n)) << y.text();
+    EXPECT_EQ(floor_divide(a + Dim(n) * Dim::symbol("N"), n), y + Dim::symbol("N"));
+    EXPECT_EQ(floor_divide(a * Dim(m), n * m), y);
+    const Dim twice = floor_divide(y, m);
+    if (twice.is_known() && a.text().find("floor") == std::string::npos) {
+      EXPECT_EQ(twice, floor_divide(a, n * m)) << a.text();
+    }
+    if (y.is_never_negative()) {
+      EXPECT_GE(floor_of(a.evaluate({{"N", 0},
+                                     {"seq", 1},
+                                     {"batch size", 0},
+                                     {"a.b_1", 2},
+                                     {"\"q\\", 0},
+                                     {"?", 3},
+                                     {"2x", 0}})
+                             .value(),
+                         n),
+                0);
+    }
+  }
+  EXPECT_GT(known, 2000);
+}
+
+TEST(Dim, QuotientsHaveOneForm) {
+  const Dim h = Dim::symbol("H");
+  const Dim half = floor_divide(h + Dim(1), 2);
+  EXPECT_EQ(half.text(), "floor((H + 1)/2)");
+  EXPECT_EQ(floor_divide(h - Dim(1), 2) + Dim(1), half); // a kernel of 3 with pads of 1
+  EXPECT_EQ(floor_divide(half - Dim(1), 2) + Dim(1), floor_divide(h + Dim(3), 4));
+  EXPECT_EQ(floor_divide(h * Dim(2) + Dim(3), 4), half);
+  EXPECT_EQ(floor_divide(h * Dim(4) + Dim(3), 4), h);
+  EXPECT_EQ(floor_divide(h, 2).text(), "floor(H/2)");
+  EXPECT_EQ(floor_divide(h * Dim(3), 2).text(), "H + floor(H/2)");
+  EXPECT_FALSE(half == floor_divide(h, 2));
+  EXPECT_FALSE(Dim::symbol("floor((H + 1)/2)") == half);
+  EXPECT_FALSE(half.symbol_name().has_value());
+  EXPECT_FALSE(floor_divide(h, 0).is_known());
+  EXPECT_EQ((half * half - half * half), Dim(0));
+  EXPECT_TRUE(half.is_never_negative());
+  EXPECT_FALSE(floor_divide(h - Dim(1), 2).is_never_negative());
+  const auto lowest = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(floor_divide(Dim(lowest), 3).value(), lowest / 3 - 1);
+}
+
+TEST(Dim, ReadsQuotients) {
+  const Dim h = Dim::symbol("H");
+  EXPECT_EQ(Dim::parse("floor(H*2/4)").value(), floor_divide(h, 2));
+  EXPECT_EQ(Dim::parse("2 * floor( (H - 1) / 2 ) + 2").value(),
+            floor_divide(h + Dim(1), 2) * Dim(2));
+  EXPECT_EQ(Dim::parse("floor").value(), Dim::symbol("floor"));
+  for (const char* bad : {"floor(", "floor(H", "floor(H)", "floor(H/", "floor(H/2", "floor(H/N)",
+                          "floor((H/2)", "floor(H + 1/2)", "floor(H/0)", "floor(H/-2)"}) {
+    EXPECT_FALSE(Dim::parse(bad).ok()) << bad;
+  }
+  std::string deep = "H";
+  for (int i = 0; i < 300; ++i)
+    deep = "floor(3*" + deep + "/7)";
+  EXPECT_FALSE(Dim::parse(deep).ok());
 }
 
 TEST(Dim, TextParsesBack) {

@@ -23,12 +23,78 @@ TEST(LayerShapes, KeepSymbolsThroughWindows) {
                                          "y = Conv(x, w) {pads=[1, 1, 1, 1]}"));
   EXPECT_EQ("f32[N, 8, H - 2, 5]", type_of_y("input x: f32[N, 3, H, 11]\ninput w: f32[8, 3, 3, 3]\n"
                                              "y = Conv(x, w) {strides=[1, 2]}"));
-  EXPECT_EQ("f32[N, 3, ?, 4]", type_of_y("input x: f32[N, 3, H, 8]\n"
-                                         "y = MaxPool(x) {kernel_shape=[2, 2], strides=[2, 2]}"));
+  EXPECT_EQ("f32[N, 3, floor(H/2), 4]",
+            type_of_y("input x: f32[N, 3, H, 8]\n"
+                      "y = MaxPool(x) {kernel_shape=[2, 2], strides=[2, 2]}"));
   EXPECT_EQ("f32[N, C, 1, 1]", type_of_y("input x: f32[N, C, H, W]\ny = GlobalAveragePool(x)"));
   EXPECT_EQ("i8[N, H, W, 8]",
             type_of_y("input x: i8[N, H, W, 4]\ninput w: i8[8, 3, 3, 4]\ninput m: f32[8]\n"
                       "y = octet.native.QConv(x, w, m) {pads=[1, 1, 1, 1]}"));
+}
+
+/// The size of the last axis of y for a window over `size` elements, where it is known.
+std::optional<Dim> window_of(const std::string& op, const std::string& size) {
+  const std::string type =
+      type_of_y("input x: f32[2, 3, " + size + "]\ninput w: f32[3, 3, 3]\ny = " + op);
+  const Result<Dim> dim = Dim::parse(type.substr(std::min(type.size(), sizeof("f32[2, 3, ") - 1),
+                                                 type.size() - sizeof("f32[2, 3, ")));
+  return dim.ok() && dim->is_known() ? std::optional(*dim) : std::nullopt;
+}
+
+TEST(LayerShapes, OpenWindowsHaveTheSizesOfGivenOnes) {
+  int open = 0, compared = 0;
+  const auto expect_same = [&](const std::string& op) {
+    const std::optional<Dim> any = window_of(op, "L");
+    if (!any) {
+      ++open;
+      return;
+    }
+    for (int64_t size = 1; size <= 14; ++size) {
+      const std::optional<Dim> given = window_of(op, std::to_string(size));
+      if (!given) continue; // the window does not fit
+      EXPECT_EQ(given->value(), any->evaluate({{"L", size}}).value()) << op << " over " << size;
+      ++compared;
+    }
+  };
+  for (const int stride : {1, 2, 3, 5})
+    for (const int kernel : {1, 2, 3, 5})
+      for (const std::string ceil : {"0", "1"}) {
+        const std::string window = "kernel_shape=[" + std::to_string(kernel) + "], strides=[" +
+                                   std::to_string(stride) + "]";
+        for (const std::string pads : {"0, 0", "1, 0", "0, 1", "2, 2"})
+          expect_same("MaxPool(x) {" + window + ", pads=[" + pads + "], ceil_mode=" + ceil + "}");
+        for (const std::string pad : {"SAME_UPPER", "SAME_LOWER", "VALID"})
+          expect_same("MaxPool(x) {" + window + ", auto_pad=\"" + pad + "\", ceil_mode=" + ceil +
+                      "}");
+      }
+  for (const std::string more : {"", ", dilations=[2]", ", pads=[1, 1]", ", pads=[3, 0]"})
+    for (const std::string stride : {"1", "2", "4"})
+      expect_same("Conv(x, w) {strides=[" + stride + "]" + more + "}");
+  EXPECT_GT(compared, 2000);
+  EXPECT_LT(open, 60) << "only windows that end in padding, with ceil_mode, stay open";
+}
+
+TEST(LayerShapes, OpenSizesOfStepsQuotientsAndResizes) {
+  EXPECT_EQ("f32[N, floor((H + 1)/2)]",
+            type_of_y("input x: f32[N, H]\nconst zero: i64[1] = [0]\nconst end: i64[1] = "
+                      "[9223372036854775807]\n"
+                      "const axis: i64[1] = [1]\nconst two: i64[1] = [2]\n"
+                      "y = Slice(x, zero, end, axis, two)"));
+  EXPECT_EQ(
+      "f32[N, floor(H/2)]",
+      type_of_y(
+          "input x: f32[N, H]\nconst one: i64[1] = [1]\nconst end: i64[1] = [9223372036854775807]\n"
+          "const two: i64[1] = [2]\ny = Slice(x, one, end, one, two)"));
+  EXPECT_EQ(
+      "f32[N, ?]", // 0 of one element, and the formula would say -1 of none
+      type_of_y(
+          "input x: f32[N, H]\nconst two: i64[1] = [2]\nconst end: i64[1] = [9223372036854775807]\n"
+          "const one: i64[1] = [1]\ny = Slice(x, two, end, one, two)"));
+  EXPECT_EQ(
+      "f32[floor(N/2), H*2]",
+      type_of_y("input x: f32[N, H]\nconst two: i64[2] = [2, 1]\nshape = Shape(x)\n"
+                "half = Div(shape, two)\nconst no: f32[0] = []\nconst twice: i64[2] = [1, 2]\n"
+                "sizes = Mul(half, twice)\ny = Resize(x, _, no, sizes)"));
 }
 
 TEST(LayerShapes, KeepSymbolsThroughProducts) {

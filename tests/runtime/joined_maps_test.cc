@@ -99,6 +99,21 @@ TEST(JoinedMaps, FunctionsOfOneTensorBecomeTables) {
   expect_fused_bits(g, inputs_of(net, g));
 }
 
+TEST(JoinedMaps, SizesThatAreSumsAreNotTheirConstants) {
+  LayerNet net(56);
+  const Dim h = Dim::symbol("H");
+  const auto padded = [&](const Coding& c) {
+    const ValueId pads = net.constant(Tensor::of<int64_t>({8}, {0, 0, 1, 0, 0, 0, 2, 0}));
+    return net.codes(net.op("Pad", {net.input({2, 4, h, 3}), pads}), c);
+  };
+  const ValueId a = padded({0.04F, 3}), b = padded({0.02F, -5});
+  ValueId y = net.op("Concat", {a, b}, {{"axis", {int64_t{2}}}});
+  for (const char* op : {"Mul", "Add"})
+    y = net.op(op, {y, net.constant(net.random_tensor({1, 1}, 1))});
+  const Graph g = net.done({net.codes(net.op("Relu", {y}), {0.03F, -20})});
+  expect_fused_bits(g, {net.random_tensor({2, 4, 5, 3}), net.random_tensor({2, 4, 5, 3})});
+}
+
 TEST(JoinedMaps, ManyNumbersLeaveNoRoomForGrids) {
   LayerNet net(55);
   const ValueId a = net.codes(net.input({1, 8, 3, 4}), {0.04F, 3});

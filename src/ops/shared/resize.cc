@@ -156,9 +156,16 @@ resized_dims(const InferContext& ctx, int64_t version, size_t scales_at) {
     for (size_t i = 0; i < out.size(); ++i)
       out[i] = axes[i].out;
   } else {
+    // Sizes that a shape computation makes of open ones.
+    const bool stretches = a.policy == "stretch" && scales == nullptr && sizes == nullptr;
+    auto open_sizes = stretches && version >= 11 && ctx.has(scales_at + 1)
+                          ? known_dims(ctx.input(scales_at + 1))
+                          : std::nullopt;
+    if (open_sizes && open_sizes->size() != a.axes.size()) open_sizes.reset();
     for (size_t i = 0; i < a.axes.size(); ++i) {
       Dim& dim = out[static_cast<size_t>(a.axes[i])];
-      dim = resized_dim(dim, a, scales, sizes, static_cast<int64_t>(i));
+      dim = open_sizes ? (*open_sizes)[i]
+                       : resized_dim(dim, a, scales, sizes, static_cast<int64_t>(i));
     }
   }
   return std::optional(std::move(out));

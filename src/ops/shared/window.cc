@@ -28,23 +28,22 @@ Result<Dim> window_size(const WindowAttrs& a, size_t axis, const Dim& in) {
   const int64_t stride = a.strides[axis];
   const bool same = a.auto_pad == AutoPad::kSameUpper || a.auto_pad == AutoPad::kSameLower;
   if (!in.is_known()) return Dim::unknown();
-  if (same) {
-    if (in.is_constant()) return Dim(ceil_div(in.value(), stride));
-    return in / Dim(stride);
-  }
+  if (same) return ceil_divide(in, stride);
   const int64_t begin = a.pads[axis], end = a.pads[a.spatial_rank() + axis];
+  const Dim room = in + Dim(begin + end - a.extent(axis));
   if (!in.is_constant()) {
-    if (stride == 1) return in + Dim(begin + end - a.extent(axis) + 1);
-    return (in + Dim(begin + end - a.extent(axis))) / Dim(stride) + Dim(1);
+    if (a.rounding == SizeRounding::kFloor) return floor_divide(room, stride) + Dim(1);
+    // Only in a window that reaches so far may the last one start behind the input.
+    if (stride + end > a.extent(axis)) return Dim::unknown();
+    return ceil_divide(room, stride) + Dim(1);
   }
-  const int64_t room = in.value() + begin + end - a.extent(axis);
-  if (room < 0)
+  if (room.value() < 0)
     return error(
         "spatial axis {} has {} elements with padding and the kernel spans {}; pad more or "
         "use a smaller kernel",
         axis, in.value() + begin + end, a.extent(axis));
-  if (a.rounding == SizeRounding::kFloor) return Dim(room / stride + 1);
-  int64_t out = ceil_div(room, stride) + 1;
+  if (a.rounding == SizeRounding::kFloor) return Dim(room.value() / stride + 1);
+  int64_t out = ceil_div(room.value(), stride) + 1;
   if ((out - 1) * stride >= in.value() + begin) --out; // a window must start inside the input
   return Dim(out);
 }

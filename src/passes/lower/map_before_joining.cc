@@ -57,8 +57,7 @@ struct Run {
 std::optional<int64_t> size_along(const Graph& g, ValueId id, int64_t axis) {
   const TypeInfo& type = g.value(id).type;
   if (!type.has_rank() || axis >= type.rank()) return std::nullopt;
-  const Dim& dim = (*type.shape)[static_cast<size_t>(axis)];
-  return dim.is_known() ? std::optional(dim.value()) : std::nullopt;
+  return (*type.shape)[static_cast<size_t>(axis)].maybe_value();
 }
 
 std::optional<int64_t> joined_axis(const Graph& g, const Node* node) {

@@ -419,7 +419,7 @@ std::optional<Mapped> mapped(const Graph& graph, const Node& node, Bits bits) {
 bool covers(const TypeInfo& x, const TypeInfo& y) {
   if (!x.has_rank() || !y.has_rank()) return false;
   return std::equal(x.shape->begin(), x.shape->end(), y.shape->begin(), y.shape->end(),
-                    [](const Dim& a, const Dim& b) { return a == b || !a.is_known(); });
+                    [](const Dim& a, const Dim& b) { return a == b || !a.is_constant(); });
 }
 
 std::optional<Mapped> joined(const Mapped& producer, const Mapped& consumer, size_t k) {

@@ -35,7 +35,7 @@ std::optional<std::vector<float>> per_channel(const PrepareContext& c, size_t i,
 std::optional<kernels::AffineCodes> affine_of(const PrepareContext& c, const Programmed& made) {
   if (!made.y.coded() || !made.formats[0].coded()) return std::nullopt;
   const TypeInfo& x = c.type(0);
-  if (!x.has_rank() || x.rank() == 0 || !x.shape->back().is_known()) return std::nullopt;
+  if (!x.has_rank() || x.rank() == 0 || !x.shape->back().is_constant()) return std::nullopt;
   const int64_t channels = x.shape->back().value();
   if (channels < 1 || channels > kMostChannels) return std::nullopt;
   kernels::ChannelProgram channelled{.program = &made.program,

@@ -10,11 +10,14 @@ int64_t divide(int64_t a, int64_t b) {
   return b == -1 ? wrap_sub(0, a) : a / b;
 }
 
-/// Exact quotients of symbols; constants are divided towards zero as the integers are.
+/// Quotients of symbols, exact or of what cannot be negative, where towards zero is down; constants
+/// are divided towards zero as the integers are.
 Dim divide_dims(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant())
     return b.value() == 0 ? Dim::unknown() : Dim(divide(a.value(), b.value()));
-  return a / b;
+  const Dim exact = a / b;
+  const bool down = !exact.is_known() && b.is_constant() && b.value() > 0 && a.is_never_negative();
+  return down ? floor_divide(a, b.value()) : exact;
 }
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {

@@ -77,7 +77,12 @@ Range range(int64_t size, int64_t start, int64_t end, int64_t step) {
 
 /// The count along a symbolic dimension, or with symbolic bounds.
 Dim symbolic_count(const Dim& size, const Dim& start, const Dim& end, int64_t step) {
-  if (step != 1) return Dim::unknown();
+  if (step != 1) {
+    // Every step-th element to the end; from a later start a short axis would give less than none.
+    const bool to_end = end.is_constant() && end.value() >= INT32_MAX && start.is_constant() &&
+                        start.value() >= 0 && start.value() < step;
+    return to_end && size.is_never_negative() ? ceil_divide(size - start, step) : Dim::unknown();
+  }
   const auto from_front = [&](const Dim& at) -> Dim {
     if (!at.is_constant()) return at;
     if (at.value() >= INT32_MAX) return size;
