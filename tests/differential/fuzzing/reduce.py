@@ -15,6 +15,8 @@ from .verdict import judge
 def signature(finding):
     """Equal for findings of one kind: without names, numbers and places."""
     text = finding.text if "refused" in finding.kind or "bounds" in finding.kind else ""
+    if "shape [" in finding.text:
+        text = "shape " + text
     text = re.sub(r"\"[^\"]*\"|'[^']*'|\([^)]*\)|\[[\d, -]*\]", "", text.replace(" (check accepts it)", " check"))
     return finding.kind, re.sub(r"[\w/]*\d[\w/]*", "", text)[:120]
 
