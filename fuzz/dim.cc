@@ -9,7 +9,13 @@
 namespace octet::fuzz {
 
 std::vector<std::string> seeds() {
-  return {"N", "?", "2*batch + seq - 3", "-9223372036854775808", "\"a \\\" b\"*12*x*x"};
+  return {"N",
+          "?",
+          "2*batch + seq - 3",
+          "-9223372036854775808",
+          "\"a \\\" b\"*12*x*x",
+          "floor((3*H + 1)/4)*2 - 1",
+          "floor(floor(floor(x*2/3)*4/5)*6/7)"};
 }
 
 } // namespace octet::fuzz

@@ -79,6 +79,8 @@ class Placer {
     if (rule->treatment == Treatment::kFloat || rule->treatment == Treatment::kCommutes)
       return Refusal{rule->treatment == Treatment::kFloat ? Placed::kFloat : Placed::kCommutes,
                      std::string(rule->why), std::string(rule->clause)};
+    if (rule->takes != nullptr && !rule->takes(graph_, node))
+      return Refusal{Placed::kFloat, std::string(rule->else_why), std::string(rule->clause)};
     const NodeFormat format = node_format(options_, node);
     if (rule->treatment != Treatment::kProduct && !format.byte_activations())
       return Refusal{format.float_activations() ? Placed::kExcluded : Placed::kFloat,

@@ -44,6 +44,9 @@ struct PlacementRule {
   /// Only where the softmax option asks for it, and then in codes on both sides, whatever stands
   /// before and behind it. The range of its output is the operator's, the same for all data.
   bool on_request = false;
+  /// Nodes that it is for, nullptr: all. Others stay in float for the reason `else_why`.
+  bool (*takes)(const Graph& graph, const Node& node) = nullptr;
+  std::string_view else_why = {};
 };
 
 enum class DynamicForm { kNone, kOnnx, kOctet };

@@ -26,6 +26,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "Dequantize", prepare_dequantize},
     {kNative, "Conv", prepare_conv},
     {kNative, "ConvTranspose", prepare_conv_transpose},
+    {kNative, "DepthToSpace", prepare_native_depth_to_space},
     {kNative, "Gemm", prepare_gemm},
     {kNative, "CodedGemm", prepare_coded_gemm},
     {kNative, "MatMul", prepare_matmul},

@@ -33,6 +33,16 @@ Result<TransposedWindow> parse_transposed(const Node& node, std::vector<int64_t>
   return a;
 }
 
+bool makes_blocks(const TransposedWindow& a) {
+  const auto all = [](const std::vector<int64_t>& values, int64_t wanted) {
+    return std::all_of(values.begin(), values.end(), [=](int64_t v) { return v == wanted; });
+  };
+  const WindowAttrs& w = a.window;
+  const bool explicit_pads = w.auto_pad == AutoPad::kNotSet || w.auto_pad == AutoPad::kValid;
+  return a.group == 1 && w.kernel == w.strides && all(w.dilations, 1) && explicit_pads &&
+         all(w.pads, 0) && all(a.output_padding, 0) && a.output_shape.empty();
+}
+
 TransposedExtent transposed_extent(const TransposedWindow& a, size_t axis, int64_t in) {
   const WindowAttrs& w = a.window;
   const size_t rank = w.spatial_rank();

@@ -16,6 +16,10 @@ struct TransposedWindow {
 /// is not the weights', counts and values that do not fit.
 Result<TransposedWindow> parse_transposed(const Node& node, std::vector<int64_t> kernel);
 
+/// Whether each element of the input makes a block of the output of its own, as large as the kernel:
+/// a product of pixels, whose results DepthToSpace moves to their places.
+bool makes_blocks(const TransposedWindow& window);
+
 /// Output elements along an axis, and the padding taken off in front. Automatic padding takes off
 /// what exceeds input times stride and never adds: where the kernel is shorter than the stride, the
 /// output is.

@@ -191,6 +191,8 @@ struct Product {
   const char* quantized_op; ///< QGemm or QConv
   const char* float_op;     ///< Gemm or Conv
   Layout layout;            ///< of the result
+  /// Rows and columns of pixels that the product makes as channels of one, in NHWC.
+  std::vector<int64_t> blocks = {};
 };
 Result<bool> emit_product(Context& c, const Product& product);
 

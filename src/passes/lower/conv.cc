@@ -3,9 +3,12 @@
 //   DQ ─ Conv(DQ weights, bias) ─ epilogue     becomes QConv
 //   x  ─ Conv(float weights, bias) ─ epilogue  becomes native Conv
 //   x  ─ ConvTranspose(...) ─ epilogue         becomes native ConvTranspose
+//   of windows side by side, in codes too      becomes QConv or Conv ─ DepthToSpace
 // All in NHWC, weights turned from OIHW, and IOHW within each group, to OHWI.
 #include <algorithm>
 
+#include "ops/shared/movement.h"
+#include "ops/shared/transposed_window.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
@@ -55,11 +58,84 @@ Tensor turned(const Tensor& w, int64_t group) {
   return permuted(split, kOrder).reshaped({group * w.dim(1), w.dim(2), w.dim(3), per}).value();
 }
 
+/// [I, O, kh, kw] as [kh * kw * O, 1, 1, I]: the pixels of a block after one another.
+Tensor as_pixels(const Tensor& w) {
+  constexpr int64_t kOrder[] = {2, 3, 1, 0};
+  return permuted(w, kOrder).reshaped({w.dim(1) * w.dim(2) * w.dim(3), 1, 1, w.dim(0)}).value();
+}
+
+/// A vector of channels for each of `pixels` pixels; one number stays one.
+Tensor repeated(const Tensor& channels, int64_t pixels) {
+  if (channels.count() == 1) return channels;
+  std::vector<int64_t> from(static_cast<size_t>(channels.count() * pixels));
+  for (size_t i = 0; i < from.size(); ++i)
+    from[i] = static_cast<int64_t>(i) % channels.count();
+  return take(channels, {std::ssize(from)}, from).value();
+}
+
+/// ConvTranspose whose windows lie side by side: a product of 1 x 1 pixels for all places of the
+/// window at once. False where it is another.
+Result<bool> lower_blocks(Context& c, const Node& node) {
+  std::string why;
+  std::optional<qdq::StoredCodes> w = c.weights(node.input(1), why);
+  if (w && !w->grid.per_tensor() && w->grid.axis != 1)
+    why = "its weight scales do not run along axis 1";
+  if (w && !c.codes(node.input(0))) why = "its input is not quantized";
+  if (!why.empty()) w.reset();
+  const std::optional<Tensor> real = w ? std::nullopt : c.constant(node.input(1));
+  if (!w && (!real || real->type() != DType::kFloat32)) return false;
+  const Tensor& any = w ? w->codes : *real;
+  if (any.rank() != 4) return false;
+  const auto window = parse_transposed(node, {any.dim(2), any.dim(3)});
+  if (!window.ok() || !makes_blocks(*window) || any.count() == 0) return false;
+  const int64_t channels = any.dim(1), pixels = any.dim(2) * any.dim(3);
+  const std::optional<Tensor> bias =
+      node.input(2).valid() ? c.constant(node.input(2)) : std::nullopt;
+  if (bias && (bias->type() != DType::kFloat32 || bias->count() != channels)) return false;
+
+  Product p{.node = node,
+            .x = w ? c.codes_nhwc(node.input(0)) : c.nhwc(node.input(0)),
+            .x_quant = c.source(node.input(0)).quant,
+            .weights = std::nullopt,
+            .coded = std::nullopt,
+            .real_weights = {},
+            .bias = {},
+            .added_bias = std::nullopt,
+            .result = node.outputs[0],
+            .absorbed = {},
+            .why_float = why,
+            .attributes = {},
+            .quantized_op = "QConv",
+            .float_op = "Conv",
+            .layout = Layout::kNhwc,
+            .blocks = window->window.kernel};
+  if (bias) {
+    const Tensor one = bias->reshaped({channels}).value();
+    p.added_bias = channels == 1
+                       ? Tensor::of<float>({pixels}, std::vector<float>(static_cast<size_t>(pixels),
+                                                                        one.to_floats().value()[0]))
+                       : repeated(one, pixels);
+  }
+  if (w) {
+    w->codes = as_pixels(w->codes);
+    if (!w->grid.per_tensor()) {
+      w->grid.scale = repeated(w->grid.scale, pixels);
+      if (w->grid.zero.count() > 1) w->grid.zero = repeated(w->grid.zero, pixels);
+      w->grid.axis = w->grid.axis_written = 0;
+    }
+    p.weights = std::move(w);
+  } else {
+    p.real_weights = as_pixels(*real);
+  }
+  return emit_product(c, p);
+}
+
 /// ConvTranspose of floats; DQ of weights that are stored as codes is done ahead.
 Result<bool> lower_conv_transpose(Context& c, const Node& node) {
   const TypeInfo& x = c.in().value(node.input(0)).type;
   if (!x.has_rank() || x.rank() != 4 || x.type != DType::kFloat32) return false;
   if (node.input(2).valid() && !c.constant(node.input(2))) return false;
+  if (OCTET_TRY(lower_blocks(c, node))) return true;
   const std::optional<Tensor> w = c.constant(node.input(1));
   const int64_t group = node.attr_int("group", 1);
   if (!w || w->type() != DType::kFloat32 || w->rank() != 4 || group < 1 || w->dim(0) % group != 0)
@@ -74,7 +150,7 @@ Result<bool> lower_conv_transpose(Context& c, const Node& node) {
             .added_bias = std::nullopt,
             .result = node.outputs[0],
             .absorbed = {},
-            .why_float = "octet has no ConvTranspose on codes",
+            .why_float = "octet has no ConvTranspose on codes where windows overlap",
             .attributes = node.attributes,
             .quantized_op = "",
             .float_op = "ConvTranspose",

@@ -111,7 +111,9 @@ void Context::set_attributes(Node& node, const Epilogue& e) const {
 }
 
 void Context::finish(const Node& node, const Epilogue& e, Form result) {
-  const Node& made = out_.node(out_.value(result.id).producer);
+  const Node* product = &out_.node(out_.value(result.id).producer);
+  if (product->is("DepthToSpace", kNative)) product = out_.producer(product->inputs[0]);
+  const Node& made = *product;
   note(node, computes_with_codes(made) ? LowerForm::kIntegers : LowerForm::kFloat, made.op_type,
        e.to == DType::kFloat32 ? e.why_float : "");
   settle(node, e, result);

@@ -56,7 +56,7 @@ std::optional<ValueId> weights_of_height_1(Patch& patch, const Graph& g, ValueId
                           t->reshaped({t->dim(0), t->dim(1), 1, t->dim(2)}).value());
   };
   if (g.constant(w) != nullptr) return taller(w);
-  const auto site = qdq::read_dequantize(g, w, qdq::kAnyScale);
+  const auto site = qdq::read_dequantize(g, w, {.written_zero = false});
   if (!site) return std::nullopt;
   const Node& dq = g.node(site->node);
   const int64_t axis = dq.attr_int("axis", 1);

@@ -27,9 +27,26 @@ Result<std::optional<Tensor>> real_bias(Context& c, const Product& p) {
   return bias;
 }
 
+/// `made` computes the product and its epilogue, whose result has this name.
+void finish_product(
+    Context& c, const Product& p, const Epilogue& e, Node made, const std::string& name) {
+  if (p.blocks.empty()) {
+    c.finish(p.node, e, Form{c.emit(std::move(made), name), p.layout});
+    return;
+  }
+  Node move;
+  move.op_type = "DepthToSpace";
+  move.domain = kNative;
+  move.name = p.node.name + "/blocks";
+  move.origin = {p.node.name};
+  move.set("blocks", p.blocks);
+  move.inputs = {c.emit(std::move(made), name + "/pixels")};
+  c.finish(p.node, e, Form{c.emit(std::move(move), name), p.layout});
+}
+
 Result<bool> emit_quantized(Context& c, const Product& p) {
   const qdq::StoredCodes& w = *p.weights;
-  const Epilogue e = c.epilogue(p.result, true);
+  const Epilogue e = c.epilogue(p.result, p.blocks.empty());
   Node node;
   node.op_type = p.quantized_op;
   node.domain = kNative;
@@ -61,8 +78,7 @@ Result<bool> emit_quantized(Context& c, const Product& p) {
   node.set("x_zero_point", p.x_quant.one_zero());
   c.set_attributes(node, e);
   const ValueId named = e.quantizers.empty() ? e.end : c.in().node(e.quantizers[0]).outputs[0];
-  const ValueId y = c.emit(std::move(node), c.in().value(named).name);
-  c.finish(p.node, e, Form{y, p.layout});
+  finish_product(c, p, e, std::move(node), c.in().value(named).name);
   return true;
 }
 
@@ -103,8 +119,7 @@ Result<bool> emit_product(Context& c, const Product& p) {
   }
   c.set_attributes(node, e);
   node.attributes.erase("to");
-  const ValueId y = c.emit(std::move(node), c.in().value(e.end).name);
-  c.finish(p.node, e, Form{y, p.layout});
+  finish_product(c, p, e, std::move(node), c.in().value(e.end).name);
   return true;
 }
 

@@ -48,6 +48,22 @@ Choice prepare_depth_to_space(const PrepareContext& c) {
   return blocks(c, true);
 }
 
+Choice prepare_native_depth_to_space(const PrepareContext& c) {
+  if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
+  const auto blocks = c.node.attr_ints("blocks");
+  auto bind = [rows = blocks[0], columns = blocks[1]](std::span<const Operand> in,
+                                                      std::span<const Operand> out) {
+    const Shape& x = in[0].shape;
+    const Shape s = strides_of(x);
+    const int64_t channels = out[0].shape[3];
+    // y: [N, H, row, W, column, C]
+    return move_step(in[0], out[0],
+                     {along(x[0], s[0]), along(x[1], s[1]), along(rows, columns * channels),
+                      along(x[2], s[2]), along(columns, channels), along(channels, 1)});
+  };
+  return {bind_with(std::move(bind)), "move", {}};
+}
+
 Choice prepare_space_to_depth(const PrepareContext& c) {
   return blocks(c, false);
 }

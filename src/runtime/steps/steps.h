@@ -19,6 +19,7 @@ PrepareFn prepare_conv;
 PrepareFn prepare_conv_integer;
 PrepareFn prepare_conv_transpose;
 PrepareFn prepare_depth_to_space;
+PrepareFn prepare_native_depth_to_space;
 PrepareFn prepare_decode_fp8;
 PrepareFn prepare_dequantize;
 PrepareFn prepare_dft;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet's own runtime: int8 activations with any zero point, clamps done by Q, functions of one
 // int8 tensor as tables. Source: docs/numerics.md, "Integer layers".
+#include "ops/shared/transposed_window.h"
 #include "targets/tables.h"
 
 namespace octet {
@@ -11,8 +12,22 @@ constexpr std::string_view kTable =
     "a function between two int8 tensors is a table: exact and fast";
 constexpr std::string_view kCodes = "moves codes";
 
+bool makes_blocks_of_images(const Graph& graph, const Node& node) {
+  const Tensor* w = graph.constant(node.input(1));
+  if (w == nullptr || (w->rank() != 3 && w->rank() != 4)) return false;
+  const auto window = parse_transposed(node, {w->shape().begin() + 2, w->shape().end()});
+  return window.ok() && makes_blocks(*window);
+}
+
 constexpr PlacementRule kOctetRules[] = {
     {"Conv", Treatment::kProduct, OutputCodes::kUnlessCostly, "octet", "runs as QConv"},
+    {.op = "ConvTranspose",
+     .treatment = Treatment::kProduct,
+     .output = OutputCodes::kUnlessCostly,
+     .clause = "octet",
+     .why = "runs as QConv, its pixels moved to their places",
+     .takes = makes_blocks_of_images,
+     .else_why = "octet has no ConvTranspose on codes where windows overlap"},
     {"Gemm", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm"},
     {"MatMul", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm or QMatMul"},
     {"AveragePool", Treatment::kAround, OutputCodes::kAlways, "octet", "runs as QAveragePool"},

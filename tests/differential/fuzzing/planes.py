@@ -103,9 +103,12 @@ def conv(s, x):
 def conv_transpose(s, x):
     batch, channels, *sizes = s.shape(x)
     kernel, stride, dilation = draw_windows(s, x, strides=(1, 2, 2), dilations=(1, 1, 2))
+    side_by_side = s.chance(0.4)
+    if side_by_side:
+        stride, dilation = list(kernel), [1] * len(kernel)
     groups = int(s.choose(*(g for g in range(1, channels + 1) if channels % g == 0))) if s.chance(0.4) else 1
     out = s.size(12)
-    begin, end = draw_pads(s, kernel, dilation)
+    begin, end = draw_pads(s, kernel, dilation) if not side_by_side or s.chance(0.2) else ([0] * len(kernel), [0] * len(kernel))
     extra = [int(s.random.integers(0, st)) if s.chance(0.3) else 0 for st in stride]
     planes = [(n - 1) * st + (k - 1) * d + 1 - b - e + o
               for n, st, k, d, b, e, o in zip(sizes, stride, kernel, dilation, begin, end, extra)]

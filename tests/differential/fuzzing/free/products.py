@@ -91,7 +91,9 @@ def conv_transpose(s, x):
         del attributes["auto_pad"]
     groups = divisor(s, channels) if s.chance(0.4) else 1
     out = s.size(5)
-    if s.chance(0.3):
+    if s.chance(0.3):  # windows side by side
+        attributes = {"kernel_shape": attributes["kernel_shape"], "strides": attributes["kernel_shape"]}
+    elif s.chance(0.3):
         attributes["output_padding"] = [s.integer(0, st - 1) for st in attributes["strides"]]
     elif s.chance(0.2):
         attributes["output_shape"] = [d * st + s.choose(0, 0, 1) for d, st in zip(array.shape[2:], attributes["strides"])]
