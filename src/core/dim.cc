@@ -361,7 +361,8 @@ Dim floor_divide(const Dim& a, int64_t divisor) {
   std::string text =
       "floor(" + (sum ? "(" + dividend + ")" : dividend) + "/" + std::to_string(divisor) + ")";
   if (text.size() > kMaxQuotientText) return {};
-  whole.add_term({{std::move(text), std::make_shared<const Dim::Quotient>(rest, divisor)}}, 1);
+  whole.add_term(
+      {{std::move(text), std::make_shared<const Dim::Quotient>(Dim::Quotient{rest, divisor})}}, 1);
   return whole;
 }
 

@@ -3,6 +3,7 @@
 // where each pixel's channels are r rows of s columns of C. ONNX's DepthToSpace in NHWC, in mode DCR,
 // with blocks that need not be square.
 #include "core/format.h"
+#include "ops/native/epilogue.h"
 #include "ops/shared/movement.h"
 #include "ops/shared/validate.h"
 
