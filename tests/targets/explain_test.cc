@@ -420,5 +420,26 @@ output y: f32[*]
   }
 }
 
+TEST(ExplainOctet, LinesAreTheOperatorsThatTheyWere) {
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[N, 2, L]\nconst s: f32[] = [0.1]\n"
+                  "const z: i8[] = [0]\nconst w: i8[1, 2, 2] = [1, 2, 3, 4]\n"
+                  "const v: i8[1, 3, 2] = [1, 2, 3, 4, 5, 6]\n"
+                  "xq = QuantizeLinear(x, s, z)\nxd = DequantizeLinear(xq, s, z)\n"
+                  "wd = DequantizeLinear(w, s, z)\na = Conv(xd, wd)\nr = Relu(a)\n"
+                  "rq = QuantizeLinear(r, s, z)\nrd = DequantizeLinear(rq, s, z)\n"
+                  "vd = DequantizeLinear(v, s, z)\nb = ConvTranspose(rd, vd) {strides=[2]}\n"
+                  "y = Sin(b)\noutput y: f32[*]\n")
+          .value();
+  for (const char* product : {"a", "b"}) {
+    EXPECT_EQ(layer(graph, product, "octet").form, "QConv");
+    EXPECT_EQ(layer(graph, product, "octet").precision, LayerPrecision::kInt8);
+  }
+  EXPECT_EQ(layer(graph, "r", "octet").form, "fused into Conv \"a\"");
+  const std::vector<LayerForm> layers = explain(graph, "octet").value();
+  EXPECT_EQ(layers.size(), 4) << "each operator of the file once";
+  EXPECT_EQ(int8_share(layers), 1);
+}
+
 } // namespace
 } // namespace octet

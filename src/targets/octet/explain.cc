@@ -52,6 +52,18 @@ LayerForm of_chain(const LowerNote& note) {
   return out;
 }
 
+/// The part that is the node itself, written for images of height 1 or the like; nullptr where it
+/// became other operators.
+const LowerNote* same_operator(std::span<const LowerNote* const> parts, const Node& node) {
+  const LowerNote* found = nullptr;
+  for (const LowerNote* part : parts) {
+    if (part->op_type != node.op_type) continue;
+    if (found != nullptr || part->name != node.name) return nullptr;
+    found = part;
+  }
+  return found;
+}
+
 /// Float or int8 where the part is a product; else nothing.
 std::optional<LayerPrecision> product_precision(const LowerNote& part) {
   const std::string& op = part.op_type;
@@ -121,6 +133,9 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
       notes.erase(found);
     } else if (made != parts.end() && (node.domain == kMicrosoft || computes_in_integers(node))) {
       of_parts(made->second, form);
+    } else if (const LowerNote* same =
+                   made != parts.end() ? same_operator(made->second, node) : nullptr) {
+      read(*same, form);
     } else {
       if (made != parts.end())
         chains.insert(chains.end(), made->second.begin(), made->second.end());
