@@ -177,6 +177,29 @@ TEST(Windows, OfVolumes) {
     }
 }
 
+/// Volumes of one plane are images, whatever else is open, in floats and in codes.
+TEST(Windows, OfVolumesOfOnePlane) {
+  for (const int64_t opset : {10, 17})
+    for (const std::string mode : {"", "SAME_UPPER"})
+      for (const bool coded : {false, true}) {
+        SCOPED_TRACE(testing::Message() << opset << " " << mode << coded);
+        LayerNet net(38, opset);
+        ValueId x = net.input({Dim::symbol("n"), 4, 1, Dim::symbol("h"), Dim::symbol("w")});
+        if (coded) x = net.codes(x, {.scale = 0.05F, .zero = 3});
+        const ValueId w = coded ? net.weights({6, 2, 1, 3, 5}, 0.004F)
+                                : net.constant(net.random_tensor({6, 2, 1, 3, 5}, 1));
+        Attributes a = mode.empty() ? attributes_of({{"pads", {0, 1, 2, 0, 0, 1}}})
+                                    : attributes_of({}, mode.c_str());
+        a["strides"].value = std::vector<int64_t>{1, 2, 1};
+        a["group"].value = int64_t{2};
+        const ValueId y =
+            net.op("Tanh", {net.op("Conv", {x, w, net.constant(net.random_tensor({6}))}, a)});
+        const Graph g = net.done({y});
+        EXPECT_EQ(test::count_lowered(g, coded ? "QConv" : "Conv"), 1);
+        check(g, {net.random_tensor({2, 4, 1, 7, 9})});
+      }
+}
+
 TEST(Windows, OfWholePlanesAndLines) {
   for (const char* op : {"GlobalMaxPool", "GlobalAveragePool"})
     for (const Shape& shape : {Shape{2, 5, 4, 6}, Shape{2, 5, 70'000}}) {

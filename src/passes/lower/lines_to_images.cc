@@ -8,28 +8,12 @@
 #include <algorithm>
 
 #include "graph/domains.h"
-#include "graph/edit.h"
-#include "ops/qdq/site.h"
 #include "passes/lower/chains.h"
+#include "passes/lower/to_images.h"
 #include "passes/match.h"
 
 namespace octet::lowering {
 namespace {
-
-/// Where the height of 1 stands in [N, C, H, W].
-constexpr int64_t kHeight = 2;
-
-/// Squeeze or Unsqueeze of the height.
-ValueId
-emit_height(Patch& patch, const Graph& g, const char* op, ValueId x, const std::string& name) {
-  Attributes attributes;
-  std::vector<ValueId> inputs = {x};
-  if (g.opset() < 13)
-    attributes["axes"].value = std::vector<int64_t>{kHeight};
-  else
-    inputs.push_back(patch.constant(name + "/height", Tensor::of<int64_t>({1}, {kHeight})));
-  return patch.emit(op, std::move(inputs), std::move(attributes), name);
-}
 
 /// Whether the node takes a height of 1 from an image, or adds one.
 bool moves_height(const RuleContext& c, const Node& node, std::string_view op) {
@@ -38,7 +22,7 @@ bool moves_height(const RuleContext& c, const Node& node, std::string_view op) {
   const auto axes = ints_of(c, node, "axes", 1);
   if (!axes || axes->size() != 1 || !x.has_rank()) return false;
   const int64_t rank = op == "Squeeze" ? x.rank() : x.rank() + 1;
-  return rank == 4 && ((*axes)[0] == kHeight || (*axes)[0] == kHeight - rank);
+  return rank == 4 && ((*axes)[0] == kUnitAxis || (*axes)[0] == kUnitAxis - rank);
 }
 
 /// The image of which `id` is a line; invalid where it is none.
@@ -47,24 +31,9 @@ ValueId image_behind(const RuleContext& c, ValueId id) {
   return node != nullptr && moves_height(c, *node, "Squeeze") ? node->input(0) : ValueId{};
 }
 
-/// A constant [O, I, k] as [O, I, 1, k], through a DQ whose scales run along the first two axes.
-std::optional<ValueId> weights_of_height_1(Patch& patch, const Graph& g, ValueId w) {
-  const auto taller = [&](ValueId id) -> std::optional<ValueId> {
-    const Tensor* t = g.constant(id);
-    if (t == nullptr || t->rank() != 3) return std::nullopt;
-    return patch.constant(g.value(id).name + "/image",
-                          t->reshaped({t->dim(0), t->dim(1), 1, t->dim(2)}).value());
-  };
-  if (g.constant(w) != nullptr) return taller(w);
-  const auto site = qdq::read_dequantize(g, w, {.written_zero = false});
-  if (!site) return std::nullopt;
-  const Node& dq = g.node(site->node);
-  const int64_t axis = dq.attr_int("axis", 1);
-  const auto codes = axis >= 0 && axis < kHeight ? taller(site->codes) : std::nullopt;
-  if (!codes) return std::nullopt;
-  std::vector<ValueId> inputs = dq.inputs;
-  inputs[0] = *codes;
-  return patch.emit(dq.op_type, std::move(inputs), dq.attributes, dq.name + "/image", dq.domain);
+/// [O, I, k] as [O, I, 1, k].
+std::optional<Shape> shape_of_height_1(const Shape& w) {
+  return w.size() == 3 ? std::optional(Shape{w[0], w[1], 1, w[2]}) : std::nullopt;
 }
 
 /// The attributes of a window over lines for images.
@@ -123,13 +92,13 @@ std::optional<Patch> lines_to_images(const RuleContext& c, const Node& node) {
   patch.from(node);
   std::vector<ValueId> inputs = node.inputs;
   if (product) {
-    const auto w = weights_of_height_1(patch, g, node.input(1));
+    const auto w = reshaped_weights(patch, g, node.input(1), shape_of_height_1);
     if (!w) return std::nullopt;
     inputs[1] = *w;
   }
-  inputs[0] = emit_height(patch, g, "Unsqueeze", node.input(0), node.name + "/image");
+  inputs[0] = emit_unit_axis(patch, g, "Unsqueeze", node.input(0), node.name + "/image");
   const ValueId y = patch.emit(node.op_type, std::move(inputs), of_height_1(node), node.name);
-  patch.replace(node.output(0), emit_height(patch, g, "Squeeze", y, node.name + "/line"));
+  patch.replace(node.output(0), emit_unit_axis(patch, g, "Squeeze", y, node.name + "/line"));
   return patch;
 }
 
@@ -156,7 +125,7 @@ std::optional<Patch> sink_squeeze(const RuleContext& c, const Node& node) {
   }
   const ValueId y =
       patch.emit(node.op_type, std::move(inputs), node.attributes, node.name, node.domain);
-  patch.replace(node.output(0), emit_height(patch, g, "Squeeze", y, node.name + "/line"));
+  patch.replace(node.output(0), emit_unit_axis(patch, g, "Squeeze", y, node.name + "/line"));
   return patch;
 }
 

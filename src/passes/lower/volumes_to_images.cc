@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows over volumes [N, C, D, H, W] as windows over images:
-//   Conv          =>  the sum over kernel planes of Convs over the planes of x that each meets
+//   Conv          =>  the sum over kernel planes of Convs over the planes of x that each meets; of
+//                     one plane and windows of one, Conv without that axis
 //   MaxPool       =>  MaxPool over the planes, then along the depth; AveragePool the same, for the
 //                     taps that count are a product over the axes
 //   Global*Pool   =>  over [N, C, D, H * W]
-// Conv and AveragePool: rounding. The others: exact.
+// Conv of several planes and AveragePool: rounding. The others: exact.
 #include <algorithm>
 #include <cmath>
 
 #include "graph/domains.h"
-#include "graph/edit.h"
 #include "ops/shared/window.h"
 #include "passes/lower/chains.h"
+#include "passes/lower/to_images.h"
 
 namespace octet::lowering {
 namespace {
@@ -89,11 +90,45 @@ bool all_finite(const Tensor& w) {
   return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
 }
 
+/// [O, I, 1, kh, kw] as [O, I, kh, kw].
+std::optional<Shape> without_depth(const Shape& w) {
+  return w.size() == 5 && w[kUnitAxis] == 1 ? std::optional(Shape{w[0], w[1], w[3], w[4]})
+                                            : std::nullopt;
+}
+
+/// Conv over one plane by windows of one: the sizes of images may be open, the weights codes.
+std::optional<Patch> plane_to_image(const RuleContext& c, const Node& node) {
+  const Graph& g = c.graph;
+  const TypeInfo& x = g.value(node.input(0)).type;
+  if (!x.has_rank() || x.rank() != 5 || !((*x.shape)[kUnitAxis] == Dim(1))) return std::nullopt;
+  Attributes attributes = node.attributes;
+  for (const char* key : {"kernel_shape", "strides", "dilations"}) {
+    const std::vector<int64_t> values = node.attr_ints(key);
+    if (!values.empty()) attributes[key].value = std::vector(values.begin() + 1, values.end());
+  }
+  if (const std::vector<int64_t> pads = node.attr_ints("pads"); !pads.empty()) {
+    if (pads.size() != 6 || pads[0] != 0 || pads[3] != 0) return std::nullopt;
+    attributes["pads"].value = std::vector<int64_t>{pads[1], pads[2], pads[4], pads[5]};
+  }
+  Patch patch(g, "a volume of one plane is an image", Exactness::kExact);
+  patch.from(node);
+  const auto w = reshaped_weights(patch, g, node.input(1), without_depth);
+  if (!w) return std::nullopt;
+  std::vector<ValueId> inputs = node.inputs;
+  inputs[0] = emit_unit_axis(patch, g, "Squeeze", node.input(0), node.name + "/image");
+  inputs[1] = *w;
+  const ValueId y = patch.emit("Conv", std::move(inputs), std::move(attributes), node.name);
+  patch.replace(node.output(0), emit_unit_axis(patch, g, "Unsqueeze", y, node.name + "/volume"));
+  return patch;
+}
+
 } // namespace
 
 std::optional<Patch> volume_conv_to_images(const RuleContext& c, const Node& node) {
   const Graph& g = c.graph;
-  if (!node.is("Conv") || g.opset() < 11) return std::nullopt;
+  if (!node.is("Conv")) return std::nullopt;
+  if (auto image = plane_to_image(c, node)) return image;
+  if (g.opset() < 11) return std::nullopt;
   const TypeInfo& x = g.value(node.input(0)).type;
   const auto volume = known_volume(x);
   const Tensor* w = g.constant(node.input(1));

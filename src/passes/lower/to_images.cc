@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Axes of one element, and weights without them or with them.
+#include "passes/lower/to_images.h"
+
+#include "ops/qdq/site.h"
+
+namespace octet::lowering {
+
+ValueId
+emit_unit_axis(Patch& patch, const Graph& g, const char* op, ValueId x, const std::string& name) {
+  Attributes attributes;
+  std::vector<ValueId> inputs = {x};
+  if (g.opset() < 13)
+    attributes["axes"].value = std::vector<int64_t>{kUnitAxis};
+  else
+    inputs.push_back(patch.constant(name + "/axis", Tensor::of<int64_t>({1}, {kUnitAxis})));
+  return patch.emit(op, std::move(inputs), std::move(attributes), name);
+}
+
+std::optional<ValueId>
+reshaped_weights(Patch& patch,
+                 const Graph& g,
+                 ValueId w,
+                 const std::function<std::optional<Shape>(const Shape&)>& to) {
+  const auto reshaped = [&](ValueId id) -> std::optional<ValueId> {
+    const Tensor* t = g.constant(id);
+    auto shape = t != nullptr ? to(t->shape()) : std::nullopt;
+    if (!shape) return std::nullopt;
+    return patch.constant(g.value(id).name + "/image", t->reshaped(*std::move(shape)).value());
+  };
+  if (g.constant(w) != nullptr) return reshaped(w);
+  const auto site = qdq::read_dequantize(g, w, {.written_zero = false});
+  if (!site) return std::nullopt;
+  const Node& dq = g.node(site->node);
+  const int64_t axis = dq.attr_int("axis", 1);
+  const auto codes = axis >= 0 && axis < 2 ? reshaped(site->codes) : std::nullopt;
+  if (!codes) return std::nullopt;
+  std::vector<ValueId> inputs = dq.inputs;
+  inputs[0] = *codes;
+  return patch.emit(dq.op_type, std::move(inputs), dq.attributes, dq.name + "/image", dq.domain);
+}
+
+} // namespace octet::lowering
