@@ -160,8 +160,14 @@ TEST(Windows, OfVolumes) {
   for (const auto& [op, attributes] : forms)
     for (const int64_t flag : {0, 1}) {
       SCOPED_TRACE(testing::Message() << op << " " << flag);
-      LayerNet net(37);
-      const ValueId x = net.input({flag ? Dim::symbol("n") : Dim(2), 4, 5, 6, 7});
+      const bool pool = std::string(op) != "Conv";
+      LayerNet net(37, pool && flag ? 9 : 17);
+      const auto size = [&](const char* name, int64_t known) {
+        // How much SAME pads follows from the sizes.
+        return flag && !attributes.contains("auto_pad") ? Dim::symbol(name) : Dim(known);
+      };
+      const ValueId x = net.input(
+          {flag ? Dim::symbol("n") : Dim(2), 4, size("d", 5), size("h", 6), size("w", 7)});
       std::vector<ValueId> inputs = {x};
       Attributes a = attributes;
       if (std::string(op) == "Conv") {
@@ -174,6 +180,7 @@ TEST(Windows, OfVolumes) {
       }
       const Graph g = net.done({net.op(op, inputs, a)});
       check(g, {net.random_tensor({2, 4, 5, 6, 7})});
+      if (flag && !attributes.contains("auto_pad")) check(g, {net.random_tensor({1, 4, 8, 3, 9})});
     }
 }
 

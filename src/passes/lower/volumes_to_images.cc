@@ -17,25 +17,89 @@
 namespace octet::lowering {
 namespace {
 
-/// C, D, H and W, where all are known and none is 0.
-std::optional<Shape> known_volume(const TypeInfo& x) {
-  if (!x.has_rank() || x.rank() != 5 || x.type != DType::kFloat32) return std::nullopt;
+/// Windows over a volume [N, C, D, H, W] of f32 whose pads are known; nullopt of others.
+struct Volume {
+  WindowAttrs window;
+  std::vector<int64_t> pads;
+};
+bool is_volume(const TypeInfo& x) {
+  return x.has_rank() && x.rank() == 5 && x.type == DType::kFloat32;
+}
+std::optional<Volume> volume_of(const TypeInfo& x, const Result<WindowAttrs>& window) {
+  if (!is_volume(x) || !window.ok() || window->spatial_rank() != 3) return std::nullopt;
+  const bool same =
+      window->auto_pad == AutoPad::kSameUpper || window->auto_pad == AutoPad::kSameLower;
+  if (!same) return Volume{*window, window->pads};
   Shape sizes;
-  for (size_t i = 1; i < 5; ++i) {
-    const int64_t size = (*x.shape)[i].maybe_value().value_or(0);
-    if (size <= 0) return std::nullopt;
-    sizes.push_back(size);
+  for (size_t i = 2; i < 5; ++i) {
+    const auto size = (*x.shape)[i].maybe_value();
+    if (!size) return std::nullopt; // how much is padded follows from the sizes
+    sizes.push_back(*size);
   }
-  return sizes;
+  return Volume{*window, resolve_pads(*window, sizes)};
 }
 
 ValueId ints(Patch& patch, const std::string& name, std::vector<int64_t> values) {
   return patch.constant(name, int_list(values));
 }
 
-ValueId reshape(Patch& patch, ValueId x, std::vector<int64_t> shape, const std::string& name) {
-  return patch.emit("Reshape", {x, ints(patch, name + "/shape", std::move(shape))}, {}, name);
-}
+/// Sizes of a value along some of its axes.
+struct Sizes {
+  ValueId of;
+  int64_t begin, end;
+};
+
+/// `x` in a shape of given sizes, or those of other values.
+class NewShape {
+ public:
+  NewShape(Patch& patch, const Graph& graph, std::string name)
+      : patch_(patch), opset_(graph.opset()), name_(std::move(name)) {}
+
+  NewShape& like(const Sizes& sizes) {
+    parts_.push_back(size(sizes, fresh()));
+    return *this;
+  }
+  /// One axis for two that follow one another.
+  NewShape& joined(ValueId value, int64_t axis) {
+    const std::string name = fresh();
+    parts_.push_back(patch_.emit("Mul",
+                                 {size({value, axis, axis + 1}, name + "/first"),
+                                  size({value, axis + 1, axis + 2}, name + "/second")},
+                                 {}, name));
+    return *this;
+  }
+  NewShape& as(std::vector<int64_t> sizes) {
+    parts_.push_back(ints(patch_, fresh(), std::move(sizes)));
+    return *this;
+  }
+  ValueId of(ValueId x) {
+    Attributes axis;
+    axis["axis"].value = int64_t{0};
+    const ValueId shape =
+        parts_.size() == 1 ? parts_[0] : patch_.emit("Concat", parts_, axis, name_ + "/sizes");
+    return patch_.emit("Reshape", {x, shape}, {}, name_);
+  }
+
+ private:
+  ValueId size(const Sizes& sizes, const std::string& name) {
+    const ValueId shape = patch_.emit("Shape", {sizes.of}, {}, name + "/shape");
+    if (opset_ < 10)
+      return patch_.emit("Slice", {shape},
+                         {{"starts", {std::vector<int64_t>{sizes.begin}}},
+                          {"ends", {std::vector<int64_t>{sizes.end}}}},
+                         name);
+    return patch_.emit("Slice",
+                       {shape, ints(patch_, name + "/begin", {sizes.begin}),
+                        ints(patch_, name + "/end", {sizes.end})},
+                       {}, name);
+  }
+  std::string fresh() const { return name_ + "/size_" + std::to_string(parts_.size()); }
+
+  Patch& patch_;
+  int64_t opset_;
+  std::string name_;
+  std::vector<ValueId> parts_;
+};
 
 /// Channels behind planes or planes behind channels: [N, C, D, H, W] and [N, D, C, H, W].
 ValueId exchange(Patch& patch, ValueId x, const std::string& name) {
@@ -60,17 +124,6 @@ Attributes along_depth(const WindowAttrs& w, const std::vector<int64_t>& pads) {
   a["pads"].value = std::vector<int64_t>{pads[0], 0, pads[3], 0};
   a["dilations"].value = std::vector<int64_t>{w.dilations[0], 1};
   return a;
-}
-
-/// Sizes of the output; nullopt where the window does not fit.
-std::optional<Shape> sizes_of(const WindowAttrs& w, const Shape& volume) {
-  const std::vector<Dim> spatial(volume.begin() + 1, volume.end());
-  const auto dims = window_sizes(w, spatial);
-  if (!dims.ok()) return std::nullopt;
-  Shape sizes;
-  for (const Dim& d : *dims)
-    sizes.push_back(d.value());
-  return sizes;
 }
 
 /// Plane `k` of weights [O, I, kd, kh, kw].
@@ -129,21 +182,20 @@ std::optional<Patch> volume_conv_to_images(const RuleContext& c, const Node& nod
   if (!node.is("Conv")) return std::nullopt;
   if (auto image = plane_to_image(c, node)) return image;
   if (g.opset() < 11) return std::nullopt;
-  const TypeInfo& x = g.value(node.input(0)).type;
-  const auto volume = known_volume(x);
   const Tensor* w = g.constant(node.input(1));
-  if (!volume || w == nullptr || w->rank() != 5 || w->type() != DType::kFloat32 || w->count() == 0)
+  if (w == nullptr || w->rank() != 5 || w->type() != DType::kFloat32 || w->count() == 0)
     return std::nullopt;
   // Planes of padding are multiplied by all of them.
   if (!all_finite(*w)) return std::nullopt;
-  const auto window = parse_window(node, {w->dim(2), w->dim(3), w->dim(4)});
-  if (!window.ok()) return std::nullopt;
-  const auto out = sizes_of(*window, *volume);
-  if (!out) return std::nullopt;
-  const std::vector<int64_t> pads =
-      resolve_pads(*window, std::span<const int64_t>(*volume).subspan(1));
-  const int64_t channels = (*volume)[0], height = (*volume)[2], width = (*volume)[3];
-  const int64_t batch = (*x.shape)[0].maybe_value().value_or(-1);
+  const auto volume =
+      volume_of(g.value(node.input(0)).type, parse_window(node, {w->dim(2), w->dim(3), w->dim(4)}));
+  if (!volume) return std::nullopt;
+  const std::vector<int64_t>& pads = volume->pads;
+  // An open depth that the window does not fit into would give no planes, and not an error.
+  const TypeInfo& x = g.value(node.input(0)).type;
+  if (!(*x.shape)[2].is_constant() && volume->window.extent(0) - pads[0] - pads[3] > 1)
+    return std::nullopt;
+  const int64_t group = node.attr_int("group", 1), channels = w->dim(1) * group;
   Patch patch(g, "a volume is a stack of images", Exactness::kRounding);
   patch.from(node);
   ValueId planes = exchange(patch, node.input(0), node.name + "/planes");
@@ -152,28 +204,31 @@ std::optional<Patch> volume_conv_to_images(const RuleContext& c, const Node& nod
         "Pad",
         {planes, ints(patch, node.name + "/pads", {0, pads[0], 0, 0, 0, 0, pads[3], 0, 0, 0})}, {},
         node.name + "/pad");
-  Attributes attributes = over_planes(*window, pads);
-  attributes["group"].value = node.attr_int("group", 1);
-  const int64_t stride = window->strides[0], depth = (*out)[0];
-  ValueId sum;
+  Attributes attributes = over_planes(volume->window, pads);
+  attributes["group"].value = group;
+  const int64_t last = (w->dim(2) - 1) * volume->window.dilations[0];
+  ValueId sum, met;
   for (int64_t k = 0; k < w->dim(2); ++k) {
     const std::string name = node.name + "/plane_" + std::to_string(k);
-    const int64_t first = k * window->dilations[0];
-    const ValueId met =
-        patch.emit("Slice",
-                   {planes, ints(patch, name + "/starts", {first}),
-                    ints(patch, name + "/ends", {first + (depth - 1) * stride + 1}),
-                    ints(patch, name + "/axes", {1}), ints(patch, name + "/steps", {stride})},
-                   {}, name + "/slice");
-    const ValueId images = reshape(
-        patch, met, {batch < 0 ? -1 : batch * depth, channels, height, width}, name + "/images");
+    const int64_t first = k * volume->window.dilations[0];
+    const int64_t end = first == last ? INT64_MAX : first - last; // from the end
+    met = patch.emit("Slice",
+                     {planes, ints(patch, name + "/starts", {first}),
+                      ints(patch, name + "/ends", {end}), ints(patch, name + "/axes", {1}),
+                      ints(patch, name + "/steps", {volume->window.strides[0]})},
+                     {}, name + "/slice");
+    const ValueId images =
+        NewShape(patch, g, name + "/images").as({-1, channels}).like({node.input(0), 3, 5}).of(met);
     std::vector<ValueId> inputs = {images, patch.constant(name + "/weights", plane_of(*w, k))};
     if (k == 0 && node.input(2).valid()) inputs.push_back(node.input(2));
     const ValueId part = patch.emit("Conv", std::move(inputs), attributes, name);
     sum = sum.valid() ? patch.emit("Add", {sum, part}, {}, name + "/sum") : part;
   }
-  const ValueId y =
-      reshape(patch, sum, {batch, depth, w->dim(0), (*out)[1], (*out)[2]}, node.name + "/volume");
+  const ValueId y = NewShape(patch, g, node.name + "/volume")
+                        .like({met, 0, 2})
+                        .as({w->dim(0)})
+                        .like({sum, 2, 4})
+                        .of(sum);
   patch.replace(node.output(0), exchange(patch, y, node.name));
   return patch;
 }
@@ -183,40 +238,56 @@ std::optional<Patch> volume_pool_to_images(const RuleContext& c, const Node& nod
   const bool global = node.is("GlobalAveragePool") || node.is("GlobalMaxPool");
   const bool average = node.is("GlobalAveragePool") || node.is("AveragePool");
   if (!global && !average && !node.is("MaxPool")) return std::nullopt;
-  const auto volume = known_volume(g.value(node.input(0)).type);
-  if (!volume || node.outputs.size() > 1) return std::nullopt;
-  const int64_t channels = (*volume)[0], depth = (*volume)[1], height = (*volume)[2],
-                width = (*volume)[3];
+  const TypeInfo& x = g.value(node.input(0)).type;
+  if (!is_volume(x) || node.outputs.size() > 1) return std::nullopt;
   Patch patch(g, "a volume is a stack of images",
               average ? Exactness::kRounding : Exactness::kExact);
   patch.from(node);
+  const ValueId all = node.input(0);
   if (global) {
     const ValueId image =
-        reshape(patch, node.input(0), {0, channels, depth, height * width}, node.name + "/image");
+        NewShape(patch, g, node.name + "/image").like({all, 0, 3}).joined(all, 3).of(all);
     const ValueId y = patch.emit(node.op_type, {image}, {}, node.name + "/plane");
-    patch.replace(node.output(0), reshape(patch, y, {0, channels, 1, 1, 1}, node.name));
+    patch.replace(node.output(0), NewShape(patch, g, node.name).as({0, 0, 1, 1, 1}).of(y));
     return patch;
   }
-  const auto window = parse_window(node, node.attr_ints("kernel_shape"));
-  if (!window.ok() || window->spatial_rank() != 3) return std::nullopt;
-  const auto out = sizes_of(*window, *volume);
-  if (!out) return std::nullopt;
-  const std::vector<int64_t> pads =
-      resolve_pads(*window, std::span<const int64_t>(*volume).subspan(1));
-  const auto pool = [&](ValueId x, Attributes a, const std::string& name) {
-    if (window->dilations == std::vector<int64_t>{1, 1, 1}) a.erase("dilations");
+  const auto volume = volume_of(x, parse_window(node, node.attr_ints("kernel_shape")));
+  if (!volume) return std::nullopt;
+  const auto pool = [&](ValueId from, Attributes a, const std::string& name) {
+    if (volume->window.dilations == std::vector<int64_t>{1, 1, 1}) a.erase("dilations");
     for (const char* key : {"ceil_mode", "count_include_pad"})
       if (const Attribute* as_is = node.attr(key)) a[key] = *as_is;
-    return patch.emit(node.op_type, {x}, std::move(a), name);
+    return patch.emit(node.op_type, {from}, std::move(a), name);
   };
-  const ValueId planes =
-      reshape(patch, node.input(0), {0, channels * depth, height, width}, node.name + "/images");
-  const ValueId flat = pool(planes, over_planes(*window, pads), node.name + "/planes");
-  const ValueId lines =
-      reshape(patch, flat, {0, channels, depth, (*out)[1] * (*out)[2]}, node.name + "/lines");
-  const ValueId y = pool(lines, along_depth(*window, pads), node.name + "/depth");
-  patch.replace(node.output(0),
-                reshape(patch, y, {0, channels, (*out)[0], (*out)[1], (*out)[2]}, node.name));
+  // Planes are channels where their number is known, else images.
+  const auto channels = (*x.shape)[1].maybe_value(), depth = (*x.shape)[2].maybe_value();
+  if (!channels || *channels == 0) return std::nullopt;
+  const ValueId from = depth ? all : exchange(patch, all, node.name + "/planes_first");
+  const ValueId planes = NewShape(patch, g, node.name + "/images")
+                             .as({-1, *channels * depth.value_or(1)})
+                             .like({all, 3, 5})
+                             .of(from);
+  const ValueId flat =
+      pool(planes, over_planes(volume->window, volume->pads), node.name + "/planes");
+  ValueId stack = flat;
+  if (!depth)
+    stack = exchange(patch,
+                     NewShape(patch, g, node.name + "/stack")
+                         .like({all, 0, 1})
+                         .like({all, 2, 3})
+                         .as({*channels})
+                         .like({flat, 2, 4})
+                         .of(flat),
+                     node.name + "/channels_first");
+  const ValueId lines = NewShape(patch, g, node.name + "/lines")
+                            .as({-1, *channels})
+                            .like({all, 2, 3})
+                            .joined(flat, 2)
+                            .of(stack);
+  const ValueId y = pool(lines, along_depth(volume->window, volume->pads), node.name + "/depth");
+  patch.replace(
+      node.output(0),
+      NewShape(patch, g, node.name).like({all, 0, 2}).like({y, 2, 3}).like({flat, 2, 4}).of(y));
   return patch;
 }
 
