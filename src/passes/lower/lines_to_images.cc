@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "graph/domains.h"
+#include "ops/qdq/site.h"
 #include "passes/lower/chains.h"
 #include "passes/lower/to_images.h"
 #include "passes/match.h"
