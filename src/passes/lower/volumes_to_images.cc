@@ -22,8 +22,10 @@ struct Volume {
   WindowAttrs window;
   std::vector<int64_t> pads;
 };
+/// Not of one that is surely empty: -1 in a shape would say nothing.
 bool is_volume(const TypeInfo& x) {
-  return x.has_rank() && x.rank() == 5 && x.type == DType::kFloat32;
+  return x.has_rank() && x.rank() == 5 && x.type == DType::kFloat32 &&
+         std::none_of(x.shape->begin(), x.shape->end(), [](const Dim& d) { return d == Dim(0); });
 }
 std::optional<Volume> volume_of(const TypeInfo& x, const Result<WindowAttrs>& window) {
   if (!is_volume(x) || !window.ok() || window->spatial_rank() != 3) return std::nullopt;
@@ -195,7 +197,9 @@ std::optional<Patch> volume_conv_to_images(const RuleContext& c, const Node& nod
   const TypeInfo& x = g.value(node.input(0)).type;
   if (!(*x.shape)[2].is_constant() && volume->window.extent(0) - pads[0] - pads[3] > 1)
     return std::nullopt;
+  // Other channels than the weights have are an error too, and no other images.
   const int64_t group = node.attr_int("group", 1), channels = w->dim(1) * group;
+  if (!((*x.shape)[1] == Dim(channels))) return std::nullopt;
   Patch patch(g, "a volume is a stack of images", Exactness::kRounding);
   patch.from(node);
   ValueId planes = exchange(patch, node.input(0), node.name + "/planes");
@@ -261,7 +265,7 @@ std::optional<Patch> volume_pool_to_images(const RuleContext& c, const Node& nod
   };
   // Planes are channels where their number is known, else images.
   const auto channels = (*x.shape)[1].maybe_value(), depth = (*x.shape)[2].maybe_value();
-  if (!channels || *channels == 0) return std::nullopt;
+  if (!channels) return std::nullopt;
   const ValueId from = depth ? all : exchange(patch, all, node.name + "/planes_first");
   const ValueId planes = NewShape(patch, g, node.name + "/images")
                              .as({-1, *channels * depth.value_or(1)})
