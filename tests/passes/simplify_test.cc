@@ -45,6 +45,29 @@ void expect_same_numbers(const Graph& a, const Graph& b, const Tensor& x, double
     EXPECT_NEAR(ya[i], yb[i], tolerance) << i;
 }
 
+TEST(EliminateSameShape, BelievesNoShapeThatIsOnlyDeclared) {
+  // As many rows as m has ones, whatever the output is declared as.
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[A, 2]
+input m: bool[A]
+const zero: i64[1] = [0]
+const one: i64[1] = [1]
+const two: i64[1] = [2]
+n = NonZero(m)
+shape = Shape(n)
+count = Slice(shape, one, two)
+a = Abs(x)
+y = Slice(a, zero, count, zero)
+output y: f32[A, 2]
+)");
+  ASSERT_TRUE(simplify(g).ok());
+  auto executor = make_reference_executor(g).value();
+  const std::vector<double> ones = {0, 1, 0};
+  const Tensor m = Tensor::from_doubles(DType::kBool, {3}, ones).value();
+  EXPECT_EQ(executor->run(std::vector<Tensor>{random({3, 2}, 1), m}).value().at(0).shape(),
+            (Shape{1, 2}));
+}
+
 TEST(ConstantToInitializer, TakesTheConstantsName) {
   Graph g = parse(R"(graph g opset(""=17)
 input x: f32[2]

@@ -2,10 +2,11 @@
 //   x: T ─▶ Reshape | Flatten | Squeeze | Unsqueeze | Expand | Tile | Slice ─▶ y: T    =>    x
 //   x ─▶ Pad(pads: 0) | Resize(scales: 1) | pooling of 1 x 1 | Concat, Sum, Max, Min, Mean or Split
 //        of one ─▶ y                                                                   =>    x
-// Exact. The shapes must be equal for every value of their symbols; a Slice that runs backwards
-// keeps the shape too and stays.
+// Exact. The shapes must be equal for every value of their symbols, by what the operator computes:
+// what is only declared may be another. A Slice that runs backwards keeps the shape too and stays.
 #include <algorithm>
 
+#include "ops/infer.h"
 #include "ops/op.h"
 #include "passes/match.h"
 #include "passes/reshape_target.h"
@@ -54,6 +55,8 @@ std::optional<Patch> eliminate_same_shape(const RuleContext& context, const Node
   const ValueId x = node.input(0), y = node.output(0);
   if (!x.valid() || !y.valid() || !same_type(g.value(x).type, g.value(y).type)) return std::nullopt;
   if (!keeps_all(context, node) || !can_replace(g, y, x)) return std::nullopt;
+  const auto computed = infer_outputs(g, node.id, context.elements);
+  if (!computed.ok() || !same_type(g.value(x).type, computed->front().type)) return std::nullopt;
   for (size_t k = 1; k < node.outputs.size(); ++k)
     if (context.uses.count(node.outputs[k]) > 0) return std::nullopt;
   Patch patch(g, node.op_type + " that keeps every element in its place", Exactness::kExact);
