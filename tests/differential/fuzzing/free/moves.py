@@ -250,7 +250,7 @@ def one_hot(s, x):
 def top_k(s, x):
     axis, named = axis_of(s, x)
     s.need(x, "fdi")
-    if s.type(x) == np.int8 or s.blends():
+    if s.type(x) == np.int8 or s.blends() or s.fades():
         raise Impossible("type")
     k = s.ints([s.integer(0, s.shape(x)[axis])])
     return s.play("TopK", [x, k], 2, axis=named, largest=int(s.chance(0.6)))[0]
@@ -259,7 +259,7 @@ def top_k(s, x):
 def arg(s, x):
     axis, named = axis_of(s, x)
     s.need(x, "fdi")
-    if s.opens or s.blends():
+    if s.opens or s.blends() or s.fades():
         raise Impossible("of nothing ONNX Runtime gives another shape")
     attributes = {"select_last_index": int(s.chance(0.5))} if s.opset >= 12 else {}
     return s.play(s.choose("ArgMax", "ArgMin"), [x], axis=named, keepdims=int(s.chance(0.5)), **attributes)
