@@ -112,8 +112,9 @@ class Context {
   Epilogue epilogue(ValueId product, bool allow_residual);
   /// Clamp and quantization attributes of an epilogue for a Q* or float operator.
   void set_attributes(Node& node, const Epilogue& e) const;
-  /// The lowered value takes the place of what the epilogue ends in.
-  void finish(const Node& node, const Epilogue& e, Form result);
+  /// The lowered value takes the place of what the epilogue ends in. `product`: what the node runs
+  /// as makes this, and another operator `result` of it.
+  void finish(const Node& node, const Epilogue& e, Form result, ValueId product = {});
   /// The same without a note of the node.
   void settle(const Node& node, const Epilogue& e, Form result);
 

@@ -7,14 +7,13 @@
 // All in NHWC, weights turned from OIHW, and IOHW within each group, to OHWI.
 #include <algorithm>
 
+#include "core/format.h"
 #include "ops/shared/movement.h"
 #include "ops/shared/transposed_window.h"
 #include "passes/lower/context.h"
 
 namespace octet::lowering {
 namespace {
-
-constexpr int64_t kOhwi[] = {0, 2, 3, 1};
 
 /// Explicit [top, left, bottom, right] pads; nullopt when auto_pad needs sizes that are known once
 /// the operator is bound to them.
@@ -50,6 +49,63 @@ std::vector<int64_t> ones_if_empty(std::vector<int64_t> v) {
   return v;
 }
 
+/// Weights of four axes: codes where the input has some, else floats.
+struct WindowWeights {
+  std::optional<qdq::StoredCodes> codes;
+  Tensor real;           ///< without codes
+  std::string why_float; ///< why codes are not used, where there are some
+
+  const Tensor& any() const { return codes ? codes->codes : real; }
+};
+
+/// Those of a node whose output channels run along `axis` of them; nullopt where it has others.
+std::optional<WindowWeights> weights_of(const Context& c, const Node& node, int64_t axis) {
+  WindowWeights w;
+  w.codes = c.weights(node.input(1), w.why_float);
+  if (w.codes && !w.codes->grid.per_tensor() && w.codes->grid.axis != axis)
+    w.why_float = fmt::format("its weight scales do not run along axis {}", axis);
+  if (w.codes && !c.codes(node.input(0))) w.why_float = "its input is not quantized";
+  if (!w.why_float.empty()) w.codes.reset();
+  if (!w.codes) {
+    const std::optional<Tensor> real = c.constant(node.input(1));
+    if (!real || real->type() != DType::kFloat32) return std::nullopt;
+    w.real = *real;
+  }
+  return w.any().rank() == 4 ? std::optional(std::move(w)) : std::nullopt;
+}
+
+/// QConv or Conv of a node, as its weights ask for, without attributes; `turn` brings them to OHWI.
+Product convolution(Context& c, const Node& node, WindowWeights w, Tensor (*turn)(const Tensor&)) {
+  Product p{.node = node,
+            .x = w.codes ? c.codes_nhwc(node.input(0)) : c.nhwc(node.input(0)),
+            .x_quant = c.source(node.input(0)).quant,
+            .weights = std::nullopt,
+            .coded = std::nullopt,
+            .real_weights = {},
+            .bias = node.input(2),
+            .added_bias = std::nullopt,
+            .result = node.outputs[0],
+            .absorbed = {},
+            .why_float = std::move(w.why_float),
+            .attributes = {},
+            .quantized_op = "QConv",
+            .float_op = "Conv",
+            .layout = Layout::kNhwc};
+  if (w.codes) {
+    w.codes->codes = turn(w.codes->codes);
+    p.weights = std::move(w.codes);
+  } else {
+    p.real_weights = turn(w.real);
+  }
+  return p;
+}
+
+/// [O, I, kh, kw] as [O, kh, kw, I].
+Tensor as_ohwi(const Tensor& w) {
+  constexpr int64_t kOrder[] = {0, 2, 3, 1};
+  return permuted(w, kOrder);
+}
+
 /// [I, O / group, kh, kw] as [O, kh, kw, I / group].
 Tensor turned(const Tensor& w, int64_t group) {
   const int64_t per = w.dim(0) / group;
@@ -64,9 +120,8 @@ Tensor as_pixels(const Tensor& w) {
   return permuted(w, kOrder).reshaped({w.dim(1) * w.dim(2) * w.dim(3), 1, 1, w.dim(0)}).value();
 }
 
-/// A vector of channels for each of `pixels` pixels; one number stays one.
+/// Numbers of channels, once for each of `pixels` pixels.
 Tensor repeated(const Tensor& channels, int64_t pixels) {
-  if (channels.count() == 1) return channels;
   std::vector<int64_t> from(static_cast<size_t>(channels.count() * pixels));
   for (size_t i = 0; i < from.size(); ++i)
     from[i] = static_cast<int64_t>(i) % channels.count();
@@ -76,56 +131,24 @@ Tensor repeated(const Tensor& channels, int64_t pixels) {
 /// ConvTranspose whose windows lie side by side: a product of 1 x 1 pixels for all places of the
 /// window at once. False where it is another.
 Result<bool> lower_blocks(Context& c, const Node& node) {
-  std::string why;
-  std::optional<qdq::StoredCodes> w = c.weights(node.input(1), why);
-  if (w && !w->grid.per_tensor() && w->grid.axis != 1)
-    why = "its weight scales do not run along axis 1";
-  if (w && !c.codes(node.input(0))) why = "its input is not quantized";
-  if (!why.empty()) w.reset();
-  const std::optional<Tensor> real = w ? std::nullopt : c.constant(node.input(1));
-  if (!w && (!real || real->type() != DType::kFloat32)) return false;
-  const Tensor& any = w ? w->codes : *real;
-  if (any.rank() != 4) return false;
-  const auto window = parse_transposed(node, {any.dim(2), any.dim(3)});
-  if (!window.ok() || !makes_blocks(*window) || any.count() == 0) return false;
-  const int64_t channels = any.dim(1), pixels = any.dim(2) * any.dim(3);
+  auto w = weights_of(c, node, 1);
+  if (!w || w->any().count() == 0) return false;
+  const Shape shape = w->any().shape();
+  const auto window = parse_transposed(node, {shape[2], shape[3]});
+  if (!window.ok() || !makes_blocks(*window)) return false;
+  const int64_t channels = shape[1], pixels = shape[2] * shape[3];
   const std::optional<Tensor> bias =
       node.input(2).valid() ? c.constant(node.input(2)) : std::nullopt;
   if (bias && (bias->type() != DType::kFloat32 || bias->count() != channels)) return false;
-
-  Product p{.node = node,
-            .x = w ? c.codes_nhwc(node.input(0)) : c.nhwc(node.input(0)),
-            .x_quant = c.source(node.input(0)).quant,
-            .weights = std::nullopt,
-            .coded = std::nullopt,
-            .real_weights = {},
-            .bias = {},
-            .added_bias = std::nullopt,
-            .result = node.outputs[0],
-            .absorbed = {},
-            .why_float = why,
-            .attributes = {},
-            .quantized_op = "QConv",
-            .float_op = "Conv",
-            .layout = Layout::kNhwc,
-            .blocks = window->window.kernel};
-  if (bias) {
-    const Tensor one = bias->reshaped({channels}).value();
-    p.added_bias = channels == 1
-                       ? Tensor::of<float>({pixels}, std::vector<float>(static_cast<size_t>(pixels),
-                                                                        one.to_floats().value()[0]))
-                       : repeated(one, pixels);
-  }
-  if (w) {
-    w->codes = as_pixels(w->codes);
-    if (!w->grid.per_tensor()) {
-      w->grid.scale = repeated(w->grid.scale, pixels);
-      if (w->grid.zero.count() > 1) w->grid.zero = repeated(w->grid.zero, pixels);
-      w->grid.axis = w->grid.axis_written = 0;
-    }
-    p.weights = std::move(w);
-  } else {
-    p.real_weights = as_pixels(*real);
+  Product p = convolution(c, node, *std::move(w), as_pixels);
+  p.blocks = window->window.kernel;
+  p.bias = {};
+  if (bias) p.added_bias = repeated(*bias, pixels);
+  if (p.weights && !p.weights->grid.per_tensor()) {
+    qdq::Grid& grid = p.weights->grid;
+    grid.scale = repeated(grid.scale, pixels);
+    if (grid.zero.count() > 1) grid.zero = repeated(grid.zero, pixels);
+    grid.axis = grid.axis_written = 0;
   }
   return emit_product(c, p);
 }
@@ -167,35 +190,13 @@ Result<bool> lower_conv(Context& c, const Node& node) {
   const TypeInfo& x = c.in().value(node.input(0)).type;
   if (!x.has_rank() || x.rank() != 4 || x.type != DType::kFloat32) return false;
   if (node.input(2).valid() && !c.constant(node.input(2))) return false;
-  std::string why;
-  std::optional<qdq::StoredCodes> w = c.weights(node.input(1), why);
-  if (w && !w->grid.per_tensor() && w->grid.axis != 0)
-    why = "its weight scales do not run along axis 0";
-  if (w && !c.codes(node.input(0))) why = "its input is not quantized";
-  if (!why.empty()) w.reset();
-  const std::optional<Tensor> real = w ? std::nullopt : c.constant(node.input(1));
-  if (!w && (!real || real->type() != DType::kFloat32)) return false;
-  const Tensor& any = w ? w->codes : *real;
-  if (any.rank() != 4) return false;
+  auto w = weights_of(c, node, 0);
+  if (!w) return false;
+  const Shape shape = w->any().shape();
   const auto strides = ones_if_empty(node.attr_ints("strides"));
   const auto dilations = ones_if_empty(node.attr_ints("dilations"));
-  const auto pads = explicit_pads(c, node, {any.dim(2), any.dim(3)}, strides, dilations);
-
-  Product p{.node = node,
-            .x = w ? c.codes_nhwc(node.input(0)) : c.nhwc(node.input(0)),
-            .x_quant = c.source(node.input(0)).quant,
-            .weights = std::nullopt,
-            .coded = std::nullopt,
-            .real_weights = {},
-            .bias = node.input(2),
-            .added_bias = std::nullopt,
-            .result = node.outputs[0],
-            .absorbed = {},
-            .why_float = why,
-            .attributes = {},
-            .quantized_op = "QConv",
-            .float_op = "Conv",
-            .layout = Layout::kNhwc};
+  const auto pads = explicit_pads(c, node, {shape[2], shape[3]}, strides, dilations);
+  Product p = convolution(c, node, *std::move(w), as_ohwi);
   p.attributes["strides"].value = strides;
   p.attributes["dilations"].value = dilations;
   if (pads)
@@ -203,12 +204,6 @@ Result<bool> lower_conv(Context& c, const Node& node) {
   else
     p.attributes["auto_pad"] = node.attributes.at("auto_pad");
   p.attributes["group"].value = node.attr_int("group", 1);
-  if (w) {
-    w->codes = permuted(w->codes, kOhwi);
-    p.weights = std::move(w);
-  } else {
-    p.real_weights = permuted(*real, kOhwi);
-  }
   return emit_product(c, p);
 }
 

@@ -110,10 +110,8 @@ void Context::set_attributes(Node& node, const Epilogue& e) const {
                                                 static_cast<double>(e.quant.one_scale())));
 }
 
-void Context::finish(const Node& node, const Epilogue& e, Form result) {
-  const Node* product = &out_.node(out_.value(result.id).producer);
-  if (product->is("DepthToSpace", kNative)) product = out_.producer(product->inputs[0]);
-  const Node& made = *product;
+void Context::finish(const Node& node, const Epilogue& e, Form result, ValueId product) {
+  const Node& made = out_.node(out_.value(product.valid() ? product : result.id).producer);
   note(node, computes_with_codes(made) ? LowerForm::kIntegers : LowerForm::kFloat, made.op_type,
        e.to == DType::kFloat32 ? e.why_float : "");
   settle(node, e, result);

@@ -40,8 +40,9 @@ void finish_product(
   move.name = p.node.name + "/blocks";
   move.origin = {p.node.name};
   move.set("blocks", p.blocks);
-  move.inputs = {c.emit(std::move(made), name + "/pixels")};
-  c.finish(p.node, e, Form{c.emit(std::move(move), name), p.layout});
+  const ValueId pixels = c.emit(std::move(made), name + "/pixels");
+  move.inputs = {pixels};
+  c.finish(p.node, e, Form{c.emit(std::move(move), name), p.layout}, pixels);
 }
 
 Result<bool> emit_quantized(Context& c, const Product& p) {

@@ -189,12 +189,11 @@ std::optional<Patch> volume_conv_to_images(const RuleContext& c, const Node& nod
     return std::nullopt;
   // Planes of padding are multiplied by all of them.
   if (!all_finite(*w)) return std::nullopt;
-  const auto volume =
-      volume_of(g.value(node.input(0)).type, parse_window(node, {w->dim(2), w->dim(3), w->dim(4)}));
+  const TypeInfo& x = g.value(node.input(0)).type;
+  const auto volume = volume_of(x, parse_window(node, {w->dim(2), w->dim(3), w->dim(4)}));
   if (!volume) return std::nullopt;
   const std::vector<int64_t>& pads = volume->pads;
   // An open depth that the window does not fit into would give no planes, and not an error.
-  const TypeInfo& x = g.value(node.input(0)).type;
   if (!(*x.shape)[2].is_constant() && volume->window.extent(0) - pads[0] - pads[3] > 1)
     return std::nullopt;
   // Other channels than the weights have are an error too, and no other images.
