@@ -72,11 +72,14 @@ class Stored {
   }
   /// How far what is stored may be from `(*this)(v)` where v may be off by `reach`.
   double error(double v, double reach, double zero = 0) const {
-    const double centre = (*this)(v, zero), up = (*this)(v + reach, zero) - centre,
-                 down = centre - (*this)(v - reach, zero);
-    if (std::isnan(centre) && std::isnan(up) && std::isnan(down)) return 0;
-    if (std::isnan(up) || std::isnan(down)) return std::numeric_limits<double>::infinity();
-    return std::max(up, down);
+    if (!std::isfinite(reach)) return std::numeric_limits<double>::infinity();
+    const double centre = (*this)(v, zero), high = (*this)(v + reach, zero),
+                 low = (*this)(v - reach, zero);
+    const bool crosses = std::fabs(v) <= reach; // from one NaN to the other, over all numbers
+    if (std::isnan(centre) && std::isnan(high) && std::isnan(low) && !crosses) return 0;
+    if (std::isnan(centre) || std::isnan(high) || std::isnan(low))
+      return std::numeric_limits<double>::infinity();
+    return std::max(high - centre, centre - low);
   }
 
  private:
@@ -107,9 +110,10 @@ Outputs dequantize(const Step& s) {
     const double code = x.value.at(i) - zero_point(s, k);
     value[at] = code * scale;
     const double scale_error = scales.error.empty() ? 0 : scales.error.at(k);
-    const double passed_on =
-        (x.error.empty() ? 0 : x.error.at(i)) * std::fabs(scale) + std::fabs(code) * scale_error;
-    err[at] = passed_on + kRounding * (std::fabs(value[at]) + passed_on);
+    const double passed_on = (x.error.empty() ? 0 : x.error.at(i)) * std::fabs(scale) +
+                             (scale_error == 0 ? 0 : std::fabs(code) * scale_error);
+    err[at] = passed_on;
+    if (!std::isnan(value[at])) err[at] += kRounding * (std::fabs(value[at]) + passed_on);
     if (type == DType::kFloat32) continue;
     // octet hands on what codes mean unrounded (docs/numerics.md).
     err[at] = std::max(err[at], stored.error(value[at], err[at])) +

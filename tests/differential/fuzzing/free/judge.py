@@ -4,7 +4,7 @@ changes a shape or an integer the graph tells nothing."""
 import copy
 
 import numpy as np
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 from .sketch import session
 
@@ -21,17 +21,30 @@ def disturbed(random, inputs, amount):
             for name, x in inputs.items()}
 
 
-def disturb_spectra(random, model):
-    """Transforms a little off: what is 0 in them is rounding, which has one sign in all runs otherwise."""
+def put_behind(graph, at, op, off):
+    """A constant beside what the node at `at` makes."""
+    node = graph.node[at]
+    result = node.output[0]
+    node.output[0] = result + "/exact"
+    constant = numpy_helper.from_array(off, result + "/off")
+    graph.initializer.append(constant)
+    graph.node.insert(at + 1, helper.make_node(op, [node.output[0], constant.name], [result]))
+
+
+def disturb_made(random, model, amount):
+    """What some operators make is a little off, since their rounding has one sign in all runs otherwise: 0 in what transforms make, and
+    means of equal numbers."""
     graph = model.graph
+    inferred = shape_inference.infer_shapes(model).graph
+    types = {v.name: v.type.tensor_type.elem_type for v in (*inferred.value_info, *inferred.output)}
     for at, node in reversed(list(enumerate(graph.node))):
-        if node.op_type not in ("DFT", "STFT"):
-            continue
-        result = node.output[0]
-        node.output[0] = result + "/exact"
-        off = numpy_helper.from_array(np.float32(1e-5 * random.uniform(-1, 1)), result + "/off")
-        graph.initializer.append(off)
-        graph.node.insert(at + 1, helper.make_node("Add", [node.output[0], off.name], [result]))
+        kind = types.get(node.output[0])
+        mode = next((a.s for a in node.attribute if a.name == "mode"), b"nearest")
+        if node.op_type in ("DFT", "STFT"):
+            put_behind(graph, at, "Add", np.float32(1e-5 * random.uniform(-1, 1)))
+        elif node.op_type == "Resize" and mode != b"nearest" and kind in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE):
+            one = helper.tensor_dtype_to_np_dtype(kind).type(1 + amount * random.uniform(-1, 1))
+            put_behind(graph, at, "Mul", one)
 
 
 def disturbed_model(random, model, amount):
@@ -42,7 +55,7 @@ def disturbed_model(random, model, amount):
         array = numpy_helper.to_array(tensor)
         if array.dtype.kind == "f" and tensor.name not in sizes:
             tensor.CopyFrom(numpy_helper.from_array(disturbed(random, {"": array}, amount)[""], tensor.name))
-    disturb_spectra(random, out)
+    disturb_made(random, out, amount)
     return session(out)
 
 
