@@ -62,8 +62,7 @@ std::optional<std::string> may_multiply_codes(const Graph& graph, const Node& no
     if (captures_real || body_multiplies(*body, 0)) return "quantized layers stand in its " + key;
   }
   if (multiplies_codes(node)) return "products of this form are not known";
-  if (node.domain.empty() || node.domain == "ai.onnx.ml" || node.domain == kNative)
-    return std::nullopt;
+  if (node.domain.empty() || node.domain == kMl || node.domain == kNative) return std::nullopt;
   if (node.domain == kMicrosoft && !is_unknown(node)) return std::nullopt;
   if (!reads_codes(graph, node)) return std::nullopt;
   return fmt::format("what {} of the domain {} does with codes is not known", node.op_type,

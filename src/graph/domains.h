@@ -6,6 +6,8 @@ namespace octet {
 
 /// ONNX Runtime's own operators.
 inline constexpr const char* kMicrosoft = "com.microsoft";
+/// Models of classical machine learning.
+inline constexpr const char* kMl = "ai.onnx.ml";
 /// octet's own, the integer specification (docs/native-operators.md).
 inline constexpr const char* kNative = "octet.native";
 

@@ -145,6 +145,13 @@ constexpr KernelRow kTable[] = {
     {"", "TopK", prepare_top_k},
     {"", "DFT", prepare_dft},
     {"", "STFT", prepare_stft},
+    {kMl, "LinearClassifier", prepare_row_model, true},
+    {kMl, "LinearRegressor", prepare_row_model, true},
+    {kMl, "SVMClassifier", prepare_row_model, true},
+    {kMl, "SVMRegressor", prepare_row_model, true},
+    {kMl, "TreeEnsemble", prepare_row_model, true},
+    {kMl, "TreeEnsembleClassifier", prepare_row_model, true},
+    {kMl, "TreeEnsembleRegressor", prepare_row_model, true},
 };
 
 constexpr std::string_view kNoKernel = "the operator has no kernel";
@@ -172,12 +179,12 @@ Choice choose_kernel(const PrepareContext& context) {
     return v.valid() && context.graph.value(v).type.type == DType::kString;
   };
   const Node& node = context.node;
-  if (std::any_of(node.inputs.begin(), node.inputs.end(), is_text) ||
-      std::any_of(node.outputs.begin(), node.outputs.end(), is_text))
-    return Choice::refuse("no kernel takes strings");
+  const bool texts = std::any_of(node.inputs.begin(), node.inputs.end(), is_text) ||
+                     std::any_of(node.outputs.begin(), node.outputs.end(), is_text);
   std::string reasons;
   for (const KernelRow& row : kTable) {
     if (row.domain != node.domain || row.op != node.op_type) continue;
+    if (texts && !row.takes_strings) return Choice::refuse("no kernel takes strings");
     Choice choice = row.prepare(context);
     if (choice.prepared) return choice;
     reasons += (reasons.empty() ? "" : "; ") + choice.reason;

@@ -127,6 +127,7 @@ struct KernelRow {
   std::string_view domain;
   std::string_view op;
   PrepareFn* prepare;
+  bool takes_strings = false; ///< a value of strings is a Tensor in its slot
 };
 
 /// Operator -> candidates, best first. An operator without a row runs by its reference.

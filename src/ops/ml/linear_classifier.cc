@@ -3,8 +3,10 @@
 // coefficients [classes, F]; outputs [N] labels of the largest scores and [N, classes] scores after
 // post_transform. One row of coefficients for two labels: the second label wins above 0, and the
 // scores are 1 - s and s.
+#include <tuple>
+
 #include "core/format.h"
-#include "ops/ml/scores.h"
+#include "ops/ml/row_model.h"
 
 namespace octet::ml::op_LinearClassifier {
 namespace {
@@ -41,13 +43,12 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   return classes_and_scores(ctx, a.labels, a.labels.size());
 }
 
-/// One row.
-size_t finish(const Attrs& a, std::span<const double> row, std::vector<double>& scores) {
+size_t finish(const Attrs& a, const RowView& row, std::span<double> scores) {
   for (size_t c = 0; c < a.rows(); ++c) {
     double sum = a.intercepts.empty() ? 0 : static_cast<double>(a.intercepts[c]);
     for (size_t i = 0; i < row.size(); ++i)
       sum += row[i] * static_cast<double>(a.weights[c * row.size() + i]);
-    scores.push_back(sum);
+    scores[c] = sum;
   }
   if (!a.one_score()) {
     const size_t top = largest(scores);
@@ -55,19 +56,27 @@ size_t finish(const Attrs& a, std::span<const double> row, std::vector<double>& 
     return top;
   }
   const size_t top = scores[0] > 0 ? 1 : 0;
-  const auto [first, other] = both_scores(scores[0], OneScore::kProbability, a.transform);
-  scores = {first, other};
+  std::tie(scores[0], scores[1]) = both_scores(scores[0], OneScore::kProbability, a.transform);
   return top;
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
-  const Attrs a = OCTET_TRY(parse(ctx.node));
-  return classify(ctx, outputs, a.labels,
-                  [&](auto row, auto& scores) -> Result<size_t> { return finish(a, row, scores); });
+  return run_rows(infer, ctx);
 }
 
 } // namespace
+
+Result<RowModel> model(const Node& node) {
+  const Attrs a = OCTET_TRY(parse(node));
+  RowModel out{.labels = a.labels,
+               .width = a.labels.size(),
+               .columns = a.weights.size() / a.rows(),
+               .ns = static_cast<double>(a.weights.size())};
+  out.row = [a](const RowView& row, std::span<double> scores, std::span<Score>) {
+    return finish(a, row, scores);
+  };
+  return out;
+}
 
 extern const OpFacets facets = {
     .since = 1,

@@ -2,7 +2,7 @@
 // LinearRegressor (ai.onnx.ml 1). x: [N, F]; y: [N, targets]: x coefficients^T + intercepts with
 // coefficients [targets, F], then post_transform.
 #include "core/format.h"
-#include "ops/ml/scores.h"
+#include "ops/ml/row_model.h"
 
 namespace octet::ml::op_LinearRegressor {
 namespace {
@@ -38,24 +38,28 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
-  const Attrs a = OCTET_TRY(parse(ctx.node));
-  const Features x = OCTET_TRY(features_of(ctx.inputs[0]));
-  const auto columns = static_cast<size_t>(x.columns), targets = static_cast<size_t>(a.targets);
-  std::vector<double> y;
-  for (int64_t r = 0; r < x.rows; ++r) {
-    for (size_t t = 0; t < targets; ++t) {
-      double sum = a.intercepts.empty() ? 0 : static_cast<double>(a.intercepts[t]);
-      for (size_t i = 0; i < columns; ++i)
-        sum += x.row(r)[i] * static_cast<double>(a.weights[t * columns + i]);
-      y.push_back(sum);
-    }
-    transform_scores(std::span(y).last(targets), a.transform);
-  }
-  return one(OCTET_TRY(rounded(DType::kFloat32, shape, y)));
+  return run_rows(infer, ctx);
 }
 
 } // namespace
+
+Result<RowModel> model(const Node& node) {
+  const Attrs a = OCTET_TRY(parse(node));
+  const auto targets = static_cast<size_t>(a.targets);
+  RowModel out{.width = targets,
+               .columns = a.weights.size() / targets,
+               .ns = static_cast<double>(a.weights.size())};
+  out.row = [a](const RowView& row, std::span<double> scores, std::span<Score>) {
+    for (size_t t = 0; t < scores.size(); ++t) {
+      scores[t] = a.intercepts.empty() ? 0 : static_cast<double>(a.intercepts[t]);
+      for (size_t i = 0; i < row.size(); ++i)
+        scores[t] += row[i] * static_cast<double>(a.weights[t * row.size() + i]);
+    }
+    transform_scores(scores, a.transform);
+    return size_t{0};
+  };
+  return out;
+}
 
 extern const OpFacets facets = {
     .since = 1,

@@ -126,23 +126,6 @@ classes_and_scores(const InferContext& ctx, const Labels& labels, size_t width) 
           one(DType::kFloat32, std::vector<Dim>{rows, columns})[0]};
 }
 
-Result<std::vector<Tensor>> classify(const EvalContext& ctx,
-                                     std::span<const OutputInfo> outputs,
-                                     const Labels& labels,
-                                     const ScoreRow& row) {
-  const Features x = OCTET_TRY(features_of(ctx.inputs[0]));
-  std::vector<size_t> tops;
-  std::vector<double> all, scores;
-  for (int64_t r = 0; r < x.rows; ++r) {
-    scores.clear();
-    tops.push_back(OCTET_TRY(row(x.row(r), scores)));
-    all.insert(all.end(), scores.begin(), scores.end());
-  }
-  return std::vector<Tensor>{
-      OCTET_TRY(labels.tensor(tops)),
-      OCTET_TRY(rounded(DType::kFloat32, OCTET_TRY(shape_of(outputs[1])), all))};
-}
-
 std::vector<std::string> strings_of(const Node& node, std::string_view attribute) {
   const Attribute* a = node.attr(attribute);
   const auto* list = a == nullptr ? nullptr : std::get_if<std::vector<std::string>>(&a->value);

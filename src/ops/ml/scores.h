@@ -61,14 +61,6 @@ size_t largest(std::span<const double> scores);
 /// Of a classifier: labels [N] and f32 scores [N, width].
 std::vector<OutputInfo>
 classes_and_scores(const InferContext& ctx, const Labels& labels, size_t width);
-/// Fills the scores of one row of features and returns its class.
-using ScoreRow = std::function<Result<size_t>(std::span<const double>, std::vector<double>&)>;
-/// Runs `row` for every row of input 0, whose outputs are `outputs`.
-Result<std::vector<Tensor>> classify(const EvalContext& ctx,
-                                     std::span<const OutputInfo> outputs,
-                                     const Labels& labels,
-                                     const ScoreRow& row);
-
 std::vector<std::string> strings_of(const Node& node, std::string_view attribute);
 /// A list of numbers that newer versions also take as a tensor, `attribute`_as_tensor.
 Result<std::vector<double>> numbers_of(const Node& node, const std::string& attribute);

@@ -51,4 +51,11 @@ std::vector<double> doubles_of(const Node& node, std::string_view attribute) {
   return {list.begin(), list.end()};
 }
 
+std::vector<double> doubles_of(const RowView& row) {
+  std::vector<double> out(row.size());
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = row[i];
+  return out;
+}
+
 } // namespace octet::ml

@@ -2,7 +2,7 @@
 // The kernels of SVMClassifier and SVMRegressor (ai.onnx.ml): similarities of rows and vectors.
 #pragma once
 
-#include "ops/ml/scores.h"
+#include "ops/ml/row_model.h"
 
 namespace octet::ml {
 
@@ -19,5 +19,6 @@ Result<SvmKernel> svm_kernel_of(const Node& node);
 
 /// A list of floats as doubles.
 std::vector<double> doubles_of(const Node& node, std::string_view attribute);
+std::vector<double> doubles_of(const RowView& row);
 
 } // namespace octet::ml

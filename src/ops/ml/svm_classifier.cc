@@ -7,6 +7,7 @@
 // classification by pairwise coupling, 2004). Without: coefficients . x + rho for each class.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "core/format.h"
 #include "ops/ml/svm.h"
@@ -168,10 +169,9 @@ std::vector<double> probabilities(const Attrs& a, const std::vector<double>& sco
 }
 
 /// One row without vectors.
-size_t finish_linear(const Attrs& a, std::span<const double> row, std::vector<double>& scores) {
+size_t finish_linear(const Attrs& a, std::span<const double> row, std::span<double> scores) {
   for (size_t c = 0; c < a.classes(); ++c)
-    scores.push_back(SvmKernel{}(row, std::span(a.weights).subspan(c * a.columns, a.columns)) +
-                     a.rho[0]);
+    scores[c] = SvmKernel{}(row, std::span(a.weights).subspan(c * a.columns, a.columns)) + a.rho[0];
   size_t top = largest(scores);
   if (a.classes() == 2) {
     const bool plus =
@@ -182,30 +182,38 @@ size_t finish_linear(const Attrs& a, std::span<const double> row, std::vector<do
   return top;
 }
 
-size_t finish(const Attrs& a, std::span<const double> row, std::vector<double>& scores) {
+size_t finish(const Attrs& a, std::span<const double> row, std::span<double> scores) {
   if (a.linear()) return finish_linear(a, row, scores);
-  std::vector<double> votes;
-  scores = pair_scores(a, row, votes);
-  if (!a.a.empty()) scores = probabilities(a, scores);
-  if (scores.size() == 1) {
+  std::vector<double> votes, made = pair_scores(a, row, votes);
+  if (!a.a.empty()) made = probabilities(a, made);
+  if (made.size() == 1) {
     const OneScore kind =
         a.transform == PostTransform::kNone ? OneScore::kMargin : OneScore::kProbability;
-    const auto [first, second] = both_scores(scores[0], kind, a.transform);
-    scores = {first, second};
+    std::tie(scores[0], scores[1]) = both_scores(made[0], kind, a.transform);
   } else {
+    std::copy(made.begin(), made.end(), scores.begin());
     transform_scores(scores, a.transform);
   }
   return largest(votes);
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
-  const Attrs a = OCTET_TRY(parse(ctx.node));
-  return classify(ctx, outputs, a.labels,
-                  [&](auto row, auto& scores) -> Result<size_t> { return finish(a, row, scores); });
+  return run_rows(infer, ctx);
 }
 
 } // namespace
+
+Result<RowModel> model(const Node& node) {
+  const Attrs a = OCTET_TRY(parse(node));
+  RowModel out{.labels = a.labels,
+               .width = a.width(),
+               .columns = a.columns,
+               .ns = static_cast<double>(std::max(a.vectors.size(), a.weights.size()))};
+  out.row = [a](const RowView& row, std::span<double> scores, std::span<Score>) {
+    return finish(a, doubles_of(row), scores);
+  };
+  return out;
+}
 
 extern const OpFacets facets = {
     .since = 1,

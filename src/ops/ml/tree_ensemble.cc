@@ -3,7 +3,9 @@
 // weights of the leaves, then post_transform. Inner nodes and leaves are lists of their own; a node
 // of mode 6 goes the true way for the values of its set, which stand in membership_values, sets
 // behind one another in the order of their nodes with a NaN behind each.
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/format.h"
 #include "ops/ml/trees.h"
@@ -72,48 +74,65 @@ Result<Lists> lists_of(const Node& node) {
 }
 
 /// The next set of membership_values.
-void take_set(Trees& trees, TreeNode& node, std::span<const double> all, size_t& at) {
-  node.members_begin = trees.members.size();
+std::vector<double> take_set(std::span<const double> all, size_t& at) {
+  std::vector<double> out;
   while (at < all.size() && !std::isnan(all[at]))
-    trees.members.push_back(all[at++]);
+    out.push_back(all[at++]);
   if (at < all.size()) ++at;
-  node.members_end = trees.members.size();
+  return out;
 }
 
-Result<Trees> trees(const Node& node, const Attrs& a) {
-  const Lists lists = OCTET_TRY(lists_of(node));
+Result<TreeLink> link_to(size_t node, int64_t index, bool leaf, const Lists& lists) {
+  const size_t count = leaf ? lists.targets.size() : lists.features.size();
+  if (index < 0 || std::cmp_greater_equal(index, count))
+    return error("node {} leads to {} {}, which is not there", node, leaf ? "leaf" : "node", index);
+  const auto link = static_cast<TreeLink>(index);
+  return leaf ? ~link : link;
+}
+
+Status read_nodes(const Node& node, const Lists& lists, Trees& out) {
   const auto members = OCTET_TRY(tensor_numbers(node, "membership_values"));
-  const auto count = static_cast<int64_t>(lists.features.size()),
-             leaves = static_cast<int64_t>(lists.targets.size());
-  Trees out;
   size_t member = 0;
   for (size_t i = 0; i < lists.features.size(); ++i) {
     const auto mode = static_cast<int64_t>(lists.modes[i]);
     if (mode < 0 || mode > kMember) return error("nodes_modes holds {}; use 0 to 6", mode);
-    TreeNode made{.mode = static_cast<Branch>(mode),
-                  .feature = lists.features[i],
-                  .split = lists.splits[i],
-                  .missing = lists.missing[i] != 0,
-                  .yes = {lists.yes[i], lists.yes_leaf[i] != 0},
-                  .no = {lists.no[i], lists.no_leaf[i] != 0}};
-    for (const TreeLink& link : {made.yes, made.no})
-      if (link.index < 0 || link.index >= (link.leaf ? leaves : count))
-        return error("node {} leads to {} {}, which is not there", i, link.leaf ? "leaf" : "node",
-                     link.index);
-    if (made.feature < 0) return error("nodes_featureids holds {}", made.feature);
-    if (mode == kMember) take_set(out, made, members, member);
+    if (lists.features[i] < 0 || lists.features[i] > kMostFeatures)
+      return error("nodes_featureids holds {}; use 0 to {}", lists.features[i], kMostFeatures);
+    TreeNode made{.split = lists.splits[i],
+                  .feature = static_cast<int32_t>(lists.features[i]),
+                  .yes = OCTET_TRY(link_to(i, lists.yes[i], lists.yes_leaf[i] != 0, lists)),
+                  .no = OCTET_TRY(link_to(i, lists.no[i], lists.no_leaf[i] != 0, lists)),
+                  .mode = static_cast<Branch>(mode),
+                  .missing = lists.missing[i] != 0};
+    if (mode == kMember) {
+      made.set = static_cast<int32_t>(out.sets.size());
+      out.sets.push_back(take_set(members, member));
+    }
     out.nodes.push_back(made);
   }
+  return ok_status();
+}
+
+Result<Trees> trees(const Node& node, const Attrs& a) {
+  const Lists lists = OCTET_TRY(lists_of(node));
+  if (std::max(lists.features.size(), lists.targets.size()) > kMostNodes)
+    return error("{} nodes and {} leaves; up to {} are read", lists.features.size(),
+                 lists.targets.size(), kMostNodes);
+  Trees out;
+  OCTET_TRY(read_nodes(node, lists, out));
   for (const int64_t root : lists.roots) {
-    if (root < 0 || root >= count)
-      return error("tree_roots holds {}; there are {} nodes", root, count);
-    out.roots.push_back({root, false});
+    if (root < 0 || std::cmp_greater_equal(root, out.nodes.size()))
+      return error("tree_roots holds {}; there are {} nodes", root, out.nodes.size());
+    out.roots.push_back(static_cast<TreeLink>(root));
   }
+  out.begins = {0};
   for (size_t i = 0; i < lists.targets.size(); ++i) {
     if (lists.targets[i] < 0 || lists.targets[i] >= a.targets)
       return error("leaf_targetids holds {}; there are {} targets", lists.targets[i], a.targets);
-    out.votes.push_back({{lists.targets[i], lists.weights[i]}});
+    out.votes.push_back({lists.targets[i], lists.weights[i]});
+    out.begins.push_back(out.votes.size());
   }
+  OCTET_TRY(finish_trees(out));
   return out;
 }
 
@@ -126,22 +145,22 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
-  const Attrs a = OCTET_TRY(parse(ctx.node));
-  const Trees made = OCTET_TRY(trees(ctx.node, a));
-  const Features x = OCTET_TRY(features_of(ctx.inputs[0]));
-  OCTET_TRY(check_columns(made, x.columns));
-  std::vector<double> y;
-  for (int64_t r = 0; r < x.rows; ++r) {
-    const auto scores = OCTET_TRY(score_row(made, x.row(r), a.targets, a.aggregate));
-    for (const Score& score : scores)
-      y.push_back(score.value);
-    transform_scores(std::span(y).last(scores.size()), a.transform);
-  }
-  return one(OCTET_TRY(rounded(ctx.inputs[0].type(), shape, y)));
+  return run_rows(infer, ctx);
 }
 
 } // namespace
+
+Result<RowModel> model(const Node& node) {
+  const Attrs a = OCTET_TRY(parse(node));
+  const Trees made = OCTET_TRY(trees(node, a));
+  RowModel out = model_of(made, a.targets);
+  out.row = [a, made](const RowView& row, std::span<double> scores, std::span<Score> votes) {
+    score_row(made, row, a.aggregate, votes, scores);
+    transform_scores(scores, a.transform);
+    return size_t{0};
+  };
+  return out;
+}
 
 extern const OpFacets facets = {
     .since = 5,

@@ -6,6 +6,7 @@
 // no weight is negative; else it wins above 0 and they are -s and s.
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "core/format.h"
 #include "ops/ml/trees.h"
@@ -45,21 +46,24 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 /// Two classes: the scores, and which wins.
-size_t finish_pair(const Attrs& a, std::span<const Score> votes, std::vector<double>& scores) {
-  scores = {votes[0].value, votes[1].value};
+size_t finish_pair(const Attrs& a, std::span<const Score> votes, std::span<double> scores) {
+  scores[0] = votes[0].value;
+  scores[1] = votes[1].value;
   const bool second = votes[1].given;
   const bool single = !second && a.base.size() < 2;
   if (a.base.size() == 1) scores[0] += a.base[0];
   if (a.base.size() == 2) {
     scores[0] += second ? a.base[1] : a.base[0];
-    if (second) scores = {-scores[0], scores[0]}; // the votes for the first one count for both
+    if (second) { // the votes for the first one count for both
+      scores[1] = scores[0];
+      scores[0] = -scores[1];
+    }
   }
   if (!votes[0].given) scores[0] = 0;
   const double one = second ? scores[1] : scores[0];
   const bool wins = one > (a.kind == OneScore::kProbability ? 0.5 : 0);
   if (single) {
-    const auto [first, other] = both_scores(one, a.kind, a.transform);
-    scores = {first, other};
+    std::tie(scores[0], scores[1]) = both_scores(one, a.kind, a.transform);
     return wins ? 1 : 0;
   }
   const size_t top = a.one_score ? (wins ? 1 : 0) : largest(scores);
@@ -67,11 +71,10 @@ size_t finish_pair(const Attrs& a, std::span<const Score> votes, std::vector<dou
   return top;
 }
 
-size_t finish(const Attrs& a, std::span<const Score> votes, std::vector<double>& scores) {
+size_t finish(const Attrs& a, std::span<const Score> votes, std::span<double> scores) {
   if (votes.size() == 2) return finish_pair(a, votes, scores);
   size_t top = 0;
   bool any = false;
-  scores.assign(votes.size(), 0.0);
   for (size_t c = 0; c < votes.size(); ++c) {
     scores[c] = votes[c].value + (a.base.empty() ? 0 : a.base[c]);
     const bool counts = votes[c].given || !a.base.empty();
@@ -83,17 +86,23 @@ size_t finish(const Attrs& a, std::span<const Score> votes, std::vector<double>&
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const auto outputs = OCTET_TRY(infer_values(infer, ctx));
-  const Attrs a = OCTET_TRY(parse(ctx.node));
-  const auto classes = static_cast<int64_t>(a.labels.size());
-  const Trees trees = OCTET_TRY(trees_of(ctx.node, "class", classes));
-  OCTET_TRY(check_columns(trees, ctx.inputs[0].shape().back()));
-  return classify(ctx, outputs, a.labels, [&](auto row, auto& scores) -> Result<size_t> {
-    return finish(a, OCTET_TRY(score_row(trees, row, classes, Aggregate::kSum)), scores);
-  });
+  return run_rows(infer, ctx);
 }
 
 } // namespace
+
+Result<RowModel> model(const Node& node) {
+  const Attrs a = OCTET_TRY(parse(node));
+  const auto classes = static_cast<int64_t>(a.labels.size());
+  const Trees trees = OCTET_TRY(trees_of(node, "class", classes));
+  RowModel out = model_of(trees, classes);
+  out.labels = a.labels;
+  out.row = [a, trees](const RowView& row, std::span<double> scores, std::span<Score> votes) {
+    score_row(trees, row, Aggregate::kSum, votes);
+    return finish(a, votes, scores);
+  };
+  return out;
+}
 
 extern const OpFacets facets = {
     .since = 1,

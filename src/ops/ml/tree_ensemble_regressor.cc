@@ -45,22 +45,24 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
-  const Attrs a = OCTET_TRY(parse(ctx.node));
-  const Trees trees = OCTET_TRY(trees_of(ctx.node, "target", a.targets));
-  const Features x = OCTET_TRY(features_of(ctx.inputs[0]));
-  OCTET_TRY(check_columns(trees, x.columns));
-  std::vector<double> y;
-  for (int64_t r = 0; r < x.rows; ++r) {
-    const auto scores = OCTET_TRY(score_row(trees, x.row(r), a.targets, a.aggregate));
-    for (size_t t = 0; t < scores.size(); ++t)
-      y.push_back(scores[t].value + (a.base.empty() ? 0 : a.base[t]));
-    transform_scores(std::span(y).last(scores.size()), a.transform);
-  }
-  return one(OCTET_TRY(rounded(DType::kFloat32, shape, y)));
+  return run_rows(infer, ctx);
 }
 
 } // namespace
+
+Result<RowModel> model(const Node& node) {
+  const Attrs a = OCTET_TRY(parse(node));
+  const Trees trees = OCTET_TRY(trees_of(node, "target", a.targets));
+  RowModel out = model_of(trees, a.targets);
+  out.row = [a, trees](const RowView& row, std::span<double> scores, std::span<Score> votes) {
+    score_row(trees, row, a.aggregate, votes, scores);
+    for (size_t t = 0; t < a.base.size(); ++t)
+      scores[t] += a.base[t];
+    transform_scores(scores, a.transform);
+    return size_t{0};
+  };
+  return out;
+}
 
 extern const OpFacets facets = {
     .since = 1,

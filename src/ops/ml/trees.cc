@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/ml/trees.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <map>
 
 #include "core/format.h"
@@ -66,9 +69,44 @@ bool goes_yes(const Trees& trees, const TreeNode& node, double x) {
   case Branch::kMember:
     break;
   }
-  for (size_t i = node.members_begin; i < node.members_end; ++i)
-    if (trees.members[i] == x) return true;
-  return false;
+  const auto& set = trees.sets[static_cast<size_t>(node.set)];
+  return std::find(set.begin(), set.end(), x) != set.end();
+}
+
+void give(const Trees& trees, size_t leaf, Aggregate aggregate, std::span<Score> out) {
+  const bool adds = aggregate == Aggregate::kSum || aggregate == Aggregate::kAverage;
+  for (size_t v = trees.begins[leaf]; v < trees.begins[leaf + 1]; ++v) {
+    const Vote& vote = trees.votes[v];
+    Score& score = out[static_cast<size_t>(vote.target)];
+    if (adds || !score.given)
+      score.value += vote.weight;
+    else if (aggregate == Aggregate::kMin ? vote.weight < score.value : vote.weight > score.value)
+      score.value = vote.weight;
+    score.given = true;
+  }
+}
+
+/// A row whose elements all have the type T.
+template <class T>
+struct Elements {
+  const std::byte* data;
+  double operator[](size_t i) const {
+    T out;
+    std::memcpy(&out, data + i * sizeof(T), sizeof(T));
+    return static_cast<double>(out);
+  }
+};
+
+template <class Row>
+void walk(const Trees& trees, const Row& row, Aggregate aggregate, std::span<Score> out) {
+  for (TreeLink at : trees.roots) {
+    while (at >= 0) {
+      const TreeNode& node = trees.nodes[static_cast<size_t>(at)];
+      const double x = row[static_cast<size_t>(node.feature)];
+      at = (trees.plain ? x <= node.split : goes_yes(trees, node, x)) ? node.yes : node.no;
+    }
+    give(trees, static_cast<size_t>(~at), aggregate, out);
+  }
 }
 
 /// The votes of the attributes that begin with `prefix`.
@@ -76,7 +114,7 @@ Status read_votes(const Node& node,
                   const std::string& prefix,
                   int64_t targets,
                   const std::map<Key, TreeLink>& places,
-                  Trees& trees) {
+                  std::vector<std::vector<Vote>>& votes) {
   const auto of_trees = node.attr_ints(prefix + "_treeids"),
              nodes = node.attr_ints(prefix + "_nodeids"), ids = node.attr_ints(prefix + "_ids");
   const auto weights = OCTET_TRY(numbers_of(node, prefix + "_weights"));
@@ -90,34 +128,72 @@ Status read_votes(const Node& node,
                    of_trees[i]);
     if (ids[i] < 0 || ids[i] >= targets)
       return error("{}_ids holds {}; there are {}", prefix, ids[i], targets);
-    if (at->second.leaf)
-      trees.votes[static_cast<size_t>(at->second.index)].push_back({ids[i], weights[i]});
+    if (at->second < 0) votes[static_cast<size_t>(~at->second)].push_back({ids[i], weights[i]});
   }
   return ok_status();
 }
 
+/// Whether a node lies below itself.
+bool has_cycle(const Trees& trees) {
+  enum class Seen : uint8_t { kNever, kAbove, kDone };
+  std::vector<Seen> seen(trees.nodes.size());
+  std::vector<TreeLink> path;
+  const auto enter = [&](TreeLink link) {
+    if (link < 0 || seen[static_cast<size_t>(link)] == Seen::kDone) return false;
+    if (seen[static_cast<size_t>(link)] == Seen::kAbove) return true;
+    seen[static_cast<size_t>(link)] = Seen::kAbove;
+    path.push_back(link);
+    return false;
+  };
+  for (const TreeLink root : trees.roots) {
+    enter(root);
+    while (!path.empty()) {
+      const TreeLink at = path.back();
+      const size_t depth = path.size();
+      const TreeNode& node = trees.nodes[static_cast<size_t>(at)];
+      for (const TreeLink link : {node.yes, node.no}) {
+        if (path.size() > depth) break; // the one first
+        if (enter(link)) return true;
+      }
+      if (path.size() > depth) continue;
+      seen[static_cast<size_t>(at)] = Seen::kDone;
+      path.pop_back();
+    }
+  }
+  return false;
+}
+
 } // namespace
+
+Status finish_trees(Trees& trees) {
+  trees.plain = std::all_of(trees.nodes.begin(), trees.nodes.end(),
+                            [](const TreeNode& n) { return n.mode == Branch::kLeq && !n.missing; });
+  if (has_cycle(trees)) return Error("a tree leads back to one of its nodes");
+  return ok_status();
+}
 
 Result<Trees> trees_of(const Node& node, const std::string& prefix, int64_t targets) {
   const Lists lists = OCTET_TRY(lists_of(node));
+  if (lists.size() > kMostNodes)
+    return error("{} nodes; up to {} are read", lists.size(), kMostNodes);
   Trees out;
   std::map<Key, TreeLink> places;
-  int64_t inner = 0, leaves = 0;
+  TreeLink inner = 0, leaves = 0;
   for (size_t i = 0; i < lists.size(); ++i) {
-    const bool leaf = lists.modes[i] == "LEAF";
     const Key key{lists.trees[i], lists.ids[i]};
-    if (!places.emplace(key, TreeLink{leaf ? leaves++ : inner++, leaf}).second)
+    const TreeLink link = lists.modes[i] == "LEAF" ? ~leaves++ : inner++;
+    if (!places.emplace(key, link).second)
       return error("node {} of tree {} is there twice", key.second, key.first);
   }
-  out.votes.resize(static_cast<size_t>(leaves));
   std::map<Key, bool> is_child;
   for (size_t i = 0; i < lists.size(); ++i) {
     if (lists.modes[i] == "LEAF") continue;
-    TreeNode made{.mode = OCTET_TRY(branch_of(lists.modes[i])),
-                  .feature = lists.features[i],
-                  .split = lists.values[i],
+    if (lists.features[i] < 0 || lists.features[i] > kMostFeatures)
+      return error("nodes_featureids holds {}; use 0 to {}", lists.features[i], kMostFeatures);
+    TreeNode made{.split = lists.values[i],
+                  .feature = static_cast<int32_t>(lists.features[i]),
+                  .mode = OCTET_TRY(branch_of(lists.modes[i])),
                   .missing = lists.missing[i] != 0};
-    if (made.feature < 0) return error("nodes_featureids holds {}", made.feature);
     for (const auto& [id, link] : {std::pair{lists.yes[i], &made.yes}, {lists.no[i], &made.no}}) {
       const auto at = places.find({lists.trees[i], id});
       if (at == places.end())
@@ -139,40 +215,53 @@ Result<Trees> trees_of(const Node& node, const std::string& prefix, int64_t targ
   }
   for (const auto& [tree, done] : rooted)
     if (!done) return error("tree {} has no root: every node is a child of another", tree);
-  OCTET_TRY(read_votes(node, prefix, targets, places, out));
+  std::vector<std::vector<Vote>> votes(static_cast<size_t>(leaves));
+  OCTET_TRY(read_votes(node, prefix, targets, places, votes));
+  out.begins = {0};
+  for (const auto& of_leaf : votes) {
+    out.votes.insert(out.votes.end(), of_leaf.begin(), of_leaf.end());
+    out.begins.push_back(out.votes.size());
+  }
+  OCTET_TRY(finish_trees(out));
   return out;
 }
 
-Status check_columns(const Trees& trees, int64_t columns) {
+RowModel model_of(const Trees& trees, int64_t targets) {
+  constexpr double kTreeNs = 30;
+  int32_t last = -1;
   for (const TreeNode& node : trees.nodes)
-    if (node.feature >= columns)
-      return error("a node asks for feature {} of rows with {}", node.feature, columns);
-  return ok_status();
+    last = std::max(last, node.feature);
+  return {.width = static_cast<size_t>(targets),
+          .votes = static_cast<size_t>(targets),
+          .columns = static_cast<size_t>(last + 1),
+          .ns = kTreeNs * static_cast<double>(trees.roots.size()) + static_cast<double>(targets)};
 }
 
-Result<std::vector<Score>>
-score_row(const Trees& trees, std::span<const double> row, int64_t targets, Aggregate aggregate) {
-  std::vector<Score> out(static_cast<size_t>(targets));
-  for (TreeLink at : trees.roots) {
-    for (size_t steps = 0; !at.leaf; ++steps) {
-      if (steps > trees.nodes.size()) return Error("a tree leads back to one of its nodes");
-      const TreeNode& node = trees.nodes[static_cast<size_t>(at.index)];
-      at = goes_yes(trees, node, row[static_cast<size_t>(node.feature)]) ? node.yes : node.no;
-    }
-    for (const Vote& vote : trees.votes[static_cast<size_t>(at.index)]) {
-      Score& score = out[static_cast<size_t>(vote.target)];
-      const bool adds = aggregate == Aggregate::kSum || aggregate == Aggregate::kAverage;
-      if (adds || !score.given)
-        score.value += vote.weight;
-      else if (aggregate == Aggregate::kMin ? vote.weight < score.value : vote.weight > score.value)
-        score.value = vote.weight;
-      score.given = true;
-    }
+void score_row(const Trees& trees, const RowView& row, Aggregate aggregate, std::span<Score> out) {
+  std::fill(out.begin(), out.end(), Score{});
+  switch (row.type()) {
+  case DType::kFloat32:
+    walk(trees, Elements<float>{row.data()}, aggregate, out);
+    break;
+  case DType::kFloat64:
+    walk(trees, Elements<double>{row.data()}, aggregate, out);
+    break;
+  default:
+    walk(trees, row, aggregate, out);
   }
   if (aggregate == Aggregate::kAverage)
     for (Score& score : out)
       score.value /= static_cast<double>(std::max<size_t>(trees.roots.size(), 1));
-  return out;
+}
+
+void score_row(const Trees& trees,
+               const RowView& row,
+               Aggregate aggregate,
+               std::span<Score> votes,
+               std::span<double> scores) {
+  score_row(trees, row, aggregate, votes);
+  std::transform(votes.begin(), votes.end(), scores.begin(),
+                 [](const Score& score) { return score.value; });
 }
 
 } // namespace octet::ml

@@ -59,6 +59,7 @@ PrepareFn prepare_reduce;
 PrepareFn prepare_resize;
 PrepareFn prepare_reverse_sequence;
 PrepareFn prepare_running;
+PrepareFn prepare_row_model;
 PrepareFn prepare_scatter_elements;
 PrepareFn prepare_scatter_nd;
 PrepareFn prepare_segment_sum;

@@ -7,7 +7,7 @@ namespace octet::onnxruntime {
 namespace {
 
 void find_unknown_domain(const CheckContext&, const Node& node, Found& found) {
-  if (node.domain.empty() || node.domain == kMicrosoft || node.domain == "ai.onnx.ml") return;
+  if (node.domain.empty() || node.domain == kMicrosoft || node.domain == kMl) return;
   found.add(node, fmt::format("ONNX Runtime has no operators of the domain \"{}\"", node.domain),
             "use standard operators (for octet's own form: the ONNX form of dynamic "
             "quantization)");

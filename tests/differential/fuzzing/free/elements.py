@@ -92,7 +92,7 @@ def binary(s, x):
             return s.play("Pow", [base, s.constant(array.dtype.type(exponent))])
         if array.dtype not in (np.int32, np.int64) or s.extreme:  # ONNX Runtime computes it in double
             raise Impossible("type")
-        if s.depth or np.abs(array.astype(np.float64)).max() > 500:  # what a loop carries grows from turn to turn
+        if s.depth or np.abs(array.astype(np.float64)).max(initial=0) > 500:  # what a loop carries grows from turn to turn
             raise Impossible("it may overflow")
         return s.play("Pow", [x, s.constant(array.dtype.type(s.choose(0, 1, 2, 3)))])
     if op == "Mod":
