@@ -143,6 +143,7 @@ constexpr KernelRow kTable[] = {
     {"", "ArgMax", prepare_arg_best},
     {"", "ArgMin", prepare_arg_best},
     {"", "TopK", prepare_top_k},
+    {"", "MaxPool", prepare_max_pool_places},
     {"", "DFT", prepare_dft},
     {"", "STFT", prepare_stft},
     {kMl, "LinearClassifier", prepare_row_model, true},

@@ -11,6 +11,24 @@ namespace octet {
 namespace {
 
 const StepCase kPickCases[] = {
+    {.name = "MaxPoolPlaces",
+     .text = R"(input x: f32[N, 3, 9, S]
+input u: u8[N, 2, S]
+input v: i8[N, 2, S, 3, 4]
+a, b = MaxPool(x) {kernel_shape=[3, 2], strides=[2, 1], pads=[1, 1, 1, 1]}
+c, d = MaxPool(x) {kernel_shape=[2, 2], storage_order=1, auto_pad="SAME_UPPER"}
+e, f = MaxPool(u) {kernel_shape=[3], pads=[1, 1]}
+g, h = MaxPool(v) {kernel_shape=[1, 2, 2], storage_order=1}
+output a: f32[N, 3, ?, ?]
+output b: i64[N, 3, ?, ?]
+output c: f32[N, 3, ?, ?]
+output d: i64[N, 3, ?, ?]
+output e: u8[N, 2, ?]
+output f: i64[N, 2, ?]
+output g: i8[N, 2, S, 2, 3]
+output h: i64[N, 2, S, 2, 3])",
+     .odd_values = true,
+     .least = 1},
     {"GatherElements", R"(input x: f32[N, 6, S]
 input i: i64[N, 4, S]
 input j: i32[N, 6, 3]

@@ -27,6 +27,13 @@ void for_each_tap(const Window3& g, int64_t d, int64_t h, int64_t w, Tap tap) {
       }
 }
 
+/// A row-major offset in the input plane as the column-major one.
+inline int64_t column_major(const Window3& g, int64_t offset) {
+  const int64_t w = offset % g.in[2], h = offset / g.in[2] % g.in[1],
+                d = offset / g.in[2] / g.in[1];
+  return (w * g.in[1] + h) * g.in[0] + d;
+}
+
 /// Taps of output (d, h, w) inside the input and its declared padding.
 int64_t padded_taps(const Window3& g, int64_t d, int64_t h, int64_t w);
 

@@ -114,6 +114,10 @@ Outputs dequantize(const Step& s) {
                              (scale_error == 0 ? 0 : std::fabs(code) * scale_error);
     err[at] = passed_on;
     if (!std::isnan(value[at])) err[at] += kRounding * (std::fabs(value[at]) + passed_on);
+    // ONNX Runtime's QLinearAdd and QLinearMul add up products of codes and of zero points.
+    if (s.rounding == Rounding::kCodes)
+      err[at] += 2 * kRounding * (std::fabs(x.value.at(i)) + std::fabs(code - x.value.at(i))) *
+                 std::fabs(scale);
     if (type == DType::kFloat32) continue;
     // octet hands on what codes mean unrounded (docs/numerics.md).
     err[at] = std::max(err[at], stored.error(value[at], err[at])) +

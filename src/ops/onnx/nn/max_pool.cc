@@ -22,13 +22,6 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   return outputs;
 }
 
-/// A row-major offset in a plane as the column-major one.
-int64_t column_major(const Window3& g, int64_t offset) {
-  const int64_t w = offset % g.in[2], h = offset / g.in[2] % g.in[1],
-                d = offset / g.in[2] / g.in[1];
-  return (w * g.in[1] + h) * g.in[0] + d;
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
   const auto outputs = OCTET_TRY(infer_values(infer, c));
   const Shape shape = OCTET_TRY(shape_of(outputs[0]));
