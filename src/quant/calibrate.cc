@@ -78,7 +78,7 @@ class TapRunner {
     for (int64_t number = 0;; ++number) {
       const auto inputs = OCTET_TRY_WITH(source(), fmt::format("calibration: batch {}", number));
       if (!inputs) break;
-      OCTET_TRY_WITH(batch(*inputs), fmt::format("calibration: batch {}", number));
+      OCTET_TRY_WITH(batch(*inputs), place(number, *inputs));
     }
     if (samples_ == 0 && nothing == Nothing::kError)
       return error("calibration: the data holds no sample");
@@ -100,6 +100,15 @@ class TapRunner {
   Status report() const {
     if (!options_.progress || options_.progress(samples_, total_)) return ok_status();
     return error(ErrorCode::kCancelled, "stopped after {} samples", samples_);
+  }
+
+  /// Some models say that they take any number of examples and hold the sizes of one.
+  static std::string place(int64_t number, std::span<const Tensor> inputs) {
+    const int64_t count = inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
+    if (count < 2) return fmt::format("calibration: batch {}", number);
+    return fmt::format(
+        "calibration: batch {}, {} examples (--batch 1 where a model takes only one)", number,
+        count);
   }
 
   std::string label(size_t place) const {

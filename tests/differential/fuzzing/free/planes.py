@@ -76,7 +76,9 @@ def resize(s, x):
     sizes = array.shape[2:]
     # Sizes that are given would scale an open batch too, by ratios that lie beside ties in ONNX Runtime's floats.
     if s.chance(0.5) or (s.opens and mode == "nearest"):
-        fractions = [] if attributes["coordinate_transformation_mode"] == "align_corners" else [0.5, 1.5]
+        given = attributes["coordinate_transformation_mode"]
+        beside = given == "half_pixel_symmetric" and mode == "nearest"  # a tie, where a size is cut off
+        fractions = [] if given == "align_corners" or beside else [0.5, 1.5]
         scales = np.array([1, 1, *[s.choose(1, 2, 3, *fractions) for _ in sizes]], np.float32)
         return s.play("Resize", [x, roi, s.constant(scales)], **attributes)
     wanted = [*array.shape[:2], *[s.integer(1, 2 * d) for d in sizes]]
