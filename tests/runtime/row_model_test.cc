@@ -25,6 +25,11 @@ output b: f32[N, 3])"},
      R"(a, b = ai.onnx.ml.TreeEnsembleClassifier(x) {nodes_treeids=[0, 0, 0], nodes_nodeids=[0, 1, 2], nodes_featureids=[1, 0, 0], nodes_modes=["BRANCH_GT", "LEAF", "LEAF"], nodes_values=[0.1, 0.0, 0.0], nodes_missing_value_tracks_true=[1, 0, 0], nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0], class_treeids=[0, 0], class_nodeids=[1, 2], class_ids=[1, 1], class_weights=[0.7, 0.4], classlabels_int64s=[3, 8]}
 output a: i64[N]
 output b: f32[N, 2])"},
+    {"LabelsAlone",
+     R"(a = ai.onnx.ml.LinearClassifier(x) {coefficients=[0.5, -0.1, 0.2], intercepts=[0.05], classlabels_ints=[1, 0]}
+_, c = ai.onnx.ml.LinearClassifier(x) {coefficients=[0.5, -0.1, 0.2], intercepts=[0.05], classlabels_strings=["b", "a"]}
+output a: i64[N]
+output c: f32[N, 2])"},
     {"Regressor",
      R"(a = ai.onnx.ml.TreeEnsembleRegressor(x) {nodes_treeids=[0, 0, 0, 1], nodes_nodeids=[0, 1, 2, 0], nodes_featureids=[2, 0, 0, 0], nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF", "LEAF"], nodes_values=[0.1, 0.0, 0.0, 0.0], nodes_truenodeids=[1, 0, 0, 0], nodes_falsenodeids=[2, 0, 0, 0], target_treeids=[0, 0, 1], target_nodeids=[1, 2, 0], target_ids=[0, 1, 0], target_weights=[0.7, 0.4, 0.1], n_targets=2, aggregate_function="AVERAGE", base_values=[0.5, -0.5]}
 output a: f32[N, 2])"},

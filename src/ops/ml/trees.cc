@@ -51,6 +51,11 @@ Result<Lists> lists_of(const Node& node) {
   return out;
 }
 
+/// The number of the leaf that a link leads to.
+size_t leaf_of(TreeLink link) {
+  return static_cast<size_t>(-(int64_t{link} + 1));
+}
+
 bool goes_yes(const Trees& trees, const TreeNode& node, double x) {
   if (node.missing && std::isnan(x)) return true;
   switch (node.mode) {
@@ -105,7 +110,7 @@ void walk(const Trees& trees, const Row& row, Aggregate aggregate, std::span<Sco
       const double x = row[static_cast<size_t>(node.feature)];
       at = (trees.plain ? x <= node.split : goes_yes(trees, node, x)) ? node.yes : node.no;
     }
-    give(trees, static_cast<size_t>(~at), aggregate, out);
+    give(trees, leaf_of(at), aggregate, out);
   }
 }
 
@@ -128,7 +133,7 @@ Status read_votes(const Node& node,
                    of_trees[i]);
     if (ids[i] < 0 || ids[i] >= targets)
       return error("{}_ids holds {}; there are {}", prefix, ids[i], targets);
-    if (at->second < 0) votes[static_cast<size_t>(~at->second)].push_back({ids[i], weights[i]});
+    if (at->second < 0) votes[leaf_of(at->second)].push_back({ids[i], weights[i]});
   }
   return ok_status();
 }

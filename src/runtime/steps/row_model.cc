@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trees, linear models and support vectors of ai.onnx.ml: attributes are read once, rows run beside
-// each other. The numbers are those of the reference.
+// each other. The numbers are those of the reference. Labels of text and rows of support vectors
+// allocate.
 #include "ops/ml/row_model.h"
 
 #include <algorithm>
@@ -73,8 +74,8 @@ class RowModelStep final : public Step {
   int32_t x_;
   DType type_;
   int64_t rows_, columns_, block_ = 1;
-  int32_t y_;
-  DType made_;
+  int32_t y_ = -1;
+  DType made_ = DType::kFloat32;
   int32_t tops_;
 };
 
