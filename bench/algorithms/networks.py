@@ -23,8 +23,8 @@ NETWORKS = {
                          "train cnn --data fashion-mnist:FM --depthwise 32,64,64,128,128 --channels1 16 --batch-norm --logits "
                          "--epochs 3 --seed 1 --no-checkpoint --no-validation"),
     "uneven": Network("the depthwise CNN with channels of unlike size", "images", ""),
-    "bert-mini": Network("BERT mini on IMDB", "texts", f"{BERT} --max-length 128 --size mini --vocab 8000 --epochs 2 --lr 5e-4 --dropout 0.1",
-                         ENCODER),
+    "bert-mini": Network("BERT mini on IMDB", "texts",
+                         f"{BERT} --max-length 64 --size mini --vocab 8000 --epochs 2 --lr 4e-4 --clip-norm 1", ENCODER, 64),
     "minilm": Network("MiniLM on IMDB", "texts",
                       f"{BERT} --max-length 128 --from HERE/minilm-pretrained --epochs 1 --limit 10000 --lr 1e-4", ENCODER),
     "minilm-short": Network("MiniLM on 64 tokens", "texts",
