@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models of ai.onnx.ml by their kernel: the reference's bits and labels for any number of rows and
 // threads, and no operator by its reference.
+#include <algorithm>
+#include <limits>
+
 #include "core/philox.h"
 #include <gtest/gtest.h>
 
@@ -26,7 +29,7 @@ output b: f32[N, 3])"},
 output a: i64[N]
 output b: f32[N, 2])"},
     {"LabelsAlone",
-     R"(a = ai.onnx.ml.LinearClassifier(x) {coefficients=[0.5, -0.1, 0.2], intercepts=[0.05], classlabels_ints=[1, 0]}
+     R"(a = ai.onnx.ml.LinearClassifier(x) {coefficients=[0.5, -0.1, 0.2, 0.4, 0.3, -0.2, -0.6, 0.1, 0.3, 0.2, -0.4, 0.5], intercepts=[0.05, 0.0, 0.1, -0.1], classlabels_ints=[1, 0, 7, 9]}
 _, c = ai.onnx.ml.LinearClassifier(x) {coefficients=[0.5, -0.1, 0.2], intercepts=[0.05], classlabels_strings=["b", "a"]}
 output a: i64[N]
 output c: f32[N, 2])"},

@@ -24,8 +24,13 @@ class RowModelStep final : public Step {
                const Operand& x,
                std::span<const Operand> out)
       : model_(std::move(model)), x_(x.id), type_(x.type),
-        rows_(x.shape.size() == 1 ? 1 : x.shape[0]), columns_(x.shape.back()), y_(out.back().id),
-        made_(out.back().type), tops_(model_->labels ? out[0].id : -1) {
+        rows_(x.shape.size() == 1 ? 1 : x.shape[0]), columns_(x.shape.back()),
+        tops_(model_->labels ? out[0].id : -1) {
+    const size_t scores = model_->labels ? 1 : 0;
+    if (scores < out.size()) {
+      y_ = out[scores].id;
+      made_ = out[scores].type;
+    }
     const auto fit = static_cast<int64_t>(kMostMemory / pitch());
     block_ = std::clamp(std::min(fit, rows_), int64_t{1}, kMostRows);
   }
