@@ -44,12 +44,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 size_t finish(const Attrs& a, const RowView& row, std::span<double> scores) {
-  for (size_t c = 0; c < a.rows(); ++c) {
-    double sum = a.intercepts.empty() ? 0 : static_cast<double>(a.intercepts[c]);
-    for (size_t i = 0; i < row.size(); ++i)
-      sum += row[i] * static_cast<double>(a.weights[c * row.size() + i]);
-    scores[c] = sum;
-  }
+  linear_scores(row, a.weights, a.intercepts, scores.first(a.rows()));
   if (!a.one_score()) {
     const size_t top = largest(scores);
     transform_scores(scores, a.transform);

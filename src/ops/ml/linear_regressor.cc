@@ -50,11 +50,7 @@ Result<RowModel> model(const Node& node) {
                .columns = a.weights.size() / targets,
                .ns = static_cast<double>(a.weights.size())};
   out.row = [a](const RowView& row, std::span<double> scores, std::span<Score>) {
-    for (size_t t = 0; t < scores.size(); ++t) {
-      scores[t] = a.intercepts.empty() ? 0 : static_cast<double>(a.intercepts[t]);
-      for (size_t i = 0; i < row.size(); ++i)
-        scores[t] += row[i] * static_cast<double>(a.weights[t * row.size() + i]);
-    }
+    linear_scores(row, a.weights, a.intercepts, scores);
     transform_scores(scores, a.transform);
     return size_t{0};
   };

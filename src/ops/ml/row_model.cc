@@ -2,7 +2,6 @@
 #include "ops/ml/row_model.h"
 
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "core/codec.h"
@@ -21,13 +20,6 @@ constexpr std::array<std::pair<std::string_view, ModelFn*>, 7> kModels = {{
     {"TreeEnsembleClassifier", op_TreeEnsembleClassifier::model},
     {"TreeEnsembleRegressor", op_TreeEnsembleRegressor::model},
 }};
-
-template <class T>
-T element(const std::byte* data, size_t i) {
-  T out;
-  std::memcpy(&out, data + i * sizeof(T), sizeof(T));
-  return out;
-}
 
 } // namespace
 
@@ -51,6 +43,18 @@ RowModel::Scored RowModel::score(const RowView& x, std::byte* memory) const {
   auto* const made = static_cast<double*>(static_cast<void*>(memory + votes * sizeof(Score)));
   const std::span scores(made, width);
   return {scores, row(x, scores, std::span(given, votes))};
+}
+
+void linear_scores(const RowView& row,
+                   std::span<const float> weights,
+                   std::span<const float> intercepts,
+                   std::span<double> scores) {
+  for (size_t k = 0; k < scores.size(); ++k) {
+    double sum = intercepts.empty() ? 0 : static_cast<double>(intercepts[k]);
+    for (size_t i = 0; i < row.size(); ++i)
+      sum += row[i] * static_cast<double>(weights[k * row.size() + i]);
+    scores[k] = sum;
+  }
 }
 
 Result<RowModel> row_model(const Node& node) {

@@ -3,6 +3,7 @@
 // features has its scores and its class, whatever the other rows.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <span>
@@ -10,6 +11,14 @@
 #include "ops/ml/scores.h"
 
 namespace octet::ml {
+
+/// An element of a row that holds T, wherever it lies.
+template <class T>
+T element(const std::byte* data, size_t i) {
+  T out;
+  std::memcpy(&out, data + i * sizeof(T), sizeof(T));
+  return out;
+}
 
 /// A row of features where it lies: i32, i64, f16, f32 or f64.
 class RowView {
@@ -55,6 +64,12 @@ struct RowModel {
 /// LinearRegressor, SVMClassifier and SVMRegressor. Errors: attributes that do not fit, another
 /// operator.
 Result<RowModel> row_model(const Node& node);
+/// row . weights[k] + intercepts[k], with weights [scores, features] and intercepts for each score
+/// or none.
+void linear_scores(const RowView& row,
+                   std::span<const float> weights,
+                   std::span<const float> intercepts,
+                   std::span<double> scores);
 /// Rows of `columns` features are what the model reads.
 Status check_columns(const RowModel& model, int64_t columns);
 

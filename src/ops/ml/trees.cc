@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <map>
 
 #include "core/format.h"
@@ -95,11 +93,7 @@ void give(const Trees& trees, size_t leaf, Aggregate aggregate, std::span<Score>
 template <class T>
 struct Elements {
   const std::byte* data;
-  double operator[](size_t i) const {
-    T out;
-    std::memcpy(&out, data + i * sizeof(T), sizeof(T));
-    return static_cast<double>(out);
-  }
+  double operator[](size_t i) const { return static_cast<double>(element<T>(data, i)); }
 };
 
 template <class Row>
