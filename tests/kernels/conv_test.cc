@@ -276,7 +276,7 @@ void check_bytes(const BytesProblem& p, std::mt19937& random, ParallelFor& loop)
     m[i] = 0.0002F + 0.0001F * static_cast<float>(i % 50);
     b[i] = static_cast<float>(i % 21) - 10.5F;
   }
-  if (!p.bounded) m[0] = 0.5F;
+  m[0] = p.bounded ? 0x1p28F / static_cast<float>(s.k() * 65280) : 0x1p29F;
   const XRange range{
       .is_signed = p.is_signed, .lo = p.is_signed ? -128 : 0, .hi = p.is_signed ? 127 : 255};
   Guarded<uint8_t> want(s.pixels() * s.out_c);

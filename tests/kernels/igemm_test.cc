@@ -232,14 +232,18 @@ Scales make_scales(const Problem& p, bool bounded, std::mt19937& random) {
   s.m[0] = bounded ? 0.25F : 0.5F;
   s.b[0] = 0.0F;
   if (bounded) {
+    // The largest that are, of codes of any sign and weights with excess.
+    const double sum = std::min(static_cast<double>(p.k) * 255 * 256 + 1000, 0x1p31);
+    const float most = std::nextafter(static_cast<float>(0x1p29 / sum), 0.0F);
     for (size_t j = 1; j < n; j += 3) {
       s.m[j] = j % 2 == 0 ? 0.125F : -0.25F;
       s.b[j] = std::nearbyint(s.b[j]);
+      if (j + 1 < n) s.m[j + 1] = j % 2 == 0 ? most : -most;
     }
-  } else if (n > 3) {
-    s.b[1] = std::numeric_limits<float>::quiet_NaN();
-    s.b[2] = std::numeric_limits<float>::infinity();
-    s.b[3] = -std::numeric_limits<float>::infinity();
+  } else {
+    s.b[n > 3 ? 1 : 0] = std::numeric_limits<float>::quiet_NaN();
+    if (n > 3) s.b[2] = std::numeric_limits<float>::infinity();
+    if (n > 3) s.b[3] = -std::numeric_limits<float>::infinity();
   }
   for (float& v : s.row) {
     v = std::abs(unit(random));

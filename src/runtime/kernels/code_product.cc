@@ -3,7 +3,6 @@
 #include "runtime/kernels/code_product.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -178,7 +177,7 @@ CodeProduct::CodeProduct(const CodeProductForm& form, int64_t n, int64_t k, Isa 
       together_(kernels_.dot_panels != nullptr ? kPanelsTogether : 1),
       a_zero_(form.a_zero_point + (form.a_signed ? 128 : 0)),
       b_zero_(form.b_zero_point - (form.b_signed ? 0 : 128)),
-      bounded_(std::fabs(form.multiplier) <= 0.25F) {
+      bounded_(is_bounded(form.multiplier, 0.0F, k)) {
   multiplier_.fill(form.multiplier);
 }
 

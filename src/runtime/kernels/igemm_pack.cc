@@ -397,10 +397,9 @@ IgemmColumns make_columns(const PackedWeights& w, const ColumnArgs& args) {
   }
   columns.bounded = true;
   for (int64_t c = 0; c < w.n; ++c) {
-    // |sum| <= 2^31, so that |sum * m + b| < 2^31. False for NaN.
-    const bool small = std::fabs(columns.multiplier[c]) <= 0.25F &&
-                       std::fabs(columns.bias[c]) <= static_cast<float>(1 << 29);
-    columns.bounded = columns.bounded && small;
+    const double added = args.bias_i32 != nullptr ? std::fabs(double{1} * args.bias_i32[c]) : 0.0;
+    columns.bounded =
+        columns.bounded && is_bounded(columns.multiplier[c], columns.bias[c], w.k, added);
   }
   return columns;
 }

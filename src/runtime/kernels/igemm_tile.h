@@ -3,6 +3,7 @@
 // tile.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -132,6 +133,15 @@ void dot_codes_avx512vnni(const PackedPanel* panels,
                           const uint8_t* const* rows,
                           const Epilogue& epilogue,
                           const TileOut& tile);
+
+/// Whether sums of k products of codes less their zero points, with no more than `added` beside
+/// them, stay below 2^30 times m plus b. False for NaN.
+inline bool is_bounded(float m, float b, int64_t k, double added = 0.0) {
+  constexpr double kProduct = 255.0 * 256.0; // with the excess of weights
+  constexpr double kHalf = 1 << 29;
+  const double sum = std::min(static_cast<double>(k) * kProduct + added, 0x1p31);
+  return std::fabs(m) * sum <= kHalf && std::fabs(b) <= kHalf;
+}
 
 /// Whether scaled sums that are bounded (IgemmColumns::bounded) stay within int32 with a residual.
 inline bool has_bounded_residual(const Epilogue& e) {
