@@ -10,59 +10,22 @@
 #include "core/for_isa.h"
 #include "core/threads.h"
 #include "runtime/kernels/buffer.h"
+#include "runtime/kernels/code_functions.h"
 #include "runtime/kernels/codes.h"
+#include "runtime/kernels/map_cost.h"
 
 namespace octet::kernels {
 namespace {
 
 using numerics::MapInstruction;
-using numerics::MapOp;
 using numerics::MapOperand;
 
 constexpr int64_t kTile = 512;
 /// Where nothing is kept between instructions, a tile only saves calls.
 constexpr int64_t kLongTile = 8192;
-constexpr double kSimpleNs = 0.1;
-constexpr double kFunctionNs = 0.8;
 constexpr double kWrittenNs = 0.3;
 constexpr double kCodesNs = 0.15;
 constexpr double kTileNs = 10.0;
-
-double cost_ns(MapOp op) {
-  switch (op) {
-  case MapOp::kExp:
-  case MapOp::kExpm1:
-  case MapOp::kLog:
-  case MapOp::kSin:
-  case MapOp::kCos:
-  case MapOp::kErf:
-  case MapOp::kTanh:
-  case MapOp::kSigmoid:
-  case MapOp::kSilu:
-  case MapOp::kSoftplus:
-  case MapOp::kMish:
-  case MapOp::kGelu:
-  case MapOp::kGeluTanh:
-  case MapOp::kElu:
-    return kFunctionNs;
-  default:
-    return kSimpleNs;
-  }
-}
-
-void dequantize_tile(const CodeKernels& kernels,
-                     const MapFormat& format,
-                     const uint8_t* codes,
-                     int64_t count,
-                     float* to) {
-  kernels.dequantize({.x = codes,
-                      .count = count,
-                      .is_signed = format.type == MapFormat::Type::kInt8,
-                      .scale = format.scale,
-                      .zero_point = format.zero_point,
-                      .y = to},
-                     0, count);
-}
 
 } // namespace
 
@@ -90,18 +53,36 @@ struct MapPlan::Chunk {
   uint8_t* codes = nullptr; ///< a tile of them
   void (*run)(const MapCall&) = nullptr;
   CodeKernels code_kernels;
+  FloatLookup* lookup = nullptr;
   std::array<MapCall::From, numerics::kMaxMapInputs> from{};
   std::array<float*, numerics::kMaxMapInstructions> results{};
 };
+
+/// Some codes of an input, as the program reads them.
+void MapPlan::find_numbers(
+    const Chunk& chunk, size_t input, const uint8_t* codes, int64_t count, float* to) const {
+  if (tables_[input] != nullptr) return chunk.lookup(*tables_[input], codes, count, to);
+  const MapFormat& format = formats_[input];
+  chunk.code_kernels.dequantize({.x = codes,
+                                 .count = count,
+                                 .is_signed = format.type == MapFormat::Type::kInt8,
+                                 .scale = format.scale,
+                                 .zero_point = format.zero_point,
+                                 .y = to},
+                                0, count);
+}
 
 MapPlan::MapPlan(numerics::Program program,
                  std::span<const std::vector<int64_t>> inputs,
                  std::span<const int64_t> output,
                  std::vector<MapFormat> formats,
                  MapFormat y)
-    : program_(std::move(program)), formats_(std::move(formats)), y_format_(y),
-      loops_(plan_broadcast(inputs, output)) {
+    : formats_(std::move(formats)), y_format_(y), loops_(plan_broadcast(inputs, output)) {
   formats_.resize(inputs.size());
+  const bool whole = !y.coded() && std::ranges::equal(inputs.front(), output);
+  TabledProgram tabled = table_codes(std::move(program), formats_, whole);
+  program_ = std::move(tabled.program);
+  tables_ = std::move(tabled.tables);
   choose_tiles();
   assign_buffers();
 }
@@ -225,13 +206,19 @@ void MapPlan::write_rows(size_t input, const T* x, const Tile& tile, T* to) cons
   }
 }
 
+/// Where the numbers of an input's tile are written.
+float* MapPlan::numbers_at(const Chunk& chunk, size_t input, const Tile& tile) const {
+  if (program_.code.empty()) return static_cast<float*>(chunk.y) + tile.at;
+  return chunk.buffers + input_buffers_[input] * buffer_size_;
+}
+
 /// Writes the rows of an input out, as floats.
 void MapPlan::find_rows(Chunk& chunk, size_t input, const Tile& tile) const {
-  float* to = chunk.buffers + input_buffers_[input] * buffer_size_;
+  float* to = numbers_at(chunk, input, tile);
   if (!formats_[input].coded())
     return write_rows(input, static_cast<const float*>(chunk.inputs[input]), tile, to);
   write_rows(input, static_cast<const uint8_t*>(chunk.inputs[input]), tile, chunk.codes);
-  dequantize_tile(chunk.code_kernels, formats_[input], chunk.codes, tile.rows * piece_, to);
+  find_numbers(chunk, input, chunk.codes, tile.rows * piece_, to);
 }
 
 /// Where the operands of one tile are that are not the same in all of them.
@@ -249,9 +236,8 @@ void MapPlan::find_operands(Chunk& chunk, const Tile& tile) const {
       chunk.from[k].p = static_cast<const float*>(chunk.inputs[k]) + at;
       continue;
     }
-    dequantize_tile(chunk.code_kernels, formats_[k],
-                    static_cast<const uint8_t*>(chunk.inputs[k]) + at, dense ? tile.count : 1,
-                    chunk.buffers + input_buffers_[k] * buffer_size_);
+    find_numbers(chunk, k, static_cast<const uint8_t*>(chunk.inputs[k]) + at,
+                 dense ? tile.count : 1, numbers_at(chunk, k, tile));
   }
 }
 
@@ -302,14 +288,14 @@ void MapPlan::run_chunk(Chunk& chunk, int64_t begin, int64_t end) const {
     if (ways_[k] == Way::kPattern) {
       find_rows(chunk, k, {.rows = tile_rows_});
     } else if (ways_[k] == Way::kRepeats) {
-      dequantize_tile(chunk.code_kernels, formats_[k], static_cast<const uint8_t*>(chunk.inputs[k]),
-                      1, buffer(input_buffers_[k]));
+      find_numbers(chunk, k, static_cast<const uint8_t*>(chunk.inputs[k]), 1,
+                   buffer(input_buffers_[k]));
     }
   }
   for (int64_t index = begin; index < end; ++index) {
     const Tile t = tile(index);
     find_operands(chunk, t);
-    run_tile(chunk, t);
+    if (!program_.code.empty()) run_tile(chunk, t);
   }
 }
 
@@ -337,7 +323,8 @@ void MapPlan::run(std::span<const void* const> inputs,
                 .buffers = reinterpret_cast<float*>(scratch),
                 .codes = reinterpret_cast<uint8_t*>(scratch + floats),
                 .run = for_isa<map_scalar, Isa::kAvx2, map_avx2, Isa::kAvx512, map_avx512>(isa),
-                .code_kernels = code_kernels_of(isa)};
+                .code_kernels = code_kernels_of(isa),
+                .lookup = float_lookup_of(isa)};
     run_chunk(chunk, begin, end);
   });
 }

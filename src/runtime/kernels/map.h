@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "core/cpu.h"
 #include "core/numerics/program.h"
 #include "runtime/kernels/broadcast.h"
+#include "runtime/kernels/float_table.h"
 
 namespace octet {
 class ParallelFor;
@@ -75,6 +77,9 @@ class MapPlan {
   struct Tile;
   struct Chunk;
 
+  float* numbers_at(const Chunk& chunk, size_t input, const Tile& tile) const;
+  void find_numbers(
+      const Chunk& chunk, size_t input, const uint8_t* codes, int64_t count, float* to) const;
   void choose_tiles();
   void assign_buffers();
   Tile tile(int64_t index) const;
@@ -88,8 +93,11 @@ class MapPlan {
   void run_tile(Chunk& chunk, const Tile& tile) const;
   void run_chunk(Chunk& chunk, int64_t begin, int64_t end) const;
 
-  numerics::Program program_;
+  numerics::Program program_;      ///< of what the tables leave
   std::vector<MapFormat> formats_; ///< by input
+  /// By input: what the program reads of codes, or null for the numbers that they stand for. A
+  /// program without instructions is the table of its one input, as large as the output.
+  std::vector<std::shared_ptr<const FloatTable>> tables_;
   MapFormat y_format_;
   BroadcastPlan loops_;
   std::vector<Way> ways_;
