@@ -196,6 +196,7 @@ class Predict final : public Command {
     Tokenizer tokenizer;
     TextDatasetOptions options;
     int64_t batch;
+    int64_t least; ///< where the model fixes how many it takes
     std::vector<TextExample> waiting;
     int64_t next = 0; ///< index of the first that waits
   };
@@ -215,13 +216,14 @@ class Predict final : public Command {
     Texts texts{std::move(tokenizer),
                 std::move(options),
                 batch_for(graph, std::max<int64_t>(batch_, 1)),
+                batch_for(graph, 1),
                 {}};
     if (!data_.empty()) {
       OCTET_TRY(predict_source(texts));
     } else if (!text_file_.empty()) {
       OCTET_TRY_WITH(predict_file(texts), text_file_);
     } else if (from_standard_input_) {
-      texts.batch = batch_for(graph, 1); // each answer before the next question
+      texts.batch = texts.least; // each answer before the next question
       OCTET_TRY_WITH(predict_lines(stdin, texts), "standard input");
     } else {
       OCTET_TRY(predict_typed(texts));
@@ -299,8 +301,7 @@ class Predict final : public Command {
       p.text2 = text.text2;
       if (text.label >= 0) p.label = text.label;
     }
-    const int64_t size = batch_for(classifier_->graph(), std::ssize(texts.waiting));
-    while (std::ssize(texts.waiting) < size)
+    while (std::ssize(texts.waiting) < texts.least)
       texts.waiting.push_back(texts.waiting.back());
     const Batch batch = OCTET_TRY(text_batch(texts.waiting, texts.tokenizer, texts.options));
     texts.waiting.clear();

@@ -6,7 +6,7 @@
 
 #include "core/convert.h"
 #include "core/format.h"
-#include "graph/sizes.h"
+#include "ops/only_batch.h"
 
 #include "octet/dataset.h"
 
@@ -107,7 +107,7 @@ Result<Tensor> converted(const Tensor& tensor, DType type) {
 }
 
 int64_t batch_for(const Graph& graph, int64_t wanted) {
-  return fixed_batch(graph).value_or(std::max<int64_t>(wanted, 1));
+  return only_batch(graph).value_or(std::max<int64_t>(wanted, 1));
 }
 
 Result<std::vector<Tensor>> bind_inputs(const Graph& graph, const Batch& batch) {

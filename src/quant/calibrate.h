@@ -59,8 +59,9 @@ class Batches {
  private:
   const Graph* graph_;
   const Dataset* data_;
-  int64_t samples_, size_;
-  bool fixed_; ///< by the graph: the last batch is filled up from the first example on
+  int64_t samples_;
+  std::optional<int64_t> fixed_; ///< by the graph: the last batch is filled up from the first on
+  int64_t size_;
 };
 
 struct Observed {

@@ -48,7 +48,8 @@ void float_lookup_avx512vbmi(const FloatTable& table,
                              const uint8_t* codes,
                              int64_t count,
                              float* y) {
-  using namespace float_table_vbmi;
+  using float_table_vbmi::Plane;
+  using float_table_vbmi::store;
   const Plane byte0(table.planes[0]), byte1(table.planes[1]), byte2(table.planes[2]),
       byte3(table.planes[3]);
   // Interleaving works within lanes: the k-th result has four numbers of each, which are made to be
