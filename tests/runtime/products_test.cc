@@ -134,6 +134,21 @@ Tensor random_input(const Value& v, int64_t n, int64_t s, Philox& random) {
 
 class Products : public ::testing::TestWithParam<ProductForm> {};
 
+TEST(Einsum, OfConstantsAloneMayBeAnOutput) {
+  const auto model =
+      parse_graph("graph g opset(\"\"=17)\ninput a: f32[2]\n" + numbers("b", {2, 3}) +
+                  "y = Einsum(b) {equation=\"ij->ji\"}\nz = Relu(a)\n"
+                  "output y: f32[3, 2]\noutput z: f32[2]\n");
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  auto session = Session::create(*model, {.lower = true});
+  ASSERT_TRUE(session.ok()) << session.error().text();
+  const auto got = session->run({{Tensor::of<float>({2}, {1.0F, -1.0F})}});
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  const Tensor& b = *model->constant(*model->find_value("b"));
+  for (int64_t i = 0; i < 6; ++i)
+    EXPECT_EQ((*got)[0].at(i), b.at(i % 2 * 3 + i / 2));
+}
+
 TEST_P(Products, RunByKernelsWithTheNumbersOfTheOperators) {
   const auto model = parse_graph("graph g opset(\"\"=" + std::to_string(GetParam().opset) + ")\n" +
                                  GetParam().text + "\n");

@@ -308,9 +308,9 @@ std::optional<Patch> decompose_einsum(const RuleContext& c, const Node& node) {
   }
   if (!y) return std::nullopt;
   const Term end = d.ordered(*y, e->output);
-  if (end.value == node.inputs[0]) {
-    if (!can_replace(c.graph, node.output(0), end.value)) return std::nullopt;
-  }
+  if (end.constant && c.graph.is_output(node.output(0))) return std::nullopt;
+  if (end.value == node.inputs[0] && !can_replace(c.graph, node.output(0), end.value))
+    return std::nullopt;
   patch.replace(node.output(0), end.value);
   return patch;
 }
