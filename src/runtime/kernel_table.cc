@@ -52,6 +52,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "Map", prepare_map},
     {kNative, "QMap", prepare_qmap},
     {kNative, "Resize", prepare_resize},
+    {kNative, "QResize", prepare_resize},
     {"", "Relu", prepare_map},
     {"", "Add", prepare_map},
     {"", "Add", prepare_integer_binary},

@@ -3,6 +3,7 @@
 // Numbers between codes stay in registers and the first cache instead of memory. Exact: QMap does
 // the three one after the other. Others that read the dequantized numbers still have them.
 //   a ─▶ Dequantize ─▶ Map of it alone ─▶ Quantize ─▶ y    =>    a ─▶ QTable ─▶ y
+//   a ─▶ Dequantize ─▶ Resize ─▶ Quantize ─▶ y    =>    a ─▶ QResize ─▶ y
 #include "passes/lower/fuse_codes.h"
 
 #include <algorithm>
@@ -65,6 +66,10 @@ void merge_alike(Mapped& made, std::vector<MapGrid>& grids) {
   grids = std::move(kept);
 }
 
+bool interpolates(const Node& node) {
+  return node.is("Resize", kNative) && node.attr_string("mode", "nearest") != "nearest";
+}
+
 class CodeFuser {
  public:
   CodeFuser(Graph& graph, std::vector<LowerNote>& notes) : graph_(graph), uses_(graph) {
@@ -74,7 +79,10 @@ class CodeFuser {
 
   Status run() {
     for (const NodeId id : OCTET_TRY(graph_.topological()))
-      if (const auto made = mapped(graph_, graph_.node(id), Bits::kSame)) fuse(id, *made);
+      if (const auto made = mapped(graph_, graph_.node(id), Bits::kSame))
+        fuse(id, *made);
+      else if (interpolates(graph_.node(id)))
+        fuse_resize(id);
     graph_.remove_dead(); // Dequantize that nobody reads now
     return ok_status();
   }
@@ -125,6 +133,28 @@ class CodeFuser {
       become_table(node, made.program, grids[0], result_grid(graph_.node(ends[0])));
     else
       become_map(node, made.program, grids, ends);
+    if (!ends.empty()) end_in(id, ends);
+  }
+
+  void fuse_resize(NodeId id) {
+    Mapped::Input x{.id = graph_.node(id).inputs[0], .made = {}};
+    const MapGrid from = take_codes(x);
+    const std::vector<NodeId> ends = quantizers(graph_.node(id).outputs[0]);
+    if (!from.coded() && ends.empty()) return;
+    Node& node = graph_.mutable_node(id);
+    node.op_type = "QResize";
+    node.inputs[0] = x.id;
+    if (from.coded()) {
+      node.set("x_scale", from.scale);
+      node.set("x_zero_point", int64_t{from.zero});
+    }
+    if (!ends.empty()) {
+      const MapGrid to = result_grid(graph_.node(ends[0]));
+      node.set("to", static_cast<int64_t>(to.type));
+      node.set("scale", to.scale);
+      node.set("zero_point", int64_t{to.zero});
+    }
+    note(node, LowerForm::kFloat);
     if (!ends.empty()) end_in(id, ends);
   }
 

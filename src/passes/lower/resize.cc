@@ -25,6 +25,20 @@ bool has_native_form(const Context& c, const Node& node) {
   return x.type == DType::kFloat32;
 }
 
+/// Whether no axis shrinks and some grows, for all that is known.
+bool is_enlarged(const Context& c, const Node& node) {
+  const TypeInfo& x = c.in().value(node.input(0)).type;
+  const TypeInfo& y = c.in().value(node.outputs[0]).type;
+  if (!x.has_rank() || !y.has_rank() || x.rank() != y.rank()) return false;
+  bool grows = false;
+  for (size_t i = 0; i < x.shape->size(); ++i) {
+    const Dim &from = (*x.shape)[i], &to = (*y.shape)[i];
+    if (!from.is_known() || !to.is_known() || !(to - from).is_never_negative()) return false;
+    grows = grows || !(from == to);
+  }
+  return grows;
+}
+
 /// The axes that the node's scales or sizes are for, in the source's order.
 std::vector<int64_t> axes_of(const Node& node, int64_t rank) {
   std::vector<int64_t> axes = node.attr_ints("axes");
@@ -63,7 +77,10 @@ Result<bool> lower_resize(Context& c, const Node& node) {
   const ValueId x = node.input(0), y = node.outputs[0];
   const std::optional<Form> codes = is_nearest(node) ? c.codes(x) : std::nullopt;
   Form from = codes ? *codes : c.real(x);
-  if (from.layout == Layout::kFlatNhwc) from = codes ? c.codes_plain(x) : c.plain(x);
+  // What is an output alone is turned before it grows.
+  const bool becomes_plain = is_enlarged(c, node) && c.uses().of(y).empty();
+  if (from.layout == Layout::kFlatNhwc || becomes_plain)
+    from = codes ? c.codes_plain(x) : c.plain(x);
   Node made;
   made.op_type = "Resize";
   made.domain = kNative;

@@ -14,6 +14,7 @@
 #include "core/numerics/program.h"
 #include "runtime/kernels/broadcast.h"
 #include "runtime/kernels/float_table.h"
+#include "runtime/kernels/map_format.h"
 
 namespace octet {
 class ParallelFor;
@@ -36,18 +37,6 @@ struct MapCall {
 void map_scalar(const MapCall& call);
 void map_avx2(const MapCall& call);
 void map_avx512(const MapCall& call);
-
-/// How a tensor beside a program is stored. Codes that are written stay within [lo, hi].
-struct MapFormat {
-  enum class Type : uint8_t { kFloat, kInt8, kUint8 };
-  Type type = Type::kFloat;
-  float scale = 1.0F;
-  int32_t zero_point = 0;
-  int32_t lo = -128;
-  int32_t hi = 127;
-
-  bool coded() const { return type != Type::kFloat; }
-};
 
 /// A program bound to shapes.
 class MapPlan {

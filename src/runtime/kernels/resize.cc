@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "core/for_isa.h"
 #include "core/threads.h"
 #include "runtime/kernels/buffer.h"
+#include "runtime/kernels/codes.h"
 
 namespace octet::kernels {
 namespace {
@@ -16,6 +18,8 @@ namespace {
 constexpr double kTapNs = 0.15;
 constexpr double kColumnNs = 0.6;
 constexpr double kRowNs = 20.0;
+constexpr double kCodedNs = 0.15;
+constexpr int64_t kMixedTogether = 1024; ///< elements
 
 using MixRows = void(const float* const*, const float*, int64_t, int64_t, float*);
 using MixColumns = void(const ResizeTaps&, const float*, float*);
@@ -51,13 +55,14 @@ struct Place {
   int64_t count = 0;
 };
 
-/// Of taps whose index counts `step` elements.
-void find_place(const ResizeTaps& taps, int64_t place, const float* x, int64_t step, Place& out) {
+/// Calls `use` with the index of each tap of a place; the weights and their number are noted.
+template <typename Use>
+void each_tap(const ResizeTaps& taps, int64_t place, Place& out, Use&& use) {
   out.count = 0;
   for (int64_t k = 0; k < taps.most; ++k) {
     const auto at = static_cast<size_t>(k * taps.places + place);
     if (taps.weight[at] == 0) break;
-    out.from[k] = x + taps.index[at] * step;
+    out.from[k] = use(taps.index[at]);
     out.weight[k] = taps.weight[at];
     ++out.count;
   }
@@ -95,18 +100,26 @@ struct ChunkMemory {
     column.weight = row.weight + most;
     lines = reinterpret_cast<float*>(chunk_scratch(
         Scratch::kRowsFloat, held_count * static_cast<size_t>(pass.out_row) * sizeof(float)));
+    const int64_t in = pass.x.coded() ? round_up(pass.in_row, 16) : 0;
+    const int64_t out = pass.y.coded() ? pass.out_row : 0;
+    numbers = reinterpret_cast<float*>(
+        chunk_scratch(Scratch::kTile, static_cast<size_t>(in + out) * sizeof(float)));
+    result = numbers + in;
     std::fill_n(held, slots, int64_t{-1});
   }
-  int64_t* held; ///< by slot: the row of x that its line was made of
-  float* lines;  ///< rows of x interpolated along their columns
+  int64_t* held;  ///< by slot: the row of x that its line was made of
+  float* lines;   ///< rows of x as floats, interpolated along their columns
+  float* numbers; ///< a row of x, where that is codes
+  float* result;  ///< a row of y before it becomes codes
   Place row, column;
 };
 
 class Resizer {
  public:
   Resizer(const ResizePass& pass, Isa isa)
-      : pass_(pass),
-        slots_(pass.rows.places > 0 && pass.columns.places > 0 ? rows_spanned(pass.rows) : 0),
+      : pass_(pass), slots_(pass.rows.places > 0 && (pass.columns.places > 0 || pass.x.coded())
+                                ? rows_spanned(pass.rows)
+                                : 0),
         mix_rows_(
             for_isa<mix_rows_scalar, Isa::kAvx2, mix_rows_avx2, Isa::kAvx512, mix_rows_avx512>(
                 isa)),
@@ -114,56 +127,109 @@ class Resizer {
                              Isa::kAvx2,
                              mix_columns_avx2,
                              Isa::kAvx512,
-                             mix_columns_avx512>(isa)) {}
+                             mix_columns_avx512>(isa)),
+        codes_(code_kernels_of(isa)) {}
 
   /// Rows [begin, end) of y, counted through all of `outer`.
-  void rows(const float* x, int64_t begin, int64_t end, float* y) const {
+  void rows(const void* x, int64_t begin, int64_t end, void* y) const {
     ChunkMemory memory(pass_, slots_);
     for (int64_t r = begin; r < end; ++r) {
+      float* out = pass_.y.coded() ? memory.result : static_cast<float*>(y) + r * pass_.out_row;
       const int64_t image = r / pass_.out_rows, place = r % pass_.out_rows;
-      const float* source = x + image * pass_.in_rows * pass_.in_row;
-      float* out = y + r * pass_.out_row;
+      const int64_t first = image * pass_.in_rows;
       if (pass_.rows.places == 0) {
-        columns(source + place * pass_.in_row, memory.column, out);
-        continue;
+        line(x, first + place, memory, out);
+      } else {
+        each_tap(pass_.rows, place, memory.row, [&](int64_t row) {
+          return slots_ > 0 ? held_line(x, first + row, memory)
+                            : static_cast<const float*>(x) + (first + row) * pass_.in_row;
+        });
+        if (pass_.y.coded()) {
+          mix_codes(memory.row, out, static_cast<uint8_t*>(y) + r * pass_.out_row);
+          continue;
+        }
+        mix_rows_(memory.row.from, memory.row.weight, memory.row.count, pass_.out_row, out);
       }
-      find_place(pass_.rows, place, source, pass_.in_row, memory.row);
-      for (int64_t k = 0; slots_ > 0 && k < memory.row.count; ++k)
-        memory.row.from[k] = line_of(x, memory.row.from[k], memory);
-      mix_rows_(memory.row.from, memory.row.weight, memory.row.count, pass_.out_row, out);
+      if (pass_.y.coded())
+        quantize(out, pass_.out_row, static_cast<uint8_t*>(y) + r * pass_.out_row);
     }
   }
 
  private:
-  /// The row of x at `from`, interpolated along its columns.
-  const float* line_of(const float* x, const float* from, ChunkMemory& m) const {
-    const int64_t row = (from - x) / pass_.in_row, slot = row % slots_;
-    float* line = m.lines + slot * pass_.out_row;
-    if (m.held[slot] != row) columns(from, m.column, line);
+  /// A row of x interpolated along its columns, which is kept.
+  const float* held_line(const void* x, int64_t row, ChunkMemory& m) const {
+    const int64_t slot = row % slots_;
+    float* to = m.lines + slot * pass_.out_row;
+    if (m.held[slot] != row) line(x, row, m, to);
     m.held[slot] = row;
-    return line;
+    return to;
+  }
+
+  void line(const void* x, int64_t row, ChunkMemory& m, float* to) const {
+    const bool turns = pass_.columns.places > 0;
+    if (!pass_.x.coded()) {
+      const float* from = static_cast<const float*>(x) + row * pass_.in_row;
+      if (turns) return columns(from, m.column, to);
+      std::copy_n(from, pass_.in_row, to);
+      return;
+    }
+    float* numbers = turns ? m.numbers : to;
+    codes_.dequantize({.x = static_cast<const uint8_t*>(x) + row * pass_.in_row,
+                       .count = pass_.in_row,
+                       .is_signed = pass_.x.is_signed(),
+                       .scale = pass_.x.scale,
+                       .zero_point = pass_.x.zero_point,
+                       .y = numbers},
+                      0, pass_.in_row);
+    if (turns) columns(numbers, m.column, to);
   }
 
   void columns(const float* x, Place& taps, float* y) const {
     if (pass_.run == 1) return mix_columns_(pass_.columns, x, y);
     for (int64_t p = 0; p < pass_.columns.places; ++p) {
-      find_place(pass_.columns, p, x, pass_.run, taps);
+      each_tap(pass_.columns, p, taps, [&](int64_t at) { return x + at * pass_.run; });
       mix_rows_(taps.from, taps.weight, taps.count, pass_.run, y + p * pass_.run);
     }
   }
 
+  /// A row of codes, a few at a time by way of the same floats, which the first cache keeps.
+  void mix_codes(Place& taps, float* numbers, uint8_t* to) const {
+    for (int64_t at = 0; at < pass_.out_row; at += kMixedTogether) {
+      const int64_t count = std::min(kMixedTogether, pass_.out_row - at);
+      mix_rows_(taps.from, taps.weight, taps.count, count, numbers);
+      quantize(numbers, count, to + at);
+      for (int64_t k = 0; k < taps.count; ++k)
+        taps.from[k] += count;
+    }
+  }
+
+  void quantize(const float* numbers, int64_t count, uint8_t* to) const {
+    codes_.quantize({.x = numbers,
+                     .count = count,
+                     .scale = pass_.y.scale,
+                     .zero_point = pass_.y.zero_point,
+                     .lo = pass_.y.lo,
+                     .hi = pass_.y.hi,
+                     .is_signed = pass_.y.is_signed(),
+                     .y = to},
+                    0, count);
+  }
+
   const ResizePass& pass_;
-  int64_t slots_; ///< lines that are held for the rows to come; 0: rows are not made of lines
+  int64_t slots_; ///< lines that are held for the rows to come; 0: rows are mixed where they lie
   MixRows* mix_rows_;
   MixColumns* mix_columns_;
+  CodeKernels codes_;
 };
 
 } // namespace
 
-void resize(const ResizePass& pass, const float* x, float* y, Isa isa, ParallelFor& parallel) {
+void resize(const ResizePass& pass, const void* x, void* y, Isa isa, ParallelFor& parallel) {
+  if (pass.out_row == 0) return; // an axis that becomes empty has no places either
   const auto taps = static_cast<double>(pass.rows.most);
+  const double coded = (pass.x.coded() ? kCodedNs : 0.0) + (pass.y.coded() ? kCodedNs : 0.0);
   const double row = static_cast<double>(pass.out_row) *
-                     (kTapNs * taps + kColumnNs * static_cast<double>(pass.columns.most));
+                     (coded + kTapNs * taps + kColumnNs * static_cast<double>(pass.columns.most));
   const Resizer resizer(pass, isa);
   parallel.run(pass.outer * pass.out_rows, grain_for(row + kRowNs),
                [&](int64_t begin, int64_t end) { resizer.rows(x, begin, end, y); });

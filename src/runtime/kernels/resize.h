@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/cpu.h"
+#include "runtime/kernels/map_format.h"
 
 namespace octet {
 class ParallelFor;
@@ -31,9 +32,10 @@ struct ResizePass {
   ResizeTaps rows;
   ResizeTaps columns; ///< of runs of `run` elements
   int64_t run = 1;
+  MapFormat x, y; ///< codes are dequantized before and quantized behind, row by row
 };
 
-void resize(const ResizePass& pass, const float* x, float* y, Isa isa, ParallelFor& parallel);
+void resize(const ResizePass& pass, const void* x, void* y, Isa isa, ParallelFor& parallel);
 
 /// y[i] = the taps of rows[k][i]; `count` elements.
 void mix_rows_avx2(

@@ -13,6 +13,13 @@
 
 namespace octet::runtime {
 
+kernels::MapFormat format_of(const native::MapGrid& grid) {
+  using Type = kernels::MapFormat::Type;
+  Type type = Type::kFloat;
+  if (grid.coded()) type = grid.type == DType::kInt8 ? Type::kInt8 : Type::kUint8;
+  return {.type = type, .scale = grid.scale, .zero_point = grid.zero, .lo = grid.lo, .hi = grid.hi};
+}
+
 Choice map_step(Programmed made, Isa isa) {
   auto bind = [made = std::move(made), isa](std::span<const Operand> in,
                                             std::span<const Operand> out) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "ops/native/qmap.h"
 #include "runtime/kernels/map.h"
 #include "runtime/steps/call.h"
 
@@ -16,6 +17,8 @@ struct Programmed {
   std::vector<kernels::MapFormat> formats; ///< of each input, or none: all are floats
   kernels::MapFormat y;
 };
+
+kernels::MapFormat format_of(const native::MapGrid& grid);
 
 Choice map_step(Programmed made, Isa isa);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet.native QMap: a line for each channel where its program comes to that, else the program.
-#include "ops/native/qmap.h"
-
 #include "core/format.h"
 #include "core/threads.h"
 #include "runtime/kernels/affine_codes.h"
@@ -13,13 +11,6 @@ namespace {
 
 // Of channels; more would take long to look for lines.
 constexpr int64_t kMostChannels = 16384;
-
-kernels::MapFormat format_of(const native::MapGrid& grid) {
-  using Type = kernels::MapFormat::Type;
-  Type type = Type::kFloat;
-  if (grid.coded()) type = grid.type == DType::kInt8 ? Type::kInt8 : Type::kUint8;
-  return {.type = type, .scale = grid.scale, .zero_point = grid.zero, .lo = grid.lo, .hi = grid.hi};
-}
 
 /// Numbers that a constant gives for each of the last axis' `channels`, or one for all.
 std::optional<std::vector<float>> per_channel(const PrepareContext& c, size_t i, int64_t channels) {

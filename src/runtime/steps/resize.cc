@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// octet.native Resize: nearest copies, linear and cubic run as passes over one or two axes.
+// octet.native Resize and QResize: nearest copies, linear and cubic run as passes over one or two
+// axes.
 #include "runtime/kernels/resize.h"
 
 #include <limits>
 
 #include "core/format.h"
 #include "core/threads.h"
+#include "ops/native/qresize.h"
 #include "ops/shared/movement.h"
 #include "ops/shared/resize.h"
 #include "runtime/kernels/buffer.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/copies.h"
+#include "runtime/steps/map.h"
 #include "runtime/steps/steps.h"
 
 namespace octet::runtime {
@@ -146,15 +149,30 @@ bind_passes(std::vector<kernels::ResizePass> passes, Isa isa, const Operand& x, 
   const auto shared_bytes = static_cast<size_t>(half * halves) * sizeof(float);
   return call_step(shared_bytes, [passes = std::move(passes), isa, half, x = x.id,
                                   y = y.id](Slots slots, std::byte* shared, ParallelFor& parallel) {
-    const float* from = at<const float>(slots, x);
+    const void* from = at<const void>(slots, x);
     for (size_t i = 0; i < passes.size(); ++i) {
-      float* to = i + 1 == passes.size() ? at<float>(slots, y)
-                                         : static_cast<float*>(static_cast<void*>(shared)) +
-                                               static_cast<int64_t>(i % 2) * half;
+      void* to = i + 1 == passes.size() ? at<void>(slots, y)
+                                        : static_cast<float*>(static_cast<void*>(shared)) +
+                                              static_cast<int64_t>(i % 2) * half;
       kernels::resize(passes[i], from, to, isa, parallel);
       from = to;
     }
   });
+}
+
+/// The one pass where no axis changes.
+kernels::ResizePass same_sizes(const Shape& shape) {
+  kernels::ResizePass pass;
+  pass.in_row = pass.out_row = shape.empty() ? 1 : shape.back();
+  for (size_t i = 0; i + 1 < shape.size(); ++i)
+    pass.outer *= shape[i];
+  return pass;
+}
+
+/// How x and y are stored: floats but for QResize.
+Result<native::QResizeGrids> grids_of(const PrepareContext& c) {
+  if (c.node.op_type != "QResize") return native::QResizeGrids{};
+  return native::parse_qresize(c.node, c.type(0).type);
 }
 
 } // namespace
@@ -165,13 +183,22 @@ Choice prepare_resize(const PrepareContext& c) {
   if (c.node.input(1).valid() && !c.constant(1))
     return Choice::refuse("resize: the scales are no constant");
   const bool nearest = c.node.attr_string("mode", "nearest") == "nearest";
-  auto bind = [node = c.node, isa = c.isa,
-               nearest](std::span<const Operand> in,
-                        std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {
+  const auto grids = grids_of(c);
+  if (!grids.ok()) return Choice::refuse(grids.error().message());
+  auto bind = [node = c.node, isa = c.isa, nearest, from_format = format_of(grids->x),
+               to_format = format_of(grids->y)](
+                  std::span<const Operand> in,
+                  std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {
     const ResizeAttrs a = OCTET_TRY(parse_resize(node, kVersion, std::ssize(in[0].shape)));
     const auto sizes = OCTET_TRY(axes_of(a, in));
     if (nearest) return bind_nearest(a, sizes, in, out);
     auto passes = OCTET_TRY(passes_of(a, sizes, in[0].shape));
+    if (passes.empty() && (from_format.coded() || to_format.coded()))
+      passes.push_back(same_sizes(in[0].shape));
+    if (!passes.empty()) {
+      passes.front().x = from_format;
+      passes.back().y = to_format;
+    }
     if (!passes.empty()) return bind_passes(std::move(passes), isa, in[0], out[0]);
     const Shape strides = strides_of(in[0].shape);
     std::vector<std::vector<int64_t>> from;

@@ -102,7 +102,7 @@ class Sketch:
 
     def blends(self):
         """Some numbers are means of others: equal ones may be a rounding apart, which tells where a largest one stands."""
-        return any(n.proto.op_type == "Resize" for n in self.nodes)
+        return any(n.proto.op_type in ("Resize", "DFT", "STFT") for n in self.nodes)
 
     def fades(self):
         """Some functions end in 0 or 1, and how far out they do is a matter of their approximation; bodies have such."""
