@@ -66,16 +66,17 @@ def run_disturbed(made, inputs):
         raise Unstable("what is refused") from refused
 
 
-def has_halves(model):
-    return any(t.type.tensor_type.elem_type == 10 for t in (*model.graph.input, *model.graph.output)) or any(
-        a.name == "to" and a.i == 10 for n in model.graph.node for a in n.attribute) or any(
-        t.data_type == 10 for t in model.graph.initializer)
+def has_halves(graph):
+    """Bodies count: ONNX Runtime may leave out the rounding where it has no kernel for halves."""
+    return any(t.type.tensor_type.elem_type == 10 for t in (*graph.input, *graph.output)) or any(
+        (a.name == "to" and a.i == 10) or has_halves(a.g) for n in graph.node for a in n.attribute) or any(
+        t.data_type == 10 for t in graph.initializer)
 
 
 def bounds(case, runs):
     """({(set, output): value}, {(set, output): error}) by ONNX Runtime, which may refuse, and as many disturbed runs."""
     random = np.random.default_rng([case.seed, 31])
-    halves = has_halves(case.model)
+    halves = has_halves(case.model.graph)
     amount, floor = (2e-3, 4e-3) if halves else (1e-6, 1e-5)
     if any(n.op_type == "DFT" for n in case.model.graph.node):
         floor = max(floor, 1e-3)  # ONNX Runtime's angles are float32, and large at the end of a row
