@@ -58,7 +58,8 @@ class Dataset {
 /// npy:x=FILE,..., generated. Errors name the file and what is wrong with it.
 Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split split);
 
-/// How many examples a run takes: `wanted`, or what the model's inputs fix as first dimension.
+/// How many examples a run takes: `wanted`, or what the model's inputs fix as first dimension, or 1
+/// where what it computes holds the sizes of one example.
 int64_t batch_for(const Graph& graph, int64_t wanted);
 
 /// Binds a batch to the inputs of a graph: by name where names agree, the others by position when
