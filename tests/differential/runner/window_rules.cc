@@ -69,7 +69,7 @@ Outputs average(const Step& s) {
   return std::vector<Bounded>{std::move(out)};
 }
 
-/// Weights come from coordinates in float.
+/// Weights come from coordinates in float, which are as large as the axis is long.
 Outputs resize(const Step& s) {
   Bounded out;
   std::vector<Tensor> operands = s.values();
@@ -77,7 +77,10 @@ Outputs resize(const Step& s) {
   operands[0] = or_zeros(s.in[0].error, s.in[0].value);
   out.error = OCTET_TRY(s.run(operands)).at(0);
   if (s.node.attr_string("mode", "nearest") != "nearest") {
-    const double rounding = 16 * kRounding * largest(s.in[0].value);
+    const Shape& shape = s.in[0].value.shape();
+    const int64_t longest = shape.empty() ? 1 : *std::max_element(shape.begin(), shape.end());
+    const double coordinates = 4 * static_cast<double>(longest);
+    const double rounding = (16 + coordinates) * kRounding * largest(s.in[0].value);
     out.error = map(out.error, [rounding](double e) { return e + rounding; });
   }
   return std::vector<Bounded>{std::move(out)};
