@@ -25,6 +25,8 @@ def reduce(s, x):
         raise Impossible("the same")
     if s.opens and any(n.proto.op_type in ("NonZero", "Compress", "Unique") for n in s.nodes):
         raise Impossible("of nothing ONNX Runtime gives another shape")
+    if s.opens and any(n.proto.op_type == "If" for n in s.nodes):
+        raise Impossible("of a number ONNX Runtime takes any axis, and branches may differ in rank")
     if op == "ReduceLogSum":
         x = s.play("Add", [s.play("Abs", [x]), s.constant(array.dtype.type(0.5))])
     keep = int(s.chance(0.5))
