@@ -54,6 +54,8 @@ def distribution(s, x):
     array = s.need(x, "fd")
     op = s.choose("Softmax", "LogSoftmax", "Hardmax")
     attributes = {} if s.chance(0.2) else {"axis": axis if s.opset < 11 else named}
+    if op == "Hardmax" and s.blends():
+        raise Impossible("rounding tells which is the largest")
     if op == "Hardmax":
         if not attributes:
             axis = 1 if s.opset < 13 else array.ndim - 1
