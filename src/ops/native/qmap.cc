@@ -16,6 +16,27 @@
 
 namespace octet::native {
 
+Result<std::vector<float>> read_stored(const Tensor& x, const MapGrid& grid) {
+  if (!grid.coded()) return x.to_floats();
+  const std::vector<int64_t> codes = OCTET_TRY(x.to_ints());
+  std::vector<float> out(codes.size());
+  std::transform(codes.begin(), codes.end(), out.begin(), [&](int64_t code) {
+    return numerics::dequantize(static_cast<int32_t>(code), grid.scale, grid.zero);
+  });
+  return out;
+}
+
+void write_stored(std::span<const float> numbers, const MapGrid& grid, Tensor& y) {
+  if (!grid.coded()) {
+    std::copy(numbers.begin(), numbers.end(), y.mutable_data<float>().begin());
+    return;
+  }
+  std::transform(numbers.begin(), numbers.end(), y.mutable_bytes().begin(), [&](float number) {
+    return static_cast<std::byte>(
+        numerics::quantize(number, grid.scale, grid.zero, grid.lo, grid.hi));
+  });
+}
+
 Result<QMapAttrs> parse_qmap(const Node& node, std::span<const DType> inputs) {
   QMapAttrs attrs;
   attrs.program = OCTET_TRY(parse_map(node, inputs.size()));
@@ -78,17 +99,6 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   return one(attrs.y.type, OCTET_TRY(broadcast_dims(shapes)));
 }
 
-/// The numbers that a tensor stands for.
-Result<std::vector<float>> numbers(const Tensor& x, const MapGrid& grid) {
-  if (!grid.coded()) return x.to_floats();
-  const std::vector<int64_t> codes = OCTET_TRY(x.to_ints());
-  std::vector<float> out(codes.size());
-  std::transform(codes.begin(), codes.end(), out.begin(), [&](int64_t code) {
-    return numerics::dequantize(static_cast<int32_t>(code), grid.scale, grid.zero);
-  });
-  return out;
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
   Tensor y = OCTET_TRY(zeros_as_inferred(infer, c));
   std::vector<DType> types;
@@ -99,7 +109,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   std::vector<std::vector<float>> x;
   std::vector<std::vector<int64_t>> index;
   for (size_t k = 0; k < c.inputs.size(); ++k) {
-    x.push_back(OCTET_TRY(numbers(c.inputs[k], attrs.inputs[k])));
+    x.push_back(OCTET_TRY(read_stored(c.inputs[k], attrs.inputs[k])));
     index.push_back(broadcast_index(c.inputs[k].shape(), y.shape()));
   }
   std::vector<float> element(x.size());
@@ -109,14 +119,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
       element[k] = x[k][static_cast<size_t>(index[k][i])];
     results[i] = attrs.program.eval(element);
   }
-  if (!attrs.y.coded()) {
-    std::copy(results.begin(), results.end(), y.mutable_data<float>().begin());
-    return one(std::move(y));
-  }
-  std::transform(results.begin(), results.end(), y.mutable_bytes().begin(), [&](float number) {
-    return static_cast<std::byte>(
-        numerics::quantize(number, attrs.y.scale, attrs.y.zero, attrs.y.lo, attrs.y.hi));
-  });
+  write_stored(results, attrs.y, y);
   return one(std::move(y));
 }
 

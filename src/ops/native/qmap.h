@@ -8,6 +8,7 @@
 #include "core/numerics/program.h"
 
 #include "octet/graph.h"
+#include "octet/tensor.h"
 
 namespace octet::native {
 
@@ -21,6 +22,11 @@ struct MapGrid {
   bool coded() const { return type != DType::kFloat32; }
   bool operator==(const MapGrid&) const = default;
 };
+
+/// The numbers that a tensor stands for.
+Result<std::vector<float>> read_stored(const Tensor& x, const MapGrid& grid);
+/// `numbers` into y, which is of the grid's type.
+void write_stored(std::span<const float> numbers, const MapGrid& grid, Tensor& y);
 
 struct QMapAttrs {
   numerics::Program program;

@@ -4,10 +4,7 @@
 // they count for nothing); to (f32, i8, u8), scale, zero_point.
 #include "ops/native/qresize.h"
 
-#include <algorithm>
-
 #include "core/format.h"
-#include "core/numerics/round.h"
 #include "ops/definitions.h"
 #include "ops/native/epilogue.h"
 #include "ops/qdq/quant_layout.h"
@@ -59,24 +56,12 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
 Result<std::vector<Tensor>> eval(const EvalContext& c) {
   const QResizeGrids grids = OCTET_TRY(parse_qresize(c.node, c.inputs[0].type()));
   EvalContext floats = c;
-  if (grids.x.coded()) {
-    const std::vector<int64_t> codes = OCTET_TRY(c.inputs[0].to_ints());
-    Tensor x = OCTET_TRY(Tensor::zeros(DType::kFloat32, c.inputs[0].shape()));
-    std::transform(codes.begin(), codes.end(), x.mutable_data<float>().begin(), [&](int64_t code) {
-      return numerics::dequantize(static_cast<int32_t>(code), grids.x.scale, grids.x.zero);
-    });
-    floats.inputs[0] = std::move(x);
-  }
-  std::vector<Tensor> out = OCTET_TRY(op_Resize::facets.eval.fn(floats));
-  if (!grids.y.coded()) return out;
-  const Tensor numbers = std::move(out[0]);
-  out[0] = OCTET_TRY(Tensor::zeros(grids.y.type, numbers.shape()));
-  const auto from = numbers.data<float>();
-  std::transform(from.begin(), from.end(), out[0].mutable_bytes().begin(), [&](float number) {
-    return static_cast<std::byte>(
-        numerics::quantize(number, grids.y.scale, grids.y.zero, grids.y.lo, grids.y.hi));
-  });
-  return out;
+  floats.inputs[0] =
+      Tensor::of<float>(c.inputs[0].shape(), OCTET_TRY(read_stored(c.inputs[0], grids.x)));
+  const std::vector<Tensor> resized = OCTET_TRY(op_Resize::facets.eval.fn(floats));
+  Tensor y = OCTET_TRY(Tensor::zeros(grids.y.type, resized[0].shape()));
+  write_stored(resized[0].data<float>(), grids.y, y);
+  return one(std::move(y));
 }
 
 } // namespace

@@ -71,7 +71,7 @@ make_table(const Program& program, size_t root, size_t input, const MapFormat& f
   auto table = std::make_shared<FloatTable>();
   std::array<float, numerics::kMaxMapInputs> x{};
   for (int code = 0; code < 256; ++code) {
-    const int32_t value = format.type == MapFormat::Type::kInt8 && code > 127 ? code - 256 : code;
+    const int32_t value = format.is_signed() && code > 127 ? code - 256 : code;
     x[input] = numerics::dequantize(value, format.scale, format.zero_point);
     table->set(static_cast<uint8_t>(code), part.eval(x));
   }

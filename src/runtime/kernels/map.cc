@@ -62,14 +62,7 @@ struct MapPlan::Chunk {
 void MapPlan::find_numbers(
     const Chunk& chunk, size_t input, const uint8_t* codes, int64_t count, float* to) const {
   if (tables_[input] != nullptr) return chunk.lookup(*tables_[input], codes, count, to);
-  const MapFormat& format = formats_[input];
-  chunk.code_kernels.dequantize({.x = codes,
-                                 .count = count,
-                                 .is_signed = format.type == MapFormat::Type::kInt8,
-                                 .scale = format.scale,
-                                 .zero_point = format.zero_point,
-                                 .y = to},
-                                0, count);
+  chunk.code_kernels.dequantize(reading(formats_[input], codes, count, to), 0, count);
 }
 
 MapPlan::MapPlan(numerics::Program program,
@@ -267,15 +260,9 @@ void MapPlan::run_tile(Chunk& chunk, const Tile& tile) const {
   if (!y_format_.coded()) chunk.results[last] = static_cast<float*>(chunk.y) + tile.at;
   run_code(chunk, tile.count);
   if (!y_format_.coded()) return;
-  chunk.code_kernels.quantize({.x = chunk.results[last],
-                               .count = tile.count,
-                               .scale = y_format_.scale,
-                               .zero_point = y_format_.zero_point,
-                               .lo = y_format_.lo,
-                               .hi = y_format_.hi,
-                               .is_signed = y_format_.type == MapFormat::Type::kInt8,
-                               .y = static_cast<uint8_t*>(chunk.y) + tile.at},
-                              0, tile.count);
+  auto* codes = static_cast<uint8_t*>(chunk.y) + tile.at;
+  chunk.code_kernels.quantize(writing(y_format_, chunk.results[last], tile.count, codes), 0,
+                              tile.count);
 }
 
 void MapPlan::run_chunk(Chunk& chunk, int64_t begin, int64_t end) const {

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "runtime/kernels/codes.h"
+
 namespace octet::kernels {
 
 /// Floats, or codes of one scale and zero point. Codes that are written stay within [lo, hi].
@@ -18,5 +20,29 @@ struct MapFormat {
   bool coded() const { return type != Type::kFloat; }
   bool is_signed() const { return type == Type::kInt8; }
 };
+
+/// Codes of the format as numbers.
+inline DequantizeArgs
+reading(const MapFormat& format, const uint8_t* codes, int64_t count, float* numbers) {
+  return {.x = codes,
+          .count = count,
+          .is_signed = format.is_signed(),
+          .scale = format.scale,
+          .zero_point = format.zero_point,
+          .y = numbers};
+}
+
+/// Numbers as codes of the format.
+inline QuantizeArgs
+writing(const MapFormat& format, const float* numbers, int64_t count, uint8_t* codes) {
+  return {.x = numbers,
+          .count = count,
+          .scale = format.scale,
+          .zero_point = format.zero_point,
+          .lo = format.lo,
+          .hi = format.hi,
+          .is_signed = format.is_signed(),
+          .y = codes};
+}
 
 } // namespace octet::kernels

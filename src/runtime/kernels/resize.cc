@@ -174,13 +174,8 @@ class Resizer {
       return;
     }
     float* numbers = turns ? m.numbers : to;
-    codes_.dequantize({.x = static_cast<const uint8_t*>(x) + row * pass_.in_row,
-                       .count = pass_.in_row,
-                       .is_signed = pass_.x.is_signed(),
-                       .scale = pass_.x.scale,
-                       .zero_point = pass_.x.zero_point,
-                       .y = numbers},
-                      0, pass_.in_row);
+    const auto* codes = static_cast<const uint8_t*>(x) + row * pass_.in_row;
+    codes_.dequantize(reading(pass_.x, codes, pass_.in_row, numbers), 0, pass_.in_row);
     if (turns) columns(numbers, m.column, to);
   }
 
@@ -204,15 +199,7 @@ class Resizer {
   }
 
   void quantize(const float* numbers, int64_t count, uint8_t* to) const {
-    codes_.quantize({.x = numbers,
-                     .count = count,
-                     .scale = pass_.y.scale,
-                     .zero_point = pass_.y.zero_point,
-                     .lo = pass_.y.lo,
-                     .hi = pass_.y.hi,
-                     .is_signed = pass_.y.is_signed(),
-                     .y = to},
-                    0, count);
+    codes_.quantize(writing(pass_.y, numbers, count, to), 0, count);
   }
 
   const ResizePass& pass_;

@@ -198,8 +198,8 @@ Choice prepare_resize(const PrepareContext& c) {
     if (!passes.empty()) {
       passes.front().x = from_format;
       passes.back().y = to_format;
+      return bind_passes(std::move(passes), isa, in[0], out[0]);
     }
-    if (!passes.empty()) return bind_passes(std::move(passes), isa, in[0], out[0]);
     const Shape strides = strides_of(in[0].shape);
     std::vector<std::vector<int64_t>> from;
     for (size_t i = 0; i < strides.size(); ++i)
