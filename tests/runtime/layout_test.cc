@@ -178,6 +178,69 @@ TEST(Layouts, MovesAndReductionsOfImages) {
   }
 }
 
+/// What is turned between a product and a reader in the file's order are bytes, once for all readers.
+TEST(Layouts, CodesAreTurnedRatherThanTheirNumbers) {
+  LayerNet net(12);
+  const ValueId x = image(net, Made::kImage, 3, 4, 5, kMiddle);
+  Attributes last;
+  last["axis"].value = int64_t{-1};
+  const ValueId sums = net.op("CumSum", {x, net.constant(Tensor::scalar<int64_t>(3))});
+  const Graph g = net.done({x, sums, net.op("Softmax", {x}, last), net.op("Tanh", {x})});
+  const Lowered lowered = lower(g).value();
+  int turned = 0;
+  for (const NodeId id : lowered.graph.nodes()) {
+    const Node& node = lowered.graph.node(id);
+    if (!node.is("Transpose")) continue;
+    const Node* maker = lowered.graph.producer(node.input(0));
+    turned += maker != nullptr && maker->is("QConv", "octet.native") ? 1 : 0;
+  }
+  EXPECT_EQ(turned, 1);
+  expect_meaning(g, inputs_of(net, g), 1e-5);
+}
+
+/// PyTorch's PixelShuffle is CRD: the convolution before it takes the order of its channels.
+TEST(Layouts, DepthToSpaceOfImages) {
+  for (const char* mode : {"CRD", "DCR"}) {
+    for (const bool quantized : {false, true}) {
+      for (int between = 0; between < 4; ++between) {
+        SCOPED_TRACE(testing::Message() << mode << quantized << between);
+        LayerNet net(13);
+        ValueId x = net.input({2, 2, 4, 5});
+        if (quantized) x = net.codes(x, kIn);
+        Attributes along_outputs, pads;
+        along_outputs["axis"].value = int64_t{0};
+        pads["pads"].value = std::vector<int64_t>{1, 1, 1, 1};
+        std::vector<float> scales;
+        for (int i = 0; i < 12; ++i)
+          scales.push_back(0.004F + 0.001F * static_cast<float>(i * 7 % 12));
+        const ValueId codes = net.plain_codes({12, 2, 3, 3}, DType::kInt8);
+        const ValueId kernel =
+            quantized
+                ? net.op("DequantizeLinear", {codes, net.constant(Tensor::of<float>({12}, scales))},
+                         along_outputs)
+                : net.constant(net.random_tensor({12, 2, 3, 3}, 0.3));
+        const ValueId made =
+            net.op("Conv", {x, kernel, net.constant(net.random_tensor({12}, 0.5))}, pads);
+        x = between == 1 ? net.op("Relu", {made}) : between == 2 ? net.op("Tanh", {made}) : made;
+        if (quantized) x = net.codes(x, kMiddle);
+        Attributes a;
+        a["blocksize"].value = int64_t{2};
+        a["mode"].value = std::string(mode);
+        std::vector<ValueId> outputs = {net.op("Relu", {net.op("DepthToSpace", {x}, a)})};
+        if (between == 3) outputs.push_back(x);
+        const Graph g = net.done(outputs);
+        EXPECT_EQ(count_lowered(g, "DepthToSpace"), 1);
+        int by_numbers = 0;
+        const Lowered lowered = lower(g).value();
+        for (const NodeId id : lowered.graph.nodes())
+          by_numbers += lowered.graph.node(id).attr_string("mode", "") == "CRD" ? 1 : 0;
+        EXPECT_EQ(by_numbers, std::string_view(mode) == "CRD" && between > 1 ? 1 : 0);
+        expect_meaning(g, inputs_of(net, g), quantized ? kMiddle.scale : 1e-5);
+      }
+    }
+  }
+}
+
 /// One channel or one pixel is in both orders at once, whatever sizes are open.
 TEST(Layouts, OneChannelOrOnePixelOfOpenSize) {
   const Dim n = Dim::symbol("n"), h = Dim::symbol("h"), w = Dim::symbol("w");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet.native DepthToSpace (1). x: [N, H, W, r s C] of any type; blocks: [r, s]. y: [N, H r, W s, C],
-// where each pixel's channels are r rows of s columns of C. ONNX's DepthToSpace in NHWC, in mode DCR,
-// with blocks that need not be square.
+// where each pixel's channels are r rows of s columns of C in mode DCR, and C times r rows of s columns
+// in mode CRD. ONNX's DepthToSpace in NHWC, with blocks that need not be square.
 #include "core/format.h"
 #include "ops/native/epilogue.h"
+#include "ops/shared/depth_strides.h"
 #include "ops/shared/movement.h"
 #include "ops/shared/validate.h"
 
@@ -25,6 +26,8 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   OCTET_TRY(check_present(c, 0));
   OCTET_TRY(check_rank(c, 0, 4, 4));
   const auto blocks = OCTET_TRY(blocks_of(c.node));
+  if (const std::string mode = c.node.attr_string("mode", "DCR"); mode != "DCR" && mode != "CRD")
+    return error("mode is \"{}\"; use DCR or CRD", mode);
   const TypeInfo& x = c.input(0).type;
   if (!x.has_rank()) return one(x.type, unknown_dims(4));
   const auto& d = *x.shape;
@@ -43,7 +46,8 @@ Result<std::vector<Tensor>> eval(const EvalContext& c) {
   const Shape s = strides_of(x.shape());
   // y: [N, H, row, W, column, C]
   const Shape split = {shape[0], x.dim(1), blocks[0], x.dim(2), blocks[1], shape[3]};
-  const Shape strides = {s[0], s[1], blocks[1] * shape[3], s[2], shape[3], 1};
+  const DepthStrides within = depth_strides(c.node, blocks[0], blocks[1], shape[3]);
+  const Shape strides = {s[0], s[1], within.row, s[2], within.column, within.channel};
   return one(OCTET_TRY(take(x, shape, strided_index(split, strides))));
 }
 

@@ -23,6 +23,7 @@ RuleFn fuse_layer_norm;
 RuleFn fuse_scaled_product;
 RuleFn lines_to_images;
 RuleFn multiply_matrices;
+RuleFn order_depth;
 RuleFn quantize_before_joining;
 RuleFn quantize_before_moving;
 RuleFn quantize_before_pooling;

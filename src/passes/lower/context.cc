@@ -97,16 +97,22 @@ Form Context::real(ValueId id) {
     s.real = Form{out_.add_constant(v.name, *t)};
     return *s.real;
   }
+  s.real = dequantized(id, *s.codes);
+  return *s.real;
+}
+
+Form Context::dequantized(ValueId id, const Form& codes) {
+  const Source& s = source(id);
+  const Value& v = in_.value(id);
   Node node;
   node.name = v.name + "/dequantize";
   node.op_type = "Dequantize";
   node.domain = kNative;
-  node.inputs = {s.codes->id};
+  node.inputs = {codes.id};
   node.set("scale", s.quant.one_scale());
   node.set("zero_point", s.quant.one_zero());
   node.origin = {in_.producer(id)->name};
-  s.real = s.codes->ordered(emit(std::move(node), v.name));
-  return *s.real;
+  return codes.ordered(emit(std::move(node), v.name));
 }
 
 Form Context::find_or_turn(const Form& form,
@@ -121,8 +127,14 @@ Form Context::find_or_turn(const Form& form,
 }
 
 Form Context::ordered(ValueId id, const Layout& layout) {
-  const Form form = real(id);
-  return find_or_turn(form, source(id).turned, layout, id);
+  Source& s = source(id);
+  if (s.real || !s.codes || s.codes->layout == layout)
+    return find_or_turn(real(id), s.turned, layout, id);
+  // Nobody wants the numbers in the order of the codes: turning those moves a quarter of the bytes.
+  for (const Form& other : s.turned)
+    if (other.layout == layout) return other;
+  s.turned.push_back(dequantized(id, codes_ordered(id, layout)));
+  return s.turned.back();
 }
 
 Form Context::plain(ValueId id) {

@@ -134,6 +134,8 @@ class Context {
   /// The elements of `form`, a form of the source value `like`, in another order that is not flat.
   Form turn(const Form& form, const Layout& layout, ValueId like);
   Form unflatten(const Form& form);
+  /// The numbers of codes of the source value `id`.
+  Form dequantized(ValueId id, const Form& codes);
   Form
   find_or_turn(const Form& form, std::vector<Form>& turned, const Layout& layout, ValueId like);
   void clamp_step(Epilogue& e);

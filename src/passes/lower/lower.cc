@@ -201,6 +201,7 @@ std::vector<Rule> chain_rules(bool integer) {
                              {"fuse_gelu", fuse_gelu},
                              {"fuse_layer_norm", fuse_layer_norm},
                              {"multiply_matrices", multiply_matrices},
+                             {"order_depth", order_depth},
                              {"split_gemm", split_gemm},
                              {"lines_to_images", lines_to_images},
                              {"sink_squeeze", sink_squeeze},

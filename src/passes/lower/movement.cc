@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/format.h"
+#include "graph/domains.h"
 #include "graph/edit.h"
 #include "passes/lower/axes.h"
 #include "passes/lower/context.h"
@@ -169,6 +170,20 @@ bool pad(Context& c, const Node& node, Form x) {
   return true;
 }
 
+/// In NHWC: the channels of a pixel become pixels.
+bool depth_to_space(Context& c, const Node& node, Form x) {
+  constexpr int64_t kMost = 256;
+  const int64_t block = node.attr_int("blocksize", 0);
+  if (x.layout != Layout::kNhwc || block > kMost) return false;
+  Node made = like(node, x);
+  made.domain = kNative;
+  made.attributes.erase("blocksize");
+  made.set("blocks", std::vector<int64_t>{block, block});
+  c.set_moved(node, node.input(0), node.outputs[0],
+              x.ordered(c.emit(std::move(made), c.in().value(node.outputs[0]).name)));
+  return true;
+}
+
 } // namespace
 
 Result<bool> lower_movement(Context& c, const Node& node) {
@@ -191,6 +206,7 @@ Result<bool> lower_movement(Context& c, const Node& node) {
   if (node.is("Unsqueeze")) return unsqueeze(c, node, *from);
   if (node.is("Slice")) return slice(c, node, *from);
   if (node.is("Pad")) return pad(c, node, *from);
+  if (node.is("DepthToSpace")) return depth_to_space(c, node, *from);
   if (!node.is("Expand") || !from->layout.is_plain()) return false;
   Node made = like(node, *from);
   made.inputs[1] = c.plain(node.input(1)).id;

@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "core/threads.h"
+#include "ops/shared/depth_strides.h"
 #include "ops/shared/movement.h"
 #include "ops/shared/padding.h"
 #include "runtime/steps/call.h"
@@ -21,8 +22,7 @@ namespace {
 Choice blocks(const PrepareContext& c, bool to_space) {
   if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
   const int64_t b = c.node.attr_int("blocksize", 0);
-  const bool channel_first = c.node.attr_string("mode", "DCR") == "CRD";
-  auto bind = [b, channel_first, to_space](std::span<const Operand> in,
+  auto bind = [node = c.node, b, to_space](std::span<const Operand> in,
                                            std::span<const Operand> out) {
     const Shape& x = in[0].shape;
     const Shape& y = out[0].shape;
@@ -31,13 +31,12 @@ Choice blocks(const PrepareContext& c, bool to_space) {
       return move_step(in[0], out[0],
                        {along(x[0], s[0]), along(b, s[2]), along(b, s[3]), along(x[1], s[1]),
                         along(y[2], s[2] * b), along(y[3], s[3] * b)});
-    const int64_t row = s[1] * (channel_first ? b : b * y[1]);
-    const int64_t column = s[1] * (channel_first ? 1 : y[1]);
-    const int64_t channel = s[1] * (channel_first ? b * b : 1);
+    const DepthStrides within = depth_strides(node, b, b, y[1]);
     // y: [N, C, H, row, W, column]
     return move_step(in[0], out[0],
-                     {along(x[0], s[0]), along(y[1], channel), along(x[2], s[2]), along(b, row),
-                      along(x[3], s[3]), along(b, column)});
+                     {along(x[0], s[0]), along(y[1], s[1] * within.channel), along(x[2], s[2]),
+                      along(b, s[1] * within.row), along(x[3], s[3]),
+                      along(b, s[1] * within.column)});
   };
   return {bind_with(std::move(bind)), "move", {}};
 }
@@ -50,16 +49,17 @@ Choice prepare_depth_to_space(const PrepareContext& c) {
 
 Choice prepare_native_depth_to_space(const PrepareContext& c) {
   if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
-  const auto blocks = c.node.attr_ints("blocks");
-  auto bind = [rows = blocks[0], columns = blocks[1]](std::span<const Operand> in,
-                                                      std::span<const Operand> out) {
+  auto bind = [node = c.node](std::span<const Operand> in, std::span<const Operand> out) {
+    const auto blocks = node.attr_ints("blocks");
     const Shape& x = in[0].shape;
     const Shape s = strides_of(x);
     const int64_t channels = out[0].shape[3];
+    const DepthStrides within = depth_strides(node, blocks[0], blocks[1], channels);
     // y: [N, H, row, W, column, C]
     return move_step(in[0], out[0],
-                     {along(x[0], s[0]), along(x[1], s[1]), along(rows, columns * channels),
-                      along(x[2], s[2]), along(columns, channels), along(channels, 1)});
+                     {along(x[0], s[0]), along(x[1], s[1]), along(blocks[0], within.row),
+                      along(x[2], s[2]), along(blocks[1], within.column),
+                      along(channels, within.channel)});
   };
   return {bind_with(std::move(bind)), "move", {}};
 }

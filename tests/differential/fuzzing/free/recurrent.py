@@ -49,6 +49,8 @@ def recurrent(s, x):
 
 def dynamic_lstm(s, x):
     array = s.need(x, "f", ranks=(3,), small=600)
+    if s.blends():
+        raise Impossible("means are ties of codes")
     _, batch, width = array.shape
     hidden = s.size(8)
     ways = s.choose(1, 2)
