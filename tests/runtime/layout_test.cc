@@ -210,9 +210,9 @@ TEST(Layouts, DepthToSpaceOfImages) {
         Attributes along_outputs, pads;
         along_outputs["axis"].value = int64_t{0};
         pads["pads"].value = std::vector<int64_t>{1, 1, 1, 1};
-        std::vector<float> scales;
-        for (int i = 0; i < 12; ++i)
-          scales.push_back(0.004F + 0.001F * static_cast<float>(i * 7 % 12));
+        std::vector<float> scales(12);
+        for (size_t i = 0; i < scales.size(); ++i)
+          scales[i] = 0.004F + 0.001F * static_cast<float>(i * 7 % 12);
         const ValueId codes = net.plain_codes({12, 2, 3, 3}, DType::kInt8);
         const ValueId kernel =
             quantized
