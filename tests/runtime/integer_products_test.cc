@@ -141,6 +141,16 @@ std::vector<IntegerForm> scaled_forms() {
                                   "output y: f32[*]"},
       {"ZeroOfEach", quantized + w + scale_of_each + zero_of_each +
                          "wd = DequantizeLinear(w, ws, wz) {axis=1}\nt = MatMul(xd, wd)\n" + out},
+      {"SeveralMatrices", quantized + codes("w", "u8", {3, 1, 33, 20}, 4) + one +
+                              "wd = DequantizeLinear(w, ws, wz)\nt = MatMul(xd, wd)\n" + out},
+      {"SeveralMatricesToFloats", quantized + codes("w", "u8", {1, 33, 20}, 4) + one +
+                                      "wd = DequantizeLinear(w, ws, wz)\ny = MatMul(xd, wd)\n"
+                                      "output y: f32[*]"},
+      {"ConstantOnTheLeft",
+       quantized + codes("w", "u8", {20, 33}, 4) + one +
+           "wd = DequantizeLinear(w, ws, wz)\nxt = Transpose(xd) {perm=[0, 2, 1]}\n"
+           "t = MatMul(wd, xt)\n" +
+           out},
       {"DynamicProduct", "input x: f32[N, S, 33]\n" + w + one +
                              "y = com.microsoft.DynamicQuantizeMatMul(x, w, ws, wz)\n"
                              "output y: f32[*]"},

@@ -3,7 +3,7 @@
 //   DQ ─ Gemm(DQ weights, bias) ─ epilogue                 becomes QGemm
 //   DQ ─ MatMul(DQ weights) ─ [Add constant] ─ epilogue    becomes QGemm
 // and the float forms native Gemm, or CodedGemm where DQ makes their weights. MatMul of two
-// activations becomes QMatMul or native MatMul.
+// activations, or of one and several constant matrices, becomes QMatMul or native MatMul.
 #include <algorithm>
 #include <array>
 
@@ -56,14 +56,31 @@ ValueId right_operand(Context& c, const Node& node, Node& made) {
   return c.out().emit("Transpose", {from}, std::move(attributes), c.in().value(b).name + "/turned");
 }
 
-/// Activation times activation.
+/// An operand of QMatMul: codes with one scale in the source's order.
+struct CodedOperand {
+  ValueId codes;
+  qdq::Grid quant;
+};
+std::optional<CodedOperand> coded_operand(Context& c, ValueId id) {
+  if (c.codes(id)) return CodedOperand{c.codes_plain(id).id, c.source(id).quant};
+  if (!c.integer()) return std::nullopt;
+  const auto site = qdq::read_dequantize(c.in(), id, kForKernels);
+  const auto stored = site ? qdq::stored_codes(c.in(), id) : site.why();
+  if (!stored) return std::nullopt;
+  return CodedOperand{c.out().add_constant(c.in().value(id).name + "/codes", stored->codes),
+                      stored->grid};
+}
+
+/// Matrix times matrix, as many of each as there are; one may be constant.
 Result<bool> lower_activations(Context& c, const Node& node) {
-  const bool integer = c.codes(node.input(0)) && c.codes(node.input(1));
+  const bool any = c.codes(node.input(0)) || c.codes(node.input(1));
+  const auto a = any ? coded_operand(c, node.input(0)) : std::nullopt;
+  const auto b = a ? coded_operand(c, node.input(1)) : std::nullopt;
   Node made;
   made.name = node.name;
   made.domain = kNative;
   made.origin = {node.name};
-  if (!integer) {
+  if (!a || !b) {
     made.op_type = "MatMul";
     made.inputs = {c.plain(node.input(0)).id, right_operand(c, node, made)};
     c.note(node, LowerForm::kFloat, "MatMul", "an operand is not quantized");
@@ -72,14 +89,13 @@ Result<bool> lower_activations(Context& c, const Node& node) {
     return true;
   }
   const Epilogue e = c.epilogue(node.outputs[0], false);
-  const qdq::Grid qa = c.source(node.input(0)).quant, qb = c.source(node.input(1)).quant;
   made.op_type = "QMatMul";
-  made.inputs = {c.codes_plain(node.input(0)).id, c.codes_plain(node.input(1)).id};
+  made.inputs = {a->codes, b->codes};
   const double out = e.to == DType::kFloat32 ? 1.0 : static_cast<double>(e.quant.one_scale());
-  made.set("multiplier", static_cast<float>(static_cast<double>(qa.one_scale()) *
-                                            static_cast<double>(qb.one_scale()) / out));
-  made.set("a_zero_point", qa.one_zero());
-  made.set("b_zero_point", qb.one_zero());
+  made.set("multiplier", static_cast<float>(static_cast<double>(a->quant.one_scale()) *
+                                            static_cast<double>(b->quant.one_scale()) / out));
+  made.set("a_zero_point", a->quant.one_zero());
+  made.set("b_zero_point", b->quant.one_zero());
   c.set_attributes(made, e);
   const ValueId named = e.quantizers.empty() ? e.end : c.in().node(e.quantizers[0]).outputs[0];
   c.finish(node, e, Form{c.emit(std::move(made), c.in().value(named).name)});
@@ -113,7 +129,7 @@ Result<bool> lower_gemm(Context& c, const Node& node) {
   const std::optional<Tensor> real = w || coded ? std::nullopt : c.constant(node.input(1));
   if (!w && !coded && !real) return gemm ? Result<bool>(false) : lower_activations(c, node);
   Tensor weights = w ? w->codes : coded ? coded->codes : *real;
-  if (real && !gemm && weights.rank() != 2) return lower_activations(c, node);
+  if (!gemm && weights.rank() != 2) return lower_activations(c, node);
   if (weights.rank() != 2 || (real && weights.type() != DType::kFloat32)) return false;
   if (!turned && !coded) weights = permuted(weights, kTurn);
   const int64_t columns = weights.dim(0);

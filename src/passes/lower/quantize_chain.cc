@@ -52,9 +52,10 @@ std::optional<qdq::Grid> kernel_grid(const RuleContext& c, const Node& node) {
 } // namespace
 
 std::optional<Patch> quantize_before_moving(const RuleContext& c, const Node& node) {
-  if (!is_quantize(node)) return std::nullopt;
+  const bool clamps = node.is("Relu") || node.is("Clip");
+  if (!clamps && !is_quantize(node)) return std::nullopt;
   const Node* move = before(c, node);
-  if (!move || !moves_all(*move) || !kernel_grid(c, node)) return std::nullopt;
+  if (!move || !moves_all(*move) || (!clamps && !kernel_grid(c, node))) return std::nullopt;
   Patch patch(c.graph, "codes move as their numbers do", Exactness::kExact);
   patch.from(node);
   patch.from(*move);

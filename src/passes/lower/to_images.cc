@@ -18,26 +18,39 @@ emit_unit_axis(Patch& patch, const Graph& g, const char* op, ValueId x, const st
 }
 
 std::optional<ValueId>
-reshaped_weights(Patch& patch,
-                 const Graph& g,
-                 ValueId w,
-                 const std::function<std::optional<Shape>(const Shape&)>& to) {
-  const auto reshaped = [&](ValueId id) -> std::optional<ValueId> {
+moved_weights(Patch& patch,
+              const Graph& g,
+              ValueId w,
+              int64_t kept,
+              const std::function<std::optional<Tensor>(const Tensor&)>& to) {
+  const auto moved = [&](ValueId id) -> std::optional<ValueId> {
     const Tensor* t = g.constant(id);
-    auto shape = t != nullptr ? to(t->shape()) : std::nullopt;
-    if (!shape) return std::nullopt;
-    return patch.constant(g.value(id).name + "/image", t->reshaped(*std::move(shape)).value());
+    auto made = t != nullptr ? to(*t) : std::nullopt;
+    if (!made) return std::nullopt;
+    return patch.constant(g.value(id).name + "/image", *std::move(made));
   };
-  if (g.constant(w) != nullptr) return reshaped(w);
+  if (g.constant(w) != nullptr) return moved(w);
   const auto site = qdq::read_dequantize(g, w, {.written_zero = false});
   if (!site) return std::nullopt;
   const Node& dq = g.node(site->node);
-  const int64_t axis = dq.attr_int("axis", 1);
-  const auto codes = axis >= 0 && axis < 2 ? reshaped(site->codes) : std::nullopt;
+  const int64_t axis = site->grid.per_tensor() ? 0 : dq.attr_int("axis", 1);
+  const auto codes = axis >= 0 && axis < kept ? moved(site->codes) : std::nullopt;
   if (!codes) return std::nullopt;
   std::vector<ValueId> inputs = dq.inputs;
   inputs[0] = *codes;
   return patch.emit(dq.op_type, std::move(inputs), dq.attributes, dq.name + "/image", dq.domain);
+}
+
+std::optional<ValueId>
+reshaped_weights(Patch& patch,
+                 const Graph& g,
+                 ValueId w,
+                 const std::function<std::optional<Shape>(const Shape&)>& to) {
+  return moved_weights(patch, g, w, 2, [&](const Tensor& t) -> std::optional<Tensor> {
+    auto shape = to(t.shape());
+    if (!shape) return std::nullopt;
+    return t.reshaped(*std::move(shape)).value();
+  });
 }
 
 } // namespace octet::lowering

@@ -15,8 +15,15 @@ inline constexpr int64_t kUnitAxis = 2;
 ValueId
 emit_unit_axis(Patch& patch, const Graph& g, const char* op, ValueId x, const std::string& name);
 
-/// Constant weights [O, I, ...] in the shape that `to` gives, with the same first two axes, through a
-/// DQ whose scales run along one of these; nullopt where `to` gives none or they are others.
+/// What `to` makes of constant weights or of their codes behind DQ, whose scales run along one of the
+/// first `kept` axes: those that `to` leaves as they are. nullopt where `to` gives none or scales run
+/// elsewhere.
+std::optional<ValueId> moved_weights(Patch& patch,
+                                     const Graph& g,
+                                     ValueId w,
+                                     int64_t kept,
+                                     const std::function<std::optional<Tensor>(const Tensor&)>& to);
+/// Weights [O, I, ...] in the shape that `to` gives, with the same first two axes.
 std::optional<ValueId>
 reshaped_weights(Patch& patch,
                  const Graph& g,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows over volumes [N, C, D, H, W] as windows over images:
-//   Conv          =>  the sum over kernel planes of Convs over the planes of x that each meets; of
-//                     one plane and windows of one, Conv without that axis
+//   Conv          =>  the sum over kernel planes of Convs over the planes of x that each meets; with
+//                     codes as weights one Conv, whose channels are those of all these planes; of one
+//                     plane and windows of one, Conv without that axis
 //   MaxPool       =>  MaxPool over the planes, then along the depth; AveragePool the same, for the
 //                     taps that count are a product over the axes
 //   Global*Pool   =>  over [N, C, D, H * W]
@@ -10,8 +11,11 @@
 #include <cmath>
 
 #include "graph/domains.h"
+#include "ops/evaluate.h"
+#include "ops/qdq/stored.h"
 #include "ops/shared/window.h"
 #include "passes/lower/chains.h"
+#include "passes/lower/context.h"
 #include "passes/lower/to_images.h"
 
 namespace octet::lowering {
@@ -177,6 +181,87 @@ std::optional<Patch> plane_to_image(const RuleContext& c, const Node& node) {
   return patch;
 }
 
+/// [O, I, kd, kh, kw] as [O, kd I, kh, kw].
+std::optional<Tensor> planes_as_channels(const Tensor& w) {
+  constexpr int64_t kPlanesFirst[] = {0, 2, 1, 3, 4};
+  return permuted(w, kPlanesFirst)
+      .reshaped({w.dim(0), w.dim(1) * w.dim(2), w.dim(3), w.dim(4)})
+      .value();
+}
+
+/// Conv over a volume with constant weights [O, I, kd, kh, kw].
+struct VolumeConv {
+  Volume volume;
+  Shape shape;
+  int64_t group = 1;
+  bool stacked = false;          ///< codes: the planes that meet one of y are channels of one image
+  std::optional<Tensor> numbers; ///< f32, of those that are not
+
+  int64_t channels() const { return shape[1] * group; }
+};
+
+std::optional<VolumeConv> volume_conv(const Graph& g, const Node& node) {
+  VolumeConv out;
+  out.group = node.attr_int("group", 1);
+  const auto stored = qdq::stored_codes(g, node.input(1));
+  out.stacked = stored && out.group == 1 && stored->grid.block == 0 &&
+                (stored->grid.per_tensor() || stored->grid.axis == 0);
+  if (!out.stacked) {
+    out.numbers = constant_value(g, node.input(1));
+    if (!out.numbers || out.numbers->type() != DType::kFloat32) return std::nullopt;
+  }
+  out.shape = out.stacked ? stored->codes.shape() : out.numbers->shape();
+  if (out.shape.size() != 5 || std::count(out.shape.begin(), out.shape.end(), 0) > 0)
+    return std::nullopt;
+  // Planes of padding are multiplied by all of them.
+  if (out.numbers && !all_finite(*out.numbers)) return std::nullopt;
+  const TypeInfo& x = g.value(node.input(0)).type;
+  auto volume = volume_of(x, parse_window(node, {out.shape[2], out.shape[3], out.shape[4]}));
+  if (!volume) return std::nullopt;
+  out.volume = *std::move(volume);
+  const std::vector<int64_t>& pads = out.volume.pads;
+  // An open depth that the window does not fit into would give no planes, and not an error.
+  if (!(*x.shape)[2].is_constant() && out.volume.window.extent(0) - pads[0] - pads[3] > 1)
+    return std::nullopt;
+  // Other channels than the weights have are an error too, and no other images.
+  if (!((*x.shape)[1] == Dim(out.channels()))) return std::nullopt;
+  return out;
+}
+
+/// Images [N D, O, H, W] as the volume [N, O, D, H, W] that `node` makes.
+ValueId as_volume(Patch& patch,
+                  const VolumeConv& conv,
+                  const Graph& g,
+                  const Node& node,
+                  ValueId met,
+                  ValueId images) {
+  const TypeInfo& x = g.value(node.input(0)).type;
+  const auto batch = (*x.shape)[0].maybe_value(), depth = (*x.shape)[2].maybe_value();
+  if (!batch && !depth) {
+    const ValueId y = NewShape(patch, g, node.name + "/volume")
+                          .like({met, 0, 2})
+                          .as({conv.shape[0]})
+                          .like({images, 2, 4})
+                          .of(images);
+    return exchange(patch, y, node.name);
+  }
+  // No Shape reads the images: what follows the product stays alone with it.
+  const WindowAttrs& w = conv.volume.window;
+  std::vector<int64_t> sizes = {0, 0, 0, batch.value_or(0), -1};
+  if (depth) {
+    const int64_t padded = *depth + conv.volume.pads[0] + conv.volume.pads[3];
+    sizes[3] = -1;
+    sizes[4] = (padded - w.extent(0)) / w.strides[0] + 1;
+  }
+  Attributes last, back;
+  last["perm"].value = std::vector<int64_t>{1, 2, 3, 0};
+  back["perm"].value = std::vector<int64_t>{3, 0, 4, 1, 2};
+  const ValueId turned = patch.emit("Transpose", {images}, last, node.name + "/images_last");
+  const ValueId y = patch.emit("Reshape", {turned, ints(patch, node.name + "/volume/sizes", sizes)},
+                               {}, node.name + "/volume");
+  return patch.emit("Transpose", {y}, back, node.name);
+}
+
 } // namespace
 
 std::optional<Patch> volume_conv_to_images(const RuleContext& c, const Node& node) {
@@ -184,55 +269,66 @@ std::optional<Patch> volume_conv_to_images(const RuleContext& c, const Node& nod
   if (!node.is("Conv")) return std::nullopt;
   if (auto image = plane_to_image(c, node)) return image;
   if (g.opset() < 11) return std::nullopt;
-  const Tensor* w = g.constant(node.input(1));
-  if (w == nullptr || w->rank() != 5 || w->type() != DType::kFloat32 || w->count() == 0)
-    return std::nullopt;
-  // Planes of padding are multiplied by all of them.
-  if (!all_finite(*w)) return std::nullopt;
-  const TypeInfo& x = g.value(node.input(0)).type;
-  const auto volume = volume_of(x, parse_window(node, {w->dim(2), w->dim(3), w->dim(4)}));
-  if (!volume) return std::nullopt;
-  const std::vector<int64_t>& pads = volume->pads;
-  // An open depth that the window does not fit into would give no planes, and not an error.
-  if (!(*x.shape)[2].is_constant() && volume->window.extent(0) - pads[0] - pads[3] > 1)
-    return std::nullopt;
-  // Other channels than the weights have are an error too, and no other images.
-  const int64_t group = node.attr_int("group", 1), channels = w->dim(1) * group;
-  if (!((*x.shape)[1] == Dim(channels))) return std::nullopt;
-  Patch patch(g, "a volume is a stack of images", Exactness::kRounding);
+  const std::optional<VolumeConv> conv = volume_conv(g, node);
+  if (!conv) return std::nullopt;
+  Patch patch(g, "a volume is a stack of images",
+              conv->stacked ? Exactness::kExact : Exactness::kRounding);
   patch.from(node);
+  const WindowAttrs& window = conv->volume.window;
+  const std::vector<int64_t>& pads = conv->volume.pads;
   ValueId planes = exchange(patch, node.input(0), node.name + "/planes");
   if (pads[0] > 0 || pads[3] > 0)
     planes = patch.emit(
         "Pad",
         {planes, ints(patch, node.name + "/pads", {0, pads[0], 0, 0, 0, 0, pads[3], 0, 0, 0})}, {},
         node.name + "/pad");
-  Attributes attributes = over_planes(volume->window, pads);
-  attributes["group"].value = group;
-  const int64_t last = (w->dim(2) - 1) * volume->window.dilations[0];
-  ValueId sum, met;
-  for (int64_t k = 0; k < w->dim(2); ++k) {
+  Attributes attributes = over_planes(window, pads);
+  attributes["group"].value = conv->group;
+  /// The planes of x that plane `k` of the kernel meets, [N, D, C, H, W].
+  const int64_t last = (conv->shape[2] - 1) * window.dilations[0];
+  const auto met_by = [&](int64_t k) {
     const std::string name = node.name + "/plane_" + std::to_string(k);
-    const int64_t first = k * volume->window.dilations[0];
+    const int64_t first = k * window.dilations[0];
     const int64_t end = first == last ? INT64_MAX : first - last; // from the end
-    met = patch.emit("Slice",
-                     {planes, ints(patch, name + "/starts", {first}),
-                      ints(patch, name + "/ends", {end}), ints(patch, name + "/axes", {1}),
-                      ints(patch, name + "/steps", {volume->window.strides[0]})},
-                     {}, name + "/slice");
+    return patch.emit("Slice",
+                      {planes, ints(patch, name + "/starts", {first}),
+                       ints(patch, name + "/ends", {end}), ints(patch, name + "/axes", {1}),
+                       ints(patch, name + "/steps", {window.strides[0]})},
+                      {}, name + "/slice");
+  };
+  const auto product = [&](ValueId met, int64_t channels, ValueId weights, bool biased,
+                           const std::string& name) {
     const ValueId images =
         NewShape(patch, g, name + "/images").as({-1, channels}).like({node.input(0), 3, 5}).of(met);
-    std::vector<ValueId> inputs = {images, patch.constant(name + "/weights", plane_of(*w, k))};
-    if (k == 0 && node.input(2).valid()) inputs.push_back(node.input(2));
-    const ValueId part = patch.emit("Conv", std::move(inputs), attributes, name);
-    sum = sum.valid() ? patch.emit("Add", {sum, part}, {}, name + "/sum") : part;
+    std::vector<ValueId> inputs = {images, weights};
+    if (biased && node.input(2).valid()) inputs.push_back(node.input(2));
+    return patch.emit("Conv", std::move(inputs), attributes, name);
+  };
+  ValueId sum, met;
+  if (conv->stacked) {
+    const auto weights = moved_weights(patch, g, node.input(1), 1, planes_as_channels);
+    if (!weights) return std::nullopt;
+    std::vector<ValueId> all;
+    for (int64_t k = 0; k < conv->shape[2]; ++k)
+      all.push_back(met_by(k));
+    met = all.front();
+    Attributes channels;
+    channels["axis"].value = int64_t{2};
+    const ValueId stack =
+        all.size() == 1 ? met : patch.emit("Concat", all, channels, node.name + "/stack");
+    sum = product(stack, conv->shape[2] * conv->channels(), *weights, true, node.name + "/image");
+  } else {
+    const Tensor& numbers = *conv->numbers;
+    for (int64_t k = 0; k < conv->shape[2]; ++k) {
+      const std::string name = node.name + "/plane_" + std::to_string(k);
+      met = met_by(k);
+      const ValueId part =
+          product(met, conv->channels(), patch.constant(name + "/weights", plane_of(numbers, k)),
+                  k == 0, name);
+      sum = sum.valid() ? patch.emit("Add", {sum, part}, {}, name + "/sum") : part;
+    }
   }
-  const ValueId y = NewShape(patch, g, node.name + "/volume")
-                        .like({met, 0, 2})
-                        .as({w->dim(0)})
-                        .like({sum, 2, 4})
-                        .of(sum);
-  patch.replace(node.output(0), exchange(patch, y, node.name));
+  patch.replace(node.output(0), as_volume(patch, *conv, c.graph, node, met, sum));
   return patch;
 }
 
