@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions, transposed ones and pools of floats: a kernel takes each, has the bits of the lowered
 // graph on every instruction set, and the numbers of the file.
+#include <limits>
+
 #include "runtime/layer_net.h"
 
 #include "octet/graph_text.h"
@@ -102,6 +104,54 @@ TEST(Windows, OfFloatProducts) {
     const Graph g = net.done({y});
     check(g, {net.random_tensor(c.x)});
   }
+}
+
+/// Weights and biases that come with the image, the last time with an infinity among them.
+TEST(Windows, OfComputedWeights) {
+  int number = 0;
+  for (const Case& c : products()) {
+    const int64_t out = std::string(c.op) == "Conv" ? c.w[0] : c.w[1] * c.group;
+    for (const auto& [made_weights, made_bias, infinite] : {std::tuple{true, false, false},
+                                                            {false, true, false},
+                                                            {true, true, false},
+                                                            {true, true, true}}) {
+      SCOPED_TRACE(testing::Message() << c.op << ", case " << number << made_weights << made_bias);
+      LayerNet net(33);
+      const ValueId x = net.input({c.x.begin(), c.x.end()});
+      Attributes a = c.attributes;
+      a["group"].value = c.group;
+      std::vector<Tensor> inputs = {net.random_tensor(c.x)};
+      Tensor weights = net.random_tensor(c.w, 1);
+      if (infinite) weights.mutable_data<float>()[1] = std::numeric_limits<float>::infinity();
+      const Tensor bias = net.random_tensor({out});
+      const auto operand = [&](const Tensor& t, bool made) {
+        if (!made) return net.constant(t);
+        inputs.push_back(t);
+        return net.input({t.shape().begin(), t.shape().end()});
+      };
+      const ValueId w = operand(weights, made_weights);
+      const ValueId b = operand(bias, made_bias);
+      const Graph g = net.done({net.op("Relu", {net.op(c.op, {x, w, b}, a)})});
+      check(g, inputs);
+    }
+    ++number;
+  }
+}
+
+/// Codes on either side of what the graph computes.
+TEST(Windows, OfComputedWeightsAmongCodes) {
+  LayerNet net(34);
+  const ValueId x = net.codes(net.input({2, 4, 6, 5}), {.scale = 0.05F});
+  const ValueId w = net.codes(net.input({6, 4, 3, 3}), {.scale = 0.02F});
+  const ValueId y = net.codes(net.conv(x, w, {1, 1, 1, 1}), {.scale = 0.1F});
+  Attributes a;
+  const ValueId b = net.input({5});
+  const ValueId z = net.op("Conv", {y, net.weights({5, 6, 1, 1}, 0.01F), b}, a);
+  const Graph g = net.done({net.codes(z, {.scale = 0.1F})});
+  check(
+      g,
+      {net.random_tensor({2, 4, 6, 5}), net.random_tensor({6, 4, 3, 3}, 2), net.random_tensor({5})},
+      0.1001);
 }
 
 /// Sizes that the file leaves open: the padding is known once they are.

@@ -196,6 +196,9 @@ struct Product {
   Layout layout;            ///< of the result
   /// Rows and columns of pixels that the product makes as channels of one, in NHWC.
   std::vector<int64_t> blocks = {};
+  /// Lowered values in the place of `real_weights`, in their layout, and of `bias`: the graph
+  /// computes them. Without codes.
+  ValueId made_weights = {}, made_bias = {};
 };
 Result<bool> emit_product(Context& c, const Product& product);
 

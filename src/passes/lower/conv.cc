@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv with constant weights over images:
+// Conv over images:
 //   DQ ─ Conv(DQ weights, bias) ─ epilogue     becomes QConv
 //   x  ─ Conv(float weights, bias) ─ epilogue  becomes native Conv
 //   x  ─ ConvTranspose(...) ─ epilogue         becomes native ConvTranspose
 //   of windows side by side, in codes too      becomes QConv or Conv ─ DepthToSpace
+// Float weights and biases may be computed.
 // All in NHWC, weights turned from OIHW, and IOHW within each group, to OHWI.
 #include <algorithm>
 
@@ -52,26 +53,44 @@ std::vector<int64_t> ones_if_empty(std::vector<int64_t> v) {
 /// Weights of four axes: codes where the input has some, else floats.
 struct WindowWeights {
   std::optional<qdq::StoredCodes> codes;
-  Tensor real;           ///< without codes
+  Tensor real;           ///< without codes, where they are constant
   std::string why_float; ///< why codes are not used, where there are some
-
-  const Tensor& any() const { return codes ? codes->codes : real; }
+  Shape shape;
 };
+
+bool has_computed_bias(const Context& c, const Node& node) {
+  return node.input(2).valid() && !c.constant(node.input(2));
+}
 
 /// Those of a node whose output channels run along `axis` of them; nullopt where it has others.
 std::optional<WindowWeights> weights_of(const Context& c, const Node& node, int64_t axis) {
   WindowWeights w;
   w.codes = c.weights(node.input(1), w.why_float);
+  if (w.codes && has_computed_bias(c, node)) w.why_float = "its bias is computed";
   if (w.codes && !w.codes->grid.per_tensor() && w.codes->grid.axis != axis)
     w.why_float = fmt::format("its weight scales do not run along axis {}", axis);
   if (w.codes && !c.codes(node.input(0))) w.why_float = "its input is not quantized";
   if (!w.why_float.empty()) w.codes.reset();
   if (!w.codes) {
-    const std::optional<Tensor> real = c.constant(node.input(1));
-    if (!real || real->type() != DType::kFloat32) return std::nullopt;
-    w.real = *real;
+    const TypeInfo& type = c.in().value(node.input(1)).type;
+    const auto shape = type.static_shape();
+    if (type.type != DType::kFloat32 || !shape) return std::nullopt;
+    if (const std::optional<Tensor> real = c.constant(node.input(1))) w.real = *real;
+    w.shape = *shape;
+  } else {
+    w.shape = w.codes->codes.shape();
   }
-  return w.any().rank() == 4 ? std::optional(std::move(w)) : std::nullopt;
+  const bool some = std::count(w.shape.begin(), w.shape.end(), 0) == 0;
+  return w.shape.size() == 4 && (some || w.codes || !w.real.empty()) ? std::optional(std::move(w))
+                                                                     : std::nullopt;
+}
+
+/// The bias of the node, where it has one.
+void take_bias(Context& c, const Node& node, Product& p) {
+  if (has_computed_bias(c, node))
+    p.made_bias = c.plain(node.input(2)).id;
+  else
+    p.bias = node.input(2);
 }
 
 /// QConv or Conv of a node, as its weights ask for, without attributes; `turn` brings them to OHWI.
@@ -82,7 +101,7 @@ Product convolution(Context& c, const Node& node, WindowWeights w, Tensor (*turn
             .weights = std::nullopt,
             .coded = std::nullopt,
             .real_weights = {},
-            .bias = node.input(2),
+            .bias = {},
             .added_bias = std::nullopt,
             .result = node.outputs[0],
             .absorbed = {},
@@ -94,9 +113,12 @@ Product convolution(Context& c, const Node& node, WindowWeights w, Tensor (*turn
   if (w.codes) {
     w.codes->codes = turn(w.codes->codes);
     p.weights = std::move(w.codes);
-  } else {
+  } else if (!w.real.empty()) {
     p.real_weights = turn(w.real);
+  } else {
+    p.made_weights = c.nhwc(node.input(1)).id; // [O, I, kh, kw] as [O, kh, kw, I]
   }
+  take_bias(c, node, p);
   return p;
 }
 
@@ -112,6 +134,27 @@ Tensor turned(const Tensor& w, int64_t group) {
   const Tensor split = w.reshaped({group, per, w.dim(1), w.dim(2), w.dim(3)}).value();
   constexpr int64_t kOrder[] = {0, 2, 3, 4, 1};
   return permuted(split, kOrder).reshaped({group * w.dim(1), w.dim(2), w.dim(3), per}).value();
+}
+
+/// The same of weights that the graph computes.
+ValueId turned(Context& c, ValueId w, const Shape& shape, int64_t group) {
+  const ValueId plain = c.plain(w).id;
+  const int64_t per = shape[0] / group;
+  const std::string name = c.in().value(w).name;
+  const auto emit = [&](const char* op, ValueId x, const char* attribute,
+                        std::vector<int64_t> sizes, const char* part) {
+    Attributes a;
+    std::vector<ValueId> inputs = {x};
+    if (attribute != nullptr)
+      a[attribute].value = std::move(sizes);
+    else
+      inputs.push_back(c.out().add_constant(name + part + "/sizes", int_list(sizes)));
+    return c.out().emit(op, std::move(inputs), std::move(a), name + part);
+  };
+  const ValueId split =
+      emit("Reshape", plain, nullptr, {group, per, shape[1], shape[2], shape[3]}, "/groups");
+  const ValueId moved = emit("Transpose", split, "perm", {0, 2, 3, 4, 1}, "/turned");
+  return emit("Reshape", moved, nullptr, {group * shape[1], shape[2], shape[3], per}, "/ohwi");
 }
 
 /// [I, O, kh, kw] as [kh * kw * O, 1, 1, I]: the pixels of a block after one another.
@@ -132,8 +175,10 @@ Tensor repeated(const Tensor& channels, int64_t pixels) {
 /// window at once. False where it is another.
 Result<bool> lower_blocks(Context& c, const Node& node) {
   auto w = weights_of(c, node, 1);
-  if (!w || w->any().count() == 0) return false;
-  const Shape shape = w->any().shape();
+  const Shape shape = w ? w->shape : Shape{0};
+  if (std::count(shape.begin(), shape.end(), 0) > 0 || (!w->codes && w->real.empty()) ||
+      has_computed_bias(c, node))
+    return false;
   const auto window = parse_transposed(node, {shape[2], shape[3]});
   if (!window.ok() || !makes_blocks(*window)) return false;
   const int64_t channels = shape[1], pixels = shape[2] * shape[3];
@@ -157,19 +202,21 @@ Result<bool> lower_blocks(Context& c, const Node& node) {
 Result<bool> lower_conv_transpose(Context& c, const Node& node) {
   const TypeInfo& x = c.in().value(node.input(0)).type;
   if (!x.has_rank() || x.rank() != 4 || x.type != DType::kFloat32) return false;
-  if (node.input(2).valid() && !c.constant(node.input(2))) return false;
   if (OCTET_TRY(lower_blocks(c, node))) return true;
   const std::optional<Tensor> w = c.constant(node.input(1));
+  const TypeInfo& type = c.in().value(node.input(1)).type;
+  const auto shape = type.static_shape();
   const int64_t group = node.attr_int("group", 1);
-  if (!w || w->type() != DType::kFloat32 || w->rank() != 4 || group < 1 || w->dim(0) % group != 0)
+  if (type.type != DType::kFloat32 || !shape || shape->size() != 4 || group < 1 ||
+      (*shape)[0] % group != 0 || std::count(shape->begin(), shape->end(), 0) > 0)
     return false;
   Product p{.node = node,
             .x = c.nhwc(node.input(0)),
             .x_quant = {},
             .weights = std::nullopt,
             .coded = std::nullopt,
-            .real_weights = turned(*w, group),
-            .bias = node.input(2),
+            .real_weights = w ? turned(*w, group) : Tensor(),
+            .bias = {},
             .added_bias = std::nullopt,
             .result = node.outputs[0],
             .absorbed = {},
@@ -178,6 +225,8 @@ Result<bool> lower_conv_transpose(Context& c, const Node& node) {
             .quantized_op = "",
             .float_op = "ConvTranspose",
             .layout = Layout::kNhwc};
+  if (!w) p.made_weights = turned(c, node.input(1), *shape, group);
+  take_bias(c, node, p);
   p.attributes.erase("kernel_shape");
   return emit_product(c, p);
 }
@@ -189,10 +238,9 @@ Result<bool> lower_conv(Context& c, const Node& node) {
   if (!node.is("Conv")) return false;
   const TypeInfo& x = c.in().value(node.input(0)).type;
   if (!x.has_rank() || x.rank() != 4 || x.type != DType::kFloat32) return false;
-  if (node.input(2).valid() && !c.constant(node.input(2))) return false;
   auto w = weights_of(c, node, 0);
   if (!w) return false;
-  const Shape shape = w->any().shape();
+  const Shape shape = w->shape;
   const auto strides = ones_if_empty(node.attr_ints("strides"));
   const auto dilations = ones_if_empty(node.attr_ints("dilations"));
   const auto pads = explicit_pads(c, node, {shape[2], shape[3]}, strides, dilations);

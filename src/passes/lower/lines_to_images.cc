@@ -93,7 +93,10 @@ std::optional<Patch> lines_to_images(const RuleContext& c, const Node& node) {
   patch.from(node);
   std::vector<ValueId> inputs = node.inputs;
   if (product) {
-    const auto w = reshaped_weights(patch, g, node.input(1), shape_of_height_1);
+    const TypeInfo& type = g.value(node.input(1)).type;
+    auto w = reshaped_weights(patch, g, node.input(1), shape_of_height_1);
+    if (!w && type.has_rank() && type.rank() == 3)
+      w = emit_unit_axis(patch, g, "Unsqueeze", node.input(1), node.name + "/weights");
     if (!w) return std::nullopt;
     inputs[1] = *w;
   }

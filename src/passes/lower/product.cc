@@ -107,7 +107,9 @@ Result<bool> emit_product(Context& c, const Product& p) {
   const auto constant = [&](const char* part, const Tensor& t) {
     return c.out().add_constant(p.node.name + part, t);
   };
-  node.inputs = {p.x.id, constant("/weights", p.coded ? p.coded->codes : p.real_weights)};
+  node.inputs = {p.x.id, p.made_weights.valid()
+                             ? p.made_weights
+                             : constant("/weights", p.coded ? p.coded->codes : p.real_weights)};
   if (p.coded) {
     node.op_type = "CodedGemm";
     if (p.coded->block != 0) node.set("block", p.coded->block);
@@ -117,6 +119,8 @@ Result<bool> emit_product(Context& c, const Product& p) {
   if (const std::optional<Tensor> bias = OCTET_TRY(real_bias(c, p))) {
     if (p.coded) node.inputs.resize(4);
     node.inputs.push_back(constant("/bias", *bias));
+  } else if (p.made_bias.valid()) {
+    node.inputs.push_back(p.made_bias);
   }
   c.set_attributes(node, e);
   node.attributes.erase("to");

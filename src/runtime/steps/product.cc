@@ -48,6 +48,28 @@ Result<Tensor> constant_bias(const PrepareContext& c, size_t input, std::string_
   return c.constant(input)->aligned();
 }
 
+Result<WindowOperands> window_operands(const PrepareContext& c, std::string_view kernel) {
+  WindowOperands out;
+  if (c.constant(1)) {
+    out.weights = OCTET_TRY(constant_weights(c, kernel));
+    out.shape = out.weights.shape();
+  } else {
+    const auto shape = c.type(1).static_shape();
+    if (!shape) return error("{}: the sizes of the weights are open", kernel);
+    if (element_count(*shape).value() == 0) return error("{}: the weights are empty", kernel);
+    out.shape = *shape;
+  }
+  out.made_bias = c.node.input(2).valid() && !c.constant(2);
+  if (!out.made_bias) out.bias = OCTET_TRY(constant_bias(c, 2, kernel));
+  return out;
+}
+
+void WindowOperands::set_bias(std::span<const Operand> in,
+                              Slots slots,
+                              kernels::FloatEpilogue& epilogue) const {
+  if (made_bias) epilogue.bias = at<const float>(slots, in[2].id);
+}
+
 kernels::FloatEpilogue float_epilogue_of(const Node& node, const Tensor& bias) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   kernels::FloatEpilogue e;

@@ -25,6 +25,20 @@ Result<Tensor> constant_bias(const PrepareContext& c, size_t input, std::string_
 /// Bias, `min` and `max` of a float product; `bias` must outlive it.
 kernels::FloatEpilogue float_epilogue_of(const Node& node, const Tensor& bias);
 
+/// Weights and bias of a float convolution, constant or computed.
+struct WindowOperands {
+  Tensor weights; ///< aligned; empty where the graph computes them
+  Shape shape;    ///< of the weights, [O, kh, kw, I]
+  Tensor bias;    ///< aligned; empty where there is none, or the graph computes it
+  bool made_bias = false;
+
+  bool made_weights() const { return weights.empty(); }
+  /// Takes the bias from its slot where the graph computes it.
+  void set_bias(std::span<const Operand> in, Slots slots, kernels::FloatEpilogue& epilogue) const;
+};
+/// An error says why `kernel` does not take the node.
+Result<WindowOperands> window_operands(const PrepareContext& c, std::string_view kernel);
+
 /// Inputs 1 to 3 of an integer product, aligned.
 struct IntegerOperands {
   Tensor codes;      ///< i8 (or i16 of products of rows), [n, ...]
