@@ -68,6 +68,18 @@ def divisor(s, n):
     return int(s.choose(*(g for g in range(1, n + 1) if n % g == 0)))
 
 
+def computed(s, x, constant):
+    """A constant that depends on what the network reads: folded or fixed it would be weights as others are."""
+    return s.play("Mul", [constant, s.play("Tanh", [s.play("ReduceMean", [x], keepdims=0)])])
+
+
+def bias(s, x, channels, type_=np.float32):
+    if s.chance(0.5):
+        return []
+    made = s.numbers((channels,), type_)
+    return [computed(s, x, made) if s.chance(0.15) else made]
+
+
 def conv(s, x):
     array = s.need(x, "fd" if s.chance(0.1) else "f", ranks=(3, 4, 5), small=2000)
     channels = array.shape[1]
@@ -77,10 +89,9 @@ def conv(s, x):
     kernel = attributes["kernel_shape"]
     shape = (out, channels // groups, *kernel)
     w = s.weights(shape, int(np.prod(shape[1:])), array.dtype)
-    if s.chance(0.1):  # weights that are computed
-        w = s.another(lambda y: y.dtype == array.dtype and y.shape == shape) or s.play("Mul", [w, s.constant(array.dtype.type(0.5))])
-    inputs = [x, w] + ([s.numbers((out,), array.dtype)] if s.chance(0.5) else [])
-    return s.play("Conv", inputs, group=groups, **attributes)
+    if s.chance(0.1):
+        w = s.another(lambda y: y.dtype == array.dtype and y.shape == shape) or computed(s, x, w)
+    return s.play("Conv", [x, w, *bias(s, x, out, array.dtype)], group=groups, **attributes)
 
 
 def conv_transpose(s, x):
@@ -99,8 +110,10 @@ def conv_transpose(s, x):
         attributes["output_shape"] = [d * st + s.choose(0, 0, 1) for d, st in zip(array.shape[2:], attributes["strides"])]
         attributes.pop("pads", None)
     shape = (channels, out, *attributes["kernel_shape"])
-    inputs = [x, s.weights(shape, channels // groups * 3)] + ([s.numbers((out * groups,))] if s.chance(0.5) else [])
-    return s.play("ConvTranspose", inputs, group=groups, **attributes)
+    w = s.weights(shape, channels // groups * 3)
+    if s.chance(0.1):
+        w = computed(s, x, w)
+    return s.play("ConvTranspose", [x, w, *bias(s, x, out * groups)], group=groups, **attributes)
 
 
 def einsum(s, x):
