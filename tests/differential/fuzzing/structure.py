@@ -12,7 +12,7 @@ PLANAR = {**ANYWHERE, **planes.MAKERS, **blocks.MAKERS}
 
 
 def draw_input(s, batch):
-    kind = s.choose("image", "image", "image", "square", "signal", "tokens", "rows")
+    kind = "volume" if s.chance(0.08) else s.choose("image", "image", "image", "square", "signal", "tokens", "rows")
     if kind == "image":
         height = s.size(9)
         width = height if s.chance(0.4) else s.size(9)
@@ -20,6 +20,8 @@ def draw_input(s, batch):
     elif kind == "square":  # equal sizes hide which axis is which from every check of shapes
         size = s.choose(2, 3, 4, 4, 5)
         shape = (batch if s.open_batch else s.choose(1, batch, size), size, size, size)
+    elif kind == "volume":
+        shape = (batch, s.size(7), s.size(4), s.size(5), s.size(5))
     elif kind == "signal":
         shape = (batch, s.size(9), s.size(17))
     elif kind == "tokens":
