@@ -61,6 +61,9 @@ Result<std::shared_ptr<const Dataset>> open_dataset(std::string_view spec, Split
 /// How many examples a run takes: `wanted`, or what the model's inputs fix as first dimension, or 1
 /// where what it computes holds the sizes of one example.
 int64_t batch_for(const Graph& graph, int64_t wanted);
+/// The same, and 1 where an example of the data is all that the inputs take: they have no axis for
+/// examples.
+int64_t batch_for(const Graph& graph, const Dataset& data, int64_t wanted);
 
 /// Binds a batch to the inputs of a graph: by name where names agree, the others by position when
 /// their counts agree; converts element types where that is exact and rounds floats to the input's

@@ -115,7 +115,7 @@ class Certify final : public Command {
     const int64_t total = std::min(limit_, data->size());
     ProgressLine progress("simulate", "examples");
     const Interruptible interruptible;
-    const int64_t size = batch_for(graph, kBatch);
+    const int64_t size = batch_for(graph, *data, kBatch);
     for (int64_t begin = 0; begin < total; begin += size) {
       OCTET_TRY(interruptible.check());
       std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - begin)));

@@ -103,7 +103,7 @@ Status check_first_example(const Graph& graph, const Dataset& data) {
   const Batch batch = OCTET_TRY(data.batch(std::array<int64_t, 1>{0}));
   OCTET_TRY(check_numbers(graph, batch));
   // A graph of a fixed batch is run with as many examples.
-  if (batch_for(graph, 1) != 1) return ok_status();
+  if (batch_for(graph, data, 1) != 1) return ok_status();
   OCTET_TRY(bind_inputs(graph, batch));
   return ok_status();
 }

@@ -116,7 +116,7 @@ class DataExport final : public Command {
   Result<NamedTensors> arrays_of(Split split, const Common& common) const {
     const auto data = OCTET_TRY(open(split, common));
     int64_t count = limit_ > 0 ? std::min(limit_, data->size()) : data->size();
-    if (!model_.empty()) count = std::min(count, batch_for(graph_, count));
+    if (!model_.empty()) count = std::min(count, batch_for(graph_, *data, count));
     std::vector<int64_t> indices(static_cast<size_t>(count));
     std::iota(indices.begin(), indices.end(), 0);
     Batch batch = OCTET_TRY(data->batch(indices));

@@ -115,7 +115,7 @@ class Debug final : public Command {
     ProgressLine progress("compare", "examples");
     const Interruptible interruptible;
     int64_t identical = 0;
-    const int64_t size = batch_for(graph, batch_);
+    const int64_t size = batch_for(graph, *data, batch_);
     for (int64_t begin = 0; begin < total; begin += size) {
       OCTET_TRY(interruptible.check());
       std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - begin)));

@@ -116,7 +116,7 @@ CalibrationSource first_examples(const Graph& graph,
                                  int64_t count,
                                  int64_t batch,
                                  std::function<Status(const Batch&)> seen) {
-  const int64_t total = std::min(count, data->size()), size = batch_for(graph, batch);
+  const int64_t total = std::min(count, data->size()), size = batch_for(graph, *data, batch);
   const bool fixed = size != batch; // and then no smaller batch fits
   auto next = std::make_shared<int64_t>(0);
   return [&graph, data = std::move(data), seen = std::move(seen), total, size, fixed,

@@ -32,7 +32,7 @@ Result<NumberRows> run_all_rows(const Graph& graph,
   ProgressLine progress("evaluate", "examples");
   const Interruptible interruptible;
   const int64_t total = options.limit > 0 ? std::min(options.limit, data.size()) : data.size();
-  const int64_t size = batch_for(graph, options.batch);
+  const int64_t size = batch_for(graph, data, options.batch);
   if (total < 1) return error("{}: holds no examples", data.description());
   NumberRows out;
   for (int64_t begin = 0; begin < total; begin += size) {

@@ -98,7 +98,7 @@ Result<OptimizeData> open_optimize_data(const ModelData& data,
 
   Indices left(static_cast<size_t>(test->size()));
   std::iota(left.begin(), left.end(), int64_t{0});
-  const int64_t n = test->size(), batch = batch_for(graph, 1);
+  const int64_t n = test->size(), batch = batch_for(graph, *test, 1);
   const int64_t for_ranges = one ? std::min(counts.calibration, n / 3) : 0;
   const int64_t search = whole_batches(std::min(counts.search, (n - for_ranges) / 2), batch);
   const int64_t held_out = whole_batches(std::min(counts.held_out, n - for_ranges - search), batch);

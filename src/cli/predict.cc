@@ -343,8 +343,8 @@ class Predict final : public Command {
   }
 
   Status predict_dataset(const Dataset& data) {
-    const int64_t size = batch_for(classifier_->graph(), batch_ > 0 ? batch_ : kUsualImages);
-    const bool fixed = batch_for(classifier_->graph(), 1) == size;
+    const int64_t size = batch_for(classifier_->graph(), data, batch_ > 0 ? batch_ : kUsualImages);
+    const bool fixed = batch_for(classifier_->graph(), data, 1) == size;
     ProgressLine progress("predict", "examples");
     for (int64_t begin = 0; begin < data.size(); begin += size) {
       const int64_t count = std::min(size, data.size() - begin);

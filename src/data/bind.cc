@@ -18,8 +18,8 @@ std::string type_text(const Tensor& tensor) {
 }
 
 /// An example alone may be the whole input: a scalar, or a state whose first axis is no batch.
-bool is_whole(const TypeInfo& input, const Tensor& batch) {
-  return input.has_rank() && batch.rank() == input.rank() + 1 && batch.dim(0) == 1;
+bool is_whole(const TypeInfo& input, int64_t rank_of_batch) {
+  return input.has_rank() && rank_of_batch == input.rank() + 1;
 }
 
 /// Images [N, H, W] for an input [N, 1, H, W].
@@ -30,7 +30,7 @@ bool lacks_channel(const TypeInfo& input, const Tensor& batch) {
 
 Result<Tensor> bind_one(const Value& input, const std::string& feature, const Tensor& given) {
   Tensor tensor = given;
-  if (is_whole(input.type, given)) {
+  if (is_whole(input.type, given.rank()) && given.dim(0) == 1) {
     Shape shape(given.shape().begin() + 1, given.shape().end());
     tensor = OCTET_TRY(given.reshaped(std::move(shape)));
   }
@@ -63,13 +63,14 @@ Result<Tensor> bind_one(const Value& input, const std::string& feature, const Te
   return out;
 }
 
-/// For each input the index of its feature, or -1.
-std::vector<int> match(const Graph& graph, const Batch& batch) {
+/// For each input the index of its feature, or -1. `features`: names, each with something.
+template <class Features>
+std::vector<int> match(const Graph& graph, const Features& features) {
   std::vector<int> feature_of(graph.inputs().size(), -1);
-  std::vector<bool> taken(batch.inputs.size(), false);
+  std::vector<bool> taken(features.size(), false);
   for (size_t i = 0; i < feature_of.size(); ++i) {
     for (size_t f = 0; f < taken.size() && feature_of[i] < 0; ++f) {
-      if (taken[f] || batch.inputs[f].first != graph.value(graph.inputs()[i]).name) continue;
+      if (taken[f] || features[f].first != graph.value(graph.inputs()[i]).name) continue;
       feature_of[i] = static_cast<int>(f);
       taken[f] = true;
     }
@@ -85,6 +86,21 @@ std::vector<int> match(const Graph& graph, const Batch& batch) {
     feature = static_cast<int>(next);
   }
   return feature_of;
+}
+
+/// Whether the inputs have no axis for examples: each has one axis less than a batch.
+bool has_whole_examples(const Graph& graph, const Dataset& data) {
+  const auto& features = data.features();
+  const std::vector<int> feature_of = match(graph, features);
+  bool any = false;
+  for (size_t i = 0; i < feature_of.size(); ++i) {
+    const TypeInfo& input = graph.value(graph.inputs()[i]).type;
+    if (feature_of[i] < 0 || (input.has_rank() && input.rank() == 0)) continue;
+    any = true;
+    const TypeInfo& feature = features[static_cast<size_t>(feature_of[i])].second;
+    if (!feature.has_rank() || !is_whole(input, feature.rank())) return false;
+  }
+  return any;
 }
 
 } // namespace
@@ -106,12 +122,20 @@ Result<Tensor> converted(const Tensor& tensor, DType type) {
   return error("values of type {} do not fit into {}", name(tensor.type()), name(type));
 }
 
+std::optional<int64_t> only_batch(const Graph& graph, const Dataset& data) {
+  return has_whole_examples(graph, data) ? 1 : only_batch(graph);
+}
+
 int64_t batch_for(const Graph& graph, int64_t wanted) {
   return only_batch(graph).value_or(std::max<int64_t>(wanted, 1));
 }
 
+int64_t batch_for(const Graph& graph, const Dataset& data, int64_t wanted) {
+  return only_batch(graph, data).value_or(std::max<int64_t>(wanted, 1));
+}
+
 Result<std::vector<Tensor>> bind_inputs(const Graph& graph, const Batch& batch) {
-  const std::vector<int> feature_of = match(graph, batch);
+  const std::vector<int> feature_of = match(graph, batch.inputs);
   std::vector<Tensor> out;
   for (size_t i = 0; i < feature_of.size(); ++i) {
     const Value& input = graph.value(graph.inputs()[i]);

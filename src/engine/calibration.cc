@@ -28,8 +28,8 @@ Result<EngineCalibration> EngineCalibration::from_data(const Graph& graph,
   const int64_t wanted =
       options.samples > 0 ? std::min(options.samples, data->size()) : data->size();
   if (wanted == 0) return error("{}: no examples to calibrate with", data->description());
-  const bool fixed = batch_for(graph, 1) == batch_for(graph, 2);
-  out.batch_ = batch_for(graph, std::clamp<int64_t>(options.batch, 1, wanted));
+  const bool fixed = batch_for(graph, *data, 1) == batch_for(graph, *data, 2);
+  out.batch_ = batch_for(graph, *data, std::clamp<int64_t>(options.batch, 1, wanted));
   out.samples_ = fixed ? wanted : wanted / out.batch_ * out.batch_;
   out.left_out_ = wanted - out.samples_;
   out.source_ = batches_of(graph, *data, out.samples_, out.batch_);

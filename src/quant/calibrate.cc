@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/format.h"
-#include "ops/only_batch.h"
+#include "data/bind.h"
 
 namespace octet {
 
@@ -269,7 +269,7 @@ Status collect(const Graph& graph,
 Batches::Batches(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size)
     : graph_(&graph), data_(&data),
       samples_(samples <= 0 ? data.size() : std::min(samples, data.size())),
-      fixed_(only_batch(graph)), size_(fixed_.value_or(std::max<int64_t>(batch_size, 1))) {}
+      fixed_(only_batch(graph, data)), size_(fixed_.value_or(std::max<int64_t>(batch_size, 1))) {}
 
 CalibrationSource Batches::source(int64_t first, int64_t end) const {
   auto next = std::make_shared<int64_t>(first);

@@ -60,7 +60,7 @@ class Batches {
   const Graph* graph_;
   const Dataset* data_;
   int64_t samples_;
-  std::optional<int64_t> fixed_; ///< by the graph: the last batch is filled up from the first on
+  std::optional<int64_t> fixed_; ///< by graph and data: the last batch is filled up from the first on
   int64_t size_;
 };
 

@@ -90,6 +90,8 @@ struct Placement {
   std::span<const StoredFormat> formats;
   /// Blocks divide the axis, which is one of the last two.
   bool whole_blocks = false;
+  /// Of several constant matrices (MatMul by weights of rank 3 and more) columns may have scales.
+  bool scales_of_matrices = true;
   bool even_int4 = false; ///< weights in int4 have an even number of elements
   /// In the static mode instead of `rules`, which then say of single operators what is `on_request`.
   PlaceFn* place = nullptr;

@@ -131,7 +131,9 @@ TensorPlan WeightPlans::plan_of(const Node& node, const Tensor& w, const NodeFor
   if (w.rank() < 2) return out;
   const int64_t a = node.is("Gather") ? 0 : trait(node).weight_axis;
   const int64_t channels = a < 0 ? a + w.rank() : a;
-  if (format.per_channel) out.axis = channels;
+  const bool multiplied = options_.mode != QuantMode::kWeightOnly;
+  const bool several = multiplied && node.is("MatMul") && w.rank() > 2;
+  if (format.per_channel && (placement_.scales_of_matrices || !several)) out.axis = channels;
   const int64_t block = format.weights ? format.weights->block : 0;
   const auto summed = block > 0 ? summed_axis(node, w.rank(), channels) : std::nullopt;
   if (!summed) return out;

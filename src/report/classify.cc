@@ -59,7 +59,7 @@ Result<Classification> classify(const Graph& graph,
   if (total < 1) return error("{}: holds no examples", data.description());
   Classification out;
   const ScoreKind kind = score_kind(graph);
-  const int64_t batch = batch_for(graph, options.batch);
+  const int64_t batch = batch_for(graph, data, options.batch);
   for (int64_t begin = 0; begin < total; begin += batch) {
     std::vector<int64_t> indices(static_cast<size_t>(std::min(batch, total - begin)));
     std::iota(indices.begin(), indices.end(), begin);

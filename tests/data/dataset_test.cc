@@ -293,14 +293,28 @@ TEST(BindInputs, OneExampleMayBeAWholeInput) {
 
 TEST(BindInputs, TheBatchIsTheFirstInputs) {
   const Dim n = Dim::symbol("N");
+  const auto data = [&](const NamedTensors& arrays) {
+    return make_array_dataset(arrays, Split::kTrain, "arrays").value();
+  };
+  const auto rows = data({{"x", Tensor::zeros(DType::kFloat32, {5, 4}).value()}});
   const auto batch = [&](const std::vector<std::pair<std::string, TypeInfo>>& inputs) {
-    return batch_for(graph_with(inputs), 64);
+    return batch_for(graph_with(inputs), *rows, 64);
   };
   const auto f32 = [](std::vector<Dim> dims) { return type_of(DType::kFloat32, std::move(dims)); };
   EXPECT_EQ(batch({{"x", f32({n, 4})}}), 64);
   EXPECT_EQ(batch({{"x", f32({Dim(8), 4})}, {"state", f32({Dim(2), 8, 4})}}), 8);
   EXPECT_EQ(batch({{"rate", f32({})}, {"x", f32({n, 4})}, {"state", f32({Dim(2), n, 4})}}), 64);
   EXPECT_EQ(batch({{"x", f32({n, 4})}, {"mask", f32({Dim(1), 4})}}), 1);
+  const auto graphs = data({{"nodes", Tensor::zeros(DType::kFloat32, {3, 40, 4}).value()},
+                            {"edges", Tensor::zeros(DType::kInt64, {3, 2, 70}).value()}});
+  const auto edges = [](Dim count) { return type_of(DType::kInt64, {Dim(2), count}); };
+  for (const Dim& count : {n, Dim(40)}) {
+    const Graph whole = graph_with({{"nodes", f32({count, 4})}, {"edges", edges(70)}});
+    EXPECT_EQ(batch_for(whole, *graphs, 64), 1);
+    EXPECT_TRUE(bind_inputs(whole, graphs->batch(Indices{1}).value()).ok());
+  }
+  const Graph some = graph_with({{"nodes", f32({n, 40, 4})}, {"edges", edges(n)}});
+  EXPECT_EQ(batch_for(some, *graphs, 64), 64);
 }
 
 TEST(WithZeros, FeedsStates) {

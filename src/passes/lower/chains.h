@@ -34,6 +34,7 @@ RuleFn split_gemm;
 RuleFn store_matmul_nbits;
 RuleFn turn_stored;
 RuleFn volume_conv_to_images;
+RuleFn volume_conv_transpose;
 RuleFn volume_pool_to_images;
 
 } // namespace octet::lowering

@@ -223,7 +223,7 @@ Status check_accumulator(const Graph& graph,
                          const std::optional<Tensor>& int_bias);
 /// For QTable: the code on one grid of the number that each of 256 codes of another stands for.
 Tensor rescale_table(const qdq::Grid& from, const qdq::Grid& to);
-/// A copy with axes permuted (constants only).
+/// A copy with axes permuted (constants only), of elements of whole bytes.
 Tensor permuted(const Tensor& t, std::span<const int64_t> perm);
 
 } // namespace octet::lowering

@@ -9,9 +9,9 @@
 #include <algorithm>
 
 #include "core/format.h"
-#include "ops/shared/movement.h"
 #include "ops/shared/transposed_window.h"
 #include "passes/lower/context.h"
+#include "passes/lower/to_images.h"
 
 namespace octet::lowering {
 namespace {
@@ -161,14 +161,6 @@ ValueId turned(Context& c, ValueId w, const Shape& shape, int64_t group) {
 Tensor as_pixels(const Tensor& w) {
   constexpr int64_t kOrder[] = {2, 3, 1, 0};
   return permuted(w, kOrder).reshaped({w.dim(1) * w.dim(2) * w.dim(3), 1, 1, w.dim(0)}).value();
-}
-
-/// Numbers of channels, once for each of `pixels` pixels.
-Tensor repeated(const Tensor& channels, int64_t pixels) {
-  std::vector<int64_t> from(static_cast<size_t>(channels.count() * pixels));
-  for (size_t i = 0; i < from.size(); ++i)
-    from[i] = static_cast<int64_t>(i) % channels.count();
-  return take(channels, {std::ssize(from)}, from).value();
 }
 
 /// ConvTranspose whose windows lie side by side: a product of 1 x 1 pixels for all places of the

@@ -207,6 +207,7 @@ std::vector<Rule> chain_rules(bool integer) {
                              {"sink_squeeze", sink_squeeze},
                              {"cancel_height", cancel_height},
                              {"volume_conv_to_images", volume_conv_to_images},
+                             {"volume_conv_transpose", volume_conv_transpose},
                              {"volume_pool_to_images", volume_pool_to_images}};
   if (integer) {
     rules.push_back({"decompose_dynamic_lstm", decompose_dynamic_lstm});

@@ -71,7 +71,7 @@ class Parameter {
   bool has_channels(ValueId id) const {
     if (!id.valid() || !g_.value(id).is_constant()) return false;
     const Tensor& t = g_.value(id).constant;
-    return t.rank() > 0 && t.dim(0) == channels_;
+    return t.rank() > 0 && t.dim(0) == channels_ && bits(t.type()) % 8 == 0;
   }
   ValueId ordered(Patch& patch, ValueId id, int64_t places) const {
     const Value& v = g_.value(id);

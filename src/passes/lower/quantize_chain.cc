@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Q moves up to the product before it, whose epilogue then writes codes:
-//   x ─ Reshape | Transpose | ... ─ Q     =>    x ─ Q ─ Reshape | Transpose | ...
+//   x ─ Reshape | Transpose | ... ─ Q     =>    x ─ Q ─ Reshape | Transpose | ..., Relu and Clip as well
 //   a, b ─ Concat ─ Q                     =>    a ─ Q, b ─ Q ─ Concat
 //   x ─ MaxPool ─ Q                       =>    x ─ Q ─ DQ ─ MaxPool ─ Q
 //   x ─ Mul(c) | Div(1/c) ─ Q(s)          =>    x ─ Q(s / c)
@@ -55,7 +55,8 @@ std::optional<Patch> quantize_before_moving(const RuleContext& c, const Node& no
   const bool clamps = node.is("Relu") || node.is("Clip");
   if (!clamps && !is_quantize(node)) return std::nullopt;
   const Node* move = before(c, node);
-  if (!move || !moves_all(*move) || (!clamps && !kernel_grid(c, node))) return std::nullopt;
+  if (!move || !(moves_all(*move) || move->is("Expand")) || (!clamps && !kernel_grid(c, node)))
+    return std::nullopt;
   Patch patch(c.graph, "codes move as their numbers do", Exactness::kExact);
   patch.from(node);
   patch.from(*move);

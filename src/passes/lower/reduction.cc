@@ -34,12 +34,13 @@ std::optional<std::vector<int64_t>> reduced_axes(const Context& c, const Node& n
 
 Result<bool> lower_reduction(Context& c, const Node& node) {
   const ValueId x = node.input(0);
-  if (!x.valid() || c.codes(x)) return false;
+  if (!x.valid()) return false;
   const TypeInfo& type = c.in().value(x).type;
-  const std::optional<Form> from = c.at_hand(x);
+  std::optional<Form> from = c.at_hand(x);
   if (!from || from->layout.is_plain() || !type.has_rank()) return false;
   const auto axes = reduced_axes(c, node, type.rank());
   if (!axes) return false;
+  from = c.real(x);
   Node made = node;
   made.outputs.clear();
   made.origin = {node.name};

@@ -3,6 +3,8 @@
 #include "passes/lower/to_images.h"
 
 #include "ops/qdq/site.h"
+#include "ops/shared/movement.h"
+#include "passes/lower/context.h"
 
 namespace octet::lowering {
 
@@ -51,6 +53,20 @@ reshaped_weights(Patch& patch,
     if (!shape) return std::nullopt;
     return t.reshaped(*std::move(shape)).value();
   });
+}
+
+Tensor planes_as_channels(const Tensor& w) {
+  constexpr int64_t kPlanesFirst[] = {0, 2, 1, 3, 4};
+  return permuted(w, kPlanesFirst)
+      .reshaped({w.dim(0), w.dim(1) * w.dim(2), w.dim(3), w.dim(4)})
+      .value();
+}
+
+Tensor repeated(const Tensor& channels, int64_t times) {
+  std::vector<int64_t> from(static_cast<size_t>(channels.count() * times));
+  for (size_t i = 0; i < from.size(); ++i)
+    from[i] = static_cast<int64_t>(i) % channels.count();
+  return take(channels, {std::ssize(from)}, from).value();
 }
 
 } // namespace octet::lowering

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lines [N, C, L] and volumes of one plane [N, C, 1, H, W] share when they become images.
+// What lines [N, C, L], volumes [N, C, D, H, W] and blocks of pixels share when they become images.
 #pragma once
 
 #include <functional>
@@ -29,5 +29,10 @@ reshaped_weights(Patch& patch,
                  const Graph& g,
                  ValueId w,
                  const std::function<std::optional<Shape>(const Shape&)>& to);
+
+/// [A, B, kd, kh, kw] as [A, kd B, kh, kw].
+Tensor planes_as_channels(const Tensor& w);
+/// Numbers of channels, `times` times one after another.
+Tensor repeated(const Tensor& channels, int64_t times);
 
 } // namespace octet::lowering

@@ -181,14 +181,6 @@ std::optional<Patch> plane_to_image(const RuleContext& c, const Node& node) {
   return patch;
 }
 
-/// [O, I, kd, kh, kw] as [O, kd I, kh, kw].
-std::optional<Tensor> planes_as_channels(const Tensor& w) {
-  constexpr int64_t kPlanesFirst[] = {0, 2, 1, 3, 4};
-  return permuted(w, kPlanesFirst)
-      .reshaped({w.dim(0), w.dim(1) * w.dim(2), w.dim(3), w.dim(4)})
-      .value();
-}
-
 /// Conv over a volume with constant weights [O, I, kd, kh, kw].
 struct VolumeConv {
   Volume volume;

@@ -87,6 +87,7 @@ constexpr Placement kOctetPlacement = {
     .max_opset = 28,
     .rules = kOctetRules,
     .formats = kOctetFormats,
+    .scales_of_matrices = false,
     .otherwise_clause = "octet",
     .otherwise = "octet's runtime has no integer form for it",
 };
