@@ -35,6 +35,30 @@ const Case kCases[] = {
     {"Div", "input x: f32[N, S]\ninput z: f32[S]\ny = Div(x, z)\noutput y: f32[N, S]"},
     {"Where", "input x: f32[N, S]\ninput z: f32[S]\nc = Less(x, z)\ny = Where(c, x, z)\n"
               "output y: f32[N, S]"},
+    {"WhereOneRepeats", R"(input x: f32[N, S]
+input column: f32[N, 1]
+input row: f32[S]
+input one: f32[]
+input wide: i64[N, S]
+input number: i64[1]
+c = Less(x, row)
+r = Less(column, one)
+a = Where(c, x, column)
+b = Where(c, column, row)
+d = Where(c, one, column)
+e = Where(r, x, row)
+f = Where(r, column, x)
+g = Where(c, wide, number)
+h = Where(c, c, r)
+i = Cast(h) {to=1}
+output a: f32[N, S]
+output b: f32[N, S]
+output d: f32[N, S]
+output e: f32[N, S]
+output f: f32[N, S]
+output g: i64[N, S]
+output i: f32[N, S])",
+     17, true},
     {"ScanAlongAnyAxis", R"(input h: f32[N, 3]
 input x: f32[N, S, 3]
 input z: f32[3, 2, S]
