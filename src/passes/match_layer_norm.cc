@@ -2,6 +2,7 @@
 // What lies between x and the Mul may be read by others too; it then stays.
 #include "passes/match_layer_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "passes/match.h"
@@ -9,21 +10,33 @@
 namespace octet {
 namespace {
 
-/// x of a mean over the last axis that keeps it.
-ValueId mean_of(const RuleContext& c, ValueId id) {
+/// What is averaged over its last axes, and how many these are.
+struct Mean {
+  ValueId of;
+  int64_t axes = 0;
+  bool operator==(const Mean&) const = default;
+};
+
+/// Of a mean over the last axes that keeps them.
+Mean mean_of(const RuleContext& c, ValueId id) {
   const Node* mean = made_by(c.graph, id, "ReduceMean");
   if (mean == nullptr || mean->attr_int("keepdims", 1) == 0) return {};
   const TypeInfo& x = c.graph.value(mean->input(0)).type;
-  const auto axes = ints_of(c, *mean, "axes", 1);
-  if (!x.has_rank() || !axes || axes->size() != 1) return {};
-  if ((*axes)[0] != -1 && (*axes)[0] != x.rank() - 1) return {};
-  return mean->input(0);
+  auto axes = ints_of(c, *mean, "axes", 1);
+  if (!x.has_rank() || !axes || axes->empty() || std::ssize(*axes) > x.rank()) return {};
+  for (int64_t& axis : *axes)
+    if (axis < 0) axis += x.rank();
+  std::sort(axes->begin(), axes->end());
+  for (size_t i = 0; i < axes->size(); ++i)
+    if ((*axes)[i] != x.rank() - std::ssize(*axes) + static_cast<int64_t>(i)) return {};
+  return {mean->input(0), std::ssize(*axes)};
 }
 
-/// x of d = x - mean of x.
-ValueId deviation_of(const RuleContext& c, ValueId id) {
+/// x and the axes of d = x - mean of x.
+Mean deviation_of(const RuleContext& c, ValueId id) {
   const Node* sub = made_by(c.graph, id, "Sub");
-  return sub != nullptr && mean_of(c, sub->input(1)) == sub->input(0) ? sub->input(0) : ValueId{};
+  const Mean mean = sub != nullptr ? mean_of(c, sub->input(1)) : Mean{};
+  return sub != nullptr && mean.of == sub->input(0) ? mean : Mean{};
 }
 
 /// d of d^2.
@@ -45,7 +58,7 @@ std::optional<std::pair<ValueId, ValueId>> quotient(const Graph& g, ValueId id) 
 }
 
 struct Normalized {
-  ValueId x;
+  Mean x;
   float epsilon = 0;
 };
 
@@ -60,21 +73,17 @@ std::optional<Normalized> normalized(const RuleContext& c, ValueId id) {
   const auto epsilon = right ? right : number(g, add->inputs[0]);
   if (!epsilon) return std::nullopt;
   const ValueId variance = add->inputs[right ? 0 : 1];
-  const ValueId x = deviation_of(c, parts->first);
-  if (!x.valid()) return std::nullopt;
-  const ValueId squared = square_of(g, mean_of(c, variance));
-  if (deviation_of(c, squared) != x) return std::nullopt;
+  const Mean x = deviation_of(c, parts->first);
+  if (!x.of.valid()) return std::nullopt;
+  const Mean squares = mean_of(c, variance);
+  if (squares.axes != x.axes || deviation_of(c, square_of(g, squares.of)) != x) return std::nullopt;
   return Normalized{x, static_cast<float>(*epsilon)};
 }
 
-/// Which input of a node of two has one axis of the length of x's last; 2: none.
-size_t vector_input(const Graph& g, const Node& node, const TypeInfo& x) {
-  for (size_t i = 0; i < 2 && node.inputs.size() == 2; ++i) {
-    const TypeInfo& t = g.value(node.inputs[i]).type;
-    if (t.type == x.type && t.has_rank() && t.rank() == 1 && (*t.shape)[0] == x.shape->back())
-      return i;
-  }
-  return 2;
+/// Whether a value has the last `axes` axes of x alone.
+bool has_last_axes(const TypeInfo& t, const TypeInfo& x, int64_t axes) {
+  return t.type == x.type && t.has_rank() && t.rank() == axes && axes <= x.rank() &&
+         std::equal(t.shape->begin(), t.shape->end(), x.shape->end() - axes);
 }
 
 } // namespace
@@ -84,19 +93,25 @@ std::optional<LayerNormChain> match_layer_norm(const RuleContext& c, const Node&
   if (!node.is("Mul") || node.inputs.size() != 2) return std::nullopt;
   const TypeInfo& y = g.value(node.output(0)).type;
   if (!is_float(y.type) || !y.has_rank() || y.rank() < 2) return std::nullopt;
-  const size_t gain = vector_input(g, node, y);
-  if (gain == 2) return std::nullopt;
-  const auto norm = normalized(c, node.inputs[1 - gain]);
-  if (!norm || !same_type(g.value(norm->x).type, y)) return std::nullopt;
-  LayerNormChain out{norm->x, node.inputs[gain], {}, node.outputs[0], norm->epsilon};
-  if (const Node* add = only_consumer(c, node.outputs[0], "Add")) {
-    const size_t bias = vector_input(g, *add, y);
-    if (bias < 2) {
+  for (size_t gain = 0; gain < 2; ++gain) {
+    const auto norm = normalized(c, node.inputs[1 - gain]);
+    if (!norm || !same_type(g.value(norm->x.of).type, y) ||
+        !has_last_axes(g.value(node.inputs[gain]).type, y, norm->x.axes))
+      continue;
+    LayerNormChain out{norm->x.of,      node.inputs[gain], {},
+                       node.outputs[0], norm->epsilon,     norm->x.axes};
+    const Node* add = only_consumer(c, node.outputs[0], "Add");
+    for (size_t bias = 0; add != nullptr && bias < 2 && add->inputs.size() == 2; ++bias) {
+      if (add->inputs[bias] == out.y ||
+          !has_last_axes(g.value(add->inputs[bias]).type, y, out.axes))
+        continue;
       out.bias = add->inputs[bias];
       out.y = add->outputs[0];
+      break;
     }
+    return out;
   }
-  return out;
+  return std::nullopt;
 }
 
 } // namespace octet

@@ -103,6 +103,27 @@ TEST(FuseLayerNorm, FromOpset17On) {
   EXPECT_TRUE(apply(older, {fuse_layer_norm}).empty());
 }
 
+TEST(FuseLayerNorm, OverSeveralAxes) {
+  const std::string head = "graph g opset(\"\"=17)\ninput x: f32[2, 3, 4]\n"
+                           "const gain: f32[3, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6]\n"
+                           "const eps: f32[] = [0.00001]\nconst two: f32[] = [2]\n";
+  const auto chain = [&](const char* first, const char* second) {
+    return parse(head + "m = ReduceMean(x) {axes=" + first +
+                 "}\nd = Sub(x, m)\ns = Pow(d, two)\nv = ReduceMean(s) {axes=" + second +
+                 "}\ne = Add(v, eps)\nr = Sqrt(e)\nn = Div(d, r)\ny = Mul(gain, n)\n"
+                 "output y: f32[2, 3, 4]\n");
+  };
+  const Graph before = chain("[-2, -1]", "[2, 1]");
+  Graph after = before;
+  ASSERT_EQ(apply(after, {fuse_layer_norm}).size(), 1U);
+  EXPECT_EQ(operators(after), Names{"LayerNormalization"});
+  expect_same_numbers(before, after, 1e-5);
+  Graph apart = chain("[0, 2]", "[0, 2]");
+  EXPECT_TRUE(apply(apart, {fuse_layer_norm}).empty());
+  Graph unequal = chain("[1, 2]", "[2]");
+  EXPECT_TRUE(apply(unequal, {fuse_layer_norm}).empty());
+}
+
 TEST(MergeFactors, OfProductsAndSums) {
   const Graph before = parse(R"(graph g opset(""=17)
 input x: f32[2, 3]

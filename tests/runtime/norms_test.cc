@@ -85,6 +85,37 @@ b = MeanVarianceNormalization(x) {axes=[1, -1]}
 output a: f32[N, 3, S, 5]
 output b: f32[N, 3, S, 5])",
      13, false, 3, 1},
+    {"LayerNormalizationOverAxes", R"(input x: f32[N, S, 3, 5]
+input z: f32[N, 3, 2, 7]
+input g: f32[3, 5]
+input h: f32[1, 3, 2, 7]
+const c: f32[3, 1, 1] = [0.5, -1, 2]
+const d: f32[7] = [0, 0.25, -0.5, 1, 2, 3, -4]
+a = LayerNormalization(x, g) {axis=2}
+b = LayerNormalization(x, g, g) {axis=-2, epsilon=0.01}
+e = LayerNormalization(z, h, h) {axis=1}
+f = LayerNormalization(z, c, d) {axis=1}
+output a: f32[N, S, 3, 5]
+output b: f32[N, S, 3, 5]
+output e: f32[N, 3, 2, 7]
+output f: f32[N, 3, 2, 7])",
+     17, true},
+    {"LayerNormalizationSpelledOut", R"(input x: f32[N, S, 3, 5]
+input g: f32[3, 5]
+input h: f32[3, 5]
+const eps: f32[] = [0.00001]
+const two: f32[] = [2]
+m = ReduceMean(x) {axes=[-2, -1]}
+d = Sub(x, m)
+q = Pow(d, two)
+v = ReduceMean(q) {axes=[3, 2]}
+e = Add(v, eps)
+r = Sqrt(e)
+n = Div(d, r)
+p = Mul(n, g)
+y = Add(p, h)
+output y: f32[N, S, 3, 5])",
+     13, true},
     {"LpNormalization", R"(input x: f32[N, 3, S]
 const zero: f32[1] = [0]
 z = Mul(x, zero)

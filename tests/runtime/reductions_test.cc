@@ -65,6 +65,26 @@ b = ReduceMax(x, outer)
 output a: f32[N, 1, 3, 1]
 output b: f32[1, S, 3, 1])",
      18, true},
+    {"ReduceLongRows", R"(input x: f32[N, 3, S, 4]
+const zero: f32[] = [0]
+const planes: i64[2] = [2, 3]
+const apart: i64[3] = [0, 2, 3]
+n = Min(x, zero)
+p = Max(x, zero)
+h = Abs(x)
+a = ReduceMax(x, planes)
+b = ReduceMin(x, planes)
+c = ReduceMax(n, planes)
+d = ReduceMin(p, planes)
+e = ReduceMax(p, apart)
+f = ReduceMin(h, apart)
+output a: f32[N, 3, 1, 1]
+output b: f32[N, 3, 1, 1]
+output c: f32[N, 3, 1, 1]
+output d: f32[N, 3, 1, 1]
+output e: f32[1, 3, 1, 1]
+output f: f32[1, 3, 1, 1])",
+     18, true},
     {"ReduceIntegers", R"(input x: i64[N, 5, S]
 input z: i32[N, S]
 const middle: i64[1] = [1]

@@ -35,6 +35,71 @@ const Case kCases[] = {
     {"Div", "input x: f32[N, S]\ninput z: f32[S]\ny = Div(x, z)\noutput y: f32[N, S]"},
     {"Where", "input x: f32[N, S]\ninput z: f32[S]\nc = Less(x, z)\ny = Where(c, x, z)\n"
               "output y: f32[N, S]"},
+    {"WhereOneRepeats", R"(input x: f32[N, S]
+input column: f32[N, 1]
+input row: f32[S]
+input one: f32[]
+input wide: i64[N, S]
+input number: i64[1]
+c = Less(x, row)
+r = Less(column, one)
+a = Where(c, x, column)
+b = Where(c, column, row)
+d = Where(c, one, column)
+e = Where(r, x, row)
+f = Where(r, column, x)
+g = Where(c, wide, number)
+h = Where(c, c, r)
+i = Cast(h) {to=1}
+output a: f32[N, S]
+output b: f32[N, S]
+output d: f32[N, S]
+output e: f32[N, S]
+output f: f32[N, S]
+output g: i64[N, S]
+output i: f32[N, S])",
+     17, true},
+    {"ScanAlongAnyAxis", R"(input h: f32[N, 3]
+input x: f32[N, S, 3]
+input z: f32[3, 2, S]
+a, b, c, d = Scan(h, x, z) {num_scan_inputs=2, scan_input_axes=[1, -1], scan_input_directions=[0, 1], scan_output_axes=[1, -1, 0], scan_output_directions=[0, 1, 1], body={ graph step
+  input s: f32[N, 3]
+  input e: f32[N, 3]
+  input w: f32[3, 2]
+  t = Add(s, e)
+  o = Tanh(t)
+  p = MatMul(o, w)
+  k = Identity(s)
+  i = Cast(e) {to=7}
+  output o: f32[N, 3]
+  output p: f32[N, 2]
+  output k: f32[N, 3]
+  output i: i64[N, 3]
+}}
+output a: f32[N, 3]
+output b: f32[N, S, 2]
+output c: f32[N, 3, S]
+output d: i64[S, N, 3])"},
+    {"LoopThatCollects", R"(input x: f32[N, S]
+const trips: i64[] = [37]
+const on: bool[] = [1]
+a, b, c = Loop(trips, on, x) {body={ graph turn
+  input i: i64[]
+  input go: bool[]
+  input s: f32[N, S]
+  f = Cast(i) {to=1}
+  t = Add(s, f)
+  o = Tanh(t)
+  k = Identity(s)
+  e = Identity(go)
+  output e: bool[]
+  output o: f32[N, S]
+  output k: f32[N, S]
+  output f: f32[]
+}}
+output a: f32[N, S]
+output b: f32[37, N, S]
+output c: f32[37])"},
     {"CompareIntegers", "input x: i64[N, S]\ninput z: i64[S]\nc = GreaterOrEqual(x, z)\n"
                         "y = Cast(c) {to=1}\noutput y: f32[N, S]"},
     {"CastWide", "input x: i64[N, S]\na = Cast(x) {to=6}\nb = Cast(a) {to=9}\nd = Cast(b) {to=7}\n"

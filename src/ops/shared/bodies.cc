@@ -3,7 +3,6 @@
 #include "ops/shared/bodies.h"
 
 #include "core/format.h"
-#include "ops/shared/movement.h"
 
 namespace octet {
 
@@ -50,39 +49,6 @@ TypeInfo stacked(const TypeInfo& element, const Dim& count, int64_t axis) {
   TypeInfo out = element;
   if (out.has_rank() && axis <= out.rank()) out.shape->insert(out.shape->begin() + axis, count);
   return out;
-}
-
-Result<Tensor> stack(std::span<const Tensor> elements, const TypeInfo& type, int64_t axis) {
-  if (elements.empty()) {
-    Shape shape = {0};
-    if (type.has_rank())
-      for (const Dim& d : *type.shape)
-        shape.push_back(d.maybe_value().value_or(0));
-    if (type.type == DType::kUndefined)
-      return error("nothing was collected and its type is unknown; declare the body's outputs");
-    return Tensor::zeros(type.type, std::move(shape));
-  }
-  Shape shape = elements[0].shape();
-  for (const Tensor& t : elements)
-    if (t.shape() != shape)
-      return error("collected values have shapes {} and {}; they must agree", to_string(shape),
-                   to_string(t.shape()));
-  const auto count = static_cast<int64_t>(elements.size());
-  if (axis > static_cast<int64_t>(shape.size()))
-    return error("axis {} out of range for values of shape {}", axis, to_string(shape));
-  Shape strides = strides_of(shape);
-  strides.insert(strides.begin() + axis, elements[0].count());
-  shape.insert(shape.begin() + axis, count);
-  return take(elements, shape, strided_index(shape, strides));
-}
-
-Result<Tensor> element(const Tensor& x, int64_t axis, int64_t i) {
-  Shape shape = x.shape();
-  Shape strides = strides_of(shape);
-  const int64_t offset = i * strides[static_cast<size_t>(axis)];
-  shape.erase(shape.begin() + axis);
-  strides.erase(strides.begin() + axis);
-  return take(x, shape, strided_index(shape, strides, offset));
 }
 
 } // namespace octet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What If, Loop and Scan share: their bodies, joining types and stacking values.
+// What If, Loop and Scan share: their bodies and joining types.
 #pragma once
 
 #include "ops/shared/types.h"
@@ -19,9 +19,5 @@ run_body(const EvalContext& ctx, const Graph& body, std::span<const Tensor> inpu
 TypeInfo either(const TypeInfo& a, const TypeInfo& b);
 /// A type with one dimension more, at `axis`.
 TypeInfo stacked(const TypeInfo& element, const Dim& count, int64_t axis = 0);
-/// Elements of one type and shape side by side along a new axis; `type` is what none gives.
-Result<Tensor> stack(std::span<const Tensor> elements, const TypeInfo& type, int64_t axis = 0);
-/// Element `i` along `axis`, without it.
-Result<Tensor> element(const Tensor& x, int64_t axis, int64_t i);
 
 } // namespace octet

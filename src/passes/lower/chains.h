@@ -18,6 +18,7 @@ RuleFn decompose_lp_normalization;
 RuleFn decompose_lrn;
 RuleFn decompose_mean_variance;
 RuleFn decompose_scaler;
+RuleFn flatten_layer_norm;
 RuleFn fuse_gelu;
 RuleFn fuse_layer_norm;
 RuleFn fuse_scaled_product;

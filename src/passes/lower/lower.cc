@@ -198,6 +198,7 @@ std::vector<Rule> chain_rules(bool integer) {
                              {"decompose_lrn", decompose_lrn},
                              {"decompose_mean_variance", decompose_mean_variance},
                              {"decompose_scaler", decompose_scaler},
+                             {"flatten_layer_norm", flatten_layer_norm},
                              {"fuse_gelu", fuse_gelu},
                              {"fuse_layer_norm", fuse_layer_norm},
                              {"multiply_matrices", multiply_matrices},

@@ -41,6 +41,31 @@ BroadcastPlan plan_broadcast(std::span<const std::vector<int64_t>> inputs,
   return plan;
 }
 
+namespace {
+
+/// y = condition ? a(i) : b(i). Both are read, so that the loop has no branch.
+template <typename T, typename A, typename B>
+void choose_run(const uint8_t* condition, A a, B b, int64_t n, T* y) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T p = a(i);
+    const T q = b(i);
+    const T chosen = static_cast<T>(-static_cast<T>(condition[i] != 0));
+    y[i] = static_cast<T>((p & chosen) | (q & static_cast<T>(~chosen)));
+  }
+}
+
+/// What lies along a run, or the one that repeats.
+template <typename T>
+void copy_run(const T* from, int64_t step, int64_t n, T* y) {
+  if (step == 1) {
+    std::copy_n(from, n, y);
+  } else {
+    std::fill_n(y, n, *from);
+  }
+}
+
+} // namespace
+
 template <typename T>
 void where_broadcast(const BroadcastPlan& plan,
                      const uint8_t* condition,
@@ -51,10 +76,20 @@ void where_broadcast(const BroadcastPlan& plan,
   const BroadcastOffsets step = {plan.strides[0].back(), plan.strides[1].back(),
                                  plan.strides[2].back()};
   each_run(plan, parallel, [&](const BroadcastOffsets& from, int64_t to, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      y[to + i] = condition[from[0] + i * step[0]] != 0 ? a[from[1] + i * step[1]]
-                                                        : b[from[2] + i * step[2]];
+    const uint8_t* c = condition + from[0];
+    const T* p = a + from[1];
+    const T* q = b + from[2];
+    if (step[0] == 0) {
+      return *c != 0 ? copy_run(p, step[1], n, y + to) : copy_run(q, step[2], n, y + to);
     }
+    const auto each_p = [p](int64_t i) { return p[i]; };
+    const auto each_q = [q](int64_t i) { return q[i]; };
+    const auto one_p = [v = *p](int64_t) { return v; };
+    const auto one_q = [v = *q](int64_t) { return v; };
+    if (step[1] == 1 && step[2] == 1) return choose_run(c, each_p, each_q, n, y + to);
+    if (step[1] == 1) return choose_run(c, each_p, one_q, n, y + to);
+    if (step[2] == 1) return choose_run(c, one_p, each_q, n, y + to);
+    choose_run(c, one_p, one_q, n, y + to);
   });
 }
 

@@ -62,6 +62,9 @@ void each_run_of(const ReducePlan& plan, const float* x, Run&& run) {
 /// The scalar form is reduce_lanes.
 constexpr SumRun* kNoSums = nullptr;
 constexpr BestRun* kNoBests = nullptr;
+constexpr BestRow* kNoBestRow = nullptr;
+/// Shorter rows are turned, 16 at once.
+constexpr int64_t kLongRow = 48;
 
 /// Where the 16 outputs of a block lie: beside each other, or in rows.
 bool in_lines(const ReducePlan& plan) {
@@ -93,7 +96,28 @@ void sums(const ReducePlan& plan,
 }
 
 template <typename Op>
+void best_of_rows(
+    const ReducePlan& plan, const float* x, float* y, BestRow* row, ParallelFor& parallel) {
+  constexpr double kElementNs = 0.1;
+  const int64_t line = plan.kept.sizes.back(), stride = plan.kept.strides.back();
+  const double ns = kReduceBlockNs + kElementNs * static_cast<double>(count_of(plan.gone.sizes));
+  parallel.run(count_of(plan.kept.sizes), grain_for(ns), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float best = Op::kStart;
+      each_run_of(plan, x + offset_of(plan.kept, i / line) + i % line * stride,
+                  [&](const float* first, int64_t n) { best = row(Op::kBest, first, n, best); });
+      y[i] = best;
+    }
+  });
+}
+
+template <typename Op>
 void bests(const ReducePlan& plan, const float* x, float* y, Isa isa, ParallelFor& parallel) {
+  if (plan.gone.strides.back() == 1 && plan.gone.sizes.back() >= kLongRow) {
+    const auto row =
+        for_isa<kNoBestRow, Isa::kAvx2, best_row_avx2, Isa::kAvx512, best_row_avx512>(isa);
+    if (row != nullptr) return best_of_rows<Op>(plan, x, y, row, parallel);
+  }
   const auto finish = [](float r) { return r; };
   const auto run =
       in_lines(plan)

@@ -66,5 +66,8 @@ BestRun best_lines_avx2, best_lines_avx512;
 /// A row of n elements for each output, `stride` apart.
 SumRun sum_rows_avx2, sum_rows_avx512;
 BestRun best_rows_avx2, best_rows_avx512;
+/// One row that lies side by side, going on with `partial`.
+using BestRow = float(Best best, const float* x, int64_t n, float partial);
+BestRow best_row_avx2, best_row_avx512;
 
 } // namespace octet::kernels

@@ -131,7 +131,81 @@ void take_rows(const float* x, int64_t stride, int64_t n, typename State::Partia
   state.store(partials);
 }
 
+/// The better one; either of both where v or best is NaN, or both are 0.
+template <Best kBest>
+HWY_INLINE VecF better(VecF best, VecF v) {
+  return kBest == Best::kLargest ? at_least(v, best) : at_most(v, best);
+}
+
+/// The best of all lanes, in each lane.
+template <Best kBest>
+HWY_INLINE VecF best_lane(VecF best) {
+  best = better<kBest>(best, hn::Reverse2(F32(), best));
+  best = better<kBest>(best, hn::Reverse4(F32(), best));
+  best = better<kBest>(best, hn::Reverse8(F32(), best));
+#if HWY_TARGET == HWY_AVX3
+  best = better<kBest>(best, hn::Reverse(F32(), best));
+#endif
+  return best;
+}
+
+/// The last NaN of a row that has one.
+float last_nan(const float* x, int64_t n) {
+  while (x[n - 1] == x[n - 1])
+    --n;
+  return x[n - 1];
+}
+
+float first_zero(const float* x) {
+  while (*x != 0.0F)
+    ++x;
+  return *x;
+}
+
+/// Any order gives the best number. What the order decides is looked for afterwards: which NaN was
+/// the last one, and which zero the first.
+template <Best kBest>
+float take_row(const float* x, int64_t n, float partial) {
+  constexpr size_t kParts = 4;
+  constexpr auto kStep = static_cast<int64_t>(kLanesF);
+  constexpr int64_t kStride = kStep * static_cast<int64_t>(kParts);
+  const auto is_better = [](float v, float r) { return kBest == Best::kLargest ? v > r : v < r; };
+  VecF best[kParts];
+  auto is_nan = hn::FirstN(F32(), 0);
+  for (VecF& part : best)
+    part = hn::Set(F32(), partial == partial ? partial : 0.0F);
+  int64_t i = 0;
+  for (; i + kStride <= n; i += kStride) {
+    for (size_t p = 0; p < kParts; ++p) {
+      const VecF v = hn::LoadU(F32(), x + i + static_cast<int64_t>(p) * kStep);
+      best[p] = better<kBest>(best[p], v);
+      is_nan = hn::Or(is_nan, hn::IsNaN(v));
+    }
+  }
+  for (; i + kStep <= n; i += kStep) {
+    const VecF v = hn::LoadU(F32(), x + i);
+    best[0] = better<kBest>(best[0], v);
+    is_nan = hn::Or(is_nan, hn::IsNaN(v));
+  }
+  bool has_nan = !hn::AllFalse(F32(), is_nan);
+  for (size_t p = 1; p < kParts; ++p)
+    best[0] = better<kBest>(best[0], best[p]);
+  float result = hn::GetLane(best_lane<kBest>(best[0]));
+  for (; i < n; ++i) {
+    result = is_better(x[i], result) ? x[i] : result;
+    has_nan = has_nan || x[i] != x[i];
+  }
+  if (has_nan) return last_nan(x, n);
+  if (partial != partial || result == partial) return partial;
+  return result == 0.0F ? first_zero(x) : result;
+}
+
 } // namespace
+
+float best_row(Best best, const float* x, int64_t n, float partial) {
+  if (best == Best::kLargest) return take_row<Best::kLargest>(x, n, partial);
+  return take_row<Best::kSmallest>(x, n, partial);
+}
 
 void sum_lines(Term term, const float* x, int64_t stride, int64_t n, double* partials) {
   if (term == Term::kSquare) return take_lines<Sums<Term::kSquare>>(x, stride, n, partials);
@@ -177,6 +251,12 @@ void best_lines_avx2(Best best, const float* x, int64_t stride, int64_t n, float
 }
 void best_lines_avx512(Best best, const float* x, int64_t stride, int64_t n, float* partials) {
   N_AVX3::best_lines(best, x, stride, n, partials);
+}
+float best_row_avx2(Best best, const float* x, int64_t n, float partial) {
+  return N_AVX2::best_row(best, x, n, partial);
+}
+float best_row_avx512(Best best, const float* x, int64_t n, float partial) {
+  return N_AVX3::best_row(best, x, n, partial);
 }
 void best_rows_avx2(Best best, const float* x, int64_t stride, int64_t n, float* partials) {
   N_AVX2::best_rows(best, x, stride, n, partials);

@@ -46,41 +46,59 @@ HWY_INLINE void store(VecF v, float* p, int64_t count) {
   }
 }
 
+/// numerics::fold_sum, whose halves are these halves.
 HWY_INLINE float fold(const VecF (&parts)[kParts]) {
-  numerics::Lanes lanes;
-  for (size_t p = 0; p < kParts; ++p) {
-    hn::StoreU(parts[p], F32(), lanes.data() + p * kLanesF);
-  }
-  return numerics::fold_sum(lanes);
+#if HWY_TARGET == HWY_AVX3
+  const hn::Half<F32> eight;
+  const auto by_eight = hn::Add(hn::LowerHalf(eight, parts[0]), hn::UpperHalf(eight, parts[0]));
+#else
+  const F32 eight;
+  const auto by_eight = hn::Add(parts[0], parts[1]);
+#endif
+  const hn::Half<decltype(eight)> four;
+  const auto by_four = hn::Add(hn::LowerHalf(four, by_eight), hn::UpperHalf(four, by_eight));
+  const auto by_two = hn::Add(by_four, hn::Shuffle1032(by_four));
+  return hn::GetLane(hn::Add(by_two, hn::Shuffle2301(by_two)));
 }
 
-HWY_INLINE float row_max(const float* x, int64_t length) {
-  const float lowest = -std::numeric_limits<float>::infinity();
-  VecF max = splat(lowest);
+/// The largest element in each lane. Any order gives it, but for the sign of a zero, which no
+/// exponential of a difference tells. It may be any number where one element is NaN: that one's
+/// exponential makes the sum NaN, and that the row.
+HWY_INLINE VecF row_max(const float* x, int64_t length) {
+  const VecF lowest = splat(-std::numeric_limits<float>::infinity());
+  VecF max = lowest;
+  VecF other = lowest;
   int64_t i = 0;
-  for (; i + kStep <= length; i += kStep) {
-    max = larger(max, hn::LoadU(F32(), x + i));
+  for (; i + 2 * kStep <= length; i += 2 * kStep) {
+    max = at_least(hn::LoadU(F32(), x + i), max);
+    other = at_least(hn::LoadU(F32(), x + i + kStep), other);
   }
-  HWY_ALIGN float lanes[kLanesF];
-  hn::Store(max, F32(), lanes);
-  float result = lowest;
-  for (const float lane : lanes) {
-    result = numerics::larger(result, lane);
+  max = at_least(other, max);
+  if (i + kStep <= length) {
+    max = at_least(hn::LoadU(F32(), x + i), max);
+    i += kStep;
   }
-  for (; i < length; ++i) {
-    result = numerics::larger(result, x[i]);
+  if (i < length) {
+    const auto some = hn::FirstN(F32(), static_cast<size_t>(length - i));
+    max = at_least(hn::IfThenElse(some, load_some(x + i, length - i), lowest), max);
   }
-  return result;
+  max = at_least(hn::Reverse2(F32(), max), max);
+  max = at_least(hn::Reverse4(F32(), max), max);
+  max = at_least(hn::Reverse8(F32(), max), max);
+#if HWY_TARGET == HWY_AVX3
+  max = at_least(hn::Reverse(F32(), max), max);
+#endif
+  return max;
 }
 
 void softmax_row(const float* x, int64_t length, float* y) {
-  const VecF max = splat(row_max(x, length));
+  const VecF max = row_max(x, length);
   VecF parts[kParts];
   for (VecF& part : parts) {
     part = splat(0.0F);
   }
   each_vector(length, [&](size_t p, int64_t at, int64_t count) HWY_ATTR {
-    VecF e = exp(hn::Sub(load(x + at, count), max));
+    VecF e = exp_of_negative(hn::Sub(load(x + at, count), max));
     if (count != kStep) e = hn::IfThenElseZero(hn::FirstN(F32(), static_cast<size_t>(count)), e);
     parts[p] = hn::Add(parts[p], e);
     store(e, y + at, count);

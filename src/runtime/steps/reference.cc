@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/format.h"
+#include "core/spare_buffers.h"
 #include "graph/bodies.h"
 #include "graph/label.h"
 #include "ops/op.h"
@@ -39,8 +40,10 @@ class ReferenceEvaluation final : public Evaluation {
                         .inputs = std::move(inputs),
                         .run_body = {},
                         .seed = of_->seed};
+    // Of this call alone, so that no memory is kept between runs.
+    std::vector<std::vector<SpareBuffers>> spare(bodies_.size());
     context.run_body = [&](const Graph& body, std::span<const Tensor> in) {
-      return run(body, in, captures, parallel);
+      return run(body, in, captures, spare, parallel);
     };
     return of_->op->eval.fn(context);
   }
@@ -55,18 +58,33 @@ class ReferenceEvaluation final : public Evaluation {
   }
 
  private:
-  /// Copies: an operator that runs its body again reads what came out before.
+  /// Copies: an operator that runs its body again reads what came out before. `spare`: memory for
+  /// them, by body and output.
   Result<std::vector<Tensor>> run(const Graph& body,
                                   std::span<const Tensor> inputs,
                                   std::span<const Tensor> captures,
+                                  std::vector<std::vector<SpareBuffers>>& spare,
                                   ParallelFor& parallel) {
     const auto found = std::find_if(bodies_.begin(), bodies_.end(),
                                     [&](const BodyRun& b) { return b.source() == &body; });
     if (found == bodies_.end()) return error(ErrorCode::kInternal, "a body that is not the node's");
+    const std::span<const Tensor> results = OCTET_TRY((*found)(inputs, captures, parallel));
+    auto& buffers = spare[static_cast<size_t>(found - bodies_.begin())];
+    buffers.resize(results.size());
     std::vector<Tensor> out;
-    for (const Tensor& t : OCTET_TRY((*found)(inputs, captures, parallel)))
-      out.push_back(t.clone());
+    out.reserve(results.size());
+    for (size_t k = 0; k < results.size(); ++k)
+      out.push_back(OCTET_TRY(copy_of(results[k], buffers[k])));
     return out;
+  }
+
+  static Result<Tensor> copy_of(const Tensor& t, SpareBuffers& spare) {
+    if (t.empty() || t.type() == DType::kString) return t.clone();
+    const auto from = t.bytes();
+    std::shared_ptr<Buffer> buffer = spare.get(from.size());
+    if (!buffer) return error("no memory for the {} bytes of a result of a body", from.size());
+    if (!from.empty()) std::memcpy(buffer->writable(), from.data(), from.size());
+    return Tensor::view(t.type(), t.shape(), std::move(buffer), 0);
   }
 
   std::shared_ptr<const ReferenceNode> of_;

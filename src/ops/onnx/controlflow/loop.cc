@@ -4,6 +4,7 @@
 // carried values and the collected ones stacked along a new first axis.
 #include "core/format.h"
 #include "ops/shared/bodies.h"
+#include "ops/shared/slices.h"
 
 namespace octet::onnx::op_Loop {
 namespace {
@@ -84,27 +85,28 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const int64_t trips = ctx.has(0) ? OCTET_TRY(ctx.inputs[0].to_ints())[0] : INT64_MAX;
   bool condition = !ctx.has(1) || ctx.inputs[1].at(0) != 0;
   std::vector<Tensor> values(ctx.inputs.begin() + 2, ctx.inputs.end());
-  std::vector<std::vector<Tensor>> collected(body->outputs().size() - 1 - carried);
+  std::vector<Collected> collected(body->outputs().size() - 1 - carried,
+                                   Collected(0, std::nullopt));
   for (int64_t i = 0; i < trips && condition; ++i) {
     std::vector<Tensor> in = {Tensor::scalar<int64_t>(i), Tensor::scalar<bool>(condition)};
     in.insert(in.end(), values.begin(), values.end());
-    const auto out = OCTET_TRY(run_body(ctx, *body, in));
+    auto out = OCTET_TRY(run_body(ctx, *body, in));
     if (out[0].type() != DType::kBool || out[0].count() != 1)
       return error("the body's condition is {}; it must be a scalar bool",
                    tensor_type(out[0].type(), out[0].shape()).text());
     condition = out[0].at(0) != 0;
     for (size_t k = 1; k < out.size(); ++k) {
       if (k <= carried)
-        values[k - 1] = out[k];
+        values[k - 1] = std::move(out[k]);
       else
-        collected[k - 1 - carried].push_back(out[k]);
+        OCTET_TRY(collected[k - 1 - carried].add(out[k]));
     }
   }
   std::vector<TypeInfo> types;
   if (!collected.empty() && collected[0].empty())
     types = OCTET_TRY(types_of_a_turn(ctx, *body, values));
   for (size_t k = 0; k < collected.size(); ++k)
-    values.push_back(OCTET_TRY(stack(collected[k], types.empty() ? TypeInfo{} : types[k])));
+    values.push_back(OCTET_TRY(collected[k].finish(types.empty() ? TypeInfo{} : types[k])));
   return values;
 }
 

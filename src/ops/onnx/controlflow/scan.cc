@@ -4,6 +4,7 @@
 // along the axes and in the directions that the attributes name.
 #include "core/format.h"
 #include "ops/shared/bodies.h"
+#include "ops/shared/slices.h"
 
 namespace octet::onnx::op_Scan {
 namespace {
@@ -84,34 +85,35 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   OCTET_TRY(infer_values(infer, ctx));
   const GraphPtr body = OCTET_TRY(body_of(ctx.node, "body"));
   const ScanAttrs a = OCTET_TRY(parse(ctx.node, *body));
-  const Tensor& first = ctx.inputs[a.states];
-  const int64_t count = first.dim(OCTET_TRY(normalize_axis(a.in_axes[0], first.rank())));
-  std::vector<Tensor> values(ctx.inputs.begin(),
-                             ctx.inputs.begin() + static_cast<int64_t>(a.states));
-  std::vector<std::vector<Tensor>> collected(a.out_axes.size());
+  std::vector<Slices> scanned;
+  for (size_t k = 0; k < a.in_axes.size(); ++k) {
+    const Tensor& x = ctx.inputs[a.states + k];
+    scanned.emplace_back(x, OCTET_TRY(normalize_axis(a.in_axes[k], x.rank())));
+  }
+  const int64_t count = scanned[0].count();
+  std::vector<Collected> collected;
+  for (size_t k = 0; k < a.out_axes.size(); ++k)
+    collected.emplace_back(a.out_axes[k], count,
+                           a.out_reverse[k] ? CollectOrder::kBackward : CollectOrder::kForward);
+  std::vector<Tensor> values = ctx.inputs; // the states, then what is scanned
   for (int64_t i = 0; i < count; ++i) {
-    std::vector<Tensor> in = values;
-    for (size_t k = 0; k < a.in_axes.size(); ++k) {
-      const Tensor& x = ctx.inputs[a.states + k];
-      const int64_t axis = OCTET_TRY(normalize_axis(a.in_axes[k], x.rank()));
-      in.push_back(OCTET_TRY(element(x, axis, a.in_reverse[k] ? count - 1 - i : i)));
+    for (size_t k = 0; k < scanned.size(); ++k) {
+      Tensor& element = values[a.states + k];
+      element = Tensor(); // gives its memory back before the next one is made
+      element = OCTET_TRY(scanned[k].at(a.in_reverse[k] ? count - 1 - i : i));
     }
-    const auto out = OCTET_TRY(run_body(ctx, *body, in));
+    auto out = OCTET_TRY(run_body(ctx, *body, values));
     for (size_t k = 0; k < out.size(); ++k) {
-      if (k < a.states) {
-        values[k] = out[k];
-        continue;
-      }
-      auto& list = collected[k - a.states];
-      list.insert(a.out_reverse[k - a.states] ? list.begin() : list.end(), out[k]);
+      if (k < a.states)
+        values[k] = std::move(out[k]);
+      else
+        OCTET_TRY(collected[k - a.states].add(out[k]));
     }
   }
-  for (size_t k = 0; k < collected.size(); ++k) {
-    const TypeInfo& type = body->value(body->outputs()[k + a.states]).type;
-    const int64_t rank = collected[k].empty() ? 0 : collected[k][0].rank();
-    const int64_t axis = OCTET_TRY(normalize_axis(a.out_axes[k], rank + 1));
-    values.push_back(OCTET_TRY(stack(collected[k], type, axis)));
-  }
+  values.resize(a.states);
+  for (size_t k = 0; k < collected.size(); ++k)
+    values.push_back(
+        OCTET_TRY(collected[k].finish(body->value(body->outputs()[k + a.states]).type)));
   return values;
 }
 
