@@ -145,6 +145,7 @@ constexpr KernelRow kTable[] = {
     {"", "ArgMin", prepare_arg_best},
     {"", "TopK", prepare_top_k},
     {"", "MaxPool", prepare_max_pool_places},
+    {"", "GridSample", prepare_grid_sample},
     {"", "DFT", prepare_dft},
     {"", "STFT", prepare_stft},
     {kMl, "LinearClassifier", prepare_row_model, true},

@@ -137,5 +137,45 @@ TEST(Strided, TurnsTilesOfAllSizes) {
     }
 }
 
+/// Each element of x: [outer, size] `times` times, and each of its rows.
+template <typename T>
+void expect_repeated(int64_t outer, int64_t times, int64_t size, ParallelFor& parallel) {
+  Guarded<T> x(outer * size, 1), elements(outer * size * times, 2), rows(outer * times * size, 3);
+  for (int64_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<T>(i * 5 + 3);
+  const StridedCopy each{.width = sizeof(T),
+                         .sizes = {outer, size, times},
+                         .from = {size, 1, 0},
+                         .to = {size * times, times, 1}};
+  const StridedCopy whole{.width = sizeof(T),
+                          .sizes = {outer, times, size},
+                          .from = {size, 0, 1},
+                          .to = {times * size, size, 1}};
+  copy_strided(simplified(each), x.data(), elements.data(), parallel);
+  copy_strided(simplified(whole), x.data(), rows.data(), parallel);
+  ASSERT_TRUE(elements.guards_intact() && rows.guards_intact());
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = 0; i < size; ++i)
+      for (int64_t k = 0; k < times; ++k) {
+        const T want = x[o * size + i];
+        ASSERT_EQ(elements[(o * size + i) * times + k], want)
+            << outer << " " << size << " " << times;
+        ASSERT_EQ(rows[(o * times + k) * size + i], want) << outer << " " << size << " " << times;
+      }
+}
+
+TEST(Strided, RepeatsElementsAndRowsOfAllSizes) {
+  ThreadPool pool(2);
+  for (const int64_t times : {0, 1, 2, 3, 16, 31, 64, 257, 1000})
+    for (const int64_t size : {0, 1, 2, 3, 7, 8, 33, 100}) {
+      expect_repeated<uint8_t>(3, times, size, pool);
+      expect_repeated<uint16_t>(2, times, size, pool);
+      expect_repeated<uint32_t>(1, times, size, pool);
+      expect_repeated<uint64_t>(2, times, size, pool);
+    }
+  expect_repeated<uint32_t>(2, 3, 2000, pool);   // rows longer than what is copied at once
+  expect_repeated<uint16_t>(1, 200000, 1, pool); // one element by several threads
+}
+
 } // namespace
 } // namespace octet::kernels

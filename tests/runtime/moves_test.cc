@@ -70,6 +70,38 @@ output a: f32[?, 3, S]
 output b: i8[S, ?]
 output c: i8[0, N])",
      17, true},
+    {"TileOfElementsAndRows", R"(input x: f32[N, S, 1]
+input z: u8[S, 1, 3]
+input b: bool[1, N]
+const r: i64[3] = [1, 1, 300]
+const t: i64[3] = [1, 2, 3]
+const u: i64[3] = [1, 200, 2]
+const v: i64[2] = [70, 1]
+a = Tile(x, r)
+c = Tile(x, t)
+d = Tile(z, u)
+e = Tile(b, v)
+output a: f32[N, S, 300]
+output c: f32[N, ?, 3]
+output d: u8[S, 200, 6]
+output e: bool[70, N])",
+     17, true},
+    {"ExpandOfElementsAndRows", R"(input x: f32[N, S, 1]
+input z: i64[S, 1, 3]
+input b: bool[1, N]
+const r: i64[3] = [1, 1, 300]
+const t: i64[4] = [2, 1, 1, 3]
+const u: i64[3] = [1, 200, 1]
+const v: i64[2] = [70, 1]
+a = Expand(x, r)
+c = Expand(x, t)
+d = Expand(z, u)
+e = Expand(b, v)
+output a: f32[N, S, 300]
+output c: f32[2, N, S, 3]
+output d: i64[S, 200, 3]
+output e: bool[70, N])",
+     17, true},
     {"DepthToSpace", R"(input x: f32[N, 12, S, 3]
 a = DepthToSpace(x) {blocksize=2}
 b = DepthToSpace(x) {blocksize=2, mode="CRD"}

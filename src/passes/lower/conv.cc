@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "graph/edit.h"
 #include "ops/shared/transposed_window.h"
 #include "passes/lower/context.h"
 #include "passes/lower/to_images.h"

@@ -17,6 +17,7 @@ namespace {
 constexpr double kBytesPerNs = 8.0;
 constexpr double kStridedElementNs = 0.7;
 constexpr double kStridedRunNs = 4.0;
+constexpr int64_t kLeastRepeatedBytes = 256; ///< of one line or element, all times together
 
 template <int64_t kWidth>
 void copy_elements(
@@ -128,6 +129,41 @@ void copy_lines(const std::byte* from,
     std::memcpy(to + i * to_step, from + i * from_step, static_cast<size_t>(bytes));
 }
 
+template <typename T>
+void fill_elements(const std::byte* from, std::byte* to, int64_t count) {
+  T v;
+  std::memcpy(&v, from, sizeof(T));
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(to + i * static_cast<int64_t>(sizeof(T)), &v, sizeof(T));
+}
+
+/// One line `lines` times, one behind the other. Of what is there already, as much as stays in the
+/// first cache is copied at once.
+void repeat_line(const std::byte* from, std::byte* to, int64_t bytes, int64_t lines) {
+  constexpr int64_t kPieceBytes = 1024;
+  if (bytes == 1) return fill_elements<uint8_t>(from, to, lines);
+  if (bytes == 2) return fill_elements<uint16_t>(from, to, lines);
+  if (bytes == 4) return fill_elements<uint32_t>(from, to, lines);
+  if (bytes == 8) return fill_elements<uint64_t>(from, to, lines);
+  const int64_t all = bytes * lines;
+  std::memcpy(to, from, static_cast<size_t>(bytes));
+  for (int64_t done = bytes, piece = bytes; done < all;) {
+    const int64_t next = std::min(piece, all - done);
+    std::memcpy(to + done, to, static_cast<size_t>(next));
+    done += next;
+    if (piece < kPieceBytes) piece = done;
+  }
+}
+
+/// Whether short lines along the last axis but one repeat the first one, without gaps.
+bool repeats_lines(const StridedCopy& copy) {
+  const size_t last = copy.sizes.size() - 1;
+  const int64_t line_bytes = copy.sizes[last] * copy.width;
+  return last > 0 && copy.from[last] == 1 && copy.to[last] == 1 && copy.from[last - 1] == 0 &&
+         copy.to[last - 1] == copy.sizes[last] && line_bytes < kLeastRepeatedBytes &&
+         line_bytes * copy.sizes[last - 1] >= kLeastRepeatedBytes;
+}
+
 int64_t row_at(const GatherArgs& args, int64_t i) {
   const int64_t row = args.wide ? static_cast<const int64_t*>(args.index)[i]
                                 : int64_t{static_cast<const int32_t*>(args.index)[i]};
@@ -155,11 +191,18 @@ StridedCopy simplified(const StridedCopy& copy) {
     out.from.push_back(copy.from[i]);
     out.to.push_back(copy.to[i]);
   }
-  if (out.sizes.empty()) {
-    out.sizes = {1};
-    out.from = out.to = {1};
+  const bool fills = !out.sizes.empty() && out.from.back() == 0 && out.to.back() == 1 &&
+                     out.sizes.back() * out.width >= kLeastRepeatedBytes;
+  if (out.sizes.empty() || fills) { // lines of one element
+    out.sizes.push_back(1);
+    out.from.push_back(1);
+    out.to.push_back(1);
   }
   return out;
+}
+
+bool repeats(const StridedCopy& copy) {
+  return repeats_lines(copy) || (copy.from.back() == 0 && turned_axis(copy));
 }
 
 void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& parallel) {
@@ -172,26 +215,40 @@ void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& 
   }
   if (runs <= 0 || run <= 0) return;
   const bool dense = copy.from.back() == 1 && copy.to.back() == 1;
-  const double ns = kStridedRunNs +
+  const bool repeated = repeats_lines(copy);
+  const double ns = (repeated ? 0.0 : kStridedRunNs) +
                     static_cast<double>(run) *
                         (dense ? static_cast<double>(copy.width) / kBytesPerNs : kStridedElementNs);
-  // Runs of the innermost outer axis follow one another by a step each.
+  // Runs of the innermost outer axis follow one another by a step each, and so do groups of them.
   const int64_t lines = outer > 0 ? copy.sizes[outer - 1] : 1;
   const int64_t from_step = outer > 0 ? copy.from[outer - 1] * copy.width : 0;
   const int64_t to_step = outer > 0 ? copy.to[outer - 1] * copy.width : 0;
+  const int64_t groups = outer > 1 ? copy.sizes[outer - 2] : 1;
   parallel.run(runs, grain_for(ns), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end;) {
-      const Start at = start_of(copy, r, outer, outer);
-      const int64_t some = std::min(end - r, lines - r % lines);
-      const auto* from = static_cast<const std::byte*>(x) + at.from * copy.width;
-      auto* to = static_cast<std::byte*>(y) + at.to * copy.width;
-      if (dense)
+    Start at{};
+    int64_t line = begin % lines;
+    for (int64_t r = begin, left = 0; r < end; --left) {
+      if (left == 0) {
+        at = start_of(copy, r - line, outer, outer);
+        left = groups - r / lines % groups;
+      }
+      const int64_t some = std::min(end - r, lines - line);
+      const auto* from = static_cast<const std::byte*>(x) + at.from * copy.width + line * from_step;
+      auto* to = static_cast<std::byte*>(y) + at.to * copy.width + line * to_step;
+      if (repeated)
+        repeat_line(from, to, run * copy.width, some);
+      else if (dense)
         copy_lines(from, from_step, to, to_step, run * copy.width, some);
       else
         for (int64_t i = 0; i < some; ++i)
           copy_run(copy.width, from + i * from_step, copy.from.back(), to + i * to_step,
                    copy.to.back(), run);
       r += some;
+      line = 0;
+      if (outer > 1) {
+        at.from += copy.from[outer - 2];
+        at.to += copy.to[outer - 2];
+      }
     }
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between strided views of any rank: Transpose, Slice, Expand, Concat and Split are nothing
-// else. Gathering of rows by index.
+// Copies between strided views of any rank: Transpose, Slice, Expand, Concat, Split and most Tiles
+// are nothing else. Gathering of rows by index.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,12 @@ struct StridedCopy {
   int64_t to_start = 0;
 };
 
-/// The same copy with axes of size 1 left out and neighbours joined where they run on.
+/// The same copy with axes of size 1 left out and neighbours joined where they run on. Elements
+/// that are repeated often are lines of one element.
 StridedCopy simplified(const StridedCopy& copy);
+
+/// Whether a simplified copy repeats elements or lines so often that it is done in whole.
+bool repeats(const StridedCopy& copy);
 
 void copy_strided(const StridedCopy& copy, const void* x, void* y, ParallelFor& parallel);
 

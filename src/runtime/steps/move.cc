@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pad, Tile, DepthToSpace and SpaceToDepth: which element of x stands where is known once shapes
+// Pad, DepthToSpace and SpaceToDepth: which element of x stands where is known once shapes
 // are. Elements of whole bytes.
 #include "runtime/kernels/move.h"
 
@@ -66,22 +66,6 @@ Choice prepare_native_depth_to_space(const PrepareContext& c) {
 
 Choice prepare_space_to_depth(const PrepareContext& c) {
   return blocks(c, false);
-}
-
-Choice prepare_tile(const PrepareContext& c) {
-  if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
-  if (!c.known(1)) return Choice::refuse("move: the repeats depend on data");
-  auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
-    const Shape own = strides_of(in[0].shape);
-    std::vector<std::vector<int64_t>> from;
-    for (size_t i = 0; i < own.size(); ++i) {
-      const int64_t size = in[0].shape[i];
-      from.push_back(along(size == 0 ? 0 : out[0].shape[i] / size, 0));
-      from.push_back(along(size, own[i]));
-    }
-    return move_step(in[0], out[0], std::move(from));
-  };
-  return {bind_with(std::move(bind)), "move", {}};
 }
 
 Choice prepare_pad(const PrepareContext& c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transpose, Slice, Expand, Concat and Split as strided copies, Gather by rows.
+// Transpose, Slice, Expand, Tile, Concat and Split as strided copies, Gather by rows.
 #include "ops/shared/movement.h"
 
 #include <algorithm>
@@ -78,6 +78,27 @@ Choice prepare_expand(const PrepareContext& c) {
     for (size_t i = 0; i < own.size(); ++i)
       if (in[0].shape[i] != 1) copy.from[extra + i] = own[i];
     return moves({{copy, in[0].id, out[0].id}});
+  };
+  return {bind_with(std::move(bind)), "copy", {}};
+}
+
+Choice prepare_tile(const PrepareContext& c) {
+  if (const auto why = refuse_copy(c)) return Choice::refuse(*why);
+  if (!c.known(1)) return Choice::refuse("copy: the repeats depend on data");
+  auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
+    const Shape own = strides_of(in[0].shape);
+    StridedCopy copy{.width = width_of(in[0].type)};
+    for (size_t i = 0; i < own.size(); ++i) {
+      const int64_t size = in[0].shape[i];
+      copy.sizes.insert(copy.sizes.end(), {size == 0 ? 0 : out[0].shape[i] / size, size});
+      copy.from.insert(copy.from.end(), {0, own[i]});
+    }
+    copy.to = strides_of(copy.sizes);
+    if (kernels::repeats(kernels::simplified(copy))) return moves({{copy, in[0].id, out[0].id}});
+    std::vector<std::vector<int64_t>> from; // short runs and rows
+    for (size_t i = 0; i < copy.sizes.size(); ++i)
+      from.push_back(along(copy.sizes[i], copy.from[i]));
+    return move_step(in[0], out[0], std::move(from));
   };
   return {bind_with(std::move(bind)), "copy", {}};
 }

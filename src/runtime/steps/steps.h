@@ -30,6 +30,7 @@ PrepareFn prepare_gather;
 PrepareFn prepare_gather_elements;
 PrepareFn prepare_gather_nd;
 PrepareFn prepare_gemm;
+PrepareFn prepare_grid_sample;
 PrepareFn prepare_group_norm;
 PrepareFn prepare_integer_binary;
 PrepareFn prepare_integer_unary;

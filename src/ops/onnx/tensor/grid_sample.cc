@@ -1,45 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // GridSample (opset 16), one to three spatial axes. x: [N, C, D...], grid: [N, d..., axes], places
 // in [-1, 1], innermost axis first; y: [N, C, d...], x at those places.
+#include "ops/shared/grid_sample.h"
+
 #include "core/format.h"
-#include "ops/shared/sampling.h"
 #include "ops/shared/validate.h"
 
 namespace octet::onnx::op_GridSample {
 namespace {
-
-struct GridSampleAttrs {
-  Sampling mode = Sampling::kLinear;
-  Beyond beyond = Beyond::kZeros;
-  bool align_corners = false;
-};
-
-Result<GridSampleAttrs> parse(const Node& node) {
-  GridSampleAttrs a;
-  const std::string mode = node.attr_string("mode", "linear");
-  if (mode == "nearest")
-    a.mode = Sampling::kNearest;
-  else if (mode == "cubic" || mode == "bicubic")
-    a.mode = Sampling::kCubic;
-  else if (mode != "linear" && mode != "bilinear")
-    return error("mode is \"{}\"; use linear, nearest or cubic", mode);
-  const std::string padding = node.attr_string("padding_mode", "zeros");
-  if (padding == "border")
-    a.beyond = Beyond::kEdge;
-  else if (padding == "reflection")
-    a.beyond = Beyond::kMirror;
-  else if (padding != "zeros")
-    return error("padding_mode is \"{}\"; use zeros, border or reflection", padding);
-  a.align_corners = node.attr_int("align_corners", 0) != 0;
-  return a;
-}
 
 Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   OCTET_TRY(check_count(ctx, 2, 2));
   OCTET_TRY(check_input(ctx, 0, kNumericTypes));
   OCTET_TRY(check_input(ctx, 1, kFloatTypes));
   OCTET_TRY(check_rank(ctx, 0, 3, 5));
-  OCTET_TRY(parse(ctx.node));
+  OCTET_TRY(parse_grid_sample(ctx.node));
   const TypeInfo& x = ctx.input(0).type;
   const TypeInfo& grid = ctx.input(1).type;
   if (!x.has_rank() || !grid.has_rank()) return one(x.type, std::nullopt);
@@ -55,23 +30,16 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
   return one(x.type, out);
 }
 
-std::vector<SampledAxis> axes_of(std::span<const int64_t> spatial, bool align_corners) {
-  std::vector<SampledAxis> axes;
-  for (const int64_t size : spatial) {
-    const double half = align_corners ? 0 : 0.5;
-    axes.push_back({size, -half, static_cast<double>(size - 1) + half});
-  }
-  return axes;
-}
-
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const Shape shape = OCTET_TRY(infer_shape(infer, ctx));
-  const GridSampleAttrs a = OCTET_TRY(parse(ctx.node));
+  const GridSampleAttrs a = OCTET_TRY(parse_grid_sample(ctx.node));
   const Tensor& x = ctx.inputs[0];
   const auto values = OCTET_TRY(x.to_doubles());
   const auto grid = OCTET_TRY(ctx.inputs[1].to_doubles());
   const Shape spatial = slice_of(x.shape(), 2, x.shape().size());
-  const auto axes = axes_of(spatial, a.align_corners);
+  std::vector<SampledAxis> axes;
+  for (const int64_t size : spatial)
+    axes.push_back(grid_axis(a, size));
   const int64_t channels = shape[1], points = product(shape, 2, shape.size());
   const int64_t plane = product(spatial);
   std::vector<double> y(static_cast<size_t>(product(shape)));
@@ -81,9 +49,7 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
       for (size_t i = 0; i < axes.size(); ++i) {
         const double g =
             grid[static_cast<size_t>(n * points + p) * axes.size() + axes.size() - 1 - i];
-        const auto size = static_cast<double>(axes[i].size);
-        const double place = a.align_corners ? (g + 1) / 2 * (size - 1) : ((g + 1) * size - 1) / 2;
-        taps[i] = taps_at(axes[i], place, a.mode, a.beyond);
+        taps[i] = grid_taps(a, axes[i], g);
       }
       for (int64_t c = 0; c < channels; ++c)
         y[static_cast<size_t>((n * channels + c) * points + p)] =

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // NonZero (opset 9). The coordinates of the elements that are not zero, in order: int64 of shape
 // [rank, count].
+#include <algorithm>
+
 #include "ops/shared/elementwise.h"
-#include "ops/shared/movement.h"
 
 namespace octet::onnx::op_NonZero {
 namespace {
@@ -19,15 +20,23 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   OCTET_TRY(infer_values(infer, ctx));
   const Tensor& x = ctx.inputs[0];
   const auto values = OCTET_TRY(x.to_doubles());
-  std::vector<int64_t> found;
-  for (size_t i = 0; i < values.size(); ++i)
-    if (values[i] != 0) found.push_back(static_cast<int64_t>(i));
-  const Shape strides = strides_of(x.shape());
-  std::vector<int64_t> out;
-  for (size_t axis = 0; axis < strides.size(); ++axis)
-    for (int64_t i : found)
-      out.push_back(i / strides[axis] % x.shape()[axis]);
-  return one(Tensor::of<int64_t>({x.rank(), static_cast<int64_t>(found.size())}, out));
+  const auto rank = static_cast<size_t>(x.rank());
+  const auto found = static_cast<size_t>(
+      std::count_if(values.begin(), values.end(), [](double v) { return v != 0; }));
+  Tensor y = OCTET_TRY(Tensor::zeros(DType::kInt64, {x.rank(), static_cast<int64_t>(found)}));
+  const auto out = y.mutable_data<int64_t>();
+  Shape at(rank, 0);
+  size_t next = 0;
+  for (const double v : values) {
+    if (v != 0) {
+      for (size_t axis = 0; axis < rank; ++axis)
+        out[axis * found + next] = at[axis];
+      ++next;
+    }
+    for (size_t axis = rank; axis-- > 0 && ++at[axis] == x.shape()[axis];)
+      at[axis] = 0;
+  }
+  return one(std::move(y));
 }
 
 } // namespace
