@@ -231,7 +231,8 @@ Status check_classes(const std::vector<std::string>& labels,
 }
 
 Result<std::vector<Tensor>> first_inputs(const Graph& graph, const Dataset& data, int64_t count) {
-  std::vector<int64_t> indices(static_cast<size_t>(std::min(batch_for(graph, data, count), data.size())));
+  std::vector<int64_t> indices(
+      static_cast<size_t>(std::min(batch_for(graph, data, count), data.size())));
   std::iota(indices.begin(), indices.end(), 0);
   return bind_inputs(graph, OCTET_TRY(data.batch(indices)));
 }

@@ -83,7 +83,8 @@ int64_t usual_example(const Dataset& data) {
 }
 
 Result<std::vector<Tensor>> usual_inputs(const Graph& graph, const Dataset& data) {
-  const std::vector<int64_t> indices(static_cast<size_t>(batch_for(graph, data, 1)), usual_example(data));
+  const std::vector<int64_t> indices(static_cast<size_t>(batch_for(graph, data, 1)),
+                                     usual_example(data));
   return bind_inputs(graph, OCTET_TRY(data.batch(indices)));
 }
 

@@ -122,16 +122,12 @@ Result<Tensor> converted(const Tensor& tensor, DType type) {
   return error("values of type {} do not fit into {}", name(tensor.type()), name(type));
 }
 
-std::optional<int64_t> only_batch(const Graph& graph, const Dataset& data) {
-  return has_whole_examples(graph, data) ? 1 : only_batch(graph);
-}
-
 int64_t batch_for(const Graph& graph, int64_t wanted) {
   return only_batch(graph).value_or(std::max<int64_t>(wanted, 1));
 }
 
 int64_t batch_for(const Graph& graph, const Dataset& data, int64_t wanted) {
-  return only_batch(graph, data).value_or(std::max<int64_t>(wanted, 1));
+  return has_whole_examples(graph, data) ? 1 : batch_for(graph, wanted);
 }
 
 Result<std::vector<Tensor>> bind_inputs(const Graph& graph, const Batch& batch) {

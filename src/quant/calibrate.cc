@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "core/format.h"
-#include "data/bind.h"
 
 namespace octet {
 
@@ -269,7 +268,8 @@ Status collect(const Graph& graph,
 Batches::Batches(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size)
     : graph_(&graph), data_(&data),
       samples_(samples <= 0 ? data.size() : std::min(samples, data.size())),
-      fixed_(only_batch(graph, data)), size_(fixed_.value_or(std::max<int64_t>(batch_size, 1))) {}
+      is_fixed_(batch_for(graph, data, 1) == batch_for(graph, data, 2)),
+      size_(batch_for(graph, data, batch_size)) {}
 
 CalibrationSource Batches::source(int64_t first, int64_t end) const {
   auto next = std::make_shared<int64_t>(first);
@@ -277,7 +277,7 @@ CalibrationSource Batches::source(int64_t first, int64_t end) const {
     if (*next >= end) return std::optional<std::vector<Tensor>>();
     const int64_t begin = *next * size_;
     std::vector<int64_t> indices;
-    for (int64_t i = begin; i < begin + size_ && (fixed_.has_value() || i < samples_); ++i)
+    for (int64_t i = begin; i < begin + size_ && (is_fixed_ || i < samples_); ++i)
       indices.push_back(i % samples_ * data_->size() / samples_);
     ++*next;
     const Batch batch = OCTET_TRY(data_->batch(indices));

@@ -60,7 +60,7 @@ class Batches {
   const Graph* graph_;
   const Dataset* data_;
   int64_t samples_;
-  std::optional<int64_t> fixed_; ///< by graph and data: the last batch is filled up from the first on
+  bool is_fixed_; ///< by graph and data: the last batch is filled up from the first on
   int64_t size_;
 };
 

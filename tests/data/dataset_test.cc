@@ -307,7 +307,7 @@ TEST(BindInputs, TheBatchIsTheFirstInputs) {
   EXPECT_EQ(batch({{"x", f32({n, 4})}, {"mask", f32({Dim(1), 4})}}), 1);
   const auto graphs = data({{"nodes", Tensor::zeros(DType::kFloat32, {3, 40, 4}).value()},
                             {"edges", Tensor::zeros(DType::kInt64, {3, 2, 70}).value()}});
-  const auto edges = [](Dim count) { return type_of(DType::kInt64, {Dim(2), count}); };
+  const auto edges = [](const Dim& count) { return type_of(DType::kInt64, {Dim(2), count}); };
   for (const Dim& count : {n, Dim(40)}) {
     const Graph whole = graph_with({{"nodes", f32({count, 4})}, {"edges", edges(70)}});
     EXPECT_EQ(batch_for(whole, *graphs, 64), 1);
