@@ -17,7 +17,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace octet::kernels::HWY_NAMESPACE {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+#if defined(__x86_64__) && (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
 namespace {
 
 using F64 = hn::CappedTag<double, kSampledTogether>;
