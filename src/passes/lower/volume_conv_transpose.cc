@@ -126,7 +126,7 @@ std::optional<Patch> volume_conv_transpose(const RuleContext& c, const Node& nod
       moves.reshaped(moves.turned(node.input(0), {1, 3, 4, 0, 2}), {0, 0, 0, -1}), {3, 0, 1, 2});
   if (node.input(2).valid()) inputs.push_back(bias_of_images(patch, g, node.input(2), (*shape)[2]));
   const ValueId images =
-      patch.emit("ConvTranspose", std::move(inputs), of_images(*window), node.name + "/image");
+      patch.emit("ConvTranspose", std::move(inputs), of_images(*window), node.name);
   // [H, W, N D, kd O] to [H, W, N, O, D, kd], whose last two are the depth.
   std::vector<int64_t> parts = {0,           0,          batch.value_or(-1), batch ? -1 : *depth,
                                 (*shape)[2], (*shape)[1]};

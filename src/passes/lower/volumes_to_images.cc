@@ -235,7 +235,7 @@ ValueId as_volume(Patch& patch,
                           .as({conv.shape[0]})
                           .like({images, 2, 4})
                           .of(images);
-    return exchange(patch, y, node.name);
+    return exchange(patch, y, node.name + "/channels_first");
   }
   // No Shape reads the images: what follows the product stays alone with it.
   const WindowAttrs& w = conv.volume.window;
@@ -251,7 +251,7 @@ ValueId as_volume(Patch& patch,
   const ValueId turned = patch.emit("Transpose", {images}, last, node.name + "/images_last");
   const ValueId y = patch.emit("Reshape", {turned, ints(patch, node.name + "/volume/sizes", sizes)},
                                {}, node.name + "/volume");
-  return patch.emit("Transpose", {y}, back, node.name);
+  return patch.emit("Transpose", {y}, back, node.name + "/channels_first");
 }
 
 } // namespace
@@ -308,7 +308,7 @@ std::optional<Patch> volume_conv_to_images(const RuleContext& c, const Node& nod
     channels["axis"].value = int64_t{2};
     const ValueId stack =
         all.size() == 1 ? met : patch.emit("Concat", all, channels, node.name + "/stack");
-    sum = product(stack, conv->shape[2] * conv->channels(), *weights, true, node.name + "/image");
+    sum = product(stack, conv->shape[2] * conv->channels(), *weights, true, node.name);
   } else {
     const Tensor& numbers = *conv->numbers;
     for (int64_t k = 0; k < conv->shape[2]; ++k) {
