@@ -69,8 +69,11 @@ def divisor(s, n):
 
 
 def computed(s, x, constant):
-    """A constant that depends on what the network reads: folded or fixed it would be weights as others are."""
-    return s.play("Mul", [constant, s.play("Tanh", [s.play("ReduceMean", [x], keepdims=0)])])
+    """A constant that depends on what the network reads: folded or fixed it would be weights as others are. Finite, for ONNX
+    Runtime multiplies what lies in the padding, too."""
+    type_ = s.arrays[constant].dtype.type
+    factor = s.play("Tanh", [s.play("ReduceMean", [x], keepdims=0)])
+    return s.play("Mul", [constant, s.play("Where", [s.play("IsNaN", [factor]), s.constant(type_(1)), factor])])
 
 
 def bias(s, x, channels, type_=np.float32):
