@@ -23,6 +23,9 @@ def unary(s, x):
     if op == "Gelu" and s.chance(0.5):
         attributes["approximate"] = "tanh"
     array = s.array(x)
+    jump = attributes.get("lambd", attributes.get("alpha", 1.0)) if op in ("Shrink", "ThresholdedRelu") else None
+    if jump is not None and (np.abs(np.abs(array) - jump) < 1e-5).any():
+        raise Impossible("numbers where the function jumps")
     if op in ("Floor", "Ceil", "Sign") and s.fades() and (s.opens or (np.abs(array) < 1e-5).any()):
         raise Impossible("a step where something faded")
     if op in ("Sqrt", "Log"):
