@@ -3,8 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "graph/edit.h"
+#include "graph/patch.h"
 
 namespace octet::lowering {
 
@@ -29,6 +33,29 @@ reshaped_weights(Patch& patch,
                  const Graph& g,
                  ValueId w,
                  const std::function<std::optional<Shape>(const Shape&)>& to);
+
+/// Chains of Transpose and Reshape, in which 0 copies a size: no Shape reads what a product makes.
+class Moves {
+ public:
+  Moves(Patch& patch, std::string name) : patch_(patch), name_(std::move(name)) {}
+
+  ValueId turned(ValueId x, std::vector<int64_t> perm) {
+    Attributes a;
+    a["perm"].value = std::move(perm);
+    return patch_.emit("Transpose", {x}, std::move(a), fresh());
+  }
+  ValueId reshaped(ValueId x, std::vector<int64_t> sizes) {
+    const std::string name = fresh();
+    return patch_.emit("Reshape", {x, patch_.constant(name + "/sizes", int_list(sizes))}, {}, name);
+  }
+
+ private:
+  std::string fresh() { return name_ + "/move_" + std::to_string(count_++); }
+
+  Patch& patch_;
+  std::string name_;
+  int count_ = 0;
+};
 
 /// [A, B, kd, kh, kw] as [A, kd B, kh, kw].
 Tensor planes_as_channels(const Tensor& w);

@@ -6,7 +6,6 @@
 // Exact.
 #include <algorithm>
 
-#include "graph/edit.h"
 #include "ops/evaluate.h"
 #include "ops/qdq/site.h"
 #include "ops/shared/transposed_window.h"
@@ -42,29 +41,6 @@ Attributes of_images(const TransposedWindow& w) {
   out["output_padding"].value = std::vector(w.output_padding.begin() + 1, w.output_padding.end());
   return out;
 }
-
-/// Chains of Transpose and Reshape, in which 0 copies a size: no Shape reads what a product makes.
-class Moves {
- public:
-  Moves(Patch& patch, std::string name) : patch_(patch), name_(std::move(name)) {}
-
-  ValueId turned(ValueId x, std::vector<int64_t> perm) {
-    Attributes a;
-    a["perm"].value = std::move(perm);
-    return patch_.emit("Transpose", {x}, std::move(a), fresh());
-  }
-  ValueId reshaped(ValueId x, std::vector<int64_t> sizes) {
-    const std::string name = fresh();
-    return patch_.emit("Reshape", {x, patch_.constant(name + "/sizes", int_list(sizes))}, {}, name);
-  }
-
- private:
-  std::string fresh() { return name_ + "/move_" + std::to_string(count_++); }
-
-  Patch& patch_;
-  std::string name_;
-  int count_ = 0;
-};
 
 /// Weights as images take them: constants, codes of a byte behind DQ whose scales run along the output
 /// channels, or what the graph computes. Invalid where scales run elsewhere.

@@ -245,13 +245,9 @@ ValueId as_volume(Patch& patch,
     sizes[3] = -1;
     sizes[4] = (padded - w.extent(0)) / w.strides[0] + 1;
   }
-  Attributes last, back;
-  last["perm"].value = std::vector<int64_t>{1, 2, 3, 0};
-  back["perm"].value = std::vector<int64_t>{3, 0, 4, 1, 2};
-  const ValueId turned = patch.emit("Transpose", {images}, last, node.name + "/images_last");
-  const ValueId y = patch.emit("Reshape", {turned, ints(patch, node.name + "/volume/sizes", sizes)},
-                               {}, node.name + "/volume");
-  return patch.emit("Transpose", {y}, back, node.name + "/channels_first");
+  Moves moves(patch, node.name);
+  const ValueId y = moves.reshaped(moves.turned(images, {1, 2, 3, 0}), std::move(sizes));
+  return moves.turned(y, {3, 0, 4, 1, 2});
 }
 
 } // namespace
