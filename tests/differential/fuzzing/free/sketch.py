@@ -109,6 +109,10 @@ class Sketch:
         names = ("Gelu", "Mish", "Softplus", "Swish", "Erf", "Tanh", "Sigmoid", "If", "Loop", "Scan")
         return any(n.proto.op_type.endswith(names) for n in self.nodes)
 
+    def holds(self, *operators):
+        """That a node of one of these stands here or in a graph around, whose values a body may read."""
+        return any(n.proto.op_type in operators for n in self.nodes) or (self.parent is not None and self.parent.holds(*operators))
+
     def constant(self, array):
         name = self.name("c")
         self.constants[name] = self.arrays[name] = np.asarray(array)

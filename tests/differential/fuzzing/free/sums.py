@@ -23,9 +23,9 @@ def reduce(s, x):
     if op == "ReduceProd" and array.dtype.kind == "i" and (
             array.size > 12 or s.opens or s.depth or np.prod(np.maximum(np.abs(array.astype(np.float64)), 1)) >= 2**31):
         raise Impossible("the same")
-    if s.opens and any(n.proto.op_type in ("NonZero", "Compress", "Unique") for n in s.nodes):
+    if s.opens and s.holds("NonZero", "Compress", "Unique"):
         raise Impossible("of nothing ONNX Runtime gives another shape")
-    if s.opens and any(n.proto.op_type == "If" for n in s.nodes):
+    if s.opens and s.holds("If"):
         raise Impossible("of a number ONNX Runtime takes any axis, and branches may differ in rank")
     if op == "ReduceLogSum":
         x = s.play("Add", [s.play("Abs", [x]), s.constant(array.dtype.type(0.5))])
