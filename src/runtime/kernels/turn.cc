@@ -17,6 +17,9 @@ template <typename T>
 using Vec = typename VecOf<T>::Type;
 template <typename T>
 constexpr int kLanes = static_cast<int>(16 / sizeof(T));
+constexpr int64_t kLineBytes = 64; ///< of a cache line
+template <typename T>
+constexpr int64_t kLine = kLineBytes / static_cast<int64_t>(sizeof(T));
 
 /// Elements of a's and b's lower or upper half in turn.
 template <typename T, int kFrom, int... kLane>
@@ -63,17 +66,54 @@ void turn_some_rows(
   if (rows == 1) turn_rows<T, 1>(x, from_step, columns, y, to_step);
 }
 
+/// A square of as many elements each way as a cache line has: lines of x are read whole and lines of
+/// y are written whole, each once.
+template <typename T>
+inline void turn_lines(const T* x, int64_t from_step, T* y, int64_t to_step) {
+  constexpr int64_t kN = kLanes<T>;
+  alignas(kLineBytes) T turned[kLine<T> * kLine<T>];
+  for (int64_t r = 0; r < kLine<T>; r += kN)
+    for (int64_t c = 0; c < kLine<T>; c += kN)
+      turn_square(x + r * from_step + c, from_step, turned + c * kLine<T> + r, kLine<T>);
+  for (int64_t c = 0; c < kLine<T>; ++c)
+    std::memcpy(y + c * to_step, turned + c * kLine<T>, kLineBytes);
+}
+
+/// All rows of a column whose elements fill lines of y; how many rows that were.
+template <typename T>
+int64_t turn_column_of_lines(
+    int64_t rows, const T* x, int64_t from_step, int64_t columns, T* y, int64_t to_step) {
+  constexpr int64_t kN = kLanes<T>;
+  int64_t r = 0;
+  for (; r + kLine<T> <= rows; r += kLine<T>) {
+    int64_t c = 0;
+    for (; c + kLine<T> <= columns; c += kLine<T>)
+      turn_lines(x + r * from_step + c, from_step, y + c * to_step + r, to_step);
+    for (; c < columns; c += kN)
+      for (int64_t k = r; k < r + kLine<T>; k += kN)
+        turn_square(x + k * from_step + c, from_step, y + c * to_step + k, to_step);
+  }
+  return r;
+}
+
 /// Elements are copied as bytes, whatever type they have: T only says how many.
 template <typename T>
 void turn_matrix(const Turn& s, const std::byte* from, std::byte* to) {
   constexpr int64_t kN = kLanes<T>;
   constexpr int64_t kColumns = 128; ///< so many lines of y are written side by side
+  // Lines so far apart share so few places in the first cache that they do not all stay there until
+  // the next square is written to them.
+  constexpr int64_t kCrowdedBytes = 512;
+  const bool crowded = s.to_step * static_cast<int64_t>(sizeof(T)) % kCrowdedBytes == 0;
   const T* x = reinterpret_cast<const T*>(from);
   T* y = reinterpret_cast<T*>(to);
   const int64_t squares = s.columns / kN * kN;
   for (int64_t begin = 0; begin < squares; begin += kColumns) {
     const int64_t end = std::min(begin + kColumns, squares);
     int64_t r = 0;
+    if (crowded)
+      r = turn_column_of_lines(s.rows, x + begin, s.from_step, end - begin, y + begin * s.to_step,
+                               s.to_step);
     for (; r + kN <= s.rows; r += kN)
       for (int64_t c = begin; c < end; c += kN)
         turn_square(x + r * s.from_step + c, s.from_step, y + c * s.to_step + r, s.to_step);
