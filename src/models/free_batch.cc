@@ -5,6 +5,7 @@
 #include "graph/edit.h"
 #include "graph/label.h"
 #include "graph/sizes.h"
+#include "ops/declared.h"
 #include "ops/evaluate.h"
 #include "ops/infer.h"
 

@@ -13,6 +13,7 @@
 #include "core/philox.h"
 #include "graph/edit.h"
 #include "graph/label.h"
+#include "ops/declared.h"
 #include "ops/evaluate.h"
 #include "ops/infer.h"
 #include "ops/op.h"

@@ -9,6 +9,7 @@
 #include "graph/bodies.h"
 #include "graph/label.h"
 #include "graph/verify.h"
+#include "ops/declared.h"
 
 namespace octet {
 namespace {
@@ -32,11 +33,6 @@ std::optional<std::vector<Dim>> small_integers(const Tensor& t) {
 }
 
 namespace {
-
-void forget_shape(Graph& graph, ValueId id) {
-  const TypeInfo& known = graph.value(id).type;
-  graph.set_type(id, {known.type, std::nullopt, known.opaque});
-}
 
 InputInfo describe(const Graph& graph, ValueId id, const KnownElements* values) {
   InputInfo info;
@@ -276,21 +272,6 @@ std::vector<Disagreement> disagreements(const Graph& graph) {
     if (!known) out.push_back(std::move(one));
   }
   return out;
-}
-
-void forget_declared_shapes(Graph& graph) {
-  for (int32_t i = 0; i < graph.value_bound(); ++i)
-    if (graph.value(ValueId{i}).kind == ValueKind::kNodeOutput) forget_shape(graph, ValueId{i});
-  for (const NodeId id : graph.nodes()) {
-    if (!has_bodies(graph.node(id))) continue;
-    for (const MutableBody& body : bodies_of(graph.mutable_node(id))) {
-      auto copy = std::make_shared<Graph>(*body.graph);
-      for (const ValueId in : copy->inputs())
-        forget_shape(*copy, in);
-      forget_declared_shapes(*copy);
-      body.graph = std::move(copy);
-    }
-  }
 }
 
 Status infer_node(Graph& graph, NodeId node, UnknownOp unknown) {

@@ -62,9 +62,6 @@ Status infer_agreeing(Graph& graph, NodeId node);
 /// Each value once whose declared type is not what its operator computes; also of a graph whose
 /// types do not fit together, as far as they do.
 std::vector<Disagreement> disagreements(const Graph& graph);
-/// Forgets shapes of what nodes compute, and in bodies those of their inputs: what is inferred then
-/// follows from operators and the graph's inputs alone. Element types stay.
-void forget_declared_shapes(Graph& graph);
 /// Fills in the types of one node's outputs from those of its inputs.
 Status infer_node(Graph& graph, NodeId node, UnknownOp unknown = UnknownOp::kIgnore);
 /// What is known of the inputs of one node (types, constants), for quant traits and rules.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "graph/sizes.h"
+#include "ops/declared.h"
 #include "ops/infer.h"
 
 namespace octet {

@@ -8,6 +8,7 @@
 #include "graph/bodies.h"
 #include "graph/label.h"
 #include "graph/verify.h"
+#include "ops/declared.h"
 #include "ops/infer.h"
 #include "passes/lower/lower.h"
 #include "passes/pack/pack_sequences.h"

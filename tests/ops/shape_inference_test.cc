@@ -2,6 +2,7 @@
 // Shapes with symbols: what exported models compute from Shape folds to polynomials, and what does
 // not fit is refused with a message that names it.
 #include "graph/bodies.h"
+#include "ops/declared.h"
 #include "ops/infer.h"
 #include <gtest/gtest.h>
 

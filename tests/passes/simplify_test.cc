@@ -45,6 +45,25 @@ void expect_same_numbers(const Graph& a, const Graph& b, const Tensor& x, double
     EXPECT_NEAR(ya[i], yb[i], tolerance) << i;
 }
 
+TEST(Simplify, SizesOfOneNameThatAreOnlyDeclaredMayDiffer) {
+  Graph g = parse(R"(graph g opset(""=17)
+input x: f32[2, 3]
+input m: bool[2]
+input shape: i64[2]
+const minus: i64[1] = [-1]
+a = Compress(x, m) {axis=0}
+flat = Reshape(a, minus)
+y = Reshape(flat, shape)
+output a: f32[A, 3]
+output y: f32[A, 3]
+)");
+  ASSERT_TRUE(simplify(g).ok());
+  const ValueId y = g.outputs()[1];
+  ASSERT_NE(g.producer(y), nullptr);
+  EXPECT_EQ(g.producer(y)->input(1), g.find_value("shape"));
+  EXPECT_EQ(g.value(y).type.text(), "f32[A, 3]"); // the hint stays in the file
+}
+
 TEST(EliminateSameShape, BelievesNoShapeThatIsOnlyDeclared) {
   // As many rows as m has ones, whatever the output is declared as.
   Graph g = parse(R"(graph g opset(""=17)

@@ -2,7 +2,9 @@
 // Reshape and Flatten of what is stored in another order. Where axes that are merged follow one
 // another as stored, and where one is split, the elements stay where they are and the order of axes
 // tells the rest; flattening an NHWC image keeps its order too, and the product behind it turns its
-// weights instead. Elsewhere the elements are brought to the source's order.
+// weights instead. Merged axes that lie apart are brought together where what comes out is an image
+// in NHWC (shuffled channels, pixels from channels). Elsewhere the elements are brought to the
+// source's order.
 #include <algorithm>
 
 #include "graph/edit.h"
@@ -79,6 +81,21 @@ std::optional<std::vector<int64_t>> stored_groups(const std::vector<Group>& grou
   return out;
 }
 
+/// The axes of x in the order in which the first axes of their groups are stored, each group's in the
+/// source's order.
+std::vector<int64_t> gathered(const std::vector<Group>& groups,
+                              const std::vector<int64_t>& stored) {
+  std::vector<int64_t> out;
+  for (const int64_t axis : stored) {
+    if (std::find(out.begin(), out.end(), axis) != out.end()) continue;
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+      return std::find(g.from.begin(), g.from.end(), axis) != g.from.end();
+    });
+    if (group != groups.end()) out.insert(out.end(), group->from.begin(), group->from.end());
+  }
+  return out;
+}
+
 /// The shape to give to Reshape for axes of `y` as stored: -1 for the one whose size is open.
 std::optional<std::vector<int64_t>> target_of(const std::vector<Dim>& y,
                                               const std::vector<int64_t>& stored) {
@@ -94,22 +111,28 @@ std::optional<std::vector<int64_t>> target_of(const std::vector<Dim>& y,
 struct Reshaped {
   std::vector<int64_t> shape; ///< as Reshape takes it
   Form form;                  ///< without a value
+  Layout from;                ///< of x
 };
 
 std::optional<Reshaped> as_stored(const TypeInfo& x, const TypeInfo& y, const Form& from) {
   if (from.layout == Layout::kNhwc)
     if (const auto image = flattened_image(x, y)) {
       const auto [c, h, w] = *image;
-      return Reshaped{{-1, c * h * w}, {{}, Layout::kFlatNhwc, *image}};
+      return Reshaped{{-1, c * h * w}, {{}, Layout::kFlatNhwc, *image}, from.layout};
     }
   if (from.layout.is_plain() || !y.has_rank() || y.rank() > Layout::kMaxRank) return std::nullopt;
   const auto groups = groups_of(*x.shape, *y.shape);
   if (!groups) return std::nullopt;
-  const auto stored = stored_groups(*groups, from.layout.axes(x.rank()));
-  if (!stored) return std::nullopt;
+  std::vector<int64_t> axes = from.layout.axes(x.rank());
+  auto stored = stored_groups(*groups, axes);
+  if (!stored) {
+    axes = gathered(*groups, axes);
+    stored = stored_groups(*groups, axes);
+    if (!stored || Layout::of(*stored) != Layout::kNhwc) return std::nullopt;
+  }
   const auto shape = target_of(*y.shape, *stored);
   if (!shape) return std::nullopt;
-  return Reshaped{*shape, {{}, Layout::of(*stored)}};
+  return Reshaped{*shape, {{}, Layout::of(*stored)}, Layout::of(axes)};
 }
 
 } // namespace
@@ -129,7 +152,8 @@ Result<bool> lower_reshape(Context& c, const Node& node) {
   if (view) {
     made.op_type = "Reshape";
     made.attributes.clear();
-    made.inputs = {from->id, c.out().add_constant(node.name + "/shape", int_list(view->shape))};
+    const Form as_read = codes ? c.codes_ordered(x, view->from) : c.ordered(x, view->from);
+    made.inputs = {as_read.id, c.out().add_constant(node.name + "/shape", int_list(view->shape))};
     view->form.id = c.emit(std::move(made), c.in().value(y).name);
     c.set_moved(node, x, y, view->form);
     return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/sizes.h"
+#include "ops/declared.h"
 #include "passes/rewrite_bodies.h"
 #include "passes/simplify/rules.h"
 #include "passes/standardize/standard_operators.h"
@@ -70,7 +71,10 @@ Result<std::vector<Step>> simplify(Graph& graph, const SimplifyOptions& options)
   for (Rule& rule : rules)
     if (rule.apply == fold_constants && constant_bytes(graph) > kLargeConstantBytes)
       rule.apply = fold_small_constants;
-  return rewrite_with_bodies(graph, rules, {.max_steps = options.max_steps});
+  const DeclaredTypes declared = take_declared_shapes(graph);
+  auto steps = rewrite_with_bodies(graph, rules, {.max_steps = options.max_steps});
+  fill_in_declared(graph, declared);
+  return steps;
 }
 
 } // namespace octet

@@ -27,25 +27,65 @@ inline Vec<T> interleaved(Vec<T> a, Vec<T> b, std::integer_sequence<int, kLane..
   return __builtin_shufflevector(a, b, (kFrom + kLane / 2 + (kLane % 2 == 0 ? 0 : kLanes<T>))...);
 }
 
-/// A square of as many rows as a vector has lanes: each of log2(lanes) rounds interleaves row i
-/// with row i + lanes / 2.
-template <typename T>
-inline void turn_square(const T* x, int64_t from_step, T* y, int64_t to_step) {
+/// As many columns as a vector has lanes, one behind the other in `rows`: each of log2(kRows) rounds
+/// interleaves row i with row i + kRows / 2.
+template <typename T, int kRows>
+inline void load_turned(const T* x, int64_t from_step, Vec<T> (&rows)[kRows]) {
   constexpr int kN = kLanes<T>;
   constexpr auto kIndices = std::make_integer_sequence<int, kN>();
-  Vec<T> rows[kN], next[kN];
-  for (int i = 0; i < kN; ++i)
+  Vec<T> next[kRows];
+  for (int i = 0; i < kRows; ++i)
     std::memcpy(&rows[i], x + i * from_step, 16);
-  for (int round = 1; round < kN; round *= 2) {
-    for (int i = 0; i < kN / 2; ++i) {
-      next[2 * i] = interleaved<T, 0>(rows[i], rows[i + kN / 2], kIndices);
-      next[2 * i + 1] = interleaved<T, kN / 2>(rows[i], rows[i + kN / 2], kIndices);
+  for (int round = 1; round < kRows; round *= 2) {
+    for (int i = 0; i < kRows / 2; ++i) {
+      next[2 * i] = interleaved<T, 0>(rows[i], rows[i + kRows / 2], kIndices);
+      next[2 * i + 1] = interleaved<T, kN / 2>(rows[i], rows[i + kRows / 2], kIndices);
     }
-    for (int i = 0; i < kN; ++i)
+    for (int i = 0; i < kRows; ++i)
       rows[i] = next[i];
   }
-  for (int i = 0; i < kN; ++i)
+}
+
+/// A square of as many rows as a vector has lanes.
+template <typename T>
+inline void turn_square(const T* x, int64_t from_step, T* y, int64_t to_step) {
+  Vec<T> rows[kLanes<T>];
+  load_turned(x, from_step, rows);
+  for (int i = 0; i < kLanes<T>; ++i)
     std::memcpy(y + i * to_step, &rows[i], 16);
+}
+
+/// All rows, which are fewer than a vector has lanes, to lines of y that follow one another; columns
+/// for one vector at least. The last ones are written twice.
+template <typename T, int kRows>
+void turn_whole_rows(const T* x, int64_t from_step, int64_t columns, T* y) {
+  for (int64_t next = 0; next < columns; next += kLanes<T>) {
+    const int64_t c = std::min<int64_t>(next, columns - kLanes<T>);
+    Vec<T> rows[kRows];
+    load_turned(x + c, from_step, rows);
+    for (int i = 0; i < kRows; ++i)
+      std::memcpy(y + c * kRows + i * kLanes<T>, &rows[i], 16);
+  }
+}
+
+/// Whether `turn_whole_rows` did it.
+template <typename T>
+bool turn_shuffled(const Turn& s, const T* x, T* y) {
+  if (s.to_step != s.rows || s.columns < kLanes<T>) return false;
+  const auto with = [&]<int kRows>() {
+    if constexpr (kRows < kLanes<T>) turn_whole_rows<T, kRows>(x, s.from_step, s.columns, y);
+    return kRows < kLanes<T>;
+  };
+  switch (s.rows) {
+  case 2:
+    return with.template operator()<2>();
+  case 4:
+    return with.template operator()<4>();
+  case 8:
+    return with.template operator()<8>();
+  default:
+    return false;
+  }
 }
 
 /// Few rows, whose number the compiler knows: what is written runs on.
@@ -107,6 +147,7 @@ void turn_matrix(const Turn& s, const std::byte* from, std::byte* to) {
   const bool crowded = s.to_step * static_cast<int64_t>(sizeof(T)) % kCrowdedBytes == 0;
   const T* x = reinterpret_cast<const T*>(from);
   T* y = reinterpret_cast<T*>(to);
+  if (turn_shuffled(s, x, y)) return;
   const int64_t squares = s.columns / kN * kN;
   for (int64_t begin = 0; begin < squares; begin += kColumns) {
     const int64_t end = std::min(begin + kColumns, squares);
