@@ -81,18 +81,12 @@ std::optional<std::vector<int64_t>> stored_groups(const std::vector<Group>& grou
   return out;
 }
 
-/// The axes of x in the order in which the first axes of their groups are stored, each group's in the
-/// source's order.
-std::vector<int64_t> gathered(const std::vector<Group>& groups,
-                              const std::vector<int64_t>& stored) {
+/// The axes of x in the order in which y has theirs in NHWC.
+std::vector<int64_t> as_nhwc(const std::vector<Group>& groups) {
   std::vector<int64_t> out;
-  for (const int64_t axis : stored) {
-    if (std::find(out.begin(), out.end(), axis) != out.end()) continue;
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-      return std::find(g.from.begin(), g.from.end(), axis) != g.from.end();
-    });
-    if (group != groups.end()) out.insert(out.end(), group->from.begin(), group->from.end());
-  }
+  for (const int64_t axis : Layout::kNhwc.axes(4))
+    for (const Group& group : groups)
+      if (group.to.front() == axis) out.insert(out.end(), group.from.begin(), group.from.end());
   return out;
 }
 
@@ -125,11 +119,12 @@ std::optional<Reshaped> as_stored(const TypeInfo& x, const TypeInfo& y, const Fo
   if (!groups) return std::nullopt;
   std::vector<int64_t> axes = from.layout.axes(x.rank());
   auto stored = stored_groups(*groups, axes);
-  if (!stored) {
-    axes = gathered(*groups, axes);
+  if (!stored && y.rank() == 4) {
+    axes = as_nhwc(*groups);
     stored = stored_groups(*groups, axes);
-    if (!stored || Layout::of(*stored) != Layout::kNhwc) return std::nullopt;
+    if (stored && Layout::of(*stored) != Layout::kNhwc) return std::nullopt;
   }
+  if (!stored) return std::nullopt;
   const auto shape = target_of(*y.shape, *stored);
   if (!shape) return std::nullopt;
   return Reshaped{*shape, {{}, Layout::of(*stored)}, Layout::of(axes)};
