@@ -55,6 +55,24 @@ const b: f32[6] = [0, 0.25, -0.5, 1, 2, 0]
 y = GroupNormalization(x, g, b) {num_groups=2}
 output y: f32[N, 6, S, 5])",
      21},
+    {"NormsOfImages", R"(input x: f32[N, 6, S, 5]
+const g: f32[6] = [0.5, -1, 2, 1, 1, 3]
+const b: f32[6] = [0, 0.25, -0.5, 1, 2, 0]
+const h: f32[3] = [1, 0.5, -2]
+const c: f32[3] = [0, 0.25, 1]
+const split: i64[3] = [0, 3, -1]
+p = MaxPool(x) {kernel_shape=[1, 3], pads=[0, 1, 0, 1]}
+y = GroupNormalization(p, g, b) {num_groups=2}
+z = InstanceNormalization(p, g, b) {epsilon=0.01}
+parts = Reshape(p, split)
+normed = InstanceNormalization(parts, h, c)
+shape = Shape(p)
+w = Reshape(normed, shape)
+q = MaxPool(w) {kernel_shape=[1, 2]}
+output y: f32[N, 6, S, 5]
+output z: f32[N, 6, S, 5]
+output q: f32[N, 6, S, 4])",
+     21, true, 3, 1},
     {"GroupNormalizationByGroups", R"(input x: f32[N, 6, S]
 const g: f32[3] = [0.5, -1, 2]
 const b: f32[3] = [0, 0.25, -0.5]

@@ -20,6 +20,7 @@ RuleFn decompose_mean_variance;
 RuleFn decompose_scaler;
 RuleFn flatten_layer_norm;
 RuleFn fuse_gelu;
+RuleFn fuse_group_norm;
 RuleFn fuse_layer_norm;
 RuleFn fuse_scaled_product;
 RuleFn lines_to_images;

@@ -200,6 +200,7 @@ std::vector<Rule> chain_rules(bool integer) {
                              {"decompose_scaler", decompose_scaler},
                              {"flatten_layer_norm", flatten_layer_norm},
                              {"fuse_gelu", fuse_gelu},
+                             {"fuse_group_norm", fuse_group_norm},
                              {"fuse_layer_norm", fuse_layer_norm},
                              {"multiply_matrices", multiply_matrices},
                              {"order_depth", order_depth},

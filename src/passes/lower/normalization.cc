@@ -110,21 +110,28 @@ Result<bool> lower_group_norm(Context& c, const Node& node) {
   const TypeInfo& x = c.in().value(node.input(0)).type;
   if (x.type != DType::kFloat32 || !x.has_rank() || x.rank() < 2) return false;
   const bool instance = node.is("InstanceNormalization");
-  const int64_t groups = instance ? 0 : node.attr_int("num_groups", 0);
+  const int64_t groups =
+      instance ? 0 : node.attr_int(node.domain == kNative ? "groups" : "num_groups", 0);
   const Dim& channels = (*x.shape)[1];
   if (node.inputs.size() != 3 || (!instance && groups < 1)) return false;
   for (size_t k = 1; k < 3; ++k)
     if (!fits_channels(c, node.input(k), channels, groups)) return false;
+  // Images stay in NHWC.
+  const std::optional<Form> given = c.at_hand(node.input(0));
+  const Layout last = Layout::channels_last(x.rank());
+  const bool stays = given && !last.is_plain() && given->layout == last;
+  const Form from = stays ? c.ordered(node.input(0), last) : c.plain(node.input(0));
   Node made = named_after(node, "GroupNormalization");
-  made.inputs = {c.plain(node.input(0)).id};
+  made.inputs = {from.id};
   for (size_t k = 1; k < 3; ++k)
     made.inputs.push_back(
         OCTET_TRY(of_channels(c, node.input(k), channels.maybe_value().value_or(0))));
   if (groups != 0) made.set("groups", groups);
+  if (stays) made.set("channels_last", int64_t{1});
   made.set("epsilon", node.attr_float("epsilon", 1e-5F));
   c.note(node, LowerForm::kFloat, made.op_type, "a group norm runs in float");
   const ValueId y = node.outputs[0];
-  c.source(y).real = Form{c.emit(std::move(made), c.in().value(y).name)};
+  c.source(y).real = from.ordered(c.emit(std::move(made), c.in().value(y).name));
   return true;
 }
 
@@ -132,7 +139,8 @@ Result<bool> lower_group_norm(Context& c, const Node& node) {
 
 Result<bool> lower_normalization(Context& c, const Node& node) {
   if (node.is("Softmax")) return lower_softmax(c, node);
-  if (node.is("InstanceNormalization") || node.is("GroupNormalization"))
+  if (node.is("InstanceNormalization") || node.is("GroupNormalization") ||
+      node.is("GroupNormalization", kNative))
     return lower_group_norm(c, node);
   if (!node.is("LayerNormalization")) return false;
   if (!over_last_axis(c, node, -1)) return false;

@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "core/threads.h"
 #include "ops/native/layer_normalization.h"
+#include "runtime/kernels/group_norm_last.h"
 #include "runtime/kernels/scan.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
@@ -76,7 +77,35 @@ Choice prepare_layer_norm(const PrepareContext& c) {
   return {bind_with(std::move(bind)), fmt::format("layer_norm {}", isa_name(c.isa)), {}};
 }
 
+namespace {
+
+auto bind_group_norm_last(const PrepareContext& c) {
+  return [node = c.node, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
+    const Shape& shape = in[0].shape;
+    kernels::GroupNormLastArgs args;
+    const int64_t stated = node.attr_int("groups", 0);
+    args.groups = stated == 0 ? shape.back() : stated;
+    args.channels = args.groups == 0 ? 0 : shape.back() / args.groups;
+    args.images = shape[0];
+    args.pixels = product(shape, 1, shape.size() - 1);
+    args.epsilon = node.attr_float("epsilon", 1e-5F);
+    return call_step([args, isa, x = in[0].id, gain = in[1].id, bias = in[2].id,
+                      y = out[0].id](Slots slots, ParallelFor& parallel) {
+      kernels::GroupNormLastArgs a = args;
+      a.x = at<const float>(slots, x);
+      a.gain = at<const float>(slots, gain);
+      a.bias = at<const float>(slots, bias);
+      a.y = at<float>(slots, y);
+      kernels::group_norm_last(a, isa, parallel);
+    });
+  };
+}
+
+} // namespace
+
 Choice prepare_group_norm(const PrepareContext& c) {
+  if (c.node.attr_int("channels_last", 0) != 0)
+    return {bind_with(bind_group_norm_last(c)), fmt::format("group_norm {}", isa_name(c.isa)), {}};
   auto bind = [node = c.node, isa = c.isa](std::span<const Operand> in,
                                            std::span<const Operand> out) {
     const Shape& shape = in[0].shape;
