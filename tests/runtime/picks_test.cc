@@ -187,6 +187,31 @@ output f: i64[N, 3]
 output g: i64[N, 9]
 output h: i64[N, 0])",
      17, true},
+    {"TopKOfLongRows", R"(input x: f32[N, 700]
+input y: i32[N, 700, S]
+input z: i64[N, 300]
+const one: i64[1] = [1]
+const twenty: i64[1] = [20]
+const many: i64[1] = [250]
+const all: i64[1] = [300]
+a, b = TopK(x, twenty)
+c, d = TopK(x, many) {largest=0, sorted=0}
+e, f = TopK(y, twenty) {axis=1, largest=0}
+g, _ = TopK(y, one) {axis=-2}
+h, i = TopK(z, twenty)
+j, k = TopK(z, all) {largest=0}
+output a: f32[N, 20]
+output b: i64[N, 20]
+output c: f32[N, 250]
+output d: i64[N, 250]
+output e: i32[N, 20, S]
+output f: i64[N, 20, S]
+output g: i32[N, 1, S]
+output h: i64[N, 20]
+output i: i64[N, 20]
+output j: i64[N, 300]
+output k: i64[N, 300])",
+     17, true, 300},
     {"Integers", R"(input x: i64[N, 1, S]
 input z: i64[N, 1]
 const two: i64[] = [2]
