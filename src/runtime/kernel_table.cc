@@ -144,6 +144,7 @@ constexpr KernelRow kTable[] = {
     {"", "ArgMax", prepare_arg_best},
     {"", "ArgMin", prepare_arg_best},
     {"", "TopK", prepare_top_k},
+    {"", "NonZero", prepare_nonzero},
     {"", "MaxPool", prepare_max_pool_places},
     {"", "GridSample", prepare_grid_sample},
     {"", "DFT", prepare_dft},

@@ -212,6 +212,33 @@ output i: i64[N, 20]
 output j: i64[N, 300]
 output k: i64[N, 300])",
      17, true, 300},
+    {"NonZero", R"(input x: f32[N, 3, S]
+input z: i64[S, N]
+input b: bool[N, S]
+input u: u8[S]
+input h: f16[N, S, 2, 2]
+input s: f32[]
+const none: f32[] = [0]
+e = Relu(x)
+a = NonZero(e)
+c = NonZero(z)
+d = NonZero(b)
+f = NonZero(u)
+g = NonZero(h)
+i = NonZero(s)
+w = Mul(x, none)
+j = NonZero(w)
+l = Cast(z) {to=5}
+k = NonZero(l)
+output a: i64[3, ?]
+output c: i64[2, ?]
+output d: i64[2, ?]
+output f: i64[1, ?]
+output g: i64[4, ?]
+output i: i64[0, ?]
+output j: i64[3, ?]
+output k: i64[2, ?])",
+     17, true},
     {"Integers", R"(input x: i64[N, 1, S]
 input z: i64[N, 1]
 const two: i64[] = [2]
