@@ -239,6 +239,18 @@ output i: i64[0, ?]
 output j: i64[3, ?]
 output k: i64[2, ?])",
      17, true},
+    {"LpPool", R"(input x: f32[N, 3, 9, S]
+input z: f32[N, 2, S]
+input v: f32[N, 1, 5, 4, S]
+a = LpPool(x) {kernel_shape=[3, 2], strides=[2, 1], pads=[1, 1, 1, 1]}
+b = LpPool(x) {kernel_shape=[2, 1], p=1}
+c = LpPool(z) {kernel_shape=[1], p=3}
+d = LpPool(v) {kernel_shape=[2, 2, 1], strides=[2, 1, 1], auto_pad="SAME_UPPER"}
+output a: f32[N, 3, ?, ?]
+output b: f32[N, 3, 8, S]
+output c: f32[N, 2, S]
+output d: f32[N, 1, 3, 4, S])",
+     17, true, 3, 1},
     {"Integers", R"(input x: i64[N, 1, S]
 input z: i64[N, 1]
 const two: i64[] = [2]

@@ -36,6 +36,7 @@ PrepareFn prepare_integer_binary;
 PrepareFn prepare_integer_unary;
 PrepareFn prepare_layer_norm;
 PrepareFn prepare_logic;
+PrepareFn prepare_lp_pool;
 PrepareFn prepare_map;
 PrepareFn prepare_matmul;
 PrepareFn prepare_matmul_integer;
