@@ -146,6 +146,7 @@ constexpr KernelRow kTable[] = {
     {"", "TopK", prepare_top_k},
     {"", "NonZero", prepare_nonzero},
     {"", "MaxPool", prepare_max_pool_places},
+    {"", "MaxUnpool", prepare_max_unpool},
     {"", "LpPool", prepare_lp_pool},
     {"", "GridSample", prepare_grid_sample},
     {"", "DFT", prepare_dft},

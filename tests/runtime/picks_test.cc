@@ -251,6 +251,18 @@ output b: f32[N, 3, 8, S]
 output c: f32[N, 2, S]
 output d: f32[N, 1, 3, 4, S])",
      17, true, 3, 1},
+    {"MaxUnpool", R"(input x: f32[N, 3, 9, S]
+input z: f32[2, 2, 6, 8]
+const larger: i64[4] = [2, 2, 7, 9]
+a, i = MaxPool(x) {kernel_shape=[3, 1], strides=[2, 1]}
+b = MaxUnpool(a, i) {kernel_shape=[3, 1], strides=[2, 1]}
+c, j = MaxPool(z) {kernel_shape=[2, 2], strides=[2, 2]}
+d = MaxUnpool(c, j) {kernel_shape=[2, 2], strides=[2, 2]}
+e = MaxUnpool(c, j, larger) {kernel_shape=[2, 2], strides=[2, 2]}
+output b: f32[N, 3, 9, S]
+output d: f32[2, 2, 6, 8]
+output e: f32[2, 2, 7, 9])",
+     17, true, 3, 1},
     {"Integers", R"(input x: i64[N, 1, S]
 input z: i64[N, 1]
 const two: i64[] = [2]

@@ -42,6 +42,7 @@ PrepareFn prepare_matmul;
 PrepareFn prepare_matmul_integer;
 PrepareFn prepare_max_pool;
 PrepareFn prepare_max_pool_places;
+PrepareFn prepare_max_unpool;
 PrepareFn prepare_nonzero;
 PrepareFn prepare_not;
 PrepareFn prepare_one_hot;
