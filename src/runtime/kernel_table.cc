@@ -148,6 +148,7 @@ constexpr KernelRow kTable[] = {
     {"", "MaxPool", prepare_max_pool_places},
     {"", "MaxUnpool", prepare_max_unpool},
     {"", "LpPool", prepare_lp_pool},
+    {"", "RoiAlign", prepare_roi_align},
     {"", "GridSample", prepare_grid_sample},
     {"", "DFT", prepare_dft},
     {"", "STFT", prepare_stft},

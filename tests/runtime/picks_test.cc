@@ -263,6 +263,21 @@ output b: f32[N, 3, 9, S]
 output d: f32[2, 2, 6, 8]
 output e: f32[2, 2, 7, 9])",
      17, true, 3, 1},
+    {"RoiAlign", R"(input x: f32[2, 5, 9, S]
+input r: f32[N, 4]
+input i: i64[N]
+const two: i64[] = [2]
+const six: f32[] = [6]
+j = Mod(i, two)
+q = Mul(r, six)
+a = RoiAlign(x, q, j) {output_height=3, output_width=2, sampling_ratio=2}
+b = RoiAlign(x, q, j) {output_height=2, output_width=3, spatial_scale=1.5, mode="max"}
+c = RoiAlign(x, q, j) {coordinate_transformation_mode="output_half_pixel"}
+d = RoiAlign(x, q, j) {sampling_ratio=17}
+output a: f32[N, 5, 3, 2]
+output b: f32[N, 5, 2, 3]
+output c: f32[N, 5, 1, 1]
+output d: f32[N, 5, 1, 1])"},
     {"Integers", R"(input x: i64[N, 1, S]
 input z: i64[N, 1]
 const two: i64[] = [2]

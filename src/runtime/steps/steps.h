@@ -63,6 +63,7 @@ PrepareFn prepare_recur;
 PrepareFn prepare_reduce;
 PrepareFn prepare_resize;
 PrepareFn prepare_reverse_sequence;
+PrepareFn prepare_roi_align;
 PrepareFn prepare_running;
 PrepareFn prepare_row_model;
 PrepareFn prepare_scatter_elements;
