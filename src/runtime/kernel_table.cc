@@ -131,6 +131,7 @@ constexpr KernelRow kTable[] = {
     {"", "DepthToSpace", prepare_depth_to_space},
     {"", "SpaceToDepth", prepare_space_to_depth},
     {"", "Mod", prepare_integer_binary},
+    {"", "Mod", prepare_remainder},
     {"", "GatherElements", prepare_gather_elements},
     {"", "GatherND", prepare_gather_nd},
     {"", "ScatterElements", prepare_scatter_elements},

@@ -278,6 +278,24 @@ output a: f32[N, 5, 3, 2]
 output b: f32[N, 5, 2, 3]
 output c: f32[N, 5, 1, 1]
 output d: f32[N, 5, 1, 1])"},
+    {"Remainder", R"(input x: f32[N, 1, S]
+input z: f32[N, 1]
+const large: f32[] = [3e9]
+const small: f32[] = [1e-3]
+const three: f32[] = [-3]
+b = Mul(x, large)
+c = Mul(z, small)
+d = Mod(x, z) {fmod=1}
+e = Mod(z, x) {fmod=1}
+f = Mod(b, z) {fmod=1}
+g = Mod(b, c) {fmod=1}
+h = Mod(b, three) {fmod=1}
+output d: f32[N, N, S]
+output e: f32[N, N, S]
+output f: f32[N, N, S]
+output g: f32[N, N, S]
+output h: f32[N, 1, S])",
+     17, true},
     {"Integers", R"(input x: i64[N, 1, S]
 input z: i64[N, 1]
 const two: i64[] = [2]

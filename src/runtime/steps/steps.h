@@ -61,6 +61,7 @@ PrepareFn prepare_quantize;
 PrepareFn prepare_range;
 PrepareFn prepare_recur;
 PrepareFn prepare_reduce;
+PrepareFn prepare_remainder;
 PrepareFn prepare_resize;
 PrepareFn prepare_reverse_sequence;
 PrepareFn prepare_roi_align;
