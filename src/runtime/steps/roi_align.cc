@@ -25,7 +25,7 @@ struct RoiImage {
   int64_t channels, height, width;
 };
 
-template <int64_t kCount>
+template <int64_t kCount, bool kLargest>
 void read_samples(
     const RoiSample* samples, int64_t count, const float* x, int64_t plane, PooledBin& to) {
   for (int64_t i = 0; i < count; ++i)
@@ -33,8 +33,10 @@ void read_samples(
       for (int64_t c = 0; c < kCount; ++c) {
         const double v =
             samples[i].weight[k] * static_cast<double>(x[c * plane + samples[i].index[k]]);
-        to.sum[c] += v;
-        to.most[c] = std::max(to.most[c], v);
+        if constexpr (kLargest)
+          to.most[c] = std::max(to.most[c], v);
+        else
+          to.sum[c] += v;
       }
 }
 
@@ -70,8 +72,12 @@ class RoiAlignStep final : public Step {
                      const auto first = bin_of(corners + 4 * r);
                      RoiImage image = all;
                      image.x += batch[r] * channels_ * height_ * width_;
-                     pool(bin_at(*first, row, i % attrs_.width), image,
-                          y + r * channels_ * bins + i % bins, bins);
+                     const RoiBin bin = bin_at(*first, row, i % attrs_.width);
+                     float* to = y + r * channels_ * bins + i % bins;
+                     if (attrs_.largest)
+                       pool<true>(bin, image, to, bins);
+                     else
+                       pool<false>(bin, image, to, bins);
                    }
                  });
     return StepEnd::kDone;
@@ -84,6 +90,7 @@ class RoiAlignStep final : public Step {
   }
 
   /// One bin of every channel, whose results lie `step` apart.
+  template <bool kLargest>
   void pool(const RoiBin& bin, const RoiImage& image, float* y, int64_t step) const {
     const int64_t count = bin.rows * bin.columns, plane = image.height * image.width;
     auto* samples = reinterpret_cast<RoiSample*>(
@@ -102,18 +109,18 @@ class RoiAlignStep final : public Step {
         if (count > kSamplesAtOnce) find(begin, end);
         const float* x = image.x + c * plane;
         if (beside == kChannelsBeside) {
-          read_samples<kChannelsBeside>(samples, end - begin, x, plane, pooled);
+          read_samples<kChannelsBeside, kLargest>(samples, end - begin, x, plane, pooled);
           continue;
         }
         for (int64_t k = 0; k < beside; ++k) {
           PooledBin one{{pooled.sum[k]}, {pooled.most[k]}};
-          read_samples<1>(samples, end - begin, x + k * plane, plane, one);
+          read_samples<1, kLargest>(samples, end - begin, x + k * plane, plane, one);
           pooled.sum[k] = one.sum[0];
           pooled.most[k] = one.most[0];
         }
       }
       for (int64_t k = 0; k < beside; ++k) {
-        double v = attrs_.largest ? pooled.most[k] : pooled.sum[k] / static_cast<double>(count);
+        double v = kLargest ? pooled.most[k] : pooled.sum[k] / static_cast<double>(count);
         if (count == 0) v = 0;
         y[(c + k) * step] = static_cast<float>(v);
       }
