@@ -136,12 +136,10 @@ class VectorLines {
 
  public:
   VectorLines(const TopArgs& a, const TopForms<T>& forms, const T* x, T* values, int64_t* indices)
-      : a_(a), forms_(forms), x_(x), values_(values), indices_(indices) {
-    const bool is_short = a.lines.size <= kShort && a.lines.size <= forms.most_ranked;
-    selects_ = a.k < a.lines.size && !is_short;
-    room_ = round_up(a.lines.size + kTopPad, kTopPad);
-    turned_ = std::min(kTurned, a.lines.inner);
-  }
+      : a_(a), forms_(forms), x_(x), values_(values), indices_(indices),
+        selects_(a.k < a.lines.size && a.lines.size > std::min<int64_t>(kShort, forms.most_ranked)),
+        room_(round_up(a.lines.size + kTopPad, kTopPad)),
+        turned_(std::min(kTurned, a.lines.inner)) {}
 
   void run(int64_t begin, int64_t end) {
     const auto room = static_cast<size_t>(room_);
