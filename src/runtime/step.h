@@ -110,9 +110,9 @@ struct PrepareContext {
 /// Either the prepared node, or why this kernel does not take it.
 struct Choice {
   std::unique_ptr<Prepared> prepared;
-  std::string name;   ///< shown in plans: `igemm avx2`
-  std::string reason; ///< when `prepared` is null
-  bool by_reference = false; ///< or as it: Prepared::evaluation() is there
+  std::string name;                ///< shown in plans: `igemm avx2`
+  std::string reason;              ///< when `prepared` is null
+  bool by_reference = false;       ///< or as it: Prepared::evaluation() is there
   std::vector<PlannedNode> inside; ///< of bodies: `then_branch: Conv "c"`
   /// Constant inputs that were packed: nothing reads them again.
   std::vector<size_t> packed = {};
