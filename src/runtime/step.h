@@ -64,7 +64,8 @@ struct Operand {
   int64_t count() const;
 };
 
-/// Runs a node by its operator's eval on tensors of any shape, its bodies by kernels. One thread's.
+/// Runs a node on tensors of any shape: by its operator's eval, its bodies by kernels, or as a kernel
+/// that tells how large its results are. One thread's.
 class Evaluation {
  public:
   virtual ~Evaluation() = default;
@@ -82,7 +83,7 @@ class Prepared {
   /// `inputs`: behind those of the node, what its bodies capture.
   virtual Result<std::unique_ptr<Step>> bind(std::span<const Operand> inputs,
                                              std::span<const Operand> outputs) const = 0;
-  /// Null for kernels, which need to know the shapes of their outputs.
+  /// Null for kernels that need to know the shapes of their outputs, which are nearly all.
   virtual std::unique_ptr<Evaluation> evaluation() const { return nullptr; }
 };
 
@@ -109,9 +110,9 @@ struct PrepareContext {
 /// Either the prepared node, or why this kernel does not take it.
 struct Choice {
   std::unique_ptr<Prepared> prepared;
-  std::string name;   ///< shown in plans: `igemm avx2`
-  std::string reason; ///< when `prepared` is null
-  bool by_reference = false;
+  std::string name;                ///< shown in plans: `igemm avx2`
+  std::string reason;              ///< when `prepared` is null
+  bool by_reference = false;       ///< or as it: Prepared::evaluation() is there
   std::vector<PlannedNode> inside; ///< of bodies: `then_branch: Conv "c"`
   /// Constant inputs that were packed: nothing reads them again.
   std::vector<size_t> packed = {};

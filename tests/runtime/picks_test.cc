@@ -187,6 +187,115 @@ output f: i64[N, 3]
 output g: i64[N, 9]
 output h: i64[N, 0])",
      17, true},
+    {"TopKOfLongRows", R"(input x: f32[N, 700]
+input y: i32[N, 700, S]
+input z: i64[N, 300]
+const one: i64[1] = [1]
+const twenty: i64[1] = [20]
+const many: i64[1] = [250]
+const all: i64[1] = [300]
+a, b = TopK(x, twenty)
+c, d = TopK(x, many) {largest=0, sorted=0}
+e, f = TopK(y, twenty) {axis=1, largest=0}
+g, _ = TopK(y, one) {axis=-2}
+h, i = TopK(z, twenty)
+j, k = TopK(z, all) {largest=0}
+output a: f32[N, 20]
+output b: i64[N, 20]
+output c: f32[N, 250]
+output d: i64[N, 250]
+output e: i32[N, 20, S]
+output f: i64[N, 20, S]
+output g: i32[N, 1, S]
+output h: i64[N, 20]
+output i: i64[N, 20]
+output j: i64[N, 300]
+output k: i64[N, 300])",
+     17, true, 300},
+    {"NonZero", R"(input x: f32[N, 3, S]
+input z: i64[S, N]
+input b: bool[N, S]
+input u: u8[S]
+input h: f16[N, S, 2, 2]
+input s: f32[]
+const none: f32[] = [0]
+e = Relu(x)
+a = NonZero(e)
+c = NonZero(z)
+d = NonZero(b)
+f = NonZero(u)
+g = NonZero(h)
+i = NonZero(s)
+w = Mul(x, none)
+j = NonZero(w)
+l = Cast(z) {to=5}
+k = NonZero(l)
+output a: i64[3, ?]
+output c: i64[2, ?]
+output d: i64[2, ?]
+output f: i64[1, ?]
+output g: i64[4, ?]
+output i: i64[0, ?]
+output j: i64[3, ?]
+output k: i64[2, ?])",
+     17, true},
+    {"LpPool", R"(input x: f32[N, 3, 9, S]
+input z: f32[N, 2, S]
+input v: f32[N, 1, 5, 4, S]
+a = LpPool(x) {kernel_shape=[3, 2], strides=[2, 1], pads=[1, 1, 1, 1]}
+b = LpPool(x) {kernel_shape=[2, 1], p=1}
+c = LpPool(z) {kernel_shape=[1], p=3}
+d = LpPool(v) {kernel_shape=[2, 2, 1], strides=[2, 1, 1], auto_pad="SAME_UPPER"}
+output a: f32[N, 3, ?, ?]
+output b: f32[N, 3, 8, S]
+output c: f32[N, 2, S]
+output d: f32[N, 1, 3, 4, S])",
+     17, true, 3, 1},
+    {"MaxUnpool", R"(input x: f32[N, 3, 9, S]
+input z: f32[2, 2, 6, 8]
+const larger: i64[4] = [2, 2, 7, 9]
+a, i = MaxPool(x) {kernel_shape=[3, 1], strides=[2, 1]}
+b = MaxUnpool(a, i) {kernel_shape=[3, 1], strides=[2, 1]}
+c, j = MaxPool(z) {kernel_shape=[2, 2], strides=[2, 2]}
+d = MaxUnpool(c, j) {kernel_shape=[2, 2], strides=[2, 2]}
+e = MaxUnpool(c, j, larger) {kernel_shape=[2, 2], strides=[2, 2]}
+output b: f32[N, 3, 9, S]
+output d: f32[2, 2, 6, 8]
+output e: f32[2, 2, 7, 9])",
+     17, true, 3, 1},
+    {"RoiAlign", R"(input x: f32[2, 5, 9, S]
+input r: f32[N, 4]
+input i: i64[N]
+const two: i64[] = [2]
+const six: f32[] = [6]
+j = Mod(i, two)
+q = Mul(r, six)
+a = RoiAlign(x, q, j) {output_height=3, output_width=2, sampling_ratio=2}
+b = RoiAlign(x, q, j) {output_height=2, output_width=3, spatial_scale=1.5, mode="max"}
+c = RoiAlign(x, q, j) {coordinate_transformation_mode="output_half_pixel"}
+d = RoiAlign(x, q, j) {sampling_ratio=17}
+output a: f32[N, 5, 3, 2]
+output b: f32[N, 5, 2, 3]
+output c: f32[N, 5, 1, 1]
+output d: f32[N, 5, 1, 1])"},
+    {"Remainder", R"(input x: f32[N, 1, S]
+input z: f32[N, 1]
+const large: f32[] = [3e9]
+const small: f32[] = [1e-3]
+const three: f32[] = [-3]
+b = Mul(x, large)
+c = Mul(z, small)
+d = Mod(x, z) {fmod=1}
+e = Mod(z, x) {fmod=1}
+f = Mod(b, z) {fmod=1}
+g = Mod(b, c) {fmod=1}
+h = Mod(b, three) {fmod=1}
+output d: f32[N, N, S]
+output e: f32[N, N, S]
+output f: f32[N, N, S]
+output g: f32[N, N, S]
+output h: f32[N, 1, S])",
+     17, true},
     {"Integers", R"(input x: i64[N, 1, S]
 input z: i64[N, 1]
 const two: i64[] = [2]

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/cpu.h"
+
 #include "octet/dtype.h"
 
 namespace octet {
@@ -55,6 +57,7 @@ struct TopArgs {
 /// values, indices: [outer, k, inner] in order of rank, of equal elements the lower index first;
 /// either may be null. Instantiated for float, int32_t and int64_t.
 template <typename T>
-void top_best(const TopArgs& args, const T* x, T* values, int64_t* indices, ParallelFor& parallel);
+void top_best(
+    const TopArgs& args, const T* x, T* values, int64_t* indices, Isa isa, ParallelFor& parallel);
 
 } // namespace octet::kernels

@@ -6,6 +6,7 @@
 #include "runtime/kernels/codes.h"
 #include "runtime/kernels/convert.h"
 #include "runtime/kernels/power.h"
+#include "runtime/kernels/remainder.h"
 #include "runtime/steps/broadcast.h"
 #include "runtime/steps/call.h"
 #include "runtime/steps/steps.h"
@@ -69,6 +70,18 @@ Choice prepare_pow(const PrepareContext& c) {
     });
   };
   return {bind_with(std::move(bind)), "pow", {}};
+}
+
+Choice prepare_remainder(const PrepareContext& c) {
+  if (c.type(0).type != DType::kFloat32) return Choice::refuse("remainder: not of type f32");
+  auto bind = [](std::span<const Operand> in, std::span<const Operand> out) {
+    return call_step([plan = broadcast_of(in, out[0]), a = in[0].id, b = in[1].id,
+                      y = out[0].id](Slots slots, ParallelFor& parallel) {
+      kernels::remainders(plan, at<const float>(slots, a), at<const float>(slots, b),
+                          at<float>(slots, y), parallel);
+    });
+  };
+  return {bind_with(std::move(bind)), "remainder", {}};
 }
 
 Choice prepare_where(const PrepareContext& c) {

@@ -53,24 +53,25 @@ Choice arg_best_step(const Node& node) {
 }
 
 template <class T>
-Choice top_step(const Node& node) {
+Choice top_step(const PrepareContext& c) {
+  const Node& node = c.node;
   kernels::TopArgs args;
   args.rank = node.attr_int("largest", 1) != 0 ? kernels::Rank::kLargest : kernels::Rank::kSmallest;
-  auto bind = [args, axis = node.attr_int("axis", -1)](std::span<const Operand> in,
-                                                       std::span<const Operand> out) {
+  auto bind = [args, isa = c.isa, axis = node.attr_int("axis", -1)](std::span<const Operand> in,
+                                                                    std::span<const Operand> out) {
     kernels::TopArgs bound = args;
     const Operand& any = out[0].present() ? out[0] : out[1];
     bound.lines = kernels::lines_of(in[0].shape, axis);
     bound.k = kernels::lines_of(any.shape, axis).size;
     return call_step(
-        [bound, x = in[0].id, values = out[0].id,
+        [bound, isa, x = in[0].id, values = out[0].id,
          indices = out.size() > 1 ? out[1].id : -1](Slots slots, ParallelFor& parallel) {
           kernels::top_best<T>(bound, at<const T>(slots, x),
                                values < 0 ? nullptr : at<T>(slots, values),
-                               indices < 0 ? nullptr : at<int64_t>(slots, indices), parallel);
+                               indices < 0 ? nullptr : at<int64_t>(slots, indices), isa, parallel);
         });
   };
-  return {bind_with(std::move(bind)), "top", {}};
+  return {bind_with(std::move(bind)), fmt::format("top {}", isa_name(c.isa)), {}};
 }
 
 } // namespace
@@ -96,9 +97,9 @@ Choice prepare_arg_best(const PrepareContext& c) {
 
 Choice prepare_top_k(const PrepareContext& c) {
   if (!c.type(0).has_rank() || c.type(0).rank() == 0) return Choice::refuse("top: of a scalar");
-  if (c.type(0).type == DType::kFloat32) return top_step<float>(c.node);
-  if (c.type(0).type == DType::kInt32) return top_step<int32_t>(c.node);
-  if (c.type(0).type == DType::kInt64) return top_step<int64_t>(c.node);
+  if (c.type(0).type == DType::kFloat32) return top_step<float>(c);
+  if (c.type(0).type == DType::kInt32) return top_step<int32_t>(c);
+  if (c.type(0).type == DType::kInt64) return top_step<int64_t>(c);
   return Choice::refuse("top: neither f32, i32 nor i64");
 }
 
