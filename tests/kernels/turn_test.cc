@@ -41,8 +41,9 @@ TEST(Turn, LinesThatShareTheirPlacesInTheCache) {
     for (const int64_t bytes : {512, 2048})
       for (const int64_t rows : {7, 8, 15, 16, 33, 64, 131})
         for (const int64_t columns : {1, 8, 16, 63, 64, 65, 130, 200})
-          if (rows <= bytes / width)
+          if (rows <= bytes / width) {
             ASSERT_TRUE(turns({rows, columns, columns + 3, bytes / width}, width));
+          }
 }
 
 } // namespace
