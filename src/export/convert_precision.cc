@@ -226,8 +226,11 @@ Range range_with_scale(const Scheme& scheme, const Range& range, double scale, d
   const Codes ends = reach(scheme);
   const double lowest = rounded * ends.lowest, highest = rounded * ends.highest;
   const bool below = range.lo * ends.highest < range.hi * ends.lowest;
-  return {below ? lowest : std::max(range.lo * (rounded / scale), lowest),
-          below ? std::min(range.hi * (rounded / scale), highest) : highest};
+  // Of a range of one number the other end may come out an ulp beyond the one that gives the scale.
+  const auto in_proportion = [&](double end) {
+    return std::clamp(end * (rounded / scale), lowest, highest);
+  };
+  return {below ? lowest : in_proportion(range.lo), below ? in_proportion(range.hi) : highest};
 }
 
 } // namespace
