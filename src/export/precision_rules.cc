@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources: ONNX's type constraints (by octet's own inference), IEEE 754 binary16 and bfloat16, and
 // for sums of squares the overflow that TensorRT warns of ("LayerNorm after self-attention in FP16
-// may cause overflow"; docs/targets.md 2.4).
+// may cause overflow"; docs/targets.md 2.4), and what ONNX Runtime's kernels reduce.
 #include "export/precision_rules.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "ops/microsoft/matrix_order.h"
 #include "ops/schema_types.h"
 #include "passes/standardize/coded_operators.h"
+#include "targets/onnxruntime/kernels.h"
 
 namespace octet {
 
@@ -144,6 +145,9 @@ std::optional<std::string> float_by_operator(const Graph& graph, const Node& nod
   if (has_bodies(node)) return "its body stays as it is";
   if (takes_float_scales(node)) return "its scales are f32 by definition";
   if (is_one_of(kOwnType, node)) return "it works on positions, or names its type itself";
+  if (!onnxruntime_reduces(node, type))
+    return fmt::format("ONNX Runtime has no reduction \"{}\" of {}",
+                       node.attr_string("reduction", "none"), name(type));
   const int64_t since = half_since(graph, node, type);
   if (since > graph.opset())
     return fmt::format("{} takes {} from operator set {} on", node.op_type, name(type), since);

@@ -16,7 +16,7 @@ using test::nodes_of;
 using test::random_tensor;
 using test::run_reference;
 
-Graph parse(const char* text) {
+Graph parse(const std::string& text) {
   return parse_graph(text).value();
 }
 
@@ -124,6 +124,37 @@ output y: f32[N]
   const auto notes = convert(graph);
   EXPECT_NE(why(notes, "keep_float", "range").find("positions"), std::string::npos);
   EXPECT_EQ(type_of(graph, "Neg"), DType::kFloat16);
+}
+
+/// ScatterElements has max and min of f16 in ONNX Runtime; it loads all of them, and runs no other.
+TEST(Precision, ReductionsThatOnnxRuntimeLacksStay) {
+  const auto type_with = [](const std::string& op, const std::string& reduction, DType type) {
+    Graph graph = parse(R"(graph g opset(""=18)
+input x: f32[2, 4]
+input u: f32[1, 4]
+const at: i64[1, 1] = [1]
+const rows: i64[1, 4] = [0, 1, 0, 1]
+r = )" + op + "(x, " + (op == "ScatterND" ? "at" : "rows") +
+                        ", u) {reduction=\"" + reduction + "\"} \"scatter\"\ny = Neg(r)\n" +
+                        "output y: f32[2, 4]\n");
+    const auto notes = convert(graph, {.type = type, .keep_float = {}, .ranges = {}});
+    EXPECT_EQ(type_of(graph, "Neg"), type);
+    const DType out = type_of(graph, op.c_str());
+    EXPECT_EQ(why(notes, "keep_float", "scatter"),
+              out == type ? ""
+                          : "ONNX Runtime has no reduction \"" + reduction + "\" of " +
+                                std::string(name(type)));
+    return out;
+  };
+  for (const char* op : {"ScatterElements", "ScatterND"})
+    for (const DType type : {DType::kFloat16, DType::kBfloat16}) {
+      EXPECT_EQ(type_with(op, "none", type), type);
+      for (const char* reduction : {"add", "mul"})
+        EXPECT_EQ(type_with(op, reduction, type), DType::kFloat32) << op << " " << reduction;
+    }
+  EXPECT_EQ(type_with("ScatterElements", "max", DType::kFloat16), DType::kFloat16);
+  EXPECT_EQ(type_with("ScatterElements", "min", DType::kBfloat16), DType::kFloat32);
+  EXPECT_EQ(type_with("ScatterND", "max", DType::kFloat16), DType::kFloat32);
 }
 
 /// Conv and pools take bf16 from operator set 22 on, fp16 always.
