@@ -11,6 +11,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "data/dataset_hash.h"
+#include "quant/weight_plans.h"
 #include <CLI/CLI.hpp>
 
 #include "octet/export.h"
@@ -52,6 +53,19 @@ void note_float_tables(const QuantizationPlan& plan) {
   }
   fmt::print(stderr, "--embeddings: no table is stored in 8 bits for {}: {}\n", plan.target,
              first == nullptr ? "the model gathers no rows of one" : first->why);
+}
+
+/// Blocks go where the target takes them.
+void note_weights_without_blocks(const QuantizationPlan& plan, const std::string& model) {
+  std::vector<std::string> names;
+  for (const NodePlan& node : plan.nodes)
+    if (node.weight && node.why.find(kWithoutBlocks) != std::string::npos)
+      names.push_back(node.node);
+  if (names.empty()) return;
+  fmt::print(stderr,
+             "{}: {} without blocks, which for {} divide one of the last two axes of a weight; a "
+             "scale for each channel instead: {}\n",
+             model, counted(std::ssize(names), "layer"), plan.target, join_some(names));
 }
 
 /// Says it where `auto` found nothing that keeps the outputs.
@@ -296,6 +310,7 @@ Result<QuantizationPlan>
 QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& common) const {
   QuantizationPlan out = OCTET_TRY(make_plan(graph, model, common));
   if (embeddings_) note_float_tables(out);
+  note_weights_without_blocks(out, model);
   warn_of_collapse(out, model);
   return out;
 }

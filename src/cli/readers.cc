@@ -36,6 +36,10 @@ reader_of(const Graph& graph, const std::string& target, const std::string& writ
   out.fp4 = share_in(layers, LayerPrecision::kFp4);
   out.has_products = std::any_of(layers.begin(), layers.end(),
                                  [](const LayerForm& layer) { return layer.work > 0; });
+  // What the file itself has as MatMulNBits says in an attribute how it is computed.
+  out.rounds_inputs = std::any_of(layers.begin(), layers.end(), [](const LayerForm& layer) {
+    return layer.form == "MatMulNBits" && (layer.op == "MatMul" || layer.op == "Gemm");
+  });
   return out;
 }
 
@@ -86,6 +90,9 @@ std::string text(const std::vector<Reader>& readers, QuantMode mode) {
           mode == QuantMode::kWeightOnly || &reader == &readers.front()
               ? ""
               : fmt::format("; a file for it: the same with --target {}", reader.target));
+    if (reader.rounds_inputs)
+      out += "    it rounds the inputs of stored weights to 8 bits, unless its session has "
+             "session.qdq_matmulnbits_accuracy_level = 0\n";
   }
   return out;
 }
@@ -97,6 +104,7 @@ nlohmann::ordered_json readers_json(const std::vector<Reader>& readers) {
     if (reader.refused_for.empty()) one["share_in_8_bits"] = reader.int8 + reader.fp8;
     if (reader.fp8 > 0) one["share_in_fp8"] = reader.fp8;
     if (reader.fp4 > 0) one["share_in_fp4"] = reader.fp4;
+    if (reader.rounds_inputs) one["rounds_inputs"] = true;
     if (!reader.refused_for.empty()) one["rule"] = reader.refused_for;
     if (!reader.command.empty()) one["command"] = reader.command;
     out.push_back(std::move(one));

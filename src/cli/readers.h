@@ -18,6 +18,7 @@ struct Reader {
   std::string command;               ///< what makes a file that it loads; empty: octet has no way
   double int8 = 0, fp8 = 0, fp4 = 0; ///< shares of the multiply-adds, 0 to 1
   bool has_products = false;
+  bool rounds_inputs = false; ///< of float products with stored weights, where no setting says no
 };
 
 /// The target that the file was made for, and the newest of each other family. `written` is the

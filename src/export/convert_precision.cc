@@ -32,6 +32,7 @@ class Converter {
     OCTET_TRY(infer_types(graph_));
     OCTET_TRY(check_patterns(graph_, patterns_));
     raise_for_type();
+    counting_ = OCTET_TRY(counting_nodes(graph_));
     for (const NodeId id : graph_.nodes())
       captured_.insert(graph_.node(id).captures.begin(), graph_.node(id).captures.end());
     for (const NodeId id : OCTET_TRY(graph_.topological()))
@@ -78,23 +79,26 @@ class Converter {
                       true});
   }
 
-  std::optional<std::string> why_float(const Node& node) const {
+  std::optional<std::string> why_float(NodeId id) const {
+    const Node& node = graph_.node(id);
     if (pattern_verdict(patterns_, node)) return "kept by pattern";
     if (std::any_of(node.outputs.begin(), node.outputs.end(),
                     [&](ValueId out) { return captured_.contains(out); }))
       return "the body of another node reads it";
     // Values keep the type f32 until all nodes are done, so the rules see the source.
     if (auto why = float_by_operator(graph_, node, to_)) return why;
+    if (counting_.contains(id)) return "it becomes an index, or another integer";
     return float_by_values(graph_, node, options_);
   }
 
   Status convert(NodeId id) {
-    const auto why = why_float(graph_.node(id));
+    const auto why = why_float(id);
     if (why) notes_.push_back({"keep_float", label(graph_, graph_.node(id)), *why, true});
     const size_t count = graph_.node(id).inputs.size();
     for (size_t i = 0; i < count; ++i) {
       const ValueId in = graph_.node(id).inputs[i];
       if (!is_real(in)) continue;
+      if (!why && casts_to_integers(graph_.node(id))) continue; // reads either type
       const bool half = !why && !(graph_.node(id).is("Resize") && i > 0);
       const ValueId now = OCTET_TRY(half ? as_half_value(in, id, i) : as_float_value(in));
       if (now != in) graph_.set_node_input(id, i, now);
@@ -203,6 +207,7 @@ class Converter {
   QuantizeOptions patterns_;
   std::set<ValueId> halves_;   ///< made in 16 bits by their node
   std::set<ValueId> captured_; ///< read by bodies
+  std::set<NodeId> counting_;
   std::map<ValueId, ValueId> to_half_, to_float_;
   std::vector<std::pair<ValueId, std::string>> names_; ///< new constants and their originals' names
   std::vector<ExportNote> notes_;
@@ -226,8 +231,11 @@ Range range_with_scale(const Scheme& scheme, const Range& range, double scale, d
   const Codes ends = reach(scheme);
   const double lowest = rounded * ends.lowest, highest = rounded * ends.highest;
   const bool below = range.lo * ends.highest < range.hi * ends.lowest;
-  return {below ? lowest : std::max(range.lo * (rounded / scale), lowest),
-          below ? std::min(range.hi * (rounded / scale), highest) : highest};
+  // Of a range of one number the other end may come out an ulp beyond the one that gives the scale.
+  const auto in_proportion = [&](double end) {
+    return std::clamp(end * (rounded / scale), lowest, highest);
+  };
+  return {below ? lowest : in_proportion(range.lo), below ? in_proportion(range.hi) : highest};
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sources: ONNX's type constraints (by octet's own inference), IEEE 754 binary16 and bfloat16, and
 // for sums of squares the overflow that TensorRT warns of ("LayerNorm after self-attention in FP16
-// may cause overflow"; docs/targets.md 2.4).
+// may cause overflow"; docs/targets.md 2.4), and what ONNX Runtime's kernels reduce.
 #include "export/precision_rules.h"
 
 #include <algorithm>
@@ -12,8 +12,10 @@
 #include "graph/bodies.h"
 #include "ops/infer.h"
 #include "ops/microsoft/matrix_order.h"
+#include "ops/op.h"
 #include "ops/schema_types.h"
 #include "passes/standardize/coded_operators.h"
+#include "targets/onnxruntime/kernels.h"
 
 namespace octet {
 
@@ -112,6 +114,16 @@ constant_fault(const Graph& graph, const Node& node, size_t input, DType type) {
   return std::nullopt;
 }
 
+/// Whether a position stays one: each element by itself, in another place, or added up. Behind what
+/// multiplies and sums numbers are no longer counted.
+bool counts_along(const Graph& graph, const Node& node) {
+  const OpDef* op = node.domain.empty() ? find_op(node.domain, node.op_type) : nullptr;
+  if (op == nullptr || has_bodies(node)) return false;
+  if (facts_of(node).broadcasts || motion_of(node).kind != Motion::Kind::kNone) return true;
+  if (node.is("CumSum") || node.op_type.starts_with("Reduce")) return true;
+  return op->quant.fn(node, input_infos(graph, node)).kind == QuantTrait::Kind::kUnary;
+}
+
 } // namespace
 
 int64_t half_since(const Graph& graph, const Node& node, DType type) {
@@ -144,6 +156,9 @@ std::optional<std::string> float_by_operator(const Graph& graph, const Node& nod
   if (has_bodies(node)) return "its body stays as it is";
   if (takes_float_scales(node)) return "its scales are f32 by definition";
   if (is_one_of(kOwnType, node)) return "it works on positions, or names its type itself";
+  if (!onnxruntime_reduces(node, type))
+    return fmt::format("ONNX Runtime has no reduction \"{}\" of {}",
+                       node.attr_string("reduction", "none"), name(type));
   const int64_t since = half_since(graph, node, type);
   if (since > graph.opset())
     return fmt::format("{} takes {} from operator set {} on", node.op_type, name(type), since);
@@ -151,6 +166,38 @@ std::optional<std::string> float_by_operator(const Graph& graph, const Node& nod
   if (type == DType::kFloat16 && is_one_of(kSquares, node))
     return "its sums and squares pass 65504 soon";
   return refused(graph, node, type);
+}
+
+bool casts_to_integers(const Node& node) {
+  const int64_t to = node.attr_int("to", 0);
+  return node.is("Cast") && is_valid(static_cast<int32_t>(to)) &&
+         is_integer(static_cast<DType>(to));
+}
+
+Result<std::set<NodeId>> counting_nodes(const Graph& graph) {
+  const Uses uses(graph);
+  std::set<NodeId> out;
+  const auto is_counted = [&](ValueId value) {
+    const auto readers = uses.of(value);
+    return uses.count(value) == static_cast<int>(readers.size()) &&
+           std::all_of(readers.begin(), readers.end(), [&](const Uses::Use& use) {
+             const Node& reader = graph.node(use.node);
+             return use.input < reader.inputs.size() &&
+                    (casts_to_integers(reader) || out.contains(use.node));
+           });
+  };
+  const std::vector<NodeId> order = OCTET_TRY(graph.topological());
+  for (size_t i = order.size(); i-- > 0;) {
+    const Node& node = graph.node(order[i]);
+    bool is_read = false, counts = counts_along(graph, node);
+    for (const ValueId value : node.outputs) {
+      if (!value.valid() || !counts) continue;
+      is_read = is_read || uses.count(value) > 0;
+      counts = graph.value(value).type.type == DType::kFloat32 && is_counted(value);
+    }
+    if (counts && is_read) out.insert(order[i]);
+  }
+  return out;
 }
 
 std::optional<std::string>

@@ -83,7 +83,16 @@ Status WeightPlans::list() {
     }
     const NodeFormat format = node_format(options_, node);
     TensorPlan planned = plan_of(node, w, format);
-    OCTET_TRY(check_blocks(node, w, planned));
+    if (!takes_blocks(w, planned)) {
+      OCTET_TRY(check_named_blocks(node, w, planned));
+      const TensorPlan whole = plan_of(node, w, without_blocks(w, format));
+      node_plan.why += fmt::format(
+          "; {} {}, as it sums {} numbers along axis {} of {} and {} takes blocks that divide one "
+          "of the last two axes",
+          name(format_of(whole.scheme, 0)), kWithoutBlocks, w.dim(*planned.axis), *planned.axis,
+          to_string(w.shape()), placement_.target);
+      planned = whole;
+    }
     OCTET_TRY(check_even(node, w, planned));
     OCTET_TRY(add({id, node.id}, std::move(planned)));
     const bool sums_bytes =
@@ -142,15 +151,35 @@ TensorPlan WeightPlans::plan_of(const Node& node, const Tensor& w, const NodeFor
   return out;
 }
 
-Status WeightPlans::check_blocks(const Node& node, const Tensor& w, const TensorPlan& plan) const {
-  if (plan.block == 0 || !placement_.whole_blocks) return ok_status();
-  const int64_t size = w.dim(*plan.axis);
-  if (size % plan.block == 0 && *plan.axis >= w.rank() - 2) return ok_status();
+bool WeightPlans::takes_blocks(const Tensor& w, const TensorPlan& plan) const {
+  if (plan.block == 0 || !placement_.whole_blocks) return true;
+  return w.dim(*plan.axis) % plan.block == 0 && *plan.axis >= w.rank() - 2;
+}
+
+/// Blocks that are wanted of all layers go where the target takes them; of a layer by name they are
+/// that wish.
+Status
+WeightPlans::check_named_blocks(const Node& node, const Tensor& w, const TensorPlan& plan) const {
+  if (std::none_of(options_.layers.begin(), options_.layers.end(), [&](const LayerFormat& layer) {
+        return layer.weights && layer.weights->block > 0 && matches(layer, node);
+      }))
+    return ok_status();
   return error(
       ErrorCode::kUnsupported,
       "{} sums {} numbers along axis {} of {}: target {} takes blocks that divide one of the "
       "last two axes; choose another size, or none for this layer",
-      label(graph_, node), size, *plan.axis, to_string(w.shape()), placement_.target);
+      label(graph_, node), w.dim(*plan.axis), *plan.axis, to_string(w.shape()), placement_.target);
+}
+
+/// The same codes with a scale for each channel, or int8 where the target has none such.
+NodeFormat WeightPlans::without_blocks(const Tensor& w, NodeFormat format) const {
+  format.weights->block = 0;
+  const bool odd =
+      format.weights->type == DType::kInt4 && placement_.even_int4 && w.count() % 2 != 0;
+  if (!odd && format.weights->scale == DType::kFloat32) return format;
+  format.weights.reset();
+  format.weight_bits = all_bits(placement_.weight.type);
+  return format;
 }
 
 Status WeightPlans::check_even(const Node& node, const Tensor& w, const TensorPlan& plan) const {

@@ -14,6 +14,9 @@ namespace octet {
 /// What algorithms are called where numbers are taken as they are, with scale 1.
 inline constexpr std::string_view kDirect = "direct";
 
+/// What a layer's entry says where the target does not take the blocks that all layers should have.
+inline constexpr std::string_view kWithoutBlocks = "without blocks";
+
 /// What a plan notes of ranges that give no usable scale; empty: all do.
 std::string replaced_note(const TensorPlan& tensor);
 
@@ -27,8 +30,10 @@ class WeightPlans {
       : graph_(graph), placement_(placement), options_(options), plan_(plan) {}
 
   /// Adds the weights to the plan, without ranges. Products whose int32 sums could overflow become
-  /// float. Errors: readers of one weight that want different formats, blocks or an odd number of
-  /// int4 codes that the target does not take, a pattern whose format no weight takes.
+  /// float; weights whose blocks the target does not take have none, unless a pattern of their own
+  /// wants them. Errors: readers of one weight that want different formats, such blocks of a pattern
+  /// or an odd number of int4 codes that the target does not take, a pattern whose format no weight
+  /// takes.
   Status list();
   /// Takes their ranges. Errors name the weight: NaN, infinities.
   Status observe();
@@ -41,7 +46,9 @@ class WeightPlans {
 
   QuantTrait trait(const Node& node) const;
   TensorPlan plan_of(const Node& node, const Tensor& w, const NodeFormat& format) const;
-  Status check_blocks(const Node& node, const Tensor& w, const TensorPlan& plan) const;
+  bool takes_blocks(const Tensor& w, const TensorPlan& plan) const;
+  Status check_named_blocks(const Node& node, const Tensor& w, const TensorPlan& plan) const;
+  NodeFormat without_blocks(const Tensor& w, NodeFormat format) const;
   Status check_even(const Node& node, const Tensor& w, const TensorPlan& plan) const;
   Status add(const Weight& weight, TensorPlan out);
   Status observe(TensorPlan& tensor, const Tensor& w) const;

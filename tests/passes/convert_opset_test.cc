@@ -134,6 +134,45 @@ output y: f32[2, 4]
     expect_same_numbers(graph, at(graph, version), 0);
 }
 
+/// Modes of GridSample have other names from 20 on, the one that nobody names too.
+TEST(ConvertOpset, ModesOfGridSampleAreNamedAsTheSetDoes) {
+  const auto sampled = [](int64_t version, const std::string& mode) {
+    return parse("graph g opset(\"\"=" + std::to_string(version) +
+                 ")\ninput x: f32[2, 3, 4, 5]\ninput grid: f32[2, 6, 3, 2]\n"
+                 "y = GridSample(x, grid) {padding_mode=\"border\"" +
+                 mode + "} \"sample\"\noutput y: f32[2, 3, 6, 3]\n");
+  };
+  const auto mode_of = [](const Graph& graph) {
+    return graph.node(*graph.find_node("sample")).attr_string("mode", "");
+  };
+  for (const auto& [images, any] :
+       {std::pair("bilinear", "linear"), {"bicubic", "cubic"}, {"nearest", "nearest"}, {"", ""}}) {
+    const auto attribute = [](const std::string& mode) {
+      return mode.empty() ? mode : ", mode=\"" + mode + "\"";
+    };
+    const Graph older = sampled(16, attribute(images)), later = sampled(22, attribute(any));
+    for (const int64_t version : {17, 19, 20, 23}) {
+      const Graph raised = at(older, version);
+      EXPECT_EQ(mode_of(raised), version < 20 ? images : any);
+      expect_same_numbers(older, raised, 0);
+    }
+    for (const int64_t version : {20, 19, 17}) {
+      const Graph reduced = at(later, version);
+      const std::string expected = version < 20 && *any != 0 ? images : any;
+      EXPECT_EQ(mode_of(reduced), expected);
+      expect_same_numbers(later, reduced, 0);
+    }
+  }
+  const Graph volumes = parse(R"(graph g opset(""=20)
+input x: f32[1, 1, 2, 2, 2]
+input grid: f32[1, 2, 2, 2, 3]
+y = GridSample(x, grid) {} "sample"
+output y: f32[1, 1, 2, 2, 2]
+)");
+  at(volumes, 23);
+  EXPECT_NE(refusal(volumes, 19).find("samples images alone"), std::string::npos);
+}
+
 TEST(ConvertOpset, PartsOfShapesBecomeSlices) {
   const Graph graph = parse(R"(graph g opset(""=15)
 input x: f32[2, 3, 4]

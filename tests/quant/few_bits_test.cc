@@ -84,6 +84,27 @@ TEST(FewBits, ScalesRoundedTo16BitsHoldTheRange) {
   }
 }
 
+/// A channel of one weight has one number as its range, on either side of 0.
+TEST(FewBits, RangesOfOneNumberAreRangesAfterScalesWereRounded) {
+  std::mt19937 generator(9);
+  std::uniform_real_distribution<float> draw(-3, 3);
+  for (int i = 0; i < 300; ++i) {
+    const auto value = static_cast<double>(draw(generator));
+    for (const Scheme& scheme : {kWeightsOf8Bits, with_bits(kWeightsOf8Bits, 4),
+                                 scheme_of({DType::kInt4}, kWeightsOf8Bits)})
+      for (const DType type : {DType::kFloat16, DType::kBfloat16}) {
+        QuantizationPlan plan;
+        plan.tensors.push_back({.value = "w", .scheme = scheme, .ranges = {{value, value}}});
+        round_scales(plan, type);
+        const Range& range = plan.tensors[0].ranges[0];
+        EXPECT_LE(range.lo, range.hi) << value;
+        EXPECT_GT(std::min(range.lo / value, range.hi / value), 0.999) << value;
+        const auto scale = static_cast<double>(parameters_for(scheme, range).scale);
+        EXPECT_EQ(Tensor::from_doubles(type, {}, std::vector<double>{scale}).value().at(0), scale);
+      }
+  }
+}
+
 /// Weights of all sides: two with both signs, one above 0, one below, one without anything, one with
 /// a single large number below.
 Graph sided() {

@@ -11,6 +11,7 @@
 
 #include "octet/number_format.h"
 #include "octet/session.h"
+#include "octet/target.h"
 
 namespace octet {
 namespace {
@@ -348,6 +349,51 @@ TEST(NumberFormat, SixteenBitActivationsCostNothing) {
   const Graph float_activations = quantize(graph, planned(graph, data(), weights_only)).value();
   // Beside the weights' error that of 16 bits is not to be seen.
   EXPECT_GT(test::sqnr(outputs_of(float_activations, x), outputs_of(file, x)), 80);
+}
+
+/// TensorRT takes blocks that divide one of the last two axes: a kernel's window is behind them, 40
+/// are two and a half, and 81 numbers of 4 bits no whole bytes.
+TEST(NumberFormat, BlocksGoWhereTheTargetTakesThem) {
+  const Graph graph = with_weights(R"(graph g opset(""=17)
+input x: f32[N, 3, 8, 4]
+const k: f32[3, 3, 3, 3] = ?
+const l: f32[4, 3, 3, 3] = ?
+const w: f32[64, 40] = ?
+const v: f32[40, 6] = ?
+a = Conv(x, k) {pads=[1, 1, 1, 1]} "odd"
+c = Conv(a, l) {pads=[1, 0, 1, 0]} "even"
+f = Flatten(c) "flatten"
+m = MatMul(f, w) "whole"
+y = MatMul(m, v) "rest"
+output y: f32[N, 6]
+)");
+  QuantizeOptions options;
+  options.mode = QuantMode::kWeightOnly;
+  options.target = "tensorrt-10";
+  options.weights = format("int4/32");
+  const OpenCalibration data = test::calibration({2, 3, 8, 4}, 1);
+  const QuantizationPlan plan = planned(graph, data, options);
+  const Graph file = quantize(graph, plan).value();
+  EXPECT_EQ(weight_of(file, "odd").codes->type(), DType::kInt8);
+  EXPECT_EQ(weight_of(file, "odd").grid.scale.shape(), (Shape{3}));
+  EXPECT_EQ(weight_of(file, "even").codes->type(), DType::kInt4);
+  EXPECT_EQ(weight_of(file, "even").grid.scale.shape(), (Shape{4}));
+  EXPECT_EQ(weight_of(file, "whole").grid.scale.shape(), (Shape{2, 40}));
+  EXPECT_EQ(weight_of(file, "rest").codes->type(), DType::kInt4);
+  EXPECT_EQ(weight_of(file, "rest").grid.scale.shape(), (Shape{6}));
+  EXPECT_NE(plan.node("odd")->why.find("int8 without blocks"), std::string::npos);
+  EXPECT_NE(plan.node("rest")->why.find("int4 without blocks"), std::string::npos);
+  EXPECT_EQ(plan.node("whole")->why.find("without blocks"), std::string::npos);
+  EXPECT_TRUE(accepted(check(file, "tensorrt-10").value()));
+  options.target = "octet"; // cuts any axis, the last block short
+  const Graph own = quantize(graph, planned(graph, data, options)).value();
+  EXPECT_EQ(weight_of(own, "rest").grid.scale.shape(), (Shape{2, 6}));
+  options.target = "tensorrt-10";
+  options.layers = {{.pattern = "even", .weights = format("int4/32")}};
+  const auto placement = find_placement(options.target).value();
+  const auto refused = make_plan(graph, *placement, data, options, 0);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("choose another size"), std::string::npos);
 }
 
 TEST(NumberFormat, TargetsModesAndStepsRefuseWhatTheyDoNotTake) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16 bits with float islands: what is kept and why, what is clamped, and that codes stay.
 #include <cmath>
+#include <numeric>
 
 #include "graph/label.h"
 #include "quant/support.h"
@@ -16,7 +17,7 @@ using test::nodes_of;
 using test::random_tensor;
 using test::run_reference;
 
-Graph parse(const char* text) {
+Graph parse(const std::string& text) {
   return parse_graph(text).value();
 }
 
@@ -124,6 +125,100 @@ output y: f32[N]
   const auto notes = convert(graph);
   EXPECT_NE(why(notes, "keep_float", "range").find("positions"), std::string::npos);
   EXPECT_EQ(type_of(graph, "Neg"), DType::kFloat16);
+}
+
+/// ScatterElements has max and min of f16 in ONNX Runtime; it loads all of them, and runs no other.
+TEST(Precision, ReductionsThatOnnxRuntimeLacksStay) {
+  const auto type_with = [](const std::string& op, const std::string& reduction, DType type) {
+    Graph graph = parse(R"(graph g opset(""=18)
+input x: f32[2, 4]
+input u: f32[1, 4]
+const at: i64[1, 1] = [1]
+const rows: i64[1, 4] = [0, 1, 0, 1]
+r = )" + op + "(x, " + (op == "ScatterND" ? "at" : "rows") +
+                        ", u) {reduction=\"" + reduction + "\"} \"scatter\"\ny = Neg(r)\n" +
+                        "output y: f32[2, 4]\n");
+    const auto notes = convert(graph, {.type = type, .keep_float = {}, .ranges = {}});
+    EXPECT_EQ(type_of(graph, "Neg"), type);
+    const DType out = type_of(graph, op.c_str());
+    EXPECT_EQ(why(notes, "keep_float", "scatter"),
+              out == type ? ""
+                          : "ONNX Runtime has no reduction \"" + reduction + "\" of " +
+                                std::string(name(type)));
+    return out;
+  };
+  for (const char* op : {"ScatterElements", "ScatterND"})
+    for (const DType type : {DType::kFloat16, DType::kBfloat16}) {
+      EXPECT_EQ(type_with(op, "none", type), type);
+      for (const char* reduction : {"add", "mul"})
+        EXPECT_EQ(type_with(op, reduction, type), DType::kFloat32) << op << " " << reduction;
+    }
+  EXPECT_EQ(type_with("ScatterElements", "max", DType::kFloat16), DType::kFloat16);
+  EXPECT_EQ(type_with("ScatterElements", "min", DType::kBfloat16), DType::kFloat32);
+  EXPECT_EQ(type_with("ScatterND", "max", DType::kFloat16), DType::kFloat32);
+}
+
+/// The buckets of T5's distances: in f16 the logarithm of 16 gives 1.999 where 2 is meant.
+TEST(Precision, IndicesAreCountedInFloat) {
+  const char* text = R"(graph g opset(""=17)
+input n: i64[N]
+const table: f32[8, 1] = [0, 1, 2, 3, 4, 5, 6, 7]
+const exact: f32[] = [8]
+const octaves: f32[] = [2.7725887]
+const buckets: f32[] = [8]
+const half: f32[] = [0.5]
+f = Cast(n) {to=1} "position"
+d = Div(f, exact) "distance"
+l = Log(d) "log"
+o = Div(l, octaves) "octave"
+b = Mul(o, buckets) "bucket"
+i = Cast(b) {to=7} "index"
+e = Gather(table, i) "embedding"
+y = Mul(e, half) "end"
+output y: f32[N, 1]
+)";
+  std::vector<int64_t> counted(120);
+  std::iota(counted.begin(), counted.end(), 8);
+  const Tensor n = Tensor::of<int64_t>({120}, std::span<const int64_t>(counted));
+  const Graph wide = parse(text);
+  for (const DType type : {DType::kFloat16, DType::kBfloat16}) {
+    Graph graph = wide;
+    const auto notes = convert(graph, {.type = type, .keep_float = {}, .ranges = {}});
+    for (const char* node : {"position", "distance", "log", "octave", "bucket"})
+      EXPECT_NE(why(notes, "keep_float", node).find("becomes an index"), std::string::npos) << node;
+    EXPECT_EQ(why(notes, "keep_float", "embedding"), "");
+    EXPECT_EQ(type_of(graph, "Log"), DType::kFloat32);
+    EXPECT_EQ(type_of(graph, "Gather"), type);
+    EXPECT_EQ(nodes_of(graph, "Cast").size(), 3U);
+    EXPECT_EQ(run_reference(wide, n).to_doubles().value(),
+              run_reference(graph, n).to_doubles().value());
+  }
+}
+
+/// What products make, and what something else reads too, is no count; a Cast to integers reads an
+/// input as it came.
+TEST(Precision, WhatIsNotOnlyCountedIsHalf) {
+  Graph graph = parse(R"(graph g opset(""=17)
+input x: f32[1, 2]
+const w: f32[2, 2] = [1, 0, 0, 1]
+p = MatMul(x, w) "product"
+f = Floor(p) "floor"
+r = Sub(p, f) "rest"
+i = Cast(f) {to=7} "index"
+k = Cast(x) {to=7} "count"
+c = Ceil(p) "ceil"
+j = Cast(c) {to=7} "other"
+output r: f32[1, 2]
+output i: i64[1, 2]
+output k: i64[1, 2]
+output j: i64[1, 2]
+)");
+  const auto notes = convert(graph);
+  EXPECT_NE(why(notes, "keep_float", "ceil").find("becomes an index"), std::string::npos);
+  EXPECT_EQ(notes.size(), 1U);
+  EXPECT_EQ(type_of(graph, "Floor"), DType::kFloat16);
+  EXPECT_EQ(type_of(graph, "MatMul"), DType::kFloat16);
+  EXPECT_EQ(graph.node(*graph.find_node("count")).input(0), graph.inputs()[0]);
 }
 
 /// Conv and pools take bf16 from operator set 22 on, fp16 always.

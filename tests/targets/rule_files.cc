@@ -167,6 +167,12 @@ const RuleFile kOnnxRuntimeFiles[] = {
      "const u: u8[] = [128]\nq = QuantizeLinear(x, s, z)\n"
      "const v: u8[4, 4] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]\n"
      "p = QLinearMatMul(q, s, z, v, s, u, s, z)\ny = DequantizeLinear(p, s, z)"},
+    {"scatter-reduction", kError, "onnxruntime", 18,
+     "const i: i64[1, 1] = [1]\nconst u: f16[1, 4] = [1, 2, 3, 4]\na = Cast(x) {to=10}\n"
+     "b = ScatterND(a, i, u) {reduction=\"add\"}\ny = Cast(b) {to=1}"},
+    {"scatter-reduction", kWarning, "onnxruntime-1.20", 18,
+     "const i: i64[1, 4] = [0, 1, 0, 1]\nconst u: bool[1, 4] = [1, 0, 1, 0]\na = Cast(x) {to=9}\n"
+     "b = ScatterElements(a, i, u) {reduction=\"max\"}\ny = Cast(b) {to=1}"},
     {"no-cpu-kernel", kError, "onnxruntime", 17, "y = com.microsoft.Unheard(x)"},
     {"no-cpu-kernel", kWarning, "onnxruntime-1.20", 17, "y = com.microsoft.Unheard(x)"},
     {"shared-constant", kWarning, "onnxruntime", 17,

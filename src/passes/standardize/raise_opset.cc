@@ -18,6 +18,16 @@ namespace {
 /// The first that is read.
 constexpr int64_t kFirstOpset = 7;
 
+/// The first opset whose GridSample samples any number of axes, and names its modes by none.
+constexpr int64_t kGridSampleNames = 20;
+
+void name_sampling_mode(Node& node) {
+  if (!node.is("GridSample")) return;
+  const std::string mode = node.attr_string("mode", "");
+  if (mode == "bilinear") node.set("mode", std::string("linear"));
+  if (mode == "bicubic") node.set("mode", std::string("cubic"));
+}
+
 /// Operators of opsets before 13 that 13 has under another name.
 bool is_renamed(const Node& node) {
   return node.is("Scatter") || node.is("Upsample");
@@ -34,7 +44,7 @@ std::string why_not(const Graph& graph, const Node& node, int64_t from, int64_t 
   // Only the outputs for training changed (opset 14), and nobody sets those in inference.
   if (node.op_type == "BatchNormalization" && (from >= 14 || node.outputs.size() == 1)) return {};
   const bool passes = facts_of(node).unchanged || version == from || node.op_type == "Dropout" ||
-                      is_reduction(node) || node.op_type == "Split";
+                      is_reduction(node) || node.op_type == "Split" || node.is("GridSample");
   return passes ? "" : unknown;
 }
 
@@ -71,6 +81,9 @@ Status raise(Graph& graph, int64_t from, int64_t version, const Graph& typed) {
       if (node.is("Split") && !node.input(1).valid())
         node.set("num_outputs", static_cast<int64_t>(node.outputs.size()));
     }
+  if (from < kGridSampleNames && version >= kGridSampleNames)
+    for (const NodeId id : graph.nodes())
+      name_sampling_mode(graph.mutable_node(id));
   if (graph.opsets.contains("")) graph.opsets[""] = version;
   return ok_status();
 }

@@ -17,7 +17,7 @@ bool is_reduction(const Node& node);
 
 /// Writes a graph of opset 7 or later for `version`, 13 to 25, with the bodies in it. Numbers do
 /// not change: only operators pass that mean the same in both, or whose old form the later set can
-/// say (attributes that became inputs, Softmax over several axes, Upsample). The graph is unchanged
+/// say (attributes that became inputs, Softmax over several axes, Upsample, modes of GridSample). The graph is unchanged
 /// on an error. Errors: versions outside those, a lower version than the graph's, a node of another
 /// operator (named).
 Status raise_opset(Graph& graph, int64_t version);

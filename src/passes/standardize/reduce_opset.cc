@@ -120,6 +120,7 @@ class Reducer {
   Status convert(NodeId id) {
     OCTET_TRY(check(graph_.node(id)));
     OCTET_TRY(drop_attributes(id));
+    if (version_ < 20) name_sampling_mode(id);
     if (version_ < 18) {
       if (is_reduction(graph_.node(id))) OCTET_TRY(axes_to_attribute(id));
       if (graph_.node(id).is("Split")) OCTET_TRY(equal_parts(id));
@@ -145,8 +146,8 @@ class Reducer {
         return in_the_way(graph_, node, version_,
                           fmt::format("takes scales of f32 only, not of {}", name(scale)));
     }
-    if (node.is("GridSample") && version_ < 20 && graph_.opset() >= 20)
-      return in_the_way(graph_, node, version_, "names the modes otherwise");
+    if (node.is("GridSample") && version_ < 20 && !is_image(node.input(0)))
+      return in_the_way(graph_, node, version_, "samples images alone");
     if (node.is("DFT") && version_ < 20 && graph_.opset() >= 20)
       return in_the_way(graph_, node, version_, "has the axis elsewhere");
     if (node.is("GroupNormalization") && version_ < 21 && graph_.opset() >= 21)
@@ -173,6 +174,19 @@ class Reducer {
       note(node, "drop_attribute", fmt::format("{} is what {} does", a.name, version_));
     }
     return ok_status();
+  }
+
+  bool is_image(ValueId value) const {
+    const TypeInfo& type = graph_.value(value).type;
+    return type.has_rank() && type.rank() == 4;
+  }
+
+  void name_sampling_mode(NodeId id) {
+    Node& node = graph_.mutable_node(id);
+    const std::string mode = node.attr_string("mode", "");
+    if (!node.is("GridSample") || (mode != "linear" && mode != "cubic")) return;
+    node.set("mode", "bi" + mode);
+    note(node, "name_sampling_mode", "modes had the names that they have for images");
   }
 
   Result<std::vector<int64_t>> constant_ints(const Node& node, size_t input) const {

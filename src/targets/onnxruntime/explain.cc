@@ -407,7 +407,8 @@ class OnnxRuntimeExplainer {
     if (has_stored_weight_alone(node)) {
       take(out, node, Form::kMatMulNBits);
       return runs(out, LayerPrecision::kFloat,
-                  "its weight stays in codes; the kernel rounds its input to 8 bits");
+                  "its weight stays in codes; the kernel rounds its input to 8 bits, unless "
+                  "session.qdq_matmulnbits_accuracy_level is 0");
     }
     Obstacle in_the_way = float_inputs(node);
     if (!in_the_way) in_the_way = int8_input(node);

@@ -33,4 +33,8 @@ bool has_joint_kernel(std::string_view op_type,
                       std::span<const DType> inputs,
                       DType output);
 
+/// Whether the kernel of a ScatterElements or ScatterND has its reduction for the type; true of
+/// every other operator, and where the type is not known.
+bool onnxruntime_reduces(const Node& node, DType type);
+
 } // namespace octet
