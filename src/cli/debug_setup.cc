@@ -111,20 +111,31 @@ Result<TwoModels> open_two_models(const DebugModels& o, const Common& common) {
   return out;
 }
 
+BatchRows::BatchRows(const Graph& graph, const Dataset& data, int64_t wanted)
+    : size_(batch_for(graph, data, wanted)),
+      fixed_(batch_for(graph, data, 1) == batch_for(graph, data, 2)), examples_(data.size()) {}
+
+std::vector<int64_t> BatchRows::from(int64_t begin, int64_t end) const {
+  std::vector<int64_t> out(static_cast<size_t>(fixed_ ? size_ : std::min(size_, end - begin)));
+  std::iota(out.begin(), out.end(), begin);
+  for (int64_t& row : out)
+    row %= examples_;
+  return out;
+}
+
 CalibrationSource first_examples(const Graph& graph,
                                  std::shared_ptr<const Dataset> data,
                                  int64_t count,
                                  int64_t batch,
                                  std::function<Status(const Batch&)> seen) {
-  const int64_t total = std::min(count, data->size()), size = batch_for(graph, *data, batch);
-  const bool fixed = size != batch; // and then no smaller batch fits
+  const int64_t total = std::min(count, data->size());
+  const BatchRows rows(graph, *data, batch);
   auto next = std::make_shared<int64_t>(0);
-  return [&graph, data = std::move(data), seen = std::move(seen), total, size, fixed,
+  return [&graph, data = std::move(data), seen = std::move(seen), total, rows,
           next]() -> Result<std::optional<std::vector<Tensor>>> {
-    if (*next >= total || (fixed && *next > 0 && *next + size > total))
+    if (*next >= total || (rows.fixed() && *next > 0 && *next + rows.size() > total))
       return std::optional<std::vector<Tensor>>();
-    std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - *next)));
-    std::iota(indices.begin(), indices.end(), *next);
+    const std::vector<int64_t> indices = rows.from(*next, total);
     *next += std::ssize(indices);
     const Batch examples = OCTET_TRY(data->batch(indices));
     if (seen) OCTET_TRY(seen(examples));
