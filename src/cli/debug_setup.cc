@@ -143,7 +143,7 @@ CalibrationSource first_examples(const Graph& graph,
   };
 }
 
-double work_of(const Graph& graph, std::span<const Tensor> inputs) {
+double work_of(const Graph& graph, std::span<const Tensor> inputs, int64_t examples) {
   Graph sized = graph;
   for (size_t i = 0; i < inputs.size(); ++i)
     sized.set_type(sized.inputs()[i], tensor_type(inputs[i].type(), inputs[i].shape()));
@@ -151,8 +151,7 @@ double work_of(const Graph& graph, std::span<const Tensor> inputs) {
   double sum = 1;
   for (const NodeId id : sized.nodes())
     sum += static_cast<double>(multiply_adds(sized, sized.node(id)));
-  const bool batched = !inputs.empty() && inputs[0].rank() > 0;
-  return sum / static_cast<double>(batched ? std::max<int64_t>(inputs[0].dim(0), 1) : 1);
+  return sum / static_cast<double>(std::max<int64_t>(examples, 1));
 }
 
 } // namespace octet::cli

@@ -59,7 +59,7 @@ CalibrationSource first_examples(const Graph& graph,
                                  int64_t batch,
                                  std::function<Status(const Batch&)> seen = {});
 
-/// Multiply-adds of one example of these inputs, at least 1.
-double work_of(const Graph& graph, std::span<const Tensor> inputs);
+/// Multiply-adds of one of the `examples` that these inputs are, at least 1.
+double work_of(const Graph& graph, std::span<const Tensor> inputs, int64_t examples);
 
 } // namespace octet::cli
