@@ -76,6 +76,14 @@ void warn_of_collapse(const QuantizationPlan& plan, const std::string& model) {
   fmt::print(stderr, "{}\n", text);
 }
 
+/// Steps that were asked for, with which the outputs would be worse.
+void note_steps_left_out(const QuantizationPlan& plan, const std::string& model) {
+  for (const PlanTrial& trial : plan.trials)
+    if (trial.what.starts_with(kStepsLeftOut))
+      fmt::print(stderr, "{}: {}; with them the outputs are at {:.1f} dB, without at {:.1f} dB\n",
+                 model, trial.what, trial.sqnr, plan.sqnr().value_or(0));
+}
+
 /// Where what is chosen for a layer begins: behind the last colon before a word and "=", as names
 /// and calibrators may hold colons. Npos: nowhere.
 size_t colon_of_layer(std::string_view text) {
@@ -296,6 +304,7 @@ Result<QuantizationPlan>
 QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& common) const {
   QuantizationPlan out = OCTET_TRY(make_plan(graph, model, common));
   if (embeddings_) note_float_tables(out);
+  note_steps_left_out(out, model);
   warn_of_collapse(out, model);
   return out;
 }
