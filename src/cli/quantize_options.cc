@@ -11,6 +11,10 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "data/dataset_hash.h"
+#include "quant/prepare.h"
+#include "quant/see/trials.h"
+#include "quant/steps/step.h"
+#include "targets/tables.h"
 #include <CLI/CLI.hpp>
 
 #include "octet/export.h"
@@ -54,9 +58,11 @@ void note_float_tables(const QuantizationPlan& plan) {
              first == nullptr ? "the model gathers no rows of one" : first->why);
 }
 
+/// Below so many decibels a warning is due.
+constexpr double kLeast = 10;
+
 /// Says it where `auto` found nothing that keeps the outputs.
 void warn_of_collapse(const QuantizationPlan& plan, const std::string& model) {
-  constexpr double kLeast = 10;
   const auto sqnr = plan.sqnr();
   if (!sqnr || *sqnr >= kLeast) return;
   std::string text = fmt::format(
@@ -307,6 +313,45 @@ QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& 
   note_steps_left_out(out, model);
   warn_of_collapse(out, model);
   return out;
+}
+
+Result<QuantizeFlags::Measured> QuantizeFlags::measure(const Graph& graph,
+                                                       const QuantizationPlan& plan,
+                                                       const std::string& model,
+                                                       const Common& common) const {
+  // As many as `auto` holds back: one run of both networks.
+  constexpr int64_t kMostSamples = 32;
+  const int64_t samples = samples_ > 0 ? std::min(samples_, kMostSamples) : kMostSamples;
+  const auto examples = OCTET_TRY(open_model_data(
+      {data, Split::kTrain, max_length_, samples, {}, zeros_}, graph, model, common));
+  const auto placement = OCTET_TRY(find_placement(plan.target));
+  Graph prepared = OCTET_TRY(prepare_for_quantization(graph, *placement));
+  OCTET_TRY(apply_steps(prepared, plan.steps, StepStage::kFloat));
+  const CalibrationSource source = batches_of(prepared, *examples, samples, batch_);
+  HeldBack seen;
+  while (auto inputs = OCTET_TRY(source()))
+    seen.batches.push_back({std::move(*inputs), {}});
+  PlanTrials trials(prepared, *placement, measuring_executor(common, true),
+                    padding_mask(prepared, mask_input_, data));
+  OCTET_TRY(trials.run_float(seen));
+  return Measured{decibels(OCTET_TRY(trials.error_of(plan, seen))),
+                  std::min(samples, examples->size())};
+}
+
+void QuantizeFlags::warn_if_unmeasured(const Graph& graph,
+                                       const QuantizationPlan& plan,
+                                       const std::string& model,
+                                       const Common& common) const {
+  if (data.empty() || plan.sqnr()) return;
+  const Result<Measured> measured = measure(graph, plan, model, common);
+  if (!measured.ok() || measured->sqnr >= kLeast) return;
+  const bool by_one = plan.mode == QuantMode::kStatic && plan.calibrator != "auto";
+  fmt::print(stderr,
+             "{}: warning: the outputs are at {:.1f} dB, power over squared error, on {} of the "
+             "calibration data{}; octet debug {} QUANTIZED --data {} names the layers that cost "
+             "most\n",
+             model, measured->sqnr, counted(measured->examples, "example"),
+             by_one ? "; --calibrator auto looks for better ranges" : "", model, data);
 }
 
 Result<std::map<std::string, Range>> QuantizeFlags::precision_ranges(const Graph& quantized,
