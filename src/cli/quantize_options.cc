@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/range_files.h"
 #include "cli/terminal.h"
+#include "cli/watched_data.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include "data/dataset_hash.h"
@@ -292,8 +293,8 @@ QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Com
         "static quantization needs calibration data; use --data kind:path, --ranges FILE, or "
         "--mode dynamic");
   // Texts beyond the samples need no tokens.
-  const auto examples = OCTET_TRY(open_model_data(
-      {data, Split::kTrain, max_length_, samples_, {}, zeros_}, graph, model, common));
+  const WatchedData examples(OCTET_TRY(open_model_data(
+      {data, Split::kTrain, max_length_, samples_, {}, zeros_}, graph, model, common)));
   o.mask_input = padding_mask(graph, o.mask_input, data);
   ProgressLine progress("calibrate", "examples");
   const Interruptible interruptible;
@@ -301,8 +302,9 @@ QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Com
     progress.update(done, total);
     return !interruptible.stopped();
   };
-  QuantizationPlan plan = OCTET_TRY(plan_quantization(graph, *examples, o));
-  plan.data_hash = dataset_hash(*examples, o.samples);
+  QuantizationPlan plan = OCTET_TRY(examples.with_infinity(plan_quantization(graph, examples, o)));
+  examples.tell_constant(zeros_);
+  plan.data_hash = dataset_hash(examples, o.samples);
   return plan;
 }
 
