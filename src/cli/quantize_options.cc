@@ -12,6 +12,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "data/dataset_hash.h"
+#include "quant/no_effect.h"
 #include "quant/prepare.h"
 #include "quant/see/trials.h"
 #include "quant/steps/step.h"
@@ -89,6 +90,23 @@ void note_steps_left_out(const QuantizationPlan& plan, const std::string& model)
     if (trial.what.starts_with(kStepsLeftOut))
       fmt::print(stderr, "{}: {}; with them the outputs are at {:.1f} dB, without at {:.1f} dB\n",
                  model, trial.what, trial.sqnr, plan.sqnr().value_or(0));
+}
+
+/// Nodes that are left in float, with every number as before.
+void note_no_effect(const Graph& graph, const QuantizeOptions& options) {
+  if (options.exclude.empty()) return;
+  const auto placement = find_placement(options.target);
+  if (!placement.ok()) return;
+  const Result<Graph> prepared = prepare_for_quantization(graph, **placement);
+  if (!prepared.ok()) return;
+  const auto found = excluded_without_effect(*prepared, **placement, options);
+  if (!found.ok()) return;
+  for (const NoEffect& each : *found)
+    fmt::print(stderr, "--keep-float '{}' changes no number: {}\n", each.pattern,
+               each.readers.empty()
+                   ? "what it names is in float anyway"
+                   : fmt::format("{} quantizes what it reads all the same; --keep-float '{}' does",
+                                 join_some(each.readers, 3), fmt::join(each.readers, ",")));
 }
 
 /// Where what is chosen for a layer begins: behind the last colon before a word and "=", as names
@@ -285,6 +303,7 @@ QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Com
     return plan;
   }
   QuantizeOptions o = OCTET_TRY(options(common));
+  note_no_effect(graph, o);
   note_unknown_ranges(o.ranges, ranges_file, graph);
   const bool needs_ranges = o.mode == QuantMode::kStatic && o.ranges.empty() && !takes_as_it_is(o);
   if (!needs_ranges && data.empty()) return plan_quantization(graph, CalibrationSource{}, o);
