@@ -75,7 +75,8 @@ struct QuantizeOptions {
   std::map<std::string, Range> ranges;
   /// Algorithms whose steps the plan gets where they help (step_names()); in the dynamic and the
   /// weight-only mode those of the stage `weights` alone. They take several passes over the data,
-  /// so that a data set is needed.
+  /// so that a data set is needed. What the calibrator `auto` holds back is in none of them, and
+  /// steps of the stage `float` with which the outputs are worse on it are left out.
   std::vector<std::string> steps;
   int threads = 1; ///< that fit steps, 0: one for each core; what they find does not depend on it
   std::vector<std::string> exclude_steps; ///< patterns (* and ?) of ids of steps that are left out
@@ -151,10 +152,14 @@ struct NodePlan {
   std::string clause; ///< of docs/targets.md
 };
 
+inline constexpr std::string_view kStepsLeftOut = "steps left out: ";
+
 /// What the calibrator `auto` measured: the network with some ranges, on examples held back.
 struct PlanTrial {
-  std::string what; ///< a calibrator, for all activations or for those from one value to another
-  double sqnr = 0;  ///< of the outputs, decibels: power over squared error, -200 to 200
+  /// A calibrator, for all activations or for those from one value to another; or kStepsLeftOut and
+  /// the names of steps with which the outputs were worse.
+  std::string what;
+  double sqnr = 0; ///< of the outputs, decibels: power over squared error, -200 to 200
 };
 
 /// A layer, and the outputs with nothing but it in codes.

@@ -7,6 +7,7 @@
 #include "cli/outputs.h"
 #include "cli/range_files.h"
 #include "cli/terminal.h"
+#include "cli/watched_data.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/json.h"
@@ -65,8 +66,8 @@ class Calibrate final : public Command {
     }
     const Graph graph = OCTET_TRY(open_model(model_, common));
     o.mask_input = padding_mask(graph, mask_input_, data_);
-    const auto examples = OCTET_TRY(open_model_data(
-        {data_, Split::kTrain, max_length_, samples_, {}, zeros_}, graph, model_, common));
+    const WatchedData examples(OCTET_TRY(open_model_data(
+        {data_, Split::kTrain, max_length_, samples_, {}, zeros_}, graph, model_, common)));
     o.executor = measuring_executor(common, true);
     ProgressLine progress("calibrate", "examples");
     const Interruptible interruptible;
@@ -74,11 +75,13 @@ class Calibrate final : public Command {
       progress.update(done, total);
       return !interruptible.stopped();
     };
-    if (shard) return observe_part(graph, *examples, o, *shard, common);
+    if (shard) return observe_part(graph, examples, o, *shard, common);
     if (std::holds_alternative<Auto>(o.calibrator))
       o.calibrator =
-          OCTET_TRY_WITH(best_calibrator(graph, *examples, o, OCTET_TRY(output_.format())), model_);
-    const auto ranges = OCTET_TRY_WITH(observe_ranges(graph, *examples, o), model_);
+          OCTET_TRY_WITH(best_calibrator(graph, examples, o, OCTET_TRY(output_.format())), model_);
+    const auto ranges =
+        OCTET_TRY_WITH(examples.with_infinity(observe_ranges(graph, examples, o)), model_);
+    examples.tell_constant(zeros_);
     OCTET_TRY_WITH(output_.write(ranges, common), model_);
     return Answer::kDone;
   }

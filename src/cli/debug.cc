@@ -5,10 +5,11 @@
 // weights alone) by their signal-to-noise ratio. With two models: debug_models.cc.
 #include "quant/debug.h"
 
-#include <numeric>
+#include <algorithm>
 
 #include "cli/command.h"
 #include "cli/debug_models.h"
+#include "cli/debug_setup.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
@@ -115,22 +116,21 @@ class Debug final : public Command {
     ProgressLine progress("compare", "examples");
     const Interruptible interruptible;
     int64_t identical = 0;
-    const int64_t size = batch_for(graph, *data, batch_);
-    for (int64_t begin = 0; begin < total; begin += size) {
+    const BatchRows rows(graph, *data, batch_);
+    for (int64_t begin = 0; begin < total; begin += rows.size()) {
       OCTET_TRY(interruptible.check());
-      std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - begin)));
-      std::iota(indices.begin(), indices.end(), begin);
-      const Batch batch = OCTET_TRY(data->batch(indices));
+      const int64_t end = std::min(begin + rows.size(), total);
+      const Batch batch = OCTET_TRY(data->batch(rows.from(begin, total)));
       const auto inputs = OCTET_TRY(bind_inputs(graph, batch));
       const auto got = OCTET_TRY(session.run(inputs));
       const auto want = OCTET_TRY(reference.run(inputs, interruptible));
       bool same = true;
       for (size_t i = 0; i < got.size(); ++i)
         same = same && got[i].identical(want[i]);
-      identical += same ? static_cast<int64_t>(indices.size()) : 0;
+      identical += same ? end - begin : 0;
       if (codes_) OCTET_TRY(codes_->add(inputs, &interruptible.token()));
       if (layers_) OCTET_TRY(layers_->add(inputs, &interruptible.token()));
-      progress.update(begin + static_cast<int64_t>(indices.size()), total);
+      progress.update(end, total);
     }
     if (common.json)
       print_json(session, identical, total);

@@ -99,9 +99,13 @@ class Debugging {
   bool stopped() const { return interruptible_->stopped(); }
   std::string both() const { return fmt::format("{} and {}", o_.float_model, o_.quantized_model); }
 
-  /// The first examples of the data, for as long as there are some; keeps their labels.
+  /// The first examples of the data, for as long as there are some; counts them and keeps their
+  /// labels. What a graph gets may have no axis for examples, so that its rows say nothing of them.
   CalibrationSource first_examples(int64_t count) {
+    read_ = 0;
     const auto keep_labels = [this](const Batch& batch) -> Status {
+      in_batch_ = batch.inputs.empty() ? 1 : batch.inputs.front().second.dim(0);
+      read_ += in_batch_;
       labels_.push_back(batch.labels.empty() ? std::vector<int64_t>()
                                              : OCTET_TRY(batch.labels.to_ints()));
       return {};
@@ -119,13 +123,19 @@ class Debugging {
   Status look_at_tensors() {
     ProgressLine progress("compare", "examples");
     const int64_t total = std::min(examples_of(o_), models_.data->size());
-    findings_.looked = OCTET_TRY_WITH(
-        look(models_.prepared, models_.quantized, findings_.pairs, first_examples(examples_of(o_)),
-             {.executor = measuring_executor(common_, true),
-              .mask_input = models_.mask,
-              .cancel = &interruptible_->token(),
-              .progress = [&](int64_t done) { progress.update(done, total); }}),
-        both());
+    int64_t seen = 0;
+    findings_.looked = OCTET_TRY_WITH(look(models_.prepared, models_.quantized, findings_.pairs,
+                                           first_examples(examples_of(o_)),
+                                           {.executor = measuring_executor(common_, true),
+                                            .mask_input = models_.mask,
+                                            .cancel = &interruptible_->token(),
+                                            .progress =
+                                                [&](int64_t) {
+                                                  seen = read_;
+                                                  progress.update(std::min(seen, total), total);
+                                                }}),
+                                      both());
+    findings_.looked.examples = seen;
     findings_.outputs = outputs_of(findings_.pairs, findings_.looked);
     return ok_status();
   }
@@ -135,9 +145,10 @@ class Debugging {
     labels_.clear();
     const CalibrationSource source = first_examples(count);
     while (auto inputs = OCTET_TRY(source())) {
-      if (alone_.batches.empty()) work_ = work_of(models_.prepared, *inputs);
-      alone_.examples +=
-          inputs->empty() || inputs->front().rank() == 0 ? 1 : inputs->front().dim(0);
+      if (alone_.batches.empty()) work_ = work_of(models_.prepared, *inputs, in_batch_);
+      const bool rows = !inputs->empty() && inputs->front().rank() > 0;
+      whole_ = whole_ || (in_batch_ == 1 && rows && inputs->front().dim(0) != 1);
+      alone_.examples += in_batch_;
       alone_.batches.push_back({std::move(*inputs), {}});
     }
     judge_.labels = labels_;
@@ -151,7 +162,7 @@ class Debugging {
   Status find_plan() {
     const CalibrationSource one = first_examples(1);
     const auto inputs = OCTET_TRY(one());
-    if (inputs) work_ = work_of(models_.prepared, *inputs);
+    if (inputs) work_ = work_of(models_.prepared, *inputs, in_batch_);
     const size_t layers = std::max(findings_.pairs.nodes.size(), kFewestLayers);
     const double affordable = kMostWork / (work_ * static_cast<double>(layers));
     alone_limit_ = std::clamp(static_cast<int64_t>(std::min(affordable, 1e6)),
@@ -319,7 +330,8 @@ class Debugging {
   Status try_remedies() {
     OCTET_TRY_WITH(calibrate_again(), "ranges for remedies");
     if (held_.batches.empty()) return ok_status();
-    findings_.held_back = held_.observed ? 0 : held_.examples;
+    const int64_t held = whole_ ? std::ssize(held_.batches) : held_.examples;
+    findings_.held_back = held_.observed ? 0 : held;
     held_error_ = OCTET_TRY(trials_->error_of(*models_.plan, held_));
     findings_.held_sqnr_db = decibels(held_error_);
     source_.emplace(RemedySource{*trials_, ranges_, open_training(), source_options_, samples_});
@@ -439,7 +451,9 @@ class Debugging {
   std::vector<std::vector<int64_t>> labels_;
   Judge judge_;
   HeldBack alone_, held_;
-  std::list<HeldBack> rest_; ///< what passes of steps leave out
+  std::list<HeldBack> rest_;        ///< what passes of steps leave out
+  int64_t read_ = 0, in_batch_ = 1; ///< of first_examples(): so far, in the last batch
+  bool whole_ = false;              ///< an example is all that a run takes, whatever its axes are
   double work_ = 1;
   int64_t alone_limit_ = 0, samples_ = 0;
   double file_error_ = 0, held_error_ = 0;

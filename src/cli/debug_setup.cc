@@ -111,20 +111,31 @@ Result<TwoModels> open_two_models(const DebugModels& o, const Common& common) {
   return out;
 }
 
+BatchRows::BatchRows(const Graph& graph, const Dataset& data, int64_t wanted)
+    : size_(batch_for(graph, data, wanted)),
+      fixed_(batch_for(graph, data, 1) == batch_for(graph, data, 2)), examples_(data.size()) {}
+
+std::vector<int64_t> BatchRows::from(int64_t begin, int64_t end) const {
+  std::vector<int64_t> out(static_cast<size_t>(fixed_ ? size_ : std::min(size_, end - begin)));
+  std::iota(out.begin(), out.end(), begin);
+  for (int64_t& row : out)
+    row %= examples_;
+  return out;
+}
+
 CalibrationSource first_examples(const Graph& graph,
                                  std::shared_ptr<const Dataset> data,
                                  int64_t count,
                                  int64_t batch,
                                  std::function<Status(const Batch&)> seen) {
-  const int64_t total = std::min(count, data->size()), size = batch_for(graph, *data, batch);
-  const bool fixed = size != batch; // and then no smaller batch fits
+  const int64_t total = std::min(count, data->size());
+  const BatchRows rows(graph, *data, batch);
   auto next = std::make_shared<int64_t>(0);
-  return [&graph, data = std::move(data), seen = std::move(seen), total, size, fixed,
+  return [&graph, data = std::move(data), seen = std::move(seen), total, rows,
           next]() -> Result<std::optional<std::vector<Tensor>>> {
-    if (*next >= total || (fixed && *next > 0 && *next + size > total))
+    if (*next >= total || (rows.fixed() && *next > 0 && *next + rows.size() > total))
       return std::optional<std::vector<Tensor>>();
-    std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - *next)));
-    std::iota(indices.begin(), indices.end(), *next);
+    const std::vector<int64_t> indices = rows.from(*next, total);
     *next += std::ssize(indices);
     const Batch examples = OCTET_TRY(data->batch(indices));
     if (seen) OCTET_TRY(seen(examples));
@@ -132,7 +143,7 @@ CalibrationSource first_examples(const Graph& graph,
   };
 }
 
-double work_of(const Graph& graph, std::span<const Tensor> inputs) {
+double work_of(const Graph& graph, std::span<const Tensor> inputs, int64_t examples) {
   Graph sized = graph;
   for (size_t i = 0; i < inputs.size(); ++i)
     sized.set_type(sized.inputs()[i], tensor_type(inputs[i].type(), inputs[i].shape()));
@@ -140,8 +151,7 @@ double work_of(const Graph& graph, std::span<const Tensor> inputs) {
   double sum = 1;
   for (const NodeId id : sized.nodes())
     sum += static_cast<double>(multiply_adds(sized, sized.node(id)));
-  const bool batched = !inputs.empty() && inputs[0].rank() > 0;
-  return sum / static_cast<double>(batched ? std::max<int64_t>(inputs[0].dim(0), 1) : 1);
+  return sum / static_cast<double>(std::max<int64_t>(examples, 1));
 }
 
 } // namespace octet::cli

@@ -102,6 +102,7 @@ class Quantize final : public Command {
     OCTET_TRY(check_result(original, quantized, plan.target, form));
     OCTET_TRY(write_model(quantized, output_, common, model_, {}, facts(plan, form)));
     if (!save_plan_.empty()) OCTET_TRY(save_plan(plan, save_plan_, common.force));
+    flags_.warn_if_unmeasured(graph, plan, model_, common);
     report(common, plan, OCTET_TRY_WITH(readers_of(quantized, plan.target, output_), output_));
     return Answer::kDone;
   }

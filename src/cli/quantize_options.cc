@@ -8,10 +8,16 @@
 #include "cli/options.h"
 #include "cli/range_files.h"
 #include "cli/terminal.h"
+#include "cli/watched_data.h"
 #include "core/format.h"
 #include "core/string_util.h"
 #include "data/dataset_hash.h"
+#include "quant/no_effect.h"
+#include "quant/prepare.h"
+#include "quant/see/trials.h"
+#include "quant/steps/step.h"
 #include "quant/weight_plans.h"
+#include "targets/tables.h"
 #include <CLI/CLI.hpp>
 
 #include "octet/export.h"
@@ -68,9 +74,11 @@ void note_weights_without_blocks(const QuantizationPlan& plan, const std::string
              model, counted(std::ssize(names), "layer"), plan.target, join_some(names));
 }
 
+/// Below so many decibels a warning is due.
+constexpr double kLeast = 10;
+
 /// Says it where `auto` found nothing that keeps the outputs.
 void warn_of_collapse(const QuantizationPlan& plan, const std::string& model) {
-  constexpr double kLeast = 10;
   const auto sqnr = plan.sqnr();
   if (!sqnr || *sqnr >= kLeast) return;
   std::string text = fmt::format(
@@ -88,6 +96,31 @@ void warn_of_collapse(const QuantizationPlan& plan, const std::string& model) {
     text += fmt::format("; layers that alone cost most: {}; --exclude '{}' leaves them in float",
                         fmt::join(costs, ", "), fmt::join(names, ","));
   fmt::print(stderr, "{}\n", text);
+}
+
+/// Steps that were asked for, with which the outputs would be worse.
+void note_steps_left_out(const QuantizationPlan& plan, const std::string& model) {
+  for (const PlanTrial& trial : plan.trials)
+    if (trial.what.starts_with(kStepsLeftOut))
+      fmt::print(stderr, "{}: {}; with them the outputs are at {:.1f} dB, without at {:.1f} dB\n",
+                 model, trial.what, trial.sqnr, plan.sqnr().value_or(0));
+}
+
+/// Nodes that are left in float, with every number as before.
+void note_no_effect(const Graph& graph, const QuantizeOptions& options) {
+  if (options.exclude.empty()) return;
+  const auto placement = find_placement(options.target);
+  if (!placement.ok()) return;
+  const Result<Graph> prepared = prepare_for_quantization(graph, **placement);
+  if (!prepared.ok()) return;
+  const auto found = excluded_without_effect(*prepared, **placement, options);
+  if (!found.ok()) return;
+  for (const NoEffect& each : *found)
+    fmt::print(stderr, "--keep-float '{}' changes no number: {}\n", each.pattern,
+               each.readers.empty()
+                   ? "what it names is in float anyway"
+                   : fmt::format("{} quantizes what it reads all the same; --keep-float '{}' does",
+                                 join_some(each.readers, 3), fmt::join(each.readers, ",")));
 }
 
 /// Where what is chosen for a layer begins: behind the last colon before a word and "=", as names
@@ -284,6 +317,7 @@ QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Com
     return plan;
   }
   QuantizeOptions o = OCTET_TRY(options(common));
+  note_no_effect(graph, o);
   note_unknown_ranges(o.ranges, ranges_file, graph);
   const bool needs_ranges = o.mode == QuantMode::kStatic && o.ranges.empty() && !takes_as_it_is(o);
   if (!needs_ranges && data.empty()) return plan_quantization(graph, CalibrationSource{}, o);
@@ -292,8 +326,8 @@ QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Com
         "static quantization needs calibration data; use --data kind:path, --ranges FILE, or "
         "--mode dynamic");
   // Texts beyond the samples need no tokens.
-  const auto examples = OCTET_TRY(open_model_data(
-      {data, Split::kTrain, max_length_, samples_, {}, zeros_}, graph, model, common));
+  const WatchedData examples(OCTET_TRY(open_model_data(
+      {data, Split::kTrain, max_length_, samples_, {}, zeros_}, graph, model, common)));
   o.mask_input = padding_mask(graph, o.mask_input, data);
   ProgressLine progress("calibrate", "examples");
   const Interruptible interruptible;
@@ -301,8 +335,9 @@ QuantizeFlags::make_plan(const Graph& graph, const std::string& model, const Com
     progress.update(done, total);
     return !interruptible.stopped();
   };
-  QuantizationPlan plan = OCTET_TRY(plan_quantization(graph, *examples, o));
-  plan.data_hash = dataset_hash(*examples, o.samples);
+  QuantizationPlan plan = OCTET_TRY(examples.with_infinity(plan_quantization(graph, examples, o)));
+  examples.tell_constant(zeros_);
+  plan.data_hash = dataset_hash(examples, o.samples);
   return plan;
 }
 
@@ -311,8 +346,48 @@ QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& 
   QuantizationPlan out = OCTET_TRY(make_plan(graph, model, common));
   if (embeddings_) note_float_tables(out);
   note_weights_without_blocks(out, model);
+  note_steps_left_out(out, model);
   warn_of_collapse(out, model);
   return out;
+}
+
+Result<QuantizeFlags::Measured> QuantizeFlags::measure(const Graph& graph,
+                                                       const QuantizationPlan& plan,
+                                                       const std::string& model,
+                                                       const Common& common) const {
+  // As many as `auto` holds back: one run of both networks.
+  constexpr int64_t kMostSamples = 32;
+  const int64_t samples = samples_ > 0 ? std::min(samples_, kMostSamples) : kMostSamples;
+  const auto examples = OCTET_TRY(open_model_data(
+      {data, Split::kTrain, max_length_, samples, {}, zeros_}, graph, model, common));
+  const auto placement = OCTET_TRY(find_placement(plan.target));
+  Graph prepared = OCTET_TRY(prepare_for_quantization(graph, *placement));
+  OCTET_TRY(apply_steps(prepared, plan.steps, StepStage::kFloat));
+  const CalibrationSource source = batches_of(prepared, *examples, samples, batch_);
+  HeldBack seen;
+  while (auto inputs = OCTET_TRY(source()))
+    seen.batches.push_back({std::move(*inputs), {}});
+  PlanTrials trials(prepared, *placement, measuring_executor(common, true),
+                    padding_mask(prepared, mask_input_, data));
+  OCTET_TRY(trials.run_float(seen));
+  return Measured{decibels(OCTET_TRY(trials.error_of(plan, seen))),
+                  std::min(samples, examples->size())};
+}
+
+void QuantizeFlags::warn_if_unmeasured(const Graph& graph,
+                                       const QuantizationPlan& plan,
+                                       const std::string& model,
+                                       const Common& common) const {
+  if (data.empty() || plan.sqnr()) return;
+  const Result<Measured> measured = measure(graph, plan, model, common);
+  if (!measured.ok() || measured->sqnr >= kLeast) return;
+  const bool by_one = plan.mode == QuantMode::kStatic && plan.calibrator != "auto";
+  fmt::print(stderr,
+             "{}: warning: the outputs are at {:.1f} dB, power over squared error, on {} of the "
+             "calibration data{}; octet debug {} QUANTIZED --data {} names the layers that cost "
+             "most\n",
+             model, measured->sqnr, counted(measured->examples, "example"),
+             by_one ? "; --calibrator auto looks for better ranges" : "", model, data);
 }
 
 Result<std::map<std::string, Range>> QuantizeFlags::precision_ranges(const Graph& quantized,

@@ -33,6 +33,13 @@ class QuantizeFlags {
   Result<QuantizationPlan>
   plan(const Graph& graph, const std::string& model, const Common& common) const;
 
+  /// Warns where nothing measured what a plan does to the outputs, there is data to do so, and it
+  /// leaves little of them. A network that cannot be run is not measured.
+  void warn_if_unmeasured(const Graph& graph,
+                          const QuantizationPlan& plan,
+                          const std::string& model,
+                          const Common& common) const;
+
   /// What the float values of a quantized graph hold on `--data`, for 16 bits; nothing without it.
   Result<std::map<std::string, Range>>
   precision_ranges(const Graph& quantized, const std::string& model, const Common& common) const;
@@ -51,6 +58,14 @@ class QuantizeFlags {
   ModelData model_data() const { return {data, Split::kTrain, max_length_, 0}; }
 
  private:
+  struct Measured {
+    double sqnr; ///< decibels of the outputs
+    int64_t examples;
+  };
+  Result<Measured> measure(const Graph& graph,
+                           const QuantizationPlan& plan,
+                           const std::string& model,
+                           const Common& common) const;
   Result<QuantizationPlan>
   make_plan(const Graph& graph, const std::string& model, const Common& common) const;
 

@@ -5,10 +5,12 @@
 #include "quant/debug.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "ops/infer.h"
 #include "ops/qdq/site.h"
 #include "passes/lower/lower.h"
@@ -100,6 +102,7 @@ struct LoweringComparison::Impl {
   Status compute(const Node& node, std::span<const Tensor> theirs);
   Status check_quantizer(const QuantizerInfo& q, const Tensor& codes, const Tensor& theirs);
   Status derive(const Node& node, const std::vector<Tensor>& real);
+  void take_from_bodies(const Node& node, const std::vector<Tensor>& real);
   Status product_terms(const Node& node, Reading& out) const;
   void compare(const QuantizerInfo& q, const Tensor& codes, const Tensor& theirs);
   void classify(const QuantizerInfo& q,
@@ -237,6 +240,21 @@ Status LoweringComparison::Impl::derive(const Node& node, const std::vector<Tens
   return ok_status();
 }
 
+/// What bodies make counts as exact: how often they add is not known, so much room is left.
+void LoweringComparison::Impl::take_from_bodies(const Node& node, const std::vector<Tensor>& real) {
+  constexpr double kSums = 64;
+  double sums = 0;
+  for (const std::vector<ValueId>* read : {&node.inputs, &node.captures})
+    for (const ValueId id : *read)
+      if (id.valid()) sums = std::max(sums, reading(id).sums);
+  for (size_t k = 0; k < node.outputs.size() && k < real.size(); ++k) {
+    if (!node.outputs[k].valid()) continue;
+    Reading& out = reading(node.outputs[k]);
+    set_float(out, real[k]);
+    out.sums = sums + kSums;
+  }
+}
+
 void LoweringComparison::Impl::classify(
     const QuantizerInfo& q, const Reading& x, int64_t i, double literal_code, double lowered_code) {
   CodeDifferences& out = report[q.report];
@@ -306,12 +324,15 @@ Status LoweringComparison::Impl::check_quantizer(const QuantizerInfo& q,
 
 /// Readings are there while a node still needs them: eight numbers an element add up.
 Status LoweringComparison::Impl::step(const Node& node, std::span<const Tensor> theirs) {
-  for (const ValueId in : node.inputs)
-    if (in.valid() && literal.value(in).is_constant() && reading(in).real.empty())
-      set_float(reading(in), literal.value(in).constant);
+  const std::array reads = {&node.inputs, &node.captures};
+  for (const std::vector<ValueId>* read : reads)
+    for (const ValueId in : *read)
+      if (in.valid() && literal.value(in).is_constant() && reading(in).real.empty())
+        set_float(reading(in), literal.value(in).constant);
   OCTET_TRY(compute(node, theirs));
-  for (const ValueId in : node.inputs)
-    if (in.valid() && --uses_left[static_cast<size_t>(in.index)] == 0) reading(in) = {};
+  for (const std::vector<ValueId>* read : reads)
+    for (const ValueId in : *read)
+      if (in.valid() && --uses_left[static_cast<size_t>(in.index)] == 0) reading(in) = {};
   for (const ValueId out : node.outputs)
     if (out.valid() && uses_left[static_cast<size_t>(out.index)] == 0) reading(out) = {};
   return ok_status();
@@ -321,10 +342,16 @@ Status LoweringComparison::Impl::compute(const Node& node, std::span<const Tenso
   if (node.is("DequantizeLinear") && node.output(0).valid() &&
       !reading(node.output(0)).real.empty())
     return ok_status(); // adopted
-  std::vector<Tensor> inputs;
+  std::vector<Tensor> inputs, captures;
   for (const ValueId id : node.inputs)
     inputs.push_back(id.valid() ? reading(id).real.aligned() : Tensor{});
-  const std::vector<Tensor> real = OCTET_TRY(evaluate_node(literal, node, inputs));
+  for (const ValueId id : node.captures)
+    captures.push_back(reading(id).real);
+  const std::vector<Tensor> real = OCTET_TRY(evaluate_node(literal, node, inputs, captures));
+  if (has_bodies(node)) {
+    take_from_bodies(node, real);
+    return ok_status();
+  }
   const auto found = quantizers.find(node.id);
   if (found != quantizers.end()) return check_quantizer(found->second, real.at(0), theirs[0]);
   if (node.is("DequantizeLinear") || node.is("QuantizeLinear")) {

@@ -2,9 +2,11 @@
 #include "quant/debug_graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/format.h"
+#include "graph/bodies.h"
 #include "graph/label.h"
 #include "ops/op.h"
 #include "ops/shared/seed.h"
@@ -18,10 +20,50 @@ Result<std::unique_ptr<Executor>> make_lowered(const Graph& graph, const Executo
   return make_reference_executor(result.graph);
 }
 
-Result<std::vector<Tensor>>
-evaluate_node(const Graph& graph, const Node& node, std::vector<Tensor> inputs) {
+namespace {
+
+/// Bodies run as the reference runs them: in a graph that is cut down to their node. Ids stay, so
+/// that captures stay valid.
+Result<std::vector<Tensor>> evaluate_with_bodies(const Graph& graph,
+                                                 const Node& node,
+                                                 std::span<const Tensor> inputs,
+                                                 std::span<const Tensor> captures) {
+  Graph alone = graph;
+  for (const NodeId other : graph.nodes())
+    if (other != node.id) alone.remove_node(other);
+  std::vector<ValueId> ids;
+  std::vector<Tensor> given;
+  const auto feed = [&](ValueId id, const Tensor& value) {
+    if (!id.valid() || std::find(ids.begin(), ids.end(), id) != ids.end()) return;
+    ids.push_back(id);
+    given.push_back(value);
+  };
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    feed(node.inputs[i], inputs[i]);
+  for (size_t i = 0; i < node.captures.size(); ++i)
+    feed(node.captures[i], captures[i]);
+  std::vector<ValueId> made;
+  std::copy_if(node.outputs.begin(), node.outputs.end(), std::back_inserter(made),
+               [](ValueId id) { return id.valid(); });
+  alone.set_inputs(std::move(ids));
+  alone.set_outputs(std::move(made));
+  const std::unique_ptr<Executor> executor = OCTET_TRY(make_reference_executor(alone));
+  std::vector<Tensor> results = OCTET_TRY(executor->run(given)), out(node.outputs.size());
+  size_t next = 0;
+  for (size_t k = 0; k < out.size(); ++k)
+    if (node.outputs[k].valid()) out[k] = std::move(results[next++]);
+  return out;
+}
+
+} // namespace
+
+Result<std::vector<Tensor>> evaluate_node(const Graph& graph,
+                                          const Node& node,
+                                          std::vector<Tensor> inputs,
+                                          std::span<const Tensor> captures) {
   const OpDef* op = find_op(node.domain, node.op_type);
   if (op == nullptr) return error(ErrorCode::kUnsupported, "octet cannot run it");
+  if (has_bodies(node)) return evaluate_with_bodies(graph, node, inputs, captures);
   return op->eval.fn({.node = node,
                       .version = graph.opset(node.domain),
                       .inputs = std::move(inputs),
@@ -84,8 +126,9 @@ Result<std::vector<NodeId>> walking_order(const Graph& graph) {
 std::vector<int> input_uses(const Graph& graph, std::span<const NodeId> nodes) {
   std::vector<int> uses(static_cast<size_t>(graph.value_bound()), 0);
   for (const NodeId id : nodes)
-    for (const ValueId in : graph.node(id).inputs)
-      if (in.valid()) ++uses[static_cast<size_t>(in.index)];
+    for (const std::vector<ValueId>* read : {&graph.node(id).inputs, &graph.node(id).captures})
+      for (const ValueId in : *read)
+        if (in.valid()) ++uses[static_cast<size_t>(in.index)];
   return uses;
 }
 

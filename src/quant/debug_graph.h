@@ -19,15 +19,18 @@ namespace octet {
 /// graph that cannot be lowered.
 Result<std::unique_ptr<Executor>> make_lowered(const Graph& graph, const ExecutorFactory& make);
 
-/// One node of a graph on these inputs, by its operator's definition. Errors: no such operator.
-Result<std::vector<Tensor>>
-evaluate_node(const Graph& graph, const Node& node, std::vector<Tensor> inputs);
+/// One node of a graph on these inputs, by its operator's definition. `captures`: of a node with
+/// bodies, what they take from the graph, in the order of node.captures. Errors: no such operator.
+Result<std::vector<Tensor>> evaluate_node(const Graph& graph,
+                                          const Node& node,
+                                          std::vector<Tensor> inputs,
+                                          std::span<const Tensor> captures = {});
 
 /// Living nodes, producers before consumers, and what follows from constants alone (stored weights)
 /// where it is read first: all of them at once are several times as large as the model.
 Result<std::vector<NodeId>> walking_order(const Graph& graph);
 
-/// By value: how many inputs of these nodes read it.
+/// By value: how many inputs of these nodes read it, and how many of their bodies capture it.
 std::vector<int> input_uses(const Graph& graph, std::span<const NodeId> nodes);
 
 /// A walk over the nodes of a graph beside a run of its lowered form, whose outputs come one after

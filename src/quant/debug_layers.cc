@@ -126,10 +126,13 @@ Result<LayerComparison> LayerComparison::create(const Graph& literal,
 
 /// Runs one node; what is compared is replaced by what the lowered graph made of it.
 Status LayerComparison::Impl::step(const Node& node, std::span<const Tensor> theirs) {
-  std::vector<Tensor> operands;
+  std::vector<Tensor> operands, captures;
   for (const ValueId v : node.inputs)
     operands.push_back(v.valid() ? at(v).aligned() : Tensor{});
-  std::vector<Tensor> results = OCTET_TRY(evaluate_node(literal, node, std::move(operands)));
+  for (const ValueId v : node.captures)
+    captures.push_back(at(v));
+  std::vector<Tensor> results =
+      OCTET_TRY(evaluate_node(literal, node, std::move(operands), captures));
   size_t next = 0;
   for (size_t k = 0; k < node.outputs.size() && k < results.size(); ++k) {
     if (!node.outputs[k].valid()) continue;
@@ -141,8 +144,9 @@ Status LayerComparison::Impl::step(const Node& node, std::span<const Tensor> the
     if (uses_left[static_cast<size_t>(node.outputs[k].index)] > 0)
       at(node.outputs[k]) = std::move(results[k]);
   }
-  for (const ValueId v : node.inputs)
-    if (v.valid() && --uses_left[static_cast<size_t>(v.index)] == 0) at(v) = {};
+  for (const std::vector<ValueId>* read : {&node.inputs, &node.captures})
+    for (const ValueId v : *read)
+      if (v.valid() && --uses_left[static_cast<size_t>(v.index)] == 0) at(v) = {};
   return ok_status();
 }
 

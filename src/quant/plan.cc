@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -334,6 +335,45 @@ Status check_step_options(const QuantizeOptions& options) {
   return ok_status();
 }
 
+/// Whether some ranges are chosen by what they do on examples held back.
+bool holds_back(const QuantizeOptions& options) {
+  const auto measures = [](const Calibrator& c) { return std::holds_alternative<Auto>(c); };
+  return options.mode == QuantMode::kStatic &&
+         (measures(options.calibrator) ||
+          std::any_of(options.layers.begin(), options.layers.end(), [&](const LayerFormat& layer) {
+            return layer.calibrator && measures(*layer.calibrator);
+          }));
+}
+
+/// The data without the examples that calibration holds back, so that nothing which is measured on
+/// them was fitted to them. The graph must outlive it.
+OpenCalibration without_held_back(const Graph& graph, OpenCalibration open, int64_t samples) {
+  return [&graph, open = std::move(open), samples]() -> Result<CalibrationSource> {
+    CalibrationSource all = OCTET_TRY(open());
+    if (!all) return all;
+    auto held = std::make_shared<HeldBack>();
+    return CalibrationSource(
+        [held, rest = hold_back(graph, std::move(all), samples, *held)] { return rest(); });
+  };
+}
+
+/// Whether a plan is better without the steps in front of it: what they promise is predicted from a
+/// few examples. The plan without them then says what was measured.
+bool harm(std::span<const PlanStep> steps,
+          const QuantizationPlan& with,
+          QuantizationPlan& without) {
+  constexpr double kClearly = 0.5;
+  if (!without.sqnr() || !(*without.sqnr() > *with.sqnr() + kClearly)) return false;
+  std::vector<std::string> names;
+  for (const PlanStep& step : steps)
+    if (const std::string kind(name(step.kind));
+        std::find(names.begin(), names.end(), kind) == names.end())
+      names.push_back(kind);
+  without.trials.push_back(
+      {fmt::format("{}{}", kStepsLeftOut, fmt::join(names, ", ")), with.sqnr().value()});
+  return true;
+}
+
 Result<QuantizationPlan> plan_with_steps(const Graph& graph,
                                          const Placement& placement,
                                          const OpenCalibration& open,
@@ -344,15 +384,27 @@ Result<QuantizationPlan> plan_with_steps(const Graph& graph,
   if (!options.steps.empty() && !OCTET_TRY(open()))
     return error("steps are fitted with a data set, and none was given");
   Graph prepared = OCTET_TRY(prepare_for_quantization(graph, placement));
+  const OpenCalibration fitted =
+      holds_back(options) ? without_held_back(prepared, open, samples) : open;
+  const Graph without_steps = prepared;
   std::set<std::string> met;
   QuantizationPlan float_part;
-  OCTET_TRY(fit_steps(graph, prepared, float_part, placement, open, options, samples,
+  OCTET_TRY(fit_steps(graph, prepared, float_part, placement, fitted, options, samples,
                       StepStage::kFloat, met));
-  Planner planner(prepared, placement, options);
-  QuantizationPlan plan = OCTET_TRY(planner.run(OCTET_TRY(open()), samples));
+  QuantizationPlan plan =
+      OCTET_TRY(Planner(prepared, placement, options).run(OCTET_TRY(open()), samples));
+  if (!float_part.steps.empty() && plan.sqnr()) {
+    QuantizationPlan plain =
+        OCTET_TRY(Planner(without_steps, placement, options).run(OCTET_TRY(open()), samples));
+    if (harm(float_part.steps, plan, plain)) {
+      plan = std::move(plain);
+      prepared = without_steps;
+      float_part.steps.clear();
+    }
+  }
   plan.steps = std::move(float_part.steps);
   for (const StepStage at : {StepStage::kWeights, StepStage::kBias})
-    OCTET_TRY(fit_steps(graph, prepared, plan, placement, open, options, samples, at, met));
+    OCTET_TRY(fit_steps(graph, prepared, plan, placement, fitted, options, samples, at, met));
   for (const std::string& pattern : options.exclude_steps)
     if (!met.contains(pattern))
       return error("pattern \"{}\" matches no step that could be taken", pattern);

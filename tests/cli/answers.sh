@@ -117,3 +117,22 @@ LC_ALL=C sed -i 's/NAME/N\xff\xfeE/g' name.onnx
 has "N��E"
 if "$octet" check name.onnx --target tensorrt-8.6 --json >out.txt; then fail "FP8 for TensorRT 8.6"; fi
 has "N��Ep"
+
+# A pattern that leaves in float what is there anyway, or what others read in codes all the same.
+cat >curve.txt <<'TEXT'
+graph g opset(""=17)
+input x: f32[2, 4]
+const w: f32[4, 4] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]
+h = MatMul(x, w) "first"
+e = Erf(h) "curve"
+y = MatMul(e, w) "second"
+output y: f32[2, 4]
+TEXT
+"$octet" assemble curve.txt -o curve.onnx
+printf 'TRT-100001-MinMaxCalibration\nx: 3c008912\nh: 3c810204\ne: 3c810204\ny: 3c810204\n' >cache3
+"$octet" quantize curve.onnx --ranges cache3 --keep-float curve -o curve8.onnx 2>&1 >/dev/null |
+  grep -qF -- "--keep-float 'curve' changes no number: second quantizes what it reads all the same; --keep-float 'second' does" || fail "no word of a pattern without effect"
+"$octet" quantize curve.onnx --mode weight-only --keep-float Erf -o curve4.onnx 2>&1 >/dev/null |
+  grep -qF -- "--keep-float 'Erf' changes no number: what it names is in float anyway" || fail "no word of what is in float"
+"$octet" quantize curve.onnx --ranges cache3 --keep-float second -o curve2.onnx 2>err.txt >/dev/null
+if grep -q "changes no number" err.txt; then fail "a pattern with an effect: $(cat err.txt)"; fi

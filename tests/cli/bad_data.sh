@@ -33,6 +33,8 @@ arrays.npz("shifted.npz", x=x, y=y([1, 2, 3]))
 arrays.npz("upper.npz", x=x, y=y([1, 2]))
 arrays.npz("nan.npz", x=nan, y=y([0, 1, 2]))
 arrays.npz("nan8.npz", x=("<f8", nan[1], nan[2]), y=y([0, 1, 2]))
+arrays.npz("infinite.npz", x=("<f4", (N, 2), [math.inf if i == 15 else 1.0 + i for i in range(2 * N)]))
+arrays.npz("zeros.npz", x=("<f4", (N, 2), [0.0] * (2 * N)))
 arrays.npz("late.npz", x_train=x, y_train=y([0, 1]), x_test=x, y_test=y([0, 1, 2]))
 arrays.npz("gap.npz", x_train=x, y_train=y([0, 2]), x_test=x, y_test=y([0, 1]))
 arrays.npz("unlabelled.npz", x_train=x, y_train=y([0, 1]), x_test=x)
@@ -76,6 +78,32 @@ for command in "eval three.onnx --latency-runs 0" "quantize three.onnx -o q.onnx
   done
 done
 [ -z "$(find . -name '[cqr].onnx' -o -name r.json)" ] || fail "something was written: $(ls)"
+
+# Infinite: fine where the model takes it, and named where it makes something that is no number.
+cat >difference.txt <<'TEXT'
+graph g opset(""=17)
+input x: f32[N, 2]
+const w: f32[2, 2] = [1, 2, 3, 4]
+d = Sub(x, x)
+y = MatMul(d, w) "product"
+output y: f32[N, 2]
+TEXT
+"$octet" assemble difference.txt -o difference.onnx
+for command in "quantize difference.onnx -o q.onnx" "calibrate difference.onnx -o r.json"; do
+  # shellcheck disable=SC2086
+  "$octet" $command --data npz:infinite.npz >out.txt 2>err.txt && fail "$command takes what becomes nan"
+  grep -qF 'infinite.npz, 12 examples: "x" is infinite in example 7' err.txt || fail "$command: $(cat err.txt)"
+done
+
+# One number everywhere.
+for command in "quantize three.onnx -o zeros.int8.onnx" "calibrate three.onnx -o zeros.json"; do
+  # shellcheck disable=SC2086
+  "$octet" $command --data npz:zeros.npz >out.txt 2>err.txt || fail "$command: $(cat err.txt)"
+  grep -qF 'warning: "x" is 0 everywhere in what was read' err.txt || fail "$command: no warning: $(cat err.txt)"
+  # shellcheck disable=SC2086
+  "$octet" $command --data npz:good.npz --force >out.txt 2>err.txt
+  if grep -q everywhere err.txt; then fail "$command: a word about good data: $(cat err.txt)"; fi
+done
 
 # Names of arrays.
 refused 'npz:typo.npz: nothing takes the array "lables"; did you mean "labels"?' "${eval[@]}" three.onnx --data npz:typo.npz

@@ -24,7 +24,8 @@ import arrays
 arrays.npz("data.npz", x=("<f4", (8, 4), [0.1 * i for i in range(32)]), rate=("<f4", (8,), [0.5] * 8))
 PY
 refused 'use --zeros' "$octet" quantize cell.onnx --data npz:data.npz -o int8.onnx
-"$octet" quantize cell.onnx --data npz:data.npz --zeros state -o int8.onnx >/dev/null
+"$octet" quantize cell.onnx --data npz:data.npz --zeros state -o int8.onnx >/dev/null 2>err.txt
+if grep -q everywhere err.txt; then fail "a word about zeros that were asked for: $(cat err.txt)"; fi
 "$octet" check int8.onnx --target octet >/dev/null
 "$octet" calibrate cell.onnx --data npz:data.npz --zeros state -o ranges.json >/dev/null
 grep -q '"p"' ranges.json
