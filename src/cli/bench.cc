@@ -88,7 +88,7 @@ class Bench final : public Command {
     OCTET_TRY_WITH(runner.run(inputs), model_);
     const double first_ms = milliseconds(Clock::now() - first);
     const double load_ms = milliseconds(Clock::now() - begin);
-    if (plan_) print_plan(runner.context->plan());
+    if (plan_) print_plan(common, runner.context->plan());
     const std::vector<double> times = OCTET_TRY_WITH(measure(runner, inputs, first_ms), model_);
     std::optional<Profile> profile;
     if (profile_) profile = OCTET_TRY_WITH(profile_of(runner, inputs, times), model_);
@@ -114,7 +114,7 @@ class Bench final : public Command {
 
   Result<Answer> run_sizes(const Common& common, const Graph& graph, const Session& session) const {
     const auto ranges = OCTET_TRY(parse_size_ranges(graph, sizes_));
-    if (plan_) print_plan(session.plan());
+    if (plan_) print_plan(common, session.plan());
     const SizeTimes times =
         OCTET_TRY_WITH(time_sizes(session, graph, ranges, seconds_, common.seed), model_);
     fmt::print("{}", common.json ? json(times) + "\n" : text(times));
@@ -179,9 +179,11 @@ class Bench final : public Command {
     return make_profile(runner.context->plan(), ms);
   }
 
-  static void print_plan(const std::vector<PlannedNode>& plan) {
+  /// Beside JSON for people alone.
+  static void print_plan(const Common& common, const std::vector<PlannedNode>& plan) {
     for (const PlannedNode& n : plan)
-      fmt::print("{:<40} {}{}{}\n", n.node, n.kernel, n.why.empty() ? "" : ": ", n.why);
+      fmt::print(common.json ? stderr : stdout, "{:<40} {}{}{}\n", n.node, n.kernel,
+                 n.why.empty() ? "" : ": ", n.why);
   }
 
   void print_result(const Common& common,

@@ -366,7 +366,7 @@ class Debugging {
         continue;
       const double gain = decibels(again.error) - decibels(again.error_without);
       finding.tried.push_back({again.step, "plan made again behind this step", gain});
-      const bool better = !found.best || found.best->remedy.name == "keep-float"
+      const bool better = !found.best || is_in_float(found.best->remedy.name)
                               ? gain >= 0.8 * (found.best ? found.best->gain_db : 0.1)
                               : gain > found.best->gain_db + 0.5;
       if (better && gain >= 0.1) finding.remedy = finding.tried.back();

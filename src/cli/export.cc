@@ -66,6 +66,10 @@ class Export final : public Command {
     if (precision_.empty() && !keep_float_.empty())
       return error("--keep-float is for --precision; quantize has its own");
     Graph graph = OCTET_TRY(open_model(model_, common));
+    if (form != FileForm::kQdq && !holds_codes(graph))
+      fmt::print(stderr,
+                 "{}: holds no codes, so that --form {} changes nothing; quantize it first\n",
+                 model_, form_);
     OCTET_TRY_WITH(convert(graph, form, target), model_);
     graph.info.ir_version = std::min(graph.info.ir_version, runtime_limits(target).ir_version);
     std::vector<Finding> findings;

@@ -3,6 +3,7 @@
 #include "octet/pack.h"
 
 #include "cli/command.h"
+#include "cli/outputs.h"
 #include "core/format.h"
 #include "core/json.h"
 #include <CLI/CLI.hpp>
@@ -35,8 +36,10 @@ class Pack final : public Command {
 
   Result<Answer> run(const Common& common) override {
     if (verify_) return check(common);
-    const PackReport made =
-        OCTET_TRY(pack_model(OCTET_TRY(resolve_model(model_)), output_, {isa_, common.force}));
+    const std::string model = OCTET_TRY(resolve_model(model_));
+    const std::string path = output_.empty() ? pack_path(model) : output_;
+    OCTET_TRY(check_output(path, {model_}, common));
+    const PackReport made = OCTET_TRY(pack_model(model, path, {isa_, common.force}));
     if (common.json)
       fmt::print("{}\n", json_text(nlohmann::ordered_json{{"path", made.path},
                                                           {"isa", made.isa},

@@ -88,7 +88,7 @@ class Quantize final : public Command {
                                .keep_float = keep_fp32_,
                                .ranges = {}};
     if (!precision_.empty()) round_scales(plan, precision.type);
-    if (explain_) fmt::print("{}", plan.text());
+    if (explain_) fmt::print(common.json ? stderr : stdout, "{}", plan.text());
     Graph quantized = OCTET_TRY_WITH(quantize(graph, plan), model_);
     OCTET_TRY_WITH(append_notes(notes_, convert_form(quantized, form)), model_);
     if (!precision_.empty()) {

@@ -186,7 +186,9 @@ make_array_dataset(const NamedTensors& all, Split split, const std::string& sour
     }
     if (first == nullptr) first = &entry;
     if (tensor.dim(0) != first->second.dim(0)) {
-      return error("{}: array \"{}\" has {} examples, \"{}\" has {}; the first axes must agree",
+      return error("{}: array \"{}\" has {} examples, \"{}\" has {}; the first axes must "
+                   "agree: where an example is all that the model takes, stack examples along one "
+                   "more axis in front",
                    source, name, tensor.dim(0), first->first, first->second.dim(0));
     }
     if (is_label_name(name)) {

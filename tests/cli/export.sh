@@ -82,5 +82,7 @@ TEXT
 "$octet" assemble det.txt -o det.onnx
 exits 1 'tensorrt-10 refuses it as it is: Det "det"' "$octet" quantize det.onnx --mode weight-only --target tensorrt-10 -o no.onnx
 [ ! -e no.onnx ] || fail "a refused quantization left a file"
+"$octet" export det.onnx --form qoperator -o same.onnx 2>&1 >/dev/null |
+  grep -qF "det.onnx: holds no codes, so that --form qoperator changes nothing; quantize it first" || fail "no word of a form without codes"
 "$octet" export hf --help >/dev/null
 echo "export.sh: ok"

@@ -33,7 +33,7 @@ cmp plain.npz stored.npz
 
 # A store that is there is kept without --force.
 if "$octet" pack model.onnx 2>errors.txt; then exit 1; fi
-grep -q 'model.octetpack' errors.txt
+grep -q 'model.octetpack: exists; use --force' errors.txt
 "$octet" pack model.onnx --force --json | grep -q '"packs": 1'
 
 # Another model: a warning, and its own numbers.

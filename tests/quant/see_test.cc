@@ -329,6 +329,47 @@ TEST(Remedies, ASpoiledLayerIsNamedFirstWithWhatMendsIt) {
   }
 }
 
+/// What a layer without weights makes is quantized by who reads it: the cure is there.
+TEST(Remedies, ReadersStayInFloatWhereTheMakerAloneGainsNothing) {
+  const Graph graph = test::with_weights(R"(graph g opset(""=17)
+input x: f32[N, 1, 28, 28]
+const shape: i64[2] = [-1, 784]
+const w: f32[784, 8] = ?
+f = Reshape(x, shape) "flat"
+a = MatMul(f, w) "first"
+e = Erf(a) "before"
+m = Erf(e) "curve"
+const v: f32[8, 8] = ?
+y = MatMul(m, v) "second"
+output y: f32[N, 8]
+)");
+  QuantizationPlan spoiled = plan_quantization(graph, test::cnn_data()).value();
+  ASSERT_NE(spoiled.tensor("m"), nullptr);
+  set_range(spoiled, "m", {0, spoiled.tensor("m")->ranges[0].hi * 1000}, "spoiled");
+  const Graph prepared = prepare_for_quantization(graph).value();
+  const auto placement = find_placement(spoiled.target).value();
+  // In the plan that is read off a file the codes are those of whoever makes the value.
+  const Graph file = quantize(graph, spoiled).value();
+  const QuantizationPlan plan =
+      plan_of_file(prepared, pair_models(prepared, file).value(), *placement);
+  PlanTrials trials(prepared, *placement, kNative, "");
+  HeldBack held = some_examples(16);
+  ASSERT_TRUE(trials.run_float(held).ok());
+  const double error = trials.error_of(plan, held).value();
+  const std::vector<QuantizedLayer> layers = layers_of(prepared, plan);
+  const auto maker = std::find_if(layers.begin(), layers.end(), [](const QuantizedLayer& layer) {
+    return layer.node == "curve";
+  });
+  ASSERT_NE(maker, layers.end());
+  const RemedySource source{trials, {}, {}, {}, 16};
+  const Prescription found =
+      prescribe(trials, remedies_for(source, plan, *maker).value(), plan, error, held).value();
+  ASSERT_TRUE(found.best);
+  EXPECT_EQ(found.best->remedy.name, kReadersInFloat);
+  EXPECT_NE(found.best->remedy.words.find("\"second\""), std::string::npos);
+  EXPECT_GT(found.best->gain_db, 10);
+}
+
 TEST(Layers, EachTensorIsOneLayersUnlessItsReadersQuantizeIt) {
   const Graph graph = test::cnn();
   const Graph prepared = prepare_for_quantization(graph).value();

@@ -64,6 +64,7 @@ class RemedyList {
     output_in_float();
     OCTET_TRY(steps());
     keep_float();
+    readers_in_float();
     return std::move(out_);
   }
 
@@ -257,9 +258,44 @@ class RemedyList {
   void keep_float() {
     const QuantizedLayer layer = layer_;
     const Graph* graph = &graph_;
-    out_.push_back({"keep-float", fmt::format("{} in float", quoted(layer_.node)),
+    out_.push_back({std::string(kKeepFloat), fmt::format("{} in float", quoted(layer_.node)),
                     [graph, layer](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
                       return with_layer_in_float(*graph, plan, layer);
+                    }});
+  }
+
+  /// What is lost where a layer's output is rounded is lost by whoever quantizes what it reads.
+  void readers_in_float() {
+    if (!layer_.weights.empty()) return;
+    const QuantizationPlan without = with_layer_in_float(graph_, plan_, layer_);
+    std::set<ValueId> made;
+    for (const size_t entry : layer_.nodes)
+      if (const auto id = graph_.find_node(plan_.nodes[entry].node))
+        made.insert(graph_.node(*id).output(0));
+    std::vector<QuantizedLayer> readers;
+    std::vector<std::string> names;
+    for (const QuantizedLayer& other : layers_of(graph_, without)) {
+      const bool reads = std::any_of(other.nodes.begin(), other.nodes.end(), [&](size_t entry) {
+        const auto id = graph_.find_node(without.nodes[entry].node);
+        const std::vector<int64_t>& inputs = without.nodes[entry].inputs;
+        return id && std::any_of(inputs.begin(), inputs.end(), [&](int64_t input) {
+                 return made.contains(graph_.node(*id).input(static_cast<size_t>(input)));
+               });
+      });
+      if (!reads) continue;
+      readers.push_back(other);
+      names.push_back(quoted(other.node));
+    }
+    if (readers.empty()) return;
+    readers.push_back(layer_);
+    const Graph* graph = &graph_;
+    out_.push_back({std::string(kReadersInFloat),
+                    fmt::format("{} in float, which read it", join_some(names, 3)),
+                    [graph, readers](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
+                      QuantizationPlan changed = plan;
+                      for (const QuantizedLayer& each : readers)
+                        changed = with_layer_in_float(*graph, changed, each);
+                      return changed;
                     }});
   }
 
@@ -311,10 +347,12 @@ Result<Prescription> prescribe(PlanTrials& trials,
   }
   const MeasuredRemedy *best = nullptr, *in_float = nullptr;
   for (const MeasuredRemedy& tried : out.all) {
-    if (tried.remedy.name == "keep-float")
-      in_float = &tried;
-    else if (best == nullptr || error - tried.error > (1 + kAsGood) * (error - best->error))
+    // More layers in float are for where this one alone takes nothing back.
+    if (is_in_float(tried.remedy.name)) {
+      if (in_float == nullptr || in_float->gain_db < kLeastGain) in_float = &tried;
+    } else if (best == nullptr || error - tried.error > (1 + kAsGood) * (error - best->error)) {
       best = &tried;
+    }
   }
   const bool float_is_better =
       in_float != nullptr &&

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quant/choose.h"
@@ -33,6 +34,12 @@ struct Remedy {
   std::function<Result<QuantizationPlan>(const QuantizationPlan&)> change;
 };
 
+/// The names of those that leave layers in float: the layer, or those that read what it makes.
+constexpr std::string_view kKeepFloat = "keep-float", kReadersInFloat = "readers-in-float";
+constexpr bool is_in_float(std::string_view remedy) {
+  return remedy == kKeepFloat || remedy == kReadersInFloat;
+}
+
 /// Those that there are for a layer, in the order in which equals are taken: what costs nothing
 /// first, float last.
 Result<std::vector<Remedy>>
@@ -47,7 +54,7 @@ struct MeasuredRemedy {
 
 /// The one of most use, and all of them in their order; none where nothing gains a tenth of a
 /// decibel. Float counts as the best only where nothing else takes back four fifths of the error
-/// that it does. `error`: of the outputs with `plan` on these examples.
+/// that it does, and the readers' only where the layer's own gains nothing. `error`: of the outputs with `plan` on these examples.
 struct Prescription {
   std::optional<MeasuredRemedy> best;
   std::vector<MeasuredRemedy> all;
