@@ -14,7 +14,7 @@ using test::planned;
 using test::random_tensor;
 using test::with_weights;
 
-constexpr int64_t kRows = 64, kChannels = 8;
+constexpr int64_t kDrawnRows = 64, kChannels = 8;
 
 /// A channel whose numbers are large and whose weights are small is what smoothing is for.
 Graph product(float weight_of_0 = 1) {
@@ -43,9 +43,9 @@ enum class Rows { kAll, kObserved };
 /// Channel 0 takes one size in what is held back and another in all else.
 OpenCalibration data(float observed, float held_back, Rows which = Rows::kAll) {
   return [=]() -> Result<CalibrationSource> {
-    const std::vector<float> all = random_tensor({kRows, kChannels}, 11).to_floats().value();
+    const std::vector<float> all = random_tensor({kDrawnRows, kChannels}, 11).to_floats().value();
     std::vector<float> rows;
-    for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t row = 0; row < kDrawnRows; ++row) {
       if (which == Rows::kObserved && is_held_back(row)) continue;
       const auto first = all.begin() + row * kChannels;
       const size_t begin = rows.size();
@@ -70,7 +70,7 @@ TEST(HeldBackSteps, AreFittedWithoutWhatIsHeldBack) {
   const QuantizationPlan on_observed =
       planned(graph, data(1, 2, Rows::kObserved), {.steps = {"smooth"}});
   const QuantizationPlan on_all = planned(graph, data(1, 2), {.steps = {"smooth"}});
-  ASSERT_EQ(automatic.held_back, kRows / 8);
+  ASSERT_EQ(automatic.held_back, kDrawnRows / 8);
   const auto factors = [](const QuantizationPlan& plan) {
     return std::get<Smooth>(plan.steps.at(0).kind).s.to_doubles().value();
   };
