@@ -11,7 +11,9 @@ namespace octet::cli {
 Result<Batch> WatchedData::batch(std::span<const int64_t> indices) const {
   Batch out = OCTET_TRY(data_->batch(indices));
   const std::lock_guard lock(mutex_);
-  for (const auto& [name, tensor] : out.inputs) {
+  for (const auto& input : out.inputs) {
+    const std::string& name = input.first;
+    const Tensor& tensor = input.second;
     if (!is_float(tensor.type()) || tensor.rank() == 0 || tensor.count() == 0) continue;
     const int64_t each = tensor.count() / tensor.dim(0);
     Seen& seen = seen_[name];

@@ -61,7 +61,7 @@ TEST(DebugBodies, CodesBehindALoopAreCompared) {
   }
   const auto& report = comparison.report();
   EXPECT_TRUE(std::any_of(report.begin(), report.end(), [](const CodeDifferences& layer) {
-    return layer.value.starts_with("last") && layer.elements == 3 * 8 * 4;
+    return layer.value.starts_with("last") && layer.elements == int64_t{3} * 8 * 4;
   }));
   EXPECT_EQ(comparison.unexplained(), 0);
 }

@@ -102,16 +102,22 @@ class Sketch:
 
     def blends(self):
         """Some numbers are means of others: equal ones may be a rounding apart, which tells where a largest one stands."""
-        return any(n.proto.op_type in ("Resize", "DFT", "STFT") for n in self.nodes)
+        return self.holds("Resize", "DFT", "STFT")
 
     def fades(self):
         """Some functions end in 0 or 1, and how far out they do is a matter of their approximation; bodies have such."""
-        names = ("Gelu", "Mish", "Softplus", "Swish", "Erf", "Tanh", "Sigmoid", "If", "Loop", "Scan")
-        return any(n.proto.op_type.endswith(names) for n in self.nodes)
+        return self.holds("Gelu", "Mish", "Softplus", "Swish", "Erf", "Tanh", "Sigmoid", "If", "Loop", "Scan")
 
-    def holds(self, *operators):
-        """That a node of one of these stands here or in a graph around, whose values a body may read."""
-        return any(n.proto.op_type in operators for n in self.nodes) or (self.parent is not None and self.parent.holds(*operators))
+    def holds(self, *endings):
+        """That a node whose operator ends so stands here or in a graph around, whose values a body may read."""
+        return any(n.proto.op_type.endswith(endings) for n in self.nodes) or (self.parent is not None and self.parent.holds(*endings))
+
+    def may_be_long(self, *values):
+        """Some numbers of i64 may need more than 32 bits, of which ONNX Runtime compares the halves."""
+        arrays = [self.array(v) for v in values]
+        if arrays[0].dtype != np.int64:
+            return False
+        return self.depth > 0 or self.extreme or any(a.size > 0 and max(-int(a.min()), int(a.max())) >= 2**31 for a in arrays)
 
     def constant(self, array):
         name = self.name("c")
