@@ -3,7 +3,6 @@
 #include "octet/certify.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 
 #include "cli/certificate.h"
@@ -17,6 +16,7 @@
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/json.h"
+#include "data/batch_rows.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -115,14 +115,13 @@ class Certify final : public Command {
     const int64_t total = std::min(limit_, data->size());
     ProgressLine progress("simulate", "examples");
     const Interruptible interruptible;
-    const int64_t size = batch_for(graph, *data, kBatch);
-    for (int64_t begin = 0; begin < total; begin += size) {
+    const BatchRows rows(graph, *data, kBatch);
+    for (int64_t begin = 0; begin < total; begin += rows.size()) {
       OCTET_TRY(interruptible.check());
-      std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - begin)));
-      std::iota(indices.begin(), indices.end(), begin);
-      const auto inputs = OCTET_TRY(bind_inputs(graph, OCTET_TRY(data->batch(indices))));
+      const Batch batch = OCTET_TRY(data->batch(rows.from(begin, total)));
+      const auto inputs = OCTET_TRY(bind_inputs(graph, batch));
       OCTET_TRY_WITH(certification.simulate(inputs, make), model_);
-      progress.update(begin + static_cast<int64_t>(indices.size()), total);
+      progress.update(begin + rows.meant(begin, total), total);
     }
     return ok_status();
   }

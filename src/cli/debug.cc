@@ -9,13 +9,13 @@
 
 #include "cli/command.h"
 #include "cli/debug_models.h"
-#include "cli/debug_setup.h"
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/json.h"
+#include "data/batch_rows.h"
 #include "quant/debug_layers.h"
 #include "report/table.h"
 #include <CLI/CLI.hpp>

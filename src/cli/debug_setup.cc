@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 
 #include "cli/model_data.h"
 #include "cli/models.h"
 #include "cli/outputs.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include "data/batch_rows.h"
 #include "ops/infer.h"
 #include "passes/rewrite.h"
 #include "passes/standardize/coded_operators.h"
@@ -108,18 +108,6 @@ Result<TwoModels> open_two_models(const DebugModels& o, const Common& common) {
   out.data = OCTET_TRY(open_model_data({o.data, Split::kTest, o.max_length, examples_of(o)},
                                        out.prepared, o.float_model, common));
   out.mask = padding_mask(out.prepared, "", o.data);
-  return out;
-}
-
-BatchRows::BatchRows(const Graph& graph, const Dataset& data, int64_t wanted)
-    : size_(batch_for(graph, data, wanted)),
-      fixed_(batch_for(graph, data, 1) == batch_for(graph, data, 2)), examples_(data.size()) {}
-
-std::vector<int64_t> BatchRows::from(int64_t begin, int64_t end) const {
-  std::vector<int64_t> out(static_cast<size_t>(fixed_ ? size_ : std::min(size_, end - begin)));
-  std::iota(out.begin(), out.end(), begin);
-  for (int64_t& row : out)
-    row %= examples_;
   return out;
 }
 

@@ -35,22 +35,6 @@ int64_t examples_of(const DebugModels& options);
 /// float one and a quantized one of the same network (both are named), a plan of another.
 Result<TwoModels> open_two_models(const DebugModels& options, const Common& common);
 
-/// Which examples make a batch: `wanted` of them, or as many as the graph fixes.
-class BatchRows {
- public:
-  BatchRows(const Graph& graph, const Dataset& data, int64_t wanted);
-  int64_t size() const { return size_; }
-  bool fixed() const { return fixed_; } ///< no smaller batch fits
-  /// Those from `begin` on, not beyond `end` (one more than the last). Where the size is fixed the
-  /// batch is filled up with the examples that follow, and behind the last with the first.
-  std::vector<int64_t> from(int64_t begin, int64_t end) const;
-
- private:
-  int64_t size_;
-  bool fixed_;
-  int64_t examples_;
-};
-
 /// The first `count` examples, in batches of `batch` or of the size that the graph fixes, then as many
 /// whole ones as there are, one at least. `seen` gets each batch. The graph must outlive it.
 CalibrationSource first_examples(const Graph& graph,

@@ -2,11 +2,11 @@
 #include "cli/evaluate.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "cli/terminal.h"
 #include "core/format.h"
+#include "data/batch_rows.h"
 
 #include "octet/metrics.h"
 
@@ -18,9 +18,10 @@ using Clock = std::chrono::steady_clock;
 Status measure_latency(
     const Graph& graph, Executor& executor, const Dataset& data, int64_t runs, Evaluation& out) {
   std::vector<double> times;
+  const BatchRows rows(graph, data, 1);
   for (int64_t i = 0; i < runs + runs / 10; ++i) {
     const int64_t at = i % data.size();
-    const Batch example = OCTET_TRY(data.batch(std::array<int64_t, 1>{at}));
+    const Batch example = OCTET_TRY(data.batch(rows.from(at, at + 1)));
     const auto inputs = OCTET_TRY(bind_inputs(graph, example));
     const auto begin = Clock::now();
     OCTET_TRY(executor.run(inputs));

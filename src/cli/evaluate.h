@@ -17,7 +17,7 @@ namespace octet::cli {
 struct EvalOptions {
   int64_t batch = 64;
   int64_t limit = 0;               ///< examples, 0: all
-  int64_t latency_runs = 200;      ///< of one example each
+  int64_t latency_runs = 200;      ///< of one example each, or the batch that the graph fixes
   bool keep_probabilities = false; ///< or the numbers of a model that has no classes
 };
 

@@ -5,12 +5,12 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 
 #include "cli/loss.h"
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/json.h"
+#include "data/batch_rows.h"
 #include "report/table.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,29 +32,30 @@ Result<NumberRows> run_all_rows(const Graph& graph,
   ProgressLine progress("evaluate", "examples");
   const Interruptible interruptible;
   const int64_t total = options.limit > 0 ? std::min(options.limit, data.size()) : data.size();
-  const int64_t size = batch_for(graph, data, options.batch);
+  const BatchRows rows(graph, data, options.batch);
   if (total < 1) return error("{}: holds no examples", data.description());
   NumberRows out;
-  for (int64_t begin = 0; begin < total; begin += size) {
+  for (int64_t begin = 0; begin < total; begin += rows.size()) {
     OCTET_TRY(interruptible.check());
-    std::vector<int64_t> indices(static_cast<size_t>(std::min(size, total - begin)));
-    std::iota(indices.begin(), indices.end(), begin);
+    const int64_t meant = rows.meant(begin, total);
+    const std::vector<int64_t> indices = rows.from(begin, total);
     const Batch batch = OCTET_TRY(data.batch(indices));
     const std::vector<Tensor> inputs = OCTET_TRY(bind_inputs(graph, batch));
     const auto start = std::chrono::steady_clock::now();
     const std::vector<Tensor> outputs = OCTET_TRY(executor.run(inputs));
     out.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const std::vector<double> wanted = OCTET_TRY(number_labels(batch));
+    std::vector<double> wanted = OCTET_TRY(number_labels(batch));
+    wanted.resize(wanted.size() / indices.size() * static_cast<size_t>(meant));
     if (wanted.empty()) return error("the data set has no labels");
-    const std::vector<double> given = OCTET_TRY(outputs.front().to_doubles());
+    const Tensor answers = OCTET_TRY(first_rows(outputs.front(), meant));
+    const std::vector<double> given = OCTET_TRY(answers.to_doubles());
     if (wanted.size() != given.size())
       return error("the output \"{}\" is {} numbers of {} examples, and the labels are {}",
-                   graph.value(graph.outputs()[0]).name, given.size(), indices.size(),
-                   wanted.size());
-    out.columns = given.size() / indices.size();
+                   graph.value(graph.outputs()[0]).name, given.size(), meant, wanted.size());
+    out.columns = given.size() / static_cast<size_t>(meant);
     out.wanted.insert(out.wanted.end(), wanted.begin(), wanted.end());
     out.given.insert(out.given.end(), given.begin(), given.end());
-    progress.update(begin + std::ssize(indices), total);
+    progress.update(begin + meant, total);
   }
   return out;
 }

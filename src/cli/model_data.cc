@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <numeric>
 #include <optional>
 
 #include "cli/model_images.h"
@@ -12,6 +11,7 @@
 #include "cli/terminal.h"
 #include "core/format.h"
 #include "core/string_util.h"
+#include "data/batch_rows.h"
 #include "data/zeros.h"
 #include "graph/metadata.h"
 #include <CLI/CLI.hpp>
@@ -231,10 +231,8 @@ Status check_classes(const std::vector<std::string>& labels,
 }
 
 Result<std::vector<Tensor>> first_inputs(const Graph& graph, const Dataset& data, int64_t count) {
-  std::vector<int64_t> indices(
-      static_cast<size_t>(std::min(batch_for(graph, data, count), data.size())));
-  std::iota(indices.begin(), indices.end(), 0);
-  return bind_inputs(graph, OCTET_TRY(data.batch(indices)));
+  const BatchRows rows(graph, data, count);
+  return bind_inputs(graph, OCTET_TRY(data.batch(rows.from(0, data.size()))));
 }
 
 } // namespace octet::cli

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <numeric>
 
 #include "cli/classifier.h"
 #include "cli/command.h"
@@ -19,6 +18,7 @@
 #include "core/format.h"
 #include "core/json.h"
 #include "core/string_util.h"
+#include "data/batch_rows.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -343,14 +343,11 @@ class Predict final : public Command {
   }
 
   Status predict_dataset(const Dataset& data) {
-    const int64_t size = batch_for(classifier_->graph(), data, batch_ > 0 ? batch_ : kUsualImages);
-    const bool fixed = batch_for(classifier_->graph(), data, 1) == size;
+    const BatchRows rows(classifier_->graph(), data, batch_ > 0 ? batch_ : kUsualImages);
     ProgressLine progress("predict", "examples");
-    for (int64_t begin = 0; begin < data.size(); begin += size) {
-      const int64_t count = std::min(size, data.size() - begin);
-      std::vector<int64_t> indices(static_cast<size_t>(count));
-      std::iota(indices.begin(), indices.end(), begin);
-      if (fixed) indices.resize(static_cast<size_t>(size), indices.back());
+    for (int64_t begin = 0; begin < data.size(); begin += rows.size()) {
+      const int64_t count = rows.meant(begin, data.size());
+      const std::vector<int64_t> indices = rows.from(begin, data.size());
       const Batch batch = OCTET_TRY(data.batch(indices));
       std::vector<Prediction> predictions(static_cast<size_t>(count));
       const std::vector<double> wanted = OCTET_TRY(number_labels(batch));

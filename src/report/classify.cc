@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <numeric>
 
 #include "core/format.h"
+#include "data/batch_rows.h"
 
 #include "octet/classification.h"
 #include "octet/metrics.h"
@@ -59,24 +59,24 @@ Result<Classification> classify(const Graph& graph,
   if (total < 1) return error("{}: holds no examples", data.description());
   Classification out;
   const ScoreKind kind = score_kind(graph);
-  const int64_t batch = batch_for(graph, data, options.batch);
-  for (int64_t begin = 0; begin < total; begin += batch) {
-    std::vector<int64_t> indices(static_cast<size_t>(std::min(batch, total - begin)));
-    std::iota(indices.begin(), indices.end(), begin);
-    const Batch examples = OCTET_TRY(data.batch(indices));
+  const BatchRows rows(graph, data, options.batch);
+  for (int64_t begin = 0; begin < total; begin += rows.size()) {
+    const int64_t meant = rows.meant(begin, total);
+    const Batch examples = OCTET_TRY(data.batch(rows.from(begin, total)));
     if (examples.labels.empty()) return error("{}: has no labels", data.description());
     const std::vector<Tensor> inputs = OCTET_TRY(bind_inputs(graph, examples));
     const auto start = std::chrono::steady_clock::now();
     const std::vector<Tensor> scores = OCTET_TRY(executor.run(inputs));
     const std::chrono::duration<double> busy = std::chrono::steady_clock::now() - start;
     out.seconds += busy.count();
-    OCTET_TRY(add_batch(data, examples.labels, scores.front(), out));
+    const Tensor answers = OCTET_TRY(first_rows(scores.front(), meant));
+    OCTET_TRY(add_batch(data, OCTET_TRY(first_rows(examples.labels, meant)), answers, out));
     if (options.keep_probabilities) {
-      const Tensor rows = OCTET_TRY(probabilities(scores.front(), kind));
-      const auto values = rows.data<float>();
+      const Tensor each = OCTET_TRY(probabilities(answers, kind));
+      const auto values = each.data<float>();
       out.probabilities.insert(out.probabilities.end(), values.begin(), values.end());
     }
-    if (options.progress && !options.progress(std::min(begin + batch, total), total))
+    if (options.progress && !options.progress(begin + meant, total))
       return Error("stopped by the user", ErrorCode::kCancelled);
   }
   return out;
