@@ -3,27 +3,12 @@
 //                                                      =>    x ─▶ GroupNormalization ─▶ y
 // in octet.native: how exporters write group norm for operator sets that have none. Gain and bias
 // are constants of the groups, repeated for their channels. Exact where x is in the source's order.
-#include <algorithm>
-
 #include "graph/domains.h"
 #include "passes/lower/chains.h"
+#include "passes/lower/group_channels.h"
 #include "passes/match.h"
 
 namespace octet::lowering {
-namespace {
-
-/// A constant of groups, as one of channels.
-std::optional<Tensor> of_channels(const Tensor* constant, int64_t groups, int64_t channels) {
-  if (constant == nullptr || constant->shape() != Shape{groups}) return std::nullopt;
-  const auto values = constant->to_floats();
-  if (!values.ok()) return std::nullopt;
-  std::vector<float> out;
-  for (int64_t c = 0; c < channels; ++c)
-    out.push_back((*values)[static_cast<size_t>(c / (channels / groups))]);
-  return Tensor::of<float>({channels}, out);
-}
-
-} // namespace
 
 std::optional<Patch> fuse_group_norm(const RuleContext& c, const Node& node) {
   const Graph& g = c.graph;
@@ -42,20 +27,23 @@ std::optional<Patch> fuse_group_norm(const RuleContext& c, const Node& node) {
   if (!((*x.shape)[0] == (*parts.shape)[0]) || !channels || !groups || *groups < 1 ||
       *channels > kMostChannels || *channels % *groups != 0)
     return std::nullopt;
-  const auto gain = of_channels(g.constant(norm->input(1)), *groups, *channels);
-  const auto bias = of_channels(g.constant(norm->input(2)), *groups, *channels);
-  if (!gain || !bias) return std::nullopt;
+  const Tensor *gain = g.constant(norm->input(1)), *bias = g.constant(norm->input(2));
+  for (const Tensor* part : {gain, bias})
+    if (part == nullptr || part->type() != DType::kFloat32 || part->shape() != Shape{*groups})
+      return std::nullopt;
   Patch patch(g, "instances of reshaped channels are groups of channels", Exactness::kRounding);
   patch.from(*split).from(*norm).from(node);
   patch.import_opset(kNative, 1);
   Attributes attributes;
   attributes["groups"].value = *groups;
   attributes["epsilon"].value = norm->attr_float("epsilon", 1e-5F);
-  patch.replace(node.output(0),
-                patch.emit("GroupNormalization",
-                           {split->input(0), patch.constant(norm->name + "/gain", *gain),
-                            patch.constant(norm->name + "/bias", *bias)},
-                           std::move(attributes), norm->name, kNative));
+  patch.replace(
+      node.output(0),
+      patch.emit("GroupNormalization",
+                 {split->input(0),
+                  patch.constant(norm->name + "/gain", repeated_in_groups(*gain, *channels)),
+                  patch.constant(norm->name + "/bias", repeated_in_groups(*bias, *channels))},
+                 std::move(attributes), norm->name, kNative));
   return patch;
 }
 

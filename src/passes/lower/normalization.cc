@@ -5,6 +5,7 @@
 
 #include "graph/domains.h"
 #include "passes/lower/context.h"
+#include "passes/lower/group_channels.h"
 
 namespace octet::lowering {
 namespace {
@@ -88,13 +89,8 @@ Result<ValueId> of_channels(Context& c, ValueId part, int64_t channels) {
   const TypeInfo& type = c.in().value(part).type;
   const auto count = (*type.shape)[0].maybe_value();
   if (!count || *count == channels || *count == 0) return c.plain(part).id;
-  const Tensor each = *c.constant(part);
-  const auto values = OCTET_TRY(each.to_floats());
-  std::vector<float> repeated;
-  for (int64_t k = 0; k < channels; ++k)
-    repeated.push_back(values[static_cast<size_t>(k / (channels / *count))]);
   return c.out().add_constant(c.in().value(part).name,
-                              Tensor::of<float>({channels}, std::span<const float>(repeated)));
+                              repeated_in_groups(*c.constant(part), channels));
 }
 
 /// Whether `of_channels` can bring it.

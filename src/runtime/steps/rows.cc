@@ -79,53 +79,50 @@ Choice prepare_layer_norm(const PrepareContext& c) {
 
 namespace {
 
-auto bind_group_norm_last(const PrepareContext& c) {
-  return [node = c.node, isa = c.isa](std::span<const Operand> in, std::span<const Operand> out) {
-    const Shape& shape = in[0].shape;
-    kernels::GroupNormLastArgs args;
-    const int64_t stated = node.attr_int("groups", 0);
-    args.groups = stated == 0 ? shape.back() : stated;
-    args.channels = args.groups == 0 ? 0 : shape.back() / args.groups;
-    args.images = shape[0];
-    args.pixels = product(shape, 1, shape.size() - 1);
-    args.epsilon = node.attr_float("epsilon", 1e-5F);
-    return call_step([args, isa, x = in[0].id, gain = in[1].id, bias = in[2].id,
-                      y = out[0].id](Slots slots, ParallelFor& parallel) {
-      kernels::GroupNormLastArgs a = args;
-      a.x = at<const float>(slots, x);
-      a.gain = at<const float>(slots, gain);
-      a.bias = at<const float>(slots, bias);
-      a.y = at<float>(slots, y);
-      kernels::group_norm_last(a, isa, parallel);
-    });
-  };
+/// The step of either form of the norm, whose operands and epsilon are the same.
+template <typename Args>
+Result<std::unique_ptr<Step>> group_norm_step(const Node& node,
+                                              Isa isa,
+                                              std::span<const Operand> in,
+                                              std::span<const Operand> out,
+                                              Args args,
+                                              void (*run)(const Args&, Isa, ParallelFor&)) {
+  args.epsilon = node.attr_float("epsilon", 1e-5F);
+  return call_step([args, run, isa, x = in[0].id, gain = in[1].id, bias = in[2].id,
+                    y = out[0].id](Slots slots, ParallelFor& parallel) {
+    Args a = args;
+    a.x = at<const float>(slots, x);
+    a.gain = at<const float>(slots, gain);
+    a.bias = at<const float>(slots, bias);
+    a.y = at<float>(slots, y);
+    run(a, isa, parallel);
+  });
 }
 
 } // namespace
 
 Choice prepare_group_norm(const PrepareContext& c) {
-  if (c.node.attr_int("channels_last", 0) != 0)
-    return {bind_with(bind_group_norm_last(c)), fmt::format("group_norm {}", isa_name(c.isa)), {}};
-  auto bind = [node = c.node, isa = c.isa](std::span<const Operand> in,
-                                           std::span<const Operand> out) {
+  auto bind = [node = c.node,
+               isa = c.isa](std::span<const Operand> in,
+                            std::span<const Operand> out) -> Result<std::unique_ptr<Step>> {
     const Shape& shape = in[0].shape;
+    const bool last = node.attr_int("channels_last", 0) != 0;
+    const int64_t all = last ? shape.back() : shape[1], stated = node.attr_int("groups", 0);
+    const int64_t groups = stated == 0 ? all : stated, channels = groups == 0 ? 0 : all / groups;
+    if (last) {
+      kernels::GroupNormLastArgs args;
+      args.images = shape[0];
+      args.pixels = product(shape, 1, shape.size() - 1);
+      args.groups = groups;
+      args.channels = channels;
+      return group_norm_step(node, isa, in, out, args, kernels::group_norm_last);
+    }
     kernels::GroupNormArgs args;
-    const int64_t stated = node.attr_int("groups", 0);
-    args.groups = stated == 0 ? shape[1] : stated;
-    args.channels = args.groups == 0 ? 0 : shape[1] / args.groups;
-    for (size_t i = 2; i < shape.size(); ++i)
-      args.plane *= shape[i];
-    args.rows = args.channels * args.plane == 0 ? 0 : shape[0] * args.groups;
-    args.epsilon = node.attr_float("epsilon", 1e-5F);
-    return call_step([args, isa, x = in[0].id, gain = in[1].id, bias = in[2].id,
-                      y = out[0].id](Slots slots, ParallelFor& parallel) {
-      kernels::GroupNormArgs a = args;
-      a.x = at<const float>(slots, x);
-      a.gain = at<const float>(slots, gain);
-      a.bias = at<const float>(slots, bias);
-      a.y = at<float>(slots, y);
-      kernels::group_norm(a, isa, parallel);
-    });
+    args.plane = product(shape, 2, shape.size());
+    args.groups = groups;
+    args.channels = channels;
+    args.rows = channels * args.plane == 0 ? 0 : shape[0] * groups;
+    return group_norm_step(node, isa, in, out, args, kernels::group_norm);
   };
   return {bind_with(std::move(bind)), fmt::format("group_norm {}", isa_name(c.isa)), {}};
 }
