@@ -80,6 +80,7 @@ struct QuantTrait {
   std::optional<size_t> weight; ///< input with weights
   int64_t weight_axis = 0;      ///< its output-channel axis
   std::optional<size_t> bias;   ///< input that scales with s_x * s_w
+  bool weight_only = true;      ///< the weights may be in codes where the product is in float
   std::string reason;
 
   static QuantTrait none(std::string why) {

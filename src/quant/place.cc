@@ -17,6 +17,9 @@ namespace octet {
 
 namespace {
 
+/// Of fewer columns it does not count in what they are computed.
+constexpr int64_t kManySums = 256;
+
 bool is_clamp(const Node& node) {
   return node.is("Relu") || node.is("Clip");
 }
@@ -90,15 +93,23 @@ class Placer {
                      ""};
     if (is_done_behind(node, *rule))
       return Refusal{Placed::kInCodes, "Q of the file takes its output", ""};
-    if (!is_float32(node.output(0)))
-      return Refusal{
-          Placed::kNotF32,
-          fmt::format("its output is {}, not f32", graph_.value(node.output(0)).type.text()), ""};
+    const ValueId made = made_by(node);
+    if (!made.valid()) return Refusal{Placed::kNotF32, "nothing reads it", ""};
+    if (!is_float32(made))
+      return Refusal{Placed::kNotF32,
+                     fmt::format("its output is {}, not f32", graph_.value(made).type.text()), ""};
     if (rule->on_request && !options_.softmax)
       return Refusal{Placed::kSoftmax,
                      node.op_type + " stays in float unless asked for (softmax option)",
                      std::string(rule->clause)};
     return std::nullopt;
+  }
+
+  /// The first output that is not left out; invalid where all are.
+  static ValueId made_by(const Node& node) {
+    const auto found = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                    [](ValueId id) { return id.valid(); });
+    return found == node.outputs.end() ? ValueId() : *found;
   }
 
   /// Of layers that have Q/DQ on both sides: the Q of the file on one says that both are done.
@@ -107,17 +118,31 @@ class Placer {
            goes_into_codes(node.output(0));
   }
 
+  /// Why a node with a product's rule is none.
+  std::optional<Refusal> no_product(const Node& node, const QuantTrait& t) const {
+    if (t.kind != QuantTrait::Kind::kWeighted && t.kind != QuantTrait::Kind::kProduct)
+      return Refusal{Placed::kNoProduct,
+                     t.reason.empty() ? "not a product of two tensors" : t.reason, ""};
+    const Tensor* w = t.weight ? graph_.constant(node.input(*t.weight)) : nullptr;
+    if (t.weight && (w == nullptr || w->type() != DType::kFloat32))
+      return Refusal{Placed::kWeightNotF32, "its weight is not an f32 constant", ""};
+    if (!t.weight && (node.is("Conv") || node.is("ConvTranspose")))
+      return Refusal{Placed::kWeightNotConstant, "its weight is computed, not stored", ""};
+    return std::nullopt;
+  }
+
   void note_wanted(const Node& node) {
     const PlacementRule* rule = placement_.rule(node);
     if (rule != nullptr && rule->treatment == Treatment::kCommutes &&
         wanted_.contains(node.output(0)))
       wanted_.insert(node.input(0));
     if (refusal(node, rule)) return;
+    const bool is_product = rule->treatment == Treatment::kProduct;
+    if (is_product && no_product(node, trait(node))) return;
     const NodeFormat format = node_format(options_, node);
     if (format.float_weights() || format.float_activations() || format.dynamic) return;
     std::set<ValueId>& into = format.byte_activations() ? wanted_ : foreign_;
-    const bool wants = rule->treatment == Treatment::kProduct || rule->on_request ||
-                       wanted_.contains(node.output(0));
+    const bool wants = is_product || rule->on_request || wanted_.contains(node.output(0));
     if (!wants) return;
     const std::vector<size_t> inputs = trait(node).inputs;
     const auto is_constant = [&](size_t i) { return graph_.constant(node.input(i)) != nullptr; };
@@ -198,14 +223,20 @@ class Placer {
                        [&](const Uses::Use& use) { return is_quantize(graph_.node(use.node)); });
   }
 
-  /// Whether Q goes after the node, after its clamp (noted for later), or nowhere.
-  bool output_here(const Node& node, OutputCodes rule) {
+  /// Whether Q goes after the node or after its clamp.
+  bool ends_in_codes(const Node& node, OutputCodes rule) const {
     if (rule == OutputCodes::kNever) return false;
     const Node* clamp = clamp_after(node);
     const ValueId read = (clamp != nullptr ? *clamp : node).output(0);
     if (foreign_.contains(read)) return false; // codes of another format come in front of readers
     if (rule == OutputCodes::kWhenRead && !wanted_.contains(read)) return false;
-    if (goes_into_codes(read)) return false;
+    return !goes_into_codes(read);
+  }
+
+  /// Whether Q goes after the node, after its clamp (noted for later), or nowhere.
+  bool output_here(const Node& node, OutputCodes rule) {
+    if (!ends_in_codes(node, rule)) return false;
+    const Node* clamp = clamp_after(node);
     if (clamp == nullptr) return true;
     clamped_.insert(clamp->id);
     return false;
@@ -228,6 +259,24 @@ class Placer {
            same_type(graph_.value(y).type, graph_.value(other).type);
   }
 
+  /// The terms of the sums of a matrix product with so few of them that it computes in float.
+  std::optional<int64_t>
+  few_terms(const Node& node, const QuantTrait& t, const PlacementRule& rule) const {
+    const NodeFormat format = node_format(options_, node);
+    if (!t.weight || !format.byte_weights() || !format.byte_activations()) return std::nullopt;
+    const Tensor& w = *graph_.constant(node.input(*t.weight));
+    if (w.rank() < 2 || (t.weight_only && w.rank() > 2) || w.count() == 0) return std::nullopt;
+    const int64_t last = w.rank() - 1;
+    const int64_t axis = t.weight_axis < 0 ? t.weight_axis + w.rank() : t.weight_axis;
+    const int64_t terms = w.dim(axis == last ? last - 1 : last);
+    if (w.dim(axis) < kManySums) return std::nullopt;
+    const Node* clamp = clamp_after(node);
+    const ValueId read = (clamp != nullptr ? *clamp : node).output(0);
+    const bool in_codes = read.valid() && (ends_in_codes(node, rule.output) ||
+                                           goes_into_codes(read) || is_summed(node));
+    return terms > placement_.few_terms || in_codes ? std::nullopt : std::optional(terms);
+  }
+
   void product(const Node& node, const PlacementRule& rule, NodePlan& plan) {
     const QuantTrait t = trait(node);
     const auto refuse = [&](Placed decided, std::string why) {
@@ -235,25 +284,30 @@ class Placer {
       plan.why = std::move(why);
       plan.clause.clear();
     };
-    if (t.kind != QuantTrait::Kind::kWeighted && t.kind != QuantTrait::Kind::kProduct)
-      return refuse(Placed::kNoProduct,
-                    t.reason.empty() ? "not a product of two tensors" : t.reason);
-    if (t.weight) {
-      const Tensor* w = graph_.constant(node.input(*t.weight));
-      if (w == nullptr || w->type() != DType::kFloat32)
-        return refuse(Placed::kWeightNotF32, "its weight is not an f32 constant");
-      plan.weight = static_cast<int64_t>(*t.weight);
-    } else if (node.op_type == "Conv" || node.op_type == "ConvTranspose") {
-      return refuse(Placed::kWeightNotConstant, "its weight is computed, not stored");
-    }
+    if (const auto no = no_product(node, t)) return refuse(no->rule, no->why);
+    if (t.weight) plan.weight = static_cast<int64_t>(*t.weight);
     const NodeFormat format = node_format(options_, node);
     if (format.float_weights() || (format.float_activations() && !t.weight)) {
       plan.weight.reset();
       return refuse(Placed::kExcluded, "it stays float by its format");
     }
+    if (!t.weight_only && (format.float_activations() || format.dynamic)) {
+      plan.weight.reset();
+      return refuse(Placed::kFloat, format.dynamic ? "it has no dynamic form"
+                                                   : "its weights are in codes only where x is");
+    }
     if (format.float_activations()) {
       plan = place_weight_only(format, {}, std::move(plan));
       return;
+    }
+    if (const auto terms = few_terms(node, t, rule)) {
+      const std::string why = fmt::format("sums of {} products cost less in float", *terms);
+      if (t.weight_only) {
+        plan = place_weight_only(format, why, std::move(plan));
+        return;
+      }
+      plan.weight.reset();
+      return refuse(Placed::kFloat, why);
     }
     if (format.dynamic && t.weight) {
       const Tensor& w = *graph_.constant(node.input(*t.weight));
@@ -284,7 +338,7 @@ class Placer {
         rule.output == OutputCodes::kUnlessCostly && float_outputs_.contains(node.name);
     if (costly) plan.why += fmt::format("; {}", kWhyFloatOutput);
     plan.output = !summed && !costly && output_here(node, rule.output);
-    upstream_.insert(node.output(0));
+    upstream_.insert(made_by(node));
     const bool gemm = placement_.int32_gemm_bias && node.is("Gemm") && !plan.output &&
                       clamp_after(node) == nullptr;
     if (t.bias && node.input(*t.bias).valid() && (!placement_.float_bias || gemm)) {

@@ -63,6 +63,8 @@ class WeightPlacer {
     const QuantTrait t = op == nullptr ? QuantTrait::none("octet has no definition of it")
                                        : op->quant.fn(node, input_infos(graph_, node));
     if (!t.weight) return stays_float(plan, Placed::kNoWeights, "it has no weights");
+    if (!t.weight_only)
+      return stays_float(plan, Placed::kFloat, "its weights are in codes only where x is");
     const Tensor* w = graph_.constant(node.input(*t.weight));
     if (w == nullptr || w->type() != DType::kFloat32 || w->rank() < 2)
       return stays_float(plan, Placed::kWeightNotF32, "its weight is not an f32 constant");

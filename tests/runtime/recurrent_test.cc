@@ -47,7 +47,8 @@ TypeInfo tensor(DType type, const Shape& shape) {
 
 class Maker {
  public:
-  Maker(uint64_t seed, bool odd_values) : s_{Philox(seed)}, odd_values_(odd_values) {}
+  Maker(uint64_t seed, bool odd_values, bool in_codes = false)
+      : s_{Philox(seed)}, odd_values_(odd_values), in_codes_(in_codes) {}
 
   Drawn make() {
     const std::string op = std::string(s_.pick({0, 1, 2}) == 0 ? "LSTM"
@@ -71,7 +72,12 @@ class Maker {
       for (float& v : x.mutable_data<float>())
         if (s_.chance(0.02)) v = s_.chance(0.5) ? NAN : std::numeric_limits<float>::infinity();
     input("x", x);
-    constant("w", s_.floats({d, gates * h, i}, 1.0));
+    if (in_codes_) {
+      x_in_codes();
+      weights_in_codes({d, gates * h, i});
+    } else {
+      constant("w", s_.floats({d, gates * h, i}, 1.0));
+    }
     constant("r", s_.floats({d, gates * h, h}, spread));
     if (s_.chance(0.8)) constant("b", s_.floats({d, 2 * gates * h}, 0.5), 3);
     if (s_.chance(0.4)) {
@@ -93,6 +99,42 @@ class Maker {
   }
 
  private:
+  /// What node 0 of the layer's inputs is goes through Q and DQ.
+  void x_in_codes() {
+    const bool is_signed = s_.chance(0.5);
+    const ValueId scale = graph_.add_constant("x_scale", Tensor::scalar<float>(0.03F));
+    const ValueId zero = is_signed ? graph_.add_constant("x_zero", Tensor::scalar<int8_t>(-7))
+                                   : graph_.add_constant("x_zero", Tensor::scalar<uint8_t>(131));
+    const ValueId codes = graph_.emit("QuantizeLinear", {node_.inputs[0], scale, zero});
+    node_.inputs[0] = graph_.emit("DequantizeLinear", {codes, scale, zero});
+  }
+
+  /// Scales for the whole, each direction or each row of gates; zero points that may be others than
+  /// 0.
+  void weights_in_codes(const Shape& shape) {
+    const bool is_signed = s_.chance(0.7);
+    const DType type = is_signed ? DType::kInt8 : DType::kUint8;
+    Tensor codes = Tensor::zeros(type, shape).value();
+    for (std::byte& code : codes.mutable_bytes())
+      code = static_cast<std::byte>(s_.random.below(256));
+    const int64_t axis = s_.pick({-1, 0, 1, 1});
+    const Shape own = axis < 0 ? Shape{} : Shape{shape[static_cast<size_t>(axis)]};
+    Tensor scales = Tensor::zeros(DType::kFloat32, own).value(),
+           zeros = Tensor::zeros(type, own).value();
+    for (float& v : scales.mutable_data<float>())
+      v = static_cast<float>(s_.random.uniform(0.004, 0.008));
+    const bool several_zeros = s_.chance(0.2);
+    for (std::byte& zero : zeros.mutable_bytes())
+      zero =
+          static_cast<std::byte>((is_signed ? 0 : 128) + (several_zeros ? s_.random.below(3) : 0));
+    Attributes attributes;
+    if (axis >= 0) attributes["axis"].value = axis;
+    at(1, graph_.emit("DequantizeLinear",
+                      {graph_.add_constant("w", codes), graph_.add_constant("w_scale", scales),
+                       graph_.add_constant("w_zero", zeros)},
+                      attributes));
+  }
+
   void rules(int64_t gates, int64_t directions) {
     if (gates == 3 && s_.chance(0.5)) node_.set("linear_before_reset", int64_t{1});
     if (gates == 4 && s_.chance(0.2)) node_.set("input_forget", int64_t{1});
@@ -133,7 +175,7 @@ class Maker {
   }
 
   Source s_;
-  bool odd_values_;
+  bool odd_values_, in_codes_;
   bool bounded_ = true;
   Graph graph_;
   Node node_;
@@ -262,6 +304,25 @@ TEST(Recurrent, KernelsEqualTheReference) {
 TEST(Recurrent, NanAndInfinityPass) {
   for (uint64_t seed = 1000; seed < 1040; ++seed)
     check(Maker(seed, true).make(), 0);
+}
+
+// Sums of x are exact before they are scaled.
+TEST(Recurrent, SumsOfCodesAreAnIntegerProduct) {
+  for (uint64_t seed = 2000; seed < 2150; ++seed) {
+    const Drawn drawn = Maker(seed, false, true).make();
+    check(drawn, 2e-4);
+    const Graph lowered = lower(drawn.graph).value().graph;
+    int products = 0, layers = 0;
+    for (const NodeId id : lowered.nodes()) {
+      const Node& node = lowered.node(id);
+      products += node.is("QGemm", kNative) || node.is("QMatMul", kNative) ? 1 : 0;
+      const bool of_sums = node.domain == kNative && node.inputs.size() > 2 &&
+                           !node.input(1).valid() && node.has_attr("hidden_size");
+      layers += of_sums ? 1 : 0;
+    }
+    EXPECT_EQ(products, 1) << drawn.text;
+    EXPECT_EQ(layers, 1) << drawn.text;
+  }
 }
 
 // A code of a state beside a tie moves a sum by one step.

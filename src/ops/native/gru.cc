@@ -8,10 +8,6 @@
 namespace octet::native::op_GRU {
 namespace {
 
-bool is_linear(const Node& node) {
-  return node.attr_int("linear_before_reset", 0) != 0;
-}
-
 void step(CellStep& s, bool linear) {
   const int64_t n = s.hidden;
   const numerics::CellRules& rules = *s.rules;
@@ -45,9 +41,8 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  const bool linear = is_linear(ctx.node);
-  return eval_cells(infer, ctx, gru_kind(), linear ? CandidateBias::kApart : CandidateBias::kJoined,
-                    [linear](CellStep& s) { step(s, linear); });
+  const bool linear = candidate_bias(ctx.node) == CandidateBias::kApart;
+  return eval_cells(infer, ctx, gru_kind(), [linear](CellStep& s) { step(s, linear); });
 }
 
 } // namespace

@@ -32,7 +32,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_cells(infer, ctx, lstm_kind(), CandidateBias::kJoined, step);
+  return eval_cells(infer, ctx, lstm_kind(), step);
 }
 
 } // namespace

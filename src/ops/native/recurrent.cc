@@ -30,6 +30,7 @@ struct Operands {
   RecurrentAttrs attrs;
   std::vector<numerics::CellRules> rules;
   std::vector<float> x, w, r, b, p;
+  Tensor input_biases; ///< [D, G H], or empty
   std::vector<int64_t> lengths;
 };
 
@@ -48,25 +49,25 @@ Result<Operands> read(const EvalContext& ctx, const RecurrentKind& kind) {
   o.r = OCTET_TRY(floats(ctx, 2));
   o.b = OCTET_TRY(floats(ctx, 3));
   if (kind.has_cell) o.p = OCTET_TRY(floats(ctx, 7));
+  if (ctx.has(3))
+    o.input_biases = input_biases(ctx.inputs[3].aligned(), kind, candidate_bias(ctx.node));
   o.lengths = OCTET_TRY(sequence_lengths(ctx.has(4) ? ctx.inputs[4] : Tensor{}, o.sizes));
   return o;
 }
 
 /// The sums of x and biases, all gates of one sequence at step t.
-void sum_inputs(const Operands& o,
-                CandidateBias candidate,
-                int64_t t,
-                int64_t d,
-                int64_t n,
-                std::vector<float>& sums) {
+void sum_inputs(const Operands& o, int64_t t, int64_t d, int64_t n, std::vector<float>& sums) {
   const RecurrentSizes& s = o.sizes;
   const int64_t rows = s.gates * s.hidden;
-  const int64_t joined = candidate == CandidateBias::kJoined ? rows : rows - s.hidden;
-  const float* bias = o.b.empty() ? nullptr : o.b.data() + d * 2 * rows;
+  const float* bias = o.b.empty() ? nullptr : o.input_biases.data<float>().data() + d * rows;
+  if (o.w.empty()) {
+    std::copy_n(o.x.begin() + s.x_at(t, n) + d * rows, rows, sums.begin());
+    return;
+  }
   for (int64_t i = 0; i < rows; ++i) {
     float sum = fma_chain(0, o.x.data() + s.x_at(t, n), 1, o.w.data() + (d * rows + i) * s.inputs,
                           1, s.inputs);
-    if (bias != nullptr) sum += i < joined ? bias[i] + bias[rows + i] : bias[i];
+    if (bias != nullptr) sum += bias[i];
     sums[static_cast<size_t>(i)] = sum;
   }
 }
@@ -120,7 +121,25 @@ Result<std::vector<OutputInfo>> infer_cells(const InferContext& ctx, const Recur
   for (const size_t i : {0, 1, 2, 3, 5, 6, 7})
     OCTET_TRY(check_optional(ctx, i, kF32));
   OCTET_TRY(cell_rules(ctx.node, kind));
-  return infer_recurrent(ctx, kind);
+  return infer_recurrent(ctx, kind, !ctx.has(1));
+}
+
+CandidateBias candidate_bias(const Node& node) {
+  const bool linear = node.op_type == "GRU" && node.attr_int("linear_before_reset", 0) != 0;
+  return linear ? CandidateBias::kApart : CandidateBias::kJoined;
+}
+
+Tensor input_biases(const Tensor& b, const RecurrentKind& kind, CandidateBias candidate) {
+  const auto values = b.data<float>();
+  const int64_t rows = b.dim(1) / 2;
+  const int64_t joined = candidate == CandidateBias::kJoined ? rows : rows - rows / kind.gates;
+  std::vector<float> out;
+  for (int64_t d = 0; d < b.dim(0); ++d) {
+    const float* of_w = values.data() + d * 2 * rows;
+    for (int64_t i = 0; i < rows; ++i)
+      out.push_back(i < joined ? of_w[i] + of_w[rows + i] : of_w[i]);
+  }
+  return Tensor::of<float>({b.dim(0), rows}, std::span<const float>(out));
 }
 
 float CellStep::chain(float sum, int64_t gate, int64_t i, const float* v) const {
@@ -130,7 +149,6 @@ float CellStep::chain(float sum, int64_t gate, int64_t i, const float* v) const 
 Result<std::vector<Tensor>> eval_cells(InferFn* infer,
                                        const EvalContext& ctx,
                                        const RecurrentKind& kind,
-                                       CandidateBias candidate,
                                        const std::function<void(CellStep&)>& step) {
   const auto outputs = OCTET_TRY(infer_values(infer, ctx));
   const Operands o = OCTET_TRY(read(ctx, kind));
@@ -156,7 +174,7 @@ Result<std::vector<Tensor>> eval_cells(InferFn* infer,
       const int64_t length = o.lengths[static_cast<size_t>(n)];
       for (int64_t k = 0; k < length; ++k) {
         const int64_t t = o.attrs.backwards(d) ? length - 1 - k : k;
-        sum_inputs(o, candidate, t, d, n, now.sums);
+        sum_inputs(o, t, d, n, now.sums);
         step(now);
         std::copy_n(now.h, s.hidden, y.mutable_data<float>().data() + s.y_at(t, d, n));
       }

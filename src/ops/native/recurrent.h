@@ -2,7 +2,9 @@
 // What RNN, GRU and LSTM of octet.native share. Inputs, attributes and outputs are those of ONNX
 // (ops/shared/recurrent.h), all f32. The sum of a gate is one chain of fused multiply-adds: from 0
 // over x, then Wb + Rb (one addition) is added, then the chain goes on over h. What follows is
-// core/numerics/cell.h. docs/native-operators.md.
+// core/numerics/cell.h. W may be left out: X [T, N, D G H] (layout 1: [N, T, D G H]) is then what
+// those chains over x and the biases came to elsewhere, and of B nothing is read but what
+// linear_before_reset adds to the chain over h. docs/native-operators.md.
 #pragma once
 
 #include "core/numerics/cell.h"
@@ -45,11 +47,13 @@ enum class CandidateBias {
   kJoined, ///< Wb + Rb of every gate
   kApart,  ///< of the last gate Wb alone (GRU with linear_before_reset)
 };
+CandidateBias candidate_bias(const Node& node);
+/// Those biases [D, G H], of B [D, 2 G H] in f32.
+Tensor input_biases(const Tensor& b, const RecurrentKind& kind, CandidateBias candidate);
 
 Result<std::vector<Tensor>> eval_cells(InferFn* infer,
                                        const EvalContext& ctx,
                                        const RecurrentKind& kind,
-                                       CandidateBias candidate,
                                        const std::function<void(CellStep&)>& step);
 
 } // namespace octet::native

@@ -20,7 +20,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& ctx) {
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
-  return eval_cells(infer, ctx, rnn_kind(), CandidateBias::kJoined, step);
+  return eval_cells(infer, ctx, rnn_kind(), step);
 }
 
 } // namespace

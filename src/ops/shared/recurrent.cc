@@ -230,10 +230,11 @@ double RecurrentStep::recurrent(int64_t gate, int64_t i, const double* v) const 
   return sum;
 }
 
-Result<std::vector<OutputInfo>> infer_recurrent(const InferContext& ctx,
-                                                const RecurrentKind& kind) {
+Result<std::vector<OutputInfo>>
+infer_recurrent(const InferContext& ctx, const RecurrentKind& kind, bool of_sums) {
   OCTET_TRY(check_count(ctx, 3, kind.has_cell ? 8 : 6));
   for (size_t i = 0; i < 3; ++i) {
+    if (of_sums && i == 1) continue;
     OCTET_TRY(check_input(ctx, i, kFloatTypes));
     OCTET_TRY(check_rank(ctx, i, 3, 3));
   }
@@ -252,7 +253,10 @@ Result<std::vector<OutputInfo>> infer_recurrent(const InferContext& ctx,
   const Dim batch = dim_of(ctx, 0, a.batch_first ? 0 : 1);
   const std::vector<Dim> state = a.batch_first ? std::vector<Dim>{batch, directions, hidden}
                                                : std::vector<Dim>{directions, batch, hidden};
-  OCTET_TRY(check_dims(ctx, 1, {directions, rows, dim_of(ctx, 0, 2)}, "W"));
+  if (of_sums)
+    OCTET_TRY(merge_dims(dim_of(ctx, 0, 2), directions * rows, "sums of all directions and R"));
+  else
+    OCTET_TRY(check_dims(ctx, 1, {directions, rows, dim_of(ctx, 0, 2)}, "W"));
   OCTET_TRY(check_dims(ctx, 2, {directions, rows, hidden}, "R"));
   OCTET_TRY(check_dims(ctx, 3, {directions, rows * Dim(2)}, "B"));
   OCTET_TRY(check_dims(ctx, 4, {batch}, "sequence_lens"));
@@ -302,6 +306,16 @@ Role recurrent_roles(const Node&, size_t input) {
   default:
     return Role::kData;
   }
+}
+
+QuantTrait recurrent_quant(const Node&, std::span<const InputInfo>) {
+  QuantTrait t;
+  t.kind = QuantTrait::Kind::kWeighted;
+  t.inputs = {0};
+  t.weight = 1;
+  t.weight_axis = 1;
+  t.weight_only = false;
+  return t;
 }
 
 } // namespace octet

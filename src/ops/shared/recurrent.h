@@ -82,7 +82,10 @@ RecurrentSizes recurrent_sizes(const RecurrentAttrs& attrs,
 /// than X has.
 Result<std::vector<int64_t>> sequence_lengths(const Tensor& lengths, const RecurrentSizes& sizes);
 
-Result<std::vector<OutputInfo>> infer_recurrent(const InferContext& ctx, const RecurrentKind& kind);
+/// With `of_sums` W is left out and X is [T, N, D G H] (layout 1: [N, T, D G H]), what all
+/// directions add up of x.
+Result<std::vector<OutputInfo>>
+infer_recurrent(const InferContext& ctx, const RecurrentKind& kind, bool of_sums = false);
 /// `infer` is the operator's; `step` updates h (and c).
 Result<std::vector<Tensor>> eval_recurrent(InferFn* infer,
                                            const EvalContext& ctx,
@@ -90,5 +93,7 @@ Result<std::vector<Tensor>> eval_recurrent(InferFn* infer,
                                            const std::function<void(const RecurrentStep&)>& step);
 /// 1 and 2 are weights, 3 the bias.
 Role recurrent_roles(const Node& node, size_t input);
+/// The sums of x are a product with W; states are computed with in float.
+QuantTrait recurrent_quant(const Node& node, std::span<const InputInfo> inputs);
 
 } // namespace octet

@@ -34,6 +34,7 @@ RuleFn scale_float_product;
 RuleFn sink_squeeze;
 RuleFn split_gemm;
 RuleFn store_matmul_nbits;
+RuleFn sum_inputs_of_codes;
 RuleFn turn_stored;
 RuleFn volume_conv_to_images;
 RuleFn volume_conv_transpose;

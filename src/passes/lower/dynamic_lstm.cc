@@ -66,17 +66,6 @@ std::optional<Weights> weights_around_zero(const Graph& g, const Node& node, siz
   return out;
 }
 
-/// Wb + Rb of a direction.
-Tensor joined_bias(const Tensor& b, int64_t d) {
-  const auto values = b.data<float>();
-  const auto half = static_cast<size_t>(b.dim(1) / 2);
-  const auto first = static_cast<size_t>(d) * 2 * half;
-  std::vector<float> sums(half);
-  for (size_t i = 0; i < half; ++i)
-    sums[i] = values[first + i] + values[first + half + i];
-  return Tensor::of<float>({b.dim(1) / 2}, std::span<const float>(sums));
-}
-
 /// Directions one after another.
 Tensor stacked(const std::vector<Tensor>& parts) {
   Shape shape = parts[0].shape();
@@ -110,16 +99,17 @@ std::optional<Patch> decompose_dynamic_lstm(const RuleContext& c, const Node& no
   const auto name = [&](const char* part) { return node.name + "/" + part; };
   const ValueId codes =
       patch.emit("DynamicQuantizeLinear", {node.input(0)}, {}, name("quantized"), {}, 3);
-  const Tensor* bias = node.input(kB).valid() ? g.constant(node.input(kB)) : nullptr;
+  std::optional<Tensor> bias;
+  if (node.input(kB).valid())
+    bias = native::input_biases(g.constant(node.input(kB))->aligned(), lstm_kind(),
+                                native::CandidateBias::kJoined);
   std::vector<ValueId> sums;
   for (size_t d = 0; d < w->codes.size(); ++d) {
     std::vector<ValueId> inputs = {codes, patch.constant(name("weights"), w->codes[d]),
                                    patch.output(codes, 1),
                                    patch.constant(name("scales"), w->scales[d])};
-    inputs.push_back(
-        bias == nullptr
-            ? ValueId{}
-            : patch.constant(name("bias"), joined_bias(bias->aligned(), static_cast<int64_t>(d))));
+    inputs.push_back(bias ? patch.constant(name("bias"), row_of(*bias, static_cast<int64_t>(d)))
+                          : ValueId{});
     inputs.push_back(patch.output(codes, 2));
     sums.push_back(patch.emit("QScaledGemm", std::move(inputs), {}, name("sums"), kNative));
   }

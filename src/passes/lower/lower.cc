@@ -215,6 +215,7 @@ std::vector<Rule> chain_rules(bool integer) {
     rules.push_back({"decompose_dynamic_lstm", decompose_dynamic_lstm});
     rules.push_back({"fuse_scaled_product", fuse_scaled_product});
     rules.push_back({"scale_float_product", scale_float_product});
+    rules.push_back({"sum_inputs_of_codes", sum_inputs_of_codes});
     rules.push_back({"turn_stored", turn_stored});
     rules.push_back({"quantize_before_joining", quantize_before_joining});
     rules.push_back({"quantize_before_moving", quantize_before_moving});

@@ -32,8 +32,12 @@ class CodedChunk {
   void run(Range rows, Range panels) {
     if (few_rows_ != nullptr && rows.count() <= kCodedRows) {
       const Range whole{panels.begin, std::min(panels.end, a_.w->n / a_.w->width)};
-      for (int64_t p = whole.begin; p < whole.end; ++p)
-        run_few(rows, p);
+      const int64_t together = coded_panels(rows.count(), a_.w->width);
+      int64_t p = whole.begin;
+      for (; p + together <= whole.end; p += together)
+        run_few(rows, p, together);
+      for (; p < whole.end; ++p)
+        run_few(rows, p, 1);
       panels.begin = std::max(panels.begin, whole.end);
     }
     const float* starts[FloatBlock::kMaxRows];
@@ -50,11 +54,14 @@ class CodedChunk {
   }
 
  private:
-  void run_few(Range rows, int64_t panel) const {
+  void run_few(Range rows, int64_t panel, int64_t panels) const {
     const int64_t column = panel * a_.w->width;
     CodedRowsArgs few;
     few.w = decode_args(panel);
     few.w.end = a_.w->k;
+    few.panels = panels;
+    few.panel_bytes = a_.w->panel_bytes();
+    few.panel_scales = a_.scales->k * a_.w->width;
     few.rows = rows.count();
     few.x = a_.x + rows.begin * a_.x_stride;
     few.x_stride = a_.x_stride;

@@ -9,10 +9,17 @@ namespace octet::kernels {
 
 /// At most so many rows: for more, decoded weights are worth their place in the cache.
 inline constexpr int64_t kCodedRows = 4;
+/// Panels at a time: of few rows one has too few sums to keep the multipliers busy.
+constexpr int64_t coded_panels(int64_t rows, int64_t width) {
+  return rows == 1 && width == 32 ? 4 : rows <= 2 ? 2 : 1;
+}
 
-/// One whole panel of columns.
+/// Whole panels of columns: coded_panels of them, or one.
 struct CodedRowsArgs {
-  DecodeArgs w; ///< all of k; `out` counts for nothing
+  DecodeArgs w; ///< of the first, all of k; `out` counts for nothing
+  int64_t panels = 1;
+  int64_t panel_bytes = 0,
+          panel_scales = 0; ///< from a panel's codes, and scales, to the next one's
   int64_t rows = 1;
   const float* x = nullptr;
   int64_t x_stride = 0;

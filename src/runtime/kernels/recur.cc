@@ -90,7 +90,7 @@ struct Layout {
   explicit Layout(const RecurArgs& a) {
     const int64_t cells = std::ssize(a.directions) * a.batch * a.hidden;
     const int64_t one = std::ssize(a.directions) * a.batch * a.sums();
-    if (!a.on_codes)
+    if (!a.on_codes && !a.x_is_sums)
       together = std::clamp<int64_t>(kSumFloats / std::max<int64_t>(one, 1), 1,
                                      std::max<int64_t>(a.steps, 1));
     h = together * one;
@@ -118,11 +118,16 @@ class Run {
 
   void all(ParallelFor& parallel) const {
     begin_states();
-    if (a_.on_codes) step_on_codes(parallel);
-    for (int64_t first = 0; !a_.on_codes && first < a_.steps; first += at_.together) {
-      const int64_t count = std::min(at_.together, a_.steps - first);
-      sum_inputs(first, count, parallel);
-      step(first, count, parallel);
+    if (a_.on_codes) {
+      step_on_codes(parallel);
+    } else if (a_.x_is_sums) {
+      step(0, a_.steps, parallel);
+    } else {
+      for (int64_t first = 0; first < a_.steps; first += at_.together) {
+        const int64_t count = std::min(at_.together, a_.steps - first);
+        sum_inputs(first, count, parallel);
+        step(first, count, parallel);
+      }
     }
     end_states();
   }
@@ -209,10 +214,19 @@ class Run {
         const int64_t d = chunk / rows.count;
         const Range range = rows[chunk % rows.count];
         for (int64_t k = 0; k < count; ++k) {
-          one_step(d, range, first + k, k);
+          if (a_.x_is_sums) take_sums(d, range, first + k);
+          one_step(d, range, first + k, a_.x_is_sums ? 0 : k);
         }
       }
     });
+  }
+
+  /// The given sums of step k, to where a chain goes on with them.
+  void take_sums(int64_t d, Range range, int64_t k) const {
+    for (int64_t n = range.begin; n < range.end; ++n) {
+      const int64_t t = std::max<int64_t>(time(d, k, n), 0);
+      std::copy_n(a_.x + t * a_.x_step + n * a_.x_row + d * a_.sums(), a_.sums(), sums(d, 0, n));
+    }
   }
 
   static FloatBlock block_of(const PackedFloat& w) {

@@ -32,7 +32,7 @@ struct RecurCodes {
 
 /// Of one direction, borrowed from the step that owns them.
 struct RecurWeights {
-  PackedFloat input;                     ///< x to the G H sums
+  PackedFloat input;                     ///< x to the G H sums; not where x is those
   PackedFloat recurrent;                 ///< h to them; of GRU to those of z and r
   PackedFloat candidate;                 ///< of GRU to the last H
   RecurCodes codes;                      ///< of QLSTM in place of them
@@ -49,6 +49,7 @@ struct RecurArgs {
   std::span<const RecurWeights> directions;
   const float* x = nullptr;
   int64_t x_step = 0, x_row = 0;    ///< elements between steps and between sequences
+  bool x_is_sums = false;           ///< a row of x has the sums of all directions, with biases
   const float* given[2] = {};       ///< QLSTM: sums of x by direction, [steps, batch, G H]
   bool on_codes = false;            ///< QLSTM
   const int32_t* lengths = nullptr; ///< [batch], each within [0, steps]; null: all

@@ -20,7 +20,8 @@ struct RecurState {
   kernels::Cell cell = kernels::Cell::kLstm;
   Isa isa = Isa::kScalar;
   int64_t hidden = 0;
-  std::vector<float> bias;           ///< [D, G H], or empty
+  bool x_is_sums = false;            ///< W is left out
+  Tensor bias;                       ///< [D, G H], or empty
   std::vector<float> candidate_bias; ///< [D, H] of kGruLinear, or empty
   Tensor peepholes;                  ///< [D, 3 H], or empty
   std::vector<kernels::RecurWeights> directions;
@@ -33,23 +34,18 @@ kernels::Cell cell_of(const Node& node) {
                                                       : kernels::Cell::kGru;
 }
 
-/// B [D, 2 G H] as it is added: Wb + Rb, but of the candidate of kGruLinear each at its own place.
-void join_biases(RecurState& s, const Tensor& b) {
+/// Rb of the candidates of kGruLinear, [D, H], by B [D, 2 G H].
+std::vector<float> recurrent_candidates(const Tensor& b, int64_t hidden) {
   const auto values = b.data<float>();
-  const int64_t rows = s.kind->gates * s.hidden;
-  const int64_t joined = s.cell == kernels::Cell::kGruLinear ? rows - s.hidden : rows;
-  for (int64_t d = 0; d < b.dim(0); ++d) {
-    const float* of_w = values.data() + d * 2 * rows;
-    const float* of_r = of_w + rows;
-    for (int64_t i = 0; i < rows; ++i) {
-      s.bias.push_back(i < joined ? of_w[i] + of_r[i] : of_w[i]);
-      if (i >= joined) s.candidate_bias.push_back(of_r[i]);
-    }
-  }
+  std::vector<float> out;
+  for (int64_t end = b.dim(1); end <= b.count(); end += b.dim(1))
+    out.insert(out.end(), values.begin() + end - hidden, values.begin() + end);
+  return out;
 }
 
-void pack(const PrepareContext& c, RecurState& s, const Tensor& w, const Tensor& r) {
-  const int64_t rows = s.kind->gates * s.hidden, inputs = w.dim(2);
+/// Without W (null) the sums of x are given.
+void pack(const PrepareContext& c, RecurState& s, const Tensor* w, const Tensor& r) {
+  const int64_t rows = s.kind->gates * s.hidden;
   const bool gru = s.kind->gates == 3;
   const int64_t straight = gru ? rows - s.hidden : rows; // of R: what is summed over h itself
   const auto part = [&](size_t input, std::string name, const float* from, ProductForm form) {
@@ -58,16 +54,17 @@ void pack(const PrepareContext& c, RecurState& s, const Tensor& w, const Tensor&
           {.w = from, .k_stride = 1, .n_stride = form.k, .n = form.n, .k = form.k}, s.isa);
     }));
   };
-  for (int64_t d = 0; d < w.dim(0); ++d) {
+  for (int64_t d = 0; d < r.dim(0); ++d) {
     kernels::RecurWeights& one = s.directions[static_cast<size_t>(d)];
     const float* recurrent = r.data<float>().data() + d * rows * s.hidden;
-    one.input = part(1, fmt::format("recur input {}", d),
-                     w.data<float>().data() + d * rows * inputs, {rows, inputs});
+    if (w != nullptr)
+      one.input = part(1, fmt::format("recur input {}", d),
+                       w->data<float>().data() + d * rows * w->dim(2), {rows, w->dim(2)});
     one.recurrent = part(2, fmt::format("recur state {}", d), recurrent, {straight, s.hidden});
     if (gru)
       one.candidate = part(2, fmt::format("recur candidate {}", d), recurrent + straight * s.hidden,
                            {s.hidden, s.hidden});
-    if (!s.bias.empty()) one.bias = s.bias.data() + d * rows;
+    if (!s.bias.empty()) one.bias = s.bias.data<float>().data() + d * rows;
     if (!s.candidate_bias.empty()) one.candidate_bias = s.candidate_bias.data() + d * s.hidden;
     if (!s.peepholes.empty()) one.peepholes = s.peepholes.data<float>().data() + d * 3 * s.hidden;
     one.backwards = s.attrs.backwards(d);
@@ -125,6 +122,7 @@ Result<std::unique_ptr<Step>> bind_recur(const std::shared_ptr<const RecurState>
   a.steps = s.steps;
   a.batch = s.batch;
   a.inputs = s.inputs;
+  a.x_is_sums = state->x_is_sums;
   a.hidden = s.hidden;
   a.directions = state->directions;
   a.x_step = s.x_at(1, 0);
@@ -157,25 +155,34 @@ Choice prepare_recur(const PrepareContext& c) {
   auto attrs = parse_recurrent(c.node, *state->kind);
   auto rules = native::cell_rules(c.node, *state->kind);
   if (!attrs.ok() || !rules.ok()) return Choice::refuse("recur: an attribute does not fit");
-  const Tensor w = c.constant(1)->aligned(), r = c.constant(2)->aligned();
-  if (w.count() == 0 || r.count() == 0) return Choice::refuse("recur: the weights are empty");
+  const Tensor r = c.constant(2)->aligned();
+  std::optional<Tensor> w;
+  if (c.node.input(1).valid()) w = c.constant(1)->aligned();
+  if (r.count() == 0 || (w && w->count() == 0))
+    return Choice::refuse("recur: the weights are empty");
   state->attrs = std::move(*attrs);
   state->cell = cell_of(c.node);
   state->isa = c.isa;
   state->hidden = r.dim(2);
-  if (c.node.input(3).valid()) join_biases(*state, c.constant(3)->aligned());
+  state->x_is_sums = !w;
+  if (c.node.input(3).valid()) {
+    const Tensor b = c.constant(3)->aligned();
+    state->bias = native::input_biases(b, *state->kind, native::candidate_bias(c.node));
+    if (state->cell == kernels::Cell::kGruLinear)
+      state->candidate_bias = recurrent_candidates(b, state->hidden);
+  }
   if (state->kind->has_cell && c.node.input(7).valid()) state->peepholes = c.constant(7)->aligned();
   for (const numerics::CellRules& one : *rules) {
     state->directions.emplace_back();
     state->directions.back().rules = one;
   }
-  pack(c, *state, w, r);
+  pack(c, *state, w ? &*w : nullptr, r);
   auto bind = [state](std::span<const Operand> in, std::span<const Operand> out) {
     return bind_recur(state, in, out);
   };
   return {.prepared = bind_with(std::move(bind)),
           .name = fmt::format("recur {}", isa_name(c.isa)),
-          .packed = {1, 2}};
+          .packed = w ? std::vector<size_t>{1, 2} : std::vector<size_t>{2}};
 }
 
 } // namespace octet::runtime

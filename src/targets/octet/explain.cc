@@ -6,6 +6,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "graph/domains.h"
+#include "ops/native/recurrent.h"
 #include "passes/lower/lower.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime/integer.h"
@@ -68,7 +69,8 @@ const LowerNote* same_operator(std::span<const LowerNote* const> parts, const No
 std::optional<LayerPrecision> product_precision(const LowerNote& part) {
   const std::string& op = part.op_type;
   if (op == "MatMulInteger" || op == "ConvInteger") return LayerPrecision::kInt8;
-  if (op != "Conv" && op != "Gemm" && op != "MatMul") return std::nullopt;
+  if (op != "Conv" && op != "Gemm" && op != "MatMul" && native::recurrent_kind(op) == nullptr)
+    return std::nullopt;
   return precision_of(part.runs);
 }
 
@@ -131,7 +133,8 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
       read(*found->second, form);
       if (found->second->runs == LowerForm::kKept) as_it_is(node, form);
       notes.erase(found);
-    } else if (made != parts.end() && (node.domain == kMicrosoft || computes_in_integers(node))) {
+    } else if (made != parts.end() && (node.domain == kMicrosoft || computes_in_integers(node) ||
+                                       native::recurrent_kind(node.op_type) != nullptr)) {
       of_parts(made->second, form);
     } else if (const LowerNote* same =
                    made != parts.end() ? same_operator(made->second, node) : nullptr) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // octet's own runtime: int8 activations with any zero point, clamps done by Q, functions of one
 // int8 tensor as tables. Source: docs/numerics.md, "Integer layers".
+#include "ops/native/recurrent.h"
 #include "ops/shared/transposed_window.h"
 #include "targets/tables.h"
 
@@ -19,6 +20,24 @@ bool makes_blocks_of_images(const Graph& graph, const Node& node) {
   return window.ok() && makes_blocks(*window);
 }
 
+bool is_native_recurrent(const Graph& graph, const Node& node) {
+  return native::why_not_native(
+             graph, node,
+             [&](size_t input) { return graph.constant(node.input(input)) != nullptr; })
+      .empty();
+}
+
+/// LSTM, GRU or RNN.
+constexpr PlacementRule recurrent(std::string_view op) {
+  return {.op = op,
+          .treatment = Treatment::kProduct,
+          .output = OutputCodes::kNever,
+          .clause = "octet",
+          .why = "sums of x run as QGemm, states in float",
+          .takes = is_native_recurrent,
+          .else_why = "its weights are computed, or its functions have no form of octet's"};
+}
+
 constexpr PlacementRule kOctetRules[] = {
     {"Conv", Treatment::kProduct, OutputCodes::kUnlessCostly, "octet", "runs as QConv"},
     {.op = "ConvTranspose",
@@ -30,6 +49,9 @@ constexpr PlacementRule kOctetRules[] = {
      .else_why = "octet has no ConvTranspose on codes where windows overlap"},
     {"Gemm", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm"},
     {"MatMul", Treatment::kProduct, OutputCodes::kWhenRead, "octet", "runs as QGemm or QMatMul"},
+    recurrent("LSTM"),
+    recurrent("GRU"),
+    recurrent("RNN"),
     {"AveragePool", Treatment::kAround, OutputCodes::kAlways, "octet", "runs as QAveragePool"},
     {"GlobalAveragePool", Treatment::kAround, OutputCodes::kAlways, "octet",
      "runs as QAveragePool"},
@@ -88,6 +110,7 @@ constexpr Placement kOctetPlacement = {
     .rules = kOctetRules,
     .formats = kOctetFormats,
     .scales_of_matrices = false,
+    .few_terms = 8,
     .otherwise_clause = "octet",
     .otherwise = "octet's runtime has no integer form for it",
 };

@@ -42,7 +42,7 @@ extern const OpFacets facets = {
     .infer = infer,
     .eval = eval,
     .roles = recurrent_roles,
-    .quant = not_quantizable,
+    .quant = recurrent_quant,
     .motion = nothing_moves,
     .range = unbounded,
     .facts = Facts{.products = true, .unchanged = true},
