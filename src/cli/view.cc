@@ -13,6 +13,7 @@
 #include "core/atomic_file.h"
 #include "core/format.h"
 #include "core/json.h"
+#include "core/string_util.h"
 #include "ops/infer.h"
 #include "view/measured.h"
 #include "view/page.h"
@@ -133,7 +134,7 @@ class View final : public Command {
   /// Constants; with data each value, and the times of one batch.
   Status
   measure(const Graph& graph, const std::string& model, const Common& common, view::Picture& to) {
-    view::add_views(OCTET_TRY_WITH(view::look_at_constants(graph), model), to);
+    OCTET_TRY_WITH(view::look_at_constants(graph, to), model);
     if (data_.empty()) return ok_status();
     const Interruptible interruptible;
     const ModelPairs pairs = view::pairs_within(graph);

@@ -7,7 +7,6 @@
 #include "core/format.h"
 #include "ops/infer.h"
 #include "ops/qdq/quant_layout.h"
-#include "targets/checks.h"
 #include "targets/multiply_adds.h"
 
 namespace octet {
@@ -81,9 +80,11 @@ Status add_target(const Graph& graph,
   for (LayerForm& layer : OCTET_TRY(explain(graph, target)))
     if (const auto node = nodes.find(layer.id); node != nodes.end())
       node->second->layer = std::move(layer);
-  for (Finding& finding : OCTET_TRY(check(graph, target)))
-    if (const auto node = nodes.find(finding.id); node != nodes.end())
-      node->second->findings.push_back(std::move(finding));
+  for (PlacedFinding& found : OCTET_TRY(check_places(graph, target)))
+    if (const auto node = nodes.find(found.finding.id); node != nodes.end())
+      node->second->findings.push_back(std::move(found.finding));
+    else
+      view.elsewhere.push_back(std::move(found));
   return ok_status();
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "targets/checks.h"
 #include <nlohmann/json_fwd.hpp>
 
 #include "octet/graph.h"
@@ -35,6 +36,7 @@ struct GraphView {
   std::string name, target; ///< target: empty where none was asked for
   std::vector<Node> nodes;  ///< producers before consumers
   std::vector<Value> values;
+  std::vector<PlacedFinding> elsewhere; ///< of the model as a whole, and in bodies
 };
 
 /// Errors: an unknown target, a graph whose types do not fit together.

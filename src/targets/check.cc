@@ -38,9 +38,9 @@ class Checker {
     if (target.custom != nullptr) add_rules(custom_rules());
   }
 
-  Result<std::vector<Finding>> check(const Graph& graph) {
+  Result<std::vector<PlacedFinding>> check(const Graph& graph) {
     const std::vector<NodeId> nodes = graph.nodes();
-    OCTET_TRY(look(graph, "", nodes.empty() ? NodeId{} : nodes.front()));
+    OCTET_TRY(look(graph, {}, nodes.empty() ? NodeId{} : nodes.front()));
     return std::move(findings_);
   }
 
@@ -51,7 +51,7 @@ class Checker {
   }
 
   /// `first`: the node with which rules of the model are asked; none in a body.
-  Status look(const Graph& graph, const std::string& path, NodeId first) {
+  Status look(const Graph& graph, const BodyPath& path, NodeId first) {
     const Uses uses(graph);
     const CheckContext context{graph, uses, target_,
                                first.valid() ? declared_ : std::span<const Disagreement>()};
@@ -71,12 +71,17 @@ class Checker {
 
   /// What stands in the bodies of If, Loop and Scan, each named by the path to it. A body whose
   /// types do not fit is looked at with those that it declares.
-  Status bodies(const Graph& graph, const Node& node, const std::string& path) {
+  Status bodies(const Graph& graph, const Node& node, const BodyPath& path) {
+    if (!has_bodies(node)) return ok_status();
+    BodyPath below = path;
+    below.steps.push_back({node.id, 0});
     for (const auto& [key, body] : bodies_of(node)) {
       Graph typed = standing_alone(graph, *body);
       if (const Status types = infer_types(typed); !types.ok())
         typed = standing_alone(graph, *body);
-      OCTET_TRY(look(typed, path + label(graph, node) + " " + key + ": ", {}));
+      below.text = path.text + label(graph, node) + " " + key + ": ";
+      OCTET_TRY(look(typed, below, {}));
+      ++below.steps.back().body;
     }
     return ok_status();
   }
@@ -84,12 +89,38 @@ class Checker {
   const TargetDef& target_;
   std::span<const Disagreement> declared_;
   std::vector<const TargetRule*> rules_;
-  std::vector<Finding> findings_;
+  std::vector<PlacedFinding> findings_;
 };
 
 using Layers = std::vector<LayerForm>;
 
-/// The layers that a refused node belongs to: itself, or what reads and makes the codes of Q or DQ.
+bool is_error(const PlacedFinding& found) {
+  return found.finding.severity == Severity::kError;
+}
+
+/// Layers that the target refuses say so, with the rule instead of what would run.
+void mark_refused(const Graph& graph, const std::vector<PlacedFinding>& findings, Layers& layers) {
+  if (std::none_of(findings.begin(), findings.end(), is_error)) return;
+  const Uses uses(graph);
+  std::map<NodeId, const Finding*> refused;
+  for (const PlacedFinding& found : findings)
+    if (is_error(found) && found.finding.id.valid())
+      for (const NodeId id : layers_around(graph, uses, found.finding.id))
+        refused.emplace(id, &found.finding);
+  for (LayerForm& layer : layers) {
+    const auto found = refused.find(layer.id);
+    if (found == refused.end()) continue;
+    layer.precision = LayerPrecision::kRefused;
+    layer.why = refusal_text(*found->second);
+    layer.mend = found->second->fix;
+    layer.wants_codes.clear();
+    layer.source = found->second->source;
+    layer.fusion.clear();
+  }
+}
+
+} // namespace
+
 std::vector<NodeId> layers_around(const Graph& graph, const Uses& uses, NodeId id) {
   std::vector<NodeId> out, open = {id};
   for (size_t i = 0; i < open.size(); ++i) {
@@ -106,45 +137,34 @@ std::vector<NodeId> layers_around(const Graph& graph, const Uses& uses, NodeId i
   return out;
 }
 
-/// Layers that the target refuses say so, with the rule instead of what would run.
-void mark_refused(const Graph& graph, const std::vector<Finding>& findings, Layers& layers) {
-  if (accepted(findings)) return;
-  const Uses uses(graph);
-  std::map<NodeId, const Finding*> refused;
-  for (const Finding& finding : findings)
-    if (finding.severity == Severity::kError && finding.id.valid())
-      for (const NodeId id : layers_around(graph, uses, finding.id))
-        refused.emplace(id, &finding);
-  for (LayerForm& layer : layers) {
-    const auto found = refused.find(layer.id);
-    if (found == refused.end()) continue;
-    layer.precision = LayerPrecision::kRefused;
-    layer.why = found->second->rule + " (" + found->second->node + "): " + found->second->message;
-    layer.mend = found->second->fix;
-    layer.wants_codes.clear();
-    layer.source = found->second->source;
-    layer.fusion.clear();
-  }
+std::string refusal_text(const Finding& finding) {
+  return finding.rule + " (" + finding.node + "): " + finding.message;
 }
 
-} // namespace
-
-Result<std::vector<Finding>> check(const Graph& graph, std::string_view target) {
+Result<std::vector<PlacedFinding>> check_places(const Graph& graph, std::string_view target) {
   const auto def = OCTET_TRY_WITH(find_target(target), "check");
   Graph typed = graph;
   Status types = infer_types(typed);
   // Types that do not fit together may be what the target refuses: a scale of integers.
   const std::vector<Disagreement> declared = disagreements(graph);
-  std::vector<Finding> findings = OCTET_TRY_WITH(Checker(*def, declared).check(typed), "check");
-  if (!types.ok() && accepted(findings)) {
+  std::vector<PlacedFinding> findings =
+      OCTET_TRY_WITH(Checker(*def, declared).check(typed), "check");
+  if (!types.ok() && std::none_of(findings.begin(), findings.end(), is_error)) {
     Finding invalid;
     invalid.rule = "invalid-types";
     invalid.node = graph.name;
     invalid.message = "no valid ONNX: " + types.error().text();
     invalid.fix = "mend the file, or try octet repair: it knows some of these faults";
-    findings.push_back(std::move(invalid));
+    findings.push_back({std::move(invalid), {}});
   }
   return findings;
+}
+
+Result<std::vector<Finding>> check(const Graph& graph, std::string_view target) {
+  std::vector<Finding> out;
+  for (PlacedFinding& found : OCTET_TRY(check_places(graph, target)))
+    out.push_back(std::move(found.finding));
+  return out;
 }
 
 bool accepted(const std::vector<Finding>& findings) {

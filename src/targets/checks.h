@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/domains.h"
@@ -16,6 +17,27 @@
 #include "octet/target.h"
 
 namespace octet {
+
+/// A step down: the node that has bodies, and which of its bodies_of() it is.
+struct BodyStep {
+  NodeId node;
+  size_t body = 0;
+};
+struct FindingPlace {
+  std::vector<BodyStep> bodies; ///< from outside; none: in the graph itself
+  NodeId node;                  ///< of the graph or of the last body; invalid: a value, the model
+};
+struct PlacedFinding {
+  Finding finding;
+  FindingPlace place;
+};
+
+/// `check`, which also says in which body a node stands.
+Result<std::vector<PlacedFinding>> check_places(const Graph& graph, std::string_view target);
+/// The layers that a refused node belongs to: itself, or what reads and makes the codes of Q or DQ.
+std::vector<NodeId> layers_around(const Graph& graph, const Uses& uses, NodeId id);
+/// Why a layer is refused: the rule, where, and what the target says.
+std::string refusal_text(const Finding& finding);
 
 /// How layers run, by target family.
 Result<std::vector<LayerForm>> explain_tensorrt(const Graph& graph, const TargetDef& target);

@@ -7,20 +7,22 @@ namespace octet {
 
 void Found::add(const Node& node, std::string message, std::string fix) {
   add(label(context_.graph, node), std::move(message), std::move(fix));
-  if (path_.empty()) findings_.back().id = node.id;
+  PlacedFinding& added = findings_.back();
+  added.place = {path_.steps, node.id};
+  if (path_.steps.empty()) added.finding.id = node.id;
 }
 
 void Found::add(const std::string& name, std::string message, std::string fix) {
   Finding out;
   out.rule = rule_.id;
   out.severity = rule_.severity_for(context_.target);
-  out.node = path_ + name;
+  out.node = path_.text + name;
   out.message = std::move(message);
   out.fix = std::move(fix);
   out.source = "targets ";
   out.source +=
       rule_.clause.empty() ? std::string_view(context_.target.custom->name) : rule_.clause;
-  findings_.push_back(std::move(out));
+  findings_.push_back({std::move(out), {path_.steps, {}}});
 }
 
 RuleList rules_of(TargetFamily family) {

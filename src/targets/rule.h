@@ -33,14 +33,20 @@ struct CheckContext {
 
 struct TargetRule;
 
+/// To the body that is looked at; empty: the model itself.
+struct BodyPath {
+  std::string text; ///< before the names in it
+  std::vector<BodyStep> steps;
+};
+
 /// Takes what a rule finds: the place, what is wrong there, and the way out. All else that a
 /// finding says is the rule's.
 class Found {
  public:
   Found(const CheckContext& context,
         const TargetRule& rule,
-        const std::string& path,
-        std::vector<Finding>& findings)
+        const BodyPath& path,
+        std::vector<PlacedFinding>& findings)
       : context_(context), rule_(rule), path_(path), findings_(findings) {}
 
   void add(const Node& node, std::string message, std::string fix);
@@ -50,8 +56,8 @@ class Found {
  private:
   const CheckContext& context_;
   const TargetRule& rule_;
-  const std::string& path_; ///< to the body that is looked at; empty: the model itself
-  std::vector<Finding>& findings_;
+  const BodyPath& path_;
+  std::vector<PlacedFinding>& findings_;
 };
 
 using FindInNode = void(const CheckContext&, const Node&, Found&);

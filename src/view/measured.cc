@@ -3,18 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
+#include "core/format.h"
+#include "graph/bodies.h"
+#include "graph/label.h"
 #include "ops/evaluate.h"
+#include "ops/infer.h"
 #include "ops/qdq/site.h"
 #include "report/value_histogram.h"
+#include "view/facts.h"
 
 namespace octet::view {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kMostElementsOfOne = int64_t{1} << 22, kMostElementsOfAll = int64_t{1} << 27;
 constexpr qdq::Reading kAllGrids{
     .most = qdq::Reading::Most::kAny, .written_zero = false, .folded = true};
 constexpr size_t kBars = 60, kDrawnChannels = 64;
@@ -68,6 +73,102 @@ void add_view(const TensorView& view, std::string_view name, Beside beside, Pict
   to.values[static_cast<size_t>(found->second)].facts["seen"] = view_json(view, beside);
 }
 
+/// Looks at the constants of a graph and of its bodies.
+class Constants {
+ public:
+  Constants(Picture& to, int64_t most) : to_(to), most_(most), left_(most) {
+    for (const Scope& scope : to.scopes)
+      scopes_[scope.node].push_back(&scope);
+  }
+
+  /// `key`: before the names of what is in the graph; `body`: what a body was before it stood
+  /// alone.
+  Status look(const Graph& graph, const std::string& key, const Graph* body = nullptr) {
+    const auto captured = [&](ValueId id) {
+      return body != nullptr && body->value(id).kind == ValueKind::kCapture;
+    };
+    for (const NodeId id : graph.nodes()) {
+      const Node& reader = graph.node(id);
+      for (const ValueId read : reader.inputs)
+        if (read.valid() && !is_qdq(reader) && !captured(read))
+          OCTET_TRY(look_at(graph, read, key));
+      if (has_bodies(reader)) OCTET_TRY(look_into(graph, reader, key, captured));
+    }
+    return ok_status();
+  }
+
+ private:
+  template <class IsCaptured>
+  Status look_into(const Graph& graph, const Node& node, const std::string& key, IsCaptured&& is) {
+    const auto place = to_.node_named.find(key + name_of(graph, node));
+    if (place == to_.node_named.end()) return ok_status();
+    const BodyTypes types = types_into_bodies(graph, node);
+    auto scope = scopes_[place->second].begin();
+    for (const Body& body : bodies_of(node)) {
+      if (body.graph == nullptr) continue;
+      for (int32_t i = 0; i < body.graph->value_bound(); ++i)
+        if (const Value& v = body.graph->value(ValueId{i});
+            v.kind == ValueKind::kCapture && !is(v.captured))
+          OCTET_TRY(look_at(graph, v.captured, key));
+      Graph typed = typed_body(graph, *body.graph, types);
+      OCTET_TRY(infer_types(typed));
+      OCTET_TRY(look(typed, (*scope++)->key, body.graph.get()));
+    }
+    return ok_status();
+  }
+
+  Status look_at(const Graph& graph, ValueId read, const std::string& key) {
+    const auto shown_value = to_.value_named.find(key + graph.value(read).name);
+    if (shown_value == to_.value_named.end()) return ok_status();
+    Json& facts = to_.values[static_cast<size_t>(shown_value->second)].facts;
+    if (facts.contains("seen") || facts.contains("unseen")) return ok_status();
+    const Node* maker = graph.producer(read);
+    const bool coded = maker != nullptr && is_dequantize(*maker);
+    const Tensor* plain = graph.constant(read);
+    if (!coded && plain == nullptr) return ok_status();
+    const TypeInfo& type =
+        plain != nullptr ? tensor_type(plain->type(), plain->shape()) : graph.value(read).type;
+    const auto shape = type.static_shape();
+    if (!shape || shape->size() < 2 || !is_float(type.type)) return ok_status();
+    const int64_t elements = OCTET_TRY(element_count(*shape));
+    std::optional<qdq::Grid> grid;
+    const Node* quantize = nullptr;
+    if (coded) {
+      const auto found = qdq::grid_of(graph, *maker, kAllGrids);
+      if (!found) return ok_status();
+      grid = *found;
+      const Node* before = graph.producer(maker->input(0));
+      if (before != nullptr && is_quantize(*before)) quantize = before;
+    }
+    if (elements == 0) return ok_status();
+    if (elements > left_) {
+      facts["unseen"] =
+          fmt::format("no histogram: the page has those of {} weights at most", most_);
+      return ok_status();
+    }
+    const int64_t first = shape->size() >= 3 ? 0 : -1;
+    const int64_t axis = grid && grid->axis ? *grid->axis : first;
+    const CodeRange codes = grid ? grid->code_range().value_or(CodeRange{0, 0}) : CodeRange{0, 0};
+    TensorView view(graph.value(read).name, grid, codes, axis);
+    const ValueId source = quantize != nullptr ? quantize->input(0)
+                           : coded             ? maker->input(0)
+                                               : read;
+    const Tensor* stored = graph.constant(source);
+    const std::optional<Tensor> numbers =
+        stored != nullptr ? std::optional(*stored) : constant_value(graph, source);
+    if (!numbers) return ok_status();
+    left_ -= elements;
+    OCTET_TRY(coded && quantize == nullptr ? view.add_codes(*numbers, type.type)
+                                           : view.add_alone(*numbers));
+    if (view.elements() > 0) facts["seen"] = view_json(view, Beside::kItself);
+    return ok_status();
+  }
+
+  Picture& to_;
+  std::map<int32_t, std::vector<const Scope*>> scopes_; ///< by the node that has the bodies
+  int64_t most_, left_;
+};
+
 } // namespace
 
 ModelPairs pairs_within(const Graph& graph) {
@@ -103,50 +204,8 @@ ModelPairs pairs_within(const Graph& graph) {
   return out;
 }
 
-Result<std::vector<TensorView>> look_at_constants(const Graph& graph) {
-  std::vector<TensorView> out;
-  std::set<ValueId> known;
-  int64_t left = kMostElementsOfAll;
-  for (const NodeId id : graph.nodes()) {
-    const Node& reader = graph.node(id);
-    if (is_qdq(reader)) continue;
-    for (const ValueId read : reader.inputs) {
-      if (!read.valid() || !known.insert(read).second) continue;
-      const Node* maker = graph.producer(read);
-      const bool coded = maker != nullptr && is_dequantize(*maker);
-      const Tensor* plain = graph.constant(read);
-      if (!coded && plain == nullptr) continue;
-      const TypeInfo& type =
-          plain != nullptr ? tensor_type(plain->type(), plain->shape()) : graph.value(read).type;
-      const auto shape = type.static_shape();
-      if (!shape || shape->size() < 2 || !is_float(type.type)) continue;
-      int64_t elements = 1;
-      for (const int64_t extent : *shape)
-        elements *= extent;
-      if (elements == 0 || elements > kMostElementsOfOne || elements > left) continue;
-      std::optional<qdq::Grid> grid;
-      std::optional<Tensor> other;
-      if (coded) {
-        const auto found = qdq::grid_of(graph, *maker, kAllGrids);
-        other = constant_value(graph, maker->input(0));
-        if (!found || !other) continue;
-        grid = *found;
-      }
-      const Node* quantize = coded ? graph.producer(maker->input(0)) : nullptr;
-      std::optional<Tensor> wanted = quantize != nullptr && is_quantize(*quantize)
-                                         ? constant_value(graph, quantize->input(0))
-                                     : plain != nullptr ? std::optional(*plain)
-                                                        : constant_value(graph, read);
-      if (!wanted) continue;
-      left -= elements;
-      const int64_t last = -1, first = shape->size() >= 3 ? 0 : last;
-      const int64_t axis = grid && grid->axis ? *grid->axis : first;
-      const CodeRange codes = grid ? grid->code_range().value_or(CodeRange{0, 0}) : CodeRange{0, 0};
-      out.emplace_back(graph.value(read).name, grid, codes, axis);
-      OCTET_TRY(out.back().add(*wanted, other ? *other : *wanted));
-    }
-  }
-  return out;
+Status look_at_constants(const Graph& graph, Picture& to, int64_t most) {
+  return Constants(to, most).look(graph, "");
 }
 
 void add_views(std::span<const TensorView> views, Picture& to) {

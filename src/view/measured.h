@@ -17,9 +17,13 @@ namespace octet::view {
 /// itself on both sides; those in float beside themselves. The graph has its types.
 ModelPairs pairs_within(const Graph& graph);
 
-/// Constants that products read, beside their codes where there are any. Those of more than four
-/// million elements are left out, and all beyond a budget.
-Result<std::vector<TensorView>> look_at_constants(const Graph& graph);
+/// How many weights are looked at: what takes some ten seconds.
+inline constexpr int64_t kMostWeights = int64_t{1} << 31;
+/// At the values: histogram, extremes, channels of the constants that nodes read, also in bodies,
+/// on their codes where there are any. Each is read once, in pieces. Where more than `most` numbers
+/// would be looked at, values say that they were not. The graph has its types and is that of the
+/// picture.
+Status look_at_constants(const Graph& graph, Picture& to, int64_t most = kMostWeights);
 
 /// By the values' names: histogram, extremes, channels, saturation, error.
 void add_views(std::span<const TensorView> views, Picture& to);

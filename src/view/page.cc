@@ -51,9 +51,10 @@ Json group_json(const Group& group, const Drawing& drawing) {
   return out;
 }
 
-Json node_json(const PictureNode& node, int32_t parent) {
+Json node_json(const PictureNode& node, int32_t parent, const std::vector<Scope>& scopes) {
   if (!node.drawn) return nullptr;
   Json out = {{"name", node.name}, {"op", node.op}, {"parent", parent}};
+  if (node.scope >= 0) out["within"] = scopes[static_cast<size_t>(node.scope)].node;
   out["inputs"] = node.inputs;
   out["outputs"] = node.outputs;
   for (const auto& [key, fact] : node.facts.items())
@@ -64,9 +65,10 @@ Json node_json(const PictureNode& node, int32_t parent) {
 Json picture_json(const Picture& picture, const Drawings& drawings) {
   Json out = {{"title", picture.title}, {"targets", picture.targets}};
   if (picture.is_engine) out["engine"] = true;
+  if (!picture.findings.empty()) out["findings"] = picture.findings;
   out["nodes"] = Json::array();
   for (size_t i = 0; i < picture.nodes.size(); ++i)
-    out["nodes"].push_back(node_json(picture.nodes[i], drawings.groups.parent[i]));
+    out["nodes"].push_back(node_json(picture.nodes[i], drawings.groups.parent[i], picture.scopes));
   out["values"] = Json::array();
   for (const PictureValue& value : picture.values) {
     Json one = {{"name", value.name}};

@@ -2,9 +2,9 @@
 #include "view/picture.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
+#include <iterator>
 #include <memory>
+#include <optional>
 
 #include "core/format.h"
 #include "graph/bodies.h"
@@ -12,129 +12,12 @@
 #include "ops/infer.h"
 #include "ops/qdq/site.h"
 #include "report/graph_view.h"
+#include "view/facts.h"
 
 namespace octet::view {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr size_t kMostText = 240; ///< of an attribute
-constexpr size_t kMostListed = 32;
-constexpr int64_t kMostElements = 16;
-constexpr size_t kMostChannels = 64;
-
-std::string clipped(std::string text) {
-  if (text.size() <= kMostText) return text;
-  size_t end = kMostText;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
-    --end; // not within a character
-  return text.substr(0, end) + "...";
-}
-
-template <class T, class Text>
-std::string listed(const std::vector<T>& items, Text&& text) {
-  std::string out = "[";
-  for (size_t i = 0; i < std::min(items.size(), kMostListed); ++i)
-    out += (i > 0 ? ", " : "") + text(items[i]);
-  if (items.size() > kMostListed) out += fmt::format(", ... {} in all", items.size());
-  return out + "]";
-}
-
-std::string tensor_text(const Tensor& tensor) {
-  std::string out = tensor_type(tensor.type(), tensor.shape()).text();
-  if (tensor.count() > kMostElements || !(is_float(tensor.type()) || is_integer(tensor.type())))
-    return out;
-  std::vector<double> numbers;
-  for (int64_t i = 0; i < tensor.count(); ++i)
-    numbers.push_back(tensor.at(i));
-  return out + " " + listed(numbers, [](double v) { return fmt::format("{:.6g}", v); });
-}
-
-std::string graph_text(const GraphPtr& body) {
-  return body == nullptr ? "no graph" : fmt::format("a graph of {} nodes", body->nodes().size());
-}
-
-struct AttributeText {
-  std::string operator()(std::monostate) const { return ""; }
-  std::string operator()(int64_t v) const { return fmt::format("{}", v); }
-  std::string operator()(float v) const { return fmt::format("{:.6g}", v); }
-  std::string operator()(const std::string& v) const { return '"' + v + '"'; }
-  std::string operator()(const Tensor& v) const { return tensor_text(v); }
-  std::string operator()(const GraphPtr& v) const { return graph_text(v); }
-  template <class T>
-  std::string operator()(const std::vector<T>& v) const {
-    return listed(v, *this);
-  }
-  std::string operator()(const std::shared_ptr<const SerializedAttribute>&) const {
-    return "kept as it is in the file";
-  }
-};
-
-Json attributes_json(const Node& node) {
-  Json out = Json::array();
-  for (const auto& [key, attribute] : node.attributes)
-    out.push_back(
-        {key, clipped(attribute.reference.empty() ? std::visit(AttributeText{}, attribute.value)
-                                                  : "of the function: " + attribute.reference)});
-  return out;
-}
-
-Json findings_json(const std::vector<Finding>& findings) {
-  Json out = Json::array();
-  for (const Finding& f : findings)
-    out.push_back({{"rule", f.rule},
-                   {"error", f.severity == Severity::kError},
-                   {"message", f.message},
-                   {"fix", f.fix},
-                   {"source", f.source}});
-  return out;
-}
-
-/// What explain and check say of a node on one target.
-Json on_target(const GraphView::Node& node) {
-  Json out = Json::object();
-  if (node.layer) {
-    const LayerForm& layer = *node.layer;
-    out = {{"precision", layer.precision_name()}, {"form", layer.form}};
-    for (const auto& [key, text] : {std::pair{"fusion", &layer.fusion},
-                                    {"why", &layer.why},
-                                    {"mend", &layer.mend},
-                                    {"source", &layer.source}})
-      if (!text->empty()) out[key] = *text;
-  }
-  if (!node.findings.empty()) out["findings"] = findings_json(node.findings);
-  return out;
-}
-
-/// Scales, or of many the least and the largest of neighbours.
-Json numbers_json(const std::vector<double>& all) {
-  Json out = Json::array();
-  const size_t each = (all.size() + kMostChannels - 1) / kMostChannels;
-  for (size_t i = 0; i < all.size(); i += std::max<size_t>(each, 1)) {
-    const auto begin = all.begin() + static_cast<ptrdiff_t>(i),
-               end = all.begin() + static_cast<ptrdiff_t>(std::min(i + each, all.size()));
-    out.push_back(shown(*std::max_element(begin, end)));
-  }
-  return out;
-}
-
-Json grid_json(const qdq::Grid& grid) {
-  const std::vector<double> scales = grid.scales(), zeros = grid.zeros();
-  const auto [least, largest] = std::minmax_element(scales.begin(), scales.end());
-  Json out = {{"codes", octet::name(grid.codes)}, {"scale", {shown(*least), shown(*largest)}}};
-  const auto [low, high] = std::minmax_element(zeros.begin(), zeros.end());
-  if (!zeros.empty()) out["zero"] = {shown(*low), shown(*high)};
-  const Range range = grid.real_range();
-  if (std::isfinite(range.lo) && std::isfinite(range.hi))
-    out["range"] = {shown(range.lo), shown(range.hi)};
-  if (grid.count() > 1) {
-    out["count"] = grid.count();
-    if (grid.axis) out["axis"] = *grid.axis;
-    if (grid.block > 0) out["block"] = grid.block;
-    out["scales"] = numbers_json(scales);
-  }
-  return out;
-}
 
 /// Adds a graph, or a body of a node, to a picture.
 class GraphPicture {
@@ -151,7 +34,8 @@ class GraphPicture {
     OCTET_TRY(add_nodes());
     add_all_codes();
     add_edges();
-    add_findings();
+    add_folded_findings();
+    add_findings_elsewhere();
     return ok_status();
   }
 
@@ -185,6 +69,7 @@ class GraphPicture {
       ++counts[body.key];
     for (const Body& body : bodies_of(node)) {
       const int nth = number[body.key]++;
+      bodies_.emplace(node.id, nullptr);
       if (body.graph == nullptr) continue;
       const std::string name =
           counts[body.key] > 1 ? fmt::format("{}[{}]", body.key, nth) : body.key;
@@ -213,7 +98,7 @@ class GraphPicture {
         gives.push_back(inside->value(id));
       out_.nodes[static_cast<size_t>(place)].facts["bodies"].push_back(
           {{"name", name}, {"takes", std::move(takes)}, {"gives", std::move(gives)}});
-      bodies_.push_back(std::move(inside));
+      std::prev(bodies_.upper_bound(node.id))->second = std::move(inside);
     }
     return ok_status();
   }
@@ -274,8 +159,8 @@ class GraphPicture {
   }
 
   void add_all_codes() {
-    for (const std::unique_ptr<GraphPicture>& body : bodies_)
-      body->add_all_codes();
+    for (const auto& [node, body] : bodies_)
+      if (body != nullptr) body->add_all_codes();
     for (const NodeId id : order_)
       add_codes(typed_.node(id));
   }
@@ -297,36 +182,101 @@ class GraphPicture {
   }
 
   /// Findings of what is folded belong to who makes the numbers, else to who reads them.
-  void add_findings() {
+  void add_folded_findings() {
     if (views_.front().target.empty()) return;
-    const Uses uses(typed_);
-    for (size_t i = 0; i < order_.size(); ++i) {
-      const bool none = std::all_of(views_.begin(), views_.end(), [i](const GraphView& view) {
-        return view.nodes[i].findings.empty();
-      });
-      if (out_.nodes[i].drawn || none) continue;
-      const int32_t at = drawn_beside(typed_.node(order_[i]), uses);
-      if (at < 0) continue;
-      for (size_t t = 0; t < views_.size(); ++t)
-        for (const Json& finding : findings_json(views_[t].nodes[i].findings))
-          out_.nodes[static_cast<size_t>(at)].facts["on"][t]["findings"].push_back(finding);
+    for (size_t t = 0; t < views_.size(); ++t)
+      for (size_t i = 0; i < order_.size(); ++i)
+        if (!out_.nodes[i].drawn)
+          for (const Finding& finding : views_[t].nodes[i].findings)
+            add_finding(t, finding, drawn_beside(typed_.node(order_[i])));
+  }
+
+  /// `at` -1: of the model as a whole.
+  void add_finding(size_t target, const Finding& finding, int32_t at, bool own = false) {
+    Json found = finding_json(finding);
+    if (!own) found["at"] = finding.node;
+    if (at >= 0) {
+      on(target, at)["findings"].push_back(std::move(found));
+      return;
+    }
+    out_.findings.resize(out_.targets.size(), Json::array());
+    out_.findings[target].push_back(std::move(found));
+  }
+
+  Json& on(size_t target, int32_t node) {
+    Json& all = out_.nodes[static_cast<size_t>(node)].facts["on"];
+    while (all.size() < out_.targets.size())
+      all.push_back(Json::object());
+    return all[target];
+  }
+
+  void add_findings_elsewhere() {
+    for (size_t t = 0; t < views_.size(); ++t)
+      for (const PlacedFinding& found : views_[t].elsewhere) {
+        GraphPicture* in = this;
+        for (const BodyStep& step : found.place.bodies)
+          in = in->body(step);
+        in->add_finding_here(t, found);
+      }
+  }
+
+  GraphPicture* body(const BodyStep& step) {
+    return std::next(bodies_.lower_bound(step.node), static_cast<ptrdiff_t>(step.body))
+        ->second.get();
+  }
+
+  /// Explain says nothing of nodes in bodies: that one is refused is told here, as explain does.
+  void add_finding_here(size_t target, const PlacedFinding& found) {
+    const auto [finding, place] = found;
+    const int32_t at = node_place(place.node);
+    if (at < 0) {
+      add_finding(target, finding, owner_);
+      return;
+    }
+    const bool drawn = out_.nodes[static_cast<size_t>(at)].drawn;
+    add_finding(target, finding, drawn ? at : drawn_beside(typed_.node(place.node)), drawn);
+    if (finding.severity != Severity::kError) return;
+    for (const NodeId id : layers_around(typed_, uses(), place.node)) {
+      const int32_t layer = node_place(id);
+      if (layer < 0 || !out_.nodes[static_cast<size_t>(layer)].drawn) continue;
+      Json& said = on(target, layer);
+      if (said.contains("precision")) continue;
+      said["precision"] = name(LayerPrecision::kRefused);
+      said["form"] = typed_.node(id).op_type;
+      said["why"] = refusal_text(finding);
+      if (!finding.fix.empty()) said["mend"] = finding.fix;
+      if (!finding.source.empty()) said["source"] = finding.source;
     }
   }
 
-  int32_t drawn_beside(const Node& node, const Uses& uses) {
-    if (node.input(0).valid())
-      if (const Source source = source_of(node.input(0)); source.from >= 0) return source.from;
+  /// In the picture; -1: none of this graph.
+  int32_t node_place(NodeId id) const {
+    const auto found = std::find(order_.begin(), order_.end(), id);
+    if (found == order_.end()) return -1;
+    return static_cast<int32_t>(first_) + static_cast<int32_t>(found - order_.begin());
+  }
+
+  const Uses& uses() {
+    if (!uses_) uses_.emplace(typed_);
+    return *uses_;
+  }
+
+  /// In this graph; where nothing is, what made the numbers elsewhere.
+  int32_t drawn_beside(const Node& node) {
+    const int32_t from = node.input(0).valid() ? source_of(node.input(0)).from : -1;
+    const auto first = static_cast<int32_t>(first_);
+    if (from >= first && from < first + std::ssize(order_)) return from;
     ValueId at = node.output(0);
     for (size_t steps = 0; at.valid() && steps < out_.nodes.size(); ++steps) {
-      const auto readers = uses.of(at);
-      if (readers.empty()) return -1;
+      const auto readers = uses().of(at);
+      if (readers.empty()) break;
       const Node& reader = typed_.node(readers.front().node);
-      if (!reader.output(0).valid()) return -1;
+      if (!reader.output(0).valid()) break;
       const int32_t place = maker_[static_cast<size_t>(reader.output(0).index)];
       if (place >= 0 && out_.nodes[static_cast<size_t>(place)].drawn) return place;
       at = reader.output(0);
     }
-    return -1;
+    return from >= 0 ? from : owner_;
   }
 
   /// Through codes that are folded, and out of bodies.
@@ -375,8 +325,8 @@ class GraphPicture {
       for (const ValueId id : typed_.node(order_[i]).inputs)
         if (id.valid()) add_edge(id, static_cast<int32_t>(first_ + i));
     }
-    for (const std::unique_ptr<GraphPicture>& body : bodies_)
-      body->add_edges();
+    for (const auto& [node, body] : bodies_)
+      if (body != nullptr) body->add_edges();
     for (const ValueId id : typed_.outputs())
       add_edge(id, owner_);
   }
@@ -389,19 +339,16 @@ class GraphPicture {
   std::vector<ValueId> captured_;   ///< of a body, by value: the value of `outer_` that it is
   std::vector<NodeId> order_;
   size_t first_ = 0; ///< place of the first node in the picture
-  std::vector<std::unique_ptr<GraphPicture>> bodies_;
+  /// Those of a node in the order of its bodies_of(); null: it has none there.
+  std::multimap<NodeId, std::unique_ptr<GraphPicture>> bodies_;
   std::vector<GraphView> views_; ///< by target; of a body one
   std::map<std::string_view, const GraphView::Value*> viewed_;
   std::vector<int32_t> place_; ///< by value: in the picture
   std::vector<int32_t> maker_; ///< by value: the node that makes it
+  std::optional<Uses> uses_;   ///< once asked for
 };
 
 } // namespace
-
-double shown(double number) {
-  if (!std::isfinite(number)) return number;
-  return std::strtod(fmt::format("{:.6g}", number).c_str(), nullptr);
-}
 
 Result<Picture> picture_of(const Graph& graph,
                            const std::string& title,

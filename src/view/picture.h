@@ -42,6 +42,7 @@ struct Picture {
   std::vector<Scope> scopes;        ///< bodies, those around others first
   std::vector<PictureValue> values;
   std::vector<Edge> edges;
+  std::vector<nlohmann::ordered_json> findings; ///< of the model as a whole, by target; or empty
   /// By name; what is in a body by its scope's key and its name.
   std::map<std::string, int32_t, std::less<>> node_named, value_named;
 
@@ -65,8 +66,5 @@ Picture picture_of(const std::vector<LayerForm>& predicted,
                    const std::vector<LayerTime>& times,
                    const std::string& title,
                    const std::vector<std::string>& targets);
-
-/// Of a number that is shown: six digits.
-double shown(double number);
 
 } // namespace octet::view

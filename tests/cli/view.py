@@ -247,6 +247,34 @@ def check_hostile(folder):
     check(f"hostile: {str(wide)[:600]}", wide == [])
 
 
+def check_weights(folder):
+    """Every number of a large weight is counted, in float and in codes by channels."""
+    rng = np.random.default_rng(5)
+    weight = rng.standard_normal((2500, 2001), dtype=np.float32)
+    codes = np.clip(np.rint(weight / 0.03), -128, 127).astype(np.int8)
+    scales = np.linspace(0.01, 0.05, 2001, dtype=np.float32)
+    value = helper.make_tensor_value_info
+    for name, nodes, constants, numbers in (
+            ("float", [], [numpy_helper.from_array(weight, "w")], weight),
+            ("codes", [helper.make_node("DequantizeLinear", ["q", "s"], ["w"], axis=1)],
+             [numpy_helper.from_array(codes, "q"), numpy_helper.from_array(scales, "s")], codes.astype(np.float32) * scales)):
+        graph = helper.make_graph([*nodes, helper.make_node("MatMul", ["x", "w"], ["y"])], name, [value("x", TensorProto.FLOAT, [1, 2500])],
+                                  [value("y", TensorProto.FLOAT, [1, 2001])], constants)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "large.onnx")
+        expect(name, octet("view", folder / "large.onnx", "--force", "-o", folder / "large.html"), 0)
+        seen = [v["seen"] for v in page_data(folder / "large.html")["pictures"][0]["values"] if "seen" in v]
+        check(f"{name}: {len(seen)} weights are seen", len(seen) == 1)
+        for each in seen:
+            check(f"{name}: {sum(each['counts'])} numbers", sum(each["counts"]) == weight.size)
+            check(f"{name}: {each['least']} to {each['largest']}",
+                  np.allclose([each["least"], each["largest"]], [numbers.min(), numbers.max()], rtol=1e-5))
+            bars, _ = np.histogram(numbers, len(each["counts"]), (each["from"], each["to"]))
+            check(f"{name}: {each['counts']}, not {bars.tolist()}", np.abs(np.cumsum(bars) - np.cumsum(each["counts"])).max() < 0.02 * weight.size)
+            largest = np.abs(numbers).max(0)
+            groups = [largest[i:i + 32].max() for i in range(0, 2001, 32)]
+            check(f"{name}: channels", np.allclose(each["channels"], groups, rtol=1e-5))
+
+
 def check_models(folder):
     expect("train", octet("train", "cnn", "--data", "generated", "--steps", "60", "-o", folder / "cnn.onnx"), 0)
     expect("quantize", octet("quantize", folder / "cnn.onnx", "--data", "generated", "--target", "tensorrt-10", "-o", folder / "cnn8.onnx"), 0)
@@ -316,6 +344,7 @@ def check_models(folder):
 def main(folder):
     check_groups(folder)
     check_errors(folder)
+    check_weights(folder)
     if browser.CHROMIUM is None:
         sys.exit("view: chromium is missing, in which pages are looked at (Debian: apt-get install chromium)")
     check_page(folder)

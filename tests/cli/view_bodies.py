@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """octet view: the bodies of If, Loop and Scan on the page, held against the model's own nodes (docs/view.md)."""
 import collections
+import json
 import pathlib
 import tempfile
 
+import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from view import check, check_drawings, check_page_cuts, expect, finish, octet, page_data, run_page
 
@@ -154,7 +156,108 @@ def check_walk(page, picture):
             check(f"permalink to {each['op']}: {said}", said and each["op"] in said)
 
 
+def coded(zero, name):
+    """x by a weight of its own, behind codes whose zero point is `zero`."""
+    weight = numpy_helper.from_array(np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 4), "own")
+    return helper.make_graph([node("QuantizeLinear", ["x", "s", zero], ["q"], name="to_codes"),
+                              node("DequantizeLinear", ["q", "s", zero], ["d"], name="from_codes"),
+                              node("MatMul", ["d", "own"], ["m"], name="product"), node("Relu", ["m"], ["b0"], name="behind")],
+                             name, [], [value("b0", F, [2, 4])], [weight])
+
+
+def findings_model(path):
+    """Codes that TensorRT refuses in one branch of an If, and in one of an If in a Loop; an input that it refuses."""
+    deep = node("If", ["go"], ["grown"], name="choice", then_branch=coded("three", "then"), else_branch=coded("none", "else"))
+    loop = helper.make_graph([deep, node("Identity", ["go"], ["go_on"], name="pass")], "loop",
+                             [value("i", I, []), value("go", B, []), value("h", F, [2, 4])], [value("go_on", B, []), value("grown", F, [2, 4])])
+    nodes = [node("Relu", ["given"], ["x"], name="before"), node("Loop", ["n", "c", "x"], ["z"], name="/net/Loop_2", body=loop),
+             node("If", ["c"], ["y"], name="/net/If_1", then_branch=coded("none", "then"), else_branch=coded("three", "else")),
+             node("Cast", ["wide"], ["narrow"], name="cast", to=F)]
+    graph = helper.make_graph(nodes, "findings", [value("c", B, []), value("given", F, [2, 4]), value("n", I, []), value("wide", TensorProto.UINT32, [2])],
+                              [value("y", F, [2, 4]), value("z", F, [2, 4]), value("narrow", F, [2])],
+                              [numpy_helper.from_array(np.array(v), n) for n, v in (("s", np.float32(0.1)), ("three", np.int8(3)), ("none", np.int8(0)))])
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(made)
+    onnx.save(made, path)
+
+
+FINDINGS = """
+  const svg = document.querySelector('.pane svg'), out = {}, aside = document.querySelector('aside');
+  const named = (name) => [...document.querySelectorAll('.box')].find((b) => b.querySelector('title').textContent.startsWith(name));
+  const open = (name) => named(name).dispatchEvent(new MouseEvent('dblclick', {bubbles: true}));
+  const click = (name) => { named(name).dispatchEvent(new MouseEvent('click', {bubbles: true})); return aside.textContent; };
+  const marks = () => Object.fromEntries([...document.querySelectorAll('.box:not(.port)')].map((b) => [b.querySelector('title').textContent, [...b.querySelectorAll('.warn')].map((t) => t.textContent).join()]));
+  out.top = aside.textContent;
+  out.worst = [...document.querySelectorAll('.worst li')].map((li) => li.textContent);
+  out.marks = marks();
+  open('group If_1');
+  out.branches = marks();
+  out.sound = click('group then_branch');
+  open('group else_branch');
+  out.refused = click('MatMul product');
+  out.hash = location.hash;
+  out.fill = ['MatMul', 'Relu'].map((op) => named(op).querySelector('.body').style.fill);
+  out.untold = click('Relu behind');
+  key('/');
+  document.activeElement.value = 'zero-point-not-zero';
+  document.activeElement.dispatchEvent(new Event('input'));
+  out.hits = [...document.querySelectorAll('.hits li')].map((li) => li.textContent);
+  return out;
+"""
+
+
+def check_findings(folder):
+    """What check finds is on the page once, at nodes of bodies too, and explain's silence is told."""
+    findings_model(folder / "findings.onnx")
+    page = folder / "findings.html"
+    done = octet("check", folder / "findings.onnx", "--target", "tensorrt-10", "--json")
+    said = sorted((f["rule"], f["node"]) for f in json.loads(done.stdout)["findings"])
+    codes = [(around, name) for around in ('Loop "/net/Loop_2" body: If "choice" then_branch: ', 'If "/net/If_1" else_branch: ')
+             for name in ('QuantizeLinear "to_codes"', 'DequantizeLinear "from_codes"')]
+    check(f"check: {said}", said == sorted([("input-type", "wide"), *(("zero-point-not-zero", a + n) for a, n in codes)]))
+    for how in ((), ("--draw-codes",)):
+        expect("findings", octet("view", folder / "findings.onnx", "--target", "tensorrt-10", *how, "--force", "-o", page), 0)
+        data = page_data(page)
+        check_drawings("findings", data)
+        picture = data["pictures"][0]
+        found = [(f["rule"], f["at"]) for f in picture["findings"][0]]
+        for n, each in enumerate(picture["nodes"]):
+            if not each:
+                continue
+            around = "".join(f'{next(o["op"] for o in picture["nodes"] if o and o["name"] == name)} "{name}" {body}: ' for name, body in groups_around(picture, n))
+            for f in each.get("on", [{}])[0].get("findings", []):
+                found.append((f["rule"], f.get("at", f'{around}{each["op"]} "{each["name"]}"')))
+                check(f"{f} at {each['name']}", each["name"] in (("to_codes", "from_codes") if how else ("product",)))
+                check(f"{f} is not in {around}", found[-1][1].startswith(around))
+        check(f"findings {how}: {sorted(found)}", sorted(found) == said)
+        refused = sorted(groups_around(picture, n) for n, each in enumerate(picture["nodes"]) if each and each["name"] == "product"
+                         and each.get("on", [{}])[0].get("precision") == "refused")
+        check(f"refused {how}: {refused}", refused == [(("/net/If_1", "else_branch"),), (("/net/Loop_2", "body"), ("choice", "then_branch"))])
+    expect("findings", octet("view", folder / "findings.onnx", "--target", "tensorrt-10", "--force", "-o", page), 0)
+    picture = page_data(page)["pictures"][0]
+    bars = [sum(picture["values"][v]["seen"]["counts"]) for each in picture["nodes"] if each and each["op"] == "MatMul" for v in each["inputs"][1:]]
+    check(f"weights in bodies: {bars}", bars == [16] * 4)
+    for width, dark in ((1400, True), (800, False)):
+        check_page_cuts("findings", page, width, dark)
+    walk = run_page(page, FINDINGS)
+    if not walk:
+        return
+    check(f"top: {walk['top']}", "input-type" in walk["top"] and "wide" in walk["top"])
+    check(f"worst: {walk['worst']}", len(walk["worst"]) == 2 and all("product" in each and "refused" in each for each in walk["worst"])
+          and any("If_1 / else_branch" in each for each in walk["worst"]))
+    check(f"marks: {walk['marks']}", [walk["marks"][k] for k in sorted(walk["marks"]) if k.startswith("group")] == ["!1", "!1"]
+          and walk["marks"]["Relu before"] == "")
+    check(f"branches: {walk['branches']}", walk["branches"] == {"If /net/If_1": "", "group then_branch, 2 nodes": "", "group else_branch, 2 nodes": "!1"})
+    check(f"refused: {walk['refused']}", all(word in walk["refused"] for word in ("error zero-point-not-zero", 'QuantizeLinear "to_codes"', "refused")))
+    check(f"fill: {walk['fill']}", "refused" in walk["fill"][0] and walk["fill"][1] == "")
+    check(f"untold: {walk['untold']}", all("in a body" in walk[k] and "If /net/If_1" in walk[k] for k in ("sound", "untold")))
+    check(f"hits: {walk['hits']}", len(walk["hits"]) == 2 and any("else_branch" in each for each in walk["hits"]))
+    again = run_page(page, SAID, fragment=walk["hash"])
+    check(f"permalink: {again}", again and "else_branch" in again and "MatMul" in again)
+
+
 def main(folder):
+    check_findings(folder)
     proto = model(folder / "bodies.onnx")
     page = folder / "bodies.html"
     expect("bodies", octet("view", folder / "bodies.onnx", "--target", "onnxruntime", "-o", page), 0)

@@ -51,8 +51,8 @@ size_t found_by(const TargetRule& rule, const Graph& graph, const TargetDef& tar
   const Uses uses(typed);
   const std::vector<Disagreement> declared = disagreements(graph);
   const CheckContext context{typed, uses, target, declared};
-  const std::string path;
-  std::vector<Finding> findings;
+  const BodyPath path;
+  std::vector<PlacedFinding> findings;
   Found found(context, rule, path, findings);
   if (const auto* of_model = std::get_if<FindInModel*>(&rule.find)) {
     (*of_model)(context, found);

@@ -35,6 +35,11 @@ class TensorView {
   /// Sums are taken example by example (axis 0), so that batches do not show. Errors: shapes that
   /// differ, types that hold no numbers.
   Status add(const Tensor& wanted, const Tensor& other, const Tensor* mask = nullptr);
+  /// Numbers without another model beside them; what there is to say of two models is not there.
+  /// Reads them once, in pieces; what was read of a mapped file is let go of.
+  Status add_alone(const Tensor& numbers);
+  /// The same of what codes on the grid stand for, in `real`.
+  Status add_codes(const Tensor& codes, DType real);
 
   const std::string& value() const { return value_; }
   const std::optional<qdq::Grid>& grid() const { return grid_; }
@@ -67,12 +72,18 @@ class TensorView {
     double signal = 0, noise = 0, alone = 0, other = 0, dot = 0;
   };
   struct Step; ///< one scale with its codes
+  class Steps;
   Step step_at(int64_t scale) const;
   void
   add_run(std::span<const float> wanted, std::span<const float> other, const Step& step, Sums& to);
-  void add_channels(const Tensor& wanted,
-                    std::span<const float> x,
-                    std::span<const std::pair<size_t, size_t>> runs);
+  void add_channels(size_t inner, std::span<const float> x, size_t begin);
+  static Status decode_codes(std::span<const float> codes,
+                             size_t begin,
+                             DType real,
+                             const Steps& steps,
+                             std::vector<float>& to);
+  /// One of both may be absent: no other model; or numbers that are those of the codes.
+  Status add_pieces(const Tensor* wanted, const Tensor* other, DType real, const Tensor* mask);
 
   std::string value_;
   std::optional<qdq::Grid> grid_;

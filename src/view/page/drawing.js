@@ -138,9 +138,11 @@ function drawBox(pane, box, i, x, y) {
   if (text) g.append(roomy(short(text, 14), {class: 'small', x: w - 7, y: 18, 'text-anchor': 'end'}, 60));
   if (isGroup) {
     const group = picture.groups[~box.member], copies = picture.copies.get(group.alike).length;
+    const changed = two ? picture.changedIn[~box.member] : 0, found = picture.foundIn[~box.member];
+    const signs = [found ? `!${found}` : '', changed ? `≠${changed}` : ''].filter(Boolean).join(' ');
     const bodies = group.node === undefined ? '' : `, ${bodiesText(picture.nodes[group.node])}`;
     g.append(roomy(shortEnd(groupName(picture, ~box.member), 60), {class: 'op', x: 8, y: 18}, w - 16 - (text ? Math.min(66, 10 + 6.6 * text.length) : 0), true),
-      roomy(`${group.nodes} nodes${bodies}${copies > 1 ? `, ×${copies} alike` : ''}`, {class: 'name', x: 8, y: 34}, w - 16 - (two ? 40 : 0)));
+      roomy(`${group.nodes} nodes${bodies}${copies > 1 ? `, ×${copies} alike` : ''}`, {class: 'name', x: 8, y: 34}, w - 16 - 8 * signs.length));
     let at = 0;
     for (const [fill, share, kind] of color.parts || []) {
       const part = draw('rect', {x: 4 + at * (w - 8), y: h - 7, width: Math.max(share * (w - 8), 1), height: 4});
@@ -149,15 +151,14 @@ function drawBox(pane, box, i, x, y) {
       g.append(part);
       at += share;
     }
-    if (two && picture.changedIn[~box.member]) g.append(draw('text', {class: 'warn', x: w - 8, y: 33, 'text-anchor': 'end'}, `≠${picture.changedIn[~box.member]}`));
+    if (signs) g.append(draw('text', {class: 'warn', x: w - 8, y: 33, 'text-anchor': 'end'}, signs));
     return g;
   }
   const node = picture.nodes[box.member];
   const stored = node.inputs.filter((v) => v >= 0 && valueOf(picture, v).stored !== undefined && valueOf(picture, v).grid).map((v) => valueOf(picture, v).grid.codes);
-  const findings = (node.on || []).some((on) => on.findings);
   const marks = (stored.length ? [`w ${stored[0]}`] : []);
   const changed = two && picture.changes[box.member].length > 0;
-  const signs = (findings ? '!' : '') + (changed ? (linkOf[pane.p].has(box.member) ? '≠' : '+') : '');
+  const signs = (picture.found[box.member] ? '!' : '') + (changed ? (linkOf[pane.p].has(box.member) ? '≠' : '+') : '');
   g.append(roomy(short(node.op, 60), {class: 'op', x: 8, y: 18}, w - 16 - (text ? Math.min(66, 10 + 6.6 * text.length) : 0)),
     roomy(shortEnd(nameWithin(picture, node), 60), {class: 'name', x: 8, y: 35}, w - 16 - (marks.length ? 34 : 0) - 12 * signs.length, true));
   if (marks.length) g.append(draw('text', {class: 'mark', x: w - 7 - 10 * signs.length, y: 35, 'text-anchor': 'end'}, marks[0]));

@@ -205,6 +205,19 @@ pictures.forEach((picture, p) => {
       for (const m of picture.groups[g].members)
         picture.changedIn[g] += m >= 0 ? (picture.changes[m].length > 0 ? 1 : 0) : picture.changedIn[~m];
 });
+/** What check found is told in groups by the number of nodes that it is about. */
+for (const picture of pictures) {
+  picture.found = picture.nodes.map((node) => Boolean(node) && (node.on || []).some((on) => on.findings));
+  picture.foundIn = new Array(picture.groups.length).fill(0);
+  for (let g = picture.groups.length; g-- > 0;)
+    for (const m of picture.groups[g].members) picture.foundIn[g] += m >= 0 ? (picture.found[m] ? 1 : 0) : picture.foundIn[~m];
+}
+/** The node of the graph itself whose bodies, or theirs, a node stands in. */
+function holderOf(picture, n) {
+  let holder = picture.nodes[n].within;
+  while (holder !== undefined && picture.nodes[holder].within !== undefined) holder = picture.nodes[holder].within;
+  return holder;
+}
 const changeKind = (p, n) => !pictures[p].changes[n].length ? 'same' : linkOf[p].has(n) ? 'changed' : 'only';
 const precisionOf = (node, t) => node.on && node.on[t] ? node.on[t].precision : undefined;
 
@@ -220,11 +233,13 @@ function colorOf(pane, member) {
       return x === undefined ? {} : {fill: color(x), text: x === 'same' ? '' : x};
     }
     const count = new Map();
+    let untold = 0; // of nodes in bodies
     for (const n of nodesIn(picture, ~member)) {
       const x = kind(n);
+      if (x === undefined && picture.nodes[n].within !== undefined) ++untold;
       if (x !== undefined) count.set(x, (count.get(x) || 0) + 1 + (mode.target !== undefined && picture.nodes[n].work ? 1e-12 * picture.nodes[n].work : 0));
     }
-    const all = sum([...count.values()]);
+    const all = sum([...count.values()]) + untold;
     return {parts: [...count].sort((a, b) => b[1] - a[1]).map(([x, c]) => [color(x), c / all, x])};
   }
   const facts = picture.facts[mode.id];

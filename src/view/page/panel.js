@@ -74,10 +74,24 @@ function valueBlock(pane, v, index, open) {
   if (seen && seen.outliers) facts.push(['worst channels', seen.outliers.map(([c, m, r]) => `${c}: ${number(m)} (${r === null ? '∞' : number(r)} ×)`).join(', ')]);
   out.append(rows(facts));
   if (seen) out.append(histogram(value, seen));
+  if (value.unseen) out.append(el('p', {class: 'soft'}, value.unseen));
   if (seen && seen.channels) out.append(channels(seen.channels, seen.channel_count, 'largest magnitude'));
   if (grid && grid.scales) out.append(channels(grid.scales, grid.count, 'scale'));
   if (from !== undefined && picture.nodes[from]) out.append(el('p', {}, 'made by ', goButton(pane, from)));
   return out;
+}
+
+/** Of a node in a body: which, as names come again there. */
+function within(picture, n, most = 40) {
+  return picture.nodes[n].within === undefined ? '' : `, in ${shortEnd(picture.path(picture.nodes[n].parent), most)}`;
+}
+function findingLines(findings) {
+  return (findings || []).flatMap((f) => [el('p', {class: f.error ? 'bad' : ''}, `${f.error ? 'error' : 'warning'} ${f.rule}: ${f.message}`),
+    el('p', {class: 'soft'}, [f.at, f.fix, f.source].filter(Boolean).join('; '))]);
+}
+/** Why nodes in the bodies of node `holder` have no precision. */
+function untoldInBodies(pane, holder) {
+  return el('p', {class: 'soft'}, 'in a body: check looks at its nodes, explain tells how the whole runs: ', goButton(pane, holder));
 }
 
 function nodePanel(pane, n) {
@@ -93,13 +107,14 @@ function nodePanel(pane, n) {
     for (const change of changes) aside.append(el('p', {}, '≠ ', change));
   }
   for (const line of node.otherwise || []) aside.append(el('p', {class: 'bad'}, line));
-  (node.on || []).forEach((on, t) => {
-    if (!on.precision && !on.findings) return;
+  (picture.engine ? node.on || [] : picture.targets).forEach((_, t) => {
+    const on = (node.on && node.on[t]) || {}, untold = node.within !== undefined && !on.precision;
+    if (!on.precision && !on.findings && !untold) return;
     aside.append(heading(picture.engine ? 'in the engine' : `on ${picture.targets[t]}`));
     const table = rows([['runs in', on.precision], ['as', on.form], ['predicted', on.predicted], ['with', on.fusion], ['why', on.why], ['to mend it', on.mend], ['source', on.source]]);
     if (table) aside.append(table);
-    for (const f of on.findings || [])
-      aside.append(el('p', {class: f.error ? 'bad' : ''}, `${f.error ? 'error' : 'warning'} ${f.rule}: ${f.message}`), el('p', {class: 'soft'}, [f.fix, f.source].filter(Boolean).join('; ')));
+    if (untold) aside.append(untoldInBodies(pane, holderOf(picture, n)));
+    aside.append(...findingLines(on.findings));
   });
   const facts = rows([['time', node.ms === undefined ? '' : `${number(node.ms)} ms`], ['kernel', node.kernel], ['multiply-adds', node.work === undefined ? '' : workText(node.work)],
     ['constants', node.bytes === undefined ? '' : bytesText(node.bytes)], ['comes from', node.origin ? node.origin.join(', ') : ''], ['says', node.doc]]);
@@ -125,9 +140,15 @@ function groupPanel(pane, g) {
     const x = picture.facts[m.id].groups[g];
     if (x !== undefined) facts.push([m.label, m.text(x)]);
   }
+  if (picture.foundIn[g]) facts.push(['findings', `of ${picture.foundIn[g]} nodes`]);
   if (two) facts.push(['differences', String(picture.changedIn[g])]);
   const table = rows(facts);
   if (table) aside.append(table);
+  const inside = nodesIn(picture, g);
+  if (mode.target !== undefined && inside.length && inside.every((n) => picture.nodes[n].within !== undefined))
+    aside.append(untoldInBodies(pane, holderOf(picture, inside[0])));
+  if (g === 0)
+    (picture.findings || []).forEach((findings, t) => { if (findings.length) aside.append(heading(`the model on ${picture.targets[t]}`), ...findingLines(findings)); });
   const copies = picture.copies.get(group.alike);
   if (copies.length > 1) {
     aside.append(heading(`×${copies.length} alike`));
@@ -135,7 +156,7 @@ function groupPanel(pane, g) {
       aside.append(el('div', {}, c === g ? el('span', {}, short(picture.path(c), 80)) : el('button', {class: 'go', onclick: () => goGroup(pane, c)}, short(picture.path(c), 80))));
   }
   const count = new Map();
-  for (const n of nodesIn(picture, g)) count.set(picture.nodes[n].op, (count.get(picture.nodes[n].op) || 0) + 1);
+  for (const n of inside) count.set(picture.nodes[n].op, (count.get(picture.nodes[n].op) || 0) + 1);
   aside.append(heading('operators'), rows([...count].sort((a, b) => b[1] - a[1]).slice(0, 40).map(([op, c]) => [short(op, 40), String(c)])) || '');
 }
 
@@ -168,7 +189,7 @@ function worstTen() {
   const name = mode.target !== undefined ? `not in 8 bits on ${pictures[0].targets[mode.target]}, most multiply-adds first` : mode.id === 'difference' ? 'differences' : `worst by ${mode.label}`;
   if (!entries.length) return;
   const list = el('ol');
-  for (const [pane, n, , text] of entries.slice(0, 10)) list.append(el('li', {}, goButton(pane, n), el('span', {class: 'soft'}, ` ${two ? (pane.p ? 'right, ' : 'left, ') : ''}${short(text, 80)}`)));
+  for (const [pane, n, , text] of entries.slice(0, 10)) list.append(el('li', {}, goButton(pane, n), el('span', {class: 'soft'}, ` ${two ? (pane.p ? 'right, ' : 'left, ') : ''}${short(text, 80)}${within(pane.picture, n)}`)));
   aside.append(el('details', {open: '', class: 'worst'}, el('summary', {}, `${name} (${Math.min(10, entries.length)} of ${entries.length})`), list));
 }
 

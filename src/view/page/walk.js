@@ -155,8 +155,9 @@ function search() {
     for (const pane of panes) {
       pane.picture.nodes.forEach((node, n) => {
         if (!node || found.length >= 60) return;
-        const text = `${node.op} ${node.name} ${node.outputs.map((v) => v >= 0 ? valueOf(pane.picture, v).name : '').join(' ')}`.toLowerCase();
-        if (words.every((w) => text.includes(w))) found.push({pane, n, text: `${short(node.op, 24)}  ${shortEnd(node.name, 70)}`});
+        const rules = (node.on || []).flatMap((on) => on.findings || []).map((f) => f.rule);
+        const text = [node.op, node.name, ...node.outputs.map((v) => v >= 0 ? valueOf(pane.picture, v).name : ''), ...rules].join(' ').toLowerCase();
+        if (words.every((w) => text.includes(w))) found.push({pane, n, text: `${short(node.op, 24)}  ${shortEnd(node.name, 70)}${within(pane.picture, n, 24)}`});
       });
       pane.picture.groups.forEach((group, g) => {
         if (g > 0 && found.length < 60 && words.every((w) => group.name.toLowerCase().includes(w))) found.push({pane, g, text: `group  ${short(pane.picture.path(g), 70)}`});
