@@ -88,15 +88,25 @@ class Download {
       Status status = from_mirror(mirror, part);
       if (status.ok()) return part.publish(target_);
       if (status.error().code() == ErrorCode::kCancelled) return status;
-      callbacks_.say(LogLevel::kWarning, status.error().text());
+      const bool another = &mirror != &dataset_.mirrors.back(); // else the error says it
+      if (another) callbacks_.say(LogLevel::kWarning, status.error().text());
       reasons += (reasons.empty() ? "" : "; ") + status.error().text();
     }
-    return error("cannot fetch {}: {}; check the network, name another address with --url, or put "
-                 "the file into {} by hand",
-                 file_.name, reasons, target_.parent_path().string());
+    return error("{}{}; check the network{}", found_here(), reasons, dataset_.otherwise);
   }
 
  private:
+  /// What is wrong with a file that somebody put there.
+  std::string found_here() const {
+    std::error_code code;
+    const auto size_bytes = fs::file_size(target_, code);
+    if (code) return {};
+    if (static_cast<int64_t>(size_bytes) != file_.size_bytes)
+      return fmt::format("{} has {} bytes, expected are {}: it is another file; ", target_.string(),
+                         size_bytes, file_.size_bytes);
+    return fmt::format("{} has another checksum than is expected; ", target_.string());
+  }
+
   Result<bool> is_right(const fs::path& path) const {
     std::error_code code;
     const auto size_bytes = fs::file_size(path, code);
@@ -112,6 +122,12 @@ class Download {
     return file_.git_id.empty() ? Result<std::string>(std::string()) : git_id_of_file(path);
   }
 
+  /// An address may name the folder or the file itself.
+  std::string url_of(const std::string& mirror) const {
+    if (mirror.ends_with("/" + file_.name)) return mirror;
+    return mirror + (mirror.ends_with('/') ? "" : "/") + file_.name;
+  }
+
   Status report(int64_t done) const {
     callbacks_.report({"download " + file_.name, done, file_.size_bytes, "bytes", ""});
     return ok_status();
@@ -120,10 +136,13 @@ class Download {
   /// Fills `part` from one mirror and checks it; what turns out wrong is emptied.
   Status from_mirror(const std::string& mirror, PartialFile& part) const {
     if (part.size() > file_.size_bytes) OCTET_TRY(part.clear());
-    const std::string url = mirror + (mirror.ends_with('/') ? "" : "/") + file_.name;
+    const std::string url = url_of(mirror);
     if (part.size() < file_.size_bytes) OCTET_TRY(transfer(url, part));
     if (part.size() != file_.size_bytes) {
-      return error("{} has {} bytes, expected are {}", url, part.size(), file_.size_bytes);
+      const int64_t got = part.size(); // all of it: there is nothing to continue
+      OCTET_TRY(part.clear());
+      return error("{} has {} bytes, expected are {}: it is another file", url, got,
+                   file_.size_bytes);
     }
     const std::string found = OCTET_TRY(checksum(partial_.string()));
     if (found == wanted_checksum()) return ok_status();
@@ -159,6 +178,14 @@ class Download {
   const fs::path partial_;
   const Callbacks& callbacks_;
 };
+
+/// Whether `url` is no address of a server: another scheme, or a place on this machine.
+bool is_no_address(const std::string& url) {
+  if (url.starts_with("http://") || url.starts_with("https://")) return false;
+  std::error_code ignored;
+  return url.starts_with("file:") || url.find("://") != std::string::npos ||
+         fs::exists(url, ignored);
+}
 
 } // namespace
 
@@ -245,7 +272,17 @@ Result<std::string> fetch_dataset(std::string_view name,
     names.push_back(dataset.name);
     if (dataset.name != name) continue;
     RemoteDataset chosen = dataset;
+    const std::string file = chosen.archive ? chosen.files.front().name : "its files";
+    if (is_no_address(base_url))
+      return error("--url {} does not begin with http:// or https://; to use what is on this "
+                   "machine, put {} into {} and run this without --url",
+                   base_url, file, folder);
     if (!base_url.empty()) chosen.mirrors = {base_url};
+    chosen.otherwise = fmt::format(
+        ", name another address with --url, or put {} into {} by hand and run this again", file,
+        folder);
+    if (chosen.archive)
+      chosen.otherwise += fmt::format("; a folder that is unpacked is --data {}:FOLDER", name);
     OCTET_TRY(fetch_dataset(chosen, folder, callbacks));
     return dataset_spec(chosen, folder);
   }

@@ -36,6 +36,8 @@ struct RemoteDataset {
   std::vector<std::string> mirrors; ///< base addresses, tried in order
   std::optional<RemoteArchive> archive = {};
   std::vector<std::string> headers = {}; ///< see HttpRequest
+  /// What else can be done where no mirror has it: the end of that error.
+  std::string otherwise = {};
 };
 
 /// The data sets that can be fetched: fashion-mnist, mnist, imdb, sst2.

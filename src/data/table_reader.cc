@@ -30,8 +30,9 @@ Result<size_t> find_column(const std::string& wanted,
     found = i;
   }
   if (found < names.size()) return found;
-  return error(ErrorCode::kNotFound, "{}no column \"{}\"{} (header=no: there is no header)", place,
-               wanted, suggestion(wanted, names));
+  return error(ErrorCode::kNotFound,
+               "{}no column \"{}\"{} (header=no where the file has no header)", place, wanted,
+               suggestion(wanted, names));
 }
 
 class TableReader final : public RecordReader {

@@ -188,11 +188,18 @@ Result<Source> open_sst2(const Request& request) {
   if (request.spec.places.size() != 1) return error("sst2 takes one folder; write sst2:DIR");
   const std::filesystem::path folder = request.spec.places[0];
   std::error_code ignored;
-  for (const char* name : {"train.tsv", "dev.tsv"})
-    if (!std::filesystem::exists(folder / name, ignored))
-      return error(ErrorCode::kNotFound,
-                   "no {} in {}; octet data fetch sst2 downloads SST-2 and says where", name,
-                   folder.string());
+  if (std::filesystem::is_regular_file(folder, ignored))
+    return error("{} is a file; unpack it, and name the folder that train.tsv and dev.tsv are in",
+                 folder.string());
+  for (const char* name : {"train.tsv", "dev.tsv"}) {
+    if (std::filesystem::exists(folder / name, ignored)) continue;
+    if (std::filesystem::exists(folder / "SST-2" / name, ignored))
+      return error(ErrorCode::kNotFound, "no {} in {}; write sst2:{}", name, folder.string(),
+                   (folder / "SST-2").string());
+    return error(ErrorCode::kNotFound,
+                 "no {} in {}; octet data fetch sst2 downloads SST-2 and says where", name,
+                 folder.string());
+  }
   Request records = request;
   records.spec = {"tsv",
                   {(folder / "train.tsv").string()},
@@ -200,7 +207,14 @@ Result<Source> open_sst2(const Request& request) {
                    {"label", "label"},
                    {"classes", "negative,positive"},
                    {"test", (folder / "dev.tsv").string()}}};
-  return open_records(records);
+  Result<Source> opened = open_records(records);
+  if (opened.ok() || opened.error().code() != ErrorCode::kNotFound) return opened;
+  return error(ErrorCode::kNotFound,
+               "{}; sst2 wants the columns sentence and label in both files, others go as "
+               "\"tsv:{}?text=COLUMN&label=COLUMN&classes=negative,positive&test={}"
+               "&test_text=COLUMN\"",
+               opened.error().text(), (folder / "train.tsv").string(),
+               (folder / "dev.tsv").string());
 }
 
 struct TextKind {

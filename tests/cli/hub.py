@@ -184,6 +184,12 @@ def data():
     """The files have known checksums, so others are refused; what fetching leaves is then read."""
     CONTENT["SST-2.zip"] = zip_of(SST_2__train="x")
     fails("expected are 7439277", "data", "fetch", "sst2", "--url", f"http://localhost:{CDN}/")
+    fails("it is another file", "data", "fetch", "sst2", "--url", f"http://localhost:{CDN}/SST-2.zip")
+    fails("does not begin with http:// or https://", "data", "fetch", "sst2", "--url", f"file://{os.getcwd()}")
+    pathlib.Path("by-hand").mkdir()
+    pathlib.Path("by-hand/SST-2.zip").write_bytes(CONTENT["SST-2.zip"])
+    fails("by-hand/SST-2.zip has", "data", "fetch", "sst2", "-o", "by-hand", "--url", f"http://localhost:{CDN}/")
+    fails("is a file; unpack it", "data", "show", "sst2:by-hand/SST-2.zip")
     fails("did you mean \"imdb\"", "data", "fetch", "imbd")
     fails("octet data fetch sst2", "data", "show", "sst2:nowhere")
     fails("octet data fetch mnist", "train", "cnn", "--data", "mnist:nowhere", "-o", "x.onnx")
@@ -195,6 +201,10 @@ def data():
     (folder / "dev.tsv").write_text("sentence\tlabel\na good one\t1\na bad one\t0\n")
     shown = octet("data", "show", "sst2:SST-2")
     assert "positive" in shown and "negative" in shown, shown
+    fails("write sst2:./SST-2", "data", "show", "sst2:.")
+    (folder / "dev.tsv").write_text("label\tcontent\n1\ta good one\n0\ta bad one\n")
+    fails("test_text=COLUMN", "data", "show", "sst2:SST-2")
+    octet("data", "show", "tsv:SST-2/train.tsv?text=sentence&label=label&classes=negative,positive&test=SST-2/dev.tsv&test_text=content")
 
 
 def main():

@@ -153,6 +153,23 @@ TEST_F(FetchTest, StartsOverWhenTheServerKnowsNoRanges) {
   expect_whole();
 }
 
+TEST_F(FetchTest, AShorterFileIsAnotherFile) {
+  source_.write("data.bin", content_.substr(0, 1000));
+  const Status status = fetch({"ranges"});
+  ASSERT_FALSE(status.ok());
+  EXPECT_TRUE(contains(status.error().text(), "another file")) << status.error().text();
+  source_.write("data.bin", content_);
+  expect_fetched({"ranges"}); // nothing of the other one is gone on with
+  expect_whole();
+}
+
+TEST_F(FetchTest, AnAddressMayNameTheFile) {
+  dataset_.mirrors = {server_.url("ranges") + "data.bin"};
+  const Status status = fetch_dataset(dataset_, target_.path("sub"));
+  ASSERT_TRUE(status.ok()) << status.error().text();
+  expect_whole();
+}
+
 TEST_F(FetchTest, APartThatWasWrongIsFetchedAgain) {
   leave_part(std::string(1000, 'x'));
   ASSERT_FALSE(fetch({"ranges"}).ok()); // the sum of both is wrong, and is dropped
@@ -178,9 +195,14 @@ TEST_F(FetchTest, TriesTheNextMirrorAndSaysWhy) {
 }
 
 TEST_F(FetchTest, WrongContentNeverAppears) {
-  const Status status = fetch({"wrong", "gone"});
+  std::string warnings;
+  Callbacks callbacks;
+  callbacks.log = [&](LogLevel, std::string_view message) { warnings += message; };
+  const Status status = fetch({"wrong", "gone"}, callbacks);
   ASSERT_FALSE(status.ok());
   const std::string text = status.error().text();
+  EXPECT_TRUE(contains(warnings, "SHA-256")) << warnings;
+  EXPECT_FALSE(contains(warnings, "404")) << warnings; // the last reason is the error's to say
   EXPECT_TRUE(contains(text, "data.bin")) << text;
   EXPECT_TRUE(contains(text, dataset_.files[0].sha256)) << text;
   EXPECT_TRUE(contains(text, "404")) << text;

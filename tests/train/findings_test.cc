@@ -60,6 +60,10 @@ TEST(Jumps, AreToldFromNoise) {
   EXPECT_NE(at(0.6, 0.2, 0.7)->message.find("try --lr 0.02"), std::string::npos);
   ASSERT_TRUE(at(1.5, 0.65, 0.7)); // rose from where it began
   EXPECT_FALSE(train::jumps({0.9, 0.9}, {0.2, 20}, 0.7, 1, 60, facts));
+  // Batches of short texts and of long ones: the lowest of a thousand steps was luck.
+  const std::vector<double> uneven = {0.30, 0.62, 0.46, 0.33, 0.55, 0.48, 0.39, 0.60};
+  EXPECT_FALSE(train::jumps(uneven, {0.21, 1205}, 0.7, 1, 1251, facts));
+  EXPECT_FALSE(at(0.28, 0.11, 0.7)); // still far better than guessing
 }
 
 TEST(Labels, ThatSayNothingOfOtherExamples) {

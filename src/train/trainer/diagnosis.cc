@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kPatience = 3; ///< epochs in a row
 constexpr double kFarAbove = 4; ///< times where a loss began
 constexpr size_t kRecentSteps = 8;
-constexpr int64_t kFewSteps = 200; ///< within which a loss may well stay where it is
+constexpr double kClearOfNoise = 3; ///< times the spread of the last losses
+constexpr int64_t kFewSteps = 200;  ///< within which a loss may well stay where it is
 
 /// What was seen that explains a loss that stays; empty: nothing.
 std::string signs(const StallSigns& stall) {
@@ -115,6 +116,13 @@ std::optional<std::string> by_heart(std::span<const EpochRecord> history, const 
       100 * last.train_accuracy, 100 * last.validation_accuracy, 100 * chance);
 }
 
+/// How far apart the middle half of some losses lies: batches differ (short texts are easier), and
+/// the lowest of many steps is a lucky one.
+double spread(std::vector<double> losses) {
+  std::sort(losses.begin(), losses.end());
+  return losses[losses.size() * 3 / 4] - losses[losses.size() / 4];
+}
+
 } // namespace
 
 double RunFacts::guessing() const {
@@ -161,7 +169,8 @@ std::optional<TrainFinding> jumps(const std::vector<double>& recent,
                                   const RunFacts& run) {
   if (recent.size() < kRecentSteps || lowest.step == 0) return std::nullopt;
   const double now = typical_loss(recent), scale = std::max(first, run.guessing());
-  const bool jumped = now > 2 * lowest.loss && now - lowest.loss > 0.2 * scale;
+  const bool jumped = now > 2 * lowest.loss && now > 0.5 * scale &&
+                      now - lowest.loss > kClearOfNoise * spread(recent);
   const bool rose = now > 1.5 * scale;
   if (!jumped && !rose) return std::nullopt;
   const std::string seen =
