@@ -64,6 +64,11 @@ TEST(Jumps, AreToldFromNoise) {
   const std::vector<double> uneven = {0.30, 0.62, 0.46, 0.33, 0.55, 0.48, 0.39, 0.60};
   EXPECT_FALSE(train::jumps(uneven, {0.21, 1205}, 0.7, 1, 1251, facts));
   EXPECT_FALSE(at(0.28, 0.11, 0.7)); // still far better than guessing
+  // With a teacher nothing but the labels says what a loss is; the first batch was an easy one.
+  const train::RunFacts taught{.max_lr = 5e-5, .steps = 9, .ignorance = 0.693};
+  const std::vector<double> usual = {0.09, 0.13, 0.08, 0.11, 0.12, 0.10, 0.14, 0.11};
+  EXPECT_FALSE(train::jumps(usual, {0.04, 8}, 0.043, 1, 9, taught));
+  EXPECT_TRUE(train::jumps(std::vector<double>(8, 1.2), {0.04, 8}, 0.043, 1, 9, taught));
 }
 
 TEST(Labels, ThatSayNothingOfOtherExamples) {

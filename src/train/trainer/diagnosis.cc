@@ -168,7 +168,8 @@ std::optional<TrainFinding> jumps(const std::vector<double>& recent,
                                   int64_t step,
                                   const RunFacts& run) {
   if (recent.size() < kRecentSteps || lowest.step == 0) return std::nullopt;
-  const double now = typical_loss(recent), scale = std::max(first, run.guessing());
+  const double now = typical_loss(recent);
+  const double scale = std::max({first, run.guessing(), run.ignorance});
   const bool jumped = now > 2 * lowest.loss && now > 0.5 * scale &&
                       now - lowest.loss > kClearOfNoise * spread(recent);
   const bool rose = now > 1.5 * scale;

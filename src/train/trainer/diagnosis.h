@@ -28,6 +28,9 @@ struct RunFacts {
   bool float_inputs = false; ///< rather than tokens
   /// Of labels that are numbers; deviation 0: they are none, or all are equal.
   double label_mean = 0, label_deviation = 0;
+  /// The loss of the labels of a model that knows nothing, whatever else is learned beside them; 0:
+  /// not known. A scale for losses, where the first batch may have been an easy one.
+  double ignorance = 0;
   StallSigns stall = {};
 
   /// The loss of guessing; 0: not known.

@@ -104,7 +104,8 @@ RunFacts TrainSession::run_facts() const {
           .keeps_best = options_.keep_best,
           .float_inputs = has_float_inputs(),
           .label_mean = labels_alone ? mean : 0,
-          .label_deviation = labels_alone ? deviation : 0};
+          .label_deviation = labels_alone ? deviation : 0,
+          .ignorance = objective_.guessing()};
 }
 
 void TrainSession::look_for_jumps(int64_t step) {
