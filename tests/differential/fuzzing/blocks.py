@@ -176,7 +176,82 @@ def depth_and_space(s, x):
     return s.finish(s.node("SpaceToDepth", [x], (batch, 4 * channels, height // 2, width // 2), blocksize=2))
 
 
-MAKERS = {"squeeze_and_excite": (squeeze_and_excite, 0.7), "channels_last": (channels_last, 1), "shuffle": (shuffle, 0.5),
+def pixels_to_space(s, x, r):
+    """Groups of r * r channels become squares of pixels, by Reshape and Transpose."""
+    if s.shape(x)[1] % (r * r) or s.chance(0.5):  # the convolution in front makes as many channels as are needed
+        batch, channels, height, width = s.shape(x)
+        out = r * r * s.choose(1, 2, 3)
+        spend(s, batch * out * channels * height * width)
+        x = s.node("Conv", [x, s.weights((out, channels, 1, 1), channels), s.numbers((out,), 0.5)], (batch, out, height, width))
+    batch, channels, height, width = s.shape(x)
+    first, out = 0 if s.open_batch else batch, channels // (r * r)
+    if s.chance(0.6):  # CRD, PyTorch's pixel_shuffle
+        shape, perm = (batch, out, r, r, height, width), [0, 1, 4, 2, 5, 3]
+    else:  # DCR
+        shape, perm = (batch, r, r, out, height, width), [0, 3, 4, 1, 5, 2]
+    y = s.node("Reshape", [x, s.axes([first, *shape[1:]])], shape)
+    y = s.node("Transpose", [y], tuple(shape[i] for i in perm), perm=perm)
+    shape = (out, height * r, width * r)
+    return s.node("Reshape", [y, s.axes([first, *shape])], (batch, *shape))
+
+
+def slices_of_pixels(s, x):
+    """Every second pixel from each of four places, joined by channels: how YOLO begins."""
+    batch, channels, height, width = s.shape(x)
+    parts = []
+    together = s.chance(0.5)
+    for left, top in ((0, 0), (0, 1), (1, 0), (1, 1)):  # the order of PyTorch's Focus
+        half = (batch, channels, height // 2, width // 2)
+        if together:
+            y = s.node("Slice", [x, s.axes([top, left]), s.axes([height, width]), s.axes([2, 3]), s.axes([2, 2])], half)
+        else:
+            y = s.node("Slice", [x, s.axes([top]), s.axes([2**31 - 1]), s.axes([2]), s.axes([2])], (*half[:3], width))
+            y = s.node("Slice", [y, s.axes([left]), s.axes([2**31 - 1]), s.axes([3]), s.axes([2])], half)
+        parts.append(y)
+    if s.chance(0.3):  # that of SpaceToDepth
+        parts[1:3] = parts[2:0:-1]
+    elif s.chance(0.15):
+        s.random.shuffle(parts)
+    return s.node("Concat", parts, (batch, 4 * channels, height // 2, width // 2), axis=1)
+
+
+def whole_blocks(s, x, r):
+    """Planes that are no multiples of r are padded, as in front of windows."""
+    batch, channels, *planes = s.shape(x)
+    missing = [-n % r for n in planes]
+    if not any(missing):
+        return x
+    pads, shape = [0] * 6 + missing, (batch, channels, *[n + m for n, m in zip(planes, missing)])
+    return s.node("Pad", [x], shape, pads=pads) if s.opset < 11 else s.node("Pad", [x, s.axes(pads)], shape)
+
+
+def space_to_channels(s, x, r):
+    """The inverse of pixels_to_space."""
+    batch, channels, height, width = s.shape(x)
+    if r == 2 and s.chance(0.5):
+        return slices_of_pixels(s, x)
+    first = 0 if s.open_batch else batch
+    shape = (batch, channels, height // r, r, width // r, r)
+    y = s.node("Reshape", [x, s.axes([first, *shape[1:]])], shape)
+    perm = s.choose([0, 1, 3, 5, 2, 4], [0, 3, 5, 1, 2, 4])  # PyTorch's pixel_unshuffle; SpaceToDepth
+    y = s.node("Transpose", [y], tuple(shape[i] for i in perm), perm=perm)
+    shape = (channels * r * r, height // r, width // r)
+    return s.node("Reshape", [y, s.axes([first, *shape])], (batch, *shape))
+
+
+def pixels(s, x):
+    """Pixels shuffled by hand, with a convolution behind."""
+    needs(s, x, 4)
+    r = s.choose(2, 2, 2, 3)
+    if s.chance(0.5):
+        y = space_to_channels(s, whole_blocks(s, x, r), r)
+    else:
+        y = pixels_to_space(s, x, r)
+    s.finish(y)
+    return conv(s, y) if s.chance(0.4) else y
+
+
+MAKERS = {"squeeze_and_excite": (squeeze_and_excite, 0.7), "channels_last": (channels_last, 1), "shuffle": (shuffle, 0.7), "pixels": (pixels, 1),
           "tokens": (tokens, 0.8), "split_and_join": (split_and_join, 0.8), "classifier": (classifier, 0.7),
           "depth_and_space": (depth_and_space, 0.4)}
 ANY_RANK = {"branches": (branches, 0.7), "feed_forward": (feed_forward, 0.9)}

@@ -74,7 +74,7 @@ def input_sets(s):
 def calibrate(s, sets):
     """Ranges of all values for the first set of inputs, by ONNX Runtime. Other sets are for other sizes, which not every
     graph takes: those that it does not take are left out."""
-    names = [name for n in s.nodes for name in n.outputs]
+    names = [name for n in s.nodes for name in n.outputs if name and name not in s.integers]
     model = to_model(s, s.nodes, s.constants, [(name, TensorProto.FLOAT, None) for name in names])
     try:
         made = session(model)
@@ -102,7 +102,7 @@ def prune(nodes, outputs):
     for node in reversed(nodes):
         if wanted & set(node.outputs):
             kept.append(node)
-            wanted.update(node.inputs)
+            wanted.update(name for name in node.inputs if name)
     return kept[::-1], wanted
 
 
@@ -119,7 +119,7 @@ def generate(seed):
     else:
         annotator.annotate()
     leaves = structure.live(s)
-    between = [v for n in s.nodes for v in n.outputs if v not in leaves]
+    between = [v for n in s.nodes for v in n.outputs if v and v not in leaves and v not in s.integers and v not in s.inside]
     if between and s.chance(0.3):
         leaves.append(between[random.integers(len(between))])
     if len(leaves) > 3:

@@ -13,8 +13,10 @@ from .sketch import Node
 PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 MOVES = ("MaxPool", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Split", "Gather", "Pad", "Concat",
          "Relu", "Dropout", "Identity", "Expand", "Tile", "GlobalMaxPool")
+NORMS = ("LayerNormalization", "InstanceNormalization", "GroupNormalization")
+RECURRENT = ("LSTM", "GRU", "RNN")
 ABSORBED = ("Relu", "Clip", "LeakyRelu", "PRelu", "HardSwish", "Sigmoid", "Add", "BatchNormalization")
-DATA_INPUTS = {"Conv": 1, "ConvTranspose": 1, "BatchNormalization": 1, "LayerNormalization": 1, "Clip": 1, "PRelu": 1, "Reshape": 1,
+DATA_INPUTS = {**dict.fromkeys(NORMS + RECURRENT, 1), "Conv": 1, "ConvTranspose": 1, "BatchNormalization": 1, "Clip": 1, "PRelu": 1, "Reshape": 1,
                "Slice": 1, "Pad": 1, "Gather": 1, "Resize": 1, "Expand": 1, "Tile": 1, "Squeeze": 1, "Unsqueeze": 1, "Split": 1,
                "Dropout": 1, "ReduceMean": 1, "ReduceSum": 1, "ReduceMax": 1, "ReduceMin": 1}
 
@@ -146,7 +148,7 @@ class Annotator:
                 and codes.format.type is not ml_dtypes.float8_e5m2fnuz):
             codes.half, codes.scale = True, np.float16(codes.scale)
             return codes
-        if s.chance(0.9) or s.opset < formats.BLOCKS or len(shape) < 2:
+        if s.chance(0.9) or s.opset < formats.BLOCKS or len(shape) < 2 or value in s.inside:
             return codes
         kind = codes.scale.dtype
         if s.open_batch or s.chance(0.5):
@@ -258,6 +260,21 @@ class Annotator:
                                {"axis": 0} if scale.ndim and s.opset >= 13 else {}))
         return out
 
+    def read_gains(self, node, inputs):
+        """Gains as weights and what is added as a bias, as ONNX Runtime's quantizer codes them, or numbers."""
+        if not self.s.chance(0.25):
+            return
+        inputs[1], scale = weights.code_constant(self, inputs[1], None)
+        if len(inputs) > 2 and inputs[0] != node.inputs[0]:
+            inputs[2] = self.read_bias(inputs[2], self.codes[node.inputs[0]].scale, scale)
+
+    def read_cells(self, node, inputs):
+        """W [directions, gates * hidden, width] and, in part, R: a scale for all, for each row (of all directions) or for each direction."""
+        s = self.s
+        for i, share in ((1, 0.9), (2, 0.5)):
+            if inputs[i] in s.constants and s.chance(share):
+                inputs[i] = weights.code_constant(self, inputs[i], s.choose(1, 1, 1, 1, 0))[0]
+
     # The walk.
 
     def rewrite(self, node):
@@ -277,8 +294,9 @@ class Annotator:
         self.code_outputs(node)
 
     def code_outputs(self, node):
+        s = self.s
         for value in node.outputs:
-            if self.wants_codes(node, value):
+            if value and value not in s.integers and self.wants_codes(node, value):
                 source = node.inputs[0] if node.op in MOVES else None
                 self.codes[value] = self.draw_codes(value, self.codes.get(source))
 
@@ -287,6 +305,10 @@ class Annotator:
         s = self.s
         if node.op == "Gather" and node.inputs[0] in s.constants and s.constants[node.inputs[0]].dtype == np.float32:
             inputs[0] = weights.code_constant(self, node.inputs[0], s.choose(0, 1))[0]
+        if node.op in NORMS:
+            self.read_gains(node, inputs)
+        if node.op in RECURRENT:
+            self.read_cells(node, inputs)
         if node.op not in PRODUCTS:
             return False
         if node.op == "MatMul" and self.formats and node.inputs[1] in s.constants and s.constants[node.inputs[1]].ndim == 2 and s.chance(self.bits):

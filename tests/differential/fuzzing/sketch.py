@@ -32,6 +32,8 @@ class Sketch:
         self.values = []
         self.open_batch = False
         self.open_planes = set()  # values whose height and width differ from run to run
+        self.integers = set()  # values that are sizes: never in codes, never asked for
+        self.inside = set()  # values whose open sizes are on other axes than `declared` says: never asked for, and of one scale
         self.count = 0
         self.work = 0  # multiply-adds, roughly
 

@@ -2,13 +2,13 @@
 """A float graph by chance: makers applied one after the other to values that are there already."""
 import numpy as np
 
-from . import blocks, elements, matrices, planes
+from . import blocks, elements, matrices, norms, planes, recurrent
 from .sketch import Impossible, Sketch
 
 # Number formats came with 19, 21, 23, 24 and 25.
 VERSIONS = (10, 11, 12, 13, 13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 21, 21, 22, 23, 23, 24, 24, 25, 25, 25)
-ANYWHERE = {**matrices.MAKERS, **elements.MAKERS, **blocks.ANY_RANK}
-PLANAR = {**ANYWHERE, **planes.MAKERS, **blocks.MAKERS}
+ANYWHERE = {**matrices.MAKERS, **elements.MAKERS, **blocks.ANY_RANK, **recurrent.MAKERS}
+PLANAR = {**ANYWHERE, **planes.MAKERS, **blocks.MAKERS, **norms.MAKERS}
 
 
 def draw_input(s, batch):
@@ -75,4 +75,4 @@ def draw_structure(random):
 def live(s):
     """Nodes that reach a leaf worth keeping: leaves are outputs."""
     read = {name for n in s.nodes for name in n.inputs}
-    return [name for n in s.nodes for name in n.outputs if name not in read]
+    return [name for n in s.nodes for name in n.outputs if name and name not in read]

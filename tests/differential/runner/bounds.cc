@@ -29,8 +29,8 @@ Result<Tensor> Step::broadcast(std::string_view op, const Tensor& a, const Tenso
 }
 
 Rule* find_rule(std::string_view op) {
-  for (const auto find :
-       {find_code_rule, find_product_rule, find_elementwise_rule, find_window_rule})
+  for (const auto find : {find_code_rule, find_product_rule, find_elementwise_rule,
+                          find_window_rule, find_normalization_rule, find_recurrent_rule})
     if (Rule* rule = find(op)) return rule;
   return nullptr;
 }

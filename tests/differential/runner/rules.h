@@ -36,6 +36,8 @@ Rule* find_rule(std::string_view op);
 Rule* find_product_rule(std::string_view op);
 Rule* find_elementwise_rule(std::string_view op);
 Rule* find_window_rule(std::string_view op);
+Rule* find_normalization_rule(std::string_view op);
+Rule* find_recurrent_rule(std::string_view op);
 Rule* find_code_rule(std::string_view op);
 
 } // namespace octet::differential

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What moves elements, pools, reductions and normalizations.
+// What moves elements, pools and reductions.
 #include <algorithm>
 #include <set>
 
 #include "runner/arrays.h"
+#include "runner/rows.h"
 #include "runner/rules.h"
 
 namespace octet::differential {
@@ -86,29 +87,6 @@ Outputs resize(const Step& s) {
   return std::vector<Bounded>{std::move(out)};
 }
 
-/// Elements of the reduced axes: [outer, length, inner].
-struct Rows {
-  int64_t outer = 1, length = 1, inner = 1;
-  template <class F>
-  void each(F f) const {
-    for (int64_t o = 0; o < outer; ++o)
-      for (int64_t i = 0; i < inner; ++i)
-        f([this, o, i](int64_t k) { return static_cast<size_t>((o * length + k) * inner + i); });
-  }
-};
-
-Rows rows(const Tensor& x, int64_t first, int64_t last) {
-  Rows out;
-  for (int64_t i = 0; i < x.rank(); ++i)
-    (i < first ? out.outer : i < last ? out.length : out.inner) *= x.dim(i);
-  return out;
-}
-
-int64_t wrapped_axis(const Step& s, int64_t otherwise) {
-  const int64_t axis = s.node.attr_int("axis", otherwise);
-  return axis < 0 ? axis + s.in[0].value.rank() : axis;
-}
-
 Outputs softmax(const Step& s) {
   Bounded out;
   out.is_softmax = true;
@@ -137,76 +115,6 @@ Outputs softmax(const Step& s) {
   return std::vector<Bounded>{std::move(out)};
 }
 
-/// (x - mean) / sqrt(variance + epsilon) over rows; what follows is a product with the gain.
-std::vector<double> normalization_error(const std::vector<double>& x,
-                                        const std::vector<double>& e,
-                                        const Rows& all,
-                                        double epsilon) {
-  std::vector<double> out(x.size());
-  all.each([&](auto at) {
-    double mean = 0, squares = 0, error_mean = 0;
-    const auto n = static_cast<double>(all.length);
-    for (int64_t k = 0; k < all.length; ++k) {
-      mean += x[at(k)] / n;
-      squares += x[at(k)] * x[at(k)] / n;
-      error_mean += e[at(k)] / n;
-    }
-    const double deviation = std::sqrt(std::max(squares - mean * mean, 0.0) + epsilon);
-    double error_squares = 0;
-    for (int64_t k = 0; k < all.length; ++k)
-      error_squares += std::pow(e[at(k)] + error_mean, 2) / n;
-    // Executors may take the variance as a difference of means.
-    const double rounding = (16 + 2 * std::sqrt(n)) * kRounding * squares / (deviation * deviation);
-    const double relative = std::min(std::sqrt(error_squares) / deviation + rounding, 0.9);
-    const double offset = (16 + std::sqrt(n)) * kRounding * std::sqrt(squares);
-    for (int64_t k = 0; k < all.length; ++k) {
-      const double normal = std::fabs(x[at(k)] - mean) / deviation;
-      out[at(k)] =
-          ((e[at(k)] + error_mean + offset) / deviation + normal * relative) / (1 - relative) +
-          16 * kRounding * normal;
-    }
-  });
-  return out;
-}
-
-Outputs layer_normalization(const Step& s) {
-  const Tensor& x = s.in[0].value;
-  const int64_t axis = wrapped_axis(s, -1);
-  const std::vector<double> err = normalization_error(
-      x.to_doubles().value(), or_zeros(s.in[0].error, x).to_doubles().value(),
-      rows(x, axis, x.rank()), static_cast<double>(s.node.attr_float("epsilon", 1e-5F)));
-  Bounded out;
-  out.value = OCTET_TRY(s.run(s.values())).at(0);
-  const Tensor normalized = Tensor::of<double>(x.shape(), std::span<const double>(err));
-  out.error = OCTET_TRY(s.broadcast("Mul", normalized, magnitude(s.in[1].value)));
-  out.error = plus(out.error, times(magnitude(out.value), 8 * kRounding));
-  if (s.has(2)) {
-    const double rounding = 8 * kRounding * largest(s.in[2].value) + largest(s.in[2].error);
-    out.error = map(out.error, [rounding](double e) { return e + rounding; });
-  }
-  return std::vector<Bounded>{std::move(out)};
-}
-
-Outputs batch_normalization(const Step& s) {
-  Bounded out;
-  out.value = OCTET_TRY(s.run(s.values())).at(0);
-  const Tensor& x = s.in[0].value;
-  const double epsilon = static_cast<double>(s.node.attr_float("epsilon", 1e-5F));
-  const Rows all = rows(x, 1, 2);
-  const std::vector<double> v = x.to_doubles().value();
-  std::vector<double> err = or_zeros(s.in[0].error, x).to_doubles().value();
-  all.each([&](auto at) {
-    for (int64_t c = 0; c < all.length; ++c) {
-      const double gain = std::fabs(s.in[1].value.at(c)) / std::sqrt(s.in[4].value.at(c) + epsilon);
-      const double sizes = (std::fabs(v[at(c)]) + std::fabs(s.in[3].value.at(c))) * gain +
-                           std::fabs(s.in[2].value.at(c));
-      err[at(c)] = err[at(c)] * gain + 8 * kRounding * sizes;
-    }
-  });
-  out.error = Tensor::of<double>(x.shape(), std::span<const double>(err));
-  return std::vector<Bounded>{std::move(out)};
-}
-
 } // namespace
 
 Rule* find_window_rule(std::string_view op) {
@@ -216,8 +124,6 @@ Rule* find_window_rule(std::string_view op) {
     if (op == known) return average;
   if (op == "Resize" || op == "Upsample") return resize;
   if (op == "Softmax") return softmax;
-  if (op == "LayerNormalization") return layer_normalization;
-  if (op == "BatchNormalization") return batch_normalization;
   return nullptr;
 }
 

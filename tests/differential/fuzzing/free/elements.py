@@ -11,6 +11,11 @@ UNARY = ["Abs", "Neg", "Sign", "Exp", "Erf", "Floor", "Ceil", "Round", "Sin", "C
 LATER = {12: ["Celu"], 14: ["HardSwish"], 18: ["Mish"], 20: ["Gelu"], 24: ["Swish"]}
 
 
+def is_near_whole(array):
+    with np.errstate(invalid="ignore"):  # infinities are not
+        return np.abs(array - np.round(array)) < 1e-5
+
+
 def unary(s, x):
     s.need(x, "fdh", filled=False)
     ops = UNARY + [op for since, more in LATER.items() if s.opset >= since for op in more]
@@ -26,7 +31,7 @@ def unary(s, x):
     jump = attributes.get("lambd", attributes.get("alpha", 1.0)) if op in ("Shrink", "ThresholdedRelu") else None
     if jump is not None and (np.abs(np.abs(array) - jump) < 1e-5).any():
         raise Impossible("numbers where the function jumps")
-    if op in ("Floor", "Ceil", "Sign") and s.fades() and (s.opens or (np.abs(array) < 1e-5).any()):
+    if op in ("Floor", "Ceil", "Sign") and s.fades() and (s.opens or is_near_whole(array).any()):
         raise Impossible("a step where something faded")
     if op in ("Sqrt", "Log"):
         x = s.play("Add", [s.play("Abs", [x]), s.constant(array.dtype.type(0.3))])
@@ -172,6 +177,8 @@ def cast_to(s, x, to):
             raise Impossible("undefined")
         if s.opset < 12 and array.dtype.char not in "fd":
             raise Impossible("not clipped, and so undefined at other inputs")
+        if s.fades() and (s.opens or (is_near_whole(array) & (np.abs(array) > 0.5)).any()):
+            raise Impossible("how near 1 a function ends tells which number it is cut to")
         low, high = (0, 200) if to.kind == "u" else (-100, 100)
         x = s.play("Min", [x, s.constant(array.dtype.type(high))])
         x = s.play("Max", [x, s.constant(array.dtype.type(low))])

@@ -297,9 +297,30 @@ def blocks(s, x):
     return s.play("SpaceToDepth", [x], blocksize=2)
 
 
+def blocks_by_hand(s, x):
+    """Channels interleaved, pixels from channels or channels from pixels, by Reshape and Transpose."""
+    array = s.need(x, "fdhiub", ranks=(4,))
+    batch, channels, height, width = array.shape
+    kind = s.choose("channels", "to pixels", "to pixels", "to channels")
+    if s.opens == "all" or (kind == "to pixels" and channels % 4) or (kind == "to channels" and (height % 2 or width % 2)):
+        raise Impossible("open planes, or odd")
+    if kind == "channels":
+        groups = int(s.choose(*(g for g in range(1, channels + 1) if channels % g == 0)))
+        split, perm, shape = [groups, channels // groups, height, width], [0, 2, 1, 3, 4], [channels, height, width]
+    elif kind == "to pixels":
+        out = channels // 4
+        split, perm = s.choose(([out, 2, 2, height, width], [0, 1, 4, 2, 5, 3]), ([2, 2, out, height, width], [0, 3, 4, 1, 5, 2]))
+        shape = [out, 2 * height, 2 * width]
+    else:
+        split, perm = [channels, height // 2, 2, width // 2, 2], s.choose([0, 1, 3, 5, 2, 4], [0, 3, 5, 1, 2, 4])
+        shape = [4 * channels, height // 2, width // 2]
+    y = s.play("Reshape", [x, s.ints([0, *split])])
+    return s.play("Reshape", [s.play("Transpose", [y], perm=perm), s.ints([s.choose(0, -1), *shape])])
+
+
 MAKERS = {"transpose": (transpose, 1), "reshape": (reshape, 1), "reshape_by_shape": (reshape_by_shape, 0.5), "squeeze": (squeeze, 0.8),
           "slice": (slice_, 1), "pad": (pad, 0.7), "concat": (concat, 1), "split": (split, 0.6), "expand": (expand, 0.7),
           "gather": (gather, 0.7), "gather_elements": (gather_elements, 0.7), "gather_nd": (gather_nd, 0.6),
           "compress": (compress, 0.5), "non_zero": (non_zero, 0.8), "rows_by_data": (rows_by_data, 1.2), "unique": (unique, 0.4),
           "shapes": (shapes, 0.6), "one_hot": (one_hot, 0.3), "top_k": (top_k, 0.5), "arg": (arg, 0.5), "trilu": (trilu, 0.3),
-          "reverse_sequence": (reverse_sequence, 0.3), "crop": (crop, 0.3), "blocks": (blocks, 0.3)}
+          "reverse_sequence": (reverse_sequence, 0.3), "crop": (crop, 0.3), "blocks": (blocks, 0.3), "blocks_by_hand": (blocks_by_hand, 0.6)}

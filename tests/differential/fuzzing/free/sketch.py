@@ -106,7 +106,7 @@ class Sketch:
 
     def fades(self):
         """Some functions end in 0 or 1, and how far out they do is a matter of their approximation; bodies have such."""
-        return self.holds("Gelu", "Mish", "Softplus", "Swish", "Erf", "Tanh", "Sigmoid", "Elu", "Celu", "Selu", "If", "Loop", "Scan")
+        return self.holds("Gelu", "Mish", "Softplus", "Swish", "Erf", "Tanh", "Sigmoid", "Elu", "Celu", "Selu", "RNN", "GRU", "LSTM", "If", "Loop", "Scan")
 
     def holds(self, *endings):
         """That a node whose operator ends so stands here or in a graph around, whose values a body may read."""

@@ -68,6 +68,25 @@ def distribution(s, x):
     return s.play(op, [x], **attributes)
 
 
+def spelled_out_group_norm(s, x):
+    """As PyTorch's exporter writes it: groups are the channels of an InstanceNormalization without gains."""
+    array = s.need(x, "f", ranks=(3, 4, 5))
+    channels = array.shape[1]
+    if s.opens == "all":
+        raise Impossible("groups of one number")
+    groups = s.choose(*(g for g in range(1, channels + 1) if channels % g == 0))
+    planes = array.reshape(array.shape[0], groups, -1)
+    if (planes.std(-1) < 0.05 * np.abs(planes).max(-1)).any():
+        raise Impossible("ONNX Runtime takes a product of the mean from the bias")
+    y = s.play("Reshape", [x, s.ints([0, groups, -1])])
+    ones, zeros = s.constant(np.ones(groups, np.float32)), s.constant(np.zeros(groups, np.float32))
+    y = s.play("InstanceNormalization", [y, ones, zeros], epsilon=1e-2)
+    y = s.play("Reshape", [y, s.play("Shape", [x]) if s.opens or s.chance(0.5) else s.ints(array.shape)])
+    shape = (channels, *[1] * (array.ndim - 2))
+    y = s.play("Mul", [y, s.numbers(shape)])
+    return s.play("Add", [y, s.numbers(shape)])
+
+
 def normalization(s, x):
     array = s.need(x, "fd", ranks=(2, 3, 4, 5))
     kind = s.choose("LpNormalization", "MeanVarianceNormalization", "LRN", "InstanceNormalization", "BatchNormalization",
@@ -114,10 +133,11 @@ def normalization(s, x):
                 inputs[s.choose(1, 2, 3)] = other
         return s.play(kind, inputs)
     if kind == "GroupNormalization":
-        if s.opset < 21 or array.dtype.char != "f" or s.opens == "all":
+        if s.opset < 18 or array.dtype.char != "f" or s.opens == "all":
             raise Impossible("version")
-        groups = s.choose(*(g for g in range(1, channels + 1) if channels % g == 0))
-        return s.play(kind, [x, s.numbers((channels,)), s.numbers((channels,))], num_groups=int(groups), epsilon=1e-2)
+        groups = int(s.choose(*(g for g in range(1, channels + 1) if channels % g == 0)))
+        count = groups if s.opset < 21 else channels
+        return s.play(kind, [x, s.numbers((count,)), s.numbers((count,))], num_groups=groups, epsilon=1e-2)
     axis, named = axis_of(s, x)
     shape = array.shape[axis:]
     if kind == "LayerNormalization":
@@ -144,4 +164,5 @@ def loss(s, x):
 
 
 MAKERS = {"reduce": (reduce, 2), "cum_sum": (cum_sum, 0.6), "distribution": (distribution, 0.8), "normalization": (normalization, 2),
+          "group_norm": (spelled_out_group_norm, 0.4),
           "loss": (loss, 0.3)}
