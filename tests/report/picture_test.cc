@@ -18,7 +18,7 @@ namespace {
 
 /// The same names in both branches; only the second one's codes are refused, and one of them reads
 /// what a node outside makes.
-Graph model() {
+Graph with_branches() {
   const auto branch = [](const std::string& result, const std::string& zero) {
     return "  capture r: f32[2, 4]\n  capture w: f32[4, 2]\n  const s: f32[] = [0.1]\n"
            "  const z: i8[] = [" +
@@ -37,7 +37,7 @@ Graph model() {
 }
 
 TEST(CheckPlaces, LeadToTheNodeOfTheBody) {
-  const Graph graph = model();
+  const Graph graph = with_branches();
   const auto found = check_places(graph, "tensorrt-10").value();
   const auto plain = check(graph, "tensorrt-10").value();
   ASSERT_EQ(found.size(), plain.size());
@@ -69,7 +69,8 @@ in_body(const view::Picture& picture, const std::string& body, const std::string
 
 TEST(Picture, HasFindingsAtNodesOfBodies) {
   const view::Picture picture =
-      view::picture_of(model(), "m", {"onnxruntime", "tensorrt-10"}, view::Codes::kFolded).value();
+      view::picture_of(with_branches(), "m", {"onnxruntime", "tensorrt-10"}, view::Codes::kFolded)
+          .value();
   EXPECT_TRUE(picture.findings.empty());
   for (const view::PictureNode& node : picture.nodes) {
     if (node.scope < 0) continue;
@@ -93,7 +94,7 @@ const nlohmann::ordered_json& weight(const view::Picture& picture,
 }
 
 TEST(Picture, HasWeightsOfBodiesAndSaysWhatWasLeftOut) {
-  Graph graph = model();
+  Graph graph = with_branches();
   ASSERT_TRUE(infer_types(graph).ok());
   for (const int64_t most : {int64_t{19}, int64_t{20}}) {
     view::Picture picture = view::picture_of(graph, "m", {}, view::Codes::kFolded).value();
