@@ -61,7 +61,7 @@ TEST(OctetPlan, RecurrentLayersReadCodesAndKeepStatesInFloat) {
 
 TEST(OctetPlan, RecurrentLayersHaveNoOtherForm) {
   const Graph graph = recurrent("LSTM", 16);
-  const auto why = [&](QuantizeOptions options) {
+  const auto why = [&](const QuantizeOptions& options) {
     const auto plan = plan_quantization(graph, test::random_source({5, 2, 16}, 2), options);
     EXPECT_TRUE(plan.ok()) << plan.error().text();
     EXPECT_FALSE(plan->node("layer")->quantized);

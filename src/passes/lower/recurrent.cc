@@ -16,7 +16,7 @@
 namespace octet::lowering {
 namespace {
 
-constexpr size_t kW = 1, kB = 3;
+constexpr size_t kOfX = 1, kBiases = 3; // W and B
 
 /// W, R, B and P.
 bool is_weight(size_t input) {
@@ -60,10 +60,10 @@ std::optional<Patch> sum_inputs_of_codes(const RuleContext& c, const Node& node)
   if (!x || g.constant(x->codes) != nullptr) return std::nullopt;
   const auto is_constant = [&](size_t input) {
     return g.constant(node.input(input)) != nullptr ||
-           (input != kB && qdq::stored_codes(g, node.input(input)));
+           (input != kBiases && qdq::stored_codes(g, node.input(input)));
   };
   if (!native::why_not_native(g, node, is_constant).empty()) return std::nullopt;
-  const auto w = qdq::stored_codes(g, node.input(kW));
+  const auto w = qdq::stored_codes(g, node.input(kOfX));
   if (!w || w->codes.rank() != 3 || w->codes.count() == 0) return std::nullopt;
   const auto columns = columns_of(*w);
   if (!columns) return std::nullopt;
@@ -74,8 +74,8 @@ std::optional<Patch> sum_inputs_of_codes(const RuleContext& c, const Node& node)
   const ValueId codes = patch.constant(name("weights"), columns->codes);
   const ValueId weights = qdq::emit_dequantize(patch, columns->grid, codes, name("dequantized"));
   ValueId sums = patch.emit("MatMul", {node.input(0), weights}, {}, name("products"));
-  if (node.input(kB).valid()) {
-    const Tensor biases = native::input_biases(g.constant(node.input(kB))->aligned(), *kind,
+  if (node.input(kBiases).valid()) {
+    const Tensor biases = native::input_biases(g.constant(node.input(kBiases))->aligned(), *kind,
                                                native::candidate_bias(node));
     auto row = biases.reshaped({biases.count()});
     if (!row.ok()) return std::nullopt;
@@ -84,7 +84,7 @@ std::optional<Patch> sum_inputs_of_codes(const RuleContext& c, const Node& node)
   }
   std::vector<ValueId> inputs = node.inputs;
   inputs[0] = sums;
-  inputs[kW] = {};
+  inputs[kOfX] = {};
   const ValueId y = patch.emit(node.op_type, std::move(inputs), node.attributes, node.name, kNative,
                                static_cast<int>(node.outputs.size()));
   for (int k = 0; k < static_cast<int>(node.outputs.size()); ++k)
@@ -94,7 +94,7 @@ std::optional<Patch> sum_inputs_of_codes(const RuleContext& c, const Node& node)
 }
 
 Result<bool> lower_recurrent(Context& c, const Node& node) {
-  const bool of_sums = node.domain == kNative && !node.input(kW).valid();
+  const bool of_sums = node.domain == kNative && !node.input(kOfX).valid();
   if ((!node.domain.empty() && !of_sums) || native::recurrent_kind(node.op_type) == nullptr)
     return false;
   const auto is_constant = [&](size_t input) { return c.is_constant(node.input(input)); };
