@@ -17,7 +17,7 @@ namespace octet {
 
 namespace {
 
-/// Of fewer columns it does not count in what they are computed.
+/// Of fewer columns of a matrix it does not count in what they are computed.
 constexpr int64_t kManySums = 256;
 
 bool is_clamp(const Node& node) {
@@ -269,7 +269,7 @@ class Placer {
     const int64_t last = w.rank() - 1;
     const int64_t axis = t.weight_axis < 0 ? t.weight_axis + w.rank() : t.weight_axis;
     const int64_t terms = w.dim(axis == last ? last - 1 : last);
-    if (w.dim(axis) < kManySums) return std::nullopt;
+    if (t.weight_only && w.dim(axis) < kManySums) return std::nullopt;
     const Node* clamp = clamp_after(node);
     const ValueId read = (clamp != nullptr ? *clamp : node).output(0);
     const bool in_codes = read.valid() && (ends_in_codes(node, rule.output) ||

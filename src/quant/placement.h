@@ -93,8 +93,9 @@ struct Placement {
   /// Of several constant matrices (MatMul by weights of rank 3 and more) columns may have scales.
   bool scales_of_matrices = true;
   bool even_int4 = false; ///< weights in int4 have an even number of elements
-  /// Matrix products of many columns whose sums have no more terms compute in float, with stored weights, where no
-  /// layer reads their output in codes: rounding x and scaling the sums costs more than it saves.
+  /// Matrix products of many columns whose sums have no more terms compute in float, with stored
+  /// weights, where no layer reads their output in codes: rounding x and scaling the sums costs more
+  /// than it saves. Recurrent layers with no more inputs likewise.
   int64_t few_terms = 0;
   /// In the static mode instead of `rules`, which then say of single operators what is `on_request`.
   PlaceFn* place = nullptr;

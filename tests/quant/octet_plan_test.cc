@@ -108,6 +108,16 @@ TEST(OctetPlan, SumsOfFewProductsComputeInFloat) {
             Placed::kProduct);
 }
 
+TEST(OctetPlan, RecurrentLayersOfFewInputsStayInFloat) {
+  for (const int64_t inputs : {1, 8, 9}) {
+    const auto plan = plan_quantization(
+        recurrent("GRU", inputs), test::random_source({5, 2, inputs}, 2), {.target = "octet"});
+    ASSERT_TRUE(plan.ok()) << plan.error().text();
+    EXPECT_EQ(plan->node("layer")->quantized, inputs > 8);
+    EXPECT_EQ(plan->node("layer")->why.starts_with("sums of"), inputs <= 8);
+  }
+}
+
 TEST(OctetPlan, NothingIsPutIntoCodesForAConvolutionWithComputedWeights) {
   const Graph graph = test::with_weights(R"(graph g opset(""=17)
 input x: f32[1, 16]
