@@ -114,7 +114,7 @@ TEST(OctetPlan, RecurrentLayersOfFewInputsStayInFloat) {
         recurrent("GRU", inputs), test::random_source({5, 2, inputs}, 2), {.target = "octet"});
     ASSERT_TRUE(plan.ok()) << plan.error().text();
     EXPECT_EQ(plan->node("layer")->quantized, inputs > 8);
-    EXPECT_EQ(plan->node("layer")->why.starts_with("sums of"), inputs <= 8);
+    EXPECT_EQ(plan->node("layer")->rule == Placed::kFloat, inputs <= 8);
   }
 }
 
