@@ -34,13 +34,15 @@ install: build ## library, command, headers and training component under PREFIX
 	cmake --install $(release) --prefix $(PREFIX)
 
 wheel: build ## a Python package with the command, in build/dist
+	@tools/setup --package
 	@tools/setup-peers >/dev/null
 	tools/setup-peers --run tools/make_wheel $(release) build/dist
 
 package: build ## .tar.gz, .deb and the wheel, checksums and a bill of materials, in build/dist
+	@tools/setup --package
 	rm -rf build/dist
 	@mkdir -p build/dist
-	cd $(release) && cpack -B $(CURDIR)/build/dist >cpack.log || { cat cpack.log; exit 1; }
+	cd $(release) && cpack -B $(CURDIR)/build/dist >cpack.log 2>&1 || { cat cpack.log; exit 1; }
 	rm -rf build/dist/_CPack_Packages
 	@tools/setup-peers >/dev/null
 	tools/setup-peers --run tools/make_wheel $(release) build/dist >/dev/null
