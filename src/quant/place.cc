@@ -223,11 +223,16 @@ class Placer {
                        [&](const Uses::Use& use) { return is_quantize(graph_.node(use.node)); });
   }
 
+  /// What is read of the node: its output, or that of the clamp that will be absorbed.
+  ValueId read_of(const Node& node) const {
+    const Node* clamp = clamp_after(node);
+    return (clamp != nullptr ? *clamp : node).output(0);
+  }
+
   /// Whether Q goes after the node or after its clamp.
   bool ends_in_codes(const Node& node, OutputCodes rule) const {
     if (rule == OutputCodes::kNever) return false;
-    const Node* clamp = clamp_after(node);
-    const ValueId read = (clamp != nullptr ? *clamp : node).output(0);
+    const ValueId read = read_of(node);
     if (foreign_.contains(read)) return false; // codes of another format come in front of readers
     if (rule == OutputCodes::kWhenRead && !wanted_.contains(read)) return false;
     return !goes_into_codes(read);
@@ -270,8 +275,7 @@ class Placer {
     const int64_t axis = t.weight_axis < 0 ? t.weight_axis + w.rank() : t.weight_axis;
     const int64_t terms = w.dim(axis == last ? last - 1 : last);
     if (t.weight_only && w.dim(axis) < kManySums) return std::nullopt;
-    const Node* clamp = clamp_after(node);
-    const ValueId read = (clamp != nullptr ? *clamp : node).output(0);
+    const ValueId read = read_of(node);
     const bool in_codes = read.valid() && (ends_in_codes(node, rule.output) ||
                                            goes_into_codes(read) || is_summed(node));
     return terms > placement_.few_terms || in_codes ? std::nullopt : std::optional(terms);

@@ -59,11 +59,11 @@ Result<Operands> read(const EvalContext& ctx, const RecurrentKind& kind) {
 void sum_inputs(const Operands& o, int64_t t, int64_t d, int64_t n, std::vector<float>& sums) {
   const RecurrentSizes& s = o.sizes;
   const int64_t rows = s.gates * s.hidden;
-  const float* bias = o.b.empty() ? nullptr : o.input_biases.data<float>().data() + d * rows;
   if (o.w.empty()) {
     std::copy_n(o.x.begin() + s.x_at(t, n) + d * rows, rows, sums.begin());
     return;
   }
+  const float* bias = o.b.empty() ? nullptr : o.input_biases.data<float>().data() + d * rows;
   for (int64_t i = 0; i < rows; ++i) {
     float sum = fma_chain(0, o.x.data() + s.x_at(t, n), 1, o.w.data() + (d * rows + i) * s.inputs,
                           1, s.inputs);

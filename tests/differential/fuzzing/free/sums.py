@@ -9,6 +9,11 @@ REDUCTIONS = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd",
               "ReduceLogSumExp", "ReduceLogSum"]
 
 
+def is_nearly_even(array, axes):
+    """Whether some numbers that share a mean hardly differ from it: their difference has no digits left."""
+    return (array.std(axes) < 0.05 * np.abs(array).max(axes)).any()
+
+
 def reduce(s, x):
     array = s.need(x, "fdi", ranks=(0, 1, 2, 3, 4, 5))
     if array.dtype == np.int8:
@@ -76,7 +81,7 @@ def spelled_out_group_norm(s, x):
         raise Impossible("groups of one number")
     groups = s.choose(*(g for g in range(1, channels + 1) if channels % g == 0))
     planes = array.reshape(array.shape[0], groups, -1)
-    if (planes.std(-1) < 0.05 * np.abs(planes).max(-1)).any():
+    if is_nearly_even(planes, -1):
         raise Impossible("ONNX Runtime takes a product of the mean from the bias")
     y = s.play("Reshape", [x, s.ints([0, groups, -1])])
     ones, zeros = s.constant(np.ones(groups, np.float32)), s.constant(np.zeros(groups, np.float32))
@@ -104,7 +109,7 @@ def normalization(s, x):
         axes = tuple(attributes.get("axes", [0, 2, 3]))
         if any(a >= array.ndim for a in axes):
             raise Impossible("rank")
-        if (array.std(axes) < 0.05 * np.abs(array).max(axes)).any():
+        if is_nearly_even(array, axes):
             raise Impossible("the difference of nearly equal numbers")
         return s.play(kind, [x], **attributes)
     if kind == "LRN":
@@ -116,7 +121,7 @@ def normalization(s, x):
         if s.opens == "all":
             raise Impossible("planes of one number")
         planes = array.reshape(*array.shape[:2], -1)
-        if (planes.std(-1) < 0.05 * np.abs(planes).max(-1)).any():
+        if is_nearly_even(planes, -1):
             raise Impossible("ONNX Runtime takes a product of the mean from the bias")
         return s.play(kind, [x, s.numbers((channels,), type_), s.numbers((channels,), type_)], epsilon=1e-2)
     if kind == "BatchNormalization":
@@ -124,8 +129,7 @@ def normalization(s, x):
             return s.constant((0.3 + s.random.random(channels)).astype(type_))
         inputs = [x, s.numbers((channels,), type_), s.numbers((channels,), type_), s.numbers((channels,), type_), positive()]
         of_channel = np.moveaxis(array, 1, 0).reshape(channels, -1)
-        even = (of_channel.std(-1) < 0.05 * np.abs(of_channel).max(-1)).any()  # as above
-        if s.opset >= 14 and s.chance(0.2) and not s.opens and not even:  # ONNX Runtime writes over its constants
+        if s.opset >= 14 and s.chance(0.2) and not s.opens and not is_nearly_even(of_channel, -1):  # ONNX Runtime writes over its constants
             return s.play(kind, inputs, 3, training_mode=1, epsilon=1e-2, momentum=0.7)[0]
         if s.chance(0.25):  # numbers of the graph as its bias
             other = s.another(lambda y: y.dtype == type_ and y.shape == (channels,))
