@@ -1,85 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of every differentiable mapping against central differences of the reference
-// executor, in double precision: the two share neither the forward nor the backward computation.
-#include <cmath>
-
-#include "core/philox.h"
+// The gradient of differentiable mappings that are one function of LibTorch, and of groups.
+#include "gradients.h"
 #include "ops/infer.h"
 #include "train/executor/fusions.h"
-#include "train/executor/torch_executor.h"
-#include <gtest/gtest.h>
 
-#include "octet/executor.h"
 #include "octet/graph_text.h"
 
 namespace octet {
 namespace {
 
-struct Problem {
-  std::string name;
-  std::string body; ///< statements; inputs are declared from `inputs`, the output is y
-  std::vector<std::pair<std::string, Shape>> inputs;
-  double low = -1.5, high = 1.5; ///< range of the inputs
-  int opset = 17;
-};
-
-std::string text_of(const Problem& p) {
-  std::string text = "graph g opset(\"\"=" + std::to_string(p.opset) + ", \"com.microsoft\"=1)\n";
-  for (const auto& [name, shape] : p.inputs)
-    text += "input " + name + ": f64" + to_string(shape) + "\n";
-  return text + p.body + "\noutput y: f64[*]\n";
-}
-
-Tensor random_tensor(const Shape& shape, double low, double high, uint64_t stream) {
-  Tensor t = Tensor::zeros(DType::kFloat64, shape).value();
-  Philox random(11, stream);
-  for (double& v : t.mutable_data<double>())
-    v = random.uniform(low, high);
-  return t;
-}
-
-double dot(const Tensor& a, const Tensor& b) {
-  double sum = 0;
-  for (int64_t i = 0; i < a.count(); ++i)
-    sum += a.at(i) * b.at(i);
-  return sum;
-}
+using Problem = test::GradientProblem;
 
 class Gradient : public testing::TestWithParam<Problem> {};
 
 TEST_P(Gradient, EqualsCentralDifferencesOfTheReference) {
-  const Problem& p = GetParam();
-  Result<Graph> graph = parse_graph(text_of(p));
-  ASSERT_TRUE(graph.ok()) << graph.error().text();
-  Result<std::unique_ptr<Executor>> reference = make_reference_executor(*graph);
-  ASSERT_TRUE(reference.ok()) << reference.error().text();
-
-  GradientRequest request;
-  for (size_t i = 0; i < p.inputs.size(); ++i) {
-    request.inputs.push_back(random_tensor(p.inputs[i].second, p.low, p.high, i));
-    request.wrt.push_back(p.inputs[i].first);
-  }
-  const Result<std::vector<Tensor>> forward = (*reference)->run(request.inputs);
-  ASSERT_TRUE(forward.ok()) << forward.error().text();
-  request.output_gradients = {random_tensor((*forward)[0].shape(), -1, 1, 100)};
-  const Result<std::vector<Tensor>> gradients = train::graph_gradients(*graph, request);
-  ASSERT_TRUE(gradients.ok()) << gradients.error().text();
-
-  constexpr double kStep = 1e-5;
-  for (size_t i = 0; i < p.inputs.size(); ++i) {
-    for (int64_t k = 0; k < request.inputs[i].count(); ++k) {
-      const auto value_at = [&](double change) {
-        std::vector<Tensor> inputs = request.inputs;
-        inputs[i] = inputs[i].clone();
-        inputs[i].mutable_data<double>()[static_cast<size_t>(k)] += change;
-        return dot((*reference)->run(inputs).value()[0], request.output_gradients[0]);
-      };
-      const double expected = (value_at(kStep) - value_at(-kStep)) / (2 * kStep);
-      // Truncation is of the order of kStep^2, rounding of 2^-53 / kStep.
-      ASSERT_NEAR((*gradients)[i].at(k), expected, 1e-6 * std::max(1.0, std::abs(expected)))
-          << p.inputs[i].first << "[" << k << "]";
-    }
-  }
+  test::expect_gradients_of_reference(GetParam());
 }
 
 Problem unary(const char* op, double low = -1.5, double high = 1.5, int opset = 17) {
@@ -309,12 +244,9 @@ const Problem kGroups[] = {
      {{"x", {2, 3, 4}}, {"gain", {4}}, {"bias", {4}}}},
 };
 
-std::string test_name(const testing::TestParamInfo<Problem>& info) {
-  return info.param.name;
-}
 TEST(Groups, AreFoundWhole) {
   for (const Problem& p : kGroups) {
-    Graph graph = parse_graph(text_of(p)).value();
+    Graph graph = parse_graph(test::text_of(p)).value();
     ASSERT_TRUE(infer_types(graph).ok());
     const auto found = train::find_fusions(graph, Uses(graph), graph.outputs());
     ASSERT_EQ(found.size(), 1u) << p.name;
@@ -331,14 +263,14 @@ TEST(Groups, StayApartWhereSomethingElseReadsTheirInside) {
   EXPECT_TRUE(train::find_fusions(graph, Uses(graph), graph.outputs()).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Elementwise, Gradient, testing::ValuesIn(kElementwise), test_name);
-INSTANTIATE_TEST_SUITE_P(Products, Gradient, testing::ValuesIn(kProducts), test_name);
-INSTANTIATE_TEST_SUITE_P(ConvTranspose, Gradient, testing::ValuesIn(kConvTranspose), test_name);
-INSTANTIATE_TEST_SUITE_P(Pools, Gradient, testing::ValuesIn(kPools), test_name);
-INSTANTIATE_TEST_SUITE_P(Norms, Gradient, testing::ValuesIn(kNorms), test_name);
-INSTANTIATE_TEST_SUITE_P(Movement, Gradient, testing::ValuesIn(kMovement), test_name);
-INSTANTIATE_TEST_SUITE_P(Groups, Gradient, testing::ValuesIn(kGroups), test_name);
-INSTANTIATE_TEST_SUITE_P(Reductions, Gradient, testing::ValuesIn(kReductions), test_name);
+INSTANTIATE_TEST_SUITE_P(Elementwise, Gradient, testing::ValuesIn(kElementwise), test::name_of);
+INSTANTIATE_TEST_SUITE_P(Products, Gradient, testing::ValuesIn(kProducts), test::name_of);
+INSTANTIATE_TEST_SUITE_P(ConvTranspose, Gradient, testing::ValuesIn(kConvTranspose), test::name_of);
+INSTANTIATE_TEST_SUITE_P(Pools, Gradient, testing::ValuesIn(kPools), test::name_of);
+INSTANTIATE_TEST_SUITE_P(Norms, Gradient, testing::ValuesIn(kNorms), test::name_of);
+INSTANTIATE_TEST_SUITE_P(Movement, Gradient, testing::ValuesIn(kMovement), test::name_of);
+INSTANTIATE_TEST_SUITE_P(Groups, Gradient, testing::ValuesIn(kGroups), test::name_of);
+INSTANTIATE_TEST_SUITE_P(Reductions, Gradient, testing::ValuesIn(kReductions), test::name_of);
 
 } // namespace
 } // namespace octet

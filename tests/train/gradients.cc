@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gradients.h"
+
+#include <cmath>
+
+#include "core/philox.h"
+#include "train/executor/torch_executor.h"
+
+#include "octet/executor.h"
+#include "octet/graph_text.h"
+
+namespace octet::test {
+namespace {
+
+Tensor random_tensor(const Shape& shape, double low, double high, uint64_t stream) {
+  Tensor t = Tensor::zeros(DType::kFloat64, shape).value();
+  Philox random(11, stream);
+  for (double& v : t.mutable_data<double>())
+    v = random.uniform(low, high);
+  return t;
+}
+
+double dot(const Tensor& a, const Tensor& b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.count(); ++i)
+    sum += a.at(i) * b.at(i);
+  return sum;
+}
+
+} // namespace
+
+std::string text_of(const GradientProblem& p) {
+  std::string text = "graph g opset(\"\"=" + std::to_string(p.opset) + ", \"com.microsoft\"=1)\n";
+  for (const auto& [name, shape] : p.inputs)
+    text += "input " + name + ": f64" + to_string(shape) + "\n";
+  return text + p.body + "\noutput y: f64[*]\n";
+}
+
+void expect_gradients_of_reference(const GradientProblem& p) {
+  Result<Graph> graph = parse_graph(text_of(p));
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  Result<std::unique_ptr<Executor>> reference = make_reference_executor(*graph);
+  ASSERT_TRUE(reference.ok()) << reference.error().text();
+
+  GradientRequest request;
+  for (size_t i = 0; i < p.inputs.size(); ++i) {
+    request.inputs.push_back(random_tensor(p.inputs[i].second, p.low, p.high, i));
+    request.wrt.push_back(p.inputs[i].first);
+  }
+  const Result<std::vector<Tensor>> forward = (*reference)->run(request.inputs);
+  ASSERT_TRUE(forward.ok()) << forward.error().text();
+  request.output_gradients = {random_tensor((*forward)[0].shape(), -1, 1, 100)};
+  const Result<std::vector<Tensor>> gradients = train::graph_gradients(*graph, request);
+  ASSERT_TRUE(gradients.ok()) << gradients.error().text();
+
+  constexpr double kStep = 1e-5;
+  for (size_t i = 0; i < p.inputs.size(); ++i) {
+    for (int64_t k = 0; k < request.inputs[i].count(); ++k) {
+      const auto value_at = [&](double change) {
+        std::vector<Tensor> inputs = request.inputs;
+        inputs[i] = inputs[i].clone();
+        inputs[i].mutable_data<double>()[static_cast<size_t>(k)] += change;
+        return dot((*reference)->run(inputs).value()[0], request.output_gradients[0]);
+      };
+      const double expected = (value_at(kStep) - value_at(-kStep)) / (2 * kStep);
+      // Truncation is of the order of kStep^2, rounding of 2^-53 / kStep.
+      ASSERT_NEAR((*gradients)[i].at(k), expected, 1e-6 * std::max(1.0, std::abs(expected)))
+          << p.inputs[i].first << "[" << k << "]";
+    }
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<GradientProblem>& info) {
+  return info.param.name;
+}
+
+} // namespace octet::test
