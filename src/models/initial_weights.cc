@@ -10,6 +10,7 @@
 #include "core/philox.h"
 #include "core/string_util.h"
 #include "ops/op.h"
+#include "ops/shared/recurrent.h"
 
 #include "octet/models.h"
 
@@ -30,7 +31,15 @@ struct Purpose {
   Role role = Role::kData;
   int64_t fan_in = 0, fan_out = 0; ///< 0: it is no weight of a product
   size_t input = 0;
+  bool recurrent = false;
 };
+
+/// The gates of a recurrent layer; 0: the node is none.
+int64_t gates_of(const Node& node) {
+  if (node.is("LSTM")) return lstm_kind().gates;
+  if (node.is("GRU")) return gru_kind().gates;
+  return node.is("RNN") ? rnn_kind().gates : 0;
+}
 
 int64_t product_of(std::span<const int64_t> sizes) {
   int64_t out = 1;
@@ -52,7 +61,12 @@ Purpose purpose_of(const Graph& graph, const Uses& uses, ValueId value) {
     const std::span<const int64_t> sizes(shape);
     // What has no groups of channels is refused where types are inferred.
     const int64_t groups = std::max<int64_t>(node.attr_int("group", 1), 1);
-    if (node.is("Conv")) {
+    if (const int64_t gates = gates_of(node); gates > 0) {
+      out.recurrent = true;
+      if (shape.size() != 3) return out; // peepholes: a factor for each element
+      out.fan_in = sizes[2];
+      out.fan_out = sizes[1] / gates;
+    } else if (node.is("Conv")) {
       out.fan_in = product_of(sizes.subspan(1));
       out.fan_out = sizes[0] * product_of(sizes.subspan(2)) / groups;
     } else if (node.is("ConvTranspose")) {
@@ -68,11 +82,13 @@ Purpose purpose_of(const Graph& graph, const Uses& uses, ValueId value) {
   return out;
 }
 
-/// The rule for a constant of which the text says none.
+/// The rule for a constant of which the text says none. The gates of recurrent layers saturate, and
+/// what goes round must not grow.
 Result<std::string> rule_by_role(const Purpose& purpose) {
   switch (purpose.role) {
   case Role::kWeight:
-    return std::string(purpose.fan_in > 0 ? "he" : "normal");
+    if (purpose.fan_in == 0) return std::string("normal");
+    return std::string(purpose.recurrent ? "uniform" : "he");
   case Role::kBias:
     return std::string("zeros");
   case Role::kGain:
