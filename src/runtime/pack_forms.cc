@@ -21,6 +21,7 @@ using kernels::PackedCodes;
 using kernels::PackedConv;
 using kernels::PackedFloat;
 using kernels::PackedFloatConv;
+using kernels::PackedGroups;
 using kernels::PackedPanel;
 using kernels::PackedTransposedConv;
 using kernels::PackedWeights;
@@ -28,26 +29,24 @@ using kernels::PhaseAxis;
 using kernels::round_up;
 using kernels::WindowGroup;
 
-constexpr int64_t kGroupBytes = 64;      // 4 k x 16 columns
-constexpr int64_t kWideGroupBytes = 128; // as int16
+constexpr int64_t kColumnBytes = 4; // of a group: 4 k
 constexpr int32_t kRowOrders = 3;
 
 size_t bytes_of(int64_t count, size_t each) {
   return static_cast<size_t>(count) * each;
 }
 
-int64_t stored_bytes(const PackedPanel& p) {
-  return (int64_t{p.paired} + p.plain) * kGroupBytes + int64_t{p.wide} * kWideGroupBytes;
+int64_t count_of(const PackedGroups& g) {
+  return int64_t{g.paired} + g.plain + g.wide;
 }
 
 int64_t panels_of(int64_t n) {
   return (n + kColumnsPerPanel - 1) / kColumnsPerPanel;
 }
 
-/// Of each panel: one for four k, and one more where they exceed int8.
+/// Of the columns of a panel, or of its half: one for four k, and one more where they exceed int8.
 int64_t groups_of(const PackedWeights& pack) {
-  const auto all = static_cast<int64_t>(pack.offsets.bytes() / sizeof(int32_t));
-  return pack.n == 0 ? pack.k_padded / 4 : all / panels_of(pack.n);
+  return pack.n == 0 ? pack.k_padded / 4 : count_of(pack.panels.as<PackedPanel>()->groups);
 }
 
 /// Whether the order of the groups says itself.
@@ -56,39 +55,82 @@ bool in_order(const PackedWeights& pack, int64_t groups) {
   return !kernels::multiplies_in_int16(pack.isa) && groups == pack.k_padded / 4;
 }
 
+void write_kinds(PackWriter& to, const PackedGroups& groups) {
+  const auto& [data, offsets, paired, plain, wide] = groups;
+  to.number(paired);
+  to.number(wide);
+}
+
 void write_kinds(PackWriter& to, const PackedWeights& pack) {
   to.number(groups_of(pack));
   if (in_order(pack, groups_of(pack))) return;
   const auto* panels = pack.panels.as<PackedPanel>();
   for (int64_t p = 0; p < panels_of(pack.n); ++p) {
-    const auto& [data, offsets, paired, plain, wide, half, flip, runs, run_count, shift, more] =
-        panels[p];
-    to.number(paired);
-    to.number(wide);
+    const auto& [groups, right, split, half, flip, runs, run_count, shift, more] = panels[p];
+    to.number(split);
+    write_kinds(to, groups);
+    if (split && !half) write_kinds(to, right);
   }
   to.small(pack.offsets);
 }
 
-/// Fills the panels, of which data lie one behind another, and checks what kernels follow.
+/// How many of `count` groups are of which kind.
+void read_kinds(PackReader& from, int64_t count, bool has_kinds, PackedGroups& groups) {
+  groups.paired = from.number<int32_t>();
+  groups.wide = from.number<int32_t>();
+  from.expect(groups.paired >= 0 && groups.wide >= 0 && groups.paired % 2 == 0 &&
+              int64_t{groups.paired} + groups.wide <= (has_kinds ? count : 0));
+  groups.plain = from.ok() ? static_cast<int32_t>(count - groups.paired - groups.wide) : 0;
+}
+
+/// Where the groups of `columns` columns lie, behind those that were placed before. Checks what
+/// kernels follow.
+class GroupPlaces {
+ public:
+  GroupPlaces(PackReader& from, PackedWeights& pack) : from_(from), pack_(pack) {}
+
+  void place(PackedGroups& groups, int64_t columns) {
+    groups.data = pack_.data.as<int8_t>() + bytes_;
+    groups.offsets = pack_.offsets.as<int32_t>() + groups_;
+    const int64_t count = count_of(groups), narrow = int64_t{groups.paired} + groups.plain;
+    for (int64_t g = 0; g < count; ++g)
+      from_.expect(groups.offsets[g] >= 0 && groups.offsets[g] % 4 == 0 &&
+                   groups.offsets[g] < (g < narrow ? pack_.row_bytes : pack_.k_padded));
+    groups_ += count;
+    bytes_ += (count + groups.wide) * columns * kColumnBytes;
+  }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  PackReader& from_;
+  PackedWeights& pack_;
+  int64_t groups_ = 0, bytes_ = 0;
+};
+
+/// Fills the panels, of which data lie one behind another.
 void read_kinds(PackReader& from, PackedWeights& pack) {
   const int64_t own = pack.k_padded / 4, count = panels_of(pack.n);
   const auto groups = from.number<int64_t>();
   from.expect(groups >= own && groups <= 2 * own);
   if (!from.ok()) return;
   const bool says_itself = in_order(pack, groups);
+  const bool has_kinds = kernels::multiplies_in_int16(pack.isa);
+  const bool splits = kernels::tile_kernels(pack.isa).splits;
   pack.panels = AlignedBuffer(bytes_of(count, sizeof(PackedPanel)));
   auto* panels = pack.panels.as<PackedPanel>();
+  int64_t all_groups = 0;
   for (int64_t p = 0; p < count; ++p) {
     PackedPanel& panel = *new (panels + p) PackedPanel();
     panel.half = pack.n - p * kColumnsPerPanel <= kColumnsPerPanel / 2;
-    if (!says_itself) {
-      panel.paired = from.number<int32_t>();
-      panel.wide = from.number<int32_t>();
+    if (says_itself) {
+      panel.groups.plain = static_cast<int32_t>(groups);
+    } else {
+      panel.split = from.number<bool>();
+      from.expect(splits || !panel.split);
+      read_kinds(from, groups, has_kinds, panel.groups);
+      if (panel.split && !panel.half) read_kinds(from, groups, has_kinds, panel.right);
     }
-    from.expect(panel.paired >= 0 && panel.wide >= 0 && panel.paired % 2 == 0 &&
-                int64_t{panel.paired} + panel.wide <=
-                    (kernels::multiplies_in_int16(pack.isa) ? groups : 0));
-    panel.plain = from.ok() ? static_cast<int32_t>(groups - panel.paired - panel.wide) : 0;
+    all_groups += count_of(panel.groups) + count_of(panel.right);
   }
   if (!says_itself) {
     pack.offsets = from.small();
@@ -97,20 +139,16 @@ void read_kinds(PackReader& from, PackedWeights& pack) {
     for (int64_t i = 0; i < count * groups; ++i)
       pack.offsets.as<int32_t>()[i] = static_cast<int32_t>(i % groups * 4);
   }
-  from.expect(pack.offsets.bytes() == bytes_of(count * groups, sizeof(int32_t)));
+  from.expect(pack.offsets.bytes() == bytes_of(all_groups, sizeof(int32_t)));
   if (!from.ok()) return;
-  int64_t data_bytes = 0;
+  GroupPlaces places(from, pack);
   for (int64_t p = 0; p < count; ++p) {
     PackedPanel& panel = panels[p];
-    panel.data = pack.data.as<int8_t>() + data_bytes;
-    panel.offsets = pack.offsets.as<int32_t>() + p * groups;
-    const int64_t narrow = int64_t{panel.paired} + panel.plain;
-    for (int64_t g = 0; g < groups; ++g)
-      from.expect(panel.offsets[g] >= 0 && panel.offsets[g] % 4 == 0 &&
-                  panel.offsets[g] < (g < narrow ? pack.row_bytes : pack.k_padded));
-    data_bytes += stored_bytes(panel);
+    const int64_t columns = panel.split ? kColumnsPerPanel / 2 : kColumnsPerPanel;
+    places.place(panel.groups, columns);
+    if (panel.split && !panel.half) places.place(panel.right, columns);
   }
-  from.expect(static_cast<int64_t>(pack.data.bytes()) == data_bytes);
+  from.expect(static_cast<int64_t>(pack.data.bytes()) == places.bytes());
 }
 
 /// The packed form of float columns.
@@ -260,7 +298,8 @@ void read_pack(PackReader& from, PackedWeights& pack, const ProductForm& form, I
   if (!from.ok()) return;
   const int64_t columns = panels_of(form.n) * kColumnsPerPanel;
   from.expect(pack.sums.bytes() == bytes_of(columns, sizeof(int32_t)) &&
-              pack.data.bytes() >= bytes_of(columns, static_cast<size_t>(pack.k_padded)));
+              pack.data.bytes() >= bytes_of(round_up(form.n, kColumnsPerPanel / 2),
+                                            static_cast<size_t>(pack.k_padded)));
   if (from.ok()) read_kinds(from, pack);
 }
 
@@ -305,11 +344,13 @@ void read_pack(PackReader& from, PackedConv& pack, const WindowForm& form, Isa i
     count = 1;
   } else if (!pack.window.empty()) {
     group = {s.out_c, s.kernel_h * round_up(s.kernel_w * s.in_c, 4), form.x};
-    from.expect(s.groups == 1 && s.dilation_w == 1 &&
-                std::ssize(pack.window) == panels_of(group.n) * (group.k / 4));
+    from.expect(s.groups == 1 && s.dilation_w == 1);
   }
   for (int64_t g = 0; g < count && from.ok(); ++g)
     read_pack(from, pack.groups.emplace_back(), group, isa);
+  if (!from.ok() || pack.window.empty()) return;
+  from.expect(bytes_of(std::ssize(pack.window), sizeof(int32_t)) ==
+              pack.groups.front().offsets.bytes());
 }
 
 void write_pack(PackWriter& to, const PackedFloat& pack) {

@@ -153,38 +153,62 @@ TEST(Igemm, ZeroPointsStridesAndLargeShapes) {
   check_raw({.m = 150, .n = 20, .k = 4099, .x = kRelu, .how = Fill::kBell}, random, pool);
 }
 
+/// Which share of the groups of weights in a bell curve is coupled, and which is widened.
+struct GroupShares {
+  double coupled = 0, wide = 0;
+  bool split = false;
+};
+
+GroupShares shares(XRange x, int64_t k, Isa isa) {
+  constexpr int64_t kN = 64;
+  std::mt19937 random(5);
+  std::vector<int8_t> w(static_cast<size_t>(kN * k));
+  fill(w.data(), kN * k, -127, 127, Fill::kBell, random);
+  const PackedWeights packed = pack_weights(w.data(), k, kN, k, x, isa);
+  GroupShares out;
+  double all = 0;
+  for (int64_t p = 0; p < panel_count(packed); ++p) {
+    const PackedPanel& panel = packed.panels.as<PackedPanel>()[p];
+    out.split = panel.split;
+    for (const PackedGroups& groups : {panel.groups, panel.right}) {
+      all += groups.paired + groups.plain + groups.wide;
+      out.coupled += groups.paired;
+      out.wide += groups.wide;
+    }
+  }
+  out.coupled /= all;
+  out.wide /= all;
+  EXPECT_EQ(packed.row_bytes, x.hi - x.lo == 255 ? 3 * k : k) << "orders of x";
+  return out;
+}
+
 // Where sums are proven to stay within 16 bits, groups of weights come in couples, which take fewer
 // instructions; wide ones take more.
 TEST(Igemm, GroupsFindPartners) {
-  constexpr int64_t kN = 64, kK = 768;
-  std::mt19937 random(5);
-  std::vector<int8_t> w(kN * kK);
-  fill(w.data(), kN * kK, -127, 127, Fill::kBell, random);
-  const auto shares = [&](XRange x, Isa isa) {
-    const PackedWeights packed = pack_weights(w.data(), kK, kN, kK, x, isa);
-    std::pair<double, double> coupled_and_wide = {0, 0};
-    const int64_t panels = panel_count(packed);
-    for (int64_t p = 0; p < panels; ++p) {
-      const PackedPanel& panel = packed.panels.as<PackedPanel>()[p];
-      const auto all = static_cast<double>(panels * (panel.paired + panel.plain + panel.wide));
-      coupled_and_wide.first += panel.paired / all;
-      coupled_and_wide.second += panel.wide / all;
-    }
-    EXPECT_EQ(packed.row_bytes, x.hi - x.lo == 255 ? 3 * kK : kK) << "orders of x";
-    return coupled_and_wide;
-  };
   for (const Isa isa : covered_isas("igemm")) {
     if (!multiplies_in_int16(isa)) continue;
     for (const XRange x : {kS8, kU8}) {
-      const auto [coupled, wide] = shares(x, isa);
-      EXPECT_GT(coupled, 0.4) << isa_name(isa);
-      EXPECT_LT(wide, 0.2) << isa_name(isa);
+      const GroupShares found = shares(x, 768, isa);
+      EXPECT_GT(found.coupled, 0.4) << isa_name(isa);
+      EXPECT_LT(found.wide, 0.2) << isa_name(isa);
     }
     for (const XRange x : {kRelu, kTilted}) {
-      const auto [coupled, wide] = shares(x, isa);
-      EXPECT_GT(coupled, 0.98) << isa_name(isa);
-      EXPECT_EQ(wide, 0.0) << isa_name(isa);
+      const GroupShares found = shares(x, 768, isa);
+      EXPECT_GT(found.coupled, 0.98) << isa_name(isa);
+      EXPECT_EQ(found.wide, 0.0) << isa_name(isa);
+      EXPECT_FALSE(found.split) << isa_name(isa);
     }
+  }
+}
+
+// The fewer columns have to agree, the more of their groups do.
+TEST(Igemm, HalvesOfPanelsFindMorePartners) {
+  for (const Isa isa : covered_isas("igemm")) {
+    if (!tile_kernels(isa).splits) continue;
+    const GroupShares found = shares(kS8, 256, isa);
+    EXPECT_TRUE(found.split) << isa_name(isa);
+    EXPECT_GT(found.coupled, 0.4) << isa_name(isa);
+    EXPECT_LT(found.wide, 0.2) << isa_name(isa);
   }
 }
 

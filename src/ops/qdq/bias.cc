@@ -12,8 +12,9 @@ namespace octet::qdq {
 
 namespace {
 
-/// How far apart two floats may lie that mean one scale: s_x · s_w is rounded once or twice.
-constexpr double kSameScale = 1e-6;
+/// How far apart two floats may lie that mean one scale: s_x, s_w and their product are rounded once
+/// each. A bias in steps of its own comes within more of whole steps by chance.
+constexpr double kSameScale = 0x1p-22;
 
 /// (code - zero point) · scale of each element; nullopt where the shapes do not fit.
 std::optional<std::vector<double>> dequantized(const Node& dq,

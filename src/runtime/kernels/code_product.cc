@@ -135,9 +135,9 @@ void dot_wide_scalar(const PackedPanel& panel,
   for (int64_t r = 0; r < count; ++r) {
     for (int64_t c = 0; c < kColumnsPerPanel; ++c) {
       int32_t sum = 0;
-      const auto* w = reinterpret_cast<const int16_t*>(panel.data);
-      for (int64_t g = 0; g < panel.wide; ++g, w += kGroupBytes) {
-        const uint8_t* x = rows[r] + panel.offsets[g];
+      const auto* w = reinterpret_cast<const int16_t*>(panel.groups.data);
+      for (int64_t g = 0; g < panel.groups.wide; ++g, w += kGroupBytes) {
+        const uint8_t* x = rows[r] + panel.groups.offsets[g];
         for (int64_t i = 0; i < kGroup; ++i) {
           sum += x[i] * w[((i % 2) * kColumnsPerPanel + c) * 2 + i / 2];
         }
@@ -254,9 +254,10 @@ void CodeProduct::set_panels(PackedPanel* panels,
                              const std::byte* packed) const {
   for (int64_t p = which.begin; p < which.end; ++p, ++panels) {
     *panels = {};
-    panels->data = reinterpret_cast<const int8_t*>(packed) + (p - which.begin) * panel_bytes();
-    panels->offsets = reinterpret_cast<const int32_t*>(shared);
-    (plain() ? panels->plain : panels->wide) = static_cast<int32_t>(groups_);
+    panels->groups.data =
+        reinterpret_cast<const int8_t*>(packed) + (p - which.begin) * panel_bytes();
+    panels->groups.offsets = reinterpret_cast<const int32_t*>(shared);
+    (plain() ? panels->groups.plain : panels->groups.wide) = static_cast<int32_t>(groups_);
     panels->half = n_ - p * kColumnsPerPanel <= kColumnsPerPanel / 2;
   }
 }

@@ -267,12 +267,12 @@ bool pack_direct(const int8_t* w, PackedConv& packed) {
   packed.groups.push_back(
       pack_weights(rows.data(), k, s.out_c, k, packed.x, packed.isa, grid ? reads : 0));
   const PackedWeights& made = packed.groups.front();
-  const auto* offsets = made.offsets.as<int32_t>();
-  for (int64_t i = 0; i < panel_count(made) * (k / 4); ++i) {
-    const int64_t at = offsets[i] % k;
-    packed.window.push_back({static_cast<int32_t>(offsets[i] / k),
-                             static_cast<int32_t>(at / padded), static_cast<int32_t>(at % padded)});
-    packed.permuted = packed.permuted || offsets[i] >= k;
+  const std::span offsets(made.offsets.as<int32_t>(), made.offsets.bytes() / sizeof(int32_t));
+  for (const int32_t offset : offsets) {
+    const int64_t at = offset % k;
+    packed.window.push_back({static_cast<int32_t>(offset / k), static_cast<int32_t>(at / padded),
+                             static_cast<int32_t>(at % padded)});
+    packed.permuted = packed.permuted || offset >= k;
   }
   pack_tap_sums(w, packed);
   return true;

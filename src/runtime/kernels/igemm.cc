@@ -27,6 +27,9 @@ constexpr double kPackBytesPerNs = 10.0;
 constexpr int64_t kMinPanels = 4;
 // Sums of several tiles share one call of the epilogue.
 constexpr int64_t kEpilogueRows = kTileNumbers / kColumnsPerPanel;
+// Rows stay in the first-level cache while panels go by, panels in the second-level one while rows do.
+constexpr int64_t kNearRowBytes = int64_t{20} << 10;
+constexpr int64_t kNearWeightBytes = int64_t{96} << 10;
 
 /// Whether rows of x are packed as they are.
 bool packs_nothing(const PackedWeights& w) {
@@ -113,7 +116,9 @@ void panels_at(const BlockArgs& args, int64_t p, int64_t count, PackedPanel* pan
   for (int64_t q = 0; q < count; ++q) {
     panels[q].flip = args.w->shift != 0 ? 0x80 : 0;
     panels[q].more = p + 2 * kPanelsTogether <= panel_count(*args.w);
-    if (args.offsets != nullptr) panels[q].offsets = args.offsets + (panels[q].offsets - first);
+    if (args.offsets == nullptr) continue;
+    for (PackedGroups* groups : {&panels[q].groups, &panels[q].right})
+      if (groups->offsets != nullptr) groups->offsets = args.offsets + (groups->offsets - first);
   }
 }
 
@@ -189,36 +194,50 @@ void end_sums(const BlockArgs& args, EpilogueTileFn epilogue, const int64_t* pla
   }
 }
 
+/// How many rows meet how many panels before others do.
+struct NearBlock {
+  int64_t rows, panels;
+};
+
+NearBlock near_block(const PackedWeights& w) {
+  const int64_t rows = kNearRowBytes / std::max<int64_t>(w.row_bytes, 1) / kTileRows * kTileRows;
+  const int64_t panels = kNearWeightBytes / std::max<int64_t>(w.k_padded * kColumnsPerPanel, 1);
+  return {std::clamp(rows, kTileRows, kEpilogueRows),
+          std::clamp<int64_t>(panels, 1, kPanelsOfFewRows)};
+}
+
 /// Sums go through memory to the epilogue.
 void run_sums(const BlockArgs& args, const TileKernels& kernels, Range which) {
-  const int64_t together = kernels.dot_panels == nullptr ? 1
-                           : args.count <= kFewRows      ? kPanelsOfFewRows
-                                                         : kPanelsTogether;
+  const bool alone = kernels.dot_panels == nullptr;
+  const NearBlock block = alone                    ? near_block(*args.w)
+                          : args.count <= kFewRows ? NearBlock{kEpilogueRows, kPanelsOfFewRows}
+                                                   : NearBlock{kEpilogueRows, kPanelsTogether};
   constexpr int64_t kSums = kEpilogueRows * kColumnsPerPanel;
   alignas(64) int32_t acc[kPanelsOfFewRows * kSums];
   // What a half panel leaves as it is.
   const auto* all_panels = args.w->panels.as<PackedPanel>();
   if (all_panels[which.end - 1].half) std::fill_n(acc, std::size(acc), 0);
   TileOut out = tile_of(*args.columns, args.y, args.y_stride);
-  for (int64_t p = which.begin; p < which.end; p += together) {
-    const int64_t count = std::min(together, which.end - p);
+  const auto end_panel = [&](int64_t p, const int64_t* places) {
+    out.column = p * kColumnsPerPanel;
+    out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
+    end_sums(args, kernels.epilogue, places, out);
+  };
+  for (int64_t p = which.begin; p < which.end; p += block.panels) {
+    const int64_t count = std::min(block.panels, which.end - p);
     PackedPanel panels[kPanelsOfFewRows];
     panels_at(args, p, count, panels);
     each_class(args, [&](const RowClass& some) {
       set_runs(some, count, panels);
       out.init = some.init;
-      for (int64_t i = some.rows.begin; i < some.rows.end; i += kEpilogueRows) {
-        out.rows = std::min(kEpilogueRows, some.rows.end - i);
-        if (together == 1) {
-          kernels.dot(panels[0], args.rows + i, out.rows, acc);
-        } else {
-          kernels.dot_panels(panels, count, args.rows + i, out.rows, acc, kSums);
-        }
+      for (int64_t i = some.rows.begin; i < some.rows.end; i += block.rows) {
+        const int64_t* places = places_of(args) + i;
+        out.rows = std::min(block.rows, some.rows.end - i);
+        if (!alone) kernels.dot_panels(panels, count, args.rows + i, out.rows, acc, kSums);
         for (int64_t q = 0; q < count; ++q) {
-          out.acc = acc + q * kSums;
-          out.column = (p + q) * kColumnsPerPanel;
-          out.columns = std::min(kColumnsPerPanel, args.w->n - out.column);
-          end_sums(args, kernels.epilogue, places_of(args) + i, out);
+          if (alone) kernels.dot(panels[q], args.rows + i, out.rows, acc);
+          out.acc = alone ? acc : acc + q * kSums;
+          end_panel(p + q, places);
         }
       }
     });
@@ -307,6 +326,7 @@ TileKernels tile_kernels(Isa isa) {
       .permute = for_isa<permute_scalar, Isa::kAvx2, permute_avx2>(isa),
       .flips = for_isa<false, Isa::kAvx512Vnni, true>(isa),
       .takes_runs = for_isa<false, Isa::kAvx512Vnni, true>(isa),
+      .splits = for_isa<false, Isa::kAvx2, true, Isa::kVnni256, false, Isa::kAvx512, false>(isa),
   };
 }
 

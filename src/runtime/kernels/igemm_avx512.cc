@@ -65,9 +65,9 @@ void dot(const PackedPanel& panel, const uint8_t* const* rows, int32_t* acc) {
   const uint8_t* r5 = kRows > 5 ? rows[5] : r0;
   const uint8_t* r6 = kRows > 6 ? rows[6] : r0;
   const uint8_t* r7 = kRows > 7 ? rows[7] : r0;
-  const int8_t* w = panel.data;
-  const int32_t* offset = panel.offsets;
-  for (int32_t g = 0; g < panel.paired; g += 2) {
+  const int8_t* w = panel.groups.data;
+  const int32_t* offset = panel.groups.offsets;
+  for (int32_t g = 0; g < panel.groups.paired; g += 2) {
     const __m512i w0 = load(w);
     const __m512i w1 = load(w + 64);
     const int64_t o0 = offset[0];
@@ -83,7 +83,7 @@ void dot(const PackedPanel& panel, const uint8_t* const* rows, int32_t* acc) {
     w += 128;
     offset += 2;
   }
-  for (int32_t g = 0; g < panel.plain; ++g) {
+  for (int32_t g = 0; g < panel.groups.plain; ++g) {
     const __m512i ws = load(w);
     const int64_t o = *offset++;
     s0 = add_plain(s0, r0 + o, ws, ones);
@@ -97,7 +97,7 @@ void dot(const PackedPanel& panel, const uint8_t* const* rows, int32_t* acc) {
     w += 64;
   }
   const __m512i even = _mm512_set1_epi16(0xFF);
-  for (int32_t g = 0; g < panel.wide; ++g) {
+  for (int32_t g = 0; g < panel.groups.wide; ++g) {
     const __m512i w0 = load(w);
     const __m512i w1 = load(w + 64);
     const int64_t o = *offset++;

@@ -258,12 +258,12 @@ void dot(const PackedPanel& panel,
   const uint8_t* r6 = kRows > 6 ? rows[6] : r0;
   const uint8_t* r7 = kRows > 7 ? rows[7] : r0;
   const __m512i flip = _mm512_set1_epi8(static_cast<char>(panel.flip));
-  const GroupRun all{0, panel.plain};
+  const GroupRun all{0, panel.groups.plain};
   const Runs runs(panel, all);
   const int64_t shift = panel.shift;
   for (const GroupRun* run = runs.begin; run != runs.end; ++run) {
-    const int8_t* w = panel.data + int64_t{64} * run->first;
-    const int32_t* offset = panel.offsets + run->first;
+    const int8_t* w = panel.groups.data + int64_t{64} * run->first;
+    const int32_t* offset = panel.groups.offsets + run->first;
     const int32_t* end = offset + run->count;
     for (; offset != end; ++offset, w += 64) {
       const Panels ws = load_weights<kPanels>(w, step);
@@ -328,12 +328,12 @@ void dot_half(const PackedPanel& panel,
   const uint8_t* r6 = kRows > 6 ? rows[6] : r0;
   const uint8_t* r7 = kRows > 7 ? rows[7] : r0;
   const __m256i flip = _mm256_set1_epi8(static_cast<char>(panel.flip));
-  const GroupRun all{0, panel.plain};
+  const GroupRun all{0, panel.groups.plain};
   const Runs runs(panel, all);
   const int64_t shift = panel.shift;
   for (const GroupRun* run = runs.begin; run != runs.end; ++run) {
-    const int8_t* w = panel.data + int64_t{64} * run->first;
-    const int32_t* offset = panel.offsets + run->first;
+    const int8_t* w = panel.groups.data + int64_t{64} * run->first;
+    const int32_t* offset = panel.groups.offsets + run->first;
     const int32_t* end = offset + run->count;
     for (; offset != end; ++offset, w += 64) {
       const __m256i ws = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
@@ -411,7 +411,7 @@ void dot_codes(const PackedPanel* panels,
                 t.places,
                 static_cast<__mmask32>((uint64_t{1} << t.columns) - 1)};
   const TileFn<Out>* tiles = panel_count > 1 ? kTiles<2, Out> : kTiles<1, Out>;
-  dot_rows(tiles, panels[0], int64_t{64} * panels->plain, rows, t.rows, out);
+  dot_rows(tiles, panels[0], int64_t{64} * panels->groups.plain, rows, t.rows, out);
 }
 
 template <bool kSigned>
@@ -436,7 +436,7 @@ void dot_panels_avx512vnni(const PackedPanel* panels,
                            int32_t* acc,
                            int64_t acc_step) {
   using avx512vnni::ToSums;
-  const int64_t step = int64_t{64} * panels->plain;
+  const int64_t step = int64_t{64} * panels->groups.plain;
   int64_t p = 0;
   if (panel_count == 4 && count <= kFewRows) {
     return avx512vnni::kFour[count - 1](panels[0], step, 0, rows, ToSums{acc, acc_step});

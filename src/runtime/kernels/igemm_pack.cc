@@ -1,79 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing of int8 weights. Where the instruction set multiplies with vpmaddubsw, whose int16
-// results saturate, each group of 4 k x 16 columns is proven exact for x <= U or stored widened:
-// with x >= 0 the extreme sums of a lane are U * (sum of positive weights) and U * (sum of negative
-// ones). Two groups whose lanes stay within int16 when added are stored as a couple.
+// Packing of int8 weights into panels: groups of 4 k x 16 columns, as igemm_kinds.h has them where
+// sums saturate, else in k order.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "runtime/kernels/igemm.h"
+#include "runtime/kernels/igemm_kinds.h"
 #include "runtime/kernels/igemm_tile.h"
 
 namespace octet::kernels {
 namespace {
 
-constexpr int32_t kInt16Max = 32767;
-constexpr size_t kColumns = 16;
-constexpr size_t kLanes = 2 * kColumns; // int16 lanes of a group: 16 columns x 2 pairs of k
-
-/// Of each lane of a group the sum of positive weights, then what is to be subtracted for the negative
-/// ones.
-struct LaneSums {
-  alignas(64) std::array<int16_t, 2 * kLanes> of{};
-};
-
-constexpr int64_t kOrders = 3;
-constexpr std::array<std::array<size_t, 4>, kOrders> kOrder = {
-    {{0, 1, 2, 3}, {0, 2, 1, 3}, {0, 3, 2, 1}}};
 // Where panels read each byte of x less often, packing it in three orders costs more than widened weights.
 constexpr int64_t kMinReadsForOrders = 4;
-// Partners are that near to each other, so that what they read of x stays in the first-level cache.
-constexpr size_t kNearGroups = 256;
-// A group whose partners are that rare stays single.
-constexpr int kMaxTries = 300;
-
-struct Group {
-  size_t index = 0; // in k order
-  size_t order = 0; // of kOrder
-};
-
-// Which groups of a panel are stored how.
-struct Panel {
-  std::vector<Group> paired;
-  std::vector<Group> plain;
-  std::vector<Group> wide;
-};
-
-// A group that is exact in one order or several.
-struct Candidate {
-  size_t index = 0;
-  size_t orders = 0; // how many
-  std::array<size_t, kOrders> order{};
-  std::array<LaneSums, kOrders> lanes{}; // in those orders
-  int32_t total = 0;                     // of all weights: the larger, the fewer partners it has
-};
-
-int16_t largest(const LaneSums& a) {
-  int16_t most = 0;
-  for (const int16_t sum : a.of)
-    most = std::max(most, sum);
-  return most;
-}
-
-/// The largest sum where two groups are added.
-int16_t largest(const LaneSums& a, const LaneSums& b) {
-  int16_t most = 0;
-  for (size_t i = 0; i < a.of.size(); ++i)
-    most = std::max(most, static_cast<int16_t>(a.of[i] + b.of[i]));
-  return most;
-}
 
 // A panel's groups in k order, 64 bytes each: [16 columns][4 k].
 void gather_panel(
@@ -122,155 +68,150 @@ void gather_some(const int8_t* w,
   }
 }
 
-/// The orders in which x times the group's sums stay within int16, where `most` is the largest sum that does.
-Candidate prove(const int8_t* group, int32_t most, size_t orders) {
-  std::array<std::array<int16_t, kColumns>, 4> positive;
-  std::array<std::array<int16_t, kColumns>, 4> negative;
-  Candidate found;
-  for (size_t i = 0; i < 4; ++i) {
-    for (size_t c = 0; c < kColumns; ++c) {
-      const auto v = static_cast<int16_t>(group[c * 4 + i]);
-      positive[i][c] = std::max<int16_t>(v, 0);
-      negative[i][c] = std::max<int16_t>(static_cast<int16_t>(-v), 0);
-      found.total += positive[i][c] + negative[i][c];
+/// Weights, panel by panel. Groups are gathered whenever they are asked for: the weights and what is
+/// packed of them are enough at a time.
+class Panels {
+ public:
+  Panels(const int8_t* w, int64_t stride, int64_t n, int64_t k, const int8_t* excess)
+      : w_(w), excess_(excess), stride_(stride), n_(n), k_(k),
+        own_groups_(static_cast<size_t>(round_up(k, 4) / 4)),
+        more_(groups_with_excess(excess, stride, n, k)), places_(own_groups_) {
+    std::iota(places_.begin(), places_.end(), size_t{0});
+    places_.insert(places_.end(), more_.begin(), more_.end());
+    groups_.resize(places_.size() * kPanelGroupBytes);
+  }
+
+  int64_t count() const { return (n_ + kColumnsPerPanel - 1) / kColumnsPerPanel; }
+  bool is_half(int64_t p) const { return columns_of(p) <= kColumnsPerPanel / 2; }
+  /// Where in k each group stands.
+  const std::vector<size_t>& places() const { return places_; }
+
+  const std::vector<int8_t>& groups_of(int64_t p) {
+    const int64_t first = p * kColumnsPerPanel * stride_;
+    const std::span all(groups_);
+    const size_t own = own_groups_ * kPanelGroupBytes;
+    gather_panel(w_ + first, stride_, columns_of(p), k_, all.first(own));
+    if (!more_.empty())
+      gather_some(excess_ + first, stride_, columns_of(p), k_, more_, all.subspan(own));
+    return groups_;
+  }
+
+ private:
+  int64_t columns_of(int64_t p) const {
+    return std::min(kColumnsPerPanel, n_ - p * kColumnsPerPanel);
+  }
+
+  const int8_t *w_, *excess_;
+  int64_t stride_, n_, k_;
+  size_t own_groups_;
+  std::vector<size_t> more_, places_;
+  std::vector<int8_t> groups_;
+};
+
+std::vector<PanelKinds> kinds_in_order(const Panels& panels) {
+  PanelKinds one;
+  for (size_t g = 0; g < panels.places().size(); ++g)
+    one.all.plain.push_back({.index = g});
+  return std::vector<PanelKinds>(static_cast<size_t>(panels.count()), one);
+}
+
+std::vector<PanelKinds> proven_kinds(Panels& panels, int32_t bound, int64_t reads, bool may_split) {
+  size_t orders = reads * panels.count() >= kMinReadsForOrders ? kOrders : 1;
+  PanelWidth width = PanelWidth::kWhole; // as the first panel says for all whole ones
+  std::vector<PanelKinds> out;
+  for (int64_t p = 0; p < panels.count(); ++p) {
+    const std::vector<int8_t>& groups = panels.groups_of(p);
+    if (p == 0) {
+      if (orders > 1 && needs_one_order(groups, bound)) orders = 1;
+      if (may_split && gains_by_halves(groups, bound, orders)) width = PanelWidth::kHalves;
     }
+    const bool alone = may_split && panels.is_half(p);
+    out.push_back(choose_kinds(groups, bound, orders, alone ? PanelWidth::kLeftHalf : width));
   }
-  for (size_t order = 0; order < orders; ++order) {
-    LaneSums& lanes = found.lanes[found.orders];
-    for (size_t pair = 0; pair < 2; ++pair) {
-      const size_t i = kOrder[order][pair * 2], j = kOrder[order][pair * 2 + 1];
-      int16_t* to = lanes.of.data() + pair * kColumns;
-      for (size_t c = 0; c < kColumns; ++c) {
-        to[c] = static_cast<int16_t>(positive[i][c] + positive[j][c]);
-        to[kLanes + c] = static_cast<int16_t>(negative[i][c] + negative[j][c]);
-      }
-    }
-    if (largest(lanes) <= most) found.order[found.orders++] = order;
-  }
-  return found;
+  return out;
 }
 
-/// Orders in which both may be added in int16, if there are any. `tries` counts down.
-std::optional<std::pair<size_t, size_t>>
-couple(const Candidate& a, const Candidate& b, int32_t most, int& tries) {
-  for (size_t i = 0; i < a.orders; ++i)
-    for (size_t j = 0; j < b.orders; ++j, --tries)
-      if (largest(a.lanes[i], b.lanes[j]) <= most) return std::pair(a.order[i], b.order[j]);
-  return std::nullopt;
+/// Of groups of so many columns.
+size_t stored_bytes(const Kinds& kinds, size_t columns) {
+  return (kinds.count() + kinds.wide.size()) * columns * 4;
 }
 
-/// Finds partners among groups that are near one another. Those of large weights choose first, among
-/// those of the smallest ones: nearly every one of those that are left finds a partner then.
-void match(std::span<const Candidate> found, int32_t most, Panel& panel) {
-  std::vector<const Candidate*> left;
-  left.reserve(found.size());
-  for (const Candidate& candidate : found)
-    left.push_back(&candidate);
-  std::stable_sort(left.begin(), left.end(),
-                   [](const Candidate* a, const Candidate* b) { return a->total > b->total; });
-  std::vector<std::pair<Group, Group>> couples;
-  couples.reserve(found.size() / 2);
-  for (size_t i = 0; i < left.size(); ++i) {
-    const Candidate& now = *left[i];
-    std::optional<std::pair<size_t, size_t>> chosen;
-    size_t partner = left.size();
-    for (int tries = kMaxTries; !chosen && tries > 0 && partner > i + 1;)
-      chosen = couple(now, *left[--partner], most, tries);
-    if (!chosen) {
-      panel.plain.push_back({.index = now.index, .order = now.order[0]});
-      continue;
-    }
-    Group one{.index = now.index, .order = chosen->first};
-    Group other{.index = left[partner]->index, .order = chosen->second};
-    if (other.index < one.index) std::swap(one, other);
-    couples.emplace_back(one, other);
-    left.erase(left.begin() + static_cast<std::ptrdiff_t>(partner));
-  }
-  std::sort(couples.begin(), couples.end(),
-            [](const auto& a, const auto& b) { return a.first.index < b.first.index; });
-  for (const auto& [one, other] : couples)
-    panel.paired.insert(panel.paired.end(), {one, other});
-}
-
-void classify(const std::vector<int8_t>& groups, int32_t bound, size_t orders, Panel& panel) {
-  const int32_t most = kInt16Max / bound;
-  const size_t count = groups.size() / 64;
-  std::vector<Candidate> found;
-  found.reserve(std::min(count, kNearGroups));
-  for (size_t g = 0; g < count; ++g) {
-    Candidate now = prove(groups.data() + g * 64, most, orders);
-    now.index = g;
-    if (now.orders == 0)
-      panel.wide.push_back({.index = g});
-    else
-      found.push_back(now);
-    if ((g + 1) % kNearGroups != 0 && g + 1 < count) continue;
-    match(found, most, panel);
-    found.clear();
-  }
-  std::sort(panel.plain.begin(), panel.plain.end(),
-            [](Group a, Group b) { return a.index < b.index; });
-}
-
-/// Whether copies of x in other orders would hardly pay: nearly every group has a partner as it is.
-bool needs_one_order(const std::vector<int8_t>& groups, int32_t bound) {
-  Panel panel;
-  classify(groups, bound, 1, panel);
-  return panel.wide.empty() && panel.plain.size() * 16 <= groups.size() / 64 + 16;
-}
-
-bool is_permuted(const Panel& panel) {
-  const auto moved = [](Group g) { return g.order != 0; };
-  return std::any_of(panel.paired.begin(), panel.paired.end(), moved) ||
-         std::any_of(panel.plain.begin(), panel.plain.end(), moved);
-}
-
-size_t stored_bytes(const Panel& panel) {
-  return (panel.paired.size() + panel.plain.size()) * 64 + panel.wide.size() * 128;
-}
-
-// [k 0 and 2, k 1 and 3][16 columns][2 k] int16, the operands of vpmaddwd.
-void store_wide(const int8_t* group, int8_t* out) {
+// [k 0 and 2, k 1 and 3][columns][2 k] int16, the operands of vpmaddwd.
+void store_wide(const int8_t* group, size_t columns, int8_t* out) {
   for (size_t pair = 0; pair < 2; ++pair) {
-    for (size_t c = 0; c < 16; ++c) {
+    for (size_t c = 0; c < columns; ++c) {
       const std::array<int16_t, 2> two = {group[c * 4 + pair], group[c * 4 + pair + 2]};
-      std::memcpy(out + (pair * 16 + c) * 4, two.data(), 4);
+      std::memcpy(out + (pair * columns + c) * 4, two.data(), 4);
     }
   }
 }
 
+// Stores groups of some columns at `data` and `offsets`, and moves both on.
 // places[i]: where in k group i stands.
-void store_panel(const std::vector<int8_t>& groups,
-                 const std::vector<size_t>& places,
-                 const Panel& panel,
-                 int64_t k_padded,
-                 int8_t* data,
-                 int32_t* offsets,
-                 PackedPanel& out) {
+PackedGroups store_groups(const std::vector<int8_t>& groups,
+                          const std::vector<size_t>& places,
+                          const Kinds& kinds,
+                          Range columns,
+                          int64_t k_padded,
+                          int8_t*& data,
+                          int32_t*& offsets) {
+  PackedGroups out;
   out.data = data;
   out.offsets = offsets;
-  out.paired = static_cast<int32_t>(panel.paired.size());
-  out.plain = static_cast<int32_t>(panel.plain.size());
-  out.wide = static_cast<int32_t>(panel.wide.size());
-  for (const std::vector<Group>* list : {&panel.paired, &panel.plain}) {
-    for (const Group g : *list) {
-      const int8_t* from = groups.data() + g.index * 64;
-      if (g.order == 0) {
-        std::memcpy(data, from, 64);
-      } else {
-        for (size_t i = 0; i < 64; ++i) {
+  out.paired = static_cast<int32_t>(kinds.paired.size());
+  out.plain = static_cast<int32_t>(kinds.plain.size());
+  out.wide = static_cast<int32_t>(kinds.wide.size());
+  const auto count = static_cast<size_t>(columns.count());
+  const int8_t* first = groups.data() + columns.begin * 4;
+  for (const std::vector<KindGroup>* list : {&kinds.paired, &kinds.plain}) {
+    for (const KindGroup g : *list) {
+      const int8_t* from = first + g.index * kPanelGroupBytes;
+      if (g.order == 0)
+        std::memcpy(data, from, count * 4);
+      else
+        for (size_t i = 0; i < count * 4; ++i)
           data[i] = from[i / 4 * 4 + kOrder[g.order][i % 4]];
-        }
-      }
-      data += 64;
+      data += count * 4;
       *offsets++ =
           static_cast<int32_t>(g.order * static_cast<size_t>(k_padded) + places[g.index] * 4);
     }
   }
-  for (const Group g : panel.wide) {
-    store_wide(groups.data() + g.index * 64, data);
-    data += 128;
+  for (const KindGroup g : kinds.wide) {
+    store_wide(first + g.index * kPanelGroupBytes, count, data);
+    data += count * 8;
     *offsets++ = static_cast<int32_t>(places[g.index] * 4);
+  }
+  return out;
+}
+
+void store_panels(Panels& panels, std::span<const PanelKinds> kinds, PackedWeights& packed) {
+  size_t data_bytes = 0, groups = 0;
+  bool permuted = false;
+  for (const PanelKinds& panel : kinds) {
+    for (const Kinds* some : {&panel.all, &panel.right}) {
+      data_bytes += stored_bytes(*some, panel.split ? kPanelColumns / 2 : kPanelColumns);
+      groups += some->count();
+      permuted = permuted || some->permuted();
+    }
+  }
+  packed.row_bytes = packed.k_padded * static_cast<int64_t>(permuted ? kOrders : 1);
+  packed.data = AlignedBuffer(data_bytes);
+  packed.panels = AlignedBuffer(kinds.size() * sizeof(PackedPanel));
+  packed.offsets = AlignedBuffer(groups * sizeof(int32_t));
+  int8_t* data = packed.data.as<int8_t>();
+  int32_t* offsets = packed.offsets.as<int32_t>();
+  for (int64_t p = 0; p < panels.count(); ++p) {
+    const PanelKinds& panel = kinds[static_cast<size_t>(p)];
+    PackedPanel& stored = *new (packed.panels.as<PackedPanel>() + p) PackedPanel();
+    stored.half = panels.is_half(p);
+    stored.split = panel.split;
+    const auto store = [&](const Kinds& some, Range columns) {
+      return store_groups(panels.groups_of(p), panels.places(), some, columns, packed.k_padded,
+                          data, offsets);
+    };
+    constexpr int64_t kMiddle = kColumnsPerPanel / 2;
+    stored.groups = store(panel.all, {0, panel.split ? kMiddle : kColumnsPerPanel});
+    if (panel.split && !stored.half) stored.right = store(panel.right, {kMiddle, kColumnsPerPanel});
   }
 }
 
@@ -306,63 +247,15 @@ PackedWeights pack_weights(const int8_t* w,
   packed.n = n;
   packed.k = k;
   packed.k_padded = round_up(k, 4);
+  Panels panels(w, w_stride, n, k, excess);
   const int32_t bound = std::max(x.hi + packed.shift, 1);
-  const int64_t panel_count = (n + kColumnsPerPanel - 1) / kColumnsPerPanel;
-  const auto own_groups = static_cast<size_t>(packed.k_padded / 4);
-  const std::vector<size_t> more = groups_with_excess(excess, w_stride, n, k);
-  std::vector<size_t> places(own_groups);
-  std::iota(places.begin(), places.end(), size_t{0});
-  places.insert(places.end(), more.begin(), more.end());
-  const auto group_count = static_cast<int64_t>(places.size());
-
-  size_t orders = reads * panel_count >= kMinReadsForOrders ? kOrders : 1;
-
-  std::vector<Panel> panels;
-  panels.reserve(static_cast<size_t>(panel_count));
-  // Gathered twice rather than kept: the weights and what is packed of them are enough at a time.
-  std::vector<int8_t> groups(static_cast<size_t>(group_count) * 64, 0);
-  const auto gather = [&](int64_t p) {
-    const int64_t columns = std::min(kColumnsPerPanel, n - p * kColumnsPerPanel);
-    const int64_t first = p * kColumnsPerPanel * w_stride;
-    const std::span all(groups);
-    gather_panel(w + first, w_stride, columns, k, all.first(own_groups * 64));
-    if (!more.empty())
-      gather_some(excess + first, w_stride, columns, k, more, all.subspan(own_groups * 64));
-  };
-  size_t data_bytes = 0;
-  bool permuted = false;
-  for (int64_t p = 0; p < panel_count; ++p) {
-    Panel& panel = panels.emplace_back();
-    if (multiplies_in_int16(isa)) {
-      gather(p);
-      if (p == 0 && orders > 1 && needs_one_order(groups, bound)) orders = 1;
-      classify(groups, bound, orders, panel);
-    } else {
-      panel.plain.reserve(static_cast<size_t>(group_count));
-      for (size_t g = 0; g < static_cast<size_t>(group_count); ++g) {
-        panel.plain.push_back({.index = g});
-      }
-    }
-    data_bytes += stored_bytes(panel);
-    permuted = permuted || is_permuted(panel);
-  }
-  packed.row_bytes = packed.k_padded * (permuted ? kOrders : 1);
-
-  packed.data = AlignedBuffer(data_bytes);
-  packed.panels = AlignedBuffer(panels.size() * sizeof(PackedPanel));
-  packed.offsets = AlignedBuffer(static_cast<size_t>(panel_count * group_count) * sizeof(int32_t));
+  store_panels(panels,
+               multiplies_in_int16(isa)
+                   ? proven_kinds(panels, bound, reads, tile_kernels(isa).splits)
+                   : kinds_in_order(panels),
+               packed);
   packed.sums =
-      AlignedBuffer(static_cast<size_t>(panel_count * kColumnsPerPanel) * sizeof(int32_t));
-  int8_t* data = packed.data.as<int8_t>();
-  int32_t* offsets = packed.offsets.as<int32_t>();
-  for (size_t p = 0; p < panels.size(); ++p) {
-    auto& stored = packed.panels.as<PackedPanel>()[p];
-    stored.half = n - static_cast<int64_t>(p) * kColumnsPerPanel <= kColumnsPerPanel / 2;
-    gather(static_cast<int64_t>(p));
-    store_panel(groups, places, panels[p], packed.k_padded, data, offsets, stored);
-    data += stored_bytes(panels[p]);
-    offsets += group_count;
-  }
+      AlignedBuffer(static_cast<size_t>(panels.count() * kColumnsPerPanel) * sizeof(int32_t));
   fill_sums(w, excess, w_stride, packed);
   return packed;
 }

@@ -45,9 +45,9 @@ void dot_tile_scalar(const PackedPanel& panel,
   for (int64_t r = 0; r < count; ++r) {
     for (int64_t c = 0; c < kColumnsPerPanel; ++c) {
       int32_t sum = 0;
-      for (int64_t g = 0; g < panel.plain; ++g) {
-        const uint8_t* xs = rows[r] + panel.offsets[g];
-        const int8_t* ws = panel.data + g * 64 + c * 4;
+      for (int64_t g = 0; g < panel.groups.plain; ++g) {
+        const uint8_t* xs = rows[r] + panel.groups.offsets[g];
+        const int8_t* ws = panel.groups.data + g * 64 + c * 4;
         sum += xs[0] * ws[0] + xs[1] * ws[1] + xs[2] * ws[2] + xs[3] * ws[3];
       }
       acc[r * kColumnsPerPanel + c] = sum;

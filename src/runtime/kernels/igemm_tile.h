@@ -19,16 +19,22 @@ struct GroupRun {
   int32_t count = 0;
 };
 
-/// Groups of 4 k for 16 columns, stored one after another: `paired` come two by two and may be
-/// added in int16, `plain` may not, `wide` are int16 and need x as int16. Offsets follow the same
-/// order.
-struct PackedPanel {
+/// Groups of 4 k, stored one after another: `paired` come two by two and may be added in int16,
+/// `plain` may not, `wide` are int16 and need x as int16. Offsets follow the same order.
+struct PackedGroups {
   const int8_t* data = nullptr;
   const int32_t* offsets = nullptr;
   int32_t paired = 0;
   int32_t plain = 0;
   int32_t wide = 0;
-  bool half = false; ///< columns 8 to 15 are padding
+};
+
+/// The weights of 16 columns.
+struct PackedPanel {
+  PackedGroups groups; ///< of all columns, or of columns 0 to 7 where the panel is split
+  PackedGroups right;  ///< of columns 8 to 15 of a split panel that is not half
+  bool split = false;  ///< groups hold 8 columns each (TileKernels::splits)
+  bool half = false;   ///< columns 8 to 15 are padding
   /// What tiles that flip sign bits themselves (TileKernels::flips) read x through.
   uint8_t flip = 0;
   /// The groups that tiles which take runs (TileKernels::takes_runs) multiply; null: all.
@@ -178,6 +184,7 @@ struct TileKernels {
   /// Tiles flip the sign bits of x as they read it, by PackedPanel::flip. Else rows hold x shifted.
   bool flips = false;
   bool takes_runs = false; ///< PackedPanel::runs
+  bool splits = false;     ///< PackedPanel::split
 };
 TileKernels tile_kernels(Isa isa);
 

@@ -51,9 +51,9 @@ void dot(const PackedPanel& panel, const uint8_t* const* rows, int32_t* acc) {
   const uint8_t* r3 = kRows > 3 ? rows[3] : r0;
   const uint8_t* r4 = kRows > 4 ? rows[4] : r0;
   const uint8_t* r5 = kRows > 5 ? rows[5] : r0;
-  const int8_t* w = panel.data;
-  const int32_t* offset = panel.offsets;
-  const int32_t* end = offset + panel.plain;
+  const int8_t* w = panel.groups.data;
+  const int32_t* offset = panel.groups.offsets;
+  const int32_t* end = offset + panel.groups.plain;
   for (; offset != end; ++offset, w += 64) {
     Pair ws = zeros;
     ws.a = load(w);

@@ -47,13 +47,17 @@ std::array<int32_t, kPlaces> transformed(const int8_t* w, int64_t step) {
   return all;
 }
 
+double vector_work(const PackedGroups& groups) {
+  return 2.5 * groups.paired + 3.0 * groups.plain + 5.0 * groups.wide;
+}
+
 /// Vector instructions of a pixel on 8 columns at a time, by windows and by tiles.
 double work_of_windows(const PackedWeights& w) {
   double work = 0.0;
   for (int64_t p = 0; p < panel_count(w); ++p) {
     const auto& panel = w.panels.as<PackedPanel>()[p];
-    const double groups = 2.5 * panel.paired + 3.0 * panel.plain + 5.0 * panel.wide;
-    work += groups * (panel.half ? 1 : 2);
+    work += vector_work(panel.groups) * (panel.half || panel.split ? 1 : 2);
+    work += vector_work(panel.right);
   }
   return work;
 }
