@@ -80,6 +80,12 @@ ExecutorFactory measuring_executor(const Common& common, bool integer) {
       };
 }
 
+Result<LearnRounding> rounding_learner() {
+  TrainApi* api = OCTET_TRY(train_api());
+  return LearnRounding(
+      [api](const RoundingRequest& request) { return api->learn_rounding(request); });
+}
+
 const std::vector<std::string>& executor_names() {
   static const std::vector<std::string> names = {"native", "reference", "torch"};
   return names;

@@ -11,6 +11,7 @@
 
 #include "octet/executor.h"
 #include "octet/graph.h"
+#include "octet/learn_rounding.h"
 #include "octet/session.h"
 
 namespace octet::cli {
@@ -32,6 +33,10 @@ int64_t model_bytes(const std::string& path);
 /// constants the reference, which reads them where they are mapped and packs none. `integer` false:
 /// Q and DQ stay what the file says.
 ExecutorFactory measuring_executor(const Common& common, bool integer);
+
+/// What learns roundings (QuantizeOptions::learn_rounding): loads what trains. Errors: it is not
+/// installed.
+Result<LearnRounding> rounding_learner();
 
 /// `native`, `reference` or `torch`.
 Result<std::unique_ptr<Executor>>

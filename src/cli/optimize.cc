@@ -245,6 +245,7 @@ class Optimize final : public Command {
             .costs = meter_options.costs,
             .goal = Goal::kSpeed,
             .reads_codes = meter_options.target == "octet",
+            .learner = rounding_learner,
             .journal = journal,
             .measure = {},
             .check = {},

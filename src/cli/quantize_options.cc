@@ -23,7 +23,6 @@
 #include "octet/export.h"
 #include "octet/quantize.h"
 #include "octet/target.h"
-#include "octet/train.h"
 
 namespace octet::cli {
 namespace {
@@ -299,7 +298,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   }
   o.executor = measuring_executor(common, true);
   o.learn_rounding = [](const RoundingRequest& request) -> Result<LearnedRounding> {
-    return OCTET_TRY(train_api())->learn_rounding(request);
+    return OCTET_TRY(rounding_learner())(request);
   };
   return o;
 }

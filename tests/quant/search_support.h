@@ -141,8 +141,10 @@ struct FakeSearch {
   std::function<HeldOut(const Graph&)> check = {};
   /// Whether the codes that a network has of a layer do no damage, whatever `damages` says.
   std::function<bool(const Graph&, const std::string& layer)> is_harmless = {};
+  std::function<Result<LearnRounding>()> learner = {};
 
   int64_t measured = 0;
+  std::vector<std::string> asked;                  ///< what was to be measured or checked, in words
   std::vector<std::set<std::string>> improvements; ///< layers in codes of what was written
   Rows data{random_tensor({64, 8}, 1)};
 
@@ -160,6 +162,7 @@ struct FakeSearch {
                     .costs = CostBy::kModel,
                     .goal = goal,
                     .reads_codes = true,
+                    .learner = learner,
                     .journal = *journal,
                     .measure = {},
                     .check = {},
@@ -182,7 +185,8 @@ struct FakeSearch {
       improvements.push_back(network != nullptr ? in_codes(*network) : std::set<std::string>());
       return ok_status();
     };
-    task.progress = [&](int64_t, const std::string&) {
+    task.progress = [&](int64_t, const std::string& what) {
+      asked.push_back(what);
       return most_measurements < 0 || measured < most_measurements;
     };
     return search_plan(task);

@@ -27,6 +27,12 @@ constexpr Recipe kRecipes[] = {
     {"adaround", RecipeUse::kCloser, kStatic, "auto", "min-max", "adaround"},
     {"int4-weights", RecipeUse::kSmaller, kWeightOnly, "min-max", "min-max", "", "int4/32"},
     {"int8-weights", RecipeUse::kSmaller, kWeightOnly, "min-max", "min-max", ""},
+    // By what they take to fit.
+    {"int4-gptq", RecipeUse::kSmallerRounded, kWeightOnly, "min-max", "min-max", "gptq", "int4/32"},
+    {"int4-adaround", RecipeUse::kSmallerRounded, kWeightOnly, "min-max", "min-max", "adaround",
+     "int4/32"},
+    {"int4-reconstruct", RecipeUse::kSmallerRounded, kWeightOnly, "min-max", "min-max",
+     "reconstruct", "int4/32"},
 };
 
 } // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole networks first. Where none of them holds the bar: what each layer costs, then layers in float,
 // those first that cost most accuracy for the time that their codes save, back into codes what
-// turns out not to matter, and into other codes what these do not spoil. What is found is looked at
+// turns out not to matter, and into other codes what these do not spoil. Codes that take long to find
+// for all weights are looked for where size counts and all that has not done. What is found is looked at
 // on held-out examples once; where they contradict it the search goes on with a stricter bar, twice.
 #include "quant/search/search.h"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/format.h"
 #include "core/string_util.h"
@@ -52,6 +54,13 @@ class Search {
  private:
   static constexpr int kStrictnesses = 3;
 
+  /// The layers of a recipe's network.
+  struct TakenApart {
+    std::vector<LayerDamage> layers;
+    QuantizationPlan plan;
+    Graph prepared; ///< what its names are of
+  };
+
   Bar stricter(int strictness) const {
     constexpr double kShare[kStrictnesses] = {1, 0.5, 0};
     constexpr double kDecibels = 3;
@@ -83,18 +92,67 @@ class Search {
     return base == nullptr ? ok_status() : put_in_float(*base, bar);
   }
 
-  /// From the smallest network there is, by layers that become larger.
+  /// From the smallest network there is, by layers that become larger. Where that gives much of it
+  /// away other codes for all its weights may save some.
   Status find_smaller(const Bar& bar) {
-    for (const Recipe& recipe : recipes())
-      if (recipe.use == RecipeUse::kDefault || recipe.use == RecipeUse::kSmaller)
-        OCTET_TRY(trials_.measure({std::string(recipe.name)}));
     const SearchTrial* smallest = nullptr;
-    for (const auto& trial : trials_.all())
-      if (is_recipe(*trial) && trials_.beats_float(*trial) &&
+    for (const Recipe& recipe : recipes()) {
+      if (recipe.use != RecipeUse::kDefault && recipe.use != RecipeUse::kSmaller) continue;
+      const SearchTrial* trial = OCTET_TRY(trials_.measure({std::string(recipe.name)}));
+      if (trial != nullptr && trials_.beats_float(*trial) &&
           (smallest == nullptr || trials_.cheaper(*trial, *smallest)))
-        smallest = trial.get();
+        smallest = trial;
+    }
     if (smallest == nullptr || good(*smallest, bar)) return ok_status();
-    return put_in_float(*smallest, bar);
+    OCTET_TRY(put_in_float(*smallest, bar));
+    const SearchTrial* found = trials_.cheapest(bar, refused_);
+    if (found != nullptr && is_as_small(*found, *smallest)) return ok_status();
+    const SearchTrial* closest = OCTET_TRY(try_roundings(*smallest, bar));
+    if (closest == smallest || good(*closest, bar)) return ok_status();
+    return put_in_float(*closest, bar);
+  }
+
+  static bool is_as_small(const SearchTrial& trial, const SearchTrial& smallest) {
+    return static_cast<double>(trial.measured.bytes) <=
+           (1 + kCostMargin) * static_cast<double>(smallest.measured.bytes);
+  }
+
+  /// Other codes for the weights of a network of nearest ones, by what they take to find, until some
+  /// hold the bar: the last that was tried then, else the closest of all.
+  Result<const SearchTrial*> try_roundings(const SearchTrial& nearest, const Bar& bar) {
+    const Recipe& base = *find_recipe(nearest.candidate.recipe);
+    const SearchTrial *closest = &nearest, *last = nullptr;
+    bool gains = false;
+    for (const Recipe& recipe : recipes()) {
+      if (recipe.use != RecipeUse::kSmallerRounded || recipe.mode != base.mode ||
+          recipe.weights != base.weights)
+        continue;
+      const PlanCandidate candidate{std::string(recipe.name)};
+      if (last != nullptr)
+        if (const std::string why = not_worth_it(*last, gains); !why.empty())
+          trials_.leave_out(candidate, why);
+      const SearchTrial* trial = OCTET_TRY(trials_.measure(candidate));
+      if (trial == nullptr) continue;
+      if (good(*trial, bar)) return trial;
+      constexpr double kDecibels = 0.1;
+      gains |= decibels(trial->measured.noise) >= decibels(nearest.measured.noise) + kDecibels;
+      if (trials_.closer(*trial, *closest)) closest = trial;
+      last = trial;
+    }
+    return closest;
+  }
+
+  /// Why codes that are dearer to find than the last that were tried are not looked for; empty: they
+  /// are.
+  std::string not_worth_it(const SearchTrial& last, bool gains) const {
+    const std::string& recipe = last.candidate.recipe;
+    if (!gains)
+      return fmt::format("with {} the outputs are no closer than with nearest codes", recipe);
+    const double left = trials_.seconds_left(), least = last.measured.seconds;
+    if (left <= 0 || left >= least) return "";
+    return fmt::format("it takes longer than {}, which took {:.0f} s, and the budget has {:.0f} s "
+                       "left",
+                       recipe, least, left);
   }
 
   /// Of a whole network in codes.
@@ -131,13 +189,15 @@ class Search {
   }
 
   Status put_in_float(const SearchTrial& base, const Bar& bar) {
-    if (layers_of_ != base.candidate.recipe) {
-      layers_ = OCTET_TRY(layer_damages(trials_, base, task_.examples));
-      layers_of_ = base.candidate.recipe;
-      base_ = OCTET_TRY(trials_.plan(base.candidate));
-      prepared_ = OCTET_TRY(trials_.prepared(base_));
+    latest_ = base.candidate.recipe;
+    if (!apart_.contains(latest_)) {
+      TakenApart parts{.layers = OCTET_TRY(layer_damages(trials_, base, task_.examples)),
+                       .plan = OCTET_TRY(trials_.plan(base.candidate)),
+                       .prepared = {}};
+      parts.prepared = OCTET_TRY(trials_.prepared(parts.plan));
+      apart_.emplace(latest_, std::move(parts));
     }
-    const std::vector<LayerDamage> order = most_damage_first(layers_, trials_);
+    const std::vector<LayerDamage> order = most_damage_first(apart_.at(latest_).layers, trials_);
     const auto first = [&](size_t count) {
       PlanCandidate out{base.candidate.recipe};
       for (size_t i = 0; i < count; ++i)
@@ -221,11 +281,12 @@ class Search {
   PlanCandidate with_choice(PlanCandidate candidate,
                             const std::vector<std::string>& layers,
                             const LayerChoice& choice) const {
+    const TakenApart& whole = apart_.at(candidate.recipe);
     for (const std::string& layer : layers) {
       candidate.in_float.erase(layer);
       candidate.choices[layer] = choice.name;
       if (!choice.codes_activations()) continue;
-      for (const std::string& reader : readers_with(prepared_, base_, layer))
+      for (const std::string& reader : readers_with(whole.prepared, whole.plan, layer))
         if (!candidate.in_float.contains(reader)) candidate.choices[reader] = choice.name;
     }
     return candidate;
@@ -268,8 +329,8 @@ class Search {
 
   /// Of the chosen network; of the float one where that is kept, with what was found on the way.
   Status tell_layers() {
-    if (!out_.plan && layers_.empty()) return ok_status();
-    const std::string recipe = out_.plan ? out_.chosen.recipe : layers_of_;
+    if (!out_.plan && (latest_.empty() || apart_.at(latest_).layers.empty())) return ok_status();
+    const std::string recipe = out_.plan ? out_.chosen.recipe : latest_;
     const QuantizationPlan base = OCTET_TRY(trials_.plan({recipe}));
     const Graph prepared = OCTET_TRY(trials_.prepared(base));
     for (const NodePlan& node : base.nodes)
@@ -290,10 +351,13 @@ class Search {
     const bool chosen = choice != out_.chosen.choices.end();
     if (chosen && find_layer_choice(choice->second)->is_within_recipe())
       layer.format += ", " + choice->second;
-    const auto found = std::find_if(layers_.begin(), layers_.end(), [&](const LayerDamage& damage) {
+    const auto apart = apart_.find(recipe);
+    if (apart == apart_.end()) return layer;
+    const std::vector<LayerDamage>& layers = apart->second.layers;
+    const auto found = std::find_if(layers.begin(), layers.end(), [&](const LayerDamage& damage) {
       return damage.node == node.node;
     });
-    if (recipe != layers_of_ || found == layers_.end()) return layer;
+    if (found == layers.end()) return layer;
     layer.damage = found->damage;
     layer.cost = found->cost;
     if (now != nullptr && (now->quantized || is_changed(node.node)))
@@ -335,11 +399,9 @@ class Search {
   const SearchTask& task_;
   Trials trials_;
   SearchResult out_;
-  std::set<PlanCandidate> refused_; ///< by held-out examples
-  std::string layers_of_;           ///< the recipe that layers_ are of
-  std::vector<LayerDamage> layers_;
-  QuantizationPlan base_; ///< of that recipe
-  Graph prepared_;        ///< what its names are of
+  std::set<PlanCandidate> refused_;         ///< by held-out examples
+  std::map<std::string, TakenApart> apart_; ///< by recipe
+  std::string latest_;                      ///< the recipe that was taken apart last
 };
 
 } // namespace

@@ -66,6 +66,9 @@ struct SearchTask {
   /// Products of activations in float read stored weights as they are, so that these make them no
   /// slower; else such layers are looked at for size alone.
   bool reads_codes = false;
+  /// Gives what recipes that learn need (QuantizeOptions::learn_rounding). It may have to be loaded,
+  /// and is asked for before such a recipe is tried. Empty, or an error: such recipes are left out.
+  std::function<Result<LearnRounding>()> learner = {};
   Journal& journal;
   /// A network beside the float one, or (nullptr twice) that one. `seconds` need not be filled in.
   /// kRefused: the target does not take it.

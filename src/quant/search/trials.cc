@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "core/format.h"
 #include "core/string_util.h"
@@ -174,15 +175,35 @@ Status Trials::write_best() {
 }
 
 void Trials::leave_out(const PlanCandidate& candidate, std::string why) {
-  known_[candidate] = nullptr;
+  if (!known_.try_emplace(candidate, nullptr).second) return;
   if (candidate.is_recipe()) left_out_.emplace_back(candidate.recipe, std::move(why));
+}
+
+double Trials::seconds_left() const {
+  return task_.budget_seconds > 0 ? task_.budget_seconds - spent_seconds_
+                                  : std::numeric_limits<double>::infinity();
+}
+
+Status Trials::ready_to_learn(const PlanCandidate& candidate) {
+  const Recipe* recipe = find_recipe(candidate.recipe);
+  if (recipe == nullptr || !recipe->learns() || learn_rounding_) return ok_status();
+  if (!task_.learner)
+    return Error("it learns through gradients, and nothing that trains was handed in",
+                 ErrorCode::kUnsupported);
+  learn_rounding_ = OCTET_TRY(task_.learner());
+  return ok_status();
 }
 
 Result<const SearchTrial*> Trials::measure(const PlanCandidate& candidate) {
   if (const auto found = known_.find(candidate); found != known_.end()) return found->second;
   // Time is that of the journal, so that a search that is resumed ends where it would have ended.
-  if (task_.budget_seconds > 0 && spent_seconds_ >= task_.budget_seconds) {
+  if (seconds_left() <= 0) {
     budget_ended_ = true;
+    return nullptr;
+  }
+  // Not written down: it is a matter of the build, and another one goes on with the same journal.
+  if (const Status ready = ready_to_learn(candidate); !ready.ok()) {
+    leave_out(candidate, ready.error().text());
     return nullptr;
   }
   if (const JournalEntry* entry = task_.journal.find(kTrial, candidate))
@@ -243,7 +264,10 @@ Result<const QuantizationPlan*> Trials::recipe_plan(const std::string& name) {
   if (const auto found = plans_.find(name); found != plans_.end()) return &found->second;
   const Recipe* recipe = find_recipe(name);
   if (recipe == nullptr) return error("there is no recipe \"{}\"", name);
-  const QuantizeOptions options = with_recipe(task_.options, *recipe);
+  QuantizeOptions options = with_recipe(task_.options, *recipe);
+  options.learn_rounding = learn_rounding_;
+  if (recipe->learns())
+    options.threads = 1; // sums of gradients, and so what is learned, depend on it
   const auto open = [&]() -> Result<CalibrationSource> {
     return batches_of(task_.graph, task_.calibration, options.samples, options.batch_size);
   };

@@ -22,6 +22,8 @@ class Trials {
   /// Nullptr: the candidate cannot be, nothing of it is in codes, or the budget is spent.
   Result<const SearchTrial*> measure(const PlanCandidate& candidate);
   Result<HeldOut> check(const PlanCandidate& candidate);
+  /// It is not measured from now on, if it was not yet.
+  void leave_out(const PlanCandidate& candidate, std::string why);
 
   /// Of the recipe, with the layers as the candidate has them. The recipe was not left out.
   Result<QuantizationPlan> plan(const PlanCandidate& candidate);
@@ -50,6 +52,7 @@ class Trials {
   int64_t coarse() const;
 
   bool budget_ended() const { return budget_ended_; }
+  double seconds_left() const; ///< of the budget; infinite: there is none
   const std::vector<std::unique_ptr<SearchTrial>>& all() const { return trials_; }
   const std::vector<std::pair<std::string, std::string>>& left_out() const { return left_out_; }
 
@@ -59,7 +62,8 @@ class Trials {
   Result<std::optional<Measured>> measure_now(const PlanCandidate& candidate, std::string& why);
   Result<const QuantizationPlan*> recipe_plan(const std::string& recipe);
   Result<QuantizationPlan> changed_plan(const PlanCandidate& candidate);
-  void leave_out(const PlanCandidate& candidate, std::string why);
+  /// Errors: the candidate is learned, and nothing learns here.
+  Status ready_to_learn(const PlanCandidate& candidate);
   Status write_best();
   Status ask(const std::string& what) const;
 
@@ -69,6 +73,7 @@ class Trials {
   std::map<std::string, QuantizationPlan> plans_;     ///< of recipes
   std::optional<std::pair<PlanCandidate, QuantizationPlan>> latest_; ///< of others
   std::vector<std::pair<std::string, std::string>> left_out_;
+  LearnRounding learn_rounding_;      ///< empty: no recipe has needed it
   const SearchTrial* best_ = nullptr; ///< of task_.bar
   bool written_ = false;              ///< the best one, by task_.improved
   double spent_seconds_ = 0;
