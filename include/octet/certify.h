@@ -26,6 +26,7 @@ struct CertifiedLayer {
   int64_t largest_pair = 0;     ///< largest magnitude of two products added; int16 holds 32767
   int64_t largest_sum = 0;      ///< largest magnitude of a sum, for any activations, without bias
   bool fits_int32 = true;       ///< octet's own sum: exact as long as this holds
+  std::string in_float;         ///< what else the layer multiplies, in float; empty: nothing
   // What happened on data.
   int64_t sums = 0, wrong_sums = 0;
   int64_t largest_error = 0; ///< of a sum, in products of codes
@@ -40,7 +41,7 @@ struct Unexamined {
 
 /// Looks at products with stored int8 weights: Conv, Gemm and MatMul between Q/DQ (a Clip between
 /// them narrows the codes), operators on codes of ONNX and ONNX Runtime, and those that quantize
-/// their activation at every run. Local functions are inlined. Neighbours are neighbours along the
+/// their activation at every run; of LSTM, GRU and RNN the product of x and W. Local functions are inlined. Neighbours are neighbours along the
 /// sum, of a convolution with channels innermost, as ONNX Runtime packs them.
 class Certification {
  public:

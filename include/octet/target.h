@@ -68,8 +68,9 @@ struct LayerForm {
   std::string fusion; ///< what it is computed with: `attention "softmax_3"`; empty: by itself
   std::string mend;   ///< the change that would put it into 8 bits; empty where none would
   std::vector<std::string> wants_codes; ///< values on which the mend puts Q/DQ
-  int64_t work = 0; ///< multiply-adds of a product; dimensions that are not known count as 1
-  NodeId id;        ///< of the graph that was explained; invalid: what several nodes became
+  int64_t work = 0;       ///< multiply-adds of a product; dimensions that are not known count as 1
+  int64_t float_work = 0; ///< of these, what a layer of kInt8 computes in float: docs/explain.md
+  NodeId id;              ///< of the graph that was explained; invalid: what several nodes became
 
   std::string_view precision_name() const { return name(precision, type); }
 };

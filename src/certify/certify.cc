@@ -29,6 +29,7 @@ CertifiedLayer certify_layer(const Graph& graph, const StoredProduct& p) {
   out.terms = p.terms;
   out.lowest = p.lowest;
   out.highest = p.highest;
+  out.in_float = p.in_float;
   for (int64_t o = 0; o < p.channels; ++o) {
     const auto weights = channel_weights(p, o);
     int64_t sum = 0, high = 0, low = 0;

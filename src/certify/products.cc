@@ -9,6 +9,7 @@
 #include "graph/domains.h"
 #include "graph/label.h"
 #include "ops/evaluate.h"
+#include "ops/native/recurrent.h"
 #include "ops/op.h"
 #include "ops/qdq/site.h"
 
@@ -43,6 +44,10 @@ ValueId input_at(const Node& node, int index) {
 InputAt place_of(const Node& node, int index) {
   if (!input_at(node, index).valid()) return {};
   return {node.id, static_cast<size_t>(index)};
+}
+
+bool is_recurrent(const Node& node) {
+  return node.domain.empty() && native::recurrent_kind(node.op_type) != nullptr;
 }
 
 /// The DequantizeLinear behind a value that has only moved since.
@@ -98,6 +103,13 @@ std::string read_layout(const Node& node, StoredProduct& out) {
     for (size_t i = 1; i < shape.size(); ++i)
       out.terms *= shape[i];
     if (out.groups < 1 || out.channels % out.groups != 0) return "its groups do not fit";
+    return "";
+  }
+  if (is_recurrent(node)) { // W [D, G H, I]
+    if (shape.size() != 3) return fmt::format("its weights have {} axes", shape.size());
+    out.rows = true;
+    out.channels = shape[0] * shape[1];
+    out.terms = shape[2];
     return "";
   }
   if (shape.size() != 2) return fmt::format("its weights have {} axes", shape.size());
@@ -159,6 +171,7 @@ Look look_at_form(const Graph& graph, const Node& node, const ProductForm& form)
   product.scale = place_of(node, form.b_scale);
   product.bias = place_of(node, form.bias);
   product.dynamic = form.dynamic;
+  if (form.op == "QAttention") product.in_float = "the products around its softmax";
   if (form.dynamic)
     product.activation = node.input(0);
   else if (!read_activation(graph, input_at(node, form.a), input_at(node, form.a_zero), product))
@@ -175,6 +188,7 @@ Look look_at_dequantized(const Graph& graph, const Node& node) {
   StoredProduct product;
   product.node = node.id;
   product.convolution = node.is("Conv");
+  if (is_recurrent(node)) product.in_float = "the products of its states and R";
   product.codes = {w->id, 0};
   product.scale = {w->id, 1};
   const DType type = graph.value(x->input(0)).type.type;
@@ -197,7 +211,7 @@ Look look_at_dequantized(const Graph& graph, const Node& node) {
   Look out = read_weights(graph, node, qdq::written(graph, *w).zero, std::move(product));
   if (out.product && w->output(0) != node.input(1))
     return unexaminable("its weights are moved after they were dequantized");
-  const Node* bias = graph.producer(node.input(2));
+  const Node* bias = is_recurrent(node) ? nullptr : graph.producer(node.input(2)); // 2: R
   if (out.product && bias != nullptr && is_dequantize(*bias)) out.product->bias = {bias->id, 0};
   return out;
 }
@@ -217,7 +231,7 @@ bool may_become_integer(const Graph& graph, const Node& node) {
 Look look_at(const Graph& graph, const Node& node) {
   for (const ProductForm& form : kProductForms)
     if (node.is(form.op, form.domain)) return look_at_form(graph, node, form);
-  if (node.is("Conv") || node.is("Gemm") || node.is("MatMul"))
+  if (node.is("Conv") || node.is("Gemm") || node.is("MatMul") || is_recurrent(node))
     return look_at_dequantized(graph, node);
   if (may_become_integer(graph, node)) return unexaminable("it reads dequantized int8 codes");
   if (auto why = may_multiply_codes(graph, node)) return unexaminable(std::move(*why));

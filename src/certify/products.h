@@ -34,6 +34,7 @@ struct StoredProduct {
   ValueId computed_zero; ///< then this one
   int32_t lowest = 0, highest = 255;
   int64_t channels = 0, terms = 0, groups = 1;
+  std::string_view in_float;   ///< CertifiedLayer::in_float
   std::vector<int8_t> weights; ///< [channels, terms], terms in the order in which they are added
 };
 
@@ -44,8 +45,10 @@ struct Products {
 
 /// Q/DQ around Conv, Gemm and MatMul (also with a Clip between them), QLinearConv, QLinearMatMul,
 /// ConvInteger, MatMulInteger, com.microsoft's MatMulIntegerToFloat, QGemm, DynamicQuantizeMatMul
-/// and QAttention, octet.native's QDynamicGemm. Not listed, because exact: float products (those of
-/// FP8, FP4 and 16-bit codes among them), uint8 weights, weights of 4 bits and fewer. What else may multiply codes is unexamined.
+/// and QAttention, octet.native's QDynamicGemm; of LSTM, GRU and RNN x and W between Q/DQ, all
+/// directions as one matrix. Not listed, because exact: float products (those of FP8, FP4 and
+/// 16-bit codes among them), uint8 weights, weights of 4 bits and fewer. What else may multiply
+/// codes is unexamined.
 Products find_products(const Graph& graph);
 
 /// The weights of one output channel, in the order in which they are added.

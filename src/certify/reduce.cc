@@ -64,22 +64,25 @@ double safe_factor(const Group& group, std::span<const int8_t> weights) {
   return factor;
 }
 
-/// A factor for each scale. With one scale the largest serves all: a larger one never brings a pair
-/// back, but rounding might, so it is tried on all of them.
-std::vector<double> safe_factors(const Group& group, int64_t scales) {
+/// A factor for each scale; `scale_of` is that of each channel. The largest serves all channels of a
+/// scale: a larger one never brings a pair back, but rounding might, so it is tried on all of them.
+std::vector<double>
+safe_factors(const Group& group, int64_t scales, std::span<const size_t> scale_of) {
   const StoredProduct& p = *group.front();
   std::vector<double> factors(static_cast<size_t>(scales), 1);
   for (int64_t o = 0; o < p.channels; ++o) {
-    double& factor = factors[static_cast<size_t>(scales == 1 ? 0 : o)];
+    double& factor = factors[scale_of[static_cast<size_t>(o)]];
     factor = std::max(factor, safe_factor(group, channel_weights(p, o)));
   }
-  const auto any_saturates = [&] {
-    for (int64_t o = 0; o < p.channels; ++o)
-      if (can_saturate(group, channel_weights(p, o), factors[0])) return true;
-    return false;
-  };
-  while (scales == 1 && any_saturates())
-    factors[0] *= kFactorStep;
+  for (bool again = true; again;) {
+    again = false;
+    for (int64_t o = 0; o < p.channels; ++o) {
+      double& factor = factors[scale_of[static_cast<size_t>(o)]];
+      if (!can_saturate(group, channel_weights(p, o), factor)) continue;
+      factor *= kFactorStep;
+      again = true;
+    }
+  }
   return factors;
 }
 
@@ -102,12 +105,28 @@ Result<Tensor> multiplied(const Tensor& scale, const std::vector<double>& factor
   return Tensor::from_doubles(scale.type(), scale.shape(), out);
 }
 
-/// The scales run along the output channels.
-bool along_channels(const Graph& graph, const StoredProduct& p, const Tensor& scale) {
-  const Node& holder = graph.node(p.scale.node);
-  if (!is_dequantize(holder)) return true;
-  const int64_t axis = qdq::written(graph, holder).axis, rank = p.stored.rank();
-  return scale.rank() == 1 && (axis < 0 ? axis + rank : axis) == (p.convolution || p.rows ? 0 : 1);
+/// Of all directions of a recurrent layer, [D, channels of one, terms].
+bool is_stacked(const StoredProduct& p) {
+  return p.rows && p.stored.rank() == 3;
+}
+
+/// For each output channel the place of its scale; empty: they run along another axis.
+std::vector<size_t>
+scales_of_channels(const Graph& graph, const StoredProduct& p, const Tensor& scale) {
+  std::vector<size_t> out(static_cast<size_t>(p.channels), 0);
+  if (scale.count() == 1) return out;
+  const int64_t first = p.convolution || p.rows ? 0 : 1, last = is_stacked(p) ? 1 : first;
+  int64_t axis = last;
+  if (const Node& holder = graph.node(p.scale.node); is_dequantize(holder)) {
+    if (scale.rank() != 1) return {};
+    axis = qdq::written(graph, holder).axis;
+    if (axis < 0) axis += p.stored.rank();
+  }
+  if (axis < first || axis > last) return {};
+  const int64_t inner = is_stacked(p) && axis == 0 ? p.stored.dim(1) : 1;
+  for (size_t o = 0; o < out.size(); ++o)
+    out[o] = o / static_cast<size_t>(inner) % static_cast<size_t>(scale.count());
+  return out;
 }
 
 class Reducer {
@@ -117,12 +136,13 @@ class Reducer {
   Status run(const Group& group) {
     const StoredProduct& p = *group.front();
     const Tensor scale = OCTET_TRY(scale_of(p));
-    const int64_t scales = scale.count();
-    const std::vector<double> factors = safe_factors(group, scales);
+    const std::vector<size_t> places = scales_of_channels(graph_, p, scale);
+    const std::vector<double> factors = safe_factors(group, scale.count(), places);
     std::vector<int64_t> channel_of(static_cast<size_t>(p.stored.count()));
     for (int64_t o = 0; o < p.channels; ++o)
       for (int64_t k = 0; k < p.terms; ++k)
-        channel_of[static_cast<size_t>(weight_index(p, o, k))] = scales == 1 ? 0 : o;
+        channel_of[static_cast<size_t>(weight_index(p, o, k))] =
+            static_cast<int64_t>(places[static_cast<size_t>(o)]);
     const NodeId holder = own(p.codes.node, group, 1);
     put_input({holder, p.codes.input}, OCTET_TRY(divided(p.stored, factors, [&](int64_t i) {
                 return channel_of[static_cast<size_t>(i)];
@@ -151,10 +171,10 @@ class Reducer {
     auto scale = constant_value(graph_, graph_.node(p.scale.node).input(p.scale.input));
     if (!scale) return error("{} has computed weight scales; make them constants", layer);
     if (scale->count() == 1) return *std::move(scale);
-    if (scale->count() != p.channels)
+    if (!is_stacked(p) && scale->count() != p.channels)
       return error("{} has {} weight scales for {} channels; give one or one for each", layer,
                    scale->count(), p.channels);
-    if (!along_channels(graph_, p, *scale))
+    if (scales_of_channels(graph_, p, *scale).empty())
       return error("{} has weight scales along another axis than its output channels; give one or "
                    "one for each channel",
                    layer);

@@ -43,7 +43,8 @@ nlohmann::ordered_json layer_json(const CertifiedLayer& l) {
           {"highest_code", l.highest},
           {"largest_sum", l.largest_sum},
           {"fits_int32", l.fits_int32},
-          {"saturates_elsewhere", l.can_saturate()}};
+          {"saturates_elsewhere", l.can_saturate()},
+          {"in_float", l.in_float}};
 }
 
 std::string json_of(const Certificate& c) {
@@ -87,6 +88,13 @@ void add_layers(const Certificate& c, HtmlPage& page) {
       "Largest sum: the largest magnitude that products of codes add up to for any input, "
       "without the bias. Elsewhere: in runtimes that add pairs of products in 16 bits on "
       "processors without VNNI.");
+  rows.clear();
+  for (const CertifiedLayer& l : c.layers)
+    if (!l.in_float.empty()) rows.push_back({l.node, l.op, l.in_float});
+  if (!rows.empty()) {
+    page.heading("Parts of these layers in float");
+    page.text_table({"layer", "operator", "what"}, rows);
+  }
   if (c.unexamined.empty()) return;
   page.heading("Not examined");
   rows.clear();

@@ -143,7 +143,8 @@ class Certify final : public Command {
                                {"fits_int32", l.fits_int32},
                                {"sums", l.sums},
                                {"wrong_sums", l.wrong_sums},
-                               {"largest_error", l.largest_error}});
+                               {"largest_error", l.largest_error},
+                               {"in_float", l.in_float}});
     fmt::print("{}\n", json_text(out));
   }
 
@@ -168,6 +169,9 @@ class Certify final : public Command {
       table.add(std::move(row));
     }
     fmt::print("{}", table.text());
+    for (const CertifiedLayer& l : certification.layers())
+      if (!l.in_float.empty())
+        fmt::print("{}: in float: {} \"{}\": {}\n", model_, l.op, l.node, l.in_float);
     for (const Unexamined& u : certification.unexamined())
       fmt::print("{}: not examined: {} \"{}\": {}\n", model_, u.op, u.node, u.why);
     if (certification.layers().empty())

@@ -84,6 +84,7 @@ class Explain final : public Command {
                      {"precision", l.precision_name()},
                      {"fusion", l.fusion},
                      {"work", l.work},
+                     {"float_work", l.float_work},
                      {"why", l.why},
                      {"mend", l.mend},
                      {"source", l.source}});

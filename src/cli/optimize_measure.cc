@@ -167,7 +167,8 @@ Result<double> Meter::work(const Graph& network) const {
   OCTET_TRY(infer_types(sized));
   double sum = 0;
   for (const LayerForm& layer : OCTET_TRY(explain(sized, options_.target)))
-    sum += cost_of(layer) * static_cast<double>(layer.work);
+    sum += cost_of(layer) * static_cast<double>(layer.work - layer.float_work) +
+           static_cast<double>(layer.float_work);
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "quant/calibrate.h"
 
 #include "octet/engine_calibration.h"
 
@@ -28,9 +29,9 @@ Result<EngineCalibration> EngineCalibration::from_data(const Graph& graph,
   const int64_t wanted =
       options.samples > 0 ? std::min(options.samples, data->size()) : data->size();
   if (wanted == 0) return error("{}: no examples to calibrate with", data->description());
-  const bool fixed = batch_for(graph, *data, 1) == batch_for(graph, *data, 2);
-  out.batch_ = batch_for(graph, *data, std::clamp<int64_t>(options.batch, 1, wanted));
-  out.samples_ = fixed ? wanted : wanted / out.batch_ * out.batch_;
+  const Batches all(graph, *data, wanted, std::clamp<int64_t>(options.batch, 1, wanted));
+  out.batch_ = all.size();
+  out.samples_ = all.fixed() ? wanted : wanted / out.batch_ * out.batch_;
   out.left_out_ = wanted - out.samples_;
   out.source_ = batches_of(graph, *data, out.samples_, out.batch_);
   out.data_ = std::move(data);

@@ -51,7 +51,8 @@ class Batches {
  public:
   Batches(const Graph& graph, const Dataset& data, int64_t samples, int64_t batch_size);
   int64_t samples() const { return samples_; }
-  int64_t size() const { return size_; } ///< of each but the last, which may be smaller
+  int64_t size() const { return size_; }   ///< of each but the last, which may be smaller
+  bool fixed() const { return is_fixed_; } ///< no smaller batch fits
   int64_t count() const { return (samples_ + size_ - 1) / size_; }
   /// From `first` up to `end`, which is not one of them. Graph and data set must outlive it.
   CalibrationSource source(int64_t first, int64_t end) const;

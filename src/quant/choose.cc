@@ -10,6 +10,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/node_names.h"
 #include "quant/apply.h"
 #include "quant/costly.h"
 #include "quant/place.h"
@@ -32,7 +33,7 @@ int64_t most_trials(int64_t samples) {
 class Chooser {
  public:
   Chooser(const Choosing& choosing, QuantizationPlan& plan)
-      : c_(choosing), plan_(plan), left_(most_trials(plan.samples)) {
+      : c_(choosing), nodes_(choosing.graph), plan_(plan), left_(most_trials(plan.samples)) {
     list_values();
   }
 
@@ -86,7 +87,7 @@ class Chooser {
     std::vector<std::string> out;
     for (const NodePlan& plan : plan_.nodes) {
       if (!plan.quantized || plan.rule != Placed::kAround || !c_.options.include.empty()) continue;
-      const auto id = c_.graph.find_node(plan.node);
+      const auto id = nodes_.find(plan.node);
       const PlacementRule* rule = id ? c_.placement.rule(c_.graph.node(*id)) : nullptr;
       if (rule != nullptr && !rule->on_request) out.push_back(plan.node);
     }
@@ -115,7 +116,7 @@ class Chooser {
     std::vector<std::string> out;
     for (const NodePlan& plan : plan_.nodes) {
       if (!plan.quantized || !plan.output) continue;
-      const auto id = c_.graph.find_node(plan.node);
+      const auto id = nodes_.find(plan.node);
       if (!id || is_read(c_.graph.node(*id).output(0))) continue;
       // Behind a clamp that is absorbed, the codes are those of the product before it.
       const Node* product = plan.rule == Placed::kAbsorbed
@@ -190,7 +191,7 @@ class Chooser {
       return;
     }
     for (const std::string& name : nodes) {
-      const auto id = c_.graph.find_node(name);
+      const auto id = nodes_.find(name);
       const PlacementRule* rule = id ? c_.placement.rule(c_.graph.node(*id)) : nullptr;
       const bool output = rule != nullptr && rule->output == OutputCodes::kUnlessCostly;
       (output ? outputs : in_float).insert(name);
@@ -202,7 +203,7 @@ class Chooser {
     std::set<std::string_view> needed;
     for (const NodePlan& node_plan : plan.nodes) {
       if (!node_plan.quantized) continue;
-      const auto id = c_.graph.find_node(node_plan.node);
+      const auto id = nodes_.find(node_plan.node);
       if (!id) return false;
       const Node& node = c_.graph.node(*id);
       const auto need = [&](ValueId v) { needed.insert(c_.graph.value(v).name); };
@@ -314,6 +315,7 @@ class Chooser {
   }
 
   const Choosing& c_;
+  NodeNames nodes_;
   QuantizationPlan& plan_;
   int64_t left_;
   std::vector<std::string> values_;                ///< that have a choice, in the order of the plan

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "graph/node_names.h"
 #include "quant/place.h"
 
 namespace octet {
@@ -26,9 +27,10 @@ placing(const Graph& graph, const Placement& placement, const QuantizeOptions& o
       OCTET_TRY(options.mode == QuantMode::kStatic ? place(graph, placement, options)
                                                    : place_weights(graph, placement, options));
   const Uses uses(graph);
+  const NodeNames nodes(graph);
   Placing out;
   for (const NodePlan& plan : plans) {
-    const auto id = graph.find_node(plan.node);
+    const auto id = nodes.find(plan.node);
     if (!id) continue;
     const Node& node = graph.node(*id);
     if (plan.rule == Placed::kExcluded)

@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "core/pages.h"
 #include "graph/label.h"
+#include "graph/node_names.h"
 #include "ops/infer.h"
 #include "quant/block_ranges.h"
 #include "quant/format_rules.h"
@@ -105,12 +106,13 @@ Status WeightPlans::list() {
 }
 
 Status WeightPlans::check_effects() const {
+  const NodeNames nodes(graph_);
   for (const LayerFormat& layer : options_.layers) {
     if (layer.exact || !layer.weights || is_float(*layer.weights)) continue;
     const NodePlan* first = nullptr;
     const bool decides =
         std::any_of(plan_.nodes.begin(), plan_.nodes.end(), [&](const NodePlan& node_plan) {
-          const auto id = graph_.find_node(node_plan.node);
+          const auto id = nodes.find(node_plan.node);
           if (!id || !matches(layer, graph_.node(*id))) return false;
           if (first == nullptr) first = &node_plan;
           return node_plan.quantized && node_plan.weight.has_value();

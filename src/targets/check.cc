@@ -119,6 +119,21 @@ void mark_refused(const Graph& graph, const std::vector<PlacedFinding>& findings
   }
 }
 
+/// What several nodes became has the name of one of them.
+void weigh(const Graph& graph, Layers& layers) {
+  std::map<std::string, NodeId> nodes;
+  for (const NodeId id : graph.nodes())
+    nodes.emplace(name_of(graph, graph.node(id)), id);
+  for (LayerForm& layer : layers) {
+    const auto named = nodes.find(layer.node);
+    if (!layer.id.valid() && named == nodes.end()) continue;
+    const Node& node = graph.node(layer.id.valid() ? layer.id : named->second);
+    layer.work = multiply_adds(graph, node);
+    if (layer.precision == LayerPrecision::kInt8)
+      layer.float_work = float_multiply_adds(graph, node);
+  }
+}
+
 } // namespace
 
 std::vector<NodeId> layers_around(const Graph& graph, const Uses& uses, NodeId id) {
@@ -177,13 +192,9 @@ Result<std::vector<LayerForm>> explain(const Graph& graph, std::string_view targ
   Graph typed = graph;
   OCTET_TRY_WITH(infer_types(typed), "explain");
   std::vector<LayerForm> layers = OCTET_TRY(layers_of(typed, *def));
-  std::map<std::string, int64_t> work;
-  for (const NodeId id : typed.nodes())
-    work.emplace(name_of(typed, typed.node(id)), multiply_adds(typed, typed.node(id)));
-  for (LayerForm& layer : layers)
-    if (const auto found = work.find(layer.node); found != work.end()) layer.work = found->second;
   mark_refused(typed, OCTET_TRY_WITH(Checker(*def, disagreements(graph)).check(typed), "explain"),
                layers);
+  weigh(typed, layers);
   return layers;
 }
 

@@ -37,7 +37,8 @@ double share_in(const std::vector<LayerForm>& layers, LayerPrecision precision) 
   double all = 0, part = 0;
   for (const LayerForm& layer : layers) {
     all += static_cast<double>(layer.work);
-    if (layer.precision == precision) part += static_cast<double>(layer.work);
+    if (layer.precision == precision) part += static_cast<double>(layer.work - layer.float_work);
+    if (precision == LayerPrecision::kFloat) part += static_cast<double>(layer.float_work);
   }
   return all > 0 ? part / all : 0;
 }

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/format.h"
+#include "graph/node_names.h"
 #include "quant/plan.h"
 #include "quant/prepare.h"
 #include "quant/scheme.h"
@@ -249,9 +250,10 @@ std::set<std::string>
 readers_with(const Graph& prepared, const QuantizationPlan& plan, const std::string& layer) {
   std::set<std::string> out = {layer};
   std::set<ValueId> read;
+  const NodeNames nodes(prepared);
   const auto inputs_of = [&](const std::string& name) -> std::vector<ValueId> {
     std::vector<ValueId> inputs;
-    if (const auto id = prepared.find_node(name))
+    if (const auto id = nodes.find(name))
       for (const ValueId in : prepared.node(*id).inputs)
         if (in.valid() && prepared.constant(in) == nullptr) inputs.push_back(in);
     return inputs;

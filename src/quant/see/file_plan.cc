@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "graph/node_names.h"
 #include "ops/op.h"
 #include "ops/qdq/site.h"
 #include "quant/scheme.h"
@@ -119,9 +120,10 @@ plan_of_file(const Graph& prepared, const ModelPairs& pairs, const Placement& pl
   }
   if (!activations) out.mode = QuantMode::kWeightOnly;
   // Codes that are only moved keep their grid when the source's is changed.
+  const NodeNames nodes(prepared);
   for (const NodePlan& plan : out.nodes) {
     if (plan.rule != Placed::kMoves || !plan.output) continue;
-    const Node& node = prepared.node(*prepared.find_node(plan.node));
+    const Node& node = prepared.node(*nodes.find(plan.node));
     const auto from = values.find(prepared.value(node.input(0)).name);
     const auto to = values.find(prepared.value(node.output(0)).name);
     if (from == values.end() || to == values.end() ||

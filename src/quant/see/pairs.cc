@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/node_names.h"
 #include "ops/evaluate.h"
 #include "ops/qdq/clamp.h"
 #include "ops/qdq/site.h"
@@ -136,10 +137,11 @@ class Pairing {
   }
 
   void pair_by_names() {
+    const NodeNames in_b(b_);
     for (const NodeId id : a_.nodes()) {
       const Node& node = a_.node(id);
       if (is_qdq(node)) continue;
-      const auto same = node.name.empty() ? std::nullopt : b_.find_node(node.name);
+      const auto same = node.name.empty() ? std::nullopt : in_b.find(node.name);
       if (same && alike(node, b_.node(*same))) join_nodes(node, b_.node(*same));
     }
     for (const NodeId id : a_.nodes()) {

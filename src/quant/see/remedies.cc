@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "core/string_util.h"
+#include "graph/node_names.h"
 #include "ops/infer.h"
 #include "quant/scheme.h"
 #include "quant/steps/step.h"
@@ -268,15 +269,16 @@ class RemedyList {
   void readers_in_float() {
     if (!layer_.weights.empty()) return;
     const QuantizationPlan without = with_layer_in_float(graph_, plan_, layer_);
+    const NodeNames nodes(graph_);
     std::set<ValueId> made;
     for (const size_t entry : layer_.nodes)
-      if (const auto id = graph_.find_node(plan_.nodes[entry].node))
+      if (const auto id = nodes.find(plan_.nodes[entry].node))
         made.insert(graph_.node(*id).output(0));
     std::vector<QuantizedLayer> readers;
     std::vector<std::string> names;
     for (const QuantizedLayer& other : layers_of(graph_, without)) {
       const bool reads = std::any_of(other.nodes.begin(), other.nodes.end(), [&](size_t entry) {
-        const auto id = graph_.find_node(without.nodes[entry].node);
+        const auto id = nodes.find(without.nodes[entry].node);
         const std::vector<int64_t>& inputs = without.nodes[entry].inputs;
         return id && std::any_of(inputs.begin(), inputs.end(), [&](int64_t input) {
                  return made.contains(graph_.node(*id).input(static_cast<size_t>(input)));

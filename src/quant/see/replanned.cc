@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/node_names.h"
 #include "ops/infer.h"
 #include "quant/place.h"
 #include "quant/plan.h"
@@ -19,8 +20,9 @@ Result<QuantizeOptions> options_like(const Replanning& r) {
   const Result<Calibrator> calibrator = parse_calibrator(r.plan.calibrator);
   out.calibrator = calibrator.ok() ? *calibrator : Calibrator{Auto{}};
   std::set<std::string> weights;
+  const NodeNames nodes(r.prepared);
   for (const NodePlan& node : r.plan.nodes) {
-    const auto id = r.prepared.find_node(node.node);
+    const auto id = nodes.find(node.node);
     if (node.weight && id)
       weights.insert(
           r.prepared.value(r.prepared.node(*id).input(static_cast<size_t>(*node.weight))).name);

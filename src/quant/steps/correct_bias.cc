@@ -12,6 +12,7 @@
 #include "core/format.h"
 #include "graph/label.h"
 #include "graph/live_uses.h"
+#include "graph/node_names.h"
 #include "quant/apply.h"
 #include "quant/calibrate.h"
 #include "quant/statistics/channel_mean.h"
@@ -60,9 +61,10 @@ class Finder {
   Result<std::vector<Site>> run() {
     std::map<NodeId, Site> found;
     std::set<NodeId> nodes;
+    const NodeNames names(f_.graph);
     for (const NodePlan& plan : f_.plan.nodes)
       if (plan.quantized && plan.rule == Placed::kProduct && plan.weight && f_.takes(plan))
-        if (const auto site = site_of(f_.graph.node(*f_.graph.find_node(plan.node))))
+        if (const auto site = site_of(f_.graph.node(*names.find(plan.node))))
           if (found.emplace(site->node, *site).second) nodes.insert(site->node);
     std::vector<Site> out;
     const auto levels = OCTET_TRY(levels_of(f_.graph, nodes));

@@ -10,6 +10,7 @@
 #include <map>
 
 #include "graph/label.h"
+#include "graph/node_names.h"
 #include "quant/calibrate.h"
 #include "quant/channels.h"
 #include "quant/place.h"
@@ -248,9 +249,10 @@ class EqualizeFitter {
   /// Pairs of layers that both become integer.
   Status find() {
     std::set<NodeId> products;
+    const NodeNames nodes(f_.graph);
     for (const NodePlan& node : OCTET_TRY(place(f_.graph, f_.placement, f_.options)))
       if (node.quantized && node.rule == Placed::kProduct && node.weight == 1)
-        products.insert(*f_.graph.find_node(node.node));
+        products.insert(*nodes.find(node.node));
     for (const NodeId id : products) {
       auto pair = channel_pair(stepped_, id);
       if (!pair.ok() || pair->channels < 2 || !products.contains(pair->second)) continue;

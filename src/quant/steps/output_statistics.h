@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/format.h"
+#include "graph/node_names.h"
 #include "quant/calibrate.h"
 #include "quant/steps/step.h"
 
@@ -20,9 +21,10 @@ auto observe_outputs(const Fitting& f, const Graph& graph, std::span<const Site>
   std::vector<decltype(make(sites.front()))> seen;
   seen.reserve(sites.size());
   std::vector<StatisticRequest> requests;
+  const NodeNames nodes(graph);
   for (const Site& site : sites) {
     const std::string& name = f.graph.node(site.node).name;
-    const auto id = graph.find_node(name);
+    const auto id = nodes.find(name);
     if (!id) return error("the quantized graph has no node \"{}\"", name);
     seen.push_back(make(site));
     requests.push_back({graph.node(*id).output(0), &seen.back()});

@@ -6,6 +6,7 @@
 
 #include "core/format.h"
 #include "graph/label.h"
+#include "graph/node_names.h"
 #include "quant/scheme.h"
 #include "quant/steps/channel_constants.h"
 
@@ -80,12 +81,13 @@ Result<std::vector<RoundedLayer>> rounded_layers(const Fitting& f) {
   const Graph& graph = f.graph;
   const QuantizationPlan plan = OCTET_TRY(with_chosen_ranges(graph, f.plan, StepStage::kWeights));
   const Uses uses(graph);
+  const NodeNames nodes(graph);
   std::vector<RoundedLayer> out;
   for (const NodePlan& node_plan : plan.nodes) {
     const bool product = node_plan.rule == Placed::kProduct || node_plan.rule == Placed::kDynamic ||
                          node_plan.rule == Placed::kWeightOnly;
     if (!node_plan.quantized || !product || node_plan.weight != 1 || !f.takes(node_plan)) continue;
-    const Node& node = graph.node(*graph.find_node(node_plan.node));
+    const Node& node = graph.node(*nodes.find(node_plan.node));
     if (uses.count(node.input(1)) != 1) continue;
     if (auto layer = rounded_layer(graph, plan, node)) out.push_back(std::move(*layer));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/label.h"
+#include "graph/node_names.h"
 #include "quant/place.h"
 
 namespace octet {
@@ -48,9 +49,10 @@ Result<std::vector<NodeId>> consumer_nodes(const SteppedGraph& stepped,
 
 Result<std::map<ValueId, std::vector<NodeId>>> products_by_input(const Fitting& f) {
   std::map<ValueId, std::vector<NodeId>> out;
+  const NodeNames nodes(f.graph);
   for (const NodePlan& node : OCTET_TRY(place(f.graph, f.placement, f.options))) {
     if (!node.quantized || node.rule != Placed::kProduct || node.weight != 1) continue;
-    const NodeId id = *f.graph.find_node(node.node);
+    const NodeId id = *nodes.find(node.node);
     out[f.graph.node(id).input(0)].push_back(id);
   }
   return out;

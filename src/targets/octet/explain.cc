@@ -68,7 +68,8 @@ const LowerNote* same_operator(std::span<const LowerNote* const> parts, const No
 /// Float or int8 where the part is a product; else nothing.
 std::optional<LayerPrecision> product_precision(const LowerNote& part) {
   const std::string& op = part.op_type;
-  if (op == "MatMulInteger" || op == "ConvInteger") return LayerPrecision::kInt8;
+  for (const std::string_view integer : {"MatMulInteger", "ConvInteger", "QScaledGemm", "QLSTM"})
+    if (op == integer) return LayerPrecision::kInt8;
   if (op != "Conv" && op != "Gemm" && op != "MatMul" && native::recurrent_kind(op) == nullptr)
     return std::nullopt;
   return precision_of(part.runs);
@@ -79,7 +80,7 @@ std::optional<LayerPrecision> product_precision(const LowerNote& part) {
 void of_parts(std::span<const LowerNote* const> parts, LayerForm& form) {
   std::vector<std::string> forms;
   bool all_int8 = true, products = false, int8_product = false;
-  std::string why_float;
+  std::string why_product, why_other; // runs in float
   for (const LowerNote* part : parts) {
     const std::string& op = part->op_type;
     if (op == "QuantizeLinear" || op == "DequantizeLinear" || op == "RoundHalf" ||
@@ -92,14 +93,16 @@ void of_parts(std::span<const LowerNote* const> parts, LayerForm& form) {
     const bool is_int8 = of_product.value_or(precision_of(part->runs)) == LayerPrecision::kInt8;
     int8_product = int8_product || (of_product && is_int8);
     all_int8 = all_int8 && is_int8;
-    if (!is_int8 && why_float.empty() && (of_product || !products)) why_float = part->why;
+    std::string& why = of_product ? why_product : why_other;
+    if (!is_int8 && why.empty()) why = part->why;
   }
   form.form = join(forms, ", ");
   const bool int8 = int8_product || (!products && all_int8);
   form.precision = int8 ? LayerPrecision::kInt8 : LayerPrecision::kFloat;
-  form.why = int8 && !why_float.empty() && products
-                 ? "another product of it runs in float: " + why_float
-                 : why_float;
+  if (!int8)
+    form.why = why_product.empty() ? why_other : why_product;
+  else if (!why_product.empty())
+    form.why = "another product of it runs in float: " + why_product;
 }
 
 } // namespace
