@@ -34,7 +34,6 @@ struct RoundingRequest {
   int64_t iterations = 0;
   int64_t batch = 32; ///< examples of an iteration
   uint64_t seed = 0;
-  int threads = 0; ///< 0: one for each core
   /// Called with the iterations done; false stops.
   std::function<bool(int64_t done)> progress;
 };

@@ -57,7 +57,6 @@ class Tiny {
     out.fitted.push_back(
         {kRows, {x}, {Tensor::of<float>({kRows, kOut}, std::span<const float>(wanted))}, {{}}});
     out.iterations = 2000;
-    out.threads = 1;
     return out;
   }
 
@@ -180,7 +179,6 @@ TEST(LearnRounding, IsAmongTheBestOfAllWays) {
     request.fitted.push_back(
         {kRows, {tensor({kRows, kWeights}, x)}, {tensor({kRows, 1}, wanted)}, {{}}});
     request.iterations = 2000;
-    request.threads = 1;
     const auto learned = train::learn_rounding(request);
     ASSERT_TRUE(learned.ok()) << learned.error().text();
     const double found = error(bits_of(*learned));

@@ -266,8 +266,6 @@ Result<const QuantizationPlan*> Trials::recipe_plan(const std::string& name) {
   if (recipe == nullptr) return error("there is no recipe \"{}\"", name);
   QuantizeOptions options = with_recipe(task_.options, *recipe);
   options.learn_rounding = learn_rounding_;
-  if (recipe->learns())
-    options.threads = 1; // sums of gradients, and so what is learned, depend on it
   const auto open = [&]() -> Result<CalibrationSource> {
     return batches_of(task_.graph, task_.calibration, options.samples, options.batch_size);
   };

@@ -153,7 +153,6 @@ class ReconstructFitter {
     OCTET_TRY(collect_examples(block, quantized, inputs, request));
     request.iterations = iterations(block, request);
     request.batch = kExamplesOfIteration;
-    request.threads = f_.options.threads;
     request.progress = [&](int64_t) {
       return !f_.options.progress || f_.options.progress(f_.samples, f_.samples);
     };

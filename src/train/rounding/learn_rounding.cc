@@ -239,7 +239,8 @@ class RoundingLearner {
 } // namespace
 
 Result<LearnedRounding> learn_rounding(const RoundingRequest& request) {
-  OCTET_TRY(prepare_runtime(Device::kCpu, request.threads));
+  // On one thread: sums of gradients, and so what is learned, depend on how many there are.
+  OCTET_TRY(prepare_runtime(Device::kCpu, 1));
   const KeepFreedMemory keep;
   return RoundingLearner(request).run();
 }
