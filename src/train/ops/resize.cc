@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize and Upsample: along each axis a linear map with the reference's own weights, which elements
-// are picked and summed by. Nearest picks one element for each place.
+// Resize and Upsample: along each axis a linear map with the reference's own weights. Nearest picks
+// one element for each place; other modes multiply by a matrix where the axis is short, which takes
+// a third of the time, and sum weighted picks where it is long.
 #include "ops/shared/resize.h"
 
 #include <algorithm>
@@ -12,7 +13,9 @@
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/mul.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 using octet::Interpolation;
 using octet::ResizeAttrs;
@@ -24,6 +27,9 @@ using octet::train::Prepare;
 
 namespace {
 
+/// Up to which size of an axis a dense matrix is faster than picks.
+constexpr int64_t kShortAxis = 128;
+
 /// What the places of y are made of along one axis: tap k of each has the element index[k][place],
 /// times weight[k][place].
 struct AxisMap {
@@ -31,6 +37,7 @@ struct AxisMap {
   int64_t repeats = 0; ///< above 0: each element that often, one behind the other
   std::vector<at::Tensor> index;
   std::vector<at::Tensor> weight; ///< none: all are 1
+  at::Tensor matrix;              ///< [places, elements]; undefined: taps are summed
   at::Tensor outside;             ///< places that take the extrapolation value; undefined: none
 };
 
@@ -38,6 +45,17 @@ at::Tensor of_numbers(const std::vector<double>& values, const at::TensorOptions
   const at::Tensor t = at::empty({static_cast<int64_t>(values.size())}, at::kDouble);
   std::copy(values.begin(), values.end(), t.mutable_data_ptr<double>());
   return t.to(options);
+}
+
+at::Tensor matrix_of(const std::vector<std::vector<double>>& index,
+                     const std::vector<std::vector<double>>& weight,
+                     const ResizeAxis& axis) {
+  std::vector<double> all(static_cast<size_t>(axis.out * axis.in), 0.0);
+  for (size_t k = 0; k < index.size(); ++k)
+    for (size_t place = 0; place < index[k].size(); ++place)
+      all[place * static_cast<size_t>(axis.in) + static_cast<size_t>(index[k][place])] +=
+          weight[k][place];
+  return of_numbers(all, at::kDouble).view({axis.out, axis.in});
 }
 
 /// Taps with a weight, for each place; a place with fewer than others repeats its last with 0.
@@ -64,22 +82,24 @@ AxisMap make_map(const ResizeMode& mode, const ResizeAxis& axis, const at::Tenso
     }
   }
   AxisMap map;
-  for (const std::vector<double>& taps : index)
-    map.index.push_back(of_numbers(taps, options.dtype(at::kLong)));
+  if (any_outside) map.outside = of_numbers(outside, options.dtype(at::kBool));
   const bool picks = index.size() == 1 && std::all_of(weight[0].begin(), weight[0].end(),
                                                       [](double w) { return w == 1; });
-  if (picks) {
-    const int64_t repeats = axis.in > 0 ? std::max<int64_t>(axis.out / axis.in, 1) : 1;
-    bool regular = axis.out == repeats * axis.in;
-    for (size_t place = 0; regular && place < places; ++place)
-      regular = static_cast<int64_t>(index[0][place]) == static_cast<int64_t>(place) / repeats;
-    map.unchanged = regular && repeats == 1;
-    map.repeats = regular ? repeats : 0;
-  } else {
-    for (const std::vector<double>& weights : weight)
-      map.weight.push_back(of_numbers(weights, options));
+  if (!picks && (axis.in <= kShortAxis || index.empty())) {
+    map.matrix = matrix_of(index, weight, axis).to(options);
+    return map;
   }
-  if (any_outside) map.outside = of_numbers(outside, options.dtype(at::kBool));
+  for (const std::vector<double>& taps : index)
+    map.index.push_back(of_numbers(taps, options.dtype(at::kLong)));
+  for (size_t k = 0; !picks && k < weight.size(); ++k)
+    map.weight.push_back(of_numbers(weight[k], options));
+  if (!picks) return map;
+  const int64_t repeats = axis.in > 0 ? std::max<int64_t>(axis.out / axis.in, 1) : 1;
+  bool regular = axis.out == repeats * axis.in;
+  for (size_t place = 0; regular && place < places; ++place)
+    regular = static_cast<int64_t>(index[0][place]) == static_cast<int64_t>(place) / repeats;
+  map.unchanged = regular && repeats == 1;
+  map.repeats = regular ? repeats : 0;
   return map;
 }
 
@@ -132,14 +152,19 @@ at::Tensor repeated(const at::Tensor& x, int64_t axis, int64_t repeats) {
   return x.unsqueeze(axis + 1).expand(wide).reshape(shape);
 }
 
+/// Also while products are computed in 16 bits: weights that are rounded add up to another sum.
+at::Tensor multiplied(const at::Tensor& x, int64_t axis, const at::Tensor& matrix) {
+  const c10::impl::ExcludeDispatchKeyGuard exact(c10::autocast_dispatch_keyset);
+  if (axis == x.dim() - 1) return at::matmul(x, matrix.t());
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape[static_cast<size_t>(axis)] = matrix.size(0);
+  return at::matmul(matrix, x.flatten(axis + 1)).view(shape);
+}
+
 at::Tensor mapped(const at::Tensor& x, int64_t axis, const AxisMap& map) {
   if (map.unchanged) return x;
   if (map.repeats > 0) return repeated(x, axis, map.repeats);
-  if (map.index.empty()) { // no place, or all lie outside
-    std::vector<int64_t> shape = x.sizes().vec();
-    shape[static_cast<size_t>(axis)] = map.outside.defined() ? map.outside.numel() : 0;
-    return (x.sum() * 0).expand(shape);
-  }
+  if (map.matrix.defined()) return multiplied(x, axis, map.matrix);
   at::Tensor y;
   for (size_t k = 0; k < map.index.size(); ++k) {
     const at::Tensor part = at::index_select(x, axis, map.index[k]);
