@@ -16,13 +16,10 @@ OCTET_TORCH_REFERENCE(onnx, BitCast)
 
 // Rare in what is trained: a gradient through them is reported as missing.
 OCTET_TORCH_REFERENCE(onnx, Attention)
-OCTET_TORCH_REFERENCE(onnx, Compress)
-OCTET_TORCH_REFERENCE(onnx, CumProd)
 OCTET_TORCH_REFERENCE(onnx, GlobalLpPool)
 OCTET_TORCH_REFERENCE(onnx, LpPool)
 OCTET_TORCH_REFERENCE(onnx, LRN)
 OCTET_TORCH_REFERENCE(onnx, NegativeLogLikelihoodLoss)
-OCTET_TORCH_REFERENCE(onnx, ReverseSequence)
 OCTET_TORCH_REFERENCE(onnx, RotaryEmbedding)
 OCTET_TORCH_REFERENCE(onnx, AffineGrid)
 OCTET_TORCH_REFERENCE(onnx, CenterCropPad)
@@ -35,7 +32,6 @@ OCTET_TORCH_REFERENCE(onnx, MaxUnpool)
 OCTET_TORCH_REFERENCE(onnx, RoiAlign)
 OCTET_TORCH_REFERENCE(onnx, STFT)
 OCTET_TORCH_REFERENCE(onnx, SoftmaxCrossEntropyLoss)
-OCTET_TORCH_REFERENCE(onnx, Scatter)
 OCTET_TORCH_REFERENCE(onnx, TensorScatter)
 
 // Drawn numbers follow from no input.
@@ -48,7 +44,6 @@ OCTET_TORCH_REFERENCE(onnx, Multinomial)
 
 // Results are indices, counts or codes.
 OCTET_TORCH_REFERENCE(onnx, NonZero)
-OCTET_TORCH_REFERENCE(onnx, TopK)
 OCTET_TORCH_REFERENCE(onnx, Unique)
 OCTET_TORCH_REFERENCE(onnx, Hardmax)
 OCTET_TORCH_REFERENCE(onnx, NonMaxSuppression)
