@@ -13,6 +13,13 @@ TEST_P(ResamplingGradient, EqualsCentralDifferencesOfTheReference) {
   test::expect_gradients_of_reference(GetParam());
 }
 
+TEST_P(ResamplingGradient, HasTheValuesOfTheReference) {
+  for (const DType type : {DType::kFloat64, DType::kFloat32, DType::kFloat16, DType::kBfloat16}) {
+    SCOPED_TRACE(name(type));
+    test::expect_values_of_reference(GetParam(), type);
+  }
+}
+
 Problem
 scaled(const char* name, Shape shape, const char* scales, const char* attributes, int opset = 19) {
   const std::string rank = std::to_string(shape.size());
@@ -63,6 +70,9 @@ const Problem kResize[] = {
     both_ways("CubicCoefficient", "mode=\"cubic\", cubic_coeff_a=-0.5, exclude_outside=1"),
     both_ways("CubicAntialias", "mode=\"cubic\", antialias=1"),
     both_ways("CubicCorners", "mode=\"cubic\", coordinate_transformation_mode=\"align_corners\""),
+    scaled("LinearLong", {2, 130}, "[1, 1.1]", "mode=\"linear\""),
+    scaled("CubicLong", {130, 2}, "[0.3, 1]", "mode=\"cubic\", antialias=1"),
+    scaled("NearestLong", {1, 140}, "[2, 0.4]", "mode=\"nearest\""),
     scaled("Volume", {1, 1, 2, 3, 2}, "[1, 1, 2, 1.5, 2]", "mode=\"linear\""),
     scaled("OfVersion10", {1, 1, 3, 2}, "[1, 1, 2, 1.5]", "mode=\"linear\"", 11),
     sized("Sizes", {1, 2, 3, 4}, "[1, 2, 5, 3]", "mode=\"linear\""),
@@ -125,6 +135,44 @@ const Problem kUpsample[] = {
      9},
 };
 
+/// Places of a grid reach over all edges.
+Problem sampled(const char* name, Shape x, Shape grid, const std::string& attributes) {
+  return {name,
+          "y = GridSample(x, grid) {" + attributes + "}",
+          {{"x", std::move(x)}, {"grid", std::move(grid)}},
+          -1.5,
+          1.5,
+          20};
+}
+
+std::vector<Problem> grids() {
+  std::vector<Problem> out;
+  for (const char* mode : {"linear", "nearest", "cubic"})
+    for (const char* padding : {"zeros", "border", "reflection"})
+      for (const int corners : {0, 1}) {
+        const std::string attributes = std::string("mode=\"") + mode + "\", padding_mode=\"" +
+                                       padding + "\", align_corners=" + std::to_string(corners);
+        const std::string name = std::string(mode) + "_" + padding + std::to_string(corners);
+        out.push_back(sampled((name + "_1").c_str(), {2, 2, 4}, {2, 6, 1}, attributes));
+        out.push_back(sampled((name + "_2").c_str(), {2, 2, 4, 3}, {2, 3, 3, 2}, attributes));
+        out.push_back(sampled((name + "_3").c_str(), {1, 1, 3, 2, 4}, {1, 2, 2, 2, 3}, attributes));
+      }
+  out.push_back({"AffineGrid",
+                 "const s: i64[4] = [2, 1, 2, 3]\ny = AffineGrid(x, s)",
+                 {{"x", {2, 2, 3}}},
+                 -1.5,
+                 1.5,
+                 20});
+  out.push_back({"AffineGridOfVolumes",
+                 "const s: i64[5] = [1, 1, 2, 1, 3]\ny = AffineGrid(x, s) {align_corners=1}",
+                 {{"x", {1, 3, 4}}},
+                 -1.5,
+                 1.5,
+                 20});
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Grids, ResamplingGradient, testing::ValuesIn(grids()), test::name_of);
 INSTANTIATE_TEST_SUITE_P(Resize, ResamplingGradient, testing::ValuesIn(kResize), test::name_of);
 INSTANTIATE_TEST_SUITE_P(Upsample, ResamplingGradient, testing::ValuesIn(kUpsample), test::name_of);
 
