@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice and Pad.
+// Slice, Pad and CenterCropPad.
 #include <algorithm>
 #include <numeric>
 
@@ -83,5 +83,30 @@ OCTET_TORCH(onnx, Pad) {
     }
     TORCH_CHECK(pads.size() == 2 * rank, "pads has ", pads.size(), " values for rank ", rank);
     c.out(at::constant_pad_nd(x, torch_pads(pads), c.has(2) ? c.number(2, known) : value));
+  };
+}
+
+OCTET_TORCH(onnx, CenterCropPad) {
+  const bool all = !p.node.has_attr("axes");
+  const std::vector<int64_t> given = p.node.attr_ints("axes");
+  return [=](Call& c) {
+    const at::Tensor& x = c.in(0);
+    const std::vector<int64_t> sizes = c.ints(1);
+    const auto rank = static_cast<size_t>(x.dim());
+    std::vector<int64_t> axes = given;
+    if (all) {
+      axes.resize(rank);
+      std::iota(axes.begin(), axes.end(), 0);
+    }
+    TORCH_CHECK(sizes.size() == axes.size(), "shape has ", sizes.size(), " entries for ",
+                axes.size(), " axes");
+    std::vector<int64_t> pads(2 * rank, 0); // below 0: cut off
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<size_t>(wrap_axis(axes[i], x.dim()));
+      const int64_t more = sizes[i] - x.size(static_cast<int64_t>(axis));
+      pads[axis] = more / 2; // towards zero: the odd element is at the end either way
+      pads[rank + axis] = more - more / 2;
+    }
+    c.out(at::constant_pad_nd(x, torch_pads(pads)));
   };
 }
