@@ -15,14 +15,12 @@ OCTET_TORCH_REFERENCE(onnx, BitShift)
 OCTET_TORCH_REFERENCE(onnx, BitCast)
 
 // Rare in what is trained: a gradient through them is reported as missing.
-OCTET_TORCH_REFERENCE(onnx, NegativeLogLikelihoodLoss)
 OCTET_TORCH_REFERENCE(onnx, DeformConv)
 OCTET_TORCH_REFERENCE(onnx, Det)
 OCTET_TORCH_REFERENCE(onnx, DFT)
 OCTET_TORCH_REFERENCE(onnx, MaxUnpool)
 OCTET_TORCH_REFERENCE(onnx, RoiAlign)
 OCTET_TORCH_REFERENCE(onnx, STFT)
-OCTET_TORCH_REFERENCE(onnx, SoftmaxCrossEntropyLoss)
 OCTET_TORCH_REFERENCE(onnx, TensorScatter)
 
 // Drawn numbers follow from no input.
