@@ -179,7 +179,8 @@ OCTET_TORCH(onnx, CumProd) {
   return [=](Call& c) {
     const at::Tensor& given = c.in(0);
     // Its gradient has no deterministic kernel on other devices.
-    at::Tensor x = octet::train::widened(given.to(at::kCPU));
+    at::Tensor x = given.to(at::kCPU);
+    if (x.is_floating_point()) x = octet::train::widened(x);
     const int64_t axis = wrap_axis(c.ints(1).at(0), x.dim());
     if (reverse) x = x.flip({axis});
     if (exclusive && x.size(axis) > 0) {

@@ -10,6 +10,7 @@
 
 #include "train/convert.h"
 #include "train/ops/mapping.h"
+#include "train/ops/widened.h"
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_select.h>
@@ -180,8 +181,7 @@ at::Tensor resized(const at::Tensor& x,
                    const std::vector<ResizeAxis>& axes,
                    AxisMaps& maps) {
   const bool nearest = a.mode.interpolation == Interpolation::kNearest;
-  const bool half = x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16;
-  at::Tensor y = half && !nearest ? x.to(at::kFloat) : x;
+  at::Tensor y = nearest ? x : octet::train::widened(x);
   std::vector<std::pair<int64_t, at::Tensor>> outside;
   // The last axis first: where all grow, the axis whose elements lie far apart is the smallest.
   for (auto axis = a.axes.rbegin(); axis != a.axes.rend(); ++axis) {

@@ -5,11 +5,9 @@
 
 namespace octet::train {
 
-/// f16 and bf16 as f32, for formulas of several steps, whose result is rounded once; others as they
-/// are.
+/// At least f32, for what takes several steps and is rounded once: f64 stays.
 inline at::Tensor widened(const at::Tensor& x) {
-  const at::ScalarType type = x.scalar_type();
-  return type == at::kHalf || type == at::kBFloat16 ? x.to(at::kFloat) : x;
+  return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat);
 }
 
 } // namespace octet::train
