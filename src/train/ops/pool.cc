@@ -74,8 +74,21 @@ std::vector<int64_t> all_pads(const PoolAttrs& a) {
   return torch_pads(pads);
 }
 
+bool is_dilated(const PoolAttrs& a) {
+  return std::any_of(a.dilations.begin(), a.dilations.end(), [](int64_t d) { return d != 1; });
+}
+
 /// The sum over each window, x: [N, C, ...] without further padding.
 at::Tensor window_sum(const at::Tensor& x, const PoolAttrs& a) {
+  if (a.kernel.size() < 3 && !is_dilated(a)) { // a mean over a count of 1
+    const bool line = a.kernel.size() == 1;
+    std::vector<int64_t> window = a.kernel, strides = a.strides;
+    for (std::vector<int64_t>* sizes : {&window, &strides})
+      if (line) sizes->insert(sizes->begin(), 1);
+    const at::Tensor y = at::avg_pool2d(line ? x.unsqueeze(2) : x, window, strides, {0, 0}, false,
+                                        true, /*divisor_override=*/1);
+    return line ? y.squeeze(2) : y;
+  }
   std::vector<int64_t> kernel{1, 1}, flat{x.size(0) * x.size(1), 1}, back{x.size(0), x.size(1)};
   const std::vector<int64_t> none(a.kernel.size(), 0);
   kernel.insert(kernel.end(), a.kernel.begin(), a.kernel.end());
@@ -133,9 +146,7 @@ OCTET_TORCH(onnx, AveragePool) {
     const at::Tensor& x = c.in(0);
     const PoolAttrs a = resolve(node, x);
     const size_t n = a.kernel.size();
-    const bool dilated =
-        std::any_of(a.dilations.begin(), a.dilations.end(), [](int64_t d) { return d != 1; });
-    if (dilated || n > 3 || !fits_torch(a)) {
+    if (is_dilated(a) || n > 3 || !fits_torch(a)) {
       c.out(average_padded(x, a, include_pad));
       return;
     }
