@@ -236,6 +236,41 @@ const Problem kAttention[] = {
        "a, _, _, y = Attention(q, k, v) {qk_matmul_output_mode=3, is_causal=1}",
        {{"q", {1, 2, 3, 2}}, {"k", {1, 2, 3, 2}}, {"v", {1, 2, 3, 2}}},
        23),
+    of("OfMicrosoft",
+       "const m: i32[2, 3] = [1, 1, 0, 1, 0, 1]\ny = com.microsoft.Attention(x, w, b, m, _, a) "
+       "{num_heads=2, mask_filter_value=-5.0, unidirectional=1}",
+       {{"x", {2, 3, 4}}, {"w", {4, 12}}, {"b", {12}}, {"a", {1, 2, 3, 3}}}),
+    of("OfMicrosoftLengths",
+       "const m: i32[4] = [3, 2, 0, 1]\ny = com.microsoft.Attention(x, w, b, m) {num_heads=2, "
+       "qkv_hidden_sizes=[4, 4, 6], scale=0.9}",
+       {{"x", {2, 3, 4}}, {"w", {4, 14}}, {"b", {14}}}),
+    of("OfMicrosoftWithoutMask",
+       "const m: i32[1, 1] = [1]\ny = com.microsoft.Attention(x, w, b, m) {num_heads=1}",
+       {{"x", {2, 3, 2}}, {"w", {2, 6}}, {"b", {6}}}),
+    of("MultiHead",
+       "const m: i32[2, 4] = [1, 1, 1, 0, 1, 0, 1, 1]\n"
+       "y = com.microsoft.MultiHeadAttention(q, k, v, b, m, a) {num_heads=2}",
+       {{"q", {2, 3, 4}}, {"k", {2, 4, 4}}, {"v", {2, 4, 6}}, {"b", {14}}, {"a", {2, 1, 3, 4}}}),
+    of("MultiHeadPast",
+       "h, pk, pv = com.microsoft.MultiHeadAttention(q, k, v, _, _, _, p, r) {num_heads=2, "
+       "unidirectional=1}\ns = ReduceSum(pk) {keepdims=0}\nt = ReduceSum(pv) {keepdims=0}\n"
+       "u = Mul(h, s)\ny = Add(u, t)",
+       {{"q", {1, 2, 4}},
+        {"k", {1, 2, 4}},
+        {"v", {1, 2, 4}},
+        {"p", {1, 2, 1, 2}},
+        {"r", {1, 2, 1, 2}}}),
+    of("MultiHeadOfOthersKeys",
+       "const n: i32[1] = [3]\ny = com.microsoft.MultiHeadAttention(q, k, v, _, n) {num_heads=2}",
+       {{"q", {1, 2, 4}}, {"k", {1, 2, 4, 2}}, {"v", {1, 2, 4, 3}}}),
+    of("EmbedLayerNormalization",
+       "const i: i32[2, 3] = [0, 4, 1, 1, 2, 3]\nconst s: i32[2, 3] = [0, 0, 1, 0, 1, 1]\n"
+       "y = com.microsoft.EmbedLayerNormalization(i, s, w, p, t, g, b) {epsilon=0.01}",
+       {{"w", {5, 4}}, {"p", {3, 4}}, {"t", {2, 4}}, {"g", {4}}, {"b", {4}}}),
+    of("EmbedLayerNormalizationOfPlaces",
+       "const i: i32[2, 3] = [0, 4, 1, 1, 2, 3]\nconst n: i32[1, 3] = [2, 0, 1]\n"
+       "h, _, s = com.microsoft.EmbedLayerNormalization(i, _, w, p, _, g, b, _, n)\ny = Mul(h, s)",
+       {{"w", {5, 4}}, {"p", {3, 4}}, {"g", {4}}, {"b", {4}}}),
     of("RotaryEmbedding",
        "y = RotaryEmbedding(x, c, s)",
        {{"x", {2, 2, 3, 4}}, {"c", {2, 3, 2}}, {"s", {2, 3, 2}}},

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention (opset 23): LibTorch's fused function, or its parts where a node asks for a soft cap or
 // for its scores. A row that may look at nothing gives zeros and passes no gradient.
+#include "train/ops/attention.h"
+
 #include <cmath>
 #include <limits>
 #include <optional>
 
-#include "train/ops/mapping.h"
 #include "train/ops/widened.h"
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -17,12 +18,48 @@
 #include <ATen/ops/zeros.h>
 
 using octet::Node;
+using octet::train::blind_rows;
 using octet::train::Call;
 using octet::train::widened;
 
 namespace {
 
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+} // namespace
+
+namespace octet::train {
+
+at::Tensor split_heads(const at::Tensor& x, int64_t heads) {
+  TORCH_CHECK(x.dim() == 3 && heads > 0 && x.size(2) % heads == 0, "rank ", x.dim(), " and ", heads,
+              " heads; give rank 4, or heads that divide the columns");
+  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+}
+
+at::Tensor joined_heads(const at::Tensor& x) {
+  return x.transpose(1, 2).flatten(2);
+}
+
+at::Tensor blind_rows(const at::Tensor& bias) {
+  return bias.defined() ? (bias == kHidden).all(-1, true) : at::Tensor();
+}
+
+at::Tensor attended(const at::Tensor& q,
+                    const at::Tensor& k,
+                    const at::Tensor& v,
+                    at::Tensor bias,
+                    double scale,
+                    bool causal) {
+  if (!bias.defined())
+    return at::scaled_dot_product_attention(q, k, v, std::nullopt, 0.0, causal, scale);
+  const at::Tensor blind = blind_rows(bias);
+  bias = bias.masked_fill(blind, 0);
+  return at::scaled_dot_product_attention(q, k, v, bias, 0.0, false, scale).masked_fill(blind, 0);
+}
+
+} // namespace octet::train
+
+namespace {
 
 struct AttentionForm {
   explicit AttentionForm(const Node& node)
@@ -40,11 +77,7 @@ struct AttentionForm {
 
 /// [B, H, S, D] of q, k or v, in at least f32.
 at::Tensor by_heads(const at::Tensor& x, int64_t heads) {
-  const at::Tensor wide = widened(x);
-  if (x.dim() == 4) return wide;
-  TORCH_CHECK(x.dim() == 3 && heads > 0 && x.size(2) % heads == 0, "rank ", x.dim(), " and ", heads,
-              " heads; give rank 4, or heads that divide the columns");
-  return wide.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
+  return x.dim() == 4 ? widened(x) : octet::train::split_heads(widened(x), heads);
 }
 
 struct Scores {
@@ -100,8 +133,8 @@ at::Tensor attend_in_parts(Call& c,
                            const at::Tensor& k,
                            const at::Tensor& v,
                            double scale,
-                           const at::Tensor& bias,
-                           const at::Tensor& blind) {
+                           const at::Tensor& bias) {
+  const at::Tensor blind = blind_rows(bias);
   const auto show = [&](int64_t stage, const at::Tensor& scores) {
     if (a.mode == stage) c.out(scores.to(c.in(0).scalar_type()), 3);
   };
@@ -142,20 +175,11 @@ OCTET_TORCH(onnx, Attention) {
     const double scale = a.scale.value_or(1 / std::sqrt(static_cast<double>(k.size(3))));
     const bool plain = !c.has(3) && !c.has(6) && a.left < 0 && a.right < 0 && s.past == 0;
     const bool fused = a.softcap <= 0 && !c.wants(3);
-    at::Tensor y, bias, blind;
+    at::Tensor bias;
     if (!(plain && (fused || !a.causal))) bias = attention_bias(c, a, s, q);
-    if (bias.defined()) {
-      blind = (bias == kHidden).all(-1, true);
-      if (fused) bias = bias.masked_fill(blind, 0);
-    }
-    if (fused) {
-      const std::optional<at::Tensor> mask = bias.defined() ? std::optional(bias) : std::nullopt;
-      y = at::scaled_dot_product_attention(q, k, v, mask, 0.0, plain && a.causal, scale);
-      if (blind.defined()) y = y.masked_fill(blind, 0);
-    } else {
-      y = attend_in_parts(c, a, q, k, v, scale, bias, blind);
-    }
-    if (c.in(0).dim() == 3) y = y.transpose(1, 2).flatten(2);
+    at::Tensor y = fused ? octet::train::attended(q, k, v, bias, scale, plain && a.causal)
+                         : attend_in_parts(c, a, q, k, v, scale, bias);
+    if (c.in(0).dim() == 3) y = octet::train::joined_heads(y);
     c.out(y.to(c.in(0).scalar_type()));
   };
 }
