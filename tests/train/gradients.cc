@@ -36,6 +36,41 @@ std::string text_of(const GradientProblem& p) {
   return text + p.body + "\noutput y: f64[*]\n";
 }
 
+void expect_values_of_reference(const GradientProblem& p, DType type) {
+  std::string text = text_of(p);
+  const std::string wide = "f64[", wanted = std::string(name(type)) + "[";
+  for (size_t at = text.find(wide); at != std::string::npos; at = text.find(wide, at + 1))
+    text.replace(at, wide.size(), wanted);
+  Result<Graph> graph = parse_graph(text);
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  const auto reference = make_reference_executor(*graph);
+  ASSERT_TRUE(reference.ok()) << reference.error().text();
+  const auto torch = train::make_torch_executor(*graph, {.threads = 1});
+  ASSERT_TRUE(torch.ok()) << torch.error().text();
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i < p.inputs.size(); ++i) {
+    const Tensor exact = random_tensor(p.inputs[i].second, p.low, p.high, i);
+    const std::vector<double> values = exact.to_doubles().value();
+    inputs.push_back(Tensor::from_doubles(type, exact.shape(), values).value());
+  }
+  const Result<std::vector<Tensor>> expected = (*reference)->run(inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().text();
+  const Result<std::vector<Tensor>> got = (*torch)->run(inputs);
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  ASSERT_EQ((*got)[0].type(), (*expected)[0].type());
+  ASSERT_EQ((*got)[0].shape(), (*expected)[0].shape());
+  // Some roundings of the type.
+  const double share = type == DType::kFloat64   ? 1e-12
+                       : type == DType::kFloat32 ? 1e-5
+                       : type == DType::kFloat16 ? 2e-3
+                                                 : 2e-2;
+  for (int64_t i = 0; i < (*expected)[0].count(); ++i) {
+    const double want = (*expected)[0].at(i);
+    if ((*got)[0].at(i) == want) continue; // also infinite
+    ASSERT_NEAR((*got)[0].at(i), want, share * std::max(1.0, std::abs(want))) << "y[" << i << "]";
+  }
+}
+
 void expect_gradients_of_reference(const GradientProblem& p) {
   Result<Graph> graph = parse_graph(text_of(p));
   ASSERT_TRUE(graph.ok()) << graph.error().text();

@@ -22,6 +22,9 @@ struct GradientProblem {
 };
 
 std::string text_of(const GradientProblem& problem);
+/// Fails the test that calls it where the torch executor has other values than the reference, with
+/// all that is f64 in the problem as `type`.
+void expect_values_of_reference(const GradientProblem& problem, DType type);
 /// Fails the test that calls it for each element of an input whose derivative differs.
 void expect_gradients_of_reference(const GradientProblem& problem);
 std::string name_of(const testing::TestParamInfo<GradientProblem>& info);

@@ -105,6 +105,32 @@ resize_axes(const ResizeAttrs& a, const Shape& x, const Tensor* scales, const Te
   return out;
 }
 
+Result<std::vector<ResizeAxis>> resize_axes_of_inputs(const ResizeAttrs& a,
+                                                      int64_t version,
+                                                      const Shape& x,
+                                                      std::span<const Tensor> inputs) {
+  const auto given = [&](size_t i) {
+    return i < inputs.size() && !inputs[i].empty() ? &inputs[i] : nullptr;
+  };
+  const Tensor* scales = given(version < 11 ? 1 : 2);
+  if (scales != nullptr && scales->count() == 0) scales = nullptr;
+  const Tensor* sizes = given(3);
+  if (scales == nullptr && sizes == nullptr)
+    return error("neither scales nor sizes; give one of them");
+  auto axes = OCTET_TRY(resize_axes(a, x, scales, scales != nullptr ? nullptr : sizes));
+  if (a.mode.coordinates != Coordinates::kTfCropAndResize) return axes;
+  const size_t n = a.axes.size();
+  const Tensor* region = given(1);
+  if (region == nullptr || region->count() != static_cast<int64_t>(2 * n))
+    return error("roi does not hold a start and an end for each of {} axes", n);
+  for (size_t i = 0; i < n; ++i) {
+    ResizeAxis& axis = axes[static_cast<size_t>(a.axes[i])];
+    axis.roi_start = region->at(static_cast<int64_t>(i));
+    axis.roi_end = region->at(static_cast<int64_t>(n + i));
+  }
+  return axes;
+}
+
 namespace {
 
 /// The input with scales or sizes, when it is given, known and not empty. `held` keeps sizes that a

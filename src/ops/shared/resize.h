@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,14 @@ Result<ResizeAttrs> parse_resize(const Node& node, int64_t version, int64_t rank
 /// not fit, scales that are not above 0, an axis without elements.
 Result<std::vector<ResizeAxis>>
 resize_axes(const ResizeAttrs& a, const Shape& x, const Tensor* scales, const Tensor* sizes);
+
+/// The same from the node's inputs behind x, by the rules of ONNX's operator set `version`, with the
+/// region that tf_crop_and_resize takes of each axis. `inputs[0]` is not read. Errors: neither
+/// scales nor sizes, a region that does not fit.
+Result<std::vector<ResizeAxis>> resize_axes_of_inputs(const ResizeAttrs& a,
+                                                      int64_t version,
+                                                      const Shape& x,
+                                                      std::span<const Tensor> inputs);
 
 /// The shape of y by the rules of ONNX's operator set `version`, from input `scales_at` of the node
 /// and the one behind it with sizes (which version 10 does not have). Errors: both are given.

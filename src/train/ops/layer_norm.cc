@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations over trailing axes, groups and vectors.
+// Normalizations over trailing axes, groups, vectors and neighbouring channels.
+#include <algorithm>
+
 #include "train/ops/mapping.h"
+#include "train/ops/widened.h"
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/group_norm.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/pow.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/sqrt.h>
+#include <ATen/ops/zeros_like.h>
 
 using octet::train::Call;
+using octet::train::widened;
 using octet::train::wrap_axis;
 
 namespace {
@@ -32,6 +39,14 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm(const at::Tensor& x,
   if (bias) wide_bias = bias->sizes() == shape ? *bias : bias->expand(shape);
   return at::native_layer_norm(x, shape, gain.sizes() == shape ? gain : gain.expand(shape),
                                wide_bias, epsilon);
+}
+
+/// 1 / sqrt(mean of x^2 + epsilon) over the axes from `axis` on.
+at::Tensor rms_factor(const at::Tensor& x, int64_t axis, double epsilon) {
+  std::vector<int64_t> axes;
+  for (int64_t i = wrap_axis(axis, x.dim()); i < x.dim(); ++i)
+    axes.push_back(i);
+  return at::rsqrt(at::mean(x * x, axes, true) + epsilon);
 }
 
 std::optional<at::Tensor> optional_input(const Call& c, size_t i) {
@@ -79,11 +94,55 @@ OCTET_TORCH(onnx, RMSNormalization) {
   const int64_t axis = p.node.attr_int("axis", -1);
   const double epsilon = p.node.attr_float("epsilon", 1e-5F);
   return [=](Call& c) {
-    const at::Tensor& x = c.in(0);
-    std::vector<int64_t> axes;
-    for (int64_t i = wrap_axis(axis, x.dim()); i < x.dim(); ++i)
-      axes.push_back(i);
-    c.out(x * at::rsqrt(at::mean(x * x, axes, true) + epsilon) * c.in(1));
+    const at::Tensor x = widened(c.in(0));
+    c.out((x * rms_factor(x, axis, epsilon) * c.in(1)).to(c.in(1).scalar_type()));
+  };
+}
+
+OCTET_TORCH(onnx, SimplifiedLayerNormalization) {
+  const int64_t axis = p.node.attr_int("axis", -1);
+  const double epsilon = p.node.attr_float("epsilon", 1e-5F);
+  return [=](Call& c) {
+    const at::Tensor x = widened(c.in(0));
+    const at::Tensor factor = rms_factor(x, axis, epsilon);
+    c.out((x * factor * c.in(1)).to(c.in(1).scalar_type()));
+    c.out(factor.to(at::kFloat), 1);
+  };
+}
+
+OCTET_TORCH(ms, SkipSimplifiedLayerNormalization) {
+  const double epsilon = p.node.attr_float("epsilon", 1e-12F);
+  return [epsilon](Call& c) {
+    at::Tensor sum = widened(c.in(0)) + widened(c.in(1));
+    if (c.has(3)) sum = sum + c.in(3);
+    const at::Tensor factor = rms_factor(sum, -1, epsilon);
+    c.out((sum * factor * c.in(2)).to(c.in(0).scalar_type()));
+    c.out(at::zeros_like(factor, factor.options().dtype(at::kFloat)), 1); // never computed
+    c.out(factor.to(at::kFloat), 2);
+    c.out(sum.to(c.in(0).scalar_type()), 3);
+  };
+}
+
+OCTET_TORCH(onnx, LRN) {
+  const int64_t size = p.node.attr_int("size", 1);
+  const double alpha = p.node.attr_float("alpha", 1e-4F);
+  const double beta = p.node.attr_float("beta", 0.75F);
+  const double bias = p.node.attr_float("bias", 1.0F);
+  return [=](Call& c) {
+    const at::Tensor x = widened(c.in(0));
+    const int64_t channels = x.size(1);
+    // Channels beyond the ends count as zeros; those farther off than all channels say nothing.
+    const int64_t before = std::min((size - 1) / 2, channels);
+    const int64_t behind = std::min(size / 2, channels);
+    std::vector<int64_t> pads(2 * static_cast<size_t>(x.dim() - 1), 0);
+    pads[pads.size() - 2] = before;
+    pads[pads.size() - 1] = behind;
+    const at::Tensor squares = at::constant_pad_nd(x * x, pads);
+    at::Tensor sum = squares.narrow(1, 0, channels);
+    for (int64_t k = 1; k <= before + behind; ++k)
+      sum = sum + squares.narrow(1, k, channels);
+    const at::Tensor root = at::pow(sum * (alpha / static_cast<double>(size)) + bias, beta);
+    c.out((x / root).to(c.in(0).scalar_type()));
   };
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "train/ops/mapping.h"
+#include "train/ops/widened.h"
+#include <ATen/ops/abs.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/avg_pool1d.h>
 #include <ATen/ops/avg_pool2d.h>
@@ -16,11 +18,14 @@
 #include <ATen/ops/max_pool3d.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/sum.h>
 
 using octet::train::Call;
 using octet::train::ints_or;
 using octet::train::resolve_pads;
 using octet::train::torch_pads;
+using octet::train::widened;
 
 namespace {
 
@@ -69,8 +74,21 @@ std::vector<int64_t> all_pads(const PoolAttrs& a) {
   return torch_pads(pads);
 }
 
+bool is_dilated(const PoolAttrs& a) {
+  return std::any_of(a.dilations.begin(), a.dilations.end(), [](int64_t d) { return d != 1; });
+}
+
 /// The sum over each window, x: [N, C, ...] without further padding.
 at::Tensor window_sum(const at::Tensor& x, const PoolAttrs& a) {
+  if (a.kernel.size() < 3 && !is_dilated(a)) { // a mean over a count of 1
+    const bool line = a.kernel.size() == 1;
+    std::vector<int64_t> window = a.kernel, strides = a.strides;
+    for (std::vector<int64_t>* sizes : {&window, &strides})
+      if (line) sizes->insert(sizes->begin(), 1);
+    const at::Tensor y = at::avg_pool2d(line ? x.unsqueeze(2) : x, window, strides, {0, 0}, false,
+                                        true, /*divisor_override=*/1);
+    return line ? y.squeeze(2) : y;
+  }
   std::vector<int64_t> kernel{1, 1}, flat{x.size(0) * x.size(1), 1}, back{x.size(0), x.size(1)};
   const std::vector<int64_t> none(a.kernel.size(), 0);
   kernel.insert(kernel.end(), a.kernel.begin(), a.kernel.end());
@@ -99,6 +117,19 @@ at::Tensor average_padded(const at::Tensor& x, const PoolAttrs& a, bool include_
   return window_sum(at::constant_pad_nd(x, all_pads(a)), a) / count;
 }
 
+/// |x|^order.
+at::Tensor norm_power(const at::Tensor& x, int64_t order) {
+  if (order == 1) return at::abs(x);
+  return order == 2 ? x * x : at::pow(at::abs(x), static_cast<double>(order));
+}
+
+/// sum^(1 / order), whose slope at 0 counts as 0.
+at::Tensor norm_root(const at::Tensor& sum, int64_t order) {
+  if (order == 1) return sum;
+  const at::Tensor empty = sum == 0;
+  return at::pow(sum.masked_fill(empty, 1), 1 / static_cast<double>(order)).masked_fill(empty, 0);
+}
+
 std::vector<int64_t> spatial_axes(const at::Tensor& x) {
   std::vector<int64_t> axes;
   for (int64_t i = 2; i < x.dim(); ++i)
@@ -115,9 +146,7 @@ OCTET_TORCH(onnx, AveragePool) {
     const at::Tensor& x = c.in(0);
     const PoolAttrs a = resolve(node, x);
     const size_t n = a.kernel.size();
-    const bool dilated =
-        std::any_of(a.dilations.begin(), a.dilations.end(), [](int64_t d) { return d != 1; });
-    if (dilated || n > 3 || !fits_torch(a)) {
+    if (is_dilated(a) || n > 3 || !fits_torch(a)) {
       c.out(average_padded(x, a, include_pad));
       return;
     }
@@ -155,4 +184,24 @@ OCTET_TORCH(onnx, GlobalAveragePool) {
 }
 OCTET_TORCH(onnx, GlobalMaxPool) {
   return [](Call& c) { c.out(at::amax(c.in(0), spatial_axes(c.in(0)), true)); };
+}
+
+OCTET_TORCH(onnx, LpPool) {
+  const octet::Node node = p.node;
+  const int64_t order = node.attr_int("p", 2);
+  return [node, order](Call& c) {
+    const at::Tensor x = widened(c.in(0));
+    const PoolAttrs a = resolve(node, x);
+    const at::Tensor powers = at::constant_pad_nd(norm_power(x, order), all_pads(a));
+    c.out(norm_root(window_sum(powers, a), order).to(c.in(0).scalar_type()));
+  };
+}
+OCTET_TORCH(onnx, GlobalLpPool) {
+  const int64_t order = p.node.attr_int("p", 2);
+  return [order](Call& c) {
+    const at::Tensor x = widened(c.in(0));
+    const at::Tensor powers = norm_power(x, order);
+    const at::Tensor sum = x.dim() > 2 ? at::sum(powers, spatial_axes(x), true) : powers;
+    c.out(norm_root(sum, order).to(c.in(0).scalar_type()));
+  };
 }

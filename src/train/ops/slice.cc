@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice and Pad.
+// Slice, Pad and CenterCropPad.
 #include <algorithm>
+#include <array>
+#include <map>
 #include <numeric>
 
+#include "ops/shared/padding.h"
 #include "train/ops/mapping.h"
 #include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/flip.h>
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/slice.h>
 
+using octet::PadMode;
 using octet::train::Call;
 using octet::train::ints_or;
 using octet::train::torch_pads;
@@ -33,6 +39,28 @@ at::Tensor slice_axis(const at::Tensor& x, int64_t axis, int64_t start, int64_t 
   const int64_t count = (start - end - step - 1) / -step;
   return at::flip(at::slice(x, axis, start + (count - 1) * step, start + 1, -step), {axis});
 }
+
+/// Which elements of an axis stand along it once it is padded in one of the modes that repeat some;
+/// kept for the sizes that were met.
+class PadIndices {
+ public:
+  at::Tensor of(const at::Tensor& x, int64_t axis, int64_t before, int64_t after, PadMode mode) {
+    constexpr size_t kMost = 256;
+    if (held_.size() >= kMost) held_.clear();
+    const int64_t size = x.size(axis), padded = size + before + after;
+    TORCH_CHECK(padded >= 0 && (size > 0 || padded == 0), "pads ", before, " and ", after,
+                " for an axis of ", size);
+    at::Tensor& index = held_[{size, before, after}];
+    if (index.defined() && index.device() == x.device()) return index;
+    const at::Tensor here = at::empty({padded}, at::kLong);
+    for (int64_t i = 0; i < padded; ++i)
+      here.mutable_data_ptr<int64_t>()[i] = octet::pad_source(i - before, size, mode);
+    return index = here.to(x.device());
+  }
+
+ private:
+  std::map<std::array<int64_t, 3>, at::Tensor> held_;
+};
 
 } // namespace
 
@@ -60,12 +88,12 @@ OCTET_TORCH(onnx, Slice) {
 }
 
 OCTET_TORCH(onnx, Pad) {
-  // Reflect, edge and wrap of any rank have no counterpart in LibTorch.
-  if (p.node.attr_string("mode", "constant") != "constant") return {};
+  const octet::Result<PadMode> mode = octet::pad_mode(p.node);
+  TORCH_CHECK(mode.ok(), mode.error().text());
   const std::vector<int64_t> attribute = p.node.attr_ints("pads");
   const double value = p.node.attr_float("value", 0.0F);
   const std::optional<double> known = p.number(2);
-  return [=](Call& c) {
+  return [=, mode = *mode, indices = PadIndices()](Call& c) mutable {
     const at::Tensor& x = c.in(0);
     const std::vector<int64_t> given = c.has(1) ? c.ints(1) : attribute;
     const size_t rank = static_cast<size_t>(x.dim());
@@ -82,6 +110,41 @@ OCTET_TORCH(onnx, Pad) {
       }
     }
     TORCH_CHECK(pads.size() == 2 * rank, "pads has ", pads.size(), " values for rank ", rank);
-    c.out(at::constant_pad_nd(x, torch_pads(pads), c.has(2) ? c.number(2, known) : value));
+    if (mode == PadMode::kConstant) {
+      c.out(at::constant_pad_nd(x, torch_pads(pads), c.has(2) ? c.number(2, known) : value));
+      return;
+    }
+    at::Tensor y = x;
+    for (size_t axis = 0; axis < rank; ++axis)
+      if (pads[axis] != 0 || pads[rank + axis] != 0)
+        y = at::index_select(
+            y, static_cast<int64_t>(axis),
+            indices.of(y, static_cast<int64_t>(axis), pads[axis], pads[rank + axis], mode));
+    c.out(y);
+  };
+}
+
+OCTET_TORCH(onnx, CenterCropPad) {
+  const bool all = !p.node.has_attr("axes");
+  const std::vector<int64_t> given = p.node.attr_ints("axes");
+  return [=](Call& c) {
+    const at::Tensor& x = c.in(0);
+    const std::vector<int64_t> sizes = c.ints(1);
+    const auto rank = static_cast<size_t>(x.dim());
+    std::vector<int64_t> axes = given;
+    if (all) {
+      axes.resize(rank);
+      std::iota(axes.begin(), axes.end(), 0);
+    }
+    TORCH_CHECK(sizes.size() == axes.size(), "shape has ", sizes.size(), " entries for ",
+                axes.size(), " axes");
+    std::vector<int64_t> pads(2 * rank, 0); // below 0: cut off
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<size_t>(wrap_axis(axes[i], x.dim()));
+      const int64_t more = sizes[i] - x.size(static_cast<int64_t>(axis));
+      pads[axis] = more / 2; // towards zero: the odd element is at the end either way
+      pads[rank + axis] = more - more / 2;
+    }
+    c.out(at::constant_pad_nd(x, torch_pads(pads)));
   };
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer/losses.h"
 
+#include "train/ops/widened.h"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/abs.h>
 #include <ATen/ops/arange.h>
@@ -65,10 +66,6 @@ std::string_view name_of(LossKind kind) {
   default:
     return "cross-entropy";
   }
-}
-
-at::Tensor widened(const at::Tensor& t) {
-  return t.scalar_type() == at::kDouble ? t : t.to(at::kFloat);
 }
 
 at::Tensor as_rows(const at::Tensor& output) {

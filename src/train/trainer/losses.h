@@ -20,9 +20,7 @@ struct LossSum {
 /// `cross-entropy`, as --loss and models say it.
 std::string_view name_of(LossKind kind);
 
-/// Losses are computed in f32 at least.
-at::Tensor widened(const at::Tensor& t);
-/// [rows, classes] of an output with any leading axes.
+/// [rows, classes] of an output with any leading axes, in f32 at least, as losses are computed.
 at::Tensor as_rows(const at::Tensor& output);
 
 /// Of rows against the classes i64[rows], but for those of `ignored_label`. An output of one column

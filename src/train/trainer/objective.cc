@@ -11,6 +11,7 @@
 #include "ops/qdq/clamp.h"
 #include "train/convert.h"
 #include "train/guard.h"
+#include "train/ops/widened.h"
 #include "train/trainer/losses.h"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/kl_div.h>

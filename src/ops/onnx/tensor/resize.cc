@@ -46,19 +46,8 @@ Result<std::vector<Tensor>> eval(const EvalContext& ctx) {
   const Shape target = OCTET_TRY(infer_shape(infer, ctx));
   const Tensor& x = ctx.inputs[0];
   const ResizeAttrs a = OCTET_TRY(parse_resize(ctx.node, ctx.version, x.rank()));
-  const size_t at = ctx.version < 11 ? 1 : 2;
-  const bool scaled = ctx.has(at) && ctx.inputs[at].count() > 0;
-  if (!scaled && !ctx.has(3)) return error("neither scales nor sizes; give one of them");
-  auto axes = OCTET_TRY(resize_axes(a, x.shape(), scaled ? &ctx.inputs[at] : nullptr,
-                                    scaled ? nullptr : &ctx.inputs[3]));
-  const size_t n = a.axes.size();
+  const auto axes = OCTET_TRY(resize_axes_of_inputs(a, ctx.version, x.shape(), ctx.inputs));
   const bool region = a.mode.coordinates == Coordinates::kTfCropAndResize;
-  if (region && (!ctx.has(1) || ctx.inputs[1].count() != static_cast<int64_t>(2 * n)))
-    return error("roi does not hold a start and an end for each of {} axes", n);
-  for (size_t i = 0; region && i < n; ++i) {
-    axes[static_cast<size_t>(a.axes[i])].roi_start = ctx.inputs[1].at(static_cast<int64_t>(i));
-    axes[static_cast<size_t>(a.axes[i])].roi_end = ctx.inputs[1].at(static_cast<int64_t>(n + i));
-  }
   Shape shape = x.shape();
   auto values = OCTET_TRY(x.to_doubles());
   std::vector<std::vector<bool>> outside(shape.size());
