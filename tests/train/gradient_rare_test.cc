@@ -193,8 +193,8 @@ const Problem kFused[] = {
 };
 
 Problem attention(const char* name,
-                  std::string attributes,
-                  std::string constants = "",
+                  const std::string& attributes,
+                  const std::string& constants = "",
                   const char* mask = "") {
   return of(name, constants + "y = Attention(q, k, v" + mask + ") {" + attributes + "}",
             {{"q", {2, 4, 3, 2}}, {"k", {2, 2, 5, 2}}, {"v", {2, 2, 5, 3}}}, 24);

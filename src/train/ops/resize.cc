@@ -168,7 +168,7 @@ at::Tensor mapped(const at::Tensor& x, int64_t axis, const AxisMap& map) {
   if (map.matrix.defined()) return multiplied(x, axis, map.matrix);
   at::Tensor y;
   for (size_t k = 0; k < map.index.size(); ++k) {
-    const at::Tensor part = at::index_select(x, axis, map.index[k]);
+    at::Tensor part = at::index_select(x, axis, map.index[k]);
     if (map.weight.empty()) return part;
     const at::Tensor weight = along_axis(map.weight[k], axis, x.dim());
     y = k == 0 ? at::mul(part, weight) : at::addcmul(y, part, weight);
