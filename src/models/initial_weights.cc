@@ -9,8 +9,8 @@
 #include "core/hash.h"
 #include "core/philox.h"
 #include "core/string_util.h"
+#include "ops/native/recurrent.h"
 #include "ops/op.h"
-#include "ops/shared/recurrent.h"
 
 #include "octet/models.h"
 
@@ -34,13 +34,6 @@ struct Purpose {
   bool recurrent = false;
 };
 
-/// The gates of a recurrent layer; 0: the node is none.
-int64_t gates_of(const Node& node) {
-  if (node.is("LSTM")) return lstm_kind().gates;
-  if (node.is("GRU")) return gru_kind().gates;
-  return node.is("RNN") ? rnn_kind().gates : 0;
-}
-
 int64_t product_of(std::span<const int64_t> sizes) {
   int64_t out = 1;
   for (const int64_t size : sizes)
@@ -61,11 +54,13 @@ Purpose purpose_of(const Graph& graph, const Uses& uses, ValueId value) {
     const std::span<const int64_t> sizes(shape);
     // What has no groups of channels is refused where types are inferred.
     const int64_t groups = std::max<int64_t>(node.attr_int("group", 1), 1);
-    if (const int64_t gates = gates_of(node); gates > 0) {
+    const RecurrentKind* layer =
+        node.domain.empty() ? native::recurrent_kind(node.op_type) : nullptr;
+    if (layer != nullptr) {
       out.recurrent = true;
       if (shape.size() != 3) return out; // peepholes: a factor for each element
       out.fan_in = sizes[2];
-      out.fan_out = sizes[1] / gates;
+      out.fan_out = sizes[1] / layer->gates;
     } else if (node.is("Conv")) {
       out.fan_in = product_of(sizes.subspan(1));
       out.fan_out = sizes[0] * product_of(sizes.subspan(2)) / groups;

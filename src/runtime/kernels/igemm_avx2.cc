@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of a 4 x 16 tile with AVX2, or of an 8 x 8 tile of split panels. Proven groups: vpmaddubsw
-// (u8 x s8 pairs in int16), vpmaddwd with ones, vpaddd; couples are added in int16 first. Wide groups:
-// vpmaddwd on int16. Contract: igemm_tile.h. Accumulators are named variables: in an array they would
-// be spilled.
+// Sums with AVX2, of an 8 x 8 tile of split panels (igemm_int16-inl.h), or by the same steps of a
+// 4 x 16 tile. Contract: igemm_tile.h.
 #include "runtime/kernels/igemm_tile.h"
 
 #if defined(__x86_64__)
@@ -19,16 +17,56 @@ namespace octet::kernels {
 namespace avx2 {
 namespace {
 
-inline __m256i load(const void* p) {
+using Vector = __m256i;
+
+inline Vector load(const void* p) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(p));
 }
 
 // 4 bytes at p in every lane.
-inline __m256i broadcast(const void* p) {
+inline Vector broadcast(const void* p) {
   int bits = 0;
   __builtin_memcpy(&bits, p, 4);
   return _mm256_set1_epi32(bits);
 }
+
+inline void store(Vector v, int32_t* out) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), v);
+}
+
+inline Vector zeros() {
+  return _mm256_setzero_si256();
+}
+
+inline Vector words(int16_t v) {
+  return _mm256_set1_epi16(v);
+}
+
+inline Vector multiply_bytes(Vector x, Vector w) {
+  return _mm256_maddubs_epi16(x, w);
+}
+
+inline Vector multiply_words(Vector x, Vector w) {
+  return _mm256_madd_epi16(x, w);
+}
+
+inline Vector add_words(Vector a, Vector b) {
+  return _mm256_add_epi16(a, b);
+}
+
+inline Vector add_ints(Vector a, Vector b) {
+  return _mm256_add_epi32(a, b);
+}
+
+inline Vector even_bytes(Vector x, Vector mask) {
+  return _mm256_and_si256(x, mask);
+}
+
+inline Vector odd_bytes(Vector x) {
+  return _mm256_srli_epi16(x, 8);
+}
+
+#include "runtime/kernels/igemm_int16-inl.h"
 
 struct Pair {
   __m256i a, b;
@@ -76,10 +114,6 @@ inline void add_wide(Pair& acc,
   acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(v1, w1a));
   acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v0, w0b));
   acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(v1, w1b));
-}
-
-inline void store(__m256i acc, int32_t* out) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), acc);
 }
 
 inline void store(const Pair& acc, int32_t* out) {
@@ -155,106 +189,9 @@ void dot_rows(const PackedGroups& groups, const uint8_t* const* rows, int64_t co
   if (count == 1) dot<1>(groups, rows, acc);
 }
 
-inline __m256i add_paired(
-    __m256i acc, const uint8_t* x0, const uint8_t* x1, __m256i w0, __m256i w1, __m256i ones) {
-  const __m256i sum = _mm256_add_epi16(_mm256_maddubs_epi16(broadcast(x0), w0),
-                                       _mm256_maddubs_epi16(broadcast(x1), w1));
-  return _mm256_add_epi32(acc, _mm256_madd_epi16(sum, ones));
-}
-
-inline __m256i add_plain(__m256i acc, const uint8_t* x, __m256i w, __m256i ones) {
-  return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(broadcast(x), w), ones));
-}
-
-inline __m256i add_wide(__m256i acc, const uint8_t* x, __m256i w0, __m256i w1, __m256i even) {
-  const __m256i v = broadcast(x);
-  acc = _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_and_si256(v, even), w0));
-  return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_srli_epi16(v, 8), w1));
-}
-
-/// Sums of 8 columns, which are 16 apart from row to row.
-template <int kRows>
-void dot_split(const PackedGroups& groups, const uint8_t* const* rows, int32_t* acc) {
-  const __m256i ones = _mm256_set1_epi16(1);
-  __m256i s0 = _mm256_setzero_si256();
-  __m256i s1 = _mm256_setzero_si256();
-  __m256i s2 = _mm256_setzero_si256();
-  __m256i s3 = _mm256_setzero_si256();
-  __m256i s4 = _mm256_setzero_si256();
-  __m256i s5 = _mm256_setzero_si256();
-  __m256i s6 = _mm256_setzero_si256();
-  __m256i s7 = _mm256_setzero_si256();
-  const uint8_t* r0 = rows[0];
-  const uint8_t* r1 = kRows > 1 ? rows[1] : r0;
-  const uint8_t* r2 = kRows > 2 ? rows[2] : r0;
-  const uint8_t* r3 = kRows > 3 ? rows[3] : r0;
-  const uint8_t* r4 = kRows > 4 ? rows[4] : r0;
-  const uint8_t* r5 = kRows > 5 ? rows[5] : r0;
-  const uint8_t* r6 = kRows > 6 ? rows[6] : r0;
-  const uint8_t* r7 = kRows > 7 ? rows[7] : r0;
-  const int8_t* w = groups.data;
-  const int32_t* offset = groups.offsets;
-  for (int32_t g = 0; g < groups.paired; g += 2) {
-    const __m256i w0 = load(w);
-    const __m256i w1 = load(w + 32);
-    const int64_t o0 = offset[0];
-    const int64_t o1 = offset[1];
-    s0 = add_paired(s0, r0 + o0, r0 + o1, w0, w1, ones);
-    if constexpr (kRows > 1) s1 = add_paired(s1, r1 + o0, r1 + o1, w0, w1, ones);
-    if constexpr (kRows > 2) s2 = add_paired(s2, r2 + o0, r2 + o1, w0, w1, ones);
-    if constexpr (kRows > 3) s3 = add_paired(s3, r3 + o0, r3 + o1, w0, w1, ones);
-    if constexpr (kRows > 4) s4 = add_paired(s4, r4 + o0, r4 + o1, w0, w1, ones);
-    if constexpr (kRows > 5) s5 = add_paired(s5, r5 + o0, r5 + o1, w0, w1, ones);
-    if constexpr (kRows > 6) s6 = add_paired(s6, r6 + o0, r6 + o1, w0, w1, ones);
-    if constexpr (kRows > 7) s7 = add_paired(s7, r7 + o0, r7 + o1, w0, w1, ones);
-    w += 64;
-    offset += 2;
-  }
-  for (int32_t g = 0; g < groups.plain; ++g) {
-    const __m256i ws = load(w);
-    const int64_t o = *offset++;
-    s0 = add_plain(s0, r0 + o, ws, ones);
-    if constexpr (kRows > 1) s1 = add_plain(s1, r1 + o, ws, ones);
-    if constexpr (kRows > 2) s2 = add_plain(s2, r2 + o, ws, ones);
-    if constexpr (kRows > 3) s3 = add_plain(s3, r3 + o, ws, ones);
-    if constexpr (kRows > 4) s4 = add_plain(s4, r4 + o, ws, ones);
-    if constexpr (kRows > 5) s5 = add_plain(s5, r5 + o, ws, ones);
-    if constexpr (kRows > 6) s6 = add_plain(s6, r6 + o, ws, ones);
-    if constexpr (kRows > 7) s7 = add_plain(s7, r7 + o, ws, ones);
-    w += 32;
-  }
-  const __m256i even = load(kEven);
-  for (int32_t g = 0; g < groups.wide; ++g) {
-    const __m256i w0 = load(w);
-    const __m256i w1 = load(w + 32);
-    const int64_t o = *offset++;
-    s0 = add_wide(s0, r0 + o, w0, w1, even);
-    if constexpr (kRows > 1) s1 = add_wide(s1, r1 + o, w0, w1, even);
-    if constexpr (kRows > 2) s2 = add_wide(s2, r2 + o, w0, w1, even);
-    if constexpr (kRows > 3) s3 = add_wide(s3, r3 + o, w0, w1, even);
-    if constexpr (kRows > 4) s4 = add_wide(s4, r4 + o, w0, w1, even);
-    if constexpr (kRows > 5) s5 = add_wide(s5, r5 + o, w0, w1, even);
-    if constexpr (kRows > 6) s6 = add_wide(s6, r6 + o, w0, w1, even);
-    if constexpr (kRows > 7) s7 = add_wide(s7, r7 + o, w0, w1, even);
-    w += 64;
-  }
-  store(s0, acc);
-  if constexpr (kRows > 1) store(s1, acc + 16);
-  if constexpr (kRows > 2) store(s2, acc + 32);
-  if constexpr (kRows > 3) store(s3, acc + 48);
-  if constexpr (kRows > 4) store(s4, acc + 64);
-  if constexpr (kRows > 5) store(s5, acc + 80);
-  if constexpr (kRows > 6) store(s6, acc + 96);
-  if constexpr (kRows > 7) store(s7, acc + 112);
-}
-
-using SplitFn = void (*)(const PackedGroups&, const uint8_t* const*, int32_t*);
-constexpr SplitFn kSplit[] = {dot_split<1>, dot_split<2>, dot_split<3>, dot_split<4>,
-                              dot_split<5>, dot_split<6>, dot_split<7>, dot_split<8>};
-
 void dot_halves(const PackedPanel& panel, const uint8_t* const* rows, int64_t count, int32_t* acc) {
   for (; count > 0; count -= kTileRows, rows += kTileRows, acc += kTileRows * kColumnsPerPanel) {
-    const SplitFn tile = kSplit[std::min(count, kTileRows) - 1];
+    const VectorTileFn tile = kVectorTiles[std::min(count, kTileRows) - 1];
     tile(panel.groups, rows, acc);
     if (!panel.half) tile(panel.right, rows, acc + kColumnsPerPanel / 2);
   }

@@ -44,6 +44,20 @@ at::Tensor blind_rows(const at::Tensor& bias) {
   return bias.defined() ? (bias == kHidden).all(-1, true) : at::Tensor();
 }
 
+at::Tensor four_axes(at::Tensor x) {
+  while (x.dim() < 4)
+    x = x.unsqueeze(0);
+  return x;
+}
+
+at::Tensor with_hidden(const at::Tensor& bias,
+                       at::Tensor hidden,
+                       double score,
+                       const at::TensorOptions& options) {
+  return (bias.defined() ? bias : at::zeros({1, 1, 1, 1}, options))
+      .masked_fill(four_axes(std::move(hidden)), score);
+}
+
 at::Tensor attended(const at::Tensor& q,
                     const at::Tensor& k,
                     const at::Tensor& v,
@@ -115,15 +129,10 @@ attention_bias(const Call& c, const AttentionForm& a, const Scores& s, const at:
     // A shorter mask hides what it does not reach.
     if (bias.size(-1) < s.keys)
       bias = at::constant_pad_nd(bias, {0, s.keys - bias.size(-1)}, kHidden);
-    while (bias.dim() < 4)
-      bias = bias.unsqueeze(0);
+    bias = octet::train::four_axes(bias);
   }
-  at::Tensor hidden = hidden_places(c, a, s, q.device());
-  if (!hidden.defined()) return bias;
-  while (hidden.dim() < 4)
-    hidden = hidden.unsqueeze(0);
-  const at::Tensor none = at::zeros({1, 1, 1, 1}, q.options());
-  return (bias.defined() ? bias : none).masked_fill(hidden, kHidden);
+  const at::Tensor hidden = hidden_places(c, a, s, q.device());
+  return hidden.defined() ? octet::train::with_hidden(bias, hidden, kHidden, q.options()) : bias;
 }
 
 /// The fourth output is what the scores are at the stage that the node names.

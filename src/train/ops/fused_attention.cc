@@ -53,12 +53,6 @@ at::Tensor padding_bias(const at::Tensor& mask,
       .unsqueeze(1);
 }
 
-at::Tensor four_axes(at::Tensor x) {
-  while (x.dim() < 4)
-    x = x.unsqueeze(0);
-  return x;
-}
-
 /// The sum of what is there.
 at::Tensor sum_of_biases(const at::Tensor& a, const at::Tensor& b) {
   if (!a.defined()) return b;
@@ -74,8 +68,7 @@ at::Tensor causal_bias(const at::Tensor& bias,
                        const at::TensorOptions& options) {
   const at::TensorOptions i64 = options.dtype(at::kLong);
   const at::Tensor behind = at::arange(keys, i64) > at::arange(queries, i64).unsqueeze(1) + past;
-  return (bias.defined() ? bias : at::zeros({1, 1, 1, 1}, options))
-      .masked_fill(four_axes(behind), hidden);
+  return octet::train::with_hidden(bias, behind, hidden, options);
 }
 
 struct HeadsAttention {
@@ -108,7 +101,7 @@ OCTET_TORCH(ms, Attention) {
                      v = part(2 * width, all.size(2) - 2 * width);
     at::Tensor bias;
     if (c.has(3)) bias = padding_bias(c.in(3), q.size(0), steps, steps, a.filter, q.options());
-    if (c.has(5)) bias = sum_of_biases(bias, four_axes(c.in(5).to(q.scalar_type())));
+    if (c.has(5)) bias = sum_of_biases(bias, octet::train::four_axes(c.in(5).to(q.scalar_type())));
     if (a.causal)
       bias = causal_bias(bias, steps, steps, 0, std::numeric_limits<float>::lowest(), q.options());
     const at::Tensor y = octet::train::attended(q, k, v, bias, a.scale_of(q));
@@ -139,7 +132,7 @@ OCTET_TORCH(ms, MultiHeadAttention) {
     const int64_t queries = q.size(2), keys = k.size(2);
     at::Tensor bias;
     if (c.has(4)) bias = padding_bias(c.in(4), q.size(0), queries, keys, a.filter, q.options());
-    if (c.has(5)) bias = sum_of_biases(bias, four_axes(c.in(5).to(q.scalar_type())));
+    if (c.has(5)) bias = sum_of_biases(bias, octet::train::four_axes(c.in(5).to(q.scalar_type())));
     if (a.causal)
       bias = causal_bias(bias, queries, keys, c.has(6) ? c.in(6).size(2) : 0,
                          -std::numeric_limits<double>::infinity(), q.options());
