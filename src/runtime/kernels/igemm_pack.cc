@@ -162,22 +162,24 @@ PackedGroups store_groups(const std::vector<int8_t>& groups,
   out.plain = static_cast<int32_t>(kinds.plain.size());
   out.wide = static_cast<int32_t>(kinds.wide.size());
   const auto count = static_cast<size_t>(columns.count());
-  const int8_t* first = groups.data() + columns.begin * 4;
+  const auto from = [&](const KindGroup& g) { // not asked for where k is 0: nothing is stored there
+    return groups.data() + g.index * kPanelGroupBytes + columns.begin * 4;
+  };
   for (const std::vector<KindGroup>* list : {&kinds.paired, &kinds.plain}) {
     for (const KindGroup g : *list) {
-      const int8_t* from = first + g.index * kPanelGroupBytes;
+      const int8_t* group = from(g);
       if (g.order == 0)
-        std::memcpy(data, from, count * 4);
+        std::memcpy(data, group, count * 4);
       else
         for (size_t i = 0; i < count * 4; ++i)
-          data[i] = from[i / 4 * 4 + kOrder[g.order][i % 4]];
+          data[i] = group[i / 4 * 4 + kOrder[g.order][i % 4]];
       data += count * 4;
       *offsets++ =
           static_cast<int32_t>(g.order * static_cast<size_t>(k_padded) + places[g.index] * 4);
     }
   }
   for (const KindGroup g : kinds.wide) {
-    store_wide(first + g.index * kPanelGroupBytes, count, data);
+    store_wide(from(g), count, data);
     data += count * 8;
     *offsets++ = static_cast<int32_t>(places[g.index] * 4);
   }

@@ -21,14 +21,17 @@ def disturbed(random, inputs, amount):
             for name, x in inputs.items()}
 
 
-def put_behind(graph, at, op, off):
-    """A constant beside what the node at `at` makes."""
+def put_behind(graph, at, op, kind, random, centre, reach):
+    """What the node at `at` makes, each element with a number of its own from `centre` - `reach` to `centre` + `reach`: where many
+    elements are at ties, some round up and others down."""
     node = graph.node[at]
     result = node.output[0]
-    node.output[0] = result + "/exact"
-    constant = numpy_helper.from_array(off, result + "/off")
-    graph.initializer.append(constant)
-    graph.node.insert(at + 1, helper.make_node(op, [node.output[0], constant.name], [result]))
+    exact, off = result + "/exact", result + "/off"
+    node.output[0] = exact
+    graph.node.insert(at + 1, helper.make_node("RandomUniformLike", [exact], [off], low=centre - reach, high=centre + reach, dtype=TensorProto.FLOAT,
+                                               seed=float(random.integers(1, 1 << 20))))
+    graph.node.insert(at + 2, helper.make_node("Cast", [off], [off + "/cast"], to=kind))
+    graph.node.insert(at + 3, helper.make_node(op, [exact, off + "/cast"], [result]))
 
 
 def disturb_made(random, model, amount):
@@ -41,12 +44,11 @@ def disturb_made(random, model, amount):
         kind = types.get(node.output[0])
         mode = next((a.s for a in node.attribute if a.name == "mode"), b"nearest")
         if node.op_type in ("DFT", "STFT"):
-            put_behind(graph, at, "Add", np.float32(1e-5 * random.uniform(-1, 1)))
+            put_behind(graph, at, "Add", TensorProto.FLOAT, random, 0, 1e-5)
         elif node.op_type in ENDING and (kind or types.get(node.input[0])) == TensorProto.FLOAT:
-            put_behind(graph, at, "Add", np.float32(3e-7 * random.uniform(-1, 1)))
+            put_behind(graph, at, "Add", TensorProto.FLOAT, random, 0, 3e-7)
         elif node.op_type == "Resize" and mode != b"nearest" and kind in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE):
-            one = helper.tensor_dtype_to_np_dtype(kind).type(1 + amount * random.uniform(-1, 1))
-            put_behind(graph, at, "Mul", one)
+            put_behind(graph, at, "Mul", kind, random, 1, amount)
 
 
 def disturbed_model(random, model, amount):
