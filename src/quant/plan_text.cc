@@ -55,10 +55,10 @@ std::string QuantizationPlan::text() const {
                                      : "examples that were observed too");
   for (const LayerCost& layer : costly)
     out += fmt::format("\n{} alone in 8 bits: {:.1f} dB", layer.node, layer.sqnr);
-  std::vector<Row> rows = {{"node", "operator", "runs in", "why", "source"}};
+  std::vector<Row> rows = {{"node", "operator", "is in", "why", "source"}};
   for (const NodePlan& n : nodes)
     rows.push_back({n.node, n.op,
-                    n.quantized                   ? "8 bit"
+                    n.quantized                   ? "codes"
                     : n.rule == Placed::kCommutes ? "as its neighbours"
                     : n.rule == Placed::kInCodes  ? "as the file has it"
                                                   : "float",

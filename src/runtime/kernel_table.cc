@@ -49,6 +49,7 @@ constexpr KernelRow kTable[] = {
     {kNative, "Sigmoid", prepare_map},
     {kNative, "Gelu", prepare_map},
     {kNative, "RoundHalf", prepare_map},
+    {kNative, "FakeQuantize", prepare_map},
     {kNative, "Map", prepare_map},
     {kNative, "QMap", prepare_qmap},
     {kNative, "Resize", prepare_resize},

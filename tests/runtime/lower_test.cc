@@ -114,6 +114,38 @@ TEST(Lower, LeavesQAndDqInPlaceWhereProductsStayFloat) {
   }
 }
 
+TEST(Lower, TakesTheBestOfCodesWhereThereIsOneForSure) {
+  const auto on_codes = [](const std::string& shape, const std::string& op) {
+    const Graph model =
+        parse_graph("graph g opset(\"\"=18)\ninput x: f32" + shape +
+                    "\nconst s: f32[] = [0.0625]\nconst z: u8[] = [9]\nconst last: i64[1] = [-1]\n"
+                    "const middle: i64[1] = [1]\nq = QuantizeLinear(x, s, z)\n"
+                    "d = DequantizeLinear(q, s, z)\ny = " +
+                    op + "\noutput y: f32[*]\n")
+            .value();
+    const Lowered lowered = lower(model).value();
+    int count = 0;
+    for (const NodeId id : lowered.graph.nodes()) {
+      const Node& node = lowered.graph.node(id);
+      if (!node.op_type.starts_with("Reduce")) continue;
+      count += lowered.graph.value(node.input(0)).type.type == DType::kUint8 ? 1 : 0;
+    }
+    Tensor x = Tensor::zeros(DType::kFloat32, {2, 3, 20}).value();
+    const std::span<float> values = x.mutable_data<float>();
+    for (int64_t i = 0; i < x.count(); ++i)
+      values[static_cast<size_t>(i)] = static_cast<float>(i * 37 % 101) * 0.21F - 8.0F;
+    const auto want = make_reference_executor(model).value()->run(std::vector{x}).value();
+    const auto got = Session::create(model, {.threads = 1}).value().run(std::vector{x}).value();
+    EXPECT_TRUE(got[0].identical(want[0])) << op;
+    return count == 1;
+  };
+  EXPECT_TRUE(on_codes("[2, 3, 20]", "ReduceMax(d, last)"));
+  EXPECT_TRUE(on_codes("[2, 3, 20]", "ReduceMin(d, middle) {keepdims=0}"));
+  EXPECT_TRUE(on_codes("[N, 3, 20]", "ReduceMin(d, last) {keepdims=0}"));
+  EXPECT_FALSE(on_codes("[2, N, 20]", "ReduceMax(d, middle)")) << "over nothing it is infinite";
+  EXPECT_FALSE(on_codes("[2, 3, 20]", "ReduceMean(d, middle)"));
+}
+
 TEST(Lower, TakesAScalarBiasOfOneOutput) {
   const std::string form = "graph g opset(\"\"=13)\ninput x: f32[2, 3]\nconst s: f32[] = [0.0625]\n"
                            "const z: i8[] = [0]\nconst codes: i8[3, 1] = [12, -7, 45]\n"

@@ -102,6 +102,24 @@ output d: i32[N]
 output e: i32[N, 1]
 output f: i32[1, 1])",
      18, true, 90},
+    {"ReduceCodes", R"(input x: u8[N, 5, S]
+input z: i8[S, 3, 40]
+const middle: i64[1] = [1]
+const last: i64[1] = [-1]
+const apart: i64[2] = [0, 2]
+a = ReduceMax(x, middle)
+b = ReduceMin(x, last)
+c = ReduceMax(x, apart) {keepdims=0}
+d = ReduceMin(z, middle) {keepdims=0}
+e = ReduceMax(z, apart)
+f = ReduceMin(z)
+output a: u8[N, 1, S]
+output b: u8[N, 5, 1]
+output c: u8[5]
+output d: i8[S, 40]
+output e: i8[1, 3, 1]
+output f: i8[1, 1, 1])",
+     18, true, 90},
     {"ReduceOldForms", R"(input x: f32[N, S, 3]
 a = ReduceProd(x) {axes=[1]}
 b = ReduceL2(x) {axes=[-1], keepdims=0}

@@ -10,16 +10,28 @@ namespace octet::qdq {
 Found<StoredCodes> stored_codes(const Graph& graph, ValueId real) {
   constexpr Reading kStored{.written_zero = false,
                             .f32_scale = true,
-                            .byte_codes = true,
                             .lone_zero = true,
                             .folded = true,
                             .microsoft = false};
   auto site = read_dequantize(graph, real, kStored);
   if (!site) return site.why();
+  if (!is_integer(site->grid.codes) || bits(site->grid.codes) > 8) return WhyNot::kCodesType;
   auto codes = constant_value(graph, site->codes);
   if (!codes) return WhyNot::kCodesComputed;
   if (codes->type() != site->grid.codes) return WhyNot::kCodesType;
   return StoredCodes{std::move(*codes), std::move(site->grid)};
+}
+
+StoredCodes in_bytes(StoredCodes stored) {
+  if (bits(stored.codes.type()) == 8) return stored;
+  const DType type = is_signed(stored.codes.type()) ? DType::kInt8 : DType::kUint8;
+  Tensor bytes = Tensor::zeros(type, stored.codes.shape()).value();
+  const std::span<std::byte> to = bytes.mutable_bytes();
+  for (int64_t i = 0; i < stored.codes.count(); ++i)
+    to[static_cast<size_t>(i)] = static_cast<std::byte>(static_cast<int64_t>(stored.codes.at(i)));
+  stored.codes = std::move(bytes);
+  stored.grid = stored.grid.with(type, stored.grid.zeros());
+  return stored;
 }
 
 Found<StoredCodes> symmetric_int8(const StoredCodes& stored) {

@@ -6,13 +6,16 @@
 
 namespace octet::qdq {
 
-/// 8-bit codes of a constant, in the file or made of constants alone, with f32 scales.
+/// Integer codes of at most 8 bits of a constant, in the file or made of constants alone, with f32
+/// scales.
 struct StoredCodes {
   Tensor codes;
   Grid grid;
 };
 /// Of what DQ makes of them; one zero point may stand for all scales.
 Found<StoredCodes> stored_codes(const Graph& graph, ValueId real);
+/// The same codes and zero points, a byte each.
+StoredCodes in_bytes(StoredCodes stored);
 /// The same numbers as int8 codes with zero point 0. kSeveralZeros, kOutOfInt8.
 Found<StoredCodes> symmetric_int8(const StoredCodes& stored);
 

@@ -9,6 +9,7 @@
 namespace octet::lowering {
 
 RuleFn cancel_height;
+RuleFn clip_before_quantizing;
 RuleFn decompose_batch_norm;
 RuleFn decompose_dynamic_lstm;
 RuleFn decompose_einsum;
@@ -18,6 +19,7 @@ RuleFn decompose_lp_normalization;
 RuleFn decompose_lrn;
 RuleFn decompose_mean_variance;
 RuleFn decompose_scaler;
+RuleFn fake_quantize;
 RuleFn flatten_layer_norm;
 RuleFn fuse_gelu;
 RuleFn fuse_group_norm;
@@ -39,5 +41,6 @@ RuleFn turn_stored;
 RuleFn volume_conv_to_images;
 RuleFn volume_conv_transpose;
 RuleFn volume_pool_to_images;
+RuleFn widen_few_bits;
 
 } // namespace octet::lowering

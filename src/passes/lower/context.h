@@ -158,6 +158,7 @@ Result<bool> lower_matmul_integer(Context& c, const Node& node);
 Result<bool> lower_gemm(Context& c, const Node& node);
 Result<bool> lower_pool(Context& c, const Node& node);
 Result<bool> lower_table(Context& c, const Node& node);
+Result<bool> lower_byte_function(Context& c, const Node& node);
 Result<bool> lower_elementwise(Context& c, const Node& node);
 Result<bool> lower_unary(Context& c, const Node& node);
 Result<bool> lower_add(Context& c, const Node& node);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What follows a product and is computed with it.
 //
-//   product ─ [Add residual] ─ [Relu | Clip] ─ Q ...   becomes one operator that writes codes
-//   product ─ [Relu | Clip] ─ anything else            becomes one that writes float
+//   product ─ [Add residual] ─ [Relu | Clip ...] ─ Q ...   becomes one operator that writes codes
+//   product ─ [Relu | Clip ...] ─ anything else            becomes one that writes float
 //
 // Clamping before quantization equals clamping codes, since quantization is monotone.
 #include <algorithm>
@@ -42,10 +42,11 @@ void Context::clamp_step(Epilogue& e) {
   const Node& node = in_.node(next);
   const auto bounds = qdq::clamp_of(in_, node);
   if (!bounds || !(bounds->lo <= bounds->hi)) return;
-  e.min = static_cast<float>(bounds->lo);
-  e.max = static_cast<float>(bounds->hi);
+  e.min = std::clamp(e.min, static_cast<float>(bounds->lo), static_cast<float>(bounds->hi));
+  e.max = std::clamp(e.max, static_cast<float>(bounds->lo), static_cast<float>(bounds->hi));
   e.end = node.outputs[0];
   e.absorbed.push_back(next);
+  clamp_step(e); // what clamps come to, one behind the other
 }
 
 void Context::quantize_step(Epilogue& e) {

@@ -23,11 +23,12 @@ namespace lowering {
 namespace {
 
 using LowerFn = Result<bool>(Context&, const Node&);
-constexpr LowerFn* kLowerings[] = {
-    lower_conv,     lower_conv_integer,  lower_matmul_integer, lower_gemm,        lower_pool,
-    lower_table,    lower_add,           lower_reshape,        lower_joint,       lower_reduction,
-    lower_movement, lower_normalization, lower_recurrent,      lower_elementwise, lower_resize,
-    lower_unary};
+constexpr LowerFn* kLowerings[] = {lower_conv,          lower_conv_integer, lower_matmul_integer,
+                                   lower_gemm,          lower_pool,         lower_table,
+                                   lower_byte_function, lower_add,          lower_reshape,
+                                   lower_joint,         lower_reduction,    lower_movement,
+                                   lower_normalization, lower_recurrent,    lower_elementwise,
+                                   lower_resize,        lower_unary};
 
 /// Q whose operands are all constant: it waits until someone asks for its codes.
 bool quantizes_constant(const Context& c, const Node& node) {
@@ -212,6 +213,9 @@ std::vector<Rule> chain_rules(bool integer) {
                              {"volume_conv_transpose", volume_conv_transpose},
                              {"volume_pool_to_images", volume_pool_to_images}};
   if (integer) {
+    rules.push_back({"clip_before_quantizing", clip_before_quantizing});
+    rules.push_back({"widen_few_bits", widen_few_bits});
+    rules.push_back({"fake_quantize", fake_quantize});
     rules.push_back({"decompose_dynamic_lstm", decompose_dynamic_lstm});
     rules.push_back({"fuse_scaled_product", fuse_scaled_product});
     rules.push_back({"scale_float_product", scale_float_product});

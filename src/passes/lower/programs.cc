@@ -165,6 +165,19 @@ bool round_half(Writer& w) {
   return to == DType::kFloat16 || to == DType::kBfloat16;
 }
 
+bool fake_quantized(Writer& w) {
+  const MapOperand x = w.input(0), scale = w.constant(w.attr("scale", 1));
+  const auto bound = [&](const char* key) {
+    return w.constant(static_cast<float>(w.node().attr_int(key, 0)));
+  };
+  const MapOperand steps = w.op(MapOp::kRound, w.op(MapOp::kDiv, x, scale));
+  const MapOperand kept = w.op(MapOp::kClamp, steps, bound("lo"), bound("hi"));
+  const MapOperand zero = w.constant(0.0F); // added, it makes a negative zero positive
+  const MapOperand number = w.op(MapOp::kFma, kept, scale, zero);
+  w.op(MapOp::kSelect, w.op(MapOp::kEqual, x, x), number, zero);
+  return true;
+}
+
 bool leaky_relu(Writer& w) {
   w.op(MapOp::kLeakyRelu, w.input(0), w.constant(w.attr("alpha", 0.01F)));
   return true;
@@ -359,6 +372,7 @@ constexpr Written kWritten[] = {
     {kNative, "Sigmoid", Bits::kSame, unary<MapOp::kSigmoid>},
     {kNative, "Gelu", Bits::kSame, gelu},
     {kNative, "RoundHalf", Bits::kSame, round_half},
+    {kNative, "FakeQuantize", Bits::kSame, fake_quantized},
 };
 
 std::optional<Mapped> of_map(const Node& node) {

@@ -65,7 +65,7 @@ std::optional<Patch> sum_inputs_of_codes(const RuleContext& c, const Node& node)
   if (!native::why_not_native(g, node, is_constant).empty()) return std::nullopt;
   const auto w = qdq::stored_codes(g, node.input(kOfX));
   if (!w || w->codes.rank() != 3 || w->codes.count() == 0) return std::nullopt;
-  const auto columns = columns_of(*w);
+  const auto columns = columns_of(qdq::in_bytes(*w));
   if (!columns) return std::nullopt;
   Patch patch(g, "sums of codes of x are one product", Exactness::kRounding);
   patch.from(node);

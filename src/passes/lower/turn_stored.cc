@@ -29,7 +29,8 @@ std::optional<Patch> turn_stored(const RuleContext& c, const Node& node) {
   Patch patch(c.graph, "stored codes are turned once", Exactness::kExact);
   patch.from(node);
   const std::string name = node.name + "/turned";
-  const ValueId codes = patch.constant(name, permuted(stored->codes, perm));
+  const auto turned = [&](const Tensor& codes) { return permuted(codes, perm); };
+  const ValueId codes = patch.constant(name, moved_codes(stored->codes, turned));
   patch.replace(node.output(0), qdq::emit_dequantize(patch, grid, codes, name + "/dequantize"));
   return patch;
 }

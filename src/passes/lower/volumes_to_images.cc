@@ -196,8 +196,8 @@ std::optional<VolumeConv> volume_conv(const Graph& g, const Node& node) {
   VolumeConv out;
   out.group = node.attr_int("group", 1);
   const auto stored = qdq::stored_codes(g, node.input(1));
-  out.stacked = stored && out.group == 1 && stored->grid.block == 0 &&
-                (stored->grid.per_tensor() || stored->grid.axis == 0);
+  out.stacked = stored && is_byte(stored->codes.type()) && out.group == 1 &&
+                stored->grid.block == 0 && (stored->grid.per_tensor() || stored->grid.axis == 0);
   if (!out.stacked) {
     out.numbers = constant_value(g, node.input(1));
     if (!out.numbers || out.numbers->type() != DType::kFloat32) return std::nullopt;

@@ -14,9 +14,9 @@
 namespace octet::packing {
 namespace {
 
-constexpr std::string_view kPointwise[] = {"Map",      "QMap",       "QAdd", "QTable",
-                                           "Quantize", "Dequantize", "Exp",  "Erf",
-                                           "Tanh",     "Sigmoid",    "Gelu", "RoundHalf"};
+constexpr std::string_view kPointwise[] = {
+    "Map", "QMap", "QAdd",    "QTable", "Quantize",  "Dequantize",  "Exp",
+    "Erf", "Tanh", "Sigmoid", "Gelu",   "RoundHalf", "FakeQuantize"};
 /// Each row of the last axis by itself, with constants behind it.
 constexpr std::string_view kRowWise[] = {"Gemm", "CodedGemm", "QGemm", "QDynamicGemm",
                                          "LayerNormalization"};

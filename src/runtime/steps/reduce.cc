@@ -62,6 +62,10 @@ void run_reduce(kernels::Reduce op,
                 ParallelFor& parallel) {
   if constexpr (std::is_same_v<T, float>)
     kernels::reduce(op, plan, x, y, isa, parallel);
+  else if constexpr (sizeof(T) == 1)
+    kernels::reduce_bytes(op == kernels::Reduce::kMax ? kernels::Best::kLargest
+                                                      : kernels::Best::kSmallest,
+                          plan, x, y, isa, parallel);
   else
     kernels::reduce_integers(op, plan, x, y, parallel);
 }
@@ -93,6 +97,10 @@ Choice prepare_reduce(const PrepareContext& c) {
     return reduce_step<int32_t>(c, known->op, as_input);
   if (type == DType::kInt64 && known->of_integers)
     return reduce_step<int64_t>(c, known->op, as_input);
+  if (known->op == kernels::Reduce::kMax || known->op == kernels::Reduce::kMin) {
+    if (type == DType::kInt8) return reduce_step<int8_t>(c, known->op, as_input);
+    if (type == DType::kUint8) return reduce_step<uint8_t>(c, known->op, as_input);
+  }
   return Choice::refuse(fmt::format("reduce: no kernel for {}", name(type)));
 }
 

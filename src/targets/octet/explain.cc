@@ -84,7 +84,7 @@ void of_parts(std::span<const LowerNote* const> parts, LayerForm& form) {
   for (const LowerNote* part : parts) {
     const std::string& op = part->op_type;
     if (op == "QuantizeLinear" || op == "DequantizeLinear" || op == "RoundHalf" ||
-        part->runs == LowerForm::kFused || part->form == "constant")
+        op == "FakeQuantize" || part->runs == LowerForm::kFused || part->form == "constant")
       continue;
     if (std::find(forms.begin(), forms.end(), part->form) == forms.end())
       forms.push_back(part->form);

@@ -30,6 +30,7 @@ class Codes:
     attributes: dict = dataclasses.field(default_factory=dict)  # axis and block_size, where there is more than one scale
     half: bool = False  # scales are halves, and so is what is coded
     saturate: bool = True
+    clip: tuple = ()  # the lowest and the highest code that a Clip behind Q leaves (QCDQ)
 
     @property
     def fits_others(self):
@@ -58,6 +59,7 @@ class Annotator:
             self.types, self.weight_types = self.formats
         self.in_blocks = s.choose(0.0, 0.5, 0.9)
         self.bits = s.choose(0.0, 0.0, 0.5, 0.9)  # products by MatMulNBits
+        self.clips = s.choose(0.0, 0.0, 0.0, 0.3, 0.9) if s.opset >= 12 else 0.0  # codes of fewer bits than their type has
         self.per_channel = s.choose(0.0, 0.5, 1.0) if s.opset >= 13 else 0.0
         self.absorbs = s.choose(0.9, 0.5, 0.0)
         self.readers = {}
@@ -110,6 +112,13 @@ class Annotator:
             return self.draw_floats(value, format_, max(-low, high, 1e-3))
         bottom, top = int(format_.lowest), int(format_.highest)
         steps = weights.steps_of_one_sign(format_)
+        clip = ()
+        if format_ in (INT8, UINT8) and s.chance(self.clips):
+            few = s.choose(2, 3, 4, 4, 6, 7, 8)
+            top = 2**(few - 1) - 1 if bottom < 0 else 2**few - 1
+            bottom = -top - s.choose(0, 1) if bottom < 0 else 0
+            steps = top if bottom < 0 else (top + 1) // 2
+            clip = (bottom, top)
         if self.symmetric or s.chance(0.15):
             scale = max(-low, high, 1e-3) * s.choose(1, 1, 0.6) / steps
             zero = 0 if bottom < 0 else (top + 1) // 2
@@ -122,7 +131,7 @@ class Annotator:
                 zero = int(s.random.integers(bottom, top + 1))
         if s.chance(0.12):
             scale = 2.0 ** np.round(np.log2(scale))
-        return self.several(value, Codes(format_, np.float32(scale), np.asarray(zero)))
+        return self.several(value, Codes(format_, np.float32(scale), np.asarray(zero), clip=clip))
 
     def draw_floats(self, value, format_, most):
         s = self.s
@@ -190,6 +199,10 @@ class Annotator:
         self.nodes.append(Node("QuantizeLinear", [source, *parameters], [q], own, domain))
         if format_ is INT8 and len(again) == 1 and not self.formats:
             again = parameters
+        if codes.clip:
+            bounds = [self.add(np.asarray(code, format_.type), "c") for code in codes.clip]
+            self.nodes.append(Node("Clip", [q, *bounds], [clipped := s.name("q")], {}))
+            q = clipped
         self.nodes.append(Node("DequantizeLinear", [q, *again], [made], dict(attributes), domain))
         if codes.half:
             self.nodes.append(Node("Cast", [made], [d], {"to": TensorProto.FLOAT}))

@@ -22,6 +22,14 @@ def disturbed(random, inputs, amount):
             for name, x in inputs.items()}
 
 
+# What is exact in front of them, as 0 and 1, is rounded behind them, one way for all executors or not; and what takes one of several
+# that are equal but for that.
+INEXACT = ("Softmax", "LogSoftmax", "Exp", "Log", "Sqrt", "Reciprocal", "Div", "Pow", "Sin", "Cos", "ReduceMean", "ReduceSum", "ReduceL2",
+           "ReduceLogSum", "ReduceLogSumExp", "LayerNormalization", "InstanceNormalization", "LpNormalization", "MeanVarianceNormalization",
+           "AveragePool", "GlobalAveragePool")
+PICKING = ("Hardmax", "ArgMax", "ArgMin", "TopK", "Unique")
+
+
 def put_behind(model, at, op, kind, off):
     """What the node at `at` makes, each element with a number of its own from `off`: where many elements are at ties, some round
     up and others down."""
@@ -47,6 +55,7 @@ def disturb_made(random, model, amount):
     means of equal numbers."""
     graph = model.graph
     inferred = shape_inference.infer_shapes(model).graph
+    ties = any(n.op_type in PICKING for n in graph.node)
     types = {v.name: v.type.tensor_type.elem_type for v in (*graph.input, *inferred.value_info, *inferred.output)}
     for at, node in reversed(list(enumerate(graph.node))):
         kind = types.get(node.output[0])
@@ -55,6 +64,8 @@ def disturb_made(random, model, amount):
             put_behind(model, at, "Add", TensorProto.FLOAT, 1e-5 * random.uniform(-1, 1, MOST))
         elif node.op_type in ENDING and (kind or types.get(node.input[0])) == TensorProto.FLOAT:
             put_behind(model, at, "Add", TensorProto.FLOAT, 3e-7 * random.uniform(-1, 1, MOST))
+        elif ties and node.op_type in INEXACT and kind == TensorProto.FLOAT:
+            put_behind(model, at, "Mul", kind, 1 + 3e-7 * random.uniform(-1, 1, MOST))
         elif node.op_type == "Resize" and mode != b"nearest" and kind in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE):
             put_behind(model, at, "Mul", kind, 1 + amount * random.uniform(-1, 1, MOST))
 
