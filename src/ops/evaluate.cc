@@ -81,6 +81,10 @@ std::optional<std::vector<Tensor>> evaluate_constant(const Graph& graph, const N
   return evaluate(graph, node, std::move(inputs));
 }
 
+bool comes_of_constants(const Graph& graph, ValueId value) {
+  return value.valid() && ConstantNodes(graph).add(value);
+}
+
 std::optional<Tensor> constant_value(const Graph& graph, ValueId value) {
   ConstantNodes nodes(graph);
   if (!value.valid() || !nodes.add(value)) return std::nullopt;

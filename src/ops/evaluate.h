@@ -21,5 +21,7 @@ std::optional<std::vector<Tensor>> evaluate_constant(const Graph& graph, const N
 /// The constant behind a value: its own, or what a few dozen nodes make of constants alone, aligned
 /// for its elements. Nullopt where anything else takes part; for an absent value too.
 std::optional<Tensor> constant_value(const Graph& graph, ValueId value);
+/// Whether constants alone lead to the value, which is not computed for it.
+bool comes_of_constants(const Graph& graph, ValueId value);
 
 } // namespace octet

@@ -216,6 +216,7 @@ std::vector<Rule> chain_rules(bool integer) {
     rules.push_back({"clip_before_quantizing", clip_before_quantizing});
     rules.push_back({"widen_few_bits", widen_few_bits});
     rules.push_back({"fake_quantize", fake_quantize});
+    rules.push_back({"dequantize_by_arithmetic", dequantize_by_arithmetic});
     rules.push_back({"decompose_dynamic_lstm", decompose_dynamic_lstm});
     rules.push_back({"fuse_scaled_product", fuse_scaled_product});
     rules.push_back({"scale_float_product", scale_float_product});
@@ -268,6 +269,7 @@ Status to_standard_operators(Graph& graph, bool integer) {
     rules = coded_operator_rules();
     rules.push_back({"decompose_integer_attention", decompose_integer_attention});
   }
+  rules.push_back({"standard_qdq", lowering::standard_qdq});
   rules.push_back({"store_matmul_nbits", lowering::store_matmul_nbits}); // before it becomes floats
   for (const Rule& rule : standard_operator_rules())
     rules.push_back(rule);
