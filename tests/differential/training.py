@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random graphs through the torch executor (docs/differential.md): its outputs lie in the bounds of the reference's, its values in double
+are the reference's, and its gradients are what differences of the reference give."""
+import argparse
+import collections
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import numpy as np
+import onnx
+from fuzzing.faults import Faults
+from fuzzing.free.draw import generate as draw_free
+from fuzzing.generate import Skipped, generate, generate_float
+from fuzzing.runner import Died, Runner
+from fuzzing.verdict import MORE_RUNS, RUNS, Judge, Unstable
+from fuzzing.workers import Lost, Workers
+
+GRAPHS = 300
+FREE = 300
+SECONDS = 60
+# What the torch executor says that it does not run, though the reference does.
+KNOWN_REFUSALS = ("LibTorch has no element type for",)
+OURS = ("torch", "refused: torch")
+runner = None  # of a worker process
+
+
+def start_worker():
+    global runner
+    build = pathlib.Path(os.environ["OCTET_BUILD_DIR"])
+    runner = Runner(os.environ.get("OCTET_TRAIN_DIFFERENTIAL") or build / "bin" / "octet_train_differential", SECONDS)
+
+
+def draw(seed, free):
+    """One plain graph in three has Q/DQ."""
+    if free:
+        return draw_free(seed)
+    return generate(seed) if seed % 3 == 1 else generate_float(seed)
+
+
+def values(case, answers, runs):
+    """What is out of bounds in the outputs, or refused; where ONNX Runtime shows no bounds, nothing."""
+    judged = Judge(case, answers, runs).judge()
+    return [str(f) for f in judged.findings if f.kind in OURS and not any(words in f.text for words in KNOWN_REFUSALS)]
+
+
+def judge_seed(task):
+    """(what became of it, counts of the runner, faults)."""
+    seed, free, out = task
+    try:
+        case = draw(seed, free)
+    except Skipped as reason:
+        return f"skipped: {str(reason)[:40]}", {}, []
+    try:
+        answers = runner.ask(case)
+    except Died as death:
+        return "run", {}, [f"the runner died: {death}"]
+    faults, outcome = list(answers["findings"]), "run"
+    try:
+        found = values(case, dict(answers, outputs=dict(answers["outputs"])), RUNS)
+        faults += values(case, answers, MORE_RUNS) if found and free else found
+    except Unstable:
+        outcome = "without bounds"
+    if faults and out:
+        keep(pathlib.Path(out) / str(seed), case, faults)
+    return outcome, answers["counts"], faults
+
+
+def keep(folder, case, faults):
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(case.model, folder / "model.onnx")
+    for i, inputs in enumerate(case.sets):
+        np.savez(folder / f"inputs{i}.npz", **inputs)
+    (folder / "README").write_text("\n".join([f"seed {case.seed}", *faults, ""]))
+
+
+class Tally:
+    def __init__(self):
+        self.outcomes, self.counts, self.found = collections.Counter(), collections.Counter(), Faults()
+
+    def search(self, seeds, free, jobs, out=None):
+        tasks = [(seed, free, str(out or "")) for seed in seeds]
+        with Workers(jobs, start_worker) as workers:
+            for (seed, *_), result in workers.map(judge_seed, tasks, 4 * SECONDS):
+                outcome, counts, faults = ("lost", {}, []) if isinstance(result, Lost) else result
+                if isinstance(result, Lost) and "ended" not in str(result):
+                    faults = [str(result)]
+                self.outcomes[outcome.split(":")[0]] += 1
+                self.counts.update(counts)
+                self.found.add(seed, faults)
+        return self
+
+    def report(self):
+        print(f"{sum(self.outcomes.values())} graphs: {dict(self.outcomes)}")
+        for text, count in self.counts.most_common():
+            print(f"  {count} x {text}")
+        self.found.print()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graphs", type=int, help=f"how many ({GRAPHS}); without it as many free ones behind them")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, nargs="+")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--free", action="store_true", help="graphs of any operators and types")
+    parser.add_argument("--out", type=pathlib.Path, help="keeps models and inputs of findings here")
+    options = parser.parse_args()
+    failed = False
+    runs = [options.free] if options.graphs or options.seeds else [False, True]
+    for free in runs:
+        graphs = options.graphs or (FREE if free else GRAPHS)
+        seeds = options.seeds or range(options.seed, options.seed + graphs)
+        tally = Tally().search(seeds, free, options.jobs, options.out)
+        tally.report()
+        failed |= bool(tally.found)
+        few = tally.outcomes["run"] < 0.8 * len(seeds) or tally.counts["gradients tried"] < (0.1 if free else 0.3) * len(seeds)
+        if few and not options.seeds:
+            print("too few graphs were run to say anything")
+            failed = True
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
