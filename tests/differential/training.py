@@ -17,8 +17,11 @@ from fuzzing.runner import Died, Runner
 from fuzzing.verdict import MORE_RUNS, RUNS, Judge, Unstable
 from fuzzing.workers import Lost, Workers
 
-GRAPHS = 300
-FREE = 300
+GRAPHS = 150
+FREE = 200
+# Seeds that found something, beside those that are counted from 1.
+FOUND = (1114, 1295, 2364, 3220)
+FOUND_FREE = (653, 2480, 4407, 4639, 4845, 5226, 5289, 5663)
 SECONDS = 60
 # What the torch executor says that it does not run, though the reference does.
 KNOWN_REFUSALS = ("LibTorch has no element type for",)
@@ -91,6 +94,10 @@ class Tally:
                 self.found.add(seed, faults)
         return self
 
+    def told_little(self, graphs, free):
+        few = self.outcomes["run"] < 0.9 * graphs or self.counts["gradients tried"] < (0.3 if free else 0.5) * graphs
+        return few or self.counts["elements tried"] < 10 * self.counts["elements at kinks"]
+
     def report(self):
         print(f"{sum(self.outcomes.values())} graphs: {dict(self.outcomes)}")
         for text, count in self.counts.most_common():
@@ -100,23 +107,23 @@ class Tally:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graphs", type=int, help=f"how many ({GRAPHS}); without it as many free ones behind them")
+    parser.add_argument("--graphs", type=int, help="how many; without it what CI runs: plain and free ones")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", type=int, nargs="+")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--free", action="store_true", help="graphs of any operators and types")
     parser.add_argument("--out", type=pathlib.Path, help="keeps models and inputs of findings here")
     options = parser.parse_args()
+    if options.graphs or options.seeds:
+        runs = [(options.free, options.seeds or range(options.seed, options.seed + options.graphs))]
+    else:
+        runs = [(False, [*range(1, GRAPHS + 1), *FOUND]), (True, [*range(1, FREE + 1), *FOUND_FREE])]
     failed = False
-    runs = [options.free] if options.graphs or options.seeds else [False, True]
-    for free in runs:
-        graphs = options.graphs or (FREE if free else GRAPHS)
-        seeds = options.seeds or range(options.seed, options.seed + graphs)
+    for free, seeds in runs:
         tally = Tally().search(seeds, free, options.jobs, options.out)
         tally.report()
         failed |= bool(tally.found)
-        few = tally.outcomes["run"] < 0.8 * len(seeds) or tally.counts["gradients tried"] < (0.1 if free else 0.3) * len(seeds)
-        if few and not options.seeds:
+        if not options.seeds and tally.told_little(len(seeds), free):
             print("too few graphs were run to say anything")
             failed = True
     return 1 if failed else 0

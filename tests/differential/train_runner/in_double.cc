@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train_runner/in_double.h"
 
+#include <algorithm>
 #include <set>
 
 #include "core/format.h"
@@ -28,6 +29,15 @@ bool stays(const Node& node, size_t input) {
   return (node.is("Resize") || node.is("Upsample")) && input >= 1;
 }
 
+/// Running statistics follow the batch without a gradient.
+bool has_statistics(const Node& node) {
+  return node.is("BatchNormalization") && (node.output(1).valid() || node.output(2).valid());
+}
+
+bool draws(const Node& node) {
+  return !is_deterministic(node) && !(node.is("Dropout") && !node.input(2).valid());
+}
+
 void widen(Node& node) {
   for (const char* key : {"to", "dtype", "output_datatype", "stash_type"}) {
     const Attribute* held = node.attr(key);
@@ -45,6 +55,12 @@ Tensor in_double(const Tensor& tensor) {
   return is_short(tensor.type()) ? as_double(tensor) : tensor;
 }
 
+bool has_codes(const Graph& graph) {
+  const std::vector<NodeId> nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&](NodeId id) { return has_codes(graph.node(id)); });
+}
+
 Result<Graph> in_double(const Graph& graph) {
   Graph out = graph;
   OCTET_TRY(train::absorb_constant_nodes(out));
@@ -53,7 +69,8 @@ Result<Graph> in_double(const Graph& graph) {
     Node& node = out.mutable_node(id);
     if (has_bodies(node)) return error(ErrorCode::kUnsupported, "control flow");
     if (has_codes(node)) return error(ErrorCode::kUnsupported, "codes");
-    if (!is_deterministic(node)) return error(ErrorCode::kUnsupported, "drawn numbers");
+    if (draws(node)) return error(ErrorCode::kUnsupported, "drawn numbers");
+    if (has_statistics(node)) return error(ErrorCode::kUnsupported, "running statistics");
     widen(node);
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (stays(node, i)) kept.insert(node.inputs[i]);
@@ -69,7 +86,10 @@ Result<Graph> in_double(const Graph& graph) {
     type.type = DType::kFloat64;
     out.set_type(value.id, type);
   }
-  OCTET_TRY(infer_types(out));
+  const Error in_float("an operator in float alone", ErrorCode::kUnsupported);
+  if (!infer_types(out).ok()) return in_float;
+  for (int32_t i = 0; i < out.value_bound(); ++i)
+    if (is_short(out.value({i}).type.type) && !kept.contains({i})) return in_float;
   return out;
 }
 

@@ -10,6 +10,9 @@ namespace octet::differential {
 /// Errors: nodes whose gradient is no limit of differences (codes, drawn numbers) or that have bodies.
 Result<Graph> in_double(const Graph& graph);
 
+/// Whether numbers become codes or codes numbers.
+bool has_codes(const Graph& graph);
+
 /// An f16, bf16 or f32 tensor as f64; others as they are.
 Tensor in_double(const Tensor& tensor);
 
