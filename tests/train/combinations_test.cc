@@ -113,6 +113,26 @@ const Values kValues[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Found, CombinedValues, testing::ValuesIn(kValues), values_name);
 
+TEST(ControlFlow, TakesWhatComesWhereOtherSizesAreDeclared) {
+  const std::string text =
+      "graph g opset(\"\"=20)\ninput n: i64[]\ninput x: f32[]\nconst c: bool[] = [1]\n"
+      "const two: i64[1] = [2]\n"
+      "v = Loop(n, c, x) {body={ graph a\n  input i: i64[]\n  input d: bool[]\n  input u: f32[]\n"
+      "  capture two: i64[1]\n  o = Expand(u, two)\n  e = Identity(d)\n  output e: bool[]\n"
+      "  output o: f32[]\n}}\n"
+      "y = Loop(n, c, v) {body={ graph b\n  input i: i64[]\n  input d: bool[]\n  input u: f32[*]\n"
+      "  o = Neg(u)\n  e = Identity(d)\n  output e: bool[]\n  output o: f32[*]\n}}\n"
+      "output y: f32[*]\n";
+  const Result<Graph> parsed = parse_graph(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().text();
+  const Graph& graph = *parsed;
+  const auto torch = train::make_torch_executor(graph, {.threads = 1}).value();
+  const std::vector<Tensor> inputs = {Tensor::scalar<int64_t>(1), Tensor::scalar(1.5F)};
+  const auto got = torch->run(inputs);
+  ASSERT_TRUE(got.ok()) << got.error().text();
+  EXPECT_EQ((*got)[0].shape(), (Shape{2}));
+}
+
 TEST(GraphGradients, AreZeroForAWeightThatReachesNoOutput) {
   const Graph graph =
       parse_graph("graph g opset(\"\"=17)\ninput x: f32[2]\nconst w: f32[2] = [1, 2]\n"

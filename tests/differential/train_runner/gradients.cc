@@ -22,9 +22,9 @@ using test::random_tensor, test::weighted_sum;
 
 constexpr int64_t kElements = 12; // of each tensor
 constexpr int kDisturbed = 4;
-constexpr double kWide = 1e-4, kNarrow = 1e-5; // steps, as shares of an element
-constexpr double kShare = 1e-5;                // of a gradient that it may be off
-constexpr double kShareOfSingle = 2e-3;        // where it is one of f32
+constexpr double kWide = 1e-4, kNarrow = 1e-5;                 // steps, as shares of an element
+constexpr double kShare = 1e-5;                                // of a gradient that it may be off
+constexpr double kShareOfSingle = 2e-3, kNoiseOfSingle = 1e-5; // the same in f32, and beside it
 
 /// What becomes of a graph: nothing, or why its gradient cannot be held against differences.
 using NotTried = std::string;
@@ -281,9 +281,11 @@ class Gradients {
     }
     ++answers_.counts["elements tried"];
     const double off = std::abs(gradient.at(k) - narrow.central);
-    const double share = straight_ ? kShareOfSingle : kShare;
-    if (off <= share * (scale + (straight_ ? largest(gradient) : 0)) + 10 * noise + 2 * bend)
-      return true;
+    double most = kShare * scale + 10 * noise + 2 * bend;
+    if (straight_)
+      most += kShareOfSingle * (std::abs(narrow.central) + largest(gradient)) +
+              kNoiseOfSingle * (1 + magnitude_);
+    if (off <= most) return true;
     std::vector<std::string>& found = std::isfinite(gradient.at(k)) ? findings : sure;
     found.push_back(
         fmt::format("gradient: {:.9g} of {}[{}], by differences {:.9g} (at a wider step {:.9g})",
