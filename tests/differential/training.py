@@ -49,13 +49,14 @@ class TorchJudge(Judge):
     def compare(self, what, outputs):
         if what not in ("reference", "torch"):
             return
-        exact = self.outputs.get("error float", {})
+        exact = self.outputs
         if what == "torch":
-            self.outputs["error float"] = {place: error + ONE_SUM * np.abs(np.nan_to_num(value, posinf=0, neginf=0))
-                                           if value.dtype.kind == "f" else error
-                                           for place, error in exact.items() for value in [self.outputs["value float"][place]]}
+            values = exact["value float"]
+            errors = {place: error + ONE_SUM * np.abs(np.nan_to_num(values[place], posinf=0, neginf=0)) if values[place].dtype.kind == "f" else error
+                      for place, error in exact.get("error float", {}).items()}
+            self.outputs = {**exact, "error float": errors}
         super().compare(what, outputs)
-        self.outputs["error float"] = exact
+        self.outputs = exact
 
 
 def of_infinity(case, text):
