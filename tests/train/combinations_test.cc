@@ -94,6 +94,10 @@ const Values kValues[] = {
      "graph g opset(\"\"=14)\ninput x: f32[3]\nconst a: i32[] = [0]\n"
      "y = CumSum(x, a) {exclusive=1}\noutput y: f32[*]\n",
      Tensor::of<float>({3}, {1, 2, kInf})},
+    {"SignOfNoNumber",
+     "graph g opset(\"\"=14)\ninput x: f32[3]\ns = Sign(x)\nn = IsNaN(s)\ny = Cast(n) {to=1}\n"
+     "output y: f32[*]\n",
+     Tensor::of<float>({3}, {1, std::numeric_limits<float>::quiet_NaN(), -2})},
     {"LargestOfEmptyPlanes",
      "graph g opset(\"\"=14)\ninput x: f32[N, C, H]\ny = GlobalMaxPool(x)\noutput y: f32[*]\n",
      Tensor::zeros(DType::kFloat32, {2, 3, 0}).value()},

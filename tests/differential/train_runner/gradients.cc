@@ -24,7 +24,7 @@ constexpr int64_t kElements = 12; // of each tensor
 constexpr int kDisturbed = 4;
 constexpr double kWide = 1e-4, kNarrow = 1e-5;                 // steps, as shares of an element
 constexpr double kShare = 1e-5;                                // of a gradient that it may be off
-constexpr double kShareOfSingle = 2e-3, kNoiseOfSingle = 1e-5; // the same in f32, and beside it
+constexpr double kShareOfSingle = 2e-3, kNoiseOfSingle = 1e-4; // the same in f32, and beside it
 
 /// What becomes of a graph: nothing, or why its gradient cannot be held against differences.
 using NotTried = std::string;
