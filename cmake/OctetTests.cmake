@@ -100,18 +100,28 @@ if(OCTET_TESTS AND NOT OCTET_FUZZ)
       LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake-tensorrt/${major})
   endforeach()
 
-  # What the differential fuzzer (tests/differential/*.py) asks: all that the library makes of a model.
-  file(GLOB differential_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/differential/runner/*.cc)
+  # What the differential fuzzer (tests/differential/*.py) asks: all that the library makes of a model, and what training
+  # makes of it.
+  file(GLOB differential_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/differential/runner/*.cc
+    ${PROJECT_SOURCE_DIR}/tests/differential/protocol/*.cc)
   add_executable(octet_differential ${differential_sources})
   target_include_directories(octet_differential PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests/differential)
   target_link_libraries(octet_differential PRIVATE octet_flags octet_internals)
+  if(TARGET octet_train)
+    file(GLOB train_differential_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/differential/train_runner/*.cc)
+    list(REMOVE_ITEM differential_sources ${PROJECT_SOURCE_DIR}/tests/differential/runner/main.cc)
+    add_executable(octet_train_differential ${train_differential_sources} ${differential_sources})
+    target_include_directories(octet_train_differential PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests
+      ${PROJECT_SOURCE_DIR}/tests/differential)
+    target_link_libraries(octet_train_differential PRIVATE octet_flags octet_internals octet_train octet_torch)
+  endif()
 
   file(GLOB test_scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*.sh ${PROJECT_SOURCE_DIR}/tests/*/*.py)
   foreach(script IN LISTS test_scripts)
     cmake_path(GET script PARENT_PATH folder)
     cmake_path(GET folder FILENAME room)
     cmake_path(GET script STEM stem)
-    if(room STREQUAL support OR (room STREQUAL train AND NOT TARGET octet_train))
+    if(room STREQUAL support OR ((room STREQUAL train OR stem STREQUAL "training") AND NOT TARGET octet_train))
       continue()
     endif()
     if(script MATCHES "\\.py$")

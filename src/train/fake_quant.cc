@@ -16,6 +16,7 @@
 #include "quant/scheme.h"
 #include "train/fake_quant_rows.h"
 #include "train/ops/mapping.h"
+#include "train/ops/widened.h"
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -164,13 +165,16 @@ at::Tensor low_of(const at::Tensor& x, const FakeQuant& spec) {
 at::Tensor high_of(const at::Tensor& x, const FakeQuant& spec) {
   return spec.placed_high.defined() ? spec.placed_high : copied(spec.high, x.device());
 }
-/// Smallest and largest codes, of x's type.
+/// Smallest and largest codes: a half holds few codes of 16 bits.
 struct Bounds {
   at::Tensor low, high;
 };
 Bounds bounds(const at::Tensor& x, const FakeQuant& spec) {
-  return {broadcast(low_of(x, spec).to(x.scalar_type()), x, spec),
-          broadcast(high_of(x, spec).to(x.scalar_type()), x, spec)};
+  return {broadcast(low_of(x, spec), x, spec), broadcast(high_of(x, spec), x, spec)};
+}
+/// x over the scale, rounded to x's type as QuantizeLinear rounds it, in a type that holds codes.
+at::Tensor quotient(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec) {
+  return widened(x / broadcast(scale, x, spec));
 }
 
 at::Tensor
@@ -180,9 +184,9 @@ composed_code(const at::Tensor& r, const at::Tensor& low, const at::Tensor& high
   return c.to(scalar_type(type)).to(r.scalar_type());
 }
 at::Tensor composed(const at::Tensor& x, const at::Tensor& scale, const FakeQuant& spec) {
-  const at::Tensor s = broadcast(scale, x, spec);
   const auto [low, high] = bounds(x, spec);
-  return composed_code(x / s, low, high, spec.type) * s;
+  const at::Tensor code = composed_code(quotient(x, scale, spec), low, high, spec.type);
+  return (code * broadcast(widened(scale), x, spec)).to(x.scalar_type());
 }
 
 std::vector<int64_t> axes_but(const at::Tensor& x, int64_t axis) {
@@ -203,7 +207,7 @@ struct StraightThrough : torch::autograd::Function<StraightThrough> {
       if (clipped.counts.defined()) ctx->save_for_backward({clipped.counts, clipped.places});
       return y;
     }
-    const at::Tensor r = x / broadcast(scale, x, *spec);
+    const at::Tensor r = quotient(x, scale, *spec);
     const auto [low, high] = bounds(x, *spec);
     const double slack = is_integer(spec->type) ? 0.5 : 0.0;
     ctx->save_for_backward(
@@ -249,7 +253,7 @@ at::Tensor composed_learned(const at::Tensor& x,
                             const at::Tensor& scale,
                             const FakeQuant& spec,
                             at::Tensor& g) {
-  const at::Tensor r = x / broadcast(scale, x, spec);
+  const at::Tensor r = quotient(x, scale, spec);
   const auto [low, high] = bounds(x, spec);
   const double slack = is_integer(spec.type) ? 0.5 : 0.0;
   const at::Tensor below = r <= low - slack, above = r >= high + slack;
@@ -268,7 +272,7 @@ struct TrainedClip : torch::autograd::Function<TrainedClip> {
                             const at::Tensor& x,
                             const at::Tensor& scale,
                             const FakeQuant* spec) {
-    const at::Tensor r = x / broadcast(scale, x, *spec);
+    const at::Tensor r = quotient(x, scale, *spec);
     const auto [low, high] = bounds(x, *spec);
     ctx->save_for_backward({r >= high, r < low});
     ctx->saved_data["high"] = static_cast<double>(spec->high[0]);

@@ -15,11 +15,9 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 import onnx
-from fuzzing import structure
 from fuzzing.faults import Faults
 from fuzzing.free.draw import generate as draw_free
-from fuzzing.generate import Case, Skipped, calibrate, generate, input_sets, session
-from fuzzing.sketch import to_model
+from fuzzing.generate import Skipped, generate, generate_float, session
 from onnx import TensorProto
 
 GRAPHS = 120
@@ -37,14 +35,7 @@ def draw(seed, free):
     """Even seeds are float, odd ones have Q/DQ."""
     if free:
         return draw_free(seed)
-    if seed % 2 == 1:
-        return generate(seed)
-    s = structure.draw_structure(np.random.default_rng([seed, 31]))
-    if not s.nodes:
-        raise Skipped("no node")
-    sets = input_sets(s)
-    calibrate(s, sets)
-    return Case(seed, to_model(s, s.nodes, s.constants, [(leaf, TensorProto.FLOAT, None) for leaf in structure.live(s)[-3:]]), sets)
+    return generate(seed) if seed % 2 == 1 else generate_float(seed)
 
 
 def wrong(what, done, statuses):

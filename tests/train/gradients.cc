@@ -3,32 +3,12 @@
 
 #include <cmath>
 
-#include "core/philox.h"
+#include "support/differences.h"
 #include "train/executor/torch_executor.h"
 
-#include "octet/executor.h"
 #include "octet/graph_text.h"
 
 namespace octet::test {
-namespace {
-
-Tensor random_tensor(const Shape& shape, double low, double high, uint64_t stream) {
-  Tensor t = Tensor::zeros(DType::kFloat64, shape).value();
-  Philox random(11, stream);
-  for (double& v : t.mutable_data<double>())
-    v = random.uniform(low, high);
-  return t;
-}
-
-double dot(const Tensor& a, const Tensor& b) {
-  double sum = 0;
-  for (int64_t i = 0; i < a.count(); ++i)
-    sum += a.at(i) * b.at(i);
-  return sum;
-}
-
-} // namespace
-
 std::string text_of(const GradientProblem& p) {
   std::string text = "graph g opset(\"\"=" + std::to_string(p.opset) + ", \"com.microsoft\"=1)\n";
   for (const auto& [name, shape] : p.inputs)
@@ -93,9 +73,8 @@ void expect_gradients_of_reference(const GradientProblem& p) {
     for (int64_t k = 0; k < request.inputs[i].count(); ++k) {
       const auto value_at = [&](double change) {
         std::vector<Tensor> inputs = request.inputs;
-        inputs[i] = inputs[i].clone();
-        inputs[i].mutable_data<double>()[static_cast<size_t>(k)] += change;
-        return dot((*reference)->run(inputs).value()[0], request.output_gradients[0]);
+        inputs[i] = moved(inputs[i], k, change);
+        return weighted_sum(**reference, inputs, request.output_gradients).value();
       };
       const double expected = (value_at(kStep) - value_at(-kStep)) / (2 * kStep);
       // Truncation is of the order of kStep^2, rounding of 2^-53 / kStep.

@@ -39,6 +39,10 @@ Graph isolate(const Graph& graph, const Node& node) {
   for (const NodeId other : graph.nodes())
     if (other != node.id) alone.remove_node(other);
   alone.set_inputs(inputs);
+  for (const ValueId v : inputs) { // sizes that are only declared may not be what comes
+    const TypeInfo& type = alone.value(v).type;
+    alone.set_type(v, {.type = type.type, .shape = {}, .opaque = type.opaque});
+  }
   std::vector<ValueId> outputs;
   for (const ValueId v : node.outputs)
     if (v.valid()) outputs.push_back(v);

@@ -136,6 +136,7 @@ Result<std::vector<Tensor>> graph_gradients(const Graph& graph, const GradientRe
         if (t.value == v) leaf = t.leaf;
       for (size_t i = 0; i < inputs.size(); ++i)
         if (held.inputs()[i] == v) leaf = inputs[i];
+      if (!leaf.defined()) leaf = to_torch(held.value(v).constant); // it reaches no output
       out.push_back(from_torch(leaf.grad().defined() ? leaf.grad() : at::zeros_like(leaf)));
     }
     return out;

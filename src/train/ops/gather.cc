@@ -8,11 +8,11 @@
 #include <ATen/ops/cumsum.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/index.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/nonzero.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/tril.h>
 #include <ATen/ops/triu.h>
@@ -161,14 +161,28 @@ OCTET_TORCH(onnx, Trilu) {
   };
 }
 
+namespace {
+
+/// x moved on by one along the axis, behind `first`: the last element, which may be infinite, is in
+/// no sum.
+at::Tensor behind(const at::Tensor& x, int64_t axis, int first) {
+  if (x.size(axis) == 0) return x;
+  std::vector<int64_t> one = x.sizes().vec();
+  one[static_cast<size_t>(axis)] = 1;
+  return at::cat({at::full(one, first, x.options()), x.narrow(axis, 0, x.size(axis) - 1)}, axis);
+}
+
+} // namespace
+
 OCTET_TORCH(onnx, CumSum) {
   const bool exclusive = p.node.attr_int("exclusive", 0) != 0;
   const bool reverse = p.node.attr_int("reverse", 0) != 0;
   return [=](Call& c) {
-    const at::Tensor& x = c.in(0);
+    at::Tensor x = c.in(0);
     const int64_t axis = wrap_axis(c.ints(1).at(0), x.dim());
-    at::Tensor y = at::cumsum(reverse ? x.flip({axis}) : x, axis, x.scalar_type());
-    if (exclusive) y = y - (reverse ? x.flip({axis}) : x);
+    if (reverse) x = x.flip({axis});
+    if (exclusive) x = behind(x, axis, 0);
+    const at::Tensor y = at::cumsum(x, axis, x.scalar_type());
     c.out(reverse ? y.flip({axis}) : y);
   };
 }
@@ -183,11 +197,7 @@ OCTET_TORCH(onnx, CumProd) {
     if (x.is_floating_point()) x = octet::train::widened(x);
     const int64_t axis = wrap_axis(c.ints(1).at(0), x.dim());
     if (reverse) x = x.flip({axis});
-    if (exclusive && x.size(axis) > 0) {
-      std::vector<int64_t> one = x.sizes().vec();
-      one[static_cast<size_t>(axis)] = 1;
-      x = at::cat({at::ones(one, x.options()), x.narrow(axis, 0, x.size(axis) - 1)}, axis);
-    }
+    if (exclusive) x = behind(x, axis, 1);
     const at::Tensor y = at::cumprod(x, axis, x.scalar_type());
     c.out((reverse ? y.flip({axis}) : y).to(given.options()));
   };

@@ -13,6 +13,7 @@
 #include <ATen/ops/avg_pool3d.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/convolution.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/max_pool1d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/max_pool3d.h>
@@ -65,6 +66,13 @@ bool fits_torch(const PoolAttrs& a) {
   for (size_t i = 0; i < n; ++i)
     if (a.pads[i] != a.pads[n + i] || a.pads[i] < 0 || a.pads[i] > a.kernel[i] / 2) return false;
   return true;
+}
+
+/// LibTorch's means over windows of three axes look at the plane without its padding.
+bool is_larger(const PoolAttrs& a, const at::Tensor& x) {
+  for (size_t i = 0; i < a.kernel.size(); ++i)
+    if (a.kernel[i] > x.size(static_cast<int64_t>(i) + 2)) return true;
+  return false;
 }
 
 std::vector<int64_t> all_pads(const PoolAttrs& a) {
@@ -146,7 +154,7 @@ OCTET_TORCH(onnx, AveragePool) {
     const at::Tensor& x = c.in(0);
     const PoolAttrs a = resolve(node, x);
     const size_t n = a.kernel.size();
-    if (is_dilated(a) || n > 3 || !fits_torch(a)) {
+    if (is_dilated(a) || n > 3 || !fits_torch(a) || (n == 3 && is_larger(a, x))) {
       c.out(average_padded(x, a, include_pad));
       return;
     }
@@ -180,10 +188,22 @@ OCTET_TORCH(onnx, MaxPool) {
 }
 
 OCTET_TORCH(onnx, GlobalAveragePool) {
-  return [](Call& c) { c.out(at::mean(c.in(0), spatial_axes(c.in(0)), true)); };
+  return [](Call& c) {
+    const at::Tensor& x = c.in(0);
+    c.out(x.dim() == 2 ? x : at::mean(x, spatial_axes(x), true)); // of no axis is of all
+  };
 }
 OCTET_TORCH(onnx, GlobalMaxPool) {
-  return [](Call& c) { c.out(at::amax(c.in(0), spatial_axes(c.in(0)), true)); };
+  return [](Call& c) {
+    const at::Tensor& x = c.in(0);
+    if (x.numel() > 0) {
+      c.out(x.dim() == 2 ? x : at::amax(x, spatial_axes(x), true));
+      return;
+    }
+    std::vector<int64_t> shape(static_cast<size_t>(x.dim()), 1);
+    std::copy_n(x.sizes().begin(), 2, shape.begin());
+    c.out(at::full(shape, -std::numeric_limits<double>::infinity(), x.options()));
+  };
 }
 
 OCTET_TORCH(onnx, LpPool) {

@@ -26,6 +26,7 @@ OCTET_TORCH(onnx, DequantizeLinear) {
     // The difference is taken in integers: both fit 32 bits, the difference of int32 codes 64.
     at::Tensor code = q.to(at::kLong);
     if (c.has(2)) code = code - c.in(2).to(at::kLong).reshape(shape);
-    c.out(code.to(s.scalar_type()) * s.reshape(shape));
+    // A half holds few of the codes that have more than 8 bits.
+    c.out((code.to(at::kFloat) * s.to(at::kFloat).reshape(shape)).to(s.scalar_type()));
   };
 }

@@ -62,6 +62,16 @@ class PadIndices {
   std::map<std::array<int64_t, 3>, at::Tensor> held_;
 };
 
+/// Without any element where a negative pad takes more than there are: LibTorch refuses that. The
+/// other pad then says how many are filled.
+at::Tensor without_lost(const at::Tensor& x, int64_t axis, int64_t& before, int64_t& after) {
+  const int64_t size = x.size(axis), padded = size + before + after;
+  if ((-before <= size && -after <= size) || padded < 0) return x;
+  before = padded;
+  after = 0;
+  return x.narrow(axis, 0, 0);
+}
+
 } // namespace
 
 OCTET_TORCH(onnx, Slice) {
@@ -110,11 +120,13 @@ OCTET_TORCH(onnx, Pad) {
       }
     }
     TORCH_CHECK(pads.size() == 2 * rank, "pads has ", pads.size(), " values for rank ", rank);
+    at::Tensor y = x;
     if (mode == PadMode::kConstant) {
-      c.out(at::constant_pad_nd(x, torch_pads(pads), c.has(2) ? c.number(2, known) : value));
+      for (size_t axis = 0; axis < rank; ++axis)
+        y = without_lost(y, static_cast<int64_t>(axis), pads[axis], pads[rank + axis]);
+      c.out(at::constant_pad_nd(y, torch_pads(pads), c.has(2) ? c.number(2, known) : value));
       return;
     }
-    at::Tensor y = x;
     for (size_t axis = 0; axis < rank; ++axis)
       if (pads[axis] != 0 || pads[rank + axis] != 0)
         y = at::index_select(

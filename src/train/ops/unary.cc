@@ -31,6 +31,7 @@
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/tan.h>
 #include <ATen/ops/tanh.h>
+#include <ATen/ops/where.h>
 
 OCTET_TORCH_UNARY(Abs, at::abs(x))
 OCTET_TORCH_UNARY(Acos, at::acos(x))
@@ -55,7 +56,6 @@ OCTET_TORCH_UNARY(Reciprocal, at::reciprocal(x))
 OCTET_TORCH_UNARY(Relu, at::relu(x))
 OCTET_TORCH_UNARY(Round, at::round(x)) // half to even in both
 OCTET_TORCH_UNARY(Sigmoid, at::sigmoid(x))
-OCTET_TORCH_UNARY(Sign, at::sign(x))
 OCTET_TORCH_UNARY(Sin, at::sin(x))
 OCTET_TORCH_UNARY(Sinh, at::sinh(x))
 OCTET_TORCH_UNARY(Softplus, at::softplus(x, 1, 40))
@@ -63,3 +63,11 @@ OCTET_TORCH_UNARY(Softsign, x / (1 + at::abs(x)))
 OCTET_TORCH_UNARY(Sqrt, at::sqrt(x))
 OCTET_TORCH_UNARY(Tan, at::tan(x))
 OCTET_TORCH_UNARY(Tanh, at::tanh(x))
+
+OCTET_TORCH(onnx, Sign) {
+  return [](octet::train::Call& c) {
+    const at::Tensor& x = c.in(0);
+    const at::Tensor y = at::sign(x);
+    c.out(x.is_floating_point() ? at::where(x.isnan(), x, y) : y); // LibTorch's sign of NaN is 0
+  };
+}

@@ -96,6 +96,16 @@ def calibrate(s, sets):
     return {name: (float(a.min()), float(a.max())) for name, a in arrays.items()}
 
 
+def generate_float(seed):
+    """The graphs that `generate` puts Q/DQ on have other seeds."""
+    s = structure.draw_structure(np.random.default_rng([seed, 31]))
+    if not s.nodes:
+        raise Skipped("no node")
+    sets = input_sets(s)
+    calibrate(s, sets)
+    return Case(seed, to_model(s, s.nodes, s.constants, [(leaf, TensorProto.FLOAT, None) for leaf in structure.live(s)[-3:]]), sets)
+
+
 def prune(nodes, outputs):
     wanted = set(outputs)
     kept = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""octet_differential, one process for many models (tests/differential/runner/main.cc says how it is asked)."""
+"""octet_differential, one process for many models (tests/differential/protocol/serve.h says how it is asked)."""
 import json
 import os
 import pathlib
@@ -52,7 +52,7 @@ class Runner:
         return b"".join(parts)
 
     def ask(self, case):
-        """{"outputs": {what: [arrays of a set]}, "files": {what: bytes}, "refusals": {}, "findings": []}"""
+        """{"outputs": {what: [arrays of a set]}, "files": {what: bytes}, "refusals": {}, "findings": [], "counts": {}}"""
         if self.process is None:
             self.start()
         blobs = [json.dumps({"sets": len(case.sets), "variant": case.seed, "bounds": not case.free}).encode(), case.model.SerializeToString()]
@@ -76,4 +76,4 @@ class Runner:
                 files[place[0]] = blob
             else:
                 outputs.setdefault(what, {})[tuple(map(int, place))] = numpy_helper.to_array(onnx.TensorProto.FromString(blob))
-        return {"outputs": outputs, "files": files, "refusals": head["refusals"], "findings": head["findings"]}
+        return {"outputs": outputs, "files": files, "refusals": head["refusals"], "findings": head["findings"], "counts": head["counts"]}

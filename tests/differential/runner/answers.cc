@@ -18,26 +18,10 @@
 namespace octet::differential {
 namespace {
 
-using OutputSets = std::vector<std::vector<Tensor>>;
-
-template <class Run>
-Result<OutputSets> run_sets(const InputSets& sets, Run run) {
-  OutputSets out;
-  for (const std::vector<Tensor>& inputs : sets)
-    out.push_back(OCTET_TRY(run(inputs)));
-  return out;
-}
-
-Result<OutputSets> run_reference(const Graph& graph, const InputSets& sets) {
-  const auto executor = OCTET_TRY(make_reference_executor(graph));
-  return run_sets(sets, [&](const std::vector<Tensor>& inputs) { return executor->run(inputs); });
-}
-
 Result<OutputSets> run_session(Session& session, const InputSets& sets) {
   return run_sets(sets, [&](const std::vector<Tensor>& inputs) { return session.run(inputs); });
 }
 
-/// The first element whose bits differ; NaN is NaN whatever its payload.
 std::string difference(const Tensor& a, const Tensor& b) {
   if (a.type() != b.type() || a.shape() != b.shape())
     return fmt::format("{}{} and {}{}", name(a.type()), to_string(a.shape()), name(b.type()),
@@ -54,14 +38,6 @@ std::string difference(const Tensor& a, const Tensor& b) {
                      a.at(first), b.at(first));
 }
 
-std::string difference(const OutputSets& a, const OutputSets& b) {
-  for (size_t set = 0; set < a.size(); ++set)
-    for (size_t k = 0; k < a[set].size(); ++k)
-      if (std::string text = difference(a[set][k], b[set][k]); !text.empty())
-        return fmt::format("inputs {}, output {}: {}", set, k, text);
-  return {};
-}
-
 class Asker {
  public:
   Asker(const Graph& graph, const InputSets& sets) : graph_(graph), sets_(sets) {}
@@ -75,28 +51,6 @@ class Asker {
     }
     answers.outputs[what] = std::move(outputs).value();
     return true;
-  }
-
-  void bounds() {
-    for (const auto& [name, rounding] :
-         {std::pair{"float", Rounding::kFloat}, std::pair{"codes", Rounding::kCodes}}) {
-      OutputSets values, errors;
-      for (const std::vector<Tensor>& inputs : sets_) {
-        const auto bounded = bound_outputs(graph_, inputs, rounding);
-        if (!bounded.ok()) {
-          answers.refusals["bounds"] = bounded.error().text();
-          return;
-        }
-        values.emplace_back();
-        errors.emplace_back();
-        for (const Bounded& output : *bounded) {
-          values.back().push_back(output.value);
-          errors.back().push_back(output.error);
-        }
-      }
-      answers.outputs["value " + std::string(name)] = std::move(values);
-      answers.outputs["error " + std::string(name)] = std::move(errors);
-    }
   }
 
   /// On every instruction set with one thread, and on one with two.
@@ -182,7 +136,7 @@ class Asker {
       answers.refusals["native"] = what + ": " + outputs.error().text();
       return;
     }
-    const std::string text = difference(*outputs, answers.outputs.at("lowered"));
+    const std::string text = differing_bits(*outputs, answers.outputs.at("lowered"));
     if (!text.empty())
       answers.findings.push_back(what + " and the reference on the lowered graph: " + text);
   }
@@ -193,9 +147,44 @@ class Asker {
 
 } // namespace
 
+Result<OutputSets> run_reference(const Graph& graph, const InputSets& sets) {
+  const auto executor = OCTET_TRY(make_reference_executor(graph));
+  return run_sets(sets, [&](const std::vector<Tensor>& inputs) { return executor->run(inputs); });
+}
+
+std::string differing_bits(const OutputSets& a, const OutputSets& b) {
+  for (size_t set = 0; set < a.size(); ++set)
+    for (size_t k = 0; k < a[set].size(); ++k)
+      if (std::string text = difference(a[set][k], b[set][k]); !text.empty())
+        return fmt::format("inputs {}, output {}: {}", set, k, text);
+  return {};
+}
+
+void answer_bounds(const Graph& graph, const InputSets& sets, Answers& answers) {
+  for (const auto& [name, rounding] :
+       {std::pair{"float", Rounding::kFloat}, std::pair{"codes", Rounding::kCodes}}) {
+    OutputSets values, errors;
+    for (const std::vector<Tensor>& inputs : sets) {
+      const auto bounded = bound_outputs(graph, inputs, rounding);
+      if (!bounded.ok()) {
+        answers.refusals["bounds"] = bounded.error().text();
+        return;
+      }
+      values.emplace_back();
+      errors.emplace_back();
+      for (const Bounded& output : *bounded) {
+        values.back().push_back(output.value);
+        errors.back().push_back(output.error);
+      }
+    }
+    answers.outputs["value " + std::string(name)] = std::move(values);
+    answers.outputs["error " + std::string(name)] = std::move(errors);
+  }
+}
+
 Answers answer(const Graph& graph, const InputSets& sets, int64_t variant, bool bounds) {
   Asker ask(graph, sets);
-  if (bounds) ask.bounds();
+  if (bounds) answer_bounds(graph, sets, ask.answers);
   ask.keep("reference", run_reference(graph, sets));
   ask.native(variant);
   ask.literal();

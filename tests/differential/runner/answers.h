@@ -19,8 +19,24 @@ struct Answers {
   std::map<std::string, std::string> files; ///< "simplified", "qoperator", ...: ONNX
   /// What was refused, with the reason; "check <file>" where the rules for ONNX Runtime do.
   std::map<std::string, std::string> refusals;
-  std::vector<std::string> findings; ///< executors whose bits differ
+  std::vector<std::string> findings;     ///< executors whose bits differ
+  std::map<std::string, int64_t> counts; ///< how much of what was asked was tried
 };
+
+/// Outputs of a run for each set of inputs, by `run(inputs)`.
+using OutputSets = std::vector<std::vector<Tensor>>;
+template <class Run>
+Result<OutputSets> run_sets(const InputSets& sets, Run run) {
+  OutputSets out;
+  for (const std::vector<Tensor>& inputs : sets)
+    out.push_back(OCTET_TRY(run(inputs)));
+  return out;
+}
+Result<OutputSets> run_reference(const Graph& graph, const InputSets& sets);
+/// "value float", "error float" and the same for "codes" (bounds.h).
+void answer_bounds(const Graph& graph, const InputSets& sets, Answers& answers);
+/// The first element whose bits differ, in words; NaN is NaN whatever its payload.
+std::string differing_bits(const OutputSets& a, const OutputSets& b);
 
 /// `variant` chooses the instruction set that runs with several threads; `bounds` are wanted where
 /// every operator has a rule (rules.h).
