@@ -59,6 +59,7 @@ class Annotator:
             self.types, self.weight_types = self.formats
         self.in_blocks = s.choose(0.0, 0.5, 0.9)
         self.bits = s.choose(0.0, 0.0, 0.5, 0.9)  # products by MatMulNBits
+        self.contributed = s.opset >= 13 and s.chance(0.06)  # as ONNX Runtime's quantizer may write all of them
         self.clips = s.choose(0.0, 0.0, 0.0, 0.3, 0.9) if s.opset >= 12 else 0.0  # codes of fewer bits than their type has
         self.per_channel = s.choose(0.0, 0.5, 1.0) if s.opset >= 13 else 0.0
         self.absorbs = s.choose(0.9, 0.5, 0.0)
@@ -75,7 +76,8 @@ class Annotator:
         return name
 
     def domain(self, format_):
-        return "com.microsoft" if format_.since > self.s.opset else ""
+        contributed = self.contributed and format_.type in (np.int8, np.uint8, np.int16, np.uint16)
+        return "com.microsoft" if contributed or format_.since > self.s.opset else ""
 
     def draw_weight_format(self):
         return self.s.choose(*self.weight_types)
