@@ -18,14 +18,30 @@ constexpr Mend kTypeRepairs[] = {
 };
 
 constexpr Mend kTensorRtForms[] = {
-    Mend::kFoldParameter,     Mend::kConvertScale,  Mend::kStandardDomain,
-    Mend::kStandardOperators, Mend::kAddZeroPoint,  Mend::kMatchZeroPoint,
-    Mend::kDropOutputType,    Mend::kSetAxis,       Mend::kFoldBias,
-    Mend::kFoldCodes,         Mend::kDropCast,      Mend::kClipCodes,
-    Mend::kMoveCodes,         Mend::kMergeQuantize, Mend::kDecomposeInput,
-    Mend::kQLinearConv,       Mend::kQLinearMatMul, Mend::kQGemm,
-    Mend::kQLinearPointwise,  Mend::kQLinearPool,   Mend::kMatMulIntegerToFloat,
-    Mend::kIntegerProduct,    Mend::kScaleQuery,
+    Mend::kFoldParameter,
+    Mend::kConvertScale,
+    Mend::kStandardDomain,
+    Mend::kStandardOperators,
+    Mend::kUnknownOperators,
+    Mend::kAddZeroPoint,
+    Mend::kMatchZeroPoint,
+    Mend::kDropOutputType,
+    Mend::kSetAxis,
+    Mend::kFoldBias,
+    Mend::kFoldCodes,
+    Mend::kDropCast,
+    Mend::kClipCodes,
+    Mend::kMoveCodes,
+    Mend::kMergeQuantize,
+    Mend::kDecomposeInput,
+    Mend::kQLinearConv,
+    Mend::kQLinearMatMul,
+    Mend::kQGemm,
+    Mend::kQLinearPointwise,
+    Mend::kQLinearPool,
+    Mend::kMatMulIntegerToFloat,
+    Mend::kIntegerProduct,
+    Mend::kScaleQuery,
 };
 
 // fold_row comes behind the shifts, which take a constant's codes and not its rounded values.
@@ -48,12 +64,15 @@ constexpr Mend kTensorRtNumbers[] = {
 };
 
 constexpr Mend kOnnxRuntimeForms[] = {
-    Mend::kDynamicGemm,     Mend::kStandardOperators,  Mend::kConvertScale,
-    Mend::kAddZeroPoint,    Mend::kMatchZeroPoint,     Mend::kSingleZeroPoint,
-    Mend::kScalarParameter, Mend::kDropKeptOutputType, Mend::kQOperatorWithoutKernel,
-    Mend::kFoldMisreadBias, Mend::kUnsignMoved,        Mend::kWidenConcat,
-    Mend::kSplitQuantize,   Mend::kSeparateConstants,  Mend::kHideCodes,
-    Mend::kFloatProduct,    Mend::kFloatInput,
+    Mend::kDynamicGemm,        Mend::kStandardOperators,
+    Mend::kUnknownOperators,   Mend::kConvertScale,
+    Mend::kAddZeroPoint,       Mend::kMatchZeroPoint,
+    Mend::kSingleZeroPoint,    Mend::kScalarParameter,
+    Mend::kDropKeptOutputType, Mend::kQOperatorWithoutKernel,
+    Mend::kFoldMisreadBias,    Mend::kUnsignMoved,
+    Mend::kWidenConcat,        Mend::kSplitQuantize,
+    Mend::kSeparateConstants,  Mend::kHideCodes,
+    Mend::kFloatProduct,       Mend::kFloatInput,
 };
 
 constexpr Mend kOnnxRuntimeNumbers[] = {

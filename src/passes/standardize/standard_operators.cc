@@ -34,6 +34,8 @@ std::vector<Rule> standard_operator_rules() {
           {"decompose_ordered_attention", named<decompose_ordered_attention>},
           {"decompose_fused_product", named<decompose_fused_product>},
           {"decompose_gelu", named<decompose_gelu>},
+          {"decompose_quant", decompose_quant},
+          {"decompose_bipolar_quant", decompose_bipolar_quant},
           {"resolve_sequences", resolve_sequences}};
 }
 

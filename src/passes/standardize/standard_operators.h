@@ -51,12 +51,15 @@ ValueId emit_ints(Patch& patch, const std::string& name, std::vector<int64_t> va
 ValueId emit_number(Patch& patch, const std::string& name, DType type, double value);
 
 RuleFn decompose_attention;
+RuleFn decompose_bipolar_quant;
 RuleFn decompose_embed_layer_norm;
 RuleFn decompose_fused_product;
 RuleFn decompose_gelu;
 RuleFn decompose_integer_attention; ///< QAttention whose scale is computed, with MatMulInteger
 RuleFn decompose_matmul_nbits;
 RuleFn decompose_multi_head_attention;
+RuleFn decompose_quant;
+RuleFn decompose_quant_to_codes; ///< whatever the operator set, for kernels
 RuleFn decompose_onnx_attention; ///< Attention of ai.onnx, for what has no kernel for it
 RuleFn decompose_ordered;
 RuleFn decompose_ordered_attention;

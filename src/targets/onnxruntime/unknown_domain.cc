@@ -18,6 +18,6 @@ void find_unknown_domain(const CheckContext&, const Node& node, Found& found) {
 constexpr TargetRule kUnknownDomain = {.id = "unknown-domain",
                                        .clause = "1.3",
                                        .find = find_unknown_domain,
-                                       .mends = {Mend::kDynamicGemm}};
+                                       .mends = {Mend::kDynamicGemm, Mend::kUnknownOperators}};
 
 } // namespace octet::onnxruntime

@@ -97,7 +97,7 @@ constexpr TargetRule kUnknownDomain = {
     .clause = "1.3, 7",
     .find = find_unknown_domain,
     .mends = {Mend::kStandardOperators, Mend::kQGemm, Mend::kQLinearPointwise, Mend::kQLinearPool,
-              Mend::kMatMulIntegerToFloat, Mend::kDynamicQuantizeMatMul}};
+              Mend::kMatMulIntegerToFloat, Mend::kDynamicQuantizeMatMul, Mend::kUnknownOperators}};
 constexpr TargetRule kOperatorTooNew = {
     .id = "operator-too-new", .clause = "1.3, 7", .find = find_operator_too_new};
 constexpr TargetRule kUnknownOperator = {
