@@ -69,6 +69,9 @@ const RuleFile kTensorRtFiles[] = {
     {"uint8-data", kError, "tensorrt-10", 17,
      "input c: u8[2, 4]\nconst u: u8[] = [90]\nd = DequantizeLinear(c, s, u)\ny = Add(x, d)"},
     {"unknown-domain", kError, "tensorrt-10", 17, "y = com.microsoft.Trilu(x)"},
+    {"unknown-domain", kError, "tensorrt-10", 17,
+     "const f: f32[] = [0]\nconst b: f32[] = [4]\n"
+     "y = onnx.brevitas.Quant(x, s, f, b) {signed=1, narrow=0, rounding_mode=\"ROUND\"}"},
     {"input-type", kError, "tensorrt-10", 17, "input t: u16[2]\ny = Neg(x)"},
     {"cast-type", kError, "tensorrt-10", 17, "a = Cast(x) {to=5}\ny = Cast(a) {to=1}"},
     {"initializer-type", kError, "tensorrt-10", 17,
@@ -80,6 +83,9 @@ const RuleFile kOnnxRuntimeFiles[] = {
     {"ir-version", kError, "onnxruntime", 17, "y = Relu(x)", true, 99},
     {"declared-type", kError, "onnxruntime", 17, "m = Neg(x)\noutput m: i8[2, 4]\ny = Relu(x)"},
     {"declared-shape", kWarning, "onnxruntime", 17, "m = Neg(x)\noutput m: f32[3, 4]\ny = Relu(x)"},
+    {"unknown-domain", kError, "onnxruntime", 17,
+     "const f: f32[] = [0]\nconst b: f32[] = [4]\n"
+     "y = onnx.brevitas.Quant(x, s, f, b) {signed=1, narrow=0, rounding_mode=\"ROUND\"}"},
     {"unknown-domain", kError, "onnxruntime", 17,
      "const a: f32[4] = [0.1, 0.2, 0.3, 0.4]\ny = octet.native.QDynamicGemm(x, w8, a)"},
     {"zero-point-missing", kWarning, "onnxruntime", 17,
