@@ -79,6 +79,9 @@ const Old kOld[] = {
     {"SoftmaxOverTheLast", 11, "y = Softmax(x) {axis=2}"},
     {"SoftmaxFromTheBack", 11, "y = Softmax(x) {axis=-2}"},
     {"LpPool", 11, "y = LpPool(x) {kernel_shape=[2], strides=[2], p=1}"},
+    {"SoftmaxOfOthers", 11,
+     "a = Softmax(x) {axis=1}\nb = Softmax(a) {axis=1}\nc = Softmax(b) {axis=2}\n"
+     "y = Softmax(c) {axis=0}"},
     {"LogSoftmax", 12, "y = LogSoftmax(x) {axis=0}"},
     {"Hardmax", 11, "y = Hardmax(x) {axis=1}"},
     {"Clip", 7, "y = Clip(x) {min=-0.25, max=0.5}"},

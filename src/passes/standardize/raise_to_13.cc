@@ -106,7 +106,7 @@ class WriterFor13 {
   Status softmax() {
     const Node node = graph_.node(id_);
     const int64_t axis = node.attr_int("axis", 1);
-    const TypeInfo& x = typed_.value(node.input(0)).type;
+    const TypeInfo& x = typed_.value(node.output(0)).type; // the data's, as above
     const bool last = axis == -1 || (x.has_rank() && (axis == x.rank() - 1 || x.rank() == 1));
     if (last) {
       graph_.mutable_node(id_).set("axis", -1);
