@@ -15,26 +15,13 @@
 
 namespace octet {
 
-namespace {
-
-/// The clip's range of codes; nullopt where a bound is computed.
-std::optional<CodeRange> clipped_range(const Graph& graph, const Node& node, CodeRange all) {
-  const auto clamp = qdq::clamp_of(graph, node);
-  if (!clamp) return std::nullopt;
-  const double lo = std::max<double>(all.lo, clamp->lo), hi = std::min<double>(all.hi, clamp->hi);
-  if (!(lo <= hi)) return std::nullopt;
-  return CodeRange{static_cast<int32_t>(lo), static_cast<int32_t>(hi)};
-}
-
-} // namespace
-
 std::optional<Repair> clip_codes(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
   const Node* quantize = node.is("Clip") ? graph.producer(node.input(0)) : nullptr;
   if (quantize == nullptr || !is_quantize(*quantize)) return std::nullopt;
   const auto grid = qdq::grid_of(graph, *quantize);
   const auto all = grid ? grid->code_range() : std::nullopt;
-  const auto range = all ? clipped_range(graph, node, *all) : std::nullopt;
+  const auto range = all ? qdq::clamped_range(graph, node, *all) : std::nullopt;
   if (!range) return std::nullopt;
   const auto readers =
       qdq::dequantizers(graph, context.uses.of(node.output(0)), node.output(0), *grid);
@@ -42,7 +29,6 @@ std::optional<Repair> clip_codes(const RepairContext& context, const Node& node)
   const int32_t left_out = (range->lo - all->lo) + (all->hi - range->hi);
   const bool fold = left_out <= 1;
   if (!fold && !grid->per_tensor()) return std::nullopt;
-  const double s = grid->scale_at(0), z = grid->zero_at(0);
   Patch patch(graph,
               fold ? "Clip on 8-bit codes is folded away"
                    : fmt::format("Clip on codes [{}, {}] moves before Q", range->lo, range->hi),
@@ -50,9 +36,9 @@ std::optional<Repair> clip_codes(const RepairContext& context, const Node& node)
   patch.from(node);
   ValueId codes = quantize->output(0);
   if (!fold) {
-    const Bounds bounds{(range->lo - z) * s, (range->hi - z) * s};
-    const ValueId x = emit_clip(patch, graph, quantize->input(0), bounds, grid->real(),
-                                name_of(graph, node) + "_float");
+    const qdq::Clamp bounds = qdq::numbers_of(*grid, *range);
+    const ValueId x = emit_clip(patch, graph, quantize->input(0), {bounds.lo, bounds.hi},
+                                grid->real(), name_of(graph, node) + "_float");
     codes = qdq::emit_quantize(patch, *grid, x, name_of(graph, *quantize) + "_clipped");
   }
   double step = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/qdq/clamp.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -20,6 +22,23 @@ std::optional<Clamp> clamp_of(const Graph& graph, const Node& node) {
     *bound = t->at(0);
   }
   return out;
+}
+
+std::optional<CodeRange> clamped_range(const Graph& graph, const Node& clamp, CodeRange all) {
+  const auto bounds = clamp_of(graph, clamp);
+  if (!bounds) return std::nullopt;
+  const double lo = std::max<double>(all.lo, bounds->lo), hi = std::min<double>(all.hi, bounds->hi);
+  if (!(lo <= hi)) return std::nullopt;
+  return CodeRange{static_cast<int32_t>(lo), static_cast<int32_t>(hi)};
+}
+
+Clamp numbers_of(const Grid& grid, CodeRange range) {
+  const double s = grid.scale_at(0), z = grid.zero_at(0);
+  return {(range.lo - z) * s, (range.hi - z) * s};
+}
+
+bool are_floats(const Clamp& clamp) {
+  return std::isfinite(static_cast<float>(clamp.lo)) && std::isfinite(static_cast<float>(clamp.hi));
 }
 
 bool saturation_does(const Grid& grid, const Clamp& clamp) {

@@ -18,6 +18,14 @@ struct Clamp {
 /// has several elements, and for other operators.
 std::optional<Clamp> clamp_of(const Graph& graph, const Node& node);
 
+/// The codes of a range that a Clip of codes leaves; nullopt: none, or a bound is computed.
+std::optional<CodeRange> clamped_range(const Graph& graph, const Node& clamp, CodeRange all);
+/// The numbers that the ends of a range of codes stand for: Q of what they let through are codes of
+/// the range, and the same, for a bound of the form k s divides back to k. For one scale.
+Clamp numbers_of(const Grid& grid, CodeRange range);
+/// Whether floats hold both bounds.
+bool are_floats(const Clamp& clamp);
+
 /// Q(clamp(x)) is Q(x) for every float x: the bounds' codes lie on or beyond the last ones. What a
 /// runtime does with a clamp is another matter. For integer codes and one scale; else false.
 bool saturation_does(const Grid& grid, const Clamp& clamp);

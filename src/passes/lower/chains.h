@@ -36,7 +36,6 @@ RuleFn scale_by_quantizing;
 RuleFn scale_float_product;
 RuleFn sink_squeeze;
 RuleFn split_gemm;
-RuleFn standard_qdq;
 RuleFn store_matmul_nbits;
 RuleFn sum_inputs_of_codes;
 RuleFn turn_stored;

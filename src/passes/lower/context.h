@@ -25,6 +25,10 @@ inline constexpr qdq::Reading kForKernels{.most = qdq::Reading::Most::kTensor,
                                           .byte_codes = true,
                                           .microsoft = false};
 
+/// Activations of any type of codes.
+inline constexpr qdq::Reading kOneScale{
+    .most = qdq::Reading::Most::kTensor, .positive_scales = true, .f32_scale = true};
+
 struct Form {
   ValueId id; ///< in the lowered graph
   Layout layout = Layout::kPlain;

@@ -5,12 +5,11 @@
 #include "graph/domains.h"
 #include "ops/qdq/site.h"
 #include "passes/lower/chains.h"
+#include "passes/lower/context.h"
 
 namespace octet::lowering {
 
 std::optional<Patch> fake_quantize(const RuleContext& c, const Node& node) {
-  constexpr qdq::Reading kOneScale{
-      .most = qdq::Reading::Most::kTensor, .positive_scales = true, .f32_scale = true};
   if (!is_dequantize(node)) return std::nullopt;
   const Node* quantize = c.graph.producer(node.input(0));
   if (quantize == nullptr || !is_quantize(*quantize) ||

@@ -4,9 +4,6 @@
 //   x ─ Q of 4 or 2 bits ─ DQ        =>    x ─ Clip ─ Q of 8 bits ─ DQ
 // Exact: a bound of the form k s divides back to k, and Q is monotone. Products write such codes by
 // their epilogues.
-#include <algorithm>
-#include <cmath>
-
 #include "ops/qdq/clamp.h"
 #include "ops/qdq/emit.h"
 #include "ops/qdq/site.h"
@@ -17,14 +14,13 @@
 namespace octet::lowering {
 namespace {
 
-/// The bounds between which x has codes of a range; nullopt where a float does not hold them, or
-/// NaN, whose code is the zero point, would get a code out of it.
+/// The bounds between which x has codes of a range; nullopt where floats do not hold them, or NaN,
+/// whose code is the zero point, would get a code out of it.
 std::optional<Bounds> bounds_of(const qdq::Grid& grid, CodeRange range) {
-  const double s = grid.scale_at(0), z = grid.zero_at(0);
-  const Bounds out{(range.lo - z) * s, (range.hi - z) * s};
-  const bool holds =
-      std::isfinite(static_cast<float>(*out.lo)) && std::isfinite(static_cast<float>(*out.hi));
-  return holds && range.lo <= z && z <= range.hi ? std::optional(out) : std::nullopt;
+  const qdq::Clamp out = qdq::numbers_of(grid, range);
+  const double z = grid.zero_at(0);
+  if (!qdq::are_floats(out) || z < range.lo || z > range.hi) return std::nullopt;
+  return Bounds{out.lo, out.hi};
 }
 
 } // namespace
@@ -37,20 +33,18 @@ std::optional<Patch> clip_before_quantizing(const RuleContext& c, const Node& no
       c.graph.value(quantize.input(0)).type.type != DType::kFloat32)
     return std::nullopt;
   const auto grid = qdq::grid_of(c.graph, quantize, kForKernels);
-  const auto clamp = qdq::clamp_of(c.graph, node);
-  if (!grid || !clamp) return std::nullopt;
+  if (!grid) return std::nullopt;
   const CodeRange all = *grid->code_range();
-  const double lo = std::max<double>(all.lo, clamp->lo), hi = std::min<double>(all.hi, clamp->hi);
-  if (!(lo <= hi)) return std::nullopt;
-  const CodeRange range{static_cast<int32_t>(lo), static_cast<int32_t>(hi)};
+  const auto range = qdq::clamped_range(c.graph, node, all);
+  if (!range) return std::nullopt;
   Patch patch(c.graph, "a Clip of codes is one of numbers", Exactness::kExact);
   patch.from(node);
   patch.from(quantize);
-  if (range.lo == all.lo && range.hi == all.hi) {
+  if (range->lo == all.lo && range->hi == all.hi) {
     patch.replace(node.output(0), quantize.output(0));
     return patch;
   }
-  const auto bounds = bounds_of(*grid, range);
+  const auto bounds = bounds_of(*grid, *range);
   if (!bounds) return std::nullopt;
   const ValueId x = emit_clip(patch, c.graph, quantize.input(0), *bounds, DType::kFloat32,
                               node.name + "/numbers");
@@ -62,8 +56,6 @@ std::optional<Patch> clip_before_quantizing(const RuleContext& c, const Node& no
 }
 
 std::optional<Patch> widen_few_bits(const RuleContext& c, const Node& node) {
-  constexpr qdq::Reading kOneScale{
-      .most = qdq::Reading::Most::kTensor, .positive_scales = true, .f32_scale = true};
   if (!is_quantize(node) || c.graph.value(node.input(0)).type.type != DType::kFloat32)
     return std::nullopt;
   const auto grid = qdq::grid_of(c.graph, node, kOneScale);

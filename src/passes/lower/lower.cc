@@ -269,7 +269,9 @@ Status to_standard_operators(Graph& graph, bool integer) {
     rules = coded_operator_rules();
     rules.push_back({"decompose_integer_attention", decompose_integer_attention});
   }
-  rules.push_back({"standard_qdq", lowering::standard_qdq});
+  rules.push_back({"standard_qdq", [](const RuleContext& c, const Node& node) {
+                     return standard_qdq(c.graph, node);
+                   }});
   rules.push_back({"decompose_quant_to_codes", decompose_quant_to_codes});
   rules.push_back({"store_matmul_nbits", lowering::store_matmul_nbits}); // before it becomes floats
   for (const Rule& rule : standard_operator_rules())

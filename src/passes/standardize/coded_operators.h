@@ -27,7 +27,10 @@ DecomposeFn decompose_qlinear_matmul;
 DecomposeFn decompose_qlinear_pointwise;
 DecomposeFn decompose_qlinear_pool;
 
-/// The first of them that takes the node.
+/// QuantizeLinear and DequantizeLinear of com.microsoft, for which scales may be computed.
+DecomposeFn standard_qdq;
+
+/// The first of those above standard_qdq that takes the node.
 DecomposeFn decompose_coded_operator;
 
 /// The input of what decompose_qlinear_pointwise takes that holds the scale of its output; behind

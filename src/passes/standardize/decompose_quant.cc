@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "ops/evaluate.h"
+#include "ops/qdq/clamp.h"
 #include "ops/qdq/emit.h"
 #include "passes/emit.h"
 #include "passes/standardize/standard_operators.h"
@@ -107,31 +108,29 @@ Tensor codes_of(const Tensor& x, const qdq::Grid& grid, CodeRange range) {
   return out;
 }
 
-std::optional<Patch> with_codes(const RuleContext& c, const Node& node, CodeRange range) {
-  const auto grid = grid_of(c.graph, node, range);
-  if (!grid || rounding_of(node) != "Round") return std::nullopt;
-  const bool exact = grid->zero_at(0) == 0;
+std::optional<Patch>
+with_codes(const RuleContext& c, const Node& node, CodeRange range, const qdq::Grid& grid) {
+  if (rounding_of(node) != "Round") return std::nullopt;
+  const bool exact = grid.zero_at(0) == 0;
   Patch patch(c.graph, "Quant is Q and DQ", exact ? Exactness::kExact : Exactness::kRounding);
   patch.from(node);
   const std::string name = name_for(c.graph, node);
   ValueId codes;
   if (const auto x = constant_value(c.graph, node.input(0))) {
-    codes = patch.constant(name + "/codes", codes_of(*x, *grid, range));
+    codes = patch.constant(name + "/codes", codes_of(*x, grid, range));
   } else {
-    if (!grid->per_tensor()) return std::nullopt;
-    const CodeRange all = *grid->code_range();
+    if (!grid.per_tensor()) return std::nullopt;
+    const CodeRange all = *grid.code_range();
     ValueId from = node.input(0);
     if (range.lo != all.lo || range.hi != all.hi) {
-      const double s = grid->scale_at(0), z = grid->zero_at(0);
-      const Bounds bounds{(range.lo - z) * s, (range.hi - z) * s};
-      if (!std::isfinite(static_cast<float>(*bounds.lo)) ||
-          !std::isfinite(static_cast<float>(*bounds.hi)))
-        return std::nullopt;
-      from = emit_clip(patch, c.graph, from, bounds, DType::kFloat32, name + "/clip");
+      const qdq::Clamp bounds = qdq::numbers_of(grid, range);
+      if (!qdq::are_floats(bounds)) return std::nullopt;
+      from =
+          emit_clip(patch, c.graph, from, {bounds.lo, bounds.hi}, DType::kFloat32, name + "/clip");
     }
-    codes = qdq::emit_quantize(patch, *grid, from, name + "/quantize");
+    codes = qdq::emit_quantize(patch, grid, from, name + "/quantize");
   }
-  patch.replace(node.output(0), qdq::emit_dequantize(patch, *grid, codes, name));
+  patch.replace(node.output(0), qdq::emit_dequantize(patch, grid, codes, name));
   return patch;
 }
 
@@ -162,7 +161,8 @@ bool is_float32(const Graph& g, const Node& node) {
 std::optional<Patch> decompose_quant_to_codes(const RuleContext& context, const Node& node) {
   if (!is_of_qonnx(node, "Quant") || !is_float32(context.graph, node)) return std::nullopt;
   const auto range = range_of(context.graph, node);
-  return range ? with_codes(context, node, *range) : std::nullopt;
+  const auto grid = range ? grid_of(context.graph, node, *range) : std::nullopt;
+  return grid ? with_codes(context, node, *range, *grid) : std::nullopt;
 }
 
 std::optional<Patch> decompose_quant(const RuleContext& context, const Node& node) {
@@ -173,7 +173,7 @@ std::optional<Patch> decompose_quant(const RuleContext& context, const Node& nod
   const int64_t opset = context.graph.opset();
   const auto grid = grid_of(context.graph, node, *range);
   if (grid && opset >= (grid->per_tensor() ? kQuantizeSince : kAxisSince))
-    if (auto patch = with_codes(context, node, *range)) return patch;
+    if (auto patch = with_codes(context, node, *range, *grid)) return patch;
   return with_arithmetic(context, node, *range);
 }
 

@@ -50,15 +50,6 @@ struct Smallest {
   }
 };
 
-/// Calls run(x of the first output, its strides, length) for the runs of a block.
-template <typename Run>
-void each_run_of(const ReducePlan& plan, const float* x, Run&& run) {
-  const int64_t n = plan.gone.sizes.back();
-  const int64_t runs = n == 0 ? 0 : count_of(plan.gone.sizes) / n;
-  for (int64_t r = 0; r < runs; ++r)
-    run(x + offset_of(plan.gone, r), n);
-}
-
 /// The scalar form is reduce_lanes.
 constexpr SumRun* kNoSums = nullptr;
 constexpr BestRun* kNoBests = nullptr;

@@ -43,15 +43,6 @@ ByteBests<T> bests_of(Isa isa) {
     return all.of_u8;
 }
 
-/// Calls run(x of its first element, length) for each stretch of the last axis that goes.
-template <class T, class Run>
-void each_run(const ReducePlan& plan, const T* x, Run&& run) {
-  const int64_t n = plan.gone.sizes.back();
-  const int64_t runs = n == 0 ? 0 : count_of(plan.gone.sizes) / n;
-  for (int64_t r = 0; r < runs; ++r)
-    run(x + offset_of(plan.gone, r), n);
-}
-
 } // namespace
 
 BestKernels best_kernels_scalar() {
@@ -69,19 +60,15 @@ void reduce_bytes(
   const int64_t line = plan.kept.sizes.back(), stride = plan.gone.strides.back();
   const int64_t lines = line == 0 ? 0 : count_of(plan.kept.sizes) / line;
   const auto members = static_cast<double>(count_of(plan.gone.sizes));
-  if (plan.kept.strides.back() != 1) { // rows
+  if (plan.kept.strides.back() != 1) { // what goes lies side by side then
     parallel.run(lines * line, grain_for(kReduceBlockNs + kByteNs * members),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t i = begin; i < end; ++i) {
                      const T* from =
                          x + offset_of(plan.kept, i / line) + i % line * plan.kept.strides.back();
                      T partial = start;
-                     each_run(plan, from, [&](const T* first, int64_t n) {
-                       if (stride == 1)
-                         partial = bests.row(best, first, n, partial);
-                       else
-                         for (int64_t k = 0; k < n; ++k)
-                           partial = better(best, partial, first[k * stride]);
+                     each_run_of(plan, from, [&](const T* first, int64_t n) {
+                       partial = bests.row(best, first, n, partial);
                      });
                      y[i] = partial;
                    }
@@ -96,7 +83,7 @@ void reduce_bytes(
       const int64_t at = b % blocks * kColumns, columns = std::min(kColumns, line - at);
       T* to = y + b / blocks * line + at;
       std::fill_n(to, columns, start);
-      each_run(plan, x + offset_of(plan.kept, b / blocks) + at, [&](const T* first, int64_t n) {
+      each_run_of(plan, x + offset_of(plan.kept, b / blocks) + at, [&](const T* first, int64_t n) {
         bests.lines(best, first, stride, n, columns, to);
       });
     }

@@ -38,6 +38,15 @@ inline int64_t offset_of(const AxisList& axes, int64_t i) {
   return offset;
 }
 
+/// Calls run(x of the first output, its strides, length) for the runs of a block.
+template <typename In, typename Run>
+void each_run_of(const ReducePlan& plan, const In* x, Run&& run) {
+  const int64_t n = plan.gone.sizes.back();
+  const int64_t runs = n == 0 ? 0 : count_of(plan.gone.sizes) / n;
+  for (int64_t r = 0; r < runs; ++r)
+    run(x + offset_of(plan.gone, r), n);
+}
+
 /// Of lanes that lie beside each other. Partial results go by value, so that x cannot point at them.
 template <typename Op, size_t kCount>
 Partials<Op, kCount>
