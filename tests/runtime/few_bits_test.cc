@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "runtime/ramp.h"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,14 +37,6 @@ void expect_as_written(const Graph& model, const Tensors& inputs, const std::str
   EXPECT_EQ(std::count(kernels.begin(), kernels.end(), "reference"), 0);
   const auto is_it = [&](const std::string& name) { return name.starts_with(kernel); };
   EXPECT_TRUE(std::any_of(kernels.begin(), kernels.end(), is_it)) << kernel;
-}
-
-Tensor ramp(const Shape& shape) {
-  Tensor out = Tensor::zeros(DType::kFloat32, shape).value();
-  const auto values = out.mutable_data<float>();
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<float>(i * 29 % 67) * 0.0625F - 2.0F;
-  return out;
 }
 
 struct Form {

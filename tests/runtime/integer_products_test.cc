@@ -66,6 +66,11 @@ std::vector<IntegerForm> integer_forms() {
        conv("u8", {6, 1, 3, 3}, "i8", "", "group=6, pads=[1, 1, 1, 1], strides=[2, 2]")},
       {"ConvDepthwiseMiddle",
        conv("i8", {6, 1, 5, 5}, "u8", "[] = [128]", "group=6, pads=[2, 2, 2, 2]")},
+      {"ConvLine", "input x: i8[N, 3, S]\ninput z: i8[]\n" + codes("w", "i8", {7, 3, 3}, 3) +
+                       "y = ConvInteger(x, w, z) {pads=[1, 1], strides=[2]}\noutput y: i32[*]"},
+      {"ConvLineFar", "input x: u8[N, 4, S]\ninput z: u8[]\n" + codes("w", "u8", {5, 4, 2}, 3) +
+                          "const v: u8[] = [201]\ny = ConvInteger(x, w, z, v) {dilations=[2]}\n"
+                          "output y: i32[*]"},
       {"MatMulFar", "input x: u8[N, S, 9]\ninput z: u8[]\n" + codes("w", "u8", {9, 20}, 4) +
                         "const v: u8[] = [199]\ny = MatMulInteger(x, w, z, v)\noutput y: i32[*]"},
       {"MatMulSignedZeroOfEach",

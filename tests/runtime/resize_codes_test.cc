@@ -2,6 +2,9 @@
 // Resize between codes is one operator, whatever axes it is for, wherever the codes go and come
 // from, with the bits of Dequantize, Resize and Quantize one after the other.
 #include "runtime/layer_net.h"
+#include <fmt/format.h>
+
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {
@@ -102,6 +105,31 @@ TEST_F(ResizeOfCodes, IsOneOperatorBetweenConvolutions) {
   EXPECT_EQ(count(g, "Resize"), 0);
   EXPECT_EQ(count(g, "Dequantize"), 0);
   EXPECT_EQ(count(g, "Quantize"), 1) << "that of the input";
+}
+
+/// Bytes that no Q made, with scales whose weights are sums of powers of two.
+TEST(ResizeOfBytes, IsThatOfTheirNumbers) {
+  for (const char* type : {"i8", "u8"}) {
+    for (const char* mode : {"linear", "cubic"}) {
+      const std::string text =
+          fmt::format("graph g opset(\"\"=13)\ninput x: {0}[2, 5, 6, 3]\n"
+                      "const list: f32[4] = [1, 1, 2, 2]\ny = Resize(x, _, list) {{mode=\"{1}\"}}\n"
+                      "output y: {0}[2, 5, 12, 6]\n",
+                      type, mode);
+      SCOPED_TRACE(text);
+      const Graph model = parse_graph(text).value();
+      Tensor x = Tensor::zeros(model.value(model.inputs()[0]).type.type, {2, 5, 6, 3}).value();
+      const auto bytes = x.mutable_bytes();
+      for (size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<std::byte>(i * 83 % 256);
+      const auto want = make_reference_executor(model).value()->run(std::vector{x}).value();
+      auto session = Session::create(model, {.threads = 1});
+      ASSERT_TRUE(session.ok()) << session.error().text();
+      EXPECT_TRUE(session->run(std::vector{x}).value()[0].identical(want[0]));
+      ASSERT_EQ(session->plan().size(), 1U);
+      EXPECT_EQ(session->plan()[0].op_type, "QResize");
+    }
+  }
 }
 
 } // namespace

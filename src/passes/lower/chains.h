@@ -10,6 +10,7 @@ namespace octet::lowering {
 
 RuleFn cancel_height;
 RuleFn clip_before_quantizing;
+RuleFn clip_by_number;
 RuleFn decompose_batch_norm;
 RuleFn decompose_dynamic_lstm;
 RuleFn decompose_einsum;
@@ -20,6 +21,7 @@ RuleFn decompose_lrn;
 RuleFn decompose_mean_variance;
 RuleFn decompose_scaler;
 RuleFn dequantize_by_arithmetic;
+RuleFn divide_by_scales;
 RuleFn fake_quantize;
 RuleFn flatten_layer_norm;
 RuleFn fuse_gelu;
@@ -32,7 +34,10 @@ RuleFn order_depth;
 RuleFn quantize_before_joining;
 RuleFn quantize_before_moving;
 RuleFn quantize_before_pooling;
+RuleFn resize_bytes;
 RuleFn scale_by_quantizing;
+RuleFn scale_coded_product;
+RuleFn scale_depthwise_weights;
 RuleFn scale_float_product;
 RuleFn sink_squeeze;
 RuleFn split_gemm;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One-dimensional windows as images of height 1, which native operators and their kernels take:
-//   x ─▶ Conv(w) ─▶ y        =>  x ─▶ Unsqueeze ─▶ Conv(w of height 1) ─▶ Squeeze ─▶ y
+//   x ─▶ Conv(w) ─▶ y        =>  x ─▶ Unsqueeze ─▶ Conv(w of height 1) ─▶ Squeeze ─▶ y, and the like
 //   x ─▶ Squeeze ─▶ Relu     =>  x ─▶ Relu ─▶ Squeeze, and so for what works element by element
 //   x ─▶ Squeeze ─▶ Unsqueeze =>  x
 // so that a chain of them is one of images, whose layout stays as the windows want it, and a Q finds
@@ -83,7 +83,7 @@ std::optional<ValueId> image_operand(const RuleContext& c, Patch& patch, ValueId
 
 std::optional<Patch> lines_to_images(const RuleContext& c, const Node& node) {
   const Graph& g = c.graph;
-  const bool product = node.is("Conv") || node.is("ConvTranspose");
+  const bool product = node.is("Conv") || node.is("ConvTranspose") || node.is("ConvInteger");
   const bool global = node.is("GlobalAveragePool") || node.is("GlobalMaxPool");
   if (!product && !global && !node.is("AveragePool") && !node.is("MaxPool")) return std::nullopt;
   const TypeInfo& x = g.value(node.input(0)).type;

@@ -214,8 +214,12 @@ std::vector<Rule> chain_rules(bool integer) {
                              {"volume_pool_to_images", volume_pool_to_images}};
   if (integer) {
     rules.push_back({"clip_before_quantizing", clip_before_quantizing});
+    rules.push_back({"clip_by_number", clip_by_number});
     rules.push_back({"widen_few_bits", widen_few_bits});
     rules.push_back({"fake_quantize", fake_quantize});
+    rules.push_back({"divide_by_scales", divide_by_scales});
+    rules.push_back({"scale_depthwise_weights", scale_depthwise_weights});
+    rules.push_back({"scale_coded_product", scale_coded_product});
     rules.push_back({"dequantize_by_arithmetic", dequantize_by_arithmetic});
     rules.push_back({"decompose_dynamic_lstm", decompose_dynamic_lstm});
     rules.push_back({"fuse_scaled_product", fuse_scaled_product});
@@ -225,6 +229,7 @@ std::vector<Rule> chain_rules(bool integer) {
     rules.push_back({"quantize_before_joining", quantize_before_joining});
     rules.push_back({"quantize_before_moving", quantize_before_moving});
     rules.push_back({"quantize_before_pooling", quantize_before_pooling});
+    rules.push_back({"resize_bytes", resize_bytes});
     rules.push_back({"scale_by_quantizing", scale_by_quantizing});
   }
   return rules;

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/op.h"
 #include "ops/qdq/site.h"
 #include "passes/lower/chains.h"
+#include "passes/lower/coded_products.h"
 #include "passes/lower/context.h"
 #include "passes/lower/magnitude.h"
 #include "passes/match.h"
@@ -26,19 +26,6 @@ const Node* before(const RuleContext& c, const Node& quantize) {
   const Node* node = c.graph.producer(x);
   const bool alone = node && !c.graph.is_output(x) && c.uses.single_consumer(x).valid();
   return alone && node->domain.empty() ? node : nullptr;
-}
-
-bool moves_all(const Node& node) {
-  const Motion::Kind kind = motion_of(node).kind;
-  return moves_values(node) && (kind == Motion::Kind::kView || kind == Motion::Kind::kPermute);
-}
-
-/// Whether a value is codes that were dequantized, moved or not: tables do better there.
-bool is_of_codes(const Graph& g, ValueId id) {
-  const Node* node = g.producer(id);
-  while (node && moves_all(*node))
-    node = g.producer(node->input(0));
-  return node && is_dequantize(*node);
 }
 
 /// The grid of Q where it quantizes f32 to one scale for kernels.
@@ -55,7 +42,7 @@ std::optional<Patch> quantize_before_moving(const RuleContext& c, const Node& no
   const bool clamps = node.is("Relu") || node.is("Clip");
   if (!clamps && !is_quantize(node)) return std::nullopt;
   const Node* move = before(c, node);
-  if (!move || !(moves_all(*move) || move->is("Expand")) || (!clamps && !kernel_grid(c, node)))
+  if (!move || !(moves_elements(*move) || move->is("Expand")) || (!clamps && !kernel_grid(c, node)))
     return std::nullopt;
   Patch patch(c.graph, "codes move as their numbers do", Exactness::kExact);
   patch.from(node);
@@ -93,7 +80,7 @@ std::optional<Patch> quantize_before_pooling(const RuleContext& c, const Node& n
   if (!is_quantize(node)) return std::nullopt;
   const Node* pool = before(c, node);
   if (!pool || !pool->is("MaxPool") || pool->output(1).valid() || !kernel_grid(c, node) ||
-      is_of_codes(c.graph, pool->input(0)) || !magnitude_of(c.graph, pool->input(0)))
+      dequantizer_of(c.graph, pool->input(0)) != nullptr || !magnitude_of(c.graph, pool->input(0)))
     return std::nullopt;
   Patch patch(c.graph, "the largest code is that of the largest number", Exactness::kExact);
   patch.from(node);
@@ -123,7 +110,7 @@ std::optional<Patch> scale_by_quantizing(const RuleContext& c, const Node& node)
   const bool constant_first = scaled->is("Mul") && number(c.graph, first).has_value();
   const std::optional<double> factor = number(c.graph, constant_first ? first : second);
   const ValueId x = constant_first ? second : first;
-  if (!factor || !(*factor > 0) || is_of_codes(c.graph, x) ||
+  if (!factor || !(*factor > 0) || dequantizer_of(c.graph, x) != nullptr ||
       !same_type(c.graph.value(x).type, c.graph.value(node.input(0)).type))
     return std::nullopt;
   // Far from where f32 ends, so that neither product rounds to nothing or overflows before the

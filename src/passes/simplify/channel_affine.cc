@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/simplify/channel_affine.h"
 
+#include <cmath>
+
 #include "graph/live_uses.h"
 
 namespace octet {
@@ -58,6 +60,13 @@ bias_of(const RuleContext& context, const Node& product, size_t channels) {
   return std::move(*values);
 }
 
+bool in_inference_mode(const RuleContext& context, const Node& norm) {
+  if (norm.attr_int("training_mode", 0) != 0 || norm.attr_int("spatial", 1) == 0) return false;
+  for (size_t k = 1; k < norm.outputs.size(); ++k)
+    if (norm.outputs[k].valid() && context.uses.count(norm.outputs[k]) > 0) return false;
+  return true;
+}
+
 } // namespace
 
 std::optional<Patch> fold_affine(const RuleContext& context,
@@ -102,10 +111,32 @@ std::optional<Patch> fold_affine(const RuleContext& context,
   return patch;
 }
 
-std::optional<Tensor> by_channel(const Tensor& t, int64_t rank, int64_t channels) {
+std::optional<ChannelAffine> affine_of_norm(const RuleContext& context, const Node& norm) {
+  if (!in_inference_mode(context, norm)) return std::nullopt;
+  std::vector<std::vector<double>> p;
+  for (size_t i = 1; i <= 4; ++i) {
+    const Tensor* constant = context.graph.constant(norm.input(i));
+    if (constant == nullptr) return std::nullopt;
+    auto values = constant->to_doubles();
+    if (!values.ok()) return std::nullopt;
+    p.push_back(std::move(*values));
+    if (p.back().size() != p.front().size()) return std::nullopt;
+  }
+  const auto epsilon = static_cast<double>(norm.attr_float("epsilon", 1e-5F));
+  ChannelAffine out;
+  for (size_t c = 0; c < p[0].size(); ++c) {
+    const double factor = p[0][c] / std::sqrt(p[3][c] + epsilon);
+    if (!std::isfinite(factor)) return std::nullopt;
+    out.factor.push_back(factor);
+    out.offset.push_back(p[1][c] - factor * p[2][c]);
+  }
+  return out;
+}
+
+std::optional<Tensor> by_channel(const Tensor& t, int64_t rank, int64_t channels, int64_t axis) {
   if (t.rank() > rank) return std::nullopt;
-  for (int64_t axis = 0; axis < t.rank(); ++axis)
-    if (t.dim(axis) != 1 && axis + rank - t.rank() != 1) return std::nullopt;
+  for (int64_t d = 0; d < t.rank(); ++d)
+    if (t.dim(d) != 1 && d + rank - t.rank() != axis) return std::nullopt;
   if (t.count() == channels) {
     Result<Tensor> flat = t.reshaped({channels});
     return flat.ok() ? std::optional(std::move(*flat)) : std::nullopt;

@@ -21,7 +21,11 @@ std::optional<Patch> fold_affine(const RuleContext& context,
                                  const ChannelAffine& affine,
                                  std::string why);
 
-/// One number for each of `channels` from a constant that broadcasts along axis 1 of `rank` alone.
-std::optional<Tensor> by_channel(const Tensor& t, int64_t rank, int64_t channels);
+/// What BatchNormalization with constants does in inference; nullopt in training, or where somebody
+/// reads its statistics.
+std::optional<ChannelAffine> affine_of_norm(const RuleContext& context, const Node& norm);
+
+/// One number for each of `channels` from a constant that broadcasts along `axis` of `rank` alone.
+std::optional<Tensor> by_channel(const Tensor& t, int64_t rank, int64_t channels, int64_t axis = 1);
 
 } // namespace octet

@@ -147,7 +147,7 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
         chains.insert(chains.end(), made->second.begin(), made->second.end());
       form.form = "fused";
       form.precision = LayerPrecision::kFused;
-      form.why = "part of a chain that runs as one operator, a Gelu or a LayerNormalization";
+      form.why = "part of what runs as one operator: a Gelu, a LayerNormalization, a factor of weights";
     }
     if (!is_qdq(node) && !node.is("Constant")) out.push_back(std::move(form));
   }

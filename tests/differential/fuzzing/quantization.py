@@ -60,6 +60,7 @@ class Annotator:
         self.in_blocks = s.choose(0.0, 0.5, 0.9)
         self.bits = s.choose(0.0, 0.0, 0.5, 0.9)  # products by MatMulNBits
         self.contributed = s.opset >= 13 and s.chance(0.06)  # as ONNX Runtime's quantizer may write all of them
+        self.by_channel = s.choose(0.0, 0.0, 0.5, 1.0)  # activations of depthwise convolutions
         self.clips = s.choose(0.0, 0.0, 0.0, 0.3, 0.9) if s.opset >= 12 else 0.0  # codes of fewer bits than their type has
         self.per_channel = s.choose(0.0, 0.5, 1.0) if s.opset >= 13 else 0.0
         self.absorbs = s.choose(0.9, 0.5, 0.0)
@@ -152,6 +153,8 @@ class Annotator:
     def several(self, value, codes):
         """Halves for scales; one of each channel, or of each block."""
         s, shape = self.s, self.s.shape(value)
+        if self.is_depthwise(value) and s.opset >= 13 and s.chance(self.by_channel):
+            return self.each_channel(codes, shape[1])
         if self.formats is None:
             return codes
         # What no half holds is infinite in ONNX, of which E5M2FNUZ makes NaN, and large in ONNX Runtime, of which it makes the largest number.
@@ -165,15 +168,26 @@ class Annotator:
         if s.open_batch or s.chance(0.5):
             if value in s.open_planes and len(shape) < 2:
                 return codes
-            codes.attributes = {"axis": 1}
-            scales = (shape[1],)
-        else:
-            axis, block = int(s.random.integers(len(shape))), s.choose(2, 3, 16)
-            codes.attributes = {"axis": axis, "block_size": block}
-            scales = formats.shape_of_scales(shape, axis, block)
+            return self.each_channel(codes, shape[1])
+        axis, block = int(s.random.integers(len(shape))), s.choose(2, 3, 16)
+        codes.attributes = {"axis": axis, "block_size": block}
+        scales = formats.shape_of_scales(shape, axis, block)
         codes.scale = (codes.scale * s.random.uniform(0.8, 1.5, scales)).astype(kind)
         codes.zero = np.zeros(scales, np.int64) + codes.zero
         return codes
+
+    def each_channel(self, codes, channels):
+        codes.attributes = {"axis": 1}
+        codes.scale = (codes.scale * self.s.random.uniform(0.8, 1.5, channels)).astype(codes.scale.dtype)
+        codes.zero = np.zeros(channels, np.int64) + codes.zero
+        return codes
+
+    def is_depthwise(self, value):
+        """Read by a Conv of as many groups as channels, as NNCF looks for."""
+        if value in self.s.inside or value not in self.s.shapes:
+            return False
+        return any(n.op == "Conv" and n.inputs[0] == value and n.attributes.get("group", 1) == self.s.shape(value)[1] > 1
+                   for n in self.readers.get(value, ()))
 
     def bounded(self, value):
         return any(value in n.outputs and n.op == "Clip" for n in self.s.nodes)

@@ -84,9 +84,10 @@ def integer_product(s, x):
     else:
         type_ = s.choose(*TYPES)
         codes, scale, zero = quantized(s, x, type_)
-    if array.ndim == 4 and type_ is np.uint8:
-        w, w_scale, w_zero = weights(s, (s.size(5), array.shape[1], 2, 3), np.uint8)
-        made = s.play("ConvInteger", [codes, w, zero, w_zero], strides=[s.choose(1, 2), 1], pads=[s.choose(0, 1)] * 4)
+    if type_ is np.uint8 and (array.ndim == 4 or (array.ndim == 3 and s.chance(0.5))):
+        axes = array.ndim - 2
+        w, w_scale, w_zero = weights(s, (s.size(5), array.shape[1], *[2, 3][-axes:]), np.uint8)
+        made = s.play("ConvInteger", [codes, w, zero, w_zero], strides=[s.choose(1, 2), 1][:axes], pads=[s.choose(0, 1)] * 2 * axes)
     else:
         w, w_scale, w_zero = weights(s, (array.shape[-1], s.size(9)), s.choose(np.int8, np.uint8), ())
         made = s.play("MatMulInteger", [codes, w, zero, w_zero])
