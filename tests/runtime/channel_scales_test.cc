@@ -73,6 +73,27 @@ TEST(ChannelScales, ABlockAsNncfWritesIt) {
                    {"Quantize", "Transpose", "QConv", "QMap", "QConv", "Transpose"});
 }
 
+/// As files of fp16 networks have it: nothing is rounded between the sums and their codes.
+TEST(ChannelScales, ABatchNormOfHalves) {
+  const std::string text =
+      "graph g opset(\"\"=19)\ninput x: f32[2, 2, 5, 5]\n"
+      "const s: f16[] = [0.125]\nconst z: i8[] = [0]\nconst b: f16[3] = [0.5, -1, 2]\n"
+      "const ws: f16[3] = [0.25, 0.5, 0.125]\nconst gain: f16[3] = [2, -0.5, 1]\n"
+      "const bias: f16[3] = [1, 0.5, -0.25]\nconst mean: f16[3] = [0.5, 0, -1]\n"
+      "const var: f16[3] = [4, 0.25, 1]\nconst six: f16[] = [6]\n" +
+      weights("w", "[3, 2, 1, 1]", 6) +
+      "h = Cast(x) {to=10}\nxq = QuantizeLinear(h, s, z)\nxd = DequantizeLinear(xq, s, z)\n"
+      "wd = DequantizeLinear(w, ws) {axis=0}\nc = Conv(xd, wd, b) {kernel_shape=[1, 1]}\n"
+      "n = BatchNormalization(c, gain, bias, mean, var) {epsilon=0.0}\nr = Relu(n)\n"
+      "m = Min(r, six)\ny = QuantizeLinear(m, s, z)\noutput y: i8[2, 3, 5, 5]\n";
+  expect_operators(text, {2, 2, 5, 5}, {"QMap", "Transpose", "QConv", "Transpose"});
+  // The sums are read as halves too.
+  const std::string twice = text + "output c: f16[2, 3, 5, 5]\n";
+  expect_operators(
+      twice, {2, 2, 5, 5},
+      {"QMap", "Transpose", "QConv", "RoundHalf", "QMap", "Transpose", "Transpose", "Cast"});
+}
+
 TEST(ChannelScales, FactorsOfEitherSign) {
   for (const char* operation :
        {"Mul(c, f)", "Mul(f, c)", "Div(c, f)", "Add(c, f)", "Sub(c, f)", "Add(f, c)"}) {

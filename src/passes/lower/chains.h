@@ -34,6 +34,7 @@ RuleFn order_depth;
 RuleFn quantize_before_joining;
 RuleFn quantize_before_moving;
 RuleFn quantize_before_pooling;
+RuleFn quantize_unrounded;
 RuleFn resize_bytes;
 RuleFn scale_by_quantizing;
 RuleFn scale_coded_product;

@@ -19,18 +19,6 @@ bool is_half(DType type) {
   return type == DType::kFloat16 || type == DType::kBfloat16;
 }
 
-/// Nothing is rounded: elements are copied, compared or negated, or are what codes mean. What fills
-/// may fill in a number that 16 bits do not hold. Codes of 16 bits are in no integer product.
-bool keeps_elements(const Graph& graph, const Node& node) {
-  const Motion::Kind moves = motion_of(node).kind;
-  if (node.is("DequantizeLinear")) {
-    const DType codes = graph.value(node.input(0)).type.type;
-    return codes != DType::kInt16 && codes != DType::kUint16;
-  }
-  return facts_of(node).exact || (moves != Motion::Kind::kNone && moves != Motion::Kind::kFill &&
-                                  moves != Motion::Kind::kCast);
-}
-
 Result<Tensor> widened(const Tensor& half) {
   const std::vector<float> values = OCTET_TRY(half.to_floats());
   Tensor out = OCTET_TRY(Tensor::zeros(DType::kFloat32, half.shape()));
@@ -156,6 +144,17 @@ class Widener {
 };
 
 } // namespace
+
+// What fills may fill in a number that 16 bits do not hold. Codes of 16 bits are in no integer product.
+bool keeps_elements(const Graph& graph, const Node& node) {
+  const Motion::Kind moves = motion_of(node).kind;
+  if (node.is("DequantizeLinear")) {
+    const DType codes = graph.value(node.input(0)).type.type;
+    return codes != DType::kInt16 && codes != DType::kUint16;
+  }
+  return facts_of(node).exact || (moves != Motion::Kind::kNone && moves != Motion::Kind::kFill &&
+                                  moves != Motion::Kind::kCast);
+}
 
 void compute_half_in_float(Graph& graph) {
   if (!applies(graph)) return;

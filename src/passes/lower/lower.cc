@@ -217,6 +217,7 @@ std::vector<Rule> chain_rules(bool integer) {
     rules.push_back({"clip_by_number", clip_by_number});
     rules.push_back({"widen_few_bits", widen_few_bits});
     rules.push_back({"fake_quantize", fake_quantize});
+    rules.push_back({"quantize_unrounded", quantize_unrounded});
     rules.push_back({"divide_by_scales", divide_by_scales});
     rules.push_back({"scale_depthwise_weights", scale_depthwise_weights});
     rules.push_back({"scale_coded_product", scale_coded_product});

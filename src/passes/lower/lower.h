@@ -54,6 +54,9 @@ Status to_standard_operators(Graph& graph, bool integer);
 /// Keeps f16 and bf16 in f32, rounded behind each operator that computes. Leaves a graph with
 /// bodies as it is, and one whose operators do not take f32 in their place.
 void compute_half_in_float(Graph& graph);
+/// Whether a node copies, compares or negates elements, or hands on what codes of 8 bits mean: nothing
+/// that would be rounded to another type than theirs.
+bool keeps_elements(const Graph& graph, const Node& node);
 
 /// The source is ONNX: float, Q/DQ, operators on codes, or a mix. Inputs and outputs keep
 /// names and types. Errors: a graph that does not verify or infer, a product whose int32 sum could
