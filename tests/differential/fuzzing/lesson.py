@@ -54,6 +54,10 @@ class Lesson:
         return out
 
 
+def learns(s, name):
+    return name in s.constants and s.constants[name].dtype.kind == "f" and s.constants[name].size > 1
+
+
 def add_dropout(s):
     """In front of some node, as training files have it: it drops in training alone, whatever the file says."""
     if s.opset < 12:
@@ -125,8 +129,6 @@ def draw(seed):
 
 def draw_once(seed, attempt):
     s = structure.draw_structure(np.random.default_rng([seed, 37, attempt]))
-    if not any(n.op in LEARNING for n in s.nodes):
-        raise Skipped("nothing that learns")
     batches = {s.shape(name)[0] for name in s.inputs}
     if len(batches) != 1:
         raise Skipped("batches of several sizes")
@@ -140,6 +142,8 @@ def draw_once(seed, attempt):
     output = head(s, leaves[-1]) if s.chance(0.65) else leaves[-1]
     calibrate(s, sets)
     s.nodes, used = prune(s.nodes, [output])
+    if not any(n.op in LEARNING and any(learns(s, name) for name in n.inputs) for n in s.nodes):
+        raise Skipped("nothing that learns")
     s.inputs = [name for name in s.inputs if name in used]
     if not s.inputs:
         raise Skipped("no input is used")
