@@ -129,8 +129,7 @@ class Qat final : public Command {
   }
 
   /// Before a training that would end in a file which its target refuses.
-  Status
-  check_result(const Graph& original, const Graph& result, const std::string& target) const {
+  Status check_result(const Graph& original, const Graph& result, const std::string& target) const {
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(result, target), model_);
     const Finding* first = first_error(findings);
     if (first == nullptr) return ok_status();

@@ -289,13 +289,15 @@ TEST(Precision, Bfloat16LearnsOnTheCpuAndFloat16NeedsADevice) {
 
 // LibTorch's own autocast leaves at::convolution out on the CPU.
 TEST(Precision, ConvolutionsAreOfBfloat16LikeTheProductsBeforeThem) {
-  const Graph graph = parse_graph(
-      "graph g opset(\"\"=17)\ninput x: f32[N, 2]\n" + test::weights("w", "[2, 6]", 12, 1) +
-      test::weights("k", "[4, 1, 3]", 12, 2) + test::weights("b", "[4]", 4, 3) +
-      test::weights("t", "[4, 1, 2]", 8, 4) + test::weights("v", "[5, 3]", 15, 5) +
-      "const rows: i64[3] = [0, 1, 6]\nh = MatMul(x, w)\ni = Reshape(h, rows)\n"
-      "c = Conv(i, k, b)\nr = Relu(c)\nu = ConvTranspose(r, t)\nf = Flatten(u)\n"
-      "y = MatMul(f, v)\noutput y: f32[N, 3]\n").value();
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[N, 2]\n" +
+                  test::weights("w", "[2, 6]", 12, 1) + test::weights("k", "[4, 1, 3]", 12, 2) +
+                  test::weights("b", "[4]", 4, 3) + test::weights("t", "[4, 1, 2]", 8, 4) +
+                  test::weights("v", "[5, 3]", 15, 5) +
+                  "const rows: i64[3] = [0, 1, 6]\nh = MatMul(x, w)\ni = Reshape(h, rows)\n"
+                  "c = Conv(i, k, b)\nr = Relu(c)\nu = ConvTranspose(r, t)\nf = Flatten(u)\n"
+                  "y = MatMul(f, v)\noutput y: f32[N, 3]\n")
+          .value();
   TrainOptions options = test::small_options();
   options.epochs = 8;
   const auto loss = [&](Precision precision) {

@@ -273,11 +273,10 @@ TEST(Trainer, NamesParametersThatNoGradientReaches) {
 }
 
 TEST(Trainer, SaysBeforeItTrainsWhatAFixedBatchDoesNotFit) {
-  const Graph graph =
-      parse_graph("graph g opset(\"\"=17)\ninput x: f32[4, 2]\n"
-                  "const w: f32[2, 3] = [1, 2, 3, 4, 5, 6]\nh = MatMul(x, w)\n"
-                  "y = Softmax(h) {axis=1}\noutput y: f32[4, 3]\n")
-          .value();
+  const Graph graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[4, 2]\n"
+                                  "const w: f32[2, 3] = [1, 2, 3, 4, 5, 6]\nh = MatMul(x, w)\n"
+                                  "y = Softmax(h) {axis=1}\noutput y: f32[4, 3]\n")
+                          .value();
   TrainOptions options = small_options(); // batches of 16
   const auto refusal = [&](int64_t count) {
     const auto trained = train::train_graph(graph, Sectors(count), nullptr, options);
