@@ -34,4 +34,14 @@ const Finding* first_error(const std::vector<Finding>& findings) {
   return found == findings.end() ? nullptr : &*found;
 }
 
+Status check_as_it_is(const Graph& graph, const std::string& model, const std::string& target) {
+  const std::vector<Finding> findings = OCTET_TRY_WITH(check(graph, target), model);
+  const Finding* first = first_error(findings);
+  if (first == nullptr) return ok_status();
+  const auto mended = mending(graph, model, target, findings);
+  const bool helps = mended && accepted(mended->left);
+  return error(ErrorCode::kRefused, "{}: {} refuses it as it is: {}: {}; first: {}", model, target,
+               first->node, first->message, helps ? mended->command : first->fix);
+}
+
 } // namespace octet::cli

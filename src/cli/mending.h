@@ -25,4 +25,7 @@ std::optional<Mending> mending(const Graph& graph,
 /// The first finding that refuses the model; null: it is accepted.
 const Finding* first_error(const std::vector<Finding>& findings);
 
+/// Whether the target takes the model of that file as it is; the error says what helps first.
+Status check_as_it_is(const Graph& graph, const std::string& model, const std::string& target);
+
 } // namespace octet::cli

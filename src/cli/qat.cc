@@ -4,12 +4,14 @@
 #include "cli/data_check.h"
 #include "cli/history.h"
 #include "cli/loss.h"
+#include "cli/mending.h"
 #include "cli/model_data.h"
 #include "cli/model_images.h"
 #include "cli/models.h"
 #include "cli/options.h"
 #include "cli/outputs.h"
 #include "cli/quantize_options.h"
+#include "cli/ready_model.h"
 #include "cli/training.h"
 #include "core/format.h"
 #include "quant/apply.h"
@@ -19,6 +21,7 @@
 #include "octet/bert.h"
 #include "octet/quantize.h"
 #include "octet/repair.h"
+#include "octet/target.h"
 
 namespace octet::cli {
 namespace {
@@ -72,6 +75,7 @@ class Qat final : public Command {
     OCTET_TRY(check_model_output(output_, writes_folder(output_, model_), used, common));
     OCTET_TRY(training_.check(output_, common));
     Graph graph = OCTET_TRY(open_model(model_, common));
+    OCTET_TRY_WITH(leave_training_mode(graph), model_);
     OCTET_TRY(keep_image_preparation(graph, model_, quantization_.data));
     const std::string recipe = OCTET_TRY(choose_defaults(graph));
     OCTET_TRY(check_float(graph, model_, "qat trains the float model that it came from"));
@@ -91,12 +95,16 @@ class Qat final : public Command {
                    octet::name(plan.mode));
     OCTET_TRY_WITH(check_trains(plan), model_);
     const Graph prepared = OCTET_TRY_WITH(quantize(graph, plan, WeightStorage::kFloat), model_);
+    OCTET_TRY(check_result(graph, OCTET_TRY(finish(prepared, plan)), plan.target));
     TrainOptions options = training_.options();
     OCTET_TRY(choose_scales(options));
     options.losses = OCTET_TRY_WITH(loss_.choose(graph, *data.examples), model_);
     options.settings = {{"command", "qat"}, {"data set", quantization_.data}, {"from", model_}};
-    const Graph other =
-        teacher_path_.empty() ? Graph() : OCTET_TRY(open_model(teacher_path_, common));
+    Graph other;
+    if (!teacher_path_.empty()) {
+      other = OCTET_TRY(open_model(teacher_path_, common));
+      OCTET_TRY_WITH(leave_training_mode(other), teacher_path_);
+    }
     if (distill_ || !teacher_path_.empty()) {
       options.teacher = teacher_;
       options.teacher.graph = teacher_path_.empty() ? &graph : &other;
@@ -105,8 +113,7 @@ class Qat final : public Command {
     const TrainedModel model =
         OCTET_TRY_WITH(training_.train(prepared, data, output_, common, options), model_);
     const auto write = [&](const std::string& record) -> Status {
-      Graph written = OCTET_TRY_WITH(finalize_quantization(model.graph, plan), model_);
-      written = OCTET_TRY_WITH(mend_exactly(written, plan.target), model_).graph;
+      Graph written = OCTET_TRY(finish(model.graph, plan));
       if (quantization_.max_length() > 0) set_trained_length(written, quantization_.max_length());
       return write_model(written, output_, common, model_, record,
                          {{"quantization", history_facts(plan)}});
@@ -115,6 +122,22 @@ class Qat final : public Command {
   }
 
  private:
+  /// What is written of a graph that was trained.
+  Result<Graph> finish(const Graph& trained, const QuantizationPlan& plan) const {
+    const Graph codes = OCTET_TRY_WITH(finalize_quantization(trained, plan), model_);
+    return OCTET_TRY_WITH(mend_exactly(codes, plan.target), model_).graph;
+  }
+
+  /// Before a training that would end in a file which its target refuses.
+  Status check_result(const Graph& original, const Graph& result, const std::string& target) const {
+    const std::vector<Finding> findings = OCTET_TRY_WITH(check(result, target), model_);
+    const Finding* first = first_error(findings);
+    if (first == nullptr) return ok_status();
+    OCTET_TRY(check_as_it_is(original, model_, target));
+    return error(ErrorCode::kInternal, "{}: the quantized model would be refused by {}: {}: {}",
+                 model_, target, first->node, first->message);
+  }
+
   /// What is trained and held of scales.
   Status choose_scales(TrainOptions& options) const {
     if (scale_start_ != "observed" && scale_start_ != "published")

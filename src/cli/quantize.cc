@@ -134,13 +134,7 @@ class Quantize final : public Command {
     const std::vector<Finding> findings = OCTET_TRY_WITH(check(quantized, target), output_);
     const Finding* first = first_error(findings);
     if (first == nullptr) return ok_status();
-    const std::vector<Finding> own = OCTET_TRY_WITH(check(original, target), model_);
-    if (const Finding* was = first_error(own)) {
-      const auto mended = mending(original, model_, target, own);
-      const bool helps = mended && accepted(mended->left);
-      return error(ErrorCode::kRefused, "{}: {} refuses it as it is: {}: {}; first: {}", model_,
-                   target, was->node, was->message, helps ? mended->command : was->fix);
-    }
+    OCTET_TRY(check_as_it_is(original, model_, target));
     if (form != FileForm::kQdq)
       return error(ErrorCode::kUnsupported, "--form {} is not for {}: {}: {}", form_, target,
                    first->node, first->message);

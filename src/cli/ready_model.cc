@@ -19,25 +19,6 @@
 namespace octet::cli {
 namespace {
 
-/// Batch norms and dropouts that a file has in training mode: a run of the file would take the
-/// statistics of its batch, and drop.
-void leave_training_mode(Graph& graph) {
-  const Uses uses(graph);
-  for (const NodeId id : graph.nodes()) {
-    if (graph.node(id).is("Dropout") && graph.node(id).inputs.size() > 2)
-      graph.mutable_node(id).inputs.resize(2);
-    const Node node = graph.node(id);
-    if (!node.is("BatchNormalization") || node.attr_int("training_mode", 0) == 0) continue;
-    const bool more = std::any_of(node.outputs.begin() + 1, node.outputs.end(),
-                                  [&](ValueId v) { return v.valid() && uses.count(v) > 0; });
-    if (more) continue;
-    Attributes attributes = node.attributes;
-    attributes.erase("training_mode");
-    replace_node(graph, id,
-                 graph.emit("BatchNormalization", node.inputs, std::move(attributes), node.name));
-  }
-}
-
 /// `part` of two equal parts along the first axis.
 Result<Tensor> half(const Tensor& whole, size_t part) {
   Shape shape = whole.shape();
@@ -86,6 +67,8 @@ Status check_rows(const Graph& before, const Graph& after, int64_t batch, const 
     const std::vector<Tensor> alone = OCTET_TRY(once->run(own));
     for (size_t k = 0; k < alone.size(); ++k) {
       const Tensor& all = together[k];
+      if (k == 0 && all.rank() > 0 && all.dim(0) != 2 * alone[k].dim(0))
+        return error("of two batches it computes {} of {} rows", all.dim(0), alone[k].dim(0) * 2);
       if (!is_float(all.type()) || all.rank() == 0 || all.dim(0) % 2 != 0) continue;
       if (!(OCTET_TRY(difference(alone[k], OCTET_TRY(half(all, part)))) <= kRounding))
         return error("what it computes of an example depends on the others");
@@ -96,10 +79,27 @@ Status check_rows(const Graph& before, const Graph& after, int64_t batch, const 
 
 } // namespace
 
+Status leave_training_mode(Graph& graph) {
+  const Uses uses(graph);
+  for (const NodeId id : graph.nodes()) {
+    if (graph.node(id).is("Dropout") && graph.node(id).inputs.size() > 2)
+      graph.mutable_node(id).inputs.resize(2);
+    const Node node = graph.node(id);
+    if (!node.is("BatchNormalization") || node.attr_int("training_mode", 0) == 0) continue;
+    const bool more = std::any_of(node.outputs.begin() + 1, node.outputs.end(),
+                                  [&](ValueId v) { return v.valid() && uses.count(v) > 0; });
+    if (more) continue;
+    Attributes attributes = node.attributes;
+    attributes.erase("training_mode");
+    replace_node(graph, id,
+                 graph.emit("BatchNormalization", node.inputs, std::move(attributes), node.name));
+  }
+  return infer_types(graph);
+}
+
 Status make_ready(Graph& graph, const std::string& model, const Common& common) {
   if (!graph.info.functions.empty()) OCTET_TRY(inline_functions(graph));
-  leave_training_mode(graph);
-  OCTET_TRY(infer_types(graph));
+  OCTET_TRY(leave_training_mode(graph));
   Graph free = graph;
   const Result<int64_t> batch = free_batch(free);
   if (batch.ok() && *batch == 0) return ok_status();

@@ -15,4 +15,8 @@ namespace octet::cli {
 /// what training sets and what is written. Says on stderr what it changed.
 Status make_ready(Graph& graph, const std::string& model, const Common& common);
 
+/// Batch norms and dropouts that a file has in training mode are said as for inference: a run of the
+/// file would take the statistics of its batch, and drop.
+Status leave_training_mode(Graph& graph);
+
 } // namespace octet::cli

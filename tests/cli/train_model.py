@@ -247,6 +247,25 @@ def picture_network(path, fixed):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
+def first_rows():
+    """A file that hands on its first row alone has batches of one, whatever would run."""
+    pathlib.Path("first.txt").write_text("""graph net opset(""=17)
+input x: f32[1, 8]
+const w: f32[8, 3] = init
+const zero: i64[1] = [0]
+const one: i64[1] = [1]
+const two: i64[1] = [2]
+h = MatMul(x, w)
+y = Slice(h, zero, one, zero, two)
+output y: f32[1, 3]
+""")
+    done = subprocess.run([OCTET, "train", "first.txt", "--data", "npz:classes.npz", "--batch", "1", "--steps", "2", "-o", "first.onnx"],
+                          capture_output=True, text=True, check=True)
+    assert "of two batches it computes 1 of 2 rows" in done.stderr, done.stderr
+    said = octet("train", "first.txt", "--data", "npz:classes.npz", "-o", "no.onnx", code=2)
+    assert "the model takes batches of 1 alone; give --batch 1" in said, said
+
+
 def heads():
     """Somebody's network with ten classes and a batch of one learns three, in batches."""
     rng = np.random.default_rng(2)
@@ -324,6 +343,7 @@ def main():
         names()
         said_of_labels(x)
         bits()
+        first_rows()
         heads()
         errors()
         os.chdir("/")

@@ -26,7 +26,7 @@ SECONDS = 60
 # What the torch executor says that it does not run, though the reference does.
 KNOWN_REFUSALS = ("LibTorch has no element type for",)
 OURS = ("torch", "refused: torch")
-ONE_SUM = 2.0**-21  # of a value: a bias is the first term of a product's sum, and rounded with each of them
+ONE_SUM = 2.0**-20  # of a value: a bias is the first term of a product's sum, and rounded with each of them
 runner = None  # of a worker process
 
 

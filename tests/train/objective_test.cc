@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "octet/executor.h"
+#include "octet/graph_text.h"
 
 namespace octet {
 namespace {
@@ -284,6 +285,29 @@ TEST(Precision, Bfloat16LearnsOnTheCpuAndFloat16NeedsADevice) {
   const Result<TrainedModel> bad = train::train_graph(sequence_network(), data, nullptr, options);
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().text(), "train: f16 needs a CUDA device; on the CPU use f32 or bf16");
+}
+
+// LibTorch's own autocast leaves at::convolution out on the CPU.
+TEST(Precision, ConvolutionsAreOfBfloat16LikeTheProductsBeforeThem) {
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=17)\ninput x: f32[N, 2]\n" +
+                  test::weights("w", "[2, 6]", 12, 1) + test::weights("k", "[4, 1, 3]", 12, 2) +
+                  test::weights("b", "[4]", 4, 3) + test::weights("t", "[4, 1, 2]", 8, 4) +
+                  test::weights("v", "[5, 3]", 15, 5) +
+                  "const rows: i64[3] = [0, 1, 6]\nh = MatMul(x, w)\ni = Reshape(h, rows)\n"
+                  "c = Conv(i, k, b)\nr = Relu(c)\nu = ConvTranspose(r, t)\nf = Flatten(u)\n"
+                  "y = MatMul(f, v)\noutput y: f32[N, 3]\n")
+          .value();
+  TrainOptions options = test::small_options();
+  options.epochs = 8;
+  const auto loss = [&](Precision precision) {
+    options.precision = precision;
+    return must_train(graph, test::Sectors(300), options).report.history.back().train_loss;
+  };
+  const double exact = loss(Precision::kFloat32), rounded = loss(Precision::kBfloat16);
+  EXPECT_LT(exact, 0.8);
+  EXPECT_NEAR(rounded, exact, 0.1);
+  EXPECT_NE(rounded, exact);
 }
 
 } // namespace

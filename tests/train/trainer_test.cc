@@ -272,5 +272,31 @@ TEST(Trainer, NamesParametersThatNoGradientReaches) {
   EXPECT_NE(model.report.findings[0].message.find("\"w\""), std::string::npos);
 }
 
+TEST(Trainer, SaysBeforeItTrainsWhatAFixedBatchDoesNotFit) {
+  const Graph graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[4, 2]\n"
+                                  "const w: f32[2, 3] = [1, 2, 3, 4, 5, 6]\nh = MatMul(x, w)\n"
+                                  "y = Softmax(h) {axis=1}\noutput y: f32[4, 3]\n")
+                          .value();
+  TrainOptions options = small_options(); // batches of 16
+  const auto refusal = [&](int64_t count) {
+    const auto trained = train::train_graph(graph, Sectors(count), nullptr, options);
+    return trained.ok() ? std::string() : trained.error().text();
+  };
+  EXPECT_EQ(refusal(4), ""); // all that there are
+  EXPECT_EQ(refusal(12), "train: the model takes batches of 4 alone; give --batch 4, or a model "
+                         "with a free first dimension");
+  options.batch_size = 4;
+  EXPECT_EQ(refusal(12), "");
+  EXPECT_EQ(refusal(10), "train: the model takes batches of 4 alone, and the 10 examples to train "
+                         "on are no multiple of it; leave 2 out, or take a model with a free first "
+                         "dimension");
+  options.validation_split = 0.25;
+  EXPECT_EQ(refusal(16), "");
+  EXPECT_NE(refusal(21).find("5 examples to validate on"), std::string::npos);
+  options.validation_split = 0;
+  options.max_steps = 2;
+  EXPECT_EQ(refusal(10), "");
+}
+
 } // namespace
 } // namespace octet

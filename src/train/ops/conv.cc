@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "train/fp8/layer.h"
+#include "train/ops/lowered.h"
 #include "train/ops/mapping.h"
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/convolution.h>
 
 using octet::train::Call;
 using octet::train::ints_or;
+using octet::train::lowered;
 using octet::train::resolve_pads;
 using octet::train::torch_pads;
 
@@ -44,7 +46,9 @@ convolve(const Call& c, const at::Tensor& x, const ConvAttrs& a, const std::vect
   const std::optional<at::Tensor> bias = c.has(2) ? std::optional(c.in(2)) : std::nullopt;
   const std::vector<int64_t> none(pads.size(), 0);
   if (c.fp8() == nullptr)
-    return at::convolution(x, c.in(1), bias, a.strides, pads, a.dilations, false, none, a.group);
+    return at::convolution(lowered(x), lowered(c.in(1)),
+                           bias ? std::optional(lowered(*bias)) : std::nullopt, a.strides, pads,
+                           a.dilations, false, none, a.group);
   at::Tensor y =
       c.fp8()->convolution(x, c.in(1), {a.strides, pads, a.dilations, a.group}, c.run().training);
   if (!bias) return y;
@@ -114,8 +118,8 @@ OCTET_TORCH(onnx, ConvTranspose) {
     std::vector<int64_t> pads;
     const std::vector<int64_t> sizes = transposed_extents(node, x, w, a, pads);
     const std::vector<int64_t> none(n, 0);
-    at::Tensor y =
-        at::convolution(x, w, std::nullopt, a.strides, none, a.dilations, true, none, a.group);
+    at::Tensor y = at::convolution(lowered(x), lowered(w), std::nullopt, a.strides, none,
+                                   a.dilations, true, none, a.group);
     // Cut or extend to the wanted extent: negative padding removes elements.
     std::vector<int64_t> change(2 * n);
     for (size_t i = 0; i < n; ++i) {

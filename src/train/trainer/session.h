@@ -53,6 +53,8 @@ class TrainSession {
 
   // Setting up, in session_prepare.cc.
   Status split_examples();
+  /// A graph that fixes its batch fits no other, and not the rest of the examples.
+  Status check_batches() const;
   Status build_programs(const std::vector<Parameter>& parameters);
   /// What guessing gives where labels are numbers, from some of them.
   Status learn_guessing();

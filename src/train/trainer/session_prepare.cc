@@ -55,6 +55,26 @@ Status TrainSession::split_examples() {
   return ok_status();
 }
 
+Status TrainSession::check_batches() const {
+  const int64_t fixed = batch_for(graph_, all_, 1), batch = options_.batch_size;
+  if (fixed != batch_for(graph_, all_, 2)) return ok_status();
+  for (const Dataset* part : {static_cast<const Dataset*>(examples_.get()), validation()}) {
+    if (part == nullptr || (part->size() <= batch && part->size() == fixed)) continue;
+    if (batch != fixed)
+      return error("the model takes batches of {0} alone; give --batch {0}, or a model with a free "
+                   "first dimension",
+                   fixed);
+    const int64_t rest = part->size() % fixed, whole = part->size() / step_examples_;
+    const bool trains = part == examples_.get();
+    const bool ends_before = options_.max_steps > 0 && options_.max_steps <= whole;
+    if (rest == 0 || (trains && (ends_before || (options_.drop_last && whole > 0)))) continue;
+    return error("the model takes batches of {} alone, and the {} examples to {} are no multiple "
+                 "of it; leave {} out, or take a model with a free first dimension",
+                 fixed, part->size(), trains ? "train on" : "validate on", rest);
+  }
+  return ok_status();
+}
+
 Status TrainSession::build_programs(const std::vector<Parameter>& parameters) {
   ProgramOptions program;
   program.device = place_.device;
@@ -148,6 +168,7 @@ Status TrainSession::prepare(int threads) {
   OCTET_TRY(absorb_constant_nodes(graph_));
   OCTET_TRY(infer_types(graph_));
   OCTET_TRY(split_examples());
+  OCTET_TRY(check_batches());
   OCTET_TRY(meet(threads));
   const std::vector<Parameter> parameters =
       OCTET_TRY(trainable_parameters(graph_, options_.train, options_.freeze));
