@@ -214,12 +214,12 @@ def applied_for_a_target():
     np.savez("rows.npz", x=random.standard_normal((64, 32)).astype(np.float32))
     run(["quantize", "blocks.onnx", "--data", "npz:rows.npz", "--target", "onnxruntime", "--weights", "int8/16", "--calibrator", "percentile:60",
          "-o", "clipped.onnx", "--save-plan", "clipped.json"])
-    run(["debug", "blocks.onnx", "clipped.onnx", "--plan", "clipped.json", "--data", "npz:rows.npz", "--apply", "-o", "better.onnx",
-         "--save-plan", "better.json"])
-    run(["check", "better.onnx", "--target", "onnxruntime"])
-    onnxruntime.InferenceSession("better.onnx", providers=["CPUExecutionProvider"])
-    run(["quantize", "blocks.onnx", "--plan", "better.json", "-o", "planned.onnx"])
-    assert [n.op_type for n in onnx.load("planned.onnx").graph.node] == [n.op_type for n in onnx.load("better.onnx").graph.node]
+    run(["debug", "blocks.onnx", "clipped.onnx", "--plan", "clipped.json", "--data", "npz:rows.npz", "--apply", "-o", "loaded.onnx",
+         "--save-plan", "loaded.json"])
+    run(["check", "loaded.onnx", "--target", "onnxruntime"])
+    onnxruntime.InferenceSession("loaded.onnx", providers=["CPUExecutionProvider"])
+    run(["quantize", "blocks.onnx", "--plan", "loaded.json", "-o", "planned.onnx"])
+    assert [n.op_type for n in onnx.load("planned.onnx").graph.node] == [n.op_type for n in onnx.load("loaded.onnx").graph.node]
 
 
 def main():

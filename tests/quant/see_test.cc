@@ -253,7 +253,8 @@ output t: f32[N, 8]
 output y: f32[N, 4]
 )");
   const Graph prepared = prepare_for_quantization(graph).value();
-  const Graph file = quantize(graph, test::random_source({4, 8}, 2), {}).value();
+  const auto plan = plan_quantization(graph, test::random_source({4, 8}, 2), {}).value();
+  const Graph file = quantize(graph, plan).value();
   const ModelPairs pairs = pair_models(prepared, file).value();
   std::vector<const ValuePair*> of_t;
   for (const ValuePair& pair : pairs.values)
