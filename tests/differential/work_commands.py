@@ -12,6 +12,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 import onnx
+from commands import examples_are_apart
 from onnx import TensorProto
 from fuzzing import structure
 from fuzzing.command import OCTET, octet, search, without_history
@@ -260,7 +261,7 @@ def optimize(trial, graph):
     said = json.loads(done.stdout)
     trial.tried[f"optimize kept {said['kept']}"] += 1
     trial.done(f"check --target {target} of the best", octet("check", best, "--target", target))
-    if labels is not None:
+    if labels is not None and (not graph.s.open_batch or examples_are_apart(graph.model, graph.examples)):
         accuracy_by_numpy(trial, graph, said, best, test, labels)
     if said["kept"] == "quantized":
         trial.tried["plan of the best"] += 1

@@ -364,7 +364,6 @@ TEST(Remedies, AreChangesThatAPlanTakesInEveryFormat) {
       QuantizeOptions options;
       options.weights = parse_number_format(format).value();
       options.activations = parse_number_format(activations).value();
-      options.steps = {"seq-mse"};
       const QuantizationPlan plan = plan_quantization(graph, test::cnn_data(), options).value();
       bool wider = false;
       for (const QuantizedLayer& layer : layers_of(prepared, plan)) {
