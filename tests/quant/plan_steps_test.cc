@@ -291,7 +291,7 @@ TEST(PlanSteps, EditedStepsAreCheckedWhenApplied) {
   EXPECT_EQ(refused([](QuantizationPlan&) {}), "");
   EXPECT_NE(refused([&](auto& p) { smooth(p).value = "nobody"; }).find("nobody"),
             std::string::npos);
-  EXPECT_NE(refused([&](auto& p) { smooth(p).s = Tensor::of<float>({1}, {2.0F}); }).find("8"),
+  EXPECT_NE(refused([&](auto& p) { smooth(p).s = Tensor::of<float>({1}, {2.0F}); }).find('8'),
             std::string::npos);
   EXPECT_NE(refused([&](auto& p) {
               smooth(p).s = Tensor::of<float>({8}, {1, 1, 1, 1, 0, 1, 1, 1});
