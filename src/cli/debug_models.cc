@@ -26,6 +26,7 @@
 
 #include "octet/metrics.h"
 #include "octet/quantize.h"
+#include "octet/repair.h"
 #include "octet/target.h"
 
 namespace octet::cli {
@@ -428,7 +429,8 @@ class Debugging {
     OCTET_TRY(apply_steps(stepped, plan.steps, StepStage::kFloat));
     plan.graph_hash = models_.original.content_hash();
     plan.stepped_hash = plan.steps.empty() ? 0 : stepped.content_hash();
-    const Graph better = OCTET_TRY_WITH(quantize(models_.original, plan), o_.float_model);
+    const Graph made = OCTET_TRY_WITH(quantize(models_.original, plan), o_.float_model);
+    const Graph better = OCTET_TRY_WITH(mend_exactly(made, plan.target), o_.output).graph;
     applied_.before_db = decibels(file_error_);
     const double after = OCTET_TRY(trials_->error_of(better, alone_, judge_.counting()));
     applied_.after_db = decibels(after);

@@ -26,6 +26,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "octet/repair.h"
 #include "octet/target.h"
 
 namespace octet::cli {
@@ -139,7 +140,7 @@ class Optimize final : public Command {
     if (bar.max_drop) facts_["max_drop"] = *bar.max_drop;
     if (bar.min_sqnr) facts_["min_sqnr"] = *bar.min_sqnr;
     const SearchResult result = OCTET_TRY_WITH(search(task, meter, common), model_);
-    OCTET_TRY(write_best(result.quantized ? *result.quantized : graph, common));
+    OCTET_TRY(write_best(result.quantized ? &*result.quantized : nullptr, task, common));
     const OptimizeSummary summary{
         result, data, bar, goal, costs, target, output_, meter.machine(), journal.resumed()};
     if (!save_plan_.empty() && result.plan)
@@ -261,9 +262,7 @@ class Optimize final : public Command {
       return meter.measure(quantized, as_float);
     };
     task.check = [&](const Graph& quantized) { return meter.check(quantized); };
-    task.improved = [&](const Graph* best) {
-      return write_best(best != nullptr ? *best : task.graph, common);
-    };
+    task.improved = [&](const Graph* best) { return write_best(best, task, common); };
     task.progress = [&](int64_t trials, const std::string& what) {
       line.update(trials, 0, what);
       return !interruptible.stopped();
@@ -271,10 +270,13 @@ class Optimize final : public Command {
     return search_plan(task);
   }
 
-  Status write_best(const Graph& best, const Common& common) const {
+  /// As quantize writes a plan of it; the float network where nothing in codes is better.
+  Status write_best(const Graph* best, const SearchTask& task, const Common& common) const {
     Common own = common;
     own.force = true; // check_outputs() saw to it that only the search's own file is there
-    return write_model(best, output_, own, model_, {}, facts_);
+    if (best == nullptr) return write_model(task.graph, output_, own, model_, {}, facts_);
+    const Repaired mended = OCTET_TRY_WITH(mend_exactly(*best, task.options.target), output_);
+    return write_model(mended.graph, output_, own, model_, {}, facts_);
   }
 
   std::string model_, output_, data_, budget_, target_ = "octet", goal_ = "speed", costs_,

@@ -220,7 +220,7 @@ std::string optimize_json(const OptimizeSummary& s) {
               {"resumed", s.resumed},
               {"budget_ended", s.result.budget_ended},
               {"left_out", std::move(left_out)}};
-  if (s.result.held_out) {
+  if (s.result.held_out && !keeps_float(s)) {
     const HeldOut& h = *s.result.held_out;
     out["sqnr_db"] = decibels(h.noise);
     if (s.data.labelled) {

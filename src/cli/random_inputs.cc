@@ -124,7 +124,8 @@ Result<std::vector<Tensor>> random_inputs(const Graph& graph,
                    v.name);
     const Shape shape = OCTET_TRY(shape_of(v, shapes, sizes));
     const int64_t count = OCTET_TRY(element_count(shape));
-    const int64_t bound = std::max<int64_t>(index_bound(graph, uses, id), 2);
+    constexpr int64_t kTruth = 2; // of what indexes nothing
+    const int64_t table = index_bound(graph, uses, id), bound = table > 0 ? table : kTruth;
     std::vector<double> values(static_cast<size_t>(count));
     for (double& x : values)
       x = is_float(v.type.type) ? random.uniform(-1, 1) : static_cast<double>(random.below(bound));

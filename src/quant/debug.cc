@@ -234,7 +234,8 @@ Status LoweringComparison::Impl::derive(const Node& node, const std::vector<Tens
       out.sums += 16;
     }
   }
-  reading(node.output(0)) = std::move(out);
+  // A recurrent network may leave its first output out.
+  if (node.output(0).valid()) reading(node.output(0)) = std::move(out);
   for (size_t k = 1; k < node.outputs.size() && k < real.size(); ++k)
     if (node.outputs[k].valid()) set_float(reading(node.outputs[k]), real[k]);
   return ok_status();

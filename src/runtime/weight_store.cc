@@ -116,7 +116,7 @@ class StoredModel::Packs final : public PackStore {
         if (hash_bytes(pack.sections[i]) != pack.hashes[i])
           return damaged(
               fmt::format("the bytes of {} weights are not those that were written", key.packer));
-    return ok_status();
+    return verify_zeros();
   }
 
   Isa isa = Isa::kScalar;
@@ -124,6 +124,26 @@ class StoredModel::Packs final : public PackStore {
   Graph graph;
 
  private:
+  /// What lies between the table, constants and packs, and behind them, where kernels may read.
+  Status verify_zeros() const {
+    const std::span<const std::byte> all = bytes_->bytes();
+    std::vector<std::span<const std::byte>> written = {all.last(0)};
+    for (const StoredConstant& c : constants_)
+      if (c.in_file) written.push_back(c.tensor.bytes());
+    for (const auto& [key, pack] : packs_)
+      written.insert(written.end(), pack.sections.begin(), pack.sections.end());
+    std::sort(written.begin(), written.end(),
+              [](const auto& a, const auto& b) { return std::less<>()(a.data(), b.data()); });
+    const std::byte* at = all.data() + header_.table_offset + header_.table_bytes;
+    for (const std::span<const std::byte> part : written) {
+      if (part.data() > at &&
+          std::any_of(at, part.data(), [](std::byte b) { return b != std::byte{0}; }))
+        return damaged("there is something between its weights, where zeros were written");
+      at = std::max(at, part.data() + part.size());
+    }
+    return ok_status();
+  }
+
   static Error damaged(std::string_view what) {
     return error("the file is damaged: {}; pack the model again", what);
   }

@@ -204,6 +204,24 @@ def own_scale(model, constants, node, factor):
             other.input[1] = name
 
 
+def applied_for_a_target():
+    """What --apply writes is what the target loads, as quantize writes it by the plan: a product with blocks keeps its Q/DQ apart."""
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "v"], ["y"], name="product")], "net",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, ("N", 32))],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ("N", 8))],
+                              [numpy_helper.from_array(random.standard_normal((32, 8)).astype(np.float32), "v")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), "blocks.onnx")
+    np.savez("rows.npz", x=random.standard_normal((64, 32)).astype(np.float32))
+    run(["quantize", "blocks.onnx", "--data", "npz:rows.npz", "--target", "onnxruntime", "--weights", "int8/16", "--calibrator", "percentile:60",
+         "-o", "clipped.onnx", "--save-plan", "clipped.json"])
+    run(["debug", "blocks.onnx", "clipped.onnx", "--plan", "clipped.json", "--data", "npz:rows.npz", "--apply", "-o", "loaded.onnx",
+         "--save-plan", "loaded.json"])
+    run(["check", "loaded.onnx", "--target", "onnxruntime"])
+    onnxruntime.InferenceSession("loaded.onnx", providers=["CPUExecutionProvider"])
+    run(["quantize", "blocks.onnx", "--plan", "loaded.json", "-o", "planned.onnx"])
+    assert [n.op_type for n in onnx.load("planned.onnx").graph.node] == [n.op_type for n in onnx.load("loaded.onnx").graph.node]
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -277,6 +295,7 @@ def main():
         assert "per-channel" in tried, found["ranking"]
         weight = next(t for t in found["tensors"] if t["value"] == "w2")
         assert weight["channels"][0]["channel"] == 3 and weight["channels"][0]["ratio"] > 20, weight
+        applied_for_a_target()
 
 
 if __name__ == "__main__":

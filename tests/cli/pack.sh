@@ -52,3 +52,19 @@ grep -q 'damaged' warnings.txt
 rm model.onnx
 if "$octet" run model.octetpack --input x=x.npy -o none.npz 2>errors.txt; then exit 1; fi
 grep -q 'damaged' errors.txt
+
+# What is behind a global pool of images of any size keeps the shape that it has.
+cat >gate.txt <<'TEXT'
+graph g opset(""=17)
+input x: f32[n, 4, h, w]
+p = GlobalAveragePool(x)
+s = Sigmoid(p)
+y = Mul(x, s)
+const parts: i64[2] = [1, 3]
+a, b = Split(y, parts) {axis=1}
+c = Exp(a)
+output c: f32[n, 1, h, w]
+output b: f32[n, 3, h, w]
+TEXT
+"$octet" assemble gate.txt -o gate.onnx >/dev/null
+"$octet" pack gate.onnx >/dev/null

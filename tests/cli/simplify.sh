@@ -54,3 +54,15 @@ refused '"two" is no number' "$octet" simplify model.onnx -o x.onnx --drop-input
 refused 'has no output "w"' "$octet" simplify model.onnx -o x.onnx --drop-output w
 refused 'wants reference or native' "$octet" simplify model.onnx -o x.onnx --verify 1 --executor torch
 [ ! -e x.onnx ] || fail "a refusal must write nothing"
+
+# Indices into a table of one row.
+cat >row.txt <<'TEXT'
+graph g opset(""=17)
+input i: i64[n]
+const table: f32[1, 3] = [0.5, 1, 2]
+y = Gather(table, i)
+z = Relu(y)
+output z: f32[n, 3]
+TEXT
+"$octet" assemble row.txt -o row.onnx >/dev/null
+"$octet" simplify row.onnx -o row.simple.onnx --verify 3 >/dev/null

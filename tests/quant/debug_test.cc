@@ -56,6 +56,24 @@ TEST(Debug, OperatorsOnCodesAreComparedAsQdq) {
   EXPECT_EQ(comparison.unexplained(), 0);
 }
 
+TEST(Debug, TakesOutputsThatAreLeftOut) {
+  const Graph graph = test::with_weights(R"(graph g opset(""=17)
+input x: f32[5, 2, 4]
+const s: f32[] = [0.05]
+const z: i8[] = [0]
+const w: f32[1, 3, 4] = ?
+const r: f32[1, 3, 3] = ?
+q = QuantizeLinear(x, s, z)
+d = DequantizeLinear(q, s, z)
+_, h = RNN(d, w, r) {hidden_size=3}
+output h: f32[1, 2, 3]
+)");
+  LoweringComparison comparison = LoweringComparison::create(graph).value();
+  const Status added = comparison.add(std::vector<Tensor>{random_tensor({5, 2, 4}, 3)});
+  ASSERT_TRUE(added.ok()) << added.error().text();
+  EXPECT_EQ(comparison.unexplained(), 0);
+}
+
 TEST(Debug, FollowsCastsOfWholeNumbers) {
   // As a BERT makes its attention mask.
   const Graph graph =

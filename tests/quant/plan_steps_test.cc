@@ -176,6 +176,23 @@ TEST(PlanSteps, CorrectBiasIsFittedLayerByLayer) {
     EXPECT_NEAR(delta.at(c), wanted[static_cast<size_t>(c)] - means[static_cast<size_t>(c)], 1e-6);
 }
 
+TEST(PlanSteps, CorrectBiasLeavesANumberForAllOutputsAsItIs) {
+  const Graph graph = test::with_weights(R"(graph g opset(""=17)
+input x: f32[N, 8]
+const w: f32[8, 6] = ?
+const b: f32[1] = ?
+y = Gemm(x, w, b) "all"
+const v: f32[6, 4] = ?
+const c: f32[4] = ?
+z = Gemm(y, v, c) "each"
+output z: f32[N, 4]
+)");
+  const QuantizationPlan plan =
+      planned(graph, {16, 8}, {.weight_bits = 3, .steps = {"correct-bias"}});
+  ASSERT_EQ(plan.steps.size(), 1U);
+  EXPECT_EQ(plan.steps[0].id, "correct-bias/each");
+}
+
 TEST(PlanSteps, JsonKeepsThemAndPlansWithoutAreAsBefore) {
   const Graph graph = block(true);
   const QuantizationPlan plan = planned(graph, {16, 8}, {.steps = {"correct-bias", "smooth"}});
@@ -274,7 +291,7 @@ TEST(PlanSteps, EditedStepsAreCheckedWhenApplied) {
   EXPECT_EQ(refused([](QuantizationPlan&) {}), "");
   EXPECT_NE(refused([&](auto& p) { smooth(p).value = "nobody"; }).find("nobody"),
             std::string::npos);
-  EXPECT_NE(refused([&](auto& p) { smooth(p).s = Tensor::of<float>({1}, {2.0F}); }).find("8"),
+  EXPECT_NE(refused([&](auto& p) { smooth(p).s = Tensor::of<float>({1}, {2.0F}); }).find('8'),
             std::string::npos);
   EXPECT_NE(refused([&](auto& p) {
               smooth(p).s = Tensor::of<float>({8}, {1, 1, 1, 1, 0, 1, 1, 1});

@@ -226,11 +226,17 @@ TEST(SearchPlan, IsStricterWhereHeldOutExamplesContradictIt) {
 TEST(SearchPlan, KeepsTheFloatNetworkWhereHeldOutExamplesContradictAll) {
   FakeSearch search{.graph = test::chain(3),
                     .damages = {.wrong = {{"l0", 8}, {"l1", 0}, {"l2", 1}}}};
-  search.check = [](const Graph&) { return HeldOut{.examples = 1000, .drop = 2}; };
+  search.check = [](const Graph&) {
+    return HeldOut{.examples = 1000, .right_float = 940, .right = 920, .drop = 2};
+  };
   const TemporaryFile file;
   const SearchResult found = search.run(file.path()).value();
   EXPECT_EQ(found.chosen.recipe, "float");
   EXPECT_LE(found.checks, 3);
+  ASSERT_TRUE(found.held_out.has_value()); // of the float network
+  EXPECT_EQ(found.held_out->examples, 1000);
+  EXPECT_EQ(found.held_out->right, 940);
+  EXPECT_EQ(found.held_out->right_float, 940);
   EXPECT_NE(found.why.find("held-out"), std::string::npos);
 }
 

@@ -243,6 +243,28 @@ TEST(PairModels, RefusesWhatIsNotTheSameNetwork) {
       << pairs.error().text();
 }
 
+TEST(PairModels, AnOutputInFloatIsNotWhatItsReadersMakeOfIt) {
+  const Graph graph = test::with_weights(R"(graph g opset(""=17)
+input x: f32[N, 8]
+t = Erf(x)
+const w: f32[8, 4] = ?
+y = MatMul(t, w)
+output t: f32[N, 8]
+output y: f32[N, 4]
+)");
+  const Graph prepared = prepare_for_quantization(graph).value();
+  const auto plan = plan_quantization(graph, test::random_source({4, 8}, 2), {}).value();
+  const Graph file = quantize(graph, plan).value();
+  const ModelPairs pairs = pair_models(prepared, file).value();
+  std::vector<const ValuePair*> of_t;
+  for (const ValuePair& pair : pairs.values)
+    if (pair.value == "t") of_t.push_back(&pair);
+  ASSERT_EQ(of_t.size(), 2U);
+  EXPECT_TRUE(of_t[0]->grid && !of_t[0]->output);
+  EXPECT_TRUE(!of_t[1]->grid && of_t[1]->output == size_t{0});
+  EXPECT_EQ(of_t[1]->in_quantized, file.outputs()[0]);
+}
+
 /// What is found with a plan that was made worse.
 struct Found {
   std::vector<std::pair<double, std::string>> ranking; ///< error alone, node
@@ -330,6 +352,33 @@ TEST(Remedies, ASpoiledLayerIsNamedFirstWithWhatMendsIt) {
 }
 
 /// What a layer without weights makes is quantized by who reads it: the cure is there.
+TEST(Remedies, AreChangesThatAPlanTakesInEveryFormat) {
+  const Graph graph = test::cnn();
+  const Graph prepared = prepare_for_quantization(graph).value();
+  const auto placement = find_placement("octet").value();
+  const PlanTrials trials(prepared, *placement, kNative, "");
+  for (const std::string_view format :
+       {"int2", "int4/16", "uint4", "fp8-e4m3fn/32", "fp8-e5m2", "mxfp8-e4m3", "mxfp4", "nvfp4"})
+    for (const std::string_view activations : {"float", "int8", "int4"}) {
+      SCOPED_TRACE(fmt::format("{} {}", format, activations));
+      QuantizeOptions options;
+      options.weights = parse_number_format(format).value();
+      options.activations = parse_number_format(activations).value();
+      const QuantizationPlan plan = plan_quantization(graph, test::cnn_data(), options).value();
+      bool wider = false;
+      for (const QuantizedLayer& layer : layers_of(prepared, plan)) {
+        const auto remedies = remedies_for({trials, {}, {}, {}, 16}, plan, layer);
+        ASSERT_TRUE(remedies.ok()) << remedies.error().text();
+        for (const Remedy& remedy : *remedies) {
+          const auto applied = trials.applied(remedy.change(plan).value());
+          EXPECT_TRUE(applied.ok()) << remedy.words << ": " << applied.error().text();
+          wider = wider || remedy.name == "more-bits";
+        }
+      }
+      EXPECT_EQ(wider, format.find("int") != std::string_view::npos || activations == "int4");
+    }
+}
+
 TEST(Remedies, ReadersStayInFloatWhereTheMakerAloneGainsNothing) {
   const Graph graph = test::with_weights(R"(graph g opset(""=17)
 input x: f32[N, 1, 28, 28]

@@ -137,6 +137,17 @@ TEST(StoreFaults, NoSuchFile) {
   EXPECT_FALSE(verify_pack(folder / "none.octetpack").ok());
 }
 
+TEST(StoreFaults, VerifyingLooksAtZerosBetweenWeights) {
+  const StoredFiles files(small_model(), default_isa());
+  ASSERT_TRUE(verify_pack(files.pack).ok());
+  std::string bytes = content_of(files.pack);
+  bytes.back() = 1; // of the zeros behind the last section, which kernels may read
+  replace_file(files.pack, bytes);
+  const auto found = verify_pack(files.pack);
+  ASSERT_FALSE(found.ok());
+  EXPECT_NE(found.error().text().find("damaged"), std::string::npos) << found.error().text();
+}
+
 TEST(StoreFaults, ExistingFilesAreKept) {
   const StoredFiles files(small_model(), default_isa());
   EXPECT_FALSE(pack_model(files.model).ok());

@@ -17,9 +17,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   OCTET_TRY(check_input(c, 0, kF32));
   OCTET_TRY(check_rank(c, 0, 4, 4));
   const TypeInfo& x = c.input(0).type;
-  const auto window = OCTET_TRY(parse_image_pool(c.node, x));
-  if (!window || !x.has_rank()) return one(DType::kFloat32, std::nullopt);
-  return one(DType::kFloat32, OCTET_TRY(image_shape(*window, x, (*x.shape)[3])));
+  return one(DType::kFloat32, OCTET_TRY(image_pool_shape(c.node, x)));
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {

@@ -44,6 +44,14 @@ Result<std::optional<WindowAttrs>> parse_image_pool(const Node& node, const Type
   return std::optional(OCTET_TRY(parse_window(node, std::move(kernel))));
 }
 
+Result<std::optional<std::vector<Dim>>> image_pool_shape(const Node& node, const TypeInfo& x) {
+  const auto window = OCTET_TRY(parse_image_pool(node, x));
+  if (!x.has_rank()) return std::optional<std::vector<Dim>>();
+  const Dim &batch = (*x.shape)[0], &channels = (*x.shape)[3];
+  if (!window) return std::optional(std::vector<Dim>{batch, Dim(1), Dim(1), channels});
+  return std::optional(OCTET_TRY(image_shape(*window, x, channels)));
+}
+
 Window3
 image_window(const WindowAttrs& window, std::span<const int64_t> x, std::span<const int64_t> y) {
   return window3(window, x.subspan(1, 2), y.subspan(1, 2));

@@ -17,6 +17,9 @@ parse_image_conv(const Node& node, const TypeInfo& x, const TypeInfo& w);
 /// Attributes of a pool; with `global`, a kernel of the image's size. nullopt while that is
 /// unknown.
 Result<std::optional<WindowAttrs>> parse_image_pool(const Node& node, const TypeInfo& x);
+/// The output shape of a pool, with `global` one pixel of an image of any size; nullopt while nothing
+/// is known of x.
+Result<std::optional<std::vector<Dim>>> image_pool_shape(const Node& node, const TypeInfo& x);
 
 /// The geometry of an image [N, H, W, C] for an output [N, h, w, O]: axes 1 and 2 of Window3.
 Window3

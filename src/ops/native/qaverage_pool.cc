@@ -21,9 +21,7 @@ Result<std::vector<OutputInfo>> infer(const InferContext& c) {
   if (!kCodes.has(a.to)) return error("to {}; use i8 (3) or u8 (2)", static_cast<int>(a.to));
   const TypeInfo& x = c.input(0).type;
   OCTET_TRY(parse_zero_point(c.node, "x_zero_point", x.type));
-  const auto window = OCTET_TRY(parse_image_pool(c.node, x));
-  if (!window || !x.has_rank()) return one(a.to, std::nullopt);
-  return one(a.to, OCTET_TRY(image_shape(*window, x, (*x.shape)[3])));
+  return one(a.to, OCTET_TRY(image_pool_shape(c.node, x)));
 }
 
 Result<std::vector<Tensor>> eval(const EvalContext& c) {

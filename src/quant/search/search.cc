@@ -45,6 +45,7 @@ class Search {
         out_.held_out = check;
       } else {
         refused_.insert(found->candidate);
+        out_.held_out = of_float(check);
       }
     }
     OCTET_TRY(finish(chosen != nullptr ? *chosen : as_float));
@@ -60,6 +61,13 @@ class Search {
     QuantizationPlan plan;
     Graph prepared; ///< what its names are of
   };
+
+  /// The float network on the examples on which another one was looked at.
+  static HeldOut of_float(const HeldOut& beside) {
+    return {.examples = beside.examples,
+            .right_float = beside.right_float,
+            .right = beside.right_float};
+  }
 
   Bar stricter(int strictness) const {
     constexpr double kShare[kStrictnesses] = {1, 0.5, 0};

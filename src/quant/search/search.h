@@ -103,7 +103,7 @@ struct SearchResult {
   std::optional<QuantizationPlan> plan;
   std::optional<Graph> quantized;
   Measured float_network, measured;
-  std::optional<HeldOut> held_out; ///< of what was chosen
+  std::optional<HeldOut> held_out; ///< of what was chosen; none was looked at: nullopt
   int64_t checks = 0;              ///< networks that were looked at on held-out examples
   std::vector<SearchTrial> trials; ///< the float network first
   std::vector<LayerFinding> layers;

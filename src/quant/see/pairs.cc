@@ -272,14 +272,7 @@ class Pairing {
     const auto add = [&](ValueId a, ValueId b, std::optional<qdq::Grid> grid, CodeRange codes) {
       if (a_.constant(a) != nullptr || !is_float(a_.value(a).type.type) || !listed.insert(a).second)
         return;
-      const Node* maker = a_.producer(a);
-      const auto& outputs = a_.outputs();
-      const auto at = std::find(outputs.begin(), outputs.end(), a);
-      out_.values.push_back({a_.value(a).name, maker != nullptr ? maker->name : std::string(), a, b,
-                             std::move(grid), codes,
-                             at == outputs.end()
-                                 ? std::nullopt
-                                 : std::optional(static_cast<size_t>(at - outputs.begin()))});
+      out_.values.push_back(pair_of(a, b, std::move(grid), codes));
     };
     std::set<ValueId> unmatched;
     for (const NodeId id : order_) {
@@ -314,8 +307,35 @@ class Pairing {
       if (!some_codes && out_.unmatched.empty() && a_.node(a).output(0).valid() &&
           b_.node(b).output(0).valid())
         add(a_.node(a).output(0), b_.node(b).output(0), std::nullopt, {0, 0});
-    for (size_t i = 0; i < a_.outputs().size(); ++i)
-      add(a_.outputs()[i], b_.outputs()[i], std::nullopt, {0, 0});
+    list_outputs();
+  }
+
+  ValuePair pair_of(ValueId a, ValueId b, std::optional<qdq::Grid> grid, CodeRange codes) const {
+    const Node* maker = a_.producer(a);
+    return {a_.value(a).name,
+            maker != nullptr ? maker->name : std::string(),
+            a,
+            b,
+            std::move(grid),
+            codes,
+            std::nullopt};
+  }
+
+  /// An output is what leaves the file: where others alone read it through codes, that is a pair
+  /// beside theirs.
+  void list_outputs() {
+    for (size_t i = 0; i < a_.outputs().size(); ++i) {
+      const ValueId a = a_.outputs()[i], b = b_.outputs()[i];
+      if (a_.constant(a) != nullptr || !is_float(a_.value(a).type.type)) continue;
+      const auto code = coded(b_, b);
+      const ValueId leaves = code ? code->codes : b;
+      auto same = std::find_if(out_.values.begin(), out_.values.end(), [&](const ValuePair& pair) {
+        return pair.in_float == a && pair.in_quantized == (pair.grid ? leaves : b);
+      });
+      if (same == out_.values.end())
+        same = out_.values.insert(same, pair_of(a, b, std::nullopt, {0, 0}));
+      if (!same->output) same->output = i;
+    }
   }
 
   Status check() const {

@@ -10,8 +10,10 @@
 #include "core/string_util.h"
 #include "graph/node_names.h"
 #include "ops/infer.h"
+#include "quant/block_ranges.h"
 #include "quant/scheme.h"
 #include "quant/steps/step.h"
+#include "quant/weight_plans.h"
 
 namespace octet {
 
@@ -29,12 +31,11 @@ TensorPlan* tensor_of(QuantizationPlan& plan, const std::string& value) {
   return found == plan.tensors.end() ? nullptr : &*found;
 }
 
-/// A weight's ranges by a calibrator.
-Result<std::vector<Range>> observed(const Tensor& weight,
-                                    const Calibrator& calibrator,
-                                    const Scheme& scheme,
-                                    std::optional<int64_t> axis) {
-  Observer observer = OCTET_TRY(Observer::create(calibrator, scheme, axis));
+/// The ranges of a weight by a calibrator, on the grid and with the scales of its plan.
+Result<std::vector<Range>>
+observed(const Tensor& weight, const Calibrator& calibrator, const TensorPlan& plan) {
+  if (plan.block > 0) return block_ranges(weight, plan, calibrator);
+  Observer observer = OCTET_TRY(Observer::create(calibrator, plan.scheme, plan.axis));
   OCTET_TRY(observer.observe(weight));
   return observer.ranges();
 }
@@ -61,7 +62,7 @@ class RemedyList {
       OCTET_TRY(weight_calibrators(weight));
       OCTET_TRY(per_channel(weight));
     }
-    more_bits();
+    OCTET_TRY(more_bits());
     output_in_float();
     OCTET_TRY(steps());
     keep_float();
@@ -120,11 +121,11 @@ class RemedyList {
 
   Status weight_calibrators(const std::string& weight) {
     const Tensor* w = constant(weight);
-    if (w == nullptr || has_chosen_codes()) return ok_status();
+    if (w == nullptr || has_chosen_scales() || tensor_in(plan_, weight).algorithm == kDirect)
+      return ok_status();
     for (const Calibrator& calibrator : {Calibrator{MinMax{}}, Calibrator{Mse{}}}) {
       TensorPlan tensor = tensor_in(plan_, weight);
-      const std::vector<Range> ranges =
-          OCTET_TRY(observed(*w, calibrator, tensor.scheme, tensor.axis));
+      const std::vector<Range> ranges = OCTET_TRY(observed(*w, calibrator, tensor));
       if (as_good_as_equal(ranges, tensor.ranges)) continue;
       tensor.ranges = ranges;
       tensor.algorithm = name(calibrator);
@@ -137,40 +138,69 @@ class RemedyList {
   Status per_channel(const std::string& weight) {
     const Tensor* w = constant(weight);
     TensorPlan tensor = tensor_in(plan_, weight);
-    if (w == nullptr || w->rank() < 2 || tensor.axis || has_chosen_codes()) return ok_status();
-    const Node* reader = node_of_layer();
-    const OpDef* op = reader != nullptr ? find_op(reader->domain, reader->op_type) : nullptr;
-    if (op == nullptr) return ok_status();
-    const int64_t axis = op->quant.fn(*reader, input_infos(graph_, *reader)).weight_axis;
-    tensor.axis = axis < 0 ? axis + w->rank() : axis;
-    tensor.ranges = OCTET_TRY(observed(*w, MinMax{}, tensor.scheme, tensor.axis));
+    if (w == nullptr || w->rank() < 2 || tensor.axis || has_chosen_scales()) return ok_status();
+    tensor.axis = channel_axis(*w);
+    if (!tensor.axis) return ok_status();
+    tensor.ranges = OCTET_TRY(observed(*w, MinMax{}, tensor));
     tensor.algorithm = name(Calibrator{MinMax{}});
     add_weight_change("per-channel", fmt::format("a scale for each channel of {}", quoted(weight)),
                       tensor);
     return ok_status();
   }
 
+  /// The axis of the layer's output channels in its weight.
+  std::optional<int64_t> channel_axis(const Tensor& weight) const {
+    const Node* reader = node_of_layer();
+    const OpDef* op = reader != nullptr ? find_op(reader->domain, reader->op_type) : nullptr;
+    if (op == nullptr || weight.rank() < 2) return std::nullopt;
+    const int64_t axis = op->quant.fn(*reader, input_infos(graph_, *reader)).weight_axis;
+    return axis < 0 ? axis + weight.rank() : axis;
+  }
+
+  bool has_few_bits(const std::string& value) const {
+    const Scheme& scheme = tensor_in(plan_, value).scheme;
+    return is_integer(scheme.type) && scheme.bits < kAllBits;
+  }
+
   /// 8 bits where there are fewer.
-  void more_bits() {
+  Status more_bits() {
     std::vector<std::string> few;
+    std::map<std::string, TensorPlan> wider;
     for (const std::vector<std::string>* each : {&layer_.weights, &layer_.activations})
       for (const std::string& value : *each)
-        if (tensor_in(plan_, value).scheme.bits < kAllBits) few.push_back(value);
-    if (few.empty() || has_chosen_codes()) return;
-    const bool narrow = source_.trials.placement().weight.narrow;
+        if (has_few_bits(value) && (tensor_in(plan_, value).block == 0 || !has_chosen_scales()))
+          few.push_back(value);
+    if (few.empty() || has_chosen_codes()) return ok_status();
+    for (const std::string& value : few)
+      wider[value] = OCTET_TRY(in_all_bits(value));
     out_.push_back({"more-bits", fmt::format("8 bits for {}", join_some(few, 3)),
-                    [few, narrow, weights = layer_.weights](
-                        const QuantizationPlan& plan) -> Result<QuantizationPlan> {
+                    [wider](const QuantizationPlan& plan) -> Result<QuantizationPlan> {
                       QuantizationPlan changed = plan;
-                      for (const std::string& value : few) {
-                        TensorPlan* tensor = tensor_of(changed, value);
-                        if (tensor == nullptr) continue;
-                        tensor->scheme.bits = kAllBits;
-                        tensor->scheme.narrow = narrow && std::find(weights.begin(), weights.end(),
-                                                                    value) != weights.end();
+                      for (const auto& [value, tensor] : wider) {
+                        TensorPlan* old = tensor_of(changed, value);
+                        if (old == nullptr) continue;
+                        const bool other_scales = old->block != tensor.block;
+                        old->scheme = tensor.scheme;
+                        if (other_scales) *old = tensor;
                       }
                       return changed;
                     }});
+    return ok_status();
+  }
+
+  /// Types of fewer bits become bytes, weights with a scale for each channel where they had blocks.
+  Result<TensorPlan> in_all_bits(const std::string& value) const {
+    TensorPlan out = tensor_in(plan_, value);
+    const Tensor* weight = constant(value);
+    if (all_bits(out.scheme.type) < kAllBits)
+      out.scheme.type = is_signed(out.scheme.type) ? DType::kInt8 : DType::kUint8;
+    out.scheme.bits = kAllBits;
+    out.scheme.narrow = weight != nullptr && source_.trials.placement().weight.narrow;
+    if (weight == nullptr || out.block == 0) return out;
+    out.block = 0;
+    out.axis = channel_axis(*weight);
+    out.ranges = OCTET_TRY(observed(*weight, MinMax{}, out));
+    return out;
   }
 
   /// What the layer makes, where something reads it in float.
@@ -206,9 +236,8 @@ class RemedyList {
   Status steps() {
     if (!source_.open || plan_.mode != QuantMode::kStatic) return ok_status();
     const bool few_bits =
-        std::any_of(layer_.weights.begin(), layer_.weights.end(), [&](const std::string& w) {
-          return tensor_in(plan_, w).scheme.bits < kAllBits;
-        });
+        std::any_of(layer_.weights.begin(), layer_.weights.end(),
+                    [&](const std::string& weight) { return has_few_bits(weight); });
     for (const StepAlgorithm& algorithm : step_algorithms()) {
       if (algorithm.stage == StepStage::kFloat || layer_.weights.empty()) continue;
       // Codes are chosen for few bits; the others round as well as they can.
@@ -301,6 +330,14 @@ class RemedyList {
                     }});
   }
 
+  /// By a step, which speaks of as many scales as the plan has.
+  bool has_chosen_scales() const {
+    return has_chosen_codes() ||
+           std::any_of(plan_.steps.begin(), plan_.steps.end(), [&](const PlanStep& step) {
+             const auto* scales = std::get_if<SequentialMse>(&step.kind);
+             return scales != nullptr && scales->weight.node == layer_.node;
+           });
+  }
   bool has_chosen_codes() const {
     return std::any_of(plan_.steps.begin(), plan_.steps.end(), [&](const PlanStep& step) {
       const RoundedWeight* codes = chosen_codes(step.kind);

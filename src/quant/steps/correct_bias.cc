@@ -47,11 +47,16 @@ Result<int64_t> bias_channels(const Graph& graph, const Node& node, size_t input
     return error("{} has no bias at input {}", label(graph, node), input);
   if (node.is("Gemm") && node.attr_float("beta", 1.0F) != 1.0F)
     return error("{} multiplies its bias by beta", label(graph, node));
-  if (const Tensor* bias = vector_at(graph, node, input)) return bias->dim(0);
-  const Tensor* w = graph.constant(node.input(1));
-  if (!product || node.input(2).valid() || w == nullptr || w->rank() < 2)
+  const Tensor* bias = vector_at(graph, node, input);
+  const Tensor* w = product ? graph.constant(node.input(1)) : nullptr;
+  const bool weight = w != nullptr && w->rank() >= 2;
+  if (bias == nullptr && (!weight || node.input(2).valid()))
     return error("{}: its bias is no constant f32 vector", label(graph, node));
-  return w->dim(node.is("Gemm") && node.attr_int("transB", 0) == 0 ? 1 : 0);
+  if (!weight) return bias->dim(0);
+  const int64_t channels = w->dim(node.is("Gemm") && node.attr_int("transB", 0) == 0 ? 1 : 0);
+  if (bias != nullptr && bias->dim(0) != channels)
+    return error("{}: its bias is one number for {} outputs", label(graph, node), channels);
+  return channels;
 }
 
 class Finder {
