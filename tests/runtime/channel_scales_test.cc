@@ -86,12 +86,12 @@ TEST(ChannelScales, ABatchNormOfHalves) {
       "wd = DequantizeLinear(w, ws) {axis=0}\nc = Conv(xd, wd, b) {kernel_shape=[1, 1]}\n"
       "n = BatchNormalization(c, gain, bias, mean, var) {epsilon=0.0}\nr = Relu(n)\n"
       "m = Min(r, six)\ny = QuantizeLinear(m, s, z)\noutput y: i8[2, 3, 5, 5]\n";
-  expect_operators(text, {2, 2, 5, 5}, {"QMap", "Transpose", "QConv", "Transpose"});
+  expect_operators(text, {2, 2, 5, 5}, {"Cast", "QMap", "Transpose", "QConv", "Transpose"});
   // The sums are read as halves too.
   const std::string twice = text + "output c: f16[2, 3, 5, 5]\n";
-  expect_operators(
-      twice, {2, 2, 5, 5},
-      {"QMap", "Transpose", "QConv", "RoundHalf", "QMap", "Transpose", "Transpose", "Cast"});
+  expect_operators(twice, {2, 2, 5, 5},
+                   {"Cast", "QMap", "Transpose", "QConv", "RoundHalf", "Transpose", "Cast", "QMap",
+                    "Transpose"});
 }
 
 TEST(ChannelScales, FactorsOfEitherSign) {
