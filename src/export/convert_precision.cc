@@ -105,8 +105,9 @@ class Converter {
     }
     if (why) return ok_status();
     Node& node = graph_.mutable_node(id);
-    if (node.is("Cast") && node.attr_int("to", 0) == static_cast<int64_t>(DType::kFloat32))
-      node.set("to", static_cast<int64_t>(to_));
+    for (const char* key : {"to", "dtype", "output_dtype"}) // of what they make
+      if (node.attr_int(key, 0) == static_cast<int64_t>(DType::kFloat32))
+        node.set(key, static_cast<int64_t>(to_));
     if (node.is("ConstantOfShape")) OCTET_TRY(convert_fill(node));
     for (const ValueId out : node.outputs)
       if (out.valid() && graph_.value(out).type.type == DType::kFloat32) halves_.insert(out);

@@ -13,10 +13,12 @@ Patch::Patch(const Graph& graph, std::string why, Exactness exactness)
     : why_(std::move(why)), exactness_(exactness), base_(graph.value_bound()), next_(base_) {}
 
 Patch& Patch::from(const Node& node) {
-  if (node.origin.empty())
-    origin_.push_back(node.name);
-  else
-    origin_.insert(origin_.end(), node.origin.begin(), node.origin.end());
+  const auto add = [&](const std::string& name) {
+    if (std::find(origin_.begin(), origin_.end(), name) == origin_.end()) origin_.push_back(name);
+  };
+  if (node.origin.empty()) add(node.name);
+  for (const std::string& name : node.origin)
+    add(name);
   return *this;
 }
 

@@ -72,6 +72,23 @@ TEST(Precision, PatternsKeepIslands) {
   EXPECT_NE(refused.error().text().find("did you mean \"conv"), std::string::npos);
 }
 
+TEST(Precision, WhatAnAttributeSaysIsFloatBecomesHalf) {
+  Graph graph = parse(R"(graph g opset(""=23)
+input x: f32[2, 4]
+const w: i8[4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]
+const s: f32[2, 2] = [0.5, 0.25, 1, 2]
+d = DequantizeLinear(w, s) {axis=0, block_size=2, output_dtype=1}
+y = MatMul(x, d)
+output y: f32[2, 2]
+)");
+  const Tensor x = random_tensor({2, 4}, 5);
+  const Tensor before = run_reference(graph, x);
+  convert(graph);
+  EXPECT_EQ(type_of(graph, "DequantizeLinear"), DType::kFloat16);
+  EXPECT_EQ(type_of(graph, "MatMul"), DType::kFloat16);
+  EXPECT_GT(test::sqnr(before, run_reference(graph, x)), 60);
+}
+
 TEST(Precision, MasksAreClampedAndFactorsKeepTheirLayerInFloat) {
   Graph graph = parse(R"(graph g opset(""=17)
 input x: f32[2, 2]

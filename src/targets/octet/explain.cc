@@ -147,7 +147,8 @@ Result<std::vector<LayerForm>> explain_octet(const Graph& graph, const TargetDef
         chains.insert(chains.end(), made->second.begin(), made->second.end());
       form.form = "fused";
       form.precision = LayerPrecision::kFused;
-      form.why = "part of what runs as one operator: a Gelu, a LayerNormalization, a factor of weights";
+      form.why =
+          "part of what runs as one operator: a Gelu, a LayerNormalization, a factor of weights";
     }
     if (!is_qdq(node) && !node.is("Constant")) out.push_back(std::move(form));
   }
