@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random float and Q/DQ graphs through `octet view`, lock, verify and certify (docs/differential.md): a page has every node of the file
 once, a lock is quiet on its own file over threads, batches and instruction sets and names a changed constant, a certificate is JSON."""
-import argparse
 import collections
 import concurrent.futures
 import json
@@ -15,6 +14,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 import onnx
+from fuzzing import seeds as searched
 from fuzzing.faults import Faults
 from fuzzing.free.draw import generate as draw_free
 from fuzzing.generate import Skipped, generate, generate_float, session
@@ -170,15 +170,10 @@ def judge_seed(seed, free, out):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graphs", type=int, default=GRAPHS)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seeds", type=int, nargs="+")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser = searched.parser(__doc__, GRAPHS)
     parser.add_argument("--free", action="store_true", help="graphs of any operators and types")
-    parser.add_argument("--out", type=pathlib.Path, help="keeps what is written here")
     options = parser.parse_args()
-    seeds = options.seeds or range(options.seed, options.seed + options.graphs)
+    seeds = searched.of(options)
     outcomes, found = collections.Counter(), Faults()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = pool.map(lambda seed: judge_seed(seed, options.free, options.out), seeds)

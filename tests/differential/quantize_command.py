@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto
-from fuzzing import structure
+from fuzzing import seeds as searched, structure
 from fuzzing.faults import Faults, kind_of
 from fuzzing.generate import Case, Skipped, calibrate, input_sets
 from fuzzing.runner import Runner
@@ -199,15 +199,10 @@ def judge_seed(task):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graphs", type=int, default=GRAPHS)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seeds", type=int, nargs="+")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser = searched.parser(__doc__, GRAPHS)
     parser.add_argument("--optimized", action=argparse.BooleanOptionalAction, default=True, help="what check accepts loads with ONNX Runtime's optimizations too, and gives what it gives without")
-    parser.add_argument("--out", type=pathlib.Path, help="keeps the files of --seeds here")
     options = parser.parse_args()
-    seeds = options.seeds or range(options.seed, options.seed + options.graphs)
+    seeds = searched.of(options)
     tasks = [(seed, str(options.out / str(seed)) if options.out else "") for seed in seeds]
     counts, refusals, found = collections.Counter(), collections.Counter(), Faults()
     with Workers(options.jobs, start_worker, (options.optimized,)) as workers:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random float graphs through `octet train` and `octet qat` with random options (docs/differential.md): a file or a reason, the same in
 every executor and ONNX Runtime, losses and scores as NumPy has them, the same bytes again and behind an interruption, steps downhill."""
-import argparse
 import collections
 import json
 import os
@@ -18,6 +17,7 @@ import onnx
 import training
 from fuzzing import lesson as lessons
 from fuzzing import recipe as recipes
+from fuzzing import seeds as searched
 from fuzzing.faults import Faults, kind_of
 from fuzzing.generate import Case, Skipped
 from fuzzing.lesson import BINARY, CLASSES, NUMBERS
@@ -425,14 +425,9 @@ def judge_seed(task):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graphs", type=int, default=GRAPHS)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seeds", type=int, nargs="+")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=pathlib.Path, help="keeps the files of --seeds here")
+    parser = searched.parser(__doc__, GRAPHS)
     options = parser.parse_args()
-    seeds = options.seeds or range(options.seed, options.seed + options.graphs)
+    seeds = searched.of(options)
     tasks = [(seed, str(options.out / str(seed)) if options.out else "") for seed in seeds]
     counts, tried, refusals, found = collections.Counter(), collections.Counter(), {}, Faults()
     with Workers(options.jobs, start_worker) as workers:

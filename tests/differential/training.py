@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs through the torch executor (docs/differential.md): its outputs lie in the bounds of the reference's, its values in double
 are the reference's, and its gradients are what differences of the reference give."""
-import argparse
 import collections
 import os
 import pathlib
@@ -10,6 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy as np
 import onnx
+from fuzzing import seeds as searched
 from fuzzing.faults import Faults
 from fuzzing.free.draw import generate as draw_free
 from fuzzing.generate import Skipped, generate, generate_float
@@ -129,16 +129,11 @@ class Tally:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graphs", type=int, help="how many; without it what CI runs: plain and free ones")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seeds", type=int, nargs="+")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser = searched.parser(__doc__, None)
     parser.add_argument("--free", action="store_true", help="graphs of any operators and types")
-    parser.add_argument("--out", type=pathlib.Path, help="keeps models and inputs of findings here")
     options = parser.parse_args()
     if options.graphs or options.seeds:
-        runs = [(options.free, options.seeds or range(options.seed, options.seed + options.graphs))]
+        runs = [(options.free, searched.of(options))]
     else:
         runs = [(False, [*range(1, GRAPHS + 1), *FOUND]), (True, [*range(1, FREE + 1), *FOUND_FREE])]
     failed = False

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The octet command on random graphs: calls of it, and the search over seeds that tests of commands share."""
-import argparse
 import collections
 import os
 import pathlib
@@ -10,6 +9,7 @@ import tempfile
 import numpy as np
 import onnx
 
+from . import seeds as searched
 from .faults import Faults, kind_of
 from .generate import Skipped
 from .workers import Lost, Workers
@@ -101,14 +101,9 @@ def try_seed(task):
 
 def search(description, judge, graphs, start, least):
     """Judges seeds and reports; the exit code. `start` is called in each process. `least`: {what: share of the graphs that it is to be tried on}."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--graphs", type=int, default=graphs)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seeds", type=int, nargs="+")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=pathlib.Path, help="keeps the files of the seeds here")
+    parser = searched.parser(description, graphs)
     options = parser.parse_args()
-    seeds = options.seeds or range(options.seed, options.seed + options.graphs)
+    seeds = searched.of(options)
     tasks = [(seed, str(options.out / str(seed)) if options.out else "", judge) for seed in seeds]
     outcomes, tried, found = collections.Counter(), collections.Counter(), Faults()
     with Workers(options.jobs, start) as workers:
