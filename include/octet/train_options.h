@@ -184,6 +184,7 @@ struct TrainFinding {
     kWorse,       ///< validation got worse within a few epochs
     kRateTooHigh, ///< the loss jumped, or rose from where it began
     kLabels,      ///< labels that do not fit
+    kScales,      ///< learned scales fell to nothing
   };
   Kind kind;
   int64_t epoch;

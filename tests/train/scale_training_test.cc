@@ -110,6 +110,29 @@ TEST(TrainedClip, Decays) {
   EXPECT_NEAR(constant_of(model.graph, "sh"), 10 * std::pow(1 - 0.1 * 0.5, 3), 1e-4);
 }
 
+/// A step that takes more than there is leaves the smallest scale, and is told.
+TEST(TrainedClip, IsToldWhenItFallsToNothing) {
+  TrainOptions options = test::small_options();
+  options.optimizer = {.kind = OptimizerKind::kSgd, .lr = 0.1, .momentum = 0, .clip_decay = 0.5};
+  options.schedule.kind = ScheduleKind::kConstant;
+  options.epochs = 1;
+  options.batch_size = 200;
+  options.activation_scales = ActivationScales::kClipped;
+  Graph before = test::small_quantized_network();
+  before.set_constant(*before.find_value("sh"), Tensor::of<float>({}, {10}));
+  const auto found = [&] {
+    const TrainReport report = must_train(before, Sectors(200), options).report;
+    for (const TrainFinding& f : report.findings)
+      if (f.kind == TrainFinding::Kind::kScales) return f.message;
+    return std::string();
+  };
+  EXPECT_EQ(found(), "");
+  options.optimizer.clip_decay = 20;
+  const std::string message = found();
+  EXPECT_NE(message.find("1 of 1 of \"sh\""), std::string::npos) << message;
+  EXPECT_NE(message.find("rate (0.1)"), std::string::npos) << message;
+}
+
 /// One step at a rate of next to nothing leaves scales where they start.
 TEST(LearnedScales, StartAsPublished) {
   TrainOptions options = test::small_options();

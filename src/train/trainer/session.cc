@@ -170,6 +170,23 @@ Status TrainSession::apply_gradients() {
   return ok_status();
 }
 
+void TrainSession::report_lost_scales() {
+  const at::NoGradGuard no_gradient;
+  std::string names;
+  for (const Program::Trained& t : program_->trained()) {
+    if (!t.is_scale) continue;
+    const auto lost = t.leaf.le(kSmallestScale).sum().item<int64_t>();
+    if (lost > 0)
+      names += fmt::format("{}{} of {} of \"{}\"", names.empty() ? "" : ", ", lost, t.leaf.numel(),
+                           graph_.value(t.value).name);
+  }
+  if (!names.empty())
+    find({TrainFinding::Kind::kScales, counters_.epoch,
+          fmt::format("learned scales fell to nothing: {}; steps are too large beside them: lower "
+                      "the learning rate ({:g}), or learn no scales",
+                      names, options_.optimizer.lr)});
+}
+
 bool TrainSession::is_behind(double share) const {
   return share < 1 && static_cast<double>(counters_.step) >= share * static_cast<double>(steps_);
 }

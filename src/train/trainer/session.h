@@ -110,6 +110,8 @@ class TrainSession {
   StallSigns stall_signs();
   Result<std::vector<std::string>> dead_relus();
   void report_missing_gradients();
+  /// Scales at the smallest number that a step leaves them.
+  void report_lost_scales();
   LossCourse loss_course() const;
   void find_divergence();
   /// Whether the loss of the state that the steps led to is that of a model; one batch is run for

@@ -186,6 +186,7 @@ void TrainSession::end_epoch(const EvaluationRecord& evaluation) {
   for (TrainFinding& f : diagnose(counters_.history, facts))
     find(std::move(f));
   if (loss_course().diverged()) find_divergence();
+  report_lost_scales();
   scalar("train/loss", counters_.step, record.train_loss);
   scalar("train/accuracy", counters_.step, record.train_accuracy);
   if (options_.on_epoch) options_.on_epoch(record);
