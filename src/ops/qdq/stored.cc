@@ -7,7 +7,7 @@
 
 namespace octet::qdq {
 
-Found<StoredCodes> stored_codes(const Graph& graph, ValueId real) {
+Found<Site> stored_site(const Graph& graph, ValueId real) {
   constexpr Reading kStored{.written_zero = false,
                             .f32_scale = true,
                             .lone_zero = true,
@@ -16,6 +16,13 @@ Found<StoredCodes> stored_codes(const Graph& graph, ValueId real) {
   auto site = read_dequantize(graph, real, kStored);
   if (!site) return site.why();
   if (!is_integer(site->grid.codes) || bits(site->grid.codes) > 8) return WhyNot::kCodesType;
+  if (!comes_of_constants(graph, site->codes)) return WhyNot::kCodesComputed;
+  return site;
+}
+
+Found<StoredCodes> stored_codes(const Graph& graph, ValueId real) {
+  auto site = stored_site(graph, real);
+  if (!site) return site.why();
   auto codes = constant_value(graph, site->codes);
   if (!codes) return WhyNot::kCodesComputed;
   if (codes->type() != site->grid.codes) return WhyNot::kCodesType;

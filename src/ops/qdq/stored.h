@@ -12,7 +12,9 @@ struct StoredCodes {
   Tensor codes;
   Grid grid;
 };
-/// Of what DQ makes of them; one zero point may stand for all scales.
+/// The DQ of such codes, which are not computed for it; one zero point may stand for all scales.
+Found<Site> stored_site(const Graph& graph, ValueId real);
+/// Of what DQ makes of them.
 Found<StoredCodes> stored_codes(const Graph& graph, ValueId real);
 /// The same codes and zero points, a byte each.
 StoredCodes in_bytes(StoredCodes stored);

@@ -55,12 +55,15 @@ std::optional<CodedProduct> coded_product(const Graph& graph, ValueId result) {
   const auto x = dequantizer != nullptr ? qdq::read(graph, *dequantizer, kForKernels)
                                         : qdq::Found<qdq::Site>(qdq::WhyNot::kNotQdq);
   if (!x || graph.constant(x->codes) != nullptr) return std::nullopt;
-  auto weights = qdq::stored_codes(graph, node->input(1));
-  if (!weights || weights->codes.count() == 0) return std::nullopt;
-  const int64_t rank = weights->codes.rank();
-  if (conv ? rank < 3 : rank != 2) return std::nullopt;
+  const auto weights = qdq::stored_site(graph, node->input(1));
+  const auto shape =
+      weights ? graph.value(weights->codes).type.static_shape() : std::optional<Shape>();
+  const TypeInfo& y = graph.value(result).type;
+  if (!shape || !y.has_rank() || std::count(shape->begin(), shape->end(), 0) > 0)
+    return std::nullopt;
+  if (conv ? shape->size() < 3 : shape->size() != 2) return std::nullopt;
   const bool rows = conv || (gemm && node->attr_int("transB", 0) != 0);
-  return CodedProduct{node, qdq::in_bytes(std::move(*weights)), rows ? 0 : 1, !conv};
+  return CodedProduct{node, rows ? 0 : 1, conv ? 1 : y.rank() - 1, (*shape)[rows ? 0 : 1]};
 }
 
 std::optional<qdq::StoredCodes>

@@ -17,13 +17,12 @@ const Node* dequantizer_of(const Graph& graph, ValueId id);
 /// Conv, Gemm or MatMul of a matrix, whose operands are DQ of codes that integer kernels take.
 struct CodedProduct {
   const Node* node;
-  qdq::StoredCodes weights;
-  int64_t channel_axis; ///< of the weights
-  bool channels_last;   ///< of the result; else they run along axis 1
-
-  int64_t channels() const { return weights.codes.dim(channel_axis); }
+  int64_t weight_axis; ///< of the weights, along which channels run
+  int64_t axis;        ///< of the result
+  int64_t channels;
 };
-/// The product that makes a value; nullopt where none does.
+/// The product that makes a value of known rank; nullopt where none does. Weights are not computed for
+/// it.
 std::optional<CodedProduct> coded_product(const Graph& graph, ValueId result);
 
 /// The weights with each output channel times its factor, in their scales; a factor below 0 turns

@@ -76,12 +76,12 @@ applied(const RuleContext& c, const Node& node, int64_t axis, int64_t channels) 
 
 /// The bias of a product, one number a channel; nullopt where it is computed or another.
 std::optional<std::vector<double>> bias_of(const Graph& g, const CodedProduct& product) {
-  const auto channels = static_cast<size_t>(product.channels());
+  const auto channels = static_cast<size_t>(product.channels);
   const ValueId id = product.node->input(2);
   if (!id.valid()) return std::vector<double>(channels, 0.0);
   const auto bias = constant_value(g, id);
   if (!bias || bias->type() != DType::kFloat32 || bias->rank() != 1 ||
-      bias->count() != product.channels())
+      bias->count() != product.channels)
     return std::nullopt;
   auto values = bias->to_doubles();
   return values.ok() ? std::optional(std::move(*values)) : std::nullopt;
@@ -96,14 +96,18 @@ std::optional<Patch> folded(const RuleContext& c,
                             const Node& node,
                             const CodedProduct& product,
                             const ChannelAffine& affine) {
-  const auto bias = bias_of(c.graph, product);
-  const auto weights = scaled_channels(product.weights, product.channel_axis, affine.factor);
   const bool shifts =
       std::any_of(affine.offset.begin(), affine.offset.end(), [](double o) { return o != 0; });
   const Node& from = *product.node;
   const bool takes_offset =
       from.is("Conv") || (from.is("Gemm") && from.attr_float("beta", 1.0F) == 1.0F);
-  if (!bias || !weights || (shifts && !takes_offset)) return std::nullopt;
+  const auto bias = bias_of(c.graph, product);
+  if (!bias || (shifts && !takes_offset)) return std::nullopt;
+  auto stored = qdq::stored_codes(c.graph, from.input(1));
+  const auto weights = stored ? scaled_channels(qdq::in_bytes(std::move(*stored)),
+                                                product.weight_axis, affine.factor)
+                              : std::nullopt;
+  if (!weights) return std::nullopt;
   Patch patch(c.graph, "factors of channels are those of the weights", Exactness::kRounding);
   patch.from(from);
   patch.from(node);
@@ -153,18 +157,14 @@ std::optional<CodedProduct> lone_product(const RuleContext& c, ValueId x) {
   return coded_product(c.graph, x);
 }
 
-int64_t axis_of(const Graph& g, const CodedProduct& product) {
-  return product.channels_last ? g.value(product.node->output(0)).type.rank() - 1 : 1;
-}
-
 /// What stands between a product of codes and factors of its channels: Relu, or Add behind a matrix.
 std::optional<Applied> between(const RuleContext& c, const Node& maker) {
   if (maker.is("Relu")) return Applied{maker.input(0), {}};
   if (!maker.is("Add")) return std::nullopt;
   for (const ValueId x : maker.inputs) {
     const auto product = lone_product(c, x);
-    if (!product || !product->channels_last) continue;
-    auto done = applied(c, maker, axis_of(c.graph, *product), product->channels());
+    if (!product || product->node->is("Conv")) continue;
+    auto done = applied(c, maker, product->axis, product->channels);
     if (done && done->x == x) return done;
   }
   return std::nullopt;
@@ -178,7 +178,7 @@ std::optional<Patch> scale_coded_product(const RuleContext& c, const Node& node)
   for (const ValueId x : node.inputs) {
     if (!x.valid() || g.constant(x) != nullptr) continue;
     if (const auto product = lone_product(c, x)) {
-      const auto done = applied(c, node, axis_of(g, *product), product->channels());
+      const auto done = applied(c, node, product->axis, product->channels);
       return done && done->x == x ? folded(c, node, *product, done->affine) : std::nullopt;
     }
     const Node* maker = g.producer(x);
@@ -186,7 +186,7 @@ std::optional<Patch> scale_coded_product(const RuleContext& c, const Node& node)
     const auto behind = between(c, *maker);
     const auto product = behind ? lone_product(c, behind->x) : std::nullopt;
     const auto factors =
-        product ? applied(c, node, axis_of(g, *product), product->channels()) : std::nullopt;
+        product ? applied(c, node, product->axis, product->channels) : std::nullopt;
     if (factors && factors->x == x && are_factors(factors->affine, maker->is("Relu")))
       return moved(c, node, *maker, *factors, *behind);
   }
