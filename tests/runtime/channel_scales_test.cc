@@ -117,6 +117,23 @@ TEST(ChannelScales, AFactorBehindTheBiasOfAMatrix) {
   expect_operators(text, {4, 8}, {"Quantize", "QGemm"});
 }
 
+TEST(ChannelScales, AProductOfUnknownRankKeepsItsFactor) {
+  const Graph model =
+      parse_graph(
+          "graph g opset(\"\"=17)\ninput x: f32[*]\nconst s: f32[] = [0.125]\n"
+          "const z: i8[] = [0]\nconst ws: f32[] = [0.25]\nconst f: f32[3] = [0.5, -2, 4]\n" +
+          weights("w", "[8, 3]", 24) +
+          "xq = QuantizeLinear(x, s, z)\nxd = DequantizeLinear(xq, s, z)\n"
+          "wd = DequantizeLinear(w, ws)\nc = MatMul(xd, wd)\ny = Mul(c, f)\n"
+          "output y: f32[*]\n")
+          .value();
+  const std::vector<Tensor> inputs = {ramp({2, 4, 8})};
+  const auto want = make_reference_executor(model).value()->run(inputs).value();
+  auto session = Session::create(model, {.threads = 1});
+  ASSERT_TRUE(session.ok()) << session.error().text();
+  EXPECT_TRUE(session->run(inputs).value()[0].identical(want[0]));
+}
+
 TEST(ChannelScales, CodesWithoutAProduct) {
   const std::string text = std::string(kHead) +
                            "const two: f32[2] = [0.5, 0.03125]\nconst ones: i8[2] = [1, 1]\n"
