@@ -106,6 +106,8 @@ class View final : public Command {
                                              report.times, other_, targets_known_));
     page.links =
         view::link_layers(page.pictures[0], page.pictures[1], report.predicted, report.nodes);
+    view::mark_otherwise(page.pictures[0], page.pictures[1], report.predicted, report.layers,
+                         report.nodes);
     return ok_status();
   }
 

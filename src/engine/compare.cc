@@ -66,10 +66,11 @@ bool same_precision(const LayerForm& predicted, std::string_view real) {
 }
 
 EngineVerdict verdict_of(const LayerForm& predicted, const EngineLayer& layer, bool has_product) {
+  const bool of_product =
+      layer.work == EngineWork::kComputes && has_product && predicted.work == 0;
+  if (of_product) return EngineVerdict::kFused;
   if (!claims_precision(predicted.precision)) return EngineVerdict::kNotPredicted;
   if (layer.work == EngineWork::kMoves) return EngineVerdict::kMoves;
-  if (layer.work == EngineWork::kComputes && has_product && predicted.work == 0)
-    return EngineVerdict::kFused;
   if (layer.precision.empty()) return EngineVerdict::kUntold;
   return same_precision(predicted, layer.precision) ? EngineVerdict::kAsPredicted
                                                     : EngineVerdict::kOtherwise;

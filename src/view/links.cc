@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/format.h"
 #include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/rewrite.h"
@@ -115,6 +116,26 @@ Links link_layers(const Picture& model,
           out.emplace_back(at, static_cast<int32_t>(i));
   tidy(out);
   return out;
+}
+
+void mark_otherwise(Picture& model,
+                    Picture& engine,
+                    const std::vector<LayerForm>& predicted,
+                    const std::vector<EngineLayer>& layers,
+                    const std::vector<EngineNode>& nodes) {
+  const Finder left(model);
+  for (const EngineNode& node : nodes) {
+    if (node.verdict != EngineVerdict::kOtherwise) continue;
+    const LayerForm& form = predicted[node.predicted];
+    const auto layer = static_cast<size_t>(node.layer);
+    const std::string text = node.note.empty()
+                                 ? fmt::format("predicted {}, the engine runs {}",
+                                               form.precision_name(), layers[layer].precision)
+                                 : node.note;
+    engine.nodes[layer].facts["otherwise"].push_back(form.node + ": " + text);
+    if (const int32_t at = left.node(form.node); at >= 0)
+      model.nodes[static_cast<size_t>(at)].facts["otherwise"].push_back(text);
+  }
 }
 
 } // namespace octet::view

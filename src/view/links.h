@@ -24,4 +24,12 @@ Links link_layers(const Picture& model,
                   const std::vector<LayerForm>& predicted,
                   const std::vector<EngineNode>& nodes);
 
+/// Says at the nodes of the model, and at the layers that compute them, what the engine does
+/// otherwise than predicted.
+void mark_otherwise(Picture& model,
+                    Picture& engine,
+                    const std::vector<LayerForm>& predicted,
+                    const std::vector<EngineLayer>& layers,
+                    const std::vector<EngineNode>& nodes);
+
 } // namespace octet::view

@@ -409,12 +409,6 @@ Picture picture_of(const std::vector<LayerForm>& predicted,
     if (const auto time = ms.find(layer.name); time != ms.end())
       made.facts["ms"] = shown(time->second);
     if (!layer.origin.empty()) made.facts["origin"] = layer.origin;
-    Json notes = Json::array();
-    for (const EngineNode& node : nodes)
-      if (node.layer == static_cast<int64_t>(i) && node.verdict == EngineVerdict::kOtherwise &&
-          !node.note.empty())
-        notes.push_back(predicted[node.predicted].node + ": " + node.note);
-    if (!notes.empty()) made.facts["otherwise"] = std::move(notes);
     out.node_named.emplace(made.name, static_cast<int32_t>(i));
     out.nodes.push_back(std::move(made));
   }

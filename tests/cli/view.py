@@ -322,6 +322,9 @@ def check_models(folder):
     check(f"engine: {names}", ("conv1", "conv1 + relu") in names and ("fc1", "fc1 + relu") in names)
     on = {n["name"]: n["on"][0]["precision"] for n in data["pictures"][1]["nodes"]}
     check(f"engine: {on}", on == {"conv1 + relu": "fp32", "conv2 + relu": "int8", "fc1 + relu": "int8"})
+    otherwise = {n["name"]: n["otherwise"] for p in data["pictures"] for n in p["nodes"] if n and "otherwise" in n}
+    check(f"engine: {otherwise}", otherwise == {"conv1": ["predicted int8, the engine runs fp32"],
+                                                "conv1 + relu": ["conv1: predicted int8, the engine runs fp32"]})
     check("engine: nothing is marked", run_page(folder / "engine.html", "return document.querySelectorAll('.warn').length"))
     (folder / "times.json").write_text('[{"count": 2}, {"name": "conv1 + relu", "averageMs": 0.5}, {"name": "fc1 + relu", "averageMs": 0.25}]')
     expect("times", octet("view", folder / "cnn8.onnx", folder / "engine.json", "--times", folder / "times.json", "--target", "tensorrt-10",

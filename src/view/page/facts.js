@@ -97,20 +97,11 @@ function differences(p, n) {
   if (!two) return [];
   const picture = pictures[p], other = pictures[1 - p], node = picture.nodes[n];
   const there = linkOf[p].get(n) || [];
-  if (!there.length) return other.engine || picture.engine ? [] : ['no counterpart in the other model'];
+  if (picture.engine || other.engine) return node.otherwise || [];
+  if (!there.length) return ['no counterpart in the other model'];
   const out = [];
   for (const m of there) {
     const mate = other.nodes[m];
-    if (picture.engine || other.engine) {
-      const engine = picture.engine ? node : mate;
-      const kind = (x) => /^(fp32|fp16|bf16|tf32|float)$/.test(x) ? 'float' : x;
-      const model = picture.engine ? mate : node;
-      const wanted = model.on && model.on[0] && model.on[0].precision, got = engine.on && engine.on[0].precision;
-      if (wanted && got && !/^(fused|codes|untold|refused|bool|int32|int64)$/.test(wanted) &&
-          !/^(untold|bool|int32|int64)$/.test(got) && kind(wanted) !== kind(got))
-        out.push(`predicted ${wanted}, the engine runs ${got}`);
-      continue;
-    }
     const say = (what, mine, theirs) => { if (mine !== theirs) out.push(`${what}: ${mine} here, ${theirs} there`); };
     say('operator', node.op, mate.op);
     const attributes = (x) => new Map(x.attributes || []);

@@ -106,7 +106,6 @@ function nodePanel(pane, n) {
     if (there.length > 20) aside.append(el('p', {class: 'soft'}, `and ${there.length - 20} more`));
     for (const change of changes) aside.append(el('p', {}, '≠ ', change));
   }
-  for (const line of node.otherwise || []) aside.append(el('p', {class: 'bad'}, line));
   (picture.engine ? node.on || [] : picture.targets).forEach((_, t) => {
     const on = (node.on && node.on[t]) || {}, untold = node.within !== undefined && !on.precision;
     if (!on.precision && !on.findings && !untold) return;
