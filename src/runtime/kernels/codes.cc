@@ -115,14 +115,19 @@ void dynamic_quantize(const float* x,
                       ParallelFor& parallel) {
   const auto range = code_kernels_of(isa).range;
   const int64_t grain = std::max(grain_for(kRangeNs), (count + kMaxParts - 1) / kMaxParts);
-  std::array<float, kMaxParts> low{};
-  std::array<float, kMaxParts> high{};
-  parallel.run(count, grain, [&](int64_t begin, int64_t end) {
-    const auto part = static_cast<size_t>(begin / grain);
-    range(x, begin, end, low[part], high[part]);
-  });
-  const float lo = *std::min_element(low.begin(), low.end());
-  const float hi = *std::max_element(high.begin(), high.end());
+  float lo = 0.0F, hi = 0.0F;
+  if (count <= grain) {
+    range(x, 0, count, lo, hi);
+  } else {
+    std::array<float, kMaxParts> low{};
+    std::array<float, kMaxParts> high{};
+    parallel.run(count, grain, [&](int64_t begin, int64_t end) {
+      const auto part = static_cast<size_t>(begin / grain);
+      range(x, begin, end, low[part], high[part]);
+    });
+    lo = *std::min_element(low.begin(), low.end());
+    hi = *std::max_element(high.begin(), high.end());
+  }
   *scale = lo == hi ? 1.0F : (hi - lo) / 255.0F;
   const int32_t zero = numerics::round_saturate(0 - lo / *scale, 0, 0, 255);
   *zero_point = static_cast<uint8_t>(zero);

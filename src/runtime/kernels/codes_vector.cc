@@ -65,7 +65,7 @@ void quantize_range(const QuantizeArgs& a, int64_t begin, int64_t end) {
   });
 }
 
-// A comparison waits for the one before it: several lie side by side.
+// A comparison waits for the one before it: four lie side by side.
 constexpr int64_t kChains = 4;
 
 // Lanes start from the range so far; NaN compares false.
@@ -84,15 +84,16 @@ void range(const float* x, int64_t begin, int64_t end, float& lo, float& hi) {
       high[k] = hn::IfThenElse(hn::Gt(v, high[k]), v, high[k]);
     }
   }
-  HWY_ALIGN float lanes[2 * kChains * kStep];
-  for (int64_t k = 0; k < kChains; ++k) {
-    hn::Store(low[k], F32(), lanes + 2 * k * kStep);
-    hn::Store(high[k], F32(), lanes + (2 * k + 1) * kStep);
+  for (; i + kStep <= end; i += kStep) {
+    const VecF v = hn::LoadU(F32(), x + i);
+    low[0] = hn::IfThenElse(hn::Lt(v, low[0]), v, low[0]);
+    high[0] = hn::IfThenElse(hn::Gt(v, high[0]), v, high[0]);
   }
-  for (const float v : lanes) {
-    if (v < lo) lo = v;
-    if (v > hi) hi = v;
-  }
+  // No lane is NaN now.
+  lo =
+      hn::GetLane(hn::MinOfLanes(F32(), hn::Min(hn::Min(low[0], low[1]), hn::Min(low[2], low[3]))));
+  hi = hn::GetLane(
+      hn::MaxOfLanes(F32(), hn::Max(hn::Max(high[0], high[1]), hn::Max(high[2], high[3]))));
   for (; i < end; ++i) {
     if (x[i] < lo) lo = x[i];
     if (x[i] > hi) hi = x[i];

@@ -306,6 +306,21 @@ void run_block(const BlockArgs& args) {
   if (panels.count() > 0) run_sums(args, kernels, panels);
 }
 
+void dot_panels(const PackedWeights& w, const uint8_t* const* rows, int64_t count, int32_t* acc) {
+  const TileKernels kernels = tile_kernels(w.isa);
+  const auto* panels = w.panels.as<PackedPanel>();
+  const int64_t all = panel_count(w), step = count * kColumnsPerPanel;
+  int64_t together = 1;
+  if (kernels.dot_panels != nullptr)
+    together = count <= kFewRows ? kPanelsOfFewRows : kPanelsTogether;
+  for (int64_t p = 0; p < all; p += together, acc += together * step) {
+    if (kernels.dot_panels != nullptr)
+      kernels.dot_panels(panels + p, std::min(together, all - p), rows, count, acc, step);
+    else
+      kernels.dot(panels[p], rows, count, acc);
+  }
+}
+
 bool multiplies_in_int16(Isa isa) {
   return for_isa<false, Isa::kAvx2, true, Isa::kVnni256, false, Isa::kAvx512, true,
                  Isa::kAvx512Vnni, false>(isa);

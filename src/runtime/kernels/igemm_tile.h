@@ -249,4 +249,8 @@ struct BlockArgs {
 };
 void run_block(const BlockArgs& args);
 
+/// The sums of all panels over up to kTileRows packed rows, [panel][count][16], before what shift
+/// and zero point take from them. The weights are packed for u8, x not shifted.
+void dot_panels(const PackedWeights& w, const uint8_t* const* rows, int64_t count, int32_t* acc);
+
 } // namespace octet::kernels

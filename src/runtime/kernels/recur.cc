@@ -74,7 +74,9 @@ void gru_linear_scalar(const CellArgs& a) {
 
 void scaled_scalar(const ScaledSums& a) {
   for (int64_t i = 0; i < a.count; ++i) {
-    a.to[i] = std::fma(static_cast<float>(a.acc[i]), a.scale * a.scales[i], a.from[i]);
+    const int32_t acc = a.acc[i / kColumnsPerPanel * a.acc_step + i % kColumnsPerPanel];
+    a.to[i] = std::fma(static_cast<float>(acc - a.zero * a.column_sums[i]), a.scale * a.scales[i],
+                       a.from[i]);
   }
 }
 
@@ -85,7 +87,7 @@ CellKernels cell_kernels_scalar() {
 /// Where things lie in the shared memory, each [direction][..][sequence].
 struct Layout {
   int64_t together = 1; ///< steps whose sums are there at a time
-  int64_t sums = 0, h = 0, c = 0, other = 0, acc = 0, init = 0, codes = 0, end = 0;
+  int64_t sums = 0, h = 0, c = 0, other = 0, acc = 0, codes = 0, end = 0;
 
   explicit Layout(const RecurArgs& a) {
     const int64_t cells = std::ssize(a.directions) * a.batch * a.hidden;
@@ -99,12 +101,13 @@ struct Layout {
     end = other + (a.cell == Cell::kGru || a.cell == Cell::kGruLinear ? cells : 0);
     if (!a.on_codes) return;
     acc = end;
-    init = acc + one;
-    codes = init + std::ssize(a.directions) * init_of_one(a);
+    codes = acc + std::ssize(a.directions) * acc_of_one(a);
     end = codes + std::ssize(a.directions) * codes_of_one(a);
   }
-  /// Of one direction: the columns' constants; codes of h, behind which a product may read.
-  static int64_t init_of_one(const RecurArgs& a) { return round_up(a.sums(), kColumnsPerPanel); }
+  /// Of one direction: sums of some rows; codes of h, behind which a product may read.
+  static int64_t acc_of_one(const RecurArgs& a) {
+    return std::min(a.batch, kTileRows) * round_up(a.sums(), kColumnsPerPanel);
+  }
   static int64_t codes_of_one(const RecurArgs& a) {
     return round_up(a.batch * a.hidden + 3, 64) / int64_t{sizeof(float)};
   }
@@ -328,30 +331,26 @@ class Run {
     uint8_t zero = 0;
     dynamic_quantize(memory_ + at_.h + state(d, 0), a_.batch * a_.hidden, codes, &scale, &zero,
                      a_.isa, serial);
-    IgemmColumns columns;
-    columns.init = reinterpret_cast<int32_t*>(memory_ + at_.init) + d * Layout::init_of_one(a_);
-    columns.multiplier = r.columns.multiplier;
-    columns.bias = r.columns.bias;
-    fill_init(r.weights, zero, nullptr, columns.init);
-    Epilogue sums;
-    sums.type = YType::kInt32;
-    auto* const acc = reinterpret_cast<int32_t*>(memory_ + at_.acc) + d * a_.batch * a_.sums();
-    BlockArgs block;
-    block.w = &r.weights;
-    block.columns = &columns;
-    block.epilogue = &sums;
-    block.y = acc;
-    block.y_stride = a_.sums();
-    block.panels = {0, panel_count(r.weights)};
-    run_rows(block, codes, a_.hidden, a_.batch);
-    for (int64_t n = 0; n < a_.batch; ++n) {
-      cells_.scaled({.acc = acc + n * a_.sums(),
-                     .scale = scale,
-                     .scales = r.scales,
-                     .from = a_.given[d] + (time(d, k, n) * a_.batch + n) * a_.sums(),
-                     .count = a_.sums(),
-                     .to = this->sums(d, 0, n)});
-      run_cell(cells_.lstm, d, k, 0, n);
+    auto* const acc = reinterpret_cast<int32_t*>(memory_ + at_.acc) + d * Layout::acc_of_one(a_);
+    for (int64_t first = 0; first < a_.batch; first += kTileRows) {
+      const int64_t count = std::min(kTileRows, a_.batch - first);
+      const uint8_t* rows[kTileRows];
+      for (int64_t i = 0; i < count; ++i)
+        rows[i] = codes + (first + i) * a_.hidden;
+      dot_panels(r.weights, rows, count, acc);
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t n = first + i;
+        cells_.scaled({.acc = acc + i * kColumnsPerPanel,
+                       .acc_step = count * kColumnsPerPanel,
+                       .zero = zero,
+                       .column_sums = r.weights.sums.as<int32_t>(),
+                       .scale = scale,
+                       .scales = r.scales,
+                       .from = a_.given[d] + (time(d, k, n) * a_.batch + n) * a_.sums(),
+                       .count = a_.sums(),
+                       .to = this->sums(d, 0, n)});
+        run_cell(cells_.lstm, d, k, 0, n);
+      }
     }
   }
 

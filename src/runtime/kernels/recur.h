@@ -26,7 +26,6 @@ enum class Cell : uint8_t {
 /// R of one direction as codes. Rows of h are read where they are made: packed for u8, in one order.
 struct RecurCodes {
   PackedWeights weights;
-  IgemmColumns columns;          ///< of no use but for their memory: sums leave as int32
   const float* scales = nullptr; ///< [G H]
 };
 
@@ -79,9 +78,12 @@ struct CellArgs {
   const float* peepholes = nullptr; ///< LSTM: [3 H], or null
   float* other = nullptr;           ///< GRU: r h, a result; linear: the chain over h, an operand
 };
-/// to[i] = fma(float(acc[i]), scale * scales[i], from[i])
+/// to[i] = fma(float(acc[i] - zero * column_sums[i]), scale * scales[i], from[i])
 struct ScaledSums {
-  const int32_t* acc = nullptr;
+  const int32_t* acc = nullptr; ///< of 16 columns; those of the next 16 lie `acc_step` further on
+  int64_t acc_step = 0;
+  int32_t zero = 0;
+  const int32_t* column_sums = nullptr; ///< padded to 16
   float scale = 1.0F;
   const float* scales = nullptr;
   const float* from = nullptr;

@@ -128,17 +128,16 @@ void gru_linear(const CellArgs& a) {
 }
 
 void scaled(const ScaledSums& a) {
+  static_assert(kColumnsPerPanel % kStep == 0);
   const hn::RebindToSigned<F32> i32;
   const VecF scale = splat(a.scale);
-  int64_t i = 0;
-  for (; i + kStep <= a.count; i += kStep) {
-    const VecF factor = hn::Mul(scale, hn::LoadU(F32(), a.scales + i));
-    const VecF sum = hn::ConvertTo(F32(), hn::LoadU(i32, a.acc + i));
-    hn::StoreU(hn::MulAdd(sum, factor, hn::LoadU(F32(), a.from + i)), F32(), a.to + i);
-  }
-  for (; i < a.count; ++i) {
-    a.to[i] = std::fma(static_cast<float>(a.acc[i]), a.scale * a.scales[i], a.from[i]);
-  }
+  const auto zero = hn::Set(i32, a.zero);
+  each(a.count, [&](auto io, int64_t i) HWY_ATTR {
+    const int32_t* acc = a.acc + i / kColumnsPerPanel * a.acc_step + i % kColumnsPerPanel;
+    const auto sum = hn::Sub(hn::LoadU(i32, acc), hn::Mul(zero, hn::LoadU(i32, a.column_sums + i)));
+    const VecF factor = hn::Mul(scale, io.load(a.scales + i));
+    io.store(hn::MulAdd(hn::ConvertTo(F32(), sum), factor, io.load(a.from + i)), a.to + i);
+  });
 }
 
 } // namespace
