@@ -5,6 +5,7 @@
 //   MatMulInteger(q, w8, z) ─▶ Cast(f32) ─▶ Mul(s * w_scale) ─▶ Add(b)      ConvInteger alike
 // octet's form, each row by itself:
 //   octet.native.QDynamicGemm(x, w8 [N, K], w_scale, b)
+// LSTM: quant/dynamic_lstm.h, in both.
 #include <cmath>
 #include <map>
 
@@ -13,6 +14,7 @@
 #include "graph/edit.h"
 #include "graph/label.h"
 #include "quant/apply.h"
+#include "quant/dynamic_lstm.h"
 #include "quant/qdq_writer.h"
 
 namespace octet {
@@ -31,6 +33,11 @@ class DynamicWriter {
       if (placement_.dynamic == DynamicForm::kNone)
         return error("target {} has no dynamic quantization (targets 1.3)", placement_.target);
       const NodeId id = OCTET_TRY(index_.node(node_plan));
+      if (is_dynamic_lstm(node_plan)) {
+        OCTET_TRY_WITH(write_dynamic_lstm(graph_, uses_, made_, index_, id),
+                       fmt::format("node {}", label(graph_, graph_.node(id))));
+        continue;
+      }
       if (*node_plan.weight != 1)
         return error("plan: {} has its weight at input 1, not {}", label(graph_, graph_.node(id)),
                      *node_plan.weight);

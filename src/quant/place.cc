@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement in three walks over the graph: which values some integer node wants to read
 // (backwards), which nodes become integer (forwards), and what stays float with the reason.
+#include "quant/dynamic_lstm.h"
 #include "quant/place.h"
 
 #include <algorithm>
@@ -163,7 +164,11 @@ class Placer {
         pattern_verdict(options_, node) != Placed::kExcluded &&
         graph_.constant(node.input(0)) != nullptr)
       return place_embedding(graph_, placement_, options_, node, plan);
-    if (const auto no = refusal(node, rule)) {
+    const auto no = refusal(node, rule);
+    const bool free = !no || no->rule == Placed::kNoRule || no->rule == Placed::kFloat;
+    if (free && node.is("LSTM") && node_format(options_, node).dynamic)
+      return place_dynamic_lstm(graph_, placement_, options_, node, plan);
+    if (no) {
       plan.rule = no->rule;
       plan.why = no->why;
       plan.clause = no->clause;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which weights are stored in 8 bits when activations stay float until run time: those of every
-// product and embedding. In dynamic mode linear layers compute in integers, and Conv does where an
-// include pattern names it (its ONNX form, ConvInteger, is slow); the others as in weight-only.
+// product and embedding. In dynamic mode linear layers and LSTM compute in integers, and Conv does
+// where an include pattern names it (its ONNX form, ConvInteger, is slow); the others as in
+// weight-only.
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/infer.h"
+#include "quant/dynamic_lstm.h"
 #include "quant/place.h"
 
 namespace octet {
@@ -63,6 +65,8 @@ class WeightPlacer {
     const QuantTrait t = op == nullptr ? QuantTrait::none("octet has no definition of it")
                                        : op->quant.fn(node, input_infos(graph_, node));
     if (!t.weight) return stays_float(plan, Placed::kNoWeights, "it has no weights");
+    if (node.is("LSTM") && options_.mode == QuantMode::kDynamic)
+      return place_dynamic_lstm(graph_, placement_, options_, node, plan);
     if (!t.weight_only)
       return stays_float(plan, Placed::kFloat, "its weights are in codes only where x is");
     const Tensor* w = graph_.constant(node.input(*t.weight));

@@ -10,6 +10,7 @@
 #include "graph/node_names.h"
 #include "ops/infer.h"
 #include "quant/block_ranges.h"
+#include "quant/dynamic_lstm.h"
 #include "quant/format_rules.h"
 #include "quant/scheme.h"
 
@@ -76,7 +77,11 @@ Status WeightPlans::list() {
     const Node& node = graph_.node(nodes.at(node_plan.node));
     const ValueId id = node.input(static_cast<size_t>(*node_plan.weight));
     const Tensor& w = *graph_.constant(id);
-    if (const int64_t count = count_infinities(w); count > 0) {
+    const ValueId recurrent =
+        is_dynamic_lstm(node_plan) ? node.input(kLstmWeights[1]) : ValueId();
+    int64_t count = count_infinities(w);
+    if (recurrent.valid()) count += count_infinities(*graph_.constant(recurrent));
+    if (count > 0) {
       leave_float(node_plan, Placed::kWeightNotF32,
                   fmt::format("its weight holds {}",
                               count == 1 ? "an infinity" : fmt::format("{} infinities", count)));
@@ -96,6 +101,8 @@ Status WeightPlans::list() {
     }
     OCTET_TRY(check_even(node, w, planned));
     OCTET_TRY(add({id, node.id}, std::move(planned)));
+    if (recurrent.valid())
+      OCTET_TRY(add({recurrent, node.id}, plan_of(node, *graph_.constant(recurrent), format)));
     const bool sums_bytes =
         node_plan.rule != Placed::kWeightOnly && format.byte_weights() && format.byte_activations();
     if (sums_bytes && !fits_int32(node, w))

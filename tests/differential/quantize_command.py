@@ -66,7 +66,7 @@ def draw_options(s):
     if mode == "static":
         words += ["--calibrator", s.choose(*CALIBRATORS)]
     for _ in range(s.choose(0, 0, 1, 2)):
-        what = [f"weights={s.choose(4, 6, *WEIGHTS)}", f"activations={s.choose(4, 6, *ACTIVATIONS)}", "per=tensor", "per=channel"]
+        what = [f"weights={s.choose(4, 6, *WEIGHTS)}", f"activations={s.choose(4, 6, 'dynamic', *ACTIVATIONS)}", "per=tensor", "per=channel"]
         pattern = s.choose(*products, *products, "n1*", "*")
         words += ["--layer", f"{pattern}:{','.join(dict.fromkeys(s.choose(*what) for _ in range(s.choose(1, 2))))}"]
     for flags in (["--per-tensor"], ["--symmetric", "--asymmetric"], ["--softmax"], ["--embeddings"]):
@@ -78,6 +78,8 @@ def draw_options(s):
         words += ["--steps", ",".join(dict.fromkeys(s.choose(*STEPS) for _ in range(s.choose(1, 2))))]
     if s.chance(0.1):
         words += [s.choose("--exclude", "--include"), s.choose(*products)]
+    if mode == "static" and any(n.op == "LSTM" for n in s.nodes) and s.chance(0.5):
+        words += ["--layer", "LSTM:activations=dynamic"]
     return words, mode
 
 

@@ -117,6 +117,18 @@ std::string why_not_native(const Graph& graph,
   return rules.ok() ? std::string() : rules.error().message();
 }
 
+std::string why_not_stepwise(const Node& node, const std::function<bool(size_t)>& is_constant) {
+  constexpr size_t kLengths = 4;
+  if (node.input(kLengths).valid()) return "its sequences have lengths of their own";
+  if (node.attr_float("clip", 0) != 0) return "it clips its sums";
+  if (node.attr_int("layout", 0) != 0) return "its layout is 1";
+  for (const auto& [input, what] : {std::pair<size_t, const char*>{3, "B"}, {7, "P"}})
+    if (node.input(input).valid() && !is_constant(input))
+      return fmt::format("{} is not constant", what);
+  const auto rules = cell_rules(node, lstm_kind());
+  return rules.ok() ? std::string() : rules.error().message();
+}
+
 Result<std::vector<OutputInfo>> infer_cells(const InferContext& ctx, const RecurrentKind& kind) {
   for (const size_t i : {0, 1, 2, 3, 5, 6, 7})
     OCTET_TRY(check_optional(ctx, i, kF32));

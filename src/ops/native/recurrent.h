@@ -22,6 +22,10 @@ std::string why_not_native(const Graph& graph,
                            const Node& node,
                            const std::function<bool(size_t)>& is_constant);
 
+/// Why the states of an LSTM of ONNX, or of com.microsoft's DynamicQuantizeLSTM, whose inputs up to
+/// P have the same places, cannot be quantized step by step as QLSTM does it; empty: they can.
+std::string why_not_stepwise(const Node& node, const std::function<bool(size_t)>& is_constant);
+
 /// The kind of an operator of that name.
 const RecurrentKind* recurrent_kind(std::string_view op_type);
 

@@ -14,7 +14,7 @@
 namespace octet::lowering {
 namespace {
 
-constexpr size_t kW = 1, kR = 2, kB = 3, kLengths = 4, kInitialH = 5, kInitialC = 6, kP = 7,
+constexpr size_t kW = 1, kR = 2, kB = 3, kInitialH = 5, kInitialC = 6, kP = 7,
                  kFirstScale = 8;
 
 /// One operand of the weights as it is multiplied.
@@ -77,19 +77,13 @@ Tensor stacked(const std::vector<Tensor>& parts) {
   return out;
 }
 
-bool is_constant_or_none(const Graph& g, ValueId id) {
-  return !id.valid() || g.constant(id) != nullptr;
-}
-
 } // namespace
 
 std::optional<Patch> decompose_dynamic_lstm(const RuleContext& c, const Node& node) {
   const Graph& g = c.graph;
   if (!node.is("DynamicQuantizeLSTM", kMicrosoft) || g.opset() < 11) return std::nullopt;
-  if (node.input(kLengths).valid() || node.attr_float("clip", 0) != 0 ||
-      !is_constant_or_none(g, node.input(kB)) || !is_constant_or_none(g, node.input(kP)) ||
-      !native::cell_rules(node, lstm_kind()).ok())
-    return std::nullopt;
+  const auto is_constant = [&](size_t i) { return g.constant(node.input(i)) != nullptr; };
+  if (!native::why_not_stepwise(node, is_constant).empty()) return std::nullopt;
   const auto w = weights_around_zero(g, node, kW), r = weights_around_zero(g, node, kR);
   if (!w || !r) return std::nullopt;
   Patch patch(g, "sums of x are one product, states are quantized step by step",
