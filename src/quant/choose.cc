@@ -13,6 +13,7 @@
 #include "graph/node_names.h"
 #include "quant/apply.h"
 #include "quant/costly.h"
+#include "quant/dynamic_lstm.h"
 #include "quant/place.h"
 
 namespace octet {
@@ -209,7 +210,8 @@ class Chooser {
       const auto need = [&](ValueId v) { needed.insert(c_.graph.value(v).name); };
       for (const int64_t i : node_plan.inputs)
         need(node.input(static_cast<size_t>(i)));
-      if (node_plan.weight) need(node.input(static_cast<size_t>(*node_plan.weight)));
+      for (const size_t i : weight_inputs(node_plan))
+        need(node.input(i));
       if (node_plan.output) need(node.output(0));
     }
     std::erase_if(plan.tensors, [&](const TensorPlan& t) { return !needed.contains(t.value); });

@@ -13,7 +13,8 @@ namespace octet {
 
 namespace {
 
-constexpr size_t kInputs = 8; ///< of LSTM; scales and zero points of W and R follow
+constexpr size_t kWeights[] = {1, 2}; ///< W and R, whose axis of channels is 1
+constexpr size_t kInputs = 8;         ///< of LSTM; scales and zero points of W and R follow
 
 std::string why_not(const Graph& graph,
                     const Placement& placement,
@@ -23,7 +24,7 @@ std::string why_not(const Graph& graph,
   if (format.weights && *format.weights != NumberFormat{})
     return name(*format.weights) + " weights have no dynamic form";
   if (graph.value(node.input(0)).type.type != DType::kFloat32) return "it is not computed in f32";
-  for (const size_t i : kLstmWeights) {
+  for (const size_t i : kWeights) {
     const Tensor* w = graph.constant(node.input(i));
     if (w == nullptr || w->type() != DType::kFloat32 || w->rank() != 3 || w->count() == 0)
       return fmt::format("its {} is not an f32 constant", i == 1 ? "W" : "R");
@@ -76,6 +77,12 @@ bool is_dynamic_lstm(const NodePlan& plan) {
   return plan.quantized && plan.rule == Placed::kDynamic && plan.op == "LSTM";
 }
 
+std::vector<size_t> weight_inputs(const NodePlan& plan) {
+  if (is_dynamic_lstm(plan)) return {std::begin(kWeights), std::end(kWeights)};
+  if (plan.weight) return {static_cast<size_t>(*plan.weight)};
+  return {};
+}
+
 NodePlan place_dynamic_lstm(const Graph& graph,
                             const Placement& placement,
                             const QuantizeOptions& options,
@@ -90,7 +97,7 @@ NodePlan place_dynamic_lstm(const Graph& graph,
     return plan;
   }
   plan.quantized = true;
-  plan.weight = static_cast<int64_t>(kLstmWeights[0]);
+  plan.weight = static_cast<int64_t>(kWeights[0]);
   plan.rule = Placed::kDynamic;
   plan.why = "int8 weights, input and states quantized at every run";
   return plan;
@@ -102,7 +109,7 @@ Status write_dynamic_lstm(
   std::vector<ValueId> inputs(kInputs);
   for (size_t i = 0; i < kInputs; ++i)
     inputs[i] = node.input(i);
-  for (const size_t i : kLstmWeights) {
+  for (const size_t i : kWeights) {
     const Tensor* w = graph.constant(node.input(i));
     if (w == nullptr || w->rank() != 3) return error("plan: its weights are not constant");
     const Weight weight = OCTET_TRY(weight_of(*w, *OCTET_TRY(index.tensor(node.input(i), node))));

@@ -3,7 +3,7 @@
 // DynamicQuantizeLSTM.
 #pragma once
 
-#include <array>
+#include <vector>
 
 #include "graph/live_uses.h"
 #include "quant/apply.h"
@@ -12,11 +12,12 @@
 
 namespace octet {
 
-/// The inputs of an LSTM that hold its weights, W and R. Their axis of channels is 1.
-inline constexpr std::array<size_t, 2> kLstmWeights = {1, 2};
-
 /// Whether a node of a plan becomes one.
 bool is_dynamic_lstm(const NodePlan& plan);
+
+/// The inputs of a node whose weights its plan stores in codes: W and R of a dynamic LSTM, else one
+/// or none.
+std::vector<size_t> weight_inputs(const NodePlan& plan);
 
 /// Completes the entry of an LSTM: dynamic, or float with the reason.
 NodePlan place_dynamic_lstm(const Graph& graph,

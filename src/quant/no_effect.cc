@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "graph/node_names.h"
+#include "quant/dynamic_lstm.h"
 #include "quant/place.h"
 
 namespace octet {
@@ -38,7 +39,8 @@ placing(const Graph& graph, const Placement& placement, const QuantizeOptions& o
     if (!plan.quantized) continue;
     for (const int64_t input : plan.inputs)
       out.reads.emplace(*id, node.input(static_cast<size_t>(input)));
-    if (plan.weight) out.reads.emplace(*id, node.input(static_cast<size_t>(*plan.weight)));
+    for (const size_t input : weight_inputs(plan))
+      out.reads.emplace(*id, node.input(input));
     if (!plan.output) continue;
     for (const Uses::Use& use : uses.of(node.output(0)))
       out.reads.emplace(use.node, node.output(0));

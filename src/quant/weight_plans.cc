@@ -75,19 +75,24 @@ Status WeightPlans::list() {
   for (NodePlan& node_plan : plan_.nodes) {
     if (!node_plan.weight) continue;
     const Node& node = graph_.node(nodes.at(node_plan.node));
-    const ValueId id = node.input(static_cast<size_t>(*node_plan.weight));
-    const Tensor& w = *graph_.constant(id);
-    const ValueId recurrent =
-        is_dynamic_lstm(node_plan) ? node.input(kLstmWeights[1]) : ValueId();
-    int64_t count = count_infinities(w);
-    if (recurrent.valid()) count += count_infinities(*graph_.constant(recurrent));
-    if (count > 0) {
-      leave_float(node_plan, Placed::kWeightNotF32,
-                  fmt::format("its weight holds {}",
-                              count == 1 ? "an infinity" : fmt::format("{} infinities", count)));
+    const std::vector<size_t> inputs = weight_inputs(node_plan);
+    int64_t infinities = 0;
+    for (const size_t i : inputs)
+      infinities += count_infinities(*graph_.constant(node.input(i)));
+    if (infinities > 0) {
+      leave_float(
+          node_plan, Placed::kWeightNotF32,
+          fmt::format("its weight holds {}",
+                      infinities == 1 ? "an infinity" : fmt::format("{} infinities", infinities)));
       continue;
     }
     const NodeFormat format = node_format(options_, node);
+    for (size_t k = 1; k < inputs.size(); ++k) {
+      const ValueId more = node.input(inputs[k]);
+      OCTET_TRY(add({more, node.id}, plan_of(node, *graph_.constant(more), format)));
+    }
+    const ValueId id = node.input(inputs.front());
+    const Tensor& w = *graph_.constant(id);
     TensorPlan planned = plan_of(node, w, format);
     if (!takes_blocks(w, planned)) {
       OCTET_TRY(check_named_blocks(node, w, planned));
@@ -101,8 +106,6 @@ Status WeightPlans::list() {
     }
     OCTET_TRY(check_even(node, w, planned));
     OCTET_TRY(add({id, node.id}, std::move(planned)));
-    if (recurrent.valid())
-      OCTET_TRY(add({recurrent, node.id}, plan_of(node, *graph_.constant(recurrent), format)));
     const bool sums_bytes =
         node_plan.rule != Placed::kWeightOnly && format.byte_weights() && format.byte_activations();
     if (sums_bytes && !fits_int32(node, w))

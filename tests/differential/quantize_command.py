@@ -140,7 +140,8 @@ def look_at(path, words, mode, seed, sets):
     try:
         onnx.checker.check_model(str(path), full_check="octet" not in "".join(domains))
     except Exception as error:
-        if "octet" not in "".join(domains):
+        # Of what was drawn, GroupNormalization before operator set 21.
+        if "octet" not in "".join(domains) and "is deprecated in" not in str(error):
             faults.append(f"ONNX's checker: {str(error)[:300]}")
     target = words[words.index("--target") + 1] if "--target" in words else ""
     if target:
@@ -158,7 +159,9 @@ def look_at(path, words, mode, seed, sets):
     if said.returncode not in (0, 1):
         faults.append(f"explain: {said.returncode} {said.stderr[:300]}")
     if "octet" not in "".join(domains):
-        verdict = judge(Case(seed, model, sets, free=mode == "dynamic"), runner,
+        # Nothing bounds what an LSTM of codes makes of the errors before it.
+        free = mode == "dynamic" or any(n.op_type == "DynamicQuantizeLSTM" for n in model.graph.node)
+        verdict = judge(Case(seed, model, sets, free=free), runner,
                         optimized=optimized and said_of.returncode == 0 and mode != "dynamic" and holds_exactly(path, found))
         faults += [str(f) for f in verdict.findings]
     return faults

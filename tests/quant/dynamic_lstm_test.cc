@@ -86,9 +86,11 @@ TEST(DynamicLstm, TakesThePlaceOfLstmWithCodesOfItsRows) {
 }
 
 TEST(DynamicLstm, OneLayerOfAStaticPlanTakesIt) {
-  for (const char* target : {"octet", "onnxruntime"}) {
+  for (const auto& [target, calibrator] :
+       {std::pair("octet", Calibrator{Auto{}}), std::pair("onnxruntime", Calibrator{MinMax{}})}) {
     const Graph graph = network("", "x, w, r, b, _, h, h, p");
     QuantizeOptions options{.target = target};
+    options.calibrator = calibrator;
     options.layers = {{.pattern = "layer", .dynamic = true}};
     const QuantizationPlan plan = plan_of(graph, options);
     const auto again = QuantizationPlan::from_json(plan.to_json());

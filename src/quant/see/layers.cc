@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "quant/dynamic_lstm.h"
 #include "quant/steps/step.h"
 
 namespace octet {
@@ -101,7 +102,8 @@ std::vector<QuantizedLayer> layers_of(const Graph& prepared, const QuantizationP
       if (!entries.writer(i, input))
         add(layer.activations, node->input(static_cast<size_t>(input)));
     if (entry.output) add(layer.activations, node->output(0));
-    if (entry.weight) add(layer.weights, node->input(static_cast<size_t>(*entry.weight)));
+    for (const size_t input : weight_inputs(entry))
+      add(layer.weights, node->input(input));
   }
   std::vector<QuantizedLayer> out;
   for (auto& [root, layer] : layers)

@@ -6,6 +6,7 @@
 
 #include "graph/node_names.h"
 #include "ops/infer.h"
+#include "quant/dynamic_lstm.h"
 #include "quant/place.h"
 #include "quant/plan.h"
 #include "quant/see/trials.h"
@@ -23,9 +24,9 @@ Result<QuantizeOptions> options_like(const Replanning& r) {
   const NodeNames nodes(r.prepared);
   for (const NodePlan& node : r.plan.nodes) {
     const auto id = nodes.find(node.node);
-    if (node.weight && id)
-      weights.insert(
-          r.prepared.value(r.prepared.node(*id).input(static_cast<size_t>(*node.weight))).name);
+    if (!id) continue;
+    for (const size_t i : weight_inputs(node))
+      weights.insert(r.prepared.value(r.prepared.node(*id).input(i)).name);
   }
   bool some_axis = false;
   int fewest = 8, activation = 8;
