@@ -86,6 +86,9 @@ struct Placement {
   int64_t max_ir_version = std::numeric_limits<int64_t>::max();
   /// Whether a product with a float bias still becomes integer; else the bias is stored as int32.
   bool float_bias = true;
+  /// Whether its files meet a runtime that rounds float biases to int32 codes at s_x s_w and cuts off
+  /// what does not fit.
+  bool rounds_biases = false;
   std::span<const PlacementRule> rules;
   std::span<const StoredFormat> formats;
   /// Blocks divide the axis, which is one of the last two.

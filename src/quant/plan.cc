@@ -19,6 +19,7 @@
 #include "passes/simplify/rules.h"
 #include "passes/standardize/raise_opset.h"
 #include "quant/activation_formats.h"
+#include "quant/bias_room.h"
 #include "quant/calibrate.h"
 #include "quant/choose.h"
 #include "quant/format_rules.h"
@@ -69,6 +70,7 @@ class Planner {
     OCTET_TRY(weights.observe());
     if (!choices_.empty())
       OCTET_TRY_WITH(choose_ranges({graph_, placement_, options_, choices_, held_}, plan_), "auto");
+    make_room_for_biases(graph_, placement_, plan_);
     return std::move(plan_);
   }
 

@@ -83,11 +83,24 @@ def draw_options(s):
     return words, mode
 
 
+def fade(s):
+    """Makes the weights of a channel of some products tiny beside their bias, as batch norm leaves dead ones."""
+    for n in s.nodes:
+        if n.op not in PRODUCTS or n.inputs[1] not in s.constants or not s.chance(0.25):
+            continue
+        w = s.constants[n.inputs[1]].copy()
+        axis = {"Conv": 0, "ConvTranspose": 1, "Gemm": 0 if n.attributes.get("transB") else 1}.get(n.op, w.ndim - 1)
+        if w.dtype == np.float32 and w.ndim > 1 and w.shape[axis] > 1:
+            np.moveaxis(w, axis, 0)[s.random.integers(w.shape[axis])] *= np.float32(1e-9)
+            s.constants[n.inputs[1]] = w
+
+
 def draw(seed):
     """(sketch, model, sets of inputs, examples for calibration)."""
     s = structure.draw_structure(np.random.default_rng([seed, 29]))
     if not any(n.op in PRODUCTS for n in s.nodes):
         raise Skipped("no product")
+    fade(s)
     sets = input_sets(s)
     calibrate(s, sets)
     leaves = structure.live(s)[-3:]

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kUnits = 6, kInputSize = 5, kGateRows = 4 * kUnits;
 
 /// An LSTM of two directions whose states alone are read beside y, then a product.
-Graph network(const std::string& attributes = "", const std::string& inputs = "x, w, r, b") {
+Graph lstm_network(const std::string& attributes = "", const std::string& inputs = "x, w, r, b") {
   return test::with_weights(
       "graph g opset(\"\"=17)\ninput x: f32[7, 3, 5]\nconst w: f32[2, 24, 5] = ?\n"
       "const r: f32[2, 24, 6] = ?\nconst b: f32[2, 48] = ?\nconst h: f32[2, 3, 6] = ?\n"
@@ -32,7 +32,7 @@ Result<std::vector<Tensor>> run(const Graph& graph) {
   return executor->run(std::vector<Tensor>{test::random_tensor({7, 3, kInputSize}, 5)});
 }
 
-QuantizationPlan plan_of(const Graph& graph, const QuantizeOptions& options) {
+QuantizationPlan lstm_plan(const Graph& graph, const QuantizeOptions& options) {
   auto plan = plan_quantization(graph, test::random_source({7, 3, kInputSize}, 2), options);
   EXPECT_TRUE(plan.ok()) << plan.error().text();
   return plan.value();
@@ -41,10 +41,10 @@ QuantizationPlan plan_of(const Graph& graph, const QuantizeOptions& options) {
 TEST(DynamicLstm, TakesThePlaceOfLstmWithCodesOfItsRows) {
   for (const char* target : {"octet", "onnxruntime"})
     for (const bool per_channel : {true, false}) {
-      const Graph graph = network();
+      const Graph graph = lstm_network();
       QuantizeOptions options{.target = target, .mode = QuantMode::kDynamic};
       options.per_channel = per_channel;
-      const QuantizationPlan plan = plan_of(graph, options);
+      const QuantizationPlan plan = lstm_plan(graph, options);
       EXPECT_EQ(plan.node("layer")->rule, Placed::kDynamic) << plan.node("layer")->why;
       const auto made = quantize(graph, plan);
       ASSERT_TRUE(made.ok()) << made.error().text();
@@ -88,11 +88,11 @@ TEST(DynamicLstm, TakesThePlaceOfLstmWithCodesOfItsRows) {
 TEST(DynamicLstm, OneLayerOfAStaticPlanTakesIt) {
   for (const auto& [target, calibrator] :
        {std::pair("octet", Calibrator{Auto{}}), std::pair("onnxruntime", Calibrator{MinMax{}})}) {
-    const Graph graph = network("", "x, w, r, b, _, h, h, p");
+    const Graph graph = lstm_network("", "x, w, r, b, _, h, h, p");
     QuantizeOptions options{.target = target};
     options.calibrator = calibrator;
     options.layers = {{.pattern = "layer", .dynamic = true}};
-    const QuantizationPlan plan = plan_of(graph, options);
+    const QuantizationPlan plan = lstm_plan(graph, options);
     const auto again = QuantizationPlan::from_json(plan.to_json());
     ASSERT_TRUE(again.ok()) << again.error().text();
     const auto made = quantize(graph, *again);
@@ -116,16 +116,17 @@ TEST(DynamicLstm, WhatHasNoStepsOfCodesStaysFloat) {
        "x, w, r, b", "softsign"},
   };
   for (const Case& one : cases) {
-    const Graph graph = network(one.attributes, one.inputs);
+    const Graph graph = lstm_network(one.attributes, one.inputs);
     const QuantizationPlan plan =
-        plan_of(graph, {.target = "onnxruntime", .mode = QuantMode::kDynamic});
+        lstm_plan(graph, {.target = "onnxruntime", .mode = QuantMode::kDynamic});
     EXPECT_FALSE(plan.node("layer")->quantized);
     EXPECT_NE(plan.node("layer")->why.find(one.why), std::string::npos) << plan.node("layer")->why;
     EXPECT_TRUE(quantize(graph, plan).ok());
   }
   QuantizeOptions fp8{.target = "octet", .mode = QuantMode::kDynamic};
   fp8.layers = {{.pattern = "layer", .weights = NumberFormat{DType::kFloat8E4M3FN}}};
-  const auto refused = plan_quantization(network(), test::random_source({7, 3, kInputSize}, 2), fp8);
+  const auto refused =
+      plan_quantization(lstm_network(), test::random_source({7, 3, kInputSize}, 2), fp8);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().text().find("have no dynamic form"), std::string::npos)
       << refused.error().text();

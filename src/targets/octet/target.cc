@@ -107,6 +107,7 @@ constexpr Placement kOctetPlacement = {
     .dynamic = DynamicForm::kOctet,
     .min_opset = 13,
     .max_opset = 28,
+    .rounds_biases = true,
     .rules = kOctetRules,
     .formats = kOctetFormats,
     .scales_of_matrices = false,

@@ -82,6 +82,7 @@ constexpr Placement kOnnxRuntimePlacement = {
     .dynamic = DynamicForm::kOnnx,
     .min_opset = 13,
     .max_opset = 23,
+    .rounds_biases = true,
     .rules = kOnnxRuntimeRules,
     .formats = kOnnxRuntimeFormats,
     .otherwise_clause = "4.2",
