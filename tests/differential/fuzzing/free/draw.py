@@ -7,6 +7,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from ..generate import Case, Skipped
+from ..spelled import is_of_qonnx
 from . import attention, bodies, codes, elements, microsoft, ml, moves, planes, products, recurrent, sums
 from .sketch import Sketch, info, session
 
@@ -94,7 +95,8 @@ def build(s, outputs):
                               [numpy_helper.from_array(a, n) for n, a in s.constants.items() if n in wanted])
     if not s.opens and s.chance(0.2) and not DATA_DEPENDENT & {n.proto.op_type for n in kept}:  # what operators say counts
         for node in kept:
-            for name in node.proto.output:
+            # Of operators that nobody else knows what is declared is all that there is.
+            for name in node.proto.output if not is_of_qonnx(node.proto) else ():
                 if name and name not in outputs and s.chance(0.4) and s.rank(name):
                     shape = [d + s.choose(0, 1, 3) for d in s.shape(name)]
                     graph.value_info.append(info(name, s.array(name), shape))
@@ -131,8 +133,13 @@ def generate(seed):
     s.body_makers = BODY_MAKERS
     makers = {name: maker for name, maker in MAKERS.items() if not s.nonfinite or name not in {*UNORDERED, *codes.MAKERS, *recurrent.MAKERS, *attention.MAKERS, *microsoft.MAKERS}}
     s.moods = {name: float(random.exponential() ** 2) for name in MAKERS}
+    return case_of(seed, s, makers, [np.float32] * 10 + [np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8, np.bool_, np.uint32])
+
+
+def case_of(seed, s, makers, kinds):
+    """Draws inputs of these types and nodes on an empty sketch."""
     for _ in range(s.choose(1, 1, 2, 3)):
-        kind = np.dtype(s.choose(*[np.float32] * 10, np.float64, np.float16, np.int64, np.int32, np.uint8, np.int8, np.bool_, np.uint32))
+        kind = np.dtype(s.choose(*kinds))
         s.add_input(draw_array(s, draw_shape(s), kind))
     wanted = s.choose(1, 2, 3, 4, 5, 6, 8)
     for _ in range(10 * wanted):
