@@ -63,8 +63,8 @@ std::optional<double> only_number(const std::optional<Tensor>& t) {
 
 /// Whether an operand of x makes no more of it: Q and DQ keep the shape of x.
 bool fits_into(const TypeInfo& x, const Tensor& t) {
-  if (!x.has_rank()) return t.count() == 1 && t.rank() <= 1;
-  if (t.rank() > x.rank()) return false;
+  if (t.rank() == 0) return true;
+  if (!x.has_rank() || t.rank() > x.rank()) return false;
   for (int64_t k = 0; k < t.rank(); ++k)
     if (t.dim(k) != 1 &&
         (*x.shape)[static_cast<size_t>(x.rank() - t.rank() + k)].maybe_value() != t.dim(k))

@@ -207,6 +207,9 @@ Outputs product_with_codes(const Step& s) {
   std::vector<Bounded> made = OCTET_TRY(find_product_rule("MatMul")(
       {.graph = s.graph, .node = matmul, .in = {s.in[0], w}, .rounding = s.rounding}));
   if (!s.has(5)) return made;
+  if (is_half(s.type(0))) // octet's sum follows a product that is rounded
+    made[0].error = map(made[0].value, made[0].error,
+                        [&](double v, double e) { return rounded_error(s.type(0), v, e); });
   const Step sum{.graph = s.graph, .node = matmul, .in = {}, .rounding = s.rounding};
   made[0].value = OCTET_TRY(sum.broadcast("Add", made[0].value, s.in[5].value));
   made[0].error = plus(made[0].error, times(magnitude(made[0].value), 4 * kRounding));

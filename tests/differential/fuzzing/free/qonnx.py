@@ -41,7 +41,7 @@ def bipolar(s, x):
 
 
 def activation(s, x):
-    s.need(x, "f")
+    s.need(x, "f", filled=False)
     return quant(s, x) if s.chance(0.85) else bipolar(s, x)
 
 
