@@ -152,13 +152,14 @@ TEST(QuantsOfOthers, OperandsBroadcast) {
           "graph g opset(\"\"=17, \"{}\"=1)\ninput a: f32[]\n{} x: {}{}\nconst s: {}\nconst z: {}\n"
           "const b: f32[] = [8]\nq = {}\ny = Add(q, a)\noutput y: f32[*]\n",
           c.domain, stored ? "const" : "input", one.x,
-          !stored                      ? ""
+          !stored                         ? ""
           : std::string(one.x) == "f32[]" ? " = [1.3]"
-                                       : " = [1.3, 1.3, 1.3]",
+                                          : " = [1.3, 1.3, 1.3]",
           one.scale, one.zero, quant_of(c, "x", "s"));
       auto session = Session::create(parse_graph(text).value(), {.threads = 1});
       ASSERT_TRUE(session.ok()) << session.error().text() << text;
-      const Shape shape = parse_graph(text)->value(parse_graph(text)->find_value("x").value())
+      const Shape shape = parse_graph(text)
+                              ->value(parse_graph(text)->find_value("x").value())
                               .type.static_shape()
                               .value();
       std::vector<Tensor> inputs = {Tensor::scalar(0.0F)};

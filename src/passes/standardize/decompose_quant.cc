@@ -156,8 +156,8 @@ std::optional<Patch> with_arithmetic(const RuleContext& c, const Node& node, Cod
   const ValueId scale = node.input(kScale), zero = node.input(kZero);
   ValueId x = patch.emit("Div", {node.input(0), scale}, {}, name + "/steps");
   const auto zeros = constant_value(c.graph, zero);
-  const bool shifts = only_number(zeros).value_or(1) != 0 ||
-                      !fits_into(c.graph.value(node.input(0)).type, *zeros);
+  const bool shifts =
+      only_number(zeros).value_or(1) != 0 || !fits_into(c.graph.value(node.input(0)).type, *zeros);
   if (shifts) x = patch.emit("Add", {x, zero}, {}, name + "/shifted");
   x = emit_clip(patch, c.graph, x, {range.lo, range.hi}, DType::kFloat32, name + "/clip");
   x = patch.emit(rounding, {x}, {}, name + "/codes");

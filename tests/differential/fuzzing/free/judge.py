@@ -72,7 +72,7 @@ def disturb_made(random, model, amount):
     for part in graphs_of(graph):
         for at, node in reversed(list(enumerate(part.node))):
             if interpolates(node) and is_cast(part, node.input[0]):  # bytes: the weights are floats, times up to 255
-                put_behind(part, opset, at, "Add", TensorProto.FLOAT, 1e-4 * random.uniform(-1, 1, MOST))
+                put_behind(part, opset, at, "Add", TensorProto.FLOAT, 3e-4 * random.uniform(-1, 1, MOST))
 
 
 def is_cast(graph, name):
