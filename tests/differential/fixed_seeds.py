@@ -52,9 +52,8 @@ def check():
     if tally.sharp < 0.93 * tally.run or tally.wide > 0.05 * tally.run:
         problems.append("the bounds are too wide to show one wrong code")
     problems += check_free()
-    # Half-precision roundings leave more codes open.
-    problems += check_kind("halves", HALVES, drawn.OF_HALVES, 0.15)
-    problems += check_kind("coded", CODED, drawn.OF_CODED, 0.015)
+    problems += check_kind("halves", HALVES, drawn.OF_HALVES, 0.12)
+    problems += check_kind("coded", CODED, drawn.OF_CODED, 0.05)
     print("\n".join(problems))
     return 1 if problems else 0
 
