@@ -25,8 +25,17 @@
 namespace octet::cli {
 namespace {
 
-/// What reordered rounding may move an output by, as a part of its largest magnitude.
-constexpr double kRoundingTolerance = 1e-4;
+/// What reordered rounding may move an output by, as a part of its largest magnitude: eight times the
+/// rounding of what is stored in 16 bits.
+double rounding_tolerance(const Graph& graph) {
+  double out = 1e-4;
+  for (int32_t i = 0; i < graph.value_bound(); ++i) {
+    const DType type = graph.value(ValueId{i}).type.type;
+    if (type == DType::kFloat16) out = std::max(out, 4e-3);
+    if (type == DType::kBfloat16) out = std::max(out, 3e-2);
+  }
+  return out;
+}
 
 using Counts = std::map<std::string, std::pair<int, int>>; ///< operator -> before, after
 
@@ -61,7 +70,8 @@ class Simplify final : public Command {
     app.add_option("--executor", executor_, "for --verify: reference, or native (much faster)");
     add_number_option(app, "--tolerance", tolerance_,
                       "for --verify: the largest difference, as a part of the output's largest "
-                      "magnitude; by default 0 when every rewrite is exact, else 1e-4",
+                      "magnitude; by default 0 when every rewrite is exact, else 1e-4 (with "
+                      "f16 4e-3, with bf16 3e-2)",
                       0, 1e30);
     add_list_option(app, "--shape", shapes_,
                     "for --verify: NAME=1x128; open sizes are small numbers otherwise");
@@ -100,6 +110,7 @@ class Simplify final : public Command {
     if (standard_) options.microsoft_operators = MicrosoftOperators::kDecompose;
     steps_ = OCTET_TRY_WITH(simplify(graph, options), model_);
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    rounding_tolerance_ = rounding_tolerance(graph);
     if (verify_ > 0) difference_ = OCTET_TRY(compare(original, graph, common));
     OCTET_TRY(write_model(graph, output_, common, model_));
     common.json ? print_json(original, graph) : print_text(original, graph);
@@ -156,7 +167,7 @@ class Simplify final : public Command {
     if (tolerance_ >= 0) return tolerance_;
     const bool exact = std::all_of(steps_.begin(), steps_.end(),
                                    [](const Step& s) { return s.exactness == Exactness::kExact; });
-    return exact ? 0 : kRoundingTolerance;
+    return exact ? 0 : rounding_tolerance_;
   }
 
   std::vector<std::string> unused_inputs(const Graph& graph) const {
@@ -233,7 +244,7 @@ class Simplify final : public Command {
   std::string model_, output_, executor_ = "reference";
   std::vector<std::string> shapes_, drop_inputs_, drop_outputs_;
   int verify_ = 0, max_steps_ = -1, opset_ = 0;
-  double tolerance_ = -1, seconds_ = 0;
+  double tolerance_ = -1, rounding_tolerance_ = 0, seconds_ = 0;
   bool drop_dropout_ = false, standard_ = false, keep_parameters_ = false, log_ = false;
   std::vector<DroppedInput> dropped_;
   std::vector<Step> steps_;

@@ -66,3 +66,18 @@ output z: f32[n, 3]
 TEXT
 "$octet" assemble row.txt -o row.onnx >/dev/null
 "$octet" simplify row.onnx -o row.simple.onnx --verify 3 >/dev/null
+
+# What 16 bits hold is rounded more coarsely.
+cat >half.txt <<'TEXT'
+graph g opset(""=17)
+input x: f16[64, 3]
+const w: f16[3, 2] = [0.31, 1.7, -0.9, 0.77, 0.13, -1.1]
+const b: f16[2] = [0.3, 0.7]
+m = MatMul(x, w)
+y = Add(m, b)
+output y: f16[64, 2]
+TEXT
+"$octet" assemble half.txt -o half.onnx >/dev/null
+"$octet" simplify half.onnx -o half.simple.onnx --verify 3 >half.said || fail "$(cat half.said)"
+grep -q "fold_bias (rounding)" half.said || fail "$(cat half.said)"
+grep -q "^equal on 3 random inputs .*; 0.004 is allowed$" half.said || fail "$(cat half.said)"

@@ -13,8 +13,10 @@ import numpy as np
 import onnx
 from commands import changed_constant, examples_are_apart
 from fuzzing.command import arrays_of, differing, octet, search
+from fuzzing.free.coded import generate as draw_coded
 from fuzzing.free.draw import generate as draw_free
 from fuzzing.generate import Case, Skipped, generate, session
+from fuzzing.halves import generate as draw_halves
 from fuzzing.runner import Runner
 from fuzzing.verdict import judge as judge_case
 from quantize_command import draw_options, refusal
@@ -40,12 +42,14 @@ class Subject:
 
 
 def draw_subjects(trial):
-    """Graphs by turns: any operators; Q/DQ; a float one with products, and what octet quantize makes of it."""
-    if trial.seed % 4 == 0 or trial.seed % 4 == 1:
-        case = draw_free(trial.seed) if trial.seed % 4 == 0 else generate(trial.seed)
+    """Graphs by turns: any operators, operators on codes, or Q/DQ in halves; Q/DQ; a float one with products, and what octet quantize makes of it."""
+    if trial.seed % 4 < 2:
+        others = ("free", draw_free), ("free", draw_coded), ("Q/DQ", draw_halves)
+        kind, drawn = others[trial.seed // 4 % 3] if trial.seed % 4 == 0 else ("Q/DQ", generate)
+        case = drawn(trial.seed)
         path = trial.folder / "model.onnx"
         onnx.save(case.model, path)
-        return [Subject("free" if trial.seed % 4 == 0 else "Q/DQ", path, case.sets)]
+        return [Subject(kind, path, case.sets)]
     graph = Graph(trial)
     out = [Subject("float", graph.path, graph.sets, graph)]
     words, _ = draw_options(graph.s)

@@ -3,11 +3,13 @@
 and nearly all numbers are bounded as narrowly as one code (docs/differential.md)."""
 import sys
 
-from fuzzing import main
+from fuzzing import drawn, main
 
 FIRST = 1
 GRAPHS = 2200
 FREE = 1000
+HALVES = 400
+CODED = 700
 
 
 def told(tally, flags):
@@ -27,6 +29,17 @@ def check_free():
     return problems
 
 
+def check_kind(kind, graphs, wanted, share):
+    """`wanted`: what at least that share of the graphs must hold."""
+    tally = main.search(main.parse([f"--{kind}", "--graphs", str(graphs), "--seed", "1", "--jobs", "2"]))
+    print(tally.report())
+    problems = told(tally, f"--{kind} ")
+    if tally.run < 0.93 * graphs:
+        problems.append(f"only {tally.run} of {graphs} graphs of {kind} were run")
+    return problems + [f"only {tally.drawn[name]} of {graphs} graphs of {kind} hold {name}" for name in wanted
+                       if tally.drawn[name] < share * graphs]
+
+
 def check():
     tally = main.search(main.parse(["--graphs", str(GRAPHS), "--seed", str(FIRST), "--jobs", "2"]))
     print(tally.report())
@@ -39,6 +52,8 @@ def check():
     if tally.sharp < 0.93 * tally.run or tally.wide > 0.05 * tally.run:
         problems.append("the bounds are too wide to show one wrong code")
     problems += check_free()
+    problems += check_kind("halves", HALVES, drawn.OF_HALVES, 0.12)
+    problems += check_kind("coded", CODED, drawn.OF_CODED, 0.05)
     print("\n".join(problems))
     return 1 if problems else 0
 

@@ -136,6 +136,43 @@ INSTANTIATE_TEST_SUITE_P(Forms, Quants, ::testing::ValuesIn(kQuantCases), [](con
   return std::string(made.param.name);
 });
 
+/// Operands of more axes, or of more elements along one, make more of x, as NumPy has it.
+TEST(QuantsOfOthers, OperandsBroadcast) {
+  const QuantCase c = kQuantCases[0];
+  struct Case {
+    const char *x, *scale, *zero;
+    Shape y;
+  };
+  for (const Case& one : {Case{"f32[]", "f32[1] = [0.25]", "f32[] = [0]", {1}},
+                          Case{"f32[3]", "f32[1, 1] = [0.25]", "f32[] = [0]", {1, 3}},
+                          Case{"f32[3]", "f32[] = [0.25]", "f32[2, 1] = [0, 0]", {2, 3}},
+                          Case{"f32[1, 3]", "f32[2, 1] = [0.25, 0.25]", "f32[] = [0]", {2, 3}}}) {
+    for (const bool stored : {false, true}) {
+      const std::string text = fmt::format(
+          "graph g opset(\"\"=17, \"{}\"=1)\ninput a: f32[]\n{} x: {}{}\nconst s: {}\nconst z: {}\n"
+          "const b: f32[] = [8]\nq = {}\ny = Add(q, a)\noutput y: f32[*]\n",
+          c.domain, stored ? "const" : "input", one.x,
+          !stored                         ? ""
+          : std::string(one.x) == "f32[]" ? " = [1.3]"
+                                          : " = [1.3, 1.3, 1.3]",
+          one.scale, one.zero, quant_of(c, "x", "s"));
+      auto session = Session::create(parse_graph(text).value(), {.threads = 1});
+      ASSERT_TRUE(session.ok()) << session.error().text() << text;
+      const Shape shape = parse_graph(text)
+                              ->value(parse_graph(text)->find_value("x").value())
+                              .type.static_shape()
+                              .value();
+      std::vector<Tensor> inputs = {Tensor::scalar(0.0F)};
+      const std::vector<float> numbers(static_cast<size_t>(element_count(shape).value()), 1.3F);
+      if (!stored) inputs.push_back(Tensor::of<float>(shape, std::span<const float>(numbers)));
+      const std::vector<Tensor> y = session->run(inputs).value();
+      ASSERT_EQ(y[0].shape(), one.y) << text;
+      for (int64_t i = 0; i < y[0].count(); ++i)
+        EXPECT_EQ(y[0].at(i), 1.25) << text;
+    }
+  }
+}
+
 TEST(QuantsOfOthers, BipolarIsTheSign) {
   const Tensor x = sevenths();
   std::vector<double> want;

@@ -61,11 +61,25 @@ std::optional<double> only_number(const std::optional<Tensor>& t) {
   return t->at(0);
 }
 
+/// Whether an operand of x makes no more of it: Q and DQ keep the shape of x.
+bool fits_into(const TypeInfo& x, const Tensor& t) {
+  if (t.rank() == 0) return true;
+  if (!x.has_rank() || t.rank() > x.rank()) return false;
+  for (int64_t k = 0; k < t.rank(); ++k)
+    if (t.dim(k) != 1 &&
+        (*x.shape)[static_cast<size_t>(x.rank() - t.rank() + k)].maybe_value() != t.dim(k))
+      return false;
+  return true;
+}
+
 /// What bytes hold and one scale for all, or for each index of an axis, stands for.
 std::optional<qdq::Grid> grid_of(const Graph& g, const Node& node, CodeRange range) {
   const auto scale = constant_value(g, node.input(kScale));
-  const auto zero = only_number(constant_value(g, node.input(kZero)));
-  if (!scale || scale->type() != DType::kFloat32 || scale->count() == 0 || !zero)
+  const auto zeros = constant_value(g, node.input(kZero));
+  const auto zero = only_number(zeros);
+  const TypeInfo& x = g.value(node.input(0)).type;
+  if (!scale || scale->type() != DType::kFloat32 || scale->count() == 0 || !zero ||
+      !fits_into(x, *scale) || !fits_into(x, *zeros))
     return std::nullopt;
   if (*zero != std::floor(*zero) || *zero < range.lo || *zero > range.hi) return std::nullopt;
   const bool is_signed = node.attr_int("signed", 1) != 0;
@@ -75,8 +89,6 @@ std::optional<qdq::Grid> grid_of(const Graph& g, const Node& node, CodeRange ran
     qdq::Grid grid = qdq::Grid::per_tensor_of(codes, scale->at(0), *zero, DType::kFloat32);
     return grid.is_usable() ? std::optional(std::move(grid)) : std::nullopt;
   }
-  const TypeInfo& x = g.value(node.input(0)).type;
-  if (!x.has_rank() || scale->rank() > x.rank()) return std::nullopt;
   qdq::Grid grid;
   for (int64_t k = 0; k < scale->rank(); ++k) {
     if (scale->dim(k) == 1) continue;
@@ -143,7 +155,9 @@ std::optional<Patch> with_arithmetic(const RuleContext& c, const Node& node, Cod
   const std::string name = name_for(c.graph, node);
   const ValueId scale = node.input(kScale), zero = node.input(kZero);
   ValueId x = patch.emit("Div", {node.input(0), scale}, {}, name + "/steps");
-  const bool shifts = only_number(constant_value(c.graph, zero)).value_or(1) != 0;
+  const auto zeros = constant_value(c.graph, zero);
+  const bool shifts =
+      only_number(zeros).value_or(1) != 0 || !fits_into(c.graph.value(node.input(0)).type, *zeros);
   if (shifts) x = patch.emit("Add", {x, zero}, {}, name + "/shifted");
   x = emit_clip(patch, c.graph, x, {range.lo, range.hi}, DType::kFloat32, name + "/clip");
   x = patch.emit(rounding, {x}, {}, name + "/codes");

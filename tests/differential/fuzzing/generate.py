@@ -71,7 +71,7 @@ def input_sets(s):
     return sets
 
 
-def calibrate(s, sets):
+def calibrate(s, sets, largest=1e5):
     """Ranges of all values for the first set of inputs, by ONNX Runtime. Other sets are for other sizes, which not every
     graph takes: those that it does not take are left out."""
     names = [name for n in s.nodes for name in n.outputs if name and name not in s.integers]
@@ -91,7 +91,7 @@ def calibrate(s, sets):
         if tuple(array.shape) != tuple(s.shapes[name]):
             raise Skipped(f"drawn as {s.shapes[name]}, computed as {array.shape}: "
                           + next((n.op + str(n.attributes) for n in s.nodes if name in n.outputs), "input"))
-        if not np.isfinite(array).all() or np.abs(array).max() > 1e5:
+        if not np.isfinite(array).all() or np.abs(array).max() > largest:
             raise Skipped("large numbers")
     return {name: (float(a.min()), float(a.max())) for name, a in arrays.items()}
 
@@ -117,13 +117,18 @@ def prune(nodes, outputs):
 
 
 def generate(seed):
-    random = np.random.default_rng([seed, 20])
-    s = structure.draw_structure(random)
+    return generate_by(np.random.default_rng([seed, 20]), seed)
+
+
+def generate_by(random, seed, versions=structure.VERSIONS, largest=1e5, adjust=lambda annotator: None):
+    """`largest`: how large numbers may get; `adjust`: what another kind of graph draws otherwise."""
+    s = structure.draw_structure(random, versions)
     if not s.nodes:
         raise Skipped("no node")
     sets = input_sets(s)
-    ranges = calibrate(s, sets)
+    ranges = calibrate(s, sets, largest)
     annotator = Annotator(s, ranges)
+    adjust(annotator)
     if s.chance(0.08):
         annotator.nodes = list(s.nodes)  # float
     else:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model as ONNX Runtime's CPU provider takes it: numbers that are stored in formats which it has no kernels for come as floats, by
-ml_dtypes, and codes that NumPy has no type for leave as floats."""
+ml_dtypes, codes that NumPy has no type for leave as floats, and what it does not know or computes by other rules is spelled out."""
 import copy
 
 import ml_dtypes
@@ -9,6 +9,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from .formats import spread
+from .spelled import spell_out, wants_words
 
 WITHOUT_KERNELS = {TensorProto.FLOAT4E2M1, TensorProto.FLOAT8E8M0}
 WITHOUT_ARRAYS = {TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2, TensorProto.FLOAT8E5M2FNUZ, TensorProto.INT4,
@@ -34,9 +35,12 @@ def for_onnxruntime(model):
     graph = model.graph
     strange = any(t.data_type in WITHOUT_KERNELS for t in graph.initializer)
     coded = any(o.type.tensor_type.elem_type in WITHOUT_ARRAYS for o in graph.output)
-    if not strange and not coded:
+    words = wants_words(graph)
+    if not strange and not coded and not words:
         return model
     model = copy.deepcopy(model)
+    if words:
+        spell_out(model)
     if strange:
         store_numbers(model.graph)
     for output in model.graph.output:

@@ -64,6 +64,7 @@ class Annotator:
         self.clips = s.choose(0.0, 0.0, 0.0, 0.3, 0.9) if s.opset >= 12 else 0.0  # codes of fewer bits than their type has
         self.per_channel = s.choose(0.0, 0.5, 1.0) if s.opset >= 13 else 0.0
         self.absorbs = s.choose(0.9, 0.5, 0.0)
+        self.absorbed, self.absorbing = ABSORBED, PRODUCTS + ("Add", "BatchNormalization")
         self.readers = {}
         for n in s.nodes:
             for name in n.inputs:
@@ -241,7 +242,7 @@ class Annotator:
         """Whether the output of a node gets Q and DQ."""
         s = self.s
         readers = self.readers.get(value, [])
-        if len(readers) == 1 and readers[0].op in ABSORBED and node.op in PRODUCTS + ("Add", "BatchNormalization"):
+        if len(readers) == 1 and readers[0].op in self.absorbed and node.op in self.absorbing:
             return not s.chance(self.absorbs)
         return s.chance(self.coverage)
 

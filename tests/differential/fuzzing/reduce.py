@@ -9,6 +9,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from .generate import session
+from .plain import for_onnxruntime
 from .verdict import judge
 
 
@@ -23,7 +24,7 @@ def signature(finding):
 
 def types_of(model):
     """Types of all values, with symbols where the sizes are open."""
-    inferred = onnx.shape_inference.infer_shapes(model)
+    inferred = onnx.shape_inference.infer_shapes(for_onnxruntime(model))
     graph = inferred.graph
     return {v.name: v.type for v in (*graph.input, *graph.value_info, *graph.output)}
 
@@ -175,7 +176,7 @@ class Reducer:
         _, sets = self.values()
         for node in list(self.case.model.graph.node) if sets else []:
             constants = {t.name for t in self.case.model.graph.initializer}
-            if node.op_type != "DequantizeLinear" or node.input[0] not in constants:
+            if node.op_type != "DequantizeLinear" or node.input[0] not in constants or node.output[0] not in sets[0]:
                 continue
             model = copy.deepcopy(self.case.model)
             model.graph.initializer.append(numpy_helper.from_array(sets[0][node.output[0]], node.output[0] + "_float"))

@@ -56,8 +56,8 @@ def extend(s, moods):
         return False
 
 
-def draw_structure(random):
-    s = Sketch(random, int(random.choice(VERSIONS)))
+def draw_structure(random, versions=VERSIONS):
+    s = Sketch(random, int(random.choice(versions)))
     s.open_batch = s.chance(0.3)
     batch = s.choose(1, 1, 2, 3)
     for _ in range(s.choose(1, 1, 1, 2)):

@@ -3,6 +3,7 @@
 
 #include "core/format.h"
 #include "graph/label.h"
+#include "ops/infer.h"
 #include "quant/debug_graph.h"
 #include "runner/arrays.h"
 #include "runner/rules.h"
@@ -38,7 +39,14 @@ Rule* find_rule(std::string_view op) {
 namespace {
 
 Tensor widened(const Tensor& x) {
-  return x.type() == DType::kFloat32 ? as_double(x) : x;
+  return x.type() == DType::kFloat32 || is_half(x.type()) ? as_double(x) : x;
+}
+
+/// What a node makes of f16 or bf16 may be rounded to it or not (docs/numerics.md).
+void round(DType type, Bounded& y) {
+  if (!is_half(type) || !is_real(y.value)) return;
+  y.error = map(y.value, or_zeros(y.error, y.value),
+                [type](double v, double e) { return rounded_error(type, v, e); });
 }
 
 Status walk(const Graph& graph, const Node& node, Rounding rounding, std::vector<Bounded>& values) {
@@ -51,15 +59,20 @@ Status walk(const Graph& graph, const Node& node, Rounding rounding, std::vector
     operands.push_back(id.valid() ? place(id) : Bounded{});
   std::vector<Bounded> out = OCTET_TRY(
       rule({.graph = graph, .node = node, .in = std::move(operands), .rounding = rounding}));
-  for (size_t k = 0; k < node.outputs.size() && k < out.size(); ++k)
-    if (node.outputs[k].valid()) place(node.outputs[k]) = std::move(out[k]);
+  for (size_t k = 0; k < node.outputs.size() && k < out.size(); ++k) {
+    if (!node.outputs[k].valid()) continue;
+    round(graph.value(node.outputs[k]).type.type, out[k]);
+    place(node.outputs[k]) = std::move(out[k]);
+  }
   return ok_status();
 }
 
 } // namespace
 
 Result<std::vector<Bounded>>
-bound_outputs(const Graph& graph, std::span<const Tensor> inputs, Rounding rounding) {
+bound_outputs(const Graph& source, std::span<const Tensor> inputs, Rounding rounding) {
+  Graph graph = source;
+  OCTET_TRY_WITH(infer_types(graph), "bounds");
   std::vector<Bounded> values(static_cast<size_t>(graph.value_bound()));
   for (const ValueId id : graph.constants())
     values[static_cast<size_t>(id.index)].value = widened(graph.value(id).constant);

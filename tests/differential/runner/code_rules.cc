@@ -92,8 +92,7 @@ class Stored {
 DType made_type(const Step& s) {
   const auto said = static_cast<DType>(s.node.attr_int("output_dtype", 0));
   if (said != DType::kUndefined) return said;
-  const DType scale = s.in[1].value.type();
-  return scale == DType::kFloat16 || scale == DType::kBfloat16 ? scale : DType::kFloat32;
+  return is_half(s.type(1)) ? s.type(1) : DType::kFloat32;
 }
 
 Outputs dequantize(const Step& s) {
@@ -120,8 +119,7 @@ Outputs dequantize(const Step& s) {
                  std::fabs(scale);
     if (type == DType::kFloat32) continue;
     // octet hands on what codes mean unrounded (docs/numerics.md).
-    err[at] = std::max(err[at], stored.error(value[at], err[at])) +
-              std::fabs(stored(value[at]) - value[at]);
+    err[at] = rounded_error(type, value[at], err[at]);
     value[at] = stored(value[at]);
   }
   Bounded out;
@@ -143,8 +141,8 @@ Outputs quantize(const Step& s) {
   const DType type = code_type(s);
   const Stored stored(type, s.node.attr_int("saturate", 1) != 0 ? Saturate::kYes : Saturate::kNo);
   // ONNX divides in the type of the scale, ONNX Runtime in f32.
-  const bool halves = s.in[1].value.type() == DType::kFloat16;
-  const Stored half(DType::kFloat16, Saturate::kNo);
+  const bool halves = is_half(s.type(1));
+  const Stored half(halves ? s.type(1) : DType::kFloat16, Saturate::kNo);
   std::vector<double> value(static_cast<size_t>(x.value.count())), err(value.size());
   bool uncertain = false;
   for (int64_t i = 0; i < x.value.count(); ++i) {
@@ -174,8 +172,8 @@ Outputs quantize(const Step& s) {
   return std::vector<Bounded>{std::move(out)};
 }
 
-/// Between floats; f16 and bf16 stay doubles that are such numbers. A cast that takes back another
-/// may be left out, so that what comes in unrounded goes on so.
+/// Between floats; f16 and bf16 stay doubles that are such numbers. A cast that is taken back may be
+/// left out, so that what comes in unrounded goes on so.
 Outputs cast(const Step& s) {
   const Bounded& x = s.in[0];
   const auto type = static_cast<DType>(s.node.attr_int("to", 0));
@@ -184,9 +182,9 @@ Outputs cast(const Step& s) {
   const Stored stored(type, Saturate::kNo);
   Bounded out = x;
   out.value = map(as_double(x.value), stored);
-  if (!x.error.empty())
-    out.error = map(as_double(x.value), x.error,
-                    [&](double v, double e) { return std::max(e, stored.error(v, e)); });
+  if (!x.error.empty() || is_half(type))
+    out.error = map(as_double(x.value), or_zeros(x.error, out.value),
+                    [&](double v, double e) { return rounded_error(type, v, e); });
   return std::vector<Bounded>{std::move(out)};
 }
 
@@ -209,6 +207,9 @@ Outputs product_with_codes(const Step& s) {
   std::vector<Bounded> made = OCTET_TRY(find_product_rule("MatMul")(
       {.graph = s.graph, .node = matmul, .in = {s.in[0], w}, .rounding = s.rounding}));
   if (!s.has(5)) return made;
+  if (is_half(s.type(0))) // octet's sum follows a product that is rounded
+    made[0].error = map(made[0].value, made[0].error,
+                        [&](double v, double e) { return rounded_error(s.type(0), v, e); });
   const Step sum{.graph = s.graph, .node = matmul, .in = {}, .rounding = s.rounding};
   made[0].value = OCTET_TRY(sum.broadcast("Add", made[0].value, s.in[5].value));
   made[0].error = plus(made[0].error, times(magnitude(made[0].value), 4 * kRounding));
@@ -216,6 +217,11 @@ Outputs product_with_codes(const Step& s) {
 }
 
 } // namespace
+
+double rounded_error(DType type, double v, double error) {
+  const Stored stored(type, Saturate::kNo);
+  return std::max(error, stored.error(v, error)) + std::fabs(stored(v) - v);
+}
 
 Rule* find_code_rule(std::string_view op) {
   if (op == "QuantizeLinear") return quantize;

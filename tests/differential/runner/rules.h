@@ -18,6 +18,8 @@ struct Step {
   Rounding rounding;
 
   bool has(size_t i) const { return i < in.size() && !in[i].value.empty(); }
+  /// In the file; the walk itself is in double.
+  DType type(size_t i) const { return graph.value(node.inputs.at(i)).type.type; }
   /// Values of the operands.
   std::vector<Tensor> values() const;
   /// The node on other operands.
@@ -28,6 +30,12 @@ struct Step {
   /// A binary operator with ONNX's broadcast.
   Result<Tensor> broadcast(std::string_view op, const Tensor& a, const Tensor& b) const;
 };
+
+inline bool is_half(DType type) {
+  return type == DType::kFloat16 || type == DType::kBfloat16;
+}
+/// How far from `v` a number within `error` of it may be once stored in f16 or bf16, or not stored.
+double rounded_error(DType type, double v, double error);
 
 using Rule = Result<std::vector<Bounded>>(const Step&);
 

@@ -23,7 +23,7 @@ def quantized(s, x, type_):
     """Codes of a float value with their parameters, made now or found; readers share them."""
     made = s.__dict__.setdefault("coded", {})
     key = x, type_
-    if key not in made or s.chance(0.2):
+    if key not in made or made[key][0] not in s.values or s.chance(0.2):  # what did not fit is taken back
         own = parameters(s, s.array(x), type_)
         made[key] = [s.play("QuantizeLinear", [x, *own]), *own]
     return made[key]

@@ -6,6 +6,8 @@ import copy
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 
+from ..plain import for_onnxruntime
+from ..spelled import graphs_of, interpolates
 from .sketch import ENDING, session
 
 RUNS = 6
@@ -30,17 +32,16 @@ INEXACT = ("Softmax", "LogSoftmax", "Exp", "Log", "Sqrt", "Reciprocal", "Div", "
 PICKING = ("Hardmax", "ArgMax", "ArgMin", "TopK", "Unique")
 
 
-def put_behind(model, at, op, kind, off):
+def put_behind(graph, opset, at, op, kind, off):
     """What the node at `at` makes, each element with a number of its own from `off`: where many elements are at ties, some round
     up and others down."""
-    graph = model.graph
     node = graph.node[at]
     result = node.output[0]
     exact, all_, zero, size, shape, some, own = (f"{result}/{part}" for part in ("exact", "off", "zero", "size", "shape", "some", "own"))
     node.output[0] = exact
     graph.initializer.extend([numpy_helper.from_array(off.astype(helper.tensor_dtype_to_np_dtype(kind)), all_),
                               numpy_helper.from_array(np.array([0]), zero), numpy_helper.from_array(np.array([-1]), zero + "/all")])
-    empty_stays = {"allowzero": 1} if model.opset_import[0].version > 13 else {}
+    empty_stays = {"allowzero": 1} if opset > 13 else {}
     for k, made in enumerate([helper.make_node("Size", [exact], [size + "/scalar"]),
                               helper.make_node("Reshape", [size + "/scalar", zero + "/all"], [size]),
                               helper.make_node("Shape", [exact], [shape]),
@@ -53,7 +54,7 @@ def put_behind(model, at, op, kind, off):
 def disturb_made(random, model, amount):
     """What some operators make is a little off, since their rounding has one sign in all runs otherwise: 0 in what transforms make, and
     means of equal numbers."""
-    graph = model.graph
+    graph, opset = model.graph, model.opset_import[0].version
     inferred = shape_inference.infer_shapes(model).graph
     ties = any(n.op_type in PICKING for n in graph.node)
     types = {v.name: v.type.tensor_type.elem_type for v in (*graph.input, *inferred.value_info, *inferred.output)}
@@ -61,13 +62,21 @@ def disturb_made(random, model, amount):
         kind = types.get(node.output[0])
         mode = next((a.s for a in node.attribute if a.name == "mode"), b"nearest")
         if node.op_type in ("DFT", "STFT"):
-            put_behind(model, at, "Add", TensorProto.FLOAT, 1e-5 * random.uniform(-1, 1, MOST))
+            put_behind(graph, opset, at, "Add", TensorProto.FLOAT, 1e-5 * random.uniform(-1, 1, MOST))
         elif node.op_type in ENDING and (kind or types.get(node.input[0])) == TensorProto.FLOAT:
-            put_behind(model, at, "Add", TensorProto.FLOAT, 3e-7 * random.uniform(-1, 1, MOST))
+            put_behind(graph, opset, at, "Add", TensorProto.FLOAT, 3e-7 * random.uniform(-1, 1, MOST))
         elif ties and node.op_type in INEXACT and kind == TensorProto.FLOAT:
-            put_behind(model, at, "Mul", kind, 1 + 3e-7 * random.uniform(-1, 1, MOST))
-        elif node.op_type == "Resize" and mode != b"nearest" and kind in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE):
-            put_behind(model, at, "Mul", kind, 1 + amount * random.uniform(-1, 1, MOST))
+            put_behind(graph, opset, at, "Mul", kind, 1 + 3e-7 * random.uniform(-1, 1, MOST))
+        elif node.op_type == "Resize" and mode != b"nearest" and not is_cast(graph, node.input[0]) and kind in (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE):
+            put_behind(graph, opset, at, "Mul", kind, 1 + amount * random.uniform(-1, 1, MOST))
+    for part in graphs_of(graph):
+        for at, node in reversed(list(enumerate(part.node))):
+            if interpolates(node) and is_cast(part, node.input[0]):  # bytes: the weights are floats, times up to 255
+                put_behind(part, opset, at, "Add", TensorProto.FLOAT, 3e-4 * random.uniform(-1, 1, MOST))
+
+
+def is_cast(graph, name):
+    return any(n.op_type == "Cast" and n.output[0] == name and n.attribute[0].i == TensorProto.FLOAT for n in graph.node)
 
 
 def disturbed_model(random, model, amount):
@@ -107,8 +116,9 @@ def bounds(case, runs):
         floor = max(floor, 3e-5)  # its roots are powers to a float32 next to 1 / p
     values, errors = {}, {}
     made = session(case.model)
+    standing = for_onnxruntime(case.model)
     try:
-        others = [session(disturbed_model(random, case.model, amount)) for _ in range(runs)]
+        others = [session(disturbed_model(random, standing, amount)) for _ in range(runs)]
     except Exception as refused:  # before operator set 14 no Reshape makes an empty tensor of every shape
         raise Unstable("an empty tensor that cannot be disturbed") from refused
     for at, inputs in enumerate(case.sets):

@@ -164,9 +164,9 @@ def rotary(s, x):
     return s.play("RotaryEmbedding", [x, places, *tables], domain=MS, interleaved=int(s.chance(0.5)))
 
 
-def few_bits(s, x):
+def few_bits(s, x, block=16):
     array = s.need(x, "f", ranks=(2, 3), small=600)
-    k, n, block, bits = array.shape[-1], s.size(9), 16, s.choose(4, 4, 8)
+    k, n, bits = array.shape[-1], s.size(9), s.choose(4, 4, 8)
     blocks = -(-k // block)
     codes = s.constant(s.random.integers(0, 256, (n, blocks, block * bits // 8)).astype(np.uint8))
     inputs = [x, codes, s.constant(s.random.uniform(0.01, 0.05, (n, blocks)).astype(np.float32))]

@@ -61,8 +61,8 @@ def places(size, wanted, coordinates, real):
     return at / scale if coordinates == "asymmetric" else (at + real(0.5)) / scale - real(0.5)
 
 
-def resize(s, x):
-    array = s.need(x, "f", ranks=(3, 4, 5))
+def resize(s, x, kinds="f"):
+    array = s.need(x, kinds, ranks=(3, 4, 5))
     mode = s.choose("nearest", "linear", "cubic")
     if mode == "cubic" and array.ndim != 4:
         raise Impossible("rank")

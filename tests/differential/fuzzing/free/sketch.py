@@ -202,5 +202,6 @@ class Sketch:
         return name in self.constants or (self.parent is not None and self.parent.is_constant(name))
 
     def wrap(self, graph):
-        opsets = [helper.make_opsetid("", self.opset)] + [helper.make_opsetid(d, v) for d, v in DOMAINS.items()]
+        known = {"": self.opset, **DOMAINS, **{n.domain: 1 for n in graph.node if n.domain not in DOMAINS and n.domain}}
+        opsets = [helper.make_opsetid(d, v) for d, v in known.items()]
         return helper.make_model(graph, opset_imports=opsets, ir_version=10 if self.opset > 18 else 8)
