@@ -360,7 +360,8 @@ TEST(Observer, WhatMseClipsMayCountMore) {
 /// Numbers far from 0 that are nearly one: where all of them are clipped, the range is one number.
 TEST(Observer, RangesOfOneNumberAreRanges) {
   for (const Calibrator& calibrator : kAll)
-    for (const Scheme& scheme : {Scheme{}, Scheme{.type = DType::kInt8, .narrow = true}, kAsymmetric})
+    for (const Scheme& scheme :
+         {Scheme{}, Scheme{.type = DType::kInt8, .narrow = true}, kAsymmetric})
       for (int k = 0; k < 200; ++k) {
         const float x = (k % 2 == 0 ? 1.0F : -1.0F) * (0.2F + 0.00173F * static_cast<float>(k));
         const Range r = observe_all(calibrator, std::vector<float>(24, x), scheme);

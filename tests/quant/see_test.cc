@@ -469,8 +469,8 @@ TEST(Layers, TakeTheirStepsWithThem) {
   ASSERT_GE(plan.steps.size(), 3U);
   for (const QuantizedLayer& layer : layers_of(prepared, plan)) {
     SCOPED_TRACE(layer.node);
-    for (const QuantizationPlan& changed : {with_layer_in_float(prepared, plan, layer),
-                                            with_layer_alone(prepared, plan, layer)}) {
+    for (const QuantizationPlan& changed :
+         {with_layer_in_float(prepared, plan, layer), with_layer_alone(prepared, plan, layer)}) {
       EXPECT_LT(changed.steps.size(), plan.steps.size() + (layer.weights.empty() ? 1 : 0));
       const auto written = quantize(graph, changed);
       EXPECT_TRUE(written.ok()) << written.error().text();

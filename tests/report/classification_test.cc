@@ -158,8 +158,7 @@ TEST(Classification, BootstrapCountsThousandsOfClasses) {
   std::vector<int64_t> all(12);
   for (size_t i = 0; i < all.size(); ++i)
     all[i] = static_cast<int64_t>(i) * 300;
-  const auto [low, high] =
-      bootstrap_interval(ClassMetric::kF1, all, all, kClasses, 1000).value();
+  const auto [low, high] = bootstrap_interval(ClassMetric::kF1, all, all, kClasses, 1000).value();
   EXPECT_GE(low, 4.0 / kClasses); // of 12 drawn with replacement, how many are there
   EXPECT_LE(high, 12.0 / kClasses);
   EXPECT_GT(high, low);

@@ -115,10 +115,9 @@ void Program::store(Graph& graph) const {
   for (const Trained& t : trained_) {
     const auto rounded = std::find_if(rounded_.begin(), rounded_.end(),
                                       [&](const RoundedBias& b) { return b.bias == t.value; });
-    put(t.value, rounded == rounded_.end()
-                     ? t.leaf
-                     : round_to_sum(t.leaf, held(rounded->x_scale), held(rounded->w_scale),
-                                    rounded->factor));
+    put(t.value, rounded == rounded_.end() ? t.leaf
+                                           : round_to_sum(t.leaf, held(rounded->x_scale),
+                                                          held(rounded->w_scale), rounded->factor));
     for (const ValueId copy : t.copies)
       put(copy, t.leaf);
   }

@@ -367,10 +367,10 @@ class ProgramBuilder {
   std::set<NodeId> needed_, fused_; ///< fused: part of another node's step
   std::map<NodeId, Fusion> fusions_;
   std::map<ValueId, ValueId> pair_scales_; ///< by what the DQ of a pair makes
-  std::set<ValueId> used_;    ///< values that a needed node reads, or that are wanted
-  std::set<ValueId> data_;    ///< values that follow from the graph's inputs
-  std::set<ValueId> varying_; ///< values that differ from run to run
-  std::set<ValueId> traced_;  ///< values that a gradient may pass through
+  std::set<ValueId> used_;                 ///< values that a needed node reads, or that are wanted
+  std::set<ValueId> data_;                 ///< values that follow from the graph's inputs
+  std::set<ValueId> varying_;              ///< values that differ from run to run
+  std::set<ValueId> traced_;               ///< values that a gradient may pass through
 };
 
 Result<std::unique_ptr<Program>> Program::create(const Graph& graph,

@@ -21,10 +21,10 @@ rounded(const at::Tensor& bias, const at::Tensor& x_scale, const at::Tensor& w_s
   const at::Tensor steps =
       (x_scale.detach().reshape({}) * w_scale.detach().reshape({-1})).to(at::kDouble);
   const at::Tensor codes = at::round(bias.detach().to(at::kDouble) * f / steps);
-  const at::Tensor usable = ((at::abs(steps) >= kSmallestStep) &
-                             (at::abs(steps) <= std::numeric_limits<float>::max()) &
-                             (at::abs(codes) <= kLargestCode))
-                                .all();
+  const at::Tensor usable =
+      ((at::abs(steps) >= kSmallestStep) & (at::abs(steps) <= std::numeric_limits<float>::max()) &
+       (at::abs(codes) <= kLargestCode))
+          .all();
   return at::where(usable, (codes * steps).to(at::kFloat).to(at::kDouble) / f,
                    bias.detach().to(at::kDouble))
       .to(bias.scalar_type());
