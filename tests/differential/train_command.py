@@ -196,9 +196,6 @@ class Trial:
             return
         self.compare_eval(given, wanted, last)
         r = self.recipe
-        # Biases are put on the grid of their sums when the file is written, which few bits make coarse.
-        if any(option in r.words for option in ("--weight-bits", "--activation-bits", "--layer")):
-            return
         if r.precision != "f32" or not r.validates or r.holds_out or diverged or not record["epochs"]:
             return
         ours = record["epochs"][-1]["validation_loss"]
