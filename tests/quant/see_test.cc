@@ -463,8 +463,9 @@ TEST(Layers, AloneAndInFloatAreWhatTheySay) {
 TEST(Layers, TakeTheirStepsWithThem) {
   const Graph graph = test::cnn();
   const Graph prepared = prepare_for_quantization(graph).value();
+  const auto data = open_dataset("generated", Split::kTrain).value();
   const QuantizationPlan plan =
-      plan_quantization(graph, test::cnn_data(), {.weight_bits = 4, .steps = {"correct-bias"}})
+      plan_quantization(graph, *data, {.weight_bits = 4, .steps = {"correct-bias"}, .samples = 32})
           .value();
   ASSERT_GE(plan.steps.size(), 3U);
   for (const QuantizedLayer& layer : layers_of(prepared, plan)) {

@@ -41,6 +41,7 @@ TEST(WrittenLoss, IsTheLossAsTrained) {
       const QuantizationPlan plan =
           plan_quantization(graph, data, {.weight_bits = bits, .activation_bits = bits}).value();
       TrainOptions options = small_options();
+      options.keep_best = false;
       if (learned) {
         options.weight_scales = WeightScales::kLearned;
         options.activation_scales = ActivationScales::kLearned;
@@ -61,6 +62,7 @@ TEST(WrittenLoss, HoldsForFrozenBiases) {
   const QuantizationPlan plan =
       plan_quantization(graph, data, {.weight_bits = 3, .activation_bits = 2}).value();
   TrainOptions options = small_options();
+  options.keep_best = false;
   options.freeze = {"b1", "b2"};
   const Graph prepared = quantize(graph, plan, WeightStorage::kFloat).value();
   const TrainedModel model = must_train(prepared, data, options, &unseen);

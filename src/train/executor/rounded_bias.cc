@@ -16,7 +16,7 @@ namespace {
 
 at::Tensor
 rounded(const at::Tensor& bias, const at::Tensor& x_scale, const at::Tensor& w_scale, double f) {
-  constexpr auto kLargestCode = static_cast<double>(std::numeric_limits<int32_t>::max() / 2);
+  constexpr int32_t kLargestCode = std::numeric_limits<int32_t>::max() / 2;
   constexpr double kSmallestStep = std::numeric_limits<float>::min();
   const at::Tensor steps =
       (x_scale.detach().reshape({}) * w_scale.detach().reshape({-1})).to(at::kDouble);
