@@ -405,7 +405,10 @@ Result<TrainedModel> TrainFlags::train(const Graph& graph,
       if (!log->scalar(tag, step, value).ok()) o.on_scalar = nullptr;
     };
   keep_settings(examples, o);
-  TrainedModel model = OCTET_TRY(api->train(graph, *examples.examples, examples.test.get(), o));
+  Result<TrainedModel> trained = api->train(graph, *examples.examples, examples.test.get(), o);
+  // Of a loss that is no number: what led to it is worth no second try.
+  if (!trained.ok() && trained.error().code() == ErrorCode::kRefused && writes()) finished(output);
+  TrainedModel model = OCTET_TRY(std::move(trained));
   if (model.report.cancelled)
     return Error(o.checkpoint.empty()
                      ? "stopped by the user; without a checkpoint nothing is kept"

@@ -13,6 +13,7 @@
 #include "ops/infer.h"
 #include "ops/microsoft/matrix_order.h"
 #include "ops/op.h"
+#include "ops/qdq/site.h"
 #include "ops/schema_types.h"
 #include "passes/standardize/coded_operators.h"
 #include "targets/onnxruntime/kernels.h"
@@ -46,7 +47,8 @@ bool takes_float_scales(const Node& node) {
   return is_qlinear(node) || ms::is_ordered(node) || facts_of(node).on_codes;
 }
 
-/// Whether the operator takes the type: asked of its own inference, with everything f32 replaced.
+/// Whether the operator takes the type and makes it: asked of its own inference, with everything f32
+/// replaced. (What a DQ makes of scales that are no f32 is f32.)
 std::optional<std::string> refused(const Graph& graph, const Node& node, DType type) {
   Graph alone;
   alone.opsets = graph.opsets;
@@ -73,8 +75,17 @@ std::optional<std::string> refused(const Graph& graph, const Node& node, DType t
   for (size_t k = 0; k < node.outputs.size(); ++k)
     copy.outputs.push_back(node.outputs[k].valid() ? alone.add_value(alone.unique_name("y"))
                                                    : ValueId{});
+  for (const char* key : {"to", "dtype", "output_dtype"}) // as they become
+    if (copy.attr_int(key, 0) == static_cast<int64_t>(DType::kFloat32))
+      copy.set(key, static_cast<int64_t>(type));
   const NodeId id = alone.add_node(std::move(copy));
   const Status status = infer_node(alone, id);
+  const auto made = [](const Graph& of, ValueId out) {
+    return out.valid() && of.value(out).type.type == DType::kFloat32;
+  };
+  if (status.ok() && is_dequantize(node) && made(graph, node.output(0)) &&
+      made(alone, alone.node(id).output(0)))
+    return "it makes f32 of such scales";
   if (status.ok()) return std::nullopt;
   return fmt::format("the operator does not take {}", name(type));
 }

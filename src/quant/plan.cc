@@ -110,6 +110,7 @@ class Planner {
   }
 
   Status plan_activations(const CalibrationSource& source, int64_t samples) {
+    has_data_ = static_cast<bool>(source);
     std::set<ValueId> moved;
     for (const NodePlan& node_plan : plan_.nodes)
       if (node_plan.rule == Placed::kMoves && node_plan.output)
@@ -152,7 +153,12 @@ class Planner {
 
   std::optional<Range> given_range(ValueId id) const {
     const auto found = options_.ranges.find(graph_.value(id).name);
-    return found == options_.ranges.end() ? std::nullopt : std::optional(found->second);
+    if (found != options_.ranges.end()) return found->second;
+    // An operator that preparing wrote as several has values between them that no range was given
+    // for.
+    const Node* producer = has_data_ ? nullptr : graph_.producer(id);
+    if (producer == nullptr || !moves_values(*producer)) return std::nullopt;
+    return given_range(producer->input(0));
   }
 
   std::optional<Range> taken_as_it_is(const ObserveRequest& request) const {
@@ -211,6 +217,7 @@ class Planner {
   std::unordered_map<std::string, size_t> tensors_; ///< of the plan, by value, when weights are in
   std::set<ValueId> seen_;
   std::vector<ObserveRequest> requests_;
+  bool has_data_ = false;
   RangeChoices choices_;
   HeldBack held_;
 };

@@ -68,7 +68,9 @@ std::optional<Repair> convert_scale(const RepairContext& context, const Node& no
   if (is_quantize(node) && x != DType::kUndefined && x != to && is_float(x))
     inputs[0] = cast(patch, inputs[0], to, name + "_cast");
   ValueId y = patch.emit(node.op_type, std::move(inputs), node.attributes, node.name, node.domain);
-  if (is_dequantize(node) && half) y = cast(patch, y, from, name + "_cast");
+  // What a DQ makes is the scale's type, where it says no other.
+  const bool says = node.attr_int("output_dtype", 0) != 0;
+  if (is_dequantize(node) && half && !says) y = cast(patch, y, from, name + "_cast");
   patch.replace(node.output(0), y);
   // Between codes at most 255 steps apart the lost part of the scale adds up; a tie costs a step.
   return Repair{std::move(patch), 255 * lost + (rounds ? largest : 0)};

@@ -16,8 +16,50 @@ double ratio(double a, double b) {
   return b == 0 ? 0 : a / b;
 }
 
-double metric_of(const ConfusionMatrix& m, ClassMetric metric) {
-  return metric == ClassMetric::kF1 ? m.f1() : m.matthews();
+/// What of the counts a metric asks for: of thousands of classes most pairs never meet.
+struct Margins {
+  explicit Margins(int64_t classes)
+      : hits(static_cast<size_t>(classes)), rows(hits), columns(hits) {}
+  void add(int64_t label, int64_t prediction, int64_t count) {
+    rows[static_cast<size_t>(label)] += count;
+    columns[static_cast<size_t>(prediction)] += count;
+    if (label == prediction) hits[static_cast<size_t>(label)] += count;
+    total += count;
+  }
+  double f1(size_t of_class) const {
+    return ratio(2 * static_cast<double>(hits[of_class]),
+                 static_cast<double>(rows[of_class] + columns[of_class]));
+  }
+  double f1() const {
+    if (hits.size() == 2) return f1(1);
+    double sum = 0;
+    for (size_t c = 0; c < hits.size(); ++c)
+      sum += f1(c);
+    return sum / static_cast<double>(hits.size());
+  }
+  double matthews() const {
+    const auto n = static_cast<double>(total);
+    double right = 0, of_rows = 0, of_columns = 0, both = 0;
+    for (size_t c = 0; c < hits.size(); ++c) {
+      const auto r = static_cast<double>(rows[c]), k = static_cast<double>(columns[c]);
+      right += static_cast<double>(hits[c]);
+      of_rows += r * r;
+      of_columns += k * k;
+      both += r * k;
+    }
+    return ratio(right * n - both, std::sqrt((n * n - of_columns) * (n * n - of_rows)));
+  }
+
+  std::vector<int64_t> hits, rows, columns;
+  int64_t total = 0;
+};
+
+Margins margins_of(const ConfusionMatrix& m) {
+  Margins out(m.classes());
+  for (int64_t label = 0; label < m.classes(); ++label)
+    for (int64_t prediction = 0; prediction < m.classes(); ++prediction)
+      out.add(label, prediction, m.at(label, prediction));
+  return out;
 }
 
 /// P(X <= k) of n fair coins, doubled and at most 1.
@@ -92,24 +134,11 @@ double ConfusionMatrix::f1(int64_t of_class) const {
 }
 
 double ConfusionMatrix::f1() const {
-  if (classes_ == 2) return f1(1);
-  double sum = 0;
-  for (int64_t c = 0; c < classes_; ++c)
-    sum += f1(c);
-  return sum / static_cast<double>(classes_);
+  return margins_of(*this).f1();
 }
 
 double ConfusionMatrix::matthews() const {
-  const auto n = static_cast<double>(total());
-  double hits = 0, rows = 0, columns = 0, both = 0;
-  for (int64_t c = 0; c < classes_; ++c) {
-    const auto r = static_cast<double>(row(c)), k = static_cast<double>(column(c));
-    hits += static_cast<double>(at(c, c));
-    rows += r * r;
-    columns += k * k;
-    both += r * k;
-  }
-  return ratio(hits * n - both, std::sqrt((n * n - columns) * (n * n - rows)));
+  return margins_of(*this).matthews();
 }
 
 Result<std::pair<double, double>> bootstrap_interval(ClassMetric metric,
@@ -121,15 +150,14 @@ Result<std::pair<double, double>> bootstrap_interval(ClassMetric metric,
   OCTET_TRY(ConfusionMatrix::of(labels, predictions, classes));
   if (labels.empty() || resamples < 1) return std::pair(0.0, 0.0);
   std::vector<double> values;
-  std::vector<int64_t> l(labels.size()), p(labels.size());
   for (int64_t r = 0; r < resamples; ++r) {
     Philox random(seed, static_cast<uint64_t>(r));
-    for (size_t i = 0; i < l.size(); ++i) {
-      const auto at = static_cast<size_t>(random.below(static_cast<int64_t>(l.size())));
-      l[i] = labels[at];
-      p[i] = predictions[at];
+    Margins drawn(classes);
+    for (size_t i = 0; i < labels.size(); ++i) {
+      const auto at = static_cast<size_t>(random.below(static_cast<int64_t>(labels.size())));
+      drawn.add(labels[at], predictions[at], 1);
     }
-    values.push_back(metric_of(OCTET_TRY(ConfusionMatrix::of(l, p, classes)), metric));
+    values.push_back(metric == ClassMetric::kF1 ? drawn.f1() : drawn.matthews());
   }
   return std::pair(quantile(values, 0.025), quantile(values, 0.975));
 }

@@ -42,6 +42,12 @@ diverges "asked.onnx was written all the same" asked.onnx --lr 1000 --steps 16 -
 rc=0
 "${train[@]}" --optimizer sgd --lr 1000 --schedule constant --epochs 4 -o inf.onnx >out.txt 2>err.txt || rc=$?
 [ $rc = 1 ] && [ ! -e inf.onnx ] || fail "sgd: exit $rc: $(cat err.txt)"
+# Nothing stays of a loss that is no number, so that the next run wants no --force.
+rc=0
+"${train[@]}" --optimizer sgd --lr 1000 --schedule constant --clip-norm 0 --epochs 40 --checkpoint-steps 1 -o nan.onnx >out.txt 2>err.txt || rc=$?
+[ $rc = 1 ] && [ ! -e nan.onnx ] || fail "nan: exit $rc: $(cat err.txt)"
+tail -n 1 err.txt | grep -q "train: the loss is" || fail "nan: $(tail -n 1 err.txt)"
+[ ! -e nan.onnx.checkpoint ] || fail "nan: a checkpoint was left"
 
 # The best model of a run that got worse and worse is kept: a warm-up that is good at first.
 rc=0

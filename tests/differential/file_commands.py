@@ -26,7 +26,7 @@ GRAPHS = 60
 TARGETS = ("octet", "onnxruntime", "onnxruntime-cuda", "tensorrt-8.6", "tensorrt-10", "tensorrt-11")
 HEADER = struct.Struct("<8sIIIQQQQ")  # of a weight store (src/runtime/store_format.h): ..., bytes of the table, its hash
 HEADER_BYTES = 4096
-LEAST = {"pack": 0.5, "pack: another model": 0.25, "pack: damaged": 0.3, "repair": 0.2, "repaired": 0.15, "simplified": 0.55, "export": 0.2, "predictions": 0.1}
+LEAST = {"pack": 0.5, "pack: another model": 0.25, "pack: damaged": 0.3, "repair": 0.2, "repaired": 0.15, "repair --data": 0.06, "simplified": 0.55, "export": 0.2, "predictions": 0.1}
 runner = None  # of a worker process
 
 
@@ -225,7 +225,7 @@ def repair(trial, subject):
             words += [option, trial.choose(*values)]
     if trial.chance(0.15):
         words.append("--unify-scales")
-    with_data = subject.graph is not None and trial.chance(0.5)
+    with_data = subject.graph is not None and trial.chance(0.9)
     if with_data:
         trial.tried["repair --data"] += 1
         words += ["--data", subject.graph.data, "--samples", 0]

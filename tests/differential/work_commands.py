@@ -158,7 +158,9 @@ def near_enough(one, other):
 
 def quantize_by_ranges(trial, graph, words, ranges):
     """With ranges from a file as with the data that they are of."""
-    target = ["--target", trial.choose(*TARGETS[:2])] if "--asymmetric" in words else ["--target", trial.choose(*TARGETS), "--symmetric"]
+    # Behind a clamp octet and ONNX Runtime take codes with a zero point, for which these two clip each side by itself.
+    by_scheme = words[words.index("--calibrator") + 1].split(":")[0] in ("percentile", "mse")
+    target = ["--target", trial.choose(*TARGETS[:2])] if "--asymmetric" in words else ["--target", trial.choose(*TARGETS[2 * by_scheme:]), "--symmetric"]
     more = [w for flag in ("--per-tensor", "--softmax", "--embeddings") if trial.chance(0.15) for w in (flag,)]
     if trial.chance(0.3):
         more += ["--weights", trial.choose("int8", "uint8", "int4", "fp8-e4m3fn")]
@@ -265,7 +267,9 @@ def optimize(trial, graph):
         accuracy_by_numpy(trial, graph, said, best, test, labels)
     if said["kept"] == "quantized":
         trial.tried["plan of the best"] += 1
-        if trial.done("quantize --plan of the best", octet("quantize", graph.path, "--plan", plan, "-o", trial.folder / "planned.onnx", "--force")):
+        again = octet("quantize", graph.path, "--plan", plan, "-o", trial.folder / "planned.onnx", "--json", "--force")
+        if trial.done("quantize --plan of the best", again):
+            trial.tried["the best is mended"] += bool(json.loads(again.stdout)["notes"])
             trial.check("optimize", without_history(trial.folder / "planned.onnx") == without_history(best), "its plan makes another file")
     if seconds < 4 and trial.chance(0.6):
         again = trial.folder / "killed.onnx"

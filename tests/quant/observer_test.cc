@@ -357,6 +357,20 @@ TEST(Observer, WhatMseClipsMayCountMore) {
   EXPECT_EQ(parse_calibrator("mse:3").value(), Calibrator(Mse{3}));
 }
 
+/// Numbers far from 0 that are nearly one: where all of them are clipped, the range is one number.
+TEST(Observer, RangesOfOneNumberAreRanges) {
+  for (const Calibrator& calibrator : kAll)
+    for (const Scheme& scheme :
+         {Scheme{}, Scheme{.type = DType::kInt8, .narrow = true}, kAsymmetric})
+      for (int k = 0; k < 200; ++k) {
+        const float x = (k % 2 == 0 ? 1.0F : -1.0F) * (0.2F + 0.00173F * static_cast<float>(k));
+        const Range r = observe_all(calibrator, std::vector<float>(24, x), scheme);
+        ASSERT_LE(r.lo, r.hi) << name(calibrator) << " of " << x;
+        ASSERT_NEAR(r.lo, x, 0.02 * std::fabs(x)) << name(calibrator);
+        ASSERT_NEAR(r.hi, x, 0.02 * std::fabs(x)) << name(calibrator);
+      }
+}
+
 TEST(Observer, MergingIsObservingBothBitForBit) {
   for (const Calibrator& calibrator : kAll) {
     for (const Scheme& scheme : {Scheme{}, kAsymmetric}) {

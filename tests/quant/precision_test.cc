@@ -145,6 +145,18 @@ output y: f32[N]
 }
 
 /// ScatterElements has max and min of f16 in ONNX Runtime; it loads all of them, and runs no other.
+/// Scales that are powers of two leave it open what DequantizeLinear makes: f32.
+TEST(Precision, CodesWithScalesOfTheirOwnTypeAreDequantizedInFloat) {
+  Graph graph = parse("graph g opset(\"\"=25)\ninput x: f32[2, 4]\n"
+                      "const w: i8[4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]\n"
+                      "const s: f8e8m0[2] = [0.5, 0.25]\n"
+                      "d = DequantizeLinear(w, s) {axis=1}\ny = MatMul(x, d)\n"
+                      "output y: f32[2, 2]\n");
+  const auto notes = convert(graph);
+  EXPECT_EQ(why(notes, "keep_float", "d"), "it makes f32 of such scales");
+  EXPECT_EQ(type_of(graph, "MatMul"), DType::kFloat16);
+}
+
 TEST(Precision, ReductionsThatOnnxRuntimeLacksStay) {
   const auto type_with = [](const std::string& op, const std::string& reduction, DType type) {
     Graph graph = parse(R"(graph g opset(""=18)

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "octet/graph_text.h"
 #include "octet/ranges.h"
 
 namespace octet {
@@ -77,6 +78,26 @@ TEST(Ranges, QuantizeAsTheDataTheyCameFrom) {
   const auto missing = plan_quantization(graph, CalibrationSource{}, options);
   ASSERT_FALSE(missing.ok());
   EXPECT_NE(missing.error().text().find("no range"), std::string::npos) << missing.error().text();
+}
+
+/// A Softmax of operator set 10 becomes three nodes: what goes into the second is what went into the
+/// first.
+TEST(Ranges, HoldForWhatTheirValuesAreMovedTo) {
+  const Graph graph =
+      parse_graph("graph g opset(\"\"=10)\ninput x: f32[2, 3, 4, 4]\n"
+                  "const w: f32[2, 3, 1, 1] = [0.5, -0.25, 1, 0.75, -1, 0.125]\n"
+                  "s = Softmax(x) {axis=1}\ny = Conv(s, w)\noutput y: f32[2, 2, 4, 4]\n")
+          .value();
+  QuantizeOptions options{.target = "onnxruntime", .softmax = true};
+  options.ranges = {{"x", {-2, 3}}, {"s", {0, 0.5}}, {"y", {-1, 1}}};
+  const QuantizationPlan plan = plan_quantization(graph, CalibrationSource{}, options).value();
+  int inside = 0;
+  for (const TensorPlan& t : plan.tensors)
+    inside += t.algorithm == "given" && t.ranges.at(0) == Range{-2, 3} ? 1 : 0;
+  EXPECT_EQ(inside, 1);
+  EXPECT_TRUE(quantize(graph, plan).ok());
+  options.ranges.erase("x");
+  EXPECT_FALSE(plan_quantization(graph, CalibrationSource{}, options).ok());
 }
 
 TEST(Ranges, DifferInStepsOfTheFirst) {

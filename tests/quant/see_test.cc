@@ -459,5 +459,25 @@ TEST(Layers, AloneAndInFloatAreWhatTheySay) {
     EXPECT_FALSE(node.weight) << node.node;
 }
 
+/// A layer's steps go with its codes, and those that were fitted behind them no longer ask for them.
+TEST(Layers, TakeTheirStepsWithThem) {
+  const Graph graph = test::cnn();
+  const Graph prepared = prepare_for_quantization(graph).value();
+  const auto data = open_dataset("generated", Split::kTrain).value();
+  const QuantizationPlan plan =
+      plan_quantization(graph, *data, {.weight_bits = 4, .steps = {"correct-bias"}, .samples = 32})
+          .value();
+  ASSERT_GE(plan.steps.size(), 3U);
+  for (const QuantizedLayer& layer : layers_of(prepared, plan)) {
+    SCOPED_TRACE(layer.node);
+    for (const QuantizationPlan& changed :
+         {with_layer_in_float(prepared, plan, layer), with_layer_alone(prepared, plan, layer)}) {
+      EXPECT_LT(changed.steps.size(), plan.steps.size() + (layer.weights.empty() ? 1 : 0));
+      const auto written = quantize(graph, changed);
+      EXPECT_TRUE(written.ok()) << written.error().text();
+    }
+  }
+}
+
 } // namespace
 } // namespace octet

@@ -152,6 +152,18 @@ TEST(Classification, BootstrapCoversTheDeltaMethod) {
   EXPECT_EQ(again.first, low);
 }
 
+/// As many classes as a wide output has columns: a resampling looks at those that it drew.
+TEST(Classification, BootstrapCountsThousandsOfClasses) {
+  constexpr int64_t kClasses = 4032;
+  std::vector<int64_t> all(12);
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = static_cast<int64_t>(i) * 300;
+  const auto [low, high] = bootstrap_interval(ClassMetric::kF1, all, all, kClasses, 1000).value();
+  EXPECT_GE(low, 4.0 / kClasses); // of 12 drawn with replacement, how many are there
+  EXPECT_LE(high, 12.0 / kClasses);
+  EXPECT_GT(high, low);
+}
+
 /// `both` right in both, then in the first only, the second only, and in none.
 PairedTest paired(int both, int first, int second, int none) {
   std::vector<int64_t> labels, a, b;

@@ -148,7 +148,7 @@ Range entropy_range(const Histogram& h) {
   const std::vector<double> bins(counts.begin(), counts.end());
   const double edge =
       std::min(static_cast<double>(best_threshold(bins)) * h.width(), h.max_magnitude());
-  return {std::max(h.min(), -edge), std::min(h.max(), edge)};
+  return clipped_range(h, edge);
 }
 
 } // namespace octet

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The observers that take a range from a histogram: one of them takes all of these ranges.
+#include <algorithm>
+
 #include "quant/observers/channel.h"
 #include "quant/observers/histogram_ranges.h"
 #include <nlohmann/json.hpp>
@@ -41,6 +43,10 @@ std::unique_ptr<ChannelObserver> make_histogram_observer(const Calibrator& calib
 
 bool has_entropy_levels(const Scheme& scheme) {
   return scheme.type == DType::kInt8 || scheme.type == DType::kUint8;
+}
+
+Range clipped_range(const Histogram& h, double edge) {
+  return {std::clamp(h.min(), -edge, edge), std::clamp(h.max(), -edge, edge)};
 }
 
 Range histogram_range(const Histogram& h, const Calibrator& calibrator, const Scheme& scheme) {

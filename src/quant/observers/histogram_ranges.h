@@ -14,6 +14,9 @@ Range histogram_range(const Histogram& histogram,
                       const Calibrator& calibrator,
                       const Scheme& scheme);
 
+/// The extremes, each within `edge` of 0: what lies beyond on one side alone becomes one number.
+Range clipped_range(const Histogram& histogram, double edge);
+
 Range percentile_range(const Histogram& histogram, double p, const Scheme& scheme);
 Range entropy_range(const Histogram& histogram);
 /// Whether its levels are codes of the scheme; of others histogram_range takes the extremes.

@@ -128,8 +128,7 @@ Range mse_range(const Histogram& h, const Scheme& scheme, double clipped) {
     const double lo = std::min(full.lo, 0.0), hi = std::max(full.hi, 0.0);
     const double best = search(counted, [&](double f) { return Range{f * lo, f * hi}; });
     if (uses_lowest_code(scheme)) return {best * lo, best * hi};
-    const double m = h.max_magnitude();
-    return {std::max(full.lo, -best * m), std::min(full.hi, best * m)};
+    return clipped_range(h, best * h.max_magnitude());
   }
   Range best = full;
   for (int round = 0; round < 2; ++round) {
@@ -138,7 +137,9 @@ Range mse_range(const Histogram& h, const Scheme& scheme, double clipped) {
     if (full.lo < 0)
       best.lo = full.lo * search(counted, [&](double f) { return Range{f * full.lo, best.hi}; });
   }
-  return best;
+  // Of numbers on one side of 0 the other end is the nearest of them, which may be clipped too.
+  return full.lo > 0 ? Range{std::min(best.lo, best.hi), best.hi}
+                     : Range{best.lo, std::max(best.lo, best.hi)};
 }
 
 } // namespace octet

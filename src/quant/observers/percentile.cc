@@ -45,7 +45,7 @@ Range percentile_range(const Histogram& h, double p, const Scheme& scheme) {
   if (scheme.symmetric) {
     const std::vector<uint64_t> bins = h.magnitudes();
     const double edge = std::min(upper_edge({}, 0, bins, h.width(), rank), h.max_magnitude());
-    return {std::max(h.min(), -edge), std::min(h.max(), edge)};
+    return clipped_range(h, edge);
   }
   const auto zeros = static_cast<uint64_t>(h.zeros());
   const double hi = upper_edge(h.negative(), zeros, h.positive(), h.width(), rank);

@@ -71,14 +71,19 @@ void clear(NodePlan& plan, Placed rule, std::string why) {
   plan.why = std::move(why);
 }
 
-/// Steps behind ranges that change nodes of the plan which are in float now.
-void drop_steps_of(QuantizationPlan& plan, const std::set<std::string>& in_float) {
-  std::erase_if(plan.steps, [&](const PlanStep& step) {
-    const std::string* weights = changed_weights(step.kind);
-    const auto* bias = std::get_if<CorrectBias>(&step.kind);
-    return (weights != nullptr && in_float.contains(*weights)) ||
-           (bias != nullptr && in_float.contains(bias->bias.node));
-  });
+/// Steps behind ranges that change nodes of the plan which are in float now; those that were fitted
+/// behind them stay.
+void drop_steps_of(const Graph& prepared,
+                   QuantizationPlan& plan,
+                   const std::set<std::string>& in_float) {
+  std::set<std::string> gone;
+  for (const PlanStep& step : plan.steps)
+    if (const Node* product = changed_product(prepared, step.kind);
+        product != nullptr && in_float.contains(product->name))
+      gone.insert(step.id);
+  std::erase_if(plan.steps, [&](const PlanStep& step) { return gone.contains(step.id); });
+  for (PlanStep& step : plan.steps)
+    std::erase_if(step.needs, [&](const std::string& need) { return gone.contains(need); });
 }
 
 } // namespace
@@ -132,7 +137,7 @@ with_layer_alone(const Graph& prepared, const QuantizationPlan& plan, const Quan
       });
     if (out.nodes[i].inputs.size() < before) out.nodes[i].int32_bias = false;
   }
-  drop_steps_of(out, in_float);
+  drop_steps_of(prepared, out, in_float);
   return out;
 }
 
@@ -164,7 +169,7 @@ QuantizationPlan with_layer_in_float(const Graph& prepared,
         clear(entry, Placed::kCostsAccuracy, "nobody reads its codes");
     }
   }
-  drop_steps_of(out, in_float);
+  drop_steps_of(prepared, out, in_float);
   return out;
 }
 

@@ -106,6 +106,21 @@ const std::string* changed_weights(const StepKind& kind) {
   return codes != nullptr ? &codes->weight.node : nullptr;
 }
 
+const Node* changed_product(const Graph& graph, const StepKind& kind) {
+  const auto named = [&](const std::string& name) {
+    const auto id = graph.find_node(name);
+    return id ? &graph.node(*id) : nullptr;
+  };
+  if (const std::string* weights = changed_weights(kind)) return named(*weights);
+  const auto* step = std::get_if<CorrectBias>(&kind);
+  if (step == nullptr) return nullptr;
+  const Node* node = named(step->bias.node);
+  // The bias of a MatMul is that of the sum behind it.
+  if (node == nullptr || !node->is("Add")) return node;
+  const Node* product = graph.producer(node->input(step->bias.input == 0 ? 1 : 0));
+  return product != nullptr ? product : node;
+}
+
 Result<QuantizationPlan>
 with_chosen_ranges(const Graph& graph, const QuantizationPlan& plan, StepStage last) {
   QuantizationPlan out = plan;

@@ -103,6 +103,8 @@ const RoundedWeight* chosen_codes(const StepKind& kind);
 bool has_codes(const QuantizationPlan& plan, const std::string& node);
 /// The node of whose weights a step behind ranges chooses scales or codes; null: of none.
 const std::string* changed_weights(const StepKind& kind);
+/// The product whose weight or bias a step behind ranges changes; null: of none, or it is not there.
+const Node* changed_product(const Graph& graph, const StepKind& kind);
 /// The kinds that choose ranges of weights: those of the plan become theirs. What apply would refuse
 /// changes nothing. Errors: another number of ranges, ranges that cannot be so.
 Status choose_ranges(const Graph& graph, const SequentialMse& step, std::vector<TensorPlan>& plans);

@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "graph/label.h"
 #include "train/convert.h"
+#include "train/executor/rounded_bias.h"
 #include "train/guard.h"
 #include <ATen/core/grad_mode.h>
 
@@ -109,18 +110,24 @@ void Program::store(Graph& graph) const {
   const auto put = [&](ValueId value, const at::Tensor& tensor) {
     graph.set_constant(value, from_torch(tensor, graph.value(value).constant.type()));
   };
+  const auto held = [&](ValueId value) { return slots_[static_cast<size_t>(value.index)]; };
+  const at::NoGradGuard no_gradient;
   for (const Trained& t : trained_) {
-    put(t.value, t.leaf);
+    const auto rounded = std::find_if(rounded_.begin(), rounded_.end(),
+                                      [&](const RoundedBias& b) { return b.bias == t.value; });
+    put(t.value, rounded == rounded_.end() ? t.leaf
+                                           : round_to_sum(t.leaf, held(rounded->x_scale),
+                                                          held(rounded->w_scale), rounded->factor));
     for (const ValueId copy : t.copies)
       put(copy, t.leaf);
   }
   for (const Followed& f : followed_) {
-    put(f.scale, slots_[static_cast<size_t>(f.scale.index)]);
+    put(f.scale, held(f.scale));
     for (const ValueId copy : f.copies)
-      put(copy, slots_[static_cast<size_t>(f.scale.index)]);
+      put(copy, held(f.scale));
   }
   for (const ValueId v : statistics_)
-    put(v, slots_[static_cast<size_t>(v.index)]);
+    put(v, held(v));
 }
 
 } // namespace octet::train

@@ -27,6 +27,8 @@ struct ProgramOptions {
   std::vector<ValueId> wanted;     ///< what forward returns; empty: the graph's outputs
   WeightScales weight_scales = WeightScales::kFixed;
   ActivationScales activation_scales = ActivationScales::kFixed;
+  /// Products of codes add biases as a quantized file holds them, in whole steps of their sums.
+  bool rounds_biases = false;
   std::optional<Fp8Options> fp8; ///< convolutions and products with a weight are computed in FP8
 };
 
@@ -63,7 +65,8 @@ class Program {
   /// The scales that it takes.
   std::vector<ValueId> followed_scales() const;
 
-  /// Writes trained constants, scales and statistics into a graph with the same ids.
+  /// Writes trained constants, scales and statistics into a graph with the same ids; biases as
+  /// products add them.
   void store(Graph& graph) const;
   /// Names of nodes that run by their reference although a trained constant reaches them.
   const std::vector<std::string>& without_gradient() const { return without_gradient_; }
@@ -91,6 +94,12 @@ class Program {
     std::shared_ptr<FakeQuant> spec;
   };
 
+  /// A bias that one product reads, in steps of its sum.
+  struct RoundedBias {
+    ValueId bias, x_scale, w_scale;
+    double factor = 1;
+  };
+
   Status run_steps(std::vector<at::Tensor> inputs,
                    const RunState& run,
                    const std::function<Status(const Step&)>& after_step);
@@ -99,13 +108,14 @@ class Program {
   Graph graph_;
   c10::Device device_{c10::kCPU};
   std::vector<Step> steps_;
-  std::vector<at::Tensor> slots_; ///< by value id
+  std::vector<at::Tensor> slots_; ///< by value id; behind them what steps hold beside values
   std::vector<ValueId> wanted_;
   std::vector<size_t> wanted_at_start_; ///< inputs and constants among them
   std::vector<int> transient_;          ///< slots to clear after a run
   std::vector<Trained> trained_;
   std::vector<ValueId> statistics_;
   std::vector<Followed> followed_;
+  std::vector<RoundedBias> rounded_;
   std::vector<std::string> without_gradient_;
   std::unique_ptr<Fp8Scales> fp8_;
 };

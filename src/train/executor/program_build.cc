@@ -14,6 +14,7 @@
 #include "train/executor/program.h"
 #include "train/executor/qdq_pair.h"
 #include "train/executor/reference_step.h"
+#include "train/executor/rounded_bias.h"
 #include "train/guard.h"
 #include "train/ops/table.h"
 #include <ATen/core/grad_mode.h>
@@ -131,6 +132,7 @@ class ProgramBuilder {
       step.inputs.push_back(v.valid() ? v.index : -1);
     for (const ValueId v : node.outputs)
       step.outputs.push_back(v.valid() && used_.contains(v) ? v.index : -1);
+    if (options_.rounds_biases) OCTET_TRY(add_rounding(node, step));
     const bool traced = reads(node, traced_);
     step.apply = OCTET_TRY(guarded([&] { return prepare(node, traced); }));
     if (!step.apply) {
@@ -139,6 +141,32 @@ class ProgramBuilder {
         step.inputs.push_back(v.index);
     }
     return schedule(node, std::move(step));
+  }
+
+  /// Puts a bias that the file will hold in steps of its sum into a slot of its own, rounded.
+  Status add_rounding(const Node& node, Program::Step& step) {
+    const std::optional<SumBias> found = find_sum_bias(graph_, node);
+    if (!found) return ok_status();
+    const auto scale_of = [&](ValueId real) {
+      const auto pair = pair_scales_.find(real);
+      return pair != pair_scales_.end() ? pair->second : graph_.producer(real)->inputs[1];
+    };
+    const Program::RoundedBias bias{found->bias, scale_of(found->x_real), scale_of(found->w_real),
+                                    found->factor};
+    // What the product reads is held beside the bias, which other nodes may read as it is.
+    const ValueId slot{static_cast<int>(program_.slots_.size())};
+    program_.slots_.emplace_back();
+    if (uses_.count(bias.bias) == 1) program_.rounded_.push_back(bias);
+    Program::Step rounding;
+    rounding.node = node.id;
+    rounding.inputs = {bias.bias.index, bias.x_scale.index, bias.w_scale.index};
+    rounding.outputs = {slot.index};
+    rounding.apply = [factor = bias.factor](Call& c) {
+      c.out(round_to_sum(c.in(0), c.in(1), c.in(2), factor));
+    };
+    step.inputs[2] = slot.index;
+    if (traced_.contains(bias.bias)) traced_.insert(slot);
+    return schedule(node, std::move(rounding));
   }
 
   /// The mapping's Apply, or an empty one for the reference.
@@ -221,6 +249,7 @@ class ProgramBuilder {
     for (const NodeId dq : pair.dequantizers) {
       fused_.insert(dq);
       step.outputs.push_back(graph_.node(dq).outputs[0].index);
+      pair_scales_.emplace(graph_.node(dq).outputs[0], pair.scale);
     }
     const bool starts = learned && !clips;
     step.apply = [spec, starts](Call& c) {
@@ -337,10 +366,11 @@ class ProgramBuilder {
   Uses uses_;
   std::set<NodeId> needed_, fused_; ///< fused: part of another node's step
   std::map<NodeId, Fusion> fusions_;
-  std::set<ValueId> used_;    ///< values that a needed node reads, or that are wanted
-  std::set<ValueId> data_;    ///< values that follow from the graph's inputs
-  std::set<ValueId> varying_; ///< values that differ from run to run
-  std::set<ValueId> traced_;  ///< values that a gradient may pass through
+  std::map<ValueId, ValueId> pair_scales_; ///< by what the DQ of a pair makes
+  std::set<ValueId> used_;                 ///< values that a needed node reads, or that are wanted
+  std::set<ValueId> data_;                 ///< values that follow from the graph's inputs
+  std::set<ValueId> varying_;              ///< values that differ from run to run
+  std::set<ValueId> traced_;               ///< values that a gradient may pass through
 };
 
 Result<std::unique_ptr<Program>> Program::create(const Graph& graph,

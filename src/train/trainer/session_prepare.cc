@@ -81,6 +81,7 @@ Status TrainSession::build_programs(const std::vector<Parameter>& parameters) {
   program.wanted = objective_.wanted();
   program.weight_scales = options_.weight_scales;
   program.activation_scales = options_.activation_scales;
+  program.rounds_biases = true;
   if (options_.precision == Precision::kFloat8) {
     OCTET_TRY(check_float_products(graph_));
     program.fp8 = options_.fp8;
