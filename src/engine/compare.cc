@@ -66,8 +66,7 @@ bool same_precision(const LayerForm& predicted, std::string_view real) {
 }
 
 EngineVerdict verdict_of(const LayerForm& predicted, const EngineLayer& layer, bool has_product) {
-  const bool of_product =
-      layer.work == EngineWork::kComputes && has_product && predicted.work == 0;
+  const bool of_product = layer.work == EngineWork::kComputes && has_product && predicted.work == 0;
   if (of_product) return EngineVerdict::kFused;
   if (!claims_precision(predicted.precision)) return EngineVerdict::kNotPredicted;
   if (layer.work == EngineWork::kMoves) return EngineVerdict::kMoves;

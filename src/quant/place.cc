@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placement in three walks over the graph: which values some integer node wants to read
 // (backwards), which nodes become integer (forwards), and what stays float with the reason.
-#include "quant/dynamic_lstm.h"
 #include "quant/place.h"
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "ops/qdq/quant_layout.h"
 #include "ops/qdq/site.h"
 #include "passes/match.h"
+#include "quant/dynamic_lstm.h"
 
 namespace octet {
 

@@ -142,16 +142,15 @@ TEST(CompareEngine, WhatMovesCodesIsNotPredicted) {
 }
 
 TEST(CompareEngine, WhatKeepsCodesIsFusedWhereTheProductsLayerDoesIt) {
-  const Graph graph =
-      parse_graph("graph g opset(\"\"=17)\ninput x: f32[1, 2, 4, 4]\n"
-                  "const s: f32[] = [0.1]\nconst z: i8[] = [0]\n"
-                  "const w: f32[2, 2, 1, 1] = [1, 2, 3, 4]\n"
-                  "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
-                  "wq = QuantizeLinear(w, s, z)\nwd = DequantizeLinear(wq, s, z)\n"
-                  "c = Conv(d, wd) \"conv\"\nr = Relu(c) \"relu\"\n"
-                  "rq = QuantizeLinear(r, s, z)\ny = DequantizeLinear(rq, s, z)\n"
-                  "output y: f32[1, 2, 4, 4]\n")
-          .value();
+  const Graph graph = parse_graph("graph g opset(\"\"=17)\ninput x: f32[1, 2, 4, 4]\n"
+                                  "const s: f32[] = [0.1]\nconst z: i8[] = [0]\n"
+                                  "const w: f32[2, 2, 1, 1] = [1, 2, 3, 4]\n"
+                                  "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+                                  "wq = QuantizeLinear(w, s, z)\nwd = DequantizeLinear(wq, s, z)\n"
+                                  "c = Conv(d, wd) \"conv\"\nr = Relu(c) \"relu\"\n"
+                                  "rq = QuantizeLinear(r, s, z)\ny = DequantizeLinear(rq, s, z)\n"
+                                  "output y: f32[1, 2, 4, 4]\n")
+                          .value();
   const Compared c =
       compare(graph, "tensorrt-8.6",
               engine({layer("w + wq + conv + relu", "CaskConvolution", "Row major Int8 format")}));

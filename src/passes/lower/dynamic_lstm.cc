@@ -14,8 +14,7 @@
 namespace octet::lowering {
 namespace {
 
-constexpr size_t kW = 1, kR = 2, kB = 3, kInitialH = 5, kInitialC = 6, kP = 7,
-                 kFirstScale = 8;
+constexpr size_t kW = 1, kR = 2, kB = 3, kInitialH = 5, kInitialC = 6, kP = 7, kFirstScale = 8;
 
 /// One operand of the weights as it is multiplied.
 struct Weights {
