@@ -143,7 +143,8 @@ const BadFile kFiles[] = {
      "d = DequantizeLinear(q, t, z)\ny = Cast(d) {to=1}",
      "scale-f16", "convert_scale", 0.11, 19, "tensorrt-8.6"},
     {"scale_half_of_floats",
-     "const t: f16[] = [0.1]\nd = DequantizeLinear(w8, t, z) {output_dtype=1}\ny = MatMul(x, d)",
+     "const t: f16[] = [0.1]\nd = DequantizeLinear(w8, t, z) {output_dtype=1}\nr = Relu(d)\n"
+     "y = MatMul(x, r)",
      "scale-f16", "convert_scale", 0, 23, "tensorrt-8.6"},
     {"output_dtype", "q = QuantizeLinear(x, s, z) {output_dtype=3}\ny = DequantizeLinear(q, s, z)",
      "output-dtype", "drop_output_type", 0, 21},
