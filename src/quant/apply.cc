@@ -16,6 +16,7 @@
 #include "ops/qdq/clamp.h"
 #include "ops/qdq/site.h"
 #include "passes/standardize/raise_opset.h"
+#include "quant/bias_room.h"
 #include "quant/format_rules.h"
 #include "quant/prepare.h"
 #include "quant/qdq_writer.h"
@@ -240,6 +241,7 @@ Result<Graph>
 store_trained(const Graph& trained, const QuantizationPlan& plan, const Placement& placement) {
   Graph out = trained;
   OCTET_TRY_WITH(apply_embeddings(out, plan, EmbeddingRanges::kObserved), "finalize");
+  make_room_for_biases(out, placement);
   if (placement.int32_gemm_bias) {
     QdqWriter writer(out);
     const Uses uses(out);

@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "graph/node_names.h"
 #include "ops/op.h"
+#include "ops/qdq/site.h"
 #include "quant/scheme.h"
 
 namespace octet {
@@ -42,9 +43,24 @@ std::vector<double> biases_of(const Graph& graph, const Uses& uses, const Node& 
   return out;
 }
 
+/// The least scale of weights whose products with codes of x leave room for a bias; 0 for a bias
+/// that no scale does that for.
+double least_scale(double bias, double x_scale) {
+  constexpr double kMostScale = 1e30;
+  const double least = bias / (kMostSteps * x_scale);
+  return least < kMostScale ? least : 0;
+}
+
+/// Of scale `c` of so many; 0: any, as it is not known which bias belongs to it.
+double least_scale(const std::vector<double>& biases, double x_scale, size_t c, size_t scales) {
+  if (scales == 1) return least_scale(*std::max_element(biases.begin(), biases.end()), x_scale);
+  if (biases.size() == 1) return least_scale(biases.front(), x_scale);
+  return biases.size() == scales ? least_scale(biases[c], x_scale) : 0;
+}
+
 /// Widens `range` to a scale of `least`; whether that was needed.
 bool widen(const Scheme& scheme, double scale, double least, Range& range) {
-  if (!std::isfinite(least) || scale >= least) return false;
+  if (scale >= least) return false;
   const double factor = least / scale;
   if (range.lo == 0 && range.hi == 0) {
     const double highest = std::ldexp(1.0, scheme.bits - 1) - 1;
@@ -59,13 +75,10 @@ bool widen(const Scheme& scheme, double scale, double least, Range& range) {
 /// How many channels were widened.
 int64_t widen_channels(TensorPlan& weight, double x_scale, const std::vector<double>& biases) {
   const std::vector<QuantParameters> parameters = parameters_for(weight.scheme, weight.ranges);
-  const auto least_of = [&](double bias) { return bias / (kMostSteps * x_scale); };
-  if (biases.size() != 1 && parameters.size() != 1 && parameters.size() != biases.size()) return 0;
   int64_t count = 0;
   for (size_t c = 0; c < parameters.size(); ++c) {
-    double bias = biases[biases.size() == 1 ? 0 : c];
-    if (parameters.size() == 1) bias = *std::max_element(biases.begin(), biases.end());
-    count += widen(weight.scheme, parameters[c].scale, least_of(bias), weight.ranges[c]) ? 1 : 0;
+    const double least = least_scale(biases, x_scale, c, parameters.size());
+    count += widen(weight.scheme, parameters[c].scale, least, weight.ranges[c]) ? 1 : 0;
   }
   return count;
 }
@@ -107,6 +120,42 @@ void make_room_for_biases(const Graph& prepared,
                              : count == 1 ? "1 channel is"
                                           : fmt::format("{} channels are", count),
                              count > 1 ? "biases" : "a bias");
+  }
+}
+
+void make_room_for_biases(Graph& trained, const Placement& placement) {
+  if (!placement.rounds_biases) return;
+  const Uses uses(trained);
+  for (const NodeId id : trained.nodes()) {
+    const Node& node = trained.node(id);
+    if (!node.is("MatMul") && !node.is("Gemm") && !node.is("Conv") && !node.is("ConvTranspose"))
+      continue;
+    const std::vector<double> biases = biases_of(trained, uses, node);
+    const auto x = qdq::read_dequantize(trained, node.input(0)),
+               w = qdq::read_dequantize(trained, node.input(1));
+    if (biases.empty() || !x || !w || !x->grid.per_tensor() || !x->grid.code_range() ||
+        !w->grid.code_range() || w->grid.block > 0 || w->grid.real() != DType::kFloat32)
+      continue;
+    const Node& dequantize = *trained.producer(node.input(1));
+    const Node* quantize = trained.producer(dequantize.input(0));
+    if (quantize != nullptr && quantize->is("Clip"))
+      quantize = trained.producer(quantize->input(0));
+    if (quantize == nullptr || !is_quantize(*quantize) ||
+        trained.constant(quantize->input(0)) == nullptr)
+      continue;
+    std::vector<float> scales = w->grid.scale.to_floats().value();
+    const std::vector<float> before = scales;
+    for (size_t c = 0; c < scales.size(); ++c) {
+      const double least = least_scale(biases, x->grid.one_scale(), c, scales.size());
+      scales[c] = std::max(scales[c], static_cast<float>(least));
+    }
+    if (scales == before) continue;
+    const ValueId old = dequantize.input(1);
+    const ValueId wider = trained.add_constant(
+        trained.unique_name(trained.value(old).name),
+        Tensor::of<float>(w->grid.scale.shape(), std::span<const float>(scales)));
+    trained.set_node_input(quantize->id, 1, wider);
+    trained.set_node_input(dequantize.id, 1, wider);
   }
 }
 

@@ -15,5 +15,7 @@ namespace octet {
 void make_room_for_biases(const Graph& prepared,
                           const Placement& placement,
                           QuantizationPlan& plan);
+/// The same for the scales of trained weights that are still floats in front of Q.
+void make_room_for_biases(Graph& trained, const Placement& placement);
 
 } // namespace octet
