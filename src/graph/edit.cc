@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/edit.h"
 
+#include <utility>
+#include <vector>
+
 namespace octet {
 
 void replace_node(Graph& graph, NodeId node, ValueId result) {
@@ -9,13 +12,22 @@ void replace_node(Graph& graph, NodeId node, ValueId result) {
 }
 
 void replace_node(Graph& graph, LiveUses& uses, NodeId node, ValueId result) {
-  const ValueId replaced = graph.node(node).output(0);
-  const std::string name = graph.value(replaced).name;
-  if (!graph.value(result).is_constant()) graph.set_type(result, graph.value(replaced).type);
-  uses.replace(graph, replaced, result);
+  replace_node(graph, uses, node, std::span(&result, 1));
+}
+
+void replace_node(Graph& graph, LiveUses& uses, NodeId node, std::span<const ValueId> results) {
+  std::vector<std::pair<ValueId, std::string>> named;
+  for (size_t k = 0; k < results.size(); ++k) {
+    const ValueId replaced = graph.node(node).output(k), result = results[k];
+    if (!replaced.valid()) continue;
+    named.emplace_back(result, graph.value(replaced).name);
+    if (!graph.value(result).is_constant()) graph.set_type(result, graph.value(replaced).type);
+    uses.replace(graph, replaced, result);
+  }
   uses.remove(graph.node(node));
   graph.remove_node(node);
-  graph.rename(result, name);
+  for (const auto& [result, name] : named)
+    graph.rename(result, name);
 }
 
 Tensor int_list(std::span<const int64_t> values) {

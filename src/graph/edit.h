@@ -17,6 +17,8 @@ namespace octet {
 void replace_node(Graph& graph, NodeId node, ValueId result);
 /// The same with `uses` kept up to date, which costs no walk over the graph.
 void replace_node(Graph& graph, LiveUses& uses, NodeId node, ValueId result);
+/// The same of the first outputs, as many as `results`; those that are left out take none.
+void replace_node(Graph& graph, LiveUses& uses, NodeId node, std::span<const ValueId> results);
 
 /// A shape or a list of axes as a constant i64[n].
 Tensor int_list(std::span<const int64_t> values);

@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "graph/node_names.h"
 #include "ops/op.h"
+#include "ops/qdq/bias.h"
 #include "ops/qdq/site.h"
 #include "quant/scheme.h"
 
@@ -15,8 +16,8 @@ namespace octet {
 
 namespace {
 
-// Of an int32: steps of a plan may halve scales, and the products are added to the bias.
-constexpr double kMostSteps = 1 << 29;
+// Steps of a plan may halve scales.
+constexpr double kMostSteps = 0.5 * (qdq::kLargestBiasCode + 1.0);
 
 /// |bias| of each output channel as the sum of codes times s_x s_w has it; one for all where there
 /// is one. Empty: none that is constant.

@@ -6,8 +6,9 @@
 
 #include "core/format.h"
 #include "graph/domains.h"
-#include "graph/label.h"
+#include "graph/edit.h"
 #include "ops/native/recurrent.h"
+#include "passes/lower/context.h"
 
 namespace octet {
 
@@ -33,20 +34,6 @@ std::string why_not(const Graph& graph,
       node, [&](size_t i) { return graph.constant(node.input(i)) != nullptr; });
 }
 
-/// [D, C, K] to [D, K, C].
-Tensor turned(const Tensor& codes) {
-  const int64_t channels = codes.dim(1), terms = codes.dim(2);
-  Tensor out = Tensor::zeros(codes.type(), {codes.dim(0), terms, channels}).value();
-  const auto from = codes.bytes();
-  const auto to = out.mutable_bytes();
-  for (int64_t d = 0; d < codes.dim(0); ++d)
-    for (int64_t c = 0; c < channels; ++c)
-      for (int64_t k = 0; k < terms; ++k)
-        to[static_cast<size_t>((d * terms + k) * channels + c)] =
-            from[static_cast<size_t>((d * channels + c) * terms + k)];
-  return out;
-}
-
 struct Weight {
   Tensor codes, scales, zero_points;
 };
@@ -58,7 +45,8 @@ Result<Weight> weight_of(const Tensor& w, const TensorPlan& plan) {
                  "or one for each row of the gates, not {}",
                  scheme_text(plan.scheme));
   Weight out;
-  out.codes = turned(OCTET_TRY(weight_codes(w, plan)));
+  constexpr int64_t kTurned[] = {0, 2, 1};
+  out.codes = lowering::permuted(OCTET_TRY(weight_codes(w, plan)), kTurned);
   const auto parameters = parameters_for(plan.scheme, plan.ranges);
   const auto count = static_cast<int64_t>(parameters.size());
   const Shape shape = plan.axis ? Shape{w.dim(0), count} : Shape{w.dim(0)};
@@ -127,21 +115,9 @@ Status write_dynamic_lstm(
   const auto count = static_cast<int>(node.outputs.size());
   const ValueId y = graph.emit("DynamicQuantizeLSTM", std::move(inputs), std::move(attributes),
                                graph.unique_name(node.name), kMicrosoft, count);
-  const std::vector<ValueId> results = graph.producer(y)->outputs;
   uses.add_from(graph, first_new);
-  for (size_t k = 0; k < results.size(); ++k) {
-    const ValueId replaced = node.outputs[k];
-    if (!replaced.valid()) continue;
-    graph.set_type(results[k], graph.value(replaced).type);
-    uses.replace(graph, replaced, results[k]);
-  }
-  std::vector<std::string> names;
-  for (const ValueId replaced : node.outputs)
-    names.push_back(replaced.valid() ? graph.value(replaced).name : "");
-  uses.remove(graph.node(id));
-  graph.remove_node(id);
-  for (size_t k = 0; k < results.size(); ++k)
-    if (!names[k].empty()) graph.rename(results[k], names[k]);
+  const std::vector<ValueId> results = graph.producer(y)->outputs;
+  replace_node(graph, uses, id, results);
   return ok_status();
 }
 

@@ -12,21 +12,10 @@ namespace octet {
 namespace {
 
 using test::must_train;
-using test::reference_output;
+using test::reference_loss;
 using test::Sectors;
 using test::small_network;
 using test::small_options;
-using test::whole;
-
-/// The mean cross-entropy of the probabilities that the reference executor computes.
-double loss_of(const Graph& graph, const Sectors& data) {
-  const Batch batch = whole(data);
-  const Tensor p = reference_output(graph, batch);
-  double sum = 0;
-  for (int64_t i = 0; i < data.size(); ++i)
-    sum -= std::log(std::max(1e-300, p.at(3 * i + static_cast<int64_t>(batch.labels.at(i)))));
-  return sum / static_cast<double>(data.size());
-}
 
 bool says_diverged(const TrainReport& report) {
   return std::any_of(report.findings.begin(), report.findings.end(),
@@ -50,7 +39,7 @@ TEST(Divergence, IsWhatTheReferenceSeesInTheModel) {
     EXPECT_TRUE(lost.report.diverged) << steps;
     EXPECT_TRUE(says_diverged(lost.report)) << steps;
     EXPECT_EQ(lost.report.best_step, 0) << steps;
-    EXPECT_GT(loss_of(lost.graph, data), 4 * kGuessing) << steps;
+    EXPECT_GT(reference_loss(lost.graph, data), 4 * kGuessing) << steps;
   }
   TrainOptions calm = small_options();
   for (const int64_t steps : {1, 3, 40}) {
@@ -58,7 +47,7 @@ TEST(Divergence, IsWhatTheReferenceSeesInTheModel) {
     const TrainedModel sound = must_train(small_network(), data, calm);
     EXPECT_FALSE(sound.report.diverged) << steps;
     EXPECT_FALSE(says_diverged(sound.report)) << steps;
-    EXPECT_LT(loss_of(sound.graph, data), 4 * kGuessing) << steps;
+    EXPECT_LT(reference_loss(sound.graph, data), 4 * kGuessing) << steps;
   }
 }
 
@@ -72,7 +61,7 @@ TEST(Divergence, GivesTheBestModelWhereOneWasKept) {
   const TrainedModel model = must_train(small_network(0), data, options, &unseen);
   EXPECT_TRUE(model.report.diverged);
   ASSERT_GT(model.report.best_step, 0);
-  EXPECT_LT(loss_of(model.graph, unseen), 4 * kGuessing);
+  EXPECT_LT(reference_loss(model.graph, unseen), 4 * kGuessing);
 }
 
 TEST(Divergence, OfOneUnluckyBatchIsNone) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training_support.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <numeric>
@@ -106,6 +107,15 @@ Batch whole(const Dataset& data) {
 Tensor reference_output(const Graph& graph, const Batch& batch) {
   const auto executor = make_reference_executor(graph).value();
   return executor->run(std::vector<Tensor>{batch.inputs[0].second}).value()[0];
+}
+
+double reference_loss(const Graph& graph, const Dataset& data) {
+  const Batch batch = whole(data);
+  const Tensor p = reference_output(graph, batch);
+  double sum = 0;
+  for (int64_t i = 0; i < data.size(); ++i)
+    sum -= std::log(std::max(1e-300, p.at(3 * i + static_cast<int64_t>(batch.labels.at(i)))));
+  return sum / static_cast<double>(data.size());
 }
 
 TrainedModel must_train(const Graph& graph,

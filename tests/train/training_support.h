@@ -49,6 +49,9 @@ Batch whole(const Dataset& data);
 /// What the reference executor computes from the first input of the batch.
 Tensor reference_output(const Graph& graph, const Batch& batch);
 
+/// The mean cross-entropy of the probabilities of three classes that it makes of a whole data set.
+double reference_loss(const Graph& graph, const Dataset& data);
+
 /// The trained model; an error fails the test.
 TrainedModel must_train(const Graph& graph,
                         const Dataset& data,

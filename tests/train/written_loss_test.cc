@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A quantized network is trained as it is written: its loss at the end of training is that of the
 // file, of few bits too, where a step of a bias is coarse.
-#include <cmath>
-
 #include "core/format.h"
 #include "training_support.h"
 #include <gtest/gtest.h>
@@ -13,20 +11,10 @@ namespace octet {
 namespace {
 
 using test::must_train;
-using test::reference_output;
+using test::reference_loss;
 using test::Sectors;
 using test::small_network;
 using test::small_options;
-using test::whole;
-
-double loss_of(const Graph& graph, const Sectors& data) {
-  const Batch batch = whole(data);
-  const Tensor p = reference_output(graph, batch);
-  double sum = 0;
-  for (int64_t i = 0; i < data.size(); ++i)
-    sum -= std::log(p.at(3 * i + static_cast<int64_t>(batch.labels.at(i))));
-  return sum / static_cast<double>(data.size());
-}
 
 double validation_loss(const TrainedModel& model) {
   return model.report.history.back().validation_loss;
@@ -49,9 +37,10 @@ TEST(WrittenLoss, IsTheLossAsTrained) {
       const Graph prepared = quantize(graph, plan, WeightStorage::kFloat).value();
       const TrainedModel model = must_train(prepared, data, options, &unseen);
       const double trained = validation_loss(model);
-      const double written = loss_of(finalize_quantization(model.graph, plan).value(), unseen);
+      const double written =
+          reference_loss(finalize_quantization(model.graph, plan).value(), unseen);
       EXPECT_NEAR(written, trained, 1e-4 * trained);
-      EXPECT_NEAR(loss_of(model.graph, unseen), trained, 1e-4 * trained);
+      EXPECT_NEAR(reference_loss(model.graph, unseen), trained, 1e-4 * trained);
     }
 }
 
@@ -68,7 +57,7 @@ TEST(WrittenLoss, HoldsForFrozenBiases) {
   const TrainedModel model = must_train(prepared, data, options, &unseen);
   const auto b1 = [](const Graph& g) { return *g.constant(*g.find_value("b1")); };
   EXPECT_TRUE(b1(model.graph).identical(b1(prepared)));
-  const double written = loss_of(finalize_quantization(model.graph, plan).value(), unseen);
+  const double written = reference_loss(finalize_quantization(model.graph, plan).value(), unseen);
   EXPECT_NEAR(written, validation_loss(model), 1e-4 * written);
 }
 

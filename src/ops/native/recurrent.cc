@@ -103,18 +103,30 @@ const RecurrentKind* recurrent_kind(std::string_view op_type) {
   return op_type == "RNN" ? &rnn_kind() : nullptr;
 }
 
+namespace {
+
+using Named = std::pair<size_t, const char*>; ///< an input
+
+std::string why_not_known(const Node& node,
+                          const RecurrentKind& kind,
+                          std::initializer_list<Named> constants,
+                          const std::function<bool(size_t)>& is_constant) {
+  for (const auto& [input, what] : constants)
+    if (node.input(input).valid() && !is_constant(input))
+      return fmt::format("{} is not constant", what);
+  const auto rules = cell_rules(node, kind);
+  return rules.ok() ? std::string() : rules.error().message();
+}
+
+} // namespace
+
 std::string why_not_native(const Graph& graph,
                            const Node& node,
                            const std::function<bool(size_t)>& is_constant) {
   const RecurrentKind& kind = *recurrent_kind(node.op_type);
   const auto type = graph.value(node.input(0)).type.type;
   if (type != DType::kFloat32) return fmt::format("it computes in {}", name(type));
-  for (const auto& [input, what] :
-       {std::pair<size_t, const char*>{1, "W"}, {2, "R"}, {3, "B"}, {7, "P"}})
-    if (node.input(input).valid() && !is_constant(input))
-      return fmt::format("{} is not constant", what);
-  const auto rules = cell_rules(node, kind);
-  return rules.ok() ? std::string() : rules.error().message();
+  return why_not_known(node, kind, {{1, "W"}, {2, "R"}, {3, "B"}, {7, "P"}}, is_constant);
 }
 
 std::string why_not_stepwise(const Node& node, const std::function<bool(size_t)>& is_constant) {
@@ -122,11 +134,7 @@ std::string why_not_stepwise(const Node& node, const std::function<bool(size_t)>
   if (node.input(kLengths).valid()) return "its sequences have lengths of their own";
   if (node.attr_float("clip", 0) != 0) return "it clips its sums";
   if (node.attr_int("layout", 0) != 0) return "its layout is 1";
-  for (const auto& [input, what] : {std::pair<size_t, const char*>{3, "B"}, {7, "P"}})
-    if (node.input(input).valid() && !is_constant(input))
-      return fmt::format("{} is not constant", what);
-  const auto rules = cell_rules(node, lstm_kind());
-  return rules.ok() ? std::string() : rules.error().message();
+  return why_not_known(node, lstm_kind(), {{3, "B"}, {7, "P"}}, is_constant);
 }
 
 Result<std::vector<OutputInfo>> infer_cells(const InferContext& ctx, const RecurrentKind& kind) {

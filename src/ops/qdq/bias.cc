@@ -103,14 +103,13 @@ round_to_steps(const Tensor& bias, double factor, float x_scale, std::span<const
   if (bias.type() != DType::kFloat32 || bias.rank() != 1) return std::nullopt;
   if (w_scales.size() != 1 && static_cast<int64_t>(w_scales.size()) != bias.count())
     return std::nullopt;
-  constexpr int32_t kLargestCode = std::numeric_limits<int32_t>::max() / 2;
   RoundedBias out;
   for (const double w : w_scales)
     out.scales.push_back(x_scale * static_cast<float>(w));
   for (int64_t i = 0; i < bias.count(); ++i) {
     const float scale = out.scale(static_cast<size_t>(i));
     const double code = std::nearbyint(factor * bias.at(i) / static_cast<double>(scale));
-    if (!std::isnormal(scale) || !(std::fabs(code) <= kLargestCode)) return std::nullopt;
+    if (!std::isnormal(scale) || !(std::fabs(code) <= kLargestBiasCode)) return std::nullopt;
     out.codes.push_back(static_cast<int32_t>(code));
   }
   return out;

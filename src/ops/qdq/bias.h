@@ -3,6 +3,7 @@
 // that reads the scale and the zero point of such a bias.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -30,6 +31,9 @@ struct BiasInSteps {
 std::optional<BiasInSteps>
 bias_in_steps(const Graph& graph, ValueId bias, const std::vector<double>& steps);
 
+/// The largest code that a float bias is rounded to: in the lower half of int32's range the sum has
+/// room beside it.
+inline constexpr int32_t kLargestBiasCode = std::numeric_limits<int32_t>::max() / 2;
 /// A float bias rounded to steps of the sum.
 struct RoundedBias {
   std::vector<int32_t> codes;
@@ -38,8 +42,8 @@ struct RoundedBias {
   float scale(size_t i) const { return scales[scales.size() == 1 ? 0 : i]; }
 };
 /// factor · bias in steps of x_scale · w_scale. Nullopt: the bias is no f32 vector of as many
-/// elements as there are scales (or there is one scale), a step is not normal, or a code leaves the
-/// lower half of int32's range, in which the sum has room beside it.
+/// elements as there are scales (or there is one scale), a step is not normal, or a code is beyond
+/// kLargestBiasCode.
 std::optional<RoundedBias>
 round_to_steps(const Tensor& bias, double factor, float x_scale, std::span<const double> w_scales);
 

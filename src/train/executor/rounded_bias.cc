@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/op.h"
+#include "ops/qdq/bias.h"
 #include "ops/qdq/site.h"
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/abs.h>
@@ -16,14 +17,13 @@ namespace {
 
 at::Tensor
 rounded(const at::Tensor& bias, const at::Tensor& x_scale, const at::Tensor& w_scale, double f) {
-  constexpr int32_t kLargestCode = std::numeric_limits<int32_t>::max() / 2;
   constexpr double kSmallestStep = std::numeric_limits<float>::min();
   const at::Tensor steps =
       (x_scale.detach().reshape({}) * w_scale.detach().reshape({-1})).to(at::kDouble);
   const at::Tensor codes = at::round(bias.detach().to(at::kDouble) * f / steps);
   const at::Tensor usable =
       ((at::abs(steps) >= kSmallestStep) & (at::abs(steps) <= std::numeric_limits<float>::max()) &
-       (at::abs(codes) <= kLargestCode))
+       (at::abs(codes) <= qdq::kLargestBiasCode))
           .all();
   return at::where(usable, (codes * steps).to(at::kFloat).to(at::kDouble) / f,
                    bias.detach().to(at::kDouble))
