@@ -16,9 +16,6 @@ namespace octet {
 
 namespace {
 
-// Steps of a plan may halve scales.
-constexpr double kMostSteps = 0.5 * (qdq::kLargestBiasCode + 1.0);
-
 /// |bias| of each output channel as the sum of codes times s_x s_w has it; one for all where there
 /// is one. Empty: none that is constant.
 std::vector<double> biases_of(const Graph& graph, const Uses& uses, const Node& node) {
@@ -44,19 +41,13 @@ std::vector<double> biases_of(const Graph& graph, const Uses& uses, const Node& 
   return out;
 }
 
-/// The least scale of weights whose products with codes of x leave room for a bias; 0 for a bias
-/// that no scale does that for.
-double least_scale(double bias, double x_scale) {
-  constexpr double kMostScale = 1e30;
-  const double least = bias / (kMostSteps * x_scale);
-  return least < kMostScale ? least : 0;
-}
-
-/// Of scale `c` of so many; 0: any, as it is not known which bias belongs to it.
+/// Of scale `c` of so many; 0: any, as it is not known which bias belongs to it. Steps of a plan may
+/// halve scales.
 double least_scale(const std::vector<double>& biases, double x_scale, size_t c, size_t scales) {
-  if (scales == 1) return least_scale(*std::max_element(biases.begin(), biases.end()), x_scale);
-  if (biases.size() == 1) return least_scale(biases.front(), x_scale);
-  return biases.size() == scales ? least_scale(biases[c], x_scale) : 0;
+  if (scales == 1)
+    return qdq::least_weight_scale(*std::max_element(biases.begin(), biases.end()), x_scale);
+  if (biases.size() == 1) return qdq::least_weight_scale(biases.front(), x_scale);
+  return biases.size() == scales ? qdq::least_weight_scale(biases[c], x_scale) : 0;
 }
 
 /// Widens `range` to a scale of `least`; whether that was needed.

@@ -86,6 +86,9 @@ struct LoweringComparison::Impl {
   Graph literal;
   std::vector<NodeId> order;
   std::map<NodeId, QuantizerInfo> quantizers;
+  /// Outputs of the tapped graph by node, in the order of its own: of nodes that quantize within
+  /// themselves, by ranges of their own, and have no reading in double.
+  std::map<NodeId, std::vector<size_t>> taken;
   std::unique_ptr<Executor> lowered;
   std::vector<CodeDifferences> report;
 
@@ -140,18 +143,27 @@ void LoweringComparison::Impl::find_quantizers() {
   }
 }
 
-/// The literal graph with the dequantized codes of every quantizer as its outputs.
+/// The literal graph with the dequantized codes of every quantizer as its outputs, and with what is
+/// taken as the lowered graph has it.
 Result<Graph> LoweringComparison::Impl::tapped() {
   Graph out = literal;
   std::vector<ValueId> outputs;
-  for (const NodeId id : order) {
-    const auto found = quantizers.find(id);
-    if (found == quantizers.end()) continue;
-    found->second.tap = outputs.size();
-    outputs.push_back(literal.node(found->second.readers.front()).output(0));
-  }
-  if (outputs.empty())
+  if (quantizers.empty())
     return error(ErrorCode::kRefused, "the graph stores no codes of activations");
+  for (const NodeId id : order) {
+    const Node& node = literal.node(id);
+    const auto found = quantizers.find(id);
+    if (found != quantizers.end()) {
+      found->second.tap = outputs.size();
+      outputs.push_back(literal.node(found->second.readers.front()).output(0));
+    } else if (node.is("DynamicQuantizeLSTM", kMicrosoft)) {
+      for (const ValueId value : node.outputs) {
+        if (!value.valid()) continue;
+        taken[id].push_back(outputs.size());
+        outputs.push_back(value);
+      }
+    }
+  }
   out.set_outputs(std::move(outputs));
   out.remove_dead();
   return out;
@@ -343,6 +355,12 @@ Status LoweringComparison::Impl::compute(const Node& node, std::span<const Tenso
   if (node.is("DequantizeLinear") && node.output(0).valid() &&
       !reading(node.output(0)).real.empty())
     return ok_status(); // adopted
+  if (taken.contains(node.id)) {
+    size_t tap = 0;
+    for (const ValueId value : node.outputs)
+      if (value.valid()) set_float(reading(value), theirs[tap++]);
+    return ok_status();
+  }
   std::vector<Tensor> inputs, captures;
   for (const ValueId id : node.inputs)
     inputs.push_back(id.valid() ? reading(id).real.aligned() : Tensor{});
@@ -391,6 +409,8 @@ Status LoweringComparison::add(std::span<const Tensor> inputs, const CancelToken
                   }};
   for (const auto& [id, q] : d.quantizers)
     walk.waits_for[id] = {q.tap};
+  for (const auto& [id, taps] : d.taken)
+    walk.waits_for[id] = taps;
   return walk.run(*d.lowered, inputs, cancel);
 }
 

@@ -2,7 +2,8 @@
 //   Q or DQ with a scale of i32, f64, ...   =>   the scale as f32
 //   TensorRT 8, f16:  x ─▶ Q(f16 scale)   =>   x ─▶ Cast(f32) ─▶ Q(f32 scale)
 //                     DQ(f16 scale) ─▶ y  =>   DQ(f32 scale) ─▶ Cast(f16) ─▶ y
-//   ONNX Runtime, operator set 23: x and scale of Q in one type
+//   ONNX Runtime, operator set 23: x and scale of Q in one type, scale and output of a DQ that is
+//   fused
 // DQ is exact: a code times a half is exact in f32. Q divides in f32 instead of f16: a value near a
 // tie may take the next code. Source: docs/targets.md 1.1 row 4, 1.2, 4.2, 7.
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "ops/qdq/grid.h"
 #include "repair/rules.h"
 #include "targets/checks.h"
+#include "targets/onnxruntime/load.h"
 
 namespace octet {
 
@@ -36,6 +38,10 @@ DType wanted_type(const RepairContext& context, const Node& node, DType scale) {
     const DType x = context.graph.value(node.input(0)).type.type;
     if (x != DType::kUndefined && x != scale) return DType::kFloat32;
   }
+  if (context.target.family == TargetFamily::kOnnxRuntime && scale != DType::kFloat32 &&
+      node.attr_int("output_dtype", 0) == static_cast<int64_t>(DType::kFloat32) &&
+      onnxruntime_mixed_scale(context.graph, context.uses, context.target, node) != nullptr)
+    return DType::kFloat32;
   return DType::kUndefined;
 }
 

@@ -2,6 +2,9 @@
 // The list of repairs for each family of targets, and the public entry.
 #include "octet/repair.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/format.h"
 #include "ops/infer.h"
 #include "passes/standardize/raise_opset.h"
@@ -73,11 +76,22 @@ constexpr Mend kOnnxRuntimeForms[] = {
     Mend::kWidenConcat,        Mend::kSplitQuantize,
     Mend::kSeparateConstants,  Mend::kHideCodes,
     Mend::kFloatProduct,       Mend::kFloatInput,
+    Mend::kCodeBias,           Mend::kWidenWeight,
 };
 
 constexpr Mend kOnnxRuntimeNumbers[] = {
     Mend::kReplaceScale,
 };
+
+// ONNX Runtime counts the steps of a bias in the type that it has.
+constexpr Mend kOnnxRuntimeInHalf[] = {
+    Mend::kCodeBias,
+};
+
+std::span<const Mend> mends_of_half_precision(TargetFamily family) {
+  return family == TargetFamily::kOnnxRuntime ? std::span<const Mend>(kOnnxRuntimeInHalf)
+                                              : std::span<const Mend>();
+}
 
 } // namespace
 
@@ -159,7 +173,15 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
   if (out.changes.empty()) out.graph = graph; // with what reaches no output
   if (options.data && !out.changes.empty())
     OCTET_TRY_WITH(measure(came, options, driver, out), "repair: measuring");
-  OCTET_TRY_WITH(half_precision(came, options, out), "repair: 16 bits");
+  if (options.precision != DType::kUndefined) {
+    OCTET_TRY_WITH(half_precision(options, out), "repair: 16 bits");
+    const size_t before = driver.changes().size();
+    OCTET_TRY(driver.run(mends_of_half_precision(def->family)));
+    std::copy(driver.changes().begin() + static_cast<std::ptrdiff_t>(before),
+              driver.changes().end(), std::back_inserter(out.changes));
+    if (options.data)
+      OCTET_TRY_WITH(measure_outputs(came, options, out), "repair: 16 bits: measuring");
+  }
   out.left = OCTET_TRY(check(out.graph, target));
   refuse_overflow(options, out);
   explain_what_bodies_leave(out.graph, out.left);

@@ -139,8 +139,8 @@ Status measure(const Graph& before,
                Repaired& repaired);
 /// Only the outputs, as the repaired graph is now.
 Status measure_outputs(const Graph& before, const RepairOptions& options, Repaired& repaired);
-/// Does what RepairOptions::precision says, after all else; `came` is the graph before any repair.
-Status half_precision(const Graph& came, const RepairOptions& options, Repaired& repaired);
+/// Does what RepairOptions::precision says, after all else.
+Status half_precision(const RepairOptions& options, Repaired& repaired);
 /// No parser refuses a graph whose outputs the data shows to overflow in 16 bits, but it is of no
 /// use: it is left as an error.
 void refuse_overflow(const RepairOptions& options, Repaired& repaired);

@@ -74,6 +74,32 @@ output h: f32[1, 2, 3]
   EXPECT_EQ(comparison.unexplained(), 0);
 }
 
+TEST(Debug, TakesWhatQuantizesWithinItself) {
+  const Graph graph = test::with_weights(R"(graph g opset(""=17)
+input x: f32[5, 2, 4]
+const w: f32[1, 24, 4] = ?
+const r: f32[1, 24, 6] = ?
+const v: f32[6, 4] = ?
+const u: f32[4, 3] = ?
+_, h, c = LSTM(x, w, r) {hidden_size=6} "recurrent"
+s = Add(h, c)
+a = MatMul(s, v) {} "before"
+y = MatMul(a, u) {} "behind"
+output y: f32[1, 2, 3]
+)");
+  QuantizeOptions options{.target = "octet"};
+  options.layers = {{.pattern = "recurrent", .dynamic = true}};
+  const auto plan = plan_quantization(graph, test::random_source({5, 2, 4}, 4), options);
+  ASSERT_TRUE(plan.ok()) << plan.error().text();
+  const Graph codes = quantize(graph, *plan).value();
+  ASSERT_EQ(test::nodes_of(codes, "DynamicQuantizeLSTM").size(), 1U);
+  LoweringComparison comparison = LoweringComparison::create(codes).value();
+  const Status added = comparison.add(std::vector<Tensor>{random_tensor({5, 2, 4}, 3)});
+  ASSERT_TRUE(added.ok()) << added.error().text();
+  EXPECT_GT(comparison.report().size(), 1U);
+  EXPECT_EQ(comparison.unexplained(), 0);
+}
+
 TEST(Debug, FollowsCastsOfWholeNumbers) {
   // As a BERT makes its attention mask.
   const Graph graph =

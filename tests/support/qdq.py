@@ -14,10 +14,10 @@ OCTET = pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet"
 
 
 class Model:
-    """Nodes and constants over one input x; each method returns the name of its value."""
+    """Nodes and constants over one input x; each method returns the name of its value. `real`: the type of scales."""
 
-    def __init__(self, shape, opset=17):
-        self.shape, self.opset, self.nodes, self.constants = shape, opset, [], []
+    def __init__(self, shape, opset=17, real=np.float32):
+        self.shape, self.opset, self.real, self.nodes, self.constants = shape, opset, real, [], []
 
     def constant(self, value, dtype=None):
         name = f"c{len(self.constants)}"
@@ -30,11 +30,11 @@ class Model:
         return name
 
     def quantize(self, value, scale, zero):
-        return self.node("QuantizeLinear", [value, self.constant(scale, np.float32), self.constant(zero)])
+        return self.node("QuantizeLinear", [value, self.constant(scale, self.real), self.constant(zero)])
 
     def dequantize(self, codes, scale, zero=None, **attributes):
         zeros = [] if zero is None else [self.constant(zero)]
-        return self.node("DequantizeLinear", [codes, self.constant(scale, np.float32), *zeros], **attributes)
+        return self.node("DequantizeLinear", [codes, self.constant(scale, self.real), *zeros], **attributes)
 
     def pair(self, value, scale, zero):
         return self.dequantize(self.quantize(value, scale, zero), scale, zero)

@@ -126,6 +126,20 @@ const RuleFile kOnnxRuntimeFiles[] = {
      "const o: i32[] = [0]\nq = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
      "v = DequantizeLinear(w8, s, z)\nc = DequantizeLinear(b, t, o)\ng = Gemm(d, v, c)\n"
      "p = QuantizeLinear(g, s, u)\ny = DequantizeLinear(p, s, u)"},
+    {"bias-range", kError, "onnxruntime", 17,
+     "const u: u8[] = [128]\nconst t: f32[4] = [0.1, 0.1, 1e-9, 0.1]\n"
+     "const b: f32[4] = [1, -2, 3, 4]\nq = QuantizeLinear(x, s, u)\n"
+     "d = DequantizeLinear(q, s, u)\nv = DequantizeLinear(w8, t, z4) {axis=1}\n"
+     "g = Gemm(d, v, b)\np = QuantizeLinear(g, s, u)\ny = DequantizeLinear(p, s, u)"},
+    {"bias-range", kWarning, "onnxruntime-1.23", 21,
+     "const h: f16[] = [0.01]\nconst u: u8[] = [128]\nconst t: f16[4] = [1e-3, 1e-3, 1e-3, 1e-3]\n"
+     "const b: f16[4] = [0.1, -0.2, 3, 0.4]\nc = Cast(x) {to=10}\nq = QuantizeLinear(c, h, u)\n"
+     "d = DequantizeLinear(q, h, u)\nv = DequantizeLinear(w8, t, z4) {axis=1}\n"
+     "m = MatMul(d, v)\na = Add(m, b)\nr = Relu(a)\np = QuantizeLinear(r, h, u)\n"
+     "e = DequantizeLinear(p, h, u)\ny = Cast(e) {to=1}"},
+    {"mixed-scale", kError, "onnxruntime", 23,
+     "const t: f16[4] = [0.1, 0.2, 0.3, 0.4]\n"
+     "v = DequantizeLinear(w8, t, z4) {axis=1, output_dtype=1}\ny = MatMul(x, v)"},
     {"fused-parameters", kError, "onnxruntime", 17,
      "const u: u8[] = [128]\nconst t: f32[4] = [0.1, 0.2, 0.3, 0.4]\nq = QuantizeLinear(x, s, u)\n"
      "d = DequantizeLinear(q, s, u)\nv = DequantizeLinear(w8, t, z4) {axis=0}\ny = MatMul(d, v)"},

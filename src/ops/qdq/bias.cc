@@ -98,6 +98,12 @@ bias_in_steps(const Graph& graph, ValueId bias, const std::vector<double>& steps
   return out;
 }
 
+double least_weight_scale(double bias, double x_scale) {
+  constexpr double kMostSteps = 0.5 * (kLargestBiasCode + 1.0), kMostScale = 1e30;
+  const double least = bias / (kMostSteps * x_scale);
+  return least < kMostScale ? least : 0;
+}
+
 std::optional<RoundedBias>
 round_to_steps(const Tensor& bias, double factor, float x_scale, std::span<const double> w_scales) {
   if (bias.type() != DType::kFloat32 || bias.rank() != 1) return std::nullopt;

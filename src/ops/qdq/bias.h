@@ -34,6 +34,9 @@ bias_in_steps(const Graph& graph, ValueId bias, const std::vector<double>& steps
 /// The largest code that a float bias is rounded to: in the lower half of int32's range the sum has
 /// room beside it.
 inline constexpr int32_t kLargestBiasCode = std::numeric_limits<int32_t>::max() / 2;
+/// The least scale of weights whose products with codes of x have room for a bias of so much, also
+/// where it is halved afterwards; 0: no scale does that.
+double least_weight_scale(double bias, double x_scale);
 /// A float bias rounded to steps of the sum.
 struct RoundedBias {
   std::vector<int32_t> codes;

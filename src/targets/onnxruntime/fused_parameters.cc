@@ -95,9 +95,8 @@ class FusedLayer {
 
   /// A Q behind it, past what moves values or clamps, has several scales.
   bool makes_several() const {
-    constexpr int kMostHops = 16;
     ValueId value = node_.output(0);
-    for (int hops = 0; hops < kMostHops && value.valid(); ++hops) {
+    for (int hops = 0; hops < kMostMovesOfCodes && value.valid(); ++hops) {
       const NodeId id = uses_.single_consumer(value);
       if (!id.valid()) return false;
       const Node& reader = graph_.node(id);

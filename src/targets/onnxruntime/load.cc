@@ -14,8 +14,6 @@ namespace octet {
 
 namespace {
 
-constexpr int kMostHops = 16;
-
 /// What alone reads a value, which is no graph output; null: nothing does.
 const Node* lone_reader(const Graph& graph, const Uses& uses, ValueId value) {
   const NodeId reader = uses.single_consumer(value);
@@ -50,7 +48,8 @@ const Node* onnxruntime_gemm_bias(const Graph& graph, const Uses& uses, const No
 
 const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, ValueId value) {
   const Node* maker = graph.producer(value);
-  for (int hops = 0; hops < kMostHops && maker != nullptr && onnxruntime_moves_codes_past(*maker);
+  for (int hops = 0;
+       hops < kMostMovesOfCodes && maker != nullptr && onnxruntime_moves_codes_past(*maker);
        ++hops) {
     if (uses.count(maker->output(0)) > 1) return nullptr;
     maker = graph.producer(maker->input(0));
@@ -78,7 +77,7 @@ onnxruntime_moved_int8(const Graph& graph, const Uses& uses, const Node& node) {
   if (gemm) return MovedCodes{dq};
   const Node* last = &node;
   const Node* next = nullptr;
-  for (int hops = 0; hops < kMostHops; ++hops) {
+  for (int hops = 0; hops < kMostMovesOfCodes; ++hops) {
     if (uses.count(last->output(0)) > 1) return std::nullopt;
     next = lone_reader(graph, uses, last->output(0));
     if (next == nullptr || !onnxruntime_moves_codes_past(*next)) break;
@@ -92,7 +91,8 @@ const Node* onnxruntime_half_concat(const Graph& graph, const Uses& uses, const 
   if (!concat.is("Concat") || graph.value(concat.output(0)).type.type != DType::kFloat16)
     return nullptr;
   const Node* reader = lone_reader(graph, uses, concat.output(0));
-  for (int hops = 0; hops < kMostHops && reader != nullptr && onnxruntime_moves_codes_past(*reader);
+  for (int hops = 0;
+       hops < kMostMovesOfCodes && reader != nullptr && onnxruntime_moves_codes_past(*reader);
        ++hops)
     reader = lone_reader(graph, uses, reader->output(0));
   if (reader == nullptr || !is_quantize(*reader)) return nullptr;

@@ -5,12 +5,16 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "octet/graph.h"
 
 namespace octet {
 
 struct TargetDef;
+
+/// How many operators that move codes are looked past.
+inline constexpr int kMostMovesOfCodes = 16;
 
 /// The number of elements of a value, where its shape is known.
 std::optional<int64_t> static_count(const Graph& graph, ValueId value);
@@ -70,6 +74,45 @@ onnxruntime_misread_clamp(const Graph& graph, const Uses& uses, const Node& node
 /// A Conv or Gemm that becomes integer with a bias behind DQ whose scale and zero point are not
 /// those of the sum: ONNX Runtime adds the codes as they are.
 bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, const Node& node);
+
+/// The axis of the weight of Conv, ConvTranspose, Gemm or MatMul that the channels of the output lie
+/// along.
+int64_t onnxruntime_channel_axis(const Node& node);
+
+/// The float bias of a product between DQ and Q: ONNX Runtime rounds it to int32 in steps of s_x s_w
+/// when it loads the file, in the type that the bias has, and cuts off what does not fit.
+struct RoundedBiases {
+  const Node* reader = nullptr; ///< of the bias: the product, or the Add behind a MatMul
+  size_t input = 0;             ///< of `reader`
+  const Tensor* bias = nullptr; ///< of one axis
+  const Node* x = nullptr;      ///< the DQ that the input comes through
+  const Node* weight = nullptr; ///< the same of the weight; null: a float constant
+  double x_scale = 0;
+  std::vector<double> w_scales; ///< one, or one for each element
+};
+/// Nullopt: ONNX Runtime leaves the bias as it is.
+std::optional<RoundedBiases> onnxruntime_rounded_biases(const Graph& graph,
+                                                        const Uses& uses,
+                                                        const TargetDef& target,
+                                                        const Node& node);
+struct LostBiases : RoundedBiases {
+  bool on_codes = false;    ///< the product adds the codes to a sum in int32
+  bool would_be = false;    ///< or would, and with any bias of int32 codes behind DQ
+  std::vector<size_t> lost; ///< the elements that do not fit, or that the sum overflows with
+  double steps = 0;         ///< of the first of these
+};
+/// Nullopt: none.
+std::optional<LostBiases> onnxruntime_lost_biases(const Graph& graph,
+                                                  const Uses& uses,
+                                                  const TargetDef& target,
+                                                  const Node& node);
+
+/// A DQ that says another type for what it makes than its scale has, and a layer behind it, past
+/// what moves values, that ONNX Runtime fuses into an operator of one type. Null: there is none.
+const Node* onnxruntime_mixed_scale(const Graph& graph,
+                                    const Uses& uses,
+                                    const TargetDef& target,
+                                    const Node& dequantize);
 
 /// The input of ConvInteger or MatMulInteger that is a zero point of several elements where the
 /// kernel takes one: both of ConvInteger, that of a of MatMulInteger.

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Float biases that int32 does not hold in steps of s_x s_w: of a channel whose weights are tiny
+// beside its bias, and in f16 of many a layer, since the steps are counted in f16 there. Source:
+// docs/targets.md 8 (measured), "Float bias".
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/codec.h"
+#include "core/format.h"
+#include "ops/evaluate.h"
+#include "ops/qdq/bias.h"
+#include "targets/checks.h"
+#include "targets/onnxruntime/codes.h"
+#include "targets/onnxruntime/load.h"
+#include "targets/onnxruntime/releases.h"
+#include "targets/onnxruntime/rules.h"
+
+namespace octet {
+
+namespace {
+
+constexpr double kMostCode = std::numeric_limits<int32_t>::max();
+
+/// A Q takes what the layer gives, past Relu and Clip and then past what moves values; nothing else
+/// does.
+bool reaches_quantize(const Graph& graph, const Uses& uses, ValueId value) {
+  bool moved = false;
+  for (int hops = 0; hops < kMostMovesOfCodes; ++hops) {
+    const std::span<const Uses::Use> readers = uses.of(value);
+    if (readers.size() != 1 || (moved && !uses.single_consumer(value).valid())) return false;
+    const Node& reader = graph.node(readers.front().node);
+    if (is_quantize(reader)) return true;
+    if (onnxruntime_moves_codes_past(reader))
+      moved = true;
+    else if (moved || (!reader.is("Relu") && !reader.is("Clip")))
+      return false;
+    value = reader.output(0);
+  }
+  return false;
+}
+
+double in_type(DType type, double value) {
+  const FloatFormat* format = float_format(type);
+  return format == nullptr ? qdq::as_float(value)
+                           : decode(*format, encode(*format, value, Saturate::kNo));
+}
+
+/// s_w of each channel, or one for all; empty: ONNX Runtime leaves the bias as it is, or nothing in
+/// the file says.
+std::vector<double> weight_scales(const Graph& graph, const Node& node, const Node* dequantize) {
+  const ValueId weight = node.input(1);
+  if (dequantize == nullptr) { // it makes codes of its own: one scale, zero point 0
+    const Tensor* values = graph.constant(weight);
+    if (values == nullptr || values->type() != DType::kFloat32) return {};
+    double largest = 0;
+    for (int64_t i = 0; i < values->count(); ++i)
+      largest = std::max(largest, std::abs(values->at(i)));
+    return {largest / 127};
+  }
+  const Tensor* scales = qdq::written(graph, *dequantize).scales;
+  if (scales == nullptr || dequantize->attr_int("block_size", 0) != 0) return {};
+  const bool direct = graph.producer(weight) == dequantize;
+  if (scales->count() != 1 &&
+      (!direct || !has_scales_along(graph, *dequantize, onnxruntime_channel_axis(node))))
+    return {};
+  return scales->to_doubles().value();
+}
+
+/// The most that the products of one channel can sum to, in codes; 0: not known.
+double largest_sum(const Graph& graph, const Node& node, const RoundedBiases& bias, size_t c) {
+  if (bias.weight == nullptr) return 0;
+  const auto in = qdq::grid_of(graph, *bias.x, qdq::kAnyScale);
+  const auto grid = qdq::grid_of(graph, *bias.weight, qdq::kAnyScale);
+  if (!in || !grid || !in->code_range()) return 0;
+  const auto codes = constant_value(graph, codes_of_qdq(*bias.weight));
+  if (!codes || codes->rank() < 2) return 0;
+  const int64_t axis = onnxruntime_channel_axis(node);
+  int64_t inner = 1;
+  for (int64_t a = axis + 1; a < static_cast<int64_t>(codes->rank()); ++a)
+    inner *= codes->dim(a);
+  const int64_t channels = codes->dim(axis);
+  double sum = 0;
+  for (int64_t i = 0; i < codes->count(); ++i)
+    if (i / inner % channels == static_cast<int64_t>(c) % channels)
+      sum += std::abs(codes->at(i) - grid->zero_at(grid->per_tensor() ? 0 : i / inner % channels));
+  const double lowest = in->code_range()->lo - in->zero_at(0),
+               highest = in->code_range()->hi - in->zero_at(0);
+  return sum * std::max(std::abs(lowest), std::abs(highest));
+}
+
+/// A product of two operands in bytes, which with a bias in codes is a Gemm on codes, whatever their
+/// scale.
+bool becomes_qgemm(const Graph& graph, const Node& node, const RoundedBiases& bias) {
+  const auto in_bytes = [&](const Node* dq) {
+    return dq != nullptr && is_byte(qdq::written(graph, *dq).codes_type);
+  };
+  return (node.is("Gemm") || node.is("MatMul")) && bias.bias->type() == DType::kFloat32 &&
+         in_bytes(bias.x) && in_bytes(bias.weight);
+}
+
+} // namespace
+
+int64_t onnxruntime_channel_axis(const Node& node) {
+  if (node.is("Conv")) return 0;
+  return node.is("Gemm") && node.attr_int("transB", 0) != 0 ? 0 : 1;
+}
+
+std::optional<RoundedBiases> onnxruntime_rounded_biases(const Graph& graph,
+                                                        const Uses& uses,
+                                                        const TargetDef& target,
+                                                        const Node& node) {
+  if (is_cuda(target) || target.version < kFloatBiasSince) return std::nullopt;
+  RoundedBiases out;
+  if (node.is("MatMul")) {
+    out.reader = onnxruntime_gemm_bias(graph, uses, node);
+    if (out.reader == nullptr) return std::nullopt;
+    out.input = out.reader->input(0) == node.output(0) ? 1 : 0;
+  } else if (node.is("Conv") || node.is("ConvTranspose") || node.is("Gemm")) {
+    out.reader = &node;
+    out.input = 2;
+  } else {
+    return std::nullopt;
+  }
+  out.bias = graph.constant(out.reader->input(out.input));
+  if (out.bias == nullptr || !is_float(out.bias->type()) || out.bias->rank() != 1)
+    return std::nullopt;
+  out.x = onnxruntime_dequantize_before(graph, uses, node.input(0));
+  const Tensor* x_scale = out.x == nullptr ? nullptr : qdq::written(graph, *out.x).scales;
+  if (x_scale == nullptr || x_scale->count() != 1) return std::nullopt;
+  out.x_scale = x_scale->at(0);
+  out.weight = onnxruntime_dequantize_before(graph, uses, node.input(1));
+  out.w_scales = weight_scales(graph, node, out.weight);
+  if (out.w_scales.size() != 1 && out.w_scales.size() != static_cast<size_t>(out.bias->count()))
+    return std::nullopt;
+  if (!reaches_quantize(graph, uses, out.reader->output(0))) return std::nullopt;
+  return out;
+}
+
+std::optional<LostBiases> onnxruntime_lost_biases(const Graph& graph,
+                                                  const Uses& uses,
+                                                  const TargetDef& target,
+                                                  const Node& node) {
+  const auto rounded = onnxruntime_rounded_biases(graph, uses, target, node);
+  if (!rounded) return std::nullopt;
+  LostBiases out{*rounded};
+  out.would_be = becomes_qgemm(graph, node, out);
+  const DType type = out.bias->type();
+  std::optional<OnnxRuntimeForm> form;
+  for (size_t c = 0; c < static_cast<size_t>(out.bias->count()); ++c) {
+    const double step = in_type(type, out.x_scale * out.w_scales[out.w_scales.size() == 1 ? 0 : c]);
+    const double steps = in_type(type, std::abs(out.bias->at(static_cast<int64_t>(c))) / step);
+    if (!(steps > qdq::kLargestBiasCode)) continue;
+    // Files are full of layers that this does not concern: the fusion is replayed for few.
+    if (!form) form = onnxruntime_form(graph, target, node);
+    out.on_codes = form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm;
+    if (steps <= kMostCode - (out.on_codes ? largest_sum(graph, node, out, c) : 0)) continue;
+    if (out.lost.empty()) out.steps = steps;
+    out.lost.push_back(c);
+  }
+  return out.lost.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
+namespace onnxruntime {
+
+namespace {
+
+void find_bias_range(const CheckContext& context, const Node& node, Found& found) {
+  const auto lost = onnxruntime_lost_biases(context.graph, context.uses, context.target, node);
+  if (!lost) return;
+  found.add(*lost->reader,
+            fmt::format("ONNX Runtime rounds the float bias to int32 in steps of input scale times "
+                        "weight scale, counted in {}, when it loads the file, and loses {} of its "
+                        "{} elements without a word: element {} is {:.3g} steps",
+                        name(lost->bias->type()), lost->lost.size(), lost->bias->count(),
+                        lost->lost.front(), lost->steps),
+            "octet repair stores the bias as codes of its own, or gives these channels' weights a "
+            "larger scale");
+}
+
+} // namespace
+
+constexpr TargetRule kBiasRange = {.id = "bias-range",
+                                   .clause = "8",
+                                   .versions = {.since = kFloatBiasSince},
+                                   .provider = Provider::kCpu,
+                                   .measured = 131,
+                                   .find = find_bias_range,
+                                   .mends = {Mend::kCodeBias, Mend::kWidenWeight}};
+
+} // namespace onnxruntime
+} // namespace octet
