@@ -211,12 +211,12 @@ void read_windows(PackReader& from, PackedConv& pack) {
   from.expect(numbers.size() % 3 == 0);
   if (!from.ok()) return;
   const ConvShape& s = pack.shape;
-  const int64_t line = round_up(s.kernel_w * s.in_c, 4);
+  const kernels::WindowRuns runs(s);
   pack.window.reserve(numbers.size() / 3);
   for (size_t i = 0; i < numbers.size(); i += 3) {
     const WindowGroup g{numbers[i], numbers[i + 1], numbers[i + 2]};
     from.expect(g.order >= 0 && g.order < (pack.permuted ? kRowOrders : 1) && g.row >= 0 &&
-                g.row < s.kernel_h && g.column >= 0 && g.column % 4 == 0 && g.column < line);
+                g.row < s.kernel_h && runs.has(g.column));
     pack.window.push_back(g);
   }
 }
@@ -343,8 +343,9 @@ void read_pack(PackReader& from, PackedConv& pack, const WindowForm& form, Isa i
     isa = Isa::kScalar;
     count = 1;
   } else if (!pack.window.empty()) {
-    group = {s.out_c, s.kernel_h * round_up(s.kernel_w * s.in_c, 4), form.x};
-    from.expect(s.groups == 1 && s.dilation_w == 1);
+    const kernels::WindowRuns runs(s);
+    group = {s.out_c, s.kernel_h * runs.of_row * runs.padded(), form.x};
+    from.expect(s.groups == 1);
   }
   for (int64_t g = 0; g < count && from.ok(); ++g)
     read_pack(from, pack.groups.emplace_back(), group, isa);

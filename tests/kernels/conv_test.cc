@@ -93,6 +93,12 @@ const ConvProblem kConvProblems[] = {
     {2, 6, 9, 64, 128, 3, 3, 2, 1, 2, 2},     // wide groups, dilated and strided
     {1, 6, 9, 6, 64, 3, 3, 1, 2, 1, 2},       // groups of 3 to 32
     {1, 9, 9, 5, 11, 3, 3, 1, 2, 3},          // dilated columns
+    {2, 9, 8, 12, 40, 3, 3, 1, 3, 3},         // of whole groups of 4
+    {1, 11, 13, 16, 33, 2, 3, 2, 1, 2},       // strided
+    {1, 1, 90, 24, 40, 1, 3, 1, 0, 4},        // of one line
+    {2, 1, 60, 7, 20, 1, 5, 1, 3, 2},         // of channels that end within a group
+    {1, 1, 280, 8, 24, 1, 3, 1, 16, 16},      // of several chunks
+    {1, 6, 40, 8, 24, 3, 1, 1, 2, 2},         // dilated lines alone
     {1, 4, 4, 2, 2, 1, 1, 1, 3, 1, 2},        // windows wholly in the padding
     {1, 10, 37, 16, 16, 3, 3, 2, 1, 1, 16},   // depthwise, strided lines of several pixels a vector
     {2, 7, 9, 24, 24, 5, 5, 1, 2, 1, 24},     // depthwise, blocks that repeat after several pixels
@@ -235,19 +241,22 @@ TEST(Conv, IntegersOfDilatedRowsAndPaddingOfOneSideMatchDirectLoops) {
   std::mt19937 random(5);
   ThreadPool pool(2);
   struct Sides {
-    int64_t top, left, below, right, dilation_h, stride_h, stride_w;
+    int64_t top, left, below, right, dilation_h, stride_h, stride_w, dilation_w = 1;
   };
-  for (const Sides& p : {Sides{2, 0, 2, 0, 2, 1, 1}, Sides{0, 1, 0, 0, 1, 1, 1},
-                         Sides{1, 0, 0, 2, 1, 2, 1}, Sides{4, 3, 9, 5, 3, 1, 2}}) {
+  for (const Sides& p :
+       {Sides{2, 0, 2, 0, 2, 1, 1}, Sides{0, 1, 0, 0, 1, 1, 1}, Sides{1, 0, 0, 2, 1, 2, 1},
+        Sides{4, 3, 9, 5, 3, 1, 2}, Sides{0, 4, 0, 0, 1, 1, 1, 2}, Sides{3, 0, 0, 6, 2, 1, 2, 3},
+        Sides{0, 9, 0, 9, 1, 1, 1, 5}}) {
     for (const int64_t in : {4, 6}) {
       ConvShape s = shape_of({2, 9, 11, in, 36, 3, 3});
       s.pad_top = p.top;
       s.pad_left = p.left;
       s.dilation_h = p.dilation_h;
+      s.dilation_w = p.dilation_w;
       s.stride_h = p.stride_h;
       s.stride_w = p.stride_w;
       s.out_h = (s.in_h + p.top + p.below - 2 * p.dilation_h - 1) / p.stride_h + 1;
-      s.out_w = (s.in_w + p.left + p.right - 3) / p.stride_w + 1;
+      s.out_w = (s.in_w + p.left + p.right - 2 * p.dilation_w - 1) / p.stride_w + 1;
       SCOPED_TRACE("pad at the top " + std::to_string(p.top) + ", channels " + std::to_string(in));
       check_int(s, random, pool);
     }

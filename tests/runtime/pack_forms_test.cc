@@ -97,8 +97,13 @@ std::map<std::string, uint64_t> hashes(Isa isa) {
               ProductForm{77, 203, x}, isa);
     ConvShape strided = window(16, 70, 3, 1);
     strided.stride_h = strided.stride_w = 2;
+    ConvShape dilated = window(16, 70, 3, 1), line = window(6, 20, 3, 1);
+    dilated.dilation_h = dilated.dilation_w = line.dilation_w = 2;
+    line.kernel_h = 1;
     const std::pair<const char*, ConvShape> shapes[] = {{"direct", window(16, 70, 3, 1)},
                                                         {"strided", strided},
+                                                        {"dilated", dilated},
+                                                        {"dilated line", line},
                                                         {"gathered", window(3, 20, 2, 1)},
                                                         {"grouped", window(24, 40, 3, 2)},
                                                         {"depthwise", window(40, 40, 3, 40)}};
@@ -126,12 +131,12 @@ std::map<std::string, uint64_t> hashes(Isa isa) {
 
 TEST(PackForms, AreThoseOfTheirVersion) {
   // Version of the packers, then for each instruction set a hash of all forms.
-  constexpr uint32_t kVersion = 5;
-  const std::map<std::string_view, uint64_t> kHashes = {{"scalar", 13920717745882349596U},
-                                                        {"avx2", 10492304105606544515U},
-                                                        {"vnni256", 11484382206645384565U},
-                                                        {"avx512", 5558317807079353365U},
-                                                        {"avx512vnni", 17839758767723646701U}};
+  constexpr uint32_t kVersion = 6;
+  const std::map<std::string_view, uint64_t> kHashes = {{"scalar", 4363180654649950901U},
+                                                        {"avx2", 3076445697972265818U},
+                                                        {"vnni256", 12608195470473559128U},
+                                                        {"avx512", 15906716906001720042U},
+                                                        {"avx512vnni", 18318859469121455812U}};
   ASSERT_EQ(kPackersVersion, kVersion) << "bring the hashes below up to date as well";
   for (const Isa isa : known_isas()) {
     if (!isa_supported(isa)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution windows read where they lie: the taps of one row of a window are contiguous in NHWC
-// where columns are not dilated and there is one group. Lines of the images are copied with their padding, a few output
-// lines at a time, or used in place where there is no padding.
+// Convolution windows read where they lie: with one group the taps of one row of a window are
+// contiguous in NHWC, or the channels of each where columns are dilated. Lines of the images are
+// copied with their padding, a few output lines at a time, or used in place where there is none.
 #pragma once
 
 #include <algorithm>

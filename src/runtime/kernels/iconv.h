@@ -2,10 +2,11 @@
 // int8 convolution over NHWC, any kernel, stride, padding, dilation and groups:
 // y[b, oh, ow, co] = epilogue(sum over kh, kw, ci of (x - z_x) * w). Outside the image x is z_x.
 // Sums are exact in int32; contract, ranges and epilogues as in igemm.h. No image is unrolled:
-// windows are read where they lie, or gathered a few at a time (groups, dilated columns). Depthwise
+// windows are read where they lie, or gathered a few at a time (groups). Depthwise
 // layers have a kernel of their own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -30,6 +31,29 @@ struct WindowGroup {
   int32_t order = 0;
   int32_t row = 0;
   int32_t column = 0;
+};
+
+/// What lies beside each other under a window of one group: its row, or each of the row's taps where
+/// columns are dilated. Weights of a run are padded to a multiple of 4.
+struct WindowRuns {
+  int64_t of_row = 1; ///< in a window's row
+  int64_t bytes = 0;  ///< of one
+  int64_t step = 0;   ///< from one to the next
+
+  explicit WindowRuns(const ConvShape& s)
+      : of_row(s.dilation_w == 1 ? 1 : std::max<int64_t>(s.kernel_w, 1)),
+        bytes(s.kernel_w / of_row * s.in_c), step(std::max<int64_t>(s.dilation_w * s.in_c, 1)) {}
+  int64_t padded() const { return round_up(bytes, 4); }
+  /// Whether 4 bytes of a run begin so many bytes into the row.
+  bool has(int64_t column) const {
+    if (column < 0) return false;
+    for (int64_t i = std::min(column / step, of_row - 1); i >= 0; --i) {
+      const int64_t at = column - i * step;
+      if (at >= padded()) return false;
+      if (at % 4 == 0) return true;
+    }
+    return false;
+  }
 };
 
 struct PackedConv {

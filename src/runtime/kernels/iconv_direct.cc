@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// int8 convolution without patches (conv_lines.h). Weights of a window's row are padded to a
-// multiple of 4; what is read past its last tap meets weights of 0. Where tiles multiply runs of
+// int8 convolution without patches (conv_lines.h). Taps that lie beside each other, a window's row or
+// one tap where columns are dilated, are a run, whose weights are padded to a multiple of 4; what is
+// read past its last tap meets weights of 0. Where tiles multiply runs of
 // groups, pixels of the same taps inside the image run together without those in the padding, and x
 // is read in place. Else lines are copied where they need padding, the shift by 128 or other orders
 // of bytes.
@@ -43,8 +44,9 @@ struct DirectPlan {
   Cut cut;           ///< of output lines and panels
 };
 
-int64_t run_bytes(const ConvShape& s) {
-  return round_up(s.kernel_w * s.in_c, 4);
+/// Lines under such windows are many for each line of y: they are read in place, or patches instead.
+bool spreads_over_lines(const ConvShape& s) {
+  return WindowRuns(s).of_row > 1 && s.kernel_h > 1;
 }
 
 bool is_padded(const ConvShape& s) {
@@ -74,15 +76,18 @@ bool skips_padding(const IconvArgs& args, const Blocks& lines) {
   const ConvShape& s = args.shape;
   const PackedWeights& w = args.w->groups.front();
   if (!tile_kernels(w.isa).takes_runs || rows_are_shifted(w) || args.w->permuted) return false;
-  if (s.pad_top < 0 || s.pad_left < 0 || s.kernel_w * s.in_c % 4 != 0) return false;
+  if (s.pad_top < 0 || s.pad_left < 0 || WindowRuns(s).bytes % 4 != 0) return false;
   // Offsets into a window are int32.
-  const double window = static_cast<double>(s.kernel_h) * static_cast<double>(s.dilation_h) *
-                        static_cast<double>(s.in_w * s.in_c);
+  const double window =
+      static_cast<double>(s.kernel_h) * static_cast<double>(s.dilation_h) *
+          static_cast<double>(s.in_w * s.in_c) +
+      static_cast<double>(s.kernel_w) * static_cast<double>(s.dilation_w * s.in_c);
   if (window > std::numeric_limits<int32_t>::max()) return false;
   const int64_t times = Blocks(panel_count(w), kPanelsTogether).count;
   const TileCost cost{
       .rows = kTileRows, .steps = kTileSteps + kReadySteps / times, .waited_rows = 3, .depth = 4};
-  return !is_padded(s) || (s.in_c % 4 == 0 && skipping_pays(s, lines.size, cost));
+  return !is_padded(s) || spreads_over_lines(s) ||
+         (s.in_c % 4 == 0 && skipping_pays(s, lines.size, cost));
 }
 
 DirectPlan plan_direct(const IconvArgs& args) {
@@ -95,7 +100,7 @@ DirectPlan plan_direct(const IconvArgs& args) {
     plan.lines.pitch = s.in_w * s.in_c;
     plan.lines.in_place = true;
   } else {
-    const bool as_it_is = !rows_are_shifted(w) && !args.w->permuted && s.kernel_w * s.in_c % 4 == 0;
+    const bool as_it_is = !rows_are_shifted(w) && !args.w->permuted && WindowRuns(s).bytes % 4 == 0;
     plan.lines = plan_lines(s, few_pixels(s, kLongestCopied), kLineBytes, 4, as_it_is);
   }
   const int64_t pixels = plan.lines.blocks.longest() * s.out_w;
@@ -151,7 +156,7 @@ class Classes {
 
  private:
   void add(const SamePixels& same) {
-    const int64_t row = run_bytes(s_) / 4, taps = same.taps_w.count();
+    const int64_t row = s_.kernel_w * s_.in_c / 4, taps = same.taps_w.count();
     RowClass& made = classes_[count_++];
     made = {{same.first, same.first + same.count}, runs_, 0, 0, args_.columns->init};
     if (taps == s_.kernel_w && same.taps_h.count() > 0) {
@@ -161,7 +166,9 @@ class Classes {
         add_run(h * row + same.taps_w.begin * s_.in_c / 4, taps * s_.in_c / 4, made);
     }
     // Rows begin at their first tap.
-    made.shift = -(same.taps_h.begin * s_.dilation_h * s_.in_w + same.taps_w.begin) * s_.in_c;
+    made.shift =
+        -(same.taps_h.begin * s_.dilation_h * s_.in_w + same.taps_w.begin * s_.dilation_w) *
+        s_.in_c;
     const auto zero = static_cast<uint32_t>(args_.x_zero_point + args_.w->groups.front().shift);
     if (zero == 0 || same.taps_h.count() * taps == s_.kernel_h * s_.kernel_w) return;
     std::copy(args_.columns->init + columns_.begin, args_.columns->init + columns_.end,
@@ -251,27 +258,30 @@ void pack_tap_sums(const int8_t* w, PackedConv& packed) {
 
 bool pack_direct(const int8_t* w, PackedConv& packed) {
   const ConvShape& s = packed.shape;
-  const int64_t run = s.kernel_w * s.in_c;
-  const int64_t padded = run_bytes(s);
-  const int64_t k = s.kernel_h * padded;
-  if (s.groups != 1 || s.dilation_w != 1 || s.k() <= 0 || k > kMaxK) return false;
-  // Rows of few taps would mostly multiply padding.
+  const WindowRuns runs(s);
+  const int64_t padded = runs.padded(), k = s.kernel_h * runs.of_row * padded;
+  if (s.groups != 1 || s.k() <= 0 || k > kMaxK) return false;
+  if (spreads_over_lines(s) && (!tile_kernels(packed.isa).takes_runs || s.in_c % 4 != 0))
+    return false;
+  // Runs of few taps would mostly multiply padding.
   if (2 * k > 3 * round_up(s.k(), 4)) return false;
+  if (runs.of_row * runs.step > std::numeric_limits<int32_t>::max()) return false;
   std::vector<int8_t> rows(static_cast<size_t>(s.out_c * k), 0);
-  for (int64_t i = 0; i < s.out_c * s.kernel_h; ++i) {
-    std::copy_n(w + i * run, run, rows.begin() + i * padded);
+  for (int64_t i = 0; i < s.out_c * s.kernel_h * runs.of_row; ++i) {
+    std::copy_n(w + i * runs.bytes, runs.bytes, rows.begin() + i * padded);
   }
-  // Groups keep to one grid of 4 bytes if windows do.
-  const bool grid = s.stride_w * s.in_c % 4 == 0;
+  // Groups keep to one grid of 4 bytes if windows and their runs do.
+  const bool grid = s.stride_w * s.in_c % 4 == 0 && (runs.of_row == 1 || runs.step % 4 == 0);
   const int64_t reads = std::max<int64_t>(s.kernel_h * s.kernel_w / (s.stride_h * s.stride_w), 1);
   packed.groups.push_back(
       pack_weights(rows.data(), k, s.out_c, k, packed.x, packed.isa, grid ? reads : 0));
   const PackedWeights& made = packed.groups.front();
   const std::span offsets(made.offsets.as<int32_t>(), made.offsets.bytes() / sizeof(int32_t));
   for (const int32_t offset : offsets) {
-    const int64_t at = offset % k;
-    packed.window.push_back({static_cast<int32_t>(offset / k), static_cast<int32_t>(at / padded),
-                             static_cast<int32_t>(at % padded)});
+    const int64_t at = offset % k, which = at / padded;
+    packed.window.push_back({static_cast<int32_t>(offset / k),
+                             static_cast<int32_t>(which / runs.of_row),
+                             static_cast<int32_t>(which % runs.of_row * runs.step + at % padded)});
     packed.permuted = packed.permuted || offset >= k;
   }
   pack_tap_sums(w, packed);
