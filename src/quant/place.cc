@@ -40,10 +40,9 @@ class Placer {
     const std::vector<NodeId> order = OCTET_TRY(graph_.topological());
     for (size_t i = order.size(); i-- > 0;)
       note_wanted(graph_.node(order[i]));
-    std::vector<NodePlan> out;
-    out.reserve(order.size());
-    for (const NodeId id : order)
-      out.push_back(decide(graph_.node(id)));
+    std::vector<NodePlan> out(order.size());
+    for (const size_t i : deciding_order(order))
+      out[i] = decide(graph_.node(order[i]));
     return out;
   }
 
@@ -252,19 +251,43 @@ class Placer {
     return false;
   }
 
-  /// Whether the product adds codes, which are there already, to its sums: what it hands to the Add
-  /// behind it stays as it is.
-  bool is_summed(const Node& node) const {
-    if (!node.is("Conv") && !node.is("Gemm")) return false;
-    const ValueId y = node.output(0);
-    const NodeId next = uses_.single_consumer(y);
-    if (!next.valid()) return false;
+  /// The Add whose other side a product might add to its sums; null: there is none.
+  const Node* sum_of(const Node& node) const {
+    if (!node.is("Conv") && !node.is("Gemm")) return nullptr;
+    const NodeId next = uses_.single_consumer(node.output(0));
+    if (!next.valid()) return nullptr;
     const Node& add = graph_.node(next);
     const PlacementRule* rule = placement_.rule(add);
     if (rule == nullptr || rule->treatment != Treatment::kSummed || refusal(add, rule) ||
         add.inputs.size() != 2 || !wanted_.contains(add.output(0)))
-      return false;
-    const ValueId other = add.input(0) == y ? add.input(1) : add.input(0);
+      return nullptr;
+    return &add;
+  }
+
+  /// Places in `order` in which nodes are decided: such a product last of what its Add waits for, so
+  /// that the other side is in codes by then, wherever the file has it.
+  std::vector<size_t> deciding_order(const std::vector<NodeId>& order) const {
+    std::map<NodeId, std::vector<size_t>> waiting; // by Add
+    std::vector<size_t> out;
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (const Node* add = sum_of(graph_.node(order[i]))) {
+        waiting[add->id].push_back(i);
+        continue;
+      }
+      if (const auto found = waiting.find(order[i]); found != waiting.end())
+        out.insert(out.end(), found->second.begin(), found->second.end());
+      out.push_back(i);
+    }
+    return out;
+  }
+
+  /// Whether the product adds codes, which are there already, to its sums: what it hands to the Add
+  /// behind it stays as it is.
+  bool is_summed(const Node& node) const {
+    const Node* add = sum_of(node);
+    if (add == nullptr) return false;
+    const ValueId y = node.output(0);
+    const ValueId other = add->input(0) == y ? add->input(1) : add->input(0);
     return (integer_.contains(other) || read_in_codes_.contains(other)) &&
            same_type(graph_.value(y).type, graph_.value(other).type);
   }

@@ -139,52 +139,65 @@ TEST(Sgemm, ReluAndSpecialValues) {
   }
 }
 
-TEST(Sgemm, BatchedEqualsOneByOne) {
+void check_batch(int64_t batch, int64_t m, int64_t n, int64_t k, bool turned, ParallelFor& loop) {
+  SCOPED_TRACE(std::to_string(m) + " x " + std::to_string(k) + " x " + std::to_string(n));
   std::mt19937 random(4);
-  constexpr int64_t kBatch = 5;
-  constexpr int64_t kM = 9;
-  constexpr int64_t kN = 19;
-  constexpr int64_t kK = 70;
-  std::vector<float> x(kBatch * kM * kK);
-  std::vector<float> w(kBatch * kN * kK);
-  randomize(x.data(), static_cast<int64_t>(x.size()), random, false);
-  randomize(w.data(), static_cast<int64_t>(w.size()), random, false);
-  std::vector<int64_t> x_offsets;
-  std::vector<int64_t> w_offsets;
-  std::vector<int64_t> y_offsets;
+  const auto vector = [&](int64_t count) {
+    std::vector<float> out(static_cast<size_t>(count));
+    randomize(out.data(), count, random, false);
+    return out;
+  };
+  const std::vector<float> x = vector(batch * m * k), w = vector(batch * n * k), bias = vector(n);
+  const FloatEpilogue epilogue{.bias = bias.data(), .lo = -0.75F, .hi = 1.0F};
+  const FloatWeights weights{w.data(), turned ? 1 : n, turned ? k : 1, n, k};
+  std::vector<int64_t> x_offsets, w_offsets, y_offsets;
   std::vector<float> want;
-  for (int64_t b = 0; b < kBatch; ++b) {
-    x_offsets.push_back(b * kM * kK);
-    w_offsets.push_back((kBatch - 1 - b) * kN * kK);
-    y_offsets.push_back(b * kM * kN);
-    for (int64_t i = 0; i < kM; ++i) {
-      for (int64_t j = 0; j < kN; ++j) {
+  for (int64_t b = 0; b < batch; ++b) {
+    x_offsets.push_back(b * m * k);
+    w_offsets.push_back((batch - 1 - b) * n * k);
+    y_offsets.push_back(b * m * n);
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
         float sum = 0.0F;
-        for (int64_t q = 0; q < kK; ++q) {
-          sum = std::fma(x[static_cast<size_t>(x_offsets.back() + i * kK + q)],
-                         w[static_cast<size_t>(w_offsets.back() + j * kK + q)], sum);
+        for (int64_t q = 0; q < k; ++q) {
+          const int64_t at = w_offsets.back() + q * weights.k_stride + j * weights.n_stride;
+          sum = std::fma(x[static_cast<size_t>(x_offsets.back() + i * k + q)],
+                         w[static_cast<size_t>(at)], sum);
         }
-        want.push_back(sum);
+        want.push_back(std::clamp(sum + bias[static_cast<size_t>(j)], epilogue.lo, epilogue.hi));
       }
     }
   }
-  ThreadPool pool(2);
   for (const Isa isa : covered_isas("batched sgemm")) {
-    Guarded<float> y(kBatch * kM * kN);
+    Guarded<float> y(batch * m * n);
     BatchedSgemmArgs args;
-    args.batch = kBatch;
-    args.m = kM;
+    args.batch = batch;
+    args.m = m;
     args.x = x.data();
     args.x_offsets = x_offsets.data();
-    args.x_stride = kK;
-    args.weights = {w.data(), 1, kK, kN, kK};
+    args.x_stride = k;
+    args.weights = weights;
     args.w_offsets = w_offsets.data();
+    args.epilogue = epilogue;
     args.y = y.data();
     args.y_offsets = y_offsets.data();
-    args.y_stride = kN;
+    args.y_stride = n;
     args.isa = isa;
-    batched_sgemm(args, pool);
+    batched_sgemm(args, loop);
     expect_same(y, want);
+  }
+}
+
+TEST(Sgemm, BatchedEqualsOneByOne) {
+  ThreadPool pool(2);
+  for (const bool turned : {true, false}) {
+    check_batch(5, 9, 19, 70, turned, pool);
+    check_batch(700, 3, 3, 3, turned, pool); // few numbers each
+    check_batch(90, 16, 1, 8, turned, pool);
+    check_batch(30, 1, 9, 5, turned, pool);
+    check_batch(30, 7, 2, 0, turned, pool);
+    check_batch(3, 8, 8, 8, turned, pool); // the most that counts as few
+    check_batch(3, 8, 8, 9, turned, pool);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What plans for octet's own runtime put into codes, and what they leave in float since it costs
 // less there.
+#include "passes/lower/lower.h"
 #include "quant/place.h"
 #include "quant/support.h"
 #include <gtest/gtest.h>
@@ -116,6 +117,31 @@ TEST(OctetPlan, RecurrentLayersOfFewInputsStayInFloat) {
     EXPECT_EQ(plan->node("layer")->quantized, inputs > 8);
     EXPECT_EQ(plan->node("layer")->rule == Placed::kFloat, inputs <= 8);
   }
+}
+
+TEST(OctetPlan, AShortcutsProductAddsToItsSumsWhereverTheFileHasIt) {
+  const std::string shortcut = "r = Conv(x, k) {kernel_shape=[1, 1]} \"shortcut\"\n";
+  const std::string branch =
+      "a = Conv(x, w) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\nb = Relu(a)\n"
+      "c = Conv(b, v) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]} \"branch\"\n"
+      "d = Relu(c)\n";
+  for (const bool first : {true, false})
+    for (const bool left : {true, false}) {
+      const Graph graph = test::with_weights(
+          "graph g opset(\"\"=17)\ninput x: f32[1, 8, 6, 6]\nconst k: f32[8, 8, 1, 1] = ?\n"
+          "const w: f32[8, 8, 3, 3] = ?\nconst v: f32[8, 8, 3, 3] = ?\nconst u: f32[8, 8, 1, 1] = "
+          "?\n" +
+          (first ? shortcut + branch : branch + shortcut) + "s = Add(" + (left ? "r, d" : "d, r") +
+          ")\nt = Relu(s)\ny = Conv(t, u) {kernel_shape=[1, 1]}\noutput y: f32[*]\n");
+      const auto plan = plan_quantization(graph, test::random_source({1, 8, 6, 6}, 2),
+                                          QuantizeOptions{.target = "octet"});
+      ASSERT_TRUE(plan.ok()) << plan.error().text();
+      EXPECT_TRUE(plan->node("branch")->quantized && plan->node("shortcut")->quantized);
+      EXPECT_FALSE(plan->node("shortcut")->output) << first << left;
+      const Lowered lowered = lower(quantize(graph, *plan).value()).value();
+      for (const NodeId id : lowered.graph.nodes())
+        EXPECT_EQ(lowered.graph.node(id).op_type.find("Add"), std::string::npos);
+    }
 }
 
 TEST(OctetPlan, NothingIsPutIntoCodesForAConvolutionWithComputedWeights) {

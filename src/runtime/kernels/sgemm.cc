@@ -8,6 +8,7 @@
 #include "core/threads.h"
 #include "runtime/kernels/row_block.h"
 #include "runtime/kernels/sgemm_tile.h"
+#include "runtime/kernels/small_product.h"
 #include "runtime/kernels/turn.h"
 
 namespace octet::kernels {
@@ -247,6 +248,13 @@ void batched_sgemm(const BatchedSgemmArgs& args, ParallelFor& parallel) {
   const int64_t n = args.weights.n;
   const int64_t k = args.weights.k;
   if (args.m <= 0 || n <= 0 || args.batch <= 0) return;
+  if (const SmallProductFn small = small_product(args.isa);
+      small != nullptr && is_small_product(args.m, n, k)) {
+    constexpr double kProductNs = 5.0, kNs = 0.2;
+    const double ns = kProductNs + static_cast<double>(args.m * n * k) * kNs;
+    return parallel.run(args.batch, grain_for(ns),
+                        [&](int64_t begin, int64_t end) { small(args, begin, end); });
+  }
   const FloatTileKernels kernels = float_tile_kernels(args.isa, n);
   ChunkCost cost;
   cost.panel_ns = static_cast<double>(args.m * k * kernels.width) / kSgemmProductsPerNs;
