@@ -11,6 +11,7 @@
 #include "core/threads.h"
 #include "runtime/kernels/buffer.h"
 #include "runtime/kernels/codes.h"
+#include "runtime/kernels/cut.h"
 
 namespace octet::kernels {
 namespace {
@@ -20,6 +21,8 @@ constexpr double kColumnNs = 0.6;
 constexpr double kRowNs = 20.0;
 constexpr double kCodedNs = 0.15;
 constexpr int64_t kMixedTogether = 1024; ///< elements
+constexpr int64_t kRowsOfLines = 4;      ///< lines of x that a chunk makes rows of, about
+constexpr int64_t kChunks = 8;           ///< that there are in any case
 
 using MixRows = void(const float* const*, const float*, int64_t, int64_t, float*);
 using MixColumns = void(const ResizeTaps&, const float*, float*);
@@ -85,6 +88,10 @@ int64_t rows_spanned(const ResizeTaps& taps) {
   return most;
 }
 
+int64_t lanes_of(Isa isa) {
+  return isa.has(Isa::kAvx512) ? 16 : isa.has(Isa::kAvx2) ? 8 : 1;
+}
+
 /// What a chunk needs beside x and y.
 struct ChunkMemory {
   ChunkMemory(const ResizePass& pass, int64_t slots) {
@@ -128,7 +135,7 @@ class Resizer {
                              mix_columns_avx2,
                              Isa::kAvx512,
                              mix_columns_avx512>(isa)),
-        codes_(code_kernels_of(isa)) {}
+        vectors_(round_up(pass.run, lanes_of(isa))), codes_(code_kernels_of(isa)) {}
 
   /// Rows [begin, end) of y, counted through all of `outer`.
   void rows(const void* x, int64_t begin, int64_t end, void* y) const {
@@ -182,8 +189,15 @@ class Resizer {
   void columns(const float* x, Place& taps, float* y) const {
     if (pass_.run == 1) return mix_columns_(pass_.columns, x, y);
     for (int64_t p = 0; p < pass_.columns.places; ++p) {
-      each_tap(pass_.columns, p, taps, [&](int64_t at) { return x + at * pass_.run; });
-      mix_rows_(taps.from, taps.weight, taps.count, pass_.run, y + p * pass_.run);
+      int64_t last = p;
+      each_tap(pass_.columns, p, taps, [&](int64_t at) {
+        last = std::max(last, at);
+        return x + at * pass_.run;
+      });
+      // Whole vectors: what lies behind a run is made after it.
+      const bool fits =
+          p * pass_.run + vectors_ <= pass_.out_row && last * pass_.run + vectors_ <= pass_.in_row;
+      mix_rows_(taps.from, taps.weight, taps.count, fits ? vectors_ : pass_.run, y + p * pass_.run);
     }
   }
 
@@ -206,6 +220,7 @@ class Resizer {
   int64_t slots_; ///< lines that are held for the rows to come; 0: rows are mixed where they lie
   MixRows* mix_rows_;
   MixColumns* mix_columns_;
+  int64_t vectors_; ///< elements of a run in whole vectors
   CodeKernels codes_;
 };
 
@@ -213,12 +228,16 @@ class Resizer {
 
 void resize(const ResizePass& pass, const void* x, void* y, Isa isa, ParallelFor& parallel) {
   if (pass.out_row == 0) return; // an axis that becomes empty has no places either
+  const int64_t all = pass.outer * pass.out_rows;
   const auto taps = static_cast<double>(pass.rows.most);
   const double coded = (pass.x.coded() ? kCodedNs : 0.0) + (pass.y.coded() ? kCodedNs : 0.0);
   const double row = static_cast<double>(pass.out_row) *
                      (coded + kTapNs * taps + kColumnNs * static_cast<double>(pass.columns.most));
   const Resizer resizer(pass, isa);
-  parallel.run(pass.outer * pass.out_rows, grain_for(row + kRowNs),
+  // Lines are held within a chunk alone: each should serve most of the rows that are made of it.
+  const int64_t rows_of_line = Blocks(pass.out_rows, std::max<int64_t>(pass.in_rows, 1)).count;
+  const int64_t served = std::min(kRowsOfLines * rows_of_line, Blocks(all, kChunks).count);
+  parallel.run(all, std::max(grain_for(row + kRowNs), served),
                [&](int64_t begin, int64_t end) { resizer.rows(x, begin, end, y); });
 }
 
