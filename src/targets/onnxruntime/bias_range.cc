@@ -168,12 +168,15 @@ namespace {
 void find_bias_range(const CheckContext& context, const Node& node, Found& found) {
   const auto lost = onnxruntime_lost_biases(context.graph, context.uses, context.target, node);
   if (!lost) return;
+  const std::string type(name(lost->bias->type()));
+  const std::string steps = std::isfinite(lost->steps)
+                                ? fmt::format("is {:.3g} steps", lost->steps)
+                                : fmt::format("is more steps than {} holds", type);
   found.add(*lost->reader,
             fmt::format("ONNX Runtime rounds the float bias to int32 in steps of input scale times "
                         "weight scale, counted in {}, when it loads the file, and loses {} of its "
-                        "{} elements without a word: element {} is {:.3g} steps",
-                        name(lost->bias->type()), lost->lost.size(), lost->bias->count(),
-                        lost->lost.front(), lost->steps),
+                        "{} elements without a word: element {} {}",
+                        type, lost->lost.size(), lost->bias->count(), lost->lost.front(), steps),
             "octet repair stores the bias as codes of its own, or gives these channels' weights a "
             "larger scale");
 }
