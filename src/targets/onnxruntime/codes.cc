@@ -222,9 +222,17 @@ OnnxRuntimeCodes::Output OnnxRuntimeCodes::output_of(const Node& node) const {
   bool moved = false;
   const Node* next = quantize_behind(node.output(0), moved);
   if (next == nullptr) return {};
-  if (is_quantize(*next)) return {next, nullptr};
+  if (is_quantize(*next)) return {next, nullptr, moved};
   if (moved || !is_absorbed(*next)) return {};
-  return {quantize_behind(next->output(0), moved), next};
+  const Node* quantize = quantize_behind(next->output(0), moved);
+  return {quantize, next, moved};
+}
+
+OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_output(const Output& y) const {
+  Codes out = of_quantize(*y.quantize);
+  const Tensor* zeros = qdq::written(graph_, *y.quantize).zeros;
+  if (!y.moved || out.type != DType::kInt8 || zeros == nullptr || zeros->count() != 1) return out;
+  return {.present = true, .type = DType::kUint8};
 }
 
 } // namespace octet

@@ -62,8 +62,11 @@ class OnnxRuntimeCodes {
   struct Output {
     const Node* quantize = nullptr;
     const Node* clamp = nullptr;
+    bool moved = false; ///< before what moves values: a pair of its own is put there
   };
   Output output_of(const Node& node) const;
+  /// The codes that come out, where there is such a Q.
+  Codes of_output(const Output& y) const;
   /// The Q that takes a value, past what moves values; null: there is none.
   const Node* quantize_of(ValueId value) const;
   /// A Relu or Clip whose work the Q behind it does: it goes, whatever runs before it.

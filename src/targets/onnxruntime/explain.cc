@@ -225,7 +225,7 @@ class OnnxRuntimeExplainer {
   /// The Q behind a layer makes codes of another type than those that come in.
   Obstacle other_codes(DType in, const Output& y) const {
     if (y.quantize == nullptr) return {};
-    const Codes out = codes_.of_quantize(*y.quantize);
+    const Codes out = codes_.of_output(y);
     if (out.type == in) return {};
     if (in == DType::kUint8 && out.type == DType::kInt8) {
       KeptText kept = text_of(out);
@@ -266,6 +266,9 @@ class OnnxRuntimeExplainer {
     const TypeInfo& matrix = graph_.value(node.input(0)).type;
     if (x.present && matrix.has_rank() && matrix.rank() != 2) x = codes_.behind_move(x);
     const bool bias = node.input(2).valid();
+    if (!in_the_way && !bias && next_turns(node))
+      in_the_way = Unmet{"the Transpose behind it becomes part of it first",
+                         "give it a bias, or another reader beside the Transpose"};
     if (!in_the_way && bias && !is_plain_gemm(node))
       in_the_way = Unmet{"a bias beside alpha or beta other than 1",
                          "fold alpha into the weight's scale, beta into the bias"};
@@ -366,6 +369,13 @@ class OnnxRuntimeExplainer {
             "store the bias as int32 behind DQ: octet quantize --target does"};
   }
 
+  /// Its matrix is read by a Transpose alone.
+  bool next_turns(const Node& node) const {
+    const Node* next = codes_.only_reader(node.output(0));
+    if (next == nullptr || !next->is("Transpose")) return false;
+    const std::vector<int64_t> perm = next->attr_ints("perm");
+    return perm.empty() || perm == std::vector<int64_t>{1, 0};
+  }
   bool next_is_clamp(const Node& node) const {
     const Node* next = codes_.only_reader(node.output(0));
     return next != nullptr && next->is("Relu");
@@ -461,8 +471,7 @@ class OnnxRuntimeExplainer {
     const Output y = codes_.output_of(node);
     const bool quantized = y.quantize != nullptr && y.clamp == nullptr;
     if (!x.present) {
-      const bool strips =
-          quantized && onnxruntime_strips_codes(node, codes_.of_quantize(*y.quantize).type);
+      const bool strips = quantized && onnxruntime_strips_codes(node, codes_.of_output(y).type);
       if (strips && past) return on_codes(out, "Q moves before it");
       out.said.why = "its input does not come through DQ";
       return out;
