@@ -9,10 +9,10 @@
 
 namespace octet::kernels {
 
-/// Whether m x k times k x n is such a product.
+/// Whether m x k times k x n is such a product. Of no k there are no weights.
 inline bool is_small_product(int64_t m, int64_t n, int64_t k) {
   constexpr int64_t kMost = 512;
-  return m <= kMost && n <= kMost && k <= kMost && m * n * k <= kMost;
+  return k > 0 && m <= kMost && n <= kMost && k <= kMost && m * n * k <= kMost;
 }
 
 /// Products `begin` to `end` of a batch.
