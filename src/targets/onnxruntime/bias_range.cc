@@ -67,26 +67,27 @@ std::vector<double> weight_scales(const Graph& graph, const Node& node, const No
   return scales->to_doubles().value();
 }
 
-/// The most that the products of one channel can sum to, in codes; 0: not known.
-double largest_sum(const Graph& graph, const Node& node, const RoundedBiases& bias, size_t c) {
-  if (bias.weight == nullptr) return 0;
+/// The most that the products of each channel can sum to, in codes; empty: not known.
+std::vector<double> largest_sums(const Graph& graph, const Node& node, const RoundedBiases& bias) {
+  if (bias.weight == nullptr) return {};
   const auto in = qdq::grid_of(graph, *bias.x, qdq::kAnyScale);
   const auto grid = qdq::grid_of(graph, *bias.weight, qdq::kAnyScale);
-  if (!in || !grid || !in->code_range()) return 0;
+  if (!in || !grid || !in->code_range()) return {};
   const auto codes = constant_value(graph, codes_of_qdq(*bias.weight));
-  if (!codes || codes->rank() < 2) return 0;
+  if (!codes || codes->rank() < 2) return {};
   const int64_t axis = onnxruntime_channel_axis(node);
   int64_t inner = 1;
   for (int64_t a = axis + 1; a < static_cast<int64_t>(codes->rank()); ++a)
     inner *= codes->dim(a);
   const int64_t channels = codes->dim(axis);
-  double sum = 0;
-  for (int64_t i = 0; i < codes->count(); ++i)
-    if (i / inner % channels == static_cast<int64_t>(c) % channels)
-      sum += std::abs(codes->at(i) - grid->zero_at(grid->per_tensor() ? 0 : i / inner % channels));
-  const double lowest = in->code_range()->lo - in->zero_at(0),
-               highest = in->code_range()->hi - in->zero_at(0);
-  return sum * std::max(std::abs(lowest), std::abs(highest));
+  const double most = std::max(std::abs(in->code_range()->lo - in->zero_at(0)),
+                               std::abs(in->code_range()->hi - in->zero_at(0)));
+  std::vector<double> sums(static_cast<size_t>(channels), 0);
+  for (int64_t i = 0; i < codes->count(); ++i) {
+    const int64_t c = i / inner % channels;
+    sums[static_cast<size_t>(c)] += most * std::abs(codes->at(i) - grid->zero_at(c));
+  }
+  return sums;
 }
 
 /// A product of two operands in bytes, which with a bias in codes is a Gemm on codes, whatever their
@@ -128,12 +129,12 @@ std::optional<RoundedBiases> onnxruntime_rounded_biases(const Graph& graph,
   out.x = onnxruntime_dequantize_before(graph, uses, node.input(0));
   const Tensor* x_scale = out.x == nullptr ? nullptr : qdq::written(graph, *out.x).scales;
   if (x_scale == nullptr || x_scale->count() != 1) return std::nullopt;
+  if (!reaches_quantize(graph, uses, out.reader->output(0))) return std::nullopt;
   out.x_scale = x_scale->at(0);
   out.weight = onnxruntime_dequantize_before(graph, uses, node.input(1));
   out.w_scales = weight_scales(graph, node, out.weight);
   if (out.w_scales.size() != 1 && out.w_scales.size() != static_cast<size_t>(out.bias->count()))
     return std::nullopt;
-  if (!reaches_quantize(graph, uses, out.reader->output(0))) return std::nullopt;
   return out;
 }
 
@@ -147,14 +148,18 @@ std::optional<LostBiases> onnxruntime_lost_biases(const Graph& graph,
   out.would_be = becomes_qgemm(graph, node, out);
   const DType type = out.bias->type();
   std::optional<OnnxRuntimeForm> form;
+  std::vector<double> sums;
   for (size_t c = 0; c < static_cast<size_t>(out.bias->count()); ++c) {
     const double step = in_type(type, out.x_scale * out.w_scales[out.w_scales.size() == 1 ? 0 : c]);
     const double steps = in_type(type, std::abs(out.bias->at(static_cast<int64_t>(c))) / step);
     if (!(steps > qdq::kLargestBiasCode)) continue;
     // Files are full of layers that this does not concern: the fusion is replayed for few.
-    if (!form) form = onnxruntime_form(graph, target, node);
-    out.on_codes = form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm;
-    if (steps <= kMostCode - (out.on_codes ? largest_sum(graph, node, out, c) : 0)) continue;
+    if (!form) {
+      form = onnxruntime_form(graph, target, node);
+      out.on_codes = form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm;
+      if (out.on_codes) sums = largest_sums(graph, node, out);
+    }
+    if (steps <= kMostCode - (sums.empty() ? 0 : sums[c % sums.size()])) continue;
     if (out.lost.empty()) out.steps = steps;
     out.lost.push_back(c);
   }
