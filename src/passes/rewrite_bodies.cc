@@ -25,16 +25,19 @@ class BodyRewriter {
     return options_.max_steps >= 0 && static_cast<int>(steps_.size()) >= options_.max_steps;
   }
 
+  /// What a rule asks of bodies (that of an If which is folded) may hold once they are rewritten.
   Status graph_and_bodies(Graph& graph, const std::string& path, const TakenNames* around) {
-    OCTET_TRY(one(graph, path));
-    const bool needs_less = OCTET_TRY(
-        edit_bodies(graph, path, around,
-                    [this](Graph& body, const std::string& inside, const TakenNames& names) {
-                      return rewritten(body, inside, names);
-                    }));
-    if (!needs_less) return ok_status();
-    graph.remove_dead();
-    return one(graph, path);
+    for (;;) {
+      OCTET_TRY(one(graph, path));
+      const size_t before = steps_.size();
+      const bool needs_less = OCTET_TRY(
+          edit_bodies(graph, path, around,
+                      [this](Graph& body, const std::string& inside, const TakenNames& names) {
+                        return rewritten(body, inside, names);
+                      }));
+      if (!needs_less && steps_.size() == before) return ok_status();
+      graph.remove_dead();
+    }
   }
 
   Status one(Graph& graph, const std::string& path) {

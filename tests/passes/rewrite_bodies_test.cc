@@ -209,5 +209,44 @@ output y: f32[2]
   expect_same_numbers(before, after, 0);
 }
 
+// A branch that holds an If itself is folded once that one is.
+TEST(SimplifyBodies, AChoiceWithinAChoiceIsFoldedWhole) {
+  const Graph before = parse(R"(graph g opset(""=17)
+input x: f32[2]
+const rate: i64[] = [16000]
+const wanted: i64[] = [16000]
+c = Equal(rate, wanted)
+y = If(c) {then_branch={ graph a
+  capture x: f32[2]
+  const low: i64[] = [8000]
+  const lower: i64[] = [4000]
+  is_low = Equal(lower, low)
+  t = If(is_low) {then_branch={ graph aa
+    capture x: f32[2]
+    p = Abs(x)
+    output p: f32[2]
+  }, else_branch={ graph ab
+    capture x: f32[2]
+    q = Neg(x)
+    output q: f32[2]
+  }}
+  r = Exp(t)
+  output r: f32[2]
+}, else_branch={ graph b
+  capture x: f32[2]
+  u = Sin(x)
+  output u: f32[2]
+}} "choice"
+output y: f32[2]
+)");
+  Graph after = before;
+  const auto steps = simplify(after);
+  ASSERT_TRUE(steps.ok()) << steps.error().text();
+  for (const NodeId id : after.nodes())
+    EXPECT_FALSE(after.node(id).is("If"));
+  EXPECT_EQ(after.nodes().size(), 2U);
+  expect_same_numbers(before, after, 0);
+}
+
 } // namespace
 } // namespace octet
