@@ -73,13 +73,15 @@ void note_weights_without_blocks(const QuantizationPlan& plan, const std::string
              model, counted(std::ssize(names), "layer"), plan.target, join_some(names));
 }
 
-/// Below so many decibels a warning is due.
-constexpr double kLeast = 10;
+/// Below so many decibels, measured on so many examples, a warning is due.
+double least_decibels(int64_t examples) {
+  return decibels(collapsed(examples));
+}
 
 /// Says it where `auto` found nothing that keeps the outputs.
 void warn_of_collapse(const QuantizationPlan& plan, const std::string& model) {
   const auto sqnr = plan.sqnr();
-  if (!sqnr || *sqnr >= kLeast) return;
+  if (!sqnr || *sqnr >= least_decibels(plan.held_back)) return;
   std::string text = fmt::format(
       "{}: warning: with the best ranges found the outputs are at {:.1f} dB, power over squared "
       "error, on {}",
@@ -379,7 +381,7 @@ void QuantizeFlags::warn_if_unmeasured(const Graph& graph,
                                        const Common& common) const {
   if (data.empty() || plan.sqnr()) return;
   const Result<Measured> measured = measure(graph, plan, model, common);
-  if (!measured.ok() || measured->sqnr >= kLeast) return;
+  if (!measured.ok() || measured->sqnr >= least_decibels(measured->examples)) return;
   const bool by_one = plan.mode == QuantMode::kStatic && plan.calibrator != "auto";
   fmt::print(stderr,
              "{}: warning: the outputs are at {:.1f} dB, power over squared error, on {} of the "

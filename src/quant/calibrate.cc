@@ -87,12 +87,17 @@ class TapRunner {
   int64_t samples() const { return samples_; }
 
   /// Hands over the values of one more batch, in their own order.
-  Status values_of(std::span<const Tensor> inputs, const OutputTap& tap) {
+  Status values_of(std::span<const Tensor> inputs, const See& see) const {
+    const Tensor* mask = mask_ ? &inputs[*mask_] : nullptr;
+    const auto hand = [&](size_t place, const Tensor& value) -> Status {
+      OCTET_TRY_WITH(see(place, seen(value, {}, mask)), label(place));
+      return ok_status();
+    };
     for (const auto& [place, input] : taps_.inputs)
-      OCTET_TRY(tap(place, inputs[input]));
+      OCTET_TRY(hand(place, inputs[input]));
     if (!executor_) return ok_status();
     return executor_->stream(inputs, [&](size_t output, const Tensor& value) {
-      return tap(taps_.outputs[output], value);
+      return hand(taps_.outputs[output], value);
     });
   }
 
@@ -150,9 +155,13 @@ class TapRunner {
     return report();
   }
 
-  Status see(size_t place, const Tensor& value, std::span<const int64_t> axes, const Tensor* mask) {
+  static Seen seen(const Tensor& value, std::span<const int64_t> axes, const Tensor* mask) {
     const bool masked = mask != nullptr && begins_with(value.shape(), mask->shape());
-    OCTET_TRY_WITH(see_(place, {value, axes, masked ? mask : nullptr}), label(place));
+    return {value, axes, masked ? mask : nullptr};
+  }
+
+  Status see(size_t place, const Tensor& value, std::span<const int64_t> axes, const Tensor* mask) {
+    OCTET_TRY_WITH(see_(place, seen(value, axes, mask)), label(place));
     return report();
   }
 
@@ -166,20 +175,6 @@ class TapRunner {
   std::unique_ptr<Executor> executor_;
   std::optional<size_t> mask_;
 };
-
-/// Outputs of the float network; they are the values from `first` on.
-Status run_held_back(TapRunner& runner, size_t first, HeldBack& held) {
-  for (HeldBack::Batch& batch : held.batches) {
-    OCTET_TRY(runner.values_of(batch.inputs, [&](size_t place, const Tensor& value) {
-      if (place < first) return ok_status();
-      batch.outputs.resize(std::max(batch.outputs.size(), place - first + 1));
-      batch.outputs[place - first] = value.clone();
-      return ok_status();
-    }));
-    OCTET_TRY(runner.report());
-  }
-  return ok_status();
-}
 
 struct Requested {
   std::vector<ValueId> values;
@@ -205,6 +200,23 @@ See observe_by(std::vector<Observer>& observers) {
     return value.mask != nullptr ? observer.observe(value.stored, value.mask)
                                  : observer.observe_stored(value.stored, value.axes);
   };
+}
+
+/// Hands the examples held back to the observers, and keeps the float network's outputs, which are
+/// the values behind those that are observed.
+Status run_held_back(TapRunner& runner, std::vector<Observer>& observers, HeldBack& held) {
+  const See observe = observe_by(observers);
+  const size_t first = observers.size();
+  for (HeldBack::Batch& batch : held.batches) {
+    OCTET_TRY(runner.values_of(batch.inputs, [&](size_t place, const Seen& value) -> Status {
+      if (place < first) return held.observed ? ok_status() : observe(place, value);
+      batch.outputs.resize(std::max(batch.outputs.size(), place - first + 1));
+      batch.outputs[place - first] = value.stored.clone();
+      return ok_status();
+    }));
+    OCTET_TRY(runner.report());
+  }
+  return ok_status();
 }
 
 } // namespace
@@ -234,18 +246,24 @@ Result<Calibration> calibrate(const Graph& graph,
   TapRunner runner(graph, values, options, samples, Order::kAsStored, observe_by(observers));
   OCTET_TRY(runner.run(held == nullptr ? source : hold_back(graph, source, samples, *held)));
   out.samples = runner.samples();
-  if (held != nullptr)
-    OCTET_TRY_WITH(run_held_back(runner, observers.size(), *held), "calibration");
+  const auto is_auto = [&](const ObserveRequest& request) {
+    return std::holds_alternative<Auto>(request.calibrator.value_or(options.calibrator));
+  };
   for (size_t r = 0; r < requests.size(); ++r) {
     OCTET_TRY_WITH(runner.report(), "calibration"); // a range may be searched for
     const std::vector<Range> ranges =
         OCTET_TRY_WITH(observers[r].ranges(), fmt::format("calibration: {}", runner.label(r)));
     Observation& seen = out.values[requests[r].value];
     seen = {ranges.at(0), {}, observers[r].infinities()};
-    if (std::holds_alternative<Auto>(requests[r].calibrator.value_or(options.calibrator)))
+    if (is_auto(requests[r]))
       for (const Calibrator& calibrator : kAutoCalibrators)
         seen.choices.push_back(OCTET_TRY(observers[r].ranges_by(calibrator)).at(0));
   }
+  if (held == nullptr) return out;
+  OCTET_TRY_WITH(run_held_back(runner, observers, *held), "calibration");
+  for (size_t r = 0; r < requests.size(); ++r)
+    if (!held->observed && is_auto(requests[r]))
+      out.whole.emplace(requests[r].value, std::move(observers[r]));
   return out;
 }
 

@@ -33,12 +33,15 @@ struct Observation {
 
 struct Calibration {
   std::map<ValueId, Observation> values;
+  /// Of values with the calibrator `auto`, where examples were held back: what was observed of those
+  /// too.
+  std::map<ValueId, Observer> whole;
   int64_t samples = 0; ///< sum of the batches' first dimensions
 };
 
 /// Errors name the value: NaN, nothing finite; a source without batches; an input that does not
-/// fit; kCancelled when progress says so. `held`: takes some examples, which are not observed, and
-/// the graph's outputs on them; null: all are observed.
+/// fit; kCancelled when progress says so. `held`: takes some examples, which the ranges do not count,
+/// and the graph's outputs on them; null: all count.
 Result<Calibration> calibrate(const Graph& graph,
                               std::span<const ObserveRequest> requests,
                               const CalibrationSource& source,

@@ -25,16 +25,19 @@ constexpr double kGoodEnough = 0.01;
 
 using Pick = std::vector<size_t>; ///< of kAutoCalibrators, for each value that has a choice
 
-/// How many networks are quantized and run: a few, and more where calibration itself takes long.
-int64_t most_trials(int64_t samples) {
-  constexpr int64_t kSamplesEach = 64, kMost = 16;
-  return std::min<int64_t>(std::ssize(kAutoCalibrators) + samples / kSamplesEach, kMost);
+/// How many networks are quantized and run: all of them together take about as long as calibration,
+/// since a network in codes takes half the time of the float one and nothing is observed in it.
+int64_t most_trials(int64_t samples, int64_t held) {
+  constexpr int64_t kRuns = 2, kMost = 16;
+  return std::clamp<int64_t>(kRuns * samples / std::max<int64_t>(held, 1),
+                             std::ssize(kAutoCalibrators) + 1, kMost);
 }
 
 class Chooser {
  public:
   Chooser(const Choosing& choosing, QuantizationPlan& plan)
-      : c_(choosing), nodes_(choosing.graph), plan_(plan), left_(most_trials(plan.samples)) {
+      : c_(choosing), nodes_(choosing.graph), plan_(plan),
+        left_(most_trials(plan.samples + choosing.held.examples, choosing.held.examples)) {
     list_values();
   }
 
@@ -59,11 +62,16 @@ class Chooser {
         left_ = std::max<int64_t>(left_, 1);
         OCTET_TRY(ask_for_float(products, Leave::kOutputs));
       }
+      left_ = std::max<int64_t>(left_, 1);
       OCTET_TRY(ask_for_float(may_stay_float(), Leave::kNodes));
       OCTET_TRY(refine(by_error));
     }
-    take(plan_, best_);
-    return best_error_ > kCollapsed ? look_for_costly() : ok_status();
+    if (best_error_ > collapsed(c_.held.examples)) OCTET_TRY(look_for_costly());
+    return take(plan_, best_, [&](const std::string& value, size_t k) -> Result<Range> {
+      const auto whole = c_.whole.find(value);
+      if (whole == c_.whole.end()) return c_.choices.at(value)[k];
+      return OCTET_TRY(whole->second.ranges_by(kAutoCalibrators[k])).at(0);
+    });
   }
 
  private:
@@ -267,7 +275,10 @@ class Chooser {
     plan_.trials.push_back({std::move(what), decibels(error)});
   }
 
-  void take(QuantizationPlan& plan, const Pick& pick) const {
+  using RangeBy = std::function<Result<Range>(const std::string& value, size_t k)>;
+
+  /// The ranges that calibrators have for values, and what is the same as they are.
+  Status take(QuantizationPlan& plan, const Pick& pick, const RangeBy& range_by) const {
     std::map<std::string_view, size_t> chosen;
     for (size_t v = 0; v < values_.size(); ++v)
       chosen[values_[v]] = pick[v];
@@ -276,7 +287,7 @@ class Chooser {
     for (TensorPlan& tensor : plan.tensors) {
       const std::string_view algorithm = tensor.algorithm;
       if (const auto found = chosen.find(tensor.value); found != chosen.end()) {
-        tensor.ranges = {c_.choices.at(tensor.value)[found->second]};
+        tensor.ranges = {OCTET_TRY(range_by(tensor.value, found->second))};
         tensor.algorithm = name(kAutoCalibrators[found->second]);
       } else if (algorithm.starts_with(kSameAs)) {
         if (const auto source = taken.find(algorithm.substr(kSameAs.size())); source != taken.end())
@@ -286,12 +297,15 @@ class Chooser {
       }
       taken[tensor.value] = &tensor;
     }
+    return ok_status();
   }
 
   /// The error of the outputs with these ranges.
   Result<double> measure(QuantizationPlan plan, const Pick& pick) {
     --left_;
-    take(plan, pick);
+    OCTET_TRY(take(plan, pick, [&](const std::string& value, size_t k) -> Result<Range> {
+      return c_.choices.at(value)[k];
+    }));
     Graph quantized = c_.graph;
     OCTET_TRY(apply_behind_ranges(quantized, plan, c_.placement, WeightStorage::kTarget));
     // The one before shares its packed weights with this one.

@@ -22,6 +22,9 @@ struct Choosing {
   const QuantizeOptions& options; ///< executor, mask
   const RangeChoices& choices;
   const HeldBack& held;
+  /// By the name of a value: what was observed of it on the examples held back too. Of values that
+  /// are not here the choices are all that is known.
+  const std::map<std::string, Observer>& whole;
 };
 
 /// Gives each activation of the plan that there is a choice for the range with which the outputs of
@@ -29,8 +32,9 @@ struct Choosing {
 /// calibrator for all is tried after the other. Where the best of them errs by more than 1 % of the
 /// outputs' power, operators that are in codes only since what they read is are tried in float, and
 /// stay there if that halves the error; then other calibrators for parts of the network.
-/// plan.trials says what was measured. How many trials there are depends on plan.samples alone.
-/// Where the error stays above 10 %, plan.costly names the layers that cost most.
+/// plan.trials says what was measured. How many trials there are depends on the numbers of examples alone.
+/// Where the outputs collapse nevertheless, plan.costly names the layers that cost most. The ranges
+/// that the plan ends with are those of the calibrators that were chosen, over all examples.
 Status choose_ranges(const Choosing& choosing, QuantizationPlan& plan);
 
 } // namespace octet

@@ -13,16 +13,14 @@ namespace {
 
 /// Of so many one is held back: where there are few, more of them, since one or two tell nothing.
 int64_t share_of(int64_t samples) {
-  constexpr int64_t kFew = 64;
+  constexpr int64_t kFew = 256;
   return samples > 0 && samples < kFew ? 4 : 8;
 }
 
 /// How many of `samples` (0: not known) are held back.
 int64_t examples_to_hold(int64_t samples) {
-  constexpr int64_t kLeast = 8, kMost = 32;
-  if (samples <= 0) return kLeast;
-  const int64_t least = std::min(kLeast, samples / share_of(samples));
-  return std::clamp<int64_t>(samples / 8, std::max<int64_t>(least, 1), kMost);
+  constexpr int64_t kUnknown = 8, kMost = 32;
+  return samples <= 0 ? kUnknown : std::clamp<int64_t>(samples / share_of(samples), 1, kMost);
 }
 
 int64_t examples_in(std::span<const Tensor> inputs) {
@@ -158,6 +156,11 @@ double OutputError::mean() const {
   for (const One& one : outputs_)
     if (one.noise > 0) sum += one.noise / std::max(one.power, std::numeric_limits<double>::min());
   return outputs_.empty() ? 0 : sum / static_cast<double>(outputs_.size());
+}
+
+double collapsed(int64_t examples) {
+  constexpr int64_t kMany = 32;
+  return examples < kMany ? 0.05 : 0.1;
 }
 
 double decibels(double error) {

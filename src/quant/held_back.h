@@ -21,9 +21,9 @@ struct HeldBack {
 };
 
 /// What is left of a source of `samples` examples (0: not known) when some go to `held`, which must
-/// outlive it: the second of every eight, until there are 32; of fewer than 64 examples the second of
-/// every four, until there are 8. Where the graph fixes the size of a batch it is
-/// batches, not examples, that are counted. Of data with one of them the first goes to both.
+/// outlive it: the second of every eight, until there are 32; of fewer than 256 examples the second of
+/// every four. Where the graph fixes the size of a batch it is batches, not examples, that are
+/// counted. Of data with one of them the first goes to both.
 CalibrationSource
 hold_back(const Graph& graph, CalibrationSource source, int64_t samples, HeldBack& held);
 
@@ -43,8 +43,9 @@ class OutputError {
   std::vector<One> outputs_;
 };
 
-/// Error above which outputs are said to have collapsed: 10 dB.
-constexpr double kCollapsed = 0.1;
+/// Error above which outputs are said to have collapsed: 10 dB, and 13 dB where it was measured on
+/// fewer than 32 examples, which are off by that much.
+double collapsed(int64_t examples);
 
 /// Decibels of an error, -200 to 200.
 double decibels(double error);

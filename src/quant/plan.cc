@@ -69,7 +69,8 @@ class Planner {
     }
     OCTET_TRY(weights.observe());
     if (!choices_.empty())
-      OCTET_TRY_WITH(choose_ranges({graph_, placement_, options_, choices_, held_}, plan_), "auto");
+      OCTET_TRY_WITH(choose_ranges({graph_, placement_, options_, choices_, held_, whole_}, plan_),
+                     "auto");
     make_room_for_biases(graph_, placement_, plan_);
     return std::move(plan_);
   }
@@ -133,13 +134,15 @@ class Planner {
     const bool choose = std::any_of(unknown.begin(), unknown.end(), [&](const auto& request) {
       return std::holds_alternative<Auto>(request.calibrator.value_or(options_.calibrator));
     });
-    const Calibration calibration =
+    Calibration calibration =
         OCTET_TRY(calibrate(graph_, unknown, source, options_, samples, choose ? &held_ : nullptr));
     plan_.samples = calibration.samples;
     for (size_t i = 0; i < plan_.tensors.size(); ++i)
       tensors_.try_emplace(plan_.tensors[i].value, i);
     for (const ObserveRequest& request : requests_)
       add_activation(request, calibration);
+    for (auto& [id, observer] : calibration.whole)
+      whole_.emplace(graph_.value(id).name, std::move(observer));
     for (const NodePlan& node_plan : plan_.nodes)
       if (node_plan.rule == Placed::kMoves && node_plan.output) add_moved(node_of(node_plan));
     return ok_status();
@@ -219,6 +222,7 @@ class Planner {
   std::vector<ObserveRequest> requests_;
   bool has_data_ = false;
   RangeChoices choices_;
+  std::map<std::string, Observer> whole_; ///< see Choosing
   HeldBack held_;
 };
 

@@ -316,6 +316,22 @@ TEST(AutoCalibrator, SaysWhatItMeasured) {
   EXPECT_EQ(again.trials.size(), plan.trials.size());
 }
 
+TEST(AutoCalibrator, CountsTheExamplesHeldBackOnceItHasChosen) {
+  for (const auto& [graph, outliers] :
+       {std::pair(two_products(false), kRare), std::pair(two_products(true, 1024), kOften)}) {
+    const QuantizationPlan plan = plan_of(graph, Auto{}, outliers);
+    int compared = 0;
+    for (const TensorPlan& tensor : plan.tensors) {
+      if (graph.constant(*graph.find_value(tensor.value)) != nullptr) continue;
+      const Calibrator chosen = parse_calibrator(tensor.algorithm).value();
+      EXPECT_EQ(tensor.ranges, plan_of(graph, chosen, outliers).tensor(tensor.value)->ranges)
+          << tensor.value << " by " << tensor.algorithm;
+      ++compared;
+    }
+    EXPECT_EQ(compared, 2) << "x and the hidden layer";
+  }
+}
+
 TEST(AutoCalibrator, DoesNotDependOnHowTheDataIsCut) {
   const Graph graph = two_products(false);
   const auto plan = [&](int64_t batch) {
@@ -361,7 +377,8 @@ TEST(HeldBack, OneExampleIsObservedToo) {
 TEST(HeldBack, OfFewExamplesMoreAreHeldBack) {
   const Graph graph = two_products(true);
   const std::vector<std::pair<int64_t, int64_t>> kHeldOf = {
-      {0, 8}, {2, 1}, {3, 1}, {16, 4}, {32, 8}, {63, 8}, {64, 8}, {80, 10}, {256, 32}, {4096, 32}};
+      {0, 8},   {2, 1},   {3, 1},    {16, 4},   {32, 8},   {63, 15},
+      {64, 16}, {80, 20}, {255, 32}, {256, 32}, {4096, 32}};
   for (const auto& [samples, want] : kHeldOf) {
     HeldBack held;
     const CalibrationSource source = hold_back(graph, rows_in_batches(kNone), samples, held);
@@ -382,8 +399,8 @@ TEST(HeldBack, BatchesOfAFixedSizeStayWhole) {
     EXPECT_EQ((*batch)[0].dim(0), 4);
     passed += (*batch)[0].dim(0);
   }
-  EXPECT_EQ(held.examples, 12);
-  EXPECT_EQ(passed, 4096 - 12);
+  EXPECT_EQ(held.examples, 20);
+  EXPECT_EQ(passed, 4096 - 20);
   EXPECT_FALSE(held.observed);
 }
 
