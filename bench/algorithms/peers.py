@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: peers.py FUNCTION FLOAT.onnx CALIBRATION.npz OUT.onnx SETTINGS    SETTINGS: JSON
 """One quantizer of others on one network, in a process of its own: writes OUT.onnx and prints, as JSON, the seconds of one
-core that its function took and the memory that its libraries had before it began."""
+core that its function took and the memory that its libraries had before it began. What each.npz beside CALIBRATION.npz
+holds is given to every run as it stands."""
 import json
 import pathlib
 import resource
@@ -16,9 +17,15 @@ BATCH = 64
 
 
 def batches():
+    """Of BATCH examples, or of one where the network fixes that or has inputs that are no example's."""
+    import onnx
     with numpy.load(sys.argv[3]) as file:
         data = {name: values for name, values in file.items() if name != "label"}
-    return [{name: values[at:at + BATCH] for name, values in data.items()} for at in range(0, len(next(iter(data.values()))), BATCH)]
+    others = pathlib.Path(sys.argv[3]).with_name("each.npz")
+    each = dict(numpy.load(others)) if others.exists() else {}
+    first = onnx.load(FLOAT, load_external_data=False).graph.input[0].type.tensor_type.shape.dim
+    size = 1 if each or (first and first[0].dim_value == 1) else BATCH
+    return [{name: values[at:at + size] for name, values in data.items()} | each for at in range(0, len(next(iter(data.values()))), size)]
 
 
 def outside(model):
@@ -45,7 +52,7 @@ def onnxruntime_static():
         def get_next(self):
             return next(self.left, None)
 
-    def run(method, per_channel=True, percentile=None, bins=None):
+    def run(method, per_channel=True, percentile=None, bins=None, symmetric=False):
         if bins is not None:  # quantize_static passes no number of bins on
             make = sys.modules["onnxruntime.quantization.quantize"].create_calibrator
             sys.modules["onnxruntime.quantization.quantize"].create_calibrator = (
@@ -55,8 +62,11 @@ def onnxruntime_static():
             quant_pre_process(FLOAT, ready, skip_symbolic_shape=True)
             model = onnx.load(ready)
             more = {"op_types_to_quantize": ["MatMul"], "nodes_to_exclude": outside(model)} if is_bert(model) else {}
+            extra = {"ActivationSymmetric": True} if symmetric else {}
             if percentile is not None:
-                more["extra_options"] = {"CalibPercentile": percentile}
+                extra["CalibPercentile"] = percentile
+            if extra:
+                more["extra_options"] = extra
             tool.quantize_static(ready, OUT, Reader(), per_channel=per_channel, calibrate_method=tool.CalibrationMethod[method], **more)
     return run
 
