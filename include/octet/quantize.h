@@ -153,11 +153,13 @@ struct NodePlan {
 };
 
 inline constexpr std::string_view kStepsLeftOut = "steps left out: ";
+inline constexpr std::string_view kLayersInFloat = "layers in float: ";
 
 /// What the calibrator `auto` measured: the network with some ranges, on examples held back.
 struct PlanTrial {
-  /// A calibrator, for all activations or for those from one value to another; or kStepsLeftOut and
-  /// the names of steps with which the outputs were worse.
+  /// A calibrator, for all activations or for those from one value to another; kStepsLeftOut and
+  /// the names of steps with which the outputs were worse; kLayersInFloat and those in whose codes
+  /// the outputs collapse.
   std::string what;
   double sqnr = 0; ///< of the outputs, decibels: power over squared error, -200 to 200
 };

@@ -2,6 +2,7 @@
 #include "cli/quantize_options.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "cli/model_data.h"
 #include "cli/models.h"
@@ -97,6 +98,18 @@ void warn_of_collapse(const QuantizationPlan& plan, const std::string& model) {
     text += fmt::format("; layers that alone cost most: {}; --exclude '{}' leaves them in float",
                         fmt::join(costs, ", "), fmt::join(names, ","));
   fmt::print(stderr, "{}\n", text);
+}
+
+/// Layers that `auto` left in float, and what they would cost in codes.
+void note_layers_in_float(const QuantizationPlan& plan, const std::string& model) {
+  double before = -std::numeric_limits<double>::infinity();
+  for (const PlanTrial& trial : plan.trials) {
+    if (trial.what.starts_with(kLayersInFloat))
+      fmt::print(stderr,
+                 "{}: {}; with them in codes the outputs are at {:.1f} dB, so at {:.1f} dB\n",
+                 model, trial.what, before, trial.sqnr);
+    before = std::max(before, trial.sqnr);
+  }
 }
 
 /// Steps that were asked for, with which the outputs would be worse.
@@ -346,7 +359,8 @@ Result<QuantizationPlan>
 QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& common) const {
   QuantizationPlan out = OCTET_TRY(make_plan(graph, model, common));
   if (embeddings_) note_float_tables(out);
-  note_weights_without_blocks(out, model);
+  note_layers_in_float(out, model);
+  note_steps_left_out(out, model);
   note_steps_left_out(out, model);
   warn_of_collapse(out, model);
   return out;

@@ -66,7 +66,10 @@ class Chooser {
       OCTET_TRY(ask_for_float(may_stay_float(), Leave::kNodes));
       OCTET_TRY(refine(by_error));
     }
-    if (best_error_ > collapsed(c_.held.examples)) OCTET_TRY(look_for_costly());
+    if (best_error_ > collapsed(c_.held.examples)) {
+      OCTET_TRY(look_for_costly());
+      OCTET_TRY(leave_costly());
+    }
     return take(plan_, best_, [&](const std::string& value, size_t k) -> Result<Range> {
       const auto whole = c_.whole.find(value);
       if (whole == c_.whole.end()) return c_.choices.at(value)[k];
@@ -269,6 +272,41 @@ class Chooser {
           return trial ? std::optional(trial->error) : std::nullopt;
         }));
     return ok_status();
+  }
+
+  /// As few of the layers that cost most in float as keep the outputs from collapsing; none where
+  /// they do not, where nothing else would be in codes, and where few bits or single layers were
+  /// asked for.
+  Status leave_costly() {
+    const QuantizeOptions& o = c_.options;
+    if (!o.include.empty() || !o.layers.empty() || o.weight_bits < 8 || o.activation_bits < 8)
+      return ok_status();
+    std::vector<std::string> nodes;
+    for (size_t count = 1; count <= plan_.costly.size(); ++count) {
+      nodes.push_back(plan_.costly[count - 1].node);
+      auto trial = OCTET_TRY(with_float(nodes, Leave::kNodes));
+      if (!trial || trial->error > collapsed(c_.held.examples) || !has_products(trial->plan))
+        continue;
+      std::map<std::string, size_t> picks;
+      for (size_t v = 0; v < values_.size(); ++v)
+        picks[values_[v]] = best_[v];
+      plan_ = std::move(trial->plan);
+      plan_.costly.clear();
+      best_error_ = trial->error;
+      list_values();
+      best_.clear();
+      for (const std::string& value : values_)
+        best_.push_back(picks.at(value));
+      note(fmt::format("{}{}", kLayersInFloat, join(nodes, ", ")), best_error_);
+      return ok_status();
+    }
+    return ok_status();
+  }
+
+  static bool has_products(const QuantizationPlan& plan) {
+    return std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const NodePlan& node) {
+      return node.quantized && node.rule == Placed::kProduct;
+    });
   }
 
   void note(std::string what, double error) {

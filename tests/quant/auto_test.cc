@@ -249,13 +249,34 @@ Graph one_layer_collapses(int worst) {
   return g;
 }
 
-TEST(AutoCalibrator, NamesTheLayersThatCostMost) {
+TEST(AutoCalibrator, LeavesALayerInFloatWhereTheOutputsCollapse) {
   for (const int worst : {0, 2, 3}) {
-    const QuantizationPlan plan = plan_of(one_layer_collapses(worst), Auto{}, kNone);
+    const Graph graph = one_layer_collapses(worst);
+    EXPECT_LT(quality(graph, plan_of(graph, MinMax{}, kNone), kNone), 10) << "it is to collapse";
+    const QuantizationPlan plan = plan_of(graph, Auto{}, kNone);
+    EXPECT_GT(quality(graph, plan, kNone), 30);
+    EXPECT_GT(*plan.sqnr(), 30);
+    EXPECT_TRUE(plan.costly.empty()) << "nothing is left to warn of";
+    // The codes that lose it are those that the layer behind reads.
+    for (int layer = 0; layer < 5; ++layer) {
+      const NodePlan& node = *plan.node(fmt::format("layer{}", layer));
+      EXPECT_EQ(node.quantized, layer != worst + 1) << layer;
+      if (!node.quantized) EXPECT_EQ(node.rule, Placed::kCostsAccuracy);
+    }
+    EXPECT_EQ(plan.trials.back().what, fmt::format("{}layer{}", kLayersInFloat, worst + 1));
+  }
+}
+
+TEST(AutoCalibrator, NamesTheLayersThatCostMost) {
+  // Who asks for few bits gets them.
+  const QuantizeOptions few{.calibrator = Auto{}, .weight_bits = 7};
+  for (const int worst : {0, 2, 3}) {
+    const Graph graph = one_layer_collapses(worst);
+    const QuantizationPlan plan =
+        plan_quantization(graph, rows_in_batches(kNone), few, 4096).value();
     ASSERT_TRUE(plan.sqnr().has_value());
     EXPECT_LT(*plan.sqnr(), 10) << "the network is to collapse";
     ASSERT_FALSE(plan.costly.empty());
-    // The codes that lose it are those that the layer behind reads.
     EXPECT_EQ(plan.costly[0].node, fmt::format("layer{}", worst + 1));
     EXPECT_LT(plan.costly[0].sqnr, 10);
     for (size_t i = 1; i < plan.costly.size(); ++i)
@@ -265,10 +286,10 @@ TEST(AutoCalibrator, NamesTheLayersThatCostMost) {
     ASSERT_EQ(again.costly.size(), plan.costly.size());
     EXPECT_EQ(again.costly[0].node, plan.costly[0].node);
     // What the warning says to do does it.
+    QuantizeOptions without = few;
+    without.exclude = {plan.costly[0].node};
     const QuantizationPlan better =
-        plan_quantization(one_layer_collapses(worst), rows_in_batches(kNone),
-                          {.calibrator = Auto{}, .exclude = {plan.costly[0].node}}, 4096)
-            .value();
+        plan_quantization(graph, rows_in_batches(kNone), without, 4096).value();
     EXPECT_GT(*better.sqnr(), 30);
     EXPECT_TRUE(better.costly.empty());
   }
