@@ -50,6 +50,9 @@ struct QuantizeOptions {
   QuantMode mode = QuantMode::kStatic;
   Calibrator calibrator = MinMax{};         ///< of activations
   Calibrator weight_calibrator = MinMax{};  ///< of weights
+  /// With the calibrator `auto`: up to three layers in whose codes the outputs collapse stay in float,
+  /// where nothing else says what is to be in codes.
+  bool float_where_collapsed = true;
   int weight_bits = 8, activation_bits = 8; ///< 2 to 8; below 8 the codes stay in 8-bit types
   /// Formats of their own, which go before bits; none: 8-bit codes as the target wants them. Products
   /// alone read activations that are not int8 or uint8, and embedding tables stay in int8. Weights of

@@ -209,6 +209,7 @@ Result<LayerFormat> parse_layer(const std::string& text) {
 
 void QuantizeFlags::define(CLI::App& app, For use) {
   const bool trains = use == For::kTraining;
+  trains_ = trains;
   app.add_option("--data", data, "calibration data, kind:path (its training part)");
   target_option_ = app.add_option("--target", target_,
                                   "what will run the file: octet, onnxruntime, tensorrt-10, ...");
@@ -293,6 +294,7 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.direct_weights = weight_calibrator_option_->count() == 0;
   o.direct_activations = calibrator_option_->count() == 0;
   o.per_channel = !per_tensor_;
+  o.float_where_collapsed = !trains_; // training may win such layers back
   if (symmetric_ && asymmetric_) return error("--symmetric and --asymmetric exclude each other");
   if (symmetric_ || asymmetric_) o.symmetric = symmetric_;
   o.include = include_;

@@ -71,6 +71,7 @@ class QuantizeFlags {
 
   std::string target_ = "octet", mode_ = "static", calibrator_ = "auto",
               weight_calibrator_ = "min-max", mask_input_;
+  bool trains_ = false; ///< For::kTraining
   bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
        embeddings_ = false;
   std::vector<std::string> include_, exclude_, layers_, steps_, exclude_steps_, zeros_;

@@ -279,7 +279,8 @@ class Chooser {
   /// asked for.
   Status leave_costly() {
     const QuantizeOptions& o = c_.options;
-    if (!o.include.empty() || !o.layers.empty() || o.weight_bits < 8 || o.activation_bits < 8)
+    if (!o.float_where_collapsed || !o.include.empty() || !o.layers.empty() || o.weights ||
+        o.activations || o.weight_bits < 8 || o.activation_bits < 8)
       return ok_status();
     std::vector<std::string> nodes;
     for (size_t count = 1; count <= plan_.costly.size(); ++count) {

@@ -52,6 +52,7 @@ QuantizeOptions with_recipe(QuantizeOptions options, const Recipe& recipe) {
   // Names of a table that the tests go through.
   options.calibrator = parse_calibrator(recipe.calibrator).value();
   options.weight_calibrator = parse_calibrator(recipe.weight_calibrator).value();
+  options.float_where_collapsed = false; // which layers are in float is what the search finds
   if (!recipe.weights.empty()) options.weights = parse_number_format(recipe.weights).value();
   options.steps.clear();
   if (!recipe.step.empty()) options.steps.emplace_back(recipe.step);
