@@ -48,8 +48,8 @@ struct LayerFormat {
 struct QuantizeOptions {
   std::string target = "octet"; ///< see octet/target.h
   QuantMode mode = QuantMode::kStatic;
-  Calibrator calibrator = MinMax{};         ///< of activations
-  Calibrator weight_calibrator = MinMax{};  ///< of weights
+  Calibrator calibrator = MinMax{};        ///< of activations
+  Calibrator weight_calibrator = MinMax{}; ///< of weights
   /// With the calibrator `auto`: up to three layers in whose codes the outputs collapse stay in float,
   /// where nothing else says what is to be in codes.
   bool float_where_collapsed = true;
