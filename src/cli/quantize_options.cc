@@ -361,8 +361,8 @@ Result<QuantizationPlan>
 QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& common) const {
   QuantizationPlan out = OCTET_TRY(make_plan(graph, model, common));
   if (embeddings_) note_float_tables(out);
+  note_weights_without_blocks(out, model);
   note_layers_in_float(out, model);
-  note_steps_left_out(out, model);
   note_steps_left_out(out, model);
   warn_of_collapse(out, model);
   return out;
