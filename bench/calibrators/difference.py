@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: difference.py FLOAT.onnx FILE.onnx EXAMPLES RUNTIME    RUNTIME: onnxruntime, unoptimized or octet's program
-"""How far FILE's outputs are from FLOAT's on EXAMPLES/test.npz: prints {"errors": E, "powers": P}, for each example a list of sums of
-squares by float output. A file may lack inputs that are the same in every run (EXAMPLES/each.npz): they are constants there."""
+"""How far FILE's outputs are from FLOAT's on EXAMPLES/test.npz: prints {"errors": E, "powers": P, "coded": N}, for each example a list
+of sums of squares by float output, and the nodes of FILE that make codes. A file may lack inputs that are the same in every run (EXAMPLES/each.npz): they are constants there."""
 import json
 import pathlib
 import subprocess
@@ -18,6 +18,12 @@ def examples(folder):
     with numpy.load(folder / "test.npz") as file:
         data = dict(file)
     return [{name: values[i:i + 1] for name, values in data.items()} | each for i in range(len(next(iter(data.values()))))]
+
+
+def coded(graph):
+    """Nodes that make codes, in bodies too."""
+    made = sum("Quantize" in node.op_type and "Dequantize" not in node.op_type for node in graph.node)
+    return made + sum(coded(attribute.g) for node in graph.node for attribute in node.attribute if attribute.HasField("g"))
 
 
 def by_onnxruntime(path, given, optimized):
@@ -64,7 +70,7 @@ def main():
         have = by_onnxruntime(path, given, runtime == "onnxruntime")
     else:
         have = by_octet(runtime, path, given)
-    print("\n" + json.dumps(sums(want, have)))
+    print("\n" + json.dumps(sums(want, have) | {"coded": coded(onnx.load(path, load_external_data=False).graph)}))
 
 
 main()

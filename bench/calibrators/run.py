@@ -107,8 +107,9 @@ def make(path, kept, options):
 
 
 def decibels(cell, every=slice(None)):
-    """Power over error of the float outputs over these examples; of several outputs the mean of error over power."""
-    if not cell or "errors" not in cell:
+    """Power over error of the float outputs over these examples; of several outputs the mean of error over power. None: there is
+    no file, or it holds no codes."""
+    if not cell or not cell.get("coded"):
         return None
     sums = [[sum(one) for one in zip(*cell[kind][every])] for kind in ("errors", "powers")]
     parts = [error / power for error, power in zip(*sums) if power > 0]
@@ -143,7 +144,7 @@ def row(path, target, cells):
     auto = ours["auto"]
     gap = lead(auto, theirs | {k: v for k, v in ours.items() if k != "auto"})
     words = [f"{found[0]:.1f} ({found[1].split(' ')[-1]})" if found else "-" for found in parts]
-    texts = ["-" if cell is None else "failed" if "failed" in cell else f"{decibels(cell):.1f}" for cell in ours.values()]
+    texts = ["-" if cell is None or decibels(cell) is None else f"{decibels(cell):.1f}" for cell in ours.values()]
     return [name, target, *texts, *words, "" if math.isnan(gap) else f"{gap:+.1f}", "yes" if auto and auto.get("warned") else ""], gap, auto
 
 

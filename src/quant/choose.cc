@@ -66,7 +66,7 @@ class Chooser {
       OCTET_TRY(ask_for_float(may_stay_float(), Leave::kNodes));
       OCTET_TRY(refine(by_error));
     }
-    if (best_error_ > collapsed(c_.held.examples)) {
+    if (has_collapsed()) {
       OCTET_TRY(look_for_costly());
       OCTET_TRY(leave_costly());
     }
@@ -78,6 +78,8 @@ class Chooser {
   }
 
  private:
+  bool has_collapsed() const { return best_error_ > collapsed(c_.held.examples); }
+
   void list_values() {
     values_.clear();
     for (const TensorPlan& tensor : plan_.tensors)
@@ -106,7 +108,8 @@ class Chooser {
     return out;
   }
 
-  /// Products whose outputs are in codes that no layer reads.
+  /// Products whose outputs are in codes that no layer reads. Those that the target computes in float
+  /// where their outputs are only if the outputs of the network collapse: they would be slow.
   std::vector<std::string> unread_products() const {
     std::map<std::string_view, const NodePlan*> plans;
     for (const NodePlan& plan : plan_.nodes)
@@ -135,7 +138,9 @@ class Chooser {
                                 ? c_.graph.producer(c_.graph.node(*id).input(0))
                                 : &c_.graph.node(*id);
       const PlacementRule* rule = product == nullptr ? nullptr : c_.placement.rule(*product);
-      if (rule != nullptr && rule->treatment == Treatment::kProduct) out.push_back(product->name);
+      if (rule != nullptr && rule->treatment == Treatment::kProduct &&
+          (rule->output == OutputCodes::kUnlessCostly || has_collapsed()))
+        out.push_back(product->name);
     }
     return out;
   }

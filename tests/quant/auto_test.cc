@@ -261,7 +261,7 @@ TEST(AutoCalibrator, LeavesALayerInFloatWhereTheOutputsCollapse) {
     for (int layer = 0; layer < 5; ++layer) {
       const NodePlan& node = *plan.node(fmt::format("layer{}", layer));
       EXPECT_EQ(node.quantized, layer != worst + 1) << layer;
-      if (!node.quantized) EXPECT_EQ(node.rule, Placed::kCostsAccuracy);
+      EXPECT_EQ(node.rule == Placed::kCostsAccuracy, layer == worst + 1) << layer;
     }
     EXPECT_EQ(plan.trials.back().what, fmt::format("{}layer{}", kLayersInFloat, worst + 1));
   }
