@@ -13,7 +13,7 @@ import time
 def child(command, options):
     """Runs it on one core; its exit status, seconds, memory and what it said."""
     def limited():
-        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[int(os.environ.get('CORE','-1'))]})
+        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[-1]})
         resource.setrlimit(resource.RLIMIT_DATA, (options.memory << 30, options.memory << 30))
     begin = time.monotonic()
     with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

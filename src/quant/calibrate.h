@@ -25,6 +25,10 @@ struct ObserveRequest {
   std::optional<Calibrator> calibrator = std::nullopt; ///< else the one of the options
 };
 
+inline bool is_auto(const ObserveRequest& request, const QuantizeOptions& options) {
+  return std::holds_alternative<Auto>(request.calibrator.value_or(options.calibrator));
+}
+
 struct Observation {
   Range range;
   std::vector<Range> choices; ///< of the calibrator `auto`: by each of kAutoCalibrators

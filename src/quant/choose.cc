@@ -66,7 +66,7 @@ class Chooser {
       OCTET_TRY(ask_for_float(may_stay_float(), Leave::kNodes));
       OCTET_TRY(refine(by_error));
     }
-    if (has_collapsed()) {
+    if (collapses(best_error_)) {
       OCTET_TRY(look_for_costly());
       OCTET_TRY(leave_costly());
     }
@@ -78,7 +78,7 @@ class Chooser {
   }
 
  private:
-  bool has_collapsed() const { return best_error_ > collapsed(c_.held.examples); }
+  bool collapses(double error) const { return error > collapsed(c_.held.examples); }
 
   void list_values() {
     values_.clear();
@@ -139,7 +139,7 @@ class Chooser {
                                 : &c_.graph.node(*id);
       const PlacementRule* rule = product == nullptr ? nullptr : c_.placement.rule(*product);
       if (rule != nullptr && rule->treatment == Treatment::kProduct &&
-          (rule->output == OutputCodes::kUnlessCostly || has_collapsed()))
+          (rule->output == OutputCodes::kUnlessCostly || collapses(best_error_)))
         out.push_back(product->name);
     }
     return out;
@@ -169,11 +169,7 @@ class Chooser {
           begin += width;
         }
       }
-    plan_ = std::move(kept->plan);
-    best_error_ = kept->error;
-    add_float(nodes, leave, in_float_, float_outputs_);
-    list_values();
-    best_.resize(values_.size()); // one calibrator is everybody's so far
+    accept(std::move(*kept), nodes, leave);
     const bool outputs = leave == Leave::kOutputs && !float_outputs_.empty();
     note(fmt::format("{}{} in float: {}", outputs ? "outputs of " : "", nodes.size(),
                      join_some(nodes, 5)),
@@ -197,6 +193,20 @@ class Chooser {
     if (!keep_needed(plan)) return std::optional<Placing>();
     const double error = OCTET_TRY(measure(plan, best_));
     return std::optional(Placing{std::move(plan), error});
+  }
+
+  /// The plan with these in float, and the ranges that were chosen for what it has in codes.
+  void accept(Placing trial, std::span<const std::string> nodes, Leave leave) {
+    std::map<std::string, size_t> picks;
+    for (size_t v = 0; v < values_.size(); ++v)
+      picks[values_[v]] = best_[v];
+    plan_ = std::move(trial.plan);
+    best_error_ = trial.error;
+    add_float(nodes, leave, in_float_, float_outputs_);
+    list_values();
+    best_.clear();
+    for (const std::string& value : values_)
+      best_.push_back(picks.at(value));
   }
 
   void add_float(std::span<const std::string> nodes,
@@ -291,18 +301,9 @@ class Chooser {
     for (size_t count = 1; count <= plan_.costly.size(); ++count) {
       nodes.push_back(plan_.costly[count - 1].node);
       auto trial = OCTET_TRY(with_float(nodes, Leave::kNodes));
-      if (!trial || trial->error > collapsed(c_.held.examples) || !has_products(trial->plan))
-        continue;
-      std::map<std::string, size_t> picks;
-      for (size_t v = 0; v < values_.size(); ++v)
-        picks[values_[v]] = best_[v];
-      plan_ = std::move(trial->plan);
+      if (!trial || collapses(trial->error) || !has_products(trial->plan)) continue;
+      accept(std::move(*trial), nodes, Leave::kNodes);
       plan_.costly.clear();
-      best_error_ = trial->error;
-      list_values();
-      best_.clear();
-      for (const std::string& value : values_)
-        best_.push_back(picks.at(value));
       note(fmt::format("{}{}", kLayersInFloat, join(nodes, ", ")), best_error_);
       return ok_status();
     }

@@ -32,9 +32,10 @@ struct Choosing {
 /// calibrator for all is tried after the other. Where the best of them errs by more than 1 % of the
 /// outputs' power, operators that are in codes only since what they read is are tried in float, and
 /// stay there if that halves the error; then other calibrators for parts of the network.
-/// plan.trials says what was measured. How many trials there are depends on the numbers of examples alone.
-/// Where the outputs collapse nevertheless, plan.costly names the layers that cost most. The ranges
-/// that the plan ends with are those of the calibrators that were chosen, over all examples.
+/// plan.trials says what was measured. How many trials there are depends on the numbers of examples
+/// alone. Where the outputs collapse nevertheless, the layers that cost most stay in float where
+/// that mends it (options.float_where_collapsed), or plan.costly names them. The ranges that the
+/// plan ends with are those of the calibrators that were chosen, over all examples.
 Status choose_ranges(const Choosing& choosing, QuantizationPlan& plan);
 
 } // namespace octet

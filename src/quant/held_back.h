@@ -21,8 +21,8 @@ struct HeldBack {
 };
 
 /// What is left of a source of `samples` examples (0: not known) when some go to `held`, which must
-/// outlive it: the second of every eight, until there are 32; of fewer than 256 examples the second of
-/// every four. Where the graph fixes the size of a batch it is batches, not examples, that are
+/// outlive it: the second of every eight, until there are 32; of fewer than 256 examples the second
+/// of every four. Where the graph fixes the size of a batch it is batches, not examples, that are
 /// counted. Of data with one of them the first goes to both.
 CalibrationSource
 hold_back(const Graph& graph, CalibrationSource source, int64_t samples, HeldBack& held);

@@ -132,7 +132,7 @@ class Planner {
       return error("{} activations have no range, the first is \"{}\"; add calibration data",
                    unknown.size(), graph_.value(unknown.front().value).name);
     const bool choose = std::any_of(unknown.begin(), unknown.end(), [&](const auto& request) {
-      return std::holds_alternative<Auto>(request.calibrator.value_or(options_.calibrator));
+      return is_auto(request, options_);
     });
     Calibration calibration =
         OCTET_TRY(calibrate(graph_, unknown, source, options_, samples, choose ? &held_ : nullptr));
