@@ -4,7 +4,7 @@
 //   x ─▶ Q ─▶ DQ ─▶ layer       =>    x ─▶ Q ─▶ DQ ─▶ Max ─▶ layer
 //   x ─▶ Relu ─▶ Q ─▶ DQ ─▶ y   =>    x ─▶ Relu ─▶ Max ─▶ Q ─▶ DQ ─▶ y
 // Codes that ONNX Runtime takes for 8 bits and has no kernel for, and a MatMul that it fuses although
-// its weight is in blocks: a Max of one input, which its rewriting neither removes nor moves Q or DQ
+// its weight is in blocks, and what its kernel does not know of a layer: a Max of one input, which its rewriting neither removes nor moves Q or DQ
 // past, keeps them apart from the layer, and that in float. Exact: it hands on what comes in. Source:
 // docs/targets.md 8.
 #include "graph/label.h"
@@ -28,6 +28,11 @@ std::optional<MisreadCodes> fused_blocks(const RepairContext& context, const Nod
   return MisreadCodes{.dequantize = weight, .input = 1};
 }
 
+std::optional<MisreadCodes> dilated_pool(const RepairContext& context, const Node& node) {
+  if (!onnxruntime_dilates(node)) return std::nullopt;
+  return onnxruntime_refused_pool(context.graph, context.uses, context.target, node);
+}
+
 /// int8 codes before a MatMul that becomes a Gemm, which unsign_moved did not make uint8.
 std::optional<MisreadCodes> moved_before_gemm(const RepairContext& context, const Node& node) {
   const auto moved = onnxruntime_moved_int8(context.graph, context.uses, node);
@@ -41,6 +46,7 @@ std::optional<Repair> hide_codes(const RepairContext& context, const Node& node)
   const Graph& graph = context.graph;
   auto codes = onnxruntime_misread_codes(graph, context.uses, context.target, node);
   if (!codes) codes = onnxruntime_misread_clamp(graph, context.uses, node);
+  if (!codes) codes = dilated_pool(context, node);
   if (!codes) codes = fused_blocks(context, node);
   if (!codes) codes = moved_before_gemm(context, node);
   if (!codes) return std::nullopt;

@@ -74,9 +74,10 @@ constexpr Mend kOnnxRuntimeForms[] = {
     Mend::kDropKeptOutputType, Mend::kQOperatorWithoutKernel,
     Mend::kFoldMisreadBias,    Mend::kUnsignMoved,
     Mend::kWidenConcat,        Mend::kSplitQuantize,
-    Mend::kSeparateConstants,  Mend::kHideCodes,
-    Mend::kFloatProduct,       Mend::kFloatInput,
-    Mend::kCodeBias,           Mend::kWidenWeight,
+    Mend::kSeparateConstants,  Mend::kDropDilations,
+    Mend::kHideCodes,          Mend::kFloatProduct,
+    Mend::kFloatInput,         Mend::kCodeBias,
+    Mend::kWidenWeight,
 };
 
 constexpr Mend kOnnxRuntimeNumbers[] = {

@@ -130,6 +130,15 @@ std::vector<Unloadable> kernel_files() {
        vectors +
            "q = QuantizeLinear(x, s, z)\np = com.microsoft.QLinearAveragePool(q, s1, z, s, z) "
            "{kernel_shape=[2, 2]}\ny = DequantizeLinear(p, s, z)"},
+      {"ones_as_dilations", "fused-dilations", "drop_dilations", 19,
+       "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+       "p = AveragePool(d) {kernel_shape=[2, 2], dilations=[1, 1]}\n"
+       "o = QuantizeLinear(p, s, z)\ny = DequantizeLinear(o, s, z)"},
+      {"a_pool_with_dilations", "fused-dilations", "hide_codes", 22,
+       "q = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
+       "t = Transpose(d) {perm=[0, 1, 3, 2]}\n"
+       "p = AveragePool(t) {kernel_shape=[2, 2], dilations=[1, 2]}\n"
+       "o = QuantizeLinear(p, s, u)\ny = DequantizeLinear(o, s, u)"},
       {"shaped_weight_scale", "parameter-shape", "scalar_parameter", 17,
        vectors + "const w: i8[4, 2] = [1, -2, 3, 100, -7, 8, 9, -100]\nconst n4: i64[2] = [-1, 4]\n"
                  "q = QuantizeLinear(x, s, u)\nr = Reshape(q, n4)\n"

@@ -169,6 +169,16 @@ const RuleFile kOnnxRuntimeFiles[] = {
     {"clamp-before-codes", kWarning, "onnxruntime-1.20", 21,
      "const f: i4[] = [0]\nr = Relu(x)\nq = QuantizeLinear(r, s, f)\n"
      "y = DequantizeLinear(q, s, f)"},
+    {"fused-dilations", kError, "onnxruntime", 19,
+     "const u: u8[] = [128]\nconst n: i64[4] = [1, 1, 2, 4]\nq = QuantizeLinear(x, s, u)\n"
+     "d = DequantizeLinear(q, s, u)\nr = Reshape(d, n)\n"
+     "p = AveragePool(r) {kernel_shape=[2, 2], dilations=[1, 1]}\n"
+     "o = QuantizeLinear(p, s, u)\ny = DequantizeLinear(o, s, u)"},
+    {"fused-dilations", kError, "onnxruntime-1.20", 19,
+     "const u: u8[] = [128]\nconst n: i64[4] = [1, 1, 2, 4]\nq = QuantizeLinear(x, s, u)\n"
+     "r = Reshape(q, n)\nd = DequantizeLinear(r, s, u)\n"
+     "p = AveragePool(d) {kernel_shape=[1, 2], dilations=[1, 2]}\n"
+     "o = QuantizeLinear(p, s, u)\ny = DequantizeLinear(o, s, u)"},
     {"no-cuda-kernel", kWarning, "onnxruntime-cuda", 18, "y = Mish(x)"},
     {"no-cpu-kernel", kError, "onnxruntime", 17,
      "q = com.microsoft.QuantizeWithOrder(x, s) {order_input=1, order_output=1}\n"

@@ -71,6 +71,15 @@ std::optional<MisreadCodes> onnxruntime_misread_codes(const Graph& graph,
 std::optional<MisreadCodes>
 onnxruntime_misread_clamp(const Graph& graph, const Uses& uses, const Node& node);
 
+/// Whether a dilation is not 1.
+bool onnxruntime_dilates(const Node& pool);
+/// An AveragePool that is fused with its Q/DQ although it says dilations, which the fused operator does
+/// not know.
+std::optional<MisreadCodes> onnxruntime_refused_pool(const Graph& graph,
+                                                     const Uses& uses,
+                                                     const TargetDef& target,
+                                                     const Node& node);
+
 /// A Conv or Gemm that becomes integer with a bias behind DQ whose scale and zero point are not
 /// those of the sum: ONNX Runtime adds the codes as they are.
 bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, const Node& node);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/format.h"
+#include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/ordered.h"
 #include "targets/onnxruntime/ordered_place.h"
 #include "targets/onnxruntime/releases.h"
@@ -14,6 +15,10 @@ namespace octet {
 namespace {
 
 constexpr std::string_view kCudaName = "onnxruntime-cuda";
+bool has_dense_windows(const Graph& /*graph*/, const Node& pool) {
+  return !onnxruntime_dilates(pool);
+}
+
 constexpr std::string_view kDropped = "Q and DQ around it are dropped: it moves codes";
 
 constexpr PlacementRule kOnnxRuntimeRules[] = {
@@ -24,7 +29,8 @@ constexpr PlacementRule kOnnxRuntimeRules[] = {
     {"MatMul", Treatment::kProduct, OutputCodes::kWhenRead, "8",
      "becomes QLinearMatMul with a Q after it, else MatMulIntegerToFloat"},
     {"AveragePool", Treatment::kAround, OutputCodes::kAlways, "8",
-     "becomes QLinearAveragePool, which needs a Q after it"},
+     "becomes QLinearAveragePool, which needs a Q after it", false, has_dense_windows,
+     "it has dilations, which QLinearAveragePool does not know"},
     {"GlobalAveragePool", Treatment::kAround, OutputCodes::kAlways, "4.2",
      "becomes QLinearGlobalAveragePool, which needs a Q after it"},
     {"Add", Treatment::kAround, OutputCodes::kAlways, "4.2", "becomes QLinearAdd"},
