@@ -27,7 +27,7 @@ class Patch {
                std::string node_name = {},
                std::string domain = {},
                int outputs = 1);
-  /// What the bodies of the node that made `first` capture: values of the graph.
+  /// What the bodies of the node that made `first` capture: values of the graph or of this patch.
   void capture(ValueId first, std::vector<ValueId> values);
   ValueId constant(std::string value_name, Tensor tensor);
   /// Output `k` of the node that made `first` in this patch.

@@ -12,6 +12,7 @@
 #include "ops/qdq/quant_layout.h"
 #include "ops/qdq/site.h"
 #include "passes/match.h"
+#include "quant/bodies_stay.h"
 #include "quant/dynamic_lstm.h"
 
 namespace octet {
@@ -72,8 +73,7 @@ class Placer {
       return Refusal{Placed::kInCodes, std::string(why), ""};
     if (in_float_.contains(node.name))
       return Refusal{Placed::kCostsAccuracy, std::string(kWhyInFloat), ""};
-    if (has_bodies(node))
-      return Refusal{Placed::kBodies, "what stands in its bodies is not quantized", ""};
+    if (has_bodies(node)) return Refusal{Placed::kBodies, why_bodies_stay(graph_, node), ""};
     if (rule == nullptr && works_on_codes(node))
       return Refusal{Placed::kInCodes, trait(node).reason, ""};
     if (rule == nullptr)

@@ -6,6 +6,7 @@
 #include "core/format.h"
 #include "graph/bodies.h"
 #include "ops/infer.h"
+#include "quant/bodies_stay.h"
 #include "quant/dynamic_lstm.h"
 #include "quant/place.h"
 
@@ -55,8 +56,7 @@ class WeightPlacer {
     if (const std::string_view why = in_codes_already(graph_, node);
         !why.empty() && options_.mode == QuantMode::kDynamic)
       return stays_float(plan, Placed::kInCodes, std::string(why));
-    if (has_bodies(node))
-      return stays_float(plan, Placed::kBodies, "what stands in its bodies is not quantized");
+    if (has_bodies(node)) return stays_float(plan, Placed::kBodies, why_bodies_stay(graph_, node));
     if (node.is("Gather")) return place_embedding(graph_, placement_, options_, node, plan);
     const NodeFormat format = node_format(options_, node);
     if (format.float_weights())

@@ -248,5 +248,82 @@ output y: f32[2]
   expect_same_numbers(before, after, 0);
 }
 
+// What the bodies of a branch capture of it, of the graph, and of a body around them.
+TEST(SimplifyBodies, ABranchWithChoicesAndLoopsOfItsOwnIsFolded) {
+  const Graph before = parse(R"(graph g opset(""=17)
+input x: f32[2]
+input s: bool[]
+const taken: bool[] = [1]
+t = Neg(x)
+y, z = If(taken) {then_branch={ graph a
+  capture x: f32[2]
+  capture s: bool[]
+  capture t: f32[2]
+  const three: i64[] = [3]
+  const go: bool[] = [1]
+  const w: f32[2] = [2, -3]
+  p = Mul(x, w)
+  q = If(s) {then_branch={ graph aa
+    capture p: f32[2]
+    capture t: f32[2]
+    capture s: bool[]
+    r = If(s) {then_branch={ graph aaa
+      capture p: f32[2]
+      capture t: f32[2]
+      m = Add(p, t)
+      output m: f32[2]
+    }, else_branch={ graph aab
+      capture t: f32[2]
+      n = Exp(t)
+      output n: f32[2]
+    }}
+    output r: f32[2]
+  }, else_branch={ graph ab
+    capture p: f32[2]
+    n = Abs(p)
+    output n: f32[2]
+  }} "inner"
+  l = Loop(three, go, q) {body={ graph ac
+    input i: i64[]
+    input c: bool[]
+    input carried: f32[2]
+    capture p: f32[2]
+    capture w: f32[2]
+    kept = Identity(c)
+    u = Mul(carried, w)
+    v = Add(u, p)
+    output kept: bool[]
+    output v: f32[2]
+  }} "loop"
+  output l: f32[2]
+  output q: f32[2]
+}, else_branch={ graph b
+  capture x: f32[2]
+  u = Sin(x)
+  v = Cos(x)
+  output u: f32[2]
+  output v: f32[2]
+}} "choice"
+output y: f32[2]
+output z: f32[2]
+)");
+  Graph after = before;
+  const auto steps = simplify(after);
+  ASSERT_TRUE(steps.ok()) << steps.error().text();
+  std::vector<std::string> types;
+  for (const NodeId id : after.nodes())
+    types.push_back(after.node(id).op_type);
+  std::sort(types.begin(), types.end());
+  EXPECT_EQ(types, (std::vector<std::string>{"If", "Loop", "Mul", "Neg"}));
+  for (const float a : {1.5F, -0.25F})
+    for (const bool s : {false, true}) {
+      const std::vector<Tensor> inputs = {Tensor::of<float>({2}, {a, 0.75F}), Tensor::scalar(s)};
+      const auto want = make_reference_executor(before).value()->run(inputs).value();
+      const auto got = make_reference_executor(after).value()->run(inputs).value();
+      for (size_t k = 0; k < 2; ++k)
+        EXPECT_EQ(got[k].to_floats().value(), want[k].to_floats().value()) << s << " " << k;
+    }
+}
+
 } // namespace
 } // namespace octet

@@ -215,5 +215,26 @@ TEST(InCodesAlready, TheRestCanBeQuantized) {
     }
 }
 
+TEST(Nothing, SaysWhichInputDecidesAnIfAlone) {
+  constexpr std::string_view kWay = "--drop-input c=VALUE";
+  const auto said = [](const std::string& text) {
+    const Graph g = parse_graph(text).value();
+    const auto plan = made(g, {});
+    return plan.ok() ? std::string() : plan.error().text();
+  };
+  const std::string one = kBranches;
+  EXPECT_NE(said(one).find(kWay), std::string::npos) << said(one);
+  const auto with = [&](const std::string& condition) {
+    std::string text = one;
+    text.replace(text.find("y = If(c)"), 9, condition + "\ny = If(d)");
+    return said(text);
+  };
+  EXPECT_NE(with("d = Not(c)").find(kWay), std::string::npos);
+  const std::string both = with("const k: f32[] = [0]\nm = ReduceMax(x) {keepdims=0}\n"
+                                "p = Greater(m, k)\nd = And(c, p)");
+  EXPECT_NE(both.find("bodies"), std::string::npos) << both;
+  EXPECT_EQ(both.find("--drop-input"), std::string::npos) << both;
+}
+
 } // namespace
 } // namespace octet
