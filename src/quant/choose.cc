@@ -148,6 +148,8 @@ class Chooser {
   /// What of a node is left in float. kOutputs: where the target computes it from codes to float,
   /// its output alone.
   enum class Leave { kNodes, kOutputs };
+  /// Of what is held back.
+  enum class Extent { kFew, kAll };
 
   /// These nodes, all together and then as few of them as do.
   Status ask_for_float(std::vector<std::string> nodes, Leave leave) {
@@ -182,7 +184,8 @@ class Chooser {
     double error;
   };
   /// nullopt: some activation would be in codes that no range is known of.
-  Result<std::optional<Placing>> with_float(const std::vector<std::string>& nodes, Leave leave) {
+  Result<std::optional<Placing>>
+  with_float(const std::vector<std::string>& nodes, Leave leave, Extent extent = Extent::kAll) {
     std::set<std::string> in_float = in_float_, outputs = float_outputs_;
     add_float(nodes, leave, in_float, outputs);
     QuantizationPlan plan = plan_;
@@ -191,7 +194,7 @@ class Chooser {
       if (plan_.nodes[i].rule == Placed::kOverflow || plan_.nodes[i].rule == Placed::kWeightNotF32)
         plan.nodes[i] = plan_.nodes[i];
     if (!keep_needed(plan)) return std::optional<Placing>();
-    const double error = OCTET_TRY(measure(plan, best_));
+    const double error = OCTET_TRY(measure(plan, best_, extent));
     return std::optional(Placing{std::move(plan), error});
   }
 
@@ -283,7 +286,7 @@ class Chooser {
           std::vector<std::string> others;
           std::copy_if(layers.begin(), layers.end(), std::back_inserter(others),
                        [&](const std::string& layer) { return !in_codes.contains(layer); });
-          const auto trial = OCTET_TRY(with_float(others, Leave::kNodes));
+          const auto trial = OCTET_TRY(with_float(others, Leave::kNodes, Extent::kFew));
           return trial ? std::optional(trial->error) : std::nullopt;
         }));
     return ok_status();
@@ -346,7 +349,7 @@ class Chooser {
   }
 
   /// The error of the outputs with these ranges.
-  Result<double> measure(QuantizationPlan plan, const Pick& pick) {
+  Result<double> measure(QuantizationPlan plan, const Pick& pick, Extent extent = Extent::kAll) {
     --left_;
     OCTET_TRY(take(plan, pick, [&](const std::string& value, size_t k) -> Result<Range> {
       return c_.choices.at(value)[k];
@@ -359,7 +362,10 @@ class Chooser {
     std::swap(executor, executor_);
     executor = nullptr;
     OutputError error;
+    int64_t examples = 0;
     for (const HeldBack::Batch& batch : c_.held.batches) {
+      if (extent == Extent::kFew && examples >= static_cast<int64_t>(HeldBack::kFew)) break;
+      examples += batch.examples;
       if (c_.options.progress && !c_.options.progress(plan.samples, plan.samples))
         return Error("stopped while ranges were chosen", ErrorCode::kCancelled);
       error.add(batch.outputs, OCTET_TRY(executor_->run(batch.inputs)), mask_of(batch));

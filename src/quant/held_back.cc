@@ -68,8 +68,15 @@ std::vector<Tensor> copies_of(std::span<const Tensor> inputs) {
 }
 
 void hold(HeldBack& held, std::vector<Tensor> inputs) {
-  held.examples += examples_in(inputs);
-  held.batches.push_back({std::move(inputs), {}});
+  const int64_t examples = examples_in(inputs);
+  held.examples += examples;
+  held.batches.push_back({std::move(inputs), {}, examples});
+}
+
+/// Rows of a batch, few at once, so that a part of what is held back can be run alone.
+void hold_rows(HeldBack& held, std::span<const Tensor> inputs, std::span<const int64_t> rows) {
+  for (; !rows.empty(); rows = rows.subspan(std::min(rows.size(), HeldBack::kFew)))
+    hold(held, rows_of(inputs, rows.first(std::min(rows.size(), HeldBack::kFew))));
 }
 
 } // namespace
@@ -103,7 +110,7 @@ hold_back(const Graph& graph, CalibrationSource source, int64_t samples, HeldBac
         const int64_t left = wanted - held.examples;
         for (int64_t i = 0; i < examples_in(*batch); ++i)
           ((begin + i) % share == 1 && std::ssize(back) < left ? back : on).push_back(i);
-        if (!back.empty()) hold(held, rows_of(*batch, back));
+        hold_rows(held, *batch, back);
       } else if (number % share == 1) {
         hold(held, copies_of(*batch));
         back.push_back(number);

@@ -13,7 +13,9 @@ struct HeldBack {
   struct Batch {
     std::vector<Tensor> inputs;
     std::vector<Tensor> outputs; ///< in the order of the graph's
+    int64_t examples = 0;
   };
+  static constexpr size_t kFew = 4; ///< examples that tell one layer from another
   std::vector<Batch> batches;
   int64_t examples = 0; ///< sum of the batches' first dimensions
   /// The data brings too little to hold any of it back: the examples were observed too.
