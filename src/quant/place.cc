@@ -132,6 +132,9 @@ class Placer {
   }
 
   void note_wanted(const Node& node) {
+    if (std::any_of(node.outputs.begin(), node.outputs.end(),
+                    [&](ValueId out) { return before_codes_.contains(out); }))
+      before_codes_.insert(node.inputs.begin(), node.inputs.end());
     const PlacementRule* rule = placement_.rule(node);
     if (rule != nullptr && rule->treatment == Treatment::kCommutes &&
         wanted_.contains(node.output(0)))
@@ -144,6 +147,7 @@ class Placer {
     std::set<ValueId>& into = format.byte_activations() ? wanted_ : foreign_;
     const bool wants = is_product || rule->on_request || wanted_.contains(node.output(0));
     if (!wants) return;
+    before_codes_.insert(node.inputs.begin(), node.inputs.end());
     const std::vector<size_t> inputs = trait(node).inputs;
     const auto is_constant = [&](size_t i) { return graph_.constant(node.input(i)) != nullptr; };
     // A sum with a bias stays in float, so the product before it should not end in codes.
@@ -368,8 +372,11 @@ class Placer {
     if (summed) summed_.insert(node.output(0));
     const bool costly =
         rule.output == OutputCodes::kUnlessCostly && float_outputs_.contains(node.name);
+    const bool last =
+        rule.output == OutputCodes::kUnlessCostly && !before_codes_.contains(read_of(node));
     if (costly) plan.why += fmt::format("; {}", kWhyFloatOutput);
-    plan.output = !summed && !costly && output_here(node, rule.output);
+    if (last) plan.why += "; no product is computed of its output, which is float";
+    plan.output = !summed && !costly && !last && output_here(node, rule.output);
     upstream_.insert(made_by(node));
     const bool gemm = placement_.int32_gemm_bias && node.is("Gemm") && !plan.output &&
                       clamp_after(node) == nullptr;
@@ -483,6 +490,7 @@ class Placer {
   const std::set<std::string>& float_outputs_;
   Uses uses_;
   std::set<ValueId> wanted_;        ///< some integer node reads it, if it gets the chance
+  std::set<ValueId> before_codes_;  ///< a product may be computed of it, also by way of floats
   std::set<ValueId> foreign_;       ///< some product reads it in codes that are no bytes
   std::set<ValueId> integer_;       ///< quantized at its producer
   std::set<ValueId> read_in_codes_; ///< bytes of it are made for a product

@@ -163,8 +163,9 @@ TEST(AutoCalibrator, LeavesInFloatWhatCodesDestroy) {
   EXPECT_TRUE(plan.node("y")->quantized);
 }
 
-/// A convolution makes two results whose sizes are as 1 to `ratio`; nothing behind it reads codes.
-Graph results_of_unlike_size(float ratio, bool clamped) {
+/// A convolution makes two results whose sizes are as 1 to `ratio`; nothing reads them in codes. A
+/// convolution of their magnitudes stands behind it, or `last`: none.
+Graph results_of_unlike_size(float ratio, bool clamped, bool last = false) {
   ValueId x;
   Graph g = begin_graph(x);
   const auto constant = [&](const char* name, Shape shape, std::vector<float> values) {
@@ -190,6 +191,9 @@ Graph results_of_unlike_size(float ratio, bool clamped) {
     g.mark_output(g.emit(
         "Slice", {head, index("begin", channel), index("end", channel + 1), index("axis", 1)}, {}));
   }
+  if (!last)
+    g.mark_output(g.emit("Conv", {g.emit("Abs", {head}), constant("sum", {1, 2, 1, 1}, {1, 1})}, {},
+                         "behind"));
   return g;
 }
 
@@ -218,6 +222,17 @@ TEST(AutoCalibrator, LeavesOutputsInFloatThatNothingReadsInCodes) {
     // In codes where that costs nothing.
     const QuantizationPlan alike = plan_of(results_of_unlike_size(1, clamped), Auto{}, kNone);
     EXPECT_TRUE(alike.node(clamped ? "clamp" : "head")->output);
+  }
+}
+
+TEST(AutoCalibrator, OutputsThatNoProductIsComputedOfAreFloat) {
+  for (const bool clamped : {false, true}) {
+    const QuantizationPlan plan =
+        plan_of(results_of_unlike_size(1, clamped, true), MinMax{}, kNone);
+    EXPECT_TRUE(plan.node("head")->quantized);
+    EXPECT_FALSE(plan.node("head")->output);
+    EXPECT_TRUE(plan.node("body")->output);
+    EXPECT_EQ(plan.tensor("head"), nullptr);
   }
 }
 

@@ -132,7 +132,7 @@ std::vector<Unloadable> kernel_files() {
            "{kernel_shape=[2, 2]}\ny = DequantizeLinear(p, s, z)"},
       {"ones_as_dilations", "fused-dilations", "drop_dilations", 19,
        "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
-       "p = AveragePool(d) {kernel_shape=[2, 2], dilations=[1, 1]}\n"
+       "p = AveragePool(d) {kernel_shape=[1, 1], strides=[2, 1], dilations=[1, 1]}\n"
        "o = QuantizeLinear(p, s, z)\ny = DequantizeLinear(o, s, z)"},
       {"a_pool_with_dilations", "fused-dilations", "hide_codes", 22,
        "q = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
