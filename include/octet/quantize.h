@@ -181,6 +181,8 @@ struct QuantizationPlan {
   int64_t samples = 0;    ///< that were seen
   uint64_t data_hash = 0; ///< of those, where it is known: their batches' content
   int64_t held_back = 0;  ///< examples that `auto` measured with; 0: those that were observed
+  /// The network mixes the examples of a batch, so that they were run one at a time.
+  bool one_at_a_time = false;
   std::vector<PlanTrial> trials; ///< each calibrator for all, then the changes that were kept
   /// The layers that cost most, the worst first, where the best of the trials stays below 10 dB.
   std::vector<LayerCost> costly;

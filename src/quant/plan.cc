@@ -23,6 +23,7 @@
 #include "quant/calibrate.h"
 #include "quant/choose.h"
 #include "quant/format_rules.h"
+#include "quant/one_at_a_time.h"
 #include "quant/place.h"
 #include "quant/prepare.h"
 #include "quant/scheme.h"
@@ -441,7 +442,13 @@ Result<QuantizationPlan> make_plan(const Graph& graph,
                                    const OpenCalibration& open,
                                    const QuantizeOptions& options,
                                    int64_t samples) {
-  return OCTET_TRY_WITH(plan_with_steps(graph, placement, open, options, samples), "plan");
+  const auto mixes = std::make_shared<std::optional<bool>>();
+  QuantizationPlan plan =
+      OCTET_TRY_WITH(plan_with_steps(graph, placement, without_mixing(graph, open, options, mixes),
+                                     options, samples),
+                     "plan");
+  plan.one_at_a_time = mixes->value_or(false);
+  return plan;
 }
 
 const TensorPlan* QuantizationPlan::tensor(std::string_view value) const {

@@ -167,6 +167,7 @@ std::string plan_json(const QuantizationPlan& plan, PlanNumbers* apart) {
                      {"graph", hash_text(plan.graph_hash)},
                      {"calibrator", plan.calibrator},
                      {"samples", plan.samples}};
+  if (plan.one_at_a_time) out["one_at_a_time"] = true;
   if (plan.data_hash != 0) out["data"] = hash_text(plan.data_hash);
   out["tensors"] = std::move(tensor_list);
   out["nodes"] = std::move(node_list);
@@ -195,6 +196,8 @@ Result<QuantizationPlan> parse_plan(std::string_view text, const OpenPlanNumbers
   r.read("graph", hash);
   r.read("calibrator", out.calibrator);
   r.read("samples", out.samples);
+  if (json.is_object() && json.contains("one_at_a_time"))
+    r.read("one_at_a_time", out.one_at_a_time);
   std::string data_hash;
   if (json.is_object() && json.contains("data")) {
     r.read("data", data_hash);

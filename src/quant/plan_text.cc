@@ -49,6 +49,7 @@ std::string parameters_text(const TensorPlan& tensor) {
 std::string QuantizationPlan::text() const {
   std::string out = fmt::format("{} quantization for {}", name(mode), target);
   if (mode == QuantMode::kStatic) out += fmt::format(", {} on {} samples", calibrator, samples);
+  if (one_at_a_time) out += ", one at a time, since the network mixes those of a batch";
   for (const PlanTrial& trial : trials)
     out += fmt::format("\n{}: {:.1f} dB of the outputs on {}", trial.what, trial.sqnr,
                        held_back > 0 ? fmt::format("{} examples held back", held_back)

@@ -285,7 +285,8 @@ Result<QuantizationPlan> Trials::plan(const PlanCandidate& candidate) {
 
 Result<QuantizationPlan> Trials::changed_plan(const PlanCandidate& candidate) {
   const QuantizationPlan& base = *OCTET_TRY(recipe_plan(candidate.recipe));
-  const QuantizeOptions options = with_recipe(task_.options, *find_recipe(candidate.recipe));
+  QuantizeOptions options = with_recipe(task_.options, *find_recipe(candidate.recipe));
+  if (base.one_at_a_time) options.batch_size = 1;
   const auto open = [&]() -> Result<CalibrationSource> {
     return batches_of(task_.graph, task_.calibration, options.samples, options.batch_size);
   };
