@@ -209,7 +209,8 @@ Status run_held_back(TapRunner& runner, std::vector<Observer>& observers, HeldBa
   const size_t first = observers.size();
   for (HeldBack::Batch& batch : held.batches) {
     OCTET_TRY(runner.values_of(batch.inputs, [&](size_t place, const Seen& value) -> Status {
-      if (place < first) return held.observed ? ok_status() : observe(place, value);
+      if (place < first)
+        return held.observed || batch.observed ? ok_status() : observe(place, value);
       batch.outputs.resize(std::max(batch.outputs.size(), place - first + 1));
       batch.outputs[place - first] = value.stored.clone();
       return ok_status();

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "quant/batch_rows.h"
 #include "quant/channels.h"
+#include "quant/loudness_ends.h"
 
 namespace octet {
 
@@ -54,8 +56,9 @@ hold_back(const Graph& graph, CalibrationSource source, int64_t samples, HeldBac
     CalibrationSource source;
     int64_t batches = 0, examples = 0; ///< that came so far
     std::vector<Tensor> first;         ///< until something is held back
+    LoudnessEnds extremes;             ///< of the rest
   };
-  auto state = std::make_shared<State>(State{std::move(source), 0, 0, {}});
+  auto state = std::make_shared<State>(State{std::move(source), 0, 0, {}, {}});
   return [&graph, &held, state, wanted, share]() -> Result<std::optional<std::vector<Tensor>>> {
     for (;;) {
       auto batch = OCTET_TRY(state->source());
@@ -64,18 +67,26 @@ hold_back(const Graph& graph, CalibrationSource source, int64_t samples, HeldBac
           held.observed = true;
           hold(held, std::move(state->first));
         }
+        if (!held.observed) state->extremes.join(held);
         return batch;
       }
       const int64_t number = state->batches++, begin = state->examples;
       state->examples += examples_in(*batch);
-      if (held.examples >= wanted) return batch;
-      if (held.batches.empty() && number == 0) state->first = copies_of(*batch);
+      const bool cut = can_be_cut(graph, *batch);
       std::vector<int64_t> back, on;
-      if (can_be_cut(graph, *batch)) {
+      if (held.examples >= wanted) {
+        on.resize(static_cast<size_t>(cut ? examples_in(*batch) : 0));
+        std::iota(on.begin(), on.end(), int64_t{0});
+        state->extremes.see(*batch, on);
+        return batch;
+      }
+      if (held.batches.empty() && number == 0) state->first = copies_of(*batch);
+      if (cut) {
         const int64_t left = wanted - held.examples;
         for (int64_t i = 0; i < examples_in(*batch); ++i)
           ((begin + i) % share == 1 && std::ssize(back) < left ? back : on).push_back(i);
         hold_rows(held, *batch, back);
+        state->extremes.see(*batch, on);
       } else if (number % share == 1) {
         hold(held, copies_of(*batch));
         back.push_back(number);

@@ -14,16 +14,18 @@ struct HeldBack {
     std::vector<Tensor> inputs;
     std::vector<Tensor> outputs; ///< in the order of the graph's
     int64_t examples = 0;
+    bool observed = false;
   };
   static constexpr size_t kFew = 4; ///< examples that tell one layer from another
   std::vector<Batch> batches;
-  int64_t examples = 0; ///< sum of the batches' first dimensions
+  int64_t examples = 0; ///< that are not observed
   /// The data brings too little to hold any of it back: the examples were observed too.
   bool observed = false;
 };
 
 /// What is left of a source of `samples` examples (0: not known) when some go to `held`, which must
-/// outlive it: the second of every eight, until there are 32; of fewer than 256 examples the second
+/// outlive it, with the quietest and the loudest of what is left (which `examples` does not count):
+/// the second of every eight, until there are 32; of fewer than 256 examples the second
 /// of every four. Where the graph fixes the size of a batch it is batches, not examples, that are
 /// counted. Of data with one of them the first goes to both.
 CalibrationSource

@@ -440,6 +440,38 @@ TEST(HeldBack, BatchesOfAFixedSizeStayWhole) {
   EXPECT_FALSE(held.observed);
 }
 
+TEST(HeldBack, TheQuietestAndTheLoudestOfTheRestStandBeside) {
+  const Graph graph = two_products(true);
+  const auto loudness = [](std::span<const float> row) {
+    double sum = 0;
+    for (const float x : row)
+      sum += static_cast<double>(x) * static_cast<double>(x);
+    return sum;
+  };
+  for (const int64_t size : {256, 16}) {
+    HeldBack held;
+    const CalibrationSource source = hold_back(graph, rows_in_batches(kRare, size), 64, held);
+    double least = std::numeric_limits<double>::infinity(), most = 0;
+    for (auto batch = source().value(); batch; batch = source().value())
+      for (int64_t row = 0; row < (*batch)[0].dim(0); ++row) {
+        const double size_of_row = loudness((*batch)[0].data<float>().subspan(
+            static_cast<size_t>(row * kFeatures), size_t{kFeatures}));
+        least = std::min(least, size_of_row);
+        most = std::max(most, size_of_row);
+      }
+    EXPECT_EQ(held.examples, 16);
+    std::vector<double> beside;
+    int64_t rows = 0;
+    for (const HeldBack::Batch& batch : held.batches)
+      if (batch.observed)
+        beside.push_back(loudness(batch.inputs[0].data<float>()));
+      else
+        rows += batch.inputs[0].dim(0);
+    EXPECT_EQ(rows, 16);
+    EXPECT_EQ(beside, (std::vector<double>{least, most})) << size;
+  }
+}
+
 TEST(OutputError, IsNoiseOverPowerOfEachOutput) {
   OutputError error;
   const std::vector<Tensor> want = {Tensor::of<float>({2}, {3, 4}),
