@@ -43,3 +43,20 @@ grep -qF "with the best ranges found" err.txt || fail "$(cat err.txt)"
 "$octet" quantize bad.onnx --data npz:data.npz -o auto8.onnx --force >/dev/null 2>err.txt
 grep -qE "bad.onnx: layers in float: [a-z]+; with them in codes the outputs are at -?[0-9.]+ dB, so at [0-9.]+ dB" err.txt || fail "$(cat err.txt)"
 if grep -q warning err.txt; then fail "a warning of what was mended: $(cat err.txt)"; fi
+# Where the examples of a batch meet, they are calibrated alone, and that is said.
+cat >mixed.txt <<TEXT
+graph g opset(""=17)
+input x: f32[N, 2]
+const w: f32[2, 4] = [1, 0, 2, -2, 0, 1, 0.5, 0.25]
+m = ReduceMax(x) {keepdims=0}
+d = Sub(x, m)
+y = MatMul(d, w) "product"
+output y: f32[N, 4]
+TEXT
+"$octet" assemble mixed.txt -o mixed.onnx
+for calibrator in auto min-max; do
+  "$octet" quantize mixed.onnx --data npz:data.npz --calibrator $calibrator -o mixed8.onnx --save-plan mixed.json --force >/dev/null 2>err.txt
+  grep -qF "mixed.onnx: what it computes for an example depends on the others of a batch" err.txt || fail "$calibrator: $(cat err.txt)"
+  "$octet" quantize mixed.onnx --data npz:data.npz --calibrator $calibrator --batch 1 -o alone8.onnx --save-plan alone.json --force >/dev/null 2>err.txt
+  grep -v one_at_a_time mixed.json | diff - alone.json || fail "$calibrator: not as with --batch 1"
+done
