@@ -16,7 +16,7 @@ struct HeldBack {
     int64_t examples = 0;
     bool observed = false;
   };
-  static constexpr size_t kFew = 4; ///< examples that tell one layer from another
+  static constexpr size_t kFew = 3; ///< examples that tell one layer from another
   std::vector<Batch> batches;
   int64_t examples = 0; ///< that are not observed
   /// The data brings too little to hold any of it back: the examples were observed too.
