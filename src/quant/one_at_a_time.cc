@@ -56,7 +56,7 @@ bool mixes_examples(const Graph& graph,
 OpenCalibration without_mixing(const Graph& graph,
                                OpenCalibration open,
                                const QuantizeOptions& options,
-                               std::shared_ptr<std::optional<bool>> mixes) {
+                               const std::shared_ptr<std::optional<bool>>& mixes) {
   return [&graph, open = std::move(open), &options, mixes]() -> Result<CalibrationSource> {
     CalibrationSource source = OCTET_TRY(open());
     if (!source) return source;

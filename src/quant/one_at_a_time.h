@@ -17,6 +17,6 @@ namespace octet {
 OpenCalibration without_mixing(const Graph& graph,
                                OpenCalibration open,
                                const QuantizeOptions& options,
-                               std::shared_ptr<std::optional<bool>> mixes);
+                               const std::shared_ptr<std::optional<bool>>& mixes);
 
 } // namespace octet

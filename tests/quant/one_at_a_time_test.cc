@@ -25,8 +25,10 @@ Graph network(const std::string& body) {
 OpenCalibration rows_of_unlike_size(int64_t size) {
   return [size]() -> Result<CalibrationSource> {
     std::vector<float> all = random_tensor({kMixedRows, kWidth}, 3).to_floats().value();
-    for (size_t i = 0; i < all.size(); ++i)
-      all[i] /= static_cast<float>(1 + i / kWidth);
+    for (size_t i = 0; i < all.size(); ++i) {
+      const size_t row = i / kWidth;
+      all[i] /= static_cast<float>(1 + row);
+    }
     const auto next = std::make_shared<int64_t>(0);
     return CalibrationSource([=]() -> Result<std::optional<std::vector<Tensor>>> {
       const int64_t begin = std::exchange(*next, *next + size);
@@ -39,8 +41,9 @@ OpenCalibration rows_of_unlike_size(int64_t size) {
   };
 }
 
-QuantizationPlan plan_of(const Graph& graph, int64_t batch, Calibrator calibrator = MinMax{}) {
-  return planned(graph, rows_of_unlike_size(batch), {.calibrator = std::move(calibrator)});
+QuantizationPlan
+plan_of(const Graph& graph, int64_t batch, const Calibrator& calibrator = MinMax{}) {
+  return planned(graph, rows_of_unlike_size(batch), {.calibrator = calibrator});
 }
 
 const std::vector<std::string> kMixing = {
