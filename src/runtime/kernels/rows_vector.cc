@@ -228,19 +228,31 @@ void layer_norm_row(const LayerNormArgs& a, int64_t row, float* scratch) {
   }
 }
 
-/// The virtual lanes of each line are vectors here, one for each place in the fold.
-void softmax_vector(const float* x, int64_t length, int64_t inner, int64_t count, float* y) {
+/// Where the elements of some lines stay between passes.
+struct Held {
+  float* at;
+  int64_t step;  ///< between the places of a line
+  int64_t count; ///< lines that are written
+};
+
+/// Of lines whose elements are `inner` apart, `count` of them. The virtual lanes of each line are
+/// vectors here, one for each place in the fold.
+void softmax_vector(
+    const float* x, int64_t length, int64_t inner, int64_t count, const Held& held, float* y) {
   constexpr auto kVirtual = static_cast<size_t>(numerics::kVirtualLanes);
   VecF max = splat(-std::numeric_limits<float>::infinity());
   for (int64_t i = 0; i < length; ++i) {
-    max = larger(max, load(x + i * inner, count));
+    const VecF v = load(x + i * inner, count);
+    max = larger(max, v);
+    store(v, held.at + i * held.step, held.count);
   }
   HWY_ALIGN float lanes[kVirtual * kLanesF] = {};
   for (int64_t i = 0; i < length; ++i) {
-    const VecF e = exp(hn::Sub(load(x + i * inner, count), max));
+    float* place = held.at + i * held.step;
+    const VecF e = exp(hn::Sub(load(place, held.count), max));
     float* lane = lanes + static_cast<size_t>(i) % kVirtual * kLanesF;
     hn::Store(hn::Add(hn::Load(F32(), lane), e), F32(), lane);
-    store(e, y + i * inner, count);
+    store(e, place, held.count);
   }
   for (size_t half = kVirtual / 2; half > 0; half /= 2) {
     for (size_t k = 0; k < half * kLanesF; k += kLanesF) {
@@ -250,7 +262,7 @@ void softmax_vector(const float* x, int64_t length, int64_t inner, int64_t count
   }
   const VecF sum = hn::Load(F32(), lanes);
   for (int64_t i = 0; i < length; ++i) {
-    store(hn::Div(load(y + i * inner, count), sum), y + i * inner, count);
+    store(hn::Div(load(held.at + i * held.step, held.count), sum), y + i * inner, count);
   }
 }
 
@@ -261,7 +273,7 @@ void softmax_short_rows(const float* x, int64_t rows, int64_t length, float* y) 
   for (int64_t i = 0; i < length; ++i)
     for (int64_t r = 0; r < rows; ++r)
       turned[i * kStep + r] = x[r * length + i];
-  softmax_vector(turned, length, kStep, rows, turned);
+  softmax_vector(turned, length, kStep, rows, {turned, kStep, kStep}, turned);
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t i = 0; i < length; ++i)
       y[r * length + i] = turned[i * kStep + r];
@@ -270,8 +282,13 @@ void softmax_short_rows(const float* x, int64_t rows, int64_t length, float* y) 
 } // namespace
 
 void softmax_some_lines(const float* x, int64_t length, int64_t inner, int64_t count, float* y) {
+  // In the tensor the places of a line meet in the cache where they are a power of two apart.
+  constexpr int64_t kPlaces = 1024;
+  HWY_ALIGN float places[kPlaces * kLanesF];
   for (int64_t k = 0; k < count; k += kStep) {
-    softmax_vector(x + k, length, inner, count - k < kStep ? count - k : kStep, y + k);
+    const int64_t some = std::min(count - k, kStep);
+    const Held held = length <= kPlaces ? Held{places, kStep, kStep} : Held{y + k, inner, some};
+    softmax_vector(x + k, length, inner, some, held, y + k);
   }
 }
 
