@@ -47,6 +47,7 @@ std::optional<Repair> hide_codes(const RepairContext& context, const Node& node)
   auto codes = onnxruntime_misread_codes(graph, context.uses, context.target, node);
   if (!codes) codes = onnxruntime_misread_clamp(graph, context.uses, node);
   if (!codes) codes = dilated_pool(context, node);
+  if (!codes) codes = onnxruntime_lost_softmax(graph, context.uses, context.target, node);
   if (!codes) codes = fused_blocks(context, node);
   if (!codes) codes = moved_before_gemm(context, node);
   if (!codes) return std::nullopt;

@@ -163,13 +163,18 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
     OCTET_TRY(driver.run(form_repairs(def->family)));
   }
   out.changes = driver.changes();
-  if (raised && !out.changes.empty())
-    out.changes.push_back({.rule = "raise_opset",
-                           .node = graph.name,
-                           .why = fmt::format("operator set {} becomes {}, which has the repairs' "
-                                              "operators",
-                                              graph.opset(), kOldestOpset),
-                           .exact = true});
+  const auto takes = [&](const Graph& g) -> Result<bool> {
+    return accepted(OCTET_TRY(check(g, target)));
+  };
+  const bool raised_is_all =
+      raised && out.changes.empty() && !OCTET_TRY(takes(graph)) && OCTET_TRY(takes(out.graph));
+  if (raised_is_all || (raised && !out.changes.empty()))
+    out.changes.push_back(
+        {.rule = "raise_opset",
+         .node = graph.name,
+         .why = fmt::format("operator set {} becomes {}, which {}", graph.opset(), kOldestOpset,
+                            raised_is_all ? "it takes" : "has the repairs' operators"),
+         .exact = true});
   const std::string too_new = lower_versions(target, out);
   if (out.changes.empty()) out.graph = graph; // with what reaches no output
   if (options.data && !out.changes.empty())

@@ -179,6 +179,10 @@ const RuleFile kOnnxRuntimeFiles[] = {
      "r = Reshape(q, n)\nd = DequantizeLinear(r, s, u)\n"
      "p = AveragePool(d) {kernel_shape=[1, 2], dilations=[1, 2]}\n"
      "o = QuantizeLinear(p, s, u)\ny = DequantizeLinear(o, s, u)"},
+    {"fused-softmax", kError, "onnxruntime", 17,
+     "const t: f32[] = [0.00392]\nconst u: u8[] = [128]\nconst n: i64[2] = [8, 1]\n"
+     "q = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\nr = Reshape(d, n)\n"
+     "p = Softmax(r)\no = QuantizeLinear(p, t, u)\ny = DequantizeLinear(o, t, u)"},
     {"no-cuda-kernel", kWarning, "onnxruntime-cuda", 18, "y = Mish(x)"},
     {"no-cpu-kernel", kError, "onnxruntime", 17,
      "q = com.microsoft.QuantizeWithOrder(x, s) {order_input=1, order_output=1}\n"

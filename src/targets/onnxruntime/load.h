@@ -71,6 +71,12 @@ std::optional<MisreadCodes> onnxruntime_misread_codes(const Graph& graph,
 std::optional<MisreadCodes>
 onnxruntime_misread_clamp(const Graph& graph, const Uses& uses, const Node& node);
 
+/// A Softmax of few elements whose fused kernel loses the largest of them.
+std::optional<MisreadCodes> onnxruntime_lost_softmax(const Graph& graph,
+                                                     const Uses& uses,
+                                                     const TargetDef& target,
+                                                     const Node& node);
+
 /// Whether a dilation is not 1.
 bool onnxruntime_dilates(const Node& pool);
 /// An AveragePool that is fused with its Q/DQ although it says dilations, which the fused operator does
