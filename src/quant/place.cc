@@ -237,6 +237,20 @@ class Placer {
     return (clamp != nullptr ? *clamp : node).output(0);
   }
 
+  /// Whether the floats of one example stay in a cache, so that they cost no more than codes.
+  bool is_small(ValueId value) const {
+    constexpr int64_t kMost = int64_t{1} << 17;
+    const TypeInfo& type = graph_.value(value).type;
+    if (!type.has_rank() || type.rank() == 0) return false;
+    int64_t count = 1;
+    for (size_t axis = 1; axis < type.shape->size(); ++axis) {
+      const auto size = (*type.shape)[axis].maybe_value();
+      if (!size || *size > kMost) return false;
+      count = std::min(count * *size, kMost + 1);
+    }
+    return count <= kMost;
+  }
+
   /// Whether Q goes after the node or after its clamp.
   bool ends_in_codes(const Node& node, OutputCodes rule) const {
     if (rule == OutputCodes::kNever) return false;
@@ -372,8 +386,8 @@ class Placer {
     if (summed) summed_.insert(node.output(0));
     const bool costly =
         rule.output == OutputCodes::kUnlessCostly && float_outputs_.contains(node.name);
-    const bool last =
-        rule.output == OutputCodes::kUnlessCostly && !before_codes_.contains(read_of(node));
+    const bool last = rule.output == OutputCodes::kUnlessCostly &&
+                      !before_codes_.contains(read_of(node)) && is_small(node.output(0));
     if (costly) plan.why += fmt::format("; {}", kWhyFloatOutput);
     if (last) plan.why += "; no product is computed of its output, which is float";
     plan.output = !summed && !costly && !last && output_here(node, rule.output);
