@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/format.h"
+#include "quant/batch_rows.h"
 
 namespace octet {
 
@@ -39,10 +40,6 @@ Taps tap(const Graph& graph, std::span<const ValueId> values) {
     taps.graph.remove_dead();
   }
   return taps;
-}
-
-int64_t samples_in(std::span<const Tensor> inputs) {
-  return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
 }
 
 /// A value in the order in which it lies (StoredTap); with a mask, and where the runner was asked
@@ -108,7 +105,7 @@ class TapRunner {
 
   /// Some models say that they take any number of examples and hold the sizes of one.
   static std::string place(int64_t number, std::span<const Tensor> inputs) {
-    const int64_t count = inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
+    const int64_t count = examples_in(inputs);
     if (count < 2) return fmt::format("calibration: batch {}", number);
     return fmt::format(
         "calibration: batch {}, {} examples (--batch 1 where a model takes only one)", number,
@@ -151,7 +148,7 @@ class TapRunner {
           inputs, [&](size_t output, const Tensor& stored, std::span<const int64_t> axes) {
             return see(taps_.outputs[output], stored, axes, nullptr);
           }));
-    samples_ += samples_in(inputs);
+    samples_ += examples_in(inputs);
     return report();
   }
 

@@ -7,15 +7,12 @@
 
 #include "core/format.h"
 #include "ops/evaluate.h"
+#include "quant/batch_rows.h"
 #include "quant/see/beside.h"
 
 namespace octet {
 
 namespace {
-
-int64_t examples_of(std::span<const Tensor> inputs) {
-  return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
-}
 
 Result<std::vector<TensorView>>
 look_at_weights(const Graph& prepared, const Graph& quantized, const ModelPairs& pairs) {
@@ -73,7 +70,7 @@ Result<Looked> look(const Graph& prepared,
         options.cancel);
     if (!ran.ok() && ran.error().code() == ErrorCode::kCancelled && out.examples > 0) break;
     OCTET_TRY(Status(ran));
-    out.examples += examples_of(*inputs);
+    out.examples += examples_in(*inputs);
     if (options.progress) options.progress(out.examples);
   }
   if (out.examples == 0) return error("the data holds no example");
