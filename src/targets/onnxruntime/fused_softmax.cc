@@ -76,6 +76,7 @@ void find_fused_softmax(const CheckContext& context, const Node& node, Found& fo
 
 constexpr TargetRule kFusedSoftmax = {.id = "fused-softmax",
                                       .clause = "8",
+                                      .versions = {.until = 131},
                                       .provider = Provider::kCpu,
                                       .measured = 120,
                                       .find = find_fused_softmax,
