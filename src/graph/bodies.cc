@@ -19,16 +19,6 @@ std::vector<B> collect(N& node) {
   return out;
 }
 
-/// A body in which captures of `from` are captures of `to`.
-GraphPtr recaptured(const GraphPtr& body, ValueId from, ValueId to) {
-  auto copy = std::make_shared<Graph>(*body);
-  for (int32_t i = 0; i < copy->value_bound(); ++i) {
-    const Value& v = copy->value(ValueId{i});
-    if (v.kind == ValueKind::kCapture && v.captured == from) copy->set_captured(v.id, to);
-  }
-  return copy;
-}
-
 } // namespace
 
 std::vector<Body> bodies_of(const Node& node) {
@@ -47,12 +37,25 @@ bool has_bodies(const Node& node) {
   });
 }
 
+void recapture(Node& node, const std::map<ValueId, ValueId>& to) {
+  for (ValueId& captured : node.captures)
+    if (const auto found = to.find(captured); found != to.end()) captured = found->second;
+  for (const MutableBody& body : bodies_of(node)) {
+    auto copy = std::make_shared<Graph>(*body.graph);
+    for (int32_t i = 0; i < copy->value_bound(); ++i) {
+      const Value& v = copy->value(ValueId{i});
+      if (v.kind != ValueKind::kCapture) continue;
+      if (const auto found = to.find(v.captured); found != to.end())
+        copy->set_captured(v.id, found->second);
+    }
+    body.graph = std::move(copy);
+  }
+}
+
 void replace_uses(Node& node, ValueId from, ValueId to) {
   std::replace(node.inputs.begin(), node.inputs.end(), from, to);
-  if (std::find(node.captures.begin(), node.captures.end(), from) == node.captures.end()) return;
-  std::replace(node.captures.begin(), node.captures.end(), from, to);
-  for (const MutableBody& body : bodies_of(node))
-    body.graph = recaptured(body.graph, from, to);
+  if (std::find(node.captures.begin(), node.captures.end(), from) != node.captures.end())
+    recapture(node, {{from, to}});
 }
 
 } // namespace octet

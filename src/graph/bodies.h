@@ -3,6 +3,7 @@
 // which operators of other domains may have.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct MutableBody {
 std::vector<Body> bodies_of(const Node& node);
 std::vector<MutableBody> bodies_of(Node& node);
 bool has_bodies(const Node& node);
+
+/// Makes of every captured value what `to` has for it, in the list of captures and in the bodies;
+/// what `to` lacks stays.
+void recapture(Node& node, const std::map<ValueId, ValueId>& to);
 
 /// Makes `to` of every use of `from` by this node, also in its bodies.
 void replace_uses(Node& node, ValueId from, ValueId to);

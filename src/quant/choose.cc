@@ -12,6 +12,7 @@
 #include "core/string_util.h"
 #include "graph/node_names.h"
 #include "quant/apply.h"
+#include "quant/batch_rows.h"
 #include "quant/costly.h"
 #include "quant/dynamic_lstm.h"
 #include "quant/place.h"
@@ -365,7 +366,7 @@ class Chooser {
     int64_t examples = 0;
     for (const HeldBack::Batch& batch : c_.held.batches) {
       if (extent == Extent::kFew && examples >= static_cast<int64_t>(HeldBack::kFew)) break;
-      examples += batch.examples;
+      examples += examples_in(batch.inputs);
       if (c_.options.progress && !c_.options.progress(plan.samples, plan.samples))
         return Error("stopped while ranges were chosen", ErrorCode::kCancelled);
       error.add(batch.outputs, OCTET_TRY(executor_->run(batch.inputs)), mask_of(batch));

@@ -35,9 +35,8 @@ std::vector<Tensor> copies_of(std::span<const Tensor> inputs) {
 }
 
 void hold(HeldBack& held, std::vector<Tensor> inputs) {
-  const int64_t examples = examples_in(inputs);
-  held.examples += examples;
-  held.batches.push_back({std::move(inputs), {}, examples});
+  held.examples += examples_in(inputs);
+  held.batches.push_back({std::move(inputs), {}});
 }
 
 /// Rows of a batch, few at once, so that a part of what is held back can be run alone.

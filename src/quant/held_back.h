@@ -13,7 +13,6 @@ struct HeldBack {
   struct Batch {
     std::vector<Tensor> inputs;
     std::vector<Tensor> outputs; ///< in the order of the graph's
-    int64_t examples = 0;
     bool observed = false;
   };
   static constexpr size_t kFew = 3; ///< examples that tell one layer from another

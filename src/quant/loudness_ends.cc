@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/loudness_ends.h"
 
+#include <optional>
 #include <utility>
 
 #include "quant/batch_rows.h"
@@ -42,9 +43,9 @@ void LoudnessEnds::see(std::span<const Tensor> inputs, std::span<const int64_t> 
 
 void LoudnessEnds::join(HeldBack& held) {
   if (quietest_.empty()) return;
-  held.batches.push_back({std::exchange(quietest_, {}), {}, 1, true});
+  held.batches.push_back({std::exchange(quietest_, {}), {}, true});
   std::vector<Tensor> loudest = std::exchange(loudest_, {});
-  if (most_ > least_) held.batches.push_back({std::move(loudest), {}, 1, true});
+  if (most_ > least_) held.batches.push_back({std::move(loudest), {}, true});
 }
 
 } // namespace octet

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/one_at_a_time.h"
 
-#include <algorithm>
 #include <deque>
 
 #include "quant/batch_rows.h"
@@ -23,8 +22,9 @@ std::vector<Tensor> between_loud_ones(std::span<const Tensor> batch) {
     if (input.type() != DType::kFloat32) continue;
     const std::span<float> values = input.mutable_data<float>();
     const size_t row = values.size() / 3;
-    for (size_t i = 0; i < values.size(); ++i)
-      if (i / std::max<size_t>(row, 1) != 1) values[i] *= kLouder;
+    for (const std::span<float> loud : {values.first(row), values.last(row)})
+      for (float& x : loud)
+        x *= kLouder;
   }
   return three;
 }

@@ -24,6 +24,12 @@ double maximum(const std::vector<double>& line) {
 
 } // namespace
 
+AxisRange axes_together(const Node& node, int64_t version, int64_t rank) {
+  const int64_t stated = axis_of(node, version);
+  const int64_t axis = stated < 0 ? stated + rank : stated;
+  return {axis, version < 13 ? rank : axis + 1};
+}
+
 Result<std::vector<OutputInfo>> infer_along_axis(const InferContext& c) {
   OCTET_TRY(check_count(c, 1, 1));
   OCTET_TRY(check_input(c, 0, kFloatTypes));
@@ -35,10 +41,9 @@ Result<std::vector<OutputInfo>> infer_along_axis(const InferContext& c) {
 
 AxisSplit axis_split(const EvalContext& c) {
   const Shape& shape = c.inputs[0].shape();
-  const int64_t stated = axis_of(c.node, c.version);
-  const auto axis = static_cast<size_t>(stated < 0 ? stated + c.inputs[0].rank() : stated);
-  if (c.version < 13) return {product(shape, 0, axis), product(shape, axis, shape.size()), 1};
-  return {product(shape, 0, axis), shape[axis], product(shape, axis + 1, shape.size())};
+  const AxisRange axes = axes_together(c.node, c.version, c.inputs[0].rank());
+  const auto begin = static_cast<size_t>(axes.begin), end = static_cast<size_t>(axes.end);
+  return {product(shape, 0, begin), product(shape, begin, end), product(shape, end, shape.size())};
 }
 
 void softmax_line(std::vector<double>& line) {

@@ -12,6 +12,13 @@ struct AxisSplit {
           inner = 1; ///< element (o, k, i) lies at (o * count + k) * inner + i
 };
 
+/// Axes from `begin` up to `end`.
+struct AxisRange {
+  int64_t begin = 0, end = 0;
+};
+/// Those whose elements belong together; outside of the rank where the axis is.
+AxisRange axes_together(const Node& node, int64_t version, int64_t rank);
+
 /// Validates the axis (default 1 before opset 13, then -1); the output is like the input.
 Result<std::vector<OutputInfo>> infer_along_axis(const InferContext& ctx);
 /// For inputs that passed.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/domains.h"
+#include "ops/shared/axis_split.h"
 #include "passes/lower/context.h"
 #include "passes/lower/group_channels.h"
 
@@ -58,13 +59,11 @@ Node named_after(const Node& node, const char* op_type) {
 std::optional<int64_t> softmax_axis(const Context& c, const Node& node) {
   const TypeInfo& x = c.in().value(node.input(0)).type;
   if (x.type != DType::kFloat32 || !x.has_rank() || x.rank() == 0) return std::nullopt;
-  const bool flattens = c.in().opset() < 13;
-  int64_t axis = node.attr_int("axis", flattens ? 1 : -1);
-  if (axis < 0) axis += x.rank();
-  if (axis < 0 || axis >= x.rank()) return std::nullopt;
-  const bool last = std::all_of(x.shape->begin() + axis + 1, x.shape->end(),
-                                [](const Dim& d) { return d == Dim(1); });
-  return flattens && !last ? std::nullopt : std::optional(axis);
+  const AxisRange axes = axes_together(node, c.in().opset(), x.rank());
+  if (axes.begin < 0 || axes.begin >= x.rank()) return std::nullopt;
+  const bool one = std::all_of(x.shape->begin() + axes.begin + 1, x.shape->begin() + axes.end,
+                               [](const Dim& d) { return d == Dim(1); });
+  return one ? std::optional(axes.begin) : std::nullopt;
 }
 
 Result<bool> lower_softmax(Context& c, const Node& node) {

@@ -2,7 +2,6 @@
 //   If(constant true) {then: a, b ─▶ y}      =>      a, b ─▶ y
 // Exact.
 #include <map>
-#include <utility>
 
 #include "graph/bodies.h"
 #include "passes/match.h"
@@ -20,20 +19,6 @@ const Graph* taken_branch(const RuleContext& context, const Node& node) {
   return body != nullptr ? body->get() : nullptr;
 }
 
-using Moved = std::map<ValueId, ValueId>;
-
-/// What its bodies capture of the branch is captured of where the branch goes.
-Attributes recaptured(Node node, const Moved& moved) {
-  for (const MutableBody& held : bodies_of(node)) {
-    auto body = std::make_shared<Graph>(*held.graph);
-    for (int32_t i = 0; i < body->value_bound(); ++i)
-      if (const Value& v = body->value(ValueId{i}); v.kind == ValueKind::kCapture)
-        body->set_captured(v.id, moved.at(v.captured));
-    held.graph = std::move(body);
-  }
-  return std::move(node.attributes);
-}
-
 } // namespace
 
 std::optional<Patch> fold_if(const RuleContext& context, const Node& node) {
@@ -45,23 +30,21 @@ std::optional<Patch> fold_if(const RuleContext& context, const Node& node) {
   if (!order.ok()) return std::nullopt;
   Patch patch(g, "the condition is constant", Exactness::kExact);
   patch.from(node);
-  Moved map;
+  std::map<ValueId, ValueId> map;
   for (int32_t i = 0; i < body->value_bound(); ++i) {
     const Value& v = body->value(ValueId{i});
     if (v.kind == ValueKind::kCapture) map[v.id] = v.captured;
     if (v.is_constant()) map[v.id] = patch.constant(v.name, v.constant);
   }
   for (const NodeId id : *order) {
-    const Node& n = body->node(id);
-    std::vector<ValueId> inputs, captures;
-    for (const ValueId in : n.inputs)
-      inputs.push_back(in.valid() ? map.at(in) : in);
-    for (const ValueId captured : n.captures)
-      captures.push_back(map.at(captured));
+    Node n = body->node(id);
+    for (ValueId& in : n.inputs)
+      if (in.valid()) in = map.at(in);
+    recapture(n, map);
     const std::string name = n.name.empty() ? "" : node.name + "/" + n.name;
-    const ValueId first = patch.emit(n.op_type, std::move(inputs), recaptured(n, map), name,
-                                     n.domain, static_cast<int>(n.outputs.size()));
-    if (!captures.empty()) patch.capture(first, std::move(captures));
+    const ValueId first = patch.emit(n.op_type, n.inputs, n.attributes, name, n.domain,
+                                     static_cast<int>(n.outputs.size()));
+    if (!n.captures.empty()) patch.capture(first, n.captures);
     for (size_t k = 0; k < n.outputs.size(); ++k)
       if (n.outputs[k].valid()) map[n.outputs[k]] = patch.output(first, static_cast<int>(k));
   }

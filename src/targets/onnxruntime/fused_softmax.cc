@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "core/string_util.h"
 #include "ops/qdq/site.h"
+#include "ops/shared/axis_split.h"
 #include "targets/checks.h"
 #include "targets/onnxruntime/codes.h"
 #include "targets/onnxruntime/load.h"
@@ -19,18 +20,19 @@ namespace {
 /// Steps of the output for each element that it reckons with: measured between 147.1 and 149.2.
 const double kMostSteps = std::exp(5.0);
 
-/// The elements of one distribution; nullopt: not known.
+/// The elements of one distribution; nullopt: not known, or more than take a scale that anybody has.
 std::optional<int64_t> elements_of(const Graph& graph, const Node& softmax) {
+  constexpr int64_t kMost = 256;
   const TypeInfo& type = graph.value(softmax.input(0)).type;
   if (!type.has_rank() || type.rank() == 0) return std::nullopt;
-  const bool flattens = graph.opset() < 13;
-  int64_t axis = softmax.attr_int("axis", flattens ? 1 : -1);
-  if (axis < 0) axis += type.rank();
+  const AxisRange axes = axes_together(softmax, graph.opset(), type.rank());
+  if (axes.begin < 0 || axes.end > type.rank()) return std::nullopt;
   int64_t count = 1;
-  for (int64_t i = axis; i >= 0 && i < type.rank() && (flattens || i == axis); ++i) {
+  for (int64_t i = axes.begin; i < axes.end; ++i) {
     const auto size = (*type.shape)[static_cast<size_t>(i)].maybe_value();
-    if (!size) return std::nullopt;
+    if (!size || *size > kMost) return std::nullopt;
     count *= *size;
+    if (count > kMost) return std::nullopt;
   }
   return count;
 }
@@ -41,10 +43,9 @@ std::optional<MisreadCodes> onnxruntime_lost_softmax(const Graph& graph,
                                                      const Uses& uses,
                                                      const TargetDef& target,
                                                      const Node& node) {
-  constexpr int64_t kFew = 256; // more take scales that nobody has
   if (!node.is("Softmax")) return std::nullopt;
   const auto count = elements_of(graph, node);
-  if (!count || *count > kFew) return std::nullopt;
+  if (!count) return std::nullopt;
   const Node* dq = onnxruntime_dequantize_before(graph, uses, node.input(0));
   if (dq == nullptr || onnxruntime_form(graph, target, node) != OnnxRuntimeForm::kQLinear)
     return std::nullopt;
