@@ -39,7 +39,7 @@ def inputs_of(path, seed, batch=BATCH):
         if value.name in constants:
             continue
         shape = (batch, LENGTH)
-        feeds[value.name] = (generator.integers(1000, 20000, shape) if "ids" in value.name and "type" not in value.name
+        feeds[value.name] = (generator.integers(100, 2000, shape) if "ids" in value.name and "type" not in value.name
                              else numpy.ones(shape) if "mask" in value.name else numpy.zeros(shape)).astype(numpy.int64)
     return feeds
 

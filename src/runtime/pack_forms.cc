@@ -29,15 +29,8 @@ using kernels::PhaseAxis;
 using kernels::round_up;
 using kernels::WindowGroup;
 
-constexpr int64_t kColumnBytes = 4; // of a group: 4 k
-constexpr int32_t kRowOrders = 3;
-
 size_t bytes_of(int64_t count, size_t each) {
   return static_cast<size_t>(count) * each;
-}
-
-int64_t count_of(const PackedGroups& g) {
-  return int64_t{g.paired} + g.plain + g.wide;
 }
 
 int64_t panels_of(int64_t n) {
@@ -46,7 +39,7 @@ int64_t panels_of(int64_t n) {
 
 /// Of the columns of a panel, or of its half: one for four k, and one more where they exceed int8.
 int64_t groups_of(const PackedWeights& pack) {
-  return pack.n == 0 ? pack.k_padded / 4 : count_of(pack.panels.as<PackedPanel>()->groups);
+  return pack.n == 0 ? pack.k_padded / 4 : pack.panels.as<PackedPanel>()->groups.count();
 }
 
 /// Whether the order of the groups says itself.
@@ -56,9 +49,10 @@ bool in_order(const PackedWeights& pack, int64_t groups) {
 }
 
 void write_kinds(PackWriter& to, const PackedGroups& groups) {
-  const auto& [data, offsets, paired, plain, wide] = groups;
+  const auto& [data, offsets, paired, plain, flipped_paired, flipped, wide] = groups;
   to.number(paired);
-  to.number(wide);
+  to.number(flipped_paired);
+  to.number(flipped);
 }
 
 void write_kinds(PackWriter& to, const PackedWeights& pack) {
@@ -77,10 +71,14 @@ void write_kinds(PackWriter& to, const PackedWeights& pack) {
 /// How many of `count` groups are of which kind.
 void read_kinds(PackReader& from, int64_t count, bool has_kinds, PackedGroups& groups) {
   groups.paired = from.number<int32_t>();
-  groups.wide = from.number<int32_t>();
-  from.expect(groups.paired >= 0 && groups.wide >= 0 && groups.paired % 2 == 0 &&
-              int64_t{groups.paired} + groups.wide <= (has_kinds ? count : 0));
-  groups.plain = from.ok() ? static_cast<int32_t>(count - groups.paired - groups.wide) : 0;
+  groups.flipped_paired = from.number<int32_t>();
+  groups.flipped = from.number<int32_t>();
+  for (const int32_t some : {groups.paired, groups.flipped_paired, groups.flipped})
+    from.expect(some >= 0);
+  from.expect(groups.paired % 2 == 0 && groups.flipped_paired % 2 == 0);
+  const int64_t plain = count - groups.count();
+  from.expect(plain >= 0 && (has_kinds || plain == count));
+  groups.plain = from.ok() ? static_cast<int32_t>(plain) : 0;
 }
 
 /// Where the groups of `columns` columns lie, behind those that were placed before. Checks what
@@ -92,12 +90,12 @@ class GroupPlaces {
   void place(PackedGroups& groups, int64_t columns) {
     groups.data = pack_.data.as<int8_t>() + bytes_;
     groups.offsets = pack_.offsets.as<int32_t>() + groups_;
-    const int64_t count = count_of(groups), narrow = int64_t{groups.paired} + groups.plain;
+    const int64_t count = groups.count();
     for (int64_t g = 0; g < count; ++g)
       from_.expect(groups.offsets[g] >= 0 && groups.offsets[g] % 4 == 0 &&
-                   groups.offsets[g] < (g < narrow ? pack_.row_bytes : pack_.k_padded));
+                   groups.offsets[g] < pack_.k_padded);
     groups_ += count;
-    bytes_ += (count + groups.wide) * columns * kColumnBytes;
+    bytes_ += groups.bytes(columns);
   }
   int64_t bytes() const { return bytes_; }
 
@@ -130,7 +128,7 @@ void read_kinds(PackReader& from, PackedWeights& pack) {
       read_kinds(from, groups, has_kinds, panel.groups);
       if (panel.split && !panel.half) read_kinds(from, groups, has_kinds, panel.right);
     }
-    all_groups += count_of(panel.groups) + count_of(panel.right);
+    all_groups += panel.groups.count() + panel.right.count();
   }
   if (!says_itself) {
     pack.offsets = from.small();
@@ -200,23 +198,22 @@ void read_depthwise(PackReader& from, PackedConv& pack) {
 
 void write_windows(PackWriter& to, const std::vector<WindowGroup>& groups) {
   std::vector<int32_t> numbers;
-  numbers.reserve(groups.size() * 3);
-  for (const auto& [order, row, column] : groups)
-    numbers.insert(numbers.end(), {order, row, column});
+  numbers.reserve(groups.size() * 2);
+  for (const auto& [row, column] : groups)
+    numbers.insert(numbers.end(), {row, column});
   to.list(numbers);
 }
 
 void read_windows(PackReader& from, PackedConv& pack) {
   const std::vector<int32_t> numbers = from.list<int32_t>();
-  from.expect(numbers.size() % 3 == 0);
+  from.expect(numbers.size() % 2 == 0);
   if (!from.ok()) return;
   const ConvShape& s = pack.shape;
   const kernels::WindowRuns runs(s);
-  pack.window.reserve(numbers.size() / 3);
-  for (size_t i = 0; i < numbers.size(); i += 3) {
-    const WindowGroup g{numbers[i], numbers[i + 1], numbers[i + 2]};
-    from.expect(g.order >= 0 && g.order < (pack.permuted ? kRowOrders : 1) && g.row >= 0 &&
-                g.row < s.kernel_h && runs.has(g.column));
+  pack.window.reserve(numbers.size() / 2);
+  for (size_t i = 0; i < numbers.size(); i += 2) {
+    const WindowGroup g{numbers[i], numbers[i + 1]};
+    from.expect(g.row >= 0 && g.row < s.kernel_h && runs.has(g.column));
     pack.window.push_back(g);
   }
 }
@@ -225,7 +222,7 @@ void read_windows(PackReader& from, PackedConv& pack) {
 void read_winograd(PackReader& from, PackedConv& pack) {
   const ConvShape& s = pack.shape;
   from.expect(kernels::takes_winograd(s, pack.isa) && !pack.is_depthwise && pack.window.empty() &&
-              !pack.permuted && pack.tap_sums.bytes() == 0);
+              pack.tap_sums.bytes() == 0);
   AlignedBuffer sums = from.small();
   if (!from.ok()) return;
   from.expect(pack.winograd.bytes() == kernels::winograd_bytes(s) &&
@@ -275,8 +272,7 @@ std::vector<int64_t> numbers_of(const CodesForm& f) {
 }
 
 void write_pack(PackWriter& to, const PackedWeights& pack) {
-  const auto& [isa, x, shift, n, k, k_padded, row_bytes, data, panels, offsets, sums] = pack;
-  to.number(row_bytes);
+  const auto& [isa, x, shift, n, k, k_padded, data, panels, offsets, sums] = pack;
   to.section(data);
   to.small(sums);
   write_kinds(to, pack);
@@ -289,12 +285,9 @@ void read_pack(PackReader& from, PackedWeights& pack, const ProductForm& form, I
   pack.n = form.n;
   pack.k = form.k;
   pack.k_padded = round_up(form.k, 4);
-  pack.row_bytes = from.number<int64_t>();
   pack.data = from.section();
   pack.sums = from.small();
   from.expect(form.n >= 0 && form.k >= 0 && form.k <= kernels::kMaxK);
-  from.expect(pack.row_bytes == pack.k_padded ||
-              (kernels::multiplies_in_int16(isa) && pack.row_bytes == pack.k_padded * kRowOrders));
   if (!from.ok()) return;
   const int64_t columns = panels_of(form.n) * kColumnsPerPanel;
   from.expect(pack.sums.bytes() == bytes_of(columns, sizeof(int32_t)) &&
@@ -304,10 +297,8 @@ void read_pack(PackReader& from, PackedWeights& pack, const ProductForm& form, I
 }
 
 void write_pack(PackWriter& to, const PackedConv& pack) {
-  const auto& [isa, shape, x, groups, depthwise, is_depthwise, window, permuted, tap_sums,
-               winograd] = pack;
+  const auto& [isa, shape, x, groups, depthwise, is_depthwise, window, tap_sums, winograd] = pack;
   to.number(is_depthwise);
-  to.number(permuted);
   write_windows(to, window);
   to.small(tap_sums);
   to.section(winograd);
@@ -323,7 +314,6 @@ void read_pack(PackReader& from, PackedConv& pack, const WindowForm& form, Isa i
   pack.shape = s;
   pack.x = form.x;
   pack.is_depthwise = from.number<bool>();
-  pack.permuted = from.number<bool>();
   read_windows(from, pack);
   pack.tap_sums = from.small();
   pack.winograd = from.section();

@@ -18,7 +18,7 @@ namespace octet::runtime {
 
 /// Raised with every change of what a packer makes of the same weights: packs of other versions are
 /// not read.
-constexpr uint32_t kPackersVersion = 6;
+constexpr uint32_t kPackersVersion = 7;
 
 /// What a packer is told beside weights and instruction set, and what its pack must then fit.
 struct ProductForm {

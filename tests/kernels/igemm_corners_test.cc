@@ -42,7 +42,7 @@ void check_corners(const CornerRows& rows, XRange range, int zero) {
     SCOPED_TRACE(std::string(isa_name(isa)) + " x=[" + std::to_string(range.lo) + "," +
                  std::to_string(range.hi) + "]");
     const PackedWeights packed =
-        pack_weights(w.data(), rows.k, n, rows.k, range, isa, 1, wide ? excess.data() : nullptr);
+        pack_weights(w.data(), rows.k, n, rows.k, range, isa, wide ? excess.data() : nullptr);
     const IgemmColumns columns = make_columns(packed, {.x_zero_point = zero});
     std::vector<int32_t> y(static_cast<size_t>(m * n));
     IgemmArgs args;
@@ -118,6 +118,37 @@ TEST(IgemmCorners, EveryFourCornersBesideOthers) {
                      .x = strings_of(corners(range), {hi, hi, hi, hi, hi, range.lo, hi}),
                      .w = strings_of({-128, -127, 64, 127}, {w, w, w, w, w, w, 127})},
                     range, 3);
+    }
+  }
+}
+
+// Of up to 8 columns couples are added in int16 also where x meets |w|: of sums at and beside 256.
+TEST(IgemmCorners, FlippedCouplesAtTheirBound) {
+  for (const XRange range : {kCornersS8, kCornersU8, kCornersTilted}) {
+    const std::vector<int> x = strings_of({range.lo, range.lo + 1, range.hi - 1, range.hi}, {});
+    CornerRows rows{.k = 8, .x = {}, .w = {}};
+    for (size_t i = 0; i < x.size();
+         i += 4) { // each four beside themselves, then beside the others
+      rows.x.insert(rows.x.end(), x.begin() + static_cast<std::ptrdiff_t>(i),
+                    x.begin() + static_cast<std::ptrdiff_t>(i + 4));
+      const size_t other = i % 8 == 0 ? i : x.size() - 4 - i;
+      rows.x.insert(rows.x.end(), x.begin() + static_cast<std::ptrdiff_t>(other),
+                    x.begin() + static_cast<std::ptrdiff_t>(other + 4));
+    }
+    for (const int first : {63, 64, 65}) {
+      const std::array<int, 4> signs = {first, -first, first, -64};
+      rows.w = {};
+      for (size_t column = 0; column < 8; ++column)
+        for (size_t k = 0; k < 8; ++k)
+          rows.w.push_back((column >> (k % 3) & 1) == 0 ? signs[k % 4] : -signs[k % 4]);
+      check_corners(rows, range, range.lo + 1);
+    }
+    for (const auto& [one, other] : {std::pair(128, 0), std::pair(127, 1), std::pair(1, 127)}) {
+      rows.w = {};
+      for (size_t column = 0; column < 8; ++column)
+        for (size_t k = 0; k < 8; ++k)
+          rows.w.push_back(k < 4 ? -one : column % 2 == 0 ? other : -other);
+      check_corners(rows, range, range.lo + 1);
     }
   }
 }

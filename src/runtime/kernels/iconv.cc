@@ -27,7 +27,7 @@ void gather_rows(
     const IconvArgs& args, const PackedWeights& w, Range pixels, int64_t group, uint8_t* rows) {
   const auto pad = static_cast<uint8_t>(args.x_zero_point);
   gather_patches(args.shape, static_cast<const uint8_t*>(args.x), pixels.begin, pixels.count(),
-                 group, pad, rows, w.row_bytes);
+                 group, pad, rows, w.k_padded);
   finish_rows(w, rows, pixels.count());
 }
 
@@ -44,10 +44,10 @@ void run_in_place(const IconvArgs& args, Range pixels, int64_t group, BlockArgs&
            end - pixels.begin);
   const Range rest{end, pixels.end};
   if (rest.count() == 0) return;
-  auto* rows = reinterpret_cast<uint8_t*>(chunk_scratch(
-      Scratch::kRows, static_cast<size_t>(rest.count() * w.row_bytes + kGatherSlack)));
+  auto* rows = reinterpret_cast<uint8_t*>(
+      chunk_scratch(Scratch::kRows, static_cast<size_t>(rest.count() * w.k_padded + kGatherSlack)));
   gather_rows(args, w, rest, group, rows);
-  run_rows(block, rows, w.row_bytes, rest.count());
+  run_rows(block, rows, w.k_padded, rest.count());
 }
 
 void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
@@ -71,17 +71,17 @@ void run_chunk(const IconvArgs& args, const Cut& cut, int64_t chunk) {
   }
   block.epilogue = &epilogue;
 
-  const bool as_they_are = !rows_are_shifted(w) && w.row_bytes == w.k_padded;
-  if (windows_are_pixels(s) && as_they_are) return run_in_place(args, pixels, group, block);
+  if (windows_are_pixels(s) && !rows_are_shifted(w))
+    return run_in_place(args, pixels, group, block);
   auto* rows = reinterpret_cast<uint8_t*>(chunk_scratch(
-      Scratch::kRows, static_cast<size_t>(pixels.count() * w.row_bytes + kGatherSlack)));
+      Scratch::kRows, static_cast<size_t>(pixels.count() * w.k_padded + kGatherSlack)));
   if (windows_are_pixels(s)) {
     pack_rows(w, static_cast<const uint8_t*>(args.x) + pixels.begin * s.in_c + group * s.group_in(),
               s.in_c, pixels.count(), rows);
   } else {
     gather_rows(args, w, pixels, group, rows);
   }
-  run_rows(block, rows, w.row_bytes, pixels.count());
+  run_rows(block, rows, w.k_padded, pixels.count());
 }
 
 } // namespace

@@ -26,9 +26,8 @@ struct DepthwiseWeights {
 };
 
 /// Where the 4 bytes of a group of weights lie from the window's first byte: `column` bytes into
-/// row `row` of the window, in the copy `order` of the lines.
+/// row `row` of the window.
 struct WindowGroup {
-  int32_t order = 0;
   int32_t row = 0;
   int32_t column = 0;
 };
@@ -64,7 +63,6 @@ struct PackedConv {
   DepthwiseWeights depthwise;
   bool is_depthwise = false;
   std::vector<WindowGroup> window; ///< of groups[0]; empty where patches are gathered
-  bool permuted = false;           ///< some group of `window` wants another order than 0
   /// int32 [kernel_h * kernel_w][out_c, padded to panels], sums of a tap's weights: what leaving it
   /// out takes from the sums of y. With `window`, where tiles take runs of groups.
   AlignedBuffer tap_sums;

@@ -75,7 +75,7 @@ Blocks blocks_in_place(const ConvShape& s) {
 bool skips_padding(const IconvArgs& args, const Blocks& lines) {
   const ConvShape& s = args.shape;
   const PackedWeights& w = args.w->groups.front();
-  if (!tile_kernels(w.isa).takes_runs || rows_are_shifted(w) || args.w->permuted) return false;
+  if (!tile_kernels(w.isa).takes_runs || rows_are_shifted(w)) return false;
   if (s.pad_top < 0 || s.pad_left < 0 || WindowRuns(s).bytes % 4 != 0) return false;
   // Offsets into a window are int32.
   const double window =
@@ -100,7 +100,7 @@ DirectPlan plan_direct(const IconvArgs& args) {
     plan.lines.pitch = s.in_w * s.in_c;
     plan.lines.in_place = true;
   } else {
-    const bool as_it_is = !rows_are_shifted(w) && !args.w->permuted && WindowRuns(s).bytes % 4 == 0;
+    const bool as_it_is = !rows_are_shifted(w) && WindowRuns(s).bytes % 4 == 0;
     plan.lines = plan_lines(s, few_pixels(s, kLongestCopied), kLineBytes, 4, as_it_is);
   }
   const int64_t pixels = plan.lines.blocks.longest() * s.out_w;
@@ -197,19 +197,17 @@ const uint8_t* copied_lines(const IconvArgs& args, const LinePlan& plan, Range s
   const ConvShape& s = args.shape;
   const PackedWeights& w = args.w->groups.front();
   const auto* x = static_cast<const uint8_t*>(args.x);
-  auto* lines = reinterpret_cast<uint8_t*>(
-      chunk_scratch(Scratch::kRows, static_cast<size_t>(plan.size * (args.w->permuted ? 3 : 1))));
+  auto* lines =
+      reinterpret_cast<uint8_t*>(chunk_scratch(Scratch::kRows, static_cast<size_t>(plan.size)));
   const auto pad = static_cast<uint8_t>(args.x_zero_point);
   const TileKernels kernels = tile_kernels(w.isa);
   const auto shifted = [&](const uint8_t* from, int64_t count, uint8_t* to) {
     kernels.shift_copy(from, count, w.shift, to);
   };
-  const uint8_t* end =
-      rows_are_shifted(w)
-          ? copy_lines(s, plan, x, some, static_cast<uint8_t>(pad + w.shift), lines, shifted)
-          : copy_lines(s, plan, x, some, pad, lines);
-  if (args.w->permuted)
-    kernels.permute(lines, end - lines, lines + plan.size, lines + 2 * plan.size);
+  if (rows_are_shifted(w))
+    copy_lines(s, plan, x, some, static_cast<uint8_t>(pad + w.shift), lines, shifted);
+  else
+    copy_lines(s, plan, x, some, pad, lines);
   return lines;
 }
 
@@ -270,19 +268,14 @@ bool pack_direct(const int8_t* w, PackedConv& packed) {
   for (int64_t i = 0; i < s.out_c * s.kernel_h * runs.of_row; ++i) {
     std::copy_n(w + i * runs.bytes, runs.bytes, rows.begin() + i * padded);
   }
-  // Groups keep to one grid of 4 bytes if windows and their runs do.
-  const bool grid = s.stride_w * s.in_c % 4 == 0 && (runs.of_row == 1 || runs.step % 4 == 0);
-  const int64_t reads = std::max<int64_t>(s.kernel_h * s.kernel_w / (s.stride_h * s.stride_w), 1);
-  packed.groups.push_back(
-      pack_weights(rows.data(), k, s.out_c, k, packed.x, packed.isa, grid ? reads : 0));
+  packed.groups.push_back(pack_weights(rows.data(), k, s.out_c, k, packed.x, packed.isa));
   const PackedWeights& made = packed.groups.front();
   const std::span offsets(made.offsets.as<int32_t>(), made.offsets.bytes() / sizeof(int32_t));
   for (const int32_t offset : offsets) {
-    const int64_t at = offset % k, which = at / padded;
-    packed.window.push_back({static_cast<int32_t>(offset / k),
-                             static_cast<int32_t>(which / runs.of_row),
-                             static_cast<int32_t>(which % runs.of_row * runs.step + at % padded)});
-    packed.permuted = packed.permuted || offset >= k;
+    const int64_t which = offset / padded;
+    packed.window.push_back(
+        {static_cast<int32_t>(which / runs.of_row),
+         static_cast<int32_t>(which % runs.of_row * runs.step + offset % padded)});
   }
   pack_tap_sums(w, packed);
   return true;
@@ -295,7 +288,7 @@ void iconv_direct(const IconvArgs& args, ParallelFor& parallel) {
   const int64_t row = args.shape.dilation_h * plan.lines.pitch;
   for (size_t i = 0; i < window.size(); ++i) {
     const WindowGroup& g = window[i];
-    offsets[i] = static_cast<int32_t>(g.order * plan.lines.size + g.row * row + g.column);
+    offsets[i] = static_cast<int32_t>(g.row * row + g.column);
   }
   parallel.run(plan.cut.chunks(), plan.cut.grain, [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {

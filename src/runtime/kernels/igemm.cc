@@ -33,7 +33,7 @@ constexpr int64_t kNearWeightBytes = int64_t{96} << 10;
 
 /// Whether rows of x are packed as they are.
 bool packs_nothing(const PackedWeights& w) {
-  return !rows_are_shifted(w) && w.row_bytes == w.k && w.k > 0;
+  return !rows_are_shifted(w) && w.k_padded == w.k && w.k > 0;
 }
 
 void pack_rows(const IgemmArgs& args, Range which, uint8_t* rows) {
@@ -62,9 +62,9 @@ void run_private(const IgemmArgs& args, const Cut& cut, ParallelFor& parallel) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const Range rows = cut.rows_of(chunk);
       auto* packed = reinterpret_cast<uint8_t*>(
-          chunk_scratch(Scratch::kRows, static_cast<size_t>(rows.count() * w.row_bytes)));
+          chunk_scratch(Scratch::kRows, static_cast<size_t>(rows.count() * w.k_padded)));
       pack_rows(args, rows, packed);
-      run_chunk(args, rows, cut.panels_of(chunk), packed, w.row_bytes);
+      run_chunk(args, rows, cut.panels_of(chunk), packed, w.k_padded);
     }
   });
 }
@@ -76,7 +76,7 @@ bool packs_privately(const PackedWeights& w, const Cut& cut) {
 
 /// How many rows run_shared takes at a time.
 int64_t rows_together(const PackedWeights& w, const Cut& cut) {
-  const int64_t bytes = cut.rows.size * std::max<int64_t>(w.row_bytes, 1);
+  const int64_t bytes = cut.rows.size * std::max<int64_t>(w.k_padded, 1);
   return std::max<int64_t>(kSharedBytes / bytes, 1) * cut.rows.size;
 }
 
@@ -90,9 +90,9 @@ void run_shared(const IgemmArgs& args, Cut cut, ParallelFor& parallel) {
     const auto* x = static_cast<const uint8_t*>(args.x) + part.begin * args.x_stride;
     int64_t stride = args.x_stride;
     if (!in_place) {
-      stride = w.row_bytes;
+      stride = w.k_padded;
       auto* rows = reinterpret_cast<uint8_t*>(args.shared);
-      const double row_ns = kRowNs + static_cast<double>(w.row_bytes) / kPackBytesPerNs;
+      const double row_ns = kRowNs + static_cast<double>(w.k_padded) / kPackBytesPerNs;
       parallel.run(part.count(), grain_for(row_ns), [&](int64_t begin, int64_t end) {
         pack_rows(args, {part.begin + begin, part.begin + end}, rows + begin * stride);
       });
@@ -200,7 +200,7 @@ struct NearBlock {
 };
 
 NearBlock near_block(const PackedWeights& w) {
-  const int64_t rows = kNearRowBytes / std::max<int64_t>(w.row_bytes, 1) / kTileRows * kTileRows;
+  const int64_t rows = kNearRowBytes / std::max<int64_t>(w.k_padded, 1) / kTileRows * kTileRows;
   const int64_t panels = kNearWeightBytes / std::max<int64_t>(w.k_padded * kColumnsPerPanel, 1);
   return {std::clamp(rows, kTileRows, kEpilogueRows),
           std::clamp<int64_t>(panels, 1, kPanelsOfFewRows)};
@@ -256,7 +256,7 @@ double panel_ns(int64_t rows, const PackedWeights& w) {
 }
 
 Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels) {
-  const int64_t bytes_per_row = std::max<int64_t>(w.row_bytes, 1);
+  const int64_t bytes_per_row = std::max<int64_t>(w.k_padded, 1);
   const int64_t limit =
       std::clamp<int64_t>(kRowBytes / bytes_per_row, kTileRows, BlockArgs::kMaxRows);
   const Blocks rows = even_blocks(m, limit, kTileRows);
@@ -272,31 +272,19 @@ void pack_rows(
     const PackedWeights& w, const uint8_t* x, int64_t stride, int64_t count, uint8_t* rows) {
   const TileKernels kernels = tile_kernels(w.isa);
   const bool shifts = rows_are_shifted(w);
-  if (shifts && stride == w.k && w.row_bytes == w.k)
+  if (shifts && stride == w.k && w.k_padded == w.k)
     return kernels.shift_copy(x, count * w.k, w.shift, rows);
-  for (int64_t i = 0; i < count; ++i, x += stride, rows += w.row_bytes) {
+  for (int64_t i = 0; i < count; ++i, x += stride, rows += w.k_padded) {
     if (shifts) {
       kernels.shift_copy(x, w.k, w.shift, rows);
     } else if (w.k > 0) {
       std::memcpy(rows, x, static_cast<size_t>(w.k));
     }
-    if (w.row_bytes > w.k_padded)
-      kernels.permute(rows, w.k_padded, rows + w.k_padded, rows + 2 * w.k_padded);
   }
 }
 
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
-  const TileKernels kernels = tile_kernels(w.isa);
-  const bool shifts = rows_are_shifted(w);
-  if (w.row_bytes == w.k_padded) {
-    if (shifts) kernels.shift_copy(rows, count * w.k_padded, w.shift, rows);
-    return;
-  }
-  for (int64_t r = 0; r < count; ++r) {
-    uint8_t* row = rows + r * w.row_bytes;
-    if (shifts) kernels.shift_copy(row, w.k_padded, w.shift, row);
-    kernels.permute(row, w.k_padded, row + w.k_padded, row + 2 * w.k_padded);
-  }
+  if (rows_are_shifted(w)) tile_kernels(w.isa).shift_copy(rows, count * w.k_padded, w.shift, rows);
 }
 
 void run_block(const BlockArgs& args) {
@@ -338,7 +326,6 @@ TileKernels tile_kernels(Isa isa) {
       .epilogue = for_isa<epilogue_tile_scalar, Isa::kAvx2, epilogue_tile_avx2, Isa::kAvx512,
                           epilogue_tile_avx512>(isa),
       .shift_copy = for_isa<shift_copy_scalar, Isa::kAvx2, shift_copy_avx2>(isa),
-      .permute = for_isa<permute_scalar, Isa::kAvx2, permute_avx2>(isa),
       .flips = for_isa<false, Isa::kAvx512Vnni, true>(isa),
       .takes_runs = for_isa<false, Isa::kAvx512Vnni, true>(isa),
       .splits = for_isa<false, Isa::kAvx2, true, Isa::kVnni256, false, Isa::kAvx512, false>(isa),
@@ -350,7 +337,7 @@ size_t shared_bytes(const IgemmArgs& args) {
   if (args.m <= 0 || w.n <= 0 || packs_nothing(w)) return 0;
   const Cut cut = cut_by_shape(args.m, w, kMinPanels);
   if (packs_privately(w, cut)) return 0;
-  return static_cast<size_t>(std::min(args.m, rows_together(w, cut)) * w.row_bytes);
+  return static_cast<size_t>(std::min(args.m, rows_together(w, cut)) * w.k_padded);
 }
 
 void igemm(const IgemmArgs& args, ParallelFor& parallel) {

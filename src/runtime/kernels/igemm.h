@@ -66,9 +66,7 @@ struct PackedWeights {
   int32_t shift = 0; ///< x is read as x + shift, which is not negative
   int64_t n = 0;
   int64_t k = 0;
-  int64_t k_padded = 0; ///< k rounded up to a multiple of 4
-  int64_t row_bytes =
-      0; ///< of a packed row of x: k_padded, or three times that with permuted copies
+  int64_t k_padded = 0; ///< k rounded up to a multiple of 4: bytes of a packed row of x
   AlignedBuffer data;
   AlignedBuffer panels;  ///< PackedPanel for each 16 columns; empty for scalar
   AlignedBuffer offsets; ///< int32 offset into x of each group, in the order that it is stored
@@ -90,16 +88,13 @@ int32_t shift_of(XRange x, Isa isa);
 
 /// Packs w[n, k] (row stride w_stride elements). n >= 0, 0 <= k <= kMaxK. `excess`, laid out as w,
 /// is what int8 does not hold of the weights (null: nothing): the sum of both is multiplied. Each
-/// four k with some of it are one group more. `reads` is how often a panel reads each byte of x, which says
-/// whether it pays to store rows of x in three orders of bytes, so that fewer weights are widened; 0: x
-/// is read as it lies.
+/// four k with some of it are one group more.
 PackedWeights pack_weights(const int8_t* w,
                            int64_t w_stride,
                            int64_t n,
                            int64_t k,
                            XRange x,
                            Isa isa,
-                           int64_t reads = 1,
                            const int8_t* excess = nullptr);
 
 /// What columns are made from; null is zeros.

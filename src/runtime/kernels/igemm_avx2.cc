@@ -58,6 +58,10 @@ inline Vector add_ints(Vector a, Vector b) {
   return _mm256_add_epi32(a, b);
 }
 
+inline Vector flip(Vector x, Vector mask) {
+  return _mm256_xor_si256(x, mask);
+}
+
 inline Vector even_bytes(Vector x, Vector mask) {
   return _mm256_and_si256(x, mask);
 }
@@ -92,6 +96,25 @@ inline void add_plain(Pair& acc, const uint8_t* x, __m256i wa, __m256i wb, __m25
   const __m256i v = broadcast(x);
   acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(_mm256_maddubs_epi16(v, wa), ones));
   acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(_mm256_maddubs_epi16(v, wb), ones));
+}
+
+inline void add_flipped(Pair& acc,
+                        const uint8_t* x,
+                        __m256i wa,
+                        __m256i wb,
+                        __m256i mask_a,
+                        __m256i mask_b,
+                        __m256i ones) {
+  const __m256i v = broadcast(x);
+  const __m256i a = _mm256_maddubs_epi16(wa, flip(v, mask_a));
+  acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(a, ones));
+  const __m256i b = _mm256_maddubs_epi16(wb, flip(v, mask_b));
+  acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(b, ones));
+}
+
+inline void add_ints(Pair& acc, __m256i a, __m256i b) {
+  acc.a = _mm256_add_epi32(acc.a, a);
+  acc.b = _mm256_add_epi32(acc.b, b);
 }
 
 // The low byte of each word. Read from memory where it is used: a register for it would be one too
@@ -160,6 +183,28 @@ void dot(const PackedGroups& groups, const uint8_t* const* rows, int32_t* acc) {
     if constexpr (kRows > 3) add_plain(s3, r3 + o, wa, wb, ones);
     w += 64;
   }
+  // Couples one by one: of four vectors more not all would stay in registers.
+  for (int64_t g = groups.all_flipped(); g > 0; --g) {
+    const __m256i wa = load(w);
+    const __m256i wb = load(w + 32);
+    const __m256i mask_a = load(w + 64);
+    const __m256i mask_b = load(w + 96);
+    const int64_t o = *offset++;
+    add_flipped(s0, r0 + o, wa, wb, mask_a, mask_b, ones);
+    if constexpr (kRows > 1) add_flipped(s1, r1 + o, wa, wb, mask_a, mask_b, ones);
+    if constexpr (kRows > 2) add_flipped(s2, r2 + o, wa, wb, mask_a, mask_b, ones);
+    if constexpr (kRows > 3) add_flipped(s3, r3 + o, wa, wb, mask_a, mask_b, ones);
+    w += 128;
+  }
+  if (groups.all_flipped() > 0) {
+    const __m256i more_a = load(w);
+    const __m256i more_b = load(w + 32);
+    add_ints(s0, more_a, more_b);
+    if constexpr (kRows > 1) add_ints(s1, more_a, more_b);
+    if constexpr (kRows > 2) add_ints(s2, more_a, more_b);
+    if constexpr (kRows > 3) add_ints(s3, more_a, more_b);
+    w += 64;
+  }
   const uint16_t* even = kEven;
   for (int32_t g = 0; g < groups.wide; ++g) {
     __asm__("" : "+r"(even)); // or the mask would be kept, on the stack
@@ -222,24 +267,6 @@ void shift_copy_avx2(const uint8_t* from, int64_t count, int32_t shift, uint8_t*
   }
   for (; i < count; ++i) {
     to[i] = static_cast<uint8_t>(from[i] + shift);
-  }
-}
-
-void permute_avx2(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third) {
-  const __m128i two = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
-  const __m128i three = _mm_setr_epi8(0, 3, 2, 1, 4, 7, 6, 5, 8, 11, 10, 9, 12, 15, 14, 13);
-  const __m256i two_both = _mm256_broadcastsi128_si256(two);
-  const __m256i three_both = _mm256_broadcastsi128_si256(three);
-  int64_t i = 0;
-  for (; i + 32 <= count; i += 32) {
-    const __m256i v = avx2::load(bytes + i);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(second + i), _mm256_shuffle_epi8(v, two_both));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(third + i), _mm256_shuffle_epi8(v, three_both));
-  }
-  for (; i < count; i += 4) {
-    const __m128i v = _mm_loadu_si32(bytes + i);
-    _mm_storeu_si32(second + i, _mm_shuffle_epi8(v, two));
-    _mm_storeu_si32(third + i, _mm_shuffle_epi8(v, three));
   }
 }
 

@@ -58,6 +58,10 @@ inline Vector add_ints(Vector a, Vector b) {
   return _mm512_add_epi32(a, b);
 }
 
+inline Vector flip(Vector x, Vector mask) {
+  return _mm512_xor_si512(x, mask);
+}
+
 inline Vector even_bytes(Vector x, Vector mask) {
   return _mm512_and_si512(x, mask);
 }

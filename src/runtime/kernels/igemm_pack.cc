@@ -18,9 +18,6 @@
 namespace octet::kernels {
 namespace {
 
-// Where panels read each byte of x less often, packing it in three orders costs more than widened weights.
-constexpr int64_t kMinReadsForOrders = 4;
-
 // A panel's groups in k order, 64 bytes each: [16 columns][4 k].
 void gather_panel(
     const int8_t* w, int64_t w_stride, int64_t columns, int64_t k, std::span<int8_t> groups) {
@@ -111,38 +108,44 @@ class Panels {
 std::vector<PanelKinds> kinds_in_order(const Panels& panels) {
   PanelKinds one;
   for (size_t g = 0; g < panels.places().size(); ++g)
-    one.all.plain.push_back({.index = g});
+    one.all.plain.push_back(g);
   return std::vector<PanelKinds>(static_cast<size_t>(panels.count()), one);
 }
 
-std::vector<PanelKinds> proven_kinds(Panels& panels, int32_t bound, int64_t reads, bool may_split) {
-  size_t orders = reads * panels.count() >= kMinReadsForOrders ? kOrders : 1;
+std::vector<PanelKinds> proven_kinds(Panels& panels, int32_t bound, bool may_split) {
   PanelWidth width = PanelWidth::kWhole; // as the first panel says for all whole ones
   std::vector<PanelKinds> out;
   for (int64_t p = 0; p < panels.count(); ++p) {
     const std::vector<int8_t>& groups = panels.groups_of(p);
-    if (p == 0) {
-      if (orders > 1 && needs_one_order(groups, bound)) orders = 1;
-      if (may_split && gains_by_halves(groups, bound, orders)) width = PanelWidth::kHalves;
-    }
+    if (p == 0 && may_split && gains_by_halves(groups, bound)) width = PanelWidth::kHalves;
     const bool alone = may_split && panels.is_half(p);
-    out.push_back(choose_kinds(groups, bound, orders, alone ? PanelWidth::kLeftHalf : width));
+    out.push_back(choose_kinds(groups, bound, alone ? PanelWidth::kLeftHalf : width));
   }
   return out;
 }
 
-/// Of groups of so many columns.
-size_t stored_bytes(const Kinds& kinds, size_t columns) {
-  return (kinds.count() + kinds.wide.size()) * columns * 4;
+/// How many there are of each kind.
+PackedGroups counted(const Kinds& kinds) {
+  PackedGroups out;
+  out.paired = static_cast<int32_t>(kinds.paired.size());
+  out.plain = static_cast<int32_t>(kinds.plain.size());
+  out.flipped_paired = static_cast<int32_t>(kinds.flipped_paired.size());
+  out.flipped = static_cast<int32_t>(kinds.flipped.size());
+  return out;
 }
 
-// [k 0 and 2, k 1 and 3][columns][2 k] int16, the operands of vpmaddwd.
-void store_wide(const int8_t* group, size_t columns, int8_t* out) {
-  for (size_t pair = 0; pair < 2; ++pair) {
-    for (size_t c = 0; c < columns; ++c) {
-      const std::array<int16_t, 2> two = {group[c * 4 + pair], group[c * 4 + pair + 2]};
-      std::memcpy(out + (pair * columns + c) * 4, two.data(), 4);
-    }
+// [columns][4 k] |w|, then what x is read through; `more` is of each column.
+void store_flipped(const int8_t* group, size_t columns, int8_t* out, std::span<uint32_t> more) {
+  for (size_t i = 0; i < columns * 4; ++i) {
+    const auto negative = static_cast<int8_t>(group[i] < 0 ? -1 : 0);
+    out[i] = static_cast<int8_t>((group[i] ^ negative) - negative); // |w|, 128 as u8
+    out[columns * 4 + i] = static_cast<int8_t>(negative ^ 0x80);
+  }
+  for (size_t c = 0; c < columns; ++c) {
+    int32_t sum = 0;
+    for (size_t i = c * 4; i < c * 4 + 4; ++i)
+      sum += 128 * group[i] - std::min<int32_t>(group[i], 0);
+    more[c] += static_cast<uint32_t>(sum);
   }
 }
 
@@ -152,51 +155,45 @@ PackedGroups store_groups(const std::vector<int8_t>& groups,
                           const std::vector<size_t>& places,
                           const Kinds& kinds,
                           Range columns,
-                          int64_t k_padded,
                           int8_t*& data,
                           int32_t*& offsets) {
-  PackedGroups out;
+  PackedGroups out = counted(kinds);
   out.data = data;
   out.offsets = offsets;
-  out.paired = static_cast<int32_t>(kinds.paired.size());
-  out.plain = static_cast<int32_t>(kinds.plain.size());
-  out.wide = static_cast<int32_t>(kinds.wide.size());
   const auto count = static_cast<size_t>(columns.count());
-  const auto from = [&](const KindGroup& g) { // not asked for where k is 0: nothing is stored there
-    return groups.data() + g.index * kPanelGroupBytes + columns.begin * 4;
+  const auto from = [&](size_t g) { // not asked for where k is 0: nothing is stored there
+    *offsets++ = static_cast<int32_t>(places[g] * 4);
+    return groups.data() + g * kPanelGroupBytes + columns.begin * 4;
   };
-  for (const std::vector<KindGroup>* list : {&kinds.paired, &kinds.plain}) {
-    for (const KindGroup g : *list) {
-      const int8_t* group = from(g);
-      if (g.order == 0)
-        std::memcpy(data, group, count * 4);
-      else
-        for (size_t i = 0; i < count * 4; ++i)
-          data[i] = group[i / 4 * 4 + kOrder[g.order][i % 4]];
+  for (const std::vector<size_t>* list : {&kinds.paired, &kinds.plain}) {
+    for (const size_t g : *list) {
+      std::memcpy(data, from(g), count * 4);
       data += count * 4;
-      *offsets++ =
-          static_cast<int32_t>(g.order * static_cast<size_t>(k_padded) + places[g.index] * 4);
     }
   }
-  for (const KindGroup g : kinds.wide) {
-    store_wide(from(g), count, data);
-    data += count * 8;
-    *offsets++ = static_cast<int32_t>(places[g.index] * 4);
+  std::array<uint32_t, kPanelColumns> more{};
+  for (const std::vector<size_t>* list : {&kinds.flipped_paired, &kinds.flipped}) {
+    for (const size_t g : *list) {
+      store_flipped(from(g), count, data, more);
+      data += count * 8;
+    }
+  }
+  if (kinds.all_flipped() > 0) {
+    std::memcpy(data, more.data(), count * sizeof(int32_t));
+    data += count * sizeof(int32_t);
   }
   return out;
 }
 
 void store_panels(Panels& panels, std::span<const PanelKinds> kinds, PackedWeights& packed) {
   size_t data_bytes = 0, groups = 0;
-  bool permuted = false;
   for (const PanelKinds& panel : kinds) {
     for (const Kinds* some : {&panel.all, &panel.right}) {
-      data_bytes += stored_bytes(*some, panel.split ? kPanelColumns / 2 : kPanelColumns);
+      const int64_t columns = panel.split ? kColumnsPerPanel / 2 : kColumnsPerPanel;
+      data_bytes += static_cast<size_t>(counted(*some).bytes(columns));
       groups += some->count();
-      permuted = permuted || some->permuted();
     }
   }
-  packed.row_bytes = packed.k_padded * static_cast<int64_t>(permuted ? kOrders : 1);
   packed.data = AlignedBuffer(data_bytes);
   packed.panels = AlignedBuffer(kinds.size() * sizeof(PackedPanel));
   packed.offsets = AlignedBuffer(groups * sizeof(int32_t));
@@ -208,8 +205,7 @@ void store_panels(Panels& panels, std::span<const PanelKinds> kinds, PackedWeigh
     stored.half = panels.is_half(p);
     stored.split = panel.split;
     const auto store = [&](const Kinds& some, Range columns) {
-      return store_groups(panels.groups_of(p), panels.places(), some, columns, packed.k_padded,
-                          data, offsets);
+      return store_groups(panels.groups_of(p), panels.places(), some, columns, data, offsets);
     };
     constexpr int64_t kMiddle = kColumnsPerPanel / 2;
     stored.groups = store(panel.all, {0, panel.split ? kMiddle : kColumnsPerPanel});
@@ -240,7 +236,6 @@ PackedWeights pack_weights(const int8_t* w,
                            int64_t k,
                            XRange x,
                            Isa isa,
-                           int64_t reads,
                            const int8_t* excess) {
   PackedWeights packed;
   packed.isa = isa;
@@ -252,9 +247,8 @@ PackedWeights pack_weights(const int8_t* w,
   Panels panels(w, w_stride, n, k, excess);
   const int32_t bound = std::max(x.hi + packed.shift, 1);
   store_panels(panels,
-               multiplies_in_int16(isa)
-                   ? proven_kinds(panels, bound, reads, tile_kernels(isa).splits)
-                   : kinds_in_order(panels),
+               multiplies_in_int16(isa) ? proven_kinds(panels, bound, tile_kernels(isa).splits)
+                                        : kinds_in_order(panels),
                packed);
   packed.sums =
       AlignedBuffer(static_cast<size_t>(panels.count() * kColumnsPerPanel) * sizeof(int32_t));

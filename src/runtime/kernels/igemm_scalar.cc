@@ -61,16 +61,6 @@ void shift_copy_scalar(const uint8_t* from, int64_t count, int32_t shift, uint8_
   }
 }
 
-void permute_scalar(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third) {
-  for (int64_t i = 0; i < count; i += 4) {
-    const uint8_t* v = bytes + i;
-    const uint8_t two[] = {v[0], v[2], v[1], v[3]};
-    const uint8_t three[] = {v[0], v[3], v[2], v[1]};
-    std::memcpy(second + i, two, sizeof(two));
-    std::memcpy(third + i, three, sizeof(three));
-  }
-}
-
 void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile) {
   for (int64_t r = 0; r < tile.rows; ++r) {
     for (int64_t c = 0; c < tile.columns; ++c) {

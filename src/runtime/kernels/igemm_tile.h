@@ -20,13 +20,27 @@ struct GroupRun {
 };
 
 /// Groups of 4 k, stored one after another: `paired` come two by two and may be added in int16,
-/// `plain` may not, `wide` are int16 and need x as int16. Offsets follow the same order.
+/// `plain` may not. Flipped ones are |w| as u8, then for each byte what x is read through: 0x80, or
+/// 0x7F where w < 0; those of `flipped_paired` come two by two, too. Where there are any, int32 of
+/// each column follow, which are added to its sum. `wide` are int16 and need x as int16. Offsets
+/// follow the same order.
 struct PackedGroups {
   const int8_t* data = nullptr;
   const int32_t* offsets = nullptr;
   int32_t paired = 0;
   int32_t plain = 0;
+  int32_t flipped_paired = 0;
+  int32_t flipped = 0;
   int32_t wide = 0;
+
+  int64_t all_flipped() const { return int64_t{flipped_paired} + flipped; }
+  int64_t count() const { return int64_t{paired} + plain + all_flipped() + wide; }
+  /// Of `data`, where groups hold so many columns.
+  int64_t bytes(int64_t columns) const {
+    constexpr int64_t kGroupDepth = 4; // bytes of a column, which an int32 has, too
+    const int64_t more = all_flipped() > 0 ? 1 : 0;
+    return (count() + all_flipped() + wide + more) * columns * kGroupDepth;
+  }
 };
 
 /// The weights of 16 columns.
@@ -167,12 +181,6 @@ using ShiftCopyFn = void (*)(const uint8_t* from, int64_t count, int32_t shift, 
 void shift_copy_scalar(const uint8_t* from, int64_t count, int32_t shift, uint8_t* to);
 void shift_copy_avx2(const uint8_t* from, int64_t count, int32_t shift, uint8_t* to);
 
-/// Groups of 4 bytes in other orders: 0 2 1 3 to `second`, 0 3 2 1 to `third`; `count` is a multiple
-/// of 4.
-using PermuteFn = void (*)(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third);
-void permute_scalar(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third);
-void permute_avx2(const uint8_t* bytes, int64_t count, uint8_t* second, uint8_t* third);
-
 /// What an instruction set supplies.
 struct TileKernels {
   DotTileFn dot = nullptr;
@@ -180,7 +188,6 @@ struct TileKernels {
   DotCodesFn dot_codes = nullptr;   ///< null where sums go through memory
   EpilogueTileFn epilogue = nullptr;
   ShiftCopyFn shift_copy = nullptr;
-  PermuteFn permute = nullptr;
   /// Tiles flip the sign bits of x as they read it, by PackedPanel::flip. Else rows hold x shifted.
   bool flips = false;
   bool takes_runs = false; ///< PackedPanel::runs
@@ -204,9 +211,8 @@ inline bool rows_are_shifted(const PackedWeights& w) {
 void pack_rows(
     const PackedWeights& w, const uint8_t* x, int64_t stride, int64_t count, uint8_t* rows);
 
-/// Turns rows whose first k bytes are x into packed ones, w.row_bytes apart: shifts where
-/// rows_are_shifted and adds the permuted copies, bytes 0 2 1 3, then 0 3 2 1, of each group of 4 k. Bytes
-/// between k and k_padded meet weights of 0 and may hold anything.
+/// Turns rows whose first k bytes are x into packed ones, w.k_padded apart, in place. Bytes between k and
+/// k_padded meet weights of 0 and may hold anything.
 void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count);
 
 /// Chunks of at least `min_panels` panels; m is at least 1.

@@ -48,7 +48,8 @@ std::array<int32_t, kPlaces> transformed(const int8_t* w, int64_t step) {
 }
 
 double vector_work(const PackedGroups& groups) {
-  return 2.5 * groups.paired + 3.0 * groups.plain + 5.0 * groups.wide;
+  return 2.5 * groups.paired + 3.0 * groups.plain + 3.5 * groups.flipped_paired +
+         4.0 * groups.flipped;
 }
 
 /// Vector instructions of a pixel on 8 columns at a time, by windows and by tiles.
@@ -252,7 +253,6 @@ void pack_winograd(const int8_t* w, PackedConv& packed) {
   }
   direct = winograd_sums(s, packed.x, packed.isa, std::move(direct.sums));
   packed.window.clear();
-  packed.permuted = false;
 }
 
 void iconv_winograd(const IconvArgs& args, ParallelFor& parallel) {

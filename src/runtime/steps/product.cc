@@ -110,7 +110,7 @@ kernels::PackedWeights pack_codes(const Tensor& codes, kernels::XRange x, Isa is
     own[i] = static_cast<int8_t>(std::clamp<int16_t>(wide[i], -128, 127));
     excess[i] = static_cast<int8_t>(wide[i] - own[i]);
   }
-  return kernels::pack_weights(own.data(), k, n, k, x, isa, 1, excess.data());
+  return kernels::pack_weights(own.data(), k, n, k, x, isa, excess.data());
 }
 
 } // namespace

@@ -85,9 +85,9 @@ Choice prepare_qlstm(const PrepareContext& c) {
     kernels::RecurWeights& one = state->directions[static_cast<size_t>(d)];
     one.rules = (*rules)[static_cast<size_t>(d)];
     one.backwards = attrs->backwards(d);
-    one.codes.weights = kernels::pack_weights(r.data<int8_t>().data() + d * rows * state->hidden,
-                                              state->hidden, rows, state->hidden,
-                                              {.is_signed = false, .lo = 0, .hi = 255}, c.isa, 0);
+    one.codes.weights =
+        kernels::pack_weights(r.data<int8_t>().data() + d * rows * state->hidden, state->hidden,
+                              rows, state->hidden, {.is_signed = false, .lo = 0, .hi = 255}, c.isa);
     one.codes.scales = state->scales.data<float>().data() + d * rows;
     if (!state->peepholes.empty())
       one.peepholes = state->peepholes.data<float>().data() + d * 3 * state->hidden;
