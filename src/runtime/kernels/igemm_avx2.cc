@@ -110,6 +110,7 @@ inline void add_flipped(Pair& acc,
   acc.a = _mm256_add_epi32(acc.a, _mm256_madd_epi16(a, ones));
   const __m256i b = _mm256_maddubs_epi16(wb, flip(v, mask_b));
   acc.b = _mm256_add_epi32(acc.b, _mm256_madd_epi16(b, ones));
+  __asm__("" : "+x"(acc.a), "+x"(acc.b)); // row after row, or they would be spilled
 }
 
 inline void add_ints(Pair& acc, __m256i a, __m256i b) {

@@ -30,7 +30,9 @@ inline Vector add_flipped_paired(Vector acc,
                                  Vector ones) {
   const Vector sum = add_words(multiply_bytes(w0, flip(broadcast(x0), mask0)),
                                multiply_bytes(w1, flip(broadcast(x1), mask1)));
-  return add_ints(acc, multiply_words(sum, ones));
+  acc = add_ints(acc, multiply_words(sum, ones));
+  __asm__("" : "+v"(acc)); // row after row, or accumulators would be spilled
+  return acc;
 }
 
 inline Vector add_flipped(Vector acc, const uint8_t* x, Vector w, Vector mask, Vector ones) {
