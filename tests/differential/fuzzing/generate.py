@@ -7,6 +7,7 @@ import onnxruntime
 from onnx import TensorProto
 
 from . import structure
+from .exact import with_exact_products
 from .plain import for_onnxruntime
 from .quantization import Annotator
 from .sketch import to_model
@@ -35,9 +36,9 @@ def session(model, exact_products=False, optimized=False):
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.use_deterministic_compute = True
-    if exact_products:  # u8 x s8 saturates without it on processors that lack VNNI
+    if exact_products:
         options.add_session_config_entry("session.x64quantprecision", "1")
-    data = for_onnxruntime(model).SerializeToString()
+    data = with_exact_products(for_onnxruntime(model)).SerializeToString()
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 

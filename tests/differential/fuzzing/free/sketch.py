@@ -8,6 +8,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
+from ..exact import with_exact_products
 from ..plain import for_onnxruntime
 from ..sketch import Impossible
 
@@ -30,7 +31,8 @@ def session(model):
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.add_session_config_entry("session.x64quantprecision", "1")
-    return onnxruntime.InferenceSession(for_onnxruntime(model).SerializeToString(), options, providers=["CPUExecutionProvider"])
+    data = with_exact_products(for_onnxruntime(model)).SerializeToString()
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
 def type_of(array):
