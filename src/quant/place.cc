@@ -131,10 +131,15 @@ class Placer {
     return std::nullopt;
   }
 
+  void leads_to_codes(const Node& node) {
+    for (const ValueId input : node.inputs)
+      if (input.valid()) before_codes_.insert(input);
+  }
+
   void note_wanted(const Node& node) {
     if (std::any_of(node.outputs.begin(), node.outputs.end(),
                     [&](ValueId out) { return before_codes_.contains(out); }))
-      before_codes_.insert(node.inputs.begin(), node.inputs.end());
+      leads_to_codes(node);
     const PlacementRule* rule = placement_.rule(node);
     if (rule != nullptr && rule->treatment == Treatment::kCommutes &&
         wanted_.contains(node.output(0)))
@@ -147,7 +152,7 @@ class Placer {
     std::set<ValueId>& into = format.byte_activations() ? wanted_ : foreign_;
     const bool wants = is_product || rule->on_request || wanted_.contains(node.output(0));
     if (!wants) return;
-    before_codes_.insert(node.inputs.begin(), node.inputs.end());
+    leads_to_codes(node);
     const std::vector<size_t> inputs = trait(node).inputs;
     const auto is_constant = [&](size_t i) { return graph_.constant(node.input(i)) != nullptr; };
     // A sum with a bias stays in float, so the product before it should not end in codes.
