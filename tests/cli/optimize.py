@@ -8,6 +8,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -15,6 +16,9 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from exact_products import exact_options
 
 OCTET = str(pathlib.Path(os.environ["OCTET_BUILD_DIR"]) / "bin" / "octet")
 FEATURES, CLASSES, EXAMPLES = 16, 5, 1200
@@ -94,7 +98,7 @@ def coded(path):
 
 
 def onnxruntime_scores(path, x, optimized=True):
-    options = onnxruntime.SessionOptions()
+    options = exact_options()
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 import numpy as np
 import onnx
 import onnxruntime
+from exact_products import exact_options
 from octet_command import OCTET, octet, refused
 from onnx import TensorProto, helper, numpy_helper
 
@@ -44,7 +45,7 @@ def data():
 
 
 def run(path, x, name="x"):
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(path, exact_options(), providers=["CPUExecutionProvider"])
     theirs = session.run(None, {name: x})[0]
     np.savez("in.npz", **{name: x})
     octet("run", path, "--inputs", "in.npz", "-o", "out.npz", "--force")

@@ -2,7 +2,6 @@
 #include "runtime/kernels/igemm_kinds.h"
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <utility>
 

@@ -4,10 +4,10 @@ import dataclasses
 
 import numpy as np
 import onnxruntime
+from exact_products import with_exact_products
 from onnx import TensorProto
 
 from . import structure
-from .exact import with_exact_products
 from .plain import for_onnxruntime
 from .quantization import Annotator
 from .sketch import to_model

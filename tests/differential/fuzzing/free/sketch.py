@@ -6,9 +6,9 @@ import dataclasses
 import numpy as np
 import onnx
 import onnxruntime
+from exact_products import with_exact_products
 from onnx import helper, numpy_helper
 
-from ..exact import with_exact_products
 from ..plain import for_onnxruntime
 from ..sketch import Impossible
 

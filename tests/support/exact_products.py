@@ -8,6 +8,7 @@ import pathlib
 
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 # Places of x and its zero point (none: floats that the operator quantizes to u8), and of weights with theirs.
@@ -21,6 +22,13 @@ def saturates():
     """Whether this processor is an x64 one without VNNI."""
     flags = next((line.split() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), [])
     return "avx2" in flags and not {"avx512_vnni", "avx_vnni"} & set(flags)
+
+
+def exact_options():
+    """Of a session whose products are exact; where it does not optimize, of with_exact_products."""
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    return options
 
 
 def with_exact_products(model):
