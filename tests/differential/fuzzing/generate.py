@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import onnxruntime
-from exact_products import with_exact_products
+from exact_products import exact_options, with_exact_products
 from onnx import TensorProto
 
 from . import structure
@@ -30,14 +30,12 @@ class Skipped(Exception):
 
 
 def session(model, exact_products=False, optimized=False):
-    options = onnxruntime.SessionOptions()
+    options = exact_options() if exact_products else onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.use_deterministic_compute = True
-    if exact_products:
-        options.add_session_config_entry("session.x64quantprecision", "1")
     data = with_exact_products(for_onnxruntime(model)).SerializeToString()
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 

@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import onnx
 import onnxruntime
-from exact_products import with_exact_products
+from exact_products import exact_options, with_exact_products
 from onnx import helper, numpy_helper
 
 from ..plain import for_onnxruntime
@@ -26,11 +26,10 @@ class Played:
 
 
 def session(model):
-    options = onnxruntime.SessionOptions()
+    options = exact_options()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
-    options.add_session_config_entry("session.x64quantprecision", "1")
     data = with_exact_products(for_onnxruntime(model)).SerializeToString()
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
