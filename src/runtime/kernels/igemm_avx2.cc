@@ -113,11 +113,6 @@ inline void add_flipped(Pair& acc,
   __asm__("" : "+x"(acc.a), "+x"(acc.b)); // row after row, or they would be spilled
 }
 
-inline void add_ints(Pair& acc, __m256i a, __m256i b) {
-  acc.a = _mm256_add_epi32(acc.a, a);
-  acc.b = _mm256_add_epi32(acc.b, b);
-}
-
 // The low byte of each word. Read from memory where it is used: a register for it would be one too
 // many.
 alignas(32) constexpr uint16_t kEven[16] = {255, 255, 255, 255, 255, 255, 255, 255,
@@ -145,85 +140,67 @@ inline void store(const Pair& acc, int32_t* out) {
   store(acc.b, out + 8);
 }
 
+struct PairSums {
+  Pair r0, r1, r2, r3;
+};
+
+/// Up to 4 rows, as dot_vector has them.
 template <int kRows>
 void dot(const PackedGroups& groups, const uint8_t* const* rows, int32_t* acc) {
-  const __m256i zero = _mm256_setzero_si256();
-  const __m256i ones = _mm256_set1_epi16(1);
-  Pair s0{zero, zero};
-  Pair s1{zero, zero};
-  Pair s2{zero, zero};
-  Pair s3{zero, zero};
-  const uint8_t* r0 = rows[0];
-  const uint8_t* r1 = kRows > 1 ? rows[1] : r0;
-  const uint8_t* r2 = kRows > 2 ? rows[2] : r0;
-  const uint8_t* r3 = kRows > 3 ? rows[3] : r0;
+  const auto row = [rows](int i) { return rows[i < kRows ? i : 0]; };
+  const Rows x = {row(0), row(1), row(2), row(3), row(0), row(0), row(0), row(0)};
+  const __m256i ones = words(1);
+  const Pair zero = {zeros(), zeros()};
+  PairSums sums = {zero, zero, zero, zero};
   const int8_t* w = groups.data;
   const int32_t* offset = groups.offsets;
-
-  for (int32_t g = 0; g < groups.paired; g += 2) {
-    const __m256i w0a = load(w);
-    const __m256i w0b = load(w + 32);
-    const __m256i w1a = load(w + 64);
-    const __m256i w1b = load(w + 96);
-    const int64_t o0 = offset[0];
-    const int64_t o1 = offset[1];
-    add_paired(s0, r0 + o0, r0 + o1, w0a, w0b, w1a, w1b, ones);
-    if constexpr (kRows > 1) add_paired(s1, r1 + o0, r1 + o1, w0a, w0b, w1a, w1b, ones);
-    if constexpr (kRows > 2) add_paired(s2, r2 + o0, r2 + o1, w0a, w0b, w1a, w1b, ones);
-    if constexpr (kRows > 3) add_paired(s3, r3 + o0, r3 + o1, w0a, w0b, w1a, w1b, ones);
-    w += 128;
-    offset += 2;
+  for (int32_t g = 0; g < groups.paired; g += 2, w += 128) {
+    const __m256i w0a = load(w), w0b = load(w + 32), w1a = load(w + 64), w1b = load(w + 96);
+    const int64_t o0 = *offset++, o1 = *offset++;
+    each_row<kRows>(sums, x, [=](Pair sum, const uint8_t* p) {
+      add_paired(sum, p + o0, p + o1, w0a, w0b, w1a, w1b, ones);
+      return sum;
+    });
   }
-  for (int32_t g = 0; g < groups.plain; ++g) {
-    const __m256i wa = load(w);
-    const __m256i wb = load(w + 32);
+  for (int32_t g = 0; g < groups.plain; ++g, w += 64) {
+    const __m256i wa = load(w), wb = load(w + 32);
     const int64_t o = *offset++;
-    add_plain(s0, r0 + o, wa, wb, ones);
-    if constexpr (kRows > 1) add_plain(s1, r1 + o, wa, wb, ones);
-    if constexpr (kRows > 2) add_plain(s2, r2 + o, wa, wb, ones);
-    if constexpr (kRows > 3) add_plain(s3, r3 + o, wa, wb, ones);
-    w += 64;
+    each_row<kRows>(sums, x, [=](Pair sum, const uint8_t* p) {
+      add_plain(sum, p + o, wa, wb, ones);
+      return sum;
+    });
   }
   // Couples one by one: of four vectors more not all would stay in registers.
-  for (int64_t g = groups.all_flipped(); g > 0; --g) {
-    const __m256i wa = load(w);
-    const __m256i wb = load(w + 32);
-    const __m256i mask_a = load(w + 64);
-    const __m256i mask_b = load(w + 96);
+  for (int64_t g = groups.all_flipped(); g > 0; --g, w += 128) {
+    const __m256i wa = load(w), wb = load(w + 32), mask_a = load(w + 64), mask_b = load(w + 96);
     const int64_t o = *offset++;
-    add_flipped(s0, r0 + o, wa, wb, mask_a, mask_b, ones);
-    if constexpr (kRows > 1) add_flipped(s1, r1 + o, wa, wb, mask_a, mask_b, ones);
-    if constexpr (kRows > 2) add_flipped(s2, r2 + o, wa, wb, mask_a, mask_b, ones);
-    if constexpr (kRows > 3) add_flipped(s3, r3 + o, wa, wb, mask_a, mask_b, ones);
-    w += 128;
+    each_row<kRows>(sums, x, [=](Pair sum, const uint8_t* p) {
+      add_flipped(sum, p + o, wa, wb, mask_a, mask_b, ones);
+      return sum;
+    });
   }
   if (groups.all_flipped() > 0) {
-    const __m256i more_a = load(w);
-    const __m256i more_b = load(w + 32);
-    add_ints(s0, more_a, more_b);
-    if constexpr (kRows > 1) add_ints(s1, more_a, more_b);
-    if constexpr (kRows > 2) add_ints(s2, more_a, more_b);
-    if constexpr (kRows > 3) add_ints(s3, more_a, more_b);
+    const __m256i more_a = load(w), more_b = load(w + 32);
+    each_row<kRows>(sums, x, [=](Pair sum, const uint8_t*) {
+      return Pair{_mm256_add_epi32(sum.a, more_a), _mm256_add_epi32(sum.b, more_b)};
+    });
     w += 64;
   }
   const uint16_t* even = kEven;
-  for (int32_t g = 0; g < groups.wide; ++g) {
+  for (int32_t g = 0; g < groups.wide; ++g, w += 128) {
     __asm__("" : "+r"(even)); // or the mask would be kept, on the stack
-    const __m256i w0a = load(w);
-    const __m256i w0b = load(w + 32);
-    const __m256i w1a = load(w + 64);
-    const __m256i w1b = load(w + 96);
+    const __m256i w0a = load(w), w0b = load(w + 32), w1a = load(w + 64), w1b = load(w + 96);
     const int64_t o = *offset++;
-    add_wide(s0, r0 + o, w0a, w0b, w1a, w1b, even);
-    if constexpr (kRows > 1) add_wide(s1, r1 + o, w0a, w0b, w1a, w1b, even);
-    if constexpr (kRows > 2) add_wide(s2, r2 + o, w0a, w0b, w1a, w1b, even);
-    if constexpr (kRows > 3) add_wide(s3, r3 + o, w0a, w0b, w1a, w1b, even);
-    w += 128;
+    each_row<kRows>(sums, x, [=](Pair sum, const uint8_t* p) {
+      add_wide(sum, p + o, w0a, w0b, w1a, w1b, even);
+      return sum;
+    });
   }
-  store(s0, acc);
-  if constexpr (kRows > 1) store(s1, acc + 16);
-  if constexpr (kRows > 2) store(s2, acc + 32);
-  if constexpr (kRows > 3) store(s3, acc + 48);
+  each_row<kRows>(sums, x, [&acc](Pair sum, const uint8_t*) {
+    store(sum, acc);
+    acc += kColumnsPerPanel;
+    return sum;
+  });
 }
 
 void dot_rows(const PackedGroups& groups, const uint8_t* const* rows, int64_t count, int32_t* acc) {

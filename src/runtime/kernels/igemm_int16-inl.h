@@ -54,8 +54,8 @@ struct Rows {
 };
 
 /// The sum of each row becomes `next` of it and of where its x starts.
-template <int kRows, typename Next>
-[[gnu::always_inline]] inline void each_row(Sums& sums, const Rows& x, const Next& next) {
+template <int kRows, typename SumsOfRows, typename Next>
+[[gnu::always_inline]] inline void each_row(SumsOfRows& sums, const Rows& x, const Next& next) {
   sums.r0 = next(sums.r0, x.r0);
   if constexpr (kRows > 1) sums.r1 = next(sums.r1, x.r1);
   if constexpr (kRows > 2) sums.r2 = next(sums.r2, x.r2);
