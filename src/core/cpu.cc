@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPUID says what the processor has, XGETBV what the operating system saves. Source: Intel SDM
-// volume 2A (CPUID) and volume 1, 13.3.
+// volume 2A (CPUID) and volume 1, 13.3. Linux lends the
+// registers of AMX to processes that ask for them: Documentation/arch/x86/xstate.rst.
 #include "core/cpu.h"
 
 #include <algorithm>
@@ -12,6 +13,10 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace octet {
 namespace {
@@ -21,13 +26,14 @@ struct Named {
   Isa isa;
 };
 
-constexpr std::array<Named, 5> kSets = {{{"scalar", Isa::kScalar},
+constexpr std::array<Named, 6> kSets = {{{"scalar", Isa::kScalar},
                                          {"avx2", Isa::kAvx2},
                                          {"vnni256", Isa::kVnni256},
                                          {"avx512", Isa::kAvx512},
-                                         {"avx512vnni", Isa::kAvx512Vnni}}};
+                                         {"avx512vnni", Isa::kAvx512Vnni},
+                                         {"amxint8", Isa::kAmxInt8}}};
 
-constexpr std::array<Named, 10> kFeatures = {{{"avx2", {Isa::kFeatureAvx2}},
+constexpr std::array<Named, 11> kFeatures = {{{"avx2", {Isa::kFeatureAvx2}},
                                               {"fma", {Isa::kFeatureFma}},
                                               {"avx512f", {Isa::kFeatureAvx512f}},
                                               {"avx512bw", {Isa::kFeatureAvx512bw}},
@@ -36,7 +42,8 @@ constexpr std::array<Named, 10> kFeatures = {{{"avx2", {Isa::kFeatureAvx2}},
                                               {"avx512vnni", {Isa::kFeatureAvx512vnni}},
                                               {"avx512vbmi", {Isa::kFeatureAvx512vbmi}},
                                               {"vnni256", {Isa::kFeatureVnni256}},
-                                              {"avxvnni", {Isa::kFeatureAvxVnni}}}};
+                                              {"avxvnni", {Isa::kFeatureAvxVnni}},
+                                              {"amxint8", {Isa::kFeatureAmxInt8}}}};
 
 #if defined(__x86_64__)
 constexpr bool bit(uint32_t word, int index) {
@@ -48,6 +55,17 @@ uint64_t enabled_states() {
   uint32_t high = 0;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (static_cast<uint64_t>(high) << 32) | low;
+}
+
+/// Whether this process may use the tile registers, of which each thread's state is 8 KB.
+bool may_use_tiles() {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+  constexpr long kRequestPermission = 0x1023; // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;              // XFEATURE_XTILEDATA
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
 }
 
 Isa detect() {
@@ -78,6 +96,9 @@ Isa detect() {
     add(bit(b, 31), Isa::kFeatureAvx512vl);
     add(bit(c, 1), Isa::kFeatureAvx512vbmi);
     add(bit(c, 11), Isa::kFeatureAvx512vnni);
+    constexpr uint64_t kTiles = 0x60000; // their shapes and their contents
+    const bool amx = bit(d, 24) && bit(d, 25) && (states & kTiles) == kTiles;
+    add(amx && may_use_tiles(), Isa::kFeatureAmxInt8);
   }
   if (subleaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0)
     add(bit(a, 4), Isa::kFeatureAvxVnni);

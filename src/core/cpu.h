@@ -27,6 +27,7 @@ struct Isa {
     kFeatureAvx512vbmi = 1U << 7,
     kFeatureVnni256 = 1U << 8, ///< vpdpbusd of 256 bits, in either encoding
     kFeatureAvxVnni = 1U << 9, ///< its VEX encoding
+    kFeatureAmxInt8 = 1U << 10, ///< matrices of bytes in tile registers (AMX-TILE, AMX-INT8)
   };
 
   uint32_t features = 0;
@@ -42,6 +43,7 @@ struct Isa {
   static const Isa kAvxVnni;    ///< that where AVX-512 may be missing
   static const Isa kAvx512;     ///< AVX2 and F, BW, DQ and VL of AVX-512
   static const Isa kAvx512Vnni; ///< that and vpdpbusd of 512 bits
+  static const Isa kAmxInt8;    ///< that and matrices of bytes
   static const Isa kAvx512Vbmi; ///< kAvx512 and permutations of bytes
 };
 
@@ -52,9 +54,10 @@ inline constexpr Isa Isa::kAvxVnni = kVnni256.with({kFeatureAvxVnni});
 inline constexpr Isa Isa::kAvx512 =
     kAvx2.with({kFeatureAvx512f | kFeatureAvx512bw | kFeatureAvx512dq | kFeatureAvx512vl});
 inline constexpr Isa Isa::kAvx512Vnni = kAvx512.with({kFeatureAvx512vnni});
+inline constexpr Isa Isa::kAmxInt8 = kAvx512Vnni.with({kFeatureAmxInt8});
 inline constexpr Isa Isa::kAvx512Vbmi = kAvx512.with({kFeatureAvx512vbmi});
 
-/// "scalar", "avx2", "vnni256", "avx512" or "avx512vnni": the last of them that `isa` has.
+/// "scalar", "avx2", "vnni256", "avx512", "avx512vnni" or "amxint8": the last of them that `isa` has.
 std::string_view isa_name(Isa isa);
 
 /// The sets of these names, worst first: what each needs, and those of the machine's features that

@@ -42,7 +42,7 @@ class AlignedBuffer {
   size_t bytes_ = 0;
 };
 /// Which of a chunk's scratch areas: what is used at the same time is of different areas.
-enum class Scratch : uint8_t { kRows, kTile, kRowsFloat, kCount };
+enum class Scratch : uint8_t { kRows, kTile, kRowsFloat, kMatrix, kCount };
 
 /// At least `bytes` aligned to 64, contents unspecified, for a chunk of a loop until it ends: the
 /// thread keeps the memory for the chunks that come. Never to be held across a loop, whose caller

@@ -10,6 +10,7 @@
 
 #include "core/for_isa.h"
 #include "core/threads.h"
+#include "runtime/kernels/igemm_matrix.h"
 #include "runtime/kernels/igemm_tile.h"
 #include "runtime/kernels/row_block.h"
 #include "runtime/kernels/tile_function.h"
@@ -137,10 +138,6 @@ constexpr auto kInOrder = [] {
   return places;
 }();
 
-const int64_t* places_of(const BlockArgs& args) {
-  return args.places == nullptr ? kInOrder.data() : args.places;
-}
-
 /// Calls visit(class) for the rows of a block, class by class.
 template <typename Visit>
 void each_class(const BlockArgs& args, const Visit& visit) {
@@ -177,21 +174,6 @@ int64_t run_codes(const BlockArgs& args, const TileKernels& kernels) {
     });
   }
   return args.panels.end;
-}
-
-/// What becomes of the sums of rows that come to `places`: those that follow one another together.
-void end_sums(const BlockArgs& args, EpilogueTileFn epilogue, const int64_t* places, TileOut out) {
-  const int64_t all = out.rows;
-  for (int64_t i = 0; i < all; i += out.rows, out.acc += out.rows * kColumnsPerPanel) {
-    out.rows = 1;
-    while (i + out.rows < all && places[i + out.rows] == places[i] + out.rows)
-      ++out.rows;
-    out.row = args.row + places[i];
-    if (args.epilogue->function != nullptr)
-      epilogue_with_function(epilogue, *args.epilogue, out);
-    else
-      epilogue(*args.epilogue, out);
-  }
 }
 
 /// How many rows meet how many panels before others do.
@@ -246,10 +228,29 @@ void run_sums(const BlockArgs& args, const TileKernels& kernels, Range which) {
 
 } // namespace
 
+const int64_t* places_of(const BlockArgs& args) {
+  return args.places == nullptr ? kInOrder.data() : args.places;
+}
+
+void end_sums(const BlockArgs& args, EpilogueTileFn epilogue, const int64_t* places, TileOut out) {
+  const int64_t all = out.rows;
+  for (int64_t i = 0; i < all; i += out.rows, out.acc += out.rows * kColumnsPerPanel) {
+    out.rows = 1;
+    while (i + out.rows < all && places[i + out.rows] == places[i] + out.rows)
+      ++out.rows;
+    out.row = args.row + places[i];
+    if (args.epilogue->function != nullptr)
+      epilogue_with_function(epilogue, *args.epilogue, out);
+    else
+      epilogue(*args.epilogue, out);
+  }
+}
+
 double panel_ns(int64_t rows, const PackedWeights& w) {
   // Products of one core; the epilogue of a row of one panel.
   const bool vnni = multiplies_in_int32(w.isa);
-  const double products_per_ns = vnni ? 200.0 : 80.0;
+  const bool matrix = matrix_kernels(w.isa) != nullptr && fills_matrices(rows);
+  const double products_per_ns = matrix ? 1000.0 : vnni ? 200.0 : 80.0;
   const double epilogue_ns = vnni ? 1.5 : 3.0;
   return static_cast<double>(rows) *
          (static_cast<double>(w.k_padded * kColumnsPerPanel) / products_per_ns + epilogue_ns);
@@ -288,6 +289,8 @@ void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
 }
 
 void run_block(const BlockArgs& args) {
+  const MatrixKernels* matrix = matrix_kernels(args.w->isa);
+  if (matrix != nullptr && fills_matrices(args.count)) return run_matrix(args, *matrix);
   const TileKernels kernels = tile_kernels(args.w->isa);
   Range panels = args.panels;
   if (makes_codes(args, kernels)) panels.begin = run_codes(args, kernels);

@@ -255,6 +255,12 @@ struct BlockArgs {
 };
 void run_block(const BlockArgs& args);
 
+/// The place in y of each row of a block, from `row` on.
+const int64_t* places_of(const BlockArgs& args);
+
+/// What becomes of the sums of rows that come to `places`: those that follow one another together.
+void end_sums(const BlockArgs& args, EpilogueTileFn epilogue, const int64_t* places, TileOut out);
+
 /// The sums of all panels over up to kTileRows packed rows, [panel][count][16], before what shift
 /// and zero point take from them. The weights are packed for u8, x not shifted.
 void dot_panels(const PackedWeights& w, const uint8_t* const* rows, int64_t count, int32_t* acc);

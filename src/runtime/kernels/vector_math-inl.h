@@ -77,15 +77,20 @@ HWY_INLINE VecF exp_of_rest(VecF r) {
   return hn::Add(hn::MulAdd(polynomial(nc::kExp, r), hn::Mul(r, r), r), splat(1.0F));
 }
 
-// e^x for x from kExpLow to kExpHigh. y * 2^n is rounded where it is subnormal, in both forms once.
-HWY_INLINE VecF exp_within(VecF x) {
-  const Reduced v = reduced(x);
-  const VecF y = exp_of_rest(v.r);
+// e^x for x up to 0, or kExpHigh. y * 2^n is rounded where it is subnormal, in both forms once. Below
+// kExpLow, as masked scores are, 0 comes without a product: one that is too small costs some 150
+// cycles on Intel's processors.
+HWY_INLINE VecF exp_of_negative(VecF x) {
+  const auto is_zero = hn::Lt(x, splat(nc::kExpLow));
 #if defined(__x86_64__) && HWY_TARGET == HWY_AVX3
-  return VecF{_mm512_scalef_ps(y.raw, v.n.raw)};
+  const Reduced v = reduced(x);
+  const auto computed = static_cast<__mmask16>(hn::Not(is_zero).raw);
+  return VecF{_mm512_maskz_scalef_ps(computed, exp_of_rest(v.r).raw, v.n.raw)};
 #else
   const I32 di;
   const F32 df;
+  const Reduced v = reduced(at_least(x, splat(nc::kExpLow)));
+  const VecF y = hn::IfThenZeroElse(is_zero, exp_of_rest(v.r));
   const VecI power = hn::Sub(hn::BitCast(di, v.t), hn::Set(di, nc::kMagicBits));
   const VecI half = hn::ShiftRight<1>(power);
   const VecI bias = hn::Set(di, 127);
@@ -101,11 +106,6 @@ HWY_INLINE VecF exp_small(VecF x) {
   const Reduced v = reduced(x);
   const VecI power = hn::Sub(hn::BitCast(di, v.t), hn::Set(di, nc::kMagicBits - 127));
   return hn::Mul(exp_of_rest(v.r), hn::BitCast(F32(), hn::ShiftLeft<23>(power)));
-}
-
-// e^x for x up to 0.
-HWY_INLINE VecF exp_of_negative(VecF x) {
-  return exp_within(at_least(x, splat(nc::kExpLow)));
 }
 
 HWY_INLINE VecF exp(VecF x) {
