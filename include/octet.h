@@ -117,7 +117,7 @@ typedef struct octet_session_options {
   /* 1: inputs are sequences of different lengths one behind the other, [tokens], without masks, and
    * the last input is `offsets`, int64 [sequences + 1]: where each begins, and the end. */
   int32_t packed;
-  /* scalar, avx2, vnni256, avx512 or avx512vnni; NULL: the best one that the machine has. */
+  /* scalar, avx2, vnni256, avx512, avx512vnni or amxint8; NULL: the best one that the machine has. */
   const char* isa;
   /* Runs all parallel loops instead of threads of the session's own; or NULL. */
   octet_parallel_for_fn parallel_for;

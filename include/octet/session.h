@@ -26,7 +26,7 @@ using ParallelForFn =
 
 struct SessionOptions {
   int threads = 0; ///< 0: one for each core; 1024 at most
-  /// scalar, avx2, vnni256, avx512 or avx512vnni, then changes of single features, as in
+  /// scalar, avx2, vnni256, avx512, avx512vnni or amxint8, then changes of single features, as in
   /// `avx512vnni,-avx512vbmi`; empty: OCTET_ISA, else the best one that the machine has.
   std::string isa = {};
   bool lower = true;   ///< false: the graph is lowered already

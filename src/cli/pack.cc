@@ -29,7 +29,8 @@ class Pack final : public Command {
     app.add_option("-o,--output", output_,
                    "file to write; MODEL.octetpack beside the model, where it is used by itself");
     app.add_option("--isa", isa_,
-                   "scalar, avx2, avx512 or avx512vnni: what the file is for; OCTET_ISA or the "
+                   "scalar, avx2, vnni256, avx512, avx512vnni or amxint8: what the file is for; "
+                   "OCTET_ISA or the "
                    "best otherwise");
     app.add_flag("--verify", verify_, "check every byte of a weight store; writes nothing");
   }

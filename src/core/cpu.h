@@ -25,8 +25,8 @@ struct Isa {
     kFeatureAvx512vl = 1U << 5,
     kFeatureAvx512vnni = 1U << 6,
     kFeatureAvx512vbmi = 1U << 7,
-    kFeatureVnni256 = 1U << 8, ///< vpdpbusd of 256 bits, in either encoding
-    kFeatureAvxVnni = 1U << 9, ///< its VEX encoding
+    kFeatureVnni256 = 1U << 8,  ///< vpdpbusd of 256 bits, in either encoding
+    kFeatureAvxVnni = 1U << 9,  ///< its VEX encoding
     kFeatureAmxInt8 = 1U << 10, ///< matrices of bytes in tile registers (AMX-TILE, AMX-INT8)
   };
 

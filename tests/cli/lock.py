@@ -105,7 +105,7 @@ def main(folder):
     expect("lock", octet("lock", model, "--data", "generated", "--limit", "200", "-o", lock), 0, "parts", "accuracy")
     expect("not over it", octet("lock", model, "--data", "generated", "-o", lock), 2, "--force")
 
-    for isa in ("", "scalar", "avx2", "avx512", "avx512vnni"):
+    for isa in ("", "scalar", "avx2", "avx512", "avx512vnni", "amxint8"):
         done = octet("verify", lock, isa=isa)
         if "is not supported by this machine" not in done.stderr:
             expect(f"with {isa}", done, 0, "nothing changed")

@@ -60,6 +60,9 @@ TEST(Cpu, AgreesWithTheCompilersDetection) {
   EXPECT_EQ(isa_supported(Isa::kAvx2), avx2);
   EXPECT_EQ(isa_supported(Isa::kAvx512), avx512);
   EXPECT_EQ(isa_supported(Isa::kAvx512Vnni), vnni);
+  if (isa_supported(Isa::kAmxInt8)) {
+    EXPECT_TRUE(vnni);
+  }
   EXPECT_EQ(isa_supported(Isa::kAvx512Vbmi), avx512 && __builtin_cpu_supports("avx512vbmi") != 0);
 }
 #endif
@@ -83,7 +86,7 @@ TEST(Cpu, UnknownNameIsAnErrorThatListsTheNames) {
   const Result<Isa> chosen = selected_isa();
   ASSERT_FALSE(chosen.ok());
   EXPECT_EQ(chosen.error().text(), "OCTET_ISA: instruction set \"sse9\" is unknown; choose one of "
-                                   "scalar, avx2, vnni256, avx512, avx512vnni");
+                                   "scalar, avx2, vnni256, avx512, avx512vnni, amxint8");
 }
 
 TEST(Cpu, ChangesFollowAName) {

@@ -191,7 +191,8 @@ TEST(Igemm, GroupsFindPartners) {
     for (const XRange x : {kS8, kU8}) {
       const GroupShares found = shares(x, 768, isa);
       EXPECT_GT(found.coupled, 0.4) << isa_name(isa);
-      EXPECT_LT(found.flipped, 0.3) << isa_name(isa);
+      // Groups of sixteen columns have twice the sums that a couple must keep small.
+      EXPECT_LT(found.flipped, tile_kernels(isa).splits ? 0.3 : 0.45) << isa_name(isa);
       EXPECT_LT(found.alone, 0.05) << isa_name(isa);
     }
     for (const XRange x : {kRelu, kTilted}) {

@@ -132,11 +132,10 @@ std::map<std::string, uint64_t> hashes(Isa isa) {
 TEST(PackForms, AreThoseOfTheirVersion) {
   // Version of the packers, then for each instruction set a hash of all forms.
   constexpr uint32_t kVersion = 7;
-  const std::map<std::string_view, uint64_t> kHashes = {{"scalar", 5707696178738166497U},
-                                                        {"avx2", 9768280954482964045U},
-                                                        {"vnni256", 15708338708566633556U},
-                                                        {"avx512", 10332246189997091172U},
-                                                        {"avx512vnni", 241926966301247982U}};
+  const std::map<std::string_view, uint64_t> kHashes = {
+      {"scalar", 5707696178738166497U},    {"avx2", 9768280954482964045U},
+      {"vnni256", 15708338708566633556U},  {"avx512", 10332246189997091172U},
+      {"avx512vnni", 241926966301247982U}, {"amxint8", 241926966301247982U}};
   ASSERT_EQ(kPackersVersion, kVersion) << "bring the hashes below up to date as well";
   for (const Isa isa : known_isas()) {
     if (!isa_supported(isa)) continue;

@@ -84,8 +84,8 @@ class MatrixBlock {
         gathered_(panels_[args.panels.begin], args.count),
         epilogue_(tile_kernels(args.w->isa).epilogue) {
     const auto inits = static_cast<size_t>(round_up(args.w->n, kColumnsPerPanel)) * sizeof(int32_t);
-    std::byte* memory = chunk_scratch(Scratch::kMatrix,
-                                      gathered_.row_bytes() + inits + gathered_.piece_bytes);
+    std::byte* memory =
+        chunk_scratch(Scratch::kMatrix, gathered_.row_bytes() + inits + gathered_.piece_bytes);
     rows_ = reinterpret_cast<uint8_t*>(memory);
     signed_init_ = reinterpret_cast<int32_t*>(memory + gathered_.row_bytes());
     pieces_ = reinterpret_cast<LinePiece*>(memory + gathered_.row_bytes() + inits);

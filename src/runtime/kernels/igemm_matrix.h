@@ -34,7 +34,7 @@ struct MatrixPanel {
 
 /// Some groups of a line, which lie in one piece in a row: as many bytes into both.
 struct LinePiece {
-  int64_t from = 0;    ///< where the line's first group would be, from the start of the row
+  int64_t from = 0; ///< where the line's first group would be, from the start of the row
   int32_t line = 0;
   uint16_t groups = 0; ///< a bit for each
   bool first = false;  ///< of its line, whose other groups are 0 until others come
