@@ -92,10 +92,11 @@ inline std::vector<SchedulerModel> scheduler_models() {
   const Dim n = Dim::symbol("N");
   std::vector<SchedulerModel> models;
   // Lines of which more are packed at a time than others have, and lengths that are no multiple
-  // of 4.
-  models.push_back({"gemm",
-                    ChainBuilder({n, 190}).codes(0.03F).product(190, 400).product(400, 160).build(),
-                    {{random_floats({96, 190}, 1)}, {random_floats({33, 190}, 2)}}});
+  // of 4; columns enough for chunks where products are fastest.
+  models.push_back(
+      {"gemm",
+       ChainBuilder({n, 190}).codes(0.03F).product(190, 2600).product(2600, 160).build(),
+       {{random_floats({96, 190}, 1)}, {random_floats({33, 190}, 2)}}});
   models.push_back({"conv",
                     ChainBuilder({n, 8, 12, 12})
                         .codes(0.03F)
@@ -113,7 +114,7 @@ inline std::vector<SchedulerModel> scheduler_models() {
                         .build(),
                     {{random_floats({1, 24, 14, 10}, 5)}, {random_floats({2, 24, 9, 10}, 6)}}});
   models.push_back({"dynamic",
-                    ChainBuilder({n, 130}).dynamic_product(130, 520).build(),
+                    ChainBuilder({n, 130}).dynamic_product(130, 4400).build(),
                     {{random_floats({80, 130}, 7)}, {random_floats({21, 130}, 8)}}});
   for (const bool quantized : {true, false})
     models.push_back({quantized ? "attention" : "float attention",
