@@ -136,6 +136,28 @@ TEST(Igemm, AllSizesAroundTheTile) {
   }
 }
 
+// Where products are of matrices: rows that are read where they lie beside those that are gathered,
+// sums that end within a line, panels whose last groups end the weights, several blocks of rows.
+TEST(Igemm, AllSizesAroundMatrices) {
+  std::mt19937 random(11);
+  SerialFor serial;
+  for (const int64_t m : {7, 8, 16, 17, 31, 32, 33, 47, 64, 65, 130}) {
+    for (const int64_t n : {1, 8, 16, 17, 32, 48, 67}) {
+      for (const int64_t k : {4, 60, 64, 65, 68, 128, 196, 320}) {
+        for (const XRange x : {kS8, kU8}) {
+          const Problem p{.m = m, .n = n, .k = k, .x = x, .x_zero = 5, .how = Fill::kExtremes};
+          check_raw(p, random, serial);
+        }
+      }
+    }
+    Problem apart{.m = m, .n = 40, .k = 192, .x = kS8, .x_zero = -3, .extra_stride = 7};
+    apart.misalign = 1;
+    check_raw(apart, random, serial);
+  }
+  for (const int64_t k : {8256, 8260})
+    check_raw({.m = 70, .n = 33, .k = k, .x = kS8, .how = Fill::kExtremes}, random, serial);
+}
+
 TEST(Igemm, ZeroPointsStridesAndLargeShapes) {
   std::mt19937 random(3);
   ThreadPool pool(3);
@@ -379,7 +401,7 @@ TEST(Igemm, EveryEpilogue) {
   };
   for (EpilogueCase c : cases) {
     for (const int64_t n : {1, 5, 8, 16, 21, 24, 40, 48, 66}) {
-      for (const int64_t m : {1, 2, 3, 6, 8, 13, 17}) {
+      for (const int64_t m : {1, 2, 3, 6, 8, 13, 17, 50}) {
         c.extra_stride = m % 3 * 5;
         check_epilogue({.m = m, .n = n, .k = 70, .x = kS8, .x_zero = 2}, c, random);
       }
