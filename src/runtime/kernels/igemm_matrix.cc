@@ -23,16 +23,15 @@ struct Gathered {
   int64_t steps, stride, rows; ///< rows that are gathered together
   size_t piece_bytes;
 
-  Gathered(const PackedPanel& panel, int64_t count) {
-    const int64_t groups = panel.groups.plain;
-    steps = std::max<int64_t>(Blocks(groups, kStepGroups).count, 1);
-    // An odd number of lines: sixteen rows do not meet in one set of the cache.
-    stride = (steps | 1) * kStepBytes;
-    rows = std::clamp(kGatheredBytes / stride / kMatrixRows * kMatrixRows, kMatrixRows,
-                      round_up(count, kMatrixRows));
-    piece_bytes =
-        static_cast<size_t>(round_up((groups + steps) * int64_t{sizeof(LinePiece)}, kStepBytes));
-  }
+  // An odd number of lines: sixteen rows do not meet in one set of the cache.
+  Gathered(int64_t groups, int64_t count)
+      : steps(std::max<int64_t>(Blocks(groups, kStepGroups).count, 1)),
+        stride((steps | 1) * kStepBytes),
+        rows(std::clamp(kGatheredBytes / stride / kMatrixRows * kMatrixRows,
+                        kMatrixRows,
+                        round_up(count, kMatrixRows))),
+        piece_bytes(static_cast<size_t>(
+            round_up((groups + steps) * int64_t{sizeof(LinePiece)}, kStepBytes))) {}
   size_t row_bytes() const { return static_cast<size_t>(rows * stride); }
 };
 
@@ -81,8 +80,7 @@ class MatrixBlock {
         offsets_(args.offsets != nullptr ? args.offsets : groups_.offsets),
         whole_{{0, args.count}, nullptr, 0, 0, args.columns->init},
         classes_(args.classes.empty() ? std::span<const RowClass>(&whole_, 1) : args.classes),
-        gathered_(panels_[args.panels.begin], args.count),
-        epilogue_(tile_kernels(args.w->isa).epilogue) {
+        gathered_(groups_.plain, args.count), epilogue_(tile_kernels(args.w->isa).epilogue) {
     const auto inits = static_cast<size_t>(round_up(args.w->n, kColumnsPerPanel)) * sizeof(int32_t);
     std::byte* memory =
         chunk_scratch(Scratch::kMatrix, gathered_.row_bytes() + inits + gathered_.piece_bytes);
