@@ -146,6 +146,8 @@ struct Rows {
 template <size_t kRows, bool kHalf>
 constexpr bool kTwoSteps = HWY_TARGET != HWY_AVX2 || kHalf || kRows < 6;
 
+constexpr int64_t kCacheLine = 64;
+
 template <size_t kRows, bool kHalf, bool kWhole>
 void run_tile(const FloatTile& tile) {
   const FloatTile t = tile; // which writing to y leaves as it is
@@ -157,7 +159,12 @@ void run_tile(const FloatTile& tile) {
   const int64_t pitch = t.w_pitch;
   const float* const* x = t.x;
   const int64_t* places = t.places;
+  // A line for each two steps: as many as two steps have in as many tiles.
+  const int64_t lines = 2 * (kHalf ? 1 : 2) * lanes * int64_t{sizeof(float)} / kCacheLine;
+  const char* ahead = reinterpret_cast<const char*>(t.ahead != nullptr ? t.ahead : t.w);
   for (int64_t left = t.tiles; left > 0; --left, x += kRows, places += kRows) {
+    const bool fetches = t.ahead != nullptr && left < t.tiles && left >= t.tiles - lines;
+    const int64_t line = fetches ? kCacheLine : 0;
     Rows<kRows, kHalf, kWhole> rows;
     rows.start(t, x, places, columns, each);
     for (int64_t segment = 0; segment < t.segments; ++segment) {
@@ -167,6 +174,8 @@ void run_tile(const FloatTile& tile) {
       if constexpr (kTwoSteps<kRows, kHalf>) {
         for (; i + 2 <= end; i += 2, w += 2 * pitch) {
           rows.add_two(i, w, pitch, each);
+          __builtin_prefetch(ahead, 0, 2);
+          ahead += line;
         }
       }
       for (; i < end; ++i, w += pitch) {

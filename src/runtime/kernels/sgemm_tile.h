@@ -30,6 +30,9 @@ struct FloatTile {
   int64_t rows = 0;         ///< 1 to FloatTileKernels::rows
   int64_t tiles = 1;        ///< of so many rows each, one after another; float_rows_*: 1
   int64_t columns = 0;      ///< 1 to width
+  /// Weights of as many k and columns that will be multiplied next: tiles behind the first bring them
+  /// near. Null: none.
+  const float* ahead = nullptr;
   int64_t panel_stride = 0; ///< of float_rows_*: floats between the panels of w
   float* y = nullptr;
   const int64_t* places = nullptr; ///< row r of y lies at y + places[r]
