@@ -98,6 +98,12 @@ HWY_INLINE void store_finished(const FloatTile& t, Row row, float* y, size_t col
   hn::StoreU(row.b, d, y + column + hn::Lanes(d));
 }
 
+// Sums, the weights of two steps and an element of x at once: 16 registers are too few for 6 rows.
+template <size_t kRows, bool kHalf>
+constexpr bool kTwoSteps = HWY_TARGET != HWY_AVX2 || kHalf || kRows < 6;
+
+constexpr int64_t kCacheLine = 64;
+
 // The rows of a tile: sums, and where a row of x starts. Packs of indices in place of loops, so that
 // sums stay in registers.
 template <size_t kRows, bool kHalf, bool kWhole>
@@ -132,6 +138,31 @@ struct Rows {
     const Row second = load_row<kHalf>(w + pitch);
     ((add<kHalf>(sums[r], x[r] + i, first), add<kHalf>(sums[r], x[r] + i + 1, second)), ...);
   }
+  // Of a row's elements i to end; kFetch brings a line of `ahead` near at each turn of the loop.
+  template <bool kFetch, size_t... r>
+  HWY_INLINE void add_run(int64_t i,
+                          int64_t end,
+                          const float* w,
+                          int64_t pitch,
+                          const char*& ahead,
+                          std::index_sequence<r...> each) {
+    const auto fetch = [&ahead] {
+      if constexpr (kFetch) {
+        __builtin_prefetch(ahead, 0, 2);
+        ahead += kCacheLine;
+      }
+    };
+    if constexpr (kTwoSteps<kRows, kHalf>) {
+      for (; i + 2 <= end; i += 2, w += 2 * pitch) {
+        add_two(i, w, pitch, each);
+        fetch();
+      }
+    }
+    for (; i < end; ++i, w += pitch) {
+      add_one(i, w, each);
+      if constexpr (!kTwoSteps<kRows, kHalf>) fetch();
+    }
+  }
   template <size_t... r>
   HWY_INLINE void end(float* y,
                       const int64_t* places,
@@ -141,12 +172,6 @@ struct Rows {
     ((finish(sums[r], f), columns.store(sums[r], y + places[r])), ...);
   }
 };
-
-// Sums, the weights of two steps and an element of x at once: 16 registers are too few for 6 rows.
-template <size_t kRows, bool kHalf>
-constexpr bool kTwoSteps = HWY_TARGET != HWY_AVX2 || kHalf || kRows < 6;
-
-constexpr int64_t kCacheLine = 64;
 
 template <size_t kRows, bool kHalf, bool kWhole>
 void run_tile(const FloatTile& tile) {
@@ -159,28 +184,22 @@ void run_tile(const FloatTile& tile) {
   const int64_t pitch = t.w_pitch;
   const float* const* x = t.x;
   const int64_t* places = t.places;
-  // A line for each two steps: as many as two steps have in as many tiles.
-  const int64_t lines = 2 * (kHalf ? 1 : 2) * lanes * int64_t{sizeof(float)} / kCacheLine;
-  const char* ahead = reinterpret_cast<const char*>(t.ahead != nullptr ? t.ahead : t.w);
+  // A line for each turn of the loop: as many as a turn multiplies in as many tiles.
+  constexpr int64_t kSteps = kTwoSteps<kRows, kHalf> ? 2 : 1;
+  const int64_t lines = kSteps * (kHalf ? 1 : 2) * lanes * int64_t{sizeof(float)} / kCacheLine;
+  const char* ahead = reinterpret_cast<const char*>(t.ahead);
   for (int64_t left = t.tiles; left > 0; --left, x += kRows, places += kRows) {
     const bool fetches = t.ahead != nullptr && left < t.tiles && left >= t.tiles - lines;
-    const int64_t line = fetches ? kCacheLine : 0;
     Rows<kRows, kHalf, kWhole> rows;
     rows.start(t, x, places, columns, each);
     for (int64_t segment = 0; segment < t.segments; ++segment) {
       int64_t i = t.runs[segment].x;
       const float* w = t.w + t.runs[segment].k * pitch;
       const int64_t end = i + t.k;
-      if constexpr (kTwoSteps<kRows, kHalf>) {
-        for (; i + 2 <= end; i += 2, w += 2 * pitch) {
-          rows.add_two(i, w, pitch, each);
-          __builtin_prefetch(ahead, 0, 2);
-          ahead += line;
-        }
-      }
-      for (; i < end; ++i, w += pitch) {
-        rows.add_one(i, w, each);
-      }
+      if (fetches)
+        rows.template add_run<true>(i, end, w, pitch, ahead, each);
+      else
+        rows.template add_run<false>(i, end, w, pitch, ahead, each);
     }
     const FloatTile* told = &tile;
     __asm__("" : "+r"(told)); // or what follows the sums would take registers from them
