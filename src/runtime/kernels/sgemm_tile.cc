@@ -104,6 +104,11 @@ constexpr bool kTwoSteps = HWY_TARGET != HWY_AVX2 || kHalf || kRows < 6;
 
 constexpr int64_t kCacheLine = 64;
 
+HWY_INLINE const char* fetched(const char* ahead) {
+  __builtin_prefetch(ahead, 0, 2);
+  return ahead + kCacheLine;
+}
+
 // The rows of a tile: sums, and where a row of x starts. Packs of indices in place of loops, so that
 // sums stay in registers.
 template <size_t kRows, bool kHalf, bool kWhole>
@@ -140,28 +145,23 @@ struct Rows {
   }
   // Of a row's elements i to end; kFetch brings a line of `ahead` near at each turn of the loop.
   template <bool kFetch, size_t... r>
-  HWY_INLINE void add_run(int64_t i,
-                          int64_t end,
-                          const float* w,
-                          int64_t pitch,
-                          const char*& ahead,
-                          std::index_sequence<r...> each) {
-    const auto fetch = [&ahead] {
-      if constexpr (kFetch) {
-        __builtin_prefetch(ahead, 0, 2);
-        ahead += kCacheLine;
-      }
-    };
+  HWY_INLINE const char* add_run(int64_t i,
+                                 int64_t end,
+                                 const float* w,
+                                 int64_t pitch,
+                                 const char* ahead,
+                                 std::index_sequence<r...> each) {
     if constexpr (kTwoSteps<kRows, kHalf>) {
       for (; i + 2 <= end; i += 2, w += 2 * pitch) {
         add_two(i, w, pitch, each);
-        fetch();
+        if constexpr (kFetch) ahead = fetched(ahead);
       }
     }
     for (; i < end; ++i, w += pitch) {
       add_one(i, w, each);
-      if constexpr (!kTwoSteps<kRows, kHalf>) fetch();
+      if constexpr (kFetch && !kTwoSteps<kRows, kHalf>) ahead = fetched(ahead);
     }
+    return ahead;
   }
   template <size_t... r>
   HWY_INLINE void end(float* y,
@@ -197,7 +197,7 @@ void run_tile(const FloatTile& tile) {
       const float* w = t.w + t.runs[segment].k * pitch;
       const int64_t end = i + t.k;
       if (fetches)
-        rows.template add_run<true>(i, end, w, pitch, ahead, each);
+        ahead = rows.template add_run<true>(i, end, w, pitch, ahead, each);
       else
         rows.template add_run<false>(i, end, w, pitch, ahead, each);
     }
