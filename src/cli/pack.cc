@@ -30,8 +30,7 @@ class Pack final : public Command {
                    "file to write; MODEL.octetpack beside the model, where it is used by itself");
     app.add_option("--isa", isa_,
                    "scalar, avx2, vnni256, avx512, avx512vnni or amxint8: what the file is for; "
-                   "OCTET_ISA or the "
-                   "best otherwise");
+                   "OCTET_ISA or the best otherwise");
     app.add_flag("--verify", verify_, "check every byte of a weight store; writes nothing");
   }
 

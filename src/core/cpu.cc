@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CPUID says what the processor has, XGETBV what the operating system saves. Source: Intel SDM
-// volume 2A (CPUID) and volume 1, 13.3. Linux lends the
-// registers of AMX to processes that ask for them: Documentation/arch/x86/xstate.rst.
+// volume 2A (CPUID) and volume 1, 13.3. Linux lends the registers of AMX to
+// processes that ask for them: Documentation/arch/x86/xstate.rst.
 #include "core/cpu.h"
 
 #include <algorithm>

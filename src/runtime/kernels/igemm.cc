@@ -141,7 +141,7 @@ constexpr auto kInOrder = [] {
 /// Calls visit(class) for the rows of a block, class by class.
 template <typename Visit>
 void each_class(const BlockArgs& args, const Visit& visit) {
-  if (args.classes.empty()) return visit({.rows = {0, args.count}, .init = args.columns->init});
+  if (args.classes.empty()) return visit(whole_class(args));
   for (const RowClass& some : args.classes)
     visit(some);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums with AMX: a tile of x, 16 rows x 64 bytes, times 16 groups of a panel, 64 bytes each as panels
 // hold them, adds to a tile of 16 rows x 16 columns of int32. Exact: no sum saturates. Four tiles of
-// sums, of two of x and two panels, hide the latency of a product. Rows are gathered first, padded
-// with zeros to whole tiles, so that what stands behind a panel's last group adds nothing. Source:
+// sums, of two of x and two panels, hide the latency of a product. Gathered rows are padded
+// with zeros to whole lines, so that what stands behind a panel's last group adds nothing. Source:
 // Intel Architecture Instruction Set Extensions Programming Reference, chapter 3. Contract:
 // igemm_matrix.h.
 #include "runtime/kernels/igemm_matrix.h"
@@ -128,14 +128,10 @@ void gather(std::span<const LinePiece> pieces,
   }
 }
 
-constexpr MatrixKernels kKernels{begin, end, gather, dot_any};
-
 } // namespace
 } // namespace amx
 
-const MatrixKernels* matrix_kernels_amx() {
-  return &amx::kKernels;
-}
+constinit const MatrixKernels kMatrixKernelsAmx{amx::begin, amx::end, amx::gather, amx::dot_any};
 
 } // namespace octet::kernels
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of a product with matrix registers: its rows are gathered in blocks that stay in the
-// second-level cache, each pair of panels meets all of them, and sums go through memory to the
-// epilogue.
+// A block of a product with matrix registers: rows are read where they lie, or gathered in blocks that
+// stay in the second-level cache; each pair of panels meets all of them, and sums go through memory to
+// the epilogue.
 #include "runtime/kernels/igemm_matrix.h"
 
 #include <algorithm>
@@ -78,7 +78,7 @@ class MatrixBlock {
       : args_(args), kernels_(kernels), panels_(args.w->panels.as<PackedPanel>()),
         groups_(panels_[args.panels.begin].groups),
         offsets_(args.offsets != nullptr ? args.offsets : groups_.offsets),
-        whole_{{0, args.count}, nullptr, 0, 0, args.columns->init},
+        whole_(whole_class(args)),
         classes_(args.classes.empty() ? std::span<const RowClass>(&whole_, 1) : args.classes),
         gathered_(groups_.plain, args.count), epilogue_(tile_kernels(args.w->isa).epilogue) {
     const auto inits = static_cast<size_t>(round_up(args.w->n, kColumnsPerPanel)) * sizeof(int32_t);
@@ -220,9 +220,8 @@ class MatrixBlock {
 } // namespace
 
 const MatrixKernels* matrix_kernels(Isa isa) {
-  constexpr MatrixKernelsFn kNone = nullptr;
-  const MatrixKernelsFn made = for_isa<kNone, Isa::kAmxInt8, matrix_kernels_amx>(isa);
-  return made == nullptr ? nullptr : made();
+  constexpr const MatrixKernels* kNone = nullptr;
+  return for_isa<kNone, Isa::kAmxInt8, &kMatrixKernelsAmx>(isa);
 }
 
 void run_matrix(const BlockArgs& args, const MatrixKernels& kernels) {

@@ -41,8 +41,8 @@ struct LinePiece {
 };
 
 struct MatrixKernels {
-  /// To be called before the first `dot` of a thread and after the last one, with nothing of the
-  /// caller's callers between them.
+  /// Before the first `dot` of a block and after the last one, on the same thread: in between the
+  /// registers are the block's.
   void (*begin)();
   void (*end)();
   /// Lines of `count` rows, `stride` bytes apart from `to`, aligned to 64. Each byte of a piece is
@@ -65,8 +65,7 @@ struct MatrixKernels {
 
 /// Null: it has none. Panels are those of its vpdpbusd: plain groups in one order.
 const MatrixKernels* matrix_kernels(Isa isa);
-const MatrixKernels* matrix_kernels_amx();
-using MatrixKernelsFn = const MatrixKernels* (*)();
+extern const MatrixKernels kMatrixKernelsAmx;
 
 /// run_block() by matrices.
 void run_matrix(const BlockArgs& args, const MatrixKernels& kernels);

@@ -255,6 +255,11 @@ struct BlockArgs {
 };
 void run_block(const BlockArgs& args);
 
+/// All rows of a block that has no classes.
+inline RowClass whole_class(const BlockArgs& args) {
+  return {.rows = {0, args.count}, .init = args.columns->init};
+}
+
 /// The place in y of each row of a block, from `row` on.
 const int64_t* places_of(const BlockArgs& args);
 

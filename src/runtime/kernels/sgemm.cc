@@ -102,9 +102,10 @@ void run_panel(const FloatBlock& b, FloatTile& tile, int64_t column) {
 
 /// What is multiplied after panel p - 1 of a block of k, which ends at `end`: the next panel, the next
 /// block of k, or the panel of the chunk that may follow. Null where it isn't packed in this order.
-const float* ahead_of(const FloatBlock& b, const FloatTile& tile, int64_t p, int64_t end) {
+const float*
+ahead_of(const FloatBlock& b, const FloatTile& tile, int64_t panel_stride, int64_t p, int64_t end) {
   if (b.w_pitch != 0 || b.segments != 1) return nullptr;
-  const int64_t width = b.kernels.width, panel_stride = width * (b.k == 0 ? b.run : b.k);
+  const int64_t width = b.kernels.width;
   if (p < b.panels.end) return tile.w + panel_stride;
   if (end < b.run) return b.w + end * width + b.panels.begin * panel_stride;
   return (p + 1) * width <= b.n ? b.w + p * panel_stride : nullptr;
@@ -152,7 +153,7 @@ void run_placed(const FloatBlock& b) {
         continue;
       }
       ++p;
-      tile.ahead = ahead_of(b, tile, p, at + tile.k);
+      tile.ahead = ahead_of(b, tile, panel_stride, p, at + tile.k);
       run_panel(b, tile, column);
     }
     at += tile.segments * tile.k;
