@@ -7,6 +7,7 @@
 #include "graph/label.h"
 #include "quant/apply.h"
 #include "quant/qdq_writer.h"
+#include "quant/weight_ranges.h"
 
 namespace octet {
 
@@ -47,11 +48,9 @@ Status write_embedding(
 
 /// The plan of a table with the ranges that its values have now.
 Result<TensorPlan> observed_again(const TensorPlan& plan, const Tensor& table) {
-  Observer observer = OCTET_TRY(
-      Observer::create(OCTET_TRY(parse_calibrator(plan.algorithm)), plan.scheme, plan.axis));
-  OCTET_TRY(observer.observe(table));
+  const Calibrator calibrator = OCTET_TRY(parse_calibrator(plan.algorithm));
   TensorPlan out = plan;
-  out.ranges = OCTET_TRY(observer.ranges());
+  out.ranges = OCTET_TRY(weight_ranges(table, plan, calibrator));
   return out;
 }
 

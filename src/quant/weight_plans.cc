@@ -9,10 +9,10 @@
 #include "graph/label.h"
 #include "graph/node_names.h"
 #include "ops/infer.h"
-#include "quant/block_ranges.h"
 #include "quant/dynamic_lstm.h"
 #include "quant/format_rules.h"
 #include "quant/scheme.h"
+#include "quant/weight_ranges.h"
 
 namespace octet {
 
@@ -241,14 +241,7 @@ Status WeightPlans::observe(TensorPlan& tensor, const Tensor& w) const {
     tensor.ranges = {direct_range(tensor.scheme, true).value()};
     return ok_status();
   }
-  if (tensor.block > 0) {
-    tensor.ranges = OCTET_TRY(block_ranges(w, tensor, options_.weight_calibrator));
-  } else {
-    Observer observer =
-        OCTET_TRY(Observer::create(options_.weight_calibrator, tensor.scheme, tensor.axis));
-    OCTET_TRY(observer.observe(w));
-    tensor.ranges = OCTET_TRY(observer.ranges());
-  }
+  tensor.ranges = OCTET_TRY(weight_ranges(w, tensor, options_.weight_calibrator));
   if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
   tensor.note = replaced_note(tensor);
   return ok_status();

@@ -66,16 +66,27 @@ def check_fp8_codes(folder):
 
 
 def integer_weights(w, bits, block):
-    """Symmetric codes and scales of [K, N] in blocks of K; of fewer than 8 bits all codes are used."""
+    """Symmetric codes and scales of [K, N] in blocks of K; of fewer than 8 bits all codes are used, and the extreme may lie
+    half a step beyond them where the squared error, of clipped weights three times, is smaller so."""
     most = 2 ** (bits - 1) - 1
     least = most + 1 if bits < 8 else most
     scales, codes = [], []
     for begin in range(0, len(w), block):
         part = w[begin:begin + block]
-        top, bottom = np.maximum(part, 0).max(axis=0), np.maximum(-part, 0).max(axis=0)
-        s = np.maximum(top.astype(np.float64) / most, bottom.astype(np.float64) / least).astype(np.float32)
-        scales.append(s)
-        codes.append(np.clip(np.rint(part / s), -least, most))
+        top, bottom = (np.maximum(x, 0).max(axis=0).astype(np.float64) for x in (part, -part))
+        tried = []
+        for beyond in (0, 0.5) if bits < 8 else (0,):
+            ends = top * (most / (most + beyond)) / most, bottom * (least / (least + beyond)) / least
+            s = np.maximum(*ends).astype(np.float32)
+            exact = part / s
+            c = np.clip(np.rint(exact), -least, most)
+            clipped = (exact > most + 0.499) | (exact < -least - 0.499)
+            squares = (part.astype(np.float64) - c.astype(np.float64) * s.astype(np.float64)) ** 2
+            error = np.where(clipped, 3 * squares, squares).sum(axis=0)
+            tried.append((s, c, error))
+        better = tried[-1][2] < tried[0][2]
+        scales.append(np.where(better, tried[-1][0], tried[0][0]))
+        codes.append(np.where(better, tried[-1][1], tried[0][1]))
     return np.concatenate(codes), np.stack(scales)
 
 
@@ -87,6 +98,8 @@ def check_integer_codes(folder, model):
         codes, scales = integer_weights(w, bits, block)
         assert np.array_equal(stored["w1_scale"], scales), name
         assert np.array_equal(stored["w1_quantized"].astype(np.float32), codes), name
+        beyond = np.abs(w[:block]).max(axis=0) > scales[0] * (2 ** (bits - 1) + 0.01)
+        assert beyond.any() == (bits < 8), name
 
 
 def check_small_floats(folder, model):

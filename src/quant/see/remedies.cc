@@ -10,10 +10,10 @@
 #include "core/string_util.h"
 #include "graph/node_names.h"
 #include "ops/infer.h"
-#include "quant/block_ranges.h"
 #include "quant/scheme.h"
 #include "quant/steps/step.h"
 #include "quant/weight_plans.h"
+#include "quant/weight_ranges.h"
 
 namespace octet {
 
@@ -29,15 +29,6 @@ TensorPlan* tensor_of(QuantizationPlan& plan, const std::string& value) {
   const auto found = std::find_if(plan.tensors.begin(), plan.tensors.end(),
                                   [&](const TensorPlan& t) { return t.value == value; });
   return found == plan.tensors.end() ? nullptr : &*found;
-}
-
-/// The ranges of a weight by a calibrator, on the grid and with the scales of its plan.
-Result<std::vector<Range>>
-observed(const Tensor& weight, const Calibrator& calibrator, const TensorPlan& plan) {
-  if (plan.block > 0) return block_ranges(weight, plan, calibrator);
-  Observer observer = OCTET_TRY(Observer::create(calibrator, plan.scheme, plan.axis));
-  OCTET_TRY(observer.observe(weight));
-  return observer.ranges();
 }
 
 /// Whether two ranges are one up to the rounding of a scale.
@@ -125,7 +116,7 @@ class RemedyList {
       return ok_status();
     for (const Calibrator& calibrator : {Calibrator{MinMax{}}, Calibrator{Mse{}}}) {
       TensorPlan tensor = tensor_in(plan_, weight);
-      const std::vector<Range> ranges = OCTET_TRY(observed(*w, calibrator, tensor));
+      const std::vector<Range> ranges = OCTET_TRY(weight_ranges(*w, tensor, calibrator));
       if (as_good_as_equal(ranges, tensor.ranges)) continue;
       tensor.ranges = ranges;
       tensor.algorithm = name(calibrator);
@@ -141,7 +132,7 @@ class RemedyList {
     if (w == nullptr || w->rank() < 2 || tensor.axis || has_chosen_scales()) return ok_status();
     tensor.axis = channel_axis(*w);
     if (!tensor.axis) return ok_status();
-    tensor.ranges = OCTET_TRY(observed(*w, MinMax{}, tensor));
+    tensor.ranges = OCTET_TRY(weight_ranges(*w, tensor, MinMax{}));
     tensor.algorithm = name(Calibrator{MinMax{}});
     add_weight_change("per-channel", fmt::format("a scale for each channel of {}", quoted(weight)),
                       tensor);
@@ -199,7 +190,7 @@ class RemedyList {
     if (weight == nullptr || out.block == 0) return out;
     out.block = 0;
     out.axis = channel_axis(*weight);
-    out.ranges = OCTET_TRY(observed(*weight, MinMax{}, out));
+    out.ranges = OCTET_TRY(weight_ranges(*weight, out, MinMax{}));
     return out;
   }
 

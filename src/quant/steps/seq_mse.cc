@@ -24,6 +24,7 @@ namespace octet {
 namespace {
 
 constexpr int kShares = 20, kLeastShare = 6; ///< 6 / 20 to 20 / 20 of the planned range
+constexpr float kHalfStep = 0.5F;
 
 double magnitude_of(const Range& range) {
   return std::max(std::fabs(range.lo), std::fabs(range.hi));
@@ -163,11 +164,16 @@ class SequentialFitter {
     return ok_status();
   }
 
-  /// Magnitudes from the least share to all of the planned range, of each scale.
-  std::vector<float> shares_of(const Range& planned) const {
+  /// Magnitudes from the least share to all of the planned range, which is the last. Of fewer than
+  /// 8 bits also the half step that min-max may have left out.
+  static std::vector<float> shares_of(const Scheme& scheme, const Range& planned) {
+    const float all = largest_of(planned);
     std::vector<float> out;
-    for (int share = kLeastShare; share <= kShares; ++share)
-      out.push_back(largest_of(planned) * static_cast<float>(share) / kShares);
+    for (int share = kLeastShare; share < kShares; ++share)
+      out.push_back(all * static_cast<float>(share) / kShares);
+    if (uses_lowest_code(scheme))
+      out.push_back(all * (1 + kHalfStep / static_cast<float>(reach(scheme).highest)));
+    out.push_back(all);
     return out;
   }
 
@@ -194,8 +200,7 @@ class SequentialFitter {
     int64_t less = 0;
     for (size_t i = 0; i < largest.size(); ++i)
       less += largest[i] < largest_of(tensor.ranges[i]) ? 1 : 0;
-    out.why = fmt::format("{} of {} scales are smaller than the largest weight asks for", less,
-                          largest.size());
+    out.why = fmt::format("{} of {} scales are smaller than planned", less, largest.size());
     out.kind = SequentialMse{
         {node_of(layer).name, 1},
         Tensor::of<float>({static_cast<int64_t>(largest.size())}, std::span<const float>(largest))};
@@ -239,7 +244,7 @@ class SequentialFitter {
                   std::vector<float>& largest) {
     const TensorPlan& tensor = tensor_of(layer);
     double least = std::numeric_limits<double>::infinity();
-    for (const float share : shares_of(tensor.ranges.front())) {
+    for (const float share : shares_of(tensor.scheme, tensor.ranges.front())) {
       const float one[] = {share};
       const double tried =
           error_with(layer, gram, weights, scales_of(tensor, one), Gram::Part::kFitted);
@@ -269,7 +274,7 @@ class SequentialFitter {
           for (int64_t part = 0; part < form.parts(); ++part) {
             const auto at = place(form.scale(g * problem.outputs + m, part));
             if (!std::isnormal(largest[at])) continue; // all zero
-            const std::vector<float> shares = shares_of(tensor.ranges[at]);
+            const std::vector<float> shares = shares_of(tensor.scheme, tensor.ranges[at]);
             std::vector<double> steps;
             steps.reserve(shares.size());
             for (const float share : shares)
