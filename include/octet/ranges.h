@@ -23,8 +23,15 @@ struct TensorRange {
 /// Names of every float input and float result of a graph, of which calibration takes ranges.
 Result<std::vector<std::string>> calibrated_tensors(const Graph& graph);
 
-/// Ranges of every float input and float result of a graph, names as in the file. The calibrator,
-/// samples, batch size, mask, executor and progress of the options count, and `symmetric` (default:
+/// Whether what the graph computes for an example depends on the others of its batch, as of a
+/// spectrogram that is cut off so far below the largest number of all: whether the first example of
+/// the data comes to something else between others that are ten thousand times as large. False where
+/// a batch has one example or cannot be cut. Errors: what the data says.
+Result<bool>
+mixes_examples(const Graph& graph, const Dataset& data, const QuantizeOptions& options = {});
+
+/// Ranges of every float input and float result of a graph, names as in the file; of a graph that
+/// mixes_examples, those of one example at a time. The calibrator, samples, batch size, mask, executor and progress of the options count, and `symmetric` (default:
 /// true) for the grid that percentile and mse look at. Errors: as calibration, the calibrator `auto`.
 Result<std::vector<TensorRange>>
 observe_ranges(const Graph& graph, const Dataset& data, const QuantizeOptions& options = {});

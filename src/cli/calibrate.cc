@@ -75,6 +75,10 @@ class Calibrate final : public Command {
       progress.update(done, total);
       return !interruptible.stopped();
     };
+    if (OCTET_TRY_WITH(mixes_examples(graph, examples, o), model_)) {
+      note_one_at_a_time(model_);
+      o.batch_size = 1;
+    }
     if (shard) return observe_part(graph, examples, o, *shard, common);
     if (std::holds_alternative<Auto>(o.calibrator))
       o.calibrator =

@@ -235,4 +235,11 @@ Result<std::vector<Tensor>> first_inputs(const Graph& graph, const Dataset& data
   return bind_inputs(graph, OCTET_TRY(data.batch(rows.from(0, data.size()))));
 }
 
+void note_one_at_a_time(const std::string& model) {
+  fmt::print(stderr,
+             "{}: what it computes for an example depends on the others of a batch: calibrated one "
+             "at a time, as with --batch 1\n",
+             model);
+}
+
 } // namespace octet::cli

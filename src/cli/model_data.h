@@ -90,4 +90,7 @@ Status check_classes(const std::vector<std::string>& labels,
 /// The first `count` examples, or as many as the graph fixes or the data has, bound to its inputs.
 Result<std::vector<Tensor>> first_inputs(const Graph& graph, const Dataset& data, int64_t count);
 
+/// Tells that a model mixes the examples of a batch (mixes_examples).
+void note_one_at_a_time(const std::string& model);
+
 } // namespace octet::cli

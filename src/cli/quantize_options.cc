@@ -100,14 +100,6 @@ void warn_of_collapse(const QuantizationPlan& plan, const std::string& model) {
   fmt::print(stderr, "{}\n", text);
 }
 
-void note_one_at_a_time(const QuantizationPlan& plan, const std::string& model) {
-  if (plan.one_at_a_time)
-    fmt::print(stderr,
-               "{}: what it computes for an example depends on the others of a batch: calibrated "
-               "one at a time, as with --batch 1\n",
-               model);
-}
-
 /// Layers that `auto` left in float, and what they would cost in codes.
 void note_layers_in_float(const QuantizationPlan& plan, const std::string& model) {
   double before = -std::numeric_limits<double>::infinity();
@@ -370,7 +362,7 @@ QuantizeFlags::plan(const Graph& graph, const std::string& model, const Common& 
   QuantizationPlan out = OCTET_TRY(make_plan(graph, model, common));
   if (embeddings_) note_float_tables(out);
   note_weights_without_blocks(out, model);
-  note_one_at_a_time(out, model);
+  if (out.one_at_a_time) note_one_at_a_time(model);
   note_layers_in_float(out, model);
   note_steps_left_out(out, model);
   warn_of_collapse(out, model);

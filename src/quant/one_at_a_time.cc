@@ -29,10 +29,12 @@ std::vector<Tensor> between_loud_ones(std::span<const Tensor> batch) {
   return three;
 }
 
-/// False where a run fails: what calibration says of that tells more.
-bool mixes_examples(const Graph& graph,
-                    std::span<const Tensor> batch,
-                    const QuantizeOptions& options) {
+} // namespace
+
+bool mixes_examples_of(const Graph& graph,
+                       std::span<const Tensor> batch,
+                       const QuantizeOptions& options) {
+  if (examples_in(batch) < 2 || !can_be_cut(graph, batch)) return false;
   const auto executor = options.executor ? options.executor(graph) : make_reference_executor(graph);
   if (!executor.ok()) return false;
   const auto alone = (*executor)->run(rows_of(batch, std::vector<int64_t>{0}));
@@ -51,8 +53,6 @@ bool mixes_examples(const Graph& graph,
   return false;
 }
 
-} // namespace
-
 OpenCalibration without_mixing(const Graph& graph,
                                OpenCalibration open,
                                const QuantizeOptions& options,
@@ -67,7 +67,7 @@ OpenCalibration without_mixing(const Graph& graph,
           if (waiting->empty()) {
             auto batch = OCTET_TRY(source());
             if (!batch || examples_in(*batch) < 2 || !can_be_cut(graph, *batch)) return batch;
-            if (!*mixes) *mixes = mixes_examples(graph, *batch, options);
+            if (!*mixes) *mixes = mixes_examples_of(graph, *batch, options);
             if (!**mixes) return batch;
             for (int64_t row = 0; row < examples_in(*batch); ++row)
               waiting->push_back(rows_of(*batch, std::vector<int64_t>{row}));

@@ -6,10 +6,17 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "quant/plan.h"
 
 namespace octet {
+
+/// mixes_examples (octet/ranges.h) of a batch. False also where a run fails: what
+/// calibration says of that tells more.
+bool mixes_examples_of(const Graph& graph,
+                       std::span<const Tensor> batch,
+                       const QuantizeOptions& options);
 
 /// The data as it is, or one example at a time where the network mixes those of a batch: where it
 /// computes something else for the first one between others that are ten thousand times as large.

@@ -59,4 +59,9 @@ for calibrator in auto min-max; do
   grep -qF "mixed.onnx: what it computes for an example depends on the others of a batch" err.txt || fail "$calibrator: $(cat err.txt)"
   "$octet" quantize mixed.onnx --data npz:data.npz --calibrator $calibrator --batch 1 -o alone8.onnx --save-plan alone.json --force >/dev/null 2>err.txt
   grep -v one_at_a_time mixed.json | diff - alone.json || fail "$calibrator: not as with --batch 1"
+  "$octet" calibrate mixed.onnx --data npz:data.npz --calibrator $calibrator -o mixed.ranges --force >/dev/null 2>err.txt
+  grep -qF "mixed.onnx: what it computes for an example depends on the others of a batch" err.txt || fail "calibrate, $calibrator: $(cat err.txt)"
+  "$octet" calibrate mixed.onnx --data npz:data.npz --calibrator $calibrator --batch 1 -o alone.ranges --force >/dev/null 2>err.txt
+  if grep -q "depends on" err.txt; then fail "said of one at a time: $(cat err.txt)"; fi
+  diff mixed.ranges alone.ranges || fail "calibrate, $calibrator: not as with --batch 1"
 done

@@ -3,8 +3,12 @@
 #include <memory>
 #include <utility>
 
+#include "quant/search_support.h"
 #include "quant/support.h"
 #include <gtest/gtest.h>
+
+#include "octet/range_shards.h"
+#include "octet/ranges.h"
 
 namespace octet {
 namespace {
@@ -69,6 +73,30 @@ TEST(OneAtATime, WhereANetworkMixesItsRangesAreThoseOfExamplesAlone) {
       EXPECT_TRUE(again->one_at_a_time);
       EXPECT_EQ(again->to_json(), batches.to_json());
     }
+}
+
+TEST(OneAtATime, RangesAndTheirPartsAreThoseOfExamplesAlone) {
+  std::vector<float> all = random_tensor({kMixedRows, kWidth}, 3).to_floats().value();
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] /= static_cast<float>(1 + i / kWidth);
+  const test::Rows data(Tensor::of<float>({kMixedRows, kWidth}, std::span<const float>(all)));
+  const QuantizeOptions batches{.calibrator = MinMax{}, .samples = 0, .batch_size = 16},
+      alone{.calibrator = MinMax{}, .samples = 0, .batch_size = 1};
+  for (const std::string& body : kMixing) {
+    const Graph graph = network(body);
+    EXPECT_TRUE(mixes_examples(graph, data, batches).value()) << body;
+    EXPECT_FALSE(mixes_examples(graph, data, alone).value()) << "there is nothing to cut";
+    EXPECT_EQ(observe_ranges(graph, data, batches).value(),
+              observe_ranges(graph, data, alone).value())
+        << body;
+    for (int64_t part = 1; part <= 3; ++part) // each asks the first examples of all
+      EXPECT_EQ(shard_text(observe_shard(graph, data, batches, {part, 3}).value()),
+                shard_text(observe_shard(graph, data, alone, {part, 3}).value()))
+          << body;
+  }
+  const Graph other = network("s = Relu(x)");
+  EXPECT_FALSE(mixes_examples(other, data, batches).value());
+  EXPECT_EQ(observe_shard(other, data, batches, {}).value().run.batch_size, 16);
 }
 
 TEST(OneAtATime, OthersKeepTheirBatches) {

@@ -5,6 +5,7 @@
 #include "core/hash.h"
 #include "ops/infer.h"
 #include "quant/calibrate.h"
+#include "quant/one_at_a_time.h"
 
 #include "octet/range_shards.h"
 #include "octet/version.h"
@@ -60,7 +61,8 @@ Result<RangeShard> observe_part(const Graph& graph,
   for (const ValueId value : observed_values(typed))
     requests.push_back({value, scheme});
   if (requests.empty()) return error("calibrate: the graph computes no floats");
-  const Batches batches(typed, data, options.samples, options.batch_size);
+  const bool alone = OCTET_TRY(mixes_examples(typed, data, options));
+  const Batches batches(typed, data, options.samples, alone ? 1 : options.batch_size);
   const int64_t first = (shard.index - 1) * batches.count() / shard.count;
   const int64_t end = shard.index * batches.count() / shard.count;
   Observed observed = OCTET_TRY(observe(typed, requests, batches.source(first, end), options,
@@ -118,6 +120,15 @@ Result<std::vector<std::string>> calibrated_tensors(const Graph& graph) {
   for (const ValueId value : observed_values(typed))
     out.push_back(typed.value(value).name);
   return out;
+}
+
+Result<bool>
+mixes_examples(const Graph& graph, const Dataset& data, const QuantizeOptions& options) {
+  const Batches batches(graph, data, options.samples, options.batch_size);
+  if (batches.count() == 0) return false;
+  const CalibrationSource source = batches.source(0, 1);
+  const auto first = OCTET_TRY(source());
+  return first && mixes_examples_of(graph, *first, options);
 }
 
 Result<std::vector<TensorRange>>
