@@ -31,8 +31,9 @@ Result<bool>
 mixes_examples(const Graph& graph, const Dataset& data, const QuantizeOptions& options = {});
 
 /// Ranges of every float input and float result of a graph, names as in the file; of a graph that
-/// mixes_examples, those of one example at a time. The calibrator, samples, batch size, mask, executor and progress of the options count, and `symmetric` (default:
-/// true) for the grid that percentile and mse look at. Errors: as calibration, the calibrator `auto`.
+/// mixes_examples, those of one example at a time. The calibrator, samples, batch size, mask,
+/// executor and progress of the options count, and `symmetric` (default: true) for the grid that
+/// percentile and mse look at. Errors: as calibration, the calibrator `auto`.
 Result<std::vector<TensorRange>>
 observe_ranges(const Graph& graph, const Dataset& data, const QuantizeOptions& options = {});
 

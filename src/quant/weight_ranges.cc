@@ -59,12 +59,9 @@ Range half_a_step_less(const Scheme& scheme, const Range& range) {
 Result<std::vector<Range>> channel_ranges(const Tensor& weight,
                                           std::optional<int64_t> axis,
                                           const Scheme& scheme,
-                                          const Calibrator& calibrator,
-                                          bool in_blocks) {
+                                          const Calibrator& calibrator) {
   Observer observer = OCTET_TRY(Observer::create(calibrator, scheme, axis));
   OCTET_TRY(observer.observe(weight));
-  if (in_blocks && observer.infinities() > 0)
-    return error("it holds {} infinities", observer.infinities());
   std::vector<Range> out = OCTET_TRY(observer.ranges());
   if (!std::holds_alternative<MinMax>(calibrator) || !uses_lowest_code(scheme) ||
       !scheme.symmetric || scheme.scale != DType::kFloat32)
@@ -84,9 +81,11 @@ Result<std::vector<Range>> channel_ranges(const Tensor& weight,
 
 Result<std::vector<Range>>
 weight_ranges(const Tensor& weight, const TensorPlan& plan, const Calibrator& calibrator) {
-  if (plan.block == 0) return channel_ranges(weight, plan.axis, plan.scheme, calibrator, false);
+  if (plan.block == 0) return channel_ranges(weight, plan.axis, plan.scheme, calibrator);
   const Floats floats = OCTET_TRY(Floats::of(weight));
   const std::span<const float> w = floats.get();
+  const auto infinities = std::count_if(w.begin(), w.end(), [](float x) { return std::isinf(x); });
+  if (infinities > 0) return error("it holds {} infinities", infinities);
   const Layout at = layout_of(weight, plan.axis);
   std::vector<Range> out;
   std::vector<float> values;
@@ -101,7 +100,7 @@ weight_ranges(const Tensor& weight, const TensorPlan& plan, const Calibrator& ca
             values.push_back(w[static_cast<size_t>((o * at.channels + k) * at.inner + i)]);
         const auto blocks = Tensor::of<float>({count, size}, std::span<const float>(values));
         const std::vector<Range> ranges =
-            OCTET_TRY(channel_ranges(blocks, 0, plan.scheme, calibrator, true));
+            OCTET_TRY(channel_ranges(blocks, 0, plan.scheme, calibrator));
         out.insert(out.end(), ranges.begin(), ranges.end());
       }
   return out;

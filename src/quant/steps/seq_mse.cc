@@ -197,10 +197,10 @@ class SequentialFitter {
                            static_cast<double>(layer.form.outputs);
     PlanStep out;
     out.id = "seq-mse/" + node_of(layer).name;
-    int64_t less = 0;
+    int64_t others = 0;
     for (size_t i = 0; i < largest.size(); ++i)
-      less += largest[i] < largest_of(tensor.ranges[i]) ? 1 : 0;
-    out.why = fmt::format("{} of {} scales are smaller than planned", less, largest.size());
+      others += largest[i] != largest_of(tensor.ranges[i]) ? 1 : 0;
+    out.why = fmt::format("{} of {} scales are others than planned", others, largest.size());
     out.kind = SequentialMse{
         {node_of(layer).name, 1},
         Tensor::of<float>({static_cast<int64_t>(largest.size())}, std::span<const float>(largest))};
