@@ -2,6 +2,7 @@
 """Files of every number format beside others: codes are ml_dtypes' (all float16 and random float32) or NumPy's, ONNX's checker
 takes the file, ONNX Runtime computes from it what octet does, and stored weights take their bits."""
 import json
+import math
 import pathlib
 import sys
 import tempfile
@@ -65,9 +66,12 @@ def check_fp8_codes(folder):
             assert np.array_equal(stored["w_quantized"].view(np.uint8), expected.view(np.uint8)), name
 
 
+ENOUGH = {2: 9, 4: 62}  # numbers of a block by bits
+
+
 def integer_weights(w, bits, block):
-    """Symmetric codes and scales of [K, N] in blocks of K; of fewer than 8 bits all codes are used, and the extreme may lie
-    half a step beyond them where the squared error, of clipped weights three times, is smaller so."""
+    """Symmetric codes and scales of [K, N] in blocks of K; of fewer than 8 bits all codes are used, and of enough numbers the
+    extreme may lie half a step beyond them where the squared error, of clipped ones three times, is smaller so."""
     most = 2 ** (bits - 1) - 1
     least = most + 1 if bits < 8 else most
     scales, codes = [], []
@@ -75,7 +79,7 @@ def integer_weights(w, bits, block):
         part = w[begin:begin + block]
         top, bottom = (np.maximum(x, 0).max(axis=0).astype(np.float64) for x in (part, -part))
         tried = []
-        for beyond in (0, 0.5) if bits < 8 else (0,):
+        for beyond in (0, 0.5) if len(part) >= ENOUGH.get(bits, math.inf) else (0,):
             ends = top * (most / (most + beyond)) / most, bottom * (least / (least + beyond)) / least
             s = np.maximum(*ends).astype(np.float32)
             exact = part / s
@@ -99,7 +103,7 @@ def check_integer_codes(folder, model):
         assert np.array_equal(stored["w1_scale"], scales), name
         assert np.array_equal(stored["w1_quantized"].astype(np.float32), codes), name
         beyond = np.abs(w[:block]).max(axis=0) > scales[0] * (2 ** (bits - 1) + 0.01)
-        assert beyond.any() == (bits < 8), name
+        assert beyond.any() == (block >= ENOUGH.get(bits, math.inf)), name
 
 
 def check_small_floats(folder, model):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranges of weights of few bits against steps found by bisection and errors summed here.
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "quant/scheme.h"
@@ -56,11 +57,15 @@ double smallest_fair_step(const Grid& grid, const std::vector<double>& numbers) 
   return all;
 }
 
+/// From so many numbers on a step that is so much smaller is expected to gain, where the errors of
+/// all but the largest are uniform: by bits, worked out by hand.
+const std::map<int, size_t> kEnough = {{2, 9}, {3, 26}, {4, 62}, {6, 278}, {7, 566}};
+
 TEST(WeightRanges, OfFewBitsTakeTheNearerOfTwoSteps) {
   int fair = 0, covering = 0;
   for (const int bits : {2, 3, 4, 6, 7})
     for (const DType type : {DType::kInt8, DType::kUint8})
-      for (const int64_t terms : {3, 9, 64})
+      for (const int64_t terms : {3, 8, 9, 25, 26, 61, 62, 600})
         for (const int64_t block : {0, 16})
           for (const int power : {1, 3}) {
             SCOPED_TRACE(fmt::format("{} bits, {} terms, blocks of {}", bits, terms, block));
@@ -91,9 +96,12 @@ TEST(WeightRanges, OfFewBitsTakeTheNearerOfTwoSteps) {
                 const double least = smallest_fair_step(grid, numbers);
                 const double ours = squared_error(grid, step, numbers);
                 EXPECT_LE(ours, 1.0001 * squared_error(grid, all, numbers));
-                EXPECT_LE(ours, 1.0001 * squared_error(grid, least * (1 + 1e-9), numbers));
+                const bool enough = numbers.size() >= kEnough.at(bits);
+                if (enough) {
+                  EXPECT_LE(ours, 1.0001 * squared_error(grid, least * (1 + 1e-9), numbers));
+                }
                 const bool covers = std::fabs(step / all - 1) < 1e-6;
-                EXPECT_TRUE(covers || std::fabs(step / least - 1) < 1e-6)
+                EXPECT_TRUE(covers || (enough && std::fabs(step / least - 1) < 1e-6))
                     << step << ", not " << all << " or " << least;
                 (covers ? covering : fair) += 1;
               }
