@@ -80,6 +80,7 @@ Result<std::vector<Range>> channel_ranges(const Tensor& weight,
     return out;
   const Floats floats = OCTET_TRY(Floats::of(weight));
   std::vector<Range> less;
+  less.reserve(out.size());
   for (const Range& range : out)
     less.push_back(half_a_step_less(scheme, range));
   const auto before = squared_errors(weight, floats.get(), axis, scheme, out),

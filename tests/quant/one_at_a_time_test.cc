@@ -77,8 +77,10 @@ TEST(OneAtATime, WhereANetworkMixesItsRangesAreThoseOfExamplesAlone) {
 
 TEST(OneAtATime, RangesAndTheirPartsAreThoseOfExamplesAlone) {
   std::vector<float> all = random_tensor({kMixedRows, kWidth}, 3).to_floats().value();
-  for (size_t i = 0; i < all.size(); ++i)
-    all[i] /= static_cast<float>(1 + i / kWidth);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const size_t row = i / kWidth;
+    all[i] /= static_cast<float>(1 + row);
+  }
   const test::Rows data(Tensor::of<float>({kMixedRows, kWidth}, std::span<const float>(all)));
   const QuantizeOptions batches{.calibrator = MinMax{}, .samples = 0, .batch_size = 16},
       alone{.calibrator = MinMax{}, .samples = 0, .batch_size = 1};

@@ -117,6 +117,7 @@ TEST(WeightRanges, NumbersOnAGridStay) {
     for (const int least : {-most - 1, -most, 0}) {
       std::uniform_int_distribution<int> draw(least, most);
       std::vector<float> w;
+      w.reserve(600);
       const float step = 0.37F;
       for (int i = 0; i < 600; ++i)
         w.push_back(static_cast<float>(draw(generator)) * step);
