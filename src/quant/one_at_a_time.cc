@@ -15,6 +15,10 @@ constexpr float kLouder = 1e4F;
 /// Of power: 60 dB. Less is rounding.
 constexpr double kOtherNumbers = 1e-6;
 
+bool has_parts(const Graph& graph, std::span<const Tensor> batch) {
+  return examples_in(batch) > 1 && can_be_cut(graph, batch);
+}
+
 /// The first example between the second and the second, whose floats are larger.
 std::vector<Tensor> between_loud_ones(std::span<const Tensor> batch) {
   std::vector<Tensor> three = rows_of(batch, std::vector<int64_t>{1, 0, 1});
@@ -34,7 +38,7 @@ std::vector<Tensor> between_loud_ones(std::span<const Tensor> batch) {
 bool mixes_examples_of(const Graph& graph,
                        std::span<const Tensor> batch,
                        const QuantizeOptions& options) {
-  if (examples_in(batch) < 2 || !can_be_cut(graph, batch)) return false;
+  if (!has_parts(graph, batch)) return false;
   const auto executor = options.executor ? options.executor(graph) : make_reference_executor(graph);
   if (!executor.ok()) return false;
   const auto alone = (*executor)->run(rows_of(batch, std::vector<int64_t>{0}));
@@ -66,7 +70,7 @@ OpenCalibration without_mixing(const Graph& graph,
          source = std::move(source)]() -> Result<std::optional<std::vector<Tensor>>> {
           if (waiting->empty()) {
             auto batch = OCTET_TRY(source());
-            if (!batch || examples_in(*batch) < 2 || !can_be_cut(graph, *batch)) return batch;
+            if (!batch || !has_parts(graph, *batch)) return batch;
             if (!*mixes) *mixes = mixes_examples_of(graph, *batch, options);
             if (!**mixes) return batch;
             for (int64_t row = 0; row < examples_in(*batch); ++row)

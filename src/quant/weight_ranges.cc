@@ -28,10 +28,11 @@ std::vector<double> squared_errors(const Tensor& weight,
                                    std::span<const Range> ranges) {
   const Layout at = layout_of(weight, axis);
   const Codes all = codes(scheme);
+  const std::vector<QuantParameters> parameters = parameters_for(scheme, ranges);
   std::vector<double> out(ranges.size());
   for (int64_t o = 0; o < at.outer; ++o)
     for (int64_t c = 0; c < at.channels; ++c) {
-      const QuantParameters p = parameters_for(scheme, ranges[static_cast<size_t>(c)]);
+      const QuantParameters& p = parameters[static_cast<size_t>(c)];
       const auto lowest = static_cast<float>(all.lowest - p.zero_point),
                  highest = static_cast<float>(all.highest - p.zero_point);
       double& sum = out[static_cast<size_t>(c)];
