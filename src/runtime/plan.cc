@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/format.h"
+#include "core/huge_pages.h"
 
 namespace octet::runtime {
 
@@ -67,7 +68,7 @@ Result<Binding*> Plan::ready(Binding& binding) {
     for (const auto& other : bindings_)
       other->detach();
     arena_ = nullptr;
-    arena_ = Buffer::allocate(size_bytes);
+    arena_ = allocate_in_huge_pages(size_bytes);
     if (!arena_)
       return error("no memory for the {} bytes of activations; use a smaller batch", size_bytes);
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/pages.h"
 #include "core/released.h"
 #include "graph/bodies.h"
 #include "graph/label.h"
@@ -170,6 +171,7 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph,
   PackedMemory* const memory = options.memory ? options.memory : &own;
   Readers readers(g);
   std::vector<bool> unread(static_cast<size_t>(g.value_bound()), false);
+  size_t released_bytes = 0;
   for (const NodeId id : out->order) {
     const Node& node = g.node(id);
     PlannedNode planned{label(g, node), "view", {}, node.origin, node.op_type};
@@ -195,11 +197,18 @@ Result<std::shared_ptr<const PreparedGraph>> prepare_graph(Graph graph,
     // A plan evaluates what it can make of shapes.
     if (makes_needed(node, of_shapes)) choice.packed.clear();
     if (options.store) keep_common(choice.packed, options.store->take_packed());
+    // Packs do not lie where weights lay.
+    if (released_bytes >= kPieceBytes) {
+      give_back_freed_memory();
+      released_bytes = 0;
+    }
     for (const ValueId v : readers.prepared(g, node, choice)) {
       if (g.value(v).constant.bytes().size() < kLeastReleased) continue;
       unread[static_cast<size_t>(v.index)] = true;
       if (options.store) options.store->prepared(g.value(v).constant, false);
-      if (!options.keep_weights) release(out->graph, v);
+      if (options.keep_weights) continue;
+      released_bytes += g.value(v).constant.bytes().size();
+      release(out->graph, v);
     }
   }
   for (const ValueId v : g.constants())

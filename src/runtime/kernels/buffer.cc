@@ -7,6 +7,8 @@
 #include <new>
 #include <utility>
 
+#include "core/huge_pages.h"
+
 namespace octet::kernels {
 namespace {
 
@@ -20,7 +22,7 @@ std::array<std::atomic<size_t>, kAreas> most_bytes;
 
 AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
   const size_t total = (bytes + kLine - 1) / kLine * kLine + kLine;
-  std::shared_ptr<Buffer> made = Buffer::allocate(total);
+  std::shared_ptr<Buffer> made = allocate_among_others(total);
   if (!made) throw std::bad_alloc();
   data_ = made->writable();
   owner_ = std::move(made);

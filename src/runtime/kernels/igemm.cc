@@ -188,6 +188,38 @@ NearBlock near_block(const PackedWeights& w) {
           std::clamp<int64_t>(panels, 1, kPanelsOfFewRows)};
 }
 
+/// The weights of panels [p, p + count), as far as there are any.
+std::span<const int8_t> data_of(const PackedWeights& w, int64_t p, int64_t count) {
+  const int64_t end = std::min(p + count, panel_count(w));
+  if (p >= end) return {};
+  const auto* panels = w.panels.as<PackedPanel>();
+  const int8_t* const all = w.data.as<int8_t>();
+  return {panels[p].groups.data,
+          end < panel_count(w) ? panels[end].groups.data : all + w.data.bytes()};
+}
+
+/// Brings weights that come next into the second-level cache, some between any two tiles: at once
+/// they would hold up what the tiles read themselves.
+class Ahead {
+ public:
+  Ahead(std::span<const int8_t> weights, int64_t tiles)
+      : weights_(weights),
+        each_(round_up(static_cast<int64_t>(weights.size()) / std::max<int64_t>(tiles, 1) + 1,
+                       kLineBytes)) {}
+
+  void fetch_some() {
+    const auto count = std::min(weights_.size(), static_cast<size_t>(each_));
+    for (size_t at = 0; at < count; at += kLineBytes)
+      __builtin_prefetch(weights_.data() + at, 0, 2);
+    weights_ = weights_.subspan(count);
+  }
+
+ private:
+  static constexpr int64_t kLineBytes = 64;
+  std::span<const int8_t> weights_;
+  int64_t each_;
+};
+
 /// Sums go through memory to the epilogue.
 void run_sums(const BlockArgs& args, const TileKernels& kernels, Range which) {
   const bool alone = kernels.dot_panels == nullptr;
@@ -209,6 +241,8 @@ void run_sums(const BlockArgs& args, const TileKernels& kernels, Range which) {
     const int64_t count = std::min(block.panels, which.end - p);
     PackedPanel panels[kPanelsOfFewRows];
     panels_at(args, p, count, panels);
+    Ahead ahead(alone ? data_of(*args.w, p + count, block.panels) : std::span<const int8_t>(),
+                (args.count + kTileRows - 1) / kTileRows * count);
     each_class(args, [&](const RowClass& some) {
       set_runs(some, count, panels);
       out.init = some.init;
@@ -217,7 +251,11 @@ void run_sums(const BlockArgs& args, const TileKernels& kernels, Range which) {
         out.rows = std::min(block.rows, some.rows.end - i);
         if (!alone) kernels.dot_panels(panels, count, args.rows + i, out.rows, acc, kSums);
         for (int64_t q = 0; q < count; ++q) {
-          if (alone) kernels.dot(panels[q], args.rows + i, out.rows, acc);
+          for (int64_t r = 0; alone && r < out.rows; r += kTileRows) {
+            ahead.fetch_some();
+            kernels.dot(panels[q], args.rows + i + r, std::min(kTileRows, out.rows - r),
+                        acc + r * kColumnsPerPanel);
+          }
           out.acc = alone ? acc : acc + q * kSums;
           end_panel(p + q, places);
         }
