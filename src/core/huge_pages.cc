@@ -87,10 +87,9 @@ class WholeMapping final : public Buffer {
 class PartOfMapping final : public Buffer {
  public:
   PartOfMapping(std::shared_ptr<Mapping> mapping, size_t begin, size_t bytes)
-      : mapping_(std::move(mapping)) {
+      : mapping_(std::move(mapping)), begin_(begin) {
     data_ = writable_ = mapping_->data() + begin;
     size_ = bytes;
-    begin_ = begin;
   }
   ~PartOfMapping() override {
     const size_t begin = round_up(begin_, page_bytes());
@@ -102,7 +101,7 @@ class PartOfMapping final : public Buffer {
 
  private:
   std::shared_ptr<Mapping> mapping_;
-  size_t begin_ = 0;
+  size_t begin_;
 };
 
 /// The mapping that buffers come from, one behind the other.

@@ -57,13 +57,14 @@ TEST(HugePages, NoMemoryIsNull) {
   }
 }
 
-/// Pages of the buffer, those at its ends left out, that are in memory; -1: not mapped any more.
+/// Whole pages of these bytes that are in memory; -1: not mapped any more.
 int64_t pages_in_memory(std::span<const std::byte> bytes) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  std::vector<unsigned char> present((end - begin) / page);
-  if (mincore(reinterpret_cast<void*>(begin), end - begin, present.data()) != 0) return -1;
+  const size_t before = (page - reinterpret_cast<uintptr_t>(bytes.data()) % page) % page;
+  const size_t pages = (bytes.size() - before) / page;
+  std::vector<unsigned char> present(pages);
+  auto* const begin = const_cast<std::byte*>(bytes.data()) + before;
+  if (mincore(begin, pages * page, present.data()) != 0) return -1;
   return std::count_if(present.begin(), present.end(),
                        [](unsigned char p) { return (p & 1) != 0; });
 }
@@ -95,6 +96,7 @@ TEST(HugePages, ABufferGivesItsPagesBackWhileOthersStay) {
 TEST(HugePages, ThreadsShareMappings) {
   std::vector<std::thread> threads;
   std::vector<int> wrong(4);
+  threads.reserve(wrong.size());
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([t, &wrong] {
       std::vector<Bytes> own;
