@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # usage: tools/setup-peers --run bench/without_avx512.py SCRIPT ARGS...
 """Runs a benchmark as on a processor with AVX2 alone: OCTET_ISA=avx2 for octet, and a copy of ONNX Runtime whose cpuid
-instructions are answered without AVX-512, AVX-VNNI, AVX10 and AMX. ONNX Runtime has no setting for that.
+instructions are answered without AVX-512, AVX-VNNI, AVX10 and AMX. ONNX Runtime has no setting for that. OCTET_ISA=avx512vnni before
+it: as on one without AMX alone.
 
 The copy is made in a temporary folder (2 s, some 60 MB). What the machine says of itself stays as it is: caches, core counts and clock
 are those of a larger processor than such a one.
@@ -48,7 +49,8 @@ def main():
             sys.exit(f"without_avx512: no cpuid instruction in {library.name}")
         mask = folder / "mask.so"
         subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", mask, HERE / "without_avx512.c"], check=True)
-        environment = dict(os.environ, OCTET_ISA="avx2", LD_PRELOAD=str(mask), PYTHONPATH=str(folder))
+        isa = os.environ.get("OCTET_ISA")
+        environment = dict(os.environ, OCTET_ISA=isa if isa == "avx512vnni" else "avx2", LD_PRELOAD=str(mask), PYTHONPATH=str(folder))
         sys.exit(subprocess.run([sys.executable, *sys.argv[1:]], env=environment, check=False).returncode)
 
 
