@@ -192,6 +192,14 @@ bool isa_supported(Isa isa) {
   return machine().has(isa);
 }
 
+bool has_two_vector_units() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return false;
+#endif
+}
+
 Isa default_isa() {
   const std::vector<Isa>& all = known_isas();
   return *std::find_if(all.rbegin(), all.rend(), isa_supported);

@@ -70,6 +70,10 @@ bool isa_supported(Isa isa);
 /// What is used when nothing is forced: the best of known_isas() that the machine has.
 Isa default_isa();
 
+/// Whether operations on vectors of 512 bits have two units (Intel's), of which products take both; others
+/// do what is no product beside them.
+bool has_two_vector_units();
+
 /// A name of known_isas(), then any number of changes: `avx512vnni,-avx512vbmi`, `avx2,+vnni256`.
 /// An unknown name or feature, or one that this machine lacks, is an error.
 Result<Isa> parse_isa(std::string_view text);

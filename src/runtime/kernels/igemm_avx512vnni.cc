@@ -4,7 +4,8 @@
 // between two products; one or two rows take 4 panels, which keeps as many sums in flight. Half
 // panels use 256-bit vectors. Sums that become codes do so in registers: with few k, as many steps
 // are spent on that as on products, and those of one tile run beside the products of the next. Sign
-// bits of x are flipped as it is read, which costs nothing beside two products and saves a copy.
+// bits of x are flipped as it is read, which saves a copy and costs nothing beside two products where
+// there are more than two units for vectors of 512 bits (rows_are_shifted).
 // While a tile multiplies, weights of the next panels are brought near: few rows wait for them longer
 // than they multiply. Contract: igemm_tile.h. Accumulators are named variables: in an array they
 // would be spilled.
@@ -52,9 +53,10 @@ inline Panels load_weights(const int8_t* w, int64_t step) {
   return out;
 }
 
-template <int kPanels>
+template <int kPanels, bool kFlips>
 inline void add(Panels& sum, const uint8_t* x, __m512i flip, const Panels& w) {
-  const __m512i v = _mm512_xor_si512(_mm512_set1_epi32(four_bytes(x)), flip);
+  __m512i v = _mm512_set1_epi32(four_bytes(x));
+  if constexpr (kFlips) v = _mm512_xor_si512(v, flip);
   sum.a = _mm512_dpbusd_epi32(sum.a, v, w.a);
   if constexpr (kPanels > 1) sum.b = _mm512_dpbusd_epi32(sum.b, v, w.b);
   if constexpr (kPanels > 2) sum.c = _mm512_dpbusd_epi32(sum.c, v, w.c);
@@ -233,7 +235,7 @@ struct Runs {
 };
 
 // `step` bytes of weights lie between panels, and `ahead` to those that are brought near meanwhile.
-template <int kRows, int kPanels, typename Out>
+template <int kRows, int kPanels, typename Out, bool kFlips>
 void dot(const PackedPanel& panel,
          int64_t step,
          int64_t ahead,
@@ -269,14 +271,14 @@ void dot(const PackedPanel& panel,
       const Panels ws = load_weights<kPanels>(w, step);
       _mm_prefetch(reinterpret_cast<const char*>(w + ahead), _MM_HINT_T1);
       const int64_t o = *offset + shift;
-      add<kPanels>(s0, r0 + o, flip, ws);
-      if constexpr (kRows > 1) add<kPanels>(s1, r1 + o, flip, ws);
-      if constexpr (kRows > 2) add<kPanels>(s2, r2 + o, flip, ws);
-      if constexpr (kRows > 3) add<kPanels>(s3, r3 + o, flip, ws);
-      if constexpr (kRows > 4) add<kPanels>(s4, r4 + o, flip, ws);
-      if constexpr (kRows > 5) add<kPanels>(s5, r5 + o, flip, ws);
-      if constexpr (kRows > 6) add<kPanels>(s6, r6 + o, flip, ws);
-      if constexpr (kRows > 7) add<kPanels>(s7, r7 + o, flip, ws);
+      add<kPanels, kFlips>(s0, r0 + o, flip, ws);
+      if constexpr (kRows > 1) add<kPanels, kFlips>(s1, r1 + o, flip, ws);
+      if constexpr (kRows > 2) add<kPanels, kFlips>(s2, r2 + o, flip, ws);
+      if constexpr (kRows > 3) add<kPanels, kFlips>(s3, r3 + o, flip, ws);
+      if constexpr (kRows > 4) add<kPanels, kFlips>(s4, r4 + o, flip, ws);
+      if constexpr (kRows > 5) add<kPanels, kFlips>(s5, r5 + o, flip, ws);
+      if constexpr (kRows > 6) add<kPanels, kFlips>(s6, r6 + o, flip, ws);
+      if constexpr (kRows > 7) add<kPanels, kFlips>(s7, r7 + o, flip, ws);
     }
   }
   settle<kPanels>(s0);
@@ -364,11 +366,17 @@ using TileFn = void (*)(const PackedPanel&, int64_t, int64_t, const uint8_t* con
 // By rows less 1.
 constexpr TileFn<ToSums> kHalf[8] = {dot_half<1>, dot_half<2>, dot_half<3>, dot_half<4>,
                                      dot_half<5>, dot_half<6>, dot_half<7>, dot_half<8>};
+template <int kPanels, typename Out, bool kFlips>
+constexpr TileFn<Out> kTiles[8] = {dot<1, kPanels, Out, kFlips>, dot<2, kPanels, Out, kFlips>,
+                                   dot<3, kPanels, Out, kFlips>, dot<4, kPanels, Out, kFlips>,
+                                   dot<5, kPanels, Out, kFlips>, dot<6, kPanels, Out, kFlips>,
+                                   dot<7, kPanels, Out, kFlips>, dot<8, kPanels, Out, kFlips>};
+constexpr TileFn<ToSums> kFour[kFewRows] = {dot<1, 4, ToSums, true>, dot<2, 4, ToSums, true>};
+
 template <int kPanels, typename Out>
-constexpr TileFn<Out> kTiles[8] = {dot<1, kPanels, Out>, dot<2, kPanels, Out>, dot<3, kPanels, Out>,
-                                   dot<4, kPanels, Out>, dot<5, kPanels, Out>, dot<6, kPanels, Out>,
-                                   dot<7, kPanels, Out>, dot<8, kPanels, Out>};
-constexpr TileFn<ToSums> kFour[kFewRows] = {dot<1, 4, ToSums>, dot<2, 4, ToSums>};
+const TileFn<Out>* tiles_of(const PackedPanel& panel) {
+  return panel.flip != 0 ? kTiles<kPanels, Out, true> : kTiles<kPanels, Out, false>;
+}
 
 template <typename Out>
 void dot_rows(const TileFn<Out>* tiles,
@@ -410,7 +418,8 @@ void dot_codes(const PackedPanel* panels,
                 e.residual_stride,
                 t.places,
                 static_cast<__mmask32>((uint64_t{1} << t.columns) - 1)};
-  const TileFn<Out>* tiles = panel_count > 1 ? kTiles<2, Out> : kTiles<1, Out>;
+  const TileFn<Out>* tiles =
+      panel_count > 1 ? tiles_of<2, Out>(panels[0]) : tiles_of<1, Out>(panels[0]);
   dot_rows(tiles, panels[0], int64_t{64} * panels->groups.plain, rows, t.rows, out);
 }
 
@@ -425,7 +434,7 @@ void dot_tile_avx512vnni(const PackedPanel& panel,
                          int64_t count,
                          int32_t* acc) {
   using avx512vnni::ToSums;
-  const auto* tiles = panel.half ? avx512vnni::kHalf : avx512vnni::kTiles<1, ToSums>;
+  const auto* tiles = panel.half ? avx512vnni::kHalf : avx512vnni::tiles_of<1, ToSums>(panel);
   avx512vnni::dot_rows(tiles, panel, 0, rows, count, ToSums{acc, 0});
 }
 
@@ -442,7 +451,7 @@ void dot_panels_avx512vnni(const PackedPanel* panels,
     return avx512vnni::kFour[count - 1](panels[0], step, 0, rows, ToSums{acc, acc_step});
   }
   for (; p + 2 <= panel_count; p += 2) {
-    avx512vnni::dot_rows(avx512vnni::kTiles<2, ToSums>, panels[p], step, rows, count,
+    avx512vnni::dot_rows(avx512vnni::tiles_of<2, ToSums>(panels[p]), panels[p], step, rows, count,
                          ToSums{acc + p * acc_step, acc_step});
   }
   if (p < panel_count) dot_tile_avx512vnni(panels[p], rows, count, acc + p * acc_step);

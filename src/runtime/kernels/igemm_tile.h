@@ -202,10 +202,9 @@ inline bool multiplies_in_int32(Isa isa) {
   return isa.has(Isa::kAvx2) && !multiplies_in_int16(isa);
 }
 
-/// Whether packed rows hold x + w.shift in place of x.
-inline bool rows_are_shifted(const PackedWeights& w) {
-  return w.shift != 0 && !tile_kernels(w.isa).flips;
-}
+/// Whether packed rows hold x + w.shift in place of x: tiles that flip sign bits leave it to a copy
+/// where that is faster.
+bool rows_are_shifted(const PackedWeights& w);
 
 /// Packs `count` rows of x, `stride` bytes apart, as finish_rows leaves them.
 void pack_rows(
