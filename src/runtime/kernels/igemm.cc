@@ -114,8 +114,9 @@ void run_shared(const IgemmArgs& args, Cut cut, ParallelFor& parallel) {
 void panels_at(const BlockArgs& args, int64_t p, int64_t count, PackedPanel* panels) {
   std::copy_n(args.w->panels.as<PackedPanel>() + p, count, panels);
   const auto* first = args.w->offsets.as<int32_t>();
+  const uint8_t flip = args.w->shift != 0 && !rows_are_shifted(*args.w) ? 0x80 : 0;
   for (int64_t q = 0; q < count; ++q) {
-    panels[q].flip = args.w->shift != 0 && !rows_are_shifted(*args.w) ? 0x80 : 0;
+    panels[q].flip = flip;
     panels[q].more = p + 2 * kPanelsTogether <= panel_count(*args.w);
     if (args.offsets == nullptr) continue;
     for (PackedGroups* groups : {&panels[q].groups, &panels[q].right})
@@ -353,9 +354,8 @@ void dot_panels(const PackedWeights& w, const uint8_t* const* rows, int64_t coun
 bool rows_are_shifted(const PackedWeights& w) {
   if (w.shift == 0) return false;
   if (!tile_kernels(w.isa).flips) return true;
-  // Two units take an exclusive or from every second product of two panels: a third of the time. A copy
-  // takes as long as two to three panels of it.
-  constexpr int64_t kPanelsForCopy = 4;
+  // Two units take an exclusive or from every second product of two panels: a third of the time.
+  constexpr int64_t kPanelsForCopy = 2;
   return has_two_vector_units() && matrix_kernels(w.isa) == nullptr &&
          panel_count(w) >= kPanelsForCopy;
 }
