@@ -146,17 +146,17 @@ class DescribedCnn {
 
   /// Layers without numbers.
   Status add_plain(const LayerWords& layer) {
-    constexpr std::pair<std::string_view, const char*> kActivations[] = {
+    constexpr std::pair<std::string_view, const char*> kPlainActivations[] = {
         {"relu", "Relu"}, {"tanh", "Tanh"}, {"sigmoid", "Sigmoid"}, {"hardswish", "HardSwish"}};
-    const auto* active = std::find_if(std::begin(kActivations), std::end(kActivations),
+    const auto* active = std::find_if(std::begin(kPlainActivations), std::end(kActivations),
                                       [&](const auto& row) { return row.first == layer.kind; });
-    const bool known = active != std::end(kActivations) || layer.kind == "bn" ||
+    const bool known = active != std::end(kPlainActivations) || layer.kind == "bn" ||
                        layer.kind == "mean" || layer.kind == "flatten";
     if (!known)
       return in_layer(layer, fmt::format("there is no layer \"{}\"{}", layer.kind,
                                          suggestion(layer.kind, layer_kinds())));
     OCTET_TRY(takes(layer, 0, 0));
-    if (active != std::end(kActivations)) {
+    if (active != std::end(kPlainActivations)) {
       x_ = layers_.plain(active->second, {x_}, named(layer.kind));
       return ok_status();
     }
