@@ -148,7 +148,7 @@ class DescribedCnn {
   Status add_plain(const LayerWords& layer) {
     constexpr std::pair<std::string_view, const char*> kPlainActivations[] = {
         {"relu", "Relu"}, {"tanh", "Tanh"}, {"sigmoid", "Sigmoid"}, {"hardswish", "HardSwish"}};
-    const auto* active = std::find_if(std::begin(kPlainActivations), std::end(kActivations),
+    const auto* active = std::find_if(std::begin(kPlainActivations), std::end(kPlainActivations),
                                       [&](const auto& row) { return row.first == layer.kind; });
     const bool known = active != std::end(kPlainActivations) || layer.kind == "bn" ||
                        layer.kind == "mean" || layer.kind == "flatten";
