@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/huge_pages.h"
+#include "support/memory.h"
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -50,6 +51,7 @@ TEST(HugePages, EverySizeIsZeroedAlignedAndApart) {
 }
 
 TEST(HugePages, NoMemoryIsNull) {
+  if (test::kSanitized) GTEST_SKIP() << "the sanitizers end the process";
   constexpr size_t kMost = std::numeric_limits<size_t>::max();
   for (const size_t bytes : {kMost, kMost - 64, kMost / 2}) {
     EXPECT_EQ(allocate_in_huge_pages(bytes), nullptr);
@@ -69,9 +71,8 @@ int64_t pages_in_memory(std::span<const std::byte> bytes) {
                        [](unsigned char p) { return (p & 1) != 0; });
 }
 
-// The address sanitizer has blocks of malloc's instead, and keeps them.
-#if !defined(__SANITIZE_ADDRESS__)
 TEST(HugePages, ABufferGivesItsPagesBackWhileOthersStay) {
+  if (test::kSanitized) GTEST_SKIP() << "the sanitizers keep memory that was given back";
   std::vector<Bytes> all;
   for (int i = 0; i < 20; ++i) {
     all.push_back(allocate_among_others((1 << 20) + 100));
@@ -91,7 +92,6 @@ TEST(HugePages, ABufferGivesItsPagesBackWhileOthersStay) {
   all.clear();
   EXPECT_EQ(pages_in_memory(last), -1) << "the addresses go with the last buffer";
 }
-#endif
 
 TEST(HugePages, ThreadsShareMappings) {
   std::vector<std::thread> threads;
