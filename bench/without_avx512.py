@@ -2,7 +2,7 @@
 # usage: tools/setup-peers --run bench/without_avx512.py SCRIPT ARGS...
 """Runs a benchmark as on a processor with AVX2 alone: OCTET_ISA=avx2 for octet, and a copy of ONNX Runtime whose cpuid
 instructions are answered without AVX-512, AVX-VNNI, AVX10 and AMX. ONNX Runtime has no setting for that. OCTET_ISA=avx512vnni before
-it: as on one without AMX alone.
+it: as on a processor that lacks AMX alone.
 
 The copy is made in a temporary folder (2 s, some 60 MB). What the machine says of itself stays as it is: caches, core counts and clock
 are those of a larger processor than such a one.

@@ -188,7 +188,8 @@ struct TileKernels {
   DotCodesFn dot_codes = nullptr;   ///< null where sums go through memory
   EpilogueTileFn epilogue = nullptr;
   ShiftCopyFn shift_copy = nullptr;
-  /// Tiles flip the sign bits of x as they read it, by PackedPanel::flip. Else rows hold x shifted.
+  /// Tiles can flip the sign bits of x as they read it, by PackedPanel::flip. Where they do not, rows hold
+  /// x shifted (rows_are_shifted).
   bool flips = false;
   bool takes_runs = false; ///< PackedPanel::runs
   bool splits = false;     ///< PackedPanel::split
