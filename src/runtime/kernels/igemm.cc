@@ -124,13 +124,11 @@ void panels_at(const BlockArgs& args, int64_t p, int64_t count, PackedPanel* pan
   }
 }
 
-/// Whether sums become codes where they are made.
-bool makes_codes(const BlockArgs& args, const TileKernels& kernels) {
-  const Epilogue& e = *args.epilogue;
-  const bool codes = e.type == YType::kInt8 || e.type == YType::kUint8;
-  const bool bounded = args.columns->bounded && (e.residual == nullptr || has_bounded_residual(e));
-  return kernels.dot_codes != nullptr && codes && e.function == nullptr && bounded &&
-         args.count > kFewRows;
+/// Whether the rows of a block are not in one piece.
+bool is_scattered(const BlockArgs& args) {
+  const int64_t groups = args.w->k_padded / 4;
+  if (args.offsets == nullptr || groups == 0) return false;
+  return !args.classes.empty() || args.offsets[groups - 1] - args.offsets[0] != 4 * (groups - 1);
 }
 
 constexpr auto kInOrder = [] {
@@ -267,6 +265,13 @@ void run_sums(const BlockArgs& args, const TileKernels& kernels, Range which) {
 
 } // namespace
 
+bool makes_codes(const BlockArgs& args) {
+  const Epilogue& e = *args.epilogue;
+  const bool codes = e.type == YType::kInt8 || e.type == YType::kUint8;
+  return codes && e.function == nullptr && args.columns->bounded &&
+         (e.residual == nullptr || has_bounded_residual(e));
+}
+
 const int64_t* places_of(const BlockArgs& args) {
   return args.places == nullptr ? kInOrder.data() : args.places;
 }
@@ -288,7 +293,7 @@ void end_sums(const BlockArgs& args, EpilogueTileFn epilogue, const int64_t* pla
 double panel_ns(int64_t rows, const PackedWeights& w) {
   // Products of one core; the epilogue of a row of one panel.
   const bool vnni = multiplies_in_int32(w.isa);
-  const bool matrix = matrix_kernels(w.isa) != nullptr && fills_matrices(rows);
+  const bool matrix = matrix_kernels(w.isa) != nullptr && pays_in_matrices(rows, w, false);
   const double products_per_ns = matrix ? 1000.0 : vnni ? 200.0 : 80.0;
   const double epilogue_ns = vnni ? 1.5 : 3.0;
   return static_cast<double>(rows) *
@@ -329,10 +334,12 @@ void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
 
 void run_block(const BlockArgs& args) {
   const MatrixKernels* matrix = matrix_kernels(args.w->isa);
-  if (matrix != nullptr && fills_matrices(args.count)) return run_matrix(args, *matrix);
+  if (matrix != nullptr && pays_in_matrices(args.count, *args.w, is_scattered(args)))
+    return run_matrix(args, *matrix);
   const TileKernels kernels = tile_kernels(args.w->isa);
   Range panels = args.panels;
-  if (makes_codes(args, kernels)) panels.begin = run_codes(args, kernels);
+  if (kernels.dot_codes != nullptr && args.count > kFewRows && makes_codes(args))
+    panels.begin = run_codes(args, kernels);
   if (panels.count() > 0) run_sums(args, kernels, panels);
 }
 
@@ -356,8 +363,8 @@ bool rows_are_shifted(const PackedWeights& w) {
   if (!tile_kernels(w.isa).flips) return true;
   // Two units take an exclusive or from every second product of two panels: a third of the time.
   constexpr int64_t kPanelsForCopy = 2;
-  return has_two_vector_units() && matrix_kernels(w.isa) == nullptr &&
-         panel_count(w) >= kPanelsForCopy;
+  if (!has_two_vector_units() || panel_count(w) < kPanelsForCopy) return false;
+  return matrix_kernels(w.isa) == nullptr || !pays_in_matrices(BlockArgs::kMaxRows, w, false);
 }
 
 bool multiplies_in_int16(Isa isa) {
@@ -368,6 +375,7 @@ bool multiplies_in_int16(Isa isa) {
 TileKernels tile_kernels(Isa isa) {
   constexpr DotPanelsFn kNone = nullptr;
   constexpr DotCodesFn kNoCodes = nullptr;
+  constexpr EndCodesFn kNoEnd = nullptr;
   return {
       .dot = for_isa<dot_tile_scalar, Isa::kAvx2, dot_tile_avx2, Isa::kVnni256, dot_tile_vnni256,
                      Isa::kAvxVnni, dot_tile_avxvnni, Isa::kAvx512, dot_tile_avx512,
@@ -376,6 +384,7 @@ TileKernels tile_kernels(Isa isa) {
       .dot_codes = for_isa<kNoCodes, Isa::kAvx512Vnni, dot_codes_avx512vnni>(isa),
       .epilogue = for_isa<epilogue_tile_scalar, Isa::kAvx2, epilogue_tile_avx2, Isa::kAvx512,
                           epilogue_tile_avx512>(isa),
+      .end_codes = for_isa<kNoEnd, Isa::kAvx512, end_codes_avx512>(isa),
       .shift_copy = for_isa<shift_copy_scalar, Isa::kAvx2, shift_copy_avx2>(isa),
       .flips = for_isa<false, Isa::kAvx512Vnni, true>(isa),
       .takes_runs = for_isa<false, Isa::kAvx512Vnni, true>(isa),

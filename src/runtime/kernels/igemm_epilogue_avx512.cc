@@ -23,6 +23,8 @@ namespace octet::kernels {
 namespace avx512 {
 namespace {
 
+#include "runtime/kernels/igemm_codes_avx512-inl.h"
+
 // Constants of the columns of a tile.
 struct Columns {
   __m512i init;
@@ -222,8 +224,48 @@ void store_bytes(const Epilogue& e, const TileOut& t) {
   store_bounded<kSigned>(e, t);
 }
 
+template <int kPanels>
+inline Panels sums_at(const int32_t* acc, int64_t acc_step, const Panels& init) {
+  Panels out = init;
+  out.a = _mm512_add_epi32(_mm512_load_si512(acc), init.a);
+  if constexpr (kPanels > 1) out.b = _mm512_add_epi32(_mm512_load_si512(acc + acc_step), init.b);
+  return out;
+}
+
+template <bool kSigned, bool kResidual, int kPanels>
+void end_codes(const int32_t* acc, int64_t acc_step, const Epilogue& e, const TileOut& t) {
+  const auto out = ToCodes<kSigned, kResidual>::of(e, t);
+  const Panels init = out.template begin<kPanels>();
+  const typename ToCodes<kSigned, kResidual>::template Rest<kPanels> rest(out);
+  int64_t r = 0;
+  for (; r + 2 <= t.rows; r += 2, acc += 2 * kColumnsPerPanel)
+    rest.template rows<true>(r, sums_at<kPanels>(acc, acc_step, init),
+                             sums_at<kPanels>(acc + kColumnsPerPanel, acc_step, init));
+  if (r < t.rows) {
+    const Panels sums = sums_at<kPanels>(acc, acc_step, init);
+    rest.template rows<false>(r, sums, sums);
+  }
+}
+
+using EndFn = void (*)(const int32_t*, int64_t, const Epilogue&, const TileOut&);
+template <bool kSigned, bool kResidual>
+constexpr EndFn kEnds[2] = {end_codes<kSigned, kResidual, 1>, end_codes<kSigned, kResidual, 2>};
+
 } // namespace
 } // namespace avx512
+
+void end_codes_avx512(const int32_t* acc,
+                      int64_t acc_step,
+                      int64_t panel_count,
+                      const Epilogue& e,
+                      const TileOut& tile) {
+  const bool adds = e.residual != nullptr;
+  const avx512::EndFn* ends = e.type == YType::kInt8
+                                  ? adds ? avx512::kEnds<true, true> : avx512::kEnds<true, false>
+                              : adds ? avx512::kEnds<false, true>
+                                     : avx512::kEnds<false, false>;
+  ends[panel_count - 1](acc, acc_step, e, tile);
+}
 
 void epilogue_tile_avx512(const Epilogue& epilogue, const TileOut& tile) {
   switch (epilogue.type) {

@@ -80,7 +80,8 @@ class MatrixBlock {
         offsets_(args.offsets != nullptr ? args.offsets : groups_.offsets),
         whole_(whole_class(args)),
         classes_(args.classes.empty() ? std::span<const RowClass>(&whole_, 1) : args.classes),
-        gathered_(groups_.plain, args.count), epilogue_(tile_kernels(args.w->isa).epilogue) {
+        gathered_(groups_.plain, args.count), tiles_(tile_kernels(args.w->isa)),
+        makes_codes_(tiles_.end_codes != nullptr && makes_codes(args)) {
     const auto inits = static_cast<size_t>(round_up(args.w->n, kColumnsPerPanel)) * sizeof(int32_t);
     std::byte* memory =
         chunk_scratch(Scratch::kMatrix, gathered_.row_bytes() + inits + gathered_.piece_bytes);
@@ -159,10 +160,7 @@ class MatrixBlock {
     alignas(64) std::array<int32_t, 2 * kPanelsTogether * kSums> acc;
     int32_t* now = acc.data();
     int32_t* before = now + kPanelsTogether * kSums;
-    const auto end = [&](Range together) {
-      for (int64_t q = 0; q < which.count(); ++q)
-        end_rows(which.begin + q, together, before + q * kSums);
-    };
+    const auto end = [&](Range together) { end_rows(which, together, before, kSums); };
     Range last{rows.begin, rows.begin};
     for (int64_t i = rows.begin; i < rows.end; i += kMatrixRows, x.data += kMatrixRows * x.stride) {
       const Range together{i, std::min(i + kMatrixRows, rows.end)};
@@ -189,17 +187,32 @@ class MatrixBlock {
     return out;
   }
 
-  void end_rows(int64_t p, Range rows, const int32_t* acc) {
+  /// Sums of `rows` with the panels of `which`, which are `step` apart.
+  void end_rows(Range which, Range rows, const int32_t* acc, int64_t step) {
     TileOut out = tile_of(*args_.columns, args_.y, args_.y_stride);
-    out.column = p * kColumnsPerPanel;
-    out.columns = std::min(kColumnsPerPanel, args_.w->n - out.column);
     for (const RowClass& some : classes_) {
-      const Range which = common(rows, some.rows);
-      if (which.count() <= 0) continue;
+      const Range now = common(rows, some.rows);
+      if (now.count() <= 0) continue;
       out.init = some.init;
-      out.rows = which.count();
-      out.acc = acc + (which.begin - rows.begin) * kColumnsPerPanel;
-      end_sums(args_, epilogue_, places_of(args_) + which.begin, out);
+      out.rows = now.count();
+      const int64_t* places = places_of(args_) + now.begin;
+      const int32_t* sums = acc + (now.begin - rows.begin) * kColumnsPerPanel;
+      const auto set_columns = [&](Range panels) {
+        out.column = panels.begin * kColumnsPerPanel;
+        out.columns = std::min(panels.count() * kColumnsPerPanel, args_.w->n - out.column);
+      };
+      if (makes_codes_ && !panels_[which.begin].half) {
+        set_columns(which);
+        out.row = args_.row;
+        out.places = places;
+        tiles_.end_codes(sums, step, which.count(), *args_.epilogue, out);
+        continue;
+      }
+      for (int64_t p = which.begin; p < which.end; ++p, sums += step) {
+        set_columns({p, p + 1});
+        out.acc = sums;
+        end_sums(args_, tiles_.epilogue, places, out);
+      }
     }
   }
 
@@ -211,7 +224,8 @@ class MatrixBlock {
   RowClass whole_;
   std::span<const RowClass> classes_;
   Gathered gathered_;
-  EpilogueTileFn epilogue_;
+  TileKernels tiles_;
+  bool makes_codes_;     ///< where a panel is not half
   uint8_t* rows_;        ///< gathered ones, in Scratch::kMatrix as what follows
   int32_t* signed_init_; ///< [n], padded
   LinePiece* pieces_;
@@ -222,6 +236,19 @@ class MatrixBlock {
 const MatrixKernels* matrix_kernels(Isa isa) {
   constexpr const MatrixKernels* kNone = nullptr;
   return for_isa<kNone, Isa::kAmxInt8, &kMatrixKernelsAmx>(isa);
+}
+
+bool pays_in_matrices(int64_t rows, const PackedWeights& w, bool scattered) {
+  if (rows < kTileOfRows / 2) return false;
+  // Nanoseconds of a row as seen on Sapphire Rapids. With a pair of panels, a group costs vpdpbusd 0.42
+  // (0.55 where it flips bits of x) and a step matrices 1.5; what becomes of the sums costs both the same.
+  const bool flips = scattered && w.shift != 0 && panel_count(w) > 1 && !rows_are_shifted(w);
+  const double group_ns = flips ? 0.55 : 0.42;
+  const auto groups = static_cast<double>(w.k_padded / 4);
+  const auto steps = static_cast<double>(Blocks(w.k_padded, kStepBytes).count);
+  const auto pairs = static_cast<double>(Blocks(panel_count(w), kPanelsTogether).count);
+  const double before = scattered ? 4.0 + steps : 3.0;
+  return before < pairs * (group_ns * groups - 1.5 * steps);
 }
 
 void run_matrix(const BlockArgs& args, const MatrixKernels& kernels) {

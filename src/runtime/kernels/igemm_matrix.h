@@ -70,9 +70,8 @@ extern const MatrixKernels kMatrixKernelsAmx;
 /// run_block() by matrices.
 void run_matrix(const BlockArgs& args, const MatrixKernels& kernels);
 
-/// Whether so many rows are worth gathering.
-inline bool fills_matrices(int64_t rows) {
-  return rows >= kTileOfRows / 2;
-}
+/// Whether rows take less time by matrices than by vpdpbusd. `scattered`: their groups do not lie one
+/// behind the other.
+bool pays_in_matrices(int64_t rows, const PackedWeights& w, bool scattered);
 
 } // namespace octet::kernels

@@ -91,7 +91,7 @@ struct TileOut {
   bool bounded = false; ///< IgemmColumns::bounded
   void* y = nullptr;    ///< at row 0, column 0
   int64_t y_stride = 0;
-  /// For DotCodesFn alone: the row of y, from `row` on, that each row comes to.
+  /// For DotCodesFn and EndCodesFn alone: the row of y, from `row` on, that each row comes to.
   const int64_t* places = nullptr;
 };
 
@@ -117,6 +117,14 @@ using DotCodesFn = void (*)(const PackedPanel* panels,
                             const TileOut& tile);
 
 using EpilogueTileFn = void (*)(const Epilogue& epilogue, const TileOut& tile);
+
+/// The second half of DotCodesFn: what becomes of the sums of one or two panels, `acc_step` apart, rows
+/// and panels aligned to 64. `tile` has no acc, up to 32 columns, and places.
+using EndCodesFn = void (*)(const int32_t* acc,
+                            int64_t acc_step,
+                            int64_t panel_count,
+                            const Epilogue& epilogue,
+                            const TileOut& tile);
 
 void dot_tile_scalar(const PackedPanel& panel,
                      const uint8_t* const* rows,
@@ -172,6 +180,11 @@ inline bool has_bounded_residual(const Epilogue& e) {
 void epilogue_tile_scalar(const Epilogue& epilogue, const TileOut& tile);
 void epilogue_tile_avx2(const Epilogue& epilogue, const TileOut& tile);
 void epilogue_tile_avx512(const Epilogue& epilogue, const TileOut& tile);
+void end_codes_avx512(const int32_t* acc,
+                      int64_t acc_step,
+                      int64_t panel_count,
+                      const Epilogue& epilogue,
+                      const TileOut& tile);
 
 /// For an epilogue with a function: `epilogue` makes the floats, up to kTileNumbers of them.
 void epilogue_with_function(EpilogueTileFn epilogue, const Epilogue& e, const TileOut& tile);
@@ -187,6 +200,7 @@ struct TileKernels {
   DotPanelsFn dot_panels = nullptr; ///< null where panels are taken one by one
   DotCodesFn dot_codes = nullptr;   ///< null where sums go through memory
   EpilogueTileFn epilogue = nullptr;
+  EndCodesFn end_codes = nullptr; ///< null: epilogue takes codes, too
   ShiftCopyFn shift_copy = nullptr;
   /// Tiles can flip the sign bits of x as they read it, by PackedPanel::flip. Where they do not, rows hold
   /// x shifted (rows_are_shifted).
@@ -254,6 +268,9 @@ struct BlockArgs {
   Range panels;
 };
 void run_block(const BlockArgs& args);
+
+/// Whether what becomes of its sums is what DotCodesFn and EndCodesFn do.
+bool makes_codes(const BlockArgs& args);
 
 /// All rows of a block that has no classes.
 inline RowClass whole_class(const BlockArgs& args) {
