@@ -108,7 +108,8 @@ class MatrixBlock {
     const int64_t rows = args_.count / kTileOfRows * kTileOfRows;
     if (!args_.classes.empty() || groups_.plain != gathered_.steps * kStepGroups || rows == 0)
       return 0;
-    for (int64_t g = 1; g < groups_.plain; ++g)
+    const bool in_order = args_.offsets == nullptr && groups_.plain == args_.w->k_padded / 4;
+    for (int64_t g = 1; !in_order && g < groups_.plain; ++g)
       if (offsets_[g] != offsets_[g - 1] + 4) return 0;
     for (int64_t i = 2; i < rows; ++i)
       if (args_.rows[i] - args_.rows[i - 1] != args_.rows[1] - args_.rows[0]) return 0;
