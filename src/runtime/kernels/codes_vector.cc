@@ -57,11 +57,10 @@ HWY_INLINE void each_vector(int64_t begin, int64_t end, Body&& body) {
 }
 
 void quantize_range(const QuantizeArgs& a, int64_t begin, int64_t end) {
-  const VecF scale = splat(a.scale);
-  const Rounding to = rounding(a.zero_point, a.lo, a.hi);
+  const Quantizer codes(a.scale, rounding(a.zero_point, a.lo, a.hi));
   each_vector(begin, end, [&](int64_t i, int64_t count) HWY_ATTR {
     const VecF x = count == kStep ? hn::LoadU(F32(), a.x + i) : load_some(a.x + i, count);
-    put_codes(round_saturate(hn::Div(x, scale), to), a.y, a.is_signed, i, count);
+    put_codes(codes(x), a.y, a.is_signed, i, count);
   });
 }
 

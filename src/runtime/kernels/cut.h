@@ -55,6 +55,12 @@ struct ChunkCost {
   int64_t panels_together = 1; ///< that tiles take at a time
 };
 
+/// The least panels of a chunk for which what is done to its rows takes at most `part` of their products.
+inline int64_t panels_worth(double rows_ns, double panel_ns, double part) {
+  constexpr double kMost = 1 << 20;
+  return panel_ns > 0.0 ? static_cast<int64_t>(std::min(rows_ns / panel_ns / part, kMost)) : 1;
+}
+
 /// Chunks of as few of the `panels` as are worth a thread's while.
 inline Cut cut_panels(Blocks rows, int64_t panels, const ChunkCost& cost) {
   const int64_t wanted =

@@ -44,8 +44,7 @@ template <typename Form>
 struct Coder {
   explicit Coder(const QuantizeArgs& a)
       : to(rounding(a.zero_point, a.lo, a.hi)), scale(splat(a.scale)),
-        per_step(splat(1.0F / a.scale)), error(splat(kError / a.scale)),
-        from_magic(hn::Set(I32(), a.zero_point - nc::kMagicBits)) {}
+        per_step(splat(1.0F / a.scale)), error(splat(kError / a.scale)) {}
 
   HWY_INLINE VecI operator()(VecF x) const {
     // NaN and what is below become -kEnd, whose code is that of 0 or is found by the exact steps.
@@ -54,12 +53,9 @@ struct Coder {
     const VecF part = polynomial(Form::kFit, hn::Mul(near, near));
     const VecF gate = hn::MulAdd(near, part, splat(0.5F));
     const VecF steps = hn::Mul(hn::Mul(low, per_step), gate);
-    const VecF r = at_most(at_least(steps, to.lo), to.hi);
-    const VecF shifted = hn::Add(r, splat(nc::kMagic)); // r rounded, in its low bits
-    const VecF off = hn::Abs(hn::Sub(r, hn::Sub(shifted, splat(nc::kMagic))));
+    VecI codes;
     const VecF sure = hn::NegMulAdd(hn::Abs(low), error, splat(kNearlyHalf));
-    if (HWY_LIKELY(hn::AllTrue(F32(), hn::Lt(off, sure))))
-      return hn::Add(hn::BitCast(I32(), shifted), from_magic);
+    if (HWY_LIKELY(round_near(steps, sure, to, codes))) return codes;
     return round_saturate(hn::Div(Form::of(x), scale), to);
   }
 
@@ -70,7 +66,6 @@ struct Coder {
 
   Rounding to;
   VecF scale, per_step, error;
-  VecI from_magic;
 };
 
 template <typename Form, typename T>

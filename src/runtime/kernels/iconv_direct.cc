@@ -14,6 +14,7 @@
 #include "runtime/kernels/conv_lines.h"
 #include "runtime/kernels/conv_pixels.h"
 #include "runtime/kernels/iconv.h"
+#include "runtime/kernels/igemm_matrix.h"
 #include "runtime/kernels/igemm_tile.h"
 
 namespace octet::kernels {
@@ -90,7 +91,7 @@ bool skips_padding(const IconvArgs& args, const Blocks& lines) {
          (s.in_c % 4 == 0 && skipping_pays(s, lines.size, cost));
 }
 
-DirectPlan plan_direct(const IconvArgs& args) {
+DirectPlan plan_direct(const IconvArgs& args, int threads) {
   const ConvShape& s = args.shape;
   const PackedWeights& w = args.w->groups.front();
   DirectPlan plan;
@@ -107,9 +108,12 @@ DirectPlan plan_direct(const IconvArgs& args) {
   ChunkCost cost;
   cost.panel_ns = panel_ns(pixels, w);
   cost.rows_ns = kPixelNs * static_cast<double>(pixels) +
-                 static_cast<double>(plan.lines.size) / kCopyBytesPerNs;
-  cost.min_panels = std::max(kMinDirectPanels,
-                             static_cast<int64_t>(cost.rows_ns / cost.panel_ns / kMostOfProducts));
+                 static_cast<double>(plan.lines.size) / kCopyBytesPerNs +
+                 gather_ns(pixels, w, s.kernel_h * s.kernel_w > 1);
+  // As long as each thread has a chunk.
+  const int64_t most = panel_count(w) * plan.lines.blocks.count / std::max(threads, 1);
+  cost.min_panels = std::max(
+      kMinDirectPanels, std::min(most, panels_worth(cost.rows_ns, cost.panel_ns, kMostOfProducts)));
   cost.panels_together = kPanelsTogether;
   plan.cut = cut_panels(plan.lines.blocks, panel_count(w), cost);
   return plan;
@@ -282,7 +286,7 @@ bool pack_direct(const int8_t* w, PackedConv& packed) {
 }
 
 void iconv_direct(const IconvArgs& args, ParallelFor& parallel) {
-  const DirectPlan plan = plan_direct(args);
+  const DirectPlan plan = plan_direct(args, parallel.threads());
   const std::vector<WindowGroup>& window = args.w->window;
   auto* offsets = reinterpret_cast<int32_t*>(args.shared);
   const int64_t row = args.shape.dilation_h * plan.lines.pitch;

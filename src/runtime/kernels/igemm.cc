@@ -26,6 +26,8 @@ constexpr int64_t kSharedBytes = int64_t{4} << 20;
 constexpr double kRowNs = 5.0;
 constexpr double kPackBytesPerNs = 10.0;
 constexpr int64_t kMinPanels = 4;
+// Rows that do not lie as matrices read them are gathered for each chunk of panels.
+constexpr double kGatherOfProducts = 1.0 / 16;
 // Sums of several tiles share one call of the epilogue.
 constexpr int64_t kEpilogueRows = kTileNumbers / kColumnsPerPanel;
 // Rows stay in the first-level cache while panels go by, panels in the second-level one while rows do.
@@ -307,8 +309,9 @@ Cut cut_by_shape(int64_t m, const PackedWeights& w, int64_t min_panels) {
   const Blocks rows = even_blocks(m, limit, kTileRows);
   ChunkCost cost;
   cost.panel_ns = panel_ns(rows.longest(), w);
-  cost.rows_ns = static_cast<double>(rows.longest()) * kRowNs;
-  cost.min_panels = min_panels;
+  const double gather = gather_ns(rows.longest(), w, false);
+  cost.rows_ns = static_cast<double>(rows.longest()) * kRowNs + gather;
+  cost.min_panels = std::max(min_panels, panels_worth(gather, cost.panel_ns, kGatherOfProducts));
   cost.panels_together = kPanelsTogether;
   return cut_panels(rows, panel_count(w), cost);
 }

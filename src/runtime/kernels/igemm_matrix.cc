@@ -35,6 +35,16 @@ struct Gathered {
   size_t row_bytes() const { return static_cast<size_t>(rows * stride); }
 };
 
+constexpr uint16_t kWholeLine = 0xFFFF;
+
+/// Whether the groups of a step lie one behind the other.
+bool is_one_piece(const int32_t* offsets) {
+  int32_t off = 0;
+  for (int32_t i = 1; i < kStepGroups; ++i)
+    off |= offsets[i] - offsets[0] - 4 * i;
+  return off == 0;
+}
+
 /// The pieces of the rows of a class, which begin at `pieces`.
 std::span<const LinePiece> pieces_of(const RowClass& some,
                                      const PackedGroups& groups,
@@ -52,8 +62,15 @@ std::span<const LinePiece> pieces_of(const RowClass& some,
       *end++ = {0, ++line, 0, true};
   };
   for (const GroupRun& run : runs) {
-    for (int32_t g = run.first; g < run.first + run.count; ++g) {
+    const int32_t behind = run.first + run.count;
+    for (int32_t g = run.first; g < behind; ++g) {
       const int64_t place = g % kStepGroups;
+      if (place == 0 && behind - g >= kStepGroups && is_one_piece(offsets + g)) {
+        go_to(g / kStepGroups);
+        end[-1] = {offsets[g] + some.shift, line, kWholeLine, true};
+        g += kStepGroups - 1;
+        continue;
+      }
       const int64_t from = offsets[g] + some.shift - 4 * place;
       go_to(g / kStepGroups);
       if (end[-1].groups == 0)
@@ -250,6 +267,13 @@ bool pays_in_matrices(int64_t rows, const PackedWeights& w, bool scattered) {
   const auto pairs = static_cast<double>(Blocks(panel_count(w), kPanelsTogether).count);
   const double before = scattered ? 4.0 + steps : 3.0;
   return before < pairs * (group_ns * groups - 1.5 * steps);
+}
+
+double gather_ns(int64_t rows, const PackedWeights& w, bool scattered) {
+  if (matrix_kernels(w.isa) == nullptr || !pays_in_matrices(rows, w, scattered)) return 0.0;
+  if (!scattered && w.k_padded % kStepBytes == 0) return 0.0;
+  constexpr double kLineNs = 1.0;
+  return static_cast<double>(rows * Blocks(w.k_padded, kStepBytes).count) * kLineNs;
 }
 
 void run_matrix(const BlockArgs& args, const MatrixKernels& kernels) {

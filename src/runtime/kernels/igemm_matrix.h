@@ -74,4 +74,7 @@ void run_matrix(const BlockArgs& args, const MatrixKernels& kernels);
 /// behind the other.
 bool pays_in_matrices(int64_t rows, const PackedWeights& w, bool scattered);
 
+/// Nanoseconds that each chunk of panels gathers such rows; 0: they are read where they lie.
+double gather_ns(int64_t rows, const PackedWeights& w, bool scattered);
+
 } // namespace octet::kernels

@@ -210,20 +210,17 @@ void layer_norm_row(const LayerNormArgs& a, int64_t row, float* scratch) {
   }
   // The first codes come with the floats, others are made of those.
   const RowCodes codes = a.codes[0];
-  const Rounding to = rounding_of(codes);
-  const VecF scale = splat(codes.scale);
+  const Quantizer coder(codes.scale, rounding_of(codes));
   const bool keeps = a.y != nullptr || a.code_count > 1;
   normalize(a, y, inverse, [&](VecF v, int64_t at, int64_t count) HWY_ATTR {
     if (keeps) store(v, y + at, count);
-    put_codes(round_saturate(hn::Div(v, scale), to), codes, first + at, count);
+    put_codes(coder(v), codes, first + at, count);
   });
   for (int64_t k = 1; k < a.code_count; ++k) {
     const RowCodes more = a.codes[k];
-    const Rounding other = rounding_of(more);
-    const VecF other_scale = splat(more.scale);
+    const Quantizer other(more.scale, rounding_of(more));
     each_vector(a.length, [&](size_t, int64_t at, int64_t count) HWY_ATTR {
-      put_codes(round_saturate(hn::Div(load(y + at, count), other_scale), other), more, first + at,
-                count);
+      put_codes(other(load(y + at, count)), more, first + at, count);
     });
   }
 }

@@ -316,6 +316,38 @@ HWY_INLINE VecI round_saturate(VecF r, const Rounding& to) {
   return hn::Add(hn::NearestInt(at_most(at_least(r, to.lo), to.hi)), to.zero_point);
 }
 
+// Codes of what lies less than 1/2 - `sure` from `steps`; false: that does not tell all of them. NaN tells
+// nothing.
+HWY_INLINE bool round_near(VecF steps, VecF sure, const Rounding& to, VecI& codes) {
+  const VecF r = at_most(at_least(steps, to.lo), to.hi);
+  const VecF shifted = hn::Add(r, splat(nc::kMagic)); // r rounded, in its low bits
+  const VecF off = hn::Abs(hn::Sub(r, hn::Sub(shifted, splat(nc::kMagic))));
+  const VecI from_magic = hn::Sub(to.zero_point, hn::Set(I32(), nc::kMagicBits));
+  codes = hn::Add(hn::BitCast(I32(), shifted), from_magic);
+  return hn::AllTrue(F32(), hn::Lt(off, sure));
+}
+
+// numerics::quantize to bytes. x times 1 / scale, rounded twice, is less than 1e-4 from the quotient,
+// rounded once, where that is at most 512: vectors with a number that near to the middle between two codes
+// are divided, others need not be.
+class Quantizer {
+ public:
+  Quantizer(float scale, const Rounding& to)
+      : to_(to), scale_(splat(scale)), inverse_(splat(1.0F / scale)),
+        sure_(splat(scale >= kLeast && scale <= 1.0F / kLeast ? 0.4999F : -1.0F)) {}
+
+  HWY_INLINE VecI operator()(VecF x) const {
+    VecI codes;
+    if (HWY_LIKELY(round_near(hn::Mul(x, inverse_), sure_, to_, codes))) return codes;
+    return round_saturate(hn::Div(x, scale_), to_);
+  }
+
+ private:
+  static constexpr float kLeast = 0x1p-60F; // the reciprocal of such a scale has all its bits
+  Rounding to_;
+  VecF scale_, inverse_, sure_;
+};
+
 // The first `count` lanes, others 0; reads nothing past them. AVX-512 has masks for it.
 template <typename D, typename T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_first(D d, const T* p, int64_t count) {
