@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 #include <span>
+#include <vector>
 
 #include "core/numerics/dynamic.h"
 #include "core/numerics/round.h"
@@ -99,6 +100,46 @@ TEST(Codes, QuantizeTiesOddZeroPointsAndSpecialValues) {
                       static_cast<float>(value_of(y[i], is_signed) - args.zero_point) * scale);
           }
         }
+      }
+    }
+  }
+}
+
+// Around the middle between any two codes one float more or less decides, and a product with the
+// reciprocal of a scale may be on the wrong side of it.
+TEST(Codes, QuantizeBesideEveryMiddle) {
+  SerialFor serial;
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> exponent(-65.0F, 65.0F);
+  std::vector<float> scales = {0x1p-60F,  std::nextafter(0x1p-60F, 0.0F),
+                               0x1p60F,   std::nextafter(0x1p60F, 0x1p61F),
+                               0x1p-126F, 0x1p127F};
+  while (scales.size() < 40)
+    scales.push_back(std::exp2(exponent(random)));
+  while (scales.size() < 80)
+    scales.push_back(std::exp2(exponent(random) / 16));
+  for (const float scale : scales) {
+    std::vector<float> x;
+    for (int code = -257; code <= 256; ++code) {
+      const float middle = (static_cast<float>(code) + 0.5F) * scale;
+      const float away = code < 0 ? -std::numeric_limits<float>::infinity()
+                                  : std::numeric_limits<float>::infinity();
+      float near = middle, far = middle;
+      for (int step = 0; step < 4; ++step) {
+        x.insert(x.end(), {near, far});
+        near = std::nextafter(near, 0.0F);
+        far = std::nextafter(far, away);
+      }
+      x.push_back(middle + 0.001F * scale);
+    }
+    for (const Isa isa : covered_isas("quantize")) {
+      for (const int zero_point : {0, 255}) {
+        std::vector<uint8_t> y(x.size());
+        quantize({x.data(), std::ssize(x), scale, zero_point, 0, 255, false, y.data()}, isa,
+                 serial);
+        for (size_t i = 0; i < x.size(); ++i)
+          ASSERT_EQ(y[i], expect(x[i] / scale, zero_point, 0, 255))
+              << isa_name(isa) << " " << x[i] << " / " << scale;
       }
     }
   }
