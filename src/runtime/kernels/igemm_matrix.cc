@@ -262,7 +262,7 @@ bool pays_in_matrices(int64_t rows, const PackedWeights& w, bool scattered) {
   // (0.55 where it flips bits of x) and a step matrices 1.5; what becomes of the sums costs both the same.
   const bool flips = scattered && w.shift != 0 && panel_count(w) > 1 && !rows_are_shifted(w);
   const double group_ns = flips ? 0.55 : 0.42;
-  const auto groups = static_cast<double>(w.k_padded / 4);
+  const auto groups = static_cast<double>(Blocks(w.k_padded, 4).count);
   const auto steps = static_cast<double>(Blocks(w.k_padded, kStepBytes).count);
   const auto pairs = static_cast<double>(Blocks(panel_count(w), kPanelsTogether).count);
   const double before = scattered ? 4.0 + steps : 3.0;
