@@ -2,6 +2,8 @@
 // Codes of the sums of rows, in registers, 32 columns at a time; included where the target is AVX-512
 // (F, BW, DQ, VL), in a namespace of its own.
 
+#if defined(__x86_64__)
+
 // A row or a group of weights of up to four panels.
 struct Panels {
   __m512i a, b, c, d;
@@ -136,3 +138,5 @@ struct ToCodes {
     }
   };
 };
+
+#endif
