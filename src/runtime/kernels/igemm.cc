@@ -295,7 +295,7 @@ void end_sums(const BlockArgs& args, EpilogueTileFn epilogue, const int64_t* pla
 double panel_ns(int64_t rows, const PackedWeights& w) {
   // Products of one core; the epilogue of a row of one panel.
   const bool vnni = multiplies_in_int32(w.isa);
-  const bool matrix = matrix_kernels(w.isa) != nullptr && pays_in_matrices(rows, w, false);
+  const bool matrix = pays_in_matrices(rows, w, false);
   const double products_per_ns = matrix ? 1000.0 : vnni ? 200.0 : 80.0;
   const double epilogue_ns = vnni ? 1.5 : 3.0;
   return static_cast<double>(rows) *
@@ -336,9 +336,8 @@ void finish_rows(const PackedWeights& w, uint8_t* rows, int64_t count) {
 }
 
 void run_block(const BlockArgs& args) {
-  const MatrixKernels* matrix = matrix_kernels(args.w->isa);
-  if (matrix != nullptr && pays_in_matrices(args.count, *args.w, is_scattered(args)))
-    return run_matrix(args, *matrix);
+  if (pays_in_matrices(args.count, *args.w, is_scattered(args)))
+    return run_matrix(args, *matrix_kernels(args.w->isa));
   const TileKernels kernels = tile_kernels(args.w->isa);
   Range panels = args.panels;
   if (kernels.dot_codes != nullptr && args.count > kFewRows && makes_codes(args))
@@ -366,8 +365,8 @@ bool rows_are_shifted(const PackedWeights& w) {
   if (!tile_kernels(w.isa).flips) return true;
   // Two units take an exclusive or from every second product of two panels: a third of the time.
   constexpr int64_t kPanelsForCopy = 2;
-  if (!has_two_vector_units() || panel_count(w) < kPanelsForCopy) return false;
-  return matrix_kernels(w.isa) == nullptr || !pays_in_matrices(BlockArgs::kMaxRows, w, false);
+  return has_two_vector_units() && panel_count(w) >= kPanelsForCopy &&
+         !pays_in_matrices(BlockArgs::kMaxRows, w, false);
 }
 
 bool multiplies_in_int16(Isa isa) {

@@ -257,7 +257,7 @@ const MatrixKernels* matrix_kernels(Isa isa) {
 }
 
 bool pays_in_matrices(int64_t rows, const PackedWeights& w, bool scattered) {
-  if (rows < kTileOfRows / 2) return false;
+  if (matrix_kernels(w.isa) == nullptr || rows < kTileOfRows / 2) return false;
   // Nanoseconds of a row as seen on Sapphire Rapids. With a pair of panels, a group costs vpdpbusd 0.42
   // (0.55 where it flips bits of x) and a step matrices 1.5; what becomes of the sums costs both the same.
   const bool flips = scattered && w.shift != 0 && panel_count(w) > 1 && !rows_are_shifted(w);
@@ -270,8 +270,8 @@ bool pays_in_matrices(int64_t rows, const PackedWeights& w, bool scattered) {
 }
 
 double gather_ns(int64_t rows, const PackedWeights& w, bool scattered) {
-  if (matrix_kernels(w.isa) == nullptr || !pays_in_matrices(rows, w, scattered)) return 0.0;
-  if (!scattered && w.k_padded % kStepBytes == 0) return 0.0;
+  const bool in_place = !scattered && w.k_padded % kStepBytes == 0;
+  if (in_place || !pays_in_matrices(rows, w, scattered)) return 0.0;
   constexpr double kLineNs = 1.0;
   return static_cast<double>(rows * Blocks(w.k_padded, kStepBytes).count) * kLineNs;
 }

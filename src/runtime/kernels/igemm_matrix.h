@@ -70,8 +70,8 @@ extern const MatrixKernels kMatrixKernelsAmx;
 /// run_block() by matrices.
 void run_matrix(const BlockArgs& args, const MatrixKernels& kernels);
 
-/// Whether rows take less time by matrices than by vpdpbusd. `scattered`: their groups do not lie one
-/// behind the other.
+/// Whether there are matrices, by which rows take less time than by vpdpbusd. `scattered`: their groups do
+/// not lie one behind the other.
 bool pays_in_matrices(int64_t rows, const PackedWeights& w, bool scattered);
 
 /// Nanoseconds that each chunk of panels gathers such rows; 0: they are read where they lie.
