@@ -53,6 +53,9 @@ struct QuantizeOptions {
   /// With the calibrator `auto`: up to three layers in whose codes the outputs collapse stay in float,
   /// where nothing else says what is to be in codes.
   bool float_where_collapsed = true;
+  /// Static mode: products correct their biases by the means of what they read (TensorPlan::means).
+  /// Not given: with the calibrator `auto`, where that is measured to help, otherwise they do not.
+  std::optional<bool> correct_biases;
   int weight_bits = 8, activation_bits = 8; ///< 2 to 8; below 8 the codes stay in 8-bit types
   /// Formats of their own, which go before bits; none: 8-bit codes as the target wants them. Products
   /// alone read activations that are not int8 or uint8, and embedding tables stay in int8. Weights of
@@ -96,6 +99,13 @@ struct QuantizeOptions {
   std::function<bool(int64_t done, int64_t total)> progress;
 };
 
+/// Means of an activation, one for each index of an axis.
+struct ChannelMeans {
+  int64_t axis = 1; ///< 1, or -1 for the last
+  std::vector<float> values;
+  bool operator==(const ChannelMeans&) const = default;
+};
+
 /// How one tensor is represented.
 struct TensorPlan {
   std::string value;
@@ -107,6 +117,11 @@ struct TensorPlan {
   std::string algorithm; ///< a calibrator's name, "fixed", "given", "direct" or "same as <value>"
   std::vector<Range> ranges;
   std::string note; ///< what was noticed: all-zero channels, infinities left out
+  /// Of an activation, by the channels that products sum over: those that read it take what rounding
+  /// their weights does to the mean of their outputs, Σ (code's weight - weight) · mean, off their
+  /// biases. Biases are trained in quantization-aware training, which leaves them as they are.
+  /// Source: Nagel et al. 2019 (Data-Free Quantization), section 4.2.
+  std::optional<ChannelMeans> means = std::nullopt;
 };
 
 /// The rule that decided what one node becomes. The comment is its name in plans.
@@ -157,12 +172,13 @@ struct NodePlan {
 
 inline constexpr std::string_view kStepsLeftOut = "steps left out: ";
 inline constexpr std::string_view kLayersInFloat = "layers in float: ";
+inline constexpr std::string_view kBiasesCorrected = "biases corrected";
 
 /// What the calibrator `auto` measured: the network with some ranges, on examples held back.
 struct PlanTrial {
   /// A calibrator, for all activations or for those from one value to another; kStepsLeftOut and
   /// the names of steps with which the outputs were worse; kLayersInFloat and those in whose codes
-  /// the outputs collapse.
+  /// the outputs collapse; kBiasesCorrected.
   std::string what;
   double sqnr = 0; ///< of the outputs, decibels: power over squared error, -200 to 200
 };

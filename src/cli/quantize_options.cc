@@ -247,6 +247,13 @@ void QuantizeFlags::define(CLI::App& app, For use) {
   app.add_flag("--asymmetric", asymmetric_, "asymmetric activations whatever the target prefers");
   app.add_flag("--softmax", softmax_, "quantize Softmax too");
   app.add_flag("--embeddings", embeddings_, "store embedding tables in 8 bits too");
+  if (!trains)
+    app.add_option(
+           "--correct-biases", correct_biases_,
+           "by the means of what products read: auto (where --calibrator auto measures that "
+           "it helps), yes, no")
+        ->check(CLI::IsMember({"auto", "yes", "no"}))
+        ->capture_default_str();
   if (!trains) // there it counts updates; a plan with steps comes by --plan
     add_list_option(app, "--steps", steps_,
                     fmt::format("what the plan does beside ranges, where it helps: {}",
@@ -295,6 +302,10 @@ Result<QuantizeOptions> QuantizeFlags::options(const Common& common) const {
   o.direct_activations = calibrator_option_->count() == 0;
   o.per_channel = !per_tensor_;
   o.float_where_collapsed = !trains_; // training may win such layers back
+  if (trains_)
+    o.correct_biases = false; // they are trained
+  else if (correct_biases_ != "auto")
+    o.correct_biases = correct_biases_ == "yes";
   if (symmetric_ && asymmetric_) return error("--symmetric and --asymmetric exclude each other");
   if (symmetric_ || asymmetric_) o.symmetric = symmetric_;
   o.include = include_;

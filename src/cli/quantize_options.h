@@ -70,7 +70,7 @@ class QuantizeFlags {
   make_plan(const Graph& graph, const std::string& model, const Common& common) const;
 
   std::string target_ = "octet", mode_ = "static", calibrator_ = "auto",
-              weight_calibrator_ = "min-max", mask_input_;
+              weight_calibrator_ = "min-max", correct_biases_ = "auto", mask_input_;
   bool trains_ = false; ///< For::kTraining
   bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
        embeddings_ = false;

@@ -11,6 +11,8 @@
 #include "core/format.h"
 #include "graph/label.h"
 #include "quant/apply.h"
+#include "quant/bias_site.h"
+#include "quant/mean_correction.h"
 #include "quant/qdq_writer.h"
 
 namespace octet {
@@ -27,6 +29,7 @@ class StaticWriter {
         writer_(graph) {}
 
   Status run() {
+    if (storage_ == WeightStorage::kTarget) OCTET_TRY(correct_biases());
     const Uses uses(graph_);
     for (const NodePlan& node_plan : plan_.nodes)
       if (through_codes(node_plan)) OCTET_TRY(collect(node_plan, uses));
@@ -109,6 +112,28 @@ class StaticWriter {
     const ValueId w = graph_.node(id).input(input);
     const TensorPlan* tensor = OCTET_TRY(index_.tensor(w, graph_.node(id)));
     graph_.set_node_input(id, input, OCTET_TRY(writer_.weight(w, *tensor, weight_form())));
+    return ok_status();
+  }
+
+  /// By the means of what products read; the weights are still in float.
+  Status correct_biases() {
+    SteppedGraph stepped(graph_);
+    for (const NodePlan& node_plan : plan_.nodes) {
+      if (!corrects_bias(node_plan)) continue;
+      const NodeId id = OCTET_TRY(index_.node(node_plan));
+      const Node& node = graph_.node(id);
+      const TensorPlan* x = OCTET_TRY(index_.tensor(node.input(0), node));
+      if (!x->means || summed_axis(node) != x->means->axis) continue;
+      const auto site = bias_site(graph_, stepped.uses(), placement_, node);
+      if (!site) continue;
+      const ValueId w = node.input(1);
+      const TensorPlan* weight = OCTET_TRY(index_.tensor(w, node));
+      const Tensor codes = OCTET_TRY(writer_.weight_codes(w, *weight));
+      const std::string name = label(graph_, node);
+      const std::vector<float> delta = OCTET_TRY_WITH(
+          mean_error(graph_, node, codes, *weight, x->means->values), fmt::format("node {}", name));
+      OCTET_TRY(add_to_bias(stepped, site->node, site->input, delta));
+    }
     return ok_status();
   }
 

@@ -189,10 +189,14 @@ Result<Requested> requested(std::span<const ObserveRequest> requests,
   return out;
 }
 
-/// Hands what is seen to the observer of its place, if there is one.
-See observe_by(std::vector<Observer>& observers) {
-  return [&observers](size_t place, const Seen& value) {
-    if (place >= observers.size()) return ok_status();
+/// Hands what is seen to the observer of its place, or to the mean behind those.
+See observe_by(std::vector<Observer>& observers, std::span<SampledMean> means = {}) {
+  return [&observers, means](size_t place, const Seen& value) -> Status {
+    if (place >= observers.size()) {
+      if (place - observers.size() < means.size())
+        means[place - observers.size()].observe(value.stored, value.axes, value.mask);
+      return ok_status();
+    }
     Observer& observer = observers[place];
     return value.mask != nullptr ? observer.observe(value.stored, value.mask)
                                  : observer.observe_stored(value.stored, value.axes);
@@ -201,9 +205,12 @@ See observe_by(std::vector<Observer>& observers) {
 
 /// Hands the examples held back to the observers, and keeps the float network's outputs, which are
 /// the values behind those that are observed.
-Status run_held_back(TapRunner& runner, std::vector<Observer>& observers, HeldBack& held) {
-  const See observe = observe_by(observers);
-  const size_t first = observers.size();
+Status run_held_back(TapRunner& runner,
+                     std::vector<Observer>& observers,
+                     std::span<SampledMean> means,
+                     HeldBack& held) {
+  const See observe = observe_by(observers, means);
+  const size_t first = observers.size() + means.size();
   for (HeldBack::Batch& batch : held.batches) {
     OCTET_TRY(runner.values_of(batch.inputs, [&](size_t place, const Seen& value) -> Status {
       if (place < first)
@@ -236,12 +243,18 @@ Result<Calibration> calibrate(const Graph& graph,
                               const CalibrationSource& source,
                               const QuantizeOptions& options,
                               int64_t samples,
-                              HeldBack* held) {
+                              HeldBack* held,
+                              std::span<const MeanRequest> wanted) {
   Calibration out;
-  if (requests.empty()) return out;
+  if (requests.empty() && wanted.empty()) return out;
   auto [values, observers] = OCTET_TRY(requested(requests, options));
+  std::vector<SampledMean> means;
+  for (const MeanRequest& mean : wanted) {
+    values.push_back(mean.value);
+    means.emplace_back(mean.axis);
+  }
   if (held != nullptr) values.insert(values.end(), graph.outputs().begin(), graph.outputs().end());
-  TapRunner runner(graph, values, options, samples, Order::kAsStored, observe_by(observers));
+  TapRunner runner(graph, values, options, samples, Order::kAsStored, observe_by(observers, means));
   OCTET_TRY(runner.run(held == nullptr ? source : hold_back(graph, source, samples, *held)));
   out.samples = runner.samples();
   for (size_t r = 0; r < requests.size(); ++r) {
@@ -254,8 +267,18 @@ Result<Calibration> calibrate(const Graph& graph,
       for (const Calibrator& calibrator : kAutoCalibrators)
         seen.choices.push_back(OCTET_TRY(observers[r].ranges_by(calibrator)).at(0));
   }
+  const auto take_means = [&](ChannelMeans ObservedMeans::*of) {
+    for (size_t m = 0; m < means.size(); ++m)
+      if (std::vector<float> known = means[m].means(); !known.empty())
+        out.means[wanted[m].value].*of = {wanted[m].axis, std::move(known)};
+      else
+        out.means.erase(wanted[m].value);
+  };
+  take_means(&ObservedMeans::means);
+  if (held != nullptr)
+    OCTET_TRY_WITH(run_held_back(runner, observers, means, *held), "calibration");
+  take_means(&ObservedMeans::whole);
   if (held == nullptr) return out;
-  OCTET_TRY_WITH(run_held_back(runner, observers, *held), "calibration");
   for (size_t r = 0; r < requests.size(); ++r)
     if (!held->observed && is_auto(requests[r], options))
       out.whole.emplace(requests[r].value, std::move(observers[r]));

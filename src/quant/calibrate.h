@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "quant/held_back.h"
+#include "quant/statistics/sampled_mean.h"
 #include "quant/statistics/statistic.h"
 
 #include "octet/quantize.h"
@@ -29,6 +30,16 @@ inline bool is_auto(const ObserveRequest& request, const QuantizeOptions& option
   return std::holds_alternative<Auto>(request.calibrator.value_or(options.calibrator));
 }
 
+/// A value of whose channels the means are wanted.
+struct MeanRequest {
+  ValueId value; ///< a graph input or a node's output
+  int64_t axis;  ///< as ChannelMeans
+};
+struct ObservedMeans {
+  ChannelMeans means;
+  ChannelMeans whole; ///< those of the examples held back too
+};
+
 struct Observation {
   Range range;
   std::vector<Range> choices; ///< of the calibrator `auto`: by each of kAutoCalibrators
@@ -40,7 +51,8 @@ struct Calibration {
   /// Of values with the calibrator `auto`, where examples were held back: what was observed of those
   /// too.
   std::map<ValueId, Observer> whole;
-  int64_t samples = 0; ///< sum of the batches' first dimensions
+  std::map<ValueId, ObservedMeans> means; ///< where they are known
+  int64_t samples = 0;                    ///< sum of the batches' first dimensions
 };
 
 /// Errors name the value: NaN, nothing finite; a source without batches; an input that does not
@@ -51,7 +63,8 @@ Result<Calibration> calibrate(const Graph& graph,
                               const CalibrationSource& source,
                               const QuantizeOptions& options,
                               int64_t samples,
-                              HeldBack* held = nullptr);
+                              HeldBack* held = nullptr,
+                              std::span<const MeanRequest> means = {});
 
 /// The batches of batches_of(), of which parts can be gone through.
 class Batches {

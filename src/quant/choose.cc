@@ -31,7 +31,7 @@ using Pick = std::vector<size_t>; ///< of kAutoCalibrators, for each value that 
 int64_t most_trials(int64_t samples, int64_t held) {
   constexpr int64_t kRuns = 2, kMost = 16;
   return std::clamp<int64_t>(kRuns * samples / std::max<int64_t>(held, 1),
-                             std::ssize(kAutoCalibrators) + 1, kMost);
+                             std::ssize(kAutoCalibrators) + 2, kMost);
 }
 
 class Chooser {
@@ -57,6 +57,7 @@ class Chooser {
                      [&](size_t a, size_t b) { return errors[a] < errors[b]; });
     best_.assign(values_.size(), by_error[0]);
     best_error_ = errors[by_error[0]];
+    if (!c_.options.correct_biases) OCTET_TRY(ask_for_means());
     if (best_error_ >= kGoodEnough) {
       // Outputs that nothing reads in codes are worth a trial more.
       if (const std::vector<std::string> products = unread_products(); !products.empty()) {
@@ -71,6 +72,8 @@ class Chooser {
       OCTET_TRY(look_for_costly());
       OCTET_TRY(leave_costly());
     }
+    for (TensorPlan& tensor : plan_.tensors)
+      if (tensor.means) tensor.means = c_.means.at(tensor.value).whole;
     return take(plan_, best_, [&](const std::string& value, size_t k) -> Result<Range> {
       const auto whole = c_.whole.find(value);
       if (whole == c_.whole.end()) return c_.choices.at(value)[k];
@@ -95,6 +98,24 @@ class Chooser {
           }))
         return before[other];
     return measure(plan_, Pick(values_.size(), k));
+  }
+
+  /// Biases corrected by the means of what their products read.
+  Status ask_for_means() {
+    QuantizationPlan corrected = plan_;
+    bool any = false;
+    for (TensorPlan& tensor : corrected.tensors)
+      if (const auto found = c_.means.find(tensor.value); found != c_.means.end()) {
+        tensor.means = found->second.means;
+        any = true;
+      }
+    if (!any) return ok_status();
+    const double error = OCTET_TRY(measure(corrected, best_));
+    if (!(error < best_error_)) return ok_status();
+    note(std::string(kBiasesCorrected), error);
+    plan_.tensors = std::move(corrected.tensors);
+    best_error_ = error;
+    return ok_status();
   }
 
   /// Operators between products that nobody asked for by name.

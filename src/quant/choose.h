@@ -25,11 +25,14 @@ struct Choosing {
   /// By the name of a value: what was observed of it on the examples held back too. Of values that
   /// are not here the choices are all that is known.
   const std::map<std::string, Observer>& whole;
+  /// By the name of a value that products with a bias read.
+  const std::map<std::string, ObservedMeans>& means;
 };
 
 /// Gives each activation of the plan that there is a choice for the range with which the outputs of
 /// the quantized network come closest to the float network's on the examples held back: one
-/// calibrator for all is tried after the other. Where the best of them errs by more than 1 % of the
+/// calibrator for all is tried after the other, and the best of them with biases corrected by the
+/// means of what was observed (where options.correct_biases leaves that open). Where the best of them errs by more than 1 % of the
 /// outputs' power, operators that are in codes only since what they read is are tried in float, and
 /// stay there if that halves the error; then other calibrators for parts of the network.
 /// plan.trials says what was measured. How many trials there are depends on the numbers of examples

@@ -20,9 +20,11 @@
 #include "passes/standardize/raise_opset.h"
 #include "quant/activation_formats.h"
 #include "quant/bias_room.h"
+#include "quant/bias_site.h"
 #include "quant/calibrate.h"
 #include "quant/choose.h"
 #include "quant/format_rules.h"
+#include "quant/mean_correction.h"
 #include "quant/one_at_a_time.h"
 #include "quant/place.h"
 #include "quant/prepare.h"
@@ -70,8 +72,9 @@ class Planner {
     }
     OCTET_TRY(weights.observe());
     if (!choices_.empty())
-      OCTET_TRY_WITH(choose_ranges({graph_, placement_, options_, choices_, held_, whole_}, plan_),
-                     "auto");
+      OCTET_TRY_WITH(
+          choose_ranges({graph_, placement_, options_, choices_, held_, whole_, means_}, plan_),
+          "auto");
     make_room_for_biases(graph_, placement_, plan_);
     return std::move(plan_);
   }
@@ -135,8 +138,12 @@ class Planner {
     const bool choose = std::any_of(unknown.begin(), unknown.end(), [&](const auto& request) {
       return is_auto(request, options_);
     });
-    Calibration calibration =
-        OCTET_TRY(calibrate(graph_, unknown, source, options_, samples, choose ? &held_ : nullptr));
+    const bool correct = options_.correct_biases.value_or(choose);
+    if (options_.correct_biases.value_or(false) && !has_data_)
+      return error("biases are corrected by means of activations; add calibration data");
+    Calibration calibration = OCTET_TRY(
+        calibrate(graph_, unknown, source, options_, samples, choose ? &held_ : nullptr,
+                  correct && has_data_ ? means_to_observe() : std::vector<MeanRequest>()));
     plan_.samples = calibration.samples;
     for (size_t i = 0; i < plan_.tensors.size(); ++i)
       tensors_.try_emplace(plan_.tensors[i].value, i);
@@ -144,9 +151,30 @@ class Planner {
       add_activation(request, calibration);
     for (auto& [id, observer] : calibration.whole)
       whole_.emplace(graph_.value(id).name, std::move(observer));
+    for (auto& [id, means] : calibration.means)
+      means_.emplace(graph_.value(id).name, std::move(means));
     for (const NodePlan& node_plan : plan_.nodes)
       if (node_plan.rule == Placed::kMoves && node_plan.output) add_moved(node_of(node_plan));
+    if (options_.correct_biases.value_or(false))
+      for (TensorPlan& tensor : plan_.tensors)
+        if (const auto found = means_.find(tensor.value); found != means_.end())
+          tensor.means = found->second.means;
     return ok_status();
+  }
+
+  /// Of what products with a bias read, by the channels that the first of them sums over.
+  std::vector<MeanRequest> means_to_observe() const {
+    std::vector<MeanRequest> out;
+    std::set<ValueId> listed;
+    const Uses uses(graph_);
+    for (const NodePlan& node_plan : plan_.nodes) {
+      if (!corrects_bias(node_plan)) continue;
+      const Node& node = node_of(node_plan);
+      const auto axis = summed_axis(node);
+      if (axis && bias_site(graph_, uses, placement_, node) && listed.insert(node.input(0)).second)
+        out.push_back({node.input(0), *axis});
+    }
+    return out;
   }
 
   std::optional<Range> fixed_range(ValueId id) const {
@@ -224,10 +252,15 @@ class Planner {
   bool has_data_ = false;
   RangeChoices choices_;
   std::map<std::string, Observer> whole_; ///< see Choosing
+  std::map<std::string, ObservedMeans> means_;
   HeldBack held_;
 };
 
 Status check_mode(const Placement& placement, const QuantizeOptions& options) {
+  if (options.correct_biases.value_or(false) && options.mode != QuantMode::kStatic)
+    return error(ErrorCode::kUnsupported,
+                 "biases are corrected in static quantization, not in the {} mode",
+                 name(options.mode));
   if (options.mode == QuantMode::kDynamic && placement.dynamic == DynamicForm::kNone)
     return error(ErrorCode::kUnsupported,
                  "target {} has no dynamic quantization (targets 1.3); use static or weight-only",

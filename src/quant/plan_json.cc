@@ -3,6 +3,7 @@
 #include "quant/plan_json.h"
 
 #include <charconv>
+#include <cmath>
 #include <initializer_list>
 
 #include "core/format.h"
@@ -23,6 +24,29 @@ constexpr int kVersion = 1;
 constexpr int kVersionOfSteps = 2;
 constexpr int64_t kMostBlock = int64_t{1} << 31;
 
+OrderedJson means_json(const ChannelMeans& means) {
+  OrderedJson values = Json::array();
+  for (const float value : means.values) // the shortest number that reads back as this one
+    values.push_back(std::stod(fmt::format("{}", value)));
+  return {{"axis", means.axis}, {"values", std::move(values)}};
+}
+
+Result<ChannelMeans> read_means(const Json& json, const std::string& where) {
+  ChannelMeans out;
+  PlanReader r(json, where + ".means");
+  std::vector<double> values;
+  r.read("axis", out.axis);
+  r.read_numbers("values", values);
+  if (out.axis != 1 && out.axis != -1)
+    r.fail(fmt::format("axis {}; use 1, or -1 for the last", out.axis));
+  for (const double value : values) {
+    out.values.push_back(static_cast<float>(value));
+    if (!std::isfinite(out.values.back())) r.fail(fmt::format("{} is no f32 mean", value));
+  }
+  OCTET_TRY(r.finish());
+  return out;
+}
+
 OrderedJson tensor_json(const TensorPlan& t) {
   OrderedJson ranges = Json::array();
   for (const Range& r : t.ranges)
@@ -39,6 +63,7 @@ OrderedJson tensor_json(const TensorPlan& t) {
   if (t.scheme.bits != all_bits(t.scheme.type)) out["bits"] = t.scheme.bits;
   if (t.scheme.scale != DType::kFloat32) out["scale"] = std::string(name(t.scheme.scale));
   if (t.block > 0) out["block"] = t.block;
+  if (t.means) out["means"] = means_json(*t.means);
   return out;
 }
 
@@ -83,6 +108,8 @@ Result<TensorPlan> read_tensor(const Json& json, size_t index) {
     out.scheme.scale = parsed.value_or(DType::kFloat32);
   }
   if (json.is_object() && json.contains("block")) r.read("block", out.block);
+  if (json.is_object() && json.contains("means"))
+    out.means = OCTET_TRY(read_means(*r.find("means"), fmt::format("tensors[{}]", index)));
   if (out.block < 0 || out.block > kMostBlock || (out.block > 0 && !out.axis))
     r.fail(
         fmt::format("blocks of {}; they have an axis and up to {} numbers", out.block, kMostBlock));

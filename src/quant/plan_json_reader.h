@@ -52,6 +52,15 @@ class PlanReader {
       out.push_back(value.get<int64_t>());
     }
   }
+  void read_numbers(const char* key, std::vector<double>& out) {
+    const nlohmann::json* item = find(key);
+    if (item == nullptr) return;
+    if (!item->is_array()) return fail(fmt::format("\"{}\" is not a list", key));
+    for (const nlohmann::json& value : *item) {
+      if (!value.is_number()) return fail(fmt::format("\"{}\" holds no number", key));
+      out.push_back(value.get<double>());
+    }
+  }
   void read_ranges(const char* key, std::vector<Range>& out) {
     const nlohmann::json* item = find(key);
     if (item == nullptr) return;

@@ -44,6 +44,11 @@ std::string parameters_text(const TensorPlan& tensor) {
   return fmt::format("scale {:.4g}, zero point {}", p.scale, p.zero_point);
 }
 
+std::string note_text(const TensorPlan& tensor) {
+  if (!tensor.means) return tensor.note;
+  return tensor.note + (tensor.note.empty() ? "" : "; ") + "its means correct biases behind it";
+}
+
 } // namespace
 
 std::string QuantizationPlan::text() const {
@@ -71,7 +76,7 @@ std::string QuantizationPlan::text() const {
                     !t.axis       ? "per tensor"
                     : t.block > 0 ? fmt::format("blocks of {}, axis {}", t.block, *t.axis)
                                   : fmt::format("axis {}", *t.axis),
-                    range_text(t), parameters_text(t), t.algorithm, t.note});
+                    range_text(t), parameters_text(t), t.algorithm, note_text(t)});
   out += "\n" + table(rows);
   if (steps.empty()) return out;
   rows = {{"step", "stage", "error before", "after", "why", "needs"}};

@@ -128,13 +128,24 @@ Result<qdq::Grid> QdqWriter::weight_grid(ValueId id, const TensorPlan& plan) con
   return grid_for(plan, tensor->shape());
 }
 
+Result<Tensor> QdqWriter::weight_codes(ValueId id, const TensorPlan& plan) {
+  const std::string name = graph_.value(id).name;
+  OCTET_TRY_WITH(weight_grid(id, plan), fmt::format("\"{}\"", name));
+  auto found = coded_.find(id);
+  if (found == coded_.end()) {
+    Tensor codes = OCTET_TRY_WITH(octet::weight_codes(*graph_.constant(id), plan),
+                                  fmt::format("\"{}\"", name));
+    found = coded_.emplace(id, OCTET_TRY(made_.keep(std::move(codes)))).first;
+  }
+  return found->second;
+}
+
 Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, WeightForm form) {
   const std::string name = graph_.value(id).name;
   const qdq::Grid grid = OCTET_TRY_WITH(weight_grid(id, plan), fmt::format("\"{}\"", name));
   auto found = stored_.find(id);
   if (found == stored_.end()) {
-    const Tensor codes =
-        OCTET_TRY_WITH(weight_codes(*graph_.constant(id), plan), fmt::format("\"{}\"", name));
+    const Tensor codes = OCTET_TRY(weight_codes(id, plan));
     Stored entry;
     entry.zero_point = graph_.add_constant(name + "_zero_point", grid.zero);
     entry.scale = weight_scale(grid, plan, name);
@@ -143,7 +154,7 @@ Result<ValueId> QdqWriter::weight(ValueId id, const TensorPlan& plan, WeightForm
       if (auto within = OCTET_TRY(within_codes(*graph_.constant(id), plan)))
         real = graph_.add_constant(graph_.unique_name(name + "_clipped"), std::move(*within));
     entry.codes = form == WeightForm::kStored
-                      ? graph_.add_constant(name + "_quantized", OCTET_TRY(made_.keep(codes)))
+                      ? graph_.add_constant(name + "_quantized", codes)
                       : pair("QuantizeLinear", real, grid, name, entry.zero_point, entry.scale);
     if (form == WeightForm::kTrained && plan.scheme.bits < all_bits(plan.scheme.type))
       entry.codes = clipped(entry.codes, plan.scheme);

@@ -35,6 +35,8 @@ class QdqWriter {
     kFloat,   ///< the float constant, Q, DQ
     kTrained, ///< the same with a Clip between the two below 8 bits: the constant will change
   };
+  /// The codes of a weight, which weight() then stores. Errors: as those.
+  Result<Tensor> weight_codes(ValueId constant, const TensorPlan& plan);
   /// The float value of a weight. Readers of the same weight share what is stored. Errors: the
   /// constant does not fit the plan.
   Result<ValueId> weight(ValueId constant, const TensorPlan& plan, WeightForm form);
@@ -66,7 +68,8 @@ class QdqWriter {
   struct Stored {
     ValueId codes, zero_point, scale;
   };
-  std::map<ValueId, Stored> stored_; ///< by weight
+  std::map<ValueId, Stored> stored_;
+  std::map<ValueId, Tensor> coded_; ///< by weight
   MadeTensors made_;
 };
 

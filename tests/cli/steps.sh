@@ -27,6 +27,24 @@ cmp steps.onnx again.onnx || fail "the saved plan gives another file"
 grep -q '"octet_plan": 1' plain.json || fail "a plan without steps is not of version 1"
 cmp -s plain.onnx steps.onnx && fail "steps change nothing"
 
+# Biases that are corrected by means are no step: the plan stays one file, whatever threads, batches and processor made it.
+for choice in yes no; do
+  "${quantize[@]}" --data generated --calibrator min-max --correct-biases $choice --explain --save-plan $choice.json -o $choice.onnx >$choice.txt
+  OCTET_ISA=scalar "${quantize[@]}" --data generated --calibrator min-max --correct-biases $choice --threads 2 --batch 5 --save-plan again.json -o again.onnx >/dev/null
+  cmp $choice.json again.json || fail "means depend on threads, batches or instruction sets"
+  cmp $choice.onnx again.onnx || fail "corrected biases depend on threads, batches or instruction sets"
+done
+grep -q 'its means correct biases behind it' yes.txt || fail "means are not printed: $(cat yes.txt)"
+grep -q '"means"' yes.json || fail "the plan has no means"
+grep -q '"means"' no.json && fail "the plan has means that nobody asked for"
+[ ! -e yes.npz ] || fail "a plan with means has numbers beside it"
+cmp -s yes.onnx no.onnx && fail "means change nothing"
+"${quantize[@]}" --plan yes.json -o again.onnx >/dev/null
+cmp yes.onnx again.onnx || fail "the saved plan gives another file"
+"$octet" debug again.onnx --data generated --limit 20 >/dev/null || fail "debug of corrected biases"
+refused "correct-biases" "$octet" quantize cnn.onnx --data generated --correct-biases perhaps -o x.onnx
+refused "biases are corrected in static quantization, not in the dynamic mode" "$octet" quantize cnn.onnx --mode dynamic --correct-biases yes -o x.onnx
+
 # Left out, with what was fitted behind it, and edited.
 "${quantize[@]}" --plan plan.json --exclude-steps 'correct-bias/conv2' -o fewer.onnx >/dev/null 2>left_out
 grep -qx 'left out too, as they were fitted behind a step that is: correct-bias/fc1, correct-bias/fc2' left_out ||

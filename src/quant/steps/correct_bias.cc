@@ -11,9 +11,9 @@
 
 #include "core/format.h"
 #include "graph/label.h"
-#include "graph/live_uses.h"
 #include "graph/node_names.h"
 #include "quant/apply.h"
+#include "quant/bias_site.h"
 #include "quant/calibrate.h"
 #include "quant/statistics/channel_mean.h"
 #include "quant/steps/node_levels.h"
@@ -24,40 +24,10 @@ namespace octet {
 
 namespace {
 
-/// Where a layer's bias is, and the value that it is added to the last time.
-struct Site {
-  NodeId node;
-  size_t input = 2;
-  int64_t axis = -1; ///< of the output: its channels
-  int64_t channels = 0;
+struct Site : BiasSite {
   size_t level = 0;           ///< how many sites are before it, on the longest way
   std::vector<double> wanted; ///< means in the float network
 };
-
-const Tensor* vector_at(const Graph& graph, const Node& node, size_t input) {
-  const Tensor* tensor = graph.constant(node.input(input));
-  const bool fits = tensor != nullptr && tensor->type() == DType::kFloat32 && tensor->rank() == 1;
-  return fits ? tensor : nullptr;
-}
-
-/// Channels of a bias that may be changed there; an error says why there is none.
-Result<int64_t> bias_channels(const Graph& graph, const Node& node, size_t input) {
-  const bool product = node.is("Conv") || node.is("Gemm");
-  if (node.is("Add") ? input > 1 : !product || input != 2)
-    return error("{} has no bias at input {}", label(graph, node), input);
-  if (node.is("Gemm") && node.attr_float("beta", 1.0F) != 1.0F)
-    return error("{} multiplies its bias by beta", label(graph, node));
-  const Tensor* bias = vector_at(graph, node, input);
-  const Tensor* w = product ? graph.constant(node.input(1)) : nullptr;
-  const bool weight = w != nullptr && w->rank() >= 2;
-  if (bias == nullptr && (!weight || node.input(2).valid()))
-    return error("{}: its bias is no constant f32 vector", label(graph, node));
-  if (!weight) return bias->dim(0);
-  const int64_t channels = w->dim(node.is("Gemm") && node.attr_int("transB", 0) == 0 ? 1 : 0);
-  if (bias != nullptr && bias->dim(0) != channels)
-    return error("{}: its bias is one number for {} outputs", label(graph, node), channels);
-  return channels;
-}
 
 class Finder {
  public:
@@ -83,33 +53,13 @@ class Finder {
 
  private:
   std::optional<Site> site_of(const Node& product) const {
-    Site site;
-    const Node* node = &product;
-    if (product.is("MatMul")) {
-      const NodeId next = uses_.single_consumer(product.output(0));
-      if (!next.valid() || !f_.graph.node(next).is("Add")) return std::nullopt;
-      node = &f_.graph.node(next);
-      site.input = node->input(0) == product.output(0) ? 1 : 0;
-      const Tensor* w = f_.graph.constant(product.input(1));
-      const Tensor* bias = vector_at(f_.graph, *node, site.input);
-      if (w == nullptr || bias == nullptr || bias->dim(0) != w->dim(w->rank() - 1))
-        return std::nullopt;
-    }
-    const auto channels = bias_channels(f_.graph, *node, site.input);
-    if (!channels.ok() || f_.excluded("correct-bias/" + node->name)) return std::nullopt;
-    // A bias that is not there has no int32 form in the plan: those runtimes would leave the layer
-    // in float with one.
-    const bool made = !node->input(site.input).valid();
-    if (made && (!f_.placement.float_bias || (f_.placement.int32_gemm_bias && node->is("Gemm"))))
-      return std::nullopt;
-    site.node = node->id;
-    site.axis = node->is("Conv") ? 1 : -1;
-    site.channels = *channels;
-    return site;
+    const auto site = bias_site(f_.graph, uses_, f_.placement, product);
+    if (!site || f_.excluded("correct-bias/" + f_.graph.node(site->node).name)) return std::nullopt;
+    return Site{*site, 0, {}};
   }
 
   const Fitting& f_;
-  LiveUses uses_;
+  Uses uses_;
 };
 
 /// The means of the sites' outputs in a graph that has their nodes by name.
@@ -213,17 +163,7 @@ Status apply(SteppedGraph& stepped, const CorrectBias& step) {
   if (step.delta.type() != DType::kFloat32 || step.delta.shape() != Shape{channels})
     return error("delta has the shape {}, the bias of {} has {} channels",
                  to_string(step.delta.shape()), label(graph, node), channels);
-  std::vector<float> values(static_cast<size_t>(channels));
-  const Tensor* bias = vector_at(graph, node, input);
-  if (bias != nullptr) values = OCTET_TRY(bias->to_floats());
-  const std::vector<float> delta = OCTET_TRY(step.delta.to_floats());
-  for (size_t c = 0; c < values.size(); ++c)
-    values[c] += delta[c];
-  const std::string name =
-      bias != nullptr ? graph.value(node.input(input)).name + "_corrected" : node.name + "_bias";
-  stepped.set_constant(id, input, Tensor::of<float>({channels}, std::span<const float>(values)),
-                       name);
-  return ok_status();
+  return add_to_bias(stepped, id, input, OCTET_TRY(step.delta.to_floats()));
 }
 
 void members(CorrectBias& step, StepMembers& to) {
