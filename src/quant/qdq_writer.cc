@@ -133,9 +133,9 @@ Result<Tensor> QdqWriter::weight_codes(ValueId id, const TensorPlan& plan) {
   OCTET_TRY_WITH(weight_grid(id, plan), fmt::format("\"{}\"", name));
   auto found = coded_.find(id);
   if (found == coded_.end()) {
-    Tensor codes = OCTET_TRY_WITH(octet::weight_codes(*graph_.constant(id), plan),
-                                  fmt::format("\"{}\"", name));
-    found = coded_.emplace(id, OCTET_TRY(made_.keep(std::move(codes)))).first;
+    const Tensor codes = OCTET_TRY_WITH(octet::weight_codes(*graph_.constant(id), plan),
+                                        fmt::format("\"{}\"", name));
+    found = coded_.emplace(id, OCTET_TRY(made_.keep(codes))).first;
   }
   return found->second;
 }

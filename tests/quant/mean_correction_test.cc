@@ -67,7 +67,7 @@ TEST(SampledMean, OfLargeImagesIsNear) {
   // Brightness that falls along rows and columns: positions in step with either would miss it.
   for (const int64_t width : {64, 100, 128, 257}) {
     std::vector<float> values;
-    for (int64_t i = 0; i < 2 * 96 * width; ++i)
+    for (int64_t i = 0; i < width * 2 * 96; ++i)
       values.push_back(static_cast<float>(i % width) / static_cast<float>(width) +
                        static_cast<float>(i / width % 96) / 96);
     SampledMean seen(1);
@@ -118,8 +118,9 @@ std::vector<double> means_of_outputs(const Graph& graph, const Tensor& x, int64_
   std::vector<double> sums(static_cast<size_t>(channels));
   for (int64_t i = 0; i < y.count(); ++i)
     sums[static_cast<size_t>(i / inner % channels)] += y.at(i);
+  const int64_t each = y.count() / channels;
   for (double& sum : sums)
-    sum /= static_cast<double>(y.count() / channels);
+    sum /= static_cast<double>(each);
   return sums;
 }
 
