@@ -81,19 +81,40 @@ void SampledMean::observe(const Tensor& stored, std::span<const int64_t> axes, c
     if (a != c) others.push_back(a);
   const std::vector<int64_t> positions = sample(all, others);
   const int64_t examples = c == 0 ? 1 : all.size[0];
-  for (int64_t e = 0; e < examples; ++e)
-    for (const int64_t position : positions) {
-      const int64_t first = position + (c == 0 ? 0 : e * all.step[0]);
-      for (size_t channel = 0; channel < sums_.size(); ++channel) {
-        const int64_t at = first + static_cast<int64_t>(channel) * all.step[c];
-        if (!keep(at)) continue;
-        const float value = x[static_cast<size_t>(at)];
-        unknown_ = unknown_ || !std::isfinite(value);
-        if (unknown_) return;
-        sums_[channel].add(static_cast<double>(value));
-        ++counts_[channel];
-      }
+  // Of one example and channel in the order of the positions, whatever the order in memory.
+  std::vector<double> sums(sums_.size());
+  const auto each = [&](int64_t begin, const auto& take) {
+    const auto at = [&](int64_t position, size_t channel) {
+      return static_cast<size_t>(begin + position + static_cast<int64_t>(channel) * all.step[c]);
+    };
+    if (all.step[c] == 1) {
+      for (const int64_t position : positions)
+        for (size_t channel = 0; channel < sums.size(); ++channel)
+          take(at(position, channel), channel);
+    } else {
+      for (size_t channel = 0; channel < sums.size(); ++channel)
+        for (const int64_t position : positions)
+          take(at(position, channel), channel);
     }
+  };
+  for (int64_t e = 0; e < examples; ++e) {
+    const int64_t begin = c == 0 ? 0 : e * all.step[0];
+    std::fill(sums.begin(), sums.end(), 0.0);
+    if (mask == nullptr)
+      each(begin, [&](size_t at, size_t channel) { sums[channel] += static_cast<double>(x[at]); });
+    else
+      each(begin, [&](size_t at, size_t channel) {
+        if (!keep(static_cast<int64_t>(at))) return;
+        sums[channel] += static_cast<double>(x[at]);
+        ++counts_[channel];
+      });
+    for (size_t channel = 0; channel < sums.size(); ++channel) {
+      unknown_ = unknown_ || !std::isfinite(sums[channel]);
+      if (unknown_) return;
+      sums_[channel].add(sums[channel]);
+      if (mask == nullptr) counts_[channel] += std::ssize(positions);
+    }
+  }
 }
 
 std::vector<float> SampledMean::means() const {

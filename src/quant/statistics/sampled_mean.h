@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean of each channel of a value, from a sample of its positions: what rounding of weights does to the mean of
-// a product's outputs follows from it. Sums are exact, and which positions are looked at follows
-// from shapes alone, so that neither batches nor the order of elements in memory show.
+// The mean of each channel of a value, from a sample of its positions: what rounding of weights does
+// to the mean of a product's outputs follows from it. Which positions are looked at, and in which
+// order, follows from shapes alone, and the sums of examples are added exactly: neither batches nor
+// the order of elements in memory show.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <span>
 #include <vector>
 
