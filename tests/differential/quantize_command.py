@@ -80,6 +80,8 @@ def draw_options(s):
         words += [s.choose("--exclude", "--include"), s.choose(*products)]
     if mode == "static" and any(n.op == "LSTM" for n in s.nodes) and s.chance(0.5):
         words += ["--layer", "LSTM:activations=dynamic"]
+    if mode == "static" and s.chance(0.5):
+        words += ["--correct-biases", s.choose("yes", "yes", "no")]
     return words, mode
 
 
