@@ -20,7 +20,7 @@ target_precompile_headers(octet_test_support PRIVATE
   <algorithm> <cmath> <string> <vector> <fmt/format.h> <gtest/gtest.h> <octet/graph.h>)
 
 # Tests of two builds at once do not write to the same files. LibTorch's threads sleep while they wait: where two tests train at
-# once, those that spin take the cores from those that work, and everything takes ten times as long.
+# once, those that spin take the cores from those that work, and both take several times as long.
 set(test_folder ${PROJECT_BINARY_DIR}/test-files)
 file(MAKE_DIRECTORY ${test_folder})
 set(test_environment "OCTET_SOURCE_DIR=${PROJECT_SOURCE_DIR}" "OCTET_BUILD_DIR=${PROJECT_BINARY_DIR}"

@@ -12,8 +12,8 @@ namespace {
 
 /// How often a thread of LibTorch's looks whether there is work before it sleeps. GNU OpenMP, which
 /// reads this where it is loaded, takes 300,000 unless told: beside another program that computes,
-/// waiting threads then hold the cores that working ones need, and training takes five to ten times
-/// as long. 1,000 is what it takes itself where one process has too many threads.
+/// waiting threads then hold the cores that working ones need, and training takes several times as
+/// long (docs/training.md). 1,000 is what it takes itself where one process has too many threads.
 void bound_waiting() {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "1000", 0);
 }
